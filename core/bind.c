@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arguments against signatures: the first half of a call. Every call passes here, so the matching
+ * of one overload is one pass over the parameters, without allocation and without text; only when
+ * no overload fits is the best one matched again with an error record to fill. */
+#include "describe.h"
+#include "layout.h"
+#include "match.h"
+#include "operator.h"
+#include "scalar.h"
+#include "signature.h"
+#include "status.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static int match_string(cuplug__match *m, int32_t i) {
+  const cuplug_parameter *x = &m->s->parameters[i];
+  const cuplug_argument *a = cuplug__argument(m, i);
+  cuplug_scalar *to = &m->frame->scalars[m->frame->n_scalars++];
+  if (a->kind == CUPLUG_ARGUMENT_ABSENT && x->has_default) {
+    *to = x->default_value;
+    return CUPLUG_OK;
+  }
+  if (a->kind != CUPLUG_ARGUMENT_STRING) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  *to = a->scalar;
+  if (x->kind == CUPLUG_PARAMETER_STRING) return CUPLUG_OK;
+  for (to->i = 0; to->i < x->n_choices; to->i++)
+    if (!strcmp(a->scalar.s, x->choices[to->i])) return CUPLUG_OK;
+  return cuplug__unwanted(m, i, CUPLUG_ERROR_VALUE);
+}
+
+/* After the arrays, which say what dtype a type variable is. */
+static int match_scalar(cuplug__match *m, int32_t i) {
+  const cuplug_parameter *x = &m->s->parameters[i];
+  const cuplug_argument *a = cuplug__argument(m, i);
+  cuplug_argument by_default = {.kind = (uint32_t)x->default_kind, .scalar = x->default_value};
+  const cuplug_type_variable *v = &m->s->variables[x->type_variable];
+  int bound = m->type_from[x->type_variable] >= 0;
+  uint32_t type =
+      bound ? m->types[x->type_variable] : cuplug_dtype_id(cuplug__dtype_number(v->dtypes));
+  int absent = a->kind == CUPLUG_ARGUMENT_ABSENT && x->has_default;
+  int status = cuplug__convert_scalar(absent ? &by_default : a, type,
+                                      &m->frame->scalars[m->frame->n_scalars++]);
+  if (!status || !m->error) return status;
+  return cuplug__mismatch(
+      m, i, status, "seen %s, wanted %s%s", cuplug__describe_argument(absent ? &by_default : a).s,
+      status == CUPLUG_ERROR_VALUE ? "a value in the range of " : "a scalar of dtype ",
+      cuplug__describe_dtype(type).s);
+}
+
+static int64_t *store(cuplug_frame *f, int32_t n) {
+  int64_t *place = f->storage + f->n_stored;
+  f->n_stored += (uint32_t)n;
+  return place;
+}
+
+/* Rows that take strides are given them always. */
+static void write_strides(cuplug_frame *f, cuplug_tensor *t) {
+  if (t->strides || t->ndim < 0) return;
+  t->strides = store(f, t->ndim);
+  int64_t stride = 1;
+  for (int32_t k = t->ndim - 1; k >= 0; k--) {
+    t->strides[k] = stride;
+    stride *= t->shape[k] ? t->shape[k] : 1;
+  }
+}
+
+/* Repeats an array along new and size-1 dimensions by strides of 0. */
+static void broadcast(cuplug_frame *f, cuplug_tensor *t, const int64_t *wanted, int32_t ndim) {
+  write_strides(f, t);
+  int64_t *shape = store(f, ndim), *strides = store(f, ndim);
+  for (int32_t k = 0; k < ndim; k++) {
+    int32_t old = k - (ndim - t->ndim);
+    shape[k] = wanted[k];
+    strides[k] = old < 0 || t->shape[old] != wanted[k] ? 0 : t->strides[old];
+  }
+  t->shape = shape;
+  t->strides = strides;
+  t->ndim = ndim;
+}
+
+/* Loop dimensions of input tensor k against the broadcast shape. */
+static int spread(cuplug__match *m, uint32_t k) {
+  cuplug_frame *f = m->frame;
+  cuplug_tensor *t = &f->tensors[k];
+  int32_t i = f->parameter[k];
+  int64_t wanted[CUPLUG_MAX_NDIM];
+  int32_t ndim = cuplug_wanted_shape(f, k, wanted);
+  if (ndim > CUPLUG_MAX_NDIM)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                            "seen %d dimensions after broadcasting, wanted <= %d", (int)ndim,
+                            CUPLUG_MAX_NDIM);
+  if (ndim == t->ndim && !memcmp(wanted, t->shape, (size_t)ndim * sizeof(*wanted)))
+    return CUPLUG_OK;
+  if (m->s->parameters[i].kind == CUPLUG_PARAMETER_INOUT)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                            "seen shape %s, wanted %s, the broadcast shape: it is changed in place",
+                            cuplug__describe_shape(t->shape, t->ndim).s,
+                            cuplug__describe_shape(wanted, ndim).s);
+  if (m->takes_strides)
+    broadcast(f, t, wanted, ndim);
+  else
+    f->copy_mask |= 1u << k;
+  return CUPLUG_OK;
+}
+
+/* The shape of an output into `shape`; returns its ndim, or -1 when there are too many. */
+static int32_t output_shape(const cuplug__match *m, const cuplug_parameter *x, int64_t *shape) {
+  const cuplug_frame *f = m->frame;
+  int32_t ndim = 0;
+  for (int32_t k = 0; k < x->n_dims; k++) {
+    const cuplug_dim *d = &x->dims[k];
+    const int64_t *from = &d->value;
+    static const int64_t unknown = -1;
+    int32_t n = 1;
+    if (d->kind == CUPLUG_DIM_NAMED) from = &m->sizes[d->value];
+    if (d->kind == CUPLUG_DIM_UNKNOWN) from = &unknown;
+    if (d->kind == CUPLUG_DIM_VARIADIC) from = m->groups[d->value], n = (int32_t)m->sizes[d->value];
+    if (d->kind == CUPLUG_DIM_LOOP) from = f->loop_shape, n = f->loop_ndim;
+    if (ndim + n > CUPLUG_MAX_NDIM) return -1;
+    memcpy(shape + ndim, from, (size_t)n * sizeof(*shape));
+    ndim += n;
+  }
+  return ndim;
+}
+
+static int shape_output(cuplug__match *m, int32_t i) {
+  cuplug_frame *f = m->frame;
+  const cuplug_parameter *x = &m->s->parameters[i];
+  const cuplug_type_variable *v = &m->s->variables[x->type_variable];
+  uint32_t type = m->type_from[x->type_variable] >= 0
+                      ? m->types[x->type_variable]
+                      : cuplug_dtype_id(cuplug__dtype_number(v->dtypes));
+  cuplug_tensor *t = &f->tensors[f->n_tensors];
+  f->parameter[f->n_tensors++] = (uint8_t)i;
+  *t = (cuplug_tensor){.device = f->home, .shape = f->storage + f->n_stored};
+  t->dtype = (cuplug_dtype){(uint8_t)(type >> 24), (uint8_t)(type >> 16), (uint16_t)type};
+  t->ndim = output_shape(m, x, t->shape);
+  if (t->ndim >= 0) store(f, t->ndim);
+  if (t->ndim >= 0 && cuplug__n_bytes(t) >= 0) return CUPLUG_OK;
+  if (t->ndim < 0)
+    return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
+                        "%s: the output would have more than %d dimensions", m->s->name,
+                        CUPLUG_MAX_NDIM);
+  for (int32_t k = 0; k < t->ndim; k++)
+    if (t->shape[k] < 0) return CUPLUG_OK;
+  return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
+                      "%s: the output's shape %s needs 2^63 bytes or more", m->s->name,
+                      cuplug__describe_shape(t->shape, t->ndim).s);
+}
+
+/* Fits one overload; fills the frame but for `op` and `row`. */
+static int match_overload(cuplug__match *m, const cuplug__overload *o) {
+  cuplug_frame *f = m->frame;
+  const cuplug_signature *s = m->s = &o->signature;
+  int status = CUPLUG_OK;
+  m->takes_strides = o->row->flags & CUPLUG_TAKES_STRIDES;
+  m->n_matched = 0;
+  m->loop_mask = 0;
+  memset(m->type_from, -1, (size_t)s->n_variables);
+  memset(m->size_from, -1, (size_t)s->n_dim_names);
+  f->n_tensors = f->n_scalars = f->copy_mask = f->n_stored = 0;
+  f->home = (cuplug_device){0, 0};
+  f->signature = s;
+  f->loop_ndim = 0;
+  if (m->n_args > (uint32_t)s->n_parameters)
+    return cuplug__fail(m->error, CUPLUG_ERROR_TYPE, "%s: seen %u arguments, wanted at most %d",
+                        s->name, m->n_args, (int)s->n_parameters);
+  for (int32_t i = 0; i < s->n_parameters; i++) {
+    if (s->parameters[i].kind > CUPLUG_PARAMETER_INOUT) continue;
+    if ((status = cuplug__match_array(m, i))) return status;
+    m->n_matched++;
+  }
+  f->n_inputs = f->n_tensors;
+  for (uint32_t k = 0; k < f->n_inputs; k++)
+    if (m->loop_mask & (m->loop_mask - 1) && m->loop_mask >> k & 1 && (status = spread(m, k)))
+      return status;
+  for (int32_t i = 0; i < s->n_parameters; i++) {
+    const cuplug_parameter *x = &s->parameters[i];
+    if (x->kind <= CUPLUG_PARAMETER_INOUT) continue;
+    status = x->kind == CUPLUG_PARAMETER_SCALAR ? match_scalar(m, i) : match_string(m, i);
+    if (status) return status;
+    m->n_matched++;
+  }
+  for (int32_t k = 0; k < s->n_outputs; k++)
+    if ((status = shape_output(m, s->n_parameters + k))) return status;
+  if (m->takes_strides)
+    for (uint32_t k = 0; k < f->n_tensors; k++) write_strides(f, &f->tensors[k]);
+  return CUPLUG_OK;
+}
+
+/* In-out arrays share no memory with other arrays. */
+static int check_inout(cuplug__match *m) {
+  const cuplug_frame *f = m->frame;
+  for (uint32_t k = 0; k < f->n_inputs; k++) {
+    if (m->s->parameters[f->parameter[k]].kind != CUPLUG_PARAMETER_INOUT) continue;
+    for (uint32_t other = 0; other < f->n_inputs; other++)
+      if (other != k && f->tensors[other].ndim >= 0 &&
+          cuplug__overlap(&f->tensors[k], &f->tensors[other]))
+        return cuplug__mismatch(
+            m, f->parameter[k], CUPLUG_ERROR_VALUE,
+            "it is changed in place and overlaps %s; pass a copy of one of them",
+            m->s->parameters[f->parameter[other]].name);
+  }
+  return CUPLUG_OK;
+}
+
+/* No overload fits: says why of the one that came furthest. */
+static int report(cuplug_operator *op, cuplug__match *m, uint32_t best, cuplug_error *error) {
+  m->error = error;
+  int status = match_overload(m, &op->overloads[best]);
+  if (!status) status = check_inout(m);
+  if (op->n_overloads > 1)
+    cuplug__append(error, " (the nearest of %u signatures: %s)", op->n_overloads,
+                   op->overloads[best].signature.text);
+  return status;
+}
+
+int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                cuplug_frame *frame, cuplug_error *error) {
+  cuplug__match m = {.args = args, .n_args = n_args, .frame = frame};
+  uint32_t last = atomic_load_explicit(&op->last, memory_order_relaxed), best = last;
+  int32_t n_best = -1;
+  cuplug__clear(error);
+  frame->op = op;
+  frame->stream = NULL;
+  frame->allocate = NULL;
+  frame->user = NULL;
+  frame->staged = 0;
+  for (uint32_t n = 0; n < op->n_overloads; n++) {
+    uint32_t k = last + n < op->n_overloads ? last + n : last + n - op->n_overloads;
+    if (!match_overload(&m, &op->overloads[k]) && !check_inout(&m)) {
+      frame->row = k;
+      frame->device = cuplug__is_cuda(frame->home) ? frame->home : (cuplug_device){0, 0};
+      if (k != last) atomic_store_explicit(&op->last, k, memory_order_relaxed);
+      return CUPLUG_OK;
+    }
+    if (m.n_matched > n_best) n_best = m.n_matched, best = k;
+  }
+  return report(op, &m, best, error);
+}

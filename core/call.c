@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The second half of a call: where it runs, the entry, what came of it. */
+#include "call.h"
+#include "cuda.h"
+#include "describe.h"
+#include "layout.h"
+#include "registry.h"
+#include "status.h"
+
+#include <string.h>
+
+/* Makes the record of a failed entry whole: a known status, a message, the operator's name. */
+static int finish(cuplug__run *run, int status) {
+  cuplug_error *error = run->error;
+  const char *name = run->frame->op->name;
+  if (!cuplug_status_name(status)) {
+    cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "the plugin returned %d, which is no status", status);
+  } else if (error->status == CUPLUG_OK || !*error->message) {
+    cuplug__fail(error, status, "the plugin failed (%s) without a message",
+                 cuplug_status_name(status));
+  }
+  error->status = cuplug_status_name(status) ? status : CUPLUG_ERROR_PLUGIN;
+  error->message[CUPLUG_ERROR_MESSAGE_BYTES - 1] = 0;
+  if (error->cuda_code) {
+    cuplug__cuda_note_sticky(error->cuda_code, name);
+    cuplug__cuda_explain(error, error->cuda_code);
+  }
+  cuplug__prefix(error, "%s: ", name);
+  return error->status;
+}
+
+int cuplug__call_entry(cuplug__run *run) {
+  const cuplug_frame *f = run->frame;
+  int on_cuda = run->device.type == CUPLUG_CUDA;
+  const cuplug_call call = {.struct_bytes = sizeof(call),
+                            .abi_version = CUPLUG_ABI_VERSION,
+                            .device = run->device,
+                            .stream = run->stream,
+                            .tensors = run->tensors,
+                            .scalars = f->scalars,
+                            .n_tensors = f->n_tensors,
+                            .n_scalars = f->n_scalars,
+                            .error = run->error,
+                            .fault = run->fault,
+                            .services = &cuplug__services,
+                            .host = run};
+  int status = (on_cuda ? run->overload->cuda : run->overload->host)(&call);
+  if (run->n_workspaces) cuplug__free_workspaces(run);
+  return status ? finish(run, status) : CUPLUG_OK;
+}
+
+/* At the first run of an overload on a GPU: is there code for it, and a fault record. */
+static int prepare(cuplug__run *run) {
+  const cuplug_operator *op = run->frame->op;
+  const cuplug_signature *s = &run->overload->signature;
+  const char *names[CUPLUG_MAX_TENSORS];
+  cuplug_operator_info info;
+  int32_t capability = 0;
+  cuplug_fault *fault;
+  cuplug_describe(op, &info);
+  if (*info.architectures && !cuplug__cuda_can_run(run->device.id, info.architectures, &capability))
+    return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
+                        "%s: %s has code for compute capability %s, and cuda:%d has %d.%d; rebuild "
+                        "the plugin for it",
+                        op->name, info.path, cuplug__describe_architectures(info.architectures).s,
+                        (int)run->device.id, (int)capability / 10, (int)capability % 10);
+  uint64_t bit = 1ull << (run->device.id & 63);
+  if (!atomic_load_explicit(&run->overload->fault, memory_order_acquire)) {
+    for (uint32_t k = 0; k < run->frame->n_tensors; k++)
+      names[k] = s->parameters[run->frame->parameter[k]].name;
+    int status = cuplug__fault_record(op->name, names, run->frame->n_tensors, &fault, run->error);
+    if (status) return status;
+    cuplug_fault *none = NULL; /* another thread may have been faster: its record serves both */
+    atomic_compare_exchange_strong(&run->overload->fault, &none, fault);
+  }
+  atomic_fetch_or_explicit(&run->overload->prepared, bit, memory_order_release);
+  return CUPLUG_OK;
+}
+
+static int run_entered(cuplug__run *run) {
+  cuplug_frame *f = run->frame;
+  uint64_t prepared = atomic_load_explicit(&run->overload->prepared, memory_order_acquire);
+  if (!(prepared >> (run->device.id & 63) & 1)) {
+    int status = prepare(run);
+    if (status) return status;
+  }
+  cuplug__cuda_note_launch(f->op->name);
+  if (f->home.type == CUPLUG_CPU) return cuplug__run_staged(run);
+  run->stream = CUPLUG__STREAM(f->stream);
+  run->fault = atomic_load_explicit(&run->overload->fault, memory_order_relaxed);
+  int status = cuplug__call_entry(run);
+  if (status || f->home.type) return status;
+  /* Without arrays there is nothing that later work could be ordered by: wait. */
+  status = cuplug__stream_synchronize(run->stream, run->error);
+  return status ? status : cuplug__fault_take(run->fault, run->error);
+}
+
+static int run_cuda(cuplug__run *run) {
+  cuplug_frame *f = run->frame;
+  void *previous;
+  int status;
+  if (!run->overload->cuda) {
+    cuplug_operator_info info;
+    cuplug_describe(f->op, &info);
+    return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
+                        "%s: it was to run on %s but %s has no CUDA entry for it", f->op->name,
+                        cuplug__describe_device(run->device).s, info.path);
+  }
+  if ((status = cuplug__fault_take_any(run->error))) return status;
+  if ((status = cuplug__cuda_start(run->error)) ||
+      (status = cuplug__cuda_check_device(run->device.id, run->error)) ||
+      (status = cuplug__cuda_enter(run->device.id, &previous, run->error))) {
+    cuplug__prefix(run->error, "%s: ", f->op->name);
+    return status;
+  }
+  status = run_entered(run);
+  cuplug__cuda_leave(previous, run->device.id);
+  return status;
+}
+
+static int run_host(cuplug__run *run) {
+  if (run->overload->host) return cuplug__call_entry(run);
+  cuplug_operator_info info;
+  cuplug_describe(run->frame->op, &info);
+  return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
+                      "%s: it was to run on the host but %s has no host entry for it",
+                      run->frame->op->name, info.path);
+}
+
+/* The rule where arrays on the host, or none, run when the caller has not said. */
+static cuplug_device choose_device(const cuplug__run *run) {
+  const cuplug_device host = {CUPLUG_CPU, 0}, gpu = {CUPLUG_CUDA, 0};
+  if (!run->overload->host) return gpu;
+  if (!run->overload->cuda || !(run->overload->row->flags & CUPLUG_PREFERS_CUDA)) return host;
+  return cuplug__cuda_start(NULL) ? host : gpu;
+}
+
+/* Nothing is missing and nothing contradicts: copies, outputs, the place to run. */
+static int check_frame(const cuplug_frame *f, cuplug_error *error) {
+  const cuplug_parameter *parameters = f->signature->parameters;
+  for (uint32_t k = 0; f->copy_mask && k < f->n_inputs; k++)
+    if (f->copy_mask >> k & 1)
+      return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                          "%s: %s: seen a strided, misaligned or broadcast array, wanted a "
+                          "C-contiguous copy of it",
+                          f->op->name, parameters[f->parameter[k]].name);
+  for (uint32_t k = f->n_inputs; k < f->n_tensors; k++)
+    if (!f->tensors[k].data && cuplug__n_bytes(&f->tensors[k]) > 0)
+      return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: output %u has no memory", f->op->name,
+                          k - f->n_inputs);
+  int elsewhere = f->device.type != f->home.type || f->device.id != f->home.id;
+  if (f->home.type == CUPLUG_CUDA && elsewhere)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: device: %s was asked for but the arrays are on %s", f->op->name,
+                        cuplug__describe_device(f->device).s, cuplug__describe_device(f->home).s);
+  if (f->device.type && f->device.type != CUPLUG_CPU && f->device.type != CUPLUG_CUDA)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: device: seen %s, wanted the host or CUDA",
+                        f->op->name, cuplug__describe_device(f->device).s);
+  return CUPLUG_OK;
+}
+
+int cuplug_run(cuplug_frame *f, cuplug_error *error) {
+  cuplug_error local;
+  cuplug__run run;
+  if (!error) error = &local;
+  cuplug__clear(error);
+  int status = check_frame(f, error);
+  if (status) return status;
+  if (!atomic_load_explicit(&f->op->loaded, memory_order_acquire) &&
+      (status = cuplug_load_code(f->op, error)))
+    return status;
+  run.frame = f;
+  run.overload = &f->op->overloads[f->row];
+  run.error = error;
+  run.device = f->device.type ? f->device : choose_device(&run);
+  run.stream = NULL;
+  run.fault = NULL;
+  run.tensors = f->tensors;
+  run.n_workspaces = 0;
+  f->device = run.device;
+  return run.device.type == CUPLUG_CUDA ? run_cuda(&run) : run_host(&run);
+}
+
+int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                  const cuplug_device *device, cuplug_error *error) {
+  cuplug_frame frame;
+  uint32_t n_parameters = (uint32_t)op->overloads[0].signature.n_parameters;
+  uint32_t n_inputs = n_args < n_parameters ? n_args : n_parameters;
+  int status = cuplug_bind(op, args, n_inputs, &frame, error);
+  if (status) return status;
+  for (uint32_t k = n_inputs; k < n_args; k++)
+    if ((status = cuplug_set_output(&frame, k - n_inputs, &args[k], error))) return status;
+  if (device) frame.device = *device;
+  return cuplug_run(&frame, error);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cuda.h"
+
+#include "driver.h"
+#include "status.h"
+
+#include <string.h>
+
+/* Errors that "leave the process in an inconsistent state", by the driver's documentation. */
+static const int sticky_codes[] = {214, 220, 226, 700, 702, 709, 710, 714,
+                                   715, 716, 717, 718, 719, 721, 911};
+
+static const char *_Atomic last_launched;
+static const char *_Atomic sticky_name;
+static _Atomic int sticky_code;
+
+static int is_sticky(int code) {
+  for (size_t i = 0; i < sizeof sticky_codes / sizeof *sticky_codes; i++)
+    if (code == sticky_codes[i]) return 1;
+  return 0;
+}
+
+void cuplug__cuda_note_launch(const char *name) {
+  atomic_store_explicit(&last_launched, name, memory_order_release);
+}
+
+/* The first to be noted wins. */
+void cuplug__cuda_note_sticky(int code, const char *name) {
+  const char *nobody = NULL;
+  int none = 0;
+  if (!is_sticky(code)) return;
+  if (name) atomic_compare_exchange_strong(&sticky_name, &nobody, name);
+  atomic_compare_exchange_strong(&sticky_code, &none, code);
+}
+
+void cuplug__cuda_explain(cuplug_error *error, int code) {
+  if (code == CUPLUG__CU_INSUFFICIENT_DRIVER || code == CUPLUG__CU_UNSUPPORTED_PTX_VERSION)
+    cuplug__append(error,
+                   "; the plugin was built with a newer CUDA than the driver supports (%d.%d): "
+                   "update the driver, or build the plugin with an older toolkit",
+                   cuplug__driver_version / 1000, cuplug__driver_version % 1000 / 10);
+  if (code == CUPLUG__CU_NO_BINARY_FOR_GPU)
+    cuplug__append(error, "; the plugin has no code for this GPU: build it for its architecture");
+  if (!is_sticky(code)) return;
+  cuplug__cuda_note_sticky(code, atomic_load_explicit(&last_launched, memory_order_acquire));
+  const char *name = atomic_load(&sticky_name);
+  cuplug__append(error, "; CUDA cannot be used any more in this process%s%s: restart it",
+                 name ? ", first seen after operator " : "", name ? name : "");
+}
+
+int cuplug__cuda_fail(cuplug_error *error, int code, const char *doing) {
+  const char *name = NULL, *text = NULL;
+  if (code == CUPLUG__CU_OUT_OF_MEMORY)
+    return cuplug__fail(error, CUPLUG_ERROR_MEMORY, "%s: CUDA ran out of memory", doing);
+  if (cuplug__driver.cuGetErrorName) cuplug__driver.cuGetErrorName((CUresult)code, &name);
+  if (cuplug__driver.cuGetErrorString) cuplug__driver.cuGetErrorString((CUresult)code, &text);
+  cuplug__fail(error, CUPLUG_ERROR_CUDA, "%s: CUDA error %d%s%s%s%s", doing, code, name ? ", " : "",
+               name ? name : "", text ? ": " : "", text ? text : "");
+  if (error) error->cuda_code = code;
+  cuplug__cuda_explain(error, code);
+  return CUPLUG_ERROR_CUDA;
+}
+
+int cuplug__cuda_check(cuplug_error *error, int code, const char *doing) {
+  return code ? cuplug__cuda_fail(error, code, doing) : CUPLUG_OK;
+}
+
+int cuplug__cuda_check_device(int32_t device, cuplug_error *error) {
+  if (device >= 0 && device < cuplug__n_gpus) return CUPLUG_OK;
+  if (cuplug__n_gpus == 1)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "device: seen cuda:%d, wanted cuda:0, the only GPU", device);
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE, "device: seen cuda:%d, wanted cuda:0 to cuda:%d",
+                      device, cuplug__n_gpus - 1);
+}
+
+/* Two threads may both retain: the context is the same, and never released. */
+static int primary_context(cuplug__gpu *gpu, CUcontext *context, cuplug_error *error) {
+  *context = atomic_load_explicit(&gpu->context, memory_order_acquire);
+  if (*context) return CUPLUG_OK;
+  int code = cuplug__driver.cuDevicePrimaryCtxRetain(context, gpu->handle);
+  if (code) return cuplug__cuda_fail(error, code, "making a CUDA context");
+  atomic_store_explicit(&gpu->context, *context, memory_order_release);
+  return CUPLUG_OK;
+}
+
+int cuplug__cuda_enter(int32_t device, void **previous, cuplug_error *error) {
+  CUcontext context, current = NULL;
+  int status = cuplug__cuda_start(error);
+  if (status) return status;
+  int poison = atomic_load_explicit(&sticky_code, memory_order_relaxed);
+  if (poison) return cuplug__cuda_fail(error, poison, "CUDA failed before");
+  status = cuplug__cuda_check_device(device, error);
+  if (status) return status;
+  status = primary_context(&cuplug__gpus[device], &context, error);
+  if (status) return status;
+  int code = cuplug__driver.cuCtxGetCurrent(&current);
+  if (!code && current != context) code = cuplug__driver.cuCtxSetCurrent(context);
+  if (code) return cuplug__cuda_fail(error, code, "making a CUDA context current");
+  *previous = current;
+  return CUPLUG_OK;
+}
+
+void cuplug__cuda_leave(void *previous, int32_t device) {
+  CUcontext context = atomic_load_explicit(&cuplug__gpus[device].context, memory_order_relaxed);
+  if (previous != context) cuplug__driver.cuCtxSetCurrent(previous);
+}
+
+/* Code of a lower capability may be there as PTX: the launch will tell. */
+int cuplug__cuda_can_run(int32_t device, const char *architectures, int32_t *capability) {
+  int n_seen = 0;
+  *capability = 0;
+  if (cuplug__cuda_start(NULL) || device < 0 || device >= cuplug__n_gpus) return 0;
+  *capability = cuplug__gpus[device].capability;
+  for (const char *at = architectures; *at;) {
+    int32_t value = 0, n_digits = 0;
+    for (; *at >= '0' && *at <= '9'; at++, n_digits++)
+      if (value < 100000) value = value * 10 + (*at - '0');
+    if (n_digits && value / 10 <= *capability) return 1;
+    n_seen += n_digits > 0;
+    if (!n_digits) at++;
+  }
+  return n_seen == 0;
+}
+
+int cuplug__stream_synchronize(void *stream, cuplug_error *error) {
+  return cuplug__cuda_check(error, cuplug__driver.cuStreamSynchronize(stream),
+                            "waiting for a stream");
+}
+
+int cuplug__stream_wait(void *waiting, void *stream, cuplug_error *error) {
+  CUevent event;
+  if (waiting == stream) return CUPLUG_OK;
+  int code = cuplug__driver.cuEventCreate(&event, CUPLUG__EVENT_NO_TIMING);
+  if (code) return cuplug__cuda_fail(error, code, "ordering two streams");
+  code = cuplug__driver.cuEventRecord(event, stream);
+  if (!code) code = cuplug__driver.cuStreamWaitEvent(waiting, event, 0);
+  cuplug__driver.cuEventDestroy(event);
+  return cuplug__cuda_check(error, code, "ordering two streams");
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public functions on devices: enter, do, leave. */
+#include "cuda.h"
+#include "driver.h"
+#include "status.h"
+#include "transfer.h"
+
+#include <string.h>
+
+int cuplug_n_devices(int32_t *n, int32_t *driver_version, cuplug_error *error) {
+  int status = cuplug__cuda_start(error);
+  if (n) *n = status ? 0 : cuplug__n_gpus;
+  if (driver_version) *driver_version = cuplug__driver_version;
+  if (!status) cuplug__clear(error);
+  return status;
+}
+
+int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *error) {
+  int status = cuplug__cuda_start(error);
+  if (status) return status;
+  memset(info, 0, sizeof *info);
+  status = cuplug__cuda_check_device(id, error);
+  if (status) return status;
+  const cuplug__gpu *gpu = &cuplug__gpus[id];
+  int code = cuplug__driver.cuDeviceGetName(info->name, sizeof info->name, gpu->handle);
+  if (code) return cuplug__cuda_fail(error, code, "asking for a GPU's name");
+  info->name[sizeof info->name - 1] = 0;
+  info->compute_capability = gpu->capability;
+  info->memory_bytes = gpu->memory_bytes;
+  cuplug__clear(error);
+  return CUPLUG_OK;
+}
+
+int cuplug_allocate_device(int32_t device, uint64_t bytes, void *stream, void **pointer,
+                           cuplug_error *error) {
+  void *previous;
+  cuplug__clear(error);
+  *pointer = NULL;
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  status = cuplug__device_allocate(device, bytes, CUPLUG__STREAM(stream), pointer, error);
+  cuplug__cuda_leave(previous, device);
+  return status;
+}
+
+int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error) {
+  void *previous;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  status = cuplug__device_free(pointer, CUPLUG__STREAM(stream), error);
+  cuplug__cuda_leave(previous, device);
+  return status;
+}
+
+typedef int copy_function(cuplug__lane *, void *, const void *, uint64_t, cuplug_error *);
+
+/* On a lane of its own, after what is on the caller's stream. */
+static int copy_staged(copy_function *copy, int32_t device, void *to, const void *from,
+                       uint64_t bytes, void *stream, cuplug_error *error) {
+  void *previous;
+  cuplug__lane *lane;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  status = cuplug__lane_take(device, &lane, error);
+  if (status) goto leave;
+  status = cuplug__stream_wait(lane->stream, CUPLUG__STREAM(stream), error);
+  if (!status) status = copy(lane, to, from, bytes, error);
+  if (!status) status = cuplug__stream_synchronize(lane->stream, error);
+  cuplug__lane_give(lane);
+leave:
+  cuplug__cuda_leave(previous, device);
+  return status ? status : cuplug__fault_take_any(error);
+}
+
+int cuplug_copy_to_device(int32_t device, void *to, const void *from, uint64_t bytes, void *stream,
+                          cuplug_error *error) {
+  return copy_staged(cuplug__to_device, device, to, from, bytes, stream, error);
+}
+
+int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes, void *stream,
+                        cuplug_error *error) {
+  return copy_staged(cuplug__to_host, device, to, from, bytes, stream, error);
+}
+
+int cuplug_order_streams(int32_t device, void *waiting, void *stream, cuplug_error *error) {
+  void *previous;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  status = cuplug__stream_wait(CUPLUG__STREAM(waiting), CUPLUG__STREAM(stream), error);
+  cuplug__cuda_leave(previous, device);
+  return status;
+}
+
+int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_error *error) {
+  void *previous;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  if (whole_device)
+    status = cuplug__cuda_check(error, cuplug__driver.cuCtxSynchronize(), "waiting for the device");
+  else
+    status = cuplug__stream_synchronize(CUPLUG__STREAM(stream), error);
+  cuplug__cuda_leave(previous, device);
+  return status ? status : cuplug__fault_take_any(error);
+}

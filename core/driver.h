@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the core uses of the CUDA driver: functions found at run time, types and constants. No
+ * header of the CUDA toolkit is needed; tests/c/test_driver_types.c compares this one with
+ * cuda.h, whose own types are taken when it was included before. */
+#ifndef CUPLUG_CORE_DRIVER_H
+#define CUPLUG_CORE_DRIVER_H
+
+#include <cuplug/host.h>
+#include <stdatomic.h>
+
+#define CUPLUG__MAX_GPUS 64
+#define CUPLUG__MIN_DRIVER 12000 /* CUDA 12.0 */
+
+typedef struct cuplug__pool_properties {
+  int32_t allocation_type;
+  int32_t handle_types;
+  int32_t location_type;
+  int32_t location_id;
+  void *security_attributes;
+  size_t max_bytes;
+  unsigned short usage;
+  unsigned char reserved[54];
+} cuplug__pool_properties;
+
+#ifndef __cuda_cuda_h__
+typedef int CUresult;
+typedef int CUdevice;
+typedef int CUdevice_attribute;
+typedef int CUmemPool_attribute;
+typedef int CUstreamCaptureMode;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef cuplug__pool_properties CUmemPoolProps;
+#endif
+
+enum {
+  CUPLUG__CU_OUT_OF_MEMORY = 2,
+  CUPLUG__CU_NOT_INITIALIZED = 3,
+  CUPLUG__CU_STUB_LIBRARY = 34,
+  CUPLUG__CU_INSUFFICIENT_DRIVER = 35, /* cudaErrorInsufficientDriver: of the runtime alone */
+  CUPLUG__CU_NO_DEVICE = 100,
+  CUPLUG__CU_NO_BINARY_FOR_GPU = 209,
+  CUPLUG__CU_UNSUPPORTED_PTX_VERSION = 222,
+  CUPLUG__CU_NOT_SUPPORTED = 801,
+  CUPLUG__CU_SYSTEM_NOT_READY = 802,
+  CUPLUG__CU_SYSTEM_DRIVER_MISMATCH = 803,
+
+  CUPLUG__CAPABILITY_MAJOR = 75, /* device attributes */
+  CUPLUG__CAPABILITY_MINOR = 76,
+  CUPLUG__MEMORY_POOLS_SUPPORTED = 115,
+  CUPLUG__POOL_RELEASE_THRESHOLD = 4, /* a pool attribute */
+  CUPLUG__ALLOCATION_PINNED = 1,
+  CUPLUG__LOCATION_DEVICE = 1,
+  CUPLUG__HOST_PORTABLE = 1,
+  CUPLUG__HOST_MAPPED = 2,
+  CUPLUG__STREAM_NON_BLOCKING = 1,
+  CUPLUG__EVENT_NO_TIMING = 2,
+  CUPLUG__CAPTURE_RELAXED = 2
+};
+
+/* X(function, symbol, parameters). All return a CUresult. */
+#define CUPLUG__DRIVER_LIST(X)                                                                   \
+  X(cuInit, "cuInit", (unsigned int))                                                            \
+  X(cuDriverGetVersion, "cuDriverGetVersion", (int *))                                           \
+  X(cuGetErrorName, "cuGetErrorName", (CUresult, const char **))                                 \
+  X(cuGetErrorString, "cuGetErrorString", (CUresult, const char **))                             \
+  X(cuDeviceGetCount, "cuDeviceGetCount", (int *))                                               \
+  X(cuDeviceGet, "cuDeviceGet", (CUdevice *, int))                                               \
+  X(cuDeviceGetName, "cuDeviceGetName", (char *, int, CUdevice))                                 \
+  X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *, CUdevice_attribute, CUdevice))         \
+  X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (size_t *, CUdevice))                               \
+  X(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", (CUmemoryPool *, CUdevice))          \
+  X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *, CUdevice))               \
+  X(cuCtxGetCurrent, "cuCtxGetCurrent", (CUcontext *))                                           \
+  X(cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext))                                             \
+  X(cuCtxSynchronize, "cuCtxSynchronize", (void))                                                \
+  X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                                       \
+  X(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *, const CUmemPoolProps *))                \
+  X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool, CUmemPool_attribute, void *)) \
+  X(cuMemPoolTrimTo, "cuMemPoolTrimTo", (CUmemoryPool, size_t))                                  \
+  X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync",                                          \
+    (CUdeviceptr *, size_t, CUmemoryPool, CUstream))                                             \
+  X(cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr, CUstream))                                   \
+  X(cuMemHostAlloc, "cuMemHostAlloc", (void **, size_t, unsigned int))                           \
+  X(cuMemFreeHost, "cuMemFreeHost", (void *))                                                    \
+  X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr, const void *, size_t, CUstream))    \
+  X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *, CUdeviceptr, size_t, CUstream))          \
+  X(cuStreamCreate, "cuStreamCreate", (CUstream *, unsigned int))                                \
+  X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream))                                           \
+  X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream))                                      \
+  X(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream, CUevent, unsigned int))                   \
+  X(cuEventCreate, "cuEventCreate", (CUevent *, unsigned int))                                   \
+  X(cuEventDestroy, "cuEventDestroy_v2", (CUevent))                                              \
+  X(cuEventRecord, "cuEventRecord", (CUevent, CUstream))                                         \
+  X(cuEventSynchronize, "cuEventSynchronize", (CUevent))                                         \
+  X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))
+
+typedef struct cuplug__driver_table {
+#define CUPLUG__X(function, symbol, parameters) CUresult(*function) parameters;
+  CUPLUG__DRIVER_LIST(CUPLUG__X)
+#undef CUPLUG__X
+} cuplug__driver_table;
+
+typedef struct cuplug__gpu {
+  CUdevice handle;
+  int32_t capability; /* 90 for 9.0 */
+  uint64_t memory_bytes;
+  _Atomic(CUcontext) context; /* the primary one, once retained */
+} cuplug__gpu;
+
+/* Valid once cuplug__cuda_start has succeeded; constant afterwards, contexts apart. */
+extern cuplug__driver_table cuplug__driver;
+extern cuplug__gpu cuplug__gpus[CUPLUG__MAX_GPUS];
+extern int32_t cuplug__n_gpus;
+extern int32_t cuplug__driver_version; /* 12040 for CUDA 12.4 */
+
+/* 1 in a process that started CUDA and was not forked since: its pinned memory may be touched. */
+int cuplug__driver_ready(void);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arithmetic on shapes and strides: sizes, contiguity, the bytes an array spans. */
+#ifndef CUPLUG_CORE_LAYOUT_H
+#define CUPLUG_CORE_LAYOUT_H
+
+#include <cuplug/host.h>
+
+/* Bytes of a C-contiguous array; -1 when they pass 2^63 - 1. Sizes are not negative. */
+int64_t cuplug__n_bytes(const cuplug_tensor *x);
+
+/* 1 when the elements follow each other in C order (empty arrays and sizes of 1 do not matter). */
+int cuplug__is_contiguous(const cuplug_tensor *x);
+
+/* The bytes that an array touches: [*low, *high), empty for an empty array. */
+void cuplug__span(const cuplug_tensor *x, const char **low, const char **high);
+
+/* 1 when two arrays may share a byte. */
+int cuplug__overlap(const cuplug_tensor *x, const cuplug_tensor *y);
+
+static inline int cuplug__is_cuda(cuplug_device device) {
+  return device.type == CUPLUG_CUDA || device.type == CUPLUG_CUDA_MANAGED;
+}
+
+static inline int cuplug__is_host(cuplug_device device) {
+  return device.type == CUPLUG_CPU || device.type == CUPLUG_CUDA_HOST;
+}
+
+#endif

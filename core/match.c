@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "match.h"
+#include "describe.h"
+#include "layout.h"
+#include "signature.h"
+#include "status.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+int cuplug__mismatch(cuplug__match *m, int32_t i, int status, const char *format, ...) {
+  if (!m->error) return status;
+  va_list list;
+  va_start(list, format);
+  m->error->status = status;
+  vsnprintf(m->error->message, m->error->message_bytes, format, list);
+  va_end(list);
+  cuplug__prefix(m->error, "%s: %s: ", m->s->name, m->s->parameters[i].name);
+  return status;
+}
+
+int cuplug__unwanted(cuplug__match *m, int32_t i, int status) {
+  if (!m->error) return status;
+  return cuplug__mismatch(m, i, status, "seen %s, wanted %s",
+                          cuplug__describe_argument(cuplug__argument(m, i)).s,
+                          cuplug__describe_parameter(m->s, &m->s->parameters[i]).s);
+}
+
+static int match_dtype(cuplug__match *m, int32_t i, const cuplug_parameter *x, uint32_t type) {
+  int32_t v = x->type_variable;
+  if (m->type_from[v] >= 0) {
+    if (m->types[v] == type) return CUPLUG_OK;
+    if (!*m->s->variables[v].name || !m->error) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted %s as in %s (%s)",
+                            cuplug__describe_argument(cuplug__argument(m, i)).s,
+                            cuplug__describe_dtype(m->types[v]).s,
+                            m->s->parameters[m->type_from[v]].name, m->s->variables[v].name);
+  }
+  if (!(m->s->variables[v].dtypes & cuplug__dtype_bit(type)))
+    return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  m->types[v] = type;
+  m->type_from[v] = (int8_t)i;
+  return CUPLUG_OK;
+}
+
+static int match_size(cuplug__match *m, int32_t i, int64_t name, int64_t size) {
+  if (m->size_from[name] < 0) {
+    m->sizes[name] = size;
+    m->size_from[name] = (int8_t)i;
+    return CUPLUG_OK;
+  }
+  if (m->sizes[name] == size) return CUPLUG_OK;
+  return cuplug__mismatch(
+      m, i, CUPLUG_ERROR_VALUE, "dimension %s: seen %" PRId64 ", wanted %" PRId64 " as in %s",
+      m->s->dim_names[name], size, m->sizes[name], m->s->parameters[m->size_from[name]].name);
+}
+
+static int match_group(cuplug__match *m, int32_t i, int64_t name, const int64_t *shape,
+                       int32_t ndim) {
+  if (m->size_from[name] < 0) {
+    m->sizes[name] = ndim;
+    m->groups[name] = shape;
+    m->size_from[name] = (int8_t)i;
+    return CUPLUG_OK;
+  }
+  if (m->sizes[name] == ndim && !memcmp(m->groups[name], shape, (size_t)ndim * sizeof(*shape)))
+    return CUPLUG_OK;
+  if (!m->error) return CUPLUG_ERROR_VALUE;
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "dimensions *%s: seen %s, wanted %s as in %s",
+                          m->s->dim_names[name], cuplug__describe_shape(shape, ndim).s,
+                          cuplug__describe_shape(m->groups[name], (int32_t)m->sizes[name]).s,
+                          m->s->parameters[m->size_from[name]].name);
+}
+
+/* Broadcasts a shape into the loop shape, by NumPy's rules. */
+static int match_loop(cuplug__match *m, int32_t i, const int64_t *shape, int32_t ndim) {
+  cuplug_frame *f = m->frame;
+  int32_t grow = ndim - f->loop_ndim;
+  if (grow > 0) {
+    memmove(f->loop_shape + grow, f->loop_shape, (size_t)f->loop_ndim * sizeof(*shape));
+    for (int32_t k = 0; k < grow; k++) f->loop_shape[k] = 1;
+    f->loop_ndim = ndim;
+  }
+  int64_t *loop = f->loop_shape + f->loop_ndim - ndim;
+  for (int32_t k = 0; k < ndim; k++) {
+    if (loop[k] == 1) loop[k] = shape[k];
+    if (loop[k] == shape[k] || shape[k] == 1) continue;
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                            "dimensions ...: seen size %" PRId64
+                            " where the other arrays have %" PRId64
+                            "; they cannot be broadcast together",
+                            shape[k], loop[k]);
+  }
+  return CUPLUG_OK;
+}
+
+static int match_shape(cuplug__match *m, int32_t i, const cuplug_parameter *x,
+                       const cuplug_tensor *t) {
+  int32_t n_groups = 0, axis = 0;
+  for (int32_t k = 0; k < x->n_dims; k++)
+    n_groups += x->dims[k].kind == CUPLUG_DIM_VARIADIC || x->dims[k].kind == CUPLUG_DIM_LOOP;
+  int32_t group_ndim = t->ndim - (x->n_dims - n_groups);
+  if (t->ndim > CUPLUG_MAX_NDIM || group_ndim < 0 || (group_ndim > 0 && !n_groups))
+    return cuplug__unwanted(m, i, CUPLUG_ERROR_VALUE);
+  for (int32_t k = 0; k < x->n_dims; k++) {
+    const cuplug_dim *d = &x->dims[k];
+    const int64_t *shape = t->shape + axis;
+    int status = CUPLUG_OK;
+    if (d->kind == CUPLUG_DIM_NAMED)
+      status = match_size(m, i, d->value, shape[0]);
+    else if (d->kind == CUPLUG_DIM_VARIADIC)
+      status = match_group(m, i, d->value, shape, group_ndim);
+    else if (d->kind == CUPLUG_DIM_LOOP)
+      status = match_loop(m, i, shape, group_ndim);
+    else if (shape[0] != d->value)
+      status = cuplug__unwanted(m, i, CUPLUG_ERROR_VALUE);
+    if (status) return status;
+    if (d->kind == CUPLUG_DIM_LOOP) m->loop_mask |= 1u << m->frame->n_tensors;
+    axis += d->kind == CUPLUG_DIM_NAMED || d->kind == CUPLUG_DIM_FIXED ? 1 : group_ndim;
+  }
+  return CUPLUG_OK;
+}
+
+/* All arrays are on the host, or all on one GPU. */
+static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
+  cuplug_frame *f = m->frame;
+  cuplug_device home = {cuplug__is_cuda(device)   ? CUPLUG_CUDA
+                        : cuplug__is_host(device) ? CUPLUG_CPU
+                                                  : 0,
+                        cuplug__is_cuda(device) ? device.id : 0};
+  if (!home.type)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
+                            "seen an array on %s, wanted the host or a CUDA device",
+                            cuplug__describe_device(device).s);
+  if (!f->home.type) {
+    f->home = home;
+    m->home_from = (int8_t)i;
+  }
+  if (f->home.type == home.type && f->home.id == home.id) return CUPLUG_OK;
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                          "it is on %s but %s is on %s; move one to the other",
+                          cuplug__describe_device(home).s, m->s->parameters[m->home_from].name,
+                          cuplug__describe_device(f->home).s);
+}
+
+/* Sizes are not negative, their product is below 2^63 bytes, and there is memory behind it. */
+static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
+  for (int32_t k = 0; k < t->ndim; k++)
+    if (t->shape[k] < 0)
+      return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "seen shape %s, wanted sizes of at least 0",
+                              cuplug__describe_shape(t->shape, t->ndim).s);
+  int64_t n_bytes = cuplug__n_bytes(t);
+  if (n_bytes < 0)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "seen shape %s, wanted less than 2^63 bytes",
+                            cuplug__describe_shape(t->shape, t->ndim).s);
+  if (n_bytes && !t->data)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                            "seen an array without memory (a null pointer)");
+  return CUPLUG_OK;
+}
+
+/* What an in-out array must be, since it cannot be copied: contiguous, aligned and writable. */
+static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, int contiguous) {
+  if (a->flags & CUPLUG_READ_ONLY)
+    return cuplug__mismatch(
+        m, i, CUPLUG_ERROR_VALUE,
+        "seen a read-only array, wanted a writable one: it is changed in place");
+  if (a->flags & CUPLUG_MISALIGNED)
+    return cuplug__mismatch(
+        m, i, CUPLUG_ERROR_VALUE,
+        "seen a misaligned array, wanted an aligned one: it is changed in place");
+  if (!contiguous && !m->takes_strides)
+    return cuplug__mismatch(
+        m, i, CUPLUG_ERROR_VALUE,
+        "seen an array that is not C-contiguous, wanted a C-contiguous one: it is changed "
+        "in place");
+  return CUPLUG_OK;
+}
+
+int cuplug__match_array(cuplug__match *m, int32_t i) {
+  const cuplug_parameter *x = &m->s->parameters[i];
+  const cuplug_argument *a = cuplug__argument(m, i);
+  cuplug_frame *f = m->frame;
+  cuplug_tensor *t = &f->tensors[f->n_tensors];
+  int status;
+  f->parameter[f->n_tensors] = (uint8_t)i;
+  if (a->kind != CUPLUG_ARGUMENT_ARRAY) {
+    int left_out = a->kind == CUPLUG_ARGUMENT_ABSENT || a->kind == CUPLUG_ARGUMENT_NONE;
+    if (!left_out || x->default_kind != CUPLUG_ARGUMENT_NONE)
+      return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+    memset(t, 0, sizeof(*t));
+    t->ndim = -1;
+    f->n_tensors++;
+    return CUPLUG_OK;
+  }
+  *t = a->tensor;
+  t->data = (char *)t->data + t->byte_offset;
+  t->byte_offset = 0;
+  if (a->flags & CUPLUG_BYTE_SWAPPED)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted native byte order",
+                            cuplug__describe_argument(a).s);
+  if ((status = match_dtype(m, i, x, cuplug_type(t)))) return status;
+  if ((status = match_shape(m, i, x, t))) return status;
+  if ((status = match_device(m, i, t->device))) return status;
+  if ((status = match_memory(m, i, t))) return status;
+  int contiguous = cuplug__is_contiguous(t);
+  if (x->kind == CUPLUG_PARAMETER_INOUT) {
+    if ((status = match_inout(m, i, a, contiguous))) return status;
+  } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides)) {
+    f->copy_mask |= 1u << f->n_tensors;
+  }
+  if (contiguous) t->strides = NULL;
+  f->n_tensors++;
+  return CUPLUG_OK;
+}
+
+int32_t cuplug_wanted_shape(const cuplug_frame *f, uint32_t k, int64_t shape[CUPLUG_MAX_NDIM]) {
+  const cuplug_tensor *t = &f->tensors[k];
+  const cuplug_parameter *x = &f->signature->parameters[f->parameter[k]];
+  int32_t before = 0;
+  while (before < x->n_dims && x->dims[before].kind != CUPLUG_DIM_LOOP) before++;
+  int32_t has_loop = before < x->n_dims;
+  int32_t own_loop = has_loop ? t->ndim - (x->n_dims - 1) : 0;
+  int32_t loop = has_loop ? f->loop_ndim : 0;
+  if (!has_loop) before = t->ndim;
+  int32_t after = t->ndim - before - own_loop;
+  int32_t ndim = before + loop + after;
+  if (ndim > CUPLUG_MAX_NDIM) return ndim;
+  for (int32_t d = 0; d < before; d++) shape[d] = t->shape[d];
+  for (int32_t d = 0; d < loop; d++) shape[before + d] = f->loop_shape[d];
+  for (int32_t d = 0; d < after; d++) shape[before + loop + d] = t->shape[before + own_loop + d];
+  return ndim;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The device pool and the pinned staging pool. The device has been entered in every call. */
+#ifndef CUPLUG_CORE_MEMORY_H
+#define CUPLUG_CORE_MEMORY_H
+
+#include <cuplug/host.h>
+
+#define CUPLUG__PINNED_SMALL ((uint64_t)256 << 10) /* of a lane's pinned buffer at first */
+#define CUPLUG__PINNED_LARGE ((uint64_t)8 << 20)   /* once a larger copy has come */
+
+/* Stream-ordered device memory. 0 bytes give a valid pointer too. Out of memory: the pool is
+ * trimmed, tried once more, then ERROR_MEMORY with sizes. */
+int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void **pointer,
+                            cuplug_error *error);
+int cuplug__device_free(void *pointer, void *stream, cuplug_error *error);
+
+/* A staging lane: a non-blocking stream of its own, pinned buffers, and a fault record that no
+ * other call uses (name it with cuplug__fault_rename). Taken from a bounded free list and given
+ * back, which waits for its stream and drops a fault that was not taken. */
+typedef struct cuplug__lane {
+  int32_t device;
+  void *stream;
+  void *pinned[2];
+  void *events[2];
+  uint64_t pinned_bytes; /* of each buffer */
+  cuplug_fault *fault;
+  struct cuplug__lane *next;
+} cuplug__lane;
+
+int cuplug__lane_take(int32_t device, cuplug__lane **lane, cuplug_error *error);
+void cuplug__lane_give(cuplug__lane *lane);
+/* Gives the lane pinned buffers that suit copies of `bytes`, if it has not got them. */
+int cuplug__lane_pin(cuplug__lane *lane, uint64_t bytes, cuplug_error *error);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the registry knows of a plugin and its operators. Written under the registry's lock; what
+ * the call path reads without it is marked (atomic) or does not change once the operator exists. */
+#ifndef CUPLUG_CORE_OPERATOR_H
+#define CUPLUG_CORE_OPERATOR_H
+
+#include <cuplug/host.h>
+#include <stdatomic.h>
+
+typedef struct cuplug__plugin cuplug__plugin;
+
+/* One row of the table, ready to be matched and called. */
+typedef struct cuplug__overload {
+  const cuplug_row *row;
+  cuplug_signature signature;
+  cuplug_entry *host; /* NULL before the code is loaded, or without an entry on that side */
+  cuplug_entry *cuda;
+  cuplug_fault *_Atomic fault; /* of asynchronous calls; made at the first CUDA call */
+  _Atomic uint64_t prepared;   /* bit d: checked and ready for GPU d */
+} cuplug__overload;
+
+struct cuplug_operator {
+  const cuplug__plugin *plugin;
+  const char *name;
+  uint32_t n_overloads;
+  cuplug__overload *overloads;
+  _Atomic uint32_t last; /* the overload that matched last */
+  _Atomic int loaded;    /* 1: entries are resolved. Read with acquire */
+};
+
+#endif

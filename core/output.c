@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Outputs that the caller brings along. */
+#include "describe.h"
+#include "layout.h"
+#include "operator.h"
+#include "status.h"
+
+#include <string.h>
+
+static int same_shape(const cuplug_tensor *x, const cuplug_tensor *y) {
+  return x->ndim == y->ndim && !memcmp(x->shape, y->shape, (size_t)x->ndim * sizeof(*x->shape));
+}
+
+static int refuse(const cuplug_frame *f, uint32_t k, int status, const char *seen,
+                  const char *wanted, cuplug_error *error) {
+  const cuplug_parameter *x = &f->signature->parameters[f->signature->n_parameters + (int32_t)k];
+  const char *name = *x->name ? x->name : "out";
+  return cuplug__fail(error, status, "%s: %s: seen %s, wanted %s", f->signature->name, name, seen,
+                      wanted);
+}
+
+static int has_unknown(const cuplug_tensor *x) {
+  for (int32_t k = 0; k < x->ndim; k++)
+    if (x->shape[k] < 0) return 1;
+  return 0;
+}
+
+/* dtype, shape and device of a given output. */
+static int check_kind(const cuplug_frame *f, uint32_t k, const cuplug_argument *given,
+                      cuplug_error *error) {
+  const cuplug_tensor *wanted = &f->tensors[f->n_inputs + k], *x = &given->tensor;
+  if (given->kind != CUPLUG_ARGUMENT_ARRAY)
+    return refuse(f, k, CUPLUG_ERROR_TYPE, cuplug__describe_argument(given).s, "an array", error);
+  if (has_unknown(wanted))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array",
+                  "none: this output's size is known only after the run", error);
+  if (given->flags & CUPLUG_BYTE_SWAPPED || cuplug_type(x) != cuplug_type(wanted))
+    return refuse(f, k, CUPLUG_ERROR_TYPE, cuplug__describe_argument(given).s,
+                  cuplug__describe_dtype(cuplug_type(wanted)).s, error);
+  if (!same_shape(x, wanted))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, cuplug__describe_argument(given).s,
+                  cuplug__describe_shape(wanted->shape, wanted->ndim).s, error);
+  int cuda = cuplug__is_cuda(x->device), host = cuplug__is_host(x->device);
+  int same = f->home.type == CUPLUG_CUDA ? cuda && x->device.id == f->home.id
+                                         : host || (cuda && !f->home.type);
+  if (!same)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: out: it is on %s but the inputs are on %s; move one to the other",
+                        f->signature->name, cuplug__describe_device(x->device).s,
+                        cuplug__describe_device(f->home).s);
+  return CUPLUG_OK;
+}
+
+/* Writable, aligned, contiguous unless strides are taken. */
+static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument *given,
+                        cuplug_error *error) {
+  uint32_t flags = f->op->overloads[f->row].row->flags;
+  if (given->flags & CUPLUG_READ_ONLY)
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "a read-only array", "a writable one", error);
+  if (given->flags & CUPLUG_MISALIGNED)
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "a misaligned array", "an aligned one", error);
+  if (!(flags & CUPLUG_TAKES_STRIDES) && !cuplug__is_contiguous(&given->tensor))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array that is not C-contiguous",
+                  "a C-contiguous one", error);
+  if (!given->tensor.data && cuplug__n_bytes(&given->tensor))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array without memory (a null pointer)", "memory",
+                  error);
+  return CUPLUG_OK;
+}
+
+static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor *x,
+                         cuplug_error *error) {
+  for (uint32_t other = 0; other < f->n_inputs + k; other++) {
+    const cuplug_tensor *y = &f->tensors[other];
+    if (y->ndim < 0 || !y->data || !cuplug__overlap(x, y)) continue;
+    const char *name = f->signature->parameters[f->parameter[other]].name;
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: out: its memory overlaps %s; pass an array of its own",
+                        f->signature->name, *name ? name : "another output");
+  }
+  return CUPLUG_OK;
+}
+
+int cuplug_set_output(cuplug_frame *f, uint32_t k, const cuplug_argument *given,
+                      cuplug_error *error) {
+  int status;
+  cuplug__clear(error);
+  if (f->n_inputs + k >= f->n_tensors)
+    return cuplug__fail(error, CUPLUG_ERROR_TYPE, "%s: out: seen %u outputs, wanted %u",
+                        f->signature->name, k + 1, f->n_tensors - f->n_inputs);
+  cuplug_argument folded = *given;
+  folded.tensor.data = (char *)given->tensor.data + given->tensor.byte_offset;
+  folded.tensor.byte_offset = 0;
+  if (given->kind != CUPLUG_ARGUMENT_ARRAY) folded = *given;
+  if ((status = check_kind(f, k, &folded, error))) return status;
+  if ((status = check_layout(f, k, &folded, error))) return status;
+  if ((status = check_overlap(f, k, &folded.tensor, error))) return status;
+  cuplug_tensor *t = &f->tensors[f->n_inputs + k];
+  t->data = folded.tensor.data;
+  t->device = folded.tensor.device;
+  if (t->strides && folded.tensor.strides) t->strides = folded.tensor.strides;
+  return CUPLUG_OK;
+}

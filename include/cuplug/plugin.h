@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin ABI: everything that the author of a plugin includes.
+ *
+ * A plugin is a shared library lib<name>.so. It exports one object, `cuplug_symbols`, the symbol
+ * table: a header and one row for each operator (or for each overload of one). The table holds no
+ * pointers, lies in the ELF note section `.note.cuplug`, and is read without running the file.
+ * Each row names the entry points that the host calls; all entries have one type, `cuplug_entry`.
+ *
+ *     CUPLUG_ENTRY int half_host(const cuplug_call *call) { ...; return CUPLUG_OK; }
+ *
+ *     CUPLUG_PLUGIN(half, "1.0.0",
+ *                   CUPLUG_HOST_OPERATOR(half_host, "half(x: float32[...]) -> float32[...]",
+ *                                        "Half of x."))
+ *
+ * Growth: structures only grow at their end. Whoever reads a field that is newer than ABI 1.0
+ * first tests CUPLUG_HAS_FIELD(object, field). Reserved fields are zero.
+ *
+ * An entry never exits, prints, throws, synchronises or resets the device, or keeps a pointer that
+ * it was given. It may run on several threads at once.
+ */
+#ifndef CUPLUG_PLUGIN_H
+#define CUPLUG_PLUGIN_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CUPLUG_ABI_MAJOR 1u
+#define CUPLUG_ABI_MINOR 0u
+#define CUPLUG_ABI_VERSION ((CUPLUG_ABI_MAJOR << 16) | CUPLUG_ABI_MINOR)
+
+#ifdef __cplusplus
+#define CUPLUG__EXTERN_C extern "C"
+#define CUPLUG__BEGIN_C extern "C" {
+#define CUPLUG__END_C }
+#else
+#define CUPLUG__EXTERN_C extern
+#define CUPLUG__BEGIN_C
+#define CUPLUG__END_C
+#endif
+
+CUPLUG__BEGIN_C
+
+/* ---- Status -------------------------------------------------------------------------------- */
+
+/* X(name, value, meaning). Values are spaced, pinned and never reused. */
+#define CUPLUG_STATUS_LIST(X)                                                             \
+  X(OK, 0, "success")                                                                     \
+  X(ERROR_VALUE, 100, "an argument's value, shape or layout is wrong")                    \
+  X(ERROR_TYPE, 200, "an argument's type or dtype is wrong, or the arguments' number is") \
+  X(ERROR_INDEX, 300, "an index is out of range")                                         \
+  X(ERROR_MEMORY, 400, "memory ran out")                                                  \
+  X(ERROR_CUDA, 500, "the CUDA driver or runtime reported an error")                      \
+  X(ERROR_PLUGIN, 600, "a plugin is broken, incompatible or was refused")                 \
+  X(ERROR_NOT_FOUND, 700, "no plugin or operator of that name")
+
+typedef enum cuplug_status {
+#define CUPLUG__X(name, value, meaning) CUPLUG_##name = value,
+  CUPLUG_STATUS_LIST(CUPLUG__X)
+#undef CUPLUG__X
+} cuplug_status;
+
+#define CUPLUG_ERROR_MESSAGE_BYTES 4080
+
+/* An error record. It lies in the caller's frame. `status` is CUPLUG_OK while `message` is empty.
+ */
+typedef struct cuplug_error {
+  int32_t status;         /* a cuplug_status */
+  int32_t cuda_code;      /* the CUresult or cudaError_t behind ERROR_CUDA, else 0 */
+  uint32_t message_bytes; /* room in `message`, the terminating zero included */
+  uint32_t reserved;
+  char message[CUPLUG_ERROR_MESSAGE_BYTES];
+} cuplug_error;
+
+/* ---- Arrays and scalars -------------------------------------------------------------------- */
+
+/* Device types and type codes are DLPack's (https://dmlc.github.io/dlpack), version 1. */
+#define CUPLUG_CPU 1
+#define CUPLUG_CUDA 2
+#define CUPLUG_CUDA_HOST 3
+#define CUPLUG_CUDA_MANAGED 13
+
+typedef struct cuplug_device {
+  int32_t
+      type;   /* CUPLUG_CPU or CUPLUG_CUDA in a call; arrays may also be CUDA_HOST, CUDA_MANAGED */
+  int32_t id; /* ordinal, from 0 */
+} cuplug_device;
+
+typedef struct cuplug_dtype {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+} cuplug_dtype;
+
+/* X(name, NAME, DLPack type code, bits), the names of the Python Array API and ml_dtypes. */
+#define CUPLUG_DTYPE_LIST(X)             \
+  X(bool, BOOL, 6, 8)                    \
+  X(int8, INT8, 0, 8)                    \
+  X(int16, INT16, 0, 16)                 \
+  X(int32, INT32, 0, 32)                 \
+  X(int64, INT64, 0, 64)                 \
+  X(uint8, UINT8, 1, 8)                  \
+  X(uint16, UINT16, 1, 16)               \
+  X(uint32, UINT32, 1, 32)               \
+  X(uint64, UINT64, 1, 64)               \
+  X(float16, FLOAT16, 2, 16)             \
+  X(bfloat16, BFLOAT16, 4, 16)           \
+  X(float32, FLOAT32, 2, 32)             \
+  X(float64, FLOAT64, 2, 64)             \
+  X(complex64, COMPLEX64, 5, 64)         \
+  X(complex128, COMPLEX128, 5, 128)      \
+  X(float8_e4m3fn, FLOAT8_E4M3FN, 10, 8) \
+  X(float8_e5m2, FLOAT8_E5M2, 12, 8)
+
+/* One number for each dtype, to switch on: switch (cuplug_type(x)) { case CUPLUG_FLOAT32: ... } */
+#define CUPLUG_TYPE(code, bits) (((uint32_t)(code) << 24) | ((uint32_t)(bits) << 16) | 1u)
+typedef enum cuplug_type_id {
+#define CUPLUG__X(name, NAME, code, bits) CUPLUG_##NAME = ((code) << 24) | ((bits) << 16) | 1,
+  CUPLUG_DTYPE_LIST(CUPLUG__X)
+#undef CUPLUG__X
+} cuplug_type_id;
+
+/* An array, laid out as DLPack's DLTensor. In a call: `byte_offset` is 0; `strides` (in elements)
+ * is NULL, meaning C-contiguous, unless the row has CUPLUG_TAKES_STRIDES, when it is never NULL; an
+ * optional array that was left out has `ndim` -1 and `data` NULL. */
+typedef struct cuplug_tensor {
+  void *data;
+  cuplug_device device;
+  int32_t ndim;
+  cuplug_dtype dtype;
+  int64_t *shape;
+  int64_t *strides;
+  uint64_t byte_offset;
+} cuplug_tensor;
+
+/* A scalar argument. Which member holds it follows from its declared dtype. */
+typedef union cuplug_scalar {
+  double f;      /* floating dtypes, rounded to nothing narrower than float64 */
+  int64_t i;     /* bool and signed integers; a choice ("a" | "b"): its number, from 0 */
+  uint64_t u;    /* unsigned integers */
+  double c[2];   /* complex: real and imaginary part */
+  const char *s; /* str: UTF-8, zero-terminated */
+} cuplug_scalar;
+
+/* ---- Calls --------------------------------------------------------------------------------- */
+
+/* What a kernel leaves behind when it meets bad data: it goes on without touching memory out of
+ * range, and the host raises the error afterwards. Written by cuplug_fault_index and the like, in
+ * memory that host and devices share. The first fault wins. */
+typedef struct cuplug_fault {
+  uint32_t claimed; /* 1 from the first fault on */
+  int32_t status;   /* written last; nonzero: the record is complete */
+  uint32_t tensor;  /* number of the offending tensor in call->tensors */
+  uint32_t reserved;
+  int64_t position;  /* flat element number in that tensor */
+  int64_t value;     /* the offending value */
+  int64_t low, high; /* values allowed: low <= value < high */
+  uint32_t *summary; /* set to 1 by the first fault: one word for all records */
+  int64_t reserved_tail;
+} cuplug_fault;
+
+typedef struct cuplug_call cuplug_call;
+
+/* What the host does for an entry. Called through cuplug_workspace and cuplug_output below. */
+typedef struct cuplug_services {
+  uint32_t struct_bytes;
+  uint32_t reserved;
+  void *(*workspace)(const cuplug_call *call, uint64_t bytes);
+  int (*output)(const cuplug_call *call, uint32_t tensor, const int64_t *shape);
+} cuplug_services;
+
+/* One call of an entry. Everything is borrowed until the entry returns. */
+struct cuplug_call {
+  uint32_t struct_bytes; /* what the host filled: CUPLUG_HAS_FIELD tests against it */
+  uint32_t abi_version;  /* the host's CUPLUG_ABI_VERSION */
+  cuplug_device device;  /* where to run; for CUDA it is the current device */
+  void *stream;          /* CUstream or cudaStream_t to launch on, never NULL; NULL on the host */
+  const cuplug_tensor *tensors; /* array parameters in signature order, then outputs */
+  const cuplug_scalar *scalars; /* scalar parameters in signature order */
+  uint32_t n_tensors;
+  uint32_t n_scalars;
+  cuplug_error *error;             /* written by cuplug_fail */
+  cuplug_fault *fault;             /* for kernels; NULL on the host */
+  const cuplug_services *services; /* see above */
+  void *host;                      /* the host's own */
+};
+
+/* The one type of all entry points. Returns CUPLUG_OK or what cuplug_fail returned. */
+typedef int cuplug_entry(const cuplug_call *call);
+
+#define CUPLUG_ENTRY CUPLUG__EXTERN_C __attribute__((visibility("default")))
+
+#define CUPLUG_HAS_FIELD(object, field) \
+  ((object)->struct_bytes >= (char *)(&(object)->field + 1) - (char *)(object))
+
+/* ---- The symbol table ---------------------------------------------------------------------- */
+
+#define CUPLUG_NOTE_TYPE 0x70756331u /* "1cup" in memory */
+#define CUPLUG_NOTE_OWNER "cuplug\0"
+#define CUPLUG_TABLE_MAGIC "CUPLUGT"
+
+/* Row flags. */
+#define CUPLUG_TAKES_STRIDES 1u /* arrays of any strides are passed on as they are */
+#define CUPLUG_PREFERS_CUDA 2u  /* host arrays go through the GPU, when there is one */
+
+/* Everything is char or uint32_t: alignment 4, no padding, no pointer. Strings are
+ * zero-terminated inside their array. The first three fields are the ELF note header. */
+typedef struct cuplug_table_header {
+  uint32_t owner_bytes; /* 8 */
+  uint32_t desc_bytes;  /* from `magic` to the end of the last row */
+  uint32_t note_type;   /* CUPLUG_NOTE_TYPE */
+  char owner[8];        /* CUPLUG_NOTE_OWNER */
+  char magic[8];        /* CUPLUG_TABLE_MAGIC */
+  uint32_t abi_version;
+  uint32_t header_bytes; /* from the start of the note to row 0 */
+  uint32_t row_bytes;    /* from one row to the next */
+  uint32_t n_rows;
+  uint32_t call_bytes;   /* sizeof(cuplug_call) that the plugin was compiled with */
+  uint32_t tensor_bytes; /* sizeof(cuplug_tensor) likewise */
+  uint32_t flags;        /* 0 */
+  char name[64];         /* the plugin: its file is lib<name>.so */
+  char version[32];
+  char architectures[128]; /* "750,900" for 7.5 and 9.0; empty without CUDA */
+  char reserved[28];
+} cuplug_table_header;
+
+typedef struct cuplug_row {
+  char cuda_entry[96]; /* symbol; empty: no entry on that side */
+  char host_entry[96];
+  char signature[512]; /* see docs/signatures.md; begins with the operator's name */
+  char doc[256];       /* one line */
+  uint32_t flags;      /* CUPLUG_TAKES_STRIDES ... */
+  char reserved[60];
+} cuplug_row;
+
+/* The compiler checks that an entry was declared with the type cuplug_entry. */
+#ifdef __cplusplus
+CUPLUG__END_C
+static inline constexpr uint32_t cuplug__is_entry(cuplug_entry *) { return 0; }
+template <unsigned N> constexpr unsigned cuplug__n_rows(const cuplug_row (&&)[N]) { return N; }
+#define CUPLUG__N_ROWS(...) cuplug__n_rows({__VA_ARGS__})
+#define CUPLUG__IS_ENTRY(entry) cuplug__is_entry(entry)
+CUPLUG__BEGIN_C
+#else
+#define CUPLUG__N_ROWS(...) (sizeof((const cuplug_row[]){__VA_ARGS__}) / sizeof(cuplug_row))
+#define CUPLUG__IS_ENTRY(entry) _Generic(&(entry), cuplug_entry * : 0u)
+#endif
+
+#define CUPLUG__TEXT(...) #__VA_ARGS__
+#define CUPLUG__EXPANDED_TEXT(...) CUPLUG__TEXT(__VA_ARGS__)
+/* nvcc defines __CUDA_ARCH_LIST__; a table compiled by another compiler is told by
+ * -DCUPLUG_ARCHITECTURES=750,900. */
+#if defined(CUPLUG_ARCHITECTURES)
+#define CUPLUG__ARCHITECTURES CUPLUG__EXPANDED_TEXT(CUPLUG_ARCHITECTURES)
+#elif defined(__CUDA_ARCH_LIST__)
+#define CUPLUG__ARCHITECTURES CUPLUG__EXPANDED_TEXT(__CUDA_ARCH_LIST__)
+#else
+#define CUPLUG__ARCHITECTURES ""
+#endif
+
+/* One row: an operator with CUDA and host entries, or with one of them. Row flags may follow the
+ * doc string. With CUPLUG_HOST_ONLY defined (no nvcc at hand) CUDA entries are left out. */
+#define CUPLUG_HOST_OPERATOR(host, signature, doc, ...)                           \
+  {                                                                               \
+    "", #host, signature, doc, CUPLUG__IS_ENTRY(host) | (__VA_ARGS__ + 0u), { 0 } \
+  }
+#define CUPLUG_CUDA_OPERATOR(cuda, signature, doc, ...)                           \
+  {                                                                               \
+#cuda, "", signature, doc, CUPLUG__IS_ENTRY(cuda) | (__VA_ARGS__ + 0u), { 0 } \
+  }
+#ifdef CUPLUG_HOST_ONLY
+#define CUPLUG_OPERATOR(cuda, host, signature, doc, ...) \
+  CUPLUG_HOST_OPERATOR(host, signature, doc, __VA_ARGS__)
+#else
+#define CUPLUG_OPERATOR(cuda, host, signature, doc, ...)                        \
+  {                                                                             \
+#cuda, #host, signature, doc,                                               \
+        CUPLUG__IS_ENTRY(cuda) | CUPLUG__IS_ENTRY(host) | (__VA_ARGS__ + 0u), { \
+      0                                                                         \
+    }                                                                           \
+  }
+#endif
+
+/* The table itself, once in a plugin, at file scope: name (an identifier), version, rows. */
+#define CUPLUG_PLUGIN(name, version, ...)                                                \
+  struct cuplug__table {                                                                 \
+    cuplug_table_header header;                                                          \
+    cuplug_row rows[CUPLUG__N_ROWS(__VA_ARGS__)];                                        \
+  };                                                                                     \
+  CUPLUG_ENTRY const struct cuplug__table cuplug_symbols;                                \
+  const struct cuplug__table cuplug_symbols __attribute__((                              \
+      section(".note.cuplug"), used, aligned(4))) = {{8,                                 \
+                                                      sizeof(struct cuplug__table) - 20, \
+                                                      CUPLUG_NOTE_TYPE,                  \
+                                                      CUPLUG_NOTE_OWNER,                 \
+                                                      CUPLUG_TABLE_MAGIC,                \
+                                                      CUPLUG_ABI_VERSION,                \
+                                                      sizeof(cuplug_table_header),       \
+                                                      sizeof(cuplug_row),                \
+                                                      CUPLUG__N_ROWS(__VA_ARGS__),       \
+                                                      sizeof(cuplug_call),               \
+                                                      sizeof(cuplug_tensor),             \
+                                                      0,                                 \
+                                                      #name,                             \
+                                                      version,                           \
+                                                      CUPLUG__ARCHITECTURES,             \
+                                                      {0}},                              \
+                                                     {__VA_ARGS__}};
+
+/* ---- Helpers for entries ------------------------------------------------------------------- */
+
+#if defined(__GNUC__)
+#define CUPLUG__PRINTF __attribute__((format(printf, 3, 4)))
+#else
+#define CUPLUG__PRINTF
+#endif
+
+/* Reports an error: `return cuplug_fail(call, CUPLUG_ERROR_VALUE, "x: seen %g, wanted ...", x)`.
+ * The message names the argument, what was seen and what was wanted; the host puts the operator's
+ * name before it. Returns `status`. [thread-safe] [no-cuda] */
+CUPLUG__PRINTF static inline int cuplug_fail(const cuplug_call *call, int status,
+                                             const char *format, ...) {
+  va_list list;
+  call->error->status = status;
+  va_start(list, format);
+  vsnprintf(call->error->message, call->error->message_bytes, format, list);
+  va_end(list);
+  return status;
+}
+
+/* The dtype of an array as a cuplug_type_id. [thread-safe] [no-cuda] */
+static inline uint32_t cuplug_type(const cuplug_tensor *x) {
+  return ((uint32_t)x->dtype.code << 24) | ((uint32_t)x->dtype.bits << 16) | x->dtype.lanes;
+}
+
+/* The number of elements of an array. [thread-safe] [no-cuda] */
+static inline int64_t cuplug_n_elements(const cuplug_tensor *x) {
+  int64_t n = 1;
+  for (int32_t i = 0; i < x->ndim; i++) n *= x->shape[i];
+  return n;
+}
+
+/* Bytes of one element. [thread-safe] [no-cuda] */
+static inline int64_t cuplug_element_bytes(const cuplug_tensor *x) {
+  return ((int64_t)x->dtype.bits * x->dtype.lanes + 7) / 8;
+}
+
+/* Scratch memory on the call's device, at least 256-byte aligned, until the entry returns (on CUDA:
+ * until the work put on the call's stream is done). NULL when memory ran out: the error record is
+ * filled, return CUPLUG_ERROR_MEMORY. Safe under graph capture. [stream-ordered] */
+static inline void *cuplug_workspace(const cuplug_call *call, uint64_t bytes) {
+  return call->services->workspace(call, bytes);
+}
+
+/* Allocates output `tensor` (its number in call->tensors), whose signature has unknown dimensions
+ * `?`, with the shape found by the entry (ndim sizes); afterwards its `data` is set.
+ * Returns CUPLUG_OK or an error that the entry returns. */
+static inline int cuplug_output(const cuplug_call *call, uint32_t tensor, const int64_t *shape) {
+  return call->services->output(call, tensor, shape);
+}
+
+CUPLUG__END_C
+
+#ifdef __CUDACC__
+#include <cuda_runtime_api.h>
+
+/* For after every launch: `return cuplug_launched(call)`. Reports a launch error of this plugin. */
+static inline int cuplug_launched(const cuplug_call *call) {
+  cudaError_t code = cudaGetLastError();
+  if (code == cudaSuccess) return CUPLUG_OK;
+  call->error->cuda_code = (int32_t)code;
+  return cuplug_fail(call, CUPLUG_ERROR_CUDA, "kernel launch: CUDA error %d, %s: %s", (int)code,
+                     cudaGetErrorName(code), cudaGetErrorString(code));
+}
+
+/* In a kernel: records that element `position` of tensor number `tensor` holds `value`, outside
+ * low <= value < high. The call then ends in IndexError; the kernel must go on without using the
+ * value. */
+__device__ static inline void cuplug_fault_index(cuplug_fault *fault, uint32_t tensor,
+                                                 int64_t position, int64_t value, int64_t low,
+                                                 int64_t high) {
+  if (atomicCAS(&fault->claimed, 0u, 1u) != 0u) return;
+  fault->tensor = tensor;
+  fault->position = position;
+  fault->value = value;
+  fault->low = low;
+  fault->high = high;
+  __threadfence_system();
+  *(volatile int32_t *)&fault->status = CUPLUG_ERROR_INDEX;
+  *(volatile uint32_t *)fault->summary = 1u;
+}
+#endif
+
+#endif
