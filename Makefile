@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+# Builds all of cuplug into $(BUILD): the core, the stock plugins and the Python package.
+# `make help` lists the targets. Operators, core files and Cython modules are found by wildcard.
+
+VENV   ?= .venv#        `make VENV=` uses the packages of the current Python and no network
+PYTHON ?= python3#      makes the virtual environment, or is used itself when VENV is empty
+BUILD  ?= build
+PREFIX ?= /usr/local
+CC     ?= cc
+NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc) $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc))
+CUDA_ARCHS ?= $(filter $(patsubst compute_%,%,$(if $(NVCC),$(shell $(NVCC) --list-gpu-arch))),75 80 86 89 90 100 120)
+SANITIZE ?=#            address,undefined or thread, for the core and the host entries
+
+PY      := $(if $(VENV),$(VENV)/bin/python,$(PYTHON))
+PACKAGE := $(BUILD)/python/cuplug
+CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
+RUN     := PYTHONPATH=$(abspath $(BUILD)/python) $(PY)
+ARCHS   := $(if $(filter native,$(CUDA_ARCHS)),$(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader | sort -u)),$(CUDA_ARCHS))
+
+comma  := ,
+space  := $(subst ,, )
+CFLAGS ?= -O2
+ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra -Werror -Iinclude \
+  $(CFLAGS) $(if $(SANITIZE),-g -fno-omit-frame-pointer -fsanitize=$(SANITIZE))
+LDFLAGS    += -Wl,-z,now -Wl,-z,defs $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+OPENMP     := $(shell echo 'int main(void){return 0;}' | $(CC) -fopenmp -xc - -o /dev/null 2>/dev/null && echo -fopenmp)
+
+CORE       := $(patsubst core/%.c,$(BUILD)/core/%.o,$(wildcard core/*.c))
+PLUGINS    := $(patsubst plugins/%/,%,$(dir $(wildcard plugins/*/*.c)))
+LIBRARY    := $(PACKAGE)/lib/libcuplug.so.1
+STOCK      := $(PLUGINS:%=$(PACKAGE)/lib/cuplug/lib%.so)
+HEADERS    := $(wildcard include/cuplug/*.h)
+SOURCES    := $(wildcard cython/cuplug/*.py cython/cuplug/*.pyi cython/cuplug/*.pxd cython/cuplug/py.typed)
+MODULES    := $(patsubst cython/cuplug/%.pyx,%,$(wildcard cython/cuplug/*.pyx))
+STAGED     := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PACKAGE)/lib/pkgconfig/cuplug.pc
+
+.PHONY: all demo test gpu-test bench lint format fuzz install wheel clean help environment core plugins python
+all: core plugins python ## Build everything into build/ (the default)
+core: $(LIBRARY) ## Build libcuplug
+plugins: $(STOCK) ## Build the stock plugins
+python: $(BUILD)/python.stamp ## Build the Python package
+
+demo: all ## Run gather on 128 Mi values, on the CPU and on the GPU if there is one
+	@$(RUN) examples/demo.py
+
+test: all ## Run the test suite; tests that need a GPU skip
+	$(RUN) -m pytest $(PYTEST)
+
+gpu-test: all ## Run the tests that need a GPU, then again under compute-sanitizer
+	$(RUN) -m pytest -m gpu $(PYTEST)
+	@if command -v compute-sanitizer >/dev/null; then set -e; for tool in memcheck racecheck; do \
+	  echo "compute-sanitizer --tool $$tool"; \
+	  PYTHONPATH=$(abspath $(BUILD)/python) compute-sanitizer --tool $$tool --error-exitcode 1 --target-processes all \
+	    $(PY) -m pytest -q -m "gpu and sanitizer" $(PYTEST); done; \
+	else echo "compute-sanitizer was not found: its runs are left out"; fi
+
+bench: all ## Measure against the peers that are installed; write benchmarks/results/
+	$(RUN) benchmarks/run.py --output benchmarks/results
+
+C_FILES := git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh'
+lint: environment ## Check format, style and types
+	$(C_FILES) | xargs $(CLANG_FORMAT) --dry-run -Werror
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
+
+format: environment ## Format all sources
+	$(C_FILES) | xargs $(CLANG_FORMAT) -i
+	$(PY) -m ruff check --fix-only -q
+	$(PY) -m ruff format
+
+FUZZ_SECONDS ?= 60
+fuzz: ## Fuzz the table reader and the signature parser with clang's libFuzzer
+	@mkdir -p $(BUILD)/fuzz
+	for target in table signature; do \
+	  clang -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Icore \
+	    tests/fuzz/fuzz_$$target.c core/*.c -ldl -o $(BUILD)/fuzz/$$target && mkdir -p $(BUILD)/fuzz/new_$$target && \
+	  $(BUILD)/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) $(BUILD)/fuzz/new_$$target tests/fuzz/corpus/$$target || exit 1; done
+
+install: core plugins ## Install the library, headers, cuplug.pc and stock plugins for C programs
+	install -d $(DESTDIR)$(PREFIX)/lib/cuplug $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/cuplug
+	install -m 755 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib
+	ln -sf libcuplug.so.1 $(DESTDIR)$(PREFIX)/lib/libcuplug.so
+	install -m 644 $(STOCK) $(DESTDIR)$(PREFIX)/lib/cuplug
+	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/cuplug
+	install -m 644 core/cuplug.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
+
+clean: ## Remove what was built (the virtual environment stays)
+	rm -rf $(BUILD)
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+# ---- The environment: prerequisites, and the virtual environment unless VENV is empty
+
+environment: $(BUILD)/environment.stamp
+ENVIRONMENT := $(VENV) $(PYTHON) $(CC)
+$(BUILD)/environment.stamp: pyproject.toml $(BUILD)/environment.config
+	@sh build_backend/prerequisites.sh "$(PYTHON)" "$(CC)" "$(VENV)"
+ifneq ($(VENV),)
+	@test -x $(VENV)/bin/python || { echo "making the virtual environment $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "installing what the project needs into $(VENV)"
+	@$(PYTHON) build_backend/requirements.py > $(BUILD)/requirements.txt
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $(BUILD)/requirements.txt
+endif
+	@touch $@
+
+# A file for each set of settings, rewritten only when they change: what depends on it is rebuilt.
+PLUGIN_SETTINGS := $(CC) $(ALL_CFLAGS) $(NVCC) $(ARCHS)
+CORE_SETTINGS   := $(CC) $(ALL_CFLAGS) $(LDFLAGS)
+$(BUILD)/plugins.config: SETTINGS = $(PLUGIN_SETTINGS)
+$(BUILD)/core.config: SETTINGS = $(CORE_SETTINGS)
+$(BUILD)/environment.config: SETTINGS = $(ENVIRONMENT)
+$(BUILD)/%.config: FORCE
+	@mkdir -p $(@D)
+	@echo '$(SETTINGS)' | cmp -s - $@ || echo '$(SETTINGS)' > $@
+FORCE:
+
+# ---- The core
+
+$(BUILD)/core/%.o: core/%.c $(BUILD)/core.config
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(LIBRARY): $(CORE)
+	@mkdir -p $(@D)
+	$(CC) -shared -Wl,-soname,libcuplug.so.1 $^ $(LDFLAGS) -ldl -o $@
+	ln -sf libcuplug.so.1 $(@D)/libcuplug.so
+
+# ---- The plugins: <name>.c with host entries and the table, <name>.cu with CUDA entries
+
+ARCH_LIST := $(subst $(space),$(comma),$(strip $(ARCHS:%=%0)))
+GENCODE   := $(foreach arch,$(ARCHS),-gencode=arch=compute_$(arch)$(comma)code=sm_$(arch)) \
+  $(addprefix -gencode=arch=compute_,$(foreach arch,$(lastword $(ARCHS)),$(arch)$(comma)code=compute_$(arch)))
+SIDES     := $(if $(NVCC),-DCUPLUG_ARCHITECTURES=$(ARCH_LIST),-DCUPLUG_HOST_ONLY)
+
+$(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -O3 $(OPENMP) $(SIDES) -Iplugins -MMD -MP -c $< -o $@
+
+$(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config
+	@mkdir -p $(@D)
+	$(NVCC) -O3 -std=c++17 $(GENCODE) --threads 2 -Iinclude -Iplugins -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall \
+	  -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+.SECONDEXPANSION:
+$(PACKAGE)/lib/cuplug/lib%.so: $(BUILD)/plugins/%/$$*.o $$(if $$(NVCC),$$(patsubst plugins/$$(percent).cu,$(BUILD)/plugins/$$(percent).cu.o,$$(wildcard plugins/$$*/*.cu)))
+	@mkdir -p $(@D)
+	$(if $(filter %.cu.o,$^),$(NVCC) -shared -cudart static $(addprefix -Xlinker ,-z now -z defs --exclude-libs=ALL) \
+	  $(if $(OPENMP),-Xcompiler $(OPENMP)),$(CC) -shared $(OPENMP) $(LDFLAGS)) $(filter %.o,$^) -o $@
+percent := %
+
+# ---- The Python package
+
+EXT_SUFFIX = $(shell $(PY) -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
+INCLUDES   = $(shell $(PY) -c 'import numpy, sysconfig; print("-I" + sysconfig.get_paths()["include"], "-I" + numpy.get_include())')
+
+$(PACKAGE)/%: cython/cuplug/%
+	@mkdir -p $(@D)
+	@ln -sfr $< $@
+
+$(PACKAGE)/include/cuplug/%: include/cuplug/%
+	@mkdir -p $(@D)
+	@ln -sfr $< $@
+
+$(PACKAGE)/lib/pkgconfig/cuplug.pc: core/cuplug.pc
+	@mkdir -p $(@D)
+	@ln -sfr $< $@
+
+# The recipes need the environment's Python, so this part is a make of its own once that exists.
+$(BUILD)/python.stamp: $(BUILD)/environment.stamp $(LIBRARY) $(STOCK) $(STAGED) FORCE
+	@$(MAKE) --no-print-directory -f build_backend/python.mk BUILD=$(BUILD) PY="$(PY)" CC="$(CC)" PACKAGE=$(PACKAGE) \
+	  RUN="$(RUN)" SANITIZE="$(SANITIZE)"
+	@touch $@
+
+-include $(wildcard $(BUILD)/core/*.d $(BUILD)/plugins/*/*.d)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Cython modules, built with the Python that $(PY) names. Called by the Makefile.
+
+PYTHON_FACTS := $(shell $(PY) build_backend/python_facts.py)
+SUFFIX   := $(word 1,$(PYTHON_FACTS))
+INCLUDES := $(addprefix -I,$(wordlist 2,9,$(PYTHON_FACTS)))
+
+PYX     := $(wildcard cython/cuplug/*.pyx)
+PXD     := $(wildcard cython/cuplug/*.pxd)
+MODULES := $(PYX:cython/cuplug/%.pyx=$(PACKAGE)/%$(SUFFIX))
+TYPED   := $(BUILD)/generated/typed
+HEADERS := $(wildcard include/cuplug/*.h cython/cuplug/*.h)
+
+# Cython's C is not ours to warn about; symbols other than the module's init stay hidden.
+COMPILE = $(CC) -O2 -g0 -fPIC -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude -Icython/cuplug $(INCLUDES) \
+  -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -shared -Wl,-rpath,'$$ORIGIN/lib' \
+  -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed
+CYTHON  = $(PY) -m cython -3 -X freethreading_compatible=True -I cython -Wextra -Werror
+
+.PHONY: all
+all: $(MODULES) $(PACKAGE)/typed$(SUFFIX) $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi
+
+$(BUILD)/cython/%.c: cython/cuplug/%.pyx $(PXD) build_backend/python.mk
+	@mkdir -p $(@D)
+	$(CYTHON) --module-name cuplug.$* $< -o $@
+
+$(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/%.c $(HEADERS)
+	$(COMPILE) $< -o $@
+
+# From the symbol tables of the stock plugins, read by the modules just built.
+GENERATORS := $(addprefix cython/cuplug/,bind.py memoryviews.py signature.py stubs.py table.py)
+$(TYPED).pyx: $(MODULES) $(wildcard $(PACKAGE)/lib/cuplug/*.so) $(wildcard $(GENERATORS))
+	@mkdir -p $(@D)
+	$(RUN) -m cuplug.bind --stock $(@D)
+	@touch $@
+
+$(BUILD)/cython/typed.c: $(TYPED).pyx
+	$(CYTHON) --module-name cuplug.typed -I $(@D) $< -o $@
+
+$(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi: $(PACKAGE)/%: $(TYPED).pyx
+	cp $(BUILD)/generated/$(@F) $@
