@@ -91,6 +91,9 @@ clean: ## Remove what was built (the virtual environment stays)
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
+.SECONDARY:
+.DELETE_ON_ERROR:
+
 # ---- The environment: prerequisites, and the virtual environment unless VENV is empty
 
 environment: $(BUILD)/environment.stamp

@@ -15,8 +15,10 @@ HEADERS := $(wildcard include/cuplug/*.h cython/cuplug/*.h)
 COMPILE = $(CC) -O2 -g0 -fPIC -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude -Icython/cuplug $(INCLUDES) \
   -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -shared -Wl,-rpath,'$$ORIGIN/lib' \
   -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed
-CYTHON  = $(PY) -m cython -3 -X freethreading_compatible=True -I cython -Wextra -Werror
+CYTHON  = $(PY) -m cython -3 -X freethreading_compatible=True -I $(BUILD)/python -Wextra -Werror
 
+.SECONDARY:
+.DELETE_ON_ERROR:
 .PHONY: all
 all: $(MODULES) $(PACKAGE)/typed$(SUFFIX) $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi
 
@@ -34,8 +36,8 @@ $(TYPED).pyx: $(MODULES) $(wildcard $(PACKAGE)/lib/cuplug/*.so) $(wildcard $(GEN
 	$(RUN) -m cuplug.bind --stock $(@D)
 	@touch $@
 
-$(BUILD)/cython/typed.c: $(TYPED).pyx
-	$(CYTHON) --module-name cuplug.typed -I $(@D) $< -o $@
+$(BUILD)/cython/typed.c: $(TYPED).pyx $(PACKAGE)/typed.pxd
+	$(CYTHON) --module-name cuplug.typed $< -o $@
 
 $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi: $(PACKAGE)/%: $(TYPED).pyx
 	cp $(BUILD)/generated/$(@F) $@

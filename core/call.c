@@ -43,7 +43,9 @@ int cuplug__call_entry(cuplug__run *run) {
                             .error = run->error,
                             .fault = run->fault,
                             .services = &cuplug__services,
-                            .host = run};
+                            .host = run,
+                            /* the threads of an OpenMP pool are not in a forked child */
+                            .max_threads = (uint32_t)cuplug__registry_is_forked()};
   int status = (on_cuda ? run->overload->cuda : run->overload->host)(&call);
   if (run->n_workspaces) cuplug__free_workspaces(run);
   return status ? finish(run, status) : CUPLUG_OK;
@@ -69,7 +71,10 @@ static int prepare(cuplug__run *run) {
     for (uint32_t k = 0; k < run->frame->n_tensors; k++)
       names[k] = s->parameters[run->frame->parameter[k]].name;
     int status = cuplug__fault_record(op->name, names, run->frame->n_tensors, &fault, run->error);
-    if (status) return status;
+    if (status) {
+      cuplug__prefix(run->error, "%s: ", op->name);
+      return status;
+    }
     cuplug_fault *none = NULL; /* another thread may have been faster: its record serves both */
     atomic_compare_exchange_strong(&run->overload->fault, &none, fault);
   }

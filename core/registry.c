@@ -26,11 +26,15 @@ static const char doing[] = "registering a plugin";
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic int is_forked;
 
 static void before_fork(void) { pthread_mutex_lock(&lock); }
 static void after_fork(void) { pthread_mutex_unlock(&lock); }
 /* The child's only thread has a new number, which a recursive mutex does not take for its owner. */
-static void in_child(void) { lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; }
+static void in_child(void) {
+  lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+  atomic_store_explicit(&is_forked, 1, memory_order_relaxed);
+}
 static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
 
 void cuplug__registry_lock(void) {
@@ -38,6 +42,10 @@ void cuplug__registry_lock(void) {
   pthread_mutex_lock(&lock);
 }
 void cuplug__registry_unlock(void) { pthread_mutex_unlock(&lock); }
+
+int cuplug__registry_is_forked(void) {
+  return atomic_load_explicit(&is_forked, memory_order_relaxed);
+}
 
 cuplug__plugin *cuplug__registry_plugins(void) { return registry.plugins; }
 

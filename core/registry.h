@@ -24,6 +24,9 @@ struct cuplug__plugin {
 void cuplug__registry_lock(void);
 void cuplug__registry_unlock(void);
 
+/* 1 in a process forked since the core was first used. */
+int cuplug__registry_is_forked(void);
+
 /* The plugin registered last, then ->next. */
 cuplug__plugin *cuplug__registry_plugins(void);
 /* The plugin loaded by cuplug_load with the greatest rank below `rank`; NULL when there is none. */

@@ -26,7 +26,8 @@ static int has_unknown(const cuplug_tensor *x) {
   return 0;
 }
 
-/* Device memory for tensor k, with the contents of an input; `blocks` owns it. */
+/* Device memory for tensor k, with the contents of an input, or of an output whose gaps must come
+ * back as they were; `block` owns it. */
 static int copy_in(cuplug__run *run, cuplug__lane *lane, uint32_t k, void **block) {
   const cuplug_tensor *host = &run->frame->tensors[k];
   const char *low;
@@ -36,7 +37,7 @@ static int copy_in(cuplug__run *run, cuplug__lane *lane, uint32_t k, void **bloc
   int status = cuplug__device_allocate(run->device.id, bytes, run->stream, block, run->error);
   if (status) return status;
   run->tensors[k].data = (char *)*block + ((const char *)host->data - low);
-  if (k >= run->frame->n_inputs) return CUPLUG_OK;
+  if (k >= run->frame->n_inputs && cuplug__is_contiguous(host)) return CUPLUG_OK;
   return cuplug__to_device(lane, *block, low, bytes, run->error);
 }
 
@@ -88,7 +89,7 @@ int cuplug__run_staged(cuplug__run *run) {
   const char *names[CUPLUG_MAX_TENSORS];
   cuplug__lane *lane;
   int status = cuplug__lane_take(run->device.id, &lane, run->error);
-  if (status) return status;
+  if (status) return named(run, status);
   run->stream = lane->stream;
   run->fault = lane->fault;
   run->tensors = tensors;

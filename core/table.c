@@ -10,7 +10,11 @@
 /* Sizes of ABI 1.0: the least that a table of this major version has. */
 #define LEAST_HEADER_BYTES 308u
 #define LEAST_ROW_BYTES 1024u
-#define LEAST_CALL_BYTES 80u
+#define LEAST_CALL_BYTES 88u
+_Static_assert(CUPLUG_ABI_MINOR || (sizeof(cuplug_table_header) == LEAST_HEADER_BYTES &&
+                                    sizeof(cuplug_row) == LEAST_ROW_BYTES &&
+                                    sizeof(cuplug_call) == LEAST_CALL_BYTES),
+               "the sizes of ABI 1.0");
 
 #define MAJOR(version) ((version) >> 16)
 #define MINOR(version) ((version)&0xffffu)

@@ -184,6 +184,8 @@ struct cuplug_call {
   cuplug_fault *fault;             /* for kernels; NULL on the host */
   const cuplug_services *services; /* see above */
   void *host;                      /* the host's own */
+  uint32_t max_threads; /* of an entry on the host; 0: as many as it likes. 1 in a forked child */
+  uint32_t reserved;
 };
 
 /* The one type of all entry points. Returns CUPLUG_OK or what cuplug_fail returned. */

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gather 1 Mi random elements of 128 Mi through a plugin: on the CPU, and on the GPU if any."""
+
+import time
+
+import cuplug
+import numpy as np
+
+N_SOURCE = 128 * 1024**2
+N_INDEX = 1024**2
+
+
+def best_ms(function, repeats: int = 5) -> float:
+    """Return the shortest time of a few calls, in milliseconds."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times) * 1e3
+
+
+def report(result: np.ndarray, expected: np.ndarray, ours, numpy_ms: float) -> None:
+    """Print what a call gave, where it ran and how long it took."""
+    call = cuplug.last_call()
+    print(f"  shape      {result.shape}")
+    print(f"  correct    {int((result == expected).sum())} of {expected.size}")
+    print(f"  ran on     {call.device}" + (", copied there and back" if call.staged else ""))
+    print(f"  time       {best_ms(ours):.2f} ms (NumPy's source[index]: {numpy_ms:.2f} ms)")
+
+
+def main() -> None:
+    """Run the demo."""
+    from cuplug.ops import gather
+
+    random = np.random.default_rng(0)
+    source = random.random(N_SOURCE, dtype=np.float32)
+    index = random.integers(0, N_SOURCE, N_INDEX, dtype=np.int32)
+    expected = source[index]
+    numpy_ms = best_ms(lambda: source[index])
+    print(f"gather: {N_INDEX} of {N_SOURCE} float32 values, plugin {gather.path}")
+
+    print("NumPy arrays on the host:")
+    report(gather(source, index), expected, lambda: gather(source, index), numpy_ms)
+    try:
+        gpus = cuplug.devices()
+    except cuplug.CudaError as error:
+        print(f"No GPU is used: {error}")
+        return
+    print(f"NumPy arrays through the GPU ({gpus[0].name}):")
+    staged = gather(source, index, device="cuda")
+    report(staged, expected, lambda: gather(source, index, device="cuda"), numpy_ms)
+
+    print("Arrays on the GPU:")
+    on_gpu = cuplug.asarray(source, device="cuda"), cuplug.asarray(index, device="cuda")
+
+    def run() -> None:
+        gather(*on_gpu)
+        cuplug.synchronize()
+
+    report(gather(*on_gpu).numpy(), expected, run, numpy_ms)
+
+
+if __name__ == "__main__":
+    main()

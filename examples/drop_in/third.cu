@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* third(x) = x / 3, on the GPU and on the host, in one file. */
+#include <cuplug/plugin.h>
+
+__global__ void third_kernel(const float *__restrict__ x, float *__restrict__ out, int64_t n) {
+  const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = x[i] / 3;
+}
+
+CUPLUG_ENTRY int third_cuda(const cuplug_call *call) {
+  const int64_t n = cuplug_n_elements(&call->tensors[0]);
+  if (n == 0) return CUPLUG_OK;
+  third_kernel<<<(unsigned)((n + 255) / 256), 256, 0, (cudaStream_t)call->stream>>>(
+      (const float *)call->tensors[0].data, (float *)call->tensors[1].data, n);
+  return cuplug_launched(call);
+}
+
+CUPLUG_ENTRY int third_host(const cuplug_call *call) {
+  const float *x = (const float *)call->tensors[0].data;
+  float *out = (float *)call->tensors[1].data;
+  const int64_t n = cuplug_n_elements(&call->tensors[0]);
+  for (int64_t i = 0; i < n; i++) out[i] = x[i] / 3;
+  return CUPLUG_OK;
+}
+
+CUPLUG_PLUGIN(third, "1.0.0",
+              CUPLUG_OPERATOR(third_cuda, third_host, "third(x: float32[...]) -> float32[...]",
+                              "A third of each element."))

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gather(source, index, mode): out[i, ...] = source[index[i], ...], NumPy's take along axis 0.
+ *
+ *   source  T[m, *row]     any dtype; moved as bytes
+ *   index   I[*n]          int32 or int64
+ *   mode    "raise"        -m <= index < m, negative ones count from the end; else IndexError
+ *           "wrap"         index modulo m
+ *           "clip"         the nearest of 0 ... m - 1
+ *   out     T[*n, *row]
+ *
+ * From an empty axis (m = 0) nothing can be taken: IndexError, unless index is empty too. Of
+ * several bad indices the host names the first; a GPU names one of them. Bytes moved: index once;
+ * the chosen rows of source once; out once. */
+#include <cuplug/plugin.h>
+
+#include <string.h>
+
+CUPLUG_ENTRY int gather_cuda(const cuplug_call *call);
+
+/* Indices resolved at a time: so many loads from memory are under way at once. */
+#define BLOCK 64
+#define PARALLEL_FROM 16384 /* elements; below, starting threads costs more than they save */
+
+enum { RAISE, WRAP, CLIP };
+
+typedef struct job {
+  const char *source;
+  const void *index;
+  char *out;
+  int64_t m, n, row_bytes, mode;
+  int index_is_64;
+} job;
+
+static inline int64_t index_at(const job *j, int64_t i) {
+  return j->index_is_64 ? ((const int64_t *)j->index)[i] : ((const int32_t *)j->index)[i];
+}
+
+/* The row that an index means, or -1 for none. */
+static inline int64_t resolve(const job *j, int64_t index) {
+  const int64_t m = j->m;
+  if (j->mode == RAISE) {
+    index += index < 0 ? m : 0;
+    return (uint64_t)index < (uint64_t)m ? index : -1;
+  }
+  if (j->mode == CLIP) return index < 0 ? 0 : index < m ? index : m - 1;
+  index %= m;
+  return index < 0 ? index + m : index;
+}
+
+/* Resolves indices [at, at + count) to addresses, asking for their memory. Returns how many are
+ * good: less than `count` when the next one is bad. */
+static inline int64_t resolve_block(const job *j, int64_t at, int64_t count, const char **rows) {
+  for (int64_t k = 0; k < count; k++) {
+    int64_t row = resolve(j, index_at(j, at + k));
+    if (row < 0) return k;
+    rows[k] = j->source + row * j->row_bytes;
+    __builtin_prefetch(rows[k], 0, 0);
+  }
+  return count;
+}
+
+static inline void copy_block(const job *j, int64_t at, int64_t count, const char *const *rows) {
+  char *to = j->out + at * j->row_bytes;
+#define COPY(bytes)                                                             \
+  case bytes:                                                                   \
+    for (int64_t k = 0; k < count; k++) memcpy(to + k * bytes, rows[k], bytes); \
+    return;
+  switch (j->row_bytes) {
+    COPY(1)
+    COPY(2)
+    COPY(4)
+    COPY(8)
+    COPY(16)
+  }
+#undef COPY
+  for (int64_t k = 0; k < count; k++) memcpy(to + k * j->row_bytes, rows[k], (size_t)j->row_bytes);
+}
+
+/* Gathers [begin, end). Returns the position of the first bad index, or `end`. The addresses of the
+ * next block are asked for before the rows of this one are copied. */
+static int64_t gather_range(const job *j, int64_t begin, int64_t end) {
+  const char *rows[2][BLOCK];
+  int64_t left = end - begin, count = left < BLOCK ? left : BLOCK;
+  int64_t good = resolve_block(j, begin, count, rows[0]);
+  for (int64_t at = begin, turn = 0; at < end; turn ^= 1) {
+    const int64_t next = at + count, next_left = end - next, copied = good;
+    const int64_t next_count = next_left < BLOCK ? next_left : BLOCK;
+    if (good == count && next < end) good = resolve_block(j, next, next_count, rows[turn ^ 1]);
+    copy_block(j, at, copied, rows[turn]);
+    if (copied < count) return at + copied;
+    at = next;
+    count = next_count;
+  }
+  return end;
+}
+
+/* Gathers all, in parallel where it pays. Returns the position of the first bad index, or n. */
+static int64_t gather_all(const job *j, const cuplug_call *call) {
+  const int64_t chunk = 4096, n_chunks = (j->n + chunk - 1) / chunk;
+  const int parallel = j->n >= PARALLEL_FROM && call->max_threads != 1;
+  int64_t first_bad = j->n;
+  (void)parallel;
+#pragma omp parallel for schedule(static) reduction(min : first_bad) if (parallel)
+  for (int64_t c = 0; c < n_chunks; c++) {
+    const int64_t begin = c * chunk, end = begin + chunk < j->n ? begin + chunk : j->n;
+    if (begin >= first_bad) continue;
+    const int64_t stopped = gather_range(j, begin, end);
+    if (stopped < end && stopped < first_bad) first_bad = stopped;
+  }
+  return first_bad;
+}
+
+static int64_t row_bytes(const cuplug_tensor *source) {
+  int64_t bytes = cuplug_element_bytes(source);
+  for (int32_t k = 1; k < source->ndim; k++) bytes *= source->shape[k];
+  return bytes;
+}
+
+CUPLUG_ENTRY int gather_host(const cuplug_call *call) {
+  const cuplug_tensor *source = &call->tensors[0], *index = &call->tensors[1];
+  const job j = {.source = source->data,
+                 .index = index->data,
+                 .out = call->tensors[2].data,
+                 .m = source->shape[0],
+                 .n = cuplug_n_elements(index),
+                 .row_bytes = row_bytes(source),
+                 .mode = call->scalars[0].i,
+                 .index_is_64 = cuplug_type(index) == CUPLUG_INT64};
+  if (j.n == 0) return CUPLUG_OK;
+  if (j.m == 0)
+    return cuplug_fail(call, CUPLUG_ERROR_INDEX,
+                       "source: seen an empty axis 0, wanted at least one row to take from");
+  const int64_t bad = gather_all(&j, call);
+  if (bad == j.n) return CUPLUG_OK;
+  return cuplug_fail(call, CUPLUG_ERROR_INDEX,
+                     "index: index %lld at position %lld is out of bounds for size %lld",
+                     (long long)index_at(&j, bad), (long long)bad, (long long)j.m);
+}
+
+CUPLUG_PLUGIN(gather, "1.0.0",
+              CUPLUG_OPERATOR(gather_cuda, gather_host,
+                              "gather(source: T[m, *row], index: I[*n], "
+                              "mode: \"raise\" | \"wrap\" | \"clip\" = \"raise\") -> T[*n, *row] "
+                              "where T: any, I: int32 | int64",
+                              "Rows of source at the given indices: NumPy's take along axis 0."))

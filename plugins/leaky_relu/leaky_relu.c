@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leaky_relu(x, slope) = x where x > 0, else slope x.               x: T[...] -> T[...]
+ * leaky_relu_backward(grad, x, slope) = grad where x > 0, else slope grad. grad, x: T[...] ->
+ * T[...] T: floating dtypes; slope is rounded to float32 (float64 for T float64). NaN stays NaN.
+ * Each element is read and written once. float16 and bfloat16 are computed with as float32. */
+#include "elementwise.h"
+
+CUPLUG_ENTRY int leaky_relu_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int leaky_relu_backward_cuda(const cuplug_call *call);
+
+#define FORWARD(DTYPE, stored, computed, load, store)    \
+  case CUPLUG_##DTYPE: {                                 \
+    const stored *restrict x = call->tensors[0].data;    \
+    stored *restrict out = call->tensors[1].data;        \
+    const computed slope = (computed)call->scalars[0].f; \
+    ELEMENTWISE_LOOP(call, i, n) {                       \
+      const computed v = load(x[i]);                     \
+      out[i] = store(v > 0 ? v : slope * v);             \
+    }                                                    \
+    return CUPLUG_OK;                                    \
+  }
+
+CUPLUG_ENTRY int leaky_relu_host(const cuplug_call *call) {
+  const int64_t n = cuplug_n_elements(&call->tensors[0]);
+  switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(FORWARD) }
+  return elementwise_no_dtype(call);
+}
+
+#define BACKWARD(DTYPE, stored, computed, load, store)   \
+  case CUPLUG_##DTYPE: {                                 \
+    const stored *restrict grad = call->tensors[0].data; \
+    const stored *restrict x = call->tensors[1].data;    \
+    stored *restrict out = call->tensors[2].data;        \
+    const computed slope = (computed)call->scalars[0].f; \
+    ELEMENTWISE_LOOP(call, i, n) {                       \
+      const computed g = load(grad[i]);                  \
+      out[i] = store(load(x[i]) > 0 ? g : slope * g);    \
+    }                                                    \
+    return CUPLUG_OK;                                    \
+  }
+
+CUPLUG_ENTRY int leaky_relu_backward_host(const cuplug_call *call) {
+  const int64_t n = cuplug_n_elements(&call->tensors[0]);
+  switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(BACKWARD) }
+  return elementwise_no_dtype(call);
+}
+
+CUPLUG_PLUGIN(
+    leaky_relu, "1.0.0",
+    CUPLUG_OPERATOR(leaky_relu_cuda, leaky_relu_host,
+                    "leaky_relu(x: T[...], slope: float = 0.01) -> T[...] where T: floating",
+                    "x where it is positive, else slope times x."),
+    CUPLUG_OPERATOR(leaky_relu_backward_cuda, leaky_relu_backward_host,
+                    "leaky_relu_backward(grad: T[...], x: T[...], slope: float = 0.01) -> T[...] "
+                    "where T: floating",
+                    "The gradient of leaky_relu: grad where x is positive, else slope times grad."))

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* piecewise_scale(x) = 0.5 x where x < 0, 2 x where 0 <= x < 1, else 0.1 x.   x: T[...] -> T[...]
+ * T: floating dtypes. NaN stays NaN. Each element is read and written once. float16 and bfloat16
+ * are computed with as float32; 0.1 is rounded to the dtype computed with. */
+#include "elementwise.h"
+
+CUPLUG_ENTRY int piecewise_scale_cuda(const cuplug_call *call);
+
+#define SCALE(DTYPE, stored, computed, load, store)                                        \
+  case CUPLUG_##DTYPE: {                                                                   \
+    const stored *restrict x = call->tensors[0].data;                                      \
+    stored *restrict out = call->tensors[1].data;                                          \
+    ELEMENTWISE_LOOP(call, i, n) {                                                         \
+      const computed v = load(x[i]);                                                       \
+      const computed factor = v < 0 ? (computed)0.5 : v < 1 ? (computed)2 : (computed)0.1; \
+      out[i] = store(factor * v);                                                          \
+    }                                                                                      \
+    return CUPLUG_OK;                                                                      \
+  }
+
+CUPLUG_ENTRY int piecewise_scale_host(const cuplug_call *call) {
+  const int64_t n = cuplug_n_elements(&call->tensors[0]);
+  switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(SCALE) }
+  return elementwise_no_dtype(call);
+}
+
+CUPLUG_PLUGIN(piecewise_scale, "1.0.0",
+              CUPLUG_OPERATOR(piecewise_scale_cuda, piecewise_scale_host,
+                              "piecewise_scale(x: T[...]) -> T[...] where T: floating",
+                              "0.5 x below 0, 2 x below 1, 0.1 x from there on."))
