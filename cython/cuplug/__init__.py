@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drop a CUDA operator in a folder, call it from Python.
+
+    from cuplug.ops import gather
+
+    y = gather(x, idx)  # NumPy, PyTorch, CuPy or cuplug arrays
+
+Operators are shared libraries found on a search path; `cuplug.plugins()` lists them and
+`help(gather)` says what one does.
+"""
+
+from . import ops
+from ._device_array import DeviceArray, asarray, devices, empty, synchronize
+from ._operator import Operator
+from ._placement import device
+from ._registry import find, last_call, load, plugins, search_path, version
+from .errors import CudaError, NotFoundError, PluginError
+
+__version__ = version()
+
+__all__ = [
+    "CudaError",
+    "DeviceArray",
+    "NotFoundError",
+    "Operator",
+    "PluginError",
+    "asarray",
+    "device",
+    "devices",
+    "empty",
+    "find",
+    "last_call",
+    "load",
+    "ops",
+    "plugins",
+    "search_path",
+    "synchronize",
+]

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python objects -> arguments of the core: the choice of a reader, and NumPy's arrays."""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t
+
+from cuplug._device_array cimport DeviceArray
+from cuplug._dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr, type_number
+from cuplug._exchange cimport read_dlpack, read_exchange
+from cuplug._host cimport (
+    CUPLUG_ARGUMENT_ARRAY,
+    CUPLUG_BYTE_SWAPPED,
+    CUPLUG_CPU,
+    CUPLUG_CUDA,
+    CUPLUG_CUDA_MANAGED,
+    CUPLUG_MISALIGNED,
+    CUPLUG_READ_ONLY,
+    cuplug_argument,
+    cuplug_device,
+    cuplug_dtype,
+    cuplug_element_bytes,
+    cuplug_tensor,
+)
+from cuplug._interfaces cimport read_buffer, read_cuda_interface, read_cupy
+from cuplug._kinds cimport (
+    CUDA_INTERFACE,
+    CUPY,
+    DEVICE_ARRAY,
+    DLPACK,
+    EXCHANGE,
+    NUMPY,
+    array_kind,
+    find_kind,
+    numpy_kind,
+)
+from cuplug._numpy cimport *
+from cuplug._reading cimport divide_strides, reading, set_other
+from cuplug._scalars cimport read_exact_scalar, read_scalar
+from cuplug._streams cimport add_current_stream
+
+import numpy
+
+_import_array()
+
+cdef object masked_array = None
+cdef const cuplug_dtype *dtypes = builtin_table()
+
+
+cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    if PyArray_CheckExact(obj):
+        return read_ndarray(obj, r, a)
+    if read_exact_scalar(obj, r, a):
+        return 0
+    cdef const array_kind *kind = find_kind(obj)
+    if kind == NULL:
+        return read_scalar(obj, r, a)
+    if kind.protocol == NUMPY:
+        return read_ndarray_subclass(obj, r, a)
+    read_by_protocol(obj, r, a, kind)
+    if a.kind != CUPLUG_ARGUMENT_ARRAY:
+        return 0
+    if (<size_t>a.tensor.data + a.tensor.byte_offset) & (alignment(&a.tensor) - 1):
+        a.flags |= CUPLUG_MISALIGNED
+    return note_array(r, obj, kind, a.tensor.device)
+
+
+cdef int read_by_protocol(
+    PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
+) except -1:
+    if kind.protocol == EXCHANGE:
+        return read_exchange(obj, r, a, kind)
+    if kind.protocol == CUPY:
+        return read_cupy(<object>obj, r, a)
+    if kind.protocol == DEVICE_ARRAY:
+        a.kind = CUPLUG_ARGUMENT_ARRAY
+        a.flags = 0
+        a.tensor = (<DeviceArray>obj).tensor
+        return 0
+    if kind.protocol == DLPACK:
+        return read_dlpack(<object>obj, r, a)
+    if kind.protocol == CUDA_INTERFACE:
+        return read_cuda_interface(<object>obj, r, a)
+    return read_buffer(<object>obj, r, a)
+
+
+cdef inline size_t alignment(const cuplug_tensor *x) noexcept:
+    """Of an element, in bytes: that of its real part for complex dtypes."""
+    cdef size_t n_bytes = x.dtype.bits // (16 if x.dtype.code == 5 else 8)
+    return n_bytes if n_bytes and not n_bytes & (n_bytes - 1) else 1
+
+
+cdef inline int note_array(
+    reading *r, PyObject *obj, const array_kind *kind, cuplug_device device
+) except -1:
+    if r.first == NULL:
+        r.first = obj
+        r.first_kind = kind
+    if device.type != CUPLUG_CUDA and device.type != CUPLUG_CUDA_MANAGED:
+        return 0
+    if r.device_kind == NULL:
+        r.device_kind = kind
+    elif r.device_kind.owner != kind.owner:
+        return add_current_stream(r, kind, device.id)
+    return 0
+
+
+cdef int read_ndarray(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    cdef PyArrayObject *x = <PyArrayObject *>obj
+    cdef int flags = PyArray_FLAGS(x)
+    cdef int in_order = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
+    cdef int type_num = PyArray_DESCR(x).type_num
+    cdef cuplug_dtype dtype
+    if type_num < N_BUILTIN and dtypes[type_num].bits:
+        dtype = dtypes[type_num]
+    else:
+        dtype = dtype_of_descr(<object>PyArray_DESCR(x))
+        if not dtype.bits:
+            return set_other(r, a, f"array of dtype {(<object>obj).dtype}")
+    a.kind = CUPLUG_ARGUMENT_ARRAY
+    a.flags = 0 if flags & NPY_ARRAY_WRITEABLE else CUPLUG_READ_ONLY
+    a.tensor.data = PyArray_DATA(x)
+    a.tensor.device.type = CUPLUG_CPU
+    a.tensor.device.id = 0
+    a.tensor.ndim = PyArray_NDIM(x)
+    a.tensor.dtype = dtype
+    a.tensor.shape = <int64_t *>PyArray_DIMS(x)
+    a.tensor.strides = NULL
+    a.tensor.byte_offset = 0
+    if flags & in_order != in_order:
+        if not flags & NPY_ARRAY_ALIGNED:
+            a.flags |= CUPLUG_MISALIGNED
+        divide_strides(r, a, <Py_ssize_t *>PyArray_STRIDES(x), cuplug_element_bytes(&a.tensor))
+    if PyArray_ISBYTESWAPPED(x):
+        a.flags |= CUPLUG_BYTE_SWAPPED
+    if not a.tensor.ndim:
+        r.n_scalar_arrays += 1
+    if r.first == NULL:
+        r.first = obj
+        r.first_kind = numpy_kind()
+    return 0
+
+
+cdef int read_ndarray_subclass(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    global masked_array
+    if masked_array is None:
+        from numpy.ma import MaskedArray as masked_array
+    if isinstance(<object>obj, masked_array):
+        return set_other(
+            r, a, "a masked array, whose mask would be lost (pass x.data or x.filled())"
+        )
+    return read_ndarray(obj, r, a)
+
+
+cdef object empty_numpy(cuplug_tensor *x):
+    result = PyArray_EMPTY(x.ndim, <npy_intp *>x.shape, type_number(x.dtype), 0)
+    x.data = PyArray_DATA(<PyArrayObject *>result)
+    x.device.type = CUPLUG_CPU
+    x.device.id = 0
+    return result
+
+
+cdef object copy_on_host(const cuplug_tensor *x, int ndim, int64_t *shape):
+    cdef Py_ssize_t strides[64]
+    cdef Py_ssize_t item_bytes = cuplug_element_bytes(x)
+    cdef int number = {
+        1: NPY_UINT8, 2: NPY_UINT16, 4: NPY_UINT32, 8: NPY_UINT64, 16: NPY_COMPLEX128
+    }[item_bytes]
+    cdef int k
+    cdef Py_ssize_t stride = item_bytes
+    for k in range(x.ndim - 1, -1, -1):
+        strides[k] = x.strides[k] * item_bytes if x.strides != NULL else stride
+        stride *= x.shape[k]
+    view = PyArray_New(
+        &PyArray_Type, x.ndim, <npy_intp *>x.shape, number, <npy_intp *>strides,
+        <char *>x.data + x.byte_offset, 0, 0, NULL
+    )
+    wanted = tuple([shape[k] for k in range(ndim)])
+    return numpy.array(numpy.broadcast_to(view, wanted), order="C", copy=True)

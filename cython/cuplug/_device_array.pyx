@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cuplug's own arrays in GPU memory, for programs without an array library for GPUs."""
+
+from collections import namedtuple
+
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from cuplug._dlpack cimport DLPACK_MAJOR, dlpack_managed_tensor, dlpack_versioned_tensor
+from cuplug._dtypes cimport descr_of_dtype, dtype_of_descr
+from cuplug._host cimport (
+    CUPLUG_CUDA,
+    CUPLUG_MAX_NDIM,
+    cuplug_allocate_device,
+    cuplug_copy_to_device,
+    cuplug_copy_to_host,
+    cuplug_device,
+    cuplug_device_info,
+    cuplug_error,
+    cuplug_free_device,
+    cuplug_n_devices,
+    cuplug_order_streams,
+    cuplug_query_device,
+    cuplug_synchronize,
+    cuplug_tensor,
+)
+from cuplug._numpy cimport PyArray_DATA, PyArrayObject
+from cuplug._placement cimport note_use, parse_device, used_devices
+from cuplug._status cimport raise_error
+
+import numpy
+
+Device = namedtuple("Device", "id name compute_capability memory_bytes driver_version")
+Device.__doc__ = """One GPU: number, name, compute capability x 10, bytes, CUDA version of the driver
+x 1000 (13000 for 13.0)."""
+
+Placement = namedtuple("Placement", "type index")
+Placement.__doc__ = """Where an array is: "cuda" and the GPU's number."""
+Placement.__str__ = lambda self: f"{self.type}:{self.index}"
+
+
+cdef class DeviceArray:
+    """A C-contiguous array in GPU memory, on the legacy default stream.
+
+    Made by `cuplug.asarray`, `cuplug.empty` and by operators that take such arrays. Other
+    libraries read it through DLPack and `__cuda_array_interface__`; `numpy()` copies it back.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+    device : Placement
+    data_ptr : int
+        The device address of the first element.
+    """
+
+    def __init__(self):
+        raise TypeError("cuplug.DeviceArray: make one with cuplug.asarray or cuplug.empty")
+
+    def __dealloc__(self):
+        if self.tensor.data != NULL:
+            cuplug_free_device(self.tensor.device.id, self.tensor.data, NULL, NULL)
+        PyMem_RawFree(self.tensor.shape)
+
+    @property
+    def ndim(self):
+        """Number of dimensions."""
+        return self.tensor.ndim
+
+    @property
+    def size(self):
+        """Number of elements."""
+        return n_elements(&self.tensor)
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements."""
+        return n_elements(&self.tensor) * self.dtype.itemsize
+
+    @property
+    def device(self):
+        """Where it is."""
+        return Placement("cuda", self.tensor.device.id)
+
+    @property
+    def data_ptr(self):
+        """The device address of the first element."""
+        return <size_t>self.tensor.data
+
+    def numpy(self):
+        """Return a copy as a NumPy array, after the work that is on the device."""
+        result = numpy.empty(self.shape, self.dtype)
+        cdef cuplug_error error
+        cdef void *to = PyArray_DATA(<PyArrayObject *>result)
+        cdef uint64_t n_bytes = self.nbytes
+        cdef int status
+        with nogil:
+            status = cuplug_copy_to_host(
+                self.tensor.device.id, to, self.tensor.data, n_bytes, NULL, &error
+            )
+        if status:
+            raise_error(&error)
+        return result
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(
+            "cuplug.DeviceArray: it is in GPU memory; copy it to a NumPy array with x.numpy()"
+        )
+
+    def __repr__(self):
+        return f"cuplug.DeviceArray(shape={self.shape}, dtype={self.dtype}, device={self.device})"
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of an array without dimensions")
+        return self.shape[0]
+
+    @property
+    def __cuda_array_interface__(self):
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.data_ptr, False),
+            "strides": None,
+            "stream": 1,
+            "version": 3,
+        }
+
+    def __dlpack_device__(self):
+        return CUPLUG_CUDA, self.tensor.device.id
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """Export as a DLPack capsule, without a copy, ordered before the work on `stream`."""
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"cuplug.DeviceArray: it is on {self.device}, not on {dl_device}")
+        if copy:
+            raise BufferError("cuplug.DeviceArray: its export makes no copies")
+        if stream is not None and stream not in (-1, 0, 1):
+            order_after_default(self.tensor.device.id, stream)
+        if max_version is not None and max_version[0] >= DLPACK_MAJOR:
+            return export_versioned(self)
+        return export_unversioned(self)
+
+
+cdef int order_after_default(int32_t device, size_t stream) except -1:
+    cdef cuplug_error error
+    if cuplug_order_streams(device, <void *>stream, NULL, &error):
+        return raise_error(&error)
+    return 0
+
+
+cdef object export_versioned(DeviceArray x):
+    cdef dlpack_versioned_tensor *managed = <dlpack_versioned_tensor *>PyMem_RawMalloc(
+        sizeof(dlpack_versioned_tensor)
+    )
+    if managed == NULL:
+        raise MemoryError()
+    managed.version.major = DLPACK_MAJOR
+    managed.version.minor = 0
+    managed.flags = 0
+    managed.tensor = x.tensor
+    managed.context = <void *>x
+    managed.deleter = delete_versioned
+    Py_INCREF(x)
+    return PyCapsule_New(managed, "dltensor_versioned", drop_versioned)
+
+
+cdef void delete_versioned(dlpack_versioned_tensor *managed) noexcept with gil:
+    Py_XDECREF(<PyObject *>managed.context)
+    PyMem_RawFree(managed)
+
+
+cdef void drop_versioned(object capsule) noexcept:
+    if PyCapsule_IsValid(capsule, "dltensor_versioned"):
+        delete_versioned(
+            <dlpack_versioned_tensor *>PyCapsule_GetPointer(capsule, "dltensor_versioned")
+        )
+
+
+cdef object export_unversioned(DeviceArray x):
+    cdef dlpack_managed_tensor *managed = <dlpack_managed_tensor *>PyMem_RawMalloc(
+        sizeof(dlpack_managed_tensor)
+    )
+    if managed == NULL:
+        raise MemoryError()
+    managed.tensor = x.tensor
+    managed.context = <void *>x
+    managed.deleter = delete_unversioned
+    Py_INCREF(x)
+    return PyCapsule_New(managed, "dltensor", drop_unversioned)
+
+
+cdef void delete_unversioned(dlpack_managed_tensor *managed) noexcept with gil:
+    Py_XDECREF(<PyObject *>managed.context)
+    PyMem_RawFree(managed)
+
+
+cdef void drop_unversioned(object capsule) noexcept:
+    if PyCapsule_IsValid(capsule, "dltensor"):
+        delete_unversioned(<dlpack_managed_tensor *>PyCapsule_GetPointer(capsule, "dltensor"))
+
+
+cdef int64_t n_elements(const cuplug_tensor *x) noexcept:
+    cdef int64_t n = 1
+    cdef int k
+    for k in range(x.ndim):
+        n *= x.shape[k]
+    return n
+
+
+cdef DeviceArray empty_like_tensor(cuplug_tensor *x):
+    cdef cuplug_error error
+    cdef DeviceArray result = DeviceArray.__new__(DeviceArray)
+    cdef uint64_t n_bytes
+    cdef int k
+    result.dtype = descr_of_dtype(x.dtype)
+    result.tensor = x[0]
+    result.tensor.data = NULL
+    result.tensor.strides = NULL
+    result.tensor.byte_offset = 0
+    result.tensor.shape = <int64_t *>PyMem_RawMalloc((x.ndim + 1) * sizeof(int64_t))
+    if result.tensor.shape == NULL:
+        raise MemoryError()
+    for k in range(x.ndim):
+        result.tensor.shape[k] = x.shape[k]
+    result.shape = tuple([x.shape[k] for k in range(x.ndim)])
+    n_bytes = n_elements(x) * <uint64_t>result.dtype.itemsize
+    if cuplug_allocate_device(x.device.id, n_bytes, NULL, &result.tensor.data, &error):
+        raise_error(&error)
+    x.data = result.tensor.data
+    note_use(x.device.id)
+    return result
+
+
+def empty(shape, dtype="float32", device="cuda"):
+    """Make a device array with uninitialised elements.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    dtype : str or numpy.dtype
+        Array API names; "bfloat16" and "float8_..." need the package ml_dtypes.
+    device : str, int or device
+        A GPU: "cuda", "cuda:1", its number, or a device object.
+
+    Returns
+    -------
+    DeviceArray
+
+    Raises
+    ------
+    ValueError, TypeError
+        A negative size, an unknown dtype, a device that is no GPU.
+    MemoryError, CudaError
+        The device's memory ran out; there is no GPU.
+    """
+    cdef cuplug_tensor x
+    cdef int64_t sizes[64]
+    cdef int k
+    lengths = (shape,) if isinstance(shape, int) else tuple(shape)
+    if len(lengths) > CUPLUG_MAX_NDIM:
+        raise ValueError(f"empty: shape: seen {len(lengths)} dimensions, wanted at most 64")
+    for k in range(len(lengths)):
+        sizes[k] = lengths[k]
+        if sizes[k] < 0:
+            raise ValueError(f"empty: shape: seen {lengths}, wanted sizes of at least 0")
+    x.device = gpu("empty", device)
+    x.ndim = <int>len(lengths)
+    x.shape = sizes
+    x.dtype = dtype_of_descr(to_descr(dtype))
+    if not x.dtype.bits:
+        raise TypeError(f"empty: dtype: seen {dtype}, which no operator takes")
+    if lengths and numpy.prod([float(n) for n in lengths]) * x.dtype.bits >= 2.0**66:
+        raise ValueError(f"empty: shape: seen {lengths}, wanted less than 2^63 bytes")
+    return empty_like_tensor(&x)
+
+
+cdef object to_descr(object dtype):
+    try:
+        return numpy.dtype(dtype)
+    except TypeError:
+        if dtype not in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+            raise
+    import ml_dtypes
+
+    return numpy.dtype(getattr(ml_dtypes, dtype))
+
+
+cdef cuplug_device gpu(str function, object device) except *:
+    cdef cuplug_device parsed = parse_device(device)
+    if parsed.type != CUPLUG_CUDA:
+        raise ValueError(f"{function}: device: seen {device!r}, wanted a GPU")
+    return parsed
+
+
+def asarray(x, device="cuda"):
+    """Copy an array of the host to a GPU; a `DeviceArray` that is there already is returned.
+
+    Parameters
+    ----------
+    x : numpy.ndarray or anything that numpy.asarray takes
+    device : str, int or device
+
+    Returns
+    -------
+    DeviceArray
+    """
+    cdef cuplug_device place = gpu("asarray", device)
+    cdef cuplug_error error
+    cdef DeviceArray result
+    cdef const void *data
+    cdef uint64_t n_bytes
+    cdef int status
+    if isinstance(x, DeviceArray):
+        if (<DeviceArray>x).tensor.device.id == place.id:
+            return x
+        x = x.numpy()
+    host = numpy.asarray(x, order="C")
+    host = host if host.dtype.isnative else host.astype(host.dtype.newbyteorder("="))
+    result = empty(host.shape, host.dtype, place.id)
+    data = PyArray_DATA(<PyArrayObject *>host)
+    n_bytes = host.nbytes
+    with nogil:
+        status = cuplug_copy_to_device(place.id, result.tensor.data, data, n_bytes, NULL, &error)
+    if status:
+        raise_error(&error)
+    return result
+
+
+def devices():
+    """Return the GPUs as a list of records: id, name, compute_capability, memory_bytes,
+    driver_version.
+
+    Raises
+    ------
+    CudaError
+        There is none to use, and why: no driver, no GPU, a driver that is too old.
+    """
+    cdef cuplug_error error
+    cdef cuplug_device_info info
+    cdef int32_t n = 0, version = 0, k
+    if cuplug_n_devices(&n, &version, &error):
+        raise_error(&error)
+    found = []
+    for k in range(n):
+        if cuplug_query_device(k, &info, &error):
+            raise_error(&error)
+        found.append(
+            Device(k, info.name.decode(), info.compute_capability, info.memory_bytes, version)
+        )
+    return found
+
+
+def synchronize(device=None):
+    """Wait for all work on a GPU, and raise what earlier asynchronous calls found.
+
+    Parameters
+    ----------
+    device : str, int or device, optional
+        A GPU; without it, all that this process used through cuplug.
+    """
+    cdef uint64_t wanted = used_devices()
+    cdef cuplug_error error
+    cdef int k, status = 0
+    if device is not None:
+        wanted = <uint64_t>1 << (gpu("synchronize", device).id & 63)
+    with nogil:
+        for k in range(64):
+            if wanted >> k & 1 and not status:
+                status = cuplug_synchronize(k, NULL, 1, &error)
+    if status:
+        raise_error(&error)

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+# Declarations of <cuplug/host.h> and <cuplug/plugin.h>: the whole of what Cython uses of the core.
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+
+cdef extern from "cuplug/host.h" nogil:
+    const char *CUPLUG_VERSION
+    enum:
+        CUPLUG_ABI_VERSION
+        CUPLUG_MAX_TENSORS
+        CUPLUG_MAX_PARAMETERS
+        CUPLUG_MAX_OUTPUTS
+        CUPLUG_MAX_NDIM
+        CUPLUG_MAX_NAME
+        CUPLUG_TAKES_STRIDES
+        CUPLUG_PREFERS_CUDA
+        CUPLUG_CPU
+        CUPLUG_CUDA
+        CUPLUG_CUDA_HOST
+        CUPLUG_CUDA_MANAGED
+        CUPLUG_READ_ONLY
+        CUPLUG_BYTE_SWAPPED
+        CUPLUG_MISALIGNED
+
+    # Status and errors
+    enum:
+        CUPLUG_OK
+        CUPLUG_ERROR_VALUE
+        CUPLUG_ERROR_TYPE
+        CUPLUG_ERROR_INDEX
+        CUPLUG_ERROR_MEMORY
+        CUPLUG_ERROR_CUDA
+        CUPLUG_ERROR_PLUGIN
+        CUPLUG_ERROR_NOT_FOUND
+
+    ctypedef struct cuplug_error:
+        int32_t status
+        int32_t cuda_code
+        uint32_t message_bytes
+        char message[4080]
+
+    const char *cuplug_version()
+    const char *cuplug_status_name(int status)
+
+    # Arrays and scalars
+    ctypedef struct cuplug_device:
+        int32_t type
+        int32_t id
+
+    ctypedef struct cuplug_dtype:
+        uint8_t code
+        uint8_t bits
+        uint16_t lanes
+
+    ctypedef struct cuplug_tensor:
+        void *data
+        cuplug_device device
+        int32_t ndim
+        cuplug_dtype dtype
+        int64_t *shape
+        int64_t *strides
+        uint64_t byte_offset
+
+    ctypedef union cuplug_scalar:
+        double f
+        int64_t i
+        uint64_t u
+        double c[2]
+        const char *s
+
+    uint32_t cuplug_type(const cuplug_tensor *x)
+    int64_t cuplug_n_elements(const cuplug_tensor *x)
+    int64_t cuplug_element_bytes(const cuplug_tensor *x)
+
+    # Signatures
+    ctypedef enum cuplug_argument_kind:
+        CUPLUG_ARGUMENT_ABSENT
+        CUPLUG_ARGUMENT_ARRAY
+        CUPLUG_ARGUMENT_BOOL
+        CUPLUG_ARGUMENT_INT
+        CUPLUG_ARGUMENT_UINT
+        CUPLUG_ARGUMENT_HUGE_INT
+        CUPLUG_ARGUMENT_FLOAT
+        CUPLUG_ARGUMENT_COMPLEX
+        CUPLUG_ARGUMENT_STRING
+        CUPLUG_ARGUMENT_NONE
+        CUPLUG_ARGUMENT_OTHER
+
+    ctypedef enum cuplug_parameter_kind:
+        CUPLUG_PARAMETER_ARRAY
+        CUPLUG_PARAMETER_INOUT
+        CUPLUG_PARAMETER_SCALAR
+        CUPLUG_PARAMETER_STRING
+        CUPLUG_PARAMETER_CHOICE
+        CUPLUG_PARAMETER_OUTPUT
+
+    ctypedef enum cuplug_dim_kind:
+        CUPLUG_DIM_FIXED
+        CUPLUG_DIM_NAMED
+        CUPLUG_DIM_VARIADIC
+        CUPLUG_DIM_LOOP
+        CUPLUG_DIM_UNKNOWN
+
+    ctypedef struct cuplug_dim:
+        int32_t kind
+        int64_t value
+
+    ctypedef struct cuplug_parameter:
+        char name[64]
+        int32_t kind
+        int32_t type_variable
+        int32_t n_dims
+        int32_t has_default
+        cuplug_dim dims[16]
+        int32_t default_kind
+        int32_t n_choices
+        cuplug_scalar default_value
+        const char *default_text
+        const char *choices[8]
+
+    ctypedef struct cuplug_type_variable:
+        char name[64]
+        uint32_t dtypes
+
+    ctypedef struct cuplug_signature:
+        char name[64]
+        int32_t n_parameters
+        int32_t n_outputs
+        int32_t n_variables
+        int32_t n_dim_names
+        cuplug_parameter parameters[40]
+        cuplug_type_variable variables[16]
+        char dim_names[24][64]
+        char text[512]
+
+    int cuplug_parse_signature(
+        const char *text, cuplug_signature *signature, uint32_t *position, cuplug_error *error
+    )
+    const char *cuplug_dtype_name(uint32_t k)
+    uint32_t cuplug_dtype_id(uint32_t k)
+
+    # Discovery
+    ctypedef enum cuplug_origin:
+        CUPLUG_ORIGIN_CUPLUG_PATH
+        CUPLUG_ORIGIN_LIBRARY_PATH
+        CUPLUG_ORIGIN_USER
+        CUPLUG_ORIGIN_SYSTEM
+        CUPLUG_ORIGIN_ADDED
+        CUPLUG_ORIGIN_STOCK
+        CUPLUG_ORIGIN_LOADED
+
+    ctypedef enum cuplug_state:
+        CUPLUG_STATE_OK
+        CUPLUG_STATE_SHADOWED
+        CUPLUG_STATE_DUPLICATE
+        CUPLUG_STATE_REJECTED
+        CUPLUG_STATE_CHANGED
+        CUPLUG_STATE_NO_PLUGIN
+        CUPLUG_STATE_MISSING
+
+    ctypedef struct cuplug_row:
+        char cuda_entry[96]
+        char host_entry[96]
+        char signature[512]
+        char doc[256]
+        uint32_t flags
+
+    ctypedef struct cuplug_directory:
+        char *path
+        char *reason
+        int32_t origin
+        int32_t state
+
+    ctypedef struct cuplug_file:
+        char *path
+        char *reason
+        int32_t state
+        int32_t origin
+        int32_t loaded
+        uint32_t n_rows
+        uint32_t abi_version
+        uint32_t flags
+        char name[64]
+        char version[32]
+        char architectures[128]
+        cuplug_row *rows
+
+    ctypedef struct cuplug_listing:
+        cuplug_directory *directories
+        size_t n_directories
+        cuplug_file *files
+        size_t n_files
+
+    int cuplug_list(int with_files, cuplug_listing **listing, cuplug_error *error)
+    void cuplug_free_listing(cuplug_listing *listing)
+    int cuplug_inspect(const char *path, cuplug_file **file, cuplug_error *error)
+    void cuplug_free_file(cuplug_file *file)
+    int cuplug_add_directory(const char *path, cuplug_error *error)
+
+    # Operators
+    ctypedef struct cuplug_operator:
+        pass
+
+    ctypedef struct cuplug_operator_info:
+        const char *name
+        const char *plugin
+        const char *version
+        const char *path
+        const char *architectures
+        uint32_t n_rows
+        int32_t loaded
+
+    int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error)
+    int cuplug_load(
+        const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
+        cuplug_error *error
+    )
+    void cuplug_describe(const cuplug_operator *op, cuplug_operator_info *info)
+    const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k)
+    const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k)
+    int cuplug_load_code(cuplug_operator *op, cuplug_error *error)
+
+    # One call
+    ctypedef struct cuplug_argument:
+        uint32_t kind
+        uint32_t flags
+        cuplug_tensor tensor
+        cuplug_scalar scalar
+
+    ctypedef int cuplug_allocate(
+        void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error
+    ) noexcept
+
+    ctypedef struct cuplug_frame:
+        cuplug_operator *op
+        const cuplug_signature *signature
+        uint32_t row
+        uint32_t n_tensors
+        uint32_t n_inputs
+        uint32_t n_scalars
+        uint32_t copy_mask
+        cuplug_device home
+        cuplug_device device
+        void *stream
+        cuplug_allocate *allocate
+        void *user
+        int32_t staged
+        uint8_t parameter[32]
+        cuplug_tensor tensors[32]
+        cuplug_scalar scalars[32]
+
+    int cuplug_bind(
+        cuplug_operator *op, const cuplug_argument *args, uint32_t n_args, cuplug_frame *frame,
+        cuplug_error *error
+    )
+    int32_t cuplug_wanted_shape(const cuplug_frame *frame, uint32_t k, int64_t *shape)
+    int cuplug_set_output(
+        cuplug_frame *frame, uint32_t k, const cuplug_argument *given, cuplug_error *error
+    )
+    int cuplug_run(cuplug_frame *frame, cuplug_error *error)
+
+    # Devices
+    ctypedef struct cuplug_device_info:
+        char name[128]
+        int32_t compute_capability
+        uint64_t memory_bytes
+
+    int cuplug_n_devices(int32_t *n, int32_t *driver_version, cuplug_error *error)
+    int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *error)
+    int cuplug_allocate_device(
+        int32_t device, uint64_t bytes, void *stream, void **pointer, cuplug_error *error
+    )
+    int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error)
+    int cuplug_copy_to_device(
+        int32_t device, void *to, const void *from_, uint64_t bytes, void *stream,
+        cuplug_error *error
+    )
+    int cuplug_copy_to_host(
+        int32_t device, void *to, const void *from_, uint64_t bytes, void *stream,
+        cuplug_error *error
+    )
+    int cuplug_order_streams(int32_t device, void *waiting, void *stream, cuplug_error *error)
+    int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_error *error)

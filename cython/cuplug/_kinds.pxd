@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+from cpython.object cimport PyObject
+
+from cuplug._dlpack cimport dlpack_exchange
+
+
+ctypedef enum protocol:
+    NO_ARRAY
+    NUMPY
+    EXCHANGE  # DLPack's C exchange API
+    CUPY
+    DEVICE_ARRAY
+    DLPACK  # __dlpack__
+    CUDA_INTERFACE  # __cuda_array_interface__
+    BUFFER
+
+# How objects of one type are read as arrays. Never freed: calls read them without a lock.
+ctypedef struct array_kind:
+    PyObject *type
+    int protocol
+    const dlpack_exchange *exchange
+    PyObject *requires_grad  # a getset descriptor, or NULL
+    int may_be_lazy  # has conjugated and negated views, whose memory is not their value
+    const void *owner  # equal where arrays share one current stream
+
+
+# The kind of an array type; NULL for a type that is none.
+cdef const array_kind *find_kind(PyObject *obj) except? NULL
+cdef const array_kind *numpy_kind() noexcept

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which protocol reads the arrays of a type, found once for each type."""
+
+import sys
+
+cimport cython
+from cpython.buffer cimport PyObject_CheckBuffer
+from cpython.mem cimport PyMem_RawMalloc
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
+from cpython.ref cimport Py_INCREF, Py_TYPE
+from libc.string cimport memset
+
+from cuplug._device_array cimport DeviceArray
+from cuplug._dlpack cimport DLPACK_MAJOR, dlpack_exchange, dlpack_exchange_header
+
+import numpy
+
+cdef extern from *:
+    """
+    #define cuplug_load_kind(slot) __atomic_load_n((slot), __ATOMIC_ACQUIRE)
+    #define cuplug_store_kind(slot, kind) __atomic_store_n((slot), (kind), __ATOMIC_RELEASE)
+    """
+    array_kind *cuplug_load_kind(array_kind **slot) noexcept nogil
+    void cuplug_store_kind(array_kind **slot, array_kind *kind) noexcept nogil
+
+cdef enum:
+    N_SLOTS = 256  # a power of two
+    MAX_KINDS = 192  # beyond it, a type is read as its base class is: nothing grows for ever
+
+# Open addressing by type pointer. Slots are filled once, under the lock.
+cdef array_kind *slots[N_SLOTS]
+cdef int n_kinds = 0
+cdef cython.pymutex lock
+cdef array_kind numpy_arrays
+numpy_arrays.protocol = NUMPY
+
+
+cdef const array_kind *numpy_kind() noexcept:
+    return &numpy_arrays
+
+
+cdef inline size_t first_slot(const void *type) noexcept:
+    return (<size_t>type >> 4) & (N_SLOTS - 1)
+
+
+cdef const array_kind *find_kind(PyObject *obj) except? NULL:
+    cdef PyObject *type = <PyObject *>Py_TYPE(<object>obj)
+    cdef size_t at = first_slot(type)
+    cdef array_kind *kind = cuplug_load_kind(&slots[at])
+    while kind != NULL:
+        if kind.type == type:
+            return kind
+        at = (at + 1) & (N_SLOTS - 1)
+        kind = cuplug_load_kind(&slots[at])
+    return add_kind(<object>obj, <object>type)
+
+
+cdef const array_kind *add_kind(object obj, object cls) except? NULL:
+    cdef array_kind kind
+    memset(&kind, 0, sizeof(kind))
+    describe_kind(obj, cls, &kind)
+    if kind.protocol == NO_ARRAY:
+        return NULL
+    with lock:
+        return publish(&kind, <PyObject *>cls)
+
+
+cdef const array_kind *publish(array_kind *kind, PyObject *type) except? NULL:
+    """Keep a new kind, with a reference to its type, unless another thread was faster."""
+    global n_kinds
+    cdef size_t at = first_slot(type)
+    while slots[at] != NULL:
+        if slots[at].type == type:
+            return slots[at]
+        at = (at + 1) & (N_SLOTS - 1)
+    if n_kinds == MAX_KINDS:
+        return find_base_kind(<object>type)
+    cdef array_kind *kept = <array_kind *>PyMem_RawMalloc(sizeof(array_kind))
+    if kept == NULL:
+        raise MemoryError()
+    kept[0] = kind[0]
+    kept.type = type
+    Py_INCREF(<object>type)
+    if kept.requires_grad != NULL:
+        Py_INCREF(<object>kept.requires_grad)
+    if kept.owner == NULL:
+        kept.owner = kept
+    n_kinds += 1
+    cuplug_store_kind(&slots[at], kept)
+    return kept
+
+
+cdef const array_kind *find_base_kind(object cls) except? NULL:
+    for base in cls.__mro__:
+        for kind in slots:
+            if kind != NULL and kind.type == <PyObject *>base:
+                return kind
+    raise TypeError(
+        f"arrays of more than {MAX_KINDS} types were passed to operators in this process"
+    )
+
+
+cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
+    cupy = sys.modules.get("cupy")
+    if cls is DeviceArray:
+        kind.protocol = DEVICE_ARRAY
+    elif issubclass(cls, numpy.ndarray):
+        kind.protocol = NUMPY
+    elif issubclass(cls, numpy.generic):
+        kind.protocol = NO_ARRAY
+    elif find_exchange(cls, kind):
+        kind.protocol = EXCHANGE
+        kind.owner = kind.exchange
+    elif cupy is not None and issubclass(cls, getattr(cupy, "ndarray", ())):
+        kind.protocol = CUPY
+    elif hasattr(cls, "__dlpack__") and hasattr(cls, "__dlpack_device__"):
+        kind.protocol = DLPACK
+    elif hasattr(obj, "__cuda_array_interface__"):
+        kind.protocol = CUDA_INTERFACE
+    elif PyObject_CheckBuffer(obj):
+        kind.protocol = BUFFER
+    find_torch_attributes(cls, kind)
+    return 0
+
+
+cdef bint find_exchange(object cls, array_kind *kind) except -1:
+    """Find the exchange API of a type, of the version that we know."""
+    capsule = getattr(cls, "__dlpack_c_exchange_api__", None)
+    if capsule is None or not PyCapsule_IsValid(capsule, "dlpack_exchange_api"):
+        return False
+    cdef dlpack_exchange_header *header = <dlpack_exchange_header *>PyCapsule_GetPointer(
+        capsule, "dlpack_exchange_api"
+    )
+    while header != NULL and header.version.major != DLPACK_MAJOR:
+        header = header.previous
+    kind.exchange = <dlpack_exchange *>header
+    return header != NULL
+
+
+cdef int find_torch_attributes(object cls, array_kind *kind) except -1:
+    """PyTorch's: what its memory alone does not say."""
+    descriptor = getattr(cls, "requires_grad", None)
+    if type(descriptor).__name__ == "getset_descriptor":
+        kind.requires_grad = <PyObject *>descriptor
+    kind.may_be_lazy = hasattr(cls, "is_conj") and hasattr(cls, "is_neg")
+    return 0

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The call behind the generated typed-memoryview functions."""
+
+from cuplug._host cimport (
+    cuplug_bind,
+    cuplug_error,
+    cuplug_find,
+    cuplug_frame,
+    cuplug_run,
+    cuplug_set_output,
+)
+
+from cuplug._status cimport raise_error
+
+cdef extern from *:
+    """
+    #define cuplug_load_slot(slot) __atomic_load_n((slot), __ATOMIC_ACQUIRE)
+    #define cuplug_store_slot(slot, op) __atomic_store_n((slot), (op), __ATOMIC_RELEASE)
+    """
+    cuplug_operator *cuplug_load_slot(cuplug_operator **slot) noexcept nogil
+    void cuplug_store_slot(cuplug_operator **slot, cuplug_operator *op) noexcept nogil
+
+
+cdef int call(
+    cuplug_operator **slot, const char *name, const cuplug_argument *arguments,
+    uint32_t n_parameters, uint32_t n_outputs,
+) except -1 nogil:
+    cdef cuplug_error error
+    cdef cuplug_frame frame
+    cdef uint32_t k
+    cdef cuplug_operator *op = cuplug_load_slot(slot)
+    if op == NULL:
+        if cuplug_find(name, &op, &error):
+            return raise_error(&error)
+        cuplug_store_slot(slot, op)
+    if cuplug_bind(op, arguments, n_parameters, &frame, &error):
+        return raise_error(&error)
+    for k in range(n_outputs):
+        if cuplug_set_output(&frame, k, &arguments[n_parameters + k], &error):
+            return raise_error(&error)
+    if cuplug_run(&frame, &error):
+        return raise_error(&error)
+    return 0

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+from cpython.object cimport PyObject
+
+from cuplug._host cimport cuplug_operator
+
+
+cdef extern from "Python.h":
+    ctypedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
+
+
+cdef class Operator:
+    cdef vectorcallfunc vectorcall
+    cdef cuplug_operator *op  # lives as long as the process
+    cdef tuple names  # of the parameters of all rows, interned
+    cdef bytes positions  # of each name among the arguments
+    cdef object __weakref__
+
+
+cdef Operator wrap_operator(cuplug_operator *op)

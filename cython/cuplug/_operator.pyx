@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators as Python callables."""
+
+import os
+import sys
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdint cimport int32_t, uint32_t
+
+from cuplug._arrays cimport read_argument
+from cuplug._host cimport (
+    CUPLUG_ARGUMENT_ABSENT,
+    cuplug_describe,
+    cuplug_load_code,
+    cuplug_error,
+    cuplug_operator,
+    cuplug_operator_info,
+    cuplug_operator_row,
+    cuplug_operator_signature,
+    cuplug_row,
+    cuplug_signature,
+)
+from cuplug._reading cimport MAX_ARGUMENTS, reading, start_reading
+from cuplug._run cimport run_operator
+from cuplug._status cimport raise_error
+
+cdef extern from "Python.h":
+    Py_ssize_t PyVectorcall_NARGS(size_t n)
+    object PyVectorcall_Call(object callable, object args, object keywords)
+    unsigned long Py_TPFLAGS_HAVE_VECTORCALL
+    ctypedef struct MutableType "PyTypeObject":
+        Py_ssize_t tp_vectorcall_offset
+        unsigned long tp_flags
+
+cdef enum:
+    OUT = 254  # in place of a position
+    DEVICE = 255
+
+cdef str out_name = sys.intern("out")
+cdef str device_name = sys.intern("device")
+
+
+cdef class Operator:
+    """One operator of a plugin, called as a function on arrays.
+
+    Called with the arguments of its signature, by position or keyword, and
+
+    out : array, or tuple of arrays, optional
+        Where to put the outputs instead of into new arrays.
+    device : str, int or device, optional
+        Where arrays of the host are to be worked on: "cpu", "cuda", "cuda:1".
+
+    Outputs are arrays of the kind of the first array argument, on its device.
+
+    Attributes
+    ----------
+    name, plugin, version, path : str
+        The operator's name, its plugin's name and version, and the plugin's file.
+    signatures : tuple of str
+        One for each overload.
+    doc : str
+        What the plugin says about it.
+    """
+
+    def __init__(self):
+        raise TypeError("cuplug.Operator: get one with cuplug.find or from cuplug.ops")
+
+    def __call__(self, *args, **keywords):
+        return PyVectorcall_Call(self, args, keywords)
+
+    @property
+    def name(self):
+        """The operator's name."""
+        return describe(self.op).name.decode()
+
+    @property
+    def plugin(self):
+        """The name of its plugin."""
+        return describe(self.op).plugin.decode()
+
+    @property
+    def version(self):
+        """The version of its plugin."""
+        return describe(self.op).version.decode()
+
+    @property
+    def path(self):
+        """The file of its plugin."""
+        return os.fsdecode(describe(self.op).path)
+
+    @property
+    def architectures(self):
+        """The compute capabilities x 10 that its CUDA code was compiled for: 900 for 9.0."""
+        text = describe(self.op).architectures.decode()
+        return tuple([int(part) for part in text.split(",") if part.isdigit()])
+
+    @property
+    def loaded(self):
+        """True when the plugin's code is in the process."""
+        return describe(self.op).loaded != 0
+
+    @property
+    def signatures(self):
+        """The signature of each overload."""
+        return tuple([(<const char *>row_of(self.op, k).signature).decode() for k in range(n_rows(self.op))])
+
+    @property
+    def sides(self):
+        """Where it can run: a tuple of "cpu" and "cuda"."""
+        rows = range(n_rows(self.op))
+        on_host = any([row_of(self.op, k).host_entry[0] != 0 for k in rows])
+        on_cuda = any([row_of(self.op, k).cuda_entry[0] != 0 for k in rows])
+        return ("cpu",) * on_host + ("cuda",) * on_cuda
+
+    @property
+    def doc(self):
+        """What the plugin says about it, one line for each different one among the overloads."""
+        lines = [
+            (<const char *>row_of(self.op, k).doc).decode("utf-8", "replace") for k in range(n_rows(self.op))
+        ]
+        return "\n".join(dict.fromkeys([line for line in lines if line]))
+
+    @property
+    def __name__(self):
+        return self.name
+
+    @property
+    def __qualname__(self):
+        return self.name
+
+    @property
+    def __module__(self):
+        return "cuplug.ops"
+
+    @property
+    def __doc__(self):
+        lines = [*self.signatures, "", self.doc, "", self.origin]
+        return "\n".join(lines)
+
+    @property
+    def origin(self):
+        """Its plugin, the version, the file and the sides, as one line."""
+        return f"Plugin {self.plugin} {self.version}, {self.path} ({', '.join(self.sides)})"
+
+    @property
+    def __signature__(self):
+        from cuplug.inspection import to_inspect
+
+        return to_inspect(self.signatures)
+
+    def load(self):
+        """Load the plugin's code now instead of at the first call.
+
+        Raises
+        ------
+        PluginError
+            The file cannot be loaded, or lacks an entry point.
+        """
+        cdef cuplug_error error
+        cdef int status
+        with nogil:
+            status = cuplug_load_code(self.op, &error)
+        if status:
+            raise_error(&error)
+
+    def __repr__(self):
+        lines = "\n".join([f"    {signature}" for signature in self.signatures])
+        return f"<operator {self.plugin}.{self.name} {self.version} from {self.path}\n{lines}>"
+
+    def __eq__(self, other):
+        return isinstance(other, Operator) and (<Operator>other).op == self.op
+
+    def __hash__(self):
+        return <Py_hash_t>(<size_t>self.op >> 4)
+
+    def __reduce__(self):
+        from cuplug import find
+
+        return find, (f"{self.plugin}.{self.name}",)
+
+
+cdef cuplug_operator_info describe(const cuplug_operator *op) noexcept:
+    cdef cuplug_operator_info info
+    cuplug_describe(op, &info)
+    return info
+
+
+cdef uint32_t n_rows(const cuplug_operator *op) noexcept:
+    return describe(op).n_rows
+
+
+cdef const cuplug_row *row_of(const cuplug_operator *op, uint32_t k) noexcept:
+    return cuplug_operator_row(op, k)
+
+
+cdef Operator wrap_operator(cuplug_operator *op):
+    cdef Operator self = Operator.__new__(Operator)
+    self.vectorcall = <vectorcallfunc>call_operator
+    self.op = op
+    positions = parameter_positions(op)
+    self.names = tuple([sys.intern(name) for name in positions])
+    self.positions = bytes(positions.values())
+    return self
+
+
+cdef dict parameter_positions(const cuplug_operator *op):
+    """Where a keyword belongs; the first overload that has a name decides."""
+    cdef const cuplug_signature *s
+    cdef uint32_t k
+    cdef int i
+    positions = {}
+    for k in range(n_rows(op)):
+        s = cuplug_operator_signature(op, k)
+        for i in range(s.n_parameters):
+            positions.setdefault((<const char *>s.parameters[i].name).decode(), i)
+    return positions
+
+
+cdef object call_operator(
+    PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *keywords
+):
+    cdef Operator self = <Operator>callable
+    cdef uint32_t n = <uint32_t>PyVectorcall_NARGS(nargsf)
+    cdef uint32_t i
+    cdef PyObject *out = NULL
+    cdef PyObject *device = NULL
+    cdef reading r
+    if n > MAX_ARGUMENTS:
+        raise TypeError(f"{self.name}: seen {n} arguments, wanted at most {MAX_ARGUMENTS}")
+    start_reading(&r)
+    try:
+        for i in range(n):
+            r.objects[i] = args[i]
+            read_argument(args[i], &r, &r.args[i])
+        if keywords != NULL:
+            n = read_keywords(self, &r, n, args + n, keywords, &out, &device)
+        return run_operator(self.op, &r, n, out, device)
+    finally:
+        Py_XDECREF(r.kept)
+
+
+cdef int read_keywords(
+    Operator self, reading *r, uint32_t n, PyObject *const *values, PyObject *keywords,
+    PyObject **out, PyObject **device
+) except -1:
+    """Read arguments given by name. Returns the number of arguments, absent ones included."""
+    cdef Py_ssize_t k
+    cdef uint32_t at, n_given = n
+    cdef PyObject *name
+    for k in range(PyTuple_GET_SIZE(<tuple>keywords)):
+        name = PyTuple_GET_ITEM(<tuple>keywords, k)
+        at = position_of(self, name)
+        if at == OUT:
+            out[0] = values[k]
+        elif at == DEVICE:
+            device[0] = values[k]
+        else:
+            if at < n_given and r.args[at].kind != CUPLUG_ARGUMENT_ABSENT:
+                refuse_twice(self, <object>name)
+            while n_given <= at:
+                r.args[n_given].kind = CUPLUG_ARGUMENT_ABSENT
+                r.args[n_given].flags = 0
+                n_given += 1
+            r.objects[at] = values[k]
+            read_argument(values[k], r, &r.args[at])
+    return n_given
+
+
+cdef inline int position_of(Operator self, PyObject *name) except -1:
+    """Names in calls are interned as ours are; others are compared."""
+    cdef Py_ssize_t k
+    if name == <PyObject *>out_name:
+        return OUT
+    for k in range(PyTuple_GET_SIZE(self.names)):
+        if PyTuple_GET_ITEM(self.names, k) == name:
+            return (<const unsigned char *>self.positions)[k]
+    if name == <PyObject *>device_name:
+        return DEVICE
+    return compare_name(self, <object>name)
+
+
+cdef int compare_name(Operator self, object name) except -1:
+    if name in self.names:
+        return self.positions[self.names.index(name)]
+    if name == out_name:
+        return OUT
+    if name == device_name:
+        return DEVICE
+    wanted = ", ".join([*self.names, "out"])
+    raise TypeError(f"{self.name}: {name}: no such argument, wanted {wanted} or device")
+
+
+cdef int refuse_twice(Operator self, object name) except -1:
+    raise TypeError(f"{self.name}: {name}: seen twice, by position and by keyword")
+
+
+cdef int enable_vectorcall() except -1:
+    """Cython has no syntax for types that are called without a tuple and a dict."""
+    cdef Operator probe = Operator.__new__(Operator)
+    cdef MutableType *type = <MutableType *>Operator
+    type.tp_vectorcall_offset = <char *>&probe.vectorcall - <char *><PyObject *>probe
+    type.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL
+    return 0
+
+
+enable_vectorcall()

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays made for a call: its outputs, like its first array, and contiguous copies of inputs."""
+
+import sys
+
+from cpython.buffer cimport PyObject_CheckBuffer
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint32_t
+
+from cuplug._arrays cimport copy_on_host, empty_numpy, read_argument
+from cuplug._device_array cimport empty_like_tensor
+from cuplug._dtypes cimport descr_of_dtype
+from cuplug._exchange cimport empty_exchange
+from cuplug._host cimport (
+    CUPLUG_CPU,
+    CUPLUG_CUDA,
+    CUPLUG_CUDA_HOST,
+    cuplug_argument,
+    cuplug_frame,
+    cuplug_tensor,
+    cuplug_wanted_shape,
+)
+from cuplug._kinds cimport CUPY, DLPACK, EXCHANGE, NUMPY
+from cuplug._reading cimport keep, reading
+
+import numpy
+
+
+cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
+    cdef cuplug_tensor *x = &frame.tensors[k]
+    cdef int protocol = r.first_kind.protocol if r.first_kind != NULL else NUMPY
+    x.device = frame.home if frame.home.type else frame.device
+    if frame.home.type == 0 and x.device.type == CUPLUG_CUDA:
+        return empty_like_tensor(x)
+    if protocol == NUMPY:
+        return empty_numpy(x)
+    if protocol == EXCHANGE:
+        return empty_exchange(r.first_kind, x)
+    if protocol == CUPY:
+        return empty_cupy(<object>r.first, x)
+    if x.device.type == CUPLUG_CUDA:
+        return empty_like_tensor(x)
+    return empty_numpy(x)
+
+
+cdef object shape_of(const cuplug_tensor *x):
+    return tuple([x.shape[k] for k in range(x.ndim)])
+
+
+cdef object empty_cupy(object like, cuplug_tensor *x):
+    cupy = sys.modules["cupy"]
+    result = None
+    with like.device:
+        result = cupy.ndarray(shape_of(x), descr_of_dtype(x.dtype))
+    x.data = <void *><size_t>result.data.ptr
+    return result
+
+
+cdef object finish_output(reading *r, object output):
+    """Outputs for a library that has only `__dlpack__` are ours, and are handed over here."""
+    if r.first_kind == NULL or r.first_kind.protocol != DLPACK:
+        return output
+    like = <object>r.first
+    if hasattr(like, "__array_namespace__"):
+        namespace = like.__array_namespace__()
+    else:
+        namespace = sys.modules.get(type(like).__module__.partition(".")[0])
+    from_dlpack = getattr(namespace, "from_dlpack", None)
+    return output if from_dlpack is None else from_dlpack(output)
+
+
+cdef int copy_arguments(reading *r, cuplug_frame *frame) except -1:
+    cdef int64_t shape[64]
+    cdef uint32_t k, i
+    cdef int32_t ndim
+    for k in range(frame.n_inputs):
+        if frame.copy_mask >> k & 1:
+            i = frame.parameter[k]
+            ndim = cuplug_wanted_shape(frame, k, shape)
+            copy_argument(r, i, ndim, shape)
+    return 0
+
+
+cdef int copy_argument(reading *r, uint32_t i, int32_t ndim, int64_t *shape) except -1:
+    """Nothing is done for an array of a library that we know no way to copy with."""
+    cdef cuplug_argument *a = &r.args[i]
+    cdef bint on_host = (
+        a.tensor.device.type == CUPLUG_CPU or a.tensor.device.type == CUPLUG_CUDA_HOST
+    )
+    if on_host and not PyObject_CheckBuffer(<object>r.objects[i]):
+        return take_copy(r, a, copy_on_host(&a.tensor, ndim, shape))
+    copy = copy_array(<object>r.objects[i], tuple([shape[k] for k in range(ndim)]))
+    if copy is None:
+        return 0
+    keep(r, copy)
+    return read_argument(<PyObject *>copy, r, a)
+
+
+cdef int take_copy(reading *r, cuplug_argument *a, object copy) except -1:
+    """Use the memory of a NumPy array that holds the elements of an array of any library."""
+    cdef cuplug_argument copied
+    keep(r, copy)
+    read_argument(<PyObject *>copy, r, &copied)
+    copied.tensor.dtype = a.tensor.dtype
+    a[0] = copied
+    return 0
+
+
+cdef object copy_array(object x, tuple wanted):
+    """A copy by the array's own library; None where we know no way."""
+    if PyObject_CheckBuffer(x):
+        view = x if isinstance(x, numpy.ndarray) else memoryview(x)
+        return numpy.array(numpy.broadcast_to(view, wanted), order="C", copy=True)
+    library = type(x).__module__.partition(".")[0]
+    if library == "cupy":
+        cupy = sys.modules[library]
+        return cupy.array(cupy.broadcast_to(x, wanted), order="C", copy=True)
+    if hasattr(x, "expand") and hasattr(x, "contiguous"):
+        return x.expand(wanted).contiguous()
+    return None

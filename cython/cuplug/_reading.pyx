@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the readers of all protocols share: storage of one call, strides, unusable objects."""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t, uint32_t
+
+from cuplug._host cimport CUPLUG_ARGUMENT_OTHER, CUPLUG_MISALIGNED, cuplug_argument
+
+
+cdef int divide_strides(
+    reading *r, cuplug_argument *a, const Py_ssize_t *strides, Py_ssize_t item_bytes
+) except -1:
+    """Take strides in bytes; where they are no whole elements only a copy will do."""
+    cdef int k
+    cdef int64_t *to = store(r, a.tensor.ndim)
+    for k in range(a.tensor.ndim):
+        to[k] = strides[k] // item_bytes
+        if to[k] * item_bytes != strides[k]:
+            a.flags |= CUPLUG_MISALIGNED
+    a.tensor.strides = to
+    return 0
+
+
+cdef int64_t *store(reading *r, Py_ssize_t n) except NULL:
+    if n < 0 or r.n_stored + n > N_STORED:
+        raise ValueError("the arrays of one call have too many dimensions")
+    r.n_stored += <uint32_t>n
+    return r.stored + r.n_stored - n
+
+
+cdef int keep(reading *r, object obj) except -1:
+    if r.kept == NULL:
+        kept = []
+        Py_INCREF(kept)
+        r.kept = <PyObject *>kept
+    (<list>r.kept).append(obj)
+    return 0
+
+
+cdef int set_other(reading *r, cuplug_argument *a, object text) except -1:
+    encoded = text.encode("utf-8", "backslashreplace")
+    keep(r, encoded)
+    a.kind = CUPLUG_ARGUMENT_OTHER
+    a.flags = 0
+    a.scalar.s = <const char *><bytes>encoded
+    return 0

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+from cuplug._host cimport cuplug_error
+
+
+# Raises the exception for a filled error record. Takes the GIL. Always returns -1.
+cdef int raise_error(const cuplug_error *error) except -1 with gil

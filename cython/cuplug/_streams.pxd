@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+from libc.stdint cimport int32_t
+
+from cuplug._host cimport cuplug_frame
+from cuplug._kinds cimport array_kind
+from cuplug._reading cimport reading
+
+
+# Remembers a stream that the call is to be ordered with.
+cdef int add_stream(reading *r, void *stream) except -1
+cdef int add_current_stream(reading *r, const array_kind *kind, int32_t device) except -1
+# Sets frame.stream to the current stream of the library of the first array on a GPU, and makes
+# it wait for the remembered streams.
+cdef int enter_stream(reading *r, cuplug_frame *frame) except -1
+# Makes the remembered streams wait for the call.
+cdef int leave_stream(reading *r, cuplug_frame *frame) except -1

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `cuplug`: what is installed, where, and what is wrong with it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+import cuplug
+
+from . import flags
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+EXIT_FINE = 0
+EXIT_PROBLEM = 1
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+
+
+def _refusals(command: Command) -> Command:
+    """Turn what the core refuses into one sentence and exit status 1."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **keywords: Any) -> Any:
+        try:
+            return command(*args, **keywords)
+        except (cuplug.NotFoundError, cuplug.PluginError, OSError) as error:
+            click.echo(f"cuplug: {error}", err=True)
+            sys.exit(EXIT_PROBLEM)
+
+    return wrapped  # type: ignore[return-value]
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(cuplug.__version__, prog_name="cuplug", message="%(prog)s %(version)s")
+@click.option("--cflags", is_flag=True, help="Print the flags that compile a plugin.")
+@click.option("--nvcc", is_flag=True, help="With --cflags: spell them for nvcc.")
+@click.option("--libs", is_flag=True, help="Print the flags that link a C program.")
+@click.pass_context
+def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool) -> None:
+    """CUDA operators from shared libraries.
+
+    \b
+    Compile and use a plugin:
+      gcc $(cuplug --cflags) half.c -o libhalf.so
+      nvcc $(cuplug --cflags --nvcc) half.cu -o libhalf.so
+      LD_LIBRARY_CUPLUG_PATH=$PWD cuplug list
+    """
+    if nvcc and not cflags:
+        raise click.UsageError("--nvcc goes with --cflags")
+    parts = [flags.plugin_flags(nvcc)] if cflags else []
+    parts += [flags.host_flags()] if libs else []
+    if parts:
+        click.echo(" ".join(parts))
+    elif context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@main.command("list")
+@click.option("--all", "everything", is_flag=True, help="Libraries without a table, too.")
+@json_option
+@_refusals
+def list_command(everything: bool, as_json: bool) -> None:
+    """List the plugins on the search path, and those that are not used, with the reason."""
+    from . import report
+
+    report.show_plugins(everything, as_json)
+
+
+@main.command()
+@click.argument("operator")
+@json_option
+@_refusals
+def info(operator: str, as_json: bool) -> None:
+    """Show all about one OPERATOR ("gather" or "plugin.gather")."""
+    from . import report
+
+    report.show_operator(operator, as_json)
+
+
+@main.command()
+@json_option
+@_refusals
+def path(as_json: bool) -> None:
+    """Show the directories that are searched for plugins, in order."""
+    from . import report
+
+    report.show_search_path(as_json)
+
+
+@main.command()
+@click.argument("file", type=click.Path())
+@json_option
+@_refusals
+def check(file: str, as_json: bool) -> None:
+    """Check the build contract of a plugin FILE, without running it."""
+    from . import check as checks
+    from . import output
+
+    findings = checks.check_file(file)
+    failed = any(finding.level == checks.ERROR for finding in findings)
+    if as_json:
+        listed = [finding.as_dict() for finding in findings]
+        output.print_json({"file": file, "ok": not failed, "findings": listed})
+    else:
+        output.print_findings((f.level, f.rule, f.text, f.advice) for f in findings)
+    sys.exit(EXIT_PROBLEM if failed else EXIT_FINE)
+
+
+@main.command()
+@json_option
+def doctor(as_json: bool) -> None:
+    """Examine this machine: driver, GPUs, toolkit, plugins, permissions, settings."""
+    from . import doctor as doctors
+    from . import output
+
+    findings = doctors.examine()
+    failed = any(finding.level == doctors.PROBLEM for finding in findings)
+    if as_json:
+        listed = [finding.as_dict() for finding in findings]
+        output.print_json({"ok": not failed, "findings": listed})
+    else:
+        output.print_findings((f.level, f.topic, f.text, f.advice) for f in findings)
+    sys.exit(EXIT_PROBLEM if failed else EXIT_FINE)
+
+
+@main.command()
+@click.argument("file", type=click.Path())
+@click.option(
+    "-o", "directory", default=".", type=click.Path(file_okay=False), help="Where to write."
+)
+@click.option("--name", help="The module's name; <plugin>_typed without it.")
+@json_option
+@_refusals
+def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
+    """Write typed-memoryview functions for Cython code from the table of a plugin FILE."""
+    from . import bind as binding
+    from . import output
+
+    if name is not None and not name.isidentifier():
+        raise click.BadParameter(f"{name!r} is no identifier", param_hint="--name")
+    written = binding.write_module(file, directory, name)
+    if as_json:
+        output.print_json(dataclasses.asdict(written))
+    else:
+        click.echo(f"functions: {len(written.functions)}, in {written.pxd} and {written.pyx}")
+        for reason in written.skipped:
+            click.echo(f"skipped: {reason}")

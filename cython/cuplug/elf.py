@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared libraries as the linker sees them, read with pyelftools; nothing is run."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from elftools.elf.elffile import ELFFile
+
+NOTE_SECTION = ".note.cuplug"
+
+DF_TEXTREL = 0x4
+DF_STATIC_TLS = 0x10
+PF_X = 0x1
+# pyelftools has no name for STB_GNU_UNIQUE, the first number of the operating system's range.
+STB_GNU_UNIQUE = "STB_LOOS"
+
+
+class ElfError(Exception):
+    """A file whose structure as a shared library cannot be read."""
+
+
+@dataclass
+class SharedLibrary:
+    """What the dynamic section and the headers of one shared library say."""
+
+    path: str
+    machine: str = ""
+    needed: list[str] = field(default_factory=list)
+    rpath: list[str] = field(default_factory=list)  # DT_RPATH and DT_RUNPATH, as written
+    flags: int = 0  # DT_FLAGS
+    has_text_relocations: bool = False
+    has_executable_stack: bool = True  # the linker's default where no header says otherwise
+    exports: dict[str, str] = field(default_factory=dict)  # name -> "STT_FUNC", "STT_OBJECT", ...
+    unique: list[str] = field(default_factory=list)  # of STB_GNU_UNIQUE binding
+    undefined: list[str] = field(default_factory=list)  # that must be found for it to load
+    note_is_covered: bool | None = None  # a PT_NOTE covers the table's section; None: no section
+    note: bytes = b""  # the table's section
+    fatbins: list[bytes] | None = None  # None where section headers were removed
+
+
+def open_regular(path: str) -> BinaryIO:
+    """Open a file for reading; a FIFO or device is refused instead of waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    file = os.fdopen(descriptor, "rb")
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise ElfError("this is no regular file")
+    return file
+
+
+def read_library(path: str) -> SharedLibrary:
+    """Read a shared library.
+
+    Raises
+    ------
+    OSError
+        The file cannot be opened.
+    ElfError
+        It is no shared library, or its structure is damaged.
+    """
+    with open_regular(path) as file:
+        try:
+            return _read(path, ELFFile(file))
+        except ElfError:
+            raise
+        except Exception as error:  # pyelftools raises whatever a damaged structure leads to
+            raise ElfError(f"the ELF structure cannot be read: {error}") from error
+
+
+def _read(path: str, elf: ELFFile) -> SharedLibrary:
+    if elf["e_type"] != "ET_DYN":
+        raise ElfError(f"this is {elf['e_type']}, a shared library (ET_DYN) is wanted")
+    library = SharedLibrary(path, machine=elf["e_machine"])
+    notes = []
+    for segment in elf.iter_segments():
+        if segment["p_type"] == "PT_DYNAMIC":
+            _read_tags(library, segment)
+            _read_symbols(library, segment)
+        elif segment["p_type"] == "PT_NOTE":
+            notes.append((segment["p_offset"], segment["p_offset"] + segment["p_filesz"]))
+        elif segment["p_type"] == "PT_GNU_STACK":
+            library.has_executable_stack = bool(segment["p_flags"] & PF_X)
+    _read_sections(library, elf, notes)
+    return library
+
+
+def _read_tags(library: SharedLibrary, segment: Any) -> None:
+    for tag in segment.iter_tags():
+        name = tag.entry.d_tag
+        if name == "DT_NEEDED":
+            library.needed.append(tag.needed)
+        elif name in ("DT_RPATH", "DT_RUNPATH"):
+            text = tag.rpath if name == "DT_RPATH" else tag.runpath
+            library.rpath += [part for part in text.split(":") if part]
+        elif name == "DT_TEXTREL":
+            library.has_text_relocations = True
+        elif name == "DT_FLAGS":
+            library.flags = tag.entry.d_val
+    library.has_text_relocations |= bool(library.flags & DF_TEXTREL)
+
+
+def _read_symbols(library: SharedLibrary, segment: Any) -> None:
+    for symbol in segment.iter_symbols():
+        binding = symbol["st_info"]["bind"]
+        if not symbol.name or binding == "STB_LOCAL":
+            continue
+        if symbol["st_shndx"] == "SHN_UNDEF":
+            if binding == "STB_GLOBAL":
+                library.undefined.append(symbol.name)
+        elif symbol["st_other"]["visibility"] in ("STV_DEFAULT", "STV_PROTECTED"):
+            library.exports[symbol.name] = symbol["st_info"]["type"]
+            if binding == STB_GNU_UNIQUE:
+                library.unique.append(symbol.name)
+
+
+def _read_sections(library: SharedLibrary, elf: ELFFile, notes: list[tuple[int, int]]) -> None:
+    if not elf.num_sections():
+        return
+    library.fatbins = []
+    for section in elf.iter_sections():
+        if section["sh_type"] == "SHT_NOBITS":  # has a size, but no bytes in the file
+            continue
+        begin, end = section["sh_offset"], section["sh_offset"] + section["sh_size"]
+        if section.name == NOTE_SECTION:
+            library.note_is_covered = any(low <= begin and end <= high for low, high in notes)
+            library.note = section.data()
+        elif section.name in (".nv_fatbin", "__nv_relfatbin"):
+            library.fatbins.append(section.data())
+
+
+def search_directories(library: SharedLibrary) -> list[str]:
+    """Return where the dynamic linker looks for what a library needs, in order."""
+    origin = os.path.dirname(os.path.abspath(library.path))
+    own = [part.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for part in library.rpath]
+    given = [part for part in os.environ.get("LD_LIBRARY_PATH", "").split(":") if part]
+    triplet = f"{os.uname().machine}-linux-gnu"
+    standard = [
+        f"/lib/{triplet}",
+        f"/usr/lib/{triplet}",
+        "/lib64",
+        "/usr/lib64",
+        "/lib",
+        "/usr/lib",
+    ]
+    return [*given, *own, *_configured("/etc/ld.so.conf"), *standard]
+
+
+def _configured(path: str, depth: int = 0) -> Iterator[str]:
+    """Yield the directories of ld.so.conf and of the files that it includes."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = [line.split("#")[0].strip() for line in file]
+    except OSError:
+        return
+    for line in lines:
+        if line.startswith("include") and depth < 4:
+            pattern = os.path.join(os.path.dirname(path), line[len("include") :].strip())
+            for included in sorted(glob.glob(pattern)):
+                yield from _configured(included, depth + 1)
+        elif line.startswith("/"):
+            yield line
+
+
+def find_library(name: str, directories: list[str]) -> str | None:
+    """Return the path of a needed library, or None."""
+    if "/" in name:
+        return name if os.path.isfile(name) else None
+    candidates = (os.path.join(directory, name) for directory in directories)
+    return next((path for path in candidates if os.path.isfile(path)), None)
+
+
+def resolve(library: SharedLibrary) -> tuple[list[str], list[str]]:
+    """Look for what a library needs in the libraries that it names, and in theirs.
+
+    Returns
+    -------
+    missing_libraries : list of str
+        Needed libraries that are nowhere on the linker's path.
+    missing_symbols : list of str
+        Undefined symbols that none of the others exports.
+    """
+    missing_libraries: list[str] = []
+    symbols = set(library.undefined)
+    seen = set(library.needed)
+    queue = [(name, library) for name in library.needed]
+    while queue:
+        name, wanted_by = queue.pop(0)
+        path = find_library(name, search_directories(wanted_by))
+        if path is None:
+            missing_libraries.append(name)
+            continue
+        try:
+            found = read_library(path)
+        except (OSError, ElfError):
+            continue
+        symbols -= found.exports.keys()
+        queue += [(more, found) for more in found.needed if more not in seen]
+        seen.update(found.needed)
+    return missing_libraries, sorted(symbols)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exceptions of cuplug, and which one each status of the core becomes."""
+
+from __future__ import annotations
+
+__all__ = ["CudaError", "NotFoundError", "PluginError"]
+
+
+class CudaError(RuntimeError):
+    """The CUDA driver or runtime reported an error; `code` is its number."""
+
+    code: int
+
+    def __init__(self, message: str, code: int = 0) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[CudaError], tuple[str, int]]:
+        return type(self), (str(self), self.code)
+
+
+class PluginError(RuntimeError):
+    """A plugin is broken, incompatible or was refused."""
+
+
+class NotFoundError(LookupError):
+    """There is no plugin or operator of that name."""
+
+
+class OperatorAttributeError(NotFoundError, AttributeError):
+    """`cuplug.ops.name` where there is no such operator."""
+
+
+class OperatorImportError(NotFoundError, ImportError):
+    """`from cuplug.ops import name` where there is no such operator."""
+
+
+# Status names of <cuplug/plugin.h>, without CUPLUG_, -> exceptions.
+EXCEPTIONS: dict[str, type[Exception]] = {
+    "ERROR_VALUE": ValueError,
+    "ERROR_TYPE": TypeError,
+    "ERROR_INDEX": IndexError,
+    "ERROR_MEMORY": MemoryError,
+    "ERROR_CUDA": CudaError,
+    "ERROR_PLUGIN": PluginError,
+    "ERROR_NOT_FOUND": NotFoundError,
+}

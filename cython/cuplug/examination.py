@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the examinations of `cuplug doctor` share: the machine, and what they report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import cuplug
+
+from ._inspect import list_devices
+from .records import Directory, PluginFile
+from .toolkit import Toolkit, find_toolkit
+
+OK, NOTE, PROBLEM = "ok", "note", "problem"
+
+
+@dataclass
+class Finding:
+    """One thing about the machine, and what to do about it."""
+
+    level: str  # "ok", "note" or "problem"
+    text: str
+    advice: str = ""
+    topic: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the finding for JSON."""
+        return {
+            "level": self.level,
+            "topic": self.topic,
+            "text": self.text,
+            "advice": self.advice,
+        }
+
+
+@dataclass
+class Device:
+    """One GPU."""
+
+    name: str
+    compute_capability: int  # 90 for 9.0
+    memory_bytes: int
+
+
+@dataclass
+class Machine:
+    """What several examinations ask about."""
+
+    devices: list[Device] = field(default_factory=list)
+    driver_version: tuple[int, int] | None = None  # the CUDA version it supports: (13, 0)
+    cuda_error: str = ""  # why there is no device to use
+    toolkit: Toolkit | None = None
+    plugins: list[PluginFile] = field(default_factory=list)
+    directories: list[Directory] = field(default_factory=list)
+    path_error: str = ""  # why the search path could not be listed
+
+
+def look_around() -> Machine:
+    """Collect the facts; what cannot be had is left empty, with the reason."""
+    machine = Machine(toolkit=find_toolkit())
+    try:
+        machine.plugins = cuplug.plugins()
+        machine.directories = cuplug.search_path()
+    except (cuplug.PluginError, MemoryError, OSError) as error:
+        machine.path_error = str(error)
+    version, devices, machine.cuda_error = list_devices()
+    machine.devices = [Device(*device) for device in devices]
+    machine.driver_version = (version // 1000, version % 1000 // 10) if version else None
+    return machine
+
+
+def dotted(capability: int) -> str:
+    """Return "9.0" for compute capability 90."""
+    return f"{capability // 10}.{capability % 10}"

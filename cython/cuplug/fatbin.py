@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The GPU architectures in the CUDA fat binaries of a shared library.
+
+A section holds containers: magic, version, header bytes, payload bytes. A payload is a row of
+entries: kind, version, header bytes, payload bytes, then at byte 28 the architecture, 90 for 9.0.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+MAGIC = 0xBA55ED50
+CONTAINER = struct.Struct("<IHHQ")
+ENTRY = struct.Struct("<HHIQ12xI")
+KIND_PTX = 1
+KIND_MACHINE_CODE = 2
+
+
+@dataclass
+class Code:
+    """Compute capabilities x 10 for which there is machine code, and PTX."""
+
+    machine_code: set[int] = field(default_factory=set)
+    ptx: set[int] = field(default_factory=set)
+
+
+def read_fatbins(sections: list[bytes]) -> Code:
+    """Return the capabilities (90 for 9.0) that the containers of some sections hold code for.
+
+    Raises
+    ------
+    ValueError
+        A container or entry reaches past its section.
+    """
+    code = Code()
+    for section in sections:
+        for kind, architecture in _entries(section):
+            if kind == KIND_PTX:
+                code.ptx.add(architecture)
+            elif kind == KIND_MACHINE_CODE:
+                code.machine_code.add(architecture)
+    return code
+
+
+def _entries(section: bytes) -> Iterator[tuple[int, int]]:
+    at = 0
+    while at + CONTAINER.size <= len(section):
+        magic, _, header_bytes, payload_bytes = CONTAINER.unpack_from(section, at)
+        if magic != MAGIC:
+            at += 8  # containers begin at multiples of 8
+            continue
+        begin = at + header_bytes
+        at = begin + payload_bytes
+        if header_bytes < CONTAINER.size or at > len(section):
+            raise ValueError("a container of the fat binary reaches past its section")
+        yield from _payload(section[begin:at])
+
+
+def _payload(payload: bytes) -> Iterator[tuple[int, int]]:
+    at = 0
+    while at < len(payload):
+        if at + ENTRY.size > len(payload):
+            raise ValueError("an entry of the fat binary is cut off")
+        kind, _, header_bytes, payload_bytes, architecture = ENTRY.unpack_from(payload, at)
+        if header_bytes < ENTRY.size:
+            raise ValueError("an entry of the fat binary has a damaged header")
+        yield kind, architecture
+        at += header_bytes + payload_bytes

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the command line writes: aligned tables for a person, JSON for a program."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+STYLES = {
+    "ok": "green",
+    "note": "cyan",
+    "warning": "yellow",
+    "error": "bold red",
+    "problem": "bold red",
+}
+# A pipe has no width: nothing is wrapped or cut there.
+PIPE_WIDTH = 100_000
+
+
+def console() -> Console:
+    """Return a console on the standard output that takes all text literally."""
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(markup=False, highlight=False, emoji=False, width=width, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Write one JSON document to the standard output."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Write lines as they are."""
+    for line in lines:
+        print(line)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write rows under headings; a line as wide as its longest cell, no frame."""
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
+    out = console()
+    out.print(table)
+
+
+def print_findings(findings: Iterable[tuple[str, str, str, str]]) -> None:
+    """Write (level, topic, text, advice) lines; the advice stands under what it is for."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for level, topic, text, advice in findings:
+        message = Text(text)
+        if advice and level != "ok":
+            message.append(f"\n-> {advice}", style="italic")
+        table.add_row(Text(level, style=STYLES.get(level, "")), Text(topic), message)
+    console().print(table)

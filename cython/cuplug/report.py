@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `cuplug list`, `info` and `path` show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import cuplug
+
+from .output import print_json, print_lines, print_table
+from .records import PluginFile
+from .signature import Parameter, Signature, parse
+from .table import Row, read_table
+
+
+def show_plugins(everything: bool, as_json: bool) -> None:
+    """Write the plugins; with `everything`, libraries without a table too."""
+    records = [p for p in cuplug.plugins() if everything or p.state != "no plugin"]
+    if as_json:
+        print_json({"plugins": [_plugin_fields(record) for record in records]})
+        return
+    columns = ("plugin", "version", "operators", "sides", "architectures", "file")
+    fine = [record for record in records if record.state == "ok"]
+    if fine:
+        print_table(columns, (_plugin_cells(record) for record in fine))
+    else:
+        print_lines(["No plugins: `cuplug path` shows where they are looked for."])
+    others = [record for record in records if record.state != "ok"]
+    if others:
+        print_lines(["", "Not used:"])
+        cells = ((record.state, record.path, record.reason) for record in others)
+        print_table(("state", "file", "reason"), cells)
+
+
+def _plugin_fields(record: PluginFile) -> dict[str, Any]:
+    return {
+        "name": record.name,
+        "version": record.version,
+        "path": record.path,
+        "state": record.state,
+        "reason": record.reason,
+        "origin": record.origin,
+        "operators": list(record.operators),
+        "sides": list(record.sides),
+        "architectures": list(record.architectures),
+        "abi": record.abi,
+        "loaded": record.loaded,
+    }
+
+
+def _plugin_cells(record: PluginFile) -> tuple[str, ...]:
+    return (
+        record.name,
+        record.version,
+        ", ".join(record.operators),
+        ", ".join(record.sides),
+        _dotted(record.architectures),
+        record.path,
+    )
+
+
+def _dotted(architectures: Iterable[int]) -> str:
+    return " ".join(f"{number // 100}.{number // 10 % 10}" for number in architectures)
+
+
+def show_search_path(as_json: bool) -> None:
+    """Write the directories that are searched."""
+    records = cuplug.search_path()
+    fields = ("path", "origin", "state", "reason")
+    rows = [[getattr(record, field) for field in fields] for record in records]
+    if as_json:
+        print_json({"directories": [dict(zip(fields, row, strict=True)) for row in rows]})
+    else:
+        print_table(("directory", "origin", "state", "reason"), rows)
+
+
+def show_operator(name: str, as_json: bool) -> None:
+    """Write all about one operator."""
+    operator = cuplug.find(name)
+    table = read_table(operator.path)
+    rows = [row for row in table.rows if row.operator == operator.name]
+    loaded = any(p.loaded for p in cuplug.plugins() if p.path == operator.path)
+    facts = {
+        "name": operator.name,
+        "plugin": operator.plugin,
+        "version": operator.version,
+        "path": operator.path,
+        "loaded": loaded,
+        "architectures": list(table.architectures),
+        "signatures": [_row_fields(row, parse(row.signature)) for row in rows],
+    }
+    if as_json:
+        print_json(facts)
+        return
+    print_lines(
+        [
+            f"{operator.name}, of plugin {operator.plugin} {operator.version}",
+            f"file:          {operator.path}",
+            f"loaded:        {'yes' if loaded else 'no, at the first call'}",
+            f"architectures: {_dotted(table.architectures) or 'none'}",
+        ]
+    )
+    for row in rows:
+        _show_row(row, parse(row.signature))
+
+
+def _row_fields(row: Row, signature: Signature) -> dict[str, Any]:
+    return {
+        "signature": row.signature,
+        "doc": row.doc,
+        "sides": row.sides,
+        "parameters": [_parameter_fields(signature, x) for x in signature.parameters],
+        "outputs": [_parameter_fields(signature, x) for x in signature.outputs],
+    }
+
+
+def _parameter_fields(signature: Signature, x: Parameter) -> dict[str, Any]:
+    return {
+        "name": x.name,
+        "kind": x.kind,
+        "dtypes": list(signature.dtypes(x)),
+        "shape": signature.shape(x),
+        "choices": list(x.choices),
+        "default": x.default_text if x.has_default else None,
+    }
+
+
+def _show_row(row: Row, signature: Signature) -> None:
+    print_lines(["", row.signature, row.doc, f"runs on: {', '.join(row.sides)}", ""])
+    cells = []
+    for x in (*signature.parameters, *signature.outputs):
+        shape = f"[{signature.shape(x)}]" if x.is_array else ""
+        cells.append((x.name, x.kind, _type(signature, x), shape, x.default_text))
+    print_table(("parameter", "kind", "type", "shape", "default"), cells)
+    named = [(name, dtypes) for name, dtypes in signature.variables if name]
+    print_lines([f"{name}: {', '.join(dtypes)}" for name, dtypes in named])
+
+
+def _type(signature: Signature, x: Parameter) -> str:
+    if x.kind in ("string", "choice"):
+        return " | ".join(x.choices) or "str"
+    name, dtypes = signature.variables[x.type_variable]
+    return name or dtypes[0]
