@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The few macros that the C tests share. */
+#ifndef CUPLUG_TESTS_CHECK_H
+#define CUPLUG_TESTS_CHECK_H
+
+#include <stdio.h>
+#include <string.h>
+
+static int n_failed;
+
+#define CHECK(condition)                                                        \
+  do {                                                                          \
+    if (!(condition)) {                                                         \
+      fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+      n_failed++;                                                               \
+    }                                                                           \
+  } while (0)
+
+/* The text must hold each character of what is expected. */
+#define CHECK_TEXT(seen, wanted)                                                               \
+  do {                                                                                         \
+    if (strcmp(seen, wanted)) {                                                                \
+      fprintf(stderr, "%s:%d:\n  seen   %s\n  wanted %s\n", __FILE__, __LINE__, seen, wanted); \
+      n_failed++;                                                                              \
+    }                                                                                          \
+  } while (0)
+
+#endif

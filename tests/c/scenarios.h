@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scenarios on the fake driver. A process starts CUDA once and the driver reads its environment
+ * once, so each scenario runs in a process of its own: the program starts itself again. */
+#ifndef SCENARIOS_H
+#define SCENARIOS_H
+
+#include "../fixtures/fake_cuda.h"
+
+#include <cuplug/host.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct scenario {
+  const char *name;
+  void (*run)(void);
+  const char *environment[4]; /* "NAME=value" */
+} scenario;
+
+#define CHECK(condition)                                                    \
+  do {                                                                      \
+    if (condition) break;                                                   \
+    fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+    exit(1);                                                                \
+  } while (0)
+
+#define CHECK_STATUS(error, wanted)                                                           \
+  do {                                                                                        \
+    if ((error)->status == (wanted)) break;                                                   \
+    fprintf(stderr, "%s:%d: status %d, wanted %d: %s\n", __FILE__, __LINE__, (error)->status, \
+            (int)(wanted), (error)->message);                                                 \
+    exit(1);                                                                                  \
+  } while (0)
+
+#define CHECK_MESSAGE(error, part)                                                               \
+  do {                                                                                           \
+    if (strstr((error)->message, part)) break;                                                   \
+    fprintf(stderr, "%s:%d: seen \"%s\", wanted \"%s\"\n", __FILE__, __LINE__, (error)->message, \
+            part);                                                                               \
+    exit(1);                                                                                     \
+  } while (0)
+
+/* Of a driver that has been opened. */
+static inline void *fake_symbol(const char *name) {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  void *symbol = library ? dlsym(library, name) : NULL;
+  CHECK(symbol);
+  dlclose(library);
+  return symbol;
+}
+
+static inline fake_cuda_counts fake_counts(void) {
+  fake_cuda_counts counts;
+  ((fake_cuda_count_function *)fake_symbol("fake_cuda_count"))(&counts);
+  return counts;
+}
+
+static inline int fake_launch(void *stream, fake_cuda_kernel *kernel, const void *arguments,
+                              size_t bytes) {
+  return ((fake_cuda_launch_function *)fake_symbol("fake_cuda_launch"))(stream, kernel, arguments,
+                                                                        bytes);
+}
+
+/* Nothing was misused, and but for what the core keeps for reuse nothing is left. */
+static inline void check_nothing_left(void) {
+  fake_cuda_counts counts = fake_counts();
+  CHECK(counts.n_misuses == 0);
+  CHECK(counts.n_allocations == 0);
+}
+
+static inline int run_again(const scenario *wanted) {
+  pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < 4 && wanted->environment[i]; i++) putenv((char *)wanted->environment[i]);
+    execl("/proc/self/exe", "scenario", wanted->name, (char *)NULL);
+    _exit(127);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) return 1;
+  if (status) fprintf(stderr, "%s: failed (status 0x%x)\n", wanted->name, status);
+  return status != 0;
+}
+
+static inline int run_scenarios(int argc, char **argv, const scenario *all, size_t n) {
+  int n_failed = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (argc < 2) n_failed += run_again(&all[i]);
+    if (argc == 2 && !strcmp(argv[1], all[i].name)) return all[i].run(), 0;
+  }
+  return argc < 2 ? n_failed > 0 : 2;
+}
+
+#endif

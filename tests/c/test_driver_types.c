@@ -1,0 +1,98 @@
+/* sanitizers: none */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What core/driver.h declares of the CUDA driver, against the toolkit's cuda.h where there is one.
+ * Compiling is most of the test. */
+#include <stdio.h>
+#include <string.h>
+
+/* By its path: <cuda.h> would be the core's own header of that name. */
+#if __has_include("/usr/local/cuda/include/cuda.h")
+#include "/usr/local/cuda/include/cuda.h"
+#elif __has_include("/usr/include/cuda.h")
+#include "/usr/include/cuda.h"
+#endif
+
+#ifndef CUDA_VERSION
+int main(void) {
+  puts("skipped: no cuda.h");
+  return 0;
+}
+#else
+#include "driver.h"
+
+/* Prototypes: the field of the table takes the toolkit's function. */
+#define CUPLUG__X(function, symbol, parameters)                                               \
+  _Static_assert(                                                                             \
+      __builtin_types_compatible_p(__typeof__(&function),                                     \
+                                   __typeof__(((struct cuplug__driver_table *)0)->function)), \
+      symbol);
+CUPLUG__DRIVER_LIST(CUPLUG__X)
+#undef CUPLUG__X
+
+#define SAME_FIELD(ours, theirs)                                                                \
+  _Static_assert(offsetof(cuplug__pool_properties, ours) == offsetof(CUmemPoolProps, theirs) && \
+                     sizeof(((cuplug__pool_properties *)0)->ours) ==                            \
+                         sizeof(((CUmemPoolProps *)0)->theirs),                                 \
+                 #ours)
+_Static_assert(sizeof(cuplug__pool_properties) == 88, "size");
+_Static_assert(sizeof(cuplug__pool_properties) == sizeof(CUmemPoolProps), "size");
+SAME_FIELD(allocation_type, allocType);
+SAME_FIELD(handle_types, handleTypes);
+SAME_FIELD(location_type, location.type);
+SAME_FIELD(location_id, location.id);
+SAME_FIELD(security_attributes, win32SecurityAttributes);
+SAME_FIELD(max_bytes, maxSize);
+SAME_FIELD(usage, usage);
+SAME_FIELD(reserved, reserved);
+
+#define SAME_TYPE(ours, theirs) _Static_assert(sizeof(ours) == sizeof(theirs), #theirs)
+SAME_TYPE(int, CUresult);
+SAME_TYPE(int, CUdevice);
+SAME_TYPE(int, CUdevice_attribute);
+SAME_TYPE(int, CUmemPool_attribute);
+SAME_TYPE(int, CUstreamCaptureMode);
+SAME_TYPE(unsigned long long, CUdeviceptr);
+
+#define SAME_NUMBER(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
+SAME_NUMBER(CUPLUG__CU_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
+SAME_NUMBER(CUPLUG__CU_NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED);
+SAME_NUMBER(CUPLUG__CU_STUB_LIBRARY, CUDA_ERROR_STUB_LIBRARY);
+SAME_NUMBER(CUPLUG__CU_NO_DEVICE, CUDA_ERROR_NO_DEVICE);
+SAME_NUMBER(CUPLUG__CU_NO_BINARY_FOR_GPU, CUDA_ERROR_NO_BINARY_FOR_GPU);
+SAME_NUMBER(CUPLUG__CU_UNSUPPORTED_PTX_VERSION, CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+SAME_NUMBER(CUPLUG__CU_NOT_SUPPORTED, CUDA_ERROR_NOT_SUPPORTED);
+SAME_NUMBER(CUPLUG__CU_SYSTEM_NOT_READY, CUDA_ERROR_SYSTEM_NOT_READY);
+SAME_NUMBER(CUPLUG__CU_SYSTEM_DRIVER_MISMATCH, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
+SAME_NUMBER(CUPLUG__CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME_NUMBER(CUPLUG__CAPABILITY_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME_NUMBER(CUPLUG__MEMORY_POOLS_SUPPORTED, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
+SAME_NUMBER(CUPLUG__POOL_RELEASE_THRESHOLD, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+SAME_NUMBER(CUPLUG__ALLOCATION_PINNED, CU_MEM_ALLOCATION_TYPE_PINNED);
+SAME_NUMBER(CUPLUG__LOCATION_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE);
+SAME_NUMBER(CUPLUG__HOST_PORTABLE, CU_MEMHOSTALLOC_PORTABLE);
+SAME_NUMBER(CUPLUG__HOST_MAPPED, CU_MEMHOSTALLOC_DEVICEMAP);
+SAME_NUMBER(CUPLUG__STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
+SAME_NUMBER(CUPLUG__EVENT_NO_TIMING, CU_EVENT_DISABLE_TIMING);
+SAME_NUMBER(CUPLUG__CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
+
+/* Symbols: the name with the version that cuda.h's macros choose. */
+#define TEXT(...) #__VA_ARGS__
+#define EXPANDED(...) TEXT(__VA_ARGS__)
+static const struct {
+  const char *ours, *theirs;
+} symbols[] = {
+#define CUPLUG__X(function, symbol, parameters) {symbol, EXPANDED(function)},
+    CUPLUG__DRIVER_LIST(CUPLUG__X)
+#undef CUPLUG__X
+};
+
+int main(void) {
+  int n_wrong = 0;
+  for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+    if (!strcmp(symbols[i].ours, symbols[i].theirs)) continue;
+    printf("seen %s, wanted %s\n", symbols[i].ours, symbols[i].theirs);
+    n_wrong++;
+  }
+  return n_wrong;
+}
+#endif

@@ -1,0 +1,257 @@
+/* sanitizers: none */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The place and the size of each field of the public structures: compiling this is the test. It is
+ * also compiled as C17 and as C++. Numbers may be added here, never changed. */
+#include <cuplug/host.h>
+
+#ifdef __cplusplus
+#define ASSERT(condition, text) static_assert(condition, text)
+#else
+#define ASSERT(condition, text) _Static_assert(condition, text)
+#endif
+#define SIZE(type, bytes) ASSERT(sizeof(type) == (bytes), #type)
+#define FIELD(type, field, offset, bytes)                               \
+  ASSERT(offsetof(type, field) == (offset), #type "." #field " moved"); \
+  ASSERT(sizeof(((type *)0)->field) == (bytes), #type "." #field " has another size")
+
+/* plugin.h */
+
+SIZE(cuplug_error, 4096);
+FIELD(cuplug_error, status, 0, 4);
+FIELD(cuplug_error, cuda_code, 4, 4);
+FIELD(cuplug_error, message_bytes, 8, 4);
+FIELD(cuplug_error, reserved, 12, 4);
+FIELD(cuplug_error, message, 16, 4080);
+
+SIZE(cuplug_device, 8);
+FIELD(cuplug_device, type, 0, 4);
+FIELD(cuplug_device, id, 4, 4);
+
+SIZE(cuplug_dtype, 4);
+FIELD(cuplug_dtype, code, 0, 1);
+FIELD(cuplug_dtype, bits, 1, 1);
+FIELD(cuplug_dtype, lanes, 2, 2);
+
+SIZE(cuplug_tensor, 48);
+FIELD(cuplug_tensor, data, 0, 8);
+FIELD(cuplug_tensor, device, 8, 8);
+FIELD(cuplug_tensor, ndim, 16, 4);
+FIELD(cuplug_tensor, dtype, 20, 4);
+FIELD(cuplug_tensor, shape, 24, 8);
+FIELD(cuplug_tensor, strides, 32, 8);
+FIELD(cuplug_tensor, byte_offset, 40, 8);
+
+SIZE(cuplug_scalar, 16);
+FIELD(cuplug_scalar, f, 0, 8);
+FIELD(cuplug_scalar, i, 0, 8);
+FIELD(cuplug_scalar, u, 0, 8);
+FIELD(cuplug_scalar, c, 0, 16);
+FIELD(cuplug_scalar, s, 0, 8);
+
+SIZE(cuplug_fault, 64);
+FIELD(cuplug_fault, claimed, 0, 4);
+FIELD(cuplug_fault, status, 4, 4);
+FIELD(cuplug_fault, tensor, 8, 4);
+FIELD(cuplug_fault, reserved, 12, 4);
+FIELD(cuplug_fault, position, 16, 8);
+FIELD(cuplug_fault, value, 24, 8);
+FIELD(cuplug_fault, low, 32, 8);
+FIELD(cuplug_fault, high, 40, 8);
+FIELD(cuplug_fault, summary, 48, 8);
+FIELD(cuplug_fault, reserved_tail, 56, 8);
+
+SIZE(cuplug_services, 24);
+FIELD(cuplug_services, struct_bytes, 0, 4);
+FIELD(cuplug_services, reserved, 4, 4);
+FIELD(cuplug_services, workspace, 8, 8);
+FIELD(cuplug_services, output, 16, 8);
+
+SIZE(cuplug_call, 88);
+FIELD(cuplug_call, struct_bytes, 0, 4);
+FIELD(cuplug_call, abi_version, 4, 4);
+FIELD(cuplug_call, device, 8, 8);
+FIELD(cuplug_call, stream, 16, 8);
+FIELD(cuplug_call, tensors, 24, 8);
+FIELD(cuplug_call, scalars, 32, 8);
+FIELD(cuplug_call, n_tensors, 40, 4);
+FIELD(cuplug_call, n_scalars, 44, 4);
+FIELD(cuplug_call, error, 48, 8);
+FIELD(cuplug_call, fault, 56, 8);
+FIELD(cuplug_call, services, 64, 8);
+FIELD(cuplug_call, host, 72, 8);
+FIELD(cuplug_call, max_threads, 80, 4);
+FIELD(cuplug_call, reserved, 84, 4);
+
+SIZE(cuplug_table_header, 308);
+FIELD(cuplug_table_header, owner_bytes, 0, 4);
+FIELD(cuplug_table_header, desc_bytes, 4, 4);
+FIELD(cuplug_table_header, note_type, 8, 4);
+FIELD(cuplug_table_header, owner, 12, 8);
+FIELD(cuplug_table_header, magic, 20, 8);
+FIELD(cuplug_table_header, abi_version, 28, 4);
+FIELD(cuplug_table_header, header_bytes, 32, 4);
+FIELD(cuplug_table_header, row_bytes, 36, 4);
+FIELD(cuplug_table_header, n_rows, 40, 4);
+FIELD(cuplug_table_header, call_bytes, 44, 4);
+FIELD(cuplug_table_header, tensor_bytes, 48, 4);
+FIELD(cuplug_table_header, flags, 52, 4);
+FIELD(cuplug_table_header, name, 56, 64);
+FIELD(cuplug_table_header, version, 120, 32);
+FIELD(cuplug_table_header, architectures, 152, 128);
+FIELD(cuplug_table_header, reserved, 280, 28);
+
+SIZE(cuplug_row, 1024);
+FIELD(cuplug_row, cuda_entry, 0, 96);
+FIELD(cuplug_row, host_entry, 96, 96);
+FIELD(cuplug_row, signature, 192, 512);
+FIELD(cuplug_row, doc, 704, 256);
+FIELD(cuplug_row, flags, 960, 4);
+FIELD(cuplug_row, reserved, 964, 60);
+
+/* host.h */
+
+SIZE(cuplug_dim, 16);
+FIELD(cuplug_dim, kind, 0, 4);
+FIELD(cuplug_dim, reserved, 4, 4);
+FIELD(cuplug_dim, value, 8, 8);
+
+SIZE(cuplug_parameter, 432);
+FIELD(cuplug_parameter, name, 0, 64);
+FIELD(cuplug_parameter, kind, 64, 4);
+FIELD(cuplug_parameter, type_variable, 68, 4);
+FIELD(cuplug_parameter, n_dims, 72, 4);
+FIELD(cuplug_parameter, has_default, 76, 4);
+FIELD(cuplug_parameter, dims, 80, 256);
+FIELD(cuplug_parameter, default_kind, 336, 4);
+FIELD(cuplug_parameter, n_choices, 340, 4);
+FIELD(cuplug_parameter, default_value, 344, 16);
+FIELD(cuplug_parameter, default_text, 360, 8);
+FIELD(cuplug_parameter, choices, 368, 64);
+
+SIZE(cuplug_type_variable, 72);
+FIELD(cuplug_type_variable, name, 0, 64);
+FIELD(cuplug_type_variable, dtypes, 64, 4);
+FIELD(cuplug_type_variable, reserved, 68, 4);
+
+SIZE(cuplug_signature, 21584);
+FIELD(cuplug_signature, name, 0, 64);
+FIELD(cuplug_signature, n_parameters, 64, 4);
+FIELD(cuplug_signature, n_outputs, 68, 4);
+FIELD(cuplug_signature, n_variables, 72, 4);
+FIELD(cuplug_signature, n_dim_names, 76, 4);
+FIELD(cuplug_signature, parameters, 80, 17280);
+FIELD(cuplug_signature, variables, 17360, 1152);
+FIELD(cuplug_signature, dim_names, 18512, 1536);
+FIELD(cuplug_signature, text, 20048, 512);
+FIELD(cuplug_signature, strings, 20560, 1024);
+
+SIZE(cuplug_directory, 24);
+FIELD(cuplug_directory, path, 0, 8);
+FIELD(cuplug_directory, reason, 8, 8);
+FIELD(cuplug_directory, origin, 16, 4);
+FIELD(cuplug_directory, state, 20, 4);
+
+SIZE(cuplug_file, 272);
+FIELD(cuplug_file, path, 0, 8);
+FIELD(cuplug_file, reason, 8, 8);
+FIELD(cuplug_file, state, 16, 4);
+FIELD(cuplug_file, origin, 20, 4);
+FIELD(cuplug_file, loaded, 24, 4);
+FIELD(cuplug_file, n_rows, 28, 4);
+FIELD(cuplug_file, abi_version, 32, 4);
+FIELD(cuplug_file, flags, 36, 4);
+FIELD(cuplug_file, name, 40, 64);
+FIELD(cuplug_file, version, 104, 32);
+FIELD(cuplug_file, architectures, 136, 128);
+FIELD(cuplug_file, rows, 264, 8);
+
+SIZE(cuplug_listing, 32);
+FIELD(cuplug_listing, directories, 0, 8);
+FIELD(cuplug_listing, n_directories, 8, 8);
+FIELD(cuplug_listing, files, 16, 8);
+FIELD(cuplug_listing, n_files, 24, 8);
+
+SIZE(cuplug_operator_info, 48);
+FIELD(cuplug_operator_info, name, 0, 8);
+FIELD(cuplug_operator_info, plugin, 8, 8);
+FIELD(cuplug_operator_info, version, 16, 8);
+FIELD(cuplug_operator_info, path, 24, 8);
+FIELD(cuplug_operator_info, architectures, 32, 8);
+FIELD(cuplug_operator_info, n_rows, 40, 4);
+FIELD(cuplug_operator_info, loaded, 44, 4);
+
+SIZE(cuplug_argument, 56);
+FIELD(cuplug_argument, kind, 0, 4);
+FIELD(cuplug_argument, flags, 4, 4);
+FIELD(cuplug_argument, tensor, 8, 48);
+FIELD(cuplug_argument, scalar, 8, 16);
+
+SIZE(cuplug_frame, 35464);
+FIELD(cuplug_frame, op, 0, 8);
+FIELD(cuplug_frame, signature, 8, 8);
+FIELD(cuplug_frame, row, 16, 4);
+FIELD(cuplug_frame, n_tensors, 20, 4);
+FIELD(cuplug_frame, n_inputs, 24, 4);
+FIELD(cuplug_frame, n_scalars, 28, 4);
+FIELD(cuplug_frame, copy_mask, 32, 4);
+FIELD(cuplug_frame, reserved, 36, 4);
+FIELD(cuplug_frame, device, 48, 8);
+FIELD(cuplug_frame, stream, 56, 8);
+FIELD(cuplug_frame, allocate, 64, 8);
+FIELD(cuplug_frame, user, 72, 8);
+FIELD(cuplug_frame, staged, 80, 4);
+FIELD(cuplug_frame, parameter, 84, 32);
+FIELD(cuplug_frame, tensors, 120, 1536);
+FIELD(cuplug_frame, scalars, 1656, 512);
+FIELD(cuplug_frame, loop_ndim, 2168, 4);
+FIELD(cuplug_frame, loop_shape, 2176, 512);
+FIELD(cuplug_frame, n_stored, 2688, 4);
+FIELD(cuplug_frame, storage, 2696, 32768);
+
+SIZE(cuplug_device_info, 144);
+FIELD(cuplug_device_info, name, 0, 128);
+FIELD(cuplug_device_info, compute_capability, 128, 4);
+FIELD(cuplug_device_info, reserved, 132, 4);
+FIELD(cuplug_device_info, memory_bytes, 136, 8);
+
+/* Statuses, numbers of the note, and flags. */
+ASSERT(CUPLUG_OK == 0 && CUPLUG_ERROR_VALUE == 100 && CUPLUG_ERROR_TYPE == 200, "statuses");
+ASSERT(CUPLUG_ERROR_INDEX == 300 && CUPLUG_ERROR_MEMORY == 400, "statuses");
+ASSERT(CUPLUG_ERROR_CUDA == 500 && CUPLUG_ERROR_PLUGIN == 600, "statuses");
+ASSERT(CUPLUG_ERROR_NOT_FOUND == 700, "statuses");
+ASSERT(CUPLUG_NOTE_TYPE == 0x70756331u && CUPLUG_ABI_MAJOR == 1, "the note");
+ASSERT(sizeof(CUPLUG_NOTE_OWNER) == 8 && sizeof(CUPLUG_TABLE_MAGIC) == 8, "the note");
+ASSERT(CUPLUG_TAKES_STRIDES == 1 && CUPLUG_PREFERS_CUDA == 2, "row flags");
+ASSERT(CUPLUG_FLOAT32 == 0x02200001 && CUPLUG_BOOL == 0x06080001, "dtype numbers");
+
+CUPLUG_ENTRY int first_host(const cuplug_call *call) {
+  return CUPLUG_HAS_FIELD(call, host) ? CUPLUG_OK : CUPLUG_ERROR_PLUGIN;
+}
+CUPLUG_ENTRY int second_cuda(const cuplug_call *call) {
+  return cuplug_fail(call, CUPLUG_ERROR_VALUE, "n: seen %d", 1);
+}
+
+/* The table of a plugin: all three forms of a row, with and without flags. */
+CUPLUG_PLUGIN(layout, "1.2.3", CUPLUG_HOST_OPERATOR(first_host, "first()", "First."),
+              CUPLUG_CUDA_OPERATOR(second_cuda, "second()", "Second.", CUPLUG_TAKES_STRIDES),
+              CUPLUG_OPERATOR(second_cuda, first_host, "third()", "Third.", CUPLUG_PREFERS_CUDA))
+
+static int n_failed;
+
+static void check(int condition, const char *what) {
+  if (condition) return;
+  fprintf(stderr, "test_layout: not true: %s\n", what);
+  n_failed++;
+}
+
+int main(void) {
+  const cuplug_table_header *header = &cuplug_symbols.header;
+  const cuplug_row *rows = cuplug_symbols.rows;
+  check(header->owner_bytes == 8 && header->desc_bytes == sizeof(cuplug_symbols) - 20, "note");
+  check(header->n_rows == 3 && header->row_bytes == 1024 && header->header_bytes == 308, "sizes");
+  check(header->name[0] == 'l' && header->version[4] == '3', "strings");
+  check(rows[0].flags == 0 && !rows[0].cuda_entry[0] && rows[0].host_entry[0] == 'f', "row 0");
+  check(rows[1].flags == 1 && !rows[1].host_entry[0] && rows[1].cuda_entry[0] == 's', "row 1");
+  check(rows[2].flags == 2 && rows[2].host_entry[0] == 'f' && rows[2].doc[0] == 'T', "row 2");
+  return n_failed != 0;
+}

@@ -1,0 +1,138 @@
+/* sanitizers: address,undefined */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The signature language: what is taken, what is refused, with which sentence and place. */
+#include "check.h"
+#include <cuplug/host.h>
+#include <locale.h>
+
+static cuplug_signature s;
+static cuplug_error error;
+
+static const char *const good[] = {
+    "hello()",
+    "gather(source: T[m, *row], index: I[*n], mode: \"raise\" | \"wrap\" | 'clip' = \"raise\") -> "
+    "T[*n, *row] where T: any, I: int32 | int64",
+    "relu(x: T[...]) -> T[...] where T: floating",
+    "scale(inout data: T[n], factor: T) where T: float32 | complex64",
+    "select(x: T[n], mask: bool[n]) -> T[?] where T: any",
+    "split(x: float32[2, n]) -> (low: float32[n], high: float32[n])",
+    "f(x: float32[], n: int = -3, a: float = 1e-3, b: bool = True, s: str = 'x', y: int8[k] = "
+    "None)",
+    "  spaced ( x : float32 [ ... , 3 ] )  ->  float32 [ 3 , ... ]  ",
+    "big(n: uint64 = 18446744073709551615)",
+};
+
+static const struct {
+  const char *text;
+  uint32_t position;
+  const char *message;
+} bad[] = {
+    {"", 0, "signature: the operator's name is wanted at byte 0, seen \"\""},
+    {"f", 1, "signature: '(' is wanted at byte 1, seen \"\""},
+    {"f(x float32[])", 4, "signature: ':' and a type are wanted at byte 4, seen \"float32[])\""},
+    {"f(x: float33[])", 2,
+     "signature: 'float33' is neither a dtype nor bound by 'where float33: ...'"},
+    {"f(x: float32[)", 13,
+     "signature: a dimension is wanted: a size, a name, *name, ... or ? at byte 13, seen \")\""},
+    {"f(x: float32[n)", 14, "signature: ',' or ']' is wanted at byte 14, seen \")\""},
+    {"f(x: any[n])", 5,
+     "signature: a dtype or a type variable is wanted at byte 5, seen \"any[n])\""},
+    {"f(x: T[n]) where T: float33", 20, "signature: this is no dtype at byte 20, seen \"float33\""},
+    {"f(x: T[n]) where U: int8", 17,
+     "signature: this type variable is not used above at byte 17, seen \"U: int8\""},
+    {"f(x: T[n]) where T: int8, T: int8", 26,
+     "signature: this type variable is bound twice at byte 26, seen \"T: int8\""},
+    {"f(x: int8[?])", 2, "signature: x: '?' is for outputs, whose size the run finds"},
+    {"f(x: int8[*a, *b])", 2,
+     "signature: x: at most one of '...' and '*name' can be told apart in an input"},
+    {"f(x: int8[n]) -> int8[m]", 17,
+     "signature: output: dimension 'm' stands in no input that is always given"},
+    {"f(x: int8[n]) -> int8[...]", 17,
+     "signature: output: dimension '...' stands in no input that is always given"},
+    {"f(x: int8[n], y: int8[*n])", 0, "signature: 'n' is used both as one dimension and as '*n'"},
+    {"f(a: T) -> T[3] where T: int8 | int16", 2,
+     "signature: no input array that is always given has the dtype T"},
+    {"f(x: int8[n], x: int8[n])", 14, "signature: two parameters are called 'x'"},
+    {"f(out: int8[n])", 2, "signature: 'out' cannot be a parameter's name: calls use it"},
+    {"f(a: int = 1, x: int8[n])", 14,
+     "signature: x needs a default too, since the parameter before it has one"},
+    {"f(a: int = 1.5)", 2, "signature: a: this default does not fit its type"},
+    {"f(m: 'a' | 'b' = 'c')", 2, "signature: m: this default does not fit its type"},
+    {"f(m: 'a' | 'b' = 1)", 2, "signature: m: this default does not fit its type"},
+    {"f(x: int8[n] = 3)", 2, "signature: x: this default does not fit its type"},
+    {"f(inout a: int)", 2, "signature: inout is for arrays at byte 2, seen \"inout a: int\""},
+    {"f(m: 'a)", 5, "signature: the closing quote is missing at byte 5, seen \"'a)\""},
+    {"f() -> int8", 11, "signature: '[' is wanted: outputs are arrays at byte 11, seen \"\""},
+    {"f() x", 4, "signature: the signature's end is wanted at byte 4, seen \"x\""},
+    {"f(x: int8[99999999999999999999])", 10,
+     "signature: a size below 2^63 is wanted at byte 10, seen \"999999999999\""},
+};
+
+static void check_good(void) {
+  for (size_t k = 0; k < sizeof(good) / sizeof(good[0]); k++) {
+    cuplug_parse_signature(good[k], &s, NULL, &error);
+    CHECK_TEXT(error.message, "");
+    CHECK_TEXT(s.text, good[k]);
+    CHECK(error.status == CUPLUG_OK);
+  }
+}
+
+static void check_bad(void) {
+  for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+    uint32_t position = 999;
+    CHECK(cuplug_parse_signature(bad[k].text, &s, &position, &error) == CUPLUG_ERROR_VALUE);
+    CHECK_TEXT(error.message, bad[k].message);
+    if (position != bad[k].position) fprintf(stderr, "at %u: %s\n", position, bad[k].text);
+    CHECK(position == bad[k].position);
+    CHECK(cuplug_parse_signature(bad[k].text, &s, NULL, NULL) == CUPLUG_ERROR_VALUE);
+  }
+}
+
+static void check_parts(void) {
+  CHECK(!cuplug_parse_signature(good[1], &s, NULL, &error));
+  CHECK_TEXT(s.name, "gather");
+  CHECK(s.n_parameters == 3 && s.n_outputs == 1 && s.n_variables == 2 && s.n_dim_names == 3);
+  CHECK(s.parameters[0].kind == CUPLUG_PARAMETER_ARRAY && s.parameters[0].n_dims == 2);
+  CHECK(s.parameters[0].dims[0].kind == CUPLUG_DIM_NAMED);
+  CHECK(s.parameters[0].dims[1].kind == CUPLUG_DIM_VARIADIC);
+  CHECK(s.parameters[2].kind == CUPLUG_PARAMETER_CHOICE && s.parameters[2].n_choices == 3);
+  CHECK(s.parameters[2].has_default && s.parameters[2].default_kind == CUPLUG_ARGUMENT_INT);
+  CHECK(s.parameters[2].default_value.i == 0);
+  CHECK_TEXT(s.parameters[2].choices[2], "clip");
+  CHECK_TEXT(s.parameters[2].default_text, "\"raise\"");
+  CHECK(s.parameters[3].kind == CUPLUG_PARAMETER_OUTPUT && s.parameters[3].n_dims == 2);
+  CHECK(!cuplug_parse_signature(good[6], &s, NULL, &error));
+  CHECK(s.parameters[1].default_value.i == -3);
+  CHECK(s.parameters[2].default_value.f == 1e-3);
+  CHECK(s.parameters[3].default_value.i == 1 &&
+        s.parameters[3].default_kind == CUPLUG_ARGUMENT_BOOL);
+  CHECK_TEXT(s.parameters[4].default_value.s, "x");
+  CHECK(s.parameters[5].default_kind == CUPLUG_ARGUMENT_NONE);
+  CHECK(!cuplug_parse_signature(good[8], &s, NULL, &error));
+  CHECK(s.parameters[0].default_kind == CUPLUG_ARGUMENT_UINT);
+  CHECK(s.parameters[0].default_value.u == UINT64_MAX);
+}
+
+/* Limits: one more than allowed is refused, the limit itself is taken. */
+static void check_limits(void) {
+  char text[600] = "f(";
+  for (int k = 0; k < CUPLUG_MAX_PARAMETERS; k++)
+    sprintf(text + strlen(text), "%sp%d: int", k ? ", " : "", k);
+  strcat(text, ")");
+  CHECK(!cuplug_parse_signature(text, &s, NULL, &error));
+  strcpy(strrchr(text, ')'), ", q: int)");
+  CHECK(cuplug_parse_signature(text, &s, NULL, &error));
+  CHECK(strstr(error.message, "too many parameters"));
+  memset(text, 'f', 599);
+  CHECK(cuplug_parse_signature(text, &s, NULL, &error));
+  CHECK_TEXT(error.message, "signature: at most 511 bytes are allowed");
+}
+
+int main(void) {
+  setlocale(LC_ALL, "");
+  check_good();
+  check_bad();
+  check_parts();
+  check_limits();
+  return n_failed != 0;
+}

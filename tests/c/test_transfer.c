@@ -1,0 +1,219 @@
+/* sanitizers: address,undefined | thread | none */
+/* fake-cuda */
+/* ldflags: -ldl */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies through pinned buffers. The fake driver is lazy: a copy is done when it is waited for, so
+ * a pinned buffer that is used again too early shows as wrong data. */
+#include "cuda.h"
+#include "scenarios.h"
+#include "transfer.h"
+
+#include <pthread.h>
+
+#define LARGE CUPLUG__PINNED_LARGE
+#define SMALL CUPLUG__PINNED_SMALL
+
+static const uint64_t sizes[] = {0,     1,         7,         4096,          SMALL - 1,
+                                 SMALL, SMALL + 1, LARGE + 1, 3 * LARGE + 13};
+#define N_SIZES (sizeof sizes / sizeof *sizes)
+
+static cuplug_error error;
+
+/* Its period is odd, so that chunks differ. */
+static uint8_t *make_bytes(uint64_t n, unsigned seed) {
+  enum { PERIOD = 4099 };
+  uint8_t *bytes = malloc(n + PERIOD);
+  CHECK(bytes);
+  for (uint64_t i = 0; i < PERIOD; i++) bytes[i] = (uint8_t)(i * 31 + i / 251 + seed);
+  for (uint64_t i = PERIOD; i < n; i += PERIOD) memcpy(bytes + i, bytes, PERIOD);
+  return bytes;
+}
+
+static void check_bytes(const uint8_t *bytes, uint64_t n, unsigned seed) {
+  uint8_t *wanted = make_bytes(n, seed);
+  CHECK(!memcmp(bytes, wanted, n));
+  free(wanted);
+}
+
+static void round_trip(int32_t device, uint64_t n, uint64_t shift, unsigned seed) {
+  cuplug_error mine;
+  void *pointer = NULL;
+  uint8_t *from = make_bytes(n, seed), *to = calloc(n + 2, 1);
+  CHECK(to && !cuplug_allocate_device(device, n + shift, NULL, &pointer, &mine));
+  CHECK(!cuplug_copy_to_device(device, (char *)pointer + shift, from, n, NULL, &mine));
+  memset(from, 0, n);
+  CHECK(!cuplug_copy_to_host(device, to + 1, (char *)pointer + shift, n, NULL, &mine));
+  check_bytes(to + 1, n, seed);
+  CHECK(to[0] == 0 && to[n + 1] == 0);
+  CHECK(!cuplug_free_device(device, pointer, NULL, &mine));
+  free(from);
+  free(to);
+}
+
+static void round_trips(void) {
+  for (unsigned i = 0; i < N_SIZES; i++) round_trip(0, sizes[i], i % 3, i);
+  CHECK(!cuplug_synchronize(0, NULL, 1, &error));
+  check_nothing_left();
+}
+
+static void both_devices(void) {
+  for (unsigned i = 0; i < 4; i++) {
+    round_trip(0, sizes[2 * i], 0, i);
+    round_trip(1, sizes[2 * i + 1], 1, i + 9);
+  }
+  for (int i = 0; i < 2; i++) CHECK(!cuplug_synchronize(i, NULL, 1, &error));
+  check_nothing_left();
+}
+
+/* Several copies on one lane with nothing between: the source may be reused at once. */
+static void queued(void) {
+  enum { N = 5 };
+  cuplug__lane *lane;
+  void *previous, *pointers[N];
+  uint64_t n = 2 * LARGE + 100;
+  uint8_t *to = malloc(n);
+  CHECK(to && !cuplug__cuda_enter(0, &previous, &error));
+  CHECK(!cuplug__lane_take(0, &lane, &error));
+  for (unsigned i = 0; i < N; i++) {
+    uint8_t *from = make_bytes(n, i);
+    CHECK(!cuplug__device_allocate(0, n, lane->stream, &pointers[i], &error));
+    CHECK(!cuplug__to_device(lane, pointers[i], from, n, &error));
+    memset(from, 0, n);
+    free(from);
+  }
+  for (unsigned i = 0; i < N; i++) {
+    CHECK(!cuplug__to_host(lane, to, pointers[i], n, &error));
+    check_bytes(to, n, i);
+    CHECK(!cuplug__device_free(pointers[i], lane->stream, &error));
+  }
+  cuplug__lane_give(lane);
+  cuplug__cuda_leave(previous, 0);
+  free(to);
+  check_nothing_left();
+}
+
+/* A small copy still in flight when a larger one wants larger buffers. */
+static void growing(void) {
+  cuplug__lane *lane;
+  void *previous, *pointer;
+  uint64_t n = LARGE + 5;
+  uint8_t *from = make_bytes(n, 3), *to = malloc(n);
+  CHECK(to && !cuplug__cuda_enter(0, &previous, &error));
+  CHECK(!cuplug__lane_take(0, &lane, &error));
+  CHECK(!cuplug__device_allocate(0, n, lane->stream, &pointer, &error));
+  CHECK(!cuplug__to_device(lane, pointer, from, 100, &error));
+  CHECK(!cuplug__to_device(lane, (char *)pointer + 100, from + 100, n - 100, &error));
+  CHECK(!cuplug__to_host(lane, to, pointer, n, &error));
+  check_bytes(to, n, 3);
+  CHECK(!cuplug__device_free(pointer, lane->stream, &error));
+  cuplug__lane_give(lane);
+  cuplug__cuda_leave(previous, 0);
+  free(from);
+  free(to);
+  check_nothing_left();
+}
+
+/* What is on the caller's stream comes first, and the default stream is one. */
+static int fill_kernel(const void *argument) {
+  return memset(*(void *const *)argument, 77, 1000), 0;
+}
+
+static void after_the_stream(void) {
+  void *pointer, *previous;
+  uint8_t to[1000];
+  CHECK(!cuplug_allocate_device(0, 1000, NULL, &pointer, &error));
+  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+  CHECK(!fake_launch(NULL, fill_kernel, &pointer, sizeof pointer));
+  cuplug__cuda_leave(previous, 0);
+  CHECK(!cuplug_copy_to_host(0, to, pointer, 1000, NULL, &error));
+  for (int i = 0; i < 1000; i++) CHECK(to[i] == 77);
+  CHECK(!cuplug_free_device(0, pointer, NULL, &error));
+  CHECK(!cuplug_synchronize(0, NULL, 0, &error));
+  check_nothing_left();
+}
+
+static void out_of_bounds(void) {
+  uint8_t bytes[16] = {0};
+  void *pointer;
+  CHECK(!cuplug_allocate_device(0, 8, NULL, &pointer, &error));
+  CHECK(cuplug_copy_to_device(0, pointer, bytes, 16, NULL, &error) == CUPLUG_ERROR_CUDA);
+  CHECK_MESSAGE(&error, "copying to the device: CUDA error 1");
+  CHECK(cuplug_copy_to_host(0, bytes, pointer, 16, NULL, &error) == CUPLUG_ERROR_CUDA);
+  CHECK_MESSAGE(&error, "copying to the host: CUDA error 1");
+  CHECK(!cuplug_free_device(0, pointer, NULL, &error));
+}
+
+/* One driver call after another fails, as the environment says; then both copies are right. */
+static void failures(void) {
+  uint64_t n = 2 * LARGE + 1;
+  int n_failed = 0;
+  void *pointer;
+  uint8_t *from = make_bytes(n, 5), *to = malloc(n);
+  CHECK(to && !cuplug_allocate_device(0, n, NULL, &pointer, &error));
+  while (cuplug_copy_to_device(0, pointer, from, n, NULL, &error)) {
+    CHECK_MESSAGE(&error, "CUDA error 999");
+    CHECK(error.status == CUPLUG_ERROR_CUDA && ++n_failed < 20);
+  }
+  while (cuplug_copy_to_host(0, to, pointer, n, NULL, &error)) {
+    CHECK_MESSAGE(&error, "CUDA error 999");
+    CHECK(error.status == CUPLUG_ERROR_CUDA && ++n_failed < 20);
+  }
+  CHECK(n_failed == atoi(getenv("N_WANTED")));
+  check_bytes(to, n, 5);
+  CHECK(!cuplug_free_device(0, pointer, NULL, &error));
+  CHECK(!cuplug_synchronize(0, NULL, 1, &error));
+  check_nothing_left();
+  free(from);
+  free(to);
+}
+
+static void *copy_in_thread(void *argument) {
+  unsigned seed = (unsigned)(uintptr_t)argument;
+  for (unsigned i = 0; i < 3; i++) round_trip((int32_t)(seed % 2), sizes[4 + i] + seed, 0, seed);
+  return NULL;
+}
+
+static void threads(void) {
+  pthread_t all[6];
+  for (uintptr_t i = 0; i < 6; i++)
+    CHECK(!pthread_create(&all[i], NULL, copy_in_thread, (void *)i));
+  for (int i = 0; i < 6; i++) CHECK(!pthread_join(all[i], NULL));
+  for (int i = 0; i < 2; i++) CHECK(!cuplug_synchronize(i, NULL, 1, &error));
+  check_nothing_left();
+}
+
+static const scenario scenarios[] = {
+    {"round_trips", round_trips, {NULL}},
+    {"round_trips", round_trips, {"FAKE_CUDA_LAZY=1"}},
+    {"both_devices", both_devices, {"FAKE_CUDA_LAZY=1"}},
+    {"queued", queued, {"FAKE_CUDA_LAZY=1"}},
+    {"growing", growing, {"FAKE_CUDA_LAZY=1"}},
+    {"after_the_stream", after_the_stream, {"FAKE_CUDA_LAZY=1"}},
+    {"out_of_bounds", out_of_bounds, {NULL}},
+    {"failures",
+     failures,
+     {"FAKE_CUDA_FAIL=cuMemcpyHtoDAsync:2:999,cuMemcpyDtoHAsync:2:999,"
+      "cuMemcpyDtoHAsync:3:999",
+      "FAKE_CUDA_LAZY=1", "N_WANTED=3"}},
+    {"failures",
+     failures,
+     {"FAKE_CUDA_FAIL=cuEventSynchronize:1:999,cuEventSynchronize:3:999,"
+      "cuEventSynchronize:9:999",
+      "FAKE_CUDA_LAZY=1", "N_WANTED=3"}},
+    {"failures",
+     failures,
+     {"FAKE_CUDA_FAIL=cuEventRecord:1:999,cuEventRecord:3:999,"
+      "cuEventRecord:9:999,cuCtxSetCurrent:2:999,cuCtxGetCurrent:2:999",
+      "FAKE_CUDA_LAZY=1", "N_WANTED=4"}},
+    {"failures",
+     failures,
+     {"FAKE_CUDA_FAIL=cuMemHostAlloc:1:999,cuMemHostAlloc:2:999,"
+      "cuMemHostAlloc:5:999,cuStreamSynchronize:1:999",
+      "N_WANTED=4"}},
+    {"threads", threads, {NULL}},
+    {"threads", threads, {"FAKE_CUDA_LAZY=1"}},
+};
+
+int main(int argc, char **argv) {
+  return run_scenarios(argc, argv, scenarios, sizeof scenarios / sizeof *scenarios);
+}

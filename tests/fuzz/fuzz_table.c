@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as a file: its symbol table is read or refused with a reason. Built as
+ *   clang -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iinclude -Icore fuzz_table.c core/...
+ */
+#include "status.h"
+#include "table.h"
+
+#include <cuplug/host.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+static void require(int condition) {
+  if (!condition) abort();
+}
+
+/* What the rest of the core relies on in a table that was accepted. */
+static void check_accepted(const cuplug__table *table) {
+  cuplug_signature signature;
+  char name[CUPLUG_MAX_NAME];
+  require(table->seen && table->sound && table->bytes && table->header.n_rows);
+  require(cuplug__is_identifier(table->header.name));
+  require(memchr(table->header.version, 0, sizeof(table->header.version)) != NULL);
+  require(memchr(table->header.architectures, 0, sizeof(table->header.architectures)) != NULL);
+  for (uint32_t k = 0; k < table->header.n_rows; k++) {
+    const cuplug_row *row = &table->rows[k];
+    require(memchr(row->doc, 0, sizeof(row->doc)) != NULL);
+    require(cuplug__is_identifier(row->host_entry) || cuplug__is_identifier(row->cuda_entry));
+    require(!cuplug_parse_signature(row->signature, &signature, NULL, NULL));
+    cuplug__row_operator(row, name);
+    require(!strcmp(signature.name, name));
+  }
+}
+
+static void check_refused(const cuplug__table *table, const cuplug_error *error, int status) {
+  require(status == CUPLUG_ERROR_PLUGIN && error->status == status && *error->message);
+  require(!table->rows && !table->bytes && !table->header.n_rows);
+  require(memchr(table->header.name, 0, sizeof(table->header.name)) != NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
+  cuplug__table table;
+  cuplug_error error;
+  int fd = memfd_create("fuzz", MFD_CLOEXEC);
+  require(fd >= 0 && write(fd, data, bytes) == (ssize_t)bytes);
+  cuplug__clear(&error);
+  int status = cuplug__table_read(fd, bytes, &table, &error);
+  if (status)
+    check_refused(&table, &error, status);
+  else
+    check_accepted(&table);
+  cuplug__table_free(&table);
+  /* The file is shorter than it was when it was looked at. */
+  status = cuplug__table_read(fd, bytes + 4096, &table, &error);
+  cuplug__table_free(&table);
+  close(fd);
+  return 0;
+}

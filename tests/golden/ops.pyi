@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+# mypy: disable-error-code="override"
+# Written from the symbol tables of the stock plugins at build time.
+from typing import Any, Literal, TypeVar, overload
+
+from cuplug import Operator
+
+_Array = TypeVar("_Array")
+
+def __getattr__(name: str) -> Operator: ...
+def __dir__() -> list[str]: ...
+
+class _gather(Operator):
+    def __call__(
+        self,
+        source: _Array,
+        index: Any,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+        *,
+        out: Any = None,
+        device: Any = None,
+    ) -> _Array:
+        """Rows of source at the given indices: NumPy's take along axis 0."""
+
+gather: _gather
+
+class _hello(Operator):
+    def __call__(
+        self,
+        *,
+        out: Any = None,
+        device: Any = None,
+    ) -> None:
+        """Prints a line from where it runs."""
+
+hello: _hello
+
+class _leaky_relu(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        slope: float = 0.01,
+        *,
+        out: Any = None,
+        device: Any = None,
+    ) -> _Array:
+        """x where it is positive, else slope times x."""
+
+leaky_relu: _leaky_relu
+
+class _leaky_relu_backward(Operator):
+    def __call__(
+        self,
+        grad: _Array,
+        x: Any,
+        slope: float = 0.01,
+        *,
+        out: Any = None,
+        device: Any = None,
+    ) -> _Array:
+        """The gradient of leaky_relu: grad where x is positive, else slope times grad."""
+
+leaky_relu_backward: _leaky_relu_backward
+
+class _piecewise_scale(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        *,
+        out: Any = None,
+        device: Any = None,
+    ) -> _Array:
+        """0.5 x below 0, 2 x below 1, 0.1 x from there on."""
+
+piecewise_scale: _piecewise_scale
+
+class _relu(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        *,
+        out: Any = None,
+        device: Any = None,
+    ) -> _Array:
+        """x where it is positive, else 0."""
+
+relu: _relu
+
+class _relu_backward(Operator):
+    def __call__(
+        self,
+        grad: _Array,
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+    ) -> _Array:
+        """The gradient of relu: grad where x is positive, else 0."""
+
+relu_backward: _relu_backward
+
+class _scale(Operator):
+    def __call__(
+        self,
+        data: Any,
+        factor: complex,
+        *,
+        out: Any = None,
+        device: Any = None,
+    ) -> None:
+        """Multiplies data by factor, in place."""
+
+scale: _scale

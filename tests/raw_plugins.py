@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins with tables written by hand, and what the loader says of them."""
+
+from pathlib import Path
+
+import cuplug
+import pytest
+from conftest import COMPILER, TESTS, compile_library
+
+SEARCH_VARIABLES = ("LD_LIBRARY_PATH", "XDG_DATA_HOME", "CUPLUG_ALLOW_UNSAFE", "CUPLUG_ALLOW_LIST")
+
+
+def quoted(text):
+    """Return text as a C string."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def compile_fixture(source, library, *flags, **fields):
+    """Compile tests/fixtures/<source> to a path, which is returned; `fields` become -D."""
+    options = [
+        "-std=c11",
+        "-shared",
+        "-fPIC",
+        "-fvisibility=hidden",
+        f"-I{TESTS.parent / 'include'}",
+    ]
+    options += [f"-D{name}={value}" for name, value in fields.items()]
+    source = str(TESTS / "fixtures" / source)
+    compile_library([*COMPILER, *options, source, "-o", str(library), *map(str, flags)])
+    library.chmod(0o755)
+    return library
+
+
+def named_plugin(library, name, *flags, **fields):
+    """Compile a plugin of that name, whose operator has the same name; `fields` as raw_table.c."""
+    fields.setdefault("SIGNATURE", quoted(f"{name}(x: float32[...]) -> float32[...]"))
+    fields.setdefault("SECOND_SIGNATURE", quoted(f"{name}(x: float64[...]) -> float64[...]"))
+    return compile_fixture("raw_table.c", library, *flags, NAME=quoted(name), **fields)
+
+
+def search_only(directory, monkeypatch):
+    """Make the environment such that only this directory is searched, and the stock plugins."""
+    for variable in SEARCH_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(directory.parent / "home"))
+    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", str(directory))
+
+
+def listed(path):
+    """Return the record of the file at a path."""
+    (record,) = (record for record in cuplug.plugins() if record.path == str(path))
+    return record
+
+
+def listed_in(directory):
+    """Return the records of the files in a directory."""
+    return [record for record in cuplug.plugins() if Path(record.path).parent == directory]
+
+
+def directory_at(path):
+    """Return the record of a directory of the search path."""
+    (record,) = (record for record in cuplug.search_path() if record.path == str(path))
+    return record
+
+
+def assert_refused(path, reason, state="rejected"):
+    """Assert that a file is listed with a reason, and that loading it fails with the same one."""
+    record = listed(path)
+    assert (record.state, record.reason) == (state, reason)
+    with pytest.raises(cuplug.PluginError) as caught:
+        cuplug.load(str(path))
+    assert str(caught.value) == f"{path}: {reason}"

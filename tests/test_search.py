@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search path: which plugins are found, in which order, and what is said when none is."""
+
+import os
+import shutil
+from pathlib import Path
+
+import cuplug
+import pytest
+from conftest import TESTS
+from raw_plugins import compile_fixture, listed, named_plugin, quoted, search_only
+
+FIXTURES = TESTS / "fixtures"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """Return a new directory, which is the search path."""
+    directory = tmp_path / "plugins"
+    directory.mkdir()
+    search_only(directory, monkeypatch)
+    return directory
+
+
+@pytest.fixture
+def good_file(build_plugin):
+    """Return the path of a good plugin called raw."""
+    return build_plugin(FIXTURES / "raw_table.c", "raw")
+
+
+# ---- What is accepted --------------------------------------------------------------------------
+
+
+def test_good_plugin_is_listed(place, good_file):
+    shutil.copy(good_file, place / "libraw.so")
+    record = listed(place / "libraw.so")
+    assert (record.state, record.reason, record.loaded) == ("ok", "", False)
+    assert (record.name, record.version) == ("raw", "1.0.0")
+    assert list(record.operators) == ["raw"]
+    assert list(record.sides) == ["cpu"]
+
+
+def test_listing_and_finding_run_no_code(place, run_python):
+    path = compile_fixture("constructor.c", place / "libtell.so")
+    done = run_python(
+        f"""
+import ctypes, cuplug
+loaded = lambda: ctypes.CDLL(None).getenv(b"CUPLUG_TEST_LOADED")
+assert [record for record in cuplug.plugins() if record.name == "tell"]
+tell = cuplug.find("tell")
+assert tell is cuplug.find("tell.tell") or tell.path == cuplug.find("tell.tell").path
+assert cuplug.load({str(path)!r}).name == "tell"
+assert not loaded()
+tell()
+assert loaded()
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"EXTRA_ROW_BYTES": 64},
+        {"EXTRA_HEADER_BYTES": 32},
+        {"EXTRA_ROW_BYTES": 64, "EXTRA_HEADER_BYTES": 32, "CALL_BYTES": 96, "FLAGS": "0xff00"},
+        {"ROW_BYTES": 1024},
+    ],
+)
+def test_newer_minor_version_is_read(place, fields):
+    named_plugin(place / "libnewer.so", "newer", ABI="0x00010007u", **fields)
+    record = listed(place / "libnewer.so")
+    assert (record.state, record.reason) == ("ok", "")
+    assert list(record.operators) == ["newer"]
+    assert len(cuplug.find("newer.newer").signatures) == 2
+
+
+def test_file_of_any_name_is_loaded(tmp_path):
+    path = named_plugin(tmp_path / "anything.plugin", "anything")
+    plugin = cuplug.load(str(path))
+    assert (plugin.name, plugin.path) == ("anything", str(path))
+    assert cuplug.find("anything").path == str(path)
+
+
+def test_relative_path_is_loaded(tmp_path, monkeypatch):
+    named_plugin(tmp_path / "librelative.so", "relative")
+    monkeypatch.chdir(tmp_path)
+    assert cuplug.load("librelative.so").path == str(tmp_path / "librelative.so")
+
+
+def test_file_loaded_last_comes_first(tmp_path, place):
+    named_plugin(place / "liborder.so", "order")
+    assert cuplug.find("order").path == str(place / "liborder.so")
+    for version in ("1.1", "1.2"):
+        named_plugin(tmp_path / version, "order", VERSION=quoted(version))
+        assert cuplug.load(str(tmp_path / version)).version == version
+        assert cuplug.find("order").version == cuplug.find("order.order").version == version
+    records = [record for record in cuplug.plugins() if record.name == "order"]
+    assert [record.state for record in records] == ["ok", "shadowed", "shadowed"]
+    assert records[1].reason == f"shadowed by {tmp_path / '1.2'}"
+
+
+# ---- Which plugin counts -----------------------------------------------------------------------
+
+
+def test_earlier_directory_shadows(tmp_path, place, monkeypatch):
+    later = tmp_path / "later"
+    later.mkdir()
+    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", f"{place}:{later}")
+    for directory in (place, later):
+        named_plugin(directory / "libshade.so", "shade")
+    assert listed(place / "libshade.so").state == "ok"
+    record = listed(later / "libshade.so")
+    assert (record.state, record.reason) == ("shadowed", f"shadowed by {place / 'libshade.so'}")
+    assert cuplug.find("shade").path == str(place / "libshade.so")
+
+
+def test_rejected_file_shadows_nothing(tmp_path, place, monkeypatch):
+    later = tmp_path / "later"
+    later.mkdir()
+    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", f"{place}:{later}")
+    (place / "libstand.so").write_bytes(b"")
+    named_plugin(later / "libstand.so", "stand")
+    assert cuplug.find("stand").path == cuplug.find("stand.stand").path
+    assert cuplug.find("stand").path == str(later / "libstand.so")
+    assert listed(later / "libstand.so").state == "ok"
+
+
+def test_file_must_be_called_as_its_plugin(place):
+    path = named_plugin(place / "libother.so", "mine")
+    reason = 'it holds the plugin "mine", so its file must be called libmine.so'
+    assert listed(path).reason == reason
+    with pytest.raises(cuplug.NotFoundError, match=r"rejected: .*libother.so: it holds"):
+        cuplug.find("other.mine")
+    shutil.copy(path, place / "libmine.so")
+    assert listed(path).reason == reason + ", which is in the same directory, too"
+    assert cuplug.find("mine").path == str(place / "libmine.so")
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_linked_file_counts_once(tmp_path, place, monkeypatch, link):
+    later = tmp_path / "later"
+    later.mkdir()
+    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", f"{place}:{later}")
+    path = named_plugin(place / "libtwin.so", "twin")
+    link(path, later / "libtwin.so")
+    record = listed(later / "libtwin.so")
+    assert (record.state, record.reason) == ("duplicate", f"the same file as {path}")
+
+
+def test_operator_in_a_plugin_of_another_name(place):
+    named_plugin(place / "libcase.so", "case", SECOND_SIGNATURE=quoted("inner(n: int)"))
+    assert cuplug.find("inner").plugin == "case"
+    assert cuplug.find("case.inner").name == "inner"
+    assert list(listed(place / "libcase.so").operators) == ["case", "inner"]
+
+
+def test_search_path_in_order(tmp_path, place, monkeypatch):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "home/.local/share/cuplug/plugins").mkdir(parents=True)
+    monkeypatch.setenv(
+        "LD_LIBRARY_CUPLUG_PATH", f":{place}//::relative:{place}:{tmp_path}/file:{tmp_path}/no:"
+    )
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    records = {d.path: (d.state, d.reason) for d in cuplug.search_path()}
+    expected = {
+        "relative": ("rejected", "relative path, an absolute one is wanted"),
+        f"{tmp_path}/file": ("rejected", "not a directory"),
+        f"{tmp_path}/no": ("missing", "does not exist"),
+        str(tmp_path): ("ok", ""),
+        f"{tmp_path}/home/.local/share/cuplug/plugins": ("ok", ""),
+    }
+    paths = [directory.path for directory in cuplug.search_path()]
+    assert paths[0] == paths[2] == str(place)
+    assert list(records)[1:6] == list(expected)
+    assert {path: records[path] for path in expected} == expected
+    assert records[str(place)] == ("duplicate", f"the same directory as {place}")
+    assert paths[-1].endswith("/cuplug")
+
+
+def test_user_directory_follows_xdg(tmp_path, place, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    paths = [directory.path for directory in cuplug.search_path()]
+    assert str(tmp_path / "data/cuplug/plugins") in paths
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    paths = [directory.path for directory in cuplug.search_path()]
+    assert str(tmp_path / "home/.local/share/cuplug/plugins") in paths
+
+
+def test_libraries_without_a_table_are_left_out_of_the_library_path(tmp_path, place, monkeypatch):
+    libraries = tmp_path / "libraries"
+    libraries.mkdir()
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(libraries))
+    compile_fixture("no_table.c", libraries / "libplain.so")
+    (libraries / "libscript.so").write_text("INPUT(-lc)")
+    named_plugin(libraries / "libold.so", "old", ABI="9u")
+    named_plugin(libraries / "libfresh.so", "fresh")
+    files = [r for r in cuplug.plugins() if Path(r.path).parent == libraries]
+    assert [(Path(r.path).name, r.state) for r in files] == [
+        ("libfresh.so", "ok"),
+        ("libold.so", "rejected"),
+    ]
+    assert cuplug.find("fresh").path == str(libraries / "libfresh.so")
+
+
+def test_a_thousand_plugins(place, good_file):
+    image = good_file.read_bytes()
+    old = b"raw".ljust(64, b"\0") + b"1.0.0"
+    assert image.count(old) == 1
+    names = [f"many{number:04}" for number in range(1000)]
+    for name in names:
+        new = name.encode().ljust(64, b"\0") + b"1.0.0"
+        (place / f"lib{name}.so").write_bytes(image.replace(old, new))
+    records = [record for record in cuplug.plugins() if Path(record.path).parent == place]
+    assert [record.name for record in records] == names
+    assert {record.state for record in records} == {"ok"}
+    assert cuplug.find("many0500.raw").path == str(place / "libmany0500.so")
+
+
+# ---- Names that lead nowhere -------------------------------------------------------------------
+
+
+def test_unknown_operator(place):
+    named_plugin(place / "libzebra.so", "zebra")
+    with pytest.raises(cuplug.NotFoundError) as caught:
+        cuplug.find("zerba")
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "zerba: no plugin has an operator of that name; did you mean zebra?"
+    assert lines[1] == f"  looked in: {place}"
+    assert any(line.endswith("/plugins (does not exist)") for line in lines)
+
+
+def test_unknown_plugin(place):
+    (place / "libnothing.so").write_bytes(b"")
+    with pytest.raises(cuplug.NotFoundError) as caught:
+        cuplug.find("nothing.op")
+    lines = str(caught.value).splitlines()
+    assert lines[0] == 'nothing.op: no plugin "nothing" (libnothing.so) was found'
+    assert lines[1] == (
+        f"  rejected: {place / 'libnothing.so'}: empty file, a shared object is wanted"
+    )
+
+
+def test_near_plugin(place):
+    named_plugin(place / "libzebra.so", "zebra")
+    with pytest.raises(cuplug.NotFoundError, match=r"did you mean zebra\.zebra\?"):
+        cuplug.find("zebro.zebra")
+
+
+def test_plugin_without_that_operator(place):
+    path = named_plugin(place / "libzoo.so", "zoo", SECOND_SIGNATURE=quoted("lion()"))
+    with pytest.raises(cuplug.NotFoundError) as caught:
+        cuplug.find("zoo.tiger")
+    assert str(caught.value) == (
+        f'zoo.tiger: plugin "zoo" ({path}) has no operator "tiger"; it has zoo, lion'
+    )
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a.b.c", ".a", "a.", "1a", "a-b", "é", "n" * 200])
+def test_what_is_no_name(place, name):
+    with pytest.raises(ValueError, match=r'"operator" or "plugin.operator" is wanted'):
+        cuplug.find(name)
+
+
+def test_missing_file():
+    with pytest.raises(cuplug.NotFoundError, match=r"^/nonexistent/libx.so: no such file$"):
+        cuplug.load("/nonexistent/libx.so")
