@@ -135,7 +135,7 @@ $(LIBRARY): $(CORE)
 ARCH_LIST := $(subst $(space),$(comma),$(strip $(ARCHS:%=%0)))
 GENCODE   := $(foreach arch,$(ARCHS),-gencode=arch=compute_$(arch)$(comma)code=sm_$(arch)) \
   $(addprefix -gencode=arch=compute_,$(foreach arch,$(lastword $(ARCHS)),$(arch)$(comma)code=compute_$(arch)))
-SIDES     := $(if $(NVCC),-DCUPLUG_ARCHITECTURES=$(ARCH_LIST),-DCUPLUG_HOST_ONLY)
+SIDES      = $(if $(and $(NVCC),$(wildcard plugins/$*.cu)),-DCUPLUG_ARCHITECTURES=$(ARCH_LIST),-DCUPLUG_HOST_ONLY)
 
 $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
 	@mkdir -p $(@D)

@@ -21,8 +21,8 @@ __all__ = [
 STAGED = f"build/wheel-{sys.implementation.cache_tag}"
 
 
-def _configure() -> None:
-    """Tell setuptools the version (its one home is host.h) and that the wheel holds machine code."""
+def _configure(packages: list[str]) -> None:
+    """Tell setuptools the version (its one home is host.h) and what the wheel holds."""
     header = Path("include/cuplug/host.h").read_text()
     version = re.search(r'#define CUPLUG_VERSION "([^"]+)"', header).group(1)
     Distribution.has_ext_modules = lambda self: True
@@ -31,9 +31,9 @@ def _configure() -> None:
     def finalize_options(self):
         finalize(self)
         self.metadata.version = version
-        self.packages = ["cuplug"]
-        self.package_dir = {"": f"{STAGED}/python"}
-        self.package_data = {"cuplug": _package_data()}
+        self.packages = packages
+        self.package_dir = {"": f"{STAGED}/python"} if packages else {}
+        self.package_data = {package: _package_data() for package in packages}
 
     Distribution.finalize_options = finalize_options
 
@@ -54,17 +54,17 @@ def _make() -> None:
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Build everything for this Python, then the wheel."""
     _make()
-    _configure()
+    _configure(["cuplug"])
     return build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
     """Write the metadata; nothing needs to be built for it."""
-    _configure()
+    _configure([])
     return build_meta.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
 
 
 def build_sdist(sdist_directory, config_settings=None):
     """Pack the sources that MANIFEST.in names."""
-    _configure()
+    _configure([])
     return build_meta.build_sdist(sdist_directory, config_settings)

@@ -54,25 +54,30 @@ static int64_t *store(cuplug_frame *f, int32_t n) {
   return place;
 }
 
-/* Rows that take strides are given them always. */
-static void write_strides(cuplug_frame *f, cuplug_tensor *t) {
-  if (t->strides || t->ndim < 0) return;
-  t->strides = store(f, t->ndim);
+static void contiguous_strides(const cuplug_tensor *t, int64_t *strides) {
   int64_t stride = 1;
   for (int32_t k = t->ndim - 1; k >= 0; k--) {
-    t->strides[k] = stride;
+    strides[k] = stride;
     stride *= t->shape[k] ? t->shape[k] : 1;
   }
 }
 
+/* Rows that take strides are given them always. */
+static void write_strides(cuplug_frame *f, cuplug_tensor *t) {
+  if (t->strides || t->ndim < 0) return;
+  t->strides = store(f, t->ndim);
+  contiguous_strides(t, t->strides);
+}
+
 /* Repeats an array along new and size-1 dimensions by strides of 0. */
 static void broadcast(cuplug_frame *f, cuplug_tensor *t, const int64_t *wanted, int32_t ndim) {
-  write_strides(f, t);
-  int64_t *shape = store(f, ndim), *strides = store(f, ndim);
+  int64_t own[CUPLUG_MAX_NDIM], *shape = store(f, ndim), *strides = store(f, ndim);
+  const int64_t *from = t->strides ? t->strides : own;
+  contiguous_strides(t, own);
   for (int32_t k = 0; k < ndim; k++) {
     int32_t old = k - (ndim - t->ndim);
     shape[k] = wanted[k];
-    strides[k] = old < 0 || t->shape[old] != wanted[k] ? 0 : t->strides[old];
+    strides[k] = old < 0 || t->shape[old] != wanted[k] ? 0 : from[old];
   }
   t->shape = shape;
   t->strides = strides;
@@ -218,10 +223,14 @@ static int report(cuplug_operator *op, cuplug__match *m, uint32_t best, cuplug_e
 
 int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                 cuplug_frame *frame, cuplug_error *error) {
-  cuplug__match m = {.args = args, .n_args = n_args, .frame = frame};
+  cuplug__match m; /* not zeroed: every call passes here */
   uint32_t last = atomic_load_explicit(&op->last, memory_order_relaxed), best = last;
   int32_t n_best = -1;
   cuplug__clear(error);
+  m.args = args;
+  m.n_args = n_args;
+  m.frame = frame;
+  m.error = NULL;
   frame->op = op;
   frame->stream = NULL;
   frame->allocate = NULL;

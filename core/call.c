@@ -186,11 +186,20 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   return run.device.type == CUPLUG_CUDA ? run_cuda(&run) : run_host(&run);
 }
 
+/* How many of n arguments are parameters: those behind them are outputs. */
+static uint32_t count_parameters(const cuplug_operator *op, uint32_t n) {
+  const cuplug_signature *s = &op->overloads[0].signature;
+  for (uint32_t k = 0; k < op->n_overloads; k++) {
+    const cuplug_signature *other = &op->overloads[k].signature;
+    if ((uint32_t)(other->n_parameters + other->n_outputs) == n) s = other;
+  }
+  return n < (uint32_t)s->n_parameters ? n : (uint32_t)s->n_parameters;
+}
+
 int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                   const cuplug_device *device, cuplug_error *error) {
   cuplug_frame frame;
-  uint32_t n_parameters = (uint32_t)op->overloads[0].signature.n_parameters;
-  uint32_t n_inputs = n_args < n_parameters ? n_args : n_parameters;
+  uint32_t n_inputs = count_parameters(op, n_args);
   int status = cuplug_bind(op, args, n_inputs, &frame, error);
   if (status) return status;
   for (uint32_t k = n_inputs; k < n_args; k++)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+from backends import backend  # noqa: F401  (a fixture)
 from cuplug import flags
 
 TESTS = Path(__file__).parent
@@ -105,7 +106,15 @@ def plugin_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def fake_cuda(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of a libcuda.so.1 that needs no GPU."""
     directory = tmp_path_factory.mktemp("fake_cuda")
-    options = ["-std=gnu11", "-O1", "-g", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-pthread"]
+    options = [
+        "-std=gnu11",
+        "-O1",
+        "-g",
+        "-shared",
+        "-fPIC",
+        "-Wl,-soname,libcuda.so.1",
+        "-pthread",
+    ]
     source = TESTS / "fixtures" / "fake_cuda.c"
     include = f"-I{TESTS.parent / 'include'}"
     library = directory / "libcuda.so.1"

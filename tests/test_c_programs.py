@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C tests, under sanitizers; the headers in every language that includes them; kept fuzz inputs.
+"""The C tests under sanitizers, the headers in each language, the kept fuzz inputs.
 
 The first lines of tests/c/test_*.c say how each is built and run:
 
@@ -36,7 +36,9 @@ def cases() -> list:
     found = []
     for source in sorted((TESTS / "c").glob("test_*.c")):
         for sanitizer in (directive(source, "sanitizers") or "none").split("|"):
-            found.append(pytest.param(source, sanitizer.strip(), id=f"{source.stem}-{sanitizer.strip()}"))
+            found.append(
+                pytest.param(source, sanitizer.strip(), id=f"{source.stem}-{sanitizer.strip()}")
+            )
     return found
 
 

@@ -201,19 +201,23 @@ def test_command_line(build):
     assert CliRunner().invoke(main, ["check"]).exit_code == 2
 
 
+KERNEL = b"\x7fELF .text.kernel"
+
+
 def container(*entries):
-    """Return a fat binary container of (kind, architecture, payload bytes) entries."""
+    """Return a fat binary container of (kind, architecture, image) entries."""
     payload = b"".join(
-        struct.pack("<HHIQ12xI32x", kind, 0x101, 64, n, architecture) + bytes(n)
-        for kind, architecture, n in entries
+        struct.pack("<HHIQ12xI32x", kind, 0x101, 64, len(image), architecture) + image
+        for kind, architecture, image in entries
     )
     return struct.pack("<IHHQ", fatbin.MAGIC, 1, 16, len(payload)) + payload
 
 
 def test_fat_binaries():
-    first = container((2, 75, 1464), (2, 90, 8))
-    second = container((2, 100, 16), (1, 120, 24))
-    code = fatbin.read_fatbins([first + bytes(8) + second, b""])
+    first = container((2, 75, KERNEL), (2, 90, b"compressed"))
+    second = container((2, 100, KERNEL), (1, 120, b"text"))
+    by_linker = container((2, 52, b"\x7fELF .strtab"))
+    code = fatbin.read_fatbins([first + bytes(8) + second, by_linker])
     assert code.machine_code == {75, 90, 100}
     assert code.ptx == {120}
     assert fatbin.read_fatbins([container()]) == fatbin.Code()
@@ -222,7 +226,7 @@ def test_fat_binaries():
 @pytest.mark.parametrize("n", [17, 60, 100])
 def test_a_cut_fat_binary_is_refused(n):
     with pytest.raises(ValueError, match="fat binary"):
-        fatbin.read_fatbins([container((2, 75, 64))[:n]])
+        fatbin.read_fatbins([container((2, 75, bytes(64)))[:n]])
 
 
 @given(st.binary(max_size=80), st.binary(max_size=200))

@@ -4,7 +4,8 @@
 A mark is a comment before a fenced block. `<!-- tested -->` alone: a console block runs its lines
 after `$` and compares what they print; the pycon blocks of a document are one doctest. `tested:
 file NAME` writes the block to a file; `tested: copy of PATH` does too, and holds it equal to a file
-of the repository. `tested: needs nvcc` skips the block where there is none; so for torch and gpu.
+of the repository. `tested: needs nvcc` skips the block where there is none; likewise pkg-config,
+torch and gpu.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-NEEDS = ("", "nvcc", "torch", "gpu")
+NEEDS = ("", "nvcc", "pkg-config", "torch", "gpu")
 BLOCK = re.compile(
     r"^<!-- tested(?:: )?(?P<how>[^\n]*?) -->\n```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.M | re.S,
@@ -73,8 +74,8 @@ def sessions() -> Iterator[object]:
 
 def skip_without(need: str) -> None:
     """Skip the running test where something it needs is missing."""
-    if need == "nvcc" and not shutil.which("nvcc"):
-        pytest.skip("needs nvcc on PATH")
+    if need in ("nvcc", "pkg-config") and not shutil.which(need):
+        pytest.skip(f"needs {need} on PATH")
     if need == "torch" and not importlib.util.find_spec("torch"):
         pytest.skip("needs PyTorch")
 
@@ -152,7 +153,7 @@ def run_doctest(shell: Shell, document: Path, blocks: list[Block]) -> None:
     assert status == 0, seen
 
 
-@pytest.mark.parametrize(("document", "need"), sessions())
+@pytest.mark.parametrize(("document", "need"), list(sessions()))
 def test_document_works_as_printed(document: Path, need: str, tmp_path: Path) -> None:
     skip_without(need)
     tmp_path.chmod(0o755)
@@ -195,6 +196,13 @@ def test_the_readme_leads_to_every_document() -> None:
 
 def test_marks_are_understood() -> None:
     for document in DOCUMENTS:
-        text = document.read_text()
-        assert len(read_blocks(document)) == text.count("<!-- tested"), document.name
+        marks = re.findall(r"^<!-- tested", document.read_text(), re.M)
+        assert len(read_blocks(document)) == len(marks), document.name
         assert {block.needs for block in read_blocks(document)} <= set(NEEDS)
+
+
+def test_the_architecture_names_every_module() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    modules = [*(ROOT / "core").glob("*.c"), *(ROOT / "cython" / "cuplug").glob("*.py*")]
+    named = [module for module in modules if module.suffix in (".c", ".py", ".pyx")]
+    assert [m.name for m in named if f"`{m.name}`" not in text] == ["__init__.py"]

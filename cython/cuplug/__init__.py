@@ -15,6 +15,8 @@ from ._operator import Operator
 from ._placement import device
 from ._registry import find, last_call, load, plugins, search_path, version
 from .errors import CudaError, NotFoundError, PluginError
+from .flags import include_directory as get_include
+from .flags import pkg_config_directory as get_pkg_config_path
 
 __version__ = version()
 
@@ -29,6 +31,8 @@ __all__ = [
     "devices",
     "empty",
     "find",
+    "get_include",
+    "get_pkg_config_path",
     "last_call",
     "load",
     "ops",

@@ -30,11 +30,10 @@ from cuplug._kinds cimport (
     EXCHANGE,
     NUMPY,
     array_kind,
-    find_kind,
     numpy_kind,
 )
 from cuplug._numpy cimport *
-from cuplug._reading cimport divide_strides, reading, set_other
+from cuplug._reading cimport divide_strides, kind_of, reading, set_other
 from cuplug._scalars cimport read_exact_scalar, read_scalar
 from cuplug._streams cimport add_current_stream
 
@@ -51,7 +50,7 @@ cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
         return read_ndarray(obj, r, a)
     if read_exact_scalar(obj, r, a):
         return 0
-    cdef const array_kind *kind = find_kind(obj)
+    cdef const array_kind *kind = kind_of(r, obj)
     if kind == NULL:
         return read_scalar(obj, r, a)
     if kind.protocol == NUMPY:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+cimport cython
 from libc.stdint cimport int64_t
 
 from cuplug._host cimport cuplug_tensor
 
 
+@cython.final
 cdef class DeviceArray:
     cdef cuplug_tensor tensor  # C-contiguous; its data and shape are owned
     cdef readonly tuple shape

@@ -3,6 +3,7 @@
 
 from collections import namedtuple
 
+cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
@@ -34,14 +35,35 @@ from cuplug._status cimport raise_error
 import numpy
 
 Device = namedtuple("Device", "id name compute_capability memory_bytes driver_version")
-Device.__doc__ = """One GPU: number, name, compute capability x 10, bytes, CUDA version of the driver
-x 1000 (13000 for 13.0)."""
+Device.__doc__ = """One GPU.
 
-Placement = namedtuple("Placement", "type index")
-Placement.__doc__ = """Where an array is: "cuda" and the GPU's number."""
-Placement.__str__ = lambda self: f"{self.type}:{self.index}"
+Its number, name, compute capability x 10 and bytes; the CUDA version of the driver x 1000.
+"""
 
 
+class Placement:
+    """Where an array is: `type` is "cuda", `index` the GPU's number."""
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type, index):
+        self.type = type
+        self.index = index
+
+    def __str__(self):
+        return f"{self.type}:{self.index}"
+
+    def __repr__(self):
+        return f"<device {self}>"
+
+    def __eq__(self, other):
+        return str(self) == str(other)
+
+    def __hash__(self):
+        return hash(str(self))
+
+
+@cython.final
 cdef class DeviceArray:
     """A C-contiguous array in GPU memory, on the legacy default stream.
 

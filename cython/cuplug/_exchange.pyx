@@ -48,7 +48,7 @@ cdef int read_exchange(
     a.flags = 0
     if kind.requires_grad != NULL and requires_grad(obj, kind):
         return set_other(
-            r, a, f"a {type(<object>obj).__name__} that requires grad (pass x.detach())"
+            r, a, f"{type(<object>obj).__name__} that requires grad (pass x.detach())"
         )
     if kind.exchange.export_borrowed == NULL:
         try:
@@ -103,7 +103,7 @@ cdef void release(object capsule) noexcept:
 
 cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error) except -1:
     reason = str(error).partition("\n")[0]
-    return set_other(r, a, f"a {type(obj).__name__} that cannot be read: {reason}")
+    return set_other(r, a, f"{type(obj).__name__} that cannot be read: {reason}")
 
 
 cdef inline bint may_be_lazy(const cuplug_tensor *x) noexcept:

@@ -75,13 +75,13 @@ cdef int read_cuda_interface(object x, reading *r, cuplug_argument *a) except -1
         return read_interface(x, interface, r, a)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         return set_other(
-            r, a, f"a {type(x).__name__} whose __cuda_array_interface__ is ill-formed: {error!r}"
+            r, a, f"{type(x).__name__} whose __cuda_array_interface__ is ill-formed: {error!r}"
         )
 
 
 cdef int read_interface(object x, dict interface, reading *r, cuplug_argument *a) except -1:
     if interface.get("mask") is not None:
-        return set_other(r, a, f"a {type(x).__name__} with a mask, which would be lost")
+        return set_other(r, a, f"{type(x).__name__} with a mask, which would be lost")
     descr = numpy.dtype(interface["typestr"])
     a.tensor.dtype = dtype_of_descr(descr)
     if not a.tensor.dtype.bits:
@@ -113,16 +113,16 @@ cdef int read_buffer(object x, reading *r, cuplug_argument *a) except -1:
     try:
         view = PyMemoryView_FromObject(x)
     except (BufferError, ValueError, TypeError) as error:
-        return set_other(r, a, f"a {type(x).__name__} that cannot be read: {error}")
+        return set_other(r, a, f"{type(x).__name__} that cannot be read: {error}")
     cdef const Py_buffer *buffer = PyMemoryView_GET_BUFFER(view)
     text = buffer.format.decode("latin-1") if buffer.format != NULL else "B"
     descr = descr_of_format(text)
     if descr is not None:
         a.tensor.dtype = dtype_of_descr(descr)
     if descr is None or not a.tensor.dtype.bits or descr.itemsize != buffer.itemsize:
-        return set_other(r, a, f"a {type(x).__name__} of format {text!r}")
+        return set_other(r, a, f"{type(x).__name__} of format {text!r}")
     if buffer.suboffsets != NULL and buffer.ndim:
-        return set_other(r, a, f"a {type(x).__name__} of pointers (with suboffsets)")
+        return set_other(r, a, f"{type(x).__name__} of pointers (with suboffsets)")
     keep(r, view)
     set_array(a, CUPLUG_CPU, 0, <size_t>buffer.buf)
     a.tensor.ndim = buffer.ndim

@@ -24,6 +24,7 @@ ctypedef struct array_kind:
     const void *owner  # equal where arrays share one current stream
 
 
-# The kind of an array type; NULL for a type that is none.
-cdef const array_kind *find_kind(PyObject *obj) except? NULL
+# The kind of an array's type; NULL for a type that is none. `made` itself, filled, is returned
+# when there are too many types to keep one more.
+cdef const array_kind *find_kind(PyObject *obj, array_kind *made) except? NULL
 cdef const array_kind *numpy_kind() noexcept

@@ -26,7 +26,7 @@ cdef extern from *:
 
 cdef enum:
     N_SLOTS = 256  # a power of two
-    MAX_KINDS = 192  # beyond it, a type is read as its base class is: nothing grows for ever
+    MAX_KINDS = 192  # beyond it, types are looked at in each call: nothing grows for ever
 
 # Open addressing by type pointer. Slots are filled once, under the lock.
 cdef array_kind *slots[N_SLOTS]
@@ -44,7 +44,7 @@ cdef inline size_t first_slot(const void *type) noexcept:
     return (<size_t>type >> 4) & (N_SLOTS - 1)
 
 
-cdef const array_kind *find_kind(PyObject *obj) except? NULL:
+cdef const array_kind *find_kind(PyObject *obj, array_kind *made) except? NULL:
     cdef PyObject *type = <PyObject *>Py_TYPE(<object>obj)
     cdef size_t at = first_slot(type)
     cdef array_kind *kind = cuplug_load_kind(&slots[at])
@@ -53,21 +53,19 @@ cdef const array_kind *find_kind(PyObject *obj) except? NULL:
             return kind
         at = (at + 1) & (N_SLOTS - 1)
         kind = cuplug_load_kind(&slots[at])
-    return add_kind(<object>obj, <object>type)
-
-
-cdef const array_kind *add_kind(object obj, object cls) except? NULL:
-    cdef array_kind kind
-    memset(&kind, 0, sizeof(kind))
-    describe_kind(obj, cls, &kind)
-    if kind.protocol == NO_ARRAY:
+    memset(made, 0, sizeof(array_kind))
+    describe_kind(<object>obj, <object>type, made)
+    if made.protocol == NO_ARRAY:
         return NULL
     with lock:
-        return publish(&kind, <PyObject *>cls)
+        return publish(made, type)
 
 
 cdef const array_kind *publish(array_kind *kind, PyObject *type) except? NULL:
-    """Keep a new kind, with a reference to its type, unless another thread was faster."""
+    """Keep a new kind, with a reference to its type, unless another thread was faster.
+
+    When there is no more room, the kind itself is returned.
+    """
     global n_kinds
     cdef size_t at = first_slot(type)
     while slots[at] != NULL:
@@ -75,7 +73,7 @@ cdef const array_kind *publish(array_kind *kind, PyObject *type) except? NULL:
             return slots[at]
         at = (at + 1) & (N_SLOTS - 1)
     if n_kinds == MAX_KINDS:
-        return find_base_kind(<object>type)
+        return kind
     cdef array_kind *kept = <array_kind *>PyMem_RawMalloc(sizeof(array_kind))
     if kept == NULL:
         raise MemoryError()
@@ -89,16 +87,6 @@ cdef const array_kind *publish(array_kind *kind, PyObject *type) except? NULL:
     n_kinds += 1
     cuplug_store_kind(&slots[at], kept)
     return kept
-
-
-cdef const array_kind *find_base_kind(object cls) except? NULL:
-    for base in cls.__mro__:
-        for kind in slots:
-            if kind != NULL and kind.type == <PyObject *>base:
-                return kind
-    raise TypeError(
-        f"arrays of more than {MAX_KINDS} types were passed to operators in this process"
-    )
 
 
 cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+cimport cython
 from cpython.object cimport PyObject
 
 from cuplug._host cimport cuplug_operator
@@ -8,6 +9,7 @@ cdef extern from "Python.h":
     ctypedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
 
 
+@cython.final
 cdef class Operator:
     cdef vectorcallfunc vectorcall
     cdef cuplug_operator *op  # lives as long as the process

@@ -4,6 +4,7 @@
 import os
 import sys
 
+cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
@@ -42,6 +43,7 @@ cdef str out_name = sys.intern("out")
 cdef str device_name = sys.intern("device")
 
 
+@cython.final
 cdef class Operator:
     """One operator of a plugin, called as a function on arrays.
 
@@ -92,7 +94,7 @@ cdef class Operator:
 
     @property
     def architectures(self):
-        """The compute capabilities x 10 that its CUDA code was compiled for: 900 for 9.0."""
+        """The compute capabilities that its CUDA code was compiled for: 900 for 9.0."""
         text = describe(self.op).architectures.decode()
         return tuple([int(part) for part in text.split(",") if part.isdigit()])
 
@@ -104,7 +106,7 @@ cdef class Operator:
     @property
     def signatures(self):
         """The signature of each overload."""
-        return tuple([(<const char *>row_of(self.op, k).signature).decode() for k in range(n_rows(self.op))])
+        return tuple([decode(row_of(self.op, k).signature) for k in range(n_rows(self.op))])
 
     @property
     def sides(self):
@@ -117,9 +119,7 @@ cdef class Operator:
     @property
     def doc(self):
         """What the plugin says about it, one line for each different one among the overloads."""
-        lines = [
-            (<const char *>row_of(self.op, k).doc).decode("utf-8", "replace") for k in range(n_rows(self.op))
-        ]
+        lines = [decode(row_of(self.op, k).doc) for k in range(n_rows(self.op))]
         return "\n".join(dict.fromkeys([line for line in lines if line]))
 
     @property
@@ -187,6 +187,10 @@ cdef cuplug_operator_info describe(const cuplug_operator *op) noexcept:
     return info
 
 
+cdef str decode(const char *text):
+    return text.decode("utf-8", "replace")
+
+
 cdef uint32_t n_rows(const cuplug_operator *op) noexcept:
     return describe(op).n_rows
 
@@ -214,7 +218,7 @@ cdef dict parameter_positions(const cuplug_operator *op):
     for k in range(n_rows(op)):
         s = cuplug_operator_signature(op, k)
         for i in range(s.n_parameters):
-            positions.setdefault((<const char *>s.parameters[i].name).decode(), i)
+            positions.setdefault(decode(s.parameters[i].name), i)
     return positions
 
 

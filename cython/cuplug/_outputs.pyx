@@ -8,7 +8,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from cuplug._arrays cimport copy_on_host, empty_numpy, read_argument
-from cuplug._device_array cimport empty_like_tensor
+from cuplug._device_array cimport DeviceArray, empty_like_tensor
 from cuplug._dtypes cimport descr_of_dtype
 from cuplug._exchange cimport empty_exchange
 from cuplug._host cimport (
@@ -24,6 +24,8 @@ from cuplug._kinds cimport CUPY, DLPACK, EXCHANGE, NUMPY
 from cuplug._reading cimport keep, reading
 
 import numpy
+
+from cuplug._device_array import asarray
 
 
 cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
@@ -108,13 +110,16 @@ cdef int take_copy(reading *r, cuplug_argument *a, object copy) except -1:
 
 cdef object copy_array(object x, tuple wanted):
     """A copy by the array's own library; None where we know no way."""
-    if PyObject_CheckBuffer(x):
-        view = x if isinstance(x, numpy.ndarray) else memoryview(x)
-        return numpy.array(numpy.broadcast_to(view, wanted), order="C", copy=True)
     library = type(x).__module__.partition(".")[0]
     if library == "cupy":
         cupy = sys.modules[library]
-        return cupy.array(cupy.broadcast_to(x, wanted), order="C", copy=True)
+        with x.device:
+            return cupy.array(cupy.broadcast_to(x, wanted), order="C", copy=True)
+    if isinstance(x, DeviceArray):  # only to broadcast; through the host, which waits for the GPU
+        return asarray(numpy.array(numpy.broadcast_to(x.numpy(), wanted)), device=x.device)
+    if PyObject_CheckBuffer(x):
+        view = x if isinstance(x, numpy.ndarray) else memoryview(x)
+        return numpy.array(numpy.broadcast_to(view, wanted), order="C", copy=True)
     if hasattr(x, "expand") and hasattr(x, "contiguous"):
         return x.expand(wanted).contiguous()
     return None

@@ -43,3 +43,5 @@ cdef int divide_strides(
     reading *r, cuplug_argument *a, const Py_ssize_t *strides, Py_ssize_t item_bytes
 ) except -1
 cdef int keep(reading *r, object obj) except -1
+# The kind of an array's type, to be used until the call is over; NULL for a type that is none.
+cdef const array_kind *kind_of(reading *r, PyObject *obj) except? NULL

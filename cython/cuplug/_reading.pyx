@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the readers of all protocols share: storage of one call, strides, unusable objects."""
 
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
 
 from cuplug._host cimport CUPLUG_ARGUMENT_OTHER, CUPLUG_MISALIGNED, cuplug_argument
+from cuplug._kinds cimport array_kind, find_kind
 
 
 cdef int divide_strides(
@@ -36,6 +38,18 @@ cdef int keep(reading *r, object obj) except -1:
         r.kept = <PyObject *>kept
     (<list>r.kept).append(obj)
     return 0
+
+
+cdef const array_kind *kind_of(reading *r, PyObject *obj) except? NULL:
+    cdef array_kind made
+    cdef const array_kind *kind = find_kind(obj, &made)
+    if kind != &made:
+        return kind
+    if made.owner == NULL:
+        made.owner = <void *>obj
+    copy = PyBytes_FromStringAndSize(<const char *>&made, sizeof(made))
+    keep(r, copy)
+    return <const array_kind *><const char *><bytes>copy
 
 
 cdef int set_other(reading *r, cuplug_argument *a, object text) except -1:

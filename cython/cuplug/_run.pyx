@@ -32,10 +32,10 @@ from cuplug._host cimport (
     cuplug_signature,
     cuplug_tensor,
 )
-from cuplug._kinds cimport DLPACK, find_kind
+from cuplug._kinds cimport DLPACK
 from cuplug._outputs cimport allocate_output, copy_arguments, finish_output
 from cuplug._placement cimport default_device, note_use, parse_device
-from cuplug._reading cimport reading
+from cuplug._reading cimport kind_of, reading
 from cuplug._status cimport raise_error
 from cuplug._streams cimport enter_stream, leave_stream
 
@@ -124,14 +124,15 @@ cdef object run_operator(
 cdef object as_returned(list result, const cuplug_signature *s):
     """None for no outputs, one output alone, several as a tuple."""
     if any([output is None for output in result]):
-        raise PluginError(f"{(<const char *>s.name).decode()}: the plugin left an output without memory")
+        name = (<const char *>s.name).decode()
+        raise PluginError(f"{name}: the plugin left an output without memory")
     return tuple(result) if len(result) > 1 else result[0] if result else None
 
 
 cdef int choose_device(cuplug_frame *frame, PyObject *device) except -1:
     cdef cuplug_device by_default
     if device != NULL and <object>device is not None:
-        frame.device = parse_device(<object>device)
+        frame.device = named_device(frame, <object>device)
     elif frame.home.type != CUPLUG_CUDA:
         default_device(&by_default)
         if by_default.type:
@@ -142,6 +143,14 @@ cdef int choose_device(cuplug_frame *frame, PyObject *device) except -1:
         frame.device.type = CUPLUG_CPU if has_host_entry else CUPLUG_CUDA
         frame.device.id = 0
     return 0
+
+
+cdef cuplug_device named_device(const cuplug_frame *frame, object device) except *:
+    try:
+        return parse_device(device)
+    except (TypeError, ValueError) as error:
+        name = (<const char *>frame.signature.name).decode()
+        raise type(error)(f"{name}: {error}") from None
 
 
 cdef inline bint is_unknown(const cuplug_tensor *x) noexcept:
@@ -256,7 +265,7 @@ cdef int find_first(reading *r, uint32_t n) except -1:
     for i in range(n):
         if r.args[i].kind == CUPLUG_ARGUMENT_ARRAY:
             r.first = r.objects[i]
-            r.first_kind = find_kind(r.objects[i])
+            r.first_kind = kind_of(r, r.objects[i])
             return 0
     return 0
 

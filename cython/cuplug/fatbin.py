@@ -3,6 +3,7 @@
 
 A section holds containers: magic, version, header bytes, payload bytes. A payload is a row of
 entries: kind, version, header bytes, payload bytes, then at byte 28 the architecture, 90 for 9.0.
+The linker adds a container without kernels, for an architecture of its own choice.
 """
 
 from __future__ import annotations
@@ -36,15 +37,20 @@ def read_fatbins(sections: list[bytes]) -> Code:
     """
     code = Code()
     for section in sections:
-        for kind, architecture in _entries(section):
+        for kind, architecture, image in _entries(section):
             if kind == KIND_PTX:
                 code.ptx.add(architecture)
-            elif kind == KIND_MACHINE_CODE:
+            elif kind == KIND_MACHINE_CODE and not _lacks_kernels(image):
                 code.machine_code.add(architecture)
     return code
 
 
-def _entries(section: bytes) -> Iterator[tuple[int, int]]:
+def _lacks_kernels(image: bytes) -> bool:
+    """Say whether machine code is an ELF file without code; of a compressed one, no is said."""
+    return image.startswith(b"\x7fELF") and b".text." not in image
+
+
+def _entries(section: bytes) -> Iterator[tuple[int, int, bytes]]:
     at = 0
     while at + CONTAINER.size <= len(section):
         magic, _, header_bytes, payload_bytes = CONTAINER.unpack_from(section, at)
@@ -58,7 +64,7 @@ def _entries(section: bytes) -> Iterator[tuple[int, int]]:
         yield from _payload(section[begin:at])
 
 
-def _payload(payload: bytes) -> Iterator[tuple[int, int]]:
+def _payload(payload: bytes) -> Iterator[tuple[int, int, bytes]]:
     at = 0
     while at < len(payload):
         if at + ENTRY.size > len(payload):
@@ -66,5 +72,6 @@ def _payload(payload: bytes) -> Iterator[tuple[int, int]]:
         kind, _, header_bytes, payload_bytes, architecture = ENTRY.unpack_from(payload, at)
         if header_bytes < ENTRY.size:
             raise ValueError("an entry of the fat binary has a damaged header")
-        yield kind, architecture
-        at += header_bytes + payload_bytes
+        begin = at + header_bytes
+        at = begin + payload_bytes
+        yield kind, architecture, payload[begin:at]

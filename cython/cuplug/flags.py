@@ -18,6 +18,11 @@ def library_directory() -> str:
     return os.path.join(PACKAGE, "lib")
 
 
+def pkg_config_directory() -> str:
+    """Return the directory of `cuplug.pc`, for PKG_CONFIG_PATH."""
+    return os.path.join(PACKAGE, "lib", "pkgconfig")
+
+
 def plugin_flags(nvcc: bool = False) -> str:
     """Return the flags that compile a plugin, for a C or C++ compiler or for nvcc."""
     include = f"-I{include_directory()}"

@@ -24,7 +24,7 @@ class PluginFile(NamedTuple):
     operators: tuple[str, ...]
     signatures: tuple[str, ...]
     sides: tuple[str, ...]  # "cpu", "cuda"
-    architectures: tuple[int, ...]  # compute capabilities x 10: 900 for 9.0
+    architectures: tuple[int, ...]  # compute capabilities: 900 for 9.0
     abi: str  # "1.0"
     loaded: bool  # its code is in the process
 

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time of one call on the host: small NumPy arrays to a function that does nothing."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import partial
+
+import native
+import numpy as np
+from measurement import Comparison, Contender, Target, statement
+from module import Run, run_module
+
+SIZE = 16
+LETTERS = "abcdefghijklmn"
+
+os.environ["LD_LIBRARY_CUPLUG_PATH"] = str(native.PLUGINS)
+
+
+def arrays(n: int) -> dict[str, np.ndarray]:
+    """Return n arrays of 16 floats under the names a, b, c, ..."""
+    return {name: np.full(SIZE, k, np.float32) for k, name in enumerate(LETTERS[:n])}
+
+
+def names(n: int) -> str:
+    """Return "a, b, c" for 3."""
+    return ", ".join(LETTERS[:n])
+
+
+def cuplug_operator(name: str, n: int) -> Callable[..., object]:
+    """Return an operator of the plugin noop on n arrays, whose checks were seen to be on."""
+    import cuplug
+
+    native.plugin("noop")
+    operator = cuplug.find(f"noop.{name}")
+    wrong_dtype = [np.zeros(SIZE, np.float64)] * n
+    try:
+        operator(*wrong_dtype)
+    except TypeError:
+        return operator
+    raise ArithmeticError("it takes float64 for float32: its checks are off")
+
+
+def cuplug_call(name: str, text: str, n: int, n_arrays: int | None = None) -> Contender:
+    """cuplug with NumPy arrays, all checks on; n of them are inputs."""
+    return statement(text, call=cuplug_operator(name, n), **arrays(n_arrays or n))
+
+
+def cuplug_torch() -> Contender:
+    """cuplug with PyTorch CPU tensors."""
+    import torch
+
+    tensors = {name: torch.from_numpy(x) for name, x in arrays(3).items()}
+    return statement(f"call({names(3)})", call=cuplug_operator("noop3", 3), **tensors)
+
+
+def numpy_add() -> Contender:
+    """np.add on three arrays: checks, dispatch and 16 additions."""
+    x = arrays(3)
+    return statement("call(a, b, out=c)", lambda: x["c"], call=np.add, **x)
+
+
+def torch_add() -> Contender:
+    """torch.add on three CPU tensors."""
+    import torch
+
+    x = arrays(3)
+    tensors = {name: torch.from_numpy(array) for name, array in x.items()}
+    return statement("call(a, b, out=c)", lambda: x["c"], call=torch.add, **tensors)
+
+
+def plain_function() -> Callable[..., int]:
+    """Return the C function that takes three pointers and a size, through ctypes."""
+    function = ctypes.CDLL(str(native.library("plain.c"))).noop3
+    function.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int64]
+    return function
+
+
+def ctypes_prepared() -> Contender:
+    """The least that ctypes can do: pointers made before, nothing checked."""
+    x = arrays(3)
+    pointers = {name: ctypes.c_void_p(array.ctypes.data) for name, array in x.items()}
+    keep = list(x.values())
+    return statement("call(a, b, c, 16)", call=plain_function(), keep=keep, **pointers)
+
+
+def ctypes_data() -> Contender:
+    """What programs write: arr.ctypes.data in each call, nothing checked."""
+    text = "call(a.ctypes.data, b.ctypes.data, c.ctypes.data, a.size)"
+    return statement(text, call=plain_function(), **arrays(3))
+
+
+def tvm_ffi_function() -> Callable[..., object]:
+    """Return the do-nothing function of tvm-ffi's calling convention, loaded by tvm-ffi."""
+    import tvm_ffi
+    from tvm_ffi import libinfo
+
+    path = native.library("noop_tvm_ffi.c", *libinfo.include_paths())
+    return tvm_ffi.load_module(str(path)).noop
+
+
+def tvm_ffi_call(n: int, source: str) -> Contender:
+    """tvm-ffi on tensors prepared before, NumPy arrays converted in each call, or PyTorch's."""
+    import tvm_ffi
+
+    function, x = tvm_ffi_function(), arrays(n)
+    if source == "torch":
+        import torch
+
+        x = {name: torch.from_numpy(array) for name, array in x.items()}
+    if source == "prepared":
+        x = {name: tvm_ffi.from_dlpack(array) for name, array in x.items()}
+    text = names(n)
+    if source == "from_dlpack":
+        text = ", ".join(f"convert({name})" for name in x)
+    return statement(f"call({text})", call=function, convert=tvm_ffi.from_dlpack, **x)
+
+
+def three_arrays() -> Comparison:
+    """Return the main comparison: three arrays of 16 floats."""
+    numpy, tvm = "np.add(out=)", "tvm-ffi, NumPy arrays"
+    comparison = Comparison(
+        f"3 arrays of {SIZE} floats, host",
+        "us",
+        numpy,
+        targets=[
+            Target("cuplug, 3 NumPy arrays", "<= 0.5 x np.add(out=)", (numpy,), 0.5),
+            Target("cuplug, 2 NumPy arrays and out=", "<= 0.5 x np.add(out=)", (numpy,), 0.5),
+            Target("cuplug, 3 NumPy arrays", "below tvm-ffi with NumPy arrays", (tvm,)),
+            Target("cuplug, 3 torch CPU tensors", "below tvm-ffi with torch", ("tvm-ffi, torch",)),
+        ],
+        expected=np.full(SIZE, 1, np.float32),
+        settings={"cuplug": "checks on", "ctypes and tvm-ffi": "the function checks nothing"},
+    )
+    add = comparison.add
+    add("cuplug, 3 NumPy arrays", partial(cuplug_call, "noop3", "call(a, b, c)", 3))
+    add(
+        "cuplug, 2 NumPy arrays and out=",
+        partial(cuplug_call, "noop_out", "call(a, b, out=c)", 2, 3),
+    )
+    add("cuplug, 3 torch CPU tensors", cuplug_torch)
+    add(numpy, numpy_add)
+    add("torch.add(out=), CPU", torch_add)
+    add("ctypes, prepared pointers", ctypes_prepared)
+    add("ctypes, arr.ctypes.data", ctypes_data)
+    add("tvm-ffi, prepared tensors", partial(tvm_ffi_call, 3, "prepared"))
+    add(tvm, partial(tvm_ffi_call, 3, "arrays"))
+    add("tvm-ffi, from_dlpack(array)", partial(tvm_ffi_call, 3, "from_dlpack"))
+    add("tvm-ffi, torch", partial(tvm_ffi_call, 3, "torch"))
+    add("empty loop", partial(statement, "pass"))
+    return comparison
+
+
+def other_arguments() -> Comparison:
+    """Return the comparison of other numbers of arrays, scalars and keywords."""
+    counts = (1, 8, 14)
+    title = "1, 8 and 14 arrays, scalars and keywords, host"
+    wanted = [
+        Target(f"cuplug, {n} arrays", "below tvm-ffi", (f"tvm-ffi, {n} NumPy arrays",))
+        for n in counts
+    ]
+    comparison = Comparison(title, "us", "cuplug, 1 arrays", targets=wanted)
+    for n in counts:
+        own = partial(cuplug_call, f"noop{n}", f"call({names(n)})", n)
+        comparison.add(f"cuplug, {n} arrays", own)
+        comparison.add(f"tvm-ffi, {n} NumPy arrays", partial(tvm_ffi_call, n, "arrays"))
+        comparison.add(f"tvm-ffi, {n} prepared tensors", partial(tvm_ffi_call, n, "prepared"))
+    scaled = {
+        "call(a, b, c, 0.5)": "a scalar",
+        "call(a, b, c, factor=0.5, mode='wrap')": "2 keywords",
+    }
+    for text, what in scaled.items():
+        name = f"cuplug, 3 arrays and {what}"
+        comparison.add(name, partial(cuplug_call, "noop_scaled", text, 3))
+    return comparison
+
+
+def measure(run: Run) -> None:
+    """Time of one call on the host: small NumPy arrays to a function that does nothing."""
+    run.measure(three_arrays(), 1)
+    run.measure(other_arguments(), 0)
+
+
+if __name__ == "__main__":
+    run_module(measure)

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interleaved timing of contenders that do the same work, and targets for them."""
+
+from __future__ import annotations
+
+import time
+import timeit
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+NS_PER_UNIT = {"us": 1e3, "ms": 1e6}
+BATCH_NS = 500_000
+MAX_ROUNDS = 301
+
+
+def settle() -> None:
+    """Wait until the worker threads of the contender before have stopped spinning."""
+    time.sleep(0.01)
+
+
+class Skip(Exception):
+    """What cannot be measured here, with the reason as its text."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One way of doing the work.
+
+    `time_ns(number)` does it `number` times and returns the nanoseconds of all of them together;
+    `result()` then returns what was computed, as a NumPy array.
+    """
+
+    time_ns: Callable[[int], float]
+    result: Callable[[], np.ndarray] | None = None
+
+
+def statement(text: str, result: Callable[[], np.ndarray] | None = None, **names: Any) -> Contender:
+    """Return a contender that runs Python source in a loop, the garbage collector off."""
+    timer = timeit.Timer(text, timer=time.perf_counter_ns, globals=names)
+    return Contender(timer.timeit, result)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a contender's median must not exceed: factor x the best of the references + extra.
+
+    Without references, `extra` alone is the limit, in the comparison's unit.
+    """
+
+    contender: str
+    text: str
+    references: tuple[str, ...] = ()
+    factor: float = 1.0
+    extra: float = 0.0
+
+    def limit(self, medians: dict[str, float]) -> float | None:
+        """Return the limit in this run, or None when no reference was measured."""
+        if not self.references:
+            return self.extra
+        measured = [medians[name] for name in self.references if name in medians]
+        return self.factor * min(measured) + self.extra if measured else None
+
+    def judge(self, medians: dict[str, float]) -> dict[str, Any]:
+        """Return the target as plain data, with its limit and whether it is reached."""
+        limit = self.limit(medians)
+        reached = None
+        if limit is not None and self.contender in medians:
+            reached = medians[self.contender] <= limit
+        absent = [name for name in self.references if name not in medians]
+        return asdict(self) | {"limit": limit, "reached": reached, "absent_references": absent}
+
+
+def explain(error: BaseException) -> str:
+    """Return in one line why a contender was not measured."""
+    if isinstance(error, Skip):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return f"not installed ({error})"
+    lines = str(error).strip().splitlines() or [""]
+    return f"failed: {type(error).__name__}: {lines[0]}"[:200]
+
+
+@dataclass
+class Comparison:
+    """Contenders that do the same work, timed in turn, round by round.
+
+    `number` is how often the work is done in one batch, None to find it; `synchronize` runs before
+    and after each batch, untimed; `expected` is what every contender must compute, and `n_bytes`
+    what the work moves at least.
+    """
+
+    title: str
+    unit: str
+    reference: str
+    targets: Sequence[Target] = ()
+    expected: np.ndarray | None = None
+    n_bytes: int | None = None
+    number: int | None = None
+    synchronize: Callable[[], None] = lambda: None
+    settings: dict[str, Any] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    contenders: dict[str, Contender] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    samples: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, name: str, prepare: Callable[[], Contender]) -> None:
+        """Prepare a contender, run it once and check its result; note the reason if that fails."""
+        self.order.append(name)
+        try:
+            contender = prepare()
+            self._batch(contender, 1)
+            self._check(contender)
+            self.numbers[name] = self.number or self._calibrate(contender)
+            self.contenders[name] = contender
+        except Exception as error:
+            self.reasons[name] = explain(error)
+
+    def measure(self, seconds: float, min_rounds: int = 5) -> None:
+        """Time all contenders in turn until the seconds are over, each at least `min_rounds` times.
+
+        The order turns by one from round to round.
+        """
+        names = list(self.contenders)
+        self.samples |= {name: [] for name in names}
+        deadline = time.monotonic() + seconds
+        for k in range(MAX_ROUNDS if names else 0):
+            if k >= min_rounds and time.monotonic() > deadline:
+                return
+            turn = k % len(names)
+            for name in names[turn:] + names[:turn]:
+                self._sample(name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return settings, statistics, reasons and judged targets as plain data."""
+        results = {name: self._statistics(name) for name, s in self.samples.items() if s}
+        medians = {name: row["median"] for name, row in results.items()}
+        names = ("title", "unit", "reference", "n_bytes", "settings", "order", "reasons")
+        facts = {name: getattr(self, name) for name in names}
+        return facts | {"results": results, "targets": [t.judge(medians) for t in self.targets]}
+
+    def _batch(self, contender: Contender, number: int) -> float:
+        self.synchronize()
+        elapsed_ns = contender.time_ns(number)
+        self.synchronize()
+        return elapsed_ns
+
+    def _check(self, contender: Contender) -> None:
+        if self.expected is None or contender.result is None:
+            return
+        seen = contender.result()
+        if seen.dtype != self.expected.dtype or not np.array_equal(seen, self.expected):
+            raise ArithmeticError("its result differs from the expected one")
+
+    def _calibrate(self, contender: Contender) -> int:
+        number = 1
+        while self._batch(contender, number) < BATCH_NS and number < 1 << 20:
+            number *= 2
+        return number
+
+    def _sample(self, name: str) -> None:
+        if name in self.reasons:
+            return
+        try:
+            elapsed_ns = self._batch(self.contenders[name], self.numbers[name])
+        except Exception as error:
+            self.reasons[name] = explain(error)
+            self.samples[name].clear()
+            return
+        self.samples[name].append(elapsed_ns / self.numbers[name] / NS_PER_UNIT[self.unit])
+
+    def _statistics(self, name: str) -> dict[str, float]:
+        samples = self.samples[name]
+        low, q1, median, q3 = (float(v) for v in np.percentile(samples, [0, 25, 50, 75]))
+        row: dict[str, float] = {"median": median, "q1": q1, "q3": q3, "minimum": low}
+        row |= {"n": len(samples), "number": self.numbers[name]}
+        if self.n_bytes:
+            row["gb_per_s"] = self.n_bytes / (median * NS_PER_UNIT[self.unit])
+        return row

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each benchmark module is made of: its time, its comparisons and where they are written."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from measurement import Comparison, Skip, explain
+from table import render_comparisons
+
+GIB = 1 << 30
+
+
+def available_memory() -> int:
+    """Return the bytes of host memory that the system calls available."""
+    with open("/proc/meminfo") as lines:
+        facts = dict(line.split(":", 1) for line in lines)
+    return int(facts["MemAvailable"].split()[0]) * 1024
+
+
+class Run:
+    """One benchmark module under way. What is measured is written at once, so a crash keeps it."""
+
+    def __init__(self, path: str | None, seconds: float, quick: bool, memory: int = 0) -> None:
+        self.path = path
+        self.memory = memory or available_memory()
+        self.quick = quick
+        self.min_rounds = 3 if quick else 5
+        self.deadline = time.monotonic() + seconds
+        self.data: dict[str, Any] = {"seconds": seconds, "quick": quick, "comparisons": []}
+
+    def require_memory(self, n_bytes: int) -> None:
+        """Raise Skip when less host memory than that is available."""
+        if self.memory < n_bytes:
+            seen, wanted = self.memory / GIB, n_bytes / GIB
+            raise Skip(f"{seen:.1f} GiB of memory are available, {wanted:.1f} GiB are needed")
+
+    def measure(self, comparison: Comparison, n_left: int) -> None:
+        """Measure in an equal share of what time is left, `n_left` comparisons being to come."""
+        share = max(self.deadline - time.monotonic(), 0) / (n_left + 1)
+        comparison.measure(share, self.min_rounds)
+        self.data["comparisons"].append(comparison.as_dict())
+        self.write()
+
+    def write(self) -> None:
+        """Write what there is so far."""
+        if self.path:
+            Path(self.path).write_text(json.dumps(self.data))
+
+
+def run_module(measure: Callable[[Run], None]) -> None:
+    """Run a benchmark module as a command."""
+
+    @click.command(help=measure.__doc__)
+    @click.option("--json", "path", type=click.Path(), help="Write the data here; else show it.")
+    @click.option("--seconds", default=20.0, show_default=True, help="Time for measuring.")
+    @click.option("--quick", is_flag=True, help="Few rounds, nothing that compiles for long.")
+    @click.option("--memory", default=0, help="GiB to use; else what the system says.")
+    def command(path: str | None, seconds: float, quick: bool, memory: int) -> None:
+        run = Run(path, seconds, quick, memory * GIB)
+        try:
+            measure(run)
+        except Skip as reason:
+            run.data["skipped"] = explain(reason)
+        run.write()
+        if not path:
+            click.echo(run.data.get("skipped") or render_comparisons(run.data["comparisons"]))
+
+    command()

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the benchmark modules, each in its own process, and writes one table of them all."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import machine
+from table import render, summary
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+QUICK_SECONDS = 40.0
+# Each module with its share of the time.
+MODULES = {
+    "calls": 2,
+    "calls_cuda": 4,
+    "first_use": 4,
+    "discovery": 1,
+    "gather_host": 3,
+    "host_ops": 3,
+    "kernels": 4,
+    "transfers": 3,
+}
+
+
+def use_staged_package() -> None:
+    """Let this process and the modules import cuplug from build/ where it is not installed."""
+    staged = str(ROOT / "build" / "python")
+    if importlib.util.find_spec("cuplug") is None:
+        sys.path.append(staged)
+        paths = [staged, *filter(None, [os.environ.get("PYTHONPATH")])]
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+
+
+def run_module(name: str, seconds: float, options: list[str]) -> dict[str, Any]:
+    """Run one module; return what it wrote, with the reason when it did not come to its end."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "data.json"
+        command = [sys.executable, str(HERE / f"{name}.py"), "--json", str(path)]
+        command += ["--seconds", str(seconds), *options]
+        reason, start = None, time.monotonic()
+        try:
+            done = subprocess.run(
+                command,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+                timeout=3 * seconds + 120,
+            )
+            if done.returncode:
+                last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+                reason = f"it ended with status {done.returncode}: {last[:300]}"
+        except subprocess.TimeoutExpired:
+            reason = "it did not come to its end in time"
+        empty: dict[str, Any] = {"comparisons": []}
+        data = json.loads(path.read_text()) if path.exists() else empty
+    data["wall_s"] = round(time.monotonic() - start, 1)
+    return data | ({"skipped": reason} if reason else {})
+
+
+def run_all(names: list[str], seconds: float, options: list[str]) -> dict[str, Any]:
+    """Run modules one after the other; the time that one leaves over goes to the next."""
+    deadline = time.monotonic() + seconds
+    benchmarks = {}
+    for k, name in enumerate(names):
+        left = max(deadline - time.monotonic(), 0)
+        share = left * MODULES[name] / sum(MODULES[later] for later in names[k:])
+        click.echo(f"{name}: {share:.0f} s", err=True)
+        benchmarks[name] = run_module(name, share, options)
+    return benchmarks
+
+
+def write(report: dict[str, Any], output: Path) -> list[Path]:
+    """Write the raw data and the table; return both paths."""
+    output.mkdir(parents=True, exist_ok=True)
+    base = output / machine.slug(report["machine"]["name"])
+    data, text = base.with_suffix(".json"), base.with_suffix(".md")
+    data.write_text(json.dumps(report, indent=1) + "\n")
+    text.write_text(render(report))
+    return [data, text]
+
+
+def chosen(only: str | None) -> list[str]:
+    """Return the names of the modules to run; raise for an unknown one."""
+    names = only.split(",") if only else list(MODULES)
+    for name in names:
+        if name not in MODULES:
+            known = ", ".join(MODULES)
+            raise click.BadParameter(f"{name!r} is no benchmark: {known}", param_hint="--only")
+    return names
+
+
+@click.command(help=__doc__)
+@click.option("--only", help="Names of benchmarks, separated by commas.")
+@click.option("--quick", is_flag=True, help="Small sizes, few rounds: to see whether it works.")
+@click.option("--seconds", default=240.0, show_default=True, help="Time for all together, about.")
+@click.option("--memory", default=0, help="GiB of memory to use; else what the system says.")
+@click.option("--output", type=click.Path(path_type=Path), default=HERE / "results")
+def main(only: str | None, quick: bool, seconds: float, memory: int, output: Path) -> None:
+    """Run the benchmarks."""
+    names, start = chosen(only), time.monotonic()
+    use_staged_package()
+    facts = machine.describe(ROOT)
+    settings = {"quick": quick, "seconds": seconds, "only": only}
+    options = ["--memory", str(memory), *(["--quick"] if quick else [])]
+    benchmarks = run_all(names, min(seconds, QUICK_SECONDS) if quick else seconds, options)
+    report = {"machine": facts, "settings": settings, "benchmarks": benchmarks}
+    report["wall_s"] = round(time.monotonic() - start, 1)
+    paths = write(report, output)
+    for name, data in benchmarks.items():
+        if "skipped" in data:
+            click.echo(f"{name}: not measured: {data['skipped']}")
+    for line in summary(report):
+        click.echo(line)
+    click.echo(f"{report['wall_s']:.0f} s; written: {', '.join(map(str, paths))}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+from types import TracebackType
+from typing import Any
+
+class device:
+    def __init__(self, name: Any) -> None: ...
+    def __enter__(self) -> device: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...

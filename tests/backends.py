@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways in which the tests of the stock operators call them, all compared with NumPy."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+FLOATING = ["float16", "bfloat16", "float32", "float64"]
+SIGNED = ["int8", "int16", "int32", "int64"]
+UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
+COMPLEX = ["complex64", "complex128"]
+
+
+def dtype_of(name: str) -> np.dtype:
+    """Return the NumPy dtype of a name, ml_dtypes' ones included."""
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+@dataclass
+class Backend:
+    """Where arrays are put before a call, and how results come back."""
+
+    name: str
+    put: Callable[[np.ndarray], object]
+    take: Callable[[object], np.ndarray]
+    keywords: dict
+    device: str  # where the operator must have run
+
+    def __call__(self, operator, *arrays, **keywords) -> np.ndarray:
+        """Call an operator on NumPy arrays put here; check where it ran; return a NumPy array."""
+        import cuplug
+
+        moved = [self.put(x) if isinstance(x, np.ndarray) else x for x in arrays]
+        result = operator(*moved, **keywords, **self.keywords)
+        assert cuplug.last_call().device == self.device
+        if result is None:  # in place: the first array holds the result
+            result = moved[0]
+        assert type(result) is type(moved[0])
+        return self.take(result)
+
+    def supports(self, dtype: np.dtype) -> bool:
+        """Say whether the library of this backend has a dtype."""
+        if self.name == "torch":
+            return dtype.name not in ("uint16", "uint32", "uint64")
+        return not (self.name == "cupy" and dtype.name == "bfloat16")
+
+
+def _torch_put(x: np.ndarray):
+    import torch
+
+    if x.dtype.name == "bfloat16":
+        return torch.from_numpy(np.array(x).view(np.int16)).cuda().view(torch.bfloat16)
+    return torch.from_numpy(np.array(x)).cuda()
+
+
+def _torch_take(x) -> np.ndarray:
+    import torch
+
+    if x.dtype == torch.bfloat16:
+        return x.view(torch.int16).cpu().numpy().view(ml_dtypes.bfloat16)
+    return x.cpu().numpy()
+
+
+def _make(name: str) -> Backend:
+    import cuplug
+
+    if name == "host":
+        return Backend(name, lambda x: x, lambda x: x, {"device": "cpu"}, "cpu")
+    if name == "staged":
+        return Backend(name, lambda x: x, lambda x: x, {"device": "cuda"}, "cuda:0")
+    if name == "own":
+        return Backend(
+            name, lambda x: cuplug.asarray(x, device="cuda"), lambda x: x.numpy(), {}, "cuda:0"
+        )
+    if name == "torch":
+        pytest.importorskip("torch")
+        return Backend(name, _torch_put, _torch_take, {}, "cuda:0")
+    cupy = pytest.importorskip("cupy")
+    return Backend(name, cupy.asarray, cupy.asnumpy, {}, "cuda:0")
+
+
+GPU = [pytest.param(name, marks=pytest.mark.gpu) for name in ("staged", "own", "torch", "cupy")]
+
+
+@pytest.fixture(params=["host", *GPU])
+def backend(request) -> Backend:
+    """Return each of the backends in turn."""
+    return _make(request.param)
+
+
+def assert_same(result: np.ndarray, expected: np.ndarray, ulps: int = 0) -> None:
+    """Compare to the bit (NaNs are alike); complex numbers to some units in the last place."""
+    assert result.shape == expected.shape
+    assert result.dtype == expected.dtype
+    if ulps:
+        np.testing.assert_allclose(result, expected, rtol=ulps * np.finfo(result.dtype).eps)
+        return
+    with np.errstate(invalid="ignore"):
+        same = (result == expected) | ((result != result) & (expected != expected))
+    assert same.all(), f"{np.flatnonzero(~same.ravel())[:5]} differ"

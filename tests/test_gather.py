@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gather against NumPy's take."""
+
+import cuplug
+import numpy as np
+import pytest
+from backends import COMPLEX, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
+from cuplug.ops import gather
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+DTYPES = [*FLOATING, *SIGNED, *UNSIGNED, *COMPLEX, "bool"]
+quick = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def numbers(shape, dtype, seed=0) -> np.ndarray:
+    """Return random bytes as an array; of bool, zeros and ones."""
+    random = np.random.default_rng(seed)
+    dtype = dtype_of(dtype)
+    if dtype.kind == "b":
+        return random.integers(0, 2, shape).astype(bool)
+    if dtype.kind in "fcV":
+        return random.standard_normal(shape).astype(dtype)
+    return random.integers(0, 100, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("row", [(), (1,), (3,), (4,), (2, 8), (129,)])
+def test_every_dtype(backend, dtype, row):
+    if not backend.supports(dtype_of(dtype)):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    source = numbers((50, *row), dtype)
+    index = np.random.default_rng(1).integers(-50, 50, (7, 11))
+    for index_dtype in (np.int32, np.int64):
+        result = backend(gather, source, index.astype(index_dtype))
+        assert_same(result, np.take(source, index, axis=0))
+
+
+@pytest.mark.sanitizer
+@quick
+@given(
+    row=st.lists(st.integers(0, 5), max_size=3),
+    shape=st.lists(st.integers(0, 9), max_size=3),
+    m=st.integers(1, 40),
+    mode=st.sampled_from(["raise", "wrap", "clip"]),
+    seed=st.integers(0, 2**31),
+)
+def test_shapes_and_modes(backend, row, shape, m, mode, seed):
+    source = numbers((m, *row), "float32", seed)
+    reach = m if mode == "raise" else 5 * m
+    index = np.random.default_rng(seed).integers(-reach, reach, shape, dtype=np.int64)
+    result = backend(gather, source, index, mode=mode)
+    rows = {"raise": index, "wrap": index % m, "clip": np.clip(index, 0, m - 1)}[mode]
+    assert_same(result, source[rows])
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 4095, 4096, 4097, 200_000])
+def test_lengths(backend, n):
+    source = numbers((1000,), "float32")
+    index = np.random.default_rng(n).integers(-1000, 1000, n, dtype=np.int32)
+    assert_same(backend(gather, source, index), source[index])
+
+
+@pytest.mark.parametrize("bad", [5, -6, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("position", [0, 3, 99_999])
+def test_bad_index(backend, bad, position):
+    index = np.zeros(100_000, np.int32)
+    index[position] = bad
+    message = f"gather: index: index {bad} at position {position} is out of bounds for size 5$"
+    with pytest.raises(IndexError, match=message):
+        backend(gather, numbers((5, 3), "float32"), index)
+        cuplug.synchronize()
+
+
+def test_first_of_many_bad_indices_on_the_host():
+    index = np.zeros(500_000, np.int64)
+    index[70_001:] = 2**40
+    for _ in range(5):
+        with pytest.raises(IndexError, match="index 1099511627776 at position 70001 is out of"):
+            gather(np.zeros(5, np.float32), index)
+
+
+def test_works_again_after_a_bad_index(backend):
+
+    source = numbers((5,), "float32")
+    with pytest.raises(IndexError):
+        backend(gather, source, np.array([9], np.int32))
+        cuplug.synchronize()
+    assert_same(backend(gather, source, np.array([4], np.int32)), source[[4]])
+
+
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+def test_empty_axis(backend, mode):
+    source = np.empty((0, 2), np.float32)
+    assert backend(gather, source, np.empty((3, 0), np.int32), mode=mode).shape == (3, 0, 2)
+    with pytest.raises(IndexError, match="gather: source: seen an empty axis 0, wanted at least"):
+        backend(gather, source, np.array([0], np.int32), mode=mode)
+
+
+def test_row_of_no_bytes_still_checks_the_index(backend):
+
+    source = np.empty((3, 0), np.float32)
+    assert backend(gather, source, np.array([1, -3], np.int32)).shape == (2, 0)
+    with pytest.raises(IndexError, match="index 3 at position 1 is out of bounds for size 3"):
+        backend(gather, source, np.array([1, 3], np.int32))
+        cuplug.synchronize()
+
+
+@pytest.mark.parametrize("offset", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("row", [4, 16, 48, 7])
+def test_views_at_any_address(backend, offset, row):
+    if backend.name in ("staged", "own"):
+        pytest.skip("copies are aligned")
+    buffer = backend.put(np.random.default_rng(0).integers(0, 255, 40 * row + 16, dtype=np.uint8))
+    source = buffer[offset : offset + 40 * row].reshape(40, row)
+    index = backend.put(np.arange(-40, 40, 3, dtype=np.int32))
+    result = backend.take(gather(source, index, **backend.keywords))
+    assert_same(result, backend.take(source)[np.arange(-40, 40, 3)])
+
+
+@pytest.mark.large
+@pytest.mark.gpu
+def test_beyond_32_bits():
+
+    source = np.zeros(2**31 + 10, np.int8)
+    source[-1] = 7
+    on_gpu = cuplug.asarray(source, device="cuda")
+    index = cuplug.asarray(np.array([2**31 + 9, -1], np.int64), device="cuda")
+    assert gather(on_gpu, index).numpy().tolist() == [7, 7]

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scale, in place, against NumPy's product."""
+
+import numpy as np
+import pytest
+from backends import COMPLEX, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
+from cuplug.ops import scale
+
+FACTORS = {"f": [2.5, -0.0, 1e-3], "V": [2.5], "i": [3, -1, 0], "u": [3, 255], "c": [2 - 1j, 0.5]}
+
+
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("dtype", [*FLOATING, *SIGNED, *UNSIGNED, *COMPLEX])
+@pytest.mark.parametrize("shape", [(), (0,), (17,), (3, 5, 7), (100_003,)])
+def test_scale(backend, dtype, shape):
+    dtype = dtype_of(dtype)
+    if not backend.supports(dtype):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    random = np.random.default_rng(0)
+    x = np.asarray(random.standard_normal(shape) * 100)
+    if dtype.kind == "c":
+        x = x + 1j * random.standard_normal(shape)
+    with np.errstate(invalid="ignore"):
+        x = np.asarray(x.astype(np.int64).astype(dtype) if dtype.kind in "iu" else x.astype(dtype))
+    for factor in FACTORS[dtype.kind]:
+        wide = np.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
+        with np.errstate(over="ignore"):
+            expected = (x.astype(wide) * np.dtype(wide).type(factor)).astype(dtype)
+        assert_same(backend(scale, x.copy(), factor), expected, ulps=4 if dtype.kind == "c" else 0)
+
+
+def test_changes_the_array_and_returns_nothing():
+    x = np.arange(5.0)
+    assert scale(x, 2) is None
+    assert x.tolist() == [0, 2, 4, 6, 8]
+
+
+def test_a_part_of_an_array():
+    x = np.arange(6.0).reshape(2, 3)
+    scale(x[1], factor=10)
+    assert x.tolist() == [[0, 1, 2], [30, 40, 50]]
+
+
+def test_what_cannot_be_changed_is_refused():
+    x = np.arange(6.0)
+    with pytest.raises(ValueError, match="scale: data: seen an array that is not C-contiguous"):
+        scale(x[::2], 2)
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="scale: data: seen a read-only array"):
+        scale(x, 2)
+    with pytest.raises(ValueError, match="scale: factor: seen the integer 300, wanted a value in"):
+        scale(np.zeros(3, np.int8), 300)
+    with pytest.raises(TypeError, match="scale: factor: seen the float 1.5, wanted a scalar of"):
+        scale(np.zeros(3, np.int8), 1.5)
