@@ -14,7 +14,7 @@ SANITIZE ?=#            address,undefined or thread, for the core and the host e
 PY      := $(if $(VENV),$(VENV)/bin/python,$(PYTHON))
 PACKAGE := $(BUILD)/python/cuplug
 CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
-RUN     := PYTHONPATH=$(abspath $(BUILD)/python) $(PY)
+RUN     := PYTHONPATH=$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH)) $(PY)
 ARCHS   := $(if $(filter native,$(CUDA_ARCHS)),$(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader | sort -u)),$(CUDA_ARCHS))
 
 comma  := ,
@@ -50,7 +50,7 @@ gpu-test: all ## Run the tests that need a GPU, then again under compute-sanitiz
 	$(RUN) -m pytest -m gpu $(PYTEST)
 	@if command -v compute-sanitizer >/dev/null; then set -e; for tool in memcheck racecheck; do \
 	  echo "compute-sanitizer --tool $$tool"; \
-	  PYTHONPATH=$(abspath $(BUILD)/python) compute-sanitizer --tool $$tool --error-exitcode 1 --target-processes all \
+	  PYTHONPATH=$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH)) compute-sanitizer --tool $$tool --error-exitcode 1 \
 	    $(PY) -m pytest -q -m "gpu and sanitizer" $(PYTEST); done; \
 	else echo "compute-sanitizer was not found: its runs are left out"; fi
 

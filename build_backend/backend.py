@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,53 +19,36 @@ __all__ = [
     "prepare_metadata_for_build_wheel",
 ]
 
-STAGED = f"build/wheel-{sys.implementation.cache_tag}"
+BUILD = Path("build/wheel")  # pyproject.toml names it too
+PACKAGE = BUILD / "python" / "cuplug"
 
 
-def _configure(packages: list[str]) -> None:
-    """Tell setuptools the version (its one home is host.h) and what the wheel holds."""
+def _prepare() -> None:
+    """Leave what pyproject.toml refers to: an empty package, and the version, whose home is host.h."""
+    shutil.rmtree(BUILD / "python", ignore_errors=True)
+    PACKAGE.mkdir(parents=True)
     header = Path("include/cuplug/host.h").read_text()
     version = re.search(r'#define CUPLUG_VERSION "([^"]+)"', header).group(1)
-    Distribution.has_ext_modules = lambda self: True
-    finalize = Distribution.finalize_options
-
-    def finalize_options(self):
-        finalize(self)
-        self.metadata.version = version
-        self.packages = packages
-        self.package_dir = {"": f"{STAGED}/python"} if packages else {}
-        self.package_data = {package: _package_data() for package in packages}
-
-    Distribution.finalize_options = finalize_options
-
-
-def _package_data() -> list[str]:
-    """Return all that was staged, relative to the package."""
-    package = Path(STAGED, "python", "cuplug")
-    files = (path.relative_to(package) for path in package.rglob("*") if path.is_file())
-    return sorted(str(path) for path in files if "__pycache__" not in path.parts)
-
-
-def _make() -> None:
-    jobs = f"-j{os.cpu_count() or 1}"
-    settings = ["VENV=", f"PYTHON={sys.executable}", f"BUILD={STAGED}"]
-    subprocess.run(["make", "--no-print-directory", jobs, *settings, "all"], check=True)
+    (BUILD / "version").write_text(version)
+    Distribution.has_ext_modules = lambda self: True  # the wheel is for this platform
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """Build everything for this Python, then the wheel."""
-    _make()
-    _configure(["cuplug"])
+    _prepare()
+    settings = ["VENV=", f"PYTHON={sys.executable}", f"BUILD={BUILD}"]
+    make = ["make", "--no-print-directory", f"-j{os.cpu_count() or 1}", *settings, "all"]
+    subprocess.run(make, check=True)
     return build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
     """Write the metadata; nothing needs to be built for it."""
-    _configure([])
+    _prepare()
     return build_meta.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
 
 
 def build_sdist(sdist_directory, config_settings=None):
     """Pack the sources that MANIFEST.in names."""
-    _configure([])
+    _prepare()
     return build_meta.build_sdist(sdist_directory, config_settings)
