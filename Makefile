@@ -10,19 +10,20 @@ CC     ?= cc
 NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc) $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc))
 CUDA_ARCHS ?= $(filter $(patsubst compute_%,%,$(if $(NVCC),$(shell $(NVCC) --list-gpu-arch))),75 80 86 89 90 100 120)
 SANITIZE ?=#            address,undefined or thread, for the core and the host entries
+V ?=#                   `make V=1` shows the commands
 
 PY      := $(if $(VENV),$(VENV)/bin/python,$(PYTHON))
 PACKAGE := $(BUILD)/python/cuplug
 CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 RUN     := PYTHONPATH=$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH)) $(PY)
-ARCHS   := $(if $(filter native,$(CUDA_ARCHS)),$(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader | sort -u)),$(CUDA_ARCHS))
+ARCHS   := $(if $(filter native,$(CUDA_ARCHS)),$(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader | sort -uV)),$(CUDA_ARCHS))
 
 comma  := ,
 space  := $(subst ,, )
 CFLAGS ?= -O2
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra -Werror -Iinclude \
   $(CFLAGS) $(if $(SANITIZE),-g -fno-omit-frame-pointer -fsanitize=$(SANITIZE))
-LDFLAGS    += -Wl,-z,now -Wl,-z,defs $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+LDFLAGS    += -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs)
 OPENMP     := $(shell echo 'int main(void){return 0;}' | $(CC) -fopenmp -xc - -o /dev/null 2>/dev/null && echo -fopenmp)
 
 CORE       := $(patsubst core/%.c,$(BUILD)/core/%.o,$(wildcard core/*.c))
@@ -31,14 +32,17 @@ LIBRARY    := $(PACKAGE)/lib/libcuplug.so.1
 STOCK      := $(PLUGINS:%=$(PACKAGE)/lib/cuplug/lib%.so)
 HEADERS    := $(wildcard include/cuplug/*.h)
 SOURCES    := $(wildcard cython/cuplug/*.py cython/cuplug/*.pyi cython/cuplug/*.pxd cython/cuplug/py.typed)
-MODULES    := $(patsubst cython/cuplug/%.pyx,%,$(wildcard cython/cuplug/*.pyx))
 STAGED     := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PACKAGE)/lib/pkgconfig/cuplug.pc
 
-.PHONY: all demo test gpu-test bench lint format fuzz install wheel clean help environment core plugins python
-all: core plugins python ## Build everything into build/ (the default)
+.PHONY: all demo test gpu-test bench lint format fuzz install clean help environment core plugins python
+all: environment core plugins python ## Build everything into build/ (the default)
 core: $(LIBRARY) ## Build libcuplug
 plugins: $(STOCK) ## Build the stock plugins
-python: $(BUILD)/python.stamp ## Build the Python package
+
+# The recipe needs the environment's Python, so the modules are a make of their own once that exists.
+python: environment $(LIBRARY) $(STOCK) $(STAGED) ## Build the Python package
+	@$(MAKE) --no-print-directory -f build_backend/python.mk BUILD=$(BUILD) PY="$(PY)" CC="$(CC)" PACKAGE=$(PACKAGE) \
+	  RUN="$(RUN)" SANITIZE="$(SANITIZE)" V=$(V)
 
 demo: all ## Run gather on 128 Mi values, on the CPU and on the GPU if there is one
 	@$(RUN) examples/demo.py
@@ -93,18 +97,24 @@ help: ## List the targets
 
 .SECONDARY:
 .DELETE_ON_ERROR:
+say = $(if $(V),,@echo "  $(1)" && )
 
-# ---- The environment: prerequisites, and the virtual environment unless VENV is empty
+# ---- Prerequisites: compilers, and the virtual environment unless VENV is empty
 
-environment: $(BUILD)/environment.stamp
-ENVIRONMENT := $(VENV) $(PYTHON) $(CC)
-$(BUILD)/environment.stamp: pyproject.toml $(BUILD)/environment.config
-	@sh build_backend/prerequisites.sh "$(PYTHON)" "$(CC)" "$(VENV)"
+ENVIRONMENT := $(or $(VENV),$(BUILD))/environment.stamp
+environment: $(ENVIRONMENT)
+$(BUILD)/compiler.stamp: $(BUILD)/core.config $(BUILD)/plugins.config
+	@sh build_backend/prerequisites.sh compiler "$(CC)" "$(NVCC)"
+	@touch $@
+
+$(ENVIRONMENT): pyproject.toml $(BUILD)/environment.config | $(BUILD)/compiler.stamp
+	@sh build_backend/prerequisites.sh python "$(PYTHON)" "$(VENV)"
 ifneq ($(VENV),)
-	@test -x $(VENV)/bin/python || { echo "making the virtual environment $(VENV)"; $(PYTHON) -m venv $(VENV); }
-	@echo "installing what the project needs into $(VENV)"
+	@test -x $(VENV)/bin/python || { echo "  make the virtual environment $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "  install what the project needs into $(VENV)"
 	@$(PYTHON) build_backend/requirements.py > $(BUILD)/requirements.txt
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $(BUILD)/requirements.txt
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $(BUILD)/requirements.txt || \
+	  { echo "Without network: make VENV= uses the packages of $(PYTHON)" >&2; exit 1; }
 endif
 	@touch $@
 
@@ -113,7 +123,7 @@ PLUGIN_SETTINGS := $(CC) $(ALL_CFLAGS) $(NVCC) $(ARCHS)
 CORE_SETTINGS   := $(CC) $(ALL_CFLAGS) $(LDFLAGS)
 $(BUILD)/plugins.config: SETTINGS = $(PLUGIN_SETTINGS)
 $(BUILD)/core.config: SETTINGS = $(CORE_SETTINGS)
-$(BUILD)/environment.config: SETTINGS = $(ENVIRONMENT)
+$(BUILD)/environment.config: SETTINGS = $(VENV) $(PYTHON)
 $(BUILD)/%.config: FORCE
 	@mkdir -p $(@D)
 	@echo '$(SETTINGS)' | cmp -s - $@ || echo '$(SETTINGS)' > $@
@@ -121,14 +131,14 @@ FORCE:
 
 # ---- The core
 
-$(BUILD)/core/%.o: core/%.c $(BUILD)/core.config
+$(BUILD)/core/%.o: core/%.c $(BUILD)/core.config | $(BUILD)/compiler.stamp
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 $(LIBRARY): $(CORE)
 	@mkdir -p $(@D)
-	$(CC) -shared -Wl,-soname,libcuplug.so.1 $^ $(LDFLAGS) -ldl -o $@
-	ln -sf libcuplug.so.1 $(@D)/libcuplug.so
+	$(call say,link $@)$(CC) -shared -Wl,-soname,libcuplug.so.1 $^ $(LDFLAGS) -ldl -o $@
+	@ln -sf libcuplug.so.1 $(@D)/libcuplug.so
 
 # ---- The plugins: <name>.c with host entries and the table, <name>.cu with CUDA entries
 
@@ -137,26 +147,25 @@ GENCODE   := $(foreach arch,$(ARCHS),-gencode=arch=compute_$(arch)$(comma)code=s
   $(addprefix -gencode=arch=compute_,$(foreach arch,$(lastword $(ARCHS)),$(arch)$(comma)code=compute_$(arch)))
 SIDES      = $(if $(and $(NVCC),$(wildcard plugins/$*.cu)),-DCUPLUG_ARCHITECTURES=$(ARCH_LIST),-DCUPLUG_HOST_ONLY)
 
-$(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -O3 $(OPENMP) $(SIDES) -Iplugins -MMD -MP -c $< -o $@
+LINK_CUDA := $(NVCC) -shared -cudart static $(addprefix -Xlinker ,-z now $(if $(SANITIZE),,-z defs) --exclude-libs=ALL) \
+  $(addprefix -Xcompiler ,$(OPENMP) $(addprefix -fsanitize=,$(subst $(comma), ,$(SANITIZE))))
 
-$(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config
+$(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config | $(BUILD)/compiler.stamp
 	@mkdir -p $(@D)
-	$(NVCC) -O3 -std=c++17 $(GENCODE) --threads 2 -Iinclude -Iplugins -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall \
+	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -O3 $(OPENMP) $(SIDES) -Iplugins -MMD -MP -c $< -o $@
+
+$(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config | $(BUILD)/compiler.stamp
+	@mkdir -p $(@D)
+	$(call say,compile $<)$(NVCC) -O3 -std=c++17 $(GENCODE) --threads 2 -Iinclude -Iplugins -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall \
 	  -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 .SECONDEXPANSION:
 $(PACKAGE)/lib/cuplug/lib%.so: $(BUILD)/plugins/%/$$*.o $$(if $$(NVCC),$$(patsubst plugins/$$(percent).cu,$(BUILD)/plugins/$$(percent).cu.o,$$(wildcard plugins/$$*/*.cu)))
 	@mkdir -p $(@D)
-	$(if $(filter %.cu.o,$^),$(NVCC) -shared -cudart static $(addprefix -Xlinker ,-z now -z defs --exclude-libs=ALL) \
-	  $(if $(OPENMP),-Xcompiler $(OPENMP)),$(CC) -shared $(OPENMP) $(LDFLAGS)) $(filter %.o,$^) -o $@
+	$(call say,link $@)$(if $(filter %.cu.o,$^),$(LINK_CUDA),$(CC) -shared $(OPENMP) $(LDFLAGS)) $(filter %.o,$^) -o $@
 percent := %
 
 # ---- The Python package
-
-EXT_SUFFIX = $(shell $(PY) -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
-INCLUDES   = $(shell $(PY) -c 'import numpy, sysconfig; print("-I" + sysconfig.get_paths()["include"], "-I" + numpy.get_include())')
 
 $(PACKAGE)/%: cython/cuplug/%
 	@mkdir -p $(@D)
@@ -169,11 +178,5 @@ $(PACKAGE)/include/cuplug/%: include/cuplug/%
 $(PACKAGE)/lib/pkgconfig/cuplug.pc: core/cuplug.pc
 	@mkdir -p $(@D)
 	@ln -sfr $< $@
-
-# The recipes need the environment's Python, so this part is a make of its own once that exists.
-$(BUILD)/python.stamp: $(BUILD)/environment.stamp $(LIBRARY) $(STOCK) $(STAGED) FORCE
-	@$(MAKE) --no-print-directory -f build_backend/python.mk BUILD=$(BUILD) PY="$(PY)" CC="$(CC)" PACKAGE=$(PACKAGE) \
-	  RUN="$(RUN)" SANITIZE="$(SANITIZE)"
-	@touch $@
 
 -include $(wildcard $(BUILD)/core/*.d $(BUILD)/plugins/*/*.d)

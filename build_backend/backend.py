@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 from setuptools import Distribution, build_meta
-from setuptools.build_meta import get_requires_for_build_sdist, get_requires_for_build_wheel
 
 __all__ = [
     "build_sdist",
@@ -24,13 +23,21 @@ PACKAGE = BUILD / "python" / "cuplug"
 
 
 def _prepare() -> None:
-    """Leave what pyproject.toml refers to: an empty package, and the version, whose home is host.h."""
+    """Leave what pyproject.toml refers to: an empty package, and the version of host.h."""
     shutil.rmtree(BUILD / "python", ignore_errors=True)
     PACKAGE.mkdir(parents=True)
     header = Path("include/cuplug/host.h").read_text()
     version = re.search(r'#define CUPLUG_VERSION "([^"]+)"', header).group(1)
     (BUILD / "version").write_text(version)
     Distribution.has_ext_modules = lambda self: True  # the wheel is for this platform
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    """Return nothing: pyproject.toml names all that a build requires."""
+    return []
+
+
+get_requires_for_build_sdist = get_requires_for_build_wheel
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):

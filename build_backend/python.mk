@@ -6,7 +6,6 @@ SUFFIX   := $(word 1,$(PYTHON_FACTS))
 INCLUDES := $(addprefix -I,$(wordlist 2,9,$(PYTHON_FACTS)))
 
 PYX     := $(wildcard cython/cuplug/*.pyx)
-PXD     := $(wildcard cython/cuplug/*.pxd)
 MODULES := $(PYX:cython/cuplug/%.pyx=$(PACKAGE)/%$(SUFFIX))
 TYPED   := $(BUILD)/generated/typed
 HEADERS := $(wildcard include/cuplug/*.h cython/cuplug/*.h)
@@ -15,29 +14,36 @@ HEADERS := $(wildcard include/cuplug/*.h cython/cuplug/*.h)
 COMPILE = $(CC) -O2 -g0 -fPIC -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude -Icython/cuplug $(INCLUDES) \
   -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -shared -Wl,-rpath,'$$ORIGIN/lib' \
   -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed
-CYTHON  = $(PY) -m cython -3 -X freethreading_compatible=True -I $(BUILD)/python -Wextra -Werror
+CYTHON  = $(PY) -m cython -3 -M -X freethreading_compatible=True -I $(BUILD)/python -Wextra -Werror
 
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all
 all: $(MODULES) $(PACKAGE)/typed$(SUFFIX) $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi
+	@:
 
-$(BUILD)/cython/%.c: cython/cuplug/%.pyx $(PXD) build_backend/python.mk
+say = $(if $(V),,@echo "  $(1)" && )
+
+$(BUILD)/cython/%.c: cython/cuplug/%.pyx build_backend/python.mk
 	@mkdir -p $(@D)
-	$(CYTHON) --module-name cuplug.$* $< -o $@
+	$(call say,compile $<)$(CYTHON) --module-name cuplug.$* $< -o $@
 
 $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/%.c $(HEADERS)
-	$(COMPILE) $< -o $@
+	@$(if $(V),set -x; )$(COMPILE) $< -o $@
 
 # From the symbol tables of the stock plugins, read by the modules just built.
 GENERATORS := $(addprefix cython/cuplug/,bind.py memoryviews.py signature.py stubs.py table.py)
 $(TYPED).pyx: $(MODULES) $(wildcard $(PACKAGE)/lib/cuplug/*.so) $(wildcard $(GENERATORS))
 	@mkdir -p $(@D)
-	$(RUN) -m cuplug.bind --stock $(@D)
+	$(call say,generate $@)$(RUN) -m cuplug.bind --stock $(@D)
 	@touch $@
 
 $(BUILD)/cython/typed.c: $(TYPED).pyx $(PACKAGE)/typed.pxd
-	$(CYTHON) --module-name cuplug.typed $< -o $@
+	$(call say,compile $<)$(CYTHON) --module-name cuplug.typed $< -o $@
 
 $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi: $(PACKAGE)/%: $(TYPED).pyx
-	cp $(BUILD)/generated/$(@F) $@
+	@cp $(BUILD)/generated/$(@F) $@
+
+# A file that is gone, though one of these names it, has changed.
+%.pxd: ;
+-include $(wildcard $(BUILD)/cython/*.c.dep)

@@ -1,13 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gather 1 Mi random elements of 128 Mi through a plugin: on the CPU, and on the GPU if any."""
 
+import re
+import sys
 import time
+from pathlib import Path
 
 import cuplug
 import numpy as np
 
 N_SOURCE = 128 * 1024**2
 N_INDEX = 1024**2
+NEEDED_BYTES = 768 * 1024**2  # the source, and room for the indices, the results and the libraries
+
+
+def require_memory() -> None:
+    """End with a sentence where the arrays would not fit."""
+    found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    free = int(found.group(1)) * 1024
+    if free < NEEDED_BYTES:
+        sys.exit(f"The demo needs {NEEDED_BYTES >> 20} MiB of memory, {free >> 20} MiB are free.")
 
 
 def best_ms(function, repeats: int = 5) -> float:
@@ -33,6 +45,7 @@ def main() -> None:
     """Run the demo."""
     from cuplug.ops import gather
 
+    require_memory()
     random = np.random.default_rng(0)
     source = random.random(N_SOURCE, dtype=np.float32)
     index = random.integers(0, N_SOURCE, N_INDEX, dtype=np.int32)

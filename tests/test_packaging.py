@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+COMPILER = os.environ.get("CC", "cc")
 EXAMPLES = ROOT / "examples"
 
 
@@ -147,14 +148,25 @@ def fake_python(folder: Path, fails_on: str) -> str:
     return str(script)
 
 
-def test_missing_prerequisites_are_named(tmp_path):
-    assert "apt-get install python3" in prerequisites("no-such-python", "cc", "")
-    assert "apt-get install gcc" in prerequisites(sys.executable, "no-such-cc", "")
-    cases = [("version_info", "Python 3.11 or newer"), ("Python.h", "apt-get install python3-dev"),
-             ("ensurepip", "apt-get install python3-venv")]  # fmt: skip
-    for word, wanted in cases:
-        assert wanted in prerequisites(fake_python(tmp_path, word), "cc", ".venv")
-    assert "pip install numpy" in prerequisites(fake_python(tmp_path, "numpy"), "cc", "")
+def test_missing_prerequisites_are_named():
+    assert "apt-get install gcc" in prerequisites("compiler", "no-such-cc", "")
+    assert "apt-get install python3" in prerequisites("python", "no-such-python", "")
+    without_cxx = prerequisites("compiler", COMPILER, "nvcc", NVCC_CCBIN="no-such-cxx")
+    assert "apt-get install g++" in without_cxx
+
+
+@pytest.mark.parametrize(
+    ("word", "environment", "wanted"),
+    [
+        ("version_info", ".venv", "Python 3.11 or newer"),
+        ("Python.h", ".venv", "apt-get install python3-dev"),
+        ("ensurepip", ".venv", "apt-get install python3-venv"),
+        ("numpy", "", "pip install numpy"),
+        ("elftools", "", "pip install pyelftools"),
+    ],
+)
+def test_what_a_python_lacks_is_named(word, environment, wanted, tmp_path):
+    assert wanted in prerequisites("python", fake_python(tmp_path, word), environment)
 
 
 def test_versions_agree():

@@ -10,7 +10,8 @@ Operators are shared libraries found on a search path; `cuplug.plugins()` lists 
 """
 
 from . import ops
-from ._device_array import DeviceArray, asarray, devices, empty, synchronize
+from ._device_array import DeviceArray, asarray, empty
+from ._devices import devices, synchronize
 from ._operator import Operator
 from ._placement import device
 from ._registry import find, last_call, load, plugins, search_path, version

@@ -1,15 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy
-
-class Device(NamedTuple):
-    id: int
-    name: str
-    compute_capability: int
-    memory_bytes: int
-    driver_version: int
 
 class Placement:
     type: str
@@ -50,5 +43,3 @@ def empty(
     shape: int | Sequence[int], dtype: Any = "float32", device: Any = "cuda"
 ) -> DeviceArray: ...
 def asarray(x: Any, device: Any = "cuda") -> DeviceArray: ...
-def devices() -> list[Device]: ...
-def synchronize(device: Any = None) -> None: ...

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """cuplug's own arrays in GPU memory, for programs without an array library for GPUs."""
 
-from collections import namedtuple
-
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
@@ -19,26 +17,19 @@ from cuplug._host cimport (
     cuplug_copy_to_device,
     cuplug_copy_to_host,
     cuplug_device,
-    cuplug_device_info,
     cuplug_error,
     cuplug_free_device,
-    cuplug_n_devices,
     cuplug_order_streams,
-    cuplug_query_device,
-    cuplug_synchronize,
     cuplug_tensor,
 )
 from cuplug._numpy cimport PyArray_DATA, PyArrayObject
-from cuplug._placement cimport note_use, parse_device, used_devices
+from cuplug._placement cimport note_use, parse_gpu
 from cuplug._status cimport raise_error
 
 import numpy
 
-Device = namedtuple("Device", "id name compute_capability memory_bytes driver_version")
-Device.__doc__ = """One GPU.
-
-Its number, name, compute capability x 10 and bytes; the CUDA version of the driver x 1000.
-"""
+cdef extern from "Python.h":
+    int Py_IsInitialized() nogil
 
 
 class Placement:
@@ -190,8 +181,13 @@ cdef object export_versioned(DeviceArray x):
     return PyCapsule_New(managed, "dltensor_versioned", drop_versioned)
 
 
-cdef void delete_versioned(dlpack_versioned_tensor *managed) noexcept with gil:
-    Py_XDECREF(<PyObject *>managed.context)
+cdef void drop_owner(void *owner) noexcept with gil:
+    Py_XDECREF(<PyObject *>owner)
+
+
+cdef void delete_versioned(dlpack_versioned_tensor *managed) noexcept nogil:
+    if Py_IsInitialized():  # other libraries may let go after the interpreter has ended
+        drop_owner(managed.context)
     PyMem_RawFree(managed)
 
 
@@ -215,8 +211,9 @@ cdef object export_unversioned(DeviceArray x):
     return PyCapsule_New(managed, "dltensor", drop_unversioned)
 
 
-cdef void delete_unversioned(dlpack_managed_tensor *managed) noexcept with gil:
-    Py_XDECREF(<PyObject *>managed.context)
+cdef void delete_unversioned(dlpack_managed_tensor *managed) noexcept nogil:
+    if Py_IsInitialized():
+        drop_owner(managed.context)
     PyMem_RawFree(managed)
 
 
@@ -289,7 +286,7 @@ def empty(shape, dtype="float32", device="cuda"):
         sizes[k] = lengths[k]
         if sizes[k] < 0:
             raise ValueError(f"empty: shape: seen {lengths}, wanted sizes of at least 0")
-    x.device = gpu("empty", device)
+    x.device = parse_gpu("empty", device)
     x.ndim = <int>len(lengths)
     x.shape = sizes
     x.dtype = dtype_of_descr(to_descr(dtype))
@@ -311,13 +308,6 @@ cdef object to_descr(object dtype):
     return numpy.dtype(getattr(ml_dtypes, dtype))
 
 
-cdef cuplug_device gpu(str function, object device) except *:
-    cdef cuplug_device parsed = parse_device(device)
-    if parsed.type != CUPLUG_CUDA:
-        raise ValueError(f"{function}: device: seen {device!r}, wanted a GPU")
-    return parsed
-
-
 def asarray(x, device="cuda"):
     """Copy an array of the host to a GPU; a `DeviceArray` that is there already is returned.
 
@@ -330,7 +320,7 @@ def asarray(x, device="cuda"):
     -------
     DeviceArray
     """
-    cdef cuplug_device place = gpu("asarray", device)
+    cdef cuplug_device place = parse_gpu("asarray", device)
     cdef cuplug_error error
     cdef DeviceArray result
     cdef const void *data
@@ -350,48 +340,3 @@ def asarray(x, device="cuda"):
     if status:
         raise_error(&error)
     return result
-
-
-def devices():
-    """Return the GPUs as a list of records: id, name, compute_capability, memory_bytes,
-    driver_version.
-
-    Raises
-    ------
-    CudaError
-        There is none to use, and why: no driver, no GPU, a driver that is too old.
-    """
-    cdef cuplug_error error
-    cdef cuplug_device_info info
-    cdef int32_t n = 0, version = 0, k
-    if cuplug_n_devices(&n, &version, &error):
-        raise_error(&error)
-    found = []
-    for k in range(n):
-        if cuplug_query_device(k, &info, &error):
-            raise_error(&error)
-        found.append(
-            Device(k, info.name.decode(), info.compute_capability, info.memory_bytes, version)
-        )
-    return found
-
-
-def synchronize(device=None):
-    """Wait for all work on a GPU, and raise what earlier asynchronous calls found.
-
-    Parameters
-    ----------
-    device : str, int or device, optional
-        A GPU; without it, all that this process used through cuplug.
-    """
-    cdef uint64_t wanted = used_devices()
-    cdef cuplug_error error
-    cdef int k, status = 0
-    if device is not None:
-        wanted = <uint64_t>1 << (gpu("synchronize", device).id & 63)
-    with nogil:
-        for k in range(64):
-            if wanted >> k & 1 and not status:
-                status = cuplug_synchronize(k, NULL, 1, &error)
-    if status:
-        raise_error(&error)

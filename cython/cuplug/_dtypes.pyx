@@ -33,6 +33,7 @@ cdef cuplug_dtype builtin_dtypes[N_BUILTIN]
 cdef int user_type_nums[N_USER]
 cdef cuplug_dtype user_dtypes[N_USER]
 cdef int n_user_dtypes = 0
+cdef dict descrs = {}  # by type id
 cdef cython.pymutex lock
 
 
@@ -114,12 +115,19 @@ cdef int add_user_dtype(int type_num, cuplug_dtype dtype) except -1:
 
 
 cdef object descr_of_dtype(cuplug_dtype dtype):
-    cdef uint32_t k = 0
     cdef uint32_t type_id = dtype.code << 24 | dtype.bits << 16 | dtype.lanes
+    descr = descrs.get(type_id)
+    if descr is None:
+        descr = descrs[type_id] = find_descr(type_id)
+    return descr
+
+
+cdef object find_descr(uint32_t type_id):
+    cdef uint32_t k = 0
     while cuplug_dtype_name(k) != NULL and cuplug_dtype_id(k) != type_id:
         k += 1
     if cuplug_dtype_name(k) == NULL:
-        raise TypeError(f"there is no dtype of DLPack code {dtype.code} and {dtype.bits} bits")
+        raise TypeError(f"there is no dtype of DLPack code {type_id >> 24}")
     name = cuplug_dtype_name(k).decode()
     try:
         return numpy.dtype(name)

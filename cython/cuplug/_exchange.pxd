@@ -10,5 +10,5 @@ cdef int read_exchange(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
 ) except -1
 cdef int read_dlpack(object obj, reading *r, cuplug_argument *a) except -1
-# A new array of the library's own, by its allocator; sets the tensor's data.
-cdef object empty_exchange(const array_kind *kind, cuplug_tensor *x)
+# A new array of the library's own, on the device of `like`; sets the tensor's data.
+cdef object empty_exchange(object like, const array_kind *kind, cuplug_tensor *x)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries through DLPack: its C exchange API, and `__dlpack__`."""
 
+import sys
+
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
 from cpython.ref cimport Py_XDECREF
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 
 from cuplug._reading cimport keep, reading, set_other
 from cuplug._dlpack cimport (
@@ -20,6 +22,9 @@ from cuplug._host cimport (
     CUPLUG_CUDA_MANAGED,
     CUPLUG_READ_ONLY,
     cuplug_argument,
+    cuplug_dtype,
+    cuplug_dtype_id,
+    cuplug_dtype_name,
     cuplug_tensor,
 )
 from cuplug._kinds cimport array_kind
@@ -36,6 +41,9 @@ cdef extern from "Python.h":
 
     void PyErr_SetString(object type, const char *message)
     PyObject *Py_False
+
+cdef dict torch_dtypes = {}  # by type id
+cdef object torch_empty_like = None
 
 # The legacy default stream, as the Array API numbers streams.
 LEGACY_STREAM = 1
@@ -60,7 +68,7 @@ cdef int read_exchange(
             reraise()
         except Exception as error:
             return set_unreadable(<object>obj, r, a, error)
-    if kind.may_be_lazy and may_be_lazy(&a.tensor):
+    if kind.is_torch and may_be_lazy(&a.tensor):
         return check_lazy(<object>obj, r, a)
     return 0
 
@@ -175,7 +183,66 @@ cdef void set_error(void *context, const char *kind, const char *message) noexce
     PyErr_SetString(MemoryError if kind == b"MemoryError" else RuntimeError, message)
 
 
-cdef object empty_exchange(const array_kind *kind, cuplug_tensor *x):
+cdef object empty_torch(object like, const array_kind *kind, cuplug_tensor *x):
+    """By PyTorch's functions: on a GPU faster than its DLPack allocator.
+
+    And `record_stream` works on these tensors, as it does not on those from DLPack.
+    """
+    cdef cuplug_tensor first, made
+    if kind.exchange.export_borrowed(<void *>like, &first):
+        reraise()
+    if same_layout(&first, x):
+        result = empty_like(like)
+    else:
+        result = like.new_empty(
+            tuple([x.shape[k] for k in range(x.ndim)]), dtype=torch_dtype(x.dtype)
+        )
+    if kind.exchange.export_borrowed(<void *>result, &made):
+        reraise()
+    x.data = <char *>made.data + made.byte_offset
+    x.device = made.device
+    return result
+
+
+cdef bint same_layout(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
+    """Of one dtype and shape, and x is C-contiguous."""
+    cdef int k
+    cdef int64_t stride = 1
+    if x.ndim != y.ndim or x.dtype.code != y.dtype.code or x.dtype.bits != y.dtype.bits:
+        return False
+    for k in range(x.ndim - 1, -1, -1):
+        if x.shape[k] != y.shape[k] or (x.strides != NULL and x.strides[k] != stride):
+            return False
+        stride *= x.shape[k]
+    return True
+
+
+cdef object empty_like(object x):
+    global torch_empty_like
+    if torch_empty_like is None:
+        torch_empty_like = sys.modules["torch"].empty_like
+    return torch_empty_like(x)
+
+
+cdef object torch_dtype(cuplug_dtype dtype):
+    cdef uint32_t k = 0
+    cdef uint32_t type_id = dtype.code << 24 | dtype.bits << 16 | dtype.lanes
+    found = torch_dtypes.get(type_id)
+    if found is None:
+        while cuplug_dtype_name(k) != NULL and cuplug_dtype_id(k) != type_id:
+            k += 1
+        found = getattr(sys.modules["torch"], cuplug_dtype_name(k).decode())
+        torch_dtypes[type_id] = found
+    return found
+
+
+cdef object empty_exchange(object like, const array_kind *kind, cuplug_tensor *x):
+    if kind.is_torch and x.device.type == CUPLUG_CUDA and kind.exchange.export_borrowed != NULL:
+        return empty_torch(like, kind, x)
+    return empty_managed(kind, x)
+
+
+cdef object empty_managed(const array_kind *kind, cuplug_tensor *x):
     cdef dlpack_versioned_tensor *managed = NULL
     cdef PyObject *array = NULL
     if kind.exchange.allocate(x, &managed, NULL, set_error):

@@ -20,7 +20,7 @@ ctypedef struct array_kind:
     int protocol
     const dlpack_exchange *exchange
     PyObject *requires_grad  # a getset descriptor, or NULL
-    int may_be_lazy  # has conjugated and negated views, whose memory is not their value
+    int is_torch  # of PyTorch: has conjugated and negated views, and new_empty
     const void *owner  # equal where arrays share one current stream
 
 

@@ -131,5 +131,5 @@ cdef int find_torch_attributes(object cls, array_kind *kind) except -1:
     descriptor = getattr(cls, "requires_grad", None)
     if type(descriptor).__name__ == "getset_descriptor":
         kind.requires_grad = <PyObject *>descriptor
-    kind.may_be_lazy = hasattr(cls, "is_conj") and hasattr(cls, "is_neg")
+    kind.is_torch = all([hasattr(cls, name) for name in ("is_conj", "is_neg", "new_empty")])
     return 0

@@ -37,7 +37,7 @@ cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
     if protocol == NUMPY:
         return empty_numpy(x)
     if protocol == EXCHANGE:
-        return empty_exchange(r.first_kind, x)
+        return empty_exchange(<object>r.first, r.first_kind, x)
     if protocol == CUPY:
         return empty_cupy(<object>r.first, x)
     if x.device.type == CUPLUG_CUDA:
@@ -50,10 +50,15 @@ cdef object shape_of(const cuplug_tensor *x):
 
 
 cdef object empty_cupy(object like, cuplug_tensor *x):
+    """By CuPy's pool of the array's GPU, which is made current where it is not."""
     cupy = sys.modules["cupy"]
+    descr = descr_of_dtype(x.dtype)
     result = None
-    with like.device:
-        result = cupy.ndarray(shape_of(x), descr_of_dtype(x.dtype))
+    if cupy.cuda.runtime.getDevice() == x.device.id:
+        result = cupy.ndarray(shape_of(x), descr)
+    else:
+        with like.device:
+            result = cupy.ndarray(shape_of(x), descr)
     x.data = <void *><size_t>result.data.ptr
     return result
 

@@ -6,6 +6,8 @@ from cuplug._host cimport cuplug_device
 
 # "cpu", "cuda", "cuda:1", a number, or a device object of another library.
 cdef cuplug_device parse_device(object device) except *
+# The same, for a function that wants a GPU.
+cdef cuplug_device parse_gpu(str function, object device) except *
 # Where host arrays run unless a call says it; type 0: not set.
 cdef int default_device(cuplug_device *device) except -1
 # The GPUs that calls and arrays of this process used: bit d for number d.

@@ -59,6 +59,13 @@ cdef cuplug_device parse_name(str name) except *:
     raise ValueError(f"device: seen {name!r}, wanted 'cpu', 'cuda', 'cuda:1' or the like")
 
 
+cdef cuplug_device parse_gpu(str function, object device) except *:
+    cdef cuplug_device parsed = parse_device(device)
+    if parsed.type != CUPLUG_CUDA:
+        raise ValueError(f"{function}: device: seen {device!r}, wanted a GPU")
+    return parsed
+
+
 cdef int default_device(cuplug_device *device) except -1:
     device[0] = from_environment
     if is_used:

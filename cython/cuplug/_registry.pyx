@@ -236,10 +236,10 @@ cdef int read_packages() except -1:
     with lock:
         if packages_are_read:
             return 0
-        packages_are_read = True
         from cuplug.packages import plugin_directories
 
         for directory in plugin_directories():
             if cuplug_add_directory(os.fsencode(directory), &error):
                 raise_error(&error)
+        packages_are_read = True
     return 0

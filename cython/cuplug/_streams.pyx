@@ -11,6 +11,9 @@ from cuplug._reading cimport MAX_STREAMS, reading
 from cuplug._status cimport raise_error
 
 
+cdef object cupy_stream = None
+
+
 cdef int add_stream(reading *r, void *stream) except -1:
     cdef uint32_t k
     for k in range(r.n_streams):
@@ -35,8 +38,15 @@ cdef int current_stream(const array_kind *kind, int32_t device, void **stream) e
     if kind.protocol == EXCHANGE:
         return kind.exchange.current_stream(CUPLUG_CUDA, device, stream)
     if kind.protocol == CUPY:
-        stream[0] = <void *><size_t>sys.modules["cupy"].cuda.get_current_stream(device).ptr
+        stream[0] = <void *><size_t>current_cupy_stream(device).ptr
     return 0
+
+
+cdef object current_cupy_stream(int32_t device):
+    global cupy_stream
+    if cupy_stream is None:
+        cupy_stream = sys.modules["cupy"].cuda.get_current_stream
+    return cupy_stream(device)
 
 
 cdef int enter_stream(reading *r, cuplug_frame *frame) except -1:

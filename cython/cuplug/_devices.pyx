@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The GPUs of this machine, and waiting for them."""
+
+from collections import namedtuple
+
+from libc.stdint cimport int32_t, uint64_t
+
+from cuplug._host cimport (
+    cuplug_device_info,
+    cuplug_error,
+    cuplug_n_devices,
+    cuplug_query_device,
+    cuplug_synchronize,
+)
+from cuplug._placement cimport parse_gpu, used_devices
+from cuplug._status cimport raise_error
+
+Device = namedtuple("Device", "id name compute_capability memory_bytes driver_version")
+Device.__doc__ = """One GPU.
+
+Its number, name, compute capability x 10 and bytes; the CUDA version of the driver x 1000.
+"""
+
+
+def devices():
+    """Return the GPUs as a list of records: id, name, compute_capability, memory_bytes,
+    driver_version.
+
+    Raises
+    ------
+    CudaError
+        There is none to use, and why: no driver, no GPU, a driver that is too old.
+    """
+    cdef cuplug_error error
+    cdef cuplug_device_info info
+    cdef int32_t n = 0, version = 0, k
+    if cuplug_n_devices(&n, &version, &error):
+        raise_error(&error)
+    found = []
+    for k in range(n):
+        if cuplug_query_device(k, &info, &error):
+            raise_error(&error)
+        found.append(
+            Device(k, info.name.decode(), info.compute_capability, info.memory_bytes, version)
+        )
+    return found
+
+
+def synchronize(device=None):
+    """Wait for all work on a GPU, and raise what earlier asynchronous calls found.
+
+    Parameters
+    ----------
+    device : str, int or device, optional
+        A GPU; without it, all that this process used through cuplug.
+    """
+    cdef uint64_t wanted = used_devices()
+    cdef cuplug_error error
+    cdef int k, status = 0
+    if device is not None:
+        wanted = <uint64_t>1 << (parse_gpu("synchronize", device).id & 63)
+    with nogil:
+        for k in range(64):
+            if wanted >> k & 1 and not status:
+                status = cuplug_synchronize(k, NULL, 1, &error)
+    if status:
+        raise_error(&error)
