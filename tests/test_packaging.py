@@ -162,7 +162,7 @@ def test_missing_prerequisites_are_named():
         ("Python.h", ".venv", "apt-get install python3-dev"),
         ("ensurepip", ".venv", "apt-get install python3-venv"),
         ("numpy", "", "pip install numpy"),
-        ("elftools", "", "pip install pyelftools"),
+        ("Cython", "", "pip install Cython"),
     ],
 )
 def test_what_a_python_lacks_is_named(word, environment, wanted, tmp_path):

@@ -194,9 +194,11 @@ cdef object empty_torch(object like, const array_kind *kind, cuplug_tensor *x):
     if same_layout(&first, x):
         result = empty_like(like)
     else:
-        result = like.new_empty(
-            tuple([x.shape[k] for k in range(x.ndim)]), dtype=torch_dtype(x.dtype)
-        )
+        shape = tuple([x.shape[k] for k in range(x.ndim)])
+        if first.dtype.code == x.dtype.code and first.dtype.bits == x.dtype.bits:
+            result = like.new_empty(shape)
+        else:
+            result = like.new_empty(shape, dtype=torch_dtype(x.dtype))
     if kind.exchange.export_borrowed(<void *>result, &made):
         reraise()
     x.data = <char *>made.data + made.byte_offset
