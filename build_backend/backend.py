@@ -11,10 +11,13 @@ from pathlib import Path
 from setuptools import Distribution, build_meta
 
 __all__ = [
+    "build_editable",
     "build_sdist",
     "build_wheel",
+    "get_requires_for_build_editable",
     "get_requires_for_build_sdist",
     "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
     "prepare_metadata_for_build_wheel",
 ]
 
@@ -23,13 +26,21 @@ PACKAGE = BUILD / "python" / "cuplug"
 
 
 def _prepare() -> None:
-    """Leave what pyproject.toml refers to: an empty package, and the version of host.h."""
-    shutil.rmtree(BUILD / "python", ignore_errors=True)
-    PACKAGE.mkdir(parents=True)
+    """Leave what pyproject.toml refers to: a package, and the version of host.h."""
+    PACKAGE.mkdir(parents=True, exist_ok=True)
     header = Path("include/cuplug/host.h").read_text()
     version = re.search(r'#define CUPLUG_VERSION "([^"]+)"', header).group(1)
     (BUILD / "version").write_text(version)
     Distribution.has_ext_modules = lambda self: True  # the wheel is for this platform
+
+
+def _make() -> None:
+    """Stage everything for this Python, and nothing that an earlier build left."""
+    shutil.rmtree(BUILD / "python", ignore_errors=True)
+    _prepare()
+    settings = ["VENV=", f"PYTHON={sys.executable}", f"BUILD={BUILD}"]
+    make = ["make", "--no-print-directory", f"-j{os.cpu_count() or 1}", *settings, "all"]
+    subprocess.run(make, check=True)
 
 
 def get_requires_for_build_wheel(config_settings=None):
@@ -37,22 +48,29 @@ def get_requires_for_build_wheel(config_settings=None):
     return []
 
 
+get_requires_for_build_editable = get_requires_for_build_wheel
 get_requires_for_build_sdist = get_requires_for_build_wheel
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    """Build everything for this Python, then the wheel."""
-    _prepare()
-    settings = ["VENV=", f"PYTHON={sys.executable}", f"BUILD={BUILD}"]
-    make = ["make", "--no-print-directory", f"-j{os.cpu_count() or 1}", *settings, "all"]
-    subprocess.run(make, check=True)
+    """Build everything, then the wheel."""
+    _make()
     return build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    """Build everything, then a wheel that refers to it: the Python sources stay in place."""
+    _make()
+    return build_meta.build_editable(wheel_directory, config_settings, metadata_directory)
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
     """Write the metadata; nothing needs to be built for it."""
     _prepare()
     return build_meta.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
+prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
 def build_sdist(sdist_directory, config_settings=None):

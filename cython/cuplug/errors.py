@@ -35,6 +35,10 @@ class OperatorImportError(NotFoundError, ImportError):
     """`from cuplug.ops import name` where there is no such operator."""
 
 
+# Tracebacks name the exceptions as callers import them.
+for public in (CudaError, NotFoundError, PluginError):
+    public.__module__ = "cuplug"
+
 # Status names of <cuplug/plugin.h>, without CUPLUG_, -> exceptions.
 EXCEPTIONS: dict[str, type[Exception]] = {
     "ERROR_VALUE": ValueError,

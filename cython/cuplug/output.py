@@ -45,8 +45,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
         table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
-    out = console()
-    out.print(table)
+    _print(table)
 
 
 def print_findings(findings: Iterable[tuple[str, str, str, str]]) -> None:
@@ -57,4 +56,16 @@ def print_findings(findings: Iterable[tuple[str, str, str, str]]) -> None:
         if advice and level != "ok":
             message.append(f"\n-> {advice}", style="italic")
         table.add_row(Text(level, style=STYLES.get(level, "")), Text(topic), message)
-    console().print(table)
+    _print(table)
+
+
+def _print(table: Table) -> None:
+    """Write a table; in a pipe its lines end where their text does."""
+    out = console()
+    with out.capture() as capture:
+        out.print(table)
+    text = capture.get()
+    if out.is_terminal:
+        sys.stdout.write(text)
+    else:
+        print_lines(line.rstrip() for line in text.splitlines())

@@ -332,8 +332,9 @@ CUPLUG_API int cuplug_set_output(cuplug_frame *frame, uint32_t k, const cuplug_a
  * with the name of its operator, before anything is run. [thread-safe] */
 CUPLUG_API int cuplug_run(cuplug_frame *frame, cuplug_error *error);
 
-/* bind, outputs from the arguments behind the parameters, run; for C programs. `device` NULL: where
- * the arrays are. [thread-safe] */
+/* bind, outputs from the arguments behind the parameters, run; for C programs. Of overloads with
+ * different numbers of parameters, the one with n_args parameters and outputs says which are which.
+ * `device` NULL: where the arrays are. [thread-safe] */
 CUPLUG_API int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                              const cuplug_device *device, cuplug_error *error);
 
@@ -368,7 +369,7 @@ CUPLUG_API int cuplug_copy_to_host(int32_t device, void *to, const void *from, u
 CUPLUG_API int cuplug_order_streams(int32_t device, void *waiting, void *stream,
                                     cuplug_error *error);
 
-/* Waits for a stream (NULL: the whole device) and reports faults of earlier calls.
+/* Waits for a stream, or with `whole_device` for all of them, and reports faults of earlier calls.
  * [thread-safe] [syncs] */
 CUPLUG_API int cuplug_synchronize(int32_t device, void *stream, int whole_device,
                                   cuplug_error *error);
