@@ -16,7 +16,8 @@ PY      := $(if $(VENV),$(VENV)/bin/python,$(PYTHON))
 PACKAGE := $(BUILD)/python/cuplug
 CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 RUN     := PYTHONPATH=$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH)) $(PY)
-ARCHS   := $(if $(filter native,$(CUDA_ARCHS)),$(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader | sort -uV)),$(CUDA_ARCHS))
+NATIVE   = $(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader | sort -uV))
+ARCHS   := $(if $(filter native,$(CUDA_ARCHS)),$(or $(NATIVE),$(error CUDA_ARCHS=native: nvidia-smi names no GPU)),$(CUDA_ARCHS))
 
 comma  := ,
 space  := $(subst ,, )
@@ -34,7 +35,7 @@ HEADERS    := $(wildcard include/cuplug/*.h)
 SOURCES    := $(wildcard cython/cuplug/*.py cython/cuplug/*.pyi cython/cuplug/*.pxd cython/cuplug/py.typed)
 STAGED     := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PACKAGE)/lib/pkgconfig/cuplug.pc
 
-.PHONY: all demo test gpu-test bench lint format fuzz install clean help environment core plugins python
+.PHONY: all demo test gpu-test bench lint format fuzz install clean help environment core plugins python FORCE
 all: environment core plugins python ## Build everything into build/ (the default)
 core: $(LIBRARY) ## Build libcuplug
 plugins: $(STOCK) ## Build the stock plugins
@@ -127,7 +128,6 @@ $(BUILD)/environment.config: SETTINGS = $(VENV) $(PYTHON)
 $(BUILD)/%.config: FORCE
 	@mkdir -p $(@D)
 	@echo '$(SETTINGS)' | cmp -s - $@ || echo '$(SETTINGS)' > $@
-FORCE:
 
 # ---- The core
 
@@ -152,18 +152,18 @@ LINK_CUDA := $(NVCC) -shared -cudart static $(addprefix -Xlinker ,-z now $(if $(
 
 $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config | $(BUILD)/compiler.stamp
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -O3 $(OPENMP) $(SIDES) -Iplugins -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -O3 $(OPENMP) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
 
 $(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config | $(BUILD)/compiler.stamp
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(NVCC) -O3 -std=c++17 $(GENCODE) --threads 2 -Iinclude -Iplugins -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall \
-	  -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	$(call say,compile $<)$(NVCC) -O3 -std=c++17 -lineinfo $(GENCODE) --threads 2 -Iinclude -Iplugins \
+	  -Xcompiler -fPIC,-fvisibility=hidden,-Wall -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 .SECONDEXPANSION:
-$(PACKAGE)/lib/cuplug/lib%.so: $(BUILD)/plugins/%/$$*.o $$(if $$(NVCC),$$(patsubst plugins/$$(percent).cu,$(BUILD)/plugins/$$(percent).cu.o,$$(wildcard plugins/$$*/*.cu)))
+CUDA_OBJECTS = $(if $(NVCC),$(addprefix $(BUILD)/,$(addsuffix .o,$(wildcard plugins/$*/*.cu))))
+$(PACKAGE)/lib/cuplug/lib%.so: $(BUILD)/plugins/%/$$*.o $$(CUDA_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,link $@)$(if $(filter %.cu.o,$^),$(LINK_CUDA),$(CC) -shared $(OPENMP) $(LDFLAGS)) $(filter %.o,$^) -o $@
-percent := %
 
 # ---- The Python package
 

@@ -73,7 +73,8 @@ def environment(fake: Path | None) -> dict[str, str]:
     # The leak sanitizer of gcc 12 crashes where a library was opened at run time; the fake driver
     # counts what is left over itself.
     variables["ASAN_OPTIONS"] = f"detect_leaks={int(fake is None)}"
-    variables["TSAN_OPTIONS"] = "halt_on_error=1"
+    # A forked child never joins the threads of its parent.
+    variables["TSAN_OPTIONS"] = "halt_on_error=1:report_thread_leaks=0"
     if fake:
         rest = variables.get("LD_LIBRARY_PATH")
         variables["LD_LIBRARY_PATH"] = f"{fake}:{rest}" if rest else str(fake)

@@ -169,6 +169,15 @@ def test_what_a_python_lacks_is_named(word, environment, wanted, tmp_path):
     assert wanted in prerequisites("python", fake_python(tmp_path, word), environment)
 
 
+def test_changed_settings_and_headers_rebuild(tmp_path):
+    target = f"{tmp_path}/core/status.o"
+    make = ["make", f"BUILD={tmp_path}", "NVCC=", target]
+    assert "compile core/status.c" in run(make, ROOT)
+    assert "compile" not in run(make, ROOT)
+    assert "compile core/status.c" in run([*make, "CFLAGS=-O0"], ROOT)
+    assert "compile core/status.c" in run([*make, "CFLAGS=-O0", "-W", "core/status.h"], ROOT)
+
+
 def test_versions_agree():
     import cuplug
 

@@ -27,6 +27,7 @@ from cuplug._operator cimport Operator, wrap_operator
 from cuplug._run cimport get_last_run, last_run
 from cuplug._status cimport raise_error
 
+from cuplug._entry_points import any_package_mentions
 from cuplug.records import Directory, LastCall, Plugin, PluginFile
 
 # By number, in the order of <cuplug/host.h>.
@@ -236,10 +237,11 @@ cdef int read_packages() except -1:
     with lock:
         if packages_are_read:
             return 0
-        from cuplug.packages import plugin_directories
+        if any_package_mentions(b"cuplug.plugins"):
+            from cuplug.packages import plugin_directories
 
-        for directory in plugin_directories():
-            if cuplug_add_directory(os.fsencode(directory), &error):
-                raise_error(&error)
+            for directory in plugin_directories():
+                if cuplug_add_directory(os.fsencode(directory), &error):
+                    raise_error(&error)
         packages_are_read = True
     return 0
