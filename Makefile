@@ -152,7 +152,7 @@ LINK_CUDA := $(NVCC) -shared -cudart static $(addprefix -Xlinker ,-z now $(if $(
 
 $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config | $(BUILD)/compiler.stamp
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -O3 $(OPENMP) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -O3 $(or $(OPENMP),-Wno-unknown-pragmas) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
 
 $(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config | $(BUILD)/compiler.stamp
 	@mkdir -p $(@D)

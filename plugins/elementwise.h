@@ -6,6 +6,9 @@
 #include "half.h"
 
 #include <cuplug/plugin.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 /* X(DTYPE, type in memory, type to compute with, load, store) */
 #define ELEMENTWISE_FLOATING(X)                               \
@@ -22,12 +25,58 @@
 /* Below this, starting threads costs more than they save. */
 #define ELEMENTWISE_PARALLEL_FROM 65536
 
+#define ELEMENTWISE_BLOCK_BYTES 8192
+#define ELEMENTWISE_STREAM_FROM (32 << 20) /* bytes: past the size of most caches */
+
+/* Copies a block past the caches, where the machine and the address allow it. */
+static inline void elementwise_store(void *to, const void *from, size_t bytes) {
+#ifdef __SSE2__
+  if ((uintptr_t)to % 16 == 0 && bytes % 16 == 0) {
+    const __m128i *source = (const __m128i *)from;
+    __m128i *target = (__m128i *)to;
+    for (size_t k = 0; k < bytes / 16; k++)
+      _mm_stream_si128(target + k, _mm_load_si128(source + k));
+    return;
+  }
+#endif
+  memcpy(to, from, bytes);
+}
+
+/* Stores past the caches are seen by other threads after this. */
+static inline void elementwise_finish_stores(void) {
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
+}
+
 #define ELEMENTWISE_PRAGMA(text) _Pragma(#text)
 /* for (int64_t i = 0; i < n; i++), vectorised, and in parallel where it pays. */
 #define ELEMENTWISE_LOOP(call, i, n)                                                    \
   ELEMENTWISE_PRAGMA(omp parallel for simd schedule(static)                                        \
                          if (n >= ELEMENTWISE_PARALLEL_FROM && call->max_threads != 1)) \
   for (int64_t i = 0; i < n; i++)
+
+/* out[i] = value for i < n, where `value` may use i; in parallel where it pays. A large output is
+ * computed in blocks that stay in the cache and stored past it: it would not fit there, and its
+ * lines need not be read first. */
+#define ELEMENTWISE_MAP(call, stored, out, n, i, value)                                         \
+  do {                                                                                          \
+    enum { BLOCK = ELEMENTWISE_BLOCK_BYTES / sizeof(stored) };                                  \
+    const int parallel_ = n >= ELEMENTWISE_PARALLEL_FROM && call->max_threads != 1;             \
+    const int stream_ = n >= (int64_t)(ELEMENTWISE_STREAM_FROM / sizeof(stored));               \
+    (void)parallel_;                                                                            \
+    ELEMENTWISE_PRAGMA(omp parallel if (parallel_)) {                                           \
+      stored block_[BLOCK] __attribute__((aligned(64)));                                        \
+      ELEMENTWISE_PRAGMA(omp for schedule(static) nowait)                                       \
+      for (int64_t begin_ = 0; begin_ < n; begin_ += BLOCK) {                                   \
+        const int64_t end_ = begin_ + BLOCK < n ? begin_ + BLOCK : n;                           \
+        stored *restrict to_ = stream_ ? block_ : out + begin_;                                 \
+        for (int64_t i = begin_; i < end_; i++) to_[i - begin_] = (stored)(value);              \
+        if (stream_) elementwise_store(out + begin_, block_, (end_ - begin_) * sizeof(stored)); \
+      }                                                                                         \
+      elementwise_finish_stores();                                                              \
+    }                                                                                           \
+  } while (0)
 
 static inline int elementwise_no_dtype(const cuplug_call *call) {
   return cuplug_fail(call, CUPLUG_ERROR_TYPE, "no code for this dtype");

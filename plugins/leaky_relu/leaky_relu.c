@@ -8,16 +8,13 @@
 CUPLUG_ENTRY int leaky_relu_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int leaky_relu_backward_cuda(const cuplug_call *call);
 
-#define FORWARD(DTYPE, stored, computed, load, store)    \
-  case CUPLUG_##DTYPE: {                                 \
-    const stored *restrict x = call->tensors[0].data;    \
-    stored *restrict out = call->tensors[1].data;        \
-    const computed slope = (computed)call->scalars[0].f; \
-    ELEMENTWISE_LOOP(call, i, n) {                       \
-      const computed v = load(x[i]);                     \
-      out[i] = store(v > 0 ? v : slope * v);             \
-    }                                                    \
-    return CUPLUG_OK;                                    \
+#define FORWARD(DTYPE, stored, computed, load, store)                                           \
+  case CUPLUG_##DTYPE: {                                                                        \
+    const stored *restrict x = call->tensors[0].data;                                           \
+    stored *out = call->tensors[1].data;                                                        \
+    const computed slope = (computed)call->scalars[0].f;                                        \
+    ELEMENTWISE_MAP(call, stored, out, n, i, store(load(x[i]) * (load(x[i]) > 0 ? 1 : slope))); \
+    return CUPLUG_OK;                                                                           \
   }
 
 CUPLUG_ENTRY int leaky_relu_host(const cuplug_call *call) {
@@ -26,17 +23,14 @@ CUPLUG_ENTRY int leaky_relu_host(const cuplug_call *call) {
   return elementwise_no_dtype(call);
 }
 
-#define BACKWARD(DTYPE, stored, computed, load, store)   \
-  case CUPLUG_##DTYPE: {                                 \
-    const stored *restrict grad = call->tensors[0].data; \
-    const stored *restrict x = call->tensors[1].data;    \
-    stored *restrict out = call->tensors[2].data;        \
-    const computed slope = (computed)call->scalars[0].f; \
-    ELEMENTWISE_LOOP(call, i, n) {                       \
-      const computed g = load(grad[i]);                  \
-      out[i] = store(load(x[i]) > 0 ? g : slope * g);    \
-    }                                                    \
-    return CUPLUG_OK;                                    \
+#define BACKWARD(DTYPE, stored, computed, load, store)                                             \
+  case CUPLUG_##DTYPE: {                                                                           \
+    const stored *restrict grad = call->tensors[0].data;                                           \
+    const stored *restrict x = call->tensors[1].data;                                              \
+    stored *out = call->tensors[2].data;                                                           \
+    const computed slope = (computed)call->scalars[0].f;                                           \
+    ELEMENTWISE_MAP(call, stored, out, n, i, store(load(grad[i]) * (load(x[i]) > 0 ? 1 : slope))); \
+    return CUPLUG_OK;                                                                              \
   }
 
 CUPLUG_ENTRY int leaky_relu_backward_host(const cuplug_call *call) {

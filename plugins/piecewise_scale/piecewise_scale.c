@@ -6,16 +6,14 @@
 
 CUPLUG_ENTRY int piecewise_scale_cuda(const cuplug_call *call);
 
-#define SCALE(DTYPE, stored, computed, load, store)                                        \
-  case CUPLUG_##DTYPE: {                                                                   \
-    const stored *restrict x = call->tensors[0].data;                                      \
-    stored *restrict out = call->tensors[1].data;                                          \
-    ELEMENTWISE_LOOP(call, i, n) {                                                         \
-      const computed v = load(x[i]);                                                       \
-      const computed factor = v < 0 ? (computed)0.5 : v < 1 ? (computed)2 : (computed)0.1; \
-      out[i] = store(factor * v);                                                          \
-    }                                                                                      \
-    return CUPLUG_OK;                                                                      \
+#define FACTOR(v, computed) ((v) < 0 ? (computed)0.5 : (v) < 1 ? (computed)2 : (computed)0.1)
+
+#define SCALE(DTYPE, stored, computed, load, store)                                             \
+  case CUPLUG_##DTYPE: {                                                                        \
+    const stored *restrict x = call->tensors[0].data;                                           \
+    stored *out = call->tensors[1].data;                                                        \
+    ELEMENTWISE_MAP(call, stored, out, n, i, store(load(x[i]) * FACTOR(load(x[i]), computed))); \
+    return CUPLUG_OK;                                                                           \
   }
 
 CUPLUG_ENTRY int piecewise_scale_host(const cuplug_call *call) {

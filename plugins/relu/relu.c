@@ -8,15 +8,12 @@
 CUPLUG_ENTRY int relu_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int relu_backward_cuda(const cuplug_call *call);
 
-#define FORWARD(DTYPE, stored, computed, load, store) \
-  case CUPLUG_##DTYPE: {                              \
-    const stored *restrict x = call->tensors[0].data; \
-    stored *restrict out = call->tensors[1].data;     \
-    ELEMENTWISE_LOOP(call, i, n) {                    \
-      const computed v = load(x[i]);                  \
-      out[i] = (stored)store(v <= 0 ? 0 : v);         \
-    }                                                 \
-    return CUPLUG_OK;                                 \
+#define FORWARD(DTYPE, stored, computed, load, store)                     \
+  case CUPLUG_##DTYPE: {                                                  \
+    const stored *restrict x = call->tensors[0].data;                     \
+    stored *out = call->tensors[1].data;                                  \
+    ELEMENTWISE_MAP(call, stored, out, n, i, load(x[i]) <= 0 ? 0 : x[i]); \
+    return CUPLUG_OK;                                                     \
   }
 
 CUPLUG_ENTRY int relu_host(const cuplug_call *call) {
@@ -28,13 +25,13 @@ CUPLUG_ENTRY int relu_host(const cuplug_call *call) {
   return elementwise_no_dtype(call);
 }
 
-#define BACKWARD(DTYPE, stored, computed, load, store)                   \
-  case CUPLUG_##DTYPE: {                                                 \
-    const stored *restrict grad = call->tensors[0].data;                 \
-    const stored *restrict x = call->tensors[1].data;                    \
-    stored *restrict out = call->tensors[2].data;                        \
-    ELEMENTWISE_LOOP(call, i, n) out[i] = load(x[i]) <= 0 ? 0 : grad[i]; \
-    return CUPLUG_OK;                                                    \
+#define BACKWARD(DTYPE, stored, computed, load, store)                       \
+  case CUPLUG_##DTYPE: {                                                     \
+    const stored *restrict grad = call->tensors[0].data;                     \
+    const stored *restrict x = call->tensors[1].data;                        \
+    stored *out = call->tensors[2].data;                                     \
+    ELEMENTWISE_MAP(call, stored, out, n, i, load(x[i]) <= 0 ? 0 : grad[i]); \
+    return CUPLUG_OK;                                                        \
   }
 
 CUPLUG_ENTRY int relu_backward_host(const cuplug_call *call) {
