@@ -17,6 +17,12 @@ void cuplug__span(const cuplug_tensor *x, const char **low, const char **high);
 /* 1 when two arrays may share a byte. */
 int cuplug__overlap(const cuplug_tensor *x, const cuplug_tensor *y);
 
+static inline int cuplug__same_sizes(const int64_t *a, const int64_t *b, int32_t n) {
+  for (int32_t k = 0; k < n; k++)
+    if (a[k] != b[k]) return 0;
+  return 1;
+}
+
 static inline int cuplug__is_cuda(cuplug_device device) {
   return device.type == CUPLUG_CUDA || device.type == CUPLUG_CUDA_MANAGED;
 }
