@@ -170,7 +170,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   f->n_inputs = f->n_tensors;
   for (uint32_t k = 0; m->broadcasts && k < f->n_inputs; k++)
     if (m->loop_mask >> k & 1 && (status = spread(m, k))) return status;
-  for (int32_t i = 0; i < s->n_parameters; i++) {
+  for (int32_t i = 0; m->n_matched < s->n_parameters; i++) {
     const cuplug_parameter *x = &s->parameters[i];
     if (x->kind <= CUPLUG_PARAMETER_INOUT) continue;
     status = x->kind == CUPLUG_PARAMETER_SCALAR ? match_scalar(m, i) : match_string(m, i);
@@ -187,7 +187,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
 /* In-out arrays share no memory with other arrays. */
 static int check_inout(cuplug__match *m) {
   const cuplug_frame *f = m->frame;
-  for (uint32_t k = 0; m->n_inout && k < f->n_inputs; k++) {
+  for (uint32_t k = 0; k < f->n_inputs; k++) {
     if (m->s->parameters[f->parameter[k]].kind != CUPLUG_PARAMETER_INOUT) continue;
     for (uint32_t other = 0; other < f->n_inputs; other++)
       if (other != k && f->tensors[other].ndim >= 0 &&
@@ -228,7 +228,7 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
   frame->staged = 0;
   for (uint32_t n = 0; n < op->n_overloads; n++) {
     uint32_t k = last + n < op->n_overloads ? last + n : last + n - op->n_overloads;
-    if (!match_overload(&m, &op->overloads[k]) && !check_inout(&m)) {
+    if (!match_overload(&m, &op->overloads[k]) && !(m.n_inout && check_inout(&m))) {
       frame->row = k;
       frame->device = cuplug__is_cuda(frame->home) ? frame->home : (cuplug_device){0, 0};
       if (k != last) atomic_store_explicit(&op->last, k, memory_order_relaxed);

@@ -5,7 +5,7 @@
 
 #include <cuplug/host.h>
 
-/* Bytes of a C-contiguous array; -1 when they pass 2^63 - 1. Sizes are not negative. */
+/* Bytes of a C-contiguous array; -1 when they pass 2^63 - 1 or a size is negative. */
 int64_t cuplug__n_bytes(const cuplug_tensor *x);
 
 /* 1 when the elements follow each other in C order (empty arrays and sizes of 1 do not matter). */

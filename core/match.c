@@ -134,12 +134,10 @@ static int match_shape(cuplug__match *m, int32_t i, const cuplug_parameter *x,
 /* All arrays are on the host, or all on one GPU. */
 static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
   cuplug_frame *f = m->frame;
-  if (f->home.type && f->home.type == device.type && f->home.id == device.id) return CUPLUG_OK;
-  cuplug_device home = {cuplug__is_cuda(device)   ? CUPLUG_CUDA
-                        : cuplug__is_host(device) ? CUPLUG_CPU
-                                                  : 0,
-                        cuplug__is_cuda(device) ? device.id : 0};
-  if (!home.type)
+  cuplug_device home = {CUPLUG_CPU, 0};
+  if (cuplug__is_cuda(device))
+    home = (cuplug_device){CUPLUG_CUDA, device.id};
+  else if (!cuplug__is_host(device))
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
                             "seen an array on %s, wanted the host or a CUDA device",
                             cuplug__describe_device(device).s);
@@ -157,7 +155,7 @@ static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
 /* Sizes are not negative, their product is below 2^63 bytes, and there is memory behind it. */
 static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   int64_t n_bytes = cuplug__n_bytes(t);
-  for (int32_t k = 0; k < t->ndim; k++)
+  for (int32_t k = 0; n_bytes < 0 && k < t->ndim; k++)
     if (t->shape[k] < 0)
       return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "seen shape %s, wanted sizes of at least 0",
                               cuplug__describe_shape(t->shape, t->ndim).s);
@@ -206,8 +204,9 @@ uint32_t cuplug__find_alike(const cuplug_signature *s) {
 static inline int is_repeated(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   const cuplug_tensor *before = t - 1;
   if (!(m->alike >> i & 1) || !t->data || t->ndim != before->ndim ||
-      cuplug_type(t) != cuplug_type(before) || t->device.type != before->device.type ||
-      t->device.id != before->device.id || !cuplug__same_sizes(t->shape, before->shape, t->ndim))
+      memcmp(&t->dtype, &before->dtype, sizeof(t->dtype)) ||
+      memcmp(&t->device, &before->device, sizeof(t->device)) ||
+      !cuplug__same_sizes(t->shape, before->shape, t->ndim))
     return 0;
   m->loop_mask |= (m->loop_mask & 1u << (m->frame->n_tensors - 1)) << 1;
   return 1;
