@@ -26,18 +26,19 @@ int cuplug__unwanted(cuplug__match *m, int32_t i, int status) {
                           cuplug__describe_parameter(m->s, &m->s->parameters[i]).s);
 }
 
+CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, int32_t v) {
+  int is_named = *m->s->variables[v].name && m->known_types >> v & 1;
+  if (!is_named || !m->error) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted %s as in %s (%s)",
+                          cuplug__describe_argument(cuplug__argument(m, i)).s,
+                          cuplug__describe_dtype(m->types[v]).s,
+                          m->s->parameters[m->type_from[v]].name, m->s->variables[v].name);
+}
+
 static int match_dtype(cuplug__match *m, int32_t i, const cuplug_parameter *x, uint32_t type) {
   int32_t v = x->type_variable;
-  if (m->known_types >> v & 1) {
-    if (m->types[v] == type) return CUPLUG_OK;
-    if (!*m->s->variables[v].name || !m->error) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
-    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted %s as in %s (%s)",
-                            cuplug__describe_argument(cuplug__argument(m, i)).s,
-                            cuplug__describe_dtype(m->types[v]).s,
-                            m->s->parameters[m->type_from[v]].name, m->s->variables[v].name);
-  }
-  if (!(m->s->variables[v].dtypes & cuplug__dtype_bit(type)))
-    return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  if (m->known_types >> v & 1) return m->types[v] == type ? CUPLUG_OK : refuse_dtype(m, i, v);
+  if (!(m->s->variables[v].dtypes & cuplug__dtype_bit(type))) return refuse_dtype(m, i, v);
   m->types[v] = type;
   m->type_from[v] = (int8_t)i;
   m->known_types |= 1u << v;
@@ -57,21 +58,26 @@ static int match_size(cuplug__match *m, int32_t i, int64_t name, int64_t size) {
       m->s->dim_names[name], size, m->sizes[name], m->s->parameters[m->size_from[name]].name);
 }
 
-static int match_group(cuplug__match *m, int32_t i, int64_t name, const int64_t *shape,
-                       int32_t ndim) {
-  if (!(m->known_sizes >> name & 1)) {
-    m->known_sizes |= 1u << name;
-    m->sizes[name] = ndim;
-    m->groups[name] = shape;
-    m->size_from[name] = (int8_t)i;
-    return CUPLUG_OK;
-  }
-  if (m->sizes[name] == ndim && cuplug__same_sizes(m->groups[name], shape, ndim)) return CUPLUG_OK;
+CUPLUG__COLD static int refuse_group(cuplug__match *m, int32_t i, int64_t name,
+                                     const int64_t *shape, int32_t ndim) {
   if (!m->error) return CUPLUG_ERROR_VALUE;
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "dimensions *%s: seen %s, wanted %s as in %s",
                           m->s->dim_names[name], cuplug__describe_shape(shape, ndim).s,
                           cuplug__describe_shape(m->groups[name], (int32_t)m->sizes[name]).s,
                           m->s->parameters[m->size_from[name]].name);
+}
+
+static int match_group(cuplug__match *m, int32_t i, int64_t name, const int64_t *shape,
+                       int32_t ndim) {
+  if (m->known_sizes >> name & 1) {
+    int same = m->sizes[name] == ndim && cuplug__same_sizes(m->groups[name], shape, ndim);
+    return same ? CUPLUG_OK : refuse_group(m, i, name, shape, ndim);
+  }
+  m->known_sizes |= 1u << name;
+  m->sizes[name] = ndim;
+  m->groups[name] = shape;
+  m->size_from[name] = (int8_t)i;
+  return CUPLUG_OK;
 }
 
 /* Broadcasts a shape into the loop shape, by NumPy's rules. */
@@ -131,41 +137,52 @@ static int match_shape(cuplug__match *m, int32_t i, const cuplug_parameter *x,
   return CUPLUG_OK;
 }
 
-/* All arrays are on the host, or all on one GPU. */
-static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
-  cuplug_frame *f = m->frame;
-  cuplug_device home = {CUPLUG_CPU, 0};
-  if (cuplug__is_cuda(device))
-    home = (cuplug_device){CUPLUG_CUDA, device.id};
-  else if (!cuplug__is_host(device))
+/* The host, or the GPU, that an array's memory belongs to; type 0: neither. */
+static cuplug_device home_of(cuplug_device device) {
+  if (cuplug__is_cuda(device)) return (cuplug_device){CUPLUG_CUDA, device.id};
+  return (cuplug_device){cuplug__is_host(device) ? CUPLUG_CPU : 0, 0};
+}
+
+CUPLUG__COLD static int refuse_device(cuplug__match *m, int32_t i, cuplug_device device) {
+  const cuplug_frame *f = m->frame;
+  if (!cuplug__is_cuda(device) && !cuplug__is_host(device))
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
                             "seen an array on %s, wanted the host or a CUDA device",
                             cuplug__describe_device(device).s);
-  if (!f->home.type) {
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                          "it is on %s but %s is on %s; move one to the other",
+                          cuplug__describe_device(home_of(device)).s,
+                          m->s->parameters[m->home_from].name, cuplug__describe_device(f->home).s);
+}
+
+/* All arrays are on the host, or all on one GPU. */
+static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
+  cuplug_frame *f = m->frame;
+  cuplug_device home = home_of(device);
+  if (home.type && !f->home.type) {
     f->home = home;
     m->home_from = (int8_t)i;
   }
-  if (f->home.type == home.type && f->home.id == home.id) return CUPLUG_OK;
+  if (home.type && f->home.type == home.type && f->home.id == home.id) return CUPLUG_OK;
+  return refuse_device(m, i, device);
+}
+
+CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t,
+                                      int64_t n_bytes) {
+  int negative = 0;
+  for (int32_t k = 0; k < t->ndim; k++) negative |= t->shape[k] < 0;
+  if (n_bytes < 0)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "seen shape %s, wanted %s",
+                            cuplug__describe_shape(t->shape, t->ndim).s,
+                            negative ? "sizes of at least 0" : "less than 2^63 bytes");
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                          "it is on %s but %s is on %s; move one to the other",
-                          cuplug__describe_device(home).s, m->s->parameters[m->home_from].name,
-                          cuplug__describe_device(f->home).s);
+                          "seen an array without memory (a null pointer)");
 }
 
 /* Sizes are not negative, their product is below 2^63 bytes, and there is memory behind it. */
 static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   int64_t n_bytes = cuplug__n_bytes(t);
-  for (int32_t k = 0; n_bytes < 0 && k < t->ndim; k++)
-    if (t->shape[k] < 0)
-      return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "seen shape %s, wanted sizes of at least 0",
-                              cuplug__describe_shape(t->shape, t->ndim).s);
-  if (n_bytes < 0)
-    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "seen shape %s, wanted less than 2^63 bytes",
-                            cuplug__describe_shape(t->shape, t->ndim).s);
-  if (n_bytes && !t->data)
-    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                            "seen an array without memory (a null pointer)");
-  return CUPLUG_OK;
+  return n_bytes < 0 || (n_bytes && !t->data) ? refuse_memory(m, i, t, n_bytes) : CUPLUG_OK;
 }
 
 /* What an in-out array must be, since it cannot be copied: contiguous, aligned and writable. */
@@ -239,8 +256,13 @@ int cuplug__match_array(cuplug__match *m, int32_t i) {
   int status;
   f->parameter[k] = (uint8_t)i;
   if (a->kind != CUPLUG_ARGUMENT_ARRAY) return leave_out(m, i, a->kind);
-  *t = a->tensor;
-  t->data = (char *)t->data + t->byte_offset;
+  /* Field by field, as the caller has just written them: wider loads would wait for its stores. */
+  t->data = (char *)a->tensor.data + a->tensor.byte_offset;
+  t->device = a->tensor.device;
+  t->ndim = a->tensor.ndim;
+  t->dtype = a->tensor.dtype;
+  t->shape = a->tensor.shape;
+  t->strides = a->tensor.strides;
   t->byte_offset = 0;
   if (a->flags & CUPLUG_BYTE_SWAPPED)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted native byte order",

@@ -66,6 +66,8 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
                          cuplug_error *error) {
   const char *low, *high, *other_low, *other_high;
   cuplug__span(x, &low, &high);
+  low += x->byte_offset;
+  high += x->byte_offset;
   for (uint32_t other = 0; low < high && other < f->n_inputs + k; other++) {
     const cuplug_tensor *y = &f->tensors[other];
     if (y->ndim < 0 || !y->data) continue;
@@ -86,16 +88,12 @@ int cuplug_set_output(cuplug_frame *f, uint32_t k, const cuplug_argument *given,
   if (f->n_inputs + k >= f->n_tensors)
     return cuplug__fail(error, CUPLUG_ERROR_TYPE, "%s: out: seen %u outputs, wanted %u",
                         f->signature->name, k + 1, f->n_tensors - f->n_inputs);
-  cuplug_argument folded = *given;
-  folded.tensor.data = (char *)given->tensor.data + given->tensor.byte_offset;
-  folded.tensor.byte_offset = 0;
-  if (given->kind != CUPLUG_ARGUMENT_ARRAY) folded = *given;
-  if ((status = check_kind(f, k, &folded, error))) return status;
-  if ((status = check_layout(f, k, &folded, error))) return status;
-  if ((status = check_overlap(f, k, &folded.tensor, error))) return status;
+  if ((status = check_kind(f, k, given, error))) return status;
+  if ((status = check_layout(f, k, given, error))) return status;
+  if ((status = check_overlap(f, k, &given->tensor, error))) return status;
   cuplug_tensor *t = &f->tensors[f->n_inputs + k];
-  t->data = folded.tensor.data;
-  t->device = folded.tensor.device;
-  if (t->strides && folded.tensor.strides) t->strides = folded.tensor.strides;
+  t->data = (char *)given->tensor.data + given->tensor.byte_offset;
+  t->device = given->tensor.device;
+  if (t->strides && given->tensor.strides) t->strides = given->tensor.strides;
   return CUPLUG_OK;
 }
