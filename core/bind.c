@@ -34,10 +34,7 @@ static int match_scalar(cuplug__match *m, int32_t i) {
   const cuplug_parameter *x = &m->s->parameters[i];
   const cuplug_argument *a = cuplug__argument(m, i);
   cuplug_argument by_default = {.kind = (uint32_t)x->default_kind, .scalar = x->default_value};
-  const cuplug_type_variable *v = &m->s->variables[x->type_variable];
-  int bound = m->type_from[x->type_variable] >= 0;
-  uint32_t type =
-      bound ? m->types[x->type_variable] : cuplug_dtype_id(cuplug__dtype_number(v->dtypes));
+  uint32_t type = cuplug__type_of(m, x->type_variable);
   int absent = a->kind == CUPLUG_ARGUMENT_ABSENT && x->has_default;
   int status = cuplug__convert_scalar(absent ? &by_default : a, type,
                                       &m->frame->scalars[m->frame->n_scalars++]);
@@ -95,8 +92,7 @@ static int spread(cuplug__match *m, uint32_t k) {
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
                             "seen %d dimensions after broadcasting, wanted <= %d", (int)ndim,
                             CUPLUG_MAX_NDIM);
-  if (ndim == t->ndim && !memcmp(wanted, t->shape, (size_t)ndim * sizeof(*wanted)))
-    return CUPLUG_OK;
+  if (ndim == t->ndim && cuplug__same_sizes(wanted, t->shape, ndim)) return CUPLUG_OK;
   if (m->s->parameters[i].kind == CUPLUG_PARAMETER_INOUT)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
                             "seen shape %s, wanted %s, the broadcast shape: it is changed in place",
@@ -123,8 +119,7 @@ static int32_t output_shape(const cuplug__match *m, const cuplug_parameter *x, i
     if (d->kind == CUPLUG_DIM_VARIADIC) from = m->groups[d->value], n = (int32_t)m->sizes[d->value];
     if (d->kind == CUPLUG_DIM_LOOP) from = f->loop_shape, n = f->loop_ndim;
     if (ndim + n > CUPLUG_MAX_NDIM) return -1;
-    memcpy(shape + ndim, from, (size_t)n * sizeof(*shape));
-    ndim += n;
+    for (int32_t j = 0; j < n; j++) shape[ndim++] = from[j];
   }
   return ndim;
 }
@@ -132,10 +127,7 @@ static int32_t output_shape(const cuplug__match *m, const cuplug_parameter *x, i
 static int shape_output(cuplug__match *m, int32_t i) {
   cuplug_frame *f = m->frame;
   const cuplug_parameter *x = &m->s->parameters[i];
-  const cuplug_type_variable *v = &m->s->variables[x->type_variable];
-  uint32_t type = m->type_from[x->type_variable] >= 0
-                      ? m->types[x->type_variable]
-                      : cuplug_dtype_id(cuplug__dtype_number(v->dtypes));
+  uint32_t type = cuplug__type_of(m, x->type_variable);
   cuplug_tensor *t = &f->tensors[f->n_tensors];
   f->parameter[f->n_tensors++] = (uint8_t)i;
   *t = (cuplug_tensor){.device = f->home, .shape = f->storage + f->n_stored};
@@ -160,10 +152,9 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   const cuplug_signature *s = m->s = &o->signature;
   int status = CUPLUG_OK;
   m->takes_strides = o->row->flags & CUPLUG_TAKES_STRIDES;
+  m->alike = o->alike;
   m->n_matched = 0;
-  m->loop_mask = 0;
-  memset(m->type_from, -1, (size_t)s->n_variables);
-  memset(m->size_from, -1, (size_t)s->n_dim_names);
+  m->n_inout = m->loop_mask = m->broadcasts = m->known_types = m->known_sizes = 0;
   f->n_tensors = f->n_scalars = f->copy_mask = f->n_stored = 0;
   f->home = (cuplug_device){0, 0};
   f->signature = s;
@@ -177,10 +168,9 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
     m->n_matched++;
   }
   f->n_inputs = f->n_tensors;
-  for (uint32_t k = 0; k < f->n_inputs; k++)
-    if (m->loop_mask & (m->loop_mask - 1) && m->loop_mask >> k & 1 && (status = spread(m, k)))
-      return status;
-  for (int32_t i = 0; i < s->n_parameters; i++) {
+  for (uint32_t k = 0; m->broadcasts && k < f->n_inputs; k++)
+    if (m->loop_mask >> k & 1 && (status = spread(m, k))) return status;
+  for (int32_t i = 0; m->n_matched < s->n_parameters; i++) {
     const cuplug_parameter *x = &s->parameters[i];
     if (x->kind <= CUPLUG_PARAMETER_INOUT) continue;
     status = x->kind == CUPLUG_PARAMETER_SCALAR ? match_scalar(m, i) : match_string(m, i);
@@ -238,7 +228,7 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
   frame->staged = 0;
   for (uint32_t n = 0; n < op->n_overloads; n++) {
     uint32_t k = last + n < op->n_overloads ? last + n : last + n - op->n_overloads;
-    if (!match_overload(&m, &op->overloads[k]) && !check_inout(&m)) {
+    if (!match_overload(&m, &op->overloads[k]) && !(m.n_inout && check_inout(&m))) {
       frame->row = k;
       frame->device = cuplug__is_cuda(frame->home) ? frame->home : (cuplug_device){0, 0};
       if (k != last) atomic_store_explicit(&op->last, k, memory_order_relaxed);

@@ -112,9 +112,7 @@ static int run_cuda(cuplug__run *run) {
                         cuplug__describe_device(run->device).s, info.path);
   }
   if ((status = cuplug__fault_take_any(run->error))) return status;
-  if ((status = cuplug__cuda_start(run->error)) ||
-      (status = cuplug__cuda_check_device(run->device.id, run->error)) ||
-      (status = cuplug__cuda_enter(run->device.id, &previous, run->error))) {
+  if ((status = cuplug__cuda_enter(run->device.id, &previous, run->error))) {
     cuplug__prefix(run->error, "%s: ", f->op->name);
     return status;
   }

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layout.h"
 
-int64_t cuplug__n_bytes(const cuplug_tensor *x) {
-  int64_t n = cuplug_element_bytes(x);
-  int overflow = 0, empty = 0;
-  for (int32_t k = 0; k < x->ndim; k++) {
-    empty |= x->shape[k] == 0;
-    overflow |= __builtin_mul_overflow(n, x->shape[k], &n);
-  }
-  return empty ? 0 : overflow ? -1 : n;
-}
-
 int cuplug__is_contiguous(const cuplug_tensor *x) {
   if (!x->strides) return 1;
   int64_t expected = 1;

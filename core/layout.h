@@ -5,8 +5,20 @@
 
 #include <cuplug/host.h>
 
-/* Bytes of a C-contiguous array; -1 when they pass 2^63 - 1. Sizes are not negative. */
-int64_t cuplug__n_bytes(const cuplug_tensor *x);
+/* Bytes of a C-contiguous array; -1 when they pass 2^63 - 1 or a size is negative. */
+static inline int64_t cuplug__n_bytes(const cuplug_tensor *x) {
+  int64_t n = cuplug_element_bytes(x), signs = 0;
+  int overflow = 0;
+  for (int32_t k = 0; k < x->ndim; k++) {
+    signs |= x->shape[k];
+    overflow |= __builtin_mul_overflow(n, x->shape[k], &n);
+  }
+  if (signs < 0) return -1;
+  if (!overflow) return n;
+  for (int32_t k = 0; k < x->ndim; k++)
+    if (x->shape[k] == 0) return 0;
+  return -1;
+}
 
 /* 1 when the elements follow each other in C order (empty arrays and sizes of 1 do not matter). */
 int cuplug__is_contiguous(const cuplug_tensor *x);
@@ -16,6 +28,12 @@ void cuplug__span(const cuplug_tensor *x, const char **low, const char **high);
 
 /* 1 when two arrays may share a byte. */
 int cuplug__overlap(const cuplug_tensor *x, const cuplug_tensor *y);
+
+static inline int cuplug__same_sizes(const int64_t *a, const int64_t *b, int32_t n) {
+  for (int32_t k = 0; k < n; k++)
+    if (a[k] != b[k]) return 0;
+  return 1;
+}
 
 static inline int cuplug__is_cuda(cuplug_device device) {
   return device.type == CUPLUG_CUDA || device.type == CUPLUG_CUDA_MANAGED;

@@ -26,25 +26,28 @@ int cuplug__unwanted(cuplug__match *m, int32_t i, int status) {
                           cuplug__describe_parameter(m->s, &m->s->parameters[i]).s);
 }
 
+CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, int32_t v) {
+  int is_named = *m->s->variables[v].name && m->known_types >> v & 1;
+  if (!is_named || !m->error) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted %s as in %s (%s)",
+                          cuplug__describe_argument(cuplug__argument(m, i)).s,
+                          cuplug__describe_dtype(m->types[v]).s,
+                          m->s->parameters[m->type_from[v]].name, m->s->variables[v].name);
+}
+
 static int match_dtype(cuplug__match *m, int32_t i, const cuplug_parameter *x, uint32_t type) {
   int32_t v = x->type_variable;
-  if (m->type_from[v] >= 0) {
-    if (m->types[v] == type) return CUPLUG_OK;
-    if (!*m->s->variables[v].name || !m->error) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
-    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted %s as in %s (%s)",
-                            cuplug__describe_argument(cuplug__argument(m, i)).s,
-                            cuplug__describe_dtype(m->types[v]).s,
-                            m->s->parameters[m->type_from[v]].name, m->s->variables[v].name);
-  }
-  if (!(m->s->variables[v].dtypes & cuplug__dtype_bit(type)))
-    return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  if (m->known_types >> v & 1) return m->types[v] == type ? CUPLUG_OK : refuse_dtype(m, i, v);
+  if (!(m->s->variables[v].dtypes & cuplug__dtype_bit(type))) return refuse_dtype(m, i, v);
   m->types[v] = type;
   m->type_from[v] = (int8_t)i;
+  m->known_types |= 1u << v;
   return CUPLUG_OK;
 }
 
 static int match_size(cuplug__match *m, int32_t i, int64_t name, int64_t size) {
-  if (m->size_from[name] < 0) {
+  if (!(m->known_sizes >> name & 1)) {
+    m->known_sizes |= 1u << name;
     m->sizes[name] = size;
     m->size_from[name] = (int8_t)i;
     return CUPLUG_OK;
@@ -55,16 +58,8 @@ static int match_size(cuplug__match *m, int32_t i, int64_t name, int64_t size) {
       m->s->dim_names[name], size, m->sizes[name], m->s->parameters[m->size_from[name]].name);
 }
 
-static int match_group(cuplug__match *m, int32_t i, int64_t name, const int64_t *shape,
-                       int32_t ndim) {
-  if (m->size_from[name] < 0) {
-    m->sizes[name] = ndim;
-    m->groups[name] = shape;
-    m->size_from[name] = (int8_t)i;
-    return CUPLUG_OK;
-  }
-  if (m->sizes[name] == ndim && !memcmp(m->groups[name], shape, (size_t)ndim * sizeof(*shape)))
-    return CUPLUG_OK;
+CUPLUG__COLD static int refuse_group(cuplug__match *m, int32_t i, int64_t name,
+                                     const int64_t *shape, int32_t ndim) {
   if (!m->error) return CUPLUG_ERROR_VALUE;
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "dimensions *%s: seen %s, wanted %s as in %s",
                           m->s->dim_names[name], cuplug__describe_shape(shape, ndim).s,
@@ -72,10 +67,30 @@ static int match_group(cuplug__match *m, int32_t i, int64_t name, const int64_t 
                           m->s->parameters[m->size_from[name]].name);
 }
 
+static int match_group(cuplug__match *m, int32_t i, int64_t name, const int64_t *shape,
+                       int32_t ndim) {
+  if (m->known_sizes >> name & 1) {
+    int same = m->sizes[name] == ndim && cuplug__same_sizes(m->groups[name], shape, ndim);
+    return same ? CUPLUG_OK : refuse_group(m, i, name, shape, ndim);
+  }
+  m->known_sizes |= 1u << name;
+  m->sizes[name] = ndim;
+  m->groups[name] = shape;
+  m->size_from[name] = (int8_t)i;
+  return CUPLUG_OK;
+}
+
 /* Broadcasts a shape into the loop shape, by NumPy's rules. */
 static int match_loop(cuplug__match *m, int32_t i, const int64_t *shape, int32_t ndim) {
   cuplug_frame *f = m->frame;
   int32_t grow = ndim - f->loop_ndim;
+  if (!m->loop_mask) {
+    for (int32_t k = 0; k < ndim; k++) f->loop_shape[k] = shape[k];
+    f->loop_ndim = ndim;
+    return CUPLUG_OK;
+  }
+  if (!grow && cuplug__same_sizes(f->loop_shape, shape, ndim)) return CUPLUG_OK;
+  m->broadcasts = 1;
   if (grow > 0) {
     memmove(f->loop_shape + grow, f->loop_shape, (size_t)f->loop_ndim * sizeof(*shape));
     for (int32_t k = 0; k < grow; k++) f->loop_shape[k] = 1;
@@ -96,67 +111,78 @@ static int match_loop(cuplug__match *m, int32_t i, const int64_t *shape, int32_t
 
 static int match_shape(cuplug__match *m, int32_t i, const cuplug_parameter *x,
                        const cuplug_tensor *t) {
-  int32_t n_groups = 0, axis = 0;
-  for (int32_t k = 0; k < x->n_dims; k++)
-    n_groups += x->dims[k].kind == CUPLUG_DIM_VARIADIC || x->dims[k].kind == CUPLUG_DIM_LOOP;
+  const cuplug_dim *end = x->dims + x->n_dims;
+  const int64_t *shape = t->shape;
+  int32_t n_groups = 0;
+  for (const cuplug_dim *d = x->dims; d < end; d++)
+    n_groups += d->kind == CUPLUG_DIM_VARIADIC || d->kind == CUPLUG_DIM_LOOP;
   int32_t group_ndim = t->ndim - (x->n_dims - n_groups);
   if (t->ndim > CUPLUG_MAX_NDIM || group_ndim < 0 || (group_ndim > 0 && !n_groups))
     return cuplug__unwanted(m, i, CUPLUG_ERROR_VALUE);
-  for (int32_t k = 0; k < x->n_dims; k++) {
-    const cuplug_dim *d = &x->dims[k];
-    const int64_t *shape = t->shape + axis;
-    int status = CUPLUG_OK;
-    if (d->kind == CUPLUG_DIM_NAMED)
-      status = match_size(m, i, d->value, shape[0]);
-    else if (d->kind == CUPLUG_DIM_VARIADIC)
-      status = match_group(m, i, d->value, shape, group_ndim);
-    else if (d->kind == CUPLUG_DIM_LOOP)
-      status = match_loop(m, i, shape, group_ndim);
-    else if (shape[0] != d->value)
+  for (const cuplug_dim *d = x->dims; d < end; d++) {
+    int status = CUPLUG_OK, n = 1;
+    if (d->kind == CUPLUG_DIM_NAMED) {
+      status = match_size(m, i, d->value, *shape);
+    } else if (d->kind == CUPLUG_DIM_VARIADIC) {
+      status = match_group(m, i, d->value, shape, n = group_ndim);
+    } else if (d->kind == CUPLUG_DIM_LOOP) {
+      status = match_loop(m, i, shape, n = group_ndim);
+      m->loop_mask |= 1u << m->frame->n_tensors;
+    } else if (*shape != d->value) {
       status = cuplug__unwanted(m, i, CUPLUG_ERROR_VALUE);
+    }
     if (status) return status;
-    if (d->kind == CUPLUG_DIM_LOOP) m->loop_mask |= 1u << m->frame->n_tensors;
-    axis += d->kind == CUPLUG_DIM_NAMED || d->kind == CUPLUG_DIM_FIXED ? 1 : group_ndim;
+    shape += n;
   }
   return CUPLUG_OK;
+}
+
+/* The host, or the GPU, that an array's memory belongs to; type 0: neither. */
+static cuplug_device home_of(cuplug_device device) {
+  if (cuplug__is_cuda(device)) return (cuplug_device){CUPLUG_CUDA, device.id};
+  return (cuplug_device){cuplug__is_host(device) ? CUPLUG_CPU : 0, 0};
+}
+
+CUPLUG__COLD static int refuse_device(cuplug__match *m, int32_t i, cuplug_device device) {
+  const cuplug_frame *f = m->frame;
+  if (!cuplug__is_cuda(device) && !cuplug__is_host(device))
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
+                            "seen an array on %s, wanted the host or a CUDA device",
+                            cuplug__describe_device(device).s);
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                          "it is on %s but %s is on %s; move one to the other",
+                          cuplug__describe_device(home_of(device)).s,
+                          m->s->parameters[m->home_from].name, cuplug__describe_device(f->home).s);
 }
 
 /* All arrays are on the host, or all on one GPU. */
 static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
   cuplug_frame *f = m->frame;
-  cuplug_device home = {cuplug__is_cuda(device)   ? CUPLUG_CUDA
-                        : cuplug__is_host(device) ? CUPLUG_CPU
-                                                  : 0,
-                        cuplug__is_cuda(device) ? device.id : 0};
-  if (!home.type)
-    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
-                            "seen an array on %s, wanted the host or a CUDA device",
-                            cuplug__describe_device(device).s);
-  if (!f->home.type) {
+  cuplug_device home = home_of(device);
+  if (home.type && !f->home.type) {
     f->home = home;
     m->home_from = (int8_t)i;
   }
-  if (f->home.type == home.type && f->home.id == home.id) return CUPLUG_OK;
+  if (home.type && f->home.type == home.type && f->home.id == home.id) return CUPLUG_OK;
+  return refuse_device(m, i, device);
+}
+
+CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t,
+                                      int64_t n_bytes) {
+  int negative = 0;
+  for (int32_t k = 0; k < t->ndim; k++) negative |= t->shape[k] < 0;
+  if (n_bytes < 0)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "seen shape %s, wanted %s",
+                            cuplug__describe_shape(t->shape, t->ndim).s,
+                            negative ? "sizes of at least 0" : "less than 2^63 bytes");
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                          "it is on %s but %s is on %s; move one to the other",
-                          cuplug__describe_device(home).s, m->s->parameters[m->home_from].name,
-                          cuplug__describe_device(f->home).s);
+                          "seen an array without memory (a null pointer)");
 }
 
 /* Sizes are not negative, their product is below 2^63 bytes, and there is memory behind it. */
 static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
-  for (int32_t k = 0; k < t->ndim; k++)
-    if (t->shape[k] < 0)
-      return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "seen shape %s, wanted sizes of at least 0",
-                              cuplug__describe_shape(t->shape, t->ndim).s);
   int64_t n_bytes = cuplug__n_bytes(t);
-  if (n_bytes < 0)
-    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "seen shape %s, wanted less than 2^63 bytes",
-                            cuplug__describe_shape(t->shape, t->ndim).s);
-  if (n_bytes && !t->data)
-    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
-                            "seen an array without memory (a null pointer)");
-  return CUPLUG_OK;
+  return n_bytes < 0 || (n_bytes && !t->data) ? refuse_memory(m, i, t, n_bytes) : CUPLUG_OK;
 }
 
 /* What an in-out array must be, since it cannot be copied: contiguous, aligned and writable. */
@@ -177,40 +203,80 @@ static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, in
   return CUPLUG_OK;
 }
 
-int cuplug__match_array(cuplug__match *m, int32_t i) {
+uint32_t cuplug__find_alike(const cuplug_signature *s) {
+  uint32_t alike = 0;
+  for (int32_t i = 1; i < s->n_parameters; i++) {
+    const cuplug_parameter *x = &s->parameters[i], *before = x - 1;
+    int same = x->kind <= CUPLUG_PARAMETER_INOUT && before->kind <= CUPLUG_PARAMETER_INOUT &&
+               !before->has_default && x->type_variable == before->type_variable &&
+               x->n_dims == before->n_dims;
+    for (int32_t k = 0; same && k < x->n_dims; k++)
+      same = x->dims[k].kind == before->dims[k].kind && x->dims[k].value == before->dims[k].value;
+    alike |= (uint32_t)same << i;
+  }
+  return alike;
+}
+
+/* Whether a tensor fits because the one before it did, for a parameter alike. */
+static inline int is_repeated(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
+  const cuplug_tensor *before = t - 1;
+  if (!(m->alike >> i & 1) || !t->data || t->ndim != before->ndim ||
+      memcmp(&t->dtype, &before->dtype, sizeof(t->dtype)) ||
+      memcmp(&t->device, &before->device, sizeof(t->device)) ||
+      !cuplug__same_sizes(t->shape, before->shape, t->ndim))
+    return 0;
+  m->loop_mask |= (m->loop_mask & 1u << (m->frame->n_tensors - 1)) << 1;
+  return 1;
+}
+
+static __attribute__((noinline)) int match_tensor(cuplug__match *m, int32_t i,
+                                                  const cuplug_tensor *t) {
   const cuplug_parameter *x = &m->s->parameters[i];
+  int status;
+  if ((status = match_dtype(m, i, x, cuplug_type(t)))) return status;
+  if ((status = match_shape(m, i, x, t))) return status;
+  if ((status = match_device(m, i, t->device))) return status;
+  return match_memory(m, i, t);
+}
+
+static int leave_out(cuplug__match *m, int32_t i, uint32_t kind) {
+  cuplug_frame *f = m->frame;
+  int left_out = kind == CUPLUG_ARGUMENT_ABSENT || kind == CUPLUG_ARGUMENT_NONE;
+  if (!left_out || m->s->parameters[i].default_kind != CUPLUG_ARGUMENT_NONE)
+    return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  f->tensors[f->n_tensors++] = (cuplug_tensor){.ndim = -1};
+  return CUPLUG_OK;
+}
+
+int cuplug__match_array(cuplug__match *m, int32_t i) {
   const cuplug_argument *a = cuplug__argument(m, i);
   cuplug_frame *f = m->frame;
-  cuplug_tensor *t = &f->tensors[f->n_tensors];
+  uint32_t k = f->n_tensors;
+  cuplug_tensor *t = &f->tensors[k];
   int status;
-  f->parameter[f->n_tensors] = (uint8_t)i;
-  if (a->kind != CUPLUG_ARGUMENT_ARRAY) {
-    int left_out = a->kind == CUPLUG_ARGUMENT_ABSENT || a->kind == CUPLUG_ARGUMENT_NONE;
-    if (!left_out || x->default_kind != CUPLUG_ARGUMENT_NONE)
-      return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
-    memset(t, 0, sizeof(*t));
-    t->ndim = -1;
-    f->n_tensors++;
-    return CUPLUG_OK;
-  }
-  *t = a->tensor;
-  t->data = (char *)t->data + t->byte_offset;
+  f->parameter[k] = (uint8_t)i;
+  if (a->kind != CUPLUG_ARGUMENT_ARRAY) return leave_out(m, i, a->kind);
+  /* Field by field, as the caller has just written them: wider loads would wait for its stores. */
+  t->data = (char *)a->tensor.data + a->tensor.byte_offset;
+  t->device = a->tensor.device;
+  t->ndim = a->tensor.ndim;
+  t->dtype = a->tensor.dtype;
+  t->shape = a->tensor.shape;
+  t->strides = a->tensor.strides;
   t->byte_offset = 0;
   if (a->flags & CUPLUG_BYTE_SWAPPED)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted native byte order",
                             cuplug__describe_argument(a).s);
-  if ((status = match_dtype(m, i, x, cuplug_type(t)))) return status;
-  if ((status = match_shape(m, i, x, t))) return status;
-  if ((status = match_device(m, i, t->device))) return status;
-  if ((status = match_memory(m, i, t))) return status;
-  int contiguous = cuplug__is_contiguous(t);
-  if (x->kind == CUPLUG_PARAMETER_INOUT) {
+  if (!is_repeated(m, i, t) && (status = match_tensor(m, i, t))) return status;
+  int contiguous = !t->strides || cuplug__is_contiguous(t);
+  if (m->s->parameters[i].kind == CUPLUG_PARAMETER_INOUT) {
+    m->n_inout++;
     if ((status = match_inout(m, i, a, contiguous))) return status;
   } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides)) {
-    f->copy_mask |= 1u << f->n_tensors;
+    f->copy_mask |= 1u << k;
   }
   if (contiguous) t->strides = NULL;
-  f->n_tensors++;
+  f->n_tensors = k + 1;
   return CUPLUG_OK;
 }
 

@@ -3,7 +3,8 @@
 #ifndef CUPLUG_CORE_MATCH_H
 #define CUPLUG_CORE_MATCH_H
 
-#include <cuplug/host.h>
+#include "signature.h"
+#include "status.h"
 
 /* The state of one match. Parameter numbers say which argument fixed a name first. */
 typedef struct cuplug__match {
@@ -14,7 +15,12 @@ typedef struct cuplug__match {
   cuplug_error *error; /* NULL: only the outcome matters */
   int32_t n_matched;   /* parameters that fitted */
   uint32_t takes_strides;
-  uint32_t loop_mask; /* tensors with loop dimensions */
+  uint32_t alike; /* of the overload */
+  uint32_t n_inout;
+  uint32_t loop_mask;   /* tensors with loop dimensions */
+  uint32_t broadcasts;  /* 1: their loop dimensions differ */
+  uint32_t known_types; /* bit v: types[v] and type_from[v] are set */
+  uint32_t known_sizes; /* bit n: sizes[n] and size_from[n] are set */
   uint32_t types[16];
   int8_t type_from[16];
   int64_t sizes[24]; /* a named dimension; of a variadic one the number of its dimensions */
@@ -28,13 +34,23 @@ static inline const cuplug_argument *cuplug__argument(const cuplug__match *m, in
   return (uint32_t)i < m->n_args ? &m->args[i] : &absent;
 }
 
+/* The dtype of a type variable once the arrays were matched: without arrays it has only one. */
+static inline uint32_t cuplug__type_of(const cuplug__match *m, int32_t variable) {
+  if (m->known_types >> variable & 1) return m->types[variable];
+  return cuplug_dtype_id(cuplug__dtype_number(m->s->variables[variable].dtypes));
+}
+
+/* The array parameters (a bit for each) that want the same dtype and shape as the one before them.
+ */
+uint32_t cuplug__find_alike(const cuplug_signature *signature);
+
 /* Fits array argument i and appends its tensor to the frame. */
 int cuplug__match_array(cuplug__match *m, int32_t i);
 
 /* Records that argument i does not fit, when there is a record to fill. Returns `status`. */
-__attribute__((format(printf, 4, 5))) int cuplug__mismatch(cuplug__match *m, int32_t i, int status,
-                                                           const char *format, ...);
+CUPLUG__COLD CUPLUG__FORMAT(4, 5) int cuplug__mismatch(cuplug__match *m, int32_t i, int status,
+                                                       const char *format, ...);
 /* "seen ..., wanted ...": for an argument of another kind, dtype or rank. */
-int cuplug__unwanted(cuplug__match *m, int32_t i, int status);
+CUPLUG__COLD int cuplug__unwanted(cuplug__match *m, int32_t i, int status);
 
 #endif

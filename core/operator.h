@@ -13,6 +13,7 @@ typedef struct cuplug__plugin cuplug__plugin;
 typedef struct cuplug__overload {
   const cuplug_row *row;
   cuplug_signature signature;
+  uint32_t alike;     /* bit i: what fits array parameter i - 1 fits parameter i, too */
   cuplug_entry *host; /* NULL before the code is loaded, or without an entry on that side */
   cuplug_entry *cuda;
   cuplug_fault *_Atomic fault; /* of asynchronous calls; made at the first CUDA call */

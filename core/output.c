@@ -5,12 +5,6 @@
 #include "operator.h"
 #include "status.h"
 
-#include <string.h>
-
-static int same_shape(const cuplug_tensor *x, const cuplug_tensor *y) {
-  return x->ndim == y->ndim && !memcmp(x->shape, y->shape, (size_t)x->ndim * sizeof(*x->shape));
-}
-
 static int refuse(const cuplug_frame *f, uint32_t k, int status, const char *seen,
                   const char *wanted, cuplug_error *error) {
   const cuplug_parameter *x = &f->signature->parameters[f->signature->n_parameters + (int32_t)k];
@@ -37,7 +31,7 @@ static int check_kind(const cuplug_frame *f, uint32_t k, const cuplug_argument *
   if (given->flags & CUPLUG_BYTE_SWAPPED || cuplug_type(x) != cuplug_type(wanted))
     return refuse(f, k, CUPLUG_ERROR_TYPE, cuplug__describe_argument(given).s,
                   cuplug__describe_dtype(cuplug_type(wanted)).s, error);
-  if (!same_shape(x, wanted))
+  if (x->ndim != wanted->ndim || !cuplug__same_sizes(x->shape, wanted->shape, x->ndim))
     return refuse(f, k, CUPLUG_ERROR_VALUE, cuplug__describe_argument(given).s,
                   cuplug__describe_shape(wanted->shape, wanted->ndim).s, error);
   int cuda = cuplug__is_cuda(x->device), host = cuplug__is_host(x->device);
@@ -70,9 +64,15 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
 
 static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor *x,
                          cuplug_error *error) {
-  for (uint32_t other = 0; other < f->n_inputs + k; other++) {
+  const char *low, *high, *other_low, *other_high;
+  cuplug__span(x, &low, &high);
+  low += x->byte_offset;
+  high += x->byte_offset;
+  for (uint32_t other = 0; low < high && other < f->n_inputs + k; other++) {
     const cuplug_tensor *y = &f->tensors[other];
-    if (y->ndim < 0 || !y->data || !cuplug__overlap(x, y)) continue;
+    if (y->ndim < 0 || !y->data) continue;
+    cuplug__span(y, &other_low, &other_high);
+    if (high <= other_low || other_high <= low || other_low == other_high) continue;
     const char *name = f->signature->parameters[f->parameter[other]].name;
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: out: its memory overlaps %s; pass an array of its own",
@@ -88,16 +88,12 @@ int cuplug_set_output(cuplug_frame *f, uint32_t k, const cuplug_argument *given,
   if (f->n_inputs + k >= f->n_tensors)
     return cuplug__fail(error, CUPLUG_ERROR_TYPE, "%s: out: seen %u outputs, wanted %u",
                         f->signature->name, k + 1, f->n_tensors - f->n_inputs);
-  cuplug_argument folded = *given;
-  folded.tensor.data = (char *)given->tensor.data + given->tensor.byte_offset;
-  folded.tensor.byte_offset = 0;
-  if (given->kind != CUPLUG_ARGUMENT_ARRAY) folded = *given;
-  if ((status = check_kind(f, k, &folded, error))) return status;
-  if ((status = check_layout(f, k, &folded, error))) return status;
-  if ((status = check_overlap(f, k, &folded.tensor, error))) return status;
+  if ((status = check_kind(f, k, given, error))) return status;
+  if ((status = check_layout(f, k, given, error))) return status;
+  if ((status = check_overlap(f, k, &given->tensor, error))) return status;
   cuplug_tensor *t = &f->tensors[f->n_inputs + k];
-  t->data = folded.tensor.data;
-  t->device = folded.tensor.device;
-  if (t->strides && folded.tensor.strides) t->strides = folded.tensor.strides;
+  t->data = (char *)given->tensor.data + given->tensor.byte_offset;
+  t->device = given->tensor.device;
+  if (t->strides && given->tensor.strides) t->strides = given->tensor.strides;
   return CUPLUG_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry.h"
+#include "match.h"
 #include "search.h"
 #include "status.h"
 
@@ -128,6 +129,7 @@ static int fill_operator(cuplug__plugin *plugin, uint32_t first, uint32_t *n_fil
     int status = cuplug_parse_signature(rows[k].signature, &overload->signature, NULL, error);
     if (status) return status;
     overload->row = &rows[k];
+    overload->alike = cuplug__find_alike(&overload->signature);
     op->name = op->overloads[0].signature.name;
     op->n_overloads++;
     ++*n_filled;

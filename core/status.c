@@ -34,15 +34,6 @@ static void print_at(cuplug_error *error, size_t at, const char *format, va_list
   if (n >= 0 && (size_t)n >= room) mark_cut(error);
 }
 
-void cuplug__clear(cuplug_error *error) {
-  if (!error) return;
-  error->status = CUPLUG_OK;
-  error->cuda_code = 0;
-  error->message_bytes = sizeof(error->message);
-  error->reserved = 0;
-  error->message[0] = 0;
-}
-
 int cuplug__fail(cuplug_error *error, int status, const char *format, ...) {
   if (!error) return status;
   va_list list;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 
 from cuplug._host cimport cuplug_argument, cuplug_tensor
 from cuplug._reading cimport reading
@@ -8,6 +8,8 @@ from cuplug._reading cimport reading
 
 # Any Python object as an argument. What is no argument becomes CUPLUG_ARGUMENT_OTHER.
 cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1
+# The first n arguments of a call.
+cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r) except -1
 # A new C-contiguous array of a tensor's shape and dtype; sets its data and device.
 cdef object empty_numpy(cuplug_tensor *x)
 # A C-contiguous copy, broadcast to `shape`, of a host array; elements are copied as bits.

@@ -2,7 +2,7 @@
 """Python objects -> arguments of the core: the choice of a reader, and NumPy's arrays."""
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 
 from cuplug._device_array cimport DeviceArray
 from cuplug._dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr, type_number
@@ -43,6 +43,17 @@ _import_array()
 
 cdef object masked_array = None
 cdef const cuplug_dtype *dtypes = builtin_table()
+
+
+cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r) except -1:
+    cdef uint32_t i
+    for i in range(n):
+        r.objects[i] = objects[i]
+        if PyArray_CheckExact(objects[i]):
+            read_ndarray(objects[i], r, &r.args[i])
+        else:
+            read_argument(objects[i], r, &r.args[i])
+    return 0
 
 
 cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
@@ -103,7 +114,7 @@ cdef inline int note_array(
     return 0
 
 
-cdef int read_ndarray(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+cdef inline int read_ndarray(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     cdef PyArrayObject *x = <PyArrayObject *>obj
     cdef int flags = PyArray_FLAGS(x)
     cdef int in_order = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED

@@ -10,7 +10,7 @@ from cpython.ref cimport Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t
 
-from cuplug._arrays cimport read_argument
+from cuplug._arrays cimport read_argument, read_arguments
 from cuplug._host cimport (
     CUPLUG_ARGUMENT_ABSENT,
     cuplug_describe,
@@ -227,7 +227,6 @@ cdef object call_operator(
 ):
     cdef Operator self = <Operator>callable
     cdef uint32_t n = <uint32_t>PyVectorcall_NARGS(nargsf)
-    cdef uint32_t i
     cdef PyObject *out = NULL
     cdef PyObject *device = NULL
     cdef reading r
@@ -235,9 +234,7 @@ cdef object call_operator(
         raise TypeError(f"{self.name}: seen {n} arguments, wanted at most {MAX_ARGUMENTS}")
     start_reading(&r)
     try:
-        for i in range(n):
-            r.objects[i] = args[i]
-            read_argument(args[i], &r, &r.args[i])
+        read_arguments(args, n, &r)
         if keywords != NULL:
             n = read_keywords(self, &r, n, args + n, keywords, &out, &device)
         return run_operator(self.op, &r, n, out, device)
