@@ -23,6 +23,10 @@ typedef struct cuplug__run {
  * finished error record. The device has been entered. */
 int cuplug__call_entry(cuplug__run *run);
 
+/* Puts the operator's name before the message when something outside of the entry has failed.
+ * Returns `status`. */
+int cuplug__named(const cuplug__run *run, int status);
+
 /* Host arrays through the GPU: copies in, runs, waits, copies out. The device has been entered. */
 int cuplug__run_staged(cuplug__run *run);
 

@@ -8,8 +8,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define MAX_FREE_LANES 4 /* of one device; more are made when needed, and destroyed */
-
 /* Freed blocks up to this share of the device's memory stay with the pool: enough to reuse, and
  * other allocators in the process find the rest. */
 #define KEPT_SHARE 8
@@ -18,6 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUmemoryPool _Atomic pools[CUPLUG__MAX_GPUS];
 static cuplug__lane *free_lanes[CUPLUG__MAX_GPUS]; /* under the lock, like n_free_lanes */
 static int n_free_lanes[CUPLUG__MAX_GPUS];
+static uint64_t pinned_bytes[CUPLUG__MAX_GPUS]; /* under the lock; all buffers of all lanes */
 
 /* ---- The device pool ----------------------------------------------------------------------- */
 
@@ -103,17 +102,33 @@ int cuplug__device_free(void *pointer, void *stream, cuplug_error *error) {
 
 /* ---- Lanes --------------------------------------------------------------------------------- */
 
+/* 0 when that would be too much. Small buffers are never refused: no copy works without. */
+static int reserve_pinned(int32_t device, uint64_t bytes) {
+  pthread_mutex_lock(&lock);
+  int fits = bytes <= CUPLUG__N_PINNED * CUPLUG__PINNED_SMALL ||
+             pinned_bytes[device] + bytes <= CUPLUG__MAX_PINNED;
+  if (fits) pinned_bytes[device] += bytes;
+  pthread_mutex_unlock(&lock);
+  return fits;
+}
+
+static void unreserve_pinned(int32_t device, uint64_t bytes) {
+  pthread_mutex_lock(&lock);
+  pinned_bytes[device] -= bytes;
+  pthread_mutex_unlock(&lock);
+}
+
 static void unpin(cuplug__lane *lane) {
-  for (int i = 0; i < 2; i++) {
-    if (lane->pinned[i]) cuplug__driver.cuMemFreeHost(lane->pinned[i]);
-    lane->pinned[i] = NULL;
-  }
+  if (!lane->pinned) return;
+  cuplug__driver.cuMemFreeHost(lane->pinned);
+  unreserve_pinned(lane->device, CUPLUG__N_PINNED * lane->pinned_bytes);
+  lane->pinned = NULL;
   lane->pinned_bytes = 0;
 }
 
 static void destroy_lane(cuplug__lane *lane) {
   unpin(lane);
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < CUPLUG__N_PINNED; i++)
     if (lane->events[i]) cuplug__driver.cuEventDestroy(lane->events[i]);
   if (lane->stream) cuplug__driver.cuStreamDestroy(lane->stream);
   if (lane->fault) cuplug__fault_release(lane->fault);
@@ -122,7 +137,7 @@ static void destroy_lane(cuplug__lane *lane) {
 
 static int create_lane(int32_t device, cuplug__lane **lane, cuplug_error *error) {
   CUstream stream = NULL;
-  CUevent events[2] = {NULL, NULL};
+  CUevent event;
   cuplug__lane *new = calloc(1, sizeof *new);
   if (!new) return cuplug__no_memory(error, "making a staging lane");
   new->device = device;
@@ -130,9 +145,9 @@ static int create_lane(int32_t device, cuplug__lane **lane, cuplug_error *error)
   if (status) goto destroy;
   int code = cuplug__driver.cuStreamCreate(&stream, CUPLUG__STREAM_NON_BLOCKING);
   new->stream = stream;
-  for (int i = 0; i < 2 && !code; i++) {
-    code = cuplug__driver.cuEventCreate(&events[i], CUPLUG__EVENT_NO_TIMING);
-    new->events[i] = events[i];
+  for (int i = 0; i < CUPLUG__N_PINNED && !code; i++) {
+    code = cuplug__driver.cuEventCreate(&event, CUPLUG__EVENT_NO_TIMING);
+    if (!code) new->events[i] = event;
   }
   status = cuplug__cuda_check(error, code, "making a staging lane");
   if (status) goto destroy;
@@ -161,7 +176,7 @@ void cuplug__lane_give(cuplug__lane *lane) {
   int code = cuplug__driver.cuStreamSynchronize(lane->stream);
   cuplug__fault_take(lane->fault, NULL);
   pthread_mutex_lock(&lock);
-  int kept = !code && n_free_lanes[device] < MAX_FREE_LANES;
+  int kept = !code && n_free_lanes[device] < CUPLUG__MAX_FREE_LANES;
   if (kept) {
     lane->next = free_lanes[device];
     free_lanes[device] = lane;
@@ -171,18 +186,31 @@ void cuplug__lane_give(cuplug__lane *lane) {
   if (!kept) destroy_lane(lane);
 }
 
-int cuplug__lane_pin(cuplug__lane *lane, uint64_t bytes, cuplug_error *error) {
-  uint64_t wanted = bytes > CUPLUG__PINNED_SMALL ? CUPLUG__PINNED_LARGE : CUPLUG__PINNED_SMALL;
-  if (lane->pinned_bytes >= wanted) return CUPLUG_OK;
-  int code = cuplug__driver.cuStreamSynchronize(lane->stream);
-  if (code) return cuplug__cuda_fail(error, code, "waiting for a staging lane");
-  unpin(lane);
-  for (int i = 0; i < 2 && !code; i++)
-    code = cuplug__driver.cuMemHostAlloc(&lane->pinned[i], wanted, CUPLUG__HOST_PORTABLE);
+static int pin(cuplug__lane *lane, uint64_t wanted, cuplug_error *error) {
+  void *pinned;
+  int code =
+      cuplug__driver.cuMemHostAlloc(&pinned, CUPLUG__N_PINNED * wanted, CUPLUG__HOST_PORTABLE);
   if (code) {
-    unpin(lane);
+    unreserve_pinned(lane->device, CUPLUG__N_PINNED * wanted);
     return cuplug__cuda_fail(error, code, "allocating pinned host memory");
   }
+  lane->pinned = pinned;
   lane->pinned_bytes = wanted;
   return CUPLUG_OK;
+}
+
+int cuplug__lane_pin(cuplug__lane *lane, uint64_t bytes, cuplug_error *error) {
+  const uint64_t n = CUPLUG__N_PINNED;
+  uint64_t wanted = bytes > n * CUPLUG__PINNED_SMALL ? CUPLUG__PINNED_LARGE : CUPLUG__PINNED_SMALL;
+  if (lane->pinned_bytes >= wanted) return CUPLUG_OK;
+  int reserved = reserve_pinned(lane->device, n * wanted);
+  if (!reserved && lane->pinned) return CUPLUG_OK;
+  if (!reserved) wanted = CUPLUG__PINNED_SMALL, reserve_pinned(lane->device, n * wanted);
+  int code = lane->pinned ? (int)cuplug__driver.cuStreamSynchronize(lane->stream) : 0;
+  if (code) {
+    unreserve_pinned(lane->device, n * wanted);
+    return cuplug__cuda_fail(error, code, "waiting for a staging lane");
+  }
+  unpin(lane);
+  return pin(lane, wanted, error);
 }

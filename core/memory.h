@@ -5,8 +5,13 @@
 
 #include <cuplug/host.h>
 
-#define CUPLUG__PINNED_SMALL ((uint64_t)256 << 10) /* of a lane's pinned buffer at first */
-#define CUPLUG__PINNED_LARGE ((uint64_t)8 << 20)   /* once a larger copy has come */
+/* A lane's pinned buffers are small at first, and large once a copy has come that the small ones
+ * do not hold together. Past MAX_PINNED of one device they stay small. */
+#define CUPLUG__N_PINNED 8
+#define CUPLUG__PINNED_SMALL ((uint64_t)256 << 10)
+#define CUPLUG__PINNED_LARGE ((uint64_t)4 << 20)
+#define CUPLUG__MAX_PINNED ((uint64_t)256 << 20)
+#define CUPLUG__MAX_FREE_LANES 8 /* of one device; more are made when needed, and destroyed */
 
 /* Stream-ordered device memory. 0 bytes give a valid pointer too. Out of memory: the pool is
  * trimmed, tried once more, then ERROR_MEMORY with sizes. */
@@ -20,8 +25,8 @@ int cuplug__device_free(void *pointer, void *stream, cuplug_error *error);
 typedef struct cuplug__lane {
   int32_t device;
   void *stream;
-  void *pinned[2];
-  void *events[2];
+  char *pinned; /* the buffers, one behind the other */
+  void *events[CUPLUG__N_PINNED];
   uint64_t pinned_bytes; /* of each buffer */
   cuplug_fault *fault;
   struct cuplug__lane *next;
@@ -29,7 +34,8 @@ typedef struct cuplug__lane {
 
 int cuplug__lane_take(int32_t device, cuplug__lane **lane, cuplug_error *error);
 void cuplug__lane_give(cuplug__lane *lane);
-/* Gives the lane pinned buffers that suit copies of `bytes`, if it has not got them. */
+/* Gives the lane pinned buffers that suit copies of `bytes`, if it has not got them. They may be
+ * small ones whatever is asked for, where other lanes have much. */
 int cuplug__lane_pin(cuplug__lane *lane, uint64_t bytes, cuplug_error *error);
 
 #endif

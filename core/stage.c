@@ -3,6 +3,7 @@
 #include "call.h"
 #include "cuda.h"
 #include "layout.h"
+#include "slices.h"
 #include "status.h"
 #include "transfer.h"
 
@@ -63,8 +64,7 @@ static int copy_out(cuplug__run *run, cuplug__lane *lane, uint32_t k, void **blo
   return cuplug__to_host(lane, (void *)low, *block, bytes, run->error);
 }
 
-/* What failed outside of the entry gets the operator's name too. */
-static int named(const cuplug__run *run, int status) {
+int cuplug__named(const cuplug__run *run, int status) {
   if (status) cuplug__prefix(run->error, "%s: ", run->frame->op->name);
   return status;
 }
@@ -73,12 +73,13 @@ static int run_on_lane(cuplug__run *run, cuplug__lane *lane, void **blocks) {
   const uint32_t n = run->frame->n_tensors;
   int status;
   for (uint32_t k = 0; k < n; k++)
-    if ((status = copy_in(run, lane, k, &blocks[k]))) return named(run, status);
+    if ((status = copy_in(run, lane, k, &blocks[k]))) return cuplug__named(run, status);
   if ((status = cuplug__call_entry(run))) return status;
-  if ((status = cuplug__stream_synchronize(run->stream, run->error))) return named(run, status);
+  if ((status = cuplug__stream_synchronize(run->stream, run->error)))
+    return cuplug__named(run, status);
   if ((status = cuplug__fault_take(run->fault, run->error))) return status;
   for (uint32_t k = 0; k < n; k++)
-    if ((status = copy_out(run, lane, k, &blocks[k]))) return named(run, status);
+    if ((status = copy_out(run, lane, k, &blocks[k]))) return cuplug__named(run, status);
   return CUPLUG_OK;
 }
 
@@ -88,8 +89,9 @@ int cuplug__run_staged(cuplug__run *run) {
   void *blocks[CUPLUG_MAX_TENSORS] = {NULL};
   const char *names[CUPLUG_MAX_TENSORS];
   cuplug__lane *lane;
+  if (cuplug__can_slice(run)) return cuplug__run_slices(run);
   int status = cuplug__lane_take(run->device.id, &lane, run->error);
-  if (status) return named(run, status);
+  if (status) return cuplug__named(run, status);
   run->stream = lane->stream;
   run->fault = lane->fault;
   run->tensors = tensors;

@@ -3,68 +3,130 @@
 
 #include "cuda.h"
 #include "driver.h"
+#include "workers.h"
 
 #include <string.h>
 
+/* Copies from here on are shared with the workers: below, waking them costs more than it gains. */
+#define SHARED_BYTES ((uint64_t)4 << 20)
+#define N_COPYING 4 /* chunks on their way between arrays and buffers; the DMA has the others */
+
+/* One copy: chunk i goes through buffer i % N_PINNED of the lane. */
+typedef struct transfer {
+  cuplug__lane *lane;
+  cuplug__host_copy copies[CUPLUG__N_PINNED];
+  uint64_t bytes, chunk_bytes, n_chunks;
+  uint64_t n_copying; /* at most, at once */
+} transfer;
+
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-static CUdeviceptr device_address(const void *pointer, uint64_t offset) {
-  return (CUdeviceptr)(uintptr_t)pointer + offset;
+/* Enough chunks to keep all buffers busy, but none so small that starting its DMA counts. */
+static int plan(transfer *t, cuplug__lane *lane, uint64_t bytes, cuplug_error *error) {
+  const uint64_t unit = CUPLUG__PINNED_SMALL;
+  int status = cuplug__lane_pin(lane, bytes, error);
+  if (status) return status;
+  uint64_t wanted = (bytes / CUPLUG__N_PINNED + unit - 1) / unit * unit;
+  t->lane = lane;
+  t->bytes = bytes;
+  t->chunk_bytes = wanted ? least(wanted, lane->pinned_bytes) : unit;
+  t->n_chunks = (bytes - 1) / t->chunk_bytes + 1;
+  t->n_copying = bytes < SHARED_BYTES ? 1 : N_COPYING;
+  memset(t->copies, 0, sizeof t->copies);
+  return CUPLUG_OK;
 }
 
-/* The chunk goes out of the lane's buffer k, when the last copy from or to that is done. */
-static int send_chunk(cuplug__lane *lane, int k, CUdeviceptr to, const char *from, uint64_t bytes) {
-  int code = cuplug__driver.cuEventSynchronize(lane->events[k]);
+static uint64_t bytes_of(const transfer *t, uint64_t i) {
+  return least(t->chunk_bytes, t->bytes - i * t->chunk_bytes);
+}
+
+static char *buffer_of(const transfer *t, uint64_t i) {
+  return t->lane->pinned + i % CUPLUG__N_PINNED * t->lane->pinned_bytes;
+}
+
+static void *event_of(const transfer *t, uint64_t i) {
+  return t->lane->events[i % CUPLUG__N_PINNED];
+}
+
+static CUdeviceptr device_address(const transfer *t, const void *pointer, uint64_t i) {
+  return (CUdeviceptr)(uintptr_t)pointer + i * t->chunk_bytes;
+}
+
+/* Waits until the DMA is done that used the buffer last, and begins the copy to or from it. */
+static int begin(transfer *t, uint64_t i, cuplug__copy_kind kind, void *to, const void *from) {
+  int code = cuplug__driver.cuEventSynchronize(event_of(t, i));
   if (code) return code;
-  memcpy(lane->pinned[k], from, bytes);
-  code = cuplug__driver.cuMemcpyHtoDAsync(to, lane->pinned[k], bytes, lane->stream);
-  return code ? code : (int)cuplug__driver.cuEventRecord(lane->events[k], lane->stream);
+  if (t->n_copying > 1)
+    cuplug__host_copy_begin(&t->copies[i % CUPLUG__N_PINNED], kind, to, from, bytes_of(t, i));
+  else
+    memcpy(to, from, bytes_of(t, i));
+  return 0;
 }
 
-static int request_chunk(cuplug__lane *lane, int k, CUdeviceptr from, uint64_t bytes) {
-  int code = cuplug__driver.cuMemcpyDtoHAsync(lane->pinned[k], from, bytes, lane->stream);
-  return code ? code : (int)cuplug__driver.cuEventRecord(lane->events[k], lane->stream);
+static void end(transfer *t, uint64_t i) {
+  cuplug__host_copy_end(&t->copies[i % CUPLUG__N_PINNED]);
 }
 
-static int receive_chunk(cuplug__lane *lane, int k, char *to, uint64_t bytes) {
-  int code = cuplug__driver.cuEventSynchronize(lane->events[k]);
-  if (!code) memcpy(to, lane->pinned[k], bytes);
-  return code;
+static int send(transfer *t, uint64_t i, void *to) {
+  int code = cuplug__driver.cuMemcpyHtoDAsync(device_address(t, to, i), buffer_of(t, i),
+                                              bytes_of(t, i), t->lane->stream);
+  return code ? code : (int)cuplug__driver.cuEventRecord(event_of(t, i), t->lane->stream);
 }
 
-/* After an error a copy may be in flight that no event covers. */
-static int finish(cuplug__lane *lane, int code, const char *doing, cuplug_error *error) {
+static int request(transfer *t, uint64_t i, const void *from) {
+  int code = cuplug__driver.cuMemcpyDtoHAsync(buffer_of(t, i), device_address(t, from, i),
+                                              bytes_of(t, i), t->lane->stream);
+  return code ? code : (int)cuplug__driver.cuEventRecord(event_of(t, i), t->lane->stream);
+}
+
+/* After an error workers may still be at it, and a DMA be in flight that no event covers. */
+static int finish(transfer *t, int code, const char *doing, cuplug_error *error) {
+  for (uint64_t i = 0; i < CUPLUG__N_PINNED; i++) end(t, i);
   if (!code) return CUPLUG_OK;
-  cuplug__driver.cuStreamSynchronize(lane->stream);
+  cuplug__driver.cuStreamSynchronize(t->lane->stream);
   return cuplug__cuda_fail(error, code, doing);
 }
 
 int cuplug__to_device(cuplug__lane *lane, void *to, const void *from, uint64_t bytes,
                       cuplug_error *error) {
-  int code = 0, k = 0;
+  transfer t;
+  uint64_t n_begun = 0, n_sent = 0;
+  int code = 0;
   if (!bytes) return CUPLUG_OK;
-  int status = cuplug__lane_pin(lane, bytes, error);
+  int status = plan(&t, lane, bytes, error);
   if (status) return status;
-  for (uint64_t at = 0; at < bytes && !code; at += lane->pinned_bytes, k ^= 1)
-    code = send_chunk(lane, k, device_address(to, at), (const char *)from + at,
-                      least(lane->pinned_bytes, bytes - at));
-  return finish(lane, code, "copying to the device", error);
+  while (!code && n_sent < t.n_chunks) {
+    if (n_begun < t.n_chunks && n_begun - n_sent < t.n_copying) {
+      code = begin(&t, n_begun, CUPLUG__TO_PINNED, buffer_of(&t, n_begun),
+                   (const char *)from + n_begun * t.chunk_bytes);
+      n_begun++;
+    } else {
+      end(&t, n_sent);
+      code = send(&t, n_sent++, to);
+    }
+  }
+  return finish(&t, code, "copying to the device", error);
 }
 
-/* While one chunk is copied out of its pinned buffer the next arrives in the other. */
+/* The DMA runs ahead as far as there are buffers. */
 int cuplug__to_host(cuplug__lane *lane, void *to, const void *from, uint64_t bytes,
                     cuplug_error *error) {
-  int k = 0;
+  transfer t;
+  uint64_t n_requested = 0, n_begun = 0, n_done = 0;
+  int code = 0;
   if (!bytes) return CUPLUG_OK;
-  int status = cuplug__lane_pin(lane, bytes, error);
+  int status = plan(&t, lane, bytes, error);
   if (status) return status;
-  const uint64_t step = lane->pinned_bytes;
-  int code = request_chunk(lane, 0, device_address(from, 0), least(step, bytes));
-  for (uint64_t at = 0; at < bytes && !code; at += step, k ^= 1) {
-    uint64_t left = bytes - at;
-    if (left > step)
-      code = request_chunk(lane, k ^ 1, device_address(from, at + step), least(step, left - step));
-    if (!code) code = receive_chunk(lane, k, (char *)to + at, least(step, left));
+  while (!code && n_done < t.n_chunks) {
+    if (n_requested < t.n_chunks && n_requested - n_done < CUPLUG__N_PINNED) {
+      code = request(&t, n_requested++, from);
+    } else if (n_begun < n_requested && n_begun - n_done < t.n_copying) {
+      code = begin(&t, n_begun, CUPLUG__FROM_PINNED, (char *)to + n_begun * t.chunk_bytes,
+                   buffer_of(&t, n_begun));
+      n_begun++;
+    } else {
+      end(&t, n_done++);
+    }
   }
-  return finish(lane, code, "copying to the host", error);
+  return finish(&t, code, "copying to the host", error);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between pageable host memory and a device, in chunks through a lane's pinned buffers. */
+/* Copies between pageable host memory and a device, in chunks through a lane's pinned buffers.
+ * Large ones are shared with the workers. */
 #ifndef CUPLUG_CORE_TRANSFER_H
 #define CUPLUG_CORE_TRANSFER_H
 

@@ -116,38 +116,57 @@ static void pool_fails(void) {
 }
 
 static void lanes(void) {
-  cuplug__lane *all[7];
+  enum { N = CUPLUG__MAX_FREE_LANES + 3 };
+  cuplug__lane *all[N];
   enter();
-  for (int i = 0; i < 7; i++) {
+  for (int i = 0; i < N; i++) {
     CHECK(!cuplug__lane_take(0, &all[i], &error));
-    CHECK(all[i]->stream && all[i]->fault && all[i]->events[0] && all[i]->events[1]);
-    CHECK(!all[i]->pinned[0] && all[i]->device == 0);
+    CHECK(all[i]->stream && all[i]->fault && all[i]->events[0]);
+    CHECK(!all[i]->pinned && all[i]->device == 0);
     for (int k = 0; k < i; k++)
       CHECK(all[k] != all[i] && all[k]->fault != all[i]->fault && all[k]->stream != all[i]->stream);
   }
-  for (int i = 0; i < 7; i++) cuplug__lane_give(all[i]);
-  CHECK(fake_counts().n_streams == 4 && fake_counts().n_events == 8);
+  for (int i = 0; i < N; i++) cuplug__lane_give(all[i]);
+  CHECK(fake_counts().n_streams == N - 3 && fake_counts().n_events == (N - 3) * CUPLUG__N_PINNED);
   cuplug__lane *again;
   CHECK(!cuplug__lane_take(0, &again, &error));
-  CHECK(again == all[3]);
+  CHECK(again == all[N - 4]);
   cuplug__lane_give(again);
-  CHECK(fake_counts().n_streams == 4);
+  CHECK(fake_counts().n_streams == N - 3);
   check_nothing_left();
 }
 
 static void pinned(void) {
+  const uint64_t together = CUPLUG__N_PINNED * CUPLUG__PINNED_SMALL;
   cuplug__lane *lane;
   enter();
   CHECK(!cuplug__lane_take(0, &lane, &error));
   CHECK(!cuplug__lane_pin(lane, 1, &error) && lane->pinned_bytes == CUPLUG__PINNED_SMALL);
-  CHECK(!cuplug__lane_pin(lane, CUPLUG__PINNED_SMALL, &error));
+  CHECK(!cuplug__lane_pin(lane, together, &error));
   CHECK(lane->pinned_bytes == CUPLUG__PINNED_SMALL);
-  CHECK(!cuplug__lane_pin(lane, CUPLUG__PINNED_SMALL + 1, &error));
-  CHECK(lane->pinned_bytes == CUPLUG__PINNED_LARGE && lane->pinned[0] && lane->pinned[1]);
+  CHECK(!cuplug__lane_pin(lane, together + 1, &error));
+  CHECK(lane->pinned_bytes == CUPLUG__PINNED_LARGE && lane->pinned);
   CHECK(!cuplug__lane_pin(lane, 1, &error) && lane->pinned_bytes == CUPLUG__PINNED_LARGE);
-  memset(lane->pinned[1], 1, lane->pinned_bytes);
-  CHECK(fake_counts().n_pinned == 3); /* with the block of fault records */
+  memset(lane->pinned, 1, CUPLUG__N_PINNED * lane->pinned_bytes);
+  CHECK(fake_counts().n_pinned == 2); /* with the block of fault records */
   cuplug__lane_give(lane);
+  check_nothing_left();
+}
+
+/* Past the limit lanes get small buffers, or keep them; what a destroyed lane had is another's. */
+static void pinned_limit(void) {
+  enum { N = CUPLUG__MAX_PINNED / (CUPLUG__N_PINNED * CUPLUG__PINNED_LARGE) };
+  cuplug__lane *all[N + 2];
+  enter();
+  for (int i = 0; i < N + 2; i++) CHECK(!cuplug__lane_take(0, &all[i], &error));
+  CHECK(!cuplug__lane_pin(all[N], 1, &error));
+  for (int i = 0; i < N + 2; i++) CHECK(!cuplug__lane_pin(all[i], UINT64_MAX, &error));
+  for (int i = 0; i < N - 1; i++) CHECK(all[i]->pinned_bytes == CUPLUG__PINNED_LARGE);
+  for (int i = N - 1; i < N + 2; i++) CHECK(all[i]->pinned_bytes == CUPLUG__PINNED_SMALL);
+  for (int i = N; i >= 0; i--) cuplug__lane_give(all[i]);
+  CHECK(!cuplug__lane_pin(all[N + 1], UINT64_MAX, &error));
+  CHECK(all[N + 1]->pinned_bytes == CUPLUG__PINNED_LARGE);
+  cuplug__lane_give(all[N + 1]);
   check_nothing_left();
 }
 
@@ -229,7 +248,7 @@ static void threads(void) {
   pthread_t all[6];
   for (int i = 0; i < 6; i++) CHECK(!pthread_create(&all[i], NULL, use_lanes, NULL));
   for (int i = 0; i < 6; i++) CHECK(!pthread_join(all[i], NULL));
-  CHECK(fake_counts().n_streams <= 4);
+  CHECK(fake_counts().n_streams <= CUPLUG__MAX_FREE_LANES);
   check_nothing_left();
 }
 
@@ -244,11 +263,12 @@ static const scenario scenarios[] = {
     {"pool_fails", pool_fails, {"FAKE_CUDA_FAIL=cuMemPoolCreate:1:999"}},
     {"lanes", lanes, {NULL}},
     {"pinned", pinned, {NULL}},
+    {"pinned_limit", pinned_limit, {NULL}},
     {"stale_fault", stale_fault, {NULL}},
     {"lane_fails",
      lane_fails,
      {"FAKE_CUDA_FAIL=cuMemHostAlloc:1:999,cuStreamCreate:1:999,cuEventCreate:1:999,"
-      "cuEventCreate:3:999,cuMemHostAlloc:3:999,cuMemHostAlloc:5:999"}},
+      "cuEventCreate:3:999,cuMemHostAlloc:3:999,cuMemHostAlloc:4:999"}},
     {"lane_given_broken", lane_given_broken, {"FAKE_CUDA_FAIL=cuStreamSynchronize:1:999"}},
     {"no_heap", no_heap, {NULL}},
     {"threads", threads, {NULL}},

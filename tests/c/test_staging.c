@@ -4,74 +4,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole calls on the fake driver: host arrays staged, device arrays, faults, errors, each driver
  * call failing in turn. The plugin is compiled in; its kernels run when they are waited for. */
-#include "../fixtures/fake_gpu.c"
-
-#include "cuda.h"
-#include "driver.h"
-#include "operator.h"
-#include "scenarios.h"
+#include "fake_operators.h"
 
 #include <pthread.h>
-
-#define N_ROWS (sizeof cuplug_symbols.rows / sizeof *cuplug_symbols.rows)
-
-static cuplug_error error;
-static cuplug__overload overloads[N_ROWS];
-static cuplug_operator operators[N_ROWS];
-static const char *architectures = "900";
-
-void __wrap_cuplug_describe(const cuplug_operator *op, cuplug_operator_info *info);
-void __wrap_cuplug_describe(const cuplug_operator *op, cuplug_operator_info *info) {
-  *info = (cuplug_operator_info){op->name,      "fake_gpu",      "1.0.0", "libfake_gpu.so",
-                                 architectures, op->n_overloads, 1};
-}
-
-static cuplug_entry *entry_of(const char *name) {
-  static const struct {
-    const char *name;
-    cuplug_entry *entry;
-  } entries[] = {{"triple_cuda", triple_cuda},     {"triple_host", triple_host},
-                 {"pick_cuda", pick_cuda},         {"triple_strided_cuda", triple_strided_cuda},
-                 {"increase_cuda", increase_cuda}, {"increase_host", increase_host},
-                 {"positive_cuda", positive_cuda}, {"refuse_cuda", refuse_cuda},
-                 {"crash_cuda", crash_cuda},       {"too_new_cuda", too_new_cuda}};
-  for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
-    if (!strcmp(entries[i].name, name)) return entries[i].entry;
-  return NULL;
-}
-
-static void make_operators(void) {
-  for (size_t i = 0; i < N_ROWS; i++) {
-    const cuplug_row *row = &cuplug_symbols.rows[i];
-    cuplug__overload *overload = &overloads[i];
-    CHECK(!cuplug_parse_signature(row->signature, &overload->signature, NULL, &error));
-    overload->row = row;
-    overload->cuda = entry_of(row->cuda_entry), overload->host = entry_of(row->host_entry);
-    operators[i].name = overload->signature.name, operators[i].n_overloads = 1;
-    operators[i].overloads = overload, operators[i].loaded = 1;
-  }
-}
-
-static cuplug_operator *find(const char *name) {
-  for (size_t i = 0; i < N_ROWS; i++)
-    if (!strcmp(operators[i].name, name)) return &operators[i];
-  CHECK(!"an operator of that name");
-  return NULL;
-}
-
-static const cuplug_device gpu0 = {CUPLUG_CUDA, 0}, gpu1 = {CUPLUG_CUDA, 1};
-
-static cuplug_argument array(uint32_t type, void *data, int64_t *n, cuplug_device device) {
-  cuplug_argument a = {.kind = CUPLUG_ARGUMENT_ARRAY};
-  a.tensor.data = data, a.tensor.device = device;
-  a.tensor.ndim = 1, a.tensor.shape = n;
-  a.tensor.dtype = (cuplug_dtype){(uint8_t)(type >> 24), (uint8_t)(type >> 16), (uint16_t)type};
-  return a;
-}
-
-static cuplug_argument on_host(uint32_t type, void *data, int64_t *n) {
-  return array(type, data, n, (cuplug_device){CUPLUG_CPU, 0});
-}
 
 static void triple_staged(int64_t n, cuplug_device device, cuplug_error *mine) {
   double *x = malloc(((size_t)n + 1) * sizeof *x), *out = malloc(((size_t)n + 1) * sizeof *out);
@@ -83,12 +18,6 @@ static void triple_staged(int64_t n, cuplug_device device, cuplug_error *mine) {
   CHECK(out[n] == -1);
   free(x);
   free(out);
-}
-
-/* The device's frees are in stream order: done when it has been waited for. */
-static void check_all_given_back(void) {
-  for (int32_t id = 0; id < 2; id++) CHECK(!cuplug_synchronize(id, NULL, 1, &error));
-  check_nothing_left();
 }
 
 static void staged(void) {

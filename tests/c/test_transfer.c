@@ -12,9 +12,23 @@
 
 #define LARGE CUPLUG__PINNED_LARGE
 #define SMALL CUPLUG__PINNED_SMALL
+#define RING CUPLUG__N_PINNED /* chunks that fill a lane's buffers */
 
-static const uint64_t sizes[] = {0,     1,         7,         4096,          SMALL - 1,
-                                 SMALL, SMALL + 1, LARGE + 1, 3 * LARGE + 13};
+/* Around the ends of chunks and of the buffers; from LARGE on the workers take part. */
+static const uint64_t sizes[] = {0,
+                                 1,
+                                 7,
+                                 4096,
+                                 SMALL - 1,
+                                 SMALL,
+                                 SMALL + 1,
+                                 RING *SMALL,
+                                 RING *SMALL + 1,
+                                 LARGE - 1,
+                                 LARGE,
+                                 LARGE + 1,
+                                 RING *LARGE + 1,
+                                 (RING + 1) * LARGE + 13};
 #define N_SIZES (sizeof sizes / sizeof *sizes)
 
 static cuplug_error error;
@@ -57,7 +71,7 @@ static void round_trips(void) {
 }
 
 static void both_devices(void) {
-  for (unsigned i = 0; i < 4; i++) {
+  for (unsigned i = 0; i < N_SIZES / 2; i++) {
     round_trip(0, sizes[2 * i], 0, i);
     round_trip(1, sizes[2 * i + 1], 1, i + 9);
   }
@@ -167,9 +181,25 @@ static void failures(void) {
   free(to);
 }
 
+/* Whichever chunk it is of. */
+static void each_failure(void) {
+  static const char *const functions[] = {"cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync",
+                                          "cuEventSynchronize", "cuEventRecord"};
+  static const int calls[] = {1, 2, 5, 7};
+  char failing[80];
+  for (int i = 0; i < 4; i++) {
+    for (int n = 0; n < 4; n++) {
+      snprintf(failing, sizeof failing, "FAKE_CUDA_FAIL=%s:%d:999", functions[i], calls[n]);
+      scenario one = {"failures", failures, {failing, "FAKE_CUDA_LAZY=1", "N_WANTED=1"}};
+      CHECK(!run_again(&one));
+    }
+  }
+}
+
 static void *copy_in_thread(void *argument) {
   unsigned seed = (unsigned)(uintptr_t)argument;
-  for (unsigned i = 0; i < 3; i++) round_trip((int32_t)(seed % 2), sizes[4 + i] + seed, 0, seed);
+  for (unsigned i = 0; i < 3; i++)
+    round_trip((int32_t)(seed % 2), sizes[5 + 3 * i] + seed, 0, seed);
   return NULL;
 }
 
@@ -208,8 +238,10 @@ static const scenario scenarios[] = {
     {"failures",
      failures,
      {"FAKE_CUDA_FAIL=cuMemHostAlloc:1:999,cuMemHostAlloc:2:999,"
-      "cuMemHostAlloc:5:999,cuStreamSynchronize:1:999",
-      "N_WANTED=4"}},
+      "cuMemHostAlloc:4:999,cuStreamSynchronize:1:999",
+      "N_WANTED=3"}},
+    {"each_failure", each_failure, {NULL}},
+    {"one_thread", round_trips, {"OMP_NUM_THREADS=1", "FAKE_CUDA_LAZY=1"}},
     {"threads", threads, {NULL}},
     {"threads", threads, {"FAKE_CUDA_LAZY=1"}},
 };

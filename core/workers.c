@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "workers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older ones refuse it, and pages come one by one */
+#endif
+
+/* Pieces end where `to` is a multiple of these. Fresh memory may come in huge pages of 2 MiB, each
+ * of which one thread alone should clear. */
+#define PINNED_PIECE ((uint64_t)512 << 10)
+#define FRESH_PIECE ((uint64_t)2 << 20)
+
+/* How often a worker without work looks for some before it sleeps: about 100 us, less than the
+ * pauses between the chunks of a copy that the bus limits cost in waking it up. */
+#define N_LOOKS 200
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t queued = PTHREAD_COND_INITIALIZER, finished = PTHREAD_COND_INITIALIZER;
+static cuplug__host_copy *first; /* with pieces that nobody has taken; oldest first */
+static _Atomic int n_queued;     /* written under the lock; workers look at it without */
+static int n_sleeping, started;  /* under the lock */
+
+/* The child has none of the threads, and the lock may be held by one of them. */
+static void forget_workers(void) {
+  pthread_mutex_init(&lock, NULL);
+  pthread_cond_init(&queued, NULL);
+  pthread_cond_init(&finished, NULL);
+  first = NULL;
+  atomic_store(&n_queued, 0);
+  n_sleeping = started = 0;
+}
+
+/* ---- The queue, under the lock -------------------------------------------------------------- */
+
+static void append(cuplug__host_copy *copy) {
+  cuplug__host_copy **at = &first;
+  while (*at) at = &(*at)->next;
+  *at = copy;
+  atomic_fetch_add_explicit(&n_queued, 1, memory_order_relaxed);
+}
+
+static void take_out(cuplug__host_copy *copy) {
+  cuplug__host_copy **at = &first;
+  while (*at != copy) at = &(*at)->next;
+  *at = copy->next;
+  atomic_fetch_sub_explicit(&n_queued, 1, memory_order_relaxed);
+}
+
+/* One worker: it wakes the next when there is more than it took. */
+static void wake_one(void) {
+  if (first && n_sleeping) pthread_cond_signal(&queued);
+}
+
+static uint64_t next_piece(const cuplug__host_copy *copy) {
+  uint64_t size = copy->kind == CUPLUG__TO_PINNED ? PINNED_PIECE : FRESH_PIECE;
+  uint64_t piece = size - (uint64_t)(uintptr_t)(copy->to + copy->taken) % size;
+  uint64_t left = copy->bytes - copy->taken;
+  return piece < left ? piece : left;
+}
+
+/* Makes the pages inside of the range at once; what fails here is left to the copy. */
+static void make_pages(char *to, uint64_t bytes) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t low = ((uintptr_t)to + page - 1) / page * page;
+  uintptr_t high = ((uintptr_t)to + bytes) / page * page;
+  int kept = errno;
+  if (low < high) madvise((void *)low, high - low, MADV_POPULATE_WRITE);
+  errno = kept;
+}
+
+/* The lock is given back while the bytes are copied. */
+static void copy_piece(cuplug__host_copy *copy) {
+  const uint64_t at = copy->taken, bytes = next_piece(copy);
+  copy->taken += bytes;
+  if (copy->taken == copy->bytes) take_out(copy);
+  wake_one();
+  pthread_mutex_unlock(&lock);
+  if (copy->kind == CUPLUG__FROM_PINNED) make_pages(copy->to + at, bytes);
+  memcpy(copy->to + at, copy->from + at, bytes);
+  pthread_mutex_lock(&lock);
+  copy->done += bytes;
+  if (copy->done == copy->bytes) pthread_cond_broadcast(&finished);
+}
+
+/* ---- The workers ---------------------------------------------------------------------------- */
+
+static void look_for_work(void) {
+  for (int i = 0; i < N_LOOKS; i++) {
+    if (atomic_load_explicit(&n_queued, memory_order_relaxed)) return;
+    sched_yield();
+  }
+}
+
+static void *work(void *unused) {
+  pthread_mutex_lock(&lock);
+  for (;;) {
+    while (first) copy_piece(first);
+    pthread_mutex_unlock(&lock);
+    look_for_work();
+    pthread_mutex_lock(&lock);
+    n_sleeping++;
+    while (!first) pthread_cond_wait(&queued, &lock);
+    n_sleeping--;
+  }
+  return unused;
+}
+
+/* Workers get the mask of the thread that makes them, so it is its CPUs that count. */
+static long n_copy_threads(void) {
+  cpu_set_t cpus;
+  const char *text = secure_getenv("OMP_NUM_THREADS");
+  long wanted = text ? strtol(text, NULL, 10) : 0;
+  long n =
+      sched_getaffinity(0, sizeof cpus, &cpus) ? sysconf(_SC_NPROCESSORS_ONLN) : CPU_COUNT(&cpus);
+  if (wanted > 0 && wanted < n) n = wanted;
+  return n < CUPLUG__MAX_COPY_THREADS ? n : CUPLUG__MAX_COPY_THREADS;
+}
+
+/* Under the lock. Without workers, whoever waits for a copy does all of it. Signals are for the
+ * threads of the program. */
+static void start_workers(void) {
+  static int watches_forks;
+  pthread_attr_t attributes;
+  pthread_t thread;
+  sigset_t all, previous;
+  started = 1;
+  if (!watches_forks) watches_forks = !pthread_atfork(NULL, NULL, forget_workers);
+  if (!watches_forks || pthread_attr_init(&attributes)) return;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &previous);
+  for (long n = n_copy_threads(); n > 1; n--)
+    if (!pthread_create(&thread, &attributes, work, NULL)) pthread_setname_np(thread, "cuplug");
+  pthread_sigmask(SIG_SETMASK, &previous, NULL);
+  pthread_attr_destroy(&attributes);
+}
+
+void cuplug__host_copy_begin(cuplug__host_copy *copy, cuplug__copy_kind kind, void *to,
+                             const void *from, uint64_t bytes) {
+  *copy = (cuplug__host_copy){.kind = kind, .to = to, .from = from, .bytes = bytes};
+  if (!bytes) return;
+  pthread_mutex_lock(&lock);
+  if (!started) start_workers();
+  append(copy);
+  wake_one();
+  pthread_mutex_unlock(&lock);
+}
+
+void cuplug__host_copy_end(cuplug__host_copy *copy) {
+  if (!copy->bytes) return;
+  pthread_mutex_lock(&lock);
+  while (copy->taken < copy->bytes) copy_piece(copy);
+  while (copy->done < copy->bytes) pthread_cond_wait(&finished, &lock);
+  pthread_mutex_unlock(&lock);
+}

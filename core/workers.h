@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies between host arrays and pinned memory, by several threads: one core alone is slower than
+ * the bus. The pool of threads is made at the first copy and serves all calls. */
+#ifndef CUPLUG_CORE_WORKERS_H
+#define CUPLUG_CORE_WORKERS_H
+
+#include <stdint.h>
+
+#define CUPLUG__MAX_COPY_THREADS 16 /* the calling one included */
+
+typedef enum cuplug__copy_kind {
+  CUPLUG__TO_PINNED,
+  CUPLUG__FROM_PINNED /* to an array that may be fresh: its pages are made by the workers */
+} cuplug__copy_kind;
+
+/* A copy under way, in its owner's memory; all zero is one that is done. Done by pieces, which the
+ * workers and whoever waits for it take. */
+typedef struct cuplug__host_copy {
+  cuplug__copy_kind kind;
+  char *to;
+  const char *from;
+  uint64_t bytes;
+  uint64_t taken, done; /* bytes; under the pool's lock */
+  struct cuplug__host_copy *next;
+} cuplug__host_copy;
+
+/* Returns at once; both memories are in use until host_copy_end. */
+void cuplug__host_copy_begin(cuplug__host_copy *copy, cuplug__copy_kind kind, void *to,
+                             const void *from, uint64_t bytes);
+/* Takes part in the copy and returns when it is done, at once if it was. */
+void cuplug__host_copy_end(cuplug__host_copy *copy);
+
+#endif
