@@ -36,9 +36,10 @@ def _prepare() -> None:
 
 def _make() -> None:
     """Stage everything for this Python, and nothing that an earlier build left."""
-    shutil.rmtree(BUILD / "python", ignore_errors=True)
+    for staged in [BUILD / "python", *Path("build").glob("lib.*")]:
+        shutil.rmtree(staged, ignore_errors=True)
     _prepare()
-    settings = ["VENV=", f"PYTHON={sys.executable}", f"BUILD={BUILD}"]
+    settings = ["VENV=", "WERROR=", f"PYTHON={sys.executable}", f"BUILD={BUILD}"]
     make = ["make", "--no-print-directory", f"-j{os.cpu_count() or 1}", *settings, "all"]
     subprocess.run(make, check=True)
 

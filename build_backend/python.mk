@@ -14,7 +14,7 @@ HEADERS := $(wildcard include/cuplug/*.h cython/cuplug/*.h)
 COMPILE = $(CC) -O2 -g0 -fPIC -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude -Icython/cuplug $(INCLUDES) \
   -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -shared -Wl,-rpath,'$$ORIGIN/lib' \
   -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed
-CYTHON  = $(PY) -m cython -3 -M -X freethreading_compatible=True -I $(BUILD)/python -Wextra -Werror
+CYTHON  = $(PY) -m cython -3 -M -X freethreading_compatible=True -I $(BUILD)/python -Wextra $(WERROR)
 
 .SECONDARY:
 .DELETE_ON_ERROR:

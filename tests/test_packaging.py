@@ -28,7 +28,7 @@ def run(command: list, cwd: Path, **variables: str) -> str:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     """Build the wheel from a copy of the sources, without nvcc, and unpack it."""
-    pytest.importorskip("setuptools")
+    pytest.importorskip("setuptools", "77.0.3")
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     ignore = shutil.ignore_patterns("build", ".venv", ".git", "__pycache__", ".whl", "results")
     shutil.copytree(ROOT, source, dirs_exist_ok=True, ignore=ignore)

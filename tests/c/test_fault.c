@@ -115,7 +115,7 @@ static void private_records(void) {
 
 static void many_records(void) {
   static cuplug_fault *faults[200];
-  static char text[200][8];
+  static char text[200][16];
   char wanted[100];
   enter();
   for (int i = 0; i < 200; i++) {
