@@ -29,7 +29,10 @@ STANDARD = {
     "string",
     "time",
 }
-SYSTEM = {"dirent", "dlfcn", "elf", "fcntl", "link", "pthread", "sys/stat", "unistd"}
+SYSTEM = {
+    *("dirent", "dlfcn", "elf", "fcntl", "link", "pthread", "sched", "signal"),
+    *("sys/mman", "sys/stat", "unistd"),
+}
 # They share the driver's table of functions, which one of them fills for the other.
 DRIVER = {"driver", "cuda"}
 DRIVER_USERS = DRIVER | {"device", "fault", "memory", "transfer"}
