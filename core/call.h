@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of an entry, between call.c, services.c and stage.c. */
+/* One run of an entry, between call.c, entry.c, services.c, stage.c and slices.c. */
 #ifndef CUPLUG_CORE_CALL_H
 #define CUPLUG_CORE_CALL_H
 

@@ -64,11 +64,6 @@ static int copy_out(cuplug__run *run, cuplug__lane *lane, uint32_t k, void **blo
   return cuplug__to_host(lane, (void *)low, *block, bytes, run->error);
 }
 
-int cuplug__named(const cuplug__run *run, int status) {
-  if (status) cuplug__prefix(run->error, "%s: ", run->frame->op->name);
-  return status;
-}
-
 static int run_on_lane(cuplug__run *run, cuplug__lane *lane, void **blocks) {
   const uint32_t n = run->frame->n_tensors;
   int status;
