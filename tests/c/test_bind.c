@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments against signatures: shapes and dtypes of outputs, and a sentence for each misfit. */
 #include "check.h"
+#include "match.h"
 #include "operator.h"
 
 #include <math.h>
@@ -22,6 +23,7 @@ static void use(const char *first, const char *second, uint32_t flags) {
     overloads[k].row = &rows[k];
     if (cuplug_parse_signature(texts[k], &overloads[k].signature, NULL, &error))
       fprintf(stderr, "%s\n", error.message), n_failed++;
+    overloads[k].alike = cuplug__find_alike(&overloads[k].signature);
   }
 }
 
@@ -107,6 +109,36 @@ static void check_names(void) {
   args[0] = ARRAY(FLOAT64, SIZES(5, 4));
   refused(args, 3, CUPLUG_ERROR_VALUE,
           "op: x: seen float64[5, 4], wanted T[n, 3] with T: float32 | float64");
+}
+
+/* What follows an array that it must be like is compared with that array alone. */
+static void check_repeated(void) {
+  use("op(x: T[n], y: T[n], z: T[n]) -> T[n] where T: any", NULL, 0);
+  CHECK(overloads[0].alike == 6);
+  cuplug_argument args[3] = {ARRAY(FLOAT32, SIZES(5)), ARRAY(FLOAT32, SIZES(5)),
+                             ARRAY(FLOAT32, SIZES(5))};
+  CHECK(!bind(args, 3) && frame.copy_mask == 0);
+  int64_t backwards[] = {-1};
+  args[2].tensor.strides = backwards;
+  CHECK(!bind(args, 3) && frame.copy_mask == 4);
+  args[2].tensor.data = NULL;
+  refused(args, 3, CUPLUG_ERROR_VALUE, "op: z: seen an array without memory (a null pointer)");
+  args[2] = ARRAY(FLOAT32, SIZES(5));
+  args[2].tensor.device = (cuplug_device){CUPLUG_CUDA, 0};
+  refused(args, 3, CUPLUG_ERROR_VALUE,
+          "op: z: it is on cuda:0 but x is on the host; move one to the other");
+  args[2] = ARRAY(FLOAT32, SIZES(5));
+  args[2].flags = CUPLUG_BYTE_SWAPPED;
+  refused(args, 3, CUPLUG_ERROR_TYPE,
+          "op: z: seen byte-swapped float32[5], wanted native byte order");
+  args[2] = ARRAY(INT32, SIZES(5));
+  refused(args, 3, CUPLUG_ERROR_TYPE, "op: z: seen int32[5], wanted float32 as in x (T)");
+  args[2] = ARRAY(FLOAT32, SIZES(4));
+  refused(args, 3, CUPLUG_ERROR_VALUE, "op: z: dimension n: seen 4, wanted 5 as in x");
+  use("op(x: T[n], y: U[n], z: T[n, 2], w: T[n, 3]) where T: any, U: any", NULL, 0);
+  CHECK(overloads[0].alike == 0);
+  use("op(x: T[...], y: T[...], z: T[...] = None, w: T[...] = None) where T: any", NULL, 0);
+  CHECK(overloads[0].alike == 6);
 }
 
 static void check_loop(void) {
@@ -290,6 +322,7 @@ static void check_outputs(void) {
 int main(void) {
   check_gather();
   check_names();
+  check_repeated();
   check_loop();
   check_inout();
   check_devices();
