@@ -22,6 +22,7 @@ from cuplug._host cimport (
     cuplug_order_streams,
     cuplug_tensor,
 )
+from cuplug._host_memory cimport empty_array
 from cuplug._numpy cimport PyArray_DATA, PyArrayObject
 from cuplug._placement cimport note_use, parse_gpu
 from cuplug._status cimport raise_error
@@ -105,7 +106,7 @@ cdef class DeviceArray:
 
     def numpy(self):
         """Return a copy as a NumPy array, after the work that is on the device."""
-        result = numpy.empty(self.shape, self.dtype)
+        result = empty_array(&self.tensor)
         cdef cuplug_error error
         cdef void *to = PyArray_DATA(<PyArrayObject *>result)
         cdef uint64_t n_bytes = self.nbytes
