@@ -48,7 +48,7 @@ void cuplug__cuda_explain(cuplug_error *error, int code) {
                  name ? ", first seen after operator " : "", name ? name : "");
 }
 
-int cuplug__cuda_fail(cuplug_error *error, int code, const char *doing) {
+int cuplug__cuda_report(cuplug_error *error, int code, const char *doing) {
   const char *name = NULL, *text = NULL;
   if (code == CUPLUG__CU_OUT_OF_MEMORY)
     return cuplug__fail(error, CUPLUG_ERROR_MEMORY, "%s: CUDA ran out of memory", doing);
@@ -57,8 +57,13 @@ int cuplug__cuda_fail(cuplug_error *error, int code, const char *doing) {
   cuplug__fail(error, CUPLUG_ERROR_CUDA, "%s: CUDA error %d%s%s%s%s", doing, code, name ? ", " : "",
                name ? name : "", text ? ": " : "", text ? text : "");
   if (error) error->cuda_code = code;
-  cuplug__cuda_explain(error, code);
   return CUPLUG_ERROR_CUDA;
+}
+
+int cuplug__cuda_fail(cuplug_error *error, int code, const char *doing) {
+  int status = cuplug__cuda_report(error, code, doing);
+  if (status == CUPLUG_ERROR_CUDA) cuplug__cuda_explain(error, code);
+  return status;
 }
 
 int cuplug__cuda_check(cuplug_error *error, int code, const char *doing) {

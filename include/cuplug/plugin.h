@@ -162,12 +162,22 @@ typedef struct cuplug_fault {
 
 typedef struct cuplug_call cuplug_call;
 
-/* What the host does for an entry. Called through cuplug_workspace and cuplug_output below. */
+/* How many threads run a kernel, and the dynamic shared memory of each block. */
+typedef struct cuplug_grid {
+  uint32_t blocks[3];
+  uint32_t threads[3]; /* of a block */
+  uint32_t shared_bytes;
+} cuplug_grid;
+
+/* What the host does for an entry. Called through cuplug_workspace, cuplug_output and cuplug_launch
+ * below. */
 typedef struct cuplug_services {
   uint32_t struct_bytes;
   uint32_t reserved;
   void *(*workspace)(const cuplug_call *call, uint64_t bytes);
   int (*output)(const cuplug_call *call, uint32_t tensor, const int64_t *shape);
+  /* `kernel`: a CUkernel, CUfunction or cudaKernel_t; `arguments`: a pointer to each. */
+  int (*launch)(const cuplug_call *call, void *kernel, const cuplug_grid *grid, void **arguments);
 } cuplug_services;
 
 /* One call of an entry. Everything is borrowed until the entry returns. */
@@ -376,6 +386,39 @@ static inline int cuplug_launched(const cuplug_call *call) {
   return cuplug_fail(call, CUPLUG_ERROR_CUDA, "kernel launch: CUDA error %d, %s: %s", (int)code,
                      cudaGetErrorName(code), cudaGetErrorString(code));
 }
+
+#if defined(__cplusplus) && __cplusplus >= 201703L && CUDART_VERSION >= 12010
+/* The parameters of a kernel, to which arguments are converted as in a call. */
+template <auto kernel> struct cuplug__kernel;
+template <typename... P, void (*kernel)(P...)> struct cuplug__kernel<kernel> {
+  static int launch(const cuplug_call *call, const cuplug_grid &grid, P... arguments) {
+    static void *handle; /* of all GPUs */
+    void *found = __atomic_load_n(&handle, __ATOMIC_ACQUIRE);
+    void *pointers[] = {(void *)&arguments..., nullptr};
+    if (!found) {
+      cudaKernel_t known;
+      if (cudaGetKernel(&known, (const void *)kernel) != cudaSuccess) return cuplug_launched(call);
+      found = (void *)known;
+      __atomic_store_n(&handle, found, __ATOMIC_RELEASE);
+    }
+    return call->services->launch(call, found, &grid, pointers);
+  }
+};
+
+/* Launches a kernel on the call's stream, checked, with less work for the processor than <<<>>>:
+ *
+ *     return cuplug_launch<add_kernel>(call, n_blocks, n_threads, shared_bytes, x, y, out, n);
+ *
+ * Needs C++17, CUDA 12.1 and a host of version 0.1; <<<>>> and cuplug_launched do elsewhere.
+ * Dynamic shared memory beyond 48 KiB wants cudaFuncSetAttribute and <<<>>>. [stream-ordered] */
+template <auto kernel, typename... A>
+int cuplug_launch(const cuplug_call *call, dim3 blocks, dim3 threads, uint32_t shared_bytes,
+                  A... arguments) {
+  const cuplug_grid grid = {
+      {blocks.x, blocks.y, blocks.z}, {threads.x, threads.y, threads.z}, shared_bytes};
+  return cuplug__kernel<kernel>::launch(call, grid, arguments...);
+}
+#endif
 
 /* In a kernel: records that element `position` of tensor number `tensor` holds `value`, outside
  * low <= value < high. The call then ends in IndexError; the kernel must go on without using the

@@ -137,10 +137,10 @@ static void check_repeated(void) {
   refused(args, 3, CUPLUG_ERROR_VALUE, "op: z: dimension n: seen 4, wanted 5 as in x");
   use("op(x: T[n], y: U[n], z: T[n, 2], w: T[n, 3]) where T: any, U: any", NULL, 0);
   CHECK(!memcmp(overloads[0].like, (uint8_t[]){0, 1, 2, 3}, 4));
-  use("op(x: T[...], y: T[...] = None, s: T = 0, z: T[...] = None) -> T[...] where T: any", NULL,
+  use("op(x: T[...], y: T[...] = None, s: int = 0, z: T[...] = None) -> T[...] where T: any", NULL,
       0);
   CHECK(!memcmp(overloads[0].like, (uint8_t[]){0, 0, 0, 0}, 4));
-  use("op(x: T[n] = None, y: T[n] = None) -> (T[n], T[n, 2]) where T: floating", NULL, 0);
+  use("op(x: float32[2] = None, y: float32[2] = None) -> (float32[2], float32[2, 2])", NULL, 0);
   CHECK(!memcmp(overloads[0].like, (uint8_t[]){0, 1, 2, 3}, 4));
 }
 

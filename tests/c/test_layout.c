@@ -60,11 +60,17 @@ FIELD(cuplug_fault, high, 40, 8);
 FIELD(cuplug_fault, summary, 48, 8);
 FIELD(cuplug_fault, reserved_tail, 56, 8);
 
-SIZE(cuplug_services, 24);
+SIZE(cuplug_grid, 28);
+FIELD(cuplug_grid, blocks, 0, 12);
+FIELD(cuplug_grid, threads, 12, 12);
+FIELD(cuplug_grid, shared_bytes, 24, 4);
+
+SIZE(cuplug_services, 32);
 FIELD(cuplug_services, struct_bytes, 0, 4);
 FIELD(cuplug_services, reserved, 4, 4);
 FIELD(cuplug_services, workspace, 8, 8);
 FIELD(cuplug_services, output, 16, 8);
+FIELD(cuplug_services, launch, 24, 8);
 
 SIZE(cuplug_call, 88);
 FIELD(cuplug_call, struct_bytes, 0, 4);

@@ -190,7 +190,7 @@ static const scenario scenarios[] = {
      {"FAKE_CUDA_MEMORY_BYTES=104857600", "FAKE_CUDA_LAZY=1"}},
     {"many_dimensions", many_dimensions, {"FAKE_CUDA_LAZY=1"}},
     {"faults", faults, {"FAKE_CUDA_LAZY=1"}},
-    {"in_place", in_place, {"FAKE_CUDA_FAIL=fake_cuda_launch:1:999", "FAKE_CUDA_LAZY=1"}},
+    {"in_place", in_place, {"FAKE_CUDA_FAIL=cuLaunchKernel:1:999", "FAKE_CUDA_LAZY=1"}},
     {"each_failure", each_failure, {NULL}},
     {"threads", threads, {NULL}},
     {"threads", threads, {"FAKE_CUDA_LAZY=1"}},
