@@ -291,7 +291,8 @@ struct cuplug_frame {
   cuplug_device
       device;   /* (set) where to run, and after the run where it ran. Bind leaves the arrays'
                    GPU, or type 0: the host entry, unless the row has none or prefers CUDA */
-  void *stream; /* (set) CUstream; NULL: the legacy default stream */
+  void *stream; /* (set) CUstream; NULL: the legacy default stream, and without arrays cuplug_run
+                   waits for it */
   cuplug_allocate *allocate; /* (set) for outputs of unknown size */
   void *user;                /* (set) its first argument */
   int32_t staged;            /* after the run: 1 when host arrays went through the GPU */
@@ -365,7 +366,17 @@ CUPLUG_API int cuplug_copy_to_device(int32_t device, void *to, const void *from,
 CUPLUG_API int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes,
                                    void *stream, cuplug_error *error);
 
-/* Makes later work on `waiting` wait for what is on `stream` now. [thread-safe] [stream-ordered] */
+/* The GPU of a stream, -1 for a default stream, which every GPU has; and 1 in `is_captured` while
+ * work put on it becomes part of a CUDA graph. [thread-safe] */
+CUPLUG_API int cuplug_query_stream(void *stream, int32_t *device, int32_t *is_captured,
+                                   cuplug_error *error);
+/* The GPU that memory belongs to. ERROR_CUDA where it is no memory that CUDA knows.
+ * [thread-safe] */
+CUPLUG_API int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *error);
+
+/* Makes later work on `waiting` wait for what is on `stream` now. Where one of them is captured in
+ * a CUDA graph and the other is not, nothing is done: what launches the graph has to be ordered.
+ * [thread-safe] [stream-ordered] */
 CUPLUG_API int cuplug_order_streams(int32_t device, void *waiting, void *stream,
                                     cuplug_error *error);
 
