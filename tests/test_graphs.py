@@ -317,7 +317,7 @@ def test_operator_in_a_graph_with_given_outputs(library, name):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("library", ["torch", "cupy", "cupy_non_blocking"])
+@pytest.mark.parametrize("library", ["torch", "cupy_non_blocking"])
 @on_each_operator
 def test_operator_in_a_graph_with_new_outputs(library, name):
     library, operator = LIBRARIES[library](), CALLS[name][0]
@@ -362,7 +362,7 @@ import cupy
 x, i = cupy.arange(5.0), cupy.array([4, 1])
 y = cupy.zeros(2)
 cupy.cuda.Device().synchronize()
-with cupy.cuda.Stream() as stream:
+with cupy.cuda.Stream(non_blocking={non_blocking}) as stream:
     stream.begin_capture()
     gather(x, i, out=y)
     graph = stream.end_capture()
@@ -372,7 +372,11 @@ stream.synchronize()
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("setup", [FIRST_IN_TORCH, FIRST_IN_CUPY], ids=["torch", "cupy"])
+@pytest.mark.parametrize(
+    "setup",
+    [FIRST_IN_TORCH, *(FIRST_IN_CUPY.format(non_blocking=value) for value in (True, False))],
+    ids=["torch", "cupy_non_blocking", "cupy"],
+)
 def test_first_call_is_in_a_capture(run_python, setup):
     """Code is loaded, and memory pinned, while the capture is under way."""
     pytest.importorskip(setup.split()[1])
