@@ -25,6 +25,8 @@ space  := $(subst ,, )
 CFLAGS ?= -O2
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra $(WERROR) -Iinclude \
   $(CFLAGS) $(if $(SANITIZE),-g -fno-omit-frame-pointer -fsanitize=$(SANITIZE))
+# Loops with a condition become vector instructions only where floating-point exceptions may differ.
+VECTORISED := -O3 -fno-trapping-math
 LDFLAGS    += -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs)
 OPENMP     := $(shell echo 'int main(void){return 0;}' | $(CC) -fopenmp -xc - -o /dev/null 2>/dev/null && echo -fopenmp)
 
@@ -121,7 +123,7 @@ endif
 	@touch $@
 
 # A file for each set of settings, rewritten only when they change: what depends on it is rebuilt.
-PLUGIN_SETTINGS := $(CC) $(ALL_CFLAGS) $(NVCC) $(ARCHS)
+PLUGIN_SETTINGS := $(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(ARCHS)
 CORE_SETTINGS   := $(CC) $(ALL_CFLAGS) $(LDFLAGS)
 $(BUILD)/plugins.config: SETTINGS = $(PLUGIN_SETTINGS)
 $(BUILD)/core.config: SETTINGS = $(CORE_SETTINGS)
@@ -153,7 +155,7 @@ LINK_CUDA := $(NVCC) -shared -cudart static $(addprefix -Xlinker ,-z now $(if $(
 
 $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config | $(BUILD)/compiler.stamp
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -O3 $(or $(OPENMP),-Wno-unknown-pragmas) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(VECTORISED) $(or $(OPENMP),-Wno-unknown-pragmas) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
 
 $(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config | $(BUILD)/compiler.stamp
 	@mkdir -p $(@D)

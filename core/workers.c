@@ -15,10 +15,11 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older ones refuse it, and pages come one by one */
 #endif
 
-/* Pieces end where `to` is a multiple of these. Fresh memory may come in huge pages of 2 MiB, each
- * of which one thread alone should clear. */
-#define PINNED_PIECE ((uint64_t)512 << 10)
-#define FRESH_PIECE ((uint64_t)2 << 20)
+/* Pieces end where `to` is a multiple of these: all threads work on the same few chunks, so that
+ * the next DMA can begin soon. Larger ones for fresh memory, whose pages are made piece by piece.
+ */
+#define PINNED_PIECE ((uint64_t)256 << 10)
+#define FRESH_PIECE ((uint64_t)512 << 10)
 
 /* How often a worker without work looks for some before it sleeps: about 100 us, less than the
  * pauses between the chunks of a copy that the bus limits cost in waking it up. */

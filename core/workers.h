@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-#define CUPLUG__MAX_COPY_THREADS 16 /* the calling one included */
+/* The calling one included. More than keep the bus busy take memory bandwidth from each other. */
+#define CUPLUG__MAX_COPY_THREADS 12
 
 typedef enum cuplug__copy_kind {
   CUPLUG__TO_PINNED,

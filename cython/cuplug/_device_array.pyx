@@ -22,6 +22,7 @@ from cuplug._host cimport (
     cuplug_order_streams,
     cuplug_tensor,
 )
+from cuplug._host_memory cimport empty_array
 from cuplug._numpy cimport PyArray_DATA, PyArrayObject
 from cuplug._placement cimport note_use, parse_gpu
 from cuplug._status cimport raise_error
@@ -115,7 +116,7 @@ cdef class DeviceArray:
         cdef void *after = parse_stream("numpy", stream)
         if after != NULL:
             refuse_capture("numpy", after, "wanted a stream whose work is done")
-        result = numpy.empty(self.shape, self.dtype)
+        result = empty_array(&self.tensor)
         cdef cuplug_error error
         cdef void *to = PyArray_DATA(<PyArrayObject *>result)
         cdef uint64_t n_bytes = self.nbytes

@@ -271,6 +271,10 @@ cdef extern from "cuplug/host.h" nogil:
         int32_t device, uint64_t bytes, void *stream, void **pointer, cuplug_error *error
     )
     int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error)
+    void *cuplug_allocate_host(uint64_t bytes) noexcept
+    void *cuplug_reallocate_host(void *pointer, uint64_t bytes) noexcept
+    void cuplug_free_host(void *pointer) noexcept
+    uint64_t cuplug_trim_host() noexcept
     int cuplug_copy_to_device(
         int32_t device, void *to, const void *from_, uint64_t bytes, void *stream,
         cuplug_error *error

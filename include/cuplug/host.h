@@ -366,6 +366,16 @@ CUPLUG_API int cuplug_copy_to_device(int32_t device, void *to, const void *from,
 CUPLUG_API int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes,
                                    void *stream, cuplug_error *error);
 
+/* Host memory for large arrays, of 16 MiB or so and more: the pages of freed blocks are kept for
+ * the next ones, up to an eighth of the machine's memory, and the system may take them at any time.
+ * Aligned to 64 bytes, not cleared. NULL for no bytes and when there is no memory. [thread-safe] */
+CUPLUG_API void *cuplug_allocate_host(uint64_t bytes);
+/* Keeps the contents, as realloc does; NULL leaves the old memory as it is. */
+CUPLUG_API void *cuplug_reallocate_host(void *pointer, uint64_t bytes);
+CUPLUG_API void cuplug_free_host(void *pointer); /* of the two above, or NULL */
+/* Gives all that is kept back to the system. Returns how much it was. */
+CUPLUG_API uint64_t cuplug_trim_host(void);
+
 /* The GPU of a stream, -1 for a default stream, which every GPU has; and 1 in `is_captured` while
  * work put on it becomes part of a CUDA graph. [thread-safe] */
 CUPLUG_API int cuplug_query_stream(void *stream, int32_t *device, int32_t *is_captured,
