@@ -117,7 +117,7 @@ def test_what_is_no_stream(run_streams):
 def test_stream_of_another_gpu(run_streams):
     run_streams("""
     with Raises(ValueError, "triple: stream: seen one of cuda:1, wanted one of cuda:0, where the "
-                            "arrays are"):
+                            "call runs"):
         gpu.triple(a, stream=make_stream(1))
     b = cuplug.asarray(x, device="cuda:1")
     assert np.array_equal(gpu.triple(b, stream=make_stream(1)).numpy(), 3 * x)

@@ -108,7 +108,7 @@ cdef int enter_given_stream(reading *r, cuplug_frame *frame) except -1:
     if device >= 0 and device != frame.device.id:
         raise ValueError(
             f"{name}: stream: seen one of cuda:{device}, wanted one of cuda:{frame.device.id}, "
-            "where the arrays are"
+            "where the call runs"
         )
     if r.device_kind == NULL:
         add_stream(r, NULL)  # outputs without inputs are our own arrays
