@@ -239,6 +239,7 @@ cdef extern from "cuplug/host.h" nogil:
         uint32_t n_inputs
         uint32_t n_scalars
         uint32_t copy_mask
+        uint32_t is_brief
         cuplug_device home
         cuplug_device device
         void *stream

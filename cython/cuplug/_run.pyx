@@ -34,7 +34,7 @@ from cuplug._host cimport (
 )
 from cuplug._kinds cimport DLPACK
 from cuplug._outputs cimport allocate_output, copy_arguments, finish_output
-from cuplug._placement cimport default_device, note_use, parse_device
+from cuplug._placement cimport default_device, has_default, note_use, parse_device
 from cuplug._reading cimport kind_of, reading
 from cuplug._status cimport raise_error
 from cuplug._streams cimport enter_stream, leave_stream
@@ -107,8 +107,11 @@ cdef object run_operator(
         frame.user = &late
     if r.device_kind != NULL or r.given_stream != NULL:
         enter_stream(r, &frame)
-    with nogil:
+    if frame.is_brief and frame.device.type != CUPLUG_CUDA:
         status = cuplug_run(&frame, &error)
+    else:
+        with nogil:
+            status = cuplug_run(&frame, &error)
     if status:
         raise_failure(&late, &error)
     if frame.device.type == CUPLUG_CUDA:
@@ -133,7 +136,7 @@ cdef int choose_device(cuplug_frame *frame, PyObject *device) except -1:
     cdef cuplug_device by_default
     if device != NULL and <object>device is not None:
         frame.device = named_device(frame, <object>device)
-    elif frame.home.type != CUPLUG_CUDA:
+    elif has_default and frame.home.type != CUPLUG_CUDA:
         default_device(&by_default)
         if by_default.type:
             frame.device = by_default

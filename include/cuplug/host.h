@@ -286,7 +286,7 @@ struct cuplug_frame {
   uint32_t n_inputs;                 /* tensors that are parameters: the outputs begin here */
   uint32_t n_scalars;
   uint32_t copy_mask; /* bit k: tensor k must be given as a C-contiguous, aligned copy */
-  uint32_t reserved;
+  uint32_t is_brief;  /* 1: on the host it takes microseconds: keep locks, as Python's, around it */
   cuplug_device home; /* where the arrays are; type 0: there is none */
   cuplug_device
       device;   /* (set) where to run, and after the run where it ran. Bind leaves the arrays'
