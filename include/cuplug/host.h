@@ -376,17 +376,15 @@ CUPLUG_API void cuplug_free_host(void *pointer); /* of the two above, or NULL */
 /* Gives all that is kept back to the system. Returns how much it was. */
 CUPLUG_API uint64_t cuplug_trim_host(void);
 
-/* The GPU of a stream, -1 for a default stream, which every GPU has; and 1 in `is_captured` while
- * work put on it becomes part of a CUDA graph. [thread-safe] */
+/* The GPU of a stream, -1 for a default one, which every GPU has; whether it is captured in a CUDA
+ * graph now. [thread-safe] */
 CUPLUG_API int cuplug_query_stream(void *stream, int32_t *device, int32_t *is_captured,
                                    cuplug_error *error);
-/* The GPU that memory belongs to. ERROR_CUDA where it is no memory that CUDA knows.
- * [thread-safe] */
+/* The GPU of memory. ERROR_CUDA where it is none that CUDA knows. [thread-safe] */
 CUPLUG_API int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *error);
 
-/* Makes later work on `waiting` wait for what is on `stream` now. Where one of them is captured in
- * a CUDA graph and the other is not, nothing is done: what launches the graph has to be ordered.
- * [thread-safe] [stream-ordered] */
+/* Makes later work on `waiting` wait for what is on `stream` now; nothing is done where one of them
+ * is captured in a CUDA graph and the other not. [thread-safe] [stream-ordered] */
 CUPLUG_API int cuplug_order_streams(int32_t device, void *waiting, void *stream,
                                     cuplug_error *error);
 
