@@ -103,7 +103,7 @@ def test_what_is_no_stream(run_streams):
             gpu.triple(a, stream=other)
     for value in 7, (1, 2, 3), (9, 1), None:
         bad = type("Bad", (), {"__cuda_stream__": value})()
-        with Raises(TypeError, "triple: stream: Bad whose __cuda_stream__ is ill-formed"):
+        with Raises(TypeError, "triple: stream: seen Bad whose __cuda_stream__ is ill-formed"):
             gpu.triple(a, stream=bad)
     for number in -1, 1 << 64:
         with Raises(ValueError, f"triple: stream: seen {number}, wanted the handle"):

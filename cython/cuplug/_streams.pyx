@@ -65,9 +65,8 @@ cdef void *parse_stream(str function, object stream) except? NULL:
     try:
         handle = handle_of(stream)
     except (AttributeError, TypeError, ValueError) as error:
-        raise TypeError(
-            f"{function}: stream: {type(stream).__name__} whose __cuda_stream__ is ill-formed: {error}"
-        ) from None
+        seen = f"{type(stream).__name__} whose __cuda_stream__ is ill-formed"
+        raise TypeError(f"{function}: stream: seen {seen}: {error}") from None
     if not isinstance(handle, int) or isinstance(handle, bool):
         raise TypeError(
             f"{function}: stream: seen {type(stream).__name__}, wanted an object with "
