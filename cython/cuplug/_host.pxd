@@ -284,5 +284,9 @@ cdef extern from "cuplug/host.h" nogil:
         int32_t device, void *to, const void *from_, uint64_t bytes, void *stream,
         cuplug_error *error
     )
+    int cuplug_query_stream(
+        void *stream, int32_t *device, int32_t *is_captured, cuplug_error *error
+    )
+    int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *error)
     int cuplug_order_streams(int32_t device, void *waiting, void *stream, cuplug_error *error)
     int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_error *error)

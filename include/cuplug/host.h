@@ -291,7 +291,8 @@ struct cuplug_frame {
   cuplug_device
       device;   /* (set) where to run, and after the run where it ran. Bind leaves the arrays'
                    GPU, or type 0: the host entry, unless the row has none or prefers CUDA */
-  void *stream; /* (set) CUstream; NULL: the legacy default stream */
+  void *stream; /* (set) CUstream; NULL: the legacy default stream, and without arrays cuplug_run
+                   waits for it */
   cuplug_allocate *allocate; /* (set) for outputs of unknown size */
   void *user;                /* (set) its first argument */
   int32_t staged;            /* after the run: 1 when host arrays went through the GPU */
@@ -375,7 +376,15 @@ CUPLUG_API void cuplug_free_host(void *pointer); /* of the two above, or NULL */
 /* Gives all that is kept back to the system. Returns how much it was. */
 CUPLUG_API uint64_t cuplug_trim_host(void);
 
-/* Makes later work on `waiting` wait for what is on `stream` now. [thread-safe] [stream-ordered] */
+/* The GPU of a stream, -1 for a default one, which every GPU has; whether it is captured in a CUDA
+ * graph now. [thread-safe] */
+CUPLUG_API int cuplug_query_stream(void *stream, int32_t *device, int32_t *is_captured,
+                                   cuplug_error *error);
+/* The GPU of memory. ERROR_CUDA where it is none that CUDA knows. [thread-safe] */
+CUPLUG_API int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *error);
+
+/* Makes later work on `waiting` wait for what is on `stream` now; nothing is done where one of them
+ * is captured in a CUDA graph and the other not. [thread-safe] [stream-ordered] */
 CUPLUG_API int cuplug_order_streams(int32_t device, void *waiting, void *stream,
                                     cuplug_error *error);
 

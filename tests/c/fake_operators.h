@@ -46,7 +46,7 @@ static void make_operators(void) {
     cuplug__overload *overload = &overloads[i];
     CHECK(!cuplug_parse_signature(row->signature, &overload->signature, NULL, &error));
     cuplug__find_like(&overload->signature, overload->like);
-    overload->row = row;
+    overload->row = row, overload->brief_bytes = -1;
     overload->cuda = entry_of(row->cuda_entry), overload->host = entry_of(row->host_entry);
     operators[i].name = overload->signature.name, operators[i].n_overloads = 1;
     operators[i].overloads = overload, operators[i].loaded = 1;
@@ -70,7 +70,7 @@ static cuplug_argument array(uint32_t type, void *data, int64_t *n, cuplug_devic
   return a;
 }
 
-static cuplug_argument on_host(uint32_t type, void *data, int64_t *n) {
+__attribute__((unused)) static cuplug_argument on_host(uint32_t type, void *data, int64_t *n) {
   return array(type, data, n, (cuplug_device){CUPLUG_CPU, 0});
 }
 

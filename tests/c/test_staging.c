@@ -161,11 +161,11 @@ static void crash(void) {
   triple_staged(10, gpu0, &error);
   CHECK(run_on_gpu("crash") == CUPLUG_ERROR_CUDA && error.cuda_code == 700);
   CHECK_MESSAGE(&error, "crash: ");
-  CHECK_MESSAGE(&error, "first seen after operator crash: restart it");
+  CHECK_MESSAGE(&error, "first seen after operator crash, before it triple: restart it");
   for (int i = 0; i < 2; i++) {
     CHECK(run_on_gpu("triple") == CUPLUG_ERROR_CUDA && error.cuda_code == 700);
     CHECK_MESSAGE(&error, "triple: CUDA failed before: CUDA error 700");
-    CHECK_MESSAGE(&error, "first seen after operator crash: restart it");
+    CHECK_MESSAGE(&error, "first seen after operator crash, before it triple: restart it");
   }
 }
 
