@@ -21,6 +21,7 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_READ_ONLY
         CUPLUG_BYTE_SWAPPED
         CUPLUG_MISALIGNED
+        CUPLUG_ODD_STRIDES
 
     # Status and errors
     enum:
@@ -231,6 +232,10 @@ cdef extern from "cuplug/host.h" nogil:
         void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error
     ) noexcept
 
+    ctypedef int cuplug_progress(
+        void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_error *error
+    ) noexcept
+
     ctypedef struct cuplug_frame:
         cuplug_operator *op
         const cuplug_signature *signature
@@ -239,10 +244,12 @@ cdef extern from "cuplug/host.h" nogil:
         uint32_t n_inputs
         uint32_t n_scalars
         uint32_t copy_mask
+        uint32_t odd_mask
         cuplug_device home
         cuplug_device device
         void *stream
         cuplug_allocate *allocate
+        cuplug_progress *progress
         void *user
         int32_t staged
         uint8_t parameter[32]
@@ -257,6 +264,7 @@ cdef extern from "cuplug/host.h" nogil:
     int cuplug_set_output(
         cuplug_frame *frame, uint32_t k, const cuplug_argument *given, cuplug_error *error
     )
+    int cuplug_is_staged(const cuplug_frame *frame)
     int cuplug_run(cuplug_frame *frame, cuplug_error *error)
 
     # Devices
@@ -271,13 +279,9 @@ cdef extern from "cuplug/host.h" nogil:
         int32_t device, uint64_t bytes, void *stream, void **pointer, cuplug_error *error
     )
     int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error)
-    int cuplug_copy_to_device(
-        int32_t device, void *to, const void *from_, uint64_t bytes, void *stream,
-        cuplug_error *error
-    )
-    int cuplug_copy_to_host(
-        int32_t device, void *to, const void *from_, uint64_t bytes, void *stream,
-        cuplug_error *error
+    int cuplug_copy_watched(
+        int32_t device, int to_host, void *to, const void *from_, uint64_t bytes, void *stream,
+        cuplug_progress *progress, void *user, cuplug_error *error
     )
     int cuplug_order_streams(int32_t device, void *waiting, void *stream, cuplug_error *error)
     int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_error *error)

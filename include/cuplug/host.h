@@ -232,6 +232,7 @@ CUPLUG_API int cuplug_load_code(cuplug_operator *op, cuplug_error *error);
 #define CUPLUG_READ_ONLY 1u
 #define CUPLUG_BYTE_SWAPPED 2u /* of the other byte order: refused */
 #define CUPLUG_MISALIGNED 4u   /* base or strides are no multiples of the element: needs a copy */
+#define CUPLUG_ODD_STRIDES 8u  /* strides are no multiples: `strides` cannot say them */
 
 typedef struct cuplug_argument {
   uint32_t kind;
@@ -276,6 +277,13 @@ typedef struct cuplug_frame cuplug_frame;
  * tensor->device. Returns a status. Called on the thread that called cuplug_run. */
 typedef int cuplug_allocate(void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error);
 
+/* Told how many bytes of a long transfer have been copied, both ways together: from 100 ms on,
+ * every 100 ms, and once more at the end. A status that is not CUPLUG_OK, with the error record
+ * filled, ends the transfer with it. Called on the thread that called cuplug_run or
+ * cuplug_copy_watched. */
+typedef int cuplug_progress(void *user, uint64_t done_bytes, uint64_t total_bytes,
+                            cuplug_error *error);
+
 /* One call under way, in the caller's stack frame. Filled by cuplug_bind; nothing in it needs to be
  * prepared or freed. Fields marked (set) may be set by the caller between bind and run. */
 struct cuplug_frame {
@@ -285,15 +293,17 @@ struct cuplug_frame {
   uint32_t n_tensors;                /* arrays in signature order, then outputs */
   uint32_t n_inputs;                 /* tensors that are parameters: the outputs begin here */
   uint32_t n_scalars;
-  uint32_t copy_mask; /* bit k: tensor k must be given as a C-contiguous, aligned copy */
-  uint32_t reserved;
+  uint32_t copy_mask; /* bit k: tensor k must be given as a C-contiguous, aligned copy, unless the
+                         call goes through the GPU */
+  uint32_t odd_mask; /* those of them that must be copied even then: CUPLUG_ODD_STRIDES */
   cuplug_device home; /* where the arrays are; type 0: there is none */
   cuplug_device
       device;   /* (set) where to run, and after the run where it ran. Bind leaves the arrays'
                    GPU, or type 0: the host entry, unless the row has none or prefers CUDA */
   void *stream; /* (set) CUstream; NULL: the legacy default stream */
   cuplug_allocate *allocate; /* (set) for outputs of unknown size */
-  void *user;                /* (set) its first argument */
+  cuplug_progress *progress; /* (set) while host arrays go through the GPU; NULL: not wanted */
+  void *user;                /* (set) the first argument of both */
   int32_t staged;            /* after the run: 1 when host arrays went through the GPU */
   uint8_t parameter[CUPLUG_MAX_TENSORS];     /* parameter number of each tensor */
   cuplug_tensor tensors[CUPLUG_MAX_TENSORS]; /* outputs: (set) data; shape and dtype are filled */
@@ -311,10 +321,16 @@ struct cuplug_frame {
  *
  * Where an input would have to be copied first (not C-contiguous, misaligned, or to be broadcast)
  * `copy_mask` says so and the caller either passes such copies (shapes from cuplug_wanted_shape) in
- * a second bind, or gives up: cuplug_run refuses a frame whose mask is not 0. In-out arrays are
- * never copied but refused. [thread-safe] [no-cuda] */
+ * a second bind, or gives up: cuplug_run refuses a frame whose mask is not 0, unless
+ * cuplug_is_staged says that the call goes through the GPU. In-out arrays are never copied but
+ * refused. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                            cuplug_frame *frame, cuplug_error *error);
+
+/* 1 when the bound frame, with its `device` as it is now, will run on a GPU and its arrays are on
+ * the host. They travel in parts, which are put in order on the way: copies need not be made.
+ * [thread-safe] */
+CUPLUG_API int cuplug_is_staged(const cuplug_frame *frame);
 
 /* The shape that input tensor k of a bound frame must have after broadcasting. Returns its ndim.
  * [thread-safe] [no-cuda] */
@@ -364,6 +380,11 @@ CUPLUG_API int cuplug_copy_to_device(int32_t device, void *to, const void *from,
                                      void *stream, cuplug_error *error);
 CUPLUG_API int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes,
                                    void *stream, cuplug_error *error);
+
+/* One of the two, with a report; `user` is the first argument of `progress`. */
+CUPLUG_API int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from,
+                                   uint64_t bytes, void *stream, cuplug_progress *progress,
+                                   void *user, cuplug_error *error);
 
 /* Makes later work on `waiting` wait for what is on `stream` now. [thread-safe] [stream-ordered] */
 CUPLUG_API int cuplug_order_streams(int32_t device, void *waiting, void *stream,
