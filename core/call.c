@@ -102,8 +102,7 @@ int cuplug_is_staged(const cuplug_frame *f) {
 /* Nothing is missing and nothing contradicts: copies, outputs, the place to run. */
 static int check_frame(const cuplug_frame *f, cuplug_error *error) {
   const cuplug_parameter *parameters = f->signature->parameters;
-  const uint32_t copy_mask =
-      f->copy_mask && cuplug_is_staged(f) ? f->odd_mask : f->copy_mask;
+  const uint32_t copy_mask = f->copy_mask && cuplug_is_staged(f) ? f->odd_mask : f->copy_mask;
   for (uint32_t k = 0; copy_mask && k < f->n_inputs; k++)
     if (copy_mask >> k & 1)
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,

@@ -62,14 +62,16 @@ def check(op, expected, *arrays):
 
 
 def check_all(shape, seed, layout, other, axes):
-    loop = shape[:-1]
     x, y = numbers(shape, np.float32, seed), numbers(shape, np.float32, seed + 1)
     check(gpu.total, x.sum(-1, dtype=np.float64), lay_out(x, layout))
-    check(gpu.add_row, x + y[(0,) * len(loop)], lay_out(x, layout), lay_out(y[(0,) * len(loop)], other))
+    row = y[(0,) * (len(shape) - 1)]
+    check(gpu.add_row, x + row, lay_out(x, layout), lay_out(row, other))
     narrow, z = narrowed(y, axes), numbers(shape[-1:], np.int16, seed + 2)
-    expected = x + 2.0 * narrow + z, (x > narrow).astype(np.uint8)
-    check(gpu.mix, expected, lay_out(x, layout), lay_out(narrow.astype(np.float64), other), z)
-    check(gpu.mix, (x + 2.0 * y + 7, (x > y).astype(np.uint8)), x, lay_out(y.astype(np.float64), other))
+    wide = narrow.astype(np.float64)
+    expected = x + 2 * wide + z, (x > narrow).astype(np.uint8)
+    check(gpu.mix, expected, lay_out(x, layout), lay_out(wide, other), z)
+    wide = y.astype(np.float64)
+    check(gpu.mix, (x + 2 * wide + 7, (x > y).astype(np.uint8)), x, lay_out(wide, other))
     check(gpu.plus, x + narrow, lay_out(x, layout), lay_out(narrow, other))
     changed = x.copy()
     assert gpu.accumulate(changed, lay_out(narrow[..., :1] + np.zeros_like(x), other),

@@ -277,10 +277,9 @@ typedef struct cuplug_frame cuplug_frame;
  * tensor->device. Returns a status. Called on the thread that called cuplug_run. */
 typedef int cuplug_allocate(void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error);
 
-/* Told how many bytes of a long transfer have been copied, both ways together: from 100 ms on,
- * every 100 ms, and once more at the end. A status that is not CUPLUG_OK, with the error record
- * filled, ends the transfer with it. Called on the thread that called cuplug_run or
- * cuplug_copy_watched. */
+/* Told every 100 ms, and at the end of what took as long, how many bytes have been copied, both
+ * ways together. Another status than CUPLUG_OK (or ERROR_MEMORY), with the error record filled,
+ * ends the transfer. Called on the thread that called cuplug_run or cuplug_copy_watched. */
 typedef int cuplug_progress(void *user, uint64_t done_bytes, uint64_t total_bytes,
                             cuplug_error *error);
 
@@ -293,9 +292,8 @@ struct cuplug_frame {
   uint32_t n_tensors;                /* arrays in signature order, then outputs */
   uint32_t n_inputs;                 /* tensors that are parameters: the outputs begin here */
   uint32_t n_scalars;
-  uint32_t copy_mask; /* bit k: tensor k must be given as a C-contiguous, aligned copy, unless the
-                         call goes through the GPU */
-  uint32_t odd_mask; /* those of them that must be copied even then: CUPLUG_ODD_STRIDES */
+  uint32_t copy_mask; /* bit k: tensor k must be given as a C-contiguous, aligned copy */
+  uint32_t odd_mask;  /* of these, those that cuplug_is_staged does not help: CUPLUG_ODD_STRIDES */
   cuplug_device home; /* where the arrays are; type 0: there is none */
   cuplug_device
       device;   /* (set) where to run, and after the run where it ran. Bind leaves the arrays'

@@ -50,7 +50,8 @@ static void divide_well(int64_t n, int with_y, cuplug_device device, cuplug_erro
   free_arrays(&a);
 }
 
-/* 16 bytes an element: from 1 Mi elements on there are slices, at most 512 Ki elements each. */
+/* 16 bytes an element: from 1 Mi elements on there are slices, of less than 512 Ki elements each.
+ */
 static void sizes(void) {
   static const int64_t wanted[] = {1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 4321000};
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
@@ -133,7 +134,7 @@ static void each_failure(void) {
   CHECK(n_wrong == 0);
 }
 
-/* In-out arrays are all or nothing. */
+/* Without loop dimensions in-out arrays are all or nothing. */
 static void in_place(void) {
   int64_t n = 5 << 20;
   float *x = malloc((size_t)n * sizeof *x);
