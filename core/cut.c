@@ -29,7 +29,7 @@ static int varies(const cuplug_frame *f, const cuplug_tensor *x) {
 }
 
 /* The shape and strides of array k for an entry: one dimension of rows, then its own. */
-static void shape_part(const cuplug_frame *f, cuplug__cut *cut, uint32_t k) {
+static void shape_part(const cuplug_frame *f, cuplug__cut *cut, uint32_t k, int takes_strides) {
   const cuplug_tensor *x = &f->tensors[k];
   const int32_t has_loop = cut->loop_mask >> k & 1, skipped = has_loop ? f->loop_ndim : 0;
   cuplug_tensor *t = &cut->tensors[k];
@@ -37,7 +37,7 @@ static void shape_part(const cuplug_frame *f, cuplug__cut *cut, uint32_t k) {
   *t = *x;
   t->ndim = x->ndim - skipped + has_loop;
   t->shape = shape;
-  t->strides = x->strides ? strides : NULL;
+  t->strides = takes_strides ? strides : NULL;
   shape[0] = 1;
   memcpy(shape + has_loop, x->shape + skipped, (size_t)(x->ndim - skipped) * sizeof *shape);
   for (int32_t d = t->ndim - 1; d >= 0; d--) {
@@ -53,6 +53,7 @@ static int add_array(const cuplug__run *run, cuplug__cut *cut, uint32_t k) {
   const cuplug_tensor *x = &f->tensors[k];
   const int loop = loop_place(&run->overload->signature.parameters[f->parameter[k]]);
   const int is_written = cuplug__is_written(run, k);
+  const int takes_strides = (run->overload->row->flags & CUPLUG_TAKES_STRIDES) != 0;
   cut->tensors[k] = *x;
   if (x->ndim < 0) return 1;
   if (loop == OTHER_LOOP || (is_written && (loop == NO_LOOP || !cuplug__is_contiguous(x))))
@@ -61,11 +62,8 @@ static int add_array(const cuplug__run *run, cuplug__cut *cut, uint32_t k) {
     if (x->shape[d] < 0) return 0;
   if (loop) cut->loop_mask |= 1u << k;
   if (loop && varies(f, x)) cut->cut_mask |= 1u << k;
-  shape_part(f, cut, k);
-  if (loop && !varies(f, x) && run->overload->row->flags & CUPLUG_TAKES_STRIDES)
-    cut->strides[k][0] = 0;
-  else if (!(run->overload->row->flags & CUPLUG_TAKES_STRIDES))
-    cut->tensors[k].strides = NULL;
+  shape_part(f, cut, k, takes_strides);
+  if (loop && !varies(f, x)) cut->strides[k][0] = 0;
   if (cut->cut_mask >> k & 1) cut->row_bytes += cut->bytes[k];
   cuplug__view_array(&cut->views[k], x);
   return 1;

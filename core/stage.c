@@ -3,7 +3,6 @@
 #include "call.h"
 #include "cuda.h"
 #include "cut.h"
-#include "describe.h"
 #include "layout.h"
 #include "slices.h"
 #include "status.h"
