@@ -81,6 +81,18 @@ static void broadcast(cuplug_frame *f, cuplug_tensor *t, const int64_t *wanted, 
   t->ndim = ndim;
 }
 
+void cuplug__spread_inputs(cuplug_frame *f) {
+  int64_t wanted[CUPLUG_MAX_NDIM];
+  for (uint32_t k = 0; k < f->n_inputs; k++) {
+    cuplug_tensor *t = &f->tensors[k];
+    if (!(f->copy_mask >> k & 1)) continue;
+    int32_t ndim = cuplug_wanted_shape(f, k, wanted);
+    if (ndim != t->ndim || !cuplug__same_sizes(wanted, t->shape, ndim))
+      broadcast(f, t, wanted, ndim);
+  }
+  f->copy_mask = 0;
+}
+
 /* Loop dimensions of input tensor k against the broadcast shape. */
 static int spread(cuplug__match *m, uint32_t k) {
   cuplug_frame *f = m->frame;
@@ -169,7 +181,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   m->most_bytes = 0;
   m->n_matched = 0;
   m->n_inout = m->loop_mask = m->broadcasts = m->known_types = m->known_sizes = 0;
-  f->n_tensors = f->n_scalars = f->copy_mask = f->n_stored = 0;
+  f->n_tensors = f->n_scalars = f->copy_mask = f->odd_mask = f->n_stored = 0;
   f->home = (cuplug_device){0, 0};
   f->signature = s;
   f->loop_ndim = 0;
@@ -239,6 +251,7 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
   frame->op = op;
   frame->stream = NULL;
   frame->allocate = NULL;
+  frame->progress = NULL;
   frame->user = NULL;
   frame->staged = 0;
   for (uint32_t n = 0; n < op->n_overloads; n++) {

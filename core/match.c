@@ -282,6 +282,7 @@ int cuplug__match_array(cuplug__match *m, int32_t i) {
     if ((status = match_inout(m, i, a, contiguous))) return status;
   } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides)) {
     f->copy_mask |= 1u << k;
+    if (a->flags & CUPLUG_ODD_STRIDES) f->odd_mask |= 1u << k;
   }
   if (contiguous) t->strides = NULL;
   f->n_tensors = k + 1;

@@ -117,8 +117,10 @@ def test_core_needs_the_c_library_alone():
 
 def test_public_headers():
     headers = ROOT / "include" / "cuplug"
-    assert system_includes(headers / "plugin.h") <= STANDARD | {"cuda_runtime_api"}
-    assert system_includes(headers / "host.h") <= STANDARD | {"cuplug/plugin"}
+    assert system_includes(headers / "plugin.h") <= STANDARD | {"cuplug/kernels"}
+    assert system_includes(headers / "kernels.h") <= {"cuplug/plugin", "cuda_runtime_api"}
+    assert system_includes(headers / "host.h") <= STANDARD | {"cuplug/plugin", "cuplug/devices"}
+    assert system_includes(headers / "devices.h") <= {"cuplug/host"}
 
 
 @pytest.mark.parametrize("file", PLUGINS, ids=lambda file: file.name)

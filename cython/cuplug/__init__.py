@@ -14,6 +14,7 @@ from ._device_array import DeviceArray, asarray, empty
 from ._devices import devices, synchronize
 from ._operator import Operator
 from ._placement import device
+from ._progress import progress
 from ._registry import find, last_call, load, plugins, search_path, version
 from .errors import CudaError, NotFoundError, PluginError
 from .flags import include_directory as get_include
@@ -38,6 +39,7 @@ __all__ = [
     "load",
     "ops",
     "plugins",
+    "progress",
     "search_path",
     "synchronize",
 ]
