@@ -64,4 +64,4 @@ def program(name: str, uses_core: bool = True) -> Path:
     """Compile a C file of this directory to a program, linked with the core if it uses that."""
     source, libraries = HERE / name, shlex.split(flags.host_flags()) if uses_core else []
     include = f"-I{flags.include_directory()}"
-    return compile_file(source, BUILD / source.stem, [include], *libraries, "-ldl")
+    return compile_file(source, BUILD / source.stem, [include], *libraries, "-ldl", "-pthread")
