@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SIZE_TICKS = {KIB: "1 KiB", 32 * KIB: "32 KiB", MIB: "1 MiB", 32 * MIB: "32 MiB", GIB: "1 GiB"}
@@ -106,18 +106,28 @@ def lines(
     panel: Axes, curves: dict[str, dict[float, float]], theme: Theme, ticks: dict[float, str]
 ) -> None:
     """Draw curves over x with a logarithmic axis that has these ticks."""
-    k = 0
+    ours = [name for name in curves if name.startswith("cuplug")]
+    peers = [name for name in curves if name not in ours]
     for name, points in curves.items():
-        x = sorted(points)
-        more = {"linewidth": 2.2 if name.startswith("cuplug") else 1.4, "markersize": 4}
-        colour = theme.colour(name, k)
-        panel.plot(x, [points[v] for v in x], "o-", label=name, color=colour, **more)
-        k += not name.startswith("cuplug")
+        x, is_ours = sorted(points), name in ours
+        colour = theme.colour(name, 0 if is_ours else peers.index(name))
+        style = "o--" if is_ours and name != ours[0] else "o-"
+        width = 2.2 if is_ours else 1.4
+        y = [points[v] for v in x]
+        panel.plot(x, y, style, label=name, color=colour, linewidth=width, markersize=4)
     panel.set_xscale("log", base=2)
     panel.set_xticks(list(ticks), list(ticks.values()), fontsize=8)
     panel.minorticks_off()
     panel.tick_params(axis="y", labelsize=8)
     panel.grid(color=theme.grid, linewidth=0.6)
+
+
+def log_y(panel: Axes, base: int = 10) -> None:
+    """Make the y axis logarithmic, with plain numbers."""
+    panel.set_yscale("log", base=base)
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_minor_formatter(NullFormatter())
+    panel.tick_params(axis="y", which="minor", length=0)
 
 
 def legend(panel: Axes, theme: Theme) -> None:
@@ -157,7 +167,7 @@ def transfers(table: Table, theme: Theme) -> Figure:
     figure, panels = new_figure(theme, 3)
     for panel, (name, text) in zip(panels, titles.items(), strict=True):
         lines(panel, by_size(found[name]), theme, SIZE_TICKS)
-        panel.set_yscale("log")
+        log_y(panel)
         title(panel, text, theme, "bytes of the array")
     legend(panels[0], theme)
     return figure
@@ -167,8 +177,8 @@ def by_threads(comparison: dict[str, Any]) -> dict[str, dict[float, float]]:
     """Return medians by number of threads, which ends the contenders' names."""
     curves: dict[str, dict[float, float]] = {}
     for name, median in medians(comparison).items():
-        who, count = re.fullmatch(r"(.*), (\d+) threads?", name).groups()  # type: ignore[union-attr]
-        curves.setdefault(who, {})[int(count)] = median
+        who, _, threads = name.rpartition(", ")
+        curves.setdefault(who, {})[int(threads.split()[0])] = median
     return curves
 
 
@@ -197,11 +207,11 @@ def small_inputs(table: Table, theme: Theme) -> Figure:
             curves.setdefault(name, {})[comparison["settings"]["elements"]] = median
     ticks = {16: "16", 256: "256", 4 * KIB: "4 Ki", 64 * KIB: "64 Ki", MIB: "1 Mi"}
     lines(left, curves, theme, ticks)
-    left.set_yscale("log")
+    log_y(left)
     title(left, "relu on the host, microseconds", theme, "elements")
     rates = {w: {x: 1 / us for x, us in points.items()} for w, points in callers.items()}
     lines(right, rates, theme, {x: f"{x}" for x in (1, 2, 4, 8, 16)})
-    right.set_yscale("log")
+    log_y(right, 2)
     title(right, "Calls that do nothing, millions a second", theme, "calling threads")
     legend(left, theme), legend(right, theme)
     return figure

@@ -12,7 +12,8 @@ cdef extern from *:
       return (a == 0 || b == 0 || c == 0) && n;
     }
     /* read in each call, so that the compiler cannot look into it */
-    static int (*volatile plain_noop)(const float *, const float *, const float *, int64_t) = nothing;
+    static int (*volatile plain_noop)(const float *, const float *, const float *,
+                                      int64_t) = nothing;
 
     static cuplug_argument floats(float *data, int64_t *shape) {
       cuplug_tensor tensor = {.data = data, .ndim = 1, .shape = shape};
