@@ -16,7 +16,7 @@ from measurement import Comparison, Contender, Target
 from module import Run, run_module
 
 COUNTS = (1, 2, 4, 8, 16)
-N_CALLS = 20_000
+N_CALLS = 100_000
 
 
 def label(who: str, n_threads: int) -> str:

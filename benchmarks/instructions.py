@@ -36,28 +36,38 @@ PARTS = {
 }
 
 
+ALLOCATIONS, LOCKS = "heap allocations", "locks of the core"
+COUNTED = (*PARTS, "other", ALLOCATIONS, LOCKS)
+ALLOCATORS = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "operator new"}
+
+
 def part_of(path: str) -> str:
     """Return which part of a call an object file is."""
     return next((part for part, pattern in PARTS.items() if re.search(pattern, path)), "other")
 
 
 def read_profile(text: str) -> tuple[str, Counter[str]]:
-    """Return the case that a profile of callgrind is of, and its instructions by part.
+    """Return the case that a profile of callgrind is of, and its counts.
 
-    The format is that of callgrind's manual, "Callgrind Format Specification": after `ob=` the
-    cost lines are of that object; the line after `calls=` is the cost of the callee.
+    Counted are instructions by part, calls of the allocator by whomever, and locks that the core
+    takes. The format is that of callgrind's manual, "Callgrind Format Specification": after `ob=`
+    the cost lines are of that object; the line after `calls=` is the cost of the callee.
     """
-    case, part, called = "", "other", False
-    objects: dict[str, str] = {}
+    case, part, callee, called = "", "other", "", False
+    names: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for line in text.splitlines():
         if found := re.match(r"desc: Trigger: Client Request: (.*)", line):
             case = found[1]
-        elif found := re.match(r"c?ob=(\(\d+\)) ?(.*)", line):
-            path = objects.setdefault(found[1], found[2])
-            part = part_of(path) if line.startswith("ob=") else part
-        elif line.startswith("calls="):
+        elif found := re.match(r"(c?)(ob|fn)=(\(\d+\)) ?(.*)", line):
+            kind = found[2] + found[3]
+            name = names[kind] = found[4] or names[kind]
+            part = part_of(name) if found.group(1, 2) == ("", "ob") else part
+            callee = name if found.group(1, 2) == ("c", "fn") else callee
+        elif found := re.match(r"calls=(\d+)", line):
             called = True
+            counts[ALLOCATIONS] += int(found[1]) if callee in ALLOCATORS else 0
+            counts[LOCKS] += int(found[1]) if part == "core" and "mutex_lock" in callee else 0
         elif found := re.match(r"[+\-*\d]\S* (\d+)", line):
             counts[part] += 0 if called else int(found[1])
             called = False
@@ -81,19 +91,18 @@ def count() -> dict[str, dict[str, float]]:
 
 
 def per_call(counts: Counter[str], empty: Counter[str]) -> dict[str, float]:
-    """Return instructions per call by part, less those of the empty loop."""
-    parts = {part: (counts[part] - empty[part]) / N_CALLS for part in (*PARTS, "other")}
+    """Return what was counted per call, less that of the empty loop."""
+    parts = {part: (counts[part] - empty[part]) / N_CALLS for part in COUNTED}
     return {part: round(max(value, 0.0), 1) for part, value in parts.items()}
 
 
 def render(report: dict[str, Any]) -> str:
     """Return the table as Markdown."""
-    parts = [*PARTS, "other"]
-    body = [
-        [case, f"{sum(counts.values()):,.0f}", *(f"{counts[part]:,.0f}" for part in parts)]
-        for case, counts in report["cases"].items()
-    ]
-    table = rows(["call", "instructions", *parts], body)
+    body = []
+    for case, counts in report["cases"].items():
+        total = sum(value for name, value in counts.items() if name not in (ALLOCATIONS, LOCKS))
+        body.append([case, f"{total:,.0f}", *(f"{counts[name]:,.0f}" for name in COUNTED)])
+    table = rows(["call", "instructions", *COUNTED], body)
     text = f"Warm calls on arrays of 16 floats to a function that does nothing; mean of {N_CALLS}."
     parts_of = ["# Instructions per call", "", text, "", *table, "", "## Machine", ""]
     return "\n".join([*parts_of, render_machine(report["machine"])])

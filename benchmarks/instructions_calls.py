@@ -35,6 +35,10 @@ def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
     yield "cuplug, 3 NumPy arrays", python_loop(three, call=noop3, **x)
     out = "call(a, b, out=c)"
     yield "cuplug, 2 NumPy arrays and out=", python_loop(out, call=noop_out, **x)
+    yield "cuplug, 2 NumPy arrays, new output", python_loop("call(a, b)", call=noop_out, **x)
+    scaled = cuplug_operator("noop_scaled", 3)
+    keywords = "call(a, b, c, factor=0.5, mode='wrap')"
+    yield "cuplug, 3 NumPy arrays and 2 keywords", python_loop(keywords, call=scaled, **x)
     many = cuplug_operator("noop14", 14)
     yield "cuplug, 14 NumPy arrays", python_loop(f"call({names(14)})", call=many, **arrays(14))
     try:

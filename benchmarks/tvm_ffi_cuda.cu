@@ -22,6 +22,13 @@ static cudaStream_t stream_of(const DLTensor *tensor) {
   return (cudaStream_t)TVMFFIEnvGetStream(tensor->device.device_type, tensor->device.device_id);
 }
 
+static int launched(void) {
+  cudaError_t code = cudaGetLastError();
+  if (code == cudaSuccess) return 0;
+  TVMFFIErrorSetRaisedFromCStr("RuntimeError", cudaGetErrorString(code));
+  return -1;
+}
+
 extern "C" {
 
 __attribute__((visibility("default"))) int __tvm_ffi_add3(void *, const TVMFFIAny *args, int32_t,
@@ -29,7 +36,7 @@ __attribute__((visibility("default"))) int __tvm_ffi_add3(void *, const TVMFFIAn
   const DLTensor *x = tensor_of(&args[0]);
   add_kernel<<<1, 32, 0, stream_of(x)>>>(data_of(&args[0]), data_of(&args[1]), data_of(&args[2]),
                                          x->shape[0]);
-  return cudaGetLastError() == cudaSuccess ? 0 : -1;
+  return launched();
 }
 
 /* Arrays, and a factor behind them if there is one. */
@@ -42,6 +49,6 @@ __attribute__((visibility("default"))) int __tvm_ffi_chain(void *, const TVMFFIA
   arrays.n_arrays = n_args;
   for (int32_t k = 0; k < n_args; k++) arrays.data[k] = data_of(&args[k]);
   chain_kernel<<<1, 32, 0, stream_of(first)>>>(arrays, factor, first->shape[0]);
-  return cudaGetLastError() == cudaSuccess ? 0 : -1;
+  return launched();
 }
 }
