@@ -86,9 +86,11 @@ def captured_by_cupy(find: Callable[[], Callable[..., object]]) -> Contender:
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         stream.begin_capture()
-        for _ in range(N_KERNELS):
-            call(a["x"], a["y"], out=a["z"])
-        graph = stream.end_capture()
+        try:
+            for _ in range(N_KERNELS):
+                call(a["x"], a["y"], out=a["z"])
+        finally:
+            graph = stream.end_capture()
     return replayed(lambda: graph.launch(stream), lambda: a["z"].get())
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 from pathlib import Path
 
@@ -58,6 +59,8 @@ def draw(table: Path, directory: Path) -> list[Path]:
 @click.option("--output", type=click.Path(path_type=Path), help="Instead of docs/pictures.")
 def main(table: Path, output: Path | None) -> None:
     """Draw; where it is for the documents, rewrite the figures that the README quotes too."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise click.ClickException("matplotlib is not installed: python -m pip install matplotlib")
     for path in draw(table, output or PICTURES):
         click.echo(path)
     if output is None:
