@@ -28,7 +28,8 @@ EMPTY = "empty loop"
 # The first pattern that is found in an object's path says which part it is.
 PARTS = {
     "core": r"/libcuplug\.so",
-    "plugin": r"/libnoop\.so",
+    "plugin": r"/(plugins|lib/cuplug)/lib\w+\.so",
+    "OpenMP": r"/libgomp[^/]*$",
     "Cython": r"/cuplug/_\w+\.\S*so$|/(typed_calls|noop_typed)\.\S*so$",
     "NumPy, PyTorch": r"/(numpy|torch)/",
     "interpreter": r"/(lib)?python3[^/]*$",
@@ -103,7 +104,7 @@ def render(report: dict[str, Any]) -> str:
         total = sum(value for name, value in counts.items() if name not in (ALLOCATIONS, LOCKS))
         body.append([case, f"{total:,.0f}", *(f"{counts[name]:,.0f}" for name in COUNTED)])
     table = rows(["call", "instructions", *COUNTED], body)
-    text = f"Warm calls on arrays of 16 floats to a function that does nothing; mean of {N_CALLS}."
+    text = f"Warm calls on arrays of 16 floats, to a function that does nothing unless named; mean of {N_CALLS}."
     parts_of = ["# Instructions per call", "", text, "", *table, "", "## Machine", ""]
     return "\n".join([*parts_of, render_machine(report["machine"])])
 

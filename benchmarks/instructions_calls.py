@@ -11,6 +11,7 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator
 
+import cuplug
 import native
 import numpy as np
 from calls import arrays, cuplug_operator, names
@@ -39,6 +40,8 @@ def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
     scaled = cuplug_operator("noop_scaled", 3)
     keywords = "call(a, b, c, factor=0.5, mode='wrap')"
     yield "cuplug, 3 NumPy arrays and 2 keywords", python_loop(keywords, call=scaled, **x)
+    relu = cuplug.find("relu")
+    yield "cuplug, relu(x, out=z), NumPy", python_loop("call(a, out=b)", call=relu, **x)
     many = cuplug_operator("noop14", 14)
     yield "cuplug, 14 NumPy arrays", python_loop(f"call({names(14)})", call=many, **arrays(14))
     try:
