@@ -104,7 +104,8 @@ def render(report: dict[str, Any]) -> str:
         total = sum(value for name, value in counts.items() if name not in (ALLOCATIONS, LOCKS))
         body.append([case, f"{total:,.0f}", *(f"{counts[name]:,.0f}" for name in COUNTED)])
     table = rows(["call", "instructions", *COUNTED], body)
-    text = f"Warm calls on arrays of 16 floats, to a function that does nothing unless named; mean of {N_CALLS}."
+    text = "Warm calls on arrays of 16 floats, to a function that does nothing unless it is named; "
+    text += f"mean of {N_CALLS}."
     parts_of = ["# Instructions per call", "", text, "", *table, "", "## Machine", ""]
     return "\n".join([*parts_of, render_machine(report["machine"])])
 
