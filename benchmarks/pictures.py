@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the committed table as SVG files, and writes its figures into the README."""
+"""Draws the committed table as SVG files, and writes what the documents say of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 from quotes import write_quotes
+from table import render
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -58,13 +59,15 @@ def draw(table: Path, directory: Path) -> list[Path]:
 @click.option("--table", type=click.Path(path_type=Path, exists=True), default=TABLE)
 @click.option("--output", type=click.Path(path_type=Path), help="Instead of docs/pictures.")
 def main(table: Path, output: Path | None) -> None:
-    """Draw; where it is for the documents, rewrite the figures that the README quotes too."""
+    """Draw; for the documents, write the table and the figures that the README quotes too."""
     if importlib.util.find_spec("matplotlib") is None:
         raise click.ClickException("matplotlib is not installed: python -m pip install matplotlib")
     for path in draw(table, output or PICTURES):
         click.echo(path)
     if output is None:
-        write_quotes(ROOT / "README.md", json.loads(table.read_text()))
+        report = json.loads(table.read_text())
+        table.with_suffix(".md").write_text(render(report))
+        write_quotes(ROOT / "README.md", report)
 
 
 if __name__ == "__main__":
