@@ -38,7 +38,7 @@ HEADERS    := $(wildcard include/cuplug/*.h)
 SOURCES    := $(wildcard cython/cuplug/*.py cython/cuplug/*.pyi cython/cuplug/*.pxd cython/cuplug/py.typed)
 STAGED     := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PACKAGE)/lib/pkgconfig/cuplug.pc
 
-.PHONY: all demo test gpu-test bench lint format fuzz install clean help environment core plugins python FORCE
+.PHONY: all demo test gpu-test bench pictures instructions lint format fuzz install clean help environment core plugins python FORCE
 all: environment core plugins python ## Build everything into build/ (the default)
 core: $(LIBRARY) ## Build libcuplug
 plugins: $(STOCK) ## Build the stock plugins
@@ -62,8 +62,17 @@ gpu-test: all ## Run the tests that need a GPU, then again under compute-sanitiz
 	    $(PY) -m pytest -q -m "gpu and sanitizer" $(PYTEST); done; \
 	else echo "compute-sanitizer was not found: its runs are left out"; fi
 
-bench: all ## Measure against the peers that are installed; write benchmarks/results/
+bench: all ## Measure against the peers that are installed, and draw it
 	$(RUN) benchmarks/run.py --output benchmarks/results
+	$(RUN) benchmarks/pictures.py --output $(BUILD)/pictures \
+	  --table "$$(ls -t benchmarks/results/*.json | head -n 1)"
+	$(RUN) benchmarks/pictures.py
+
+pictures: environment ## Draw docs/pictures/ from the committed table
+	$(PY) benchmarks/pictures.py
+
+instructions: all ## Count instructions per call; needs valgrind
+	$(RUN) benchmarks/instructions.py
 
 C_FILES := git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh'
 lint: environment ## Check format, style and types
