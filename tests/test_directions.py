@@ -45,6 +45,7 @@ LOADER = {
     "candidate",
     "registry",
     "listing",
+    "define",
     "find",
     "not_found",
     "load",

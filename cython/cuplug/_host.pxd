@@ -220,6 +220,32 @@ cdef extern from "cuplug/host.h" nogil:
     const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k)
     int cuplug_load_code(cuplug_operator *op, cuplug_error *error)
 
+    # Operators made in memory
+    ctypedef struct cuplug_call:
+        pass
+
+    ctypedef int cuplug_entry(const cuplug_call *call) noexcept
+
+    ctypedef struct cuplug_definition_row:
+        const char *signature
+        cuplug_entry *host
+        cuplug_entry *cuda
+        void *context
+        uint32_t flags
+
+    ctypedef struct cuplug_definition:
+        const char *plugin
+        const char *version
+        const char *origin
+        const char *doc
+        const cuplug_definition_row *rows
+        uint32_t n_rows
+
+    int cuplug_define(
+        const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error
+    )
+    void *cuplug_entry_context(const cuplug_call *call)
+
     # One call
     ctypedef struct cuplug_argument:
         uint32_t kind

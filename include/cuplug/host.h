@@ -226,6 +226,37 @@ CUPLUG_API const cuplug_signature *cuplug_operator_signature(const cuplug_operat
  * that is done. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_load_code(cuplug_operator *op, cuplug_error *error);
 
+/* ---- Operators made in memory -------------------------------------------------------------- */
+
+/* One overload of an operator without a plugin. */
+typedef struct cuplug_definition_row {
+  const char *signature; /* as in a table; at most 511 bytes */
+  cuplug_entry *host;    /* NULL: no entry on that side */
+  cuplug_entry *cuda;
+  void *context;  /* what both entries get from cuplug_entry_context; kept for ever */
+  uint32_t flags; /* of a row: CUPLUG_TAKES_STRIDES ... */
+  uint32_t reserved;
+} cuplug_definition_row;
+
+typedef struct cuplug_definition {
+  const char *plugin;  /* an identifier: stands for the plugin's name */
+  const char *version; /* at most 31 bytes; NULL: none */
+  const char *origin;  /* stands for the plugin's file in messages: "<source>" */
+  const char *doc;     /* one line of at most 255 bytes; NULL: none */
+  const cuplug_definition_row *rows;
+  uint32_t n_rows;
+} cuplug_definition;
+
+/* Makes an operator of entry points in this process: all rows begin with its name. It is used like
+ * one of a plugin but is found by this pointer alone, not by name. It lives until the process ends,
+ * so whoever defines the same thing again and again keeps what the first time gave. Strings are
+ * copied. ERROR_VALUE says what is wrong with a definition. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_define(const cuplug_definition *definition, cuplug_operator **op,
+                             cuplug_error *error);
+
+/* For an entry of such an operator: the context of its row. NULL for entries of plugins. */
+CUPLUG_API void *cuplug_entry_context(const cuplug_call *call);
+
 /* ---- Arguments ----------------------------------------------------------------------------- */
 
 /* Properties of an array that its tensor cannot say. */
