@@ -32,6 +32,7 @@ typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUfunc_st *CUfunction;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef cuplug__pool_properties CUmemPoolProps;
 #endif
@@ -96,6 +97,9 @@ enum {
   X(cuEventDestroy, "cuEventDestroy_v2", (CUevent))                                              \
   X(cuEventRecord, "cuEventRecord", (CUevent, CUstream))                                         \
   X(cuEventSynchronize, "cuEventSynchronize", (CUevent))                                         \
+  X(cuLaunchKernel, "cuLaunchKernel",                                                            \
+    (CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,           \
+     unsigned int, unsigned int, CUstream, void **, void **))                                    \
   X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))
 
 typedef struct cuplug__driver_table {

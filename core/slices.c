@@ -65,6 +65,7 @@ int cuplug__can_slice(const cuplug__run *run) {
   const cuplug_frame *f = run->frame;
   const cuplug_parameter *parameters = run->overload->signature.parameters;
   if (f->n_tensors == f->n_inputs) return 0;
+  if (run->overload->row->flags & CUPLUG_KEEPS_WHOLE) return 0;
   const int64_t n = cuplug_n_elements(&f->tensors[f->n_inputs]);
   for (uint32_t k = 0; k < f->n_tensors; k++) {
     const cuplug_tensor *x = &f->tensors[k];

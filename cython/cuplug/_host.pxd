@@ -14,6 +14,7 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_MAX_NAME
         CUPLUG_TAKES_STRIDES
         CUPLUG_PREFERS_CUDA
+        CUPLUG_KEEPS_WHOLE
         CUPLUG_CPU
         CUPLUG_CUDA
         CUPLUG_CUDA_HOST
@@ -245,6 +246,37 @@ cdef extern from "cuplug/host.h" nogil:
         const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error
     )
     void *cuplug_entry_context(const cuplug_call *call)
+
+    # Operators whose code is compiled when it is needed
+    ctypedef struct cuplug_variant:
+        int32_t device
+        uint32_t still
+        uint16_t types[32]
+        uint8_t n_arrays
+        uint8_t width
+        uint8_t unroll
+        uint8_t ndim
+        uint8_t n_reduced
+        uint8_t wide
+        uint8_t columns
+
+    ctypedef struct cuplug_code:
+        void *function
+        void *finish
+
+    ctypedef int cuplug_compile(
+        void *user, const cuplug_variant *variant, cuplug_code *code, cuplug_error *error
+    ) noexcept
+
+    ctypedef struct cuplug_source:
+        cuplug_compile *compile
+        void *user
+        uint32_t in_order
+        uint32_t accumulator_bytes
+        uint32_t has_identity
+
+    int cuplug_elementwise_host(const cuplug_call *call) noexcept
+    int cuplug_elementwise_cuda(const cuplug_call *call) noexcept
 
     # One call
     ctypedef struct cuplug_argument:

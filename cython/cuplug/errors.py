@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CudaError", "NotFoundError", "PluginError"]
+__all__ = ["CompileError", "CudaError", "NotFoundError", "PluginError"]
 
 
 class CudaError(RuntimeError):
@@ -23,6 +23,10 @@ class PluginError(RuntimeError):
     """A plugin is broken, incompatible or was refused."""
 
 
+class CompileError(RuntimeError):
+    """Source text does not compile; the message shows the lines at fault."""
+
+
 class NotFoundError(LookupError):
     """There is no plugin or operator of that name."""
 
@@ -36,7 +40,7 @@ class OperatorImportError(NotFoundError, ImportError):
 
 
 # Tracebacks name the exceptions as callers import them.
-for public in (CudaError, NotFoundError, PluginError):
+for public in (CompileError, CudaError, NotFoundError, PluginError):
     public.__module__ = "cuplug"
 
 # Status names of <cuplug/plugin.h>, without CUPLUG_, -> exceptions.

@@ -257,6 +257,48 @@ CUPLUG_API int cuplug_define(const cuplug_definition *definition, cuplug_operato
 /* For an entry of such an operator: the context of its row. NULL for entries of plugins. */
 CUPLUG_API void *cuplug_entry_context(const cuplug_call *call);
 
+/* ---- Operators whose code is compiled when it is needed ------------------------------------ */
+
+/* What code is wanted for. Compared byte by byte. */
+typedef struct cuplug_variant {
+  int32_t device;                     /* the number of a GPU; -1: the host */
+  uint32_t still;                     /* CUDA: bit k: array k stands still in the last dimension */
+  uint16_t types[CUPLUG_MAX_TENSORS]; /* dtype of each array: code << 8 | bits */
+  uint8_t n_arrays;
+  uint8_t width;     /* CUDA: elements of an array that are loaded at once */
+  uint8_t unroll;    /* CUDA: such loads of each thread */
+  uint8_t ndim;      /* CUDA: dimensions of the outputs' loop; 0: all arrays are contiguous */
+  uint8_t n_reduced; /* CUDA: of the reduced loop */
+  uint8_t wide;      /* CUDA: 1: elements must be numbered with 64 bits */
+  uint8_t columns;   /* CUDA: 1: a thread has outputs of its own; 0: threads share outputs */
+  uint8_t reserved;
+} cuplug_variant;
+
+typedef struct cuplug_code {
+  void *function; /* host: by kind of operator, see <cuplug/loop.h>; CUDA: a CUfunction */
+  void *finish;   /* CUDA reductions: the kernel that puts parts together */
+} cuplug_code;
+
+/* Compiles; called once for each variant, or by several threads at once. Returns a status. */
+typedef int cuplug_compile(void *user, const cuplug_variant *variant, cuplug_code *code,
+                           cuplug_error *error);
+
+/* The context of the entries below. Zeroed by its owner, who sets the fields above `compiled`. */
+typedef struct cuplug_source {
+  cuplug_compile *compile;
+  void *user;
+  uint32_t in_order;          /* 1: the code counts elements, so it must meet them in C order */
+  uint32_t accumulator_bytes; /* reductions */
+  uint32_t has_identity;      /* reductions: 1: that of nothing is known */
+  uint32_t reserved;
+  void *compiled;
+} cuplug_source;
+
+/* Entries of element-wise operators: rows with CUPLUG_TAKES_STRIDES whose arrays all have the loop
+ * dimensions alone. The host's code is a cuplug_loop_function. */
+CUPLUG_API cuplug_entry cuplug_elementwise_host;
+CUPLUG_API cuplug_entry cuplug_elementwise_cuda;
+
 /* ---- Arguments ----------------------------------------------------------------------------- */
 
 /* Properties of an array that its tensor cannot say. */

@@ -205,6 +205,7 @@ typedef int cuplug_entry(const cuplug_call *call);
 /* Row flags. */
 #define CUPLUG_TAKES_STRIDES 1u /* arrays of any strides are passed on as they are */
 #define CUPLUG_PREFERS_CUDA 2u  /* host arrays go through the GPU, when there is one */
+#define CUPLUG_KEEPS_WHOLE 4u   /* the entry counts elements: no call is cut into slices */
 
 /* Everything is char or uint32_t: alignment 4, no padding, no pointer. Strings are
  * zero-terminated inside their array. The first three fields are the ELF note header. */

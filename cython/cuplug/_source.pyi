@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Callable
+from typing import Any
+
+from ._operator import Operator
+from .variant import Variant
+
+Compiler = Callable[[Variant], tuple[int, int]]
+
+def dtype_names() -> frozenset[str]: ...
+def define_elementwise(
+    signatures: list[str],
+    doc: str,
+    compilers: list[Compiler],
+    in_order: bool,
+    made: tuple[Any, ...],
+) -> Operator: ...

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators made of source text: their definition in the core, and its calls for compiled code."""
+
+from cpython.mem cimport PyMem_RawCalloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport uint32_t
+
+from cuplug._host cimport (
+    CUPLUG_KEEPS_WHOLE,
+    CUPLUG_TAKES_STRIDES,
+    CUPLUG_VERSION,
+    cuplug_code,
+    cuplug_define,
+    cuplug_definition,
+    cuplug_definition_row,
+    cuplug_dtype_id,
+    cuplug_dtype_name,
+    cuplug_elementwise_cuda,
+    cuplug_elementwise_host,
+    cuplug_entry,
+    cuplug_error,
+    cuplug_operator,
+    cuplug_source,
+    cuplug_variant,
+)
+from cuplug._operator cimport Operator, wrap_definition
+from cuplug._status cimport raise_error, raise_later
+
+from cuplug.variant import Variant
+
+
+cdef dict names_of_types():
+    names = {}
+    k = 0
+    while cuplug_dtype_name(k) != NULL:
+        names[cuplug_dtype_id(k) >> 16] = cuplug_dtype_name(k).decode()
+        k += 1
+    return names
+
+
+cdef dict type_names = names_of_types()
+
+
+def dtype_names():
+    """Return the names of all dtypes."""
+    return frozenset(type_names.values())
+
+
+cdef int compile_variant(
+    void *user, const cuplug_variant *v, cuplug_code *code, cuplug_error *error
+) noexcept with gil:
+    try:
+        function, finish = (<object>user)(
+            Variant(
+                device=v.device,
+                types=tuple([type_names[v.types[k]] for k in range(v.n_arrays)]),
+                still=v.still,
+                width=v.width,
+                unroll=v.unroll,
+                ndim=v.ndim,
+                n_reduced=v.n_reduced,
+                wide=v.wide != 0,
+                columns=v.columns != 0,
+            )
+        )
+        code.function = <void *><size_t>function
+        code.finish = <void *><size_t>finish
+        return 0
+    except BaseException as raised:
+        return raise_later(raised, error)
+
+
+cdef cuplug_source *new_source(object compile, bint in_order) except NULL:
+    """For ever, like the operator that uses it."""
+    cdef cuplug_source *source = <cuplug_source *>PyMem_RawCalloc(1, sizeof(cuplug_source))
+    if source == NULL:
+        raise MemoryError()
+    Py_INCREF(compile)
+    source.compile = compile_variant
+    source.user = <void *><PyObject *>compile
+    source.in_order = in_order
+    return source
+
+
+cdef int define_row(
+    cuplug_definition_row *row, cuplug_entry *host, cuplug_entry *cuda, cuplug_source *source,
+    const char *signature, uint32_t flags
+) except -1:
+    row.signature = signature
+    row.host = host
+    row.cuda = cuda
+    row.context = source
+    row.flags = flags
+    return 0
+
+
+cdef Operator define(const cuplug_definition_row *rows, uint32_t n_rows, str doc, tuple made):
+    cdef cuplug_definition definition
+    cdef cuplug_operator *op = NULL
+    cdef cuplug_error error
+    cdef bytes text = doc.encode()
+    definition.plugin = b"source"
+    definition.version = CUPLUG_VERSION
+    definition.origin = b"<source>"
+    definition.doc = text
+    definition.rows = rows
+    definition.n_rows = n_rows
+    if cuplug_define(&definition, &op, &error):
+        raise_error(&error)
+    return wrap_definition(op, made)
+
+
+def define_elementwise(list signatures, str doc, list compilers, bint in_order, tuple made):
+    """Define an element-wise operator.
+
+    Parameters
+    ----------
+    signatures : list of str
+        One for each overload, at most 16.
+    doc : str
+    compilers : list of callables
+        For each overload: Variant -> (address of the function, 0), kept for ever.
+    in_order : bool
+        The code counts elements.
+    made : tuple
+        How to make it again, for pickling: function and arguments.
+    """
+    cdef cuplug_definition_row rows[16]
+    cdef uint32_t flags = CUPLUG_TAKES_STRIDES | (CUPLUG_KEEPS_WHOLE if in_order else 0)
+    texts = [signature.encode() for signature in signatures]
+    for k in range(len(texts)):
+        define_row(
+            &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda,
+            new_source(compilers[k], in_order), texts[k], flags
+        )
+    return define(rows, len(texts), doc, made)
