@@ -68,6 +68,7 @@ static int fill(cuplug__plugin *plugin, const cuplug_definition *from, cuplug_er
     plugin->overloads[k].host = from->rows[k].host;
     plugin->overloads[k].cuda = from->rows[k].cuda;
     plugin->overloads[k].context = from->rows[k].context;
+    plugin->overloads[k].reshape = from->rows[k].reshape;
   }
   atomic_store_explicit(&plugin->operators[0].loaded, 1, memory_order_release);
   return CUPLUG_OK;

@@ -35,11 +35,10 @@ int cuplug_elementwise_host(const cuplug_call *call) {
   return CUPLUG_OK;
 }
 
-/* Chooses how elements are loaded, and makes packs the elements of the loop; *n becomes their
- * number, or for contiguous arrays that of elements. */
-static void choose_packs(const cuplug_call *call, cuplug_loop *loop, void *const *data,
-                         cuplug_variant *v) {
-  uint32_t width = cuplug__pack_width(call);
+/* Chooses how elements are loaded. Packs become the elements of the loop, unless all arrays are
+ * contiguous: then the loop has no dimensions. */
+static void choose_packs(const cuplug_call *call, cuplug_loop *loop, cuplug_variant *v) {
+  uint32_t width = cuplug__pack_width(call, call->n_tensors);
   int flat = 1;
   for (uint32_t k = 0; k < call->n_tensors; k++) flat &= cuplug__loop_is_flat(loop, k);
   v->unroll = call->n_tensors <= 3 ? 4 : call->n_tensors <= 6 ? 2 : 1;
@@ -47,12 +46,13 @@ static void choose_packs(const cuplug_call *call, cuplug_loop *loop, void *const
   if (flat) {
     uint64_t rests = 0;
     for (uint32_t k = 0; k < call->n_tensors; k++)
-      rests |= (uintptr_t)data[k] % (width * (uint64_t)cuplug_element_bytes(&call->tensors[k]));
+      rests |= (uintptr_t)call->tensors[k].data %
+               (width * (uint64_t)cuplug_element_bytes(&call->tensors[k]));
     v->width = (uint8_t)(rests ? 1 : width);
     loop->ndim = 0;
     return;
   }
-  if (cuplug__loop_has_packs(loop, data, call, width)) {
+  if (cuplug__loop_has_packs(loop, NULL, call, call->n_tensors, width)) {
     v->width = (uint8_t)width;
     v->still = cuplug__loop_take_packs(loop, width);
   }
@@ -72,7 +72,7 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   read_loop(call, source, &loop, arrays.data);
   if (!loop.n) return CUPLUG_OK;
   cuplug__variant_start(&variant, call);
-  choose_packs(call, &loop, arrays.data, &variant);
+  choose_packs(call, &loop, &variant);
   int status = cuplug__variant_find(source, &variant, &code, call->error);
   if (status) return status;
   cuplug__loop_pack(&loop, &dimensions);

@@ -19,32 +19,33 @@ void cuplug__loop_pack(const cuplug_loop *loop, cuplug__loop_arguments *argument
     for (int d = 0; d < loop->ndim; d++) *strides++ = loop->strides[d][k];
 }
 
-uint32_t cuplug__pack_width(const cuplug_call *call) {
+uint32_t cuplug__pack_width(const cuplug_call *call, uint32_t n_arrays) {
   int64_t greatest = 1;
-  for (uint32_t k = 0; k < call->n_tensors; k++) {
+  for (uint32_t k = 0; k < n_arrays; k++) {
     int64_t bytes = cuplug_element_bytes(&call->tensors[k]);
     if (bytes > greatest) greatest = bytes;
   }
   return greatest < 16 ? (uint32_t)(16 / greatest) : 1;
 }
 
-/* Whether each pack of array k lies at a multiple of its size. */
-static int has_packs(const cuplug_loop *loop, uint32_t k, const void *data, int64_t bytes,
-                     uint32_t width) {
-  const int last = loop->ndim - 1;
-  if ((uint64_t)(uintptr_t)data % (width * (uint64_t)bytes)) return 0;
-  for (int d = 0; d < last; d++)
+static int steps_by(const cuplug_loop *loop, int n_dims, uint32_t k, uint32_t width) {
+  for (int d = 0; d < n_dims; d++)
     if (loop->strides[d][k] % width) return 0;
-  return loop->strides[last][k] == 1;
+  return 1;
 }
 
-int cuplug__loop_has_packs(const cuplug_loop *loop, void *const *data, const cuplug_call *call,
-                           uint32_t width) {
-  if (!loop->ndim || loop->sizes[loop->ndim - 1] % width) return 0;
-  for (uint32_t k = 0; k < loop->n_arrays; k++)
-    if (loop->strides[loop->ndim - 1][k] &&
-        !has_packs(loop, k, data[k], cuplug_element_bytes(&call->tensors[k]), width))
+int cuplug__loop_has_packs(const cuplug_loop *loop, const cuplug_loop *other,
+                           const cuplug_call *call, uint32_t n_arrays, uint32_t width) {
+  const int last = loop->ndim - 1;
+  if (last < 0 || loop->sizes[last] % width) return 0;
+  for (uint32_t k = 0; k < n_arrays; k++) {
+    const cuplug_tensor *x = &call->tensors[k];
+    const uint64_t pack_bytes = width * (uint64_t)cuplug_element_bytes(x);
+    if (!loop->strides[last][k]) continue;
+    if (loop->strides[last][k] != 1 || (uintptr_t)x->data % pack_bytes ||
+        !steps_by(loop, last, k, width) || (other && !steps_by(other, other->ndim, k, width)))
       return 0;
+  }
   return 1;
 }
 

@@ -16,12 +16,13 @@ typedef struct cuplug__loop_arguments {
 
 void cuplug__loop_pack(const cuplug_loop *loop, cuplug__loop_arguments *arguments);
 
-/* The greatest number of elements, a power of two, that make no more than 16 bytes of any array. */
-uint32_t cuplug__pack_width(const cuplug_call *call);
+/* The greatest power of two of elements that make no more than 16 bytes of each of the arrays. */
+uint32_t cuplug__pack_width(const cuplug_call *call, uint32_t n_arrays);
 
-/* 1 when arrays can be read and written in packs of `width` along the loop's last dimension. */
-int cuplug__loop_has_packs(const cuplug_loop *loop, void *const *data, const cuplug_call *call,
-                           uint32_t width);
+/* 1 when the first `n_arrays` arrays of the call can be read in packs of `width` along the last
+ * dimension of `loop`, wherever the loop `other` (may be NULL) stands. */
+int cuplug__loop_has_packs(const cuplug_loop *loop, const cuplug_loop *other,
+                           const cuplug_call *call, uint32_t n_arrays, uint32_t width);
 /* Makes packs the elements of such a loop; returns the arrays that stand still along them. */
 uint32_t cuplug__loop_take_packs(cuplug_loop *loop, uint32_t width);
 

@@ -23,6 +23,7 @@ from .flags import pkg_config_directory as get_pkg_config_path
 
 if TYPE_CHECKING:
     from .element_wise import elementwise
+    from .reductions import reduction
 
 __version__ = version()
 
@@ -45,11 +46,13 @@ __all__ = [
     "load",
     "ops",
     "plugins",
+    "reduction",
     "search_path",
     "synchronize",
 ]
 
-_LATER = {"elementwise": "element_wise"}  # imported at their first use, as they import much
+# Imported at their first use, as they import much.
+_LATER = {"elementwise": "element_wise", "reduction": "reductions"}
 
 
 def __getattr__(name: str) -> object:

@@ -227,11 +227,14 @@ cdef extern from "cuplug/host.h" nogil:
 
     ctypedef int cuplug_entry(const cuplug_call *call) noexcept
 
+    ctypedef int cuplug_reshape(cuplug_frame *frame, cuplug_error *error) noexcept
+
     ctypedef struct cuplug_definition_row:
         const char *signature
         cuplug_entry *host
         cuplug_entry *cuda
         void *context
+        cuplug_reshape *reshape
         uint32_t flags
 
     ctypedef struct cuplug_definition:
@@ -277,6 +280,9 @@ cdef extern from "cuplug/host.h" nogil:
 
     int cuplug_elementwise_host(const cuplug_call *call) noexcept
     int cuplug_elementwise_cuda(const cuplug_call *call) noexcept
+    int cuplug_reduction_host(const cuplug_call *call) noexcept
+    int cuplug_reduction_cuda(const cuplug_call *call) noexcept
+    int cuplug_reduction_reshape(cuplug_frame *frame, cuplug_error *error) noexcept
 
     # One call
     ctypedef struct cuplug_argument:

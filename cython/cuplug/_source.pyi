@@ -15,3 +15,11 @@ def define_elementwise(
     in_order: bool,
     made: tuple[Any, ...],
 ) -> Operator: ...
+def define_reduction(
+    signature: str,
+    doc: str,
+    compile: Compiler,
+    accumulator_bytes: int,
+    has_identity: bool,
+    made: tuple[Any, ...],
+) -> Operator: ...

@@ -21,6 +21,9 @@ from cuplug._host cimport (
     cuplug_entry,
     cuplug_error,
     cuplug_operator,
+    cuplug_reduction_cuda,
+    cuplug_reduction_host,
+    cuplug_reduction_reshape,
     cuplug_source,
     cuplug_variant,
 )
@@ -91,6 +94,7 @@ cdef int define_row(
     row.host = host
     row.cuda = cuda
     row.context = source
+    row.reshape = NULL
     row.flags = flags
     return 0
 
@@ -135,3 +139,20 @@ def define_elementwise(list signatures, str doc, list compilers, bint in_order, 
             new_source(compilers[k], in_order), texts[k], flags
         )
     return define(rows, len(texts), doc, made)
+
+
+def define_reduction(
+    str signature, str doc, object compile, int accumulator_bytes, bint has_identity, tuple made
+):
+    """Define a reduction: arguments as for `define_elementwise`, of one overload."""
+    cdef cuplug_definition_row row
+    cdef cuplug_source *source = new_source(compile, False)
+    cdef bytes text = signature.encode()
+    source.accumulator_bytes = accumulator_bytes
+    source.has_identity = has_identity
+    define_row(
+        &row, cuplug_reduction_host, cuplug_reduction_cuda, source, text,
+        CUPLUG_TAKES_STRIDES | CUPLUG_KEEPS_WHOLE
+    )
+    row.reshape = cuplug_reduction_reshape
+    return define(&row, 1, doc, made)

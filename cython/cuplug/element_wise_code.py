@@ -17,7 +17,7 @@ from .expression import (
     types,
     uses,
 )
-from .variant import Variant, computed
+from .variant import Variant, computed, n_bytes
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def host_code(op: Elementwise, variant: Variant) -> str:
 {types(op.names, variant)}
 {quoted(preamble, op.names.operator + " preamble")}
 #define CUPLUG_ALIGNED __attribute__((aligned(64)))
-enum {{ BLOCK = CUPLUG_BLOCK_BYTES / {max(_bytes(t) for t in variant.types)} }};
+enum {{ BLOCK = CUPLUG_BLOCK_BYTES / {max(n_bytes(t) for t in variant.types)} }};
 
 static void cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to) {{
   const cuplug_loop *loop = call->loop;
@@ -104,11 +104,6 @@ void cuplug_function(const cuplug_loop_call *call) {{
     cuplug_blocks(call, from, cuplug_least(n, from + part));
 }}
 """
-
-
-def _bytes(dtype: str) -> int:
-    sizes = {"bool": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
-    return sizes.get(dtype) or int(dtype.lstrip("uint")) // 8
 
 
 def _host_places(op: Elementwise, kinds: dict[str, str]) -> str:

@@ -41,12 +41,16 @@ class Names:
         return {x.variable: t for x, t in zip(self.arrays, variant.types, strict=True)}
 
 
-def read_names(text: str, dims: tuple[str, ...], unnamed: str) -> Names:
-    """Read a signature; all arrays must have dimensions of these kinds."""
+def read_names(
+    text: str, dims: tuple[str, ...], unnamed: str, ignored: tuple[str, ...] = ()
+) -> Names:
+    """Read a signature, whose arrays must have dimensions of these kinds, without some names."""
     parsed = signatures.parse(text)
     arrays, scalars = [], []
     for x in (*parsed.parameters, *parsed.outputs):
         name = x.name or unnamed
+        if name in ignored:
+            continue
         if x.type_variable < 0:
             raise ValueError(f"{parsed.name}: {name}: seen a string, wanted an array or a number")
         variable, dtypes = parsed.variables[x.type_variable]
@@ -109,6 +113,6 @@ def uses(text: str, name: str) -> bool:
 
 
 __all__ = [
-    *("Name", "Names", "load", "quoted", "read_names", "scalars", "split_preamble"),
+    *("Name", "Names", "load", "member", "quoted", "read_names", "scalars", "split_preamble"),
     *("store", "stored", "template", "types", "uses"),
 ]

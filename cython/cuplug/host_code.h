@@ -124,6 +124,17 @@ static void cuplug_walk_to(cuplug_walk *walk, const cuplug_loop *loop, unsigned 
   }
 }
 
+/* Where element n lies in array k. */
+static inline int64_t cuplug_offset(const cuplug_loop *loop, unsigned k, int64_t n) {
+  int64_t offset = 0;
+  for (int d = loop->ndim - 1; d >= 0; d--) {
+    const int64_t rest = d ? n / loop->sizes[d] : 0;
+    offset += (n - rest * loop->sizes[d]) * loop->strides[d][k];
+    n = rest;
+  }
+  return offset;
+}
+
 /* Onward by n elements, to the end of the last dimension at most. */
 static inline void cuplug_walk_on(cuplug_walk *walk, const cuplug_loop *loop, unsigned k,
                                   int64_t n) {

@@ -65,3 +65,16 @@ def member(dtype: str) -> str:
     if dtype.startswith("uint"):
         return "u"
     return "i" if dtype == "bool" or dtype.startswith("int") else "f"
+
+
+def accumulator(dtype: str) -> str:
+    """Return the dtype in which values of a dtype are summed: as in NumPy, halves in float32."""
+    if dtype in HALVES:
+        return "float32"
+    return "uint64" if dtype.startswith("uint") else "int64" if member(dtype) == "i" else dtype
+
+
+def n_bytes(dtype: str) -> int:
+    """Return the bytes of an element in memory."""
+    sizes = {"bool": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
+    return sizes.get(dtype) or int(dtype.lstrip("uint")) // 8

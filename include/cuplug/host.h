@@ -228,13 +228,20 @@ CUPLUG_API int cuplug_load_code(cuplug_operator *op, cuplug_error *error);
 
 /* ---- Operators made in memory -------------------------------------------------------------- */
 
+typedef struct cuplug_frame cuplug_frame;
+
+/* Gives the outputs of a bound frame the shapes that a signature cannot say: shrinks or drops
+ * dimensions of frame->tensors[n_inputs ...]. `error` may be NULL. Returns a status. */
+typedef int cuplug_reshape(cuplug_frame *frame, cuplug_error *error);
+
 /* One overload of an operator without a plugin. */
 typedef struct cuplug_definition_row {
   const char *signature; /* as in a table; at most 511 bytes */
   cuplug_entry *host;    /* NULL: no entry on that side */
   cuplug_entry *cuda;
-  void *context;  /* what both entries get from cuplug_entry_context; kept for ever */
-  uint32_t flags; /* of a row: CUPLUG_TAKES_STRIDES ... */
+  void *context;           /* what both entries get from cuplug_entry_context; kept for ever */
+  cuplug_reshape *reshape; /* NULL: the signature says all */
+  uint32_t flags;          /* of a row: CUPLUG_TAKES_STRIDES ... */
   uint32_t reserved;
 } cuplug_definition_row;
 
@@ -299,6 +306,13 @@ typedef struct cuplug_source {
 CUPLUG_API cuplug_entry cuplug_elementwise_host;
 CUPLUG_API cuplug_entry cuplug_elementwise_cuda;
 
+/* Entries of reductions: rows with CUPLUG_TAKES_STRIDES and CUPLUG_KEEPS_WHOLE whose arrays have
+ * the loop dimensions alone, one output, and whose last two scalars are `axis: str = "all"`
+ * (numbers with commas between them, negative ones from the end) and `keepdims: bool = False`. */
+CUPLUG_API cuplug_entry cuplug_reduction_host;
+CUPLUG_API cuplug_entry cuplug_reduction_cuda;
+CUPLUG_API cuplug_reshape cuplug_reduction_reshape;
+
 /* ---- Arguments ----------------------------------------------------------------------------- */
 
 /* Properties of an array that its tensor cannot say. */
@@ -342,8 +356,6 @@ static inline cuplug_argument cuplug_absent(void) {
 }
 
 /* ---- One call ------------------------------------------------------------------------------ */
-
-typedef struct cuplug_frame cuplug_frame;
 
 /* Gives an output of unknown size its memory: sets tensor->data for tensor->shape, on
  * tensor->device. Returns a status. Called on the thread that called cuplug_run. */

@@ -13,15 +13,16 @@ typedef struct cuplug_loop {
   long long strides[64][32]; /* [dimension][array], in elements */
 } cuplug_loop;
 
-/* One call of a compiled host function. */
+/* One call of a compiled host function. What is 0 or NULL is for reductions alone. */
 typedef struct cuplug_loop_call {
   void *const *data;          /* of each array, the outputs last */
   const void *scalars;        /* cuplug_scalar of each scalar parameter */
   const cuplug_loop *loop;    /* over the elements of the outputs */
-  const cuplug_loop *reduced; /* reductions: over what goes into one of them; else NULL */
-  void *partials;             /* reductions in parts: a value of each part and output; else NULL */
-  long long n_parts;          /* reductions: the reduced loop is cut into so many; else 1 */
-  int by_columns;             /* reductions: outputs side by side, instead of one after the other */
+  const cuplug_loop *reduced; /* over what goes into one of them */
+  void *partials;             /* room for a value of each part and output, where there are parts */
+  long long n_parts;          /* of the reduced loop */
+  long long part;             /* elements of each part but the last */
+  int by_columns;             /* 1: outputs side by side; 0: one after the other */
   int one_thread;             /* 1: no threads may be started */
 } cuplug_loop_call;
 
