@@ -37,22 +37,33 @@ static int prepare(cuplug__run *run) {
   return CUPLUG_OK;
 }
 
-static int run_entered(cuplug__run *run) {
+static int run_prepared(cuplug__run *run) {
   cuplug_frame *f = run->frame;
-  uint64_t prepared = atomic_load_explicit(&run->overload->prepared, memory_order_acquire);
-  if (!(prepared >> (run->device.id & 63) & 1)) {
-    int status = prepare(run);
-    if (status) return status;
-  }
   cuplug__cuda_note_launch(f->op->name);
   if (f->home.type == CUPLUG_CPU) return cuplug__run_staged(run);
   run->stream = CUPLUG__STREAM(f->stream);
   run->fault = atomic_load_explicit(&run->overload->fault, memory_order_relaxed);
   int status = cuplug__call_entry(run);
-  if (status || f->home.type) return status;
-  /* Without arrays there is nothing that later work could be ordered by: wait. */
+  if (status || f->home.type || f->stream) return status;
+  /* Without arrays and a stream there is nothing that later work could be ordered by: wait. */
   status = cuplug__stream_synchronize(run->stream, run->error);
   return status ? status : cuplug__fault_take(run->fault, run->error);
+}
+
+/* The first run, which pins memory and loads code, and those that wait. */
+static int run_relaxed(cuplug__run *run, int is_prepared) {
+  int mode = cuplug__capture_relax();
+  int status = is_prepared ? CUPLUG_OK : prepare(run);
+  if (!status) status = run_prepared(run);
+  cuplug__capture_exchange(mode);
+  return status;
+}
+
+static int run_entered(cuplug__run *run) {
+  uint64_t prepared = atomic_load_explicit(&run->overload->prepared, memory_order_acquire);
+  int is_prepared = prepared >> (run->device.id & 63) & 1;
+  if (is_prepared && run->frame->home.type == CUPLUG_CUDA) return run_prepared(run);
+  return run_relaxed(run, is_prepared);
 }
 
 static int run_cuda(cuplug__run *run) {

@@ -10,9 +10,9 @@
 static const int sticky_codes[] = {214, 220, 226, 700, 702, 709, 710, 714,
                                    715, 716, 717, 718, 719, 721, 911};
 
-static const char *_Atomic last_launched;
+static _Alignas(128) const char *_Atomic last_launched; /* alone in its lines of cache */
+static _Alignas(128) _Atomic int sticky_code;
 static const char *_Atomic sticky_name;
-static _Atomic int sticky_code;
 
 static int is_sticky(int code) {
   for (size_t i = 0; i < sizeof sticky_codes / sizeof *sticky_codes; i++)
@@ -20,8 +20,11 @@ static int is_sticky(int code) {
   return 0;
 }
 
+/* Written when it changes: threads that call one operator share no line of cache that is written.
+ */
 void cuplug__cuda_note_launch(const char *name) {
-  atomic_store_explicit(&last_launched, name, memory_order_release);
+  if (atomic_load_explicit(&last_launched, memory_order_relaxed) != name)
+    atomic_store_explicit(&last_launched, name, memory_order_release);
 }
 
 /* The first to be noted wins. */
@@ -41,6 +44,11 @@ void cuplug__cuda_explain(cuplug_error *error, int code) {
                    cuplug__driver_version / 1000, cuplug__driver_version % 1000 / 10);
   if (code == CUPLUG__CU_NO_BINARY_FOR_GPU)
     cuplug__append(error, "; the plugin has no code for this GPU: build it for its architecture");
+  if (code == CUPLUG__CU_CAPTURE_IMPLICIT)
+    cuplug__append(error, "; a CUDA graph is being captured, and the legacy default stream cannot "
+                          "be used meanwhile: give the captured stream with stream=");
+  else if (code >= CUPLUG__CU_CAPTURE_UNSUPPORTED && code <= CUPLUG__CU_CAPTURE_WRONG_THREAD)
+    cuplug__append(error, "; a CUDA graph is being captured, and this cannot be part of one");
   if (!is_sticky(code)) return;
   cuplug__cuda_note_sticky(code, atomic_load_explicit(&last_launched, memory_order_acquire));
   const char *name = atomic_load(&sticky_name);
@@ -130,8 +138,11 @@ int cuplug__stream_synchronize(void *stream, cuplug_error *error) {
 
 int cuplug__stream_wait(void *waiting, void *stream, cuplug_error *error) {
   CUevent event;
+  int parted;
   if (waiting == stream) return CUPLUG_OK;
-  int code = cuplug__driver.cuEventCreate(&event, CUPLUG__EVENT_NO_TIMING);
+  int code = cuplug__capture_parts(waiting, stream, &parted);
+  if (parted) return CUPLUG_OK;
+  if (!code) code = cuplug__driver.cuEventCreate(&event, CUPLUG__EVENT_NO_TIMING);
   if (code) return cuplug__cuda_fail(error, code, "ordering two streams");
   code = cuplug__driver.cuEventRecord(event, stream);
   if (!code) code = cuplug__driver.cuStreamWaitEvent(waiting, event, 0);

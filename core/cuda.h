@@ -8,6 +8,8 @@
 
 /* The legacy default stream by its explicit name, for callers that say NULL. */
 #define CUPLUG__STREAM(stream) ((stream) ? (stream) : (void *)1)
+/* Handles up to this one name a default stream of whichever GPU is current. */
+#define CUPLUG__LAST_DEFAULT_STREAM 2
 
 /* Starts the driver once. After that one atomic load. Refuses in a child forked after the start. */
 int cuplug__cuda_start(cuplug_error *error);
@@ -31,7 +33,7 @@ int cuplug__cuda_fail(cuplug_error *error, int code, const char *doing);
 int cuplug__cuda_check(cuplug_error *error, int code, const char *doing);
 /* Appends what to do about `code` to the message that a plugin has already made of it. */
 void cuplug__cuda_explain(cuplug_error *error, int code);
-/* Remembers the operator launched last, to be named with a sticky error. One atomic store. */
+/* Remembers the operator launched last, to be named with a sticky error. */
 void cuplug__cuda_note_launch(const char *name);
 /* Remembers that `code`, seen after operator `name`, made the context unusable, if it is sticky:
  * cuda_enter then refuses. Operator names are borrowed for ever. */
@@ -54,7 +56,19 @@ void cuplug__fault_release(cuplug_fault *fault);
 int cuplug__fault_take(cuplug_fault *fault, cuplug_error *error);
 int cuplug__fault_take_any(cuplug_error *error);
 
-/* Blocks or orders; `device` has been entered. */
+/* What allocates, loads or waits would spoil a graph capture under way in this process, unless this
+ * thread's mode is relaxed meanwhile: both return the mode to go back to. */
+int cuplug__capture_relax(void);
+int cuplug__capture_exchange(int mode);
+/* Whether work put on a stream becomes part of a graph. Return the driver's code: the legacy stream
+ * cannot be asked while a stream that it waits for is captured. */
+int cuplug__capture_query(void *stream, int *is_captured);
+/* Whether one of two streams is captured and the other not: then no event can order them, and what
+ * launches the graph has to. */
+int cuplug__capture_parts(void *a, void *b, int *parted);
+
+/* Blocks or orders; `device` has been entered. Streams of which one alone is captured are left as
+ * they are. */
 int cuplug__stream_synchronize(void *stream, cuplug_error *error);
 int cuplug__stream_wait(void *waiting, void *stream, cuplug_error *error);
 

@@ -63,6 +63,7 @@ static int copy_staged(copy_function *copy, int32_t device, void *to, const void
   cuplug__clear(error);
   int status = cuplug__cuda_enter(device, &previous, error);
   if (status) return status;
+  int mode = cuplug__capture_relax();
   status = cuplug__lane_take(device, &lane, error);
   if (status) goto leave;
   status = cuplug__stream_wait(lane->stream, CUPLUG__STREAM(stream), error);
@@ -70,6 +71,7 @@ static int copy_staged(copy_function *copy, int32_t device, void *to, const void
   if (!status) status = cuplug__stream_synchronize(lane->stream, error);
   cuplug__lane_give(lane);
 leave:
+  cuplug__capture_exchange(mode);
   cuplug__cuda_leave(previous, device);
   return status ? status : cuplug__fault_take_any(error);
 }
@@ -92,6 +94,46 @@ int cuplug_order_streams(int32_t device, void *waiting, void *stream, cuplug_err
   status = cuplug__stream_wait(CUPLUG__STREAM(waiting), CUPLUG__STREAM(stream), error);
   cuplug__cuda_leave(previous, device);
   return status;
+}
+
+/* The GPU of the context that is current. */
+static int current_device(int32_t *device) {
+  CUdevice handle;
+  int code = cuplug__driver.cuCtxGetDevice(&handle);
+  for (int32_t id = 0; !code && id < cuplug__n_gpus; id++)
+    if (cuplug__gpus[id].handle == handle) *device = id;
+  return code;
+}
+
+int cuplug_query_stream(void *stream, int32_t *device, int32_t *is_captured, cuplug_error *error) {
+  CUcontext previous = NULL, context;
+  int captured = 0;
+  *device = -1;
+  *is_captured = 0;
+  int status = cuplug__cuda_start(error);
+  if (status) return status;
+  cuplug__clear(error);
+  if ((uintptr_t)stream <= CUPLUG__LAST_DEFAULT_STREAM) return CUPLUG_OK;
+  int code = cuplug__driver.cuStreamGetCtx(stream, &context);
+  if (!code) code = cuplug__driver.cuCtxGetCurrent(&previous);
+  if (!code) code = cuplug__driver.cuCtxSetCurrent(context);
+  if (code) return cuplug__cuda_fail(error, code, "asking for a stream's GPU");
+  code = current_device(device);
+  if (!code) code = cuplug__capture_query(stream, &captured);
+  *is_captured = captured;
+  cuplug__driver.cuCtxSetCurrent(previous);
+  return cuplug__cuda_check(error, code, "asking for a stream's GPU");
+}
+
+int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *error) {
+  int ordinal = 0;
+  int status = cuplug__cuda_start(error);
+  if (status) return status;
+  cuplug__clear(error);
+  int code = cuplug__driver.cuPointerGetAttribute(&ordinal, CUPLUG__POINTER_DEVICE,
+                                                  (CUdeviceptr)(uintptr_t)pointer);
+  *device = code ? -1 : ordinal;
+  return cuplug__cuda_check(error, code, "asking for the GPU of memory");
 }
 
 int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_error *error) {

@@ -27,7 +27,9 @@ typedef int CUresult;
 typedef int CUdevice;
 typedef int CUdevice_attribute;
 typedef int CUmemPool_attribute;
+typedef int CUpointer_attribute;
 typedef int CUstreamCaptureMode;
+typedef int CUstreamCaptureStatus;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
@@ -48,6 +50,10 @@ enum {
   CUPLUG__CU_NOT_SUPPORTED = 801,
   CUPLUG__CU_SYSTEM_NOT_READY = 802,
   CUPLUG__CU_SYSTEM_DRIVER_MISMATCH = 803,
+  CUPLUG__CU_CAPTURE_UNSUPPORTED = 900, /* the first of those on captures, and the last */
+  CUPLUG__CU_CAPTURE_ISOLATION = 905,
+  CUPLUG__CU_CAPTURE_IMPLICIT = 906,
+  CUPLUG__CU_CAPTURE_WRONG_THREAD = 908,
 
   CUPLUG__CAPABILITY_MAJOR = 75, /* device attributes */
   CUPLUG__CAPABILITY_MINOR = 76,
@@ -59,7 +65,8 @@ enum {
   CUPLUG__HOST_MAPPED = 2,
   CUPLUG__STREAM_NON_BLOCKING = 1,
   CUPLUG__EVENT_NO_TIMING = 2,
-  CUPLUG__CAPTURE_RELAXED = 2
+  CUPLUG__CAPTURE_RELAXED = 2,
+  CUPLUG__POINTER_DEVICE = 9 /* a pointer attribute: the ordinal */
 };
 
 /* X(function, symbol, parameters). All return a CUresult. */
@@ -77,7 +84,9 @@ enum {
   X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *, CUdevice))               \
   X(cuCtxGetCurrent, "cuCtxGetCurrent", (CUcontext *))                                           \
   X(cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext))                                             \
+  X(cuCtxGetDevice, "cuCtxGetDevice", (CUdevice *))                                              \
   X(cuCtxSynchronize, "cuCtxSynchronize", (void))                                                \
+  X(cuPointerGetAttribute, "cuPointerGetAttribute", (void *, CUpointer_attribute, CUdeviceptr))  \
   X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                                       \
   X(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *, const CUmemPoolProps *))                \
   X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool, CUmemPool_attribute, void *)) \
@@ -93,6 +102,8 @@ enum {
   X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream))                                           \
   X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream))                                      \
   X(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream, CUevent, unsigned int))                   \
+  X(cuStreamGetCtx, "cuStreamGetCtx", (CUstream, CUcontext *))                                   \
+  X(cuStreamIsCapturing, "cuStreamIsCapturing", (CUstream, CUstreamCaptureStatus *))             \
   X(cuEventCreate, "cuEventCreate", (CUevent *, unsigned int))                                   \
   X(cuEventDestroy, "cuEventDestroy_v2", (CUevent))                                              \
   X(cuEventRecord, "cuEventRecord", (CUevent, CUstream))                                         \

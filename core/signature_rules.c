@@ -10,7 +10,8 @@ static int is_array(const cuplug_parameter *x) {
 }
 
 static int is_identifier_reserved(const char *name) {
-  return !strcmp(name, "out") || !strcmp(name, "device") || !strcmp(name, "inout");
+  return !strcmp(name, "out") || !strcmp(name, "device") || !strcmp(name, "stream") ||
+         !strcmp(name, "inout");
 }
 
 /* Does an input array that cannot be left out have such a dimension? */

@@ -7,6 +7,9 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
+from cuplug.ops import gather, relu, scale
+from test_fake_cuda import fake_gpu, run  # noqa: F401  (fixtures)
+from test_streams import run_streams  # noqa: F401
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -66,3 +69,102 @@ def test_new_array_types_from_many_threads(ops):
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_device_arrays_on_streams_of_threads(run_streams):  # noqa: F811
+    """Each thread has arrays and a stream of its own; faults of one disturb no other."""
+    run_streams("""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def retry(function, *arguments, **keywords):
+        while True:
+            try:
+                return function(*arguments, **keywords)
+            except IndexError as error:
+                assert "pick: index: index -1 at position 0" in str(error), error
+
+    def work(k):
+        device, n = k % 2, 50 + k
+        stream = make_stream(device)
+        mine = retry(cuplug.asarray, x[:n], device=device)
+        index = retry(cuplug.asarray, np.full(3, -1 if k == 0 else n - 1), device=device)
+        for i in range(40):
+            retry(gpu.increase, mine, 1, stream=stream if i % 3 else None)
+            picked = retry(gpu.pick, mine, index, stream=stream)
+            assert k == 0 or retry(picked.numpy).tolist() == [n + i] * 3
+            host = x[: n + i]
+            assert np.array_equal(retry(gpu.triple, host, device=device), 3 * host)
+            assert cuplug.last_call().device == f"cuda:{device}" and cuplug.last_call().staged
+        assert np.array_equal(retry(mine.numpy, stream=stream), x[:n] + 40)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    retry(cuplug.synchronize)
+    assert counts().misuses == 0
+    """, FAKE_CUDA_LAZY="1")  # fmt: skip
+
+
+# ---- On a GPU
+
+
+def run_in_threads(work, n_threads):
+    """Run work(k) in threads; return what they raised."""
+    failures = []
+
+    def run_one(k):
+        try:
+            work(k)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run_one, args=(k,)) for k in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
+
+
+@pytest.mark.gpu
+def test_threads_with_streams_of_torch():
+    torch = pytest.importorskip("torch")
+    torch.cuda.synchronize()
+
+    def work(k):
+        stream = torch.cuda.Stream()
+        named = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            x = torch.arange(1000.0 + k, device="cuda") - 500
+            index = torch.arange(999 + k, -1, -1, device="cuda")
+            wanted = 2 * x.clamp(min=0).flip(0)
+            for i in range(200):
+                y = gather(relu(x), index, stream=named if i % 2 else None)
+                scale(y, 2)
+                assert torch.equal(y, wanted)
+                assert cuplug.last_call().operator == "scale"
+
+    assert run_in_threads(work, 8) == []
+    cuplug.synchronize()
+
+
+@pytest.mark.gpu
+def test_threads_with_all_kinds_of_arrays():
+    torch, cupy = pytest.importorskip("torch"), pytest.importorskip("cupy")
+    put = [
+        lambda x: torch.from_numpy(x).cuda(),
+        cupy.asarray,
+        cuplug.asarray,
+        lambda x: x,
+    ]
+    take = [lambda x: x.cpu().numpy(), cupy.asnumpy, lambda x: x.numpy(), lambda x: x]
+
+    def work(k):
+        host = np.random.default_rng(k).standard_normal(10_000 + k).astype(np.float32)
+        x, index = put[k % 4](host), put[k % 4](np.arange(host.size)[::-1].copy())
+        keywords = {"device": "cuda"} if k % 8 == 3 else {}
+        for _ in range(100):
+            y = take[k % 4](relu(gather(x, index, **keywords), **keywords))
+            assert np.array_equal(y, np.maximum(host[::-1], 0))
+
+    assert run_in_threads(work, 16) == []
+    cuplug.synchronize()

@@ -25,6 +25,7 @@ from cuplug._host cimport (
 from cuplug._numpy cimport PyArray_DATA, PyArrayObject
 from cuplug._placement cimport note_use, parse_gpu
 from cuplug._status cimport raise_error
+from cuplug._streams cimport parse_stream, refuse_capture
 
 import numpy
 
@@ -103,8 +104,17 @@ cdef class DeviceArray:
         """The device address of the first element."""
         return <size_t>self.tensor.data
 
-    def numpy(self):
-        """Return a copy as a NumPy array, after the work that is on the device."""
+    def numpy(self, *, stream=None):
+        """Return a copy as a NumPy array, after the work on `stream`.
+
+        Parameters
+        ----------
+        stream : as in calls of operators, optional
+            Without it, the legacy default stream, which calls on such arrays are ordered with.
+        """
+        cdef void *after = parse_stream("numpy", stream)
+        if after != NULL:
+            refuse_capture("numpy", after, "wanted a stream whose work is done")
         result = numpy.empty(self.shape, self.dtype)
         cdef cuplug_error error
         cdef void *to = PyArray_DATA(<PyArrayObject *>result)
@@ -112,7 +122,7 @@ cdef class DeviceArray:
         cdef int status
         with nogil:
             status = cuplug_copy_to_host(
-                self.tensor.device.id, to, self.tensor.data, n_bytes, NULL, &error
+                self.tensor.device.id, to, self.tensor.data, n_bytes, after, &error
             )
         if status:
             raise_error(&error)

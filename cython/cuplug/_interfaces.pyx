@@ -3,7 +3,7 @@
 
 from cpython.buffer cimport Py_buffer
 from cpython.memoryview cimport PyMemoryView_FromObject, PyMemoryView_GET_BUFFER
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
 from cuplug._dtypes cimport dtype_of_descr
 from cuplug._host cimport (
@@ -13,6 +13,8 @@ from cuplug._host cimport (
     CUPLUG_CUDA,
     CUPLUG_READ_ONLY,
     cuplug_argument,
+    cuplug_n_devices,
+    cuplug_query_pointer,
 )
 from cuplug._reading cimport divide_strides, keep, reading, set_other, store
 from cuplug._streams cimport add_stream
@@ -87,7 +89,7 @@ cdef int read_interface(object x, dict interface, reading *r, cuplug_argument *a
     if not a.tensor.dtype.bits:
         return set_other(r, a, f"array of dtype {descr}")
     pointer, read_only = interface["data"]
-    set_array(a, CUPLUG_CUDA, device_number(x), pointer or 0)
+    set_array(a, CUPLUG_CUDA, device_number(x, pointer or 0), pointer or 0)
     set_shape(r, a, tuple(interface["shape"]))
     if read_only:
         a.flags |= CUPLUG_READ_ONLY
@@ -99,14 +101,17 @@ cdef int read_interface(object x, dict interface, reading *r, cuplug_argument *a
     return 0 if stream is None else add_stream(r, <void *><size_t>stream)
 
 
-cdef int device_number(object x) except -1:
-    """The interface does not say where the memory is; some libraries do."""
+cdef int device_number(object x, size_t pointer) except -1:
+    """The interface does not say where the memory is; some libraries do, and the driver knows."""
+    cdef int32_t n_devices = 0, found = 0
     device = getattr(x, "device", None)
     for name in ("id", "index"):
         number = getattr(device, name, None)
         if isinstance(number, int):
             return number
-    return 0
+    if not pointer or cuplug_n_devices(&n_devices, NULL, NULL) or n_devices == 1:
+        return 0
+    return 0 if cuplug_query_pointer(<void *>pointer, &found, NULL) else found
 
 
 cdef int read_buffer(object x, reading *r, cuplug_argument *a) except -1:

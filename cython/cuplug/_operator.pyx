@@ -26,6 +26,7 @@ from cuplug._host cimport (
 from cuplug._reading cimport MAX_ARGUMENTS, reading, start_reading
 from cuplug._run cimport run_operator
 from cuplug._status cimport raise_error
+from cuplug._streams cimport parse_stream
 
 cdef extern from "Python.h":
     Py_ssize_t PyVectorcall_NARGS(size_t n)
@@ -36,11 +37,13 @@ cdef extern from "Python.h":
         unsigned long tp_flags
 
 cdef enum:
-    OUT = 254  # in place of a position
+    STREAM = 253  # in place of a position
+    OUT = 254
     DEVICE = 255
 
 cdef str out_name = sys.intern("out")
 cdef str device_name = sys.intern("device")
+cdef str stream_name = sys.intern("stream")
 
 
 @cython.final
@@ -53,6 +56,9 @@ cdef class Operator:
         Where to put the outputs instead of into new arrays.
     device : str, int or device, optional
         Where arrays of the host are to be worked on: "cpu", "cuda", "cuda:1".
+    stream : object with __cuda_stream__, stream of PyTorch or CuPy, or int, optional
+        Where to put the work on arrays of a GPU, instead of the current stream of their library.
+        It is ordered after that stream, and that stream after it.
 
     Outputs are arrays of the kind of the first array argument, on its device.
 
@@ -266,6 +272,8 @@ cdef int read_keywords(
             out[0] = values[k]
         elif at == DEVICE:
             device[0] = values[k]
+        elif at == STREAM:
+            r.given_stream = parse_stream(self.name, <object>values[k])
         else:
             if at < n_given and r.args[at].kind != CUPLUG_ARGUMENT_ABSENT:
                 refuse_twice(self, <object>name)
@@ -288,6 +296,8 @@ cdef inline int position_of(Operator self, PyObject *name) except -1:
             return (<const unsigned char *>self.positions)[k]
     if name == <PyObject *>device_name:
         return DEVICE
+    if name == <PyObject *>stream_name:
+        return STREAM
     return compare_name(self, <object>name)
 
 
@@ -298,8 +308,10 @@ cdef int compare_name(Operator self, object name) except -1:
         return OUT
     if name == device_name:
         return DEVICE
-    wanted = ", ".join([*self.names, "out"])
-    raise TypeError(f"{self.name}: {name}: no such argument, wanted {wanted} or device")
+    if name == stream_name:
+        return STREAM
+    wanted = ", ".join([*self.names, "out", "device"])
+    raise TypeError(f"{self.name}: {name}: no such argument, wanted {wanted} or stream")
 
 
 cdef int refuse_twice(Operator self, object name) except -1:

@@ -22,6 +22,7 @@ from cuplug._host cimport (
 )
 from cuplug._kinds cimport CUPY, DLPACK, EXCHANGE, NUMPY
 from cuplug._reading cimport keep, reading
+from cuplug._streams cimport refuse_capture
 
 import numpy
 
@@ -33,7 +34,7 @@ cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
     cdef int protocol = r.first_kind.protocol if r.first_kind != NULL else NUMPY
     x.device = frame.home if frame.home.type else frame.device
     if frame.home.type == 0 and x.device.type == CUPLUG_CUDA:
-        return empty_like_tensor(x)
+        return empty_own(r, frame, x)
     if protocol == NUMPY:
         return empty_numpy(x)
     if protocol == EXCHANGE:
@@ -41,8 +42,16 @@ cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
     if protocol == CUPY:
         return empty_cupy(<object>r.first, x)
     if x.device.type == CUPLUG_CUDA:
-        return empty_like_tensor(x)
+        return empty_own(r, frame, x)
     return empty_numpy(x)
+
+
+cdef object empty_own(reading *r, const cuplug_frame *frame, cuplug_tensor *x):
+    """Refused in a capture: a graph has nothing to order the memory's earlier use by."""
+    if r.given_stream != NULL:
+        name = (<const char *>frame.signature.name).decode()
+        refuse_capture(name, r.given_stream, "wanted an output given with out=")
+    return empty_like_tensor(x)
 
 
 cdef object shape_of(const cuplug_tensor *x):

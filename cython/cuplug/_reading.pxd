@@ -20,6 +20,7 @@ ctypedef struct reading:
     PyObject *kept  # owned: what must live until the call is over; NULL or a list
     uint32_t n_streams
     void *streams[MAX_STREAMS]  # to order the call with: of other libraries than the first
+    void *given_stream  # by the caller, to run on; NULL: the first library's current one
     uint32_t n_stored
     PyObject *objects[MAX_ARGUMENTS]  # borrowed
     cuplug_argument args[MAX_ARGUMENTS]
@@ -33,6 +34,7 @@ cdef inline void start_reading(reading *r) noexcept:
     r.n_scalar_arrays = 0
     r.kept = NULL
     r.n_streams = 0
+    r.given_stream = NULL
     r.n_stored = 0
 
 

@@ -105,7 +105,7 @@ cdef object run_operator(
         late.outputs = <PyObject *>result
         frame.allocate = allocate_late
         frame.user = &late
-    if frame.home.type == CUPLUG_CUDA:
+    if r.device_kind != NULL or r.given_stream != NULL:
         enter_stream(r, &frame)
     with nogil:
         status = cuplug_run(&frame, &error)
@@ -113,7 +113,7 @@ cdef object run_operator(
         raise_failure(&late, &error)
     if frame.device.type == CUPLUG_CUDA:
         note_use(frame.device.id)
-        if r.n_streams and frame.home.type == CUPLUG_CUDA:
+        if r.n_streams:
             leave_stream(r, &frame)
     note_run(&frame)
     if r.first_kind != NULL and r.first_kind.protocol == DLPACK and out == NULL:

@@ -9,8 +9,12 @@ from cuplug._reading cimport reading
 # Remembers a stream that the call is to be ordered with.
 cdef int add_stream(reading *r, void *stream) except -1
 cdef int add_current_stream(reading *r, const array_kind *kind, int32_t device) except -1
-# Sets frame.stream to the current stream of the library of the first array on a GPU, and makes
-# it wait for the remembered streams.
+# The handle of what the caller names as a stream; NULL for None.
+cdef void *parse_stream(str function, object stream) except? NULL
+# Raises where `stream` is captured in a CUDA graph: `function` cannot take part in one.
+cdef int refuse_capture(str function, void *stream, str wanted) except -1
+# Sets frame.stream to the one that the caller named, else to the current stream of the library of
+# the first array on a GPU, and makes it wait for the remembered streams.
 cdef int enter_stream(reading *r, cuplug_frame *frame) except -1
 # Makes the remembered streams wait for the call.
 cdef int leave_stream(reading *r, cuplug_frame *frame) except -1

@@ -5,11 +5,21 @@ import sys
 
 from libc.stdint cimport int32_t, uint32_t
 
-from cuplug._host cimport CUPLUG_CUDA, cuplug_error, cuplug_frame, cuplug_order_streams
+from cuplug._host cimport (
+    CUPLUG_CPU,
+    CUPLUG_CUDA,
+    cuplug_error,
+    cuplug_frame,
+    cuplug_order_streams,
+    cuplug_query_stream,
+)
 from cuplug._kinds cimport CUDA_INTERFACE, CUPY, EXCHANGE, array_kind
 from cuplug._reading cimport MAX_STREAMS, reading
 from cuplug._status cimport raise_error
 
+
+cdef enum:
+    LEGACY = 1  # the legacy default stream's handle; NULL stands for no stream here
 
 cdef object cupy_stream = None
 
@@ -49,15 +59,88 @@ cdef object current_cupy_stream(int32_t device):
     return cupy_stream(device)
 
 
-cdef int enter_stream(reading *r, cuplug_frame *frame) except -1:
-    cdef uint32_t k
-    if r.device_kind.protocol == CUDA_INTERFACE and r.n_streams:
-        frame.stream = r.streams[0]
+cdef void *parse_stream(str function, object stream) except? NULL:
+    if stream is None:
+        return NULL
+    try:
+        handle = handle_of(stream)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise TypeError(
+            f"{function}: stream: {type(stream).__name__} whose __cuda_stream__ is ill-formed: {error}"
+        ) from None
+    if not isinstance(handle, int) or isinstance(handle, bool):
+        raise TypeError(
+            f"{function}: stream: seen {type(stream).__name__}, wanted an object with "
+            "__cuda_stream__, a stream of PyTorch or CuPy, or a handle as an int"
+        )
+    if not 0 <= handle < 1 << 64:
+        raise ValueError(f"{function}: stream: seen {handle}, wanted the handle of a CUDA stream")
+    return <void *><size_t>(handle or LEGACY)
+
+
+cdef object handle_of(object stream):
+    if hasattr(stream, "__cuda_stream__"):
+        protocol = stream.__cuda_stream__
+        version, handle = protocol() if callable(protocol) else protocol
+        if version != 0:
+            raise ValueError(f"seen version {version}, wanted 0")
+        return handle
+    if hasattr(stream, "begin_capture"):  # CuPy's: other objects of it have a `ptr`, too
+        return getattr(stream, "ptr", stream)
+    return getattr(stream, "cuda_stream", stream)
+
+
+cdef int enter_given_stream(reading *r, cuplug_frame *frame) except -1:
+    """Run on the caller's stream, ordered with the one that it would have been otherwise."""
+    cdef str name = (<const char *>frame.signature.name).decode()
+    cdef cuplug_error error
+    cdef int32_t device = -1, is_captured = 0
+    if frame.home.type == CUPLUG_CPU or frame.device.type == CUPLUG_CPU:
+        raise ValueError(
+            f"{name}: stream: seen one for arrays of the host, wanted arrays on a GPU: this call "
+            "returns when its work is done"
+        )
+    if cuplug_query_stream(r.given_stream, &device, &is_captured, &error):
+        raise_error(&error)
+    if not frame.device.type:  # no arrays: the stream says where
+        frame.device.type = CUPLUG_CUDA
+        frame.device.id = max(device, 0)
+    if device >= 0 and device != frame.device.id:
+        raise ValueError(
+            f"{name}: stream: seen one of cuda:{device}, wanted one of cuda:{frame.device.id}, "
+            "where the arrays are"
+        )
+    if r.device_kind == NULL:
+        add_stream(r, NULL)  # outputs without inputs are our own arrays
     else:
-        current_stream(r.device_kind, frame.home.id, &frame.stream)
+        add_current_stream(r, r.device_kind, frame.device.id)
+    frame.stream = r.given_stream
+    return 0
+
+
+cdef int refuse_capture(str function, void *stream, str wanted) except -1:
+    cdef cuplug_error error
+    cdef int32_t device = -1, is_captured = 0
+    if cuplug_query_stream(stream, &device, &is_captured, &error):
+        raise_error(&error)
+    if is_captured:
+        raise ValueError(f"{function}: stream: it is being captured in a CUDA graph, {wanted}")
+    return 0
+
+
+cdef int enter_stream(reading *r, cuplug_frame *frame) except -1:
+    cdef int32_t device = frame.device.id if not frame.home.type else frame.home.id
+    cdef uint32_t k
+    if r.given_stream != NULL:
+        enter_given_stream(r, frame)
+    elif r.device_kind.protocol == CUDA_INTERFACE and r.n_streams:
+        frame.stream = r.streams[0]
+        add_stream(r, NULL)  # outputs are our own arrays
+    else:
+        current_stream(r.device_kind, device, &frame.stream)
     for k in range(r.n_streams):
         if r.streams[k] != frame.stream:
-            order(frame.home.id, frame.stream, r.streams[k])
+            order(device, frame.stream, r.streams[k])
     return 0
 
 
@@ -65,7 +148,7 @@ cdef int leave_stream(reading *r, cuplug_frame *frame) except -1:
     cdef uint32_t k
     for k in range(r.n_streams):
         if r.streams[k] != frame.stream:
-            order(frame.home.id, r.streams[k], frame.stream)
+            order(frame.device.id, r.streams[k], frame.stream)
     return 0
 
 

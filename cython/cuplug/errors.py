@@ -31,6 +31,19 @@ class NotFoundError(LookupError):
     """There is no plugin or operator of that name."""
 
 
+class CompileError(RuntimeError):
+    """A compiler refused a source, or there is none; `log` is all that it said."""
+
+    log: str
+
+    def __init__(self, message: str, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+
+    def __reduce__(self) -> tuple[type[CompileError], tuple[str, str]]:
+        return type(self), (str(self), self.log)
+
+
 class OperatorAttributeError(NotFoundError, AttributeError):
     """`cuplug.ops.name` where there is no such operator."""
 
@@ -52,4 +65,5 @@ EXCEPTIONS: dict[str, type[Exception]] = {
     "ERROR_CUDA": CudaError,
     "ERROR_PLUGIN": PluginError,
     "ERROR_NOT_FOUND": NotFoundError,
+    "ERROR_COMPILE": CompileError,
 }

@@ -11,6 +11,7 @@ from . import signature as signatures
 _OWN = [
     Parameter("out", Parameter.KEYWORD_ONLY, default=None),
     Parameter("device", Parameter.KEYWORD_ONLY, default=None),
+    Parameter("stream", Parameter.KEYWORD_ONLY, default=None),
 ]
 _ANY = [Parameter("args", Parameter.VAR_POSITIONAL), *_OWN]
 

@@ -92,7 +92,7 @@ def _parameters(signature: Signature) -> list[str]:
         name = f"{x.name}_" if keyword.iskeyword(x.name) else x.name
         kind = "_Array" if x is first else _type(signature, x)
         texts.append(f"{name}: {kind}" + (f" = {_default(x.default)}" if x.has_default else ""))
-    return [*texts, "*", "out: Any = None", "device: Any = None"]
+    return [*texts, "*", "out: Any = None", "device: Any = None", "stream: Any = None"]
 
 
 def _type(signature: Signature, x: Parameter) -> str:

@@ -53,7 +53,8 @@ CUPLUG__BEGIN_C
   X(ERROR_MEMORY, 400, "memory ran out")                                                  \
   X(ERROR_CUDA, 500, "the CUDA driver or runtime reported an error")                      \
   X(ERROR_PLUGIN, 600, "a plugin is broken, incompatible or was refused")                 \
-  X(ERROR_NOT_FOUND, 700, "no plugin or operator of that name")
+  X(ERROR_NOT_FOUND, 700, "no plugin or operator of that name")                           \
+  X(ERROR_COMPILE, 800, "a compiler refused a source, or there is none")
 
 typedef enum cuplug_status {
 #define CUPLUG__X(name, value, meaning) CUPLUG_##name = value,

@@ -68,7 +68,7 @@ static cuplug_argument array(uint32_t type, void *data, int64_t *n, cuplug_devic
   return a;
 }
 
-static cuplug_argument on_host(uint32_t type, void *data, int64_t *n) {
+__attribute__((unused)) static cuplug_argument on_host(uint32_t type, void *data, int64_t *n) {
   return array(type, data, n, (cuplug_device){CUPLUG_CPU, 0});
 }
 
