@@ -94,3 +94,5 @@ __device__ inline void locate(INDEX n, const divisors<N> &sizes, const strides<N
 constexpr int THREADS = 256;
 
 } // namespace cuplug
+
+#define CUPLUG_KERNEL extern "C" __global__ void __launch_bounds__(cuplug::THREADS)

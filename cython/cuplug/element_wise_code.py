@@ -164,7 +164,7 @@ constexpr int WIDTH = {variant.width}, UNROLL = {variant.unroll}, NDIM = {varian
 struct arrays {{ void *data[{n_arrays}]; }};
 struct numbers {{ scalar of[{max(n_scalars, 1)}]; }};
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+CUPLUG_KERNEL
     cuplug_kernel(const arrays a, const numbers given, const int64_t n, const divisors<NDIM> sizes,
                   const strides<{n_arrays}, NDIM> steps) {{
   {scalars(op.names, variant, "given.of")}

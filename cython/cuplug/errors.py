@@ -23,10 +23,6 @@ class PluginError(RuntimeError):
     """A plugin is broken, incompatible or was refused."""
 
 
-class CompileError(RuntimeError):
-    """Source text does not compile; the message shows the lines at fault."""
-
-
 class NotFoundError(LookupError):
     """There is no plugin or operator of that name."""
 

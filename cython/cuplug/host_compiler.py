@@ -105,18 +105,19 @@ def _compile(compiler: list[str], source: str, directory: str, names: dict[str, 
         )
         if done.returncode == 0:
             return library
-    raise CompileError(explain(done.stderr, names) or f"{shlex.join(command)}: {done.stderr}")
+    message = explain(done.stderr, names) or f"{shlex.join(command)}: {done.stderr}"
+    raise CompileError(message, done.stderr)
+
+
+_ERROR = re.compile(r"^(.+?):(\d+):(\d+): (?:fatal )?error: (.*)$", re.M)
 
 
 def explain(output: str, names: dict[str, str]) -> str:
     """Return the errors of a compiler with the user's lines that they speak of."""
-    pattern = re.compile(r"^(.+?)[:(](\d+)(?::(\d+))?\)?: (?:fatal )?(error: .*)$", re.M)
     shown = []
-    for name, line, column, message in dict.fromkeys(pattern.findall(output)):
+    for name, number, column, message in dict.fromkeys(_ERROR.findall(output)):
         lines = names.get(name, "").split("\n")
-        if name not in names or int(line) > len(lines):
-            continue
-        shown.append(f"{name}, line {line}: {message}\n{int(line):5} | {lines[int(line) - 1]}")
-        if column:
-            shown.append(f"      | {' ' * (int(column) - 1)}^")
+        if name in names and int(number) <= len(lines):
+            shown.append(f"{name}: line {number}: {message}\n> {number} | {lines[int(number) - 1]}")
+            shown.append(f"  {' ' * len(number)} | {' ' * (int(column) - 1)}^")
     return "\n".join(shown)

@@ -284,7 +284,7 @@ __device__ inline void store_output(const arrays &a, const numbers &given, int64
       {op.result(variant, "value", "n")};
 }}
 
-extern "C" __global__ void __launch_bounds__(THREADS) cuplug_kernel({parameters}) {{
+CUPLUG_KERNEL cuplug_kernel({parameters}) {{
   __shared__ cuplug_value shared[THREADS * OUTPUTS];
   {scalars(op.names, variant, "given.of")}
   /* by columns x numbers packs of outputs, y shares one; by rows the other way round */
@@ -353,7 +353,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) cuplug_kernel({parameters}
   }}
 }}
 
-extern "C" __global__ void __launch_bounds__(THREADS) cuplug_finish({parameters}) {{
+CUPLUG_KERNEL cuplug_finish({parameters}) {{
   __shared__ cuplug_value shared[THREADS];
   {scalars(op.names, variant, "given.of")}
   const int64_t number = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
