@@ -78,9 +78,9 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   cuplug__loop_pack(&loop, &dimensions);
   const long long of_block =
       (long long)CUPLUG__N_THREADS * variant.unroll * (variant.ndim ? 1 : variant.width);
-  const uint32_t grid[] = {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1};
-  const uint32_t block[] = {CUPLUG__N_THREADS, 1, 1};
+  const cuplug_grid grid = {
+      {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1}, {CUPLUG__N_THREADS, 1, 1}, 0, 0};
   void *arguments[] = {&arrays, (void *)call->scalars, &loop.n, dimensions.divisors,
                        dimensions.strides};
-  return cuplug__launch(call, code->function, grid, block, 0, arguments);
+  return cuplug__launch(call, code->function, &grid, arguments);
 }

@@ -61,11 +61,12 @@ uint32_t cuplug__loop_take_packs(cuplug_loop *loop, uint32_t width) {
   return still;
 }
 
-int cuplug__launch(const cuplug_call *call, void *function, const uint32_t grid[3],
-                   const uint32_t block[3], uint32_t shared_bytes, void **arguments) {
+int cuplug__launch(const cuplug_call *call, void *function, const cuplug_grid *g,
+                   void **arguments) {
   const char *name = NULL, *text = NULL;
-  int code = cuplug__driver.cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1],
-                                           block[2], shared_bytes, call->stream, arguments, NULL);
+  int code = cuplug__driver.cuLaunchKernel(function, g->grid[0], g->grid[1], g->grid[2],
+                                           g->block[0], g->block[1], g->block[2], g->shared_bytes,
+                                           call->stream, arguments, NULL);
   if (!code) return CUPLUG_OK;
   cuplug__driver.cuGetErrorName((CUresult)code, &name);
   cuplug__driver.cuGetErrorString((CUresult)code, &text);

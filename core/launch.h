@@ -26,8 +26,8 @@ int cuplug__loop_has_packs(const cuplug_loop *loop, const cuplug_loop *other,
 /* Makes packs the elements of such a loop; returns the arrays that stand still along them. */
 uint32_t cuplug__loop_take_packs(cuplug_loop *loop, uint32_t width);
 
-/* Launches on the call's stream; `grid` and `block` have x, y, z. */
-int cuplug__launch(const cuplug_call *call, void *function, const uint32_t grid[3],
-                   const uint32_t block[3], uint32_t shared_bytes, void **arguments);
+/* Launches a CUfunction on the call's stream. */
+int cuplug__launch(const cuplug_call *call, void *function, const cuplug_grid *grid,
+                   void **arguments);
 
 #endif

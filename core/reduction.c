@@ -223,19 +223,19 @@ static int launch(reduction *r, const cuplug_variant *v) {
     void *data[CUPLUG_MAX_TENSORS];
   } arrays;
   cuplug__loop_arguments kept, reduced;
-  uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+  cuplug_grid g = {{1, 1, 1}, {1, 1, 1}, 0, 0};
   const uint32_t side = v->columns ? N_COLUMNS : power_of_two(r->reduced.n / 4, CUPLUG__N_THREADS);
-  block[0] = side;
-  block[1] = CUPLUG__N_THREADS / side;
-  const long long of_block = v->columns ? side : block[1];
+  g.block[0] = side;
+  g.block[1] = CUPLUG__N_THREADS / side;
+  const long long of_block = v->columns ? side : g.block[1];
   const long long n_blocks = (r->kept.n + of_block - 1) / of_block;
-  const long long shared_by = v->columns ? block[1] : side;
+  const long long shared_by = v->columns ? g.block[1] : side;
   cut(r, (N_BLOCKS_WANTED + n_blocks - 1) / n_blocks, shared_by * N_LEAST);
   if (n_blocks > INT32_MAX)
     return cuplug_fail(call, CUPLUG_ERROR_VALUE, "seen %lld outputs, wanted at most %lld",
                        r->kept.n, INT32_MAX * of_block);
-  grid[0] = (uint32_t)n_blocks;
-  grid[1] = (uint32_t)r->n_parts;
+  g.grid[0] = (uint32_t)n_blocks;
+  g.grid[1] = (uint32_t)r->n_parts;
   r->kept.n *= v->columns ? v->width : 1; /* outputs again, no packs */
   int status = take_partials(r);
   if (status) return status;
@@ -246,13 +246,13 @@ static int launch(reduction *r, const cuplug_variant *v) {
   void *arguments[] = {&arrays,         (void *)call->scalars, &r->kept.n,   &r->reduced.n,
                        &r->part,        kept.divisors,         kept.strides, reduced.divisors,
                        reduced.strides, &r->partials,          &n_elements,  &r->n_parts};
-  if (r->n_parts) status = cuplug__launch(call, r->code->function, grid, block, 0, arguments);
+  if (r->n_parts) status = cuplug__launch(call, r->code->function, &g, arguments);
   if (status || r->n_parts == 1) return status;
-  block[0] = power_of_two(r->kept.n, N_COLUMNS);
-  block[1] = CUPLUG__N_THREADS / block[0];
-  grid[0] = (uint32_t)((r->kept.n + block[0] - 1) / block[0]);
-  grid[1] = 1;
-  return cuplug__launch(call, r->code->finish, grid, block, 0, arguments);
+  g.block[0] = power_of_two(r->kept.n, N_COLUMNS);
+  g.block[1] = CUPLUG__N_THREADS / g.block[0];
+  g.grid[0] = (uint32_t)((r->kept.n + g.block[0] - 1) / g.block[0]);
+  g.grid[1] = 1;
+  return cuplug__launch(call, r->code->finish, &g, arguments);
 }
 
 int cuplug_reduction_cuda(const cuplug_call *call) {

@@ -35,7 +35,7 @@ SYSTEM = {
 }
 # They share the driver's table of functions, which one of them fills for the other.
 DRIVER = {"driver", "cuda"}
-DRIVER_USERS = DRIVER | {"capture", "device", "fault", "memory", "slices", "transfer"}
+DRIVER_USERS = DRIVER | {"capture", "device", "fault", "launch", "memory", "slices", "transfer"}
 LOADER = {
     "library",
     "search",

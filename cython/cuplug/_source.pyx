@@ -4,7 +4,7 @@
 from cpython.mem cimport PyMem_RawCalloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int32_t, uint32_t
 
 from cuplug._host cimport (
     CUPLUG_KEEPS_WHOLE,
@@ -19,8 +19,15 @@ from cuplug._host cimport (
     cuplug_elementwise_cuda,
     cuplug_elementwise_host,
     cuplug_entry,
+    cuplug_device_info,
     cuplug_error,
+    cuplug_find_kernel,
+    cuplug_image,
+    cuplug_kernel,
+    cuplug_kernel_function,
+    cuplug_load_image,
     cuplug_operator,
+    cuplug_query_device,
     cuplug_reduction_cuda,
     cuplug_reduction_host,
     cuplug_reduction_reshape,
@@ -72,6 +79,35 @@ cdef int compile_variant(
         return 0
     except BaseException as raised:
         return raise_later(raised, error)
+
+
+def architecture_of(int32_t device):
+    """Return the architecture of a GPU as NVRTC takes it: "90" for 9.0."""
+    cdef cuplug_device_info info
+    cdef cuplug_error error
+    if cuplug_query_device(device, &info, &error):
+        raise_error(&error)
+    return str(info.compute_capability)
+
+
+def load_functions(bytes image, str name, list symbols, int32_t device):
+    """Load machine code for ever; return the address of the CUfunction of each symbol."""
+    cdef cuplug_image *loaded = NULL
+    cdef cuplug_kernel *kernel = NULL
+    cdef void *function = NULL
+    cdef cuplug_error error
+    cdef bytes text = name.encode()
+    if cuplug_load_image(<const char *>image, len(image), text, &loaded, &error):
+        raise_error(&error)
+    found = []
+    for symbol in symbols:
+        encoded = symbol.encode()
+        if cuplug_find_kernel(loaded, encoded, text, &kernel, &error):
+            raise_error(&error)
+        if cuplug_kernel_function(kernel, device, &function, &error):
+            raise_error(&error)
+        found.append(<size_t>function)
+    return found
 
 
 cdef cuplug_source *new_source(object compile, bint in_order) except NULL:

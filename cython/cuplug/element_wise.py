@@ -9,6 +9,7 @@ from functools import cache
 
 from ._operator import Operator
 from ._source import define_elementwise, dtype_names
+from .cuda_compiler import compile_cuda
 from .element_wise_code import Elementwise, cuda_code, host_code
 from .expression import read_names
 from .host_compiler import compile_host
@@ -93,6 +94,8 @@ def _compiler(op: Elementwise, options: tuple[str, ...]) -> Callable[[Variant], 
     def compile_variant(variant: Variant) -> tuple[int, int]:
         if variant.on_host:
             return compile_host(host_code(op, variant), "cuplug_function", texts), 0
-        raise NotImplementedError(cuda_code(op, variant), options)
+        name, code = op.names.operator, cuda_code(op, variant)
+        functions = compile_cuda(code, ["cuplug_kernel"], variant.device, name, texts, options)
+        return functions[0], 0
 
     return compile_variant

@@ -38,10 +38,10 @@ class Elementwise:
 
     def body(self) -> str:
         """Return the statements on computed values."""
-        user = quoted(self.text, self.names.operator)
+        name = self.names.operator
         if not self.is_value:
-            return f"{{{user};}}"
-        return f"{self.names.outputs[0].name} = ({user});"
+            return "{" + quoted(self.text, name, ";}")
+        return f"{self.names.outputs[0].name} = (" + quoted(self.text, name, ");")
 
     def element(self, dtypes: dict[str, str], place: str, number: str) -> str:
         """Return the code for one element, whose stored values are `place` of each array."""

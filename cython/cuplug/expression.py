@@ -93,9 +93,9 @@ def scalars(names: Names, variant: Variant, place: str) -> str:
     return "\n".join(lines)
 
 
-def quoted(text: str, name: str) -> str:
+def quoted(text: str, name: str, close: str = "") -> str:
     """Return user's text with the name and the line numbers that error messages give."""
-    return f'\n#line 1 "{name}"\n{text}\n#line 1 "generated code"\n'
+    return f'\n#line 1 "{name}"\n{text}\n{close}\n#line 1 "generated code"\n'
 
 
 def split_preamble(text: str) -> tuple[str, str]:

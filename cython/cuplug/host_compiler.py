@@ -117,7 +117,10 @@ def explain(output: str, names: dict[str, str]) -> str:
     shown = []
     for name, number, column, message in dict.fromkeys(_ERROR.findall(output)):
         lines = names.get(name, "").split("\n")
-        if name in names and int(number) <= len(lines):
-            shown.append(f"{name}: line {number}: {message}\n> {number} | {lines[int(number) - 1]}")
-            shown.append(f"  {' ' * len(number)} | {' ' * (int(column) - 1)}^")
+        if name not in names:
+            continue
+        if int(number) > len(lines):  # what closes the text
+            number, column = str(len(lines)), str(len(lines[-1]) + 1)
+        shown.append(f"{name}: line {number}: {message}\n> {number} | {lines[int(number) - 1]}")
+        shown.append(f"  {' ' * len(number)} | {' ' * (int(column) - 1)}^")
     return "\n".join(shown)

@@ -58,9 +58,9 @@ class Reduction:
         ]
 
         def function(head: str, parameters: list[str], text: str, part: str) -> str:
-            value = quoted(text, f"{name} {part}")
             listed = ", ".join([*parameters, *given])
-            return f"__device__ inline {head}({listed}) {{ return ({value}); }}"
+            start = f"__device__ inline {head}({listed}) {{ return ("
+            return start + quoted(text, f"{name} {part}", "); }")
 
         result = computed(dtypes[self.names.arrays[-1].variable])
         pair = ["const cuplug_value a", "const cuplug_value b"]

@@ -12,10 +12,11 @@ from typing import Any
 from ._operator import Operator
 from ._source import define_reduction, dtype_names
 from .element_wise import UNNAMED
+from .cuda_compiler import compile_cuda
 from .expression import read_names
 from .host_compiler import compile_host
 from .reduction_code import Reduction as Code
-from .reduction_code import host_code
+from .reduction_code import cuda_code, host_code
 from .short_form import bind_types
 from .variant import REAL, Variant
 
@@ -167,6 +168,9 @@ def _compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[i
     def compile_variant(variant: Variant) -> tuple[int, int]:
         if variant.on_host:
             return compile_host(host_code(op, variant), "cuplug_function", op.texts()), 0
-        raise NotImplementedError(options)
+        name, code = op.names.operator, cuda_code(op, variant)
+        symbols = ["cuplug_kernel", "cuplug_finish"]
+        kernel, finish = compile_cuda(code, symbols, variant.device, name, op.texts(), options)
+        return kernel, finish
 
     return compile_variant
