@@ -11,7 +11,7 @@ typedef unsigned long uint64_t;
 
 namespace cuplug {
 
-union scalar {
+union cuplug_scalar {
   double f;
   int64_t i;
   uint64_t u;

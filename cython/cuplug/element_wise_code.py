@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from .expression import (
     Names,
     load,
+    numbers,
     quoted,
-    scalars,
     split_preamble,
     store,
     stored,
     template,
     types,
+    unpacked,
     uses,
 )
 from .variant import Variant, computed, n_bytes
@@ -43,19 +44,41 @@ class Elementwise:
             return "{" + quoted(self.text, name, ";}")
         return f"{self.names.outputs[0].name} = (" + quoted(self.text, name, ");")
 
-    def element(self, dtypes: dict[str, str], place: str, number: str) -> str:
-        """Return the code for one element, whose stored values are `place` of each array."""
-        lines = [f"const int64_t i = {number};"] if self.in_order else []
+    def element(self, variant: Variant) -> str:
+        """Return the function for one element, `cuplug_element`: no other names are in its scope."""
+        dtypes = self.names.dtypes(variant)
+        parameters, before, after = ["const cuplug_numbers cuplug_given"], [], []
         for x in self.names.arrays:
-            kind, value = computed(dtypes[x.variable]), load(dtypes[x.variable], place.format(x.name))
-            if x.kind == "array":
-                lines.append(f"const {kind} {x.name} = {value};")
-            else:
-                lines.append(f"{kind} {x.name}{f' = {value}' if x.kind == 'inout' else ''};")
-        lines.append(self.body())
-        for x in self.names.outputs:
-            lines.append(f"{place.format(x.name)} = {store(dtypes[x.variable], x.name)};")
-        return "\n".join(lines)
+            dtype, is_read = dtypes[x.variable], x.kind != "output"
+            const = "const " if x.kind == "array" else ""
+            parameters.append(f"{const}{stored(dtype)} *cuplug_{x.name}")
+            value = f" = {load(dtype, f'*cuplug_{x.name}')}" if is_read else ""
+            before.append(f"{const}{computed(dtype)} {x.name}{value};")
+            if x.kind != "array":
+                after.append(f"*cuplug_{x.name} = {store(dtype, x.name)};")
+        if self.in_order:
+            parameters.append("const int64_t i")
+        lines = [unpacked(self.names), *before, self.body(), *after]
+        listed = ", ".join(parameters)
+        return "\n".join([f"__device__ inline void cuplug_element({listed}) {{", *lines, "}"])
+
+    def call(self, place: str, number: str) -> str:
+        """Return the call for the element whose stored values are `place` of each array."""
+        arguments = ["given", *(f"&{place.format(x.name)}" for x in self.names.arrays)]
+        return f"cuplug_element({', '.join([*arguments, number] if self.in_order else arguments)});"
+
+    def head(self, variant: Variant, language: str, opening: str) -> str:
+        """Return what stands before the loops."""
+        name = f"{self.names.operator} preamble"
+        directives, preamble = split_preamble(self.preamble)
+        return f"""{template("include/cuplug/loop.h")}
+{template(language)}
+{quoted(directives, name)}
+{opening}
+{types(self.names, variant)}
+{quoted(preamble, name)}
+{numbers(self.names, variant)}
+{self.element(variant)}"""
 
 
 def host_code(op: Elementwise, variant: Variant) -> str:
@@ -65,28 +88,21 @@ def host_code(op: Elementwise, variant: Variant) -> str:
     kinds = {x.name: stored(dtypes[x.variable]) for x in op.names.arrays}
     flat = [f"const int flat_{x.name} = cuplug_is_flat(loop, {k});" for k, x in arrays]
     blocks = [f"{kinds[x.name]} block_{x.name}[BLOCK] CUPLUG_ALIGNED;" for _, x in arrays]
-    directives, preamble = split_preamble(op.preamble)
-    return f"""{template("include/cuplug/loop.h")}
-{template("host_code.h")}
-{quoted(directives, op.names.operator + " preamble")}
-{types(op.names, variant)}
-{quoted(preamble, op.names.operator + " preamble")}
+    return f"""{op.head(variant, "host_code.h", "")}
 #define CUPLUG_ALIGNED __attribute__((aligned(64)))
 enum {{ BLOCK = CUPLUG_BLOCK_BYTES / {max(n_bytes(t) for t in variant.types)} }};
 
 static void cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to) {{
   const cuplug_loop *loop = call->loop;
-  const cuplug_scalar *given = call->scalars;
-  {scalars(op.names, variant, "given")}
+  const cuplug_numbers given = cuplug_read(call->scalars);
   {" ".join(flat)}
   {" ".join(blocks)}
-  (void)given;
   for (int64_t begin = from; begin < to; begin += BLOCK) {{
     const int64_t m = cuplug_least(BLOCK, to - begin);
     {_host_places(op, kinds)}
 #pragma omp simd
     for (int64_t at = 0; at < m; at++) {{
-      {op.element(dtypes, "at_{}[at]", "begin + at")}
+      {op.call("at_{}[at]", "begin + at")}
     }}
     {_host_stores(op, kinds)}
   }}
@@ -152,22 +168,16 @@ def cuda_code(op: Elementwise, variant: Variant) -> str:
     dtypes = op.names.dtypes(variant)
     n_arrays, n_scalars = len(op.names.arrays), len(op.names.scalars)
     kinds = {x.name: stored(dtypes[x.variable]) for x in op.names.arrays}
-    directives, preamble = split_preamble(op.preamble)
     index = "unsigned" if variant.ndim and not variant.wide else "int64_t"
-    return f"""{template("include/cuplug/loop.h")}
-{template("cuda_code.cuh")}
-{quoted(directives, op.names.operator + " preamble")}
-namespace cuplug {{
-{types(op.names, variant)}
-{quoted(preamble, op.names.operator + " preamble")}
+    return f"""{op.head(variant, "cuda_code.cuh", "namespace cuplug {")}
 constexpr int WIDTH = {variant.width}, UNROLL = {variant.unroll}, NDIM = {variant.ndim};
 struct arrays {{ void *data[{n_arrays}]; }};
-struct numbers {{ scalar of[{max(n_scalars, 1)}]; }};
+struct scalars {{ cuplug_scalar of[{max(n_scalars, 1)}]; }};
 
 CUPLUG_KERNEL
-    cuplug_kernel(const arrays a, const numbers given, const int64_t n, const divisors<NDIM> sizes,
+    cuplug_kernel(const arrays a, const scalars read, const int64_t n, const divisors<NDIM> sizes,
                   const strides<{n_arrays}, NDIM> steps) {{
-  {scalars(op.names, variant, "given.of")}
+  const cuplug_numbers given = cuplug_read(read.of);
   {_cuda_pointers(op, kinds)}
   const {index} n_packs = NDIM ? n : n / WIDTH;
   const {index} first = ({index})blockIdx.x * (THREADS * UNROLL) + threadIdx.x;
@@ -185,11 +195,11 @@ CUPLUG_KERNEL
     if (at >= n_packs) continue;
 #pragma unroll
     for (int k = 0; k < WIDTH; k++) {{
-      {op.element(dtypes, "packs_{}[u].value[k]", "(int64_t)at * WIDTH + k")}
+      {op.call("packs_{}[u].value[k]", "(int64_t)at * WIDTH + k")}
     }}
     {_cuda_stores(op, kinds)}
   }}
-  {_cuda_rest(op, dtypes) if not variant.ndim and variant.width > 1 else ""}
+  {_cuda_rest(op) if not variant.ndim and variant.width > 1 else ""}
 }}
 }} // namespace cuplug
 """
@@ -228,8 +238,8 @@ def _cuda_stores(op: Elementwise, kinds: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _cuda_rest(op: Elementwise, dtypes: dict[str, str]) -> str:
+def _cuda_rest(op: Elementwise) -> str:
     """Return the code for the elements that fill no pack: the last block takes them."""
     return f"""const int64_t rest = n_packs * WIDTH + threadIdx.x;
   if (blockIdx.x != gridDim.x - 1 || rest >= n) return;
-  {op.element(dtypes, "data_{}[rest]", "rest")}"""
+  {op.call("data_{}[rest]", "rest")}"""

@@ -83,14 +83,25 @@ def types(names: Names, variant: Variant) -> str:
     return "\n".join(lines)
 
 
-def scalars(names: Names, variant: Variant, place: str) -> str:
-    """Return the declarations of the scalars, which lie in an array of `cuplug_scalar`."""
+def numbers(names: Names, variant: Variant) -> str:
+    """Return a struct of the scalars, `cuplug_numbers`, and the function that fills it."""
     dtypes = names.dtypes(variant)
-    lines = []
+    members, reads = ["char cuplug_none;"], ["x.cuplug_none = 0;"]
     for k, x in enumerate(names.scalars):
         dtype = dtypes.get(x.variable, x.variable)
-        lines.append(f"const {computed(dtype)} {x.name} = {place}[{k}].{member(dtype)};")
-    return "\n".join(lines)
+        members.append(f"{computed(dtype)} {x.name};")
+        reads.append(f"x.{x.name} = from[{k}].{member(dtype)};")
+    return f"""typedef struct cuplug_numbers {{ {" ".join(members)} }} cuplug_numbers;
+__device__ inline cuplug_numbers cuplug_read(const cuplug_scalar *from) {{
+  cuplug_numbers x;
+  {" ".join(reads)}
+  return x;
+}}"""
+
+
+def unpacked(names: Names) -> str:
+    """Return the scalars of `cuplug_given`, a parameter, under their own names."""
+    return " ".join(f"const __typeof__(cuplug_given.{x.name}) {x.name} = cuplug_given.{x.name};" for x in names.scalars)
 
 
 def quoted(text: str, name: str, close: str = "") -> str:
@@ -113,6 +124,6 @@ def uses(text: str, name: str) -> bool:
 
 
 __all__ = [
-    *("Name", "Names", "load", "member", "quoted", "read_names", "scalars", "split_preamble"),
-    *("store", "stored", "template", "types", "uses"),
+    *("Name", "Names", "load", "numbers", "quoted", "read_names", "split_preamble"),
+    *("store", "stored", "template", "types", "unpacked", "uses"),
 ]

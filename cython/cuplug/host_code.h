@@ -44,6 +44,7 @@ typedef union cuplug_scalar {
   double f;
   int64_t i;
   uint64_t u;
+  double room[2];
 } cuplug_scalar;
 
 static inline uint64_t cuplug_same(uint64_t x) { return x; }

@@ -9,14 +9,14 @@ from .expression import (
     Name,
     Names,
     load,
-    member,
+    numbers,
     quoted,
-    scalars,
     split_preamble,
     store,
     stored,
     template,
     types,
+    unpacked,
 )
 from .variant import Variant, accumulator, computed
 
@@ -49,37 +49,31 @@ class Reduction:
         return texts | {f"{name} identity": self.identity or "", f"{name} preamble": self.preamble}
 
     def functions(self, variant: Variant) -> str:
-        """Return the expressions as functions `map_`, `reduce_` and `post_` of the code."""
+        """Return the expressions as functions: `cuplug_map` and so on."""
         dtypes, name = self.names.dtypes(variant), self.names.operator
         own = [f"const {computed(dtypes[x.variable])} {x.name}" for x in self.inputs]
-        given = [
-            f"const {computed(dtypes.get(x.variable, x.variable))} {x.name}"
-            for x in self.names.scalars
-        ]
-
         def function(head: str, parameters: list[str], text: str, part: str) -> str:
-            listed = ", ".join([*parameters, *given])
-            start = f"__device__ inline {head}({listed}) {{ return ("
+            listed = ", ".join(["const cuplug_numbers cuplug_given", *parameters])
+            start = f"__device__ inline {head}({listed}) {{ {unpacked(self.names)} return ("
             return start + quoted(text, f"{name} {part}", "); }")
 
         result = computed(dtypes[self.names.arrays[-1].variable])
         pair = ["const cuplug_value a", "const cuplug_value b"]
         functions = [
-            function("cuplug_value map_", own, self.map, "map"),
-            function("cuplug_value reduce_", pair, self.reduce, "reduce"),
-            function(f"{result} post_", ["const cuplug_value a", "const int64_t n"], self.post, "post"),
+            function("cuplug_value cuplug_map", own, self.map, "map"),
+            function("cuplug_value cuplug_reduce", pair, self.reduce, "reduce"),
+            function(f"{result} cuplug_post", ["const cuplug_value a", "const int64_t n"], self.post, "post"),
         ]
         if self.identity is not None:
-            functions.append(function("cuplug_value identity_", [], self.identity, "identity"))
-        return "\n".join(functions).replace("()", "(void)")
+            functions.append(function("cuplug_value cuplug_identity", [], self.identity, "identity"))
+        return "\n".join(functions)
 
     def call(self, function: str, *arguments: str) -> str:
         """Return a call of one of the functions."""
-        listed = ", ".join([*arguments, *(x.name for x in self.names.scalars)])
-        return f"{function}_({listed})"
+        return f"cuplug_{function}({', '.join(['given', *arguments])})"
 
     def mapped(self, dtypes: dict[str, str], place: str) -> str:
-        """Return the call of `map_` on stored values, which are `place` of each array."""
+        """Return the call of `cuplug_map` on stored values, which are `place` of each array."""
         values = [load(dtypes[x.variable], place.format(x.name)) for x in self.inputs]
         return self.call("map", *values)
 
@@ -103,6 +97,7 @@ class Reduction:
 {types(self.names, variant)}
 typedef {value} cuplug_value;
 {quoted(preamble, f"{name} preamble")}
+{numbers(self.names, variant)}
 {self.functions(variant)}
 """
 
@@ -138,7 +133,7 @@ def host_code(op: Reduction, variant: Variant) -> str:
     blocks = "\n".join(
         f"{kinds[x.name]} block_{x.name}[BLOCK] __attribute__((aligned(64)));" for x in op.inputs
     )
-    given = scalars(op.names, variant, "((const cuplug_scalar *)call->scalars)")
+    given = "const cuplug_numbers given = cuplug_read(call->scalars);"
     value = op.mapped(dtypes, "at_{}[at]")
     return f"""{op.head(variant, "host_code.h")}
 enum {{ BLOCK = 1024 }};
@@ -258,7 +253,7 @@ def cuda_code(op: Reduction, variant: Variant) -> str:
         for k, (kind, x) in enumerate(zip(kinds, op.inputs, strict=True))
     )
     index = "int64_t" if variant.wide else "unsigned"
-    parameters = f"""const arrays a, const numbers given, const int64_t n_outputs,
+    parameters = f"""const arrays a, const scalars read, const int64_t n_outputs,
     const int64_t n_reduced, const int64_t part, const divisors<KEPT> kept,
     const strides<{n_arrays}, KEPT> kept_steps, const divisors<REDUCED> reduced,
     const strides<{n_arrays}, REDUCED> reduced_steps, cuplug_value *partials, const int64_t n,
@@ -270,13 +265,12 @@ constexpr bool COLUMNS = {"true" if variant.columns else "false"};
 constexpr int OUTPUTS = COLUMNS ? WIDTH : 1; /* of a thread */
 typedef {index} index;
 struct arrays {{ void *data[{n_arrays}]; }};
-struct numbers {{ scalar of[{max(len(op.names.scalars), 1)}]; }};
+struct scalars {{ cuplug_scalar of[{max(len(op.names.scalars), 1)}]; }};
 struct pack_of_each {{ {packs} }};
 
-__device__ inline void store_output(const arrays &a, const numbers &given, int64_t number,
+__device__ inline void store_output(const arrays &a, const cuplug_numbers &given, int64_t number,
                                     cuplug_value value, const divisors<KEPT> &kept,
                                     const strides<{n_arrays}, KEPT> &steps, int64_t n) {{
-  {scalars(op.names, variant, "given.of")}
   int64_t at[{n_arrays}] = {{}};
   locate<KEPT>((index)(number / OUTPUTS), kept, steps, at);
   if (COLUMNS && WIDTH > 1) at[OUTPUT] += number % WIDTH * (steps.of[OUTPUT][KEPT - 1] / WIDTH);
@@ -286,7 +280,7 @@ __device__ inline void store_output(const arrays &a, const numbers &given, int64
 
 CUPLUG_KERNEL cuplug_kernel({parameters}) {{
   __shared__ cuplug_value shared[THREADS * OUTPUTS];
-  {scalars(op.names, variant, "given.of")}
+  const cuplug_numbers given = cuplug_read(read.of);
   /* by columns x numbers packs of outputs, y shares one; by rows the other way round */
   const int sharer = COLUMNS ? threadIdx.y : threadIdx.x;
   const int n_sharers = COLUMNS ? blockDim.y : blockDim.x;
@@ -355,7 +349,7 @@ CUPLUG_KERNEL cuplug_kernel({parameters}) {{
 
 CUPLUG_KERNEL cuplug_finish({parameters}) {{
   __shared__ cuplug_value shared[THREADS];
-  {scalars(op.names, variant, "given.of")}
+  const cuplug_numbers given = cuplug_read(read.of);
   const int64_t number = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   const bool is_used = number < n_outputs;
   const int own = threadIdx.y * blockDim.x + threadIdx.x;
