@@ -23,6 +23,7 @@ from .flags import pkg_config_directory as get_pkg_config_path
 
 if TYPE_CHECKING:
     from .element_wise import elementwise
+    from .from_source import operator
     from .reductions import reduction
 
 __version__ = version()
@@ -44,6 +45,7 @@ __all__ = [
     "get_pkg_config_path",
     "last_call",
     "load",
+    "operator",
     "ops",
     "plugins",
     "reduction",
@@ -52,7 +54,11 @@ __all__ = [
 ]
 
 # Imported at their first use, as they import much.
-_LATER = {"elementwise": "element_wise", "reduction": "reductions"}
+_LATER = {
+    "elementwise": "element_wise",
+    "operator": "from_source",
+    "reduction": "reductions",
+}
 
 
 def __getattr__(name: str) -> object:

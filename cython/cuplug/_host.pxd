@@ -285,6 +285,32 @@ cdef extern from "cuplug/host.h" nogil:
     int cuplug_reduction_cuda(const cuplug_call *call) noexcept
     int cuplug_reduction_reshape(cuplug_frame *frame, cuplug_error *error) noexcept
 
+    ctypedef struct cuplug_step:
+        int32_t kind
+        int32_t operand
+        int64_t value
+
+    ctypedef struct cuplug_formula:
+        const cuplug_step *steps
+        uint32_t n_steps
+
+    ctypedef struct cuplug_pass:
+        int32_t kind
+        int32_t operand
+        uint32_t type
+        cuplug_formula formula
+
+    ctypedef struct cuplug_kernel_plan:
+        cuplug_formula grid[3]
+        cuplug_formula block[3]
+        cuplug_formula shared_bytes
+        const cuplug_pass *passes
+        uint32_t n_passes
+        uint32_t per_thread
+
+    int cuplug_kernel_cuda(const cuplug_call *call) noexcept
+    int cuplug_function_host(const cuplug_call *call) noexcept
+
     # One call
     ctypedef struct cuplug_argument:
         uint32_t kind

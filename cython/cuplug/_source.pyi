@@ -25,3 +25,13 @@ def define_reduction(
     has_identity: bool,
     made: tuple[Any, ...],
 ) -> Operator: ...
+def define_function(
+    signature: str,
+    doc: str,
+    compile_host: Compiler | None,
+    compile_cuda: Compiler | None,
+    made: tuple[Any, ...],
+) -> Operator: ...
+def make_plan(
+    grid: list[Any], block: list[Any], shared: Any, passes: list[Any], per_thread: bool
+) -> int: ...

@@ -22,16 +22,22 @@ from cuplug._host cimport (
     cuplug_device_info,
     cuplug_error,
     cuplug_find_kernel,
+    cuplug_formula,
+    cuplug_function_host,
     cuplug_image,
     cuplug_kernel,
+    cuplug_kernel_cuda,
     cuplug_kernel_function,
+    cuplug_kernel_plan,
     cuplug_load_image,
     cuplug_operator,
+    cuplug_pass,
     cuplug_query_device,
     cuplug_reduction_cuda,
     cuplug_reduction_host,
     cuplug_reduction_reshape,
     cuplug_source,
+    cuplug_step,
     cuplug_variant,
 )
 from cuplug._operator cimport Operator, wrap_definition
@@ -192,3 +198,78 @@ def define_reduction(
     )
     row.reshape = cuplug_reduction_reshape
     return define(&row, 1, doc, made)
+
+
+def define_function(str signature, str doc, object compile_host, object compile_cuda, tuple made):
+    """Define an operator of a function and a kernel; the compiler of a side without one is None."""
+    cdef cuplug_definition_row row
+    cdef bytes text = signature.encode()
+    compilers = (compile_host, compile_cuda)
+
+    def compile(variant):
+        return compilers[0 if variant.on_host else 1](variant)
+
+    define_row(&row, NULL, NULL, new_source(compile, False), text, 0)
+    if compile_host is not None:
+        row.host = cuplug_function_host
+    if compile_cuda is not None:
+        row.cuda = cuplug_kernel_cuda
+    return define(&row, 1, doc, made)
+
+
+cdef void *allocate(size_t n, size_t n_bytes) except NULL:
+    """For ever."""
+    cdef void *block = PyMem_RawCalloc(n + 1, n_bytes)
+    if block == NULL:
+        raise MemoryError()
+    return block
+
+
+cdef int set_formula(cuplug_formula *formula, tuple steps) except -1:
+    cdef cuplug_step *to = <cuplug_step *>allocate(len(steps), sizeof(cuplug_step))
+    for k, (kind, operand, value) in enumerate(steps):
+        to[k].kind = kind
+        to[k].operand = operand
+        to[k].value = value
+    formula.steps = to
+    formula.n_steps = <uint32_t>len(steps)
+    return 0
+
+
+cdef uint32_t type_id(str name) except 0:
+    k = 0
+    while cuplug_dtype_name(k) != NULL:
+        if cuplug_dtype_name(k).decode() == name:
+            return cuplug_dtype_id(k)
+        k += 1
+    raise ValueError(name)
+
+
+def make_plan(list grid, list block, tuple shared, list passes, bint per_thread):
+    """Return the address of a `cuplug_kernel_plan` that lives for ever.
+
+    Parameters
+    ----------
+    grid, block : list of formulas
+        Tuples of steps (kind, operand, value).
+    shared : tuple of steps
+    passes : list of (kind, operand, dtype, formula)
+    per_thread : bool
+        The grid counts threads.
+    """
+    cdef cuplug_kernel_plan *plan = <cuplug_kernel_plan *>allocate(1, sizeof(cuplug_kernel_plan))
+    cdef cuplug_pass *to = <cuplug_pass *>allocate(len(passes), sizeof(cuplug_pass))
+    for d in range(len(grid)):
+        set_formula(&plan.grid[d], grid[d])
+    for d in range(len(block)):
+        set_formula(&plan.block[d], block[d])
+    set_formula(&plan.shared_bytes, shared)
+    for k, (kind, operand, dtype, formula) in enumerate(passes):
+        to[k].kind = kind
+        to[k].operand = operand
+        to[k].type = type_id(dtype)
+        set_formula(&to[k].formula, formula)
+    plan.passes = to
+    plan.n_passes = <uint32_t>len(passes)
+    plan.per_thread = per_thread
+    return <size_t>plan

@@ -26,7 +26,9 @@ THREADS = ("-fopenmp", "-fopenmp-simd")  # the second where the first has no lib
 _loaded: dict[str, ctypes.CDLL] = {}  # never unloaded: operators hold addresses
 
 
-def compile_host(source: str, symbol: str, names: dict[str, str]) -> int:
+def compile_host(
+    source: str, symbol: str, names: dict[str, str], options: tuple[str, ...] = ()
+) -> int:
     """Compile C and return the address of one of its functions.
 
     Parameters
@@ -36,13 +38,15 @@ def compile_host(source: str, symbol: str, names: dict[str, str]) -> int:
     symbol : str
     names : dict
         The user's texts by the names that error messages give them.
+    options : tuple of str
+        More options for the compiler.
 
     Raises
     ------
     CompileError
         The text is wrong: the message shows the user's lines. Or there is no C compiler.
     """
-    compiler = find_compiler()
+    compiler = [*find_compiler(), *options]
     path = shutil.which(compiler[0]) or compiler[0]
     about = os.stat(path)
     identity = f"{os.path.realpath(path)} {about.st_size} {about.st_mtime_ns} {_processor()}"

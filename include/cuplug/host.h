@@ -313,6 +313,64 @@ CUPLUG_API cuplug_entry cuplug_reduction_host;
 CUPLUG_API cuplug_entry cuplug_reduction_cuda;
 CUPLUG_API cuplug_reshape cuplug_reduction_reshape;
 
+/* A number that is worked out of a call: steps on a stack, of 64-bit integers. */
+typedef enum cuplug_step_kind {
+  CUPLUG_STEP_NUMBER, /* push `value` */
+  CUPLUG_STEP_SIZE,   /* push the size of dimension `value` of array `operand`; from its end: < 0 */
+  CUPLUG_STEP_COUNT,  /* push the number of elements of array `operand` */
+  CUPLUG_STEP_SCALAR, /* push integer scalar `operand` */
+  CUPLUG_STEP_ADD,    /* of the two numbers on top, like the following */
+  CUPLUG_STEP_SUBTRACT,
+  CUPLUG_STEP_MULTIPLY,
+  CUPLUG_STEP_DIVIDE, /* rounds down, like the next */
+  CUPLUG_STEP_REST,
+  CUPLUG_STEP_LEAST,
+  CUPLUG_STEP_GREATEST
+} cuplug_step_kind;
+
+typedef struct cuplug_step {
+  int32_t kind; /* a cuplug_step_kind */
+  int32_t operand;
+  int64_t value;
+} cuplug_step;
+
+typedef struct cuplug_formula {
+  const cuplug_step *steps;
+  uint32_t n_steps;
+  uint32_t reserved;
+} cuplug_formula;
+
+typedef enum cuplug_pass_kind {
+  CUPLUG_PASS_ARRAY,  /* the address of array `operand` */
+  CUPLUG_PASS_SCALAR, /* scalar `operand` as a value of `type` */
+  CUPLUG_PASS_NUMBER, /* a formula as a value of `type` */
+  CUPLUG_PASS_FAULT   /* the call's fault record */
+} cuplug_pass_kind;
+
+/* What one parameter of a kernel is given. */
+typedef struct cuplug_pass {
+  int32_t kind; /* a cuplug_pass_kind */
+  int32_t operand;
+  uint32_t type; /* of the parameter: a cuplug_type_id */
+  uint32_t reserved;
+  cuplug_formula formula;
+} cuplug_pass;
+
+/* How a kernel is launched for a call; cuplug_code.finish of what `compile` makes for
+ * cuplug_kernel_cuda, where cuplug_code.function is the CUfunction. Kept for ever. */
+typedef struct cuplug_kernel_plan {
+  cuplug_formula grid[3]; /* blocks; with `per_thread` threads, in blocks of block[0] */
+  cuplug_formula block[3];
+  cuplug_formula shared_bytes;
+  const cuplug_pass *passes;
+  uint32_t n_passes;
+  uint32_t per_thread;
+} cuplug_kernel_plan;
+
+/* The entries of operators that are one kernel and one function. The host's code is an entry. */
+CUPLUG_API cuplug_entry cuplug_kernel_cuda;
+CUPLUG_API cuplug_entry cuplug_function_host;
+
 /* ---- Arguments ----------------------------------------------------------------------------- */
 
 /* Properties of an array that its tensor cannot say. */
