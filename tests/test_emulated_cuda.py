@@ -13,6 +13,7 @@ import pytest
 from conftest import COMPILER, TESTS, compile_library
 
 FIXTURES = TESTS / "fixtures"
+FLAGS = ["-std=gnu11", "-O1", "-g", "-shared", "-fPIC"]
 
 PRELUDE = """
 import ctypes, hashlib, itertools, os, subprocess, sys
@@ -55,7 +56,15 @@ def emulated_cuda(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not shutil.which("c++"):
         pytest.skip("needs a C++ compiler")
     directory = tmp_path_factory.mktemp("emulated_cuda")
-    options = "-std=gnu11 -O1 -g -shared -fPIC -Wl,-soname,libcuda.so.1 -pthread".split()
+    options = [
+        "-std=gnu11",
+        "-O1",
+        "-g",
+        "-shared",
+        "-fPIC",
+        "-Wl,-soname,libcuda.so.1",
+        "-pthread",
+    ]
     includes = [f"-I{TESTS.parent / 'include'}", f"-I{TESTS.parent / 'core'}"]
     source, library = FIXTURES / "emulated_cuda.c", directory / "libcuda.so.1"
     compile_library([*COMPILER, *options, *includes, str(source), "-o", str(library)])

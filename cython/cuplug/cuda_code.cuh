@@ -44,7 +44,9 @@ __device__ inline uint16_t cuplug_float16_store(float x) {
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;
 }
-__device__ inline float cuplug_bfloat16_load(uint16_t x) { return __uint_as_float((unsigned)x << 16); }
+__device__ inline float cuplug_bfloat16_load(uint16_t x) {
+  return __uint_as_float((unsigned)x << 16);
+}
 __device__ inline uint16_t cuplug_bfloat16_store(float x) {
 #if __CUDA_ARCH__ >= 800
   uint16_t bits;

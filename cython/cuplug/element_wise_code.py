@@ -7,18 +7,15 @@ from dataclasses import dataclass
 
 from .expression import (
     Names,
-    load,
     numbers,
     quoted,
     split_preamble,
-    store,
-    stored,
     template,
     types,
     unpacked,
     uses,
 )
-from .variant import Variant, computed, n_bytes
+from .variant import Variant, computed, load, n_bytes, store, stored
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Elementwise:
         return f"{self.names.outputs[0].name} = (" + quoted(self.text, name, ");")
 
     def element(self, variant: Variant) -> str:
-        """Return the function for one element, `cuplug_element`: no other names are in its scope."""
+        """Return the function for one element, whose scope has the user's names alone."""
         dtypes = self.names.dtypes(variant)
         parameters, before, after = ["const cuplug_numbers cuplug_given"], [], []
         for x in self.names.arrays:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from . import signature as signatures
-from .variant import REAL, Variant, computed, load, member, store, stored
+from .variant import REAL, Variant, computed, member
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
@@ -46,7 +46,8 @@ def read_names(
 ) -> Names:
     """Read a signature, whose arrays must have dimensions of these kinds, without some names."""
     parsed = signatures.parse(text)
-    arrays, scalars = [], []
+    arrays: list[Name] = []
+    scalars: list[Name] = []
     for x in (*parsed.parameters, *parsed.outputs):
         name = x.name or unnamed
         if name in ignored:
@@ -101,7 +102,10 @@ __device__ inline cuplug_numbers cuplug_read(const cuplug_scalar *from) {{
 
 def unpacked(names: Names) -> str:
     """Return the scalars of `cuplug_given`, a parameter, under their own names."""
-    return " ".join(f"const __typeof__(cuplug_given.{x.name}) {x.name} = cuplug_given.{x.name};" for x in names.scalars)
+    return " ".join(
+        f"const __typeof__(cuplug_given.{x.name}) {x.name} = cuplug_given.{x.name};"
+        for x in names.scalars
+    )
 
 
 def quoted(text: str, name: str, close: str = "") -> str:
@@ -121,9 +125,3 @@ def split_preamble(text: str) -> tuple[str, str]:
 def uses(text: str, name: str) -> bool:
     """Say whether a word stands in C text."""
     return re.search(rf"\b{name}\b", text) is not None
-
-
-__all__ = [
-    *("Name", "Names", "load", "numbers", "quoted", "read_names", "split_preamble"),
-    *("store", "stored", "template", "types", "unpacked", "uses"),
-]

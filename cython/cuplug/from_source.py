@@ -176,7 +176,13 @@ def _operator(
         raise ValueError(f"{name}: wanted threads, or grid, for the kernel's launch")
     plan = Plan(
         *(scope, arguments, cuda, host, kernel or name, function or name),
-        *(grid if threads is None else (str(threads),), block, shared, threads is not None, options),
+        *(
+            grid if threads is None else (str(threads),),
+            block,
+            shared,
+            threads is not None,
+            options,
+        ),
     )
     _check(plan)
     made = (_operator, (signature, texts, sizes, doc, options))
@@ -193,7 +199,7 @@ def _check(plan: Plan) -> None:
         for text in texts:
             _formula(plan, text, what)
     every = {x.name: "float32" for x in plan.scope.signature.arrays}
-    every |= {name: "float32" for name in plan.scope.scalars}
+    every |= dict.fromkeys(plan.scope.scalars, "float32")
     for node in formula.parse(plan.arguments, f"{plan.name}: arguments"):
         formula.c_text(node, plan.scope, every, f"{plan.name}: arguments")
 
@@ -308,6 +314,6 @@ def _pass(plan: Plan, dtypes: dict[str, str], node: ast.expr, code: int) -> Pass
         steps = formula.steps(node, plan.scope, f"{plan.name}: arguments")
         return NUMBER, 0, f"{'u' if kind == kernel_types.UINT else ''}int{bits}", steps
     raise TypeError(
-        f"{plan.name}: arguments: seen {ast.unparse(node)}, wanted {kernel_types.describe(code)} as "
-        f"{plan.kernel} has it"
+        f"{plan.name}: arguments: seen {ast.unparse(node)}, wanted {kernel_types.describe(code)} "
+        f"as {plan.kernel} has it"
     )

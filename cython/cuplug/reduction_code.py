@@ -5,20 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .expression import (
-    Name,
-    Names,
-    load,
-    numbers,
-    quoted,
-    split_preamble,
-    store,
-    stored,
-    template,
-    types,
-    unpacked,
-)
-from .variant import Variant, accumulator, computed
+from .expression import Name, Names, numbers, quoted, split_preamble, template, types, unpacked
+from .variant import Variant, accumulator, computed, load, store, stored
 
 
 @dataclass(frozen=True)
@@ -52,6 +40,7 @@ class Reduction:
         """Return the expressions as functions: `cuplug_map` and so on."""
         dtypes, name = self.names.dtypes(variant), self.names.operator
         own = [f"const {computed(dtypes[x.variable])} {x.name}" for x in self.inputs]
+
         def function(head: str, parameters: list[str], text: str, part: str) -> str:
             listed = ", ".join(["const cuplug_numbers cuplug_given", *parameters])
             start = f"__device__ inline {head}({listed}) {{ {unpacked(self.names)} return ("
@@ -62,10 +51,17 @@ class Reduction:
         functions = [
             function("cuplug_value cuplug_map", own, self.map, "map"),
             function("cuplug_value cuplug_reduce", pair, self.reduce, "reduce"),
-            function(f"{result} cuplug_post", ["const cuplug_value a", "const int64_t n"], self.post, "post"),
+            function(
+                f"{result} cuplug_post",
+                ["const cuplug_value a", "const int64_t n"],
+                self.post,
+                "post",
+            ),
         ]
         if self.identity is not None:
-            functions.append(function("cuplug_value cuplug_identity", [], self.identity, "identity"))
+            functions.append(
+                function("cuplug_value cuplug_identity", [], self.identity, "identity")
+            )
         return "\n".join(functions)
 
     def call(self, function: str, *arguments: str) -> str:
@@ -246,7 +242,9 @@ def cuda_code(op: Reduction, variant: Variant) -> str:
     """Return CUDA C++: kernels cuplug_kernel, for each part, and cuplug_finish."""
     dtypes, n_arrays = op.names.dtypes(variant), len(op.names.arrays)
     kinds = [stored(dtypes[x.variable]) for x in op.inputs]
-    packs = "\n".join(f"pack<{kind}, WIDTH> packs_{x.name};" for kind, x in zip(kinds, op.inputs, strict=True))
+    packs = "\n".join(
+        f"pack<{kind}, WIDTH> packs_{x.name};" for kind, x in zip(kinds, op.inputs, strict=True)
+    )
     loads = "\n".join(
         f"p.packs_{x.name} = load<WIDTH, {'true' if variant.still >> k & 1 else 'false'}>("
         f"static_cast<const {kind} *>(a.data[{k}]), base[{k}] + at[{k}]);"

@@ -11,8 +11,8 @@ from typing import Any
 
 from ._operator import Operator
 from ._source import define_reduction, dtype_names
-from .element_wise import UNNAMED
 from .cuda_compiler import compile_cuda
+from .element_wise import UNNAMED
 from .expression import read_names
 from .host_compiler import compile_host
 from .reduction_code import Reduction as Code

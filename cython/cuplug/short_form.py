@@ -51,7 +51,9 @@ def bind_types(text: str, dtypes: frozenset[str]) -> str:
         return text
     found = [first or second for first, second in _TYPE.findall(text)]
     variables = [name for name in dict.fromkeys(found) if name not in (*dtypes, *NUMBERS)]
-    return f"{text} where {', '.join(f'{name}: {REAL}' for name in variables)}" if variables else text
+    return (
+        f"{text} where {', '.join(f'{name}: {REAL}' for name in variables)}" if variables else text
+    )
 
 
 def _forms(part: str) -> list[str]:
