@@ -2,6 +2,7 @@
 """Whole operators from source: a kernel, a function, and what they are given."""
 
 import pickle
+import re
 
 import cuplug
 import numpy as np
@@ -126,8 +127,8 @@ def test_kernels_get_what_they_declare():
 
 WRONG_KERNELS = {
     "__global__ void f(const float *x, float *y, float s, int k) {}": "arguments: seen 5, wanted 4",
-    "__global__ void f(float x, float *y, float s, int k, int n) {}": "seen x, wanted float as f has",
-    "__global__ void f(float *x, float *y, int s, int k, int n) {}": "seen s, wanted int as f has it",
+    "__global__ void f(float x, float *y, float s, int k, int n) {}": "seen x, wanted float as",
+    "__global__ void f(float *x, float *y, int s, int k, int n) {}": "seen s, wanted int as",
     "__global__ void f(float *x, float *y, float s, float k, int n) {}": "seen k, wanted float",
     "__global__ void f(float *x, float *y, float s, int k, int *n) {}": r"seen n, wanted int \*",
 }
@@ -154,9 +155,8 @@ WRONG = {
 
 @pytest.mark.parametrize(("change", "message"), WRONG.items(), ids=str)
 def test_ill_formed_definitions(change, message):
-    with pytest.raises(ValueError) as raised:
+    with pytest.raises(ValueError, match=re.escape(message)):
         pick(**dict([change]))
-    assert message in str(raised.value)
     with pytest.raises(ValueError, match="pick: seen no source, wanted cuda, host or both"):
         pick(cuda=None, host=None)
 

@@ -3,6 +3,7 @@
 
 import itertools
 import pickle
+import re
 
 import cuplug
 import hypothesis.extra.numpy as arrays_of
@@ -145,7 +146,7 @@ def test_out_and_the_argument_axis():
 def test_the_operator_behind_it():
     assert TOTAL.operator(values((2, 3), "float32"), axis="0,1", keepdims=True).shape == (1, 1)
     assert pickle.loads(pickle.dumps(TOTAL)) == TOTAL
-    assert TOTAL == cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")
+    assert cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0") == TOTAL
     assert repr(TOTAL).startswith("<reduction source.total")
     with pytest.raises(ValueError, match="total: axis: seen x, wanted different numbers"):
         TOTAL.operator(values((2, 3), "float32"), axis="x")
@@ -161,9 +162,8 @@ ILL_FORMED = {
 
 @pytest.mark.parametrize(("signature", "message"), ILL_FORMED.items(), ids=str)
 def test_ill_formed_definitions(signature, message):
-    with pytest.raises(ValueError) as raised:
+    with pytest.raises(ValueError, match=re.escape(message)):
         cuplug.reduction(signature, reduce="a + b")
-    assert message in str(raised.value)
 
 
 def test_accumulate_is_checked():
