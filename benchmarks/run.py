@@ -29,6 +29,7 @@ MODULES = {
     "gather_host": 3,
     "host_ops": 3,
     "kernels": 4,
+    "expressions": 4,
     "transfers": 3,
 }
 
