@@ -35,7 +35,7 @@ SYSTEM = {
 }
 # They share the driver's table of functions, which one of them fills for the other.
 DRIVER = {"driver", "cuda"}
-DRIVER_USERS = DRIVER | {"capture", "device", "fault", "launch", "memory", "slices", "transfer"}
+DRIVER_USERS = DRIVER | {"capture", "device", "fault", "memory", "services", "slices", "transfer"}
 LOADER = {
     "library",
     "search",
@@ -119,8 +119,10 @@ def test_core_needs_the_c_library_alone():
 
 def test_public_headers():
     headers = ROOT / "include" / "cuplug"
-    assert system_includes(headers / "plugin.h") <= STANDARD | {"cuda_runtime_api"}
-    assert system_includes(headers / "host.h") <= STANDARD | {"cuplug/plugin"}
+    assert system_includes(headers / "plugin.h") <= STANDARD | {"cuplug/kernels"}
+    assert system_includes(headers / "kernels.h") <= {"cuplug/plugin", "cuda_runtime_api"}
+    assert system_includes(headers / "host.h") <= STANDARD | {"cuplug/plugin", "cuplug/devices"}
+    assert system_includes(headers / "devices.h") <= {"cuplug/host"}
     assert system_includes(headers / "source.h") == {"cuplug/host"}
     assert system_includes(headers / "loop.h") == set()
 

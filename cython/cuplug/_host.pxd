@@ -22,6 +22,7 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_READ_ONLY
         CUPLUG_BYTE_SWAPPED
         CUPLUG_MISALIGNED
+        CUPLUG_ODD_STRIDES
 
     # Status and errors
     enum:
@@ -262,6 +263,10 @@ cdef extern from "cuplug/host.h" nogil:
         void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error
     ) noexcept
 
+    ctypedef int cuplug_progress(
+        void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_error *error
+    ) noexcept
+
     ctypedef struct cuplug_frame:
         cuplug_operator *op
         const cuplug_signature *signature
@@ -270,10 +275,13 @@ cdef extern from "cuplug/host.h" nogil:
         uint32_t n_inputs
         uint32_t n_scalars
         uint32_t copy_mask
+        uint32_t is_brief
+        uint32_t odd_mask
         cuplug_device home
         cuplug_device device
         void *stream
         cuplug_allocate *allocate
+        cuplug_progress *progress
         void *user
         int32_t staged
         uint8_t parameter[32]
@@ -288,6 +296,7 @@ cdef extern from "cuplug/host.h" nogil:
     int cuplug_set_output(
         cuplug_frame *frame, uint32_t k, const cuplug_argument *given, cuplug_error *error
     )
+    int cuplug_is_staged(const cuplug_frame *frame)
     int cuplug_run(cuplug_frame *frame, cuplug_error *error)
 
     # Run-time compilation
@@ -336,8 +345,8 @@ cdef extern from "cuplug/host.h" nogil:
         int32_t max_dynamic_shared_bytes
 
     ctypedef struct cuplug_grid:
-        uint32_t grid[3]
-        uint32_t block[3]
+        uint32_t blocks[3]
+        uint32_t threads[3]
         uint32_t shared_bytes
         uint32_t reserved
 
@@ -391,13 +400,13 @@ cdef extern from "cuplug/host.h" nogil:
         int32_t device, uint64_t bytes, void *stream, void **pointer, cuplug_error *error
     )
     int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error)
-    int cuplug_copy_to_device(
-        int32_t device, void *to, const void *from_, uint64_t bytes, void *stream,
-        cuplug_error *error
-    )
-    int cuplug_copy_to_host(
-        int32_t device, void *to, const void *from_, uint64_t bytes, void *stream,
-        cuplug_error *error
+    void *cuplug_allocate_host(uint64_t bytes) noexcept
+    void *cuplug_reallocate_host(void *pointer, uint64_t bytes) noexcept
+    void cuplug_free_host(void *pointer) noexcept
+    uint64_t cuplug_trim_host() noexcept
+    int cuplug_copy_watched(
+        int32_t device, int to_host, void *to, const void *from_, uint64_t bytes, void *stream,
+        cuplug_progress *progress, void *user, cuplug_error *error
     )
     int cuplug_query_stream(
         void *stream, int32_t *device, int32_t *is_captured, cuplug_error *error
