@@ -34,6 +34,7 @@ MODULES = {
     "host_sizes": 1,
     "host_threads": 3,
     "kernels": 4,
+    "expressions": 4,
     "transfers": 3,
     "transfer_sizes": 4,
 }

@@ -205,6 +205,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   }
   for (int32_t k = 0; k < s->n_outputs; k++)
     if ((status = shape_output(m, s->n_parameters + k))) return status;
+  if (o->reshape && (status = o->reshape(f, m->error))) return status;
   if (m->takes_strides)
     for (uint32_t k = 0; k < f->n_tensors; k++) write_strides(f, &f->tensors[k]);
   f->is_brief = m->most_bytes <= o->brief_bytes;

@@ -74,6 +74,7 @@ int cuplug__cut_loop(const cuplug__run *run, cuplug__cut *cut) {
   cut->n_tensors = f->n_tensors;
   cut->cut_mask = cut->loop_mask = 0;
   cut->row_bytes = 0;
+  if (run->overload->row->flags & CUPLUG_KEEPS_WHOLE) return 0;
   if (!count_rows(f, &cut->n_rows)) return 0;
   for (uint32_t k = 0; k < f->n_tensors; k++)
     if (!add_array(run, cut, k)) return 0;

@@ -6,6 +6,7 @@
 #include "status.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 
 cuplug__driver_table cuplug__driver;
@@ -60,13 +61,14 @@ static int find_functions(void *library, cuplug_error *error) {
     void *slot;
   } functions[] = {
 #define CUPLUG__X(function, symbol, parameters) {symbol, &cuplug__driver.function},
-      CUPLUG__DRIVER_LIST(CUPLUG__X)
+      CUPLUG__DRIVER_LIST(CUPLUG__X) CUPLUG__LIBRARY_LIST(CUPLUG__X) CUPLUG__NEWER_LIST(CUPLUG__X)
 #undef CUPLUG__X
   };
+  const size_t n_needed = offsetof(cuplug__driver_table, cuKernelGetParamInfo) / sizeof(void *);
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     void *address = cuplug__library_symbol(library, functions[i].symbol);
     memcpy(functions[i].slot, &address, sizeof address);
-    if (!address && !missing) missing = functions[i].symbol;
+    if (!address && !missing && i < n_needed) missing = functions[i].symbol;
   }
   int version = 0;
   if (cuplug__driver.cuDriverGetVersion) cuplug__driver.cuDriverGetVersion(&version);

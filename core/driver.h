@@ -35,11 +35,19 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUevent_st *CUevent;
+typedef struct CUfunc_st *CUfunction;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct CUlib_st *CUlibrary;
+typedef struct CUkern_st *CUkernel;
+typedef int CUjit_option;
+typedef int CUlibraryOption;
+typedef int CUfunction_attribute;
+typedef size_t (*CUoccupancyB2DSize)(int);
 typedef cuplug__pool_properties CUmemPoolProps;
 #endif
 
 enum {
+  CUPLUG__CU_INVALID_VALUE = 1,
   CUPLUG__CU_OUT_OF_MEMORY = 2,
   CUPLUG__CU_NOT_INITIALIZED = 3,
   CUPLUG__CU_STUB_LIBRARY = 34,
@@ -47,6 +55,7 @@ enum {
   CUPLUG__CU_NO_DEVICE = 100,
   CUPLUG__CU_NO_BINARY_FOR_GPU = 209,
   CUPLUG__CU_UNSUPPORTED_PTX_VERSION = 222,
+  CUPLUG__CU_NOT_FOUND = 500,
   CUPLUG__CU_NOT_SUPPORTED = 801,
   CUPLUG__CU_SYSTEM_NOT_READY = 802,
   CUPLUG__CU_SYSTEM_DRIVER_MISMATCH = 803,
@@ -55,9 +64,18 @@ enum {
   CUPLUG__CU_CAPTURE_IMPLICIT = 906,
   CUPLUG__CU_CAPTURE_WRONG_THREAD = 908,
 
-  CUPLUG__CAPABILITY_MAJOR = 75, /* device attributes */
+  CUPLUG__MAX_BLOCK_DIM_X = 2, /* device attributes; y and z follow */
+  CUPLUG__MAX_GRID_DIM_X = 5,
+  CUPLUG__MAX_SHARED_OPTIN = 97,
+  CUPLUG__CAPABILITY_MAJOR = 75,
   CUPLUG__CAPABILITY_MINOR = 76,
   CUPLUG__MEMORY_POOLS_SUPPORTED = 115,
+  CUPLUG__KERNEL_MAX_THREADS = 0, /* kernel attributes */
+  CUPLUG__KERNEL_SHARED_BYTES = 1,
+  CUPLUG__KERNEL_CONSTANT_BYTES = 2,
+  CUPLUG__KERNEL_LOCAL_BYTES = 3,
+  CUPLUG__KERNEL_N_REGISTERS = 4,
+  CUPLUG__KERNEL_MAX_DYNAMIC_SHARED = 8,
   CUPLUG__POOL_RELEASE_THRESHOLD = 4, /* a pool attribute */
   CUPLUG__ALLOCATION_PINNED = 1,
   CUPLUG__LOCATION_DEVICE = 1,
@@ -113,9 +131,31 @@ enum {
      unsigned int, unsigned int, CUstream, void **, void **))                                    \
   X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))
 
+/* Of code that was compiled at run time. */
+#define CUPLUG__LIBRARY_LIST(X)                                                                    \
+  X(cuLibraryLoadData, "cuLibraryLoadData",                                                        \
+    (CUlibrary *, const void *, CUjit_option *, void **, unsigned int, CUlibraryOption *, void **, \
+     unsigned int))                                                                                \
+  X(cuLibraryGetKernel, "cuLibraryGetKernel", (CUkernel *, CUlibrary, const char *))               \
+  X(cuLibraryGetGlobal, "cuLibraryGetGlobal", (CUdeviceptr *, size_t *, CUlibrary, const char *))  \
+  X(cuKernelGetFunction, "cuKernelGetFunction", (CUfunction *, CUkernel))                          \
+  X(cuKernelGetAttribute, "cuKernelGetAttribute",                                                  \
+    (int *, CUfunction_attribute, CUkernel, CUdevice))                                             \
+  X(cuKernelSetAttribute, "cuKernelSetAttribute", (CUfunction_attribute, int, CUkernel, CUdevice)) \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor",    \
+    (int *, CUfunction, int, size_t))                                                              \
+  X(cuOccupancyMaxPotentialBlockSize, "cuOccupancyMaxPotentialBlockSize",                          \
+    (int *, int *, CUfunction, CUoccupancyB2DSize, size_t, int))
+
+/* Of newer drivers alone: NULL where they are missing. */
+#define CUPLUG__NEWER_LIST(X) \
+  X(cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel, size_t, size_t *, size_t *))
+
 typedef struct cuplug__driver_table {
 #define CUPLUG__X(function, symbol, parameters) CUresult(*function) parameters;
   CUPLUG__DRIVER_LIST(CUPLUG__X)
+  CUPLUG__LIBRARY_LIST(CUPLUG__X)
+  CUPLUG__NEWER_LIST(CUPLUG__X)
 #undef CUPLUG__X
 } cuplug__driver_table;
 

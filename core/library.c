@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
 
 void *cuplug__library_open(const char *name, cuplug_error *error) {
@@ -53,4 +54,23 @@ int cuplug__library_holds(void *library, const void *address, size_t bytes, int 
   s.wanted_flags = kind == CUPLUG__CODE ? PF_X : PF_R;
   dl_iterate_phdr(visit, &s);
   return s.holds;
+}
+
+typedef struct name_search {
+  const char *start;
+  char *path;
+  size_t room;
+} name_search;
+
+static int visit_name(struct dl_phdr_info *info, size_t size, void *data) {
+  (void)size;
+  name_search *s = data;
+  const char *slash = strrchr(info->dlpi_name, '/');
+  if (!slash || strncmp(slash + 1, s->start, strlen(s->start))) return 0;
+  return snprintf(s->path, s->room, "%s", info->dlpi_name) < (int)s->room;
+}
+
+int cuplug__library_loaded(const char *start, char *path, size_t room) {
+  name_search s = {start, path, room};
+  return dl_iterate_phdr(visit_name, &s) > 0;
 }

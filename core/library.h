@@ -22,4 +22,7 @@ int cuplug__library_holds(void *library, const void *address, size_t bytes, int 
 /* The file that holds an address, as the dynamic linker knows it; "" when none does. */
 const char *cuplug__library_of(const void *address);
 
+/* 1 when the process has a library whose file name begins with `start`; its path is filled in. */
+int cuplug__library_loaded(const char *start, char *path, size_t room);
+
 #endif

@@ -18,6 +18,8 @@ typedef struct cuplug__overload {
   uint8_t like[CUPLUG_MAX_TENSORS];
   cuplug_entry *host; /* NULL before the code is loaded, or without an entry on that side */
   cuplug_entry *cuda;
+  void *context; /* of entries made in memory */
+  cuplug_reshape *reshape;
   cuplug_fault *_Atomic fault; /* of asynchronous calls; made at the first CUDA call */
   _Atomic uint64_t prepared;   /* bit d: checked and ready for GPU d */
 } cuplug__overload;

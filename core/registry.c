@@ -146,9 +146,12 @@ static int fill_operator(cuplug__plugin *plugin, uint32_t first, uint32_t *n_fil
   return CUPLUG_OK;
 }
 
-static int fill_operators(cuplug__plugin *plugin, cuplug_error *error) {
+int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
   uint32_t n_rows = plugin->table.header.n_rows, n_filled = 0;
   char name[CUPLUG_MAX_NAME];
+  plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
+  plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
+  if (!plugin->operators || !plugin->overloads) return cuplug__no_memory(error, doing);
   for (uint32_t k = 0; k < n_rows; k++) {
     cuplug__row_operator(&plugin->table.rows[k], name);
     if (cuplug__plugin_operator(plugin, name)) continue;
@@ -158,7 +161,7 @@ static int fill_operators(cuplug__plugin *plugin, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
-static void free_plugin(cuplug__plugin *plugin) {
+void cuplug__plugin_free(cuplug__plugin *plugin) {
   free(plugin->path);
   free(plugin->operators);
   free(plugin->overloads);
@@ -169,16 +172,12 @@ static int new_plugin(cuplug__candidate *candidate, const char *path, cuplug__pl
                       cuplug_error *error) {
   cuplug__plugin *p = calloc(1, sizeof(*p));
   if (!p) return cuplug__no_memory(error, doing);
-  uint32_t n_rows = candidate->table.header.n_rows;
   p->path = strdup(path);
   p->identity = candidate->identity;
   p->table = candidate->table;
-  p->operators = calloc(n_rows, sizeof(*p->operators));
-  p->overloads = calloc(n_rows, sizeof(*p->overloads));
-  int status = p->path && p->operators && p->overloads ? fill_operators(p, error)
-                                                       : cuplug__no_memory(error, doing);
+  int status = p->path ? cuplug__plugin_fill(p, error) : cuplug__no_memory(error, doing);
   if (status) {
-    free_plugin(p);
+    cuplug__plugin_free(p);
     return status;
   }
   memset(&candidate->table, 0, sizeof(candidate->table));

@@ -40,6 +40,9 @@ char *const *cuplug__registry_added(size_t *n_added);
  * table. Where code has been loaded from that path, the plugin that it belongs to. */
 int cuplug__registry_take(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
                           cuplug_error *error);
+/* Makes the operators of a plugin from the checked rows of its table. */
+int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error);
+void cuplug__plugin_free(cuplug__plugin *plugin);
 cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const char *name);
 
 /* Puts a plugin ahead of the search path and of those ranked before. */

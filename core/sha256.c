@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sha256.h"
 
+#include <cuplug/host.h>
 #include <string.h>
 
 static const uint32_t round_constants[64] = {
@@ -75,4 +76,11 @@ void cuplug__sha256_end(cuplug__sha256 *sha, uint8_t digest[CUPLUG__DIGEST_BYTES
   cuplug__sha256_add(sha, length, sizeof(length));
   for (int k = 0; k < CUPLUG__DIGEST_BYTES; k++)
     digest[k] = (uint8_t)(sha->state[k / 4] >> (24 - 8 * (k % 4)));
+}
+
+void cuplug_sha256(const void *data, uint64_t bytes, uint8_t digest[32]) {
+  cuplug__sha256 sha;
+  cuplug__sha256_start(&sha);
+  cuplug__sha256_add(&sha, data, bytes);
+  cuplug__sha256_end(&sha, digest);
 }

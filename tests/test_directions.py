@@ -45,6 +45,7 @@ LOADER = {
     "candidate",
     "registry",
     "listing",
+    "define",
     "find",
     "not_found",
     "load",
@@ -87,7 +88,8 @@ def imports(file: Path) -> set[str]:
 @pytest.mark.parametrize("file", CORE, ids=lambda file: file.name)
 def test_core_includes_the_c_library_and_itself(file):
     seen = system_includes(file)
-    assert seen <= STANDARD | SYSTEM | {"cuplug/plugin", "cuplug/host"}
+    public = {f"cuplug/{name}" for name in ("plugin", "host", "source", "loop")}
+    assert seen <= STANDARD | SYSTEM | public
     assert ("dlfcn" in seen) == (file.name == "library.c")
     assert {f"{name}.h" for name in own_includes(file)} <= {header.name for header in CORE}
 
@@ -121,6 +123,8 @@ def test_public_headers():
     assert system_includes(headers / "kernels.h") <= {"cuplug/plugin", "cuda_runtime_api"}
     assert system_includes(headers / "host.h") <= STANDARD | {"cuplug/plugin", "cuplug/devices"}
     assert system_includes(headers / "devices.h") <= {"cuplug/host"}
+    assert system_includes(headers / "source.h") == {"cuplug/host"}
+    assert system_includes(headers / "loop.h") == set()
 
 
 @pytest.mark.parametrize("file", PLUGINS, ids=lambda file: file.name)

@@ -138,7 +138,7 @@ cdef class Operator:
 
     @property
     def __module__(self):
-        return "cuplug.ops"
+        return "cuplug.ops" if self.made is None else None
 
     @property
     def __doc__(self):
@@ -184,6 +184,9 @@ cdef class Operator:
     def __reduce__(self):
         from cuplug import find
 
+        if self.made is not None:
+            return self.made
+
         return find, (f"{self.plugin}.{self.name}",)
 
 
@@ -212,6 +215,12 @@ cdef Operator wrap_operator(cuplug_operator *op):
     positions = parameter_positions(op)
     self.names = tuple([sys.intern(name) for name in positions])
     self.positions = bytes(positions.values())
+    return self
+
+
+cdef Operator wrap_definition(cuplug_operator *op, object made):
+    cdef Operator self = wrap_operator(op)
+    self.made = made
     return self
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-__all__ = ["CudaError", "NotFoundError", "PluginError"]
+__all__ = ["CompileError", "CudaError", "NotFoundError", "PluginError"]
 
 
 class CudaError(RuntimeError):
@@ -27,6 +27,19 @@ class NotFoundError(LookupError):
     """There is no plugin or operator of that name."""
 
 
+class CompileError(RuntimeError):
+    """A compiler refused a source, or there is none; `log` is all that it said."""
+
+    log: str
+
+    def __init__(self, message: str, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+
+    def __reduce__(self) -> tuple[type[CompileError], tuple[str, str]]:
+        return type(self), (str(self), self.log)
+
+
 class OperatorAttributeError(NotFoundError, AttributeError):
     """`cuplug.ops.name` where there is no such operator."""
 
@@ -36,7 +49,7 @@ class OperatorImportError(NotFoundError, ImportError):
 
 
 # Tracebacks name the exceptions as callers import them.
-for public in (CudaError, NotFoundError, PluginError):
+for public in (CompileError, CudaError, NotFoundError, PluginError):
     public.__module__ = "cuplug"
 
 # Status names of <cuplug/plugin.h>, without CUPLUG_, -> exceptions.
@@ -48,4 +61,5 @@ EXCEPTIONS: dict[str, type[Exception]] = {
     "ERROR_CUDA": CudaError,
     "ERROR_PLUGIN": PluginError,
     "ERROR_NOT_FOUND": NotFoundError,
+    "ERROR_COMPILE": CompileError,
 }

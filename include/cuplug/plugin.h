@@ -53,7 +53,8 @@ CUPLUG__BEGIN_C
   X(ERROR_MEMORY, 400, "memory ran out")                                                  \
   X(ERROR_CUDA, 500, "the CUDA driver or runtime reported an error")                      \
   X(ERROR_PLUGIN, 600, "a plugin is broken, incompatible or was refused")                 \
-  X(ERROR_NOT_FOUND, 700, "no plugin or operator of that name")
+  X(ERROR_NOT_FOUND, 700, "no plugin or operator of that name")                           \
+  X(ERROR_COMPILE, 800, "a compiler refused a source, or there is none")
 
 typedef enum cuplug_status {
 #define CUPLUG__X(name, value, meaning) CUPLUG_##name = value,
@@ -216,6 +217,7 @@ typedef int cuplug_entry(const cuplug_call *call);
 #define CUPLUG_TAKES_STRIDES 1u /* arrays of any strides are passed on as they are */
 #define CUPLUG_PREFERS_CUDA 2u  /* host arrays go through the GPU, when there is one */
 #define CUPLUG_NEVER_WAITS 4u   /* with small arrays the host entry returns within microseconds */
+#define CUPLUG_KEEPS_WHOLE 8u   /* the entry counts elements: no call is cut into parts */
 
 /* Everything is char or uint32_t: alignment 4, no padding, no pointer. Strings are
  * zero-terminated inside their array. The first three fields are the ELF note header. */

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Mapping, Sequence
+
+def sha256(data: bytes) -> bytes: ...
+def find_compiler(directories: Sequence[str]) -> str: ...
+def compile_program(
+    path: str,
+    text: str,
+    name: str,
+    architecture: str,
+    options: Sequence[str],
+    names: Sequence[str],
+    headers: Mapping[str, str],
+) -> tuple[bytes, list[str], bool, str]: ...

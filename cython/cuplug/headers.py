@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files that a source includes, so that a change of one is a change of the source."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[ \t]*([<\"]?)([^>\"\n]*)", re.M)
+_SEPARATE = ("-I", "--include-path", "-include", "--pre-include")
+
+
+def included_texts(
+    source: str, name: str, options: Sequence[str], given: Mapping[str, str]
+) -> dict[str, str] | None:
+    """Return the files that a source includes, directly or not, from the user's directories.
+
+    What the preprocessor would leave out is taken too. The compiler's own headers are not.
+
+    Returns
+    -------
+    dict or None
+        Path -> text; None where an include is computed, so that nobody can say.
+    """
+    directories, forced = _directories(options)
+    texts: dict[str, str] = {}
+    waiting = [(os.path.dirname(name) or ".", source)]
+    waiting += [(".", f'#include "{file}"') for file in forced]
+    waiting += [(".", text) for text in given.values()]
+    while waiting:
+        here, text = waiting.pop()
+        for quote, target in _INCLUDE.findall(text):
+            if not quote:
+                return None
+            path = next(_places(target, [here, *directories]), None)
+            if target in given or path is None or path in texts:
+                continue
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                texts[path] = file.read()
+            waiting.append((os.path.dirname(path), texts[path]))
+    return texts
+
+
+def _places(target: str, directories: Sequence[str]) -> Iterator[str]:
+    for directory in directories:
+        path = os.path.realpath(os.path.join(directory, target))
+        if os.path.isfile(path):
+            yield path
+
+
+def _directories(options: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the directories of include options, and the files included by options."""
+    directories, forced = [], []
+    following = iter(options)
+    for option in following:
+        name, equals, value = option.partition("=")
+        if option in _SEPARATE:
+            name, equals, value = option, "=", next(following, "")
+        if name.startswith("-I") and len(name) > 2:
+            directories.append(option[2:])
+        elif equals and name in ("-I", "--include-path"):
+            directories.append(value)
+        elif equals and name in ("-include", "--pre-include"):
+            forced.append(value)
+    return directories, forced

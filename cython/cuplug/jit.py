@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA source -> machine code, kept in memory and on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from . import cache, kernel_types, nvrtc
+from ._jit import compile_program
+from .errors import CompileError
+from .headers import included_texts
+
+ANNOUNCE_S = 1.0  # a compilation that takes longer is announced
+
+
+class Binary(NamedTuple):
+    """Compiled code."""
+
+    key: str  # of the cache: equal for equal code
+    image: bytes  # machine code, or PTX where the GPU is newer than NVRTC
+    lowered: dict[str, str]  # name expression -> symbol
+    types: dict[str, tuple[int, ...]]  # name expression of a kernel -> see kernel_types.py
+    log: str = ""  # the compiler's warnings, when it ran
+
+
+_memory: dict[str, Binary] = {}
+
+
+def compile_to_binary(
+    source: str,
+    *,
+    names: Sequence[str] = (),
+    options: Sequence[str] = (),
+    architecture: str = "90",
+    name: str = "<string>",
+    headers: Mapping[str, str] | None = None,
+) -> Binary:
+    """Compile CUDA C++, unless it was compiled before.
+
+    Parameters
+    ----------
+    source : str
+    names : sequence of str
+        Kernels and variables that are wanted: "scale<4>". Kernels that are no templates and lie in
+        no namespace are found without.
+    options : sequence of str
+        NVRTC's.
+    architecture : str
+        Of the GPU: "90" for 9.0, "90a".
+    name : str
+        Of the source, for messages and profilers.
+    headers : mapping of str to str
+        Texts by the names under which the source includes them.
+
+    Raises
+    ------
+    CompileError
+        The source is refused, with its lines; or there is no compiler.
+    """
+    headers = dict(headers or {})
+    _check(source=source, name=name, architecture=architecture)
+    _check(**{f"names[{k}]": each for k, each in enumerate(names)})
+    _check(**{f"options[{k}]": each for k, each in enumerate(options)})
+    compiler = nvrtc.find()
+    included = included_texts(source, name, options, headers)
+    asked = (names, options, [architecture, name], [*headers, *headers.values()])
+    parts = [part for group in asked for part in (str(len(group)), *group)]
+    files = [part for item in sorted((included or {}).items()) for part in item]
+    key = cache.key("cubin", compiler.identity, kernel_types.PROBE, source, *parts, *files)
+    binary = _memory.get(key) or (None if included is None else _load(key))
+    if binary is None:
+        binary = _compile(key, source, names, options, architecture, name, headers, compiler)
+        if included is not None:
+            cache.put(key, "cubin", _pack(binary))
+    if included is not None:
+        _memory[key] = binary
+    return binary
+
+
+def _check(**texts: object) -> None:
+    for what, text in texts.items():
+        if not isinstance(text, str):
+            raise TypeError(f"compile: {what}: seen {type(text).__name__}, wanted a str")
+        if "\0" in text:
+            raise ValueError(f"compile: {what}: seen a zero character, wanted text without")
+
+
+def _compile(
+    key: str,
+    source: str,
+    names: Sequence[str],
+    options: Sequence[str],
+    architecture: str,
+    name: str,
+    headers: Mapping[str, str],
+    compiler: nvrtc.Compiler,
+) -> Binary:
+    """Compile with the kernels found in the source; where that fails, with those named alone."""
+    found = [each for each in kernel_types.kernels_of(source) if each not in names]
+    paths = [f"-I{directory}" for directory in compiler.include]
+
+    def attempt(names: Sequence[str]) -> Binary:
+        probes = [kernel_types.probe_of(each) for each in names]
+        text = source + (kernel_types.PROBE if names else "")
+        image, lowered, _, log = compile_program(
+            compiler.path, text, name, architecture, [*options, *paths], [*names, *probes], headers
+        )
+        symbols = dict(zip(names, lowered, strict=False))
+        read = map(kernel_types.read_probe, lowered[len(names) :])
+        types = {each: codes for each, codes in zip(names, read, strict=True) if codes is not None}
+        return Binary(key, image, symbols, types, log)
+
+    with _announced(name, architecture):
+        try:
+            return attempt([*names, *found])
+        except CompileError as error:
+            failure = error
+        with contextlib.suppress(CompileError):
+            if found:
+                return attempt(names)
+    from . import diagnostics
+
+    message = diagnostics.explain(failure, source, name, headers, compiler)
+    raise CompileError(message, failure.log) from None
+
+
+@contextlib.contextmanager
+def _announced(name: str, architecture: str) -> Iterator[None]:
+    """Say on a terminal what a long wait is for."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    import threading
+
+    def announce() -> None:
+        print(f"cuplug: compiling {name} for sm_{architecture} ...", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(ANNOUNCE_S, announce)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _pack(binary: Binary) -> bytes:
+    """Write the names, symbols and types before the image."""
+    texts = []
+    for name, symbol in binary.lowered.items():
+        codes = binary.types.get(name)
+        texts += [name, symbol, "-" if codes is None else " ".join(map(str, codes))]
+    head = "\0".join(texts).encode()
+    return len(head).to_bytes(8, "little") + head + binary.image
+
+
+def _load(key: str) -> Binary | None:
+    data = cache.get(key, "cubin")
+    if data is None:
+        return None
+    end = 8 + int.from_bytes(data[:8], "little")
+    texts = data[8:end].decode().split("\0") if end > 8 else []
+    lowered = dict(zip(texts[::3], texts[1::3], strict=True))
+    written = dict(zip(texts[::3], texts[2::3], strict=True))
+    types = {name: tuple(map(int, codes.split())) for name, codes in written.items() if codes != "-"}
+    return Binary(key, data[end:], lowered, types)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C types of kernels' parameters, found by the compiler.
+
+Mangled names tell the types of C++ kernels, but not those of `extern "C"` ones. So text is put
+behind a source that turns the type of each parameter into a number, and all numbers of a kernel
+into the type of a variable: the compiler then answers in that variable's lowered name. The
+numbers: bits 0-3 the kind; 16-39 the size in bytes; for pointers 4-7 the kind that is pointed to,
+bit 8 whether it is const, 40-63 its size.
+"""
+
+from __future__ import annotations
+
+import re
+
+OPAQUE, BOOL, INT, UINT, FLOAT, BFLOAT, POINTER, VOID, FLOAT8_E4M3, FLOAT8_E5M2 = range(10)
+
+# By the names that Python's C types, CUDA and NumPy know them by: (kind, size in bytes).
+SCALARS = {
+    "bool": (BOOL, 1),
+    "char": (INT, 1),
+    "signed char": (INT, 1),
+    "unsigned char": (UINT, 1),
+    "short": (INT, 2),
+    "unsigned short": (UINT, 2),
+    "int": (INT, 4),
+    "unsigned int": (UINT, 4),
+    "long": (INT, 8),
+    "unsigned long": (UINT, 8),
+    "long long": (INT, 8),
+    "unsigned long long": (UINT, 8),
+    "float": (FLOAT, 4),
+    "double": (FLOAT, 8),
+    "__half": (FLOAT, 2),
+    "__nv_bfloat16": (BFLOAT, 2),
+    "__nv_fp8_e4m3": (FLOAT8_E4M3, 1),
+    "__nv_fp8_e5m2": (FLOAT8_E5M2, 1),
+    "void": (VOID, 0),
+}
+CLASSES = [name for name in SCALARS if name.startswith("__")]
+
+PROBE = (
+    "\n"
+    + "".join(f"struct {name};\n" for name in CLASSES)
+    + """namespace cuplug_jit {
+typedef unsigned long long number;
+template <number...> struct list {};
+template <class T> struct kind { static const number value = __is_enum(T) ? 2 : 0; };
+"""
+    + "".join(
+        f"template <> struct kind<{name}> {{ static const number value = {kind}; }};\n"
+        for name, (kind, _) in SCALARS.items()
+    )
+    + """template <class T> struct kind<T *> { static const number value = 6; };
+template <class T> struct kind<const T> : kind<T> {};
+template <class T> struct kind<volatile T> : kind<T> {};
+template <class T> struct kind<const volatile T> : kind<T> {};
+template <class T> __device__ constexpr number size(decltype(sizeof(T))) { return sizeof(T); }
+template <class T> __device__ constexpr number size(...) { return 0; }
+template <class T> struct is_const { static const number value = 0; };
+template <class T> struct is_const<const T> { static const number value = 1; };
+template <class T> struct code { static const number value = kind<T>::value | sizeof(T) << 16; };
+template <class T> struct code<T *> {
+  static const number value = 6 | kind<T>::value << 4 | is_const<T>::value << 8 | 8 << 16 |
+                              size<T>(0) << 40;
+};
+template <class... P> __device__ list<code<P>::value...> codes(void (*)(P...));
+__device__ void codes(...);
+template <class List> __device__ char layout;
+}
+"""
+)
+
+
+def probe_of(name: str) -> str:
+    """Return the name expression whose lowered name tells the parameters of kernel `name`."""
+    return f"&cuplug_jit::layout<decltype(cuplug_jit::codes({name}))>"
+
+
+def read_probe(lowered: str) -> tuple[int, ...] | None:
+    """Return the numbers in a probe's lowered name; None where it is no kernel."""
+    if "4list" not in lowered:
+        return None
+    return tuple(int(number) for number in re.findall(r"Ly(\d+)E", lowered))
+
+
+_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
+_KERNEL = re.compile(
+    r"(?P<before>[^;{}]*?)__global__(?P<between>(?:\s|\w|\((?:[^()]|\([^()]*\))*\))*?)"
+    r"\b(?P<name>[A-Za-z_]\w*)\s*\((?P<parameters>[^;{}]*)\)\s*(?=[;{])"
+)
+
+
+def kernels_of(source: str) -> list[str]:
+    """Return the names of what looks like kernels in a source, templates not among them."""
+    text = _COMMENT.sub(lambda m: '""' if m[0].startswith('"') else " ", source)
+    text = re.sub(r"^[ \t]*#(?:[^\n\\]|\\.)*", "", text, flags=re.M | re.S)
+    text = text.replace('extern "" {', ";")
+    found = [m["name"] for m in _KERNEL.finditer(text) if not re.search(r"\btemplate\b", m["before"])]
+    return list(dict.fromkeys(found))
+
+
+_WORDS = {"half": "__half", "unsigned": "unsigned int", "signed": "int", "bool_": "bool"}
+_SIZED = {f"{prefix}{8 * n}": (kind, n) for prefix, kind in (("int", INT), ("uint", UINT)) for n in (1, 2, 4, 8)}
+_SIZED |= {"float16": (FLOAT, 2), "float32": (FLOAT, 4), "float64": (FLOAT, 8)}
+_SIZED |= {"bfloat16": (BFLOAT, 2), "size_t": (UINT, 8)}
+_SIZED |= {f"{name}_t": value for name, value in list(_SIZED.items()) if "int" in name}
+
+
+def parse_signature(text: str) -> tuple[int, ...]:
+    """Return the numbers of a declared signature, "const float *, int64, float".
+
+    Types are C's, those of <stdint.h>, or dtypes' names; parameter names may follow.
+
+    Raises
+    ------
+    ValueError
+        What is no type.
+    """
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    return tuple(_parse_type(part, text) for part in parts)
+
+
+def _parse_type(text: str, whole: str) -> int:
+    base, *stars = re.split(r"\*", re.sub(r"\b(__restrict__|restrict|volatile|struct)\b", "", text))
+    words = base.split()
+    is_const = "const" in words
+    words = [word for word in words if word != "const"]
+    found = _scalar(" ".join(words)) or (None if stars else _scalar(" ".join(words[:-1])))
+    if found is None:
+        raise ValueError(f"signature: seen {text!r} in {whole!r}, wanted a C type or a pointer to one")
+    kind, size = found
+    if not stars:
+        return kind | size << 16
+    if len(stars) > 1:
+        return POINTER | POINTER << 4 | 8 << 16 | 8 << 40
+    return POINTER | kind << 4 | is_const << 8 | 8 << 16 | size << 40
+
+
+def _scalar(name: str) -> tuple[int, int] | None:
+    name = re.sub(r"\b(short|long) int\b", r"\1", name)
+    return SCALARS.get(_WORDS.get(name, name)) or _SIZED.get(name)
+
+
+def describe(number: int) -> str:
+    """Return how C writes a type, where it is known, else its size."""
+    kind, size = number & 15, number >> 16 & 0xFFFFFF
+    if kind == POINTER:
+        const = "const " if number >> 8 & 1 else ""
+        return f"{const}{_name(number >> 4 & 15, number >> 40)} *"
+    return _name(kind, size)
+
+
+def _name(kind: int, size: int) -> str:
+    preferred = {(INT, 8): "long long", (UINT, 8): "unsigned long long", (INT, 1): "signed char"}
+    names = {value: name for name, value in reversed(SCALARS.items())} | preferred
+    if kind == POINTER:
+        return "void *"
+    return names.get((kind, size)) or (f"struct of {size} bytes" if size else "struct")
