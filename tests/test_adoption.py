@@ -2,6 +2,7 @@
 """Functions of libraries that know nothing of cuplug, as operators."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import cuplug
 import numpy as np
@@ -16,6 +17,8 @@ PROTOTYPES = """
 int Gather(float *source, int *index, float *res, int N, int M);
 int Calls(void);
 void Ping(void);
+void Open(void);
+int Wait(void);
 int scale_in_place(double *data, long n, double factor);
 int cuda_like(const uint16_t *x, uint16_t *out, unsigned short n);
 """
@@ -92,6 +95,15 @@ def test_without_arguments(library):
     counted = count(operators)
     assert operators.ping() is None
     assert count(operators) == counted + 1
+
+
+def test_other_threads_go_on(library):
+    names = ("Wait", "Open")
+    gate = adopt(library, **{x: {"signature": f"{x}()", "arguments": ""} for x in names})
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(gate.Wait)
+        gate.Open()
+        assert waiting.result() is None
 
 
 def test_inout_scalars_and_errno(library):

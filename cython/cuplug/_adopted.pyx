@@ -6,6 +6,7 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t
 
 from cuplug._host cimport (
+    CUPLUG_KEEPS_WHOLE,
     cuplug_call,
     cuplug_define,
     cuplug_definition,
@@ -108,7 +109,7 @@ def define_adopted(object adopted, str plugin, str path, str doc, tuple made):
         row.cuda = run_adopted
     row.context = <void *><PyObject *>adopted
     row.reshape = NULL
-    row.flags = 0
+    row.flags = CUPLUG_KEEPS_WHOLE
     definition.plugin = texts[1]
     definition.version = NULL
     definition.origin = texts[2]

@@ -125,7 +125,7 @@ def _load(path: str, prototypes: str) -> tuple[Any, Any]:
     except (cffi.CDefError, cffi.FFIError) as error:
         raise ValueError(f"{path}: prototypes: {error}") from None
     try:
-        return ffi, ffi.dlopen(path, ffi.RTLD_NOW | ffi.RTLD_LOCAL)
+        return ffi, ffi.dlopen(path)
     except OSError as error:
         raise PluginError(f"{path}: {error}") from None
 
@@ -162,7 +162,7 @@ class Adopted:
         dtypes = self.scope.signature.dtypes(x)
         if not dtypes and x.kind == "choice":
             return "int64"
-        if len(dtypes) != 1 or dtypes[0].startswith("complex") and not x.is_array:
+        if len(dtypes) != 1 or (dtypes[0].startswith("complex") and not x.is_array):
             seen = ", ".join(dtypes) or x.kind
             raise ValueError(f"{self.name}: {x.name}: seen {seen}, wanted one real dtype")
         return dtypes[0]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shorter entries in C++17 and CUDA: arrays by type, one entry for several dtypes, sizes of grids.
+/* Shorter entries in C++14 and CUDA: arrays by type, one entry for several dtypes, sizes of grids.
  * Nothing here is part of the ABI. With nvcc, __half and __nv_bfloat16 are types as well. */
 #ifndef CUPLUG_TYPED_H
 #define CUPLUG_TYPED_H
@@ -32,7 +32,7 @@ CUPLUG__TYPE_OF(__nv_bfloat16, BFLOAT16)
 #endif
 #undef CUPLUG__TYPE_OF
 
-/* Array number k of a call, and what an optional one has when it was left out: nullptr. */
+/* Array number k of a call; nullptr for an optional one that was left out. */
 template <typename T> inline T *cuplug_data(const cuplug_call *call, uint32_t k) {
   return static_cast<T *>(call->tensors[k].data);
 }
@@ -55,18 +55,25 @@ inline unsigned cuplug_n_blocks(int64_t n, int64_t per_block) {
   return (unsigned)(blocks < 0x7fffffff ? blocks : 0x7fffffff);
 }
 
-template <typename T, typename... Others, typename F>
-inline int cuplug__typed(const cuplug_call *call, F function) {
-  if (cuplug_type(&call->tensors[0]) == cuplug_type_of<T>::value) return function(T());
-  if constexpr (sizeof...(Others) > 0) return cuplug__typed<Others...>(call, function);
+template <typename... T> struct cuplug__types {};
+
+template <typename F>
+inline int cuplug__typed(const cuplug_call *call, const F &, cuplug__types<>) {
   return cuplug_fail(call, CUPLUG_ERROR_TYPE, "no code for this dtype");
+}
+
+template <typename F, typename T, typename... Others>
+inline int cuplug__typed(const cuplug_call *call, const F &function, cuplug__types<T, Others...>) {
+  if (cuplug_type(&call->tensors[0]) == cuplug_type_of<T>::value) return function(T());
+  return cuplug__typed(call, function, cuplug__types<Others...>());
 }
 
 /* Defines the entry `name`, which calls function<T>(call) with T by the dtype of the call's first
  * array: one of the types that follow. */
 #define CUPLUG_TYPED_ENTRY(name, function, ...)                                                   \
   CUPLUG_ENTRY int name(const cuplug_call *call) {                                                \
-    return cuplug__typed<__VA_ARGS__>(call, [=](auto t) { return function<decltype(t)>(call); }); \
+    return cuplug__typed(                                                                         \
+        call, [=](auto t) { return function<decltype(t)>(call); }, cuplug__types<__VA_ARGS__>()); \
   }
 #endif
 
