@@ -23,6 +23,7 @@ from .flags import include_directory as get_include
 from .flags import pkg_config_directory as get_pkg_config_path
 
 if TYPE_CHECKING:
+    from .adoption import adopt
     from .element_wise import elementwise
     from .from_source import operator
     from .reductions import reduction
@@ -36,6 +37,7 @@ __all__ = [
     "NotFoundError",
     "Operator",
     "PluginError",
+    "adopt",
     "asarray",
     "device",
     "devices",
@@ -57,6 +59,7 @@ __all__ = [
 
 # Imported at their first use, as they import much.
 _LATER = {
+    "adopt": "adoption",
     "elementwise": "element_wise",
     "operator": "from_source",
     "reduction": "reductions",
