@@ -15,19 +15,23 @@ from ._devices import devices, synchronize
 from ._operator import Operator
 from ._placement import device
 from ._registry import find, last_call, load, plugins, search_path, version
+from .building import BuildError, build
 from .errors import CudaError, NotFoundError, PluginError
 from .flags import include_directory as get_include
 from .flags import pkg_config_directory as get_pkg_config_path
+from .reloading import reload
 
 __version__ = version()
 
 __all__ = [
+    "BuildError",
     "CudaError",
     "DeviceArray",
     "NotFoundError",
     "Operator",
     "PluginError",
     "asarray",
+    "build",
     "device",
     "devices",
     "empty",
@@ -38,6 +42,7 @@ __all__ = [
     "load",
     "ops",
     "plugins",
+    "reload",
     "search_path",
     "synchronize",
 ]

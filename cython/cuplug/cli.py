@@ -30,7 +30,7 @@ def _refusals(command: Command) -> Command:
     def wrapped(*args: Any, **keywords: Any) -> Any:
         try:
             return command(*args, **keywords)
-        except (cuplug.NotFoundError, cuplug.PluginError, OSError) as error:
+        except (cuplug.NotFoundError, cuplug.PluginError, ImportError, OSError) as error:
             click.echo(f"cuplug: {error}", err=True)
             sys.exit(EXIT_PROBLEM)
 
@@ -152,3 +152,43 @@ def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
         click.echo(f"functions: {len(written.functions)}, in {written.pxd} and {written.pyx}")
         for reason in written.skipped:
             click.echo(f"skipped: {reason}")
+
+
+@main.command()
+@click.argument("name")
+@_refusals
+def new(name: str) -> None:
+    """Write the folder NAME with a plugin, ready to build and to edit, and a test."""
+    from . import authoring, scaffold
+
+    try:
+        files = scaffold.write_plugin(name)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="NAME") from None
+    authoring.show_new(name, files)
+
+
+@main.command()
+@click.argument("source", type=click.Path())
+@click.argument("options", nargs=-1)
+@click.option("-o", "output", type=click.Path(), help="The library, or the folder for it.")
+@click.option("--arch", default="native", help='"native", "all", or numbers: "80,90".')
+@click.option("--watch", is_flag=True, help="Build again when a source changes.")
+@_refusals
+def build(
+    source: str, options: tuple[str, ...], output: str | None, arch: str, watch: bool
+) -> None:
+    """Compile SOURCE, a .cu, .c or .cpp file or a folder of them, to lib<name>.so.
+
+    OPTIONS after -- are given to the compilers.
+    """
+    from . import authoring
+
+    try:
+        authoring.show_next(authoring.build_and_show(source, output, arch, options))
+    except cuplug.BuildError as error:
+        if not watch:
+            raise
+        click.echo(f"cuplug: {error}", err=True)
+    if watch:
+        authoring.watch(source, output, arch, options)
