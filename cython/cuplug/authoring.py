@@ -7,15 +7,27 @@ import os
 import shlex
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+from rich.status import Status
 
 from .building import SUFFIXES, BuildError, Built, build_library, find_source
-from .output import print_findings, print_lines
+from .output import print_findings, print_lines, print_table
 from .table import Table, read_table
 
+if TYPE_CHECKING:
+    from .bandwidth import Measurement
+    from .trials import Result
+
+BAR = 40  # characters as wide as a copy
 WATCHED = (*SUFFIXES, ".h", ".cuh", ".hpp")
+
+
+def progress(text: str) -> Status:
+    """Return a context that shows a line while it lasts, on a terminal."""
+    return Console(stderr=True).status(text)
 
 
 def show_new(name: str, files: list[str]) -> None:
@@ -28,7 +40,7 @@ def show_new(name: str, files: list[str]) -> None:
 def build_and_show(path: str, output: str | None, arch: str, options: tuple[str, ...]) -> Built:
     """Build once, with a line of progress on a terminal; say what came of it."""
     begin = time.monotonic()
-    with Console(stderr=True).status(f"compile {path}"):
+    with progress(f"compile {path}"):
         built = build_library(path, output, arch, options)
     if built.log:
         click.echo(built.log.rstrip(), err=True)
@@ -56,6 +68,42 @@ def _sides(built: Built, table: Table) -> str:
     sides = sorted({side for row in table.rows for side in row.sides})
     dotted = " ".join(f"{x // 10}.{x % 10}" for x in built.architectures)
     return ", ".join(sides) + (f" {dotted}" if dotted else "")
+
+
+def show_results(results: list[Result]) -> None:
+    """Show what came of property tests: a table, then each failure with its example."""
+    words = {True: "ok", False: "error"}
+    signatures = list(dict.fromkeys((r.operator, r.signature) for r in results))
+    for place in signatures:
+        print_lines([place[1]])
+        of_it = [r for r in results if (r.operator, r.signature) == place]
+        print_findings((words[r.ok], r.property, r.text, "") for r in of_it)
+        for r in of_it:
+            if r.code and not r.ok:
+                print_lines(["", f"{r.property} fails for", *_indented(r.code)])
+        print_lines([""])
+    n_failed = sum(not r.ok for r in results)
+    print_lines([f"{len(results) - n_failed} passed, {n_failed} failed"])
+
+
+def show_bandwidth(measured: list[Measurement]) -> None:
+    """Show measurements as a table with bars: the part of a copy's bandwidth."""
+    heading = ("side", "bytes", "us a call", "GB/s", "of a copy", "")
+    rows = [
+        (
+            *(x.side, f"{x.n_bytes:,}", f"{x.call_us:.2f}", f"{x.gb_per_s:.2f}"),
+            *(f"{x.share:.2f}", "#" * round(min(x.share, 1.5) * BAR)),
+        )
+        for x in measured
+    ]
+    print_table(heading, rows)
+    for side in dict.fromkeys(x.side for x in measured):
+        smallest = next(x for x in measured if x.side == side)
+        print_lines([f"a call takes at least {smallest.call_us:.2f} us on {side}"])
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()]
 
 
 def watch(path: str, output: str | None, arch: str, options: tuple[str, ...]) -> None:

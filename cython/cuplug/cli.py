@@ -192,3 +192,55 @@ def build(
         click.echo(f"cuplug: {error}", err=True)
     if watch:
         authoring.watch(source, output, arch, options)
+
+
+@main.command()
+@click.argument("what", metavar="FILE.so|OPERATOR")
+@click.option("--examples", default=30, show_default=True, help="Random calls for each property.")
+@click.option("--seed", default=0, help="Chooses the random calls.")
+@json_option
+@_refusals
+def test(what: str, examples: int, seed: int, as_json: bool) -> None:
+    """Run property tests, derived from the signatures, on a plugin or an operator.
+
+    It runs the plugin's code, in processes of its own.
+    """
+    from . import authoring, output, trials
+
+    with authoring.progress(f"test {what}"):
+        results = trials.try_all(what, examples, seed)
+    failed = any(not result.ok for result in results)
+    if as_json:
+        listed = [result.as_dict() for result in results]
+        output.print_json({"ok": not failed, "results": listed})
+    else:
+        authoring.show_results(results)
+    sys.exit(EXIT_PROBLEM if failed else EXIT_FINE)
+
+
+@main.command()
+@click.argument("operator")
+@click.option("--dtype", help="Of the arrays that may have it; else float32 where allowed.")
+@click.option("-o", "picture", type=click.Path(), help="Draw a picture: FILE.svg or FILE.png.")
+@json_option
+@_refusals
+def bench(operator: str, dtype: str | None, picture: str | None, as_json: bool) -> None:
+    """Measure the bandwidth of an OPERATOR over sizes, beside that of a copy.
+
+    It runs the plugin's code.
+    """
+    from . import authoring, bandwidth, output
+
+    found = cuplug.find(operator)
+    try:
+        with authoring.progress(f"measure {operator}"):
+            measured = bandwidth.measure(found, dtype)
+        if picture:
+            bandwidth.draw(operator, measured, picture)
+    except (TypeError, ValueError) as error:
+        raise click.BadParameter(str(error)) from None
+    if as_json:
+        rows = [row.as_dict() for row in measured]
+        output.print_json({"operator": operator, "measurements": rows})
+    else:
+        authoring.show_bandwidth(measured)
