@@ -54,14 +54,15 @@ COMMAND_LINE = {
     "cli",
     "report",
     "output",
-    "check",
-    "elf",
-    "fatbin",
     "doctor",
     "examination",
     "cuda_examination",
     "surroundings",
-    "toolkit",
+    "authoring",
+    "scaffold",
+    "trials",
+    "trial",
+    "bandwidth",
 }
 
 

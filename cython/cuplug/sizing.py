@@ -13,12 +13,11 @@ from .signature import Parameter, Signature
 __all__ = ["n_bytes_of", "sized_arguments"]
 
 
-def sized_arguments(
-    signature: Signature, n_bytes: int, dtype: str | None = None
-) -> dict[str, Any]:
+def sized_arguments(signature: Signature, n_bytes: int, dtype: str | None = None) -> dict[str, Any]:
     """Return arguments whose arrays have about so many bytes together, outputs included.
 
-    Named and loop dimensions have one size, groups of dimensions (`*n`) none. Integers are in
+    Named and loop dimensions have one size. A group of dimensions (`*n`) is one dimension of that
+    size where an array has no other, else none. Integers are in
     0 <= i < size, so that they can be indices; other numbers between -1 and 1.
 
     Parameters
@@ -38,7 +37,7 @@ def sized_arguments(
         low, high = (middle, high) if fits else (low, middle)
     random = np.random.default_rng(0)
     return {
-        x.name: _value(x, dtypes, low, random)
+        x.name: _value(signature, x, dtypes, low, random)
         for x in signature.parameters
         if x.is_array or not x.has_default
     }
@@ -57,10 +56,11 @@ def _choose(names: tuple[str, ...], wanted: str | None) -> np.dtype[Any]:
     raise ValueError("a type variable without dtypes")
 
 
-def _shape(x: Parameter, size: int) -> tuple[int, ...]:
+def _shape(signature: Signature, x: Parameter, size: int) -> tuple[int, ...]:
+    alone = {y.dims[0] for y in signature.arrays if len(y.dims) == 1}
     shape = []
     for kind, value in x.dims:
-        if kind in ("named", "loop", "unknown"):
+        if kind in ("named", "loop", "unknown") or (kind, value) in alone:
             shape.append(size)
         elif kind == "fixed":
             shape.append(value)
@@ -71,14 +71,18 @@ def _total(signature: Signature, dtypes: list[np.dtype[Any]], size: int) -> int:
     total = 0
     for x in signature.arrays:
         elements = 1
-        for length in _shape(x, size):
+        for length in _shape(signature, x, size):
             elements *= length
         total += elements * dtypes[x.type_variable].itemsize
     return total
 
 
 def _value(
-    x: Parameter, dtypes: list[np.dtype[Any]], size: int, random: np.random.Generator
+    signature: Signature,
+    x: Parameter,
+    dtypes: list[np.dtype[Any]],
+    size: int,
+    random: np.random.Generator,
 ) -> Any:
     if x.kind == "choice":
         return x.choices[0]
@@ -87,7 +91,7 @@ def _value(
     dtype = dtypes[x.type_variable]
     if not x.is_array:
         return dtype.type(1).item() if dtype.isbuiltin == 1 else 1.0
-    shape = _shape(x, size)
+    shape = _shape(signature, x, size)
     if dtype.kind in "iu":
         return random.integers(0, min(size, np.iinfo(dtype).max), shape, dtype)
     if dtype.kind == "b":
