@@ -25,6 +25,7 @@ MODULES = {
     "calls": 2,
     "calls_cuda": 4,
     "first_use": 4,
+    "authoring": 3,
     "discovery": 1,
     "gather_host": 3,
     "host_ops": 3,

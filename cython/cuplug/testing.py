@@ -108,7 +108,7 @@ def _broadcastable(draw: Draw, loop: list[int]) -> list[int]:
 def _arrays(
     dtype: np.dtype[Any], shape: tuple[int, ...], bound: int, all_bits: bool
 ) -> st.SearchStrategy[Any]:
-    if dtype.kind == "V" or not dtype.isbuiltin:
+    if dtype.isbuiltin != 1:  # those of ml_dtypes
         wide = _arrays(np.dtype("float32"), shape, bound, all_bits)
         return wide.map(lambda x: _narrow(x, dtype))
     return hnp.arrays(dtype, shape, elements=_elements(dtype, bound, all_bits))
