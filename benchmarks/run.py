@@ -28,6 +28,7 @@ MODULES = {
     "chain_cuda": 2,
     "graphs": 1,
     "first_use": 4,
+    "authoring": 3,
     "discovery": 1,
     "gather_host": 3,
     "host_ops": 3,

@@ -186,6 +186,25 @@ static int new_plugin(cuplug__candidate *candidate, const char *path, cuplug__pl
   return CUPLUG_OK;
 }
 
+int cuplug__registry_add(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
+                         cuplug_error *error) {
+  return new_plugin(candidate, path, plugin, error);
+}
+
+void cuplug__registry_drop(cuplug__plugin *plugin) {
+  cuplug__plugin **link = &registry.plugins;
+  while (*link != plugin) link = &(*link)->next;
+  *link = plugin->next;
+  cuplug__table_free(&plugin->table);
+  cuplug__plugin_free(plugin);
+}
+
+void cuplug__registry_replace(cuplug__plugin *old, cuplug__plugin *fresh) {
+  fresh->rank = old->rank;
+  old->rank = 0;
+  forget_answers();
+}
+
 int cuplug__registry_take(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
                           cuplug_error *error) {
   for (cuplug__plugin *p = registry.plugins; p; p = p->next) {

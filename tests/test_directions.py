@@ -55,14 +55,15 @@ COMMAND_LINE = {
     "cli",
     "report",
     "output",
-    "check",
-    "elf",
-    "fatbin",
     "doctor",
     "examination",
     "cuda_examination",
     "surroundings",
-    "toolkit",
+    "authoring",
+    "scaffold",
+    "trials",
+    "trial",
+    "bandwidth",
 }
 
 

@@ -21,9 +21,11 @@ from ._registry import find, last_call, load, plugins, search_path, version
 from .errors import CompileError, CudaError, NotFoundError, PluginError
 from .flags import include_directory as get_include
 from .flags import pkg_config_directory as get_pkg_config_path
+from .reloading import reload
 
 if TYPE_CHECKING:
     from .adoption import adopt
+    from .building import BuildError, build
     from .element_wise import elementwise
     from .from_source import operator
     from .reductions import reduction
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 __version__ = version()
 
 __all__ = [
+    "BuildError",
     "CompileError",
     "CudaError",
     "DeviceArray",
@@ -39,6 +42,7 @@ __all__ = [
     "PluginError",
     "adopt",
     "asarray",
+    "build",
     "device",
     "devices",
     "elementwise",
@@ -53,13 +57,16 @@ __all__ = [
     "plugins",
     "progress",
     "reduction",
+    "reload",
     "search_path",
     "synchronize",
 ]
 
 # Imported at their first use, as they import much.
 _LATER = {
+    "BuildError": "building",
     "adopt": "adoption",
+    "build": "building",
     "elementwise": "element_wise",
     "operator": "from_source",
     "reduction": "reductions",

@@ -222,6 +222,7 @@ cdef extern from "cuplug/host.h" nogil:
     const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k)
     const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k)
     int cuplug_load_code(cuplug_operator *op, cuplug_error *error)
+    int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh, cuplug_error *error)
 
     # Operators made in memory
     ctypedef struct cuplug_call:

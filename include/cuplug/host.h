@@ -264,6 +264,15 @@ CUPLUG_API int cuplug_define(const cuplug_definition *definition, cuplug_operato
 /* For an entry of such an operator: the context of its row. NULL for entries of plugins. */
 CUPLUG_API void *cuplug_entry_context(const cuplug_call *call);
 
+/* Takes in the file of an operator anew when it was replaced on disk, by another file renamed over
+ * it, and loads the code beside the old, which stays. Sets `fresh` to the operator of that name,
+ * the same one when nothing has changed. cuplug_find gives that one from then on; operators found
+ * before go on with the old code. On an error nothing changes: the new file is broken or refused,
+ * or has no such operator (ERROR_NOT_FOUND; its other operators are taken in). [thread-safe]
+ * [no-cuda] */
+CUPLUG_API int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh,
+                             cuplug_error *error);
+
 /* ---- Arguments ----------------------------------------------------------------------------- */
 
 /* Properties of an array that its tensor cannot say. */
