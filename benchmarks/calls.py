@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -177,10 +178,36 @@ def other_arguments() -> Comparison:
     return comparison
 
 
+def in_compiled_loop(kind: str) -> Contender:
+    """A loop in Cython without the GIL: typed function, C API or plain C function."""
+    cuplug_operator("noop3", 3)
+    function, x = getattr(native.typed_calls(), kind), list(arrays(3).values())
+
+    def time_ns(number: int) -> float:
+        start_ns = time.perf_counter_ns()
+        function(*x, number)
+        return time.perf_counter_ns() - start_ns
+
+    return Contender(time_ns)
+
+
+def typed_functions() -> Comparison:
+    """Return the comparison of calls from compiled code."""
+    typed, api, plain = "cuplug, typed function", "cuplug, cuplug_invoke", "plain C function"
+    wanted = [Target(typed, "<= 1.25 x the C call", (api,), 1.25)]
+    title = f"3 arrays of {SIZE} floats, from Cython without the GIL"
+    comparison = Comparison(title, "us", plain, wanted)
+    comparison.settings["plain C function"] = "called through a pointer, checks nothing"
+    for name, kind in ((typed, "typed"), (api, "c_api"), (plain, "plain")):
+        comparison.add(name, partial(in_compiled_loop, kind))
+    return comparison
+
+
 def measure(run: Run) -> None:
     """Time of one call on the host: small NumPy arrays to a function that does nothing."""
-    run.measure(three_arrays(), 1)
-    run.measure(other_arguments(), 0)
+    run.measure(three_arrays(), 2)
+    run.measure(other_arguments(), 1)
+    run.measure(typed_functions(), 0)
 
 
 if __name__ == "__main__":

@@ -97,18 +97,25 @@ static int run_host(cuplug__run *run) {
 }
 
 /* The rule where arrays on the host, or none, run when the caller has not said. */
-static cuplug_device choose_device(const cuplug__run *run) {
+static cuplug_device choose_device(const cuplug_row *row) {
   const cuplug_device host = {CUPLUG_CPU, 0}, gpu = {CUPLUG_CUDA, 0};
-  if (!run->overload->host) return gpu;
-  if (!run->overload->cuda || !(run->overload->row->flags & CUPLUG_PREFERS_CUDA)) return host;
+  if (!*row->host_entry) return gpu;
+  if (!*row->cuda_entry || !(row->flags & CUPLUG_PREFERS_CUDA)) return host;
   return cuplug__cuda_start(NULL) ? host : gpu;
+}
+
+int cuplug_is_staged(const cuplug_frame *f) {
+  if (f->home.type != CUPLUG_CPU) return 0;
+  if (f->device.type) return f->device.type == CUPLUG_CUDA;
+  return choose_device(f->op->overloads[f->row].row).type == CUPLUG_CUDA;
 }
 
 /* Nothing is missing and nothing contradicts: copies, outputs, the place to run. */
 static int check_frame(const cuplug_frame *f, cuplug_error *error) {
   const cuplug_parameter *parameters = f->signature->parameters;
-  for (uint32_t k = 0; f->copy_mask && k < f->n_inputs; k++)
-    if (f->copy_mask >> k & 1)
+  const uint32_t copy_mask = f->copy_mask && cuplug_is_staged(f) ? f->odd_mask : f->copy_mask;
+  for (uint32_t k = 0; copy_mask && k < f->n_inputs; k++)
+    if (copy_mask >> k & 1)
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                           "%s: %s: seen a strided, misaligned or broadcast array, wanted a "
                           "C-contiguous copy of it",
@@ -141,7 +148,7 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   run.frame = f;
   run.overload = &f->op->overloads[f->row];
   run.error = error;
-  run.device = f->device.type ? f->device : choose_device(&run);
+  run.device = f->device.type ? f->device : choose_device(run.overload->row);
   run.stream = NULL;
   run.fault = NULL;
   run.tensors = f->tensors;

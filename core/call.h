@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of an entry, between call.c, entry.c, services.c, stage.c and slices.c. */
+/* One run of an entry, between bind.c, call.c, entry.c, services.c, stage.c, cut.c and slices.c. */
 #ifndef CUPLUG_CORE_CALL_H
 #define CUPLUG_CORE_CALL_H
 
@@ -29,6 +29,9 @@ int cuplug__named(const cuplug__run *run, int status);
 
 /* Host arrays through the GPU: copies in, runs, waits, copies out. The device has been entered. */
 int cuplug__run_staged(cuplug__run *run);
+
+/* Broadcasts the inputs of copy_mask by strides of 0, and clears it. */
+void cuplug__spread_inputs(cuplug_frame *frame);
 
 /* What an entry may ask for; `call->host` is the run. */
 extern const cuplug_services cuplug__services;

@@ -79,7 +79,7 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   const long long of_block =
       (long long)CUPLUG__N_THREADS * variant.unroll * (variant.ndim ? 1 : variant.width);
   const cuplug_grid grid = {
-      {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1}, {CUPLUG__N_THREADS, 1, 1}, 0, 0};
+      {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1}, {CUPLUG__N_THREADS, 1, 1}, 0};
   void *arguments[] = {&arrays, (void *)call->scalars, &loop.n, dimensions.divisors,
                        dimensions.strides};
   return cuplug__launch(call, code->function, &grid, arguments);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "launch.h"
-#include "driver.h"
-#include "status.h"
 
 /* T. Granlund, P. L. Montgomery: Division by invariant integers using multiplication, PLDI 1994. */
 static cuplug_divisor divisor_of(long long size) {
@@ -59,19 +57,4 @@ uint32_t cuplug__loop_take_packs(cuplug_loop *loop, uint32_t width) {
   loop->sizes[last] /= width;
   loop->n /= width;
   return still;
-}
-
-int cuplug__launch(const cuplug_call *call, void *function, const cuplug_grid *g,
-                   void **arguments) {
-  const char *name = NULL, *text = NULL;
-  int code = cuplug__driver.cuLaunchKernel(function, g->grid[0], g->grid[1], g->grid[2],
-                                           g->block[0], g->block[1], g->block[2], g->shared_bytes,
-                                           call->stream, arguments, NULL);
-  if (!code) return CUPLUG_OK;
-  cuplug__driver.cuGetErrorName((CUresult)code, &name);
-  cuplug__driver.cuGetErrorString((CUresult)code, &text);
-  cuplug__fail(call->error, CUPLUG_ERROR_CUDA, "kernel launch: CUDA error %d, %s: %s", code,
-               name ? name : "unknown", text ? text : "");
-  call->error->cuda_code = code;
-  return CUPLUG_ERROR_CUDA;
 }

@@ -27,7 +27,9 @@ int cuplug__loop_has_packs(const cuplug_loop *loop, const cuplug_loop *other,
 uint32_t cuplug__loop_take_packs(cuplug_loop *loop, uint32_t width);
 
 /* Launches a CUfunction on the call's stream. */
-int cuplug__launch(const cuplug_call *call, void *function, const cuplug_grid *grid,
-                   void **arguments);
+static inline int cuplug__launch(const cuplug_call *call, void *function, const cuplug_grid *grid,
+                                 void **arguments) {
+  return call->services->launch(call, function, grid, arguments);
+}
 
 #endif

@@ -137,13 +137,13 @@ static int measure_threads(const cuplug_call *call, const cuplug_kernel_plan *pl
   int64_t n;
   int status = evaluate(call, &plan->grid[0], "threads", &n);
   if (status) return status;
-  const int64_t block = grid->block[0] ? grid->block[0] : 1;
+  const int64_t block = grid->threads[0] ? grid->threads[0] : 1;
   const int64_t n_blocks = n > 0 ? (n - 1) / block + 1 : 0;
   if (n_blocks > INT32_MAX)
     return cuplug_fail(call, CUPLUG_ERROR_VALUE,
                        "threads: seen %" PRId64 ", wanted at most %" PRId64, n, INT32_MAX * block);
-  grid->grid[0] = (uint32_t)n_blocks;
-  grid->grid[1] = grid->grid[2] = 1;
+  grid->blocks[0] = (uint32_t)n_blocks;
+  grid->blocks[1] = grid->blocks[2] = 1;
   return CUPLUG_OK;
 }
 
@@ -151,12 +151,12 @@ static int measure_grid(const cuplug_call *call, const cuplug_kernel_plan *plan,
                         cuplug_grid *grid) {
   int status = CUPLUG_OK;
   for (int d = 0; d < 3 && !status; d++)
-    status = measure(call, &plan->block[d], "block", &grid->block[d]);
+    status = measure(call, &plan->block[d], "block", &grid->threads[d]);
   if (!status && plan->shared_bytes.n_steps)
     status = measure(call, &plan->shared_bytes, "shared", &grid->shared_bytes);
   if (!status && plan->per_thread) return measure_threads(call, plan, grid);
   for (int d = 0; d < 3 && !status; d++)
-    status = measure(call, &plan->grid[d], "grid", &grid->grid[d]);
+    status = measure(call, &plan->grid[d], "grid", &grid->blocks[d]);
   return status;
 }
 
@@ -164,7 +164,7 @@ int cuplug_kernel_cuda(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
   cuplug_variant variant;
   const cuplug_code *code;
-  cuplug_grid grid = {{1, 1, 1}, {1, 1, 1}, 0, 0};
+  cuplug_grid grid = {{1, 1, 1}, {1, 1, 1}, 0};
   value values[MAX_PASSES];
   void *arguments[MAX_PASSES];
   cuplug__variant_start(&variant, call);
@@ -172,7 +172,7 @@ int cuplug_kernel_cuda(const cuplug_call *call) {
   if (status) return status;
   const cuplug_kernel_plan *plan = code->finish;
   if ((status = measure_grid(call, plan, &grid))) return status;
-  if (!grid.grid[0] || !grid.grid[1] || !grid.grid[2]) return CUPLUG_OK;
+  if (!grid.blocks[0] || !grid.blocks[1] || !grid.blocks[2]) return CUPLUG_OK;
   for (uint32_t k = 0; k < plan->n_passes && k < MAX_PASSES; k++) {
     if ((status = hold(call, &plan->passes[k], k, &values[k]))) return status;
     arguments[k] = &values[k];

@@ -223,19 +223,19 @@ static int launch(reduction *r, const cuplug_variant *v) {
     void *data[CUPLUG_MAX_TENSORS];
   } arrays;
   cuplug__loop_arguments kept, reduced;
-  cuplug_grid g = {{1, 1, 1}, {1, 1, 1}, 0, 0};
+  cuplug_grid g = {{1, 1, 1}, {1, 1, 1}, 0};
   const uint32_t side = v->columns ? N_COLUMNS : power_of_two(r->reduced.n / 4, CUPLUG__N_THREADS);
-  g.block[0] = side;
-  g.block[1] = CUPLUG__N_THREADS / side;
-  const long long of_block = v->columns ? side : g.block[1];
+  g.threads[0] = side;
+  g.threads[1] = CUPLUG__N_THREADS / side;
+  const long long of_block = v->columns ? side : g.threads[1];
   const long long n_blocks = (r->kept.n + of_block - 1) / of_block;
-  const long long shared_by = v->columns ? g.block[1] : side;
+  const long long shared_by = v->columns ? g.threads[1] : side;
   cut(r, (N_BLOCKS_WANTED + n_blocks - 1) / n_blocks, shared_by * N_LEAST);
   if (n_blocks > INT32_MAX)
     return cuplug_fail(call, CUPLUG_ERROR_VALUE, "seen %lld outputs, wanted at most %lld",
                        r->kept.n, INT32_MAX * of_block);
-  g.grid[0] = (uint32_t)n_blocks;
-  g.grid[1] = (uint32_t)r->n_parts;
+  g.blocks[0] = (uint32_t)n_blocks;
+  g.blocks[1] = (uint32_t)r->n_parts;
   r->kept.n *= v->columns ? v->width : 1; /* outputs again, no packs */
   int status = take_partials(r);
   if (status) return status;
@@ -248,10 +248,10 @@ static int launch(reduction *r, const cuplug_variant *v) {
                        reduced.strides, &r->partials,          &n_elements,  &r->n_parts};
   if (r->n_parts) status = cuplug__launch(call, r->code->function, &g, arguments);
   if (status || r->n_parts == 1) return status;
-  g.block[0] = power_of_two(r->kept.n, N_COLUMNS);
-  g.block[1] = CUPLUG__N_THREADS / g.block[0];
-  g.grid[0] = (uint32_t)((r->kept.n + g.block[0] - 1) / g.block[0]);
-  g.grid[1] = 1;
+  g.threads[0] = power_of_two(r->kept.n, N_COLUMNS);
+  g.threads[1] = CUPLUG__N_THREADS / g.threads[0];
+  g.blocks[0] = (uint32_t)((r->kept.n + g.threads[0] - 1) / g.threads[0]);
+  g.blocks[1] = 1;
   return cuplug__launch(call, r->code->finish, &g, arguments);
 }
 

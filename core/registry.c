@@ -116,6 +116,13 @@ cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const cha
   return NULL;
 }
 
+/* With arrays of up to this size an entry that never waits takes a few microseconds. */
+#define BRIEF_BYTES 16384
+
+static int is_brief(const cuplug_row *row) {
+  return *row->host_entry && row->flags & CUPLUG_NEVER_WAITS && !(row->flags & CUPLUG_PREFERS_CUDA);
+}
+
 /* Makes the overloads of the operator that row `first` names: all rows of that name. */
 static int fill_operator(cuplug__plugin *plugin, uint32_t first, uint32_t *n_filled,
                          cuplug_error *error) {
@@ -129,7 +136,8 @@ static int fill_operator(cuplug__plugin *plugin, uint32_t first, uint32_t *n_fil
     int status = cuplug_parse_signature(rows[k].signature, &overload->signature, NULL, error);
     if (status) return status;
     overload->row = &rows[k];
-    overload->alike = cuplug__find_alike(&overload->signature);
+    cuplug__find_like(&overload->signature, overload->like);
+    overload->brief_bytes = is_brief(overload->row) ? BRIEF_BYTES : -1;
     op->name = op->overloads[0].signature.name;
     op->n_overloads++;
     ++*n_filled;

@@ -3,7 +3,7 @@
 #ifndef CUPLUG_CORE_VARIANT_H
 #define CUPLUG_CORE_VARIANT_H
 
-#include <cuplug/host.h>
+#include <cuplug/source.h>
 
 /* A variant for the call's device and the dtypes of its arrays; the rest is zero. */
 void cuplug__variant_start(cuplug_variant *variant, const cuplug_call *call);

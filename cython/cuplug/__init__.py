@@ -16,6 +16,7 @@ from ._device_array import DeviceArray, asarray, empty
 from ._devices import devices, synchronize
 from ._operator import Operator
 from ._placement import device
+from ._progress import progress
 from ._registry import find, last_call, load, plugins, search_path, version
 from .errors import CompileError, CudaError, NotFoundError, PluginError
 from .flags import include_directory as get_include
@@ -50,6 +51,7 @@ __all__ = [
     "operator",
     "ops",
     "plugins",
+    "progress",
     "reduction",
     "search_path",
     "synchronize",

@@ -14,15 +14,15 @@ from cuplug._host cimport (
     CUPLUG_CUDA,
     CUPLUG_MAX_NDIM,
     cuplug_allocate_device,
-    cuplug_copy_to_device,
-    cuplug_copy_to_host,
     cuplug_device,
     cuplug_error,
     cuplug_free_device,
     cuplug_order_streams,
     cuplug_tensor,
 )
+from cuplug._host_memory cimport empty_array
 from cuplug._numpy cimport PyArray_DATA, PyArrayObject
+from cuplug._progress cimport copy_watched
 from cuplug._placement cimport note_use, parse_gpu
 from cuplug._status cimport raise_error
 from cuplug._streams cimport parse_stream, refuse_capture
@@ -115,17 +115,9 @@ cdef class DeviceArray:
         cdef void *after = parse_stream("numpy", stream)
         if after != NULL:
             refuse_capture("numpy", after, "wanted a stream whose work is done")
-        result = numpy.empty(self.shape, self.dtype)
-        cdef cuplug_error error
+        result = empty_array(&self.tensor)
         cdef void *to = PyArray_DATA(<PyArrayObject *>result)
-        cdef uint64_t n_bytes = self.nbytes
-        cdef int status
-        with nogil:
-            status = cuplug_copy_to_host(
-                self.tensor.device.id, to, self.tensor.data, n_bytes, after, &error
-            )
-        if status:
-            raise_error(&error)
+        copy_watched("numpy", self.tensor.device.id, True, to, self.tensor.data, self.nbytes, after)
         return result
 
     def __array__(self, dtype=None, copy=None):
@@ -331,11 +323,8 @@ def asarray(x, device="cuda"):
     DeviceArray
     """
     cdef cuplug_device place = parse_gpu("asarray", device)
-    cdef cuplug_error error
     cdef DeviceArray result
     cdef const void *data
-    cdef uint64_t n_bytes
-    cdef int status
     if isinstance(x, DeviceArray):
         if (<DeviceArray>x).tensor.device.id == place.id:
             return x
@@ -344,9 +333,5 @@ def asarray(x, device="cuda"):
     host = host if host.dtype.isnative else host.astype(host.dtype.newbyteorder("="))
     result = empty(host.shape, host.dtype, place.id)
     data = PyArray_DATA(<PyArrayObject *>host)
-    n_bytes = host.nbytes
-    with nogil:
-        status = cuplug_copy_to_device(place.id, result.tensor.data, data, n_bytes, NULL, &error)
-    if status:
-        raise_error(&error)
+    copy_watched("asarray", place.id, False, result.tensor.data, data, host.nbytes, NULL)
     return result

@@ -22,6 +22,7 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_READ_ONLY
         CUPLUG_BYTE_SWAPPED
         CUPLUG_MISALIGNED
+        CUPLUG_ODD_STRIDES
 
     # Status and errors
     enum:
@@ -251,66 +252,6 @@ cdef extern from "cuplug/host.h" nogil:
     )
     void *cuplug_entry_context(const cuplug_call *call)
 
-    # Operators whose code is compiled when it is needed
-    ctypedef struct cuplug_variant:
-        int32_t device
-        uint32_t still
-        uint16_t types[32]
-        uint8_t n_arrays
-        uint8_t width
-        uint8_t unroll
-        uint8_t ndim
-        uint8_t n_reduced
-        uint8_t wide
-        uint8_t columns
-
-    ctypedef struct cuplug_code:
-        void *function
-        void *finish
-
-    ctypedef int cuplug_compile(
-        void *user, const cuplug_variant *variant, cuplug_code *code, cuplug_error *error
-    ) noexcept
-
-    ctypedef struct cuplug_source:
-        cuplug_compile *compile
-        void *user
-        uint32_t in_order
-        uint32_t accumulator_bytes
-        uint32_t has_identity
-
-    int cuplug_elementwise_host(const cuplug_call *call) noexcept
-    int cuplug_elementwise_cuda(const cuplug_call *call) noexcept
-    int cuplug_reduction_host(const cuplug_call *call) noexcept
-    int cuplug_reduction_cuda(const cuplug_call *call) noexcept
-    int cuplug_reduction_reshape(cuplug_frame *frame, cuplug_error *error) noexcept
-
-    ctypedef struct cuplug_step:
-        int32_t kind
-        int32_t operand
-        int64_t value
-
-    ctypedef struct cuplug_formula:
-        const cuplug_step *steps
-        uint32_t n_steps
-
-    ctypedef struct cuplug_pass:
-        int32_t kind
-        int32_t operand
-        uint32_t type
-        cuplug_formula formula
-
-    ctypedef struct cuplug_kernel_plan:
-        cuplug_formula grid[3]
-        cuplug_formula block[3]
-        cuplug_formula shared_bytes
-        const cuplug_pass *passes
-        uint32_t n_passes
-        uint32_t per_thread
-
-    int cuplug_kernel_cuda(const cuplug_call *call) noexcept
-    int cuplug_function_host(const cuplug_call *call) noexcept
-
     # One call
     ctypedef struct cuplug_argument:
         uint32_t kind
@@ -322,6 +263,10 @@ cdef extern from "cuplug/host.h" nogil:
         void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error
     ) noexcept
 
+    ctypedef int cuplug_progress(
+        void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_error *error
+    ) noexcept
+
     ctypedef struct cuplug_frame:
         cuplug_operator *op
         const cuplug_signature *signature
@@ -330,10 +275,13 @@ cdef extern from "cuplug/host.h" nogil:
         uint32_t n_inputs
         uint32_t n_scalars
         uint32_t copy_mask
+        uint32_t is_brief
+        uint32_t odd_mask
         cuplug_device home
         cuplug_device device
         void *stream
         cuplug_allocate *allocate
+        cuplug_progress *progress
         void *user
         int32_t staged
         uint8_t parameter[32]
@@ -348,6 +296,7 @@ cdef extern from "cuplug/host.h" nogil:
     int cuplug_set_output(
         cuplug_frame *frame, uint32_t k, const cuplug_argument *given, cuplug_error *error
     )
+    int cuplug_is_staged(const cuplug_frame *frame)
     int cuplug_run(cuplug_frame *frame, cuplug_error *error)
 
     # Run-time compilation
@@ -396,8 +345,8 @@ cdef extern from "cuplug/host.h" nogil:
         int32_t max_dynamic_shared_bytes
 
     ctypedef struct cuplug_grid:
-        uint32_t grid[3]
-        uint32_t block[3]
+        uint32_t blocks[3]
+        uint32_t threads[3]
         uint32_t shared_bytes
         uint32_t reserved
 
@@ -451,13 +400,13 @@ cdef extern from "cuplug/host.h" nogil:
         int32_t device, uint64_t bytes, void *stream, void **pointer, cuplug_error *error
     )
     int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error)
-    int cuplug_copy_to_device(
-        int32_t device, void *to, const void *from_, uint64_t bytes, void *stream,
-        cuplug_error *error
-    )
-    int cuplug_copy_to_host(
-        int32_t device, void *to, const void *from_, uint64_t bytes, void *stream,
-        cuplug_error *error
+    void *cuplug_allocate_host(uint64_t bytes) noexcept
+    void *cuplug_reallocate_host(void *pointer, uint64_t bytes) noexcept
+    void cuplug_free_host(void *pointer) noexcept
+    uint64_t cuplug_trim_host() noexcept
+    int cuplug_copy_watched(
+        int32_t device, int to_host, void *to, const void *from_, uint64_t bytes, void *stream,
+        cuplug_progress *progress, void *user, cuplug_error *error
     )
     int cuplug_query_stream(
         void *stream, int32_t *device, int32_t *is_captured, cuplug_error *error

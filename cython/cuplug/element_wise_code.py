@@ -48,14 +48,14 @@ class Elementwise:
         for x in self.names.arrays:
             dtype, is_read = dtypes[x.variable], x.kind != "output"
             const = "const " if x.kind == "array" else ""
-            parameters.append(f"{const}{stored(dtype)} *cuplug_{x.name}")
-            value = f" = {load(dtype, f'*cuplug_{x.name}')}" if is_read else ""
+            parameters.append(f"{const}{stored(dtype)} *cuplug_at_{x.name}")
+            value = f" = {load(dtype, f'*cuplug_at_{x.name}')}" if is_read else ""
             before.append(f"{const}{computed(dtype)} {x.name}{value};")
             if x.kind != "array":
-                after.append(f"*cuplug_{x.name} = {store(dtype, x.name)};")
+                after.append(f"*cuplug_at_{x.name} = {store(dtype, x.name)};")
         if self.in_order:
             parameters.append("const int64_t i")
-        lines = [unpacked(self.names), *before, self.body(), *after]
+        lines = [unpacked(self.names, variant), *before, self.body(), *after]
         listed = ", ".join(parameters)
         return "\n".join([f"__device__ inline void cuplug_element({listed}) {{", *lines, "}"])
 

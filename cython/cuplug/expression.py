@@ -64,9 +64,6 @@ def read_names(
         (arrays if x.is_array else scalars).append(found)
         if x.is_array and (tuple(kind for kind, _ in x.dims) != dims or x.has_default):
             raise ValueError(f"{parsed.name}: {name}: seen {text!r}, wanted arrays T[...]")
-    names = [x.name for x in (*arrays, *scalars)]
-    if doubled := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"{parsed.name}: {doubled[0]}: two arguments or outputs have this name")
     return Names(parsed.name, tuple(arrays), tuple(scalars))
 
 
@@ -100,12 +97,12 @@ __device__ inline cuplug_numbers cuplug_read(const cuplug_scalar *from) {{
 }}"""
 
 
-def unpacked(names: Names) -> str:
+def unpacked(names: Names, variant: Variant) -> str:
     """Return the scalars of `cuplug_given`, a parameter, under their own names."""
-    return " ".join(
-        f"const __typeof__(cuplug_given.{x.name}) {x.name} = cuplug_given.{x.name};"
-        for x in names.scalars
-    )
+    dtypes = names.dtypes(variant)
+    kinds = [computed(dtypes.get(x.variable, x.variable)) for x in names.scalars]
+    pairs = zip(kinds, names.scalars, strict=True)
+    return " ".join(f"const {kind} {x.name} = cuplug_given.{x.name};" for kind, x in pairs)
 
 
 def quoted(text: str, name: str, close: str = "") -> str:

@@ -43,7 +43,9 @@ class Reduction:
 
         def function(head: str, parameters: list[str], text: str, part: str) -> str:
             listed = ", ".join(["const cuplug_numbers cuplug_given", *parameters])
-            start = f"__device__ inline {head}({listed}) {{ {unpacked(self.names)} return ("
+            start = (
+                f"__device__ inline {head}({listed}) {{ {unpacked(self.names, variant)} return ("
+            )
             return start + quoted(text, f"{name} {part}", "); }")
 
         result = computed(dtypes[self.names.arrays[-1].variable])

@@ -17,7 +17,7 @@ from .expression import read_names
 from .host_compiler import compile_host
 from .reduction_code import Reduction as Code
 from .reduction_code import cuda_code, host_code
-from .short_form import bind_types
+from .short_form import add_parameters, expand
 from .variant import REAL, Variant
 
 OWN = ("a", "b", "n")  # what expressions call the values put together, and their number
@@ -141,22 +141,9 @@ def _reduction(
 
 
 def _row(signature: str) -> str:
-    """Add the parameters of reductions to a signature, and brackets where it has none."""
-    head, arrow, tail = signature.rpartition("->")
-    if "[" not in signature:
-        head = ", ".join(_array(part) for part in head.split(","))
-        output, where, bounds = tail.partition(" where ")
-        tail = f"{output.rstrip()}[...]{where}{bounds}"
-    before, bracket, after = head.rpartition(")")
-    own = ', axis: str = "all", keepdims: bool = False'
-    return bind_types(f"{before}{own}{bracket}{after}{arrow}{tail}", dtype_names())
-
-
-def _array(part: str) -> str:
-    """Add brackets to a parameter without a default."""
-    text, end = (part.rstrip(), "") if ")" not in part else part.rsplit(")", 1)
-    closing = f"){end}" if ")" in part else ""
-    return part if "=" in part else f"{text.rstrip()}[...]{closing}"
+    """Return the signature with brackets and the parameters of reductions."""
+    arrays = expand(signature, dtype_names())[0]
+    return add_parameters(arrays, 'axis: str = "all", keepdims: bool = False')
 
 
 def _doc(code: Code) -> str:

@@ -45,6 +45,15 @@ def expand(text: str, dtypes: frozenset[str]) -> list[str]:
     return rows or [bind_types(text, dtypes)]
 
 
+def add_parameters(text: str, more: str) -> str:
+    """Return a signature with more parameters behind its own."""
+    whole = _WHOLE.fullmatch(text)
+    if not whole:
+        return text
+    end = whole.end(2)
+    return f"{text[:end].rstrip()}, {more}{text[end:]}"
+
+
 def bind_types(text: str, dtypes: frozenset[str]) -> str:
     """Add `where T: bool | integer | floating` for the type variables, if there is no `where`."""
     if re.search(r"\bwhere\b", text):

@@ -264,119 +264,13 @@ CUPLUG_API int cuplug_define(const cuplug_definition *definition, cuplug_operato
 /* For an entry of such an operator: the context of its row. NULL for entries of plugins. */
 CUPLUG_API void *cuplug_entry_context(const cuplug_call *call);
 
-/* ---- Operators whose code is compiled when it is needed ------------------------------------ */
-
-/* What code is wanted for. Compared byte by byte. */
-typedef struct cuplug_variant {
-  int32_t device;                     /* the number of a GPU; -1: the host */
-  uint32_t still;                     /* CUDA: bit k: array k stands still in the last dimension */
-  uint16_t types[CUPLUG_MAX_TENSORS]; /* dtype of each array: code << 8 | bits */
-  uint8_t n_arrays;
-  uint8_t width;     /* CUDA: elements of an array that are loaded at once */
-  uint8_t unroll;    /* CUDA: such loads of each thread */
-  uint8_t ndim;      /* CUDA: dimensions of the outputs' loop; 0: all arrays are contiguous */
-  uint8_t n_reduced; /* CUDA: of the reduced loop */
-  uint8_t wide;      /* CUDA: 1: elements must be numbered with 64 bits */
-  uint8_t columns;   /* CUDA: 1: a thread has outputs of its own; 0: threads share outputs */
-  uint8_t reserved;
-} cuplug_variant;
-
-typedef struct cuplug_code {
-  void *function; /* host: by kind of operator, see <cuplug/loop.h>; CUDA: a CUfunction */
-  void *finish;   /* CUDA reductions: the kernel that puts parts together */
-} cuplug_code;
-
-/* Compiles; called once for each variant, or by several threads at once. Returns a status. */
-typedef int cuplug_compile(void *user, const cuplug_variant *variant, cuplug_code *code,
-                           cuplug_error *error);
-
-/* The context of the entries below. Zeroed by its owner, who sets the fields above `compiled`. */
-typedef struct cuplug_source {
-  cuplug_compile *compile;
-  void *user;
-  uint32_t in_order;          /* 1: the code counts elements, so it must meet them in C order */
-  uint32_t accumulator_bytes; /* reductions */
-  uint32_t has_identity;      /* reductions: 1: that of nothing is known */
-  uint32_t reserved;
-  void *compiled;
-} cuplug_source;
-
-/* Entries of element-wise operators: rows with CUPLUG_TAKES_STRIDES whose arrays all have the loop
- * dimensions alone. The host's code is a cuplug_loop_function. */
-CUPLUG_API cuplug_entry cuplug_elementwise_host;
-CUPLUG_API cuplug_entry cuplug_elementwise_cuda;
-
-/* Entries of reductions: rows with CUPLUG_TAKES_STRIDES and CUPLUG_KEEPS_WHOLE whose arrays have
- * the loop dimensions alone, one output, and whose last two scalars are `axis: str = "all"`
- * (numbers with commas between them, negative ones from the end) and `keepdims: bool = False`. */
-CUPLUG_API cuplug_entry cuplug_reduction_host;
-CUPLUG_API cuplug_entry cuplug_reduction_cuda;
-CUPLUG_API cuplug_reshape cuplug_reduction_reshape;
-
-/* A number that is worked out of a call: steps on a stack, of 64-bit integers. */
-typedef enum cuplug_step_kind {
-  CUPLUG_STEP_NUMBER, /* push `value` */
-  CUPLUG_STEP_SIZE,   /* push the size of dimension `value` of array `operand`; from its end: < 0 */
-  CUPLUG_STEP_COUNT,  /* push the number of elements of array `operand` */
-  CUPLUG_STEP_SCALAR, /* push integer scalar `operand` */
-  CUPLUG_STEP_ADD,    /* of the two numbers on top, like the following */
-  CUPLUG_STEP_SUBTRACT,
-  CUPLUG_STEP_MULTIPLY,
-  CUPLUG_STEP_DIVIDE, /* rounds down, like the next */
-  CUPLUG_STEP_REST,
-  CUPLUG_STEP_LEAST,
-  CUPLUG_STEP_GREATEST
-} cuplug_step_kind;
-
-typedef struct cuplug_step {
-  int32_t kind; /* a cuplug_step_kind */
-  int32_t operand;
-  int64_t value;
-} cuplug_step;
-
-typedef struct cuplug_formula {
-  const cuplug_step *steps;
-  uint32_t n_steps;
-  uint32_t reserved;
-} cuplug_formula;
-
-typedef enum cuplug_pass_kind {
-  CUPLUG_PASS_ARRAY,  /* the address of array `operand` */
-  CUPLUG_PASS_SCALAR, /* scalar `operand` as a value of `type` */
-  CUPLUG_PASS_NUMBER, /* a formula as a value of `type` */
-  CUPLUG_PASS_FAULT   /* the call's fault record */
-} cuplug_pass_kind;
-
-/* What one parameter of a kernel is given. */
-typedef struct cuplug_pass {
-  int32_t kind; /* a cuplug_pass_kind */
-  int32_t operand;
-  uint32_t type; /* of the parameter: a cuplug_type_id */
-  uint32_t reserved;
-  cuplug_formula formula;
-} cuplug_pass;
-
-/* How a kernel is launched for a call; cuplug_code.finish of what `compile` makes for
- * cuplug_kernel_cuda, where cuplug_code.function is the CUfunction. Kept for ever. */
-typedef struct cuplug_kernel_plan {
-  cuplug_formula grid[3]; /* blocks; with `per_thread` threads, in blocks of block[0] */
-  cuplug_formula block[3];
-  cuplug_formula shared_bytes;
-  const cuplug_pass *passes;
-  uint32_t n_passes;
-  uint32_t per_thread;
-} cuplug_kernel_plan;
-
-/* The entries of operators that are one kernel and one function. The host's code is an entry. */
-CUPLUG_API cuplug_entry cuplug_kernel_cuda;
-CUPLUG_API cuplug_entry cuplug_function_host;
-
 /* ---- Arguments ----------------------------------------------------------------------------- */
 
 /* Properties of an array that its tensor cannot say. */
 #define CUPLUG_READ_ONLY 1u
 #define CUPLUG_BYTE_SWAPPED 2u /* of the other byte order: refused */
 #define CUPLUG_MISALIGNED 4u   /* base or strides are no multiples of the element: needs a copy */
+#define CUPLUG_ODD_STRIDES 8u  /* strides are no multiples: `strides` cannot say them */
 
 typedef struct cuplug_argument {
   uint32_t kind;
@@ -419,6 +313,12 @@ static inline cuplug_argument cuplug_absent(void) {
  * tensor->device. Returns a status. Called on the thread that called cuplug_run. */
 typedef int cuplug_allocate(void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error);
 
+/* Told every 100 ms, and at the end of what took as long, how many bytes have been copied, both
+ * ways together. Another status than CUPLUG_OK (or ERROR_MEMORY), with the error record filled,
+ * ends the transfer. Called on the thread that called cuplug_run or cuplug_copy_watched. */
+typedef int cuplug_progress(void *user, uint64_t done_bytes, uint64_t total_bytes,
+                            cuplug_error *error);
+
 /* One call under way, in the caller's stack frame. Filled by cuplug_bind; nothing in it needs to be
  * prepared or freed. Fields marked (set) may be set by the caller between bind and run. */
 struct cuplug_frame {
@@ -429,7 +329,7 @@ struct cuplug_frame {
   uint32_t n_inputs;                 /* tensors that are parameters: the outputs begin here */
   uint32_t n_scalars;
   uint32_t copy_mask; /* bit k: tensor k must be given as a C-contiguous, aligned copy */
-  uint32_t reserved;
+  uint32_t odd_mask;  /* of these, those that cuplug_is_staged does not help: CUPLUG_ODD_STRIDES */
   cuplug_device home; /* where the arrays are; type 0: there is none */
   cuplug_device
       device;   /* (set) where to run, and after the run where it ran. Bind leaves the arrays'
@@ -437,8 +337,10 @@ struct cuplug_frame {
   void *stream; /* (set) CUstream; NULL: the legacy default stream, and without arrays cuplug_run
                    waits for it */
   cuplug_allocate *allocate; /* (set) for outputs of unknown size */
-  void *user;                /* (set) its first argument */
+  cuplug_progress *progress; /* (set) while host arrays go through the GPU; NULL: not wanted */
+  void *user;                /* (set) the first argument of both */
   int32_t staged;            /* after the run: 1 when host arrays went through the GPU */
+  uint32_t is_brief; /* 1: on the host it takes microseconds: keep locks, as Python's, around it */
   uint8_t parameter[CUPLUG_MAX_TENSORS];     /* parameter number of each tensor */
   cuplug_tensor tensors[CUPLUG_MAX_TENSORS]; /* outputs: (set) data; shape and dtype are filled */
   cuplug_scalar scalars[CUPLUG_MAX_PARAMETERS];
@@ -455,10 +357,16 @@ struct cuplug_frame {
  *
  * Where an input would have to be copied first (not C-contiguous, misaligned, or to be broadcast)
  * `copy_mask` says so and the caller either passes such copies (shapes from cuplug_wanted_shape) in
- * a second bind, or gives up: cuplug_run refuses a frame whose mask is not 0. In-out arrays are
- * never copied but refused. [thread-safe] [no-cuda] */
+ * a second bind, or gives up: cuplug_run refuses a frame whose mask is not 0, unless
+ * cuplug_is_staged says that the call goes through the GPU. In-out arrays are never copied but
+ * refused. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                            cuplug_frame *frame, cuplug_error *error);
+
+/* 1 when the bound frame, with its `device` as it is now, will run on a GPU and its arrays are on
+ * the host. They travel in parts, which are put in order on the way: copies need not be made.
+ * [thread-safe] */
+CUPLUG_API int cuplug_is_staged(const cuplug_frame *frame);
 
 /* The shape that input tensor k of a bound frame must have after broadcasting. Returns its ndim.
  * [thread-safe] [no-cuda] */
@@ -568,13 +476,6 @@ CUPLUG_API int cuplug_max_active_blocks(cuplug_kernel *kernel, int32_t device, i
 CUPLUG_API int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_bytes,
                                     int32_t *n_threads, int32_t *n_blocks, cuplug_error *error);
 
-typedef struct cuplug_grid {
-  uint32_t grid[3];      /* blocks: x, y, z */
-  uint32_t block[3];     /* threads of one */
-  uint32_t shared_bytes; /* dynamic, of one */
-  uint32_t reserved;
-} cuplug_grid;
-
 /* Checks a grid against the limits of a kernel and a GPU, and opts in to shared memory beyond
  * 48 KiB. To be done once before such a grid is launched. [thread-safe] */
 CUPLUG_API int cuplug_prepare_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
@@ -592,52 +493,7 @@ CUPLUG_API int cuplug_kernel_function(cuplug_kernel *kernel, int32_t device, voi
 /* SHA-256, the digest by which the cache of compiled code is kept. [thread-safe] [no-cuda] */
 CUPLUG_API void cuplug_sha256(const void *data, uint64_t bytes, uint8_t digest[32]);
 
-/* ---- Devices ------------------------------------------------------------------------------- */
-
-typedef struct cuplug_device_info {
-  char name[128];
-  int32_t compute_capability; /* 90 for 9.0 */
-  int32_t reserved;
-  uint64_t memory_bytes;
-} cuplug_device_info;
-
-/* The number of CUDA devices. An error says why there is none to use: no driver, no GPU, driver too
- * old, forked child. [thread-safe] */
-CUPLUG_API int cuplug_n_devices(int32_t *n, int32_t *driver_version, cuplug_error *error);
-CUPLUG_API int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *error);
-
-/* Device memory from the stream-ordered pool; `stream` as in a frame. Freeing is stream-ordered
- * too. [thread-safe] [stream-ordered] */
-CUPLUG_API int cuplug_allocate_device(int32_t device, uint64_t bytes, void *stream, void **pointer,
-                                      cuplug_error *error);
-CUPLUG_API int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error);
-
-/* Copies between pageable host memory and a device, through pinned staging, after the work already
- * on the stream. Reports faults of earlier calls. [thread-safe] [syncs] */
-CUPLUG_API int cuplug_copy_to_device(int32_t device, void *to, const void *from, uint64_t bytes,
-                                     void *stream, cuplug_error *error);
-CUPLUG_API int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes,
-                                   void *stream, cuplug_error *error);
-
-/* The GPU of a stream, -1 for a default stream, which every GPU has; and 1 in `is_captured` while
- * work put on it becomes part of a CUDA graph. [thread-safe] */
-CUPLUG_API int cuplug_query_stream(void *stream, int32_t *device, int32_t *is_captured,
-                                   cuplug_error *error);
-/* The GPU that memory belongs to. ERROR_CUDA where it is no memory that CUDA knows.
- * [thread-safe] */
-CUPLUG_API int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *error);
-
-/* Makes later work on `waiting` wait for what is on `stream` now. Where one of them is captured in
- * a CUDA graph and the other is not, nothing is done: what launches the graph has to be ordered.
- * [thread-safe] [stream-ordered] */
-CUPLUG_API int cuplug_order_streams(int32_t device, void *waiting, void *stream,
-                                    cuplug_error *error);
-
-/* Waits for a stream, or with `whole_device` for all of them, and reports faults of earlier calls.
- * [thread-safe] [syncs] */
-CUPLUG_API int cuplug_synchronize(int32_t device, void *stream, int whole_device,
-                                  cuplug_error *error);
-
-#undef CUPLUG_API
 CUPLUG__END_C
+
+#include <cuplug/devices.h>
 #endif
