@@ -10,6 +10,7 @@ import pytest
 from conftest import TESTS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_emulated_cuda import emulated_cuda  # noqa: F401  (a fixture)
 
 pytest.importorskip("cffi")
 
@@ -221,14 +222,14 @@ print("done")
 
 
 @pytest.mark.parametrize("with_stream", [False, True])
-def test_on_a_driver_without_a_gpu(library, fake_cuda, run_python, with_stream):
+def test_on_a_driver_without_a_gpu(library, emulated_cuda, run_python, with_stream):  # noqa: F811
     prototypes, given = PROTOTYPES, dict(GATHER)
     if with_stream:
         prototypes += "int GatherOn(float *, int *, float *, int, int, cudaStream_t);"
         given |= {"function": "GatherOn", "arguments": f"{GATHER['arguments']}, stream"}
     description = {"prototypes": prototypes, "gather": {**given, "place": "cuda"}}
     code = ON_A_FAKE_GPU.format(library=str(library), description=description)
-    done = run_python(code, env={"LD_LIBRARY_PATH": str(fake_cuda)})
+    done = run_python(code, env={"LD_LIBRARY_PATH": str(emulated_cuda)})
     assert done.stdout == "done\n", done.stderr
 
 
