@@ -47,6 +47,13 @@ static int take_header(const cuplug_definition *from, cuplug_table_header *heade
   return CUPLUG_OK;
 }
 
+/* Outputs that are reshaped must have shapes of their own, not those of inputs that they are like.
+ */
+static void take_reshape(cuplug__overload *overload, cuplug_reshape *reshape) {
+  overload->reshape = reshape;
+  for (uint8_t k = 0; reshape && k < CUPLUG_MAX_TENSORS; k++) overload->like[k] = k;
+}
+
 /* The rows of one operator are filled in their order, so overload k has the entries of row k. */
 static int fill(cuplug__plugin *plugin, const cuplug_definition *from, cuplug_error *error) {
   cuplug__table *table = &plugin->table;
@@ -68,7 +75,7 @@ static int fill(cuplug__plugin *plugin, const cuplug_definition *from, cuplug_er
     plugin->overloads[k].host = from->rows[k].host;
     plugin->overloads[k].cuda = from->rows[k].cuda;
     plugin->overloads[k].context = from->rows[k].context;
-    plugin->overloads[k].reshape = from->rows[k].reshape;
+    take_reshape(&plugin->overloads[k], from->rows[k].reshape);
   }
   atomic_store_explicit(&plugin->operators[0].loaded, 1, memory_order_release);
   return CUPLUG_OK;

@@ -106,7 +106,6 @@ def test_elements_are_numbered_in_c_order(backend, shape):
     assert cuplug.last_call().device == backend.device
 
 
-@pytest.mark.sanitizer
 @lenient
 @given(data=st.data())
 def test_any_strides(backend, data):

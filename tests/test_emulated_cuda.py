@@ -25,9 +25,9 @@ directory, fixtures = os.environ["EMULATED"], os.environ["FIXTURES"]
 seen = []
 
 
-def emulate(source, symbols, device, name, texts, options):
+def emulate(source, symbols, device, name, texts, options, space="cuplug"):
     "What compile_cuda does, with the C++ compiler."
-    launches = "".join(f"EMULATE({symbol})\\n" for symbol in symbols)
+    launches = "".join(f"EMULATE({space}, {symbol})\\n" for symbol in symbols)
     text = f'#include "{fixtures}/emulated_kernel.h"\\n{source}\\n{launches}'
     path = f"{directory}/{hashlib.sha256(text.encode()).hexdigest()}"
     if not os.path.exists(path + ".so"):
@@ -196,3 +196,76 @@ def test_reductions_of_several_arrays(run):
         np.testing.assert_allclose(dot(x, y, scale=2, axis=axis, device="cuda"), wanted, rtol=1e-12)
     assert np.isnan(dot(x[:0], y, device="cuda"))
     """)
+
+
+def test_large_host_arrays_in_parts(run):
+    run("""
+    add = cuplug.elementwise("add(a: T, b: T) -> T", "a + b")
+    number = cuplug.elementwise("number(x: T) -> int64", "i")
+    x = values(2_500_001, "float32")
+    np.testing.assert_array_equal(add(x, x[:1], device="cuda"), x + x[:1])
+    np.testing.assert_array_equal(number(x, device="cuda"), np.arange(x.size))
+    """)
+
+
+PICK = """
+    import cuplug.from_source as from_source
+    from cuplug import jit
+
+    def compile_to_binary(source, **options):
+        from_source.load_functions = lambda image, name, symbols, device: emulate(
+            source, options["names"], device, name, {}, (), space="")
+        return jit.compile_to_binary(source, **options)
+
+    from_source.compile_to_binary = compile_to_binary
+    source = '''
+    __global__ void pick(const T *x, const int64_t *index, T *y, int n, int64_t m, float a,
+                         cuplug_fault *fault) {
+      int64_t k = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+      if (k >= m) return;
+      if (index[k] < 0 || index[k] >= n)
+        return cuplug_fault_index(fault, 1, k, index[k], 0, n);
+      y[k] = a * x[index[k]];
+    }'''
+    signature = "pick(x: T[n], index: int64[m], a: float = 2.0) -> y: T[m] where T: float32 | int8"
+    settings = dict(arguments="x, index, y, n, m, a, fault", cuda=source, threads="m")
+    def raised(error, *arguments, **changes):
+        try:
+            cuplug.operator(signature, **{**settings, **changes})(*arguments, device="cuda")
+        except error as seen:
+            return str(seen)
+"""
+
+
+def test_operators_of_a_kernel(run):
+    from cuplug import CompileError, nvrtc
+
+    try:
+        nvrtc.find()
+    except CompileError:
+        pytest.skip("needs NVRTC")
+    run(
+        PICK
+        + """
+    pick = cuplug.operator(signature, **settings)
+    x, index = values(100, "float32"), np.array([3, 99, 0] * 200)
+    np.testing.assert_array_equal(pick(x, index, device="cuda"), 2 * x[index])
+    np.testing.assert_array_equal(pick(x, index, 3, device="cuda"), 3 * x[index])
+    assert pick(x, index[:0], device="cuda").shape == (0,)
+    seen = raised(IndexError, x, index + 1)
+    assert seen == "pick: index: index 100 at position 1 is out of bounds for size 100", seen
+    seen = raised(ValueError, x, index, arguments="x, index, y, m * 4294967296, m, a, fault")
+    assert seen == ("pick: parameter 4 of its kernel has 32 bits, which cannot hold "
+                    "2576980377600"), seen
+    huge = "x, index, y, n * 4611686018427387904, m, a, fault"
+    seen = raised(ValueError, x, index, arguments=huge)
+    assert seen == "pick: arguments: its formula has no value in 64 bits", seen
+    seen = raised(ValueError, x, index, threads="n // (m - m)")
+    assert seen == "pick: threads: its formula has no value in 64 bits", seen
+    seen = raised(ValueError, x, index, threads=None, grid="0 - m")
+    assert seen == "pick: grid: seen -600, wanted 0 to 2147483647", seen
+    both = cuplug.operator(signature, **{**settings, "threads": None, "block": (64, 1),
+                                         "grid": ("(m + 63) // 64", 1, 1), "shared": "n % 8 - 4"})
+    np.testing.assert_array_equal(both(x, index, device="cuda"), 2 * x[index])
+    """
+    )

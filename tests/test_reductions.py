@@ -76,7 +76,6 @@ def test_many_elements(backend, shape):
         assert_same(np.asarray(got), np.asarray(x.max(axis=axis)))
 
 
-@pytest.mark.sanitizer
 @lenient
 @given(data=st.data())
 def test_any_strides(backend, data):

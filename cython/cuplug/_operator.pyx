@@ -143,7 +143,7 @@ cdef class Operator:
 
     @property
     def __module__(self):
-        return "cuplug.ops" if self.made is None else None
+        return "cuplug.ops" if self.made is None else "cuplug"
 
     @property
     def __doc__(self):
