@@ -252,7 +252,7 @@ def test_nvrtc_takes_the_code(dtype):
     text = "z = max(x, min(x, abs(x))) * 2 + a; n = i; y += 1;"
     op = element_wise._read(
         f"f(x: {dtype}[...], inout y: float64[...], a: {dtype}) -> "
-        "(z: {dtype}[...], n: int64[...])",
+        f"(z: {dtype}[...], n: int64[...])",
         text,
         "",
     )

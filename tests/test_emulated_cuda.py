@@ -209,13 +209,20 @@ def test_large_host_arrays_in_parts(run):
 
 
 PICK = """
+    import pickle
     import cuplug.from_source as from_source
-    from cuplug import jit
 
     def compile_to_binary(source, **options):
+        "In a process without the fake driver, which NVRTC would open."
         from_source.load_functions = lambda image, name, symbols, device: emulate(
             source, options["names"], device, name, {}, (), space="")
-        return jit.compile_to_binary(source, **options)
+        code = ("import pickle, sys; from cuplug.jit import compile_to_binary as compile\\n"
+                "source, options = pickle.load(sys.stdin.buffer)\\n"
+                "pickle.dump(compile(source, **options), sys.stdout.buffer)")
+        environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+        done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps((source, options)),
+                              env=environment, capture_output=True, check=True)
+        return pickle.loads(done.stdout)
 
     from_source.compile_to_binary = compile_to_binary
     source = '''
@@ -232,8 +239,8 @@ PICK = """
     def raised(error, *arguments, **changes):
         try:
             cuplug.operator(signature, **{**settings, **changes})(*arguments, device="cuda")
-        except error as seen:
-            return str(seen)
+        except error as problem:
+            return str(problem)
 """
 
 
@@ -252,18 +259,18 @@ def test_operators_of_a_kernel(run):
     np.testing.assert_array_equal(pick(x, index, device="cuda"), 2 * x[index])
     np.testing.assert_array_equal(pick(x, index, 3, device="cuda"), 3 * x[index])
     assert pick(x, index[:0], device="cuda").shape == (0,)
-    seen = raised(IndexError, x, index + 1)
-    assert seen == "pick: index: index 100 at position 1 is out of bounds for size 100", seen
-    seen = raised(ValueError, x, index, arguments="x, index, y, m * 4294967296, m, a, fault")
-    assert seen == ("pick: parameter 4 of its kernel has 32 bits, which cannot hold "
-                    "2576980377600"), seen
+    text = raised(IndexError, x, index + 1)
+    assert text == "pick: index: index 100 at position 1 is out of bounds for size 100", text
+    text = raised(ValueError, x, index, arguments="x, index, y, m * 4294967296, m, a, fault")
+    assert text == ("pick: parameter 4 of its kernel has 32 bits, which cannot hold "
+                    "2576980377600"), text
     huge = "x, index, y, n * 4611686018427387904, m, a, fault"
-    seen = raised(ValueError, x, index, arguments=huge)
-    assert seen == "pick: arguments: its formula has no value in 64 bits", seen
-    seen = raised(ValueError, x, index, threads="n // (m - m)")
-    assert seen == "pick: threads: its formula has no value in 64 bits", seen
-    seen = raised(ValueError, x, index, threads=None, grid="0 - m")
-    assert seen == "pick: grid: seen -600, wanted 0 to 2147483647", seen
+    text = raised(ValueError, x, index, arguments=huge)
+    assert text == "pick: arguments: its formula has no value in 64 bits", text
+    text = raised(ValueError, x, index, threads="n // (m - m)")
+    assert text == "pick: threads: its formula has no value in 64 bits", text
+    text = raised(ValueError, x, index, threads=None, grid="0 - m")
+    assert text == "pick: grid: seen -600, wanted 0 to 2147483647", text
     both = cuplug.operator(signature, **{**settings, "threads": None, "block": (64, 1),
                                          "grid": ("(m + 63) // 64", 1, 1), "shared": "n % 8 - 4"})
     np.testing.assert_array_equal(both(x, index, device="cuda"), 2 * x[index])
