@@ -54,7 +54,7 @@ def cuplug_torch() -> Contender:
     import torch
 
     tensors = {name: torch.from_numpy(x) for name, x in arrays(3).items()}
-    return statement(f"call({names(3)})", call=cuplug_operator("noop3", 3), **tensors)
+    return statement(f"call({names(3)})", call=cuplug_operator("brief3", 3), **tensors)
 
 
 def numpy_add() -> Contender:
@@ -133,14 +133,18 @@ def three_arrays() -> Comparison:
             Target("cuplug, 3 torch CPU tensors", "below tvm-ffi with torch", ("tvm-ffi, torch",)),
         ],
         expected=np.full(SIZE, 1, np.float32),
-        settings={"cuplug": "checks on", "ctypes and tvm-ffi": "the function checks nothing"},
+        settings={
+            "cuplug": "checks on; CUPLUG_NEVER_WAITS but where named",
+            "ctypes and tvm-ffi": "the function checks nothing",
+        },
     )
     add = comparison.add
-    add("cuplug, 3 NumPy arrays", partial(cuplug_call, "noop3", "call(a, b, c)", 3))
+    add("cuplug, 3 NumPy arrays", partial(cuplug_call, "brief3", "call(a, b, c)", 3))
     add(
         "cuplug, 2 NumPy arrays and out=",
-        partial(cuplug_call, "noop_out", "call(a, b, out=c)", 2, 3),
+        partial(cuplug_call, "brief_out", "call(a, b, out=c)", 2, 3),
     )
+    add("cuplug, 3 NumPy arrays, GIL released", partial(cuplug_call, "noop3", "call(a, b, c)", 3))
     add("cuplug, 3 torch CPU tensors", cuplug_torch)
     add(numpy, numpy_add)
     add("torch.add(out=), CPU", torch_add)
