@@ -132,7 +132,8 @@ def _run(prefix: list[str], options: dict[str, Any]) -> tuple[list[dict[str, Any
         )
         text, ending = done.stdout, _ending(done)
     except subprocess.TimeoutExpired as error:
-        text = (error.stdout or b"").decode(errors="replace")
+        seen = error.stdout or b""
+        text = seen if isinstance(seen, str) else seen.decode(errors="replace")
         ending = f"it did not come to its end in {LIMIT_S:.0f} s"
     return [json.loads(line) for line in text.splitlines() if line.endswith("}")], ending
 
@@ -157,7 +158,8 @@ def _sanitize(options: dict[str, Any]) -> list[Result]:
         some = {"properties": [name], "examples": SANITIZER_EXAMPLES, "isolate": False}
         lines, ending = _run([*prefix, "--log-file", log], options | some)
         seen = _read(log)
-    failed = str(SANITIZER_STATUS) in ending or not any(line.get("ok") for line in lines)
+    found = ending.startswith(f"the process ended with status {SANITIZER_STATUS}")
+    failed = found or not any(line.get("ok") for line in lines)
     codes = [line["example"] for line in lines if "example" in line]
     text = "\n".join(seen.splitlines()[:20]) or ending
     code = codes[-1] if codes else ""
