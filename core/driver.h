@@ -131,7 +131,7 @@ enum {
      unsigned int, unsigned int, CUstream, void **, void **))                                    \
   X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))
 
-/* Of code that was compiled at run time. */
+/* Of code that was compiled at run time, from CUDA 12.0 on: NULL where they are missing. */
 #define CUPLUG__LIBRARY_LIST(X)                                                                    \
   X(cuLibraryLoadData, "cuLibraryLoadData",                                                        \
     (CUlibrary *, const void *, CUjit_option *, void **, unsigned int, CUlibraryOption *, void **, \
@@ -147,7 +147,7 @@ enum {
   X(cuOccupancyMaxPotentialBlockSize, "cuOccupancyMaxPotentialBlockSize",                          \
     (int *, int *, CUfunction, CUoccupancyB2DSize, size_t, int))
 
-/* Of newer drivers alone: NULL where they are missing. */
+/* From CUDA 12.4 on, likewise. */
 #define CUPLUG__NEWER_LIST(X) \
   X(cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel, size_t, size_t *, size_t *))
 

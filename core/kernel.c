@@ -232,8 +232,8 @@ static int launch_work(cuplug_kernel *kernel, int32_t device, CUfunction functio
   return status;
 }
 
-int cuplug_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid, void *stream,
-                  void *const *parameters, cuplug_error *error) {
+int cuplug_launch_kernel(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
+                         void *stream, void *const *parameters, cuplug_error *error) {
   launch l = {grid, stream, (void **)parameters};
   int status = cuplug__fault_take_any(error);
   return status ? status : work_on(kernel, device, launch_work, &l, error);

@@ -35,7 +35,9 @@ SYSTEM = {
 }
 # They share the driver's table of functions, which one of them fills for the other.
 DRIVER = {"driver", "cuda"}
-DRIVER_USERS = DRIVER | {"capture", "device", "fault", "memory", "services", "slices", "transfer"}
+DRIVER_USERS = DRIVER | {
+    *("capture", "device", "fault", "image", "kernel", "memory", "services", "slices", "transfer"),
+}
 LOADER = {
     "library",
     "search",
@@ -122,8 +124,11 @@ def test_public_headers():
     headers = ROOT / "include" / "cuplug"
     assert system_includes(headers / "plugin.h") <= STANDARD | {"cuplug/kernels"}
     assert system_includes(headers / "kernels.h") <= {"cuplug/plugin", "cuda_runtime_api"}
-    assert system_includes(headers / "host.h") <= STANDARD | {"cuplug/plugin", "cuplug/devices"}
-    assert system_includes(headers / "devices.h") <= {"cuplug/host"}
+    assert system_includes(headers / "host.h") <= STANDARD | {
+        *("cuplug/plugin", "cuplug/define", "cuplug/devices", "cuplug/jit")
+    }
+    for part in ("define.h", "devices.h", "jit.h"):
+        assert system_includes(headers / part) <= {"cuplug/host"}
     assert system_includes(headers / "source.h") == {"cuplug/host"}
     assert system_includes(headers / "loop.h") == set()
 

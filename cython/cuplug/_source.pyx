@@ -18,13 +18,15 @@ from cuplug._host cimport (
     cuplug_entry,
     cuplug_device_info,
     cuplug_error,
+    cuplug_operator,
+    cuplug_query_device,
+)
+from cuplug._host_jit cimport (
     cuplug_find_kernel,
     cuplug_image,
     cuplug_kernel,
     cuplug_kernel_function,
     cuplug_load_image,
-    cuplug_operator,
-    cuplug_query_device,
 )
 from cuplug._operator cimport Operator, wrap_definition
 from cuplug._status cimport raise_error, raise_later

@@ -226,53 +226,6 @@ CUPLUG_API const cuplug_signature *cuplug_operator_signature(const cuplug_operat
  * that is done. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_load_code(cuplug_operator *op, cuplug_error *error);
 
-/* ---- Operators made in memory -------------------------------------------------------------- */
-
-typedef struct cuplug_frame cuplug_frame;
-
-/* Gives the outputs of a bound frame the shapes that a signature cannot say: shrinks or drops
- * dimensions of frame->tensors[n_inputs ...]. `error` may be NULL. Returns a status. */
-typedef int cuplug_reshape(cuplug_frame *frame, cuplug_error *error);
-
-/* One overload of an operator without a plugin. */
-typedef struct cuplug_definition_row {
-  const char *signature; /* as in a table; at most 511 bytes */
-  cuplug_entry *host;    /* NULL: no entry on that side */
-  cuplug_entry *cuda;
-  void *context;           /* what both entries get from cuplug_entry_context; kept for ever */
-  cuplug_reshape *reshape; /* NULL: the signature says all */
-  uint32_t flags;          /* of a row: CUPLUG_TAKES_STRIDES ... */
-  uint32_t reserved;
-} cuplug_definition_row;
-
-typedef struct cuplug_definition {
-  const char *plugin;  /* an identifier: stands for the plugin's name */
-  const char *version; /* at most 31 bytes; NULL: none */
-  const char *origin;  /* stands for the plugin's file in messages: "<source>" */
-  const char *doc;     /* one line of at most 255 bytes; NULL: none */
-  const cuplug_definition_row *rows;
-  uint32_t n_rows;
-} cuplug_definition;
-
-/* Makes an operator of entry points in this process: all rows begin with its name. It is used like
- * one of a plugin but is found by this pointer alone, not by name. It lives until the process ends,
- * so whoever defines the same thing again and again keeps what the first time gave. Strings are
- * copied. ERROR_VALUE says what is wrong with a definition. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_define(const cuplug_definition *definition, cuplug_operator **op,
-                             cuplug_error *error);
-
-/* For an entry of such an operator: the context of its row. NULL for entries of plugins. */
-CUPLUG_API void *cuplug_entry_context(const cuplug_call *call);
-
-/* Takes in the file of an operator anew when it was replaced on disk, by another file renamed over
- * it, and loads the code beside the old, which stays. Sets `fresh` to the operator of that name,
- * the same one when nothing has changed. cuplug_find gives that one from then on; operators found
- * before go on with the old code. On an error nothing changes: the new file is broken or refused,
- * or has no such operator (ERROR_NOT_FOUND; its other operators are taken in). [thread-safe]
- * [no-cuda] */
-CUPLUG_API int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh,
-                             cuplug_error *error);
-
 /* ---- Arguments ----------------------------------------------------------------------------- */
 
 /* Properties of an array that its tensor cannot say. */
@@ -317,6 +270,8 @@ static inline cuplug_argument cuplug_absent(void) {
 }
 
 /* ---- One call ------------------------------------------------------------------------------ */
+
+typedef struct cuplug_frame cuplug_frame;
 
 /* Gives an output of unknown size its memory: sets tensor->data for tensor->shape, on
  * tensor->device. Returns a status. Called on the thread that called cuplug_run. */
@@ -399,110 +354,9 @@ CUPLUG_API int cuplug_run(cuplug_frame *frame, cuplug_error *error);
 CUPLUG_API int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                              const cuplug_device *device, cuplug_error *error);
 
-/* ---- Run-time compilation ------------------------------------------------------------------ */
-
-/* CUDA C++ to be compiled by NVRTC. Arrays of strings have the length that stands beside them. */
-typedef struct cuplug_program {
-  const char *text;
-  const char *name;         /* of the source, in messages */
-  const char *architecture; /* of the GPU: "90" for 9.0, "90a" */
-  const char *const *options;
-  const char *const *names;        /* expressions, "scale<4>", whose lowered names are wanted */
-  const char *const *header_names; /* as #include has them, found before any file */
-  const char *const *header_texts;
-  uint32_t n_options;
-  uint32_t n_names;
-  uint32_t n_headers;
-  uint32_t reserved;
-} cuplug_program;
-
-/* What came of it; free it with cuplug_free_binary. */
-typedef struct cuplug_binary {
-  void *image; /* machine code; PTX when the GPU is newer than NVRTC */
-  uint64_t image_bytes;
-  char **lowered; /* n_names of them, in the order of the program's names */
-  char *log;      /* the compiler's, with warnings */
-  uint32_t n_names;
-  int32_t is_ptx;
-} cuplug_binary;
-
-/* The path of the NVRTC that is used: the one that the process has loaded, else the first in
- * $CUDA_HOME and $CUDA_PATH, in `directories` (separated by ":", may be NULL), in /usr/local/cuda
- * and on the dynamic linker's path. Loads nothing but in the last case. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_find_compiler(const char *directories, char path[4096], cuplug_error *error);
-
-/* Compiles with the NVRTC at `path`; the first one used is kept for the process. `*binary` is to be
- * freed also after ERROR_COMPILE, when it has the log. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_compile_program(const char *path, const cuplug_program *program,
-                                      cuplug_binary **binary, cuplug_error *error);
-CUPLUG_API void cuplug_free_binary(cuplug_binary *binary);
-
-/* Machine code or PTX to be loaded into the driver (CUDA 12.0 or newer). Opaque; never freed, as
- * work that runs may need it: whoever loads the same thing again and again keeps what the first
- * time gave. */
-typedef struct cuplug_image cuplug_image;
-typedef struct cuplug_kernel cuplug_kernel;
-
-/* Copies an image and loads it; `name` is for messages. [thread-safe] */
-CUPLUG_API int cuplug_load_image(const void *image, uint64_t bytes, const char *name,
-                                 cuplug_image **loaded, cuplug_error *error);
-
-/* A kernel by its lowered name; `name` is for messages. It is never freed. ERROR_NOT_FOUND where
- * there is none. [thread-safe] */
-CUPLUG_API int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *name,
-                                  cuplug_kernel **kernel, cuplug_error *error);
-
-/* The memory of a __device__ or __constant__ variable on a GPU. ERROR_NOT_FOUND where there is
- * none. [thread-safe] */
-CUPLUG_API int cuplug_find_global(cuplug_image *image, const char *lowered, const char *name,
-                                  int32_t device, void **pointer, uint64_t *bytes,
-                                  cuplug_error *error);
-
-#define CUPLUG_MAX_KERNEL_PARAMETERS 256
-
-/* The size in bytes of each parameter; `n` is -1 where the driver cannot say (before CUDA 12.4).
- * [thread-safe] */
-CUPLUG_API int cuplug_kernel_parameters(const cuplug_kernel *kernel,
-                                        uint64_t sizes[CUPLUG_MAX_KERNEL_PARAMETERS], int32_t *n,
-                                        cuplug_error *error);
-
-typedef struct cuplug_kernel_info {
-  int32_t max_threads;  /* of a block */
-  int32_t n_registers;  /* of a thread */
-  int32_t shared_bytes; /* static, of a block */
-  int32_t local_bytes;  /* of a thread */
-  int32_t constant_bytes;
-  int32_t max_dynamic_shared_bytes; /* of a block, with the opt-in of the device */
-} cuplug_kernel_info;
-CUPLUG_API int cuplug_query_kernel(cuplug_kernel *kernel, int32_t device, cuplug_kernel_info *info,
-                                   cuplug_error *error);
-
-/* Occupancy: blocks of so many threads that one multiprocessor holds at once; the block size of
- * highest occupancy, and the number of blocks that fill the GPU. [thread-safe] */
-CUPLUG_API int cuplug_max_active_blocks(cuplug_kernel *kernel, int32_t device, int32_t n_threads,
-                                        uint64_t shared_bytes, int32_t *n_blocks,
-                                        cuplug_error *error);
-CUPLUG_API int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_bytes,
-                                    int32_t *n_threads, int32_t *n_blocks, cuplug_error *error);
-
-/* Checks a grid against the limits of a kernel and a GPU, and opts in to shared memory beyond
- * 48 KiB. To be done once before such a grid is launched. [thread-safe] */
-CUPLUG_API int cuplug_prepare_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
-                                     cuplug_error *error);
-
-/* Launches a kernel; `parameters` points to the value of each. A grid without blocks is no launch
- * and no error. A fault of an earlier call is reported first. [thread-safe] [stream-ordered] */
-CUPLUG_API int cuplug_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
-                             void *stream, void *const *parameters, cuplug_error *error);
-
-/* The CUfunction of a kernel on a GPU, for launches of one's own. [thread-safe] */
-CUPLUG_API int cuplug_kernel_function(cuplug_kernel *kernel, int32_t device, void **function,
-                                      cuplug_error *error);
-
-/* SHA-256, the digest by which the cache of compiled code is kept. [thread-safe] [no-cuda] */
-CUPLUG_API void cuplug_sha256(const void *data, uint64_t bytes, uint8_t digest[32]);
-
 CUPLUG__END_C
 
+#include <cuplug/define.h>
 #include <cuplug/devices.h>
+#include <cuplug/jit.h>
 #endif
