@@ -6,34 +6,12 @@
 #include "layout.h"
 #include "status.h"
 
-/* At the first run of an overload on a GPU: is there code for it, and a fault record. */
+/* At the first run of an overload on a GPU. */
 static int prepare(cuplug__run *run) {
-  const cuplug_operator *op = run->frame->op;
-  const cuplug_signature *s = &run->overload->signature;
-  const char *names[CUPLUG_MAX_TENSORS];
-  cuplug_operator_info info;
-  int32_t capability = 0;
-  cuplug_fault *fault;
-  cuplug_describe(op, &info);
-  if (*info.architectures && !cuplug__cuda_can_run(run->device.id, info.architectures, &capability))
-    return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
-                        "%s: %s has code for compute capability %s, and cuda:%d has %d.%d; rebuild "
-                        "the plugin for it",
-                        op->name, info.path, cuplug__describe_architectures(info.architectures).s,
-                        (int)run->device.id, (int)capability / 10, (int)capability % 10);
-  uint64_t bit = 1ull << (run->device.id & 63);
-  if (!atomic_load_explicit(&run->overload->fault, memory_order_acquire)) {
-    for (uint32_t k = 0; k < run->frame->n_tensors; k++)
-      names[k] = s->parameters[run->frame->parameter[k]].name;
-    int status = cuplug__fault_record(op->name, names, run->frame->n_tensors, &fault, run->error);
-    if (status) {
-      cuplug__prefix(run->error, "%s: ", op->name);
-      return status;
-    }
-    cuplug_fault *none = NULL; /* another thread may have been faster: its record serves both */
-    atomic_compare_exchange_strong(&run->overload->fault, &none, fault);
-  }
-  atomic_fetch_or_explicit(&run->overload->prepared, bit, memory_order_release);
+  int status = cuplug__prepare(run->frame->op, run->overload, run->device.id, run->error);
+  if (status) return status;
+  atomic_fetch_or_explicit(&run->overload->prepared, 1ull << (run->device.id & 63),
+                           memory_order_release);
   return CUPLUG_OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of an entry, between bind.c, call.c, entry.c, services.c, stage.c, cut.c and slices.c. */
+/* One run of an entry, between bind.c, call.c, prepare.c, entry.c, services.c, stage.c,
+ * cut.c and slices.c. */
 #ifndef CUPLUG_CORE_CALL_H
 #define CUPLUG_CORE_CALL_H
 
@@ -22,6 +23,11 @@ typedef struct cuplug__run {
 /* Calls the entry of the run's side, frees its workspaces, and turns what it returned into a
  * finished error record. The device has been entered. */
 int cuplug__call_entry(cuplug__run *run);
+
+/* Looks for code for the GPU, and makes the fault record unless there is one. The device has been
+ * entered. */
+int cuplug__prepare(const cuplug_operator *op, cuplug__overload *overload, int32_t device,
+                    cuplug_error *error);
 
 /* Puts the operator's name before the message when something outside of the entry has failed.
  * Returns `status`. */

@@ -2,6 +2,7 @@
 /* The public functions on devices: enter, do, leave. */
 #include "cuda.h"
 #include "driver.h"
+#include "memory.h"
 #include "status.h"
 #include "transfer.h"
 
@@ -50,6 +51,30 @@ int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error
   if (status) return status;
   status = cuplug__device_free(pointer, CUPLUG__STREAM(stream), error);
   cuplug__cuda_leave(previous, device);
+  return status;
+}
+
+int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error) {
+  void *previous;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  status = cuplug__memory_query(device, info, error);
+  cuplug__cuda_leave(previous, device);
+  return status;
+}
+
+int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error) {
+  void *previous;
+  uint64_t freed = 0;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  int mode = cuplug__capture_relax();
+  status = cuplug__memory_trim(device, &freed, error);
+  cuplug__capture_exchange(mode);
+  cuplug__cuda_leave(previous, device);
+  if (freed_bytes) *freed_bytes = freed;
   return status;
 }
 

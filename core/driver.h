@@ -76,7 +76,10 @@ enum {
   CUPLUG__KERNEL_LOCAL_BYTES = 3,
   CUPLUG__KERNEL_N_REGISTERS = 4,
   CUPLUG__KERNEL_MAX_DYNAMIC_SHARED = 8,
-  CUPLUG__POOL_RELEASE_THRESHOLD = 4, /* a pool attribute */
+  CUPLUG__POOL_RELEASE_THRESHOLD = 4,
+  CUPLUG__POOL_RESERVED = 5,
+  CUPLUG__POOL_USED = 7,
+  CUPLUG__POOL_MOST_USED = 8, /* a pool attribute */
   CUPLUG__ALLOCATION_PINNED = 1,
   CUPLUG__LOCATION_DEVICE = 1,
   CUPLUG__HOST_PORTABLE = 1,
@@ -108,6 +111,7 @@ enum {
   X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                                       \
   X(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *, const CUmemPoolProps *))                \
   X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool, CUmemPool_attribute, void *)) \
+  X(cuMemPoolGetAttribute, "cuMemPoolGetAttribute", (CUmemoryPool, CUmemPool_attribute, void *)) \
   X(cuMemPoolTrimTo, "cuMemPoolTrimTo", (CUmemoryPool, size_t))                                  \
   X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync",                                          \
     (CUdeviceptr *, size_t, CUmemoryPool, CUstream))                                             \

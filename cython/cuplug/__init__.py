@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from . import ops
 from ._device_array import DeviceArray, asarray, empty
 from ._devices import devices, synchronize
+from ._memory import memory_info, prepare, trim
 from ._operator import Operator
 from ._placement import device
 from ._progress import progress
@@ -52,14 +53,17 @@ __all__ = [
     "get_pkg_config_path",
     "last_call",
     "load",
+    "memory_info",
     "operator",
     "ops",
     "plugins",
+    "prepare",
     "progress",
     "reduction",
     "reload",
     "search_path",
     "synchronize",
+    "trim",
 ]
 
 # Imported at their first use, as they import much.

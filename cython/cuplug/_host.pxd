@@ -308,6 +308,17 @@ cdef extern from "cuplug/host.h" nogil:
 
     int cuplug_n_devices(int32_t *n, int32_t *driver_version, cuplug_error *error)
     int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *error)
+    ctypedef struct cuplug_memory_info:
+        uint64_t total_bytes
+        uint64_t free_bytes
+        uint64_t reserved_bytes
+        uint64_t used_bytes
+        uint64_t most_used_bytes
+        uint64_t pinned_bytes
+
+    int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error)
+    int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error)
+    int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error)
     int cuplug_allocate_device(
         int32_t device, uint64_t bytes, void *stream, void **pointer, cuplug_error *error
     )

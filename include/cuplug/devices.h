@@ -25,6 +25,29 @@ CUPLUG_API int cuplug_allocate_device(int32_t device, uint64_t bytes, void *stre
                                       cuplug_error *error);
 CUPLUG_API int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error);
 
+/* What is held of a GPU, in bytes. */
+typedef struct cuplug_memory_info {
+  uint64_t total_bytes;
+  uint64_t free_bytes;     /* for any process; what the pool has reserved is not free */
+  uint64_t reserved_bytes; /* by the pool, from the GPU */
+  uint64_t used_bytes;     /* of these: arrays, outputs and workspaces now */
+  uint64_t most_used_bytes;
+  uint64_t pinned_bytes; /* of the host, for copies to and from this GPU */
+} cuplug_memory_info;
+CUPLUG_API int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error);
+
+/* Gives memory that nobody uses back to the GPU, and that of idle staging lanes to the host.
+ * Without it the pool keeps up to an eighth of the GPU's memory when arrays are freed, and what is
+ * beyond that goes back whenever a stream is waited for; up to 8 idle lanes keep their pinned
+ * memory, at most 256 MiB for each GPU. `freed_bytes` may be NULL. [thread-safe] */
+CUPLUG_API int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error);
+
+/* Does what the first call of an operator on a GPU would do: loads its code, starts CUDA, makes the
+ * context, the pool and the fault records, looks for code for the GPU. What remains is the driver's
+ * loading of a kernel at its first launch, unless CUDA_MODULE_LOADING is EAGER. ERROR_VALUE: the
+ * operator has no CUDA entry. [thread-safe] */
+CUPLUG_API int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error);
+
 /* Copies between pageable host memory and a device, through pinned staging, after the work already
  * on the stream. Reports faults of earlier calls. [thread-safe] [syncs] */
 CUPLUG_API int cuplug_copy_to_device(int32_t device, void *to, const void *from, uint64_t bytes,
