@@ -72,6 +72,6 @@ int cuplug__capture_parts(void *a, void *b, int *parted);
 /* Blocks or orders; `device` has been entered. Streams of which one alone is captured are left as
  * they are. */
 int cuplug__stream_synchronize(void *stream, cuplug_error *error);
-int cuplug__stream_wait(void *waiting, void *stream, cuplug_error *error);
+int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_error *error);
 
 #endif
