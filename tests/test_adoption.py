@@ -63,6 +63,12 @@ def test_gather(library):
     assert gather(source[::2], index[:2]).tolist() == [6, 2]
 
 
+def test_reload_leaves_it_alone(library):
+    gather = adopt(library, gather=GATHER).gather
+    assert str(library) not in cuplug.reload()
+    assert gather(np.ones(1, np.float32), np.zeros(1, np.int32)).tolist() == [1]
+
+
 @given(st.integers(1, 50), st.integers(0, 50), st.randoms())
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_sizes(library, m, n, random):

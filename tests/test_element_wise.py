@@ -276,8 +276,9 @@ def test_what_it_says_of_itself():
     assert ADD.doc == "a + b"
     assert len(ADD.signatures) == 3
     assert "add(a: T[...], b: T) -> T[...] where T: bool | integer | floating" in ADD.signatures
+    nameless = cuplug.elementwise("found_by_none(a: T) -> T", "a")
     with pytest.raises(cuplug.NotFoundError):
-        cuplug.find("add")
+        cuplug.find(nameless.name)
 
 
 ILL_FORMED = {

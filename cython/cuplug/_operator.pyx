@@ -249,7 +249,7 @@ def reload_operators(set paths):
     changed, errors = set(), {}
     for op in list(living.values()):
         path = op.path
-        if path not in paths or path in errors:
+        if path not in paths or path in errors or op.made is not None:
             continue
         with nogil:
             status = cuplug_reload(op.op, &fresh, &error)
@@ -266,8 +266,13 @@ def reload_operators(set paths):
 
 
 def living_paths():
-    """Return the files of all operators that Python knows."""
-    return {op.path for op in list(living.values())}
+    """Return the files of all operators of plugins that Python knows."""
+    cdef Operator op
+    found = set()
+    for op in list(living.values()):
+        if op.made is None:
+            found.add(op.path)
+    return found
 
 
 cdef dict parameter_positions(const cuplug_operator *op):
