@@ -151,9 +151,13 @@ enum {
   X(cuOccupancyMaxPotentialBlockSize, "cuOccupancyMaxPotentialBlockSize",                          \
     (int *, int *, CUfunction, CUoccupancyB2DSize, size_t, int))
 
-/* From CUDA 12.4 on, likewise. */
-#define CUPLUG__NEWER_LIST(X) \
-  X(cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel, size_t, size_t *, size_t *))
+/* From CUDA 12.4 or 12.5 on, likewise. */
+#define CUPLUG__NEWER_LIST(X)                                                                      \
+  X(cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel, size_t, size_t *, size_t *))          \
+  X(cuKernelGetLibrary, "cuKernelGetLibrary", (CUlibrary *, CUkernel))                             \
+  X(cuLibraryGetKernelCount, "cuLibraryGetKernelCount", (unsigned int *, CUlibrary))               \
+  X(cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", (CUkernel *, unsigned int, CUlibrary)) \
+  X(cuFuncLoad, "cuFuncLoad", (CUfunction))
 
 typedef struct cuplug__driver_table {
 #define CUPLUG__X(function, symbol, parameters) CUresult(*function) parameters;

@@ -110,9 +110,9 @@ def trim(device=None):
 def prepare(operators, device=None):
     """Do ahead what the first call of operators does.
 
-    Their code is loaded. With a GPU, CUDA is started, the context and the memory pool are made, and
-    it is checked that there is code for the GPU. The driver loads a kernel at its first launch in
-    any case, unless the environment says CUDA_MODULE_LOADING=EAGER.
+    Their code is loaded. With a GPU, CUDA is started, the context and the memory pool are made, it
+    is checked that there is code for the GPU, and the driver loads their plugin's kernels. Kernels
+    that are compiled at run time are left to the first call.
 
     Parameters
     ----------

@@ -55,9 +55,10 @@ typedef void cuplug_reclaim(int32_t device, char held[CUPLUG_HELD_BYTES]);
 CUPLUG_API void cuplug_set_reclaim(cuplug_reclaim *reclaim);
 
 /* Does what the first call of an operator on a GPU would do: loads its code, starts CUDA, makes the
- * context, the pool and the fault records, looks for code for the GPU. What remains is the driver's
- * loading of a kernel at its first launch, unless CUDA_MODULE_LOADING is EAGER. ERROR_VALUE: the
- * operator has no CUDA entry. [thread-safe] */
+ * context, the pool and the fault records, looks for code for the GPU, and has the driver load the
+ * kernels. Other than these are loaded at their first launch: of drivers before CUDA 12.5, of
+ * plugins compiled by CUDA before 12.1 or with the kernels in several files, and those that are
+ * compiled at run time. ERROR_VALUE: the operator has no CUDA entry. [thread-safe] */
 CUPLUG_API int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error);
 
 /* Copies between pageable host memory and a device, through pinned staging, after the work already
