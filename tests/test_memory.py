@@ -332,3 +332,32 @@ def test_prepare_on_a_gpu():
     cuplug.prepare(["relu", gather], device="cuda")
     assert relu(cuplug.asarray(np.array([-1.0, 2.0]))).numpy().tolist() == [0, 2]
     assert gather.loaded
+
+
+@pytest.mark.gpu
+def test_prepared_kernels_are_loaded(run_python):
+    """The driver says so of each; in a process of its own, in which none has been launched."""
+    done = run_python("""
+import ctypes, sys
+import cuplug
+from cuplug.ops import relu
+
+cuplug.prepare(relu, device="cuda")
+driver, plugin = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL(relu.path)
+context, library, n = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint()
+assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert driver.cuCtxSetCurrent(context) == 0
+plugin.cuplug_any_kernel.restype = ctypes.c_void_p
+any_kernel = ctypes.c_void_p(plugin.cuplug_any_kernel())
+assert any_kernel.value, "no kernel"
+if driver.cuKernelGetLibrary(ctypes.byref(library), any_kernel):
+    sys.exit("no library")
+assert driver.cuLibraryGetKernelCount(ctypes.byref(n), library) == 0 and n.value > 1, n
+kernels = (ctypes.c_void_p * n.value)()
+assert driver.cuLibraryEnumerateKernels(kernels, n, library) == 0
+for kernel in kernels:
+    function, state = ctypes.c_void_p(), ctypes.c_int(-1)
+    assert driver.cuKernelGetFunction(ctypes.byref(function), ctypes.c_void_p(kernel)) == 0
+    assert driver.cuFuncIsLoaded(ctypes.byref(state), function) == 0 and state.value == 1, state
+""")
+    assert done.returncode == 0, done.stderr
