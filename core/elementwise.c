@@ -41,7 +41,7 @@ static void choose_packs(const cuplug_call *call, cuplug_loop *loop, cuplug_vari
   uint32_t width = cuplug__pack_width(call, call->n_tensors);
   int flat = 1;
   for (uint32_t k = 0; k < call->n_tensors; k++) flat &= cuplug__loop_is_flat(loop, k);
-  v->unroll = call->n_tensors <= 3 ? 4 : call->n_tensors <= 6 ? 2 : 1;
+  v->unroll = 1; /* many threads with one load each are the fastest */
   v->width = 1;
   if (flat) {
     uint64_t rests = 0;

@@ -11,7 +11,6 @@
 namespace elementwise {
 
 constexpr int THREADS = 256;
-constexpr int UNROLL = 4; /* packs of each thread: independent loads */
 
 /* The type to compute with. */
 template <typename T> struct computed { using type = T; };
@@ -36,25 +35,16 @@ __global__ void __launch_bounds__(THREADS)
     map_kernel(inputs<T, ARITY> in, T *out, int64_t n, Op op) {
   using P = pack<T, WIDTH>;
   const int64_t n_packs = n / WIDTH;
-  const int64_t first = (int64_t)blockIdx.x * (THREADS * UNROLL) + threadIdx.x;
-  P x[ARITY][UNROLL];
+  const int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+  if (at < n_packs) {
+    P x[ARITY], result;
 #pragma unroll
-  for (int u = 0; u < UNROLL; u++) {
-    const int64_t at = first + u * THREADS;
-#pragma unroll
-    for (int a = 0; a < ARITY; a++)
-      if (at < n_packs) x[a][u] = reinterpret_cast<const P *>(in.data[a])[at];
-  }
-#pragma unroll
-  for (int u = 0; u < UNROLL; u++) {
-    const int64_t at = first + u * THREADS;
-    if (at >= n_packs) continue;
-    P result;
+    for (int a = 0; a < ARITY; a++) x[a] = reinterpret_cast<const P *>(in.data[a])[at];
 #pragma unroll
     for (int k = 0; k < WIDTH; k++) {
       T element[ARITY];
 #pragma unroll
-      for (int a = 0; a < ARITY; a++) element[a] = x[a][u].value[k];
+      for (int a = 0; a < ARITY; a++) element[a] = x[a].value[k];
       result.value[k] = apply(op, element);
     }
     reinterpret_cast<P *>(out)[at] = result;
@@ -74,7 +64,7 @@ int map(const cuplug_call *call, inputs<T, ARITY> in, T *out, int64_t n, Op op) 
   uint64_t addresses = (uint64_t)out;
   for (int a = 0; a < ARITY; a++) addresses |= (uint64_t)in.data[a];
   if (n == 0) return CUPLUG_OK;
-  const int64_t width = addresses % 16 ? 1 : WIDTH, per_block = width * THREADS * UNROLL;
+  const int64_t width = addresses % 16 ? 1 : WIDTH, per_block = width * THREADS;
   const unsigned n_blocks = (unsigned)((n + per_block - 1) / per_block);
   if (width == 1)
     return cuplug_launch<map_kernel<ARITY, 1, T, Op>>(call, n_blocks, THREADS, 0, in, out, n, op);
