@@ -143,22 +143,3 @@ int cuplug__cuda_can_run(int32_t device, const char *architectures, int32_t *cap
   }
   return n_seen == 0;
 }
-
-int cuplug__stream_synchronize(void *stream, cuplug_error *error) {
-  return cuplug__cuda_check(error, cuplug__driver.cuStreamSynchronize(stream),
-                            "waiting for a stream");
-}
-
-int cuplug__stream_wait(void *waiting, void *stream, cuplug_error *error) {
-  CUevent event;
-  int parted;
-  if (waiting == stream) return CUPLUG_OK;
-  int code = cuplug__capture_parts(waiting, stream, &parted);
-  if (parted) return CUPLUG_OK;
-  if (!code) code = cuplug__driver.cuEventCreate(&event, CUPLUG__EVENT_NO_TIMING);
-  if (code) return cuplug__cuda_fail(error, code, "ordering two streams");
-  code = cuplug__driver.cuEventRecord(event, stream);
-  if (!code) code = cuplug__driver.cuStreamWaitEvent(waiting, event, 0);
-  cuplug__driver.cuEventDestroy(event);
-  return cuplug__cuda_check(error, code, "ordering two streams");
-}

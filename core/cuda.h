@@ -41,6 +41,10 @@ void cuplug__cuda_note_launch(const char *name);
  * cuda_enter then refuses. Operator names are borrowed for ever. */
 void cuplug__cuda_note_sticky(int code, const char *name);
 
+/* Has the driver load the code of all kernels that were compiled together with one, a CUkernel, as
+ * far as it can: what fails is told by their launches. A device has been entered. */
+void cuplug__load_kernels(void *any);
+
 /* A fault record for calls of one overload, in pinned memory mapped to host and devices; never
  * freed. `name` names the operator in the report. The strings are borrowed for ever, the array of
  * them is copied. A device has been entered. */
@@ -72,6 +76,6 @@ int cuplug__capture_parts(void *a, void *b, int *parted);
 /* Blocks or orders; `device` has been entered. Streams of which one alone is captured are left as
  * they are. */
 int cuplug__stream_synchronize(void *stream, cuplug_error *error);
-int cuplug__stream_wait(void *waiting, void *stream, cuplug_error *error);
+int cuplug__stream_wait(int32_t device, void *waiting, void *stream, cuplug_error *error);
 
 #endif

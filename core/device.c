@@ -82,7 +82,7 @@ int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error) {
 static int copy_on_lane(cuplug__lane *lane, int to_host, void *to, const void *from, uint64_t bytes,
                         void *stream, cuplug__watch *watch, cuplug_error *error) {
   cuplug__view view;
-  int status = cuplug__stream_wait(lane->stream, CUPLUG__STREAM(stream), error);
+  int status = cuplug__stream_wait(lane->device, lane->stream, CUPLUG__STREAM(stream), error);
   if (status) return status;
   cuplug__view_bytes(&view, from, bytes);
   if (to_host) return cuplug__to_host(lane, to, from, bytes, watch, error);
@@ -126,7 +126,7 @@ int cuplug_order_streams(int32_t device, void *waiting, void *stream, cuplug_err
   cuplug__clear(error);
   int status = cuplug__cuda_enter(device, &previous, error);
   if (status) return status;
-  status = cuplug__stream_wait(CUPLUG__STREAM(waiting), CUPLUG__STREAM(stream), error);
+  status = cuplug__stream_wait(device, CUPLUG__STREAM(waiting), CUPLUG__STREAM(stream), error);
   cuplug__cuda_leave(previous, device);
   return status;
 }

@@ -76,10 +76,10 @@ enum {
   CUPLUG__KERNEL_LOCAL_BYTES = 3,
   CUPLUG__KERNEL_N_REGISTERS = 4,
   CUPLUG__KERNEL_MAX_DYNAMIC_SHARED = 8,
-  CUPLUG__POOL_RELEASE_THRESHOLD = 4,
+  CUPLUG__POOL_RELEASE_THRESHOLD = 4, /* pool attributes */
   CUPLUG__POOL_RESERVED = 5,
   CUPLUG__POOL_USED = 7,
-  CUPLUG__POOL_MOST_USED = 8, /* a pool attribute */
+  CUPLUG__POOL_MOST_USED = 8,
   CUPLUG__ALLOCATION_PINNED = 1,
   CUPLUG__LOCATION_DEVICE = 1,
   CUPLUG__HOST_PORTABLE = 1,
@@ -151,9 +151,13 @@ enum {
   X(cuOccupancyMaxPotentialBlockSize, "cuOccupancyMaxPotentialBlockSize",                          \
     (int *, int *, CUfunction, CUoccupancyB2DSize, size_t, int))
 
-/* From CUDA 12.4 on, likewise. */
-#define CUPLUG__NEWER_LIST(X) \
-  X(cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel, size_t, size_t *, size_t *))
+/* From CUDA 12.4 or 12.5 on, likewise. */
+#define CUPLUG__NEWER_LIST(X)                                                                      \
+  X(cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel, size_t, size_t *, size_t *))          \
+  X(cuKernelGetLibrary, "cuKernelGetLibrary", (CUlibrary *, CUkernel))                             \
+  X(cuLibraryGetKernelCount, "cuLibraryGetKernelCount", (unsigned int *, CUlibrary))               \
+  X(cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", (CUkernel *, unsigned int, CUlibrary)) \
+  X(cuFuncLoad, "cuFuncLoad", (CUfunction))
 
 typedef struct cuplug__driver_table {
 #define CUPLUG__X(function, symbol, parameters) CUresult(*function) parameters;

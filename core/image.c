@@ -144,3 +144,21 @@ int cuplug__kernel_load(cuplug_kernel *kernel, int32_t device, CUfunction *funct
   atomic_store_explicit(&kernel->functions[device], *function, memory_order_release);
   return CUPLUG_OK;
 }
+
+void cuplug__load_kernels(void *any) {
+  const cuplug__driver_table *driver = &cuplug__driver;
+  CUlibrary library;
+  CUfunction function;
+  unsigned int n = 0;
+  if (!driver->cuKernelGetLibrary || !driver->cuLibraryGetKernelCount ||
+      !driver->cuLibraryEnumerateKernels || !driver->cuFuncLoad)
+    return;
+  if (driver->cuKernelGetLibrary(&library, any) || driver->cuLibraryGetKernelCount(&n, library))
+    return;
+  CUkernel *kernels = calloc(n ? n : 1, sizeof *kernels);
+  if (!kernels) return;
+  if (driver->cuLibraryEnumerateKernels(kernels, n, library)) n = 0;
+  for (unsigned int k = 0; k < n; k++)
+    if (!driver->cuKernelGetFunction(&function, kernels[k])) driver->cuFuncLoad(function);
+  free(kernels);
+}

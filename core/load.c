@@ -167,3 +167,12 @@ int cuplug_load_code(cuplug_operator *op, cuplug_error *error) {
   cuplug__registry_unlock();
   return status;
 }
+
+void *cuplug__any_kernel(const cuplug_operator *op) {
+  void *library = op->plugin->library;
+  void *address = library ? cuplug__library_symbol(library, "cuplug_any_kernel") : NULL;
+  void *(*any_kernel)(void);
+  if (!address || !cuplug__library_holds(library, address, 1, CUPLUG__CODE)) return NULL;
+  memcpy(&any_kernel, &address, sizeof any_kernel);
+  return any_kernel();
+}

@@ -9,4 +9,8 @@
  * the registry's lock. */
 int cuplug__load_plugin(cuplug__plugin *plugin, const char *name, cuplug_error *error);
 
+/* What a plugin, whose code is loaded, says is one of its kernels: a CUkernel. NULL: it does not
+ * say. A device has been entered. */
+void *cuplug__any_kernel(const cuplug_operator *op);
+
 #endif

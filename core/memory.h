@@ -13,14 +13,15 @@
 #define CUPLUG__MAX_PINNED ((uint64_t)256 << 20)
 #define CUPLUG__MAX_FREE_LANES 8 /* of one device; more are made when needed, and destroyed */
 
-/* Stream-ordered device memory. 0 bytes give a valid pointer too. Out of memory: the pool is
- * trimmed, tried once more, then ERROR_MEMORY with sizes. */
+/* Stream-ordered device memory. 0 bytes give a valid pointer too. Out of memory: what is kept for
+ * later is given back and it is tried once more, likewise after cuplug_reclaim, then it is
+ * ERROR_MEMORY with sizes. */
 int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void **pointer,
                             cuplug_error *error);
 int cuplug__device_free(void *pointer, void *stream, cuplug_error *error);
 
 int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error *error);
-/* Gives back what nobody uses: of the pool, and the free lanes. */
+/* Gives back what nobody uses: of the pool, and the free lanes. Waits for the default stream. */
 int cuplug__memory_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error);
 
 /* A staging lane: a non-blocking stream of its own, pinned buffers, and a fault record that no
@@ -41,5 +42,9 @@ void cuplug__lane_give(cuplug__lane *lane);
 /* Gives the lane pinned buffers that suit copies of `bytes`, if it has not got them. They may be
  * small ones whatever is asked for, where other lanes have much. */
 int cuplug__lane_pin(cuplug__lane *lane, uint64_t bytes, cuplug_error *error);
+/* Destroys the free lanes of a device. */
+void cuplug__lanes_trim(int32_t device);
+/* Bytes of the pinned buffers of all lanes of a device. */
+uint64_t cuplug__lanes_pinned(int32_t device);
 
 #endif

@@ -3,6 +3,7 @@
 #include "call.h"
 #include "cuda.h"
 #include "describe.h"
+#include "load.h"
 #include "memory.h"
 #include "status.h"
 
@@ -42,12 +43,14 @@ int cuplug__prepare(const cuplug_operator *op, cuplug__overload *overload, int32
 
 static int prepare_entered(cuplug_operator *op, int32_t device, cuplug_error *error) {
   cuplug_memory_info info;
+  void *kernel;
   int has_entry = 0, status = cuplug__memory_query(device, &info, error); /* makes the pool */
   for (uint32_t k = 0; k < op->n_overloads && !status; k++) {
     if (!op->overloads[k].cuda) continue;
     has_entry = 1;
     status = cuplug__prepare(op, &op->overloads[k], device, error);
   }
+  if (!status && has_entry && (kernel = cuplug__any_kernel(op))) cuplug__load_kernels(kernel);
   if (status || has_entry) return status;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                       "%s: it was to be prepared for cuda:%d but has no CUDA entry", op->name,

@@ -36,7 +36,8 @@ SYSTEM = {
 # They share the driver's table of functions, which one of them fills for the other.
 DRIVER = {"driver", "cuda"}
 DRIVER_USERS = DRIVER | {
-    *("capture", "device", "fault", "image", "kernel", "memory", "services", "slices", "transfer"),
+    *("capture", "device", "fault", "image", "kernel", "lane", "memory", "services", "slices"),
+    *("stream", "transfer"),
 }
 LOADER = {
     "library",

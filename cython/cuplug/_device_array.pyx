@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """cuplug's own arrays in GPU memory, for programs without an array library for GPUs."""
 
-import sys
-
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
@@ -14,7 +12,6 @@ from cuplug._dlpack cimport DLPACK_MAJOR, dlpack_managed_tensor, dlpack_versione
 from cuplug._dtypes cimport descr_of_dtype, dtype_of_descr
 from cuplug._host cimport (
     CUPLUG_CUDA,
-    CUPLUG_ERROR_MEMORY,
     CUPLUG_MAX_NDIM,
     cuplug_allocate_device,
     cuplug_device,
@@ -239,7 +236,7 @@ cdef DeviceArray empty_like_tensor(cuplug_tensor *x):
     cdef cuplug_error error
     cdef DeviceArray result = DeviceArray.__new__(DeviceArray)
     cdef uint64_t n_bytes
-    cdef int k, status
+    cdef int k
     result.dtype = descr_of_dtype(x.dtype)
     result.tensor = x[0]
     result.tensor.data = NULL
@@ -252,24 +249,11 @@ cdef DeviceArray empty_like_tensor(cuplug_tensor *x):
         result.tensor.shape[k] = x.shape[k]
     result.shape = tuple([x.shape[k] for k in range(x.ndim)])
     n_bytes = n_elements(x) * <uint64_t>result.dtype.itemsize
-    status = cuplug_allocate_device(x.device.id, n_bytes, NULL, &result.tensor.data, &error)
-    if status == CUPLUG_ERROR_MEMORY and free_caches():
-        status = cuplug_allocate_device(x.device.id, n_bytes, NULL, &result.tensor.data, &error)
-    if status:
+    if cuplug_allocate_device(x.device.id, n_bytes, NULL, &result.tensor.data, &error):
         raise_error(&error)
     x.data = result.tensor.data
     note_use(x.device.id)
     return result
-
-
-cdef bint free_caches() except -1:
-    """Let other libraries that hold memory of GPUs for later use give it back."""
-    torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
-    if torch is not None and torch.cuda.is_initialized():
-        torch.cuda.empty_cache()
-    if cupy is not None:
-        cupy.get_default_memory_pool().free_all_blocks()
-    return torch is not None or cupy is not None
 
 
 def empty(shape, dtype="float32", device="cuda"):

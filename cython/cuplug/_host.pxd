@@ -318,6 +318,11 @@ cdef extern from "cuplug/host.h" nogil:
 
     int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error)
     int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error)
+
+    enum:
+        CUPLUG_HELD_BYTES
+    ctypedef void cuplug_reclaim(int32_t device, char *held) noexcept
+    void cuplug_set_reclaim(cuplug_reclaim *reclaim)
     int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error)
     int cuplug_allocate_device(
         int32_t device, uint64_t bytes, void *stream, void **pointer, cuplug_error *error

@@ -3,11 +3,13 @@
 
 from collections import namedtuple
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int32_t, uint64_t
+from libc.string cimport strncpy
 
 from cuplug._host cimport (
     CUPLUG_CPU,
     CUPLUG_CUDA,
+    CUPLUG_HELD_BYTES,
     cuplug_device,
     cuplug_error,
     cuplug_load_code,
@@ -15,6 +17,7 @@ from cuplug._host cimport (
     cuplug_operator,
     cuplug_prepare,
     cuplug_query_memory,
+    cuplug_set_reclaim,
     cuplug_trim,
     cuplug_trim_host,
 )
@@ -23,6 +26,9 @@ from cuplug._placement cimport note_use, parse_device, parse_gpu, used_devices
 from cuplug._status cimport raise_error
 
 from cuplug._registry import find
+
+cdef extern from "Python.h":
+    int Py_IsInitialized() nogil
 
 MemoryInfo = namedtuple(
     "MemoryInfo",
@@ -70,7 +76,8 @@ def memory_info(device="cuda"):
 def trim(device=None):
     """Give memory back that is held for later use: of GPUs, pinned, and of large NumPy outputs.
 
-    Arrays that live keep theirs, and what a GPU is still at work on is given back by a later call.
+    Waits for the legacy default stream of each GPU. Arrays that live keep their memory, and what
+    work on other streams still has to free is given back by a later call.
 
     Parameters
     ----------
@@ -103,9 +110,9 @@ def trim(device=None):
 def prepare(operators, device=None):
     """Do ahead what the first call of operators does.
 
-    Their code is loaded. With a GPU, CUDA is started, the context and the memory pool are made, and
-    it is checked that there is code for the GPU. The driver loads a kernel at its first launch in
-    any case, unless the environment says CUDA_MODULE_LOADING=EAGER.
+    Their code is loaded. With a GPU, CUDA is started, the context and the memory pool are made, it
+    is checked that there is code for the GPU, and the driver loads their plugin's kernels. Kernels
+    that are compiled at run time are left to the first call.
 
     Parameters
     ----------
@@ -143,3 +150,17 @@ cdef int prepare_operator(Operator operator, cuplug_device place) except -1:
     if place.type == CUPLUG_CUDA:
         note_use(place.id)
     return 0
+
+
+cdef void reclaim(int32_t device, char *held) noexcept nogil:
+    if Py_IsInitialized():
+        reclaim_from_libraries(device, held)
+
+
+cdef void reclaim_from_libraries(int32_t device, char *held) noexcept with gil:
+    from cuplug.frameworks import free_caches
+
+    strncpy(held, free_caches(device).encode(), CUPLUG_HELD_BYTES - 1)
+
+
+cuplug_set_reclaim(reclaim)

@@ -18,6 +18,7 @@ from cuplug._host cimport (
     cuplug_argument,
     cuplug_frame,
     cuplug_tensor,
+    cuplug_trim,
     cuplug_wanted_shape,
 )
 from cuplug._kinds cimport CUPY, DLPACK, EXCHANGE, NUMPY
@@ -37,13 +38,32 @@ cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
         return empty_own(r, frame, x)
     if protocol == NUMPY:
         return empty_numpy(x)
-    if protocol == EXCHANGE:
-        return empty_exchange(<object>r.first, r.first_kind, x)
-    if protocol == CUPY:
-        return empty_cupy(<object>r.first, x)
+    if protocol == EXCHANGE or protocol == CUPY:
+        return empty_foreign(r, protocol, x)
     if x.device.type == CUPLUG_CUDA:
         return empty_own(r, frame, x)
     return empty_numpy(x)
+
+
+cdef object empty_foreign(reading *r, int protocol, cuplug_tensor *x):
+    """By PyTorch, CuPy and the like. Where they run short, cuplug gives back what it keeps."""
+    cdef int32_t device = x.device.id
+    if x.device.type != CUPLUG_CUDA:
+        return empty_exchange(<object>r.first, r.first_kind, x)
+    try:
+        return empty_on_gpu(r, protocol, x)
+    except Exception as error:
+        if type(error).__name__ != "OutOfMemoryError":
+            raise
+    with nogil:
+        cuplug_trim(device, NULL, NULL)
+    return empty_on_gpu(r, protocol, x)
+
+
+cdef inline object empty_on_gpu(reading *r, int protocol, cuplug_tensor *x):
+    if protocol == CUPY:
+        return empty_cupy(<object>r.first, x)
+    return empty_exchange(<object>r.first, r.first_kind, x)
 
 
 cdef object empty_own(reading *r, const cuplug_frame *frame, cuplug_tensor *x):

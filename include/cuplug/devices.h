@@ -36,16 +36,29 @@ typedef struct cuplug_memory_info {
 } cuplug_memory_info;
 CUPLUG_API int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error);
 
-/* Gives memory that nobody uses back to the GPU, and that of idle staging lanes to the host.
+/* Gives memory that nobody uses back to the GPU, and that of idle staging lanes to the host. Waits
+ * for the default stream: what work on other streams still has to free stays.
+ *
  * Without it the pool keeps up to an eighth of the GPU's memory when arrays are freed, and what is
  * beyond that goes back whenever a stream is waited for; up to 8 idle lanes keep their pinned
- * memory, at most 256 MiB for each GPU. `freed_bytes` may be NULL. [thread-safe] */
+ * memory, at most 256 MiB for each GPU. Where an allocation fails all of this is given back and it
+ * is tried once more. `freed_bytes` may be NULL. [thread-safe] [syncs] */
 CUPLUG_API int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error);
 
+/* Called when that did not suffice: gives back what other caches of this process keep of a GPU, and
+ * writes what they hold then for the error message, as ", PyTorch 3.00 GiB". The GPU's context is
+ * current, and no lock is held. It is called on the thread that wants memory, an entry's too. */
+#define CUPLUG_HELD_BYTES 128
+typedef void cuplug_reclaim(int32_t device, char held[CUPLUG_HELD_BYTES]);
+/* The one of this process; NULL: none. After it, the allocation is tried a last time.
+ * [thread-safe] [no-cuda] */
+CUPLUG_API void cuplug_set_reclaim(cuplug_reclaim *reclaim);
+
 /* Does what the first call of an operator on a GPU would do: loads its code, starts CUDA, makes the
- * context, the pool and the fault records, looks for code for the GPU. What remains is the driver's
- * loading of a kernel at its first launch, unless CUDA_MODULE_LOADING is EAGER. ERROR_VALUE: the
- * operator has no CUDA entry. [thread-safe] */
+ * context, the pool and the fault records, looks for code for the GPU, and has the driver load the
+ * kernels. Other than these are loaded at their first launch: of drivers before CUDA 12.5, of
+ * plugins compiled by CUDA before 12.1 or with the kernels in several files, and those that are
+ * compiled at run time. ERROR_VALUE: the operator has no CUDA entry. [thread-safe] */
 CUPLUG_API int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error);
 
 /* Copies between pageable host memory and a device, through pinned staging, after the work already

@@ -16,6 +16,20 @@ static inline int cuplug_launched(const cuplug_call *call) {
                      cudaGetErrorName(code), cudaGetErrorString(code));
 }
 
+#if CUDART_VERSION >= 12010
+static __global__ void cuplug__empty_kernel() {}
+
+/* One of this file's kernels, by which cuplug_prepare finds the others in the driver; the first
+ * call starts the plugin's CUDA runtime. NULL where that fails. Exported; of several files of a
+ * plugin, one has it. */
+CUPLUG_ENTRY __attribute__((weak)) void *cuplug_any_kernel(void) {
+  cudaKernel_t kernel;
+  if (cudaGetKernel(&kernel, (const void *)cuplug__empty_kernel) == cudaSuccess) return kernel;
+  cudaGetLastError(); /* the next launch tells of its own errors alone */
+  return nullptr;
+}
+#endif
+
 #if defined(__cplusplus) && __cplusplus >= 201703L && CUDART_VERSION >= 12010
 /* The parameters of a kernel, to which arguments are converted as in a call. */
 template <auto kernel> struct cuplug__kernel;

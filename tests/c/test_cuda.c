@@ -287,7 +287,23 @@ static void stream_order(void) {
   CHECK(n == 3);
   CHECK(!cuplug__driver.cuStreamDestroy(a) && !cuplug__driver.cuStreamDestroy(b));
   cuplug__cuda_leave(previous, 0);
-  CHECK(fake_counts().n_events == 0 && fake_counts().n_misuses == 0);
+  CHECK(fake_counts().n_events == 1 && fake_counts().n_misuses == 0);
+}
+
+static void *order_often(void *unused) {
+  cuplug_error mine;
+  for (int i = 0; i < 200; i++)
+    CHECK(!cuplug_order_streams(i & 1, (void *)2, NULL, &mine) && !mine.status);
+  return unused;
+}
+
+/* A few are kept, however many threads there are. */
+static void events_are_used_again(void) {
+  pthread_t threads[8];
+  CHECK(order_often(NULL) == NULL && fake_counts().n_events == 2);
+  for (int i = 0; i < 8; i++) CHECK(!pthread_create(&threads[i], NULL, order_often, NULL));
+  for (int i = 0; i < 8; i++) CHECK(!pthread_join(threads[i], NULL));
+  CHECK(fake_counts().n_events <= 8 && fake_counts().n_misuses == 0);
 }
 
 static void stream_order_fails(void) {
@@ -295,11 +311,11 @@ static void stream_order_fails(void) {
   CHECK(!cuplug__cuda_enter(0, &previous, &error));
   CUstream stream = make_stream();
   for (int i = 0; i < 3; i++) {
-    CHECK(cuplug__stream_wait(stream, CUPLUG__STREAM(NULL), &error) == CUPLUG_ERROR_CUDA);
+    CHECK(cuplug__stream_wait(0, stream, CUPLUG__STREAM(NULL), &error) == CUPLUG_ERROR_CUDA);
     CHECK_MESSAGE(&error, "ordering two streams: CUDA error 1");
   }
-  CHECK(!cuplug__stream_wait(stream, CUPLUG__STREAM(NULL), &error));
-  CHECK(fake_counts().n_events == 0);
+  CHECK(!cuplug__stream_wait(0, stream, CUPLUG__STREAM(NULL), &error));
+  CHECK(fake_counts().n_events == 1);
 }
 
 static const scenario scenarios[] = {
@@ -325,6 +341,7 @@ static const scenario scenarios[] = {
     {"sticky_error", sticky_error, {"FAKE_CUDA_LAZY=1"}},
     {"sticky_error_of_plugin", sticky_error_of_plugin, {NULL}},
     {"stream_order", stream_order, {"FAKE_CUDA_LAZY=1"}},
+    {"events_are_used_again", events_are_used_again, {NULL}},
     {"stream_order_fails",
      stream_order_fails,
      {"FAKE_CUDA_FAIL=cuEventCreate:1:1,cuEventRecord:1:1,cuStreamWaitEvent:1:1"}},

@@ -86,6 +86,91 @@ static void trim(void) {
   check_nothing_left();
 }
 
+/* What other libraries of the process would hold: one block, given back when it is asked for. */
+static void *others_block;
+static int n_asked;
+
+static void give_others_back(int32_t device, char held[CUPLUG_HELD_BYTES]) {
+  n_asked++;
+  strcpy(held, ", others 0.50 GiB");
+  CHECK(device == 0 && !cuplug_free_device(0, others_block, NULL, &error));
+  others_block = NULL;
+  CHECK(!cuplug__driver.cuCtxSetCurrent(NULL));
+}
+
+static void reclaim(void) {
+  void *pointer;
+  enter();
+  others_block = allocate(1000 << 10);
+  CHECK(cuplug__device_allocate(0, 600 << 10, CUPLUG__STREAM(NULL), &pointer, &error) ==
+        CUPLUG_ERROR_MEMORY);
+  cuplug_set_reclaim(give_others_back);
+  release(allocate(10 << 10));
+  CHECK(n_asked == 0);
+  void *first = allocate(600 << 10);
+  CHECK(n_asked == 1 && !others_block);
+  CHECK(cuplug__device_allocate(0, 600 << 10, CUPLUG__STREAM(NULL), &pointer, &error) ==
+        CUPLUG_ERROR_MEMORY);
+  CHECK(n_asked == 2);
+  CHECK_MESSAGE(&error, "cuplug uses 0.00 GiB, others 0.50 GiB");
+  CHECK(cuplug_allocate_device(0, 2 << 20, NULL, &pointer, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK(n_asked == 2); /* a GPU as large as that there is not */
+  cuplug_set_reclaim(NULL);
+  CHECK(cuplug__device_allocate(0, 600 << 10, CUPLUG__STREAM(NULL), &pointer, &error) ==
+        CUPLUG_ERROR_MEMORY);
+  CHECK(n_asked == 2);
+  release(first);
+  check_nothing_left();
+}
+
+/* Where memory is short, idle lanes go. A captured stream is not waited for. */
+static void short_memory(void) {
+  cuplug__lane *lane;
+  void *pointer;
+  CUstream stream;
+  enter();
+  CHECK(!cuplug__lane_take(0, &lane, &error) && !cuplug__lane_pin(lane, 1, &error));
+  cuplug__lane_give(lane);
+  CHECK(fake_counts().n_streams == 1);
+  CHECK(!cuplug__driver.cuStreamCreate(&stream, CUPLUG__STREAM_NON_BLOCKING));
+  fake_cuda_capture_function *begin = fake_symbol("fake_cuda_begin_capture");
+  fake_cuda_capture_function *end = fake_symbol("fake_cuda_end_capture");
+  void *all = allocate(1000 << 10);
+  CHECK(!begin(stream));
+  CHECK(cuplug__device_allocate(0, 500 << 10, stream, &pointer, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK(!end(stream));
+  CHECK(fake_counts().n_streams == 1 && fake_counts().n_misuses == 0);
+  release(all);
+  CHECK(!cuplug__driver.cuStreamDestroy(stream));
+  check_nothing_left();
+}
+
+/* A free that is still on the default stream is waited for. */
+static void trim_waits(void) {
+  cuplug_memory_info info;
+  uint64_t freed = 0;
+  enter();
+  release(allocate(100 << 10));
+  CHECK(!cuplug_query_memory(0, &info, &error) && info.reserved_bytes == 100 << 10);
+  CHECK(!cuplug_trim(0, &freed, &error) && freed == 100 << 10);
+  CHECK(!cuplug_query_memory(0, &info, &error) && info.reserved_bytes == 0);
+  CHECK(info.total_bytes == 1 << 20 && !info.used_bytes && !info.pinned_bytes);
+  CHECK(!cuplug_trim(0, NULL, &error));
+  CHECK(cuplug_trim(2, &freed, &error) == CUPLUG_ERROR_VALUE);
+  CHECK(cuplug_query_memory(-1, &info, &error) == CUPLUG_ERROR_VALUE);
+  check_nothing_left();
+}
+
+static void queries_fail(void) {
+  cuplug_memory_info info;
+  enter();
+  CHECK(cuplug_query_memory(0, &info, &error) == CUPLUG_ERROR_CUDA);
+  CHECK_MESSAGE(&error, "asking for free memory: CUDA error 999");
+  CHECK(cuplug_trim(0, NULL, &error) == CUPLUG_ERROR_CUDA);
+  CHECK_MESSAGE(&error, "trimming the pool of device memory: CUDA error 999");
+  CHECK(!cuplug_trim(0, NULL, &error));
+}
+
 /* Freed on the stream, and found again by the next on it, without waiting. */
 static void reuse(void) {
   enter();
@@ -149,6 +234,23 @@ static void pinned(void) {
   CHECK(!cuplug__lane_pin(lane, 1, &error) && lane->pinned_bytes == CUPLUG__PINNED_LARGE);
   memset(lane->pinned, 1, CUPLUG__N_PINNED * lane->pinned_bytes);
   CHECK(fake_counts().n_pinned == 2); /* with the block of fault records */
+  cuplug__lane_give(lane);
+  check_nothing_left();
+}
+
+/* What idle lanes have pinned is given back where there is no more to pin. */
+static void pinned_runs_short(void) {
+  cuplug__lane *idle, *lane;
+  enter();
+  CHECK(!cuplug__lane_take(0, &idle, &error) && !cuplug__lane_take(0, &lane, &error));
+  CHECK(!cuplug__lane_pin(idle, 1, &error));
+  cuplug__lane_give(idle);
+  CHECK(!cuplug__lane_pin(lane, 1, &error));
+  CHECK(fake_counts().n_streams == 1 && fake_counts().n_pinned == 2);
+  CHECK(cuplug__lanes_pinned(0) == CUPLUG__N_PINNED * CUPLUG__PINNED_SMALL);
+  CHECK(cuplug__lane_pin(lane, UINT64_MAX, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK_MESSAGE(&error, "allocating pinned host memory: CUDA ran out of memory");
+  CHECK(cuplug__lanes_pinned(0) == 0);
   cuplug__lane_give(lane);
   check_nothing_left();
 }
@@ -257,6 +359,10 @@ static const scenario scenarios[] = {
     {"both_devices", both_devices, {NULL}},
     {"too_much", too_much, {"FAKE_CUDA_MEMORY_BYTES=1048576"}},
     {"trim", trim, {"FAKE_CUDA_MEMORY_BYTES=1048576"}},
+    {"reclaim", reclaim, {"FAKE_CUDA_MEMORY_BYTES=1048576"}},
+    {"short_memory", short_memory, {"FAKE_CUDA_MEMORY_BYTES=1048576"}},
+    {"trim_waits", trim_waits, {"FAKE_CUDA_MEMORY_BYTES=1048576", "FAKE_CUDA_LAZY=1"}},
+    {"queries_fail", queries_fail, {"FAKE_CUDA_FAIL=cuMemGetInfo:1:999,cuMemPoolTrimTo:1:999"}},
     {"reuse", reuse, {"FAKE_CUDA_MEMORY_BYTES=1048576", "FAKE_CUDA_LAZY=1"}},
     {"default_pool", default_pool, {"FAKE_CUDA_FAIL=cuMemPoolCreate:1:801"}},
     {"no_pools", no_pools, {"FAKE_CUDA_NO_POOLS=1"}},
@@ -264,6 +370,9 @@ static const scenario scenarios[] = {
     {"lanes", lanes, {NULL}},
     {"pinned", pinned, {NULL}},
     {"pinned_limit", pinned_limit, {NULL}},
+    {"pinned_runs_short",
+     pinned_runs_short,
+     {"FAKE_CUDA_FAIL=cuMemHostAlloc:3:2,cuMemHostAlloc:5:2,cuMemHostAlloc:6:2"}},
     {"stale_fault", stale_fault, {NULL}},
     {"lane_fails",
      lane_fails,
