@@ -49,33 +49,48 @@ static inline void elementwise_finish_stores(void) {
 #endif
 }
 
+static inline int elementwise_is_parallel(const cuplug_call *call, int64_t n) {
+  return n >= ELEMENTWISE_PARALLEL_FROM && call->max_threads != 1;
+}
+
 #define ELEMENTWISE_PRAGMA(text) _Pragma(#text)
-/* for (int64_t i = 0; i < n; i++), vectorised, and in parallel where it pays. */
-#define ELEMENTWISE_LOOP(call, i, n)                                                    \
-  ELEMENTWISE_PRAGMA(omp parallel for simd schedule(static)                                        \
-                         if (n >= ELEMENTWISE_PARALLEL_FROM && call->max_threads != 1)) \
-  for (int64_t i = 0; i < n; i++)
+/* The statement that follows n for each i < n: vectorised, and in parallel where it pays. A
+ * parallel region costs its library's call even where one thread runs it: hence the branch. */
+#define ELEMENTWISE_LOOP(call, i, n, ...)                      \
+  if (elementwise_is_parallel(call, n)) {                      \
+    ELEMENTWISE_PRAGMA(omp parallel for simd schedule(static)) \
+    for (int64_t i = 0; i < n; i++) __VA_ARGS__;               \
+  } else {                                                     \
+    ELEMENTWISE_PRAGMA(omp simd)                               \
+    for (int64_t i = 0; i < n; i++) __VA_ARGS__;               \
+  }
+
+#define ELEMENTWISE_BLOCKS(stored, out, n, i, value)                                        \
+  for (int64_t begin_ = 0; begin_ < n; begin_ += BLOCK) {                                   \
+    const int64_t end_ = begin_ + BLOCK < n ? begin_ + BLOCK : n;                           \
+    stored *restrict to_ = stream_ ? block_ : out + begin_;                                 \
+    for (int64_t i = begin_; i < end_; i++) to_[i - begin_] = (stored)(value);              \
+    if (stream_) elementwise_store(out + begin_, block_, (end_ - begin_) * sizeof(stored)); \
+  }                                                                                         \
+  if (stream_) elementwise_finish_stores();
 
 /* out[i] = value for i < n, where `value` may use i; in parallel where it pays. A large output is
  * computed in blocks that stay in the cache and stored past it: it would not fit there, and its
  * lines need not be read first. */
-#define ELEMENTWISE_MAP(call, stored, out, n, i, value)                                         \
-  do {                                                                                          \
-    enum { BLOCK = ELEMENTWISE_BLOCK_BYTES / sizeof(stored) };                                  \
-    const int parallel_ = n >= ELEMENTWISE_PARALLEL_FROM && call->max_threads != 1;             \
-    const int stream_ = n >= (int64_t)(ELEMENTWISE_STREAM_FROM / sizeof(stored));               \
-    (void)parallel_;                                                                            \
-    ELEMENTWISE_PRAGMA(omp parallel if (parallel_)) {                                           \
-      stored block_[BLOCK] __attribute__((aligned(64)));                                        \
-      ELEMENTWISE_PRAGMA(omp for schedule(static) nowait)                                       \
-      for (int64_t begin_ = 0; begin_ < n; begin_ += BLOCK) {                                   \
-        const int64_t end_ = begin_ + BLOCK < n ? begin_ + BLOCK : n;                           \
-        stored *restrict to_ = stream_ ? block_ : out + begin_;                                 \
-        for (int64_t i = begin_; i < end_; i++) to_[i - begin_] = (stored)(value);              \
-        if (stream_) elementwise_store(out + begin_, block_, (end_ - begin_) * sizeof(stored)); \
-      }                                                                                         \
-      elementwise_finish_stores();                                                              \
-    }                                                                                           \
+#define ELEMENTWISE_MAP(call, stored, out, n, i, value)                           \
+  do {                                                                            \
+    enum { BLOCK = ELEMENTWISE_BLOCK_BYTES / sizeof(stored) };                    \
+    const int stream_ = n >= (int64_t)(ELEMENTWISE_STREAM_FROM / sizeof(stored)); \
+    if (elementwise_is_parallel(call, n)) {                                       \
+      ELEMENTWISE_PRAGMA(omp parallel) {                                          \
+        stored block_[BLOCK] __attribute__((aligned(64)));                        \
+        ELEMENTWISE_PRAGMA(omp for schedule(static) nowait)                       \
+        ELEMENTWISE_BLOCKS(stored, out, n, i, value)                              \
+      }                                                                           \
+    } else {                                                                      \
+      stored block_[BLOCK] __attribute__((aligned(64)));                          \
+      ELEMENTWISE_BLOCKS(stored, out, n, i, value)                                \
+    }                                                                             \
   } while (0)
 
 static inline int elementwise_no_dtype(const cuplug_call *call) {

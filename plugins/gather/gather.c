@@ -54,7 +54,7 @@ static inline int64_t resolve_block(const job *j, int64_t at, int64_t count, con
     int64_t row = resolve(j, index_at(j, at + k));
     if (row < 0) return k;
     rows[k] = j->source + row * j->row_bytes;
-    __builtin_prefetch(rows[k], 0, 0);
+    __builtin_prefetch(rows[k], 0, 3);
   }
   return count;
 }
@@ -96,11 +96,10 @@ static int64_t gather_range(const job *j, int64_t begin, int64_t end) {
 
 /* Gathers all, in parallel where it pays. Returns the position of the first bad index, or n. */
 static int64_t gather_all(const job *j, const cuplug_call *call) {
+  if (j->n < PARALLEL_FROM || call->max_threads == 1) return gather_range(j, 0, j->n);
   const int64_t chunk = 4096, n_chunks = (j->n + chunk - 1) / chunk;
-  const int parallel = j->n >= PARALLEL_FROM && call->max_threads != 1;
   int64_t first_bad = j->n;
-  (void)parallel;
-#pragma omp parallel for schedule(static) reduction(min : first_bad) if (parallel)
+#pragma omp parallel for schedule(static) reduction(min : first_bad)
   for (int64_t c = 0; c < n_chunks; c++) {
     const int64_t begin = c * chunk, end = begin + chunk < j->n ? begin + chunk : j->n;
     if (begin >= first_bad) continue;

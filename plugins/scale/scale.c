@@ -11,7 +11,7 @@ CUPLUG_ENTRY int scale_cuda(const cuplug_call *call);
   case CUPLUG_##DTYPE: {                                                  \
     stored *data = call->tensors[0].data;                                 \
     const computed factor = (computed)call->scalars[0].f;                 \
-    ELEMENTWISE_LOOP(call, i, n) data[i] = store(load(data[i]) * factor); \
+    ELEMENTWISE_LOOP(call, i, n, data[i] = store(load(data[i]) * factor)) \
     return CUPLUG_OK;                                                     \
   }
 
@@ -21,7 +21,7 @@ CUPLUG_ENTRY int scale_cuda(const cuplug_call *call);
   case CUPLUG_##UNSIGNED: {                                            \
     stored *data = call->tensors[0].data;                              \
     const computed factor = (computed)call->scalars[0].u;              \
-    ELEMENTWISE_LOOP(call, i, n) data[i] = (stored)(data[i] * factor); \
+    ELEMENTWISE_LOOP(call, i, n, data[i] = (stored)(data[i] * factor)) \
     return CUPLUG_OK;                                                  \
   }
 
@@ -30,11 +30,11 @@ CUPLUG_ENTRY int scale_cuda(const cuplug_call *call);
   case CUPLUG_##DTYPE: {                                                           \
     part *data = call->tensors[0].data;                                            \
     const part re = (part)call->scalars[0].c[0], im = (part)call->scalars[0].c[1]; \
-    ELEMENTWISE_LOOP(call, i, n) {                                                 \
+    ELEMENTWISE_LOOP(call, i, n, {                                                 \
       const part x = data[2 * i], y = data[2 * i + 1];                             \
       data[2 * i] = x * re - y * im;                                               \
       data[2 * i + 1] = x * im + y * re;                                           \
-    }                                                                              \
+    })                                                                             \
     return CUPLUG_OK;                                                              \
   }
 
