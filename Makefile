@@ -25,6 +25,8 @@ space  := $(subst ,, )
 CFLAGS ?= -O2
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra $(WERROR) -Iinclude \
   $(CFLAGS) $(if $(SANITIZE),-g -fno-omit-frame-pointer -fsanitize=$(SANITIZE))
+# Loops with a condition become vector instructions only where floating-point exceptions may differ.
+VECTORISED := -O3 -fno-trapping-math
 LDFLAGS    += -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs)
 OPENMP     := $(shell echo 'int main(void){return 0;}' | $(CC) -fopenmp -xc - -o /dev/null 2>/dev/null && echo -fopenmp)
 
@@ -33,10 +35,10 @@ PLUGINS    := $(patsubst plugins/%/,%,$(dir $(wildcard plugins/*/*.c)))
 LIBRARY    := $(PACKAGE)/lib/libcuplug.so.1
 STOCK      := $(PLUGINS:%=$(PACKAGE)/lib/cuplug/lib%.so)
 HEADERS    := $(wildcard include/cuplug/*.h)
-SOURCES    := $(wildcard cython/cuplug/*.py cython/cuplug/*.pyi cython/cuplug/*.pxd cython/cuplug/py.typed)
+SOURCES    := $(wildcard cython/cuplug/*.py cython/cuplug/*.pyi cython/cuplug/*.pxd cython/cuplug/*.h cython/cuplug/*.cuh cython/cuplug/py.typed cython/cuplug/templates/*)
 STAGED     := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PACKAGE)/lib/pkgconfig/cuplug.pc
 
-.PHONY: all demo test gpu-test bench lint format fuzz install clean help environment core plugins python FORCE
+.PHONY: all demo test gpu-test bench pictures instructions lint format fuzz install clean help environment core plugins python FORCE
 all: environment core plugins python ## Build everything into build/ (the default)
 core: $(LIBRARY) ## Build libcuplug
 plugins: $(STOCK) ## Build the stock plugins
@@ -56,12 +58,21 @@ gpu-test: all ## Run the tests that need a GPU, then again under compute-sanitiz
 	$(RUN) -m pytest -m gpu $(PYTEST)
 	@if command -v compute-sanitizer >/dev/null; then set -e; for tool in memcheck racecheck; do \
 	  echo "compute-sanitizer --tool $$tool"; \
-	  PYTHONPATH=$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH)) compute-sanitizer --tool $$tool --error-exitcode 1 \
+	  PYTHONPATH=$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH)) compute-sanitizer --target-processes application-only --tool $$tool --error-exitcode 1 \
 	    $(PY) -m pytest -q -m "gpu and sanitizer" $(PYTEST); done; \
 	else echo "compute-sanitizer was not found: its runs are left out"; fi
 
-bench: all ## Measure against the peers that are installed; write benchmarks/results/
+bench: all ## Measure against the peers that are installed, and draw it
 	$(RUN) benchmarks/run.py --output benchmarks/results
+	$(RUN) benchmarks/pictures.py --output $(BUILD)/pictures \
+	  --table "$$(ls -t benchmarks/results/*.json | head -n 1)"
+	$(RUN) benchmarks/pictures.py
+
+pictures: environment ## Draw docs/pictures/ from the committed table
+	$(PY) benchmarks/pictures.py
+
+instructions: all ## Count instructions per call; needs valgrind
+	$(RUN) benchmarks/instructions.py
 
 C_FILES := git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh'
 lint: environment ## Check format, style and types
@@ -121,7 +132,7 @@ endif
 	@touch $@
 
 # A file for each set of settings, rewritten only when they change: what depends on it is rebuilt.
-PLUGIN_SETTINGS := $(CC) $(ALL_CFLAGS) $(NVCC) $(ARCHS)
+PLUGIN_SETTINGS := $(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(ARCHS)
 CORE_SETTINGS   := $(CC) $(ALL_CFLAGS) $(LDFLAGS)
 $(BUILD)/plugins.config: SETTINGS = $(PLUGIN_SETTINGS)
 $(BUILD)/core.config: SETTINGS = $(CORE_SETTINGS)
@@ -153,7 +164,7 @@ LINK_CUDA := $(NVCC) -shared -cudart static $(addprefix -Xlinker ,-z now $(if $(
 
 $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config | $(BUILD)/compiler.stamp
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -O3 $(or $(OPENMP),-Wno-unknown-pragmas) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(VECTORISED) $(or $(OPENMP),-Wno-unknown-pragmas) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
 
 $(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config | $(BUILD)/compiler.stamp
 	@mkdir -p $(@D)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -53,7 +54,7 @@ def cuplug_torch() -> Contender:
     import torch
 
     tensors = {name: torch.from_numpy(x) for name, x in arrays(3).items()}
-    return statement(f"call({names(3)})", call=cuplug_operator("noop3", 3), **tensors)
+    return statement(f"call({names(3)})", call=cuplug_operator("brief3", 3), **tensors)
 
 
 def numpy_add() -> Contender:
@@ -132,14 +133,18 @@ def three_arrays() -> Comparison:
             Target("cuplug, 3 torch CPU tensors", "below tvm-ffi with torch", ("tvm-ffi, torch",)),
         ],
         expected=np.full(SIZE, 1, np.float32),
-        settings={"cuplug": "checks on", "ctypes and tvm-ffi": "the function checks nothing"},
+        settings={
+            "cuplug": "checks on; CUPLUG_NEVER_WAITS but where named",
+            "ctypes and tvm-ffi": "the function checks nothing",
+        },
     )
     add = comparison.add
-    add("cuplug, 3 NumPy arrays", partial(cuplug_call, "noop3", "call(a, b, c)", 3))
+    add("cuplug, 3 NumPy arrays", partial(cuplug_call, "brief3", "call(a, b, c)", 3))
     add(
         "cuplug, 2 NumPy arrays and out=",
-        partial(cuplug_call, "noop_out", "call(a, b, out=c)", 2, 3),
+        partial(cuplug_call, "brief_out", "call(a, b, out=c)", 2, 3),
     )
+    add("cuplug, 3 NumPy arrays, GIL released", partial(cuplug_call, "noop3", "call(a, b, c)", 3))
     add("cuplug, 3 torch CPU tensors", cuplug_torch)
     add(numpy, numpy_add)
     add("torch.add(out=), CPU", torch_add)
@@ -177,10 +182,36 @@ def other_arguments() -> Comparison:
     return comparison
 
 
+def in_compiled_loop(kind: str) -> Contender:
+    """A loop in Cython without the GIL: typed function, C API or plain C function."""
+    cuplug_operator("noop3", 3)
+    function, x = getattr(native.typed_calls(), kind), list(arrays(3).values())
+
+    def time_ns(number: int) -> float:
+        start_ns = time.perf_counter_ns()
+        function(*x, number)
+        return time.perf_counter_ns() - start_ns
+
+    return Contender(time_ns)
+
+
+def typed_functions() -> Comparison:
+    """Return the comparison of calls from compiled code."""
+    typed, api, plain = "cuplug, typed function", "cuplug, cuplug_invoke", "plain C function"
+    wanted = [Target(typed, "<= 1.25 x the C call", (api,), 1.25)]
+    title = f"3 arrays of {SIZE} floats, from Cython without the GIL"
+    comparison = Comparison(title, "us", plain, wanted)
+    comparison.settings["plain C function"] = "called through a pointer, checks nothing"
+    for name, kind in ((typed, "typed"), (api, "c_api"), (plain, "plain")):
+        comparison.add(name, partial(in_compiled_loop, kind))
+    return comparison
+
+
 def measure(run: Run) -> None:
     """Time of one call on the host: small NumPy arrays to a function that does nothing."""
-    run.measure(three_arrays(), 1)
-    run.measure(other_arguments(), 0)
+    run.measure(three_arrays(), 2)
+    run.measure(other_arguments(), 1)
+    run.measure(typed_functions(), 0)
 
 
 if __name__ == "__main__":

@@ -141,6 +141,16 @@ def torch_cpp(kind: str, quick: bool) -> Contender:
     return torch_statement("call(x, y, z)", function)
 
 
+@cache
+def tvm_ffi_function(name: str) -> Callable[..., object]:
+    """Return a function of tvm_ffi_cuda.cu, loaded by tvm-ffi."""
+    import tvm_ffi
+    from tvm_ffi import libinfo
+
+    path = native.library("tvm_ffi_cuda.cu", *libinfo.include_paths())
+    return getattr(tvm_ffi.load_module(str(path)), name)
+
+
 def ctypes_data_ptr() -> Contender:
     """ctypes with the tensors' addresses, nothing checked."""
     text = "call(x.data_ptr(), y.data_ptr(), z.data_ptr(), 16, None)"
@@ -153,6 +163,16 @@ def cupy_arrays() -> dict[str, Any]:
 
     z = cupy.full(SIZE, np.nan, np.float32)
     return {"x": cupy.asarray(X), "y": cupy.asarray(Y), "z": z}
+
+
+def cuplug_cupy(text: str) -> Contender:
+    """cuplug with CuPy arrays, on CuPy's current stream."""
+    import cuplug
+
+    native.plugin("add3")
+    a, function = cupy_arrays(), cuplug.find("add3.add3")
+    expected = a["z"] if "out=" in text else function(a["x"], a["y"])
+    return statement(text, lambda: expected.get(), call=function, **a)
 
 
 def cupy_add() -> Contender:
@@ -195,7 +215,9 @@ def launches(driver: Driver, quick: bool) -> Comparison:
     peers += ("ctypes, data_ptr()", "cupy.add(out=)", "CuPy RawKernel", "cuda.core launch")
     ours = ("cuplug, 2 torch tensors and out=", "cuplug, 3 torch tensors")
     wanted = [Target(name, "<= 1.10 x the floor", (FLOOR,), 1.10) for name in ours]
-    wanted += [Target(name, "below all peers", peers) for name in ours]
+    tvm, cupy_in = "tvm-ffi, torch tensors", "cuplug, CuPy arrays and out="
+    wanted += [Target(name, "below all peers", (*peers, tvm)) for name in ours]
+    wanted += [Target(cupy_in, "below CuPy", ("cupy.add(out=)", "CuPy RawKernel"))]
     comparison = Comparison(
         f"3 GPU arrays of {SIZE} floats, asynchronous launch",
         "us",
@@ -212,10 +234,13 @@ def launches(driver: Driver, quick: bool) -> Comparison:
     add(ours[1], lambda: cuplug_torch("add3_into", "call(x, y, z)"))
     add("cuplug, own arrays and out=", lambda: cuplug_own("call(x, y, out=z)"))
     add("cuplug, own arrays, new output", lambda: cuplug_own("call(x, y)"))
+    add(cupy_in, lambda: cuplug_cupy("call(x, y, out=z)"))
+    add("cuplug, CuPy arrays, new output", lambda: cuplug_cupy("call(x, y)"))
     contenders = (torch_add, lambda: torch_cpp("ops", quick), lambda: torch_cpp("pybind11", quick))
     contenders += (ctypes_data_ptr, cupy_add, cupy_raw_kernel, cuda_core_launch)
     for name, prepare in zip(peers, contenders, strict=True):
         add(name, prepare)
+    add(tvm, lambda: torch_statement("call(x, y, z)", tvm_ffi_function("add3")))
     add("torch.ops custom op, Python", torch_python_op)
     return comparison
 

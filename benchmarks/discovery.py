@@ -30,14 +30,16 @@ def copies(n: int) -> Path:
     return directory
 
 
-def in_c(directory: Path, *arguments: str, repeat_in_c: bool = False) -> Contender:
-    """Return a contender that runs discovery.c on a directory and takes the time it prints."""
-    program = str(native.program("discovery.c"))
+def in_c(
+    directory: Path, *arguments: str, program: str = "discovery.c", repeat_in_c: bool = False
+) -> Contender:
+    """Return a contender that runs a C program on a directory and takes the time it prints."""
+    path = str(native.program(program))
     environment = os.environ | {"LD_LIBRARY_CUPLUG_PATH": str(directory)}
 
     def run(number: int) -> int:
         values = [str(number) if value == "NUMBER" else value for value in arguments]
-        command = [program, *values]
+        command = [path, *values]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if done.returncode:
             raise RuntimeError((done.stderr.strip() or "it failed").splitlines()[0])

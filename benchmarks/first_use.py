@@ -89,6 +89,7 @@ def measure(run: Run) -> None:
     if gpu:
         ours = {"cuplug, own arrays": "own", "cuplug, torch tensors": "torch"}
         run.measure(first_call("GPU", ours, "add3", "add3_cuda", "cuda"), 1)
+    run.min_rounds = 3  # an import of PyTorch takes seconds
     run.measure(imports(), 0)
 
 

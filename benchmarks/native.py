@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shlex
 import subprocess
+import sys
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from cuplug import flags
+import cuplug
+from cuplug import bind, flags
 from machine import find_nvcc
 from measurement import Skip
 
@@ -64,4 +69,34 @@ def program(name: str, uses_core: bool = True) -> Path:
     """Compile a C file of this directory to a program, linked with the core if it uses that."""
     source, libraries = HERE / name, shlex.split(flags.host_flags()) if uses_core else []
     include = f"-I{flags.include_directory()}"
-    return compile_file(source, BUILD / source.stem, [include], *libraries, "-ldl")
+    return compile_file(source, BUILD / source.stem, [include], *libraries, "-ldl", "-pthread")
+
+
+def cython_module(source: Path) -> Path:
+    """Compile a Cython file to a module in build/benchmarks/, its pxd files found beside those."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    output = BUILD / (source.stem + sysconfig.get_config_var("EXT_SUFFIX"))
+    if output.exists() and output.stat().st_mtime > source.stat().st_mtime:
+        return output
+    output.unlink(missing_ok=True)
+    written = BUILD / f"{source.stem}.c"
+    package = Path(cuplug.__file__).parents[1]
+    translate = [sys.executable, "-m", "cython", "-3", f"-I{BUILD}", f"-I{package}"]
+    command = [*translate, str(source), "-o", str(written)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{source.name}: {(done.stderr.strip() or 'failed').splitlines()[-1]}")
+    includes = [sysconfig.get_path("include"), flags.include_directory()]
+    options = ["-shared", "-fPIC", *(f"-I{path}" for path in includes)]
+    return compile_file(written, output, options, *shlex.split(flags.host_flags()))
+
+
+def typed_calls() -> Any:
+    """Return the module typed_calls, compiled together with the typed functions of noop."""
+    library, written = plugin("noop"), BUILD / "noop_typed.pyx"
+    if not written.exists() or written.stat().st_mtime < library.stat().st_mtime:
+        bind.write_module(str(library), str(BUILD))
+    cython_module(written)
+    cython_module(HERE / "typed_calls.pyx")
+    sys.path.append(str(BUILD))
+    return importlib.import_module("typed_calls")

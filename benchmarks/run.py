@@ -23,13 +23,21 @@ QUICK_SECONDS = 40.0
 # Each module with its share of the time.
 MODULES = {
     "calls": 2,
+    "call_threads": 1,
     "calls_cuda": 4,
+    "chain_cuda": 2,
+    "graphs": 1,
     "first_use": 4,
+    "authoring": 3,
     "discovery": 1,
     "gather_host": 3,
     "host_ops": 3,
+    "host_sizes": 1,
+    "host_threads": 3,
     "kernels": 4,
+    "expressions": 4,
     "transfers": 3,
+    "transfer_sizes": 4,
 }
 
 

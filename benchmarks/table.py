@@ -76,9 +76,43 @@ def render_machine(machine: Data) -> str:
     return "\n".join(rows(["what", "here"], body)) + "\n"
 
 
+def judged(report: Data) -> Iterator[tuple[Data, Data]]:
+    """Yield each target of a report, behind its comparison."""
+    for data in report["benchmarks"].values():
+        for comparison in data["comparisons"]:
+            for target in comparison["targets"]:
+                yield comparison, target
+
+
+def count(report: Data) -> str:
+    """Return in one line how many targets are reached."""
+    verdicts = [target["reached"] for _, target in judged(report)]
+    reached, missed, unknown = (verdicts.count(key) for key in (True, False, None))
+    return f"{reached} reached, {missed} missed, {unknown} not measured"
+
+
+def render_targets(report: Data) -> str:
+    """Return all targets as one table: those missed, those not measured, those reached."""
+    turn = [False, None, True]
+    body = []
+    for data, target in sorted(judged(report), key=lambda pair: turn.index(pair[1]["reached"])):
+        unit, result = data["unit"], data["results"].get(target["contender"])
+        seen, limit = result["median"] if result else None, target["limit"]
+        ratio = f"{seen / limit:.3f}" if seen and limit else ""
+        body.append(
+            [data["title"], target["contender"], target["text"]]
+            + ["" if value is None else f"{number(value)} {unit}" for value in (seen, limit)]
+            + [ratio, VERDICTS[target["reached"]]]
+        )
+    head = ["work", "contender", "target", "median", "limit here", "median / limit", "reached"]
+    lines = rows(head, body) if body else []
+    return "\n".join([f"## Targets: {count(report)}", "", *lines, ""])
+
+
 def render(report: Data) -> str:
     """Return the whole report as Markdown."""
-    parts = [f"# Benchmarks: {report['machine']['name']}", "", render_machine(report["machine"])]
+    parts = [f"# Benchmarks: {report['machine']['name']}", "", render_targets(report)]
+    parts += ["## Machine", "", render_machine(report["machine"])]
     for name, data in report["benchmarks"].items():
         parts += [f"## {name}", ""]
         if "skipped" in data:
@@ -89,20 +123,12 @@ def render(report: Data) -> str:
 
 def summary(report: Data) -> list[str]:
     """Return a few lines: how many targets are reached, and which are not."""
-    verdicts: dict[bool | None, list[str]] = {True: [], False: [], None: []}
-    for data in report["benchmarks"].values():
-        for comparison in data["comparisons"]:
-            for target in comparison["targets"]:
-                verdicts[target["reached"]].append(_verdict(comparison, target))
-    reached, missed, unknown = (len(verdicts[key]) for key in (True, False, None))
-    lines = [f"missed: {text}" for text in verdicts[False]]
-    return [*lines, f"targets: {reached} reached, {missed} missed, {unknown} not measured"]
+    lines = [f"missed: {_verdict(*pair)}" for pair in judged(report) if pair[1]["reached"] is False]
+    return [*lines, f"targets: {count(report)}"]
 
 
 def _verdict(comparison: Data, target: Data) -> str:
-    result = comparison["results"].get(target["contender"])
-    if result is None:
-        return target["contender"]
     unit = comparison["unit"]
-    seen = f"{target['contender']} took {number(result['median'])} {unit}"
+    median = comparison["results"][target["contender"]]["median"]
+    seen = f"{target['contender']} took {number(median)} {unit}"
     return f"{comparison['title']}: {seen}, wanted {_target_text(target, unit)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print the packages that pyproject.toml names: to build, to run and to develop."""
+"""Print the packages that pyproject.toml names: to build, to run, to write plugins, to develop."""
 
 import tomllib
 
@@ -7,4 +7,5 @@ with open("pyproject.toml", "rb") as file:
     settings = tomllib.load(file)
 project = settings["project"]
 packages = settings["build-system"]["requires"] + project["dependencies"]
-print(*packages, *project["optional-dependencies"]["dev"], sep="\n")
+extras = project["optional-dependencies"]
+print(*packages, *extras["author"], *extras["dev"], sep="\n")

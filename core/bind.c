@@ -81,6 +81,18 @@ static void broadcast(cuplug_frame *f, cuplug_tensor *t, const int64_t *wanted, 
   t->ndim = ndim;
 }
 
+void cuplug__spread_inputs(cuplug_frame *f) {
+  int64_t wanted[CUPLUG_MAX_NDIM];
+  for (uint32_t k = 0; k < f->n_inputs; k++) {
+    cuplug_tensor *t = &f->tensors[k];
+    if (!(f->copy_mask >> k & 1)) continue;
+    int32_t ndim = cuplug_wanted_shape(f, k, wanted);
+    if (ndim != t->ndim || !cuplug__same_sizes(wanted, t->shape, ndim))
+      broadcast(f, t, wanted, ndim);
+  }
+  f->copy_mask = 0;
+}
+
 /* Loop dimensions of input tensor k against the broadcast shape. */
 static int spread(cuplug__match *m, uint32_t k) {
   cuplug_frame *f = m->frame;
@@ -124,26 +136,39 @@ static int32_t output_shape(const cuplug__match *m, const cuplug_parameter *x, i
   return ndim;
 }
 
-static int shape_output(cuplug__match *m, int32_t i) {
+/* Of an output that is like no input. */
+static int shape_new(cuplug__match *m, const cuplug_parameter *x, cuplug_tensor *t) {
   cuplug_frame *f = m->frame;
-  const cuplug_parameter *x = &m->s->parameters[i];
   uint32_t type = cuplug__type_of(m, x->type_variable);
-  cuplug_tensor *t = &f->tensors[f->n_tensors];
-  f->parameter[f->n_tensors++] = (uint8_t)i;
   *t = (cuplug_tensor){.device = f->home, .shape = f->storage + f->n_stored};
   t->dtype = (cuplug_dtype){(uint8_t)(type >> 24), (uint8_t)(type >> 16), (uint16_t)type};
   t->ndim = output_shape(m, x, t->shape);
-  if (t->ndim >= 0) store(f, t->ndim);
-  if (t->ndim >= 0 && cuplug__n_bytes(t) >= 0) return CUPLUG_OK;
   if (t->ndim < 0)
     return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
                         "%s: the output would have more than %d dimensions", m->s->name,
                         CUPLUG_MAX_NDIM);
+  store(f, t->ndim);
+  int64_t n_bytes = cuplug__n_bytes(t);
+  if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
+  if (n_bytes >= 0) return CUPLUG_OK;
   for (int32_t k = 0; k < t->ndim; k++)
     if (t->shape[k] < 0) return CUPLUG_OK;
   return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
                       "%s: the output's shape %s needs 2^63 bytes or more", m->s->name,
                       cuplug__describe_shape(t->shape, t->ndim).s);
+}
+
+static int shape_output(cuplug__match *m, int32_t i) {
+  cuplug_frame *f = m->frame;
+  const uint32_t k = f->n_tensors++, like = m->like[k];
+  cuplug_tensor *t = &f->tensors[k];
+  f->parameter[k] = (uint8_t)i;
+  if (like >= f->n_inputs || m->broadcasts) return shape_new(m, &m->s->parameters[i], t);
+  *t = f->tensors[like];
+  t->data = NULL;
+  t->device = f->home;
+  t->strides = NULL;
+  return CUPLUG_OK;
 }
 
 /* Fits one overload; fills the frame but for `op` and `row`. */
@@ -152,10 +177,11 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   const cuplug_signature *s = m->s = &o->signature;
   int status = CUPLUG_OK;
   m->takes_strides = o->row->flags & CUPLUG_TAKES_STRIDES;
-  m->alike = o->alike;
+  m->like = o->like;
+  m->most_bytes = 0;
   m->n_matched = 0;
   m->n_inout = m->loop_mask = m->broadcasts = m->known_types = m->known_sizes = 0;
-  f->n_tensors = f->n_scalars = f->copy_mask = f->n_stored = 0;
+  f->n_tensors = f->n_scalars = f->copy_mask = f->odd_mask = f->n_stored = 0;
   f->home = (cuplug_device){0, 0};
   f->signature = s;
   f->loop_ndim = 0;
@@ -179,8 +205,10 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   }
   for (int32_t k = 0; k < s->n_outputs; k++)
     if ((status = shape_output(m, s->n_parameters + k))) return status;
+  if (o->reshape && (status = o->reshape(f, m->error))) return status;
   if (m->takes_strides)
     for (uint32_t k = 0; k < f->n_tensors; k++) write_strides(f, &f->tensors[k]);
+  f->is_brief = m->most_bytes <= o->brief_bytes;
   return CUPLUG_OK;
 }
 
@@ -224,6 +252,7 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
   frame->op = op;
   frame->stream = NULL;
   frame->allocate = NULL;
+  frame->progress = NULL;
   frame->user = NULL;
   frame->staged = 0;
   for (uint32_t n = 0; n < op->n_overloads; n++) {
@@ -231,6 +260,8 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
     if (!match_overload(&m, &op->overloads[k]) && !(m.n_inout && check_inout(&m))) {
       frame->row = k;
       frame->device = cuplug__is_cuda(frame->home) ? frame->home : (cuplug_device){0, 0};
+      frame->is_brief &=
+          !frame->device.type && atomic_load_explicit(&op->loaded, memory_order_relaxed);
       if (k != last) atomic_store_explicit(&op->last, k, memory_order_relaxed);
       return CUPLUG_OK;
     }

@@ -6,34 +6,12 @@
 #include "layout.h"
 #include "status.h"
 
-/* At the first run of an overload on a GPU: is there code for it, and a fault record. */
+/* At the first run of an overload on a GPU. */
 static int prepare(cuplug__run *run) {
-  const cuplug_operator *op = run->frame->op;
-  const cuplug_signature *s = &run->overload->signature;
-  const char *names[CUPLUG_MAX_TENSORS];
-  cuplug_operator_info info;
-  int32_t capability = 0;
-  cuplug_fault *fault;
-  cuplug_describe(op, &info);
-  if (*info.architectures && !cuplug__cuda_can_run(run->device.id, info.architectures, &capability))
-    return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
-                        "%s: %s has code for compute capability %s, and cuda:%d has %d.%d; rebuild "
-                        "the plugin for it",
-                        op->name, info.path, cuplug__describe_architectures(info.architectures).s,
-                        (int)run->device.id, (int)capability / 10, (int)capability % 10);
-  uint64_t bit = 1ull << (run->device.id & 63);
-  if (!atomic_load_explicit(&run->overload->fault, memory_order_acquire)) {
-    for (uint32_t k = 0; k < run->frame->n_tensors; k++)
-      names[k] = s->parameters[run->frame->parameter[k]].name;
-    int status = cuplug__fault_record(op->name, names, run->frame->n_tensors, &fault, run->error);
-    if (status) {
-      cuplug__prefix(run->error, "%s: ", op->name);
-      return status;
-    }
-    cuplug_fault *none = NULL; /* another thread may have been faster: its record serves both */
-    atomic_compare_exchange_strong(&run->overload->fault, &none, fault);
-  }
-  atomic_fetch_or_explicit(&run->overload->prepared, bit, memory_order_release);
+  int status = cuplug__prepare(run->frame->op, run->overload, run->device.id, run->error);
+  if (status) return status;
+  atomic_fetch_or_explicit(&run->overload->prepared, 1ull << (run->device.id & 63),
+                           memory_order_release);
   return CUPLUG_OK;
 }
 
@@ -97,18 +75,25 @@ static int run_host(cuplug__run *run) {
 }
 
 /* The rule where arrays on the host, or none, run when the caller has not said. */
-static cuplug_device choose_device(const cuplug__run *run) {
+static cuplug_device choose_device(const cuplug_row *row) {
   const cuplug_device host = {CUPLUG_CPU, 0}, gpu = {CUPLUG_CUDA, 0};
-  if (!run->overload->host) return gpu;
-  if (!run->overload->cuda || !(run->overload->row->flags & CUPLUG_PREFERS_CUDA)) return host;
+  if (!*row->host_entry) return gpu;
+  if (!*row->cuda_entry || !(row->flags & CUPLUG_PREFERS_CUDA)) return host;
   return cuplug__cuda_start(NULL) ? host : gpu;
+}
+
+int cuplug_is_staged(const cuplug_frame *f) {
+  if (f->home.type != CUPLUG_CPU) return 0;
+  if (f->device.type) return f->device.type == CUPLUG_CUDA;
+  return choose_device(f->op->overloads[f->row].row).type == CUPLUG_CUDA;
 }
 
 /* Nothing is missing and nothing contradicts: copies, outputs, the place to run. */
 static int check_frame(const cuplug_frame *f, cuplug_error *error) {
   const cuplug_parameter *parameters = f->signature->parameters;
-  for (uint32_t k = 0; f->copy_mask && k < f->n_inputs; k++)
-    if (f->copy_mask >> k & 1)
+  const uint32_t copy_mask = f->copy_mask && cuplug_is_staged(f) ? f->odd_mask : f->copy_mask;
+  for (uint32_t k = 0; copy_mask && k < f->n_inputs; k++)
+    if (copy_mask >> k & 1)
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                           "%s: %s: seen a strided, misaligned or broadcast array, wanted a "
                           "C-contiguous copy of it",
@@ -141,7 +126,7 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   run.frame = f;
   run.overload = &f->op->overloads[f->row];
   run.error = error;
-  run.device = f->device.type ? f->device : choose_device(&run);
+  run.device = f->device.type ? f->device : choose_device(run.overload->row);
   run.stream = NULL;
   run.fault = NULL;
   run.tensors = f->tensors;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of an entry, between call.c, entry.c, services.c, stage.c and slices.c. */
+/* One run of an entry, between bind.c, call.c, prepare.c, entry.c, services.c, stage.c,
+ * cut.c and slices.c. */
 #ifndef CUPLUG_CORE_CALL_H
 #define CUPLUG_CORE_CALL_H
 
@@ -23,12 +24,20 @@ typedef struct cuplug__run {
  * finished error record. The device has been entered. */
 int cuplug__call_entry(cuplug__run *run);
 
+/* Looks for code for the GPU, and makes the fault record unless there is one. The device has been
+ * entered. */
+int cuplug__prepare(const cuplug_operator *op, cuplug__overload *overload, int32_t device,
+                    cuplug_error *error);
+
 /* Puts the operator's name before the message when something outside of the entry has failed.
  * Returns `status`. */
 int cuplug__named(const cuplug__run *run, int status);
 
 /* Host arrays through the GPU: copies in, runs, waits, copies out. The device has been entered. */
 int cuplug__run_staged(cuplug__run *run);
+
+/* Broadcasts the inputs of copy_mask by strides of 0, and clears it. */
+void cuplug__spread_inputs(cuplug_frame *frame);
 
 /* What an entry may ask for; `call->host` is the run. */
 extern const cuplug_services cuplug__services;

@@ -10,9 +10,13 @@
 static const int sticky_codes[] = {214, 220, 226, 700, 702, 709, 710, 714,
                                    715, 716, 717, 718, 719, 721, 911};
 
-static _Alignas(128) const char *_Atomic last_launched; /* alone in its lines of cache */
+/* Launched last, and the other operator before: an error may show at the launch after it. Apart
+ * from what calls only read. */
+static _Alignas(128) const char *_Atomic last_launched;
+static const char *_Atomic launched_before;
 static _Alignas(128) _Atomic int sticky_code;
 static const char *_Atomic sticky_name;
+static const char *_Atomic sticky_before;
 
 static int is_sticky(int code) {
   for (size_t i = 0; i < sizeof sticky_codes / sizeof *sticky_codes; i++)
@@ -23,8 +27,10 @@ static int is_sticky(int code) {
 /* Written when it changes: threads that call one operator share no line of cache that is written.
  */
 void cuplug__cuda_note_launch(const char *name) {
-  if (atomic_load_explicit(&last_launched, memory_order_relaxed) != name)
-    atomic_store_explicit(&last_launched, name, memory_order_release);
+  const char *last = atomic_load_explicit(&last_launched, memory_order_relaxed);
+  if (last == name) return;
+  atomic_store_explicit(&launched_before, last, memory_order_relaxed);
+  atomic_store_explicit(&last_launched, name, memory_order_release);
 }
 
 /* The first to be noted wins. */
@@ -32,7 +38,8 @@ void cuplug__cuda_note_sticky(int code, const char *name) {
   const char *nobody = NULL;
   int none = 0;
   if (!is_sticky(code)) return;
-  if (name) atomic_compare_exchange_strong(&sticky_name, &nobody, name);
+  if (name && atomic_compare_exchange_strong(&sticky_name, &nobody, name))
+    atomic_store(&sticky_before, atomic_load(&launched_before));
   atomic_compare_exchange_strong(&sticky_code, &none, code);
 }
 
@@ -51,12 +58,13 @@ void cuplug__cuda_explain(cuplug_error *error, int code) {
     cuplug__append(error, "; a CUDA graph is being captured, and this cannot be part of one");
   if (!is_sticky(code)) return;
   cuplug__cuda_note_sticky(code, atomic_load_explicit(&last_launched, memory_order_acquire));
-  const char *name = atomic_load(&sticky_name);
-  cuplug__append(error, "; CUDA cannot be used any more in this process%s%s: restart it",
-                 name ? ", first seen after operator " : "", name ? name : "");
+  const char *name = atomic_load(&sticky_name), *before = atomic_load(&sticky_before);
+  cuplug__append(error, "; CUDA cannot be used any more in this process%s%s%s%s: restart it",
+                 name ? ", first seen after operator " : "", name ? name : "",
+                 before ? ", before it " : "", before ? before : "");
 }
 
-int cuplug__cuda_fail(cuplug_error *error, int code, const char *doing) {
+int cuplug__cuda_report(cuplug_error *error, int code, const char *doing) {
   const char *name = NULL, *text = NULL;
   if (code == CUPLUG__CU_OUT_OF_MEMORY)
     return cuplug__fail(error, CUPLUG_ERROR_MEMORY, "%s: CUDA ran out of memory", doing);
@@ -65,8 +73,13 @@ int cuplug__cuda_fail(cuplug_error *error, int code, const char *doing) {
   cuplug__fail(error, CUPLUG_ERROR_CUDA, "%s: CUDA error %d%s%s%s%s", doing, code, name ? ", " : "",
                name ? name : "", text ? ": " : "", text ? text : "");
   if (error) error->cuda_code = code;
-  cuplug__cuda_explain(error, code);
   return CUPLUG_ERROR_CUDA;
+}
+
+int cuplug__cuda_fail(cuplug_error *error, int code, const char *doing) {
+  int status = cuplug__cuda_report(error, code, doing);
+  if (status == CUPLUG_ERROR_CUDA) cuplug__cuda_explain(error, code);
+  return status;
 }
 
 int cuplug__cuda_check(cuplug_error *error, int code, const char *doing) {

@@ -29,6 +29,8 @@ int cuplug__cuda_can_run(int32_t device, const char *architectures, int32_t *cap
  * sticky error, that the process must be restarted, and after which operator it was seen first.
  * Running out of memory is ERROR_MEMORY. Returns the status. */
 int cuplug__cuda_fail(cuplug_error *error, int code, const char *doing);
+/* The same without what to do about it: for an entry, whose record gets that when it returns. */
+int cuplug__cuda_report(cuplug_error *error, int code, const char *doing);
 /* cuda_fail unless `code` is 0. */
 int cuplug__cuda_check(cuplug_error *error, int code, const char *doing);
 /* Appends what to do about `code` to the message that a plugin has already made of it. */

@@ -2,6 +2,7 @@
 /* The public functions on devices: enter, do, leave. */
 #include "cuda.h"
 #include "driver.h"
+#include "memory.h"
 #include "status.h"
 #include "transfer.h"
 
@@ -53,37 +54,71 @@ int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error
   return status;
 }
 
-typedef int copy_function(cuplug__lane *, void *, const void *, uint64_t, cuplug_error *);
-
-/* On a lane of its own, after what is on the caller's stream. */
-static int copy_staged(copy_function *copy, int32_t device, void *to, const void *from,
-                       uint64_t bytes, void *stream, cuplug_error *error) {
+int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error) {
   void *previous;
-  cuplug__lane *lane;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  status = cuplug__memory_query(device, info, error);
+  cuplug__cuda_leave(previous, device);
+  return status;
+}
+
+int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error) {
+  void *previous;
+  uint64_t freed = 0;
   cuplug__clear(error);
   int status = cuplug__cuda_enter(device, &previous, error);
   if (status) return status;
   int mode = cuplug__capture_relax();
-  status = cuplug__lane_take(device, &lane, error);
-  if (status) goto leave;
-  status = cuplug__stream_wait(lane->stream, CUPLUG__STREAM(stream), error);
-  if (!status) status = copy(lane, to, from, bytes, error);
-  if (!status) status = cuplug__stream_synchronize(lane->stream, error);
-  cuplug__lane_give(lane);
-leave:
+  status = cuplug__memory_trim(device, &freed, error);
   cuplug__capture_exchange(mode);
   cuplug__cuda_leave(previous, device);
+  if (freed_bytes) *freed_bytes = freed;
+  return status;
+}
+
+/* On a lane of its own, after what is on the caller's stream. */
+static int copy_on_lane(cuplug__lane *lane, int to_host, void *to, const void *from, uint64_t bytes,
+                        void *stream, cuplug__watch *watch, cuplug_error *error) {
+  cuplug__view view;
+  int status = cuplug__stream_wait(lane->stream, CUPLUG__STREAM(stream), error);
+  if (status) return status;
+  cuplug__view_bytes(&view, from, bytes);
+  if (to_host) return cuplug__to_host(lane, to, from, bytes, watch, error);
+  status = cuplug__to_device(lane, to, &view, 0, bytes, watch, error);
+  return status ? status : cuplug__stream_synchronize(lane->stream, error);
+}
+
+int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from, uint64_t bytes,
+                        void *stream, cuplug_progress *progress, void *user, cuplug_error *error) {
+  void *previous;
+  cuplug__lane *lane;
+  cuplug__watch watch;
+  cuplug__clear(error);
+  cuplug__watch_start(&watch, progress, user, bytes);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  int mode = cuplug__capture_relax();
+  status = cuplug__lane_take(device, &lane, error);
+  if (!status) {
+    status = copy_on_lane(lane, to_host, to, from, bytes, stream, &watch, error);
+    cuplug__lane_give(lane);
+  }
+  cuplug__capture_exchange(mode);
+  cuplug__cuda_leave(previous, device);
+  if (!status) status = cuplug__watch_end(&watch, error);
   return status ? status : cuplug__fault_take_any(error);
 }
 
 int cuplug_copy_to_device(int32_t device, void *to, const void *from, uint64_t bytes, void *stream,
                           cuplug_error *error) {
-  return copy_staged(cuplug__to_device, device, to, from, bytes, stream, error);
+  return cuplug_copy_watched(device, 0, to, from, bytes, stream, NULL, NULL, error);
 }
 
 int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes, void *stream,
                         cuplug_error *error) {
-  return copy_staged(cuplug__to_host, device, to, from, bytes, stream, error);
+  return cuplug_copy_watched(device, 1, to, from, bytes, stream, NULL, NULL, error);
 }
 
 int cuplug_order_streams(int32_t device, void *waiting, void *stream, cuplug_error *error) {

@@ -33,6 +33,7 @@ typedef int CUstreamCaptureStatus;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
+typedef struct CUfunc_st *CUfunction;
 typedef struct CUevent_st *CUevent;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
@@ -75,7 +76,10 @@ enum {
   CUPLUG__KERNEL_LOCAL_BYTES = 3,
   CUPLUG__KERNEL_N_REGISTERS = 4,
   CUPLUG__KERNEL_MAX_DYNAMIC_SHARED = 8,
-  CUPLUG__POOL_RELEASE_THRESHOLD = 4, /* a pool attribute */
+  CUPLUG__POOL_RELEASE_THRESHOLD = 4,
+  CUPLUG__POOL_RESERVED = 5,
+  CUPLUG__POOL_USED = 7,
+  CUPLUG__POOL_MOST_USED = 8, /* a pool attribute */
   CUPLUG__ALLOCATION_PINNED = 1,
   CUPLUG__LOCATION_DEVICE = 1,
   CUPLUG__HOST_PORTABLE = 1,
@@ -107,6 +111,7 @@ enum {
   X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                                       \
   X(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *, const CUmemPoolProps *))                \
   X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool, CUmemPool_attribute, void *)) \
+  X(cuMemPoolGetAttribute, "cuMemPoolGetAttribute", (CUmemoryPool, CUmemPool_attribute, void *)) \
   X(cuMemPoolTrimTo, "cuMemPoolTrimTo", (CUmemoryPool, size_t))                                  \
   X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync",                                          \
     (CUdeviceptr *, size_t, CUmemoryPool, CUstream))                                             \
@@ -130,7 +135,7 @@ enum {
      unsigned int, unsigned int, CUstream, void **, void **))                                    \
   X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))
 
-/* Of code that was compiled at run time. */
+/* Of code that was compiled at run time, from CUDA 12.0 on: NULL where they are missing. */
 #define CUPLUG__LIBRARY_LIST(X)                                                                    \
   X(cuLibraryLoadData, "cuLibraryLoadData",                                                        \
     (CUlibrary *, const void *, CUjit_option *, void **, unsigned int, CUlibraryOption *, void **, \
@@ -146,7 +151,7 @@ enum {
   X(cuOccupancyMaxPotentialBlockSize, "cuOccupancyMaxPotentialBlockSize",                          \
     (int *, int *, CUfunction, CUoccupancyB2DSize, size_t, int))
 
-/* Of newer drivers alone: NULL where they are missing. */
+/* From CUDA 12.4 on, likewise. */
 #define CUPLUG__NEWER_LIST(X) \
   X(cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel, size_t, size_t *, size_t *))
 

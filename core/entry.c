@@ -51,3 +51,8 @@ int cuplug__named(const cuplug__run *run, int status) {
   if (status) cuplug__prefix(run->error, "%s: ", run->frame->op->name);
   return status;
 }
+
+void *cuplug_entry_context(const cuplug_call *call) {
+  const cuplug__run *run = call->host;
+  return run->overload->context;
+}

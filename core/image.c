@@ -46,6 +46,10 @@ int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplu
   *loaded = NULL;
   int status = cuplug__cuda_start(error);
   if (status) return status;
+  if (!cuplug__driver.cuLibraryLoadData)
+    return cuplug__fail(
+        error, CUPLUG_ERROR_CUDA,
+        "%s: code compiled at run time wants an NVIDIA driver of CUDA 12.0 or newer", name);
   char *copy = malloc(bytes + 1); /* PTX ends with a zero */
   if (!copy) return cuplug__no_memory(error, "loading compiled code");
   memcpy(copy, image, bytes);

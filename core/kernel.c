@@ -161,9 +161,9 @@ static int check_sizes(const cuplug_kernel *kernel, int32_t device, const char *
 
 static int check_grid(const cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
                       const cuplug_kernel_info *info, cuplug_error *error) {
-  const uint32_t *block = grid->block;
+  const uint32_t *block = grid->threads;
   const uint64_t n_threads = (uint64_t)block[0] * block[1] * block[2];
-  int status = check_sizes(kernel, device, "grid", grid->grid, CUPLUG__MAX_GRID_DIM_X, error);
+  int status = check_sizes(kernel, device, "grid", grid->blocks, CUPLUG__MAX_GRID_DIM_X, error);
   if (!status) status = check_sizes(kernel, device, "block", block, CUPLUG__MAX_BLOCK_DIM_X, error);
   if (status) return status;
   if (!n_threads || n_threads > (uint64_t)info->max_threads)
@@ -220,7 +220,7 @@ static int launch_work(cuplug_kernel *kernel, int32_t device, CUfunction functio
                        cuplug_error *error) {
   (void)device;
   const launch *l = data;
-  const uint32_t *grid = l->grid->grid, *block = l->grid->block;
+  const uint32_t *grid = l->grid->blocks, *block = l->grid->threads;
   if (!grid[0] || !grid[1] || !grid[2]) return CUPLUG_OK;
   cuplug__cuda_note_launch(kernel->name);
   int code = cuplug__driver.cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1],
@@ -232,8 +232,8 @@ static int launch_work(cuplug_kernel *kernel, int32_t device, CUfunction functio
   return status;
 }
 
-int cuplug_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid, void *stream,
-                  void *const *parameters, cuplug_error *error) {
+int cuplug_launch_kernel(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
+                         void *stream, void *const *parameters, cuplug_error *error) {
   launch l = {grid, stream, (void **)parameters};
   int status = cuplug__fault_take_any(error);
   return status ? status : work_on(kernel, device, launch_work, &l, error);

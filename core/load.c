@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plugins by path, and the code of plugins. */
+#include "load.h"
 #include "library.h"
-#include "registry.h"
 #include "status.h"
 
 #include <errno.h>
@@ -99,14 +99,14 @@ static int check_table(const cuplug__plugin *plugin, void *library, cuplug_error
                       plugin->path);
 }
 
-static int open_library(cuplug__plugin *plugin, cuplug_error *error) {
+static int open_library(cuplug__plugin *plugin, const char *name, cuplug_error *error) {
   if (plugin->library) return CUPLUG_OK;
   int status = check_unchanged(plugin, error);
   if (status) return status;
-  void *library = cuplug__library_open(plugin->path, error);
+  void *library = cuplug__library_open(name, error);
   if (!library) {
     const char *message = error ? error->message : "";
-    int named = !strncmp(message, plugin->path, strlen(plugin->path));
+    int named = !strncmp(message, name, strlen(name));
     if (!named) cuplug__prefix(error, "%s: cannot be loaded: ", plugin->path);
     return CUPLUG_ERROR_PLUGIN;
   }
@@ -138,7 +138,7 @@ static int resolve(const cuplug__plugin *plugin, const char *symbol, cuplug_entr
 
 static int load_operator(cuplug_operator *op, cuplug_error *error) {
   cuplug__plugin *plugin = (cuplug__plugin *)op->plugin;
-  int status = open_library(plugin, error);
+  int status = open_library(plugin, plugin->path, error);
   for (uint32_t k = 0; k < op->n_overloads && !status; k++) {
     cuplug__overload *overload = &op->overloads[k];
     status = resolve(plugin, overload->row->host_entry, &overload->host, error);
@@ -148,6 +148,13 @@ static int load_operator(cuplug_operator *op, cuplug_error *error) {
     cuplug__prefix(error, "%s: ", op->name);
   else
     atomic_store_explicit(&op->loaded, 1, memory_order_release);
+  return status;
+}
+
+int cuplug__load_plugin(cuplug__plugin *plugin, const char *name, cuplug_error *error) {
+  int status = open_library(plugin, name, error);
+  for (uint32_t k = 0; k < plugin->n_operators && !status; k++)
+    status = load_operator(&plugin->operators[k], error);
   return status;
 }
 

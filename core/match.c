@@ -182,6 +182,7 @@ CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_
 /* Sizes are not negative, their product is below 2^63 bytes, and there is memory behind it. */
 static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   int64_t n_bytes = cuplug__n_bytes(t);
+  if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
   return n_bytes < 0 || (n_bytes && !t->data) ? refuse_memory(m, i, t, n_bytes) : CUPLUG_OK;
 }
 
@@ -203,29 +204,36 @@ static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, in
   return CUPLUG_OK;
 }
 
-uint32_t cuplug__find_alike(const cuplug_signature *s) {
-  uint32_t alike = 0;
-  for (int32_t i = 1; i < s->n_parameters; i++) {
-    const cuplug_parameter *x = &s->parameters[i], *before = x - 1;
-    int same = x->kind <= CUPLUG_PARAMETER_INOUT && before->kind <= CUPLUG_PARAMETER_INOUT &&
-               !before->has_default && x->type_variable == before->type_variable &&
-               x->n_dims == before->n_dims;
-    for (int32_t k = 0; same && k < x->n_dims; k++)
-      same = x->dims[k].kind == before->dims[k].kind && x->dims[k].value == before->dims[k].value;
-    alike |= (uint32_t)same << i;
-  }
-  return alike;
+static int is_alike(const cuplug_parameter *x, const cuplug_parameter *y) {
+  int same = x->type_variable == y->type_variable && x->n_dims == y->n_dims;
+  for (int32_t k = 0; same && k < x->n_dims; k++)
+    same = x->dims[k].kind == y->dims[k].kind && x->dims[k].value == y->dims[k].value;
+  return same;
 }
 
-/* Whether a tensor fits because the one before it did, for a parameter alike. */
-static inline int is_repeated(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
-  const cuplug_tensor *before = t - 1;
-  if (!(m->alike >> i & 1) || !t->data || t->ndim != before->ndim ||
+void cuplug__find_like(const cuplug_signature *s, uint8_t like[CUPLUG_MAX_TENSORS]) {
+  const cuplug_parameter *arrays[CUPLUG_MAX_TENSORS];
+  uint8_t n = 0;
+  for (int32_t i = 0; i < s->n_parameters + s->n_outputs && n < CUPLUG_MAX_TENSORS; i++) {
+    const cuplug_parameter *x = &s->parameters[i];
+    if (i < s->n_parameters && x->kind > CUPLUG_PARAMETER_INOUT) continue;
+    like[n] = 0;
+    while (like[n] < n && (arrays[like[n]]->has_default || !is_alike(x, arrays[like[n]])))
+      like[n]++;
+    arrays[n++] = x;
+  }
+}
+
+/* Whether a tensor fits because one before it did, whose parameter is alike. */
+static inline int is_repeated(cuplug__match *m, const cuplug_tensor *t) {
+  const uint32_t k = m->frame->n_tensors, like = m->like[k];
+  const cuplug_tensor *before = &m->frame->tensors[like];
+  if (like == k || !t->data || t->ndim != before->ndim ||
       memcmp(&t->dtype, &before->dtype, sizeof(t->dtype)) ||
       memcmp(&t->device, &before->device, sizeof(t->device)) ||
       !cuplug__same_sizes(t->shape, before->shape, t->ndim))
     return 0;
-  m->loop_mask |= (m->loop_mask & 1u << (m->frame->n_tensors - 1)) << 1;
+  m->loop_mask |= (m->loop_mask >> like & 1) << k;
   return 1;
 }
 
@@ -267,13 +275,14 @@ int cuplug__match_array(cuplug__match *m, int32_t i) {
   if (a->flags & CUPLUG_BYTE_SWAPPED)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted native byte order",
                             cuplug__describe_argument(a).s);
-  if (!is_repeated(m, i, t) && (status = match_tensor(m, i, t))) return status;
+  if (!is_repeated(m, t) && (status = match_tensor(m, i, t))) return status;
   int contiguous = !t->strides || cuplug__is_contiguous(t);
   if (m->s->parameters[i].kind == CUPLUG_PARAMETER_INOUT) {
     m->n_inout++;
     if ((status = match_inout(m, i, a, contiguous))) return status;
   } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides)) {
     f->copy_mask |= 1u << k;
+    if (a->flags & CUPLUG_ODD_STRIDES) f->odd_mask |= 1u << k;
   }
   if (contiguous) t->strides = NULL;
   f->n_tensors = k + 1;

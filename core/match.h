@@ -15,7 +15,8 @@ typedef struct cuplug__match {
   cuplug_error *error; /* NULL: only the outcome matters */
   int32_t n_matched;   /* parameters that fitted */
   uint32_t takes_strides;
-  uint32_t alike; /* of the overload */
+  const uint8_t *like; /* of the overload */
+  int64_t most_bytes;  /* of one array */
   uint32_t n_inout;
   uint32_t loop_mask;   /* tensors with loop dimensions */
   uint32_t broadcasts;  /* 1: their loop dimensions differ */
@@ -40,9 +41,8 @@ static inline uint32_t cuplug__type_of(const cuplug__match *m, int32_t variable)
   return cuplug_dtype_id(cuplug__dtype_number(m->s->variables[variable].dtypes));
 }
 
-/* The array parameters (a bit for each) that want the same dtype and shape as the one before them.
- */
-uint32_t cuplug__find_alike(const cuplug_signature *signature);
+/* For each tensor of a signature, the first that has the same dtype and shape: often itself. */
+void cuplug__find_like(const cuplug_signature *signature, uint8_t like[CUPLUG_MAX_TENSORS]);
 
 /* Fits array argument i and appends its tensor to the frame. */
 int cuplug__match_array(cuplug__match *m, int32_t i);

@@ -64,14 +64,20 @@ static int device_pool(int32_t device, CUmemoryPool *pool, cuplug_error *error) 
 
 static double gib(uint64_t bytes) { return (double)bytes / (1 << 30); }
 
+static uint64_t pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute) {
+  uint64_t value = 0;
+  return cuplug__driver.cuMemPoolGetAttribute(pool, attribute, &value) ? 0 : value;
+}
+
 static int fail_out_of_memory(int32_t device, uint64_t bytes, cuplug_error *error) {
   size_t free_bytes = 0, total_bytes = 0;
+  CUmemoryPool pool = atomic_load_explicit(&pools[device], memory_order_relaxed);
   cuplug__driver.cuMemGetInfo(&free_bytes, &total_bytes);
   return cuplug__fail(error, CUPLUG_ERROR_MEMORY,
                       "out of device memory: wanted %llu bytes (%.2f GiB) on cuda:%d, free %.2f of "
-                      "%.2f GiB",
+                      "%.2f GiB, cuplug uses %.2f GiB",
                       (unsigned long long)bytes, gib(bytes), device, gib(free_bytes),
-                      gib(total_bytes));
+                      gib(total_bytes), gib(pool_attribute(pool, CUPLUG__POOL_USED)));
 }
 
 int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void **pointer,
@@ -98,6 +104,24 @@ int cuplug__device_free(void *pointer, void *stream, cuplug_error *error) {
   return cuplug__cuda_check(error,
                             cuplug__driver.cuMemFreeAsync((CUdeviceptr)(uintptr_t)pointer, stream),
                             "freeing device memory");
+}
+
+int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error *error) {
+  CUmemoryPool pool;
+  size_t free_bytes = 0, total_bytes = 0;
+  int status = device_pool(device, &pool, error);
+  if (status) return status;
+  int code = cuplug__driver.cuMemGetInfo(&free_bytes, &total_bytes);
+  if (code) return cuplug__cuda_fail(error, code, "asking for free memory");
+  *info = (cuplug_memory_info){.total_bytes = total_bytes,
+                               .free_bytes = free_bytes,
+                               .reserved_bytes = pool_attribute(pool, CUPLUG__POOL_RESERVED),
+                               .used_bytes = pool_attribute(pool, CUPLUG__POOL_USED),
+                               .most_used_bytes = pool_attribute(pool, CUPLUG__POOL_MOST_USED)};
+  pthread_mutex_lock(&lock);
+  info->pinned_bytes = pinned_bytes[device];
+  pthread_mutex_unlock(&lock);
+  return CUPLUG_OK;
 }
 
 /* ---- Lanes --------------------------------------------------------------------------------- */
@@ -184,6 +208,28 @@ void cuplug__lane_give(cuplug__lane *lane) {
   }
   pthread_mutex_unlock(&lock);
   if (!kept) destroy_lane(lane);
+}
+
+int cuplug__memory_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error) {
+  cuplug_memory_info before, after;
+  int status = cuplug__memory_query(device, &before, error);
+  if (status) return status;
+  pthread_mutex_lock(&lock);
+  cuplug__lane *lane = free_lanes[device], *next;
+  free_lanes[device] = NULL;
+  n_free_lanes[device] = 0;
+  pthread_mutex_unlock(&lock);
+  for (; lane; lane = next) {
+    next = lane->next;
+    destroy_lane(lane);
+  }
+  int code = cuplug__driver.cuMemPoolTrimTo(atomic_load(&pools[device]), 0);
+  if (code) return cuplug__cuda_fail(error, code, "trimming the pool of device memory");
+  status = cuplug__memory_query(device, &after, error);
+  *freed_bytes = before.reserved_bytes + before.pinned_bytes;
+  const uint64_t left = after.reserved_bytes + after.pinned_bytes;
+  *freed_bytes = *freed_bytes > left ? *freed_bytes - left : 0;
+  return status;
 }
 
 static int pin(cuplug__lane *lane, uint64_t wanted, cuplug_error *error) {

@@ -19,6 +19,10 @@ int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void *
                             cuplug_error *error);
 int cuplug__device_free(void *pointer, void *stream, cuplug_error *error);
 
+int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error *error);
+/* Gives back what nobody uses: of the pool, and the free lanes. */
+int cuplug__memory_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error);
+
 /* A staging lane: a non-blocking stream of its own, pinned buffers, and a fault record that no
  * other call uses (name it with cuplug__fault_rename). Taken from a bounded free list and given
  * back, which waits for its stream and drops a fault that was not taken. */

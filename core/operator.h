@@ -13,9 +13,13 @@ typedef struct cuplug__plugin cuplug__plugin;
 typedef struct cuplug__overload {
   const cuplug_row *row;
   cuplug_signature signature;
-  uint32_t alike;     /* bit i: what fits array parameter i - 1 fits parameter i, too */
+  int64_t brief_bytes; /* on the host it returns at once while no array is larger; -1: never */
+  /* An earlier tensor that tensor k must equal in dtype and shape; k when there is none. */
+  uint8_t like[CUPLUG_MAX_TENSORS];
   cuplug_entry *host; /* NULL before the code is loaded, or without an entry on that side */
   cuplug_entry *cuda;
+  void *context; /* of entries made in memory */
+  cuplug_reshape *reshape;
   cuplug_fault *_Atomic fault; /* of asynchronous calls; made at the first CUDA call */
   _Atomic uint64_t prepared;   /* bit d: checked and ready for GPU d */
 } cuplug__overload;

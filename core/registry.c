@@ -116,6 +116,13 @@ cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const cha
   return NULL;
 }
 
+/* With arrays of up to this size an entry that never waits takes a few microseconds. */
+#define BRIEF_BYTES 16384
+
+static int is_brief(const cuplug_row *row) {
+  return *row->host_entry && row->flags & CUPLUG_NEVER_WAITS && !(row->flags & CUPLUG_PREFERS_CUDA);
+}
+
 /* Makes the overloads of the operator that row `first` names: all rows of that name. */
 static int fill_operator(cuplug__plugin *plugin, uint32_t first, uint32_t *n_filled,
                          cuplug_error *error) {
@@ -129,7 +136,8 @@ static int fill_operator(cuplug__plugin *plugin, uint32_t first, uint32_t *n_fil
     int status = cuplug_parse_signature(rows[k].signature, &overload->signature, NULL, error);
     if (status) return status;
     overload->row = &rows[k];
-    overload->alike = cuplug__find_alike(&overload->signature);
+    cuplug__find_like(&overload->signature, overload->like);
+    overload->brief_bytes = is_brief(overload->row) ? BRIEF_BYTES : -1;
     op->name = op->overloads[0].signature.name;
     op->n_overloads++;
     ++*n_filled;
@@ -138,9 +146,12 @@ static int fill_operator(cuplug__plugin *plugin, uint32_t first, uint32_t *n_fil
   return CUPLUG_OK;
 }
 
-static int fill_operators(cuplug__plugin *plugin, cuplug_error *error) {
+int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
   uint32_t n_rows = plugin->table.header.n_rows, n_filled = 0;
   char name[CUPLUG_MAX_NAME];
+  plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
+  plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
+  if (!plugin->operators || !plugin->overloads) return cuplug__no_memory(error, doing);
   for (uint32_t k = 0; k < n_rows; k++) {
     cuplug__row_operator(&plugin->table.rows[k], name);
     if (cuplug__plugin_operator(plugin, name)) continue;
@@ -150,7 +161,7 @@ static int fill_operators(cuplug__plugin *plugin, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
-static void free_plugin(cuplug__plugin *plugin) {
+void cuplug__plugin_free(cuplug__plugin *plugin) {
   free(plugin->path);
   free(plugin->operators);
   free(plugin->overloads);
@@ -161,22 +172,37 @@ static int new_plugin(cuplug__candidate *candidate, const char *path, cuplug__pl
                       cuplug_error *error) {
   cuplug__plugin *p = calloc(1, sizeof(*p));
   if (!p) return cuplug__no_memory(error, doing);
-  uint32_t n_rows = candidate->table.header.n_rows;
   p->path = strdup(path);
   p->identity = candidate->identity;
   p->table = candidate->table;
-  p->operators = calloc(n_rows, sizeof(*p->operators));
-  p->overloads = calloc(n_rows, sizeof(*p->overloads));
-  int status = p->path && p->operators && p->overloads ? fill_operators(p, error)
-                                                       : cuplug__no_memory(error, doing);
+  int status = p->path ? cuplug__plugin_fill(p, error) : cuplug__no_memory(error, doing);
   if (status) {
-    free_plugin(p);
+    cuplug__plugin_free(p);
     return status;
   }
   memset(&candidate->table, 0, sizeof(candidate->table));
   p->next = registry.plugins;
   registry.plugins = *plugin = p;
   return CUPLUG_OK;
+}
+
+int cuplug__registry_add(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
+                         cuplug_error *error) {
+  return new_plugin(candidate, path, plugin, error);
+}
+
+void cuplug__registry_drop(cuplug__plugin *plugin) {
+  cuplug__plugin **link = &registry.plugins;
+  while (*link != plugin) link = &(*link)->next;
+  *link = plugin->next;
+  cuplug__table_free(&plugin->table);
+  cuplug__plugin_free(plugin);
+}
+
+void cuplug__registry_replace(cuplug__plugin *old, cuplug__plugin *fresh) {
+  fresh->rank = old->rank;
+  old->rank = 0;
+  forget_answers();
 }
 
 int cuplug__registry_take(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,

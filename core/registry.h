@@ -40,6 +40,16 @@ char *const *cuplug__registry_added(size_t *n_added);
  * table. Where code has been loaded from that path, the plugin that it belongs to. */
 int cuplug__registry_take(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
                           cuplug_error *error);
+/* Makes the operators of a plugin from the checked rows of its table. */
+int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error);
+void cuplug__plugin_free(cuplug__plugin *plugin);
+/* A new plugin of a candidate, also where others have been loaded from that path. */
+int cuplug__registry_add(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
+                         cuplug_error *error);
+/* Takes back a plugin that was added, and of which nobody else knows. */
+void cuplug__registry_drop(cuplug__plugin *plugin);
+/* Lets a plugin be found in place of another. */
+void cuplug__registry_replace(cuplug__plugin *old, cuplug__plugin *fresh);
 cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const char *name);
 
 /* Puts a plugin ahead of the search path and of those ranked before. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host does for an entry while it runs: scratch memory and outputs of unknown size. */
+/* What the host does for an entry while it runs: scratch memory, outputs of unknown size,
+ * launches. */
 #include "call.h"
+#include "cuda.h"
 #include "describe.h"
+#include "driver.h"
 #include "layout.h"
 #include "memory.h"
 #include "status.h"
@@ -83,4 +86,12 @@ static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
   return f->allocate(f->user, f, k, run->error);
 }
 
-const cuplug_services cuplug__services = {sizeof(cuplug_services), 0, workspace, output};
+static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid,
+                  void **arguments) {
+  const uint32_t *b = grid->blocks, *t = grid->threads;
+  int code = cuplug__driver.cuLaunchKernel(kernel, b[0], b[1], b[2], t[0], t[1], t[2],
+                                           grid->shared_bytes, call->stream, arguments, NULL);
+  return code ? cuplug__cuda_report(call->error, code, "kernel launch") : CUPLUG_OK;
+}
+
+const cuplug_services cuplug__services = {sizeof(cuplug_services), 0, workspace, output, launch};

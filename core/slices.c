@@ -3,16 +3,16 @@
 
 #include "cuda.h"
 #include "driver.h"
-#include "layout.h"
 #include "memory.h"
 #include "status.h"
+#include "transfer.h"
 #include "workers.h"
-
-#include <string.h>
 
 #define MIN_BYTES ((uint64_t)16 << 20) /* of all arrays together; less goes through whole */
 #define MIN_SLICES 8
-#define ELEMENTS_UNIT 1024 /* slices are multiples: all of their arrays are well aligned */
+#define ROWS_UNIT \
+  1024 /* slices are multiples where they can be: few bytes lie unaligned on the host */
+#define ALIGNMENT 256 /* of arrays in a slot, as of memory from the driver */
 
 /* Slices on their way: a slot each. Slices in turn go to the lanes in turn. */
 #define N_LANES 3
@@ -37,70 +37,53 @@ typedef struct slot {
 
 typedef struct pipeline {
   cuplug__run *run;
+  cuplug__cut *cut;
+  cuplug__watch *watch;
   cuplug__lane *lanes[N_LANES];
   void *blocks[N_LANES]; /* device memory */
   slot slots[N_SLOTS];
-  uint64_t n_elements, n_slices;
-  uint64_t slice; /* elements of each slice but the last */
+  void *shared[CUPLUG_MAX_TENSORS]; /* device memory of arrays that are not cut; lane 0's */
+  uint64_t slot_bytes, n_slices;
+  uint64_t slice; /* rows of each slice but the last */
   uint64_t offsets[CUPLUG_MAX_TENSORS];
 } pipeline;
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* ---- Which calls ----------------------------------------------------------------------------- */
+static uint64_t padding(const cuplug__cut *cut) { return cut->n_tensors * (uint64_t)ALIGNMENT; }
 
-static int is_loop_alone(const cuplug_parameter *x) {
-  return x->kind != CUPLUG_PARAMETER_INOUT && x->n_dims == 1 && x->dims[0].kind == CUPLUG_DIM_LOOP;
-}
-
-/* Bytes of one element of each array. */
-static uint64_t row_bytes(const cuplug_frame *f) {
-  uint64_t bytes = 0;
-  for (uint32_t k = 0; k < f->n_tensors; k++)
-    if (f->tensors[k].ndim >= 0) bytes += (uint64_t)cuplug_element_bytes(&f->tensors[k]);
-  return bytes;
-}
-
-int cuplug__can_slice(const cuplug__run *run) {
-  const cuplug_frame *f = run->frame;
-  const cuplug_parameter *parameters = run->overload->signature.parameters;
-  if (f->n_tensors == f->n_inputs) return 0;
-  const int64_t n = cuplug_n_elements(&f->tensors[f->n_inputs]);
-  for (uint32_t k = 0; k < f->n_tensors; k++) {
-    const cuplug_tensor *x = &f->tensors[k];
-    if (!is_loop_alone(&parameters[f->parameter[k]])) return 0;
-    if (x->ndim < 0) continue; /* left out */
-    if (cuplug_n_elements(x) != n || !cuplug__is_contiguous(x)) return 0;
-  }
-  return (uint64_t)n >= MIN_BYTES / row_bytes(f);
+int cuplug__is_worth_slicing(const cuplug__cut *cut) {
+  const uint64_t slot_bytes = CUPLUG__N_PINNED * CUPLUG__PINNED_LARGE / SLOTS_OF_LANE;
+  return cut->n_rows >= MIN_BYTES / cut->row_bytes && cut->n_rows >= MIN_SLICES &&
+         cut->row_bytes <= slot_bytes - padding(cut);
 }
 
 /* ---- One slice, step by step ----------------------------------------------------------------- */
 
 static slot *slot_of(pipeline *p, uint64_t i) { return &p->slots[i % N_SLOTS]; }
 
-static uint64_t n_elements_of(const pipeline *p, uint64_t i) {
-  return least(p->slice, p->n_elements - i * p->slice);
+static uint64_t n_rows_of(const pipeline *p, uint64_t i) {
+  return least(p->slice, p->cut->n_rows - i * p->slice);
 }
 
-/* Of slice i of array k, 0 for one that was left out. */
+static int is_cut(const pipeline *p, uint32_t k) { return p->cut->cut_mask >> k & 1; }
+
+/* Of slice i of array k; 0 for arrays that are not cut. */
 static uint64_t bytes_of(const pipeline *p, uint64_t i, uint32_t k) {
-  const cuplug_tensor *x = &p->run->frame->tensors[k];
-  return x->ndim < 0 ? 0 : n_elements_of(p, i) * (uint64_t)cuplug_element_bytes(x);
+  return is_cut(p, k) ? n_rows_of(p, i) * p->cut->bytes[k] : 0;
 }
 
-/* On the host. */
-static char *address_of(const pipeline *p, uint64_t i, uint32_t k) {
-  const cuplug_tensor *x = &p->run->frame->tensors[k];
-  return (char *)x->data + i * p->slice * (uint64_t)cuplug_element_bytes(x);
+/* Of the slice's first byte in the whole array. */
+static uint64_t place_of(const pipeline *p, uint64_t i, uint32_t k) {
+  return i * p->slice * p->cut->bytes[k];
 }
 
 static void begin_filling(pipeline *p, uint64_t i) {
   slot *s = slot_of(p, i);
   for (uint32_t k = 0; k < p->run->frame->n_inputs; k++)
     if (bytes_of(p, i, k))
-      cuplug__host_copy_begin(&s->copies[k], CUPLUG__TO_PINNED, s->pinned + p->offsets[k],
-                              address_of(p, i, k), bytes_of(p, i, k));
+      cuplug__host_copy_begin_view(&s->copies[k], s->pinned + p->offsets[k], &p->cut->views[k],
+                                   place_of(p, i, k), bytes_of(p, i, k));
 }
 
 static void end_copies(pipeline *p, uint64_t i) {
@@ -119,36 +102,26 @@ static int send(pipeline *p, uint64_t i) {
   return cuplug__cuda_check(p->run->error, code, "copying to the device");
 }
 
-/* The entry sees a slice as arrays of one dimension. */
 static int call_entry(pipeline *p, uint64_t i) {
   const slot *s = slot_of(p, i);
   cuplug__run *run = p->run;
-  cuplug_tensor tensors[CUPLUG_MAX_TENSORS];
-  int64_t n = (int64_t)n_elements_of(p, i), step = 1;
-  memcpy(tensors, run->frame->tensors, run->frame->n_tensors * sizeof(*tensors));
-  for (uint32_t k = 0; k < run->frame->n_tensors; k++) {
-    cuplug_tensor *x = &tensors[k];
-    x->device = run->device;
-    if (x->ndim < 0) continue;
-    x->data = s->device + p->offsets[k];
-    x->ndim = 1, x->shape = &n, x->strides = x->strides ? &step : NULL;
-  }
-  run->tensors = tensors;
+  char *addresses[CUPLUG_MAX_TENSORS];
+  for (uint32_t k = 0; k < run->frame->n_tensors; k++)
+    addresses[k] = is_cut(p, k) ? s->device + p->offsets[k] : p->shared[k];
+  cuplug__set_part(run, p->cut, n_rows_of(p, i), addresses);
   run->stream = s->lane->stream;
   run->fault = s->fault;
-  int status = cuplug__call_entry(run);
-  run->tensors = run->frame->tensors;
-  return status;
+  return cuplug__call_entry(run);
 }
 
 static int request(pipeline *p, uint64_t i) {
   const slot *s = slot_of(p, i);
-  const cuplug_frame *f = p->run->frame;
   int code = 0;
-  for (uint32_t k = f->n_inputs; k < f->n_tensors && !code; k++)
-    code = cuplug__driver.cuMemcpyDtoHAsync(s->pinned + p->offsets[k],
-                                            (CUdeviceptr)(uintptr_t)s->device + p->offsets[k],
-                                            bytes_of(p, i, k), s->lane->stream);
+  for (uint32_t k = 0; k < p->run->frame->n_tensors && !code; k++)
+    if (bytes_of(p, i, k) && cuplug__is_written(p->run, k))
+      code = cuplug__driver.cuMemcpyDtoHAsync(s->pinned + p->offsets[k],
+                                              (CUdeviceptr)(uintptr_t)s->device + p->offsets[k],
+                                              bytes_of(p, i, k), s->lane->stream);
   if (!code) code = cuplug__driver.cuEventRecord(s->event, s->lane->stream);
   return cuplug__cuda_check(p->run->error, code, "copying to the host");
 }
@@ -160,25 +133,27 @@ static int launch(pipeline *p, uint64_t i) {
   return status ? status : cuplug__named(p->run, request(p, i));
 }
 
-/* The kernel counted positions from the start of the slice. */
-static int take_fault(pipeline *p, uint64_t i) {
-  cuplug_fault *fault = slot_of(p, i)->fault;
-  if (__atomic_load_n(&fault->status, __ATOMIC_ACQUIRE)) fault->position += (int64_t)(i * p->slice);
-  return cuplug__fault_take(fault, p->run->error);
-}
-
 static int begin_writing(pipeline *p, uint64_t i) {
   slot *s = slot_of(p, i);
   const cuplug_frame *f = p->run->frame;
   int code = cuplug__driver.cuEventSynchronize(s->event);
   if (code)
     return cuplug__named(p->run, cuplug__cuda_fail(p->run->error, code, "waiting for a slice"));
-  int status = take_fault(p, i);
+  cuplug__shift_fault(p->cut, s->fault, i * p->slice);
+  int status = cuplug__fault_take(s->fault, p->run->error);
   if (status) return status;
-  for (uint32_t k = f->n_inputs; k < f->n_tensors; k++)
-    cuplug__host_copy_begin(&s->copies[k], CUPLUG__FROM_PINNED, address_of(p, i, k),
-                            s->pinned + p->offsets[k], bytes_of(p, i, k));
+  for (uint32_t k = 0; k < f->n_tensors; k++)
+    if (bytes_of(p, i, k) && cuplug__is_written(p->run, k))
+      cuplug__host_copy_begin(&s->copies[k], CUPLUG__FROM_PINNED,
+                              (char *)f->tensors[k].data + place_of(p, i, k),
+                              s->pinned + p->offsets[k], bytes_of(p, i, k));
   return CUPLUG_OK;
+}
+
+static int finish(pipeline *p, uint64_t i) {
+  end_copies(p, i);
+  return cuplug__watch_add(p->watch, cuplug__travelling_bytes(p->run, p->cut, n_rows_of(p, i)),
+                           p->run->error);
 }
 
 /* ---- All slices ------------------------------------------------------------------------------ */
@@ -197,53 +172,81 @@ static int run_all(pipeline *p) {
     else if (n_back < n_launched && n_back - n_done < N_WRITING)
       status = begin_writing(p, n_back++);
     else
-      end_copies(p, n_done++);
+      status = finish(p, n_done++);
   }
   for (uint64_t i = 0; i < N_SLOTS; i++) end_copies(p, i);
   return status;
 }
 
-static void measure(pipeline *p) {
-  const cuplug_frame *f = p->run->frame;
-  const uint64_t unit = ELEMENTS_UNIT;
-  uint64_t slot_bytes = UINT64_MAX, offset = 0;
-  for (int i = 0; i < N_LANES; i++) slot_bytes = least(slot_bytes, p->lanes[i]->pinned_bytes);
-  slot_bytes *= CUPLUG__N_PINNED / SLOTS_OF_LANE;
-  p->n_elements = (uint64_t)cuplug_n_elements(&f->tensors[f->n_inputs]);
-  p->slice = least(slot_bytes / row_bytes(f), p->n_elements / MIN_SLICES + unit) / unit * unit;
-  p->n_slices = (p->n_elements - 1) / p->slice + 1;
-  for (uint32_t k = 0; k < f->n_tensors; k++) {
+/* Offsets are those of a slice of `slice` rows. */
+static void divide_slots(pipeline *p) {
+  uint64_t offset = 0;
+  for (uint32_t k = 0; k < p->cut->n_tensors; k++) {
     p->offsets[k] = offset;
-    offset += bytes_of(p, 0, k);
+    offset += (bytes_of(p, 0, k) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
   for (int i = 0; i < N_SLOTS; i++) {
     slot *s = &p->slots[i];
     const int lane = i % N_LANES, place = i / N_LANES;
     s->lane = p->lanes[lane];
     s->event = s->lane->events[place];
-    s->pinned = s->lane->pinned + place * slot_bytes;
-    s->device = (char *)p->blocks[lane] + place * slot_bytes;
+    s->pinned = s->lane->pinned + place * p->slot_bytes;
+    s->device = (char *)p->blocks[lane] + place * p->slot_bytes;
   }
 }
 
-static int take_lane(pipeline *p, int i) {
-  cuplug_error *error = p->run->error;
-  const int32_t device = p->run->device.id;
-  int status = cuplug__lane_take(device, &p->lanes[i], error);
-  if (status) return p->lanes[i] = NULL, status;
-  status = cuplug__lane_pin(p->lanes[i], UINT64_MAX, error);
-  if (status) return status;
-  return cuplug__device_allocate(device, CUPLUG__N_PINNED * p->lanes[i]->pinned_bytes,
-                                 p->lanes[i]->stream, &p->blocks[i], error);
+/* 0 where the lanes have got small buffers only, and a row does not fit. */
+static int measure(pipeline *p) {
+  const cuplug__cut *cut = p->cut;
+  const uint64_t unit = ROWS_UNIT;
+  p->slot_bytes = UINT64_MAX;
+  for (int i = 0; i < N_LANES; i++) p->slot_bytes = least(p->slot_bytes, p->lanes[i]->pinned_bytes);
+  p->slot_bytes *= CUPLUG__N_PINNED / SLOTS_OF_LANE;
+  uint64_t most = (p->slot_bytes - padding(cut)) / cut->row_bytes;
+  p->slice = least(most, (cut->n_rows - 1) / MIN_SLICES + 1);
+  if (p->slice >= unit) p->slice = least(most, p->slice + unit - 1) / unit * unit;
+  if (p->slice) p->n_slices = (cut->n_rows - 1) / p->slice + 1;
+  return p->slice > 0;
 }
 
-static int take_all(pipeline *p) {
+static int take_lane(pipeline *p, int i) {
+  const int32_t device = p->run->device.id;
+  int status = cuplug__lane_take(device, &p->lanes[i], p->run->error);
+  if (status) return p->lanes[i] = NULL, status;
+  return cuplug__lane_pin(p->lanes[i], UINT64_MAX, p->run->error);
+}
+
+static int allocate_slots(pipeline *p) {
+  int status = CUPLUG_OK;
+  for (int i = 0; i < N_LANES && !status; i++)
+    status = cuplug__device_allocate(p->run->device.id, SLOTS_OF_LANE * p->slot_bytes,
+                                     p->lanes[i]->stream, &p->blocks[i], p->run->error);
+  return status;
+}
+
+/* Arrays that all slices read travel once, on the first lane; the others wait for it. */
+static int send_shared(pipeline *p) {
+  cuplug_error *error = p->run->error;
+  int status = CUPLUG_OK;
+  for (uint32_t k = 0; k < p->run->frame->n_inputs && !status; k++) {
+    if (is_cut(p, k) || p->cut->tensors[k].ndim < 0) continue;
+    const uint64_t bytes = cuplug__part_bytes(p->cut, k, p->slice);
+    status = cuplug__device_allocate(p->run->device.id, bytes, p->lanes[0]->stream, &p->shared[k],
+                                     error);
+    if (!status)
+      status = cuplug__to_device(p->lanes[0], p->shared[k], &p->cut->views[k], 0, bytes, p->watch,
+                                 error);
+  }
+  /* Slots share the pinned buffers with what is still on its way from them. */
+  return status ? status : cuplug__stream_synchronize(p->lanes[0]->stream, error);
+}
+
+static int take_faults(pipeline *p) {
   const cuplug_frame *f = p->run->frame;
   const char *names[CUPLUG_MAX_TENSORS];
   int status = CUPLUG_OK;
   for (uint32_t k = 0; k < f->n_tensors; k++)
     names[k] = p->run->overload->signature.parameters[f->parameter[k]].name;
-  for (int i = 0; i < N_LANES && !status; i++) status = take_lane(p, i);
   for (int i = 0; i < N_SLOTS && !status; i++) {
     cuplug_fault **fault = &p->slots[i].fault;
     status = cuplug__fault_private(fault, p->run->error);
@@ -252,25 +255,37 @@ static int take_all(pipeline *p) {
   return status;
 }
 
-/* Giving a lane waits for its stream: only then nothing writes to the fault records. */
+static int take_all(pipeline *p) {
+  int status = CUPLUG_OK;
+  for (int i = 0; i < N_LANES && !status; i++) status = take_lane(p, i);
+  if (status || !measure(p)) return status;
+  status = allocate_slots(p);
+  if (!status) status = send_shared(p);
+  return status ? status : take_faults(p);
+}
+
+/* Giving a lane waits for its stream: only then nothing writes to the fault records, or reads what
+ * is shared. */
 static void give_all(pipeline *p) {
-  for (int i = 0; i < N_LANES; i++) {
+  for (int i = N_LANES - 1; i >= 0; i--) {
     if (!p->lanes[i]) continue;
-    if (p->blocks[i]) cuplug__device_free(p->blocks[i], p->lanes[i]->stream, NULL);
+    for (uint32_t k = 0; i == 0 && k < p->cut->n_tensors; k++)
+      cuplug__device_free(p->shared[k], p->lanes[0]->stream, NULL);
+    cuplug__device_free(p->blocks[i], p->lanes[i]->stream, NULL);
     cuplug__lane_give(p->lanes[i]);
   }
   for (int i = 0; i < N_SLOTS; i++)
     if (p->slots[i].fault) cuplug__fault_release(p->slots[i].fault);
 }
 
-int cuplug__run_slices(cuplug__run *run) {
-  pipeline p = {.run = run};
+int cuplug__run_slices(cuplug__run *run, cuplug__cut *cut, cuplug__watch *watch, int *fits) {
+  pipeline p = {.run = run, .cut = cut, .watch = watch};
   int status = cuplug__named(run, take_all(&p));
-  if (!status) {
-    measure(&p);
+  *fits = status ? status != CUPLUG_ERROR_MEMORY : p.slice > 0;
+  if (*fits && !status) {
+    divide_slots(&p);
     status = run_all(&p);
   }
   give_all(&p);
-  run->frame->staged = 1;
-  return status;
+  return *fits ? status : CUPLUG_OK;
 }

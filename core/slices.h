@@ -4,14 +4,15 @@
 #ifndef CUPLUG_CORE_SLICES_H
 #define CUPLUG_CORE_SLICES_H
 
-#include "call.h"
+#include "cut.h"
+#include "watch.h"
 
-/* 1 for a large call each of whose arrays is contiguous and has the loop dimensions alone, at
- * their full size: then any range of elements is a call of its own. Not with in-out arrays: those
- * change after a call without error only, and slices are written back while others still run. */
-int cuplug__can_slice(const cuplug__run *run);
+/* 1 for calls with much to copy, in rows of which some fit a slice. */
+int cuplug__is_worth_slicing(const cuplug__cut *cut);
 
-/* Runs such a call. After an error the outputs hold anything. The device has been entered. */
-int cuplug__run_slices(cuplug__run *run);
+/* Runs such a call. *fits becomes 0 where memory for slices and for what they share is not to be
+ * had: then nothing has been run, and no error is left. After an error the outputs and in-out
+ * arrays hold what the slices before had for them. The device has been entered. */
+int cuplug__run_slices(cuplug__run *run, cuplug__cut *cut, cuplug__watch *watch, int *fits);
 
 #endif

@@ -131,7 +131,7 @@ static int check_entry(const char *field, const char *entry, size_t room, cuplug
                       entry);
 }
 
-static int check_row(const cuplug_row *row, cuplug_error *error) {
+int cuplug__row_check(const cuplug_row *row, cuplug_error *error) {
   int status;
   cuplug_signature signature;
   if ((status = check_entry("cuda_entry", row->cuda_entry, sizeof(row->cuda_entry), error)))
@@ -160,7 +160,7 @@ static int read_rows(cuplug__table *table, cuplug_error *error) {
   const char *from = (const char *)table->bytes + header->header_bytes;
   for (uint32_t k = 0; k < header->n_rows; k++, from += header->row_bytes) {
     memcpy(&table->rows[k], from, at_most(header->row_bytes, sizeof(cuplug_row)));
-    int status = check_row(&table->rows[k], error);
+    int status = cuplug__row_check(&table->rows[k], error);
     if (status) {
       cuplug__prefix(error, "row %u: ", k);
       return status;

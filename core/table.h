@@ -21,6 +21,9 @@ typedef struct cuplug__table {
 int cuplug__table_read(int fd, uint64_t file_bytes, cuplug__table *table, cuplug_error *error);
 void cuplug__table_free(cuplug__table *table);
 
+/* Checks a row in every field; ERROR_PLUGIN says what is wrong. */
+int cuplug__row_check(const cuplug_row *row, cuplug_error *error);
+
 /* The name of the operator that a checked row describes. */
 void cuplug__row_operator(const cuplug_row *row, char name[64]);
 int cuplug__row_is_of(const cuplug_row *row, const char *name);

@@ -16,7 +16,9 @@ typedef struct transfer {
   cuplug__lane *lane;
   cuplug__host_copy copies[CUPLUG__N_PINNED];
   uint64_t bytes, chunk_bytes, n_chunks;
-  uint64_t n_copying; /* at most, at once */
+  uint64_t n_copying;       /* at most, at once */
+  const cuplug__view *view; /* to the device: of the bytes from `first` on */
+  uint64_t first;
 } transfer;
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -52,14 +54,28 @@ static CUdeviceptr device_address(const transfer *t, const void *pointer, uint64
   return (CUdeviceptr)(uintptr_t)pointer + i * t->chunk_bytes;
 }
 
-/* Waits until the DMA is done that used the buffer last, and begins the copy to or from it. */
-static int begin(transfer *t, uint64_t i, cuplug__copy_kind kind, void *to, const void *from) {
+/* Both wait until the DMA is done that used the buffer last, and begin the copy to or from it. */
+static int begin_filling(transfer *t, uint64_t i) {
+  const uint64_t first = t->first + i * t->chunk_bytes;
   int code = cuplug__driver.cuEventSynchronize(event_of(t, i));
   if (code) return code;
   if (t->n_copying > 1)
-    cuplug__host_copy_begin(&t->copies[i % CUPLUG__N_PINNED], kind, to, from, bytes_of(t, i));
+    cuplug__host_copy_begin_view(&t->copies[i % CUPLUG__N_PINNED], buffer_of(t, i), t->view, first,
+                                 bytes_of(t, i));
   else
-    memcpy(to, from, bytes_of(t, i));
+    cuplug__view_read(t->view, first, bytes_of(t, i), buffer_of(t, i));
+  return 0;
+}
+
+static int begin_writing(transfer *t, uint64_t i, char *to) {
+  int code = cuplug__driver.cuEventSynchronize(event_of(t, i));
+  if (code) return code;
+  to += i * t->chunk_bytes;
+  if (t->n_copying > 1)
+    cuplug__host_copy_begin(&t->copies[i % CUPLUG__N_PINNED], CUPLUG__FROM_PINNED, to,
+                            buffer_of(t, i), bytes_of(t, i));
+  else
+    memcpy(to, buffer_of(t, i), bytes_of(t, i));
   return 0;
 }
 
@@ -80,53 +96,53 @@ static int request(transfer *t, uint64_t i, const void *from) {
 }
 
 /* After an error workers may still be at it, and a DMA be in flight that no event covers. */
-static int finish(transfer *t, int code, const char *doing, cuplug_error *error) {
+static int finish(transfer *t, int code, int status, const char *doing, cuplug_error *error) {
   for (uint64_t i = 0; i < CUPLUG__N_PINNED; i++) end(t, i);
-  if (!code) return CUPLUG_OK;
+  if (!code && !status) return CUPLUG_OK;
   cuplug__driver.cuStreamSynchronize(t->lane->stream);
-  return cuplug__cuda_fail(error, code, doing);
+  return code ? cuplug__cuda_fail(error, code, doing) : status;
 }
 
-int cuplug__to_device(cuplug__lane *lane, void *to, const void *from, uint64_t bytes,
-                      cuplug_error *error) {
+int cuplug__to_device(cuplug__lane *lane, void *to, const cuplug__view *from, uint64_t first,
+                      uint64_t bytes, cuplug__watch *watch, cuplug_error *error) {
   transfer t;
   uint64_t n_begun = 0, n_sent = 0;
   int code = 0;
   if (!bytes) return CUPLUG_OK;
   int status = plan(&t, lane, bytes, error);
   if (status) return status;
-  while (!code && n_sent < t.n_chunks) {
+  t.view = from, t.first = first;
+  while (!code && !status && n_sent < t.n_chunks) {
     if (n_begun < t.n_chunks && n_begun - n_sent < t.n_copying) {
-      code = begin(&t, n_begun, CUPLUG__TO_PINNED, buffer_of(&t, n_begun),
-                   (const char *)from + n_begun * t.chunk_bytes);
-      n_begun++;
+      code = begin_filling(&t, n_begun++);
     } else {
       end(&t, n_sent);
-      code = send(&t, n_sent++, to);
+      code = send(&t, n_sent, to);
+      if (!code) status = cuplug__watch_add(watch, bytes_of(&t, n_sent), error);
+      n_sent++;
     }
   }
-  return finish(&t, code, "copying to the device", error);
+  return finish(&t, code, status, "copying to the device", error);
 }
 
 /* The DMA runs ahead as far as there are buffers. */
 int cuplug__to_host(cuplug__lane *lane, void *to, const void *from, uint64_t bytes,
-                    cuplug_error *error) {
+                    cuplug__watch *watch, cuplug_error *error) {
   transfer t;
   uint64_t n_requested = 0, n_begun = 0, n_done = 0;
   int code = 0;
   if (!bytes) return CUPLUG_OK;
   int status = plan(&t, lane, bytes, error);
   if (status) return status;
-  while (!code && n_done < t.n_chunks) {
+  while (!code && !status && n_done < t.n_chunks) {
     if (n_requested < t.n_chunks && n_requested - n_done < CUPLUG__N_PINNED) {
       code = request(&t, n_requested++, from);
     } else if (n_begun < n_requested && n_begun - n_done < t.n_copying) {
-      code = begin(&t, n_begun, CUPLUG__FROM_PINNED, (char *)to + n_begun * t.chunk_bytes,
-                   buffer_of(&t, n_begun));
-      n_begun++;
+      code = begin_writing(&t, n_begun++, to);
     } else {
-      end(&t, n_done++);
+      end(&t, n_done);
+      status = cuplug__watch_add(watch, bytes_of(&t, n_done++), error);
     }
   }
-  return finish(&t, code, "copying to the host", error);
+  return finish(&t, code, status, "copying to the host", error);
 }

@@ -15,10 +15,11 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older ones refuse it, and pages come one by one */
 #endif
 
-/* Pieces end where `to` is a multiple of these. Fresh memory may come in huge pages of 2 MiB, each
- * of which one thread alone should clear. */
-#define PINNED_PIECE ((uint64_t)512 << 10)
-#define FRESH_PIECE ((uint64_t)2 << 20)
+/* Pieces end where `to` is a multiple of these: all threads work on the same few chunks, so that
+ * the next DMA can begin soon. Larger ones for fresh memory, whose pages are made piece by piece.
+ */
+#define PINNED_PIECE ((uint64_t)256 << 10)
+#define FRESH_PIECE ((uint64_t)512 << 10)
 
 /* How often a worker without work looks for some before it sleeps: about 100 us, less than the
  * pauses between the chunks of a copy that the bus limits cost in waking it up. */
@@ -86,7 +87,10 @@ static void copy_piece(cuplug__host_copy *copy) {
   wake_one();
   pthread_mutex_unlock(&lock);
   if (copy->kind == CUPLUG__FROM_PINNED) make_pages(copy->to + at, bytes);
-  memcpy(copy->to + at, copy->from + at, bytes);
+  if (copy->view)
+    cuplug__view_read(copy->view, copy->first + at, bytes, copy->to + at);
+  else
+    memcpy(copy->to + at, copy->from + at, bytes);
   pthread_mutex_lock(&lock);
   copy->done += bytes;
   if (copy->done == copy->bytes) pthread_cond_broadcast(&finished);
@@ -145,15 +149,25 @@ static void start_workers(void) {
   pthread_attr_destroy(&attributes);
 }
 
-void cuplug__host_copy_begin(cuplug__host_copy *copy, cuplug__copy_kind kind, void *to,
-                             const void *from, uint64_t bytes) {
-  *copy = (cuplug__host_copy){.kind = kind, .to = to, .from = from, .bytes = bytes};
-  if (!bytes) return;
+static void begin(cuplug__host_copy *copy) {
+  if (!copy->bytes) return;
   pthread_mutex_lock(&lock);
   if (!started) start_workers();
   append(copy);
   wake_one();
   pthread_mutex_unlock(&lock);
+}
+
+void cuplug__host_copy_begin(cuplug__host_copy *copy, cuplug__copy_kind kind, void *to,
+                             const void *from, uint64_t bytes) {
+  *copy = (cuplug__host_copy){.kind = kind, .to = to, .from = from, .bytes = bytes};
+  begin(copy);
+}
+
+void cuplug__host_copy_begin_view(cuplug__host_copy *copy, void *to, const cuplug__view *from,
+                                  uint64_t first, uint64_t bytes) {
+  *copy = (cuplug__host_copy){.to = to, .view = from, .first = first, .bytes = bytes};
+  begin(copy);
 }
 
 void cuplug__host_copy_end(cuplug__host_copy *copy) {

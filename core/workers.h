@@ -4,9 +4,10 @@
 #ifndef CUPLUG_CORE_WORKERS_H
 #define CUPLUG_CORE_WORKERS_H
 
-#include <stdint.h>
+#include "view.h"
 
-#define CUPLUG__MAX_COPY_THREADS 16 /* the calling one included */
+/* The calling one included. More than keep the bus busy take memory bandwidth from each other. */
+#define CUPLUG__MAX_COPY_THREADS 12
 
 typedef enum cuplug__copy_kind {
   CUPLUG__TO_PINNED,
@@ -19,6 +20,8 @@ typedef struct cuplug__host_copy {
   cuplug__copy_kind kind;
   char *to;
   const char *from;
+  const cuplug__view *view; /* not NULL: from its bytes from `first` on */
+  uint64_t first;
   uint64_t bytes;
   uint64_t taken, done; /* bytes; under the pool's lock */
   struct cuplug__host_copy *next;
@@ -27,6 +30,9 @@ typedef struct cuplug__host_copy {
 /* Returns at once; both memories are in use until host_copy_end. */
 void cuplug__host_copy_begin(cuplug__host_copy *copy, cuplug__copy_kind kind, void *to,
                              const void *from, uint64_t bytes);
+/* To pinned memory; the view is in use, too. */
+void cuplug__host_copy_begin_view(cuplug__host_copy *copy, void *to, const cuplug__view *from,
+                                  uint64_t first, uint64_t bytes);
 /* Takes part in the copy and returns when it is done, at once if it was. */
 void cuplug__host_copy_end(cuplug__host_copy *copy);
 

@@ -76,12 +76,9 @@ int map(const cuplug_call *call, inputs<T, ARITY> in, T *out, int64_t n, Op op) 
   if (n == 0) return CUPLUG_OK;
   const int64_t width = addresses % 16 ? 1 : WIDTH, per_block = width * THREADS * UNROLL;
   const unsigned n_blocks = (unsigned)((n + per_block - 1) / per_block);
-  cudaStream_t stream = (cudaStream_t)call->stream;
   if (width == 1)
-    map_kernel<ARITY, 1><<<n_blocks, THREADS, 0, stream>>>(in, out, n, op);
-  else
-    map_kernel<ARITY, WIDTH><<<n_blocks, THREADS, 0, stream>>>(in, out, n, op);
-  return cuplug_launched(call);
+    return cuplug_launch<map_kernel<ARITY, 1, T, Op>>(call, n_blocks, THREADS, 0, in, out, n, op);
+  return cuplug_launch<map_kernel<ARITY, WIDTH, T, Op>>(call, n_blocks, THREADS, 0, in, out, n, op);
 }
 
 /* The first ARITY tensors of the call in, the next out. */

@@ -96,7 +96,10 @@ def test_c_program(source, sanitizer, core_objects, fake_cuda, tmp_path):
 
 
 @pytest.mark.parametrize("standard", ["c11", "c17", "c++11", "c++17", "c++20"])
-@pytest.mark.parametrize("header", ["plugin.h", "host.h"])
+@pytest.mark.parametrize(
+    "header",
+    ["plugin.h", "typed.h", "host.h", "define.h", "devices.h", "jit.h", "source.h", "loop.h"],
+)
 def test_header_compiles_alone(header, standard, tmp_path):
     language = "c++" if "++" in standard else "c"
     compiler = COMPILER if language == "c" else [os.environ.get("CXX", "c++")]

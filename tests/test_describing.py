@@ -55,10 +55,13 @@ def test_repr_and_help(ops, arguments_file):
 def test_inspect_signature(ops):
     signature = inspect.signature(ops.scalars)
     assert str(signature) == (
-        "(f, i, b=True, c=0, u=7, s='four', mode='y', *, out=None, device=None)"
+        "(f, i, b=True, c=0, u=7, s='four', mode='y', *, out=None, device=None, stream=None)"
     )
-    assert str(inspect.signature(ops.which)) == "(*args, out=None, device=None)"
-    assert str(inspect.signature(ops.weigh)) == "(x, weights=None, *, out=None, device=None)"
+    assert str(inspect.signature(ops.which)) == "(*args, out=None, device=None, stream=None)"
+    assert (
+        str(inspect.signature(ops.weigh))
+        == "(x, weights=None, *, out=None, device=None, stream=None)"
+    )
 
 
 def test_equality_hash_and_weak_references(ops, arguments_file):

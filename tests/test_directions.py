@@ -35,7 +35,9 @@ SYSTEM = {
 }
 # They share the driver's table of functions, which one of them fills for the other.
 DRIVER = {"driver", "cuda"}
-DRIVER_USERS = DRIVER | {"capture", "device", "fault", "memory", "slices", "transfer"}
+DRIVER_USERS = DRIVER | {
+    *("capture", "device", "fault", "image", "kernel", "memory", "services", "slices", "transfer"),
+}
 LOADER = {
     "library",
     "search",
@@ -45,6 +47,7 @@ LOADER = {
     "candidate",
     "registry",
     "listing",
+    "define",
     "find",
     "not_found",
     "load",
@@ -54,14 +57,15 @@ COMMAND_LINE = {
     "cli",
     "report",
     "output",
-    "check",
-    "elf",
-    "fatbin",
     "doctor",
     "examination",
     "cuda_examination",
     "surroundings",
-    "toolkit",
+    "authoring",
+    "scaffold",
+    "trials",
+    "trial",
+    "bandwidth",
 }
 
 
@@ -87,7 +91,8 @@ def imports(file: Path) -> set[str]:
 @pytest.mark.parametrize("file", CORE, ids=lambda file: file.name)
 def test_core_includes_the_c_library_and_itself(file):
     seen = system_includes(file)
-    assert seen <= STANDARD | SYSTEM | {"cuplug/plugin", "cuplug/host"}
+    public = {f"cuplug/{name}" for name in ("plugin", "host", "source", "loop")}
+    assert seen <= STANDARD | SYSTEM | public
     assert ("dlfcn" in seen) == (file.name == "library.c")
     assert {f"{name}.h" for name in own_includes(file)} <= {header.name for header in CORE}
 
@@ -117,8 +122,15 @@ def test_core_needs_the_c_library_alone():
 
 def test_public_headers():
     headers = ROOT / "include" / "cuplug"
-    assert system_includes(headers / "plugin.h") <= STANDARD | {"cuda_runtime_api"}
-    assert system_includes(headers / "host.h") <= STANDARD | {"cuplug/plugin"}
+    assert system_includes(headers / "plugin.h") <= STANDARD | {"cuplug/kernels"}
+    assert system_includes(headers / "kernels.h") <= {"cuplug/plugin", "cuda_runtime_api"}
+    assert system_includes(headers / "host.h") <= STANDARD | {
+        *("cuplug/plugin", "cuplug/define", "cuplug/devices", "cuplug/jit")
+    }
+    for part in ("define.h", "devices.h", "jit.h"):
+        assert system_includes(headers / part) <= {"cuplug/host"}
+    assert system_includes(headers / "source.h") == {"cuplug/host"}
+    assert system_includes(headers / "loop.h") == set()
 
 
 @pytest.mark.parametrize("file", PLUGINS, ids=lambda file: file.name)

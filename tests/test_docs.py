@@ -25,7 +25,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-NEEDS = ("", "nvcc", "pkg-config", "torch", "gpu")
+NEEDS = ("", "nvcc", "pkg-config", "torch", "gpu", "gpu and torch")
 BLOCK = re.compile(
     r"^<!-- tested(?:: )?(?P<how>[^\n]*?) -->\n```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.M | re.S,
@@ -67,7 +67,7 @@ def sessions() -> Iterator[object]:
         blocks = read_blocks(document)
         for need in NEEDS:
             if any(block.needs == need for block in blocks):
-                marks = [pytest.mark.gpu] if need == "gpu" else []
+                marks = [pytest.mark.gpu] if "gpu" in need else []
                 name = f"{document.name}-{need or 'all'}"
                 yield pytest.param(document, need, marks=marks, id=name)
 
@@ -76,7 +76,7 @@ def skip_without(need: str) -> None:
     """Skip the running test where something it needs is missing."""
     if need in ("nvcc", "pkg-config") and not shutil.which(need):
         pytest.skip(f"needs {need} on PATH")
-    if need == "torch" and not importlib.util.find_spec("torch"):
+    if "torch" in need and not importlib.util.find_spec("torch"):
         pytest.skip("needs PyTorch")
 
 

@@ -44,6 +44,22 @@ def test_two_operators_with_faults(run_streams, lazy):  # noqa: F811
     """, FAKE_CUDA_LAZY=lazy)  # fmt: skip
 
 
+def test_sticky_error_names_the_operator_before(run_streams):  # noqa: F811
+    """CUDA tells of it at the launch after, or later still."""
+    run_streams("""
+    sentence = "first seen after operator triple, before it crash: restart it"
+    gpu.increase(a, 1)
+    gpu.crash(a)
+    gpu.triple(a, out=out)
+    with Raises(cuplug.CudaError, sentence):
+        cuplug.synchronize()
+    for _ in range(2):
+        with Raises(cuplug.CudaError, "increase: CUDA failed before: CUDA error 700") as caught:
+            gpu.increase(a, 1)
+        assert sentence in str(caught.error)
+    """, FAKE_CUDA_LAZY="1")  # fmt: skip
+
+
 # ---- On a GPU
 
 
@@ -129,7 +145,10 @@ def first_sight():
     {first}
 
 
-what_to_do = "cannot be used any more in this process, first seen after operator wreck: restart"
+what_to_do = (
+    "CUDA cannot be used any more in this process, first seen after operator wreck, before it "
+    "relu: restart it"
+)
 sentence = sentence_of(first_sight)
 assert what_to_do in sentence, sentence
 later = [

@@ -76,7 +76,7 @@ def test_overloads(ops):
         (lambda f: f.scalars(1), "scalars: i: seen nothing, wanted a scalar of dtype int64"),
         (
             lambda f: f.copy(np.ones(1), y=2),
-            "copy: y: no such argument, wanted x, out or device",
+            "copy: y: no such argument, wanted x, out, device or stream",
         ),
         (lambda f: f.copy(np.ones(1), x=2), "copy: x: seen twice, by position and by keyword"),
         (

@@ -158,7 +158,7 @@ def test_graph_on_the_second_gpu():
     torch = pytest.importorskip("torch")
     with torch.cuda.device(1):
         x, graph = torch.tensor(HOST, device="cuda"), torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, stream=torch.cuda.Stream()):  # its default is of one GPU
             y = relu(x)
         x.fill_(7)
         graph.replay()

@@ -101,7 +101,8 @@ def test_any_text_parses_or_is_refused_with_a_place(text):
 
 def test_for_the_module_inspect():
     signature = to_inspect([GATHER])
-    assert str(signature) == "(source, index, mode='raise', *, out=None, device=None)"
+    assert str(signature) == "(source, index, mode='raise', *, out=None, device=None, stream=None)"
     assert signature.bind(1, 2, mode="wrap", out=3).arguments["out"] == 3
-    assert str(to_inspect([GATHER, "gather(x: int8[n])"])) == "(*args, out=None, device=None)"
+    either = to_inspect([GATHER, "gather(x: int8[n])"])
+    assert str(either) == "(*args, out=None, device=None, stream=None)"
     assert to_inspect(["f()"]).parameters["device"].kind is inspect.Parameter.KEYWORD_ONLY

@@ -32,6 +32,29 @@ def test_calls_release_the_gil(ops):
     assert results == [3, 3, 3]
 
 
+@pytest.fixture(scope="module")
+def locks(build_plugin):
+    """Return the plugin that tells whether its caller holds the GIL."""
+    return cuplug.load(build_plugin(FIXTURES / "locks.c", "locks"))
+
+
+def test_small_calls_that_never_wait_keep_the_gil(locks):
+    small, large = np.zeros(16 << 10, np.uint8), np.zeros((16 << 10) + 1, np.uint8)
+    for operator in (locks.held, locks.held_briefly, locks.held_rows):
+        operator.load()
+    assert locks.held_briefly(small)[0] == 1
+    assert locks.held_briefly(large)[0] == 0
+    assert locks.held(small)[0] == 0
+    assert locks.held_rows(small[:2048])[0] == 1
+    assert locks.held_rows(small[:2049])[0] == 0  # its output is larger
+
+
+def test_the_first_call_loads_without_the_gil(build_plugin):
+    fresh = cuplug.load(build_plugin(FIXTURES / "locks.c", "locks_again"))
+    small = np.zeros(1, np.uint8)
+    assert [fresh.held_briefly(small)[0] for _ in range(2)] == [0, 1]
+
+
 def test_many_threads_call_at_once(ops):
     failures = []
 

@@ -9,35 +9,78 @@ Operators are shared libraries found on a search path; `cuplug.plugins()` lists 
 `help(gather)` says what one does.
 """
 
+from typing import TYPE_CHECKING
+
 from . import ops
 from ._device_array import DeviceArray, asarray, empty
 from ._devices import devices, synchronize
+from ._memory import memory_info, prepare, trim
 from ._operator import Operator
 from ._placement import device
+from ._progress import progress
 from ._registry import find, last_call, load, plugins, search_path, version
-from .errors import CudaError, NotFoundError, PluginError
+from .errors import CompileError, CudaError, NotFoundError, PluginError
 from .flags import include_directory as get_include
 from .flags import pkg_config_directory as get_pkg_config_path
+from .reloading import reload
+
+if TYPE_CHECKING:
+    from .adoption import adopt
+    from .building import BuildError, build
+    from .element_wise import elementwise
+    from .from_source import operator
+    from .reductions import reduction
 
 __version__ = version()
 
 __all__ = [
+    "BuildError",
+    "CompileError",
     "CudaError",
     "DeviceArray",
     "NotFoundError",
     "Operator",
     "PluginError",
+    "adopt",
     "asarray",
+    "build",
     "device",
     "devices",
+    "elementwise",
     "empty",
     "find",
     "get_include",
     "get_pkg_config_path",
     "last_call",
     "load",
+    "memory_info",
+    "operator",
     "ops",
     "plugins",
+    "prepare",
+    "progress",
+    "reduction",
+    "reload",
     "search_path",
     "synchronize",
+    "trim",
 ]
+
+# Imported at their first use, as they import much.
+_LATER = {
+    "BuildError": "building",
+    "adopt": "adoption",
+    "build": "building",
+    "elementwise": "element_wise",
+    "operator": "from_source",
+    "reduction": "reductions",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    globals()[name] = value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    return value

@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 
 from cuplug._device_array cimport DeviceArray
-from cuplug._dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr, type_number
+from cuplug._dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
 from cuplug._exchange cimport read_dlpack, read_exchange
 from cuplug._host cimport (
     CUPLUG_ARGUMENT_ARRAY,
@@ -21,6 +21,7 @@ from cuplug._host cimport (
     cuplug_element_bytes,
     cuplug_tensor,
 )
+from cuplug._host_memory cimport empty_array
 from cuplug._interfaces cimport read_buffer, read_cuda_interface, read_cupy
 from cuplug._kinds cimport (
     CUDA_INTERFACE,
@@ -162,7 +163,7 @@ cdef int read_ndarray_subclass(PyObject *obj, reading *r, cuplug_argument *a) ex
 
 
 cdef object empty_numpy(cuplug_tensor *x):
-    result = PyArray_EMPTY(x.ndim, <npy_intp *>x.shape, type_number(x.dtype), 0)
+    result = empty_array(x)
     x.data = PyArray_DATA(<PyArrayObject *>result)
     x.device.type = CUPLUG_CPU
     x.device.id = 0

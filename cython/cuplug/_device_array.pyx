@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """cuplug's own arrays in GPU memory, for programs without an array library for GPUs."""
 
+import sys
+
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
@@ -12,17 +14,18 @@ from cuplug._dlpack cimport DLPACK_MAJOR, dlpack_managed_tensor, dlpack_versione
 from cuplug._dtypes cimport descr_of_dtype, dtype_of_descr
 from cuplug._host cimport (
     CUPLUG_CUDA,
+    CUPLUG_ERROR_MEMORY,
     CUPLUG_MAX_NDIM,
     cuplug_allocate_device,
-    cuplug_copy_to_device,
-    cuplug_copy_to_host,
     cuplug_device,
     cuplug_error,
     cuplug_free_device,
     cuplug_order_streams,
     cuplug_tensor,
 )
+from cuplug._host_memory cimport empty_array
 from cuplug._numpy cimport PyArray_DATA, PyArrayObject
+from cuplug._progress cimport copy_watched
 from cuplug._placement cimport note_use, parse_gpu
 from cuplug._status cimport raise_error
 from cuplug._streams cimport parse_stream, refuse_capture
@@ -115,17 +118,9 @@ cdef class DeviceArray:
         cdef void *after = parse_stream("numpy", stream)
         if after != NULL:
             refuse_capture("numpy", after, "wanted a stream whose work is done")
-        result = numpy.empty(self.shape, self.dtype)
-        cdef cuplug_error error
+        result = empty_array(&self.tensor)
         cdef void *to = PyArray_DATA(<PyArrayObject *>result)
-        cdef uint64_t n_bytes = self.nbytes
-        cdef int status
-        with nogil:
-            status = cuplug_copy_to_host(
-                self.tensor.device.id, to, self.tensor.data, n_bytes, after, &error
-            )
-        if status:
-            raise_error(&error)
+        copy_watched("numpy", self.tensor.device.id, True, to, self.tensor.data, self.nbytes, after)
         return result
 
     def __array__(self, dtype=None, copy=None):
@@ -244,7 +239,7 @@ cdef DeviceArray empty_like_tensor(cuplug_tensor *x):
     cdef cuplug_error error
     cdef DeviceArray result = DeviceArray.__new__(DeviceArray)
     cdef uint64_t n_bytes
-    cdef int k
+    cdef int k, status
     result.dtype = descr_of_dtype(x.dtype)
     result.tensor = x[0]
     result.tensor.data = NULL
@@ -257,11 +252,24 @@ cdef DeviceArray empty_like_tensor(cuplug_tensor *x):
         result.tensor.shape[k] = x.shape[k]
     result.shape = tuple([x.shape[k] for k in range(x.ndim)])
     n_bytes = n_elements(x) * <uint64_t>result.dtype.itemsize
-    if cuplug_allocate_device(x.device.id, n_bytes, NULL, &result.tensor.data, &error):
+    status = cuplug_allocate_device(x.device.id, n_bytes, NULL, &result.tensor.data, &error)
+    if status == CUPLUG_ERROR_MEMORY and free_caches():
+        status = cuplug_allocate_device(x.device.id, n_bytes, NULL, &result.tensor.data, &error)
+    if status:
         raise_error(&error)
     x.data = result.tensor.data
     note_use(x.device.id)
     return result
+
+
+cdef bint free_caches() except -1:
+    """Let other libraries that hold memory of GPUs for later use give it back."""
+    torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+    if cupy is not None:
+        cupy.get_default_memory_pool().free_all_blocks()
+    return torch is not None or cupy is not None
 
 
 def empty(shape, dtype="float32", device="cuda"):
@@ -331,11 +339,8 @@ def asarray(x, device="cuda"):
     DeviceArray
     """
     cdef cuplug_device place = parse_gpu("asarray", device)
-    cdef cuplug_error error
     cdef DeviceArray result
     cdef const void *data
-    cdef uint64_t n_bytes
-    cdef int status
     if isinstance(x, DeviceArray):
         if (<DeviceArray>x).tensor.device.id == place.id:
             return x
@@ -344,9 +349,5 @@ def asarray(x, device="cuda"):
     host = host if host.dtype.isnative else host.astype(host.dtype.newbyteorder("="))
     result = empty(host.shape, host.dtype, place.id)
     data = PyArray_DATA(<PyArrayObject *>host)
-    n_bytes = host.nbytes
-    with nogil:
-        status = cuplug_copy_to_device(place.id, result.tensor.data, data, n_bytes, NULL, &error)
-    if status:
-        raise_error(&error)
+    copy_watched("asarray", place.id, False, result.tensor.data, data, host.nbytes, NULL)
     return result

@@ -14,6 +14,7 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_MAX_NAME
         CUPLUG_TAKES_STRIDES
         CUPLUG_PREFERS_CUDA
+        CUPLUG_KEEPS_WHOLE
         CUPLUG_CPU
         CUPLUG_CUDA
         CUPLUG_CUDA_HOST
@@ -21,6 +22,7 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_READ_ONLY
         CUPLUG_BYTE_SWAPPED
         CUPLUG_MISALIGNED
+        CUPLUG_ODD_STRIDES
 
     # Status and errors
     enum:
@@ -220,6 +222,36 @@ cdef extern from "cuplug/host.h" nogil:
     const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k)
     const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k)
     int cuplug_load_code(cuplug_operator *op, cuplug_error *error)
+    int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh, cuplug_error *error)
+
+    # Operators made in memory
+    ctypedef struct cuplug_call:
+        pass
+
+    ctypedef int cuplug_entry(const cuplug_call *call) noexcept
+
+    ctypedef int cuplug_reshape(cuplug_frame *frame, cuplug_error *error) noexcept
+
+    ctypedef struct cuplug_definition_row:
+        const char *signature
+        cuplug_entry *host
+        cuplug_entry *cuda
+        void *context
+        cuplug_reshape *reshape
+        uint32_t flags
+
+    ctypedef struct cuplug_definition:
+        const char *plugin
+        const char *version
+        const char *origin
+        const char *doc
+        const cuplug_definition_row *rows
+        uint32_t n_rows
+
+    int cuplug_define(
+        const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error
+    )
+    void *cuplug_entry_context(const cuplug_call *call)
 
     # One call
     ctypedef struct cuplug_argument:
@@ -232,6 +264,10 @@ cdef extern from "cuplug/host.h" nogil:
         void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error
     ) noexcept
 
+    ctypedef int cuplug_progress(
+        void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_error *error
+    ) noexcept
+
     ctypedef struct cuplug_frame:
         cuplug_operator *op
         const cuplug_signature *signature
@@ -240,10 +276,13 @@ cdef extern from "cuplug/host.h" nogil:
         uint32_t n_inputs
         uint32_t n_scalars
         uint32_t copy_mask
+        uint32_t is_brief
+        uint32_t odd_mask
         cuplug_device home
         cuplug_device device
         void *stream
         cuplug_allocate *allocate
+        cuplug_progress *progress
         void *user
         int32_t staged
         uint8_t parameter[32]
@@ -258,96 +297,8 @@ cdef extern from "cuplug/host.h" nogil:
     int cuplug_set_output(
         cuplug_frame *frame, uint32_t k, const cuplug_argument *given, cuplug_error *error
     )
+    int cuplug_is_staged(const cuplug_frame *frame)
     int cuplug_run(cuplug_frame *frame, cuplug_error *error)
-
-    # Run-time compilation
-    ctypedef struct cuplug_program:
-        const char *text
-        const char *name
-        const char *architecture
-        const char *const *options
-        const char *const *names
-        const char *const *header_names
-        const char *const *header_texts
-        uint32_t n_options
-        uint32_t n_names
-        uint32_t n_headers
-
-    ctypedef struct cuplug_binary:
-        void *image
-        uint64_t image_bytes
-        char **lowered
-        char *log
-        uint32_t n_names
-        int32_t is_ptx
-
-    int cuplug_find_compiler(const char *directories, char *path, cuplug_error *error)
-    int cuplug_compile_program(
-        const char *path, const cuplug_program *program, cuplug_binary **binary,
-        cuplug_error *error
-    )
-    void cuplug_free_binary(cuplug_binary *binary)
-
-    enum:
-        CUPLUG_MAX_KERNEL_PARAMETERS
-
-    ctypedef struct cuplug_image:
-        pass
-
-    ctypedef struct cuplug_kernel:
-        pass
-
-    ctypedef struct cuplug_kernel_info:
-        int32_t max_threads
-        int32_t n_registers
-        int32_t shared_bytes
-        int32_t local_bytes
-        int32_t constant_bytes
-        int32_t max_dynamic_shared_bytes
-
-    ctypedef struct cuplug_grid:
-        uint32_t grid[3]
-        uint32_t block[3]
-        uint32_t shared_bytes
-        uint32_t reserved
-
-    int cuplug_load_image(
-        const void *image, uint64_t n_bytes, const char *name, cuplug_image **loaded,
-        cuplug_error *error
-    )
-    int cuplug_find_kernel(
-        cuplug_image *image, const char *lowered, const char *name, cuplug_kernel **kernel,
-        cuplug_error *error
-    )
-    int cuplug_find_global(
-        cuplug_image *image, const char *lowered, const char *name, int32_t device,
-        void **pointer, uint64_t *n_bytes, cuplug_error *error
-    )
-    int cuplug_kernel_parameters(
-        const cuplug_kernel *kernel, uint64_t *sizes, int32_t *n, cuplug_error *error
-    )
-    int cuplug_query_kernel(
-        cuplug_kernel *kernel, int32_t device, cuplug_kernel_info *info, cuplug_error *error
-    )
-    int cuplug_max_active_blocks(
-        cuplug_kernel *kernel, int32_t device, int32_t n_threads, uint64_t shared_bytes,
-        int32_t *n_blocks, cuplug_error *error
-    )
-    int cuplug_suggest_block(
-        cuplug_kernel *kernel, int32_t device, uint64_t shared_bytes, int32_t *n_threads,
-        int32_t *n_blocks, cuplug_error *error
-    )
-    int cuplug_prepare_launch(
-        cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid, cuplug_error *error
-    )
-    int cuplug_launch(
-        cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid, void *stream,
-        void *const *parameters, cuplug_error *error
-    )
-    int cuplug_kernel_function(
-        cuplug_kernel *kernel, int32_t device, void **function, cuplug_error *error
-    )
-    void cuplug_sha256(const void *data, uint64_t n_bytes, uint8_t *digest)
 
     # Devices
     ctypedef struct cuplug_device_info:
@@ -357,17 +308,28 @@ cdef extern from "cuplug/host.h" nogil:
 
     int cuplug_n_devices(int32_t *n, int32_t *driver_version, cuplug_error *error)
     int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *error)
+    ctypedef struct cuplug_memory_info:
+        uint64_t total_bytes
+        uint64_t free_bytes
+        uint64_t reserved_bytes
+        uint64_t used_bytes
+        uint64_t most_used_bytes
+        uint64_t pinned_bytes
+
+    int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error)
+    int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error)
+    int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error)
     int cuplug_allocate_device(
         int32_t device, uint64_t bytes, void *stream, void **pointer, cuplug_error *error
     )
     int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error)
-    int cuplug_copy_to_device(
-        int32_t device, void *to, const void *from_, uint64_t bytes, void *stream,
-        cuplug_error *error
-    )
-    int cuplug_copy_to_host(
-        int32_t device, void *to, const void *from_, uint64_t bytes, void *stream,
-        cuplug_error *error
+    void *cuplug_allocate_host(uint64_t bytes) noexcept
+    void *cuplug_reallocate_host(void *pointer, uint64_t bytes) noexcept
+    void cuplug_free_host(void *pointer) noexcept
+    uint64_t cuplug_trim_host() noexcept
+    int cuplug_copy_watched(
+        int32_t device, int to_host, void *to, const void *from_, uint64_t bytes, void *stream,
+        cuplug_progress *progress, void *user, cuplug_error *error
     )
     int cuplug_query_stream(
         void *stream, int32_t *device, int32_t *is_captured, cuplug_error *error

@@ -7,11 +7,10 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport uint32_t, uint8_t
 
-from cuplug._host cimport (
-    CUPLUG_ERROR_COMPILE,
+from cuplug._host cimport CUPLUG_ERROR_COMPILE, cuplug_error
+from cuplug._host_jit cimport (
     cuplug_binary,
     cuplug_compile_program,
-    cuplug_error,
     cuplug_find_compiler,
     cuplug_free_binary,
     cuplug_program,

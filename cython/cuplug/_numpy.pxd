@@ -42,6 +42,17 @@ cdef extern from "numpy/arrayobject.h":
         NPY_ARRAY_ALIGNED
         NPY_ARRAY_WRITEABLE
 
+    ctypedef struct PyDataMemAllocator:
+        void *(*malloc)(void *context, size_t n_bytes) noexcept nogil
+        void *(*calloc)(void *context, size_t n, size_t item_bytes) noexcept nogil
+        void *(*realloc)(void *context, void *memory, size_t n_bytes) noexcept nogil
+        void (*free)(void *context, void *memory, size_t n_bytes) noexcept nogil
+
+    ctypedef struct PyDataMem_Handler:
+        char name[127]
+        unsigned char version
+        PyDataMemAllocator allocator
+
     PyTypeObject PyArray_Type
     PyTypeObject PyGenericArrType_Type
     bint PyArray_CheckExact(PyObject *x)
@@ -54,6 +65,7 @@ cdef extern from "numpy/arrayobject.h":
     PyArray_Descr *PyArray_DESCR(PyArrayObject *x)
     bint PyArray_ISBYTESWAPPED(PyArrayObject *x)
     int _import_array() except -1
+    object PyDataMem_SetHandler(object handler)
     object PyArray_EMPTY(int ndim, npy_intp *shape, int type_num, int fortran)
     object PyArray_New(
         PyTypeObject *subtype, int ndim, npy_intp *shape, int type_num, npy_intp *strides,

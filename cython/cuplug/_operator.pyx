@@ -3,6 +3,7 @@
 
 import os
 import sys
+import weakref
 
 cimport cython
 from cpython.object cimport PyObject
@@ -20,6 +21,7 @@ from cuplug._host cimport (
     cuplug_operator_info,
     cuplug_operator_row,
     cuplug_operator_signature,
+    cuplug_reload,
     cuplug_row,
     cuplug_signature,
 )
@@ -40,6 +42,9 @@ cdef enum:
     STREAM = 253  # in place of a position
     OUT = 254
     DEVICE = 255
+
+cdef object living = weakref.WeakValueDictionary()  # all operators, by their address
+cdef list retired = []  # names and positions that a call on another thread may be reading
 
 cdef str out_name = sys.intern("out")
 cdef str device_name = sys.intern("device")
@@ -138,7 +143,7 @@ cdef class Operator:
 
     @property
     def __module__(self):
-        return "cuplug.ops"
+        return "cuplug.ops" if self.made is None else "cuplug"
 
     @property
     def __doc__(self):
@@ -179,10 +184,13 @@ cdef class Operator:
         return isinstance(other, Operator) and (<Operator>other).op == self.op
 
     def __hash__(self):
-        return <Py_hash_t>(<size_t>self.op >> 4)
+        return hash((self.plugin, self.name))  # stays the same when it is reloaded
 
     def __reduce__(self):
         from cuplug import find
+
+        if self.made is not None:
+            return self.made
 
         return find, (f"{self.plugin}.{self.name}",)
 
@@ -208,11 +216,58 @@ cdef const cuplug_row *row_of(const cuplug_operator *op, uint32_t k) noexcept:
 cdef Operator wrap_operator(cuplug_operator *op):
     cdef Operator self = Operator.__new__(Operator)
     self.vectorcall = <vectorcallfunc>call_operator
-    self.op = op
-    positions = parameter_positions(op)
-    self.names = tuple([sys.intern(name) for name in positions])
-    self.positions = bytes(positions.values())
+    take_operator(self, op)
+    living[<size_t><PyObject *>self] = self
     return self
+
+
+cdef Operator wrap_definition(cuplug_operator *op, object made):
+    cdef Operator self = wrap_operator(op)
+    self.made = made
+    return self
+cdef int take_operator(Operator self, cuplug_operator *op) except -1:
+    positions = parameter_positions(op)
+    names = tuple([sys.intern(name) for name in positions])
+    places = bytes(positions.values())
+    self.names, self.positions, self.op = names, places, op
+    return 0
+
+
+def reload_operators(set paths):
+    """Let the operators of these files run the code that lies there now.
+
+    Returns
+    -------
+    tuple
+        The paths of the files that had changed, and a list of exceptions: for the operators of a
+        file that is broken, the old code goes on.
+    """
+    cdef cuplug_operator *fresh = NULL
+    cdef cuplug_error error
+    cdef Operator op
+    cdef int status
+    changed, errors = set(), {}
+    for op in list(living.values()):
+        path = op.path
+        if path not in paths or path in errors:
+            continue
+        with nogil:
+            status = cuplug_reload(op.op, &fresh, &error)
+        if status:
+            try:
+                raise_error(&error)
+            except Exception as exception:
+                errors[path] = exception
+        elif fresh != op.op:
+            retired.append((op.names, op.positions))
+            take_operator(op, fresh)
+            changed.add(path)
+    return changed, list(errors.values())
+
+
+def living_paths():
+    """Return the files of all operators that Python knows."""
+    return {op.path for op in list(living.values())}
 
 
 cdef dict parameter_positions(const cuplug_operator *op):

@@ -9,6 +9,8 @@ cdef cuplug_device parse_device(object device) except *
 # The same, for a function that wants a GPU.
 cdef cuplug_device parse_gpu(str function, object device) except *
 # Where host arrays run unless a call says it; type 0: not set.
+# False as long as neither the environment nor a context manager has named a device.
+cdef bint has_default
 cdef int default_device(cuplug_device *device) except -1
 # The GPUs that calls and arrays of this process used: bit d for number d.
 cdef void note_use(int32_t device) noexcept nogil

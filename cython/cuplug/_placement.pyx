@@ -18,8 +18,7 @@ cdef extern from *:
     void cuplug_set_bit(uint64_t *bits, uint64_t bit) noexcept nogil
 
 cdef uint64_t used = 0
-# A call looks at the context variable only after it was set for the first time.
-cdef bint is_used = False
+cdef bint has_default = False
 cdef object chosen = ContextVar("cuplug_device")
 cdef cuplug_device from_environment
 
@@ -68,10 +67,9 @@ cdef cuplug_device parse_gpu(str function, object device) except *:
 
 cdef int default_device(cuplug_device *device) except -1:
     device[0] = from_environment
-    if is_used:
-        name = chosen.get(None)
-        if name is not None:
-            device[0] = parse_device(name)
+    name = chosen.get(None)
+    if name is not None:
+        device[0] = parse_device(name)
     return 0
 
 
@@ -85,12 +83,13 @@ cdef uint64_t used_devices() noexcept nogil:
 
 def read_environment():
     """Take CUPLUG_DEVICE as the default; done once, at import."""
-    global from_environment
+    global from_environment, has_default
     name = os.environ.get("CUPLUG_DEVICE")
     if not name:
         return
     try:
         from_environment = parse_name(name)
+        has_default = True
     except ValueError as error:
         raise ValueError(f"CUPLUG_DEVICE: {error}") from None
 
@@ -112,8 +111,8 @@ class device:
         self._tokens = []
 
     def __enter__(self):
-        global is_used
-        is_used = True
+        global has_default
+        has_default = True
         self._tokens.append(chosen.set(self._name))
         return self
 

@@ -6,7 +6,12 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
 
-from cuplug._host cimport CUPLUG_ARGUMENT_OTHER, CUPLUG_MISALIGNED, cuplug_argument
+from cuplug._host cimport (
+    CUPLUG_ARGUMENT_OTHER,
+    CUPLUG_MISALIGNED,
+    CUPLUG_ODD_STRIDES,
+    cuplug_argument,
+)
 from cuplug._kinds cimport array_kind, find_kind
 
 
@@ -19,7 +24,7 @@ cdef int divide_strides(
     for k in range(a.tensor.ndim):
         to[k] = strides[k] // item_bytes
         if to[k] * item_bytes != strides[k]:
-            a.flags |= CUPLUG_MISALIGNED
+            a.flags |= CUPLUG_MISALIGNED | CUPLUG_ODD_STRIDES
     a.tensor.strides = to
     return 0
 

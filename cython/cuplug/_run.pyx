@@ -5,9 +5,7 @@ import os
 import sys
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int32_t, uint32_t
-from libc.string cimport strcpy
 
 from cuplug._arrays cimport read_argument
 from cuplug._host cimport (
@@ -15,7 +13,6 @@ from cuplug._host cimport (
     CUPLUG_CPU,
     CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
-    CUPLUG_ERROR_MEMORY,
     CUPLUG_PARAMETER_SCALAR,
     cuplug_argument,
     cuplug_bind,
@@ -23,6 +20,7 @@ from cuplug._host cimport (
     cuplug_device,
     cuplug_error,
     cuplug_frame,
+    cuplug_is_staged,
     cuplug_operator,
     cuplug_operator_info,
     cuplug_operator_row,
@@ -34,7 +32,8 @@ from cuplug._host cimport (
 )
 from cuplug._kinds cimport DLPACK
 from cuplug._outputs cimport allocate_output, copy_arguments, finish_output
-from cuplug._placement cimport default_device, note_use, parse_device
+from cuplug._placement cimport default_device, has_default, note_use, parse_device
+from cuplug._progress cimport end_watched, raise_watched, report_progress, watched
 from cuplug._reading cimport kind_of, reading
 from cuplug._status cimport raise_error
 from cuplug._streams cimport enter_stream, leave_stream
@@ -58,11 +57,12 @@ cdef extern from *:
         int32_t staged
     cuplug_last_run cuplug_last
 
-# What the core's request for the memory of an output of unknown size needs.
+# What the core's calls back need: reports of progress, and requests for the memory of outputs of
+# unknown size.
 ctypedef struct late_outputs:
+    watched watched  # first: the reports see this alone
     reading *r
     PyObject *outputs  # a list, borrowed
-    PyObject *raised  # owned: the exception that ended an allocation
 
 cdef bint is_verbose = os.environ.get("CUPLUG_VERBOSE", "0") not in ("", "0")
 
@@ -88,13 +88,17 @@ cdef object run_operator(
         unwrap_scalar_arrays(op, r, n)
     if cuplug_bind(op, r.args, n, &frame, &error):
         raise_error(&error)
-    if frame.copy_mask:
-        copy_arguments(r, &frame)
+    choose_device(&frame, device)
+    if frame.copy_mask and make_copies(r, &frame):
         if cuplug_bind(op, r.args, n, &frame, &error):
             raise_error(&error)
-    choose_device(&frame, device)
+        choose_device(&frame, device)
     n_outputs = frame.n_tensors - frame.n_inputs
-    late.raised = NULL
+    late.watched.what = frame.signature.name
+    late.watched.raised = NULL
+    late.watched.task = -1
+    frame.progress = report_progress
+    frame.user = &late
     if n_outputs == 1 and not is_unknown(&frame.tensors[frame.n_inputs]):
         result = one_output(r, &frame, 0, out)
     elif n_outputs == 0 and out == NULL:
@@ -104,13 +108,15 @@ cdef object run_operator(
         late.r = r
         late.outputs = <PyObject *>result
         frame.allocate = allocate_late
-        frame.user = &late
     if r.device_kind != NULL or r.given_stream != NULL:
         enter_stream(r, &frame)
-    with nogil:
+    if frame.is_brief and frame.device.type != CUPLUG_CUDA:
         status = cuplug_run(&frame, &error)
+    else:
+        with nogil:
+            status = cuplug_run(&frame, &error)
     if status:
-        raise_failure(&late, &error)
+        raise_watched(&late.watched, &error)
     if frame.device.type == CUPLUG_CUDA:
         note_use(frame.device.id)
         if r.n_streams:
@@ -119,6 +125,16 @@ cdef object run_operator(
     if r.first_kind != NULL and r.first_kind.protocol == DLPACK and out == NULL:
         result = finish_outputs(r, result)
     return result if type(result) is not list else as_returned(result, frame.signature)
+
+
+cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
+    """Copy the inputs that need it: few when the call goes through a GPU."""
+    if cuplug_is_staged(frame):
+        if not frame.odd_mask:
+            return False
+        frame.copy_mask = frame.odd_mask
+    copy_arguments(r, frame)
+    return True
 
 
 cdef object as_returned(list result, const cuplug_signature *s):
@@ -133,7 +149,7 @@ cdef int choose_device(cuplug_frame *frame, PyObject *device) except -1:
     cdef cuplug_device by_default
     if device != NULL and <object>device is not None:
         frame.device = named_device(frame, <object>device)
-    elif frame.home.type != CUPLUG_CUDA:
+    elif has_default and frame.home.type != CUPLUG_CUDA:
         default_device(&by_default)
         if by_default.type:
             frame.device = by_default
@@ -218,20 +234,7 @@ cdef int allocate_late(
         (<list>late.outputs)[tensor - frame.n_inputs] = allocate_output(late.r, frame, tensor)
         return 0
     except BaseException as raised:
-        Py_INCREF(raised)
-        Py_XDECREF(late.raised)
-        late.raised = <PyObject *>raised
-    error.status = CUPLUG_ERROR_MEMORY
-    strcpy(error.message, b"the output could not be allocated")
-    return CUPLUG_ERROR_MEMORY
-
-
-cdef int raise_failure(late_outputs *late, const cuplug_error *error) except -1:
-    if late.raised == NULL:
-        return raise_error(error)
-    raised = <object>late.raised
-    Py_XDECREF(late.raised)
-    raise raised
+        return end_watched(&late.watched, raised, error)
 
 
 cdef object finish_outputs(reading *r, object result):

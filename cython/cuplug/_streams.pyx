@@ -65,9 +65,8 @@ cdef void *parse_stream(str function, object stream) except? NULL:
     try:
         handle = handle_of(stream)
     except (AttributeError, TypeError, ValueError) as error:
-        raise TypeError(
-            f"{function}: stream: {type(stream).__name__} whose __cuda_stream__ is ill-formed: {error}"
-        ) from None
+        seen = f"{type(stream).__name__} whose __cuda_stream__ is ill-formed"
+        raise TypeError(f"{function}: stream: seen {seen}: {error}") from None
     if not isinstance(handle, int) or isinstance(handle, bool):
         raise TypeError(
             f"{function}: stream: seen {type(stream).__name__}, wanted an object with "
@@ -108,7 +107,7 @@ cdef int enter_given_stream(reading *r, cuplug_frame *frame) except -1:
     if device >= 0 and device != frame.device.id:
         raise ValueError(
             f"{name}: stream: seen one of cuda:{device}, wanted one of cuda:{frame.device.id}, "
-            "where the arrays are"
+            "where the call runs"
         )
     if r.device_kind == NULL:
         add_stream(r, NULL)  # outputs without inputs are our own arrays

@@ -30,7 +30,7 @@ def _refusals(command: Command) -> Command:
     def wrapped(*args: Any, **keywords: Any) -> Any:
         try:
             return command(*args, **keywords)
-        except (cuplug.NotFoundError, cuplug.PluginError, OSError) as error:
+        except (cuplug.NotFoundError, cuplug.PluginError, ImportError, OSError) as error:
             click.echo(f"cuplug: {error}", err=True)
             sys.exit(EXIT_PROBLEM)
 
@@ -152,3 +152,95 @@ def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
         click.echo(f"functions: {len(written.functions)}, in {written.pxd} and {written.pyx}")
         for reason in written.skipped:
             click.echo(f"skipped: {reason}")
+
+
+@main.command()
+@click.argument("name")
+@_refusals
+def new(name: str) -> None:
+    """Write the folder NAME with a plugin, ready to build and to edit, and a test."""
+    from . import authoring, scaffold
+
+    try:
+        files = scaffold.write_plugin(name)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="NAME") from None
+    authoring.show_new(name, files)
+
+
+@main.command()
+@click.argument("source", type=click.Path())
+@click.argument("options", nargs=-1)
+@click.option("-o", "output", type=click.Path(), help="The library, or the folder for it.")
+@click.option("--arch", default="native", help='"native", "all", or numbers: "80,90".')
+@click.option("--watch", is_flag=True, help="Build again when a source changes.")
+@_refusals
+def build(
+    source: str, options: tuple[str, ...], output: str | None, arch: str, watch: bool
+) -> None:
+    """Compile SOURCE, a .cu, .c or .cpp file or a folder of them, to lib<name>.so.
+
+    OPTIONS after -- are given to the compilers.
+    """
+    from . import authoring
+
+    try:
+        authoring.show_next(authoring.build_and_show(source, output, arch, options))
+    except cuplug.BuildError as error:
+        if not watch:
+            raise
+        click.echo(f"cuplug: {error}", err=True)
+    if watch:
+        authoring.watch(source, output, arch, options)
+
+
+@main.command()
+@click.argument("what", metavar="FILE.so|OPERATOR")
+@click.option("--examples", default=30, show_default=True, help="Random calls for each property.")
+@click.option("--seed", default=0, help="Chooses the random calls.")
+@json_option
+@_refusals
+def test(what: str, examples: int, seed: int, as_json: bool) -> None:
+    """Run property tests, derived from the signatures, on a plugin or an operator.
+
+    It runs the plugin's code, in processes of its own.
+    """
+    from . import authoring, output, trials
+
+    with authoring.progress(f"test {what}"):
+        results = trials.try_all(what, examples, seed)
+    failed = any(not result.ok for result in results)
+    if as_json:
+        listed = [result.as_dict() for result in results]
+        output.print_json({"ok": not failed, "results": listed})
+    else:
+        authoring.show_results(results)
+    sys.exit(EXIT_PROBLEM if failed else EXIT_FINE)
+
+
+@main.command()
+@click.argument("operator")
+@click.option("--dtype", help="Of the arrays that may have it; else float32 where allowed.")
+@click.option("-o", "picture", type=click.Path(), help="Draw a picture: FILE.svg or FILE.png.")
+@json_option
+@_refusals
+def bench(operator: str, dtype: str | None, picture: str | None, as_json: bool) -> None:
+    """Measure the bandwidth of an OPERATOR over sizes, beside that of a copy.
+
+    It runs the plugin's code.
+    """
+    from . import authoring, bandwidth, output
+
+    found = cuplug.find(operator)
+    try:
+        with authoring.progress(f"measure {operator}"):
+            measured = bandwidth.measure(found, dtype)
+        if picture:
+            bandwidth.draw(operator, measured, picture)
+    except (TypeError, ValueError) as error:
+        raise click.BadParameter(str(error)) from None
+    if as_json:
+        rows = [row.as_dict() for row in measured]
+        output.print_json({"operator": operator, "measurements": rows})
+    else:
+        authoring.show_bandwidth(measured)

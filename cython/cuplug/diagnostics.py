@@ -29,7 +29,7 @@ def explain(
     error: CompileError, source: str, name: str, headers: Mapping[str, str], compiler: Compiler
 ) -> str:
     """Return the message for a refused source: each error with its lines, numbered."""
-    found = [m for m in _PLACE.finditer(error.log)]
+    found = list(_PLACE.finditer(error.log))
     if not found:
         return str(error)
     texts = {name: source, **headers}
@@ -79,6 +79,7 @@ def _advice(log: str, compiler: Compiler) -> str:
     if compiler.has_headers:
         return f"<{header}> is not in {', '.join(compiler.include[1:])}, CUDA's headers here"
     return (
-        f"<{header}>: CUDA's headers were not found beside {compiler.path} or in $CUDA_HOME/include; "
-        "install the CUDA toolkit or the Python packages nvidia-cuda-runtime and nvidia-cuda-cccl"
+        f"<{header}>: CUDA's headers were not found beside {compiler.path} or in "
+        "$CUDA_HOME/include; install the CUDA toolkit or the Python packages "
+        "nvidia-cuda-runtime and nvidia-cuda-cccl"
     )

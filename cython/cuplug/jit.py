@@ -165,5 +165,7 @@ def _load(key: str) -> Binary | None:
     texts = data[8:end].decode().split("\0") if end > 8 else []
     lowered = dict(zip(texts[::3], texts[1::3], strict=True))
     written = dict(zip(texts[::3], texts[2::3], strict=True))
-    types = {name: tuple(map(int, codes.split())) for name, codes in written.items() if codes != "-"}
+    types = {
+        name: tuple(map(int, codes.split())) for name, codes in written.items() if codes != "-"
+    }
     return Binary(key, data[end:], lowered, types)

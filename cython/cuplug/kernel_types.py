@@ -95,12 +95,18 @@ def kernels_of(source: str) -> list[str]:
     text = _COMMENT.sub(lambda m: '""' if m[0].startswith('"') else " ", source)
     text = re.sub(r"^[ \t]*#(?:[^\n\\]|\\.)*", "", text, flags=re.M | re.S)
     text = text.replace('extern "" {', ";")
-    found = [m["name"] for m in _KERNEL.finditer(text) if not re.search(r"\btemplate\b", m["before"])]
+    found = [
+        m["name"] for m in _KERNEL.finditer(text) if not re.search(r"\btemplate\b", m["before"])
+    ]
     return list(dict.fromkeys(found))
 
 
 _WORDS = {"half": "__half", "unsigned": "unsigned int", "signed": "int", "bool_": "bool"}
-_SIZED = {f"{prefix}{8 * n}": (kind, n) for prefix, kind in (("int", INT), ("uint", UINT)) for n in (1, 2, 4, 8)}
+_SIZED = {
+    f"{prefix}{8 * n}": (kind, n)
+    for prefix, kind in (("int", INT), ("uint", UINT))
+    for n in (1, 2, 4, 8)
+}
 _SIZED |= {"float16": (FLOAT, 2), "float32": (FLOAT, 4), "float64": (FLOAT, 8)}
 _SIZED |= {"bfloat16": (BFLOAT, 2), "size_t": (UINT, 8)}
 _SIZED |= {f"{name}_t": value for name, value in list(_SIZED.items()) if "int" in name}
@@ -127,7 +133,9 @@ def _parse_type(text: str, whole: str) -> int:
     words = [word for word in words if word != "const"]
     found = _scalar(" ".join(words)) or (None if stars else _scalar(" ".join(words[:-1])))
     if found is None:
-        raise ValueError(f"signature: seen {text!r} in {whole!r}, wanted a C type or a pointer to one")
+        raise ValueError(
+            f"signature: seen {text!r} in {whole!r}, wanted a C type or a pointer to one"
+        )
     kind, size = found
     if not stars:
         return kind | size << 16

@@ -28,7 +28,9 @@ class Compiler(NamedTuple):
         """What changes when the compiler or its headers do; opens neither."""
         seen = [os.path.realpath(self.path), *self.include]
         statuses = [os.stat(path) for path in seen]
-        return "\n".join(f"{p} {s.st_size} {s.st_mtime_ns}" for p, s in zip(seen, statuses, strict=True))
+        return "\n".join(
+            f"{p} {s.st_size} {s.st_mtime_ns}" for p, s in zip(seen, statuses, strict=True)
+        )
 
 
 def find() -> Compiler:

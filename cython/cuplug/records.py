@@ -57,6 +57,10 @@ class Plugin:
     """
 
     def __init__(self, operators: tuple[Operator, ...]) -> None:
+        self.take(operators)
+
+    def take(self, operators: tuple[Operator, ...]) -> None:
+        """Have these operators from now on."""
         first = operators[0]
         self.name: str = first.plugin
         self.version: str = first.version

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
 import subprocess
+import sysconfig
 from dataclasses import dataclass
 
 DIRECTORIES = ("/usr/local/cuda/bin", "/opt/cuda/bin")
@@ -21,13 +23,26 @@ class Toolkit:
 
 
 def find_toolkit() -> Toolkit | None:
-    """Return the toolkit of the first nvcc: $NVCC, PATH, $CUDA_HOME, then the usual places."""
+    """Return the toolkit of the first nvcc that `find_nvcc` sees."""
+    nvcc = find_nvcc()
+    return Toolkit(nvcc, _version(nvcc)) if nvcc else None
+
+
+def find_nvcc() -> str | None:
+    """Return the path of nvcc: $CUDACXX, $NVCC, PATH, $CUDA_HOME, the usual places, the wheels."""
     homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
     directories = [os.path.join(home, "bin") for home in homes if home]
-    nvcc = shutil.which(os.environ.get("NVCC") or "nvcc") or shutil.which(
-        "nvcc", path=os.pathsep.join([*directories, *DIRECTORIES])
+    named = os.environ.get("CUDACXX") or os.environ.get("NVCC") or "nvcc"
+    return shutil.which(named) or shutil.which(
+        "nvcc", path=os.pathsep.join([*directories, *DIRECTORIES, *_wheel_directories()])
     )
-    return Toolkit(nvcc, _version(nvcc)) if nvcc else None
+
+
+def _wheel_directories() -> list[str]:
+    """Return where the wheels of the toolkit put nvcc, the newest first."""
+    packages = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    found = [path for root in packages for path in glob.glob(f"{root}/nvidia/cu*/bin")]
+    return sorted(found, reverse=True)
 
 
 def _version(nvcc: str) -> tuple[int, int] | None:

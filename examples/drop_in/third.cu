@@ -10,9 +10,9 @@ __global__ void third_kernel(const float *__restrict__ x, float *__restrict__ ou
 CUPLUG_ENTRY int third_cuda(const cuplug_call *call) {
   const int64_t n = cuplug_n_elements(&call->tensors[0]);
   if (n == 0) return CUPLUG_OK;
-  third_kernel<<<(unsigned)((n + 255) / 256), 256, 0, (cudaStream_t)call->stream>>>(
-      (const float *)call->tensors[0].data, (float *)call->tensors[1].data, n);
-  return cuplug_launched(call);
+  return cuplug_launch<third_kernel>(call, (unsigned)((n + 255) / 256), 256, 0,
+                                     (const float *)call->tensors[0].data,
+                                     (float *)call->tensors[1].data, n);
 }
 
 CUPLUG_ENTRY int third_host(const cuplug_call *call) {

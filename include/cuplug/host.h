@@ -232,6 +232,7 @@ CUPLUG_API int cuplug_load_code(cuplug_operator *op, cuplug_error *error);
 #define CUPLUG_READ_ONLY 1u
 #define CUPLUG_BYTE_SWAPPED 2u /* of the other byte order: refused */
 #define CUPLUG_MISALIGNED 4u   /* base or strides are no multiples of the element: needs a copy */
+#define CUPLUG_ODD_STRIDES 8u  /* strides are no multiples: `strides` cannot say them */
 
 typedef struct cuplug_argument {
   uint32_t kind;
@@ -276,6 +277,12 @@ typedef struct cuplug_frame cuplug_frame;
  * tensor->device. Returns a status. Called on the thread that called cuplug_run. */
 typedef int cuplug_allocate(void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error);
 
+/* Told every 100 ms, and at the end of what took as long, how many bytes have been copied, both
+ * ways together. Another status than CUPLUG_OK (or ERROR_MEMORY), with the error record filled,
+ * ends the transfer. Called on the thread that called cuplug_run or cuplug_copy_watched. */
+typedef int cuplug_progress(void *user, uint64_t done_bytes, uint64_t total_bytes,
+                            cuplug_error *error);
+
 /* One call under way, in the caller's stack frame. Filled by cuplug_bind; nothing in it needs to be
  * prepared or freed. Fields marked (set) may be set by the caller between bind and run. */
 struct cuplug_frame {
@@ -286,7 +293,7 @@ struct cuplug_frame {
   uint32_t n_inputs;                 /* tensors that are parameters: the outputs begin here */
   uint32_t n_scalars;
   uint32_t copy_mask; /* bit k: tensor k must be given as a C-contiguous, aligned copy */
-  uint32_t reserved;
+  uint32_t odd_mask;  /* of these, those that cuplug_is_staged does not help: CUPLUG_ODD_STRIDES */
   cuplug_device home; /* where the arrays are; type 0: there is none */
   cuplug_device
       device;   /* (set) where to run, and after the run where it ran. Bind leaves the arrays'
@@ -294,8 +301,10 @@ struct cuplug_frame {
   void *stream; /* (set) CUstream; NULL: the legacy default stream, and without arrays cuplug_run
                    waits for it */
   cuplug_allocate *allocate; /* (set) for outputs of unknown size */
-  void *user;                /* (set) its first argument */
+  cuplug_progress *progress; /* (set) while host arrays go through the GPU; NULL: not wanted */
+  void *user;                /* (set) the first argument of both */
   int32_t staged;            /* after the run: 1 when host arrays went through the GPU */
+  uint32_t is_brief; /* 1: on the host it takes microseconds: keep locks, as Python's, around it */
   uint8_t parameter[CUPLUG_MAX_TENSORS];     /* parameter number of each tensor */
   cuplug_tensor tensors[CUPLUG_MAX_TENSORS]; /* outputs: (set) data; shape and dtype are filled */
   cuplug_scalar scalars[CUPLUG_MAX_PARAMETERS];
@@ -312,10 +321,16 @@ struct cuplug_frame {
  *
  * Where an input would have to be copied first (not C-contiguous, misaligned, or to be broadcast)
  * `copy_mask` says so and the caller either passes such copies (shapes from cuplug_wanted_shape) in
- * a second bind, or gives up: cuplug_run refuses a frame whose mask is not 0. In-out arrays are
- * never copied but refused. [thread-safe] [no-cuda] */
+ * a second bind, or gives up: cuplug_run refuses a frame whose mask is not 0, unless
+ * cuplug_is_staged says that the call goes through the GPU. In-out arrays are never copied but
+ * refused. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                            cuplug_frame *frame, cuplug_error *error);
+
+/* 1 when the bound frame, with its `device` as it is now, will run on a GPU and its arrays are on
+ * the host. They travel in parts, which are put in order on the way: copies need not be made.
+ * [thread-safe] */
+CUPLUG_API int cuplug_is_staged(const cuplug_frame *frame);
 
 /* The shape that input tensor k of a bound frame must have after broadcasting. Returns its ndim.
  * [thread-safe] [no-cuda] */
@@ -339,162 +354,9 @@ CUPLUG_API int cuplug_run(cuplug_frame *frame, cuplug_error *error);
 CUPLUG_API int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                              const cuplug_device *device, cuplug_error *error);
 
-/* ---- Run-time compilation ------------------------------------------------------------------ */
-
-/* CUDA C++ to be compiled by NVRTC. Arrays of strings have the length that stands beside them. */
-typedef struct cuplug_program {
-  const char *text;
-  const char *name;         /* of the source, in messages */
-  const char *architecture; /* of the GPU: "90" for 9.0, "90a" */
-  const char *const *options;
-  const char *const *names;        /* expressions, "scale<4>", whose lowered names are wanted */
-  const char *const *header_names; /* as #include has them, found before any file */
-  const char *const *header_texts;
-  uint32_t n_options;
-  uint32_t n_names;
-  uint32_t n_headers;
-  uint32_t reserved;
-} cuplug_program;
-
-/* What came of it; free it with cuplug_free_binary. */
-typedef struct cuplug_binary {
-  void *image; /* machine code; PTX when the GPU is newer than NVRTC */
-  uint64_t image_bytes;
-  char **lowered; /* n_names of them, in the order of the program's names */
-  char *log;      /* the compiler's, with warnings */
-  uint32_t n_names;
-  int32_t is_ptx;
-} cuplug_binary;
-
-/* The path of the NVRTC that is used: the one that the process has loaded, else the first in
- * $CUDA_HOME and $CUDA_PATH, in `directories` (separated by ":", may be NULL), in /usr/local/cuda
- * and on the dynamic linker's path. Loads nothing but in the last case. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_find_compiler(const char *directories, char path[4096], cuplug_error *error);
-
-/* Compiles with the NVRTC at `path`; the first one used is kept for the process. `*binary` is to be
- * freed also after ERROR_COMPILE, when it has the log. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_compile_program(const char *path, const cuplug_program *program,
-                                      cuplug_binary **binary, cuplug_error *error);
-CUPLUG_API void cuplug_free_binary(cuplug_binary *binary);
-
-/* Machine code or PTX to be loaded into the driver (CUDA 12.0 or newer). Opaque; never freed, as
- * work that runs may need it: whoever loads the same thing again and again keeps what the first
- * time gave. */
-typedef struct cuplug_image cuplug_image;
-typedef struct cuplug_kernel cuplug_kernel;
-
-/* Copies an image and loads it; `name` is for messages. [thread-safe] */
-CUPLUG_API int cuplug_load_image(const void *image, uint64_t bytes, const char *name,
-                                 cuplug_image **loaded, cuplug_error *error);
-
-/* A kernel by its lowered name; `name` is for messages. It is never freed. ERROR_NOT_FOUND where
- * there is none. [thread-safe] */
-CUPLUG_API int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *name,
-                                  cuplug_kernel **kernel, cuplug_error *error);
-
-/* The memory of a __device__ or __constant__ variable on a GPU. ERROR_NOT_FOUND where there is
- * none. [thread-safe] */
-CUPLUG_API int cuplug_find_global(cuplug_image *image, const char *lowered, const char *name,
-                                  int32_t device, void **pointer, uint64_t *bytes,
-                                  cuplug_error *error);
-
-#define CUPLUG_MAX_KERNEL_PARAMETERS 256
-
-/* The size in bytes of each parameter; `n` is -1 where the driver cannot say (before CUDA 12.4).
- * [thread-safe] */
-CUPLUG_API int cuplug_kernel_parameters(const cuplug_kernel *kernel,
-                                        uint64_t sizes[CUPLUG_MAX_KERNEL_PARAMETERS], int32_t *n,
-                                        cuplug_error *error);
-
-typedef struct cuplug_kernel_info {
-  int32_t max_threads;  /* of a block */
-  int32_t n_registers;  /* of a thread */
-  int32_t shared_bytes; /* static, of a block */
-  int32_t local_bytes;  /* of a thread */
-  int32_t constant_bytes;
-  int32_t max_dynamic_shared_bytes; /* of a block, with the opt-in of the device */
-} cuplug_kernel_info;
-CUPLUG_API int cuplug_query_kernel(cuplug_kernel *kernel, int32_t device, cuplug_kernel_info *info,
-                                   cuplug_error *error);
-
-/* Occupancy: blocks of so many threads that one multiprocessor holds at once; the block size of
- * highest occupancy, and the number of blocks that fill the GPU. [thread-safe] */
-CUPLUG_API int cuplug_max_active_blocks(cuplug_kernel *kernel, int32_t device, int32_t n_threads,
-                                        uint64_t shared_bytes, int32_t *n_blocks,
-                                        cuplug_error *error);
-CUPLUG_API int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_bytes,
-                                    int32_t *n_threads, int32_t *n_blocks, cuplug_error *error);
-
-typedef struct cuplug_grid {
-  uint32_t grid[3];      /* blocks: x, y, z */
-  uint32_t block[3];     /* threads of one */
-  uint32_t shared_bytes; /* dynamic, of one */
-  uint32_t reserved;
-} cuplug_grid;
-
-/* Checks a grid against the limits of a kernel and a GPU, and opts in to shared memory beyond
- * 48 KiB. To be done once before such a grid is launched. [thread-safe] */
-CUPLUG_API int cuplug_prepare_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
-                                     cuplug_error *error);
-
-/* Launches a kernel; `parameters` points to the value of each. A grid without blocks is no launch
- * and no error. A fault of an earlier call is reported first. [thread-safe] [stream-ordered] */
-CUPLUG_API int cuplug_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
-                             void *stream, void *const *parameters, cuplug_error *error);
-
-/* The CUfunction of a kernel on a GPU, for launches of one's own. [thread-safe] */
-CUPLUG_API int cuplug_kernel_function(cuplug_kernel *kernel, int32_t device, void **function,
-                                      cuplug_error *error);
-
-/* SHA-256, the digest by which the cache of compiled code is kept. [thread-safe] [no-cuda] */
-CUPLUG_API void cuplug_sha256(const void *data, uint64_t bytes, uint8_t digest[32]);
-
-/* ---- Devices ------------------------------------------------------------------------------- */
-
-typedef struct cuplug_device_info {
-  char name[128];
-  int32_t compute_capability; /* 90 for 9.0 */
-  int32_t reserved;
-  uint64_t memory_bytes;
-} cuplug_device_info;
-
-/* The number of CUDA devices. An error says why there is none to use: no driver, no GPU, driver too
- * old, forked child. [thread-safe] */
-CUPLUG_API int cuplug_n_devices(int32_t *n, int32_t *driver_version, cuplug_error *error);
-CUPLUG_API int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *error);
-
-/* Device memory from the stream-ordered pool; `stream` as in a frame. Freeing is stream-ordered
- * too. [thread-safe] [stream-ordered] */
-CUPLUG_API int cuplug_allocate_device(int32_t device, uint64_t bytes, void *stream, void **pointer,
-                                      cuplug_error *error);
-CUPLUG_API int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error);
-
-/* Copies between pageable host memory and a device, through pinned staging, after the work already
- * on the stream. Reports faults of earlier calls. [thread-safe] [syncs] */
-CUPLUG_API int cuplug_copy_to_device(int32_t device, void *to, const void *from, uint64_t bytes,
-                                     void *stream, cuplug_error *error);
-CUPLUG_API int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes,
-                                   void *stream, cuplug_error *error);
-
-/* The GPU of a stream, -1 for a default stream, which every GPU has; and 1 in `is_captured` while
- * work put on it becomes part of a CUDA graph. [thread-safe] */
-CUPLUG_API int cuplug_query_stream(void *stream, int32_t *device, int32_t *is_captured,
-                                   cuplug_error *error);
-/* The GPU that memory belongs to. ERROR_CUDA where it is no memory that CUDA knows.
- * [thread-safe] */
-CUPLUG_API int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *error);
-
-/* Makes later work on `waiting` wait for what is on `stream` now. Where one of them is captured in
- * a CUDA graph and the other is not, nothing is done: what launches the graph has to be ordered.
- * [thread-safe] [stream-ordered] */
-CUPLUG_API int cuplug_order_streams(int32_t device, void *waiting, void *stream,
-                                    cuplug_error *error);
-
-/* Waits for a stream, or with `whole_device` for all of them, and reports faults of earlier calls.
- * [thread-safe] [syncs] */
-CUPLUG_API int cuplug_synchronize(int32_t device, void *stream, int whole_device,
-                                  cuplug_error *error);
-
-#undef CUPLUG_API
 CUPLUG__END_C
+
+#include <cuplug/define.h>
+#include <cuplug/devices.h>
+#include <cuplug/jit.h>
 #endif

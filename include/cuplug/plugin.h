@@ -163,12 +163,22 @@ typedef struct cuplug_fault {
 
 typedef struct cuplug_call cuplug_call;
 
-/* What the host does for an entry. Called through cuplug_workspace and cuplug_output below. */
+/* How many threads run a kernel, and the dynamic shared memory of each block. */
+typedef struct cuplug_grid {
+  uint32_t blocks[3];
+  uint32_t threads[3]; /* of a block */
+  uint32_t shared_bytes;
+} cuplug_grid;
+
+/* What the host does for an entry. Called through cuplug_workspace, cuplug_output and cuplug_launch
+ * below. */
 typedef struct cuplug_services {
   uint32_t struct_bytes;
   uint32_t reserved;
   void *(*workspace)(const cuplug_call *call, uint64_t bytes);
   int (*output)(const cuplug_call *call, uint32_t tensor, const int64_t *shape);
+  /* `kernel`: a CUkernel, CUfunction or cudaKernel_t; `arguments`: a pointer to each. */
+  int (*launch)(const cuplug_call *call, void *kernel, const cuplug_grid *grid, void **arguments);
 } cuplug_services;
 
 /* One call of an entry. Everything is borrowed until the entry returns. */
@@ -206,6 +216,8 @@ typedef int cuplug_entry(const cuplug_call *call);
 /* Row flags. */
 #define CUPLUG_TAKES_STRIDES 1u /* arrays of any strides are passed on as they are */
 #define CUPLUG_PREFERS_CUDA 2u  /* host arrays go through the GPU, when there is one */
+#define CUPLUG_NEVER_WAITS 4u   /* with small arrays the host entry returns within microseconds */
+#define CUPLUG_KEEPS_WHOLE 8u   /* the entry counts elements: no call is cut into parts */
 
 /* Everything is char or uint32_t: alignment 4, no padding, no pointer. Strings are
  * zero-terminated inside their array. The first three fields are the ELF note header. */
@@ -366,33 +378,7 @@ static inline int cuplug_output(const cuplug_call *call, uint32_t tensor, const 
 CUPLUG__END_C
 
 #ifdef __CUDACC__
-#include <cuda_runtime_api.h>
-
-/* For after every launch: `return cuplug_launched(call)`. Reports a launch error of this plugin. */
-static inline int cuplug_launched(const cuplug_call *call) {
-  cudaError_t code = cudaGetLastError();
-  if (code == cudaSuccess) return CUPLUG_OK;
-  call->error->cuda_code = (int32_t)code;
-  return cuplug_fail(call, CUPLUG_ERROR_CUDA, "kernel launch: CUDA error %d, %s: %s", (int)code,
-                     cudaGetErrorName(code), cudaGetErrorString(code));
-}
-
-/* In a kernel: records that element `position` of tensor number `tensor` holds `value`, outside
- * low <= value < high. The call then ends in IndexError; the kernel must go on without using the
- * value. */
-__device__ static inline void cuplug_fault_index(cuplug_fault *fault, uint32_t tensor,
-                                                 int64_t position, int64_t value, int64_t low,
-                                                 int64_t high) {
-  if (atomicCAS(&fault->claimed, 0u, 1u) != 0u) return;
-  fault->tensor = tensor;
-  fault->position = position;
-  fault->value = value;
-  fault->low = low;
-  fault->high = high;
-  __threadfence_system();
-  *(volatile int32_t *)&fault->status = CUPLUG_ERROR_INDEX;
-  *(volatile uint32_t *)fault->summary = 1u;
-}
+#include <cuplug/kernels.h>
 #endif
 
 #endif

@@ -142,4 +142,5 @@ CUPLUG_PLUGIN(gather, "1.0.0",
                               "gather(source: T[m, *row], index: I[*n], "
                               "mode: \"raise\" | \"wrap\" | \"clip\" = \"raise\") -> T[*n, *row] "
                               "where T: any, I: int32 | int64",
-                              "Rows of source at the given indices: NumPy's take along axis 0."))
+                              "Rows of source at the given indices: NumPy's take along axis 0.",
+                              CUPLUG_NEVER_WAITS))

@@ -84,18 +84,14 @@ template <typename Word, typename Index> int launch(const cuplug_call *call, con
   const Word *source = (const Word *)call->tensors[0].data;
   const Index *index = (const Index *)call->tensors[1].data;
   Word *out = (Word *)call->tensors[2].data;
-  cudaStream_t stream = (cudaStream_t)call->stream;
-  if (s.n_words == 1) {
-    gather_words_kernel<<<n_blocks(s.n, THREADS * UNROLL), THREADS, 0, stream>>>(source, index, out,
-                                                                                 s, call->fault);
-    return cuplug_launched(call);
-  }
+  if (s.n_words == 1)
+    return cuplug_launch<gather_words_kernel<Word, Index>>(
+        call, n_blocks(s.n, THREADS * UNROLL), THREADS, 0, source, index, out, s, call->fault);
   unsigned along = 1;
   while (along < s.n_words && along < THREADS) along *= 2;
   const dim3 threads(along, THREADS / along);
-  gather_rows_kernel<<<n_blocks(s.n, threads.y * UNROLL), threads, 0, stream>>>(source, index, out,
-                                                                                s, call->fault);
-  return cuplug_launched(call);
+  return cuplug_launch<gather_rows_kernel<Word, Index>>(
+      call, n_blocks(s.n, threads.y * UNROLL), threads, 0, source, index, out, s, call->fault);
 }
 
 template <typename Index> int launch_words(const cuplug_call *call, shape s, int64_t row_bytes) {

@@ -6,6 +6,5 @@ __global__ void hello_kernel(int device) {
 }
 
 CUPLUG_ENTRY int hello_cuda(const cuplug_call *call) {
-  hello_kernel<<<1, 1, 0, (cudaStream_t)call->stream>>>(call->device.id);
-  return cuplug_launched(call);
+  return cuplug_launch<hello_kernel>(call, 1, 1, 0, call->device.id);
 }

@@ -25,4 +25,5 @@ CUPLUG_ENTRY int piecewise_scale_host(const cuplug_call *call) {
 CUPLUG_PLUGIN(piecewise_scale, "1.0.0",
               CUPLUG_OPERATOR(piecewise_scale_cuda, piecewise_scale_host,
                               "piecewise_scale(x: T[...]) -> T[...] where T: floating",
-                              "0.5 x below 0, 2 x below 1, 0.1 x from there on."))
+                              "0.5 x below 0, 2 x below 1, 0.1 x from there on.",
+                              CUPLUG_NEVER_WAITS))

@@ -56,4 +56,4 @@ CUPLUG_PLUGIN(scale, "1.0.0",
               CUPLUG_OPERATOR(scale_cuda, scale_host,
                               "scale(inout data: T[...], factor: T) where T: floating | integer | "
                               "complex",
-                              "Multiplies data by factor, in place."))
+                              "Multiplies data by factor, in place.", CUPLUG_NEVER_WAITS))

@@ -8,6 +8,7 @@
 
 #include "cuda.h"
 #include "driver.h"
+#include "match.h"
 #include "operator.h"
 #include "scenarios.h"
 
@@ -44,7 +45,8 @@ static void make_operators(void) {
     const cuplug_row *row = &cuplug_symbols.rows[i];
     cuplug__overload *overload = &overloads[i];
     CHECK(!cuplug_parse_signature(row->signature, &overload->signature, NULL, &error));
-    overload->row = row;
+    cuplug__find_like(&overload->signature, overload->like);
+    overload->row = row, overload->brief_bytes = -1;
     overload->cuda = entry_of(row->cuda_entry), overload->host = entry_of(row->host_entry);
     operators[i].name = overload->signature.name, operators[i].n_overloads = 1;
     operators[i].overloads = overload, operators[i].loaded = 1;

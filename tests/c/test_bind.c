@@ -23,7 +23,7 @@ static void use(const char *first, const char *second, uint32_t flags) {
     overloads[k].row = &rows[k];
     if (cuplug_parse_signature(texts[k], &overloads[k].signature, NULL, &error))
       fprintf(stderr, "%s\n", error.message), n_failed++;
-    overloads[k].alike = cuplug__find_alike(&overloads[k].signature);
+    cuplug__find_like(&overloads[k].signature, overloads[k].like);
   }
 }
 
@@ -114,7 +114,7 @@ static void check_names(void) {
 /* What follows an array that it must be like is compared with that array alone. */
 static void check_repeated(void) {
   use("op(x: T[n], y: T[n], z: T[n]) -> T[n] where T: any", NULL, 0);
-  CHECK(overloads[0].alike == 6);
+  CHECK(!memcmp(overloads[0].like, (uint8_t[]){0, 0, 0, 0}, 4));
   cuplug_argument args[3] = {ARRAY(FLOAT32, SIZES(5)), ARRAY(FLOAT32, SIZES(5)),
                              ARRAY(FLOAT32, SIZES(5))};
   CHECK(!bind(args, 3) && frame.copy_mask == 0);
@@ -136,9 +136,12 @@ static void check_repeated(void) {
   args[2] = ARRAY(FLOAT32, SIZES(4));
   refused(args, 3, CUPLUG_ERROR_VALUE, "op: z: dimension n: seen 4, wanted 5 as in x");
   use("op(x: T[n], y: U[n], z: T[n, 2], w: T[n, 3]) where T: any, U: any", NULL, 0);
-  CHECK(overloads[0].alike == 0);
-  use("op(x: T[...], y: T[...], z: T[...] = None, w: T[...] = None) where T: any", NULL, 0);
-  CHECK(overloads[0].alike == 6);
+  CHECK(!memcmp(overloads[0].like, (uint8_t[]){0, 1, 2, 3}, 4));
+  use("op(x: T[...], y: T[...] = None, s: int = 0, z: T[...] = None) -> T[...] where T: any", NULL,
+      0);
+  CHECK(!memcmp(overloads[0].like, (uint8_t[]){0, 0, 0, 0}, 4));
+  use("op(x: float32[2] = None, y: float32[2] = None) -> (float32[2], float32[2, 2])", NULL, 0);
+  CHECK(!memcmp(overloads[0].like, (uint8_t[]){0, 1, 2, 3}, 4));
 }
 
 static void check_loop(void) {

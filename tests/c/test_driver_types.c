@@ -36,7 +36,7 @@ CUPLUG__NEWER_LIST(CUPLUG__X)
                      sizeof(((cuplug__pool_properties *)0)->ours) ==                            \
                          sizeof(((CUmemPoolProps *)0)->theirs),                                 \
                  #ours)
-    _Static_assert(sizeof(cuplug__pool_properties) == 88, "size");
+_Static_assert(sizeof(cuplug__pool_properties) == 88, "size");
 _Static_assert(sizeof(cuplug__pool_properties) == sizeof(CUmemPoolProps), "size");
 SAME_FIELD(allocation_type, allocType);
 SAME_FIELD(handle_types, handleTypes);

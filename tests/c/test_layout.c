@@ -60,11 +60,17 @@ FIELD(cuplug_fault, high, 40, 8);
 FIELD(cuplug_fault, summary, 48, 8);
 FIELD(cuplug_fault, reserved_tail, 56, 8);
 
-SIZE(cuplug_services, 24);
+SIZE(cuplug_grid, 28);
+FIELD(cuplug_grid, blocks, 0, 12);
+FIELD(cuplug_grid, threads, 12, 12);
+FIELD(cuplug_grid, shared_bytes, 24, 4);
+
+SIZE(cuplug_services, 32);
 FIELD(cuplug_services, struct_bytes, 0, 4);
 FIELD(cuplug_services, reserved, 4, 4);
 FIELD(cuplug_services, workspace, 8, 8);
 FIELD(cuplug_services, output, 16, 8);
+FIELD(cuplug_services, launch, 24, 8);
 
 SIZE(cuplug_call, 88);
 FIELD(cuplug_call, struct_bytes, 0, 4);
@@ -186,7 +192,7 @@ FIELD(cuplug_argument, flags, 4, 4);
 FIELD(cuplug_argument, tensor, 8, 48);
 FIELD(cuplug_argument, scalar, 8, 16);
 
-SIZE(cuplug_frame, 35464);
+SIZE(cuplug_frame, 35472);
 FIELD(cuplug_frame, op, 0, 8);
 FIELD(cuplug_frame, signature, 8, 8);
 FIELD(cuplug_frame, row, 16, 4);
@@ -194,19 +200,21 @@ FIELD(cuplug_frame, n_tensors, 20, 4);
 FIELD(cuplug_frame, n_inputs, 24, 4);
 FIELD(cuplug_frame, n_scalars, 28, 4);
 FIELD(cuplug_frame, copy_mask, 32, 4);
-FIELD(cuplug_frame, reserved, 36, 4);
+FIELD(cuplug_frame, odd_mask, 36, 4);
 FIELD(cuplug_frame, device, 48, 8);
 FIELD(cuplug_frame, stream, 56, 8);
 FIELD(cuplug_frame, allocate, 64, 8);
-FIELD(cuplug_frame, user, 72, 8);
-FIELD(cuplug_frame, staged, 80, 4);
-FIELD(cuplug_frame, parameter, 84, 32);
-FIELD(cuplug_frame, tensors, 120, 1536);
-FIELD(cuplug_frame, scalars, 1656, 512);
-FIELD(cuplug_frame, loop_ndim, 2168, 4);
-FIELD(cuplug_frame, loop_shape, 2176, 512);
-FIELD(cuplug_frame, n_stored, 2688, 4);
-FIELD(cuplug_frame, storage, 2696, 32768);
+FIELD(cuplug_frame, progress, 72, 8);
+FIELD(cuplug_frame, user, 80, 8);
+FIELD(cuplug_frame, staged, 88, 4);
+FIELD(cuplug_frame, is_brief, 92, 4);
+FIELD(cuplug_frame, parameter, 96, 32);
+FIELD(cuplug_frame, tensors, 128, 1536);
+FIELD(cuplug_frame, scalars, 1664, 512);
+FIELD(cuplug_frame, loop_ndim, 2176, 4);
+FIELD(cuplug_frame, loop_shape, 2184, 512);
+FIELD(cuplug_frame, n_stored, 2696, 4);
+FIELD(cuplug_frame, storage, 2704, 32768);
 
 SIZE(cuplug_device_info, 144);
 FIELD(cuplug_device_info, name, 0, 128);
@@ -221,7 +229,9 @@ ASSERT(CUPLUG_ERROR_CUDA == 500 && CUPLUG_ERROR_PLUGIN == 600, "statuses");
 ASSERT(CUPLUG_ERROR_NOT_FOUND == 700, "statuses");
 ASSERT(CUPLUG_NOTE_TYPE == 0x70756331u && CUPLUG_ABI_MAJOR == 1, "the note");
 ASSERT(sizeof(CUPLUG_NOTE_OWNER) == 8 && sizeof(CUPLUG_TABLE_MAGIC) == 8, "the note");
-ASSERT(CUPLUG_TAKES_STRIDES == 1 && CUPLUG_PREFERS_CUDA == 2, "row flags");
+ASSERT(CUPLUG_TAKES_STRIDES == 1 && CUPLUG_PREFERS_CUDA == 2 && CUPLUG_NEVER_WAITS == 4 &&
+           CUPLUG_KEEPS_WHOLE == 8,
+       "row flags");
 ASSERT(CUPLUG_FLOAT32 == 0x02200001 && CUPLUG_BOOL == 0x06080001, "dtype numbers");
 
 CUPLUG_ENTRY int first_host(const cuplug_call *call) {

@@ -54,6 +54,7 @@ static const struct {
      "signature: no input array that is always given has the dtype T"},
     {"f(x: int8[n], x: int8[n])", 14, "signature: two parameters are called 'x'"},
     {"f(out: int8[n])", 2, "signature: 'out' cannot be a parameter's name: calls use it"},
+    {"f(stream: int8[n])", 2, "signature: 'stream' cannot be a parameter's name: calls use it"},
     {"f(a: int = 1, x: int8[n])", 14,
      "signature: x needs a default too, since the parameter before it has one"},
     {"f(a: int = 1.5)", 2, "signature: a: this default does not fit its type"},

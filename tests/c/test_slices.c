@@ -50,7 +50,8 @@ static void divide_well(int64_t n, int with_y, cuplug_device device, cuplug_erro
   free_arrays(&a);
 }
 
-/* 16 bytes an element: from 1 Mi elements on there are slices, at most 512 Ki elements each. */
+/* 16 bytes an element: from 1 Mi elements on there are slices, of less than 512 Ki elements each.
+ */
 static void sizes(void) {
   static const int64_t wanted[] = {1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 4321000};
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
@@ -133,7 +134,54 @@ static void each_failure(void) {
   CHECK(n_wrong == 0);
 }
 
-/* In-out arrays are all or nothing. */
+static int end_early(void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_error *mine) {
+  CHECK(done_bytes <= total_bytes && total_bytes > 0);
+  ++*(int *)user;
+  mine->status = CUPLUG_ERROR_VALUE;
+  snprintf(mine->message, sizeof mine->message, "enough");
+  return CUPLUG_ERROR_VALUE;
+}
+
+/* Every other number, from the last one on, at odd addresses; one array for all rows is broadcast.
+ * A report may end the call. */
+static void strided(void) {
+  int64_t n = (1 << 20) + 77, one = 1, backwards = -2;
+  char *raw = malloc((size_t)n * 16 + 1);
+  double *out = malloc((size_t)n * sizeof *out), eight = 8;
+  CHECK(raw && out);
+  for (int64_t i = 0; i < 2 * n; i++) memcpy(raw + 1 + 8 * i, &(double){(double)i}, 8);
+  cuplug_argument args[] = {on_host(CUPLUG_FLOAT64, raw + 1 + 8 * (2 * n - 1), &n),
+                            on_host(CUPLUG_FLOAT64, out, &n)};
+  args[0].tensor.strides = &backwards, args[0].flags = CUPLUG_MISALIGNED;
+  CHECK(!cuplug_invoke(find("triple"), args, 2, &gpu0, &error));
+  for (int64_t i = 0; i < n; i++) CHECK(out[i] == 3.0 * (double)(2 * (n - i) - 1));
+  args[0] = on_host(CUPLUG_FLOAT64, &eight, &one);
+  args[0].flags = CUPLUG_ODD_STRIDES | CUPLUG_MISALIGNED;
+  args[1].tensor.shape = &one;
+  CHECK(cuplug_invoke(find("triple"), args, 2, &gpu0, &error) == CUPLUG_ERROR_VALUE);
+  free(raw);
+  free(out);
+  check_all_given_back();
+}
+
+static void reported(void) {
+  int n_reports = 0;
+  uint64_t bytes = (uint64_t)1 << 28;
+  char *from = calloc(bytes, 1);
+  void *to;
+  CHECK(from && !cuplug_allocate_device(0, bytes, NULL, &to, &error));
+  for (int i = 0; i < 50 && !n_reports; i++) {
+    int status = cuplug_copy_watched(0, 0, to, from, bytes, NULL, end_early, &n_reports, &error);
+    CHECK(status == (n_reports ? CUPLUG_ERROR_VALUE : CUPLUG_OK));
+  }
+  if (n_reports) CHECK_MESSAGE(&error, "enough");
+  CHECK(!cuplug_copy_to_device(0, to, from, bytes, NULL, &error));
+  CHECK(!cuplug_free_device(0, to, NULL, &error));
+  free(from);
+  check_all_given_back();
+}
+
+/* Without loop dimensions in-out arrays are all or nothing. */
 static void in_place(void) {
   int64_t n = 5 << 20;
   float *x = malloc((size_t)n * sizeof *x);
@@ -189,8 +237,10 @@ static const scenario scenarios[] = {
      larger_than_memory,
      {"FAKE_CUDA_MEMORY_BYTES=104857600", "FAKE_CUDA_LAZY=1"}},
     {"many_dimensions", many_dimensions, {"FAKE_CUDA_LAZY=1"}},
+    {"strided", strided, {"FAKE_CUDA_LAZY=1"}},
+    {"reported", reported, {NULL}},
     {"faults", faults, {"FAKE_CUDA_LAZY=1"}},
-    {"in_place", in_place, {"FAKE_CUDA_FAIL=fake_cuda_launch:1:999", "FAKE_CUDA_LAZY=1"}},
+    {"in_place", in_place, {"FAKE_CUDA_FAIL=cuLaunchKernel:1:999", "FAKE_CUDA_LAZY=1"}},
     {"each_failure", each_failure, {NULL}},
     {"threads", threads, {NULL}},
     {"threads", threads, {"FAKE_CUDA_LAZY=1"}},

@@ -127,15 +127,18 @@ static void asynchronous(void) {
 }
 
 static void out_of_memory(void) {
-  int64_t n = 1000;
-  double x[1000] = {0}, out[1000];
-  cuplug_argument args[] = {on_host(CUPLUG_FLOAT64, x, &n), on_host(CUPLUG_FLOAT64, out, &n)};
+  int64_t n = 1000, index[1000] = {0};
+  float source[1000] = {0}, out[1000];
+  cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, source, &n), on_host(CUPLUG_INT64, index, &n),
+                            on_host(CUPLUG_FLOAT32, out, &n)};
   for (int i = 0; i < 10; i++) {
-    CHECK(cuplug_invoke(find("triple"), args, 2, &gpu0, &error) == CUPLUG_ERROR_MEMORY);
-    CHECK_MESSAGE(&error, "triple: out of device memory: wanted 8000 bytes (0.00 GiB) on cuda:0");
+    CHECK(cuplug_invoke(find("pick"), args, 3, &gpu0, &error) == CUPLUG_ERROR_MEMORY);
+    CHECK_MESSAGE(&error, "pick: out of device memory: wanted 8000 bytes (0.00 GiB) on cuda:0");
+    CHECK_MESSAGE(&error, "no loop dimensions to cut them by");
   }
   check_all_given_back();
-  triple_staged(400, gpu0, &error);
+  triple_staged(1000, gpu0, &error); /* in parts */
+  check_all_given_back();
 }
 
 static int run_on_gpu(const char *name) {
@@ -161,11 +164,11 @@ static void crash(void) {
   triple_staged(10, gpu0, &error);
   CHECK(run_on_gpu("crash") == CUPLUG_ERROR_CUDA && error.cuda_code == 700);
   CHECK_MESSAGE(&error, "crash: ");
-  CHECK_MESSAGE(&error, "first seen after operator crash: restart it");
+  CHECK_MESSAGE(&error, "first seen after operator crash, before it triple: restart it");
   for (int i = 0; i < 2; i++) {
     CHECK(run_on_gpu("triple") == CUPLUG_ERROR_CUDA && error.cuda_code == 700);
     CHECK_MESSAGE(&error, "triple: CUDA failed before: CUDA error 700");
-    CHECK_MESSAGE(&error, "first seen after operator crash: restart it");
+    CHECK_MESSAGE(&error, "first seen after operator crash, before it triple: restart it");
   }
 }
 

@@ -49,6 +49,12 @@ static void check_bytes(const uint8_t *bytes, uint64_t n, unsigned seed) {
   free(wanted);
 }
 
+static int copy_to_device(cuplug__lane *lane, void *to, const void *from, uint64_t n) {
+  cuplug__view view;
+  cuplug__view_bytes(&view, from, n);
+  return cuplug__to_device(lane, to, &view, 0, n, NULL, &error);
+}
+
 static void round_trip(int32_t device, uint64_t n, uint64_t shift, unsigned seed) {
   cuplug_error mine;
   void *pointer = NULL;
@@ -91,12 +97,12 @@ static void queued(void) {
   for (unsigned i = 0; i < N; i++) {
     uint8_t *from = make_bytes(n, i);
     CHECK(!cuplug__device_allocate(0, n, lane->stream, &pointers[i], &error));
-    CHECK(!cuplug__to_device(lane, pointers[i], from, n, &error));
+    CHECK(!copy_to_device(lane, pointers[i], from, n));
     memset(from, 0, n);
     free(from);
   }
   for (unsigned i = 0; i < N; i++) {
-    CHECK(!cuplug__to_host(lane, to, pointers[i], n, &error));
+    CHECK(!cuplug__to_host(lane, to, pointers[i], n, NULL, &error));
     check_bytes(to, n, i);
     CHECK(!cuplug__device_free(pointers[i], lane->stream, &error));
   }
@@ -115,9 +121,9 @@ static void growing(void) {
   CHECK(to && !cuplug__cuda_enter(0, &previous, &error));
   CHECK(!cuplug__lane_take(0, &lane, &error));
   CHECK(!cuplug__device_allocate(0, n, lane->stream, &pointer, &error));
-  CHECK(!cuplug__to_device(lane, pointer, from, 100, &error));
-  CHECK(!cuplug__to_device(lane, (char *)pointer + 100, from + 100, n - 100, &error));
-  CHECK(!cuplug__to_host(lane, to, pointer, n, &error));
+  CHECK(!copy_to_device(lane, pointer, from, 100));
+  CHECK(!copy_to_device(lane, (char *)pointer + 100, from + 100, n - 100));
+  CHECK(!cuplug__to_host(lane, to, pointer, n, NULL, &error));
   check_bytes(to, n, 3);
   CHECK(!cuplug__device_free(pointer, lane->stream, &error));
   cuplug__lane_give(lane);

@@ -19,6 +19,7 @@ class _gather(Operator):
         *,
         out: Any = None,
         device: Any = None,
+        stream: Any = None,
     ) -> _Array:
         """Rows of source at the given indices: NumPy's take along axis 0."""
 
@@ -30,6 +31,7 @@ class _hello(Operator):
         *,
         out: Any = None,
         device: Any = None,
+        stream: Any = None,
     ) -> None:
         """Prints a line from where it runs."""
 
@@ -43,6 +45,7 @@ class _leaky_relu(Operator):
         *,
         out: Any = None,
         device: Any = None,
+        stream: Any = None,
     ) -> _Array:
         """x where it is positive, else slope times x."""
 
@@ -57,6 +60,7 @@ class _leaky_relu_backward(Operator):
         *,
         out: Any = None,
         device: Any = None,
+        stream: Any = None,
     ) -> _Array:
         """The gradient of leaky_relu: grad where x is positive, else slope times grad."""
 
@@ -69,6 +73,7 @@ class _piecewise_scale(Operator):
         *,
         out: Any = None,
         device: Any = None,
+        stream: Any = None,
     ) -> _Array:
         """0.5 x below 0, 2 x below 1, 0.1 x from there on."""
 
@@ -81,6 +86,7 @@ class _relu(Operator):
         *,
         out: Any = None,
         device: Any = None,
+        stream: Any = None,
     ) -> _Array:
         """x where it is positive, else 0."""
 
@@ -94,6 +100,7 @@ class _relu_backward(Operator):
         *,
         out: Any = None,
         device: Any = None,
+        stream: Any = None,
     ) -> _Array:
         """The gradient of relu: grad where x is positive, else 0."""
 
@@ -107,6 +114,7 @@ class _scale(Operator):
         *,
         out: Any = None,
         device: Any = None,
+        stream: Any = None,
     ) -> None:
         """Multiplies data by factor, in place."""
 

@@ -8,9 +8,8 @@ CUPLUG_ENTRY int add3_cuda(const cuplug_call *call) {
   int64_t n = cuplug_n_elements(x);
   unsigned n_blocks = (unsigned)((n + 31) / 32);
   if (n == 0) return CUPLUG_OK;
-  add_kernel<<<n_blocks, 32, 0, (cudaStream_t)call->stream>>>(
-      (const float *)x->data, (const float *)y->data, (float *)z->data, n);
-  return cuplug_launched(call);
+  return cuplug_launch<add_kernel>(call, n_blocks, 32, 0, (const float *)x->data,
+                                   (const float *)y->data, (float *)z->data, n);
 }
 
 CUPLUG_PLUGIN(add3, "1.0.0",

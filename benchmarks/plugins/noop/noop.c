@@ -13,6 +13,11 @@ CUPLUG_PLUGIN(
                          "Nothing, 3 arrays."),
     CUPLUG_HOST_OPERATOR(noop_host, "noop_out(a: float32[n], b: float32[n]) -> float32[n]",
                          "Nothing, 2 arrays and an output."),
+    CUPLUG_HOST_OPERATOR(noop_host, "brief3(a: float32[n], b: float32[n], c: float32[n])",
+                         "Nothing, 3 arrays, with Python's lock held.", CUPLUG_NEVER_WAITS),
+    CUPLUG_HOST_OPERATOR(noop_host, "brief_out(a: float32[n], b: float32[n]) -> float32[n]",
+                         "Nothing, 2 arrays and an output, with Python's lock held.",
+                         CUPLUG_NEVER_WAITS),
     CUPLUG_HOST_OPERATOR(noop_host,
                          "noop_scaled(a: float32[n], b: float32[n], c: float32[n], "
                          "factor: float32 = 1.0, mode: \"raise\" | \"wrap\" = \"raise\")",

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times calls of an operator that does nothing, from many threads of a C program.
+ *
+ *     call_threads N_THREADS N_CALLS    nanoseconds until all threads have made N_CALLS each */
+#include <cuplug/host.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define MAX_THREADS 256
+#define SIZE 16
+
+static cuplug_operator *op;
+static pthread_barrier_t barrier;
+static int n_calls;
+
+static int64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static cuplug_argument array_of(float *data, int64_t *shape) {
+  cuplug_tensor tensor = {.data = data, .ndim = 1, .shape = shape};
+  tensor.device.type = CUPLUG_CPU;
+  tensor.dtype.code = 2, tensor.dtype.bits = 32, tensor.dtype.lanes = 1;
+  return cuplug_array(&tensor);
+}
+
+/* Returns NULL, or the message of the call that failed. */
+static void *caller(void *message) {
+  float data[3][SIZE] = {{0}};
+  int64_t shape[] = {SIZE};
+  cuplug_argument args[3];
+  cuplug_error error;
+  void *failed = NULL;
+  for (int k = 0; k < 3; k++) args[k] = array_of(data[k], shape);
+  pthread_barrier_wait(&barrier);
+  for (int k = 0; k < n_calls && !failed; k++)
+    if (cuplug_invoke(op, args, 3, NULL, &error)) {
+      snprintf(message, 200, "%s", error.message);
+      failed = message;
+    }
+  pthread_barrier_wait(&barrier);
+  return failed;
+}
+
+static int run(int n_threads) {
+  pthread_t threads[MAX_THREADS];
+  char messages[MAX_THREADS][200];
+  void *failed = NULL;
+  pthread_barrier_init(&barrier, NULL, (unsigned)n_threads + 1);
+  for (int k = 0; k < n_threads; k++)
+    if (pthread_create(&threads[k], NULL, caller, messages[k])) return fprintf(stderr, "threads\n");
+  int64_t start_ns = now_ns();
+  pthread_barrier_wait(&barrier);
+  pthread_barrier_wait(&barrier);
+  int64_t elapsed_ns = now_ns() - start_ns;
+  for (int k = 0; k < n_threads; k++) {
+    void *message = NULL;
+    pthread_join(threads[k], &message);
+    if (message) failed = message;
+  }
+  if (failed) return fprintf(stderr, "%s\n", (const char *)failed);
+  return printf("%lld\n", (long long)elapsed_ns) < 0;
+}
+
+int main(int argc, char **argv) {
+  int n_threads = argc == 3 ? atoi(argv[1]) : 0;
+  cuplug_error error;
+  if (n_threads < 1 || n_threads > MAX_THREADS) return fprintf(stderr, "N_THREADS N_CALLS\n");
+  n_calls = atoi(argv[2]);
+  if (cuplug_find("noop.noop3", &op, &error) || cuplug_load_code(op, &error))
+    return fprintf(stderr, "%s\n", error.message);
+  return run(n_threads) != 0;
+}

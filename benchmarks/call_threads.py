@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of an operator that does nothing, from many threads of Python and of C."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import timeit
+
+import native
+import numpy as np
+from calls import arrays, cuplug_operator, names
+from discovery import in_c
+from measurement import Comparison, Contender, Target
+from module import Run, run_module
+
+COUNTS = (1, 2, 4, 8, 16)
+N_CALLS = 100_000
+
+
+def label(who: str, n_threads: int) -> str:
+    """Return "C, 4 threads"."""
+    return f"{who}, {n_threads} thread{'s' if n_threads > 1 else ''}"
+
+
+def timed_together(timers: list[timeit.Timer], number: int) -> int:
+    """Run each timer in a thread of its own, all at once; return the nanoseconds until the end."""
+    barrier = threading.Barrier(len(timers) + 1)
+
+    def caller(timer: timeit.Timer) -> None:
+        barrier.wait()
+        timer.timeit(number)
+        barrier.wait()
+
+    threads = [threading.Thread(target=caller, args=(timer,)) for timer in timers]
+    for thread in threads:
+        thread.start()
+    start_ns = time.perf_counter_ns()
+    barrier.wait()
+    barrier.wait()
+    elapsed_ns = time.perf_counter_ns() - start_ns
+    for thread in threads:
+        thread.join()
+    return elapsed_ns
+
+
+def from_python(who: str, n_threads: int) -> Contender:
+    """Threads of Python under its global lock: cuplug, or np.add for comparison."""
+    call, text = np.add, "call(a, b, out=c)"
+    if who.startswith("cuplug"):
+        call, text = cuplug_operator("noop3", 3), f"call({names(3)})"
+    timers = [timeit.Timer(text, globals={"call": call} | arrays(3)) for _ in range(n_threads)]
+
+    def time_ns(number: int) -> float:
+        each = max(number // n_threads, 1)
+        return timed_together(timers, each) / (each * n_threads) * number
+
+    return Contender(time_ns)
+
+
+def from_c(n_threads: int) -> Contender:
+    """Threads of a C program, through cuplug_invoke."""
+    native.plugin("noop")
+    arguments = (native.PLUGINS, str(n_threads), "NUMBER")
+    program = in_c(*arguments, program="call_threads.c", repeat_in_c=True)
+
+    def time_ns(number: int) -> float:
+        each = 10 * max(number // n_threads, 1)
+        return program.time_ns(each) / (each * n_threads) * number
+
+    return Contender(time_ns)
+
+
+def measure(run: Run) -> None:
+    """Calls of an operator that does nothing, from many threads of Python and of C."""
+    counts = [k for k in COUNTS if k <= len(os.sched_getaffinity(0))]
+    one, most = (label("cuplug from C", k) for k in (counts[0], counts[-1]))
+    text = f">= 0.5 x {counts[-1]} times the calls of one thread"
+    wanted = [Target(most, text, (one,), 2 / counts[-1])] if len(counts) > 1 else []
+    title = "calls from many threads, all calls together"
+    comparison = Comparison(title, "us", one, wanted, number=N_CALLS)
+    comparison.settings["microseconds"] = "elapsed time over the calls of all threads"
+    for k in counts:
+        comparison.add(label("cuplug from C", k), lambda k=k: from_c(k))
+    for who in ("cuplug from Python", "np.add from Python"):
+        for k in counts:
+            comparison.add(label(who, k), lambda who=who, k=k: from_python(who, k))
+    run.measure(comparison, 0)
+
+
+if __name__ == "__main__":
+    run_module(measure)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators from expressions on device arrays, against PyTorch, CuPy and a device copy."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from driver import DeviceTimer, Driver
+from kernels import COPY, MI, SLOPE, Case, Library, copy_target, largest, prepare
+from measurement import Comparison
+from module import GIB, Run, run_module
+
+AXES = {"mean axis 0": 0, "mean axis 1": 1, "mean of all": None}
+EXPECTED: dict[str, Callable[..., np.ndarray]] = {
+    "leaky_relu": lambda x: np.maximum(x, np.float32(SLOPE) * x),
+    "add": lambda x, row: x + row,
+}
+EXPECTED |= {
+    name: lambda x, axis=axis: np.asarray(x.mean(axis=axis, dtype="f8")).astype("f4")
+    for name, axis in AXES.items()
+}
+
+
+def cuplug_library() -> Library:
+    """cuplug's operators from expressions on its own arrays."""
+    import cuplug
+
+    leaky_relu = cuplug.elementwise("leaky_relu(x: T, slope: T) -> T", "x > 0 ? x : slope * x")
+    mean = cuplug.reduction("mean(x: T) -> T", reduce="a + b", post="a / n")
+    functions: dict[str, Callable[..., Any]] = {
+        "leaky_relu": lambda x: leaky_relu(x, SLOPE),
+        "add": cuplug.elementwise("add(x: T, y: T) -> T", "x + y"),
+    }
+    functions |= {name: partial(mean, axis=axis) for name, axis in AXES.items()}
+    return Library(partial(cuplug.asarray, device="cuda"), lambda x: x.numpy(), functions)
+
+
+def torch_library() -> Library:
+    """PyTorch on its default stream."""
+    import torch
+
+    functions: dict[str, Callable[..., Any]] = {
+        "leaky_relu": lambda x: torch.nn.functional.leaky_relu(x, SLOPE),
+        "add": torch.add,
+    }
+    functions |= {name: partial(torch.mean, dim=axis) for name, axis in AXES.items()}
+    return Library(lambda x: torch.from_numpy(x).cuda(), lambda x: x.cpu().numpy(), functions)
+
+
+def cupy_library() -> Library:
+    """CuPy's own kernels from expressions on its default stream."""
+    import cupy
+
+    text = "y = x > 0 ? x : slope * x"
+    leaky_relu = cupy.ElementwiseKernel("T x, T slope", "T y", text, "leaky_relu")
+    functions: dict[str, Callable[..., Any]] = {
+        "leaky_relu": lambda x: leaky_relu(x, np.float32(SLOPE)),
+        "add": cupy.ElementwiseKernel("T x, T y", "T z", "z = x + y", "add"),
+    }
+    functions |= {name: partial(cupy.mean, axis=axis) for name, axis in AXES.items()}
+    return Library(cupy.asarray, cupy.asnumpy, functions)
+
+
+LIBRARIES = {"cuplug": cuplug_library, "torch": torch_library, "cupy": cupy_library}
+
+
+def cases(side: int, n: int) -> Iterator[Case]:
+    """Yield the expressions on n floats, and on side x side of them."""
+    random = np.random.default_rng(6)
+    block = random.standard_normal(min(n, 64 * MI), np.float32)
+    x = np.tile(block, n // block.size)
+    title = f"leaky_relu from an expression, {n // MI} Mi floats"
+    yield Case("leaky_relu", title, COPY, x, n_bytes=2 * x.nbytes, targets=(copy_target(0.97),))
+    x = x[: side * side].reshape(side, side)
+    row, n_bytes = x[0].copy(), 2 * x.nbytes
+    title = f"({side}, {side}) + ({side},) from an expression"
+    yield Case("add", title, COPY, x, [[row]], n_bytes, (copy_target(0.95),))
+    # few enough ones that every order of float32 sums is exact
+    x = (random.random((side, side), np.float32) < 1 / 64).astype(np.float32)
+    for name in AXES:
+        title = f"{name} of ({side}, {side}) floats from expressions"
+        yield Case(name, title, COPY, x, n_bytes=x.nbytes, targets=(copy_target(1.0),))
+
+
+def compare(timer: DeviceTimer, case: Case) -> Comparison:
+    """Return the comparison of a case."""
+    comparison = Comparison(case.title, "us", COPY, case.targets, n_bytes=case.n_bytes)
+    comparison.expected = EXPECTED[case.function](case.x, *case.sets[0])
+    assert case.n_bytes
+    copy = itertools.repeat(timer.driver.copier(case.n_bytes // 2))
+    comparison.add(COPY, lambda: timer.contender(copy))
+    for name, library in LIBRARIES.items():
+        comparison.add(name, lambda library=library: prepare(timer, case, library()))
+    return comparison
+
+
+def measure(run: Run) -> None:
+    """Operators from expressions on device arrays, against PyTorch, CuPy and a device copy."""
+    driver = Driver()
+    side = 4096 if run.quick else 16384
+    n = 16 * MI if run.quick else max(largest(driver, run.memory), side * side)
+    run.require_memory(GIB + 6 * 4 * side * side)
+    timer = DeviceTimer(driver)
+    for k, case in enumerate(cases(side, n)):
+        run.measure(compare(timer, case), 4 - k)
+
+
+if __name__ == "__main__":
+    run_module(measure)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times host operators on request, with the threads that OMP_NUM_THREADS says.
+
+    host_threads_worker.py N_FLOATS
+
+A line `OPERATOR LIBRARY NUMBER` on standard input is answered by the nanoseconds of NUMBER calls,
+or by `error` and one sentence. Every result is compared with NumPy's before it is first timed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, partial
+
+import numpy as np
+from host_ops import SLOPE, numpy_leaky_relu
+from measurement import explain
+
+N = int(sys.argv[1])
+RANDOM = np.random.default_rng(7)
+X = RANDOM.standard_normal(N, np.float32)
+INDEX = RANDOM.integers(0, N, N // 64, np.int32)
+Z = {"relu": np.empty_like(X), "leaky_relu": np.empty_like(X)}
+Z["gather"] = np.empty(INDEX.size, np.float32)
+
+
+def numpy_calls() -> dict[str, Callable[[], object]]:
+    """NumPy, on one thread whatever is set."""
+    leaky_relu = numpy_leaky_relu()
+    return {
+        "relu": lambda: np.maximum(X, 0, out=Z["relu"]),
+        "leaky_relu": lambda: leaky_relu(X),
+        "gather": lambda: np.take(X, INDEX, out=Z["gather"], mode="wrap"),
+    }
+
+
+def cuplug_calls() -> dict[str, Callable[[], object]]:
+    """cuplug's stock operators."""
+    import cuplug
+
+    on = {name: partial(cuplug.find(name), device="cpu", out=z) for name, z in Z.items()}
+    return {
+        "relu": lambda: on["relu"](X),
+        "leaky_relu": lambda: on["leaky_relu"](X, SLOPE),
+        "gather": lambda: on["gather"](X, INDEX),
+    }
+
+
+def torch_calls() -> dict[str, Callable[[], object]]:
+    """PyTorch on the memory of the NumPy arrays."""
+    import torch
+
+    x, index = torch.from_numpy(X), torch.from_numpy(INDEX)
+    z = {name: torch.from_numpy(array) for name, array in Z.items()}
+    leaky_relu = torch._C._nn.leaky_relu
+    return {
+        "relu": lambda: torch.clamp_min(x, 0.0, out=z["relu"]),
+        "leaky_relu": lambda: leaky_relu(x, SLOPE, out=z["leaky_relu"]),
+        "gather": lambda: torch.index_select(x, 0, index, out=z["gather"]),
+    }
+
+
+LIBRARIES = {"numpy": numpy_calls, "cuplug": cuplug_calls, "torch": torch_calls}
+EXPECTED = {
+    "relu": lambda: np.maximum(X, 0),
+    "leaky_relu": lambda: numpy_leaky_relu()(X),
+    "gather": lambda: X[INDEX],
+}
+
+
+@cache
+def checked(operator: str, library: str) -> Callable[[], object]:
+    """Return a call whose result was compared."""
+    call = LIBRARIES[library]()[operator]
+    if not np.array_equal(np.asarray(call()), EXPECTED[operator]()):
+        raise ArithmeticError("its result differs from the expected one")
+    return call
+
+
+def answer(operator: str, library: str, number: str) -> str:
+    """Time calls; return what is to be printed."""
+    try:
+        call = checked(operator, library)
+        start_ns = time.perf_counter_ns()
+        for _ in range(int(number)):
+            call()
+        return str(time.perf_counter_ns() - start_ns)
+    except Exception as error:
+        return f"error {explain(error)}"
+
+
+if __name__ == "__main__":
+    for name in ("cuplug", "torch"):  # at once in all workers, before the first request
+        with suppress(ImportError):
+            importlib.import_module(name)
+    for line in sys.stdin:
+        print(answer(*line.split()), flush=True)

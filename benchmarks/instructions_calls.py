@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes calls for callgrind to count: each case N_CALLS times, between begin and end.
+
+instructions_calls.py N_CALLS
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+
+import cuplug
+import native
+import numpy as np
+from calls import arrays, cuplug_operator, names
+
+N_WARM = 100
+
+
+def python_loop(text: str, **names_of: object) -> Callable[[int], object]:
+    """Return a function that runs a statement n times, the loop as cheap as Python has it."""
+    source = f"def loop(number):\n    for _ in repeat(None, number):\n        {text}\n"
+    namespace: dict = {"repeat": itertools.repeat} | names_of
+    exec(source, namespace)
+    return namespace["loop"]
+
+
+def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
+    """Yield each case that can be run here."""
+    x = arrays(3)
+    yield "empty loop", python_loop("pass")
+    three = f"call({names(3)})"
+    noop3, noop_out = cuplug_operator("noop3", 3), cuplug_operator("noop_out", 2)
+    yield "cuplug, 3 NumPy arrays", python_loop(three, call=noop3, **x)
+    out = "call(a, b, out=c)"
+    yield "cuplug, 2 NumPy arrays and out=", python_loop(out, call=noop_out, **x)
+    yield "cuplug, 2 NumPy arrays, new output", python_loop("call(a, b)", call=noop_out, **x)
+    scaled = cuplug_operator("noop_scaled", 3)
+    keywords = "call(a, b, c, factor=0.5, mode='wrap')"
+    yield "cuplug, 3 NumPy arrays and 2 keywords", python_loop(keywords, call=scaled, **x)
+    relu = cuplug.find("relu")
+    yield "cuplug, relu(x, out=z), NumPy", python_loop("call(a, out=b)", call=relu, **x)
+    many = cuplug_operator("noop14", 14)
+    yield "cuplug, 14 NumPy arrays", python_loop(f"call({names(14)})", call=many, **arrays(14))
+    try:
+        import torch
+    except ImportError:
+        print("PyTorch is not installed: left out", file=sys.stderr)
+    else:
+        tensors = {name: torch.from_numpy(array) for name, array in x.items()}
+        yield "cuplug, 3 torch CPU tensors", python_loop(three, call=noop3, **tensors)
+    yield "np.add(out=)", python_loop(out, call=np.add, **x)
+    compiled, values = native.typed_calls(), list(x.values())
+    yield "typed function from Cython", lambda n: compiled.typed(*values, n)
+    yield "cuplug_invoke from C", lambda n: compiled.c_api(*values, n)
+
+
+def main(n_calls: int) -> None:
+    """Run all cases, each warm."""
+    requests = ctypes.CDLL(str(native.library("callgrind_requests.c")))
+    for name, run in cases():
+        run(N_WARM)
+        requests.begin()
+        run(n_calls)
+        requests.end(name.encode())
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

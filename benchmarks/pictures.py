@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws the committed table as SVG files, and writes what the documents say of it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from pathlib import Path
+
+import click
+from quotes import write_quotes
+from table import render
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+TABLE = HERE / "results" / "nvidia-h200-16-cores.json"
+PICTURES = ROOT / "docs" / "pictures"
+SETTINGS = {
+    "svg.hashsalt": "cuplug",
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+}
+
+
+def stamp(table: Path) -> str:
+    """Return what a current picture of that table carries: run, commit and a hash of all it is of.
+
+    The hash is over the table and the program that draws it.
+    """
+    machine = json.loads(table.read_text())["machine"]
+    digest = hashlib.sha256(table.read_bytes() + (HERE / "figures.py").read_bytes()).hexdigest()
+    return f"{machine['name']}, {machine['date']}, commit {machine['commit']}, {digest[:16]}"
+
+
+def draw(table: Path, directory: Path) -> list[Path]:
+    """Draw what the table has, in both themes; the same table gives the same bytes."""
+    import matplotlib
+    from figures import Absent, Table, draw_all
+
+    directory.mkdir(parents=True, exist_ok=True)
+    metadata = {"Date": None, "Creator": None, "Description": stamp(table)}
+    written = []
+    with matplotlib.rc_context(SETTINGS):
+        for name, figure in draw_all(Table(json.loads(table.read_text()))):
+            path = directory / f"{name}.svg"
+            if isinstance(figure, Absent):
+                path.unlink(missing_ok=True)
+                click.echo(f"{path.name}: not drawn: {figure}", err=True)
+                continue
+            figure.savefig(path, metadata=metadata)
+            text = "\n".join(line.rstrip() for line in path.read_text().splitlines())
+            path.write_text(text + "\n")
+            written.append(path)
+    return written
+
+
+@click.command(help=__doc__)
+@click.option("--table", type=click.Path(path_type=Path, exists=True), default=TABLE)
+@click.option("--output", type=click.Path(path_type=Path), help="Instead of docs/pictures.")
+def main(table: Path, output: Path | None) -> None:
+    """Draw; for the documents, write the table and the figures that the README quotes too."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise click.ClickException("matplotlib is not installed: python -m pip install matplotlib")
+    for path in draw(table, output or PICTURES):
+        click.echo(path)
+    if output is None:
+        report = json.loads(table.read_text())
+        table.with_suffix(".md").write_text(render(report))
+        write_quotes(ROOT / "README.md", report)
+
+
+if __name__ == "__main__":
+    main()

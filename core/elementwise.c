@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The entries of element-wise operators that are compiled from an expression. */
+#include "launch.h"
+#include "variant.h"
+
+#include <string.h>
+
+static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
+                      void **data) {
+  cuplug__loop_start(loop, call->n_tensors);
+  for (int32_t d = 0; d < call->tensors[0].ndim; d++) cuplug__loop_add(loop, call->tensors, d, 0);
+  cuplug__loop_collapse(loop, !source->in_order);
+  for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
+}
+
+int cuplug_elementwise_host(const cuplug_call *call) {
+  cuplug_source *source = cuplug_entry_context(call);
+  void *data[CUPLUG_MAX_TENSORS];
+  cuplug_loop loop;
+  cuplug_variant variant;
+  const cuplug_code *code;
+  read_loop(call, source, &loop, data);
+  if (!loop.n) return CUPLUG_OK;
+  cuplug__variant_start(&variant, call);
+  int status = cuplug__variant_find(source, &variant, &code, call->error);
+  if (status) return status;
+  const cuplug_loop_call arguments = {.data = data,
+                                      .scalars = call->scalars,
+                                      .loop = &loop,
+                                      .n_parts = 1,
+                                      .one_thread = call->max_threads == 1};
+  cuplug_loop_function *function;
+  memcpy(&function, &code->function, sizeof(function));
+  function(&arguments);
+  return CUPLUG_OK;
+}
+
+/* Chooses how elements are loaded. Packs become the elements of the loop, unless all arrays are
+ * contiguous: then the loop has no dimensions. */
+static void choose_packs(const cuplug_call *call, cuplug_loop *loop, cuplug_variant *v) {
+  uint32_t width = cuplug__pack_width(call, call->n_tensors);
+  int flat = 1;
+  for (uint32_t k = 0; k < call->n_tensors; k++) flat &= cuplug__loop_is_flat(loop, k);
+  v->unroll = call->n_tensors <= 3 ? 4 : call->n_tensors <= 6 ? 2 : 1;
+  v->width = 1;
+  if (flat) {
+    uint64_t rests = 0;
+    for (uint32_t k = 0; k < call->n_tensors; k++)
+      rests |= (uintptr_t)call->tensors[k].data %
+               (width * (uint64_t)cuplug_element_bytes(&call->tensors[k]));
+    v->width = (uint8_t)(rests ? 1 : width);
+    loop->ndim = 0;
+    return;
+  }
+  if (cuplug__loop_has_packs(loop, NULL, call, call->n_tensors, width)) {
+    v->width = (uint8_t)width;
+    v->still = cuplug__loop_take_packs(loop, width);
+  }
+  v->ndim = (uint8_t)loop->ndim;
+  v->wide = loop->n >= 1ll << 30;
+}
+
+int cuplug_elementwise_cuda(const cuplug_call *call) {
+  cuplug_source *source = cuplug_entry_context(call);
+  struct {
+    void *data[CUPLUG_MAX_TENSORS];
+  } arrays;
+  cuplug_loop loop;
+  cuplug__loop_arguments dimensions;
+  cuplug_variant variant;
+  const cuplug_code *code;
+  read_loop(call, source, &loop, arrays.data);
+  if (!loop.n) return CUPLUG_OK;
+  cuplug__variant_start(&variant, call);
+  choose_packs(call, &loop, &variant);
+  int status = cuplug__variant_find(source, &variant, &code, call->error);
+  if (status) return status;
+  cuplug__loop_pack(&loop, &dimensions);
+  const long long of_block =
+      (long long)CUPLUG__N_THREADS * variant.unroll * (variant.ndim ? 1 : variant.width);
+  const cuplug_grid grid = {
+      {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1}, {CUPLUG__N_THREADS, 1, 1}, 0};
+  void *arguments[] = {&arrays, (void *)call->scalars, &loop.n, dimensions.divisors,
+                       dimensions.strides};
+  return cuplug__launch(call, code->function, &grid, arguments);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Host arrays of any layout as their bytes in C order, so that any range of them can be copied to
+ * contiguous memory without a contiguous copy of the whole. */
+#ifndef CUPLUG_CORE_VIEW_H
+#define CUPLUG_CORE_VIEW_H
+
+#include <cuplug/host.h>
+
+/* Blocks of contiguous bytes at strides; dimensions that follow each other in memory are merged. */
+typedef struct cuplug__view {
+  const char *data;
+  uint64_t block_bytes;
+  int32_t ndim;                     /* at least 1 */
+  int64_t shape[CUPLUG_MAX_NDIM];   /* in blocks, innermost first */
+  int64_t strides[CUPLUG_MAX_NDIM]; /* in bytes; 0 where the array is broadcast */
+} cuplug__view;
+
+void cuplug__view_array(cuplug__view *view, const cuplug_tensor *x);
+void cuplug__view_bytes(cuplug__view *view, const void *data, uint64_t bytes);
+
+/* Copies the bytes [first, first + bytes) of C order to contiguous memory. */
+void cuplug__view_read(const cuplug__view *view, uint64_t first, uint64_t bytes, char *to);
+
+#endif

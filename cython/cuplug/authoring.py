@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `cuplug new` and `cuplug build` show, and rebuilding on change."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.status import Status
+
+from .building import SUFFIXES, BuildError, Built, build_library, find_source
+from .output import print_findings, print_lines, print_table
+from .table import Table, read_table
+
+if TYPE_CHECKING:
+    from .bandwidth import Measurement
+    from .trials import Result
+
+BAR = 40  # characters as wide as a copy
+WATCHED = (*SUFFIXES, ".h", ".cuh", ".hpp")
+
+
+def progress(text: str) -> Status:
+    """Return a context that shows a line while it lasts, on a terminal."""
+    return Console(stderr=True).status(text)
+
+
+def show_new(name: str, files: list[str]) -> None:
+    """Say what was written, and what to do next."""
+    print_lines([f"written: {', '.join(files)}", "next:"])
+    library = os.path.join(name, f"lib{name}.so")
+    print_lines(f"  {line}" for line in (f"cuplug build {name}", f"cuplug test {library}"))
+
+
+def build_and_show(path: str, output: str | None, arch: str, options: tuple[str, ...]) -> Built:
+    """Build once, with a line of progress on a terminal; say what came of it."""
+    begin = time.monotonic()
+    with progress(f"compile {path}"):
+        built = build_library(path, output, arch, options)
+    if built.log:
+        click.echo(built.log.rstrip(), err=True)
+    if built.findings:
+        print_findings((f.level, f.rule, f.text, f.advice) for f in built.findings)
+    table = read_table(built.path)
+    print_lines([f"{built.path}: {_sides(built, table)}, {time.monotonic() - begin:.1f} s"])
+    return built
+
+
+def show_next(built: Built) -> None:
+    """Say how the operators of a library are found and called."""
+    table = read_table(built.path)
+    names = list(dict.fromkeys(row.operator for row in table.rows))
+    folder = os.path.dirname(built.path)
+    lines = [row.signature for row in table.rows]
+    lines += ["next:"]
+    if folder not in os.environ.get("LD_LIBRARY_CUPLUG_PATH", "").split(os.pathsep):
+        lines.append(f"  export LD_LIBRARY_CUPLUG_PATH={shlex.quote(folder)}")
+    lines += ["  cuplug list", f'  python -c "from cuplug.ops import {names[0]}; help({names[0]})"']
+    print_lines(lines)
+
+
+def _sides(built: Built, table: Table) -> str:
+    sides = sorted({side for row in table.rows for side in row.sides})
+    dotted = " ".join(f"{x // 10}.{x % 10}" for x in built.architectures)
+    return ", ".join(sides) + (f" {dotted}" if dotted else "")
+
+
+def show_results(results: list[Result]) -> None:
+    """Show what came of property tests: a table, then each failure with its example."""
+    words = {True: "ok", False: "error"}
+    signatures = list(dict.fromkeys((r.operator, r.signature) for r in results))
+    for place in signatures:
+        print_lines([place[1]])
+        of_it = [r for r in results if (r.operator, r.signature) == place]
+        print_findings((words[r.ok], r.property, r.text, "") for r in of_it)
+        for r in of_it:
+            if r.code and not r.ok:
+                print_lines(["", f"{r.property} fails for", *_indented(r.code)])
+        print_lines([""])
+    n_failed = sum(not r.ok for r in results)
+    print_lines([f"{len(results) - n_failed} passed, {n_failed} failed"])
+
+
+def show_bandwidth(measured: list[Measurement]) -> None:
+    """Show measurements as a table with bars: the part of a copy's bandwidth."""
+    heading = ("side", "bytes", "us a call", "GB/s", "of a copy", "")
+    rows = [
+        (
+            *(x.side, f"{x.n_bytes:,}", f"{x.call_us:.2f}", f"{x.gb_per_s:.2f}"),
+            *(f"{x.share:.2f}", "#" * round(min(x.share, 1.5) * BAR)),
+        )
+        for x in measured
+    ]
+    print_table(heading, rows)
+    for side in dict.fromkeys(x.side for x in measured):
+        smallest = next(x for x in measured if x.side == side)
+        print_lines([f"a call takes at least {smallest.call_us:.2f} us on {side}"])
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()]
+
+
+def watch(path: str, output: str | None, arch: str, options: tuple[str, ...]) -> None:
+    """Build again whenever a source or a header beside it changes, until interrupted."""
+    try:
+        import watchfiles
+    except ImportError:
+        message = "--watch needs the package watchfiles: pip install 'cuplug[author]'"
+        raise ModuleNotFoundError(message) from None
+    folder = find_source(path).directory
+    changes = watchfiles.watch(
+        folder,
+        watch_filter=lambda _, changed: changed.endswith(WATCHED),
+        recursive=False,
+        raise_interrupt=False,
+        yield_on_timeout=True,
+        rust_timeout=1000,
+    )
+    print_lines([f"watching {folder}; cuplug.reload() in a running Python takes the new code"])
+    sys.stdout.flush()
+    for changed in changes:
+        if not changed:
+            continue
+        try:
+            build_and_show(path, output, arch, options)
+        except BuildError as error:
+            click.echo(f"cuplug: {error}", err=True)
+        sys.stdout.flush()

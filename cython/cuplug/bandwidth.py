@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bandwidth of an operator over sizes, beside that of a copy: `cuplug bench`."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ._device_array import DeviceArray, asarray, empty
+from ._devices import synchronize
+from ._inspect import list_devices
+from ._operator import Operator
+from .properties import as_list, inouts
+from .signature import Signature, parse
+from .sizing import n_bytes_of, sized_arguments
+
+SIZES = tuple(1 << power for power in range(10, 29, 3))
+BATCH_S = 0.02
+N_BATCHES = 5
+
+
+@dataclass
+class Measurement:
+    """One size on one side."""
+
+    side: str  # "cpu" or "cuda"
+    n_bytes: int  # of all arrays, each read or written once
+    call_us: float
+    copy_us: float  # of a copy that moves as many bytes
+
+    @property
+    def gb_per_s(self) -> float:
+        """Return the bandwidth of the operator."""
+        return self.n_bytes / self.call_us / 1e3
+
+    @property
+    def share(self) -> float:
+        """Return its part of the copy's bandwidth."""
+        return self.copy_us / self.call_us
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the measurement for JSON."""
+        return asdict(self) | {"gb_per_s": self.gb_per_s}
+
+
+def measure(
+    operator: Operator, dtype: str | None = None, sizes: tuple[int, ...] = SIZES
+) -> list[Measurement]:
+    """Time an operator's first signature on the sides that it and this machine have.
+
+    Parameters
+    ----------
+    operator : Operator
+    dtype : str, optional
+        Of the arrays that may have it; else float32 where that is allowed.
+    sizes : tuple of int
+        Bytes of all arrays of a call together.
+    """
+    signature = parse(operator.signatures[0])
+    names = {name for _, allowed in signature.variables for name in allowed}
+    if dtype is not None and dtype not in names:
+        raise ValueError(f"bench: dtype: seen {dtype}, wanted one of {', '.join(sorted(names))}")
+    measured = []
+    if "cpu" in operator.sides:
+        measured += [_on_host(operator, signature, size, dtype) for size in sizes]
+    if "cuda" in operator.sides and list_devices()[1]:
+        measured += [_on_device(operator, signature, size, dtype) for size in sizes]
+    return measured
+
+
+def _on_host(operator: Operator, s: Signature, size: int, dtype: str | None) -> Measurement:
+    arguments = sized_arguments(s, size, dtype)
+    outputs = as_list(operator(**arguments, device="cpu"))
+    n_bytes = n_bytes_of(arguments, [*outputs, *inouts(operator, arguments)])
+    keywords = _keywords(s, outputs) | {"device": "cpu"}
+    source, target = np.ones(n_bytes // 2, np.uint8), np.empty(n_bytes // 2, np.uint8)
+    call_us = _time_us(lambda: operator(**arguments, **keywords), lambda: None)
+    copy_us = _time_us(lambda: np.copyto(target, source), lambda: None)
+    return Measurement("cpu", n_bytes, call_us, copy_us)
+
+
+def _on_device(operator: Operator, s: Signature, size: int, dtype: str | None) -> Measurement:
+    host = sized_arguments(s, size, dtype)
+    arguments = {
+        k: asarray(x, device="cuda") if isinstance(x, np.ndarray) else x for k, x in host.items()
+    }
+    outputs = as_list(operator(**arguments))
+    n_bytes = n_bytes_of(host, [*outputs, *inouts(operator, host)])
+    keywords = _keywords(s, outputs)
+    call_us = _time_us(lambda: operator(**arguments, **keywords), synchronize)
+    copy = _device_copy(n_bytes // 2)
+    return Measurement("cuda", n_bytes, call_us, _time_us(copy, synchronize))
+
+
+def _keywords(signature: Signature, outputs: list[Any]) -> dict[str, Any]:
+    """Write into the same outputs each time, as a copy does."""
+    unknown = any(kind == "unknown" for x in signature.outputs for kind, _ in x.dims)
+    if not outputs or unknown:
+        return {}
+    return {"out": tuple(outputs) if len(outputs) > 1 else outputs[0]}
+
+
+def _device_copy(n_bytes: int) -> Callable[[], object]:
+    """Return a function that puts a copy inside of device memory on the default stream."""
+    source, target = empty(n_bytes, "uint8"), empty(n_bytes, "uint8")
+    synchronize()
+    driver, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+    status = driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), source.device.index)
+    status = status or driver.cuCtxSetCurrent(context)
+    if status:
+        raise OSError(f"bench: CUDA error {status} before the copy")
+    pointers = [ctypes.c_uint64(x.data_ptr) for x in (target, source)]
+    copy, size = driver.cuMemcpyDtoDAsync_v2, ctypes.c_size_t(n_bytes)
+
+    def run(arrays: tuple[DeviceArray, DeviceArray] = (source, target)) -> object:
+        return copy(*pointers, size, None)
+
+    return run
+
+
+def _time_us(call: Callable[[], object], wait: Callable[[], object]) -> float:
+    """Return the least time of a call in batches of at least BATCH_S."""
+    n_calls, best = 1, float("inf")
+    call()
+    while _batch_s(call, wait, n_calls) < BATCH_S and n_calls < 1 << 20:
+        n_calls *= 2
+    for _ in range(N_BATCHES):
+        best = min(best, _batch_s(call, wait, n_calls) / n_calls)
+    return best * 1e6
+
+
+def _batch_s(call: Callable[[], object], wait: Callable[[], object], n_calls: int) -> float:
+    wait()
+    begin = time.perf_counter()
+    for _ in range(n_calls):
+        call()
+    wait()
+    return time.perf_counter() - begin
+
+
+def draw(name: str, measured: list[Measurement], path: str) -> None:
+    """Write a picture, .svg or .png: bandwidth over size, beside the copy's."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ModuleNotFoundError(
+            "a picture needs the package matplotlib: pip install 'cuplug[author]'"
+        ) from None
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for side in dict.fromkeys(x.side for x in measured):
+        rows = [x for x in measured if x.side == side]
+        sizes = [x.n_bytes for x in rows]
+        (line,) = axes.plot(sizes, [x.gb_per_s for x in rows], "o-", label=f"{name}, {side}")
+        copies = [x.n_bytes / x.copy_us / 1e3 for x in rows]
+        axes.plot(sizes, copies, "--", color=line.get_color(), label=f"copy, {side}")
+    axes.set(xscale="log", yscale="log", xlabel="bytes of all arrays", ylabel="GB/s", title=name)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path)

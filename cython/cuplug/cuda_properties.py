@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every CUDA entry must keep, as functions on one example: they raise AssertionError."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._device_array import asarray
+from ._devices import synchronize
+from ._operator import Operator
+from .properties import (
+    EPSILONS,
+    REFUSALS,
+    Arguments,
+    Array,
+    Guarded,
+    as_list,
+    assert_same,
+    inouts,
+    outcome,
+)
+
+
+class Window:
+    """An array in device memory between guard zones."""
+
+    def __init__(self, x: Array) -> None:
+        self.host = Guarded(x)
+        before, after = self.host.zones
+        self.n_before = before.nbytes
+        self.room = asarray(np.concatenate([before, self.host.bytes, after]), device="cuda")
+        self.__cuda_array_interface__ = {
+            "shape": x.shape,
+            "typestr": x.dtype.str,
+            "data": (self.room.data_ptr + self.n_before, False),
+            "version": 3,
+        }
+
+    def fetch(self, what: str) -> Array:
+        """Return the array, after a look at the memory beside it."""
+        room, x = self.room.numpy(), self.host.array
+        end = self.n_before + x.nbytes
+        for side, zone in (("before", room[: self.n_before]), ("after", room[end:])):
+            assert (zone == 0xA5).all(), f"device memory {side} {what} was written"
+        return room[self.n_before : end].view(x.dtype).reshape(x.shape)
+
+
+def sides_agree(operator: Operator, arguments: Arguments, device: str = "cuda") -> None:
+    """The CUDA entry gives what the host entry gives."""
+    wanted = outcome(operator, arguments, device="cpu")
+    seen = outcome(operator, arguments, device=device)
+    assert_same(seen, wanted, EPSILONS, "CUDA entry against host entry")
+
+
+def runs_again(operator: Operator, arguments: Arguments, device: str = "cuda") -> None:
+    """The CUDA entry gives the same bits twice."""
+    wanted = outcome(operator, arguments, device=device)
+    assert_same(outcome(operator, arguments, device=device), wanted, 0, "the same call again")
+
+
+def keeps_to_its_arrays(operator: Operator, arguments: Arguments, device: str = "cuda") -> None:
+    """Device arrays beside which nothing is written give what host arrays give."""
+    arrays = {k: x for k, x in arguments.items() if isinstance(x, np.ndarray)}
+    if any(x.dtype.isbuiltin != 1 for x in arrays.values()) or not arrays:
+        return  # their interface has no name for the dtypes of ml_dtypes
+    wanted = outcome(operator, arguments, device=device)
+    if isinstance(wanted, type):
+        return
+    changed = {id(x) for x in inouts(operator, arguments)}
+    outputs = wanted[: len(wanted) - len(changed)]
+    windows: dict[str, Any] = {k: Window(x) for k, x in arrays.items()}
+    if any(x.dtype.isbuiltin != 1 for x in outputs) or _has_unknown_sizes(operator):
+        return
+    outs = tuple(Window(np.zeros_like(x)) for x in outputs)
+    keywords = {"out": outs if len(outs) > 1 else outs[0]} if outs else {}
+    try:
+        as_list(operator(**arguments | windows, **keywords))
+        synchronize()
+    except REFUSALS as error:
+        raise AssertionError(f"device arrays: {error}") from None
+    results = [x.fetch("an output") for x in outs]
+    for name, x in windows.items():
+        fetched = x.fetch(name)
+        if id(arrays[name]) in changed:
+            results.append(fetched)
+        else:
+            assert fetched.tobytes() == arrays[name].tobytes(), f"input {name} was written"
+    assert_same(results, wanted, 0, "device arrays against host arrays through the GPU")
+
+
+def _has_unknown_sizes(operator: Operator) -> bool:
+    return any("?" in text.partition("->")[2] for text in operator.signatures)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An element-wise expression with its parameters, as code for the host and for CUDA."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from . import signature as signatures
+from .variant import REAL, Variant, computed, member
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name that an expression uses: of an array's element or of a scalar."""
+
+    name: str
+    variable: str  # the type variable, or the dtype
+    kind: str  # "array", "inout", "output" or "scalar"
+
+
+@dataclass(frozen=True)
+class Names:
+    """What stands in a signature: arrays in the order of a call, outputs last; scalars."""
+
+    operator: str
+    arrays: tuple[Name, ...]
+    scalars: tuple[Name, ...]
+
+    @property
+    def outputs(self) -> list[Name]:
+        """The arrays that are written."""
+        return [x for x in self.arrays if x.kind != "array"]
+
+    def dtypes(self, variant: Variant) -> dict[str, str]:
+        """Return the dtype of each type variable."""
+        return {x.variable: t for x, t in zip(self.arrays, variant.types, strict=True)}
+
+
+def read_names(
+    text: str, dims: tuple[str, ...], unnamed: str, ignored: tuple[str, ...] = ()
+) -> Names:
+    """Read a signature, whose arrays must have dimensions of these kinds, without some names."""
+    parsed = signatures.parse(text)
+    arrays: list[Name] = []
+    scalars: list[Name] = []
+    for x in (*parsed.parameters, *parsed.outputs):
+        name = x.name or unnamed
+        if name in ignored:
+            continue
+        if x.type_variable < 0:
+            raise ValueError(f"{parsed.name}: {name}: seen a string, wanted an array or a number")
+        variable, dtypes = parsed.variables[x.type_variable]
+        if wrong := [dtype for dtype in dtypes if dtype not in REAL]:
+            raise ValueError(
+                f"{parsed.name}: {name}: seen dtype {wrong[0]}, wanted bool, integers, float16, "
+                "bfloat16, float32 or float64"
+            )
+        found = Name(name, variable or dtypes[0], x.kind)
+        (arrays if x.is_array else scalars).append(found)
+        if x.is_array and (tuple(kind for kind, _ in x.dims) != dims or x.has_default):
+            raise ValueError(f"{parsed.name}: {name}: seen {text!r}, wanted arrays T[...]")
+    return Names(parsed.name, tuple(arrays), tuple(scalars))
+
+
+@cache
+def template(name: str) -> str:
+    """Return the text of a file of the package, or of its public headers."""
+    with open(os.path.join(_PACKAGE, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def types(names: Names, variant: Variant) -> str:
+    """Return the type variables as types."""
+    dtypes = names.dtypes(variant)
+    lines = [f"typedef {computed(t)} {v};" for v, t in dtypes.items() if v not in REAL]
+    return "\n".join(lines)
+
+
+def numbers(names: Names, variant: Variant) -> str:
+    """Return a struct of the scalars, `cuplug_numbers`, and the function that fills it."""
+    dtypes = names.dtypes(variant)
+    members, reads = ["char cuplug_none;"], ["x.cuplug_none = 0;"]
+    for k, x in enumerate(names.scalars):
+        dtype = dtypes.get(x.variable, x.variable)
+        members.append(f"{computed(dtype)} {x.name};")
+        reads.append(f"x.{x.name} = from[{k}].{member(dtype)};")
+    return f"""typedef struct cuplug_numbers {{ {" ".join(members)} }} cuplug_numbers;
+__device__ inline cuplug_numbers cuplug_read(const cuplug_scalar *from) {{
+  cuplug_numbers x;
+  {" ".join(reads)}
+  return x;
+}}"""
+
+
+def unpacked(names: Names, variant: Variant) -> str:
+    """Return the scalars of `cuplug_given`, a parameter, under their own names."""
+    dtypes = names.dtypes(variant)
+    kinds = [computed(dtypes.get(x.variable, x.variable)) for x in names.scalars]
+    pairs = zip(kinds, names.scalars, strict=True)
+    return " ".join(f"const {kind} {x.name} = cuplug_given.{x.name};" for kind, x in pairs)
+
+
+def quoted(text: str, name: str, close: str = "") -> str:
+    """Return user's text with the name and the line numbers that error messages give."""
+    return f'\n#line 1 "{name}"\n{text}\n{close}\n#line 1 "generated code"\n'
+
+
+def split_preamble(text: str) -> tuple[str, str]:
+    """Return the directives of a preamble and the rest, each on its own lines."""
+    lines = text.split("\n")
+    is_directive = [re.match(r"\s*#", line) is not None for line in lines]
+    directives = [line if d else "" for line, d in zip(lines, is_directive, strict=True)]
+    rest = ["" if d else line for line, d in zip(lines, is_directive, strict=True)]
+    return "\n".join(directives), "\n".join(rest)
+
+
+def uses(text: str, name: str) -> bool:
+    """Say whether a word stands in C text."""
+    return re.search(rf"\b{name}\b", text) is not None

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What stands before an expression that is compiled for the host, after <cuplug/loop.h>: the
+ * functions that expressions may use beside those of <tgmath.h>, dtypes in memory, arrays of any
+ * strides as blocks that lie together. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tgmath.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+#undef I /* of complex.h: a usual name of a type variable */
+#undef complex
+
+#define __device__ static __attribute__((unused))
+#define __host__
+#define __forceinline__ inline
+
+/* As in CUDA C++, but that NaN comes out of min and max, as in NumPy. */
+#define min(a, b)                                           \
+  ({                                                        \
+    const __typeof__((a) + (b)) min_a_ = (a), min_b_ = (b); \
+    min_a_ < min_b_ || min_a_ != min_a_ ? min_a_ : min_b_;  \
+  })
+#define max(a, b)                                           \
+  ({                                                        \
+    const __typeof__((a) + (b)) max_a_ = (a), max_b_ = (b); \
+    max_a_ > max_b_ || max_a_ != max_a_ ? max_a_ : max_b_;  \
+  })
+#define abs(x)                               \
+  _Generic((x) + 0, float                    \
+           : fabsf, double                   \
+           : (fabs), int                     \
+           : (abs), long                     \
+           : labs, long long                 \
+           : llabs, unsigned                 \
+           : cuplug_same, unsigned long      \
+           : cuplug_same, unsigned long long \
+           : cuplug_same)(x)
+#define rsqrt(x) (1 / sqrt(x))
+
+typedef union cuplug_scalar {
+  double f;
+  int64_t i;
+  uint64_t u;
+  double room[2];
+} cuplug_scalar;
+
+static inline uint64_t cuplug_same(uint64_t x) { return x; }
+
+static inline float cuplug_float_of_bits(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+static inline uint32_t cuplug_bits_of_float(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+/* float16 and bfloat16 without branches, so that loops vectorise; to 16 bits by rounding to
+ * nearest, ties to even. */
+static inline float cuplug_bfloat16_load(uint16_t x) {
+  return cuplug_float_of_bits((uint32_t)x << 16);
+}
+
+static inline uint16_t cuplug_bfloat16_store(float value) {
+  uint32_t bits = cuplug_bits_of_float(value);
+  uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : rounded);
+}
+
+static inline float cuplug_float16_load(uint16_t x) {
+  uint32_t sign = (uint32_t)(x & 0x8000) << 16, magnitude = (uint32_t)(x & 0x7fff) << 13;
+  /* Subnormal numbers: a multiplication by 2^112 moves the exponent's bias from 15 to 127. */
+  uint32_t finite = cuplug_bits_of_float(cuplug_float_of_bits(magnitude) * 0x1p112f);
+  uint32_t special = magnitude + 0x70000000;
+  return cuplug_float_of_bits(sign | (magnitude >= 0x0f800000 ? special : finite));
+}
+
+static inline uint16_t cuplug_float16_store(float value) {
+  uint32_t bits = cuplug_bits_of_float(value), sign = bits >> 16 & 0x8000;
+  uint32_t magnitude = bits & 0x7fffffff;
+  /* Subnormal results: adding 0.5 leaves the rounded value in the lowest bits of the fraction. */
+  uint32_t small = cuplug_bits_of_float(cuplug_float_of_bits(magnitude) + 0.5f) - 0x3f000000;
+  uint32_t normal = (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13;
+  uint32_t result = magnitude < 0x38800000 ? small : normal;
+  result = magnitude >= 0x47800000 ? 0x7c00 : result;
+  result = magnitude > 0x7f800000 ? 0x7e00 | (magnitude >> 13 & 0x3ff) : result;
+  return (uint16_t)(sign | result);
+}
+
+#define CUPLUG_BLOCK_BYTES 8192    /* of the widest array: blocks stay in the cache */
+#define CUPLUG_PARALLEL_FROM 65536 /* elements; below, threads cost more than they save */
+#define CUPLUG_STREAM_FROM ((int64_t)32 << 20) /* bytes; past the size of most caches */
+
+static inline int64_t cuplug_least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Whether array k lies in the order in which the loop meets its elements, without gaps. */
+static inline int cuplug_is_flat(const cuplug_loop *loop, unsigned k) {
+  int64_t expected = 1;
+  for (int d = loop->ndim - 1; d >= 0; d--) {
+    if (loop->strides[d][k] != expected) return 0;
+    expected *= loop->sizes[d];
+  }
+  return 1;
+}
+
+/* Where a walk along array k stands: the indices, and the place in elements. */
+typedef struct cuplug_walk {
+  int64_t at[64];
+  int64_t offset;
+} cuplug_walk;
+
+static void cuplug_walk_to(cuplug_walk *walk, const cuplug_loop *loop, unsigned k, int64_t n) {
+  walk->offset = 0;
+  for (int d = loop->ndim - 1; d >= 0; d--) {
+    const int64_t rest = n / loop->sizes[d];
+    walk->at[d] = n - rest * loop->sizes[d];
+    walk->offset += walk->at[d] * loop->strides[d][k];
+    n = rest;
+  }
+}
+
+/* Where element n lies in array k. */
+static inline int64_t cuplug_offset(const cuplug_loop *loop, unsigned k, int64_t n) {
+  int64_t offset = 0;
+  for (int d = loop->ndim - 1; d >= 0; d--) {
+    const int64_t rest = d ? n / loop->sizes[d] : 0;
+    offset += (n - rest * loop->sizes[d]) * loop->strides[d][k];
+    n = rest;
+  }
+  return offset;
+}
+
+/* Onward by n elements, to the end of the last dimension at most. */
+static inline void cuplug_walk_on(cuplug_walk *walk, const cuplug_loop *loop, unsigned k,
+                                  int64_t n) {
+  int d = loop->ndim - 1;
+  walk->at[d] += n;
+  walk->offset += n * loop->strides[d][k];
+  for (; d > 0 && walk->at[d] == loop->sizes[d]; d--) {
+    walk->at[d] = 0;
+    walk->at[d - 1]++;
+    walk->offset += loop->strides[d - 1][k] - loop->sizes[d] * loop->strides[d][k];
+  }
+}
+
+/* Elements begin to begin + n of array k, between a block and memory. */
+#define CUPLUG_DEFINE_MOVES(T)                                                                     \
+  static __attribute__((unused)) const T *cuplug_gather_##T(                                       \
+      T *block, const void *data, const cuplug_loop *loop, unsigned k, int64_t begin, int64_t n) { \
+    cuplug_walk walk;                                                                              \
+    const int last = loop->ndim - 1;                                                               \
+    cuplug_walk_to(&walk, loop, k, begin);                                                         \
+    if (last < 0) *block = *(const T *)data;                                                       \
+    for (int64_t done = 0, m; last >= 0 && done < n; done += m) {                                  \
+      const T *from = (const T *)data + walk.offset;                                               \
+      const int64_t stride = loop->strides[last][k];                                               \
+      m = cuplug_least(n - done, loop->sizes[last] - walk.at[last]);                               \
+      if (stride == 1)                                                                             \
+        memcpy(block + done, from, (size_t)m * sizeof(T));                                         \
+      else                                                                                         \
+        for (int64_t j = 0; j < m; j++) block[done + j] = from[j * stride];                        \
+      cuplug_walk_on(&walk, loop, k, m);                                                           \
+    }                                                                                              \
+    return block;                                                                                  \
+  }                                                                                                \
+  static __attribute__((unused)) void cuplug_scatter_##T(                                          \
+      const T *block, void *data, const cuplug_loop *loop, unsigned k, int64_t begin, int64_t n) { \
+    cuplug_walk walk;                                                                              \
+    const int last = loop->ndim - 1;                                                               \
+    cuplug_walk_to(&walk, loop, k, begin);                                                         \
+    if (last < 0) *(T *)data = *block;                                                             \
+    for (int64_t done = 0, m; last >= 0 && done < n; done += m) {                                  \
+      T *to = (T *)data + walk.offset;                                                             \
+      const int64_t stride = loop->strides[last][k];                                               \
+      m = cuplug_least(n - done, loop->sizes[last] - walk.at[last]);                               \
+      for (int64_t j = 0; j < m; j++) to[j * stride] = block[done + j];                            \
+      cuplug_walk_on(&walk, loop, k, m);                                                           \
+    }                                                                                              \
+  }
+CUPLUG_DEFINE_MOVES(uint8_t)
+CUPLUG_DEFINE_MOVES(int8_t)
+CUPLUG_DEFINE_MOVES(uint16_t)
+CUPLUG_DEFINE_MOVES(int16_t)
+CUPLUG_DEFINE_MOVES(uint32_t)
+CUPLUG_DEFINE_MOVES(int32_t)
+CUPLUG_DEFINE_MOVES(uint64_t)
+CUPLUG_DEFINE_MOVES(int64_t)
+CUPLUG_DEFINE_MOVES(float)
+CUPLUG_DEFINE_MOVES(double)
+
+/* Copies a block past the caches, where the machine and the address allow it. */
+static inline void cuplug_stream(void *to, const void *from, size_t bytes) {
+#ifdef __SSE2__
+  if ((uintptr_t)to % 16 == 0 && bytes % 16 == 0) {
+    for (size_t k = 0; k < bytes / 16; k++)
+      _mm_stream_si128((__m128i *)to + k, _mm_load_si128((const __m128i *)from + k));
+    return;
+  }
+#endif
+  memcpy(to, from, bytes);
+}
+
+/* Stores past the caches are seen by other threads after this. */
+static inline void cuplug_finish_streams(void) {
+#ifdef __SSE2__
+  _mm_sfence();
+#endif
+}

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C source text -> the address of a function in this process, by the system's C compiler."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+
+from . import cache as disk
+from .errors import CompileError
+
+# No flag that changes results: NaN, infinities and signed zeros count, and each operation rounds.
+FLAGS = (
+    *("-std=gnu11", "-O3", "-march=native", "-fPIC", "-shared", "-w"),
+    *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"),
+)
+THREADS = ("-fopenmp", "-fopenmp-simd")  # the second where the first has no library
+
+_loaded: dict[str, ctypes.CDLL] = {}  # never unloaded: operators hold addresses
+
+
+def compile_host(
+    source: str, symbol: str, names: dict[str, str], options: tuple[str, ...] = ()
+) -> int:
+    """Compile C and return the address of one of its functions.
+
+    Parameters
+    ----------
+    source : str
+        Its `#line` directives name the texts of `names`.
+    symbol : str
+    names : dict
+        The user's texts by the names that error messages give them.
+    options : tuple of str
+        More options for the compiler.
+
+    Raises
+    ------
+    CompileError
+        The text is wrong: the message shows the user's lines. Or there is no C compiler.
+    """
+    compiler = [*find_compiler(), *options]
+    path = shutil.which(compiler[0]) or compiler[0]
+    about = os.stat(path)
+    identity = f"{os.path.realpath(path)} {about.st_size} {about.st_mtime_ns} {_processor()}"
+    key = disk.key("host code", source, " ".join([*compiler, *FLAGS]), identity)
+    if key not in _loaded:
+        _loaded[key] = _load(key, compiler, source, names)
+    address = ctypes.cast(getattr(_loaded[key], symbol), ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def find_compiler() -> list[str]:
+    """Return the command of the C compiler: $CC, cc, gcc or clang.
+
+    Raises
+    ------
+    CompileError
+        There is none.
+    """
+    chosen = shlex.split(os.environ.get("CC", ""))
+    for command in [chosen] if chosen else [["cc"], ["gcc"], ["clang"]]:
+        if shutil.which(command[0]):
+            return command
+    wanted = f"CC={shlex.join(chosen)}, which is not there" if chosen else "none of cc, gcc, clang"
+    raise CompileError(
+        f"no C compiler: seen {wanted}; install one or set CC, or call the operator with arrays "
+        "on a GPU"
+    )
+
+
+@cache
+def _processor() -> str:
+    """Say what code for this very machine depends on."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
+        text = file.read(16384)
+        return "".join(re.findall(r"^(?:model name|flags|Features)\s*:(.*)$", text, re.M)[:2])
+    return os.uname().machine
+
+
+def _load(key: str, compiler: list[str], source: str, names: dict[str, str]) -> ctypes.CDLL:
+    if path := disk.get_path(key, "so"):
+        with contextlib.suppress(OSError):
+            return ctypes.CDLL(path)
+    with tempfile.TemporaryDirectory(prefix="cuplug-") as directory:
+        made = _compile(compiler, source, directory, names)
+        with open(made, "rb") as file:
+            stored = disk.put(key, "so", file.read())
+        return ctypes.CDLL(stored or made)
+
+
+def _compile(compiler: list[str], source: str, directory: str, names: dict[str, str]) -> str:
+    text, library = os.path.join(directory, "source.c"), os.path.join(directory, "code.so")
+    with open(text, "w", encoding="utf-8") as file:
+        file.write(source)
+    for threads in THREADS:
+        command = [*compiler, *FLAGS, threads, "source.c", "-o", "code.so", "-lm"]
+        environment = {**os.environ, "LC_ALL": "C"}
+        done = subprocess.run(
+            command, cwd=directory, env=environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode == 0:
+            return library
+    message = explain(done.stderr, names) or f"{shlex.join(command)}: {done.stderr}"
+    raise CompileError(message, done.stderr)
+
+
+_ERROR = re.compile(r"^(.+?):(\d+):(\d+): (?:fatal )?error: (.*)$", re.M)
+
+
+def explain(output: str, names: dict[str, str]) -> str:
+    """Return the errors of a compiler with the user's lines that they speak of."""
+    shown = []
+    for name, number, column, message in dict.fromkeys(_ERROR.findall(output)):
+        lines = names.get(name, "").split("\n")
+        if name not in names:
+            continue
+        if int(number) > len(lines):  # what closes the text
+            number, column = str(len(lines)), str(len(lines[-1]) + 1)
+        shown.append(f"{name}: line {number}: {message}\n> {number} | {lines[int(number) - 1]}")
+        shown.append(f"  {' ' * len(number)} | {' ' * (int(column) - 1)}^")
+    return "\n".join(shown)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures of element-wise operators without brackets -> signatures for the core.
+
+In `leaky_relu(x: T, slope: T) -> T` each parameter is an array or a number, and arrays broadcast.
+Type variables that nothing binds stand for bool, integers and floating dtypes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+REAL = "bool | integer | floating"
+MAX_EITHER = 4  # parameters that may be arrays or numbers: 15 overloads
+NUMBERS = ("int", "float", "complex", "str")
+
+_WHOLE = re.compile(r"\s*(\w+)\s*\((.*?)\)\s*(?:->(.*?))?\s*(?:\bwhere\b(.*))?", re.S)
+_PART = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")
+_TYPE = re.compile(r":\s*([A-Za-z_]\w*)|->\s*\(?\s*([A-Za-z_]\w*)\s*\[")
+
+
+def expand(text: str, dtypes: frozenset[str]) -> list[str]:
+    """Return the overloads that a signature stands for: all arrays first, then fewer."""
+    if "[" in text or not (whole := _WHOLE.fullmatch(text)):
+        return [bind_types(text, dtypes)]
+    name, parameters, outputs, where = whole.groups()
+    parts = [part.strip() for part in _PART.findall(parameters)]
+    results = "" if outputs is None else f" -> {_arrays(outputs)}"
+    bounds = f" where{where}" if where else ""
+    choices = [_forms(part) for part in parts]
+    n_either = sum(len(forms) > 1 for forms in choices)
+    if n_either > MAX_EITHER:
+        raise ValueError(
+            f"{name}: {n_either} parameters may be arrays or numbers, wanted at most {MAX_EITHER}; "
+            "write T[...] for arrays"
+        )
+    rows = []
+    for forms in itertools.product(*choices):
+        arrays = [form for form in forms if "[" in form]
+        scalars = [form for form in forms if "[" not in form]
+        free = {_type_of(form) for form in scalars} - dtypes - {_type_of(form) for form in arrays}
+        if arrays and not free - set(NUMBERS) - {""}:
+            row = f"{name}({', '.join(forms)}){results}{bounds}"
+            rows.append(bind_types(row, dtypes))
+    return rows or [bind_types(text, dtypes)]
+
+
+def add_parameters(text: str, more: str) -> str:
+    """Return a signature with more parameters behind its own."""
+    whole = _WHOLE.fullmatch(text)
+    if not whole:
+        return text
+    end = whole.end(2)
+    return f"{text[:end].rstrip()}, {more}{text[end:]}"
+
+
+def bind_types(text: str, dtypes: frozenset[str]) -> str:
+    """Add `where T: bool | integer | floating` for the type variables, if there is no `where`."""
+    if re.search(r"\bwhere\b", text):
+        return text
+    found = [first or second for first, second in _TYPE.findall(text)]
+    variables = [name for name in dict.fromkeys(found) if name not in (*dtypes, *NUMBERS)]
+    return (
+        f"{text} where {', '.join(f'{name}: {REAL}' for name in variables)}" if variables else text
+    )
+
+
+def _forms(part: str) -> list[str]:
+    """Return what a parameter may be: an array, a number, or the one and then the other."""
+    kind = part.partition(":")[2].strip()
+    if part.startswith("inout "):
+        return [f"{part}[...]"]
+    is_number = "=" in part or not re.fullmatch(r"\w+", kind) or kind in NUMBERS
+    return [part] if is_number else [f"{part}[...]", part]
+
+
+def _type_of(form: str) -> str:
+    found = re.match(r"\w+", form.partition(":")[2].strip())
+    return found[0] if found else ""
+
+
+def _arrays(outputs: str) -> str:
+    inner = outputs.strip().removeprefix("(").removesuffix(")").split(",")
+    arrays = ", ".join(f"{part.strip()}[...]" for part in inner)
+    return f"({arrays})" if len(inner) > 1 else arrays

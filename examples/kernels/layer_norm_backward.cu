@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gradients of layer_norm: with h[i, j] = (x[i, j] - m[i]) r[i] and g[i, j] = grad[i, j]
+ * weight[j], grad_x[i, j]   = r[i] (g[i, j] - mean_k g[i, k] - h[i, j] mean_k g[i, k] h[i, k])
+ *   grad_weight[j] = sum_i grad[i, j] h[i, j]        grad_bias[j] = sum_i grad[i, j]
+ * grad, x: T[*rows, n], weight: T[n]. T: float32. The sums over rows are made in an order that
+ * depends on the GPU alone: a workspace takes a sum of each block, a second kernel adds them up.
+ * Source: the chain rule on Ba, Kiros and Hinton, Layer Normalization, arXiv:1607.06450, eq. 4. */
+#include "block.cuh"
+
+/* Rows i, i + gridDim.x ...; partial[block] = sums over them: n of grad h, then n of grad. Column j
+ * belongs to one thread throughout, so nobody waits. */
+__global__ void __launch_bounds__(THREADS)
+    rows_kernel(const float *__restrict__ grad, const float *__restrict__ x,
+                const float *__restrict__ weight, float *__restrict__ grad_x, float *partial,
+                int64_t n_rows, int64_t n, float epsilon) {
+  partial += blockIdx.x * 2 * n;
+  for (int64_t j = threadIdx.x; j < 2 * n; j += blockDim.x)
+    if (j < n) partial[j] = partial[n + j] = 0;
+  for (int64_t i = blockIdx.x; i < n_rows; i += gridDim.x) {
+    const float *row = x + i * n, *grad_row = grad + i * n;
+    float sum = 0, squares = 0, sum_g = 0, sum_gh = 0;
+    each<1>(row, n, [&](int64_t, float value) { sum += value; });
+    const float mean = reduce_block(sum, 0, sum_of()) / n;
+    each<1>(row, n, [&](int64_t j, float value) {
+      const float centred = value - mean, g = grad_row[j] * weight[j];
+      squares += centred * centred, sum_g += g, sum_gh += g * centred;
+    });
+    const float r = rsqrtf(reduce_block(squares, 0, sum_of()) / n + epsilon);
+    const float mean_g = reduce_block(sum_g, 0, sum_of()) / n;
+    const float mean_gh = reduce_block(sum_gh, 0, sum_of()) * r / n;
+    each<1>(row, n, [=](int64_t j, float value) {
+      const float h = (value - mean) * r;
+      grad_x[i * n + j] = r * (grad_row[j] * weight[j] - mean_g - h * mean_gh);
+      partial[j] += grad_row[j] * h;
+      partial[n + j] += grad_row[j];
+    });
+  }
+}
+
+__global__ void __launch_bounds__(THREADS)
+    columns_kernel(const float *__restrict__ partial, int64_t n_partial, float *grad_weight,
+                   float *grad_bias, int64_t n) {
+  const int64_t step = (int64_t)gridDim.x * THREADS;
+  for (int64_t j = (int64_t)blockIdx.x * THREADS + threadIdx.x; j < 2 * n; j += step) {
+    float sum = 0;
+    for (int64_t p = 0; p < n_partial; p++) sum += partial[p * 2 * n + j];
+    (j < n ? grad_weight[j] : grad_bias[j - n]) = sum;
+  }
+}
+/* ---- beyond the kernel ---- */
+constexpr int64_t BLOCKS =
+    528; /* a workspace of 4 KiB a column; 4 blocks on each of 132 processors */
+
+CUPLUG_ENTRY int layer_norm_backward_cuda(const cuplug_call *call) {
+  const int64_t rows = cuplug_n_rows(&call->tensors[1]), n = cuplug_n_columns(&call->tensors[1]);
+  if (n == 0) return CUPLUG_OK;
+  const unsigned blocks = cuplug_n_blocks(rows < 1 ? 1 : rows < BLOCKS ? rows : BLOCKS, 1);
+  float *partial = (float *)cuplug_workspace(call, blocks * 2 * n * sizeof(float));
+  if (!partial) return CUPLUG_ERROR_MEMORY;
+  const cudaStream_t stream = (cudaStream_t)call->stream;
+  rows_kernel<<<blocks, threads_for(n, 1), 0, stream>>>(
+      cuplug_data<float>(call, 0), cuplug_data<float>(call, 1), cuplug_data<float>(call, 2),
+      cuplug_data<float>(call, 3), partial, rows, n, (float)call->scalars[0].f);
+  if (cuplug_launched(call)) return CUPLUG_ERROR_CUDA;
+  columns_kernel<<<cuplug_n_blocks(2 * n, THREADS), THREADS, 0, stream>>>(
+      partial, blocks, cuplug_data<float>(call, 4), cuplug_data<float>(call, 5), n);
+  return cuplug_launched(call);
+}
+
+CUPLUG_ENTRY int layer_norm_backward_host(const cuplug_call *call) {
+  const int64_t rows = cuplug_n_rows(&call->tensors[1]), n = cuplug_n_columns(&call->tensors[1]);
+  const float *weight = cuplug_data<float>(call, 2);
+  float *grad_weight = cuplug_data<float>(call, 4), *grad_bias = cuplug_data<float>(call, 5);
+  for (int64_t j = 0; j < n; j++) grad_weight[j] = grad_bias[j] = 0;
+  for (int64_t i = 0; i < rows; i++) {
+    const float *grad = cuplug_data<float>(call, 0) + i * n,
+                *x = cuplug_data<float>(call, 1) + i * n;
+    float *out = cuplug_data<float>(call, 3) + i * n;
+    double mean = 0, square = 0, g = 0, gh = 0;
+    for (int64_t j = 0; j < n; j++) mean += x[j] / (double)n;
+    for (int64_t j = 0; j < n; j++) square += (x[j] - mean) * (x[j] - mean) / n;
+    const double r = 1 / sqrt(square + call->scalars[0].f);
+    for (int64_t j = 0; j < n; j++) {
+      g += (double)grad[j] * weight[j] / n;
+      gh += (double)grad[j] * weight[j] * (x[j] - mean) * r / n;
+    }
+    for (int64_t j = 0; j < n; j++) {
+      const double h = (x[j] - mean) * r;
+      out[j] = (float)(r * ((double)grad[j] * weight[j] - g - h * gh));
+      grad_weight[j] += (float)(grad[j] * h);
+      grad_bias[j] += grad[j];
+    }
+  }
+  return CUPLUG_OK;
+}
+
+CUPLUG_PLUGIN(
+    layer_norm_backward, "1.0.0",
+    CUPLUG_OPERATOR(layer_norm_backward_cuda, layer_norm_backward_host,
+                    "layer_norm_backward(grad: float32[*rows, n], x: float32[*rows, n], "
+                    "weight: float32[n], epsilon: float = 1e-5) -> (grad_x: float32[*rows, "
+                    "n], grad_weight: float32[n], grad_bias: float32[n])",
+                    "The gradients of layer_norm with respect to x, weight and bias."))

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host API of operators made in memory. Part of <cuplug/host.h>, which includes it. */
+#ifndef CUPLUG_DEFINE_H
+#define CUPLUG_DEFINE_H
+
+#include <cuplug/host.h>
+
+CUPLUG__BEGIN_C
+
+/* Gives the outputs of a bound frame the shapes that a signature cannot say: shrinks or drops
+ * dimensions of frame->tensors[n_inputs ...]. `error` may be NULL. Returns a status. */
+typedef int cuplug_reshape(cuplug_frame *frame, cuplug_error *error);
+
+/* One overload of an operator without a plugin. */
+typedef struct cuplug_definition_row {
+  const char *signature; /* as in a table; at most 511 bytes */
+  cuplug_entry *host;    /* NULL: no entry on that side */
+  cuplug_entry *cuda;
+  void *context;           /* what both entries get from cuplug_entry_context; kept for ever */
+  cuplug_reshape *reshape; /* NULL: the signature says all */
+  uint32_t flags;          /* of a row: CUPLUG_TAKES_STRIDES ... */
+  uint32_t reserved;
+} cuplug_definition_row;
+
+typedef struct cuplug_definition {
+  const char *plugin;  /* an identifier: stands for the plugin's name */
+  const char *version; /* at most 31 bytes; NULL: none */
+  const char *origin;  /* stands for the plugin's file in messages: "<source>" */
+  const char *doc;     /* one line of at most 255 bytes; NULL: none */
+  const cuplug_definition_row *rows;
+  uint32_t n_rows;
+} cuplug_definition;
+
+/* Makes an operator of entry points in this process: all rows begin with its name. It is used like
+ * one of a plugin but is found by this pointer alone, not by name. It lives until the process ends,
+ * so whoever defines the same thing again and again keeps what the first time gave. Strings are
+ * copied. ERROR_VALUE says what is wrong with a definition. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_define(const cuplug_definition *definition, cuplug_operator **op,
+                             cuplug_error *error);
+
+/* For an entry of such an operator: the context of its row. NULL for entries of plugins. */
+CUPLUG_API void *cuplug_entry_context(const cuplug_call *call);
+
+/* Takes in the file of an operator anew when it was replaced on disk, by another file renamed over
+ * it, and loads the code beside the old, which stays. Sets `fresh` to the operator of that name,
+ * the same one when nothing has changed. cuplug_find gives that one from then on; operators found
+ * before go on with the old code. On an error nothing changes: the new file is broken or refused,
+ * or has no such operator (ERROR_NOT_FOUND; its other operators are taken in). [thread-safe]
+ * [no-cuda] */
+CUPLUG_API int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh,
+                             cuplug_error *error);
+
+CUPLUG__END_C
+#endif

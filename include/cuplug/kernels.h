@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For CUDA code: launches, and faults in kernels. Part of <cuplug/plugin.h>, which includes it
+ * where nvcc compiles. */
+#ifndef CUPLUG_KERNELS_H
+#define CUPLUG_KERNELS_H
+
+#include <cuda_runtime_api.h>
+#include <cuplug/plugin.h>
+
+/* For after every launch: `return cuplug_launched(call)`. Reports a launch error of this plugin. */
+static inline int cuplug_launched(const cuplug_call *call) {
+  cudaError_t code = cudaGetLastError();
+  if (code == cudaSuccess) return CUPLUG_OK;
+  call->error->cuda_code = (int32_t)code;
+  return cuplug_fail(call, CUPLUG_ERROR_CUDA, "kernel launch: CUDA error %d, %s: %s", (int)code,
+                     cudaGetErrorName(code), cudaGetErrorString(code));
+}
+
+#if defined(__cplusplus) && __cplusplus >= 201703L && CUDART_VERSION >= 12010
+/* The parameters of a kernel, to which arguments are converted as in a call. */
+template <auto kernel> struct cuplug__kernel;
+template <typename... P, void (*kernel)(P...)> struct cuplug__kernel<kernel> {
+  static int launch(const cuplug_call *call, const cuplug_grid &grid, P... arguments) {
+    static void *handle; /* of all GPUs */
+    void *found = __atomic_load_n(&handle, __ATOMIC_ACQUIRE);
+    void *pointers[] = {(void *)&arguments..., nullptr};
+    if (!found) {
+      cudaKernel_t known;
+      if (cudaGetKernel(&known, (const void *)kernel) != cudaSuccess) return cuplug_launched(call);
+      found = (void *)known;
+      __atomic_store_n(&handle, found, __ATOMIC_RELEASE);
+    }
+    return call->services->launch(call, found, &grid, pointers);
+  }
+};
+
+/* Launches a kernel on the call's stream, checked, with less work for the processor than <<<>>>:
+ *
+ *     return cuplug_launch<add_kernel>(call, n_blocks, n_threads, shared_bytes, x, y, out, n);
+ *
+ * Needs C++17, CUDA 12.1 and a host of version 0.1; <<<>>> and cuplug_launched do elsewhere.
+ * Dynamic shared memory beyond 48 KiB wants cudaFuncSetAttribute and <<<>>>. [stream-ordered] */
+template <auto kernel, typename... A>
+int cuplug_launch(const cuplug_call *call, dim3 blocks, dim3 threads, uint32_t shared_bytes,
+                  A... arguments) {
+  const cuplug_grid grid = {
+      {blocks.x, blocks.y, blocks.z}, {threads.x, threads.y, threads.z}, shared_bytes};
+  return cuplug__kernel<kernel>::launch(call, grid, arguments...);
+}
+#endif
+
+/* In a kernel: records that element `position` of tensor number `tensor` holds `value`, outside
+ * low <= value < high. The call then ends in IndexError; the kernel must go on without using the
+ * value. */
+__device__ static inline void cuplug_fault_index(cuplug_fault *fault, uint32_t tensor,
+                                                 int64_t position, int64_t value, int64_t low,
+                                                 int64_t high) {
+  if (atomicCAS(&fault->claimed, 0u, 1u) != 0u) return;
+  fault->tensor = tensor;
+  fault->position = position;
+  fault->value = value;
+  fault->low = low;
+  fault->high = high;
+  __threadfence_system();
+  *(volatile int32_t *)&fault->status = CUPLUG_ERROR_INDEX;
+  *(volatile uint32_t *)fault->summary = 1u;
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How functions that were compiled from an expression see a call: as loops over elements. Included
+ * by the core and, as text, by the code that is compiled; needs no other header. */
+#ifndef CUPLUG_LOOP_H
+#define CUPLUG_LOOP_H
+
+/* Dimensions, the fastest last, in as few as the strides allow. */
+typedef struct cuplug_loop {
+  int ndim;
+  unsigned n_arrays;
+  long long n; /* the product of the sizes: how often the loop runs */
+  long long sizes[64];
+  long long strides[64][32]; /* [dimension][array], in elements */
+} cuplug_loop;
+
+/* One call of a compiled host function. What is 0 or NULL is for reductions alone. */
+typedef struct cuplug_loop_call {
+  void *const *data;          /* of each array, the outputs last */
+  const void *scalars;        /* cuplug_scalar of each scalar parameter */
+  const cuplug_loop *loop;    /* over the elements of the outputs */
+  const cuplug_loop *reduced; /* over what goes into one of them */
+  void *partials;             /* room for a value of each part and output, where there are parts */
+  long long n_parts;          /* of the reduced loop */
+  long long part;             /* elements of each part but the last */
+  int by_columns;             /* 1: outputs side by side; 0: one after the other */
+  int one_thread;             /* 1: no threads may be started */
+} cuplug_loop_call;
+
+typedef void cuplug_loop_function(const cuplug_loop_call *call);
+
+/* What CUDA kernels get of a dimension: n / size is (umulhi(n, magic) + n) >> shift for n < 2^31.
+ */
+typedef struct cuplug_divisor {
+  long long size;
+  unsigned magic;
+  unsigned shift;
+} cuplug_divisor;
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators whose code is compiled when it is needed: the entries for cuplug_define, and what they
+ * ask of whoever compiles. The tags are those of <cuplug/host.h>; entries are [thread-safe]. */
+#ifndef CUPLUG_SOURCE_H
+#define CUPLUG_SOURCE_H
+
+#include <cuplug/host.h>
+
+CUPLUG__BEGIN_C
+#define CUPLUG_API __attribute__((visibility("default")))
+
+/* What code is wanted for. Compared byte by byte. */
+typedef struct cuplug_variant {
+  int32_t device;                     /* the number of a GPU; -1: the host */
+  uint32_t still;                     /* CUDA: bit k: array k stands still in the last dimension */
+  uint16_t types[CUPLUG_MAX_TENSORS]; /* dtype of each array: code << 8 | bits */
+  uint8_t n_arrays;
+  uint8_t width;     /* CUDA: elements of an array that are loaded at once */
+  uint8_t unroll;    /* CUDA: such loads of each thread */
+  uint8_t ndim;      /* CUDA: dimensions of the outputs' loop; 0: all arrays are contiguous */
+  uint8_t n_reduced; /* CUDA: of the reduced loop */
+  uint8_t wide;      /* CUDA: 1: elements must be numbered with 64 bits */
+  uint8_t columns;   /* CUDA: 1: a thread has outputs of its own; 0: threads share outputs */
+  uint8_t reserved;
+} cuplug_variant;
+
+typedef struct cuplug_code {
+  void *function; /* host: by kind of operator, see <cuplug/loop.h>; CUDA: a CUfunction */
+  void *finish;   /* CUDA reductions: the kernel that puts parts together */
+} cuplug_code;
+
+/* Compiles; called once for each variant, or by several threads at once. Returns a status. */
+typedef int cuplug_compile(void *user, const cuplug_variant *variant, cuplug_code *code,
+                           cuplug_error *error);
+
+/* The context of the entries below. Zeroed by its owner, who sets the fields above `compiled`. */
+typedef struct cuplug_source {
+  cuplug_compile *compile;
+  void *user;
+  uint32_t in_order;          /* 1: the code counts elements, so it must meet them in C order */
+  uint32_t accumulator_bytes; /* reductions */
+  uint32_t has_identity;      /* reductions: 1: that of nothing is known */
+  uint32_t reserved;
+  void *compiled;
+} cuplug_source;
+
+/* Entries of element-wise operators: rows with CUPLUG_TAKES_STRIDES whose arrays all have the loop
+ * dimensions alone. The host's code is a cuplug_loop_function. */
+CUPLUG_API cuplug_entry cuplug_elementwise_host;
+CUPLUG_API cuplug_entry cuplug_elementwise_cuda;
+
+/* Entries of reductions: rows with CUPLUG_TAKES_STRIDES and CUPLUG_KEEPS_WHOLE whose arrays have
+ * the loop dimensions alone, one output, and whose last two scalars are `axis: str = "all"`
+ * (numbers with commas between them, negative ones from the end) and `keepdims: bool = False`. */
+CUPLUG_API cuplug_entry cuplug_reduction_host;
+CUPLUG_API cuplug_entry cuplug_reduction_cuda;
+CUPLUG_API cuplug_reshape cuplug_reduction_reshape;
+
+/* A number that is worked out of a call: steps on a stack, of 64-bit integers. */
+typedef enum cuplug_step_kind {
+  CUPLUG_STEP_NUMBER, /* push `value` */
+  CUPLUG_STEP_SIZE,   /* push the size of dimension `value` of array `operand`; from its end: < 0 */
+  CUPLUG_STEP_COUNT,  /* push the number of elements of array `operand` */
+  CUPLUG_STEP_SCALAR, /* push integer scalar `operand` */
+  CUPLUG_STEP_ADD,    /* of the two numbers on top, like the following */
+  CUPLUG_STEP_SUBTRACT,
+  CUPLUG_STEP_MULTIPLY,
+  CUPLUG_STEP_DIVIDE, /* rounds down, like the next */
+  CUPLUG_STEP_REST,
+  CUPLUG_STEP_LEAST,
+  CUPLUG_STEP_GREATEST
+} cuplug_step_kind;
+
+typedef struct cuplug_step {
+  int32_t kind; /* a cuplug_step_kind */
+  int32_t operand;
+  int64_t value;
+} cuplug_step;
+
+typedef struct cuplug_formula {
+  const cuplug_step *steps;
+  uint32_t n_steps;
+  uint32_t reserved;
+} cuplug_formula;
+
+typedef enum cuplug_pass_kind {
+  CUPLUG_PASS_ARRAY,  /* the address of array `operand` */
+  CUPLUG_PASS_SCALAR, /* scalar `operand` as a value of `type` */
+  CUPLUG_PASS_NUMBER, /* a formula as a value of `type` */
+  CUPLUG_PASS_FAULT   /* the call's fault record */
+} cuplug_pass_kind;
+
+/* What one parameter of a kernel is given. */
+typedef struct cuplug_pass {
+  int32_t kind; /* a cuplug_pass_kind */
+  int32_t operand;
+  uint32_t type; /* of the parameter: a cuplug_type_id */
+  uint32_t reserved;
+  cuplug_formula formula;
+} cuplug_pass;
+
+/* How a kernel is launched for a call; cuplug_code.finish of what `compile` makes for
+ * cuplug_kernel_cuda, where cuplug_code.function is the CUfunction. Kept for ever. */
+typedef struct cuplug_kernel_plan {
+  cuplug_formula grid[3]; /* blocks; with `per_thread` threads, in blocks of block[0] */
+  cuplug_formula block[3];
+  cuplug_formula shared_bytes;
+  const cuplug_pass *passes;
+  uint32_t n_passes;
+  uint32_t per_thread;
+} cuplug_kernel_plan;
+
+/* The entries of operators that are one kernel and one function. The host's code is an entry. */
+CUPLUG_API cuplug_entry cuplug_kernel_cuda;
+CUPLUG_API cuplug_entry cuplug_function_host;
+
+#undef CUPLUG_API
+CUPLUG__END_C
+#endif

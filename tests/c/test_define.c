@@ -1,0 +1,112 @@
+/* sanitizers: address,undefined */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators made in memory: used like those of plugins; a sentence for each wrong definition. */
+#include "check.h"
+
+#include <cuplug/host.h>
+#include <string.h>
+
+static cuplug_error error;
+
+/* out = factor x, where the context is the factor. */
+static int times_host(const cuplug_call *call) {
+  const float *factor = cuplug_entry_context(call), *x = call->tensors[0].data;
+  float *out = call->tensors[1].data;
+  for (int64_t i = 0; i < cuplug_n_elements(&call->tensors[0]); i++) out[i] = *factor * x[i];
+  return CUPLUG_OK;
+}
+
+static int count_host(const cuplug_call *call) {
+  *(int64_t *)call->tensors[1].data = cuplug_n_elements(&call->tensors[0]);
+  return cuplug_entry_context(call) ? CUPLUG_ERROR_PLUGIN : CUPLUG_OK;
+}
+
+static cuplug_operator *times; /* lives until the process ends */
+
+static void check_use(void) {
+  static float factor = 3;
+  const cuplug_definition_row rows[] = {
+      {.signature = "times(x: float32[n]) -> float32[n]", .host = times_host, .context = &factor},
+      {.signature = "times(x: int8[n]) -> int64[]", .host = count_host, .flags = 1}};
+  const cuplug_definition d = {.plugin = "test",
+                               .version = "1",
+                               .origin = "<test>",
+                               .doc = "Doc.",
+                               .rows = rows,
+                               .n_rows = 2};
+  CHECK(!cuplug_define(&d, &times, &error));
+  float x[] = {1, 2}, out[2] = {0};
+  int64_t n = 2, count = 0;
+  cuplug_tensor t = {.data = x, .device = {CUPLUG_CPU, 0}, .ndim = 1, .dtype = {2, 32, 1}};
+  t.shape = &n;
+  cuplug_tensor to = t;
+  to.data = out;
+  cuplug_argument args[] = {cuplug_array(&t), cuplug_array(&to)};
+  CHECK(!cuplug_invoke(times, args, 2, NULL, &error));
+  CHECK(out[0] == 3 && out[1] == 6);
+  args[0].tensor.dtype = (cuplug_dtype){0, 8, 1};
+  args[1].tensor = (cuplug_tensor){.data = &count, .device = {1, 0}, .dtype = {0, 64, 1}};
+  CHECK(!cuplug_invoke(times, args, 2, NULL, &error) && count == 2);
+  const cuplug_device gpu = {CUPLUG_CUDA, 0};
+  CHECK(cuplug_invoke(times, args, 2, &gpu, &error) == CUPLUG_ERROR_VALUE);
+  CHECK_TEXT(error.message, "times: it was to run on cuda:0 but <test> has no CUDA entry for it");
+}
+
+static void check_description(void) {
+  cuplug_operator_info info;
+  cuplug_operator *none;
+  cuplug_describe(times, &info);
+  CHECK_TEXT(info.name, "times");
+  CHECK_TEXT(info.plugin, "test");
+  CHECK_TEXT(info.version, "1");
+  CHECK_TEXT(info.path, "<test>");
+  CHECK(info.n_rows == 2 && info.loaded && !cuplug_load_code(times, &error));
+  CHECK_TEXT(cuplug_operator_row(times, 0)->doc, "Doc.");
+  CHECK(cuplug_operator_row(times, 1)->flags == 1);
+  CHECK(cuplug_find("times", &none, &error) == CUPLUG_ERROR_NOT_FOUND);
+}
+
+static void refused(cuplug_definition d, const char *first, const char *second,
+                    const char *message) {
+  cuplug_definition_row rows[] = {{.signature = first, .host = times_host},
+                                  {.signature = second, .host = times_host}};
+  cuplug_operator *op = times;
+  d.rows = rows;
+  d.n_rows = first ? 1 + !!second : 0;
+  CHECK(cuplug_define(&d, &op, &error) == CUPLUG_ERROR_VALUE && !op);
+  CHECK(error.status == CUPLUG_ERROR_VALUE);
+  CHECK_TEXT(error.message, message);
+  CHECK(cuplug_define(&d, &op, NULL) == CUPLUG_ERROR_VALUE && !op);
+}
+
+static void check_refusals(void) {
+  static char lengthy[600];
+  const cuplug_definition d = {.plugin = "test"};
+  cuplug_definition wrong = d;
+  memset(lengthy, 'x', sizeof(lengthy) - 1);
+  refused(d, NULL, NULL, "define: n_rows: 0, no operator");
+  refused(d, "f(", NULL,
+          "define: row 0: signature: a parameter's name is wanted at byte 2, seen \"\"");
+  refused(d, lengthy, NULL, "define: row 0: signature: seen 599 bytes, wanted at most 511");
+  refused(d, "f(x: int8[]) -> int8[]", "g(x: int8[]) -> int8[]",
+          "define: rows of f and of g, one operator is wanted");
+  wrong.plugin = "a-b";
+  refused(wrong, "f(x: int8[])", NULL, "define: plugin: \"a-b\", an identifier is wanted");
+  wrong = d, wrong.doc = lengthy;
+  refused(wrong, "f(x: int8[])", NULL, "define: row 0: doc: seen 599 bytes, wanted at most 255");
+  wrong = d, wrong.doc = "two\nlines";
+  refused(wrong, "f(x: int8[])", NULL,
+          "define: row 0: doc: byte 0x0a at 3, one line of UTF-8 is wanted");
+  cuplug_definition_row bare = {.signature = "f(x: int8[])"};
+  cuplug_operator *op;
+  wrong = d, wrong.rows = &bare, wrong.n_rows = 1;
+  CHECK(cuplug_define(&wrong, &op, &error) == CUPLUG_ERROR_VALUE);
+  CHECK_TEXT(error.message, "define: row 0: no entry, a CUDA or a host entry is wanted");
+}
+
+int main(void) {
+  check_use();
+  check_description();
+  check_refusals();
+  return n_failed != 0;
+}

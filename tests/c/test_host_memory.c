@@ -1,0 +1,113 @@
+/* sanitizers: address,undefined | thread | none */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Large blocks of host memory, kept for the next arrays. */
+#include "check.h"
+
+#include <cuplug/host.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MIB ((uint64_t)1 << 20)
+
+static void check_reuse(void) {
+  char *first = cuplug_allocate_host(32 * MIB), *other;
+  CHECK(first && !((uintptr_t)first % 64));
+  memset(first, 1, 32 * MIB);
+  cuplug_free_host(first);
+  other = cuplug_allocate_host(31 * MIB); /* somewhat smaller: the same, cut */
+  CHECK(other == first);
+  memset(other, 2, 31 * MIB);
+  first = cuplug_allocate_host(31 * MIB); /* in use: another */
+  CHECK(first && first != other);
+  cuplug_free_host(first);
+  cuplug_free_host(other);
+  other = cuplug_allocate_host(16 * MIB); /* not for half of its size */
+  CHECK(other && other != first);
+  cuplug_free_host(other);
+  CHECK(cuplug_trim_host() == (32 + 32 + 18) * MIB);
+  CHECK(cuplug_trim_host() == 0);
+}
+
+static void check_sizes(void) {
+  CHECK(!cuplug_allocate_host(0));
+  CHECK(!cuplug_allocate_host((uint64_t)-1));
+  CHECK(!cuplug_allocate_host((uint64_t)1 << 62));
+  cuplug_free_host(NULL);
+  char *small = cuplug_allocate_host(1);
+  CHECK(small);
+  *small = 7;
+  small = cuplug_reallocate_host(small, 5 * MIB);
+  CHECK(small && *small == 7);
+  small[5 * MIB - 1] = 8;
+  CHECK(!cuplug_reallocate_host(small, (uint64_t)-1) && small[5 * MIB - 1] == 8);
+  small = cuplug_reallocate_host(small, 1);
+  CHECK(small && *small == 7);
+  cuplug_free_host(small);
+  small = cuplug_reallocate_host(NULL, 3);
+  CHECK(small);
+  cuplug_free_host(small);
+  cuplug_trim_host();
+}
+
+/* More blocks than are kept: the oldest go. errno is the caller's. */
+static void check_many(void) {
+  enum { N = 100 };
+  void *blocks[N];
+  errno = 33;
+  for (int i = 0; i < N; i++) CHECK(blocks[i] = cuplug_allocate_host(MIB));
+  for (int i = 0; i < N; i++) cuplug_free_host(blocks[i]);
+  CHECK(errno == 33);
+  CHECK(cuplug_trim_host() == 64 * 2 * MIB);
+}
+
+static void *churn(void *seed) {
+  unsigned state = (unsigned)(uintptr_t)seed;
+  for (int i = 0; i < 200; i++) {
+    state = state * 1103515245 + 12345;
+    uint64_t bytes = 1 + state % (8 * MIB);
+    char *block = cuplug_allocate_host(bytes);
+    CHECK(block);
+    block[0] = block[bytes - 1] = (char)(uintptr_t)seed;
+    CHECK(block[0] == block[bytes - 1] && block[0] == (char)(uintptr_t)seed);
+    cuplug_free_host(block);
+  }
+  return NULL;
+}
+
+static void check_threads(void) {
+  pthread_t threads[4];
+  for (uintptr_t i = 0; i < 4; i++) CHECK(!pthread_create(&threads[i], NULL, churn, (void *)i));
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  cuplug_trim_host();
+}
+
+/* A child begins with none kept. */
+static void check_fork(void) {
+  int status;
+  char *before = cuplug_allocate_host(MIB);
+  cuplug_free_host(cuplug_allocate_host(20 * MIB));
+  *before = 5;
+  pid_t child = fork();
+  if (!child) {
+    char *block = cuplug_allocate_host(20 * MIB);
+    int fine = block && *before == 5 && !cuplug_trim_host();
+    cuplug_free_host(before);
+    cuplug_free_host(block);
+    _exit(fine && cuplug_trim_host() == 24 * MIB ? 0 : 1);
+  }
+  CHECK(waitpid(child, &status, 0) == child && !status);
+  cuplug_free_host(before);
+  cuplug_trim_host();
+}
+
+int main(void) {
+  check_reuse();
+  check_sizes();
+  check_many();
+  check_threads();
+  check_fork();
+  return n_failed ? 1 : 0;
+}

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy arrays through a GPU in slices and parts, on a driver without a GPU, against NumPy."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from test_fake_cuda import FIXTURES, fake_gpu, run  # noqa: F401  (fixtures)
+
+LOOPS = """
+from hypothesis import given, settings, strategies as st
+
+settings.register_profile("slices", deadline=None, database=None, derandomize=True)
+settings.load_profile("slices")
+
+
+def lay_out(x, layout):
+    "An array equal to x that lies otherwise in memory."
+    if layout == "read-only":
+        x = x.copy()
+        x.flags.writeable = False
+    elif layout == "reversed":
+        x = np.ascontiguousarray(x[..., ::-1])[..., ::-1]
+    elif layout == "gaps":
+        wide = np.full((*x.shape[:-1], 3 * x.shape[-1] + 2), 77, x.dtype)
+        wide[..., 1:-1:3] = x
+        x = wide[..., 1:-1:3]
+    elif layout == "transposed":
+        x = np.asfortranarray(x)
+    elif layout == "unaligned":
+        raw = np.zeros(x.nbytes + 1, np.uint8)
+        y = raw[1:].view(x.dtype).reshape(x.shape)
+        y[...] = x
+        x = y
+    elif layout == "field":
+        records = np.zeros(x.shape, [("a", "u1"), ("b", x.dtype)])
+        records["b"] = x
+        x = records["b"]
+    return x
+
+
+LAYOUTS = ["contiguous", "read-only", "reversed", "gaps", "transposed", "unaligned", "field"]
+layouts = st.sampled_from(LAYOUTS)
+
+
+def numbers(shape, dtype, seed):
+    return np.random.default_rng(seed).integers(-50, 50, shape).astype(dtype)
+
+
+def narrowed(x, axes):
+    "x with one element along some axes, to be broadcast."
+    return x[tuple(slice(0, 1) if k in axes else slice(None) for k in range(x.ndim))]
+
+
+def check(op, expected, *arrays):
+    results = op(*arrays, device="cuda")
+    assert cuplug.last_call().staged
+    results, expected = [r if isinstance(r, tuple) else (r,) for r in (results, expected)]
+    for result, wanted in zip(results, expected, strict=True):
+        assert result.dtype == wanted.dtype and result.shape == wanted.shape
+        assert np.array_equal(result, wanted)
+
+
+def check_all(shape, seed, layout, other, axes):
+    x, y = numbers(shape, np.float32, seed), numbers(shape, np.float32, seed + 1)
+    check(gpu.total, x.sum(-1, dtype=np.float64), lay_out(x, layout))
+    row = y[(0,) * (len(shape) - 1)]
+    check(gpu.add_row, x + row, lay_out(x, layout), lay_out(row, other))
+    narrow, z = narrowed(y, axes), numbers(shape[-1:], np.int16, seed + 2)
+    wide = narrow.astype(np.float64)
+    expected = x + 2 * wide + z, (x > narrow).astype(np.uint8)
+    check(gpu.mix, expected, lay_out(x, layout), lay_out(wide, other), z)
+    wide = y.astype(np.float64)
+    check(gpu.mix, (x + 2 * wide + 7, (x > y).astype(np.uint8)), x, lay_out(wide, other))
+    check(gpu.plus, x + narrow, lay_out(x, layout), lay_out(narrow, other))
+    changed = x.copy()
+    assert gpu.accumulate(changed, lay_out(narrow[..., :1] + np.zeros_like(x), other),
+                          device="cuda") is None
+    assert np.array_equal(changed, x + narrow[..., :1])
+
+
+def check_nothing_left():
+    cuplug.synchronize("cuda:0")
+    assert counts().misuses == 0 and counts().allocations == 0
+
+"""
+
+
+@pytest.fixture(scope="session")
+def fake_loops(build_plugin) -> Path:
+    """Return the plugin with loop dimensions for the fake driver."""
+    defines = ["CUPLUG_ARCHITECTURES=900"]
+    return build_plugin(FIXTURES / "fake_loops.c", "fake_loops", defines=defines)
+
+
+@pytest.fixture
+def run_loops(run, fake_loops):  # noqa: F811
+    """Return a function that runs Python text with the plugin on the fake driver."""
+
+    def run_loops(body: str, **variables: str):
+        run(LOOPS + textwrap.dedent(body), plugin=fake_loops, **variables)
+
+    return run_loops
+
+
+@pytest.mark.parametrize("memory", ["6000", "100000", "1073741824"])
+def test_parts_and_whole(run_loops, memory):
+    """Small arrays, whole or halved until they fit the GPU."""
+    body = """
+    @settings(max_examples=60)
+    @given(shape=st.lists(st.integers(1, 7), min_size=2, max_size=4), seed=st.integers(0, 99),
+           layout=layouts, other=layouts, axes=st.sets(st.integers(0, 3)))
+    def test(shape, seed, layout, other, axes):
+        check_all(tuple(shape), seed, layout, other, axes)
+
+    test()
+    check_nothing_left()
+    """
+    run_loops(body, FAKE_CUDA_MEMORY_BYTES=memory, FAKE_CUDA_LAZY="1")
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "gaps", "transposed", "unaligned", "field"])
+def test_slices(run_loops, layout):
+    """From 16 MiB on; rows of many sizes."""
+    body = f"""
+    for shape in (100003, 21), (3, 700, 1001), (1100, 1901), (9, 300000):
+        check_all(shape, 5, {layout!r}, "contiguous", {{len(shape) - 2}})
+        check_all(shape, 6, "contiguous", {layout!r}, {{0}})
+    check_nothing_left()
+    """
+    run_loops(body, FAKE_CUDA_LAZY="1")
+
+
+@pytest.mark.parametrize("memory", ["30000000", "110000000"])
+def test_larger_than_the_gpu(run_loops, memory):
+    """In parts of the GPU's memory, where that has no room for slices, and in slices."""
+    body = """
+    for shape in (200003, 201), (11, 1500000):
+        x, y = np.ones(shape, np.float32), np.arange(shape[1], dtype=np.float32)
+        assert np.array_equal(gpu.add_row(x, y, device="cuda"), x + y)
+    assert np.array_equal(gpu.plus(np.float32([2])[:, None], x, device="cuda"), x + 2)
+    check_nothing_left()
+    """
+    run_loops(body, FAKE_CUDA_MEMORY_BYTES=memory)
+
+
+def test_empty_and_without_loops(run_loops):
+    body = """
+    for shape in (0,), (5,), (0, 5), (5, 0), (3, 0, 2), (1, 1, 4):
+        x = np.ones(shape, np.float32)
+        assert np.array_equal(gpu.total(x, device="cuda"), x.sum(-1, dtype=np.float64))
+        assert np.array_equal(gpu.plus(x, np.float32(1)[None], device="cuda"), x + 1)
+    assert np.array_equal(gpu.last_axes(x, device="cuda"), x + x)
+    check_nothing_left()
+    """
+    run_loops(body)
+
+
+def test_what_cannot_be_cut(run_loops):
+    body = """
+    x = np.ones(5000, np.float32)
+    with Raises(MemoryError, "add_row: out of device memory: wanted 20000 bytes") as caught:
+        gpu.add_row(x[None], x, device="cuda")
+    needed = "the call needs x (20000 bytes), y (20000 bytes), its output (20000 bytes) at once: "
+    assert needed in str(caught.error)
+    with Raises(MemoryError, "one step of the loop dimensions is that large"):
+        gpu.add_row(np.ones((3, 5000), np.float32), x, device="cuda")
+    with Raises(MemoryError, "its loop dimensions cannot be cut"):
+        gpu.last_axes(np.ones((100, 300), np.float32), device="cuda")
+    check_nothing_left()
+    """
+    run_loops(body, FAKE_CUDA_MEMORY_BYTES="50000")
+
+
+def test_no_loop_dimensions(run):  # noqa: F811
+    body = """
+    with Raises(MemoryError, "pick: out of device memory: wanted 8000 bytes") as caught:
+        gpu.pick(x, np.zeros(1000, np.int64))
+    assert str(caught.error).endswith(
+        "the call needs source (4000 bytes), index (8000 bytes), its output (4000 bytes) at once: "
+        "its signature has no loop dimensions to cut them by")
+    """
+    run(body, FAKE_CUDA_MEMORY_BYTES="9000")
+
+
+@pytest.mark.parametrize(("shape", "memory"), [((500, 40), "100000"), ((200000, 12), "1073741824")])
+def test_faults_say_positions_in_the_whole_array(run_loops, shape, memory):
+    body = f"""
+    x = np.ones({shape}, np.int64)
+    for k in x.size - 1, x.size // 2 + 3, 17, 0:
+        x.flat[k] = -k - 1
+        for y in x, lay_out(x, "gaps"):
+            with Raises(IndexError, f"root: x: index {{-k - 1}} at position {{k}} is out of"):
+                gpu.root(y)
+    assert np.array_equal(gpu.root(abs(x)), abs(x))
+    check_nothing_left()
+    """
+    run_loops(body, FAKE_CUDA_MEMORY_BYTES=memory, FAKE_CUDA_LAZY="1")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *("cuMemAllocFromPoolAsync", "cuMemHostAlloc", "cuStreamCreate", "cuEventCreate"),
+        *("cuEventSynchronize", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuStreamSynchronize"),
+    ],
+)
+@pytest.mark.parametrize("code", [2, 999])
+def test_driver_calls_that_fail(run_loops, function, code):
+    """Out of memory is made up for in smaller parts; after another error the next call is right."""
+    body = """
+    x, y = np.ones((5000, 1001), np.float32), np.arange(1001, dtype=np.float32)
+    try:
+        result = gpu.add_row(lay_out(x, "gaps"), y, device="cuda")
+    except (cuplug.CudaError, MemoryError) as error:
+        assert str(error).startswith("add_row: "), error
+        result = gpu.add_row(lay_out(x, "gaps"), y, device="cuda")
+    assert np.array_equal(result, x + y)
+    check_nothing_left()
+    """
+    for n in 1, 2, 4, 5:
+        run_loops(body, FAKE_CUDA_FAIL=f"{function}:{n}:{code}", FAKE_CUDA_LAZY="1")
+
+
+NAPS = """
+import io, signal, sys, threading, time
+x = np.arange(6 << 20, dtype=np.float32)
+"""
+
+
+@pytest.mark.parametrize("fails", ["", "cuMemAllocFromPoolAsync:1:2"])
+def test_interrupt(run_loops, fails):
+    """Ctrl-C ends a long call between two slices; nothing is lost, and calls go on."""
+    body = """
+    gpu.nap(x[:10])
+    signal.setitimer(signal.ITIMER_REAL, 0.12)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(50):
+            gpu.nap(x)
+    except KeyboardInterrupt:
+        pass
+    else:
+        raise AssertionError("not interrupted")
+    assert np.array_equal(gpu.nap(x), x)
+    check_nothing_left()
+    """
+    run_loops(NAPS + textwrap.dedent(body))
+
+
+def test_interrupt_reaches_into_a_call(run_loops):
+    body = """
+    def fail(signum, frame):
+        raise RuntimeError("from the handler")
+
+    signal.signal(signal.SIGALRM, fail)
+    out = np.full_like(x, -1)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    with Raises(RuntimeError, "from the handler"):
+        gpu.nap(x, out=out)
+        raise AssertionError("the call went on to its end")
+    assert out[-1] == -1
+    check_nothing_left()
+    """
+    run_loops(NAPS + textwrap.dedent(body))
+
+
+def test_progress(run_loops):
+    body = """
+    def shown(work):
+        sys.stderr = io.StringIO()
+        work()
+        text, sys.stderr = sys.stderr.getvalue(), sys.__stderr__
+        return text
+
+    def long_call():
+        with cuplug.progress():
+            assert np.array_equal(gpu.nap(x), x)
+
+    def short_call():
+        with cuplug.progress():
+            gpu.nap(x[:10])
+            assert np.array_equal(cuplug.asarray(x[:10]).numpy(), x[:10])
+
+    assert "nap" in shown(long_call) and "48.0/48.0" in shown(long_call).replace(" ", "")
+    assert "nap" not in shown(short_call)
+    assert "nap" not in shown(lambda: gpu.nap(x))
+
+    def in_threads():
+        with cuplug.progress():
+            threads = [threading.Thread(target=gpu.nap, args=(x,)) for _ in range(2)]
+            [thread.start() for thread in threads]
+            [thread.join() for thread in threads]
+
+    assert "nap" not in shown(in_threads)
+    check_nothing_left()
+    """
+    run_loops(NAPS + textwrap.dedent(body))
