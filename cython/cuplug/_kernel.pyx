@@ -9,24 +9,21 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from cuplug._host cimport (
-    CUPLUG_CUDA,
-    cuplug_error,
+from cuplug._host cimport CUPLUG_CUDA, cuplug_error, cuplug_frame, cuplug_query_stream
+from cuplug._host_jit cimport (
     cuplug_find_global,
     cuplug_find_kernel,
-    cuplug_frame,
     cuplug_grid,
     cuplug_image,
     cuplug_kernel,
     cuplug_kernel_function,
     cuplug_kernel_info,
     cuplug_kernel_parameters,
-    cuplug_launch,
+    cuplug_launch_kernel,
     cuplug_load_image,
     cuplug_max_active_blocks,
     cuplug_prepare_launch,
     cuplug_query_kernel,
-    cuplug_query_stream,
     cuplug_suggest_block,
 )
 from cuplug._parameters cimport UNKNOWN, convert, launch_state, parameter_value
@@ -139,11 +136,13 @@ cdef class Kernel:
     cdef readonly str name
     cdef readonly str symbol
     cdef readonly object types
+    cdef bytes text  # the name's UTF-8
     cdef object __weakref__
 
     def __init__(self, Image image, str name, str symbol, types, int32_t device):
         self.image = image
         self.name = name
+        self.text = name.encode()
         self.symbol = symbol
         self.types = types
         self.device = device
@@ -169,11 +168,11 @@ cdef class Kernel:
     cdef cuplug_kernel *load(self) except NULL:
         cdef cuplug_error error
         cdef cuplug_image *image
-        cdef bytes symbol, name
+        cdef bytes symbol
         if self.kernel == NULL:
             image = self.image.load()
-            symbol, name = self.symbol.encode(), self.name.encode()
-            if cuplug_find_kernel(image, symbol, name, &self.kernel, &error):
+            symbol = self.symbol.encode()
+            if cuplug_find_kernel(image, symbol, self.text, &self.kernel, &error):
                 raise_error(&error)
             self.check_sizes()
         return self.kernel
@@ -182,7 +181,7 @@ cdef class Kernel:
         """Compare with the sizes that the driver knows; without types take those."""
         cdef uint64_t[MAX_PARAMETERS] sizes
         cdef cuplug_error error
-        cdef int32_t n = -1, k
+        cdef int32_t n = -1
         if cuplug_kernel_parameters(self.kernel, sizes, &n, &error):
             raise_error(&error)
         if n < 0:
@@ -304,6 +303,7 @@ cdef class Launch:
         cdef launch_state state
         start_reading(&state.r)
         state.name = <PyObject *>self.kernel.name
+        state.name_text = self.kernel.text
         state.device = -1
         try:
             return run(self, &state, args)
@@ -311,8 +311,8 @@ cdef class Launch:
             Py_XDECREF(state.r.kept)
 
     def __repr__(self):
-        grid = tuple([self.grid.grid[k] for k in range(3)])
-        block = tuple([self.grid.block[k] for k in range(3)])
+        grid = tuple([self.grid.blocks[k] for k in range(3)])
+        block = tuple([self.grid.threads[k] for k in range(3)])
         return f"<launch of {self.kernel.name}, grid {grid}, block {block}>"
 
 
@@ -320,8 +320,8 @@ cdef Launch make_launch(Kernel kernel, tuple configuration):
     cdef Launch launch = Launch.__new__(Launch)
     launch.kernel = kernel
     memset(&launch.grid, 0, sizeof(cuplug_grid))
-    set_sizes(kernel, "grid", configuration[0], launch.grid.grid)
-    set_sizes(kernel, "block", configuration[1], launch.grid.block)
+    set_sizes(kernel, "grid", configuration[0], launch.grid.blocks)
+    set_sizes(kernel, "block", configuration[1], launch.grid.threads)
     if len(configuration) > 2 and configuration[2] is not None:
         launch.grid.shared_bytes = size_of(kernel, "shared", configuration[2])
     if len(configuration) > 3:
@@ -355,7 +355,7 @@ cdef uint32_t size_of(Kernel kernel, str what, object given) except? 0xFFFFFFFF:
 cdef object run(Launch launch, launch_state *state, tuple args):
     """Convert the arguments, find device and stream, launch."""
     cdef parameter_value[MAX_PARAMETERS] values
-    cdef void *[MAX_PARAMETERS] parameters
+    cdef void *parameters[MAX_PARAMETERS]
     cdef Kernel kernel = launch.kernel
     cdef cuplug_kernel *loaded = kernel.kernel if kernel.kernel != NULL else kernel.load()
     cdef Py_ssize_t k, n = PyTuple_GET_SIZE(args)
@@ -380,7 +380,7 @@ cdef object run(Launch launch, launch_state *state, tuple args):
     if is_staged:
         blocks = stage_all(kernel, state, args, frame.stream, values, parameters)
     with nogil:
-        status = cuplug_launch(
+        status = cuplug_launch_kernel(
             loaded, frame.device.id, &launch.grid, frame.stream, parameters, &error
         )
     if status:
@@ -390,7 +390,7 @@ cdef object run(Launch launch, launch_state *state, tuple args):
         leave_stream(&state.r, &frame)
     if is_staged:
         for block in blocks:
-            unstage(block)
+            unstage(block, state.name_text)
     return None
 
 

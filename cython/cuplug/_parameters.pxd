@@ -30,7 +30,8 @@ ctypedef union parameter_value:
 
 # The parameters of one launch while they are made.
 ctypedef struct launch_state:
-    PyObject *name  # of the kernel, borrowed
+    PyObject *name  # of the kernel, borrowed, like its UTF-8
+    const char *name_text
     int32_t device  # of the arrays; -1: none so far
     reading r
 

@@ -309,10 +309,9 @@ cdef int set_narrow_float(
     import ml_dtypes
 
     names = {BFLOAT: "bfloat16", FLOAT8_E4M3: "float8_e4m3fn", FLOAT8_E5M2: "float8_e5m2"}
-    with numpy.errstate(all="ignore"):
-        narrow = numpy.array([number]).astype(getattr(ml_dtypes, names[kind_of_code(code)]))
-    if isfinite(number) and not isfinite(float(narrow[0])):
+    narrow = getattr(ml_dtypes, names[kind_of_code(code)])(number)
+    if isfinite(number) and not isfinite(float(narrow)):
         return raise_range(state, k, code, x)
-    encoded = narrow.tobytes()
+    encoded = numpy.array(narrow).tobytes()
     memcpy(value.bytes, <const char *>encoded, len(encoded))
     return 0

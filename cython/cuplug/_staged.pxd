@@ -24,4 +24,4 @@ cdef Block stage(
     Staged staged, launch_state *state, Py_ssize_t k, uint64_t code, int32_t device, void *stream
 )
 # Waits for the stream's work and writes the caller's array, where elements come out.
-cdef int unstage(Block block) except -1
+cdef int unstage(Block block, const char *name) except -1

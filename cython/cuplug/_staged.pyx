@@ -6,14 +6,13 @@ from libc.stdint cimport int32_t, uint64_t
 from cuplug._dtypes cimport dtype_of_descr
 from cuplug._host cimport (
     cuplug_allocate_device,
-    cuplug_copy_to_device,
-    cuplug_copy_to_host,
     cuplug_dtype,
     cuplug_error,
     cuplug_free_device,
 )
 from cuplug._numpy cimport PyArray_DATA, PyArrayObject
 from cuplug._parameters cimport POINTER, UNKNOWN, check_pointee, launch_state, refuse
+from cuplug._progress cimport copy_watched
 from cuplug._status cimport raise_error
 
 import numpy
@@ -107,43 +106,31 @@ cdef Block stage(
 ):
     cdef Block block = Block.__new__(Block)
     cdef cuplug_error error
-    cdef const void *data
-    cdef uint64_t n_bytes
-    cdef int status
+    cdef void *data
     check_staged(state, k, code, staged.array)
     block.target = staged.array if staged.copies_out else None
-    block.host = numpy.ascontiguousarray(staged.array) if staged.copies_in else None
-    if not staged.copies_in:
-        is_fit = staged.array.flags.c_contiguous
-        block.host = staged.array if is_fit else numpy.empty(staged.array.shape, staged.array.dtype)
+    if staged.copies_in or staged.array.flags.c_contiguous:
+        block.host = numpy.ascontiguousarray(staged.array)
+    else:
+        block.host = numpy.empty(staged.array.shape, staged.array.dtype)
     block.device = device
     block.stream = stream
-    n_bytes = block.host.nbytes
     data = PyArray_DATA(<PyArrayObject *>block.host)
-    with nogil:
-        status = cuplug_allocate_device(device, n_bytes, stream, &block.data, &error)
-        if not status and staged.copies_in:
-            status = cuplug_copy_to_device(device, block.data, data, n_bytes, stream, &error)
-    if status:
+    if cuplug_allocate_device(device, block.host.nbytes, stream, &block.data, &error):
         raise_error(&error)
+    if staged.copies_in:
+        copy_watched(state.name_text, device, False, block.data, data, block.host.nbytes, stream)
     return block
 
 
-cdef int unstage(Block block) except -1:
-    cdef cuplug_error error
+cdef int unstage(Block block, const char *name) except -1:
     cdef void *data
-    cdef uint64_t n_bytes
-    cdef int status
     if block.target is None:
         return 0
     data = PyArray_DATA(<PyArrayObject *>block.host)
-    n_bytes = block.host.nbytes
-    with nogil:
-        status = cuplug_copy_to_host(
-            block.device, data, block.data, n_bytes, block.stream, &error
-        )
-    if status:
-        raise_error(&error)
+    copy_watched(
+        name, block.device, True, data, block.data, block.host.nbytes, block.stream
+    )
     if block.host is not block.target:
         block.target[...] = block.host.reshape(block.target.shape)
     return 0
