@@ -357,13 +357,15 @@ cdef object run(Launch launch, launch_state *state, tuple args):
     cdef parameter_value[MAX_PARAMETERS] values
     cdef void *parameters[MAX_PARAMETERS]
     cdef Kernel kernel = launch.kernel
-    cdef cuplug_kernel *loaded = kernel.kernel if kernel.kernel != NULL else kernel.load()
+    cdef cuplug_kernel *loaded
     cdef Py_ssize_t k, n = PyTuple_GET_SIZE(args)
     cdef cuplug_frame frame
     cdef cuplug_error error
     cdef list blocks = None
     cdef bint is_staged = False
     cdef int status
+    if kernel.n_parameters < 0:
+        kernel.load()
     if n != kernel.n_parameters:
         refuse_number(kernel, n)
     for k in range(n):
@@ -374,6 +376,7 @@ cdef object run(Launch launch, launch_state *state, tuple args):
                 state, k, kernel.codes[k], <PyObject *>PyTuple_GET_ITEM(args, k), &values[k],
                 &parameters[k]
             )
+    loaded = kernel.kernel if kernel.kernel != NULL else kernel.load()
     choose_stream(launch, state, &frame)
     if not launch.checked >> (frame.device.id & 63) & 1:
         check_grid(launch, loaded, frame.device.id)
