@@ -28,7 +28,9 @@ def install(directory: str) -> None:
         for k, symbol in enumerate(lowered[: len(names) // 2]):
             codes = kernel_types.read_probe(lowered[len(names) // 2 + k])
             launches.append(_launch(names[k], symbol, codes))
-        launches += [_size(variable, variable) for variable in VARIABLE.findall(source)]
+        qualified = {each.rpartition("::")[2] for each in names if each.startswith("&")}
+        variables = [each for each in VARIABLE.findall(source) if each not in qualified]
+        launches += [_size(variable, variable) for variable in variables]
         defines = [option for option in options if option.startswith("-D")]
         library = _build(directory, source + "".join(dict.fromkeys(launches)), defines)
         return library.encode(), lowered, is_ptx, log

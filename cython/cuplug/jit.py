@@ -98,7 +98,7 @@ def _compile(
     headers: Mapping[str, str],
     compiler: nvrtc.Compiler,
 ) -> Binary:
-    """Compile with the kernels found in the source; where that fails, with those named alone."""
+    """Compile with the kernels found in the source, but for those that cannot be asked about."""
     found = [each for each in kernel_types.kernels_of(source) if each not in names]
     paths = [f"-I{directory}" for directory in compiler.include]
 
@@ -113,6 +113,11 @@ def _compile(
         types = {each: codes for each, codes in zip(names, read, strict=True) if codes is not None}
         return Binary(key, image, symbols, types, log)
 
+    def is_good(names: Sequence[str]) -> bool:
+        with contextlib.suppress(CompileError):
+            return bool(attempt(names))
+        return False
+
     with _announced(name, architecture):
         try:
             return attempt([*names, *found])
@@ -120,7 +125,8 @@ def _compile(
             failure = error
         with contextlib.suppress(CompileError):
             if found:
-                return attempt(names)
+                attempt(names)  # the source itself is fine
+                return attempt([*names, *(each for each in found if is_good([*names, each]))])
     from . import diagnostics
 
     message = diagnostics.explain(failure, source, name, headers, compiler)
