@@ -59,6 +59,6 @@ def _build(directory: str, source: str, defines: list[str]) -> str:
     path = f"{directory}/{hashlib.sha256(repr((text, defines)).encode()).hexdigest()}"
     if not os.path.exists(f"{path}.so"):
         Path(f"{path}.cpp").write_text(text)
-        command = "c++ -std=c++17 -O1 -g0 -w -fPIC -shared -ffp-contract=off".split()
+        command = ["c++", "-std=c++17", "-O1", "-g0", "-w", "-fPIC", "-shared", "-ffp-contract=off"]
         subprocess.run([*command, *defines, f"{path}.cpp", "-o", f"{path}.so"], check=True)
     return f"{path}.so"

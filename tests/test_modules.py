@@ -8,12 +8,11 @@ import subprocess
 import sys
 import textwrap
 
+import cuplug
 import numpy as np
 import pytest
 from conftest import TESTS
 from test_emulated_cuda import emulated_cuda  # noqa: F401  (a fixture)
-
-import cuplug
 
 PRELUDE = """
 import os, sys

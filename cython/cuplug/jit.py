@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from . import cache, kernel_types, nvrtc
 from ._jit import compile_program
@@ -16,14 +15,36 @@ from .headers import included_texts
 ANNOUNCE_S = 1.0  # a compilation that takes longer is announced
 
 
-class Binary(NamedTuple):
-    """Compiled code."""
+class Binary:
+    """Compiled code.
 
-    key: str  # of the cache: equal for equal code
-    image: bytes  # machine code, or PTX where the GPU is newer than NVRTC
-    lowered: dict[str, str]  # name expression -> symbol
-    types: dict[str, tuple[int, ...]]  # name expression of a kernel -> see kernel_types.py
-    log: str = ""  # the compiler's warnings, when it ran
+    Attributes
+    ----------
+    key : str
+        Of the cache.
+    image : bytes
+        Machine code, or PTX where the GPU is newer than NVRTC.
+    lowered : dict of str to str
+        Name expression -> symbol.
+    types : dict of str to tuple of int
+        Name expression of a kernel -> the numbers of kernel_types.py.
+    log : str
+        The compiler's warnings, when it ran.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        image: bytes,
+        lowered: dict[str, str],
+        types: dict[str, tuple[int, ...]],
+        log: str = "",
+    ) -> None:
+        self.key = key
+        self.image = image
+        self.lowered = lowered
+        self.types = types
+        self.log = log
 
 
 _memory: dict[str, Binary] = {}

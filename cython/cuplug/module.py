@@ -11,8 +11,8 @@ import numpy
 
 from . import jit
 from ._global import Global, gpu_number
+from ._jit import architecture_of
 from ._kernel import Image, Kernel
-from ._source import architecture_of
 from .errors import NotFoundError
 
 _modules: dict[tuple[str, bytes, int], Module] = {}
