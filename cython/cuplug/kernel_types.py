@@ -86,7 +86,7 @@ def read_probe(lowered: str) -> tuple[int, ...] | None:
 _COMMENT = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"'
 _KERNEL = (
     r"(?P<before>[^;{}]*?)__global__(?P<between>(?:\s|\w|\((?:[^()]|\([^()]*\))*\))*?)"
-    r"\b(?P<name>[A-Za-z_]\w*)\s*\((?P<parameters>[^;{}]*)\)\s*(?=[;{])"
+    r"\b(?P<name>(?!__)[A-Za-z_]\w*)\s*\((?P<parameters>[^;{}]*)\)\s*(?=[;{])"
 )
 
 
