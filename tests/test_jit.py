@@ -326,3 +326,20 @@ def test_long_compilations_are_announced_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     jit.compile_to_binary("// 2", name="two.cu")
     assert capsys.readouterr().err == "cuplug: compiling two.cu for sm_90 ...\n"
+
+
+def test_a_module_without_a_gpu(run_python):
+    source = "template <int N> __global__ void scale(float *x, float f, long long n) {}"
+    code = f"""
+import cuplug
+try:
+    cuplug.compile("__global__ void f() {{}}")
+except cuplug.CudaError as error:
+    assert "driver" in str(error)
+else:
+    assert cuplug.devices()
+module = cuplug.compile({source!r}, names=["scale<2>"], architecture="90")
+assert module["scale<2>"].signature == "scale<2>(float *, float, long long)"
+"""
+    done = run_python(code, {"CUPLUG_CACHE_BYTES": "0"})
+    assert done.returncode == 0, done.stderr

@@ -387,20 +387,3 @@ def test_a_sticky_error_names_the_kernel(run):
     raises(cuplug.CudaError, "first seen after operator f: restart it", f[1, 1], x)
     """
     run(body, FAKE_CUDA_FAIL="cuLaunchKernel:1:700")
-
-
-def test_without_a_gpu(run_python):
-    need_nvrtc()
-    code = f"""
-import cuplug
-try:
-    cuplug.compile("__global__ void f() {{}}")
-except cuplug.CudaError as error:
-    assert "driver" in str(error)
-else:
-    assert cuplug.devices()
-module = cuplug.compile({SCALE!r}, names=["scale<2>"], architecture="90")
-assert module["scale<2>"].signature == "scale<2>(float *, float, long long)"
-"""
-    done = run_python(code, {"CUPLUG_CACHE_BYTES": "0"})
-    assert done.returncode == 0, done.stderr
