@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any, NamedTuple, final
 
+from ._image import Image
+
 class Attributes(NamedTuple):
     max_threads: int
     registers: int
@@ -8,11 +10,6 @@ class Attributes(NamedTuple):
     local_bytes: int
     constant_bytes: int
     max_dynamic_shared_bytes: int
-
-@final
-class Image:
-    def __init__(self, code: bytes, name: str) -> None: ...
-    def find_global(self, symbol: str, name: str, device: int) -> tuple[int, int]: ...
 
 @final
 class Kernel:

@@ -7,11 +7,9 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t, uint64_t
-from libc.string cimport memset
 
 from cuplug._host cimport CUPLUG_CUDA, cuplug_error, cuplug_frame, cuplug_query_stream
 from cuplug._host_jit cimport (
-    cuplug_find_global,
     cuplug_find_kernel,
     cuplug_grid,
     cuplug_image,
@@ -20,12 +18,13 @@ from cuplug._host_jit cimport (
     cuplug_kernel_info,
     cuplug_kernel_parameters,
     cuplug_launch_kernel,
-    cuplug_load_image,
     cuplug_max_active_blocks,
     cuplug_prepare_launch,
     cuplug_query_kernel,
     cuplug_suggest_block,
 )
+from cuplug._grid cimport parse_grid
+from cuplug._image cimport Image
 from cuplug._parameters cimport UNKNOWN, convert, launch_state, parameter_value
 from cuplug._placement cimport note_use, parse_gpu
 from cuplug._reading cimport reading, start_reading
@@ -55,56 +54,6 @@ Attributes.__doc__ = """What a kernel takes on a GPU.
 Threads of a block at most; registers and bytes of local memory of a thread; bytes of shared memory
 that a block declares, and that a launch may add; bytes of constant memory.
 """
-
-
-@cython.final
-cdef class Image:
-    """Machine code, loaded into the driver when it is first needed, and kept for ever."""
-
-    cdef bytes code
-    cdef bytes name
-    cdef cuplug_image *image
-    cdef cython.pymutex lock
-
-    def __init__(self, code, name):
-        self.code = code
-        self.name = name.encode()
-
-    cdef cuplug_image *load(self) except NULL:
-        with self.lock:
-            if self.image == NULL:
-                load_image(self.code, self.name, &self.image)
-        return self.image
-
-    def find_global(self, symbol, name, int32_t device):
-        """Return the address and the bytes of a variable on a GPU."""
-        cdef cuplug_error error
-        cdef void *pointer = NULL
-        cdef uint64_t n_bytes = 0
-        cdef bytes symbol_bytes = symbol.encode(), name_bytes = name.encode()
-        cdef const char *symbol_text = symbol_bytes
-        cdef const char *name_text = name_bytes
-        cdef cuplug_image *image = self.load()
-        cdef int status
-        with nogil:
-            status = cuplug_find_global(
-                image, symbol_text, name_text, device, &pointer, &n_bytes, &error
-            )
-        if status:
-            raise_error(&error)
-        note_use(device)
-        return <size_t>pointer, n_bytes
-
-
-cdef int load_image(bytes code, bytes name, cuplug_image **image) except -1:
-    cdef cuplug_error error
-    cdef const char *start = code
-    cdef const char *text = name
-    cdef uint64_t n_bytes = len(code)
-    cdef int status
-    with nogil:
-        status = cuplug_load_image(start, n_bytes, text, image, &error)
-    return raise_error(&error) if status else 0
 
 
 @cython.final
@@ -319,37 +268,11 @@ cdef class Launch:
 cdef Launch make_launch(Kernel kernel, tuple configuration):
     cdef Launch launch = Launch.__new__(Launch)
     launch.kernel = kernel
-    memset(&launch.grid, 0, sizeof(cuplug_grid))
-    set_sizes(kernel, "grid", configuration[0], launch.grid.blocks)
-    set_sizes(kernel, "block", configuration[1], launch.grid.threads)
-    if len(configuration) > 2 and configuration[2] is not None:
-        launch.grid.shared_bytes = size_of(kernel, "shared", configuration[2])
+    parse_grid(kernel.name, configuration, &launch.grid)
     if len(configuration) > 3:
         launch.stream = parse_stream(kernel.name, configuration[3])
         launch.stream_owner = configuration[3]
     return launch
-
-
-cdef int set_sizes(Kernel kernel, str what, object given, uint32_t *sizes) except -1:
-    cdef int k
-    parts = given if isinstance(given, (tuple, list)) else (given,)
-    if not 1 <= len(parts) <= 3:
-        raise ValueError(f"{kernel.name}: {what}: seen {len(parts)} sizes, wanted 1 to 3")
-    for k in range(3):
-        sizes[k] = size_of(kernel, what, parts[k]) if k < len(parts) else 1
-    return 0
-
-
-cdef uint32_t size_of(Kernel kernel, str what, object given) except? 0xFFFFFFFF:
-    try:
-        size = given.__index__()
-    except AttributeError:
-        raise TypeError(
-            f"{kernel.name}: {what}: seen {type(given).__name__}, wanted an int"
-        ) from None
-    if not 0 <= size < 1 << 32:
-        raise ValueError(f"{kernel.name}: {what}: seen {size}, wanted 0 to {(1 << 32) - 1}")
-    return size
 
 
 cdef object run(Launch launch, launch_state *state, tuple args):

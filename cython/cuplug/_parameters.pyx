@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python objects -> the values of kernels' parameters."""
 
-from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
+from cpython.buffer cimport (
+    PyBUF_SIMPLE,
+    Py_buffer,
+    PyBuffer_Release,
+    PyObject_CheckBuffer,
+    PyObject_GetBuffer,
+)
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
 from libc.math cimport INFINITY, isfinite
@@ -106,7 +112,8 @@ cdef int convert(
     if kind == OPAQUE:
         return convert_bytes(state, k, code, obj, at)
     if kind == UNKNOWN:
-        if size_of_code(code) in (0, 8) and not isinstance(<object>obj, (numpy.generic, int, float)):
+        is_number = isinstance(<object>obj, (numpy.generic, int, float))
+        if size_of_code(code) in (0, 8) and not is_number:
             return convert_pointer(state, k, code, obj, value)
         return convert_bytes(state, k, code, obj, at)
     return convert_scalar(state, k, code, obj, value)

@@ -11,8 +11,9 @@ import numpy
 
 from . import jit
 from ._global import Global, gpu_number
+from ._image import Image
 from ._jit import architecture_of
-from ._kernel import Image, Kernel
+from ._kernel import Kernel
 from .errors import NotFoundError
 
 _modules: dict[tuple[str, bytes, int], Module] = {}

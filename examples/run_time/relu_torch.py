@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """relu with its gradient from a string, on PyTorch tensors, on PyTorch's current stream."""
 
+from functools import cache
+
 import cuplug
 import torch
 
@@ -37,11 +39,16 @@ class Relu(torch.autograd.Function):
         return dx
 
 
+@cache
+def module() -> cuplug.Module:
+    """Compile both kernels, once."""
+    return cuplug.compile(SOURCE, name="relu.cu")
+
+
 def launch(name: str, *tensors: torch.Tensor) -> None:
-    """Run a kernel, one thread for each element: compiled once, then taken from memory."""
+    """Run a kernel, one thread for each element."""
     n = tensors[0].numel()
-    kernel = cuplug.compile(SOURCE, name="relu.cu")[name]
-    kernel[-(-n // N_THREADS), N_THREADS](*[x.detach() for x in tensors], n)
+    module()[name][-(-n // N_THREADS), N_THREADS](*[x.detach() for x in tensors], n)
 
 
 def main() -> torch.Tensor:
