@@ -98,8 +98,10 @@ int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *nam
   int code = cuplug__driver.cuLibraryGetKernel(&handle, image->library, lowered);
   cuplug__capture_exchange(mode);
   if (code == CUPLUG__CU_NOT_FOUND)
-    return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: there is no kernel %s", image->name,
-                        name);
+    return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND,
+                        "%s: there is no kernel %s: one in C++ goes by the name expression that it "
+                        "was compiled with",
+                        image->name, name);
   if (code) return fail_load(error, code, image->name);
   pthread_mutex_lock(&lock);
   *kernel = find_known(image, handle);

@@ -25,10 +25,13 @@ from .flags import pkg_config_directory as get_pkg_config_path
 from .reloading import reload
 
 if TYPE_CHECKING:
+    from ._kernel import Kernel
+    from ._staged import In, InOut, Out
     from .adoption import adopt
     from .building import BuildError, build
     from .element_wise import elementwise
     from .from_source import operator
+    from .module import Module, compile
     from .reductions import reduction
 
 __version__ = version()
@@ -38,12 +41,18 @@ __all__ = [
     "CompileError",
     "CudaError",
     "DeviceArray",
+    "In",
+    "InOut",
+    "Kernel",
+    "Module",
     "NotFoundError",
     "Operator",
+    "Out",
     "PluginError",
     "adopt",
     "asarray",
     "build",
+    "compile",
     "device",
     "devices",
     "elementwise",
@@ -69,8 +78,14 @@ __all__ = [
 # Imported at their first use, as they import much.
 _LATER = {
     "BuildError": "building",
+    "In": "_staged",
+    "InOut": "_staged",
+    "Kernel": "_kernel",
+    "Module": "module",
+    "Out": "_staged",
     "adopt": "adoption",
     "build": "building",
+    "compile": "module",
     "elementwise": "element_wise",
     "operator": "from_source",
     "reduction": "reductions",

@@ -53,7 +53,6 @@ cdef extern from "cuplug/jit.h" nogil:
         uint32_t blocks[3]
         uint32_t threads[3]
         uint32_t shared_bytes
-        uint32_t reserved
 
     int cuplug_load_image(
         const void *image, uint64_t n_bytes, const char *name, cuplug_image **loaded,

@@ -5,9 +5,14 @@ import os
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.stdint cimport uint32_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t
 
-from cuplug._host cimport CUPLUG_ERROR_COMPILE, cuplug_error
+from cuplug._host cimport (
+    CUPLUG_ERROR_COMPILE,
+    cuplug_device_info,
+    cuplug_error,
+    cuplug_query_device,
+)
 from cuplug._host_jit cimport (
     cuplug_binary,
     cuplug_compile_program,
@@ -39,6 +44,15 @@ def find_compiler(directories):
     if cuplug_find_compiler(encoded, path, &error):
         raise_error(&error)
     return os.fsdecode(<bytes>path)
+
+
+def architecture_of(int32_t device):
+    """Return the architecture of a GPU as NVRTC takes it: "90" for 9.0."""
+    cdef cuplug_device_info info
+    cdef cuplug_error error
+    if cuplug_query_device(device, &info, &error):
+        raise_error(&error)
+    return str(info.compute_capability)
 
 
 cdef const char **strings(list texts) except NULL:

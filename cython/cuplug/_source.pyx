@@ -16,10 +16,8 @@ from cuplug._host cimport (
     cuplug_dtype_id,
     cuplug_dtype_name,
     cuplug_entry,
-    cuplug_device_info,
     cuplug_error,
     cuplug_operator,
-    cuplug_query_device,
 )
 from cuplug._host_jit cimport (
     cuplug_find_kernel,
@@ -73,15 +71,6 @@ cdef int compile_variant(
         return 0
     except BaseException as raised:
         return raise_later(raised, error)
-
-
-def architecture_of(int32_t device):
-    """Return the architecture of a GPU as NVRTC takes it: "90" for 9.0."""
-    cdef cuplug_device_info info
-    cdef cuplug_error error
-    if cuplug_query_device(device, &info, &error):
-        raise_error(&error)
-    return str(info.compute_capability)
 
 
 def load_functions(bytes image, str name, list symbols, int32_t device):

@@ -16,5 +16,7 @@ cdef int refuse_capture(str function, void *stream, str wanted) except -1
 # Sets frame.stream to the one that the caller named, else to the current stream of the library of
 # the first array on a GPU, and makes it wait for the remembered streams.
 cdef int enter_stream(reading *r, cuplug_frame *frame) except -1
+# Makes `stream` wait for the remembered streams.
+cdef int wait_for_streams(reading *r, int32_t device, void *stream) except -1
 # Makes the remembered streams wait for the call.
 cdef int leave_stream(reading *r, cuplug_frame *frame) except -1

@@ -129,7 +129,6 @@ cdef int refuse_capture(str function, void *stream, str wanted) except -1:
 
 cdef int enter_stream(reading *r, cuplug_frame *frame) except -1:
     cdef int32_t device = frame.device.id if not frame.home.type else frame.home.id
-    cdef uint32_t k
     if r.given_stream != NULL:
         enter_given_stream(r, frame)
     elif r.device_kind.protocol == CUDA_INTERFACE and r.n_streams:
@@ -137,9 +136,14 @@ cdef int enter_stream(reading *r, cuplug_frame *frame) except -1:
         add_stream(r, NULL)  # outputs are our own arrays
     else:
         current_stream(r.device_kind, device, &frame.stream)
+    return wait_for_streams(r, device, frame.stream)
+
+
+cdef int wait_for_streams(reading *r, int32_t device, void *stream) except -1:
+    cdef uint32_t k
     for k in range(r.n_streams):
-        if r.streams[k] != frame.stream:
-            order(device, frame.stream, r.streams[k])
+        if r.streams[k] != stream:
+            order(device, stream, r.streams[k])
     return 0
 
 

@@ -15,7 +15,6 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from ._jit import sha256
 
@@ -93,13 +92,14 @@ def put(key: str, kind: str, data: bytes) -> str | None:
     return final
 
 
-class Entry(NamedTuple):
-    """One file of the cache."""
+class Entry:
+    """One file of the cache; `used` in seconds since the epoch."""
 
-    path: str
-    kind: str
-    n_bytes: int
-    used: float  # seconds since the epoch
+    def __init__(self, path: str, kind: str, n_bytes: int, used: float) -> None:
+        self.path = path
+        self.kind = kind
+        self.n_bytes = n_bytes
+        self.used = used
 
 
 def entries() -> list[Entry]:

@@ -154,6 +154,20 @@ def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
             click.echo(f"skipped: {reason}")
 
 
+@main.command("cache")
+@click.argument("what", type=click.Choice(["show", "clear", "path"]), default="show")
+@json_option
+@_refusals
+def cache_command(what: str, as_json: bool) -> None:
+    """Show what was compiled at run time and is kept, clear it, or print its directory."""
+    from . import report
+
+    try:
+        report.show_cache(what, as_json)
+    except ValueError as error:  # of a variable
+        raise click.ClickException(str(error)) from None
+
+
 @main.command()
 @click.argument("name")
 @_refusals

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ._source import architecture_of, load_functions
+from ._jit import architecture_of
+from ._source import load_functions
 from .jit import compile_to_binary
 
 # Each operation rounds, as on the host; options that users give come later and win.

@@ -76,7 +76,7 @@ def _advice(log: str, compiler: Compiler) -> str:
         )
     if not header.startswith(("cuda", "cub", "thrust", "cooperative_groups", "mma", "nv/", "cu")):
         return ""
-    if compiler.has_headers:
+    if len(compiler.include) > 1:
         return f"<{header}> is not in {', '.join(compiler.include[1:])}, CUDA's headers here"
     return (
         f"<{header}>: CUDA's headers were not found beside {compiler.path} or in "

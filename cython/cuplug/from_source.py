@@ -12,8 +12,9 @@ from typing import Any
 
 from . import flags, formula, kernel_types
 from . import signature as signatures
+from ._jit import architecture_of
 from ._operator import Operator
-from ._source import architecture_of, define_function, load_functions, make_plan
+from ._source import define_function, load_functions, make_plan
 from .cuda_compiler import OPTIONS
 from .host_compiler import compile_host
 from .jit import compile_to_binary

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from . import cache, kernel_types, nvrtc
 from ._jit import compile_program
@@ -16,14 +15,36 @@ from .headers import included_texts
 ANNOUNCE_S = 1.0  # a compilation that takes longer is announced
 
 
-class Binary(NamedTuple):
-    """Compiled code."""
+class Binary:
+    """Compiled code.
 
-    key: str  # of the cache: equal for equal code
-    image: bytes  # machine code, or PTX where the GPU is newer than NVRTC
-    lowered: dict[str, str]  # name expression -> symbol
-    types: dict[str, tuple[int, ...]]  # name expression of a kernel -> see kernel_types.py
-    log: str = ""  # the compiler's warnings, when it ran
+    Attributes
+    ----------
+    key : str
+        Of the cache.
+    image : bytes
+        Machine code, or PTX where the GPU is newer than NVRTC.
+    lowered : dict of str to str
+        Name expression -> symbol.
+    types : dict of str to tuple of int
+        Name expression of a kernel -> the numbers of kernel_types.py.
+    log : str
+        The compiler's warnings, when it ran.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        image: bytes,
+        lowered: dict[str, str],
+        types: dict[str, tuple[int, ...]],
+        log: str = "",
+    ) -> None:
+        self.key = key
+        self.image = image
+        self.lowered = lowered
+        self.types = types
+        self.log = log
 
 
 _memory: dict[str, Binary] = {}
@@ -98,7 +119,7 @@ def _compile(
     headers: Mapping[str, str],
     compiler: nvrtc.Compiler,
 ) -> Binary:
-    """Compile with the kernels found in the source; where that fails, with those named alone."""
+    """Compile with the kernels found in the source, but for those that cannot be asked about."""
     found = [each for each in kernel_types.kernels_of(source) if each not in names]
     paths = [f"-I{directory}" for directory in compiler.include]
 
@@ -113,6 +134,11 @@ def _compile(
         types = {each: codes for each, codes in zip(names, read, strict=True) if codes is not None}
         return Binary(key, image, symbols, types, log)
 
+    def is_good(names: Sequence[str]) -> bool:
+        with contextlib.suppress(CompileError):
+            return bool(attempt(names))
+        return False
+
     with _announced(name, architecture):
         try:
             return attempt([*names, *found])
@@ -120,7 +146,8 @@ def _compile(
             failure = error
         with contextlib.suppress(CompileError):
             if found:
-                return attempt(names)
+                attempt(names)  # the source itself is fine
+                return attempt([*names, *(each for each in found if is_good([*names, each]))])
     from . import diagnostics
 
     message = diagnostics.explain(failure, source, name, headers, compiler)

@@ -83,20 +83,20 @@ def read_probe(lowered: str) -> tuple[int, ...] | None:
     return tuple(int(number) for number in re.findall(r"Ly(\d+)E", lowered))
 
 
-_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
-_KERNEL = re.compile(
+_COMMENT = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"'
+_KERNEL = (
     r"(?P<before>[^;{}]*?)__global__(?P<between>(?:\s|\w|\((?:[^()]|\([^()]*\))*\))*?)"
-    r"\b(?P<name>[A-Za-z_]\w*)\s*\((?P<parameters>[^;{}]*)\)\s*(?=[;{])"
+    r"\b(?P<name>(?!__)[A-Za-z_]\w*)\s*\((?P<parameters>[^;{}]*)\)\s*(?=[;{])"
 )
 
 
 def kernels_of(source: str) -> list[str]:
     """Return the names of what looks like kernels in a source, templates not among them."""
-    text = _COMMENT.sub(lambda m: '""' if m[0].startswith('"') else " ", source)
+    text = re.sub(_COMMENT, lambda m: '""' if m[0].startswith('"') else " ", source, flags=re.S)
     text = re.sub(r"^[ \t]*#(?:[^\n\\]|\\.)*", "", text, flags=re.M | re.S)
     text = text.replace('extern "" {', ";")
     found = [
-        m["name"] for m in _KERNEL.finditer(text) if not re.search(r"\btemplate\b", m["before"])
+        m["name"] for m in re.finditer(_KERNEL, text) if not re.search(r"\btemplate\b", m["before"])
     ]
     return list(dict.fromkeys(found))
 

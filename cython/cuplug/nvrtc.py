@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NamedTuple
 
 from . import flags
 from ._jit import find_compiler
@@ -16,12 +15,12 @@ HEADERS = ("cuda_runtime/include", "cuda_cccl/include")
 MAJORS = range(19, 12, -1)
 
 
-class Compiler(NamedTuple):
-    """One NVRTC."""
+class Compiler:
+    """One NVRTC, and the directories of headers: cuplug's own, then CUDA's where they are."""
 
-    path: str
-    include: tuple[str, ...]  # directories of headers: cuplug's own, then CUDA's
-    has_headers: bool  # CUDA's were found
+    def __init__(self, path: str, include: tuple[str, ...]) -> None:
+        self.path = path
+        self.include = include
 
     @property
     def identity(self) -> str:
@@ -52,7 +51,7 @@ def find() -> Compiler:
     path = find_compiler(libraries)
     headers = _headers_beside(path)
     own = flags.include_directory()
-    return Compiler(path, (own, *headers), bool(headers))
+    return Compiler(path, (own, *headers))
 
 
 def _headers_beside(path: str) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cuplug list`, `info` and `path` show."""
+"""What `cuplug list`, `info`, `path` and `cache` show."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 
 import cuplug
 
+from . import cache
 from .output import print_json, print_lines, print_table
 from .records import PluginFile
 from .signature import Parameter, Signature, parse
 from .table import Row, read_table
+
+CACHE_KINDS = {"cubin": "code for GPUs", "so": "code for the CPU"}
 
 
 def show_plugins(everything: bool, as_json: bool) -> None:
@@ -142,3 +145,29 @@ def _type(signature: Signature, x: Parameter) -> str:
         return " | ".join(x.choices) or "str"
     name, dtypes = signature.variables[x.type_variable]
     return name or dtypes[0]
+
+
+def show_cache(what: str, as_json: bool) -> None:
+    """Show the entries of the cache by kind, clear it, or print its directory."""
+    directory, limit = cache.directory(), cache.limit()
+    if what == "path":
+        print_json({"directory": directory}) if as_json else print_lines([directory])
+        return
+    entries = cache.entries()
+    if what == "clear":
+        n_removed = cache.clear()
+        text = f"{n_removed} file(s) removed from {directory}"
+        print_json({"directory": directory, "removed": n_removed}) if as_json else print(text)
+        return
+    kinds = {kind: [e.n_bytes for e in entries if e.kind == kind] for kind in CACHE_KINDS}
+    if as_json:
+        counts = {kind: {"entries": len(n), "bytes": sum(n)} for kind, n in kinds.items()}
+        print_json({"directory": directory, "limit_bytes": limit, "kinds": counts})
+        return
+    print_lines([f"{directory}: at most {_mib(limit)}, $CUPLUG_CACHE_BYTES changes that", ""])
+    rows = [[CACHE_KINDS[kind], str(len(n)), _mib(sum(n))] for kind, n in kinds.items()]
+    print_table(["what", "entries", "size"], rows)
+
+
+def _mib(n_bytes: int) -> str:
+    return f"{n_bytes / (1 << 20):.1f} MiB"

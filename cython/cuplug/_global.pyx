@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables of compiled modules in GPU memory."""
+
+from cuplug._numpy cimport PyArray_DATA, PyArrayObject
+from cuplug._placement cimport parse_gpu
+from cuplug._progress cimport copy_watched
+
+import numpy
+
+
+def gpu_number(str function, device):
+    """Return the number of a GPU that a caller names."""
+    return parse_gpu(function, device).id
+
+
+class Global:
+    """A `__device__` or `__constant__` variable: set from NumPy, read back, given to kernels.
+
+    It lives as long as the process.
+
+    Attributes
+    ----------
+    name : str
+    data_ptr : int
+        Its address on the GPU.
+    device : int
+        The GPU's number.
+    dtype : numpy.dtype
+    shape : tuple of int
+    """
+
+    def __init__(self, name, data_ptr, device, dtype, shape):
+        self.name = name
+        self.data_ptr = data_ptr
+        self.device = device
+        self.dtype = dtype
+        self.shape = shape
+
+    def __repr__(self):
+        return f"<global {self.name}, {self.dtype}, shape {self.shape}, on cuda:{self.device}>"
+
+    @property
+    def nbytes(self):
+        """Bytes of the variable."""
+        return self.dtype.itemsize * int(numpy.prod(self.shape, dtype=object))
+
+    @property
+    def __cuda_array_interface__(self):
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.data_ptr, False),
+            "strides": None,
+            "stream": 1,
+            "version": 3,
+        }
+
+    def set(self, values):
+        """Copy values in, broadcast to the shape, after the work on the default stream.
+
+        NumPy arrays must have the variable's dtype; numbers and lists are converted.
+        """
+        if isinstance(values, numpy.ndarray) and values.dtype != self.dtype:
+            raise TypeError(f"{self.name}: seen dtype {values.dtype}, wanted {self.dtype}")
+        values = numpy.asarray(values, self.dtype)
+        host = numpy.array(numpy.broadcast_to(values, self.shape), order="C")
+        copy(self, host, False)
+
+    def numpy(self):
+        """Return a copy as a NumPy array, after the work on the default stream."""
+        host = numpy.empty(self.shape, self.dtype)
+        copy(self, host, True)
+        return host
+
+
+cdef int copy(object variable, object host, bint to_host) except -1:
+    cdef void *address = <void *><size_t>variable.data_ptr
+    cdef void *data = PyArray_DATA(<PyArrayObject *>host)
+    return copy_watched(
+        "global", variable.device, to_host, data if to_host else address,
+        address if to_host else data, host.nbytes, NULL
+    )

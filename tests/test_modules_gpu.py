@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cuplug.compile` on a GPU: what the emulated driver cannot show."""
+
+import cuplug
+import numpy as np
+import pytest
+from test_modules import SCALE, need_nvrtc
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(autouse=True)
+def nvrtc():
+    """Skip where there is no compiler."""
+    need_nvrtc()
+
+
+@pytest.mark.sanitizer
+def test_on_a_gpu():
+    module = cuplug.compile(SCALE, names=[f"scale<{n}>" for n in (1, 2, 4, 8)])
+    for n in (1, 2, 4, 8):
+        x = np.arange(1000, dtype=np.float32)
+        device = cuplug.asarray(x)
+        module[f"scale<{n}>"][-(-1000 // (n * 128)), 128](device, 0.5, x.size)
+        np.testing.assert_array_equal(device.numpy(), x / 2)
+        module[f"scale<{n}>"][-(-1000 // (n * 128)), 128](cuplug.InOut(x), 2, x.size)
+        np.testing.assert_array_equal(x, 2 * np.arange(1000, dtype=np.float32))
+
+
+def test_parameter_types_agree_with_the_driver():
+    """Types with padding, of each size, told by the compiler, loaded by the driver."""
+    source = """
+    #include <cuda_fp16.h>
+    #include <cuda_bf16.h>
+    struct s { char c; double d; };
+    extern "C" __global__ void f(bool a, char b, short c, int d, long long e, float g, double h,
+                                 __half i, __nv_bfloat16 j, s k, void *l, double *out) {
+      out[0] = a; out[1] = b; out[2] = c; out[3] = d; out[4] = (double)e; out[5] = g; out[6] = h;
+      out[7] = (float)i; out[8] = (float)j; out[9] = k.c; out[10] = k.d; out[11] = l == nullptr;
+    }
+    """
+    kernel = cuplug.compile(source)["f"]
+    out = np.empty(12)
+    s = np.array((3, 2.5), np.dtype([("c", np.int8), ("d", np.float64)], align=True))
+    kernel[1, 1](True, -2, 3, -4, 5, 0.5, 0.25, 1.5, -1.5, s, None, cuplug.Out(out))
+    np.testing.assert_array_equal(out, [1, -2, 3, -4, 5, 0.5, 0.25, 1.5, -1.5, 3, 2.5, 1])
+
+
+def test_shared_memory_on_a_gpu():
+    source = """
+    extern "C" __global__ void f(int *out, int n) {
+      extern __shared__ int buffer[];
+      for (int i = threadIdx.x; i < n; i += blockDim.x) buffer[i] = i;
+      __syncthreads();
+      for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = buffer[n - 1 - i];
+    }
+    """
+    kernel = cuplug.compile(source)["f"]
+    for n in (100, 20000, 3000):  # 80,000 bytes: beyond what needs no opt-in
+        out = np.empty(n, np.int32)
+        kernel[1, 256, 4 * n](cuplug.Out(out), n)
+        np.testing.assert_array_equal(out, np.arange(n)[::-1])
+    most = kernel.attributes().max_dynamic_shared_bytes
+    with pytest.raises(ValueError, match=f"wanted at most {most}"):
+        kernel[1, 256, most + 4](cuplug.Out(out), 1)
+    assert kernel.max_active_blocks(256) >= 1
+    threads, blocks = kernel.suggest_block()
+    assert 32 <= threads <= 1024
+    assert blocks >= 1
+
+
+def test_globals_on_a_gpu():
+    source = """
+    __constant__ float coefficients[4];
+    __device__ int total;
+    extern "C" __global__ void f(float *x) {
+      x[threadIdx.x] = coefficients[threadIdx.x];
+      atomicAdd(&total, 1);
+    }
+    """
+    module = cuplug.compile(source)
+    module.global_("coefficients", "float32").set([1, 2, 3, 4])
+    x = np.empty(4, np.float32)
+    module["f"][1, 4](cuplug.Out(x))
+    np.testing.assert_array_equal(x, [1, 2, 3, 4])
+    assert module.global_("total", "int32").numpy() == 4
+
+
+def test_torch_stream_and_graph():
+    torch = pytest.importorskip("torch")
+    scale = cuplug.compile(SCALE, names=["scale<1>"])["scale<1>"]
+    x = torch.ones(1 << 20, device="cuda")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        x.mul_(3)
+        scale[4096, 256](x, 2, x.numel())
+        x.add_(1)
+    stream.synchronize()
+    assert bool((x == 7).all())
+    scale[4096, 256, 0, stream](x, 2, x.numel())
+    torch.cuda.synchronize()
+    assert bool((x == 14).all())
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        scale[4096, 256](x, 0.5, x.numel())
+    x.fill_(8)
+    for _ in range(3):
+        graph.replay()
+    torch.cuda.synchronize()
+    assert bool((x == 1).all())
+
+
+def test_cupy_arrays():
+    cupy = pytest.importorskip("cupy")
+    scale = cuplug.compile(SCALE, names=["scale<1>"])["scale<1>"]
+    x = cupy.ones(1000, cupy.float32)
+    scale[4, 256](x, 2, x.size)
+    scale[4, 256](x.data, 2, x.size)
+    scale[4, 256](x.data.ptr + 4 * 500, 2, 500)
+    np.testing.assert_array_equal(cupy.asnumpy(x), np.where(np.arange(1000) < 500, 4, 8))
