@@ -11,24 +11,6 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the kernels' shared_bytes */
 
-int cuplug_kernel_parameters(const cuplug_kernel *kernel,
-                             uint64_t sizes[CUPLUG_MAX_KERNEL_PARAMETERS], int32_t *n,
-                             cuplug_error *error) {
-  size_t offset, bytes;
-  cuplug__clear(error);
-  *n = -1;
-  if (!cuplug__driver.cuKernelGetParamInfo) return CUPLUG_OK;
-  for (int32_t k = 0; k < CUPLUG_MAX_KERNEL_PARAMETERS; k++) {
-    int code = cuplug__driver.cuKernelGetParamInfo(kernel->handle, (size_t)k, &offset, &bytes);
-    *n = k;
-    if (code == CUPLUG__CU_INVALID_VALUE) return CUPLUG_OK;
-    if (code) return cuplug__cuda_fail(error, code, "asking for a kernel's parameters");
-    sizes[k] = bytes;
-  }
-  return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: seen a kernel of more than %d parameters",
-                      kernel->name, CUPLUG_MAX_KERNEL_PARAMETERS);
-}
-
 static int attribute(const cuplug_kernel *kernel, int32_t device, int which, int32_t *value,
                      cuplug_error *error) {
   int code = cuplug__driver.cuKernelGetAttribute(value, which, kernel->handle,
@@ -78,6 +60,37 @@ static int work_on(cuplug_kernel *kernel, int32_t device, kernel_work *work, voi
   if (!status) status = work(kernel, device, function, data, error);
   cuplug__cuda_leave(previous, device);
   return status;
+}
+
+typedef struct layout {
+  uint64_t *sizes;
+  int32_t *n;
+} layout;
+
+static int layout_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
+                       cuplug_error *error) {
+  (void)device, (void)function;
+  layout *l = data;
+  size_t offset, bytes;
+  for (int32_t k = 0; k < CUPLUG_MAX_KERNEL_PARAMETERS; k++) {
+    int code = cuplug__driver.cuKernelGetParamInfo(kernel->handle, (size_t)k, &offset, &bytes);
+    *l->n = k;
+    if (code == CUPLUG__CU_INVALID_VALUE) return CUPLUG_OK;
+    if (code) return cuplug__cuda_fail(error, code, "asking for a kernel's parameters");
+    l->sizes[k] = bytes;
+  }
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: seen a kernel of more than %d parameters",
+                      kernel->name, CUPLUG_MAX_KERNEL_PARAMETERS);
+}
+
+int cuplug_kernel_parameters(cuplug_kernel *kernel, int32_t device,
+                             uint64_t sizes[CUPLUG_MAX_KERNEL_PARAMETERS], int32_t *n,
+                             cuplug_error *error) {
+  layout l = {sizes, n};
+  cuplug__clear(error);
+  *n = -1;
+  if (!cuplug__driver.cuKernelGetParamInfo) return CUPLUG_OK;
+  return work_on(kernel, device, layout_work, &l, error);
 }
 
 static int query_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,

@@ -67,7 +67,7 @@ cdef extern from "cuplug/jit.h" nogil:
         void **pointer, uint64_t *n_bytes, cuplug_error *error
     )
     int cuplug_kernel_parameters(
-        const cuplug_kernel *kernel, uint64_t *sizes, int32_t *n, cuplug_error *error
+        cuplug_kernel *kernel, int32_t device, uint64_t *sizes, int32_t *n, cuplug_error *error
     )
     int cuplug_query_kernel(
         cuplug_kernel *kernel, int32_t device, cuplug_kernel_info *info, cuplug_error *error

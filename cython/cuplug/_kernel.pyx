@@ -86,6 +86,7 @@ cdef class Kernel:
     cdef readonly str symbol
     cdef readonly object types
     cdef bytes text  # the name's UTF-8
+    cdef cython.pymutex lock
     cdef object __weakref__
 
     def __init__(self, Image image, str name, str symbol, types, int32_t device):
@@ -114,39 +115,39 @@ cdef class Kernel:
         self.n_parameters = len(types)
         return 0
 
-    cdef cuplug_kernel *load(self) except NULL:
-        cdef cuplug_error error
-        cdef cuplug_image *image
-        cdef bytes symbol
-        if self.kernel == NULL:
-            image = self.image.load()
-            symbol = self.symbol.encode()
-            if cuplug_find_kernel(image, symbol, self.text, &self.kernel, &error):
-                raise_error(&error)
-            self.check_sizes()
+    cdef cuplug_kernel *load(self, int32_t device) except NULL:
+        with self.lock:
+            if self.kernel == NULL:
+                self.kernel = self.find(device)
         return self.kernel
 
-    cdef int check_sizes(self) except -1:
+    cdef cuplug_kernel *find(self, int32_t device) except NULL:
         """Compare with the sizes that the driver knows; without types take those."""
         cdef uint64_t[MAX_PARAMETERS] sizes
         cdef cuplug_error error
+        cdef cuplug_kernel *kernel = NULL
+        cdef cuplug_image *image = self.image.load()
+        cdef bytes symbol_bytes = self.symbol.encode()
+        cdef const char *symbol = symbol_bytes
+        cdef const char *name = self.text
         cdef int32_t n = -1
-        if cuplug_kernel_parameters(self.kernel, sizes, &n, &error):
+        cdef int status
+        with nogil:
+            status = cuplug_find_kernel(image, symbol, name, &kernel, &error)
+            if not status:
+                status = cuplug_kernel_parameters(kernel, device, sizes, &n, &error)
+        if status:
             raise_error(&error)
-        if n < 0:
-            return 0
-        if self.n_parameters < 0:
-            self.take_codes([UNKNOWN | sizes[k] << 16 for k in range(n)])
-            return 0
-        seen = [self.codes[k] >> 16 & 0xFFFFFF for k in range(self.n_parameters)]
         wanted = [sizes[k] for k in range(n)]
-        if seen != wanted:
-            self.kernel = NULL
+        if self.n_parameters < 0 and n >= 0:
+            self.take_codes([UNKNOWN | size << 16 for size in wanted])
+        seen = [self.codes[k] >> 16 & 0xFFFFFF for k in range(self.n_parameters)]
+        if n >= 0 and seen != wanted:
             raise ValueError(
                 f"{self.name}: seen types of {seen} bytes, wanted {wanted}, the sizes of the "
                 "compiled kernel's parameters"
             )
-        return 0
+        return kernel
 
     @property
     def signature(self):
@@ -201,7 +202,8 @@ cdef class Kernel:
         """Return what the kernel takes on a GPU, as a record."""
         cdef cuplug_error error
         cdef cuplug_kernel_info info
-        if cuplug_query_kernel(self.load(), self.number(device), &info, &error):
+        cdef int32_t number = self.number(device)
+        if cuplug_query_kernel(self.load(number), number, &info, &error):
             raise_error(&error)
         return Attributes(
             info.max_threads, info.n_registers, info.shared_bytes, info.local_bytes,
@@ -213,7 +215,7 @@ cdef class Kernel:
         cdef cuplug_error error
         cdef int32_t n = 0
         cdef int32_t number = self.number(device)
-        if cuplug_max_active_blocks(self.load(), number, n_threads, shared, &n, &error):
+        if cuplug_max_active_blocks(self.load(number), number, n_threads, shared, &n, &error):
             raise_error(&error)
         return n
 
@@ -222,7 +224,7 @@ cdef class Kernel:
         cdef cuplug_error error
         cdef int32_t n_threads = 0, n_blocks = 0
         cdef int32_t number = self.number(device)
-        if cuplug_suggest_block(self.load(), number, shared, &n_threads, &n_blocks, &error):
+        if cuplug_suggest_block(self.load(number), number, shared, &n_threads, &n_blocks, &error):
             raise_error(&error)
         return n_threads, n_blocks
 
@@ -230,7 +232,8 @@ cdef class Kernel:
         """Return the CUfunction on a GPU as an int, for other libraries; it is kept for ever."""
         cdef cuplug_error error
         cdef void *function = NULL
-        if cuplug_kernel_function(self.load(), self.number(device), &function, &error):
+        cdef int32_t number = self.number(device)
+        if cuplug_kernel_function(self.load(number), number, &function, &error):
             raise_error(&error)
         return <size_t>function
 
@@ -288,7 +291,7 @@ cdef object run(Launch launch, launch_state *state, tuple args):
     cdef bint is_staged = False
     cdef int status
     if kernel.n_parameters < 0:
-        kernel.load()
+        kernel.load(kernel.device)
     if n != kernel.n_parameters:
         refuse_number(kernel, n)
     for k in range(n):
@@ -299,8 +302,8 @@ cdef object run(Launch launch, launch_state *state, tuple args):
                 state, k, kernel.codes[k], <PyObject *>PyTuple_GET_ITEM(args, k), &values[k],
                 &parameters[k]
             )
-    loaded = kernel.kernel if kernel.kernel != NULL else kernel.load()
     choose_stream(launch, state, &frame)
+    loaded = kernel.kernel if kernel.kernel != NULL else kernel.load(frame.device.id)
     if not launch.checked >> (frame.device.id & 63) & 1:
         check_grid(launch, loaded, frame.device.id)
     if is_staged:
