@@ -34,6 +34,10 @@ def show_plugins(everything: bool, as_json: bool) -> None:
         print_lines(["", "Not used:"])
         cells = ((record.state, record.path, record.reason) for record in others)
         print_table(("state", "file", "reason"), cells)
+    refused = [record for record in cuplug.search_path() if record.state == "rejected"]
+    if refused:
+        print_lines(["", "Not searched:"])
+        print_table(("directory", "reason"), ((record.path, record.reason) for record in refused))
 
 
 def _plugin_fields(record: PluginFile) -> dict[str, Any]:
