@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
+TAKES_STRIDES: int
+
 class SignatureError(ValueError):
     position: int
 

@@ -17,6 +17,8 @@ cdef extern from "cuplug/plugin.h":
         uint32_t row_bytes
         uint32_t n_rows
 
+TAKES_STRIDES = _host.CUPLUG_TAKES_STRIDES  # of a row's flags
+
 _PARAMETER_KINDS = ("array", "inout", "scalar", "string", "choice", "output")
 _STATES = ("ok", "shadowed", "duplicate", "rejected", "changed", "no plugin", "missing")
 _DIM_KINDS = ("fixed", "named", "variadic", "loop", "unknown")
