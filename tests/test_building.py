@@ -116,6 +116,13 @@ def test_what_is_no_source(name, sentence, tmp_path):
         cuplug.build(tmp_path / name)
 
 
+def test_several_plugins_in_a_folder(tmp_path):
+    for name in ("half", "third"):
+        (tmp_path / f"{name}.c").write_text(HALF.replace("half", name))
+    with pytest.raises(cuplug.BuildError, match="a table in each of half.c, third.c, wanted one"):
+        cuplug.build(tmp_path)
+
+
 def test_an_error_is_the_compilers_and_keeps_the_old_library(tmp_path):
     source = tmp_path / "half.c"
     source.write_text(HALF)

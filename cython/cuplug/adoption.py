@@ -87,7 +87,8 @@ def _read_sidecar(library: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(sidecar.read_text())
     except (OSError, ValueError) as error:
-        raise ValueError(f"{sidecar}: wanted a description of the library: {error}") from None
+        seen = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"{sidecar}: wanted a description of the library: {seen}") from None
 
 
 def _items(name: str, given: Any) -> tuple[tuple[str, str], ...]:

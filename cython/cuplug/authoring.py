@@ -111,13 +111,19 @@ def _indented(text: str) -> list[str]:
     return [f"  {line}" for line in text.splitlines()]
 
 
+def check_watching() -> None:
+    """Raise ModuleNotFoundError where nothing can be watched."""
+    import importlib.util
+
+    if not importlib.util.find_spec("watchfiles"):
+        message = "--watch needs the package watchfiles: pip install 'cuplug[author]'"
+        raise ModuleNotFoundError(message)
+
+
 def watch(path: str, output: str | None, arch: str, options: tuple[str, ...]) -> None:
     """Build again whenever a source or a header beside it changes, until interrupted."""
-    try:
-        import watchfiles
-    except ImportError:
-        message = "--watch needs the package watchfiles: pip install 'cuplug[author]'"
-        raise ModuleNotFoundError(message) from None
+    import watchfiles
+
     folder = find_source(path).directory
     changes = watchfiles.watch(
         folder,

@@ -25,7 +25,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON."
 
 
 class Commands(click.Group):
-    """Commands that end in one sentence where something is refused, and quietly in a closed pipe."""
+    """Commands that say in one sentence what is refused, and are quiet in a closed pipe."""
 
     def main(self, *args: Any, **keywords: Any) -> Any:
         """Run a command; a reader that has seen enough, as `head` does, is no error to tell of."""
@@ -204,6 +204,8 @@ def build(
     """
     from . import authoring
 
+    if watch:
+        authoring.check_watching()
     try:
         authoring.show_next(authoring.build_and_show(source, output, arch, options))
     except cuplug.BuildError as error:

@@ -79,8 +79,8 @@ def takes_any_layout_there(operator: Operator, arguments: Arguments, device: str
         return
     for layout in ("strided", "reversed", "Fortran-ordered"):
         laid = {k: Laid(LAYOUTS[layout](x)) for k, x in arrays.items()}
-        seen = [x.numpy() for x in as_list(operator(**arguments | laid))]
-        assert_same(seen, wanted, EPSILONS, f"{layout} device arrays")
+        seen: list[Any] = as_list(operator(**arguments | laid))
+        assert_same([x.numpy() for x in seen], wanted, EPSILONS, f"{layout} device arrays")
 
 
 def sides_agree(operator: Operator, arguments: Arguments, device: str = "cuda") -> None:
