@@ -91,11 +91,11 @@ static int copy_on_lane(cuplug__lane *lane, int to_host, void *to, const void *f
 }
 
 /* The driver stages small arrays itself, sooner than a lane could be ordered with the stream. */
-#define DIRECT_BYTES ((uint64_t)1 << 20)
+#define DIRECT_BYTES ((uint64_t)4 << 20)
 
 static int is_direct(int to_host, uint64_t bytes, void *stream) {
   int is_captured = 0;
-  return !to_host && bytes && bytes <= DIRECT_BYTES &&
+  return !to_host && bytes && bytes < DIRECT_BYTES &&
          !cuplug__capture_query(stream, &is_captured) && !is_captured;
 }
 
