@@ -170,10 +170,21 @@ void cuplug__host_copy_begin_view(cuplug__host_copy *copy, void *to, const cuplu
   begin(copy);
 }
 
+/* To sleep and be woken for the last piece would take longer than the piece. */
+static void look_for_end(cuplug__host_copy *copy) {
+  for (int i = 0; i < N_LOOKS; i++) {
+    if (atomic_load_explicit(&copy->done, memory_order_relaxed) == copy->bytes) return;
+    sched_yield();
+  }
+}
+
 void cuplug__host_copy_end(cuplug__host_copy *copy) {
   if (!copy->bytes) return;
   pthread_mutex_lock(&lock);
   while (copy->taken < copy->bytes) copy_piece(copy);
+  pthread_mutex_unlock(&lock);
+  look_for_end(copy);
+  pthread_mutex_lock(&lock);
   while (copy->done < copy->bytes) pthread_cond_wait(&finished, &lock);
   pthread_mutex_unlock(&lock);
 }

@@ -80,6 +80,7 @@ cdef class Kernel:
     cdef cuplug_kernel *kernel
     cdef uint64_t *codes
     cdef Py_ssize_t n_parameters  # -1: not known
+    cdef bint is_declared  # by the user, not found by the compiler
     cdef int32_t device
     cdef dict launches
     cdef readonly str name
@@ -130,7 +131,7 @@ cdef class Kernel:
         cdef bytes symbol_bytes = self.symbol.encode()
         cdef const char *symbol = symbol_bytes
         cdef const char *name = self.text
-        cdef int32_t n = -1
+        cdef int32_t n = -1 if self.is_declared else self.n_parameters
         cdef int status
         with nogil:
             status = cuplug_find_kernel(image, symbol, name, &kernel, &error)
@@ -180,7 +181,9 @@ cdef class Kernel:
                 f"{self.name}: prepare: seen {signature!r}, wanted the compiled types: "
                 f"{', '.join([kernel_types.describe(code) for code in self.types])}"
             )
-        return Kernel(self.image, self.name, self.symbol, types, self.device)
+        cdef Kernel declared = Kernel(self.image, self.name, self.symbol, types, self.device)
+        declared.is_declared = self.types is None
+        return declared
 
     def __getitem__(self, configuration):
         if type(configuration) is not tuple or not 2 <= len(configuration) <= 4:
