@@ -156,8 +156,10 @@ def plugins():
 
     listed = list_places(True)
     adopted = list_adopted(listed)
+    if not adopted:
+        return listed
     paths = {record.path for record in adopted}
-    return [record for record in listed if record.path not in paths] + adopted if adopted else listed
+    return [record for record in listed if record.path not in paths] + adopted
 
 
 def search_path():
