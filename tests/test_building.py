@@ -116,6 +116,13 @@ def test_what_is_no_source(name, sentence, tmp_path):
         cuplug.build(tmp_path / name)
 
 
+def test_several_plugins_in_a_folder(tmp_path):
+    for name in ("half", "third"):
+        (tmp_path / f"{name}.c").write_text(HALF.replace("half", name))
+    with pytest.raises(cuplug.BuildError, match="a table in each of half.c, third.c, wanted one"):
+        cuplug.build(tmp_path)
+
+
 def test_an_error_is_the_compilers_and_keeps_the_old_library(tmp_path):
     source = tmp_path / "half.c"
     source.write_text(HALF)
@@ -253,13 +260,12 @@ def test_watch(tmp_path):
     assert process.returncode == 0
 
 
-def test_watch_without_its_package(tmp_path, monkeypatch):
+def test_watch_without_its_package(monkeypatch):
     from cuplug import authoring
 
-    (tmp_path / "half.c").write_text(HALF)
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     with pytest.raises(ModuleNotFoundError, match="--watch needs the package watchfiles: pip"):
-        authoring.watch(str(tmp_path / "half.c"), None, "native", ())
+        authoring.check_watching()
 
 
 @pytest.mark.gpu

@@ -153,7 +153,8 @@ cdef class Operator:
     @property
     def origin(self):
         """Its plugin, the version, the file and the sides, as one line."""
-        return f"Plugin {self.plugin} {self.version}, {self.path} ({', '.join(self.sides)})"
+        plugin = f"{self.plugin} {self.version}".rstrip()
+        return f"Plugin {plugin}, {self.path} ({', '.join(self.sides)})"
 
     @property
     def __signature__(self):
@@ -178,7 +179,8 @@ cdef class Operator:
 
     def __repr__(self):
         lines = "\n".join([f"    {signature}" for signature in self.signatures])
-        return f"<operator {self.plugin}.{self.name} {self.version} from {self.path}\n{lines}>"
+        name = f"{self.plugin}.{self.name} {self.version}".rstrip()
+        return f"<operator {name} from {self.path}\n{lines}>"
 
     def __eq__(self, other):
         return isinstance(other, Operator) and (<Operator>other).op == self.op
