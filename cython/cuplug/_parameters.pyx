@@ -172,7 +172,7 @@ cdef int convert_array(
             f"{place(state, k)}: seen a strided array, wanted a C-contiguous one: the kernel gets "
             "the address of its first element; pass that as an int if it knows the strides"
         )
-    if a.flags & CUPLUG_MISALIGNED:
+    if a.flags & CUPLUG_MISALIGNED and cuplug_n_elements(x):
         raise ValueError(
             f"{place(state, k)}: seen a misaligned array, wanted an address that is a multiple of "
             "the bytes of an element"

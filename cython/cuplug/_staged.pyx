@@ -28,7 +28,7 @@ cdef class Staged:
         self.copies_in = not isinstance(self, Out)
         self.copies_out = not isinstance(self, In)
         if not self.copies_out:
-            array = numpy.asarray(array)
+            array = numpy.asanyarray(array)
         name = type(self).__name__
         if not isinstance(array, numpy.ndarray):
             raise TypeError(f"{name}: seen {type(array).__name__}, wanted a NumPy array")
@@ -131,7 +131,10 @@ cdef Block stage(
     block.stream = stream
     data = PyArray_DATA(<PyArrayObject *>block.host)
     if cuplug_allocate_device(device, block.host.nbytes, stream, &block.data, &error):
-        raise_error(&error)
+        try:
+            raise_error(&error)
+        except MemoryError as raised:
+            raise MemoryError(f"{place(state, k)}: {raised}") from None
     if staged.copies_in:
         copy_watched(state.name_text, device, False, block.data, data, block.host.nbytes, stream)
     return block

@@ -30,7 +30,10 @@ TOUCH_S = 60.0  # an entry used again so soon keeps its time
 
 def key(*parts: str | bytes) -> str:
     """Return the key of what is made from `parts`, in that order: a SHA-256 as 64 digits."""
-    encoded = [part.encode() if isinstance(part, str) else part for part in (FORMAT, *parts)]
+    encoded = [
+        part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
+        for part in (FORMAT, *parts)
+    ]
     lengths = " ".join(str(len(part)) for part in encoded).encode()
     return sha256(b"".join([lengths, b"\n", *encoded])).hex()
 

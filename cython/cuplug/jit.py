@@ -86,6 +86,8 @@ def compile_to_binary(
     _check(source=source, name=name, architecture=architecture)
     _check(**{f"names[{k}]": each for k, each in enumerate(names)})
     _check(**{f"options[{k}]": each for k, each in enumerate(options)})
+    _check(**{f"headers: name {k}": each for k, each in enumerate(headers)})
+    _check(**{f"headers[{k!r}]": each for k, each in headers.items()})
     compiler = nvrtc.find()
     included = included_texts(source, name, options, headers)
     asked = (names, options, [architecture, name], [*headers, *headers.values()])
@@ -107,6 +109,10 @@ def _check(**texts: object) -> None:
             raise TypeError(f"compile: {what}: seen {type(text).__name__}, wanted a str")
         if "\0" in text:
             raise ValueError(f"compile: {what}: seen a zero character, wanted text without")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"compile: {what}: seen what UTF-8 cannot encode: {error}") from None
 
 
 def _compile(
