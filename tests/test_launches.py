@@ -110,7 +110,8 @@ def test_numpy_scalars(run):  # noqa: F811
             np.testing.assert_array_equal(out, [3, 5, 0])
     wrong = [(np.complex64(1), 1, True), (1, np.float32(1), True), (1, np.bool_(1), True),
              (1, np.timedelta64(1, "s"), True), (np.str_("1"), 1, True),
-             (1, 1, np.int8(1)), (np.bool_(1), 1, True), (np.zeros(1), 1, True), (1, np.datetime64(0, "s"), True)]
+             (1, 1, np.int8(1)), (np.bool_(1), 1, True), (np.zeros(1), 1, True),
+             (1, np.datetime64(0, "s"), True)]
     for arguments in wrong:
         raises(TypeError, "f: argument ", launch, Out(out), *arguments)
     raises(ValueError, "out of range", launch, Out(out), 1, np.int64(2**31), True)
