@@ -166,7 +166,7 @@ cdef class Kernel:
         if launch is None:
             launch = make_launch(self, configuration)
             if len(self.launches) >= N_KEPT:
-                self.launches = {}
+                self.launches.clear()
             self.launches[configuration] = launch
         return launch
 

@@ -4,7 +4,7 @@
 from cpython.complex cimport PyComplex_CheckExact, PyComplex_ImagAsDouble, PyComplex_RealAsDouble
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
-from cpython.number cimport PyIndex_Check
+from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_CheckExact
 from libc.stdint cimport int64_t
@@ -96,7 +96,7 @@ cdef int read_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1:
         return read_string(x, r, a)
     cls = type(x)
     if PyIndex_Check(x):
-        read_int(x.__index__(), a)
+        read_int(PyNumber_Index(x), a)
     elif hasattr(cls, "__float__"):
         a.kind = CUPLUG_ARGUMENT_FLOAT
         a.scalar.f = float(x)
@@ -114,7 +114,7 @@ cdef int read_numpy_scalar(PyObject *obj, reading *r, cuplug_argument *a) except
         a.kind = CUPLUG_ARGUMENT_FLOAT
         a.scalar.f = float(x)
     elif is_integer(obj):
-        read_int(x.__index__(), a)
+        read_int(PyNumber_Index(x), a)
     elif PyObject_TypeCheck(obj, &PyBoolArrType_Type):
         a.kind = CUPLUG_ARGUMENT_BOOL
         a.scalar.i = bool(x)
