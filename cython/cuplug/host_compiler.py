@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 from functools import cache
 
@@ -98,6 +97,8 @@ def _load(key: str, compiler: list[str], source: str, names: dict[str, str]) -> 
 
 
 def _compile(compiler: list[str], source: str, directory: str, names: dict[str, str]) -> str:
+    import subprocess  # for what is not in the cache alone
+
     text, library = os.path.join(directory, "source.c"), os.path.join(directory, "code.so")
     with open(text, "w", encoding="utf-8") as file:
         file.write(source)
