@@ -131,9 +131,12 @@ def test_an_error_is_the_compilers_and_keeps_the_old_library(tmp_path):
     source.write_text(HALF.replace("return CUPLUG_OK", "return UNKNOWN"))
     with pytest.raises(cuplug.BuildError, match="half.c:.*error: .UNKNOWN. undeclared"):
         cuplug.build(source)
-    done = run("build", str(source), cwd=tmp_path, LC_ALL="C")
+    done = run("build", str(source), cwd=tmp_path, LC_ALL="C", CC="cc")
     assert done.returncode == 1
-    assert "error: 'UNKNOWN' undeclared" in done.stderr
+    first, *said, to, command = done.stderr.splitlines()
+    assert (first, to) == ("cuplug: build: cc says", "to")
+    assert "error: 'UNKNOWN' undeclared" in "".join(said)
+    assert command.startswith("cc -O3 ")
     source.write_text(HALF.replace("float32[...]) ->", "float32[...) ->"))
     with pytest.raises(cuplug.BuildError, match=r"half: it compiles, but\nrow 0: signature: "):
         cuplug.build(source)

@@ -23,7 +23,7 @@ ALL_ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 
 
 class BuildError(PluginError):
-    """A plugin that cannot be built; the text ends with what the compiler said."""
+    """A plugin that cannot be built: what the compiler said, and the command."""
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,8 @@ def _output_of(command: list[str]) -> str:
     except OSError as error:
         raise BuildError(f"build: {command[0]}: {error.strerror}: set CC, CXX or CUDACXX") from None
     if done.returncode:
-        raise BuildError(f"build: {shlex.join(command)}\n{done.stdout.rstrip()}")
+        said = done.stdout.rstrip()
+        raise BuildError(f"build: {command[0]} says\n{said}\nto\n{shlex.join(command)}")
     return done.stdout
 
 
