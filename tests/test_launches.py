@@ -246,3 +246,26 @@ def test_nothing_is_left_after_errors(run):  # noqa: F811
     assert (sys.getrefcount(x), sys.getrefcount(y)) == before
     """
     run(body)
+
+
+def test_errors_of_staged_arguments(run):  # noqa: F811
+    body = """
+    f = cuplug.compile("__global__ void f(float *x, float *y) { x[0] = y[0] = 1; }")["f"]
+    launch = f[1, 1]
+    small, large = np.zeros(10, np.float32), np.zeros(1 << 20, np.float32)
+    raises(MemoryError, "f: argument 2: ", launch, InOut(small), InOut(large))
+    assert small[0] == 0
+    launch(InOut(small), InOut(small.copy()))
+    assert small[0] == 1
+    """
+    run(body, FAKE_CUDA_MEMORY_BYTES="1000000")
+
+
+def test_errors_of_the_kernel_show_when_results_are_copied(run):  # noqa: F811
+    body = """
+    f = cuplug.compile("__global__ void f(float *x) { x[0] = 1; }")["f"]
+    x = np.zeros(1 << 20, np.float32)
+    for _ in range(2):
+        raises(cuplug.CudaError, "first seen after operator f: restart it", f[1, 1], InOut(x))
+    """
+    run(body, FAKE_CUDA_FAIL="cuMemcpyDtoHAsync:1:700")
