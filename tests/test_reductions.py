@@ -128,6 +128,21 @@ def test_accuracy():
     assert float(TOTAL(x)) == pytest.approx(x.astype("f8").sum(), rel=1e-6)
 
 
+def test_integer_division_without_a_result():
+    inverse = cuplug.reduction("inverse(x: T) -> T", map="100 / x", reduce="a + b")
+    for shape, axis in (((5,), None), ((300, 500), 0), ((300, 500), 1), ((300_000,), None)):
+        x = np.full(shape, 10)
+        assert (inverse(x, axis=axis) == 10 * x.sum(axis) // 10).all()
+        x.flat[-2] = 0
+        with pytest.raises(
+            ValueError, match="^inverse: map: line 1, column 5: seen 100 / 0 of int"
+        ):
+            inverse(x, axis=axis)
+    mean = cuplug.reduction("mean(x: T) -> T", reduce="a + b", post="a / n", identity="0")
+    with pytest.raises(ValueError, match="^mean: post: line 1, column 3: seen 0 / 0 of integers"):
+        mean(np.zeros((0, 3), np.int32), axis=0)
+
+
 def test_out_and_the_argument_axis():
     x, out = values((3, 4), "float32"), np.empty(4, np.float32)
     assert TOTAL(x, axis=(0,), out=out) is out

@@ -14,7 +14,7 @@ from ._source import define_reduction, dtype_names
 from .cuda_compiler import compile_cuda
 from .element_wise import UNNAMED
 from .expression import read_names
-from .host_compiler import compile_host
+from .host_compiler import EXPRESSION, compile_host
 from .reduction_code import Reduction as Code
 from .reduction_code import cuda_code, host_code
 from .short_form import add_parameters, expand
@@ -154,8 +154,10 @@ def _doc(code: Code) -> str:
 def _compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:
     def compile_variant(variant: Variant) -> tuple[int, int]:
         if variant.on_host:
-            return compile_host(host_code(op, variant), "cuplug_function", op.texts()), 0
-        name, code = op.names.operator, cuda_code(op, variant)
+            code = host_code(op, variant)
+            return compile_host(code, "cuplug_function", op.texts(), EXPRESSION), 0
+        name = op.names.operator
+        code = cuda_code(op, variant)
         symbols = ["cuplug_kernel", "cuplug_finish"]
         kernel, finish = compile_cuda(code, symbols, variant.device, name, op.texts(), options)
         return kernel, finish
