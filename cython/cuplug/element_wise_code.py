@@ -89,7 +89,7 @@ def host_code(op: Elementwise, variant: Variant) -> str:
 #define CUPLUG_ALIGNED __attribute__((aligned(64)))
 enum {{ BLOCK = CUPLUG_BLOCK_BYTES / {max(n_bytes(t) for t in variant.types)} }};
 
-static __attribute__((noinline)) void cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to) {{
+CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to) {{
   const cuplug_loop *loop = call->loop;
   const cuplug_numbers given = cuplug_read(call->scalars);
   {" ".join(flat)}

@@ -97,6 +97,7 @@ static inline uint16_t cuplug_float16_store(float value) {
 
 /* Where a part of a call began: it is left there when a division of integers has no result. */
 typedef void cuplug_part(const cuplug_loop_call *call, int64_t from, int64_t to);
+#define CUPLUG_PART static __attribute__((noinline)) void
 static __thread struct {
   jmp_buf begin;
   cuplug_division *division;

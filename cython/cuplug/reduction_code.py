@@ -197,8 +197,7 @@ static void store_outputs(const cuplug_loop_call *call, int64_t begin, int64_t m
 }}
 
 /* All parts of up to BLOCK outputs. */
-static __attribute__((noinline)) void put_together(const cuplug_loop_call *call, int64_t begin,
-                                                   int64_t end) {{
+CUPLUG_PART put_together(const cuplug_loop_call *call, int64_t begin, int64_t end) {{
   const int64_t n = call->loop->n, m = end - begin;
   const cuplug_value *partials = call->partials;
   cuplug_value values[BLOCK];
@@ -211,7 +210,7 @@ static __attribute__((noinline)) void put_together(const cuplug_loop_call *call,
   store_outputs(call, begin, m, values);
 }}
 
-static __attribute__((noinline)) void run_item(const cuplug_loop_call *call, int64_t begin, int64_t part) {{
+CUPLUG_PART run_item(const cuplug_loop_call *call, int64_t begin, int64_t part) {{
   const int64_t n = call->loop->n, m = call->by_columns ? cuplug_least(BLOCK, n - begin) : 1;
   cuplug_value values[BLOCK];
   cuplug_value *to = call->n_parts > 1 ? (cuplug_value *)call->partials + part * n + begin : values;
