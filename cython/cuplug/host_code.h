@@ -35,19 +35,37 @@
            : fabsf, double                   \
            : (fabs), int                     \
            : (abs), long                     \
-           : labs, long long                 \
+           : labs, float _Complex            \
+           : cabsf, double _Complex          \
+           : (cabs), long long               \
            : llabs, unsigned                 \
            : cuplug_same, unsigned long      \
            : cuplug_same, unsigned long long \
            : cuplug_same)(x)
 #define rsqrt(x) (1 / sqrt(x))
+#define real(x) creal(x)
+#define imag(x) cimag(x)
+#define arg(x) carg(x)
+#define complex(re, im) \
+  _Generic((re) + (im), float : cuplug_complex64_of, default : cuplug_complex128_of)(re, im)
 
 typedef union cuplug_scalar {
   double f;
   int64_t i;
   uint64_t u;
-  double room[2];
+  double c[2];
 } cuplug_scalar;
+
+typedef float _Complex complex64_t;
+typedef double _Complex complex128_t;
+
+static inline complex64_t cuplug_complex64_of(float re, float im) {
+  return __builtin_complex(re, im);
+}
+
+static inline complex128_t cuplug_complex128_of(double re, double im) {
+  return __builtin_complex(re, im);
+}
 
 static inline uint64_t cuplug_same(uint64_t x) { return x; }
 
@@ -243,6 +261,8 @@ CUPLUG_DEFINE_MOVES(uint64_t)
 CUPLUG_DEFINE_MOVES(int64_t)
 CUPLUG_DEFINE_MOVES(float)
 CUPLUG_DEFINE_MOVES(double)
+CUPLUG_DEFINE_MOVES(complex64_t)
+CUPLUG_DEFINE_MOVES(complex128_t)
 
 /* Copies a block past the caches, where the machine and the address allow it. */
 static inline void cuplug_stream(void *to, const void *from, size_t bytes) {

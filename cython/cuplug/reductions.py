@@ -18,10 +18,10 @@ from .host_compiler import EXPRESSION, compile_host
 from .reduction_code import Reduction as Code
 from .reduction_code import cuda_code, host_code
 from .short_form import add_parameters, expand
-from .variant import REAL, Variant
+from .variant import DTYPES, Variant
 
 OWN = ("a", "b", "n")  # what expressions call the values put together, and their number
-ACCUMULATOR_BYTES = 8  # room for any
+ACCUMULATOR_BYTES = 16  # room for any
 
 
 class Reduction:
@@ -130,8 +130,8 @@ def _reduction(
         raise ValueError(f"{names.operator}: seen {signature!r}, wanted arrays and one output")
     if own := [x.name for x in (*names.arrays, *names.scalars) if x.name in OWN]:
         raise ValueError(f"{names.operator}: {own[0]}: the expressions use a, b and n themselves")
-    if accumulate is not None and accumulate not in REAL:
-        raise ValueError(f"{names.operator}: accumulate: seen {accumulate!r}, wanted a real dtype")
+    if accumulate is not None and accumulate not in DTYPES:
+        raise ValueError(f"{names.operator}: accumulate: seen {accumulate!r}, wanted a dtype")
     code = Code(names, map or names.arrays[0].name, reduce, post, identity, preamble, accumulate)
     made = (_reduction, (signature, texts, doc, options))
     compiler = _compiler(code, options)
