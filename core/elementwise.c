@@ -3,8 +3,6 @@
 #include "launch.h"
 #include "variant.h"
 
-#include <string.h>
-
 static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
                       void **data) {
   cuplug__loop_start(loop, call->n_tensors);
@@ -24,15 +22,9 @@ int cuplug_elementwise_host(const cuplug_call *call) {
   cuplug__variant_start(&variant, call);
   int status = cuplug__variant_find(source, &variant, &code, call->error);
   if (status) return status;
-  const cuplug_loop_call arguments = {.data = data,
-                                      .scalars = call->scalars,
-                                      .loop = &loop,
-                                      .n_parts = 1,
-                                      .one_thread = call->max_threads == 1};
-  cuplug_loop_function *function;
-  memcpy(&function, &code->function, sizeof(function));
-  function(&arguments);
-  return CUPLUG_OK;
+  cuplug_loop_call arguments = {
+      .data = data, .scalars = call->scalars, .loop = &loop, .n_parts = 1};
+  return cuplug__variant_run(call, code, &arguments);
 }
 
 /* Chooses how elements are loaded. Packs become the elements of the loop, unless all arrays are

@@ -182,19 +182,15 @@ int cuplug_reduction_host(const cuplug_call *call) {
   const long long items = by_columns ? (r.kept.n + HOST_BLOCK - 1) / HOST_BLOCK : r.kept.n;
   cut(&r, (N_HOST_ITEMS + items - 1) / items, N_HOST_LEAST);
   if ((status = take_partials(&r))) return status;
-  const cuplug_loop_call arguments = {.data = r.data,
-                                      .scalars = call->scalars,
-                                      .loop = &r.kept,
-                                      .reduced = &r.reduced,
-                                      .partials = r.partials,
-                                      .n_parts = r.n_parts,
-                                      .part = r.part,
-                                      .by_columns = by_columns,
-                                      .one_thread = call->max_threads == 1};
-  cuplug_loop_function *function;
-  memcpy(&function, &r.code->function, sizeof(function));
-  function(&arguments);
-  return CUPLUG_OK;
+  cuplug_loop_call arguments = {.data = r.data,
+                                .scalars = call->scalars,
+                                .loop = &r.kept,
+                                .reduced = &r.reduced,
+                                .partials = r.partials,
+                                .n_parts = r.n_parts,
+                                .part = r.part,
+                                .by_columns = by_columns};
+  return cuplug__variant_run(call, r.code, &arguments);
 }
 
 /* ---- CUDA ------------------------------------------------------------------------------------ */

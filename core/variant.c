@@ -45,3 +45,16 @@ int cuplug__variant_find(cuplug_source *source, const cuplug_variant *variant,
   *code = &made->code;
   return CUPLUG_OK;
 }
+
+int cuplug__variant_run(const cuplug_call *call, const cuplug_code *code,
+                        cuplug_loop_call *arguments) {
+  cuplug_division division;
+  cuplug_loop_function *function;
+  division.claimed = 0;
+  arguments->one_thread = call->max_threads == 1;
+  arguments->division = &division;
+  memcpy(&function, &code->function, sizeof(function));
+  function(arguments);
+  if (!division.claimed) return CUPLUG_OK;
+  return cuplug_fail(call, CUPLUG_ERROR_VALUE, "%s", division.message);
+}

@@ -3,6 +3,7 @@
 #ifndef CUPLUG_CORE_VARIANT_H
 #define CUPLUG_CORE_VARIANT_H
 
+#include <cuplug/loop.h>
 #include <cuplug/source.h>
 
 /* A variant for the call's device and the dtypes of its arrays; the rest is zero. */
@@ -12,5 +13,10 @@ void cuplug__variant_start(cuplug_variant *variant, const cuplug_call *call);
  * both compile. */
 int cuplug__variant_find(cuplug_source *source, const cuplug_variant *variant,
                          const cuplug_code **code, cuplug_error *error);
+
+/* Runs a cuplug_loop_function and reports what it met; fills the last two members of `arguments`.
+ */
+int cuplug__variant_run(const cuplug_call *call, const cuplug_code *code,
+                        cuplug_loop_call *arguments);
 
 #endif

@@ -12,11 +12,12 @@ FLOATING = ["float16", "bfloat16", "float32", "float64"]
 SIGNED = ["int8", "int16", "int32", "int64"]
 UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
 COMPLEX = ["complex64", "complex128"]
+FLOAT8 = ["float8_e4m3fn", "float8_e5m2"]
 
 
 def dtype_of(name: str) -> np.dtype:
     """Return the NumPy dtype of a name, ml_dtypes' ones included."""
-    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+    return np.dtype(getattr(ml_dtypes, name) if name in ("bfloat16", *FLOAT8) else name)
 
 
 @dataclass
@@ -45,7 +46,7 @@ class Backend:
         """Say whether the library of this backend has a dtype."""
         if self.name == "torch":
             return dtype.name not in ("uint16", "uint32", "uint64")
-        return not (self.name == "cupy" and dtype.name == "bfloat16")
+        return not (self.name == "cupy" and dtype.name in ("bfloat16", *FLOAT8))
 
 
 def _torch_put(x: np.ndarray):
@@ -53,6 +54,10 @@ def _torch_put(x: np.ndarray):
 
     if x.dtype.name == "bfloat16":
         return torch.from_numpy(np.array(x).view(np.int16)).cuda().view(torch.bfloat16)
+    if x.dtype.name in FLOAT8:
+        return (
+            torch.from_numpy(np.array(x).view(np.uint8)).cuda().view(getattr(torch, x.dtype.name))
+        )
     return torch.from_numpy(np.array(x)).cuda()
 
 
@@ -61,6 +66,9 @@ def _torch_take(x) -> np.ndarray:
 
     if x.dtype == torch.bfloat16:
         return x.view(torch.int16).cpu().numpy().view(ml_dtypes.bfloat16)
+    name = str(x.dtype).removeprefix("torch.")
+    if name in FLOAT8:
+        return x.view(torch.uint8).cpu().numpy().view(dtype_of(name))
     return x.cpu().numpy()
 
 

@@ -198,6 +198,47 @@ def test_reductions_of_several_arrays(run):
     """)
 
 
+def test_complex_numbers(run):
+    """The host computes with C's own, CUDA code with complex.cuh."""
+    run("""
+    text = ("x * y / (x - (T)2) + 3 * x - y / 4 + 1 / x + exp(y) + log(x) * sqrt(y) - sin(x) + "
+            "cos(y) * sinh(x) - cosh(y) + tan(x) / tanh(y) + pow(x, 2) * pow(y, x) + "
+            "conj(x) * abs(y) + real(x) * complex(imag(y), arg(x)) + (x != y ? -x : y) + a")
+    f = cuplug.elementwise("f(x: T, y: T, a: T) -> T", text)
+    exact = cuplug.elementwise("exact(x: T, y: T, a: T) -> T", "x * y / (x - a) + 3 * x - 1 / x")
+    total = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")
+    for dtype in ("complex64", "complex128"):
+        x, y = ((random.normal(size=(70, 301)) + 1j * random.normal(size=(70, 301))).astype(dtype)
+                for _ in range(2))
+        near = dict(rtol=200 * np.finfo(dtype).eps, atol=200 * np.finfo(dtype).eps)
+        np.testing.assert_allclose(f(x, y, 2j, device="cuda"), f(x, y, 2j), **near)
+        for v in (x, x.T, x[:, ::2], x[::-1]):
+            np.testing.assert_array_equal(exact(v, v[:1], 2 - 1j, device="cuda"),
+                                          exact(v, v[:1], 2 - 1j))
+            for axis in (None, 0, 1):
+                wanted = v.sum(axis=axis)
+                np.testing.assert_allclose(total(v, axis=axis, device="cuda"), wanted,
+                                           rtol=1e-4 if dtype == "complex64" else 1e-12)
+    """)
+
+
+def test_float8(run):
+    run("""
+    import ml_dtypes
+    add = cuplug.elementwise("add(x: T, y: T) -> T", "x + y")
+    total = cuplug.reduction("total(x: T) -> float32", reduce="a + b", accumulate="float32")
+    for dtype in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+        x = np.arange(256, dtype=np.uint8).view(dtype)
+        y = x.reshape(-1, 1)
+        with np.errstate(all="ignore"):
+            wanted = x + y
+        got = add(x, y, device="cuda")
+        np.testing.assert_array_equal(got.astype("f4"), wanted.astype("f4"))
+        x = values((300, 7), dtype)
+        np.testing.assert_array_equal(total(x, axis=0, device="cuda"), x.astype("f4").sum(axis=0))
+    """)
+
+
 def test_large_host_arrays_in_parts(run):
     run("""
     add = cuplug.elementwise("add(a: T, b: T) -> T", "a + b")

@@ -7,7 +7,7 @@ import re
 import cuplug
 import numpy as np
 import pytest
-from backends import assert_same
+from backends import COMPLEX, FLOAT8, FLOATING, assert_same, dtype_of
 from cuplug import from_source, jit
 from cuplug.variant import Variant
 
@@ -35,16 +35,18 @@ ARGUMENTS = "x, index, y, n, m, fault"
 def pick(**changes):
     settings = {"arguments": ARGUMENTS, "cuda": CUDA, "host": HOST, "kernel": "pick_kernel"}
     return cuplug.operator(
-        SIGNATURE.replace("any", "bool | integer | floating"),
+        SIGNATURE,
         **{**settings, "threads": "m", **changes},
     )
 
 
 @pytest.mark.sanitizer
-@pytest.mark.parametrize("dtype", ["float32", "int8", "float64", "float16"])
+@pytest.mark.parametrize("dtype", [*FLOATING, *FLOAT8, *COMPLEX, "int8", "bool"])
 @pytest.mark.parametrize("index", ["int32", "int64"])
 def test_pick(backend, dtype, index):
-    x, at = np.arange(100).astype(dtype), np.array([3, 1, 99], index)
+    x, at = np.arange(100).astype(dtype_of(dtype)), np.array([3, 1, 99], index)
+    if not backend.supports(x.dtype):
+        pytest.skip(f"{backend.name} has no {dtype}")
     assert_same(backend(pick(), x, at), x[at])
     assert_same(backend(pick(), x, at[:0]), x[:0])
 
@@ -62,6 +64,18 @@ def test_one_side_alone():
         pick(cuda=None, threads=None)(np.zeros(5), np.array([0]), device="cuda")
     assert pick(cuda=None, threads=None).sides == ("cpu",)
     assert pick(host=None).sides == ("cuda",)
+
+
+def test_complex_scalars():
+    scale = cuplug.operator(
+        "scale(x: T[n], a: T) -> y: T[n] where T: complex64 | complex128",
+        arguments="x, a, y, n",
+        host="void scale(const T *x, T a, T *y, int64_t n) {"
+        " for (int64_t k = 0; k < n; k++) y[k] = a * x[k]; }",
+    )
+    for dtype in COMPLEX:
+        x = np.array([1, 2j, 3 - 1j], dtype)
+        assert_same(scale(x, 1 - 2j), x * np.array(1 - 2j, dtype))
 
 
 def test_arguments_are_worked_out():

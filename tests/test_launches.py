@@ -12,16 +12,20 @@ def test_odd_arrays_on_the_gpu(run):  # noqa: F811
     module = cuplug.compile(
         "__global__ void f(float *x) { if (x) x[0] = 1; } __global__ void g(void *x) {}")
     x = cuplug.asarray(np.zeros(8, np.float32))
+    misaligned = Foreign(x, data=(x.data_ptr + 2, False), shape=(2,))
+    raises(ValueError, "argument 1: seen a misaligned array", module["f"][1, 1], misaligned)
+    module["g"][1, 1](misaligned)
     for launch in (module["f"][1, 1], module["g"][1, 1]):
-        at = x.data_ptr
-        raises(ValueError, "argument 1: seen a misaligned array", launch,
-               Foreign(x, data=(at + 2, False), shape=(2,)))
         raises(TypeError, "seen a byte-swapped array", launch, Foreign(x, typestr=">f4"))
         for strides in ((5,), (8,), (-4,)):
             raises(ValueError, "argument 1: seen a ", launch,
                    Foreign(x, strides=strides, shape=(2,)))
         launch(Foreign(x, strides=(400,), shape=(1,)))
         launch(Foreign(x, strides=(1, 3), shape=(0, 2), data=(0, False)))
+    vectors = cuplug.compile("struct alignas(16) v { float x[4]; }; __global__ void f(v *x) {}")
+    vectors["f"][1, 1](Foreign(x, data=(x.data_ptr + 16, False), shape=(4,)))
+    raises(ValueError, "f: argument 1: seen a misaligned array, wanted an address that is a "
+           "multiple of 16", vectors["f"][1, 1], Foreign(x, data=(x.data_ptr + 4, False), shape=(4,)))
     raises(TypeError, "f: argument 1: seen Foreign with a mask, which would be lost",
            module["f"][1, 1], Foreign(x, mask=x))
     raises(TypeError, "ill-formed", module["f"][1, 1], Foreign(x, shape=None))
@@ -246,3 +250,26 @@ def test_nothing_is_left_after_errors(run):  # noqa: F811
     assert (sys.getrefcount(x), sys.getrefcount(y)) == before
     """
     run(body)
+
+
+def test_errors_of_staged_arguments(run):  # noqa: F811
+    body = """
+    f = cuplug.compile("__global__ void f(float *x, float *y) { x[0] = y[0] = 1; }")["f"]
+    launch = f[1, 1]
+    small, large = np.zeros(10, np.float32), np.zeros(1 << 20, np.float32)
+    raises(MemoryError, "f: argument 2: ", launch, InOut(small), InOut(large))
+    assert small[0] == 0
+    launch(InOut(small), InOut(small.copy()))
+    assert small[0] == 1
+    """
+    run(body, FAKE_CUDA_MEMORY_BYTES="1000000")
+
+
+def test_errors_of_the_kernel_show_when_results_are_copied(run):  # noqa: F811
+    body = """
+    f = cuplug.compile("__global__ void f(float *x) { x[0] = 1; }")["f"]
+    x = np.zeros(1 << 20, np.float32)
+    for _ in range(2):
+        raises(cuplug.CudaError, "first seen after operator f: restart it", f[1, 1], InOut(x))
+    """
+    run(body, FAKE_CUDA_FAIL="cuMemcpyDtoHAsync:1:700")

@@ -28,7 +28,7 @@ from cuplug._host cimport (
     CUPLUG_BYTE_SWAPPED,
     CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
-    CUPLUG_MISALIGNED,
+    CUPLUG_ODD_STRIDES,
     CUPLUG_READ_ONLY,
     cuplug_argument,
     cuplug_dtype,
@@ -161,21 +161,22 @@ cdef int convert_array(
     parameter_value *value
 ) except -1:
     cdef cuplug_tensor *x = &a.tensor
+    cdef size_t alignment = <size_t>1 << (code >> 9 & 15)
     if x.device.type != CUPLUG_CUDA and x.device.type != CUPLUG_CUDA_MANAGED:
         return refuse(state, k, code, obj)
     if kind_of_code(code) == POINTER:
         check_pointee(state, k, code, obj, x.dtype, cuplug_n_elements(x) * cuplug_element_bytes(x))
     if a.flags & CUPLUG_BYTE_SWAPPED:
         raise TypeError(f"{place(state, k)}: seen a byte-swapped array, wanted native byte order")
-    if not is_contiguous(x):
+    if not is_contiguous(x) or a.flags & CUPLUG_ODD_STRIDES and cuplug_n_elements(x) > 1:
         raise ValueError(
             f"{place(state, k)}: seen a strided array, wanted a C-contiguous one: the kernel gets "
             "the address of its first element; pass that as an int if it knows the strides"
         )
-    if a.flags & CUPLUG_MISALIGNED and cuplug_n_elements(x):
+    if (<size_t>x.data + x.byte_offset) & (alignment - 1) and cuplug_n_elements(x):
         raise ValueError(
             f"{place(state, k)}: seen a misaligned array, wanted an address that is a multiple of "
-            "the bytes of an element"
+            f"{alignment}"
         )
     if a.flags & CUPLUG_READ_ONLY and not code >> 8 & 1:
         raise ValueError(
@@ -214,7 +215,7 @@ cdef int check_pointee(
 ) except -1:
     cdef int wanted = code >> 4 & 15
     cdef int64_t size = code >> 40
-    cdef int kind = kinds_of_codes[dtype.code & 15]
+    cdef int kind = kinds_of_codes[dtype.code] if dtype.code < 16 else -1
     if wanted == VOID or wanted == OPAQUE and (not size or n_bytes % size == 0):
         return 0
     if wanted == POINTER and dtype.bits == 64 and (kind == INT or kind == UINT):

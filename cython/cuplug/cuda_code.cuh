@@ -15,7 +15,7 @@ union cuplug_scalar {
   double f;
   int64_t i;
   uint64_t u;
-  double room[2];
+  double c[2];
 };
 
 /* As on the host: NaN comes out of min and max. */
@@ -33,6 +33,9 @@ template <typename A> __device__ inline auto abs(A x) -> decltype(x + 0) {
   else
     return ::abs(x + 0);
 }
+
+__device__ inline float cuplug_float_of_bits(uint32_t bits) { return __uint_as_float(bits); }
+__device__ inline uint32_t cuplug_bits_of_float(float value) { return __float_as_uint(value); }
 
 __device__ inline float cuplug_float16_load(uint16_t x) {
   float value;

@@ -12,7 +12,7 @@ from ._source import define_elementwise, dtype_names
 from .cuda_compiler import compile_cuda
 from .element_wise_code import Elementwise, cuda_code, host_code
 from .expression import read_names
-from .host_compiler import compile_host
+from .host_compiler import EXPRESSION, compile_host
 from .short_form import expand
 from .variant import Variant
 
@@ -93,8 +93,10 @@ def _compiler(op: Elementwise, options: tuple[str, ...]) -> Callable[[Variant], 
 
     def compile_variant(variant: Variant) -> tuple[int, int]:
         if variant.on_host:
-            return compile_host(host_code(op, variant), "cuplug_function", texts), 0
-        name, code = op.names.operator, cuda_code(op, variant)
+            code = host_code(op, variant)
+            return compile_host(code, "cuplug_function", texts, EXPRESSION), 0
+        name = op.names.operator
+        code = cuda_code(op, variant)
         functions = compile_cuda(code, ["cuplug_kernel"], variant.device, name, texts, options)
         return functions[0], 0
 

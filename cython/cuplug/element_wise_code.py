@@ -89,7 +89,7 @@ def host_code(op: Elementwise, variant: Variant) -> str:
 #define CUPLUG_ALIGNED __attribute__((aligned(64)))
 enum {{ BLOCK = CUPLUG_BLOCK_BYTES / {max(n_bytes(t) for t in variant.types)} }};
 
-static void cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to) {{
+CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to) {{
   const cuplug_loop *loop = call->loop;
   const cuplug_numbers given = cuplug_read(call->scalars);
   {" ".join(flat)}
@@ -109,12 +109,12 @@ static void cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to
 void cuplug_function(const cuplug_loop_call *call) {{
   const int64_t n = call->loop->n, part = 4 * BLOCK;
   if (n < CUPLUG_PARALLEL_FROM || call->one_thread) {{
-    cuplug_blocks(call, 0, n);
+    cuplug_run_part(cuplug_blocks, call, 0, n);
     return;
   }}
 #pragma omp parallel for schedule(static)
   for (int64_t from = 0; from < n; from += part)
-    cuplug_blocks(call, from, cuplug_least(n, from + part));
+    cuplug_run_part(cuplug_blocks, call, from, cuplug_least(n, from + part));
 }}
 """
 

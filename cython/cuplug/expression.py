@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from . import signature as signatures
-from .variant import REAL, Variant, computed, member
+from .variant import COMPLEX, DTYPES, FLOAT8, Variant, computed, member
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
@@ -55,11 +55,6 @@ def read_names(
         if x.type_variable < 0:
             raise ValueError(f"{parsed.name}: {name}: seen a string, wanted an array or a number")
         variable, dtypes = parsed.variables[x.type_variable]
-        if wrong := [dtype for dtype in dtypes if dtype not in REAL]:
-            raise ValueError(
-                f"{parsed.name}: {name}: seen dtype {wrong[0]}, wanted bool, integers, float16, "
-                "bfloat16, float32 or float64"
-            )
         found = Name(name, variable or dtypes[0], x.kind)
         (arrays if x.is_array else scalars).append(found)
         if x.is_array and (tuple(kind for kind, _ in x.dims) != dims or x.has_default):
@@ -75,9 +70,12 @@ def template(name: str) -> str:
 
 
 def types(names: Names, variant: Variant) -> str:
-    """Return the type variables as types."""
+    """Return what the dtypes need, and the type variables as types."""
     dtypes = names.dtypes(variant)
-    lines = [f"typedef {computed(t)} {v};" for v, t in dtypes.items() if v not in REAL]
+    lines = [template("float8.h")] if {*dtypes.values()} & {*FLOAT8} else []
+    if not variant.on_host:
+        lines.append(template("complex.cuh"))
+    lines += [f"typedef {computed(t)} {v};" for v, t in dtypes.items() if v not in DTYPES]
     return "\n".join(lines)
 
 
@@ -88,7 +86,9 @@ def numbers(names: Names, variant: Variant) -> str:
     for k, x in enumerate(names.scalars):
         dtype = dtypes.get(x.variable, x.variable)
         members.append(f"{computed(dtype)} {x.name};")
-        reads.append(f"x.{x.name} = from[{k}].{member(dtype)};")
+        place = f"from[{k}].{member(dtype)}"
+        value = f"complex({place}[0], {place}[1])" if dtype in COMPLEX else place
+        reads.append(f"x.{x.name} = {value};")
     return f"""typedef struct cuplug_numbers {{ {" ".join(members)} }} cuplug_numbers;
 __device__ inline cuplug_numbers cuplug_read(const cuplug_scalar *from) {{
   cuplug_numbers x;

@@ -11,7 +11,7 @@ import ast
 from dataclasses import dataclass
 
 from .signature import Parameter, Signature
-from .variant import computed, member, stored
+from .variant import COMPLEX, computed, member, stored
 
 NUMBER, SIZE, COUNT, SCALAR, ADD, SUBTRACT, MULTIPLY, DIVIDE, REST, LEAST, GREATEST = range(11)
 Step = tuple[int, int, int]  # kind, operand, value: see `cuplug_step` in <cuplug/host.h>
@@ -143,7 +143,10 @@ def _c_scalar(scope: Scope, name: str, dtypes: dict[str, str]) -> str:
     x, place = scope.parameter(name), f"call->scalars[{scope.scalars[name]}]"
     if x.type_variable < 0:
         return f"{place}.{'s' if x.kind == 'string' else 'i'}"
-    return f"({computed(dtypes[name])}){place}.{member(dtypes[name])}"
+    value = f"{place}.{member(dtypes[name])}"
+    if dtypes[name] in COMPLEX:
+        value = f"__builtin_complex({value}[0], {value}[1])"
+    return f"({computed(dtypes[name])}){value}"
 
 
 def _c_size(array: int, dimension: int) -> str:

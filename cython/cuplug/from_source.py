@@ -23,11 +23,20 @@ from .variant import Variant, stored
 BLOCK = 256
 Sizes = str | int | tuple[str | int, ...] | None
 
-# Pointers to these are what kernels get; float16 and bfloat16 need a header of CUDA's.
-_CUDA_TYPES = {"float16": "__half", "bfloat16": "__nv_bfloat16", "bool": "bool"}
-_CUDA_HEADERS = {"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"}
+# Pointers to these are what kernels get; the narrow dtypes need headers of CUDA's.
+_CUDA_TYPES = {
+    **{"float16": "__half", "bfloat16": "__nv_bfloat16", "bool": "bool"},
+    **{"float8_e4m3fn": "__nv_fp8_e4m3", "float8_e5m2": "__nv_fp8_e5m2"},
+    **{"complex64": "float2", "complex128": "double2"},
+}
+_CUDA_HEADERS = {
+    **{"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"},
+    **{"float8_e4m3fn": "cuda_fp8.h", "float8_e5m2": "cuda_fp8.h"},
+}
 
 _HOST_HEAD = """#include <cuplug/plugin.h>
+typedef float _Complex complex64_t;
+typedef double _Complex complex128_t;
 static __attribute__((unused)) void cuplug_fault_index(cuplug_fault *fault, uint32_t tensor,
     int64_t position, int64_t value, int64_t low, int64_t high) {
   if (__atomic_exchange_n(&fault->claimed, 1u, __ATOMIC_RELAXED)) return;

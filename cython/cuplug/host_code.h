@@ -2,8 +2,10 @@
 /* What stands before an expression that is compiled for the host, after <cuplug/loop.h>: the
  * functions that expressions may use beside those of <tgmath.h>, dtypes in memory, arrays of any
  * strides as blocks that lie together. */
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tgmath.h>
@@ -33,19 +35,37 @@
            : fabsf, double                   \
            : (fabs), int                     \
            : (abs), long                     \
-           : labs, long long                 \
+           : labs, float _Complex            \
+           : cabsf, double _Complex          \
+           : (cabs), long long               \
            : llabs, unsigned                 \
            : cuplug_same, unsigned long      \
            : cuplug_same, unsigned long long \
            : cuplug_same)(x)
 #define rsqrt(x) (1 / sqrt(x))
+#define real(x) creal(x)
+#define imag(x) cimag(x)
+#define arg(x) carg(x)
+#define complex(re, im) \
+  _Generic((re) + (im), float : cuplug_complex64_of, default : cuplug_complex128_of)(re, im)
 
 typedef union cuplug_scalar {
   double f;
   int64_t i;
   uint64_t u;
-  double room[2];
+  double c[2];
 } cuplug_scalar;
+
+typedef float _Complex complex64_t;
+typedef double _Complex complex128_t;
+
+static inline complex64_t cuplug_complex64_of(float re, float im) {
+  return __builtin_complex(re, im);
+}
+
+static inline complex128_t cuplug_complex128_of(double re, double im) {
+  return __builtin_complex(re, im);
+}
 
 static inline uint64_t cuplug_same(uint64_t x) { return x; }
 
@@ -91,6 +111,54 @@ static inline uint16_t cuplug_float16_store(float value) {
   result = magnitude >= 0x47800000 ? 0x7c00 : result;
   result = magnitude > 0x7f800000 ? 0x7e00 | (magnitude >> 13 & 0x3ff) : result;
   return (uint16_t)(sign | result);
+}
+
+/* Where a part of a call began: it is left there when a division of integers has no result. */
+typedef void cuplug_part(const cuplug_loop_call *call, int64_t from, int64_t to);
+#define CUPLUG_PART static __attribute__((noinline)) void
+static __thread struct {
+  jmp_buf begin;
+  cuplug_division *division;
+} cuplug_under_way;
+
+static void cuplug_run_part(cuplug_part *part, const cuplug_loop_call *call, int64_t from,
+                            int64_t to) {
+  cuplug_under_way.division = call->division;
+  if (!__atomic_load_n(&call->division->claimed, __ATOMIC_RELAXED) &&
+      !_setjmp(cuplug_under_way.begin))
+    part(call, from, to);
+}
+
+/* What -fsanitize says of a division: where it stands, and the type of its operands. */
+typedef struct cuplug_divided {
+  const char *text; /* "operator" or "operator part" */
+  uint32_t line, column;
+  const struct {
+    uint16_t kind, info; /* info: 2 * log2(number of bits) + 1 where signed */
+  } * type;
+} cuplug_divided;
+
+/* An operand, which lies elsewhere where it has more than 64 bits. */
+static int64_t cuplug_operand(const cuplug_divided *at, uintptr_t x) {
+  if (at->type->info == (5 << 1 | 1)) return (int32_t)x;
+  return at->type->info >> 1 > 6 ? *(const int64_t *)x : (int64_t)x;
+}
+
+/* Called by compiled expressions before a division of integers that would end the process. */
+__attribute__((visibility("hidden"), cold)) void
+__ubsan_handle_divrem_overflow(const cuplug_divided *at, uintptr_t a, uintptr_t b) {
+  cuplug_division *division = cuplug_under_way.division;
+  const char *space = strchr(at->text, ' ');
+  char left[24];
+  snprintf(left, sizeof(left), at->type->info & 1 ? "%lld" : "%llu",
+           (long long)cuplug_operand(at, a));
+  if (!__atomic_exchange_n(&division->claimed, 1, __ATOMIC_RELAXED))
+    snprintf(division->message, sizeof(division->message),
+             "%s%sline %u, column %u: seen %s / %lld of integers, wanted a division that has a "
+             "result",
+             space ? space + 1 : "", space ? ": " : "", at->line, at->column, left,
+             (long long)cuplug_operand(at, b));
+  longjmp(cuplug_under_way.begin, 1);
 }
 
 #define CUPLUG_BLOCK_BYTES 8192    /* of the widest array: blocks stay in the cache */
@@ -193,6 +261,8 @@ CUPLUG_DEFINE_MOVES(uint64_t)
 CUPLUG_DEFINE_MOVES(int64_t)
 CUPLUG_DEFINE_MOVES(float)
 CUPLUG_DEFINE_MOVES(double)
+CUPLUG_DEFINE_MOVES(complex64_t)
+CUPLUG_DEFINE_MOVES(complex128_t)
 
 /* Copies a block past the caches, where the machine and the address allow it. */
 static inline void cuplug_stream(void *to, const void *from, size_t bytes) {

@@ -17,10 +17,17 @@ from .errors import CompileError
 
 # No flag that changes results: NaN, infinities and signed zeros count, and each operation rounds.
 FLAGS = (
-    *("-std=gnu11", "-O3", "-march=native", "-fPIC", "-shared", "-w"),
+    *("-std=gnu11", "-O3", "-march=native", "-fPIC", "-w"),
     *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"),
 )
-THREADS = ("-fopenmp", "-fopenmp-simd")  # the second where the first has no library
+# For expressions: integers wrap, as on GPUs, and host_code.h is asked before a division of integers
+# that would end the process.
+EXPRESSION = ("-fwrapv", "-fsanitize=integer-divide-by-zero,signed-integer-overflow")
+# What not every compiler takes, best first: threads; complex arithmetic without calls.
+TRIED = (
+    ("-fopenmp", "-fcx-fortran-rules"),
+    *(("-fopenmp",), ("-fopenmp-simd", "-fcx-fortran-rules"), ("-fopenmp-simd",)),
+)
 
 _loaded: dict[str, ctypes.CDLL] = {}  # never unloaded: operators hold addresses
 
@@ -45,13 +52,13 @@ def compile_host(
     CompileError
         The text is wrong: the message shows the user's lines. Or there is no C compiler.
     """
-    compiler = [*find_compiler(), *options]
+    compiler = find_compiler()
     path = shutil.which(compiler[0]) or compiler[0]
     about = os.stat(path)
     identity = f"{os.path.realpath(path)} {about.st_size} {about.st_mtime_ns} {_processor()}"
-    key = disk.key("host code", source, " ".join([*compiler, *FLAGS]), identity)
+    key = disk.key("host code", source, " ".join([*compiler, *FLAGS, *options]), identity)
     if key not in _loaded:
-        _loaded[key] = _load(key, compiler, source, names)
+        _loaded[key] = _load(key, compiler, options, source, names)
     address = ctypes.cast(getattr(_loaded[key], symbol), ctypes.c_void_p).value
     assert address is not None
     return address
@@ -85,33 +92,50 @@ def _processor() -> str:
     return os.uname().machine
 
 
-def _load(key: str, compiler: list[str], source: str, names: dict[str, str]) -> ctypes.CDLL:
+def _load(
+    key: str, compiler: list[str], options: tuple[str, ...], source: str, names: dict[str, str]
+) -> ctypes.CDLL:
     if path := disk.get_path(key, "so"):
         with contextlib.suppress(OSError):
             return ctypes.CDLL(path)
     with tempfile.TemporaryDirectory(prefix="cuplug-") as directory:
-        made = _compile(compiler, source, directory, names)
+        made = _compile(compiler, options, source, directory, names)
         with open(made, "rb") as file:
             stored = disk.put(key, "so", file.read())
         return ctypes.CDLL(stored or made)
 
 
-def _compile(compiler: list[str], source: str, directory: str, names: dict[str, str]) -> str:
+def _compile(
+    compiler: list[str],
+    options: tuple[str, ...],
+    source: str,
+    directory: str,
+    names: dict[str, str],
+) -> str:
     import subprocess  # for what is not in the cache alone
 
-    text, library = os.path.join(directory, "source.c"), os.path.join(directory, "code.so")
-    with open(text, "w", encoding="utf-8") as file:
+    with open(os.path.join(directory, "source.c"), "w", encoding="utf-8") as file:
         file.write(source)
-    for threads in THREADS:
-        command = [*compiler, *FLAGS, threads, "source.c", "-o", "code.so", "-lm"]
-        environment = {**os.environ, "LC_ALL": "C"}
-        done = subprocess.run(
-            command, cwd=directory, env=environment, capture_output=True, text=True, check=False
-        )
-        if done.returncode == 0:
-            return library
-    message = explain(done.stderr, names) or f"{shlex.join(command)}: {done.stderr}"
-    raise CompileError(message, done.stderr)
+    for tried in TRIED:
+        # Apart, since a linker that is told of -fsanitize adds its library.
+        compile = [*compiler, *FLAGS, *options, *tried, "-c", "source.c", "-o", "code.o"]
+        link = [*compiler, "-shared", tried[0], "code.o", "-o", "code.so", "-lm"]
+        for command in (compile, link):
+            done = subprocess.run(
+                command,
+                cwd=directory,
+                env={**os.environ, "LC_ALL": "C"},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode:
+                break
+        else:
+            return os.path.join(directory, "code.so")
+        if message := explain(done.stderr, names):
+            raise CompileError(message, done.stderr)
+    raise CompileError(f"{shlex.join(command)}: {done.stderr}", done.stderr)
 
 
 _ERROR = re.compile(r"^(.+?):(\d+):(\d+): (?:fatal )?error: (.*)$", re.M)

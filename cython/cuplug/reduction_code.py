@@ -197,8 +197,8 @@ static void store_outputs(const cuplug_loop_call *call, int64_t begin, int64_t m
 }}
 
 /* All parts of up to BLOCK outputs. */
-static void put_together(const cuplug_loop_call *call, int64_t begin) {{
-  const int64_t n = call->loop->n, m = cuplug_least(BLOCK, n - begin);
+CUPLUG_PART put_together(const cuplug_loop_call *call, int64_t begin, int64_t end) {{
+  const int64_t n = call->loop->n, m = end - begin;
   const cuplug_value *partials = call->partials;
   cuplug_value values[BLOCK];
   {given}
@@ -210,7 +210,7 @@ static void put_together(const cuplug_loop_call *call, int64_t begin) {{
   store_outputs(call, begin, m, values);
 }}
 
-static void run_item(const cuplug_loop_call *call, int64_t begin, int64_t part) {{
+CUPLUG_PART run_item(const cuplug_loop_call *call, int64_t begin, int64_t part) {{
   const int64_t n = call->loop->n, m = call->by_columns ? cuplug_least(BLOCK, n - begin) : 1;
   cuplug_value values[BLOCK];
   cuplug_value *to = call->n_parts > 1 ? (cuplug_value *)call->partials + part * n + begin : values;
@@ -228,14 +228,15 @@ void cuplug_function(const cuplug_loop_call *call) {{
   (void)parallel;
   if (!parallel) {{
     for (int64_t item = 0; item < n_items * call->n_parts; item++)
-      run_item(call, item % n_items * step, item / n_items);
+      cuplug_run_part(run_item, call, item % n_items * step, item / n_items);
   }} else {{
 #pragma omp parallel for schedule(static)
     for (int64_t item = 0; item < n_items * call->n_parts; item++)
-      run_item(call, item % n_items * step, item / n_items);
+      cuplug_run_part(run_item, call, item % n_items * step, item / n_items);
   }}
   if (call->n_parts == 1) return;
-  for (int64_t begin = 0; begin < n; begin += BLOCK) put_together(call, begin);
+  for (int64_t begin = 0; begin < n; begin += BLOCK)
+    cuplug_run_part(put_together, call, begin, cuplug_least(n, begin + BLOCK));
 }}
 """
 

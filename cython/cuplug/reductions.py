@@ -14,14 +14,14 @@ from ._source import define_reduction, dtype_names
 from .cuda_compiler import compile_cuda
 from .element_wise import UNNAMED
 from .expression import read_names
-from .host_compiler import compile_host
+from .host_compiler import EXPRESSION, compile_host
 from .reduction_code import Reduction as Code
 from .reduction_code import cuda_code, host_code
 from .short_form import add_parameters, expand
-from .variant import REAL, Variant
+from .variant import DTYPES, Variant
 
 OWN = ("a", "b", "n")  # what expressions call the values put together, and their number
-ACCUMULATOR_BYTES = 8  # room for any
+ACCUMULATOR_BYTES = 16  # room for any
 
 
 class Reduction:
@@ -130,8 +130,8 @@ def _reduction(
         raise ValueError(f"{names.operator}: seen {signature!r}, wanted arrays and one output")
     if own := [x.name for x in (*names.arrays, *names.scalars) if x.name in OWN]:
         raise ValueError(f"{names.operator}: {own[0]}: the expressions use a, b and n themselves")
-    if accumulate is not None and accumulate not in REAL:
-        raise ValueError(f"{names.operator}: accumulate: seen {accumulate!r}, wanted a real dtype")
+    if accumulate is not None and accumulate not in DTYPES:
+        raise ValueError(f"{names.operator}: accumulate: seen {accumulate!r}, wanted a dtype")
     code = Code(names, map or names.arrays[0].name, reduce, post, identity, preamble, accumulate)
     made = (_reduction, (signature, texts, doc, options))
     compiler = _compiler(code, options)
@@ -154,8 +154,10 @@ def _doc(code: Code) -> str:
 def _compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:
     def compile_variant(variant: Variant) -> tuple[int, int]:
         if variant.on_host:
-            return compile_host(host_code(op, variant), "cuplug_function", op.texts()), 0
-        name, code = op.names.operator, cuda_code(op, variant)
+            code = host_code(op, variant)
+            return compile_host(code, "cuplug_function", op.texts(), EXPRESSION), 0
+        name = op.names.operator
+        code = cuda_code(op, variant)
         symbols = ["cuplug_kernel", "cuplug_finish"]
         kernel, finish = compile_cuda(code, symbols, variant.device, name, op.texts(), options)
         return kernel, finish

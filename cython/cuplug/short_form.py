@@ -2,7 +2,7 @@
 """Signatures of element-wise operators without brackets -> signatures for the core.
 
 In `leaky_relu(x: T, slope: T) -> T` each parameter is an array or a number, and arrays broadcast.
-Type variables that nothing binds stand for bool, integers and floating dtypes.
+Type variables that nothing binds stand for any dtype.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import re
 
-REAL = "bool | integer | floating"
 MAX_EITHER = 4  # parameters that may be arrays or numbers: 15 overloads
 NUMBERS = ("int", "float", "complex", "str")
 
@@ -55,14 +54,12 @@ def add_parameters(text: str, more: str) -> str:
 
 
 def bind_types(text: str, dtypes: frozenset[str]) -> str:
-    """Add `where T: bool | integer | floating` for the type variables, if there is no `where`."""
+    """Add `where T: any` for the type variables, if there is no `where`."""
     if re.search(r"\bwhere\b", text):
         return text
     found = [first or second for first, second in _TYPE.findall(text)]
     variables = [name for name in dict.fromkeys(found) if name not in (*dtypes, *NUMBERS)]
-    return (
-        f"{text} where {', '.join(f'{name}: {REAL}' for name in variables)}" if variables else text
-    )
+    return f"{text} where {', '.join(f'{name}: any' for name in variables)}" if variables else text
 
 
 def _forms(part: str) -> list[str]:

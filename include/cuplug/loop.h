@@ -13,6 +13,12 @@ typedef struct cuplug_loop {
   long long strides[64][32]; /* [dimension][array], in elements */
 } cuplug_loop;
 
+/* The first division of integers in a call that has no result: by 0, or of the least by -1. */
+typedef struct cuplug_division {
+  int claimed; /* 1 where there was one */
+  char message[252];
+} cuplug_division;
+
 /* One call of a compiled host function. What is 0 or NULL is for reductions alone. */
 typedef struct cuplug_loop_call {
   void *const *data;          /* of each array, the outputs last */
@@ -24,6 +30,8 @@ typedef struct cuplug_loop_call {
   long long part;             /* elements of each part but the last */
   int by_columns;             /* 1: outputs side by side; 0: one after the other */
   int one_thread;             /* 1: no threads may be started */
+  cuplug_division
+      *division; /* not claimed yet; where it is after the call, outputs are incomplete */
 } cuplug_loop_call;
 
 typedef void cuplug_loop_function(const cuplug_loop_call *call);
