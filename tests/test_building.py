@@ -188,6 +188,20 @@ def test_a_folder_of_a_stock_plugin(tmp_path):
     assert (operator.sides, operator.architectures) == (("cpu", "cuda"), (900,))
 
 
+def test_without_nvcc_it_is_said(tmp_path, without_nvcc, capsys):
+    from cuplug import authoring
+
+    scaffold.write_plugin("twice", str(tmp_path))
+    authoring.build_and_show(str(tmp_path / "twice"), None, "native", ())
+    assert (
+        ": cpu, "
+        in capsys.readouterr().out.partition("the host side alone, as there is no nvcc")[0]
+    )
+    shutil.copy(ROOT / "examples" / "drop_in" / "half.c", tmp_path)
+    authoring.build_and_show(str(tmp_path / "half.c"), None, "native", ())
+    assert "the host side alone" not in capsys.readouterr().out
+
+
 def test_without_nvcc_the_host_part(tmp_path, without_nvcc):
     scaffold.write_plugin("twice", str(tmp_path))
     built = building.build_library(tmp_path / "twice")

@@ -110,6 +110,7 @@ def test_list(folder):
         "architectures": [],
         "abi": "1.0",
         "loaded": False,
+        "kind": "plugin",
     }
     line = next(
         line

@@ -129,6 +129,7 @@ def test_a_plugin_needs_no_description(place, put):
     [
         ("prototypes =", "wanted a description of the library: "),
         ("[pick]\nsignature = ''", "prototypes: seen None, wanted C declarations"),
+        ("prototypes = 'int Ping(void);'", "its description has no operator"),
         (DESCRIPTION.replace("arguments", "given"), "pick: seen function, .*wanted signature"),
         (DESCRIPTION.replace("float32[m]", "float32[m"), "',' or ']' is wanted"),
     ],

@@ -173,6 +173,20 @@ def test_bench(tmp_path, monkeypatch):
         bandwidth.draw("relu", measured, str(tmp_path / "none.svg"))
     with pytest.raises(ValueError, match="bench: dtype: seen complex64, wanted one of"):
         bandwidth.measure(cuplug.find("relu"), dtype="complex64")
+    with pytest.raises(ValueError, match="bench: hello: no arrays, wanted an operator that moves"):
+        bandwidth.measure(cuplug.find("hello"))
+
+
+def test_bench_says_what_is_not_measured(build_plugin, monkeypatch):
+    from cuplug import bandwidth
+
+    defines = ["CUPLUG_ARCHITECTURES=900"]
+    path = build_plugin(FIXTURES / "two_sides.c", "two_sides", defines=defines)
+    monkeypatch.setattr(bandwidth, "list_devices", lambda: (0, (), "no driver"))
+    with pytest.raises(cuplug.CudaError, match="bench: strided: it runs on GPUs alone, and there"):
+        bandwidth.measure(cuplug.load(path).strided)
+    text = run("bench", "scale", CUDA_VISIBLE_DEVICES="")
+    assert "not measured on cuda: there is no GPU to use" in text.stderr
 
 
 @pytest.mark.gpu

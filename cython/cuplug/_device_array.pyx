@@ -287,7 +287,8 @@ def empty(shape, dtype="float32", device="cuda"):
         sizes[k] = lengths[k]
         if sizes[k] < 0:
             raise ValueError(f"empty: shape: seen {lengths}, wanted sizes of at least 0")
-    return make_array("empty", <int>len(lengths), sizes, to_descr(dtype), parse_gpu("empty", device))
+    place = parse_gpu("empty", device)
+    return make_array("empty", <int>len(lengths), sizes, to_descr(dtype), place)
 
 
 cdef DeviceArray make_array(

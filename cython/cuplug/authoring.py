@@ -48,6 +48,10 @@ def build_and_show(path: str, output: str | None, arch: str, options: tuple[str,
         print_findings((f.level, f.rule, f.text, f.advice) for f in built.findings)
     table = read_table(built.path)
     print_lines([f"{built.path}: {_sides(built, table)}, {time.monotonic() - begin:.1f} s"])
+    if find_source(path).has_cuda and not built.architectures:
+        print_lines(
+            ["the host side alone, as there is no nvcc: install the CUDA toolkit, or set CUDACXX"]
+        )
     return built
 
 

@@ -249,7 +249,7 @@ def bench(operator: str, dtype: str | None, picture: str | None, as_json: bool) 
 
     It runs the plugin's code.
     """
-    from . import authoring, bandwidth, output
+    from . import authoring, bandwidth, output, trials
 
     found = cuplug.find(operator)
     try:
@@ -264,3 +264,5 @@ def bench(operator: str, dtype: str | None, picture: str | None, as_json: bool) 
         output.print_json({"operator": operator, "measurements": rows})
     else:
         authoring.show_bandwidth(measured)
+        if set(found.sides) - {row.side for row in measured}:
+            click.echo(f"not measured on cuda: {trials.NO_GPU}", err=True)

@@ -21,6 +21,7 @@ from .signature import parse
 from .toolkit import find_nvcc
 
 LIMIT_S = 600.0
+NO_GPU = "there is no GPU to use; `cuplug doctor` says why"
 SANITIZER_EXAMPLES = 5
 SANITIZER_STATUS = 86
 
@@ -86,8 +87,7 @@ def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -
     if "cpu" in operator.sides:
         results += _try(list(HOST), options | {"device": "cpu"})
     if "cuda" in operator.sides and not has_gpu:
-        text = "not tried: there is no GPU to use; `cuplug doctor` says why"
-        results.append(Result(*_place(options), "CUDA", True, text, tried=False))
+        results.append(Result(*_place(options), "CUDA", True, f"not tried: {NO_GPU}", tried=False))
     elif "cuda" in operator.sides:
         both = list(BOTH) if "cpu" in operator.sides else []
         results += _try([*CUDA, *both], options | {"device": "cuda"})
