@@ -2,6 +2,7 @@
 """CUDA source -> machine code with NVRTC, which needs no GPU: names, types, messages, headers."""
 
 import pickle
+import re
 import threading
 from pathlib import Path
 
@@ -246,6 +247,17 @@ def test_changed_headers_are_compiled_again(compilations, tmp_path):
             file.write("//\n")
         assert jit.compile_to_binary(source, options=option) is not first
     assert len(compilations) == 6
+
+
+def test_macros_of_the_user_do_not_reach_the_question_for_types():
+    names = set(re.findall(r"\b[A-Za-z]\w*(?=_\b)", kernel_types.PROBE))
+    assert names > {"T", "P", "list", "size"}
+    macros = "".join(f"#define {name} 4\n" for name in sorted(names))
+    source = macros + "template <int N> __global__ void f(float *x) { x[N] = T; }"
+    source += "__global__ void g(double *y) {}"
+    binary = jit.compile_to_binary(source, names=["f<T>"])
+    parse = kernel_types.parse_signature
+    assert binary.types == {"f<T>": parse("float *"), "g": parse("double *")}
 
 
 def test_headers_need_not_be_utf8(compilations, tmp_path):

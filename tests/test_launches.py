@@ -25,7 +25,8 @@ def test_odd_arrays_on_the_gpu(run):  # noqa: F811
     vectors = cuplug.compile("struct alignas(16) v { float x[4]; }; __global__ void f(v *x) {}")
     vectors["f"][1, 1](Foreign(x, data=(x.data_ptr + 16, False), shape=(4,)))
     raises(ValueError, "f: argument 1: seen a misaligned array, wanted an address that is a "
-           "multiple of 16", vectors["f"][1, 1], Foreign(x, data=(x.data_ptr + 4, False), shape=(4,)))
+           "multiple of 16", vectors["f"][1, 1],
+           Foreign(x, data=(x.data_ptr + 4, False), shape=(4,)))
     raises(TypeError, "f: argument 1: seen Foreign with a mask, which would be lost",
            module["f"][1, 1], Foreign(x, mask=x))
     raises(TypeError, "ill-formed", module["f"][1, 1], Foreign(x, shape=None))

@@ -38,39 +38,42 @@ SCALARS = {
 }
 CLASSES = [name for name in SCALARS if name.startswith("__")]
 
+# Each name ends with a line: a macro of the user's may have the name without, T or size.
 PROBE = (
     "\n"
     + "".join(f"struct {name};\n" for name in CLASSES)
     + """namespace cuplug_jit {
-typedef unsigned long long number;
-template <number...> struct list {};
-template <class T> struct kind { static const number value = __is_enum(T) ? 2 : 0; };
+typedef unsigned long long number_;
+template <number_...> struct list_ {};
+template <class T_> struct kind_ { static const number_ value_ = __is_enum(T_) ? 2 : 0; };
 """
     + "".join(
-        f"template <> struct kind<{name}> {{ static const number value = {kind}; }};\n"
+        f"template <> struct kind_<{name}> {{ static const number_ value_ = {kind}; }};\n"
         for name, (kind, _) in SCALARS.items()
     )
-    + """template <class T> struct kind<T *> { static const number value = 6; };
-template <class T> struct kind<const T> : kind<T> {};
-template <class T> struct kind<volatile T> : kind<T> {};
-template <class T> struct kind<const volatile T> : kind<T> {};
-template <class T> __device__ constexpr number size(decltype(sizeof(T))) { return sizeof(T); }
-template <class T> __device__ constexpr number size(...) { return 0; }
-__device__ constexpr number log2(number n) { return n < 2 ? 0 : 1 + log2(n / 2); }
-template <class T> __device__ constexpr number align(decltype(alignof(T))) {
-  return log2(alignof(T));
+    + """template <class T_> struct kind_<T_ *> { static const number_ value_ = 6; };
+template <class T_> struct kind_<const T_> : kind_<T_> {};
+template <class T_> struct kind_<volatile T_> : kind_<T_> {};
+template <class T_> struct kind_<const volatile T_> : kind_<T_> {};
+template <class T_> __device__ constexpr number_ size_(decltype(sizeof(T_))) { return sizeof(T_); }
+template <class T_> __device__ constexpr number_ size_(...) { return 0; }
+__device__ constexpr number_ log2_(number_ n_) { return n_ < 2 ? 0 : 1 + log2_(n_ / 2); }
+template <class T_> __device__ constexpr number_ align_(decltype(alignof(T_))) {
+  return log2_(alignof(T_));
 }
-template <class T> __device__ constexpr number align(...) { return 0; }
-template <class T> struct is_const { static const number value = 0; };
-template <class T> struct is_const<const T> { static const number value = 1; };
-template <class T> struct code { static const number value = kind<T>::value | sizeof(T) << 16; };
-template <class T> struct code<T *> {
-  static const number value = 6 | kind<T>::value << 4 | is_const<T>::value << 8 |
-                              align<T>(0) << 9 | 8 << 16 | size<T>(0) << 40;
+template <class T_> __device__ constexpr number_ align_(...) { return 0; }
+template <class T_> struct is_const_ { static const number_ value_ = 0; };
+template <class T_> struct is_const_<const T_> { static const number_ value_ = 1; };
+template <class T_> struct code_ {
+  static const number_ value_ = kind_<T_>::value_ | sizeof(T_) << 16;
 };
-template <class... P> __device__ list<code<P>::value...> codes(void (*)(P...));
-__device__ void codes(...);
-template <class List> __device__ char layout;
+template <class T_> struct code_<T_ *> {
+  static const number_ value_ = 6 | kind_<T_>::value_ << 4 | is_const_<T_>::value_ << 8 |
+                              align_<T_>(0) << 9 | 8 << 16 | size_<T_>(0) << 40;
+};
+template <class... P_> __device__ list_<code_<P_>::value_...> codes_(void (*)(P_...));
+__device__ void codes_(...);
+template <class List_> __device__ char layout_;
 }
 """
 )
@@ -78,12 +81,12 @@ template <class List> __device__ char layout;
 
 def probe_of(name: str) -> str:
     """Return the name expression whose lowered name tells the parameters of kernel `name`."""
-    return f"&cuplug_jit::layout<decltype(cuplug_jit::codes({name}))>"
+    return f"&cuplug_jit::layout_<decltype(cuplug_jit::codes_({name}))>"
 
 
 def read_probe(lowered: str) -> tuple[int, ...] | None:
     """Return the numbers in a probe's lowered name; None where it is no kernel."""
-    if "4list" not in lowered:
+    if "5list_" not in lowered:
         return None
     return tuple(int(number) for number in re.findall(r"Ly(\d+)E", lowered))
 
