@@ -11,7 +11,7 @@ from ._operator import Operator
 from ._source import define_elementwise, dtype_names
 from .cuda_compiler import compile_cuda
 from .element_wise_code import Elementwise, cuda_code, host_code
-from .expression import read_names
+from .expression import check_texts, read_names
 from .host_compiler import EXPRESSION, compile_host
 from .short_form import expand
 from .variant import Variant
@@ -59,6 +59,11 @@ def elementwise(
     CompileError
         At a call: the expression does not compile.
     """
+    check_texts(
+        "elementwise",
+        options,
+        **{"signature": signature, "expression": expression, "preamble": preamble, "doc": doc},
+    )
     return _elementwise(signature, expression, preamble, inspect.cleandoc(doc), tuple(options))
 
 

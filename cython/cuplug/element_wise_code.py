@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from .expression import (
     Names,
     numbers,
+    preamble,
     quoted,
-    split_preamble,
     template,
     types,
     unpacked,
@@ -30,13 +30,14 @@ class Elementwise:
     @property
     def in_order(self) -> bool:
         """True when the text counts elements by `i`."""
-        return uses(self.text, "i") and all(
-            x.name != "i" for x in (*self.names.arrays, *self.names.scalars)
-        )
+        return uses(self.text, "i") and "i" not in self.names.words
 
     def body(self) -> str:
         """Return the statements on computed values."""
         name = self.names.operator
+        if not self.is_value and uses(self.text, "return"):  # what was assigned is stored
+            body = quoted(self.text, name, ";}")
+            return f"\n#define return goto cuplug_return\n{{{body}#undef return\ncuplug_return:;"
         if not self.is_value:
             return "{" + quoted(self.text, name, ";}")
         return f"{self.names.outputs[0].name} = (" + quoted(self.text, name, ");")
@@ -49,8 +50,8 @@ class Elementwise:
             dtype, is_read = dtypes[x.variable], x.kind != "output"
             const = "const " if x.kind == "array" else ""
             parameters.append(f"{const}{stored(dtype)} *cuplug_at_{x.name}")
-            value = f" = {load(dtype, f'*cuplug_at_{x.name}')}" if is_read else ""
-            before.append(f"{const}{computed(dtype)} {x.name}{value};")
+            value = load(dtype, f"*cuplug_at_{x.name}") if is_read else "0"
+            before.append(f"{const}{computed(dtype)} {x.name} = {value};")
             if x.kind != "array":
                 after.append(f"*cuplug_at_{x.name} = {store(dtype, x.name)};")
         if self.in_order:
@@ -66,14 +67,11 @@ class Elementwise:
 
     def head(self, variant: Variant, language: str, opening: str) -> str:
         """Return what stands before the loops."""
-        name = f"{self.names.operator} preamble"
-        directives, preamble = split_preamble(self.preamble)
         return f"""{template("include/cuplug/loop.h")}
 {template(language)}
-{quoted(directives, name)}
 {opening}
 {types(self.names, variant)}
-{quoted(preamble, name)}
+{preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
 {self.element(variant)}"""
 
