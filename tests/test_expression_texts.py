@@ -150,3 +150,27 @@ def test_first_calls_of_many_threads():
         thread.join()
     assert len(results) == 8
     assert all((result == X).all() for result in results)
+
+
+@pytest.mark.parametrize("name", ["n", "k", "a", "at", "begin", "first", "m", "given", "u", "call"])
+def test_any_name_may_be_used(name):
+    f = cuplug.elementwise(f"f({name}: T, number: T) -> T", f"{name} * number")
+    assert_same(f(X, 3), 3 * X)
+    op = element_wise._read(f"f({name}: float32[...], b: float32) -> float32[...]", f"{name}*b", "")
+    code = element_wise_code.cuda_code(op, Variant(0, ("float32",) * 2, width=4, unroll=4))
+    assert nvrtc(code)
+
+
+def test_compiler_errors_show_the_users_line():
+    f = cuplug.elementwise("wrong(x: T) -> y: T", "T z = x;\ny = z + unknown;")
+    for _ in range(2):
+        with pytest.raises(cuplug.CompileError) as raised:
+            f(np.zeros(3))
+        lines = str(raised.value).splitlines()
+        assert lines[0].startswith("wrong: line 2: ")
+        assert "unknown" in lines[0]
+        assert lines[1] == "> 2 | y = z + unknown;"
+        assert lines[2].index("^") == lines[1].index("unknown")
+    unclosed = cuplug.elementwise("unclosed(x: T) -> T", "(x + 1")
+    with pytest.raises(cuplug.CompileError, match=r"unclosed: line 1: "):
+        unclosed(np.zeros(3))
