@@ -38,15 +38,23 @@ HEADERS    := $(wildcard include/cuplug/*.h)
 SOURCES    := $(wildcard cython/cuplug/*.py cython/cuplug/*.pyi cython/cuplug/*.pxd cython/cuplug/*.h cython/cuplug/*.cuh cython/cuplug/py.typed cython/cuplug/templates/*)
 STAGED     := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PACKAGE)/lib/pkgconfig/cuplug.pc
 
-.PHONY: all demo test gpu-test bench pictures instructions lint format fuzz install clean help environment core plugins python FORCE
+.PHONY: all demo test gpu-test bench pictures instructions lint format fuzz install clean help environment core plugins python stale FORCE
 all: environment core plugins python ## Build everything into build/ (the default)
 core: $(LIBRARY) ## Build libcuplug
 plugins: $(STOCK) ## Build the stock plugins
 
 # The recipe needs the environment's Python, so the modules are a make of their own once that exists.
-python: environment $(LIBRARY) $(STOCK) $(STAGED) ## Build the Python package
+python: environment $(LIBRARY) $(STOCK) $(STAGED) stale ## Build the Python package
 	@$(MAKE) --no-print-directory -f build_backend/python.mk BUILD=$(BUILD) PY="$(PY)" CC="$(CC)" PACKAGE=$(PACKAGE) \
 	  RUN="$(RUN)" SANITIZE="$(SANITIZE)" WERROR=$(WERROR) V=$(V)
+
+# What was made of a file that is gone would be imported, listed and packaged all the same.
+MODULE_OF = cython/cuplug/$(firstword $(subst ., ,$(notdir $(1)))).pyx
+STALE     = $(filter-out $(STOCK),$(wildcard $(PACKAGE)/lib/cuplug/*.so)) \
+  $(foreach made,$(filter-out $(PACKAGE)/typed.%,$(wildcard $(PACKAGE)/*.so)),$(if $(wildcard $(call MODULE_OF,$(made))),,$(made)))
+stale:
+	@rm -f $(STALE)
+	@test ! -d $(PACKAGE) || find $(PACKAGE) -xtype l -delete
 
 demo: all ## Run gather on 128 Mi values, on the CPU and on the GPU if there is one
 	@$(RUN) examples/demo.py

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times calls of an operator that does nothing, from many threads of a C program.
+/* Times calls of an operator that does nothing, or of strtod, which shares nothing between threads,
+ * from many threads of a C program.
  *
- *     call_threads N_THREADS N_CALLS    nanoseconds until all threads have made N_CALLS each */
+ *     call_threads cuplug|strtod N_THREADS N_CALLS
+ *
+ * prints the nanoseconds until all threads have made N_CALLS each. */
 #include <cuplug/host.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define MAX_THREADS 256
@@ -46,13 +50,22 @@ static void *caller(void *message) {
   return failed;
 }
 
-static int run(int n_threads) {
+static void *parser(void *unused) {
+  volatile double sum = 0;
+  (void)unused;
+  pthread_barrier_wait(&barrier);
+  for (int k = 0; k < n_calls; k++) sum = sum + strtod("3.14159", NULL);
+  pthread_barrier_wait(&barrier);
+  return NULL;
+}
+
+static int run(void *(*work)(void *), int n_threads) {
   pthread_t threads[MAX_THREADS];
   char messages[MAX_THREADS][200];
   void *failed = NULL;
   pthread_barrier_init(&barrier, NULL, (unsigned)n_threads + 1);
   for (int k = 0; k < n_threads; k++)
-    if (pthread_create(&threads[k], NULL, caller, messages[k])) return fprintf(stderr, "threads\n");
+    if (pthread_create(&threads[k], NULL, work, messages[k])) return fprintf(stderr, "threads\n");
   int64_t start_ns = now_ns();
   pthread_barrier_wait(&barrier);
   pthread_barrier_wait(&barrier);
@@ -67,11 +80,13 @@ static int run(int n_threads) {
 }
 
 int main(int argc, char **argv) {
-  int n_threads = argc == 3 ? atoi(argv[1]) : 0;
+  int n_threads = argc == 4 ? atoi(argv[2]) : 0;
   cuplug_error error;
-  if (n_threads < 1 || n_threads > MAX_THREADS) return fprintf(stderr, "N_THREADS N_CALLS\n");
-  n_calls = atoi(argv[2]);
+  if (n_threads < 1 || n_threads > MAX_THREADS)
+    return fprintf(stderr, "cuplug|strtod N_THREADS N_CALLS\n");
+  n_calls = atoi(argv[3]);
+  if (!strcmp(argv[1], "strtod")) return run(parser, n_threads) != 0;
   if (cuplug_find("noop.noop3", &op, &error) || cuplug_load_code(op, &error))
     return fprintf(stderr, "%s\n", error.message);
-  return run(n_threads) != 0;
+  return run(caller, n_threads) != 0;
 }

@@ -59,10 +59,10 @@ def from_python(who: str, n_threads: int) -> Contender:
     return Contender(time_ns)
 
 
-def from_c(n_threads: int) -> Contender:
-    """Threads of a C program, through cuplug_invoke."""
+def from_c(who: str, n_threads: int) -> Contender:
+    """Threads of a C program: cuplug_invoke, or strtod, which shares nothing, for comparison."""
     native.plugin("noop")
-    arguments = (native.PLUGINS, str(n_threads), "NUMBER")
+    arguments = (native.PLUGINS, who.split()[0], str(n_threads), "NUMBER")
     program = in_c(*arguments, program="call_threads.c", repeat_in_c=True)
 
     def time_ns(number: int) -> float:
@@ -81,11 +81,15 @@ def measure(run: Run) -> None:
     title = "calls from many threads, all calls together"
     comparison = Comparison(title, "us", one, wanted, number=N_CALLS)
     comparison.settings["microseconds"] = "elapsed time over the calls of all threads"
-    for k in counts:
-        comparison.add(label("cuplug from C", k), lambda k=k: from_c(k))
-    for who in ("cuplug from Python", "np.add from Python"):
+    makers = {
+        "cuplug from C": from_c,
+        "strtod from C": from_c,
+        "cuplug from Python": from_python,
+        "np.add from Python": from_python,
+    }
+    for who, make in makers.items():
         for k in counts:
-            comparison.add(label(who, k), lambda who=who, k=k: from_python(who, k))
+            comparison.add(label(who, k), lambda who=who, make=make, k=k: make(who, k))
     run.measure(comparison, 0)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import native
 import numpy as np
+from cuplug import flags
 from driver import Driver
 from measurement import Comparison, Contender, Skip, Target, statement
 from module import Run, run_module
@@ -18,6 +19,7 @@ from module import Run, run_module
 SIZE = 16
 LAUNCHES = 200
 FLOOR = "launch from C"
+READ = "launch from C, 3 torch tensors read"
 X, Y = np.arange(SIZE, dtype=np.float32), np.full(SIZE, 0.5, np.float32)
 KERNEL = (native.HERE / "plugins" / "add3" / "add_kernel.cuh").read_text()
 
@@ -69,6 +71,36 @@ def launch_from_c(driver: Driver) -> Contender:
     pointers = [driver.upload(array) for array in (X, Y, np.full_like(X, np.nan))]
     time_ns = timed_in_c("launch_ns", *pointers)
     return Contender(time_ns, lambda: driver.download(pointers[2], X))
+
+
+def torch_exchange() -> int:
+    """Return the address of PyTorch's DLPack exchange functions."""
+    import torch
+
+    find = ctypes.pythonapi.PyCapsule_GetPointer
+    find.argtypes, find.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+    address = find(torch.Tensor.__dlpack_c_exchange_api__, b"dlpack_exchange_api")
+    if not isinstance(address, int):
+        raise Skip("this PyTorch has no DLPack exchange functions")
+    return address
+
+
+def launch_of_tensors() -> Contender:
+    """The floor with tensors: read in C by PyTorch's own functions, and launched, in a loop."""
+    includes = (flags.include_directory(),)
+    library = ctypes.PyDLL(str(native.library("exchange_floor.cu", *includes)))
+    call = library.exchange_launch_ns
+    call.argtypes = [ctypes.c_int, ctypes.c_void_p] + [ctypes.py_object] * 3
+    call.restype = ctypes.c_int64
+    functions, t = torch_exchange(), tensors()
+
+    def time_ns(number: int) -> float:
+        elapsed_ns = call(number, functions, t["x"], t["y"], t["z"])
+        if elapsed_ns < 0:
+            raise RuntimeError(f"exchange_launch_ns: error {-elapsed_ns}")
+        return elapsed_ns
+
+    return Contender(time_ns, lambda: t["z"].cpu().numpy())
 
 
 def cuplug_torch(name: str, text: str) -> Contender:
@@ -216,6 +248,7 @@ def launches(driver: Driver, quick: bool) -> Comparison:
     ours = ("cuplug, 2 torch tensors and out=", "cuplug, 3 torch tensors")
     wanted = [Target(name, "<= 1.10 x the floor", (FLOOR,), 1.10) for name in ours]
     tvm, cupy_in = "tvm-ffi, torch tensors", "cuplug, CuPy arrays and out="
+    wanted += [Target(name, "<= 1.10 x that with tensors read", (READ,), 1.10) for name in ours]
     wanted += [Target(name, "below all peers", (*peers, tvm)) for name in ours]
     wanted += [Target(cupy_in, "below CuPy", ("cupy.add(out=)", "CuPy RawKernel"))]
     comparison = Comparison(
@@ -230,6 +263,7 @@ def launches(driver: Driver, quick: bool) -> Comparison:
     )
     add = comparison.add
     add(FLOOR, lambda: launch_from_c(driver))
+    add(READ, launch_of_tensors)
     add(ours[0], lambda: cuplug_torch("add3", "call(x, y, out=z)"))
     add(ours[1], lambda: cuplug_torch("add3_into", "call(x, y, z)"))
     add("cuplug, own arrays and out=", lambda: cuplug_own("call(x, y, out=z)"))

@@ -25,6 +25,7 @@ IMPORTS = ("numpy", "cuplug", "cuda.core", "cupy", "torch", "tvm_ffi")
 def fresh_process(*command: str) -> Contender:
     """Return a contender that prints its own microseconds, run in a new process each time."""
     environment = os.environ | {"LD_LIBRARY_CUPLUG_PATH": str(native.PLUGINS)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
 
     def time_ns(number: int) -> float:
         elapsed_us = 0.0

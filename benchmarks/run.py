@@ -36,6 +36,7 @@ MODULES = {
     "host_threads": 3,
     "kernels": 4,
     "expressions": 4,
+    "compiling": 5,
     "transfers": 3,
     "transfer_sizes": 4,
 }

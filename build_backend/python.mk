@@ -33,7 +33,7 @@ $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/%.c $(HEADERS)
 
 # From the symbol tables of the stock plugins, read by the modules just built.
 GENERATORS := $(addprefix cython/cuplug/,bind.py memoryviews.py signature.py stubs.py table.py)
-$(TYPED).pyx: $(MODULES) $(wildcard $(PACKAGE)/lib/cuplug/*.so) $(wildcard $(GENERATORS))
+$(TYPED).pyx: $(MODULES) $(PACKAGE)/lib/cuplug $(wildcard $(PACKAGE)/lib/cuplug/*.so) $(wildcard $(GENERATORS))
 	@mkdir -p $(@D)
 	$(call say,generate $@)$(RUN) -m cuplug.bind --stock $(@D)
 	@touch $@

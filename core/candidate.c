@@ -2,6 +2,8 @@
 #include "candidate.h"
 #include "status.h"
 
+#include <cuplug/host.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -49,29 +51,59 @@ static const char *kind_of(mode_t mode) {
   }
 }
 
+static int stat_open(int fd, struct stat *status, cuplug_error *error) {
+  if (fstat(fd, status))
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
+  if (!S_ISREG(status->st_mode))
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s, a regular file is wanted",
+                        kind_of(status->st_mode));
+  return CUPLUG_OK;
+}
+
 static int read_open(int fd, const cuplug__trust *trust, cuplug__candidate *candidate,
                      cuplug_error *error) {
   struct stat status;
-  if (fstat(fd, &status))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
-  if (!S_ISREG(status.st_mode))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s, a regular file is wanted",
-                        kind_of(status.st_mode));
+  int result = stat_open(fd, &status, error);
+  if (result) return result;
   candidate->identity = identity_from(&status);
-  int result = cuplug__table_read(fd, (uint64_t)status.st_size, &candidate->table, error);
+  result = cuplug__table_read(fd, (uint64_t)status.st_size, &candidate->table, error);
   if (!result) result = cuplug__trust_check_owner(trust, &status, error);
   if (!result) result = cuplug__trust_check_digest(trust, fd, error);
   return result;
 }
 
+/* Opening a FIFO must not wait for a writer. */
+static int open_candidate(int directory, const char *name) {
+  return openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+}
+
 int cuplug__candidate_read(int directory, const char *name, const cuplug__trust *trust,
                            cuplug__candidate *candidate, cuplug_error *error) {
   memset(candidate, 0, sizeof(*candidate));
-  /* Opening a FIFO must not wait for a writer. */
-  int fd = openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  int fd = open_candidate(directory, name);
   if (fd < 0) return fail_to_open(directory, name, errno, error);
   int status = read_open(fd, trust, candidate, error);
   close(fd);
+  return status;
+}
+
+static int check_trust(const char *path, const cuplug__trust *trust, cuplug_error *error) {
+  struct stat status;
+  int fd = open_candidate(AT_FDCWD, path);
+  if (fd < 0) return fail_to_open(AT_FDCWD, path, errno, error);
+  int result = stat_open(fd, &status, error);
+  if (!result) result = cuplug__trust_check_owner(trust, &status, error);
+  if (!result) result = cuplug__trust_check_digest(trust, fd, error);
+  close(fd);
+  return result;
+}
+
+int cuplug_check_trust(const char *path, cuplug_error *error) {
+  cuplug__trust trust;
+  cuplug__clear(error);
+  int status = cuplug__trust_start(&trust, error);
+  if (!status) status = check_trust(path, &trust, error);
+  cuplug__trust_end(&trust);
   return status;
 }
 

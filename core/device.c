@@ -90,21 +90,44 @@ static int copy_on_lane(cuplug__lane *lane, int to_host, void *to, const void *f
   return status ? status : cuplug__stream_synchronize(lane->stream, error);
 }
 
+/* The driver stages small arrays itself, sooner than a lane could be ordered with the stream. */
+#define DIRECT_BYTES ((uint64_t)4 << 20)
+
+static int is_direct(int to_host, uint64_t bytes, void *stream) {
+  int is_captured = 0;
+  return !to_host && bytes && bytes < DIRECT_BYTES &&
+         !cuplug__capture_query(stream, &is_captured) && !is_captured;
+}
+
+static int copy_directly(void *to, const void *from, uint64_t bytes, void *stream,
+                         cuplug_error *error) {
+  int code = cuplug__driver.cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)to, from, bytes, stream);
+  if (!code) code = cuplug__driver.cuStreamSynchronize(stream);
+  return cuplug__cuda_check(error, code, "copying to the device");
+}
+
+static int copy(int32_t device, int to_host, void *to, const void *from, uint64_t bytes,
+                void *stream, cuplug__watch *watch, cuplug_error *error) {
+  cuplug__lane *lane;
+  if (is_direct(to_host, bytes, CUPLUG__STREAM(stream)))
+    return copy_directly(to, from, bytes, CUPLUG__STREAM(stream), error);
+  int status = cuplug__lane_take(device, &lane, error);
+  if (status) return status;
+  status = copy_on_lane(lane, to_host, to, from, bytes, stream, watch, error);
+  cuplug__lane_give(lane);
+  return status;
+}
+
 int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from, uint64_t bytes,
                         void *stream, cuplug_progress *progress, void *user, cuplug_error *error) {
   void *previous;
-  cuplug__lane *lane;
   cuplug__watch watch;
   cuplug__clear(error);
   cuplug__watch_start(&watch, progress, user, bytes);
   int status = cuplug__cuda_enter(device, &previous, error);
   if (status) return status;
   int mode = cuplug__capture_relax();
-  status = cuplug__lane_take(device, &lane, error);
-  if (!status) {
-    status = copy_on_lane(lane, to_host, to, from, bytes, stream, &watch, error);
-    cuplug__lane_give(lane);
-  }
+  status = copy(device, to_host, to, from, bytes, stream, &watch, error);
   cuplug__capture_exchange(mode);
   cuplug__cuda_leave(previous, device);
   if (!status) status = cuplug__watch_end(&watch, error);

@@ -72,13 +72,14 @@ static int layout_work(cuplug_kernel *kernel, int32_t device, CUfunction functio
   (void)device, (void)function;
   layout *l = data;
   size_t offset, bytes;
-  for (int32_t k = 0; k < CUPLUG_MAX_KERNEL_PARAMETERS; k++) {
+  const int32_t known = *l->n, most = known < 0 ? CUPLUG_MAX_KERNEL_PARAMETERS : known;
+  for (int32_t k = 0; k < most; k++) {
     int code = cuplug__driver.cuKernelGetParamInfo(kernel->handle, (size_t)k, &offset, &bytes);
-    *l->n = k;
-    if (code == CUPLUG__CU_INVALID_VALUE) return CUPLUG_OK;
+    if (code == CUPLUG__CU_INVALID_VALUE) return *l->n = k, CUPLUG_OK;
     if (code) return cuplug__cuda_fail(error, code, "asking for a kernel's parameters");
     l->sizes[k] = bytes;
   }
+  if (known >= 0) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: seen a kernel of more than %d parameters",
                       kernel->name, CUPLUG_MAX_KERNEL_PARAMETERS);
 }
@@ -88,8 +89,7 @@ int cuplug_kernel_parameters(cuplug_kernel *kernel, int32_t device,
                              cuplug_error *error) {
   layout l = {sizes, n};
   cuplug__clear(error);
-  *n = -1;
-  if (!cuplug__driver.cuKernelGetParamInfo) return CUPLUG_OK;
+  if (!cuplug__driver.cuKernelGetParamInfo) return *n = -1, CUPLUG_OK;
   return work_on(kernel, device, layout_work, &l, error);
 }
 

@@ -18,12 +18,14 @@
 /* Pieces end where `to` is a multiple of these: all threads work on the same few chunks, so that
  * the next DMA can begin soon. Larger ones for fresh memory, whose pages are made piece by piece.
  */
-#define PINNED_PIECE ((uint64_t)256 << 10)
+#define PINNED_PIECE ((uint64_t)128 << 10)
 #define FRESH_PIECE ((uint64_t)512 << 10)
 
 /* How often a worker without work looks for some before it sleeps: about 100 us, less than the
  * pauses between the chunks of a copy that the bus limits cost in waking it up. */
 #define N_LOOKS 200
+/* And how often whoever waits for a copy looks: longer than a worker takes for a piece. */
+#define N_LOOKS_FOR_END 2000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t queued = PTHREAD_COND_INITIALIZER, finished = PTHREAD_COND_INITIALIZER;
@@ -57,11 +59,6 @@ static void take_out(cuplug__host_copy *copy) {
   atomic_fetch_sub_explicit(&n_queued, 1, memory_order_relaxed);
 }
 
-/* One worker: it wakes the next when there is more than it took. */
-static void wake_one(void) {
-  if (first && n_sleeping) pthread_cond_signal(&queued);
-}
-
 static uint64_t next_piece(const cuplug__host_copy *copy) {
   uint64_t size = copy->kind == CUPLUG__TO_PINNED ? PINNED_PIECE : FRESH_PIECE;
   uint64_t piece = size - (uint64_t)(uintptr_t)(copy->to + copy->taken) % size;
@@ -84,7 +81,6 @@ static void copy_piece(cuplug__host_copy *copy) {
   const uint64_t at = copy->taken, bytes = next_piece(copy);
   copy->taken += bytes;
   if (copy->taken == copy->bytes) take_out(copy);
-  wake_one();
   pthread_mutex_unlock(&lock);
   if (copy->kind == CUPLUG__FROM_PINNED) make_pages(copy->to + at, bytes);
   if (copy->view)
@@ -154,7 +150,7 @@ static void begin(cuplug__host_copy *copy) {
   pthread_mutex_lock(&lock);
   if (!started) start_workers();
   append(copy);
-  wake_one();
+  if (n_sleeping) pthread_cond_broadcast(&queued); /* one by one they would come too late */
   pthread_mutex_unlock(&lock);
 }
 
@@ -170,10 +166,21 @@ void cuplug__host_copy_begin_view(cuplug__host_copy *copy, void *to, const cuplu
   begin(copy);
 }
 
+/* To sleep and be woken for the last piece would take longer than the piece. */
+static void look_for_end(cuplug__host_copy *copy) {
+  for (int i = 0; i < N_LOOKS_FOR_END; i++) {
+    if (atomic_load_explicit(&copy->done, memory_order_relaxed) == copy->bytes) return;
+    sched_yield();
+  }
+}
+
 void cuplug__host_copy_end(cuplug__host_copy *copy) {
   if (!copy->bytes) return;
   pthread_mutex_lock(&lock);
   while (copy->taken < copy->bytes) copy_piece(copy);
+  pthread_mutex_unlock(&lock);
+  look_for_end(copy);
+  pthread_mutex_lock(&lock);
   while (copy->done < copy->bytes) pthread_cond_wait(&finished, &lock);
   pthread_mutex_unlock(&lock);
 }

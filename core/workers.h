@@ -23,7 +23,8 @@ typedef struct cuplug__host_copy {
   const cuplug__view *view; /* not NULL: from its bytes from `first` on */
   uint64_t first;
   uint64_t bytes;
-  uint64_t taken, done; /* bytes; under the pool's lock */
+  uint64_t taken;        /* bytes; under the pool's lock */
+  _Atomic uint64_t done; /* written under it */
   struct cuplug__host_copy *next;
 } cuplug__host_copy;
 

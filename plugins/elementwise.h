@@ -25,7 +25,7 @@
 /* Below this, starting threads costs more than they save. */
 #define ELEMENTWISE_PARALLEL_FROM 65536
 
-#define ELEMENTWISE_BLOCK_BYTES 8192
+#define ELEMENTWISE_BLOCK_BYTES 1024
 #define ELEMENTWISE_STREAM_FROM (32 << 20) /* bytes: past the size of most caches */
 
 /* Copies a block past the caches, where the machine and the address allow it. */
@@ -75,7 +75,7 @@ static inline int elementwise_is_parallel(const cuplug_call *call, int64_t n) {
   if (stream_) elementwise_finish_stores();
 
 /* out[i] = value for i < n, where `value` may use i; in parallel where it pays. A large output is
- * computed in blocks that stay in the cache and stored past it: it would not fit there, and its
+ * computed in blocks and stored past the caches: it would not fit there, and its
  * lines need not be read first. */
 #define ELEMENTWISE_MAP(call, stored, out, n, i, value)                           \
   do {                                                                            \

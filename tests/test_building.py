@@ -116,6 +116,13 @@ def test_what_is_no_source(name, sentence, tmp_path):
         cuplug.build(tmp_path / name)
 
 
+def test_several_plugins_in_a_folder(tmp_path):
+    for name in ("half", "third"):
+        (tmp_path / f"{name}.c").write_text(HALF.replace("half", name))
+    with pytest.raises(cuplug.BuildError, match="a table in each of half.c, third.c, wanted one"):
+        cuplug.build(tmp_path)
+
+
 def test_an_error_is_the_compilers_and_keeps_the_old_library(tmp_path):
     source = tmp_path / "half.c"
     source.write_text(HALF)
@@ -179,6 +186,20 @@ def test_a_folder_of_a_stock_plugin(tmp_path):
     built = building.build_library(ROOT / "plugins" / "hello", tmp_path, arch="90")
     operator = cuplug.load(built.path).hello
     assert (operator.sides, operator.architectures) == (("cpu", "cuda"), (900,))
+
+
+def test_without_nvcc_it_is_said(tmp_path, without_nvcc, capsys):
+    from cuplug import authoring
+
+    scaffold.write_plugin("twice", str(tmp_path))
+    authoring.build_and_show(str(tmp_path / "twice"), None, "native", ())
+    assert (
+        ": cpu, "
+        in capsys.readouterr().out.partition("the host side alone, as there is no nvcc")[0]
+    )
+    shutil.copy(ROOT / "examples" / "drop_in" / "half.c", tmp_path)
+    authoring.build_and_show(str(tmp_path / "half.c"), None, "native", ())
+    assert "the host side alone" not in capsys.readouterr().out
 
 
 def test_without_nvcc_the_host_part(tmp_path, without_nvcc):
@@ -253,13 +274,12 @@ def test_watch(tmp_path):
     assert process.returncode == 0
 
 
-def test_watch_without_its_package(tmp_path, monkeypatch):
+def test_watch_without_its_package(monkeypatch):
     from cuplug import authoring
 
-    (tmp_path / "half.c").write_text(HALF)
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     with pytest.raises(ModuleNotFoundError, match="--watch needs the package watchfiles: pip"):
-        authoring.watch(str(tmp_path / "half.c"), None, "native", ())
+        authoring.check_watching()
 
 
 @pytest.mark.gpu

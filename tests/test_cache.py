@@ -108,7 +108,30 @@ def test_the_least_recently_used_go_first(monkeypatch):
     assert cache.put(KEY, "so", b"z" * 5000) is None
 
 
-def test_what_a_killed_process_left_is_removed_later(directory):
+def test_few_puts_look_at_the_whole_directory(monkeypatch):
+    n_looks = []
+    monkeypatch.setattr(cache, "_evict", lambda keep: n_looks.append(keep))
+    monkeypatch.setenv("CUPLUG_CACHE_BYTES", "100000000")
+    for k in range(300):
+        cache.put(cache.key(str(k)), "cubin", b"x" * 1000)
+    assert len(n_looks) < 30  # 0.2 on average
+    monkeypatch.setenv("CUPLUG_CACHE_BYTES", "64000")
+    cache.put(KEY, "cubin", b"x" * 1000)
+    assert n_looks
+
+
+def test_a_user_without_a_home_has_no_cache(tmp_path, monkeypatch):
+    monkeypatch.delenv("CUPLUG_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.chdir(tmp_path)
+    assert cache.put(KEY, "cubin", b"data") is None
+    assert cache.get(KEY, "cubin") is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_removed_later(directory, monkeypatch):
+    monkeypatch.setenv("CUPLUG_CACHE_BYTES", "200")
     cache.put(KEY, "cubin", b"data")
     fresh, stale = directory / ".tmp-1-a", directory / ".tmp-2-b"
     other = directory / "notes.txt"

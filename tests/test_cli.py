@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -109,6 +110,7 @@ def test_list(folder):
         "architectures": [],
         "abi": "1.0",
         "loaded": False,
+        "kind": "plugin",
     }
     line = next(
         line
@@ -132,6 +134,18 @@ def test_list_says_why_a_file_is_not_used(folder, tmp_path):
     assert states["libbroken.so"]["state"] == "rejected"
     text = run("list", LD_LIBRARY_CUPLUG_PATH=path).stdout
     assert states["libother.so"]["reason"] in text
+
+
+def test_list_names_the_directories_that_are_refused(folder, tmp_path):
+    tmp_path.chmod(0o777)
+    path = f"{tmp_path}:{folder}:relative:{folder / 'missing'}"
+    text = run("list", LD_LIBRARY_CUPLUG_PATH=path).stdout
+    refused = text.partition("\nNot searched:\n")[2]
+    assert f"{tmp_path}  anyone may write it" in re.sub("  +", "  ", refused)
+    assert "relative path, an absolute one is wanted" in refused
+    assert "missing" not in refused
+    fine = run("list", LD_LIBRARY_CUPLUG_PATH=str(folder), LD_LIBRARY_PATH="").stdout
+    assert "Not searched" not in fine
 
 
 def test_list_all_names_libraries_without_a_table(folder, tmp_path):
@@ -180,6 +194,13 @@ def test_info_of_an_unknown_operator_gives_near_names(folder):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("command", ["info", "test", "bench"])
+def test_what_is_no_name_is_told_in_one_sentence(command):
+    done = run(command, "a-b")
+    assert done.returncode == 1
+    assert done.stderr == ('cuplug: find: name: "a-b", "operator" or "plugin.operator" is wanted\n')
+
+
 def test_path(folder, tmp_path):
     missing = tmp_path / "missing"
     path = f"{folder}:relative:{missing}"
@@ -199,13 +220,21 @@ def test_names_in_square_brackets_are_shown_as_they_are(tmp_path):
     assert str(strange) in run("path", LD_LIBRARY_CUPLUG_PATH=str(strange)).stdout
 
 
-def test_a_closed_pipe_is_no_traceback(folder):
-    command = f"{sys.executable} -m cuplug list | true"
-    variables = {**os.environ, "PYTHONPATH": str(Path(PACKAGE).parent)}
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["list", "--json"], ["doctor"], ["--help"], ["--cflags"]]
+)
+def test_a_reader_that_has_seen_enough_is_not_told_of(arguments):
+    reading, writing = os.pipe()
+    os.close(reading)
     done = subprocess.run(
-        command, shell=True, env=variables, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "cuplug", *arguments],
+        env={**os.environ, "PYTHONPATH": str(Path(PACKAGE).parent)},
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    assert "Traceback" not in done.stderr
+    os.close(writing)
+    assert (done.stderr, done.returncode) == ("", 1)
 
 
 def test_importing_the_package_imports_no_tools():

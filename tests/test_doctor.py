@@ -20,6 +20,7 @@ class Record:
     def __init__(self, path, state="ok", **fields):
         self.path, self.state, self.reason = path, state, "the reason"
         self.name, self.sides, self.origin = "half", ("cpu", "cuda"), "LD_LIBRARY_CUPLUG_PATH"
+        self.kind = "plugin"
         self.__dict__.update(fields)
 
 
@@ -108,6 +109,20 @@ def test_no_gpu_is_no_problem():
     machine = Machine(cuda_error="no NVIDIA driver: libcuda.so.1 was not found")
     found = [*cuda_examination.examine_driver(machine), *cuda_examination.examine_gpus(machine)]
     assert set(levels(found)) == {NOTE}
+
+
+def test_adopted_libraries(tmp_path):
+    library, sidecar = tmp_path / "libplain.so", tmp_path / "libplain.cuplug.toml"
+    for file in (library, sidecar):
+        file.touch(mode=0o644)
+    sidecar.chmod(0o664)
+    machine = Machine(plugins=[Record(str(library), kind="adopted")])
+    (found,) = surroundings.examine_permissions(machine)
+    assert found.text == f"{sidecar} may be written by its group"
+    (found,) = cuda_examination.examine_architectures(machine)
+    assert found.text == "no plugin has kernels"
+    machine.plugins[0].state = "rejected"
+    assert list(surroundings.examine_plugins(machine))[1].advice == "see `cuplug list`"
 
 
 def test_files_that_are_not_used():

@@ -149,13 +149,14 @@ def test_misaligned_rows(get_operator, side):
 def lines_beyond_the_kernel(name):
     """Lines with code below the mark, without the host's code, which any implementation has."""
     text = (KERNELS / f"{name}.cu").read_text().split("/* ---- beyond the kernel ---- */")[1]
-    lines, in_host = [], False
+    lines, end = [], None  # end: the line that closes the host's code
     for line in text.splitlines():
-        begins = re.search(r"int \w*_host\(const", line) and "ENTRY(" not in line
-        in_host = in_host or bool(begins)
-        if line.strip() and not in_host:
+        if re.search(r"int \w*_host\(const", line) and "ENTRY(" not in line:
+            end = line[: len(line) - len(line.lstrip())] + "}"
+        if line.strip() and end is None:
             lines.append(line)
-        in_host = in_host and line != "}" and not (begins and line.endswith("}"))
+        if line == end:
+            end = None
     return len(lines)
 
 

@@ -44,3 +44,11 @@ def test_no_operator_is_named_where_things_are_built(name):
 
 def test_nothing_shadows_the_cython_package():
     assert not (ROOT / "cython" / "__init__.py").exists()
+
+
+def test_places_that_contributing_names_are_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    table = text.partition("## Where a change goes")[2].partition("## House rules")[0]
+    names = [name for name in re.findall(r"`([^`]+)`", table) if "<" not in name]
+    assert len(names) > 40
+    assert [name for name in names if not (ROOT / name).exists()] == []

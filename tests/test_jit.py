@@ -248,6 +248,21 @@ def test_changed_headers_are_compiled_again(compilations, tmp_path):
     assert len(compilations) == 6
 
 
+def test_headers_need_not_be_utf8(compilations, tmp_path):
+    (tmp_path / "old.h").write_bytes(b"// \xa9\n#define N 1\n")
+    source = "#include <old.h>\n__global__ void f(int *x) { *x = N; }"
+    first = jit.compile_to_binary(source, options=[f"-I{tmp_path}"])
+    (tmp_path / "old.h").write_bytes(b"// \xae\n#define N 1\n")
+    assert jit.compile_to_binary(source, options=[f"-I{tmp_path}"]) is not first
+
+
+@pytest.mark.parametrize("text", ["\0", "\udc80"])
+def test_text_that_is_none(text):
+    for keywords in ({"names": [text]}, {"headers": {text: ""}}, {"headers": {"a.h": text}}):
+        with pytest.raises(ValueError, match="compile: (names|headers).*: seen "):
+            jit.compile_to_binary("", **keywords)
+
+
 def test_a_computed_include_is_not_kept(compilations, tmp_path, directory):
     (tmp_path / "a.h").write_text("")
     source = '#define HEADER "a.h"\n#include HEADER\n'

@@ -15,13 +15,13 @@ from test_fake_cuda import fake_gpu, run  # noqa: F401  (fixtures)
 def test_memory_info_and_trim(run):  # noqa: F811
     run("""
     d = cuplug.asarray(np.zeros(1 << 20, np.uint8))
+    assert np.array_equal(d.numpy(), np.zeros(1 << 20, np.uint8))
     before = cuplug.memory_info()
     assert before.used_bytes >= 1 << 20
     assert before.pinned_bytes > 0
     assert before.reserved_bytes >= before.used_bytes
     assert before.total_bytes > before.free_bytes
     assert cuplug.memory_info("cuda:1").used_bytes == 0
-    assert np.array_equal(d.numpy(), np.zeros(1 << 20, np.uint8))
     del d
     cuplug.synchronize()
     freed = cuplug.trim("cuda:0")

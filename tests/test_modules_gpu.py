@@ -118,3 +118,34 @@ def test_cupy_arrays():
     scale[4, 256](x.data, 2, x.size)
     scale[4, 256](x.data.ptr + 4 * 500, 2, 500)
     np.testing.assert_array_equal(cupy.asnumpy(x), np.where(np.arange(1000) < 500, 4, 8))
+
+
+@pytest.mark.sanitizer
+def test_temporaries_live_until_the_kernel_is_done():
+    """Their memory goes back in the order of the stream that the kernel runs on."""
+    torch = pytest.importorskip("torch")
+    source = """
+    extern "C" __global__ void add(const float *x, float *sum) {
+      const long long start = clock64();
+      while (clock64() - start < 20000) {}
+      atomicAdd(sum, x[threadIdx.x]);
+    }
+    """
+    kernel = cuplug.compile(source)["add"]
+    total = cuplug.asarray(np.zeros(1, np.float32))
+    for stream in (torch.cuda.Stream(), torch.cuda.default_stream()):
+        for k in range(100):
+            value = np.full(32, k, np.float32)
+            kernel[1, 32, 0, stream](cuplug.asarray(value), total)
+            kernel[1, 32, 0, stream](cuplug.In(value), total)
+            kernel[1, 32](torch.from_numpy(value).cuda(), total)
+    assert total.numpy()[0] == 2 * 3 * 32 * sum(range(100))
+
+
+def test_numpy_scalars_on_a_gpu():
+    scale = cuplug.compile(SCALE, names=["scale<1>"])["scale<1>"]
+    x = cuplug.asarray(np.ones(100, np.float32))
+    launch = scale[1, 128]
+    for factor in (np.float32(2), np.float64(2), np.int8(2), 2, 2.0):
+        launch(x, factor, np.int32(100))
+    np.testing.assert_array_equal(x.numpy(), np.full(100, 32, np.float32))

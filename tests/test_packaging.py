@@ -178,6 +178,21 @@ def test_changed_settings_and_headers_rebuild(tmp_path):
     assert "compile core/status.c" in run([*make, "CFLAGS=-O0", "-W", "core/status.h"], ROOT)
 
 
+def test_what_was_made_of_files_that_are_gone_goes(tmp_path):
+    package = tmp_path / "python" / "cuplug"
+    stock = package / "lib" / "cuplug"
+    stock.mkdir(parents=True)
+    gone = [package / "_gone.cpython-311-x86_64-linux-gnu.so", stock / "libgone.so"]
+    kept = [package / "_run.abi3.so", package / "typed.abi3.so", stock / "libgather.so"]
+    for file in (*gone, *kept):
+        file.touch()
+    (package / "ops.py").symlink_to(ROOT / "cython" / "cuplug" / "ops.py")
+    (package / "gone.py").symlink_to(ROOT / "cython" / "cuplug" / "gone.py")
+    run(["make", f"BUILD={tmp_path}", "NVCC=", "stale"], ROOT)
+    left = {file for file in package.rglob("*") if not file.is_dir()}
+    assert left == {*kept, package / "ops.py"}
+
+
 def test_versions_agree():
     import cuplug
 

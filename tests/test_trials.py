@@ -14,6 +14,7 @@ import pytest
 from cuplug import testing, trials
 from cuplug.signature import parse
 from cuplug.sizing import n_bytes_of, sized_arguments
+from cuplug.trial import CUDA
 from hypothesis import given, settings
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -26,10 +27,11 @@ FLAWS = {
 }
 
 
-def run(*arguments, **environment):
+def run(*arguments, cwd=None, **environment):
     """Run the command in a process of its own."""
     command = [sys.executable, "-m", "cuplug", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
+    env = os.environ | environment
+    return subprocess.run(command, capture_output=True, text=True, env=env, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +76,7 @@ def test_command(build_plugin):
     document = json.loads(done.stdout)
     assert document["ok"] is False
     assert set(document["results"][0]) == {
-        *("operator", "signature", "property", "ok", "text", "code")
+        *("operator", "signature", "property", "ok", "text", "code", "tried")
     }
     shown = run("test", path, "--examples", "3")
     assert "error  inputs left alone" in shown.stdout
@@ -97,6 +99,19 @@ def test_cuda_entries_on_a_driver_without_a_gpu(build_plugin, fake_cuda):
     assert ("unlike", "CUDA against host") in failed
     assert ("beyond", "CUDA: memory beside arrays") in failed
     assert ("unlike", "CUDA: memory beside arrays") not in failed
+    assert ("ignores_strides", "CUDA: layouts") in failed
+    assert {key for key in seen if key[0] == "strided"} == {("strided", name) for name in CUDA}
+    assert {key for key in failed if key[0] == "strided"} == set()
+
+
+def test_what_is_not_tried_is_said(build_plugin, tmp_path):
+    defines = ["CUPLUG_ARCHITECTURES=900"]
+    path = str(build_plugin(FIXTURES / "two_sides.c", "two_sides", defines=defines))
+    done = run("test", path, "--examples", "1", CUDA_VISIBLE_DEVICES="", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert re.search("note +CUDA +not tried: there is no GPU to use", done.stdout)
+    assert done.stdout.endswith(" 0 failed, 5 not tried\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.gpu
@@ -158,6 +173,20 @@ def test_bench(tmp_path, monkeypatch):
         bandwidth.draw("relu", measured, str(tmp_path / "none.svg"))
     with pytest.raises(ValueError, match="bench: dtype: seen complex64, wanted one of"):
         bandwidth.measure(cuplug.find("relu"), dtype="complex64")
+    with pytest.raises(ValueError, match="bench: hello: no arrays, wanted an operator that moves"):
+        bandwidth.measure(cuplug.find("hello"))
+
+
+def test_bench_says_what_is_not_measured(build_plugin, monkeypatch):
+    from cuplug import bandwidth
+
+    defines = ["CUPLUG_ARCHITECTURES=900"]
+    path = build_plugin(FIXTURES / "two_sides.c", "two_sides", defines=defines)
+    monkeypatch.setattr(bandwidth, "list_devices", lambda: (0, (), "no driver"))
+    with pytest.raises(cuplug.CudaError, match="bench: strided: it runs on GPUs alone, and there"):
+        bandwidth.measure(cuplug.load(path).strided)
+    text = run("bench", "scale", CUDA_VISIBLE_DEVICES="")
+    assert "not measured on cuda: there is no GPU to use" in text.stderr
 
 
 @pytest.mark.gpu

@@ -35,7 +35,7 @@ from cuplug._kinds cimport (
 )
 from cuplug._numpy cimport *
 from cuplug._reading cimport divide_strides, kind_of, reading, set_other
-from cuplug._scalars cimport read_exact_scalar, read_scalar
+from cuplug._scalars cimport read_exact_scalar, read_numpy_scalar, read_scalar
 from cuplug._streams cimport add_current_stream
 
 import numpy
@@ -62,6 +62,8 @@ cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
         return read_ndarray(obj, r, a)
     if read_exact_scalar(obj, r, a):
         return 0
+    if PyObject_TypeCheck(obj, &PyGenericArrType_Type):
+        return read_numpy_scalar(obj, r, a)
     cdef const array_kind *kind = kind_of(r, obj)
     if kind == NULL:
         return read_scalar(obj, r, a)

@@ -21,7 +21,7 @@ from cuplug._host cimport (
     cuplug_tensor,
 )
 from cuplug._host_memory cimport empty_array
-from cuplug._numpy cimport PyArray_DATA, PyArrayObject
+from cuplug._numpy cimport PyArray_DATA, PyArray_DIMS, PyArray_NDIM, PyArrayObject
 from cuplug._progress cimport copy_watched
 from cuplug._placement cimport note_use, parse_gpu
 from cuplug._status cimport raise_error
@@ -278,8 +278,7 @@ def empty(shape, dtype="float32", device="cuda"):
     MemoryError, CudaError
         The device's memory ran out; there is no GPU.
     """
-    cdef cuplug_tensor x
-    cdef int64_t sizes[64]
+    cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef int k
     lengths = (shape,) if isinstance(shape, int) else tuple(shape)
     if len(lengths) > CUPLUG_MAX_NDIM:
@@ -288,14 +287,27 @@ def empty(shape, dtype="float32", device="cuda"):
         sizes[k] = lengths[k]
         if sizes[k] < 0:
             raise ValueError(f"empty: shape: seen {lengths}, wanted sizes of at least 0")
-    x.device = parse_gpu("empty", device)
-    x.ndim = <int>len(lengths)
+    place = parse_gpu("empty", device)
+    return make_array("empty", <int>len(lengths), sizes, to_descr(dtype), place)
+
+
+cdef DeviceArray make_array(
+    str function, int ndim, int64_t *sizes, object descr, cuplug_device device
+):
+    cdef cuplug_tensor x
+    cdef int k
+    x.device = device
+    x.ndim = ndim
     x.shape = sizes
-    x.dtype = dtype_of_descr(to_descr(dtype))
+    x.dtype = dtype_of_descr(descr)
     if not x.dtype.bits:
-        raise TypeError(f"empty: dtype: seen {dtype}, which no operator takes")
-    if lengths and numpy.prod([float(n) for n in lengths]) * x.dtype.bits >= 2.0**66:
-        raise ValueError(f"empty: shape: seen {lengths}, wanted less than 2^63 bytes")
+        raise TypeError(f"{function}: dtype: seen {descr}, which no operator takes")
+    cdef double n_bits = x.dtype.bits
+    for k in range(ndim):
+        n_bits *= sizes[k]
+    if n_bits >= 2.0**66:
+        lengths = tuple([sizes[k] for k in range(ndim)])
+        raise ValueError(f"{function}: shape: seen {lengths}, wanted less than 2^63 bytes")
     return empty_like_tensor(&x)
 
 
@@ -324,14 +336,18 @@ def asarray(x, device="cuda"):
     """
     cdef cuplug_device place = parse_gpu("asarray", device)
     cdef DeviceArray result
-    cdef const void *data
+    cdef PyArrayObject *array
     if isinstance(x, DeviceArray):
         if (<DeviceArray>x).tensor.device.id == place.id:
             return x
         x = x.numpy()
     host = numpy.asarray(x, order="C")
     host = host if host.dtype.isnative else host.astype(host.dtype.newbyteorder("="))
-    result = empty(host.shape, host.dtype, place.id)
-    data = PyArray_DATA(<PyArrayObject *>host)
-    copy_watched("asarray", place.id, False, result.tensor.data, data, host.nbytes, NULL)
+    array = <PyArrayObject *>host
+    result = make_array(
+        "asarray", PyArray_NDIM(array), <int64_t *>PyArray_DIMS(array), host.dtype, place
+    )
+    copy_watched(
+        "asarray", place.id, False, result.tensor.data, PyArray_DATA(array), result.nbytes, NULL
+    )
     return result

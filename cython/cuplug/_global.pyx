@@ -58,10 +58,15 @@ class Global:
     def set(self, values):
         """Copy values in, broadcast to the shape, after the work on the default stream.
 
-        NumPy arrays must have the variable's dtype; numbers and lists are converted.
+        NumPy arrays must have the variable's dtype; numbers and lists are converted, but for floats
+        to integers and the like.
         """
-        if isinstance(values, numpy.ndarray) and values.dtype != self.dtype:
-            raise TypeError(f"{self.name}: seen dtype {values.dtype}, wanted {self.dtype}")
+        is_array = isinstance(values, numpy.ndarray)
+        seen = values.dtype if is_array else self.dtype
+        if not is_array and not self.dtype.fields:
+            seen = numpy.asarray(values).dtype
+        if is_array and seen != self.dtype or loses(seen, self.dtype):
+            raise TypeError(f"{self.name}: seen dtype {seen}, wanted {self.dtype}")
         values = numpy.asarray(values, self.dtype)
         host = numpy.array(numpy.broadcast_to(values, self.shape), order="C")
         copy(self, host, False)
@@ -71,6 +76,12 @@ class Global:
         host = numpy.empty(self.shape, self.dtype)
         copy(self, host, True)
         return host
+
+
+cdef bint loses(seen, wanted):
+    """Bools, integers, real and complex numbers: each holds those before it."""
+    order = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+    return order.get(seen.kind, 0) > order.get(wanted.kind, 3)
 
 
 cdef int copy(object variable, object host, bint to_host) except -1:

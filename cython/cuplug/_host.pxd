@@ -198,6 +198,7 @@ cdef extern from "cuplug/host.h" nogil:
     void cuplug_free_listing(cuplug_listing *listing)
     int cuplug_inspect(const char *path, cuplug_file **file, cuplug_error *error)
     void cuplug_free_file(cuplug_file *file)
+    int cuplug_check_trust(const char *path, cuplug_error *error)
     int cuplug_add_directory(const char *path, cuplug_error *error)
 
     # Operators

@@ -10,12 +10,15 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from cuplug cimport _host
+from cuplug._status cimport raise_error
 
 cdef extern from "cuplug/plugin.h":
     ctypedef struct cuplug_table_header:
         uint32_t header_bytes
         uint32_t row_bytes
         uint32_t n_rows
+
+TAKES_STRIDES = _host.CUPLUG_TAKES_STRIDES  # of a row's flags
 
 _PARAMETER_KINDS = ("array", "inout", "scalar", "string", "choice", "output")
 _STATES = ("ok", "shadowed", "duplicate", "rejected", "changed", "no plugin", "missing")
@@ -109,6 +112,14 @@ def inspect_fields(path):
         )
     finally:
         _host.cuplug_free_file(file)
+
+
+def check_trust(path):
+    """Raise PluginError, with the reason, for a file that others may write or no list allows."""
+    cdef _host.cuplug_error error
+    encoded = os.fsencode(path)
+    if _host.cuplug_check_trust(encoded, &error):
+        raise_error(&error)
 
 
 def rows_of_note(bytes note):

@@ -2,6 +2,7 @@
 from typing import Any, NamedTuple, final
 
 from ._image import Image
+from ._launch import Launch
 
 class Attributes(NamedTuple):
     max_threads: int
@@ -30,7 +31,3 @@ class Kernel:
     def max_active_blocks(self, n_threads: int, shared: int = 0, device: Any = None) -> int: ...
     def suggest_block(self, shared: int = 0, device: Any = None) -> tuple[int, int]: ...
     def function(self, device: Any = None) -> int: ...
-
-@final
-class Launch:
-    def __call__(self, *args: Any) -> None: ...

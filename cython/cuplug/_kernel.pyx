@@ -1,48 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels that were compiled at run time, as Python callables."""
 
-cimport cython
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_XDECREF
-from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint64_t
 
-from cuplug._host cimport CUPLUG_CUDA, cuplug_error, cuplug_frame, cuplug_query_stream
+from cuplug._host cimport cuplug_error
 from cuplug._host_jit cimport (
     cuplug_find_kernel,
-    cuplug_grid,
     cuplug_image,
     cuplug_kernel,
     cuplug_kernel_function,
     cuplug_kernel_info,
     cuplug_kernel_parameters,
-    cuplug_launch_kernel,
     cuplug_max_active_blocks,
-    cuplug_prepare_launch,
     cuplug_query_kernel,
     cuplug_suggest_block,
 )
-from cuplug._grid cimport parse_grid
 from cuplug._image cimport Image
-from cuplug._parameters cimport UNKNOWN, convert, launch_state, parameter_value
-from cuplug._placement cimport note_use, parse_gpu
-from cuplug._reading cimport reading, start_reading
-from cuplug._staged cimport Block, Staged, stage, unstage
+from cuplug._parameters cimport UNKNOWN
+from cuplug._placement cimport parse_gpu
 from cuplug._status cimport raise_error
-from cuplug._streams cimport (
-    add_current_stream,
-    enter_stream,
-    leave_stream,
-    parse_stream,
-    refuse_capture,
-    wait_for_streams,
-)
 
 from collections import namedtuple
 
 cdef enum:
-    MAX_PARAMETERS = 256
     N_KEPT = 256  # launches of a kernel that are kept, by grid and block
 
 Attributes = namedtuple(
@@ -56,7 +37,6 @@ that a block declares, and that a launch may add; bytes of constant memory.
 """
 
 
-@cython.final
 cdef class Kernel:
     """A compiled kernel: `kernel[grid, block](...)` launches it, as `<<<grid, block>>>` does.
 
@@ -76,20 +56,9 @@ cdef class Kernel:
         The numbers of kernel_types.py; None where the compiler was not asked.
     """
 
-    cdef Image image
-    cdef cuplug_kernel *kernel
-    cdef uint64_t *codes
-    cdef Py_ssize_t n_parameters  # -1: not known
-    cdef int32_t device
-    cdef dict launches
-    cdef readonly str name
-    cdef readonly str symbol
-    cdef readonly object types
-    cdef bytes text  # the name's UTF-8
-    cdef cython.pymutex lock
-    cdef object __weakref__
-
-    def __init__(self, Image image, str name, str symbol, types, int32_t device):
+    def __cinit__(
+        self, Image image not None, str name not None, str symbol not None, types, int32_t device
+    ):
         self.image = image
         self.name = name
         self.text = name.encode()
@@ -118,7 +87,7 @@ cdef class Kernel:
     cdef cuplug_kernel *load(self, int32_t device) except NULL:
         with self.lock:
             if self.kernel == NULL:
-                self.kernel = self.find(device)
+                cuplug_store_kernel(&self.kernel, self.find(device))
         return self.kernel
 
     cdef cuplug_kernel *find(self, int32_t device) except NULL:
@@ -130,7 +99,7 @@ cdef class Kernel:
         cdef bytes symbol_bytes = self.symbol.encode()
         cdef const char *symbol = symbol_bytes
         cdef const char *name = self.text
-        cdef int32_t n = -1
+        cdef int32_t n = -1 if self.is_declared else self.n_parameters
         cdef int status
         with nogil:
             status = cuplug_find_kernel(image, symbol, name, &kernel, &error)
@@ -180,7 +149,9 @@ cdef class Kernel:
                 f"{self.name}: prepare: seen {signature!r}, wanted the compiled types: "
                 f"{', '.join([kernel_types.describe(code) for code in self.types])}"
             )
-        return Kernel(self.image, self.name, self.symbol, types, self.device)
+        cdef Kernel declared = Kernel(self.image, self.name, self.symbol, types, self.device)
+        declared.is_declared = self.types is None
+        return declared
 
     def __getitem__(self, configuration):
         if type(configuration) is not tuple or not 2 <= len(configuration) <= 4:
@@ -190,11 +161,14 @@ cdef class Kernel:
             )
         if len(configuration) == 4:
             return make_launch(self, configuration)
-        launch = self.launches.get(configuration)
+        try:
+            launch = self.launches.get(configuration)
+        except TypeError:  # lists have no hash
+            return make_launch(self, configuration)
         if launch is None:
             launch = make_launch(self, configuration)
             if len(self.launches) >= N_KEPT:
-                self.launches = {}
+                self.launches.clear()
             self.launches[configuration] = launch
         return launch
 
@@ -241,148 +215,7 @@ cdef class Kernel:
         return self.device if device is None else parse_gpu(self.name, device).id
 
 
-@cython.final
-cdef class Launch:
-    """A kernel with its grid, block, shared memory and stream: call it with the arguments."""
+cdef object make_launch(Kernel kernel, tuple configuration):
+    from cuplug._launch import Launch
 
-    cdef Kernel kernel
-    cdef cuplug_grid grid
-    cdef void *stream
-    cdef object stream_owner
-    cdef uint64_t checked  # bit d: the grid was checked on GPU d
-
-    def __call__(self, *args):
-        cdef launch_state state
-        start_reading(&state.r)
-        state.name = <PyObject *>self.kernel.name
-        state.name_text = self.kernel.text
-        state.device = -1
-        try:
-            return run(self, &state, args)
-        finally:
-            Py_XDECREF(state.r.kept)
-
-    def __repr__(self):
-        grid = tuple([self.grid.blocks[k] for k in range(3)])
-        block = tuple([self.grid.threads[k] for k in range(3)])
-        return f"<launch of {self.kernel.name}, grid {grid}, block {block}>"
-
-
-cdef Launch make_launch(Kernel kernel, tuple configuration):
-    cdef Launch launch = Launch.__new__(Launch)
-    launch.kernel = kernel
-    parse_grid(kernel.name, configuration, &launch.grid)
-    if len(configuration) > 3:
-        launch.stream = parse_stream(kernel.name, configuration[3])
-        launch.stream_owner = configuration[3]
-    return launch
-
-
-cdef object run(Launch launch, launch_state *state, tuple args):
-    """Convert the arguments, find device and stream, launch."""
-    cdef parameter_value[MAX_PARAMETERS] values
-    cdef void *parameters[MAX_PARAMETERS]
-    cdef Kernel kernel = launch.kernel
-    cdef cuplug_kernel *loaded
-    cdef Py_ssize_t k, n = PyTuple_GET_SIZE(args)
-    cdef cuplug_frame frame
-    cdef cuplug_error error
-    cdef list blocks = None
-    cdef bint is_staged = False
-    cdef int status
-    if kernel.n_parameters < 0:
-        kernel.load(kernel.device)
-    if n != kernel.n_parameters:
-        refuse_number(kernel, n)
-    for k in range(n):
-        if isinstance(<object>PyTuple_GET_ITEM(args, k), Staged):
-            is_staged = True
-        else:
-            convert(
-                state, k, kernel.codes[k], <PyObject *>PyTuple_GET_ITEM(args, k), &values[k],
-                &parameters[k]
-            )
-    choose_stream(launch, state, &frame)
-    loaded = kernel.kernel if kernel.kernel != NULL else kernel.load(frame.device.id)
-    if not launch.checked >> (frame.device.id & 63) & 1:
-        check_grid(launch, loaded, frame.device.id)
-    if is_staged:
-        blocks = stage_all(kernel, state, args, frame.stream, values, parameters)
-    with nogil:
-        status = cuplug_launch_kernel(
-            loaded, frame.device.id, &launch.grid, frame.stream, parameters, &error
-        )
-    if status:
-        raise_error(&error)
-    note_use(frame.device.id)
-    if state.r.n_streams:
-        leave_stream(&state.r, &frame)
-    if is_staged:
-        for block in blocks:
-            unstage(block, state.name_text)
-    return None
-
-
-cdef int refuse_number(Kernel kernel, Py_ssize_t n) except -1:
-    if kernel.n_parameters < 0:
-        raise TypeError(
-            f"{kernel.name}: its parameters are not known: name it in names= of cuplug.compile, or "
-            "declare them with kernel.prepare"
-        )
-    raise TypeError(
-        f"{kernel.name}: seen {n} arguments, wanted {kernel.n_parameters}"
-        + (f": {kernel.signature}" if kernel.signature else "")
-    )
-
-
-cdef int choose_stream(Launch launch, launch_state *state, cuplug_frame *frame) except -1:
-    """Sets the frame's device and stream, ordered with the streams of other libraries."""
-    cdef reading *r = &state.r
-    frame.home.type = frame.device.type = CUPLUG_CUDA
-    frame.home.id = frame.device.id = state.device if state.device >= 0 else launch.kernel.device
-    frame.stream = launch.stream
-    if launch.stream != NULL:
-        check_stream(launch, frame)
-        if r.device_kind != NULL:
-            add_current_stream(r, r.device_kind, frame.device.id)
-        return wait_for_streams(r, frame.device.id, frame.stream)
-    return enter_stream(r, frame) if r.device_kind != NULL else 0
-
-
-cdef int check_stream(Launch launch, const cuplug_frame *frame) except -1:
-    cdef cuplug_error error
-    cdef int32_t device = -1, is_captured = 0
-    if cuplug_query_stream(launch.stream, &device, &is_captured, &error):
-        raise_error(&error)
-    if device >= 0 and device != frame.device.id:
-        raise ValueError(
-            f"{launch.kernel.name}: stream: seen one of cuda:{device}, wanted one of "
-            f"cuda:{frame.device.id}, where the arrays are"
-        )
-    return 0
-
-
-cdef int check_grid(Launch launch, cuplug_kernel *kernel, int32_t device) except -1:
-    cdef cuplug_error error
-    if cuplug_prepare_launch(kernel, device, &launch.grid, &error):
-        raise_error(&error)
-    launch.checked |= <uint64_t>1 << (device & 63)
-    return 0
-
-
-cdef list stage_all(
-    Kernel kernel, launch_state *state, tuple args, void *stream, parameter_value *values,
-    void **parameters
-):
-    cdef int32_t device = state.device if state.device >= 0 else kernel.device
-    cdef Py_ssize_t k
-    cdef Block block
-    refuse_capture(kernel.name, stream, "wanted arrays on the GPU: In, Out and InOut wait for it")
-    blocks = []
-    for k in range(len(args)):
-        if isinstance(args[k], Staged):
-            block = stage(args[k], state, k, kernel.codes[k], device, stream)
-            values[k].p = block.data
-            parameters[k] = &values[k]
-            blocks.append(block)
-    return blocks
+    return Launch(kernel, configuration)

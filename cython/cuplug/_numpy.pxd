@@ -3,6 +3,10 @@
 from cpython.object cimport PyObject, PyTypeObject
 
 
+cdef extern from "Python.h":
+    bint PyObject_TypeCheck(PyObject *x, PyTypeObject *type)
+
+
 cdef extern from "numpy/arrayobject.h":
     ctypedef Py_ssize_t npy_intp
 
@@ -55,6 +59,11 @@ cdef extern from "numpy/arrayobject.h":
 
     PyTypeObject PyArray_Type
     PyTypeObject PyGenericArrType_Type
+    PyTypeObject PyBoolArrType_Type
+    PyTypeObject PyIntegerArrType_Type
+    PyTypeObject PyTimedeltaArrType_Type
+    PyTypeObject PyFloatingArrType_Type
+    PyTypeObject PyComplexFloatingArrType_Type
     bint PyArray_CheckExact(PyObject *x)
     bint PyArray_Check(PyObject *x)
     void *PyArray_DATA(PyArrayObject *x)

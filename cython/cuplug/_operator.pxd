@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 cimport cython
-from cpython.object cimport PyObject
 
 from cuplug._host cimport cuplug_operator
-
-
-cdef extern from "Python.h":
-    ctypedef PyObject *(*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
+from cuplug._vectorcall cimport vectorcallfunc
 
 
 @cython.final

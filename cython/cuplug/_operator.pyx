@@ -29,14 +29,12 @@ from cuplug._reading cimport MAX_ARGUMENTS, reading, start_reading
 from cuplug._run cimport run_operator
 from cuplug._status cimport raise_error
 from cuplug._streams cimport parse_stream
-
-cdef extern from "Python.h":
-    Py_ssize_t PyVectorcall_NARGS(size_t n)
-    object PyVectorcall_Call(object callable, object args, object keywords)
-    unsigned long Py_TPFLAGS_HAVE_VECTORCALL
-    ctypedef struct MutableType "PyTypeObject":
-        Py_ssize_t tp_vectorcall_offset
-        unsigned long tp_flags
+from cuplug._vectorcall cimport (
+    PyVectorcall_Call,
+    PyVectorcall_NARGS,
+    enable_vectorcall,
+    vectorcallfunc,
+)
 
 cdef enum:
     STREAM = 253  # in place of a position
@@ -153,7 +151,8 @@ cdef class Operator:
     @property
     def origin(self):
         """Its plugin, the version, the file and the sides, as one line."""
-        return f"Plugin {self.plugin} {self.version}, {self.path} ({', '.join(self.sides)})"
+        plugin = f"{self.plugin} {self.version}".rstrip()
+        return f"Plugin {plugin}, {self.path} ({', '.join(self.sides)})"
 
     @property
     def __signature__(self):
@@ -178,7 +177,8 @@ cdef class Operator:
 
     def __repr__(self):
         lines = "\n".join([f"    {signature}" for signature in self.signatures])
-        return f"<operator {self.plugin}.{self.name} {self.version} from {self.path}\n{lines}>"
+        name = f"{self.plugin}.{self.name} {self.version}".rstrip()
+        return f"<operator {name} from {self.path}\n{lines}>"
 
     def __eq__(self, other):
         return isinstance(other, Operator) and (<Operator>other).op == self.op
@@ -369,13 +369,5 @@ cdef int refuse_twice(Operator self, object name) except -1:
     raise TypeError(f"{self.name}: {name}: seen twice, by position and by keyword")
 
 
-cdef int enable_vectorcall() except -1:
-    """Cython has no syntax for types that are called without a tuple and a dict."""
-    cdef Operator probe = Operator.__new__(Operator)
-    cdef MutableType *type = <MutableType *>Operator
-    type.tp_vectorcall_offset = <char *>&probe.vectorcall - <char *><PyObject *>probe
-    type.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL
-    return 0
-
-
-enable_vectorcall()
+cdef Operator nothing = None  # its fields are not read
+enable_vectorcall(Operator, <char *>&nothing.vectorcall - <char *><PyObject *>nothing)

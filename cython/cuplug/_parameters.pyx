@@ -8,6 +8,7 @@ from cpython.buffer cimport (
     PyObject_CheckBuffer,
     PyObject_GetBuffer,
 )
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
 from libc.math cimport INFINITY, isfinite
@@ -22,8 +23,12 @@ from cuplug._host cimport (
     CUPLUG_ARGUMENT_HUGE_INT,
     CUPLUG_ARGUMENT_INT,
     CUPLUG_ARGUMENT_NONE,
+    CUPLUG_ARGUMENT_OTHER,
     CUPLUG_ARGUMENT_UINT,
-    CUPLUG_CPU,
+    CUPLUG_BYTE_SWAPPED,
+    CUPLUG_CUDA,
+    CUPLUG_CUDA_MANAGED,
+    CUPLUG_ODD_STRIDES,
     CUPLUG_READ_ONLY,
     cuplug_argument,
     cuplug_dtype,
@@ -32,6 +37,7 @@ from cuplug._host cimport (
     cuplug_tensor,
 )
 from cuplug._reading cimport keep
+from cuplug._scalars cimport read_exact_scalar
 
 import numpy
 
@@ -135,9 +141,19 @@ cdef int convert_pointer(
     for name in ("gpudata", "ptr"):  # PyCUDA's arrays, CuPy's memory
         address = getattr(<object>obj, name, None)
         if address is not None:
-            value.u = int(address)
+            value.p = address_of(state, k, address)
             return 0
+    if a.kind == CUPLUG_ARGUMENT_OTHER:
+        seen = (<const char *>a.scalar.s).decode()
+        raise TypeError(f"{place(state, k)}: seen {seen}, wanted {describe_wanted(code)}")
     return refuse(state, k, code, <object>obj)
+
+
+cdef void *address_of(launch_state *state, Py_ssize_t k, object address) except? NULL:
+    number = int(address)
+    if not 0 <= number < 1 << 64:
+        raise ValueError(f"{place(state, k)}: seen the address {number}, wanted 64 bits")
+    return <void *><size_t>number
 
 
 cdef int convert_array(
@@ -145,14 +161,22 @@ cdef int convert_array(
     parameter_value *value
 ) except -1:
     cdef cuplug_tensor *x = &a.tensor
-    if x.device.type == CUPLUG_CPU:
+    cdef size_t alignment = <size_t>1 << (code >> 9 & 15)
+    if x.device.type != CUPLUG_CUDA and x.device.type != CUPLUG_CUDA_MANAGED:
         return refuse(state, k, code, obj)
     if kind_of_code(code) == POINTER:
         check_pointee(state, k, code, obj, x.dtype, cuplug_n_elements(x) * cuplug_element_bytes(x))
-    if not is_contiguous(x):
+    if a.flags & CUPLUG_BYTE_SWAPPED:
+        raise TypeError(f"{place(state, k)}: seen a byte-swapped array, wanted native byte order")
+    if not is_contiguous(x) or a.flags & CUPLUG_ODD_STRIDES and cuplug_n_elements(x) > 1:
         raise ValueError(
             f"{place(state, k)}: seen a strided array, wanted a C-contiguous one: the kernel gets "
             "the address of its first element; pass that as an int if it knows the strides"
+        )
+    if (<size_t>x.data + x.byte_offset) & (alignment - 1) and cuplug_n_elements(x):
+        raise ValueError(
+            f"{place(state, k)}: seen a misaligned array, wanted an address that is a multiple of "
+            f"{alignment}"
         )
     if a.flags & CUPLUG_READ_ONLY and not code >> 8 & 1:
         raise ValueError(
@@ -191,7 +215,7 @@ cdef int check_pointee(
 ) except -1:
     cdef int wanted = code >> 4 & 15
     cdef int64_t size = code >> 40
-    cdef int kind = kinds_of_codes[dtype.code & 15]
+    cdef int kind = kinds_of_codes[dtype.code] if dtype.code < 16 else -1
     if wanted == VOID or wanted == OPAQUE and (not size or n_bytes % size == 0):
         return 0
     if wanted == POINTER and dtype.bits == 64 and (kind == INT or kind == UINT):
@@ -209,17 +233,23 @@ cdef int convert_bytes(
     cdef object x = <object>obj
     if isinstance(x, (numpy.generic, numpy.ndarray)):
         x = numpy.ascontiguousarray(x)  # strided; scalars whose types have no buffers
-    if not PyObject_CheckBuffer(x) or isinstance(x, numpy.ndarray) and x.dtype.hasobject:
-        return refuse(state, k, code, x)
+    if not PyObject_CheckBuffer(x) or isinstance(x, numpy.ndarray) and not is_plain(x.dtype):
+        return refuse(state, k, code, <object>obj)
     if isinstance(x, numpy.ndarray):
         x = x.reshape(-1).view(numpy.uint8)
     PyObject_GetBuffer(x, &buffer, PyBUF_SIMPLE)
-    at[0] = buffer.buf
     cdef bint fits = buffer.len == size_of_code(code) or not size_of_code(code)
+    # A copy, as another thread may resize what holds them.
+    held = PyBytes_FromStringAndSize(<const char *>buffer.buf, buffer.len if fits else 0)
     PyBuffer_Release(&buffer)
     if not fits:
         return refuse(state, k, code, <object>obj)
-    return keep(&state.r, x)
+    at[0] = <char *>held
+    return keep(&state.r, held)
+
+
+cdef bint is_plain(dtype):
+    return dtype.isnative and not dtype.hasobject
 
 
 cdef int convert_scalar(
@@ -230,10 +260,10 @@ cdef int convert_scalar(
     if PyFloat_CheckExact(<object>obj) and kind == FLOAT:
         return set_float(state, k, code, <object>obj, PyFloat_AS_DOUBLE(<object>obj), value)
     scalar = <object>obj
-    if isinstance(scalar, numpy.ndarray) and not scalar.ndim:
-        scalar = scalar[()]
-    read_argument(<PyObject *>scalar, &state.r, &a)
-    keep(&state.r, scalar)
+    if not read_exact_scalar(obj, &state.r, &a):
+        if isinstance(scalar, numpy.ndarray) and not scalar.ndim:
+            scalar = scalar[()]
+        read_argument(<PyObject *>scalar, &state.r, &a)
     if kind == BOOL and a.kind == CUPLUG_ARGUMENT_BOOL:
         value.u = a.scalar.i != 0
         return 0

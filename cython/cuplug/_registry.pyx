@@ -28,6 +28,7 @@ from cuplug._run cimport get_last_run, last_run
 from cuplug._status cimport raise_error
 
 from cuplug._entry_points import any_package_mentions
+from cuplug.errors import NotFoundError, PluginError
 from cuplug.records import Directory, LastCall, Plugin, PluginFile
 
 # By number, in the order of <cuplug/host.h>.
@@ -73,9 +74,14 @@ def find(name):
     read_packages()
     with nogil:
         status = cuplug_find(text, &op, &error)
-    if status:
+    if not status:
+        return wrap_operator(op)
+    try:
         raise_error(&error)
-    return wrap_operator(op)
+    except NotFoundError as missing:
+        from cuplug.sidecars import find_adopted
+
+        return find_adopted(name, missing)
 
 
 cdef bytes encode_name(object name):
@@ -109,7 +115,12 @@ def load(path):
     encoded = os.fsencode(os.path.abspath(path))
     if b"\0" in encoded:
         raise ValueError(f"load: path: seen {path!r}, wanted a path without zero characters")
-    return Plugin(load_operators(encoded, ROOM))
+    try:
+        return Plugin(load_operators(encoded, ROOM))
+    except PluginError as refusal:
+        from cuplug.sidecars import load_adopted
+
+        return load_adopted(os.fsdecode(encoded), refusal)
 
 
 cdef tuple load_operators(bytes path, uint32_t room):
@@ -139,9 +150,16 @@ def plugins():
     Returns
     -------
     list of PluginFile
-        In search order: the first of a name is the one that is used.
+        In search order: the first of a name is the one that is used. Adopted libraries come last.
     """
-    return list_places(True)
+    from cuplug.sidecars import list_adopted
+
+    listed = list_places(True)
+    adopted = list_adopted(listed)
+    if not adopted:
+        return listed
+    paths = {record.path for record in adopted}
+    return [record for record in listed if record.path not in paths] + adopted
 
 
 def search_path():

@@ -4,12 +4,21 @@
 from cpython.complex cimport PyComplex_CheckExact, PyComplex_ImagAsDouble, PyComplex_RealAsDouble
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
-from cpython.number cimport PyIndex_Check
+from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_CheckExact
 from libc.stdint cimport int64_t
 from libc.string cimport strlen
 
+from cuplug._numpy cimport (
+    PyBoolArrType_Type,
+    PyComplexFloatingArrType_Type,
+    PyFloatingArrType_Type,
+    PyIntegerArrType_Type,
+    PyObject_TypeCheck,
+    PyTimedeltaArrType_Type,
+    _import_array,
+)
 from cuplug._reading cimport reading, set_other
 from cuplug._host cimport (
     CUPLUG_ARGUMENT_BOOL,
@@ -24,6 +33,8 @@ from cuplug._host cimport (
 )
 
 import numpy
+
+_import_array()
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object x, int *overflow) except? -1
@@ -81,13 +92,11 @@ cdef int read_string(object x, reading *r, cuplug_argument *a) except -1:
 
 cdef int read_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     cdef object x = <object>obj
-    if isinstance(x, numpy.generic):
-        return read_numpy_scalar(x, r, a)
     if isinstance(x, str):
         return read_string(x, r, a)
     cls = type(x)
     if PyIndex_Check(x):
-        read_int(x.__index__(), a)
+        read_int(PyNumber_Index(x), a)
     elif hasattr(cls, "__float__"):
         a.kind = CUPLUG_ARGUMENT_FLOAT
         a.scalar.f = float(x)
@@ -98,22 +107,33 @@ cdef int read_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     return 0
 
 
-cdef int read_numpy_scalar(object x, reading *r, cuplug_argument *a) except -1:
-    if isinstance(x, numpy.bool_):
+cdef int read_numpy_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    cdef object x = <object>obj
+    a.flags = 0
+    if PyObject_TypeCheck(obj, &PyFloatingArrType_Type):
+        a.kind = CUPLUG_ARGUMENT_FLOAT
+        a.scalar.f = float(x)
+    elif is_integer(obj):
+        read_int(PyNumber_Index(x), a)
+    elif PyObject_TypeCheck(obj, &PyBoolArrType_Type):
         a.kind = CUPLUG_ARGUMENT_BOOL
         a.scalar.i = bool(x)
-    elif isinstance(x, numpy.integer) and not isinstance(x, numpy.timedelta64):
-        read_int(x.__index__(), a)
-    elif isinstance(x, numpy.complexfloating):
+    elif PyObject_TypeCheck(obj, &PyComplexFloatingArrType_Type):
         return read_complex(complex(x), a)
-    elif isinstance(x, numpy.str_):
+    elif isinstance(x, str):
         return read_string(x, r, a)
-    elif isinstance(x, numpy.floating) or is_extension_float(x):
+    elif is_extension_float(x):
         a.kind = CUPLUG_ARGUMENT_FLOAT
         a.scalar.f = float(x)
     else:
         return set_other(r, a, f"{type(x).__module__}.{type(x).__name__}")
     return 0
+
+
+cdef inline bint is_integer(PyObject *obj) noexcept:
+    return PyObject_TypeCheck(obj, &PyIntegerArrType_Type) and not PyObject_TypeCheck(
+        obj, &PyTimedeltaArrType_Type
+    )
 
 
 cdef bint is_extension_float(object x):

@@ -11,11 +11,14 @@ from cuplug._host cimport (
     cuplug_free_device,
 )
 from cuplug._numpy cimport PyArray_DATA, PyArrayObject
-from cuplug._parameters cimport POINTER, UNKNOWN, check_pointee, launch_state, refuse
+from cuplug._parameters cimport POINTER, UNKNOWN, check_pointee, launch_state, place, refuse
 from cuplug._progress cimport copy_watched
 from cuplug._status cimport raise_error
 
 import numpy
+
+cdef enum:
+    MOST_WORK = 10_000  # for strided arrays; beyond it they count as sharing memory
 
 
 cdef class Staged:
@@ -25,14 +28,11 @@ cdef class Staged:
         self.copies_in = not isinstance(self, Out)
         self.copies_out = not isinstance(self, In)
         if not self.copies_out:
-            array = numpy.asarray(array)
+            array = numpy.asanyarray(array)
         name = type(self).__name__
         if not isinstance(array, numpy.ndarray):
             raise TypeError(f"{name}: seen {type(array).__name__}, wanted a NumPy array")
-        if self.copies_out and not array.flags.writeable:
-            raise ValueError(f"{name}: seen a read-only array, wanted one that can be written")
-        if array.dtype.hasobject or not array.dtype.isnative:
-            raise TypeError(f"{name}: seen dtype {array.dtype}, wanted one of native byte order")
+        check_array(name, array, self.copies_out)
         self.array = array
 
     def __repr__(self):
@@ -76,6 +76,18 @@ for public in (In, Out, InOut):
     public.__module__ = "cuplug"
 
 
+cdef int check_array(str where, array, bint is_written) except -1:
+    if is_written and not array.flags.writeable:
+        raise ValueError(f"{where}: seen a read-only array, wanted one that can be written")
+    if array.dtype.hasobject or not array.dtype.isnative:
+        raise TypeError(f"{where}: seen dtype {array.dtype}, wanted one of native byte order")
+    if type(array) is not numpy.ndarray and isinstance(array, numpy.ma.MaskedArray):
+        raise TypeError(
+            f"{where}: seen a masked array, whose mask would be lost, wanted x.data or x.filled()"
+        )
+    return 0
+
+
 cdef class Block:
     def __dealloc__(self):
         if self.data != NULL:
@@ -107,20 +119,39 @@ cdef Block stage(
     cdef Block block = Block.__new__(Block)
     cdef cuplug_error error
     cdef void *data
+    check_array(place(state, k), staged.array, staged.copies_out)  # it may have changed
     check_staged(state, k, code, staged.array)
     block.target = staged.array if staged.copies_out else None
     if staged.copies_in or staged.array.flags.c_contiguous:
         block.host = numpy.ascontiguousarray(staged.array)
     else:
         block.host = numpy.empty(staged.array.shape, staged.array.dtype)
+    block.position = k
     block.device = device
     block.stream = stream
     data = PyArray_DATA(<PyArrayObject *>block.host)
     if cuplug_allocate_device(device, block.host.nbytes, stream, &block.data, &error):
-        raise_error(&error)
+        try:
+            raise_error(&error)
+        except MemoryError as raised:
+            raise MemoryError(f"{place(state, k)}: {raised}") from None
     if staged.copies_in:
         copy_watched(state.name_text, device, False, block.data, data, block.host.nbytes, stream)
     return block
+
+
+cdef int check_targets(launch_state *state, list blocks) except -1:
+    cdef Block first, second
+    written = [block for block in blocks if (<Block>block).target is not None]
+    for k in range(len(written)):
+        second = written[k]
+        for first in written[:k]:
+            if numpy.may_share_memory(first.target, second.target, max_work=MOST_WORK):
+                raise ValueError(
+                    f"{place(state, second.position)}: seen memory of argument "
+                    f"{first.position + 1}, wanted another array: each is copied back alone"
+                )
+    return 0
 
 
 cdef int unstage(Block block, const char *name) except -1:

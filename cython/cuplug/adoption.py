@@ -20,6 +20,7 @@ from . import signature as signatures
 from ._adopted import define_adopted
 from ._operator import Operator
 from .errors import CudaError, PluginError
+from .sidecars import sidecar_of
 from .signature import Parameter
 from .variant import member, stored
 
@@ -30,7 +31,10 @@ typedef cudaStream_t CUstream;
 typedef int cudaError_t;
 """
 KEYS = {"signature", "arguments", "function", "place", "returns", "doc"}
+Items = tuple[tuple[str, str], ...]  # keys and texts of one operator, in order
 CHOICES = {"place": ("host", "cuda"), "returns": ("zero", "cuda", "errno", "ignored")}
+
+loaded: set[str] = set()  # libraries in the process
 
 
 def adopt(
@@ -70,27 +74,35 @@ def adopt(
     PluginError
         The library cannot be loaded, or does not have a function; or cffi is not installed.
     """
-    place = str(Path(path).resolve())
+    place = os.path.abspath(path)
     if description is None:
-        description = _read_sidecar(Path(place))
+        description = read_sidecar(place)
+    prototypes, operators = check_description(str(path), description)
+    return SimpleNamespace(
+        **{name: _adopt(place, prototypes, name, items) for name, items in operators.items()}
+    )
+
+
+def read_sidecar(library: str) -> dict[str, Any]:
+    """Read the description beside a library."""
+    try:
+        return tomllib.loads(Path(sidecar_of(library)).read_text())
+    except (OSError, ValueError) as error:
+        seen = error.strerror if isinstance(error, OSError) else error
+        wanted = "wanted a description of the library"
+        raise ValueError(f"{sidecar_of(library)}: {wanted}: {seen}") from None
+
+
+def check_description(path: str, description: Mapping[str, Any]) -> tuple[str, dict[str, Items]]:
+    """Check the form of a description; return the prototypes and what is said of each operator."""
     own = dict(description)
     prototypes = own.pop("prototypes", None)
     if not isinstance(prototypes, str):
         raise ValueError(f"{path}: prototypes: seen {prototypes!r}, wanted C declarations")
-    return SimpleNamespace(
-        **{name: _adopt(place, prototypes, name, _items(name, own[name])) for name in own}
-    )
+    return prototypes, {name: _items(name, own[name]) for name in own}
 
 
-def _read_sidecar(library: Path) -> dict[str, Any]:
-    sidecar = library.with_suffix(".cuplug.toml")
-    try:
-        return tomllib.loads(sidecar.read_text())
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{sidecar}: wanted a description of the library: {error}") from None
-
-
-def _items(name: str, given: Any) -> tuple[tuple[str, str], ...]:
+def _items(name: str, given: Any) -> Items:
     """Check the form of what is said of one operator."""
     if not isinstance(given, Mapping) or not {"signature", "arguments"} <= set(given) <= KEYS:
         seen = ", ".join(given) if isinstance(given, Mapping) else repr(given)
@@ -104,12 +116,17 @@ def _items(name: str, given: Any) -> tuple[tuple[str, str], ...]:
 
 
 @cache
-def _adopt(path: str, prototypes: str, name: str, items: tuple[tuple[str, str], ...]) -> Operator:
+def _adopt(path: str, prototypes: str, name: str, items: Items) -> Operator:
     adopted = Adopted(name, dict(items), *_load(path, prototypes))
-    plugin = re.sub(r"\W", "_", Path(path).name.removeprefix("lib").split(".")[0], flags=re.A)
-    plugin = plugin if plugin.isidentifier() else f"_{plugin}"
     made = (_adopt, (path, prototypes, name, items))
-    return define_adopted(adopted, plugin, path, dict(items).get("doc", ""), made)
+    return define_adopted(adopted, plugin_name(path), path, dict(items).get("doc", ""), made)
+
+
+def plugin_name(library: str) -> str:
+    """Return the name of a library as a plugin."""
+    stem = os.path.basename(library).removeprefix("lib").split(".")[0]
+    plugin = re.sub(r"\W", "_", stem, flags=re.A)
+    return plugin if plugin.isidentifier() else f"_{plugin}"
 
 
 @cache
@@ -125,9 +142,11 @@ def _load(path: str, prototypes: str) -> tuple[Any, Any]:
     except (cffi.CDefError, cffi.FFIError) as error:
         raise ValueError(f"{path}: prototypes: {error}") from None
     try:
-        return ffi, ffi.dlopen(path)
+        opened = ffi.dlopen(path)
     except OSError as error:
         raise PluginError(f"{path}: {error}") from None
+    loaded.add(path)
+    return ffi, opened
 
 
 class Adopted:

@@ -48,6 +48,10 @@ def build_and_show(path: str, output: str | None, arch: str, options: tuple[str,
         print_findings((f.level, f.rule, f.text, f.advice) for f in built.findings)
     table = read_table(built.path)
     print_lines([f"{built.path}: {_sides(built, table)}, {time.monotonic() - begin:.1f} s"])
+    if find_source(path).has_cuda and not built.architectures:
+        print_lines(
+            ["the host side alone, as there is no nvcc: install the CUDA toolkit, or set CUDACXX"]
+        )
     return built
 
 
@@ -72,18 +76,23 @@ def _sides(built: Built, table: Table) -> str:
 
 def show_results(results: list[Result]) -> None:
     """Show what came of property tests: a table, then each failure with its example."""
-    words = {True: "ok", False: "error"}
     signatures = list(dict.fromkeys((r.operator, r.signature) for r in results))
     for place in signatures:
         print_lines([place[1]])
         of_it = [r for r in results if (r.operator, r.signature) == place]
-        print_findings((words[r.ok], r.property, r.text, "") for r in of_it)
+        print_findings((_word(r), r.property, r.text, "") for r in of_it)
         for r in of_it:
             if r.code and not r.ok:
                 print_lines(["", f"{r.property} fails for", *_indented(r.code)])
         print_lines([""])
-    n_failed = sum(not r.ok for r in results)
-    print_lines([f"{len(results) - n_failed} passed, {n_failed} failed"])
+    words = [_word(r) for r in results]
+    n_untried = words.count("note")
+    untried = f", {n_untried} not tried" if n_untried else ""
+    print_lines([f"{words.count('ok')} passed, {words.count('error')} failed{untried}"])
+
+
+def _word(result: Result) -> str:
+    return "error" if not result.ok else "ok" if result.tried else "note"
 
 
 def show_bandwidth(measured: list[Measurement]) -> None:
@@ -106,13 +115,19 @@ def _indented(text: str) -> list[str]:
     return [f"  {line}" for line in text.splitlines()]
 
 
+def check_watching() -> None:
+    """Raise ModuleNotFoundError where nothing can be watched."""
+    import importlib.util
+
+    if not importlib.util.find_spec("watchfiles"):
+        message = "--watch needs the package watchfiles: pip install 'cuplug[author]'"
+        raise ModuleNotFoundError(message)
+
+
 def watch(path: str, output: str | None, arch: str, options: tuple[str, ...]) -> None:
     """Build again whenever a source or a header beside it changes, until interrupted."""
-    try:
-        import watchfiles
-    except ImportError:
-        message = "--watch needs the package watchfiles: pip install 'cuplug[author]'"
-        raise ModuleNotFoundError(message) from None
+    import watchfiles
+
     folder = find_source(path).directory
     changes = watchfiles.watch(
         folder,

@@ -15,9 +15,11 @@ from ._device_array import DeviceArray, asarray, empty
 from ._devices import synchronize
 from ._inspect import list_devices
 from ._operator import Operator
+from .errors import CudaError
 from .properties import as_list, inouts
 from .signature import Signature, parse
 from .sizing import n_bytes_of, sized_arguments
+from .trials import NO_GPU
 
 SIZES = tuple(1 << power for power in range(10, 29, 3))
 BATCH_S = 0.02
@@ -60,8 +62,17 @@ def measure(
         Of the arrays that may have it; else float32 where that is allowed.
     sizes : tuple of int
         Bytes of all arrays of a call together.
+
+    Raises
+    ------
+    ValueError
+        The operator has no arrays, or none that may have the dtype.
+    CudaError
+        It runs on GPUs alone, and there is none to use.
     """
     signature = parse(operator.signatures[0])
+    if not signature.arrays:
+        raise ValueError(f"bench: {operator.name}: no arrays, wanted an operator that moves data")
     names = {name for _, allowed in signature.variables for name in allowed}
     if dtype is not None and dtype not in names:
         raise ValueError(f"bench: dtype: seen {dtype}, wanted one of {', '.join(sorted(names))}")
@@ -70,6 +81,8 @@ def measure(
         measured += [_on_host(operator, signature, size, dtype) for size in sizes]
     if "cuda" in operator.sides and list_devices()[1]:
         measured += [_on_device(operator, signature, size, dtype) for size in sizes]
+    if not measured:
+        raise CudaError(f"bench: {operator.name}: it runs on GPUs alone, and {NO_GPU}")
     return measured
 
 

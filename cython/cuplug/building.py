@@ -183,7 +183,11 @@ def _compile(
         objects.append(f"{library}.{number}.o")
         compiler = _compiler(file, nvcc, architectures)
         log += _output_of([*compiler, *options, "-c", file, "-o", objects[-1]])
-    return log + _output_of([*linker, *objects, *options, "-o", library])
+    try:
+        return log + _output_of([*linker, *objects, *options, "-o", library])
+    except BuildError:
+        _refuse_several_tables(source)
+        raise
 
 
 def _files_to_compile(source: Source, nvcc: str | None) -> Iterator[str]:
@@ -207,6 +211,20 @@ def _refuse_without_host_part(source: Source) -> None:
                 "install the CUDA toolkit, or put what is CUDA between #ifdef __CUDACC__ and "
                 "#endif, as `cuplug new` does"
             )
+
+
+def _refuse_several_tables(source: Source) -> None:
+    """Say what the linker means by a symbol that is defined twice."""
+    tables = []
+    for file in source.files:
+        with open(file, errors="replace") as stream:
+            if any(line.startswith("CUPLUG_PLUGIN(") for line in stream):
+                tables.append(os.path.basename(file))
+    if len(tables) > 1:
+        raise BuildError(
+            f"build: {source.directory}: a table in each of {', '.join(tables)}, wanted one plugin "
+            "in a folder: build each file by itself"
+        )
 
 
 def _compiler(file: str, nvcc: str | None, architectures: tuple[int, ...]) -> list[str]:

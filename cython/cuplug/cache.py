@@ -5,7 +5,8 @@ An entry is one file, `<key>.<kind>`: what was stored, then a trailer with its l
 ELF files ignore what follows them, so that a stored shared library can be loaded as it is. Writing
 goes to a temporary name in the same directory, then a rename: readers see a whole entry or none,
 there is no lock that could be left behind, and a file that is torn or damaged fails its checksum.
-The least recently used entries go first when the directory outgrows its bound.
+The least recently used entries go first when the directory outgrows its bound, at which one put in
+many looks.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ TOUCH_S = 60.0  # an entry used again so soon keeps its time
 
 def key(*parts: str | bytes) -> str:
     """Return the key of what is made from `parts`, in that order: a SHA-256 as 64 digits."""
-    encoded = [part.encode() if isinstance(part, str) else part for part in (FORMAT, *parts)]
+    encoded = [
+        part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
+        for part in (FORMAT, *parts)
+    ]
     lengths = " ".join(str(len(part)) for part in encoded).encode()
     return sha256(b"".join([lengths, b"\n", *encoded])).hex()
 
@@ -75,7 +79,7 @@ def get_path(key: str, kind: str) -> str | None:
 def put(key: str, kind: str, data: bytes) -> str | None:
     """Store data; return its path, or None where there is no cache to write to.
 
-    Older entries give way when the directory outgrows its bound.
+    Older entries give way when the directory is seen to outgrow its bound.
     """
     if len(data) + TRAILER_BYTES > limit() or not _make_directory():
         return None
@@ -88,7 +92,8 @@ def put(key: str, kind: str, data: bytes) -> str | None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         return None
-    _evict(keep=final)
+    if _is_turn(len(data)):
+        _evict(keep=final)
     return final
 
 
@@ -158,14 +163,15 @@ def _is_own(status: os.stat_result) -> bool:
 
 def _is_own_directory() -> bool:
     try:
-        return _is_own(os.stat(directory()))
+        return os.path.isabs(directory()) and _is_own(os.stat(directory()))
     except OSError:
         return False
 
 
 def _make_directory() -> bool:
-    with contextlib.suppress(OSError):
-        os.makedirs(directory(), mode=0o700, exist_ok=True)
+    if os.path.isabs(directory()):  # not for a user without a home: "~/.cache" stays as it is
+        with contextlib.suppress(OSError):
+            os.makedirs(directory(), mode=0o700, exist_ok=True)
     return _is_own_directory()
 
 
@@ -198,6 +204,11 @@ def _remove(path: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _is_turn(n_bytes: int) -> bool:
+    """One put in many looks at the whole directory: on average after 1/64 of the bound."""
+    return int.from_bytes(os.urandom(4), "little") * limit() < 64 * n_bytes << 32
 
 
 def _evict(keep: str) -> None:

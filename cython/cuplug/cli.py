@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
+import os
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -15,29 +14,47 @@ import cuplug
 
 from . import flags
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 EXIT_FINE = 0
 EXIT_PROBLEM = 1
+REFUSALS = (
+    *(cuplug.NotFoundError, cuplug.PluginError, cuplug.CudaError),
+    *(ImportError, OSError, ValueError),
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 
 
-def _refusals(command: Command) -> Command:
-    """Turn what the core refuses into one sentence and exit status 1."""
+class Commands(click.Group):
+    """Commands that say in one sentence what is refused, and are quiet in a closed pipe."""
 
-    @functools.wraps(command)
-    def wrapped(*args: Any, **keywords: Any) -> Any:
+    def main(self, *args: Any, **keywords: Any) -> Any:
+        """Run a command; a reader that has seen enough, as `head` does, is no error to tell of."""
         try:
-            return command(*args, **keywords)
-        except (cuplug.NotFoundError, cuplug.PluginError, ImportError, OSError) as error:
+            try:
+                return super().main(*args, **keywords)
+            finally:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            # Python flushes once more when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(EXIT_PROBLEM)
+
+    def invoke(self, context: click.Context) -> Any:
+        """Turn what is refused into one sentence and exit status 1."""
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:
+            raise
+        except REFUSALS as error:
             click.echo(f"cuplug: {error}", err=True)
             sys.exit(EXIT_PROBLEM)
 
-    return wrapped  # type: ignore[return-value]
 
-
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(cuplug.__version__, prog_name="cuplug", message="%(prog)s %(version)s")
 @click.option("--cflags", is_flag=True, help="Print the flags that compile a plugin.")
 @click.option("--nvcc", is_flag=True, help="With --cflags: spell them for nvcc.")
@@ -65,7 +82,6 @@ def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool) -> None:
 @main.command("list")
 @click.option("--all", "everything", is_flag=True, help="Libraries without a table, too.")
 @json_option
-@_refusals
 def list_command(everything: bool, as_json: bool) -> None:
     """List the plugins on the search path, and those that are not used, with the reason."""
     from . import report
@@ -76,7 +92,6 @@ def list_command(everything: bool, as_json: bool) -> None:
 @main.command()
 @click.argument("operator")
 @json_option
-@_refusals
 def info(operator: str, as_json: bool) -> None:
     """Show all about one OPERATOR ("gather" or "plugin.gather")."""
     from . import report
@@ -86,7 +101,6 @@ def info(operator: str, as_json: bool) -> None:
 
 @main.command()
 @json_option
-@_refusals
 def path(as_json: bool) -> None:
     """Show the directories that are searched for plugins, in order."""
     from . import report
@@ -97,7 +111,6 @@ def path(as_json: bool) -> None:
 @main.command()
 @click.argument("file", type=click.Path())
 @json_option
-@_refusals
 def check(file: str, as_json: bool) -> None:
     """Check the build contract of a plugin FILE, without running it."""
     from . import check as checks
@@ -137,7 +150,6 @@ def doctor(as_json: bool) -> None:
 )
 @click.option("--name", help="The module's name; <plugin>_typed without it.")
 @json_option
-@_refusals
 def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
     """Write typed-memoryview functions for Cython code from the table of a plugin FILE."""
     from . import bind as binding
@@ -157,20 +169,15 @@ def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
 @main.command("cache")
 @click.argument("what", type=click.Choice(["show", "clear", "path"]), default="show")
 @json_option
-@_refusals
 def cache_command(what: str, as_json: bool) -> None:
     """Show what was compiled at run time and is kept, clear it, or print its directory."""
     from . import report
 
-    try:
-        report.show_cache(what, as_json)
-    except ValueError as error:  # of a variable
-        raise click.ClickException(str(error)) from None
+    report.show_cache(what, as_json)
 
 
 @main.command()
 @click.argument("name")
-@_refusals
 def new(name: str) -> None:
     """Write the folder NAME with a plugin, ready to build and to edit, and a test."""
     from . import authoring, scaffold
@@ -188,7 +195,6 @@ def new(name: str) -> None:
 @click.option("-o", "output", type=click.Path(), help="The library, or the folder for it.")
 @click.option("--arch", default="native", help='"native", "all", or numbers: "80,90".')
 @click.option("--watch", is_flag=True, help="Build again when a source changes.")
-@_refusals
 def build(
     source: str, options: tuple[str, ...], output: str | None, arch: str, watch: bool
 ) -> None:
@@ -198,6 +204,8 @@ def build(
     """
     from . import authoring
 
+    if watch:
+        authoring.check_watching()
     try:
         authoring.show_next(authoring.build_and_show(source, output, arch, options))
     except cuplug.BuildError as error:
@@ -213,7 +221,6 @@ def build(
 @click.option("--examples", default=30, show_default=True, help="Random calls for each property.")
 @click.option("--seed", default=0, help="Chooses the random calls.")
 @json_option
-@_refusals
 def test(what: str, examples: int, seed: int, as_json: bool) -> None:
     """Run property tests, derived from the signatures, on a plugin or an operator.
 
@@ -237,13 +244,12 @@ def test(what: str, examples: int, seed: int, as_json: bool) -> None:
 @click.option("--dtype", help="Of the arrays that may have it; else float32 where allowed.")
 @click.option("-o", "picture", type=click.Path(), help="Draw a picture: FILE.svg or FILE.png.")
 @json_option
-@_refusals
 def bench(operator: str, dtype: str | None, picture: str | None, as_json: bool) -> None:
     """Measure the bandwidth of an OPERATOR over sizes, beside that of a copy.
 
     It runs the plugin's code.
     """
-    from . import authoring, bandwidth, output
+    from . import authoring, bandwidth, output, trials
 
     found = cuplug.find(operator)
     try:
@@ -258,3 +264,5 @@ def bench(operator: str, dtype: str | None, picture: str | None, as_json: bool) 
         output.print_json({"operator": operator, "measurements": rows})
     else:
         authoring.show_bandwidth(measured)
+        if set(found.sides) - {row.side for row in measured}:
+            click.echo(f"not measured on cuda: {trials.NO_GPU}", err=True)

@@ -92,7 +92,8 @@ def runs_machine_code(code: fatbin.Code, capability: int) -> bool:
 
 
 def _plugins_with_kernels(machine: Machine) -> list[PluginFile]:
-    return [p for p in machine.plugins if p.state == "ok" and "cuda" in p.sides]
+    tables = [p for p in machine.plugins if p.state == "ok" and p.kind == "plugin"]
+    return [p for p in tables if "cuda" in p.sides]
 
 
 def _code(plugin: PluginFile) -> fatbin.Code:

@@ -12,6 +12,7 @@ from ._devices import synchronize
 from ._operator import Operator
 from .properties import (
     EPSILONS,
+    LAYOUTS,
     REFUSALS,
     Arguments,
     Array,
@@ -20,7 +21,9 @@ from .properties import (
     assert_same,
     inouts,
     outcome,
+    takes_any_layout,
 )
+from .table import read_table
 
 
 class Window:
@@ -45,6 +48,39 @@ class Window:
         for side, zone in (("before", room[: self.n_before]), ("after", room[end:])):
             assert (zone == 0xA5).all(), f"device memory {side} {what} was written"
         return room[self.n_before : end].view(x.dtype).reshape(x.shape)
+
+
+class Laid:
+    """An array in device memory, laid out as it is on the host."""
+
+    def __init__(self, x: Array) -> None:
+        owner: Array = x if x.base is None else x.base  # type: ignore[assignment]
+        self.room = asarray(owner.ravel("K").view(np.uint8), device="cuda")
+        self.__cuda_array_interface__ = {
+            "shape": x.shape,
+            "strides": x.strides,
+            "typestr": x.dtype.str,
+            "data": (self.room.data_ptr + x.ctypes.data - owner.ctypes.data, False),
+            "version": 3,
+        }
+
+
+def takes_any_layout_there(operator: Operator, arguments: Arguments, device: str = "cuda") -> None:
+    """Host arrays of any layout, and device arrays where the entry takes their strides."""
+    takes_any_layout(operator, arguments, device)
+    arrays = {k: x for k, x in arguments.items() if isinstance(x, np.ndarray)}
+    changed = {id(x) for x in inouts(operator, arguments)}
+    rows = [row for row in read_table(operator.path).rows if row.operator == operator.name]
+    foreign = any(x.dtype.isbuiltin != 1 for x in arrays.values())
+    if changed or foreign or not arrays or not all(row.takes_strides for row in rows):
+        return
+    wanted = outcome(operator, arguments, device=device)
+    if isinstance(wanted, type):
+        return
+    for layout in ("strided", "reversed", "Fortran-ordered"):
+        laid = {k: Laid(LAYOUTS[layout](x)) for k, x in arrays.items()}
+        seen: list[Any] = as_list(operator(**arguments | laid))
+        assert_same([x.numpy() for x in seen], wanted, EPSILONS, f"{layout} device arrays")
 
 
 def sides_agree(operator: Operator, arguments: Arguments, device: str = "cuda") -> None:

@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 from functools import cache
 
@@ -113,6 +112,8 @@ def _compile(
     directory: str,
     names: dict[str, str],
 ) -> str:
+    import subprocess  # for what is not in the cache alone
+
     with open(os.path.join(directory, "source.c"), "w", encoding="utf-8") as file:
         file.write(source)
     for tried in TRIED:

@@ -47,6 +47,7 @@ class Binary:
         self.log = log
 
 
+_PROBE_KEY = cache.key(kernel_types.PROBE)
 _memory: dict[str, Binary] = {}
 
 
@@ -81,24 +82,25 @@ def compile_to_binary(
     CompileError
         The source is refused, with its lines; or there is no compiler.
     """
-    headers = dict(headers or {})
+    headers, names, options = dict(headers or {}), list(names), list(options)
     _check(source=source, name=name, architecture=architecture)
     _check(**{f"names[{k}]": each for k, each in enumerate(names)})
     _check(**{f"options[{k}]": each for k, each in enumerate(options)})
+    _check(**{f"headers: name {k}": each for k, each in enumerate(headers)})
+    _check(**{f"headers[{k!r}]": each for k, each in headers.items()})
     compiler = nvrtc.find()
     included = included_texts(source, name, options, headers)
     asked = (names, options, [architecture, name], [*headers, *headers.values()])
     parts = [part for group in asked for part in (str(len(group)), *group)]
     files = [part for item in sorted((included or {}).items()) for part in item]
-    key = cache.key("cubin", compiler.identity, kernel_types.PROBE, source, *parts, *files)
+    key = cache.key("cubin", compiler.identity, _PROBE_KEY, source, *parts, *files)
     binary = _memory.get(key) or (None if included is None else _load(key))
     if binary is None:
         binary = _compile(key, source, names, options, architecture, name, headers, compiler)
         if included is not None:
             cache.put(key, "cubin", _pack(binary))
-    if included is not None:
-        _memory[key] = binary
-    return binary
+    # Two threads may both have compiled it: the first is kept.
+    return binary if included is None else _memory.setdefault(key, binary)
 
 
 def _check(**texts: object) -> None:
@@ -107,6 +109,10 @@ def _check(**texts: object) -> None:
             raise TypeError(f"compile: {what}: seen {type(text).__name__}, wanted a str")
         if "\0" in text:
             raise ValueError(f"compile: {what}: seen a zero character, wanted text without")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"compile: {what}: seen what UTF-8 cannot encode: {error}") from None
 
 
 def _compile(

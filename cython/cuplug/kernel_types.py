@@ -5,7 +5,7 @@ Mangled names tell the types of C++ kernels, but not those of `extern "C"` ones.
 behind a source that turns the type of each parameter into a number, and all numbers of a kernel
 into the type of a variable: the compiler then answers in that variable's lowered name. The
 numbers: bits 0-3 the kind; 16-39 the size in bytes; for pointers 4-7 the kind that is pointed to,
-bit 8 whether it is const, 40-63 its size.
+bit 8 whether it is const, 9-12 the logarithm of its alignment, 40-63 its size.
 """
 
 from __future__ import annotations
@@ -56,12 +56,17 @@ template <class T> struct kind<volatile T> : kind<T> {};
 template <class T> struct kind<const volatile T> : kind<T> {};
 template <class T> __device__ constexpr number size(decltype(sizeof(T))) { return sizeof(T); }
 template <class T> __device__ constexpr number size(...) { return 0; }
+__device__ constexpr number log2(number n) { return n < 2 ? 0 : 1 + log2(n / 2); }
+template <class T> __device__ constexpr number align(decltype(alignof(T))) {
+  return log2(alignof(T));
+}
+template <class T> __device__ constexpr number align(...) { return 0; }
 template <class T> struct is_const { static const number value = 0; };
 template <class T> struct is_const<const T> { static const number value = 1; };
 template <class T> struct code { static const number value = kind<T>::value | sizeof(T) << 16; };
 template <class T> struct code<T *> {
-  static const number value = 6 | kind<T>::value << 4 | is_const<T>::value << 8 | 8 << 16 |
-                              size<T>(0) << 40;
+  static const number value = 6 | kind<T>::value << 4 | is_const<T>::value << 8 |
+                              align<T>(0) << 9 | 8 << 16 | size<T>(0) << 40;
 };
 template <class... P> __device__ list<code<P>::value...> codes(void (*)(P...));
 __device__ void codes(...);
@@ -140,8 +145,9 @@ def _parse_type(text: str, whole: str) -> int:
     if not stars:
         return kind | size << 16
     if len(stars) > 1:
-        return POINTER | POINTER << 4 | 8 << 16 | 8 << 40
-    return POINTER | kind << 4 | is_const << 8 | 8 << 16 | size << 40
+        kind, size, is_const = POINTER, 8, False
+    alignment = max(size.bit_length() - 1, 0)  # a scalar's is its size
+    return POINTER | kind << 4 | is_const << 8 | alignment << 9 | 8 << 16 | size << 40
 
 
 def _scalar(name: str) -> tuple[int, int] | None:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import index
 from typing import Any
 
 import numpy
@@ -49,6 +50,8 @@ class Module:
         return kernel
 
     def _make(self, name: str) -> Kernel:
+        if not isinstance(name, str):
+            raise TypeError(f"{self.name}: seen {type(name).__name__}, wanted the name of a kernel")
         symbol, types = self._binary.lowered.get(name), self._binary.types.get(name)
         if symbol is None and not name.isidentifier():
             raise NotFoundError(
@@ -94,6 +97,8 @@ class Module:
         ------
         NotFoundError
             There is none, or the compiler has left it out as nothing uses it: name it in `names=`.
+        TypeError
+            The dtype is of Python objects, or byte-swapped.
         ValueError
             The dtype and shape have another number of bytes.
         """
@@ -101,9 +106,11 @@ class Module:
         symbol = self._binary.lowered.get(f"&{name.removeprefix('&')}", name)
         pointer, n_bytes = self._loaded.find_global(symbol, name, number)
         chosen = numpy.dtype(dtype)
-        sizes = (n_bytes // chosen.itemsize,) if shape is None else shape
-        sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
-        if math.prod(sizes) * chosen.itemsize != n_bytes:
+        if chosen.hasobject or not chosen.isnative or not chosen.itemsize:
+            raise TypeError(f"{name}: seen dtype {chosen}, wanted one of native byte order")
+        given = (n_bytes // chosen.itemsize,) if shape is None else shape
+        sizes = tuple(map(index, given if isinstance(given, Iterable) else (given,)))
+        if math.prod(sizes) * chosen.itemsize != n_bytes or min(sizes, default=0) < 0:
             raise ValueError(
                 f"{name}: seen dtype {chosen} and shape {sizes}, wanted {n_bytes} bytes in all"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache, cached_property
 
 from . import flags
 from ._jit import find_compiler
@@ -22,7 +23,7 @@ class Compiler:
         self.path = path
         self.include = include
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """What changes when the compiler or its headers do; opens neither."""
         seen = [os.path.realpath(self.path), *self.include]
@@ -32,8 +33,9 @@ class Compiler:
         )
 
 
+@cache
 def find() -> Compiler:
-    """Return the NVRTC that is used; see `cuplug_find_compiler` in <cuplug/host.h>.
+    """Return the NVRTC of this process; see `cuplug_find_compiler` in <cuplug/host.h>.
 
     Raises
     ------

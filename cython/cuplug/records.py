@@ -27,6 +27,7 @@ class PluginFile(NamedTuple):
     architectures: tuple[int, ...]  # compute capabilities: 900 for 9.0
     abi: str  # "1.0"
     loaded: bool  # its code is in the process
+    kind: str = "plugin"  # or "adopted": a library with a description instead of a table
 
 
 class Directory(NamedTuple):

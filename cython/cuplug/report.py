@@ -34,6 +34,10 @@ def show_plugins(everything: bool, as_json: bool) -> None:
         print_lines(["", "Not used:"])
         cells = ((record.state, record.path, record.reason) for record in others)
         print_table(("state", "file", "reason"), cells)
+    refused = [record for record in cuplug.search_path() if record.state == "rejected"]
+    if refused:
+        print_lines(["", "Not searched:"])
+        print_table(("directory", "reason"), ((record.path, record.reason) for record in refused))
 
 
 def _plugin_fields(record: PluginFile) -> dict[str, Any]:
@@ -49,13 +53,14 @@ def _plugin_fields(record: PluginFile) -> dict[str, Any]:
         "architectures": list(record.architectures),
         "abi": record.abi,
         "loaded": record.loaded,
+        "kind": record.kind,
     }
 
 
 def _plugin_cells(record: PluginFile) -> tuple[str, ...]:
     return (
         record.name,
-        record.version,
+        record.version or f"({record.kind})",
         ", ".join(record.operators),
         ", ".join(record.sides),
         _dotted(record.architectures),
@@ -82,7 +87,7 @@ def show_operator(name: str, as_json: bool) -> None:
     """Write all about one operator."""
     operator = cuplug.find(name)
     table = read_table(operator.path)
-    rows = [row for row in table.rows if row.operator == operator.name]
+    rows = [row for row in table.rows if row.operator == operator.name] or _adopted_rows(operator)
     loaded = any(p.loaded for p in cuplug.plugins() if p.path == operator.path)
     facts = {
         "name": operator.name,
@@ -98,7 +103,7 @@ def show_operator(name: str, as_json: bool) -> None:
         return
     print_lines(
         [
-            f"{operator.name}, of plugin {operator.plugin} {operator.version}",
+            f"{operator.name}, of plugin {operator.plugin} {operator.version or '(adopted)'}",
             f"file:          {operator.path}",
             f"loaded:        {'yes' if loaded else 'no, at the first call'}",
             f"architectures: {_dotted(table.architectures) or 'none'}",
@@ -106,6 +111,13 @@ def show_operator(name: str, as_json: bool) -> None:
     )
     for row in rows:
         _show_row(row, parse(row.signature))
+
+
+def _adopted_rows(operator: cuplug.Operator) -> list[Row]:
+    """Return what a table would say of an operator whose library has none."""
+    cuda, host = (operator.name if side in operator.sides else "" for side in ("cuda", "cpu"))
+    (signature,) = operator.signatures
+    return [Row(cuda, host, signature, operator.doc, 0)]
 
 
 def _row_fields(row: Row, signature: Signature) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import cuplug
 
 from . import flags
 from .examination import NOTE, OK, PROBLEM, Finding, Machine
+from .sidecars import sidecar_of
 
 VARIABLES = (
     "LD_LIBRARY_CUPLUG_PATH",
@@ -65,7 +66,7 @@ def examine_plugins(machine: Machine) -> Iterator[Finding]:
             yield Finding(
                 PROBLEM,
                 f"{plugin.path} is rejected: {plugin.reason}",
-                f"cuplug check {plugin.path}",
+                f"cuplug check {plugin.path}" if plugin.kind == "plugin" else "see `cuplug list`",
             )
         elif plugin.state in ("shadowed", "changed"):
             yield Finding(NOTE, f"{plugin.path} is {plugin.state}: {plugin.reason}")
@@ -74,7 +75,9 @@ def examine_plugins(machine: Machine) -> Iterator[Finding]:
 def examine_permissions(machine: Machine) -> Iterator[Finding]:
     """Name what a group may write: whoever does so runs code as you."""
     used = [directory.path for directory in machine.directories if directory.state == "ok"]
-    used += [plugin.path for plugin in machine.plugins if plugin.state == "ok"]
+    fine = [plugin for plugin in machine.plugins if plugin.state == "ok"]
+    used += [plugin.path for plugin in fine]
+    used += [sidecar_of(plugin.path) for plugin in fine if plugin.kind == "adopted"]
     shared = [path for path in used if _group_writable(path)]
     for path in shared:
         yield Finding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ._inspect import inspect_fields, rows_of_note
+from ._inspect import TAKES_STRIDES, inspect_fields, rows_of_note
 
 __all__ = ["Row", "Table", "read_rows", "read_table"]
 
@@ -30,6 +30,11 @@ class Row:
         """Where it has entries: "cpu", "cuda"."""
         entries = (("cpu", self.host_entry), ("cuda", self.cuda_entry))
         return [side for side, entry in entries if entry]
+
+    @property
+    def takes_strides(self) -> bool:
+        """Whether its entries are given arrays of any strides as they are."""
+        return bool(self.flags & TAKES_STRIDES)
 
 
 @dataclass(frozen=True)

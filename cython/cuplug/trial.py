@@ -50,10 +50,12 @@ HOST = {
 }
 CUDA = {
     "CUDA: the same result again": Property(cuda.runs_again),
+    "CUDA: layouts": Property(cuda.takes_any_layout_there),
     "CUDA: empty arrays": Property(cuda.runs_again, "empty"),
     "CUDA: any values": Property(cuda.runs_again, "any values"),
     "CUDA: large arrays": Property(cuda.runs_again, "large"),
     "CUDA: memory beside arrays": Property(cuda.keeps_to_its_arrays),
+    "CUDA: bad arguments": Property(host.refuses_bad_arguments),
 }
 BOTH = {
     "CUDA against host": Property(cuda.sides_agree),

@@ -21,6 +21,7 @@ from .signature import parse
 from .toolkit import find_nvcc
 
 LIMIT_S = 600.0
+NO_GPU = "there is no GPU to use; `cuplug doctor` says why"
 SANITIZER_EXAMPLES = 5
 SANITIZER_STATUS = 86
 
@@ -35,6 +36,7 @@ class Result:
     ok: bool
     text: str = ""  # what was seen
     code: str = ""  # the smallest example that fails, as Python
+    tried: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
@@ -82,10 +84,11 @@ def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -
     from .trial import BOTH, CUDA, HOST
 
     results = []
-    on_cuda = has_gpu and "cuda" in operator.sides
     if "cpu" in operator.sides:
         results += _try(list(HOST), options | {"device": "cpu"})
-    if on_cuda:
+    if "cuda" in operator.sides and not has_gpu:
+        results.append(Result(*_place(options), "CUDA", True, f"not tried: {NO_GPU}", tried=False))
+    elif "cuda" in operator.sides:
         both = list(BOTH) if "cpu" in operator.sides else []
         results += _try([*CUDA, *both], options | {"device": "cuda"})
         results += _sanitize(options | {"device": "cuda"})
@@ -122,14 +125,14 @@ def _run(prefix: list[str], options: dict[str, Any]) -> tuple[list[dict[str, Any
     command = [*prefix, sys.executable, "-m", "cuplug.trial", json.dumps(options)]
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    with tempfile.TemporaryDirectory() as scratch:  # Hypothesis keeps files where it runs
+        env = os.environ | {"PYTHONPATH": path, "HYPOTHESIS_STORAGE_DIRECTORY": scratch}
+        return _run_command(command, env)
+
+
+def _run_command(command: list[str], env: dict[str, str]) -> tuple[list[dict[str, Any]], str]:
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            env=os.environ | {"PYTHONPATH": path},
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, env=env)
         text, ending = done.stdout, _ending(done)
     except subprocess.TimeoutExpired as error:
         seen = error.stdout or b""

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* third(x) = x / 3, on the GPU and on the host, in one file. */
-#include <cuplug/plugin.h>
+#include <cuplug/typed.h>
 
 __global__ void third_kernel(const float *__restrict__ x, float *__restrict__ out, int64_t n) {
   const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -9,17 +9,14 @@ __global__ void third_kernel(const float *__restrict__ x, float *__restrict__ ou
 
 CUPLUG_ENTRY int third_cuda(const cuplug_call *call) {
   const int64_t n = cuplug_n_elements(&call->tensors[0]);
-  if (n == 0) return CUPLUG_OK;
-  return cuplug_launch<third_kernel>(call, (unsigned)((n + 255) / 256), 256, 0,
-                                     (const float *)call->tensors[0].data,
-                                     (float *)call->tensors[1].data, n);
+  return cuplug_launch<third_kernel>(call, cuplug_n_blocks(n, 256), 256, 0,
+                                     cuplug_data<float>(call, 0), cuplug_data<float>(call, 1), n);
 }
 
 CUPLUG_ENTRY int third_host(const cuplug_call *call) {
-  const float *x = (const float *)call->tensors[0].data;
-  float *out = (float *)call->tensors[1].data;
-  const int64_t n = cuplug_n_elements(&call->tensors[0]);
-  for (int64_t i = 0; i < n; i++) out[i] = x[i] / 3;
+  const float *x = cuplug_data<float>(call, 0);
+  float *out = cuplug_data<float>(call, 1);
+  for (int64_t i = 0; i < cuplug_n_elements(&call->tensors[0]); i++) out[i] = x[i] / 3;
   return CUPLUG_OK;
 }
 

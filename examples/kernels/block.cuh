@@ -3,7 +3,10 @@
 #ifndef EXAMPLES_BLOCK_CUH
 #define EXAMPLES_BLOCK_CUH
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuplug/typed.h>
+#include <type_traits>
 
 constexpr int THREADS = 256;
 
@@ -15,6 +18,14 @@ template <typename T> constexpr int full_width = 16 / sizeof(T);
 /* Whether rows of n elements that begin at these addresses can be read 16 bytes at a time. */
 template <typename T, typename... P> bool is_aligned(int64_t n, const P *...data) {
   return n % full_width<T> == 0 && ((uint64_t(data) | ...) % 16) == 0;
+}
+
+/* Returns launch(width), which gets the number of elements to a pack as a constant: of 16 bytes
+ * where rows of n elements at these addresses can be read so, else 1. */
+template <typename T, typename Launch, typename... P>
+int in_packs(int64_t n, Launch launch, const P *...data) {
+  if (is_aligned<T>(n, data...)) return launch(std::integral_constant<int, full_width<T>>());
+  return launch(std::integral_constant<int, 1>());
 }
 
 /* Threads for a row of n elements: whole warps, each thread with a pack or more. */

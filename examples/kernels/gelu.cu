@@ -23,7 +23,7 @@ struct backward {
 /* out = f(x), times grad where there is one. */
 template <int WIDTH, typename T, typename F>
 __global__ void __launch_bounds__(THREADS)
-    gelu_kernel(const T *__restrict__ grad, const T *__restrict__ x, T *out, int64_t n, F f) {
+    gelu_kernel(const T *__restrict__ grad, const T *__restrict__ x, T *out, int64_t n) {
   using P = pack<T, WIDTH>;
   const int64_t step = (int64_t)gridDim.x * THREADS;
   for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < n / WIDTH; at += step) {
@@ -31,57 +31,39 @@ __global__ void __launch_bounds__(THREADS)
     if (grad) factor = reinterpret_cast<const P *>(grad)[at];
 #pragma unroll
     for (int k = 0; k < WIDTH; k++)
-      value.value[k] = (T)(f((float)value.value[k]) * (grad ? (float)factor.value[k] : 1.0f));
+      value.value[k] = (T)(F()((float)value.value[k]) * (grad ? (float)factor.value[k] : 1.0f));
     reinterpret_cast<P *>(out)[at] = value;
   }
 }
 /* ---- beyond the kernel ---- */
-template <int WIDTH, typename T, typename F> void launch(const cuplug_call *call, F f) {
-  const bool has_grad = call->n_tensors == 3;
-  const int64_t n = cuplug_n_elements(&call->tensors[0]);
-  gelu_kernel<WIDTH>
-      <<<cuplug_n_blocks(n / WIDTH, THREADS), THREADS, 0, (cudaStream_t)call->stream>>>(
-          has_grad ? cuplug_data<T>(call, 0) : nullptr, cuplug_data<T>(call, has_grad),
-          cuplug_data<T>(call, 1 + has_grad), n, f);
-}
+template <typename F> struct of {
+  template <typename T> static int on_cuda(const cuplug_call *call) {
+    const bool has_grad = call->n_tensors == 3;
+    const T *grad = has_grad ? cuplug_data<T>(call, 0) : nullptr;
+    const T *x = cuplug_data<T>(call, has_grad);
+    T *out = cuplug_data<T>(call, 1 + has_grad);
+    const int64_t n = cuplug_n_elements(&call->tensors[0]);
+    const auto launch = [=](auto width) {
+      const unsigned blocks = cuplug_n_blocks(n / width, THREADS);
+      return cuplug_launch<gelu_kernel<width, T, F>>(call, blocks, THREADS, 0, grad, x, out, n);
+    };
+    return in_packs<T>(n, launch, grad, x, out);
+  }
 
-template <typename T, typename F> int on_cuda(const cuplug_call *call) {
-  const int64_t n = cuplug_n_elements(&call->tensors[0]);
-  if (n == 0) return CUPLUG_OK;
-  const auto *last = cuplug_data<T>(call, call->n_tensors - 1);
-  if (is_aligned<T>(n, cuplug_data<T>(call, 0), cuplug_data<T>(call, 1), last))
-    launch<full_width<T>, T>(call, F());
-  else
-    launch<1, T>(call, F());
-  return cuplug_launched(call);
-}
+  template <typename T> static int on_host(const cuplug_call *call) {
+    const bool has_grad = call->n_tensors == 3;
+    const T *grad = cuplug_data<T>(call, 0), *x = cuplug_data<T>(call, has_grad);
+    T *out = cuplug_data<T>(call, 1 + has_grad);
+    for (int64_t i = 0; i < cuplug_n_elements(&call->tensors[0]); i++)
+      out[i] = (T)(F()((float)x[i]) * (has_grad ? (float)grad[i] : 1.0f));
+    return CUPLUG_OK;
+  }
+};
 
-template <typename T, typename F> int on_host(const cuplug_call *call) {
-  const bool has_grad = call->n_tensors == 3;
-  const T *grad = cuplug_data<T>(call, 0), *x = cuplug_data<T>(call, has_grad);
-  T *out = cuplug_data<T>(call, 1 + has_grad);
-  for (int64_t i = 0; i < cuplug_n_elements(&call->tensors[0]); i++)
-    out[i] = (T)(F()((float)x[i]) * (has_grad ? (float)grad[i] : 1.0f));
-  return CUPLUG_OK;
-}
-
-template <typename T> int gelu_on_cuda(const cuplug_call *call) {
-  return on_cuda<T, forward>(call);
-}
-template <typename T> int gelu_on_host(const cuplug_call *call) {
-  return on_host<T, forward>(call);
-}
-template <typename T> int back_on_cuda(const cuplug_call *call) {
-  return on_cuda<T, backward>(call);
-}
-template <typename T> int back_on_host(const cuplug_call *call) {
-  return on_host<T, backward>(call);
-}
-
-CUPLUG_TYPED_ENTRY(gelu_cuda, gelu_on_cuda, float, __half, __nv_bfloat16)
-CUPLUG_TYPED_ENTRY(gelu_host, gelu_on_host, float, __half, __nv_bfloat16)
-CUPLUG_TYPED_ENTRY(gelu_backward_cuda, back_on_cuda, float, __half, __nv_bfloat16)
-CUPLUG_TYPED_ENTRY(gelu_backward_host, back_on_host, float, __half, __nv_bfloat16)
+CUPLUG_TYPED_ENTRY(gelu_cuda, of<forward>::on_cuda, float, __half, __nv_bfloat16)
+CUPLUG_TYPED_ENTRY(gelu_host, of<forward>::on_host, float, __half, __nv_bfloat16)
+CUPLUG_TYPED_ENTRY(gelu_backward_cuda, of<backward>::on_cuda, float, __half, __nv_bfloat16)
+CUPLUG_TYPED_ENTRY(gelu_backward_host, of<backward>::on_host, float, __half, __nv_bfloat16)
 
 CUPLUG_PLUGIN(gelu, "1.0.0",
               CUPLUG_OPERATOR(gelu_cuda, gelu_host,

@@ -29,12 +29,12 @@ template <typename T> int on_cuda(const cuplug_call *call) {
   const T *bias = cuplug_data<T>(call, 2);
   T *out = cuplug_data<T>(call, 3);
   const int64_t rows = cuplug_n_rows(&call->tensors[0]), n = cuplug_n_columns(&call->tensors[0]);
-  if (rows == 0 || n == 0) return CUPLUG_OK;
-  const int width = is_aligned<T>(n, x, out) ? full_width<T> : 1;
-  const auto kernel = width == 1 ? layer_norm_kernel<1, T> : layer_norm_kernel<full_width<T>, T>;
-  kernel<<<cuplug_n_blocks(rows, 1), threads_for(n, width), 0, (cudaStream_t)call->stream>>>(
-      x, weight, bias, out, rows, n, (float)call->scalars[0].f);
-  return cuplug_launched(call);
+  const auto launch = [=](auto width) {
+    return cuplug_launch<layer_norm_kernel<width, T>>(call, cuplug_n_blocks(rows, 1),
+                                                      threads_for(n, width), 0, x, weight, bias,
+                                                      out, rows, n, call->scalars[0].f);
+  };
+  return in_packs<T>(n, launch, x, out);
 }
 
 template <typename T> int on_host(const cuplug_call *call) {

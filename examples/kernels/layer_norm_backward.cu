@@ -57,14 +57,14 @@ CUPLUG_ENTRY int layer_norm_backward_cuda(const cuplug_call *call) {
   const unsigned blocks = cuplug_n_blocks(rows < 1 ? 1 : rows < BLOCKS ? rows : BLOCKS, 1);
   float *partial = (float *)cuplug_workspace(call, blocks * 2 * n * sizeof(float));
   if (!partial) return CUPLUG_ERROR_MEMORY;
-  const cudaStream_t stream = (cudaStream_t)call->stream;
-  rows_kernel<<<blocks, threads_for(n, 1), 0, stream>>>(
-      cuplug_data<float>(call, 0), cuplug_data<float>(call, 1), cuplug_data<float>(call, 2),
-      cuplug_data<float>(call, 3), partial, rows, n, (float)call->scalars[0].f);
-  if (cuplug_launched(call)) return CUPLUG_ERROR_CUDA;
-  columns_kernel<<<cuplug_n_blocks(2 * n, THREADS), THREADS, 0, stream>>>(
-      partial, blocks, cuplug_data<float>(call, 4), cuplug_data<float>(call, 5), n);
-  return cuplug_launched(call);
+  const int status =
+      cuplug_launch<rows_kernel>(call, blocks, threads_for(n, 1), 0, cuplug_data<float>(call, 0),
+                                 cuplug_data<float>(call, 1), cuplug_data<float>(call, 2),
+                                 cuplug_data<float>(call, 3), partial, rows, n, call->scalars[0].f);
+  if (status) return status;
+  return cuplug_launch<columns_kernel>(call, cuplug_n_blocks(2 * n, THREADS), THREADS, 0, partial,
+                                       blocks, cuplug_data<float>(call, 4),
+                                       cuplug_data<float>(call, 5), n);
 }
 
 CUPLUG_ENTRY int layer_norm_backward_host(const cuplug_call *call) {

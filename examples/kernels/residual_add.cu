@@ -22,12 +22,11 @@ template <typename T> int on_cuda(const cuplug_call *call) {
   const T *x = cuplug_data<T>(call, 0), *y = cuplug_data<T>(call, 1);
   T *out = cuplug_data<T>(call, 2);
   const int64_t n = cuplug_n_elements(&call->tensors[0]);
-  if (n == 0) return CUPLUG_OK;
-  const int width = is_aligned<T>(n, x, y, out) ? full_width<T> : 1;
-  const auto kernel = width == 1 ? add_kernel<1, T> : add_kernel<full_width<T>, T>;
-  const unsigned blocks = cuplug_n_blocks(n / width, THREADS);
-  kernel<<<blocks, THREADS, 0, (cudaStream_t)call->stream>>>(x, y, out, n);
-  return cuplug_launched(call);
+  const auto launch = [=](auto width) {
+    const unsigned blocks = cuplug_n_blocks(n / width, THREADS);
+    return cuplug_launch<add_kernel<width, T>>(call, blocks, THREADS, 0, x, y, out, n);
+  };
+  return in_packs<T>(n, launch, x, y, out);
 }
 
 template <typename T> int on_host(const cuplug_call *call) {

@@ -25,12 +25,11 @@ template <typename T> int on_cuda(const cuplug_call *call) {
   const T *x = cuplug_data<T>(call, 0);
   T *out = cuplug_data<T>(call, 1);
   const int64_t rows = cuplug_n_rows(&call->tensors[0]), n = cuplug_n_columns(&call->tensors[0]);
-  if (rows == 0 || n == 0) return CUPLUG_OK;
-  const int width = is_aligned<T>(n, x, out) ? full_width<T> : 1;
-  const auto kernel = width == 1 ? softmax_kernel<1, T> : softmax_kernel<full_width<T>, T>;
-  const int threads = threads_for(n, width);
-  kernel<<<cuplug_n_blocks(rows, 1), threads, 0, (cudaStream_t)call->stream>>>(x, out, rows, n);
-  return cuplug_launched(call);
+  const auto launch = [=](auto width) {
+    return cuplug_launch<softmax_kernel<width, T>>(call, cuplug_n_blocks(rows, 1),
+                                                   threads_for(n, width), 0, x, out, rows, n);
+  };
+  return in_packs<T>(n, launch, x, out);
 }
 
 template <typename T> int on_host(const cuplug_call *call) {

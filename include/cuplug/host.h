@@ -185,6 +185,11 @@ CUPLUG_API void cuplug_free_listing(cuplug_listing *listing);
  * cuplug_free_file, also after an error, when it says what could be read. [thread-safe] [no-cuda]
  */
 CUPLUG_API int cuplug_inspect(const char *path, cuplug_file **file, cuplug_error *error);
+
+/* Whether a file may be used by the rules for plugins: a regular file that nobody else may write,
+ * on the allow-list where there is one. ERROR_PLUGIN: the reason; ERROR_NOT_FOUND: no such file.
+ * Messages do not name the file. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_check_trust(const char *path, cuplug_error *error);
 CUPLUG_API void cuplug_free_file(cuplug_file *file);
 
 /* Appends a directory to the search path, before the stock plugins. Once for each path.

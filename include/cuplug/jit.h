@@ -67,8 +67,9 @@ CUPLUG_API int cuplug_find_global(cuplug_image *image, const char *lowered, cons
 
 #define CUPLUG_MAX_KERNEL_PARAMETERS 256
 
-/* The size in bytes of each parameter, asked of the code on a GPU; `n` is -1 where the driver cannot
- * say (before CUDA 12.4). [thread-safe] */
+/* The size in bytes of each parameter, asked of the code on a GPU. `n`: in, how many the compiler
+ * has found, or -1 to find out, for which tools that watch the driver see one refused question;
+ * out, how many there are, or -1 where the driver cannot say (before CUDA 12.4). [thread-safe] */
 CUPLUG_API int cuplug_kernel_parameters(cuplug_kernel *kernel, int32_t device,
                                         uint64_t sizes[CUPLUG_MAX_KERNEL_PARAMETERS], int32_t *n,
                                         cuplug_error *error);

@@ -52,11 +52,13 @@ template <typename... P, void (*kernel)(P...)> struct cuplug__kernel<kernel> {
  *
  *     return cuplug_launch<add_kernel>(call, n_blocks, n_threads, shared_bytes, x, y, out, n);
  *
+ * Without blocks, as for empty arrays, nothing is launched.
  * Needs C++17, CUDA 12.1 and a host of version 0.1; <<<>>> and cuplug_launched do elsewhere.
  * Dynamic shared memory beyond 48 KiB wants cudaFuncSetAttribute and <<<>>>. [stream-ordered] */
 template <auto kernel, typename... A>
 int cuplug_launch(const cuplug_call *call, dim3 blocks, dim3 threads, uint32_t shared_bytes,
                   A... arguments) {
+  if (!blocks.x || !blocks.y || !blocks.z) return CUPLUG_OK;
   const cuplug_grid grid = {
       {blocks.x, blocks.y, blocks.z}, {threads.x, threads.y, threads.z}, shared_bytes};
   return cuplug__kernel<kernel>::launch(call, grid, arguments...);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shorter entries in C++14 and CUDA: arrays by type, one entry for several dtypes, sizes of grids.
- * Nothing here is part of the ABI. With nvcc, __half and __nv_bfloat16 are types as well. */
+ * Nothing here is part of the ABI. Who uses __half and __nv_bfloat16 includes their headers: they
+ * take as long to compile as a small plugin. */
 #ifndef CUPLUG_TYPED_H
 #define CUPLUG_TYPED_H
 
 #include <cuplug/plugin.h>
-#ifdef __CUDACC__
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#endif
 
 #ifdef __cplusplus
+struct __half;
+struct __nv_bfloat16;
+
 /* The dtype of a C++ type as a cuplug_type_id. */
 template <typename T> struct cuplug_type_of;
 #define CUPLUG__TYPE_OF(T, NAME) \
@@ -26,10 +26,8 @@ CUPLUG__TYPE_OF(uint32_t, UINT32)
 CUPLUG__TYPE_OF(uint64_t, UINT64)
 CUPLUG__TYPE_OF(float, FLOAT32)
 CUPLUG__TYPE_OF(double, FLOAT64)
-#ifdef __CUDACC__
 CUPLUG__TYPE_OF(__half, FLOAT16)
 CUPLUG__TYPE_OF(__nv_bfloat16, BFLOAT16)
-#endif
 #undef CUPLUG__TYPE_OF
 
 /* Array number k of a call; nullptr for an optional one that was left out. */

@@ -17,8 +17,7 @@
 
 CUPLUG_ENTRY int gather_cuda(const cuplug_call *call);
 
-/* Indices resolved at a time: so many loads from memory are under way at once. */
-#define BLOCK 64
+#define AHEAD 64            /* rows asked for before they are copied */
 #define PARALLEL_FROM 16384 /* elements; below, starting threads costs more than they save */
 
 enum { RAISE, WRAP, CLIP };
@@ -47,51 +46,36 @@ static inline int64_t resolve(const job *j, int64_t index) {
   return index < 0 ? index + m : index;
 }
 
-/* Resolves indices [at, at + count) to addresses, asking for their memory. Returns how many are
- * good: less than `count` when the next one is bad. */
-static inline int64_t resolve_block(const job *j, int64_t at, int64_t count, const char **rows) {
-  for (int64_t k = 0; k < count; k++) {
-    int64_t row = resolve(j, index_at(j, at + k));
-    if (row < 0) return k;
-    rows[k] = j->source + row * j->row_bytes;
-    __builtin_prefetch(rows[k], 0, 3);
-  }
-  return count;
-}
-
-static inline void copy_block(const job *j, int64_t at, int64_t count, const char *const *rows) {
-  char *to = j->out + at * j->row_bytes;
-#define COPY(bytes)                                                             \
-  case bytes:                                                                   \
-    for (int64_t k = 0; k < count; k++) memcpy(to + k * bytes, rows[k], bytes); \
-    return;
-  switch (j->row_bytes) {
-    COPY(1)
-    COPY(2)
-    COPY(4)
-    COPY(8)
-    COPY(16)
-  }
-#undef COPY
-  for (int64_t k = 0; k < count; k++) memcpy(to + k * j->row_bytes, rows[k], (size_t)j->row_bytes);
-}
-
-/* Gathers [begin, end). Returns the position of the first bad index, or `end`. The addresses of the
- * next block are asked for before the rows of this one are copied. */
-static int64_t gather_range(const job *j, int64_t begin, int64_t end) {
-  const char *rows[2][BLOCK];
-  int64_t left = end - begin, count = left < BLOCK ? left : BLOCK;
-  int64_t good = resolve_block(j, begin, count, rows[0]);
-  for (int64_t at = begin, turn = 0; at < end; turn ^= 1) {
-    const int64_t next = at + count, next_left = end - next, copied = good;
-    const int64_t next_count = next_left < BLOCK ? next_left : BLOCK;
-    if (good == count && next < end) good = resolve_block(j, next, next_count, rows[turn ^ 1]);
-    copy_block(j, at, copied, rows[turn]);
-    if (copied < count) return at + copied;
-    at = next;
-    count = next_count;
+/* Gathers rows [begin, end) of `bytes` each. Returns the position of the first bad index, or `end`.
+ * The memory of rows that come later is asked for, so that many loads are under way at once; to ask
+ * for memory that is not there does nothing. */
+static inline int64_t gather_rows(const job *j, int64_t begin, int64_t end, int64_t bytes) {
+  for (int64_t i = begin; i < end; i++) {
+    if (i + AHEAD < end)
+      __builtin_prefetch((const char *)((uintptr_t)j->source +
+                                        (uintptr_t)(resolve(j, index_at(j, i + AHEAD)) * bytes)));
+    const int64_t row = resolve(j, index_at(j, i));
+    if (row < 0) return i;
+    memcpy(j->out + i * bytes, j->source + row * bytes, (size_t)bytes);
   }
   return end;
+}
+
+static int64_t gather_range(const job *j, int64_t begin, int64_t end) {
+  switch (j->row_bytes) {
+  case 1:
+    return gather_rows(j, begin, end, 1);
+  case 2:
+    return gather_rows(j, begin, end, 2);
+  case 4:
+    return gather_rows(j, begin, end, 4);
+  case 8:
+    return gather_rows(j, begin, end, 8);
+  case 16:
+    return gather_rows(j, begin, end, 16);
+  default:
+    return gather_rows(j, begin, end, j->row_bytes);
+  }
 }
 
 /* Gathers all, in parallel where it pays. Returns the position of the first bad index, or n. */

@@ -112,6 +112,12 @@ static int inspect_one(const char *name) {
 static int inspect_good(void) { return inspect_one("libtwins.so"); }
 static int inspect_bad(void) { return inspect_one("libfaulty.so"); }
 
+static int check_trust(void) {
+  char path[128];
+  snprintf(path, sizeof(path), "%s/libtwins.so", folder);
+  return cuplug_check_trust(path, &error);
+}
+
 static int add_directory(void) {
   char path[128];
   snprintf(path, sizeof(path), "%s/added%d", folder, round_number);
@@ -215,6 +221,7 @@ int main(void) {
   fail_each("add a directory", add_directory, CUPLUG_OK);
   allow_all();
   fail_each("list by the allow-list", list, CUPLUG_OK);
+  fail_each("check a file by the allow-list", check_trust, CUPLUG_OK);
   fail_each("load by the allow-list", load, CUPLUG_OK);
   fail_each("load by a relative path", load_relative, CUPLUG_OK);
   move_search_path("relative");
