@@ -162,6 +162,11 @@ def test_halves_are_summed_in_float32():
 def test_accuracy():
     x = np.random.default_rng(0).random(3_000_000, np.float32)
     assert float(TOTAL(x)) == pytest.approx(x.astype("f8").sum(), rel=1e-6)
+    same = np.broadcast_to(
+        np.float32(0.1), 1 << 28
+    )  # errors of one sign, in 64 parts of 4096 blocks
+    exact = float(np.float32(0.1)) * same.size
+    assert float(TOTAL(same)) == pytest.approx(exact, rel=1e-6)
 
 
 def test_integer_division_without_a_result():

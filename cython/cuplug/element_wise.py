@@ -11,7 +11,7 @@ from ._operator import Operator
 from ._source import define_elementwise, dtype_names
 from .cuda_compiler import compile_cuda
 from .element_wise_code import Elementwise, cuda_code, host_code
-from .expression import read_names
+from .expression import check_texts, read_names
 from .host_compiler import EXPRESSION, compile_host
 from .short_form import expand
 from .variant import Variant
@@ -39,7 +39,7 @@ def elementwise(
     expression : str
         The value of the one output, "x > 0 ? x : slope * x". Where outputs have names, or arrays
         are changed in place: statements that assign them, "y = 2 * x; z = y + 1". The variable `i`
-        is the number of the element in C order.
+        is the number of the element in C order, `n` how many there are.
     preamble : str, optional
         Functions that the expression uses: "__device__ T half(T x) { return x / 2; }".
     doc : str, optional
@@ -59,6 +59,11 @@ def elementwise(
     CompileError
         At a call: the expression does not compile.
     """
+    check_texts(
+        "elementwise",
+        options,
+        **{"signature": signature, "expression": expression, "preamble": preamble, "doc": doc},
+    )
     return _elementwise(signature, expression, preamble, inspect.cleandoc(doc), tuple(options))
 
 
@@ -71,7 +76,7 @@ def _elementwise(
     made = (_elementwise, (signature, expression, preamble, doc, options))
     compilers = [_compiler(op, options) for op in ops]
     doc = doc or expression_line(expression)
-    return define_elementwise(rows, doc, compilers, ops[0].in_order, made)
+    return define_elementwise(rows, doc, compilers, bool(ops[0].counters), made)
 
 
 def expression_line(text: str) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from .expression import (
     Names,
     numbers,
+    preamble,
     quoted,
-    split_preamble,
     template,
     types,
     unpacked,
@@ -28,15 +28,16 @@ class Elementwise:
     preamble: str
 
     @property
-    def in_order(self) -> bool:
-        """True when the text counts elements by `i`."""
-        return uses(self.text, "i") and all(
-            x.name != "i" for x in (*self.names.arrays, *self.names.scalars)
-        )
+    def counters(self) -> list[str]:
+        """The text's own counters: `i`, the element's number, and `n`, how many there are."""
+        return [x for x in ("i", "n") if uses(self.text, x) and x not in self.names.words]
 
     def body(self) -> str:
         """Return the statements on computed values."""
         name = self.names.operator
+        if not self.is_value and uses(self.text, "return"):  # what was assigned is stored
+            body = quoted(self.text, name, ";}")
+            return f"\n#define return goto cuplug_return\n{{{body}#undef return\ncuplug_return:;"
         if not self.is_value:
             return "{" + quoted(self.text, name, ";}")
         return f"{self.names.outputs[0].name} = (" + quoted(self.text, name, ");")
@@ -49,31 +50,28 @@ class Elementwise:
             dtype, is_read = dtypes[x.variable], x.kind != "output"
             const = "const " if x.kind == "array" else ""
             parameters.append(f"{const}{stored(dtype)} *cuplug_at_{x.name}")
-            value = f" = {load(dtype, f'*cuplug_at_{x.name}')}" if is_read else ""
-            before.append(f"{const}{computed(dtype)} {x.name}{value};")
+            value = load(dtype, f"*cuplug_at_{x.name}") if is_read else "0"
+            before.append(f"{const}{computed(dtype)} {x.name} = {value};")
             if x.kind != "array":
                 after.append(f"*cuplug_at_{x.name} = {store(dtype, x.name)};")
-        if self.in_order:
-            parameters.append("const int64_t i")
+        parameters += [f"const int64_t {x}" for x in self.counters]
         lines = [unpacked(self.names, variant), *before, self.body(), *after]
         listed = ", ".join(parameters)
         return "\n".join([f"__device__ inline void cuplug_element({listed}) {{", *lines, "}"])
 
-    def call(self, place: str, number: str) -> str:
+    def call(self, place: str, number: str, count: str) -> str:
         """Return the call for the element whose stored values are `place` of each array."""
-        arguments = ["given", *(f"&{place.format(x.name)}" for x in self.names.arrays)]
-        return f"cuplug_element({', '.join([*arguments, number] if self.in_order else arguments)});"
+        counted = [{"i": number, "n": count}[x] for x in self.counters]
+        arguments = ["given", *(f"&{place.format(x.name)}" for x in self.names.arrays), *counted]
+        return f"cuplug_element({', '.join(arguments)});"
 
     def head(self, variant: Variant, language: str, opening: str) -> str:
         """Return what stands before the loops."""
-        name = f"{self.names.operator} preamble"
-        directives, preamble = split_preamble(self.preamble)
         return f"""{template("include/cuplug/loop.h")}
 {template(language)}
-{quoted(directives, name)}
 {opening}
 {types(self.names, variant)}
-{quoted(preamble, name)}
+{preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
 {self.element(variant)}"""
 
@@ -99,7 +97,7 @@ CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to
     {_host_places(op, kinds)}
 #pragma omp simd
     for (int64_t at = 0; at < m; at++) {{
-      {op.call("at_{}[at]", "begin + at")}
+      {op.call("at_{}[at]", "begin + at", "loop->n")}
     }}
     {_host_stores(op, kinds)}
   }}
@@ -192,7 +190,7 @@ CUPLUG_KERNEL
     if (at >= n_packs) continue;
 #pragma unroll
     for (int k = 0; k < WIDTH; k++) {{
-      {op.call("packs_{}[u].value[k]", "(int64_t)at * WIDTH + k")}
+      {op.call("packs_{}[u].value[k]", "(int64_t)at * WIDTH + k", "NDIM ? n * WIDTH : n")}
     }}
     {_cuda_stores(op, kinds)}
   }}
@@ -239,4 +237,4 @@ def _cuda_rest(op: Elementwise) -> str:
     """Return the code for the elements that fill no pack: the last block takes them."""
     return f"""const int64_t rest = n_packs * WIDTH + threadIdx.x;
   if (blockIdx.x != gridDim.x - 1 || rest >= n) return;
-  {op.call("data_{}[rest]", "rest")}"""
+  {op.call("data_{}[rest]", "rest", "n")}"""

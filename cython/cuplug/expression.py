@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,6 +13,27 @@ from . import signature as signatures
 from .variant import COMPLEX, DTYPES, FLOAT8, Variant, computed, member
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+_KEYWORDS = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl
+    const constexpr continue decltype default delete do double dynamic_cast else enum explicit
+    export extern false float for friend goto if inline int long mutable namespace new noexcept
+    not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
+    restrict return short signed sizeof static static_assert static_cast struct switch template
+    this thread_local throw true try typedef typeid typename typeof union unsigned using virtual
+    void volatile wchar_t while xor xor_eq
+"""  # of C and of C++
+KEYWORDS = frozenset(_KEYWORDS.split())
+
+
+def check_texts(operator: str, options: Sequence[str], **texts: str | None) -> None:
+    """Raise a TypeError for what is no text."""
+    for name, text in texts.items():
+        if not isinstance(text, str | None):
+            raise TypeError(f"{operator}: {name}: seen {type(text).__name__}, wanted str")
+    if isinstance(options, str):
+        raise TypeError(f"{operator}: options: seen str, wanted a sequence of str")
 
 
 @dataclass(frozen=True)
@@ -36,6 +58,13 @@ class Names:
         """The arrays that are written."""
         return [x for x in self.arrays if x.kind != "array"]
 
+    @property
+    def words(self) -> list[str]:
+        """The signature's names, and its type variables."""
+        every = (*self.arrays, *self.scalars)
+        variables = [x.variable for x in every if x.variable not in DTYPES]
+        return list(dict.fromkeys([x.name for x in every] + variables))
+
     def dtypes(self, variant: Variant) -> dict[str, str]:
         """Return the dtype of each type variable."""
         return {x.variable: t for x, t in zip(self.arrays, variant.types, strict=True)}
@@ -59,7 +88,12 @@ def read_names(
         (arrays if x.is_array else scalars).append(found)
         if x.is_array and (tuple(kind for kind, _ in x.dims) != dims or x.has_default):
             raise ValueError(f"{parsed.name}: {name}: seen {text!r}, wanted arrays T[...]")
-    return Names(parsed.name, tuple(arrays), tuple(scalars))
+    names = Names(parsed.name, tuple(arrays), tuple(scalars))
+    for word in names.words:
+        if word in KEYWORDS or (word.startswith("cuplug_") and word != unnamed):
+            kind = "a keyword of C or C++" if word in KEYWORDS else "a name of cuplug's own"
+            raise ValueError(f"{parsed.name}: {word}: seen {kind}, wanted another name")
+    return names
 
 
 @cache
@@ -75,6 +109,7 @@ def types(names: Names, variant: Variant) -> str:
     lines = [template("float8.h")] if {*dtypes.values()} & {*FLOAT8} else []
     if not variant.on_host:
         lines.append(template("complex.cuh"))
+    lines += [f"#undef {word}" for word in names.words]  # of system headers, and compilers
     lines += [f"typedef {computed(t)} {v};" for v, t in dtypes.items() if v not in DTYPES]
     return "\n".join(lines)
 
@@ -110,13 +145,13 @@ def quoted(text: str, name: str, close: str = "") -> str:
     return f'\n#line 1 "{name}"\n{text}\n{close}\n#line 1 "generated code"\n'
 
 
-def split_preamble(text: str) -> tuple[str, str]:
-    """Return the directives of a preamble and the rest, each on its own lines."""
-    lines = text.split("\n")
-    is_directive = [re.match(r"\s*#", line) is not None for line in lines]
-    directives = [line if d else "" for line, d in zip(lines, is_directive, strict=True)]
-    rest = ["" if d else line for line, d in zip(lines, is_directive, strict=True)]
-    return "\n".join(directives), "\n".join(rest)
+def preamble(text: str, names: Names, variant: Variant) -> str:
+    """Return a preamble; what it includes stands outside of the namespace of CUDA code."""
+    name, lines = f"{names.operator} preamble", text.split("\n")
+    for k, line in enumerate(lines):
+        if re.match(r"\s*#\s*include\b", line) and not variant.on_host:
+            lines[k] = f'}}\n{line}\nnamespace cuplug {{\n#line {k + 2} "{name}"'
+    return quoted("\n".join(lines), name)
 
 
 def uses(text: str, name: str) -> bool:

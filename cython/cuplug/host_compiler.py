@@ -124,9 +124,10 @@ def _compile(
             done = subprocess.run(
                 command,
                 cwd=directory,
-                env={**os.environ, "LC_ALL": "C"},
+                env={**os.environ, "LC_ALL": "C.UTF-8", "LANGUAGE": "C"},
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
+                errors="replace",
                 check=False,
             )
             if done.returncode:
@@ -138,18 +139,35 @@ def _compile(
     raise CompileError(f"{shlex.join(command)}: {done.stderr}", done.stderr)
 
 
-_ERROR = re.compile(r"^(.+?):(\d+):(\d+): (?:fatal )?error: (.*)$", re.M)
+_ERROR = re.compile(r"^(.+?):(\d+):(?:(\d+):)? (?:fatal )?error: (.*)$", re.M)
+SHOWN = 90  # characters of a line
 
 
 def explain(output: str, names: dict[str, str]) -> str:
-    """Return the errors of a compiler with the user's lines that they speak of."""
-    shown = []
-    for name, number, column, message in dict.fromkeys(_ERROR.findall(output)):
-        lines = names.get(name, "").split("\n")
-        if name not in names:
-            continue
-        if int(number) > len(lines):  # what closes the text
-            number, column = str(len(lines)), str(len(lines[-1]) + 1)
-        shown.append(f"{name}: line {number}: {message}\n> {number} | {lines[int(number) - 1]}")
-        shown.append(f"  {' ' * len(number)} | {' ' * (int(column) - 1)}^")
+    """Return the errors of a compiler with the user's lines that they speak of.
+
+    Where they speak of none, the first error and where the texts begin.
+    """
+    plain = output.translate({0x2018: "'", 0x2019: "'"})  # of messages in UTF-8
+    shown, first = [], ""
+    for name, number, column, message in dict.fromkeys(_ERROR.findall(plain)):
+        first = first or message
+        if name in names:
+            shown.append(_show(name, names[name], int(number), int(column or 0), message))
+    if first and not shown:
+        begins = [f"> {name}: {text.strip()[:SHOWN]}" for name, text in names.items() if text]
+        shown = [f"{next(iter(names))}: {first}", *begins]
     return "\n".join(shown)
+
+
+def _show(name: str, text: str, number: int, column: int, message: str) -> str:
+    lines = text.expandtabs(1).split("\n")
+    if number > len(lines):  # what closes the text
+        number, column = len(lines), len(lines[-1].encode()) + 1
+    line, quoted = lines[number - 1], re.search(r"'([^']+)'", message)
+    at = len(line.encode()[: max(0, column - 1)].decode(errors="ignore"))
+    if not column and quoted:  # compilers have no columns past some thousand
+        at = max(0, line.find(quoted[1]))
+    start = max(0, at - SHOWN // 2) if len(line) > SHOWN else 0
+    head = f"{name}: line {number}: {message}\n> {number} | {line[start : start + SHOWN]}"
+    return f"{head}\n  {' ' * len(str(number))} | {' ' * (at - start)}^"

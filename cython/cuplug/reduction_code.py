@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .expression import Name, Names, numbers, quoted, split_preamble, template, types, unpacked
+from .expression import Name, Names, numbers, preamble, quoted, template, types, unpacked
 from .variant import Variant, accumulator, computed, load, store, stored
 
 
@@ -85,16 +85,13 @@ class Reduction:
 
     def head(self, variant: Variant, language: str) -> str:
         """Return what stands before the loops."""
-        name = self.names.operator
-        directives, preamble = split_preamble(self.preamble)
         opening, value = ("namespace cuplug {", computed(self.accumulator(variant)))
         return f"""{template("include/cuplug/loop.h")}
 {template(language)}
-{quoted(directives, f"{name} preamble")}
 {opening if language.endswith("cuh") else ""}
 {types(self.names, variant)}
 typedef {value} cuplug_value;
-{quoted(preamble, f"{name} preamble")}
+{preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
 {self.functions(variant)}
 """
@@ -140,16 +137,17 @@ static inline int64_t end_of(const cuplug_loop_call *call, int64_t part) {{
   return cuplug_least(call->reduced->n, (part + 1) * call->part);
 }}
 
-/* Of one output and one part: blocks are folded in halves, and their values put together. */
+/* Of one output and one part: blocks are folded in halves, and their values paired. */
 static cuplug_value row(const cuplug_loop_call *call, int64_t output, int64_t part) {{
   const cuplug_loop *kept = call->loop, *reduced = call->reduced;
   {given}
   {offsets("kept", "output")}
   {flat("reduced")}
   {blocks}
-  cuplug_value values[BLOCK] __attribute__((aligned(64))), all = 0;
+  cuplug_value values[BLOCK] __attribute__((aligned(64))), pairs[64], all = 0;
   const int64_t first = part * call->part, end = end_of(call, part);
-  for (int64_t begin = first; begin < end; begin += BLOCK) {{
+  int64_t n_blocks = 0; /* bit k: pairs[k] holds 2^k of them */
+  for (int64_t begin = first; begin < end; begin += BLOCK, n_blocks++) {{
     const int64_t m = cuplug_least(BLOCK, end - begin);
     {places("reduced", "m")}
 #pragma omp simd
@@ -160,8 +158,15 @@ static cuplug_value row(const cuplug_loop_call *call, int64_t output, int64_t pa
       for (int64_t at = 0; at < n - half; at++)
         values[at] = {op.call("reduce", "values[at]", "values[at + half]")};
     }}
-    all = begin == first ? values[0] : {op.call("reduce", "all", "values[0]")};
+    int k = 0;
+    for (; n_blocks >> k & 1; k++) values[0] = {op.call("reduce", "pairs[k]", "values[0]")};
+    pairs[k] = values[0];
   }}
+  for (int k = 0, is_first = 1; n_blocks >> k; k++)
+    if (n_blocks >> k & 1) {{
+      all = is_first ? pairs[k] : {op.call("reduce", "pairs[k]", "all")};
+      is_first = 0;
+    }}
   return all;
 }}
 

@@ -13,7 +13,7 @@ from ._operator import Operator
 from ._source import define_reduction, dtype_names
 from .cuda_compiler import compile_cuda
 from .element_wise import UNNAMED
-from .expression import read_names
+from .expression import check_texts, read_names
 from .host_compiler import EXPRESSION, compile_host
 from .reduction_code import Reduction as Code
 from .reduction_code import cuda_code, host_code
@@ -115,6 +115,12 @@ def reduction(
     CompileError
         At a call: an expression does not compile.
     """
+    check_texts(
+        "reduction",
+        options,
+        **{"signature": signature, "reduce": reduce, "map": map, "post": post, "doc": doc},
+        **{"identity": identity, "accumulate": accumulate, "preamble": preamble},
+    )
     texts = (reduce, map, post, identity, accumulate, preamble)
     return Reduction(_reduction(signature, texts, inspect.cleandoc(doc), tuple(options)))
 
