@@ -16,9 +16,9 @@ __all__ = ["n_bytes_of", "sized_arguments"]
 def sized_arguments(signature: Signature, n_bytes: int, dtype: str | None = None) -> dict[str, Any]:
     """Return arguments whose arrays have about so many bytes together, outputs included.
 
-    Named and loop dimensions have one size. A group of dimensions (`*n`) is one dimension of that
-    size where an array has no other, else none. Integers are in
-    0 <= i < size, so that they can be indices; other numbers between -1 and 1.
+    Named and loop dimensions have one size, a multiple of 64 from 256 on. A group of dimensions
+    (`*n`) is one dimension of that size where it is the first of an array, else none. Integers are
+    in 0 <= i < size, so that they can be indices; other numbers between -1 and 1.
 
     Parameters
     ----------
@@ -35,6 +35,7 @@ def sized_arguments(signature: Signature, n_bytes: int, dtype: str | None = None
         middle = (low + high) // 2
         fits = _total(signature, dtypes, middle) <= n_bytes
         low, high = (middle, high) if fits else (low, middle)
+    low -= low % 64 if low >= 256 else 0
     random = np.random.default_rng(0)
     return {
         x.name: _value(signature, x, dtypes, low, random)
@@ -57,10 +58,10 @@ def _choose(names: tuple[str, ...], wanted: str | None) -> np.dtype[Any]:
 
 
 def _shape(signature: Signature, x: Parameter, size: int) -> tuple[int, ...]:
-    alone = {y.dims[0] for y in signature.arrays if len(y.dims) == 1}
+    first = {y.dims[0] for y in signature.arrays if y.dims}
     shape = []
     for kind, value in x.dims:
-        if kind in ("named", "loop", "unknown") or (kind, value) in alone:
+        if kind in ("named", "loop", "unknown") or (kind, value) in first:
             shape.append(size)
         elif kind == "fixed":
             shape.append(value)
