@@ -25,7 +25,8 @@
 /* Below this, starting threads costs more than they save. */
 #define ELEMENTWISE_PARALLEL_FROM 65536
 
-#define ELEMENTWISE_BLOCK_BYTES 1024
+#define ELEMENTWISE_STREAMED_BYTES 512     /* loads go on while a block is stored past the caches */
+#define ELEMENTWISE_BLOCK_BYTES 8192       /* of outputs that stay in the cache */
 #define ELEMENTWISE_STREAM_FROM (32 << 20) /* bytes: past the size of most caches */
 
 /* Copies a block past the caches, where the machine and the address allow it. */
@@ -66,8 +67,8 @@ static inline int elementwise_is_parallel(const cuplug_call *call, int64_t n) {
   }
 
 #define ELEMENTWISE_BLOCKS(stored, out, n, i, value)                                        \
-  for (int64_t begin_ = 0; begin_ < n; begin_ += BLOCK) {                                   \
-    const int64_t end_ = begin_ + BLOCK < n ? begin_ + BLOCK : n;                           \
+  for (int64_t begin_ = 0; begin_ < n; begin_ += step_) {                                   \
+    const int64_t end_ = begin_ + step_ < n ? begin_ + step_ : n;                           \
     stored *restrict to_ = stream_ ? block_ : out + begin_;                                 \
     for (int64_t i = begin_; i < end_; i++) to_[i - begin_] = (stored)(value);              \
     if (stream_) elementwise_store(out + begin_, block_, (end_ - begin_) * sizeof(stored)); \
@@ -75,22 +76,23 @@ static inline int elementwise_is_parallel(const cuplug_call *call, int64_t n) {
   if (stream_) elementwise_finish_stores();
 
 /* out[i] = value for i < n, where `value` may use i; in parallel where it pays. A large output is
- * computed in blocks and stored past the caches: it would not fit there, and its
- * lines need not be read first. */
-#define ELEMENTWISE_MAP(call, stored, out, n, i, value)                           \
-  do {                                                                            \
-    enum { BLOCK = ELEMENTWISE_BLOCK_BYTES / sizeof(stored) };                    \
-    const int stream_ = n >= (int64_t)(ELEMENTWISE_STREAM_FROM / sizeof(stored)); \
-    if (elementwise_is_parallel(call, n)) {                                       \
-      ELEMENTWISE_PRAGMA(omp parallel) {                                          \
-        stored block_[BLOCK] __attribute__((aligned(64)));                        \
-        ELEMENTWISE_PRAGMA(omp for schedule(static) nowait)                       \
-        ELEMENTWISE_BLOCKS(stored, out, n, i, value)                              \
-      }                                                                           \
-    } else {                                                                      \
-      stored block_[BLOCK] __attribute__((aligned(64)));                          \
-      ELEMENTWISE_BLOCKS(stored, out, n, i, value)                                \
-    }                                                                             \
+ * computed in blocks and stored past the caches: it would not fit there, and its lines need not be
+ * read first. */
+#define ELEMENTWISE_MAP(call, stored, out, n, i, value)                               \
+  do {                                                                                \
+    enum { BLOCK = ELEMENTWISE_STREAMED_BYTES / sizeof(stored) };                     \
+    const int stream_ = n >= (int64_t)(ELEMENTWISE_STREAM_FROM / sizeof(stored));     \
+    const int64_t step_ = stream_ ? BLOCK : ELEMENTWISE_BLOCK_BYTES / sizeof(stored); \
+    if (elementwise_is_parallel(call, n)) {                                           \
+      ELEMENTWISE_PRAGMA(omp parallel) {                                              \
+        stored block_[BLOCK] __attribute__((aligned(64)));                            \
+        ELEMENTWISE_PRAGMA(omp for schedule(static) nowait)                           \
+        ELEMENTWISE_BLOCKS(stored, out, n, i, value)                                  \
+      }                                                                               \
+    } else {                                                                          \
+      stored block_[BLOCK] __attribute__((aligned(64)));                              \
+      ELEMENTWISE_BLOCKS(stored, out, n, i, value)                                    \
+    }                                                                                 \
   } while (0)
 
 static inline int elementwise_no_dtype(const cuplug_call *call) {
