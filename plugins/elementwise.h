@@ -3,18 +3,17 @@
 #ifndef CUPLUG_PLUGINS_ELEMENTWISE_H
 #define CUPLUG_PLUGINS_ELEMENTWISE_H
 
-#include "half.h"
-
+#include <cuplug/half.h>
 #include <cuplug/plugin.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
 /* X(DTYPE, type in memory, type to compute with, load, store) */
-#define ELEMENTWISE_FLOATING(X)                               \
-  X(FLOAT16, uint16_t, float, float16_load, float16_store)    \
-  X(BFLOAT16, uint16_t, float, bfloat16_load, bfloat16_store) \
-  X(FLOAT32, float, float, , )                                \
+#define ELEMENTWISE_FLOATING(X)                                             \
+  X(FLOAT16, uint16_t, float, cuplug_float16_load, cuplug_float16_store)    \
+  X(BFLOAT16, uint16_t, float, cuplug_bfloat16_load, cuplug_bfloat16_store) \
+  X(FLOAT32, float, float, , )                                              \
   X(FLOAT64, double, double, , )
 #define ELEMENTWISE_SIGNED(X)    \
   X(INT8, int8_t, int8_t, , )    \

@@ -9,8 +9,8 @@ from .expression import (
     Names,
     numbers,
     preamble,
+    prelude,
     quoted,
-    template,
     types,
     unpacked,
     uses,
@@ -65,11 +65,9 @@ class Elementwise:
         arguments = ["given", *(f"&{place.format(x.name)}" for x in self.names.arrays), *counted]
         return f"cuplug_element({', '.join(arguments)});"
 
-    def head(self, variant: Variant, language: str, opening: str) -> str:
+    def head(self, variant: Variant) -> str:
         """Return what stands before the loops."""
-        return f"""{template("include/cuplug/loop.h")}
-{template(language)}
-{opening}
+        return f"""{prelude(variant)}
 {types(self.names, variant)}
 {preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
@@ -83,7 +81,7 @@ def host_code(op: Elementwise, variant: Variant) -> str:
     kinds = {x.name: stored(dtypes[x.variable]) for x in op.names.arrays}
     flat = [f"const int flat_{x.name} = cuplug_is_flat(loop, {k});" for k, x in arrays]
     blocks = [f"{kinds[x.name]} block_{x.name}[BLOCK] CUPLUG_ALIGNED;" for _, x in arrays]
-    return f"""{op.head(variant, "host_code.h", "")}
+    return f"""{op.head(variant)}
 #define CUPLUG_ALIGNED __attribute__((aligned(64)))
 enum {{ BLOCK = CUPLUG_BLOCK_BYTES / {max(n_bytes(t) for t in variant.types)} }};
 
@@ -164,7 +162,7 @@ def cuda_code(op: Elementwise, variant: Variant) -> str:
     n_arrays, n_scalars = len(op.names.arrays), len(op.names.scalars)
     kinds = {x.name: stored(dtypes[x.variable]) for x in op.names.arrays}
     index = "unsigned" if variant.ndim and not variant.wide else "int64_t"
-    return f"""{op.head(variant, "cuda_code.cuh", "namespace cuplug {")}
+    return f"""{op.head(variant)}
 constexpr int WIDTH = {variant.width}, UNROLL = {variant.unroll}, NDIM = {variant.ndim};
 struct arrays {{ void *data[{n_arrays}]; }};
 struct scalars {{ cuplug_scalar of[{max(n_scalars, 1)}]; }};

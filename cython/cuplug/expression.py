@@ -103,6 +103,14 @@ def template(name: str) -> str:
         return file.read()
 
 
+def prelude(variant: Variant) -> str:
+    """Return what stands before all code for a side; that for GPUs is in a namespace."""
+    files = ["include/cuplug/loop.h"]
+    files += ["include/cuplug/half.h", "host_code.h"] if variant.on_host else ["cuda_code.cuh"]
+    texts = [template(name) for name in files]
+    return "\n".join(texts if variant.on_host else [*texts, "namespace cuplug {"])
+
+
 def types(names: Names, variant: Variant) -> str:
     """Return what the dtypes need, and the type variables as types."""
     dtypes = names.dtypes(variant)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .expression import Name, Names, numbers, preamble, quoted, template, types, unpacked
+from .expression import Name, Names, numbers, preamble, prelude, quoted, types, unpacked
 from .variant import Variant, accumulator, computed, load, store, stored
 
 
@@ -83,14 +83,11 @@ class Reduction:
         """Return the value of a reduction of nothing."""
         return "0" if self.identity is None else self.call("identity")
 
-    def head(self, variant: Variant, language: str) -> str:
+    def head(self, variant: Variant) -> str:
         """Return what stands before the loops."""
-        opening, value = ("namespace cuplug {", computed(self.accumulator(variant)))
-        return f"""{template("include/cuplug/loop.h")}
-{template(language)}
-{opening if language.endswith("cuh") else ""}
+        return f"""{prelude(variant)}
 {types(self.names, variant)}
-typedef {value} cuplug_value;
+typedef {computed(self.accumulator(variant))} cuplug_value;
 {preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
 {self.functions(variant)}
@@ -130,7 +127,7 @@ def host_code(op: Reduction, variant: Variant) -> str:
     )
     given = "const cuplug_numbers given = cuplug_read(call->scalars);"
     value = op.mapped(dtypes, "at_{}[at]")
-    return f"""{op.head(variant, "host_code.h")}
+    return f"""{op.head(variant)}
 enum {{ BLOCK = 1024 }};
 
 static inline int64_t end_of(const cuplug_loop_call *call, int64_t part) {{
@@ -264,7 +261,7 @@ def cuda_code(op: Reduction, variant: Variant) -> str:
     const strides<{n_arrays}, KEPT> kept_steps, const divisors<REDUCED> reduced,
     const strides<{n_arrays}, REDUCED> reduced_steps, cuplug_value *partials, const int64_t n,
     const int64_t n_parts"""
-    return f"""{op.head(variant, "cuda_code.cuh")}
+    return f"""{op.head(variant)}
 constexpr int WIDTH = {variant.width}, UNROLL = {variant.unroll};
 constexpr int KEPT = {variant.ndim}, REDUCED = {variant.n_reduced}, OUTPUT = {n_arrays - 1};
 constexpr bool COLUMNS = {"true" if variant.columns else "false"};
