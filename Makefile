@@ -144,6 +144,7 @@ PLUGIN_SETTINGS := $(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(ARCHS)
 CORE_SETTINGS   := $(CC) $(ALL_CFLAGS) $(LDFLAGS)
 $(BUILD)/plugins.config: SETTINGS = $(PLUGIN_SETTINGS)
 $(BUILD)/core.config: SETTINGS = $(CORE_SETTINGS)
+$(BUILD)/link.config: SETTINGS = $(CORE)
 $(BUILD)/environment.config: SETTINGS = $(VENV) $(PYTHON)
 $(BUILD)/%.config: FORCE
 	@mkdir -p $(@D)
@@ -155,9 +156,9 @@ $(BUILD)/core/%.o: core/%.c $(BUILD)/core.config | $(BUILD)/compiler.stamp
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-$(LIBRARY): $(CORE)
+$(LIBRARY): $(CORE) $(BUILD)/link.config
 	@mkdir -p $(@D)
-	$(call say,link $@)$(CC) -shared -Wl,-soname,libcuplug.so.1 $^ $(LDFLAGS) -ldl -o $@
+	$(call say,link $@)$(CC) -shared -Wl,-soname,libcuplug.so.1 $(CORE) $(LDFLAGS) -ldl -o $@
 	@ln -sf libcuplug.so.1 $(@D)/libcuplug.so
 
 # ---- The plugins: <name>.c with host entries and the table, <name>.cu with CUDA entries
