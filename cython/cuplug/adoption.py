@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import ast
 import os
-import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,8 +16,8 @@ from . import formula
 from . import signature as signatures
 from ._adopted import define_adopted
 from ._operator import Operator
+from .description import Items, check_description, plugin_name, read_sidecar
 from .errors import CudaError, PluginError
-from .sidecars import sidecar_of
 from .signature import Parameter
 from .variant import member, stored
 
@@ -30,9 +27,6 @@ typedef struct CUstream_st *cudaStream_t;
 typedef cudaStream_t CUstream;
 typedef int cudaError_t;
 """
-KEYS = {"signature", "arguments", "function", "place", "returns", "doc"}
-Items = tuple[tuple[str, str], ...]  # keys and texts of one operator, in order
-CHOICES = {"place": ("host", "cuda"), "returns": ("zero", "cuda", "errno", "ignored")}
 
 loaded: set[str] = set()  # libraries in the process
 
@@ -83,50 +77,11 @@ def adopt(
     )
 
 
-def read_sidecar(library: str) -> dict[str, Any]:
-    """Read the description beside a library."""
-    try:
-        return tomllib.loads(Path(sidecar_of(library)).read_text())
-    except (OSError, ValueError) as error:
-        seen = error.strerror if isinstance(error, OSError) else error
-        wanted = "wanted a description of the library"
-        raise ValueError(f"{sidecar_of(library)}: {wanted}: {seen}") from None
-
-
-def check_description(path: str, description: Mapping[str, Any]) -> tuple[str, dict[str, Items]]:
-    """Check the form of a description; return the prototypes and what is said of each operator."""
-    own = dict(description)
-    prototypes = own.pop("prototypes", None)
-    if not isinstance(prototypes, str):
-        raise ValueError(f"{path}: prototypes: seen {prototypes!r}, wanted C declarations")
-    return prototypes, {name: _items(name, own[name]) for name in own}
-
-
-def _items(name: str, given: Any) -> Items:
-    """Check the form of what is said of one operator."""
-    if not isinstance(given, Mapping) or not {"signature", "arguments"} <= set(given) <= KEYS:
-        seen = ", ".join(given) if isinstance(given, Mapping) else repr(given)
-        wanted = "signature, arguments, and perhaps function, place, returns, doc"
-        raise ValueError(f"{name}: seen {seen}, wanted {wanted}")
-    for key, text in given.items():
-        if not isinstance(text, str) or text not in CHOICES.get(key, (text,)):
-            wanted = " or ".join(map(repr, CHOICES.get(key, ()))) or "text"
-            raise ValueError(f"{name}: {key}: seen {text!r}, wanted {wanted}")
-    return tuple(sorted(given.items()))
-
-
 @cache
 def _adopt(path: str, prototypes: str, name: str, items: Items) -> Operator:
     adopted = Adopted(name, dict(items), *_load(path, prototypes))
     made = (_adopt, (path, prototypes, name, items))
     return define_adopted(adopted, plugin_name(path), path, dict(items).get("doc", ""), made)
-
-
-def plugin_name(library: str) -> str:
-    """Return the name of a library as a plugin."""
-    stem = os.path.basename(library).removeprefix("lib").split(".")[0]
-    plugin = re.sub(r"\W", "_", stem, flags=re.A)
-    return plugin if plugin.isidentifier() else f"_{plugin}"
 
 
 @cache

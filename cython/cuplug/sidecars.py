@@ -11,10 +11,16 @@ import os
 from ._inspect import check_trust, inspect_fields
 from ._operator import Operator
 from ._registry import plugins, search_path
+from .description import (
+    SUFFIX,
+    check_description,
+    plugin_name,
+    read_sidecar,
+    sidecar_of,
+)
 from .errors import NotFoundError, PluginError
 from .records import Plugin, PluginFile
 
-SUFFIX = ".cuplug.toml"
 # Libraries given to `cuplug.load`, the last one first.
 _loaded: list[str] = []
 
@@ -63,11 +69,6 @@ def load_adopted(path: str, refusal: PluginError) -> Plugin:
     return Plugin(operators)
 
 
-def sidecar_of(library: str) -> str:
-    """Return the path of the description beside a library."""
-    return os.path.splitext(library)[0] + SUFFIX
-
-
 def _places() -> dict[str, str]:
     """Return the libraries with a description, in search order, each with what named its place."""
     places = dict.fromkeys(_loaded, "loaded")
@@ -89,15 +90,15 @@ def _descriptions(directory: str) -> list[str]:
 
 def _describe(library: str, origin: str) -> PluginFile:
     """Judge a library and its description; no code of it is run."""
-    from . import adoption
+    from .adoption import loaded
     from .signature import parse
 
     reason, rows = "", {}
     try:
         check_trust(library)
         _check_sidecar(sidecar_of(library))
-        given = adoption.read_sidecar(library)
-        rows = {k: dict(x) for k, x in adoption.check_description(library, given)[1].items()}
+        given = read_sidecar(library)
+        rows = {k: dict(x) for k, x in check_description(library, given)[1].items()}
         if not rows:
             raise ValueError("its description has no operator")
         for row in rows.values():
@@ -106,7 +107,7 @@ def _describe(library: str, origin: str) -> PluginFile:
         reason, rows = str(error), {}
     places = {row.get("place", "host") for row in rows.values()}
     return PluginFile(
-        name=adoption.plugin_name(library),
+        name=plugin_name(library),
         version="",
         path=library,
         state="rejected" if reason else "ok",
@@ -117,7 +118,7 @@ def _describe(library: str, origin: str) -> PluginFile:
         sides=("cpu",) * ("host" in places) + ("cuda",) * ("cuda" in places),
         architectures=(),
         abi="",
-        loaded=library in adoption.loaded,
+        loaded=library in loaded,
         kind="adopted",
     )
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import cuplug
 
 from . import flags
+from .description import sidecar_of
 from .examination import NOTE, OK, PROBLEM, Finding, Machine
-from .sidecars import sidecar_of
 
 VARIABLES = (
     "LD_LIBRARY_CUPLUG_PATH",

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptions of adopted libraries: lib<name>.cuplug.toml, beside lib<name>.so."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+SUFFIX = ".cuplug.toml"
+KEYS = {"signature", "arguments", "function", "place", "returns", "doc"}
+CHOICES = {"place": ("host", "cuda"), "returns": ("zero", "cuda", "errno", "ignored")}
+Items = tuple[tuple[str, str], ...]  # keys and texts of one operator, in order
+
+
+def sidecar_of(library: str) -> str:
+    """Return the path of the description beside a library."""
+    return os.path.splitext(library)[0] + SUFFIX
+
+
+def plugin_name(library: str) -> str:
+    """Return the name of a library as a plugin."""
+    stem = os.path.basename(library).removeprefix("lib").split(".")[0]
+    plugin = re.sub(r"\W", "_", stem, flags=re.A)
+    return plugin if plugin.isidentifier() else f"_{plugin}"
+
+
+def read_sidecar(library: str) -> dict[str, Any]:
+    """Read the description beside a library."""
+    import tomllib
+
+    try:
+        return tomllib.loads(Path(sidecar_of(library)).read_text())
+    except (OSError, ValueError) as error:
+        seen = error.strerror if isinstance(error, OSError) else error
+        wanted = "wanted a description of the library"
+        raise ValueError(f"{sidecar_of(library)}: {wanted}: {seen}") from None
+
+
+def check_description(path: str, description: Mapping[str, Any]) -> tuple[str, dict[str, Items]]:
+    """Check the form of a description; return the prototypes and what is said of each operator."""
+    own = dict(description)
+    prototypes = own.pop("prototypes", None)
+    if not isinstance(prototypes, str):
+        raise ValueError(f"{path}: prototypes: seen {prototypes!r}, wanted C declarations")
+    return prototypes, {name: _items(name, own[name]) for name in own}
+
+
+def _items(name: str, given: Any) -> Items:
+    """Check the form of what is said of one operator."""
+    if not isinstance(given, Mapping) or not {"signature", "arguments"} <= set(given) <= KEYS:
+        seen = ", ".join(given) if isinstance(given, Mapping) else repr(given)
+        wanted = "signature, arguments, and perhaps function, place, returns, doc"
+        raise ValueError(f"{name}: seen {seen}, wanted {wanted}")
+    for key, text in given.items():
+        if not isinstance(text, str) or text not in CHOICES.get(key, (text,)):
+            wanted = " or ".join(map(repr, CHOICES.get(key, ()))) or "text"
+            raise ValueError(f"{name}: {key}: seen {text!r}, wanted {wanted}")
+    return tuple(sorted(given.items()))
