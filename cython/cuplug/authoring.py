@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
@@ -139,11 +140,15 @@ def watch(path: str, output: str | None, arch: str, options: tuple[str, ...]) ->
     )
     print_lines([f"watching {folder}; cuplug.reload() in a running Python takes the new code"])
     sys.stdout.flush()
-    for changed in changes:
-        if not changed:
-            continue
-        try:
-            build_and_show(path, output, arch, options)
-        except BuildError as error:
-            click.echo(f"cuplug: {error}", err=True)
-        sys.stdout.flush()
+    with contextlib.suppress(KeyboardInterrupt):
+        for changed in changes:
+            if changed:
+                _build_again(path, output, arch, options)
+
+
+def _build_again(path: str, output: str | None, arch: str, options: tuple[str, ...]) -> None:
+    try:
+        build_and_show(path, output, arch, options)
+    except BuildError as error:
+        click.echo(f"cuplug: {error}", err=True)
+    sys.stdout.flush()
