@@ -74,7 +74,7 @@ def torch_add() -> Contender:
 
 def plain_function() -> Callable[..., int]:
     """Return the C function that takes three pointers and a size, through ctypes."""
-    function = ctypes.CDLL(str(native.library("plain.c"))).noop3
+    function = ctypes.CDLL(str(native.shared_library("plain.c"))).noop3
     function.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int64]
     return function
 
@@ -98,7 +98,7 @@ def tvm_ffi_function() -> Callable[..., object]:
     import tvm_ffi
     from tvm_ffi import libinfo
 
-    path = native.library("noop_tvm_ffi.c", *libinfo.include_paths())
+    path = native.shared_library("noop_tvm_ffi.c", *libinfo.include_paths())
     return tvm_ffi.load_module(str(path)).noop
 
 

@@ -43,7 +43,7 @@ def torch_statement(text: str, function: object, **more: object) -> Contender:
 @cache
 def floor() -> ctypes.CDLL:
     """Return the C functions of floor.cu."""
-    library = ctypes.CDLL(str(native.library("floor.cu")))
+    library = ctypes.CDLL(str(native.shared_library("floor.cu")))
     pointer = ctypes.c_void_p
     library.add_launch.argtypes = [pointer, pointer, pointer, ctypes.c_int64, pointer]
     library.launch_ns.argtypes = [ctypes.c_int, pointer, pointer, pointer]
@@ -88,7 +88,7 @@ def torch_exchange() -> int:
 def launch_of_tensors() -> Contender:
     """The floor with tensors: read in C by PyTorch's own functions, and launched, in a loop."""
     includes = (flags.include_directory(),)
-    library = ctypes.PyDLL(str(native.library("exchange_floor.cu", *includes)))
+    library = ctypes.PyDLL(str(native.shared_library("exchange_floor.cu", *includes)))
     call = library.exchange_launch_ns
     call.argtypes = [ctypes.c_int, ctypes.c_void_p] + [ctypes.py_object] * 3
     call.restype = ctypes.c_int64
@@ -131,15 +131,16 @@ def torch_add() -> Contender:
 
 
 def torch_python_op() -> Contender:
-    """A torch.library operator whose body is Python that launches through ctypes."""
+    """An operator registered with PyTorch whose body is Python that launches through ctypes."""
     import torch
+    from torch import library as registration
 
     launch = floor().add_launch
 
     def add3(x: Any, y: Any, z: Any) -> None:
         launch(x.data_ptr(), y.data_ptr(), z.data_ptr(), x.numel(), None)
 
-    library = torch.library.Library("cuplug_python", "DEF")
+    library = registration.Library("cuplug_python", "DEF")
     library.define("add3(Tensor x, Tensor y, Tensor(a!) z) -> ()")
     library.impl("add3", add3, "CUDA")
     return torch_statement("call(x, y, z)", torch.ops.cuplug_python.add3, keep=library)
@@ -150,7 +151,7 @@ def torch_extension() -> Any:
     """Return the C++ extension of torch_op.cpp, compiled."""
     from torch.utils import cpp_extension
 
-    path = native.library("floor.cu")
+    path = native.shared_library("floor.cu")
     directory = native.BUILD / "torch"
     directory.mkdir(parents=True, exist_ok=True)
     return cpp_extension.load(
@@ -179,7 +180,7 @@ def tvm_ffi_function(name: str) -> Callable[..., object]:
     import tvm_ffi
     from tvm_ffi import libinfo
 
-    path = native.library("tvm_ffi_cuda.cu", *libinfo.include_paths())
+    path = native.shared_library("tvm_ffi_cuda.cu", *libinfo.include_paths())
     return getattr(tvm_ffi.load_module(str(path)), name)
 
 

@@ -23,7 +23,7 @@ X = np.arange(1, SIZE + 1, dtype=np.float32)
 @cache
 def floor() -> Callable[..., int]:
     """Return the C function that times launches."""
-    function = ctypes.CDLL(str(native.library("chain_floor.cu"))).chain_ns
+    function = ctypes.CDLL(str(native.shared_library("chain_floor.cu"))).chain_ns
     pointers = ctypes.POINTER(ctypes.c_void_p)
     function.argtypes = [ctypes.c_int, pointers, ctypes.c_int, ctypes.c_float, ctypes.c_int64]
     function.restype = ctypes.c_int64

@@ -32,7 +32,7 @@ def replayed(replay: Callable[[], object], result: Callable[[], np.ndarray]) -> 
 
 def from_c(driver: Driver) -> Contender:
     """The floor: a graph captured and replayed in C."""
-    library, pointer = ctypes.CDLL(str(native.library("graph_floor.cu"))), ctypes.c_void_p
+    library, pointer = ctypes.CDLL(str(native.shared_library("graph_floor.cu"))), ctypes.c_void_p
     capture, replay_ns = library.graph_capture, library.graph_replay_ns
     capture.argtypes = [ctypes.c_int, *[pointer] * 3, ctypes.c_int64, pointer, pointer]
     replay_ns.argtypes, replay_ns.restype = [ctypes.c_int, pointer, pointer], ctypes.c_int64

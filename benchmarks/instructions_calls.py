@@ -59,7 +59,7 @@ def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
 
 def main(n_calls: int) -> None:
     """Run all cases, each warm."""
-    requests = ctypes.CDLL(str(native.library("callgrind_requests.c")))
+    requests = ctypes.CDLL(str(native.shared_library("callgrind_requests.c")))
     for name, run in cases():
         run(N_WARM)
         requests.begin()

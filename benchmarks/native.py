@@ -57,7 +57,7 @@ def plugin(name: str) -> Path:
     return compile_file(source, PLUGINS / f"lib{name}.so", options)
 
 
-def library(name: str, *includes: str) -> Path:
+def shared_library(name: str, *includes: str) -> Path:
     """Compile a C or CUDA file of this directory as a shared library, plain C linkage."""
     source = HERE / name
     pic = ["-Xcompiler", "-fPIC"] if source.suffix == ".cu" else ["-fPIC"]

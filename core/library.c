@@ -23,7 +23,7 @@ const char *cuplug__library_of(const void *address) {
 }
 
 typedef struct search {
-  const struct link_map *library;
+  const struct link_map *map;
   uintptr_t address;
   size_t bytes;
   ElfW(Word) wanted_flags;
@@ -40,7 +40,7 @@ static int in_segment(const search *s, uintptr_t base, const ElfW(Phdr) * segmen
 static int visit(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size;
   search *s = data;
-  if (info->dlpi_addr != s->library->l_addr || strcmp(info->dlpi_name, s->library->l_name))
+  if (info->dlpi_addr != s->map->l_addr || strcmp(info->dlpi_name, s->map->l_name))
     return 0;
   for (int k = 0; k < info->dlpi_phnum; k++)
     if (in_segment(s, info->dlpi_addr, &info->dlpi_phdr[k])) s->holds = 1;
@@ -50,7 +50,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data) {
 int cuplug__library_holds(void *library, const void *address, size_t bytes, int kind) {
   struct link_map *map;
   if (dlinfo(library, RTLD_DI_LINKMAP, &map)) return 0;
-  search s = {.library = map, .address = (uintptr_t)address, .bytes = bytes};
+  search s = {.map = map, .address = (uintptr_t)address, .bytes = bytes};
   s.wanted_flags = kind == CUPLUG__CODE ? PF_X : PF_R;
   dl_iterate_phdr(visit, &s);
   return s.holds;

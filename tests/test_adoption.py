@@ -192,6 +192,11 @@ def test_descriptions_are_checked(library, changed, message):
         adopt(library, gather={**GATHER, **changed})
 
 
+def test_a_description_has_operators(library):
+    with pytest.raises(ValueError, match="its description has no operator"):
+        adopt(library)
+
+
 def test_libraries_are_checked(library, tmp_path):
     with pytest.raises(cuplug.PluginError, match="gather: Nothing: "):
         cuplug.adopt(

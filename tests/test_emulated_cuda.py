@@ -71,23 +71,27 @@ def emulated_cuda(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+def run_emulated(driver: Path, text: str, **variables: str) -> None:
+    """Run Python text in a process with the emulated GPU."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("CUPLUG", "LD_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env=environment | {"LD_LIBRARY_PATH": str(driver), **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
 @pytest.fixture
 def run(emulated_cuda, tmp_path):
     """Return a function that runs Python text in a process with the emulated GPU."""
 
     def run(body: str) -> None:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("CUPLUG", "LD_"))}
-        environment |= {"LD_LIBRARY_PATH": str(emulated_cuda), "FIXTURES": str(FIXTURES)}
-        environment["EMULATED"] = str(tmp_path)
-        done = subprocess.run(
-            [sys.executable, "-c", PRELUDE + textwrap.dedent(body)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
+        text = PRELUDE + textwrap.dedent(body)
+        run_emulated(emulated_cuda, text, FIXTURES=str(FIXTURES), EMULATED=str(tmp_path))
 
     return run
 

@@ -199,6 +199,11 @@ def test_wrong_arguments(keywords, part):
     assert part in str(caught.value)
 
 
+def test_a_name_of_nothing():
+    with pytest.raises(ValueError, match=r"^compile: names\[0\]: seen ' ', wanted the name"):
+        jit.compile_to_binary("", names=[" "])
+
+
 def test_a_newer_gpu_gets_ptx():
     binary = jit.compile_to_binary("__global__ void f(int x) {}", architecture="999")
     assert b".target sm_" in binary.image

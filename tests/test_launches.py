@@ -7,6 +7,20 @@ from test_emulated_cuda import emulated_cuda  # noqa: F401  (a fixture)
 from test_modules import run  # noqa: F401  (a fixture)
 
 
+def test_what_a_kernel_is_asked(run):  # noqa: F811
+    body = """
+    module = cuplug.compile("__global__ void f(float *x) {}")
+    f = module["f"]
+    raises(TypeError, "f: prepare: seen int, wanted a str", f.prepare, 5)
+    raises(TypeError, "f: n_threads: seen str, wanted an int", f.max_active_blocks, "a")
+    raises(ValueError, "f: n_threads: seen 2147483648", f.max_active_blocks, 1 << 31)
+    raises(ValueError, "f: shared: seen -1, wanted 0 to", f.suggest_block, -1)
+    raises(TypeError, "global_: name: seen int, wanted a str", module.global_, 5)
+    raises(TypeError, "In: seen dtype object, wanted numbers or structs", cuplug.In, None)
+    """
+    run(body)
+
+
 def test_odd_arrays_on_the_gpu(run):  # noqa: F811
     body = """
     module = cuplug.compile(

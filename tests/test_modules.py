@@ -4,14 +4,12 @@ needs the real one is marked."""
 
 import os
 import shutil
-import subprocess
-import sys
 import textwrap
 
 import cuplug
 import pytest
 from conftest import TESTS
-from test_emulated_cuda import emulated_cuda  # noqa: F401  (a fixture)
+from test_emulated_cuda import emulated_cuda, run_emulated  # noqa: F401  (a fixture)
 
 PRELUDE = """
 import os, sys
@@ -70,21 +68,14 @@ def run(emulated_cuda, tmp_path):  # noqa: F811
     need_nvrtc()
 
     def run(body: str, **variables: str) -> None:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("CUPLUG", "LD_"))}
-        environment |= {"LD_LIBRARY_PATH": str(emulated_cuda), "CUPLUG_CACHE_BYTES": "0"}
-        environment |= {"EMULATED": str(tmp_path), **variables}
-        paths = [str(TESTS), environment.get("PYTHONPATH", "")]
-        environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+        paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
+        usual = {
+            "CUPLUG_CACHE_BYTES": "0",
+            "EMULATED": str(tmp_path),
+            "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        }
         text = PRELUDE + f"SCALE = {SCALE!r}\n" + textwrap.dedent(body)
-        done = subprocess.run(
-            [sys.executable, "-c", text],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
+        run_emulated(emulated_cuda, text, **usual | variables)
 
     return run
 

@@ -2,7 +2,7 @@
 """Kernels that were compiled at run time, as Python callables."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport INT32_MAX, int32_t, uint32_t, uint64_t
 
 from cuplug._host cimport cuplug_error
 from cuplug._host_jit cimport (
@@ -16,6 +16,7 @@ from cuplug._host_jit cimport (
     cuplug_query_kernel,
     cuplug_suggest_block,
 )
+from cuplug._grid cimport size_of
 from cuplug._image cimport Image
 from cuplug._parameters cimport UNKNOWN
 from cuplug._placement cimport parse_gpu
@@ -130,7 +131,7 @@ cdef class Kernel:
     def __repr__(self):
         return f"<kernel {self.signature or self.name}>"
 
-    def prepare(self, str signature):
+    def prepare(self, signature):
         """Return the kernel with declared types, `kernel.prepare("float *, int64")`.
 
         Only kernels that the compiler was not asked about need it. Sizes are compared with the
@@ -143,6 +144,9 @@ cdef class Kernel:
         """
         from cuplug import kernel_types
 
+        if not isinstance(signature, str):
+            seen = type(signature).__name__
+            raise TypeError(f"{self.name}: prepare: seen {seen}, wanted a str")
         types = kernel_types.parse_signature(signature)
         if self.types is not None and types != self.types:
             raise ValueError(
@@ -184,21 +188,29 @@ cdef class Kernel:
             info.constant_bytes, info.max_dynamic_shared_bytes
         )
 
-    def max_active_blocks(self, int32_t n_threads, uint64_t shared=0, device=None):
+    def max_active_blocks(self, n_threads, shared=0, device=None):
         """Return how many blocks of so many threads one multiprocessor holds at once."""
         cdef cuplug_error error
         cdef int32_t n = 0
+        cdef uint32_t threads = size_of(self.name, "n_threads", n_threads)
+        cdef uint32_t n_bytes = size_of(self.name, "shared", shared)
         cdef int32_t number = self.number(device)
-        if cuplug_max_active_blocks(self.load(number), number, n_threads, shared, &n, &error):
+        if threads > INT32_MAX:
+            wanted = f"wanted at most {INT32_MAX}"
+            raise ValueError(f"{self.name}: n_threads: seen {n_threads}, {wanted}")
+        if cuplug_max_active_blocks(
+            self.load(number), number, <int32_t>threads, n_bytes, &n, &error
+        ):
             raise_error(&error)
         return n
 
-    def suggest_block(self, uint64_t shared=0, device=None):
+    def suggest_block(self, shared=0, device=None):
         """Return the threads of a block for the highest occupancy, and the blocks to fill a GPU."""
         cdef cuplug_error error
         cdef int32_t n_threads = 0, n_blocks = 0
+        cdef uint32_t n_bytes = size_of(self.name, "shared", shared)
         cdef int32_t number = self.number(device)
-        if cuplug_suggest_block(self.load(number), number, shared, &n_threads, &n_blocks, &error):
+        if cuplug_suggest_block(self.load(number), number, n_bytes, &n_threads, &n_blocks, &error):
             raise_error(&error)
         return n_threads, n_blocks
 

@@ -80,7 +80,9 @@ cdef int check_array(str where, array, bint is_written) except -1:
     if is_written and not array.flags.writeable:
         raise ValueError(f"{where}: seen a read-only array, wanted one that can be written")
     if array.dtype.hasobject or not array.dtype.isnative:
-        raise TypeError(f"{where}: seen dtype {array.dtype}, wanted one of native byte order")
+        raise TypeError(
+            f"{where}: seen dtype {array.dtype}, wanted numbers or structs, in native byte order"
+        )
     if type(array) is not numpy.ndarray and isinstance(array, numpy.ma.MaskedArray):
         raise TypeError(
             f"{where}: seen a masked array, whose mask would be lost, wanted x.data or x.filled()"

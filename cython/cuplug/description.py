@@ -45,6 +45,8 @@ def check_description(path: str, description: Mapping[str, Any]) -> tuple[str, d
     prototypes = own.pop("prototypes", None)
     if not isinstance(prototypes, str):
         raise ValueError(f"{path}: prototypes: seen {prototypes!r}, wanted C declarations")
+    if not own:
+        raise ValueError(f"{path}: its description has no operator")
     return prototypes, {name: _items(name, own[name]) for name in own}
 
 

@@ -85,6 +85,9 @@ def compile_to_binary(
     headers, names, options = dict(headers or {}), list(names), list(options)
     _check(source=source, name=name, architecture=architecture)
     _check(**{f"names[{k}]": each for k, each in enumerate(names)})
+    for k, each in enumerate(names):
+        if not each.strip():
+            raise ValueError(f"compile: names[{k}]: seen {each!r}, wanted the name of a kernel")
     _check(**{f"options[{k}]": each for k, each in enumerate(options)})
     _check(**{f"headers: name {k}": each for k, each in enumerate(headers)})
     _check(**{f"headers[{k!r}]": each for k, each in headers.items()})

@@ -102,6 +102,8 @@ class Module:
         ValueError
             The dtype and shape have another number of bytes.
         """
+        if not isinstance(name, str):
+            raise TypeError(f"global_: name: seen {type(name).__name__}, wanted a str")
         number = self._device if device is None else gpu_number("global_", device)
         symbol = self._binary.lowered.get(f"&{name.removeprefix('&')}", name)
         pointer, n_bytes = self._loaded.find_global(symbol, name, number)
