@@ -40,8 +40,7 @@ static int in_segment(const search *s, uintptr_t base, const ElfW(Phdr) * segmen
 static int visit(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size;
   search *s = data;
-  if (info->dlpi_addr != s->map->l_addr || strcmp(info->dlpi_name, s->map->l_name))
-    return 0;
+  if (info->dlpi_addr != s->map->l_addr || strcmp(info->dlpi_name, s->map->l_name)) return 0;
   for (int k = 0; k < info->dlpi_phnum; k++)
     if (in_segment(s, info->dlpi_addr, &info->dlpi_phdr[k])) s->holds = 1;
   return 1;
