@@ -226,8 +226,8 @@ def cupy_raw_kernel() -> Contender:
     return statement(text, lambda: a["z"].get(), call=kernel, **a, **more)
 
 
-def cuda_core_launch() -> Contender:
-    """The kernel, compiled and launched by cuda.core, with addresses read before."""
+def cuda_core_launch(read: bool = False) -> Contender:
+    """The kernel, compiled and launched by cuda.core; addresses are read before unless `read`."""
     from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
 
     device = Device(0)
@@ -237,8 +237,9 @@ def cuda_core_launch() -> Contender:
     names = {"kernel": compiled.get_kernel("add_kernel"), "stream": device.default_stream}
     names["config"] = LaunchConfig(grid=1, block=32)
     t = tensors()
-    names |= {name: tensor.data_ptr() for name, tensor in t.items()}
-    text = f"call(stream, config, kernel, x, y, z, {SIZE})"
+    names |= {name: x if read else x.data_ptr() for name, x in t.items()}
+    arrays = ", ".join(f"{name}.data_ptr()" if read else name for name in t)
+    text = f"call(stream, config, kernel, {arrays}, {SIZE})"
     return statement(text, lambda: t["z"].cpu().numpy(), call=launch, keep=t, **names)
 
 
@@ -277,6 +278,7 @@ def launches(driver: Driver, quick: bool) -> Comparison:
         add(name, prepare)
     add(tvm, lambda: torch_statement("call(x, y, z)", tvm_ffi_function("add3")))
     add("torch.ops custom op, Python", torch_python_op)
+    add("cuda.core launch, data_ptr()", lambda: cuda_core_launch(read=True))
     return comparison
 
 

@@ -14,15 +14,21 @@ static int64_t now_ns(void) {
 
 extern "C" {
 
-/* Captures launches z = x + y; sets the graph and the stream that it is to be replayed on. Returns
- * a CUDA error code, or 0. */
-int graph_capture(int n_kernels, const float *x, const float *y, float *z, int64_t n,
-                  cudaGraphExec_t *replayable, cudaStream_t *stream) {
+/* Captures launches z = x + y, on a new stream. These return a CUDA error code, or 0. */
+int graph_begin(cudaStream_t *stream) {
+  cudaError_t code = cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
+  if (code == cudaSuccess) code = cudaStreamBeginCapture(*stream, cudaStreamCaptureModeThreadLocal);
+  return (int)code;
+}
+
+void graph_add(int n_kernels, const float *x, const float *y, float *z, int64_t n,
+               cudaStream_t stream) {
+  for (int k = 0; k < n_kernels; k++) add_kernel<<<1, 32, 0, stream>>>(x, y, z, n);
+}
+
+int graph_end(cudaStream_t stream, cudaGraphExec_t *replayable) {
   cudaGraph_t graph = NULL;
-  cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
-  cudaStreamBeginCapture(*stream, cudaStreamCaptureModeThreadLocal);
-  for (int k = 0; k < n_kernels; k++) add_kernel<<<1, 32, 0, *stream>>>(x, y, z, n);
-  cudaError_t code = cudaStreamEndCapture(*stream, &graph);
+  cudaError_t code = cudaStreamEndCapture(stream, &graph);
   if (code == cudaSuccess) code = cudaGraphInstantiate(replayable, graph, 0);
   if (graph) cudaGraphDestroy(graph);
   return (int)code;

@@ -47,7 +47,8 @@ def statement(text: str, result: Callable[[], np.ndarray] | None = None, **names
 class Target:
     """What a contender's median must not exceed: factor x the best of the references + extra.
 
-    Without references, `extra` alone is the limit, in the comparison's unit.
+    Without references, `extra` alone is the limit, in the comparison's unit. With a `control` of
+    two contenders, the first's median over the second's is a further factor.
     """
 
     contender: str
@@ -55,13 +56,19 @@ class Target:
     references: tuple[str, ...] = ()
     factor: float = 1.0
     extra: float = 0.0
+    control: tuple[str, str] | tuple[()] = ()
 
     def limit(self, medians: dict[str, float]) -> float | None:
         """Return the limit in this run, or None when no reference was measured."""
         if not self.references:
             return self.extra
         measured = [medians[name] for name in self.references if name in medians]
-        return self.factor * min(measured) + self.extra if measured else None
+        if not measured or any(name not in medians for name in self.control):
+            return None
+        factor = self.factor
+        if self.control:
+            factor *= medians[self.control[0]] / medians[self.control[1]]
+        return factor * min(measured) + self.extra
 
     def judge(self, medians: dict[str, float]) -> dict[str, Any]:
         """Return the target as plain data, with its limit and whether it is reached."""
@@ -69,7 +76,7 @@ class Target:
         reached = None
         if limit is not None and self.contender in medians:
             reached = medians[self.contender] <= limit
-        absent = [name for name in self.references if name not in medians]
+        absent = [name for name in (*self.references, *self.control) if name not in medians]
         return asdict(self) | {"limit": limit, "reached": reached, "absent_references": absent}
 
 

@@ -47,9 +47,8 @@ def cuplug_to_device(x: np.ndarray) -> Contender:
     import cuplug
 
     call = cuplug.asarray
-    text = "call(x, device='cuda'); synchronize()"
     again = lambda: call(x, device="cuda").numpy()  # noqa: E731
-    return statement(text, again, call=call, x=x, synchronize=cuplug.synchronize)
+    return statement("call(x, device='cuda')", again, call=call, x=x)
 
 
 def cuplug_to_host(x: np.ndarray) -> Contender:
@@ -69,10 +68,12 @@ def torch_pair(x: np.ndarray, pinned: bool) -> tuple[Any, Any]:
 
 
 def torch_to_device(x: np.ndarray, pinned: bool) -> Contender:
-    """PyTorch's copy to an existing device tensor."""
+    """PyTorch's copy to a new tensor, or from pinned memory to an existing one."""
     import torch
 
     host, device = torch_pair(x, pinned)
+    if not pinned:
+        return statement("call('cuda')", lambda: host.to("cuda").cpu().numpy(), call=host.to)
     text = "copy(host, non_blocking=True); synchronize()"
     names = {"copy": device.copy_, "synchronize": torch.cuda.synchronize}
     return statement(text, lambda: device.cpu().numpy(), host=host, **names)

@@ -19,9 +19,9 @@ VARIABLE = re.compile(r"__(?:device|constant)__[^;(){}=]*?(\w+)\s*(?:\[[^;{}]*?\
 def install(directory: str) -> None:
     """Make `cuplug.compile` compile for the emulated driver in this process."""
 
-    def emulate(path, text, name, architecture, options, names, headers):
+    def emulate(path, text, name, architecture, options, names, headers, *rest):
         _, lowered, is_ptx, log = compile_program(
-            path, text, name, architecture, options, names, headers
+            path, text, name, architecture, options, names, headers, *rest
         )
         source = text.removesuffix(kernel_types.PROBE)
         launches = []

@@ -76,6 +76,8 @@ def test_a_contender_that_fails_later_loses_its_samples():
         (Target("fast", "", extra=1.5), 1.5, False),
         (Target("fast", "", ("absent",)), None, None),
         (Target("absent", "", ("slow",)), 4.0, None),
+        (Target("fast", "", ("fast",), 0.6, control=("slow", "fast")), 2.4, True),
+        (Target("fast", "", ("fast",), control=("absent", "fast")), None, None),
     ],
 )
 def test_targets_are_judged_against_the_best_reference(target, limit, reached):

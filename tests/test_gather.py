@@ -120,6 +120,37 @@ def test_views_at_any_address(backend, offset, row):
     assert_same(result, backend.take(source)[np.arange(-40, 40, 3)])
 
 
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("index_from", range(4))
+@pytest.mark.parametrize("out_from", range(4))
+@pytest.mark.parametrize("n", [3, 4, 1022])
+@pytest.mark.parametrize(("dtype", "index_dtype"), [("float32", "int32"), ("uint8", "int64")])
+def test_indices_and_outputs_at_any_element(backend, index_from, out_from, n, dtype, index_dtype):
+    if backend.name in ("staged", "own"):
+        pytest.skip("copies are aligned")
+    source = numbers((300,), dtype)
+    index = np.random.default_rng(n).integers(-300, 300, n + index_from).astype(index_dtype)
+    wanted = np.zeros(n + out_from + 1, dtype)
+    wanted[out_from:-1] = source[index[index_from:]]
+    out = backend.put(np.zeros_like(wanted))
+    arrays = (backend.put(source), backend.put(index)[index_from:])
+    gather(*arrays, out=out[out_from:-1], **backend.keywords)
+    assert_same(backend.take(out), wanted)
+
+
+@pytest.mark.parametrize("position", [0, 1, 1027])
+def test_the_others_beside_a_bad_index(backend, position):
+    source, index = numbers((300,), "float32"), np.arange(1028, dtype=np.int32) % 300
+    index[position] = 300
+    out = backend.put(np.zeros(1028, np.float32))
+    with pytest.raises(IndexError, match=f"index 300 at position {position} is out of bounds"):
+        gather(backend.put(source), backend.put(index), out=out, **backend.keywords)
+        cuplug.synchronize()
+    if backend.name not in ("numpy", "staged"):
+        wanted = np.where(index == 300, 0, source[index % 300]).astype(np.float32)
+        assert_same(backend.take(out), wanted)
+
+
 @pytest.mark.large
 @pytest.mark.gpu
 def test_beyond_32_bits():

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from cuplug import CompileError, jit, kernel_types, nvrtc
+from cuplug import CompileError, headers, jit, kernel_types, nvrtc
 
 try:
     compiler = nvrtc.find()
@@ -68,6 +68,48 @@ def test_machine_code_names_and_types():
                         "void * *"],
         "add": ["const float *", "double *", "int"],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "__global__ void f(cudaTextureObject_t t, float *x) { *x = tex1D<float>(t, 0.5f); }",
+        "__global__ void f(cudaSurfaceObject_t s, float *x) { surf1Dread(x, s, 4); }",
+        "__global__ void f(int *x) { *x = cudaErrorInvalidValue; }",
+    ],
+)
+def test_what_a_minimal_compiler_lacks(source):
+    assert list(jit.compile_to_binary(source).types) == ["f"]
+
+
+def test_machine_code_does_not_depend_on_what_the_compiler_declares():
+    source = """
+    __global__ void f(int *x, double *y) {
+      extern __shared__ int s[];
+      y[threadIdx.x] = sin(y[0]) + atomicAdd(s, 1);
+      __syncthreads();
+      if (*x) printf("%d", *x), *x = __shfl_sync(~0u, *x, 1);
+    }
+    """
+    asked = (compiler.path, source, "f.cu", "90", [], ["f"], {})
+    minimal, whole = (jit.compile_program(*asked, answer) for answer in (True, False))
+    assert minimal[0].startswith(b"\x7fELF")
+    assert minimal == whole
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("int f();", True),
+        ('#include "mine.h"', True),
+        ("  #  include <mine.h>", True),
+        ('#include "yours.h"', False),
+        ("#include NAME", False),
+    ],
+)
+def test_self_contained(source, wanted):
+    assert headers.is_self_contained(source, {"mine.h": "// nothing to include"}) is wanted
+    assert not headers.is_self_contained(source, {"mine.h": "#include <cuda_fp16.h>"})
 
 
 def test_every_scalar_type():

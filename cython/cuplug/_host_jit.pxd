@@ -16,6 +16,7 @@ cdef extern from "cuplug/jit.h" nogil:
         uint32_t n_options
         uint32_t n_names
         uint32_t n_headers
+        uint32_t try_minimal
 
     ctypedef struct cuplug_binary:
         void *image

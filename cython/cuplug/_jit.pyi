@@ -12,4 +12,5 @@ def compile_program(
     options: Sequence[str],
     names: Sequence[str],
     headers: Mapping[str, str],
+    try_minimal: bool,
 ) -> tuple[bytes, list[str], bool, str]: ...

@@ -66,7 +66,7 @@ cdef const char **strings(list texts) except NULL:
     return array
 
 
-def compile_program(path, text, name, architecture, options, names, headers):
+def compile_program(path, text, name, architecture, options, names, headers, try_minimal):
     """Compile without the GIL.
 
     Parameters
@@ -76,6 +76,7 @@ def compile_program(path, text, name, architecture, options, names, headers):
     text, name, architecture : str
     options, names : sequence of str
     headers : mapping of str to str
+    try_minimal : bool
 
     Returns
     -------
@@ -100,6 +101,7 @@ def compile_program(path, text, name, architecture, options, names, headers):
     program.n_options = <uint32_t>len(all_options)
     program.n_names = <uint32_t>len(all_names)
     program.n_headers = <uint32_t>len(header_names)
+    program.try_minimal = bool(try_minimal)
     program.options = program.names = program.header_names = program.header_texts = NULL
     try:
         program.options = strings(all_options)

@@ -44,6 +44,12 @@ def included_texts(
     return texts
 
 
+def is_self_contained(source: str, given: Mapping[str, str]) -> bool:
+    """Return whether a source and the given headers include only these."""
+    texts = [text for text in (source, *given.values()) if "include" in text]
+    return all(target in given for text in texts for _, target in re.findall(_INCLUDE, text, re.M))
+
+
 def _places(target: str, directories: Sequence[str]) -> Iterator[str]:
     for directory in directories:
         path = os.path.realpath(os.path.join(directory, target))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from . import cache, kernel_types, nvrtc
 from ._jit import compile_program
 from .errors import CompileError
-from .headers import included_texts
+from .headers import included_texts, is_self_contained
 
 ANNOUNCE_S = 1.0  # a compilation that takes longer is announced
 
@@ -131,12 +131,20 @@ def _compile(
     """Compile with the kernels found in the source, but for those that cannot be asked about."""
     found = [each for each in kernel_types.kernels_of(source) if each not in names]
     paths = [f"-I{directory}" for directory in compiler.include]
+    try_minimal = is_self_contained(source, headers)
 
     def attempt(names: Sequence[str]) -> Binary:
         probes = [kernel_types.probe_of(each) for each in names]
         text = source + (kernel_types.PROBE if names else "")
         image, lowered, _, log = compile_program(
-            compiler.path, text, name, architecture, [*options, *paths], [*names, *probes], headers
+            compiler.path,
+            text,
+            name,
+            architecture,
+            [*options, *paths],
+            [*names, *probes],
+            headers,
+            try_minimal,
         )
         symbols = dict(zip(names, lowered, strict=False))
         read = map(kernel_types.read_probe, lowered[len(names) :])

@@ -20,7 +20,7 @@ typedef struct cuplug_program {
   uint32_t n_options;
   uint32_t n_names;
   uint32_t n_headers;
-  uint32_t reserved;
+  uint32_t try_minimal; /* 1: first with --minimal, faster for a text that includes no headers */
 } cuplug_program;
 
 /* What came of it; free it with cuplug_free_binary. */

@@ -29,28 +29,44 @@ __device__ inline int64_t resolve(int64_t index, const shape &s, int64_t at, cup
   return row < 0 ? row + s.m : row;
 }
 
-/* Rows of one word: each thread moves UNROLL of them, a block's width apart. */
+/* UNROLL values side by side, loaded and stored at once where they are aligned. */
+template <typename T> struct alignas(sizeof(T) * UNROLL) pack { T at[UNROLL]; };
+
+/* Rows of one word, UNROLL for each thread: side by side where `packed`, else a block apart. */
 template <typename Word, typename Index>
 __global__ void __launch_bounds__(THREADS)
     gather_words_kernel(const Word *__restrict__ source, const Index *__restrict__ index,
-                        Word *__restrict__ out, shape s, cuplug_fault *fault) {
-  const int64_t first = (int64_t)blockIdx.x * (THREADS * UNROLL) + threadIdx.x;
+                        Word *__restrict__ out, shape s, bool packed, cuplug_fault *fault) {
+  const int step = packed ? 1 : THREADS;
+  const int64_t first =
+      (int64_t)blockIdx.x * (THREADS * UNROLL) + threadIdx.x * (packed ? UNROLL : 1);
+  bool whole = packed && first + UNROLL <= s.n;
+  pack<Index> indices;
+  pack<Word> words;
   int64_t row[UNROLL];
-  Word word[UNROLL];
+  if (whole) {
+    indices = *(const pack<Index> *)(index + first);
+  } else {
 #pragma unroll
-  for (int u = 0; u < UNROLL; u++) {
-    const int64_t at = first + u * THREADS;
-    row[u] = at < s.n ? (int64_t)index[at] : 0;
+    for (int u = 0; u < UNROLL; u++)
+      indices.at[u] = first + u * step < s.n ? index[first + u * step] : 0;
   }
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {
-    const int64_t at = first + u * THREADS;
-    row[u] = at < s.n ? resolve(row[u], s, at, fault) : -1;
-    if (row[u] >= 0) word[u] = source[row[u]];
+    const int64_t at = first + u * step;
+    row[u] = at < s.n ? resolve(indices.at[u], s, at, fault) : -1;
+    whole &= row[u] >= 0;
   }
 #pragma unroll
   for (int u = 0; u < UNROLL; u++)
-    if (row[u] >= 0) out[first + u * THREADS] = word[u];
+    if (row[u] >= 0) words.at[u] = source[row[u]];
+  if (whole) {
+    *(pack<Word> *)(out + first) = words;
+    return;
+  }
+#pragma unroll
+  for (int u = 0; u < UNROLL; u++)
+    if (row[u] >= 0) out[first + u * step] = words.at[u];
 }
 
 /* Wider rows: blockDim.x threads go along a row, blockDim.y rows side by side, UNROLL rows each. */
@@ -84,9 +100,12 @@ template <typename Word, typename Index> int launch(const cuplug_call *call, con
   const Word *source = (const Word *)call->tensors[0].data;
   const Index *index = (const Index *)call->tensors[1].data;
   Word *out = (Word *)call->tensors[2].data;
+  const bool packed =
+      (uintptr_t)index % alignof(pack<Index>) == 0 && (uintptr_t)out % alignof(pack<Word>) == 0;
   if (s.n_words == 1)
-    return cuplug_launch<gather_words_kernel<Word, Index>>(
-        call, n_blocks(s.n, THREADS * UNROLL), THREADS, 0, source, index, out, s, call->fault);
+    return cuplug_launch<gather_words_kernel<Word, Index>>(call, n_blocks(s.n, THREADS * UNROLL),
+                                                           THREADS, 0, source, index, out, s,
+                                                           packed, call->fault);
   unsigned along = 1;
   while (along < s.n_words && along < THREADS) along *= 2;
   const dim3 threads(along, THREADS / along);
