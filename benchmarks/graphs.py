@@ -144,6 +144,7 @@ def cupy_add() -> Callable[..., object]:
 def measure(run: Run) -> None:
     """CUDA graphs of cuplug's calls: host time per kernel, captured by PyTorch and by CuPy."""
     driver = Driver()
+    run.min_rounds = 25
     captured = "cuplug, captured from C"
     ours, torch_peer = "cuplug, captured by torch", "torch.add(out=), captured by torch"
     wanted = [

@@ -212,14 +212,21 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   return CUPLUG_OK;
 }
 
+static inline cuplug__span span_of(const cuplug__match *m, uint32_t k) {
+  const cuplug_tensor *t = &m->frame->tensors[k];
+  if (t->strides) return cuplug__strided_span(t);
+  return (cuplug__span){t->data, (const char *)t->data + m->n_bytes[k]};
+}
+
 /* In-out arrays share no memory with other arrays. */
 static int check_inout(cuplug__match *m) {
   const cuplug_frame *f = m->frame;
   for (uint32_t k = 0; k < f->n_inputs; k++) {
     if (m->s->parameters[f->parameter[k]].kind != CUPLUG_PARAMETER_INOUT) continue;
+    if (f->tensors[k].ndim < 0) continue; /* left out */
+    const cuplug__span changed = span_of(m, k);
     for (uint32_t other = 0; other < f->n_inputs; other++)
-      if (other != k && f->tensors[other].ndim >= 0 &&
-          cuplug__overlap(&f->tensors[k], &f->tensors[other]))
+      if (other != k && f->tensors[other].ndim >= 0 && cuplug__meet(changed, span_of(m, other)))
         return cuplug__mismatch(
             m, f->parameter[k], CUPLUG_ERROR_VALUE,
             "it is changed in place and overlaps %s; pass a copy of one of them",

@@ -23,11 +23,23 @@ static inline int64_t cuplug__n_bytes(const cuplug_tensor *x) {
 /* 1 when the elements follow each other in C order (empty arrays and sizes of 1 do not matter). */
 int cuplug__is_contiguous(const cuplug_tensor *x);
 
-/* The bytes that an array touches: [*low, *high), empty for an empty array. */
-void cuplug__span(const cuplug_tensor *x, const char **low, const char **high);
+/* The bytes that an array touches: [low, high), empty for an empty array. */
+typedef struct cuplug__span {
+  const char *low, *high;
+} cuplug__span;
+
+cuplug__span cuplug__strided_span(const cuplug_tensor *x);
+
+static inline cuplug__span cuplug__span_of(const cuplug_tensor *x) {
+  if (x->strides) return cuplug__strided_span(x);
+  const char *low = (const char *)x->data + x->byte_offset;
+  return (cuplug__span){low, low + cuplug__n_bytes(x)};
+}
 
 /* 1 when two arrays may share a byte. */
-int cuplug__overlap(const cuplug_tensor *x, const cuplug_tensor *y);
+static inline int cuplug__meet(cuplug__span a, cuplug__span b) {
+  return a.low < b.high && b.low < a.high && a.low < a.high && b.low < b.high;
+}
 
 static inline int cuplug__same_sizes(const int64_t *a, const int64_t *b, int32_t n) {
   for (int32_t k = 0; k < n; k++)

@@ -182,6 +182,7 @@ CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_
 /* Sizes are not negative, their product is below 2^63 bytes, and there is memory behind it. */
 static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   int64_t n_bytes = cuplug__n_bytes(t);
+  m->n_bytes[m->frame->n_tensors] = n_bytes;
   if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
   return n_bytes < 0 || (n_bytes && !t->data) ? refuse_memory(m, i, t, n_bytes) : CUPLUG_OK;
 }
@@ -234,6 +235,7 @@ static inline int is_repeated(cuplug__match *m, const cuplug_tensor *t) {
       !cuplug__same_sizes(t->shape, before->shape, t->ndim))
     return 0;
   m->loop_mask |= (m->loop_mask >> like & 1) << k;
+  m->n_bytes[k] = m->n_bytes[like];
   return 1;
 }
 

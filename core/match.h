@@ -15,8 +15,9 @@ typedef struct cuplug__match {
   cuplug_error *error; /* NULL: only the outcome matters */
   int32_t n_matched;   /* parameters that fitted */
   uint32_t takes_strides;
-  const uint8_t *like; /* of the overload */
-  int64_t most_bytes;  /* of one array */
+  const uint8_t *like;                 /* of the overload */
+  int64_t most_bytes;                  /* of one array */
+  int64_t n_bytes[CUPLUG_MAX_TENSORS]; /* of input tensors without strides */
   uint32_t n_inout;
   uint32_t loop_mask;   /* tensors with loop dimensions */
   uint32_t broadcasts;  /* 1: their loop dimensions differ */

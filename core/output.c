@@ -64,15 +64,10 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
 
 static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor *x,
                          cuplug_error *error) {
-  const char *low, *high, *other_low, *other_high;
-  cuplug__span(x, &low, &high);
-  low += x->byte_offset;
-  high += x->byte_offset;
-  for (uint32_t other = 0; low < high && other < f->n_inputs + k; other++) {
+  const cuplug__span given = cuplug__span_of(x);
+  for (uint32_t other = 0; other < f->n_inputs + k; other++) {
     const cuplug_tensor *y = &f->tensors[other];
-    if (y->ndim < 0 || !y->data) continue;
-    cuplug__span(y, &other_low, &other_high);
-    if (high <= other_low || other_high <= low || other_low == other_high) continue;
+    if (y->ndim < 0 || !y->data || !cuplug__meet(given, cuplug__span_of(y))) continue;
     const char *name = f->signature->parameters[f->parameter[other]].name;
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: out: its memory overlaps %s; pass an array of its own",
@@ -84,12 +79,12 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
 /* The usual case in few steps: contiguous, as wanted, and apart from all other arrays. */
 static int fits(const cuplug_frame *f, const cuplug_tensor *wanted, const cuplug_argument *given) {
   const cuplug_tensor *x = &given->tensor;
-  if (given->kind != CUPLUG_ARGUMENT_ARRAY || given->flags || x->strides || wanted->strides ||
+  if (given->kind != CUPLUG_ARGUMENT_ARRAY || given->flags || wanted->strides ||
       x->ndim != wanted->ndim || cuplug_type(x) != cuplug_type(wanted) ||
       x->device.type != f->home.type || x->device.id != f->home.id || !x->data || x->byte_offset ||
-      !cuplug__same_sizes(x->shape, wanted->shape, x->ndim))
+      !cuplug__same_sizes(x->shape, wanted->shape, x->ndim) || !cuplug__is_contiguous(x))
     return 0;
-  const char *low = x->data, *high = low + cuplug__n_bytes(x);
+  const char *low = x->data, *high = low + cuplug__n_bytes(wanted);
   for (const cuplug_tensor *y = f->tensors; y < wanted; y++) {
     if (y->strides) return 0;
     const char *other = y->data;

@@ -82,8 +82,8 @@ static void begin_filling(pipeline *p, uint64_t i) {
   slot *s = slot_of(p, i);
   for (uint32_t k = 0; k < p->run->frame->n_inputs; k++)
     if (bytes_of(p, i, k))
-      cuplug__host_copy_begin_view(&s->copies[k], s->pinned + p->offsets[k], &p->cut->views[k],
-                                   place_of(p, i, k), bytes_of(p, i, k));
+      cuplug__host_copy_to_pinned(&s->copies[k], s->pinned + p->offsets[k], &p->cut->views[k],
+                                  place_of(p, i, k), bytes_of(p, i, k));
 }
 
 static void end_copies(pipeline *p, uint64_t i) {
@@ -144,9 +144,8 @@ static int begin_writing(pipeline *p, uint64_t i) {
   if (status) return status;
   for (uint32_t k = 0; k < f->n_tensors; k++)
     if (bytes_of(p, i, k) && cuplug__is_written(p->run, k))
-      cuplug__host_copy_begin(&s->copies[k], CUPLUG__FROM_PINNED,
-                              (char *)f->tensors[k].data + place_of(p, i, k),
-                              s->pinned + p->offsets[k], bytes_of(p, i, k));
+      cuplug__host_copy_from_pinned(&s->copies[k], (char *)f->tensors[k].data + place_of(p, i, k),
+                                    s->pinned + p->offsets[k], bytes_of(p, i, k));
   return CUPLUG_OK;
 }
 

@@ -56,12 +56,11 @@ static void plan_array(staging *s, uint32_t k, cuplug__view *view) {
   const uint64_t bytes = (uint64_t)cuplug__n_bytes(host);
   cuplug_tensor *x = &s->tensors[k];
   travel *t = &s->travels[k];
-  const char *low, *high;
-  cuplug__span(host, &low, &high);
-  if (s->run->overload->row->flags & CUPLUG_TAKES_STRIDES &&
-      (is_written || (uint64_t)(high - low) <= bytes)) {
-    cuplug__view_bytes(view, low, (uint64_t)(high - low));
-    *t = (travel){.bytes = (uint64_t)(high - low), .offset = (uint64_t)((char *)host->data - low)};
+  const cuplug__span span = cuplug__span_of(host);
+  const uint64_t span_bytes = (uint64_t)(span.high - span.low);
+  if (s->run->overload->row->flags & CUPLUG_TAKES_STRIDES && (is_written || span_bytes <= bytes)) {
+    cuplug__view_bytes(view, span.low, span_bytes);
+    *t = (travel){.bytes = span_bytes, .offset = (uint64_t)((char *)host->data - span.low)};
   } else {
     cuplug__view_array(view, host);
     *t = (travel){.bytes = bytes};
@@ -70,7 +69,7 @@ static void plan_array(staging *s, uint32_t k, cuplug__view *view) {
       write_contiguous_strides(x, s->strides[k]);
   }
   t->view = view;
-  t->back = is_written ? (char *)low : NULL;
+  t->back = is_written ? (char *)span.low : NULL;
   /* What lies between the elements of an output comes back as it was. */
   t->is_sent = k < s->run->frame->n_inputs || !cuplug__is_contiguous(host);
 }

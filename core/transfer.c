@@ -60,8 +60,8 @@ static int begin_filling(transfer *t, uint64_t i) {
   int code = cuplug__driver.cuEventSynchronize(event_of(t, i));
   if (code) return code;
   if (t->n_copying > 1)
-    cuplug__host_copy_begin_view(&t->copies[i % CUPLUG__N_PINNED], buffer_of(t, i), t->view, first,
-                                 bytes_of(t, i));
+    cuplug__host_copy_to_pinned(&t->copies[i % CUPLUG__N_PINNED], buffer_of(t, i), t->view, first,
+                                bytes_of(t, i));
   else
     cuplug__view_read(t->view, first, bytes_of(t, i), buffer_of(t, i));
   return 0;
@@ -72,8 +72,8 @@ static int begin_writing(transfer *t, uint64_t i, char *to) {
   if (code) return code;
   to += i * t->chunk_bytes;
   if (t->n_copying > 1)
-    cuplug__host_copy_begin(&t->copies[i % CUPLUG__N_PINNED], CUPLUG__FROM_PINNED, to,
-                            buffer_of(t, i), bytes_of(t, i));
+    cuplug__host_copy_from_pinned(&t->copies[i % CUPLUG__N_PINNED], to, buffer_of(t, i),
+                                  bytes_of(t, i));
   else
     memcpy(to, buffer_of(t, i), bytes_of(t, i));
   return 0;

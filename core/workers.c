@@ -11,6 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older ones refuse it, and pages come one by one */
 #endif
@@ -18,14 +22,14 @@
 /* Pieces end where `to` is a multiple of these: all threads work on the same few chunks, so that
  * the next DMA can begin soon. Larger ones for fresh memory, whose pages are made piece by piece.
  */
-#define PINNED_PIECE ((uint64_t)128 << 10)
+#define PINNED_PIECE ((uint64_t)256 << 10)
 #define FRESH_PIECE ((uint64_t)512 << 10)
+
+#define LINE_BYTES 64
 
 /* How often a worker without work looks for some before it sleeps: about 100 us, less than the
  * pauses between the chunks of a copy that the bus limits cost in waking it up. */
 #define N_LOOKS 200
-/* And how often whoever waits for a copy looks: longer than a worker takes for a piece. */
-#define N_LOOKS_FOR_END 2000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t queued = PTHREAD_COND_INITIALIZER, finished = PTHREAD_COND_INITIALIZER;
@@ -60,7 +64,7 @@ static void take_out(cuplug__host_copy *copy) {
 }
 
 static uint64_t next_piece(const cuplug__host_copy *copy) {
-  uint64_t size = copy->kind == CUPLUG__TO_PINNED ? PINNED_PIECE : FRESH_PIECE;
+  uint64_t size = copy->from ? FRESH_PIECE : PINNED_PIECE;
   uint64_t piece = size - (uint64_t)(uintptr_t)(copy->to + copy->taken) % size;
   uint64_t left = copy->bytes - copy->taken;
   return piece < left ? piece : left;
@@ -76,17 +80,45 @@ static void make_pages(char *to, uint64_t bytes) {
   errno = kept;
 }
 
+#ifdef __SSE2__
+static void write_line(__m128i *to, const __m128i *from) {
+  const __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
+  const __m128i c = _mm_loadu_si128(from + 2), d = _mm_loadu_si128(from + 3);
+  _mm_stream_si128(to, a);
+  _mm_stream_si128(to + 1, b);
+  _mm_stream_si128(to + 2, c);
+  _mm_stream_si128(to + 3, d);
+}
+#endif
+
+/* Past the caches: lines that are written whole are not read from memory before, as others are.
+ * The reads come from pinned memory, which the DMA has just written and the caches still hold. */
+static void copy_out(char *to, const char *from, uint64_t bytes) {
+#ifdef __SSE2__
+  const uint64_t head = -(uint64_t)(uintptr_t)to % LINE_BYTES;
+  if (bytes > head) {
+    memcpy(to, from, head);
+    to += head, from += head, bytes -= head;
+  }
+  for (; bytes >= LINE_BYTES; to += LINE_BYTES, from += LINE_BYTES, bytes -= LINE_BYTES)
+    write_line((__m128i *)to, (const __m128i *)from);
+  _mm_sfence(); /* before anybody is told that it is done */
+#endif
+  memcpy(to, from, bytes);
+}
+
 /* The lock is given back while the bytes are copied. */
 static void copy_piece(cuplug__host_copy *copy) {
   const uint64_t at = copy->taken, bytes = next_piece(copy);
   copy->taken += bytes;
   if (copy->taken == copy->bytes) take_out(copy);
   pthread_mutex_unlock(&lock);
-  if (copy->kind == CUPLUG__FROM_PINNED) make_pages(copy->to + at, bytes);
-  if (copy->view)
+  if (copy->from) {
+    make_pages(copy->to + at, bytes);
+    copy_out(copy->to + at, copy->from + at, bytes);
+  } else {
     cuplug__view_read(copy->view, copy->first + at, bytes, copy->to + at);
-  else
-    memcpy(copy->to + at, copy->from + at, bytes);
+  }
   pthread_mutex_lock(&lock);
   copy->done += bytes;
   if (copy->done == copy->bytes) pthread_cond_broadcast(&finished);
@@ -154,33 +186,22 @@ static void begin(cuplug__host_copy *copy) {
   pthread_mutex_unlock(&lock);
 }
 
-void cuplug__host_copy_begin(cuplug__host_copy *copy, cuplug__copy_kind kind, void *to,
-                             const void *from, uint64_t bytes) {
-  *copy = (cuplug__host_copy){.kind = kind, .to = to, .from = from, .bytes = bytes};
-  begin(copy);
-}
-
-void cuplug__host_copy_begin_view(cuplug__host_copy *copy, void *to, const cuplug__view *from,
-                                  uint64_t first, uint64_t bytes) {
+void cuplug__host_copy_to_pinned(cuplug__host_copy *copy, void *to, const cuplug__view *from,
+                                 uint64_t first, uint64_t bytes) {
   *copy = (cuplug__host_copy){.to = to, .view = from, .first = first, .bytes = bytes};
   begin(copy);
 }
 
-/* To sleep and be woken for the last piece would take longer than the piece. */
-static void look_for_end(cuplug__host_copy *copy) {
-  for (int i = 0; i < N_LOOKS_FOR_END; i++) {
-    if (atomic_load_explicit(&copy->done, memory_order_relaxed) == copy->bytes) return;
-    sched_yield();
-  }
+void cuplug__host_copy_from_pinned(cuplug__host_copy *copy, void *to, const void *from,
+                                   uint64_t bytes) {
+  *copy = (cuplug__host_copy){.to = to, .from = from, .bytes = bytes};
+  begin(copy);
 }
 
 void cuplug__host_copy_end(cuplug__host_copy *copy) {
   if (!copy->bytes) return;
   pthread_mutex_lock(&lock);
   while (copy->taken < copy->bytes) copy_piece(copy);
-  pthread_mutex_unlock(&lock);
-  look_for_end(copy);
-  pthread_mutex_lock(&lock);
   while (copy->done < copy->bytes) pthread_cond_wait(&finished, &lock);
   pthread_mutex_unlock(&lock);
 }

@@ -9,31 +9,24 @@
 /* The calling one included. More than keep the bus busy take memory bandwidth from each other. */
 #define CUPLUG__MAX_COPY_THREADS 12
 
-typedef enum cuplug__copy_kind {
-  CUPLUG__TO_PINNED,
-  CUPLUG__FROM_PINNED /* to an array that may be fresh: its pages are made by the workers */
-} cuplug__copy_kind;
-
 /* A copy under way, in its owner's memory; all zero is one that is done. Done by pieces, which the
  * workers and whoever waits for it take. */
 typedef struct cuplug__host_copy {
-  cuplug__copy_kind kind;
   char *to;
-  const char *from;
-  const cuplug__view *view; /* not NULL: from its bytes from `first` on */
+  const char *from;         /* pinned memory, or NULL: */
+  const cuplug__view *view; /* from its bytes from `first` on, to pinned memory */
   uint64_t first;
   uint64_t bytes;
-  uint64_t taken;        /* bytes; under the pool's lock */
-  _Atomic uint64_t done; /* written under it */
+  uint64_t taken, done; /* bytes; under the pool's lock */
   struct cuplug__host_copy *next;
 } cuplug__host_copy;
 
-/* Returns at once; both memories are in use until host_copy_end. */
-void cuplug__host_copy_begin(cuplug__host_copy *copy, cuplug__copy_kind kind, void *to,
-                             const void *from, uint64_t bytes);
-/* To pinned memory; the view is in use, too. */
-void cuplug__host_copy_begin_view(cuplug__host_copy *copy, void *to, const cuplug__view *from,
-                                  uint64_t first, uint64_t bytes);
+/* Both return at once; both memories, and the view, are in use until host_copy_end. */
+void cuplug__host_copy_to_pinned(cuplug__host_copy *copy, void *to, const cuplug__view *from,
+                                 uint64_t first, uint64_t bytes);
+/* The array may be fresh: its pages are made by the workers. */
+void cuplug__host_copy_from_pinned(cuplug__host_copy *copy, void *to, const void *from,
+                                   uint64_t bytes);
 /* Takes part in the copy and returns when it is done, at once if it was. */
 void cuplug__host_copy_end(cuplug__host_copy *copy);
 

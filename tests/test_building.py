@@ -252,7 +252,15 @@ def test_flags_are_those_of_the_makefile():
         assert flag in words, flag
 
 
-def test_watch(tmp_path):
+@pytest.fixture
+def interruptible():
+    """Let children be interrupted: jobs that a shell starts in the background ignore SIGINT."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
+def test_watch(tmp_path, interruptible):
     shutil.copy(ROOT / "examples" / "drop_in" / "half.c", tmp_path)
     command = [sys.executable, "-u", "-m", "cuplug", "build", "half.c", "--watch"]
     env = os.environ | {"PYTHONPATH": str(Path(flags.PACKAGE).parent)}

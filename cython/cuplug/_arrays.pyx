@@ -2,6 +2,7 @@
 """Python objects -> arguments of the core: the choice of a reader, and NumPy's arrays."""
 
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_TYPE
 from libc.stdint cimport int64_t, uint32_t
 
 from cuplug._device_array cimport DeviceArray
@@ -31,6 +32,8 @@ from cuplug._kinds cimport (
     EXCHANGE,
     NUMPY,
     array_kind,
+    last_kind,
+    note_last_kind,
     numpy_kind,
 )
 from cuplug._numpy cimport *
@@ -58,17 +61,29 @@ cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r) except
 
 
 cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    """Other arrays than NumPy's are mostly of one library: the type seen last comes first."""
+    cdef const array_kind *kind
     if PyArray_CheckExact(obj):
         return read_ndarray(obj, r, a)
+    kind = last_kind()
+    if kind != NULL and kind.type == <PyObject *>Py_TYPE(<object>obj):
+        return read_array(obj, r, a, kind)
     if read_exact_scalar(obj, r, a):
         return 0
     if PyObject_TypeCheck(obj, &PyGenericArrType_Type):
         return read_numpy_scalar(obj, r, a)
-    cdef const array_kind *kind = kind_of(r, obj)
+    kind = kind_of(r, obj)
     if kind == NULL:
         return read_scalar(obj, r, a)
     if kind.protocol == NUMPY:
         return read_ndarray_subclass(obj, r, a)
+    note_last_kind(kind)
+    return read_array(obj, r, a, kind)
+
+
+cdef int read_array(
+    PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
+) except -1:
     read_by_protocol(obj, r, a, kind)
     if a.kind != CUPLUG_ARGUMENT_ARRAY:
         return 0

@@ -28,3 +28,6 @@ ctypedef struct array_kind:
 # when there are too many types to keep one more.
 cdef const array_kind *find_kind(PyObject *obj, array_kind *made) except? NULL
 cdef const array_kind *numpy_kind() noexcept
+# A kind that is kept, to be tried first; NULL before one was noted.
+cdef const array_kind *last_kind() noexcept
+cdef void note_last_kind(const array_kind *kind) noexcept

@@ -32,12 +32,22 @@ cdef enum:
 cdef array_kind *slots[N_SLOTS]
 cdef int n_kinds = 0
 cdef cython.pymutex lock
+cdef array_kind *noted = NULL
 cdef array_kind numpy_arrays
 numpy_arrays.protocol = NUMPY
 
 
 cdef const array_kind *numpy_kind() noexcept:
     return &numpy_arrays
+
+
+cdef const array_kind *last_kind() noexcept:
+    return cuplug_load_kind(&noted)
+
+
+cdef void note_last_kind(const array_kind *kind) noexcept:
+    if kind.type != NULL:  # those that are not kept have none
+        cuplug_store_kind(&noted, <array_kind *>kind)
 
 
 cdef inline size_t first_slot(const void *type) noexcept:

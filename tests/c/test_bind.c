@@ -144,6 +144,36 @@ static void check_repeated(void) {
   CHECK(!memcmp(overloads[0].like, (uint8_t[]){0, 1, 2, 3}, 4));
 }
 
+static void check_overlaps(void) {
+  use("op(inout x: float32[n] = None, inout y: float32[3], z: float32[3])", NULL, 0);
+  cuplug_argument args[3] = {
+      {.kind = CUPLUG_ARGUMENT_NONE}, ARRAY(FLOAT32, SIZES(3)), ARRAY(FLOAT32, SIZES(3))};
+  args[2].tensor.data = memory + 12;
+  CHECK(!bind(args, 3) && frame.tensors[0].ndim == -1);
+  args[2].tensor.data = memory + 8;
+  refused(args, 3, CUPLUG_ERROR_VALUE,
+          "op: y: it is changed in place and overlaps z; pass a copy of one of them");
+  args[0] = args[2];
+  args[2] = ARRAY(FLOAT32, SIZES(3));
+  args[2].tensor.data = memory + 24;
+  refused(args, 3, CUPLUG_ERROR_VALUE,
+          "op: x: it is changed in place and overlaps y; pass a copy of one of them");
+  int64_t apart[] = {-1}, inside[] = {2};
+  args[0].tensor.data = memory + 36;
+  args[0].tensor.byte_offset = 8;
+  args[0].tensor.strides = apart;
+  use("op(inout x: float32[n] = None, inout y: float32[3], z: float32[3])", NULL,
+      CUPLUG_TAKES_STRIDES);
+  CHECK(!bind(args, 3));
+  args[0].tensor.byte_offset = 0;
+  refused(args, 3, CUPLUG_ERROR_VALUE,
+          "op: x: it is changed in place and overlaps z; pass a copy of one of them");
+  args[0].tensor.data = memory;
+  args[0].tensor.strides = inside;
+  refused(args, 3, CUPLUG_ERROR_VALUE,
+          "op: x: it is changed in place and overlaps y; pass a copy of one of them");
+}
+
 static void check_loop(void) {
   use("op(x: float32[...], y: float32[..., 2]) -> float32[2, ...]", NULL, 0);
   cuplug_argument args[2] = {ARRAY(FLOAT32, SIZES(4, 1, 3)), ARRAY(FLOAT32, SIZES(5, 3, 2))};
@@ -326,6 +356,7 @@ int main(void) {
   check_gather();
   check_names();
   check_repeated();
+  check_overlaps();
   check_loop();
   check_inout();
   check_devices();
