@@ -223,7 +223,6 @@ static int check_inout(cuplug__match *m) {
   const cuplug_frame *f = m->frame;
   for (uint32_t k = 0; k < f->n_inputs; k++) {
     if (m->s->parameters[f->parameter[k]].kind != CUPLUG_PARAMETER_INOUT) continue;
-    if (f->tensors[k].ndim < 0) continue; /* left out */
     const cuplug__span changed = span_of(m, k);
     for (uint32_t other = 0; other < f->n_inputs; other++)
       if (other != k && f->tensors[other].ndim >= 0 && cuplug__meet(changed, span_of(m, other)))

@@ -145,15 +145,15 @@ static void check_repeated(void) {
 }
 
 static void check_overlaps(void) {
-  use("op(inout x: float32[n] = None, inout y: float32[3], z: float32[3])", NULL, 0);
+  use("op(inout y: float32[3], z: float32[3], w: float32[n] = None)", NULL, 0);
   cuplug_argument args[3] = {
-      {.kind = CUPLUG_ARGUMENT_NONE}, ARRAY(FLOAT32, SIZES(3)), ARRAY(FLOAT32, SIZES(3))};
-  args[2].tensor.data = memory + 12;
-  CHECK(!bind(args, 3) && frame.tensors[0].ndim == -1);
-  args[2].tensor.data = memory + 8;
+      ARRAY(FLOAT32, SIZES(3)), ARRAY(FLOAT32, SIZES(3)), {.kind = CUPLUG_ARGUMENT_NONE}};
+  args[1].tensor.data = memory + 12;
+  CHECK(!bind(args, 3) && frame.tensors[2].ndim == -1);
+  args[1].tensor.data = memory + 8;
   refused(args, 3, CUPLUG_ERROR_VALUE,
           "op: y: it is changed in place and overlaps z; pass a copy of one of them");
-  args[0] = args[2];
+  use("op(inout x: float32[n], inout y: float32[3], z: float32[3])", NULL, 0);
   args[2] = ARRAY(FLOAT32, SIZES(3));
   args[2].tensor.data = memory + 24;
   refused(args, 3, CUPLUG_ERROR_VALUE,
@@ -162,8 +162,7 @@ static void check_overlaps(void) {
   args[0].tensor.data = memory + 36;
   args[0].tensor.byte_offset = 8;
   args[0].tensor.strides = apart;
-  use("op(inout x: float32[n] = None, inout y: float32[3], z: float32[3])", NULL,
-      CUPLUG_TAKES_STRIDES);
+  use("op(inout x: float32[n], inout y: float32[3], z: float32[3])", NULL, CUPLUG_TAKES_STRIDES);
   CHECK(!bind(args, 3));
   args[0].tensor.byte_offset = 0;
   refused(args, 3, CUPLUG_ERROR_VALUE,
