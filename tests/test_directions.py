@@ -32,6 +32,7 @@ STANDARD = {
 SYSTEM = {
     *("dirent", "dlfcn", "elf", "fcntl", "link", "pthread", "sched", "signal"),
     *("sys/mman", "sys/stat", "unistd"),
+    "emmintrin",  # the compiler's, on x86
 }
 # They share the driver's table of functions, which one of them fills for the other.
 DRIVER = {"driver", "cuda"}
