@@ -34,15 +34,18 @@ CUPLUG_ENTRY __attribute__((weak)) void *cuplug_any_kernel(void) {
 /* The parameters of a kernel, to which arguments are converted as in a call. */
 template <auto kernel> struct cuplug__kernel;
 template <typename... P, void (*kernel)(P...)> struct cuplug__kernel<kernel> {
+  static constexpr int n_kept = 16; /* on GPUs beyond these, it is looked up in each call */
   static int launch(const cuplug_call *call, const cuplug_grid &grid, P... arguments) {
-    static void *handle; /* of all GPUs */
-    void *found = __atomic_load_n(&handle, __ATOMIC_ACQUIRE);
+    static void *kept[n_kept]; /* CUfunctions, launched faster than one CUkernel for all GPUs */
+    const uint32_t id = (uint32_t)call->device.id;
+    void *found = id < n_kept ? __atomic_load_n(&kept[id], __ATOMIC_ACQUIRE) : nullptr;
     void *pointers[] = {(void *)&arguments..., nullptr};
     if (!found) {
-      cudaKernel_t known;
-      if (cudaGetKernel(&known, (const void *)kernel) != cudaSuccess) return cuplug_launched(call);
+      cudaFunction_t known;
+      if (cudaGetFuncBySymbol(&known, (const void *)kernel) != cudaSuccess)
+        return cuplug_launched(call);
       found = (void *)known;
-      __atomic_store_n(&handle, found, __ATOMIC_RELEASE);
+      if (id < n_kept) __atomic_store_n(&kept[id], found, __ATOMIC_RELEASE);
     }
     return call->services->launch(call, found, &grid, pointers);
   }
