@@ -6,6 +6,7 @@
 #include "layout.h"
 #include "match.h"
 #include "operator.h"
+#include "recall.h"
 #include "scalar.h"
 #include "signature.h"
 #include "status.h"
@@ -171,6 +172,18 @@ static int shape_output(cuplug__match *m, int32_t i) {
   return CUPLUG_OK;
 }
 
+/* The parameters that are no arrays. */
+static int match_scalars(cuplug__match *m) {
+  for (int32_t i = 0; m->n_matched < m->s->n_parameters; i++) {
+    const cuplug_parameter *x = &m->s->parameters[i];
+    if (x->kind <= CUPLUG_PARAMETER_INOUT) continue;
+    int status = x->kind == CUPLUG_PARAMETER_SCALAR ? match_scalar(m, i) : match_string(m, i);
+    if (status) return status;
+    m->n_matched++;
+  }
+  return CUPLUG_OK;
+}
+
 /* Fits one overload; fills the frame but for `op` and `row`. */
 static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   cuplug_frame *f = m->frame;
@@ -180,7 +193,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   m->like = o->like;
   m->most_bytes = 0;
   m->n_matched = 0;
-  m->n_inout = m->loop_mask = m->broadcasts = m->known_types = m->known_sizes = 0;
+  m->inout_mask = m->loop_mask = m->broadcasts = m->known_types = m->known_sizes = 0;
   f->n_tensors = f->n_scalars = f->copy_mask = f->odd_mask = f->n_stored = 0;
   f->home = (cuplug_device){0, 0};
   f->signature = s;
@@ -196,19 +209,12 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   f->n_inputs = f->n_tensors;
   for (uint32_t k = 0; m->broadcasts && k < f->n_inputs; k++)
     if (m->loop_mask >> k & 1 && (status = spread(m, k))) return status;
-  for (int32_t i = 0; m->n_matched < s->n_parameters; i++) {
-    const cuplug_parameter *x = &s->parameters[i];
-    if (x->kind <= CUPLUG_PARAMETER_INOUT) continue;
-    status = x->kind == CUPLUG_PARAMETER_SCALAR ? match_scalar(m, i) : match_string(m, i);
-    if (status) return status;
-    m->n_matched++;
-  }
+  if ((status = match_scalars(m))) return status;
   for (int32_t k = 0; k < s->n_outputs; k++)
     if ((status = shape_output(m, s->n_parameters + k))) return status;
   if (o->reshape && (status = o->reshape(f, m->error))) return status;
   if (m->takes_strides)
     for (uint32_t k = 0; k < f->n_tensors; k++) write_strides(f, &f->tensors[k]);
-  f->is_brief = m->most_bytes <= o->brief_bytes;
   return CUPLUG_OK;
 }
 
@@ -221,8 +227,8 @@ static inline cuplug__span span_of(const cuplug__match *m, uint32_t k) {
 /* In-out arrays share no memory with other arrays. */
 static int check_inout(cuplug__match *m) {
   const cuplug_frame *f = m->frame;
-  for (uint32_t k = 0; k < f->n_inputs; k++) {
-    if (m->s->parameters[f->parameter[k]].kind != CUPLUG_PARAMETER_INOUT) continue;
+  for (uint32_t k = 0; k < f->n_inputs && m->inout_mask >> k; k++) {
+    if (!(m->inout_mask >> k & 1)) continue;
     const cuplug__span changed = span_of(m, k);
     for (uint32_t other = 0; other < f->n_inputs; other++)
       if (other != k && f->tensors[other].ndim >= 0 && cuplug__meet(changed, span_of(m, other)))
@@ -245,11 +251,18 @@ static int report(cuplug_operator *op, cuplug__match *m, uint32_t best, cuplug_e
   return status;
 }
 
+static int finish(cuplug_operator *op, const cuplug__match *m, uint32_t row) {
+  cuplug_frame *f = m->frame;
+  f->row = row;
+  f->device = cuplug__is_cuda(f->home) ? f->home : (cuplug_device){0, 0};
+  f->is_brief = !f->device.type && m->most_bytes <= op->overloads[row].brief_bytes &&
+                atomic_load_explicit(&op->loaded, memory_order_relaxed);
+  return CUPLUG_OK;
+}
+
 int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                 cuplug_frame *frame, cuplug_error *error) {
   cuplug__match m; /* not zeroed: every call passes here */
-  uint32_t last = atomic_load_explicit(&op->last, memory_order_relaxed), best = last;
-  int32_t n_best = -1;
   cuplug__clear(error);
   m.args = args;
   m.n_args = n_args;
@@ -261,15 +274,18 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
   frame->progress = NULL;
   frame->user = NULL;
   frame->staged = 0;
+  int32_t row = cuplug__recall(&m, op);
+  if (row >= 0 && (m.n_matched == m.s->n_parameters || !match_scalars(&m)) &&
+      !(m.inout_mask && check_inout(&m)))
+    return finish(op, &m, (uint32_t)row);
+  uint32_t last = atomic_load_explicit(&op->last, memory_order_relaxed), best = last;
+  int32_t n_best = -1;
   for (uint32_t n = 0; n < op->n_overloads; n++) {
     uint32_t k = last + n < op->n_overloads ? last + n : last + n - op->n_overloads;
-    if (!match_overload(&m, &op->overloads[k]) && !(m.n_inout && check_inout(&m))) {
-      frame->row = k;
-      frame->device = cuplug__is_cuda(frame->home) ? frame->home : (cuplug_device){0, 0};
-      frame->is_brief &=
-          !frame->device.type && atomic_load_explicit(&op->loaded, memory_order_relaxed);
+    if (!match_overload(&m, &op->overloads[k]) && !(m.inout_mask && check_inout(&m))) {
       if (k != last) atomic_store_explicit(&op->last, k, memory_order_relaxed);
-      return CUPLUG_OK;
+      cuplug__remember(&m, op, k);
+      return finish(op, &m, k);
     }
     if (m.n_matched > n_best) n_best = m.n_matched, best = k;
   }

@@ -280,7 +280,7 @@ int cuplug__match_array(cuplug__match *m, int32_t i) {
   if (!is_repeated(m, t) && (status = match_tensor(m, i, t))) return status;
   int contiguous = !t->strides || cuplug__is_contiguous(t);
   if (m->s->parameters[i].kind == CUPLUG_PARAMETER_INOUT) {
-    m->n_inout++;
+    m->inout_mask |= 1u << k;
     if ((status = match_inout(m, i, a, contiguous))) return status;
   } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides)) {
     f->copy_mask |= 1u << k;

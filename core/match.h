@@ -18,11 +18,11 @@ typedef struct cuplug__match {
   const uint8_t *like;                 /* of the overload */
   int64_t most_bytes;                  /* of one array */
   int64_t n_bytes[CUPLUG_MAX_TENSORS]; /* of input tensors without strides */
-  uint32_t n_inout;
-  uint32_t loop_mask;   /* tensors with loop dimensions */
-  uint32_t broadcasts;  /* 1: their loop dimensions differ */
-  uint32_t known_types; /* bit v: types[v] and type_from[v] are set */
-  uint32_t known_sizes; /* bit n: sizes[n] and size_from[n] are set */
+  uint32_t inout_mask;                 /* tensors that are changed in place */
+  uint32_t loop_mask;                  /* tensors with loop dimensions */
+  uint32_t broadcasts;                 /* 1: their loop dimensions differ */
+  uint32_t known_types;                /* bit v: types[v] and type_from[v] are set */
+  uint32_t known_sizes;                /* bit n: sizes[n] and size_from[n] are set */
   uint32_t types[16];
   int8_t type_from[16];
   int64_t sizes[24]; /* a named dimension; of a variadic one the number of its dimensions */

@@ -25,6 +25,7 @@ typedef struct cuplug__overload {
 } cuplug__overload;
 
 struct cuplug_operator {
+  uint64_t number; /* from 1 on, no other's in this process; 0: matches of it are not kept */
   const cuplug__plugin *plugin;
   const char *name;
   uint32_t n_overloads;

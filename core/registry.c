@@ -126,8 +126,10 @@ static int is_brief(const cuplug_row *row) {
 /* Makes the overloads of the operator that row `first` names: all rows of that name. */
 static int fill_operator(cuplug__plugin *plugin, uint32_t first, uint32_t *n_filled,
                          cuplug_error *error) {
+  static _Atomic uint64_t n_made;
   cuplug_operator *op = &plugin->operators[plugin->n_operators];
   const cuplug_row *rows = plugin->table.rows;
+  op->number = ++n_made;
   op->plugin = plugin;
   op->overloads = &plugin->overloads[*n_filled];
   for (uint32_t k = first; k < plugin->table.header.n_rows; k++) {
