@@ -109,6 +109,7 @@ def compare(device: str, folder: Path, torch_too: bool) -> Comparison:
 
 def measure(run: Run) -> None:
     """From an edit of a source to the call of the new code, in a running Python."""
+    run.min_rounds = 3  # a build by PyTorch takes 18 s
     native.nvcc()
     try:
         Driver()

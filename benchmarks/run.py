@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,17 +80,17 @@ def run_module(name: str, seconds: float, options: list[str]) -> dict[str, Any]:
     return data | ({"skipped": reason} if reason else {})
 
 
-def run_all(names: list[str], seconds: float, options: list[str]) -> dict[str, Any]:
+def run_all(
+    names: list[str], seconds: float, options: list[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Run modules one after the other; the time that one leaves over goes to the next."""
     deadline, total = time.monotonic() + seconds, sum(MODULES[name] for name in names)
-    benchmarks = {}
     for k, name in enumerate(names):
         left = max(deadline - time.monotonic(), 0)
         share = left * MODULES[name] / sum(MODULES[later] for later in names[k:])
         share = max(share, LEAST_SHARE * seconds * MODULES[name] / total)
         click.echo(f"{name}: {share:.0f} s", err=True)
-        benchmarks[name] = run_module(name, share, options)
-    return benchmarks
+        yield name, run_module(name, share, options)
 
 
 def write(report: dict[str, Any], output: Path) -> list[Path]:
@@ -125,10 +126,13 @@ def main(only: str | None, quick: bool, seconds: float, memory: int, output: Pat
     facts = machine.describe(ROOT)
     settings = {"quick": quick, "seconds": seconds, "only": only}
     options = ["--memory", str(memory), *(["--quick"] if quick else [])]
-    benchmarks = run_all(names, min(seconds, QUICK_SECONDS) if quick else seconds, options)
-    report = {"machine": facts, "settings": settings, "benchmarks": benchmarks}
-    report["wall_s"] = round(time.monotonic() - start, 1)
-    paths = write(report, output)
+    benchmarks: dict[str, dict[str, Any]] = {}
+    report: dict[str, Any] = {"machine": facts, "settings": settings, "benchmarks": benchmarks}
+    limit = min(seconds, QUICK_SECONDS) if quick else seconds
+    for name, data in run_all(names, limit, options):
+        benchmarks[name] = data
+        report["wall_s"] = round(time.monotonic() - start, 1)
+        paths = write(report, output)  # what is measured stays, whatever becomes of the rest
     for name, data in benchmarks.items():
         if "skipped" in data:
             click.echo(f"{name}: not measured: {data['skipped']}")

@@ -12,6 +12,7 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 sys.path.append(str(BENCHMARKS))
 
+import run  # noqa: E402
 from measurement import Comparison, Contender, Skip, Target, statement  # noqa: E402
 from table import render_comparison, summary  # noqa: E402
 
@@ -97,6 +98,20 @@ def test_the_summary_names_what_is_missed():
         "missed: work: fast took 2.00 us, wanted <= 0.1 x slow (here 0.400 us)",
         "targets: 1 reached, 1 missed, 1 not measured",
     ]
+
+
+def test_what_is_measured_stays_when_the_rest_fails(tmp_path, monkeypatch):
+    def measure_some(names, seconds, options):
+        data = compare(one=Target("fast", "<= slow", ("slow",))).as_dict()
+        yield "calls", {"comparisons": [data]}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run_all", measure_some)
+    with pytest.raises(KeyboardInterrupt):
+        run.main.callback(None, False, 1.0, 0, tmp_path)
+    report = json.loads(next(tmp_path.glob("*.json")).read_text())
+    assert report["benchmarks"]["calls"]["comparisons"][0]["title"] == "work"
+    assert "### work" in next(tmp_path.glob("*.md")).read_text()
 
 
 def test_a_quick_run_writes_table_and_data(tmp_path):
