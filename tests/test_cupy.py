@@ -43,6 +43,24 @@ def test_views(view):
     np.testing.assert_array_equal(relu(x).get(), np.maximum(x.get(), 0))
 
 
+def test_subclasses():
+    """What Python computes of an array, or of its memory, is asked for by name."""
+
+    class Memory(cupy.cuda.MemoryPointer):
+        pass
+
+    class Half(cupy.ndarray):
+        @property
+        def shape(self):
+            return (super().shape[0] // 2,)
+
+    x = cupy.arange(8.0) - 2
+    memory = Memory(x.data.mem, x.data.ptr - x.data.mem.ptr)
+    assert relu(cupy.ndarray((8,), x.dtype, memory)).tolist() == [0, 0, 0, 1, 2, 3, 4, 5]
+    assert relu(Half((8,), x.dtype, x.data)).tolist() == [0, 0, 0, 1]
+    assert relu(x[::2]).tolist() == [0, 0, 2, 4]
+
+
 def test_current_stream_is_used():
     x = cupy.zeros(1 << 24)
     stream = cupy.cuda.Stream(non_blocking=True)

@@ -98,7 +98,7 @@ cdef int read_by_protocol(
     if kind.protocol == EXCHANGE:
         return read_exchange(obj, r, a, kind)
     if kind.protocol == CUPY:
-        return read_cupy(<object>obj, r, a)
+        return read_cupy(obj, r, a, &kind.cupy)
     if kind.protocol == DEVICE_ARRAY:
         a.kind = CUPLUG_ARGUMENT_ARRAY
         a.flags = 0

@@ -3,6 +3,8 @@
 
 from cpython.buffer cimport Py_buffer
 from cpython.memoryview cimport PyMemoryView_FromObject, PyMemoryView_GET_BUFFER
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_TYPE
 from libc.stdint cimport int32_t, int64_t
 
 from cuplug._dtypes cimport dtype_of_descr
@@ -13,8 +15,20 @@ from cuplug._host cimport (
     CUPLUG_CUDA,
     CUPLUG_READ_ONLY,
     cuplug_argument,
+    cuplug_element_bytes,
     cuplug_n_devices,
     cuplug_query_pointer,
+)
+from cuplug._getters cimport call_getter
+from cuplug._kinds cimport (
+    CUPY_DATA,
+    CUPY_DEVICE,
+    CUPY_DTYPE,
+    CUPY_IS_CONTIGUOUS,
+    CUPY_POINTER,
+    CUPY_SHAPE,
+    CUPY_STRIDES,
+    cupy_getters,
 )
 from cuplug._reading cimport divide_strides, keep, reading, set_other, store
 from cuplug._streams cimport add_stream
@@ -59,8 +73,29 @@ cdef int set_strides(
     return divide_strides(r, a, in_bytes, item_bytes)
 
 
-cdef int read_cupy(object x, reading *r, cuplug_argument *a) except -1:
-    """Read public attributes: a third of the time of `__cuda_array_interface__`."""
+cdef int read_cupy(
+    PyObject *x, reading *r, cuplug_argument *a, const cupy_getters *getters
+) except -1:
+    """Read public attributes, or their getters: less time than `__cuda_array_interface__`."""
+    if getters.memory_type == NULL:
+        return read_cupy_attributes(<object>x, r, a)
+    memory = call_getter(getters.of[CUPY_DATA], x)
+    if <PyObject *>Py_TYPE(memory) != getters.memory_type:
+        return read_cupy_attributes(<object>x, r, a)
+    descr = call_getter(getters.of[CUPY_DTYPE], x)
+    a.tensor.dtype = dtype_of_descr(descr)
+    if not a.tensor.dtype.bits:
+        return set_other(r, a, f"array of dtype {descr}")
+    device = call_getter(getters.of[CUPY_DEVICE], <PyObject *>memory)
+    set_array(a, CUPLUG_CUDA, device, call_getter(getters.of[CUPY_POINTER], <PyObject *>memory))
+    set_shape(r, a, call_getter(getters.of[CUPY_SHAPE], x))
+    if call_getter(getters.of[CUPY_IS_CONTIGUOUS], x) is True:
+        return 0
+    strides = call_getter(getters.of[CUPY_STRIDES], x)
+    return set_strides(r, a, strides, cuplug_element_bytes(&a.tensor))
+
+
+cdef int read_cupy_attributes(object x, reading *r, cuplug_argument *a) except -1:
     memory = x.data
     descr = x.dtype
     a.tensor.dtype = dtype_of_descr(descr)

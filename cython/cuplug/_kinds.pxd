@@ -14,6 +14,22 @@ ctypedef enum protocol:
     CUDA_INTERFACE  # __cuda_array_interface__
     BUFFER
 
+# What CuPy's arrays are read by.
+cdef enum:
+    CUPY_DATA
+    CUPY_DTYPE
+    CUPY_SHAPE
+    CUPY_STRIDES
+    CUPY_IS_CONTIGUOUS
+    N_CUPY_OF_ARRAY
+    CUPY_POINTER = N_CUPY_OF_ARRAY  # from here on of what `data` is
+    CUPY_DEVICE
+    N_CUPY_ATTRIBUTES
+
+ctypedef struct cupy_getters:
+    PyObject *memory_type  # of `data`; NULL: some attribute has no getter
+    PyObject *of[N_CUPY_ATTRIBUTES]
+
 # How objects of one type are read as arrays. Never freed: calls read them without a lock.
 ctypedef struct array_kind:
     PyObject *type
@@ -22,6 +38,7 @@ ctypedef struct array_kind:
     PyObject *requires_grad  # a getset descriptor, or NULL
     int is_torch  # of PyTorch: has conjugated and negated views, and new_empty
     const void *owner  # equal where arrays share one current stream
+    cupy_getters cupy
 
 
 # The kind of an array's type; NULL for a type that is none. `made` itself, filled, is returned

@@ -13,6 +13,7 @@ from libc.string cimport memset
 
 from cuplug._device_array cimport DeviceArray
 from cuplug._dlpack cimport DLPACK_MAJOR, dlpack_exchange, dlpack_exchange_header
+from cuplug._getters cimport find_getter
 
 import numpy
 
@@ -33,6 +34,8 @@ cdef array_kind *slots[N_SLOTS]
 cdef int n_kinds = 0
 cdef cython.pymutex lock
 cdef array_kind *noted = NULL
+# By the numbers in _kinds.pxd.
+cdef tuple cupy_names = ("data", "dtype", "shape", "strides", "_c_contiguous", "ptr", "device_id")
 cdef array_kind numpy_arrays
 numpy_arrays.protocol = NUMPY
 
@@ -77,6 +80,7 @@ cdef const array_kind *publish(array_kind *kind, PyObject *type) except? NULL:
     When there is no more room, the kind itself is returned.
     """
     global n_kinds
+    cdef int k
     cdef size_t at = first_slot(type)
     while slots[at] != NULL:
         if slots[at].type == type:
@@ -92,6 +96,10 @@ cdef const array_kind *publish(array_kind *kind, PyObject *type) except? NULL:
     Py_INCREF(<object>type)
     if kept.requires_grad != NULL:
         Py_INCREF(<object>kept.requires_grad)
+    if kept.cupy.memory_type != NULL:
+        Py_INCREF(<object>kept.cupy.memory_type)
+        for k in range(N_CUPY_ATTRIBUTES):
+            Py_INCREF(<object>kept.cupy.of[k])
     if kept.owner == NULL:
         kept.owner = kept
     n_kinds += 1
@@ -112,6 +120,7 @@ cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
         kind.owner = kind.exchange
     elif cupy is not None and issubclass(cls, getattr(cupy, "ndarray", ())):
         kind.protocol = CUPY
+        find_cupy_getters(obj, cls, &kind.cupy)
     elif hasattr(cls, "__dlpack__") and hasattr(cls, "__dlpack_device__"):
         kind.protocol = DLPACK
     elif hasattr(obj, "__cuda_array_interface__"):
@@ -119,6 +128,17 @@ cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
     elif PyObject_CheckBuffer(obj):
         kind.protocol = BUFFER
     find_torch_attributes(cls, kind)
+    return 0
+
+
+cdef int find_cupy_getters(object array, object cls, cupy_getters *found) except -1:
+    cdef int k
+    memory_type = type(array.data)
+    for k, name in enumerate(cupy_names):
+        found.of[k] = find_getter(cls if k < N_CUPY_OF_ARRAY else memory_type, name)
+        if found.of[k] == NULL:
+            return 0
+    found.memory_type = <PyObject *>memory_type
     return 0
 
 
@@ -138,8 +158,6 @@ cdef bint find_exchange(object cls, array_kind *kind) except -1:
 
 cdef int find_torch_attributes(object cls, array_kind *kind) except -1:
     """PyTorch's: what its memory alone does not say."""
-    descriptor = getattr(cls, "requires_grad", None)
-    if type(descriptor).__name__ == "getset_descriptor":
-        kind.requires_grad = <PyObject *>descriptor
+    kind.requires_grad = find_getter(cls, "requires_grad")
     kind.is_torch = all([hasattr(cls, name) for name in ("is_conj", "is_neg", "new_empty")])
     return 0
