@@ -288,7 +288,7 @@ def empty(shape, dtype="float32", device="cuda"):
         if sizes[k] < 0:
             raise ValueError(f"empty: shape: seen {lengths}, wanted sizes of at least 0")
     place = parse_gpu("empty", device)
-    return make_array("empty", <int>len(lengths), sizes, to_descr(dtype), place)
+    return make_array("empty", <int>len(lengths), sizes, to_descr("empty", dtype), place)
 
 
 cdef DeviceArray make_array(
@@ -311,12 +311,13 @@ cdef DeviceArray make_array(
     return empty_like_tensor(&x)
 
 
-cdef object to_descr(object dtype):
+cdef object to_descr(str function, object dtype):
     try:
         return numpy.dtype(dtype)
     except TypeError:
         if dtype not in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
-            raise
+            wanted = "a dtype of NumPy or ml_dtypes"
+            raise TypeError(f"{function}: dtype: seen {dtype!r}, wanted {wanted}") from None
     import ml_dtypes
 
     return numpy.dtype(getattr(ml_dtypes, dtype))

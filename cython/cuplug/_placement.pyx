@@ -110,6 +110,9 @@ class device:
         self._name = name
         self._tokens = []
 
+    def __repr__(self):
+        return f"cuplug.device({self._name!r})"
+
     def __enter__(self):
         global has_default
         has_default = True

@@ -29,6 +29,7 @@ from cuplug._status cimport raise_error
 
 from cuplug._entry_points import any_package_mentions
 from cuplug.errors import NotFoundError, PluginError
+from cuplug.paths import absolute
 from cuplug.records import Directory, LastCall, Plugin, PluginFile
 
 # By number, in the order of <cuplug/host.h>.
@@ -112,9 +113,7 @@ def load(path):
     PluginError
         The file is no plugin, or is refused.
     """
-    encoded = os.fsencode(os.path.abspath(path))
-    if b"\0" in encoded:
-        raise ValueError(f"load: path: seen {path!r}, wanted a path without zero characters")
+    encoded = os.fsencode(absolute("load", path))
     try:
         return Plugin(load_operators(encoded, ROOM))
     except PluginError as refusal:

@@ -18,6 +18,7 @@ from ._adopted import define_adopted
 from ._operator import Operator
 from .description import Items, check_description, plugin_name, read_sidecar
 from .errors import CudaError, PluginError
+from .paths import absolute
 from .signature import Parameter
 from .variant import member, stored
 
@@ -68,10 +69,10 @@ def adopt(
     PluginError
         The library cannot be loaded, or does not have a function; or cffi is not installed.
     """
-    place = os.path.abspath(path)
+    place = absolute("adopt", path)
     if description is None:
         description = read_sidecar(place)
-    prototypes, operators = check_description(str(path), description)
+    prototypes, operators = check_description(os.fsdecode(path), description)
     return SimpleNamespace(
         **{name: _adopt(place, prototypes, name, items) for name, items in operators.items()}
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from . import flags
 from .errors import PluginError
+from .paths import absolute
 
 if TYPE_CHECKING:
     from .check import Finding
@@ -115,7 +116,7 @@ def build_library(
 
 def find_source(path: str | os.PathLike[str]) -> Source:
     """Return the files of the plugin at a path."""
-    text = os.path.abspath(path)
+    text = absolute("build", path)
     if os.path.isdir(text):
         names = sorted(name for name in os.listdir(text) if name.endswith(SUFFIXES))
         if not names:

@@ -41,6 +41,8 @@ def read_sidecar(library: str) -> dict[str, Any]:
 
 def check_description(path: str, description: Mapping[str, Any]) -> tuple[str, dict[str, Items]]:
     """Check the form of a description; return the prototypes and what is said of each operator."""
+    if not isinstance(description, Mapping):
+        raise TypeError(f"{path}: description: seen {type(description).__name__}, wanted a mapping")
     own = dict(description)
     prototypes = own.pop("prototypes", None)
     if not isinstance(prototypes, str):
