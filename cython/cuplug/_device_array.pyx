@@ -135,14 +135,7 @@ cdef class DeviceArray:
 
     @property
     def __cuda_array_interface__(self):
-        return {
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-            "data": (self.data_ptr, False),
-            "strides": None,
-            "stream": 1,
-            "version": 3,
-        }
+        return cuda_array_interface(self)
 
     def __dlpack_device__(self):
         return CUPLUG_CUDA, self.tensor.device.id
@@ -309,6 +302,18 @@ cdef DeviceArray make_array(
         lengths = tuple([sizes[k] for k in range(ndim)])
         raise ValueError(f"{function}: shape: seen {lengths}, wanted less than 2^63 bytes")
     return empty_like_tensor(&x)
+
+
+def cuda_array_interface(x):
+    """Return the protocol's version 3 of C-contiguous memory, for the legacy default stream."""
+    return {
+        "shape": x.shape,
+        "typestr": x.dtype.str,
+        "data": (x.data_ptr, False),
+        "strides": None,
+        "stream": 1,
+        "version": 3,
+    }
 
 
 cdef object to_descr(str function, object dtype):

@@ -7,6 +7,8 @@ from cuplug._progress cimport copy_watched
 
 import numpy
 
+from cuplug._device_array import cuda_array_interface
+
 
 def gpu_number(str function, device):
     """Return the number of a GPU that a caller names."""
@@ -46,14 +48,7 @@ class Global:
 
     @property
     def __cuda_array_interface__(self):
-        return {
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-            "data": (self.data_ptr, False),
-            "strides": None,
-            "stream": 1,
-            "version": 3,
-        }
+        return cuda_array_interface(self)
 
     def set(self, values):
         """Copy values in, broadcast to the shape, after the work on the default stream.
