@@ -35,7 +35,7 @@ PLUGINS    := $(patsubst plugins/%/,%,$(dir $(wildcard plugins/*/*.c)))
 LIBRARY    := $(PACKAGE)/lib/libcuplug.so.1
 STOCK      := $(PLUGINS:%=$(PACKAGE)/lib/cuplug/lib%.so)
 HEADERS    := $(wildcard include/cuplug/*.h)
-SOURCES    := $(wildcard cython/cuplug/*.py cython/cuplug/*.pyi cython/cuplug/*.pxd cython/cuplug/*.h cython/cuplug/*.cuh cython/cuplug/py.typed cython/cuplug/templates/*)
+SOURCES    := $(wildcard cython/cuplug/*.py cython/cuplug/*.pyi cython/cuplug/*.pxd cython/cuplug/*.h cython/cuplug/*.cuh cython/cuplug/py.typed cython/cuplug/commands/*.py cython/cuplug/commands/templates/*)
 STAGED     := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PACKAGE)/lib/pkgconfig/cuplug.pc
 
 .PHONY: all demo test gpu-test bench pictures instructions lint format fuzz install clean help environment core plugins python stale FORCE

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cuplug.cli import main
+from cuplug.commands.cli import main
 from cuplug.flags import PACKAGE, include_directory
 from cuplug.memoryviews import Module, add_plugin, array_ranks, write_pxd, write_pyx
 from cuplug.signature import SignatureError, parse

@@ -14,7 +14,8 @@ import cuplug
 import numpy as np
 import pytest
 from conftest import _nvcc
-from cuplug import building, elf, fatbin, flags, scaffold, toolkit
+from cuplug import building, elf, fatbin, flags, toolkit
+from cuplug.commands import scaffold
 
 ROOT = Path(__file__).resolve().parents[1]
 HALF = (ROOT / "examples" / "drop_in" / "half.c").read_text()
@@ -192,7 +193,7 @@ def test_a_folder_of_a_stock_plugin(tmp_path):
 
 
 def test_without_nvcc_it_is_said(tmp_path, without_nvcc, capsys):
-    from cuplug import authoring
+    from cuplug.commands import authoring
 
     scaffold.write_plugin("twice", str(tmp_path))
     authoring.build_and_show(str(tmp_path / "twice"), None, "native", ())
@@ -286,7 +287,7 @@ def test_watch(tmp_path, interruptible):
 
 
 def test_watch_without_its_package(monkeypatch):
-    from cuplug import authoring
+    from cuplug.commands import authoring
 
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     with pytest.raises(ModuleNotFoundError, match="--watch needs the package watchfiles: pip"):

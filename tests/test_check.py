@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from cuplug import elf, fatbin
 from cuplug.check import check_file
-from cuplug.cli import main
+from cuplug.commands.cli import main
 from cuplug.flags import include_directory
 from hypothesis import given
 from hypothesis import strategies as st

@@ -5,9 +5,9 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from cuplug import cuda_examination, doctor, examination, surroundings
-from cuplug.cli import main
-from cuplug.examination import NOTE, OK, PROBLEM, Device, Machine
+from cuplug.commands import cuda_examination, doctor, examination, surroundings
+from cuplug.commands.cli import main
+from cuplug.commands.examination import NOTE, OK, PROBLEM, Device, Machine
 from cuplug.fatbin import Code
 from cuplug.toolkit import Toolkit, find_toolkit
 

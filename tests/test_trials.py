@@ -11,10 +11,11 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
-from cuplug import testing, trials
+from cuplug import testing
+from cuplug.commands import trials
+from cuplug.commands.trial import CUDA
 from cuplug.signature import parse
 from cuplug.sizing import n_bytes_of, sized_arguments
-from cuplug.trial import CUDA
 from hypothesis import given, settings
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -160,7 +161,7 @@ def test_without_hypothesis(run_python):
 
 
 def test_bench(tmp_path, monkeypatch):
-    from cuplug import bandwidth
+    from cuplug.commands import bandwidth
 
     measured = bandwidth.measure(cuplug.find("relu"), sizes=(1 << 10, 1 << 14))
     assert [x.n_bytes for x in measured if x.side == "cpu"] == [1 << 10, 1 << 14]
@@ -178,7 +179,7 @@ def test_bench(tmp_path, monkeypatch):
 
 
 def test_bench_says_what_is_not_measured(build_plugin, monkeypatch):
-    from cuplug import bandwidth
+    from cuplug.commands import bandwidth
 
     defines = ["CUPLUG_ARCHITECTURES=900"]
     path = build_plugin(FIXTURES / "two_sides.c", "two_sides", defines=defines)
@@ -191,7 +192,7 @@ def test_bench_says_what_is_not_measured(build_plugin, monkeypatch):
 
 @pytest.mark.gpu
 def test_bench_on_a_gpu():
-    from cuplug import bandwidth
+    from cuplug.commands import bandwidth
 
     measured = bandwidth.measure(cuplug.find("relu"), sizes=(1 << 20,))
     assert [x.side for x in measured] == ["cpu", "cuda"]

@@ -8,11 +8,11 @@ from typing import Any
 
 import cuplug
 
-from . import cache
+from .. import cache
+from ..records import PluginFile
+from ..signature import Parameter, Signature, parse
+from ..table import Row, read_table
 from .output import print_json, print_lines, print_table
-from .records import PluginFile
-from .signature import Parameter, Signature, parse
-from .table import Row, read_table
 
 CACHE_KINDS = {"cubin": "code for GPUs", "so": "code for the CPU"}
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import cuplug
 
-from . import flags
-from .description import sidecar_of
+from .. import flags
+from ..description import sidecar_of
 from .examination import NOTE, OK, PROBLEM, Finding, Machine
 
 VARIABLES = (

@@ -14,9 +14,9 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from .building import SUFFIXES, BuildError, Built, build_library, find_source
+from ..building import SUFFIXES, BuildError, Built, build_library, find_source
+from ..table import Table, read_table
 from .output import print_findings, print_lines, print_table
-from .table import Table, read_table
 
 if TYPE_CHECKING:
     from .bandwidth import Measurement

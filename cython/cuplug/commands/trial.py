@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Properties of one operator tried in a process of its own, which the plugin may take down.
 
-    python -m cuplug.trial '{"what": "libhalf.so", "operator": "half", ...}'
+    python -m cuplug.commands.trial '{"what": "libhalf.so", "operator": "half", ...}'
 
 One JSON document a line: an example before it is run, a result after each property.
 """
@@ -18,13 +18,13 @@ from typing import Any, NamedTuple, TextIO
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from .._operator import Operator
+from .._registry import find, load
+from ..signature import Signature, parse
+from ..sizing import sized_arguments
+from ..testing import arguments
 from . import cuda_properties as cuda
 from . import properties as host
-from ._operator import Operator
-from ._registry import find, load
-from .signature import Signature, parse
-from .sizing import sized_arguments
-from .testing import arguments
 
 LARGE_BYTES = 1 << 24
 EMPTY = st.sampled_from((0, 0, 3))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import cuplug
 
-from ._inspect import list_devices
-from .records import Directory, PluginFile
-from .toolkit import Toolkit, find_toolkit
+from .._inspect import list_devices
+from ..records import Directory, PluginFile
+from ..toolkit import Toolkit, find_toolkit
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 

@@ -8,8 +8,7 @@ import os
 import re
 from string import Template
 
-from .flags import PACKAGE
-
+DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 TEMPLATES = {"plugin.cu.in": "{name}.cu", "test.py.in": "test_{name}.py"}
 # Symbols are up to 95 bytes, and a table has room for 63 bytes of a name.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
@@ -48,7 +47,7 @@ def write_plugin(name: str, directory: str = ".") -> list[str]:
     os.mkdir(folder)
     written = []
     for template, file in TEMPLATES.items():
-        with open(os.path.join(PACKAGE, "templates", template)) as stream:
+        with open(os.path.join(DIRECTORY, template)) as stream:
             text = Template(stream.read()).substitute(name=name)
         written.append(os.path.join(folder, file.format(name=name)))
         with open(written[-1], "x") as stream:

@@ -14,11 +14,12 @@ import tempfile
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ._inspect import list_devices
-from ._operator import Operator
-from ._registry import find, load
-from .signature import parse
-from .toolkit import find_nvcc
+from .._inspect import list_devices
+from .._operator import Operator
+from .._registry import find, load
+from ..flags import PACKAGE
+from ..signature import parse
+from ..toolkit import find_nvcc
 
 LIMIT_S = 600.0
 NO_GPU = "there is no GPU to use; `cuplug doctor` says why"
@@ -122,8 +123,8 @@ def _smallest(crash: Result, options: dict[str, Any]) -> Result:
 
 def _run(prefix: list[str], options: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
     """Run a trial; return its lines and how it ended."""
-    command = [*prefix, sys.executable, "-m", "cuplug.trial", json.dumps(options)]
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    command = [*prefix, sys.executable, "-m", "cuplug.commands.trial", json.dumps(options)]
+    root = os.path.dirname(PACKAGE)
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     with tempfile.TemporaryDirectory() as scratch:  # Hypothesis keeps files where it runs
         env = os.environ | {"PYTHONPATH": path, "HYPOTHESIS_STORAGE_DIRECTORY": scratch}

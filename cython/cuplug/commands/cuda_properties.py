@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ._device_array import asarray
-from ._devices import synchronize
-from ._operator import Operator
+from .._device_array import asarray
+from .._devices import synchronize
+from .._operator import Operator
+from ..table import read_table
 from .properties import (
     EPSILONS,
     LAYOUTS,
@@ -23,7 +24,6 @@ from .properties import (
     outcome,
     takes_any_layout,
 )
-from .table import read_table
 
 
 class Window:

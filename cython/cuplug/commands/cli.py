@@ -12,7 +12,7 @@ import click
 
 import cuplug
 
-from . import flags
+from .. import flags
 
 EXIT_FINE = 0
 EXIT_PROBLEM = 1
@@ -113,7 +113,7 @@ def path(as_json: bool) -> None:
 @json_option
 def check(file: str, as_json: bool) -> None:
     """Check the build contract of a plugin FILE, without running it."""
-    from . import check as checks
+    from .. import check as checks
     from . import output
 
     findings = checks.check_file(file)
@@ -152,7 +152,7 @@ def doctor(as_json: bool) -> None:
 @json_option
 def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
     """Write typed-memoryview functions for Cython code from the table of a plugin FILE."""
-    from . import bind as binding
+    from .. import bind as binding
     from . import output
 
     if name is not None and not name.isidentifier():

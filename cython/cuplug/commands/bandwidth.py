@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ._device_array import DeviceArray, asarray, empty
-from ._devices import synchronize
-from ._inspect import list_devices
-from ._operator import Operator
-from .errors import CudaError
+from .._device_array import DeviceArray, asarray, empty
+from .._devices import synchronize
+from .._inspect import list_devices
+from .._operator import Operator
+from ..errors import CudaError
+from ..signature import Signature, parse
+from ..sizing import n_bytes_of, sized_arguments
 from .properties import as_list, inouts
-from .signature import Signature, parse
-from .sizing import n_bytes_of, sized_arguments
 from .trials import NO_GPU
 
 SIZES = tuple(1 << power for power in range(10, 29, 3))
