@@ -61,7 +61,7 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
   known->most_bytes = m->most_bytes;
   memcpy(known->types, m->types, sizeof known->types);
   known->loop_ndim = f->loop_ndim;
-  memcpy(known->loop_shape, f->loop_shape, (size_t)f->loop_ndim * sizeof *f->loop_shape);
+  for (int32_t d = 0; d < f->loop_ndim; d++) known->loop_shape[d] = f->loop_shape[d];
   for (uint32_t k = 0; k < f->n_tensors; k++) {
     const cuplug_tensor *t = &f->tensors[k];
     known_array *x = &known->arrays[k];
@@ -71,7 +71,7 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
     x->ndim = t->ndim;
     x->dtype = t->dtype;
     x->device = t->device;
-    memcpy(x->shape, t->shape, (size_t)t->ndim * sizeof *t->shape);
+    for (int32_t d = 0; d < t->ndim; d++) x->shape[d] = t->shape[d];
   }
 }
 
@@ -109,12 +109,11 @@ static void fill_output(cuplug_frame *f, uint32_t k, const known_array *x) {
 
 int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
   const known_match *known = place_of(op);
-  const cuplug__overload *o = &op->overloads[known->row];
   cuplug_frame *f = m->frame;
   if (known->number != op->number || known->n_args != m->n_args || !op->number) return -1;
   for (uint32_t k = 0; k < known->n_inputs; k++)
     if (!take_input(m, k, &known->arrays[k])) return -1;
-  m->s = f->signature = &o->signature;
+  m->s = f->signature = &op->overloads[known->row].signature;
   m->takes_strides = m->broadcasts = 0;
   m->most_bytes = known->most_bytes;
   m->n_matched = (int32_t)known->n_inputs;

@@ -66,7 +66,7 @@ static cuplug_argument random_array(int k) {
   a.tensor.device = (cuplug_device){rarely() ? CUPLUG_CUDA : CUPLUG_CPU, rarely()};
   a.tensor.dtype = (cuplug_dtype){(uint8_t)(type >> 24), (uint8_t)(type >> 16), (uint16_t)type};
   a.tensor.ndim = rarely() ? pick(7) : 1 + pick(2);
-  a.tensor.shape = shapes[k];
+  a.tensor.shape = a.tensor.ndim ? shapes[k] : NULL;
   for (int32_t d = 0; d < a.tensor.ndim; d++) shapes[k][d] = rarely() ? pick(4) : 2;
   a.tensor.data = rarely() ? NULL : memory + 1024 * pick(4);
   a.tensor.byte_offset = rarely() ? 8 : 0;
