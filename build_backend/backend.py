@@ -26,8 +26,8 @@ PACKAGE = BUILD / "python" / "cuplug"
 
 
 def _prepare() -> None:
-    """Leave what pyproject.toml refers to: a package, and the version of host.h."""
-    PACKAGE.mkdir(parents=True, exist_ok=True)
+    """Leave what pyproject.toml refers to: its packages, and the version of host.h."""
+    (PACKAGE / "commands").mkdir(parents=True, exist_ok=True)
     header = Path("include/cuplug/host.h").read_text()
     version = re.search(r'#define CUPLUG_VERSION "([^"]+)"', header).group(1)
     (BUILD / "version").write_text(version)
