@@ -8,9 +8,9 @@
 
 #define N_OWN_OPTIONS 2 /* --gpu-architecture, -lineinfo */
 
-/* Leaves out what NVRTC declares of textures and of CUDA's run time: a seventh of the time of a
- * small kernel. What uses these is refused, and compiled again with them. An NVRTC that does not
- * know the option refuses it at once. */
+/* Leaves out what NVRTC declares of textures and of CUDA's run time, which takes time in a small
+ * kernel. What uses these is refused, and compiled again with them. An NVRTC that does not know the
+ * option refuses it at once. */
 #define MINIMAL "--minimal"
 
 static int fail(const cuplug__nvrtc *nvrtc, int code, const char *name, cuplug_error *error) {
