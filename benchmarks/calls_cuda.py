@@ -140,10 +140,9 @@ def torch_python_op() -> Contender:
     def add3(x: Any, y: Any, z: Any) -> None:
         launch(x.data_ptr(), y.data_ptr(), z.data_ptr(), x.numel(), None)
 
-    library = registration.Library("cuplug_python", "DEF")
-    library.define("add3(Tensor x, Tensor y, Tensor(a!) z) -> ()")
-    library.impl("add3", add3, "CUDA")
-    return torch_statement("call(x, y, z)", torch.ops.cuplug_python.add3, keep=library)
+    registration.define("cuplug_python::add3", "(Tensor x, Tensor y, Tensor(a!) z) -> ()")
+    registration.impl("cuplug_python::add3", "CUDA", add3)
+    return torch_statement("call(x, y, z)", torch.ops.cuplug_python.add3)
 
 
 @cache

@@ -126,9 +126,9 @@ static void empty(cuplug_binary *binary) {
 }
 
 /* The last option is MINIMAL. */
-static int compile_twice(const cuplug__nvrtc *nvrtc, const cuplug_program *program,
-                         const char *const *options, int n_options, cuplug_binary *binary,
-                         cuplug_error *error) {
+static int compile_minimal_first(const cuplug__nvrtc *nvrtc, const cuplug_program *program,
+                                 const char *const *options, int n_options, cuplug_binary *binary,
+                                 cuplug_error *error) {
   int status = CUPLUG_ERROR_COMPILE;
   if (program->try_minimal)
     status = create_and_compile(nvrtc, program, options, n_options, binary, error);
@@ -159,7 +159,7 @@ int cuplug_compile_program(const char *path, const cuplug_program *program, cupl
   options[1] = "-lineinfo";
   for (uint32_t k = 0; k < program->n_options; k++) options[k + 2] = program->options[k];
   options[n_options - 1] = MINIMAL;
-  status = compile_twice(nvrtc, program, options, n_options, *binary, error);
+  status = compile_minimal_first(nvrtc, program, options, n_options, *binary, error);
 free_options:
   free(options);
   return status;

@@ -29,8 +29,8 @@ typedef struct known_match {
   known_array arrays[MAX_ARRAYS]; /* inputs, then outputs */
 } known_match;
 
-/* Where this thread keeps that of an operator: found once, as finding memory of a thread takes
- * time. */
+/* Where this thread keeps that of an operator. A function, so that the compiler does not look for
+ * the thread's memory at each use. */
 static __attribute__((noinline)) known_match *place_of(const cuplug_operator *op) {
   static _Thread_local known_match kept[N_KEPT];
   return &kept[op->number % N_KEPT];

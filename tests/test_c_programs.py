@@ -69,7 +69,7 @@ def environment(fake: Path | None) -> dict[str, str]:
     from cuplug import flags
 
     variables = {key: value for key, value in os.environ.items() if not key.startswith("CUPLUG_")}
-    variables["CUPLUG_TEST_PLUGINS"] = str(Path(flags.library_directory()) / "cuplug")
+    variables["CUPLUG_TEST_PLUGINS"] = str(Path(flags.lib_directory()) / "cuplug")
     # The leak sanitizer of gcc 12 crashes where a library was opened at run time; the fake driver
     # counts what is left over itself.
     variables["ASAN_OPTIONS"] = f"detect_leaks={int(fake is None)}"

@@ -93,7 +93,7 @@ def test_core_modules_use_each_other_one_way():
 
 
 def test_core_needs_the_c_library_alone():
-    library = elf.read_library(f"{flags.library_directory()}/libcuplug.so.1")
+    library = elf.read_library(f"{flags.lib_directory()}/libcuplug.so.1")
     usual = re.compile(r"lib(c|dl|pthread|asan|ubsan|tsan)\.so\.\d+|ld-linux.*")
     assert [name for name in library.needed if not usual.fullmatch(name)] == []
 

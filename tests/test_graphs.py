@@ -56,7 +56,7 @@ def on_host(name: str, seed: int) -> np.ndarray:
 def test_every_stock_operator_is_listed():
     """Those with arrays."""
     found = [cuplug.find(name) for name in dir(cuplug.ops)]
-    stock = {x.name for x in found if x.path.startswith(flags.library_directory())}
+    stock = {x.name for x in found if x.path.startswith(flags.lib_directory())}
     assert stock - {"hello"} == {operator.name for operator, *_ in CALLS.values()}
 
 

@@ -365,7 +365,7 @@ def test_same_source_same_module(run):
     raises(cuplug.NotFoundError, "name it in names=", lambda: a["scale<2>"])
     raises(cuplug.NotFoundError, "there is no kernel nothing",
            lambda: a["nothing"][1, 1]())
-    raises(TypeError, "options: seen a str", cuplug.compile, SCALE, "-DX")
+    raises(TypeError, "options: seen str", cuplug.compile, SCALE, "-DX")
     """
     run(body)
 

@@ -32,8 +32,8 @@ from cuplug._kinds cimport (
     EXCHANGE,
     NUMPY,
     array_kind,
-    last_kind,
-    note_last_kind,
+    cuplug_load_kind,
+    cuplug_store_kind,
     numpy_kind,
 )
 from cuplug._numpy cimport *
@@ -47,6 +47,7 @@ _import_array()
 
 cdef object masked_array = None
 cdef const cuplug_dtype *dtypes = builtin_table()
+cdef array_kind *last_kind = NULL  # of arrays that are not NumPy's
 
 
 cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r) except -1:
@@ -65,7 +66,7 @@ cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     cdef const array_kind *kind
     if PyArray_CheckExact(obj):
         return read_ndarray(obj, r, a)
-    kind = last_kind()
+    kind = cuplug_load_kind(&last_kind)
     if kind != NULL and kind.type == <PyObject *>Py_TYPE(<object>obj):
         return read_array(obj, r, a, kind)
     if read_exact_scalar(obj, r, a):
@@ -77,7 +78,8 @@ cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
         return read_scalar(obj, r, a)
     if kind.protocol == NUMPY:
         return read_ndarray_subclass(obj, r, a)
-    note_last_kind(kind)
+    if kind.type != NULL:  # those that are not kept have none
+        cuplug_store_kind(&last_kind, kind)
     return read_array(obj, r, a, kind)
 
 

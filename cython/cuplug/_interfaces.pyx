@@ -21,7 +21,6 @@ from cuplug._host cimport (
 )
 from cuplug._getters cimport call_getter
 from cuplug._kinds cimport (
-    CUPY_DATA,
     CUPY_DEVICE,
     CUPY_DTYPE,
     CUPY_IS_CONTIGUOUS,
@@ -76,34 +75,28 @@ cdef int set_strides(
 cdef int read_cupy(
     PyObject *x, reading *r, cuplug_argument *a, const cupy_getters *getters
 ) except -1:
-    """Read public attributes, or their getters: less time than `__cuda_array_interface__`."""
-    if getters.memory_type == NULL:
-        return read_cupy_attributes(<object>x, r, a)
-    memory = call_getter(getters.of[CUPY_DATA], x)
-    if <PyObject *>Py_TYPE(memory) != getters.memory_type:
-        return read_cupy_attributes(<object>x, r, a)
-    descr = call_getter(getters.of[CUPY_DTYPE], x)
+    """Read attributes, by their getters where they are known, sooner than by name."""
+    strides = None
+    memory = (<object>x).data
+    if <PyObject *>Py_TYPE(memory) == getters.memory_type:
+        descr = call_getter(getters.of[CUPY_DTYPE], x)
+        device = call_getter(getters.of[CUPY_DEVICE], <PyObject *>memory)
+        pointer = call_getter(getters.of[CUPY_POINTER], <PyObject *>memory)
+        shape = call_getter(getters.of[CUPY_SHAPE], x)
+        if call_getter(getters.of[CUPY_IS_CONTIGUOUS], x) is not True:
+            strides = call_getter(getters.of[CUPY_STRIDES], x)
+    else:
+        array = <object>x
+        descr, shape, strides = array.dtype, array.shape, array.strides
+        device, pointer = memory.device_id, memory.ptr
     a.tensor.dtype = dtype_of_descr(descr)
     if not a.tensor.dtype.bits:
         return set_other(r, a, f"array of dtype {descr}")
-    device = call_getter(getters.of[CUPY_DEVICE], <PyObject *>memory)
-    set_array(a, CUPLUG_CUDA, device, call_getter(getters.of[CUPY_POINTER], <PyObject *>memory))
-    set_shape(r, a, call_getter(getters.of[CUPY_SHAPE], x))
-    if call_getter(getters.of[CUPY_IS_CONTIGUOUS], x) is True:
+    set_array(a, CUPLUG_CUDA, device, pointer)
+    set_shape(r, a, shape)
+    if strides is None:
         return 0
-    strides = call_getter(getters.of[CUPY_STRIDES], x)
     return set_strides(r, a, strides, cuplug_element_bytes(&a.tensor))
-
-
-cdef int read_cupy_attributes(object x, reading *r, cuplug_argument *a) except -1:
-    memory = x.data
-    descr = x.dtype
-    a.tensor.dtype = dtype_of_descr(descr)
-    if not a.tensor.dtype.bits:
-        return set_other(r, a, f"array of dtype {descr}")
-    set_array(a, CUPLUG_CUDA, memory.device_id, memory.ptr)
-    set_shape(r, a, x.shape)
-    return set_strides(r, a, x.strides, descr.itemsize)
 
 
 cdef int read_cuda_interface(object x, reading *r, cuplug_argument *a) except -1:

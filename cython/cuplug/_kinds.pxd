@@ -16,7 +16,6 @@ ctypedef enum protocol:
 
 # What CuPy's arrays are read by.
 cdef enum:
-    CUPY_DATA
     CUPY_DTYPE
     CUPY_SHAPE
     CUPY_STRIDES
@@ -27,7 +26,7 @@ cdef enum:
     N_CUPY_ATTRIBUTES
 
 ctypedef struct cupy_getters:
-    PyObject *memory_type  # of `data`; NULL: some attribute has no getter
+    PyObject *memory_type  # of `data`, the type that these are of; NULL: some has no getter
     PyObject *of[N_CUPY_ATTRIBUTES]
 
 # How objects of one type are read as arrays. Never freed: calls read them without a lock.
@@ -41,10 +40,16 @@ ctypedef struct array_kind:
     cupy_getters cupy
 
 
+cdef extern from *:
+    """
+    #define cuplug_load_kind(slot) __atomic_load_n((slot), __ATOMIC_ACQUIRE)
+    #define cuplug_store_kind(slot, kind) __atomic_store_n((slot), (kind), __ATOMIC_RELEASE)
+    """
+    array_kind *cuplug_load_kind(array_kind **slot) noexcept nogil
+    void cuplug_store_kind(array_kind **slot, const array_kind *kind) noexcept nogil
+
+
 # The kind of an array's type; NULL for a type that is none. `made` itself, filled, is returned
 # when there are too many types to keep one more.
 cdef const array_kind *find_kind(PyObject *obj, array_kind *made) except? NULL
 cdef const array_kind *numpy_kind() noexcept
-# A kind that is kept, to be tried first; NULL before one was noted.
-cdef const array_kind *last_kind() noexcept
-cdef void note_last_kind(const array_kind *kind) noexcept

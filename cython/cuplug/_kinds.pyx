@@ -17,14 +17,6 @@ from cuplug._getters cimport find_getter
 
 import numpy
 
-cdef extern from *:
-    """
-    #define cuplug_load_kind(slot) __atomic_load_n((slot), __ATOMIC_ACQUIRE)
-    #define cuplug_store_kind(slot, kind) __atomic_store_n((slot), (kind), __ATOMIC_RELEASE)
-    """
-    array_kind *cuplug_load_kind(array_kind **slot) noexcept nogil
-    void cuplug_store_kind(array_kind **slot, array_kind *kind) noexcept nogil
-
 cdef enum:
     N_SLOTS = 256  # a power of two
     MAX_KINDS = 192  # beyond it, types are looked at in each call: nothing grows for ever
@@ -33,24 +25,14 @@ cdef enum:
 cdef array_kind *slots[N_SLOTS]
 cdef int n_kinds = 0
 cdef cython.pymutex lock
-cdef array_kind *noted = NULL
 # By the numbers in _kinds.pxd.
-cdef tuple cupy_names = ("data", "dtype", "shape", "strides", "_c_contiguous", "ptr", "device_id")
+cdef tuple cupy_names = ("dtype", "shape", "strides", "_c_contiguous", "ptr", "device_id")
 cdef array_kind numpy_arrays
 numpy_arrays.protocol = NUMPY
 
 
 cdef const array_kind *numpy_kind() noexcept:
     return &numpy_arrays
-
-
-cdef const array_kind *last_kind() noexcept:
-    return cuplug_load_kind(&noted)
-
-
-cdef void note_last_kind(const array_kind *kind) noexcept:
-    if kind.type != NULL:  # those that are not kept have none
-        cuplug_store_kind(&noted, <array_kind *>kind)
 
 
 cdef inline size_t first_slot(const void *type) noexcept:

@@ -29,7 +29,7 @@ from cuplug._status cimport raise_error
 
 from cuplug._entry_points import any_package_mentions
 from cuplug.errors import NotFoundError, PluginError
-from cuplug.paths import absolute
+from cuplug.arguments import absolute
 from cuplug.records import Directory, LastCall, Plugin, PluginFile
 
 # By number, in the order of <cuplug/host.h>.

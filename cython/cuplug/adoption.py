@@ -16,9 +16,9 @@ from . import formula
 from . import signature as signatures
 from ._adopted import define_adopted
 from ._operator import Operator
+from .arguments import absolute
 from .description import Items, check_description, plugin_name, read_sidecar
 from .errors import CudaError, PluginError
-from .paths import absolute
 from .signature import Parameter
 from .variant import member, stored
 

@@ -59,7 +59,7 @@ def write_module(file: str, directory: str, name: str | None = None) -> Written:
 
 def write_stock(directory: str) -> None:
     """Write typed.pxd, typed.pyx and ops.pyi for the stock plugins."""
-    folder = os.path.join(flags.library_directory(), "cuplug")
+    folder = os.path.join(flags.lib_directory(), "cuplug")
     files = sorted(f for f in os.listdir(folder) if f.startswith("lib") and f.endswith(".so"))
     tables = [_usable(read_table(os.path.join(folder, file))) for file in files]
     _write(tables, directory, "typed", "Typed functions of the stock plugins, by cuplug bind.")

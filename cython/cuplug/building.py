@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from . import flags
+from .arguments import absolute, texts_of
 from .errors import PluginError
-from .paths import absolute
 
 if TYPE_CHECKING:
     from .check import Finding
@@ -101,6 +101,7 @@ def build_library(
 
     from .toolkit import find_nvcc
 
+    given = texts_of("build", "options", options)
     source = find_source(path)
     library = library_path(source, output)
     nvcc = find_nvcc() if source.has_cuda else None
@@ -108,7 +109,7 @@ def build_library(
     # Not a name lib*.so in that folder, so that nobody takes half of a file for a plugin.
     with tempfile.TemporaryDirectory(prefix=".cuplug-", dir=os.path.dirname(library)) as directory:
         fresh = os.path.join(directory, os.path.basename(library))
-        log = _compile(source, nvcc, architectures, tuple(options), fresh)
+        log = _compile(source, nvcc, architectures, given, fresh)
         findings = _check(source, fresh)
         os.replace(fresh, library)
     return Built(library, architectures, log, findings)
@@ -137,7 +138,7 @@ def library_path(source: Source, output: str | os.PathLike[str] | None = None) -
     name = f"lib{source.name}.so"
     if output is None:
         return os.path.join(source.directory, name)
-    path = os.path.abspath(output)
+    path = absolute("build", output, "output")
     library = os.path.join(path, name) if os.path.isdir(path) else path
     if not os.path.isdir(os.path.dirname(library)):
         raise BuildError(f"build: output: there is no folder {os.path.dirname(library)}")

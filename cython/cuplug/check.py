@@ -48,7 +48,7 @@ class Subject:
 
     path: str
     table: Table
-    library: elf.SharedLibrary
+    elf_file: elf.SharedLibrary
 
 
 Rule = Callable[[Subject], Iterator[Finding]]
@@ -98,14 +98,14 @@ def _warning(text: str, advice: str) -> Finding:
 
 
 def _check_table(subject: Subject) -> Iterator[Finding]:
-    if subject.library.note_is_covered is False:
+    if subject.elf_file.note_is_covered is False:
         yield _error(
             f"the symbol table lies in section {elf.NOTE_SECTION}, but no PT_NOTE program header "
             "covers it",
             "some tool rewrote the file (patchelf before 0.18 does this): build it again, or use "
             "a newer patchelf",
         )
-    elif not subject.table.rows and subject.library.note_is_covered is None:
+    elif not subject.table.rows and subject.elf_file.note_is_covered is None:
         yield _error(
             "there is no symbol table",
             'declare one at file scope with CUPLUG_PLUGIN(name, "version", operators...)',
@@ -179,7 +179,7 @@ def _entries(subject: Subject) -> dict[str, str]:
 
 
 def _check_entries(subject: Subject) -> Iterator[Finding]:
-    exports = subject.library.exports
+    exports = subject.elf_file.exports
     for row in subject.table.rows:
         if not row.cuda_entry and not row.host_entry:
             yield _error(f"{row.operator} names no entry", "give it a CUDA or a host entry")
@@ -197,12 +197,12 @@ def _check_entries(subject: Subject) -> Iterator[Finding]:
 
 
 def _check_exports(subject: Subject) -> Iterator[Finding]:
-    if TABLE not in subject.library.exports:
+    if TABLE not in subject.elf_file.exports:
         yield _error(
             f"the table {TABLE} is not exported",
             "let no version script or strip option hide it",
         )
-    extra = sorted(subject.library.exports.keys() - _entries(subject).keys() - MAY_EXPORT)
+    extra = sorted(subject.elf_file.exports.keys() - _entries(subject).keys() - MAY_EXPORT)
     if extra:
         yield _warning(
             f"{len(extra)} more symbols are exported: {_some(extra)}",
@@ -217,15 +217,16 @@ def _some(names: list[str], limit: int = 5) -> str:
 
 
 def _check_unique(subject: Subject) -> Iterator[Finding]:
-    if subject.library.unique:
+    if subject.elf_file.unique:
         yield _error(
-            f"symbols of unique binding, one copy for all plugins: {_some(subject.library.unique)}",
+            "symbols of unique binding, one copy for all plugins: "
+            f"{_some(subject.elf_file.unique)}",
             "compile with -fvisibility=hidden -fvisibility-inlines-hidden or -fno-gnu-unique",
         )
 
 
 def _check_undefined(subject: Subject) -> Iterator[Finding]:
-    libraries, symbols = elf.resolve(subject.library)
+    libraries, symbols = elf.resolve(subject.elf_file)
     if libraries:
         yield _error(
             f"needed libraries that are not found: {_some(libraries)}",
@@ -239,7 +240,7 @@ def _check_undefined(subject: Subject) -> Iterator[Finding]:
 
 
 def _check_needed(subject: Subject) -> Iterator[Finding]:
-    rare = [name for name in subject.library.needed if not USUAL_LIBRARIES.fullmatch(name)]
+    rare = [name for name in subject.elf_file.needed if not USUAL_LIBRARIES.fullmatch(name)]
     if rare:
         yield _warning(
             f"it needs {_some(rare)}",
@@ -248,15 +249,15 @@ def _check_needed(subject: Subject) -> Iterator[Finding]:
 
 
 def _check_rpath(subject: Subject) -> Iterator[Finding]:
-    if subject.library.rpath:
+    if subject.elf_file.rpath:
         yield _error(
-            f"it searches for libraries in {':'.join(subject.library.rpath)} (RPATH or RUNPATH)",
+            f"it searches for libraries in {':'.join(subject.elf_file.rpath)} (RPATH or RUNPATH)",
             "link without -rpath: the first library of a name that is loaded serves all plugins",
         )
 
 
 def _check_tls(subject: Subject) -> Iterator[Finding]:
-    if subject.library.flags & elf.DF_STATIC_TLS:
+    if subject.elf_file.flags & elf.DF_STATIC_TLS:
         yield _error(
             "thread-local variables use the static TLS model, whose room is small",
             "compile without -ftls-model=initial-exec and link with -fPIC objects only",
@@ -264,12 +265,12 @@ def _check_tls(subject: Subject) -> Iterator[Finding]:
 
 
 def _check_text_relocations(subject: Subject) -> Iterator[Finding]:
-    if subject.library.has_text_relocations:
+    if subject.elf_file.has_text_relocations:
         yield _error("its code has text relocations", "compile every object with -fPIC")
 
 
 def _check_stack(subject: Subject) -> Iterator[Finding]:
-    if subject.library.has_executable_stack:
+    if subject.elf_file.has_executable_stack:
         yield _error(
             "it asks for an executable stack",
             "link with -z noexecstack, and avoid nested functions whose address is taken",
@@ -288,11 +289,11 @@ def _check_architectures(subject: Subject) -> Iterator[Finding]:
             "it has CUDA entries, but the table names no architectures",
             "compile the table with nvcc, or with -DCUPLUG_ARCHITECTURES=750,900",
         )
-    if subject.library.fatbins is None:
+    if subject.elf_file.fatbins is None:
         yield _warning("the section headers were removed", "keep them: strip is enough")
         return
     try:
-        code = fatbin.read_fatbins(subject.library.fatbins)
+        code = fatbin.read_fatbins(subject.elf_file.fatbins)
     except ValueError as error:
         yield _error(str(error), "build the file again")
         return

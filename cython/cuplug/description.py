@@ -49,6 +49,9 @@ def check_description(path: str, description: Mapping[str, Any]) -> tuple[str, d
         raise ValueError(f"{path}: prototypes: seen {prototypes!r}, wanted C declarations")
     if not own:
         raise ValueError(f"{path}: its description has no operator")
+    for name in own:
+        if not isinstance(name, str):
+            raise TypeError(f"{path}: description: seen the key {name!r}, wanted names")
     return prototypes, {name: _items(name, own[name]) for name in own}
 
 

@@ -9,6 +9,7 @@ from functools import cache
 
 from ._operator import Operator
 from ._source import define_elementwise, dtype_names
+from .arguments import texts_of
 from .cuda_compiler import compile_cuda
 from .element_wise_code import Elementwise, cuda_code, host_code
 from .expression import check_texts, read_names
@@ -59,12 +60,12 @@ def elementwise(
     CompileError
         At a call: the expression does not compile.
     """
+    given = texts_of("elementwise", "options", options)
     check_texts(
         "elementwise",
-        options,
         **{"signature": signature, "expression": expression, "preamble": preamble, "doc": doc},
     )
-    return _elementwise(signature, expression, preamble, inspect.cleandoc(doc), tuple(options))
+    return _elementwise(signature, expression, preamble, inspect.cleandoc(doc), given)
 
 
 @cache

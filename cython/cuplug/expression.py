@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -27,13 +26,11 @@ _KEYWORDS = """
 KEYWORDS = frozenset(_KEYWORDS.split())
 
 
-def check_texts(operator: str, options: Sequence[str], **texts: str | None) -> None:
+def check_texts(operator: str, **texts: str | None) -> None:
     """Raise a TypeError for what is no text."""
     for name, text in texts.items():
         if not isinstance(text, str | None):
             raise TypeError(f"{operator}: {name}: seen {type(text).__name__}, wanted str")
-    if isinstance(options, str):
-        raise TypeError(f"{operator}: options: seen str, wanted a sequence of str")
 
 
 @dataclass(frozen=True)

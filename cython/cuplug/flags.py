@@ -22,7 +22,7 @@ def include_directory() -> str:
     return os.path.join(PACKAGE, "include")
 
 
-def library_directory() -> str:
+def lib_directory() -> str:
     """Return the directory that holds `libcuplug.so`."""
     return os.path.join(PACKAGE, "lib")
 
@@ -93,5 +93,5 @@ def _joined(options: Sequence[str]) -> list[str]:
 
 def host_flags() -> str:
     """Return the flags that link a C program with the core."""
-    directory = library_directory()
+    directory = lib_directory()
     return f"-L{directory} -lcuplug -Wl,-rpath,{directory}"

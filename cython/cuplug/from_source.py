@@ -15,6 +15,7 @@ from . import signature as signatures
 from ._jit import architecture_of
 from ._operator import Operator
 from ._source import define_function, load_functions, make_plan
+from .arguments import texts_of
 from .cuda_compiler import OPTIONS
 from .host_compiler import compile_host
 from .jit import compile_to_binary
@@ -159,7 +160,8 @@ def operator(
     """
     sizes = (threads, _sizes(grid), _sizes(block) or (str(BLOCK),), str(shared))
     texts = (arguments, cuda, host, kernel, function)
-    return _operator(signature, texts, sizes, inspect.cleandoc(doc), tuple(options))
+    given = texts_of("operator", "options", options)
+    return _operator(signature, texts, sizes, inspect.cleandoc(doc), given)
 
 
 def _sizes(given: Sizes) -> tuple[str, ...]:

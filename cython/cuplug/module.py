@@ -15,6 +15,7 @@ from ._global import Global, gpu_number
 from ._image import Image
 from ._jit import architecture_of
 from ._kernel import Kernel
+from .arguments import texts_of
 from .errors import NotFoundError
 
 _modules: dict[tuple[str, bytes, int], Module] = {}
@@ -163,13 +164,12 @@ def compile(
         There is no GPU and no architecture was named.
     """
     number = gpu_number("compile", 0 if device is None else device)
-    for what, texts in (("options", options), ("names", names)):
-        if isinstance(texts, str):
-            raise TypeError(f"compile: {what}: seen a str, wanted a sequence of them")
+    if not isinstance(headers, Mapping | None):
+        raise TypeError(f"compile: headers: seen {type(headers).__name__}, wanted a mapping")
     binary = jit.compile_to_binary(
         source,
-        names=names,
-        options=options,
+        names=texts_of("compile", "names", names),
+        options=texts_of("compile", "options", options),
         architecture=architecture_of(number) if architecture is None else architecture,
         name=name,
         headers=headers,

@@ -11,6 +11,7 @@ from typing import Any
 
 from ._operator import Operator
 from ._source import define_reduction, dtype_names
+from .arguments import texts_of
 from .cuda_compiler import compile_cuda
 from .element_wise import UNNAMED
 from .expression import check_texts, read_names
@@ -115,14 +116,14 @@ def reduction(
     CompileError
         At a call: an expression does not compile.
     """
+    given = texts_of("reduction", "options", options)
     check_texts(
         "reduction",
-        options,
         **{"signature": signature, "reduce": reduce, "map": map, "post": post, "doc": doc},
         **{"identity": identity, "accumulate": accumulate, "preamble": preamble},
     )
     texts = (reduce, map, post, identity, accumulate, preamble)
-    return Reduction(_reduction(signature, texts, inspect.cleandoc(doc), tuple(options)))
+    return Reduction(_reduction(signature, texts, inspect.cleandoc(doc), given))
 
 
 @cache
