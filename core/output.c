@@ -84,9 +84,12 @@ static int fits(const cuplug_frame *f, const cuplug_tensor *wanted, const cuplug
       x->device.type != f->home.type || x->device.id != f->home.id || !x->data || x->byte_offset ||
       !cuplug__same_sizes(x->shape, wanted->shape, x->ndim) || !cuplug__is_contiguous(x))
     return 0;
-  const cuplug__span own = {x->data, (const char *)x->data + cuplug__n_bytes(wanted)};
-  for (const cuplug_tensor *y = f->tensors; y < wanted; y++)
-    if (y->ndim >= 0 && cuplug__meet(own, cuplug__span_of(y))) return 0;
+  const char *low = x->data, *high = low + cuplug__n_bytes(wanted);
+  for (const cuplug_tensor *y = f->tensors; y < wanted; y++) {
+    if (y->strides) return 0;
+    const char *other = y->data;
+    if (y->ndim >= 0 && other < high && low < other + cuplug__n_bytes(y)) return 0;
+  }
   return 1;
 }
 
