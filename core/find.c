@@ -13,6 +13,7 @@
 /* One search under way. */
 typedef struct finder {
   const cuplug__query *query;
+  int is_early; /* the directories before those of cuplug_add_directory alone, and no scan */
   cuplug__trust trust;
   cuplug__search search;
 } finder;
@@ -69,6 +70,7 @@ static int find_plugin(finder *f, const char *name, cuplug__plugin **plugin, cup
   for (size_t k = 0; k < f->search.n_places && !*plugin; k++) {
     const cuplug__place *place = &f->search.places[k];
     char *path;
+    if (f->is_early && place->directory.origin >= CUPLUG_ORIGIN_ADDED) break;
     if (place->fd < 0) continue;
     path = cuplug__join(place->directory.path, file_name);
     if (!path) return cuplug__no_memory(error, "finding an operator");
@@ -124,12 +126,14 @@ static int find_started(finder *f, cuplug_operator **op, cuplug_error *error) {
     if (status) return status;
     if (plugin) *op = cuplug__plugin_operator(plugin, query->op);
   }
+  if (!*op && f->is_early) return CUPLUG_OK;
   int status = *op ? CUPLUG_OK : scan(f, op, error);
   return status ? status : cuplug__registry_remember(query->text, *op, error);
 }
 
-static int find_anew(const cuplug__query *query, cuplug_operator **op, cuplug_error *error) {
-  finder f = {.query = query};
+static int find_anew(const cuplug__query *query, int is_early, cuplug_operator **op,
+                     cuplug_error *error) {
+  finder f = {.query = query, .is_early = is_early};
   size_t n_added;
   int status = cuplug__trust_start(&f.trust, error);
   if (status) return status;
@@ -141,7 +145,7 @@ static int find_anew(const cuplug__query *query, cuplug_operator **op, cuplug_er
   return status;
 }
 
-int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error) {
+static int find(const char *name, int is_early, cuplug_operator **op, cuplug_error *error) {
   cuplug__query query;
   *op = NULL;
   cuplug__clear(error);
@@ -149,11 +153,19 @@ int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error) {
   if (status) return status;
   cuplug__registry_lock();
   *op = cuplug__registry_recall(name);
-  if (!*op) status = find_anew(&query, op, error);
+  if (!*op) status = find_anew(&query, is_early, op, error);
   cuplug__registry_unlock();
   if (!status)
     cuplug__clear(error);
   else
     *op = NULL;
   return status;
+}
+
+int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error) {
+  return find(name, 0, op, error);
+}
+
+int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error) {
+  return find(name, 1, op, error);
 }

@@ -21,8 +21,8 @@
   X(INT32, int32_t, int32_t, , ) \
   X(INT64, int64_t, int64_t, , )
 
-/* Below this, starting threads costs more than they save. */
-#define ELEMENTWISE_PARALLEL_FROM 65536
+/* Below this, threads cost more than they save when they have to be woken up first. */
+#define ELEMENTWISE_PARALLEL_FROM 131072
 
 #define ELEMENTWISE_STREAMED_BYTES 512     /* loads go on while a block is stored past the caches */
 #define ELEMENTWISE_BLOCK_BYTES 8192       /* of outputs that stay in the cache */

@@ -6,6 +6,7 @@ import functools
 import inspect
 import pickle
 import pydoc
+import shutil
 import threading
 import weakref
 from pathlib import Path
@@ -204,6 +205,36 @@ def test_entry_point_of_no_package(run_python, tmp_path):
     done = run_python(code)
     assert done.stdout == "gather\n"
     assert "the entry point own = gone.plugins names no package that is installed" in done.stderr
+
+
+def test_packages_are_looked_through_when_they_matter(run_python, tmp_path, arguments_file):
+    info = tmp_path / "site" / "gone-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "entry_points.txt").write_text("[cuplug.plugins]\nown = gone.plugins\n")
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    shutil.copy(arguments_file, folder)
+    code = (
+        f"import sys; sys.path.append({str(tmp_path / 'site')!r}); import cuplug;"
+        "cuplug.find('arguments.add'); print('found', file=sys.stderr, flush=True); cuplug.plugins()"
+    )
+    done = run_python(code, env={"LD_LIBRARY_CUPLUG_PATH": str(folder)})
+    before, after = done.stderr.split("found")
+    assert not before
+    assert "the entry point own = gone.plugins" in after
+
+
+def test_package_comes_before_stock_plugin(run_python, tmp_path):
+    site = tmp_path / "site"
+    for name in ("own", "own-1.dist-info"):
+        (site / name).mkdir(parents=True)
+    (site / "own-1.dist-info" / "entry_points.txt").write_text("[cuplug.plugins]\nown = own\n")
+    stock = cuplug.find("hello.hello").path
+    shutil.copy(stock, site / "own")
+    code = (
+        f"import sys; sys.path.append({str(site)!r}); import cuplug; print(cuplug.find('hello').path)"
+    )
+    assert run_python(code).stdout == f"{site}/own/libhello.so\n"
 
 
 def test_import_takes_little(run_python):

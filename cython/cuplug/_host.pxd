@@ -215,6 +215,7 @@ cdef extern from "cuplug/host.h" nogil:
         int32_t loaded
 
     int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error)
+    int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error)
     int cuplug_load(
         const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
         cuplug_error *error

@@ -15,6 +15,7 @@ from cuplug._host cimport (
     cuplug_error,
     cuplug_file,
     cuplug_find,
+    cuplug_find_early,
     cuplug_free_listing,
     cuplug_list,
     cuplug_listing,
@@ -69,12 +70,16 @@ def find(name):
     """
     cdef cuplug_operator *op = NULL
     cdef cuplug_error error
-    cdef int status
+    cdef int status = 0
     encoded = encode_name(name)
     cdef const char *text = encoded
-    read_packages()
-    with nogil:
-        status = cuplug_find(text, &op, &error)
+    if not packages_are_read:  # to look through them takes longer than all else here
+        with nogil:
+            status = cuplug_find_early(text, &op, &error)
+    if not status and op == NULL:
+        read_packages()
+        with nogil:
+            status = cuplug_find(text, &op, &error)
     if not status:
         return wrap_operator(op)
     try:

@@ -207,6 +207,11 @@ typedef struct cuplug_operator cuplug_operator;
  * looked in and near names. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error);
 
+/* The same before the program knows its own directories: looks only where cuplug_add_directory
+ * cannot change what is found, and does not scan. *op is NULL, without an error, when it is not
+ * there. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error);
+
 /* Registers the plugin in one file, ahead of the search path, whatever its file is called. Fills at
  * most `room` operators and sets their number. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,

@@ -131,6 +131,18 @@ static int find(const char *name) {
   return status;
 }
 static int find_named(void) { return find("twins.second"); }
+static int find_early(void) {
+  cuplug_operator *op;
+  int status = cuplug_find_early("twins.second", &op, &error);
+  CHECK(!status == !!op);
+  return status;
+}
+static int find_early_nothing(void) {
+  cuplug_operator *op;
+  int status = cuplug_find_early("first", &op, &error);
+  CHECK(!op);
+  return status;
+}
 static int find_by_scan(void) { return find("first"); }
 static int find_nothing(void) { return find("frist"); }
 static int find_elsewhere(void) { return find("twin.first"); }
@@ -162,7 +174,7 @@ static void check_intact(cuplug_operator *first) {
 static void fail_each(const char *what, int (*attempt)(void), int wanted) {
   cuplug_operator *first = NULL;
   int failures = 0;
-  if (attempt != find_named) CHECK(!cuplug_find("twins.first", &first, &error));
+  if (attempt != find_named && attempt != find_early) CHECK(!cuplug_find("twins.first", &first, &error));
   for (round_number = 0; round_number < 10000; round_number++) {
     n_left = round_number;
     n_denied = 0;
@@ -211,6 +223,10 @@ int main(void) {
   CHECK(mkdtemp(folder) && !chdir(folder));
   fill_folder();
   move_search_path("/nonexistent");
+  fail_each("find early what a scan would find", find_early_nothing, CUPLUG_OK);
+  move_search_path("/nonexistent/either");
+  fail_each("find early", find_early, CUPLUG_OK);
+  move_search_path("/nonexistent/third");
   fail_each("find by the plugin's name", find_named, CUPLUG_OK);
   fail_each("list", list, CUPLUG_OK);
   fail_each("find by a scan", find_by_scan, CUPLUG_OK);
