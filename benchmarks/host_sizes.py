@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
-from measurement import Comparison, Contender, Target, settle, statement
+from measurement import BATCH_NS, Comparison, Contender, Target, settle, statement
 from module import Run, run_module
 
 SIZES = (16, 256, 4096, 16384, 65536, 262144, 1048576)
@@ -37,6 +37,7 @@ def compare(n: int) -> Comparison:
     title, expected = f"relu, array given, {n:,} floats, CPU", np.maximum(x, 0)
     comparison = Comparison(title, "us", "numpy", wanted, expected, 2 * x.nbytes)
     comparison.synchronize = settle
+    comparison.batch_ns = 10 * BATCH_NS  # threads that sleep are woken up within each batch
     comparison.settings["elements"] = n
     for name, prepare in (("cuplug", cuplug_relu), ("numpy", numpy_relu), ("torch", torch_relu)):
         comparison.add(name, lambda prepare=prepare: prepare(x, np.full_like(x, np.nan)))
