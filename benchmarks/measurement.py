@@ -95,8 +95,8 @@ class Comparison:
     """Contenders that do the same work, timed in turn, round by round.
 
     `number` is how often the work is done in one batch, None to find it, so that a batch takes
-    `batch_ns`; `synchronize` runs before and after each batch, untimed; `expected` is what every contender must compute, and `n_bytes`
-    what the work moves at least.
+    `batch_ns`; `synchronize` runs before and after each batch, untimed; `expected` is what every
+    contender must compute, and `n_bytes` what the work moves at least.
     """
 
     title: str

@@ -216,7 +216,7 @@ def test_packages_are_looked_through_when_they_matter(run_python, tmp_path, argu
     shutil.copy(arguments_file, folder)
     code = (
         f"import sys; sys.path.append({str(tmp_path / 'site')!r}); import cuplug;"
-        "cuplug.find('arguments.add'); print('found', file=sys.stderr, flush=True); cuplug.plugins()"
+        "cuplug.find('arguments.add'); print('found', file=sys.stderr); cuplug.plugins()"
     )
     done = run_python(code, env={"LD_LIBRARY_CUPLUG_PATH": str(folder)})
     before, after = done.stderr.split("found")
@@ -232,7 +232,8 @@ def test_package_comes_before_stock_plugin(run_python, tmp_path):
     stock = cuplug.find("hello.hello").path
     shutil.copy(stock, site / "own")
     code = (
-        f"import sys; sys.path.append({str(site)!r}); import cuplug; print(cuplug.find('hello').path)"
+        f"import sys; sys.path.append({str(site)!r}); import cuplug;"
+        "print(cuplug.find('hello').path)"
     )
     assert run_python(code).stdout == f"{site}/own/libhello.so\n"
 

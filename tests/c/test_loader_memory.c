@@ -174,7 +174,8 @@ static void check_intact(cuplug_operator *first) {
 static void fail_each(const char *what, int (*attempt)(void), int wanted) {
   cuplug_operator *first = NULL;
   int failures = 0;
-  if (attempt != find_named && attempt != find_early) CHECK(!cuplug_find("twins.first", &first, &error));
+  if (attempt != find_named && attempt != find_early)
+    CHECK(!cuplug_find("twins.first", &first, &error));
   for (round_number = 0; round_number < 10000; round_number++) {
     n_left = round_number;
     n_denied = 0;
