@@ -94,6 +94,15 @@ def test_tensor_that_requires_grad(device):
 
 
 @on_each_device
+def test_subclass_with_an_attribute_of_its_own(device):
+    class Own(torch.Tensor):
+        requires_grad = property(lambda self: True)
+
+    with pytest.raises(TypeError, match="seen Own that requires grad"):
+        relu(torch.ones(3, device=device).as_subclass(Own))
+
+
+@on_each_device
 def test_views_that_are_not_their_memory(device):
     x = torch.tensor([1 + 2j, 3 - 4j], device=device)
     with pytest.raises(TypeError, match=r"seen a conjugated view \(pass x.resolve_conj\(\)\)"):

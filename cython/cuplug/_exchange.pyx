@@ -45,23 +45,37 @@ cdef int read_exchange(
 ) except -1:
     a.kind = CUPLUG_ARGUMENT_ARRAY
     a.flags = 0
-    if kind.requires_grad != NULL and call_getter(kind.requires_grad, obj) is not False:
-        return set_other(
-            r, a, f"{type(<object>obj).__name__} that requires grad (pass x.detach())"
-        )
     if kind.exchange.export_borrowed == NULL:
         try:
-            return read_owned(obj, r, a, kind)
+            read_owned(obj, r, a, kind)
         except Exception as error:
             return set_unreadable(<object>obj, r, a, error)
-    if kind.exchange.export_borrowed(<void *>obj, &a.tensor):
+    elif kind.exchange.export_borrowed(<void *>obj, &a.tensor):
         try:
             reraise()
         except Exception as error:
             return set_unreadable(<object>obj, r, a, error)
-    if kind.is_torch and may_be_lazy(&a.tensor):
-        return check_lazy(<object>obj, r, a)
-    return 0
+    return check_torch(obj, r, a, kind) if kind.is_torch and not is_integer(&a.tensor) else 0
+
+
+cdef inline bint is_integer(const cuplug_tensor *x) noexcept:
+    """Signed, unsigned or bool, by DLPack's codes."""
+    return x.dtype.code < 2 or x.dtype.code == 6
+
+
+cdef inline int check_torch(
+    PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
+) except -1:
+    """What only numbers that are no integers can be, and their memory does not tell."""
+    if kind.requires_grad != NULL:
+        grad = call_getter(kind.requires_grad, obj)
+    else:
+        grad = (<object>obj).requires_grad
+    if grad is not False:
+        return set_other(
+            r, a, f"{type(<object>obj).__name__} that requires grad (pass x.detach())"
+        )
+    return check_lazy(<object>obj, r, a) if may_be_lazy(&a.tensor) else 0
 
 
 cdef int reraise() except -1:

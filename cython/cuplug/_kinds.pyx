@@ -141,5 +141,6 @@ cdef bint find_exchange(object cls, array_kind *kind) except -1:
 cdef int find_torch_attributes(object cls, array_kind *kind) except -1:
     """PyTorch's: what its memory alone does not say."""
     kind.requires_grad = find_getter(cls, "requires_grad")
-    kind.is_torch = all([hasattr(cls, name) for name in ("is_conj", "is_neg", "new_empty")])
+    names = ("requires_grad", "is_conj", "is_neg", "new_empty")
+    kind.is_torch = all([hasattr(cls, name) for name in names])
     return 0
