@@ -164,7 +164,7 @@ class Comparison:
             raise ArithmeticError("its result differs from the expected one")
 
     def _calibrate(self, contender: Contender) -> int:
-        """Return a number of calls for one batch: of two of them, since the first may be slow."""
+        """Return how many calls make a batch; of two the shorter counts: the first may be cold."""
         number = 1
         while number < 1 << 20 and any(
             self._batch(contender, number) < self.batch_ns for _ in range(2)

@@ -216,12 +216,34 @@ def test_packages_are_looked_through_when_they_matter(run_python, tmp_path, argu
     shutil.copy(arguments_file, folder)
     code = (
         f"import sys; sys.path.append({str(tmp_path / 'site')!r}); import cuplug;"
-        "cuplug.find('arguments.add'); print('found', file=sys.stderr); cuplug.plugins()"
+        "cuplug.find('arguments.add'); print('=====', file=sys.stderr); cuplug.plugins()"
     )
     done = run_python(code, env={"LD_LIBRARY_CUPLUG_PATH": str(folder)})
-    before, after = done.stderr.split("found")
+    before, after = done.stderr.split("=====\n")
     assert not before
     assert "the entry point own = gone.plugins" in after
+
+
+def test_what_is_no_path_is_passed_over(run_python):
+    code = (
+        "import sys, cuplug; sys.path += [5, None, object(), chr(0), chr(0xd800), b'/tmp'];"
+        "print(cuplug.find('gather').name)"
+    )
+    assert run_python(code).stdout == "gather\n"
+
+
+@pytest.mark.parametrize("text", [b"[cuplug.plugins]\n\xff = x\n", b"[cuplug.plugins]\nno pair\n"])
+def test_entry_points_that_cannot_be_read(run_python, tmp_path, text):
+    info = tmp_path / "site" / "broken-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "entry_points.txt").write_bytes(text)
+    code = (
+        f"import sys; sys.path.append({str(tmp_path / 'site')!r}); import cuplug;"
+        "print(cuplug.find('gather').name)"
+    )
+    done = run_python(code)
+    assert done.stdout == "gather\n"
+    assert "cuplug: the entry points of the installed packages cannot be read: " in done.stderr
 
 
 def test_package_comes_before_stock_plugin(run_python, tmp_path):

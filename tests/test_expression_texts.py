@@ -44,11 +44,11 @@ def test_keywords_are_refused(name):
 
 
 def test_texts_are_str():
-    with pytest.raises(TypeError, match="elementwise: expression: seen int, wanted str"):
+    with pytest.raises(TypeError, match="elementwise: expression: seen int, wanted a str"):
         cuplug.elementwise("f(x: T) -> T", 3)
-    with pytest.raises(TypeError, match="elementwise: signature: seen bytes, wanted str"):
+    with pytest.raises(TypeError, match="elementwise: signature: seen bytes, wanted a str"):
         cuplug.elementwise(b"f(x: T) -> T", "x")
-    with pytest.raises(TypeError, match="reduction: reduce: seen function, wanted str"):
+    with pytest.raises(TypeError, match="reduction: reduce: seen function, wanted a str"):
         cuplug.reduction("f(x: T) -> T", reduce=lambda a, b: a + b)
     with pytest.raises(TypeError, match="options: seen str, wanted a sequence of str"):
         cuplug.elementwise("f(x: T) -> T", "x", options="--fmad=true")

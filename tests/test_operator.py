@@ -163,6 +163,7 @@ def test_out_is_filled_and_returned(ops):
     assert ops.copy(x, out=out) is out
     assert out.tolist() == [0, 1, 2]
     assert ops.copy(x, out=None).tolist() == [0, 1, 2]
+    assert ops.copy(x, out=(None,)).tolist() == [0, 1, 2]
     pair = np.zeros(3), np.zeros(3)
     assert all(seen is given for seen, given in zip(ops.split(x, out=pair), pair, strict=True))
     low, high = ops.split(x, out=(None, pair[1]))

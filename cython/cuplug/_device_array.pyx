@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """cuplug's own arrays in GPU memory, for programs without an array library for GPUs."""
 
+from collections.abc import Iterable
+from operator import index
+
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
@@ -273,15 +276,24 @@ def empty(shape, dtype="float32", device="cuda"):
     """
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef int k
-    lengths = (shape,) if isinstance(shape, int) else tuple(shape)
+    lengths = parse_shape(shape)
     if len(lengths) > CUPLUG_MAX_NDIM:
         raise ValueError(f"empty: shape: seen {len(lengths)} dimensions, wanted at most 64")
     for k in range(len(lengths)):
+        if not 0 <= lengths[k] < 1 << 63:
+            wanted = "sizes of at least 0, below 2^63"
+            raise ValueError(f"empty: shape: seen {lengths}, wanted {wanted}")
         sizes[k] = lengths[k]
-        if sizes[k] < 0:
-            raise ValueError(f"empty: shape: seen {lengths}, wanted sizes of at least 0")
     place = parse_gpu("empty", device)
     return make_array("empty", <int>len(lengths), sizes, to_descr("empty", dtype), place)
+
+
+cdef tuple parse_shape(object shape):
+    try:
+        return tuple(map(index, shape if isinstance(shape, Iterable) else (shape,)))
+    except TypeError:
+        wanted = "an int or a sequence of them"
+        raise TypeError(f"empty: shape: seen {shape!r}, wanted {wanted}") from None
 
 
 cdef DeviceArray make_array(

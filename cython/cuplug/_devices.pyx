@@ -58,7 +58,7 @@ def synchronize(device=None):
     cdef cuplug_error error
     cdef int k, status = 0
     if device is not None:
-        wanted = <uint64_t>1 << (parse_gpu("synchronize", device).id & 63)
+        wanted = <uint64_t>1 << parse_gpu("synchronize", device).id
     with nogil:
         for k in range(64):
             if wanted >> k & 1 and not status:

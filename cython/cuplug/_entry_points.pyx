@@ -42,9 +42,18 @@ def any_package_mentions(bytes group):
     Files there, such as zip archives, and texts that are too long are not looked through: they may.
     """
     for place in sys.path:
-        if mentions(os.fsencode(place or os.curdir), group) or os.path.isfile(place):
+        if may_mention(place, group):
             return True
     return False
+
+
+cdef bint may_mention(object place, bytes group) except *:
+    """What is no path is passed over, as Python's own import does."""
+    try:
+        path = os.fsencode(place or os.curdir)
+    except (TypeError, UnicodeEncodeError):
+        return False
+    return mentions(path, group) or os.path.isfile(path)
 
 
 cdef bint mentions(bytes directory, bytes group) except *:

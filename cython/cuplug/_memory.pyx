@@ -2,6 +2,7 @@
 """Memory that is held, given back, and made ready ahead of the first call."""
 
 from collections import namedtuple
+from collections.abc import Iterable
 
 from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport strncpy
@@ -94,7 +95,7 @@ def trim(device=None):
     cdef bint is_all = device is None
     cdef int k, status = 0
     if not is_all:
-        wanted = <uint64_t>1 << (parse_gpu("trim", device).id & 63)
+        wanted = <uint64_t>1 << parse_gpu("trim", device).id
     with nogil:
         if is_all:
             total = cuplug_trim_host()
@@ -131,13 +132,17 @@ def prepare(operators, device=None):
     cdef cuplug_device place
     place.type = CUPLUG_CPU
     if device is not None:
-        place = parse_device(device)
-    for op in (operators,) if isinstance(operators, (str, Operator)) else operators:
-        prepare_operator(<Operator?>(find(op) if isinstance(op, str) else op), place)
+        place = parse_device("prepare", device)
+    alone = isinstance(operators, (str, Operator)) or not isinstance(operators, Iterable)
+    for op in (operators,) if alone else operators:
+        prepare_operator(find(op) if isinstance(op, str) else op, place)
 
 
-cdef int prepare_operator(Operator operator, cuplug_device place) except -1:
-    cdef cuplug_operator *op = operator.op
+cdef int prepare_operator(object operator, cuplug_device place) except -1:
+    if not isinstance(operator, Operator):
+        seen = type(operator).__name__
+        raise TypeError(f"prepare: operators: seen {seen}, wanted operators or their names")
+    cdef cuplug_operator *op = (<Operator>operator).op
     cdef cuplug_error error
     cdef int status
     with nogil:

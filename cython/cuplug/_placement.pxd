@@ -4,8 +4,8 @@ from libc.stdint cimport int32_t, uint64_t
 from cuplug._host cimport cuplug_device
 
 
-# "cpu", "cuda", "cuda:1", a number, or a device object of another library.
-cdef cuplug_device parse_device(object device) except *
+# "cpu", "cuda", "cuda:1", a number, or a device object of another library. Errors name the function.
+cdef cuplug_device parse_device(str function, object device) except *
 # The same, for a function that wants a GPU.
 cdef cuplug_device parse_gpu(str function, object device) except *
 # Where host arrays run unless a call says it; type 0: not set.

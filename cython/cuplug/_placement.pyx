@@ -17,22 +17,25 @@ cdef extern from *:
     uint64_t cuplug_bits(uint64_t *bits) noexcept nogil
     void cuplug_set_bit(uint64_t *bits, uint64_t bit) noexcept nogil
 
+cdef enum:
+    MAX_GPUS = 64  # as in the core: a bit for each
+
 cdef uint64_t used = 0
 cdef bint has_default = False
 cdef object chosen = ContextVar("cuplug_device")
 cdef cuplug_device from_environment
 
 
-cdef cuplug_device make_device(int device_type, long number) except *:
+cdef cuplug_device make_device(int device_type, object number) except *:
     cdef cuplug_device device
-    if not 0 <= number < 1 << 16:
+    if not 0 <= number < MAX_GPUS:
         raise ValueError(f"device: seen number {number}, wanted that of a GPU, from 0")
     device.type = device_type
     device.id = number
     return device
 
 
-cdef cuplug_device parse_device(object device) except *:
+cdef cuplug_device read_device(object device) except *:
     if isinstance(device, str):
         return parse_name(device)
     if isinstance(device, int) and not isinstance(device, bool):
@@ -58,8 +61,15 @@ cdef cuplug_device parse_name(str name) except *:
     raise ValueError(f"device: seen {name!r}, wanted 'cpu', 'cuda', 'cuda:1' or the like")
 
 
+cdef cuplug_device parse_device(str function, object device) except *:
+    try:
+        return read_device(device)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{function}: {error}") from None
+
+
 cdef cuplug_device parse_gpu(str function, object device) except *:
-    cdef cuplug_device parsed = parse_device(device)
+    cdef cuplug_device parsed = parse_device(function, device)
     if parsed.type != CUPLUG_CUDA:
         raise ValueError(f"{function}: device: seen {device!r}, wanted a GPU")
     return parsed
@@ -69,7 +79,7 @@ cdef int default_device(cuplug_device *device) except -1:
     device[0] = from_environment
     name = chosen.get(None)
     if name is not None:
-        device[0] = parse_device(name)
+        device[0] = read_device(name)
     return 0
 
 
@@ -106,7 +116,7 @@ class device:
     """
 
     def __init__(self, name):
-        parse_device(name)
+        read_device(name)
         self._name = name
         self._tokens = []
 

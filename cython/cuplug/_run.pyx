@@ -148,7 +148,8 @@ cdef object as_returned(list result, const cuplug_signature *s):
 cdef int choose_device(cuplug_frame *frame, PyObject *device) except -1:
     cdef cuplug_device by_default
     if device != NULL and <object>device is not None:
-        frame.device = named_device(frame, <object>device)
+        name = (<const char *>frame.signature.name).decode()
+        frame.device = parse_device(name, <object>device)
     elif has_default and frame.home.type != CUPLUG_CUDA:
         default_device(&by_default)
         if by_default.type:
@@ -159,14 +160,6 @@ cdef int choose_device(cuplug_frame *frame, PyObject *device) except -1:
         frame.device.type = CUPLUG_CPU if has_host_entry else CUPLUG_CUDA
         frame.device.id = 0
     return 0
-
-
-cdef cuplug_device named_device(const cuplug_frame *frame, object device) except *:
-    try:
-        return parse_device(device)
-    except (TypeError, ValueError) as error:
-        name = (<const char *>frame.signature.name).decode()
-        raise type(error)(f"{name}: {error}") from None
 
 
 cdef inline bint is_unknown(const cuplug_tensor *x) noexcept:
@@ -181,10 +174,10 @@ cdef object one_output(reading *r, cuplug_frame *frame, uint32_t k, PyObject *gi
     """Output k, counted from 0: the caller's, or a new array."""
     cdef cuplug_error error
     cdef cuplug_argument a
+    if given != NULL and isinstance(<object>given, tuple) and len(<tuple>given) == 1:
+        given = <PyObject *>(<tuple>given)[0]
     if given == NULL or <object>given is None:
         return allocate_output(r, frame, frame.n_inputs + k)
-    if isinstance(<object>given, tuple) and len(<tuple>given) == 1:
-        given = <PyObject *>(<tuple>given)[0]
     read_argument(given, r, &a)
     if cuplug_set_output(frame, k, &a, &error):
         raise_error(&error)

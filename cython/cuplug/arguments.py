@@ -1,10 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What callers give to functions that are no operators: paths, sequences of texts."""
+"""What callers give to functions that are no operators: paths, texts, sequences of them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+
+def check_text(function: str, argument: str, text: object) -> str:
+    """Return a text that C code can be given.
+
+    Raises
+    ------
+    TypeError
+        It is no str.
+    ValueError
+        It has a zero character, where C's strings end, or UTF-8 cannot encode it.
+    """
+    where = f"{function}: {argument}"
+    if not isinstance(text, str):
+        raise TypeError(f"{where}: seen {type(text).__name__}, wanted a str")
+    if "\0" in text:
+        raise ValueError(f"{where}: seen a zero character, wanted text without")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{where}: seen what UTF-8 cannot encode: {error}") from None
+    return text
+
+
+def check_texts(
+    function: str, wanted: Mapping[str, object], optional: Mapping[str, object] | None = None
+) -> None:
+    """Check texts by their arguments' names; those that are optional may be None."""
+    given = {name: text for name, text in (optional or {}).items() if text is not None}
+    for argument, text in {**wanted, **given}.items():
+        check_text(function, argument, text)
+
+
+def texts_of(function: str, argument: str, values: object) -> tuple[str, ...]:
+    """Return a sequence of texts, which one str alone is not meant to be.
+
+    Raises
+    ------
+    TypeError, ValueError
+        It is something else, or one of them is no text.
+    """
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        seen = type(values).__name__
+        raise TypeError(f"{function}: {argument}: seen {seen}, wanted a sequence of str")
+    return tuple(check_text(function, f"{argument}[{k}]", x) for k, x in enumerate(values))
 
 
 def absolute(function: str, path: object, argument: str = "path") -> str:
@@ -15,30 +60,16 @@ def absolute(function: str, path: object, argument: str = "path") -> str:
     TypeError
         It is no path.
     ValueError
-        It has a zero character.
+        It has a zero character, or one that names of files cannot have.
     """
     where = f"{function}: {argument}"
     if not isinstance(path, (str, bytes, os.PathLike)):
         raise TypeError(f"{where}: seen {type(path).__name__}, wanted a path")
     text = os.fsdecode(path)
-    if "\0" in text:
+    try:
+        encoded = os.fsencode(text)
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{where}: seen {text!a}, wanted a path: {error}") from None
+    if b"\0" in encoded:
         raise ValueError(f"{where}: seen {text!r}, wanted a path without zero characters")
     return os.path.abspath(text)
-
-
-def texts_of(function: str, argument: str, values: object) -> tuple[str, ...]:
-    """Return a sequence of str, which one str alone is not meant to be.
-
-    Raises
-    ------
-    TypeError
-        It is something else.
-    """
-    where = f"{function}: {argument}"
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise TypeError(f"{where}: seen {type(values).__name__}, wanted a sequence of str")
-    texts = tuple(values)
-    for k, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"{where}[{k}]: seen {type(text).__name__}, wanted a str")
-    return texts

@@ -9,10 +9,10 @@ from functools import cache
 
 from ._operator import Operator
 from ._source import define_elementwise, dtype_names
-from .arguments import texts_of
+from .arguments import check_texts, texts_of
 from .cuda_compiler import compile_cuda
 from .element_wise_code import Elementwise, cuda_code, host_code
-from .expression import check_texts, read_names
+from .expression import read_names
 from .host_compiler import EXPRESSION, compile_host
 from .short_form import expand
 from .variant import Variant
@@ -63,7 +63,7 @@ def elementwise(
     given = texts_of("elementwise", "options", options)
     check_texts(
         "elementwise",
-        **{"signature": signature, "expression": expression, "preamble": preamble, "doc": doc},
+        {"signature": signature, "expression": expression, "preamble": preamble, "doc": doc},
     )
     return _elementwise(signature, expression, preamble, inspect.cleandoc(doc), given)
 

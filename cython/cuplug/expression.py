@@ -26,13 +26,6 @@ _KEYWORDS = """
 KEYWORDS = frozenset(_KEYWORDS.split())
 
 
-def check_texts(operator: str, **texts: str | None) -> None:
-    """Raise a TypeError for what is no text."""
-    for name, text in texts.items():
-        if not isinstance(text, str | None):
-            raise TypeError(f"{operator}: {name}: seen {type(text).__name__}, wanted str")
-
-
 @dataclass(frozen=True)
 class Name:
     """A name that an expression uses: of an array's element or of a scalar."""

@@ -15,7 +15,7 @@ from . import signature as signatures
 from ._jit import architecture_of
 from ._operator import Operator
 from ._source import define_function, load_functions, make_plan
-from .arguments import texts_of
+from .arguments import check_texts, texts_of
 from .cuda_compiler import OPTIONS
 from .host_compiler import compile_host
 from .jit import compile_to_binary
@@ -158,6 +158,11 @@ def operator(
     CompileError
         At a call: a source does not compile, or is not there for the side that is to run.
     """
+    check_texts(
+        "operator",
+        {"signature": signature, "arguments": arguments, "doc": doc},
+        {"cuda": cuda, "host": host, "kernel": kernel, "function": function},
+    )
     sizes = (threads, _sizes(grid), _sizes(block) or (str(BLOCK),), str(shared))
     texts = (arguments, cuda, host, kernel, function)
     given = texts_of("operator", "options", options)

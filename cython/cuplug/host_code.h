@@ -117,8 +117,10 @@ __ubsan_handle_divrem_overflow(const cuplug_divided *at, uintptr_t a, uintptr_t 
   longjmp(cuplug_under_way.begin, 1);
 }
 
-#define CUPLUG_BLOCK_BYTES 8192    /* of the widest array: blocks stay in the cache */
-#define CUPLUG_PARALLEL_FROM 65536 /* elements; below, threads cost more than they save */
+#define CUPLUG_BLOCK_BYTES 8192 /* of the widest array: blocks stay in the cache */
+/* Elements; below, threads cost more than they save. Less than in the stock operators: an
+ * expression may take much longer for each. */
+#define CUPLUG_PARALLEL_FROM 65536
 #define CUPLUG_STREAM_FROM ((int64_t)32 << 20) /* bytes; past the size of most caches */
 
 static inline int64_t cuplug_least(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from . import cache, kernel_types, nvrtc
 from ._jit import compile_program
+from .arguments import check_text, check_texts, texts_of
 from .errors import CompileError
 from .headers import included_texts, is_self_contained
 
@@ -82,15 +83,15 @@ def compile_to_binary(
     CompileError
         The source is refused, with its lines; or there is no compiler.
     """
-    headers, names, options = dict(headers or {}), list(names), list(options)
-    _check(source=source, name=name, architecture=architecture)
-    _check(**{f"names[{k}]": each for k, each in enumerate(names)})
+    headers = dict(headers or {})
+    names, options = texts_of("compile", "names", names), texts_of("compile", "options", options)
+    check_texts("compile", {"source": source, "name": name, "architecture": architecture})
     for k, each in enumerate(names):
         if not each.strip():
             raise ValueError(f"compile: names[{k}]: seen {each!r}, wanted the name of a kernel")
-    _check(**{f"options[{k}]": each for k, each in enumerate(options)})
-    _check(**{f"headers: name {k}": each for k, each in enumerate(headers)})
-    _check(**{f"headers[{k!r}]": each for k, each in headers.items()})
+    for k, (title, text) in enumerate(headers.items()):
+        check_text("compile", f"headers: name {k}", title)
+        check_text("compile", f"headers[{title!r}]", text)
     compiler = nvrtc.find()
     included = included_texts(source, name, options, headers)
     asked = (names, options, [architecture, name], [*headers, *headers.values()])
@@ -104,18 +105,6 @@ def compile_to_binary(
             cache.put(key, "cubin", _pack(binary))
     # Two threads may both have compiled it: the first is kept.
     return binary if included is None else _memory.setdefault(key, binary)
-
-
-def _check(**texts: object) -> None:
-    for what, text in texts.items():
-        if not isinstance(text, str):
-            raise TypeError(f"compile: {what}: seen {type(text).__name__}, wanted a str")
-        if "\0" in text:
-            raise ValueError(f"compile: {what}: seen a zero character, wanted text without")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(f"compile: {what}: seen what UTF-8 cannot encode: {error}") from None
 
 
 def _compile(

@@ -15,7 +15,6 @@ from ._global import Global, gpu_number
 from ._image import Image
 from ._jit import architecture_of
 from ._kernel import Kernel
-from .arguments import texts_of
 from .errors import NotFoundError
 
 _modules: dict[tuple[str, bytes, int], Module] = {}
@@ -168,8 +167,8 @@ def compile(
         raise TypeError(f"compile: headers: seen {type(headers).__name__}, wanted a mapping")
     binary = jit.compile_to_binary(
         source,
-        names=texts_of("compile", "names", names),
-        options=texts_of("compile", "options", options),
+        names=names,
+        options=options,
         architecture=architecture_of(number) if architecture is None else architecture,
         name=name,
         headers=headers,

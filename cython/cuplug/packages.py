@@ -18,8 +18,12 @@ GROUP = "cuplug.plugins"
 
 def plugin_directories() -> list[str]:
     """Return the directories that installed packages name, in the order of their entries' names."""
-    entries = sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value))
-    return [directory for entry in entries for directory in _directories(entry.name, entry.value)]
+    try:
+        found = [(entry.name, entry.value) for entry in entry_points(group=GROUP)]
+    except Exception as error:  # of a file that some package left behind
+        _warn(f"the entry points of the installed packages cannot be read: {error}")
+        return []
+    return [directory for name, value in sorted(found) for directory in _directories(name, value)]
 
 
 def _directories(name: str, value: str) -> Iterator[str]:
@@ -33,10 +37,10 @@ def _directories(name: str, value: str) -> Iterator[str]:
         spec = None
     places = list(spec.submodule_search_locations or ()) if spec else []
     if not places:
-        warnings.warn(
-            f"cuplug: the entry point {name} = {value} names no package that is installed",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        _warn(f"the entry point {name} = {value} names no package that is installed")
     for place in places:
         yield os.path.join(place, *folders)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(f"cuplug: {text}", RuntimeWarning, stacklevel=3)

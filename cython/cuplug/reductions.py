@@ -11,10 +11,10 @@ from typing import Any
 
 from ._operator import Operator
 from ._source import define_reduction, dtype_names
-from .arguments import texts_of
+from .arguments import check_texts, texts_of
 from .cuda_compiler import compile_cuda
 from .element_wise import UNNAMED
-from .expression import check_texts, read_names
+from .expression import read_names
 from .host_compiler import EXPRESSION, compile_host
 from .reduction_code import Reduction as Code
 from .reduction_code import cuda_code, host_code
@@ -119,8 +119,8 @@ def reduction(
     given = texts_of("reduction", "options", options)
     check_texts(
         "reduction",
-        **{"signature": signature, "reduce": reduce, "map": map, "post": post, "doc": doc},
-        **{"identity": identity, "accumulate": accumulate, "preamble": preamble},
+        {"signature": signature, "reduce": reduce, "post": post, "preamble": preamble, "doc": doc},
+        {"map": map, "identity": identity, "accumulate": accumulate},
     )
     texts = (reduce, map, post, identity, accumulate, preamble)
     return Reduction(_reduction(signature, texts, inspect.cleandoc(doc), given))
