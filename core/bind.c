@@ -218,6 +218,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   return CUPLUG_OK;
 }
 
+/* As cuplug__span_of, with the size that matching has found. */
 static inline cuplug__span span_of(const cuplug__match *m, uint32_t k) {
   const cuplug_tensor *t = &m->frame->tensors[k];
   if (t->strides) return cuplug__strided_span(t);

@@ -4,9 +4,9 @@ from libc.stdint cimport int32_t, uint64_t
 from cuplug._host cimport cuplug_device
 
 
-# "cpu", "cuda", "cuda:1", a number, or a device object of another library. Errors name the function.
+# "cpu", "cuda", "cuda:1", a number, or a device object of another library.
 cdef cuplug_device parse_device(str function, object device) except *
-# The same, for a function that wants a GPU.
+# The same, where a GPU is wanted. Errors of both name the function.
 cdef cuplug_device parse_gpu(str function, object device) except *
 # Where host arrays run unless a call says it; type 0: not set.
 # False as long as neither the environment nor a context manager has named a device.
