@@ -193,8 +193,8 @@ def test_out_and_the_argument_axis():
     for axis in (2, -3, (0, 0), (0, -2)):
         with pytest.raises(ValueError, match=r"total: axis: seen .*, wanted different numbers"):
             TOTAL(x, axis=axis)
-    for axis in ("0", 1.0, [0]):
-        with pytest.raises(TypeError):
+    for axis in ("0", 1.0, [0], (0, None)):
+        with pytest.raises(TypeError, match=r"^total: axis: seen .*, wanted an int, a tuple of"):
             TOTAL(x, axis=axis)
 
 

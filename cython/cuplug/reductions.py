@@ -48,7 +48,12 @@ class Reduction:
         With `keepdims` the output has the reduced dimensions with size 1. Other keywords are those
         of the signature, `out` and `device`.
         """
-        return self.operator(*arrays, axis=_axis_text(axis), keepdims=keepdims, **keywords)
+        try:
+            text = _axis_text(axis)
+        except TypeError:
+            wanted = "an int, a tuple of them or None"
+            raise TypeError(f"{self.__name__}: axis: seen {axis!r}, wanted {wanted}") from None
+        return self.operator(*arrays, axis=text, keepdims=keepdims, **keywords)
 
     def __repr__(self) -> str:
         return repr(self.operator).replace("<operator", "<reduction", 1)
@@ -66,9 +71,8 @@ class Reduction:
 def _axis_text(axis: Any) -> str:
     if axis is None:
         return "all"
-    if isinstance(axis, tuple):
-        return ",".join([str(operators.index(number)) for number in axis])
-    return str(operators.index(axis))
+    numbers = axis if isinstance(axis, tuple) else (axis,)
+    return ",".join([str(operators.index(number)) for number in numbers])
 
 
 def reduction(
