@@ -26,7 +26,8 @@ CFLAGS ?= -O2
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra $(WERROR) -Iinclude \
   $(CFLAGS) $(if $(SANITIZE),-g -fno-omit-frame-pointer -fsanitize=$(SANITIZE))
 # Loops with a condition become vector instructions only where floating-point exceptions may differ.
-VECTORISED := -O3 -fno-trapping-math
+# A product and a sum are rounded each, whether or not the CPU can do both at once.
+VECTORISED := -O3 -fno-trapping-math -ffp-contract=off
 LDFLAGS    += -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs)
 OPENMP     := $(shell echo 'int main(void){return 0;}' | $(CC) -fopenmp -xc - -o /dev/null 2>/dev/null && echo -fopenmp)
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host entries of element-wise operators share: the dtypes as C types, and the loop. */
+/* What the host entries of element-wise operators share: the dtypes as C types, the vectors of the
+ * CPU, and the loop. */
 #ifndef CUPLUG_PLUGINS_ELEMENTWISE_H
 #define CUPLUG_PLUGINS_ELEMENTWISE_H
 
@@ -20,6 +21,23 @@
   X(INT16, int16_t, int16_t, , ) \
   X(INT32, int32_t, int32_t, , ) \
   X(INT64, int64_t, int64_t, , )
+
+/* Compiles a function for wider vectors as well. Which of the copies is called is settled when the
+ * plugin is loaded, by what the CPU has. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
+#if __has_attribute(target_clones)
+#define ELEMENTWISE_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#endif
+#ifndef ELEMENTWISE_VECTORS
+#define ELEMENTWISE_VECTORS
+#endif
+
+/* The head of a host entry whose body is compiled so. */
+#define ELEMENTWISE_ENTRY(name)                                                   \
+  ELEMENTWISE_VECTORS static int name##_vectors(const cuplug_call *call);         \
+  CUPLUG_ENTRY int name(const cuplug_call *call) { return name##_vectors(call); } \
+  ELEMENTWISE_VECTORS static int name##_vectors(const cuplug_call *call)
 
 /* Below this, threads cost more than they save when they have to be woken up first. */
 #define ELEMENTWISE_PARALLEL_FROM 131072

@@ -3,11 +3,14 @@
 
 import json
 import os
+import platform
 import shutil
 import struct
 import subprocess
 from pathlib import Path
 
+import cuplug
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from cuplug import elf, fatbin
@@ -90,6 +93,15 @@ def test_a_broken_plugin_is_named_by_its_rule(build, rule):
     found = problems(build(source, *flags, name=name))
     assert list(found) == [rule]
     assert seen in found[rule][1]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="clones are for vectors of x86-64")
+def test_an_entry_compiled_for_several_cpus(build):
+    clones = '__attribute__((target_clones("avx2", "default")))'
+    path = build(GOOD.replace("CUPLUG_ENTRY", f"CUPLUG_ENTRY {clones}", 1), "-O3")
+    assert problems(path) == {}
+    half = cuplug.load(path).half
+    assert half(np.array([1, 3], np.float32)).tolist() == [0.5, 1.5]
 
 
 def test_symbols_that_plugins_would_share(build):

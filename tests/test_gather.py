@@ -63,6 +63,22 @@ def test_lengths(backend, n):
     assert_same(backend(gather, source, index), source[index])
 
 
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("row_bytes", [1, 2, 4, 8, 16, 24])
+def test_sources_past_the_cache_on_the_host(row_bytes, dtype, mode):
+    m = (3 << 20) // row_bytes
+    source = numbers((m, row_bytes), "uint8")
+    for n in 64, 65, 1000, 20_000:
+        index = np.random.default_rng(n).integers(-m, m, n, dtype=dtype)
+        wanted = np.clip(index, 0, m - 1) if mode == "clip" else index
+        assert_same(gather(source, index, mode=mode), source[wanted])
+        if mode == "raise":
+            index[n * 2 // 3] = -m - 1
+            with pytest.raises(IndexError, match=f"index {-m - 1} at position {n * 2 // 3} is out"):
+                gather(source, index)
+
+
 @pytest.mark.parametrize("bad", [5, -6, 2**31 - 1, -(2**31)])
 @pytest.mark.parametrize("position", [0, 3, 99_999])
 def test_bad_index(backend, bad, position):
@@ -83,7 +99,6 @@ def test_first_of_many_bad_indices_on_the_host():
 
 
 def test_works_again_after_a_bad_index(backend):
-
     source = numbers((5,), "float32")
     with pytest.raises(IndexError):
         backend(gather, source, np.array([9], np.int32))
@@ -100,8 +115,8 @@ def test_empty_axis(backend, mode):
 
 
 def test_row_of_no_bytes_still_checks_the_index(backend):
-
     source = np.empty((3, 0), np.float32)
+    assert backend(gather, source, np.arange(-3, 3).repeat(100)).shape == (600, 0)
     assert backend(gather, source, np.array([1, -3], np.int32)).shape == (2, 0)
     with pytest.raises(IndexError, match="index 3 at position 1 is out of bounds for size 3"):
         backend(gather, source, np.array([1, 3], np.int32))

@@ -16,6 +16,10 @@ from .table import Table, read_rows, read_table
 OK, WARNING, ERROR = "ok", "warning", "error"
 TABLE = "cuplug_symbols"
 MAY_EXPORT = {TABLE, "cuplug_any_kernel"}  # the latter by <cuplug/kernels.h>
+# By the attribute target_clones: a function's type becomes STT_GNU_IFUNC, which pyelftools calls by
+# the start of its range, and one more function finds the copy for the CPU.
+FUNCTION_TYPES = ("STT_FUNC", "STT_LOOS")
+RESOLVER = ".resolver"
 
 # What every machine with Python, or with a GPU, has.
 USUAL_LIBRARIES = re.compile(
@@ -189,7 +193,7 @@ def _check_entries(subject: Subject) -> Iterator[Finding]:
                 f"{operator} names the entry {symbol}, which the file does not export",
                 f"define it with CUPLUG_ENTRY: CUPLUG_ENTRY int {symbol}(const cuplug_call *call)",
             )
-        elif exports[symbol] != "STT_FUNC":
+        elif exports[symbol] not in FUNCTION_TYPES:
             yield _error(
                 f"the entry {symbol} of {operator} is no function ({exports[symbol]})",
                 "name a function of type cuplug_entry",
@@ -202,7 +206,8 @@ def _check_exports(subject: Subject) -> Iterator[Finding]:
             f"the table {TABLE} is not exported",
             "let no version script or strip option hide it",
         )
-    extra = sorted(subject.elf_file.exports.keys() - _entries(subject).keys() - MAY_EXPORT)
+    others = subject.elf_file.exports.keys() - _entries(subject).keys() - MAY_EXPORT
+    extra = sorted(name for name in others if not name.endswith(RESOLVER))
     if extra:
         yield _warning(
             f"{len(extra)} more symbols are exported: {_some(extra)}",

@@ -18,6 +18,7 @@
 CUPLUG_ENTRY int gather_cuda(const cuplug_call *call);
 
 #define AHEAD 64            /* rows asked for before they are copied */
+#define CACHED (1 << 20)    /* bytes of a source whose rows need not be asked for */
 #define PARALLEL_FROM 16384 /* elements; below, starting threads costs more than they save */
 
 enum { RAISE, WRAP, CLIP };
@@ -46,35 +47,51 @@ static inline int64_t resolve(const job *j, int64_t index) {
   return index < 0 ? index + m : index;
 }
 
-/* Gathers rows [begin, end) of `bytes` each. Returns the position of the first bad index, or `end`.
- * The memory of rows that come later is asked for, so that many loads are under way at once; to ask
- * for memory that is not there does nothing. */
-static inline int64_t gather_rows(const job *j, int64_t begin, int64_t end, int64_t bytes) {
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* Copies rows [begin, end) of `bytes` each. Returns the position of the first bad index, or `end`.
+ * `ahead`: the memory of the rows that come so much later is asked for, so that many loads are
+ * under way at once; to ask for memory that is not there does nothing. */
+ALWAYS_INLINE int64_t copy_rows(job j, int64_t begin, int64_t end, int64_t bytes, int64_t ahead) {
   for (int64_t i = begin; i < end; i++) {
-    if (i + AHEAD < end)
-      __builtin_prefetch((const char *)((uintptr_t)j->source +
-                                        (uintptr_t)(resolve(j, index_at(j, i + AHEAD)) * bytes)));
-    const int64_t row = resolve(j, index_at(j, i));
+    if (ahead)
+      __builtin_prefetch((const char *)((uintptr_t)j.source +
+                                        (uintptr_t)(resolve(&j, index_at(&j, i + ahead)) * bytes)),
+                         0, 2);
+    const int64_t row = resolve(&j, index_at(&j, i));
     if (row < 0) return i;
-    memcpy(j->out + i * bytes, j->source + row * bytes, (size_t)bytes);
+    memcpy(j.out + i * bytes, j.source + row * bytes, (size_t)bytes);
   }
   return end;
+}
+
+ALWAYS_INLINE int64_t copy_range(job j, int64_t begin, int64_t end, int64_t bytes) {
+  const int64_t last = end - begin > AHEAD && j.m * bytes > CACHED ? end - AHEAD : begin;
+  const int64_t stopped = copy_rows(j, begin, last, bytes, AHEAD);
+  return stopped < last ? stopped : copy_rows(j, last, end, bytes, 0);
+}
+
+/* In each branch the compiler knows what index_at and resolve ask for: the loops do not ask. */
+ALWAYS_INLINE int64_t gather_rows(job j, int64_t begin, int64_t end, int64_t bytes) {
+  if (j.mode != RAISE) return copy_range(j, begin, end, bytes);
+  if (j.index_is_64) return copy_range(j, begin, end, bytes);
+  return copy_range(j, begin, end, bytes);
 }
 
 static int64_t gather_range(const job *j, int64_t begin, int64_t end) {
   switch (j->row_bytes) {
   case 1:
-    return gather_rows(j, begin, end, 1);
+    return gather_rows(*j, begin, end, 1);
   case 2:
-    return gather_rows(j, begin, end, 2);
+    return gather_rows(*j, begin, end, 2);
   case 4:
-    return gather_rows(j, begin, end, 4);
+    return gather_rows(*j, begin, end, 4);
   case 8:
-    return gather_rows(j, begin, end, 8);
+    return gather_rows(*j, begin, end, 8);
   case 16:
-    return gather_rows(j, begin, end, 16);
+    return gather_rows(*j, begin, end, 16);
   default:
-    return gather_rows(j, begin, end, j->row_bytes);
+    return gather_rows(*j, begin, end, j->row_bytes);
   }
 }
 

@@ -17,7 +17,7 @@ CUPLUG_ENTRY int leaky_relu_backward_cuda(const cuplug_call *call);
     return CUPLUG_OK;                                                                           \
   }
 
-CUPLUG_ENTRY int leaky_relu_host(const cuplug_call *call) {
+ELEMENTWISE_ENTRY(leaky_relu_host) {
   const int64_t n = cuplug_n_elements(&call->tensors[0]);
   switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(FORWARD) }
   return elementwise_no_dtype(call);
@@ -33,7 +33,7 @@ CUPLUG_ENTRY int leaky_relu_host(const cuplug_call *call) {
     return CUPLUG_OK;                                                                              \
   }
 
-CUPLUG_ENTRY int leaky_relu_backward_host(const cuplug_call *call) {
+ELEMENTWISE_ENTRY(leaky_relu_backward_host) {
   const int64_t n = cuplug_n_elements(&call->tensors[0]);
   switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(BACKWARD) }
   return elementwise_no_dtype(call);

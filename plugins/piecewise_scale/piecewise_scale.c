@@ -16,7 +16,7 @@ CUPLUG_ENTRY int piecewise_scale_cuda(const cuplug_call *call);
     return CUPLUG_OK;                                                                           \
   }
 
-CUPLUG_ENTRY int piecewise_scale_host(const cuplug_call *call) {
+ELEMENTWISE_ENTRY(piecewise_scale_host) {
   const int64_t n = cuplug_n_elements(&call->tensors[0]);
   switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(SCALE) }
   return elementwise_no_dtype(call);

@@ -16,7 +16,7 @@ CUPLUG_ENTRY int relu_backward_cuda(const cuplug_call *call);
     return CUPLUG_OK;                                                     \
   }
 
-CUPLUG_ENTRY int relu_host(const cuplug_call *call) {
+ELEMENTWISE_ENTRY(relu_host) {
   const int64_t n = cuplug_n_elements(&call->tensors[0]);
   switch (cuplug_type(&call->tensors[0])) {
     ELEMENTWISE_FLOATING(FORWARD)
@@ -34,7 +34,7 @@ CUPLUG_ENTRY int relu_host(const cuplug_call *call) {
     return CUPLUG_OK;                                                        \
   }
 
-CUPLUG_ENTRY int relu_backward_host(const cuplug_call *call) {
+ELEMENTWISE_ENTRY(relu_backward_host) {
   const int64_t n = cuplug_n_elements(&call->tensors[0]);
   switch (cuplug_type(&call->tensors[0])) {
     ELEMENTWISE_FLOATING(BACKWARD)

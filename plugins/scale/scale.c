@@ -38,7 +38,7 @@ CUPLUG_ENTRY int scale_cuda(const cuplug_call *call);
     return CUPLUG_OK;                                                              \
   }
 
-CUPLUG_ENTRY int scale_host(const cuplug_call *call) {
+ELEMENTWISE_ENTRY(scale_host) {
   const int64_t n = cuplug_n_elements(&call->tensors[0]);
   switch (cuplug_type(&call->tensors[0])) {
     ELEMENTWISE_FLOATING(FLOATING)
