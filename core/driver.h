@@ -22,6 +22,15 @@ typedef struct cuplug__pool_properties {
   unsigned char reserved[54];
 } cuplug__pool_properties;
 
+/* The driver's CUlaunchConfig. */
+typedef struct cuplug__launch_config {
+  uint32_t blocks[3], threads[3];
+  uint32_t shared_bytes;
+  void *stream;
+  void *attributes;
+  uint32_t n_attributes;
+} cuplug__launch_config;
+
 #ifndef __cuda_cuda_h__
 typedef int CUresult;
 typedef int CUdevice;
@@ -44,6 +53,7 @@ typedef int CUlibraryOption;
 typedef int CUfunction_attribute;
 typedef size_t (*CUoccupancyB2DSize)(int);
 typedef cuplug__pool_properties CUmemPoolProps;
+typedef cuplug__launch_config CUlaunchConfig;
 #endif
 
 enum {
@@ -91,48 +101,46 @@ enum {
 };
 
 /* X(function, symbol, parameters). All return a CUresult. */
-#define CUPLUG__DRIVER_LIST(X)                                                                   \
-  X(cuInit, "cuInit", (unsigned int))                                                            \
-  X(cuDriverGetVersion, "cuDriverGetVersion", (int *))                                           \
-  X(cuGetErrorName, "cuGetErrorName", (CUresult, const char **))                                 \
-  X(cuGetErrorString, "cuGetErrorString", (CUresult, const char **))                             \
-  X(cuDeviceGetCount, "cuDeviceGetCount", (int *))                                               \
-  X(cuDeviceGet, "cuDeviceGet", (CUdevice *, int))                                               \
-  X(cuDeviceGetName, "cuDeviceGetName", (char *, int, CUdevice))                                 \
-  X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *, CUdevice_attribute, CUdevice))         \
-  X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (size_t *, CUdevice))                               \
-  X(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", (CUmemoryPool *, CUdevice))          \
-  X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *, CUdevice))               \
-  X(cuCtxGetCurrent, "cuCtxGetCurrent", (CUcontext *))                                           \
-  X(cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext))                                             \
-  X(cuCtxGetDevice, "cuCtxGetDevice", (CUdevice *))                                              \
-  X(cuCtxSynchronize, "cuCtxSynchronize", (void))                                                \
-  X(cuPointerGetAttribute, "cuPointerGetAttribute", (void *, CUpointer_attribute, CUdeviceptr))  \
-  X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                                       \
-  X(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *, const CUmemPoolProps *))                \
-  X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool, CUmemPool_attribute, void *)) \
-  X(cuMemPoolGetAttribute, "cuMemPoolGetAttribute", (CUmemoryPool, CUmemPool_attribute, void *)) \
-  X(cuMemPoolTrimTo, "cuMemPoolTrimTo", (CUmemoryPool, size_t))                                  \
-  X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync",                                          \
-    (CUdeviceptr *, size_t, CUmemoryPool, CUstream))                                             \
-  X(cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr, CUstream))                                   \
-  X(cuMemHostAlloc, "cuMemHostAlloc", (void **, size_t, unsigned int))                           \
-  X(cuMemFreeHost, "cuMemFreeHost", (void *))                                                    \
-  X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr, const void *, size_t, CUstream))    \
-  X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *, CUdeviceptr, size_t, CUstream))          \
-  X(cuStreamCreate, "cuStreamCreate", (CUstream *, unsigned int))                                \
-  X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream))                                           \
-  X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream))                                      \
-  X(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream, CUevent, unsigned int))                   \
-  X(cuStreamGetCtx, "cuStreamGetCtx", (CUstream, CUcontext *))                                   \
-  X(cuStreamIsCapturing, "cuStreamIsCapturing", (CUstream, CUstreamCaptureStatus *))             \
-  X(cuEventCreate, "cuEventCreate", (CUevent *, unsigned int))                                   \
-  X(cuEventDestroy, "cuEventDestroy_v2", (CUevent))                                              \
-  X(cuEventRecord, "cuEventRecord", (CUevent, CUstream))                                         \
-  X(cuEventSynchronize, "cuEventSynchronize", (CUevent))                                         \
-  X(cuLaunchKernel, "cuLaunchKernel",                                                            \
-    (CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,           \
-     unsigned int, unsigned int, CUstream, void **, void **))                                    \
+#define CUPLUG__DRIVER_LIST(X)                                                                    \
+  X(cuInit, "cuInit", (unsigned int))                                                             \
+  X(cuDriverGetVersion, "cuDriverGetVersion", (int *))                                            \
+  X(cuGetErrorName, "cuGetErrorName", (CUresult, const char **))                                  \
+  X(cuGetErrorString, "cuGetErrorString", (CUresult, const char **))                              \
+  X(cuDeviceGetCount, "cuDeviceGetCount", (int *))                                                \
+  X(cuDeviceGet, "cuDeviceGet", (CUdevice *, int))                                                \
+  X(cuDeviceGetName, "cuDeviceGetName", (char *, int, CUdevice))                                  \
+  X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *, CUdevice_attribute, CUdevice))          \
+  X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (size_t *, CUdevice))                                \
+  X(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", (CUmemoryPool *, CUdevice))           \
+  X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *, CUdevice))                \
+  X(cuCtxGetCurrent, "cuCtxGetCurrent", (CUcontext *))                                            \
+  X(cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext))                                              \
+  X(cuCtxGetDevice, "cuCtxGetDevice", (CUdevice *))                                               \
+  X(cuCtxSynchronize, "cuCtxSynchronize", (void))                                                 \
+  X(cuPointerGetAttribute, "cuPointerGetAttribute", (void *, CUpointer_attribute, CUdeviceptr))   \
+  X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                                        \
+  X(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *, const CUmemPoolProps *))                 \
+  X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool, CUmemPool_attribute, void *))  \
+  X(cuMemPoolGetAttribute, "cuMemPoolGetAttribute", (CUmemoryPool, CUmemPool_attribute, void *))  \
+  X(cuMemPoolTrimTo, "cuMemPoolTrimTo", (CUmemoryPool, size_t))                                   \
+  X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync",                                           \
+    (CUdeviceptr *, size_t, CUmemoryPool, CUstream))                                              \
+  X(cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr, CUstream))                                    \
+  X(cuMemHostAlloc, "cuMemHostAlloc", (void **, size_t, unsigned int))                            \
+  X(cuMemFreeHost, "cuMemFreeHost", (void *))                                                     \
+  X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr, const void *, size_t, CUstream))     \
+  X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *, CUdeviceptr, size_t, CUstream))           \
+  X(cuStreamCreate, "cuStreamCreate", (CUstream *, unsigned int))                                 \
+  X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream))                                            \
+  X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream))                                       \
+  X(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream, CUevent, unsigned int))                    \
+  X(cuStreamGetCtx, "cuStreamGetCtx", (CUstream, CUcontext *))                                    \
+  X(cuStreamIsCapturing, "cuStreamIsCapturing", (CUstream, CUstreamCaptureStatus *))              \
+  X(cuEventCreate, "cuEventCreate", (CUevent *, unsigned int))                                    \
+  X(cuEventDestroy, "cuEventDestroy_v2", (CUevent))                                               \
+  X(cuEventRecord, "cuEventRecord", (CUevent, CUstream))                                          \
+  X(cuEventSynchronize, "cuEventSynchronize", (CUevent))                                          \
+  X(cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *, CUfunction, void **, void **)) \
   X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))
 
 /* Of code that was compiled at run time, from CUDA 12.0 on: NULL where they are missing. */
@@ -179,6 +187,19 @@ extern cuplug__driver_table cuplug__driver;
 extern cuplug__gpu cuplug__gpus[CUPLUG__MAX_GPUS];
 extern int32_t cuplug__n_gpus;
 extern int32_t cuplug__driver_version; /* 12040 for CUDA 12.4 */
+
+/* Launches a CUfunction or CUkernel; returns a CUresult. cuLaunchKernel goes a longer way through
+ * the driver. */
+static inline int cuplug__driver_launch(void *kernel, const cuplug_grid *grid, void *stream,
+                                        void **arguments) {
+  const uint32_t *blocks = grid->blocks, *threads = grid->threads;
+  const cuplug__launch_config config = {.blocks = {blocks[0], blocks[1], blocks[2]},
+                                        .threads = {threads[0], threads[1], threads[2]},
+                                        .shared_bytes = grid->shared_bytes,
+                                        .stream = stream};
+  return (int)cuplug__driver.cuLaunchKernelEx((const CUlaunchConfig *)&config, kernel, arguments,
+                                              NULL);
+}
 
 /* 1 in a process that started CUDA and was not forked since: its pinned memory may be touched. */
 int cuplug__driver_ready(void);

@@ -233,12 +233,10 @@ static int launch_work(cuplug_kernel *kernel, int32_t device, CUfunction functio
                        cuplug_error *error) {
   (void)device;
   const launch *l = data;
-  const uint32_t *grid = l->grid->blocks, *block = l->grid->threads;
-  if (!grid[0] || !grid[1] || !grid[2]) return CUPLUG_OK;
+  const uint32_t *blocks = l->grid->blocks;
+  if (!blocks[0] || !blocks[1] || !blocks[2]) return CUPLUG_OK;
   cuplug__cuda_note_launch(kernel->name);
-  int code = cuplug__driver.cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1],
-                                           block[2], l->grid->shared_bytes,
-                                           CUPLUG__STREAM(l->stream), l->parameters, NULL);
+  int code = cuplug__driver_launch(function, l->grid, CUPLUG__STREAM(l->stream), l->parameters);
   if (!code) return CUPLUG_OK;
   int status = cuplug__cuda_fail(error, code, "launch");
   cuplug__prefix(error, "%s: ", kernel->name);

@@ -88,9 +88,7 @@ static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
 
 static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid,
                   void **arguments) {
-  const uint32_t *b = grid->blocks, *t = grid->threads;
-  int code = cuplug__driver.cuLaunchKernel(kernel, b[0], b[1], b[2], t[0], t[1], t[2],
-                                           grid->shared_bytes, call->stream, arguments, NULL);
+  int code = cuplug__driver_launch(kernel, grid, call->stream, arguments);
   return code ? cuplug__cuda_report(call->error, code, "kernel launch") : CUPLUG_OK;
 }
 

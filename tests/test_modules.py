@@ -377,4 +377,4 @@ def test_a_sticky_error_names_the_kernel(run):
     raises(cuplug.CudaError, "f: launch: CUDA error 700", f[1, 1], x)
     raises(cuplug.CudaError, "first seen after operator f: restart it", f[1, 1], x)
     """
-    run(body, FAKE_CUDA_FAIL="cuLaunchKernel:1:700")
+    run(body, FAKE_CUDA_FAIL="cuLaunchKernelEx:1:700")

@@ -177,7 +177,7 @@ def test_no_hidden_synchronisation(run_streams):
     before = counts().synchronizations
     names = [name for _ in range(5) for name in calls(work)]
     assert counts().synchronizations == before
-    assert {"cuLaunchKernel", "cuMemAllocFromPoolAsync", "cuMemFreeAsync",
+    assert {"cuLaunchKernelEx", "cuMemAllocFromPoolAsync", "cuMemFreeAsync",
             "cuEventRecord"} <= set(names)
     assert not WAITING & set(names), WAITING & set(names)
     assert counts().misuses == 0

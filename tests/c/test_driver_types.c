@@ -31,21 +31,32 @@ CUPLUG__LIBRARY_LIST(CUPLUG__X)
 CUPLUG__NEWER_LIST(CUPLUG__X)
 #undef CUPLUG__X
 
-#define SAME_FIELD(ours, theirs)                                                                \
-  _Static_assert(offsetof(cuplug__pool_properties, ours) == offsetof(CUmemPoolProps, theirs) && \
-                     sizeof(((cuplug__pool_properties *)0)->ours) ==                            \
-                         sizeof(((CUmemPoolProps *)0)->theirs),                                 \
-                 #ours)
+#define SAME_FIELD(ours, our_field, theirs, their_field)                                   \
+  _Static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field) &&             \
+                     sizeof(((ours *)0)->our_field) == sizeof(((theirs *)0)->their_field), \
+                 #our_field)
+#define SAME_POOL(ours, theirs) SAME_FIELD(cuplug__pool_properties, ours, CUmemPoolProps, theirs)
 _Static_assert(sizeof(cuplug__pool_properties) == 88, "size");
 _Static_assert(sizeof(cuplug__pool_properties) == sizeof(CUmemPoolProps), "size");
-SAME_FIELD(allocation_type, allocType);
-SAME_FIELD(handle_types, handleTypes);
-SAME_FIELD(location_type, location.type);
-SAME_FIELD(location_id, location.id);
-SAME_FIELD(security_attributes, win32SecurityAttributes);
-SAME_FIELD(max_bytes, maxSize);
-SAME_FIELD(usage, usage);
-SAME_FIELD(reserved, reserved);
+SAME_POOL(allocation_type, allocType);
+SAME_POOL(handle_types, handleTypes);
+SAME_POOL(location_type, location.type);
+SAME_POOL(location_id, location.id);
+SAME_POOL(security_attributes, win32SecurityAttributes);
+SAME_POOL(max_bytes, maxSize);
+SAME_POOL(usage, usage);
+SAME_POOL(reserved, reserved);
+
+#define SAME_LAUNCH(ours, theirs) SAME_FIELD(cuplug__launch_config, ours, CUlaunchConfig, theirs)
+_Static_assert(sizeof(cuplug__launch_config) == sizeof(CUlaunchConfig), "size");
+SAME_LAUNCH(blocks[0], gridDimX);
+SAME_LAUNCH(blocks[2], gridDimZ);
+SAME_LAUNCH(threads[0], blockDimX);
+SAME_LAUNCH(threads[2], blockDimZ);
+SAME_LAUNCH(shared_bytes, sharedMemBytes);
+SAME_LAUNCH(stream, hStream);
+SAME_LAUNCH(attributes, attrs);
+SAME_LAUNCH(n_attributes, numAttrs);
 
 #define SAME_TYPE(ours, theirs) _Static_assert(sizeof(ours) == sizeof(theirs), #theirs)
 SAME_TYPE(int, CUresult);

@@ -240,7 +240,7 @@ static const scenario scenarios[] = {
     {"strided", strided, {"FAKE_CUDA_LAZY=1"}},
     {"reported", reported, {NULL}},
     {"faults", faults, {"FAKE_CUDA_LAZY=1"}},
-    {"in_place", in_place, {"FAKE_CUDA_FAIL=cuLaunchKernel:1:999", "FAKE_CUDA_LAZY=1"}},
+    {"in_place", in_place, {"FAKE_CUDA_FAIL=cuLaunchKernelEx:1:999", "FAKE_CUDA_LAZY=1"}},
     {"each_failure", each_failure, {NULL}},
     {"threads", threads, {NULL}},
     {"threads", threads, {"FAKE_CUDA_LAZY=1"}},
