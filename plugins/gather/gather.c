@@ -17,7 +17,7 @@
 
 CUPLUG_ENTRY int gather_cuda(const cuplug_call *call);
 
-#define AHEAD 64            /* rows asked for before they are copied */
+#define AHEAD 128           /* rows asked for before they are copied */
 #define CACHED (1 << 20)    /* bytes of a source whose rows need not be asked for */
 #define PARALLEL_FROM 16384 /* elements; below, starting threads costs more than they save */
 
@@ -65,8 +65,10 @@ ALWAYS_INLINE int64_t copy_rows(job j, int64_t begin, int64_t end, int64_t bytes
   return end;
 }
 
+/* Of the rows asked for, the last are for whoever copies the range after this one. */
 ALWAYS_INLINE int64_t copy_range(job j, int64_t begin, int64_t end, int64_t bytes) {
-  const int64_t last = end - begin > AHEAD && j.m * bytes > CACHED ? end - AHEAD : begin;
+  int64_t last = j.m * bytes > CACHED ? j.n - AHEAD : begin;
+  last = last < begin ? begin : last < end ? last : end;
   const int64_t stopped = copy_rows(j, begin, last, bytes, AHEAD);
   return stopped < last ? stopped : copy_rows(j, last, end, bytes, 0);
 }
