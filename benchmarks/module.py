@@ -31,7 +31,7 @@ class Run:
         self.memory = memory or available_memory()
         self.quick = quick
         self.min_rounds = 3 if quick else 5
-        self.deadline = time.monotonic() + seconds
+        self.left = seconds
         self.data: dict[str, Any] = {"seconds": seconds, "quick": quick, "comparisons": []}
 
     def require_memory(self, n_bytes: int) -> None:
@@ -41,9 +41,13 @@ class Run:
             raise Skip(f"{seen:.1f} GiB of memory are available, {wanted:.1f} GiB are needed")
 
     def measure(self, comparison: Comparison, n_left: int) -> None:
-        """Measure in an equal share of what time is left, `n_left` comparisons being to come."""
-        share = max(self.deadline - time.monotonic(), 0) / (n_left + 1)
-        comparison.measure(share, self.min_rounds)
+        """Measure in an equal share of what time is left, `n_left` comparisons being to come.
+
+        What it takes to prepare contenders does not count.
+        """
+        start = time.monotonic()
+        comparison.measure(self.left / (n_left + 1), self.min_rounds)
+        self.left = max(self.left - (time.monotonic() - start), 0)
         self.data["comparisons"].append(comparison.as_dict())
         self.write()
 

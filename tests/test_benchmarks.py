@@ -4,6 +4,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ sys.path.append(str(BENCHMARKS))
 
 import run  # noqa: E402
 from measurement import Comparison, Contender, Skip, Target, statement  # noqa: E402
+from module import Run  # noqa: E402
 from table import render_comparison, summary  # noqa: E402
 
 VALUES = np.arange(3.0)
@@ -55,6 +57,18 @@ def test_what_is_not_measured_has_its_reason():
     }
     text = render_comparison(data)
     assert "| absent | not measured: no such thing here |" in text
+
+
+def test_preparing_takes_nothing_from_the_time_for_measuring():
+    one = Run(None, seconds=8.0, quick=True)
+    shares = []
+    for n_left in 1, 0:
+        time.sleep(0.2)
+        comparison = Comparison("work", "us", "x")
+        comparison.measure = lambda seconds, min_rounds: shares.append(seconds)
+        one.measure(comparison, n_left)
+    assert shares[0] == 4
+    assert 7.9 < shares[1] <= 8
 
 
 def test_a_contender_that_fails_later_loses_its_samples():
