@@ -19,7 +19,7 @@ CUPLUG_ENTRY int gather_cuda(const cuplug_call *call);
 
 #define AHEAD 128           /* rows asked for before they are copied */
 #define CACHED (1 << 20)    /* bytes of a source whose rows need not be asked for */
-#define PARALLEL_FROM 16384 /* elements; below, starting threads costs more than they save */
+#define PARALLEL_FROM 32768 /* elements; below, starting threads costs more than they save */
 
 enum { RAISE, WRAP, CLIP };
 
