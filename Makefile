@@ -67,7 +67,7 @@ gpu-test: all ## Run the tests that need a GPU, then again under compute-sanitiz
 	$(RUN) -m pytest -m gpu $(PYTEST)
 	@if command -v compute-sanitizer >/dev/null; then set -e; for tool in memcheck racecheck; do \
 	  echo "compute-sanitizer --tool $$tool"; \
-	  PYTHONPATH=$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH)) compute-sanitizer --target-processes application-only --tool $$tool --error-exitcode 1 \
+	  PYTHONPATH=$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH)) compute-sanitizer --target-processes application-only --launch-timeout 120 --tool $$tool --error-exitcode 1 \
 	    $(PY) -m pytest -q -m "gpu and sanitizer" $(PYTEST); done; \
 	else echo "compute-sanitizer was not found: its runs are left out"; fi
 

@@ -16,6 +16,12 @@ from cuplug import flags
 
 TESTS = Path(__file__).parent
 COMPILER = shlex.split(os.environ.get("CC", "cc"))
+OTHER_SEARCH_VARIABLES = (
+    "LD_LIBRARY_PATH",
+    "XDG_DATA_HOME",
+    "CUPLUG_ALLOW_UNSAFE",
+    "CUPLUG_ALLOW_LIST",
+)
 
 
 def _nvcc() -> str | None:
@@ -97,9 +103,24 @@ def build_plugin(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path
 def plugin_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty directory that is the whole of LD_LIBRARY_CUPLUG_PATH."""
     directory = tmp_path / "plugins"
-    directory.mkdir()
+    directory.mkdir(mode=0o755)
     monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", str(directory))
     return directory
+
+
+@pytest.fixture
+def place(plugin_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a new directory: nothing else is searched, but for the stock plugins."""
+    for variable in OTHER_SEARCH_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(plugin_dir.parent / "home"))
+    return plugin_dir
+
+
+@pytest.fixture
+def good_file(build_plugin: Callable[..., Path]) -> Path:
+    """Return the path of a good plugin called raw."""
+    return build_plugin(TESTS / "fixtures" / "raw_table.c", "raw")
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,6 @@ import cuplug
 import pytest
 from conftest import COMPILER, TESTS, compile_library
 
-SEARCH_VARIABLES = ("LD_LIBRARY_PATH", "XDG_DATA_HOME", "CUPLUG_ALLOW_UNSAFE", "CUPLUG_ALLOW_LIST")
-
 
 def quoted(text):
     """Return text as a C string."""
@@ -36,14 +34,6 @@ def named_plugin(library, name, *flags, **fields):
     fields.setdefault("SIGNATURE", quoted(f"{name}(x: float32[...]) -> float32[...]"))
     fields.setdefault("SECOND_SIGNATURE", quoted(f"{name}(x: float64[...]) -> float64[...]"))
     return compile_fixture("raw_table.c", library, *flags, NAME=quoted(name), **fields)
-
-
-def search_only(directory, monkeypatch):
-    """Make the environment such that only this directory is searched, and the stock plugins."""
-    for variable in SEARCH_VARIABLES:
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("HOME", str(directory.parent / "home"))
-    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", str(directory))
 
 
 def listed(path):

@@ -4,17 +4,9 @@
 import cuplug
 import pytest
 from conftest import TESTS
-from raw_plugins import compile_fixture, listed, named_plugin, quoted, search_only
+from raw_plugins import compile_fixture, listed, named_plugin, quoted
 
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """Return a new directory, which is the search path."""
-    directory = tmp_path / "plugins"
-    directory.mkdir()
-    search_only(directory, monkeypatch)
-    return directory
-
+pytestmark = pytest.mark.usefixtures("place")
 
 # ---- Code that cannot be used ------------------------------------------------------------------
 

@@ -7,25 +7,9 @@ from pathlib import Path
 
 import cuplug
 import pytest
-from conftest import TESTS
-from raw_plugins import compile_fixture, listed, named_plugin, quoted, search_only
+from raw_plugins import compile_fixture, listed, named_plugin, quoted
 
-FIXTURES = TESTS / "fixtures"
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """Return a new directory, which is the search path."""
-    directory = tmp_path / "plugins"
-    directory.mkdir()
-    search_only(directory, monkeypatch)
-    return directory
-
-
-@pytest.fixture
-def good_file(build_plugin):
-    """Return the path of a good plugin called raw."""
-    return build_plugin(FIXTURES / "raw_table.c", "raw")
+pytestmark = pytest.mark.usefixtures("place")
 
 
 # ---- What is accepted --------------------------------------------------------------------------

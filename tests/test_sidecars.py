@@ -11,7 +11,7 @@ import cuplug
 import numpy as np
 import pytest
 from conftest import TESTS
-from raw_plugins import listed, listed_in, named_plugin, search_only
+from raw_plugins import listed, listed_in, named_plugin
 from test_trust import NEEDS_ROOT
 
 pytest.importorskip("cffi")
@@ -25,15 +25,6 @@ signature = "pick(source: float32[m], index: int32[n]) -> result: float32[n]"
 arguments = "source, index, result, n, m"
 """
 SOURCE, INDEX = np.float32([10, 20, 30]), np.int32([2, 0])
-
-
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    """Return a new directory, which is the search path."""
-    directory = tmp_path / "plugins"
-    directory.mkdir(mode=0o755)
-    search_only(directory, monkeypatch)
-    return directory
 
 
 @pytest.fixture

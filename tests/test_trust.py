@@ -8,27 +8,12 @@ from pathlib import Path
 
 import cuplug
 import pytest
-from conftest import TESTS
-from raw_plugins import assert_refused, listed, named_plugin, search_only
-
-FIXTURES = TESTS / "fixtures"
+from raw_plugins import assert_refused, listed, named_plugin
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")
 
 
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """Return a new directory, which is the search path."""
-    directory = tmp_path / "plugins"
-    directory.mkdir()
-    search_only(directory, monkeypatch)
-    return directory
-
-
-@pytest.fixture
-def good_file(build_plugin):
-    """Return the path of a good plugin called raw."""
-    return build_plugin(FIXTURES / "raw_table.c", "raw")
+pytestmark = pytest.mark.usefixtures("place")
 
 
 # ---- Who may write -----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fault records: what they say, who takes them, many of them, from many threads. */
+#include "../fixtures/raise_fault.h"
 #include "cuda.h"
 #include "scenarios.h"
 
@@ -21,19 +22,6 @@ static cuplug_fault *make_record(const char *name) {
   CHECK(!cuplug__fault_record(name, names, 3, &fault, &error));
   CHECK(fault && (uintptr_t)fault % 64 == 0 && fault->summary);
   return fault;
-}
-
-/* What cuplug_fault_index does on the device. */
-static void raise_fault(cuplug_fault *fault, uint32_t tensor, int64_t position, int64_t value,
-                        int64_t low, int64_t high) {
-  uint32_t unclaimed = 0;
-  if (!__atomic_compare_exchange_n(&fault->claimed, &unclaimed, 1, 0, __ATOMIC_ACQ_REL,
-                                   __ATOMIC_ACQUIRE))
-    return;
-  fault->tensor = tensor, fault->position = position, fault->value = value;
-  fault->low = low, fault->high = high;
-  __atomic_store_n(&fault->status, CUPLUG_ERROR_INDEX, __ATOMIC_RELEASE);
-  __atomic_store_n(fault->summary, 1, __ATOMIC_RELEASE);
 }
 
 static void check_taken(cuplug_fault *fault, const char *sentence) {
