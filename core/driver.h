@@ -22,10 +22,9 @@ typedef struct cuplug__pool_properties {
   unsigned char reserved[54];
 } cuplug__pool_properties;
 
-/* The driver's CUlaunchConfig. */
+/* The driver's CUlaunchConfig, which begins as our grid does. */
 typedef struct cuplug__launch_config {
-  uint32_t blocks[3], threads[3];
-  uint32_t shared_bytes;
+  cuplug_grid grid;
   void *stream;
   void *attributes;
   uint32_t n_attributes;
@@ -192,11 +191,7 @@ extern int32_t cuplug__driver_version; /* 12040 for CUDA 12.4 */
  * the driver. */
 static inline int cuplug__driver_launch(void *kernel, const cuplug_grid *grid, void *stream,
                                         void **arguments) {
-  const uint32_t *blocks = grid->blocks, *threads = grid->threads;
-  const cuplug__launch_config config = {.blocks = {blocks[0], blocks[1], blocks[2]},
-                                        .threads = {threads[0], threads[1], threads[2]},
-                                        .shared_bytes = grid->shared_bytes,
-                                        .stream = stream};
+  const cuplug__launch_config config = {.grid = *grid, .stream = stream};
   return (int)cuplug__driver.cuLaunchKernelEx((const CUlaunchConfig *)&config, kernel, arguments,
                                               NULL);
 }

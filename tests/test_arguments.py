@@ -129,6 +129,11 @@ def test_shapes_that_are_none(shape):
         cuplug.empty(shape)
 
 
+def test_no_dtype():
+    with pytest.raises(TypeError, match="^empty: dtype: seen None, wanted a dtype of NumPy"):
+        cuplug.empty(1, dtype=None)
+
+
 def test_a_size_beyond_63_bits():
     with pytest.raises(ValueError, match="^empty: shape: seen .*, wanted sizes of at least 0, bel"):
         cuplug.empty((1, 1 << 70))

@@ -6,6 +6,7 @@ from cpython.ref cimport Py_TYPE
 from libc.stdint cimport int64_t, uint32_t
 
 from cuplug._device_array cimport DeviceArray
+from cuplug._dlpack cimport DLPACK_COMPLEX
 from cuplug._dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
 from cuplug._exchange cimport read_dlpack, read_exchange
 from cuplug._host cimport (
@@ -115,7 +116,7 @@ cdef int read_by_protocol(
 
 cdef inline size_t alignment(const cuplug_tensor *x) noexcept:
     """Of an element, in bytes: that of its real part for complex dtypes."""
-    cdef size_t n_bytes = x.dtype.bits // (16 if x.dtype.code == 5 else 8)
+    cdef size_t n_bytes = x.dtype.bits // (16 if x.dtype.code == DLPACK_COMPLEX else 8)
     return n_bytes if n_bytes and not n_bytes & (n_bytes - 1) else 1
 
 

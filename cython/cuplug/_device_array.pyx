@@ -329,15 +329,17 @@ def cuda_array_interface(x):
 
 
 cdef object to_descr(str function, object dtype):
-    try:
-        return numpy.dtype(dtype)
-    except TypeError:
-        if dtype not in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
-            wanted = "a dtype of NumPy or ml_dtypes"
-            raise TypeError(f"{function}: dtype: seen {dtype!r}, wanted {wanted}") from None
-    import ml_dtypes
+    if isinstance(dtype, str) and dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        import ml_dtypes
 
-    return numpy.dtype(getattr(ml_dtypes, dtype))
+        dtype = getattr(ml_dtypes, dtype)
+    try:
+        if dtype is not None:  # NumPy takes it for float64
+            return numpy.dtype(dtype)
+    except TypeError:
+        pass
+    wanted = "a dtype of NumPy or ml_dtypes"
+    raise TypeError(f"{function}: dtype: seen {dtype!r}, wanted {wanted}")
 
 
 def asarray(x, device="cuda"):

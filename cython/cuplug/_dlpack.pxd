@@ -10,6 +10,11 @@ from cuplug._host cimport cuplug_tensor
 cdef enum:
     DLPACK_MAJOR = 1
     DLPACK_READ_ONLY = 1
+    # Codes of dtypes.
+    DLPACK_INT = 0
+    DLPACK_UINT = 1
+    DLPACK_COMPLEX = 5
+    DLPACK_BOOL = 6
 
 ctypedef struct dlpack_version:
     uint32_t major

@@ -11,8 +11,12 @@ from libc.stdint cimport int64_t, uint32_t
 from cuplug._getters cimport call_getter
 from cuplug._reading cimport keep, reading, set_other
 from cuplug._dlpack cimport (
+    DLPACK_BOOL,
+    DLPACK_COMPLEX,
+    DLPACK_INT,
     DLPACK_MAJOR,
     DLPACK_READ_ONLY,
+    DLPACK_UINT,
     dlpack_exchange,
     dlpack_managed_tensor,
     dlpack_versioned_tensor,
@@ -59,8 +63,7 @@ cdef int read_exchange(
 
 
 cdef inline bint is_integer(const cuplug_tensor *x) noexcept:
-    """Signed, unsigned or bool, by DLPack's codes."""
-    return x.dtype.code < 2 or x.dtype.code == 6
+    return x.dtype.code in (DLPACK_INT, DLPACK_UINT, DLPACK_BOOL)
 
 
 cdef inline int check_torch(
@@ -75,7 +78,10 @@ cdef inline int check_torch(
         return set_other(
             r, a, f"{type(<object>obj).__name__} that requires grad (pass x.detach())"
         )
-    return check_lazy(<object>obj, r, a) if may_be_lazy(&a.tensor) else 0
+    if a.tensor.dtype.code == DLPACK_COMPLEX or not is_packed(&a.tensor):
+        return check_lazy(<object>obj, r, a)
+    a.tensor.strides = NULL  # the core would go through them again
+    return 0
 
 
 cdef int reraise() except -1:
@@ -108,21 +114,20 @@ cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error
     return set_other(r, a, f"{type(obj).__name__} that cannot be read: {reason}")
 
 
-cdef inline bint may_be_lazy(const cuplug_tensor *x) noexcept:
-    """Conjugated views are complex; negated ones are every other number of such a view."""
+cdef inline bint is_packed(const cuplug_tensor *x) noexcept:
+    """C-contiguous, with more than one element."""
     cdef int k
     cdef int64_t stride = 1
-    if x.dtype.code == 5:
-        return True
     for k in range(x.ndim - 1, -1, -1):
         if x.strides != NULL and x.strides[k] != stride:
-            return True
+            return False
         stride *= x.shape[k]
-    return stride <= 1
+    return stride > 1
 
 
 cdef int check_lazy(object obj, reading *r, cuplug_argument *a) except -1:
-    if a.tensor.dtype.code == 5 and obj.is_conj():
+    """Conjugated views are complex; negated ones are every other number of such a view."""
+    if a.tensor.dtype.code == DLPACK_COMPLEX and obj.is_conj():
         return set_other(r, a, "a conjugated view (pass x.resolve_conj())")
     if obj.is_neg():
         return set_other(r, a, "a negated view (pass x.resolve_neg())")

@@ -2,6 +2,7 @@
 # What the generated typed-memoryview functions share. No Python object is touched.
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
+from cuplug._dlpack cimport DLPACK_COMPLEX
 from cuplug._host cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_BOOL,
@@ -32,9 +33,6 @@ cdef extern from "cuplug/plugin.h":
         CUPLUG_FLOAT64
         CUPLUG_COMPLEX64
         CUPLUG_COMPLEX128
-
-cdef enum:
-    DLPACK_COMPLEX = 5
 
 
 # Runs an operator, found by name at the first call and kept in *slot. The arguments are
