@@ -14,6 +14,7 @@ from measurement import Comparison, Skip, explain
 from table import render_comparisons
 
 GIB = 1 << 30
+TIME = click.FloatRange(0, 3600)
 
 
 def available_memory() -> int:
@@ -62,7 +63,7 @@ def run_module(measure: Callable[[Run], None]) -> None:
 
     @click.command(help=measure.__doc__)
     @click.option("--json", "path", type=click.Path(), help="Write the data here; else show it.")
-    @click.option("--seconds", default=20.0, show_default=True, help="Time for measuring.")
+    @click.option("--seconds", type=TIME, default=20.0, show_default=True, help="For measuring.")
     @click.option("--quick", is_flag=True, help="Few rounds, nothing that compiles for long.")
     @click.option("--memory", default=0, help="GiB to use; else what the system says.")
     def command(path: str | None, seconds: float, quick: bool, memory: int) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 import machine
+from module import TIME
 from table import render, summary
 
 HERE = Path(__file__).resolve().parent
@@ -113,7 +114,7 @@ def chosen(only: str | None) -> list[str]:
 @click.command(help=__doc__)
 @click.option("--only", help="Names of benchmarks, separated by commas.")
 @click.option("--quick", is_flag=True, help="Small sizes, few rounds: to see whether it works.")
-@click.option("--seconds", default=240.0, show_default=True, help="Time for measuring.")
+@click.option("--seconds", type=TIME, default=240.0, show_default=True, help="For measuring.")
 @click.option("--memory", default=0, help="GiB of memory to use; else what the system says.")
 @click.option("--output", type=click.Path(path_type=Path), default=HERE / "results")
 def main(only: str | None, quick: bool, seconds: float, memory: int, output: Path) -> None:

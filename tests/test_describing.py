@@ -6,7 +6,6 @@ import functools
 import inspect
 import pickle
 import pydoc
-import shutil
 import threading
 import weakref
 from pathlib import Path
@@ -172,92 +171,6 @@ def test_device_of_the_environment(run_python, arguments_file):
     done = run_python(code, env={"CUPLUG_DEVICE": "gpu"})
     assert "ValueError: CUPLUG_DEVICE: device: seen 'gpu', wanted 'cpu'" in done.stderr
     assert run_python(code, env={"CUPLUG_DEVICE": ""}).returncode == 0
-
-
-def test_directories_of_installed_packages(run_python, tmp_path, arguments_file):
-    site = tmp_path / "site"
-    plugins = site / "own_operators" / "plugins"
-    plugins.mkdir(parents=True)
-    (site / "own_operators" / "__init__.py").write_text("raise SystemExit('was imported')")
-    (plugins / "libarguments.so").symlink_to(arguments_file)
-    info = site / "own_operators-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own-operators\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[cuplug.plugins]\nown = own_operators.plugins\n")
-    code = (
-        f"import sys; sys.path.append({str(site)!r}); import cuplug;"
-        "print(cuplug.find('add').path);"
-        "print([d.path for d in cuplug.search_path() if d.origin == 'package'])"
-    )
-    done = run_python(code)
-    assert done.stdout == f"{plugins}/libarguments.so\n{[str(plugins)]}\n", done.stderr
-
-
-def test_entry_point_of_no_package(run_python, tmp_path):
-    info = tmp_path / "site" / "gone-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gone\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[cuplug.plugins]\nown = gone.plugins\n")
-    code = (
-        f"import sys; sys.path.append({str(tmp_path / 'site')!r}); import cuplug;"
-        "print(cuplug.find('gather').name)"
-    )
-    done = run_python(code)
-    assert done.stdout == "gather\n"
-    assert "the entry point own = gone.plugins names no package that is installed" in done.stderr
-
-
-def test_packages_are_looked_through_when_they_matter(run_python, tmp_path, arguments_file):
-    info = tmp_path / "site" / "gone-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "entry_points.txt").write_text("[cuplug.plugins]\nown = gone.plugins\n")
-    folder = tmp_path / "plugins"
-    folder.mkdir()
-    shutil.copy(arguments_file, folder)
-    code = (
-        f"import sys; sys.path.append({str(tmp_path / 'site')!r}); import cuplug;"
-        "cuplug.find('arguments.add'); print('=====', file=sys.stderr); cuplug.plugins()"
-    )
-    done = run_python(code, env={"LD_LIBRARY_CUPLUG_PATH": str(folder)})
-    before, after = done.stderr.split("=====\n")
-    assert not before
-    assert "the entry point own = gone.plugins" in after
-
-
-def test_what_is_no_path_is_passed_over(run_python):
-    code = (
-        "import sys, cuplug; sys.path += [5, None, object(), chr(0), chr(0xd800), b'/tmp'];"
-        "print(cuplug.find('gather').name)"
-    )
-    assert run_python(code).stdout == "gather\n"
-
-
-@pytest.mark.parametrize("text", [b"[cuplug.plugins]\n\xff = x\n", b"[cuplug.plugins]\nno pair\n"])
-def test_entry_points_that_cannot_be_read(run_python, tmp_path, text):
-    info = tmp_path / "site" / "broken-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "entry_points.txt").write_bytes(text)
-    code = (
-        f"import sys; sys.path.append({str(tmp_path / 'site')!r}); import cuplug;"
-        "print(cuplug.find('gather').name)"
-    )
-    done = run_python(code)
-    assert done.stdout == "gather\n"
-    assert "cuplug: the entry points of the installed packages cannot be read: " in done.stderr
-
-
-def test_package_comes_before_stock_plugin(run_python, tmp_path):
-    site = tmp_path / "site"
-    for name in ("own", "own-1.dist-info"):
-        (site / name).mkdir(parents=True)
-    (site / "own-1.dist-info" / "entry_points.txt").write_text("[cuplug.plugins]\nown = own\n")
-    stock = cuplug.find("hello.hello").path
-    shutil.copy(stock, site / "own")
-    code = (
-        f"import sys; sys.path.append({str(site)!r}); import cuplug;"
-        "print(cuplug.find('hello').path)"
-    )
-    assert run_python(code).stdout == f"{site}/own/libhello.so\n"
 
 
 def test_import_takes_little(run_python):

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins of installed Python packages: their entry points, and when they are looked through."""
+
+import shutil
+
+import cuplug
+import pytest
+
+
+@pytest.fixture
+def site(tmp_path):
+    """Return an empty directory for packages."""
+    directory = tmp_path / "site"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def run_with(run_python, site):
+    """Return a function that runs code beside an installed distribution with these entry points."""
+
+    def run(entry_points, code, **environment):
+        info = site / "own-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1\n")
+        (info / "entry_points.txt").write_bytes(b"[cuplug.plugins]\n" + entry_points)
+        start = f"import sys; sys.path.append({str(site)!r}); import cuplug;"
+        return run_python(start + code, env=environment)
+
+    return run
+
+
+def test_a_directory_of_a_package(run_with, site, good_file):
+    plugins = site / "own" / "plugins"
+    plugins.mkdir(parents=True)
+    (plugins.parent / "__init__.py").write_text("raise SystemExit('was imported')")
+    (plugins / "libraw.so").symlink_to(good_file)
+    done = run_with(
+        b"own = own.plugins\n",
+        "print(cuplug.find('raw').path);"
+        "print([d.path for d in cuplug.search_path() if d.origin == 'package'])",
+    )
+    assert done.stdout == f"{plugins}/libraw.so\n{[str(plugins)]}\n", done.stderr
+
+
+def test_packages_come_before_stock_plugins(run_with, site):
+    (site / "own").mkdir()
+    shutil.copy(cuplug.find("hello.hello").path, site / "own")
+    done = run_with(b"own = own\n", "print(cuplug.find('hello').path)")
+    assert done.stdout == f"{site}/own/libhello.so\n"
+
+
+def test_an_entry_point_of_no_package(run_with):
+    done = run_with(b"own = gone.plugins\n", "print(cuplug.find('gather').name)")
+    assert done.stdout == "gather\n"
+    assert "the entry point own = gone.plugins names no package that is installed" in done.stderr
+
+
+@pytest.mark.parametrize("line", [b"\xff = x\n", b"no pair\n"])
+def test_entry_points_that_cannot_be_read(run_with, line):
+    done = run_with(line, "print(cuplug.find('gather').name)")
+    assert done.stdout == "gather\n"
+    assert "cuplug: the entry points of the installed packages cannot be read: " in done.stderr
+
+
+def test_packages_are_looked_through_when_they_matter(run_with, tmp_path, good_file):
+    folder = tmp_path / "plugins"
+    folder.mkdir(mode=0o755)
+    shutil.copy(good_file, folder)
+    done = run_with(
+        b"own = gone.plugins\n",
+        "cuplug.find('raw.raw'); print('=====', file=sys.stderr); cuplug.plugins()",
+        LD_LIBRARY_CUPLUG_PATH=str(folder),
+    )
+    before, after = done.stderr.split("=====\n")
+    assert not before
+    assert "the entry point own = gone.plugins" in after
+
+
+def test_what_is_no_path_is_passed_over(run_python):
+    code = (
+        "import sys, cuplug; sys.path += [5, None, object(), chr(0), chr(0xd800), b'/tmp'];"
+        "print(cuplug.find('gather').name)"
+    )
+    assert run_python(code).stdout == "gather\n"
