@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from backends import backend  # noqa: F401  (a fixture)
 from cuplug import flags
 
 TESTS = Path(__file__).parent
+BUILT = Path(flags.PACKAGE).parent
 COMPILER = shlex.split(os.environ.get("CC", "cc"))
 OTHER_SEARCH_VARIABLES = (
     "LD_LIBRARY_PATH",
@@ -57,6 +59,21 @@ def compile_library(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         pytest.fail(f"{shlex.join(command)}\n{done.stdout}{done.stderr}", pytrace=False)
+
+
+def compile_module(
+    source: Path, folder: Path, name: str = "", search: Path = BUILT, options: Iterable[str] = ()
+) -> None:
+    """Compile a .pyx as someone outside of the project does; `search`: where cuplug's .pxd are."""
+    name = name or source.stem
+    c_file = folder / f"{name}.c"
+    library = folder / (name + sysconfig.get_config_var("EXT_SUFFIX"))
+    cython = [sys.executable, "-m", "cython", "-3", "-Wextra", "-Werror"]
+    paths = ["-I", str(search), "-I", str(folder)]
+    compile_library([*cython, *paths, "--module-name", name, str(source), "-o", str(c_file)])
+    include = [f"-I{sysconfig.get_paths()['include']}", f"-I{flags.include_directory()}"]
+    command = [*COMPILER, "-shared", "-fPIC", *include, str(c_file)]
+    compile_library([*command, *options, "-o", str(library)])
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,12 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import compile_module
 from cuplug.commands.cli import main
 from cuplug.flags import PACKAGE, include_directory
 from cuplug.memoryviews import Module, add_plugin, array_ranks, write_pxd, write_pyx
@@ -140,21 +140,8 @@ def probe(tmp_path_factory):
     result = CliRunner().invoke(main, ["bind", str(plugin), "-o", str(folder), "--json"])
     assert result.exit_code == 0, result.output
     for source in (folder / "probe_typed.pyx", FIXTURES / "typed_user.pyx"):
-        compile_module(source, folder)
+        compile_module(source, folder, options=["-fopenmp"])
     return folder, json.loads(result.stdout)
-
-
-def compile_module(source, folder):
-    """Compile a .pyx as someone outside of the project does."""
-    c_file = folder / f"{source.stem}.c"
-    library = folder / (source.stem + sysconfig.get_config_var("EXT_SUFFIX"))
-    search = ["-I", str(Path(PACKAGE).parent), "-I", str(folder)]
-    cython = [sys.executable, "-m", "cython", "-3", "-Wextra", "-Werror", *search]
-    subprocess.run([*cython, "--module-name", source.stem, source, "-o", c_file], check=True)
-    include = [f"-I{sysconfig.get_paths()['include']}", f"-I{include_directory()}"]
-    subprocess.run(
-        ["gcc", "-shared", "-fPIC", "-fopenmp", *include, c_file, "-o", library], check=True
-    )
 
 
 def use(probe, statements, **environment):

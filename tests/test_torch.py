@@ -34,10 +34,11 @@ def index(device, *values):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype(device, dtype):
     x = torch.arange(7).to(getattr(torch, dtype)).to(device)
-    y = gather(x, index(device, 3, 0, -1))
-    assert isinstance(y, torch.Tensor)
-    assert (y.dtype, y.device) == (x.dtype, x.device)
-    assert y.cpu().tolist() == [x.cpu()[k].item() for k in (3, 0, -1)]
+    for _ in range(2):  # the first tensor of a dtype is read by DLPack
+        y = gather(x, index(device, 3, 0, -1))
+        assert isinstance(y, torch.Tensor)
+        assert (y.dtype, y.device) == (x.dtype, x.device)
+        assert y.cpu().tolist() == [x.cpu()[k].item() for k in (3, 0, -1)]
 
 
 @on_each_device
@@ -115,10 +116,45 @@ def test_views_that_are_not_their_memory(device):
 
 
 @on_each_device
-def test_tensors_without_memory_of_their_own(device):
-    for x in (torch.eye(3, device=device).to_sparse(), torch.ones(3, device="meta")):
+def test_tensors_without_memory_of_their_own(device, capfd):
+    gather(torch.ones(3, device=device), index(device, 0))
+    x = torch.eye(3, device=device)
+    for none in (x.to_sparse(), torch.ones(3, device="meta")):
         with pytest.raises(TypeError, match="^gather: source: seen Tensor that cannot be read"):
-            gather(x, index(device, 0))
+            gather(none, index(device, 0))
+    for transform in (torch.func.vmap, torch.func.grad):
+        with pytest.raises(TypeError, match="^relu: x: seen Tensor that cannot be read"):
+            transform(relu)(x)
+    assert "Exception" not in capfd.readouterr().err
+
+
+@on_each_device
+def test_tensors_that_change(device):
+    """An object is not taken for what it was in the call before."""
+    x = torch.tensor([-1.0, 2.0], device=device)
+    assert relu(x).tolist() == [0, 2]
+    x.set_(torch.tensor([-1, 2, 3], device=device, dtype=torch.float32))
+    assert relu(x).tolist() == [0, 2, 3]
+    x.data = torch.tensor([[4.0], [-5.0]], device=device)
+    assert relu(x).tolist() == [[4], [0]]
+    x.t_()
+    assert relu(x).tolist() == [[4, 0]]
+    x.resize_(0)
+    assert relu(x).tolist() == []
+    x.requires_grad_()
+    with pytest.raises(TypeError, match="seen Tensor that requires grad"):
+        relu(x)
+
+
+@on_each_device
+def test_lazily_copied_memory_is_copied_first(device):
+    if not hasattr(torch, "_lazy_clone"):
+        pytest.skip("this PyTorch has no lazy clones")
+    x = torch.tensor([1.0, 2.0], device=device)
+    scale(x, 1)
+    clone = torch._lazy_clone(x)
+    scale(clone, 3)
+    assert (x.tolist(), clone.tolist()) == ([1, 2], [3, 6])
 
 
 @on_each_device

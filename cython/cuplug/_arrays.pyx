@@ -116,7 +116,7 @@ cdef int read_by_protocol(
 
 cdef inline size_t alignment(const cuplug_tensor *x) noexcept:
     """Of an element, in bytes: that of its real part for complex dtypes."""
-    cdef size_t n_bytes = x.dtype.bits // (16 if x.dtype.code == DLPACK_COMPLEX else 8)
+    cdef size_t n_bytes = x.dtype.bits >> (4 if x.dtype.code == DLPACK_COMPLEX else 3)
     return n_bytes if n_bytes and not n_bytes & (n_bytes - 1) else 1
 
 

@@ -5,7 +5,7 @@ import sys
 
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
-from cpython.ref cimport Py_XDECREF
+from cpython.ref cimport Py_TYPE, Py_XDECREF
 from libc.stdint cimport int64_t, uint32_t
 
 from cuplug._getters cimport call_getter
@@ -33,6 +33,7 @@ from cuplug._host cimport (
     cuplug_tensor,
 )
 from cuplug._kinds cimport array_kind
+from cuplug._libtorch cimport learn_tensor, read_tensor
 
 cdef extern from "Python.h":
     void PyErr_SetString(object type, const char *message)
@@ -49,27 +50,36 @@ cdef int read_exchange(
 ) except -1:
     a.kind = CUPLUG_ARGUMENT_ARRAY
     a.flags = 0
-    if kind.exchange.export_borrowed == NULL:
-        try:
+    if kind.tensor_place and read_tensor(obj, kind.tensor_place, &a.tensor):
+        return check_views(obj, r, a)
+    return read_exported(obj, r, a, kind)
+
+
+cdef int read_exported(
+    PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
+) except -1:
+    try:
+        if kind.exchange.export_borrowed == NULL:
             read_owned(obj, r, a, kind)
-        except Exception as error:
-            return set_unreadable(<object>obj, r, a, error)
-    elif kind.exchange.export_borrowed(<void *>obj, &a.tensor):
-        try:
+        elif kind.exchange.export_borrowed(<void *>obj, &a.tensor):
             reraise()
-        except Exception as error:
-            return set_unreadable(<object>obj, r, a, error)
-    return check_torch(obj, r, a, kind) if kind.is_torch and not is_integer(&a.tensor) else 0
+    except Exception as error:
+        return set_unreadable(<object>obj, r, a, error)
+    if kind.tensor_place:
+        learn_tensor(obj, kind.tensor_place, &a.tensor)
+    return check_torch(obj, r, a, kind) if kind.is_torch else 0
 
 
 cdef inline bint is_integer(const cuplug_tensor *x) noexcept:
     return x.dtype.code in (DLPACK_INT, DLPACK_UINT, DLPACK_BOOL)
 
 
-cdef inline int check_torch(
+cdef int check_torch(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
 ) except -1:
-    """What only numbers that are no integers can be, and their memory does not tell."""
+    """What numbers that are no integers can be, and their memory does not tell."""
+    if is_integer(&a.tensor):
+        return 0
     if kind.requires_grad != NULL:
         grad = call_getter(kind.requires_grad, obj)
     else:
@@ -78,10 +88,18 @@ cdef inline int check_torch(
         return set_other(
             r, a, f"{type(<object>obj).__name__} that requires grad (pass x.detach())"
         )
-    if a.tensor.dtype.code == DLPACK_COMPLEX or not is_packed(&a.tensor):
-        return check_lazy(<object>obj, r, a)
-    a.tensor.strides = NULL  # the core would go through them again
-    return 0
+    return check_views(obj, r, a)
+
+
+cdef inline int check_views(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    """Conjugated views are complex; negated ones are every other number of such a view."""
+    if is_packed(&a.tensor):
+        a.tensor.strides = NULL  # the core would go through them again
+        if a.tensor.dtype.code != DLPACK_COMPLEX:
+            return 0
+    elif is_integer(&a.tensor):
+        return 0
+    return check_lazy(<object>obj, r, a)
 
 
 cdef int reraise() except -1:
@@ -126,7 +144,6 @@ cdef inline bint is_packed(const cuplug_tensor *x) noexcept:
 
 
 cdef int check_lazy(object obj, reading *r, cuplug_argument *a) except -1:
-    """Conjugated views are complex; negated ones are every other number of such a view."""
     if a.tensor.dtype.code == DLPACK_COMPLEX and obj.is_conj():
         return set_other(r, a, "a conjugated view (pass x.resolve_conj())")
     if obj.is_neg():
@@ -188,8 +205,7 @@ cdef object empty_torch(object like, const array_kind *kind, cuplug_tensor *x):
     And `record_stream` works on these tensors, as it does not on those from DLPack.
     """
     cdef cuplug_tensor first, made
-    if kind.exchange.export_borrowed(<void *>like, &first):
-        reraise()
+    borrow(like, kind, &first)
     if same_layout(&first, x):
         result = empty_like(like)
     else:
@@ -198,11 +214,17 @@ cdef object empty_torch(object like, const array_kind *kind, cuplug_tensor *x):
             result = like.new_empty(shape)
         else:
             result = like.new_empty(shape, dtype=torch_dtype(x.dtype))
-    if kind.exchange.export_borrowed(<void *>result, &made):
-        reraise()
+    borrow(result, kind, &made)
     x.data = <char *>made.data + made.byte_offset
     x.device = made.device
     return result
+
+
+cdef inline int borrow(object array, const array_kind *kind, cuplug_tensor *x) except -1:
+    if kind.tensor_place and <PyObject *>Py_TYPE(array) == kind.type:
+        if read_tensor(<PyObject *>array, kind.tensor_place, x):
+            return 0
+    return reraise() if kind.exchange.export_borrowed(<void *>array, x) else 0
 
 
 cdef bint same_layout(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:

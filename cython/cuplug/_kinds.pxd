@@ -36,6 +36,7 @@ ctypedef struct array_kind:
     const dlpack_exchange *exchange
     PyObject *requires_grad  # a getset descriptor, or NULL
     int is_torch  # of PyTorch: has conjugated and negated views, and new_empty
+    size_t tensor_place  # of PyTorch: as find_tensor gives it
     const void *owner  # equal where arrays share one current stream
     cupy_getters cupy
 

@@ -14,6 +14,7 @@ from libc.string cimport memset
 from cuplug._device_array cimport DeviceArray
 from cuplug._dlpack cimport DLPACK_MAJOR, dlpack_exchange, dlpack_exchange_header
 from cuplug._getters cimport find_getter
+from cuplug._libtorch cimport find_tensor
 
 import numpy
 
@@ -109,7 +110,7 @@ cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
         kind.protocol = CUDA_INTERFACE
     elif PyObject_CheckBuffer(obj):
         kind.protocol = BUFFER
-    find_torch_attributes(cls, kind)
+    find_torch_attributes(obj, cls, kind)
     return 0
 
 
@@ -138,9 +139,11 @@ cdef bint find_exchange(object cls, array_kind *kind) except -1:
     return header != NULL
 
 
-cdef int find_torch_attributes(object cls, array_kind *kind) except -1:
+cdef int find_torch_attributes(object obj, object cls, array_kind *kind) except -1:
     """PyTorch's: what its memory alone does not say."""
     kind.requires_grad = find_getter(cls, "requires_grad")
     names = ("requires_grad", "is_conj", "is_neg", "new_empty")
     kind.is_torch = all([hasattr(cls, name) for name in names])
+    if kind.is_torch and kind.protocol == EXCHANGE:
+        kind.tensor_place = find_tensor(obj, cls)
     return 0

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's tensors, through the C functions of libtorch, in a fraction of its DLPack's time.
+
+`torch/csrc/inductor/aoti_torch/c/shim.h` promises them to be stable. They take the address of an
+`at::Tensor`, which a Python tensor holds; where, is found by the address that `_cdata` tells. The
+numbers of dtypes and devices are not promised: what they mean is learnt from DLPack. Nothing is
+taken on trust: a dtype is read here once both readings of a tensor of it were the same.
+"""
+
+import sys
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from cuplug._host cimport cuplug_tensor
+
+cdef extern from "dlfcn.h":
+    const int RTLD_LAZY, RTLD_NOLOAD
+    void *dlopen(const char *path, int flags)
+    void *dlsym(void *library, const char *symbol)
+
+cdef extern from *:
+    """
+    #define load_known(slot) __atomic_load_n((slot), __ATOMIC_RELAXED)
+    #define store_known(slot, value) __atomic_store_n((slot), (value), __ATOMIC_RELAXED)
+    """
+    uint64_t load_known(uint64_t *slot) noexcept
+    void store_known(uint64_t *slot, uint64_t value) noexcept
+
+cdef enum:
+    N_DTYPES = 64
+    N_DEVICE_TYPES = 32
+
+# They return 0, or an error.
+ctypedef int (*get_number)(void **tensor, int32_t *number) noexcept
+ctypedef int (*get_size)(void **tensor, int64_t *size) noexcept
+ctypedef int (*get_sizes)(void **tensor, int64_t **sizes) noexcept
+ctypedef int (*get_pointer)(void **tensor, void **pointer) noexcept
+# Methods of c10::TensorImpl, which at::Tensor points to. The type is as wide as C++'s bool.
+ctypedef unsigned char (*predicate)(const void *impl) noexcept
+
+ctypedef struct functions:
+    get_number dtype
+    get_number device_type
+    get_number device_index
+    get_size dim
+    get_sizes sizes
+    get_sizes strides
+    get_pointer data_ptr
+    predicate has_storage
+    predicate requires_grad
+
+cdef functions torch
+cdef bint is_searched = False
+cdef bint is_found = False
+# By the numbers of the dtype and the device: DLPack's; 0: not learnt.
+cdef uint64_t known[N_DEVICE_TYPES][N_DTYPES]
+
+
+cdef size_t find_tensor(object obj, object cls):
+    global is_searched, is_found
+    module = sys.modules.get("torch")
+    parameter = getattr(getattr(module, "nn", None), "Parameter", None)
+    if cls is not getattr(module, "Tensor", None) and cls is not parameter:
+        return 0
+    if not is_searched:
+        try:
+            is_found = find_functions() and are_predicates(module)
+        except Exception:
+            is_found = False
+        is_searched = True
+    return find_place(obj, obj._cdata) if is_found else 0
+
+
+cdef bint find_functions():
+    cdef void *library = dlopen(b"libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD)
+    cdef void **to = <void **>&torch
+    names = (
+        b"aoti_torch_get_dtype",
+        b"aoti_torch_get_device_type",
+        b"aoti_torch_get_device_index",
+        b"aoti_torch_get_dim",
+        b"aoti_torch_get_sizes",
+        b"aoti_torch_get_strides",
+        b"aoti_torch_get_data_ptr",
+        b"_ZNK3c1010TensorImpl11has_storageEv",  # no C functions tell these two
+        b"_ZNK3c1010TensorImpl13requires_gradEv",
+    )
+    if library == NULL:
+        return False
+    for k, name in enumerate(names):
+        to[k] = dlsym(library, name)
+        if to[k] == NULL:
+            return False
+    return True
+
+
+cdef bint are_predicates(object module):
+    """Whether the methods answer right: their names in C++ are no promise."""
+    cdef size_t impl
+    dense, sparse = module.strided, module.sparse_coo
+    for layout, requires_grad in ((dense, False), (dense, True), (sparse, False)):
+        x = module.empty(0, layout=layout, device="cpu", requires_grad=requires_grad)
+        impl = x._cdata
+        if torch.has_storage(<void *>impl) != (layout is dense):
+            return False
+        if torch.requires_grad(<void *>impl) != requires_grad:
+            return False
+    return True
+
+
+cdef size_t find_place(object obj, size_t impl):
+    cdef size_t place
+    cdef size_t end = type(obj).__basicsize__
+    for place in range(sizeof(PyObject), end, sizeof(void *)):
+        if (<size_t *>(<char *><PyObject *>obj + place))[0] == impl:
+            return place
+    return 0
+
+
+cdef bint read_tensor(PyObject *obj, size_t place, cuplug_tensor *x) noexcept:
+    cdef uint64_t *slot = read_fields(obj, place, x)
+    cdef uint64_t told = 0 if slot == NULL else load_known(slot)
+    x.dtype.code = told & 0xFF
+    x.dtype.bits = told >> 8 & 0xFF
+    x.dtype.lanes = told >> 16 & 0xFFFF
+    x.device.type = <int32_t>(told >> 32)
+    return told != 0
+
+
+cdef int learn_tensor(PyObject *obj, size_t place, const cuplug_tensor *x) except -1:
+    cdef cuplug_tensor mine
+    cdef uint64_t *slot = read_fields(obj, place, &mine)
+    if slot != NULL and is_same(&mine, x) and (<object>obj).requires_grad is False:
+        store_known(
+            slot,
+            x.dtype.code | x.dtype.bits << 8 | x.dtype.lanes << 16
+            | <uint64_t>x.device.type << 32,
+        )
+    return 0
+
+
+cdef inline uint64_t *read_fields(PyObject *obj, size_t place, cuplug_tensor *x) noexcept:
+    """Read all but the dtype and the type of the device; where these are known, or NULL."""
+    cdef void **tensor = <void **>(<char *>obj + place)
+    cdef int32_t dtype = 0, device_type = 0, device = 0
+    cdef int64_t ndim = 0
+    if not torch.has_storage(tensor[0]) or torch.requires_grad(tensor[0]):
+        return NULL
+    if torch.dtype(tensor, &dtype) or not 0 <= dtype < N_DTYPES:
+        return NULL
+    if torch.device_type(tensor, &device_type) or not 0 <= device_type < N_DEVICE_TYPES:
+        return NULL
+    if torch.device_index(tensor, &device) or torch.dim(tensor, &ndim):
+        return NULL
+    if torch.sizes(tensor, &x.shape) or torch.strides(tensor, &x.strides):
+        return NULL
+    if torch.data_ptr(tensor, &x.data):
+        return NULL
+    x.device.id = device if device > 0 else 0  # that of the host is -1
+    x.ndim = <int32_t>ndim
+    x.byte_offset = 0
+    return &known[device_type][dtype]
+
+
+cdef bint is_same(const cuplug_tensor *mine, const cuplug_tensor *x) noexcept:
+    cdef int k
+    if mine.data != <char *>x.data + x.byte_offset or mine.device.id != x.device.id:
+        return False
+    if mine.ndim != x.ndim:
+        return False
+    for k in range(x.ndim):
+        if mine.shape[k] != x.shape[k]:
+            return False
+        if x.shape[k] > 1 and mine.strides[k] != x.strides[k]:
+            return False
+    return True
