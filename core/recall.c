@@ -2,6 +2,7 @@
 #include "recall.h"
 #include "layout.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define N_KEPT 4 /* operators in turn of which a thread keeps one match each */
@@ -10,13 +11,16 @@
 
 typedef struct known_array {
   uint32_t flags;
-  int32_t ndim;
-  cuplug_dtype dtype;
   uint8_t parameter;
-  cuplug_device device;
   int64_t n_bytes;
+  cuplug_tensor tensor; /* without memory and strides; its shape is here: */
   int64_t shape[MAX_DIMS];
 } known_array;
+
+/* A tensor's device, ndim and dtype, side by side. */
+enum { KIND_BYTES = sizeof(cuplug_device) + sizeof(int32_t) + sizeof(cuplug_dtype) };
+_Static_assert(offsetof(cuplug_tensor, shape) == offsetof(cuplug_tensor, device) + KIND_BYTES,
+               "what is compared has no gaps");
 
 typedef struct known_match {
   uint64_t number; /* of the operator; 0: none is kept */
@@ -68,9 +72,7 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
     x->parameter = f->parameter[k];
     x->flags = k < f->n_inputs ? m->args[x->parameter].flags : 0;
     x->n_bytes = k < f->n_inputs ? m->n_bytes[k] : 0;
-    x->ndim = t->ndim;
-    x->dtype = t->dtype;
-    x->device = t->device;
+    x->tensor = (cuplug_tensor){.device = t->device, .ndim = t->ndim, .dtype = t->dtype};
     for (int32_t d = 0; d < t->ndim; d++) x->shape[d] = t->shape[d];
   }
 }
@@ -80,31 +82,26 @@ static int take_input(cuplug__match *m, uint32_t k, const known_array *x) {
   const cuplug_argument *a = &m->args[x->parameter];
   const cuplug_tensor *from = &a->tensor;
   cuplug_tensor *t = &m->frame->tensors[k];
-  if (a->kind != CUPLUG_ARGUMENT_ARRAY || a->flags != x->flags || from->ndim != x->ndim ||
-      from->device.type != x->device.type || from->device.id != x->device.id ||
-      memcmp(&from->dtype, &x->dtype, sizeof x->dtype))
+  if (a->kind != CUPLUG_ARGUMENT_ARRAY || a->flags != x->flags ||
+      memcmp(&from->device, &x->tensor.device, KIND_BYTES))
     return 0;
-  for (int32_t d = 0; d < x->ndim; d++)
+  for (int32_t d = 0; d < from->ndim; d++)
     if (from->shape[d] != x->shape[d]) return 0;
   if (from->strides && !cuplug__is_contiguous(from)) return 0;
   if (!from->data && x->n_bytes) return 0;
+  *t = x->tensor;
   t->data = (char *)from->data + from->byte_offset;
-  t->device = x->device;
-  t->ndim = x->ndim;
-  t->dtype = x->dtype;
   t->shape = from->shape;
-  t->strides = NULL;
-  t->byte_offset = 0;
   m->frame->parameter[k] = x->parameter;
   m->n_bytes[k] = x->n_bytes;
   return 1;
 }
 
 static void fill_output(cuplug_frame *f, uint32_t k, const known_array *x) {
-  f->tensors[k] = (cuplug_tensor){
-      .device = x->device, .ndim = x->ndim, .dtype = x->dtype, .shape = f->storage + f->n_stored};
+  f->tensors[k] = x->tensor;
+  f->tensors[k].shape = f->storage + f->n_stored;
   f->parameter[k] = x->parameter;
-  for (int32_t d = 0; d < x->ndim; d++) f->storage[f->n_stored++] = x->shape[d];
+  for (int32_t d = 0; d < x->tensor.ndim; d++) f->storage[f->n_stored++] = x->shape[d];
 }
 
 int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uint32_t
 from cuplug._device_array cimport DeviceArray
 from cuplug._dlpack cimport DLPACK_COMPLEX
 from cuplug._dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
-from cuplug._exchange cimport read_dlpack, read_exchange
+from cuplug._exchange cimport check_views, read_dlpack, read_exchange
 from cuplug._host cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_BYTE_SWAPPED,
@@ -37,6 +37,7 @@ from cuplug._kinds cimport (
     cuplug_store_kind,
     numpy_kind,
 )
+from cuplug._libtorch cimport drop_strides, read_tensor
 from cuplug._numpy cimport *
 from cuplug._reading cimport divide_strides, kind_of, reading, set_other
 from cuplug._scalars cimport read_exact_scalar, read_numpy_scalar, read_scalar
@@ -52,18 +53,21 @@ cdef array_kind *last_kind = NULL  # of arrays that are not NumPy's
 
 
 cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r) except -1:
+    """Other arrays than NumPy's are mostly of one library: the type seen last comes first."""
     cdef uint32_t i
+    cdef const array_kind *last = cuplug_load_kind(&last_kind)
     for i in range(n):
         r.objects[i] = objects[i]
         if PyArray_CheckExact(objects[i]):
             read_ndarray(objects[i], r, &r.args[i])
+        elif last != NULL and last.type == <PyObject *>Py_TYPE(<object>objects[i]):
+            read_array(objects[i], r, &r.args[i], last)
         else:
             read_argument(objects[i], r, &r.args[i])
     return 0
 
 
 cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
-    """Other arrays than NumPy's are mostly of one library: the type seen last comes first."""
     cdef const array_kind *kind
     if PyArray_CheckExact(obj):
         return read_ndarray(obj, r, a)
@@ -98,6 +102,11 @@ cdef int read_array(
 cdef int read_by_protocol(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
 ) except -1:
+    cdef bint is_plain
+    if kind.tensor_place and read_tensor(obj, kind.tensor_place, a):
+        drop_strides(&a.tensor)
+        is_plain = a.tensor.strides == NULL and a.tensor.dtype.code != DLPACK_COMPLEX
+        return 0 if is_plain else check_views(<object>obj, r, a)
     if kind.protocol == EXCHANGE:
         return read_exchange(obj, r, a, kind)
     if kind.protocol == CUPY:

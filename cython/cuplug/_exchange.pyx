@@ -33,7 +33,7 @@ from cuplug._host cimport (
     cuplug_tensor,
 )
 from cuplug._kinds cimport array_kind
-from cuplug._libtorch cimport learn_tensor, read_tensor
+from cuplug._libtorch cimport drop_strides, learn_tensor, read_tensor
 
 cdef extern from "Python.h":
     void PyErr_SetString(object type, const char *message)
@@ -50,14 +50,6 @@ cdef int read_exchange(
 ) except -1:
     a.kind = CUPLUG_ARGUMENT_ARRAY
     a.flags = 0
-    if kind.tensor_place and read_tensor(obj, kind.tensor_place, &a.tensor):
-        return check_views(obj, r, a)
-    return read_exported(obj, r, a, kind)
-
-
-cdef int read_exported(
-    PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
-) except -1:
     try:
         if kind.exchange.export_borrowed == NULL:
             read_owned(obj, r, a, kind)
@@ -88,18 +80,20 @@ cdef int check_torch(
         return set_other(
             r, a, f"{type(<object>obj).__name__} that requires grad (pass x.detach())"
         )
-    return check_views(obj, r, a)
+    drop_strides(&a.tensor)
+    return check_views(<object>obj, r, a)
 
 
-cdef inline int check_views(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+cdef int check_views(object obj, reading *r, cuplug_argument *a) except -1:
     """Conjugated views are complex; negated ones are every other number of such a view."""
-    if is_packed(&a.tensor):
-        a.tensor.strides = NULL  # the core would go through them again
-        if a.tensor.dtype.code != DLPACK_COMPLEX:
-            return 0
-    elif is_integer(&a.tensor):
+    if a.tensor.dtype.code == DLPACK_COMPLEX:
+        if obj.is_conj():
+            return set_other(r, a, "a conjugated view (pass x.resolve_conj())")
+    elif a.tensor.strides == NULL or is_integer(&a.tensor):
         return 0
-    return check_lazy(<object>obj, r, a)
+    if obj.is_neg():
+        return set_other(r, a, "a negated view (pass x.resolve_neg())")
+    return 0
 
 
 cdef int reraise() except -1:
@@ -130,25 +124,6 @@ cdef void release(object capsule) noexcept:
 cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error) except -1:
     reason = str(error).partition("\n")[0]
     return set_other(r, a, f"{type(obj).__name__} that cannot be read: {reason}")
-
-
-cdef inline bint is_packed(const cuplug_tensor *x) noexcept:
-    """C-contiguous, with more than one element."""
-    cdef int k
-    cdef int64_t stride = 1
-    for k in range(x.ndim - 1, -1, -1):
-        if x.strides != NULL and x.strides[k] != stride:
-            return False
-        stride *= x.shape[k]
-    return stride > 1
-
-
-cdef int check_lazy(object obj, reading *r, cuplug_argument *a) except -1:
-    if a.tensor.dtype.code == DLPACK_COMPLEX and obj.is_conj():
-        return set_other(r, a, "a conjugated view (pass x.resolve_conj())")
-    if obj.is_neg():
-        return set_other(r, a, "a negated view (pass x.resolve_neg())")
-    return 0
 
 
 cdef int read_dlpack(object obj, reading *r, cuplug_argument *a) except -1:
@@ -204,27 +179,28 @@ cdef object empty_torch(object like, const array_kind *kind, cuplug_tensor *x):
 
     And `record_stream` works on these tensors, as it does not on those from DLPack.
     """
-    cdef cuplug_tensor first, made
+    cdef cuplug_argument first, made
     borrow(like, kind, &first)
-    if same_layout(&first, x):
+    if same_layout(&first.tensor, x):
         result = empty_like(like)
     else:
         shape = tuple([x.shape[k] for k in range(x.ndim)])
-        if first.dtype.code == x.dtype.code and first.dtype.bits == x.dtype.bits:
+        dtype = first.tensor.dtype
+        if dtype.code == x.dtype.code and dtype.bits == x.dtype.bits:
             result = like.new_empty(shape)
         else:
             result = like.new_empty(shape, dtype=torch_dtype(x.dtype))
     borrow(result, kind, &made)
-    x.data = <char *>made.data + made.byte_offset
-    x.device = made.device
+    x.data = <char *>made.tensor.data + made.tensor.byte_offset
+    x.device = made.tensor.device
     return result
 
 
-cdef inline int borrow(object array, const array_kind *kind, cuplug_tensor *x) except -1:
+cdef inline int borrow(object array, const array_kind *kind, cuplug_argument *a) except -1:
     if kind.tensor_place and <PyObject *>Py_TYPE(array) == kind.type:
-        if read_tensor(<PyObject *>array, kind.tensor_place, x):
+        if read_tensor(<PyObject *>array, kind.tensor_place, a):
             return 0
-    return reraise() if kind.exchange.export_borrowed(<void *>array, x) else 0
+    return reraise() if kind.exchange.export_borrowed(<void *>array, &a.tensor) else 0
 
 
 cdef bint same_layout(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:

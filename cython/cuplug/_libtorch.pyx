@@ -12,7 +12,7 @@ import sys
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from cuplug._host cimport cuplug_tensor
+from cuplug._host cimport CUPLUG_ARGUMENT_ARRAY, cuplug_argument, cuplug_tensor
 
 cdef extern from "dlfcn.h":
     const int RTLD_LAZY, RTLD_NOLOAD
@@ -118,9 +118,12 @@ cdef size_t find_place(object obj, size_t impl):
     return 0
 
 
-cdef bint read_tensor(PyObject *obj, size_t place, cuplug_tensor *x) noexcept:
+cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept:
+    cdef cuplug_tensor *x = &a.tensor
     cdef uint64_t *slot = read_fields(obj, place, x)
     cdef uint64_t told = 0 if slot == NULL else load_known(slot)
+    a.kind = CUPLUG_ARGUMENT_ARRAY
+    a.flags = 0
     x.dtype.code = told & 0xFF
     x.dtype.bits = told >> 8 & 0xFF
     x.dtype.lanes = told >> 16 & 0xFFFF

@@ -11,8 +11,7 @@ CUPLUG_ENTRY int chain_cuda(const cuplug_call *call) {
   if (n == 0) return CUPLUG_OK;
   arrays.n_arrays = (int)call->n_tensors;
   for (uint32_t k = 0; k < call->n_tensors; k++) arrays.data[k] = (float *)call->tensors[k].data;
-  chain_kernel<<<n_blocks, 32, 0, (cudaStream_t)call->stream>>>(arrays, factor, n);
-  return cuplug_launched(call);
+  return cuplug_launch<chain_kernel>(call, n_blocks, 32, 0, arrays, factor, n);
 }
 
 CUPLUG_PLUGIN(
