@@ -52,7 +52,7 @@ python: environment $(LIBRARY) $(STOCK) $(STAGED) stale ## Build the Python pack
 # What was made of a file that is gone would be imported, listed and packaged all the same.
 MODULE_OF = cython/cuplug/$(firstword $(subst ., ,$(notdir $(1)))).pyx
 STALE     = $(filter-out $(STOCK),$(wildcard $(PACKAGE)/lib/cuplug/*.so)) \
-  $(foreach made,$(filter-out $(PACKAGE)/typed.%,$(wildcard $(PACKAGE)/*.so)),$(if $(wildcard $(call MODULE_OF,$(made))),,$(made)))
+  $(foreach made,$(wildcard $(PACKAGE)/*.so),$(if $(wildcard $(call MODULE_OF,$(made))),,$(made)))
 stale:
 	@rm -f $(STALE)
 	@test ! -d $(PACKAGE) || find $(PACKAGE) -xtype l -delete

@@ -72,11 +72,12 @@ def program(name: str, uses_core: bool = True) -> Path:
     return compile_file(source, BUILD / source.stem, [include], *libraries, "-ldl", "-pthread")
 
 
-def cython_module(source: Path) -> Path:
+def cython_module(source: Path, *pxd: Path) -> Path:
     """Compile a Cython file to a module in build/benchmarks/, its pxd files found beside those."""
     BUILD.mkdir(parents=True, exist_ok=True)
     output = BUILD / (source.stem + sysconfig.get_config_var("EXT_SUFFIX"))
-    if output.exists() and output.stat().st_mtime > source.stat().st_mtime:
+    newest = max(path.stat().st_mtime for path in (source, *pxd))
+    if output.exists() and output.stat().st_mtime > newest:
         return output
     output.unlink(missing_ok=True)
     written = BUILD / f"{source.stem}.c"
@@ -92,11 +93,8 @@ def cython_module(source: Path) -> Path:
 
 
 def typed_calls() -> Any:
-    """Return the module typed_calls, compiled together with the typed functions of noop."""
-    library, written = plugin("noop"), BUILD / "noop_typed.pyx"
-    if not written.exists() or written.stat().st_mtime < library.stat().st_mtime:
-        bind.write_module(str(library), str(BUILD))
-    cython_module(written)
-    cython_module(HERE / "typed_calls.pyx")
+    """Return the module typed_calls, compiled with the typed functions of noop."""
+    written = bind.write_module(str(plugin("noop")), str(BUILD))
+    cython_module(HERE / "typed_calls.pyx", Path(written.pxd))
     sys.path.append(str(BUILD))
     return importlib.import_module("typed_calls")

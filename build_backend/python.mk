@@ -7,7 +7,7 @@ INCLUDES := $(addprefix -I,$(wordlist 2,9,$(PYTHON_FACTS)))
 
 PYX     := $(wildcard cython/cuplug/*.pyx)
 MODULES := $(PYX:cython/cuplug/%.pyx=$(PACKAGE)/%$(SUFFIX))
-TYPED   := $(BUILD)/generated/typed
+TYPED   := $(BUILD)/generated/typed.pxd
 HEADERS := $(wildcard include/cuplug/*.h cython/cuplug/*.h)
 
 # Cython's C is not ours to warn about; symbols other than the module's init stay hidden.
@@ -19,7 +19,7 @@ CYTHON  = $(PY) -m cython -3 -M -X freethreading_compatible=True -I $(BUILD)/pyt
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PHONY: all
-all: $(MODULES) $(PACKAGE)/typed$(SUFFIX) $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi
+all: $(MODULES) $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi
 	@:
 
 say = $(if $(V),,@echo "  $(1)" && )
@@ -33,15 +33,12 @@ $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/%.c $(HEADERS)
 
 # From the symbol tables of the stock plugins, read by the modules just built.
 GENERATORS := $(addprefix cython/cuplug/,bind.py memoryviews.py signature.py stubs.py table.py)
-$(TYPED).pyx: $(MODULES) $(PACKAGE)/lib/cuplug $(wildcard $(PACKAGE)/lib/cuplug/*.so) $(wildcard $(GENERATORS))
+$(TYPED): $(MODULES) $(PACKAGE)/lib/cuplug $(wildcard $(PACKAGE)/lib/cuplug/*.so) $(wildcard $(GENERATORS))
 	@mkdir -p $(@D)
 	$(call say,generate $@)$(RUN) -m cuplug.bind --stock $(@D)
 	@touch $@
 
-$(BUILD)/cython/typed.c: $(TYPED).pyx $(PACKAGE)/typed.pxd
-	$(call say,compile $<)$(CYTHON) --module-name cuplug.typed $< -o $@
-
-$(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi: $(PACKAGE)/%: $(TYPED).pyx
+$(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi: $(PACKAGE)/%: $(TYPED)
 	@cp $(BUILD)/generated/$(@F) $@
 
 # A file that is gone, though one of these names it, has changed.

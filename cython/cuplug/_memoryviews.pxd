@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the generated typed-memoryview functions share. No Python object is touched.
+# What the typed-memoryview functions, which cuplug bind writes, share. No Python object is touched.
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from cuplug._dlpack cimport DLPACK_COMPLEX
@@ -35,6 +35,14 @@ cdef extern from "cuplug/plugin.h":
         CUPLUG_COMPLEX128
 
 
+cdef extern from *:
+    """
+    /* A new one for each place where it is written. */
+    #define CUPLUG_NEW_SLOT (__extension__({ static cuplug_operator *slot; &slot; }))
+    """
+    cuplug_operator **NEW_SLOT "CUPLUG_NEW_SLOT"
+
+
 # Runs an operator, found by name at the first call and kept in *slot. The arguments are
 # n_parameters parameters, then n_outputs outputs.
 cdef int call(
@@ -49,7 +57,7 @@ cdef inline void set_array(
     uint32_t dtype,
 ) noexcept nogil:
     cdef size_t bits = dtype >> 16 & 0xff
-    cdef size_t alignment = bits // (16 if dtype >> 24 == DLPACK_COMPLEX else 8)
+    cdef size_t alignment = bits >> (4 if dtype >> 24 == DLPACK_COMPLEX else 3)
     argument.kind = CUPLUG_ARGUMENT_NONE if is_none else CUPLUG_ARGUMENT_ARRAY
     argument.flags = CUPLUG_MISALIGNED if <size_t>data & (alignment - 1) else 0
     argument.tensor.data = <void *>data

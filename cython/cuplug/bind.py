@@ -21,7 +21,6 @@ class Written:
     """What was written for one plugin."""
 
     pxd: str
-    pyx: str
     functions: list[str]
     skipped: list[str]  # rows without a function, and why
 
@@ -38,7 +37,7 @@ def write_module(file: str, directory: str, name: str | None = None) -> Written:
     file : str
         The plugin; its table is read, its code is not run.
     directory : str
-        Where NAME.pxd and NAME.pyx are written; made if it does not exist.
+        Where NAME.pxd is written; made if it does not exist.
     name : str, optional
         The module's name; <plugin>_typed without it.
 
@@ -58,7 +57,7 @@ def write_module(file: str, directory: str, name: str | None = None) -> Written:
 
 
 def write_stock(directory: str) -> None:
-    """Write typed.pxd, typed.pyx and ops.pyi for the stock plugins."""
+    """Write typed.pxd and ops.pyi for the stock plugins."""
     folder = os.path.join(flags.lib_directory(), "cuplug")
     files = sorted(f for f in os.listdir(folder) if f.startswith("lib") and f.endswith(".so"))
     tables = [_usable(read_table(os.path.join(folder, file))) for file in files]
@@ -79,10 +78,9 @@ def _write(tables: Sequence[Table], directory: str, name: str, title: str) -> Wr
         signatures = [signature.parse(row.signature) for row in table.rows]
         memoryviews.add_plugin(module, table.name, signatures)
     os.makedirs(directory, exist_ok=True)
-    pxd, pyx = (os.path.join(directory, f"{name}.{kind}") for kind in ("pxd", "pyx"))
-    _save(pxd, memoryviews.write_pxd(module, title))
-    _save(pyx, memoryviews.write_pyx(module, title))
-    return Written(pxd, pyx, [function.name for function in module.functions], module.skipped)
+    pxd = os.path.join(directory, f"{name}.pxd")
+    _save(pxd, memoryviews.write(module, title))
+    return Written(pxd, [function.name for function in module.functions], module.skipped)
 
 
 def _save(path: str, text: str) -> None:

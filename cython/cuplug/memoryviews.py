@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import keyword
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -49,20 +48,21 @@ RESERVED_WORDS = {
     "double", "enum", "extern", "float", "fused", "gil", "include", "inline", "int", "long",
     "new", "nogil", "NULL", "object", "packed", "public", "readonly", "short", "signed",
     "sizeof", "struct", "union", "unsigned", "void", "volatile", "DEF", "IF", "ELIF", "ELSE",
-    "INFINITY", "NAN", "arguments", "call",
+    "_cuplug", "_math", "_arguments", "_sizes",
     *ELEMENT_TYPES.values(),
 }
 # fmt: on
-RESERVED_STARTS = ("__", "set_", "slot", "CUPLUG_")
 
 
 @dataclass
 class Argument:
     """One argument of a function: how it is declared, and how it is passed to the core."""
 
+    name: str
     declaration: str
     default: str | None  # as Cython text
-    setter: str  # the call that fills arguments[{}]
+    setter: str  # what fills an argument, with how it is told the value
+    rank: int = 0  # of a memoryview
 
 
 @dataclass
@@ -75,15 +75,12 @@ class Function:
     arguments: list[Argument]  # in the order of the core: parameters, then outputs
     n_outputs: int
 
-    def declaration(self, with_defaults: bool) -> str:
-        """Return the head of the function; in a .pxd, defaults are written as `*`."""
+    def declaration(self) -> str:
+        """Return the head of the function."""
         required = [a.declaration for a in self.arguments if a.default is None]
-        optional = [
-            f"{a.declaration}={a.default if with_defaults else '*'}"
-            for a in self.arguments
-            if a.default is not None
-        ]
-        return f"cdef int {self.name}({', '.join(required + optional)}) except -1 nogil"
+        optional = [f"{a.declaration}={a.default}" for a in self.arguments if a.default is not None]
+        arguments = ", ".join(required + optional)
+        return f"cdef inline int {self.name}({arguments}) except -1 nogil"
 
 
 @dataclass
@@ -187,36 +184,31 @@ def _arguments(row: Signature, ranks: list[int], dtypes: Sequence[str]) -> list[
 
 def _safe(name: str) -> str:
     """Return a parameter's name as Cython takes it."""
-    is_taken = keyword.iskeyword(name) or name in RESERVED_WORDS or name.startswith(RESERVED_STARTS)
+    is_taken = keyword.iskeyword(name) or name in RESERVED_WORDS or name.startswith("__")
     return f"{name}_" if is_taken else name
 
 
 def _array(x: Parameter, name: str, rank: int, dtype: str) -> Argument:
     const = "const " if x.kind == "array" else ""
     element = f"{const}{ELEMENT_TYPES[dtype]}"
-    constant = f"CUPLUG_{dtype.upper()}"
+    last = f"{rank}, _cuplug.CUPLUG_{dtype.upper()}"
     if rank == 0:
-        return Argument(
-            f"{element} *{name}",
-            "NULL" if x.has_default else None,
-            f"set_array(&arguments[{{}}], {name} == NULL, {name}, NULL, 0, {constant})",
-        )
-    axes = ", ".join([":"] * (rank - 1) + ["::1"])
-    first = ", ".join(["0"] * rank)
-    return Argument(
-        f"{element}[{axes}] {name}",
-        "None" if x.has_default else None,
-        f"set_array(&arguments[{{}}], {name} is None, &{name}[{first}], &{name}.shape[0], {rank}, "
-        f"{constant})",
-    )
+        default = "NULL" if x.has_default else None
+        setter = f"set_array({{}}, {name} == NULL, {name}, NULL, {last})"
+        return Argument(name, f"{element} *{name}", default, setter)
+    axes, first = ", ".join([":"] * (rank - 1) + ["::1"]), ", ".join(["0"] * rank)
+    default = "None" if x.has_default else None
+    setter = f"set_array({{}}, {name} is None, &{name}[{first}], {{}}, {last})"
+    return Argument(name, f"{element}[{axes}] {name}", default, setter, rank)
 
 
 def _scalar(x: Parameter, name: str, dtypes: Sequence[str]) -> Argument:
     default = _literal(x.default) if x.has_default else None
-    if x.kind in ("string", "choice"):
-        return Argument(f"const char *{name}", default, f"set_string(&arguments[{{}}], {name})")
-    c_type, setter = _scalar_type(dtypes[x.type_variable])
-    return Argument(f"{c_type} {name}", default, f"{setter}(&arguments[{{}}], {name})")
+    c_type, setter = "const char *", "set_string"
+    if x.kind not in ("string", "choice"):
+        c_type, setter = _scalar_type(dtypes[x.type_variable])
+    space = "" if c_type.endswith("*") else " "
+    return Argument(name, f"{c_type}{space}{name}", default, f"{setter}({{}}, {name})")
 
 
 def _scalar_type(dtype: str) -> tuple[str, str]:
@@ -229,14 +221,9 @@ def _literal(value: bool | int | float | str) -> str:
     if isinstance(value, str):
         return repr(value.encode())
     if isinstance(value, float) and not math.isfinite(value):
-        return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
+        sign = "-" if value < 0 else ""
+        return "_math.NAN" if math.isnan(value) else f"{sign}_math.INFINITY"
     return repr(value)
-
-
-def _cimports(module: Module) -> list[str]:
-    text = " ".join(function.declaration(with_defaults=False) for function in module.functions)
-    words = sorted(set(re.findall(r"\bu?int\d+_t\b", text)))
-    return [f"from libc.stdint cimport {', '.join(words)}"] if words else []
 
 
 def _comment(text: str) -> str:
@@ -244,17 +231,29 @@ def _comment(text: str) -> str:
     return text.encode("unicode_escape").decode()
 
 
-def write_pxd(module: Module, title: str) -> str:
-    """Return the text of the module's declarations file."""
-    lines = ["# SPDX-License-Identifier: Apache-2.0", f"# {title}", "", *_cimports(module)]
+def write(module: Module, title: str) -> str:
+    """Return the text of the module, a .pxd: its functions become part of whoever calls them."""
+    lines = [
+        "# SPDX-License-Identifier: Apache-2.0",
+        "# cython: boundscheck=False, wraparound=False, initializedcheck=False",
+        f"# {title}",
+        "",
+        "cimport libc.math as _math",
+        "from libc.stdint cimport *",
+        "",
+        "cimport cuplug._memoryviews as _cuplug",
+    ]
     signature = ""
     for function in module.functions:
         if function.signature != signature:
             signature = function.signature
-            lines += ["", f"# {_comment(signature)}"]
-        lines.append(function.declaration(with_defaults=False))
+            lines += ["", "", f"# {_comment(signature)}"]
+        else:
+            lines += [""]
+        lines += _code(function)
     if module.skipped:
         lines += [
+            "",
             "",
             "# Without a typed function:",
             *(f"#   {_comment(text)}" for text in module.skipped),
@@ -262,33 +261,20 @@ def write_pxd(module: Module, title: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_pyx(module: Module, title: str) -> str:
-    """Return the text of the module's code."""
-    lines = [
-        "# SPDX-License-Identifier: Apache-2.0",
-        "# cython: language_level=3, boundscheck=False, wraparound=False",
-        "# cython: initializedcheck=False, cdivision=True",
-        f'"""{title}"""',
-        "",
-        "from libc.math cimport INFINITY, NAN",
-        "from cuplug._memoryviews cimport *",
-    ]
-    operators = dict.fromkeys(function.operator for function in module.functions)
-    slots = {operator: f"slot{k}" for k, operator in enumerate(operators)}
-    for operator, slot in slots.items():
-        lines += ["", f"cdef cuplug_operator *{slot} = NULL  # {operator}"]
-    for function in module.functions:
-        lines += ["", "", *_body(function, slots[function.operator])]
-    return "\n".join(lines) + "\n"
-
-
-def _body(function: Function, slot: str) -> Iterator[str]:
-    n = len(function.arguments)
-    yield f"{function.declaration(with_defaults=True)}:"
+def _code(function: Function) -> Iterator[str]:
+    """Sizes are copied, so that memoryviews need no address, and the C compiler no copy of them."""
+    n, n_sizes = len(function.arguments), 0
+    yield f"{function.declaration()}:"
     if n:
-        yield f"    cdef cuplug_argument arguments[{n}]"
+        yield f"    cdef _cuplug.cuplug_argument _arguments[{n}]"
+    if total := sum(argument.rank for argument in function.arguments):
+        yield f"    cdef Py_ssize_t _sizes[{total}]"
     for k, argument in enumerate(function.arguments):
-        yield f"    {argument.setter.format(k)}"
-    operator, arguments = repr(function.operator.encode()), "arguments" if n else "NULL"
+        for axis in range(argument.rank):
+            yield f"    _sizes[{n_sizes + axis}] = {argument.name}.shape[{axis}]"
+        places = f"&_arguments[{k}]", f"&_sizes[{n_sizes}]"
+        yield f"    _cuplug.{argument.setter.format(*places)}"
+        n_sizes += argument.rank
+    operator, arguments = repr(function.operator.encode()), "_arguments" if n else "NULL"
     counts = f"{n - function.n_outputs}, {function.n_outputs}"
-    yield f"    return call(&{slot}, {operator}, {arguments}, {counts})"
+    yield f"    return _cuplug.call(_cuplug.NEW_SLOT, {operator}, {arguments}, {counts})"

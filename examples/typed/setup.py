@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds a Cython package that calls operators without Python objects in between.
 
-First: cuplug bind libhalf.so -o .        (writes half_typed.pxd and half_typed.pyx)
+First: cuplug bind libhalf.so -o .        (writes half_typed.pxd)
 Then:  python setup.py build_ext --inplace
 """
 
@@ -9,8 +9,5 @@ import cuplug
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-modules = [
-    Extension(name, [f"{name}.pyx"], include_dirs=[cuplug.get_include()])
-    for name in ("half_typed", "blend")
-]
-setup(ext_modules=cythonize(modules, language_level=3))
+blend = Extension("blend", ["blend.pyx"], include_dirs=[cuplug.get_include()])
+setup(ext_modules=cythonize([blend], language_level=3))

@@ -161,7 +161,7 @@ def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
     if as_json:
         output.print_json(dataclasses.asdict(written))
     else:
-        click.echo(f"functions: {len(written.functions)}, in {written.pxd} and {written.pyx}")
+        click.echo(f"functions: {len(written.functions)}, in {written.pxd}")
         for reason in written.skipped:
             click.echo(f"skipped: {reason}")
 
