@@ -276,8 +276,7 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
   frame->user = NULL;
   frame->staged = 0;
   int32_t row = cuplug__recall(&m, op);
-  if (row >= 0 && (m.n_matched == m.s->n_parameters || !match_scalars(&m)) &&
-      !(m.inout_mask && check_inout(&m)))
+  if (row >= 0 && (m.n_matched == m.s->n_parameters || !match_scalars(&m)))
     return finish(op, &m, (uint32_t)row);
   uint32_t last = atomic_load_explicit(&op->last, memory_order_relaxed), best = last;
   int32_t n_best = -1;

@@ -10,17 +10,10 @@
 #define MAX_DIMS 4
 
 typedef struct known_array {
-  uint32_t flags;
-  uint8_t parameter;
-  int64_t n_bytes;
-  cuplug_tensor tensor; /* without memory and strides; its shape is here: */
+  cuplug_argument like; /* without memory and strides; its shape is here: */
   int64_t shape[MAX_DIMS];
+  int64_t n_bytes;
 } known_array;
-
-/* A tensor's device, ndim and dtype, side by side. */
-enum { KIND_BYTES = sizeof(cuplug_device) + sizeof(int32_t) + sizeof(cuplug_dtype) };
-_Static_assert(offsetof(cuplug_tensor, shape) == offsetof(cuplug_tensor, device) + KIND_BYTES,
-               "what is compared has no gaps");
 
 typedef struct known_match {
   uint64_t number; /* of the operator; 0: none is kept */
@@ -30,8 +23,18 @@ typedef struct known_match {
   uint32_t types[16];
   int32_t loop_ndim;
   int64_t loop_shape[MAX_DIMS];
+  uint8_t parameter[MAX_ARRAYS];  /* as in the frame */
   known_array arrays[MAX_ARRAYS]; /* inputs, then outputs */
 } known_match;
+
+/* What is compared at once: a kind and its flags; a tensor's device, ndim and dtype. */
+enum {
+  HEAD_BYTES = offsetof(cuplug_argument, tensor),
+  TYPE_BYTES = offsetof(cuplug_tensor, shape) - offsetof(cuplug_tensor, device)
+};
+_Static_assert(HEAD_BYTES == 2 * sizeof(uint32_t) &&
+                   TYPE_BYTES == sizeof(cuplug_device) + sizeof(int32_t) + sizeof(cuplug_dtype),
+               "there are no gaps");
 
 /* Where this thread keeps that of an operator. A function, so that the compiler does not look for
  * the thread's memory at each use. */
@@ -66,50 +69,59 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
   memcpy(known->types, m->types, sizeof known->types);
   known->loop_ndim = f->loop_ndim;
   for (int32_t d = 0; d < f->loop_ndim; d++) known->loop_shape[d] = f->loop_shape[d];
+  memcpy(known->parameter, f->parameter, sizeof known->parameter);
   for (uint32_t k = 0; k < f->n_tensors; k++) {
     const cuplug_tensor *t = &f->tensors[k];
     known_array *x = &known->arrays[k];
-    x->parameter = f->parameter[k];
-    x->flags = k < f->n_inputs ? m->args[x->parameter].flags : 0;
+    x->like.kind = CUPLUG_ARGUMENT_ARRAY;
+    x->like.flags = k < f->n_inputs ? m->args[f->parameter[k]].flags : 0;
+    x->like.tensor = (cuplug_tensor){.device = t->device, .ndim = t->ndim, .dtype = t->dtype};
     x->n_bytes = k < f->n_inputs ? m->n_bytes[k] : 0;
-    x->tensor = (cuplug_tensor){.device = t->device, .ndim = t->ndim, .dtype = t->dtype};
     for (int32_t d = 0; d < t->ndim; d++) x->shape[d] = t->shape[d];
   }
 }
 
-/* Fills input tensor k when the argument is alike. */
-static int take_input(cuplug__match *m, uint32_t k, const known_array *x) {
-  const cuplug_argument *a = &m->args[x->parameter];
-  const cuplug_tensor *from = &a->tensor;
-  cuplug_tensor *t = &m->frame->tensors[k];
-  if (a->kind != CUPLUG_ARGUMENT_ARRAY || a->flags != x->flags ||
-      memcmp(&from->device, &x->tensor.device, KIND_BYTES))
+static inline int is_alike(const cuplug_argument *a, const known_array *x) {
+  const cuplug_tensor *t = &a->tensor;
+  if (memcmp(a, &x->like, HEAD_BYTES) || memcmp(&t->device, &x->like.tensor.device, TYPE_BYTES))
     return 0;
-  for (int32_t d = 0; d < from->ndim; d++)
-    if (from->shape[d] != x->shape[d]) return 0;
-  if (from->strides && !cuplug__is_contiguous(from)) return 0;
-  if (!from->data && x->n_bytes) return 0;
-  *t = x->tensor;
-  t->data = (char *)from->data + from->byte_offset;
-  t->shape = from->shape;
-  m->frame->parameter[k] = x->parameter;
-  m->n_bytes[k] = x->n_bytes;
-  return 1;
+  for (int32_t d = 0; d < t->ndim; d++)
+    if (t->shape[d] != x->shape[d]) return 0;
+  if (t->strides && !cuplug__is_contiguous(t)) return 0;
+  return t->data || !x->n_bytes;
 }
 
-static void fill_output(cuplug_frame *f, uint32_t k, const known_array *x) {
-  f->tensors[k] = x->tensor;
-  f->tensors[k].shape = f->storage + f->n_stored;
-  f->parameter[k] = x->parameter;
-  for (int32_t d = 0; d < x->tensor.ndim; d++) f->storage[f->n_stored++] = x->shape[d];
+static inline cuplug__span span_of(const known_match *known, const cuplug_tensor *inputs,
+                                   uint32_t k) {
+  const char *data = inputs[k].data;
+  return (cuplug__span){data, data + known->arrays[k].n_bytes};
+}
+
+/* In-out arrays share no memory with other inputs. */
+static int are_apart(const known_match *known, const cuplug_tensor *inputs) {
+  for (uint32_t k = 0; known->inout_mask >> k; k++) {
+    if (!(known->inout_mask >> k & 1)) continue;
+    const cuplug__span changed = span_of(known, inputs, k);
+    for (uint32_t other = 0; other < known->n_inputs; other++)
+      if (other != k && cuplug__meet(changed, span_of(known, inputs, other))) return 0;
+  }
+  return 1;
 }
 
 int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
   const known_match *known = place_of(op);
+  const cuplug_argument *args = m->args;
   cuplug_frame *f = m->frame;
   if (known->number != op->number || known->n_args != m->n_args || !op->number) return -1;
-  for (uint32_t k = 0; k < known->n_inputs; k++)
-    if (!take_input(m, k, &known->arrays[k])) return -1;
+  for (uint32_t k = 0; k < known->n_inputs; k++) {
+    const cuplug_argument *a = &args[known->parameter[k]];
+    cuplug_tensor *t = &f->tensors[k];
+    if (!is_alike(a, &known->arrays[k])) return -1;
+    *t = known->arrays[k].like.tensor;
+    t->data = (char *)a->tensor.data + a->tensor.byte_offset;
+    t->shape = a->tensor.shape;
+  }
+  if (known->inout_mask && !are_apart(known, f->tensors)) return -1;
   m->s = f->signature = &op->overloads[known->row].signature;
   m->takes_strides = m->broadcasts = 0;
   m->most_bytes = known->most_bytes;
@@ -118,13 +130,19 @@ int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
   m->known_types = known->known_types;
   if (m->n_matched < m->s->n_parameters) /* for the scalars */
     memcpy(m->types, known->types, sizeof known->types);
+  memcpy(f->parameter, known->parameter, sizeof known->parameter);
   f->n_tensors = known->n_tensors;
   f->n_inputs = known->n_inputs;
   f->n_scalars = f->copy_mask = f->odd_mask = f->n_stored = 0;
   f->home = known->home;
   f->loop_ndim = known->loop_ndim;
   for (int32_t d = 0; d < known->loop_ndim; d++) f->loop_shape[d] = known->loop_shape[d];
-  for (uint32_t k = known->n_inputs; k < known->n_tensors; k++)
-    fill_output(f, k, &known->arrays[k]);
+  for (uint32_t k = known->n_inputs; k < known->n_tensors; k++) {
+    const known_array *x = &known->arrays[k];
+    cuplug_tensor *t = &f->tensors[k];
+    *t = x->like.tensor;
+    t->shape = f->storage + f->n_stored;
+    for (int32_t d = 0; d < t->ndim; d++) f->storage[f->n_stored++] = x->shape[d];
+  }
   return (int32_t)known->row;
 }

@@ -2,7 +2,6 @@
 """Python objects -> arguments of the core: the choice of a reader, and NumPy's arrays."""
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_TYPE
 from libc.stdint cimport int64_t, uint32_t
 
 from cuplug._device_array cimport DeviceArray
@@ -36,6 +35,7 @@ from cuplug._kinds cimport (
     cuplug_load_kind,
     cuplug_store_kind,
     numpy_kind,
+    type_of,
 )
 from cuplug._libtorch cimport drop_strides, read_tensor
 from cuplug._numpy cimport *
@@ -60,7 +60,7 @@ cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r) except
         r.objects[i] = objects[i]
         if PyArray_CheckExact(objects[i]):
             read_ndarray(objects[i], r, &r.args[i])
-        elif last != NULL and last.type == <PyObject *>Py_TYPE(<object>objects[i]):
+        elif last != NULL and last.type == type_of(objects[i]):
             read_array(objects[i], r, &r.args[i], last)
         else:
             read_argument(objects[i], r, &r.args[i])
@@ -72,7 +72,7 @@ cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     if PyArray_CheckExact(obj):
         return read_ndarray(obj, r, a)
     kind = cuplug_load_kind(&last_kind)
-    if kind != NULL and kind.type == <PyObject *>Py_TYPE(<object>obj):
+    if kind != NULL and kind.type == type_of(obj):
         return read_array(obj, r, a, kind)
     if read_exact_scalar(obj, r, a):
         return 0

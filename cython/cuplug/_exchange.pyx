@@ -5,7 +5,7 @@ import sys
 
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
-from cpython.ref cimport Py_TYPE, Py_XDECREF
+from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int64_t, uint32_t
 
 from cuplug._getters cimport call_getter
@@ -32,7 +32,7 @@ from cuplug._host cimport (
     cuplug_dtype_name,
     cuplug_tensor,
 )
-from cuplug._kinds cimport array_kind
+from cuplug._kinds cimport array_kind, type_of
 from cuplug._libtorch cimport drop_strides, learn_tensor, read_tensor
 
 cdef extern from "Python.h":
@@ -197,7 +197,7 @@ cdef object empty_torch(object like, const array_kind *kind, cuplug_tensor *x):
 
 
 cdef inline int borrow(object array, const array_kind *kind, cuplug_argument *a) except -1:
-    if kind.tensor_place and <PyObject *>Py_TYPE(array) == kind.type:
+    if kind.tensor_place and type_of(<PyObject *>array) == kind.type:
         if read_tensor(<PyObject *>array, kind.tensor_place, a):
             return 0
     return reraise() if kind.exchange.export_borrowed(<void *>array, &a.tensor) else 0

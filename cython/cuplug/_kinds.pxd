@@ -43,9 +43,11 @@ ctypedef struct array_kind:
 
 cdef extern from *:
     """
+    #define cuplug_type_of(obj) ((PyObject *)Py_TYPE(obj))
     #define cuplug_load_kind(slot) __atomic_load_n((slot), __ATOMIC_ACQUIRE)
     #define cuplug_store_kind(slot, kind) __atomic_store_n((slot), (kind), __ATOMIC_RELEASE)
     """
+    PyObject *type_of "cuplug_type_of"(PyObject *obj) noexcept  # Py_TYPE, without references
     array_kind *cuplug_load_kind(array_kind **slot) noexcept nogil
     void cuplug_store_kind(array_kind **slot, const array_kind *kind) noexcept nogil
 

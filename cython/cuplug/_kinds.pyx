@@ -8,7 +8,7 @@ from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.mem cimport PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
-from cpython.ref cimport Py_INCREF, Py_TYPE
+from cpython.ref cimport Py_INCREF
 from libc.string cimport memset
 
 from cuplug._device_array cimport DeviceArray
@@ -41,7 +41,7 @@ cdef inline size_t first_slot(const void *type) noexcept:
 
 
 cdef const array_kind *find_kind(PyObject *obj, array_kind *made) except? NULL:
-    cdef PyObject *type = <PyObject *>Py_TYPE(<object>obj)
+    cdef PyObject *type = type_of(obj)
     cdef size_t at = first_slot(type)
     cdef array_kind *kind = cuplug_load_kind(&slots[at])
     while kind != NULL:
