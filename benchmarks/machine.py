@@ -78,9 +78,9 @@ def _nvcc_version() -> str:
 
 
 def _commit(root: Path) -> str:
-    commit = _output("git", "-C", str(root), "rev-parse", "HEAD")
-    if not commit:  # a copy of the tree without its history may be told
-        return os.environ.get("CUPLUG_COMMIT", "unknown")
+    if told := os.environ.get("CUPLUG_COMMIT"):  # for a copy of the tree without its history
+        return told
+    commit = _output("git", "-C", str(root), "rev-parse", "HEAD") or "unknown"
     changed = _output("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
     return f"{commit} with local changes" if changed else commit
 
