@@ -6,7 +6,7 @@ from cuplug._host cimport cuplug_argument, cuplug_tensor
 
 
 # Where objects of a type that is PyTorch's own hold their tensor, in bytes from their begin.
-# 0: this PyTorch does not offer it, or the type is a subclass, which may hide something.
+# 0: it was not found, or the type is a subclass, which may hide something.
 cdef size_t find_tensor(object obj, object cls)
 # Whether a tensor was read: strided, requires no grad, and of a dtype and device already learnt.
 cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept
