@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "layout.h"
 
-int cuplug__is_contiguous(const cuplug_tensor *x) {
-  if (!x->strides) return 1;
+int cuplug__has_contiguous_strides(const cuplug_tensor *x) {
   int64_t expected = 1;
   int contiguous = 1;
   for (int32_t k = x->ndim - 1; k >= 0; k--) {

@@ -20,8 +20,12 @@ static inline int64_t cuplug__n_bytes(const cuplug_tensor *x) {
   return -1;
 }
 
+int cuplug__has_contiguous_strides(const cuplug_tensor *x);
+
 /* 1 when the elements follow each other in C order (empty arrays and sizes of 1 do not matter). */
-int cuplug__is_contiguous(const cuplug_tensor *x);
+static inline int cuplug__is_contiguous(const cuplug_tensor *x) {
+  return !x->strides || cuplug__has_contiguous_strides(x);
+}
 
 /* The bytes that an array touches: [low, high), empty for an empty array. */
 typedef struct cuplug__span {

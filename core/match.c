@@ -278,7 +278,7 @@ int cuplug__match_array(cuplug__match *m, int32_t i) {
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted native byte order",
                             cuplug__describe_argument(a).s);
   if (!is_repeated(m, t) && (status = match_tensor(m, i, t))) return status;
-  int contiguous = !t->strides || cuplug__is_contiguous(t);
+  int contiguous = cuplug__is_contiguous(t);
   if (m->s->parameters[i].kind == CUPLUG_PARAMETER_INOUT) {
     m->inout_mask |= 1u << k;
     if ((status = match_inout(m, i, a, contiguous))) return status;

@@ -87,7 +87,7 @@ static inline int is_alike(const cuplug_argument *a, const known_array *x) {
     return 0;
   for (int32_t d = 0; d < t->ndim; d++)
     if (t->shape[d] != x->shape[d]) return 0;
-  if (t->strides && !cuplug__is_contiguous(t)) return 0;
+  if (!cuplug__is_contiguous(t)) return 0;
   return t->data || !x->n_bytes;
 }
 
