@@ -2,7 +2,7 @@
 """Builds a Cython package that calls operators without Python objects in between.
 
 First: cuplug bind libhalf.so -o .        (writes half_typed.pxd)
-Then:  python setup.py build_ext --inplace
+Then:  python setup.py build_ext --inplace (needs Cython and setuptools)
 """
 
 import cuplug
