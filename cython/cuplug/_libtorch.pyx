@@ -11,9 +11,15 @@ of a few calls does without.
 import sys
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t
 
-from cuplug._host cimport CUPLUG_ARGUMENT_ARRAY, cuplug_argument, cuplug_tensor
+from cuplug._host cimport (
+    CUPLUG_ARGUMENT_ARRAY,
+    CUPLUG_ARGUMENT_OTHER,
+    cuplug_argument,
+    cuplug_dtype,
+    cuplug_tensor,
+)
 
 cdef extern from "dlfcn.h":
     const int RTLD_LAZY, RTLD_NOLOAD
@@ -22,11 +28,11 @@ cdef extern from "dlfcn.h":
 
 cdef extern from *:
     """
-    #define load_known(slot) __atomic_load_n((slot), __ATOMIC_RELAXED)
-    #define store_known(slot, value) __atomic_store_n((slot), (value), __ATOMIC_RELAXED)
+    #define cuplug_load_type(slot) __atomic_load_n((slot), __ATOMIC_ACQUIRE)
+    #define cuplug_store_type(slot, type) __atomic_store_n((slot), (type), __ATOMIC_RELEASE)
     """
-    uint64_t load_known(uint64_t *slot) noexcept
-    void store_known(uint64_t *slot, uint64_t value) noexcept
+    int32_t load_type "cuplug_load_type"(int32_t *slot) noexcept
+    void store_type "cuplug_store_type"(int32_t *slot, int32_t type) noexcept
 
 cdef enum:
     N_EXPORTED = 16  # tensors that DLPack reads before: the search takes as long as many of these
@@ -52,11 +58,15 @@ ctypedef struct functions:
     predicate has_storage
     predicate requires_grad
 
+# What a dtype's and a device's numbers mean in DLPack.
+ctypedef struct meaning:
+    cuplug_dtype dtype
+    int32_t device_type  # written last; 0: not learnt
+
 cdef functions torch
 cdef int n_exported = 0
 cdef bint is_ready = False  # all functions are found, and right
-# By the numbers of the dtype and the device: DLPack's; 0: not learnt.
-cdef uint64_t known[N_DEVICE_TYPES][N_DTYPES]
+cdef meaning known[N_DEVICE_TYPES][N_DTYPES]
 
 
 cdef size_t find_tensor(object obj, object cls):
@@ -117,59 +127,57 @@ cdef bint are_predicates(object module):
 
 
 cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept:
+    cdef void **tensor = <void **>(<char *>obj + place)
     cdef cuplug_tensor *x = &a.tensor
-    cdef uint64_t *slot = read_fields(obj, place, x) if is_ready else NULL
-    cdef uint64_t told = 0 if slot == NULL else load_known(slot)
+    cdef int32_t device = 0
+    cdef int64_t ndim = 0
+    cdef meaning *means
+    a.kind = CUPLUG_ARGUMENT_OTHER
+    if not is_ready or not torch.has_storage(tensor[0]) or torch.requires_grad(tensor[0]):
+        return False
+    if torch.device_index(tensor, &device) or torch.dim(tensor, &ndim):
+        return False
+    if torch.sizes(tensor, &x.shape) or torch.strides(tensor, &x.strides):
+        return False
+    means = meaning_of(tensor)
+    if means == NULL or torch.data_ptr(tensor, &x.data):
+        return False
     a.kind = CUPLUG_ARGUMENT_ARRAY
     a.flags = 0
-    x.dtype.code = told & 0xFF
-    x.dtype.bits = told >> 8 & 0xFF
-    x.dtype.lanes = told >> 16 & 0xFFFF
-    x.device.type = <int32_t>(told >> 32)
-    return told != 0
+    x.device.type = load_type(&means.device_type)
+    x.device.id = device if device > 0 else 0  # that of the host is -1
+    x.ndim = <int32_t>ndim
+    x.dtype = means.dtype
+    x.byte_offset = 0
+    return x.device.type != 0
+
+
+cdef inline meaning *meaning_of(void **tensor) noexcept:
+    cdef int32_t dtype = 0, device_type = 0
+    if torch.dtype(tensor, &dtype) or not 0 <= dtype < N_DTYPES:
+        return NULL
+    if torch.device_type(tensor, &device_type) or not 0 <= device_type < N_DEVICE_TYPES:
+        return NULL
+    return &known[device_type][dtype]
 
 
 cdef int learn_tensor(PyObject *obj, size_t place, const cuplug_tensor *x) except -1:
     global n_exported, is_ready
-    cdef cuplug_tensor mine
-    cdef uint64_t *slot
+    cdef cuplug_argument mine
+    cdef meaning *means
     if not is_ready:
         if n_exported <= N_EXPORTED:
             n_exported += 1
         if n_exported != N_EXPORTED or not find_all(sys.modules["torch"]):
             return 0
         is_ready = True
-    slot = read_fields(obj, place, &mine)
-    if slot != NULL and is_same(&mine, x) and (<object>obj).requires_grad is False:
-        store_known(
-            slot,
-            x.dtype.code | x.dtype.bits << 8 | x.dtype.lanes << 16
-            | <uint64_t>x.device.type << 32,
-        )
+    if read_tensor(obj, place, &mine) or mine.kind != CUPLUG_ARGUMENT_ARRAY:
+        return 0
+    if is_same(&mine.tensor, x) and (<object>obj).requires_grad is False:
+        means = meaning_of(<void **>(<char *>obj + place))
+        means.dtype = x.dtype
+        store_type(&means.device_type, x.device.type)
     return 0
-
-
-cdef inline uint64_t *read_fields(PyObject *obj, size_t place, cuplug_tensor *x) noexcept:
-    """Read all but the dtype and the type of the device; where these are known, or NULL."""
-    cdef void **tensor = <void **>(<char *>obj + place)
-    cdef int32_t dtype = 0, device_type = 0, device = 0
-    cdef int64_t ndim = 0
-    if not torch.has_storage(tensor[0]) or torch.requires_grad(tensor[0]):
-        return NULL
-    if torch.dtype(tensor, &dtype) or not 0 <= dtype < N_DTYPES:
-        return NULL
-    if torch.device_type(tensor, &device_type) or not 0 <= device_type < N_DEVICE_TYPES:
-        return NULL
-    if torch.device_index(tensor, &device) or torch.dim(tensor, &ndim):
-        return NULL
-    if torch.sizes(tensor, &x.shape) or torch.strides(tensor, &x.strides):
-        return NULL
-    if torch.data_ptr(tensor, &x.data):
-        return NULL
-    x.device.id = device if device > 0 else 0  # that of the host is -1
-    x.ndim = <int32_t>ndim
-    x.byte_offset = 0
-    return &known[device_type][dtype]
 
 
 cdef bint is_same(const cuplug_tensor *mine, const cuplug_tensor *x) noexcept:
