@@ -228,8 +228,8 @@ static inline cuplug__span span_of(const cuplug__match *m, uint32_t k) {
 /* In-out arrays share no memory with other arrays. */
 static int check_inout(cuplug__match *m) {
   const cuplug_frame *f = m->frame;
-  for (uint32_t k = 0; k < f->n_inputs && m->inout_mask >> k; k++) {
-    if (!(m->inout_mask >> k & 1)) continue;
+  for (uint32_t left = m->inout_mask; left; left &= left - 1) {
+    const uint32_t k = (uint32_t)__builtin_ctz(left);
     const cuplug__span changed = span_of(m, k);
     for (uint32_t other = 0; other < f->n_inputs; other++)
       if (other != k && f->tensors[other].ndim >= 0 && cuplug__meet(changed, span_of(m, other)))
@@ -276,7 +276,8 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
   frame->user = NULL;
   frame->staged = 0;
   int32_t row = cuplug__recall(&m, op);
-  if (row >= 0 && (m.n_matched == m.s->n_parameters || !match_scalars(&m)))
+  if (row >= 0 && (m.n_matched == m.s->n_parameters || !match_scalars(&m)) &&
+      !(m.inout_mask && check_inout(&m)))
     return finish(op, &m, (uint32_t)row);
   uint32_t last = atomic_load_explicit(&op->last, memory_order_relaxed), best = last;
   int32_t n_best = -1;

@@ -12,7 +12,6 @@
 typedef struct known_array {
   cuplug_argument like; /* without memory and strides; its shape is here: */
   int64_t shape[MAX_DIMS];
-  int64_t n_bytes;
 } known_array;
 
 typedef struct known_match {
@@ -24,6 +23,7 @@ typedef struct known_match {
   int32_t loop_ndim;
   int64_t loop_shape[MAX_DIMS];
   uint8_t parameter[MAX_ARRAYS];  /* as in the frame */
+  int64_t n_bytes[MAX_ARRAYS];    /* as in the match */
   known_array arrays[MAX_ARRAYS]; /* inputs, then outputs */
 } known_match;
 
@@ -70,42 +70,25 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
   known->loop_ndim = f->loop_ndim;
   for (int32_t d = 0; d < f->loop_ndim; d++) known->loop_shape[d] = f->loop_shape[d];
   memcpy(known->parameter, f->parameter, sizeof known->parameter);
+  memcpy(known->n_bytes, m->n_bytes, f->n_inputs * sizeof *known->n_bytes);
   for (uint32_t k = 0; k < f->n_tensors; k++) {
     const cuplug_tensor *t = &f->tensors[k];
     known_array *x = &known->arrays[k];
     x->like.kind = CUPLUG_ARGUMENT_ARRAY;
     x->like.flags = k < f->n_inputs ? m->args[f->parameter[k]].flags : 0;
     x->like.tensor = (cuplug_tensor){.device = t->device, .ndim = t->ndim, .dtype = t->dtype};
-    x->n_bytes = k < f->n_inputs ? m->n_bytes[k] : 0;
     for (int32_t d = 0; d < t->ndim; d++) x->shape[d] = t->shape[d];
   }
 }
 
-static inline int is_alike(const cuplug_argument *a, const known_array *x) {
+static inline int is_alike(const cuplug_argument *a, const known_array *x, int64_t n_bytes) {
   const cuplug_tensor *t = &a->tensor;
   if (memcmp(a, &x->like, HEAD_BYTES) || memcmp(&t->device, &x->like.tensor.device, TYPE_BYTES))
     return 0;
   for (int32_t d = 0; d < t->ndim; d++)
     if (t->shape[d] != x->shape[d]) return 0;
   if (!cuplug__is_contiguous(t)) return 0;
-  return t->data || !x->n_bytes;
-}
-
-static inline cuplug__span span_of(const known_match *known, const cuplug_tensor *inputs,
-                                   uint32_t k) {
-  const char *data = inputs[k].data;
-  return (cuplug__span){data, data + known->arrays[k].n_bytes};
-}
-
-/* In-out arrays share no memory with other inputs. */
-static int are_apart(const known_match *known, const cuplug_tensor *inputs) {
-  for (uint32_t k = 0; known->inout_mask >> k; k++) {
-    if (!(known->inout_mask >> k & 1)) continue;
-    const cuplug__span changed = span_of(known, inputs, k);
-    for (uint32_t other = 0; other < known->n_inputs; other++)
-      if (other != k && cuplug__meet(changed, span_of(known, inputs, other))) return 0;
-  }
-  return 1;
+  return t->data || !n_bytes;
 }
 
 int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
@@ -116,12 +99,12 @@ int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
   for (uint32_t k = 0; k < known->n_inputs; k++) {
     const cuplug_argument *a = &args[known->parameter[k]];
     cuplug_tensor *t = &f->tensors[k];
-    if (!is_alike(a, &known->arrays[k])) return -1;
+    if (!is_alike(a, &known->arrays[k], known->n_bytes[k])) return -1;
     *t = known->arrays[k].like.tensor;
     t->data = (char *)a->tensor.data + a->tensor.byte_offset;
     t->shape = a->tensor.shape;
+    m->n_bytes[k] = known->n_bytes[k];
   }
-  if (known->inout_mask && !are_apart(known, f->tensors)) return -1;
   m->s = f->signature = &op->overloads[known->row].signature;
   m->takes_strides = m->broadcasts = 0;
   m->most_bytes = known->most_bytes;

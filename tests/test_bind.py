@@ -91,6 +91,11 @@ def test_rows_without_a_function_are_named(signature, reason):
     assert signature in write(module, "title")
 
 
+def test_operators_whose_names_cython_reserves():
+    _, functions = declarations("double(x: float64[n])", "lambda(x: T[n]) where T: int8 | int16")
+    assert list(functions) == ["double_", "lambda_int8", "lambda_int16"]
+
+
 def test_overloads_are_told_apart_by_their_dtypes():
     module, functions = declarations("f(x: int8[n])", "f(x: float32[n])", "f(y: float32[n, n])")
     assert list(functions) == ["f_int8", "f_float32"]
@@ -268,7 +273,11 @@ def test_bind_refuses_what_has_no_table(arguments, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_bind_refuses_a_name_that_is_no_module(probe, tmp_path):
+@pytest.mark.parametrize("name", ["a-b", "class", "cdef", ""])
+def test_bind_refuses_a_name_that_is_no_module(probe, tmp_path, name):
     folder, _ = probe
-    arguments = ["bind", str(folder / "libprobe.so"), "--name", "a-b", "-o", str(tmp_path)]
-    assert CliRunner().invoke(main, arguments).exit_code == 2
+    arguments = ["bind", str(folder / "libprobe.so"), "--name", name, "-o", str(tmp_path)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert f"name: seen {name!r}, wanted an identifier that Cython does not" in result.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -9,6 +9,7 @@ from cuplug._host cimport cuplug_argument, cuplug_tensor
 # 0: it was not found, or the type is a subclass, which may hide something.
 cdef size_t find_tensor(object obj, object cls)
 # Whether a tensor was read: strided, requires no grad, and of a dtype and device already learnt.
+# Where these alone are not known, a.kind is CUPLUG_ARGUMENT_ARRAY all the same.
 cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept
 # Learn the dtype and device of a tensor that DLPack has read, if all that is read agrees.
 cdef int learn_tensor(PyObject *obj, size_t place, const cuplug_tensor *x) except -1

@@ -46,12 +46,12 @@ def write_module(file: str, directory: str, name: str | None = None) -> Written:
     TableError
         The file has no usable table.
     ValueError
-        The name is no identifier.
+        The name is no identifier, or reserved by Cython.
     """
     table = _usable(read_table(file))
     name = f"{table.name}_typed" if name is None else name
-    if not name.isidentifier():
-        raise ValueError(f"name: seen {name!r}, wanted an identifier")
+    if not name.isidentifier() or memoryviews.is_reserved(name):
+        raise ValueError(f"name: seen {name!r}, wanted an identifier that Cython does not reserve")
     title = f"Typed functions of the plugin {table.name} {table.version}, by cuplug bind."
     return _write([table], directory, name, title)
 

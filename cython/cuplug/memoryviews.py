@@ -160,7 +160,7 @@ def _functions(plugin: str, row: Signature, is_overloaded: bool) -> Iterator[Fun
             if row.variables[k][0] or (is_overloaded and k in of_arrays)
         ]
         yield Function(
-            "_".join([row.name, *in_name]),
+            _safe("_".join([row.name, *in_name])),
             f"{plugin}.{row.name}",
             row.text,
             _arguments(row, ranks, dtypes),
@@ -182,10 +182,14 @@ def _arguments(row: Signature, ranks: list[int], dtypes: Sequence[str]) -> list[
     return arguments
 
 
+def is_reserved(name: str) -> bool:
+    """Whether Cython, or what is written here, has another use for a name."""
+    return keyword.iskeyword(name) or name in RESERVED_WORDS or name.startswith("__")
+
+
 def _safe(name: str) -> str:
-    """Return a parameter's name as Cython takes it."""
-    is_taken = keyword.iskeyword(name) or name in RESERVED_WORDS or name.startswith("__")
-    return f"{name}_" if is_taken else name
+    """Return a name of the table's as Cython takes it."""
+    return f"{name}_" if is_reserved(name) else name
 
 
 def _array(x: Parameter, name: str, rank: int, dtype: str) -> Argument:

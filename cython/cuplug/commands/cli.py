@@ -155,8 +155,6 @@ def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
     from .. import bind as binding
     from . import output
 
-    if name is not None and not name.isidentifier():
-        raise click.BadParameter(f"{name!r} is no identifier", param_hint="--name")
     written = binding.write_module(file, directory, name)
     if as_json:
         output.print_json(dataclasses.asdict(written))
