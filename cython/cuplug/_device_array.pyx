@@ -259,7 +259,8 @@ def empty(shape, dtype="float32", device="cuda"):
     ----------
     shape : int or tuple of int
     dtype : str or numpy.dtype
-        Array API names; "bfloat16" and "float8_..." need the package ml_dtypes.
+        Array API names; "bfloat16" and "float8_..." need the package ml_dtypes. The elements have
+        the byte order of the machine, whatever that of `dtype` is.
     device : str, int or device
         A GPU: "cuda", "cuda:1", its number, or a device object.
 
@@ -348,11 +349,20 @@ def asarray(x, device="cuda"):
     Parameters
     ----------
     x : numpy.ndarray or anything that numpy.asarray takes
+        Elements of the other byte order are converted to the machine's.
     device : str, int or device
+        As for `empty`.
 
     Returns
     -------
     DeviceArray
+
+    Raises
+    ------
+    TypeError, ValueError
+        Elements of no dtype that a device array can have; a device that is no GPU.
+    MemoryError, CudaError
+        As for `empty`.
     """
     cdef cuplug_device place = parse_gpu("asarray", device)
     cdef DeviceArray result
