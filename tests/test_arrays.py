@@ -4,9 +4,6 @@
 import array
 import decimal
 import fractions
-import gc
-import re
-import sys
 from pathlib import Path
 
 import cuplug
@@ -198,77 +195,6 @@ def test_buffer_is_released_after_the_call(ops):
     x.append(1)
 
 
-class Exporter:
-    """A NumPy array behind `__dlpack__` alone; `versioned` False: as before DLPack 1."""
-
-    def __init__(self, x, versioned=True):
-        self.x, self.versioned = x, versioned
-
-    def __dlpack_device__(self):
-        return self.x.__dlpack_device__()
-
-    def __dlpack__(self, *, stream=None, **keywords):
-        assert stream is None
-        if keywords and not self.versioned:
-            raise TypeError("unexpected keyword")
-        return self.x.__dlpack__(**keywords)
-
-
-@pytest.mark.parametrize("versioned", [True, False])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_dlpack_protocol(ops, versioned, layout):
-    x = LAYOUTS[layout](np.arange(24.0))
-    if not versioned and not x.flags.writeable:
-        pytest.skip("a capsule of the old kind cannot say that it is read-only")
-    assert_same(ops.copy(Exporter(x, versioned)), np.array(x, order="C"))
-
-
-@pytest.mark.parametrize("versioned", [True, False])
-def test_dlpack_capsules_are_released(ops, versioned):
-    x = np.arange(4.0)
-    before = sys.getrefcount(x)
-    for _ in range(10):
-        ops.copy(Exporter(x, versioned))
-        with pytest.raises(TypeError):
-            ops.copy(Exporter(x, versioned), Exporter(x, versioned))
-    gc.collect()
-    assert sys.getrefcount(x) == before
-
-
-def test_dlpack_export_that_fails(ops):
-    class Broken(Exporter):
-        def __dlpack__(self, **keywords):
-            raise BufferError("it is on the moon\nand more")
-
-    wanted = "copy: x: seen Broken that cannot be read: it is on the moon, wanted T[*n] with T"
-    with pytest.raises(TypeError, match=r"^" + re.escape(wanted)):
-        ops.copy(Broken(np.arange(2.0)))
-
-
-def test_dlpack_export_that_is_no_capsule(ops):
-    class Broken(Exporter):
-        def __dlpack__(self, **keywords):
-            return 3
-
-    with pytest.raises(TypeError, match="its __dlpack__ gives no capsule"):
-        ops.copy(Broken(np.arange(2.0)))
-
-
-def test_outputs_go_back_through_the_namespace(ops):
-    class Namespace:
-        @staticmethod
-        def from_dlpack(x):
-            return Spaced(x)
-
-    class Spaced(Exporter):
-        def __array_namespace__(self):
-            return Namespace
-
-    result = ops.copy(Spaced(np.arange(3.0)))
-    assert type(result) is Spaced
-    assert result.x.tolist() == [0, 1, 2]
-
-
 @pytest.mark.parametrize(
     ("interface", "seen"),
     [
@@ -313,6 +239,18 @@ class Index:
 )
 def test_numbers_for_a_float(ops, value):
     assert ops.scalars(value, 0)[0] == float(value)
+
+
+def test_number_whose_conversion_fails(ops):
+    class Symbol:
+        def __float__(self):
+            raise TypeError("it has no value yet.\nand more")
+
+    wanted = "scalars: f: seen Symbol that cannot be read: it has no value yet, wanted a scalar"
+    with pytest.raises(TypeError, match=f"^{wanted}"):
+        ops.scalars(Symbol(), 0)
+    with pytest.raises(TypeError, match="^scalars: i: seen Index that cannot be read: .*str"):
+        ops.scalars(0.0, Index("4"))
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,44 @@ assert torch.counts() == (before + 2, n_reads + 1)
 """)
 
 
+def test_before_the_exchange_interface(run_with_torch):
+    run_with_torch("""
+n_exports = 0
+
+class Old(torch.Tensor):
+    __dlpack_c_exchange_api__ = None
+
+    def __dlpack__(self, stream):
+        global n_exports
+        assert stream == -1  # the call runs on PyTorch's current stream
+        n_exports += 1
+        return self.memory.__dlpack__()
+
+    def new_empty(self, shape, dtype):
+        return Old(np.empty(shape, dtype))
+
+    def data_ptr(self):
+        return self.memory.ctypes.data
+
+torch.Tensor, torch.float64 = Old, np.float64
+x = np.array([1.0, -2.0])
+for _ in range(2):
+    refused("Old that requires grad", Old(x, requires_grad=True))
+    for bit, seen in {"is_neg": "a negated view", "is_conj": "a conjugated view"}.items():
+        tensor = Old(np.ones(4)[::2])
+        setattr(tensor, bit, lambda: True)
+        refused(seen, tensor)
+    made = relu(Old(x))
+    assert type(made) is Old and made.memory.tolist() == [1, 0]
+    warm_up(15)
+    for view in views:
+        read(view)
+assert n_exports == 16
+# The 16th tensor, then the others of both rounds, and the two views of the second.
+assert torch.counts() == (0, 1 + 16 + 2 * len(views) + 2)
+""")
+
+
 @pytest.mark.parametrize("lie", LIES)
 def test_what_disagrees_with_dlpack_is_not_used(run_with_torch, lie):
     """Each reading is right all the same, and by DLPack."""

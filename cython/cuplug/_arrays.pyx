@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint32_t
 from cuplug._device_array cimport DeviceArray
 from cuplug._dlpack cimport DLPACK_COMPLEX
 from cuplug._dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
-from cuplug._exchange cimport check_views, read_dlpack, read_exchange
+from cuplug._exchange cimport read_dlpack, read_exchange, read_torch
 from cuplug._host cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_BYTE_SWAPPED,
@@ -31,6 +31,7 @@ from cuplug._kinds cimport (
     DLPACK,
     EXCHANGE,
     NUMPY,
+    TORCH,
     array_kind,
     cuplug_load_kind,
     cuplug_store_kind,
@@ -42,6 +43,7 @@ from cuplug._numpy cimport *
 from cuplug._reading cimport divide_strides, kind_of, reading, set_other
 from cuplug._scalars cimport read_exact_scalar, read_numpy_scalar, read_scalar
 from cuplug._streams cimport add_current_stream
+from cuplug._torch cimport check_views
 
 import numpy
 
@@ -116,6 +118,8 @@ cdef int read_by_protocol(
         a.flags = 0
         a.tensor = (<DeviceArray>obj).tensor
         return 0
+    if kind.protocol == TORCH:
+        return read_torch(obj, r, a, kind)
     if kind.protocol == DLPACK:
         return read_dlpack(<object>obj, r, a)
     if kind.protocol == CUDA_INTERFACE:

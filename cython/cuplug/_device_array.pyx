@@ -6,12 +6,9 @@ from operator import index
 
 cimport cython
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from cpython.object cimport PyObject
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
-from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from cuplug._dlpack cimport DLPACK_MAJOR, dlpack_managed_tensor, dlpack_versioned_tensor
+from cuplug._capsules cimport export
 from cuplug._dtypes cimport descr_of_dtype, dtype_of_descr
 from cuplug._host cimport (
     CUPLUG_CUDA,
@@ -31,9 +28,6 @@ from cuplug._status cimport raise_error
 from cuplug._streams cimport parse_stream, refuse_capture
 
 import numpy
-
-cdef extern from "Python.h":
-    int Py_IsInitialized() nogil
 
 
 class Placement:
@@ -151,9 +145,7 @@ cdef class DeviceArray:
             raise BufferError("cuplug.DeviceArray: its export makes no copies")
         if stream is not None and stream not in (-1, 0, 1):
             order_after_default(self.tensor.device.id, stream)
-        if max_version is not None and max_version[0] >= DLPACK_MAJOR:
-            return export_versioned(self)
-        return export_unversioned(self)
+        return export(self, &self.tensor, max_version)
 
 
 cdef int order_after_default(int32_t device, size_t stream) except -1:
@@ -161,63 +153,6 @@ cdef int order_after_default(int32_t device, size_t stream) except -1:
     if cuplug_order_streams(device, <void *>stream, NULL, &error):
         return raise_error(&error)
     return 0
-
-
-cdef object export_versioned(DeviceArray x):
-    cdef dlpack_versioned_tensor *managed = <dlpack_versioned_tensor *>PyMem_RawMalloc(
-        sizeof(dlpack_versioned_tensor)
-    )
-    if managed == NULL:
-        raise MemoryError()
-    managed.version.major = DLPACK_MAJOR
-    managed.version.minor = 0
-    managed.flags = 0
-    managed.tensor = x.tensor
-    managed.context = <void *>x
-    managed.deleter = delete_versioned
-    Py_INCREF(x)
-    return PyCapsule_New(managed, "dltensor_versioned", drop_versioned)
-
-
-cdef void drop_owner(void *owner) noexcept with gil:
-    Py_XDECREF(<PyObject *>owner)
-
-
-cdef void delete_versioned(dlpack_versioned_tensor *managed) noexcept nogil:
-    if Py_IsInitialized():  # other libraries may let go after the interpreter has ended
-        drop_owner(managed.context)
-    PyMem_RawFree(managed)
-
-
-cdef void drop_versioned(object capsule) noexcept:
-    if PyCapsule_IsValid(capsule, "dltensor_versioned"):
-        delete_versioned(
-            <dlpack_versioned_tensor *>PyCapsule_GetPointer(capsule, "dltensor_versioned")
-        )
-
-
-cdef object export_unversioned(DeviceArray x):
-    cdef dlpack_managed_tensor *managed = <dlpack_managed_tensor *>PyMem_RawMalloc(
-        sizeof(dlpack_managed_tensor)
-    )
-    if managed == NULL:
-        raise MemoryError()
-    managed.tensor = x.tensor
-    managed.context = <void *>x
-    managed.deleter = delete_unversioned
-    Py_INCREF(x)
-    return PyCapsule_New(managed, "dltensor", drop_unversioned)
-
-
-cdef void delete_unversioned(dlpack_managed_tensor *managed) noexcept nogil:
-    if Py_IsInitialized():
-        drop_owner(managed.context)
-    PyMem_RawFree(managed)
-
-
-cdef void drop_unversioned(object capsule) noexcept:
-    if PyCapsule_IsValid(capsule, "dltensor"):
-        delete_unversioned(<dlpack_managed_tensor *>PyCapsule_GetPointer(capsule, "dltensor"))
 
 
 cdef int64_t n_elements(const cuplug_tensor *x) noexcept:

@@ -9,8 +9,9 @@ from cuplug._kinds cimport array_kind
 cdef int read_exchange(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
 ) except -1
-# Whether it is a view that is not its memory, as PyTorch's conjugated and negated ones.
-cdef int check_views(object obj, reading *r, cuplug_argument *a) except -1
+cdef int read_torch(
+    PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
+) except -1
 cdef int read_dlpack(object obj, reading *r, cuplug_argument *a) except -1
 # A new array of the library's own, on the device of `like`; sets the tensor's data.
 cdef object empty_exchange(object like, const array_kind *kind, cuplug_tensor *x)

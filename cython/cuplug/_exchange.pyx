@@ -1,22 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries through DLPack: its C exchange API, and `__dlpack__`."""
 
-import sys
-
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
 from cpython.ref cimport Py_XDECREF
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 
-from cuplug._getters cimport call_getter
-from cuplug._reading cimport keep, reading, set_other
+from cuplug._reading cimport keep, reading, set_unreadable
 from cuplug._dlpack cimport (
-    DLPACK_BOOL,
-    DLPACK_COMPLEX,
-    DLPACK_INT,
     DLPACK_MAJOR,
     DLPACK_READ_ONLY,
-    DLPACK_UINT,
     dlpack_exchange,
     dlpack_managed_tensor,
     dlpack_versioned_tensor,
@@ -27,22 +20,24 @@ from cuplug._host cimport (
     CUPLUG_CUDA_MANAGED,
     CUPLUG_READ_ONLY,
     cuplug_argument,
-    cuplug_dtype,
-    cuplug_dtype_id,
-    cuplug_dtype_name,
     cuplug_tensor,
 )
-from cuplug._kinds cimport array_kind, type_of
+from cuplug._kinds cimport TORCH, array_kind, type_of
 from cuplug._libtorch cimport drop_strides, learn_tensor, read_tensor
+from cuplug._torch cimport (
+    check_bits,
+    check_grad,
+    check_torch,
+    empty_like,
+    empty_tensor,
+    torch_dtype,
+)
 
 cdef extern from "Python.h":
     void PyErr_SetString(object type, const char *message)
 
-cdef dict torch_dtypes = {}  # by type id
-cdef object torch_empty_like = None
-
-# The legacy default stream, as the Array API numbers streams.
-LEGACY_STREAM = 1
+# As the Array API numbers streams: the legacy default stream; none.
+LEGACY_STREAM, NOT_ORDERED = 1, -1
 
 
 cdef int read_exchange(
@@ -60,40 +55,6 @@ cdef int read_exchange(
     if kind.tensor_place:
         learn_tensor(obj, kind.tensor_place, &a.tensor)
     return check_torch(obj, r, a, kind) if kind.is_torch else 0
-
-
-cdef inline bint is_integer(const cuplug_tensor *x) noexcept:
-    return x.dtype.code in (DLPACK_INT, DLPACK_UINT, DLPACK_BOOL)
-
-
-cdef int check_torch(
-    PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
-) except -1:
-    """What numbers that are no integers can be, and their memory does not tell."""
-    if is_integer(&a.tensor):
-        return 0
-    if kind.requires_grad != NULL:
-        grad = call_getter(kind.requires_grad, obj)
-    else:
-        grad = (<object>obj).requires_grad
-    if grad is not False:
-        return set_other(
-            r, a, f"{type(<object>obj).__name__} that requires grad (pass x.detach())"
-        )
-    drop_strides(&a.tensor)
-    return check_views(<object>obj, r, a)
-
-
-cdef int check_views(object obj, reading *r, cuplug_argument *a) except -1:
-    """Conjugated views are complex; negated ones are every other number of such a view."""
-    if a.tensor.dtype.code == DLPACK_COMPLEX:
-        if obj.is_conj():
-            return set_other(r, a, "a conjugated view (pass x.resolve_conj())")
-    elif a.tensor.strides == NULL or is_integer(&a.tensor):
-        return 0
-    if obj.is_neg():
-        return set_other(r, a, "a negated view (pass x.resolve_neg())")
-    return 0
 
 
 cdef int reraise() except -1:
@@ -121,16 +82,39 @@ cdef void release(object capsule) noexcept:
         managed.deleter(managed)
 
 
-cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error) except -1:
-    reason = str(error).partition("\n")[0]
-    return set_other(r, a, f"{type(obj).__name__} that cannot be read: {reason}")
-
-
 cdef int read_dlpack(object obj, reading *r, cuplug_argument *a) except -1:
     try:
         capsule = export_capsule(obj)
     except Exception as error:
         return set_unreadable(obj, r, a, error)
+    return read_capsule(obj, capsule, r, a)
+
+
+cdef int read_torch(
+    PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
+) except -1:
+    """A tensor of PyTorch, before its exchange API. The call will run on its current stream."""
+    a.kind = CUPLUG_ARGUMENT_ARRAY
+    try:
+        check_grad(obj, r, a, kind)
+        if a.kind == CUPLUG_ARGUMENT_ARRAY:
+            check_bits(<object>obj, r, a)
+        if a.kind != CUPLUG_ARGUMENT_ARRAY:
+            return 0
+        capsule = (<object>obj).__dlpack__(stream=NOT_ORDERED)
+    except Exception as error:
+        return set_unreadable(<object>obj, r, a, error)
+    read_capsule(<object>obj, capsule, r, a)
+    if a.kind == CUPLUG_ARGUMENT_ARRAY:
+        a.flags = 0
+        if kind.tensor_place:
+            learn_tensor(obj, kind.tensor_place, &a.tensor)
+        drop_strides(&a.tensor)
+    return 0
+
+
+cdef int read_capsule(object obj, object capsule, reading *r, cuplug_argument *a) except -1:
+    """A capsule of before DLPack 1 can't say that it is read-only: NumPy takes it so as well."""
     keep(r, capsule)
     a.kind = CUPLUG_ARGUMENT_ARRAY
     a.flags = 0
@@ -139,6 +123,7 @@ cdef int read_dlpack(object obj, reading *r, cuplug_argument *a) except -1:
     if not PyCapsule_IsValid(capsule, "dltensor"):
         return set_unreadable(obj, r, a, "its __dlpack__ gives no capsule of DLPack")
     a.tensor = (<dlpack_managed_tensor *>PyCapsule_GetPointer(capsule, "dltensor")).tensor
+    a.flags = CUPLUG_READ_ONLY
     return 0
 
 
@@ -216,26 +201,9 @@ cdef bint same_layout(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
     return True
 
 
-cdef object empty_like(object x):
-    global torch_empty_like
-    if torch_empty_like is None:
-        torch_empty_like = sys.modules["torch"].empty_like
-    return torch_empty_like(x)
-
-
-cdef object torch_dtype(cuplug_dtype dtype):
-    cdef uint32_t k = 0
-    cdef uint32_t type_id = dtype.code << 24 | dtype.bits << 16 | dtype.lanes
-    found = torch_dtypes.get(type_id)
-    if found is None:
-        while cuplug_dtype_name(k) != NULL and cuplug_dtype_id(k) != type_id:
-            k += 1
-        found = getattr(sys.modules["torch"], cuplug_dtype_name(k).decode())
-        torch_dtypes[type_id] = found
-    return found
-
-
 cdef object empty_exchange(object like, const array_kind *kind, cuplug_tensor *x):
+    if kind.protocol == TORCH:
+        return empty_tensor(like, x)
     if kind.is_torch and x.device.type == CUPLUG_CUDA and kind.exchange.export_borrowed != NULL:
         return empty_torch(like, kind, x)
     return empty_managed(kind, x)

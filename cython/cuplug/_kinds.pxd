@@ -8,6 +8,7 @@ ctypedef enum protocol:
     NO_ARRAY
     NUMPY
     EXCHANGE  # DLPack's C exchange API
+    TORCH  # PyTorch's tensors, where it has no exchange API
     CUPY
     DEVICE_ARRAY
     DLPACK  # __dlpack__
@@ -35,7 +36,7 @@ ctypedef struct array_kind:
     int protocol
     const dlpack_exchange *exchange
     PyObject *requires_grad  # a getset descriptor, or NULL
-    int is_torch  # of PyTorch: has conjugated and negated views, and new_empty
+    int is_torch  # a tensor of PyTorch
     size_t tensor_place  # of PyTorch: as find_tensor gives it
     const void *owner  # equal where arrays share one current stream
     cupy_getters cupy

@@ -91,7 +91,8 @@ cdef const array_kind *publish(array_kind *kind, PyObject *type) except? NULL:
 
 
 cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
-    cupy = sys.modules.get("cupy")
+    cupy, torch = sys.modules.get("cupy"), sys.modules.get("torch")
+    kind.is_torch = issubclass(cls, getattr(torch, "Tensor", ()))
     if cls is DeviceArray:
         kind.protocol = DEVICE_ARRAY
     elif issubclass(cls, numpy.ndarray):
@@ -101,7 +102,10 @@ cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
     elif find_exchange(cls, kind):
         kind.protocol = EXCHANGE
         kind.owner = kind.exchange
-    elif cupy is not None and issubclass(cls, getattr(cupy, "ndarray", ())):
+    elif kind.is_torch:
+        kind.protocol = TORCH
+        kind.owner = <void *>torch
+    elif issubclass(cls, getattr(cupy, "ndarray", ())):
         kind.protocol = CUPY
         find_cupy_getters(obj, cls, &kind.cupy)
     elif hasattr(cls, "__dlpack__") and hasattr(cls, "__dlpack_device__"):
@@ -110,7 +114,9 @@ cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
         kind.protocol = CUDA_INTERFACE
     elif PyObject_CheckBuffer(obj):
         kind.protocol = BUFFER
-    find_torch_attributes(obj, cls, kind)
+    if kind.is_torch:
+        kind.requires_grad = find_getter(cls, "requires_grad")
+        kind.tensor_place = find_tensor(obj, cls)
     return 0
 
 
@@ -137,13 +143,3 @@ cdef bint find_exchange(object cls, array_kind *kind) except -1:
         header = header.previous
     kind.exchange = <dlpack_exchange *>header
     return header != NULL
-
-
-cdef int find_torch_attributes(object obj, object cls, array_kind *kind) except -1:
-    """PyTorch's: what its memory alone does not say."""
-    kind.requires_grad = find_getter(cls, "requires_grad")
-    names = ("requires_grad", "is_conj", "is_neg", "new_empty")
-    kind.is_torch = all([hasattr(cls, name) for name in names])
-    if kind.is_torch and kind.protocol == EXCHANGE:
-        kind.tensor_place = find_tensor(obj, cls)
-    return 0

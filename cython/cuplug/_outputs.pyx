@@ -8,6 +8,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from cuplug._arrays cimport copy_on_host, empty_numpy, read_argument
+from cuplug._capsules cimport HostArray
 from cuplug._device_array cimport DeviceArray, empty_like_tensor
 from cuplug._dtypes cimport descr_of_dtype
 from cuplug._exchange cimport empty_exchange
@@ -21,7 +22,7 @@ from cuplug._host cimport (
     cuplug_trim,
     cuplug_wanted_shape,
 )
-from cuplug._kinds cimport CUPY, DLPACK, EXCHANGE, NUMPY
+from cuplug._kinds cimport CUPY, DLPACK, EXCHANGE, NUMPY, TORCH
 from cuplug._reading cimport keep, reading
 from cuplug._streams cimport refuse_capture
 
@@ -38,7 +39,7 @@ cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
         return empty_own(r, frame, x)
     if protocol == NUMPY:
         return empty_numpy(x)
-    if protocol == EXCHANGE or protocol == CUPY:
+    if protocol == EXCHANGE or protocol == CUPY or protocol == TORCH:
         return empty_foreign(r, protocol, x)
     if x.device.type == CUPLUG_CUDA:
         return empty_own(r, frame, x)
@@ -94,7 +95,7 @@ cdef object empty_cupy(object like, cuplug_tensor *x):
 
 cdef object finish_output(reading *r, object output):
     """Outputs for a library that has only `__dlpack__` are ours, and are handed over here."""
-    if r.first_kind == NULL or r.first_kind.protocol != DLPACK:
+    if output is None or r.first_kind == NULL or r.first_kind.protocol != DLPACK:
         return output
     like = <object>r.first
     if hasattr(like, "__array_namespace__"):
@@ -102,7 +103,19 @@ cdef object finish_output(reading *r, object output):
     else:
         namespace = sys.modules.get(type(like).__module__.partition(".")[0])
     from_dlpack = getattr(namespace, "from_dlpack", None)
-    return output if from_dlpack is None else from_dlpack(output)
+    return output if from_dlpack is None else from_dlpack(exported(r, output))
+
+
+cdef object exported(reading *r, object output):
+    cdef cuplug_argument a
+    cdef HostArray result
+    if not isinstance(output, numpy.ndarray) or output.dtype.isbuiltin == 1:
+        return output
+    read_argument(<PyObject *>output, r, &a)
+    result = HostArray.__new__(HostArray)
+    result.array = output
+    result.tensor = a.tensor
+    return result
 
 
 cdef int copy_arguments(reading *r, cuplug_frame *frame) except -1:

@@ -40,6 +40,8 @@ cdef inline void start_reading(reading *r) noexcept:
 
 # An argument that is none of ours; `text` says in an error message what it is.
 cdef int set_other(reading *r, cuplug_argument *a, object text) except -1
+# One whose own code raised an exception when it was read.
+cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error) except -1
 cdef int64_t *store(reading *r, Py_ssize_t n) except NULL
 cdef int divide_strides(
     reading *r, cuplug_argument *a, const Py_ssize_t *strides, Py_ssize_t item_bytes

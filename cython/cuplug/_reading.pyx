@@ -64,3 +64,8 @@ cdef int set_other(reading *r, cuplug_argument *a, object text) except -1:
     a.flags = 0
     a.scalar.s = <const char *><bytes>encoded
     return 0
+
+
+cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error) except -1:
+    reason = str(error).partition("\n")[0].rstrip(".")
+    return set_other(r, a, f"{type(obj).__name__} that cannot be read: {reason}")

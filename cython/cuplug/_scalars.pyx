@@ -19,7 +19,7 @@ from cuplug._numpy cimport (
     PyTimedeltaArrType_Type,
     _import_array,
 )
-from cuplug._reading cimport reading, set_other
+from cuplug._reading cimport reading, set_other, set_unreadable
 from cuplug._host cimport (
     CUPLUG_ARGUMENT_BOOL,
     CUPLUG_ARGUMENT_COMPLEX,
@@ -94,17 +94,23 @@ cdef int read_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     cdef object x = <object>obj
     if isinstance(x, str):
         return read_string(x, r, a)
+    try:
+        return read_number(x, r, a)
+    except TypeError as error:  # by its own code: not a number after all, as JAX's tracers
+        return set_unreadable(x, r, a, error)
+
+
+cdef int read_number(object x, reading *r, cuplug_argument *a) except -1:
     cls = type(x)
     if PyIndex_Check(x):
-        read_int(PyNumber_Index(x), a)
-    elif hasattr(cls, "__float__"):
+        return read_int(PyNumber_Index(x), a)
+    if hasattr(cls, "__float__"):
         a.kind = CUPLUG_ARGUMENT_FLOAT
         a.scalar.f = float(x)
-    elif hasattr(cls, "__complex__"):
+        return 0
+    if hasattr(cls, "__complex__"):
         return read_complex(complex(x), a)
-    else:
-        return set_other(r, a, cls.__name__)
-    return 0
+    return set_other(r, a, cls.__name__)
 
 
 cdef int read_numpy_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1:

@@ -13,9 +13,10 @@ from cuplug._host cimport (
     cuplug_order_streams,
     cuplug_query_stream,
 )
-from cuplug._kinds cimport CUDA_INTERFACE, CUPY, EXCHANGE, array_kind
+from cuplug._kinds cimport CUDA_INTERFACE, CUPY, EXCHANGE, TORCH, array_kind
 from cuplug._reading cimport MAX_STREAMS, reading
 from cuplug._status cimport raise_error
+from cuplug._torch cimport torch_stream
 
 
 cdef enum:
@@ -49,6 +50,8 @@ cdef int current_stream(const array_kind *kind, int32_t device, void **stream) e
         return kind.exchange.current_stream(CUPLUG_CUDA, device, stream)
     if kind.protocol == CUPY:
         stream[0] = <void *><size_t>current_cupy_stream(device).ptr
+    elif kind.protocol == TORCH:
+        stream[0] = torch_stream(device)
     return 0
 
 

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of libraries that have only `__dlpack__`, on the host: read, written, and made."""
+
+import gc
+import re
+import sys
+from types import SimpleNamespace
+
+import cuplug
+import ml_dtypes
+import numpy as np
+import pytest
+from cuplug.ops import scale
+from test_arrays import FIXTURES, LAYOUTS, assert_same
+
+
+@pytest.fixture(scope="module")
+def ops(build_plugin):
+    """Return the plugin with an operator for each kind of argument."""
+    return cuplug.load(build_plugin(FIXTURES / "arguments.c", "arguments"))
+
+
+class Exporter:
+    """A NumPy array behind `__dlpack__` alone; `versioned` False: as before DLPack 1."""
+
+    def __init__(self, x, versioned=True):
+        self.x, self.versioned = x, versioned
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+    def __dlpack__(self, *, stream=None, **keywords):
+        assert stream is None
+        if keywords and not self.versioned:
+            raise TypeError("unexpected keyword")
+        return self.x.__dlpack__(**keywords)
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_dlpack_protocol(ops, versioned, layout):
+    x = LAYOUTS[layout](np.arange(24.0))
+    if not versioned and not x.flags.writeable:
+        pytest.skip("a capsule of the old kind cannot say that it is read-only")
+    assert_same(ops.copy(Exporter(x, versioned)), np.array(x, order="C"))
+
+
+def test_dlpack_alone_in_place(ops):
+    x = np.arange(3.0)
+    assert scale(Exporter(x), 2) is None
+    assert x.tolist() == [0, 2, 4]
+    out = Exporter(x)
+    assert ops.copy(np.ones(3), out=out) is out
+    for call in (lambda out: scale(out, 2), lambda out: ops.copy(np.zeros(3), out=out)):
+        with pytest.raises(ValueError, match="seen a read-only array, wanted a writable one"):
+            call(Exporter(x, versioned=False))  # it cannot say that it may be written
+    assert x.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+def test_dlpack_capsules_are_released(ops, versioned):
+    x = np.arange(4.0)
+    before = sys.getrefcount(x)
+    for _ in range(10):
+        ops.copy(Exporter(x, versioned))
+        with pytest.raises(TypeError):
+            ops.copy(Exporter(x, versioned), Exporter(x, versioned))
+    gc.collect()
+    assert sys.getrefcount(x) == before
+
+
+def test_dlpack_export_that_fails(ops):
+    class Broken(Exporter):
+        def __dlpack__(self, **keywords):
+            raise BufferError("it is on the moon\nand more")
+
+    wanted = "copy: x: seen Broken that cannot be read: it is on the moon, wanted T[*n] with T"
+    with pytest.raises(TypeError, match=r"^" + re.escape(wanted)):
+        ops.copy(Broken(np.arange(2.0)))
+
+
+def test_dlpack_export_that_is_no_capsule(ops):
+    class Broken(Exporter):
+        def __dlpack__(self, **keywords):
+            return 3
+
+    with pytest.raises(TypeError, match="its __dlpack__ gives no capsule"):
+        ops.copy(Broken(np.arange(2.0)))
+
+
+def test_outputs_go_back_through_the_namespace(ops):
+    class Namespace:
+        @staticmethod
+        def from_dlpack(x):
+            return Spaced(x)
+
+    class Spaced(Exporter):
+        def __array_namespace__(self):
+            return Namespace
+
+    result = ops.copy(Spaced(np.arange(3.0)))
+    assert type(result) is Spaced
+    assert result.x.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2"])
+def test_outputs_of_dtypes_that_numpy_does_not_export(ops, dtype, versioned):
+    class Own(Exporter):
+        def __array_namespace__(self):
+            return SimpleNamespace(from_dlpack=lambda x: Own(x, versioned))
+
+    x = np.array([[0.5, -1, 2], [3, 4, -5]], np.float32)
+    narrow = cuplug.elementwise(f"narrow(x: float32) -> {dtype}", "x")
+    result = narrow(Own(x))
+    assert isinstance(result, Own)
+    out = np.empty(x.shape, getattr(ml_dtypes, dtype))
+    assert ops.copy(result, out=out) is out
+    assert_same(out, x.astype(out.dtype))
+    del narrow, x
+    gc.collect()
+    assert ops.copy(ops.copy(result), out=out) is out
+
+
+def test_arrays_of_jax(ops):
+    jax = pytest.importorskip("jax")
+    x = jax.device_put(jax.numpy.arange(4), jax.devices("cpu")[0])
+    for dtype in ("float32", "bfloat16", "int32", "bool"):
+        y = ops.copy(x.astype(dtype))
+        assert isinstance(y, jax.Array)
+        assert y.dtype == dtype
+        assert y.tolist() == x.astype(dtype).tolist()
+    for call in (lambda out: scale(out, 2), lambda out: ops.copy(np.zeros(4, out.dtype), out=out)):
+        with pytest.raises(ValueError, match="seen a read-only array"):
+            call(x.astype("float32"))  # they never change
+    with pytest.raises(TypeError, match="^copy: x: seen .*Tracer that cannot be read"):
+        jax.jit(ops.copy)(x)
