@@ -177,13 +177,16 @@ def test_other_libraries_read_device_arrays():
 @pytest.mark.gpu
 def test_arrays_of_jax_and_numba():
     """Libraries that are read through `__dlpack__` and `__cuda_array_interface__`."""
-    from cuplug.ops import relu
+    from cuplug.ops import relu, scale
 
     jax = pytest.importorskip("jax")
     x = jax.device_put(np.array([-1.0, 2], np.float32), jax.devices("gpu")[0])
     y = relu(x)
     assert isinstance(y, jax.Array)
     assert y.tolist() == [0, 2]
+    assert relu(x.astype("bfloat16")).tolist() == [0, 2]
+    with pytest.raises(ValueError, match="^scale: data: seen a read-only array"):
+        scale(x, 2)
     cuda = pytest.importorskip("numba.cuda")
     z = relu(cuda.to_device(np.array([-1.0, 2], np.float32)))
     assert isinstance(z, cuplug.DeviceArray)
