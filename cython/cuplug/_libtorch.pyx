@@ -182,13 +182,17 @@ cdef int learn_tensor(PyObject *obj, size_t place, const cuplug_tensor *x) excep
 
 cdef bint is_same(const cuplug_tensor *mine, const cuplug_tensor *x) noexcept:
     cdef int k
+    cdef int64_t stride = 1  # where x has none: it is C-contiguous
     if mine.data != <char *>x.data + x.byte_offset or mine.device.id != x.device.id:
         return False
     if mine.ndim != x.ndim:
         return False
-    for k in range(x.ndim):
+    for k in range(x.ndim - 1, -1, -1):
         if mine.shape[k] != x.shape[k]:
             return False
-        if x.shape[k] > 1 and mine.strides[k] != x.strides[k]:
+        if x.strides != NULL:
+            stride = x.strides[k]
+        if x.shape[k] > 1 and mine.strides[k] != stride:
             return False
+        stride *= x.shape[k]
     return True
