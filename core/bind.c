@@ -34,16 +34,19 @@ static int match_string(cuplug__match *m, int32_t i) {
 static int match_scalar(cuplug__match *m, int32_t i) {
   const cuplug_parameter *x = &m->s->parameters[i];
   const cuplug_argument *a = cuplug__argument(m, i);
-  cuplug_argument by_default = {.kind = (uint32_t)x->default_kind, .scalar = x->default_value};
+  cuplug_argument by_default;
   uint32_t type = cuplug__type_of(m, x->type_variable);
-  int absent = a->kind == CUPLUG_ARGUMENT_ABSENT && x->has_default;
-  int status = cuplug__convert_scalar(absent ? &by_default : a, type,
-                                      &m->frame->scalars[m->frame->n_scalars++]);
+  if (a->kind == CUPLUG_ARGUMENT_ABSENT && x->has_default) {
+    by_default.kind = (uint32_t)x->default_kind;
+    by_default.scalar = x->default_value;
+    a = &by_default;
+  }
+  int status = cuplug__convert_scalar(a, type, &m->frame->scalars[m->frame->n_scalars++]);
   if (!status || !m->error) return status;
-  return cuplug__mismatch(
-      m, i, status, "seen %s, wanted %s%s", cuplug__describe_argument(absent ? &by_default : a).s,
-      status == CUPLUG_ERROR_VALUE ? "a value in the range of " : "a scalar of dtype ",
-      cuplug__describe_dtype(type).s);
+  return cuplug__mismatch(m, i, status, "seen %s, wanted %s%s", cuplug__describe_argument(a).s,
+                          status == CUPLUG_ERROR_VALUE ? "a value in the range of "
+                                                       : "a scalar of dtype ",
+                          cuplug__describe_dtype(type).s);
 }
 
 static int64_t *store(cuplug_frame *f, int32_t n) {
@@ -172,12 +175,11 @@ static int shape_output(cuplug__match *m, int32_t i) {
   return CUPLUG_OK;
 }
 
-/* The parameters that are no arrays. */
-static int match_scalars(cuplug__match *m) {
-  for (int32_t i = 0; m->n_matched < m->s->n_parameters; i++) {
-    const cuplug_parameter *x = &m->s->parameters[i];
-    if (x->kind <= CUPLUG_PARAMETER_INOUT) continue;
-    int status = x->kind == CUPLUG_PARAMETER_SCALAR ? match_scalar(m, i) : match_string(m, i);
+static int match_scalars(cuplug__match *m, const cuplug__overload *o) {
+  for (uint32_t k = 0; k < o->n_scalars; k++) {
+    const int32_t i = o->scalars[k];
+    int is_scalar = o->signature.parameters[i].kind == CUPLUG_PARAMETER_SCALAR;
+    int status = is_scalar ? match_scalar(m, i) : match_string(m, i);
     if (status) return status;
     m->n_matched++;
   }
@@ -209,7 +211,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   f->n_inputs = f->n_tensors;
   for (uint32_t k = 0; m->broadcasts && k < f->n_inputs; k++)
     if (m->loop_mask >> k & 1 && (status = spread(m, k))) return status;
-  if ((status = match_scalars(m))) return status;
+  if ((status = match_scalars(m, o))) return status;
   for (int32_t k = 0; k < s->n_outputs; k++)
     if ((status = shape_output(m, s->n_parameters + k))) return status;
   if (o->reshape && (status = o->reshape(f, m->error))) return status;
@@ -276,7 +278,7 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
   frame->user = NULL;
   frame->staged = 0;
   int32_t row = cuplug__recall(&m, op);
-  if (row >= 0 && (m.n_matched == m.s->n_parameters || !match_scalars(&m)) &&
+  if (row >= 0 && (m.n_matched == m.s->n_parameters || !match_scalars(&m, &op->overloads[row])) &&
       !(m.inout_mask && check_inout(&m)))
     return finish(op, &m, (uint32_t)row);
   uint32_t last = atomic_load_explicit(&op->last, memory_order_relaxed), best = last;

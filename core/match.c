@@ -212,7 +212,7 @@ static int is_alike(const cuplug_parameter *x, const cuplug_parameter *y) {
   return same;
 }
 
-void cuplug__find_like(const cuplug_signature *s, uint8_t like[CUPLUG_MAX_TENSORS]) {
+static void find_like(const cuplug_signature *s, uint8_t like[CUPLUG_MAX_TENSORS]) {
   const cuplug_parameter *arrays[CUPLUG_MAX_TENSORS];
   uint8_t n = 0;
   for (int32_t i = 0; i < s->n_parameters + s->n_outputs && n < CUPLUG_MAX_TENSORS; i++) {
@@ -223,6 +223,17 @@ void cuplug__find_like(const cuplug_signature *s, uint8_t like[CUPLUG_MAX_TENSOR
       like[n]++;
     arrays[n++] = x;
   }
+}
+
+int cuplug__parse_overload(cuplug__overload *o, const char *signature, cuplug_error *error) {
+  const cuplug_signature *s = &o->signature;
+  int status = cuplug_parse_signature(signature, &o->signature, NULL, error);
+  if (status) return status;
+  find_like(s, o->like);
+  o->n_scalars = 0;
+  for (int32_t i = 0; i < s->n_parameters; i++)
+    if (s->parameters[i].kind > CUPLUG_PARAMETER_INOUT) o->scalars[o->n_scalars++] = (uint8_t)i;
+  return CUPLUG_OK;
 }
 
 /* Whether a tensor fits because one before it did, whose parameter is alike. */

@@ -3,6 +3,7 @@
 #ifndef CUPLUG_CORE_MATCH_H
 #define CUPLUG_CORE_MATCH_H
 
+#include "operator.h"
 #include "signature.h"
 #include "status.h"
 
@@ -42,8 +43,8 @@ static inline uint32_t cuplug__type_of(const cuplug__match *m, int32_t variable)
   return cuplug_dtype_id(cuplug__dtype_number(m->s->variables[variable].dtypes));
 }
 
-/* For each tensor of a signature, the first that has the same dtype and shape: often itself. */
-void cuplug__find_like(const cuplug_signature *signature, uint8_t like[CUPLUG_MAX_TENSORS]);
+/* Parses the signature of an overload, and finds what matching takes from it. */
+int cuplug__parse_overload(cuplug__overload *o, const char *signature, cuplug_error *error);
 
 /* Fits array argument i and appends its tensor to the frame. */
 int cuplug__match_array(cuplug__match *m, int32_t i);

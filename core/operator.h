@@ -16,6 +16,8 @@ typedef struct cuplug__overload {
   int64_t brief_bytes; /* on the host it returns at once while no array is larger; -1: never */
   /* An earlier tensor that tensor k must equal in dtype and shape; k when there is none. */
   uint8_t like[CUPLUG_MAX_TENSORS];
+  uint8_t scalars[CUPLUG_MAX_PARAMETERS]; /* the parameters that are no arrays */
+  uint32_t n_scalars;
   cuplug_entry *host; /* NULL before the code is loaded, or without an entry on that side */
   cuplug_entry *cuda;
   void *context; /* of entries made in memory */

@@ -135,10 +135,9 @@ static int fill_operator(cuplug__plugin *plugin, uint32_t first, uint32_t *n_fil
   for (uint32_t k = first; k < plugin->table.header.n_rows; k++) {
     cuplug__overload *overload = &plugin->overloads[*n_filled];
     if (k > first && !cuplug__row_is_of(&rows[k], op->name)) continue;
-    int status = cuplug_parse_signature(rows[k].signature, &overload->signature, NULL, error);
+    int status = cuplug__parse_overload(overload, rows[k].signature, error);
     if (status) return status;
     overload->row = &rows[k];
-    cuplug__find_like(&overload->signature, overload->like);
     overload->brief_bytes = is_brief(overload->row) ? BRIEF_BYTES : -1;
     op->name = op->overloads[0].signature.name;
     op->n_overloads++;

@@ -6,6 +6,7 @@ import sys
 import weakref
 
 cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
@@ -340,11 +341,12 @@ cdef int read_keywords(
 cdef inline int position_of(Operator self, PyObject *name) except -1:
     """Names in calls are interned as ours are; others are compared."""
     cdef Py_ssize_t k
+    cdef PyObject *names = <PyObject *>self.names  # without references
     if name == <PyObject *>out_name:
         return OUT
-    for k in range(PyTuple_GET_SIZE(self.names)):
-        if PyTuple_GET_ITEM(self.names, k) == name:
-            return (<const unsigned char *>self.positions)[k]
+    for k in range(PyTuple_GET_SIZE(<tuple>names)):
+        if PyTuple_GET_ITEM(<tuple>names, k) == name:
+            return (<unsigned char *>PyBytes_AS_STRING(<bytes><PyObject *>self.positions))[k]
     if name == <PyObject *>device_name:
         return DEVICE
     if name == <PyObject *>stream_name:

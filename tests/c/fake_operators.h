@@ -44,8 +44,7 @@ static void make_operators(void) {
   for (size_t i = 0; i < N_ROWS; i++) {
     const cuplug_row *row = &cuplug_symbols.rows[i];
     cuplug__overload *overload = &overloads[i];
-    CHECK(!cuplug_parse_signature(row->signature, &overload->signature, NULL, &error));
-    cuplug__find_like(&overload->signature, overload->like);
+    CHECK(!cuplug__parse_overload(overload, row->signature, &error));
     overload->row = row, overload->brief_bytes = -1;
     overload->cuda = entry_of(row->cuda_entry), overload->host = entry_of(row->host_entry);
     operators[i].name = overload->signature.name, operators[i].n_overloads = 1;

@@ -21,9 +21,8 @@ static void use(const char *first, const char *second, uint32_t flags) {
   for (uint32_t k = 0; k < op.n_overloads; k++) {
     rows[k].flags = flags;
     overloads[k].row = &rows[k];
-    if (cuplug_parse_signature(texts[k], &overloads[k].signature, NULL, &error))
+    if (cuplug__parse_overload(&overloads[k], texts[k], &error))
       fprintf(stderr, "%s\n", error.message), n_failed++;
-    cuplug__find_like(&overloads[k].signature, overloads[k].like);
   }
 }
 

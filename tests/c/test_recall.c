@@ -37,8 +37,7 @@ static void make_operators(void) {
       cuplug__overload *o = &overloads[i][operators[i].n_overloads++];
       o->row = &rows[i][k];
       o->brief_bytes = 64;
-      CHECK(!cuplug_parse_signature(signatures[i][k], &o->signature, NULL, &error));
-      cuplug__find_like(&o->signature, o->like);
+      CHECK(!cuplug__parse_overload(o, signatures[i][k], &error));
     }
   }
 }
