@@ -39,7 +39,7 @@ HEADERS    := $(wildcard include/cuplug/*.h)
 SOURCES    := $(wildcard cython/cuplug/*.py cython/cuplug/*.pyi cython/cuplug/*.pxd cython/cuplug/*.h cython/cuplug/*.cuh cython/cuplug/py.typed cython/cuplug/commands/*.py cython/cuplug/commands/templates/*)
 STAGED     := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PACKAGE)/lib/pkgconfig/cuplug.pc
 
-.PHONY: all demo test gpu-test bench pictures instructions lint format fuzz install clean help environment core plugins python stale FORCE
+.PHONY: all demo test gpu-test array-test bench pictures instructions lint format fuzz install clean help environment core plugins python stale FORCE
 all: environment core plugins python ## Build everything into build/ (the default)
 core: $(LIBRARY) ## Build libcuplug
 plugins: $(STOCK) ## Build the stock plugins
@@ -70,6 +70,15 @@ gpu-test: all ## Run the tests that need a GPU, then again under compute-sanitiz
 	  PYTHONPATH=$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH)) compute-sanitizer --target-processes application-only --launch-timeout 120 --tool $$tool --error-exitcode 1 \
 	    $(PY) -m pytest -q -m "gpu and sanitizer" $(PYTEST); done; \
 	else echo "compute-sanitizer was not found: its runs are left out"; fi
+
+TORCH ?= 2.4.1 2.9.1 2.15.0
+array-test: all ## Run the tests of arrays with each version of PyTorch in TORCH, and with JAX; 5 GB each
+	@$(PYTHON) build_backend/requirements.py > $(BUILD)/requirements.txt
+	@set -e; for version in $(TORCH); do folder=$(BUILD)/torch-$$version; \
+	  echo "PyTorch $$version"; $(PYTHON) -m venv $$folder; \
+	  $$folder/bin/python -m pip install -q --disable-pip-version-check -r $(BUILD)/requirements.txt torch==$$version jax; \
+	  PYTHONPATH=$(abspath $(BUILD)/python) $$folder/bin/python -m pytest $(PYTEST) \
+	    tests/test_torch.py tests/test_libtorch.py tests/test_dlpack.py tests/test_arrays.py tests/test_docs.py; done
 
 bench: all ## Measure against the peers that are installed, and draw it
 	$(RUN) benchmarks/run.py --output benchmarks/results

@@ -189,9 +189,13 @@ def test_broadcast_and_mixed_with_numpy(ops):
 
 
 class Old(torch.Tensor):
-    """As tensors were before DLPack's C exchange API."""
+    """As tensors were before DLPack's C exchange API, with the strictest check of streams."""
 
     __dlpack_c_exchange_api__ = None
+
+    def __dlpack__(self, *, stream=None):
+        assert stream == (-1 if self.is_cuda else None)  # calls run on PyTorch's current stream
+        return super().__dlpack__(stream=stream)
 
 
 def old(*args, **keywords):

@@ -101,7 +101,8 @@ cdef int read_torch(
             check_bits(<object>obj, r, a)
         if a.kind != CUPLUG_ARGUMENT_ARRAY:
             return 0
-        capsule = (<object>obj).__dlpack__(stream=NOT_ORDERED)
+        stream = NOT_ORDERED if (<object>obj).is_cuda else None
+        capsule = (<object>obj).__dlpack__(stream=stream)
     except Exception as error:
         return set_unreadable(<object>obj, r, a, error)
     read_capsule(<object>obj, capsule, r, a)
