@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of libraries that have only `__dlpack__`, on the host: read, written, and made."""
 
+import ctypes
 import gc
 import re
 import sys
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import cuplug
 import ml_dtypes
@@ -86,6 +88,32 @@ def test_dlpack_export_that_is_no_capsule(ops):
 
     with pytest.raises(TypeError, match="its __dlpack__ gives no capsule"):
         ops.copy(Broken(np.arange(2.0)))
+
+
+@pytest.mark.parametrize(("name", "shape_at"), [("dltensor", 24), ("dltensor_versioned", 56)])
+def test_dlpack_export_without_a_shape(ops, name, shape_at):
+    class Broken(Exporter):
+        def __dlpack__(self, **keywords):
+            capsule = super().__dlpack__(**keywords)
+            pointer = ctypes.pythonapi.PyCapsule_GetPointer
+            pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+            managed = pointer(capsule, name.encode())
+            ctypes.c_void_p.from_address(managed + shape_at).value = None
+            return capsule
+
+    with pytest.raises(TypeError, match="seen Broken that cannot be read: its shape is a null"):
+        ops.copy(Broken(np.arange(2.0), name == "dltensor_versioned"))
+
+
+def test_stand_ins_of_libraries(ops, monkeypatch):
+    """As tools for documentation import them."""
+
+    class New(Exporter):
+        pass
+
+    for library in ("torch", "cupy"):
+        monkeypatch.setitem(sys.modules, library, MagicMock())
+    assert ops.copy(New(np.arange(2.0))).tolist() == [0, 1]
 
 
 def test_outputs_go_back_through_the_namespace(ops):

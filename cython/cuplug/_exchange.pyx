@@ -16,6 +16,7 @@ from cuplug._dlpack cimport (
 )
 from cuplug._host cimport (
     CUPLUG_ARGUMENT_ARRAY,
+    CUPLUG_CPU,
     CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
     CUPLUG_READ_ONLY,
@@ -29,8 +30,7 @@ from cuplug._torch cimport (
     check_grad,
     check_torch,
     empty_like,
-    empty_tensor,
-    torch_dtype,
+    new_tensor,
 )
 
 cdef extern from "Python.h":
@@ -38,6 +38,7 @@ cdef extern from "Python.h":
 
 # As the Array API numbers streams: the legacy default stream; none.
 LEGACY_STREAM, NOT_ORDERED = 1, -1
+NO_SHAPE = "its shape is a null pointer"
 
 
 cdef int read_exchange(
@@ -52,9 +53,15 @@ cdef int read_exchange(
             reraise()
     except Exception as error:
         return set_unreadable(<object>obj, r, a, error)
+    if not has_shape(&a.tensor):
+        return set_unreadable(<object>obj, r, a, NO_SHAPE)
     if kind.tensor_place:
         learn_tensor(obj, kind.tensor_place, &a.tensor)
     return check_torch(obj, r, a, kind) if kind.is_torch else 0
+
+
+cdef inline bint has_shape(const cuplug_tensor *x) noexcept:
+    return x.shape != NULL or x.ndim <= 0
 
 
 cdef int reraise() except -1:
@@ -107,7 +114,7 @@ cdef int read_torch(
         return set_unreadable(<object>obj, r, a, error)
     read_capsule(<object>obj, capsule, r, a)
     if a.kind == CUPLUG_ARGUMENT_ARRAY:
-        a.flags = 0
+        a.flags = 0  # no tensor is read-only
         if kind.tensor_place:
             learn_tensor(obj, kind.tensor_place, &a.tensor)
         drop_strides(&a.tensor)
@@ -120,11 +127,14 @@ cdef int read_capsule(object obj, object capsule, reading *r, cuplug_argument *a
     a.kind = CUPLUG_ARGUMENT_ARRAY
     a.flags = 0
     if PyCapsule_IsValid(capsule, "dltensor_versioned"):
-        return read_versioned(obj, capsule, r, a)
-    if not PyCapsule_IsValid(capsule, "dltensor"):
+        read_versioned(obj, capsule, r, a)
+    elif PyCapsule_IsValid(capsule, "dltensor"):
+        a.tensor = (<dlpack_managed_tensor *>PyCapsule_GetPointer(capsule, "dltensor")).tensor
+        a.flags = CUPLUG_READ_ONLY
+    else:
         return set_unreadable(obj, r, a, "its __dlpack__ gives no capsule of DLPack")
-    a.tensor = (<dlpack_managed_tensor *>PyCapsule_GetPointer(capsule, "dltensor")).tensor
-    a.flags = CUPLUG_READ_ONLY
+    if a.kind == CUPLUG_ARGUMENT_ARRAY and not has_shape(&a.tensor):
+        return set_unreadable(obj, r, a, NO_SHAPE)
     return 0
 
 
@@ -170,15 +180,21 @@ cdef object empty_torch(object like, const array_kind *kind, cuplug_tensor *x):
     if same_layout(&first.tensor, x):
         result = empty_like(like)
     else:
-        shape = tuple([x.shape[k] for k in range(x.ndim)])
         dtype = first.tensor.dtype
-        if dtype.code == x.dtype.code and dtype.bits == x.dtype.bits:
-            result = like.new_empty(shape)
-        else:
-            result = like.new_empty(shape, dtype=torch_dtype(x.dtype))
+        result = new_tensor(like, x, dtype.code == x.dtype.code and dtype.bits == x.dtype.bits)
     borrow(result, kind, &made)
     x.data = <char *>made.tensor.data + made.tensor.byte_offset
     x.device = made.tensor.device
+    return result
+
+
+cdef object empty_old_torch(object like, cuplug_tensor *x):
+    """Before the exchange API."""
+    result = new_tensor(like, x, False)
+    x.data = <void *><size_t>result.data_ptr()
+    if x.device.type != CUPLUG_CUDA:  # like may be pinned
+        x.device.type = CUPLUG_CPU
+        x.device.id = 0
     return result
 
 
@@ -204,7 +220,7 @@ cdef bint same_layout(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
 
 cdef object empty_exchange(object like, const array_kind *kind, cuplug_tensor *x):
     if kind.protocol == TORCH:
-        return empty_tensor(like, x)
+        return empty_old_torch(like, x)
     if kind.is_torch and x.device.type == CUPLUG_CUDA and kind.exchange.export_borrowed != NULL:
         return empty_torch(like, kind, x)
     return empty_managed(kind, x)

@@ -91,8 +91,7 @@ cdef const array_kind *publish(array_kind *kind, PyObject *type) except? NULL:
 
 
 cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
-    cupy, torch = sys.modules.get("cupy"), sys.modules.get("torch")
-    kind.is_torch = issubclass(cls, getattr(torch, "Tensor", ()))
+    kind.is_torch = is_of(cls, "torch", "Tensor")
     if cls is DeviceArray:
         kind.protocol = DEVICE_ARRAY
     elif issubclass(cls, numpy.ndarray):
@@ -104,8 +103,8 @@ cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
         kind.owner = kind.exchange
     elif kind.is_torch:
         kind.protocol = TORCH
-        kind.owner = <void *>torch
-    elif issubclass(cls, getattr(cupy, "ndarray", ())):
+        kind.owner = <void *>sys.modules["torch"]
+    elif is_of(cls, "cupy", "ndarray"):
         kind.protocol = CUPY
         find_cupy_getters(obj, cls, &kind.cupy)
     elif hasattr(cls, "__dlpack__") and hasattr(cls, "__dlpack_device__"):
@@ -118,6 +117,12 @@ cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
         kind.requires_grad = find_getter(cls, "requires_grad")
         kind.tensor_place = find_tensor(obj, cls)
     return 0
+
+
+cdef bint is_of(object cls, str library, str name) except -1:
+    """Whether it is a library's class or derived from it; stand-ins of a library have no class."""
+    wanted = getattr(sys.modules.get(library), name, None)
+    return isinstance(wanted, type) and issubclass(cls, wanted)
 
 
 cdef int find_cupy_getters(object array, object cls, cupy_getters *found) except -1:

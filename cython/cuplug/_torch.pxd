@@ -2,7 +2,7 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t
 
-from cuplug._host cimport cuplug_argument, cuplug_dtype, cuplug_tensor
+from cuplug._host cimport cuplug_argument, cuplug_tensor
 from cuplug._kinds cimport array_kind
 from cuplug._reading cimport reading
 
@@ -17,9 +17,8 @@ cdef int check_grad(
 # Whether it is a view that is not its memory, where its dtype and strides allow that it is.
 cdef int check_views(object obj, reading *r, cuplug_argument *a) except -1
 cdef int check_bits(object obj, reading *r, cuplug_argument *a) except -1
-# A new tensor where `like` is; sets the data of x.
-cdef object empty_tensor(object like, cuplug_tensor *x)
 cdef object empty_like(object x)
-cdef object torch_dtype(cuplug_dtype dtype)
+# A tensor of the shape and dtype of x where `like` is, which may be known to be of that dtype.
+cdef object new_tensor(object like, const cuplug_tensor *x, bint is_of_dtype)
 # The handle of PyTorch's current stream; NULL: the legacy default one.
 cdef void *torch_stream(int32_t device) except? NULL

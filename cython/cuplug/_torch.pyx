@@ -10,8 +10,6 @@ from cuplug._dlpack cimport DLPACK_BOOL, DLPACK_COMPLEX, DLPACK_INT, DLPACK_UINT
 from cuplug._getters cimport call_getter
 from cuplug._host cimport (
     CUPLUG_ARGUMENT_ARRAY,
-    CUPLUG_CPU,
-    CUPLUG_CUDA,
     cuplug_argument,
     cuplug_dtype,
     cuplug_dtype_id,
@@ -73,14 +71,11 @@ cdef int check_bits(object obj, reading *r, cuplug_argument *a) except -1:
     return 0
 
 
-cdef object empty_tensor(object like, cuplug_tensor *x):
+cdef object new_tensor(object like, const cuplug_tensor *x, bint is_of_dtype):
     shape = tuple([x.shape[k] for k in range(x.ndim)])
-    result = like.new_empty(shape, dtype=torch_dtype(x.dtype))
-    x.data = <void *><size_t>result.data_ptr()
-    if x.device.type != CUPLUG_CUDA:  # like may be pinned
-        x.device.type = CUPLUG_CPU
-        x.device.id = 0
-    return result
+    return like.new_empty(shape) if is_of_dtype else like.new_empty(
+        shape, dtype=torch_dtype(x.dtype)
+    )
 
 
 cdef object empty_like(object x):
