@@ -235,10 +235,13 @@ def kernels(table: Table, theme: Theme) -> Figure:
 
 def first_use(table: Table, theme: Theme) -> Figure:
     """Imports, and first calls beside those from C."""
-    imports = table.one("first_use", "import")
+    imports: dict[str, float] = {}
+    for comparison in table.all("first_use", "import"):
+        for name, ms in medians(comparison).items():
+            imports.setdefault(name, ms)
     first = {c["title"]: c for c in table.all("first_use", "first call")}
     figure, (left, right) = new_figure(theme, 2, 2.6)
-    bars(left, medians(imports), theme, 0)
+    bars(left, imports, theme, 0)
     title(left, "Import in a fresh process, milliseconds", theme)
     values = {}
     for text, comparison in first.items():

@@ -19,7 +19,7 @@ start_ns = time.perf_counter_ns()
 importlib.import_module({name!r})
 print((time.perf_counter_ns() - start_ns) / 1e3)
 """
-IMPORTS = ("numpy", "cuplug", "cuda.core", "cupy", "torch", "tvm_ffi")
+PEERS = ("cuda.core", "cupy", "torch", "tvm_ffi")
 
 
 def fresh_process(*command: str) -> Contender:
@@ -53,7 +53,17 @@ def imports() -> Comparison:
     wanted = [Target("cuplug", "<= numpy + 30 ms", ("numpy",), extra=30.0)]
     comparison = Comparison("import, fresh process", "ms", "numpy", wanted, number=1)
     comparison.settings["cuplug"] = "imports NumPy itself; that is within its time"
-    for name in IMPORTS:
+    return add_imports(comparison, "numpy", "cuplug")
+
+
+def peers_imports() -> Comparison:
+    """Return that of the peers, which take seconds, beside cuplug's."""
+    comparison = Comparison("import of the peers, fresh process", "ms", "cuplug", [], number=1)
+    return add_imports(comparison, "cuplug", *PEERS)
+
+
+def add_imports(comparison: Comparison, *names: str) -> Comparison:
+    for name in names:
         comparison.add(name, lambda name=name: timed_import(name))
     return comparison
 
@@ -86,12 +96,13 @@ def measure(run: Run) -> None:
     except Skip:
         gpu = False
     host = {"cuplug, NumPy arrays": "host"}
-    run.measure(first_call("host", host, "noop", "noop_host"), 2 if gpu else 1)
+    run.measure(first_call("host", host, "noop", "noop_host"), 3 if gpu else 2)
     if gpu:
         ours = {"cuplug, own arrays": "own", "cuplug, torch tensors": "torch"}
-        run.measure(first_call("GPU", ours, "add3", "add3_cuda", "cuda"), 1)
-    run.min_rounds = 3  # an import of PyTorch takes seconds
-    run.measure(imports(), 0)
+        run.measure(first_call("GPU", ours, "add3", "add3_cuda", "cuda"), 2)
+    run.measure(imports(), 1)
+    run.min_rounds = 3
+    run.measure(peers_imports(), 0)
 
 
 if __name__ == "__main__":
