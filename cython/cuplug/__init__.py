@@ -11,6 +11,10 @@ Operators are shared libraries found on a search path; `cuplug.plugins()` lists 
 
 from typing import TYPE_CHECKING
 
+# First, though others import it: called from their depth, its import crossed the end of a piece of
+# CPython's stack some 700 times, and each time one was mapped and unmapped.
+import numpy as _numpy  # noqa: F401
+
 from . import ops
 from ._device_array import DeviceArray, asarray, empty
 from ._devices import devices, synchronize
