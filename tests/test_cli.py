@@ -237,15 +237,6 @@ def test_a_reader_that_has_seen_enough_is_not_told_of(arguments):
     assert (done.stderr, done.returncode) == ("", 1)
 
 
-def test_importing_the_package_imports_no_tools():
-    code = (
-        "import sys, cuplug, cuplug.ops; "
-        "assert not {'click', 'rich', 'elftools'} & set(sys.modules)"
-    )
-    variables = {**os.environ, "PYTHONPATH": str(Path(PACKAGE).parent)}
-    subprocess.run([sys.executable, "-c", code], env=variables, check=True)
-
-
 def test_the_headers_are_where_the_package_says():
     assert (Path(cuplug.get_include()) / "cuplug" / "host.h").exists()
     assert f"-I{cuplug.get_include()}" in run("--cflags").stdout.split()

@@ -181,3 +181,9 @@ def test_import_takes_little(run_python):
     )
     modules = set(eval(run_python(code).stdout))
     assert not modules & {"click", "rich", "elftools", "ml_dtypes", "torch", "cupy", "importlib"}
+
+
+def test_numpy_is_imported_at_a_small_depth(run_python):
+    done = run_python("import cuplug", env={"PYTHONPROFILEIMPORTTIME": "1"})
+    (line,) = [line for line in done.stderr.splitlines() if line.endswith(" numpy")]
+    assert line.endswith("|   numpy"), "two spaces for each package that imports it"
