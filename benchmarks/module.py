@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,18 @@ from measurement import Comparison, Skip, explain
 from table import render_comparisons
 
 GIB = 1 << 30
-TIME = click.FloatRange(0, 3600)
+
+
+class Seconds(click.FloatRange):
+    """Seconds of an hour at most; not-a-number is in every range of click's."""
+
+    def convert(self, value: Any, param: Any, context: Any) -> Any:
+        """Return it as a float."""
+        seconds = super().convert(value, param, context)
+        return self.fail(f"{value} is no time.") if math.isnan(seconds) else seconds
+
+
+TIME = Seconds(0, 3600)
 
 
 def available_memory() -> int:

@@ -10,7 +10,9 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
+import cuplug
 import pytest
 from backends import backend  # noqa: F401  (a fixture)
 from cuplug import flags
@@ -114,6 +116,18 @@ def build_plugin(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path
         return library
 
     return build
+
+
+@pytest.fixture(scope="module")
+def arguments_file(build_plugin: Callable[..., Path]) -> Path:
+    """Return the plugin with an operator for each kind of argument; host entries alone."""
+    return build_plugin(TESTS / "fixtures" / "arguments.c", "arguments")
+
+
+@pytest.fixture(scope="module")
+def ops(arguments_file: Path) -> Any:
+    """Return its operators."""
+    return cuplug.load(arguments_file)
 
 
 @pytest.fixture

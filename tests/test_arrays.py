@@ -6,7 +6,6 @@ import decimal
 import fractions
 from pathlib import Path
 
-import cuplug
 import ml_dtypes
 import numpy as np
 import pytest
@@ -33,12 +32,6 @@ LAYOUTS = {
     "one": lambda x: x[3:4],
     "many_dimensions": lambda x: x[:16].reshape((2, 1) * 4 + (1,) * 5)[..., ::-1],
 }
-
-
-@pytest.fixture(scope="module")
-def ops(build_plugin):
-    """Return the plugin with an operator for each kind of argument."""
-    return cuplug.load(build_plugin(FIXTURES / "arguments.c", "arguments"))
 
 
 def assert_same(seen, wanted):

@@ -17,17 +17,6 @@ import pytest
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
-@pytest.fixture(scope="module")
-def arguments_file(build_plugin):
-    """Return the plugin with an operator for each kind of argument."""
-    return build_plugin(FIXTURES / "arguments.c", "arguments")
-
-
-@pytest.fixture(scope="module")
-def ops(arguments_file):
-    return cuplug.load(arguments_file)
-
-
 def test_attributes(ops, arguments_file):
     op = ops.scalars
     assert (op.name, op.plugin, op.version) == ("scalars", "arguments", "2.1.0")

@@ -13,13 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from cuplug.ops import scale
-from test_arrays import FIXTURES, LAYOUTS, assert_same
-
-
-@pytest.fixture(scope="module")
-def ops(build_plugin):
-    """Return the plugin with an operator for each kind of argument."""
-    return cuplug.load(build_plugin(FIXTURES / "arguments.c", "arguments"))
+from test_arrays import LAYOUTS, assert_same
 
 
 class Exporter:
@@ -129,6 +123,30 @@ def test_outputs_go_back_through_the_namespace(ops):
     result = ops.copy(Spaced(np.arange(3.0)))
     assert type(result) is Spaced
     assert result.x.tolist() == [0, 1, 2]
+
+
+def test_output_that_the_library_does_not_take(ops):
+    class Full(Exporter):
+        def __array_namespace__(self):
+            raise BufferError("its memory is full")
+
+    wanted = "copy: its output could not become an array like Full: its memory is full (pass one"
+    with pytest.raises(TypeError, match="^" + re.escape(wanted)) as raised:
+        ops.copy(Full(np.arange(3.0)))
+    assert isinstance(raised.value.__cause__, BufferError)
+    out = np.zeros(3)
+    assert ops.copy(Full(np.arange(3.0)), out=out) is out
+    assert out.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["__dlpack__", "__cuda_array_interface__"])
+def test_attribute_that_cannot_be_had(ops, name):
+    def fail(self):
+        raise ValueError("it was deleted")
+
+    deleted = type("Deleted", (), {name: property(fail), "__dlpack_device__": lambda self: (1, 0)})
+    with pytest.raises(TypeError, match="^copy: x: seen Deleted that cannot be read: it was del"):
+        ops.copy(deleted())
 
 
 @pytest.mark.parametrize("versioned", [True, False])

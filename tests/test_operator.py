@@ -18,17 +18,6 @@ FIXTURES = Path(__file__).parent / "fixtures"
 
 
 @pytest.fixture(scope="module")
-def arguments_file(build_plugin):
-    """Return the plugin with an operator for each kind of argument."""
-    return build_plugin(FIXTURES / "arguments.c", "arguments")
-
-
-@pytest.fixture(scope="module")
-def ops(arguments_file):
-    return cuplug.load(arguments_file)
-
-
-@pytest.fixture(scope="module")
 def noop(build_plugin):
     return cuplug.load(build_plugin(FIXTURES / "noop.c", "noop"))
 

@@ -14,12 +14,6 @@ from test_streams import run_streams  # noqa: F401
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
-@pytest.fixture(scope="module")
-def ops(build_plugin):
-    """Return the plugin with an operator for each kind of argument."""
-    return cuplug.load(build_plugin(FIXTURES / "arguments.c", "arguments"))
-
-
 def test_calls_release_the_gil(ops):
     """Two threads can only meet inside the entry when neither holds the GIL there."""
     results = []

@@ -27,12 +27,6 @@ def many_tensors():
         relu(torch.ones(3))
 
 
-@pytest.fixture(scope="module")
-def ops(build_plugin):
-    """Return the plugin with an operator for each kind of argument; host entries alone."""
-    return cuplug.load(build_plugin(FIXTURES / "arguments.c", "arguments"))
-
-
 def index(device, *values):
     return torch.tensor(values, device=device, dtype=torch.int32)
 

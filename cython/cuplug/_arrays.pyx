@@ -40,7 +40,7 @@ from cuplug._kinds cimport (
 )
 from cuplug._libtorch cimport drop_strides, read_tensor
 from cuplug._numpy cimport *
-from cuplug._reading cimport divide_strides, kind_of, reading, set_other
+from cuplug._reading cimport divide_strides, kind_of, reading, set_other, set_unreadable
 from cuplug._scalars cimport read_exact_scalar, read_numpy_scalar, read_scalar
 from cuplug._streams cimport add_current_stream
 from cuplug._torch cimport check_views
@@ -78,9 +78,17 @@ cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
         return read_array(obj, r, a, kind)
     if read_exact_scalar(obj, r, a):
         return 0
+    return read_by_type(obj, r, a)
+
+
+cdef int read_by_type(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    cdef const array_kind *kind
     if PyObject_TypeCheck(obj, &PyGenericArrType_Type):
         return read_numpy_scalar(obj, r, a)
-    kind = kind_of(r, obj)
+    try:
+        kind = kind_of(r, obj)
+    except Exception as error:
+        return set_unreadable(<object>obj, r, a, error)
     if kind == NULL:
         return read_scalar(obj, r, a)
     if kind.protocol == NUMPY:

@@ -8,6 +8,6 @@ from cuplug._reading cimport reading
 # A new array for output tensor k, like the first array of the call; sets the tensor's data.
 cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k)
 # An output as the caller wants it, once it is filled.
-cdef object finish_output(reading *r, object output)
+cdef object finish_output(reading *r, const char *name, object output)
 # Replaces the arrays in frame.copy_mask by C-contiguous, broadcast copies, where it can.
 cdef int copy_arguments(reading *r, cuplug_frame *frame) except -1

@@ -93,10 +93,21 @@ cdef object empty_cupy(object like, cuplug_tensor *x):
     return result
 
 
-cdef object finish_output(reading *r, object output):
+cdef object finish_output(reading *r, const char *name, object output):
     """Outputs for a library that has only `__dlpack__` are ours, and are handed over here."""
-    if output is None or r.first_kind == NULL or r.first_kind.protocol != DLPACK:
-        return output
+    if output is None:
+        return None
+    try:
+        return hand_over(r, output)
+    except Exception as error:
+        cls = type(<object>r.first).__name__
+        raise TypeError(
+            f"{name.decode()}: its output could not become an array like {cls}: {error} "
+            "(pass one by out=)"
+        ) from error
+
+
+cdef object hand_over(reading *r, object output):
     like = <object>r.first
     if hasattr(like, "__array_namespace__"):
         namespace = like.__array_namespace__()

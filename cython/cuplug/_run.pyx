@@ -123,7 +123,7 @@ cdef object run_operator(
             leave_stream(r, &frame)
     note_run(&frame)
     if r.first_kind != NULL and r.first_kind.protocol == DLPACK and out == NULL:
-        result = finish_outputs(r, result)
+        result = finish_outputs(r, frame.signature.name, result)
     return result if type(result) is not list else as_returned(result, frame.signature)
 
 
@@ -230,10 +230,10 @@ cdef int allocate_late(
         return end_watched(&late.watched, raised, error)
 
 
-cdef object finish_outputs(reading *r, object result):
+cdef object finish_outputs(reading *r, const char *name, object result):
     if type(result) is list:
-        return [finish_output(r, output) for output in result]
-    return finish_output(r, result)
+        return [finish_output(r, name, output) for output in result]
+    return finish_output(r, name, result)
 
 
 cdef int unwrap_scalar_arrays(cuplug_operator *op, reading *r, uint32_t n) except -1:
