@@ -134,3 +134,19 @@ def test_views_at_any_address(backend, offset):
     x = values((1000,), "float32")
     view = backend.put(x)[offset:]
     assert_same(backend.take(relu(view, **backend.keywords)), expected_relu(x[offset:]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("offset", [0, 1, 13])
+def test_large_outputs_at_any_address(dtype, offset):
+    """They are stored by lines of 64 bytes; what lies around them stays as it was."""
+    n = (32 << 20) // dtype_of(dtype).itemsize + 77
+    x, grad = np.resize(values(100_003, dtype), n), np.resize(values(99_999, dtype, 1), n)
+    around = np.full(n + 2 * offset, 7, grad.dtype)
+    out = around[offset : offset + n]
+    relu_backward(grad, x, out=out, device="cpu")
+    assert_same(out, np.where(not_positive(x), x.dtype.type(0), grad))
+    relu(x, out=out, device="cpu")
+    assert_same(out, expected_relu(x))
+    assert (around[:offset] == 7).all()
+    assert (around[offset + n :] == 7).all()
