@@ -184,6 +184,18 @@ def test_graph_capture():
     assert torch.equal(out, torch.where(x > 0, x, 0.5 * x))
 
 
+@pytest.mark.parametrize("offset", [0, 1, 13])
+def test_large_outputs_on_the_host_at_any_address(offset):
+    x = np.resize(values(100_003, "float32"), (8 << 20) + 77)
+    end = offset + x.size
+    around = [np.full(end + offset, 7, dtype) for dtype in ("float32", "int64")]
+    twice, number = (array[offset:end] for array in around)
+    SPLIT(x, out=(twice, number), device="cpu")
+    assert_same(twice, x + x)
+    assert_same(number, np.arange(x.size))
+    assert all((np.concatenate([x[:offset], x[end:]]) == 7).all() for x in around)
+
+
 @pytest.mark.gpu
 def test_large_arrays_staged_in_slices_or_whole():
     x = values(20_000_003, "float32")

@@ -80,18 +80,22 @@ def host_code(op: Elementwise, variant: Variant) -> str:
     arrays = list(enumerate(op.names.arrays))
     kinds = {x.name: stored(dtypes[x.variable]) for x in op.names.arrays}
     flat = [f"const int flat_{x.name} = cuplug_is_flat(loop, {k});" for k, x in arrays]
+    all_flat = " && ".join(f"flat_{x.name}" for x in op.names.arrays)
     blocks = [f"{kinds[x.name]} block_{x.name}[BLOCK] CUPLUG_ALIGNED;" for _, x in arrays]
+    widest = max(n_bytes(t) for t in variant.types)
     return f"""{op.head(variant)}
 #define CUPLUG_ALIGNED __attribute__((aligned(64)))
-enum {{ BLOCK = CUPLUG_BLOCK_BYTES / {max(n_bytes(t) for t in variant.types)} }};
+enum {{ BLOCK = CUPLUG_BLOCK_BYTES / {widest}, STREAMED = CUPLUG_STREAMED_BYTES / {widest} }};
 
 CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to) {{
   const cuplug_loop *loop = call->loop;
   const cuplug_numbers given = cuplug_read(call->scalars);
   {" ".join(flat)}
   {" ".join(blocks)}
-  for (int64_t begin = from; begin < to; begin += BLOCK) {{
-    const int64_t m = cuplug_least(BLOCK, to - begin);
+  {_host_streams(op, kinds)}
+  const int64_t step = streams && {all_flat} ? STREAMED : BLOCK;
+  for (int64_t begin = from, m; begin < to; begin += m) {{
+    m = cuplug_least(step - (begin + lead) % step, to - begin);
     {_host_places(op, kinds)}
 #pragma omp simd
     for (int64_t at = 0; at < m; at++) {{
@@ -125,7 +129,7 @@ def _host_places(op: Elementwise, kinds: dict[str, str]) -> str:
             place = f"flat_{x.name} ? {data} + begin : {gather}"
             lines.append(f"const {kind} *at_{x.name} = {place};")
             continue
-        direct = f"flat_{x.name}" + ("" if x.kind == "inout" else f" && !{_is_large(kind)}")
+        direct = f"flat_{x.name}" + ("" if x.kind == "inout" else f" && !streams_{x.name}")
         lines.append(f"{kind} *at_{x.name} = {direct} ? {data} + begin : block_{x.name};")
         if x.kind == "inout":
             gather = f"cuplug_gather_{kind}(block_{x.name}, call->data[{k}], loop, {k}, begin, m)"
@@ -133,27 +137,42 @@ def _host_places(op: Elementwise, kinds: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _is_large(kind: str) -> str:
-    return f"(loop->n >= CUPLUG_STREAM_FROM / (int64_t)sizeof({kind}))"
+def _host_streams(op: Elementwise, kinds: dict[str, str]) -> str:
+    """Say which outputs are so large that they are stored past the caches, and how many elements
+    before the last of them its line begins."""
+    lines = ["int streams = 0;", "int64_t lead = 0;"]
+    for k, x in enumerate(op.names.arrays):
+        if x.kind != "output":
+            continue
+        size = f"(int64_t)sizeof({kinds[x.name]})"
+        wanted = f"flat_{x.name} && loop->n >= CUPLUG_STREAM_FROM / {size}"
+        lines.append(f"const int streams_{x.name} = {wanted};")
+        lines.append(
+            f"if (streams_{x.name}) streams = 1, lead = cuplug_lead(call->data[{k}], {size});"
+        )
+    return "\n".join(lines)
 
 
 def _host_stores(op: Elementwise, kinds: dict[str, str]) -> str:
     """Take computed blocks to where they belong: large ones past the caches."""
-    lines = []
+    asks, stores = [], []
     for k, x in enumerate(op.names.arrays):
         kind, name = kinds[x.name], x.name
         if x.kind == "array":
+            asks.append(
+                f"if (flat_{name} && streams) cuplug_ask(at_{name}, (size_t)m * sizeof({kind}));"
+            )
             continue
-        lines.append(
+        stores.append(
             f"if (!flat_{name}) "
             f"cuplug_scatter_{kind}(block_{name}, call->data[{k}], loop, {k}, begin, m);"
         )
         if x.kind == "output":
-            lines.append(
-                f"else if ({_is_large(kind)}) cuplug_stream(({kind} *)call->data[{k}] + begin, "
+            stores.append(
+                f"else if (streams_{name}) cuplug_stream(({kind} *)call->data[{k}] + begin, "
                 f"block_{name}, (size_t)m * sizeof({kind}));"
             )
-    return "\n".join(lines)
+    return "\n".join(asks + stores)
 
 
 def cuda_code(op: Elementwise, variant: Variant) -> str:
