@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "workers.h"
 
+#include <cuplug/nontemporal.h>
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,10 +13,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older ones refuse it, and pages come one by one */
 #endif
@@ -24,8 +22,6 @@
  */
 #define PINNED_PIECE ((uint64_t)256 << 10)
 #define FRESH_PIECE ((uint64_t)512 << 10)
-
-#define LINE_BYTES 64
 
 /* How often a worker without work looks for some before it sleeps: about 100 us, less than the
  * pauses between the chunks of a copy that the bus limits cost in waking it up. */
@@ -80,31 +76,16 @@ static void make_pages(char *to, uint64_t bytes) {
   errno = kept;
 }
 
-#ifdef __SSE2__
-static void write_line(__m128i *to, const __m128i *from) {
-  const __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
-  const __m128i c = _mm_loadu_si128(from + 2), d = _mm_loadu_si128(from + 3);
-  _mm_stream_si128(to, a);
-  _mm_stream_si128(to + 1, b);
-  _mm_stream_si128(to + 2, c);
-  _mm_stream_si128(to + 3, d);
-}
-#endif
-
 /* Past the caches: lines that are written whole are not read from memory before, as others are.
  * The reads come from pinned memory, which the DMA has just written and the caches still hold. */
 static void copy_out(char *to, const char *from, uint64_t bytes) {
-#ifdef __SSE2__
-  const uint64_t head = -(uint64_t)(uintptr_t)to % LINE_BYTES;
-  if (bytes > head) {
-    memcpy(to, from, head);
-    to += head, from += head, bytes -= head;
-  }
-  for (; bytes >= LINE_BYTES; to += LINE_BYTES, from += LINE_BYTES, bytes -= LINE_BYTES)
-    write_line((__m128i *)to, (const __m128i *)from);
-  _mm_sfence(); /* before anybody is told that it is done */
-#endif
-  memcpy(to, from, bytes);
+  const uint64_t before = -(uint64_t)(uintptr_t)to % CUPLUG_LINE_BYTES;
+  const uint64_t head = before < bytes ? before : bytes;
+  const uint64_t tail = (bytes - head) % CUPLUG_LINE_BYTES, lines = bytes - head - tail;
+  memcpy(to, from, head);
+  cuplug_copy_nontemporal(to + head, from + head, lines);
+  cuplug_nontemporal_fence(); /* before anybody is told that it is done */
+  memcpy(to + head + lines, from + head + lines, tail);
 }
 
 /* The lock is given back while the bytes are copied. */

@@ -5,10 +5,8 @@
 #define CUPLUG_PLUGINS_ELEMENTWISE_H
 
 #include <cuplug/half.h>
+#include <cuplug/nontemporal.h>
 #include <cuplug/plugin.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 /* X(DTYPE, type in memory, type to compute with, load, store) */
 #define ELEMENTWISE_FLOATING(X)                                             \
@@ -42,41 +40,7 @@
 /* Below this, threads cost more than they save when they have to be woken up first. */
 #define ELEMENTWISE_PARALLEL_FROM 131072
 
-#define ELEMENTWISE_LINE_BYTES 64
-#define ELEMENTWISE_STREAMED_BYTES 512     /* a block that is stored past the caches at once */
-#define ELEMENTWISE_AHEAD_BYTES 4096       /* how far ahead of it inputs are asked for */
-#define ELEMENTWISE_BLOCK_BYTES 8192       /* of outputs that stay in the cache */
-#define ELEMENTWISE_STREAM_FROM (32 << 20) /* bytes: past the size of most caches */
-
-/* Asks for the lines of a block to come: stores past the caches hold up what the processor asks for
- * by itself. */
-static inline void elementwise_ask_ahead(const void *input, size_t offset) {
-  const uintptr_t ahead = (uintptr_t)input + offset + ELEMENTWISE_AHEAD_BYTES;
-  for (uintptr_t k = 0; k < ELEMENTWISE_STREAMED_BYTES; k += ELEMENTWISE_LINE_BYTES)
-    __builtin_prefetch((const void *)(ahead + k));
-}
-
-/* Copies whole lines past the caches where the machine can, other bytes into them: part of a line
- * stored past the caches costs more than all of it. */
-static inline void elementwise_store(void *to, const void *from, size_t bytes) {
-#ifdef __SSE2__
-  if ((uintptr_t)to % ELEMENTWISE_LINE_BYTES == 0 && bytes % ELEMENTWISE_LINE_BYTES == 0) {
-    const __m128i *source = (const __m128i *)from;
-    __m128i *target = (__m128i *)to;
-    for (size_t k = 0; k < bytes / 16; k++)
-      _mm_stream_si128(target + k, _mm_load_si128(source + k));
-    return;
-  }
-#endif
-  memcpy(to, from, bytes);
-}
-
-/* Stores past the caches are seen by other threads after this. */
-static inline void elementwise_finish_stores(void) {
-#ifdef __SSE2__
-  _mm_sfence();
-#endif
-}
+#define ELEMENTWISE_BLOCK_BYTES 8192 /* of outputs that stay in the cache */
 
 static inline int elementwise_is_parallel(const cuplug_call *call, int64_t n) {
   return n >= ELEMENTWISE_PARALLEL_FROM && call->max_threads != 1;
@@ -94,37 +58,37 @@ static inline int elementwise_is_parallel(const cuplug_call *call, int64_t n) {
     for (int64_t i = 0; i < n; i++) __VA_ARGS__;               \
   }
 
-#define ELEMENTWISE_BLOCKS(call, stored, out, n, i, value)                                  \
-  for (int64_t line_ = -lead_; line_ < n; line_ += step_) {                                 \
-    const int64_t begin_ = line_ < 0 ? 0 : line_;                                           \
-    const int64_t end_ = line_ + step_ < n ? line_ + step_ : n;                             \
-    stored *restrict to_ = stream_ ? block_ : out + begin_;                                 \
-    for (uint32_t k_ = 0; stream_ && k_ + 1 < call->n_tensors; k_++)                        \
-      elementwise_ask_ahead(call->tensors[k_].data, sizeof(stored) * (size_t)begin_);       \
-    for (int64_t i = begin_; i < end_; i++) to_[i - begin_] = (stored)(value);              \
-    if (stream_) elementwise_store(out + begin_, block_, (end_ - begin_) * sizeof(stored)); \
-  }                                                                                         \
-  if (stream_) elementwise_finish_stores();
+#define ELEMENTWISE_BLOCKS(call, stored, out, n, i, value)                                      \
+  for (int64_t line_ = -lead_; line_ < n; line_ += step_) {                                     \
+    const int64_t begin_ = line_ < 0 ? 0 : line_;                                               \
+    const int64_t end_ = line_ + step_ < n ? line_ + step_ : n;                                 \
+    stored *restrict to_ = past_ ? block_ : out + begin_;                                       \
+    for (uint32_t k_ = 0; past_ && k_ + 1 < call->n_tensors; k_++)                              \
+      cuplug_prefetch_ahead((stored *)call->tensors[k_].data + begin_, sizeof block_);          \
+    for (int64_t i = begin_; i < end_; i++) to_[i - begin_] = (stored)(value);                  \
+    if (past_) cuplug_copy_nontemporal(out + begin_, block_, (end_ - begin_) * sizeof(stored)); \
+  }                                                                                             \
+  if (past_) cuplug_nontemporal_fence();
 
 /* out[i] = value for i < n, where `value` may use i; in parallel where it pays. The inputs and the
  * output, the last tensor, are alike. A large output is computed in blocks of whole lines, which
  * are stored past the caches: it would not fit there, and its lines need not be read first. */
-#define ELEMENTWISE_MAP(call, stored, out, n, i, value)                                           \
-  do {                                                                                            \
-    enum { BLOCK = ELEMENTWISE_STREAMED_BYTES / sizeof(stored) };                                 \
-    const int stream_ = n >= (int64_t)(ELEMENTWISE_STREAM_FROM / sizeof(stored));                 \
-    const int64_t step_ = stream_ ? BLOCK : ELEMENTWISE_BLOCK_BYTES / sizeof(stored);             \
-    const int64_t lead_ = stream_ ? (uintptr_t)out % ELEMENTWISE_LINE_BYTES / sizeof(stored) : 0; \
-    if (elementwise_is_parallel(call, n)) {                                                       \
-      ELEMENTWISE_PRAGMA(omp parallel) {                                                          \
-        stored block_[BLOCK] __attribute__((aligned(ELEMENTWISE_LINE_BYTES)));                    \
-        ELEMENTWISE_PRAGMA(omp for schedule(static) nowait)                                       \
-        ELEMENTWISE_BLOCKS(call, stored, out, n, i, value)                                        \
-      }                                                                                           \
-    } else {                                                                                      \
-      stored block_[BLOCK] __attribute__((aligned(ELEMENTWISE_LINE_BYTES)));                      \
-      ELEMENTWISE_BLOCKS(call, stored, out, n, i, value)                                          \
-    }                                                                                             \
+#define ELEMENTWISE_MAP(call, stored, out, n, i, value)                                    \
+  do {                                                                                     \
+    enum { BLOCK = CUPLUG_NONTEMPORAL_BLOCK / sizeof(stored) };                            \
+    const int past_ = n >= (int64_t)(CUPLUG_NONTEMPORAL_FROM / sizeof(stored));            \
+    const int64_t step_ = past_ ? BLOCK : ELEMENTWISE_BLOCK_BYTES / sizeof(stored);        \
+    const int64_t lead_ = past_ ? (uintptr_t)out % CUPLUG_LINE_BYTES / sizeof(stored) : 0; \
+    if (elementwise_is_parallel(call, n)) {                                                \
+      ELEMENTWISE_PRAGMA(omp parallel) {                                                   \
+        stored block_[BLOCK] __attribute__((aligned(CUPLUG_LINE_BYTES)));                  \
+        ELEMENTWISE_PRAGMA(omp for schedule(static) nowait)                                \
+        ELEMENTWISE_BLOCKS(call, stored, out, n, i, value)                                 \
+      }                                                                                    \
+    } else {                                                                               \
+      stored block_[BLOCK] __attribute__((aligned(CUPLUG_LINE_BYTES)));                    \
+      ELEMENTWISE_BLOCKS(call, stored, out, n, i, value)                                   \
+    }                                                                                      \
   } while (0)
 
 static inline int elementwise_no_dtype(const cuplug_call *call) {

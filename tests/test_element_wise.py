@@ -193,7 +193,7 @@ def test_large_outputs_on_the_host_at_any_address(offset):
     SPLIT(x, out=(twice, number), device="cpu")
     assert_same(twice, x + x)
     assert_same(number, np.arange(x.size))
-    assert all((np.concatenate([x[:offset], x[end:]]) == 7).all() for x in around)
+    assert all((np.concatenate([a[:offset], a[end:]]) == 7).all() for a in around)
 
 
 @pytest.mark.gpu

@@ -85,15 +85,15 @@ def host_code(op: Elementwise, variant: Variant) -> str:
     widest = max(n_bytes(t) for t in variant.types)
     return f"""{op.head(variant)}
 #define CUPLUG_ALIGNED __attribute__((aligned(64)))
-enum {{ BLOCK = CUPLUG_BLOCK_BYTES / {widest}, STREAMED = CUPLUG_STREAMED_BYTES / {widest} }};
+enum {{ BLOCK = CUPLUG_BLOCK_BYTES / {widest}, PAST = CUPLUG_NONTEMPORAL_BLOCK / {widest} }};
 
 CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to) {{
   const cuplug_loop *loop = call->loop;
   const cuplug_numbers given = cuplug_read(call->scalars);
   {" ".join(flat)}
   {" ".join(blocks)}
-  {_host_streams(op, kinds)}
-  const int64_t step = streams && {all_flat} ? STREAMED : BLOCK;
+  {_host_past(op, kinds)}
+  const int64_t step = past && {all_flat} ? PAST : BLOCK;
   for (int64_t begin = from, m; begin < to; begin += m) {{
     m = cuplug_least(step - (begin + lead) % step, to - begin);
     {_host_places(op, kinds)}
@@ -103,7 +103,7 @@ CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to
     }}
     {_host_stores(op, kinds)}
   }}
-  cuplug_finish_streams();
+  if (past) cuplug_nontemporal_fence();
 }}
 
 void cuplug_function(const cuplug_loop_call *call) {{
@@ -129,7 +129,7 @@ def _host_places(op: Elementwise, kinds: dict[str, str]) -> str:
             place = f"flat_{x.name} ? {data} + begin : {gather}"
             lines.append(f"const {kind} *at_{x.name} = {place};")
             continue
-        direct = f"flat_{x.name}" + ("" if x.kind == "inout" else f" && !streams_{x.name}")
+        direct = f"flat_{x.name}" + ("" if x.kind == "inout" else f" && !past_{x.name}")
         lines.append(f"{kind} *at_{x.name} = {direct} ? {data} + begin : block_{x.name};")
         if x.kind == "inout":
             gather = f"cuplug_gather_{kind}(block_{x.name}, call->data[{k}], loop, {k}, begin, m)"
@@ -137,19 +137,20 @@ def _host_places(op: Elementwise, kinds: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _host_streams(op: Elementwise, kinds: dict[str, str]) -> str:
+def _host_past(op: Elementwise, kinds: dict[str, str]) -> str:
     """Say which outputs are so large that they are stored past the caches, and how many elements
     before the last of them its line begins."""
-    lines = ["int streams = 0;", "int64_t lead = 0;"]
+    lines = ["int past = 0;", "int64_t lead = 0;"]
     for k, x in enumerate(op.names.arrays):
         if x.kind != "output":
             continue
         size = f"(int64_t)sizeof({kinds[x.name]})"
-        wanted = f"flat_{x.name} && loop->n >= CUPLUG_STREAM_FROM / {size}"
-        lines.append(f"const int streams_{x.name} = {wanted};")
         lines.append(
-            f"if (streams_{x.name}) streams = 1, lead = cuplug_lead(call->data[{k}], {size});"
+            f"const int past_{x.name} = "
+            f"flat_{x.name} && loop->n >= CUPLUG_NONTEMPORAL_FROM / {size};"
         )
+        in_line = f"(int64_t)((uintptr_t)call->data[{k}] % CUPLUG_LINE_BYTES)"
+        lines.append(f"if (past_{x.name}) past = 1, lead = {in_line} / {size};")
     return "\n".join(lines)
 
 
@@ -160,7 +161,8 @@ def _host_stores(op: Elementwise, kinds: dict[str, str]) -> str:
         kind, name = kinds[x.name], x.name
         if x.kind == "array":
             asks.append(
-                f"if (flat_{name} && streams) cuplug_ask(at_{name}, (size_t)m * sizeof({kind}));"
+                f"if (flat_{name} && past) "
+                f"cuplug_prefetch_ahead(at_{name}, (size_t)m * sizeof({kind}));"
             )
             continue
         stores.append(
@@ -169,7 +171,7 @@ def _host_stores(op: Elementwise, kinds: dict[str, str]) -> str:
         )
         if x.kind == "output":
             stores.append(
-                f"else if (streams_{name}) cuplug_stream(({kind} *)call->data[{k}] + begin, "
+                f"else if (past_{name}) cuplug_copy_nontemporal(({kind} *)call->data[{k}] + begin, "
                 f"block_{name}, (size_t)m * sizeof({kind}));"
             )
     return "\n".join(asks + stores)

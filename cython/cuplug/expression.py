@@ -96,7 +96,8 @@ def template(name: str) -> str:
 def prelude(variant: Variant) -> str:
     """Return what stands before all code for a side; that for GPUs is in a namespace."""
     files = ["include/cuplug/loop.h"]
-    files += ["include/cuplug/half.h", "host_code.h"] if variant.on_host else ["cuda_code.cuh"]
+    host = ["include/cuplug/half.h", "include/cuplug/nontemporal.h", "host_code.h"]
+    files += host if variant.on_host else ["cuda_code.cuh"]
     texts = [template(name) for name in files]
     return "\n".join(texts if variant.on_host else [*texts, "namespace cuplug {"])
 

@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tgmath.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 #undef I /* of complex.h: a usual name of a type variable */
 #undef complex
 
@@ -117,14 +114,10 @@ __ubsan_handle_divrem_overflow(const cuplug_divided *at, uintptr_t a, uintptr_t 
   longjmp(cuplug_under_way.begin, 1);
 }
 
-#define CUPLUG_BLOCK_BYTES 8192   /* of the widest array: blocks stay in the cache */
-#define CUPLUG_STREAMED_BYTES 512 /* likewise, where results are stored past the caches */
-#define CUPLUG_AHEAD_BYTES 4096   /* how far ahead of a block inputs are asked for */
-#define CUPLUG_LINE_BYTES 64
+#define CUPLUG_BLOCK_BYTES 8192 /* of the widest array: blocks stay in the cache */
 /* Elements; below, threads cost more than they save. Less than in the stock operators: an
  * expression may take much longer for each. */
 #define CUPLUG_PARALLEL_FROM 65536
-#define CUPLUG_STREAM_FROM ((int64_t)32 << 20) /* bytes; past the size of most caches */
 
 static inline int64_t cuplug_least(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -224,36 +217,3 @@ CUPLUG_DEFINE_MOVES(float)
 CUPLUG_DEFINE_MOVES(double)
 CUPLUG_DEFINE_MOVES(complex64_t)
 CUPLUG_DEFINE_MOVES(complex128_t)
-
-/* How many elements before this one its line begins. */
-static inline int64_t cuplug_lead(const void *data, int64_t size) {
-  return (int64_t)((uintptr_t)data % CUPLUG_LINE_BYTES) / size;
-}
-
-/* Asks for the lines of a block to come: stores past the caches hold up what the processor asks for
- * by itself. */
-static inline void cuplug_ask(const void *block, size_t bytes) {
-  const uintptr_t ahead = (uintptr_t)block + CUPLUG_AHEAD_BYTES;
-  for (size_t k = 0; k < bytes; k += CUPLUG_LINE_BYTES)
-    __builtin_prefetch((const void *)(ahead + k));
-}
-
-/* Copies whole lines past the caches where the machine can, other bytes into them: part of a line
- * stored past the caches costs more than all of it. */
-static inline void cuplug_stream(void *to, const void *from, size_t bytes) {
-#ifdef __SSE2__
-  if ((uintptr_t)to % CUPLUG_LINE_BYTES == 0 && bytes % CUPLUG_LINE_BYTES == 0) {
-    for (size_t k = 0; k < bytes / 16; k++)
-      _mm_stream_si128((__m128i *)to + k, _mm_load_si128((const __m128i *)from + k));
-    return;
-  }
-#endif
-  memcpy(to, from, bytes);
-}
-
-/* Stores past the caches are seen by other threads after this. */
-static inline void cuplug_finish_streams(void) {
-#ifdef __SSE2__
-  _mm_sfence();
-#endif
-}
