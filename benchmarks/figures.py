@@ -192,7 +192,7 @@ def host_threads(table: Table, theme: Theme) -> Figure:
         lines(panel, curves, theme, ticks)
         panel.set_ylim(bottom=0)
         title(panel, f"{name}, milliseconds", theme, "threads")
-    legend(panels[0], theme)
+    legend(max(panels, key=lambda panel: len(panel.lines)), theme)
     return figure
 
 

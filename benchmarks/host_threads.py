@@ -16,6 +16,7 @@ from module import GIB, Run, run_module
 
 MI = 1 << 20
 COUNTS = (1, 2, 4, 8, 16)
+EXPRESSION = "cuplug, expression"  # leaky_relu from one
 
 
 class Worker:
@@ -53,9 +54,10 @@ def worker(n_threads: int, n: int):
 
 def contender(worker: Worker, operator: str, library: str) -> Contender:
     """Return the contender of one library with the threads of one worker."""
-    if importlib.util.find_spec(library) is None:
+    module, _, way = library.partition(", ")
+    if importlib.util.find_spec(module) is None:
         raise Skip("not installed")
-    return Contender(partial(worker.time_ns, operator, library))
+    return Contender(partial(worker.time_ns, operator, way or module))
 
 
 def label(library: str, n_threads: int) -> str:
@@ -66,8 +68,11 @@ def label(library: str, n_threads: int) -> str:
 def compare(operator: str, workers: dict[int, Worker], n: int) -> Comparison:
     """Return the comparison of one operator."""
     numpy, most = label("numpy", 1), max(workers)
+    ours = ("cuplug", EXPRESSION) if operator == "leaky_relu" else ("cuplug",)
     wanted = [
-        Target(label("cuplug", k), f"<= torch with {k}", (label("torch", k),)) for k in (1, most)
+        Target(label(name, k), f"<= torch with {k}", (label("torch", k),))
+        for name in ours
+        for k in (1, most)
     ]
     wanted += [Target(label("cuplug", 1), "no slower than NumPy", (numpy,))]
     if operator == "gather":
@@ -78,7 +83,7 @@ def compare(operator: str, workers: dict[int, Worker], n: int) -> Comparison:
     comparison.number, comparison.synchronize = 1 if n_bytes else 4, settle
     comparison.settings["threads"] = "OMP_NUM_THREADS; output array given"
     comparison.add(numpy, partial(contender, workers[1], operator, "numpy"))
-    for library in ("cuplug", "torch"):
+    for library in (*ours, "torch"):
         for k, process in workers.items():
             comparison.add(label(library, k), partial(contender, process, operator, library))
     return comparison

@@ -50,6 +50,14 @@ def cuplug_calls() -> dict[str, Callable[[], object]]:
     }
 
 
+def expression_calls() -> dict[str, Callable[[], object]]:
+    """cuplug's operators from an expression."""
+    import cuplug
+
+    leaky_relu = cuplug.elementwise("leaky_relu(x: T, slope: T) -> T", "x > 0 ? x : slope * x")
+    return {"leaky_relu": lambda: leaky_relu(X, SLOPE, device="cpu", out=Z["leaky_relu"])}
+
+
 def torch_calls() -> dict[str, Callable[[], object]]:
     """PyTorch on the memory of the NumPy arrays."""
     import torch
@@ -65,6 +73,7 @@ def torch_calls() -> dict[str, Callable[[], object]]:
 
 
 LIBRARIES = {"numpy": numpy_calls, "cuplug": cuplug_calls, "torch": torch_calls}
+LIBRARIES["expression"] = expression_calls
 EXPECTED = {
     "relu": lambda: np.maximum(X, 0),
     "leaky_relu": lambda: numpy_leaky_relu()(X),
