@@ -32,6 +32,10 @@ typedef struct cuplug__span {
   const char *low, *high;
 } cuplug__span;
 
+/* 1 when elements share memory, or interleave as only strides made by hand do: when a dimension's
+ * stride does not pass all that the narrower ones reach. */
+int cuplug__shares_elements(const cuplug_tensor *x);
+
 cuplug__span cuplug__strided_span(const cuplug_tensor *x);
 
 static inline cuplug__span cuplug__span_of(const cuplug_tensor *x) {

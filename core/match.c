@@ -187,7 +187,8 @@ static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   return n_bytes < 0 || (n_bytes && !t->data) ? refuse_memory(m, i, t, n_bytes) : CUPLUG_OK;
 }
 
-/* What an in-out array must be, since it cannot be copied: contiguous, aligned and writable. */
+/* What an in-out array must be, since it cannot be copied: contiguous or without shared elements,
+ * aligned and writable. */
 static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, int contiguous) {
   if (a->flags & CUPLUG_READ_ONLY)
     return cuplug__mismatch(
@@ -202,6 +203,10 @@ static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, in
         m, i, CUPLUG_ERROR_VALUE,
         "seen an array that is not C-contiguous, wanted a C-contiguous one: it is changed "
         "in place");
+  if (!contiguous && cuplug__shares_elements(&a->tensor))
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                            "seen an array whose elements share memory, wanted one with memory for "
+                            "each: it is changed in place");
   return CUPLUG_OK;
 }
 

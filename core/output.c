@@ -56,6 +56,9 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
   if (!(flags & CUPLUG_TAKES_STRIDES) && !cuplug__is_contiguous(&given->tensor))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array that is not C-contiguous",
                   "a C-contiguous one", error);
+  if (cuplug__shares_elements(&given->tensor))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array whose elements share memory",
+                  "one with memory for each", error);
   if (!given->tensor.data && cuplug__n_bytes(&given->tensor))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array without memory (a null pointer)", "memory",
                   error);

@@ -6,6 +6,7 @@ import decimal
 import fractions
 from pathlib import Path
 
+import cuplug
 import ml_dtypes
 import numpy as np
 import pytest
@@ -318,3 +319,18 @@ def test_error_in_a_conversion_is_not_hidden(ops):
 
     with pytest.raises(ZeroDivisionError, match="own"):
         ops.scalars(Broken(), 0)
+
+
+@pytest.mark.parametrize(("shape", "strides"), [((6,), (0,)), ((2, 6), (8, 4)), ((3, 2), (4, -4))])
+def test_written_arrays_have_memory_for_each_element(shape, strides):
+    twice = cuplug.elementwise("twice(x: T) -> T", "2 * x")
+    double = cuplug.elementwise("double_(inout y: T)", "y = 2 * y")
+    memory = np.ones(16, np.float32)
+    shared = np.lib.stride_tricks.as_strided(memory[8:], shape, strides)
+    wanted = "seen an array whose elements share memory, wanted one with memory for each"
+    with pytest.raises(ValueError, match=f"^twice: out: {wanted}$"):
+        twice(np.ones(shape, np.float32), out=shared, device="cpu")
+    with pytest.raises(ValueError, match=f"^double_: y: {wanted}: it is changed in place"):
+        double(shared, device="cpu")
+    assert (memory == 1).all()
+    assert (twice(shared, device="cpu") == 2).all()

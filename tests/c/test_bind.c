@@ -172,6 +172,30 @@ static void check_overlaps(void) {
           "op: x: it is changed in place and overlaps y; pass a copy of one of them");
 }
 
+static void check_shared_elements(void) {
+  const char *sentence =
+      "op: x: seen an array whose elements share memory, wanted one with memory for each: it is "
+      "changed in place";
+  use("op(inout x: float32[m, n])", NULL, CUPLUG_TAKES_STRIDES);
+  int64_t once[] = {0, 1}, rows[] = {2, -1}, back[] = {-4, 1}, apart[] = {1, 3};
+  cuplug_argument args[1] = {ARRAY(FLOAT32, SIZES(3, 4))};
+  args[0].tensor.data = memory + 64;
+  args[0].tensor.strides = once;
+  refused(args, 1, CUPLUG_ERROR_VALUE, sentence);
+  args[0].tensor.strides = rows;
+  refused(args, 1, CUPLUG_ERROR_VALUE, sentence);
+  args[0].tensor.strides = back;
+  CHECK(!bind(args, 1));
+  args[0].tensor.strides = apart;
+  CHECK(!bind(args, 1));
+  args[0] = ARRAY(FLOAT32, SIZES(1, 4));
+  args[0].tensor.strides = once;
+  CHECK(!bind(args, 1));
+  args[0] = ARRAY(FLOAT32, SIZES(3, 0));
+  args[0].tensor.strides = once;
+  CHECK(!bind(args, 1));
+}
+
 static void check_loop(void) {
   use("op(x: float32[...], y: float32[..., 2]) -> float32[2, ...]", NULL, 0);
   cuplug_argument args[2] = {ARRAY(FLOAT32, SIZES(4, 1, 3)), ARRAY(FLOAT32, SIZES(5, 3, 2))};
@@ -355,6 +379,7 @@ int main(void) {
   check_names();
   check_repeated();
   check_overlaps();
+  check_shared_elements();
   check_loop();
   check_inout();
   check_devices();
