@@ -90,8 +90,8 @@ static int copy_on_lane(cuplug__lane *lane, int to_host, void *to, const void *f
   return status ? status : cuplug__stream_synchronize(lane->stream, error);
 }
 
-/* The driver stages pageable memory itself, on one thread. Up to DIRECT_BYTES that is over before
- * other threads would be awake; to the host, a lane is as fast up to LANE_BYTES. */
+/* Up to DIRECT_BYTES the driver's one thread is done before other threads would be awake; to the
+ * host, a lane is as fast up to LANE_BYTES. */
 #define DIRECT_BYTES ((uint64_t)4 << 20)
 #define LANE_BYTES ((uint64_t)1 << 20)
 
@@ -101,21 +101,15 @@ static int is_direct(int to_host, uint64_t bytes, void *stream) {
          !cuplug__capture_query(stream, &is_captured) && !is_captured;
 }
 
-static int copy_directly(int to_host, void *to, const void *from, uint64_t bytes, void *stream,
-                         cuplug_error *error) {
-  int code =
-      to_host ? cuplug__driver.cuMemcpyDtoHAsync(to, (CUdeviceptr)(uintptr_t)from, bytes, stream)
-              : cuplug__driver.cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)to, from, bytes, stream);
-  if (!code) code = cuplug__driver.cuStreamSynchronize(stream);
-  return cuplug__cuda_check(error, code, to_host ? "copying to the host" : "copying to the device");
-}
-
 static int copy(int32_t device, int to_host, void *to, const void *from, uint64_t bytes,
                 void *stream, cuplug__watch *watch, cuplug_error *error) {
   cuplug__lane *lane;
-  if (is_direct(to_host, bytes, CUPLUG__STREAM(stream)))
-    return copy_directly(to_host, to, from, bytes, CUPLUG__STREAM(stream), error);
-  int status = cuplug__lane_take(device, &lane, error);
+  int status;
+  if (is_direct(to_host, bytes, CUPLUG__STREAM(stream))) {
+    status = cuplug__driver_copy(to_host, to, from, bytes, CUPLUG__STREAM(stream), error);
+    return status ? status : cuplug__stream_synchronize(CUPLUG__STREAM(stream), error);
+  }
+  status = cuplug__lane_take(device, &lane, error);
   if (status) return status;
   status = copy_on_lane(lane, to_host, to, from, bytes, stream, watch, error);
   cuplug__lane_give(lane);

@@ -7,8 +7,10 @@
 
 #include <string.h>
 
-/* Copies from here on are shared with the workers: below, waking them costs more than it gains. */
+/* Copies from here on are shared with the workers: below, waking them costs more than it gains. One
+ * thread alone is slower than the driver from DRIVER_BYTES on. */
 #define SHARED_BYTES ((uint64_t)4 << 20)
+#define DRIVER_BYTES ((uint64_t)1 << 20)
 #define N_COPYING 4 /* chunks on their way between arrays and buffers; the DMA has the others */
 
 /* One copy: chunk i goes through buffer i % N_PINNED of the lane. */
@@ -103,13 +105,32 @@ static int finish(transfer *t, int code, int status, const char *doing, cuplug_e
   return code ? cuplug__cuda_fail(error, code, doing) : status;
 }
 
+/* ---- By the driver --------------------------------------------------------------------------- */
+
+int cuplug__driver_copy(int to_host, void *to, const void *from, uint64_t bytes, void *stream,
+                        cuplug_error *error) {
+  int code =
+      to_host ? cuplug__driver.cuMemcpyDtoHAsync(to, (CUdeviceptr)(uintptr_t)from, bytes, stream)
+              : cuplug__driver.cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)to, from, bytes, stream);
+  return cuplug__cuda_check(error, code, to_host ? "copying to the host" : "copying to the device");
+}
+
+static int is_for_driver(uint64_t bytes) { return bytes >= DRIVER_BYTES && bytes < SHARED_BYTES; }
+
+/* ---- Either way ------------------------------------------------------------------------------ */
+
 int cuplug__to_device(cuplug__lane *lane, void *to, const cuplug__view *from, uint64_t first,
                       uint64_t bytes, cuplug__watch *watch, cuplug_error *error) {
   transfer t;
   uint64_t n_begun = 0, n_sent = 0;
   int code = 0;
+  int status;
   if (!bytes) return CUPLUG_OK;
-  int status = plan(&t, lane, bytes, error);
+  if (is_for_driver(bytes) && cuplug__view_is_contiguous(from)) {
+    status = cuplug__driver_copy(0, to, from->data + first, bytes, lane->stream, error);
+    return status ? status : cuplug__watch_add(watch, bytes, error);
+  }
+  status = plan(&t, lane, bytes, error);
   if (status) return status;
   t.view = from, t.first = first;
   while (!code && !status && n_sent < t.n_chunks) {
@@ -131,8 +152,14 @@ int cuplug__to_host(cuplug__lane *lane, void *to, const void *from, uint64_t byt
   transfer t;
   uint64_t n_requested = 0, n_begun = 0, n_done = 0;
   int code = 0;
+  int status;
   if (!bytes) return CUPLUG_OK;
-  int status = plan(&t, lane, bytes, error);
+  if (is_for_driver(bytes)) {
+    status = cuplug__driver_copy(1, to, from, bytes, lane->stream, error);
+    if (!status) status = cuplug__stream_synchronize(lane->stream, error);
+    return status ? status : cuplug__watch_add(watch, bytes, error);
+  }
+  status = plan(&t, lane, bytes, error);
   if (status) return status;
   while (!code && !status && n_done < t.n_chunks) {
     if (n_requested < t.n_chunks && n_requested - n_done < CUPLUG__N_PINNED) {

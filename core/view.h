@@ -18,6 +18,10 @@ typedef struct cuplug__view {
 void cuplug__view_array(cuplug__view *view, const cuplug_tensor *x);
 void cuplug__view_bytes(cuplug__view *view, const void *data, uint64_t bytes);
 
+static inline int cuplug__view_is_contiguous(const cuplug__view *view) {
+  return view->ndim == 1 && view->shape[0] == 1;
+}
+
 /* Copies the bytes [first, first + bytes) of C order to contiguous memory. */
 void cuplug__view_read(const cuplug__view *view, uint64_t first, uint64_t bytes, char *to);
 

@@ -94,6 +94,8 @@ def test_other_calls_leave_a_capture_intact(run_streams):  # noqa: F811
         assert np.array_equal(gpu.triple(x, device="cuda"), 3 * x)
         assert np.array_equal(cuplug.asarray(big).numpy(), big)
         assert np.array_equal(gpu.triple(big, device="cuda"), 3 * big)
+        few = big[: 1 << 19]  # the driver copies it
+        assert np.array_equal(gpu.triple(few, device="cuda"), 3 * few)
         gpu.pick(a, cuplug.asarray(np.arange(5)))
         with Raises(IndexError, "pick: index: index 1000 at position 0"):
             gpu.pick(x, np.array([1000]))

@@ -66,6 +66,20 @@ def test_layouts():
         assert np.array_equal(relu(y, device="cuda"), np.maximum(y, 0))
 
 
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("n", [(1 << 18) - 1, 1 << 18, (1 << 19) + 1, (1 << 20) - 1, 1 << 20])
+def test_around_one_and_four_mib(add_row, n):
+    """Copies by the caller's thread, by the driver and by several threads."""
+    x, y = numbers(3, n), numbers(n)
+    assert np.array_equal(relu(y[::-1], device="cuda"), np.maximum(y[::-1], 0))
+    assert np.array_equal(relu(x[1], device="cuda"), np.maximum(x[1], 0))
+    assert np.array_equal(add_row(x[:1], y), x[:1] + y)
+    assert np.array_equal(add_row(x, x[2, ::-1]), x + x[2, ::-1])
+    out = np.full(n + 2, 7, np.float32)
+    relu(y, out=out[1:-1], device="cuda")
+    assert np.array_equal(out, np.pad(np.maximum(y, 0), 1, constant_values=7))
+
+
 def test_progress(monkeypatch):
     x = numbers(1 << 20)
     monkeypatch.setattr(sys, "stderr", io.StringIO())

@@ -248,6 +248,7 @@ def test_other_calls_leave_a_capture_of_torch_intact():
         y = relu(x)
         assert (relu(host, device="cuda") == np.maximum(host, 0)).all()
         assert not relu(big, device="cuda").any()
+        assert not relu(big[: 1 << 19], device="cuda").any()  # the driver copies it
         hello(device="cuda", stream=library.torch.cuda.current_stream())
         return scale(y, 2) or y
 

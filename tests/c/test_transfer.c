@@ -12,7 +12,8 @@
 
 #define LARGE CUPLUG__PINNED_LARGE
 #define SMALL CUPLUG__PINNED_SMALL
-#define RING CUPLUG__N_PINNED /* chunks that fill a lane's buffers */
+#define DRIVER ((uint64_t)1 << 20) /* from here on, below LARGE, the driver stages */
+#define RING CUPLUG__N_PINNED      /* chunks that fill a lane's buffers */
 
 /* Around the ends of chunks and of the buffers; from LARGE on the workers take part. */
 static const uint64_t sizes[] = {0,
@@ -112,6 +113,37 @@ static void queued(void) {
   check_nothing_left();
 }
 
+/* As staged calls copy: in chunks, by the driver, and with the workers. */
+static void on_a_lane(void) {
+  static const uint64_t more[] = {DRIVER - 1, DRIVER, DRIVER + 1};
+  cuplug__lane *lane;
+  void *previous, *pointer;
+  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+  CHECK(!cuplug__lane_take(0, &lane, &error));
+  for (unsigned i = 0; i < N_SIZES + 3; i++) {
+    const uint64_t n = i < N_SIZES ? sizes[i] : more[i - N_SIZES], first = n / 3;
+    uint8_t *from = make_bytes(n, i), *to = malloc(n + 1);
+    cuplug__view view;
+    cuplug__view_bytes(&view, from, n);
+    CHECK(to && !cuplug__device_allocate(0, n, lane->stream, &pointer, &error));
+    CHECK(!cuplug__to_device(lane, pointer, &view, 0, first, NULL, &error));
+    CHECK(!cuplug__to_device(lane, (char *)pointer + first, &view, first, n - first, NULL, &error));
+    CHECK(!cuplug__to_host(lane, to, pointer, n, NULL, &error));
+    check_bytes(to, n, i);
+    for (uint64_t k = 0; k < n / 2; k++) to[k] = from[2 * k];
+    view = (cuplug__view){(char *)from, 1, 1, {(int64_t)(n / 2)}, {2}};
+    CHECK(!cuplug__to_device(lane, pointer, &view, 0, n / 2, NULL, &error));
+    CHECK(!cuplug__to_host(lane, from, pointer, n / 2, NULL, &error));
+    CHECK(!memcmp(from, to, n / 2));
+    CHECK(!cuplug__device_free(pointer, lane->stream, &error));
+    free(from);
+    free(to);
+  }
+  cuplug__lane_give(lane);
+  cuplug__cuda_leave(previous, 0);
+  check_nothing_left();
+}
+
 /* A small copy still in flight when a larger one wants larger buffers. */
 static void growing(void) {
   cuplug__lane *lane;
@@ -187,6 +219,32 @@ static void failures(void) {
   free(to);
 }
 
+/* The copies that the driver stages fail, and the wait of the second; the next ones are right. */
+static void failures_on_a_lane(void) {
+  const uint64_t n = 2 * DRIVER;
+  cuplug__lane *lane;
+  void *pointer, *previous;
+  uint8_t *from = make_bytes(n, 6), *to = malloc(n);
+  CHECK(to && !cuplug__cuda_enter(0, &previous, &error));
+  CHECK(!cuplug__lane_take(0, &lane, &error));
+  CHECK(!cuplug__device_allocate(0, n, lane->stream, &pointer, &error));
+  CHECK(copy_to_device(lane, pointer, from, n) == CUPLUG_ERROR_CUDA);
+  CHECK_MESSAGE(&error, "copying to the device: CUDA error 999");
+  CHECK(!copy_to_device(lane, pointer, from, n));
+  CHECK(cuplug__to_host(lane, to, pointer, n, NULL, &error) == CUPLUG_ERROR_CUDA);
+  CHECK_MESSAGE(&error, "copying to the host: CUDA error 999");
+  CHECK(cuplug__to_host(lane, to, pointer, n, NULL, &error) == CUPLUG_ERROR_CUDA);
+  CHECK_MESSAGE(&error, "waiting for a stream: CUDA error 999");
+  CHECK(!cuplug__to_host(lane, to, pointer, n, NULL, &error));
+  check_bytes(to, n, 6);
+  CHECK(!cuplug__device_free(pointer, lane->stream, &error));
+  cuplug__lane_give(lane);
+  cuplug__cuda_leave(previous, 0);
+  check_nothing_left();
+  free(from);
+  free(to);
+}
+
 /* Whichever chunk it is of. */
 static void each_failure(void) {
   static const char *const functions[] = {"cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync",
@@ -223,6 +281,7 @@ static const scenario scenarios[] = {
     {"round_trips", round_trips, {"FAKE_CUDA_LAZY=1"}},
     {"both_devices", both_devices, {"FAKE_CUDA_LAZY=1"}},
     {"queued", queued, {"FAKE_CUDA_LAZY=1"}},
+    {"on_a_lane", on_a_lane, {"FAKE_CUDA_LAZY=1"}},
     {"growing", growing, {"FAKE_CUDA_LAZY=1"}},
     {"after_the_stream", after_the_stream, {"FAKE_CUDA_LAZY=1"}},
     {"out_of_bounds", out_of_bounds, {NULL}},
@@ -246,6 +305,10 @@ static const scenario scenarios[] = {
      {"FAKE_CUDA_FAIL=cuMemHostAlloc:1:999,cuMemHostAlloc:2:999,"
       "cuMemHostAlloc:4:999,cuStreamSynchronize:1:999",
       "N_WANTED=3"}},
+    {"failures_on_a_lane",
+     failures_on_a_lane,
+     {"FAKE_CUDA_FAIL=cuMemcpyHtoDAsync:1:999,cuMemcpyDtoHAsync:1:999,cuStreamSynchronize:1:999",
+      "FAKE_CUDA_LAZY=1"}},
     {"each_failure", each_failure, {NULL}},
     {"one_thread", round_trips, {"OMP_NUM_THREADS=1", "FAKE_CUDA_LAZY=1"}},
     {"threads", threads, {NULL}},
