@@ -90,14 +90,13 @@ static int copy_on_lane(cuplug__lane *lane, int to_host, void *to, const void *f
   return status ? status : cuplug__stream_synchronize(lane->stream, error);
 }
 
-/* Up to DIRECT_BYTES the driver's one thread is done before other threads would be awake; to the
- * host, a lane is as fast up to LANE_BYTES. */
-#define DIRECT_BYTES ((uint64_t)4 << 20)
+/* One thread does not need a lane: the driver has its own. To the host, up to here a lane is as
+ * fast. */
 #define LANE_BYTES ((uint64_t)1 << 20)
 
 static int is_direct(int to_host, uint64_t bytes, void *stream) {
   int is_captured = 0;
-  return bytes > (to_host ? LANE_BYTES : 0) && bytes <= DIRECT_BYTES &&
+  return bytes > (to_host ? LANE_BYTES : 0) && bytes < CUPLUG__SHARED_BYTES &&
          !cuplug__capture_query(stream, &is_captured) && !is_captured;
 }
 

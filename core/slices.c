@@ -83,7 +83,7 @@ static void begin_filling(pipeline *p, uint64_t i) {
   for (uint32_t k = 0; k < p->run->frame->n_inputs; k++)
     if (bytes_of(p, i, k))
       cuplug__host_copy_to_pinned(&s->copies[k], s->pinned + p->offsets[k], &p->cut->views[k],
-                                  place_of(p, i, k), bytes_of(p, i, k));
+                                  place_of(p, i, k), bytes_of(p, i, k), CUPLUG__MAX_COPY_THREADS);
 }
 
 static void end_copies(pipeline *p, uint64_t i) {
@@ -145,7 +145,8 @@ static int begin_writing(pipeline *p, uint64_t i) {
   for (uint32_t k = 0; k < f->n_tensors; k++)
     if (bytes_of(p, i, k) && cuplug__is_written(p->run, k))
       cuplug__host_copy_from_pinned(&s->copies[k], (char *)f->tensors[k].data + place_of(p, i, k),
-                                    s->pinned + p->offsets[k], bytes_of(p, i, k));
+                                    s->pinned + p->offsets[k], bytes_of(p, i, k),
+                                    CUPLUG__MAX_COPY_THREADS);
   return CUPLUG_OK;
 }
 

@@ -7,18 +7,19 @@
 
 #include <string.h>
 
-/* Copies from here on are shared with the workers: below, waking them costs more than it gains. One
- * thread alone is slower than the driver from DRIVER_BYTES on. */
-#define SHARED_BYTES ((uint64_t)4 << 20)
-#define DRIVER_BYTES ((uint64_t)1 << 20)
+#define DRIVER_BYTES ((uint64_t)1 << 20) /* from here on the driver is faster than one thread */
 #define N_COPYING 4 /* chunks on their way between arrays and buffers; the DMA has the others */
+
+/* One more helper for each: woken for less they come late, and are in the way of the others. */
+#define BYTES_OF_HELPER ((uint64_t)2 << 20)
 
 /* One copy: chunk i goes through buffer i % N_PINNED of the lane. */
 typedef struct transfer {
   cuplug__lane *lane;
   cuplug__host_copy copies[CUPLUG__N_PINNED];
   uint64_t bytes, chunk_bytes, n_chunks;
-  uint64_t n_copying;       /* at most, at once */
+  uint64_t n_copying; /* at most, at once */
+  int n_helpers;
   const cuplug__view *view; /* to the device: of the bytes from `first` on */
   uint64_t first;
 } transfer;
@@ -35,7 +36,8 @@ static int plan(transfer *t, cuplug__lane *lane, uint64_t bytes, cuplug_error *e
   t->bytes = bytes;
   t->chunk_bytes = wanted ? least(wanted, lane->pinned_bytes) : unit;
   t->n_chunks = (bytes - 1) / t->chunk_bytes + 1;
-  t->n_copying = bytes < SHARED_BYTES ? 1 : N_COPYING;
+  t->n_copying = bytes < CUPLUG__SHARED_BYTES ? 1 : N_COPYING;
+  t->n_helpers = (int)least(1 + bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
   memset(t->copies, 0, sizeof t->copies);
   return CUPLUG_OK;
 }
@@ -63,7 +65,7 @@ static int begin_filling(transfer *t, uint64_t i) {
   if (code) return code;
   if (t->n_copying > 1)
     cuplug__host_copy_to_pinned(&t->copies[i % CUPLUG__N_PINNED], buffer_of(t, i), t->view, first,
-                                bytes_of(t, i));
+                                bytes_of(t, i), t->n_helpers);
   else
     cuplug__view_read(t->view, first, bytes_of(t, i), buffer_of(t, i));
   return 0;
@@ -75,7 +77,7 @@ static int begin_writing(transfer *t, uint64_t i, char *to) {
   to += i * t->chunk_bytes;
   if (t->n_copying > 1)
     cuplug__host_copy_from_pinned(&t->copies[i % CUPLUG__N_PINNED], to, buffer_of(t, i),
-                                  bytes_of(t, i));
+                                  bytes_of(t, i), t->n_helpers);
   else
     memcpy(to, buffer_of(t, i), bytes_of(t, i));
   return 0;
@@ -115,7 +117,9 @@ int cuplug__driver_copy(int to_host, void *to, const void *from, uint64_t bytes,
   return cuplug__cuda_check(error, code, to_host ? "copying to the host" : "copying to the device");
 }
 
-static int is_for_driver(uint64_t bytes) { return bytes >= DRIVER_BYTES && bytes < SHARED_BYTES; }
+static int is_for_driver(uint64_t bytes) {
+  return bytes >= DRIVER_BYTES && bytes < CUPLUG__SHARED_BYTES;
+}
 
 /* ---- Either way ------------------------------------------------------------------------------ */
 

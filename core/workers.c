@@ -31,7 +31,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t queued = PTHREAD_COND_INITIALIZER, finished = PTHREAD_COND_INITIALIZER;
 static cuplug__host_copy *first; /* with pieces that nobody has taken; oldest first */
 static _Atomic int n_queued;     /* written under the lock; workers look at it without */
-static int n_sleeping, started;  /* under the lock */
+/* Under the lock. Those that are called are still among the sleeping. */
+static int started, n_workers, n_sleeping, n_called;
 
 /* The child has none of the threads, and the lock may be held by one of them. */
 static void forget_workers(void) {
@@ -40,7 +41,7 @@ static void forget_workers(void) {
   pthread_cond_init(&finished, NULL);
   first = NULL;
   atomic_store(&n_queued, 0);
-  n_sleeping = started = 0;
+  started = n_workers = n_sleeping = n_called = 0;
 }
 
 /* ---- The queue, under the lock -------------------------------------------------------------- */
@@ -122,7 +123,10 @@ static void *work(void *unused) {
     look_for_work();
     pthread_mutex_lock(&lock);
     n_sleeping++;
-    while (!first) pthread_cond_wait(&queued, &lock);
+    while (!first) {
+      pthread_cond_wait(&queued, &lock);
+      if (n_called) n_called--;
+    }
     n_sleeping--;
   }
   return unused;
@@ -153,30 +157,45 @@ static void start_workers(void) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &previous);
   for (long n = n_copy_threads(); n > 1; n--)
-    if (!pthread_create(&thread, &attributes, work, NULL)) pthread_setname_np(thread, "cuplug");
+    if (!pthread_create(&thread, &attributes, work, NULL)) {
+      pthread_setname_np(thread, "cuplug");
+      n_workers++;
+    }
   pthread_sigmask(SIG_SETMASK, &previous, NULL);
   pthread_attr_destroy(&attributes);
 }
 
-static void begin(cuplug__host_copy *copy) {
+/* Under the lock, until so many are awake. All at once where all are wanted: one by one they would
+ * come too late. */
+static void wake(int n_wanted) {
+  const int n_asleep = n_sleeping - n_called, n_missing = n_wanted - (n_workers - n_asleep);
+  if (n_missing < n_asleep) {
+    for (int i = 0; i < n_missing; i++, n_called++) pthread_cond_signal(&queued);
+  } else if (n_asleep) {
+    n_called = n_sleeping;
+    pthread_cond_broadcast(&queued);
+  }
+}
+
+static void begin(cuplug__host_copy *copy, int n_helpers) {
   if (!copy->bytes) return;
   pthread_mutex_lock(&lock);
   if (!started) start_workers();
   append(copy);
-  if (n_sleeping) pthread_cond_broadcast(&queued); /* one by one they would come too late */
+  wake(n_helpers);
   pthread_mutex_unlock(&lock);
 }
 
 void cuplug__host_copy_to_pinned(cuplug__host_copy *copy, void *to, const cuplug__view *from,
-                                 uint64_t first, uint64_t bytes) {
+                                 uint64_t first, uint64_t bytes, int n_helpers) {
   *copy = (cuplug__host_copy){.to = to, .view = from, .first = first, .bytes = bytes};
-  begin(copy);
+  begin(copy, n_helpers);
 }
 
 void cuplug__host_copy_from_pinned(cuplug__host_copy *copy, void *to, const void *from,
-                                   uint64_t bytes) {
+                                   uint64_t bytes, int n_helpers) {
   *copy = (cuplug__host_copy){.to = to, .from = from, .bytes = bytes};
-  begin(copy);
+  begin(copy, n_helpers);
 }
 
 void cuplug__host_copy_end(cuplug__host_copy *copy) {

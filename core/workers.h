@@ -21,12 +21,13 @@ typedef struct cuplug__host_copy {
   struct cuplug__host_copy *next;
 } cuplug__host_copy;
 
-/* Both return at once; both memories, and the view, are in use until host_copy_end. */
+/* Both return at once; both memories, and the view, are in use until host_copy_end. Workers are
+ * woken until n_helpers are awake. */
 void cuplug__host_copy_to_pinned(cuplug__host_copy *copy, void *to, const cuplug__view *from,
-                                 uint64_t first, uint64_t bytes);
+                                 uint64_t first, uint64_t bytes, int n_helpers);
 /* The array may be fresh: its pages are made by the workers. */
 void cuplug__host_copy_from_pinned(cuplug__host_copy *copy, void *to, const void *from,
-                                   uint64_t bytes);
+                                   uint64_t bytes, int n_helpers);
 /* Takes part in the copy and returns when it is done, at once if it was. */
 void cuplug__host_copy_end(cuplug__host_copy *copy);
 
