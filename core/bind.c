@@ -10,6 +10,7 @@
 #include "scalar.h"
 #include "signature.h"
 #include "status.h"
+#include "workers.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -70,19 +71,24 @@ static void write_strides(cuplug_frame *f, cuplug_tensor *t) {
   contiguous_strides(t, t->strides);
 }
 
-/* Repeats an array along new and size-1 dimensions by strides of 0. */
-static void broadcast(cuplug_frame *f, cuplug_tensor *t, const int64_t *wanted, int32_t ndim) {
-  int64_t own[CUPLUG_MAX_NDIM], *shape = store(f, ndim), *strides = store(f, ndim);
+/* Repeats an array along new and size-1 dimensions by strides of 0; takes both arrays. */
+static void broadcast_to(cuplug_tensor *t, int64_t *shape, int32_t ndim, int64_t *strides) {
+  int64_t own[CUPLUG_MAX_NDIM];
   const int64_t *from = t->strides ? t->strides : own;
   contiguous_strides(t, own);
   for (int32_t k = 0; k < ndim; k++) {
     int32_t old = k - (ndim - t->ndim);
-    shape[k] = wanted[k];
-    strides[k] = old < 0 || t->shape[old] != wanted[k] ? 0 : from[old];
+    strides[k] = old < 0 || t->shape[old] != shape[k] ? 0 : from[old];
   }
   t->shape = shape;
   t->strides = strides;
   t->ndim = ndim;
+}
+
+static void broadcast(cuplug_frame *f, cuplug_tensor *t, const int64_t *wanted, int32_t ndim) {
+  int64_t *shape = store(f, ndim), *strides = store(f, ndim);
+  memcpy(shape, wanted, (size_t)ndim * sizeof *shape);
+  broadcast_to(t, shape, ndim, strides);
 }
 
 void cuplug__spread_inputs(cuplug_frame *f) {
@@ -95,6 +101,23 @@ void cuplug__spread_inputs(cuplug_frame *f) {
       broadcast(f, t, wanted, ndim);
   }
   f->copy_mask = 0;
+}
+
+void cuplug_copy_input(const cuplug_frame *f, uint32_t k, void *to) {
+  int64_t wanted[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM];
+  cuplug_tensor x = f->tensors[k];
+  cuplug__host_copy copy;
+  cuplug__view view;
+  const int32_t ndim = cuplug_wanted_shape(f, k, wanted);
+  broadcast_to(&x, wanted, ndim, strides);
+  const uint64_t bytes = (uint64_t)cuplug__n_bytes(&x);
+  cuplug__view_array(&view, &x);
+  if (bytes < CUPLUG__SHARED_BYTES) {
+    cuplug__view_read(&view, 0, bytes, to);
+  } else {
+    cuplug__host_copy_view(&copy, to, &view, 0, bytes, CUPLUG__MAX_COPY_THREADS);
+    cuplug__host_copy_end(&copy);
+  }
 }
 
 /* Loop dimensions of input tensor k against the broadcast shape. */

@@ -5,6 +5,7 @@
 #include "memory.h"
 #include "status.h"
 #include "transfer.h"
+#include "workers.h"
 
 #include <string.h>
 

@@ -82,8 +82,8 @@ static void begin_filling(pipeline *p, uint64_t i) {
   slot *s = slot_of(p, i);
   for (uint32_t k = 0; k < p->run->frame->n_inputs; k++)
     if (bytes_of(p, i, k))
-      cuplug__host_copy_to_pinned(&s->copies[k], s->pinned + p->offsets[k], &p->cut->views[k],
-                                  place_of(p, i, k), bytes_of(p, i, k), CUPLUG__MAX_COPY_THREADS);
+      cuplug__host_copy_view(&s->copies[k], s->pinned + p->offsets[k], &p->cut->views[k],
+                             place_of(p, i, k), bytes_of(p, i, k), CUPLUG__MAX_COPY_THREADS);
 }
 
 static void end_copies(pipeline *p, uint64_t i) {

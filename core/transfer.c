@@ -64,8 +64,8 @@ static int begin_filling(transfer *t, uint64_t i) {
   int code = cuplug__driver.cuEventSynchronize(event_of(t, i));
   if (code) return code;
   if (t->n_copying > 1)
-    cuplug__host_copy_to_pinned(&t->copies[i % CUPLUG__N_PINNED], buffer_of(t, i), t->view, first,
-                                bytes_of(t, i), t->n_helpers);
+    cuplug__host_copy_view(&t->copies[i % CUPLUG__N_PINNED], buffer_of(t, i), t->view, first,
+                           bytes_of(t, i), t->n_helpers);
   else
     cuplug__view_read(t->view, first, bytes_of(t, i), buffer_of(t, i));
   return 0;

@@ -8,9 +8,6 @@
 #include "view.h"
 #include "watch.h"
 
-/* Copies from here on are shared with the workers: below, waking them costs more than it gains. */
-#define CUPLUG__SHARED_BYTES ((uint64_t)4 << 20)
-
 /* On the lane's stream. to_device copies the bytes of a view from `first` on and may return before
  * the last have arrived, and read the array until then; to_host returns when all have. `watch` may
  * be NULL. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "view.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Takes one more dimension, outside of those before it. */
 static void add_dimension(cuplug__view *v, int64_t size, int64_t stride) {
@@ -39,7 +40,7 @@ void cuplug__view_array(cuplug__view *v, const cuplug_tensor *x) {
   if (!v->ndim) cuplug__view_bytes(v, v->data, v->block_bytes);
 }
 
-/* ---- Reading --------------------------------------------------------------------------------- */
+/* ---- Places ---------------------------------------------------------------------------------- */
 
 /* A place in a view: a block, and its index in each dimension. */
 typedef struct place {
@@ -56,16 +57,18 @@ static void find_block(const cuplug__view *v, uint64_t block, place *at) {
   }
 }
 
-/* Goes on by n blocks, which are left in the innermost dimension. */
-static void advance(const cuplug__view *v, place *at, int64_t n) {
-  at->index[0] += n;
-  at->from += n * v->strides[0];
-  for (int32_t d = 0; d + 1 < v->ndim && at->index[d] == v->shape[d]; d++) {
+/* Goes on by n in dimension d, not past its end; the dimensions inside of it are at 0. */
+static void advance(const cuplug__view *v, place *at, int32_t d, int64_t n) {
+  at->index[d] += n;
+  at->from += n * v->strides[d];
+  for (; d + 1 < v->ndim && at->index[d] == v->shape[d]; d++) {
     at->from += v->strides[d + 1] - v->shape[d] * v->strides[d];
     at->index[d] = 0;
     at->index[d + 1]++;
   }
 }
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* A size that the compiler knows is copied by single instructions. */
 #define COPY_EACH(size)                                                                       \
@@ -89,22 +92,133 @@ static void copy_blocks(char *to, const char *from, int64_t n, int64_t block, in
   }
 }
 
+/* ---- Tiles ----------------------------------------------------------------------------------- */
+
+/* In transposed arrays a row's blocks lie far apart, each in a line of its own, and the blocks next
+ * to them belong to the next rows: tiles of LINE bytes by TILE_ROW blocks read each line once. They
+ * go through a buffer, since rows whose distance is a power of two keep pushing each other out of
+ * the caches. */
+#define LINE 64
+#define TILE_ROW 64
+
+/* Of n_rows x n_blocks blocks. */
+static inline __attribute__((always_inline)) void copy_tile(char *to, int64_t to_stride,
+                                                            const char *from, int64_t row_stride,
+                                                            int64_t stride, int64_t n_rows,
+                                                            int64_t n_blocks, int64_t block) {
+  char tile[LINE * TILE_ROW] __attribute__((aligned(LINE)));
+  for (int64_t i = 0; i < n_blocks; i++, from += stride) {
+    __builtin_prefetch(from + LINE); /* the tile below */
+    for (int64_t r = 0; r < n_rows; r++)
+      memcpy(tile + (r * TILE_ROW + i) * block, from + r * row_stride, (size_t)block);
+  }
+  for (int64_t r = 0; r < n_rows; r++)
+    memcpy(to + r * to_stride, tile + r * TILE_ROW * block, (size_t)(n_blocks * block));
+}
+
+#define COPY_TILE(size)                                                              \
+  if (n_rows == LINE / (size) && n_blocks == TILE_ROW && row_stride == (size))       \
+    copy_tile(to, to_stride, from, (size), stride, LINE / (size), TILE_ROW, (size)); \
+  else                                                                               \
+    copy_tile(to, to_stride, from, row_stride, stride, n_rows, n_blocks, (size));    \
+  break
+
+static void copy_any_tile(char *to, int64_t to_stride, const char *from, int64_t row_stride,
+                          int64_t stride, int64_t n_rows, int64_t n_blocks, int64_t block) {
+  switch (block) {
+  case 1:
+    COPY_TILE(1);
+  case 2:
+    COPY_TILE(2);
+  case 4:
+    COPY_TILE(4);
+  case 8:
+    COPY_TILE(8);
+  default:
+    COPY_TILE(16);
+  }
+}
+
+static void copy_rows(char *to, int64_t to_stride, const char *from, int64_t row_stride,
+                      int64_t stride, int64_t n_rows, int64_t n_blocks, int64_t block) {
+  const int64_t tile_rows = LINE / block;
+  for (int64_t i = 0; i < n_blocks; i += TILE_ROW)
+    for (int64_t r = 0; r < n_rows; r += tile_rows)
+      copy_any_tile(to + r * to_stride + i * block, to_stride, from + r * row_stride + i * stride,
+                    row_stride, stride, least(tile_rows, n_rows - r), least(TILE_ROW, n_blocks - i),
+                    block);
+}
+
+/* The dimension whose neighbours share lines where those of a row do not, or 0. */
+static int32_t near_dimension(const cuplug__view *v) {
+  int32_t near = 0;
+  for (int32_t d = 1; d < v->ndim; d++)
+    if (llabs(v->strides[d]) < llabs(v->strides[near])) near = d;
+  const int is_small = v->block_bytes <= 16 && !(v->block_bytes & (v->block_bytes - 1));
+  return is_small && llabs(v->strides[0]) >= LINE && llabs(v->strides[near]) < LINE ? near : 0;
+}
+
+/* Blocks in what dimension d repeats. */
+static int64_t unit_of(const cuplug__view *v, int32_t d) {
+  int64_t n = 1;
+  while (d--) n *= v->shape[d];
+  return n;
+}
+
+/* n units of dimension `near`: the rows at each place of the dimensions inside of it. */
+static void copy_units(const cuplug__view *v, int32_t near, const place *at, int64_t n, char *to) {
+  const int64_t block = (int64_t)v->block_bytes, row_bytes = v->shape[0] * block;
+  const int64_t n_rows = unit_of(v, near) / v->shape[0];
+  place row = *at;
+  for (int64_t i = 0; i < n_rows; i++) {
+    copy_rows(to + i * row_bytes, n_rows * row_bytes, row.from, v->strides[near], v->strides[0], n,
+              v->shape[0], block);
+    if (i + 1 < n_rows) advance(v, &row, 1, 1);
+  }
+}
+
+uint64_t cuplug__view_piece(const cuplug__view *v) {
+  const int32_t near = near_dimension(v);
+  return near ? (uint64_t)unit_of(v, near) * LINE : 1;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* Whole units from here on, in the dimension `near`, of the next n blocks. */
+static int64_t n_units(const cuplug__view *v, const place *at, int32_t near, int64_t n) {
+  for (int32_t d = 0; d < near; d++)
+    if (at->index[d]) return 0;
+  return near ? least(v->shape[near] - at->index[near], n / unit_of(v, near)) : 0;
+}
+
+static void read_blocks(const cuplug__view *v, place *at, int64_t n, char *to) {
+  const int32_t near = near_dimension(v);
+  while (n) {
+    const int64_t units = n_units(v, at, near, n);
+    int64_t done = units * unit_of(v, near);
+    if (done) {
+      copy_units(v, near, at, units, to);
+      advance(v, at, near, units);
+    } else {
+      done = least(v->shape[0] - at->index[0], n);
+      copy_blocks(to, at->from, done, (int64_t)v->block_bytes, v->strides[0]);
+      advance(v, at, 0, done);
+    }
+    to += done * (int64_t)v->block_bytes, n -= done;
+  }
+}
+
 void cuplug__view_read(const cuplug__view *v, uint64_t first, uint64_t bytes, char *to) {
-  const uint64_t block = v->block_bytes;
+  const uint64_t block = v->block_bytes, before = first % block;
   place at;
   if (!bytes) return;
   find_block(v, first / block, &at);
-  if (first % block) {
-    uint64_t rest = least(block - first % block, bytes);
-    memcpy(to, at.from + first % block, rest);
-    advance(v, &at, 1);
+  if (before) {
+    const uint64_t rest = block - before < bytes ? block - before : bytes;
+    memcpy(to, at.from + before, rest);
+    advance(v, &at, 0, 1);
     to += rest, bytes -= rest;
   }
-  while (bytes >= block) {
-    uint64_t n = least((uint64_t)(v->shape[0] - at.index[0]), bytes / block);
-    copy_blocks(to, at.from, (int64_t)n, (int64_t)block, v->strides[0]);
-    advance(v, &at, (int64_t)n);
-    to += n * block, bytes -= n * block;
-  }
-  if (bytes) memcpy(to, at.from, bytes);
+  read_blocks(v, &at, (int64_t)(bytes / block), to);
+  if (bytes % block) memcpy(to + bytes / block * block, at.from, bytes % block);
 }

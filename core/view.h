@@ -22,6 +22,10 @@ static inline int cuplug__view_is_contiguous(const cuplug__view *view) {
   return view->ndim == 1 && view->shape[0] == 1;
 }
 
+/* Ranges that end at multiples of these bytes are copied best: of transposed arrays, rows that
+ * share lines. 1: any. */
+uint64_t cuplug__view_piece(const cuplug__view *view);
+
 /* Copies the bytes [first, first + bytes) of C order to contiguous memory. */
 void cuplug__view_read(const cuplug__view *view, uint64_t first, uint64_t bytes, char *to);
 

@@ -17,10 +17,10 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older ones refuse it, and pages come one by one */
 #endif
 
-/* Pieces end where `to` is a multiple of these: all threads work on the same few chunks, so that
- * the next DMA can begin soon. Larger ones for fresh memory, whose pages are made piece by piece.
- */
-#define PINNED_PIECE ((uint64_t)256 << 10)
+/* Small pieces: all threads work on the same few chunks, so that the next DMA can begin soon.
+ * Larger ones for fresh memory, whose pages are made piece by piece, where `to` is a multiple of
+ * these. */
+#define VIEW_PIECE ((uint64_t)256 << 10)
 #define FRESH_PIECE ((uint64_t)512 << 10)
 
 /* How often a worker without work looks for some before it sleeps: about 100 us, less than the
@@ -61,9 +61,9 @@ static void take_out(cuplug__host_copy *copy) {
 }
 
 static uint64_t next_piece(const cuplug__host_copy *copy) {
-  uint64_t size = copy->from ? FRESH_PIECE : PINNED_PIECE;
-  uint64_t piece = size - (uint64_t)(uintptr_t)(copy->to + copy->taken) % size;
-  uint64_t left = copy->bytes - copy->taken;
+  const uint64_t taken = copy->taken, left = copy->bytes - taken;
+  const uint64_t place = copy->from ? (uint64_t)(uintptr_t)copy->to + taken : copy->first + taken;
+  const uint64_t piece = copy->piece - place % copy->piece;
   return piece < left ? piece : left;
 }
 
@@ -186,15 +186,17 @@ static void begin(cuplug__host_copy *copy, int n_helpers) {
   pthread_mutex_unlock(&lock);
 }
 
-void cuplug__host_copy_to_pinned(cuplug__host_copy *copy, void *to, const cuplug__view *from,
-                                 uint64_t first, uint64_t bytes, int n_helpers) {
-  *copy = (cuplug__host_copy){.to = to, .view = from, .first = first, .bytes = bytes};
+void cuplug__host_copy_view(cuplug__host_copy *copy, void *to, const cuplug__view *from,
+                            uint64_t first, uint64_t bytes, int n_helpers) {
+  const uint64_t best = cuplug__view_piece(from), piece = (VIEW_PIECE + best - 1) / best * best;
+  *copy =
+      (cuplug__host_copy){.to = to, .view = from, .first = first, .bytes = bytes, .piece = piece};
   begin(copy, n_helpers);
 }
 
 void cuplug__host_copy_from_pinned(cuplug__host_copy *copy, void *to, const void *from,
                                    uint64_t bytes, int n_helpers) {
-  *copy = (cuplug__host_copy){.to = to, .from = from, .bytes = bytes};
+  *copy = (cuplug__host_copy){.to = to, .from = from, .bytes = bytes, .piece = FRESH_PIECE};
   begin(copy, n_helpers);
 }
 

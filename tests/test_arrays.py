@@ -59,6 +59,30 @@ def test_any_array_arrives_as_it_is(ops, data):
     assert_same(ops.copy(x), np.array(x, order="C"))
 
 
+@given(data=st.data())
+def test_transposed_arrays_arrive_as_they_are(ops, data):
+    """Some larger than the tiles by which they are put in order."""
+    shape = data.draw(hnp.array_shapes(min_dims=2, max_dims=4, max_side=70))
+    dtype = data.draw(st.sampled_from(DTYPES))
+    x = np.resize(np.arange(251, dtype=np.uint8), (*shape, np.dtype(dtype).itemsize)).view(dtype)
+    x = x[..., 0].transpose(data.draw(st.permutations(range(len(shape)))))
+    x = x[data.draw(hnp.basic_indices(x.shape, allow_newaxis=True))]
+    assert_same(ops.copy(np.asarray(x)), np.array(x, order="C"))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+def test_large_arrays_arrive_as_they_are(ops, dtype):
+    """Copied by several threads: transposed, in Fortran order, backwards, repeated, misaligned."""
+    x = np.arange(1200 * 41 * 130).astype(dtype).reshape(1200, 41, 130)
+    row = x[3]
+    misaligned = np.zeros(x.nbytes + 1, np.uint8)[1:].view(dtype).reshape(x.shape)
+    misaligned[...] = x
+    for y in x.T, x.transpose(1, 0, 2), x.transpose(0, 2, 1)[::-1, ::2], misaligned.T:
+        assert_same(ops.copy(y), np.array(y, order="C"))
+    for y in np.broadcast_to(row.T, (900, 130, 41)), np.broadcast_to(row[:, :1], (41, 90000)):
+        assert_same(ops.copy(y), np.array(y, order="C"))
+
+
 @given(shapes=hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=5))
 def test_loop_dimensions_broadcast_as_in_numpy(ops, shapes):
     a, b = (np.random.default_rng(0).random(shape) for shape in shapes.input_shapes)

@@ -2,7 +2,7 @@
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 
-from cuplug._host cimport cuplug_argument, cuplug_tensor
+from cuplug._host cimport cuplug_argument, cuplug_frame, cuplug_tensor
 from cuplug._reading cimport reading
 
 
@@ -12,5 +12,5 @@ cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1
 cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r) except -1
 # A new C-contiguous array of a tensor's shape and dtype; sets its data and device.
 cdef object empty_numpy(cuplug_tensor *x)
-# A C-contiguous copy, broadcast to `shape`, of a host array; elements are copied as bits.
-cdef object copy_on_host(const cuplug_tensor *x, int ndim, int64_t *shape)
+# The copy that a bound frame wants of tensor k, a host array; elements are copied as bits.
+cdef object copy_on_host(const cuplug_frame *frame, uint32_t k)

@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 
 from cuplug._device_array cimport DeviceArray
-from cuplug._dlpack cimport DLPACK_COMPLEX
+from cuplug._dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
 from cuplug._dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
 from cuplug._exchange cimport read_dlpack, read_exchange, read_torch
 from cuplug._host cimport (
@@ -17,10 +17,13 @@ from cuplug._host cimport (
     CUPLUG_MISALIGNED,
     CUPLUG_READ_ONLY,
     cuplug_argument,
+    cuplug_copy_input,
     cuplug_device,
     cuplug_dtype,
     cuplug_element_bytes,
+    cuplug_frame,
     cuplug_tensor,
+    cuplug_wanted_shape,
 )
 from cuplug._host_memory cimport empty_array
 from cuplug._interfaces cimport read_buffer, read_cuda_interface, read_cupy
@@ -211,20 +214,16 @@ cdef object empty_numpy(cuplug_tensor *x):
     return result
 
 
-cdef object copy_on_host(const cuplug_tensor *x, int ndim, int64_t *shape):
-    cdef Py_ssize_t strides[64]
-    cdef Py_ssize_t item_bytes = cuplug_element_bytes(x)
-    cdef int number = {
-        1: NPY_UINT8, 2: NPY_UINT16, 4: NPY_UINT32, 8: NPY_UINT64, 16: NPY_COMPLEX128
-    }[item_bytes]
-    cdef int k
-    cdef Py_ssize_t stride = item_bytes
-    for k in range(x.ndim - 1, -1, -1):
-        strides[k] = x.strides[k] * item_bytes if x.strides != NULL else stride
-        stride *= x.shape[k]
-    view = PyArray_New(
-        &PyArray_Type, x.ndim, <npy_intp *>x.shape, number, <npy_intp *>strides,
-        <char *>x.data + x.byte_offset, 0, 0, NULL
-    )
-    wanted = tuple([shape[k] for k in range(ndim)])
-    return numpy.array(numpy.broadcast_to(view, wanted), order="C", copy=True)
+cdef object copy_on_host(const cuplug_frame *frame, uint32_t k):
+    cdef int64_t shape[64]
+    cdef cuplug_tensor copy = frame.tensors[k]
+    cdef Py_ssize_t item_bytes = cuplug_element_bytes(&copy)
+    copy.ndim = cuplug_wanted_shape(frame, k, shape)
+    copy.shape = shape
+    copy.strides = NULL
+    copy.dtype.code = DLPACK_UINT if item_bytes <= 8 else DLPACK_COMPLEX
+    copy.dtype.bits = 8 * item_bytes
+    result = empty_numpy(&copy)
+    with nogil:
+        cuplug_copy_input(frame, k, copy.data)
+    return result

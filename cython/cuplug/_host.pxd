@@ -296,6 +296,7 @@ cdef extern from "cuplug/host.h" nogil:
         cuplug_error *error
     )
     int32_t cuplug_wanted_shape(const cuplug_frame *frame, uint32_t k, int64_t *shape)
+    void cuplug_copy_input(const cuplug_frame *frame, uint32_t k, void *to)
     int cuplug_set_output(
         cuplug_frame *frame, uint32_t k, const cuplug_argument *given, cuplug_error *error
     )

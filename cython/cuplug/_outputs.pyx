@@ -130,26 +130,24 @@ cdef object exported(reading *r, object output):
 
 
 cdef int copy_arguments(reading *r, cuplug_frame *frame) except -1:
-    cdef int64_t shape[64]
-    cdef uint32_t k, i
-    cdef int32_t ndim
+    cdef uint32_t k
     for k in range(frame.n_inputs):
         if frame.copy_mask >> k & 1:
-            i = frame.parameter[k]
-            ndim = cuplug_wanted_shape(frame, k, shape)
-            copy_argument(r, i, ndim, shape)
+            copy_argument(r, frame, k)
     return 0
 
 
-cdef int copy_argument(reading *r, uint32_t i, int32_t ndim, int64_t *shape) except -1:
+cdef int copy_argument(reading *r, const cuplug_frame *frame, uint32_t k) except -1:
     """Nothing is done for an array of a library that we know no way to copy with."""
+    cdef int64_t shape[64]
+    cdef uint32_t i = frame.parameter[k]
     cdef cuplug_argument *a = &r.args[i]
-    cdef bint on_host = (
-        a.tensor.device.type == CUPLUG_CPU or a.tensor.device.type == CUPLUG_CUDA_HOST
-    )
-    if on_host and not PyObject_CheckBuffer(<object>r.objects[i]):
-        return take_copy(r, a, copy_on_host(&a.tensor, ndim, shape))
-    copy = copy_array(<object>r.objects[i], tuple([shape[k] for k in range(ndim)]))
+    cdef int32_t ndim, device_type = a.tensor.device.type
+    if device_type == CUPLUG_CPU or device_type == CUPLUG_CUDA_HOST:
+        if not frame.odd_mask >> k & 1:
+            return take_copy(r, a, copy_on_host(frame, k))
+    ndim = cuplug_wanted_shape(frame, k, shape)
+    copy = copy_array(<object>r.objects[i], tuple([shape[d] for d in range(ndim)]))
     if copy is None:
         return 0
     keep(r, copy)

@@ -347,6 +347,10 @@ CUPLUG_API int cuplug_is_staged(const cuplug_frame *frame);
 CUPLUG_API int32_t cuplug_wanted_shape(const cuplug_frame *frame, uint32_t k,
                                        int64_t shape[CUPLUG_MAX_NDIM]);
 
+/* Writes the copy of input tensor k that `copy_mask` asks for, in that shape; it is not in
+ * `odd_mask`, and on the host. Large ones on several threads. [thread-safe] [no-cuda] */
+CUPLUG_API void cuplug_copy_input(const cuplug_frame *frame, uint32_t k, void *to);
+
 /* Takes `given` as output k (from 0): checks dtype, shape, layout, device, read-only, and that its
  * memory overlaps no input and no other output given. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_set_output(cuplug_frame *frame, uint32_t k, const cuplug_argument *given,

@@ -204,6 +204,11 @@ static void check_loop(void) {
   CHECK(cuplug_wanted_shape(&frame, 0, shape) == 3 && shape[0] == 4 && shape[1] == 5);
   CHECK(cuplug_wanted_shape(&frame, 1, shape) == 4 && shape[0] == 4 && shape[3] == 2);
   CHECK(frame.tensors[2].ndim == 4 && frame.tensors[2].shape[0] == 2);
+  float x[12], copy[4 * 5 * 3];
+  for (int i = 0; i < 12; i++) x[i] = (float)i;
+  frame.tensors[0].data = x;
+  cuplug_copy_input(&frame, 0, copy);
+  for (int i = 0; i < 60; i++) CHECK(copy[i] == x[i / 15 * 3 + i % 3]);
   args[0] = ARRAY(FLOAT32, SIZES(4, 5, 3));
   CHECK(!bind(args, 2) && frame.copy_mask == 2);
   args[0] = ARRAY(FLOAT32, SIZES(4, 2, 3));
