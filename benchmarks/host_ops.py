@@ -20,8 +20,8 @@ def new_array(prepare: Callable[[], Callable[..., np.ndarray]], x: np.ndarray) -
 
 
 def given_array(prepare: Callable[[], Callable[..., object]], x: np.ndarray) -> Contender:
-    """Return a contender that writes to an array given."""
-    call, z = prepare(), np.full_like(x, np.nan)
+    """Return a contender that writes to an array given, in C order."""
+    call, z = prepare(), np.full(x.shape, np.nan, x.dtype)
     return statement("call(x, z)", lambda: z, call=call, x=x, z=z)
 
 
@@ -91,13 +91,16 @@ def measure(run: Run) -> None:
         "numpy": lambda: lambda x: np.maximum(x, 0),
         "torch": torch_relu,
     }
-    run.measure(compare("relu, new array", x, expected, new_array, **relus), 2)
+    run.measure(compare("relu, new array", x, expected, new_array, **relus), 3)
     relus = {
         "cuplug": lambda: cuplug_relu(into=True),
         "numpy": lambda: lambda x, z: np.maximum(x, 0, out=z),
         "torch": torch_relu_into,
     }
-    run.measure(compare("relu, array given", x, expected, given_array, **relus), 1)
+    run.measure(compare("relu, array given", x, expected, given_array, **relus), 2)
+    y = x[: n // 4].reshape(4096, -1).T
+    title, expected = "relu, transposed, array given", np.maximum(y, 0)
+    run.measure(compare(title, y, expected, given_array, **relus), 1)
     leaky = {"cuplug": cuplug_leaky_relu, "numpy": numpy_leaky_relu, "torch": torch_leaky_relu}
     expected = numpy_leaky_relu()(x)
     run.measure(compare("leaky_relu, new array", x, expected, new_array, **leaky), 0)
