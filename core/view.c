@@ -100,6 +100,7 @@ static void copy_blocks(char *to, const char *from, int64_t n, int64_t block, in
  * the caches. */
 #define LINE 64
 #define TILE_ROW 64
+#define MAX_PIECE ((int64_t)256 << 20) /* bytes; larger ones would be few, for many threads */
 
 /* Of n_rows x n_blocks blocks. */
 static inline __attribute__((always_inline)) void copy_tile(char *to, int64_t to_stride,
@@ -179,7 +180,8 @@ static void copy_units(const cuplug__view *v, int32_t near, const place *at, int
 
 uint64_t cuplug__view_piece(const cuplug__view *v) {
   const int32_t near = near_dimension(v);
-  return near ? (uint64_t)unit_of(v, near) * LINE : 1;
+  const int64_t unit = unit_of(v, near);
+  return near && unit <= MAX_PIECE / LINE ? (uint64_t)unit * LINE : 1;
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */

@@ -133,6 +133,11 @@ static void check_pieces(void) {
   x.strides = (int64_t *)far;
   cuplug__view_array(&view, &x);
   CHECK(cuplug__view_piece(&view) == 16 * 1000 * 4);
+  const int64_t long_rows[] = {6, 1 << 23};
+  x.shape = (int64_t *)long_rows; /* 512 MiB that share lines */
+  cuplug__view_array(&view, &x);
+  CHECK(cuplug__view_piece(&view) == 1);
+  x.shape = (int64_t *)shape;
   x.strides = (int64_t *)rows;
   cuplug__view_array(&view, &x);
   CHECK(cuplug__view_piece(&view) == 1);
