@@ -106,18 +106,11 @@ void cuplug__spread_inputs(cuplug_frame *f) {
 void cuplug_copy_input(const cuplug_frame *f, uint32_t k, void *to) {
   int64_t wanted[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM];
   cuplug_tensor x = f->tensors[k];
-  cuplug__host_copy copy;
   cuplug__view view;
   const int32_t ndim = cuplug_wanted_shape(f, k, wanted);
   broadcast_to(&x, wanted, ndim, strides);
-  const uint64_t bytes = (uint64_t)cuplug__n_bytes(&x);
   cuplug__view_array(&view, &x);
-  if (bytes < CUPLUG__SHARED_BYTES) {
-    cuplug__view_read(&view, 0, bytes, to);
-  } else {
-    cuplug__host_copy_view(&copy, to, &view, 0, bytes, CUPLUG__MAX_COPY_THREADS);
-    cuplug__host_copy_end(&copy);
-  }
+  cuplug__host_copy_whole(to, &view, (uint64_t)cuplug__n_bytes(&x));
 }
 
 /* Loop dimensions of input tensor k against the broadcast shape. */

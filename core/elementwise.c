@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The entries of element-wise operators that are compiled from an expression. */
+#include "cut.h"
 #include "launch.h"
 #include "variant.h"
+#include "workers.h"
 
 static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
                       void **data) {
@@ -11,9 +13,50 @@ static void read_loop(const cuplug_call *call, const cuplug_source *source, cupl
   for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
 }
 
+/* Array k as the loop meets it. */
+static void read_view(const cuplug_call *call, const cuplug_loop *loop, uint32_t k,
+                      cuplug__view *view) {
+  int64_t sizes[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM];
+  cuplug_tensor x = call->tensors[k];
+  for (int d = 0; d < loop->ndim; d++) {
+    sizes[d] = loop->sizes[d];
+    strides[d] = loop->strides[d][k];
+  }
+  x.ndim = loop->ndim, x.shape = sizes, x.strides = strides;
+  cuplug__view_array(view, &x);
+}
+
+static int is_repeated(const cuplug_loop *loop, uint32_t k) {
+  for (int d = 0; d < loop->ndim; d++)
+    if (!loop->strides[d][k]) return 1;
+  return 0;
+}
+
+/* Large inputs that lie across the loop are copied in its order, where there is memory for it: met
+ * one by one, each element would be read in a cache line of its own. */
+static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, void **copies) {
+  const cuplug__run *run = call->host;
+  cuplug__view view;
+  for (uint32_t k = 0; k < run->frame->n_inputs; k++) {
+    const uint64_t bytes = (uint64_t)loop->n * (uint64_t)cuplug_element_bytes(&call->tensors[k]);
+    copies[k] = NULL;
+    if (bytes < CUPLUG__SHARED_BYTES || cuplug__is_written(run, k) || is_repeated(loop, k))
+      continue;
+    read_view(call, loop, k, &view);
+    if (!cuplug__view_is_transposed(&view)) continue;
+    copies[k] = cuplug_allocate_host(bytes);
+    if (!copies[k]) continue;
+    cuplug__host_copy_whole(copies[k], &view, bytes);
+    data[k] = copies[k];
+    long long stride = 1;
+    for (int d = loop->ndim - 1; d >= 0; stride *= loop->sizes[d--]) loop->strides[d][k] = stride;
+  }
+}
+
 int cuplug_elementwise_host(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
-  void *data[CUPLUG_MAX_TENSORS];
+  const uint32_t n_inputs = ((const cuplug__run *)call->host)->frame->n_inputs;
+  void *data[CUPLUG_MAX_TENSORS], *copies[CUPLUG_MAX_TENSORS];
   cuplug_loop loop;
   cuplug_variant variant;
   const cuplug_code *code;
@@ -24,7 +67,10 @@ int cuplug_elementwise_host(const cuplug_call *call) {
   if (status) return status;
   cuplug_loop_call arguments = {
       .data = data, .scalars = call->scalars, .loop = &loop, .n_parts = 1};
-  return cuplug__variant_run(call, code, &arguments);
+  straighten(call, &loop, data, copies);
+  status = cuplug__variant_run(call, code, &arguments);
+  for (uint32_t k = 0; k < n_inputs; k++) cuplug_free_host(copies[k]);
+  return status;
 }
 
 /* Chooses how elements are loaded. Packs become the elements of the loop, unless all arrays are

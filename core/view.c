@@ -178,6 +178,8 @@ static void copy_units(const cuplug__view *v, int32_t near, const place *at, int
   }
 }
 
+int cuplug__view_is_transposed(const cuplug__view *v) { return near_dimension(v) > 0; }
+
 uint64_t cuplug__view_piece(const cuplug__view *v) {
   const int32_t near = near_dimension(v);
   const int64_t unit = unit_of(v, near);

@@ -22,6 +22,9 @@ static inline int cuplug__view_is_contiguous(const cuplug__view *view) {
   return view->ndim == 1 && view->shape[0] == 1;
 }
 
+/* 1 when a row's elements lie far apart, and next to those of other rows. */
+int cuplug__view_is_transposed(const cuplug__view *view);
+
 /* Ranges that end at multiples of these bytes are copied best: of transposed arrays, rows that
  * share lines. 1: any. */
 uint64_t cuplug__view_piece(const cuplug__view *view);

@@ -207,3 +207,13 @@ void cuplug__host_copy_end(cuplug__host_copy *copy) {
   while (copy->done < copy->bytes) pthread_cond_wait(&finished, &lock);
   pthread_mutex_unlock(&lock);
 }
+
+void cuplug__host_copy_whole(void *to, const cuplug__view *from, uint64_t bytes) {
+  cuplug__host_copy copy;
+  if (bytes < CUPLUG__SHARED_BYTES) {
+    cuplug__view_read(from, 0, bytes, to);
+    return;
+  }
+  cuplug__host_copy_view(&copy, to, from, 0, bytes, CUPLUG__MAX_COPY_THREADS);
+  cuplug__host_copy_end(&copy);
+}

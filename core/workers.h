@@ -31,6 +31,9 @@ void cuplug__host_copy_view(cuplug__host_copy *copy, void *to, const cuplug__vie
 /* The array may be fresh: its pages are made by the workers. */
 void cuplug__host_copy_from_pinned(cuplug__host_copy *copy, void *to, const void *from,
                                    uint64_t bytes, int n_helpers);
+/* A whole view, at once; small ones without workers. */
+void cuplug__host_copy_whole(void *to, const cuplug__view *from, uint64_t bytes);
+
 /* Takes part in the copy and returns when it is done, at once if it was. */
 void cuplug__host_copy_end(cuplug__host_copy *copy);
 

@@ -358,3 +358,25 @@ def test_written_arrays_have_memory_for_each_element(shape, strides):
         double(shared, device="cpu")
     assert (memory == 1).all()
     assert (twice(shared, device="cpu") == 2).all()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+def test_large_transposed_arrays_in_expressions(dtype):
+    """Inputs are put in the order of the outputs; what is written, or repeated, is not."""
+    add = cuplug.elementwise("add(a: T, b: T) -> T", "a + b")
+    count = cuplug.elementwise("count(x: T) -> (same: T, number: int64)", "same = x; number = i")
+    add_to = cuplug.elementwise("add_to(inout y: T, x: T)", "y = x + y")
+    x = (np.arange(2100 * 2500) % 97).astype(dtype).reshape(2100, 2500)
+    y = np.ascontiguousarray(x[::-1, ::-1].T)
+    assert_same(add(x, y.T), x + y.T)
+    assert_same(add(y[::-1], x.T), y[::-1] + x.T)
+    assert_same(add(x, y[:1].T), x + y[:1].T)
+    same, number = count(y.T)
+    assert_same(same, np.ascontiguousarray(y.T))
+    assert_same(number, np.arange(y.size).reshape(y.T.shape))
+    wanted = x + y.T
+    add_to(y.T, x)
+    assert_same(np.ascontiguousarray(y.T), wanted)
+    out = np.zeros_like(x.T)
+    add(x.T, y, out=out)
+    assert_same(out.copy("C"), x.T + y)
