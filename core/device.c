@@ -91,13 +91,10 @@ static int copy_on_lane(cuplug__lane *lane, int to_host, void *to, const void *f
   return status ? status : cuplug__stream_synchronize(lane->stream, error);
 }
 
-/* One thread does not need a lane: the driver has its own. To the host, up to here a lane is as
- * fast. */
-#define LANE_BYTES ((uint64_t)1 << 20)
-
+/* One thread needs no lane: the driver has buffers of its own. */
 static int is_direct(int to_host, uint64_t bytes, void *stream) {
   int is_captured = 0;
-  return bytes > (to_host ? LANE_BYTES : 0) && bytes < CUPLUG__SHARED_BYTES &&
+  return bytes > (to_host ? CUPLUG__LANE_BYTES : 0) && bytes < CUPLUG__SHARED_BYTES &&
          !cuplug__capture_query(stream, &is_captured) && !is_captured;
 }
 

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define DRIVER_BYTES ((uint64_t)1 << 20) /* from here on the driver is faster than one thread */
 #define N_COPYING 4 /* chunks on their way between arrays and buffers; the DMA has the others */
 
 /* One more helper for each: woken for less they come late, and are in the way of the others. */
@@ -118,7 +117,7 @@ int cuplug__driver_copy(int to_host, void *to, const void *from, uint64_t bytes,
 }
 
 static int is_for_driver(uint64_t bytes) {
-  return bytes >= DRIVER_BYTES && bytes < CUPLUG__SHARED_BYTES;
+  return bytes > CUPLUG__LANE_BYTES && bytes < CUPLUG__SHARED_BYTES;
 }
 
 /* ---- Either way ------------------------------------------------------------------------------ */

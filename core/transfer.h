@@ -8,6 +8,9 @@
 #include "view.h"
 #include "watch.h"
 
+/* Up to here a lane's one thread is as fast as the driver's. */
+#define CUPLUG__LANE_BYTES ((uint64_t)1 << 20)
+
 /* On the lane's stream. to_device copies the bytes of a view from `first` on and may return before
  * the last have arrived, and read the array until then; to_host returns when all have. `watch` may
  * be NULL. */

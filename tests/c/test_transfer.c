@@ -12,8 +12,8 @@
 
 #define LARGE CUPLUG__PINNED_LARGE
 #define SMALL CUPLUG__PINNED_SMALL
-#define DRIVER ((uint64_t)1 << 20) /* from here on, below LARGE, the driver stages */
-#define RING CUPLUG__N_PINNED      /* chunks that fill a lane's buffers */
+#define DRIVER CUPLUG__LANE_BYTES /* from here to LARGE the driver stages */
+#define RING CUPLUG__N_PINNED     /* chunks that fill a lane's buffers */
 
 /* Around the ends of chunks and of the buffers; from LARGE on the workers take part. */
 static const uint64_t sizes[] = {0,
