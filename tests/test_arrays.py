@@ -4,6 +4,7 @@
 import array
 import decimal
 import fractions
+import re
 from pathlib import Path
 
 import cuplug
@@ -68,6 +69,13 @@ def test_transposed_arrays_arrive_as_they_are(ops, data):
     x = x[..., 0].transpose(data.draw(st.permutations(range(len(shape)))))
     x = x[data.draw(hnp.basic_indices(x.shape, allow_newaxis=True))]
     assert_same(ops.copy(np.asarray(x)), np.array(x, order="C"))
+
+
+def test_no_memory_for_a_copy(ops):
+    x = np.broadcast_to(np.float32(1), (1 << 50, 1))
+    text = f"copy: x: no memory for its C-contiguous copy, of shape {x.shape}, which is needed"
+    with pytest.raises(MemoryError, match=re.escape(text)):
+        ops.copy(x)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])

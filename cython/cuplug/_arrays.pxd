@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport uint32_t
 
-from cuplug._host cimport cuplug_argument, cuplug_frame, cuplug_tensor
+from cuplug._host cimport cuplug_argument, cuplug_tensor
 from cuplug._reading cimport reading
 
 
@@ -12,5 +12,3 @@ cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1
 cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r) except -1
 # A new C-contiguous array of a tensor's shape and dtype; sets its data and device.
 cdef object empty_numpy(cuplug_tensor *x)
-# The copy that a bound frame wants of tensor k, a host array; elements are copied as bits.
-cdef object copy_on_host(const cuplug_frame *frame, uint32_t k)

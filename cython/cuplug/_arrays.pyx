@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 
 from cuplug._device_array cimport DeviceArray
-from cuplug._dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
+from cuplug._dlpack cimport DLPACK_COMPLEX
 from cuplug._dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
 from cuplug._exchange cimport read_dlpack, read_exchange, read_torch
 from cuplug._host cimport (
@@ -17,13 +17,10 @@ from cuplug._host cimport (
     CUPLUG_MISALIGNED,
     CUPLUG_READ_ONLY,
     cuplug_argument,
-    cuplug_copy_input,
     cuplug_device,
     cuplug_dtype,
     cuplug_element_bytes,
-    cuplug_frame,
     cuplug_tensor,
-    cuplug_wanted_shape,
 )
 from cuplug._host_memory cimport empty_array
 from cuplug._interfaces cimport read_buffer, read_cuda_interface, read_cupy
@@ -211,19 +208,4 @@ cdef object empty_numpy(cuplug_tensor *x):
     x.data = PyArray_DATA(<PyArrayObject *>result)
     x.device.type = CUPLUG_CPU
     x.device.id = 0
-    return result
-
-
-cdef object copy_on_host(const cuplug_frame *frame, uint32_t k):
-    cdef int64_t shape[64]
-    cdef cuplug_tensor copy = frame.tensors[k]
-    cdef Py_ssize_t item_bytes = cuplug_element_bytes(&copy)
-    copy.ndim = cuplug_wanted_shape(frame, k, shape)
-    copy.shape = shape
-    copy.strides = NULL
-    copy.dtype.code = DLPACK_UINT if item_bytes <= 8 else DLPACK_COMPLEX
-    copy.dtype.bits = 8 * item_bytes
-    result = empty_numpy(&copy)
-    with nogil:
-        cuplug_copy_input(frame, k, copy.data)
     return result

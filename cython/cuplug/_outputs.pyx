@@ -7,9 +7,10 @@ from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
-from cuplug._arrays cimport copy_on_host, empty_numpy, read_argument
+from cuplug._arrays cimport empty_numpy, read_argument
 from cuplug._capsules cimport HostArray
 from cuplug._device_array cimport DeviceArray, empty_like_tensor
+from cuplug._dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
 from cuplug._dtypes cimport descr_of_dtype
 from cuplug._exchange cimport empty_exchange
 from cuplug._host cimport (
@@ -17,6 +18,8 @@ from cuplug._host cimport (
     CUPLUG_CUDA,
     CUPLUG_CUDA_HOST,
     cuplug_argument,
+    cuplug_copy_input,
+    cuplug_element_bytes,
     cuplug_frame,
     cuplug_tensor,
     cuplug_trim,
@@ -152,6 +155,30 @@ cdef int copy_argument(reading *r, const cuplug_frame *frame, uint32_t k) except
         return 0
     keep(r, copy)
     return read_argument(<PyObject *>copy, r, a)
+
+
+cdef object copy_on_host(const cuplug_frame *frame, uint32_t k):
+    """Elements are copied as bits."""
+    cdef int64_t shape[64]
+    cdef cuplug_tensor copy = frame.tensors[k]
+    cdef Py_ssize_t item_bytes = cuplug_element_bytes(&copy)
+    copy.ndim = cuplug_wanted_shape(frame, k, shape)
+    copy.shape = shape
+    copy.strides = NULL
+    copy.dtype.code = DLPACK_UINT if item_bytes <= 8 else DLPACK_COMPLEX
+    copy.dtype.bits = 8 * item_bytes
+    try:
+        result = empty_numpy(&copy)
+    except MemoryError as error:
+        operator = frame.signature.name.decode()
+        name = frame.signature.parameters[frame.parameter[k]].name.decode()
+        raise MemoryError(
+            f"{operator}: {name}: no memory for its C-contiguous copy, of shape "
+            f"{shape_of(&copy)}, which is needed since the operator takes no strides"
+        ) from error
+    with nogil:
+        cuplug_copy_input(frame, k, copy.data)
+    return result
 
 
 cdef int take_copy(reading *r, cuplug_argument *a, object copy) except -1:
