@@ -263,6 +263,10 @@ def test_out_of_device_memory(run):
             gpu.crash(x)
         with Raises(MemoryError, "wanted 1048576 bytes"):
             cuplug.empty((1 << 20,), np.uint8, "cuda")
+    d = cuplug.asarray(x)
+    with Raises(MemoryError, "triple: out: out of device memory: wanted 4000 bytes"):
+        gpu.triple(d)
+    del d
     assert np.array_equal(gpu.triple(x, device="cuda"), 3 * x)  # in parts
     cuplug.synchronize()
     assert counts().allocations == 0 and counts().misuses == 0

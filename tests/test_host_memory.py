@@ -4,7 +4,9 @@
 import gc
 import threading
 
+import cuplug
 import numpy
+import pytest
 from cuplug.ops import relu
 
 N = 5 << 20  # 20 MiB of floats
@@ -63,3 +65,16 @@ def test_other_arrays_keep_the_default_allocator():
     assert handler(numpy.empty(N, numpy.float32)) == "default_allocator"
     assert handler(relu(ramp())) == "cuplug"
     assert handler(relu(ramp(100))) == "default_allocator"
+
+
+@pytest.mark.parametrize(
+    ("name", "outputs", "text"),
+    [("out", "T", "x"), ("p", "(p: T, q: T)", "p = q = x")],
+)
+def test_no_memory_for_an_output(name, outputs, text):
+    same = cuplug.elementwise(f"same(x: T) -> {outputs}", text)
+    x = numpy.broadcast_to(numpy.float32(1), (1 << 50,))
+    wanted = rf"^same: {name}: Unable to allocate 4\.00 PiB .*float32$"
+    with pytest.raises(MemoryError, match=wanted):
+        same(x, device="cpu")
+    assert numpy.all(same(x[:1], device="cpu") == numpy.ones(1))

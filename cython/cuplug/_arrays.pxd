@@ -11,4 +11,4 @@ cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1
 # The first n arguments of a call.
 cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r) except -1
 # A new C-contiguous array of a tensor's shape and dtype; sets its data and device.
-cdef object empty_numpy(cuplug_tensor *x)
+cdef object empty_numpy(cuplug_tensor *x, bint large)

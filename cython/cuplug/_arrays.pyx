@@ -203,8 +203,8 @@ cdef int read_ndarray_subclass(PyObject *obj, reading *r, cuplug_argument *a) ex
     return read_ndarray(obj, r, a)
 
 
-cdef object empty_numpy(cuplug_tensor *x):
-    result = empty_array(x)
+cdef object empty_numpy(cuplug_tensor *x, bint large):
+    result = empty_array(x, large)
     x.data = PyArray_DATA(<PyArrayObject *>result)
     x.device.type = CUPLUG_CPU
     x.device.id = 0

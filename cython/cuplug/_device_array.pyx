@@ -20,7 +20,7 @@ from cuplug._host cimport (
     cuplug_order_streams,
     cuplug_tensor,
 )
-from cuplug._host_memory cimport empty_array
+from cuplug._host_memory cimport empty_array, is_large
 from cuplug._numpy cimport PyArray_DATA, PyArray_DIMS, PyArray_NDIM, PyArrayObject
 from cuplug._progress cimport copy_watched
 from cuplug._placement cimport note_use, parse_gpu
@@ -112,7 +112,7 @@ cdef class DeviceArray:
         cdef void *after = parse_stream("numpy", stream)
         if after != NULL:
             refuse_capture("numpy", after, "wanted a stream whose work is done")
-        result = empty_array(&self.tensor)
+        result = empty_array(&self.tensor, is_large(&self.tensor))
         cdef void *to = PyArray_DATA(<PyArrayObject *>result)
         copy_watched("numpy", self.tensor.device.id, True, to, self.tensor.data, self.nbytes, after)
         return result

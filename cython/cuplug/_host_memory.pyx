@@ -7,18 +7,13 @@ from libc.string cimport memset, strcpy
 from cuplug._dtypes cimport type_number
 from cuplug._host cimport (
     cuplug_allocate_host,
-    cuplug_element_bytes,
     cuplug_free_host,
-    cuplug_n_elements,
     cuplug_reallocate_host,
     cuplug_tensor,
 )
 from cuplug._numpy cimport *
 
 _import_array()
-
-cdef enum:
-    LARGE_BYTES = 16 << 20  # the C library keeps the memory of smaller ones by itself
 
 # NumPy's structures for allocators, by which arrays free their memory as they got it (NEP 49).
 cdef PyDataMem_Handler memory_handler
@@ -52,9 +47,9 @@ cdef void free(void *context, void *memory, size_t n_bytes) noexcept nogil:
     cuplug_free_host(memory)
 
 
-cdef object empty_array(const cuplug_tensor *x):
+cdef object empty_array(const cuplug_tensor *x, bint large):
     cdef int number = type_number(x.dtype)
-    if cuplug_n_elements(x) * cuplug_element_bytes(x) < LARGE_BYTES:
+    if not large:
         return PyArray_EMPTY(x.ndim, <npy_intp *>x.shape, number, 0)
     previous = PyDataMem_SetHandler(memory_capsule)
     try:

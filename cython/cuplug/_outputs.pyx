@@ -25,6 +25,7 @@ from cuplug._host cimport (
     cuplug_trim,
     cuplug_wanted_shape,
 )
+from cuplug._host_memory cimport is_large
 from cuplug._kinds cimport CUPY, DLPACK, EXCHANGE, NUMPY, TORCH
 from cuplug._reading cimport keep, reading
 from cuplug._streams cimport refuse_capture
@@ -37,16 +38,32 @@ from cuplug._device_array import asarray
 cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
     cdef cuplug_tensor *x = &frame.tensors[k]
     cdef int protocol = r.first_kind.protocol if r.first_kind != NULL else NUMPY
+    cdef bint on_gpu
     x.device = frame.home if frame.home.type else frame.device
-    if frame.home.type == 0 and x.device.type == CUPLUG_CUDA:
-        return empty_own(r, frame, x)
-    if protocol == NUMPY:
-        return empty_numpy(x)
-    if protocol == EXCHANGE or protocol == CUPY or protocol == TORCH:
-        return empty_foreign(r, protocol, x)
-    if x.device.type == CUPLUG_CUDA:
-        return empty_own(r, frame, x)
-    return empty_numpy(x)
+    on_gpu = x.device.type == CUPLUG_CUDA
+    if frame.home.type or not on_gpu:
+        if protocol == EXCHANGE or protocol == CUPY or protocol == TORCH:
+            return empty_foreign(r, protocol, x)
+        on_gpu = on_gpu and protocol != NUMPY
+    if on_gpu or is_large(x):
+        return empty_named(r, frame, k, on_gpu)
+    return empty_numpy(x, False)
+
+
+cdef object empty_named(reading *r, cuplug_frame *frame, uint32_t k, bint on_gpu):
+    """Where there is no memory, says for which output. Apart: a `try` costs time in small calls."""
+    cdef cuplug_tensor *x = &frame.tensors[k]
+    try:
+        return empty_own(r, frame, x) if on_gpu else empty_numpy(x, True)
+    except MemoryError as error:
+        raise MemoryError(f"{place_of(frame, k)}: {error}") from None
+
+
+cdef object place_of(const cuplug_frame *frame, uint32_t k):
+    """The operator and the name of tensor k, by which errors begin."""
+    operator = (<const char *>frame.signature.name).decode()
+    name = (<const char *>frame.signature.parameters[frame.parameter[k]].name).decode()
+    return f"{operator}: {name or 'out'}"
 
 
 cdef object empty_foreign(reading *r, int protocol, cuplug_tensor *x):
@@ -168,14 +185,12 @@ cdef object copy_on_host(const cuplug_frame *frame, uint32_t k):
     copy.dtype.code = DLPACK_UINT if item_bytes <= 8 else DLPACK_COMPLEX
     copy.dtype.bits = 8 * item_bytes
     try:
-        result = empty_numpy(&copy)
-    except MemoryError as error:
-        operator = frame.signature.name.decode()
-        name = frame.signature.parameters[frame.parameter[k]].name.decode()
+        result = empty_numpy(&copy, is_large(&copy))
+    except MemoryError:
         raise MemoryError(
-            f"{operator}: {name}: no memory for its C-contiguous copy, of shape "
+            f"{place_of(frame, k)}: no memory for its C-contiguous copy, of shape "
             f"{shape_of(&copy)}, which is needed since the operator takes no strides"
-        ) from error
+        ) from None
     with nogil:
         cuplug_copy_input(frame, k, copy.data)
     return result
