@@ -31,12 +31,13 @@ VECTORISED := -O3 -fno-trapping-math -ffp-contract=off
 LDFLAGS    += -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs)
 OPENMP     := $(shell echo 'int main(void){return 0;}' | $(CC) -fopenmp -xc - -o /dev/null 2>/dev/null && echo -fopenmp)
 
-CORE       := $(patsubst core/%.c,$(BUILD)/core/%.o,$(wildcard core/*.c))
+CORE       := $(patsubst core/%.c,$(BUILD)/core/%.o,$(wildcard core/*/*.c))
 PLUGINS    := $(patsubst plugins/%/,%,$(dir $(wildcard plugins/*/*.c)))
 LIBRARY    := $(PACKAGE)/lib/libcuplug.so.1
 STOCK      := $(PLUGINS:%=$(PACKAGE)/lib/cuplug/lib%.so)
 HEADERS    := $(wildcard include/cuplug/*.h)
-SOURCES    := $(wildcard cython/cuplug/*.py cython/cuplug/*.pyi cython/cuplug/*.pxd cython/cuplug/*.h cython/cuplug/*.cuh cython/cuplug/py.typed cython/cuplug/commands/*.py cython/cuplug/commands/templates/*)
+ROOMS      := cython/cuplug $(patsubst %/,%,$(wildcard cython/cuplug/*/))
+SOURCES    := $(foreach room,$(ROOMS),$(wildcard $(addprefix $(room)/,*.py *.pyi *.pxd *.typed templates/*)))
 STAGED     := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PACKAGE)/lib/pkgconfig/cuplug.pc
 
 .PHONY: all demo test gpu-test array-test bench pictures instructions lint format fuzz install clean help environment core plugins python stale FORCE
@@ -50,9 +51,9 @@ python: environment $(LIBRARY) $(STOCK) $(STAGED) stale ## Build the Python pack
 	  RUN="$(RUN)" SANITIZE="$(SANITIZE)" WERROR=$(WERROR) V=$(V)
 
 # What was made of a file that is gone would be imported, listed and packaged all the same.
-MODULE_OF = cython/cuplug/$(firstword $(subst ., ,$(notdir $(1)))).pyx
+MODULE_OF = cython/cuplug/$(firstword $(subst ., ,$(1:$(PACKAGE)/%=%))).pyx
 STALE     = $(filter-out $(STOCK),$(wildcard $(PACKAGE)/lib/cuplug/*.so)) \
-  $(foreach made,$(wildcard $(PACKAGE)/*.so),$(if $(wildcard $(call MODULE_OF,$(made))),,$(made)))
+  $(foreach made,$(filter-out $(PACKAGE)/lib/%,$(wildcard $(PACKAGE)/*.so $(PACKAGE)/*/*.so)),$(if $(wildcard $(call MODULE_OF,$(made))),,$(made)))
 stale:
 	@rm -f $(STALE)
 	@test ! -d $(PACKAGE) || find $(PACKAGE) -xtype l -delete
@@ -109,7 +110,7 @@ fuzz: ## Fuzz the table reader and the signature parser with clang's libFuzzer
 	@mkdir -p $(BUILD)/fuzz
 	for target in table signature; do \
 	  clang -std=c11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Icore \
-	    tests/fuzz/fuzz_$$target.c core/*.c -ldl -o $(BUILD)/fuzz/$$target && mkdir -p $(BUILD)/fuzz/new_$$target && \
+	    tests/fuzz/fuzz_$$target.c core/*/*.c -ldl -o $(BUILD)/fuzz/$$target && mkdir -p $(BUILD)/fuzz/new_$$target && \
 	  $(BUILD)/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) $(BUILD)/fuzz/new_$$target tests/fuzz/corpus/$$target || exit 1; done
 
 install: core plugins ## Install the library, headers, cuplug.pc and stock plugins for C programs
@@ -164,7 +165,7 @@ $(BUILD)/%.config: FORCE
 
 $(BUILD)/core/%.o: core/%.c $(BUILD)/core.config | $(BUILD)/compiler.stamp
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -Icore -MMD -MP -c $< -o $@
 
 $(LIBRARY): $(CORE) $(BUILD)/link.config
 	@mkdir -p $(@D)
@@ -210,4 +211,4 @@ $(PACKAGE)/lib/pkgconfig/cuplug.pc: core/cuplug.pc
 	@mkdir -p $(@D)
 	@ln -sfr $< $@
 
--include $(wildcard $(BUILD)/core/*.d $(BUILD)/plugins/*/*.d)
+-include $(wildcard $(BUILD)/core/*/*.d $(BUILD)/plugins/*/*.d)

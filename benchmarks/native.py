@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import cuplug
-from cuplug import bind, flags
+from cuplug.author import bind
+from cuplug.base import flags
 from machine import find_nvcc
 from measurement import Skip
 

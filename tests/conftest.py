@@ -15,9 +15,12 @@ from typing import Any
 import cuplug
 import pytest
 from backends import backend  # noqa: F401  (a fixture)
-from cuplug import flags
+from cuplug.base import flags
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent
+FIXTURES = TESTS / "fixtures"
+sys.path[1:1] = sorted(str(room) for room in TESTS.iterdir() if room.is_dir())
 BUILT = Path(flags.PACKAGE).parent
 COMPILER = shlex.split(os.environ.get("CC", "cc"))
 OTHER_SEARCH_VARIABLES = (
@@ -121,7 +124,7 @@ def build_plugin(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path
 @pytest.fixture(scope="module")
 def arguments_file(build_plugin: Callable[..., Path]) -> Path:
     """Return the plugin with an operator for each kind of argument; host entries alone."""
-    return build_plugin(TESTS / "fixtures" / "arguments.c", "arguments")
+    return build_plugin(FIXTURES / "arguments.c", "arguments")
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +154,7 @@ def place(plugin_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def good_file(build_plugin: Callable[..., Path]) -> Path:
     """Return the path of a good plugin called raw."""
-    return build_plugin(TESTS / "fixtures" / "raw_table.c", "raw")
+    return build_plugin(FIXTURES / "raw_table.c", "raw")
 
 
 @pytest.fixture(scope="session")
@@ -167,8 +170,8 @@ def fake_cuda(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "-Wl,-soname,libcuda.so.1",
         "-pthread",
     ]
-    source = TESTS / "fixtures" / "fake_cuda.c"
-    include = f"-I{TESTS.parent / 'include'}"
+    source = FIXTURES / "fake_cuda.c"
+    include = f"-I{ROOT / 'include'}"
     library = directory / "libcuda.so.1"
     compile_library([*COMPILER, *options, include, str(source), "-o", str(library)])
     return directory

@@ -8,9 +8,8 @@ import re
 import subprocess
 from pathlib import Path
 
-import cuplug.jit
-from cuplug import kernel_types
-from cuplug._jit import compile_program
+from cuplug.compilers import jit, kernel_types
+from cuplug.compilers.program import compile_program
 
 HEAD = Path(__file__).parent / "fixtures" / "emulated_kernel.h"
 VARIABLE = re.compile(r"__(?:device|constant)__[^;(){}=]*?(\w+)\s*(?:\[[^;{}]*?\])*\s*[;=]")
@@ -35,7 +34,7 @@ def install(directory: str) -> None:
         library = _build(directory, source + "".join(dict.fromkeys(launches)), defines)
         return library.encode(), lowered, is_ptx, log
 
-    cuplug.jit.compile_program = emulate
+    jit.compile_program = emulate
 
 
 def _launch(name: str, symbol: str, codes: tuple[int, ...] | None) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import cuplug
 import pytest
-from conftest import COMPILER, TESTS, compile_library
+from conftest import COMPILER, FIXTURES, ROOT, compile_library
 
 
 def quoted(text):
@@ -20,10 +20,10 @@ def compile_fixture(source, library, *flags, **fields):
         "-shared",
         "-fPIC",
         "-fvisibility=hidden",
-        f"-I{TESTS.parent / 'include'}",
+        f"-I{ROOT / 'include'}",
     ]
     options += [f"-D{name}={value}" for name, value in fields.items()]
-    source = str(TESTS / "fixtures" / source)
+    source = str(FIXTURES / source)
     compile_library([*COMPILER, *options, source, "-o", str(library), *map(str, flags)])
     library.chmod(0o755)
     return library

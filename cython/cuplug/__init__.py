@@ -15,28 +15,31 @@ from typing import TYPE_CHECKING
 # CPython's stack some 700 times, and each time one was mapped and unmapped.
 import numpy as _numpy  # noqa: F401
 
-from . import ops
-from ._device_array import DeviceArray, asarray, empty
-from ._devices import devices, synchronize
-from ._memory import memory_info, prepare, trim
-from ._operator import Operator
-from ._placement import device
-from ._progress import progress
-from ._registry import find, last_call, load, plugins, search_path, version
-from .errors import CompileError, CudaError, NotFoundError, PluginError
-from .flags import include_directory as get_include
-from .flags import pkg_config_directory as get_pkg_config_path
-from .reloading import reload
+from cuplug import ops
+from cuplug.base.flags import include_directory as get_include
+from cuplug.base.flags import pkg_config_directory as get_pkg_config_path
+from cuplug.call.operator import Operator
+from cuplug.call.run import last_call
+from cuplug.cuda.device_array import DeviceArray, asarray, empty
+from cuplug.cuda.devices import devices, synchronize
+from cuplug.cuda.memory import memory_info, trim
+from cuplug.cuda.placement import device
+from cuplug.errors import CompileError, CudaError, NotFoundError, PluginError
+from cuplug.host.progress import progress
+from cuplug.lookup.find import find, load, plugins, version
+from cuplug.lookup.listing import search_path
+from cuplug.lookup.prepare import prepare
+from cuplug.lookup.reloading import reload
 
 if TYPE_CHECKING:
-    from ._kernel import Kernel
-    from ._staged import In, InOut, Out
-    from .adoption import adopt
-    from .building import BuildError, build
-    from .element_wise import elementwise
-    from .from_source import operator
-    from .module import Module, compile
-    from .reductions import reduction
+    from cuplug.adoption.adopt import adopt
+    from cuplug.author.building import BuildError, build
+    from cuplug.kernels.kernel import Kernel
+    from cuplug.kernels.module import Module, compile
+    from cuplug.kernels.staged import In, InOut, Out
+    from cuplug.source.element_wise import elementwise
+    from cuplug.source.from_source import operator
+    from cuplug.source.reductions import reduction
 
 __version__ = version()
 
@@ -81,18 +84,18 @@ __all__ = [
 
 # Imported at their first use, as they import much.
 _LATER = {
-    "BuildError": "building",
-    "In": "_staged",
-    "InOut": "_staged",
-    "Kernel": "_kernel",
-    "Module": "module",
-    "Out": "_staged",
-    "adopt": "adoption",
-    "build": "building",
-    "compile": "module",
-    "elementwise": "element_wise",
-    "operator": "from_source",
-    "reduction": "reductions",
+    "BuildError": "author.building",
+    "In": "kernels.staged",
+    "InOut": "kernels.staged",
+    "Kernel": "kernels.kernel",
+    "Module": "kernels.module",
+    "Out": "kernels.staged",
+    "adopt": "adoption.adopt",
+    "build": "author.building",
+    "compile": "kernels.module",
+    "elementwise": "source.element_wise",
+    "operator": "source.from_source",
+    "reduction": "source.reductions",
 }
 
 

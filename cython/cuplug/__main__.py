@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m cuplug` is the command `cuplug`."""
 
-from .commands.cli import main
+from cuplug.commands.cli import main
 
 main(prog_name="cuplug")

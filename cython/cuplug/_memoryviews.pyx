@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The call behind the generated typed-memoryview functions."""
 
-from cuplug._host cimport (
+from cuplug.base.core cimport (
     cuplug_bind,
     cuplug_error,
     cuplug_find,
@@ -10,7 +10,7 @@ from cuplug._host cimport (
     cuplug_set_output,
 )
 
-from cuplug._status cimport raise_error
+from cuplug.base.status cimport raise_error
 
 cdef extern from *:
     """

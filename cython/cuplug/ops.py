@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ._registry import find, plugins
-from .errors import NotFoundError, OperatorAttributeError, OperatorImportError
+from cuplug.errors import NotFoundError, OperatorAttributeError, OperatorImportError
+from cuplug.lookup.find import find, plugins
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

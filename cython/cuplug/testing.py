@@ -13,8 +13,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ._operator import Operator
-from .signature import Parameter, Signature, parse
+from cuplug.call.operator import Operator
+from cuplug.signature.signature import Parameter, Signature, parse
 
 try:
     from hypothesis import strategies as st

@@ -95,8 +95,8 @@ CUPLUG_API int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint6
 
 /* Checks a grid against the limits of a kernel and a GPU, and opts in to shared memory beyond
  * 48 KiB. To be done once before such a grid is launched. [thread-safe] */
-CUPLUG_API int cuplug_prepare_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
-                                     cuplug_error *error);
+CUPLUG_API int cuplug_check_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
+                                   cuplug_error *error);
 
 /* Launches a kernel; `parameters` points to the value of each. A grid without blocks is no launch
  * and no error. A fault of an earlier call is reported first. [thread-safe] [stream-ordered] */

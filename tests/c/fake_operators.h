@@ -4,12 +4,9 @@
 #ifndef FAKE_OPERATORS_H
 #define FAKE_OPERATORS_H
 
-#include "../fixtures/fake_gpu.c"
+#include "fake_gpu.c"
+#include "registry/operator.h"
 
-#include "cuda.h"
-#include "driver.h"
-#include "match.h"
-#include "operator.h"
 #include "scenarios.h"
 
 #define N_ROWS (sizeof cuplug_symbols.rows / sizeof *cuplug_symbols.rows)

@@ -4,7 +4,7 @@
 #ifndef SCENARIOS_H
 #define SCENARIOS_H
 
-#include "../fixtures/fake_cuda.h"
+#include "fake_cuda.h"
 
 #include <cuplug/host.h>
 #include <dlfcn.h>

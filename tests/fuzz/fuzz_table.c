@@ -2,9 +2,9 @@
 /* Any bytes as a file: its symbol table is read or refused with a reason. Built as
  *   clang -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Iinclude -Icore fuzz_table.c core/...
  */
-#include "status.h"
-#include "table.h"
 
+#include "base/status.h"
+#include "discovery/table.h"
 #include <cuplug/host.h>
 #include <stdlib.h>
 #include <string.h>

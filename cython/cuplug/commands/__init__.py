@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `cuplug`: nothing else in the package imports what is here."""
+"""The command `cuplug`, which is a user of the package: nothing else imports it."""

@@ -14,13 +14,13 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from ..building import SUFFIXES, BuildError, Built, build_library, find_source
-from ..table import Table, read_table
-from .output import print_findings, print_lines, print_table
+from cuplug.author.building import SUFFIXES, BuildError, Built, build_library, find_source
+from cuplug.commands.output import print_findings, print_lines, print_table
+from cuplug.discovery.table import Table, read_table
 
 if TYPE_CHECKING:
-    from .bandwidth import Measurement
-    from .trials import Result
+    from cuplug.commands.bandwidth import Measurement
+    from cuplug.commands.suite import Result
 
 BAR = 40  # characters as wide as a copy
 WATCHED = (*SUFFIXES, ".h", ".cuh", ".hpp")

@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from .._device_array import DeviceArray, asarray, empty
-from .._devices import synchronize
-from .._inspect import list_devices
-from .._operator import Operator
-from ..errors import CudaError
-from ..signature import Signature, parse
-from ..sizing import n_bytes_of, sized_arguments
-from .properties import as_list, inouts
-from .trials import NO_GPU
+from cuplug.author.sizing import n_bytes_of, sized_arguments
+from cuplug.call.operator import Operator
+from cuplug.commands.properties import as_list, inouts
+from cuplug.commands.suite import NO_GPU
+from cuplug.cuda.device_array import DeviceArray, asarray, empty
+from cuplug.cuda.devices import available_devices, synchronize
+from cuplug.errors import CudaError
+from cuplug.signature.signature import Signature, parse
 
 SIZES = tuple(1 << power for power in range(10, 29, 3))
 BATCH_S = 0.02
@@ -79,7 +78,7 @@ def measure(
     measured = []
     if "cpu" in operator.sides:
         measured += [_on_host(operator, signature, size, dtype) for size in sizes]
-    if "cuda" in operator.sides and list_devices()[1]:
+    if "cuda" in operator.sides and available_devices():
         measured += [_on_device(operator, signature, size, dtype) for size in sizes]
     if not measured:
         raise CudaError(f"bench: {operator.name}: it runs on GPUs alone, and {NO_GPU}")

@@ -11,8 +11,7 @@ from typing import Any
 import click
 
 import cuplug
-
-from .. import flags
+from cuplug.base import flags
 
 EXIT_FINE = 0
 EXIT_PROBLEM = 1
@@ -84,7 +83,7 @@ def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool) -> None:
 @json_option
 def list_command(everything: bool, as_json: bool) -> None:
     """List the plugins on the search path, and those that are not used, with the reason."""
-    from . import report
+    from cuplug.commands import report
 
     report.show_plugins(everything, as_json)
 
@@ -94,7 +93,7 @@ def list_command(everything: bool, as_json: bool) -> None:
 @json_option
 def info(operator: str, as_json: bool) -> None:
     """Show all about one OPERATOR ("gather" or "plugin.gather")."""
-    from . import report
+    from cuplug.commands import report
 
     report.show_operator(operator, as_json)
 
@@ -103,7 +102,7 @@ def info(operator: str, as_json: bool) -> None:
 @json_option
 def path(as_json: bool) -> None:
     """Show the directories that are searched for plugins, in order."""
-    from . import report
+    from cuplug.commands import report
 
     report.show_search_path(as_json)
 
@@ -113,8 +112,8 @@ def path(as_json: bool) -> None:
 @json_option
 def check(file: str, as_json: bool) -> None:
     """Check the build contract of a plugin FILE, without running it."""
-    from .. import check as checks
-    from . import output
+    from cuplug.author import check as checks
+    from cuplug.commands import output
 
     findings = checks.check_file(file)
     failed = any(finding.level == checks.ERROR for finding in findings)
@@ -130,8 +129,8 @@ def check(file: str, as_json: bool) -> None:
 @json_option
 def doctor(as_json: bool) -> None:
     """Examine this machine: driver, GPUs, toolkit, plugins, permissions, settings."""
-    from . import doctor as doctors
-    from . import output
+    from cuplug.commands import doctor as doctors
+    from cuplug.commands import output
 
     findings = doctors.examine()
     failed = any(finding.level == doctors.PROBLEM for finding in findings)
@@ -152,8 +151,8 @@ def doctor(as_json: bool) -> None:
 @json_option
 def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
     """Write typed-memoryview functions for Cython code from the table of a plugin FILE."""
-    from .. import bind as binding
-    from . import output
+    from cuplug.author import bind as binding
+    from cuplug.commands import output
 
     written = binding.write_module(file, directory, name)
     if as_json:
@@ -169,7 +168,7 @@ def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
 @json_option
 def cache_command(what: str, as_json: bool) -> None:
     """Show what was compiled at run time and is kept, clear it, or print its directory."""
-    from . import report
+    from cuplug.commands import report
 
     report.show_cache(what, as_json)
 
@@ -178,7 +177,7 @@ def cache_command(what: str, as_json: bool) -> None:
 @click.argument("name")
 def new(name: str) -> None:
     """Write the folder NAME with a plugin, ready to build and to edit, and a test."""
-    from . import authoring, scaffold
+    from cuplug.commands import authoring, scaffold
 
     try:
         files = scaffold.write_plugin(name)
@@ -200,7 +199,7 @@ def build(
 
     OPTIONS after -- are given to the compilers.
     """
-    from . import authoring
+    from cuplug.commands import authoring
 
     if watch:
         authoring.check_watching()
@@ -224,10 +223,10 @@ def test(what: str, examples: int, seed: int, as_json: bool) -> None:
 
     It runs the plugin's code, in processes of its own.
     """
-    from . import authoring, output, trials
+    from cuplug.commands import authoring, output, suite
 
     with authoring.progress(f"test {what}"):
-        results = trials.try_all(what, examples, seed)
+        results = suite.try_all(what, examples, seed)
     failed = any(not result.ok for result in results)
     if as_json:
         listed = [result.as_dict() for result in results]
@@ -247,7 +246,7 @@ def bench(operator: str, dtype: str | None, picture: str | None, as_json: bool) 
 
     It runs the plugin's code.
     """
-    from . import authoring, bandwidth, output, trials
+    from cuplug.commands import authoring, bandwidth, output, suite
 
     found = cuplug.find(operator)
     try:
@@ -263,4 +262,4 @@ def bench(operator: str, dtype: str | None, picture: str | None, as_json: bool) 
     else:
         authoring.show_bandwidth(measured)
         if set(found.sides) - {row.side for row in measured}:
-            click.echo(f"not measured on cuda: {trials.NO_GPU}", err=True)
+            click.echo(f"not measured on cuda: {suite.NO_GPU}", err=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .. import elf, fatbin
-from ..records import PluginFile
-from .examination import NOTE, OK, PROBLEM, Finding, Machine, dotted
+from cuplug.author import elf, fatbin
+from cuplug.commands.examination import NOTE, OK, PROBLEM, Finding, Machine, dotted
+from cuplug.lookup.records import PluginFile
 
 
 def examine_driver(machine: Machine) -> Iterator[Finding]:

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._device_array import asarray
-from .._devices import synchronize
-from .._operator import Operator
-from ..table import read_table
-from .properties import (
+from cuplug.call.operator import Operator
+from cuplug.commands.properties import (
     EPSILONS,
     LAYOUTS,
     REFUSALS,
@@ -24,6 +21,9 @@ from .properties import (
     outcome,
     takes_any_layout,
 )
+from cuplug.cuda.device_array import asarray
+from cuplug.cuda.devices import synchronize
+from cuplug.discovery.table import read_table
 
 
 class Window:

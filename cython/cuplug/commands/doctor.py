@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from . import cuda_examination, surroundings
-from .examination import NOTE, OK, PROBLEM, Finding, Machine, look_around
+from cuplug.commands import cuda_examination, surroundings
+from cuplug.commands.examination import NOTE, OK, PROBLEM, Finding, Machine, look_around
 
 __all__ = ["NOTE", "OK", "PROBLEM", "Finding", "examine"]
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import cuplug
-
-from .._inspect import list_devices
-from ..records import Directory, PluginFile
-from ..toolkit import Toolkit, find_toolkit
+from cuplug.compilers.toolkit import Toolkit, find_toolkit
+from cuplug.cuda.devices import driver_version
+from cuplug.lookup.records import Directory, PluginFile
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 
@@ -63,8 +62,11 @@ def look_around() -> Machine:
         machine.directories = cuplug.search_path()
     except (cuplug.PluginError, MemoryError, OSError) as error:
         machine.path_error = str(error)
-    version, devices, machine.cuda_error = list_devices()
-    machine.devices = [Device(*device) for device in devices]
+    try:
+        machine.devices = [Device(*gpu[1:4]) for gpu in cuplug.devices()]
+    except cuplug.CudaError as error:
+        machine.cuda_error = str(error)
+    version = driver_version()
     machine.driver_version = (version // 1000, version % 1000 // 10) if version else None
     return machine
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .._operator import Operator
-from ..signature import Signature
+from cuplug.call.operator import Operator
+from cuplug.signature.signature import Signature
 
 Arguments = dict[str, Any]
 Array = np.ndarray[Any, Any]
@@ -57,7 +57,7 @@ def as_list(result: Any) -> list[Array]:
 
 def inouts(operator: Operator, arguments: Arguments) -> list[Array]:
     """Return the arrays that a call changes in place."""
-    from ..signature import parse
+    from cuplug.signature.signature import parse
 
     names = {x.name for s in operator.signatures for x in parse(s).parameters if x.kind == "inout"}
     return [x for name, x in arguments.items() if name in names]

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import cuplug
-
-from .. import cache
-from ..records import PluginFile
-from ..signature import Parameter, Signature, parse
-from ..table import Row, read_table
-from .output import print_json, print_lines, print_table
+from cuplug.commands.output import print_json, print_lines, print_table
+from cuplug.compilers import cache
+from cuplug.discovery.table import Row, read_table
+from cuplug.lookup.records import PluginFile
+from cuplug.signature.signature import Parameter, Signature, parse
 
 CACHE_KINDS = {"cubin": "code for GPUs", "so": "code for the CPU"}
 

@@ -11,10 +11,9 @@ import sysconfig
 from collections.abc import Iterator
 
 import cuplug
-
-from .. import flags
-from ..description import sidecar_of
-from .examination import NOTE, OK, PROBLEM, Finding, Machine
+from cuplug.adoption.description import sidecar_of
+from cuplug.base import flags
+from cuplug.commands.examination import NOTE, OK, PROBLEM, Finding, Machine
 
 VARIABLES = (
     "LD_LIBRARY_CUPLUG_PATH",

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple, TextIO
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from .._operator import Operator
-from .._registry import find, load
-from ..signature import Signature, parse
-from ..sizing import sized_arguments
-from ..testing import arguments
-from . import cuda_properties as cuda
-from . import properties as host
+from cuplug.author.sizing import sized_arguments
+from cuplug.call.operator import Operator
+from cuplug.commands import cuda_properties as cuda
+from cuplug.commands import properties as host
+from cuplug.lookup.find import find, load
+from cuplug.signature.signature import Signature, parse
+from cuplug.testing import arguments
 
 LARGE_BYTES = 1 << 24
 EMPTY = st.sampled_from((0, 0, 3))

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arguments/match.h"
+
+#include "base/describe.h"
+#include "base/dtype.h"
+#include "base/layout.h"
+#include "base/status.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+int cuplug__mismatch(cuplug__match *m, int32_t i, int status, const char *format, ...) {
+  if (!m->error) return status;
+  va_list list;
+  va_start(list, format);
+  m->error->status = status;
+  vsnprintf(m->error->message, m->error->message_bytes, format, list);
+  va_end(list);
+  cuplug__prefix(m->error, "%s: %s: ", m->s->name, m->s->parameters[i].name);
+  return status;
+}
+
+int cuplug__unwanted(cuplug__match *m, int32_t i, int status) {
+  if (!m->error) return status;
+  return cuplug__mismatch(m, i, status, "seen %s, wanted %s",
+                          cuplug__describe_argument(cuplug__argument(m, i)).s,
+                          cuplug__describe_parameter(m->s, &m->s->parameters[i]).s);
+}
+
+CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, int32_t v) {
+  int is_named = *m->s->variables[v].name && m->known_types >> v & 1;
+  if (!is_named || !m->error) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted %s as in %s (%s)",
+                          cuplug__describe_argument(cuplug__argument(m, i)).s,
+                          cuplug__describe_dtype(m->types[v]).s,
+                          m->s->parameters[m->type_from[v]].name, m->s->variables[v].name);
+}
+
+static int match_dtype(cuplug__match *m, int32_t i, const cuplug_parameter *x, uint32_t type) {
+  int32_t v = x->type_variable;
+  if (m->known_types >> v & 1) return m->types[v] == type ? CUPLUG_OK : refuse_dtype(m, i, v);
+  if (!(m->s->variables[v].dtypes & cuplug__dtype_bit(type))) return refuse_dtype(m, i, v);
+  m->types[v] = type;
+  m->type_from[v] = (int8_t)i;
+  m->known_types |= 1u << v;
+  return CUPLUG_OK;
+}
+
+static int match_size(cuplug__match *m, int32_t i, int64_t name, int64_t size) {
+  if (!(m->known_sizes >> name & 1)) {
+    m->known_sizes |= 1u << name;
+    m->sizes[name] = size;
+    m->size_from[name] = (int8_t)i;
+    return CUPLUG_OK;
+  }
+  if (m->sizes[name] == size) return CUPLUG_OK;
+  return cuplug__mismatch(
+      m, i, CUPLUG_ERROR_VALUE, "dimension %s: seen %" PRId64 ", wanted %" PRId64 " as in %s",
+      m->s->dim_names[name], size, m->sizes[name], m->s->parameters[m->size_from[name]].name);
+}
+
+CUPLUG__COLD static int refuse_group(cuplug__match *m, int32_t i, int64_t name,
+                                     const int64_t *shape, int32_t ndim) {
+  if (!m->error) return CUPLUG_ERROR_VALUE;
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "dimensions *%s: seen %s, wanted %s as in %s",
+                          m->s->dim_names[name], cuplug__describe_shape(shape, ndim).s,
+                          cuplug__describe_shape(m->groups[name], (int32_t)m->sizes[name]).s,
+                          m->s->parameters[m->size_from[name]].name);
+}
+
+static int match_group(cuplug__match *m, int32_t i, int64_t name, const int64_t *shape,
+                       int32_t ndim) {
+  if (m->known_sizes >> name & 1) {
+    int same = m->sizes[name] == ndim && cuplug__same_sizes(m->groups[name], shape, ndim);
+    return same ? CUPLUG_OK : refuse_group(m, i, name, shape, ndim);
+  }
+  m->known_sizes |= 1u << name;
+  m->sizes[name] = ndim;
+  m->groups[name] = shape;
+  m->size_from[name] = (int8_t)i;
+  return CUPLUG_OK;
+}
+
+/* Broadcasts a shape into the loop shape, by NumPy's rules. */
+static int match_loop(cuplug__match *m, int32_t i, const int64_t *shape, int32_t ndim) {
+  cuplug_frame *f = m->frame;
+  int32_t grow = ndim - f->loop_ndim;
+  if (!m->loop_mask) {
+    for (int32_t k = 0; k < ndim; k++) f->loop_shape[k] = shape[k];
+    f->loop_ndim = ndim;
+    return CUPLUG_OK;
+  }
+  if (!grow && cuplug__same_sizes(f->loop_shape, shape, ndim)) return CUPLUG_OK;
+  m->broadcasts = 1;
+  if (grow > 0) {
+    memmove(f->loop_shape + grow, f->loop_shape, (size_t)f->loop_ndim * sizeof(*shape));
+    for (int32_t k = 0; k < grow; k++) f->loop_shape[k] = 1;
+    f->loop_ndim = ndim;
+  }
+  int64_t *loop = f->loop_shape + f->loop_ndim - ndim;
+  for (int32_t k = 0; k < ndim; k++) {
+    if (loop[k] == 1) loop[k] = shape[k];
+    if (loop[k] == shape[k] || shape[k] == 1) continue;
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                            "dimensions ...: seen size %" PRId64
+                            " where the other arrays have %" PRId64
+                            "; they cannot be broadcast together",
+                            shape[k], loop[k]);
+  }
+  return CUPLUG_OK;
+}
+
+static int match_shape(cuplug__match *m, int32_t i, const cuplug_parameter *x,
+                       const cuplug_tensor *t) {
+  const cuplug_dim *end = x->dims + x->n_dims;
+  const int64_t *shape = t->shape;
+  int32_t n_groups = 0;
+  for (const cuplug_dim *d = x->dims; d < end; d++)
+    n_groups += d->kind == CUPLUG_DIM_VARIADIC || d->kind == CUPLUG_DIM_LOOP;
+  int32_t group_ndim = t->ndim - (x->n_dims - n_groups);
+  if (t->ndim > CUPLUG_MAX_NDIM || group_ndim < 0 || (group_ndim > 0 && !n_groups))
+    return cuplug__unwanted(m, i, CUPLUG_ERROR_VALUE);
+  for (const cuplug_dim *d = x->dims; d < end; d++) {
+    int status = CUPLUG_OK, n = 1;
+    if (d->kind == CUPLUG_DIM_NAMED) {
+      status = match_size(m, i, d->value, *shape);
+    } else if (d->kind == CUPLUG_DIM_VARIADIC) {
+      status = match_group(m, i, d->value, shape, n = group_ndim);
+    } else if (d->kind == CUPLUG_DIM_LOOP) {
+      status = match_loop(m, i, shape, n = group_ndim);
+      m->loop_mask |= 1u << m->frame->n_tensors;
+    } else if (*shape != d->value) {
+      status = cuplug__unwanted(m, i, CUPLUG_ERROR_VALUE);
+    }
+    if (status) return status;
+    shape += n;
+  }
+  return CUPLUG_OK;
+}
+
+/* The host, or the GPU, that an array's memory belongs to; type 0: neither. */
+static cuplug_device home_of(cuplug_device device) {
+  if (cuplug__is_cuda(device)) return (cuplug_device){CUPLUG_CUDA, device.id};
+  return (cuplug_device){cuplug__is_host(device) ? CUPLUG_CPU : 0, 0};
+}
+
+CUPLUG__COLD static int refuse_device(cuplug__match *m, int32_t i, cuplug_device device) {
+  const cuplug_frame *f = m->frame;
+  if (!cuplug__is_cuda(device) && !cuplug__is_host(device))
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE,
+                            "seen an array on %s, wanted the host or a CUDA device",
+                            cuplug__describe_device(device).s);
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                          "it is on %s but %s is on %s; move one to the other",
+                          cuplug__describe_device(home_of(device)).s,
+                          m->s->parameters[m->home_from].name, cuplug__describe_device(f->home).s);
+}
+
+/* All arrays are on the host, or all on one GPU. */
+static int match_device(cuplug__match *m, int32_t i, cuplug_device device) {
+  cuplug_frame *f = m->frame;
+  cuplug_device home = home_of(device);
+  if (home.type && !f->home.type) {
+    f->home = home;
+    m->home_from = (int8_t)i;
+  }
+  if (home.type && f->home.type == home.type && f->home.id == home.id) return CUPLUG_OK;
+  return refuse_device(m, i, device);
+}
+
+CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t,
+                                      int64_t n_bytes) {
+  int negative = 0;
+  for (int32_t k = 0; k < t->ndim; k++) negative |= t->shape[k] < 0;
+  if (n_bytes < 0)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "seen shape %s, wanted %s",
+                            cuplug__describe_shape(t->shape, t->ndim).s,
+                            negative ? "sizes of at least 0" : "less than 2^63 bytes");
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                          "seen an array without memory (a null pointer)");
+}
+
+/* Sizes are not negative, their product is below 2^63 bytes, and there is memory behind it. */
+static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
+  int64_t n_bytes = cuplug__n_bytes(t);
+  m->n_bytes[m->frame->n_tensors] = n_bytes;
+  if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
+  return n_bytes < 0 || (n_bytes && !t->data) ? refuse_memory(m, i, t, n_bytes) : CUPLUG_OK;
+}
+
+/* What an in-out array must be, since it cannot be copied: contiguous or without shared elements,
+ * aligned and writable. */
+static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, int contiguous) {
+  if (a->flags & CUPLUG_READ_ONLY)
+    return cuplug__mismatch(
+        m, i, CUPLUG_ERROR_VALUE,
+        "seen a read-only array, wanted a writable one: it is changed in place");
+  if (a->flags & CUPLUG_MISALIGNED)
+    return cuplug__mismatch(
+        m, i, CUPLUG_ERROR_VALUE,
+        "seen a misaligned array, wanted an aligned one: it is changed in place");
+  if (!contiguous && !m->takes_strides)
+    return cuplug__mismatch(
+        m, i, CUPLUG_ERROR_VALUE,
+        "seen an array that is not C-contiguous, wanted a C-contiguous one: it is changed "
+        "in place");
+  if (!contiguous && cuplug__shares_elements(&a->tensor))
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                            "seen an array whose elements share memory, wanted one with memory for "
+                            "each: it is changed in place");
+  return CUPLUG_OK;
+}
+
+/* Whether a tensor fits because one before it did, whose parameter is alike. */
+static inline int is_repeated(cuplug__match *m, const cuplug_tensor *t) {
+  const uint32_t k = m->frame->n_tensors, like = m->like[k];
+  const cuplug_tensor *before = &m->frame->tensors[like];
+  if (like == k || !t->data || t->ndim != before->ndim ||
+      memcmp(&t->dtype, &before->dtype, sizeof(t->dtype)) ||
+      memcmp(&t->device, &before->device, sizeof(t->device)) ||
+      !cuplug__same_sizes(t->shape, before->shape, t->ndim))
+    return 0;
+  m->loop_mask |= (m->loop_mask >> like & 1) << k;
+  m->n_bytes[k] = m->n_bytes[like];
+  return 1;
+}
+
+static __attribute__((noinline)) int match_tensor(cuplug__match *m, int32_t i,
+                                                  const cuplug_tensor *t) {
+  const cuplug_parameter *x = &m->s->parameters[i];
+  int status;
+  if ((status = match_dtype(m, i, x, cuplug_type(t)))) return status;
+  if ((status = match_shape(m, i, x, t))) return status;
+  if ((status = match_device(m, i, t->device))) return status;
+  return match_memory(m, i, t);
+}
+
+static int leave_out(cuplug__match *m, int32_t i, uint32_t kind) {
+  cuplug_frame *f = m->frame;
+  int left_out = kind == CUPLUG_ARGUMENT_ABSENT || kind == CUPLUG_ARGUMENT_NONE;
+  if (!left_out || m->s->parameters[i].default_kind != CUPLUG_ARGUMENT_NONE)
+    return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  f->tensors[f->n_tensors++] = (cuplug_tensor){.ndim = -1};
+  return CUPLUG_OK;
+}
+
+int cuplug__match_array(cuplug__match *m, int32_t i) {
+  const cuplug_argument *a = cuplug__argument(m, i);
+  cuplug_frame *f = m->frame;
+  uint32_t k = f->n_tensors;
+  cuplug_tensor *t = &f->tensors[k];
+  int status;
+  f->parameter[k] = (uint8_t)i;
+  if (a->kind != CUPLUG_ARGUMENT_ARRAY) return leave_out(m, i, a->kind);
+  /* Field by field, as the caller has just written them: wider loads would wait for its stores. */
+  t->data = (char *)a->tensor.data + a->tensor.byte_offset;
+  t->device = a->tensor.device;
+  t->ndim = a->tensor.ndim;
+  t->dtype = a->tensor.dtype;
+  t->shape = a->tensor.shape;
+  t->strides = a->tensor.strides;
+  t->byte_offset = 0;
+  if (a->flags & CUPLUG_BYTE_SWAPPED)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted native byte order",
+                            cuplug__describe_argument(a).s);
+  if (!is_repeated(m, t) && (status = match_tensor(m, i, t))) return status;
+  int contiguous = cuplug__is_contiguous(t);
+  if (m->s->parameters[i].kind == CUPLUG_PARAMETER_INOUT) {
+    m->inout_mask |= 1u << k;
+    if ((status = match_inout(m, i, a, contiguous))) return status;
+  } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides)) {
+    f->copy_mask |= 1u << k;
+    if (a->flags & CUPLUG_ODD_STRIDES) f->odd_mask |= 1u << k;
+  }
+  if (contiguous) t->strides = NULL;
+  f->n_tensors = k + 1;
+  return CUPLUG_OK;
+}
+
+int32_t cuplug_wanted_shape(const cuplug_frame *f, uint32_t k, int64_t shape[CUPLUG_MAX_NDIM]) {
+  const cuplug_tensor *t = &f->tensors[k];
+  const cuplug_parameter *x = &f->signature->parameters[f->parameter[k]];
+  int32_t before = 0;
+  while (before < x->n_dims && x->dims[before].kind != CUPLUG_DIM_LOOP) before++;
+  int32_t has_loop = before < x->n_dims;
+  int32_t own_loop = has_loop ? t->ndim - (x->n_dims - 1) : 0;
+  int32_t loop = has_loop ? f->loop_ndim : 0;
+  if (!has_loop) before = t->ndim;
+  int32_t after = t->ndim - before - own_loop;
+  int32_t ndim = before + loop + after;
+  if (ndim > CUPLUG_MAX_NDIM) return ndim;
+  for (int32_t d = 0; d < before; d++) shape[d] = t->shape[d];
+  for (int32_t d = 0; d < loop; d++) shape[before + d] = f->loop_shape[d];
+  for (int32_t d = 0; d < after; d++) shape[before + loop + d] = t->shape[before + own_loop + d];
+  return ndim;
+}

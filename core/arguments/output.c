@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Outputs that the caller brings along. */
+#include "base/describe.h"
+#include "base/layout.h"
+#include "base/status.h"
+#include "registry/operator.h"
+
+static int refuse(const cuplug_frame *f, uint32_t k, int status, const char *seen,
+                  const char *wanted, cuplug_error *error) {
+  const cuplug_parameter *x = &f->signature->parameters[f->signature->n_parameters + (int32_t)k];
+  const char *name = *x->name ? x->name : "out";
+  return cuplug__fail(error, status, "%s: %s: seen %s, wanted %s", f->signature->name, name, seen,
+                      wanted);
+}
+
+static int has_unknown(const cuplug_tensor *x) {
+  for (int32_t k = 0; k < x->ndim; k++)
+    if (x->shape[k] < 0) return 1;
+  return 0;
+}
+
+/* dtype, shape and device of a given output. */
+static int check_kind(const cuplug_frame *f, uint32_t k, const cuplug_argument *given,
+                      cuplug_error *error) {
+  const cuplug_tensor *wanted = &f->tensors[f->n_inputs + k], *x = &given->tensor;
+  if (given->kind != CUPLUG_ARGUMENT_ARRAY)
+    return refuse(f, k, CUPLUG_ERROR_TYPE, cuplug__describe_argument(given).s, "an array", error);
+  if (has_unknown(wanted))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array",
+                  "none: this output's size is known only after the run", error);
+  if (given->flags & CUPLUG_BYTE_SWAPPED || cuplug_type(x) != cuplug_type(wanted))
+    return refuse(f, k, CUPLUG_ERROR_TYPE, cuplug__describe_argument(given).s,
+                  cuplug__describe_dtype(cuplug_type(wanted)).s, error);
+  if (x->ndim != wanted->ndim || !cuplug__same_sizes(x->shape, wanted->shape, x->ndim))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, cuplug__describe_argument(given).s,
+                  cuplug__describe_shape(wanted->shape, wanted->ndim).s, error);
+  int cuda = cuplug__is_cuda(x->device), host = cuplug__is_host(x->device);
+  int same = f->home.type == CUPLUG_CUDA ? cuda && x->device.id == f->home.id
+                                         : host || (cuda && !f->home.type);
+  if (!same)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: out: it is on %s but the inputs are on %s; move one to the other",
+                        f->signature->name, cuplug__describe_device(x->device).s,
+                        cuplug__describe_device(f->home).s);
+  return CUPLUG_OK;
+}
+
+/* Writable, aligned, contiguous unless strides are taken. */
+static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument *given,
+                        cuplug_error *error) {
+  uint32_t flags = f->op->overloads[f->row].row->flags;
+  if (given->flags & CUPLUG_READ_ONLY)
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "a read-only array", "a writable one", error);
+  if (given->flags & CUPLUG_MISALIGNED)
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "a misaligned array", "an aligned one", error);
+  if (!(flags & CUPLUG_TAKES_STRIDES) && !cuplug__is_contiguous(&given->tensor))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array that is not C-contiguous",
+                  "a C-contiguous one", error);
+  if (cuplug__shares_elements(&given->tensor))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array whose elements share memory",
+                  "one with memory for each", error);
+  if (!given->tensor.data && cuplug__n_bytes(&given->tensor))
+    return refuse(f, k, CUPLUG_ERROR_VALUE, "an array without memory (a null pointer)", "memory",
+                  error);
+  return CUPLUG_OK;
+}
+
+static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor *x,
+                         cuplug_error *error) {
+  const cuplug__span given = cuplug__span_of(x);
+  for (uint32_t other = 0; other < f->n_inputs + k; other++) {
+    const cuplug_tensor *y = &f->tensors[other];
+    if (y->ndim < 0 || !y->data || !cuplug__meet(given, cuplug__span_of(y))) continue;
+    const char *name = f->signature->parameters[f->parameter[other]].name;
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: out: its memory overlaps %s; pass an array of its own",
+                        f->signature->name, *name ? name : "another output");
+  }
+  return CUPLUG_OK;
+}
+
+/* The usual case in few steps: contiguous, as wanted, and apart from all other arrays. */
+static int fits(const cuplug_frame *f, const cuplug_tensor *wanted, const cuplug_argument *given) {
+  const cuplug_tensor *x = &given->tensor;
+  if (given->kind != CUPLUG_ARGUMENT_ARRAY || given->flags || wanted->strides ||
+      x->ndim != wanted->ndim || cuplug_type(x) != cuplug_type(wanted) ||
+      x->device.type != f->home.type || x->device.id != f->home.id || !x->data || x->byte_offset ||
+      !cuplug__same_sizes(x->shape, wanted->shape, x->ndim) || !cuplug__is_contiguous(x))
+    return 0;
+  const char *low = x->data, *high = low + cuplug__n_bytes(wanted);
+  for (const cuplug_tensor *y = f->tensors; y < wanted; y++) {
+    if (y->strides) return 0;
+    const char *other = y->data;
+    if (y->ndim >= 0 && other < high && low < other + cuplug__n_bytes(y)) return 0;
+  }
+  return 1;
+}
+
+int cuplug_set_output(cuplug_frame *f, uint32_t k, const cuplug_argument *given,
+                      cuplug_error *error) {
+  int status;
+  cuplug__clear(error);
+  if (f->n_inputs + k >= f->n_tensors)
+    return cuplug__fail(error, CUPLUG_ERROR_TYPE, "%s: out: seen %u outputs, wanted %u",
+                        f->signature->name, k + 1, f->n_tensors - f->n_inputs);
+  cuplug_tensor *t = &f->tensors[f->n_inputs + k];
+  if (fits(f, t, given)) {
+    t->data = given->tensor.data;
+    return CUPLUG_OK;
+  }
+  if ((status = check_kind(f, k, given, error))) return status;
+  if ((status = check_layout(f, k, given, error))) return status;
+  if ((status = check_overlap(f, k, &given->tensor, error))) return status;
+  t->data = (char *)given->tensor.data + given->tensor.byte_offset;
+  t->device = given->tensor.device;
+  if (t->strides && given->tensor.strides) t->strides = given->tensor.strides;
+  return CUPLUG_OK;
+}

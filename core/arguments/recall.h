@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The matches that each thread made last. Most calls come with arrays of the dtypes and shapes of
+ * the call before, and what matching those would find is known. */
+#ifndef CUPLUG_CORE_ARGUMENTS_RECALL_H
+#define CUPLUG_CORE_ARGUMENTS_RECALL_H
+
+#include "arguments/match.h"
+
+/* Keeps a match whose arrays are all there, contiguous, of few dimensions and not broadcast. */
+void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row);
+
+/* When the arrays are like those of the match that this thread has kept for an operator: what it
+ * found, but for the scalars and the row's number, which is returned. Else -1. Whether in-out
+ * arrays overlap others is yet to be checked. */
+int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arithmetic on shapes and strides: sizes, contiguity, the bytes an array spans. */
+#ifndef CUPLUG_CORE_BASE_LAYOUT_H
+#define CUPLUG_CORE_BASE_LAYOUT_H
+
+#include <cuplug/host.h>
+
+/* Bytes of a C-contiguous array; -1 when they pass 2^63 - 1 or a size is negative. */
+static inline int64_t cuplug__n_bytes(const cuplug_tensor *x) {
+  int64_t n = cuplug_element_bytes(x), signs = 0;
+  int overflow = 0;
+  for (int32_t k = 0; k < x->ndim; k++) {
+    signs |= x->shape[k];
+    overflow |= __builtin_mul_overflow(n, x->shape[k], &n);
+  }
+  if (signs < 0) return -1;
+  if (!overflow) return n;
+  for (int32_t k = 0; k < x->ndim; k++)
+    if (x->shape[k] == 0) return 0;
+  return -1;
+}
+
+int cuplug__has_contiguous_strides(const cuplug_tensor *x);
+
+/* 1 when the elements follow each other in C order (empty arrays and sizes of 1 do not matter). */
+static inline int cuplug__is_contiguous(const cuplug_tensor *x) {
+  return !x->strides || cuplug__has_contiguous_strides(x);
+}
+
+/* The bytes that an array touches: [low, high), empty for an empty array. */
+typedef struct cuplug__span {
+  const char *low, *high;
+} cuplug__span;
+
+/* 1 when elements share memory, or interleave as only strides made by hand do: when a dimension's
+ * stride does not pass all that the narrower ones reach. */
+int cuplug__shares_elements(const cuplug_tensor *x);
+
+cuplug__span cuplug__strided_span(const cuplug_tensor *x);
+
+static inline cuplug__span cuplug__span_of(const cuplug_tensor *x) {
+  if (x->strides) return cuplug__strided_span(x);
+  const char *low = (const char *)x->data + x->byte_offset;
+  return (cuplug__span){low, low + cuplug__n_bytes(x)};
+}
+
+/* 1 when two arrays may share a byte. */
+static inline int cuplug__meet(cuplug__span a, cuplug__span b) {
+  return a.low < b.high && b.low < a.high && a.low < a.high && b.low < b.high;
+}
+
+static inline int cuplug__same_sizes(const int64_t *a, const int64_t *b, int32_t n) {
+  for (int32_t k = 0; k < n; k++)
+    if (a[k] != b[k]) return 0;
+  return 1;
+}
+
+static inline int cuplug__is_cuda(cuplug_device device) {
+  return device.type == CUPLUG_CUDA || device.type == CUPLUG_CUDA_MANAGED;
+}
+
+static inline int cuplug__is_host(cuplug_device device) {
+  return device.type == CUPLUG_CPU || device.type == CUPLUG_CUDA_HOST;
+}
+
+#endif

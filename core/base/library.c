@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/library.h"
+
+#include "base/status.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+void *cuplug__library_open(const char *name, cuplug_error *error) {
+  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (library) return library;
+  const char *reason = dlerror();
+  cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s", reason ? reason : "unknown reason");
+  return NULL;
+}
+
+void *cuplug__library_symbol(void *library, const char *symbol) { return dlsym(library, symbol); }
+
+const char *cuplug__library_of(const void *address) {
+  Dl_info info;
+  return dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+typedef struct search {
+  const struct link_map *map;
+  uintptr_t address;
+  size_t bytes;
+  ElfW(Word) wanted_flags;
+  int holds;
+} search;
+
+static int in_segment(const search *s, uintptr_t base, const ElfW(Phdr) * segment) {
+  uintptr_t begin = base + segment->p_vaddr;
+  return segment->p_type == PT_LOAD && (segment->p_flags & s->wanted_flags) == s->wanted_flags &&
+         s->address >= begin && s->bytes <= segment->p_memsz &&
+         s->address - begin <= segment->p_memsz - s->bytes;
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *data) {
+  (void)size;
+  search *s = data;
+  if (info->dlpi_addr != s->map->l_addr || strcmp(info->dlpi_name, s->map->l_name)) return 0;
+  for (int k = 0; k < info->dlpi_phnum; k++)
+    if (in_segment(s, info->dlpi_addr, &info->dlpi_phdr[k])) s->holds = 1;
+  return 1;
+}
+
+int cuplug__library_holds(void *library, const void *address, size_t bytes, int kind) {
+  struct link_map *map;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map)) return 0;
+  search s = {.map = map, .address = (uintptr_t)address, .bytes = bytes};
+  s.wanted_flags = kind == CUPLUG__CODE ? PF_X : PF_R;
+  dl_iterate_phdr(visit, &s);
+  return s.holds;
+}
+
+typedef struct name_search {
+  const char *start;
+  char *path;
+  size_t room;
+} name_search;
+
+static int visit_name(struct dl_phdr_info *info, size_t size, void *data) {
+  (void)size;
+  name_search *s = data;
+  const char *slash = strrchr(info->dlpi_name, '/');
+  if (!slash || strncmp(slash + 1, s->start, strlen(s->start))) return 0;
+  return snprintf(s->path, s->room, "%s", info->dlpi_name) < (int)s->room;
+}
+
+int cuplug__library_loaded(const char *start, char *path, size_t room) {
+  name_search s = {start, path, room};
+  return dl_iterate_phdr(visit_name, &s) > 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared libraries of the process. Only library.c includes <dlfcn.h>. */
+#ifndef CUPLUG_CORE_BASE_LIBRARY_H
+#define CUPLUG_CORE_BASE_LIBRARY_H
+
+#include <cuplug/plugin.h>
+
+/* What an address must be in cuplug__library_holds. */
+#define CUPLUG__DATA 0
+#define CUPLUG__CODE 1
+
+/* Opens a library (NOW, LOCAL; never closed). NULL: ERROR_PLUGIN with the reason of the dynamic
+ * linker, which begins with `name` or with the dependency that it misses. */
+void *cuplug__library_open(const char *name, cuplug_error *error);
+
+/* The address of a symbol in the library or its dependencies; NULL when none has it. */
+void *cuplug__library_symbol(void *library, const char *symbol);
+
+/* 1 when `bytes` bytes at `address` lie within one segment of this very library. */
+int cuplug__library_holds(void *library, const void *address, size_t bytes, int kind);
+
+/* The file that holds an address, as the dynamic linker knows it; "" when none does. */
+const char *cuplug__library_of(const void *address);
+
+/* 1 when the process has a library whose file name begins with `start`; its path is filled in. */
+int cuplug__library_loaded(const char *start, char *path, size_t room);
+
+#endif

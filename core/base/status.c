@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/status.h"
+
+#include <cuplug/host.h>
+#include <stdarg.h>
+#include <string.h>
+
+const char *cuplug_version(void) { return CUPLUG_VERSION; }
+
+const char *cuplug_status_name(int status) {
+  switch (status) {
+#define CUPLUG__X(name, value, meaning) \
+  case value:                           \
+    return #name;
+    CUPLUG_STATUS_LIST(CUPLUG__X)
+#undef CUPLUG__X
+  default:
+    return NULL;
+  }
+}
+
+/* Shows that a message was cut, without leaving half of a UTF-8 character. */
+static void mark_truncated(cuplug_error *error) {
+  char *at = error->message + sizeof(error->message) - sizeof("...");
+  while (at > error->message && (*at & 0xC0) == 0x80) at--;
+  strcpy(at, "...");
+}
+
+CUPLUG__FORMAT(3, 0)
+static void print_at(cuplug_error *error, size_t at, const char *format, va_list list) {
+  size_t room = sizeof(error->message) - at;
+  int n = vsnprintf(error->message + at, room, format, list);
+  if (n < 0) error->message[at] = 0;
+  if (n >= 0 && (size_t)n >= room) mark_truncated(error);
+}
+
+int cuplug__fail(cuplug_error *error, int status, const char *format, ...) {
+  if (!error) return status;
+  va_list list;
+  cuplug__clear(error);
+  error->status = status;
+  va_start(list, format);
+  print_at(error, 0, format, list);
+  va_end(list);
+  return status;
+}
+
+int cuplug__no_memory(cuplug_error *error, const char *doing) {
+  return cuplug__fail(error, CUPLUG_ERROR_MEMORY, "out of memory while %s", doing);
+}
+
+void cuplug__prefix(cuplug_error *error, const char *format, ...) {
+  if (!error) return;
+  char tail[sizeof(error->message)];
+  va_list list;
+  memcpy(tail, error->message, sizeof(tail));
+  tail[sizeof(tail) - 1] = 0;
+  va_start(list, format);
+  print_at(error, 0, format, list);
+  va_end(list);
+  cuplug__append(error, "%s", tail);
+}
+
+void cuplug__append(cuplug_error *error, const char *format, ...) {
+  if (!error) return;
+  va_list list;
+  va_start(list, format);
+  print_at(error, strnlen(error->message, sizeof(error->message) - 1), format, list);
+  va_end(list);
+}

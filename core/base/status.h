@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Error records: filled here, never allocated. */
+#ifndef CUPLUG_CORE_BASE_STATUS_H
+#define CUPLUG_CORE_BASE_STATUS_H
+
+#include <cuplug/plugin.h>
+
+#define CUPLUG__FORMAT(string, first) __attribute__((format(printf, string, first)))
+/* Of what only failed calls need: compilers keep it out of the way of the others. */
+#define CUPLUG__COLD __attribute__((cold))
+
+/* Empties a record; NULL is taken. */
+static inline void cuplug__clear(cuplug_error *error) {
+  if (!error) return;
+  error->status = CUPLUG_OK;
+  error->cuda_code = 0;
+  error->message_bytes = sizeof(error->message);
+  error->reserved = 0;
+  error->message[0] = 0;
+}
+
+/* Fills a record (NULL is taken; a message too long ends in "...") and returns `status`. */
+CUPLUG__COLD CUPLUG__FORMAT(3, 4) int cuplug__fail(cuplug_error *error, int status,
+                                                   const char *format, ...);
+
+/* "out of memory while ...", as ERROR_MEMORY. */
+int cuplug__no_memory(cuplug_error *error, const char *doing);
+
+/* Puts text before, or appends it to, the message of a filled record. */
+CUPLUG__FORMAT(2, 3) void cuplug__prefix(cuplug_error *error, const char *format, ...);
+CUPLUG__FORMAT(2, 3) void cuplug__append(cuplug_error *error, const char *format, ...);
+
+#endif

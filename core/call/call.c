@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The second half of a call: where it runs, the entry, what came of it. */
+#include "base/describe.h"
+#include "base/layout.h"
+#include "base/status.h"
+#include "cuda/capture.h"
+#include "cuda/context.h"
+#include "cuda/error.h"
+#include "cuda/fault.h"
+#include "cuda/gpus.h"
+#include "cuda/stream.h"
+#include "entry/entry.h"
+#include "entry/prepare.h"
+#include "entry/run.h"
+#include "registry/operator.h"
+#include "staging/stage.h"
+
+/* At the first run of an overload on a GPU. */
+static int make_ready(cuplug__run *run) {
+  int status = cuplug__ready_overload(run->frame->op, run->overload, run->device.id, run->error);
+  if (status) return status;
+  atomic_fetch_or_explicit(&run->overload->prepared, 1ull << (run->device.id & 63),
+                           memory_order_release);
+  return CUPLUG_OK;
+}
+
+static int run_prepared(cuplug__run *run) {
+  cuplug_frame *f = run->frame;
+  cuplug__cuda_note_operator(f->op->name);
+  if (f->home.type == CUPLUG_CPU) return cuplug__run_staged(run);
+  run->stream = CUPLUG__STREAM(f->stream);
+  run->fault = atomic_load_explicit(&run->overload->fault, memory_order_relaxed);
+  int status = cuplug__call_entry(run);
+  if (status || f->home.type || f->stream) return status;
+  /* Without arrays and a stream there is nothing that later work could be ordered by: wait. */
+  status = cuplug__stream_synchronize(run->stream, run->error);
+  return status ? status : cuplug__fault_take(run->fault, run->error);
+}
+
+/* The first run, which pins memory and loads code, and those that wait. */
+static int run_relaxed(cuplug__run *run, int is_prepared) {
+  int mode = cuplug__capture_relax();
+  int status = is_prepared ? CUPLUG_OK : make_ready(run);
+  if (!status) status = run_prepared(run);
+  cuplug__capture_exchange(mode);
+  return status;
+}
+
+static int run_entered(cuplug__run *run) {
+  uint64_t prepared = atomic_load_explicit(&run->overload->prepared, memory_order_acquire);
+  int is_prepared = prepared >> (run->device.id & 63) & 1;
+  if (is_prepared && run->frame->home.type == CUPLUG_CUDA) return run_prepared(run);
+  return run_relaxed(run, is_prepared);
+}
+
+static int run_cuda(cuplug__run *run) {
+  cuplug_frame *f = run->frame;
+  void *previous;
+  int status;
+  if (!run->overload->cuda) {
+    cuplug_operator_info info;
+    cuplug_describe(f->op, &info);
+    return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
+                        "%s: it was to run on %s but %s has no CUDA entry for it", f->op->name,
+                        cuplug__describe_device(run->device).s, info.path);
+  }
+  if ((status = cuplug__fault_take_any(run->error))) return status;
+  if ((status = cuplug__cuda_enter(run->device.id, &previous, run->error))) {
+    cuplug__prefix(run->error, "%s: ", f->op->name);
+    return status;
+  }
+  status = run_entered(run);
+  cuplug__cuda_leave(previous, run->device.id);
+  return status;
+}
+
+static int run_host(cuplug__run *run) {
+  if (run->overload->host) return cuplug__call_entry(run);
+  cuplug_operator_info info;
+  cuplug_describe(run->frame->op, &info);
+  return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
+                      "%s: it was to run on the host but %s has no host entry for it",
+                      run->frame->op->name, info.path);
+}
+
+/* The rule where arrays on the host, or none, run when the caller has not said. */
+static cuplug_device choose_device(const cuplug_row *row) {
+  const cuplug_device host = {CUPLUG_CPU, 0}, gpu = {CUPLUG_CUDA, 0};
+  if (!*row->host_entry) return gpu;
+  if (!*row->cuda_entry || !(row->flags & CUPLUG_PREFERS_CUDA)) return host;
+  return cuplug__cuda_start(NULL) ? host : gpu;
+}
+
+int cuplug_is_staged(const cuplug_frame *f) {
+  if (f->home.type != CUPLUG_CPU) return 0;
+  if (f->device.type) return f->device.type == CUPLUG_CUDA;
+  return choose_device(f->op->overloads[f->row].row).type == CUPLUG_CUDA;
+}
+
+/* Nothing is missing and nothing contradicts: copies, outputs, the place to run. */
+static int check_frame(const cuplug_frame *f, cuplug_error *error) {
+  const cuplug_parameter *parameters = f->signature->parameters;
+  const uint32_t copy_mask = f->copy_mask && cuplug_is_staged(f) ? f->odd_mask : f->copy_mask;
+  for (uint32_t k = 0; copy_mask && k < f->n_inputs; k++)
+    if (copy_mask >> k & 1)
+      return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                          "%s: %s: seen a strided, misaligned or broadcast array, wanted a "
+                          "C-contiguous copy of it",
+                          f->op->name, parameters[f->parameter[k]].name);
+  for (uint32_t k = f->n_inputs; k < f->n_tensors; k++)
+    if (!f->tensors[k].data && cuplug__n_bytes(&f->tensors[k]) > 0)
+      return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: output %u has no memory", f->op->name,
+                          k - f->n_inputs);
+  int elsewhere = f->device.type != f->home.type || f->device.id != f->home.id;
+  if (f->home.type == CUPLUG_CUDA && elsewhere)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: device: %s was asked for but the arrays are on %s", f->op->name,
+                        cuplug__describe_device(f->device).s, cuplug__describe_device(f->home).s);
+  if (f->device.type && f->device.type != CUPLUG_CPU && f->device.type != CUPLUG_CUDA)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: device: seen %s, wanted the host or CUDA",
+                        f->op->name, cuplug__describe_device(f->device).s);
+  return CUPLUG_OK;
+}
+
+int cuplug_run(cuplug_frame *f, cuplug_error *error) {
+  cuplug_error local;
+  cuplug__run run;
+  if (!error) error = &local;
+  cuplug__clear(error);
+  int status = check_frame(f, error);
+  if (status) return status;
+  if (!atomic_load_explicit(&f->op->loaded, memory_order_acquire) &&
+      (status = cuplug_load_code(f->op, error)))
+    return status;
+  run.frame = f;
+  run.overload = &f->op->overloads[f->row];
+  run.error = error;
+  run.device = f->device.type ? f->device : choose_device(run.overload->row);
+  run.stream = NULL;
+  run.fault = NULL;
+  run.tensors = f->tensors;
+  run.n_workspaces = 0;
+  f->device = run.device;
+  return run.device.type == CUPLUG_CUDA ? run_cuda(&run) : run_host(&run);
+}
+
+/* How many of n arguments are parameters: those behind them are outputs. */
+static uint32_t count_parameters(const cuplug_operator *op, uint32_t n) {
+  const cuplug_signature *s = &op->overloads[0].signature;
+  for (uint32_t k = 0; k < op->n_overloads; k++) {
+    const cuplug_signature *other = &op->overloads[k].signature;
+    if ((uint32_t)(other->n_parameters + other->n_outputs) == n) s = other;
+  }
+  return n < (uint32_t)s->n_parameters ? n : (uint32_t)s->n_parameters;
+}
+
+int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                  const cuplug_device *device, cuplug_error *error) {
+  cuplug_frame frame;
+  uint32_t n_inputs = count_parameters(op, n_args);
+  int status = cuplug_bind(op, args, n_inputs, &frame, error);
+  if (status) return status;
+  for (uint32_t k = n_inputs; k < n_args; k++)
+    if ((status = cuplug_set_output(&frame, k - n_inputs, &args[k], error))) return status;
+  if (device) frame.device = *device;
+  return cuplug_run(&frame, error);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cuda/context.h"
+
+#include "cuda/driver.h"
+#include "cuda/error.h"
+#include "cuda/gpus.h"
+
+/* Two threads may both retain: the context is the same, and never released. */
+static int primary_context(cuplug__gpu *gpu, CUcontext *context, cuplug_error *error) {
+  *context = atomic_load_explicit(&gpu->context, memory_order_acquire);
+  if (*context) return CUPLUG_OK;
+  int code = cuplug__driver.cuDevicePrimaryCtxRetain(context, gpu->handle);
+  if (code) return cuplug__cuda_fail(error, code, "making a CUDA context");
+  atomic_store_explicit(&gpu->context, *context, memory_order_release);
+  return CUPLUG_OK;
+}
+
+int cuplug__cuda_enter(int32_t device, void **previous, cuplug_error *error) {
+  CUcontext context, current = NULL;
+  int status = cuplug__cuda_start(error);
+  if (status) return status;
+  int poison = cuplug__cuda_sticky();
+  if (poison) return cuplug__cuda_fail(error, poison, "CUDA failed before");
+  status = cuplug__cuda_check_device(device, error);
+  if (status) return status;
+  status = primary_context(&cuplug__gpus[device], &context, error);
+  if (status) return status;
+  int code = cuplug__driver.cuCtxGetCurrent(&current);
+  if (!code && current != context) code = cuplug__driver.cuCtxSetCurrent(context);
+  if (code) return cuplug__cuda_fail(error, code, "making a CUDA context current");
+  *previous = current;
+  return CUPLUG_OK;
+}
+
+void cuplug__cuda_leave(void *previous, int32_t device) {
+  CUcontext context = atomic_load_explicit(&cuplug__gpus[device].context, memory_order_relaxed);
+  if (previous != context) cuplug__driver.cuCtxSetCurrent(previous);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public functions on devices: enter, do, leave. */
+#include "base/status.h"
+#include "cuda/capture.h"
+#include "cuda/context.h"
+#include "cuda/driver.h"
+#include "cuda/error.h"
+#include "cuda/fault.h"
+#include "cuda/gpus.h"
+#include "cuda/memory.h"
+#include "cuda/stream.h"
+
+#include <string.h>
+
+int cuplug_n_devices(int32_t *n, int32_t *driver_version, cuplug_error *error) {
+  int status = cuplug__cuda_start(error);
+  if (n) *n = status ? 0 : cuplug__n_gpus;
+  if (driver_version) *driver_version = cuplug__driver_version;
+  if (!status) cuplug__clear(error);
+  return status;
+}
+
+int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *error) {
+  int status = cuplug__cuda_start(error);
+  if (status) return status;
+  memset(info, 0, sizeof *info);
+  status = cuplug__cuda_check_device(id, error);
+  if (status) return status;
+  const cuplug__gpu *gpu = &cuplug__gpus[id];
+  int code = cuplug__driver.cuDeviceGetName(info->name, sizeof info->name, gpu->handle);
+  if (code) return cuplug__cuda_fail(error, code, "asking for a GPU's name");
+  info->name[sizeof info->name - 1] = 0;
+  info->compute_capability = gpu->capability;
+  info->memory_bytes = gpu->memory_bytes;
+  cuplug__clear(error);
+  return CUPLUG_OK;
+}
+
+int cuplug_allocate_device(int32_t device, uint64_t bytes, void *stream, void **pointer,
+                           cuplug_error *error) {
+  void *previous;
+  cuplug__clear(error);
+  *pointer = NULL;
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  status = cuplug__device_allocate(device, bytes, CUPLUG__STREAM(stream), pointer, error);
+  cuplug__cuda_leave(previous, device);
+  return status;
+}
+
+int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error) {
+  void *previous;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  status = cuplug__device_free(pointer, CUPLUG__STREAM(stream), error);
+  cuplug__cuda_leave(previous, device);
+  return status;
+}
+
+int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error) {
+  void *previous;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  status = cuplug__memory_query(device, info, error);
+  cuplug__cuda_leave(previous, device);
+  return status;
+}
+
+int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error) {
+  void *previous;
+  uint64_t freed = 0;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  int mode = cuplug__capture_relax();
+  status = cuplug__memory_trim(device, &freed, error);
+  cuplug__capture_exchange(mode);
+  cuplug__cuda_leave(previous, device);
+  if (freed_bytes) *freed_bytes = freed;
+  return status;
+}
+
+int cuplug_order_streams(int32_t device, void *waiting, void *stream, cuplug_error *error) {
+  void *previous;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  status = cuplug__stream_wait(device, CUPLUG__STREAM(waiting), CUPLUG__STREAM(stream), error);
+  cuplug__cuda_leave(previous, device);
+  return status;
+}
+
+/* The GPU of the context that is current. */
+static int current_device(int32_t *device) {
+  CUdevice handle;
+  int code = cuplug__driver.cuCtxGetDevice(&handle);
+  for (int32_t id = 0; !code && id < cuplug__n_gpus; id++)
+    if (cuplug__gpus[id].handle == handle) *device = id;
+  return code;
+}
+
+int cuplug_query_stream(void *stream, int32_t *device, int32_t *is_captured, cuplug_error *error) {
+  CUcontext previous = NULL, context;
+  int captured = 0;
+  *device = -1;
+  *is_captured = 0;
+  int status = cuplug__cuda_start(error);
+  if (status) return status;
+  cuplug__clear(error);
+  if ((uintptr_t)stream <= CUPLUG__LAST_DEFAULT_STREAM) return CUPLUG_OK;
+  int code = cuplug__driver.cuStreamGetCtx(stream, &context);
+  if (!code) code = cuplug__driver.cuCtxGetCurrent(&previous);
+  if (!code) code = cuplug__driver.cuCtxSetCurrent(context);
+  if (code) return cuplug__cuda_fail(error, code, "asking for a stream's GPU");
+  code = current_device(device);
+  if (!code) code = cuplug__capture_query(stream, &captured);
+  *is_captured = captured;
+  cuplug__driver.cuCtxSetCurrent(previous);
+  return cuplug__cuda_check(error, code, "asking for a stream's GPU");
+}
+
+int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *error) {
+  int ordinal = 0;
+  int status = cuplug__cuda_start(error);
+  if (status) return status;
+  cuplug__clear(error);
+  int code = cuplug__driver.cuPointerGetAttribute(&ordinal, CUPLUG__POINTER_DEVICE,
+                                                  (CUdeviceptr)(uintptr_t)pointer);
+  *device = code ? -1 : ordinal;
+  return cuplug__cuda_check(error, code, "asking for the GPU of memory");
+}
+
+int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_error *error) {
+  void *previous;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  if (whole_device)
+    status = cuplug__cuda_check(error, cuplug__driver.cuCtxSynchronize(), "waiting for the device");
+  else
+    status = cuplug__stream_synchronize(CUPLUG__STREAM(stream), error);
+  cuplug__cuda_leave(previous, device);
+  return status ? status : cuplug__fault_take_any(error);
+}

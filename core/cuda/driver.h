@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the core uses of the CUDA driver: functions found at run time, types and constants. No
+ * header of the CUDA toolkit is needed; tests/c/test_driver_types.c compares this one with
+ * cuda.h, whose own types are taken when it was included before. */
+#ifndef CUPLUG_CORE_CUDA_DRIVER_H
+#define CUPLUG_CORE_CUDA_DRIVER_H
+
+#include <cuplug/host.h>
+#include <stdatomic.h>
+
+#define CUPLUG__MIN_DRIVER 12000 /* CUDA 12.0 */
+
+typedef struct cuplug__pool_properties {
+  int32_t allocation_type;
+  int32_t handle_types;
+  int32_t location_type;
+  int32_t location_id;
+  void *security_attributes;
+  size_t max_bytes;
+  unsigned short usage;
+  unsigned char reserved[54];
+} cuplug__pool_properties;
+
+/* The driver's CUlaunchConfig, which begins as our grid does. */
+typedef struct cuplug__launch_config {
+  cuplug_grid grid;
+  void *stream;
+  void *attributes;
+  uint32_t n_attributes;
+} cuplug__launch_config;
+
+#ifndef __cuda_cuda_h__
+typedef int CUresult;
+typedef int CUdevice;
+typedef int CUdevice_attribute;
+typedef int CUmemPool_attribute;
+typedef int CUpointer_attribute;
+typedef int CUstreamCaptureMode;
+typedef int CUstreamCaptureStatus;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUstream_st *CUstream;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUevent_st *CUevent;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct CUlib_st *CUlibrary;
+typedef struct CUkern_st *CUkernel;
+typedef int CUjit_option;
+typedef int CUlibraryOption;
+typedef int CUfunction_attribute;
+typedef size_t (*CUoccupancyB2DSize)(int);
+typedef cuplug__pool_properties CUmemPoolProps;
+typedef cuplug__launch_config CUlaunchConfig;
+#endif
+
+enum {
+  CUPLUG__CU_INVALID_VALUE = 1,
+  CUPLUG__CU_OUT_OF_MEMORY = 2,
+  CUPLUG__CU_NOT_INITIALIZED = 3,
+  CUPLUG__CU_STUB_LIBRARY = 34,
+  CUPLUG__CU_INSUFFICIENT_DRIVER = 35, /* cudaErrorInsufficientDriver: of the runtime alone */
+  CUPLUG__CU_NO_DEVICE = 100,
+  CUPLUG__CU_NO_BINARY_FOR_GPU = 209,
+  CUPLUG__CU_UNSUPPORTED_PTX_VERSION = 222,
+  CUPLUG__CU_NOT_FOUND = 500,
+  CUPLUG__CU_NOT_SUPPORTED = 801,
+  CUPLUG__CU_SYSTEM_NOT_READY = 802,
+  CUPLUG__CU_SYSTEM_DRIVER_MISMATCH = 803,
+  CUPLUG__CU_CAPTURE_UNSUPPORTED = 900, /* the first of those on captures, and the last */
+  CUPLUG__CU_CAPTURE_ISOLATION = 905,
+  CUPLUG__CU_CAPTURE_IMPLICIT = 906,
+  CUPLUG__CU_CAPTURE_WRONG_THREAD = 908,
+
+  CUPLUG__MAX_BLOCK_DIM_X = 2, /* device attributes; y and z follow */
+  CUPLUG__MAX_GRID_DIM_X = 5,
+  CUPLUG__MAX_SHARED_OPTIN = 97,
+  CUPLUG__CAPABILITY_MAJOR = 75,
+  CUPLUG__CAPABILITY_MINOR = 76,
+  CUPLUG__MEMORY_POOLS_SUPPORTED = 115,
+  CUPLUG__KERNEL_MAX_THREADS = 0, /* kernel attributes */
+  CUPLUG__KERNEL_SHARED_BYTES = 1,
+  CUPLUG__KERNEL_CONSTANT_BYTES = 2,
+  CUPLUG__KERNEL_LOCAL_BYTES = 3,
+  CUPLUG__KERNEL_N_REGISTERS = 4,
+  CUPLUG__KERNEL_MAX_DYNAMIC_SHARED = 8,
+  CUPLUG__POOL_RELEASE_THRESHOLD = 4, /* pool attributes */
+  CUPLUG__POOL_RESERVED = 5,
+  CUPLUG__POOL_USED = 7,
+  CUPLUG__POOL_MOST_USED = 8,
+  CUPLUG__ALLOCATION_PINNED = 1,
+  CUPLUG__LOCATION_DEVICE = 1,
+  CUPLUG__HOST_PORTABLE = 1,
+  CUPLUG__HOST_MAPPED = 2,
+  CUPLUG__STREAM_NON_BLOCKING = 1,
+  CUPLUG__EVENT_NO_TIMING = 2,
+  CUPLUG__CAPTURE_RELAXED = 2,
+  CUPLUG__POINTER_DEVICE = 9 /* a pointer attribute: the ordinal */
+};
+
+/* X(function, symbol, parameters). All return a CUresult. */
+#define CUPLUG__DRIVER_LIST(X)                                                                    \
+  X(cuInit, "cuInit", (unsigned int))                                                             \
+  X(cuDriverGetVersion, "cuDriverGetVersion", (int *))                                            \
+  X(cuGetErrorName, "cuGetErrorName", (CUresult, const char **))                                  \
+  X(cuGetErrorString, "cuGetErrorString", (CUresult, const char **))                              \
+  X(cuDeviceGetCount, "cuDeviceGetCount", (int *))                                                \
+  X(cuDeviceGet, "cuDeviceGet", (CUdevice *, int))                                                \
+  X(cuDeviceGetName, "cuDeviceGetName", (char *, int, CUdevice))                                  \
+  X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *, CUdevice_attribute, CUdevice))          \
+  X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (size_t *, CUdevice))                                \
+  X(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", (CUmemoryPool *, CUdevice))           \
+  X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *, CUdevice))                \
+  X(cuCtxGetCurrent, "cuCtxGetCurrent", (CUcontext *))                                            \
+  X(cuCtxSetCurrent, "cuCtxSetCurrent", (CUcontext))                                              \
+  X(cuCtxGetDevice, "cuCtxGetDevice", (CUdevice *))                                               \
+  X(cuCtxSynchronize, "cuCtxSynchronize", (void))                                                 \
+  X(cuPointerGetAttribute, "cuPointerGetAttribute", (void *, CUpointer_attribute, CUdeviceptr))   \
+  X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                                        \
+  X(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *, const CUmemPoolProps *))                 \
+  X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool, CUmemPool_attribute, void *))  \
+  X(cuMemPoolGetAttribute, "cuMemPoolGetAttribute", (CUmemoryPool, CUmemPool_attribute, void *))  \
+  X(cuMemPoolTrimTo, "cuMemPoolTrimTo", (CUmemoryPool, size_t))                                   \
+  X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync",                                           \
+    (CUdeviceptr *, size_t, CUmemoryPool, CUstream))                                              \
+  X(cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr, CUstream))                                    \
+  X(cuMemHostAlloc, "cuMemHostAlloc", (void **, size_t, unsigned int))                            \
+  X(cuMemFreeHost, "cuMemFreeHost", (void *))                                                     \
+  X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr, const void *, size_t, CUstream))     \
+  X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *, CUdeviceptr, size_t, CUstream))           \
+  X(cuStreamCreate, "cuStreamCreate", (CUstream *, unsigned int))                                 \
+  X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream))                                            \
+  X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream))                                       \
+  X(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream, CUevent, unsigned int))                    \
+  X(cuStreamGetCtx, "cuStreamGetCtx", (CUstream, CUcontext *))                                    \
+  X(cuStreamIsCapturing, "cuStreamIsCapturing", (CUstream, CUstreamCaptureStatus *))              \
+  X(cuEventCreate, "cuEventCreate", (CUevent *, unsigned int))                                    \
+  X(cuEventDestroy, "cuEventDestroy_v2", (CUevent))                                               \
+  X(cuEventRecord, "cuEventRecord", (CUevent, CUstream))                                          \
+  X(cuEventSynchronize, "cuEventSynchronize", (CUevent))                                          \
+  X(cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *, CUfunction, void **, void **)) \
+  X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))
+
+/* Of code that was compiled at run time, from CUDA 12.0 on: NULL where they are missing. */
+#define CUPLUG__LIBRARY_LIST(X)                                                                    \
+  X(cuLibraryLoadData, "cuLibraryLoadData",                                                        \
+    (CUlibrary *, const void *, CUjit_option *, void **, unsigned int, CUlibraryOption *, void **, \
+     unsigned int))                                                                                \
+  X(cuLibraryGetKernel, "cuLibraryGetKernel", (CUkernel *, CUlibrary, const char *))               \
+  X(cuLibraryGetGlobal, "cuLibraryGetGlobal", (CUdeviceptr *, size_t *, CUlibrary, const char *))  \
+  X(cuKernelGetFunction, "cuKernelGetFunction", (CUfunction *, CUkernel))                          \
+  X(cuKernelGetAttribute, "cuKernelGetAttribute",                                                  \
+    (int *, CUfunction_attribute, CUkernel, CUdevice))                                             \
+  X(cuKernelSetAttribute, "cuKernelSetAttribute", (CUfunction_attribute, int, CUkernel, CUdevice)) \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor",    \
+    (int *, CUfunction, int, size_t))                                                              \
+  X(cuOccupancyMaxPotentialBlockSize, "cuOccupancyMaxPotentialBlockSize",                          \
+    (int *, int *, CUfunction, CUoccupancyB2DSize, size_t, int))
+
+/* From CUDA 12.4 or 12.5 on, likewise. */
+#define CUPLUG__NEWER_LIST(X)                                                                      \
+  X(cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel, size_t, size_t *, size_t *))          \
+  X(cuKernelGetLibrary, "cuKernelGetLibrary", (CUlibrary *, CUkernel))                             \
+  X(cuLibraryGetKernelCount, "cuLibraryGetKernelCount", (unsigned int *, CUlibrary))               \
+  X(cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", (CUkernel *, unsigned int, CUlibrary)) \
+  X(cuFuncLoad, "cuFuncLoad", (CUfunction))
+
+typedef struct cuplug__driver_table {
+#define CUPLUG__X(function, symbol, parameters) CUresult(*function) parameters;
+  CUPLUG__DRIVER_LIST(CUPLUG__X)
+  CUPLUG__LIBRARY_LIST(CUPLUG__X)
+  CUPLUG__NEWER_LIST(CUPLUG__X)
+#undef CUPLUG__X
+} cuplug__driver_table;
+
+/* Filled by cuplug__driver_open, constant afterwards. */
+extern cuplug__driver_table cuplug__driver;
+extern int32_t cuplug__driver_version; /* 12040 for CUDA 12.4 */
+
+/* Launches a CUfunction or CUkernel; returns a CUresult. cuLaunchKernel goes a longer way through
+ * the driver. */
+static inline int cuplug__driver_launch(void *kernel, const cuplug_grid *grid, void *stream,
+                                        void **arguments) {
+  const cuplug__launch_config config = {.grid = *grid, .stream = stream};
+  return (int)cuplug__driver.cuLaunchKernelEx((const CUlaunchConfig *)&config, kernel, arguments,
+                                              NULL);
+}
+
+/* Opens libcuda.so.1 and finds its functions. */
+int cuplug__driver_open(cuplug_error *error);
+
+#endif

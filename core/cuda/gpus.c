@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cuda/gpus.h"
+
+#include "base/status.h"
+#include "cuda/driver.h"
+#include "cuda/error.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+cuplug__gpu cuplug__gpus[CUPLUG__MAX_GPUS];
+int32_t cuplug__n_gpus;
+
+/* STARTING is there for the child handler alone: a child forked meanwhile must not use CUDA. */
+enum { NEW, STARTING, READY, FAILED, FORKED };
+static _Atomic int state = NEW;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static cuplug_error failure; /* constant once the state is FAILED */
+
+/* The lock may be held by a thread that does not exist in the child. No prepare handler takes it
+ * before the fork: the driver itself forks while it starts. */
+static void note_fork(void) {
+  int now = atomic_load(&state);
+  if (now == STARTING || now == READY) atomic_store(&state, FORKED);
+  pthread_mutex_init(&lock, NULL);
+}
+
+static int fail_forked(cuplug_error *error) {
+  return cuplug__fail(error, CUPLUG_ERROR_CUDA,
+                      "CUDA cannot be used in a process forked after CUDA started: start worker "
+                      "processes with the method \"spawn\" or \"forkserver\" instead of \"fork\"");
+}
+
+static int fail_init(cuplug_error *error, int code) {
+  const char *advice = NULL;
+  switch (code) {
+  case CUPLUG__CU_NOT_INITIALIZED:
+    return fail_forked(error);
+  case CUPLUG__CU_NO_DEVICE:
+    advice = "the NVIDIA driver found no GPU: see what nvidia-smi lists and whether "
+             "CUDA_VISIBLE_DEVICES hides it";
+    break;
+  case CUPLUG__CU_STUB_LIBRARY:
+    advice = "libcuda.so.1 is the toolkit's stub, not the NVIDIA driver: take the toolkit's "
+             "directory of stubs out of LD_LIBRARY_PATH";
+    break;
+  case CUPLUG__CU_SYSTEM_NOT_READY:
+    advice =
+        "the GPU system is not ready: see that the NVIDIA fabric manager or persistence daemon "
+        "runs";
+    break;
+  case CUPLUG__CU_SYSTEM_DRIVER_MISMATCH:
+    advice =
+        "the NVIDIA kernel module and libcuda.so.1 are of different versions: reboot after the "
+        "driver's update";
+    break;
+  default:
+    return cuplug__cuda_fail(error, code, "starting the NVIDIA driver");
+  }
+  cuplug__fail(error, CUPLUG_ERROR_CUDA, "%s", advice);
+  if (error) error->cuda_code = code;
+  return CUPLUG_ERROR_CUDA;
+}
+
+static int list_gpu(int32_t id) {
+  cuplug__gpu *gpu = &cuplug__gpus[id];
+  int major = 0, minor = 0;
+  size_t bytes = 0;
+  int code = cuplug__driver.cuDeviceGet(&gpu->handle, id);
+  if (!code)
+    code = cuplug__driver.cuDeviceGetAttribute(&major, CUPLUG__CAPABILITY_MAJOR, gpu->handle);
+  if (!code)
+    code = cuplug__driver.cuDeviceGetAttribute(&minor, CUPLUG__CAPABILITY_MINOR, gpu->handle);
+  if (!code) code = cuplug__driver.cuDeviceTotalMem(&bytes, gpu->handle);
+  gpu->capability = major * 10 + minor;
+  gpu->memory_bytes = bytes;
+  return code;
+}
+
+static int start(cuplug_error *error) {
+  int n = 0;
+  int status = cuplug__driver_open(error);
+  if (status) return status;
+  int code = cuplug__driver.cuInit(0);
+  if (!code) code = cuplug__driver.cuDeviceGetCount(&n);
+  if (!code && n < 1) code = CUPLUG__CU_NO_DEVICE;
+  if (n > CUPLUG__MAX_GPUS) n = CUPLUG__MAX_GPUS;
+  for (int32_t id = 0; !code && id < n; id++) code = list_gpu(id);
+  if (code) return fail_init(error, code);
+  cuplug__n_gpus = n;
+  return CUPLUG_OK;
+}
+
+static int start_once(cuplug_error *error) {
+  static int watches_forks;
+  int expected = NEW;
+  atomic_compare_exchange_strong(&state, &expected, STARTING);
+  pthread_mutex_lock(&lock);
+  if (atomic_load(&state) == STARTING) {
+    if (!watches_forks) watches_forks = !pthread_atfork(NULL, NULL, note_fork);
+    int status = start(&failure);
+    atomic_store(&state, status ? FAILED : READY);
+  }
+  pthread_mutex_unlock(&lock);
+  return cuplug__cuda_start(error);
+}
+
+/* A failure is remembered: a driver does not appear under a running process, and looking for it
+ * again would cost each call a walk through the library path. */
+int cuplug__cuda_start(cuplug_error *error) {
+  switch (atomic_load_explicit(&state, memory_order_acquire)) {
+  case READY:
+    return CUPLUG_OK;
+  case FORKED:
+    return fail_forked(error);
+  case FAILED:
+    cuplug__fail(error, failure.status, "%s", failure.message);
+    if (error) error->cuda_code = failure.cuda_code;
+    return failure.status;
+  default:
+    return start_once(error);
+  }
+}
+
+int cuplug__driver_ready(void) {
+  return atomic_load_explicit(&state, memory_order_acquire) == READY;
+}
+
+int cuplug__cuda_check_device(int32_t device, cuplug_error *error) {
+  if (device >= 0 && device < cuplug__n_gpus) return CUPLUG_OK;
+  if (cuplug__n_gpus == 1)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "device: seen cuda:%d, wanted cuda:0, the only GPU", device);
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE, "device: seen cuda:%d, wanted cuda:0 to cuda:%d",
+                      device, cuplug__n_gpus - 1);
+}
+
+/* Code of a lower capability may be there as PTX: the launch will tell. */
+int cuplug__cuda_can_run(int32_t device, const char *architectures, int32_t *capability) {
+  int n_seen = 0;
+  *capability = 0;
+  if (cuplug__cuda_start(NULL) || device < 0 || device >= cuplug__n_gpus) return 0;
+  *capability = cuplug__gpus[device].capability;
+  for (const char *at = architectures; *at;) {
+    int32_t value = 0, n_digits = 0;
+    for (; *at >= '0' && *at <= '9'; at++, n_digits++)
+      if (value < 100000) value = value * 10 + (*at - '0');
+    if (n_digits && value / 10 <= *capability) return 1;
+    n_seen += n_digits > 0;
+    if (!n_digits) at++;
+  }
+  return n_seen == 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The GPUs of the machine: the driver, started once, and what it says of them. */
+#ifndef CUPLUG_CORE_CUDA_GPUS_H
+#define CUPLUG_CORE_CUDA_GPUS_H
+
+#include "cuda/driver.h"
+
+#include <cuplug/host.h>
+#include <stdatomic.h>
+
+#define CUPLUG__MAX_GPUS 64
+
+typedef struct cuplug__gpu {
+  CUdevice handle;
+  int32_t capability; /* 90 for 9.0 */
+  uint64_t memory_bytes;
+  _Atomic(CUcontext) context; /* the primary one, once retained */
+} cuplug__gpu;
+
+/* Valid once cuplug__cuda_start has succeeded; constant afterwards, contexts apart. */
+extern cuplug__gpu cuplug__gpus[CUPLUG__MAX_GPUS];
+extern int32_t cuplug__n_gpus;
+
+/* Starts the driver once. After that one atomic load. Refuses in a child forked after the start. */
+int cuplug__cuda_start(cuplug_error *error);
+
+/* ERROR_VALUE unless there is a GPU of that number; the driver has been started. */
+int cuplug__cuda_check_device(int32_t device, cuplug_error *error);
+
+/* 1 when the GPU can run code for one of the capabilities in "750,800", as machine code or as PTX.
+ */
+int cuplug__cuda_can_run(int32_t device, const char *architectures, int32_t *capability);
+
+/* 1 in a process that started CUDA and was not forked since: its pinned memory may be touched. */
+int cuplug__driver_ready(void);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pool of device memory. */
+#include "cuda/memory.h"
+
+#include "base/status.h"
+#include "cuda/capture.h"
+#include "cuda/context.h"
+#include "cuda/driver.h"
+#include "cuda/error.h"
+#include "cuda/gpus.h"
+#include "cuda/lane.h"
+#include "cuda/stream.h"
+
+#include <pthread.h>
+
+/* Freed blocks up to this share of the device's memory stay with the pool: enough to reuse, and
+ * other allocators in the process find the rest. */
+#define KEPT_SHARE 8
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static CUmemoryPool _Atomic pools[CUPLUG__MAX_GPUS];
+static cuplug_reclaim *_Atomic reclaim_others;
+
+static int create_pool(int32_t device, CUmemoryPool *pool) {
+  const cuplug__gpu *gpu = &cuplug__gpus[device];
+  cuplug__pool_properties properties = {.allocation_type = CUPLUG__ALLOCATION_PINNED,
+                                        .location_type = CUPLUG__LOCATION_DEVICE,
+                                        .location_id = gpu->handle};
+  uint64_t kept_bytes = gpu->memory_bytes / KEPT_SHARE;
+  int code = cuplug__driver.cuMemPoolCreate(pool, &properties);
+  if (code == CUPLUG__CU_NOT_SUPPORTED)
+    return cuplug__driver.cuDeviceGetDefaultMemPool(pool, gpu->handle);
+  if (!code)
+    cuplug__driver.cuMemPoolSetAttribute(*pool, CUPLUG__POOL_RELEASE_THRESHOLD, &kept_bytes);
+  return code;
+}
+
+static int make_pool(int32_t device, CUmemoryPool *pool, cuplug_error *error) {
+  int supported = 0;
+  CUstreamCaptureMode mode = CUPLUG__CAPTURE_RELAXED;
+  int code = cuplug__driver.cuDeviceGetAttribute(&supported, CUPLUG__MEMORY_POOLS_SUPPORTED,
+                                                 cuplug__gpus[device].handle);
+  if (!code && !supported)
+    return cuplug__fail(error, CUPLUG_ERROR_CUDA,
+                        "cuda:%d has no stream-ordered memory pools, as some virtual GPUs: use "
+                        "another GPU, or the CPU",
+                        device);
+  cuplug__driver.cuThreadExchangeStreamCaptureMode(&mode);
+  if (!code) code = create_pool(device, pool);
+  cuplug__driver.cuThreadExchangeStreamCaptureMode(&mode);
+  return cuplug__cuda_check(error, code, "making a pool of device memory");
+}
+
+static int device_pool(int32_t device, CUmemoryPool *pool, cuplug_error *error) {
+  int status = CUPLUG_OK;
+  *pool = atomic_load_explicit(&pools[device], memory_order_acquire);
+  if (*pool) return CUPLUG_OK;
+  pthread_mutex_lock(&lock);
+  *pool = atomic_load_explicit(&pools[device], memory_order_relaxed);
+  if (!*pool) status = make_pool(device, pool, error);
+  if (!status) atomic_store_explicit(&pools[device], *pool, memory_order_release);
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+static double gib(uint64_t bytes) { return (double)bytes / (1 << 30); }
+
+static uint64_t pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute) {
+  uint64_t value = 0;
+  return cuplug__driver.cuMemPoolGetAttribute(pool, attribute, &value) ? 0 : value;
+}
+
+static int fail_out_of_memory(int32_t device, uint64_t bytes, const char *held,
+                              cuplug_error *error) {
+  size_t free_bytes = 0, total_bytes = 0;
+  CUmemoryPool pool = atomic_load_explicit(&pools[device], memory_order_relaxed);
+  cuplug__driver.cuMemGetInfo(&free_bytes, &total_bytes);
+  return cuplug__fail(error, CUPLUG_ERROR_MEMORY,
+                      "out of device memory: wanted %llu bytes (%.2f GiB) on cuda:%d, free %.2f of "
+                      "%.2f GiB, cuplug uses %.2f GiB%s",
+                      (unsigned long long)bytes, gib(bytes), device, gib(free_bytes),
+                      gib(total_bytes), gib(pool_attribute(pool, CUPLUG__POOL_USED)), held);
+}
+
+/* Gives back what nobody uses. The driver gives freed memory back once the host has seen that the
+ * work before the free is done: `stream` is waited for, unless it is captured. */
+static int give_back(int32_t device, CUmemoryPool pool, void *stream) {
+  int is_captured = 0;
+  if (!cuplug__capture_query(stream, &is_captured) && !is_captured)
+    cuplug__driver.cuStreamSynchronize(stream);
+  cuplug__lanes_trim(device);
+  return cuplug__driver.cuMemPoolTrimTo(pool, 0);
+}
+
+/* After what cuplug keeps is given back, and then after what others keep is. */
+static int allocate_again(int32_t device, size_t bytes, CUmemoryPool pool, void *stream,
+                          CUdeviceptr *address, char *held) {
+  cuplug_reclaim *reclaim = atomic_load(&reclaim_others);
+  void *previous;
+  int mode = cuplug__capture_relax();
+  give_back(device, pool, stream);
+  int code = cuplug__driver.cuMemAllocFromPoolAsync(address, bytes, pool, stream);
+  if (code == CUPLUG__CU_OUT_OF_MEMORY && reclaim) {
+    reclaim(device, held);
+    cuplug__cuda_enter(device, &previous, NULL); /* where it has left another context current */
+    code = cuplug__driver.cuMemAllocFromPoolAsync(address, bytes, pool, stream);
+  }
+  cuplug__capture_exchange(mode);
+  return code;
+}
+
+int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void **pointer,
+                            cuplug_error *error) {
+  CUmemoryPool pool;
+  CUdeviceptr address = 0;
+  char held[CUPLUG_HELD_BYTES] = "";
+  int status = device_pool(device, &pool, error);
+  if (status) return status;
+  if (bytes > cuplug__gpus[device].memory_bytes)
+    return fail_out_of_memory(device, bytes, held, error);
+  size_t wanted = bytes ? bytes : 1;
+  int code = cuplug__driver.cuMemAllocFromPoolAsync(&address, wanted, pool, stream);
+  if (code == CUPLUG__CU_OUT_OF_MEMORY)
+    code = allocate_again(device, wanted, pool, stream, &address, held);
+  if (code == CUPLUG__CU_OUT_OF_MEMORY) return fail_out_of_memory(device, bytes, held, error);
+  if (code) return cuplug__cuda_fail(error, code, "allocating device memory");
+  *pointer = (void *)(uintptr_t)address;
+  return CUPLUG_OK;
+}
+
+void cuplug_set_reclaim(cuplug_reclaim *reclaim) { atomic_store(&reclaim_others, reclaim); }
+
+int cuplug__device_free(void *pointer, void *stream, cuplug_error *error) {
+  if (!pointer) return CUPLUG_OK;
+  return cuplug__cuda_check(error,
+                            cuplug__driver.cuMemFreeAsync((CUdeviceptr)(uintptr_t)pointer, stream),
+                            "freeing device memory");
+}
+
+int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error *error) {
+  CUmemoryPool pool;
+  size_t free_bytes = 0, total_bytes = 0;
+  int status = device_pool(device, &pool, error);
+  if (status) return status;
+  int code = cuplug__driver.cuMemGetInfo(&free_bytes, &total_bytes);
+  if (code) return cuplug__cuda_fail(error, code, "asking for free memory");
+  *info = (cuplug_memory_info){.total_bytes = total_bytes,
+                               .free_bytes = free_bytes,
+                               .reserved_bytes = pool_attribute(pool, CUPLUG__POOL_RESERVED),
+                               .used_bytes = pool_attribute(pool, CUPLUG__POOL_USED),
+                               .most_used_bytes = pool_attribute(pool, CUPLUG__POOL_MOST_USED),
+                               .pinned_bytes = cuplug__lanes_pinned(device)};
+  return CUPLUG_OK;
+}
+
+int cuplug__memory_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error) {
+  cuplug_memory_info before, after;
+  int status = cuplug__memory_query(device, &before, error);
+  if (status) return status;
+  int code = give_back(device, atomic_load(&pools[device]), CUPLUG__STREAM(NULL));
+  if (code) return cuplug__cuda_fail(error, code, "trimming the pool of device memory");
+  status = cuplug__memory_query(device, &after, error);
+  *freed_bytes = before.reserved_bytes + before.pinned_bytes;
+  const uint64_t left = after.reserved_bytes + after.pinned_bytes;
+  *freed_bytes = *freed_bytes > left ? *freed_bytes - left : 0;
+  return status;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pool of device memory. The device has been entered in every call. */
+#ifndef CUPLUG_CORE_CUDA_MEMORY_H
+#define CUPLUG_CORE_CUDA_MEMORY_H
+
+#include <cuplug/host.h>
+
+/* Stream-ordered device memory. 0 bytes give a valid pointer too. Out of memory: what is kept for
+ * later is given back and it is tried once more, likewise after cuplug_reclaim, then it is
+ * ERROR_MEMORY with sizes. */
+int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void **pointer,
+                            cuplug_error *error);
+int cuplug__device_free(void *pointer, void *stream, cuplug_error *error);
+
+int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error *error);
+/* Gives back what nobody uses: of the pool, and the free lanes. Waits for the default stream. */
+int cuplug__memory_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "discovery/search.h"
+
+#include "base/library.h"
+#include "base/status.h"
+#include "discovery/trust.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char doing[] = "searching for plugins";
+
+/* A directory is refused: state and reason. */
+static int refuse(cuplug__place *place, int state, const char *reason, cuplug_error *error) {
+  place->directory.state = state;
+  place->directory.reason = strdup(reason);
+  return place->directory.reason ? CUPLUG_OK : cuplug__no_memory(error, doing);
+}
+
+static int refuse_unopened(cuplug__place *place, int code, cuplug_error *error) {
+  char reason[128];
+  if (code == ENOENT) return refuse(place, CUPLUG_STATE_MISSING, "does not exist", error);
+  if (code == ENOTDIR) return refuse(place, CUPLUG_STATE_REJECTED, "not a directory", error);
+  snprintf(reason, sizeof(reason), "cannot be opened: %s", strerror(code));
+  return refuse(place, CUPLUG_STATE_REJECTED, reason, error);
+}
+
+static const cuplug__place *earlier(const cuplug__search *search, const cuplug__place *place) {
+  for (const cuplug__place *p = search->places; p < place; p++)
+    if (p->fd >= 0 && p->device == place->device && p->inode == place->inode) return p;
+  return NULL;
+}
+
+static int check_place(const cuplug__search *search, cuplug__place *place,
+                       const cuplug__trust *trust, cuplug_error *error) {
+  const char *path = place->directory.path;
+  struct stat status;
+  cuplug_error reason;
+  if (*path != '/')
+    return refuse(place, CUPLUG_STATE_REJECTED, "relative path, an absolute one is wanted", error);
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return refuse_unopened(place, errno, error);
+  if (fstat(fd, &status)) {
+    int code = errno;
+    close(fd);
+    return refuse_unopened(place, code, error);
+  }
+  place->device = status.st_dev;
+  place->inode = status.st_ino;
+  const cuplug__place *same = earlier(search, place);
+  if (!same && !cuplug__trust_check_owner(trust, &status, &reason)) {
+    place->fd = fd;
+    return CUPLUG_OK;
+  }
+  close(fd);
+  if (!same) return refuse(place, CUPLUG_STATE_REJECTED, reason.message, error);
+  cuplug__fail(&reason, CUPLUG_ERROR_PLUGIN, "the same directory as %s", same->directory.path);
+  return refuse(place, CUPLUG_STATE_DUPLICATE, reason.message, error);
+}
+
+/* Appends a path of `n` bytes. */
+static int add_place(cuplug__search *search, int origin, const char *path, size_t n,
+                     const cuplug__trust *trust, cuplug_error *error) {
+  while (n > 1 && path[n - 1] == '/') n--;
+  if (!n) return CUPLUG_OK;
+  size_t bytes = (search->n_places + 1) * sizeof(*search->places);
+  cuplug__place *places = realloc(search->places, bytes);
+  if (!places) return cuplug__no_memory(error, doing);
+  search->places = places;
+  cuplug__place *place = &places[search->n_places];
+  memset(place, 0, sizeof(*place));
+  place->fd = -1;
+  place->directory.origin = origin;
+  place->directory.path = strndup(path, n);
+  if (!place->directory.path) return cuplug__no_memory(error, doing);
+  search->n_places++;
+  return check_place(search, place, trust, error);
+}
+
+/* Appends the non-empty parts of a variable's value; ':' separates. */
+static int add_variable(cuplug__search *search, int origin, const char *name,
+                        const cuplug__trust *trust, cuplug_error *error) {
+  const char *at = secure_getenv(name);
+  while (at && *at) {
+    size_t n = strcspn(at, ":");
+    int status = add_place(search, origin, at, n, trust, error);
+    if (status) return status;
+    at += n + (at[n] == ':');
+  }
+  return CUPLUG_OK;
+}
+
+/* Appends base + tail, unless the base is unset or, by the XDG rule, relative. */
+static int add_joined(cuplug__search *search, int origin, const char *base, size_t n,
+                      const char *tail, const cuplug__trust *trust, cuplug_error *error) {
+  char *path;
+  if (!base || *base != '/') return CUPLUG_OK;
+  int length = asprintf(&path, "%.*s%s", (int)n, base, tail);
+  if (length < 0) return cuplug__no_memory(error, doing);
+  int status = add_place(search, origin, path, (size_t)length, trust, error);
+  free(path);
+  return status;
+}
+
+static int add_user(cuplug__search *search, const cuplug__trust *trust, cuplug_error *error) {
+  const char *data = secure_getenv("XDG_DATA_HOME"), *home = secure_getenv("HOME");
+  int has_data = data && *data == '/';
+  const char *base = has_data ? data : home;
+  return add_joined(search, CUPLUG_ORIGIN_USER, base, base ? strlen(base) : 0,
+                    has_data ? "/cuplug/plugins" : "/.local/share/cuplug/plugins", trust, error);
+}
+
+/* The folder `cuplug` beside the file that this code lies in. */
+static int add_stock(cuplug__search *search, const cuplug__trust *trust, cuplug_error *error) {
+  char *absolute = realpath(cuplug__library_of(cuplug__search_start), NULL);
+  if (!absolute) return errno == ENOMEM ? cuplug__no_memory(error, doing) : CUPLUG_OK;
+  size_t n = (size_t)(strrchr(absolute, '/') - absolute);
+  int status = add_joined(search, CUPLUG_ORIGIN_STOCK, absolute, n, "/cuplug", trust, error);
+  free(absolute);
+  return status;
+}
+
+int cuplug__search_start(cuplug__search *search, char *const *added, size_t n_added,
+                         const cuplug__trust *trust, cuplug_error *error) {
+  static const char *const system[] = {"/usr/local/lib/cuplug", "/usr/lib/cuplug"};
+  int status;
+  memset(search, 0, sizeof(*search));
+  status = add_variable(search, CUPLUG_ORIGIN_CUPLUG_PATH, "LD_LIBRARY_CUPLUG_PATH", trust, error);
+  if (!status)
+    status = add_variable(search, CUPLUG_ORIGIN_LIBRARY_PATH, "LD_LIBRARY_PATH", trust, error);
+  if (!status) status = add_user(search, trust, error);
+  for (size_t k = 0; k < 2 && !status; k++)
+    status = add_place(search, CUPLUG_ORIGIN_SYSTEM, system[k], strlen(system[k]), trust, error);
+  for (size_t k = 0; k < n_added && !status; k++)
+    status = add_place(search, CUPLUG_ORIGIN_ADDED, added[k], strlen(added[k]), trust, error);
+  return status ? status : add_stock(search, trust, error);
+}
+
+void cuplug__search_end(cuplug__search *search) {
+  for (size_t k = 0; k < search->n_places; k++) {
+    cuplug__place *place = &search->places[k];
+    if (place->fd >= 0) close(place->fd);
+    free(place->directory.path);
+    free(place->directory.reason);
+  }
+  free(search->places);
+  memset(search, 0, sizeof(*search));
+}
+
+static int is_candidate(const char *name) {
+  size_t n = strlen(name);
+  return n > strlen("lib.so") && !strncmp(name, "lib", 3) && !strcmp(name + n - 3, ".so");
+}
+
+static int compare_names(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int collect_names(DIR *directory, char ***names, size_t *n_names, cuplug_error *error) {
+  const struct dirent *entry;
+  size_t room = 0;
+  while (errno = 0, (entry = readdir(directory))) {
+    if (!is_candidate(entry->d_name)) continue;
+    if (*n_names == room) {
+      room = room ? 2 * room : 64;
+      char **grown = realloc(*names, room * sizeof(*grown));
+      if (!grown) return cuplug__no_memory(error, doing);
+      *names = grown;
+    }
+    char *name = strdup(entry->d_name);
+    if (!name) return cuplug__no_memory(error, doing);
+    (*names)[(*n_names)++] = name;
+  }
+  if (!errno) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
+}
+
+int cuplug__search_names(const cuplug__place *place, char ***names, size_t *n_names,
+                         cuplug_error *error) {
+  *names = NULL;
+  *n_names = 0;
+  int fd = openat(place->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
+  DIR *directory = fdopendir(fd);
+  if (!directory) {
+    close(fd);
+    return cuplug__no_memory(error, doing);
+  }
+  int status = collect_names(directory, names, n_names, error);
+  closedir(directory);
+  if (status) {
+    cuplug__search_free_names(*names, *n_names);
+    *names = NULL;
+    *n_names = 0;
+  } else if (*n_names) {
+    qsort(*names, *n_names, sizeof(**names), compare_names);
+  }
+  return status;
+}
+
+void cuplug__search_free_names(char **names, size_t n_names) {
+  for (size_t k = 0; k < n_names; k++) free(names[k]);
+  free(names);
+}
+
+char *cuplug__join(const char *directory, const char *name) {
+  char *path;
+  const char *base = strcmp(directory, "/") ? directory : "";
+  return asprintf(&path, "%s/%s", base, name) < 0 ? NULL : path;
+}
+
+uint64_t cuplug__search_fingerprint(void) {
+  static const char *const variables[] = {"LD_LIBRARY_CUPLUG_PATH", "LD_LIBRARY_PATH",
+                                          "XDG_DATA_HOME",          "HOME",
+                                          "CUPLUG_ALLOW_UNSAFE",    "CUPLUG_ALLOW_LIST"};
+  uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+  for (size_t k = 0; k < sizeof(variables) / sizeof(variables[0]); k++) {
+    const char *value = secure_getenv(variables[k]);
+    for (const char *c = value ? value : ""; *c; c++)
+      hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    hash = (hash ^ (value ? 0x100 : 0x101)) * 0x100000001b3u;
+  }
+  return hash;
+}

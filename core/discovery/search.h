@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Environment and defaults -> ordered, checked directories -> names of candidate files. */
+#ifndef CUPLUG_CORE_DISCOVERY_SEARCH_H
+#define CUPLUG_CORE_DISCOVERY_SEARCH_H
+
+#include "discovery/trust.h"
+
+#include <cuplug/host.h>
+
+/* A directory of the search path; its fd is open while its state is OK. */
+typedef struct cuplug__place {
+  cuplug_directory directory; /* strings owned */
+  int fd;
+  dev_t device;
+  ino_t inode;
+} cuplug__place;
+
+typedef struct cuplug__search {
+  cuplug__place *places; /* in search order; owned */
+  size_t n_places;
+} cuplug__search;
+
+/* Collects and checks the directories. `added` are the paths of cuplug_add_directory. To be ended,
+ * also after an error. The only error is ERROR_MEMORY. */
+int cuplug__search_start(cuplug__search *search, char *const *added, size_t n_added,
+                         const cuplug__trust *trust, cuplug_error *error);
+void cuplug__search_end(cuplug__search *search);
+
+/* The names lib*.so in a directory, in bytewise order. On ERROR_PLUGIN it cannot be read. */
+int cuplug__search_names(const cuplug__place *place, char ***names, size_t *n_names,
+                         cuplug_error *error);
+void cuplug__search_free_names(char **names, size_t n_names);
+
+/* directory/name, to be freed; NULL when memory ran out. */
+char *cuplug__join(const char *directory, const char *name);
+
+/* Changes when a variable that decides on the search does. */
+uint64_t cuplug__search_fingerprint(void);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One entry, called: what it is given, and what is made of its answer. */
+#include "entry/entry.h"
+
+#include "base/status.h"
+#include "cuda/error.h"
+#include "entry/run.h"
+#include "entry/services.h"
+#include "registry/operator.h"
+#include "registry/registry.h"
+
+/* Makes the record of a failed entry whole: a known status, a message, the operator's name. */
+static int finish(cuplug__run *run, int status) {
+  cuplug_error *error = run->error;
+  const char *name = run->frame->op->name;
+  if (!cuplug_status_name(status)) {
+    cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "the plugin returned %d, which is no status", status);
+  } else if (error->status == CUPLUG_OK || !*error->message) {
+    cuplug__fail(error, status, "the plugin failed (%s) without a message",
+                 cuplug_status_name(status));
+  }
+  error->status = cuplug_status_name(status) ? status : CUPLUG_ERROR_PLUGIN;
+  error->message[CUPLUG_ERROR_MESSAGE_BYTES - 1] = 0;
+  if (error->cuda_code) {
+    cuplug__cuda_note_sticky(error->cuda_code, name);
+    cuplug__cuda_explain(error, error->cuda_code);
+  }
+  cuplug__prefix(error, "%s: ", name);
+  return error->status;
+}
+
+int cuplug__call_entry(cuplug__run *run) {
+  const cuplug_frame *f = run->frame;
+  int on_cuda = run->device.type == CUPLUG_CUDA;
+  const cuplug_call call = {.struct_bytes = sizeof(call),
+                            .abi_version = CUPLUG_ABI_VERSION,
+                            .device = run->device,
+                            .stream = run->stream,
+                            .tensors = run->tensors,
+                            .scalars = f->scalars,
+                            .n_tensors = f->n_tensors,
+                            .n_scalars = f->n_scalars,
+                            .error = run->error,
+                            .fault = run->fault,
+                            .services = &cuplug__services,
+                            .host = run,
+                            /* the threads of an OpenMP pool are not in a forked child */
+                            .max_threads = (uint32_t)cuplug__registry_is_forked()};
+  int status = (on_cuda ? run->overload->cuda : run->overload->host)(&call);
+  if (run->n_workspaces) cuplug__free_workspaces(run);
+  return status ? finish(run, status) : CUPLUG_OK;
+}
+
+void *cuplug_entry_context(const cuplug_call *call) {
+  const cuplug__run *run = call->host;
+  return run->overload->context;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an overload needs on a GPU before its first run. */
+#include "entry/prepare.h"
+
+#include "base/describe.h"
+#include "base/status.h"
+#include "cuda/capture.h"
+#include "cuda/context.h"
+#include "cuda/driver.h"
+#include "cuda/fault.h"
+#include "cuda/gpus.h"
+#include "cuda/memory.h"
+#include "registry/load.h"
+#include "registry/operator.h"
+
+#include <stdlib.h>
+
+static int check_code(const cuplug_operator *op, int32_t device, cuplug_error *error) {
+  cuplug_operator_info info;
+  int32_t capability = 0;
+  cuplug_describe(op, &info);
+  if (!*info.architectures || cuplug__cuda_can_run(device, info.architectures, &capability))
+    return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      "%s: %s has code for compute capability %s, and cuda:%d has %d.%d; rebuild "
+                      "the plugin for it",
+                      op->name, info.path, cuplug__describe_architectures(info.architectures).s,
+                      (int)device, (int)capability / 10, (int)capability % 10);
+}
+
+int cuplug__ready_overload(const cuplug_operator *op, cuplug__overload *overload, int32_t device,
+                           cuplug_error *error) {
+  const cuplug_signature *s = &overload->signature;
+  const char *names[CUPLUG_MAX_TENSORS];
+  uint32_t n = 0;
+  cuplug_fault *fault, *none = NULL;
+  int status = check_code(op, device, error);
+  if (status || atomic_load_explicit(&overload->fault, memory_order_acquire)) return status;
+  for (int32_t i = 0; i < s->n_parameters + s->n_outputs && n < CUPLUG_MAX_TENSORS; i++)
+    if (i >= s->n_parameters || s->parameters[i].kind <= CUPLUG_PARAMETER_INOUT)
+      names[n++] = s->parameters[i].name;
+  status = cuplug__fault_record(op->name, names, n, &fault, error);
+  if (status) {
+    cuplug__prefix(error, "%s: ", op->name);
+    return status;
+  }
+  /* Another thread may have been faster: its record serves both. */
+  atomic_compare_exchange_strong(&overload->fault, &none, fault);
+  return CUPLUG_OK;
+}
+
+/* Has the driver load the code of all kernels that were compiled together with one, a CUkernel, as
+ * far as it can: what fails is told by their launches. */
+static void load_kernels(void *any) {
+  const cuplug__driver_table *driver = &cuplug__driver;
+  CUlibrary library;
+  CUfunction function;
+  unsigned int n = 0;
+  if (!driver->cuKernelGetLibrary || !driver->cuLibraryGetKernelCount ||
+      !driver->cuLibraryEnumerateKernels || !driver->cuFuncLoad)
+    return;
+  if (driver->cuKernelGetLibrary(&library, any) || driver->cuLibraryGetKernelCount(&n, library))
+    return;
+  CUkernel *kernels = calloc(n ? n : 1, sizeof *kernels);
+  if (!kernels) return;
+  if (driver->cuLibraryEnumerateKernels(kernels, n, library)) n = 0;
+  for (unsigned int k = 0; k < n; k++)
+    if (!driver->cuKernelGetFunction(&function, kernels[k])) driver->cuFuncLoad(function);
+  free(kernels);
+}
+
+static int prepare_entered(cuplug_operator *op, int32_t device, cuplug_error *error) {
+  cuplug_memory_info info;
+  void *kernel;
+  int has_entry = 0, status = cuplug__memory_query(device, &info, error); /* makes the pool */
+  for (uint32_t k = 0; k < op->n_overloads && !status; k++) {
+    if (!op->overloads[k].cuda) continue;
+    has_entry = 1;
+    status = cuplug__ready_overload(op, &op->overloads[k], device, error);
+  }
+  if (!status && has_entry && (kernel = cuplug__any_kernel(op))) load_kernels(kernel);
+  if (status || has_entry) return status;
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                      "%s: it was to be prepared for cuda:%d but has no CUDA entry", op->name,
+                      (int)device);
+}
+
+int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error) {
+  void *previous;
+  cuplug__clear(error);
+  int status = cuplug_load_code(op, error);
+  if (status) return status;
+  status = cuplug__cuda_enter(device, &previous, error);
+  if (status) {
+    cuplug__prefix(error, "%s: ", op->name);
+    return status;
+  }
+  int mode = cuplug__capture_relax();
+  status = prepare_entered(op, device, error);
+  cuplug__capture_exchange(mode);
+  cuplug__cuda_leave(previous, device);
+  return status;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run of an entry: where it runs, and what it is given. */
+#ifndef CUPLUG_CORE_ENTRY_RUN_H
+#define CUPLUG_CORE_ENTRY_RUN_H
+
+#include "base/status.h"
+#include "registry/operator.h"
+
+#define CUPLUG__MAX_WORKSPACES 16
+
+typedef struct cuplug__run {
+  cuplug_frame *frame;
+  cuplug__overload *overload;
+  cuplug_error *error;    /* never NULL */
+  cuplug_device device;   /* where the entry runs */
+  void *stream;           /* NULL on the host */
+  cuplug_fault *fault;    /* NULL on the host */
+  cuplug_tensor *tensors; /* what the entry sees: the frame's, or device copies of them */
+  uint32_t n_workspaces;
+  void *workspaces[CUPLUG__MAX_WORKSPACES];
+} cuplug__run;
+
+/* Puts the operator's name before the message when something outside of the entry has failed.
+ * Returns `status`. */
+static inline int cuplug__named(const cuplug__run *run, int status) {
+  if (status) cuplug__prefix(run->error, "%s: ", run->frame->op->name);
+  return status;
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the host does for an entry while it runs: scratch memory, outputs of unknown size,
+ * launches. */
+#include "entry/services.h"
+
+#include "base/describe.h"
+#include "base/layout.h"
+#include "base/status.h"
+#include "cuda/driver.h"
+#include "cuda/error.h"
+#include "cuda/memory.h"
+#include "entry/run.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define WORKSPACE_ALIGNMENT 256u
+
+static void *workspace(const cuplug_call *call, uint64_t bytes) {
+  cuplug__run *run = call->host;
+  void *pointer = NULL;
+  if (run->n_workspaces == CUPLUG__MAX_WORKSPACES) {
+    cuplug__fail(run->error, CUPLUG_ERROR_MEMORY, "workspace: at most %d blocks in one call",
+                 CUPLUG__MAX_WORKSPACES);
+    return NULL;
+  }
+  if (run->device.type == CUPLUG_CUDA) {
+    if (cuplug__device_allocate(run->device.id, bytes, run->stream, &pointer, run->error))
+      return NULL;
+  } else if (bytes > INT64_MAX || posix_memalign(&pointer, WORKSPACE_ALIGNMENT, bytes + !bytes)) {
+    cuplug__fail(run->error, CUPLUG_ERROR_MEMORY,
+                 "workspace: wanted %" PRIu64 " bytes of host memory, which there are not", bytes);
+    return NULL;
+  }
+  run->workspaces[run->n_workspaces++] = pointer;
+  return pointer;
+}
+
+void cuplug__free_workspaces(cuplug__run *run) {
+  while (run->n_workspaces) {
+    void *pointer = run->workspaces[--run->n_workspaces];
+    if (run->device.type == CUPLUG_CUDA)
+      cuplug__device_free(pointer, run->stream, NULL);
+    else
+      free(pointer);
+  }
+}
+
+/* Takes the shape that the entry found, where the signature left it open. */
+static int set_shape(cuplug__run *run, uint32_t k, const int64_t *shape) {
+  cuplug_tensor *t = &run->tensors[k];
+  for (int32_t d = 0; d < t->ndim; d++)
+    if (shape[d] < 0 || (t->shape[d] >= 0 && t->shape[d] != shape[d]))
+      return cuplug__fail(run->error, CUPLUG_ERROR_PLUGIN,
+                          "the plugin asked for an output of shape %s where the signature says %s",
+                          cuplug__describe_shape(shape, t->ndim).s,
+                          cuplug__describe_shape(t->shape, t->ndim).s);
+  for (int32_t d = 0; d < t->ndim; d++) t->shape[d] = shape[d];
+  if (cuplug__n_bytes(t) < 0)
+    return cuplug__fail(run->error, CUPLUG_ERROR_VALUE, "the output's shape %s needs 2^63 bytes",
+                        cuplug__describe_shape(t->shape, t->ndim).s);
+  int64_t stride = 1;
+  for (int32_t d = t->ndim - 1; t->strides && d >= 0; d--) {
+    t->strides[d] = stride;
+    stride *= shape[d] ? shape[d] : 1;
+  }
+  return CUPLUG_OK;
+}
+
+static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
+  cuplug__run *run = call->host;
+  cuplug_frame *f = run->frame;
+  if (k < f->n_inputs || k >= f->n_tensors || run->tensors[k].data)
+    return cuplug__fail(
+        run->error, CUPLUG_ERROR_PLUGIN,
+        "the plugin asked for memory for tensor %u, which is no output that lacks it", k);
+  int status = set_shape(run, k, shape);
+  if (status) return status;
+  if (run->tensors !=
+      f->tensors) /* staged: device memory now, the caller's when the size is known */
+    return cuplug__device_allocate(run->device.id, (uint64_t)cuplug__n_bytes(&run->tensors[k]),
+                                   run->stream, &run->tensors[k].data, run->error);
+  if (!f->allocate)
+    return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
+                        "this operator's output has a size known only after the run; set "
+                        "frame.allocate");
+  f->tensors[k].device = run->device;
+  return f->allocate(f->user, f, k, run->error);
+}
+
+static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid,
+                  void **arguments) {
+  int code = cuplug__driver_launch(kernel, grid, call->stream, arguments);
+  return code ? cuplug__cuda_report(call->error, code, "kernel launch") : CUPLUG_OK;
+}
+
+const cuplug_services cuplug__services = {sizeof(cuplug_services), 0, workspace, output, launch};

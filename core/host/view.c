@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Takes one more dimension, outside of those before it. */
+static void add_dimension(cuplug__view *v, int64_t size, int64_t stride) {
+  if (size == 1) return;
+  if (!v->ndim && stride == (int64_t)v->block_bytes) {
+    v->block_bytes *= (uint64_t)size;
+  } else if (v->ndim && stride == v->shape[v->ndim - 1] * v->strides[v->ndim - 1]) {
+    v->shape[v->ndim - 1] *= size;
+  } else {
+    v->shape[v->ndim] = size;
+    v->strides[v->ndim++] = stride;
+  }
+}
+
+void cuplug__view_bytes(cuplug__view *v, const void *data, uint64_t bytes) {
+  v->data = data;
+  v->block_bytes = bytes;
+  v->ndim = 1;
+  v->shape[0] = 1;
+  v->strides[0] = 0;
+}
+
+void cuplug__view_array(cuplug__view *v, const cuplug_tensor *x) {
+  const int64_t element = cuplug_element_bytes(x), n = cuplug_n_elements(x);
+  if (!x->strides || !n) {
+    cuplug__view_bytes(v, x->data, (uint64_t)(n * element));
+    return;
+  }
+  v->data = x->data;
+  v->block_bytes = (uint64_t)element;
+  v->ndim = 0;
+  for (int32_t d = x->ndim - 1; d >= 0; d--) add_dimension(v, x->shape[d], x->strides[d] * element);
+  if (!v->ndim) cuplug__view_bytes(v, v->data, v->block_bytes);
+}
+
+/* ---- Places ---------------------------------------------------------------------------------- */
+
+/* A place in a view: a block, and its index in each dimension. */
+typedef struct place {
+  const char *from;
+  int64_t index[CUPLUG_MAX_NDIM];
+} place;
+
+static void find_block(const cuplug__view *v, uint64_t block, place *at) {
+  at->from = v->data;
+  for (int32_t d = 0; d < v->ndim; d++) {
+    at->index[d] = (int64_t)(block % (uint64_t)v->shape[d]);
+    at->from += at->index[d] * v->strides[d];
+    block /= (uint64_t)v->shape[d];
+  }
+}
+
+/* Goes on by n in dimension d, not past its end; the dimensions inside of it are at 0. */
+static void advance(const cuplug__view *v, place *at, int32_t d, int64_t n) {
+  at->index[d] += n;
+  at->from += n * v->strides[d];
+  for (; d + 1 < v->ndim && at->index[d] == v->shape[d]; d++) {
+    at->from += v->strides[d + 1] - v->shape[d] * v->strides[d];
+    at->index[d] = 0;
+    at->index[d + 1]++;
+  }
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* A size that the compiler knows is copied by single instructions. */
+#define COPY_EACH(size)                                                                       \
+  for (int64_t i = 0; i < n; i++) memcpy(to + i * (size), from + i * stride, (size_t)(size)); \
+  break
+
+static void copy_blocks(char *to, const char *from, int64_t n, int64_t block, int64_t stride) {
+  switch (block) {
+  case 1:
+    COPY_EACH(1);
+  case 2:
+    COPY_EACH(2);
+  case 4:
+    COPY_EACH(4);
+  case 8:
+    COPY_EACH(8);
+  case 16:
+    COPY_EACH(16);
+  default:
+    COPY_EACH(block);
+  }
+}
+
+/* ---- Tiles ----------------------------------------------------------------------------------- */
+
+/* In transposed arrays a row's blocks lie far apart, each in a line of its own, and the blocks next
+ * to them belong to the next rows: tiles of LINE bytes by TILE_ROW blocks read each line once. They
+ * go through a buffer, since rows whose distance is a power of two keep pushing each other out of
+ * the caches. */
+#define LINE 64
+#define TILE_ROW 64
+#define MAX_PIECE ((int64_t)256 << 20) /* bytes; larger ones would be few, for many threads */
+
+/* Of n_rows x n_blocks blocks. */
+static inline __attribute__((always_inline)) void copy_tile(char *to, int64_t to_stride,
+                                                            const char *from, int64_t row_stride,
+                                                            int64_t stride, int64_t n_rows,
+                                                            int64_t n_blocks, int64_t block) {
+  char tile[LINE * TILE_ROW] __attribute__((aligned(LINE)));
+  for (int64_t i = 0; i < n_blocks; i++, from += stride) {
+    __builtin_prefetch(from + LINE); /* the tile below */
+    for (int64_t r = 0; r < n_rows; r++)
+      memcpy(tile + (r * TILE_ROW + i) * block, from + r * row_stride, (size_t)block);
+  }
+  for (int64_t r = 0; r < n_rows; r++)
+    memcpy(to + r * to_stride, tile + r * TILE_ROW * block, (size_t)(n_blocks * block));
+}
+
+#define COPY_TILE(size)                                                              \
+  if (n_rows == LINE / (size) && n_blocks == TILE_ROW && row_stride == (size))       \
+    copy_tile(to, to_stride, from, (size), stride, LINE / (size), TILE_ROW, (size)); \
+  else                                                                               \
+    copy_tile(to, to_stride, from, row_stride, stride, n_rows, n_blocks, (size));    \
+  break
+
+static void copy_any_tile(char *to, int64_t to_stride, const char *from, int64_t row_stride,
+                          int64_t stride, int64_t n_rows, int64_t n_blocks, int64_t block) {
+  switch (block) {
+  case 1:
+    COPY_TILE(1);
+  case 2:
+    COPY_TILE(2);
+  case 4:
+    COPY_TILE(4);
+  case 8:
+    COPY_TILE(8);
+  default:
+    COPY_TILE(16);
+  }
+}
+
+static void copy_rows(char *to, int64_t to_stride, const char *from, int64_t row_stride,
+                      int64_t stride, int64_t n_rows, int64_t n_blocks, int64_t block) {
+  const int64_t tile_rows = LINE / block;
+  for (int64_t i = 0; i < n_blocks; i += TILE_ROW)
+    for (int64_t r = 0; r < n_rows; r += tile_rows)
+      copy_any_tile(to + r * to_stride + i * block, to_stride, from + r * row_stride + i * stride,
+                    row_stride, stride, least(tile_rows, n_rows - r), least(TILE_ROW, n_blocks - i),
+                    block);
+}
+
+/* The dimension whose neighbours share lines where those of a row do not, or 0. */
+static int32_t near_dimension(const cuplug__view *v) {
+  int32_t near = 0;
+  for (int32_t d = 1; d < v->ndim; d++)
+    if (llabs(v->strides[d]) < llabs(v->strides[near])) near = d;
+  const int is_small = v->block_bytes <= 16 && !(v->block_bytes & (v->block_bytes - 1));
+  return is_small && llabs(v->strides[0]) >= LINE && llabs(v->strides[near]) < LINE ? near : 0;
+}
+
+/* Blocks in what dimension d repeats. */
+static int64_t unit_of(const cuplug__view *v, int32_t d) {
+  int64_t n = 1;
+  while (d--) n *= v->shape[d];
+  return n;
+}
+
+/* n units of dimension `near`: the rows at each place of the dimensions inside of it. */
+static void copy_units(const cuplug__view *v, int32_t near, const place *at, int64_t n, char *to) {
+  const int64_t block = (int64_t)v->block_bytes, row_bytes = v->shape[0] * block;
+  const int64_t n_rows = unit_of(v, near) / v->shape[0];
+  place row = *at;
+  for (int64_t i = 0; i < n_rows; i++) {
+    copy_rows(to + i * row_bytes, n_rows * row_bytes, row.from, v->strides[near], v->strides[0], n,
+              v->shape[0], block);
+    if (i + 1 < n_rows) advance(v, &row, 1, 1);
+  }
+}
+
+int cuplug__view_is_transposed(const cuplug__view *v) { return near_dimension(v) > 0; }
+
+uint64_t cuplug__view_piece(const cuplug__view *v) {
+  const int32_t near = near_dimension(v);
+  const int64_t unit = unit_of(v, near);
+  return near && unit <= MAX_PIECE / LINE ? (uint64_t)unit * LINE : 1;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* Whole units from here on, in the dimension `near`, of the next n blocks. */
+static int64_t n_units(const cuplug__view *v, const place *at, int32_t near, int64_t n) {
+  for (int32_t d = 0; d < near; d++)
+    if (at->index[d]) return 0;
+  return near ? least(v->shape[near] - at->index[near], n / unit_of(v, near)) : 0;
+}
+
+static void read_blocks(const cuplug__view *v, place *at, int64_t n, char *to) {
+  const int32_t near = near_dimension(v);
+  while (n) {
+    const int64_t units = n_units(v, at, near, n);
+    int64_t done = units * unit_of(v, near);
+    if (done) {
+      copy_units(v, near, at, units, to);
+      advance(v, at, near, units);
+    } else {
+      done = least(v->shape[0] - at->index[0], n);
+      copy_blocks(to, at->from, done, (int64_t)v->block_bytes, v->strides[0]);
+      advance(v, at, 0, done);
+    }
+    to += done * (int64_t)v->block_bytes, n -= done;
+  }
+}
+
+void cuplug__view_read(const cuplug__view *v, uint64_t first, uint64_t bytes, char *to) {
+  const uint64_t block = v->block_bytes, before = first % block;
+  place at;
+  if (!bytes) return;
+  find_block(v, first / block, &at);
+  if (before) {
+    const uint64_t rest = block - before < bytes ? block - before : bytes;
+    memcpy(to, at.from + before, rest);
+    advance(v, &at, 0, 1);
+    to += rest, bytes -= rest;
+  }
+  read_blocks(v, &at, (int64_t)(bytes / block), to);
+  if (bytes % block) memcpy(to + bytes / block * block, at.from, bytes % block);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Host arrays of any layout as their bytes in C order, so that any range of them can be copied to
+ * contiguous memory without a contiguous copy of the whole. */
+#ifndef CUPLUG_CORE_HOST_VIEW_H
+#define CUPLUG_CORE_HOST_VIEW_H
+
+#include <cuplug/host.h>
+
+/* Blocks of contiguous bytes at strides; dimensions that follow each other in memory are merged. */
+typedef struct cuplug__view {
+  const char *data;
+  uint64_t block_bytes;
+  int32_t ndim;                     /* at least 1 */
+  int64_t shape[CUPLUG_MAX_NDIM];   /* in blocks, innermost first */
+  int64_t strides[CUPLUG_MAX_NDIM]; /* in bytes; 0 where the array is broadcast */
+} cuplug__view;
+
+void cuplug__view_array(cuplug__view *view, const cuplug_tensor *x);
+void cuplug__view_bytes(cuplug__view *view, const void *data, uint64_t bytes);
+
+static inline int cuplug__view_is_contiguous(const cuplug__view *view) {
+  return view->ndim == 1 && view->shape[0] == 1;
+}
+
+/* 1 when a row's elements lie far apart, and next to those of other rows. */
+int cuplug__view_is_transposed(const cuplug__view *view);
+
+/* Ranges that end at multiples of these bytes are copied best: of transposed arrays, rows that
+ * share lines. 1: any. */
+uint64_t cuplug__view_piece(const cuplug__view *view);
+
+/* Copies the bytes [first, first + bytes) of C order to contiguous memory. */
+void cuplug__view_read(const cuplug__view *view, uint64_t first, uint64_t bytes, char *to);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machine code in the driver: libraries of kernels and variables. */
+#include "kernels/image.h"
+
+#include "base/status.h"
+#include "cuda/capture.h"
+#include "cuda/context.h"
+#include "cuda/driver.h"
+#include "cuda/error.h"
+#include "cuda/gpus.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static cuplug_image *images; /* under the lock: what was loaded stays reachable */
+
+int cuplug__fail_load(cuplug_error *error, int code, const char *name) {
+  if (code == CUPLUG__CU_NO_BINARY_FOR_GPU)
+    return cuplug__fail(error, CUPLUG_ERROR_CUDA,
+                        "%s: it was compiled for the architecture of another GPU", name);
+  if (code == CUPLUG__CU_UNSUPPORTED_PTX_VERSION)
+    return cuplug__fail(error, CUPLUG_ERROR_CUDA,
+                        "%s: NVRTC, which compiled it, is newer than the driver, which supports "
+                        "CUDA %d.%d: update the driver, or use an older NVRTC",
+                        name, cuplug__driver_version / 1000, cuplug__driver_version % 1000 / 10);
+  cuplug__cuda_fail(error, code, "loading compiled code");
+  cuplug__prefix(error, "%s: ", name);
+  return error ? error->status : CUPLUG_ERROR_CUDA;
+}
+
+static cuplug_image *new_image(CUlibrary library, const char *name) {
+  cuplug_image *new = calloc(1, sizeof *new);
+  char *copy = strdup(name);
+  if (!new || !copy) {
+    free(new);
+    free(copy);
+    return NULL;
+  }
+  new->library = library;
+  new->name = copy;
+  return new;
+}
+
+int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplug_image **loaded,
+                      cuplug_error *error) {
+  CUlibrary library;
+  cuplug__clear(error);
+  *loaded = NULL;
+  int status = cuplug__cuda_start(error);
+  if (status) return status;
+  if (!cuplug__driver.cuLibraryLoadData)
+    return cuplug__fail(
+        error, CUPLUG_ERROR_CUDA,
+        "%s: code compiled at run time wants an NVIDIA driver of CUDA 12.0 or newer", name);
+  char *copy = malloc(bytes + 1); /* PTX ends with a zero */
+  if (!copy) return cuplug__no_memory(error, "loading compiled code");
+  memcpy(copy, image, bytes);
+  copy[bytes] = 0;
+  int mode = cuplug__capture_relax();
+  int code = cuplug__driver.cuLibraryLoadData(&library, copy, NULL, NULL, 0, NULL, NULL, 0);
+  cuplug__capture_exchange(mode);
+  free(copy);
+  if (code) return cuplug__fail_load(error, code, name);
+  *loaded = new_image(library, name);
+  if (!*loaded) return cuplug__no_memory(error, "loading compiled code");
+  pthread_mutex_lock(&lock);
+  (*loaded)->next = images;
+  images = *loaded;
+  pthread_mutex_unlock(&lock);
+  return CUPLUG_OK;
+}
+
+int cuplug_find_global(cuplug_image *image, const char *lowered, const char *name, int32_t device,
+                       void **pointer, uint64_t *bytes, cuplug_error *error) {
+  void *previous;
+  CUdeviceptr address = 0;
+  size_t size = 0;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  int mode = cuplug__capture_relax();
+  int code = cuplug__driver.cuLibraryGetGlobal(&address, &size, image->library, lowered);
+  cuplug__capture_exchange(mode);
+  cuplug__cuda_leave(previous, device);
+  if (code == CUPLUG__CU_NOT_FOUND)
+    return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: there is no variable %s", image->name,
+                        name);
+  if (code) return cuplug__fail_load(error, code, image->name);
+  *pointer = (void *)(uintptr_t)address;
+  *bytes = size;
+  return CUPLUG_OK;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machine code in the driver. */
+#ifndef CUPLUG_CORE_KERNELS_IMAGE_H
+#define CUPLUG_CORE_KERNELS_IMAGE_H
+
+#include "cuda/driver.h"
+
+#include <cuplug/host.h>
+
+struct cuplug_image {
+  cuplug_image *next; /* of all images: they are kept for ever */
+  CUlibrary library;
+  char *name;
+  cuplug_kernel *kernels;
+};
+
+/* What the driver said when code of that name was loaded -> the record. Returns the status. */
+int cuplug__fail_load(cuplug_error *error, int code, const char *name);
+
+#endif

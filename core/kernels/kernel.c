@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels: what they are like on a GPU, and their launch. */
+#include "kernels/kernel.h"
+
+#include "base/status.h"
+#include "cuda/capture.h"
+#include "cuda/context.h"
+#include "cuda/driver.h"
+#include "cuda/error.h"
+#include "cuda/fault.h"
+#include "cuda/gpus.h"
+#include "cuda/stream.h"
+#include "kernels/image.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USUAL_SHARED_BYTES 49152 /* what a block may have without opting in */
+
+/* Of the images' lists of kernels, and of the kernels' shared_bytes. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static cuplug_kernel *new_kernel(cuplug_image *image, CUkernel handle, const char *name) {
+  cuplug_kernel *new = calloc(1, sizeof *new);
+  char *copy = strdup(name);
+  if (!new || !copy) {
+    free(new);
+    free(copy);
+    return NULL;
+  }
+  new->image = image;
+  new->handle = handle;
+  new->name = copy;
+  return new;
+}
+
+/* Under the lock. */
+static cuplug_kernel *find_known(cuplug_image *image, CUkernel handle) {
+  for (cuplug_kernel *at = image->kernels; at; at = at->next)
+    if (at->handle == handle) return at;
+  return NULL;
+}
+
+int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *name,
+                       cuplug_kernel **kernel, cuplug_error *error) {
+  CUkernel handle;
+  cuplug__clear(error);
+  *kernel = NULL;
+  int mode = cuplug__capture_relax();
+  int code = cuplug__driver.cuLibraryGetKernel(&handle, image->library, lowered);
+  cuplug__capture_exchange(mode);
+  if (code == CUPLUG__CU_NOT_FOUND)
+    return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND,
+                        "%s: there is no kernel %s: one in C++ goes by the name expression that it "
+                        "was compiled with",
+                        image->name, name);
+  if (code) return cuplug__fail_load(error, code, image->name);
+  pthread_mutex_lock(&lock);
+  *kernel = find_known(image, handle);
+  cuplug_kernel *new = *kernel ? NULL : new_kernel(image, handle, name);
+  if (new) {
+    new->next = image->kernels;
+    image->kernels = *kernel = new;
+  }
+  pthread_mutex_unlock(&lock);
+  return *kernel ? CUPLUG_OK : cuplug__no_memory(error, "loading a kernel");
+}
+
+int cuplug__kernel_load(cuplug_kernel *kernel, int32_t device, CUfunction *function,
+                        cuplug_error *error) {
+  *function = atomic_load_explicit(&kernel->functions[device], memory_order_acquire);
+  if (*function) return CUPLUG_OK;
+  int mode = cuplug__capture_relax();
+  int code = cuplug__driver.cuKernelGetFunction(function, kernel->handle);
+  cuplug__capture_exchange(mode);
+  if (code) return cuplug__fail_load(error, code, kernel->name);
+  atomic_store_explicit(&kernel->functions[device], *function, memory_order_release);
+  return CUPLUG_OK;
+}
+
+static int attribute(const cuplug_kernel *kernel, int32_t device, int which, int32_t *value,
+                     cuplug_error *error) {
+  int code = cuplug__driver.cuKernelGetAttribute(value, which, kernel->handle,
+                                                 cuplug__gpus[device].handle);
+  return cuplug__cuda_check(error, code, "asking for a kernel's attributes");
+}
+
+static int limit(int32_t device, int which, int32_t *value, cuplug_error *error) {
+  int code = cuplug__driver.cuDeviceGetAttribute(value, which, cuplug__gpus[device].handle);
+  return cuplug__cuda_check(error, code, "asking for a GPU's limits");
+}
+
+static int query(const cuplug_kernel *kernel, int32_t device, cuplug_kernel_info *info,
+                 cuplug_error *error) {
+  const struct {
+    int which;
+    int32_t *value;
+  } attributes[] = {{CUPLUG__KERNEL_MAX_THREADS, &info->max_threads},
+                    {CUPLUG__KERNEL_N_REGISTERS, &info->n_registers},
+                    {CUPLUG__KERNEL_SHARED_BYTES, &info->shared_bytes},
+                    {CUPLUG__KERNEL_LOCAL_BYTES, &info->local_bytes},
+                    {CUPLUG__KERNEL_CONSTANT_BYTES, &info->constant_bytes}};
+  for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
+    int status = attribute(kernel, device, attributes[i].which, attributes[i].value, error);
+    if (status) return status;
+  }
+  int status = limit(device, CUPLUG__MAX_SHARED_OPTIN, &info->max_dynamic_shared_bytes, error);
+  info->max_dynamic_shared_bytes -= info->shared_bytes;
+  return status;
+}
+
+/* What needs the kernel's code on a device: enter, load, do, leave. */
+typedef int kernel_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
+                        cuplug_error *error);
+
+static int work_on(cuplug_kernel *kernel, int32_t device, kernel_work *work, void *data,
+                   cuplug_error *error) {
+  void *previous;
+  CUfunction function;
+  cuplug__clear(error);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) {
+    cuplug__prefix(error, "%s: ", kernel->name);
+    return status;
+  }
+  status = cuplug__kernel_load(kernel, device, &function, error);
+  if (!status) status = work(kernel, device, function, data, error);
+  cuplug__cuda_leave(previous, device);
+  return status;
+}
+
+typedef struct layout {
+  uint64_t *sizes;
+  int32_t *n;
+} layout;
+
+static int layout_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
+                       cuplug_error *error) {
+  (void)device, (void)function;
+  layout *l = data;
+  size_t offset, bytes;
+  const int32_t known = *l->n, most = known < 0 ? CUPLUG_MAX_KERNEL_PARAMETERS : known;
+  for (int32_t k = 0; k < most; k++) {
+    int code = cuplug__driver.cuKernelGetParamInfo(kernel->handle, (size_t)k, &offset, &bytes);
+    if (code == CUPLUG__CU_INVALID_VALUE) return *l->n = k, CUPLUG_OK;
+    if (code) return cuplug__cuda_fail(error, code, "asking for a kernel's parameters");
+    l->sizes[k] = bytes;
+  }
+  if (known >= 0) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: seen a kernel of more than %d parameters",
+                      kernel->name, CUPLUG_MAX_KERNEL_PARAMETERS);
+}
+
+int cuplug_kernel_parameters(cuplug_kernel *kernel, int32_t device,
+                             uint64_t sizes[CUPLUG_MAX_KERNEL_PARAMETERS], int32_t *n,
+                             cuplug_error *error) {
+  layout l = {sizes, n};
+  cuplug__clear(error);
+  if (!cuplug__driver.cuKernelGetParamInfo) return *n = -1, CUPLUG_OK;
+  return work_on(kernel, device, layout_work, &l, error);
+}
+
+static int query_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
+                      cuplug_error *error) {
+  (void)function;
+  return query(kernel, device, data, error);
+}
+
+int cuplug_query_kernel(cuplug_kernel *kernel, int32_t device, cuplug_kernel_info *info,
+                        cuplug_error *error) {
+  return work_on(kernel, device, query_work, info, error);
+}
+
+static int function_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
+                         cuplug_error *error) {
+  (void)kernel, (void)device, (void)error;
+  *(void **)data = function;
+  return CUPLUG_OK;
+}
+
+int cuplug_kernel_function(cuplug_kernel *kernel, int32_t device, void **function,
+                           cuplug_error *error) {
+  return work_on(kernel, device, function_work, function, error);
+}
+
+typedef struct occupancy {
+  uint64_t shared_bytes;
+  int32_t n_threads;
+  int32_t n_blocks;
+} occupancy;
+
+static int active_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
+                       cuplug_error *error) {
+  (void)kernel, (void)device;
+  occupancy *o = data;
+  int code = cuplug__driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+      &o->n_blocks, function, o->n_threads, o->shared_bytes);
+  return cuplug__cuda_check(error, code, "asking for a kernel's occupancy");
+}
+
+int cuplug_max_active_blocks(cuplug_kernel *kernel, int32_t device, int32_t n_threads,
+                             uint64_t shared_bytes, int32_t *n_blocks, cuplug_error *error) {
+  occupancy o = {shared_bytes, n_threads, 0};
+  int status = work_on(kernel, device, active_work, &o, error);
+  *n_blocks = o.n_blocks;
+  return status;
+}
+
+static int suggest_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
+                        cuplug_error *error) {
+  (void)kernel, (void)device;
+  occupancy *o = data;
+  int code = cuplug__driver.cuOccupancyMaxPotentialBlockSize(&o->n_blocks, &o->n_threads, function,
+                                                             NULL, o->shared_bytes, 0);
+  return cuplug__cuda_check(error, code, "asking for a kernel's occupancy");
+}
+
+int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_bytes,
+                         int32_t *n_threads, int32_t *n_blocks, cuplug_error *error) {
+  occupancy o = {shared_bytes, 0, 0};
+  int status = work_on(kernel, device, suggest_work, &o, error);
+  *n_threads = o.n_threads;
+  *n_blocks = o.n_blocks;
+  return status;
+}
+
+/* x, y and z against the GPU's greatest. */
+static int check_sizes(const cuplug_kernel *kernel, int32_t device, const char *what,
+                       const uint32_t sizes[3], int first_limit, cuplug_error *error) {
+  for (int k = 0; k < 3; k++) {
+    int32_t greatest;
+    int status = limit(device, first_limit + k, &greatest, error);
+    if (status) return status;
+    if (sizes[k] <= (uint32_t)greatest) continue;
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: %s: seen %u in dimension %c, wanted at most %d", kernel->name, what,
+                        sizes[k], "xyz"[k], (int)greatest);
+  }
+  return CUPLUG_OK;
+}
+
+static int check_grid(const cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
+                      const cuplug_kernel_info *info, cuplug_error *error) {
+  const uint32_t *block = grid->threads;
+  const uint64_t n_threads = (uint64_t)block[0] * block[1] * block[2];
+  int status = check_sizes(kernel, device, "grid", grid->blocks, CUPLUG__MAX_GRID_DIM_X, error);
+  if (!status) status = check_sizes(kernel, device, "block", block, CUPLUG__MAX_BLOCK_DIM_X, error);
+  if (status) return status;
+  if (!n_threads || n_threads > (uint64_t)info->max_threads)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: block: seen %llu threads, wanted 1 to %d with the %d registers that "
+                        "each takes",
+                        kernel->name, (unsigned long long)n_threads, (int)info->max_threads,
+                        (int)info->n_registers);
+  if ((int64_t)grid->shared_bytes > info->max_dynamic_shared_bytes)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: shared: seen %u bytes, wanted at most %d on cuda:%d beside the %d "
+                        "that the kernel declares",
+                        kernel->name, grid->shared_bytes, (int)info->max_dynamic_shared_bytes,
+                        (int)device, (int)info->shared_bytes);
+  return CUPLUG_OK;
+}
+
+/* The driver keeps one bound for each kernel and GPU: it only grows. */
+static int opt_in(cuplug_kernel *kernel, int32_t device, uint32_t bytes, cuplug_error *error) {
+  int code = 0;
+  pthread_mutex_lock(&lock);
+  if (bytes > kernel->shared_bytes[device])
+    code = cuplug__driver.cuKernelSetAttribute(CUPLUG__KERNEL_MAX_DYNAMIC_SHARED, (int)bytes,
+                                               kernel->handle, cuplug__gpus[device].handle);
+  if (!code && bytes > kernel->shared_bytes[device]) kernel->shared_bytes[device] = bytes;
+  pthread_mutex_unlock(&lock);
+  return cuplug__cuda_check(error, code, "opting in to more shared memory");
+}
+
+static int check_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
+                      cuplug_error *error) {
+  (void)function;
+  const cuplug_grid *grid = data;
+  cuplug_kernel_info info;
+  int status = query(kernel, device, &info, error);
+  if (!status) status = check_grid(kernel, device, grid, &info, error);
+  if (status || grid->shared_bytes + (uint64_t)info.shared_bytes <= USUAL_SHARED_BYTES)
+    return status;
+  return opt_in(kernel, device, grid->shared_bytes, error);
+}
+
+int cuplug_check_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
+                        cuplug_error *error) {
+  return work_on(kernel, device, check_work, (void *)grid, error);
+}
+
+typedef struct launch {
+  const cuplug_grid *grid;
+  void *stream;
+  void **parameters;
+} launch;
+
+static int launch_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
+                       cuplug_error *error) {
+  (void)device;
+  const launch *l = data;
+  const uint32_t *blocks = l->grid->blocks;
+  if (!blocks[0] || !blocks[1] || !blocks[2]) return CUPLUG_OK;
+  cuplug__cuda_note_operator(kernel->name);
+  int code = cuplug__driver_launch(function, l->grid, CUPLUG__STREAM(l->stream), l->parameters);
+  if (!code) return CUPLUG_OK;
+  int status = cuplug__cuda_fail(error, code, "launch");
+  cuplug__prefix(error, "%s: ", kernel->name);
+  return status;
+}
+
+int cuplug_launch_kernel(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
+                         void *stream, void *const *parameters, cuplug_error *error) {
+  launch l = {grid, stream, (void **)parameters};
+  int status = cuplug__fault_take_any(error);
+  return status ? status : work_on(kernel, device, launch_work, &l, error);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators by name. Order: what was found before; plugins loaded by path; lib<name>.so in each
+ * directory; for an operator without its plugin's name, all plugins in search order. */
+#include "base/status.h"
+#include "discovery/candidate.h"
+#include "discovery/search.h"
+#include "discovery/table.h"
+#include "discovery/trust.h"
+#include "lookup/listing.h"
+#include "lookup/not_found.h"
+#include "registry/operator.h"
+#include "registry/registry.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One search under way. */
+typedef struct finder {
+  const cuplug__query *query;
+  int is_early; /* the directories before those of cuplug_add_directory alone, and no scan */
+  cuplug__trust trust;
+  cuplug__search search;
+} finder;
+
+static int parse_query(const char *text, cuplug__query *query, cuplug_error *error) {
+  memset(query, 0, sizeof(*query));
+  query->text = text ? text : "";
+  const char *dot = strchr(query->text, '.');
+  const char *op = dot ? dot + 1 : query->text;
+  size_t n_plugin = dot ? (size_t)(dot - query->text) : 0;
+  if (n_plugin < sizeof(query->plugin) && strlen(op) < sizeof(query->op)) {
+    memcpy(query->plugin, query->text, n_plugin);
+    strcpy(query->op, op);
+  }
+  if (cuplug__is_identifier(query->op) && (!dot || cuplug__is_identifier(query->plugin)))
+    return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                      "find: name: \"%.200s\", \"operator\" or \"plugin.operator\" is wanted",
+                      query->text);
+}
+
+/* Looks among the plugins of cuplug_load. 1: one of them has the name that a file was to have. */
+static int find_loaded(const cuplug__query *query, const char *name, cuplug_operator **op) {
+  const cuplug__plugin *p = cuplug__registry_ranked_below(UINT64_MAX);
+  for (; p; p = cuplug__registry_ranked_below(p->rank)) {
+    int is_named = !strcmp(p->table.header.name, name);
+    if (*query->plugin && !is_named) continue;
+    *op = cuplug__plugin_operator(p, query->op);
+    if (*op || is_named) return 1;
+  }
+  return 0;
+}
+
+static int find_in_file(const cuplug__place *place, const char *name, const char *path,
+                        const cuplug__trust *trust, cuplug__plugin **plugin, cuplug_error *error) {
+  cuplug__candidate candidate;
+  int status = cuplug__candidate_read(place->fd, name, trust, &candidate, error);
+  cuplug__plugin *loaded = cuplug__registry_loaded_from(path);
+  if (!status) status = cuplug__candidate_check_name(place->fd, name, &candidate, error);
+  if (loaded) {
+    *plugin = loaded;
+    status = CUPLUG_OK;
+  } else if (!status) {
+    status = cuplug__registry_take(&candidate, path, plugin, error);
+  }
+  cuplug__candidate_end(&candidate);
+  return status;
+}
+
+/* Finds the plugin lib<name>.so: the first that is accepted. *plugin stays NULL without one. */
+static int find_plugin(finder *f, const char *name, cuplug__plugin **plugin, cuplug_error *error) {
+  char file_name[CUPLUG_MAX_NAME + sizeof("lib.so")];
+  snprintf(file_name, sizeof(file_name), "lib%s.so", name);
+  for (size_t k = 0; k < f->search.n_places && !*plugin; k++) {
+    const cuplug__place *place = &f->search.places[k];
+    char *path;
+    if (f->is_early && place->directory.origin >= CUPLUG_ORIGIN_ADDED) break;
+    if (place->fd < 0) continue;
+    path = cuplug__join(place->directory.path, file_name);
+    if (!path) return cuplug__no_memory(error, "finding an operator");
+    int status = find_in_file(place, file_name, path, &f->trust, plugin, error);
+    free(path);
+    if (status == CUPLUG_ERROR_MEMORY) return status;
+  }
+  return CUPLUG_OK;
+}
+
+static int has_operator(const cuplug_file *file, const char *name) {
+  for (uint32_t k = 0; k < file->n_rows; k++)
+    if (cuplug__row_is_of(&file->rows[k], name)) return 1;
+  return 0;
+}
+
+/* Registers a file of the listing, which has the operator. */
+static int take_file(finder *f, const cuplug_file *file, cuplug_operator **op,
+                     cuplug_error *error) {
+  cuplug__candidate candidate;
+  cuplug__plugin *plugin = cuplug__registry_loaded_from(file->path);
+  int status = CUPLUG_OK;
+  if (!plugin) {
+    status = cuplug__candidate_read(AT_FDCWD, file->path, &f->trust, &candidate, error);
+    if (!status) status = cuplug__registry_take(&candidate, file->path, &plugin, error);
+    cuplug__candidate_end(&candidate);
+  }
+  *op = status ? NULL : cuplug__plugin_operator(plugin, f->query->op);
+  return status;
+}
+
+/* Looks at everything: for the operator, or to say what there is instead. */
+static int scan(finder *f, cuplug_operator **op, cuplug_error *error) {
+  cuplug_listing *listing;
+  int status = cuplug__listing_make(&f->search, &f->trust, 1, &listing, error);
+  if (status) return status;
+  for (size_t k = 0; k < listing->n_files && !*f->query->plugin && !*op && !status; k++) {
+    const cuplug_file *file = &listing->files[k];
+    if (cuplug__file_counts(file) && has_operator(file, f->query->op))
+      status = take_file(f, file, op, error);
+  }
+  if (!status && !*op) status = cuplug__fail_not_found(f->query, listing, error);
+  cuplug_free_listing(listing);
+  return status;
+}
+
+static int find_started(finder *f, cuplug_operator **op, cuplug_error *error) {
+  const cuplug__query *query = f->query;
+  cuplug__plugin *plugin = NULL;
+  const char *name = *query->plugin ? query->plugin : query->op;
+  if (!find_loaded(query, name, op)) {
+    int status = find_plugin(f, name, &plugin, error);
+    if (status) return status;
+    if (plugin) *op = cuplug__plugin_operator(plugin, query->op);
+  }
+  if (!*op && f->is_early) return CUPLUG_OK;
+  int status = *op ? CUPLUG_OK : scan(f, op, error);
+  return status ? status : cuplug__registry_cache(query->text, *op, error);
+}
+
+static int find_anew(const cuplug__query *query, int is_early, cuplug_operator **op,
+                     cuplug_error *error) {
+  finder f = {.query = query, .is_early = is_early};
+  size_t n_added;
+  int status = cuplug__trust_start(&f.trust, error);
+  if (status) return status;
+  char *const *added = cuplug__registry_added(&n_added);
+  status = cuplug__search_start(&f.search, added, n_added, &f.trust, error);
+  if (!status) status = find_started(&f, op, error);
+  cuplug__search_end(&f.search);
+  cuplug__trust_end(&f.trust);
+  return status;
+}
+
+static int find(const char *name, int is_early, cuplug_operator **op, cuplug_error *error) {
+  cuplug__query query;
+  *op = NULL;
+  cuplug__clear(error);
+  int status = parse_query(name, &query, error);
+  if (status) return status;
+  cuplug__registry_lock();
+  *op = cuplug__registry_cached(name);
+  if (!*op) status = find_anew(&query, is_early, op, error);
+  cuplug__registry_unlock();
+  if (!status)
+    cuplug__clear(error);
+  else
+    *op = NULL;
+  return status;
+}
+
+int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error) {
+  return find(name, 0, op, error);
+}
+
+int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error) {
+  return find(name, 1, op, error);
+}

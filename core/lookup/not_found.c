@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lookup/not_found.h"
+
+#include "base/status.h"
+#include "discovery/table.h"
+#include "lookup/listing.h"
+#include "registry/registry.h"
+
+#include <string.h>
+
+#define MAX_NEAR 3
+#define MAX_SHOWN_OPERATORS 20
+
+typedef struct near_name {
+  int distance;
+  char text[2 * CUPLUG_MAX_NAME];
+} near_name;
+
+typedef struct near_names {
+  int n;
+  near_name names[MAX_NEAR];
+} near_names;
+
+static int least(int a, int b, int c) {
+  int ab = a < b ? a : b;
+  return ab < c ? ab : c;
+}
+
+int cuplug__edit_distance(const char *a, const char *b, int limit) {
+  size_t n_a = strlen(a), n_b = strlen(b);
+  int row[CUPLUG_MAX_NAME + 1];
+  if (n_a > CUPLUG_MAX_NAME || n_b > CUPLUG_MAX_NAME) return limit + 1;
+  for (size_t j = 0; j <= n_b; j++) row[j] = (int)j;
+  for (size_t i = 1; i <= n_a; i++) {
+    int diagonal = row[0];
+    row[0] = (int)i;
+    for (size_t j = 1; j <= n_b; j++) {
+      int changed = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = least(changed, row[j] + 1, row[j - 1] + 1);
+    }
+  }
+  return row[n_b];
+}
+
+/* How far a name is from the one asked for; a longer or shorter form of it is near, too. */
+static int distance(const char *asked, const char *name) {
+  size_t n_asked = strlen(asked), n_name = strlen(name);
+  size_t n = n_asked < n_name ? n_asked : n_name;
+  if (n >= 3 && !strncmp(asked, name, n)) return 1;
+  int limit = 1 + (int)n_asked / 3;
+  int changes = cuplug__edit_distance(asked, name, limit);
+  return changes <= limit && (size_t)changes < n_asked ? changes : -1;
+}
+
+static void keep_near(near_names *near, int far, const char *text) {
+  if (far < 0) return;
+  for (int k = 0; k < near->n; k++)
+    if (!strcmp(near->names[k].text, text)) return;
+  int at = near->n < MAX_NEAR ? near->n++ : MAX_NEAR;
+  for (; at > 0 && near->names[at - 1].distance > far; at--)
+    if (at < MAX_NEAR) near->names[at] = near->names[at - 1];
+  if (at == MAX_NEAR) return;
+  near->names[at].distance = far;
+  snprintf(near->names[at].text, sizeof(near->names[at].text), "%s", text);
+}
+
+/* Compares with all operators; where a plugin was named, with what that plugin may have meant. */
+static void collect_near(const cuplug__query *query, const cuplug_listing *listing,
+                         near_names *near) {
+  char op[CUPLUG_MAX_NAME], text[2 * CUPLUG_MAX_NAME];
+  for (size_t f = 0; f < listing->n_files; f++) {
+    const cuplug_file *file = &listing->files[f];
+    if (!cuplug__file_counts(file)) continue;
+    int plugin_far = *query->plugin ? distance(query->plugin, file->name) : 0;
+    for (uint32_t k = 0; k < file->n_rows; k++) {
+      cuplug__row_operator(&file->rows[k], op);
+      int far = distance(query->op, op);
+      if (*query->plugin)
+        snprintf(text, sizeof(text), "%s.%s", file->name, op);
+      else
+        snprintf(text, sizeof(text), "%s", op);
+      keep_near(near, plugin_far < 0 || far < 0 ? -1 : far + plugin_far, text);
+    }
+  }
+}
+
+static void append_near(const cuplug__query *query, const cuplug_listing *listing,
+                        cuplug_error *error) {
+  near_names near = {0};
+  collect_near(query, listing, &near);
+  for (int k = 0; k < near.n; k++)
+    cuplug__append(error, "%s%s", k ? ", " : "; did you mean ", near.names[k].text);
+  if (near.n) cuplug__append(error, "?");
+}
+
+/* Is this the file in which the name was to be expected? */
+static int is_named(const cuplug_file *file, const char *plugin) {
+  char wanted[CUPLUG_MAX_NAME + sizeof("/lib.so")];
+  snprintf(wanted, sizeof(wanted), "/lib%s.so", plugin);
+  size_t n = strlen(wanted), n_path = strlen(file->path);
+  return n_path >= n && !strcmp(file->path + n_path - n, wanted);
+}
+
+static void append_rejected(const cuplug__query *query, const cuplug_listing *listing,
+                            cuplug_error *error) {
+  const char *plugin = *query->plugin ? query->plugin : query->op;
+  for (size_t k = 0; k < listing->n_files; k++) {
+    const cuplug_file *file = &listing->files[k];
+    if (!cuplug__file_counts(file) && is_named(file, plugin))
+      cuplug__append(error, "\n  rejected: %s: %s", file->path, file->reason);
+  }
+}
+
+static void append_directories(const cuplug_listing *listing, cuplug_error *error) {
+  for (size_t k = 0; k < listing->n_directories; k++) {
+    const cuplug_directory *d = &listing->directories[k];
+    if (d->reason)
+      cuplug__append(error, "\n  not looked in: %s (%s)", d->path, d->reason);
+    else
+      cuplug__append(error, "\n  looked in: %s", d->path);
+  }
+}
+
+/* The plugin of that name which counts; NULL when there is none. */
+static const cuplug_file *named_plugin(const cuplug__query *query, const cuplug_listing *listing) {
+  for (size_t k = 0; k < listing->n_files; k++)
+    if (cuplug__file_counts(&listing->files[k]) && !strcmp(listing->files[k].name, query->plugin))
+      return &listing->files[k];
+  return NULL;
+}
+
+static void append_operators(const cuplug_file *file, cuplug_error *error) {
+  char op[CUPLUG_MAX_NAME], last[CUPLUG_MAX_NAME] = "";
+  int n = 0;
+  for (uint32_t k = 0; k < file->n_rows && n <= MAX_SHOWN_OPERATORS; k++) {
+    cuplug__row_operator(&file->rows[k], op);
+    if (!strcmp(op, last)) continue;
+    strcpy(last, op);
+    cuplug__append(error, "%s%s", n ? ", " : "", n < MAX_SHOWN_OPERATORS ? op : "...");
+    n++;
+  }
+}
+
+int cuplug__fail_not_found(const cuplug__query *query, const cuplug_listing *listing,
+                           cuplug_error *error) {
+  if (!error) return CUPLUG_ERROR_NOT_FOUND;
+  const cuplug_file *plugin = *query->plugin ? named_plugin(query, listing) : NULL;
+  if (plugin) {
+    cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND,
+                 "%s: plugin \"%s\" (%s) has no operator \"%s\"; it has ", query->text,
+                 plugin->name, plugin->path, query->op);
+    append_operators(plugin, error);
+    return CUPLUG_ERROR_NOT_FOUND;
+  }
+  if (*query->plugin)
+    cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: no plugin \"%s\" (lib%s.so) was found",
+                 query->text, query->plugin, query->plugin);
+  else
+    cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: no plugin has an operator of that name",
+                 query->text);
+  append_near(query, listing, error);
+  append_rejected(query, listing, error);
+  append_directories(listing, error);
+  return CUPLUG_ERROR_NOT_FOUND;
+}

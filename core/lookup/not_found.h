@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said when a name leads to no operator. */
+#ifndef CUPLUG_CORE_LOOKUP_NOT_FOUND_H
+#define CUPLUG_CORE_LOOKUP_NOT_FOUND_H
+
+#include <cuplug/host.h>
+
+/* A name as the user gave it, "operator" or "plugin.operator", taken apart. */
+typedef struct cuplug__query {
+  const char *text;
+  char plugin[CUPLUG_MAX_NAME]; /* "" when only the operator was named */
+  char op[CUPLUG_MAX_NAME];
+} cuplug__query;
+
+/* ERROR_NOT_FOUND with near names, rejected files of that name, and the directories. */
+int cuplug__fail_not_found(const cuplug__query *query, const cuplug_listing *listing,
+                           cuplug_error *error);
+
+/* The number of single-character changes between two names, or more than `limit`. */
+int cuplug__edit_distance(const char *a, const char *b, int limit);
+
+#endif

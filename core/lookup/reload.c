@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plugin whose file was replaced, taken in beside the old one. */
+#include "base/status.h"
+#include "discovery/candidate.h"
+#include "discovery/trust.h"
+#include "registry/load.h"
+#include "registry/operator.h"
+#include "registry/registry.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t n_reloads; /* under the registry's lock */
+
+/* Another name of a file, to be freed: the loader takes a name it knows for the old library.
+ * Between folder and file stand the bits of a number: 0 is "/", 1 is "/./". */
+static char *respell(const char *path, uint32_t number) {
+  char *spelled = malloc(strlen(path) + 3 * 32 + 1);
+  if (!spelled) return NULL;
+  const char *file = strrchr(path, '/');
+  size_t at = (size_t)(file - path);
+  memcpy(spelled, path, at);
+  for (; number; number >>= 1) at += (size_t)sprintf(spelled + at, number & 1 ? "/./" : "/");
+  strcpy(spelled + at, file);
+  return spelled;
+}
+
+static int check_successor(const cuplug__plugin *old, const cuplug__candidate *fresh,
+                           cuplug_error *error) {
+  const cuplug__identity *a = &old->identity, *b = &fresh->identity;
+  if (old->library && a->device == b->device && a->inode == b->inode)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "written over in place while its code is loaded: restart the process, and "
+                        "replace files by renaming new ones, as `cuplug build` does");
+  if (!strcmp(old->table.header.name, fresh->table.header.name)) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "it held the plugin \"%s\", and now holds \"%s\"",
+                      old->table.header.name, fresh->table.header.name);
+}
+
+static int take_successor(cuplug__plugin *old, cuplug__candidate *candidate, cuplug__plugin **fresh,
+                          cuplug_error *error) {
+  int status = check_successor(old, candidate, error);
+  if (status) {
+    cuplug__prefix(error, "%s: ", old->path);
+    return status;
+  }
+  char *spelled = respell(old->path, ++n_reloads);
+  if (!spelled) return cuplug__no_memory(error, "reloading a plugin");
+  status = cuplug__registry_add(candidate, old->path, fresh, error);
+  if (!status) status = cuplug__load_plugin(*fresh, spelled, error);
+  if (!status)
+    cuplug__registry_replace(old, *fresh);
+  else if (*fresh)
+    cuplug__registry_drop(*fresh);
+  free(spelled);
+  return status;
+}
+
+static int reload(cuplug__plugin *old, cuplug__plugin **fresh, cuplug_error *error) {
+  cuplug__trust trust;
+  cuplug__candidate candidate;
+  int status = cuplug__trust_start(&trust, error);
+  if (status) return status;
+  status = cuplug__candidate_read(AT_FDCWD, old->path, &trust, &candidate, error);
+  *fresh = NULL;
+  if (status) {
+    if (status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", old->path);
+  } else if (cuplug__identity_equal(&old->identity, &candidate.identity)) {
+    *fresh = old;
+  } else {
+    status = take_successor(old, &candidate, fresh, error);
+  }
+  cuplug__candidate_end(&candidate);
+  cuplug__trust_end(&trust);
+  return status;
+}
+
+int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh, cuplug_error *error) {
+  cuplug__plugin *newest, *plugin;
+  *fresh = NULL;
+  cuplug__clear(error);
+  cuplug__registry_lock();
+  newest = cuplug__registry_loaded_from(op->plugin->path);
+  int status = reload(newest ? newest : (cuplug__plugin *)op->plugin, &plugin, error);
+  if (!status) *fresh = cuplug__plugin_operator(plugin, op->name);
+  if (!status && !*fresh)
+    status = cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: no operator of that name any more",
+                          plugin->path);
+  cuplug__registry_unlock();
+  if (status) cuplug__prefix(error, "reload: %s: ", op->name);
+  return status;
+}

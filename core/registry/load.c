@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plugins by path, and the code of plugins. */
+#include "registry/load.h"
+
+#include "base/library.h"
+#include "base/status.h"
+#include "discovery/candidate.h"
+#include "discovery/table.h"
+#include "discovery/trust.h"
+#include "registry/operator.h"
+#include "registry/registry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* An absolute path, to be freed. */
+static int make_absolute(const char *path, char **absolute, cuplug_error *error) {
+  if (*path == '/') {
+    *absolute = strdup(path);
+    return *absolute ? CUPLUG_OK : cuplug__no_memory(error, "loading a plugin");
+  }
+  char *directory = getcwd(NULL, 0);
+  if (!directory && errno != ENOMEM)
+    return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: no working directory: %s", path,
+                        strerror(errno));
+  if (!directory || asprintf(absolute, "%s/%s", directory, path) < 0) {
+    free(directory);
+    return cuplug__no_memory(error, "loading a plugin");
+  }
+  free(directory);
+  return CUPLUG_OK;
+}
+
+static int register_file(const char *path, cuplug__plugin **plugin, cuplug_error *error) {
+  cuplug__trust trust;
+  cuplug__candidate candidate;
+  int status = cuplug__trust_start(&trust, error);
+  if (status) return status;
+  status = cuplug__candidate_read(AT_FDCWD, path, &trust, &candidate, error);
+  if (status && status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", path);
+  if (!status) status = cuplug__registry_take(&candidate, path, plugin, error);
+  if (!status && !cuplug__identity_equal(&(*plugin)->identity, &candidate.identity))
+    status = cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                          "%s: replaced on disk after its code was loaded: restart the process, or "
+                          "give the new file another path",
+                          path);
+  cuplug__candidate_end(&candidate);
+  cuplug__trust_end(&trust);
+  return status;
+}
+
+int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
+                cuplug_error *error) {
+  char *absolute;
+  cuplug__plugin *plugin;
+  cuplug__clear(error);
+  if (n_ops) *n_ops = 0;
+  if (!path || !*path)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "load: path: empty, a file is wanted");
+  int status = make_absolute(path, &absolute, error);
+  if (status) return status;
+  cuplug__registry_lock();
+  status = register_file(absolute, &plugin, error);
+  if (!status) {
+    cuplug__registry_rank(plugin);
+    for (uint32_t k = 0; k < plugin->n_operators && k < room; k++) ops[k] = &plugin->operators[k];
+    if (n_ops) *n_ops = plugin->n_operators;
+  }
+  cuplug__registry_unlock();
+  free(absolute);
+  return status;
+}
+
+/* The file must be the one whose table was read. */
+static int check_unchanged(const cuplug__plugin *plugin, cuplug_error *error) {
+  cuplug__identity now;
+  if (!cuplug__identity_of(plugin->path, &now))
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: removed since its table was read",
+                        plugin->path);
+  if (cuplug__identity_equal(&now, &plugin->identity)) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      "%s: replaced on disk since its table was read: find the operator again",
+                      plugin->path);
+}
+
+/* The table in memory must be the one that was read from the file. */
+static int check_table(const cuplug__plugin *plugin, void *library, cuplug_error *error) {
+  const cuplug__table *table = &plugin->table;
+  const void *symbols = cuplug__library_symbol(library, "cuplug_symbols");
+  if (!symbols)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "%s: does not export cuplug_symbols, the symbol table of its note",
+                        plugin->path);
+  if (!cuplug__library_holds(library, symbols, table->n_bytes, CUPLUG__DATA))
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "%s: cuplug_symbols lies in %s, it is wanted in this very file",
+                        plugin->path, cuplug__library_of(symbols));
+  if (!memcmp(symbols, table->bytes, table->n_bytes)) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      "%s: the table in memory is not that of the file: cuplug_symbols differs "
+                      "from the note, or other code was loaded from this path before",
+                      plugin->path);
+}
+
+static int open_library(cuplug__plugin *plugin, const char *name, cuplug_error *error) {
+  if (plugin->library) return CUPLUG_OK;
+  int status = check_unchanged(plugin, error);
+  if (status) return status;
+  void *library = cuplug__library_open(name, error);
+  if (!library) {
+    const char *message = error ? error->message : "";
+    int named = !strncmp(message, name, strlen(name));
+    if (!named) cuplug__prefix(error, "%s: cannot be loaded: ", plugin->path);
+    return CUPLUG_ERROR_PLUGIN;
+  }
+  if ((status = check_table(plugin, library, error))) return status;
+  plugin->library = library;
+  return CUPLUG_OK;
+}
+
+static int resolve(const cuplug__plugin *plugin, const char *symbol, cuplug_entry **entry,
+                   cuplug_error *error) {
+  *entry = NULL;
+  if (!*symbol) return CUPLUG_OK;
+  void *address = cuplug__library_symbol(plugin->library, symbol);
+  if (!address)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "%s: does not export %s, an entry that its table names", plugin->path,
+                        symbol);
+  if (cuplug__library_holds(plugin->library, address, 1, CUPLUG__CODE)) {
+    memcpy(entry, &address, sizeof(address));
+    return CUPLUG_OK;
+  }
+  if (cuplug__library_holds(plugin->library, address, 1, CUPLUG__DATA))
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: %s is no function, an entry is wanted",
+                        plugin->path, symbol);
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      "%s: entry %s was found only in %s, it is wanted in this very file",
+                      plugin->path, symbol, cuplug__library_of(address));
+}
+
+static int load_operator(cuplug_operator *op, cuplug_error *error) {
+  cuplug__plugin *plugin = (cuplug__plugin *)op->plugin;
+  int status = open_library(plugin, plugin->path, error);
+  for (uint32_t k = 0; k < op->n_overloads && !status; k++) {
+    cuplug__overload *overload = &op->overloads[k];
+    status = resolve(plugin, overload->row->host_entry, &overload->host, error);
+    if (!status) status = resolve(plugin, overload->row->cuda_entry, &overload->cuda, error);
+  }
+  if (status)
+    cuplug__prefix(error, "%s: ", op->name);
+  else
+    atomic_store_explicit(&op->loaded, 1, memory_order_release);
+  return status;
+}
+
+int cuplug__load_plugin(cuplug__plugin *plugin, const char *name, cuplug_error *error) {
+  int status = open_library(plugin, name, error);
+  for (uint32_t k = 0; k < plugin->n_operators && !status; k++)
+    status = load_operator(&plugin->operators[k], error);
+  return status;
+}
+
+int cuplug_load_code(cuplug_operator *op, cuplug_error *error) {
+  cuplug__clear(error);
+  if (atomic_load_explicit(&op->loaded, memory_order_acquire)) return CUPLUG_OK;
+  cuplug__registry_lock();
+  int status = atomic_load_explicit(&op->loaded, memory_order_relaxed) ? CUPLUG_OK
+                                                                       : load_operator(op, error);
+  cuplug__registry_unlock();
+  return status;
+}
+
+void *cuplug__any_kernel(const cuplug_operator *op) {
+  void *library = op->plugin->library;
+  void *address = library ? cuplug__library_symbol(library, "cuplug_any_kernel") : NULL;
+  void *(*any_kernel)(void);
+  if (!address || !cuplug__library_holds(library, address, 1, CUPLUG__CODE)) return NULL;
+  memcpy(&any_kernel, &address, sizeof any_kernel);
+  return any_kernel();
+}

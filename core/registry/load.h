@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The code of plugins. */
+#ifndef CUPLUG_CORE_REGISTRY_LOAD_H
+#define CUPLUG_CORE_REGISTRY_LOAD_H
+
+#include "registry/operator.h"
+
+/* Loads the code of a plugin from `name`, another spelling of its path, and all its entries. Wants
+ * the registry's lock. */
+int cuplug__load_plugin(cuplug__plugin *plugin, const char *name, cuplug_error *error);
+
+/* What a plugin, whose code is loaded, says is one of its kernels: a CUkernel. NULL: it does not
+ * say. A device has been entered. */
+void *cuplug__any_kernel(const cuplug_operator *op);
+
+#endif

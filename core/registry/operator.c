@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One operator: its rows, ready to be matched, and what is told of it. */
+#include "registry/operator.h"
+
+static int is_alike(const cuplug_parameter *x, const cuplug_parameter *y) {
+  int same = x->type_variable == y->type_variable && x->n_dims == y->n_dims;
+  for (int32_t k = 0; same && k < x->n_dims; k++)
+    same = x->dims[k].kind == y->dims[k].kind && x->dims[k].value == y->dims[k].value;
+  return same;
+}
+
+static void find_like(const cuplug_signature *s, uint8_t like[CUPLUG_MAX_TENSORS]) {
+  const cuplug_parameter *arrays[CUPLUG_MAX_TENSORS];
+  uint8_t n = 0;
+  for (int32_t i = 0; i < s->n_parameters + s->n_outputs && n < CUPLUG_MAX_TENSORS; i++) {
+    const cuplug_parameter *x = &s->parameters[i];
+    if (i < s->n_parameters && x->kind > CUPLUG_PARAMETER_INOUT) continue;
+    like[n] = 0;
+    while (like[n] < n && (arrays[like[n]]->has_default || !is_alike(x, arrays[like[n]])))
+      like[n]++;
+    arrays[n++] = x;
+  }
+}
+
+int cuplug__parse_overload(cuplug__overload *o, const char *signature, cuplug_error *error) {
+  const cuplug_signature *s = &o->signature;
+  int status = cuplug_parse_signature(signature, &o->signature, NULL, error);
+  if (status) return status;
+  find_like(s, o->like);
+  o->n_scalars = 0;
+  for (int32_t i = 0; i < s->n_parameters; i++)
+    if (s->parameters[i].kind > CUPLUG_PARAMETER_INOUT) o->scalars[o->n_scalars++] = (uint8_t)i;
+  return CUPLUG_OK;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the registry knows of a plugin and its operators. Written under the registry's lock; what
+ * the call path reads without it is marked (atomic) or does not change once the operator exists. */
+#ifndef CUPLUG_CORE_REGISTRY_OPERATOR_H
+#define CUPLUG_CORE_REGISTRY_OPERATOR_H
+
+#include <cuplug/host.h>
+#include <stdatomic.h>
+
+typedef struct cuplug__plugin cuplug__plugin;
+
+/* One row of the table, ready to be matched and called. */
+typedef struct cuplug__overload {
+  const cuplug_row *row;
+  cuplug_signature signature;
+  int64_t brief_bytes; /* on the host it returns at once while no array is larger; -1: never */
+  /* An earlier tensor that tensor k must equal in dtype and shape; k when there is none. */
+  uint8_t like[CUPLUG_MAX_TENSORS];
+  uint8_t scalars[CUPLUG_MAX_PARAMETERS]; /* the parameters that are no arrays */
+  uint32_t n_scalars;
+  cuplug_entry *host; /* NULL before the code is loaded, or without an entry on that side */
+  cuplug_entry *cuda;
+  void *context; /* of entries made in memory */
+  cuplug_reshape *reshape;
+  cuplug_fault *_Atomic fault; /* of asynchronous calls; made at the first CUDA call */
+  _Atomic uint64_t prepared;   /* bit d: checked and ready for GPU d */
+} cuplug__overload;
+
+struct cuplug_operator {
+  uint64_t number; /* from 1 on, no other's in this process; 0: matches of it are not kept */
+  const cuplug__plugin *plugin;
+  const char *name;
+  uint32_t n_overloads;
+  cuplug__overload *overloads;
+  _Atomic uint32_t last; /* the overload that matched last */
+  _Atomic int loaded;    /* 1: entries are resolved. Read with acquire */
+};
+
+/* Parses the signature of an overload, and finds what matching takes from it. */
+int cuplug__parse_overload(cuplug__overload *o, const char *signature, cuplug_error *error);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/registry.h"
+
+#include "base/status.h"
+#include "discovery/candidate.h"
+#include "discovery/search.h"
+#include "discovery/table.h"
+#include "registry/operator.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct answer {
+  char *query;
+  cuplug_operator *op;
+} answer;
+
+static struct {
+  cuplug__plugin *plugins;
+  uint64_t last_rank;
+  char **added;
+  size_t n_added;
+  answer *answers;
+  size_t n_answers;
+  uint64_t fingerprint; /* of the search path that `answers` belong to */
+} registry;
+
+static const char doing[] = "registering a plugin";
+
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic int is_forked;
+
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void after_fork(void) { pthread_mutex_unlock(&lock); }
+/* The child's only thread has a new number, which a recursive mutex does not take for its owner. */
+static void in_child(void) {
+  lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+  atomic_store_explicit(&is_forked, 1, memory_order_relaxed);
+}
+static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
+
+void cuplug__registry_lock(void) {
+  pthread_once(&once, watch_forks);
+  pthread_mutex_lock(&lock);
+}
+void cuplug__registry_unlock(void) { pthread_mutex_unlock(&lock); }
+
+int cuplug__registry_is_forked(void) {
+  return atomic_load_explicit(&is_forked, memory_order_relaxed);
+}
+
+cuplug__plugin *cuplug__registry_plugins(void) { return registry.plugins; }
+
+cuplug__plugin *cuplug__registry_ranked_below(uint64_t rank) {
+  cuplug__plugin *best = NULL;
+  for (cuplug__plugin *p = registry.plugins; p; p = p->next)
+    if (p->rank && p->rank < rank && (!best || p->rank > best->rank)) best = p;
+  return best;
+}
+
+cuplug__plugin *cuplug__registry_loaded_from(const char *path) {
+  for (cuplug__plugin *p = registry.plugins; p; p = p->next)
+    if (p->library && !strcmp(p->path, path)) return p;
+  return NULL;
+}
+
+char *const *cuplug__registry_added(size_t *n_added) {
+  *n_added = registry.n_added;
+  return registry.added;
+}
+
+static void forget_answers(void) {
+  for (size_t k = 0; k < registry.n_answers; k++) free(registry.answers[k].query);
+  free(registry.answers);
+  registry.answers = NULL;
+  registry.n_answers = 0;
+}
+
+/* An answer stays good as long as the file is the one that was read, or its code is in use. */
+static int is_current(const cuplug__plugin *plugin) {
+  cuplug__identity now;
+  return plugin->library || (cuplug__identity_of(plugin->path, &now) &&
+                             cuplug__identity_equal(&now, &plugin->identity));
+}
+
+cuplug_operator *cuplug__registry_cached(const char *query) {
+  uint64_t fingerprint = cuplug__search_fingerprint();
+  if (fingerprint != registry.fingerprint) forget_answers();
+  registry.fingerprint = fingerprint;
+  for (size_t k = 0; k < registry.n_answers; k++) {
+    if (strcmp(registry.answers[k].query, query)) continue;
+    if (is_current(registry.answers[k].op->plugin)) return registry.answers[k].op;
+    forget_answers();
+  }
+  return NULL;
+}
+
+void cuplug__registry_rank(cuplug__plugin *plugin) {
+  plugin->rank = ++registry.last_rank;
+  forget_answers();
+}
+
+int cuplug__registry_cache(const char *query, cuplug_operator *op, cuplug_error *error) {
+  size_t bytes = (registry.n_answers + 1) * sizeof(answer);
+  answer *grown = realloc(registry.answers, bytes);
+  if (!grown) return cuplug__no_memory(error, doing);
+  registry.answers = grown;
+  char *copy = strdup(query);
+  if (!copy) return cuplug__no_memory(error, doing);
+  registry.answers[registry.n_answers++] = (answer){copy, op};
+  return CUPLUG_OK;
+}
+
+cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const char *name) {
+  for (uint32_t k = 0; k < plugin->n_operators; k++)
+    if (!strcmp(plugin->operators[k].name, name)) return &plugin->operators[k];
+  return NULL;
+}
+
+/* With arrays of up to this size an entry that never waits takes a few microseconds. */
+#define BRIEF_BYTES 16384
+
+static int is_brief(const cuplug_row *row) {
+  return *row->host_entry && row->flags & CUPLUG_NEVER_WAITS && !(row->flags & CUPLUG_PREFERS_CUDA);
+}
+
+/* Makes the overloads of the operator that row `first` names: all rows of that name. */
+static int fill_operator(cuplug__plugin *plugin, uint32_t first, uint32_t *n_filled,
+                         cuplug_error *error) {
+  static _Atomic uint64_t n_made;
+  cuplug_operator *op = &plugin->operators[plugin->n_operators];
+  const cuplug_row *rows = plugin->table.rows;
+  op->number = ++n_made;
+  op->plugin = plugin;
+  op->overloads = &plugin->overloads[*n_filled];
+  for (uint32_t k = first; k < plugin->table.header.n_rows; k++) {
+    cuplug__overload *overload = &plugin->overloads[*n_filled];
+    if (k > first && !cuplug__row_is_of(&rows[k], op->name)) continue;
+    int status = cuplug__parse_overload(overload, rows[k].signature, error);
+    if (status) return status;
+    overload->row = &rows[k];
+    overload->brief_bytes = is_brief(overload->row) ? BRIEF_BYTES : -1;
+    op->name = op->overloads[0].signature.name;
+    op->n_overloads++;
+    ++*n_filled;
+  }
+  plugin->n_operators++;
+  return CUPLUG_OK;
+}
+
+int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
+  uint32_t n_rows = plugin->table.header.n_rows, n_filled = 0;
+  char name[CUPLUG_MAX_NAME];
+  plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
+  plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
+  if (!plugin->operators || !plugin->overloads) return cuplug__no_memory(error, doing);
+  for (uint32_t k = 0; k < n_rows; k++) {
+    cuplug__row_operator(&plugin->table.rows[k], name);
+    if (cuplug__plugin_operator(plugin, name)) continue;
+    int status = fill_operator(plugin, k, &n_filled, error);
+    if (status) return status;
+  }
+  return CUPLUG_OK;
+}
+
+void cuplug__plugin_free(cuplug__plugin *plugin) {
+  free(plugin->path);
+  free(plugin->operators);
+  free(plugin->overloads);
+  free(plugin);
+}
+
+static int new_plugin(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
+                      cuplug_error *error) {
+  cuplug__plugin *p = calloc(1, sizeof(*p));
+  if (!p) return cuplug__no_memory(error, doing);
+  p->path = strdup(path);
+  p->identity = candidate->identity;
+  p->table = candidate->table;
+  int status = p->path ? cuplug__plugin_fill(p, error) : cuplug__no_memory(error, doing);
+  if (status) {
+    cuplug__plugin_free(p);
+    return status;
+  }
+  memset(&candidate->table, 0, sizeof(candidate->table));
+  p->next = registry.plugins;
+  registry.plugins = *plugin = p;
+  return CUPLUG_OK;
+}
+
+int cuplug__registry_add(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
+                         cuplug_error *error) {
+  return new_plugin(candidate, path, plugin, error);
+}
+
+void cuplug__registry_drop(cuplug__plugin *plugin) {
+  cuplug__plugin **link = &registry.plugins;
+  while (*link != plugin) link = &(*link)->next;
+  *link = plugin->next;
+  cuplug__table_free(&plugin->table);
+  cuplug__plugin_free(plugin);
+}
+
+void cuplug__registry_replace(cuplug__plugin *old, cuplug__plugin *fresh) {
+  fresh->rank = old->rank;
+  old->rank = 0;
+  forget_answers();
+}
+
+int cuplug__registry_take(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
+                          cuplug_error *error) {
+  for (cuplug__plugin *p = registry.plugins; p; p = p->next) {
+    *plugin = p;
+    if (cuplug__identity_equal(&p->identity, &candidate->identity) && is_current(p))
+      return CUPLUG_OK;
+  }
+  *plugin = cuplug__registry_loaded_from(path);
+  return *plugin ? CUPLUG_OK : new_plugin(candidate, path, plugin, error);
+}
+
+int cuplug_add_directory(const char *path, cuplug_error *error) {
+  int status = CUPLUG_OK;
+  cuplug__clear(error);
+  if (!path || *path != '/')
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "add_directory: path: \"%s\", an absolute path is wanted",
+                        path ? path : "");
+  cuplug__registry_lock();
+  for (size_t k = 0; k < registry.n_added; k++)
+    if (!strcmp(registry.added[k], path)) goto unlock;
+  char **grown = realloc(registry.added, (registry.n_added + 1) * sizeof(*grown));
+  if (grown) registry.added = grown;
+  char *copy = grown ? strdup(path) : NULL;
+  if (copy) {
+    registry.added[registry.n_added++] = copy;
+    forget_answers();
+  } else {
+    status = cuplug__no_memory(error, "adding a directory");
+  }
+unlock:
+  cuplug__registry_unlock();
+  return status;
+}
+
+void cuplug_describe(const cuplug_operator *op, cuplug_operator_info *info) {
+  const cuplug_table_header *header = &op->plugin->table.header;
+  info->name = op->name;
+  info->plugin = header->name;
+  info->version = header->version;
+  info->path = op->plugin->path;
+  info->architectures = header->architectures;
+  info->n_rows = op->n_overloads;
+  info->loaded = atomic_load_explicit(&op->loaded, memory_order_acquire);
+}
+
+const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k) {
+  return k < op->n_overloads ? op->overloads[k].row : NULL;
+}
+
+const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k) {
+  return k < op->n_overloads ? &op->overloads[k].signature : NULL;
+}

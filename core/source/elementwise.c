@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The entries of element-wise operators that are compiled from an expression. */
+#include "entry/run.h"
+#include "host/view.h"
+#include "host/workers.h"
+#include "source/loop.h"
+#include "source/packs.h"
+#include "source/variant.h"
+#include "staging/cut.h"
+
+static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
+                      void **data) {
+  cuplug__loop_start(loop, call->n_tensors);
+  for (int32_t d = 0; d < call->tensors[0].ndim; d++) cuplug__loop_add(loop, call->tensors, d, 0);
+  cuplug__loop_collapse(loop, !source->in_order);
+  for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
+}
+
+/* Array k as the loop meets it. */
+static void read_view(const cuplug_call *call, const cuplug_loop *loop, uint32_t k,
+                      cuplug__view *view) {
+  int64_t sizes[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM];
+  cuplug_tensor x = call->tensors[k];
+  for (int d = 0; d < loop->ndim; d++) {
+    sizes[d] = loop->sizes[d];
+    strides[d] = loop->strides[d][k];
+  }
+  x.ndim = loop->ndim, x.shape = sizes, x.strides = strides;
+  cuplug__view_array(view, &x);
+}
+
+static int is_repeated(const cuplug_loop *loop, uint32_t k) {
+  for (int d = 0; d < loop->ndim; d++)
+    if (!loop->strides[d][k]) return 1;
+  return 0;
+}
+
+/* Large inputs that lie across the loop are copied in its order, where there is memory for it: met
+ * one by one, each element would be read in a cache line of its own. */
+static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, void **copies) {
+  const cuplug__run *run = call->host;
+  cuplug__view view;
+  for (uint32_t k = 0; k < run->frame->n_inputs; k++) {
+    const uint64_t bytes = (uint64_t)loop->n * (uint64_t)cuplug_element_bytes(&call->tensors[k]);
+    copies[k] = NULL;
+    if (bytes < CUPLUG__SHARED_BYTES || cuplug__is_written(run, k) || is_repeated(loop, k))
+      continue;
+    read_view(call, loop, k, &view);
+    if (!cuplug__view_is_transposed(&view)) continue;
+    copies[k] = cuplug_allocate_host(bytes);
+    if (!copies[k]) continue;
+    cuplug__host_copy_whole(copies[k], &view, bytes);
+    data[k] = copies[k];
+    long long stride = 1;
+    for (int d = loop->ndim - 1; d >= 0; stride *= loop->sizes[d--]) loop->strides[d][k] = stride;
+  }
+}
+
+int cuplug_elementwise_host(const cuplug_call *call) {
+  cuplug_source *source = cuplug_entry_context(call);
+  const uint32_t n_inputs = ((const cuplug__run *)call->host)->frame->n_inputs;
+  void *data[CUPLUG_MAX_TENSORS], *copies[CUPLUG_MAX_TENSORS];
+  cuplug_loop loop;
+  cuplug_variant variant;
+  const cuplug_code *code;
+  read_loop(call, source, &loop, data);
+  if (!loop.n) return CUPLUG_OK;
+  cuplug__variant_start(&variant, call);
+  int status = cuplug__variant_find(source, &variant, &code, call->error);
+  if (status) return status;
+  cuplug_loop_call arguments = {
+      .data = data, .scalars = call->scalars, .loop = &loop, .n_parts = 1};
+  straighten(call, &loop, data, copies);
+  status = cuplug__variant_run(call, code, &arguments);
+  for (uint32_t k = 0; k < n_inputs; k++) cuplug_free_host(copies[k]);
+  return status;
+}
+
+/* Chooses how elements are loaded. Packs become the elements of the loop, unless all arrays are
+ * contiguous: then the loop has no dimensions. */
+static void choose_packs(const cuplug_call *call, cuplug_loop *loop, cuplug_variant *v) {
+  uint32_t width = cuplug__pack_width(call, call->n_tensors);
+  int flat = 1;
+  for (uint32_t k = 0; k < call->n_tensors; k++) flat &= cuplug__loop_is_flat(loop, k);
+  v->unroll = 1; /* many threads with one load each are the fastest */
+  v->width = 1;
+  if (flat) {
+    uint64_t rests = 0;
+    for (uint32_t k = 0; k < call->n_tensors; k++)
+      rests |= (uintptr_t)call->tensors[k].data %
+               (width * (uint64_t)cuplug_element_bytes(&call->tensors[k]));
+    v->width = (uint8_t)(rests ? 1 : width);
+    loop->ndim = 0;
+    return;
+  }
+  if (cuplug__loop_has_packs(loop, NULL, call, call->n_tensors, width)) {
+    v->width = (uint8_t)width;
+    v->still = cuplug__loop_take_packs(loop, width);
+  }
+  v->ndim = (uint8_t)loop->ndim;
+  v->wide = loop->n >= 1ll << 30;
+}
+
+int cuplug_elementwise_cuda(const cuplug_call *call) {
+  cuplug_source *source = cuplug_entry_context(call);
+  struct {
+    void *data[CUPLUG_MAX_TENSORS];
+  } arrays;
+  cuplug_loop loop;
+  cuplug__loop_arguments dimensions;
+  cuplug_variant variant;
+  const cuplug_code *code;
+  read_loop(call, source, &loop, arrays.data);
+  if (!loop.n) return CUPLUG_OK;
+  cuplug__variant_start(&variant, call);
+  choose_packs(call, &loop, &variant);
+  int status = cuplug__variant_find(source, &variant, &code, call->error);
+  if (status) return status;
+  cuplug__loop_pack(&loop, &dimensions);
+  const long long of_block =
+      (long long)CUPLUG__N_THREADS * variant.unroll * (variant.ndim ? 1 : variant.width);
+  const cuplug_grid grid = {
+      {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1}, {CUPLUG__N_THREADS, 1, 1}, 0};
+  void *arguments[] = {&arrays, (void *)call->scalars, &loop.n, dimensions.divisors,
+                       dimensions.strides};
+  return call->services->launch(call, code->function, &grid, arguments);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels over loops are given, and packs: elements that one instruction loads. */
+#ifndef CUPLUG_CORE_SOURCE_PACKS_H
+#define CUPLUG_CORE_SOURCE_PACKS_H
+
+#include <cuplug/host.h>
+#include <cuplug/loop.h>
+
+#define CUPLUG__N_THREADS 256 /* of a block */
+
+/* The dimensions of a loop, and the strides of each array behind each other, as kernels take them:
+ * divisors[ndim], strides[n_arrays][ndim]. */
+typedef struct cuplug__loop_arguments {
+  cuplug_divisor divisors[CUPLUG_MAX_NDIM];
+  long long strides[CUPLUG_MAX_TENSORS * CUPLUG_MAX_NDIM];
+} cuplug__loop_arguments;
+
+void cuplug__loop_pack(const cuplug_loop *loop, cuplug__loop_arguments *arguments);
+
+/* The greatest power of two of elements that make no more than 16 bytes of each of the arrays. */
+uint32_t cuplug__pack_width(const cuplug_call *call, uint32_t n_arrays);
+
+/* 1 when the first `n_arrays` arrays of the call can be read in packs of `width` along the last
+ * dimension of `loop`, wherever the loop `other` (may be NULL) stands. */
+int cuplug__loop_has_packs(const cuplug_loop *loop, const cuplug_loop *other,
+                           const cuplug_call *call, uint32_t n_arrays, uint32_t width);
+/* Makes packs the elements of such a loop; returns the arrays that stand still along them. */
+uint32_t cuplug__loop_take_packs(cuplug_loop *loop, uint32_t width);
+
+#endif

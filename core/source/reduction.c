@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The entries of reductions that are compiled from expressions. Each output is that of a loop over
+ * the reduced dimensions. By rows, threads share an output; by columns, each has outputs of its own
+ * that lie side by side. Where outputs are few the reduced loop is cut into parts, whose values are
+ * put together in their order: results do not depend on the number of threads. */
+#include "base/status.h"
+#include "source/loop.h"
+#include "source/packs.h"
+#include "source/variant.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_COLUMNS 32 /* threads of a block side by side, by columns */
+#define N_BLOCKS_WANTED 8192
+#define N_LEAST 16 /* packs for each thread, so that a part pays */
+#define HOST_BLOCK 1024
+#define N_HOST_ITEMS 64
+#define N_HOST_LEAST 4096 /* elements of a part */
+#define N_HOST_SHORT 32   /* reduced loops below this are walked by columns */
+
+/* ---- Axes ------------------------------------------------------------------------------------ */
+
+static int refuse_axis(const char *name, const char *seen, int32_t ndim, cuplug_error *error) {
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                      "%s: axis: seen %s, wanted different numbers with %d <= axis < %d", name,
+                      seen, -ndim, ndim);
+}
+
+/* The dimensions that are reduced, a bit for each. */
+static int read_axes(const char *name, const char *text, int32_t ndim, uint64_t *axes,
+                     cuplug_error *error) {
+  *axes = 0;
+  if (!strcmp(text, "all")) {
+    *axes = ndim < 64 ? (1ull << ndim) - 1 : UINT64_MAX;
+    return CUPLUG_OK;
+  }
+  for (const char *at = text; *at;) {
+    char *end;
+    long axis = strtol(at, &end, 10);
+    if (end == at || (*end && *end != ',') || axis < -ndim || axis >= ndim)
+      return refuse_axis(name, text, ndim, error);
+    uint64_t bit = 1ull << (axis < 0 ? axis + ndim : axis);
+    if (*axes & bit) return refuse_axis(name, text, ndim, error);
+    *axes |= bit;
+    at = *end ? end + 1 : end;
+  }
+  return CUPLUG_OK;
+}
+
+static const char *axis_of(const cuplug_scalar *scalars, uint32_t n) { return scalars[n - 2].s; }
+static int keeps_dims(const cuplug_scalar *scalars, uint32_t n) { return scalars[n - 1].i != 0; }
+
+int cuplug_reduction_reshape(cuplug_frame *f, cuplug_error *error) {
+  cuplug_tensor *out = &f->tensors[f->n_inputs];
+  uint64_t axes;
+  int32_t ndim = 0;
+  int status =
+      read_axes(f->signature->name, axis_of(f->scalars, f->n_scalars), out->ndim, &axes, error);
+  if (status) return status;
+  const int keep = keeps_dims(f->scalars, f->n_scalars);
+  for (int32_t d = 0; d < out->ndim; d++) {
+    const int is_reduced = axes >> d & 1;
+    if (is_reduced && !keep) continue;
+    out->shape[ndim++] = is_reduced ? 1 : out->shape[d];
+  }
+  out->ndim = ndim;
+  return CUPLUG_OK;
+}
+
+/* ---- Loops ----------------------------------------------------------------------------------- */
+
+typedef struct reduction {
+  const cuplug_call *call;
+  cuplug_source *source;
+  cuplug_loop kept, reduced;
+  void *data[CUPLUG_MAX_TENSORS];
+  long long n_parts, part; /* elements of the reduced loop in each part but the last */
+  void *partials;
+  const cuplug_code *code;
+} reduction;
+
+/* The output with the dimensions of the inputs, standing still along reduced ones. */
+static cuplug_tensor spread_output(const cuplug_call *call, uint64_t axes, int64_t *strides) {
+  cuplug_tensor out = call->tensors[call->n_tensors - 1];
+  const int keep = keeps_dims(call->scalars, call->n_scalars);
+  int32_t from = 0;
+  for (int32_t d = 0; d < call->tensors[0].ndim; d++) {
+    const int is_reduced = axes >> d & 1;
+    strides[d] = is_reduced ? 0 : out.strides[from];
+    from += keep || !is_reduced;
+  }
+  out.ndim = call->tensors[0].ndim;
+  out.shape = call->tensors[0].shape;
+  out.strides = strides;
+  return out;
+}
+
+static int read_loops(reduction *r) {
+  const cuplug_call *call = r->call;
+  const uint32_t n = call->n_tensors, output = n - 1;
+  int64_t strides[CUPLUG_MAX_NDIM];
+  cuplug_tensor tensors[CUPLUG_MAX_TENSORS];
+  uint64_t axes;
+  int status = read_axes("", axis_of(call->scalars, call->n_scalars), call->tensors[0].ndim, &axes,
+                         call->error);
+  if (status) return status;
+  memcpy(tensors, call->tensors, n * sizeof(*tensors));
+  tensors[output] = spread_output(call, axes, strides);
+  cuplug__loop_start(&r->kept, n);
+  cuplug__loop_start(&r->reduced, n);
+  for (int32_t d = 0; d < tensors[0].ndim; d++) {
+    if (axes >> d & 1)
+      cuplug__loop_add(&r->reduced, tensors, d, 1u << output);
+    else
+      cuplug__loop_add(&r->kept, tensors, d, 0);
+  }
+  for (uint32_t k = 0; k < n; k++) r->data[k] = tensors[k].data;
+  if (r->kept.n) cuplug__loop_collapse(&r->kept, 1);
+  if (r->reduced.n)
+    cuplug__loop_collapse(&r->reduced, 1);
+  else
+    r->reduced.ndim = 0;
+  if (r->kept.n && !r->reduced.n && !r->source->has_identity)
+    return cuplug_fail(
+        call, CUPLUG_ERROR_VALUE,
+        "seen nothing along axis, wanted at least one element: there is no identity");
+  return CUPLUG_OK;
+}
+
+/* The step of the first input that moves along the last dimension; 0 when none does. */
+static long long last_step(const cuplug_loop *loop) {
+  for (uint32_t k = 0; loop->ndim && k + 1 < loop->n_arrays; k++) {
+    long long step = loop->strides[loop->ndim - 1][k];
+    if (step) return step < 0 ? -step : step;
+  }
+  return 0;
+}
+
+/* Whether neighbours in memory belong to different outputs. */
+static int is_by_columns(const reduction *r) {
+  const long long kept = last_step(&r->kept), reduced = last_step(&r->reduced);
+  return kept && (!reduced || kept < reduced);
+}
+
+/* As many parts as are wanted, none of them empty, of at least `least` elements. */
+static void cut(reduction *r, long long wanted, long long least) {
+  const long long n = r->reduced.n, most = n / least > 1 ? n / least : 1;
+  if (wanted > most) wanted = most;
+  if (wanted < 1) wanted = 1;
+  r->part = (n + wanted - 1) / wanted;
+  r->n_parts = r->part ? (n + r->part - 1) / r->part : 0;
+}
+
+/* Memory for a value of each part and output, where there are parts. */
+static int take_partials(reduction *r) {
+  uint64_t bytes = (uint64_t)r->source->accumulator_bytes * (uint64_t)r->kept.n;
+  r->partials = NULL;
+  if (r->n_parts < 2) return CUPLUG_OK;
+  r->partials = cuplug_workspace(r->call, bytes * (uint64_t)r->n_parts);
+  return r->partials ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
+}
+
+static int start(reduction *r, const cuplug_call *call) {
+  r->call = call;
+  r->source = cuplug_entry_context(call);
+  return read_loops(r);
+}
+
+/* ---- The host -------------------------------------------------------------------------------- */
+
+int cuplug_reduction_host(const cuplug_call *call) {
+  reduction r;
+  cuplug_variant variant;
+  int status = start(&r, call);
+  if (status || !r.kept.n) return status;
+  cuplug__variant_start(&variant, call);
+  if ((status = cuplug__variant_find(r.source, &variant, &r.code, call->error))) return status;
+  const int by_columns =
+      is_by_columns(&r) || (r.reduced.n < N_HOST_SHORT && r.kept.n > r.reduced.n);
+  const long long items = by_columns ? (r.kept.n + HOST_BLOCK - 1) / HOST_BLOCK : r.kept.n;
+  cut(&r, (N_HOST_ITEMS + items - 1) / items, N_HOST_LEAST);
+  if ((status = take_partials(&r))) return status;
+  cuplug_loop_call arguments = {.data = r.data,
+                                .scalars = call->scalars,
+                                .loop = &r.kept,
+                                .reduced = &r.reduced,
+                                .partials = r.partials,
+                                .n_parts = r.n_parts,
+                                .part = r.part,
+                                .by_columns = by_columns};
+  return cuplug__variant_run(call, r.code, &arguments);
+}
+
+/* ---- CUDA ------------------------------------------------------------------------------------ */
+
+static uint32_t power_of_two(long long n, uint32_t most) {
+  uint32_t p = 1;
+  while (p < most && p < n) p *= 2;
+  return p;
+}
+
+/* Packs lie along the dimension that neighbouring threads walk. */
+static void choose_packs(reduction *r, cuplug_variant *v) {
+  cuplug_loop *along = v->columns ? &r->kept : &r->reduced;
+  const cuplug_loop *across = v->columns ? &r->reduced : &r->kept;
+  const uint32_t n_inputs = r->call->n_tensors - 1;
+  const uint32_t width = cuplug__pack_width(r->call, n_inputs);
+  v->width = 1;
+  if (width == 1 || !cuplug__loop_has_packs(along, across, r->call, n_inputs, width)) return;
+  v->width = (uint8_t)width;
+  v->still = cuplug__loop_take_packs(along, width);
+}
+
+static int launch(reduction *r, const cuplug_variant *v) {
+  const cuplug_call *call = r->call;
+  struct {
+    void *data[CUPLUG_MAX_TENSORS];
+  } arrays;
+  cuplug__loop_arguments kept, reduced;
+  cuplug_grid g = {{1, 1, 1}, {1, 1, 1}, 0};
+  const uint32_t side = v->columns ? N_COLUMNS : power_of_two(r->reduced.n / 4, CUPLUG__N_THREADS);
+  g.threads[0] = side;
+  g.threads[1] = CUPLUG__N_THREADS / side;
+  const long long of_block = v->columns ? side : g.threads[1];
+  const long long n_blocks = (r->kept.n + of_block - 1) / of_block;
+  const long long shared_by = v->columns ? g.threads[1] : side;
+  cut(r, (N_BLOCKS_WANTED + n_blocks - 1) / n_blocks, shared_by * N_LEAST);
+  if (n_blocks > INT32_MAX)
+    return cuplug_fail(call, CUPLUG_ERROR_VALUE, "seen %lld outputs, wanted at most %lld",
+                       r->kept.n, INT32_MAX * of_block);
+  g.blocks[0] = (uint32_t)n_blocks;
+  g.blocks[1] = (uint32_t)r->n_parts;
+  r->kept.n *= v->columns ? v->width : 1; /* outputs again, no packs */
+  int status = take_partials(r);
+  if (status) return status;
+  memcpy(arrays.data, r->data, sizeof(r->data));
+  cuplug__loop_pack(&r->kept, &kept);
+  cuplug__loop_pack(&r->reduced, &reduced);
+  long long n_elements = r->reduced.n * (v->columns ? 1 : v->width);
+  void *arguments[] = {&arrays,         (void *)call->scalars, &r->kept.n,   &r->reduced.n,
+                       &r->part,        kept.divisors,         kept.strides, reduced.divisors,
+                       reduced.strides, &r->partials,          &n_elements,  &r->n_parts};
+  if (r->n_parts) status = call->services->launch(call, r->code->function, &g, arguments);
+  if (status || r->n_parts == 1) return status;
+  g.threads[0] = power_of_two(r->kept.n, N_COLUMNS);
+  g.threads[1] = CUPLUG__N_THREADS / g.threads[0];
+  g.blocks[0] = (uint32_t)((r->kept.n + g.threads[0] - 1) / g.threads[0]);
+  g.blocks[1] = 1;
+  return call->services->launch(call, r->code->finish, &g, arguments);
+}
+
+int cuplug_reduction_cuda(const cuplug_call *call) {
+  reduction r;
+  cuplug_variant variant;
+  int status = start(&r, call);
+  if (status || !r.kept.n) return status;
+  cuplug__variant_start(&variant, call);
+  variant.columns = (uint8_t)is_by_columns(&r);
+  variant.unroll = 4;
+  choose_packs(&r, &variant);
+  variant.ndim = (uint8_t)r.kept.ndim;
+  variant.n_reduced = (uint8_t)r.reduced.ndim;
+  variant.wide = r.kept.n >= 1ll << 30 || r.reduced.n >= 1ll << 30;
+  if ((status = cuplug__variant_find(r.source, &variant, &r.code, call->error))) return status;
+  return launch(&r, &variant);
+}

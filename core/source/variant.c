@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/variant.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Never changed and never freed once it is in the list. */
+typedef struct entry {
+  struct entry *next;
+  cuplug_variant variant;
+  cuplug_code code;
+} entry;
+
+void cuplug__variant_start(cuplug_variant *v, const cuplug_call *call) {
+  memset(v, 0, sizeof(*v));
+  v->device = call->device.type == CUPLUG_CUDA ? call->device.id : -1;
+  v->n_arrays = (uint8_t)call->n_tensors;
+  for (uint32_t k = 0; k < call->n_tensors; k++) {
+    const cuplug_dtype dtype = call->tensors[k].dtype;
+    v->types[k] = (uint16_t)(dtype.code << 8 | dtype.bits);
+  }
+}
+
+int cuplug__variant_find(cuplug_source *source, const cuplug_variant *variant,
+                         const cuplug_code **code, cuplug_error *error) {
+  entry *head = __atomic_load_n((entry **)&source->compiled, __ATOMIC_ACQUIRE);
+  for (entry *at = head; at; at = at->next)
+    if (!memcmp(&at->variant, variant, sizeof(*variant))) {
+      *code = &at->code;
+      return CUPLUG_OK;
+    }
+  entry *made = calloc(1, sizeof(*made));
+  if (!made) return cuplug__no_memory(error, "compiling");
+  int status = source->compile(source->user, variant, &made->code, error);
+  if (status) {
+    free(made);
+    return status;
+  }
+  made->variant = *variant;
+  made->next = head;
+  while (!__atomic_compare_exchange_n((entry **)&source->compiled, &made->next, made, 0,
+                                      __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    ;
+  *code = &made->code;
+  return CUPLUG_OK;
+}
+
+int cuplug__variant_run(const cuplug_call *call, const cuplug_code *code,
+                        cuplug_loop_call *arguments) {
+  cuplug_division division;
+  cuplug_loop_function *function;
+  division.claimed = 0;
+  arguments->one_thread = call->max_threads == 1;
+  arguments->division = &division;
+  memcpy(&function, &code->function, sizeof(function));
+  function(arguments);
+  if (!division.claimed) return CUPLUG_OK;
+  return cuplug_fail(call, CUPLUG_ERROR_VALUE, "%s", division.message);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public copies between the host and a GPU. */
+#include "base/status.h"
+#include "cuda/capture.h"
+#include "cuda/context.h"
+#include "cuda/fault.h"
+#include "cuda/lane.h"
+#include "cuda/stream.h"
+#include "host/view.h"
+#include "host/watch.h"
+#include "host/workers.h"
+#include "staging/transfer.h"
+
+/* On a lane of its own, after what is on the caller's stream. */
+static int copy_on_lane(cuplug__lane *lane, int to_host, void *to, const void *from, uint64_t bytes,
+                        void *stream, cuplug__watch *watch, cuplug_error *error) {
+  cuplug__view view;
+  int status = cuplug__stream_wait(lane->device, lane->stream, CUPLUG__STREAM(stream), error);
+  if (status) return status;
+  cuplug__view_bytes(&view, from, bytes);
+  if (to_host) return cuplug__to_host(lane, to, from, bytes, watch, error);
+  status = cuplug__to_device(lane, to, &view, 0, bytes, watch, error);
+  return status ? status : cuplug__stream_synchronize(lane->stream, error);
+}
+
+/* One thread needs no lane: the driver has buffers of its own. */
+static int is_direct(int to_host, uint64_t bytes, void *stream) {
+  int is_captured = 0;
+  return bytes > (to_host ? CUPLUG__LANE_BYTES : 0) && bytes < CUPLUG__SHARED_BYTES &&
+         !cuplug__capture_query(stream, &is_captured) && !is_captured;
+}
+
+static int copy(int32_t device, int to_host, void *to, const void *from, uint64_t bytes,
+                void *stream, cuplug__watch *watch, cuplug_error *error) {
+  cuplug__lane *lane;
+  int status;
+  if (is_direct(to_host, bytes, CUPLUG__STREAM(stream))) {
+    status = cuplug__driver_copy(to_host, to, from, bytes, CUPLUG__STREAM(stream), error);
+    return status ? status : cuplug__stream_synchronize(CUPLUG__STREAM(stream), error);
+  }
+  status = cuplug__lane_take(device, &lane, error);
+  if (status) return status;
+  status = copy_on_lane(lane, to_host, to, from, bytes, stream, watch, error);
+  cuplug__lane_give(lane);
+  return status;
+}
+
+int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from, uint64_t bytes,
+                        void *stream, cuplug_progress *progress, void *user, cuplug_error *error) {
+  void *previous;
+  cuplug__watch watch;
+  cuplug__clear(error);
+  cuplug__watch_start(&watch, progress, user, bytes);
+  int status = cuplug__cuda_enter(device, &previous, error);
+  if (status) return status;
+  int mode = cuplug__capture_relax();
+  status = copy(device, to_host, to, from, bytes, stream, &watch, error);
+  cuplug__capture_exchange(mode);
+  cuplug__cuda_leave(previous, device);
+  if (!status) status = cuplug__watch_end(&watch, error);
+  return status ? status : cuplug__fault_take_any(error);
+}
+
+int cuplug_copy_to_device(int32_t device, void *to, const void *from, uint64_t bytes, void *stream,
+                          cuplug_error *error) {
+  return cuplug_copy_watched(device, 0, to, from, bytes, stream, NULL, NULL, error);
+}
+
+int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes, void *stream,
+                        cuplug_error *error) {
+  return cuplug_copy_watched(device, 1, to, from, bytes, stream, NULL, NULL, error);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Host arrays through the GPU in slices: copies in, kernels and copies out of different slices run
+ * at once, and the GPU's memory holds a few slices instead of the arrays. */
+#ifndef CUPLUG_CORE_STAGING_SLICES_H
+#define CUPLUG_CORE_STAGING_SLICES_H
+
+#include "entry/run.h"
+#include "host/watch.h"
+#include "staging/cut.h"
+
+/* 1 for calls with much to copy, in rows of which some fit a slice. */
+int cuplug__is_worth_slicing(const cuplug__cut *cut);
+
+/* Runs such a call. *fits becomes 0 where memory for slices and for what they share is not to be
+ * had: then nothing has been run, and no error is left. After an error the outputs and in-out
+ * arrays hold what the slices before had for them. The device has been entered. */
+int cuplug__run_slices(cuplug__run *run, cuplug__cut *cut, cuplug__watch *watch, int *fits);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies between pageable host memory and a device: in chunks through a lane's pinned buffers,
+ * large ones shared with the workers, or by the driver, which stages such memory on one thread. */
+#ifndef CUPLUG_CORE_STAGING_TRANSFER_H
+#define CUPLUG_CORE_STAGING_TRANSFER_H
+
+#include "cuda/lane.h"
+#include "host/view.h"
+#include "host/watch.h"
+
+/* Up to here a lane's one thread is as fast as the driver's. */
+#define CUPLUG__LANE_BYTES ((uint64_t)1 << 20)
+
+/* On the lane's stream. to_device copies the bytes of a view from `first` on and may return before
+ * the last have arrived, and read the array until then; to_host returns when all have. `watch` may
+ * be NULL. */
+int cuplug__to_device(cuplug__lane *lane, void *to, const cuplug__view *from, uint64_t first,
+                      uint64_t bytes, cuplug__watch *watch, cuplug_error *error);
+int cuplug__to_host(cuplug__lane *lane, void *to, const void *from, uint64_t bytes,
+                    cuplug__watch *watch, cuplug_error *error);
+
+/* By the driver, on a stream that is not captured. May return before all is done, as to_device. */
+int cuplug__driver_copy(int to_host, void *to, const void *from, uint64_t bytes, void *stream,
+                        cuplug_error *error);
+
+#endif

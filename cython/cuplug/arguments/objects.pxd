@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+from cpython.object cimport PyObject
+from libc.stdint cimport uint32_t
+
+from cuplug.base.core cimport cuplug_argument, cuplug_tensor
+from cuplug.arrays.reading cimport reading
+
+
+# Any Python object as an argument. What is no argument becomes CUPLUG_ARGUMENT_OTHER.
+cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1
+# The first n arguments of a call.
+cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r) except -1
+# A new C-contiguous array of a tensor's shape and dtype; sets its data and device.
+cdef object empty_numpy(cuplug_tensor *x, bint large)

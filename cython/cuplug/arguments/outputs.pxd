@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+from libc.stdint cimport uint32_t
+
+from cuplug.base.core cimport cuplug_frame
+from cuplug.arrays.reading cimport reading
+
+
+# A new array for output tensor k, like the first array of the call; sets the tensor's data.
+cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k)
+# An output as the caller wants it, once it is filled.
+cdef object finish_output(reading *r, const char *name, object output)
+# Replaces the arrays in frame.copy_mask by C-contiguous, broadcast copies, where it can.
+cdef int copy_arguments(reading *r, cuplug_frame *frame) except -1

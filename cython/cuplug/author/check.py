@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The build contract of a plugin file, checked without running it: `cuplug check FILE.so`."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+
+from cuplug.author import elf, fatbin
+from cuplug.discovery.table import Table, read_rows, read_table
+from cuplug.signature.signature import SignatureError, parse
+
+OK, WARNING, ERROR = "ok", "warning", "error"
+TABLE = "cuplug_symbols"
+MAY_EXPORT = {TABLE, "cuplug_any_kernel"}  # the latter by <cuplug/kernels.h>
+# By the attribute target_clones: a function's type becomes STT_GNU_IFUNC, which pyelftools calls by
+# the start of its range, and one more function finds the copy for the CPU.
+FUNCTION_TYPES = ("STT_FUNC", "STT_LOOS")
+RESOLVER = ".resolver"
+
+# What every machine with Python, or with a GPU, has.
+USUAL_LIBRARIES = re.compile(
+    r"(libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|libgomp|libcudart|ld-linux[\w-]*)"
+    r"\.so(\.\d+)*"
+)
+# A plain subset of PEP 440: release, pre-, post- and development parts, local label.
+VERSION = re.compile(
+    r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[A-Za-z0-9]+(\.[A-Za-z0-9]+)*)?"
+)
+
+
+@dataclass
+class Finding:
+    """One thing seen in a file, and what to do about it."""
+
+    level: str  # "ok", "warning" or "error"
+    rule: str
+    text: str
+    advice: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the finding for JSON."""
+        return asdict(self)
+
+
+@dataclass
+class Subject:
+    """One file under check: its table as the core reads it, and the library as ELF."""
+
+    path: str
+    table: Table
+    elf_file: elf.SharedLibrary
+
+
+Rule = Callable[[Subject], Iterator[Finding]]
+
+
+def check_file(path: str) -> list[Finding]:
+    """Check one file against the build contract.
+
+    Parameters
+    ----------
+    path : str
+        A shared library; it is read, not run.
+
+    Returns
+    -------
+    list of Finding
+        One or more for each rule, in the order of the rules.
+    """
+    try:
+        library = elf.read_library(path)
+    except OSError as error:
+        text = f"{path}: {error.strerror}"
+        return [Finding(ERROR, "file", text, "give the path of a shared library")]
+    except elf.ElfError as error:
+        return [Finding(ERROR, "file", f"{path}: {error}", "give the path of a shared library")]
+    table = read_table(path)
+    if not table.rows:
+        table = replace(table, rows=read_rows(library.note))
+    subject = Subject(path, table, library)
+    findings = []
+    for name, fine, rule in RULES:
+        if rule in NEED_TABLE and not subject.table.rows:
+            continue
+        found = list(rule(subject))
+        for finding in found:
+            finding.rule = name
+        findings += found or [Finding(OK, name, fine)]
+    return findings
+
+
+def _error(text: str, advice: str) -> Finding:
+    return Finding(ERROR, "", text, advice)
+
+
+def _warning(text: str, advice: str) -> Finding:
+    return Finding(WARNING, "", text, advice)
+
+
+def _check_table(subject: Subject) -> Iterator[Finding]:
+    if subject.elf_file.note_is_covered is False:
+        yield _error(
+            f"the symbol table lies in section {elf.NOTE_SECTION}, but no PT_NOTE program header "
+            "covers it",
+            "some tool rewrote the file (patchelf before 0.18 does this): build it again, or use "
+            "a newer patchelf",
+        )
+    elif not subject.table.rows and subject.elf_file.note_is_covered is None:
+        yield _error(
+            "there is no symbol table",
+            'declare one at file scope with CUPLUG_PLUGIN(name, "version", operators...)',
+        )
+    elif subject.table.state != "ok" and not _has_bad_signature(subject):
+        unsafe = any(finding.level == ERROR for finding in _check_permissions(subject))
+        advice = "compile it again, with the flags of `cuplug --cflags`"
+        yield _error(subject.table.reason, "see permissions, below" if unsafe else advice)
+
+
+def _has_bad_signature(subject: Subject) -> bool:
+    return any(_signature_error(row.signature) for row in subject.table.rows)
+
+
+def _signature_error(text: str) -> tuple[int, str] | None:
+    """Return the place of the error in a signature and the sentence; None for a good one."""
+    try:
+        parse(text)
+    except SignatureError as error:
+        return error.position, str(error)
+    return None
+
+
+def _check_signatures(subject: Subject) -> Iterator[Finding]:
+    for number, row in enumerate(subject.table.rows):
+        error = _signature_error(row.signature)
+        if error:
+            position, sentence = error
+            caret = " " * len(row.signature.encode()[:position].decode(errors="replace")) + "^"
+            yield _error(
+                f"row {number}: {sentence}\n  {row.signature}\n  {caret}",
+                "see docs/signatures.md",
+            )
+
+
+def _check_name(subject: Subject) -> Iterator[Finding]:
+    wanted = f"lib{subject.table.name}.so"
+    seen = os.path.basename(subject.path)
+    if seen != wanted:
+        yield _error(
+            f"the file is called {seen} and its plugin {subject.table.name}",
+            f"call the file {wanted}: in a plugin directory other names are rejected",
+        )
+
+
+def _check_version(subject: Subject) -> Iterator[Finding]:
+    if not VERSION.fullmatch(subject.table.version):
+        yield _warning(
+            f'the version is "{subject.table.version}"',
+            'write it as Python packages do: "1.2.0", "1.2.0rc1", "1.2.0+cu13"',
+        )
+
+
+def _check_docs(subject: Subject) -> Iterator[Finding]:
+    for number, row in enumerate(subject.table.rows):
+        if not row.doc.strip():
+            yield _warning(
+                f"row {number} ({row.operator}) has no doc line",
+                "say in one line what the operator computes",
+            )
+
+
+def _entries(subject: Subject) -> dict[str, str]:
+    """Return entry symbol -> the operator that names it."""
+    entries = {}
+    for row in subject.table.rows:
+        for symbol in (row.cuda_entry, row.host_entry):
+            if symbol:
+                entries[symbol] = row.operator
+    return entries
+
+
+def _check_entries(subject: Subject) -> Iterator[Finding]:
+    exports = subject.elf_file.exports
+    for row in subject.table.rows:
+        if not row.cuda_entry and not row.host_entry:
+            yield _error(f"{row.operator} names no entry", "give it a CUDA or a host entry")
+    for symbol, operator in _entries(subject).items():
+        if symbol not in exports:
+            yield _error(
+                f"{operator} names the entry {symbol}, which the file does not export",
+                f"define it with CUPLUG_ENTRY: CUPLUG_ENTRY int {symbol}(const cuplug_call *call)",
+            )
+        elif exports[symbol] not in FUNCTION_TYPES:
+            yield _error(
+                f"the entry {symbol} of {operator} is no function ({exports[symbol]})",
+                "name a function of type cuplug_entry",
+            )
+
+
+def _check_exports(subject: Subject) -> Iterator[Finding]:
+    if TABLE not in subject.elf_file.exports:
+        yield _error(
+            f"the table {TABLE} is not exported",
+            "let no version script or strip option hide it",
+        )
+    others = subject.elf_file.exports.keys() - _entries(subject).keys() - MAY_EXPORT
+    extra = sorted(name for name in others if not name.endswith(RESOLVER))
+    if extra:
+        yield _warning(
+            f"{len(extra)} more symbols are exported: {_some(extra)}",
+            "compile with -fvisibility=hidden -fvisibility-inlines-hidden; link static archives "
+            "with -Wl,--exclude-libs,ALL",
+        )
+
+
+def _some(names: list[str], limit: int = 5) -> str:
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+def _check_unique(subject: Subject) -> Iterator[Finding]:
+    if subject.elf_file.unique:
+        yield _error(
+            "symbols of unique binding, one copy for all plugins: "
+            f"{_some(subject.elf_file.unique)}",
+            "compile with -fvisibility=hidden -fvisibility-inlines-hidden or -fno-gnu-unique",
+        )
+
+
+def _check_undefined(subject: Subject) -> Iterator[Finding]:
+    libraries, symbols = elf.resolve(subject.elf_file)
+    if libraries:
+        yield _error(
+            f"needed libraries that are not found: {_some(libraries)}",
+            "install them, or link them statically",
+        )
+    if symbols and not libraries:
+        yield _error(
+            f"undefined symbols that no needed library has: {_some(symbols)}",
+            "link the library or object that has them; -Wl,-z,defs makes the linker find this",
+        )
+
+
+def _check_needed(subject: Subject) -> Iterator[Finding]:
+    rare = [name for name in subject.elf_file.needed if not USUAL_LIBRARIES.fullmatch(name)]
+    if rare:
+        yield _warning(
+            f"it needs {_some(rare)}",
+            "it will not load where these are missing: link them statically where you can",
+        )
+
+
+def _check_rpath(subject: Subject) -> Iterator[Finding]:
+    if subject.elf_file.rpath:
+        yield _error(
+            f"it searches for libraries in {':'.join(subject.elf_file.rpath)} (RPATH or RUNPATH)",
+            "link without -rpath: the first library of a name that is loaded serves all plugins",
+        )
+
+
+def _check_tls(subject: Subject) -> Iterator[Finding]:
+    if subject.elf_file.flags & elf.DF_STATIC_TLS:
+        yield _error(
+            "thread-local variables use the static TLS model, whose room is small",
+            "compile without -ftls-model=initial-exec and link with -fPIC objects only",
+        )
+
+
+def _check_text_relocations(subject: Subject) -> Iterator[Finding]:
+    if subject.elf_file.has_text_relocations:
+        yield _error("its code has text relocations", "compile every object with -fPIC")
+
+
+def _check_stack(subject: Subject) -> Iterator[Finding]:
+    if subject.elf_file.has_executable_stack:
+        yield _error(
+            "it asks for an executable stack",
+            "link with -z noexecstack, and avoid nested functions whose address is taken",
+        )
+
+
+def _dotted(architecture: int) -> str:
+    return f"{architecture // 10}.{architecture % 10}"
+
+
+def _check_architectures(subject: Subject) -> Iterator[Finding]:
+    named = {number // 10 for number in subject.table.architectures}
+    has_cuda = any(row.cuda_entry for row in subject.table.rows)
+    if has_cuda and not named:
+        yield _error(
+            "it has CUDA entries, but the table names no architectures",
+            "compile the table with nvcc, or with -DCUPLUG_ARCHITECTURES=750,900",
+        )
+    if subject.elf_file.fatbins is None:
+        yield _warning("the section headers were removed", "keep them: strip is enough")
+        return
+    try:
+        code = fatbin.read_fatbins(subject.elf_file.fatbins)
+    except ValueError as error:
+        yield _error(str(error), "build the file again")
+        return
+    yield from _compare_architectures(named, code)
+
+
+def _compare_architectures(named: set[int], code: fatbin.Code) -> Iterator[Finding]:
+    for architecture in sorted(named - code.machine_code - code.ptx):
+        yield _error(
+            f"the table names architecture {_dotted(architecture)}, the file has no code for it",
+            "compile the table and the kernels with the same architectures",
+        )
+    for architecture in sorted((code.machine_code | code.ptx) - named):
+        yield _warning(
+            f"there is code for architecture {_dotted(architecture)}, the table does not name it",
+            "compile the table and the kernels with the same architectures",
+        )
+    if code.machine_code and not code.ptx:
+        newest = max(code.machine_code)
+        yield _warning(
+            "there is no PTX, so GPUs to come cannot run it",
+            f"add -gencode arch=compute_{newest},code=compute_{newest}",
+        )
+
+
+def _check_permissions(subject: Subject) -> Iterator[Finding]:
+    status = os.stat(subject.path)
+    if status.st_mode & stat.S_IWOTH:
+        yield _error("anyone may write the file", f"chmod o-w {subject.path}")
+    elif status.st_mode & stat.S_IWGRP:
+        yield _warning("the file's group may write it", f"chmod g-w {subject.path}")
+    if status.st_uid not in (0, os.geteuid()):
+        yield _error(
+            f"the file belongs to user {status.st_uid}, neither to you nor to root",
+            f"chown it: sudo chown {os.geteuid()} {subject.path}",
+        )
+
+
+RULES: list[tuple[str, str, Rule]] = [
+    ("table", "the symbol table is there and can be read", _check_table),
+    ("signatures", "all signatures parse", _check_signatures),
+    ("name", "the file is called as its plugin", _check_name),
+    ("version", "the version is well formed", _check_version),
+    ("docs", "every operator has a doc line", _check_docs),
+    ("entries", "every entry is an exported function", _check_entries),
+    ("exports", "it exports its table and its entries, nothing else", _check_exports),
+    ("architectures", "the table's architectures are those of the code", _check_architectures),
+    ("undefined", "all that it needs is found", _check_undefined),
+    ("needed", "it needs only libraries that every machine has", _check_needed),
+    ("rpath", "it has no library path of its own", _check_rpath),
+    ("unique", "it shares no symbols with other plugins", _check_unique),
+    ("tls", "thread-local variables can be loaded at any time", _check_tls),
+    ("relocations", "its code is position-independent", _check_text_relocations),
+    ("stack", "its stack is not executable", _check_stack),
+    ("permissions", "only its owner may write it", _check_permissions),
+]
+NEED_TABLE = {
+    _check_signatures,
+    _check_name,
+    _check_version,
+    _check_docs,
+    _check_entries,
+    _check_exports,
+    _check_architectures,
+}

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of a wanted size, from signatures: for measuring, and for tests of large arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from cuplug.signature.signature import Parameter, Signature
+
+__all__ = ["n_bytes_of", "sized_arguments"]
+
+
+def sized_arguments(signature: Signature, n_bytes: int, dtype: str | None = None) -> dict[str, Any]:
+    """Return arguments whose arrays have about so many bytes together, outputs included.
+
+    Named and loop dimensions have one size, a multiple of 64 from 256 on. A group of dimensions
+    (`*n`) is one dimension of that size where it is the first of an array, else none. Integers are
+    in 0 <= i < size, so that they can be indices; other numbers between -1 and 1.
+
+    Parameters
+    ----------
+    signature : Signature
+    n_bytes : int
+    dtype : str, optional
+        Of all type variables that may have it; else float32, or the first that there is.
+    """
+    dtypes = [_choose(names, dtype) for _, names in signature.variables]
+    low, high = 1, 2
+    while _total(signature, dtypes, high) <= n_bytes and high < 1 << 40:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = _total(signature, dtypes, middle) <= n_bytes
+        low, high = (middle, high) if fits else (low, middle)
+    low -= low % 64 if low >= 256 else 0
+    random = np.random.default_rng(0)
+    return {
+        x.name: _value(signature, x, dtypes, low, random)
+        for x in signature.parameters
+        if x.is_array or not x.has_default
+    }
+
+
+def n_bytes_of(arguments: dict[str, Any], outputs: list[np.ndarray[Any, Any]]) -> int:
+    """Return the bytes of the arrays of a call, each read or written once."""
+    arrays = [x for x in arguments.values() if isinstance(x, np.ndarray)]
+    return sum(x.nbytes for x in (*arrays, *outputs))
+
+
+def _choose(names: tuple[str, ...], wanted: str | None) -> np.dtype[Any]:
+    for name in (wanted, "float32", *names):
+        if name in names:
+            return np.dtype(getattr(ml_dtypes, name, name))
+    raise ValueError("a type variable without dtypes")
+
+
+def _shape(signature: Signature, x: Parameter, size: int) -> tuple[int, ...]:
+    first = {y.dims[0] for y in signature.arrays if y.dims}
+    shape = []
+    for kind, value in x.dims:
+        if kind in ("named", "loop", "unknown") or (kind, value) in first:
+            shape.append(size)
+        elif kind == "fixed":
+            shape.append(value)
+    return tuple(shape)
+
+
+def _total(signature: Signature, dtypes: list[np.dtype[Any]], size: int) -> int:
+    total = 0
+    for x in signature.arrays:
+        elements = 1
+        for length in _shape(signature, x, size):
+            elements *= length
+        total += elements * dtypes[x.type_variable].itemsize
+    return total
+
+
+def _value(
+    signature: Signature,
+    x: Parameter,
+    dtypes: list[np.dtype[Any]],
+    size: int,
+    random: np.random.Generator,
+) -> Any:
+    if x.kind == "choice":
+        return x.choices[0]
+    if x.kind == "string":
+        return "a"
+    dtype = dtypes[x.type_variable]
+    if not x.is_array:
+        return dtype.type(1).item() if dtype.isbuiltin == 1 else 1.0
+    shape = _shape(signature, x, size)
+    if dtype.kind in "iu":
+        return random.integers(0, min(size, np.iinfo(dtype).max), shape, dtype)
+    if dtype.kind == "b":
+        return random.integers(0, 2, shape, np.uint8).astype(bool)
+    return (2 * random.random(shape, np.float32) - 1).astype(dtype)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures -> type stubs, for `from cuplug.ops import gather`.
+
+Outputs are arrays of the kind that went in. So outputs that have the dtype of the first array have
+its type; of the others the stubs say Any.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from cuplug.signature.signature import Parameter, Signature
+
+HEAD = """\
+# SPDX-License-Identifier: Apache-2.0
+# mypy: disable-error-code="override"
+# Written from the symbol tables of the stock plugins at build time.
+from typing import Any, Literal, TypeVar, overload
+
+from cuplug import Operator
+
+_Array = TypeVar("_Array")
+
+def __getattr__(name: str) -> Operator: ...
+def __dir__() -> list[str]: ...
+"""
+
+# The Python type that takes values of all the dtypes whose names begin so; later ones are wider.
+SCALAR_TYPES = {
+    "bool": "bool",
+    "int": "int",
+    "uint": "int",
+    "float": "float",
+    "bfloat": "float",
+    "complex": "complex",
+}
+
+Row = tuple[Signature, str]  # and the doc line
+
+
+def write_stubs(plugins: Sequence[Sequence[Row]]) -> str:
+    """Return the text of ops.pyi for the rows of some plugins, in search order.
+
+    Of operators of one name in several plugins the first counts, as it does in a search.
+    """
+    operators: dict[str, list[Row]] = {}
+    for rows in plugins:
+        own: dict[str, list[Row]] = {}
+        for row in rows:
+            own.setdefault(row[0].name, []).append(row)
+        operators = own | operators
+    names = sorted(name for name in operators if not keyword.iskeyword(name))
+    return HEAD + "".join(_operator(name, operators[name]) for name in names)
+
+
+def _operator(name: str, rows: Sequence[Row]) -> str:
+    # Rows that differ in nothing but dtypes look alike to a type checker.
+    calls = list(dict.fromkeys(_call(*row) for row in rows))
+    overload = "    @overload\n" if len(calls) > 1 else ""
+    body = "".join(overload + call for call in calls)
+    return f"\nclass _{name}(Operator):\n{body}\n{name}: _{name}\n"
+
+
+def _call(signature: Signature, doc: str) -> str:
+    lines = [
+        "    def __call__(",
+        "        self,",
+        *(f"        {text}," for text in _parameters(signature)),
+        f"    ) -> {_result(signature)}:",
+        f"        {_docstring(doc)}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _docstring(doc: str) -> str:
+    return '"""' + doc.replace("\\", "\\\\").replace('"', '\\"') + '"""'
+
+
+def _first_array(signature: Signature) -> Parameter | None:
+    given = (x for x in signature.parameters if x.is_array and not x.has_default)
+    return next(given, None)
+
+
+def _parameters(signature: Signature) -> list[str]:
+    first = _first_array(signature) if "_Array" in _result(signature) else None
+    texts = []
+    for x in signature.parameters:
+        name = f"{x.name}_" if keyword.iskeyword(x.name) else x.name
+        kind = "_Array" if x is first else _type(signature, x)
+        texts.append(f"{name}: {kind}" + (f" = {_default(x.default)}" if x.has_default else ""))
+    return [*texts, "*", "out: Any = None", "device: Any = None", "stream: Any = None"]
+
+
+def _type(signature: Signature, x: Parameter) -> str:
+    if x.is_array:
+        return "Any | None" if x.has_default else "Any"
+    if x.kind == "string":
+        return "str"
+    if x.kind == "choice":
+        return f"Literal[{', '.join(_string(choice) for choice in x.choices)}]"
+    _, dtypes = signature.variables[x.type_variable]
+    wanted = {_scalar_type(dtype) for dtype in dtypes}
+    return next(kind for kind in ("complex", "float", "int", "bool") if kind in wanted)
+
+
+def _scalar_type(dtype: str) -> str:
+    return next(kind for start, kind in SCALAR_TYPES.items() if dtype.startswith(start))
+
+
+def _string(text: str) -> str:
+    quoted = repr(text)
+    return f'"{quoted[1:-1]}"' if quoted[0] == "'" and '"' not in quoted else quoted
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "..."
+    return repr(value)
+
+
+def _result(signature: Signature) -> str:
+    first = _first_array(signature)
+    variable = first.type_variable if first else None
+    kinds = ["_Array" if x.type_variable == variable else "Any" for x in signature.outputs]
+    if len(kinds) > 1:
+        return f"tuple[{', '.join(kinds)}]"
+    return kinds[0] if kinds else "None"

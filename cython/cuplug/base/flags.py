@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiler flags for authors of plugins and for C programs that use them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+# What `cuplug build` compiles and links with; the Makefile has the same for the stock plugins.
+OPTIMIZED = ("-O3",)
+HIDDEN = ("-fPIC", "-fvisibility=hidden")
+C_FLAGS = ("-std=c11", "-D_GNU_SOURCE", *HIDDEN, "-Wall", "-Wextra")
+CXX_FLAGS = ("-std=c++17", *HIDDEN, "-fvisibility-inlines-hidden", "-Wall", "-Wextra")
+NVCC_FLAGS = ("-std=c++17", "-lineinfo")
+LINKER_FLAGS = ("-z", "now", "-z", "defs", "--exclude-libs=ALL")
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def include_directory() -> str:
+    """Return the directory that holds `cuplug/plugin.h` and `cuplug/host.h`."""
+    return os.path.join(PACKAGE, "include")
+
+
+def lib_directory() -> str:
+    """Return the directory that holds `libcuplug.so`."""
+    return os.path.join(PACKAGE, "lib")
+
+
+def pkg_config_directory() -> str:
+    """Return the directory of `cuplug.pc`, for PKG_CONFIG_PATH."""
+    return os.path.join(PACKAGE, "lib", "pkgconfig")
+
+
+def plugin_flags(nvcc: bool = False) -> str:
+    """Return the flags that compile a plugin, for a C or C++ compiler or for nvcc."""
+    include = f"-I{include_directory()}"
+    if nvcc:
+        return f"-shared -Xcompiler -fPIC,-fvisibility=hidden,-fvisibility-inlines-hidden {include}"
+    return f"-shared -fPIC -fvisibility=hidden {include}"
+
+
+def compiler(architectures: Sequence[int], cxx: bool) -> list[str]:
+    """Return the command, without files, that compiles what is not for nvcc.
+
+    The table there is told for which architectures, 90 for 9.0, nvcc compiles the rest.
+    """
+    listed = ",".join(f"{x}0" for x in architectures)
+    side = f"-DCUPLUG_ARCHITECTURES={listed}" if listed else "-DCUPLUG_HOST_ONLY"
+    command = _command("CXX", "c++") if cxx else _command("CC", "cc")
+    language = (*CXX_FLAGS, "-x", "c++") if cxx else C_FLAGS
+    return [*command, *OPTIMIZED, f"-I{include_directory()}", side, *language]
+
+
+def nvcc_compiler(nvcc: str, architectures: Sequence[int]) -> list[str]:
+    """Return the command for CUDA files: code for each architecture, PTX of the newest."""
+    host = ",".join((*HIDDEN, "-fvisibility-inlines-hidden", "-Wall"))
+    targets = [f"-gencode=arch=compute_{x},code=sm_{x}" for x in architectures[:-1]]
+    newest = architectures[-1]
+    targets.append(f"-gencode=arch=compute_{newest},code=[sm_{newest},compute_{newest}]")
+    threads = ["--threads", str(len(architectures))] if len(architectures) > 1 else []
+    return [
+        *(nvcc, *OPTIMIZED, *NVCC_FLAGS, *targets, *threads, "-Xcompiler", host),
+        f"-I{include_directory()}",
+    ]
+
+
+def linker(cxx: bool) -> list[str]:
+    """Return the command that links a plugin without CUDA."""
+    command = _command("CXX", "c++") if cxx else _command("CC", "cc")
+    return [*command, "-shared", *(f"-Wl,{flag}" for flag in _joined(LINKER_FLAGS))]
+
+
+def nvcc_linker(nvcc: str) -> list[str]:
+    """Return the command that links a plugin with CUDA and its own CUDA runtime."""
+    home = os.path.dirname(os.path.dirname(os.path.abspath(nvcc)))
+    # nvcc looks into lib64, which the toolkit in Python wheels calls lib.
+    wheels = [] if os.path.isdir(f"{home}/lib64") else [f"-L{home}/lib"]
+    options = [part for flag in LINKER_FLAGS for part in ("-Xlinker", flag)]
+    return [nvcc, "-shared", "-cudart", "static", *options, *wheels]
+
+
+def _command(variable: str, usual: str) -> list[str]:
+    import shlex
+
+    return shlex.split(os.environ.get(variable, "")) or [usual]
+
+
+def _joined(options: Sequence[str]) -> list[str]:
+    """Join `-z now` to `-z,now`."""
+    return " ".join(options).replace("-z ", "-z,").split()
+
+
+def host_flags() -> str:
+    """Return the flags that link a C program with the core."""
+    directory = lib_directory()
+    return f"-L{directory} -lcuplug -Wl,-rpath,{directory}"

@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators as Python callables."""
+
+import os
+import sys
+import weakref
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdint cimport int32_t, uint32_t
+
+from cuplug.arguments.objects cimport read_argument, read_arguments
+from cuplug.base.core cimport (
+    CUPLUG_ARGUMENT_ABSENT,
+    cuplug_describe,
+    cuplug_load_code,
+    cuplug_error,
+    cuplug_operator,
+    cuplug_operator_info,
+    cuplug_operator_row,
+    cuplug_operator_signature,
+    cuplug_reload,
+    cuplug_row,
+    cuplug_signature,
+)
+from cuplug.arrays.reading cimport MAX_ARGUMENTS, reading, start_reading
+from cuplug.call.run cimport run_operator
+from cuplug.base.status cimport raise_error
+from cuplug.cuda.streams cimport parse_stream
+from cuplug.base.vectorcall cimport (
+    PyVectorcall_Call,
+    PyVectorcall_NARGS,
+    enable_vectorcall,
+    vectorcallfunc,
+)
+
+cdef enum:
+    STREAM = 253  # in place of a position
+    OUT = 254
+    DEVICE = 255
+
+cdef object living = weakref.WeakValueDictionary()  # all operators, by their address
+cdef list retired = []  # names and positions that a call on another thread may be reading
+
+cdef str out_name = sys.intern("out")
+cdef str device_name = sys.intern("device")
+cdef str stream_name = sys.intern("stream")
+
+
+@cython.final
+cdef class Operator:
+    """One operator of a plugin, called as a function on arrays.
+
+    Called with the arguments of its signature, by position or keyword, and
+
+    out : array, or tuple of arrays, optional
+        Where to put the outputs instead of into new arrays.
+    device : str, int or device, optional
+        Where arrays of the host are to be worked on: "cpu", "cuda", "cuda:1".
+    stream : object with __cuda_stream__, stream of PyTorch or CuPy, or int, optional
+        Where to put the work on arrays of a GPU, instead of the current stream of their library.
+        It is ordered after that stream, and that stream after it.
+
+    Outputs are arrays of the kind of the first array argument, on its device.
+
+    Attributes
+    ----------
+    name, plugin, version, path : str
+        The operator's name, its plugin's name and version, and the plugin's file.
+    signatures : tuple of str
+        One for each overload.
+    doc : str
+        What the plugin says about it.
+    """
+
+    def __init__(self):
+        raise TypeError("cuplug.Operator: get one with cuplug.find or from cuplug.ops")
+
+    def __call__(self, *args, **keywords):
+        return PyVectorcall_Call(self, args, keywords)
+
+    @property
+    def name(self):
+        """The operator's name."""
+        return describe(self.op).name.decode()
+
+    @property
+    def plugin(self):
+        """The name of its plugin."""
+        return describe(self.op).plugin.decode()
+
+    @property
+    def version(self):
+        """The version of its plugin."""
+        return describe(self.op).version.decode()
+
+    @property
+    def path(self):
+        """The file of its plugin."""
+        return os.fsdecode(describe(self.op).path)
+
+    @property
+    def architectures(self):
+        """The compute capabilities that its CUDA code was compiled for: 900 for 9.0."""
+        text = describe(self.op).architectures.decode()
+        return tuple([int(part) for part in text.split(",") if part.isdigit()])
+
+    @property
+    def loaded(self):
+        """True when the plugin's code is in the process."""
+        return describe(self.op).loaded != 0
+
+    @property
+    def signatures(self):
+        """The signature of each overload."""
+        return tuple([decode(row_of(self.op, k).signature) for k in range(n_rows(self.op))])
+
+    @property
+    def sides(self):
+        """Where it can run: a tuple of "cpu" and "cuda"."""
+        rows = range(n_rows(self.op))
+        on_host = any([row_of(self.op, k).host_entry[0] != 0 for k in rows])
+        on_cuda = any([row_of(self.op, k).cuda_entry[0] != 0 for k in rows])
+        return ("cpu",) * on_host + ("cuda",) * on_cuda
+
+    @property
+    def doc(self):
+        """What the plugin says about it, one line for each different one among the overloads."""
+        lines = [decode(row_of(self.op, k).doc) for k in range(n_rows(self.op))]
+        return "\n".join(dict.fromkeys([line for line in lines if line]))
+
+    @property
+    def __name__(self):
+        return self.name
+
+    @property
+    def __qualname__(self):
+        return self.name
+
+    @property
+    def __module__(self):
+        return "cuplug.ops" if self.made is None else "cuplug"
+
+    @property
+    def __doc__(self):
+        lines = [*self.signatures, "", self.doc, "", self.origin]
+        return "\n".join(lines)
+
+    @property
+    def origin(self):
+        """Its plugin, the version, the file and the sides, as one line."""
+        plugin = f"{self.plugin} {self.version}".rstrip()
+        return f"Plugin {plugin}, {self.path} ({', '.join(self.sides)})"
+
+    @property
+    def __signature__(self):
+        from cuplug.signature.call_signature import to_inspect
+
+        return to_inspect(self.signatures)
+
+    def load(self):
+        """Load the plugin's code now instead of at the first call.
+
+        Raises
+        ------
+        PluginError
+            The file cannot be loaded, or lacks an entry point.
+        """
+        cdef cuplug_error error
+        cdef int status
+        with nogil:
+            status = cuplug_load_code(self.op, &error)
+        if status:
+            raise_error(&error)
+
+    def __repr__(self):
+        lines = "\n".join([f"    {signature}" for signature in self.signatures])
+        name = f"{self.plugin}.{self.name} {self.version}".rstrip()
+        return f"<operator {name} from {self.path}\n{lines}>"
+
+    def __eq__(self, other):
+        return isinstance(other, Operator) and (<Operator>other).op == self.op
+
+    def __hash__(self):
+        return hash((self.plugin, self.name))  # stays the same when it is reloaded
+
+
+cdef cuplug_operator_info describe(const cuplug_operator *op) noexcept:
+    cdef cuplug_operator_info info
+    cuplug_describe(op, &info)
+    return info
+
+
+cdef str decode(const char *text):
+    return text.decode("utf-8", "replace")
+
+
+cdef uint32_t n_rows(const cuplug_operator *op) noexcept:
+    return describe(op).n_rows
+
+
+cdef const cuplug_row *row_of(const cuplug_operator *op, uint32_t k) noexcept:
+    return cuplug_operator_row(op, k)
+
+
+cdef Operator wrap_operator(cuplug_operator *op):
+    cdef Operator self = Operator.__new__(Operator)
+    self.vectorcall = <vectorcallfunc>call_operator
+    take_operator(self, op)
+    living[<size_t><PyObject *>self] = self
+    return self
+
+
+cdef Operator wrap_definition(cuplug_operator *op, object made):
+    cdef Operator self = wrap_operator(op)
+    self.made = made
+    return self
+
+
+cdef int take_operator(Operator self, cuplug_operator *op) except -1:
+    positions = parameter_positions(op)
+    names = tuple([sys.intern(name) for name in positions])
+    places = bytes(positions.values())
+    self.names, self.positions, self.op = names, places, op
+    return 0
+
+
+def reload_operators(set paths):
+    """Let the operators of these files run the code that lies there now.
+
+    Returns
+    -------
+    tuple
+        The paths of the files that had changed, and a list of exceptions: for the operators of a
+        file that is broken, the old code goes on.
+    """
+    cdef cuplug_operator *fresh = NULL
+    cdef cuplug_error error
+    cdef Operator op
+    cdef int status
+    changed, errors = set(), {}
+    for op in list(living.values()):
+        path = op.path
+        if path not in paths or path in errors or op.made is not None:
+            continue
+        with nogil:
+            status = cuplug_reload(op.op, &fresh, &error)
+        if status:
+            try:
+                raise_error(&error)
+            except Exception as exception:
+                errors[path] = exception
+        elif fresh != op.op:
+            retired.append((op.names, op.positions))
+            take_operator(op, fresh)
+            changed.add(path)
+    return changed, list(errors.values())
+
+
+def living_paths():
+    """Return the files of all operators of plugins that Python knows."""
+    cdef Operator op
+    found = set()
+    for op in list(living.values()):
+        if op.made is None:
+            found.add(op.path)
+    return found
+
+
+cdef dict parameter_positions(const cuplug_operator *op):
+    """Where a keyword belongs; the first overload that has a name decides."""
+    cdef const cuplug_signature *s
+    cdef uint32_t k
+    cdef int i
+    positions = {}
+    for k in range(n_rows(op)):
+        s = cuplug_operator_signature(op, k)
+        for i in range(s.n_parameters):
+            positions.setdefault(decode(s.parameters[i].name), i)
+    return positions
+
+
+cdef object call_operator(
+    PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *keywords
+):
+    cdef Operator self = <Operator>callable
+    cdef uint32_t n = <uint32_t>PyVectorcall_NARGS(nargsf)
+    cdef PyObject *out = NULL
+    cdef PyObject *device = NULL
+    cdef reading r
+    if n > MAX_ARGUMENTS:
+        raise TypeError(f"{self.name}: seen {n} arguments, wanted at most {MAX_ARGUMENTS}")
+    start_reading(&r)
+    try:
+        read_arguments(args, n, &r)
+        if keywords != NULL:
+            n = read_keywords(self, &r, n, args + n, keywords, &out, &device)
+        return run_operator(self.op, &r, n, out, device)
+    finally:
+        Py_XDECREF(r.kept)
+
+
+cdef int read_keywords(
+    Operator self, reading *r, uint32_t n, PyObject *const *values, PyObject *keywords,
+    PyObject **out, PyObject **device
+) except -1:
+    """Read arguments given by name. Returns the number of arguments, absent ones included."""
+    cdef Py_ssize_t k
+    cdef uint32_t at, n_given = n
+    cdef PyObject *name
+    for k in range(PyTuple_GET_SIZE(<tuple>keywords)):
+        name = PyTuple_GET_ITEM(<tuple>keywords, k)
+        at = position_of(self, name)
+        if at == OUT:
+            out[0] = values[k]
+        elif at == DEVICE:
+            device[0] = values[k]
+        elif at == STREAM:
+            r.given_stream = parse_stream(self.name, <object>values[k])
+        else:
+            if at < n_given and r.args[at].kind != CUPLUG_ARGUMENT_ABSENT:
+                refuse_twice(self, <object>name)
+            while n_given <= at:
+                r.args[n_given].kind = CUPLUG_ARGUMENT_ABSENT
+                r.args[n_given].flags = 0
+                n_given += 1
+            r.objects[at] = values[k]
+            read_argument(values[k], r, &r.args[at])
+    return n_given
+
+
+cdef inline int position_of(Operator self, PyObject *name) except -1:
+    """Names in calls are interned as ours are; others are compared."""
+    cdef Py_ssize_t k
+    cdef PyObject *names = <PyObject *>self.names  # without references
+    if name == <PyObject *>out_name:
+        return OUT
+    for k in range(PyTuple_GET_SIZE(<tuple>names)):
+        if PyTuple_GET_ITEM(<tuple>names, k) == name:
+            return (<unsigned char *>PyBytes_AS_STRING(<bytes><PyObject *>self.positions))[k]
+    if name == <PyObject *>device_name:
+        return DEVICE
+    if name == <PyObject *>stream_name:
+        return STREAM
+    return compare_name(self, <object>name)
+
+
+cdef int compare_name(Operator self, object name) except -1:
+    if name in self.names:
+        return self.positions[self.names.index(name)]
+    if name == out_name:
+        return OUT
+    if name == device_name:
+        return DEVICE
+    if name == stream_name:
+        return STREAM
+    wanted = ", ".join([*self.names, "out", "device"])
+    raise TypeError(f"{self.name}: {name}: no such argument, wanted {wanted} or stream")
+
+
+cdef int refuse_twice(Operator self, object name) except -1:
+    raise TypeError(f"{self.name}: {name}: seen twice, by position and by keyword")
+
+
+cdef Operator nothing = None  # its fields are not read
+enable_vectorcall(Operator, <char *>&nothing.vectorcall - <char *><PyObject *>nothing)

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+from cpython.object cimport PyObject
+from libc.stdint cimport uint32_t
+
+from cuplug.base.core cimport cuplug_operator
+from cuplug.arrays.reading cimport reading
+
+
+# Runs an operator on the arguments that were read; `out` and `device` may be NULL.
+cdef object run_operator(
+    cuplug_operator *op, reading *r, uint32_t n, PyObject *out, PyObject *device
+)

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One call, from arguments that were read to outputs."""
+
+import os
+import sys
+from collections import namedtuple
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, uint32_t
+
+from cuplug.arguments.objects cimport read_argument
+from cuplug.base.core cimport (
+    CUPLUG_ARGUMENT_ARRAY,
+    CUPLUG_CPU,
+    CUPLUG_CUDA,
+    CUPLUG_CUDA_MANAGED,
+    CUPLUG_PARAMETER_SCALAR,
+    cuplug_argument,
+    cuplug_bind,
+    cuplug_describe,
+    cuplug_device,
+    cuplug_error,
+    cuplug_frame,
+    cuplug_is_staged,
+    cuplug_operator,
+    cuplug_operator_info,
+    cuplug_operator_row,
+    cuplug_operator_signature,
+    cuplug_run,
+    cuplug_set_output,
+    cuplug_signature,
+    cuplug_tensor,
+)
+from cuplug.arrays.kinds cimport DLPACK
+from cuplug.arguments.outputs cimport allocate_output, copy_arguments, finish_output
+from cuplug.cuda.placement cimport default_device, has_default, note_use, parse_device
+from cuplug.host.progress cimport end_watched, raise_watched, report_progress, watched
+from cuplug.arrays.reading cimport kind_of, reading
+from cuplug.base.status cimport raise_error
+from cuplug.arrays.order cimport enter_stream, leave_stream
+
+import numpy
+
+from cuplug.errors import PluginError
+
+cdef extern from *:
+    """
+    typedef struct {
+      void *op;
+      int32_t device_type, device_id, staged;
+    } cuplug_last_run;
+    static __thread cuplug_last_run cuplug_last;
+    """
+    ctypedef struct cuplug_last_run:
+        void *op
+        int32_t device_type
+        int32_t device_id
+        int32_t staged
+    cuplug_last_run cuplug_last
+
+# What the core's calls back need: reports of progress, and requests for the memory of outputs of
+# unknown size.
+ctypedef struct late_outputs:
+    watched watched  # first: the reports see this alone
+    reading *r
+    PyObject *outputs  # a list, borrowed
+
+cdef bint is_verbose = os.environ.get("CUPLUG_VERBOSE", "0") not in ("", "0")
+
+
+LastCall = namedtuple("LastCall", "operator device staged path")
+LastCall.__doc__ = """What this thread's last call did.
+
+The operator's name; where it ran, "cpu" or "cuda:0"; whether arrays of the host went through the
+GPU; the plugin's file.
+"""
+
+
+def last_call():
+    """Say what this thread's last call did.
+
+    Returns
+    -------
+    LastCall or None
+        Operator, device ("cpu" or "cuda:0"), whether host arrays were staged through the GPU,
+        and the plugin's file. None before the first call.
+    """
+    cdef cuplug_operator_info info
+    if cuplug_last.op == NULL:
+        return None
+    cuplug_describe(<cuplug_operator *>cuplug_last.op, &info)
+    on_cuda = cuplug_last.device_type == CUPLUG_CUDA
+    device = f"cuda:{cuplug_last.device_id}" if on_cuda else "cpu"
+    return LastCall(info.name.decode(), device, cuplug_last.staged != 0, os.fsdecode(info.path))
+
+
+cdef object run_operator(
+    cuplug_operator *op, reading *r, uint32_t n, PyObject *out, PyObject *device
+):
+    cdef cuplug_frame frame
+    cdef cuplug_error error
+    cdef late_outputs late
+    cdef uint32_t n_outputs
+    cdef int status
+    if r.n_scalar_arrays:
+        unwrap_scalar_arrays(op, r, n)
+    if cuplug_bind(op, r.args, n, &frame, &error):
+        raise_error(&error)
+    choose_device(&frame, device)
+    if frame.copy_mask and make_copies(r, &frame):
+        if cuplug_bind(op, r.args, n, &frame, &error):
+            raise_error(&error)
+        choose_device(&frame, device)
+    n_outputs = frame.n_tensors - frame.n_inputs
+    late.watched.what = frame.signature.name
+    late.watched.raised = NULL
+    late.watched.task = -1
+    frame.progress = report_progress
+    frame.user = &late
+    if n_outputs == 1 and not is_unknown(&frame.tensors[frame.n_inputs]):
+        result = one_output(r, &frame, 0, out)
+    elif n_outputs == 0 and out == NULL:
+        result = None
+    else:
+        result = several_outputs(r, &frame, n_outputs, out)
+        late.r = r
+        late.outputs = <PyObject *>result
+        frame.allocate = allocate_late
+    if r.device_kind != NULL or r.given_stream != NULL:
+        enter_stream(r, &frame)
+    if frame.is_brief and frame.device.type != CUPLUG_CUDA:
+        status = cuplug_run(&frame, &error)
+    else:
+        with nogil:
+            status = cuplug_run(&frame, &error)
+    if status:
+        raise_watched(&late.watched, &error)
+    if frame.device.type == CUPLUG_CUDA:
+        note_use(frame.device.id)
+        if r.n_streams:
+            leave_stream(r, &frame)
+    note_run(&frame)
+    if r.first_kind != NULL and r.first_kind.protocol == DLPACK and out == NULL:
+        result = finish_outputs(r, frame.signature.name, result)
+    return result if type(result) is not list else as_returned(result, frame.signature)
+
+
+cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
+    """Copy the inputs that need it: few when the call goes through a GPU."""
+    if cuplug_is_staged(frame):
+        if not frame.odd_mask:
+            return False
+        frame.copy_mask = frame.odd_mask
+    copy_arguments(r, frame)
+    return True
+
+
+cdef object as_returned(list result, const cuplug_signature *s):
+    """None for no outputs, one output alone, several as a tuple."""
+    if any([output is None for output in result]):
+        name = (<const char *>s.name).decode()
+        raise PluginError(f"{name}: the plugin left an output without memory")
+    return tuple(result) if len(result) > 1 else result[0] if result else None
+
+
+cdef int choose_device(cuplug_frame *frame, PyObject *device) except -1:
+    cdef cuplug_device by_default
+    if device != NULL and <object>device is not None:
+        name = (<const char *>frame.signature.name).decode()
+        frame.device = parse_device(name, <object>device)
+    elif has_default and frame.home.type != CUPLUG_CUDA:
+        default_device(&by_default)
+        if by_default.type:
+            frame.device = by_default
+    if not frame.home.type and not frame.device.type and frame.n_tensors > frame.n_inputs:
+        # Outputs without inputs need memory on the side that will run.
+        has_host_entry = cuplug_operator_row(frame.op, frame.row).host_entry[0] != 0
+        frame.device.type = CUPLUG_CPU if has_host_entry else CUPLUG_CUDA
+        frame.device.id = 0
+    return 0
+
+
+cdef inline bint is_unknown(const cuplug_tensor *x) noexcept:
+    cdef int k
+    for k in range(x.ndim):
+        if x.shape[k] < 0:
+            return True
+    return False
+
+
+cdef object one_output(reading *r, cuplug_frame *frame, uint32_t k, PyObject *given):
+    """Output k, counted from 0: the caller's, or a new array."""
+    cdef cuplug_error error
+    cdef cuplug_argument a
+    if given != NULL and isinstance(<object>given, tuple) and len(<tuple>given) == 1:
+        given = <PyObject *>(<tuple>given)[0]
+    if given == NULL or <object>given is None:
+        return allocate_output(r, frame, frame.n_inputs + k)
+    read_argument(given, r, &a)
+    if cuplug_set_output(frame, k, &a, &error):
+        raise_error(&error)
+    if not frame.home.type and a.kind == CUPLUG_ARGUMENT_ARRAY:
+        place_by_output(frame, &a.tensor)
+    return <object>given
+
+
+cdef void place_by_output(cuplug_frame *frame, const cuplug_tensor *x) noexcept:
+    """Without array inputs, the call runs where its output is."""
+    cdef bint on_cuda = x.device.type == CUPLUG_CUDA or x.device.type == CUPLUG_CUDA_MANAGED
+    frame.device.type = CUPLUG_CUDA if on_cuda else CUPLUG_CPU
+    frame.device.id = x.device.id if on_cuda else 0
+
+
+cdef list several_outputs(reading *r, cuplug_frame *frame, uint32_t n, PyObject *given):
+    """The outputs as a list; None for those whose size is unknown before the run."""
+    cdef uint32_t k
+    cdef object name = (<const char *>frame.signature.name).decode()
+    outs = (None,) * n
+    if given != NULL and <object>given is not None:
+        outs = <object>given
+        if not n:
+            raise TypeError(f"{name}: out: seen an array, wanted none: it has no outputs")
+        if n == 1 and not isinstance(outs, tuple):
+            outs = (outs,)
+        if not isinstance(outs, tuple) or len(outs) != n:
+            raise TypeError(f"{name}: out: seen {describe(outs)}, wanted a tuple of {n} arrays")
+    result = []
+    for k in range(n):
+        if outs[k] is None and is_unknown(&frame.tensors[frame.n_inputs + k]):
+            result.append(None)
+        else:
+            result.append(one_output(r, frame, k, <PyObject *>outs[k]))
+    return result
+
+
+cdef object describe(object outs):
+    return f"a tuple of {len(outs)}" if isinstance(outs, tuple) else type(outs).__name__
+
+
+cdef int allocate_late(
+    void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error
+) noexcept with gil:
+    cdef late_outputs *late = <late_outputs *>user
+    try:
+        (<list>late.outputs)[tensor - frame.n_inputs] = allocate_output(late.r, frame, tensor)
+        return 0
+    except BaseException as raised:
+        return end_watched(&late.watched, raised, error)
+
+
+cdef object finish_outputs(reading *r, const char *name, object result):
+    if type(result) is list:
+        return [finish_output(r, name, output) for output in result]
+    return finish_output(r, name, result)
+
+
+cdef int unwrap_scalar_arrays(cuplug_operator *op, reading *r, uint32_t n) except -1:
+    """NumPy arrays without dimensions stand for scalars where the parameter is one."""
+    cdef const cuplug_signature *s = cuplug_operator_signature(op, 0)
+    cdef uint32_t i
+    for i in range(min(n, <uint32_t>s.n_parameters)):
+        if (
+            s.parameters[i].kind == CUPLUG_PARAMETER_SCALAR
+            and r.args[i].kind == CUPLUG_ARGUMENT_ARRAY
+            and not r.args[i].tensor.ndim
+            and isinstance(<object>r.objects[i], numpy.ndarray)
+        ):
+            value = (<object>r.objects[i])[()]
+            read_argument(<PyObject *>value, r, &r.args[i])
+            if r.first == r.objects[i]:
+                find_first(r, n)
+    return 0
+
+
+cdef int find_first(reading *r, uint32_t n) except -1:
+    cdef uint32_t i
+    r.first = NULL
+    r.first_kind = NULL
+    for i in range(n):
+        if r.args[i].kind == CUPLUG_ARGUMENT_ARRAY:
+            r.first = r.objects[i]
+            r.first_kind = kind_of(r, r.objects[i])
+            return 0
+    return 0
+
+
+cdef inline int note_run(const cuplug_frame *frame) except -1:
+    cuplug_last.op = frame.op
+    cuplug_last.device_type = frame.device.type
+    cuplug_last.device_id = frame.device.id
+    cuplug_last.staged = frame.staged
+    if is_verbose:
+        print_run(frame)
+    return 0
+
+
+cdef int print_run(const cuplug_frame *frame) except -1:
+    cdef cuplug_operator_info info
+    cuplug_describe(frame.op, &info)
+    place = f"cuda:{frame.device.id}" if frame.device.type == CUPLUG_CUDA else "cpu"
+    staged = ", staged through pinned memory" if frame.staged else ""
+    name = info.name.decode()
+    print(f"cuplug: {name}: ran on {place}{staged} ({os.fsdecode(info.path)})", file=sys.stderr)
+    return 0

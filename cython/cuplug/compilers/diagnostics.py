@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a compiler said about a source, with the lines that it speaks of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cuplug.compilers.nvrtc import Compiler
+    from cuplug.errors import CompileError
+
+N_AROUND = 2  # lines before and behind
+N_ERRORS = 3  # shown in full
+_PLACE = re.compile(
+    r"^(?P<file>[^\n]*?)\((?P<line>\d+)\): (?P<level>error|catastrophic error)(?: #\S+)?: "
+    r"(?P<text>[^\n]*)\n(?:(?P<code>[^\n]*)\n(?P<caret>[ ]*\^))?",
+    re.M,
+)
+_MISSING = re.compile(r'cannot open source file "([^"]+)"|could not open source file "([^"]+)"')
+_STANDARD = re.compile(
+    r"c?(?:stdint|stddef|limits|float|math|assert|type_traits|utility|tuple|array|complex|"
+    r"functional|algorithm|numeric|cstd\w+)(?:\.h)?"
+)
+
+
+def explain(
+    error: CompileError, source: str, name: str, headers: Mapping[str, str], compiler: Compiler
+) -> str:
+    """Return the message for a refused source: each error with its lines, numbered."""
+    found = list(_PLACE.finditer(error.log))
+    if not found:
+        return str(error)
+    texts = {name: source, **headers}
+    shown = [_show(m, texts) for m in found[:N_ERRORS]]
+    if len(found) > N_ERRORS:
+        shown.append(f"and {len(found) - N_ERRORS} more; the exception's `log` has them all")
+    advice = _advice(error.log, compiler)
+    return "\n".join([*shown, *([advice] if advice else [])])
+
+
+def _show(found: re.Match[str], texts: Mapping[str, str]) -> str:
+    number, caret = int(found["line"]), found["caret"]
+    head = f"{found['file']}: line {number}: {found['text']}"
+    lines = texts.get(found["file"], "").splitlines()
+    if not 0 < number <= len(lines):
+        return head
+    shown = [head]
+    width = len(str(min(number + N_AROUND, len(lines))))
+    for k in range(max(1, number - N_AROUND), min(number + N_AROUND, len(lines)) + 1):
+        shown.append(f"{'>' if k == number else ' '} {k:{width}} | {lines[k - 1].expandtabs()}")
+        if k == number and caret:
+            shown.append(f"  {'':{width}} | {' ' * _column(lines[k - 1], found)}^")
+    return "\n".join(shown)
+
+
+def _column(line: str, found: re.Match[str]) -> int:
+    """Return where the caret goes: the compiler shows the line behind two blanks."""
+    at = len(found["caret"]) - 1
+    shown = found["code"]
+    offset = shown.find(line.strip()[:40])
+    indent = len(line.expandtabs()) - len(line.expandtabs().lstrip())
+    return at - 2 if offset < 0 else max(0, at - offset + indent)
+
+
+def _advice(log: str, compiler: Compiler) -> str:
+    missing = _MISSING.search(log)
+    if not missing:
+        return ""
+    header = missing[1] or missing[2]
+    if _STANDARD.fullmatch(header):
+        return (
+            f"<{header}>: NVRTC has no C or C++ standard library; take CUDA's own, such as "
+            "<cuda/std/cstdint>, which needs CUDA's headers"
+        )
+    if not header.startswith(("cuda", "cub", "thrust", "cooperative_groups", "mma", "nv/", "cu")):
+        return ""
+    if len(compiler.include) > 1:
+        return f"<{header}> is not in {', '.join(compiler.include[1:])}, CUDA's headers here"
+    return (
+        f"<{header}>: CUDA's headers were not found beside {compiler.path} or in "
+        "$CUDA_HOME/include; install the CUDA toolkit or the Python packages "
+        "nvidia-cuda-runtime and nvidia-cuda-cccl"
+    )

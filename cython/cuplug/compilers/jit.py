@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA source -> machine code, kept in memory and on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+from cuplug.base.checks import check_text, check_texts, texts_of
+from cuplug.compilers import cache, kernel_types, nvrtc
+from cuplug.compilers.headers import included_texts, is_self_contained
+from cuplug.compilers.program import compile_program
+from cuplug.errors import CompileError
+
+ANNOUNCE_S = 1.0  # a compilation that takes longer is announced
+
+
+class Binary:
+    """Compiled code.
+
+    Attributes
+    ----------
+    key : str
+        Of the cache.
+    image : bytes
+        Machine code, or PTX where the GPU is newer than NVRTC.
+    lowered : dict of str to str
+        Name expression -> symbol.
+    types : dict of str to tuple of int
+        Name expression of a kernel -> the numbers of kernel_types.py.
+    log : str
+        The compiler's warnings, when it ran.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        image: bytes,
+        lowered: dict[str, str],
+        types: dict[str, tuple[int, ...]],
+        log: str = "",
+    ) -> None:
+        self.key = key
+        self.image = image
+        self.lowered = lowered
+        self.types = types
+        self.log = log
+
+
+_PROBE_KEY = cache.key(kernel_types.PROBE)
+_memory: dict[str, Binary] = {}
+
+
+def compile_to_binary(
+    source: str,
+    *,
+    names: Sequence[str] = (),
+    options: Sequence[str] = (),
+    architecture: str = "90",
+    name: str = "<string>",
+    headers: Mapping[str, str] | None = None,
+) -> Binary:
+    """Compile CUDA C++, unless it was compiled before.
+
+    Parameters
+    ----------
+    source : str
+    names : sequence of str
+        Kernels and variables that are wanted: "scale<4>". Kernels that are no templates and lie in
+        no namespace are found without.
+    options : sequence of str
+        NVRTC's.
+    architecture : str
+        Of the GPU: "90" for 9.0, "90a".
+    name : str
+        Of the source, for messages and profilers.
+    headers : mapping of str to str
+        Texts by the names under which the source includes them.
+
+    Raises
+    ------
+    CompileError
+        The source is refused, with its lines; or there is no compiler.
+    """
+    headers = dict(headers or {})
+    names, options = texts_of("compile", "names", names), texts_of("compile", "options", options)
+    check_texts("compile", {"source": source, "name": name, "architecture": architecture})
+    for k, each in enumerate(names):
+        if not each.strip():
+            raise ValueError(f"compile: names[{k}]: seen {each!r}, wanted the name of a kernel")
+    for k, (title, text) in enumerate(headers.items()):
+        check_text("compile", f"headers: name {k}", title)
+        check_text("compile", f"headers[{title!r}]", text)
+    compiler = nvrtc.find()
+    included = included_texts(source, name, options, headers)
+    asked = (names, options, [architecture, name], [*headers, *headers.values()])
+    parts = [part for group in asked for part in (str(len(group)), *group)]
+    files = [part for item in sorted((included or {}).items()) for part in item]
+    key = cache.key("cubin", compiler.identity, _PROBE_KEY, source, *parts, *files)
+    binary = _memory.get(key) or (None if included is None else _load(key))
+    if binary is None:
+        binary = _compile(key, source, names, options, architecture, name, headers, compiler)
+        if included is not None:
+            cache.put(key, "cubin", _pack(binary))
+    # Two threads may both have compiled it: the first is kept.
+    return binary if included is None else _memory.setdefault(key, binary)
+
+
+def _compile(
+    key: str,
+    source: str,
+    names: Sequence[str],
+    options: Sequence[str],
+    architecture: str,
+    name: str,
+    headers: Mapping[str, str],
+    compiler: nvrtc.Compiler,
+) -> Binary:
+    """Compile with the kernels found in the source, but for those that cannot be asked about."""
+    found = [each for each in kernel_types.kernels_of(source) if each not in names]
+    paths = [f"-I{directory}" for directory in compiler.include]
+    try_minimal = is_self_contained(source, headers)
+
+    def attempt(names: Sequence[str]) -> Binary:
+        probes = [kernel_types.probe_of(each) for each in names]
+        text = source + (kernel_types.PROBE if names else "")
+        image, lowered, _, log = compile_program(
+            compiler.path,
+            text,
+            name,
+            architecture,
+            [*options, *paths],
+            [*names, *probes],
+            headers,
+            try_minimal,
+        )
+        symbols = dict(zip(names, lowered, strict=False))
+        read = map(kernel_types.read_probe, lowered[len(names) :])
+        types = {each: codes for each, codes in zip(names, read, strict=True) if codes is not None}
+        return Binary(key, image, symbols, types, log)
+
+    def is_good(names: Sequence[str]) -> bool:
+        with contextlib.suppress(CompileError):
+            return bool(attempt(names))
+        return False
+
+    with _announced(name, architecture):
+        try:
+            return attempt([*names, *found])
+        except CompileError as error:
+            failure = error
+        with contextlib.suppress(CompileError):
+            if found:
+                attempt(names)  # the source itself is fine
+                return attempt([*names, *(each for each in found if is_good([*names, each]))])
+    from cuplug.compilers import diagnostics
+
+    message = diagnostics.explain(failure, source, name, headers, compiler)
+    raise CompileError(message, failure.log) from None
+
+
+@contextlib.contextmanager
+def _announced(name: str, architecture: str) -> Iterator[None]:
+    """Say on a terminal what a long wait is for."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    import threading
+
+    def announce() -> None:
+        print(f"cuplug: compiling {name} for sm_{architecture} ...", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(ANNOUNCE_S, announce)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _pack(binary: Binary) -> bytes:
+    """Write the names, symbols and types before the image."""
+    texts = []
+    for name, symbol in binary.lowered.items():
+        codes = binary.types.get(name)
+        texts += [name, symbol, "-" if codes is None else " ".join(map(str, codes))]
+    head = "\0".join(texts).encode()
+    return len(head).to_bytes(8, "little") + head + binary.image
+
+
+def _load(key: str) -> Binary | None:
+    data = cache.get(key, "cubin")
+    if data is None:
+        return None
+    end = 8 + int.from_bytes(data[:8], "little")
+    texts = data[8:end].decode().split("\0") if end > 8 else []
+    lowered = dict(zip(texts[::3], texts[1::3], strict=True))
+    written = dict(zip(texts[::3], texts[2::3], strict=True))
+    types = {
+        name: tuple(map(int, codes.split())) for name, codes in written.items() if codes != "-"
+    }
+    return Binary(key, data[end:], lowered, types)

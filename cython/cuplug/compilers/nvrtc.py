@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where NVRTC and the headers of CUDA are."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache, cached_property
+
+from cuplug.base import flags
+from cuplug.compilers.program import find_compiler
+
+# In nvidia/ of the packages' directory: of CUDA 13, 14 and so on; of CUDA 12.
+LIBRARIES = ("cu{major}/lib", "cuda_nvrtc/lib")
+HEADERS = ("cuda_runtime/include", "cuda_cccl/include")
+MAJORS = range(19, 12, -1)
+
+
+class Compiler:
+    """One NVRTC, and the directories of headers: cuplug's own, then CUDA's where they are."""
+
+    def __init__(self, path: str, include: tuple[str, ...]) -> None:
+        self.path = path
+        self.include = include
+
+    @cached_property
+    def identity(self) -> str:
+        """What changes when the compiler or its headers do; opens neither."""
+        seen = [os.path.realpath(self.path), *self.include]
+        statuses = [os.stat(path) for path in seen]
+        return "\n".join(
+            f"{p} {s.st_size} {s.st_mtime_ns}" for p, s in zip(seen, statuses, strict=True)
+        )
+
+
+@cache
+def find() -> Compiler:
+    """Return the NVRTC of this process; see `cuplug_find_compiler` in <cuplug/host.h>.
+
+    Raises
+    ------
+    CompileError
+        There is none.
+    """
+    packages = [os.path.join(entry, "nvidia") for entry in sys.path if entry]
+    packages = [directory for directory in packages if os.path.isdir(directory)]
+    libraries = [
+        os.path.join(directory, below.format(major=major))
+        for directory in packages
+        for below in LIBRARIES
+        for major in (MAJORS if "{" in below else (0,))
+    ]
+    path = find_compiler(libraries)
+    headers = _headers_beside(path)
+    own = flags.include_directory()
+    return Compiler(path, (own, *headers))
+
+
+def _headers_beside(path: str) -> list[str]:
+    """Return the directories of CUDA's headers that belong to a library."""
+    above = os.path.dirname(os.path.dirname(os.path.abspath(path)))
+    packages = os.path.dirname(above)
+    homes = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
+    places = [os.path.join(above, "include"), *(os.path.join(packages, h) for h in HEADERS)]
+    places += [os.path.join(home, "include") for home in (*homes, "/usr/local/cuda") if home]
+    runtime = next((p for p in places if os.path.exists(os.path.join(p, "cuda_fp16.h"))), None)
+    libraries = [p for place in places for p in (os.path.join(place, "cccl"), place)]
+    cccl = next((p for p in libraries if os.path.exists(os.path.join(p, "cuda/std"))), None)
+    return [directory for directory in dict.fromkeys((runtime, cccl)) if directory]

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+cimport cython
+from libc.stdint cimport int64_t
+
+from cuplug.base.core cimport cuplug_tensor
+
+
+@cython.final
+cdef class DeviceArray:
+    cdef cuplug_tensor tensor  # C-contiguous; its data and shape are owned
+    cdef readonly tuple shape
+    cdef readonly object dtype  # a numpy.dtype
+    cdef object __weakref__
+
+
+# A new array of a tensor's shape and dtype on its GPU; sets the tensor's data.
+cdef DeviceArray empty_like_tensor(cuplug_tensor *x)

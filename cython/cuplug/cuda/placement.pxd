@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+from libc.stdint cimport int32_t, uint64_t
+
+from cuplug.base.core cimport cuplug_device
+
+
+# "cpu", "cuda", "cuda:1", a number, or a device object of another library.
+cdef cuplug_device parse_device(str function, object device) except *
+# The same, where a GPU is wanted. Errors of both name the function.
+cdef cuplug_device parse_gpu(str function, object device) except *
+# Where host arrays run unless a call says it; type 0: not set.
+# False as long as neither the environment nor a context manager has named a device.
+cdef bint has_default
+cdef int default_device(cuplug_device *device) except -1
+# The GPUs that calls and arrays of this process used: bit d for number d.
+cdef void note_use(int32_t device) noexcept nogil
+cdef uint64_t used_devices() noexcept nogil

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a call is to run: the argument `device`, the context manager, the environment."""
+
+import os
+from contextvars import ContextVar
+
+from libc.stdint cimport int32_t, uint64_t
+
+from cuplug.base.core cimport CUPLUG_CPU, CUPLUG_CUDA, cuplug_device
+
+cdef extern from *:
+    """
+    #define cuplug_bits(bits) __atomic_load_n((bits), __ATOMIC_RELAXED)
+    #define cuplug_set_bit(bits, bit) \\
+      ((void)(cuplug_bits(bits) & (bit) ? 0 : __atomic_fetch_or((bits), (bit), __ATOMIC_RELAXED)))
+    """
+    uint64_t cuplug_bits(uint64_t *bits) noexcept nogil
+    void cuplug_set_bit(uint64_t *bits, uint64_t bit) noexcept nogil
+
+cdef enum:
+    MAX_GPUS = 64  # as in the core: a bit for each
+
+cdef uint64_t used = 0
+cdef bint has_default = False
+cdef object chosen = ContextVar("cuplug_device")
+cdef cuplug_device from_environment
+
+
+cdef cuplug_device make_device(int device_type, object number) except *:
+    cdef cuplug_device device
+    if not 0 <= number < MAX_GPUS:
+        raise ValueError(f"device: seen number {number}, wanted that of a GPU, from 0")
+    device.type = device_type
+    device.id = number
+    return device
+
+
+cdef cuplug_device read_device(object device) except *:
+    if isinstance(device, str):
+        return parse_name(device)
+    if isinstance(device, int) and not isinstance(device, bool):
+        return make_device(CUPLUG_CUDA, device)
+    kind = getattr(device, "type", None)
+    if isinstance(kind, str):  # torch.device and our own
+        index = getattr(device, "index", None)
+        return parse_name(kind if index is None else f"{kind}:{index}")
+    number = getattr(device, "id", None)
+    if isinstance(number, int):  # cupy.cuda.Device
+        return make_device(CUPLUG_CUDA, number)
+    raise TypeError(f"device: seen {device!r}, wanted 'cpu', 'cuda', 'cuda:1' or the like")
+
+
+cdef cuplug_device parse_name(str name) except *:
+    kind, colon, number = name.partition(":")
+    if kind == "cpu" and number in ("", "0"):
+        return make_device(CUPLUG_CPU, 0)
+    if kind == "cuda" and not colon:
+        return make_device(CUPLUG_CUDA, 0)
+    if kind == "cuda" and number.isascii() and number.isdigit() and len(number) <= 5:
+        return make_device(CUPLUG_CUDA, int(number))
+    raise ValueError(f"device: seen {name!r}, wanted 'cpu', 'cuda', 'cuda:1' or the like")
+
+
+cdef cuplug_device parse_device(str function, object device) except *:
+    try:
+        return read_device(device)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{function}: {error}") from None
+
+
+cdef cuplug_device parse_gpu(str function, object device) except *:
+    cdef cuplug_device parsed = parse_device(function, device)
+    if parsed.type != CUPLUG_CUDA:
+        raise ValueError(f"{function}: device: seen {device!r}, wanted a GPU")
+    return parsed
+
+
+cdef int default_device(cuplug_device *device) except -1:
+    device[0] = from_environment
+    name = chosen.get(None)
+    if name is not None:
+        device[0] = read_device(name)
+    return 0
+
+
+cdef void note_use(int32_t device) noexcept nogil:
+    cuplug_set_bit(&used, <uint64_t>1 << (device & 63))
+
+
+cdef uint64_t used_devices() noexcept nogil:
+    return cuplug_bits(&used)
+
+
+def read_environment():
+    """Take CUPLUG_DEVICE as the default; done once, at import."""
+    global from_environment, has_default
+    name = os.environ.get("CUPLUG_DEVICE")
+    if not name:
+        return
+    try:
+        from_environment = parse_name(name)
+        has_default = True
+    except ValueError as error:
+        raise ValueError(f"CUPLUG_DEVICE: {error}") from None
+
+
+class device:
+    """Where host arrays run inside a `with` block: `with cuplug.device("cuda"): ...`.
+
+    Arrays on a GPU run where they are in any case.
+
+    Parameters
+    ----------
+    name : str, int or device
+        "cpu", "cuda", "cuda:1", a GPU's number, or a device object of PyTorch or CuPy.
+    """
+
+    def __init__(self, name):
+        read_device(name)
+        self._name = name
+        self._tokens = []
+
+    def __repr__(self):
+        return f"cuplug.device({self._name!r})"
+
+    def __enter__(self):
+        global has_default
+        has_default = True
+        self._tokens.append(chosen.set(self._name))
+        return self
+
+    def __exit__(self, *exception):
+        chosen.reset(self._tokens.pop())
+
+
+read_environment()

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams that callers name: their handles, their order, whether they are captured."""
+
+from libc.stdint cimport int32_t
+
+from cuplug.base.core cimport cuplug_error, cuplug_order_streams, cuplug_query_stream
+from cuplug.base.status cimport raise_error
+
+
+cdef enum:
+    LEGACY = 1  # the legacy default stream's handle; NULL stands for no stream here
+
+
+cdef void *parse_stream(str function, object stream) except? NULL:
+    if stream is None:
+        return NULL
+    try:
+        handle = handle_of(stream)
+    except (AttributeError, TypeError, ValueError) as error:
+        seen = f"{type(stream).__name__} whose __cuda_stream__ is ill-formed"
+        raise TypeError(f"{function}: stream: seen {seen}: {error}") from None
+    if not isinstance(handle, int) or isinstance(handle, bool):
+        raise TypeError(
+            f"{function}: stream: seen {type(stream).__name__}, wanted an object with "
+            "__cuda_stream__, a stream of PyTorch or CuPy, or a handle as an int"
+        )
+    if not 0 <= handle < 1 << 64:
+        raise ValueError(f"{function}: stream: seen {handle}, wanted the handle of a CUDA stream")
+    return <void *><size_t>(handle or LEGACY)
+
+
+cdef object handle_of(object stream):
+    if hasattr(stream, "__cuda_stream__"):
+        protocol = stream.__cuda_stream__
+        version, handle = protocol() if callable(protocol) else protocol
+        if version != 0:
+            raise ValueError(f"seen version {version}, wanted 0")
+        return handle
+    if hasattr(stream, "begin_capture"):  # CuPy's: other objects of it have a `ptr`, too
+        return getattr(stream, "ptr", stream)
+    return getattr(stream, "cuda_stream", stream)
+
+
+cdef int refuse_capture(str function, void *stream, str wanted) except -1:
+    cdef cuplug_error error
+    cdef int32_t device = -1, is_captured = 0
+    if cuplug_query_stream(stream, &device, &is_captured, &error):
+        raise_error(&error)
+    if is_captured:
+        raise ValueError(f"{function}: stream: it is being captured in a CUDA graph, {wanted}")
+    return 0
+
+
+cdef int order_streams(int32_t device, void *waiting, void *stream) except -1:
+    cdef cuplug_error error
+    if cuplug_order_streams(device, waiting, stream, &error):
+        return raise_error(&error)
+    return 0

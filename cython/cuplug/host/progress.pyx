@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long transfers: Ctrl-C ends them, and a bar shows how far they are."""
+
+from contextvars import ContextVar
+
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport int32_t, uint64_t
+from libc.string cimport strcpy
+
+from cuplug.base.core cimport CUPLUG_ERROR_VALUE, cuplug_copy_watched, cuplug_error
+from cuplug.base.status cimport raise_error
+
+cdef object shown = ContextVar("cuplug_progress", default=None)
+
+
+cdef int report_progress(
+    void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_error *error
+) noexcept with gil:
+    cdef watched *w = <watched *>user
+    try:
+        PyErr_CheckSignals()
+        bar = shown.get()
+        if bar is not None:
+            if w.task < 0:
+                w.task = bar.add_task(w.what.decode(), total=total_bytes)
+            bar.update(w.task, completed=done_bytes)
+        return 0
+    except BaseException as raised:
+        return end_watched(w, raised, error)
+
+
+cdef int end_watched(watched *w, object raised, cuplug_error *error) noexcept:
+    Py_INCREF(raised)
+    Py_XDECREF(w.raised)
+    w.raised = <PyObject *>raised
+    error.status = CUPLUG_ERROR_VALUE
+    strcpy(error.message, b"ended by the caller")
+    return CUPLUG_ERROR_VALUE
+
+
+cdef int raise_watched(watched *w, const cuplug_error *error) except -1:
+    if w.raised == NULL:
+        return raise_error(error)
+    raised = <object>w.raised
+    Py_XDECREF(w.raised)
+    w.raised = NULL
+    raise raised
+
+
+cdef int copy_watched(
+    const char *what, int32_t device, bint to_host, void *to, const void *from_, uint64_t n_bytes,
+    void *stream
+) except -1:
+    cdef cuplug_error error
+    cdef watched w
+    cdef int status
+    w.what = what
+    w.raised = NULL
+    w.task = -1
+    with nogil:
+        status = cuplug_copy_watched(
+            device, to_host, to, from_, n_bytes, stream, report_progress, &w, &error
+        )
+    return raise_watched(&w, &error) if status else 0
+
+
+class progress:
+    """Show on stderr how far long transfers are: `with cuplug.progress(): ...`.
+
+    Calls that take NumPy arrays through a GPU, `asarray` and `DeviceArray.numpy` get a bar each
+    when they take longer than 0.1 s. It holds for calls of this thread, or asynchronous task.
+    """
+
+    def __init__(self):
+        self._entered = []
+
+    def __enter__(self):
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+        from rich.progress import TimeRemainingColumn, TransferSpeedColumn
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(binary_units=True),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+        )
+        bar = Progress(*columns, console=Console(stderr=True))
+        bar.start()
+        self._entered.append((bar, shown.set(bar)))
+        return self
+
+    def __exit__(self, *exception):
+        bar, token = self._entered.pop()
+        shown.reset(token)
+        bar.stop()

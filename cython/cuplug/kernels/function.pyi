@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+from typing import Any, NamedTuple
+
+from cuplug.kernels.image import Image
+
+class Attributes(NamedTuple):
+    max_threads: int
+    registers: int
+    shared_bytes: int
+    local_bytes: int
+    constant_bytes: int
+    max_dynamic_shared_bytes: int
+
+class Function:
+    def __init__(
+        self, image: Image, name: str, symbol: str, types: tuple[int, ...] | None, device: int
+    ) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def symbol(self) -> str: ...
+    @property
+    def types(self) -> tuple[int, ...] | None: ...
+    @property
+    def signature(self) -> str | None: ...
+    def attributes(self, device: Any = None) -> Attributes: ...
+    def max_active_blocks(self, n_threads: int, shared: int = 0, device: Any = None) -> int: ...
+    def suggest_block(self, shared: int = 0, device: Any = None) -> tuple[int, int]: ...
+    def function(self, device: Any = None) -> int: ...

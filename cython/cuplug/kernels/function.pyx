@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that were compiled at run time: their code and what it takes on a GPU."""
+
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
+from libc.stdint cimport INT32_MAX, int32_t, uint32_t, uint64_t
+
+from cuplug.base.core cimport cuplug_error
+from cuplug.base.core_jit cimport (
+    cuplug_find_kernel,
+    cuplug_image,
+    cuplug_kernel,
+    cuplug_kernel_function,
+    cuplug_kernel_info,
+    cuplug_kernel_parameters,
+    cuplug_max_active_blocks,
+    cuplug_query_kernel,
+    cuplug_suggest_block,
+)
+from cuplug.kernels.grid cimport size_of
+from cuplug.kernels.image cimport Image
+from cuplug.kernels.parameters cimport UNKNOWN
+from cuplug.cuda.placement cimport parse_gpu
+from cuplug.base.status cimport raise_error
+
+from collections import namedtuple
+
+Attributes = namedtuple(
+    "Attributes",
+    "max_threads registers shared_bytes local_bytes constant_bytes max_dynamic_shared_bytes",
+)
+Attributes.__doc__ = """What a kernel takes on a GPU.
+
+Threads of a block at most; registers and bytes of local memory of a thread; bytes of shared memory
+that a block declares, and that a launch may add; bytes of constant memory.
+"""
+
+
+cdef class Function:
+    """What a compiled kernel is, apart from its launches."""
+
+    def __cinit__(
+        self, Image image not None, str name not None, str symbol not None, types, int32_t device
+    ):
+        self.image = image
+        self.name = name
+        self.text = name.encode()
+        self.symbol = symbol
+        self.types = types
+        self.device = device
+        self.n_parameters = -1
+        if types is not None:
+            self.take_codes(types)
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.codes)
+
+    cdef int take_codes(self, types) except -1:
+        if len(types) > MAX_PARAMETERS:
+            raise ValueError(f"{self.name}: seen {len(types)} parameters, wanted at most 256")
+        self.codes = <uint64_t *>PyMem_RawCalloc(len(types) + 1, sizeof(uint64_t))
+        if self.codes == NULL:
+            raise MemoryError()
+        for k, code in enumerate(types):
+            self.codes[k] = code
+        self.n_parameters = len(types)
+        return 0
+
+    cdef cuplug_kernel *load(self, int32_t device) except NULL:
+        with self.lock:
+            if self.kernel == NULL:
+                cuplug_store_kernel(&self.kernel, self.find(device))
+        return self.kernel
+
+    cdef cuplug_kernel *find(self, int32_t device) except NULL:
+        """Compare with the sizes that the driver knows; without types take those."""
+        cdef uint64_t[MAX_PARAMETERS] sizes
+        cdef cuplug_error error
+        cdef cuplug_kernel *kernel = NULL
+        cdef cuplug_image *image = self.image.load()
+        cdef bytes symbol_bytes = self.symbol.encode()
+        cdef const char *symbol = symbol_bytes
+        cdef const char *name = self.text
+        cdef int32_t n = -1 if self.is_declared else self.n_parameters
+        cdef int status
+        with nogil:
+            status = cuplug_find_kernel(image, symbol, name, &kernel, &error)
+            if not status:
+                status = cuplug_kernel_parameters(kernel, device, sizes, &n, &error)
+        if status:
+            raise_error(&error)
+        wanted = [sizes[k] for k in range(n)]
+        if self.n_parameters < 0 and n >= 0:
+            self.take_codes([UNKNOWN | size << 16 for size in wanted])
+        seen = [self.codes[k] >> 16 & 0xFFFFFF for k in range(self.n_parameters)]
+        if n >= 0 and seen != wanted:
+            raise ValueError(
+                f"{self.name}: seen types of {seen} bytes, wanted {wanted}, the sizes of the "
+                "compiled kernel's parameters"
+            )
+        return kernel
+
+    @property
+    def signature(self):
+        """The kernel as C declares it; None where its types are not known."""
+        from cuplug.compilers import kernel_types
+
+        if self.types is None:
+            return None
+        return f"{self.name}({', '.join([kernel_types.describe(code) for code in self.types])})"
+
+    def __repr__(self):
+        return f"<kernel {self.signature or self.name}>"
+
+    def attributes(self, device=None):
+        """Return what the kernel takes on a GPU, as a record."""
+        cdef cuplug_error error
+        cdef cuplug_kernel_info info
+        cdef int32_t number = self.number(device)
+        if cuplug_query_kernel(self.load(number), number, &info, &error):
+            raise_error(&error)
+        return Attributes(
+            info.max_threads, info.n_registers, info.shared_bytes, info.local_bytes,
+            info.constant_bytes, info.max_dynamic_shared_bytes
+        )
+
+    def max_active_blocks(self, n_threads, shared=0, device=None):
+        """Return how many blocks of so many threads one multiprocessor holds at once."""
+        cdef cuplug_error error
+        cdef int32_t n = 0
+        cdef uint32_t threads = size_of(self.name, "n_threads", n_threads)
+        cdef uint32_t n_bytes = size_of(self.name, "shared", shared)
+        cdef int32_t number = self.number(device)
+        if threads > INT32_MAX:
+            wanted = f"wanted at most {INT32_MAX}"
+            raise ValueError(f"{self.name}: n_threads: seen {n_threads}, {wanted}")
+        if cuplug_max_active_blocks(
+            self.load(number), number, <int32_t>threads, n_bytes, &n, &error
+        ):
+            raise_error(&error)
+        return n
+
+    def suggest_block(self, shared=0, device=None):
+        """Return the threads of a block for the highest occupancy, and the blocks to fill a GPU."""
+        cdef cuplug_error error
+        cdef int32_t n_threads = 0, n_blocks = 0
+        cdef uint32_t n_bytes = size_of(self.name, "shared", shared)
+        cdef int32_t number = self.number(device)
+        if cuplug_suggest_block(self.load(number), number, n_bytes, &n_threads, &n_blocks, &error):
+            raise_error(&error)
+        return n_threads, n_blocks
+
+    def function(self, device=None):
+        """Return the CUfunction on a GPU as an int, for other libraries; it is kept for ever."""
+        cdef cuplug_error error
+        cdef void *function = NULL
+        cdef int32_t number = self.number(device)
+        if cuplug_kernel_function(self.load(number), number, &function, &error):
+            raise_error(&error)
+        return <size_t>function
+
+    cdef int32_t number(self, device) except -1:
+        return self.device if device is None else parse_gpu(self.name, device).id

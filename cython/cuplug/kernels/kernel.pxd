@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+cimport cython
+
+from cuplug.kernels.function cimport Function
+
+
+@cython.final
+cdef class Kernel(Function):
+    cdef dict launches  # by grid and block

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches of kernels that were compiled at run time."""
+
+cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from libc.stdint cimport int32_t, uint64_t
+
+from cuplug.base.core cimport CUPLUG_CUDA, cuplug_error, cuplug_frame, cuplug_query_stream
+from cuplug.base.core_jit cimport (
+    cuplug_grid,
+    cuplug_kernel,
+    cuplug_launch_kernel,
+    cuplug_check_launch,
+)
+from cuplug.kernels.grid cimport parse_grid
+from cuplug.kernels.function cimport MAX_PARAMETERS, Function, cuplug_load_kernel
+from cuplug.kernels.parameters cimport convert, launch_state, parameter_value
+from cuplug.cuda.placement cimport note_use
+from cuplug.arrays.reading cimport reading, start_reading
+from cuplug.kernels.staged cimport Block, Staged, check_targets, stage, unstage
+from cuplug.base.status cimport raise_error
+from cuplug.arrays.order cimport add_current_stream, enter_stream, leave_stream, wait_for_streams
+from cuplug.cuda.streams cimport parse_stream, refuse_capture
+from cuplug.base.vectorcall cimport (
+    PyVectorcall_Call,
+    PyVectorcall_NARGS,
+    enable_vectorcall,
+    vectorcallfunc,
+)
+
+
+@cython.final
+cdef class Launch:
+    """A kernel with its grid, block, shared memory and stream: call it with the arguments."""
+
+    cdef vectorcallfunc vectorcall
+    cdef Function kernel
+    cdef cuplug_grid grid
+    cdef void *stream
+    cdef object stream_owner
+    cdef uint64_t checked  # bit d: the grid was checked on GPU d
+
+    def __cinit__(self, Function kernel not None, tuple configuration not None):
+        self.kernel = kernel
+        parse_grid(kernel.name, configuration, &self.grid)
+        if len(configuration) > 3:
+            self.stream = parse_stream(kernel.name, configuration[3])
+            self.stream_owner = configuration[3]
+        self.vectorcall = <vectorcallfunc>call_launch
+
+    def __call__(self, *args, **keywords):
+        return PyVectorcall_Call(self, args, keywords)
+
+    def __repr__(self):
+        grid = tuple([self.grid.blocks[k] for k in range(3)])
+        block = tuple([self.grid.threads[k] for k in range(3)])
+        return f"<launch of {self.kernel.name}, grid {grid}, block {block}>"
+
+
+cdef Launch nothing = None  # its fields are not read
+enable_vectorcall(Launch, <char *>&nothing.vectorcall - <char *><PyObject *>nothing)
+
+
+cdef object call_launch(
+    PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *keywords
+):
+    cdef Launch self = <Launch>callable
+    cdef launch_state state
+    if keywords != NULL and len(<tuple>keywords):
+        raise TypeError(f"{self.kernel.name}: seen keywords, wanted arguments by position")
+    start_reading(&state.r)
+    state.name = <PyObject *>self.kernel.name
+    state.name_text = self.kernel.text
+    state.device = -1
+    try:
+        return run(self, &state, args, PyVectorcall_NARGS(nargsf))
+    finally:
+        Py_XDECREF(state.r.kept)
+
+
+cdef object run(Launch launch, launch_state *state, PyObject *const *args, Py_ssize_t n):
+    """Convert the arguments, find device and stream, launch."""
+    cdef parameter_value[MAX_PARAMETERS] values
+    cdef void *parameters[MAX_PARAMETERS]
+    cdef Function kernel = launch.kernel
+    cdef cuplug_kernel *loaded = cuplug_load_kernel(&kernel.kernel)
+    cdef Py_ssize_t k
+    cdef cuplug_frame frame
+    cdef cuplug_error error
+    cdef list blocks = None
+    cdef bint is_staged = False
+    cdef int status
+    if loaded == NULL and kernel.types is None:
+        loaded = kernel.load(kernel.device)
+    if n != kernel.n_parameters:
+        refuse_number(kernel, n)
+    for k in range(n):
+        if isinstance(<object>args[k], Staged):
+            is_staged = True
+        else:
+            convert(state, k, kernel.codes[k], args[k], &values[k], &parameters[k])
+    choose_stream(launch, state, &frame)
+    if loaded == NULL:
+        loaded = kernel.load(frame.device.id)
+    if not launch.checked >> (frame.device.id & 63) & 1:
+        check_grid(launch, loaded, frame.device.id)
+    if is_staged:
+        blocks = stage_all(kernel, state, args, &frame, values, parameters)
+    with nogil:
+        status = cuplug_launch_kernel(
+            loaded, frame.device.id, &launch.grid, frame.stream, parameters, &error
+        )
+    if status:
+        raise_error(&error)
+    note_use(frame.device.id)
+    if state.r.n_streams:
+        leave_stream(&state.r, &frame)
+    if is_staged:
+        for block in blocks:
+            unstage(block, state.name_text)
+    return None
+
+
+cdef int refuse_number(Function kernel, Py_ssize_t n) except -1:
+    if kernel.n_parameters < 0:
+        raise TypeError(
+            f"{kernel.name}: its parameters are not known: name it in names= of cuplug.compile, or "
+            "declare them with kernel.prepare"
+        )
+    raise TypeError(
+        f"{kernel.name}: seen {n} arguments, wanted {kernel.n_parameters}"
+        + (f": {kernel.signature}" if kernel.signature else "")
+    )
+
+
+cdef int choose_stream(Launch launch, launch_state *state, cuplug_frame *frame) except -1:
+    """Sets the frame's device and stream, ordered with the streams of other libraries."""
+    cdef reading *r = &state.r
+    frame.home.type = frame.device.type = CUPLUG_CUDA
+    frame.home.id = frame.device.id = state.device if state.device >= 0 else launch.kernel.device
+    frame.stream = launch.stream
+    if launch.stream == NULL:
+        return enter_stream(r, frame) if r.device_kind != NULL else 0
+    use_stream(launch, state, frame)
+    if r.device_kind != NULL:
+        add_current_stream(r, r.device_kind, frame.device.id)
+    return wait_for_streams(r, frame.device.id, frame.stream)
+
+
+cdef int use_stream(Launch launch, launch_state *state, cuplug_frame *frame) except -1:
+    """Without arrays on a GPU, the stream says where."""
+    cdef cuplug_error error
+    cdef int32_t device = -1, is_captured = 0
+    if cuplug_query_stream(launch.stream, &device, &is_captured, &error):
+        raise_error(&error)
+    if device < 0 or device == frame.device.id:
+        return 0
+    if state.device >= 0:
+        raise ValueError(
+            f"{launch.kernel.name}: stream: seen one of cuda:{device}, wanted one of "
+            f"cuda:{frame.device.id}, where the arrays are"
+        )
+    frame.home.id = frame.device.id = device
+    return 0
+
+
+cdef int check_grid(Launch launch, cuplug_kernel *kernel, int32_t device) except -1:
+    cdef cuplug_error error
+    if cuplug_check_launch(kernel, device, &launch.grid, &error):
+        raise_error(&error)
+    launch.checked |= <uint64_t>1 << (device & 63)
+    return 0
+
+
+cdef list stage_all(
+    Function kernel, launch_state *state, PyObject *const *args, const cuplug_frame *frame,
+    parameter_value *values, void **parameters
+):
+    cdef Py_ssize_t k
+    cdef Block block
+    refuse_capture(
+        kernel.name, frame.stream, "wanted arrays on the GPU: In, Out and InOut wait for it"
+    )
+    blocks = []
+    for k in range(kernel.n_parameters):
+        if isinstance(<object>args[k], Staged):
+            block = stage(
+                <Staged>args[k], state, k, kernel.codes[k], frame.device.id, frame.stream
+            )
+            values[k].p = block.data
+            parameters[k] = &values[k]
+            blocks.append(block)
+    check_targets(state, blocks)
+    return blocks

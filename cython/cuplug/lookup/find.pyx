@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding and loading plugins."""
+
+import copyreg
+import os
+
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from libc.stdint cimport uint32_t
+
+from cuplug.base.core cimport (
+    cuplug_error,
+    cuplug_find,
+    cuplug_find_early,
+    cuplug_load,
+    cuplug_operator,
+    cuplug_version,
+)
+from cuplug.call.operator cimport Operator, wrap_operator
+from cuplug.base.status cimport raise_error
+from cuplug.lookup.listing cimport packages_are_read, read_packages
+
+from cuplug.errors import NotFoundError, PluginError
+from cuplug.base.checks import absolute
+from cuplug.lookup.records import Plugin
+from cuplug.lookup.listing import list_plugins
+
+cdef enum:
+    ROOM = 64  # for the operators of one file, at first
+
+def version():
+    """Return the version of the core."""
+    return cuplug_version().decode()
+
+
+def find(name):
+    """Find an operator.
+
+    Parameters
+    ----------
+    name : str
+        "operator", or "plugin.operator".
+
+    Returns
+    -------
+    Operator
+
+    Raises
+    ------
+    NotFoundError
+        There is none; the message lists the directories looked in, and near names.
+    """
+    cdef cuplug_operator *op = NULL
+    cdef cuplug_error error
+    cdef int status = 0
+    encoded = encode_name(name)
+    cdef const char *text = encoded
+    if not packages_are_read:  # to look through them takes longer than all else here
+        with nogil:
+            status = cuplug_find_early(text, &op, &error)
+    if not status and op == NULL:
+        read_packages()
+        with nogil:
+            status = cuplug_find(text, &op, &error)
+    if not status:
+        return wrap_operator(op)
+    try:
+        raise_error(&error)
+    except NotFoundError as missing:
+        from cuplug.lookup.sidecars import find_adopted
+
+        return find_adopted(name, missing)
+
+
+cdef bytes encode_name(object name):
+    if not isinstance(name, str):
+        raise TypeError(f"find: name: seen {type(name).__name__}, wanted a string")
+    encoded = name.encode("utf-8", "backslashreplace")
+    if b"\0" in encoded:
+        raise ValueError(f"find: name: seen {name!r}, wanted a string without zero characters")
+    return encoded
+
+
+def load(path):
+    """Register the plugin in one file, ahead of the search path, whatever the file is called.
+
+    Its code is loaded at the first call of one of its operators.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+
+    Returns
+    -------
+    Plugin
+        Its operators are attributes: `cuplug.load("libhalf.so").half(x)`.
+
+    Raises
+    ------
+    PluginError
+        The file is no plugin, or is refused.
+    """
+    encoded = os.fsencode(absolute("load", path))
+    try:
+        return Plugin(load_operators(encoded, ROOM))
+    except PluginError as refusal:
+        from cuplug.lookup.sidecars import load_adopted
+
+        return load_adopted(os.fsdecode(encoded), refusal)
+
+
+cdef tuple load_operators(bytes path, uint32_t room):
+    cdef cuplug_operator **ops
+    cdef cuplug_error error
+    cdef uint32_t n = 0
+    cdef int status
+    cdef const char *text = path
+    ops = <cuplug_operator **>PyMem_RawMalloc(room * sizeof(cuplug_operator *))
+    if ops == NULL:
+        raise MemoryError()
+    try:
+        with nogil:
+            status = cuplug_load(text, ops, room, &n, &error)
+        if status:
+            raise_error(&error)
+        if n > room:
+            return load_operators(path, n)
+        return tuple([wrap_operator(ops[k]) for k in range(n)])
+    finally:
+        PyMem_RawFree(ops)
+
+
+def plugins():
+    """List the libraries in the directories of the search path; runs none of their code.
+
+    Returns
+    -------
+    list of PluginFile
+        In search order: the first of a name is the one that is used. Adopted libraries come last.
+    """
+    from cuplug.lookup.sidecars import list_adopted
+
+    listed = list_plugins()
+    adopted = list_adopted(listed)
+    if not adopted:
+        return listed
+    paths = {record.path for record in adopted}
+    return [record for record in listed if record.path not in paths] + adopted
+
+
+def reduce_operator(Operator op):
+    """Pickle an operator as what finds it, or makes it, again."""
+    return op.made or (find, (f"{op.plugin}.{op.name}",))
+
+
+copyreg.pickle(Operator, reduce_operator)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures as Python objects, for the tools: listings, stubs, typed-memoryview functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cuplug.signature.fields import SignatureError, parse_fields
+
+__all__ = ["ARRAY_KINDS", "Parameter", "Signature", "SignatureError", "parse"]
+
+ARRAY_KINDS = ("array", "inout", "output")
+GROUP_KINDS = ("variadic", "loop")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter or output."""
+
+    name: str  # "" for an output without a name
+    kind: str  # "array", "inout", "scalar", "string", "choice" or "output"
+    type_variable: int  # its number among the signature's; -1 for strings and choices
+    # (kind, number or size); kinds are "fixed", "named", "variadic", "loop" and "unknown"
+    dims: tuple[tuple[str, int], ...]
+    has_default: bool
+    default: Any  # bool, int, float, str or None
+    default_text: str  # as written
+    choices: tuple[str, ...]
+
+    @property
+    def is_array(self) -> bool:
+        """True for array parameters and outputs."""
+        return self.kind in ARRAY_KINDS
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One parsed signature."""
+
+    name: str
+    text: str
+    parameters: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+    variables: tuple[tuple[str, tuple[str, ...]], ...]  # (name or "", dtypes)
+    dim_names: tuple[str, ...]
+
+    @property
+    def arrays(self) -> list[Parameter]:
+        """The array parameters, then the outputs."""
+        return [x for x in (*self.parameters, *self.outputs) if x.is_array]
+
+    def dtypes(self, x: Parameter) -> tuple[str, ...]:
+        """Return the dtypes that a parameter may have; none for strings and choices."""
+        return self.variables[x.type_variable][1] if x.type_variable >= 0 else ()
+
+    def shape(self, x: Parameter) -> str:
+        """Return an array's dimensions as they are written: "m, *row"."""
+        return ", ".join(self._dim(kind, value) for kind, value in x.dims)
+
+    def _dim(self, kind: str, value: int) -> str:
+        if kind == "fixed":
+            return str(value)
+        if kind in ("named", "variadic"):
+            return ("*" if kind == "variadic" else "") + self.dim_names[value]
+        return "..." if kind == "loop" else "?"
+
+
+def parse(text: str) -> Signature:
+    """Parse signature text.
+
+    Raises
+    ------
+    SignatureError
+        The text is ill-formed; its attribute `position` is the place as a byte offset.
+    """
+    name, parameters, outputs, variables, dim_names = parse_fields(text)
+    return Signature(
+        name,
+        text,
+        tuple(Parameter(*fields) for fields in parameters),
+        tuple(Parameter(*fields) for fields in outputs),
+        variables,
+        dim_names,
+    )

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators from expressions, reductions and kernels as text; templates/ has the C and CUDA that
+stands around them.
+"""

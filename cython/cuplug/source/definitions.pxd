@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# Declarations of <cuplug/source.h>.
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
+
+from cuplug.base.core cimport cuplug_call, cuplug_error, cuplug_frame
+
+
+cdef extern from "cuplug/source.h" nogil:
+    ctypedef struct cuplug_variant:
+        int32_t device
+        uint32_t still
+        uint16_t types[32]
+        uint8_t n_arrays
+        uint8_t width
+        uint8_t unroll
+        uint8_t ndim
+        uint8_t n_reduced
+        uint8_t wide
+        uint8_t columns
+
+    ctypedef struct cuplug_code:
+        void *function
+        void *finish
+
+    ctypedef int cuplug_compile(
+        void *user, const cuplug_variant *variant, cuplug_code *code, cuplug_error *error
+    ) noexcept
+
+    ctypedef struct cuplug_source:
+        cuplug_compile *compile
+        void *user
+        uint32_t in_order
+        uint32_t accumulator_bytes
+        uint32_t has_identity
+
+    int cuplug_elementwise_host(const cuplug_call *call) noexcept
+    int cuplug_elementwise_cuda(const cuplug_call *call) noexcept
+    int cuplug_reduction_host(const cuplug_call *call) noexcept
+    int cuplug_reduction_cuda(const cuplug_call *call) noexcept
+    int cuplug_reduction_reshape(cuplug_frame *frame, cuplug_error *error) noexcept
+
+    ctypedef struct cuplug_step:
+        int32_t kind
+        int32_t operand
+        int64_t value
+
+    ctypedef struct cuplug_formula:
+        const cuplug_step *steps
+        uint32_t n_steps
+
+    ctypedef struct cuplug_pass:
+        int32_t kind
+        int32_t operand
+        uint32_t type
+        cuplug_formula formula
+
+    ctypedef struct cuplug_kernel_plan:
+        cuplug_formula grid[3]
+        cuplug_formula block[3]
+        cuplug_formula shared_bytes
+        const cuplug_pass *passes
+        uint32_t n_passes
+        uint32_t per_thread
+
+    int cuplug_kernel_cuda(const cuplug_call *call) noexcept
+    int cuplug_function_host(const cuplug_call *call) noexcept

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators made of source text: their definition in the core, and its calls for compiled code."""
+
+from cpython.mem cimport PyMem_RawCalloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int32_t, uint32_t
+
+from cuplug.base.core cimport (
+    CUPLUG_KEEPS_WHOLE,
+    CUPLUG_TAKES_STRIDES,
+    CUPLUG_VERSION,
+    cuplug_define,
+    cuplug_definition,
+    cuplug_definition_row,
+    cuplug_dtype_id,
+    cuplug_dtype_name,
+    cuplug_entry,
+    cuplug_error,
+    cuplug_operator,
+)
+from cuplug.base.core_jit cimport (
+    cuplug_find_kernel,
+    cuplug_image,
+    cuplug_kernel,
+    cuplug_kernel_function,
+    cuplug_load_image,
+)
+from cuplug.call.operator cimport Operator, wrap_definition
+from cuplug.base.status cimport raise_error, raise_later
+
+from cuplug.signature.variant import Variant
+
+
+cdef dict names_of_types():
+    names = {}
+    k = 0
+    while cuplug_dtype_name(k) != NULL:
+        names[cuplug_dtype_id(k) >> 16] = cuplug_dtype_name(k).decode()
+        k += 1
+    return names
+
+
+cdef dict type_names = names_of_types()
+
+
+def dtype_names():
+    """Return the names of all dtypes."""
+    return frozenset(type_names.values())
+
+
+cdef int compile_variant(
+    void *user, const cuplug_variant *v, cuplug_code *code, cuplug_error *error
+) noexcept with gil:
+    try:
+        function, finish = (<object>user)(
+            Variant(
+                device=v.device,
+                types=tuple([type_names[v.types[k]] for k in range(v.n_arrays)]),
+                still=v.still,
+                width=v.width,
+                unroll=v.unroll,
+                ndim=v.ndim,
+                n_reduced=v.n_reduced,
+                wide=v.wide != 0,
+                columns=v.columns != 0,
+            )
+        )
+        code.function = <void *><size_t>function
+        code.finish = <void *><size_t>finish
+        return 0
+    except BaseException as raised:
+        return raise_later(raised, error)
+
+
+def load_functions(bytes image, str name, list symbols, int32_t device):
+    """Load machine code for ever; return the address of the CUfunction of each symbol."""
+    cdef cuplug_image *loaded = NULL
+    cdef cuplug_kernel *kernel = NULL
+    cdef void *function = NULL
+    cdef cuplug_error error
+    cdef bytes text = name.encode()
+    if cuplug_load_image(<const char *>image, len(image), text, &loaded, &error):
+        raise_error(&error)
+    found = []
+    for symbol in symbols:
+        encoded = symbol.encode()
+        if cuplug_find_kernel(loaded, encoded, text, &kernel, &error):
+            raise_error(&error)
+        if cuplug_kernel_function(kernel, device, &function, &error):
+            raise_error(&error)
+        found.append(<size_t>function)
+    return found
+
+
+cdef cuplug_source *new_source(object compile, bint in_order) except NULL:
+    """For ever, like the operator that uses it."""
+    cdef cuplug_source *source = <cuplug_source *>PyMem_RawCalloc(1, sizeof(cuplug_source))
+    if source == NULL:
+        raise MemoryError()
+    Py_INCREF(compile)
+    source.compile = compile_variant
+    source.user = <void *><PyObject *>compile
+    source.in_order = in_order
+    return source
+
+
+cdef int define_row(
+    cuplug_definition_row *row, cuplug_entry *host, cuplug_entry *cuda, cuplug_source *source,
+    const char *signature, uint32_t flags
+) except -1:
+    row.signature = signature
+    row.host = host
+    row.cuda = cuda
+    row.context = source
+    row.reshape = NULL
+    row.flags = flags
+    return 0
+
+
+cdef Operator define(const cuplug_definition_row *rows, uint32_t n_rows, str doc, tuple made):
+    cdef cuplug_definition definition
+    cdef cuplug_operator *op = NULL
+    cdef cuplug_error error
+    cdef bytes text = doc.encode()
+    definition.plugin = b"source"
+    definition.version = CUPLUG_VERSION
+    definition.origin = b"<source>"
+    definition.doc = text
+    definition.rows = rows
+    definition.n_rows = n_rows
+    if cuplug_define(&definition, &op, &error):
+        raise_error(&error)
+    return wrap_definition(op, made)
+
+
+def define_elementwise(list signatures, str doc, list compilers, bint in_order, tuple made):
+    """Define an element-wise operator.
+
+    Parameters
+    ----------
+    signatures : list of str
+        One for each overload, at most 16.
+    doc : str
+    compilers : list of callables
+        For each overload: Variant -> (address of the function, 0), kept for ever.
+    in_order : bool
+        The code counts elements.
+    made : tuple
+        How to make it again, for pickling: function and arguments.
+    """
+    cdef cuplug_definition_row rows[16]
+    cdef uint32_t flags = CUPLUG_TAKES_STRIDES | (CUPLUG_KEEPS_WHOLE if in_order else 0)
+    texts = [signature.encode() for signature in signatures]
+    for k in range(len(texts)):
+        define_row(
+            &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda,
+            new_source(compilers[k], in_order), texts[k], flags
+        )
+    return define(rows, len(texts), doc, made)
+
+
+def define_reduction(
+    str signature, str doc, object compile, int accumulator_bytes, bint has_identity, tuple made
+):
+    """Define a reduction: arguments as for `define_elementwise`, of one overload."""
+    cdef cuplug_definition_row row
+    cdef cuplug_source *source = new_source(compile, False)
+    cdef bytes text = signature.encode()
+    source.accumulator_bytes = accumulator_bytes
+    source.has_identity = has_identity
+    define_row(
+        &row, cuplug_reduction_host, cuplug_reduction_cuda, source, text,
+        CUPLUG_TAKES_STRIDES | CUPLUG_KEEPS_WHOLE
+    )
+    row.reshape = cuplug_reduction_reshape
+    return define(&row, 1, doc, made)
+
+
+def define_function(str signature, str doc, object compile_host, object compile_cuda, tuple made):
+    """Define an operator of a function and a kernel; the compiler of a side without one is None."""
+    cdef cuplug_definition_row row
+    cdef bytes text = signature.encode()
+    compilers = (compile_host, compile_cuda)
+
+    def compile(variant):
+        return compilers[0 if variant.on_host else 1](variant)
+
+    define_row(&row, NULL, NULL, new_source(compile, False), text, 0)
+    if compile_host is not None:
+        row.host = cuplug_function_host
+    if compile_cuda is not None:
+        row.cuda = cuplug_kernel_cuda
+    return define(&row, 1, doc, made)
+
+
+cdef void *allocate(size_t n, size_t n_bytes) except NULL:
+    """For ever."""
+    cdef void *block = PyMem_RawCalloc(n + 1, n_bytes)
+    if block == NULL:
+        raise MemoryError()
+    return block
+
+
+cdef int set_formula(cuplug_formula *formula, tuple steps) except -1:
+    cdef cuplug_step *to = <cuplug_step *>allocate(len(steps), sizeof(cuplug_step))
+    for k, (kind, operand, value) in enumerate(steps):
+        to[k].kind = kind
+        to[k].operand = operand
+        to[k].value = value
+    formula.steps = to
+    formula.n_steps = <uint32_t>len(steps)
+    return 0
+
+
+cdef uint32_t type_id(str name) except 0:
+    k = 0
+    while cuplug_dtype_name(k) != NULL:
+        if cuplug_dtype_name(k).decode() == name:
+            return cuplug_dtype_id(k)
+        k += 1
+    raise ValueError(name)
+
+
+def make_plan(list grid, list block, tuple shared, list passes, bint per_thread):
+    """Return the address of a `cuplug_kernel_plan` that lives for ever.
+
+    Parameters
+    ----------
+    grid, block : list of formulas
+        Tuples of steps (kind, operand, value).
+    shared : tuple of steps
+    passes : list of (kind, operand, dtype, formula)
+    per_thread : bool
+        The grid counts threads.
+    """
+    cdef cuplug_kernel_plan *plan = <cuplug_kernel_plan *>allocate(1, sizeof(cuplug_kernel_plan))
+    cdef cuplug_pass *to = <cuplug_pass *>allocate(len(passes), sizeof(cuplug_pass))
+    for d in range(len(grid)):
+        set_formula(&plan.grid[d], grid[d])
+    for d in range(len(block)):
+        set_formula(&plan.block[d], block[d])
+    set_formula(&plan.shared_bytes, shared)
+    for k, (kind, operand, dtype, formula) in enumerate(passes):
+        to[k].kind = kind
+        to[k].operand = operand
+        to[k].type = type_id(dtype)
+        set_formula(&to[k].formula, formula)
+    plan.passes = to
+    plan.n_passes = <uint32_t>len(passes)
+    plan.per_thread = per_thread
+    return <size_t>plan

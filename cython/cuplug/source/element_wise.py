@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element-wise operators from an expression."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from cuplug.base.checks import check_texts, texts_of
+from cuplug.call.operator import Operator
+from cuplug.compilers.host_compiler import EXPRESSION, compile_host
+from cuplug.signature.short_form import expand
+from cuplug.signature.variant import Variant
+from cuplug.source.cuda_compiler import compile_cuda
+from cuplug.source.definitions import define_elementwise, dtype_names
+from cuplug.source.element_wise_code import Elementwise, cuda_code, host_code
+from cuplug.source.expression import read_names
+
+UNNAMED = "cuplug_value"  # an output without a name, in generated code
+
+
+def elementwise(
+    signature: str,
+    expression: str,
+    *,
+    preamble: str = "",
+    doc: str = "",
+    options: Sequence[str] = (),
+) -> Operator:
+    """Make an element-wise operator of an expression in C, for the CPU and the GPU.
+
+    It is compiled at the first call with each combination of dtypes, and kept on disk.
+
+    Parameters
+    ----------
+    signature : str
+        "leaky_relu(x: T, slope: T) -> T": each parameter is an array or a number, arrays
+        broadcast. Or with brackets, for arrays alone: "axpy(a: T, x: T[...], y: T[...]) -> T[...]".
+    expression : str
+        The value of the one output, "x > 0 ? x : slope * x". Where outputs have names, or arrays
+        are changed in place: statements that assign them, "y = 2 * x; z = y + 1". The variable `i`
+        is the number of the element in C order, `n` how many there are.
+    preamble : str, optional
+        Functions that the expression uses: "__device__ T half(T x) { return x / 2; }".
+    doc : str, optional
+        One line.
+    options : sequence of str, optional
+        More options for NVRTC.
+
+    Returns
+    -------
+    Operator
+        The same for the same texts.
+
+    Raises
+    ------
+    ValueError
+        The signature is wrong.
+    CompileError
+        At a call: the expression does not compile.
+    """
+    given = texts_of("elementwise", "options", options)
+    check_texts(
+        "elementwise",
+        {"signature": signature, "expression": expression, "preamble": preamble, "doc": doc},
+    )
+    return _elementwise(signature, expression, preamble, inspect.cleandoc(doc), given)
+
+
+@cache
+def _elementwise(
+    signature: str, expression: str, preamble: str, doc: str, options: tuple[str, ...]
+) -> Operator:
+    rows = expand(signature, dtype_names())
+    ops = [_read(row, expression, preamble) for row in rows]
+    made = (_elementwise, (signature, expression, preamble, doc, options))
+    compilers = [_compiler(op, options) for op in ops]
+    doc = doc or expression_line(expression)
+    return define_elementwise(rows, doc, compilers, bool(ops[0].counters), made)
+
+
+def expression_line(text: str) -> str:
+    """Return a doc line that shows an expression."""
+    line = " ".join(text.split())
+    return line if len(line.encode()) < 250 else ""
+
+
+def _read(row: str, expression: str, preamble: str) -> Elementwise:
+    names = read_names(row, ("loop",), UNNAMED)
+    if not names.outputs:
+        raise ValueError(f"{names.operator}: seen no output, wanted one or an inout array")
+    is_value = [x.name for x in names.outputs] == [UNNAMED]
+    return Elementwise(names, expression, is_value, preamble)
+
+
+def _compiler(op: Elementwise, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:
+    texts = {op.names.operator: op.text, f"{op.names.operator} preamble": op.preamble}
+
+    def compile_variant(variant: Variant) -> tuple[int, int]:
+        if variant.on_host:
+            code = host_code(op, variant)
+            return compile_host(code, "cuplug_function", texts, EXPRESSION), 0
+        name = op.names.operator
+        code = cuda_code(op, variant)
+        functions = compile_cuda(code, ["cuplug_kernel"], variant.device, name, texts, options)
+        return functions[0], 0
+
+    return compile_variant

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An element-wise expression with its parameters, as code for the host and for CUDA."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from cuplug.base import flags
+from cuplug.signature import signature as signatures
+from cuplug.signature.variant import COMPLEX, DTYPES, FLOAT8, Variant, computed, member
+
+_TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
+
+
+_KEYWORDS = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl
+    const constexpr continue decltype default delete do double dynamic_cast else enum explicit
+    export extern false float for friend goto if inline int long mutable namespace new noexcept
+    not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
+    restrict return short signed sizeof static static_assert static_cast struct switch template
+    this thread_local throw true try typedef typeid typename typeof union unsigned using virtual
+    void volatile wchar_t while xor xor_eq
+"""  # of C and of C++
+KEYWORDS = frozenset(_KEYWORDS.split())
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name that an expression uses: of an array's element or of a scalar."""
+
+    name: str
+    variable: str  # the type variable, or the dtype
+    kind: str  # "array", "inout", "output" or "scalar"
+
+
+@dataclass(frozen=True)
+class Names:
+    """What stands in a signature: arrays in the order of a call, outputs last; scalars."""
+
+    operator: str
+    arrays: tuple[Name, ...]
+    scalars: tuple[Name, ...]
+
+    @property
+    def outputs(self) -> list[Name]:
+        """The arrays that are written."""
+        return [x for x in self.arrays if x.kind != "array"]
+
+    @property
+    def words(self) -> list[str]:
+        """The signature's names, and its type variables."""
+        every = (*self.arrays, *self.scalars)
+        variables = [x.variable for x in every if x.variable not in DTYPES]
+        return list(dict.fromkeys([x.name for x in every] + variables))
+
+    def dtypes(self, variant: Variant) -> dict[str, str]:
+        """Return the dtype of each type variable."""
+        return {x.variable: t for x, t in zip(self.arrays, variant.types, strict=True)}
+
+
+def read_names(
+    text: str, dims: tuple[str, ...], unnamed: str, ignored: tuple[str, ...] = ()
+) -> Names:
+    """Read a signature, whose arrays must have dimensions of these kinds, without some names."""
+    parsed = signatures.parse(text)
+    arrays: list[Name] = []
+    scalars: list[Name] = []
+    for x in (*parsed.parameters, *parsed.outputs):
+        name = x.name or unnamed
+        if name in ignored:
+            continue
+        if x.type_variable < 0:
+            raise ValueError(f"{parsed.name}: {name}: seen a string, wanted an array or a number")
+        variable, dtypes = parsed.variables[x.type_variable]
+        found = Name(name, variable or dtypes[0], x.kind)
+        (arrays if x.is_array else scalars).append(found)
+        if x.is_array and (tuple(kind for kind, _ in x.dims) != dims or x.has_default):
+            raise ValueError(f"{parsed.name}: {name}: seen {text!r}, wanted arrays T[...]")
+    names = Names(parsed.name, tuple(arrays), tuple(scalars))
+    for word in names.words:
+        if word in KEYWORDS or (word.startswith("cuplug_") and word != unnamed):
+            kind = "a keyword of C or C++" if word in KEYWORDS else "a name of cuplug's own"
+            raise ValueError(f"{parsed.name}: {word}: seen {kind}, wanted another name")
+    return names
+
+
+@cache
+def template(name: str) -> str:
+    """Return the text of a template, or of one of the public headers, "cuplug/half.h"."""
+    folder = flags.include_directory() if "/" in name else _TEMPLATES
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def prelude(variant: Variant) -> str:
+    """Return what stands before all code for a side; that for GPUs is in a namespace."""
+    files = ["cuplug/loop.h"]
+    host = ["cuplug/half.h", "cuplug/nontemporal.h", "host_code.h"]
+    files += host if variant.on_host else ["cuda_code.cuh"]
+    texts = [template(name) for name in files]
+    return "\n".join(texts if variant.on_host else [*texts, "namespace cuplug {"])
+
+
+def types(names: Names, variant: Variant) -> str:
+    """Return what the dtypes need, and the type variables as types."""
+    dtypes = names.dtypes(variant)
+    lines = [template("float8.h")] if {*dtypes.values()} & {*FLOAT8} else []
+    if not variant.on_host:
+        lines.append(template("complex.cuh"))
+    lines += [f"#undef {word}" for word in names.words]  # of system headers, and compilers
+    lines += [f"typedef {computed(t)} {v};" for v, t in dtypes.items() if v not in DTYPES]
+    return "\n".join(lines)
+
+
+def numbers(names: Names, variant: Variant) -> str:
+    """Return a struct of the scalars, `cuplug_numbers`, and the function that fills it."""
+    dtypes = names.dtypes(variant)
+    members, reads = ["char cuplug_none;"], ["x.cuplug_none = 0;"]
+    for k, x in enumerate(names.scalars):
+        dtype = dtypes.get(x.variable, x.variable)
+        members.append(f"{computed(dtype)} {x.name};")
+        place = f"from[{k}].{member(dtype)}"
+        value = f"complex({place}[0], {place}[1])" if dtype in COMPLEX else place
+        reads.append(f"x.{x.name} = {value};")
+    return f"""typedef struct cuplug_numbers {{ {" ".join(members)} }} cuplug_numbers;
+__device__ inline cuplug_numbers cuplug_read(const cuplug_scalar *from) {{
+  cuplug_numbers x;
+  {" ".join(reads)}
+  return x;
+}}"""
+
+
+def unpacked(names: Names, variant: Variant) -> str:
+    """Return the scalars of `cuplug_given`, a parameter, under their own names."""
+    dtypes = names.dtypes(variant)
+    kinds = [computed(dtypes.get(x.variable, x.variable)) for x in names.scalars]
+    pairs = zip(kinds, names.scalars, strict=True)
+    return " ".join(f"const {kind} {x.name} = cuplug_given.{x.name};" for kind, x in pairs)
+
+
+def quoted(text: str, name: str, close: str = "") -> str:
+    """Return user's text with the name and the line numbers that error messages give."""
+    return f'\n#line 1 "{name}"\n{text}\n{close}\n#line 1 "generated code"\n'
+
+
+def preamble(text: str, names: Names, variant: Variant) -> str:
+    """Return a preamble; what it includes stands outside of the namespace of CUDA code."""
+    name, lines = f"{names.operator} preamble", text.split("\n")
+    for k, line in enumerate(lines):
+        if re.match(r"\s*#\s*include\b", line) and not variant.on_host:
+            lines[k] = f'}}\n{line}\nnamespace cuplug {{\n#line {k + 2} "{name}"'
+    return quoted("\n".join(lines), name)
+
+
+def uses(text: str, name: str) -> bool:
+    """Say whether a word stands in C text."""
+    return re.search(rf"\b{name}\b", text) is not None

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adopted libraries on the search path: found, listed, trusted and shadowed as plugins are."""
+
+import hashlib
+import os
+import pickle
+import shutil
+from pathlib import Path
+
+import cuplug
+import numpy as np
+import pytest
+from conftest import FIXTURES
+from raw_plugins import listed, listed_in, named_plugin
+from test_trust import NEEDS_ROOT
+
+pytest.importorskip("cffi")
+
+DESCRIPTION = """
+prototypes = "int Gather(float *source, int *index, float *res, int N, int M);"
+
+[pick]
+function = "Gather"
+signature = "pick(source: float32[m], index: int32[n]) -> result: float32[n]"
+arguments = "source, index, result, n, m"
+"""
+SOURCE, INDEX = np.float32([10, 20, 30]), np.int32([2, 0])
+
+
+@pytest.fixture
+def put(build_plugin):
+    """Return a function that puts a library and its description into a directory."""
+    library = build_plugin(FIXTURES / "plain.c", "plain", extra=["-fvisibility=default"])
+
+    def put(directory, name="plain", description=DESCRIPTION):
+        path = Path(shutil.copy(library, directory / f"lib{name}.so"))
+        sidecar = path.with_suffix(".cuplug.toml")
+        sidecar.write_text(description)
+        for file in (path, sidecar):
+            file.chmod(0o644)
+        return path
+
+    return put
+
+
+def test_dropped_into_a_folder(place, put):
+    path = put(place)
+    from cuplug.ops import pick
+
+    assert pick(SOURCE, INDEX).tolist() == [30, 10]
+    assert (pick.plugin, pick.path) == ("plain", str(path))
+    assert cuplug.find("plain.pick") is cuplug.ops.pick is pick
+    assert pickle.loads(pickle.dumps(pick)) is pick
+    assert "pick" in dir(cuplug.ops)
+    with pytest.raises(TypeError, match="pick: source: "):
+        pick(SOURCE.astype("float64"), INDEX)
+
+
+def test_listed_without_being_loaded(place, put, run_python):
+    path = put(place)
+    code = (
+        "import cuplug\n"
+        f"(x,) = [p for p in cuplug.plugins() if p.path == {str(path)!r}]\n"
+        "assert (x.kind, x.name, x.state, x.origin, x.operators, x.sides, x.loaded) == ('adopted', "
+        "'plain', 'ok', 'LD_LIBRARY_CUPLUG_PATH', ('pick',), ('cpu',), False), x\n"
+        "cuplug.find('pick')\n"
+        f"assert [p.loaded for p in cuplug.plugins() if p.path == {str(path)!r}] == [True]\n"
+        "print('done')"
+    )
+    done = run_python(code)
+    assert done.stdout == "done\n", done.stderr
+
+
+def test_among_the_libraries_of_the_dynamic_linker(place, put, tmp_path, monkeypatch):
+    path = put(tmp_path)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    assert listed(path).origin == "LD_LIBRARY_PATH"
+    assert cuplug.ops.pick(SOURCE, INDEX).tolist() == [30, 10]
+
+
+def test_the_first_directory_goes_first(place, put, tmp_path, monkeypatch):
+    later = tmp_path / "later"
+    later.mkdir(mode=0o755)
+    first, second, other = put(place), put(later), put(later, "other")
+    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", f"{place}:{later}")
+    assert cuplug.find("pick").path == str(first)
+    assert listed(second).state == "shadowed"
+    assert listed(second).reason == f"shadowed by {first}"
+    assert cuplug.find("other.pick").path == str(other)
+    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", f"{later}:{place}")
+    assert cuplug.find("plain.pick").path == str(second)
+
+
+def test_a_file_of_the_operators_name_goes_first(place, put):
+    put(place, "aaa")
+    pick = put(place, "pick")
+    assert cuplug.find("pick").path == str(pick)
+
+
+def test_plugins_go_before(place, put, tmp_path, monkeypatch):
+    later = tmp_path / "later"
+    later.mkdir(mode=0o755)
+    adopted, plugin = put(place), named_plugin(later / "libplain.so", "plain")
+    named_plugin(later / "libpick.so", "pick")
+    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", f"{place}:{later}")
+    assert cuplug.find("pick").path == str(later / "libpick.so")
+    assert listed(adopted).reason == f"shadowed by {plugin}"
+    with pytest.raises(cuplug.NotFoundError, match='plugin "plain" .* has no operator "pick"'):
+        cuplug.find("plain.pick")
+
+
+def test_a_plugin_needs_no_description(place, put):
+    put(place)
+    named_plugin(place / "libplain.so", "plain")
+    assert [(p.name, p.kind) for p in listed_in(place)] == [("plain", "plugin")]
+
+
+@pytest.mark.parametrize(
+    ("description", "reason"),
+    [
+        ("prototypes =", "wanted a description of the library: "),
+        ("[pick]\nsignature = ''", "prototypes: seen None, wanted C declarations"),
+        ("prototypes = 'int Ping(void);'", "its description has no operator"),
+        (DESCRIPTION.replace("arguments", "given"), "pick: seen function, .*wanted signature"),
+        (DESCRIPTION.replace("float32[m]", "float32[m"), "',' or ']' is wanted"),
+    ],
+)
+def test_what_is_wrong_with_a_description_is_listed(place, put, description, reason):
+    path = put(place, description=description)
+    record = listed(path)
+    assert (record.state, record.kind) == ("rejected", "adopted")
+    with pytest.raises(cuplug.NotFoundError, match=f"\n  rejected: {path}: .*{reason}"):
+        cuplug.find("pick")
+    with pytest.raises(cuplug.PluginError, match=f"^{path}: .*{reason}"):
+        cuplug.load(path)
+
+
+def test_what_does_not_fit_the_prototypes_is_told_when_it_is_found(place, put):
+    path = put(place, description=DESCRIPTION.replace("n, m", "n"))
+    with pytest.raises(cuplug.PluginError, match=f"^{path}: pick: arguments: seen 4, wanted 5"):
+        cuplug.find("pick")
+
+
+def test_a_description_without_its_library(place, put):
+    path = put(place)
+    path.unlink()
+    assert listed(path).reason == "no such file"
+    with pytest.raises(cuplug.NotFoundError, match=f"\n  rejected: {path}: no such file"):
+        cuplug.find("pick")
+
+
+@pytest.mark.parametrize("suffix", [".so", ".cuplug.toml"])
+def test_neither_file_may_be_written_by_anyone(place, put, suffix, monkeypatch):
+    path = put(place)
+    path.with_suffix(suffix).chmod(0o646)
+    assert "anyone may write it (mode 646)" in listed(path).reason
+    for look in (lambda: cuplug.find("pick"), lambda: cuplug.load(path)):
+        with pytest.raises((cuplug.NotFoundError, cuplug.PluginError), match="anyone may write"):
+            look()
+    monkeypatch.setenv("CUPLUG_ALLOW_UNSAFE", "1")
+    assert cuplug.find("pick")(SOURCE, INDEX).tolist() == [30, 10]
+
+
+@NEEDS_ROOT
+@pytest.mark.parametrize("suffix", [".so", ".cuplug.toml"])
+def test_neither_file_may_belong_to_another_user(place, put, suffix):
+    path = put(place)
+    os.chown(path.with_suffix(suffix), 12345, -1)
+    assert "owned by user 12345" in listed(path).reason
+
+
+def test_refused_directories_are_not_looked_in(place, put):
+    put(place)
+    place.chmod(0o777)
+    with pytest.raises(cuplug.NotFoundError, match="not looked in: .*anyone may write it"):
+        cuplug.find("pick")
+
+
+def test_both_files_must_be_on_the_allow_list(place, put, tmp_path, monkeypatch):
+    path = put(place)
+    digests = [
+        hashlib.sha256(path.with_suffix(suffix).read_bytes()).hexdigest()
+        for suffix in (".so", ".cuplug.toml")
+    ]
+    allowed = tmp_path / "allowed"
+    monkeypatch.setenv("CUPLUG_ALLOW_LIST", str(allowed))
+    for some in ([], digests[:1], digests[1:]):
+        allowed.write_text("".join(f"{digest}\n" for digest in some))
+        assert "not on the allow-list" in listed(path).reason
+    allowed.write_text("".join(f"{digest}\n" for digest in digests))
+    assert listed(path).state == "ok"
+
+
+def test_load(place, put, tmp_path, run_python):
+    path = put(tmp_path)
+    code = (
+        "import cuplug, numpy as np\n"
+        f"plain = cuplug.load({str(path)!r})\n"
+        "found = plain.pick(np.float32([10, 20]), np.int32([1]))\n"
+        "assert found.tolist() == [20]\n"
+        "assert cuplug.ops.pick is plain.pick\n"
+        "assert [p.origin for p in cuplug.plugins() if p.kind == 'adopted'] == ['loaded']\n"
+        "print('done')"
+    )
+    done = run_python(code)
+    assert done.stdout == "done\n", done.stderr
+    path.with_suffix(".cuplug.toml").unlink()
+    with pytest.raises(cuplug.PluginError, match="no symbol table"):
+        cuplug.load(path)

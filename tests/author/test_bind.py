@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Typed-memoryview functions and stubs: what is written for a signature, and that it runs."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from conftest import FIXTURES, TESTS, compile_module
+from cuplug.author.memoryviews import Module, add_plugin, array_ranks, write
+from cuplug.author.stubs import write_stubs
+from cuplug.base.flags import PACKAGE, include_directory
+from cuplug.commands.cli import main
+from cuplug.signature.signature import SignatureError, parse
+
+GOLDEN = TESTS / "golden"
+GATHER = (
+    'gather(source: T[m, *row], index: I[*n], mode: "raise" | "wrap" = "raise") -> T[*n, *row] '
+    "where T: float32 | bfloat16 | int64, I: int32 | int64"
+)
+
+
+def declarations(*signatures):
+    module = Module()
+    add_plugin(module, "plugin", [parse(text) for text in signatures])
+    return module, {f.name: f.declaration() for f in module.functions}
+
+
+def test_one_function_for_each_combination_of_dtypes():
+    module, functions = declarations(GATHER)
+    assert list(functions) == [
+        "gather_int64_int32",
+        "gather_int64_int64",
+        "gather_float32_int32",
+        "gather_float32_int64",
+    ]
+    assert functions["gather_float32_int32"] == (
+        "cdef inline int gather_float32_int32(const float[::1] source, const int[::1] index, "
+        "float[::1] out, const char *mode=b'raise') except -1 nogil"
+    )
+    assert module.skipped == []
+
+
+def test_scalars_defaults_and_names_that_cython_reserves():
+    _, functions = declarations(
+        "f(inout lambda: int8[n, 3], x: uint16[n] = None, a: float = -inf, b: bool = True, "
+        'c: complex = 2, u: uint64 = 18446744073709551615, s: str = "it\'s") '
+        "-> (int8[], y: int8[n])"
+    )
+    assert functions["f"] == (
+        "cdef inline int f(int8_t[:, ::1] lambda_, int8_t *out0, int8_t[::1] y, "
+        "const uint16_t[::1] x=None, double a=-_math.INFINITY, bint b=True, double complex c=2, "
+        'uint64_t u=18446744073709551615, const char *s=b"it\'s") except -1 nogil'
+    )
+
+
+@pytest.mark.parametrize(
+    ("signature", "ranks"),
+    [
+        ("f(x: int8[...], y: int8[...]) -> int8[...]", [1, 1, 1]),
+        ("f(x: int8[..., m, k], y: int8[..., k, n]) -> int8[..., m, n]", [2, 2, 2]),
+        ("f(x: int8[m, *row], i: int8[*n]) -> int8[*n, *row]", [1, 1, 1]),
+        ("f(x: int8[*n], y: int8[*m]) -> int8[*n, *m]", [1, 1, 2]),
+        ("f(x: int8[..., n]) -> int8[...]", [1, 0]),
+        ("f(x: int8[*n]) -> int8[*n, 3]", [1, 2]),
+        ("f(x: int8[], y: int8[3, n]) -> int8[n, n, 2]", [0, 2, 3]),
+    ],
+)
+def test_ranks(signature, ranks):
+    assert array_ranks(parse(signature).arrays) == ranks
+
+
+@pytest.mark.parametrize(
+    ("signature", "reason"),
+    [
+        ("f(x: int8[n]) -> int8[?]", "after the run"),
+        ("f(x: float16[n])", "dtype float16"),
+        ("f(x: T[n]) where T: bool | bfloat16", "dtype T"),
+        ("f(x: int8[a, b, c, d, e, f, g, h, i])", "at most 8"),
+    ],
+)
+def test_rows_without_a_function_are_named(signature, reason):
+    module, functions = declarations(signature)
+    assert functions == {}
+    assert reason in module.skipped[0]
+    assert signature in write(module, "title")
+
+
+def test_operators_whose_names_cython_reserves():
+    _, functions = declarations("double(x: float64[n])", "lambda(x: T[n]) where T: int8 | int16")
+    assert list(functions) == ["double_", "lambda_int8", "lambda_int16"]
+
+
+def test_overloads_are_told_apart_by_their_dtypes():
+    module, functions = declarations("f(x: int8[n])", "f(x: float32[n])", "f(y: float32[n, n])")
+    assert list(functions) == ["f_int8", "f_float32"]
+    assert "another row" in module.skipped[0]
+
+
+def test_strings_in_signatures_stay_on_their_line():
+    module, _ = declarations('f(x: int8[n], s: str = "a\nb")')
+    lines = write(module, "t").splitlines()
+    assert all(
+        line.startswith(("#", "cdef", "cimport", "from", "    ")) or not line for line in lines
+    )
+    assert r"a\nb" in "".join(lines)
+
+
+def test_signature_errors_know_their_place():
+    with pytest.raises(SignatureError, match="wanted") as caught:
+        parse("f(x: float32[n) -> float32[n]")
+    assert caught.value.position == 14
+
+
+def test_stubs():
+    text = write_stubs([[(parse(GATHER), 'Elements, "gathered".')], [(parse("gather()"), "")]])
+    assert "class _gather(Operator):" in text
+    assert 'mode: Literal["raise", "wrap"] = "raise"' in text
+    assert text.count("gather: _gather") == 1
+    compile(text, "ops.pyi", "exec")
+
+
+def test_golden_files():
+    """A changed signature of a stock plugin, or generator, must be committed with its output.
+
+    To update: cp build/python/cuplug/ops.pyi tests/golden/
+    grep '^cdef' build/python/cuplug/typed.pxd > tests/golden/typed.txt
+    """
+    assert (Path(PACKAGE) / "ops.pyi").read_text() == (GOLDEN / "ops.pyi").read_text()
+    lines = (Path(PACKAGE) / "typed.pxd").read_text().splitlines()
+    heads = [line for line in lines if line.startswith("cdef")]
+    assert heads == (GOLDEN / "typed.txt").read_text().splitlines()
+
+
+@pytest.fixture(scope="module")
+def probe(tmp_path_factory):
+    """Compile the plugin, write its typed module, compile that and a module that uses it."""
+    folder = tmp_path_factory.mktemp("probe")
+    plugin = folder / "libprobe.so"
+    flags = ["-shared", "-fPIC", "-fvisibility=hidden", f"-I{include_directory()}"]
+    subprocess.run(["gcc", *flags, FIXTURES / "typed_probe.c", "-o", plugin], check=True)
+    plugin.chmod(0o755)
+    result = CliRunner().invoke(main, ["bind", str(plugin), "-o", str(folder), "--json"])
+    assert result.exit_code == 0, result.output
+    compile_module(FIXTURES / "typed_user.pyx", folder, options=["-fopenmp"])
+    return folder, json.loads(result.stdout)
+
+
+def use(probe, statements, **environment):
+    """Run statements in a process of their own that has the plugin on its path."""
+    folder, _ = probe
+    variables = {
+        **os.environ,
+        "LD_LIBRARY_CUPLUG_PATH": str(folder),
+        "PYTHONPATH": os.pathsep.join([str(folder), str(Path(PACKAGE).parent)]),
+        **environment,
+    }
+    code = f"import numpy as np, typed_user as user\n{statements}"
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+
+
+def test_bind_reports_what_it_wrote(probe):
+    _, document = probe
+    assert document["functions"] == [
+        "affine_int64", "affine_float32", "total", "fill_int8", "fill_uint64", "fill_complex64",
+        "fail",
+    ]  # fmt: skip
+    assert len(document["skipped"]) == 1
+    assert Path(document["pxd"]).exists()
+
+
+RUNS = {
+    "defaults": """
+x = np.arange(6, dtype="f4").reshape(2, 3)
+out = np.empty_like(x)
+user.run_affine(x, out)
+assert (out == 2 * x).all()
+""",
+    "all arguments": """
+x, bias = np.arange(6).reshape(2, 3), np.array([1, 2, 3])
+out = np.empty_like(x)
+user.run_affine_all(x, bias, 3.0, b"subtract", out)
+assert (out == 3 * x - bias).all()
+user.run_affine_all(x, None, 1.0, b"add", out)
+assert (out == x).all()
+""",
+    "no rank": "assert user.run_total(np.arange(5.0)) == 10",
+    "read-only": """
+x = np.arange(5.0)
+x.flags.writeable = False
+assert user.run_total(x) == 10
+""",
+    "empty": """
+assert user.run_total(np.empty(0)) == 0
+user.run_affine(np.empty((0, 3), "f4"), np.empty((0, 3), "f4"))
+""",
+    "in place": """
+for array, value in [
+    (np.zeros(3, "u8"), 2**64 - 1), (np.zeros(3, "i1"), -5), (np.zeros(3, "c8"), 1 + 2j),
+]:
+    user.run_fill(array, value)
+    assert (array == array.dtype.type(value)).all()
+""",
+    "threads": "assert user.run_in_threads(np.ones(100), 64) == [100.0] * 64",
+}
+REFUSALS = {
+    "shape": ('user.run_affine(np.zeros((2, 3), "f4"), np.zeros((3, 2), "f4"))', "ValueError"),
+    "choice": (
+        'user.run_affine_all(np.zeros((1, 1), "i8"), None, 1.0, b"?", np.zeros((1, 1), "i8"))',
+        "ValueError",
+    ),
+    "None": ("user.run_total(None)", "TypeError: total: x: "),
+    "overlap": ('x = np.zeros((2, 2), "f4"); user.run_affine(x, x)', "ValueError: affine: out"),
+    "range": ('user.run_fill(np.zeros(1, "i1"), 200)', "ValueError: fill: value: "),
+    "entry": ('user.run_fail(np.zeros(3, "i4"))', "IndexError: fail: x: seen 3 elements"),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_typed_functions_run(probe, name):
+    done = use(probe, RUNS[name])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_typed_functions_refuse(probe, name):
+    statements, sentence = REFUSALS[name]
+    done = use(probe, statements)
+    assert sentence in done.stderr.splitlines()[-1]
+
+
+def test_a_plugin_that_is_not_on_the_path(probe):
+    done = use(probe, "user.run_total(np.ones(1))", LD_LIBRARY_CUPLUG_PATH="")
+    assert "NotFoundError: " in done.stderr
+
+
+def test_stock_functions_are_cimportable(tmp_path):
+    source = tmp_path / "stock.pyx"
+    source.write_text(
+        "from cuplug.typed cimport gather_float32_int32\n"
+        "def run(const float[::1] source, const int[::1] index, float[::1] out):\n"
+        "    with nogil:\n"
+        "        gather_float32_int32(source, index, out)\n"
+    )
+    compile_module(source, tmp_path)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        import stock
+    finally:
+        sys.path.remove(str(tmp_path))
+    source, index = np.arange(100, dtype="f4"), np.array([7, -1, 50], "i4")
+    out = np.empty(3, "f4")
+    stock.run(source, index, out)
+    np.testing.assert_array_equal(out, source[index])
+    stock.run(source, np.empty(0, "i4"), np.empty(0, "f4"))
+    with pytest.raises(IndexError):
+        stock.run(source, np.array([100], "i4"), np.empty(1, "f4"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["nothing.so"], [str(FIXTURES / "typed_user.pyx")]],
+)
+def test_bind_refuses_what_has_no_table(arguments, tmp_path):
+    result = CliRunner().invoke(main, ["bind", *arguments, "-o", str(tmp_path)])
+    assert result.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a-b", "class", "cdef", ""])
+def test_bind_refuses_a_name_that_is_no_module(probe, tmp_path, name):
+    folder, _ = probe
+    arguments = ["bind", str(folder / "libprobe.so"), "--name", name, "-o", str(tmp_path)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert f"name: seen {name!r}, wanted an identifier that Cython does not" in result.stderr
+    assert list(tmp_path.iterdir()) == []

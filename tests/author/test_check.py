@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The build contract: each rule passes on a good plugin and names what a broken one breaks."""
+
+import json
+import os
+import platform
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import cuplug
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from cuplug.author import elf, fatbin
+from cuplug.author.check import check_file
+from cuplug.base.flags import include_directory
+from cuplug.commands.cli import main
+from hypothesis import given
+from hypothesis import strategies as st
+
+GOOD = """
+#include <cuplug/plugin.h>
+CUPLUG_ENTRY int half_host(const cuplug_call *call) {
+  const float *x = call->tensors[0].data;
+  float *y = call->tensors[1].data;
+  for (int64_t i = 0; i < cuplug_n_elements(&call->tensors[0]); i++) y[i] = x[i] / 2;
+  return CUPLUG_OK;
+}
+CUPLUG_PLUGIN(half, "1.0.0",
+              CUPLUG_HOST_OPERATOR(half_host, "half(x: float32[...]) -> float32[...]", "Half."))
+"""
+FLAGS = ("-shared", "-fPIC", "-fvisibility=hidden", f"-I{include_directory()}")
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Compile source text to lib<name>.so and return its path."""
+
+    def compile_library(source, *flags, name="half", language="c"):
+        source_file = tmp_path / f"{name}.{language}"
+        source_file.write_text(source)
+        library = tmp_path / f"lib{name}.so"
+        compiler = "g++" if language == "cc" else "gcc"
+        command = [compiler, *FLAGS, str(source_file), "-o", str(library), *flags]
+        subprocess.run(command, check=True, capture_output=True)
+        library.chmod(0o755)
+        return str(library)
+
+    return compile_library
+
+
+def problems(path):
+    """Return rule -> (level, text) of what is not fine."""
+    return {f.rule: (f.level, f.text) for f in check_file(path) if f.level != "ok"}
+
+
+def test_a_good_plugin_passes_every_rule(build):
+    findings = check_file(build(GOOD))
+    assert {finding.level for finding in findings} == {"ok"}
+    assert {"table", "exports", "undefined", "architectures"} <= {f.rule for f in findings}
+
+
+BROKEN = {
+    "name": (GOOD, (), "other", "lib"),
+    "version": (GOOD.replace('"1.0.0"', '"one"'), (), "half", "one"),
+    "docs": (GOOD.replace('"Half."', '""'), (), "half", "half"),
+    "exports": (GOOD + "CUPLUG_ENTRY int stray(void) { return 1; }", (), "half", "stray"),
+    "rpath": (GOOD, ("-Wl,-rpath,/somewhere",), "half", "/somewhere"),
+    "stack": (GOOD, ("-z", "execstack"), "half", "executable"),
+    "undefined": (
+        GOOD.replace("return CUPLUG_OK;", "extern int nowhere(void); return nowhere();"),
+        (),
+        "half",
+        "nowhere",
+    ),
+    "tls": (
+        GOOD.replace(
+            "return CUPLUG_OK;",
+            'static __thread int n __attribute__((tls_model("initial-exec"))); return 0 * n++;',
+        ),
+        (),
+        "half",
+        "static",
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_a_broken_plugin_is_named_by_its_rule(build, rule):
+    source, flags, name, seen = BROKEN[rule]
+    found = problems(build(source, *flags, name=name))
+    assert list(found) == [rule]
+    assert seen in found[rule][1]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="clones are for vectors of x86-64")
+def test_an_entry_compiled_for_several_cpus(build):
+    clones = '__attribute__((target_clones("avx2", "default")))'
+    path = build(GOOD.replace("CUPLUG_ENTRY", f"CUPLUG_ENTRY {clones}", 1), "-O3")
+    assert problems(path) == {}
+    half = cuplug.load(path).half
+    assert half(np.array([1, 3], np.float32)).tolist() == [0.5, 1.5]
+
+
+def test_symbols_that_plugins_would_share(build):
+    source = GOOD.replace("call->tensors[0].data", "(const float *)call->tensors[0].data")
+    source = source.replace("= call->tensors[1].data", "= (float *)call->tensors[1].data")
+    shared = """
+    template <class T> struct __attribute__((visibility("default"))) Counter {
+      static int &n() { static int value = 0; return value; }
+    };
+    """
+    source = source.replace("CUPLUG_ENTRY", shared + "CUPLUG_ENTRY", 1)
+    source = source.replace("return CUPLUG_OK", "return Counter<int>::n()++ * 0")
+    found = problems(build(source, language="cc"))
+    assert found["unique"][0] == "error"
+
+
+def test_a_needed_library_that_few_machines_have(build, tmp_path):
+    rare = build("int rare(void) { return 1; }", "-fvisibility=default", name="rare")
+    source = GOOD.replace("return CUPLUG_OK;", "extern int rare(void); return rare();")
+    found = problems(build(source, f"-L{os.path.dirname(rare)}", "-lrare"))
+    assert found["undefined"][0] == "error"
+    assert found["needed"][0] == "warning"
+
+
+@pytest.mark.parametrize(("mode", "level"), [(0o757, "error"), (0o775, "warning")])
+def test_permissions(build, mode, level):
+    path = build(GOOD)
+    os.chmod(path, mode)
+    assert problems(path)["permissions"][0] == level
+
+
+def test_an_ill_formed_signature_gets_a_caret_under_the_place(build):
+    path = build(GOOD.replace("x: float32[...]", "x: float32[n"))
+    level, text = problems(path)["signatures"]
+    lines = text.splitlines()
+    assert level == "error"
+    assert lines[1].strip() == "half(x: float32[n) -> float32[...]"
+    assert lines[1][lines[2].index("^")] == ")"
+
+
+def test_a_library_without_a_table(build):
+    found = problems(build("int f(void) { return 1; }"))
+    assert list(found) == ["table"]
+
+
+def test_a_note_that_no_program_header_covers(build):
+    path = build(GOOD)
+    data = bytearray(Path(path).read_bytes())
+    phoff, phentsize, phnum = struct.unpack_from("<Q14xHH", data, 32)
+    for k in range(phnum):
+        if struct.unpack_from("<I", data, phoff + k * phentsize)[0] == 4:  # PT_NOTE
+            struct.pack_into("<I", data, phoff + k * phentsize, 0)  # PT_NULL
+    Path(path).write_bytes(data)
+    level, text = problems(path)["table"]
+    assert level == "error"
+    assert "PT_NOTE" in text
+
+
+def test_an_entry_that_is_not_exported(build, tmp_path):
+    script = tmp_path / "exports.map"
+    script.write_text("{ global: cuplug_symbols; local: *; };")
+    found = problems(build(GOOD, f"-Wl,--version-script={script}"))
+    assert "half_host" in found["entries"][1]
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "text", "directory", "fifo", "executable"])
+def test_what_is_no_shared_library_gets_one_sentence(tmp_path, kind):
+    path = tmp_path / "libx.so"
+    if kind == "empty":
+        path.touch()
+    elif kind == "text":
+        path.write_text("not a library")
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "executable":
+        source = tmp_path / "main.c"
+        source.write_text("int main(void) { return 0; }")
+        subprocess.run(["gcc", "-no-pie", source, "-o", path], check=True)
+    (finding,) = check_file(str(path))
+    assert (finding.level, finding.rule) == ("error", "file")
+    assert "\n" not in finding.text
+
+
+def test_damaged_files_raise_nothing(build, tmp_path):
+    data = Path(build(GOOD)).read_bytes()
+    damaged = tmp_path / "damaged" / "libhalf.so"
+    damaged.parent.mkdir()
+    for n in range(0, len(data), len(data) // 60):
+        damaged.write_bytes(data[:n])
+        assert check_file(str(damaged))
+        flipped = bytearray(data)
+        flipped[n] ^= 0xFF
+        damaged.write_bytes(flipped)
+        assert check_file(str(damaged))
+
+
+def test_command_line(build):
+    path = build(GOOD)
+    result = CliRunner().invoke(main, ["check", path, "--json"])
+    document = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert document["ok"] is True
+    assert document["file"] == path
+    assert set(document["findings"][0]) == {"level", "rule", "text", "advice"}
+    os.chmod(path, 0o757)
+    assert CliRunner().invoke(main, ["check", path]).exit_code == 1
+    assert CliRunner().invoke(main, ["check"]).exit_code == 2
+
+
+KERNEL = b"\x7fELF .text.kernel"
+
+
+def container(*entries):
+    """Return a fat binary container of (kind, architecture, image) entries."""
+    payload = b"".join(
+        struct.pack("<HHIQ12xI32x", kind, 0x101, 64, len(image), architecture) + image
+        for kind, architecture, image in entries
+    )
+    return struct.pack("<IHHQ", fatbin.MAGIC, 1, 16, len(payload)) + payload
+
+
+def test_fat_binaries():
+    first = container((2, 75, KERNEL), (2, 90, b"compressed"))
+    second = container((2, 100, KERNEL), (1, 120, b"text"))
+    by_linker = container((2, 52, b"\x7fELF .strtab"))
+    code = fatbin.read_fatbins([first + bytes(8) + second, by_linker])
+    assert code.machine_code == {75, 90, 100}
+    assert code.ptx == {120}
+    assert fatbin.read_fatbins([container()]) == fatbin.Code()
+
+
+@pytest.mark.parametrize("n", [17, 60, 100])
+def test_a_cut_fat_binary_is_refused(n):
+    with pytest.raises(ValueError, match="fat binary"):
+        fatbin.read_fatbins([container((2, 75, bytes(64)))[:n]])
+
+
+@given(st.binary(max_size=80), st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(before, payload):
+    head = struct.pack("<IHHQ", fatbin.MAGIC, 1, 16, len(payload))
+    try:
+        code = fatbin.read_fatbins([before + head + payload])
+    except ValueError:
+        return
+    assert all(0 <= architecture < 2**32 for architecture in code.machine_code | code.ptx)
+
+
+@pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not on PATH")
+def test_architectures_of_a_compiled_plugin(tmp_path):
+    source = GOOD.replace("call->tensors[0].data;", "(const float *)call->tensors[0].data;", 1)
+    source = source.replace("call->tensors[1].data;", "(float *)call->tensors[1].data;", 1)
+    source += "__global__ void kernel(float *x) { *x = 1; }"
+    source = source.replace("HOST_OPERATOR(half_host", "CUDA_OPERATOR(half_host")
+    file = tmp_path / "half.cu"
+    file.write_text(source)
+    path = str(tmp_path / "libhalf.so")
+    architectures = "-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90"
+    flags = "-shared", "-Xcompiler", "-fPIC,-fvisibility=hidden", f"-I{include_directory()}"
+    subprocess.run(["nvcc", *flags, *architectures, file, "-o", path], check=True)
+    assert fatbin.read_fatbins(elf.read_library(path).fatbins).machine_code == {80, 90}
+    found = problems(path)
+    assert list(found) == ["architectures"]
+    assert found["architectures"][0] == "warning"
+    assert "PTX" in found["architectures"][1]

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examination of the machine: it always ends, and says what to do about what it found."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from cuplug.author.fatbin import Code
+from cuplug.commands import cuda_examination, doctor, examination, surroundings
+from cuplug.commands.cli import main
+from cuplug.commands.examination import NOTE, OK, PROBLEM, Device, Machine
+from cuplug.compilers.toolkit import Toolkit, find_toolkit
+
+HOPPER = Device("Some GPU", 90, 140 * 2**30)
+
+
+class Record:
+    """A plugin or directory as the listing gives it."""
+
+    def __init__(self, path, state="ok", **fields):
+        self.path, self.state, self.reason = path, state, "the reason"
+        self.name, self.sides, self.origin = "half", ("cpu", "cuda"), "LD_LIBRARY_CUPLUG_PATH"
+        self.kind = "plugin"
+        self.__dict__.update(fields)
+
+
+def levels(findings):
+    return [finding.level for finding in findings]
+
+
+def test_this_machine():
+    result = CliRunner().invoke(main, ["doctor", "--json"])
+    document = json.loads(result.stdout)
+    assert result.exit_code == (0 if document["ok"] else 1)
+    assert {f["topic"] for f in document["findings"]} >= {topic for topic, _ in doctor.EXAMINATIONS}
+    for finding in document["findings"]:
+        assert set(finding) == {"level", "topic", "text", "advice"}
+        assert finding["text"]
+    assert CliRunner().invoke(main, ["doctor"]).exit_code == result.exit_code
+
+
+def test_an_examination_that_fails_is_a_finding(monkeypatch):
+    def fails(machine):
+        raise RuntimeError("broken")
+        yield
+
+    monkeypatch.setattr(doctor, "EXAMINATIONS", [("driver", fails)])
+    (finding,) = doctor.examine()
+    assert (finding.level, finding.topic) == (PROBLEM, "driver")
+    assert "broken" in finding.text
+
+
+def test_a_listing_that_fails_is_a_finding(monkeypatch):
+    def fails():
+        raise OSError("no path")
+
+    monkeypatch.setattr(examination.cuplug, "plugins", fails)
+    found = doctor.examine()
+    assert any(f.level == PROBLEM and "no path" in f.text for f in found)
+
+
+@pytest.mark.parametrize(
+    ("toolkit", "driver", "level"),
+    [
+        (None, (13, 0), NOTE),
+        ((13, 0), None, OK),
+        ((13, 0), (13, 0), OK),
+        ((12, 8), (13, 0), OK),
+        ((13, 1), (13, 0), NOTE),
+        ((13, 0), (12, 8), PROBLEM),
+    ],
+)
+def test_toolkit_against_driver(toolkit, driver, level):
+    machine = Machine(driver_version=driver)
+    machine.toolkit = Toolkit("/usr/bin/nvcc", toolkit) if toolkit else None
+    (finding,) = cuda_examination.examine_toolkit(machine)
+    assert finding.level == level
+    assert level == OK or finding.advice
+
+
+@pytest.mark.parametrize(
+    ("code", "wanted"),
+    [
+        (Code({90}), [OK]),
+        (Code({80, 90}, {90}), [OK]),
+        (Code({80}, {80}), [NOTE, OK]),
+        (Code({80}), [PROBLEM, OK]),
+        (Code({100}, {100}), [PROBLEM, OK]),
+        (Code(), [PROBLEM, OK]),
+    ],
+)
+def test_architectures_against_a_gpu(monkeypatch, code, wanted):
+    monkeypatch.setattr(cuda_examination, "_code", lambda plugin: code)
+    machine = Machine(devices=[HOPPER], plugins=[Record("/x/libhalf.so")])
+    found = list(cuda_examination.examine_architectures(machine))
+    assert levels(found) == wanted
+    assert all("9.0" in finding.text for finding in found[:-1])
+
+
+@pytest.mark.parametrize(
+    ("architecture", "capability", "runs"),
+    [(80, 80, True), (80, 86, True), (86, 80, False), (80, 90, False), (90, 80, False)],
+)
+def test_which_machine_code_a_gpu_runs(architecture, capability, runs):
+    assert cuda_examination.runs_machine_code(Code({architecture}), capability) == runs
+
+
+def test_no_gpu_is_no_problem():
+    machine = Machine(cuda_error="no NVIDIA driver: libcuda.so.1 was not found")
+    found = [*cuda_examination.examine_driver(machine), *cuda_examination.examine_gpus(machine)]
+    assert set(levels(found)) == {NOTE}
+
+
+def test_adopted_libraries(tmp_path):
+    library, sidecar = tmp_path / "libplain.so", tmp_path / "libplain.cuplug.toml"
+    for file in (library, sidecar):
+        file.touch(mode=0o644)
+    sidecar.chmod(0o664)
+    machine = Machine(plugins=[Record(str(library), kind="adopted")])
+    (found,) = surroundings.examine_permissions(machine)
+    assert found.text == f"{sidecar} may be written by its group"
+    (found,) = cuda_examination.examine_architectures(machine)
+    assert found.text == "no plugin has kernels"
+    machine.plugins[0].state = "rejected"
+    assert list(surroundings.examine_plugins(machine))[1].advice == "see `cuplug list`"
+
+
+def test_files_that_are_not_used():
+    records = [Record("/x/a", "rejected"), Record("/x/b", "shadowed"), Record("/x/c")]
+    found = list(surroundings.examine_plugins(Machine(plugins=records)))
+    assert sorted(levels(found)) == [NOTE, OK, PROBLEM]
+    assert all("the reason" in f.text for f in found if f.level != OK)
+
+
+def test_directories_that_are_not_used():
+    records = [Record("/a", "rejected"), Record("/b", "missing"), Record("/c", "missing")]
+    records[2].origin = "system"
+    found = list(surroundings.examine_search_path(Machine(directories=records)))
+    assert [(f.level, f.text.split()[0]) for f in found[:-1]] == [(PROBLEM, "/a"), (NOTE, "/b")]
+
+
+def test_group_writable_files_are_named(tmp_path):
+    tmp_path.chmod(0o775)
+    machine = Machine(directories=[Record(str(tmp_path))])
+    (finding,) = surroundings.examine_permissions(machine)
+    assert finding.level == NOTE
+    assert f"chmod g-w {tmp_path}" in finding.advice
+    tmp_path.chmod(0o755)
+    assert levels(surroundings.examine_permissions(machine)) == [OK]
+
+
+def test_variables_in_force(monkeypatch):
+    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", "/some/where")
+    monkeypatch.setenv("CUPLUG_ALLOW_UNSAFE", "1")
+    monkeypatch.setenv("SUDO_UID", "1000")
+    found = list(surroundings.examine_environment(Machine()))
+    assert "LD_LIBRARY_CUPLUG_PATH=/some/where" in found[0].text
+    assert levels(found) == [OK, NOTE, NOTE]
+    assert "sudo env" in found[2].advice
+
+
+def test_missing_packages_are_notes(monkeypatch):
+    monkeypatch.setattr(surroundings.importlib.util, "find_spec", lambda name: None)
+    found = list(surroundings.examine_python(Machine()))
+    assert {f.advice for f in found} >= {"pip install ml_dtypes", "pip install cython"}
+    assert PROBLEM not in levels(found)
+
+
+def test_toolkit_from_its_variable(monkeypatch, tmp_path):
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 12.8, V12.8.93'\n")
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("NVCC", str(nvcc))
+    assert find_toolkit() == Toolkit(str(nvcc), (12, 8))
+    nvcc.write_text("#!/bin/sh\necho nothing\n")
+    assert find_toolkit() == Toolkit(str(nvcc), None)

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cache of compiled code: whole entries or none, whoever writes, breaks or removes them."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from cuplug.compilers import cache
+from hypothesis import given
+from hypothesis import strategies as st
+from test_cli import run
+
+KEY = cache.key("some", "thing")
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path, monkeypatch) -> Path:
+    """Return the directory of the cache, which does not exist yet."""
+    monkeypatch.setenv("CUPLUG_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("CUPLUG_CACHE_BYTES", raising=False)
+    return tmp_path / "cache"
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"\0" * 100_000], ids=len)
+def test_put_and_get(directory, data):
+    assert cache.get(KEY, "cubin") is None
+    path = cache.put(KEY, "cubin", data)
+    assert path == str(directory / f"{KEY}.cubin") == cache.get_path(KEY, "cubin")
+    assert cache.get(KEY, "cubin") == data
+    assert cache.get(KEY, "so") is None
+    assert os.stat(directory).st_mode & 0o777 == 0o700
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    assert Path(path).read_bytes().startswith(data)
+
+
+@given(st.lists(st.text() | st.binary()), st.lists(st.text() | st.binary()))
+def test_keys_differ_where_parts_do(a, b):
+    plain = [[part.encode() if isinstance(part, str) else part for part in x] for x in (a, b)]
+    assert (cache.key(*a) == cache.key(*b)) == (plain[0] == plain[1])
+
+
+@pytest.mark.parametrize("at", [0, 5, -1, -20, -45])
+def test_a_damaged_entry_is_not_there_and_is_removed(at):
+    path = Path(cache.put(KEY, "cubin", b"0123456789"))
+    whole = bytearray(path.read_bytes())
+    whole[at] ^= 1
+    path.write_bytes(whole)
+    assert cache.get(KEY, "cubin") is None
+    assert not path.exists()
+
+
+def test_a_torn_entry_is_not_there():
+    path = Path(cache.put(KEY, "cubin", b"0123456789" * 10))
+    whole = path.read_bytes()
+    for n in range(len(whole)):
+        path.write_bytes(whole[:n])
+        assert cache.get(KEY, "cubin") is None
+    path.write_bytes(whole)
+    assert cache.get(KEY, "cubin") == b"0123456789" * 10
+
+
+def test_what_others_may_write_is_not_used(directory):
+    path = cache.put(KEY, "cubin", b"data")
+    os.chmod(path, 0o622)
+    assert cache.get(KEY, "cubin") is None
+    os.chmod(path, 0o600)
+    os.chmod(directory, 0o777)
+    assert cache.get(KEY, "cubin") is None
+    assert cache.put(KEY, "cubin", b"data") is None
+
+
+def test_links_and_pipes_are_not_followed(directory, tmp_path):
+    path = Path(cache.put(KEY, "cubin", b"data"))
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert cache.get(KEY, "cubin") is None
+    path.unlink()
+    os.mkfifo(path)
+    assert cache.get(KEY, "cubin") is None
+
+
+def test_a_cache_that_cannot_be_written_is_none(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("CUPLUG_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    assert cache.put(KEY, "cubin", b"data") is None
+    assert cache.get(KEY, "cubin") is None
+    assert cache.entries() == []
+    assert cache.clear() == 0
+
+
+def test_the_least_recently_used_go_first(monkeypatch):
+    monkeypatch.setenv("CUPLUG_CACHE_BYTES", "5000")
+    keys = [cache.key(str(k)) for k in range(4)]
+    for age, key in enumerate(keys):
+        path = cache.put(key, "cubin", b"x" * 1000)
+        os.utime(path, (time.time() - 1000 + age,) * 2)
+    assert cache.get(keys[0], "cubin")  # used: now the youngest
+    cache.put(cache.key("new"), "so", b"y" * 2000)
+    kept = [cache.get(key, "cubin") is not None for key in keys]
+    assert kept == [True, False, False, True]
+    assert sum(entry.n_bytes for entry in cache.entries()) <= 5000
+    assert cache.put(KEY, "so", b"z" * 5000) is None
+
+
+def test_few_puts_look_at_the_whole_directory(monkeypatch):
+    n_looks = []
+    monkeypatch.setattr(cache, "_evict", lambda keep: n_looks.append(keep))
+    monkeypatch.setenv("CUPLUG_CACHE_BYTES", "100000000")
+    for k in range(300):
+        cache.put(cache.key(str(k)), "cubin", b"x" * 1000)
+    assert len(n_looks) < 30  # 0.2 on average
+    monkeypatch.setenv("CUPLUG_CACHE_BYTES", "64000")
+    cache.put(KEY, "cubin", b"x" * 1000)
+    assert n_looks
+
+
+def test_a_user_without_a_home_has_no_cache(tmp_path, monkeypatch):
+    monkeypatch.delenv("CUPLUG_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.chdir(tmp_path)
+    assert cache.put(KEY, "cubin", b"data") is None
+    assert cache.get(KEY, "cubin") is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_removed_later(directory, monkeypatch):
+    monkeypatch.setenv("CUPLUG_CACHE_BYTES", "200")
+    cache.put(KEY, "cubin", b"data")
+    fresh, stale = directory / ".tmp-1-a", directory / ".tmp-2-b"
+    other = directory / "notes.txt"
+    for path in (fresh, stale, other):
+        path.write_text("torn")
+    os.utime(stale, (time.time() - 7200,) * 2)
+    cache.put(cache.key("next"), "cubin", b"data")
+    assert [path.exists() for path in (fresh, stale, other)] == [True, False, True]
+    assert cache.clear() == 3
+    assert other.exists()
+
+
+def test_no_cache(monkeypatch):
+    cache.put(KEY, "cubin", b"data")
+    monkeypatch.setenv("CUPLUG_CACHE_BYTES", "0")
+    assert cache.get(KEY, "cubin") is None
+    assert cache.put(KEY, "cubin", b"data") is None
+    monkeypatch.setenv("CUPLUG_CACHE_BYTES", "1 GiB")
+    with pytest.raises(ValueError, match="CUPLUG_CACHE_BYTES: seen '1 GiB', wanted a number"):
+        cache.get(KEY, "cubin")
+
+
+@pytest.mark.parametrize(
+    ("variables", "wanted"),
+    [
+        ({"CUPLUG_CACHE_DIR": "/a/b"}, "/a/b"),
+        ({"XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/x/cuplug"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "/h"}, "/h/.cache/cuplug"),
+        ({"HOME": "/h"}, "/h/.cache/cuplug"),
+    ],
+)
+def test_where_it_is(monkeypatch, variables, wanted):
+    for name in ("CUPLUG_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert cache.directory() == wanted
+
+
+def write_and_read(seed: int) -> None:
+    """What one of many processes does: every entry read is whole."""
+    for k in range(150):
+        key = cache.key(str((k * 7 + seed) % 5))
+        data = cache.get(key, "cubin")
+        assert data is None or data == key.encode() * 50
+        cache.put(key, "cubin", key.encode() * 50)
+        if k % 40 == seed:
+            cache.clear()
+
+
+def test_many_processes(monkeypatch):
+    monkeypatch.setenv("CUPLUG_CACHE_BYTES", "12000")
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=write_and_read, args=(seed,)) for seed in range(6)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+        assert process.exitcode == 0
+
+
+def test_killed_writers_break_nothing():
+    code = """
+from cuplug.compilers import cache
+print("ready", flush=True)
+while True:
+    for k in range(5):
+        cache.put(cache.key(str(k)), "cubin", b"x" * 300_000)
+"""
+    for delay in (0.0, 0.005, 0.02):
+        writer = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        writer.stdout.readline()
+        time.sleep(delay)
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+        for k in range(5):
+            assert cache.get(cache.key(str(k)), "cubin") in (None, b"x" * 300_000)
+    assert cache.put(KEY, "cubin", b"data")
+    assert cache.get(KEY, "cubin") == b"data"
+
+
+def test_the_command(directory):
+    cache.put(KEY, "cubin", b"data")
+    cache.put(KEY, "so", b"data")
+    assert run("cache", "path").stdout == f"{directory}\n"
+    shown = run("cache")
+    assert str(directory) in shown.stdout
+    assert "code for GPUs" in shown.stdout
+    listed = json.loads(run("cache", "show", "--json").stdout)
+    assert listed["directory"] == str(directory)
+    assert listed["kinds"]["cubin"] == {"entries": 1, "bytes": 4 + cache.TRAILER_BYTES}
+    assert json.loads(run("cache", "clear", "--json").stdout)["removed"] == 2
+    assert cache.entries() == []
+    assert run("cache", "clear").stdout == f"0 file(s) removed from {directory}\n"
+    wrong = run("cache", CUPLUG_CACHE_BYTES="many")
+    assert wrong.returncode == 1
+    assert "CUPLUG_CACHE_BYTES: seen 'many'" in wrong.stderr

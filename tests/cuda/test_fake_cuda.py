@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA through the Python API on a driver without a GPU (tests/fixtures/fake_cuda.c).
+
+A process starts CUDA once, so each test runs its body in a process of its own.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from conftest import FIXTURES
+
+PRELUDE = """
+import ctypes, os, re
+import numpy as np
+import cuplug
+
+gpu = cuplug.load(os.environ["PLUGIN"])
+x = np.arange(1000, dtype=np.float32)
+
+
+class Raises:
+    "Wants an exception of a type, whose text has a part."
+
+    def __init__(self, kind, part):
+        self.kind, self.part, self.error = kind, part, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        assert error is not None, f"nothing raised, wanted {self.kind.__name__}: {self.part}"
+        assert type(error) is self.kind, f"seen {error!r}, wanted {self.kind.__name__}"
+        assert self.part in str(error), f"seen {error!r}, wanted {self.part!r}"
+        self.error = error
+        return True
+
+
+class Counts(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_long) for name in
+                "allocations pinned streams events synchronizations misuses".split()]
+
+
+def counts():
+    driver, result = ctypes.CDLL("libcuda.so.1"), Counts()
+    driver.fake_cuda_count(ctypes.byref(result))
+    return result
+
+"""
+
+
+@pytest.fixture(scope="session")
+def fake_gpu(build_plugin) -> Path:
+    """Return the plugin for the fake driver."""
+    defines = ["CUPLUG_ARCHITECTURES=900"]
+    return build_plugin(FIXTURES / "fake_gpu.c", "fake_gpu", defines=defines)
+
+
+@pytest.fixture
+def run(fake_gpu, fake_cuda):
+    """Return a function that runs Python text in a process with the fake driver."""
+
+    def run(body: str, plugin: Path = fake_gpu, libraries: str = str(fake_cuda), **variables: str):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("CUPLUG", "LD_"))}
+        environment |= {"PLUGIN": str(plugin), "LD_LIBRARY_PATH": libraries, **variables}
+        done = subprocess.run(
+            [sys.executable, "-c", PRELUDE + textwrap.dedent(body)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+    return run
+
+
+def has_real_driver() -> bool:
+    """Tell whether the machine has a driver that the fake one only hides."""
+    text = "import ctypes; ctypes.CDLL('libcuda.so.1')"
+    environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    return (
+        subprocess.run(
+            [sys.executable, "-c", text], env=environment, check=False, capture_output=True
+        ).returncode
+        == 0
+    )
+
+
+START_FAILURES = {
+    "FAKE_CUDA_DRIVER_VERSION=11040": "supports CUDA 11.4, wanted 12.0 or newer; update the driver",
+    "FAKE_CUDA_DEVICES=0": "the NVIDIA driver found no GPU",
+    "FAKE_CUDA_INIT_ERROR=100": "the NVIDIA driver found no GPU",
+    "FAKE_CUDA_INIT_ERROR=803": "of different versions",
+    "FAKE_CUDA_INIT_ERROR=999": "CUDA error 999",
+}
+
+
+@pytest.mark.parametrize("setting", START_FAILURES)
+def test_cuda_does_not_start(run, setting):
+    name, value = setting.split("=")
+    body = f"""
+    for _ in range(2):
+        with Raises(cuplug.CudaError, {START_FAILURES[setting]!r}):
+            gpu.triple(x, device="cuda")
+        with Raises(cuplug.CudaError, {START_FAILURES[setting]!r}):
+            cuplug.asarray(x, device="cuda")
+    assert np.array_equal(gpu.triple(x), 3 * x)
+    """
+    run(body, **{name: value})
+
+
+@pytest.mark.skipif(has_real_driver(), reason="this machine has an NVIDIA driver")
+def test_no_driver(run):
+    body = """
+    with Raises(cuplug.CudaError, "no NVIDIA driver: libcuda.so.1 was not found"):
+        gpu.triple(x, device="cuda")
+    with Raises(cuplug.CudaError, "no NVIDIA driver: libcuda.so.1 was not found"):
+        gpu.pick(x, np.zeros(3, np.int64))
+    assert np.array_equal(gpu.triple(x), 3 * x)
+    """
+    run(body, libraries="")
+
+
+@pytest.mark.parametrize("lazy", ["0", "1"])
+def test_staged_equals_host(run, lazy):
+    body = """
+    rng = np.random.default_rng(0)
+    for dtype in np.float32, np.float64:
+        for shape in (), (0,), (1,), (7,), (3, 0, 2), (5, 4, 3), (2_500_000,):
+            a = rng.standard_normal(shape).astype(dtype)
+            host, staged = gpu.triple(a), gpu.triple(a, device="cuda")
+            assert type(staged) is type(host) and staged.dtype == dtype
+            assert staged.shape == shape and np.array_equal(staged, host)
+            assert cuplug.last_call().staged and cuplug.last_call().device == "cuda:0"
+    y = np.array([1, -2, 3, 0], np.float32)
+    assert gpu.positive(y).tolist() == [1, 3]
+    gpu.increase(y, by=2.5, device="cuda")
+    assert y.tolist() == [3.5, 0.5, 5.5, 2.5]
+    out = np.empty_like(x)
+    assert gpu.triple(x, out=out, device="cuda") is out and np.array_equal(out, 3 * x)
+    cuplug.synchronize()
+    assert counts().misuses == 0 and counts().allocations == 0
+    """
+    run(body, FAKE_CUDA_LAZY=lazy)
+
+
+def test_where_it_runs(run):
+    body = """
+    def device_of(**keywords):
+        assert np.array_equal(gpu.triple(x, **keywords), 3 * x)
+        return cuplug.last_call().device
+
+    assert device_of() == "cpu"
+    assert device_of(device="cuda") == "cuda:0"
+    assert device_of(device="cuda:1") == "cuda:1"
+    with cuplug.device("cuda:1"):
+        assert device_of() == "cuda:1"
+        assert device_of(device="cpu") == "cpu"
+    assert device_of() == "cpu"
+    with Raises(ValueError, "seen cuda:2, wanted cuda:0 to cuda:1"):
+        gpu.triple(x, device="cuda:2")
+    gpu.pick(x, np.array([3]))  # no host entry
+    assert cuplug.last_call().device == "cuda:0" and cuplug.last_call().staged
+    """
+    run(body)
+
+
+def test_device_from_the_environment(run):
+    body = """
+    gpu.triple(x)
+    assert cuplug.last_call().device == "cuda:1"
+    """
+    run(body, CUPLUG_DEVICE="cuda:1")
+
+
+def test_device_arrays(run):
+    body = """
+    for device in "cuda:0", "cuda:1":
+        a = cuplug.asarray(x, device=device)
+        b = gpu.triple(a)
+        assert type(b) is type(a) and b.shape == x.shape and b.dtype == x.dtype
+        assert str(b.device) == device and not cuplug.last_call().staged
+        assert np.array_equal(b.numpy(), 3 * x) and np.array_equal(a.numpy(), x)
+        gpu.increase(a)
+        assert np.array_equal(a.numpy(), x + 1)
+    del a, b
+    cuplug.synchronize("cuda:0")
+    cuplug.synchronize("cuda:1")
+    assert counts().misuses == 0 and counts().allocations == 0
+    """
+    run(body, FAKE_CUDA_LAZY="1")
+
+
+def test_calls_on_device_arrays_do_not_wait(run):
+    body = """
+    a = cuplug.asarray(x, device="cuda")
+    b = gpu.triple(a)
+    before = counts().synchronizations
+    for _ in range(10):
+        b = gpu.triple(b)
+    assert counts().synchronizations == before
+    """
+    run(body, FAKE_CUDA_LAZY="1")
+
+
+def test_two_devices_mixed(run):
+    body = """
+    a = cuplug.asarray(x, device="cuda:0")
+    i = cuplug.asarray(np.zeros(3, np.int64), device="cuda:1")
+    with Raises(ValueError, "cuda:1") as caught:
+        gpu.pick(a, i)
+    assert "pick: index:" in str(caught.error) and "cuda:0" in str(caught.error)
+    with Raises(ValueError, "pick: "):
+        gpu.pick(a, np.zeros(3, np.int64))
+    with Raises(ValueError, "cuda:1"):
+        gpu.triple(a, device="cuda:1")
+    """
+    run(body)
+
+
+STAGED_FAULT = "pick: index: index 1000 at position 2 is out of bounds for size 1000"
+
+
+def test_fault_of_a_staged_call(run):
+    body = f"""
+    for _ in range(3):
+        with Raises(IndexError, {STAGED_FAULT!r}):
+            gpu.pick(x, np.array([0, 1, 1000, 2000]))
+        assert gpu.pick(x, np.array([5, 7])).tolist() == [5, 7]
+    """
+    run(body, FAKE_CUDA_LAZY="1")
+
+
+@pytest.mark.parametrize(
+    "later",
+    ["gpu.triple(a)", "gpu.triple(x, device='cuda')", "b.numpy()", "cuplug.synchronize()"],
+)
+def test_fault_of_an_asynchronous_call(run, later):
+    body = f"""
+    a = cuplug.asarray(x, device="cuda")
+    bad = cuplug.asarray(np.array([0, 1, 1000]), device="cuda")
+    good = cuplug.asarray(np.array([5, 7]), device="cuda")
+    b = gpu.pick(a, bad)
+    with Raises(IndexError, {STAGED_FAULT!r}):
+        {later}
+    {later}
+    assert gpu.pick(a, good).numpy().tolist() == [5, 7]
+    """
+    # Another operator's call does not wait for the kernel: it must have run to be told.
+    run(body, FAKE_CUDA_LAZY="0" if "gpu" in later else "1")
+
+
+def test_out_of_device_memory(run):
+    body = """
+    for _ in range(5):
+        with Raises(MemoryError, "wanted 4000 bytes (0.00 GiB) on cuda:0, free "):
+            gpu.crash(x)
+        with Raises(MemoryError, "wanted 1048576 bytes"):
+            cuplug.empty((1 << 20,), np.uint8, "cuda")
+    d = cuplug.asarray(x)
+    with Raises(MemoryError, "triple: out: out of device memory: wanted 4000 bytes"):
+        gpu.triple(d)
+    del d
+    assert np.array_equal(gpu.triple(x, device="cuda"), 3 * x)  # in parts
+    cuplug.synchronize()
+    assert counts().allocations == 0 and counts().misuses == 0
+    """
+    run(body, FAKE_CUDA_MEMORY_BYTES="6000")
+
+
+def test_failing_operator(run):
+    body = """
+    for _ in range(10):
+        with Raises(ValueError, "refuse: x: seen this, wanted that"):
+            gpu.refuse(x)
+    with Raises(cuplug.CudaError, "too_new: kernel launch: CUDA error 35; the plugin was built "
+                                  "with a newer CUDA than the driver supports (13.0)") as caught:
+        gpu.too_new(x)
+    assert caught.error.code == 35
+    assert np.array_equal(gpu.triple(x, device="cuda"), 3 * x)
+    cuplug.synchronize()
+    assert counts().allocations == 0 and counts().streams == 1
+    """
+    run(body)
+
+
+@pytest.mark.parametrize("staged", [True, False])
+def test_sticky_error(run, staged):
+    array = "x" if staged else "cuplug.asarray(x, device='cuda')"
+    body = f"""
+    with Raises(cuplug.CudaError, "first seen after operator crash: restart it") as caught:
+        gpu.crash({array})
+        cuplug.synchronize()
+    assert caught.error.code == 700
+    for _ in range(2):
+        with Raises(cuplug.CudaError, "triple: CUDA failed before: CUDA error 700") as caught:
+            gpu.triple(x, device="cuda")
+        assert "first seen after operator crash: restart it" in str(caught.error)
+        assert caught.error.code == 700
+    assert np.array_equal(gpu.triple(x), 3 * x)
+    """
+    run(body, FAKE_CUDA_LAZY="1")
+
+
+def test_wrong_architecture(run, build_plugin):
+    plugin = build_plugin(
+        FIXTURES / "fake_gpu.c", "fake_gpu_1200", defines=["CUPLUG_ARCHITECTURES=1000,1200"]
+    )
+    body = """
+    with Raises(cuplug.PluginError, "cuda:0 has 9.0") as caught:
+        gpu.triple(x, device="cuda")
+    assert os.environ["PLUGIN"] in str(caught.error) and "10.0" in str(caught.error)
+    assert np.array_equal(gpu.triple(x), 3 * x)
+    """
+    run(body, plugin=plugin)
+
+
+def test_fork_after_start(run):
+    body = """
+    gpu.triple(x, device="cuda")
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            with Raises(cuplug.CudaError, "CUDA cannot be used in a process forked after CUDA "
+                                          "started") as caught:
+                gpu.triple(x, device="cuda")
+            assert "spawn" in str(caught.error)
+            assert np.array_equal(gpu.triple(x), 3 * x)
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert np.array_equal(gpu.triple(x, device="cuda"), 3 * x)
+    """
+    run(body)
+
+
+def test_fork_before_start(run):
+    body = """
+    child = os.fork()
+    result = np.array_equal(gpu.triple(x, device="cuda"), 3 * x)
+    if child == 0:
+        os._exit(0 if result else 1)
+    assert result and os.waitpid(child, 0)[1] == 0
+    """
+    run(body)
+
+
+def test_no_memory_pools(run):
+    body = """
+    with Raises(cuplug.CudaError, "cuda:0 has no stream-ordered memory pools"):
+        gpu.triple(x, device="cuda")
+    """
+    run(body, FAKE_CUDA_NO_POOLS="1")
+
+
+def test_driver_calls_that_fail(run):
+    body = """
+    with Raises(cuplug.CudaError, "triple: copying to the device: CUDA error 999") as caught:
+        gpu.triple(x, device="cuda")
+    assert caught.error.code == 999
+    with Raises(cuplug.CudaError, "triple: copying to the host: CUDA error 999"):
+        gpu.triple(x, device="cuda")
+    assert np.array_equal(gpu.triple(x, device="cuda"), 3 * x)
+    cuplug.synchronize()
+    assert counts().allocations == 0
+    """
+    run(body, FAKE_CUDA_FAIL="cuMemcpyHtoDAsync:1:999,cuMemcpyDtoHAsync:1:999")
+
+
+def test_threads(run):
+    body = """
+    from concurrent.futures import ThreadPoolExecutor
+
+    def work(k):
+        device = f"cuda:{k % 2}"
+        for i in range(20):
+            n = 100 * k + i + 1
+            assert np.array_equal(gpu.triple(x[:n], device=device), 3 * x[:n])
+            with Raises(IndexError, f"index {n} at position 0 is out of bounds for size {n}"):
+                gpu.pick(x[:n], np.array([n]), device=device)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    cuplug.synchronize("cuda:0")
+    cuplug.synchronize("cuda:1")
+    assert counts().misuses == 0 and counts().allocations == 0
+    """
+    run(body, FAKE_CUDA_LAZY="1")

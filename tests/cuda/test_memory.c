@@ -1,0 +1,391 @@
+/* sanitizers: address,undefined | thread | none */
+/* fake-cuda */
+/* ldflags: -ldl -Wl,--wrap=calloc */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Device memory and staging lanes. */
+#include "cuda/context.h"
+#include "cuda/driver.h"
+#include "cuda/fault.h"
+#include "cuda/lane.h"
+#include "cuda/memory.h"
+#include "cuda/stream.h"
+#include "scenarios.h"
+
+#include <pthread.h>
+
+static cuplug_error error;
+static _Atomic int callocs_fail;
+
+void *__real_calloc(size_t n, size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes) {
+  return callocs_fail ? NULL : __real_calloc(n, bytes);
+}
+
+static void enter(void) {
+  void *previous;
+  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+}
+
+static void *allocate(uint64_t bytes) {
+  void *pointer = NULL;
+  CHECK(!cuplug__device_allocate(0, bytes, CUPLUG__STREAM(NULL), &pointer, &error));
+  CHECK(pointer && (uintptr_t)pointer % 256 == 0);
+  return pointer;
+}
+
+static void release(void *pointer) {
+  CHECK(!cuplug__device_free(pointer, CUPLUG__STREAM(NULL), &error));
+}
+
+static void sizes(void) {
+  static const uint64_t bytes[] = {0, 1, 255, 256, 4097, 1 << 20};
+  enter();
+  for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
+    char *pointer = allocate(bytes[i]);
+    memset(pointer, 1, bytes[i]);
+    release(pointer);
+  }
+  release(NULL);
+  check_nothing_left();
+}
+
+static void both_devices(void) {
+  void *zero, *one, *previous;
+  CHECK(!cuplug_allocate_device(0, 100, NULL, &zero, &error));
+  CHECK(!cuplug_allocate_device(1, 100, NULL, &one, &error));
+  CHECK(cuplug_free_device(0, one, NULL, &error) == CUPLUG_ERROR_CUDA);
+  CHECK_MESSAGE(&error, "freeing device memory: CUDA error 1");
+  CHECK(!cuplug_free_device(1, one, NULL, &error));
+  CHECK(!cuplug_free_device(0, zero, NULL, &error));
+  CHECK(!cuplug__cuda_enter(0, &previous, &error) && !previous);
+  CHECK(fake_counts().n_allocations == 0);
+}
+
+static void too_much(void) {
+  void *pointer = &error;
+  const uint64_t huge[] = {(1 << 20) + 1, (uint64_t)1 << 40, UINT64_MAX};
+  enter();
+  for (int i = 0; i < 3; i++) {
+    CHECK(cuplug_allocate_device(0, huge[i], NULL, &pointer, &error) == CUPLUG_ERROR_MEMORY);
+    CHECK(!pointer && error.cuda_code == 0);
+  }
+  CHECK_MESSAGE(&error, "out of device memory: wanted 18446744073709551615 bytes (17179869184.00 "
+                        "GiB) on cuda:0, free 0.00 of 0.00 GiB");
+  check_nothing_left();
+}
+
+/* 1 MiB of which 128 KiB stay with the pool: what is there only as kept blocks is given back by a
+ * trim. */
+static void trim(void) {
+  void *pointer;
+  enter();
+  release(allocate(100 << 10));
+  void *all = allocate(1000 << 10);
+  CHECK(cuplug__device_allocate(0, 500 << 10, CUPLUG__STREAM(NULL), &pointer, &error) ==
+        CUPLUG_ERROR_MEMORY);
+  CHECK_MESSAGE(&error, "wanted 512000 bytes (0.00 GiB) on cuda:0");
+  release(all);
+  release(allocate(500 << 10));
+  check_nothing_left();
+}
+
+/* What other libraries of the process would hold: one block, given back when it is asked for. */
+static void *others_block;
+static int n_asked;
+
+static void give_others_back(int32_t device, char held[CUPLUG_HELD_BYTES]) {
+  n_asked++;
+  strcpy(held, ", others 0.50 GiB");
+  CHECK(device == 0 && !cuplug_free_device(0, others_block, NULL, &error));
+  others_block = NULL;
+  CHECK(!cuplug__driver.cuCtxSetCurrent(NULL));
+}
+
+static void reclaim(void) {
+  void *pointer;
+  enter();
+  others_block = allocate(1000 << 10);
+  CHECK(cuplug__device_allocate(0, 600 << 10, CUPLUG__STREAM(NULL), &pointer, &error) ==
+        CUPLUG_ERROR_MEMORY);
+  cuplug_set_reclaim(give_others_back);
+  release(allocate(10 << 10));
+  CHECK(n_asked == 0);
+  void *first = allocate(600 << 10);
+  CHECK(n_asked == 1 && !others_block);
+  CHECK(cuplug__device_allocate(0, 600 << 10, CUPLUG__STREAM(NULL), &pointer, &error) ==
+        CUPLUG_ERROR_MEMORY);
+  CHECK(n_asked == 2);
+  CHECK_MESSAGE(&error, "cuplug uses 0.00 GiB, others 0.50 GiB");
+  CHECK(cuplug_allocate_device(0, 2 << 20, NULL, &pointer, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK(n_asked == 2); /* a GPU as large as that there is not */
+  cuplug_set_reclaim(NULL);
+  CHECK(cuplug__device_allocate(0, 600 << 10, CUPLUG__STREAM(NULL), &pointer, &error) ==
+        CUPLUG_ERROR_MEMORY);
+  CHECK(n_asked == 2);
+  release(first);
+  check_nothing_left();
+}
+
+/* Where memory is short, idle lanes go. A captured stream is not waited for. */
+static void short_memory(void) {
+  cuplug__lane *lane;
+  void *pointer;
+  CUstream stream;
+  enter();
+  CHECK(!cuplug__lane_take(0, &lane, &error) && !cuplug__lane_pin(lane, 1, &error));
+  cuplug__lane_give(lane);
+  CHECK(fake_counts().n_streams == 1);
+  CHECK(!cuplug__driver.cuStreamCreate(&stream, CUPLUG__STREAM_NON_BLOCKING));
+  fake_cuda_capture_function *begin = fake_symbol("fake_cuda_begin_capture");
+  fake_cuda_capture_function *end = fake_symbol("fake_cuda_end_capture");
+  void *all = allocate(1000 << 10);
+  CHECK(!begin(stream));
+  CHECK(cuplug__device_allocate(0, 500 << 10, stream, &pointer, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK(!end(stream));
+  CHECK(fake_counts().n_streams == 1 && fake_counts().n_misuses == 0);
+  release(all);
+  CHECK(!cuplug__driver.cuStreamDestroy(stream));
+  check_nothing_left();
+}
+
+/* A free that is still on the default stream is waited for. */
+static void trim_waits(void) {
+  cuplug_memory_info info;
+  uint64_t freed = 0;
+  enter();
+  release(allocate(100 << 10));
+  CHECK(!cuplug_query_memory(0, &info, &error) && info.reserved_bytes == 100 << 10);
+  CHECK(!cuplug_trim(0, &freed, &error) && freed == 100 << 10);
+  CHECK(!cuplug_query_memory(0, &info, &error) && info.reserved_bytes == 0);
+  CHECK(info.total_bytes == 1 << 20 && !info.used_bytes && !info.pinned_bytes);
+  CHECK(!cuplug_trim(0, NULL, &error));
+  CHECK(cuplug_trim(2, &freed, &error) == CUPLUG_ERROR_VALUE);
+  CHECK(cuplug_query_memory(-1, &info, &error) == CUPLUG_ERROR_VALUE);
+  check_nothing_left();
+}
+
+static void queries_fail(void) {
+  cuplug_memory_info info;
+  enter();
+  CHECK(cuplug_query_memory(0, &info, &error) == CUPLUG_ERROR_CUDA);
+  CHECK_MESSAGE(&error, "asking for free memory: CUDA error 999");
+  CHECK(cuplug_trim(0, NULL, &error) == CUPLUG_ERROR_CUDA);
+  CHECK_MESSAGE(&error, "trimming the pool of device memory: CUDA error 999");
+  CHECK(!cuplug_trim(0, NULL, &error));
+}
+
+/* Freed on the stream, and found again by the next on it, without waiting. */
+static void reuse(void) {
+  enter();
+  long n_before = fake_counts().n_synchronizations;
+  for (int i = 0; i < 10; i++) release(allocate(600 << 10));
+  CHECK(fake_counts().n_synchronizations == n_before);
+}
+
+static void default_pool(void) {
+  enter();
+  release(allocate(1000));
+  check_nothing_left();
+}
+
+static void no_pools(void) {
+  void *pointer;
+  enter();
+  CHECK(cuplug__device_allocate(0, 1, CUPLUG__STREAM(NULL), &pointer, &error) == CUPLUG_ERROR_CUDA);
+  CHECK_MESSAGE(&error, "cuda:0 has no stream-ordered memory pools");
+}
+
+static void pool_fails(void) {
+  void *pointer;
+  enter();
+  CHECK(cuplug__device_allocate(0, 1, CUPLUG__STREAM(NULL), &pointer, &error) == CUPLUG_ERROR_CUDA);
+  CHECK_MESSAGE(&error, "making a pool of device memory: CUDA error 999");
+  release(allocate(1));
+}
+
+static void lanes(void) {
+  enum { N = CUPLUG__MAX_FREE_LANES + 3 };
+  cuplug__lane *all[N];
+  enter();
+  for (int i = 0; i < N; i++) {
+    CHECK(!cuplug__lane_take(0, &all[i], &error));
+    CHECK(all[i]->stream && all[i]->fault && all[i]->events[0]);
+    CHECK(!all[i]->pinned && all[i]->device == 0);
+    for (int k = 0; k < i; k++)
+      CHECK(all[k] != all[i] && all[k]->fault != all[i]->fault && all[k]->stream != all[i]->stream);
+  }
+  for (int i = 0; i < N; i++) cuplug__lane_give(all[i]);
+  CHECK(fake_counts().n_streams == N - 3 && fake_counts().n_events == (N - 3) * CUPLUG__N_PINNED);
+  cuplug__lane *again;
+  CHECK(!cuplug__lane_take(0, &again, &error));
+  CHECK(again == all[N - 4]);
+  cuplug__lane_give(again);
+  CHECK(fake_counts().n_streams == N - 3);
+  check_nothing_left();
+}
+
+static void pinned(void) {
+  const uint64_t together = CUPLUG__N_PINNED * CUPLUG__PINNED_SMALL;
+  cuplug__lane *lane;
+  enter();
+  CHECK(!cuplug__lane_take(0, &lane, &error));
+  CHECK(!cuplug__lane_pin(lane, 1, &error) && lane->pinned_bytes == CUPLUG__PINNED_SMALL);
+  CHECK(!cuplug__lane_pin(lane, together, &error));
+  CHECK(lane->pinned_bytes == CUPLUG__PINNED_SMALL);
+  CHECK(!cuplug__lane_pin(lane, together + 1, &error));
+  CHECK(lane->pinned_bytes == CUPLUG__PINNED_LARGE && lane->pinned);
+  CHECK(!cuplug__lane_pin(lane, 1, &error) && lane->pinned_bytes == CUPLUG__PINNED_LARGE);
+  memset(lane->pinned, 1, CUPLUG__N_PINNED * lane->pinned_bytes);
+  CHECK(fake_counts().n_pinned == 2); /* with the block of fault records */
+  cuplug__lane_give(lane);
+  check_nothing_left();
+}
+
+/* What idle lanes have pinned is given back where there is no more to pin. */
+static void pinned_runs_short(void) {
+  cuplug__lane *idle, *lane;
+  enter();
+  CHECK(!cuplug__lane_take(0, &idle, &error) && !cuplug__lane_take(0, &lane, &error));
+  CHECK(!cuplug__lane_pin(idle, 1, &error));
+  cuplug__lane_give(idle);
+  CHECK(!cuplug__lane_pin(lane, 1, &error));
+  CHECK(fake_counts().n_streams == 1 && fake_counts().n_pinned == 2);
+  CHECK(cuplug__lanes_pinned(0) == CUPLUG__N_PINNED * CUPLUG__PINNED_SMALL);
+  CHECK(cuplug__lane_pin(lane, UINT64_MAX, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK_MESSAGE(&error, "allocating pinned host memory: CUDA ran out of memory");
+  CHECK(cuplug__lanes_pinned(0) == 0);
+  cuplug__lane_give(lane);
+  check_nothing_left();
+}
+
+/* Past the limit lanes get small buffers, or keep them; what a destroyed lane had is another's. */
+static void pinned_limit(void) {
+  enum { N = CUPLUG__MAX_PINNED / (CUPLUG__N_PINNED * CUPLUG__PINNED_LARGE) };
+  cuplug__lane *all[N + 2];
+  enter();
+  for (int i = 0; i < N + 2; i++) CHECK(!cuplug__lane_take(0, &all[i], &error));
+  CHECK(!cuplug__lane_pin(all[N], 1, &error));
+  for (int i = 0; i < N + 2; i++) CHECK(!cuplug__lane_pin(all[i], UINT64_MAX, &error));
+  for (int i = 0; i < N - 1; i++) CHECK(all[i]->pinned_bytes == CUPLUG__PINNED_LARGE);
+  for (int i = N - 1; i < N + 2; i++) CHECK(all[i]->pinned_bytes == CUPLUG__PINNED_SMALL);
+  for (int i = N; i >= 0; i--) cuplug__lane_give(all[i]);
+  CHECK(!cuplug__lane_pin(all[N + 1], UINT64_MAX, &error));
+  CHECK(all[N + 1]->pinned_bytes == CUPLUG__PINNED_LARGE);
+  cuplug__lane_give(all[N + 1]);
+  check_nothing_left();
+}
+
+/* A fault that its call did not take is not the next call's. */
+static void stale_fault(void) {
+  cuplug__lane *lane;
+  enter();
+  CHECK(!cuplug__lane_take(0, &lane, &error));
+  lane->fault->claimed = 1, lane->fault->status = CUPLUG_ERROR_INDEX;
+  cuplug__lane_give(lane);
+  CHECK(!cuplug__lane_take(0, &lane, &error));
+  CHECK(lane->fault->claimed == 0 && cuplug__fault_take(lane->fault, &error) == CUPLUG_OK);
+  cuplug__lane_give(lane);
+}
+
+/* The environment fails one call after another; in the end a lane is made, and nothing is lost. */
+static void lane_fails(void) {
+  cuplug__lane *lane;
+  int n_failed = 0;
+  enter();
+  while (cuplug__lane_take(0, &lane, &error)) {
+    CHECK_STATUS(&error, CUPLUG_ERROR_CUDA);
+    CHECK_MESSAGE(&error, ": CUDA error 999");
+    CHECK(fake_counts().n_streams == 0 && fake_counts().n_events == 0);
+    CHECK(++n_failed < 10);
+  }
+  CHECK(n_failed == 4);
+  while (cuplug__lane_pin(lane, 1, &error)) {
+    CHECK_MESSAGE(&error, "allocating pinned host memory: CUDA error 999");
+    CHECK(fake_counts().n_pinned == 1 && lane->pinned_bytes == 0);
+    CHECK(++n_failed < 10);
+  }
+  CHECK(n_failed == 6);
+  cuplug__lane_give(lane);
+  check_nothing_left();
+}
+
+/* Its stream is broken: such a lane is not kept. */
+static void lane_given_broken(void) {
+  cuplug__lane *lane;
+  enter();
+  CHECK(!cuplug__lane_take(0, &lane, &error));
+  cuplug__lane_give(lane);
+  CHECK(fake_counts().n_streams == 0 && fake_counts().n_events == 0);
+}
+
+static void no_heap(void) {
+  cuplug__lane *lane;
+  cuplug_fault *fault;
+  enter();
+  callocs_fail = 1;
+  CHECK(cuplug__lane_take(0, &lane, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK_MESSAGE(&error, "out of memory while making a staging lane");
+  CHECK(cuplug__fault_record("op", NULL, 0, &fault, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK_MESSAGE(&error, "out of memory while making a fault record");
+  callocs_fail = 0;
+  CHECK(!cuplug__lane_take(0, &lane, &error));
+  cuplug__lane_give(lane);
+}
+
+static void *use_lanes(void *unused) {
+  cuplug_error mine;
+  cuplug__lane *lane;
+  void *previous, *pointer;
+  CHECK(!cuplug__cuda_enter(0, &previous, &mine));
+  for (int i = 0; i < 100; i++) {
+    CHECK(!cuplug__lane_take(0, &lane, &mine));
+    CHECK(lane->fault->reserved++ == 0);
+    CHECK(!cuplug__device_allocate(0, 1000, lane->stream, &pointer, &mine));
+    CHECK(!cuplug__device_free(pointer, lane->stream, &mine));
+    lane->fault->reserved--;
+    cuplug__lane_give(lane);
+  }
+  cuplug__cuda_leave(previous, 0);
+  return unused;
+}
+
+static void threads(void) {
+  pthread_t all[6];
+  for (int i = 0; i < 6; i++) CHECK(!pthread_create(&all[i], NULL, use_lanes, NULL));
+  for (int i = 0; i < 6; i++) CHECK(!pthread_join(all[i], NULL));
+  CHECK(fake_counts().n_streams <= CUPLUG__MAX_FREE_LANES);
+  check_nothing_left();
+}
+
+static const scenario scenarios[] = {
+    {"sizes", sizes, {NULL}},
+    {"both_devices", both_devices, {NULL}},
+    {"too_much", too_much, {"FAKE_CUDA_MEMORY_BYTES=1048576"}},
+    {"trim", trim, {"FAKE_CUDA_MEMORY_BYTES=1048576"}},
+    {"reclaim", reclaim, {"FAKE_CUDA_MEMORY_BYTES=1048576"}},
+    {"short_memory", short_memory, {"FAKE_CUDA_MEMORY_BYTES=1048576"}},
+    {"trim_waits", trim_waits, {"FAKE_CUDA_MEMORY_BYTES=1048576", "FAKE_CUDA_LAZY=1"}},
+    {"queries_fail", queries_fail, {"FAKE_CUDA_FAIL=cuMemGetInfo:1:999,cuMemPoolTrimTo:1:999"}},
+    {"reuse", reuse, {"FAKE_CUDA_MEMORY_BYTES=1048576", "FAKE_CUDA_LAZY=1"}},
+    {"default_pool", default_pool, {"FAKE_CUDA_FAIL=cuMemPoolCreate:1:801"}},
+    {"no_pools", no_pools, {"FAKE_CUDA_NO_POOLS=1"}},
+    {"pool_fails", pool_fails, {"FAKE_CUDA_FAIL=cuMemPoolCreate:1:999"}},
+    {"lanes", lanes, {NULL}},
+    {"pinned", pinned, {NULL}},
+    {"pinned_limit", pinned_limit, {NULL}},
+    {"pinned_runs_short",
+     pinned_runs_short,
+     {"FAKE_CUDA_FAIL=cuMemHostAlloc:3:2,cuMemHostAlloc:5:2,cuMemHostAlloc:6:2"}},
+    {"stale_fault", stale_fault, {NULL}},
+    {"lane_fails",
+     lane_fails,
+     {"FAKE_CUDA_FAIL=cuMemHostAlloc:1:999,cuStreamCreate:1:999,cuEventCreate:1:999,"
+      "cuEventCreate:3:999,cuMemHostAlloc:3:999,cuMemHostAlloc:4:999"}},
+    {"lane_given_broken", lane_given_broken, {"FAKE_CUDA_FAIL=cuStreamSynchronize:1:999"}},
+    {"no_heap", no_heap, {NULL}},
+    {"threads", threads, {NULL}},
+};
+
+int main(int argc, char **argv) {
+  return run_scenarios(argc, argv, scenarios, sizeof scenarios / sizeof *scenarios);
+}

@@ -1,0 +1,151 @@
+/* sanitizers: address,undefined | thread | none */
+/* ldflags: -ldl -pthread */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strided arrays read as bytes in C order, against one element after the other: random shapes,
+ * permuted, reversed, with gaps, broadcast, and ranges that begin and end anywhere. */
+#include "check.h"
+#include "host/view.h"
+#include "host/workers.h"
+
+#include <stdlib.h>
+
+#define N_DIMS 5
+#define MAX_BYTES (1 << 20)
+
+static uint64_t state = 1;
+
+/* Numbers below n, by a linear congruential generator (constants: Knuth, MMIX). */
+static int64_t below(int64_t n) {
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return (int64_t)((state >> 33) % (uint64_t)n);
+}
+
+typedef struct array {
+  cuplug_tensor x;
+  int64_t shape[N_DIMS], strides[N_DIMS];
+  char *memory;
+  uint64_t bytes;
+} array;
+
+/* Dimensions lie in memory in any order, some with gaps between, backwards, or repeated. */
+static void make_array(array *a, int64_t largest) {
+  static const uint16_t bits[] = {8, 16, 32, 64, 128, 8, 32};
+  int32_t order[N_DIMS];
+  int64_t n = 1, low = 0;
+  *a = (array){.x = {.ndim = 1 + (int32_t)below(N_DIMS), .shape = a->shape, .strides = a->strides}};
+  a->x.dtype = (cuplug_dtype){.code = 1, .bits = bits[below(7)], .lanes = 1};
+  const int64_t element = a->x.dtype.bits / 8;
+  for (int32_t k = 0; k < a->x.ndim; k++) {
+    const int32_t at = (int32_t)below(k + 1);
+    order[k] = order[at];
+    order[at] = k;
+  }
+  a->bytes = (uint64_t)element;
+  for (int32_t k = 0; k < a->x.ndim; k++) {
+    const int32_t d = order[k];
+    const int64_t most = largest / (int64_t)a->bytes;
+    int64_t size = 1 + below(most < 150 ? most + 1 : 150);
+    if (size > most) size = most;
+    a->shape[d] = size;
+    a->bytes *= (uint64_t)size;
+    a->strides[d] = below(5) ? n : 0;
+    if (a->strides[d]) n *= size;
+    if (!below(4)) n += below(3);
+    if (!below(4)) {
+      a->strides[d] = -a->strides[d];
+      low += a->strides[d] * (size - 1);
+    }
+  }
+  a->memory = malloc((size_t)(n * element));
+  CHECK(a->memory);
+  for (int64_t i = 0; i < n * element; i++) a->memory[i] = (char)below(251);
+  a->x.data = a->memory - low * element;
+}
+
+static char *in_order(const array *a) {
+  const uint64_t element = a->x.dtype.bits / 8u;
+  char *bytes = malloc(a->bytes);
+  int64_t index[N_DIMS] = {0};
+  CHECK(bytes);
+  for (uint64_t at = 0; at < a->bytes; at += element) {
+    int64_t place = 0;
+    for (int32_t d = 0; d < a->x.ndim; d++) place += index[d] * a->strides[d];
+    memcpy(bytes + at, (char *)a->x.data + place * (int64_t)element, element);
+    for (int32_t d = a->x.ndim - 1; d >= 0 && ++index[d] == a->shape[d]; d--) index[d] = 0;
+  }
+  return bytes;
+}
+
+static void check_range(const array *a, const cuplug__view *view, const char *wanted,
+                        uint64_t first, uint64_t bytes) {
+  char *to = malloc(bytes + 2);
+  CHECK(to);
+  to[0] = to[bytes + 1] = 77;
+  cuplug__view_read(view, first, bytes, to + 1);
+  CHECK(!memcmp(to + 1, wanted + first, bytes));
+  CHECK(to[0] == 77 && to[bytes + 1] == 77);
+  CHECK(first + bytes <= a->bytes);
+  free(to);
+}
+
+static void check_ranges(void) {
+  array a;
+  cuplug__view view;
+  make_array(&a, MAX_BYTES / 8);
+  char *wanted = in_order(&a);
+  cuplug__view_array(&view, &a.x);
+  check_range(&a, &view, wanted, 0, a.bytes);
+  for (int i = 0; i < 4; i++) {
+    const uint64_t first = (uint64_t)below((int64_t)a.bytes);
+    check_range(&a, &view, wanted, first, (uint64_t)below((int64_t)(a.bytes - first) + 1));
+  }
+  free(wanted);
+  free(a.memory);
+}
+
+static void check_by_threads(void) {
+  array a;
+  cuplug__view view;
+  cuplug__host_copy copy;
+  make_array(&a, MAX_BYTES);
+  char *wanted = in_order(&a);
+  const uint64_t first = (uint64_t)below((int64_t)a.bytes), bytes = a.bytes - first;
+  char *to = malloc(bytes + 1);
+  CHECK(to);
+  cuplug__view_array(&view, &a.x);
+  cuplug__host_copy_view(&copy, to, &view, first, bytes, CUPLUG__MAX_COPY_THREADS);
+  cuplug__host_copy_end(&copy);
+  CHECK(!memcmp(to, wanted + first, bytes));
+  free(to);
+  free(wanted);
+  free(a.memory);
+}
+
+/* Transposed arrays are copied best by whole rows that share lines. */
+static void check_pieces(void) {
+  const int64_t shape[] = {6, 1000}, transposed[] = {1, 6}, rows[] = {1000, 1};
+  cuplug_tensor x = {.ndim = 2, .dtype = {2, 32, 1}, .shape = (int64_t *)shape};
+  cuplug__view view;
+  x.strides = (int64_t *)transposed;
+  cuplug__view_array(&view, &x);
+  CHECK(cuplug__view_piece(&view) == 1);
+  const int64_t far[] = {1, 100};
+  x.strides = (int64_t *)far;
+  cuplug__view_array(&view, &x);
+  CHECK(cuplug__view_piece(&view) == 16 * 1000 * 4);
+  const int64_t long_rows[] = {6, 1 << 23};
+  x.shape = (int64_t *)long_rows; /* 512 MiB that share lines */
+  cuplug__view_array(&view, &x);
+  CHECK(cuplug__view_piece(&view) == 1);
+  x.shape = (int64_t *)shape;
+  x.strides = (int64_t *)rows;
+  cuplug__view_array(&view, &x);
+  CHECK(cuplug__view_piece(&view) == 1);
+}
+
+int main(void) {
+  for (int i = 0; i < 200; i++) check_ranges();
+  for (int i = 0; i < 30; i++) check_by_threads();
+  check_pieces();
+  return n_failed != 0;
+}

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmarks' own machinery: wrong results, failures and targets are told as they are."""
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+BENCHMARKS = ROOT / "benchmarks"
+sys.path.append(str(BENCHMARKS))
+
+import run  # noqa: E402
+from measurement import Comparison, Contender, Skip, Target, statement  # noqa: E402
+from module import Run  # noqa: E402
+from table import render_comparison, summary  # noqa: E402
+
+VALUES = np.arange(3.0)
+
+
+def steady(elapsed_ns: float, result: np.ndarray = VALUES) -> Contender:
+    """A contender whose work always takes that long."""
+    return Contender(lambda number: number * elapsed_ns, lambda: result)
+
+
+def compare(**targets: Target) -> Comparison:
+    """A comparison of a fast contender, a slow one and three that cannot be measured."""
+
+    def unavailable() -> Contender:
+        raise Skip("no such thing here")
+
+    comparison = Comparison("work", "us", "slow", list(targets.values()), VALUES, number=10)
+    comparison.add("fast", lambda: steady(2_000.0))
+    comparison.add("slow", lambda: steady(4_000.0))
+    comparison.add("wrong", lambda: steady(1.0, VALUES + 1))
+    comparison.add("absent", unavailable)
+    comparison.add("broken", lambda: statement("1 / 0"))
+    comparison.measure(seconds=0.0, min_rounds=3)
+    return comparison
+
+
+def test_medians_are_in_the_unit_and_per_call():
+    results = compare().as_dict()["results"]
+    assert {name: row["median"] for name, row in results.items()} == {"fast": 2.0, "slow": 4.0}
+    assert results["fast"]["n"] == 3
+
+
+def test_what_is_not_measured_has_its_reason():
+    data = compare().as_dict()
+    assert data["reasons"] == {
+        "wrong": "failed: ArithmeticError: its result differs from the expected one",
+        "absent": "no such thing here",
+        "broken": "failed: ZeroDivisionError: division by zero",
+    }
+    text = render_comparison(data)
+    assert "| absent | not measured: no such thing here |" in text
+
+
+def test_preparing_takes_nothing_from_the_time_for_measuring():
+    one = Run(None, seconds=8.0, quick=True)
+    shares = []
+    for n_left in 1, 0:
+        time.sleep(0.2)
+        comparison = Comparison("work", "us", "x")
+        comparison.measure = lambda seconds, min_rounds: shares.append(seconds)
+        one.measure(comparison, n_left)
+    assert shares[0] == 4
+    assert 7.9 < shares[1] <= 8
+
+
+def test_a_contender_that_fails_later_loses_its_samples():
+    ages = iter([1, 1, 1])
+    comparison = Comparison("work", "us", "a", number=1)
+    comparison.add("a", lambda: Contender(lambda number: next(ages)))
+    comparison.measure(seconds=0.0, min_rounds=5)
+    data = comparison.as_dict()
+    assert data["results"] == {}
+    assert data["reasons"] == {"a": "failed: StopIteration: "}
+
+
+@pytest.mark.parametrize(
+    ("target", "limit", "reached"),
+    [
+        (Target("fast", "", ("slow",), 0.5), 2.0, True),
+        (Target("fast", "", ("slow",), 0.4), 1.6, False),
+        (Target("slow", "", ("slow", "fast")), 2.0, False),
+        (Target("fast", "", ("absent", "slow"), extra=-1.0), 3.0, True),
+        (Target("fast", "", extra=1.5), 1.5, False),
+        (Target("fast", "", ("absent",)), None, None),
+        (Target("absent", "", ("slow",)), 4.0, None),
+        (Target("fast", "", ("fast",), 0.6, control=("slow", "fast")), 2.4, True),
+        (Target("fast", "", ("fast",), control=("absent", "fast")), None, None),
+    ],
+)
+def test_targets_are_judged_against_the_best_reference(target, limit, reached):
+    judged = compare(one=target).as_dict()["targets"][0]
+    assert judged["limit"] == pytest.approx(limit) if limit else judged["limit"] is None
+    assert judged["reached"] is reached
+
+
+def test_the_summary_names_what_is_missed():
+    data = compare(
+        one=Target("fast", "<= 0.1 x slow", ("slow",), 0.1),
+        two=Target("fast", "<= slow", ("slow",)),
+        three=Target("absent", "<= slow", ("slow",)),
+    ).as_dict()
+    lines = summary({"benchmarks": {"work": {"comparisons": [data]}}})
+    assert lines == [
+        "missed: work: fast took 2.00 us, wanted <= 0.1 x slow (here 0.400 us)",
+        "targets: 1 reached, 1 missed, 1 not measured",
+    ]
+
+
+def test_what_is_measured_stays_when_the_rest_fails(tmp_path, monkeypatch):
+    def measure_some(names, seconds, options):
+        data = compare(one=Target("fast", "<= slow", ("slow",))).as_dict()
+        yield "calls", {"comparisons": [data]}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run_all", measure_some)
+    with pytest.raises(KeyboardInterrupt):
+        run.main.callback(None, False, 1.0, 0, tmp_path)
+    report = json.loads(next(tmp_path.glob("*.json")).read_text())
+    assert report["benchmarks"]["calls"]["comparisons"][0]["title"] == "work"
+    assert "### work" in next(tmp_path.glob("*.md")).read_text()
+
+
+def test_a_quick_run_writes_table_and_data(tmp_path):
+    command = [sys.executable, str(BENCHMARKS / "run.py"), "--quick", "--only", "discovery"]
+    command += ["--seconds", "1", "--output", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(next(tmp_path.glob("*.json")).read_text())
+    comparison = report["benchmarks"]["discovery"]["comparisons"][0]
+    assert comparison["reasons"] == {}
+    assert comparison["results"]["cuplug_list, C"]["median"] > 0
+    assert f"### {comparison['title']}" in next(tmp_path.glob("*.md")).read_text()

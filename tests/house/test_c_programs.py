@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C tests under sanitizers, the headers in each language, the kept fuzz inputs.
+
+The first lines of tests/*/test_*.c say how each is built and run:
+
+    /* sanitizers: address,undefined | thread | none */   one build and run for each
+    /* fake-cuda */                                       with the driver that needs no GPU
+    /* ldflags: ... */                                    more arguments for the linker
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import COMPILER, FIXTURES, ROOT, TESTS, compile_library
+
+CORE = sorted((ROOT / "core").glob("*/*.c"))
+FLAGS = ["-D_GNU_SOURCE", "-g", "-O1", "-Wall", "-Wextra", "-Werror"]
+FOLDERS = (ROOT / "include", ROOT / "core", TESTS / "c", FIXTURES)
+INCLUDES = [f"-I{folder}" for folder in FOLDERS]
+
+
+def directive(source: Path, name: str) -> str | None:
+    """Return what a source's first lines say of `name`: its value, "" for a bare word, or None."""
+    head = source.read_text()[:800]
+    found = re.search(rf"/\* {name}(?:: ([^*]*?))? \*/", head)
+    return (found.group(1) or "") if found else None
+
+
+def cases() -> list:
+    """Return every C test with each of its sanitizers."""
+    found = []
+    for source in sorted(TESTS.glob("*/test_*.c")):
+        for sanitizer in (directive(source, "sanitizers") or "none").split("|"):
+            found.append(
+                pytest.param(source, sanitizer.strip(), id=f"{source.stem}-{sanitizer.strip()}")
+            )
+    return found
+
+
+def sanitize(sanitizer: str) -> list[str]:
+    if sanitizer == "none":
+        return []
+    return [f"-fsanitize={sanitizer}", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all"]
+
+
+@pytest.fixture(scope="session")
+def core_objects(tmp_path_factory):
+    """Return a function that compiles the core once for each sanitizer."""
+    made: dict[str, list[str]] = {}
+
+    def objects(sanitizer: str) -> list[str]:
+        if sanitizer not in made:
+            directory = tmp_path_factory.mktemp("core")
+            made[sanitizer] = [str(directory / f"{x.parent.name}-{x.stem}.o") for x in CORE]
+            for source, target in zip(CORE, made[sanitizer], strict=True):
+                options = ["-std=c11", "-fPIC", *FLAGS, *INCLUDES, *sanitize(sanitizer)]
+                compile_library([*COMPILER, *options, "-c", str(source), "-o", target])
+        return made[sanitizer]
+
+    return objects
+
+
+def environment(fake: Path | None) -> dict[str, str]:
+    from cuplug.base import flags
+
+    variables = {key: value for key, value in os.environ.items() if not key.startswith("CUPLUG_")}
+    variables["CUPLUG_TEST_PLUGINS"] = str(Path(flags.lib_directory()) / "cuplug")
+    # The leak sanitizer of gcc 12 crashes where a library was opened at run time; the fake driver
+    # counts what is left over itself.
+    variables["ASAN_OPTIONS"] = f"detect_leaks={int(fake is None)}"
+    # A forked child never joins the threads of its parent.
+    variables["TSAN_OPTIONS"] = "halt_on_error=1:report_thread_leaks=0"
+    if fake:
+        rest = variables.get("LD_LIBRARY_PATH")
+        variables["LD_LIBRARY_PATH"] = f"{fake}:{rest}" if rest else str(fake)
+    return variables
+
+
+@pytest.mark.parametrize(("source", "sanitizer"), cases())
+def test_c_program(source, sanitizer, core_objects, fake_cuda, tmp_path):
+    program = tmp_path / source.stem
+    more = shlex.split(directive(source, "ldflags") or "")
+    command = [*COMPILER, "-std=c11", *FLAGS, *INCLUDES, *sanitize(sanitizer), str(source)]
+    command += [*core_objects(sanitizer), *more, "-ldl", "-lm", "-pthread", "-o", str(program)]
+    compile_library(command)
+    fake = fake_cuda if directive(source, "fake-cuda") is not None else None
+    done = subprocess.run(
+        [program], env=environment(fake), cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-8000:]
+
+
+@pytest.mark.parametrize("standard", ["c11", "c17", "c++11", "c++17", "c++20"])
+@pytest.mark.parametrize(
+    "header",
+    ["plugin", "typed", "half", "host", "define", "devices", "jit", "source", "loop"],
+)
+def test_header_compiles_alone(header, standard, tmp_path):
+    language = "c++" if "++" in standard else "c"
+    compiler = COMPILER if language == "c" else [os.environ.get("CXX", "c++")]
+    if not shutil.which(compiler[0]):
+        pytest.skip(f"needs {compiler[0]}")
+    source = tmp_path / "alone.c"
+    source.write_text(f"#include <cuplug/{header}.h>\n" * 2)
+    options = [f"-std={standard}", "-x", language, "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    compile_library([*compiler, *options, *INCLUDES, str(source)])
+
+
+@pytest.mark.parametrize("target", ["table", "signature"])
+def test_kept_fuzz_inputs(target, core_objects, tmp_path):
+    inputs = sorted((TESTS / "fuzz" / "corpus" / target).iterdir())
+    assert inputs
+    program = tmp_path / f"replay_{target}"
+    sources = [str(TESTS / "fuzz" / name) for name in ("replay.c", f"fuzz_{target}.c")]
+    sanitizer = "address,undefined"
+    command = [*COMPILER, "-std=c11", *FLAGS, *INCLUDES, *sanitize(sanitizer), *sources]
+    compile_library([*command, *core_objects(sanitizer), "-ldl", "-pthread", "-o", str(program)])
+    done = subprocess.run(
+        [program, *inputs], env=environment(None), capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-8000:]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls go down: Python, Cython, core, plugin, kernel; and in both, room by room.
+
+docs/architecture.md has the one list of rooms. Includes, imports, cimports and stubs are read.
+"""
+
+import re
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from cuplug.author import elf
+from cuplug.base import flags
+from rooms import CODE, CORE, PACKAGE, core_modules, package_modules, read_rooms
+
+PLUGINS = sorted((ROOT / "plugins").rglob("*.*"))
+ROOMS = [room.name for room in read_rooms()]
+# Modules at the top of the package: what everybody imports, and where they stand among the rooms.
+TOP = {"errors": "base", "_memoryviews": "call", "ops": "lookup", "testing": "author"}
+TOP |= {"__init__": "author"}  # which the commands use, as users do
+STANDARD = {
+    *("ctype", "errno", "float", "inttypes", "locale", "math", "stdarg", "stdatomic", "stddef"),
+    *("stdint", "stdio", "stdlib", "string", "time"),
+}
+SYSTEM = {
+    *("dirent", "dlfcn", "elf", "fcntl", "link", "pthread", "sched", "signal"),
+    *("sys/mman", "sys/stat", "unistd"),
+}
+MOST_FILES = 20
+
+
+def place(module: tuple[str, ...]) -> int:
+    """Return the number of a module's room; those of the lobby come last."""
+    room = TOP.get(module[1], module[1])
+    return ROOMS.index(room) if room in ROOMS else len(ROOMS)
+
+
+@pytest.mark.parametrize("modules", [core_modules(), package_modules()], ids=["core", "package"])
+def test_modules_use_each_other_downwards(modules):
+    up = [(a, b) for a, used in modules.items() for b in used if place(b) > place(a)]
+    assert up == []
+    assert list(TopologicalSorter(modules).static_order())
+
+
+def test_each_module_stands_in_the_row_of_its_room():
+    listed = {room.name: (set(room.core), set(room.package)) for room in read_rooms()}
+    for side, modules in enumerate((core_modules(), package_modules())):
+        found = {room: set() for room in ROOMS}
+        for module in modules:
+            if len(module) == 3 and module[2] != "__init__":
+                found[module[1]].add(module[2])
+        assert {room: names[side] for room, names in listed.items()} == found
+
+
+@pytest.mark.parametrize("top", [CORE, PACKAGE], ids=["core", "package"])
+def test_rooms_are_read_at_a_glance(top):
+    rooms = {file.parent for file in top.rglob("*") if file.suffix in CODE}
+    for room in sorted(room for room in rooms if room.name != "templates"):
+        modules = {file.stem for file in room.iterdir() if file.suffix in CODE}
+        assert len(modules) <= MOST_FILES, room
+        sentence = room / ("README.md" if top == CORE else "__init__.py")
+        assert room == top or len(sentence.read_text().splitlines()) >= 2, room
+
+
+def system_includes(file: Path) -> set[str]:
+    """Return the headers that a file includes in angle brackets, without .h."""
+    return set(re.findall(r"^\s*#\s*include <([\w/.]+?)(?:\.h)?>", file.read_text(), re.M))
+
+
+def own_includes(file: Path) -> set[str]:
+    """Return the headers that a file includes in quotes, without .h."""
+    return set(re.findall(r'^\s*#\s*include "([\w/.]+?)(?:\.h)?"', file.read_text(), re.M))
+
+
+@pytest.mark.parametrize("file", sorted(CORE.rglob("*.[ch]")), ids=lambda file: file.name)
+def test_core_includes_the_c_library_and_itself(file):
+    seen = system_includes(file)
+    public = {f"cuplug/{name}" for name in ("plugin", "host", "source", "loop", "nontemporal")}
+    assert seen <= STANDARD | SYSTEM | public
+    assert ("dlfcn" in seen) == (file.name == "library.c")
+
+
+@pytest.mark.parametrize("header", sorted(CORE.rglob("*.h")), ids=lambda file: file.name)
+def test_headers_are_implemented_by_the_file_of_their_name(header):
+    """What a header declares is defined in it, or in the .c file beside it."""
+    text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+    declared = re.findall(r"^\w[^;{}]*?\b(cuplug__\w+)\([^;{}]*\);", text, re.M)
+    source = header.with_suffix(".c")
+    code = text + (source.read_text() if source.exists() else "")
+    defined = re.findall(r"\b(cuplug__\w+)\([^;{}]*\) \{", code)
+    assert set(declared) <= set(defined)
+
+
+def test_core_needs_the_c_library_alone():
+    library = elf.read_library(f"{flags.lib_directory()}/libcuplug.so.1")
+    usual = re.compile(r"lib(c|dl|pthread|asan|ubsan|tsan)\.so\.\d+|ld-linux.*")
+    assert [name for name in library.needed if not usual.fullmatch(name)] == []
+
+
+def test_public_headers():
+    headers = ROOT / "include" / "cuplug"
+    assert system_includes(headers / "plugin.h") <= STANDARD | {"cuplug/kernels"}
+    assert system_includes(headers / "kernels.h") <= {"cuplug/plugin", "cuda_runtime_api"}
+    assert system_includes(headers / "host.h") <= STANDARD | {
+        *("cuplug/plugin", "cuplug/define", "cuplug/devices", "cuplug/jit")
+    }
+    for part in ("define.h", "devices.h", "jit.h"):
+        assert system_includes(headers / part) <= {"cuplug/host"}
+    assert system_includes(headers / "source.h") == {"cuplug/host"}
+    assert system_includes(headers / "loop.h") == set()
+    assert system_includes(headers / "half.h") <= STANDARD
+    assert system_includes(headers / "nontemporal.h") <= STANDARD | {"emmintrin"}
+
+
+@pytest.mark.parametrize("file", PLUGINS, ids=lambda file: file.name)
+def test_plugins_know_the_authors_headers_alone(file):
+    outside = system_includes(file) - STANDARD
+    outside = {name for name in outside if not name.startswith("cuda_")}
+    assert outside <= {"cuplug/plugin", "cuplug/half", "cuplug/nontemporal"}
+    headers = {path.stem for path in (ROOT / "plugins").glob("*.*")}
+    assert {Path(name).stem for name in own_includes(file)} <= headers

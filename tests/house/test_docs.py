@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documents: what is marked as tested works as printed, and all links lead somewhere.
+
+A mark is a comment before a fenced block. `<!-- tested -->` alone: a console block runs its lines
+after `$` and compares what they print; the pycon blocks of a document are one doctest. `tested:
+file NAME` writes the block to a file; `tested: copy of PATH` does too, and holds it equal to a file
+of the repository. `tested: needs nvcc` skips the block where there is none; likewise pkg-config,
+torch and gpu.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+NEEDS = ("", "nvcc", "pkg-config", "torch", "gpu", "gpu and torch")
+BLOCK = re.compile(
+    r"^<!-- tested(?:: )?(?P<how>[^\n]*?) -->\n```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    re.M | re.S,
+)
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
+FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+LIMIT_S = 120
+
+
+@dataclass
+class Block:
+    """One fenced block that is tested."""
+
+    document: Path
+    line: int
+    language: str
+    how: str
+    text: str
+
+    @property
+    def needs(self) -> str:
+        """What must be there for the block to run; "" for nothing."""
+        return self.how.removeprefix("needs ") if self.how.startswith("needs ") else ""
+
+
+def read_blocks(document: Path) -> list[Block]:
+    """Return the tested blocks of a document."""
+    text = document.read_text()
+    return [
+        Block(document, text.count("\n", 0, m.start("text")), *m.group("language", "how", "text"))
+        for m in BLOCK.finditer(text)
+    ]
+
+
+def sessions() -> Iterator[object]:
+    """Give each document a session for the blocks without needs, and one for each need."""
+    for document in DOCUMENTS:
+        blocks = read_blocks(document)
+        for need in NEEDS:
+            if any(block.needs == need for block in blocks):
+                marks = [pytest.mark.gpu] if "gpu" in need else []
+                name = f"{document.name}-{need or 'all'}"
+                yield pytest.param(document, need, marks=marks, id=name)
+
+
+def skip_without(need: str) -> None:
+    """Skip the running test where something it needs is missing."""
+    if need in ("nvcc", "pkg-config") and not shutil.which(need):
+        pytest.skip(f"needs {need} on PATH")
+    if "torch" in need and not importlib.util.find_spec("torch"):
+        pytest.skip("needs PyTorch")
+
+
+class Shell:
+    """A session in a directory of its own, where `python` and `cuplug` are those under test."""
+
+    def __init__(self, directory: Path) -> None:
+        tools = directory / "tools"
+        self.directory = directory / "work"
+        self.state = directory / "environment"
+        tools.mkdir()
+        self.directory.mkdir(mode=0o755)
+        for name, command in (("python", ""), ("cuplug", " -m cuplug")):
+            tool = tools / name
+            tool.write_text(f'#!/bin/sh\nexec "{sys.executable}"{command} "$@"\n')
+            tool.chmod(0o755)
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("CUPLUG_")}
+        self.environment.pop("LD_LIBRARY_CUPLUG_PATH", None)
+        self.environment["PATH"] = f"{tools}:{self.environment['PATH']}"
+        self.environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+
+    def run(self, command: str) -> tuple[int, str]:
+        """Run one command; variables that it exports stay."""
+        script = f'{command}\nstatus=$?; env -0 > "{self.state}"; exit $status'
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=self.directory,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=LIMIT_S,
+        )
+        variables = self.state.read_text().split("\0")[:-1]
+        self.environment = dict(variable.split("=", 1) for variable in variables)
+        return done.returncode, done.stdout
+
+
+def split_commands(text: str) -> list[tuple[str, str]]:
+    """Split a console block into commands and what each prints."""
+    parts = re.split(r"^\$ ", text, flags=re.M)
+    assert not parts[0].strip(), "a console block begins with a command"
+    pattern = re.compile(r"((?:[^\n]*\\\n)*[^\n]*\n)(.*)", re.S)
+    return [pattern.fullmatch(part).groups() for part in parts[1:]]
+
+
+def run_console(shell: Shell, block: Block) -> None:
+    """Run the commands of a block and compare what they print."""
+    for command, wanted in split_commands(block.text):
+        status, seen = shell.run(command)
+        place = f"{block.document.name}:{block.line}: {command}"
+        fine = doctest.OutputChecker().check_output(wanted, seen, OPTIONS)
+        assert fine, f"{place}wanted:\n{wanted}\nseen:\n{seen}"
+        assert status == 0 or wanted, f"{place}ended with status {status}"
+
+
+def write_file(shell: Shell, block: Block) -> None:
+    """Write a block to a file of the session."""
+    kind, _, name = block.how.rpartition(" ")
+    assert kind in ("file", "copy of"), f"{block.document.name}:{block.line}: {block.how}"
+    if kind == "copy of":
+        assert block.text == (ROOT / name).read_text(), f"{block.document.name} differs from {name}"
+    (shell.directory / Path(name).name).write_text(block.text)
+
+
+def run_doctest(shell: Shell, document: Path, blocks: list[Block]) -> None:
+    """Run blocks as one doctest, each on the lines that it has in its document."""
+    lines: list[str] = []
+    for block in blocks:
+        lines += [""] * (block.line - len(lines)) + block.text.splitlines()
+    (shell.directory / document.name).write_text("\n".join(lines) + "\n")
+    options = "-o ELLIPSIS -o NORMALIZE_WHITESPACE"
+    status, seen = shell.run(f"python -m doctest {options} {document.name}")
+    assert status == 0, seen
+
+
+@pytest.mark.parametrize(("document", "need"), list(sessions()))
+def test_document_works_as_printed(document: Path, need: str, tmp_path: Path) -> None:
+    skip_without(need)
+    tmp_path.chmod(0o755)
+    shell = Shell(tmp_path)
+    blocks = [block for block in read_blocks(document) if block.needs in ("", need)]
+    for block in blocks:
+        if block.language == "console":
+            run_console(shell, block)
+        elif block.language != "pycon":
+            write_file(shell, block)
+    run_doctest(shell, document, [block for block in blocks if block.language == "pycon"])
+
+
+def anchors(document: Path) -> set[str]:
+    """Return the anchors of a document's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", FENCED.sub("", document.read_text()), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def links(document: Path) -> list[str]:
+    """Return the targets of a document's links."""
+    return [m["target"] for m in LINK.finditer(FENCED.sub("", document.read_text()))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    for target in links(document):
+        if target.startswith("https://"):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (document.parent / path).resolve() if path else document
+        assert file.exists(), f"{document.name}: {target}"
+        assert not anchor or anchor in anchors(file), f"{document.name}: {target}"
+
+
+def test_the_readme_leads_to_every_document() -> None:
+    targets = {(ROOT / target).resolve() for target in links(ROOT / "README.md")}
+    assert set(DOCUMENTS) - targets == {ROOT / "README.md"}
+
+
+def test_marks_are_understood() -> None:
+    for document in DOCUMENTS:
+        marks = re.findall(r"^<!-- tested", document.read_text(), re.M)
+        assert len(read_blocks(document)) == len(marks), document.name
+        assert {block.needs for block in read_blocks(document)} <= set(NEEDS)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The house stays tidy: names, lengths, licence lines; adding an operator edits no list."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+CODE = {".c", ".h", ".cu", ".cuh", ".py", ".pyx", ".pxd", ".pyi"}
+SCRIPTS = {".sh", ".mk"}
+BANNED = {"utils", "util", "common", "misc", "helpers", "helper"}
+
+
+def sources() -> list[Path]:
+    """Return the source files that git knows or would take."""
+    command = ["git", "ls-files", "-co", "--exclude-standard"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    paths = [ROOT / line for line in done.stdout.splitlines()]
+    return [path for path in paths if path.suffix in CODE | SCRIPTS and path.is_file()]
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_source_is_short_licensed_and_well_named(path):
+    lines = path.read_text().splitlines()
+    assert path.stem not in BANNED
+    assert len(lines) < 400
+    assert not lines or any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:4])
+    assert [line for line in lines if line != line.rstrip()] == []
+    if path.suffix in CODE and "golden" not in path.parts:
+        assert [line for line in lines if len(line) > 100] == []
+
+
+@pytest.mark.parametrize(
+    "name", ["Makefile", "pyproject.toml", "MANIFEST.in", "build_backend/python.mk"]
+)
+def test_no_operator_is_named_where_things_are_built(name):
+    operators = {path.name for path in (ROOT / "plugins").iterdir() if path.is_dir()}
+    assert operators
+    lines = [line for line in (ROOT / name).read_text().splitlines() if "## Run" not in line]
+    assert not set(re.findall(r"\w+", "\n".join(lines))) & operators
+
+
+def test_nothing_shadows_the_cython_package():
+    assert not (ROOT / "cython" / "__init__.py").exists()
+
+
+def test_places_that_contributing_names_are_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    table = text.partition("## Where a change goes")[2].partition("## House rules")[0]
+    names = [name for name in re.findall(r"`([^`]+)`", table) if "<" not in name]
+    assert len(names) > 40
+    assert [name for name in names if not (ROOT / name).exists()] == []

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel, the installation for C programs, the example packages, and what the build asks for."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+COMPILER = os.environ.get("CC", "cc")
+EXAMPLES = ROOT / "examples"
+
+
+def run(command: list, cwd: Path, **variables: str) -> str:
+    """Run a command that must succeed; return what it printed."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment | variables, capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """Build the wheel from a copy of the sources, without nvcc, and unpack it."""
+    pytest.importorskip("setuptools", "77.0.3")
+    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    ignore = shutil.ignore_patterns("build", ".venv", ".git", "__pycache__", ".whl", "results")
+    shutil.copytree(ROOT, source, dirs_exist_ok=True, ignore=ignore)
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-build-isolation",
+        "--no-deps",
+        "-w",
+        str(out),
+        ".",
+    ]
+    run(pip, source, NVCC="", PYTHONPATH="")
+    (file,) = out.glob("cuplug-*.whl")
+    assert "none-any" not in file.name
+    unpacked = tmp_path_factory.mktemp("unpacked")
+    with zipfile.ZipFile(file) as archive:
+        archive.extractall(unpacked)
+    return unpacked
+
+
+def test_wheel_works_alone(wheel, tmp_path):
+    code = """
+import numpy as np
+from cuplug.ops import gather
+print(gather(np.arange(3.), np.array([2])))
+"""
+    assert run([sys.executable, "-c", code], tmp_path, PYTHONPATH=str(wheel)) == "[2.]\n"
+    listed = run([sys.executable, "-m", "cuplug", "list"], tmp_path, PYTHONPATH=str(wheel))
+    assert str(wheel) in listed.replace("\n", "")
+    for file in (
+        "typed.pxd",
+        "ops.pyi",
+        "py.typed",
+        "include/cuplug/plugin.h",
+        "lib/pkgconfig/cuplug.pc",
+    ):
+        assert (wheel / "cuplug" / file).is_file(), file
+
+
+def test_wheel_has_the_core_under_its_soname(wheel):
+    library = wheel / "cuplug" / "lib"
+    assert (library / "libcuplug.so.1").is_file()
+    assert "entry_points.txt" in {path.name for path in wheel.rglob("*")}
+
+
+def test_c_program_after_make_install(tmp_path):
+    if not shutil.which("pkg-config"):
+        pytest.skip("needs pkg-config")
+    settings = [f"PREFIX={tmp_path}/usr", f"BUILD={tmp_path}/build", "NVCC=", "VENV="]
+    run(["make", "-s", *settings, "install"], ROOT)
+    for name in ("host.c", "Makefile"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+    run(["make"], tmp_path, PKG_CONFIG_PATH=f"{tmp_path}/usr/lib/pkgconfig")
+    assert run([str(tmp_path / "host")], tmp_path) == "hello from the host\ngather: 3.5 0.5 1.5\n"
+
+
+def test_one_core_in_a_process(run_python):
+    """A core that is there already, as in a C host, serves Python too."""
+    code = """
+import ctypes, os, sys
+import importlib.util
+package = os.path.dirname(importlib.util.find_spec("cuplug").origin)
+core = ctypes.CDLL(f"{package}/lib/libcuplug.so.1")
+import cuplug
+maps = {line.split()[-1] for line in open("/proc/self/maps") if "libcuplug" in line}
+print(len(maps))
+"""
+    assert run_python(code).stdout == "1\n"
+
+
+def test_typed_example(tmp_path, build_plugin, run_python):
+    pytest.importorskip("setuptools")
+    package = shutil.copytree(EXAMPLES / "typed", tmp_path / "typed")
+    plugin = build_plugin(EXAMPLES / "drop_in" / "half.c", "half")
+    python = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    run([sys.executable, "-m", "cuplug", "bind", str(plugin), "-o", "."], package, **python)
+    run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], package, **python)
+    code = f"""
+import sys; sys.path.insert(0, {str(package)!r})
+import numpy as np, blend
+source, index = np.arange(10, dtype=np.float32), np.array([3, -1, 17], np.int32)
+work, out = np.empty(3, np.float32), np.empty(3, np.float32)
+blend.half_of(source, index, work, out)
+assert out.tolist() == [1.5, 4.5, 3.5], out
+try:
+    blend.half_of(source, index, work[:2].copy(), out)
+except ValueError as error:
+    print(error)
+"""
+    done = run_python(code, env={"LD_LIBRARY_CUPLUG_PATH": str(plugin.parent)})
+    assert done.stderr == ""
+    assert done.stdout == "gather: out: seen float32[2], wanted (3,)\n"
+
+
+def prerequisites(*arguments: str, **variables: str) -> str:
+    """Return what the check of prerequisites says; it must fail."""
+    done = subprocess.run(
+        ["sh", str(ROOT / "build_backend" / "prerequisites.sh"), *arguments],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    return done.stderr
+
+
+def fake_python(folder: Path, fails_on: str) -> str:
+    """Return a Python that fails on code with a word in it."""
+    script = folder / "python"
+    script.write_text(
+        f'#!/bin/sh\ncase "$2" in *{fails_on}*) exit 1;; esac\nexec {sys.executable} "$@"\n'
+    )
+    script.chmod(0o755)
+    return str(script)
+
+
+def test_missing_prerequisites_are_named():
+    assert "apt-get install gcc" in prerequisites("compiler", "no-such-cc", "")
+    assert "apt-get install python3" in prerequisites("python", "no-such-python", "")
+    without_cxx = prerequisites("compiler", COMPILER, "nvcc", NVCC_CCBIN="no-such-cxx")
+    assert "apt-get install g++" in without_cxx
+
+
+@pytest.mark.parametrize(
+    ("word", "environment", "wanted"),
+    [
+        ("version_info", ".venv", "Python 3.11 or newer"),
+        ("Python.h", ".venv", "apt-get install python3-dev"),
+        ("ensurepip", ".venv", "apt-get install python3-venv"),
+        ("numpy", "", "pip install numpy"),
+        ("Cython", "", "pip install Cython"),
+    ],
+)
+def test_what_a_python_lacks_is_named(word, environment, wanted, tmp_path):
+    assert wanted in prerequisites("python", fake_python(tmp_path, word), environment)
+
+
+def test_changed_settings_and_headers_rebuild(tmp_path):
+    target = f"{tmp_path}/core/base/status.o"
+    make = ["make", f"BUILD={tmp_path}", "NVCC=", target]
+    assert "compile core/base/status.c" in run(make, ROOT)
+    assert "compile" not in run(make, ROOT)
+    assert "compile core/base/status.c" in run([*make, "CFLAGS=-O0"], ROOT)
+    assert "compile core/base/status.c" in run(
+        [*make, "CFLAGS=-O0", "-W", "core/base/status.h"], ROOT
+    )
+
+
+def test_what_was_made_of_files_that_are_gone_goes(tmp_path):
+    package = tmp_path / "python" / "cuplug"
+    stock = package / "lib" / "cuplug"
+    stock.mkdir(parents=True)
+    (package / "call").mkdir()
+    gone = [package / "_gone.abi3.so", package / "call" / "gone.abi3.so", stock / "libgone.so"]
+    kept = [
+        package / "_memoryviews.abi3.so",
+        package / "call" / "run.abi3.so",
+        stock / "libgather.so",
+    ]
+    for file in (*gone, *kept):
+        file.touch()
+    (package / "ops.py").symlink_to(ROOT / "cython" / "cuplug" / "ops.py")
+    (package / "gone.py").symlink_to(ROOT / "cython" / "cuplug" / "gone.py")
+    run(["make", f"BUILD={tmp_path}", "NVCC=", "stale"], ROOT)
+    left = {file for file in package.rglob("*") if not file.is_dir()}
+    assert left == {*kept, package / "ops.py"}
+
+
+def test_versions_agree():
+    import cuplug
+
+    pkg_config = (ROOT / "core" / "cuplug.pc").read_text()
+    assert f"Version: {cuplug.__version__}\n" in pkg_config

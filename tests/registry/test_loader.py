@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code that cannot be used, and files that change after they were read."""
+
+import cuplug
+import pytest
+from conftest import FIXTURES
+from raw_plugins import compile_fixture, listed, named_plugin, quoted
+
+pytestmark = pytest.mark.usefixtures("place")
+
+# ---- Code that cannot be used ------------------------------------------------------------------
+
+
+def load_code_error(path, name):
+    """Return the message of the first call of an operator of the plugin at a path."""
+    cuplug.load(str(path))
+    with pytest.raises(cuplug.PluginError) as caught:
+        cuplug.find(name)(np_float32())
+    return str(caught.value)
+
+
+def np_float32():
+    """Return an array for the operators of raw_table.c."""
+    import numpy
+
+    return numpy.zeros(3, numpy.float32)
+
+
+def test_missing_entry(place):
+    path = named_plugin(place / "libabsent.so", "absent", HOST_ENTRY=quoted("absent_host"))
+    assert load_code_error(path, "absent") == (
+        f"absent: {path}: does not export absent_host, an entry that its table names"
+    )
+
+
+def test_entry_only_in_a_dependency(place):
+    needed = compile_fixture("no_table.c", place / "libneeded.so.1", ENTRY="needed_host")
+    path = named_plugin(
+        place / "libneedy.so",
+        "needy",
+        "-Wl,--no-as-needed",
+        needed,
+        f"-Wl,-rpath,{place}",
+        HOST_ENTRY=quoted("needed_host"),
+    )
+    assert load_code_error(path, "needy") == (
+        f"needy: {path}: entry needed_host was found only in {needed}, "
+        "it is wanted in this very file"
+    )
+
+
+def test_table_only_in_a_dependency(place):
+    needed = compile_fixture("no_table.c", place / "libtabled.so.1", "-DSYMBOLS")
+    path = named_plugin(
+        place / "libtableless.so",
+        "tableless",
+        "-Wl,--no-as-needed",
+        needed,
+        f"-Wl,-rpath,{place}",
+        SYMBOL="other_symbols",
+    )
+    assert load_code_error(path, "tableless") == (
+        f"tableless: {path}: cuplug_symbols lies in {needed}, it is wanted in this very file"
+    )
+
+
+def test_missing_dependency(place):
+    needed = compile_fixture("no_table.c", place / "libmissing.so.1", ENTRY="missing_host")
+    path = named_plugin(
+        place / "libhungry.so",
+        "hungry",
+        "-Wl,--no-as-needed",
+        needed,
+        HOST_ENTRY=quoted("missing_host"),
+    )
+    needed.unlink()
+    message = load_code_error(path, "hungry")
+    assert message.startswith(f"hungry: {path}: cannot be loaded: ")
+    assert "libmissing.so.1" in message
+
+
+def test_undefined_symbol(place):
+    path = compile_fixture("undefined.c", place / "libundefined.so")
+    cuplug.load(str(path))
+    with pytest.raises(cuplug.PluginError) as caught:
+        cuplug.find("undefined")()
+    assert str(caught.value) == (f"undefined: {path}: undefined symbol: nowhere_to_be_found")
+
+
+def test_entry_that_is_data(place):
+    path = named_plugin(place / "libdata.so", "data", HOST_ENTRY=quoted("cuplug_symbols"))
+    assert load_code_error(path, "data") == (
+        f"data: {path}: cuplug_symbols is no function, an entry is wanted"
+    )
+
+
+def test_table_that_is_not_exported(place):
+    path = named_plugin(place / "libsilent.so", "silent", SYMBOL="other_symbols")
+    assert load_code_error(path, "silent") == (
+        f"silent: {path}: does not export cuplug_symbols, the symbol table of its note"
+    )
+
+
+def test_table_that_is_not_the_note(place):
+    other = FIXTURES / "no_table.c"
+    path = named_plugin(place / "libtwo.so", "two", other, "-DSYMBOLS", SYMBOL="other_symbols")
+    assert load_code_error(path, "two") == (
+        f"two: {path}: the table in memory is not that of the file: cuplug_symbols differs "
+        "from the note, or other code was loaded from this path before"
+    )
+
+
+# ---- Files that change -------------------------------------------------------------------------
+
+
+def call(op):
+    """Call an operator of raw_table.c."""
+    return op(np_float32())
+
+
+def test_file_replaced_before_its_code_is_loaded(place):
+    path = named_plugin(place / "libearly.so", "early")
+    stale = cuplug.find("early")
+    path.unlink()
+    named_plugin(path, "early", VERSION=quoted("2.0.0"))
+    with pytest.raises(cuplug.PluginError) as caught:
+        call(stale)
+    assert str(caught.value) == (
+        f"early: {path}: replaced on disk since its table was read: find the operator again"
+    )
+    assert cuplug.find("early").version == "2.0.0"
+    call(cuplug.find("early"))
+
+
+def test_file_removed_before_its_code_is_loaded(place):
+    path = named_plugin(place / "libgoing.so", "going")
+    stale = cuplug.find("going")
+    path.unlink()
+    with pytest.raises(cuplug.PluginError, match=r"removed since its table was read$"):
+        call(stale)
+
+
+def test_file_replaced_after_its_code_is_loaded(place):
+    path = named_plugin(place / "liblate.so", "late")
+    call(cuplug.find("late"))
+    assert listed(path).loaded
+    path.unlink()
+    named_plugin(path, "late", VERSION=quoted("2.0.0"))
+    record = listed(path)
+    assert (record.state, record.version, record.loaded) == ("changed", "1.0.0", True)
+    assert record.reason == (
+        "replaced or removed on disk since its code was loaded: the process goes on with the old "
+        "code until it is restarted"
+    )
+    assert cuplug.find("late").version == "1.0.0"
+    call(cuplug.find("late"))
+    with pytest.raises(cuplug.PluginError) as caught:
+        cuplug.load(str(path))
+    assert str(caught.value) == (
+        f"{path}: replaced on disk after its code was loaded: restart the process, or give the "
+        "new file another path"
+    )
+
+
+def test_new_file_appears_after_a_miss(place):
+    with pytest.raises(cuplug.NotFoundError):
+        cuplug.find("later_found")
+    named_plugin(place / "liblater_found.so", "later_found")
+    assert cuplug.find("later_found").plugin == "later_found"
+
+
+def test_search_path_that_changes(tmp_path, place, monkeypatch):
+    named_plugin(place / "libmoved.so", "moved")
+    assert cuplug.find("moved").path == str(place / "libmoved.so")
+    other = tmp_path / "other"
+    other.mkdir()
+    named_plugin(other / "libmoved.so", "moved", VERSION=quoted("2.0.0"))
+    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", f"{other}:{place}")
+    assert cuplug.find("moved").version == "2.0.0"
+    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", str(place))
+    assert cuplug.find("moved").version == "1.0.0"

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures as Python sees them. The grammar itself is tested in tests/c/test_signature.c."""
+
+import inspect
+
+import pytest
+from cuplug.signature.call_signature import to_inspect
+from cuplug.signature.signature import SignatureError, parse
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+GATHER = (
+    'gather(source: T[m, *row], index: I[*n], mode: "raise" | "wrap" = "raise") -> T[*n, *row] '
+    "where T: float32 | float64, I: int32 | int64"
+)
+
+
+def test_fields():
+    signature = parse(GATHER)
+    source, index, mode = signature.parameters
+    (output,) = signature.outputs
+    assert (signature.name, signature.text) == ("gather", GATHER)
+    assert [x.name for x in (source, index, mode, output)] == ["source", "index", "mode", ""]
+    assert [x.kind for x in (source, index, mode, output)] == ["array", "array", "choice", "output"]
+    assert signature.dtypes(source) == signature.dtypes(output) == ("float32", "float64")
+    assert signature.dtypes(mode) == ()
+    assert [signature.shape(x) for x in signature.arrays] == ["m, *row", "*n", "*n, *row"]
+    assert (mode.choices, mode.default, mode.default_text) == (
+        ("raise", "wrap"),
+        "raise",
+        '"raise"',
+    )
+    assert not source.has_default
+
+
+@pytest.mark.parametrize(
+    ("text", "default"),
+    [
+        ("x: float = 0.5", 0.5),
+        ("x: int = -3", -3),
+        ("x: uint64 = 18446744073709551615", 2**64 - 1),
+        ("x: bool = True", True),
+        ('x: str = "a b"', "a b"),
+        ("x: float32[n] = None", None),
+        ('x: "a" | "b" = "b"', "b"),
+    ],
+)
+def test_defaults(text, default):
+    (x,) = parse(f"f({text})").parameters
+    assert x.has_default
+    assert x.default == default
+    assert type(x.default) is type(default)
+    assert f"= {x.default_text}" in text
+
+
+def test_dimensions_and_outputs():
+    signature = parse("f(inout x: float32[3, n, ...], y: bool[n]) -> (a: int8[?], b: float32[n])")
+    assert [signature.shape(x) for x in signature.arrays] == ["3, n, ...", "n", "?", "n"]
+    assert [x.kind for x in signature.arrays] == ["inout", "array", "output", "output"]
+    assert [x.name for x in signature.outputs] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        ("", 0),
+        ("f", 1),
+        ("f(x)", 3),
+        ("f(x: float33[n])", 2),
+        ("f(x: float32[n)", 14),
+        ("f(x: T[n])", 2),
+        ('f(x: "a" | b)', 11),
+        ("f() -> float32", 14),
+        ("f() trailing", 4),
+        ("f(" + "a" * 64 + ": int)", 2),
+        ("f(x: int) " + " " * 600, 0),
+    ],
+)
+def test_position_of_an_error(text, position):
+    with pytest.raises(SignatureError) as raised:
+        parse(text)
+    assert raised.value.position == position
+    assert isinstance(raised.value, ValueError)
+
+
+@given(st.text(alphabet="fxT(){}[]:,|=-> \"'0123456789.?*nint32floatwhereNone", max_size=80))
+@example("f(x: float32[n]) -> float32[n]")
+def test_any_text_parses_or_is_refused_with_a_place(text):
+    signature = refusal = None
+    try:
+        signature = parse(text)
+    except SignatureError as error:
+        refusal = error
+    if refusal:
+        assert 0 <= refusal.position <= len(text.encode())
+        assert str(refusal)
+    else:
+        assert text.strip().startswith(signature.name)
+        assert parse(text) == signature
+
+
+def test_for_the_module_inspect():
+    signature = to_inspect([GATHER])
+    assert str(signature) == "(source, index, mode='raise', *, out=None, device=None, stream=None)"
+    assert signature.bind(1, 2, mode="wrap", out=3).arguments["out"] == 3
+    either = to_inspect([GATHER, "gather(x: int8[n])"])
+    assert str(either) == "(*args, out=None, device=None, stream=None)"
+    assert to_inspect(["f()"]).parameters["device"].kind is inspect.Parameter.KEYWORD_ONLY

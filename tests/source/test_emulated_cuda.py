@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generated CUDA code, run without a GPU: launched by the core on the fake driver, compiled by the
+C++ compiler, with fibers for threads. NVRTC's own view of it is in test_element_wise.py."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from conftest import COMPILER, FIXTURES, ROOT, compile_library
+
+FLAGS = ["-std=gnu11", "-O1", "-g", "-shared", "-fPIC"]
+
+PRELUDE = """
+import ctypes, hashlib, itertools, os, subprocess, sys
+import numpy as np
+import cuplug
+import cuplug.source.cuda_compiler, cuplug.source.element_wise, cuplug.source.reductions
+
+directory, fixtures = os.environ["EMULATED"], os.environ["FIXTURES"]
+seen = []
+
+
+def emulate(source, symbols, device, name, texts, options, space="cuplug"):
+    "What compile_cuda does, with the C++ compiler."
+    launches = "".join(f"EMULATE({space}, {symbol})\\n" for symbol in symbols)
+    text = f'#include "{fixtures}/emulated_kernel.h"\\n{source}\\n{launches}'
+    path = f"{directory}/{hashlib.sha256(text.encode()).hexdigest()}"
+    if not os.path.exists(path + ".so"):
+        open(path + ".cpp", "w").write(text)
+        command = "c++ -std=c++17 -O1 -g0 -w -fPIC -shared -ffp-contract=off".split()
+        subprocess.run([*command, path + ".cpp", "-o", path + ".so"], check=True)
+    library = ctypes.CDLL(path + ".so")
+    seen.append(source)
+    return [ctypes.cast(library["emulated_" + symbol], ctypes.c_void_p).value for symbol in symbols]
+
+
+cuplug.source.element_wise.compile_cuda = cuplug.source.reductions.compile_cuda = emulate
+random = np.random.default_rng(0)
+
+
+def values(shape, dtype):
+    return random.integers(0, 7, shape).astype(dtype)
+
+
+"""
+
+
+@pytest.fixture(scope="session")
+def emulated_cuda(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a libcuda.so.1 that runs kernels on the CPU."""
+    if not shutil.which("c++"):
+        pytest.skip("needs a C++ compiler")
+    directory = tmp_path_factory.mktemp("emulated_cuda")
+    options = [
+        "-std=gnu11",
+        "-O1",
+        "-g",
+        "-shared",
+        "-fPIC",
+        "-Wl,-soname,libcuda.so.1",
+        "-pthread",
+    ]
+    includes = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'core'}"]
+    source, library = FIXTURES / "emulated_cuda.c", directory / "libcuda.so.1"
+    compile_library([*COMPILER, *options, *includes, str(source), "-o", str(library)])
+    return directory
+
+
+def run_emulated(driver: Path, text: str, **variables: str) -> None:
+    """Run Python text in a process with the emulated GPU."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("CUPLUG", "LD_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env=environment | {"LD_LIBRARY_PATH": str(driver), **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+@pytest.fixture
+def run(emulated_cuda, tmp_path):
+    """Return a function that runs Python text in a process with the emulated GPU."""
+
+    def run(body: str) -> None:
+        text = PRELUDE + textwrap.dedent(body)
+        run_emulated(emulated_cuda, text, FIXTURES=str(FIXTURES), EMULATED=str(tmp_path))
+
+    return run
+
+
+def test_contiguous(run):
+    """Packs and what is left over, aligned and not."""
+    body = """
+    class Part:
+        def __init__(self, array, first, n):
+            interface = dict(array.__cuda_array_interface__)
+            pointer = interface["data"][0] + first * array.dtype.itemsize
+            self.__cuda_array_interface__ = {**interface, "data": (pointer, False), "shape": (n,)}
+
+    f = cuplug.elementwise("f(x: T, y: T) -> (z: T, n: int64)", "z = x * 2 + y; n = i")
+    for dtype in ("float32", "uint8", "float64", "bool", "bfloat16"):
+        if dtype == "bfloat16":
+            import ml_dtypes
+            dtype = ml_dtypes.bfloat16
+        for n in (0, 1, 5, 4096, 70001):
+            x, y = values(n, dtype), values(n, dtype)
+            z, number = f(x, y, device="cuda")
+            np.testing.assert_array_equal(z, f(x, y)[0])
+            np.testing.assert_array_equal(number, np.arange(n))
+    buffer = cuplug.asarray(np.arange(5003, dtype="float32"), device="cuda")
+    for first in range(5):
+        z = f(Part(buffer, first, 4000), Part(buffer, first, 4000))[0]
+        np.testing.assert_array_equal(z.numpy(), 3 * np.arange(first, first + 4000))
+    """
+    run(body)
+
+
+def test_broadcast_and_strided(run):
+    run("""
+    add = cuplug.elementwise("add(a: T, b: T) -> T", "a + b")
+    shapes = [((512, 128), (128,)), ((32, 64, 128), (128,)), ((5, 1), (1, 7)), ((64, 1), (1, 256)),
+              ((), (3,)), ((4, 3, 2), (3, 1)), ((3, 1, 5, 1), (2, 1, 4)), ((64, 100), (64, 1))]
+    for (a, b), dtype in itertools.product(shapes, ("float32", "int8")):
+        x, y = values(a, dtype), values(b, dtype)
+        np.testing.assert_array_equal(add(x, y, device="cuda"), x + y)
+        count = cuplug.elementwise("count(a: T, b: T) -> int64", "n - i")
+        wanted = np.arange((x + y).size, 0, -1).reshape((x + y).shape)
+        np.testing.assert_array_equal(count(x, y, device="cuda"), wanted)
+    x = values((40, 24, 60), "float32")
+    for v in (x.T, x[::2, ::-1], x.transpose(1, 0, 2), x[:, :, ::3], x[..., :1], x[:, :, 1:57]):
+        np.testing.assert_array_equal(add(v, v[:1], device="cuda"), v + v[:1])
+        out = np.zeros_like(x.T if v.shape == x.T.shape else v)
+        add(v, v[:1], out=out, device="cuda")
+        np.testing.assert_array_equal(out, v + v[:1])
+    assert len(seen) < 60, len(seen)
+    """)
+
+
+def test_in_place_and_scalars(run):
+    run("""
+    axpy = cuplug.elementwise("axpy(inout y: T, x: T, a: T) ", "y = a * x + y")
+    y, x = values((50, 60), "float32"), values((60,), "float32")
+    wanted = 3 * x + y
+    axpy(y, x, 3, device="cuda")
+    np.testing.assert_array_equal(y, wanted)
+    turned = np.asfortranarray(y)
+    axpy(turned, x, 1, device="cuda")
+    np.testing.assert_array_equal(turned, wanted + x)
+    """)
+
+
+REDUCED = """
+    total = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")
+    largest = cuplug.reduction("largest(x: T) -> T", reduce="max(a, b)")
+    def check(x):
+        axes = [None, (), *range(x.ndim), *itertools.combinations(range(x.ndim), 2)]
+        for axis, keep in itertools.product(axes, (False, True)):
+            got = total(x, axis=axis, keepdims=keep, device="cuda")
+            np.testing.assert_array_equal(got, x.sum(axis=axis, keepdims=keep, dtype=x.dtype))
+            if x.size:
+                got = largest(x, axis=axis, keepdims=keep, device="cuda")
+                np.testing.assert_array_equal(got, x.max(axis=axis, keepdims=keep))
+"""
+
+
+@pytest.mark.parametrize(
+    "shape", [(), (5,), (3, 4), (4, 30, 8), (0, 3), (3, 0), (70, 3), (3, 4100)], ids=str
+)
+def test_reductions(run, shape):
+    run(f"{REDUCED}\n    check(values({shape}, 'float32'))\n    check(values({shape}, 'int8').T)")
+
+
+def test_reductions_in_parts(run):
+    run(
+        REDUCED
+        + """
+    for x in (values(100003, "float32"), values((2, 40000), "int16"), values((20000, 8), "int64"),
+              values((5000, 12), "float32"), values((3, 2000, 40), "uint8")):
+        for axis in (None, 0, x.ndim - 1):
+            got = total(x, axis=axis, device="cuda")
+            np.testing.assert_array_equal(got, x.sum(axis=axis, dtype=x.dtype))
+            got = largest(x[::-1], axis=axis, device="cuda")
+            np.testing.assert_array_equal(got, x[::-1].max(axis=axis))
+    """
+    )
+
+
+def test_reductions_of_several_arrays(run):
+    run("""
+    dot = cuplug.reduction("dot(x: T, y: T, scale: float = 1.0) -> float64", map="scale * x * y",
+                           reduce="a + b", post="sqrt(a / n)", identity="0")
+    x, y = values((60, 128), "float32"), values((128,), "float32")
+    for axis in (None, 0, 1):
+        wanted = np.sqrt((2 * x.astype("f8") * y).mean(axis=axis))
+        np.testing.assert_allclose(dot(x, y, scale=2, axis=axis, device="cuda"), wanted, rtol=1e-12)
+    assert np.isnan(dot(x[:0], y, device="cuda"))
+    """)
+
+
+def test_complex_numbers(run):
+    """The host computes with C's own, CUDA code with complex.cuh."""
+    run("""
+    text = ("x * y / (x - (T)2) + 3 * x - y / 4 + 1 / x + exp(y) + log(x) * sqrt(y) - sin(x) + "
+            "cos(y) * sinh(x) - cosh(y) + tan(x) / tanh(y) + pow(x, 2) * pow(y, x) + "
+            "conj(x) * abs(y) + real(x) * complex(imag(y), arg(x)) + (x != y ? -x : y) + a")
+    f = cuplug.elementwise("f(x: T, y: T, a: T) -> T", text)
+    exact = cuplug.elementwise("exact(x: T, y: T, a: T) -> T", "x * y / (x - a) + 3 * x - 1 / x")
+    total = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")
+    for dtype in ("complex64", "complex128"):
+        x, y = ((random.normal(size=(70, 301)) + 1j * random.normal(size=(70, 301))).astype(dtype)
+                for _ in range(2))
+        near = dict(rtol=200 * np.finfo(dtype).eps, atol=200 * np.finfo(dtype).eps)
+        np.testing.assert_allclose(f(x, y, 2j, device="cuda"), f(x, y, 2j), **near)
+        for v in (x, x.T, x[:, ::2], x[::-1]):
+            np.testing.assert_array_equal(exact(v, v[:1], 2 - 1j, device="cuda"),
+                                          exact(v, v[:1], 2 - 1j))
+            for axis in (None, 0, 1):
+                wanted = v.sum(axis=axis)
+                np.testing.assert_allclose(total(v, axis=axis, device="cuda"), wanted,
+                                           rtol=1e-4 if dtype == "complex64" else 1e-12)
+    """)
+
+
+def test_float8(run):
+    run("""
+    import ml_dtypes
+    add = cuplug.elementwise("add(x: T, y: T) -> T", "x + y")
+    total = cuplug.reduction("total(x: T) -> float32", reduce="a + b", accumulate="float32")
+    for dtype in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+        x = np.arange(256, dtype=np.uint8).view(dtype)
+        y = x.reshape(-1, 1)
+        with np.errstate(all="ignore"):
+            wanted = x + y
+        got = add(x, y, device="cuda")
+        np.testing.assert_array_equal(got.astype("f4"), wanted.astype("f4"))
+        x = values((300, 7), dtype)
+        np.testing.assert_array_equal(total(x, axis=0, device="cuda"), x.astype("f4").sum(axis=0))
+    """)
+
+
+def test_large_host_arrays_in_parts(run):
+    run("""
+    add = cuplug.elementwise("add(a: T, b: T) -> T", "a + b")
+    number = cuplug.elementwise("number(x: T) -> int64", "i")
+    x = values(2_500_001, "float32")
+    np.testing.assert_array_equal(add(x, x[:1], device="cuda"), x + x[:1])
+    np.testing.assert_array_equal(number(x, device="cuda"), np.arange(x.size))
+    """)
+
+
+PICK = """
+    import pickle
+    import cuplug.source.from_source as from_source
+
+    def compile_to_binary(source, **options):
+        "In a process without the fake driver, which NVRTC would open."
+        from_source.load_functions = lambda image, name, symbols, device: emulate(
+            source, options["names"], device, name, {}, (), space="")
+        code = ("import pickle, sys\\n"
+                "from cuplug.compilers.jit import compile_to_binary as compile\\n"
+                "source, options = pickle.load(sys.stdin.buffer)\\n"
+                "pickle.dump(compile(source, **options), sys.stdout.buffer)")
+        environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+        done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps((source, options)),
+                              env=environment, capture_output=True, check=True)
+        return pickle.loads(done.stdout)
+
+    from_source.compile_to_binary = compile_to_binary
+    source = '''
+    __global__ void pick(const T *x, const int64_t *index, T *y, int n, int64_t m, float a,
+                         cuplug_fault *fault) {
+      int64_t k = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+      if (k >= m) return;
+      if (index[k] < 0 || index[k] >= n)
+        return cuplug_fault_index(fault, 1, k, index[k], 0, n);
+      y[k] = a * x[index[k]];
+    }'''
+    signature = "pick(x: T[n], index: int64[m], a: float = 2.0) -> y: T[m] where T: float32 | int8"
+    settings = dict(arguments="x, index, y, n, m, a, fault", cuda=source, threads="m")
+    def raised(error, *arguments, **changes):
+        try:
+            cuplug.operator(signature, **{**settings, **changes})(*arguments, device="cuda")
+        except error as problem:
+            return str(problem)
+"""
+
+
+def test_operators_of_a_kernel(run):
+    from cuplug import CompileError
+    from cuplug.compilers import nvrtc
+
+    try:
+        nvrtc.find()
+    except CompileError:
+        pytest.skip("needs NVRTC")
+    run(
+        PICK
+        + """
+    pick = cuplug.operator(signature, **settings)
+    x, index = values(100, "float32"), np.array([3, 99, 0] * 200)
+    np.testing.assert_array_equal(pick(x, index, device="cuda"), 2 * x[index])
+    np.testing.assert_array_equal(pick(x, index, 3, device="cuda"), 3 * x[index])
+    assert pick(x, index[:0], device="cuda").shape == (0,)
+    text = raised(IndexError, x, index + 1)
+    assert text == "pick: index: index 100 at position 1 is out of bounds for size 100", text
+    text = raised(ValueError, x, index, arguments="x, index, y, m * 4294967296, m, a, fault")
+    assert text == ("pick: parameter 4 of its kernel has 32 bits, which cannot hold "
+                    "2576980377600"), text
+    huge = "x, index, y, n * 4611686018427387904, m, a, fault"
+    text = raised(ValueError, x, index, arguments=huge)
+    assert text == "pick: arguments: its formula has no value in 64 bits", text
+    text = raised(ValueError, x, index, threads="n // (m - m)")
+    assert text == "pick: threads: its formula has no value in 64 bits", text
+    text = raised(ValueError, x, index, threads=None, grid="0 - m")
+    assert text == "pick: grid: seen -600, wanted 0 to 2147483647", text
+    both = cuplug.operator(signature, **{**settings, "threads": None, "block": (64, 1),
+                                         "grid": ("(m + 63) // 64", 1, 1), "shared": "n % 8 - 4"})
+    np.testing.assert_array_equal(both(x, index, device="cuda"), 2 * x[index])
+    """
+    )

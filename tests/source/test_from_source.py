@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole operators from source: a kernel, a function, and what they are given."""
+
+import pickle
+import re
+
+import cuplug
+import numpy as np
+import pytest
+from backends import COMPLEX, FLOAT8, FLOATING, assert_same, dtype_of
+from cuplug.compilers import jit
+from cuplug.signature.variant import Variant
+from cuplug.source import from_source
+
+SIGNATURE = "pick(x: T[n], index: I[m]) -> y: T[m] where T: any, I: int32 | int64"
+CUDA = """
+__global__ void pick_kernel(const T *x, const I *index, T *y, int64_t n, int m,
+                            cuplug_fault *fault) {
+  int64_t k = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+  if (k >= m) return;
+  if (index[k] < 0 || index[k] >= n) return cuplug_fault_index(fault, 1, k, index[k], 0, n);
+  y[k] = x[index[k]];
+}
+"""
+HOST = """
+void pick(const T *x, const I *index, T *y, int64_t n, int64_t m, cuplug_fault *fault) {
+  for (int64_t k = 0; k < m; k++) {
+    if (index[k] < 0 || index[k] >= n) return cuplug_fault_index(fault, 1, k, index[k], 0, n);
+    y[k] = x[index[k]];
+  }
+}
+"""
+ARGUMENTS = "x, index, y, n, m, fault"
+
+
+def pick(**changes):
+    settings = {"arguments": ARGUMENTS, "cuda": CUDA, "host": HOST, "kernel": "pick_kernel"}
+    return cuplug.operator(
+        SIGNATURE,
+        **{**settings, "threads": "m", **changes},
+    )
+
+
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("dtype", [*FLOATING, *FLOAT8, *COMPLEX, "int8", "bool"])
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_pick(backend, dtype, index):
+    x, at = np.arange(100).astype(dtype_of(dtype)), np.array([3, 1, 99], index)
+    if not backend.supports(x.dtype):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    assert_same(backend(pick(), x, at), x[at])
+    assert_same(backend(pick(), x, at[:0]), x[:0])
+
+
+@pytest.mark.parametrize("side", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_faults(side):
+    message = "pick: index: index 7 at position 1 is out of bounds for size 5"
+    with pytest.raises(IndexError, match=message):
+        pick()(np.zeros(5), np.array([0, 7]), device=side)
+    assert pick()(np.ones(5), np.array([0]), device=side).tolist() == [1]
+
+
+def test_one_side_alone():
+    with pytest.raises(ValueError, match="no CUDA entry|wanted"):
+        pick(cuda=None, threads=None)(np.zeros(5), np.array([0]), device="cuda")
+    assert pick(cuda=None, threads=None).sides == ("cpu",)
+    assert pick(host=None).sides == ("cuda",)
+
+
+def test_complex_scalars():
+    scale = cuplug.operator(
+        "scale(x: T[n], a: T) -> y: T[n] where T: complex64 | complex128",
+        arguments="x, a, y, n",
+        host="void scale(const T *x, T a, T *y, int64_t n) {"
+        " for (int64_t k = 0; k < n; k++) y[k] = a * x[k]; }",
+    )
+    for dtype in COMPLEX:
+        x = np.array([1, 2j, 3 - 1j], dtype)
+        assert_same(scale(x, 1 - 2j), x * np.array(1 - 2j, dtype))
+
+
+def test_arguments_are_worked_out():
+    f = cuplug.operator(
+        "f(x: float64[n, m], *, k: int = 2) -> y: int64[3]".replace(" *,", ""),
+        arguments="y, n * m - 1, size(x) // k % 5, min(n, k) + max(m, size(x, -1)), k",
+        host="""int f(int64_t *y, int64_t a, int64_t b, int64_t c, int k) {
+  y[0] = a; y[1] = b; y[2] = c + 100 * k;
+  return 0;
+}""",
+    )
+    x = np.zeros((3, 4))
+    assert f(x).tolist() == [11, 1, 206]
+    assert f(x, k=5).tolist() == [11, 2, 507]
+
+
+def test_functions_may_return_a_status():
+    f = cuplug.operator(
+        "f(x: float64[n])",
+        arguments="n",
+        host="int f(int64_t n) { return n > 2 ? CUPLUG_ERROR_VALUE : CUPLUG_OK; }",
+    )
+    f(np.zeros(2))
+    with pytest.raises(ValueError, match="f: the plugin failed"):
+        f(np.zeros(3))
+
+
+def plan(text, signature="f(x: float32[n], s: float, k: int) -> y: float32[n]", **changes):
+    """Return what the parameters of a kernel are given, as NVRTC sees it."""
+    try:
+        jit.nvrtc.find()
+    except cuplug.CompileError:
+        pytest.skip("needs NVRTC")
+    settings = {"arguments": "x, y, s, k, n", "kernel": "f", "function": "f", **changes}
+    scope = from_source.formula.read_scope(from_source.signatures.parse(signature))
+    made = from_source.Plan(
+        scope=scope,
+        cuda=text,
+        host=None,
+        grid=("n",),
+        block=("256",),
+        shared="0",
+        per_thread=True,
+        options=(),
+        **settings,
+    )
+    variables, dtypes = made.dtypes(Variant(0, ("float32", "float32")))
+    code = from_source._cuda_code(made, variables, "f cuda")
+    codes = jit.compile_to_binary(code, names=["f"], name="f.cu").types["f"]
+    return from_source._passes(made, dtypes, codes)
+
+
+def test_kernels_get_what_they_declare():
+    text = "__global__ void f(const float *x, float *y, float s, short k, unsigned n) {}"
+    assert [each[:3] for each in plan(text)] == [
+        (0, 0, "uint64"),
+        (0, 1, "uint64"),
+        (1, 0, "float32"),
+        (2, 0, "int16"),
+        (2, 0, "uint32"),
+    ]
+
+
+WRONG_KERNELS = {
+    "__global__ void f(const float *x, float *y, float s, int k) {}": "arguments: seen 5, wanted 4",
+    "__global__ void f(float x, float *y, float s, int k, int n) {}": "seen x, wanted float as",
+    "__global__ void f(float *x, float *y, int s, int k, int n) {}": "seen s, wanted int as",
+    "__global__ void f(float *x, float *y, float s, float k, int n) {}": "seen k, wanted float",
+    "__global__ void f(float *x, float *y, float s, int k, int *n) {}": r"seen n, wanted int \*",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG_KERNELS.items(), ids=range(len(WRONG_KERNELS)))
+def test_arguments_that_do_not_fit_the_kernel(text, message):
+    with pytest.raises(TypeError, match=message):
+        plan(text)
+
+
+WRONG = {
+    ("arguments", "x, q"): "pick: arguments: seen 'q', wanted names of the signature (x, index, y",
+    ("arguments", "x, index / 2"): "pick: arguments: seen 'index / 2'",
+    ("arguments", "x, size(n)"): "pick: arguments: seen 'size(n)'",
+    ("arguments", "x,, y"): "pick: arguments: seen 'x,, y': ",
+    ("threads", None): "pick: wanted threads, or grid, for the kernel's launch",
+    ("grid", "m"): "pick: wanted threads, or grid, for the kernel's launch",
+    ("threads", "m, n"): "pick: grid: seen 'm, n', wanted one number",
+    ("block", (1, 2, 3, 4)): "pick: block: seen 4 sizes, wanted at most 3",
+    ("block", "y"): "pick: block: seen 'y'",
+}
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG.items(), ids=str)
+def test_ill_formed_definitions(change, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        pick(**dict([change]))
+    with pytest.raises(ValueError, match="pick: seen no source, wanted cuda, host or both"):
+        pick(cuda=None, host=None)
+
+
+def test_compiler_errors_show_the_users_line():
+    broken = pick(host=HOST.replace("index[k]]", "unknown]"))
+    with pytest.raises(cuplug.CompileError, match=r"pick host: line 5: .*unknown"):
+        broken(np.zeros(5), np.array([0]))
+
+
+def test_the_same_source_gives_the_same_operator():
+    assert pick() == pick()
+    assert pickle.loads(pickle.dumps(pick())) == pick()
+    assert pick() != pick(doc="Another.")
+
+
+@pytest.mark.gpu
+@pytest.mark.sanitizer
+def test_grids_blocks_and_templates():
+    f = cuplug.operator(
+        "transpose(x: T[n, m]) -> y: T[m, n] where T: float32 | int16",
+        arguments="x, y, n, m",
+        kernel="transpose_kernel<T, 8>",
+        cuda="""
+template <typename U, int TILE> __global__ void transpose_kernel(const U *x, U *y, int n, int m) {
+  extern __shared__ char room[];
+  U (*tile)[TILE + 1] = reinterpret_cast<U (*)[TILE + 1]>(room);
+  int i = blockIdx.y * TILE + threadIdx.y, j = blockIdx.x * TILE + threadIdx.x;
+  if (i < n && j < m) tile[threadIdx.y][threadIdx.x] = x[(int64_t)i * m + j];
+  __syncthreads();
+  i = blockIdx.y * TILE + threadIdx.x, j = blockIdx.x * TILE + threadIdx.y;
+  if (i < n && j < m) y[(int64_t)j * n + i] = tile[threadIdx.x][threadIdx.y];
+}""",
+        grid=("(m + 7) // 8", "(n + 7) // 8"),
+        block=(8, 8),
+        shared="8 * 9 * 4",
+    )
+    for dtype in ("float32", "int16"):
+        x = np.arange(70 * 33).reshape(70, 33).astype(dtype)
+        assert_same(f(x, device="cuda"), x.T)
+    assert f(np.zeros((0, 3), np.float32), device="cuda").shape == (3, 0)
+
+
+@pytest.mark.gpu
+def test_numbers_that_a_kernel_cannot_hold():
+    f = cuplug.operator(
+        "f(k: int) -> y: int32[1]",
+        arguments="y, k",
+        cuda="__global__ void f(int *y, int k) { *y = k; }",
+        threads=1,
+    )
+    assert f(5).numpy().tolist() == [5]
+    with pytest.raises(ValueError, match="f: parameter 2 of its kernel has 32 bits, which cannot"):
+        f(1 << 40)

@@ -1,0 +1,269 @@
+/* sanitizers: address,undefined | thread | none */
+/* fake-cuda */
+/* ldflags: -ldl -Wl,--wrap=cuplug_describe */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole calls on the fake driver: host arrays staged, device arrays, faults, errors, each driver
+ * call failing in turn. The plugin is compiled in; its kernels run when they are waited for. */
+#include "cuda/context.h"
+#include "cuda/driver.h"
+#include "cuda/fault.h"
+#include "cuda/gpus.h"
+#include "cuda/stream.h"
+#include "fake_operators.h"
+
+#include <pthread.h>
+
+static void triple_staged(int64_t n, cuplug_device device, cuplug_error *mine) {
+  double *x = malloc(((size_t)n + 1) * sizeof *x), *out = malloc(((size_t)n + 1) * sizeof *out);
+  CHECK(x && out);
+  for (int64_t i = 0; i <= n; i++) x[i] = (double)i, out[i] = -1;
+  cuplug_argument args[] = {on_host(CUPLUG_FLOAT64, x, &n), on_host(CUPLUG_FLOAT64, out, &n)};
+  CHECK(!cuplug_invoke(find("triple"), args, 2, &device, mine));
+  for (int64_t i = 0; i < n; i++) CHECK(out[i] == 3.0 * (double)i);
+  CHECK(out[n] == -1);
+  free(x);
+  free(out);
+}
+
+static void staged(void) {
+  static const int64_t sizes[] = {0, 1, 1000, 2500000};
+  for (int i = 0; i < 4; i++) triple_staged(sizes[i], i % 2 ? gpu1 : gpu0, &error);
+  check_all_given_back();
+}
+
+/* What lies between the elements of a strided output stays as it was. */
+static void staged_strides(void) {
+  float x[] = {1, 2, 3, 4, 5, 6}, out[] = {-1, -2, -3, -4, -5, -6, -7, -8};
+  const float wanted[] = {15, -2, -3, 9, -5, -6, 3, -8};
+  int64_t n = 3, backwards = -2, by_three = 3;
+  cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, x + 4, &n), on_host(CUPLUG_FLOAT32, out, &n)};
+  args[0].tensor.strides = &backwards, args[1].tensor.strides = &by_three;
+  CHECK(!cuplug_invoke(find("triple_strided"), args, 2, &gpu0, &error));
+  CHECK(!memcmp(out, wanted, sizeof out));
+  check_all_given_back();
+}
+
+static void staged_in_place(void) {
+  float x[] = {1, 2, 3};
+  int64_t n = 3;
+  cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, x, &n), cuplug_float(0.5)};
+  CHECK(!cuplug_invoke(find("increase"), args, 2, &gpu0, &error));
+  CHECK(x[0] == 1.5f && x[1] == 2.5f && x[2] == 3.5f);
+  check_all_given_back();
+}
+
+static int allocate_output(void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *mine) {
+  (void)mine;
+  CHECK(frame->tensors[tensor].shape[0] == 3);
+  frame->tensors[tensor].data = user;
+  return CUPLUG_OK;
+}
+
+static void staged_unknown_size(void) {
+  float x[] = {1, -2, 3, 0, 5}, out[3];
+  int64_t n = 5;
+  cuplug_frame frame;
+  cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, x, &n)};
+  CHECK(!cuplug_bind(find("positive"), args, 1, &frame, &error));
+  frame.device = gpu0, frame.allocate = allocate_output, frame.user = out;
+  CHECK(!cuplug_run(&frame, &error));
+  CHECK(frame.staged && out[0] == 1 && out[1] == 3 && out[2] == 5);
+  check_all_given_back();
+}
+
+/* Picks with one index from ten values; `index` lies in the same memory as the result. */
+static int pick_staged(int64_t index, cuplug_error *mine) {
+  static float source[10] = {0, 10, 20, 30, 40, 50, 60, 70, 80, 90};
+  float out[2] = {-1, -1};
+  int64_t indices[2] = {1, index}, n_source = 10, n = 2;
+  cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, source, &n_source),
+                            on_host(CUPLUG_INT64, indices, &n), on_host(CUPLUG_FLOAT32, out, &n)};
+  int status = cuplug_invoke(find("pick"), args, 3, &gpu0, mine);
+  CHECK(status || (out[0] == 10 && out[1] == source[index]));
+  return status;
+}
+
+static void staged_fault(void) {
+  for (int i = 0; i < 3; i++) {
+    CHECK(pick_staged(10 + i, &error) == CUPLUG_ERROR_INDEX);
+    CHECK_MESSAGE(&error, "pick: index: index ");
+    CHECK_MESSAGE(&error, " at position 1 is out of bounds for size 10");
+    CHECK(!pick_staged(i, &error));
+  }
+  CHECK(!cuplug__fault_take_any(&error));
+  check_all_given_back();
+}
+
+/* Device arrays: nothing is waited for, and a fault is told by a later call. */
+static void asynchronous(void) {
+  float source[4] = {1, 2, 3, 4};
+  int64_t indices[2] = {3, -7}, n_source = 4, n = 2;
+  void *x, *index, *out;
+  CHECK(!cuplug_allocate_device(0, sizeof source, NULL, &x, &error));
+  CHECK(!cuplug_allocate_device(0, sizeof indices, NULL, &index, &error));
+  CHECK(!cuplug_allocate_device(0, 2 * sizeof(float), NULL, &out, &error));
+  CHECK(!cuplug_copy_to_device(0, x, source, sizeof source, NULL, &error));
+  CHECK(!cuplug_copy_to_device(0, index, indices, sizeof indices, NULL, &error));
+  cuplug_argument args[] = {array(CUPLUG_FLOAT32, x, &n_source, gpu0),
+                            array(CUPLUG_INT64, index, &n, gpu0),
+                            array(CUPLUG_FLOAT32, out, &n, gpu0)};
+  long n_waits = fake_counts().n_synchronizations;
+  CHECK(!cuplug_invoke(find("pick"), args, 3, NULL, &error));
+  CHECK(!cuplug_invoke(find("pick"), args, 3, NULL, &error));
+  CHECK(fake_counts().n_synchronizations == n_waits);
+  CHECK(cuplug_copy_to_host(0, source, out, sizeof(float), NULL, &error) == CUPLUG_ERROR_INDEX);
+  CHECK_MESSAGE(&error, "pick: index: index -7 at position 1 is out of bounds for size 4");
+  CHECK(!cuplug_invoke(find("pick"), args, 3, NULL, &error));
+  void *previous;
+  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+  CHECK(!cuplug__stream_synchronize(CUPLUG__STREAM(NULL), &error));
+  cuplug__cuda_leave(previous, 0);
+  float host = 1, tripled = 0;
+  int64_t one = 1;
+  cuplug_argument other[] = {on_host(CUPLUG_FLOAT32, &host, &one),
+                             on_host(CUPLUG_FLOAT32, &tripled, &one)};
+  CHECK(cuplug_invoke(find("triple"), other, 2, &gpu0, &error) == CUPLUG_ERROR_INDEX);
+  CHECK_MESSAGE(&error, "pick: index: index -7");
+  CHECK(!cuplug_invoke(find("triple"), other, 2, &gpu0, &error) && tripled == 3);
+  CHECK(!cuplug_copy_to_host(0, source, out, sizeof(float), NULL, &error) && source[0] == 4);
+  void *all[] = {x, index, out};
+  for (int i = 0; i < 3; i++) CHECK(!cuplug_free_device(0, all[i], NULL, &error));
+  check_all_given_back();
+}
+
+static void out_of_memory(void) {
+  int64_t n = 1000, index[1000] = {0};
+  float source[1000] = {0}, out[1000];
+  cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, source, &n), on_host(CUPLUG_INT64, index, &n),
+                            on_host(CUPLUG_FLOAT32, out, &n)};
+  for (int i = 0; i < 10; i++) {
+    CHECK(cuplug_invoke(find("pick"), args, 3, &gpu0, &error) == CUPLUG_ERROR_MEMORY);
+    CHECK_MESSAGE(&error, "pick: out of device memory: wanted 8000 bytes (0.00 GiB) on cuda:0");
+    CHECK_MESSAGE(&error, "no loop dimensions to cut them by");
+  }
+  check_all_given_back();
+  triple_staged(1000, gpu0, &error); /* in parts */
+  check_all_given_back();
+}
+
+static int run_on_gpu(const char *name) {
+  float x = 1, out = 0;
+  int64_t n = 1;
+  cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, &x, &n), on_host(CUPLUG_FLOAT32, &out, &n)};
+  return cuplug_invoke(find(name), args, 2, &gpu0, &error);
+}
+
+static void failing_entries(void) {
+  for (int i = 0; i < 10; i++) {
+    CHECK(run_on_gpu("refuse") == CUPLUG_ERROR_VALUE);
+    CHECK_MESSAGE(&error, "refuse: x: seen this, wanted that");
+  }
+  CHECK(run_on_gpu("too_new") == CUPLUG_ERROR_CUDA);
+  CHECK_MESSAGE(&error, "too_new: kernel launch: CUDA error 35; the plugin was built with a newer "
+                        "CUDA than the driver supports (13.0)");
+  CHECK(fake_counts().n_streams == 1);
+  check_all_given_back();
+}
+
+static void crash(void) {
+  triple_staged(10, gpu0, &error);
+  CHECK(run_on_gpu("crash") == CUPLUG_ERROR_CUDA && error.cuda_code == 700);
+  CHECK_MESSAGE(&error, "crash: ");
+  CHECK_MESSAGE(&error, "first seen after operator crash, before it triple: restart it");
+  for (int i = 0; i < 2; i++) {
+    CHECK(run_on_gpu("triple") == CUPLUG_ERROR_CUDA && error.cuda_code == 700);
+    CHECK_MESSAGE(&error, "triple: CUDA failed before: CUDA error 700");
+    CHECK_MESSAGE(&error, "first seen after operator crash, before it triple: restart it");
+  }
+}
+
+static void wrong_architecture(void) {
+  architectures = "1000,1200";
+  CHECK(run_on_gpu("triple") == CUPLUG_ERROR_PLUGIN);
+  CHECK_MESSAGE(&error, "triple: libfake_gpu.so has code for compute capability");
+  CHECK_MESSAGE(&error, "cuda:0 has 9.0");
+  architectures = "750,1000";
+  CHECK(!run_on_gpu("triple"));
+}
+
+static void *stage_in_thread(void *argument) {
+  cuplug_error mine;
+  intptr_t k = (intptr_t)argument;
+  for (int i = 0; i < 8; i++) {
+    triple_staged(100 + k, k % 2 ? gpu1 : gpu0, &mine);
+    CHECK(pick_staged(10 + k, &mine) == CUPLUG_ERROR_INDEX);
+    char wanted[40];
+    snprintf(wanted, sizeof wanted, "pick: index: index %d at", 10 + (int)k);
+    CHECK_MESSAGE(&mine, wanted);
+    CHECK(!pick_staged(k, &mine));
+  }
+  return NULL;
+}
+
+/* Each call has its own faults. */
+static void threads(void) {
+  pthread_t all[6];
+  for (intptr_t i = 0; i < 6; i++)
+    CHECK(!pthread_create(&all[i], NULL, stage_in_thread, (void *)i));
+  for (int i = 0; i < 6; i++) CHECK(!pthread_join(all[i], NULL));
+  check_all_given_back();
+}
+
+/* One driver call fails, as the environment says: an error that names the operator, nothing lost
+ * and the next call right. A failed start is for ever; what cannot be freed is. */
+static void one_failure(void) {
+  char failing[80];
+  snprintf(failing, sizeof failing, "%s", getenv("FAKE_CUDA_FAIL"));
+  int status = pick_staged(3, &error);
+  if (status) {
+    CHECK_STATUS(&error, CUPLUG_ERROR_CUDA);
+    CHECK_MESSAGE(&error, "pick: ");
+    CHECK_MESSAGE(&error, "CUDA error 999");
+  }
+  CHECK(!status || !cuplug__driver_ready() || !pick_staged(4, &error));
+  if (!cuplug__driver_ready() || strstr(failing, "cuMemFreeAsync")) return;
+  unsetenv("FAKE_CUDA_FAIL");
+  check_all_given_back();
+}
+
+static void each_failure(void) {
+  static const char *const functions[] = {
+#define CUPLUG__X(function, symbol, parameters) #function,
+      CUPLUG__DRIVER_LIST(CUPLUG__X)
+#undef CUPLUG__X
+  };
+  char failing[80];
+  int n_wrong = 0;
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    for (int n = 1; n <= 4; n++) {
+      snprintf(failing, sizeof failing, "FAKE_CUDA_FAIL=%s:%d:999", functions[i], n);
+      scenario one = {"one_failure", one_failure, {failing, "FAKE_CUDA_LAZY=1"}};
+      if (run_again(&one)) n_wrong++, fprintf(stderr, "with %s\n", failing);
+    }
+  }
+  CHECK(n_wrong == 0);
+}
+
+static const scenario scenarios[] = {
+    {"staged", staged, {NULL}},
+    {"staged", staged, {"FAKE_CUDA_LAZY=1"}},
+    {"staged_strides", staged_strides, {"FAKE_CUDA_LAZY=1"}},
+    {"staged_in_place", staged_in_place, {"FAKE_CUDA_LAZY=1"}},
+    {"staged_unknown_size", staged_unknown_size, {"FAKE_CUDA_LAZY=1"}},
+    {"staged_fault", staged_fault, {"FAKE_CUDA_LAZY=1"}},
+    {"asynchronous", asynchronous, {"FAKE_CUDA_LAZY=1"}},
+    {"out_of_memory", out_of_memory, {"FAKE_CUDA_MEMORY_BYTES=10000"}},
+    {"failing_entries", failing_entries, {NULL}},
+    {"crash", crash, {"FAKE_CUDA_LAZY=1"}},
+    {"wrong_architecture", wrong_architecture, {NULL}},
+    {"threads", threads, {NULL}},
+    {"threads", threads, {"FAKE_CUDA_LAZY=1"}},
+    {"each_failure", each_failure, {NULL}},
+};
+
+int main(int argc, char **argv) {
+  static const scenario one = {"one_failure", one_failure, {NULL}};
+  make_operators();
+  if (argc == 2 && !strcmp(argv[1], one.name)) return one.run(), 0;
+  return run_scenarios(argc, argv, scenarios, sizeof scenarios / sizeof *scenarios);
+}
