@@ -20,6 +20,13 @@ typedef struct cuplug__run {
   void *workspaces[CUPLUG__MAX_WORKSPACES];
 } cuplug__run;
 
+/* Whether tensor k is changed: an in-out array, or an output. */
+static inline int cuplug__is_written(const cuplug__run *run, uint32_t k) {
+  const cuplug_frame *f = run->frame;
+  return k >= f->n_inputs ||
+         f->signature->parameters[f->parameter[k]].kind == CUPLUG_PARAMETER_INOUT;
+}
+
 /* Puts the operator's name before the message when something outside of the entry has failed.
  * Returns `status`. */
 static inline int cuplug__named(const cuplug__run *run, int status) {

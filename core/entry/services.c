@@ -59,11 +59,7 @@ static int set_shape(cuplug__run *run, uint32_t k, const int64_t *shape) {
   if (cuplug__n_bytes(t) < 0)
     return cuplug__fail(run->error, CUPLUG_ERROR_VALUE, "the output's shape %s needs 2^63 bytes",
                         cuplug__describe_shape(t->shape, t->ndim).s);
-  int64_t stride = 1;
-  for (int32_t d = t->ndim - 1; t->strides && d >= 0; d--) {
-    t->strides[d] = stride;
-    stride *= shape[d] ? shape[d] : 1;
-  }
+  if (t->strides) cuplug__contiguous_strides(t->ndim, shape, t->strides);
   return CUPLUG_OK;
 }
 

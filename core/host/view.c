@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/view.h"
 
+#include "base/layout.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Takes one more dimension, outside of those before it. */
 static void add_dimension(cuplug__view *v, int64_t size, int64_t stride) {
@@ -146,8 +146,8 @@ static void copy_rows(char *to, int64_t to_stride, const char *from, int64_t row
   for (int64_t i = 0; i < n_blocks; i += TILE_ROW)
     for (int64_t r = 0; r < n_rows; r += tile_rows)
       copy_any_tile(to + r * to_stride + i * block, to_stride, from + r * row_stride + i * stride,
-                    row_stride, stride, least(tile_rows, n_rows - r), least(TILE_ROW, n_blocks - i),
-                    block);
+                    row_stride, stride, cuplug__least(tile_rows, n_rows - r),
+                    cuplug__least(TILE_ROW, n_blocks - i), block);
 }
 
 /* The dimension whose neighbours share lines where those of a row do not, or 0. */
@@ -192,7 +192,7 @@ uint64_t cuplug__view_piece(const cuplug__view *v) {
 static int64_t n_units(const cuplug__view *v, const place *at, int32_t near, int64_t n) {
   for (int32_t d = 0; d < near; d++)
     if (at->index[d]) return 0;
-  return near ? least(v->shape[near] - at->index[near], n / unit_of(v, near)) : 0;
+  return near ? cuplug__least(v->shape[near] - at->index[near], n / unit_of(v, near)) : 0;
 }
 
 static void read_blocks(const cuplug__view *v, place *at, int64_t n, char *to) {
@@ -204,7 +204,7 @@ static void read_blocks(const cuplug__view *v, place *at, int64_t n, char *to) {
       copy_units(v, near, at, units, to);
       advance(v, at, near, units);
     } else {
-      done = least(v->shape[0] - at->index[0], n);
+      done = cuplug__least(v->shape[0] - at->index[0], n);
       copy_blocks(to, at->from, done, (int64_t)v->block_bytes, v->strides[0]);
       advance(v, at, 0, done);
     }

@@ -38,12 +38,7 @@ void cuplug__set_part(cuplug__run *run, cuplug__cut *cut, uint64_t n, char *cons
 void cuplug__shift_fault(const cuplug__cut *cut, cuplug_fault *fault, uint64_t first_row);
 
 static inline int cuplug__is_inout(const cuplug__run *run, uint32_t k) {
-  return run->overload->signature.parameters[run->frame->parameter[k]].kind ==
-         CUPLUG_PARAMETER_INOUT;
-}
-
-static inline int cuplug__is_written(const cuplug__run *run, uint32_t k) {
-  return k >= run->frame->n_inputs || cuplug__is_inout(run, k);
+  return k < run->frame->n_inputs && cuplug__is_written(run, k);
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "staging/transfer.h"
 
+#include "base/layout.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/lane.h"
@@ -27,8 +28,6 @@ typedef struct transfer {
   uint64_t first;
 } transfer;
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 /* Enough chunks to keep all buffers busy, but none so small that starting its DMA counts. */
 static int plan(transfer *t, cuplug__lane *lane, uint64_t bytes, cuplug_error *error) {
   const uint64_t unit = CUPLUG__PINNED_SMALL;
@@ -37,16 +36,16 @@ static int plan(transfer *t, cuplug__lane *lane, uint64_t bytes, cuplug_error *e
   uint64_t wanted = (bytes / CUPLUG__N_PINNED + unit - 1) / unit * unit;
   t->lane = lane;
   t->bytes = bytes;
-  t->chunk_bytes = wanted ? least(wanted, lane->pinned_bytes) : unit;
+  t->chunk_bytes = wanted ? cuplug__least(wanted, lane->pinned_bytes) : unit;
   t->n_chunks = (bytes - 1) / t->chunk_bytes + 1;
   t->n_copying = bytes < CUPLUG__SHARED_BYTES ? 1 : N_COPYING;
-  t->n_helpers = (int)least(1 + bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
+  t->n_helpers = (int)cuplug__least(1 + bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
   memset(t->copies, 0, sizeof t->copies);
   return CUPLUG_OK;
 }
 
 static uint64_t bytes_of(const transfer *t, uint64_t i) {
-  return least(t->chunk_bytes, t->bytes - i * t->chunk_bytes);
+  return cuplug__least(t->chunk_bytes, t->bytes - i * t->chunk_bytes);
 }
 
 static char *buffer_of(const transfer *t, uint64_t i) {
