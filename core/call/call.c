@@ -39,11 +39,9 @@ static int run_prepared(cuplug__run *run) {
 
 /* The first run, which pins memory and loads code, and those that wait. */
 static int run_relaxed(cuplug__run *run, int is_prepared) {
-  int mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
   int status = is_prepared ? CUPLUG_OK : make_ready(run);
-  if (!status) status = run_prepared(run);
-  cuplug__capture_exchange(mode);
-  return status;
+  return status ? status : run_prepared(run);
 }
 
 static int run_entered(cuplug__run *run) {
@@ -55,7 +53,6 @@ static int run_entered(cuplug__run *run) {
 
 static int run_cuda(cuplug__run *run) {
   cuplug_frame *f = run->frame;
-  void *previous;
   int status;
   if (!run->overload->cuda) {
     cuplug_operator_info info;
@@ -65,13 +62,8 @@ static int run_cuda(cuplug__run *run) {
                         cuplug__describe_device(run->device).s, info.path);
   }
   if ((status = cuplug__fault_take_any(run->error))) return status;
-  if ((status = cuplug__cuda_enter(run->device.id, &previous, run->error))) {
-    cuplug__prefix(run->error, "%s: ", f->op->name);
-    return status;
-  }
-  status = run_entered(run);
-  cuplug__cuda_leave(previous, run->device.id);
-  return status;
+  CUPLUG__ENTERED context = cuplug__cuda_enter(run->device.id, run->error);
+  return context.status ? cuplug__named(run, context.status) : run_entered(run);
 }
 
 static int run_host(cuplug__run *run) {

@@ -4,6 +4,7 @@
 #include "cuda/fault.h"
 
 #include "base/status.h"
+#include "cuda/capture.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/gpus.h"
@@ -43,14 +44,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static block *blocks;               /* newest first; under the lock */
 static pinned_block *_Atomic first; /* holds the summary words */
 
-/* Relaxed mode: making a record must not spoil a graph capture that this thread has begun. */
 static int allocate_pinned(void **pinned) {
-  CUstreamCaptureMode mode = CUPLUG__CAPTURE_RELAXED;
-  cuplug__driver.cuThreadExchangeStreamCaptureMode(&mode);
-  int code = cuplug__driver.cuMemHostAlloc(pinned, sizeof(pinned_block),
-                                           CUPLUG__HOST_PORTABLE | CUPLUG__HOST_MAPPED);
-  cuplug__driver.cuThreadExchangeStreamCaptureMode(&mode);
-  return code;
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  return cuplug__driver.cuMemHostAlloc(pinned, sizeof(pinned_block),
+                                       CUPLUG__HOST_PORTABLE | CUPLUG__HOST_MAPPED);
 }
 
 static int add_block(cuplug_error *error) {

@@ -86,18 +86,14 @@ static int prepare_entered(cuplug_operator *op, int32_t device, cuplug_error *er
 }
 
 int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error) {
-  void *previous;
   cuplug__clear(error);
   int status = cuplug_load_code(op, error);
   if (status) return status;
-  status = cuplug__cuda_enter(device, &previous, error);
-  if (status) {
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) {
     cuplug__prefix(error, "%s: ", op->name);
-    return status;
+    return context.status;
   }
-  int mode = cuplug__capture_relax();
-  status = prepare_entered(op, device, error);
-  cuplug__capture_exchange(mode);
-  cuplug__cuda_leave(previous, device);
-  return status;
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  return prepare_entered(op, device, error);
 }

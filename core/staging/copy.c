@@ -47,16 +47,13 @@ static int copy(int32_t device, int to_host, void *to, const void *from, uint64_
 
 int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from, uint64_t bytes,
                         void *stream, cuplug_progress *progress, void *user, cuplug_error *error) {
-  void *previous;
   cuplug__watch watch;
   cuplug__clear(error);
   cuplug__watch_start(&watch, progress, user, bytes);
-  int status = cuplug__cuda_enter(device, &previous, error);
-  if (status) return status;
-  int mode = cuplug__capture_relax();
-  status = copy(device, to_host, to, from, bytes, stream, &watch, error);
-  cuplug__capture_exchange(mode);
-  cuplug__cuda_leave(previous, device);
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  int status = copy(device, to_host, to, from, bytes, stream, &watch, error);
   if (!status) status = cuplug__watch_end(&watch, error);
   return status ? status : cuplug__fault_take_any(error);
 }

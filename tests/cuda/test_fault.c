@@ -13,10 +13,7 @@
 static cuplug_error error;
 static const char *const names[] = {"source", "index", ""};
 
-static void enter(void) {
-  void *previous;
-  CHECK(!cuplug__cuda_enter(0, &previous, &error));
-}
+static void enter(void) { CHECK(!cuplug__cuda_enter(0, &error).status); }
 
 static cuplug_fault *make_record(const char *name) {
   cuplug_fault *fault = NULL;
@@ -168,8 +165,7 @@ static void threads(void) {
 static void *make_many(void *unused) {
   cuplug_error mine;
   cuplug_fault *fault;
-  void *previous;
-  CHECK(!cuplug__cuda_enter(0, &previous, &mine));
+  CHECK(!cuplug__cuda_enter(0, &mine).status);
   for (int i = 0; i < 50; i++) {
     CHECK(!cuplug__fault_record("op", names, 3, &fault, &mine));
     CHECK(fault->reserved++ == 0); /* no other thread was given it */

@@ -114,10 +114,10 @@ static void asynchronous(void) {
   CHECK(cuplug_copy_to_host(0, source, out, sizeof(float), NULL, &error) == CUPLUG_ERROR_INDEX);
   CHECK_MESSAGE(&error, "pick: index: index -7 at position 1 is out of bounds for size 4");
   CHECK(!cuplug_invoke(find("pick"), args, 3, NULL, &error));
-  void *previous;
-  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+  const cuplug__context context = cuplug__cuda_enter(0, &error);
+  CHECK(!context.status);
   CHECK(!cuplug__stream_synchronize(CUPLUG__STREAM(NULL), &error));
-  cuplug__cuda_leave(previous, 0);
+  cuplug__cuda_leave(&context);
   float host = 1, tripled = 0;
   int64_t one = 1;
   cuplug_argument other[] = {on_host(CUPLUG_FLOAT32, &host, &one),

@@ -93,10 +93,12 @@ static void both_devices(void) {
 static void queued(void) {
   enum { N = 5 };
   cuplug__lane *lane;
-  void *previous, *pointers[N];
+  void *pointers[N];
   uint64_t n = 2 * LARGE + 100;
   uint8_t *to = malloc(n);
-  CHECK(to && !cuplug__cuda_enter(0, &previous, &error));
+  CHECK(to);
+  const cuplug__context context = cuplug__cuda_enter(0, &error);
+  CHECK(!context.status);
   CHECK(!cuplug__lane_take(0, &lane, &error));
   for (unsigned i = 0; i < N; i++) {
     uint8_t *from = make_bytes(n, i);
@@ -111,7 +113,7 @@ static void queued(void) {
     CHECK(!cuplug__device_free(pointers[i], lane->stream, &error));
   }
   cuplug__lane_give(lane);
-  cuplug__cuda_leave(previous, 0);
+  cuplug__cuda_leave(&context);
   free(to);
   check_nothing_left();
 }
@@ -120,8 +122,9 @@ static void queued(void) {
 static void on_a_lane(void) {
   static const uint64_t more[] = {DRIVER - 1, DRIVER, DRIVER + 1};
   cuplug__lane *lane;
-  void *previous, *pointer;
-  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+  void *pointer;
+  const cuplug__context context = cuplug__cuda_enter(0, &error);
+  CHECK(!context.status);
   CHECK(!cuplug__lane_take(0, &lane, &error));
   for (unsigned i = 0; i < N_SIZES + 3; i++) {
     const uint64_t n = i < N_SIZES ? sizes[i] : more[i - N_SIZES], first = n / 3;
@@ -143,17 +146,19 @@ static void on_a_lane(void) {
     free(to);
   }
   cuplug__lane_give(lane);
-  cuplug__cuda_leave(previous, 0);
+  cuplug__cuda_leave(&context);
   check_nothing_left();
 }
 
 /* A small copy still in flight when a larger one wants larger buffers. */
 static void growing(void) {
   cuplug__lane *lane;
-  void *previous, *pointer;
+  void *pointer;
   uint64_t n = LARGE + 5;
   uint8_t *from = make_bytes(n, 3), *to = malloc(n);
-  CHECK(to && !cuplug__cuda_enter(0, &previous, &error));
+  CHECK(to);
+  const cuplug__context context = cuplug__cuda_enter(0, &error);
+  CHECK(!context.status);
   CHECK(!cuplug__lane_take(0, &lane, &error));
   CHECK(!cuplug__device_allocate(0, n, lane->stream, &pointer, &error));
   CHECK(!copy_to_device(lane, pointer, from, 100));
@@ -162,7 +167,7 @@ static void growing(void) {
   check_bytes(to, n, 3);
   CHECK(!cuplug__device_free(pointer, lane->stream, &error));
   cuplug__lane_give(lane);
-  cuplug__cuda_leave(previous, 0);
+  cuplug__cuda_leave(&context);
   free(from);
   free(to);
   check_nothing_left();
@@ -174,12 +179,13 @@ static int fill_kernel(const void *argument) {
 }
 
 static void after_the_stream(void) {
-  void *pointer, *previous;
+  void *pointer;
   uint8_t to[1000];
   CHECK(!cuplug_allocate_device(0, 1000, NULL, &pointer, &error));
-  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+  const cuplug__context context = cuplug__cuda_enter(0, &error);
+  CHECK(!context.status);
   CHECK(!fake_launch(NULL, fill_kernel, &pointer, sizeof pointer));
-  cuplug__cuda_leave(previous, 0);
+  cuplug__cuda_leave(&context);
   CHECK(!cuplug_copy_to_host(0, to, pointer, 1000, NULL, &error));
   for (int i = 0; i < 1000; i++) CHECK(to[i] == 77);
   CHECK(!cuplug_free_device(0, pointer, NULL, &error));
@@ -226,9 +232,11 @@ static void failures(void) {
 static void failures_on_a_lane(void) {
   const uint64_t n = 2 * DRIVER;
   cuplug__lane *lane;
-  void *pointer, *previous;
+  void *pointer;
   uint8_t *from = make_bytes(n, 6), *to = malloc(n);
-  CHECK(to && !cuplug__cuda_enter(0, &previous, &error));
+  CHECK(to);
+  const cuplug__context context = cuplug__cuda_enter(0, &error);
+  CHECK(!context.status);
   CHECK(!cuplug__lane_take(0, &lane, &error));
   CHECK(!cuplug__device_allocate(0, n, lane->stream, &pointer, &error));
   CHECK(copy_to_device(lane, pointer, from, n) == CUPLUG_ERROR_CUDA);
@@ -242,7 +250,7 @@ static void failures_on_a_lane(void) {
   check_bytes(to, n, 6);
   CHECK(!cuplug__device_free(pointer, lane->stream, &error));
   cuplug__lane_give(lane);
-  cuplug__cuda_leave(previous, 0);
+  cuplug__cuda_leave(&context);
   check_nothing_left();
   free(from);
   free(to);
