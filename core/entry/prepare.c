@@ -30,16 +30,10 @@ static int check_code(const cuplug_operator *op, int32_t device, cuplug_error *e
 
 int cuplug__ready_overload(const cuplug_operator *op, cuplug__overload *overload, int32_t device,
                            cuplug_error *error) {
-  const cuplug_signature *s = &overload->signature;
-  const char *names[CUPLUG_MAX_TENSORS];
-  uint32_t n = 0;
   cuplug_fault *fault, *none = NULL;
   int status = check_code(op, device, error);
   if (status || atomic_load_explicit(&overload->fault, memory_order_acquire)) return status;
-  for (int32_t i = 0; i < s->n_parameters + s->n_outputs && n < CUPLUG_MAX_TENSORS; i++)
-    if (i >= s->n_parameters || s->parameters[i].kind <= CUPLUG_PARAMETER_INOUT)
-      names[n++] = s->parameters[i].name;
-  status = cuplug__fault_record(op->name, names, n, &fault, error);
+  status = cuplug__fault_record(&overload->names, &fault, error);
   if (status) {
     cuplug__prefix(error, "%s: ", op->name);
     return status;

@@ -249,15 +249,11 @@ static int send_shared(pipeline *p) {
 }
 
 static int take_faults(pipeline *p) {
-  const cuplug_frame *f = p->run->frame;
-  const char *names[CUPLUG_MAX_TENSORS];
   int status = CUPLUG_OK;
-  for (uint32_t k = 0; k < f->n_tensors; k++)
-    names[k] = p->run->overload->signature.parameters[f->parameter[k]].name;
   for (int i = 0; i < N_SLOTS && !status; i++) {
     cuplug_fault **fault = &p->slots[i].fault;
     status = cuplug__fault_private(fault, p->run->error);
-    if (!status) cuplug__fault_rename(*fault, f->op->name, names, f->n_tensors);
+    if (!status) cuplug__fault_rename(*fault, &p->run->overload->names);
   }
   return status;
 }

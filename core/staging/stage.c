@@ -244,15 +244,11 @@ static int run_parts(staging *s) {
 
 static int run_on_lane(staging *s) {
   cuplug__run *run = s->run;
-  const cuplug_frame *f = run->frame;
-  const char *names[CUPLUG_MAX_TENSORS];
   int status = cuplug__lane_take(run->device.id, &s->lane, run->error);
   if (status) return cuplug__named(run, status);
   run->stream = s->lane->stream;
   run->fault = s->lane->fault;
-  for (uint32_t k = 0; k < f->n_tensors; k++)
-    names[k] = run->overload->signature.parameters[f->parameter[k]].name;
-  cuplug__fault_rename(run->fault, f->op->name, names, f->n_tensors);
+  cuplug__fault_rename(run->fault, &run->overload->names);
   status = run_parts(s);
   cuplug__lane_give(s->lane);
   return status;

@@ -323,7 +323,8 @@ static void no_heap(void) {
   callocs_fail = 1;
   CHECK(cuplug__lane_take(0, &lane, &error) == CUPLUG_ERROR_MEMORY);
   CHECK_MESSAGE(&error, "out of memory while making a staging lane");
-  CHECK(cuplug__fault_record("op", NULL, 0, &fault, &error) == CUPLUG_ERROR_MEMORY);
+  const cuplug__names names = {.operator_name = "op"};
+  CHECK(cuplug__fault_record(&names, &fault, &error) == CUPLUG_ERROR_MEMORY);
   CHECK_MESSAGE(&error, "out of memory while making a fault record");
   callocs_fail = 0;
   CHECK(!cuplug__lane_take(0, &lane, &error));
