@@ -104,7 +104,7 @@ void cuplug_copy_input(const cuplug_frame *f, uint32_t k, void *to) {
   const int32_t ndim = cuplug_wanted_shape(f, k, wanted);
   broadcast_to(&x, wanted, ndim, strides);
   cuplug__view_array(&view, &x);
-  cuplug__host_copy_whole(to, &view, (uint64_t)cuplug__n_bytes(&x));
+  cuplug__host_copy_whole(&view, (uint64_t)cuplug__n_bytes(&x), to);
 }
 
 /* Loop dimensions of input tensor k against the broadcast shape. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The second half of a call: where it runs, the entry, what came of it. */
+#include "arguments/bind.h"
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
@@ -27,7 +28,10 @@ static int make_ready(cuplug__run *run) {
 static int run_prepared(cuplug__run *run) {
   cuplug_frame *f = run->frame;
   cuplug__cuda_note_operator(f->op->name);
-  if (f->home.type == CUPLUG_CPU) return cuplug__run_staged(run);
+  if (f->home.type == CUPLUG_CPU) {
+    cuplug__spread_inputs(f);
+    return cuplug__run_staged(run);
+  }
   run->stream = CUPLUG__STREAM(f->stream);
   run->fault = atomic_load_explicit(&run->overload->fault, memory_order_relaxed);
   int status = cuplug__call_entry(run);

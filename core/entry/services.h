@@ -8,5 +8,7 @@
 /* What an entry may ask for; `call->host` is the run. */
 extern const cuplug_services cuplug__services;
 void cuplug__free_workspaces(cuplug__run *run);
+/* Memory from the caller for output k, whose size the entry has found. */
+int cuplug__allocate_output(const cuplug__run *run, uint32_t k, cuplug_device device);
 
 #endif

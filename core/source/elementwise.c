@@ -50,7 +50,7 @@ static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, 
     if (!cuplug__view_is_transposed(&view)) continue;
     copies[k] = cuplug_allocate_host(bytes);
     if (!copies[k]) continue;
-    cuplug__host_copy_whole(copies[k], &view, bytes);
+    cuplug__host_copy_whole(&view, bytes, copies[k]);
     data[k] = copies[k];
     cuplug__contiguous_strides(x.ndim, sizes, strides);
     for (int d = 0; d < x.ndim; d++) loop->strides[d][k] = strides[d];

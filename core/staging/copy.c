@@ -14,11 +14,11 @@
 /* On a lane of its own, after what is on the caller's stream. */
 static int copy_on_lane(cuplug__lane *lane, int to_host, void *to, const void *from, uint64_t bytes,
                         void *stream, cuplug__watch *watch, cuplug_error *error) {
-  cuplug__view view;
+  cuplug__view view; /* of what is on the host */
   int status = cuplug__stream_wait(lane->device, lane->stream, CUPLUG__STREAM(stream), error);
   if (status) return status;
-  cuplug__view_bytes(&view, from, bytes);
-  if (to_host) return cuplug__to_host(lane, to, from, bytes, watch, error);
+  cuplug__view_bytes(&view, to_host ? to : from, bytes);
+  if (to_host) return cuplug__to_host(lane, &view, 0, from, bytes, watch, error);
   status = cuplug__to_device(lane, to, &view, 0, bytes, watch, error);
   return status ? status : cuplug__stream_synchronize(lane->stream, error);
 }

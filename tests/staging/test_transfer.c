@@ -59,6 +59,12 @@ static int copy_to_device(cuplug__lane *lane, void *to, const void *from, uint64
   return cuplug__to_device(lane, to, &view, 0, n, NULL, &error);
 }
 
+static int copy_to_host(cuplug__lane *lane, void *to, const void *from, uint64_t n) {
+  cuplug__view view;
+  cuplug__view_bytes(&view, to, n);
+  return cuplug__to_host(lane, &view, 0, from, n, NULL, &error);
+}
+
 static void round_trip(int32_t device, uint64_t n, uint64_t shift, unsigned seed) {
   cuplug_error mine;
   void *pointer = NULL;
@@ -108,7 +114,7 @@ static void queued(void) {
     free(from);
   }
   for (unsigned i = 0; i < N; i++) {
-    CHECK(!cuplug__to_host(lane, to, pointers[i], n, NULL, &error));
+    CHECK(!copy_to_host(lane, to, pointers[i], n));
     check_bytes(to, n, i);
     CHECK(!cuplug__device_free(pointers[i], lane->stream, &error));
   }
@@ -116,6 +122,21 @@ static void queued(void) {
   cuplug__cuda_leave(&context);
   free(to);
   check_nothing_left();
+}
+
+/* To every other byte, as from `from`; those between stay. */
+static void check_written_apart(cuplug__lane *lane, void *from, const uint8_t *bytes, uint64_t n) {
+  uint8_t *to = malloc(2 * n + 1);
+  const uint64_t first = n / 3;
+  int is_right = 1;
+  CHECK(to);
+  memset(to, 77, 2 * n + 1);
+  const cuplug__view view = {(char *)to + 1, 1, 1, {(int64_t)n}, {2}};
+  CHECK(!cuplug__to_host(lane, &view, 0, from, first, NULL, &error));
+  CHECK(!cuplug__to_host(lane, &view, first, (char *)from + first, n - first, NULL, &error));
+  for (uint64_t k = 0; k < n; k++) is_right &= to[2 * k] == 77 && to[2 * k + 1] == bytes[k];
+  CHECK(is_right && to[2 * n] == 77);
+  free(to);
 }
 
 /* As staged calls copy: in chunks, by the driver, and with the workers. */
@@ -134,13 +155,14 @@ static void on_a_lane(void) {
     CHECK(to && !cuplug__device_allocate(0, n, lane->stream, &pointer, &error));
     CHECK(!cuplug__to_device(lane, pointer, &view, 0, first, NULL, &error));
     CHECK(!cuplug__to_device(lane, (char *)pointer + first, &view, first, n - first, NULL, &error));
-    CHECK(!cuplug__to_host(lane, to, pointer, n, NULL, &error));
+    CHECK(!copy_to_host(lane, to, pointer, n));
     check_bytes(to, n, i);
     for (uint64_t k = 0; k < n / 2; k++) to[k] = from[2 * k];
     view = (cuplug__view){(char *)from, 1, 1, {(int64_t)(n / 2)}, {2}};
     CHECK(!cuplug__to_device(lane, pointer, &view, 0, n / 2, NULL, &error));
-    CHECK(!cuplug__to_host(lane, from, pointer, n / 2, NULL, &error));
+    CHECK(!copy_to_host(lane, from, pointer, n / 2));
     CHECK(!memcmp(from, to, n / 2));
+    check_written_apart(lane, pointer, to, n / 2);
     CHECK(!cuplug__device_free(pointer, lane->stream, &error));
     free(from);
     free(to);
@@ -163,7 +185,7 @@ static void growing(void) {
   CHECK(!cuplug__device_allocate(0, n, lane->stream, &pointer, &error));
   CHECK(!copy_to_device(lane, pointer, from, 100));
   CHECK(!copy_to_device(lane, (char *)pointer + 100, from + 100, n - 100));
-  CHECK(!cuplug__to_host(lane, to, pointer, n, NULL, &error));
+  CHECK(!copy_to_host(lane, to, pointer, n));
   check_bytes(to, n, 3);
   CHECK(!cuplug__device_free(pointer, lane->stream, &error));
   cuplug__lane_give(lane);
@@ -242,11 +264,11 @@ static void failures_on_a_lane(void) {
   CHECK(copy_to_device(lane, pointer, from, n) == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "copying to the device: CUDA error 999");
   CHECK(!copy_to_device(lane, pointer, from, n));
-  CHECK(cuplug__to_host(lane, to, pointer, n, NULL, &error) == CUPLUG_ERROR_CUDA);
+  CHECK(copy_to_host(lane, to, pointer, n) == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "copying to the host: CUDA error 999");
-  CHECK(cuplug__to_host(lane, to, pointer, n, NULL, &error) == CUPLUG_ERROR_CUDA);
+  CHECK(copy_to_host(lane, to, pointer, n) == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "waiting for a stream: CUDA error 999");
-  CHECK(!cuplug__to_host(lane, to, pointer, n, NULL, &error));
+  CHECK(!copy_to_host(lane, to, pointer, n));
   check_bytes(to, n, 6);
   CHECK(!cuplug__device_free(pointer, lane->stream, &error));
   cuplug__lane_give(lane);
