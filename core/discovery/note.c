@@ -70,13 +70,19 @@ int cuplug__reader_start(cuplug__reader *reader, int fd, uint64_t file_bytes, cu
   return read_range(fd, 0, reader->head, reader->head_bytes, error);
 }
 
+static int check_range(const cuplug__reader *reader, uint64_t offset, uint64_t bytes,
+                       cuplug_error *error) {
+  if (fits(offset, bytes, reader->file_bytes)) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      "truncated: %llu bytes at byte %llu are wanted, the file has %llu",
+                      (unsigned long long)bytes, (unsigned long long)offset,
+                      (unsigned long long)reader->file_bytes);
+}
+
 int cuplug__reader_copy(const cuplug__reader *reader, uint64_t offset, void *to, uint64_t bytes,
                         cuplug_error *error) {
-  if (!fits(offset, bytes, reader->file_bytes))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "truncated: %llu bytes at byte %llu are wanted, the file has %llu",
-                        (unsigned long long)bytes, (unsigned long long)offset,
-                        (unsigned long long)reader->file_bytes);
+  int status = check_range(reader, offset, bytes, error);
+  if (status) return status;
   if (!fits(offset, bytes, reader->head_bytes))
     return read_range(reader->fd, offset, to, bytes, error);
   memcpy(to, reader->head + offset, bytes);
@@ -128,19 +134,27 @@ static int check_header(const Elf64_Ehdr *elf, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
+/* One by one: all that there may be would fill small stacks. */
+static int read_segment(const cuplug__reader *reader, const Elf64_Ehdr *elf, int k,
+                        Elf64_Phdr *segment, cuplug_error *error) {
+  return cuplug__reader_copy(reader, elf->e_phoff + (uint64_t)k * sizeof(*segment), segment,
+                             sizeof(*segment), error);
+}
+
 /* A file cut short would raise SIGBUS when it is used: what its headers promise must be there. */
-static int check_whole(const cuplug__reader *reader, const Elf64_Ehdr *elf,
-                       const Elf64_Phdr *segments, cuplug_error *error) {
+static int check_whole(const cuplug__reader *reader, const Elf64_Ehdr *elf, cuplug_error *error) {
   uint64_t size = reader->file_bytes;
   for (int k = 0; k < elf->e_phnum; k++) {
-    const Elf64_Phdr *s = &segments[k];
-    if (s->p_type == PT_LOAD && s->p_filesz > s->p_memsz)
+    Elf64_Phdr s;
+    int status = read_segment(reader, elf, k, &s, error);
+    if (status) return status;
+    if (s.p_type == PT_LOAD && s.p_filesz > s.p_memsz)
       return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                           "corrupt: segment %d has more bytes in the file than in memory", k);
-    if (s->p_type != PT_NULL && !fits(s->p_offset, s->p_filesz, size))
+    if (s.p_type != PT_NULL && !fits(s.p_offset, s.p_filesz, size))
       return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                           "truncated: segment %d has %llu bytes at byte %llu, the file has %llu", k,
-                          (unsigned long long)s->p_filesz, (unsigned long long)s->p_offset,
+                          (unsigned long long)s.p_filesz, (unsigned long long)s.p_offset,
                           (unsigned long long)size);
   }
   if (elf->e_shoff && !fits(elf->e_shoff, (uint64_t)elf->e_shnum * elf->e_shentsize, size))
@@ -192,30 +206,30 @@ static int scan_segment(const cuplug__reader *reader, const Elf64_Phdr *segment,
   return CUPLUG_OK;
 }
 
-static int scan_segments(const cuplug__reader *reader, const Elf64_Phdr *segments, int n,
-                         cuplug__note *note, cuplug_error *error) {
+static int scan_segments(const cuplug__reader *reader, const Elf64_Ehdr *elf, cuplug__note *note,
+                         cuplug_error *error) {
   int left = MAX_NOTES;
-  for (int k = 0; k < n && !note->seen; k++) {
-    const Elf64_Phdr *s = &segments[k];
-    if (s->p_type != PT_NOTE || !fits(s->p_offset, s->p_filesz, reader->file_bytes)) continue;
-    int status = scan_segment(reader, s, &left, note, error);
+  for (int k = 0; k < elf->e_phnum && !note->seen; k++) {
+    Elf64_Phdr s;
+    int status = read_segment(reader, elf, k, &s, error);
     if (status) return status;
+    if (s.p_type != PT_NOTE || !fits(s.p_offset, s.p_filesz, reader->file_bytes)) continue;
+    if ((status = scan_segment(reader, &s, &left, note, error))) return status;
   }
   return CUPLUG_OK;
 }
 
 int cuplug__note_find(const cuplug__reader *reader, cuplug__note *note, cuplug_error *error) {
   Elf64_Ehdr elf;
-  Elf64_Phdr segments[MAX_SEGMENTS];
   memset(note, 0, sizeof(*note));
   int status = check_identity(reader, error);
   if (status) return status;
   memcpy(&elf, reader->head, sizeof(elf));
   if ((status = check_header(&elf, error))) return status;
   uint64_t bytes = elf.e_phnum * sizeof(Elf64_Phdr);
-  if ((status = cuplug__reader_copy(reader, elf.e_phoff, segments, bytes, error))) return status;
-  if ((status = scan_segments(reader, segments, elf.e_phnum, note, error))) return status;
-  if ((status = check_whole(reader, &elf, segments, error))) return status;
+  if ((status = check_range(reader, elf.e_phoff, bytes, error))) return status;
+  if ((status = scan_segments(reader, &elf, note, error))) return status;
+  if ((status = check_whole(reader, &elf, error))) return status;
   note->sound = 1;
   return note->seen ? CUPLUG_OK : fail(error, "no symbol table (no ELF note of owner cuplug)");
 }

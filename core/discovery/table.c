@@ -132,9 +132,18 @@ static int check_entry(const char *field, const char *entry, size_t room, cuplug
                       entry);
 }
 
+static int check_signature(const char *text, cuplug_error *error) {
+  cuplug_signature *parsed = malloc(sizeof(*parsed)); /* too large for a small stack */
+  if (!parsed) return cuplug__no_memory(error, "reading a symbol table");
+  int status = cuplug_parse_signature(text, parsed, NULL, error);
+  free(parsed);
+  if (!status) return CUPLUG_OK;
+  if (error) error->status = CUPLUG_ERROR_PLUGIN;
+  return CUPLUG_ERROR_PLUGIN;
+}
+
 int cuplug__row_check(const cuplug_row *row, cuplug_error *error) {
   int status;
-  cuplug_signature signature;
   if ((status = check_entry("cuda_entry", row->cuda_entry, sizeof(row->cuda_entry), error)))
     return status;
   if ((status = check_entry("host_entry", row->host_entry, sizeof(row->host_entry), error)))
@@ -143,11 +152,7 @@ int cuplug__row_check(const cuplug_row *row, cuplug_error *error) {
   if ((status = CHECK_TEXT("doc", row->doc, error))) return status;
   if (!*row->cuda_entry && !*row->host_entry)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no entry, a CUDA or a host entry is wanted");
-  if (cuplug_parse_signature(row->signature, &signature, NULL, error)) {
-    if (error) error->status = CUPLUG_ERROR_PLUGIN;
-    return CUPLUG_ERROR_PLUGIN;
-  }
-  return CUPLUG_OK;
+  return check_signature(row->signature, error);
 }
 
 static uint32_t at_most(uint32_t seen, size_t known) {

@@ -108,8 +108,6 @@ static int read_loops(reduction *r) {
   if (status) return status;
   memcpy(tensors, call->tensors, n * sizeof(*tensors));
   tensors[output] = spread_output(call, axes, strides);
-  cuplug__loop_start(&r->kept, n);
-  cuplug__loop_start(&r->reduced, n);
   for (int32_t d = 0; d < tensors[0].ndim; d++) {
     if (axes >> d & 1)
       cuplug__loop_add(&r->reduced, tensors, d, 1u << output);
@@ -162,18 +160,24 @@ static int take_partials(reduction *r) {
   return r->partials ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
 }
 
-static int start(reduction *r, const cuplug_call *call) {
+/* Takes memory for the strides of both loops. */
+static int start(reduction *r, const cuplug_call *call, long long (*kept)[CUPLUG_MAX_TENSORS],
+                 long long (*reduced)[CUPLUG_MAX_TENSORS]) {
   r->call = call;
   r->source = cuplug_entry_context(call);
+  cuplug__loop_start(&r->kept, call->n_tensors, kept);
+  cuplug__loop_start(&r->reduced, call->n_tensors, reduced);
   return read_loops(r);
 }
 
 /* ---- The host -------------------------------------------------------------------------------- */
 
 int cuplug_reduction_host(const cuplug_call *call) {
+  CUPLUG__LOOP_STRIDES(kept, call->tensors[0].ndim);
+  CUPLUG__LOOP_STRIDES(reduced, call->tensors[0].ndim);
   reduction r;
   cuplug_variant variant;
-  int status = start(&r, call);
+  int status = start(&r, call, kept, reduced);
   if (status || !r.kept.n) return status;
   cuplug__variant_start(&variant, call);
   if ((status = cuplug__variant_find(r.source, &variant, &r.code, call->error))) return status;
@@ -218,7 +222,10 @@ static int launch(reduction *r, const cuplug_variant *v) {
   struct {
     void *data[CUPLUG_MAX_TENSORS];
   } arrays;
-  cuplug__loop_arguments kept, reduced;
+  const uint32_t n_arrays = r->kept.n_arrays;
+  cuplug_divisor kept[r->kept.ndim + 1], reduced[r->reduced.ndim + 1];
+  long long kept_steps[(uint32_t)(r->kept.ndim + 1) * n_arrays];
+  long long reduced_steps[(uint32_t)(r->reduced.ndim + 1) * n_arrays];
   cuplug_grid g = {{1, 1, 1}, {1, 1, 1}, 0};
   const uint32_t side = v->columns ? N_COLUMNS : power_of_two(r->reduced.n / 4, CUPLUG__N_THREADS);
   g.threads[0] = side;
@@ -236,12 +243,12 @@ static int launch(reduction *r, const cuplug_variant *v) {
   int status = take_partials(r);
   if (status) return status;
   memcpy(arrays.data, r->data, sizeof(r->data));
-  cuplug__loop_pack(&r->kept, &kept);
-  cuplug__loop_pack(&r->reduced, &reduced);
+  cuplug__loop_pack(&r->kept, kept, kept_steps);
+  cuplug__loop_pack(&r->reduced, reduced, reduced_steps);
   long long n_elements = r->reduced.n * (v->columns ? 1 : v->width);
-  void *arguments[] = {&arrays,         (void *)call->scalars, &r->kept.n,   &r->reduced.n,
-                       &r->part,        kept.divisors,         kept.strides, reduced.divisors,
-                       reduced.strides, &r->partials,          &n_elements,  &r->n_parts};
+  void *arguments[] = {
+      &arrays, (void *)call->scalars, &r->kept.n,   &r->reduced.n, &r->part,   kept, kept_steps,
+      reduced, reduced_steps,         &r->partials, &n_elements,   &r->n_parts};
   if (r->n_parts) status = call->services->launch(call, r->code->function, &g, arguments);
   if (status || r->n_parts == 1) return status;
   g.threads[0] = power_of_two(r->kept.n, N_COLUMNS);
@@ -252,9 +259,11 @@ static int launch(reduction *r, const cuplug_variant *v) {
 }
 
 int cuplug_reduction_cuda(const cuplug_call *call) {
+  CUPLUG__LOOP_STRIDES(kept, call->tensors[0].ndim);
+  CUPLUG__LOOP_STRIDES(reduced, call->tensors[0].ndim);
   reduction r;
   cuplug_variant variant;
-  int status = start(&r, call);
+  int status = start(&r, call, kept, reduced);
   if (status || !r.kept.n) return status;
   cuplug__variant_start(&variant, call);
   variant.columns = (uint8_t)is_by_columns(&r);
