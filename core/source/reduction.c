@@ -160,42 +160,46 @@ static int take_partials(reduction *r) {
   return r->partials ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
 }
 
-/* Takes memory for the strides of both loops. */
-static int start(reduction *r, const cuplug_call *call, long long (*kept)[CUPLUG_MAX_TENSORS],
-                 long long (*reduced)[CUPLUG_MAX_TENSORS]) {
-  r->call = call;
-  r->source = cuplug_entry_context(call);
-  cuplug__loop_start(&r->kept, call->n_tensors, kept);
-  cuplug__loop_start(&r->reduced, call->n_tensors, reduced);
-  return read_loops(r);
-}
+/* What one side does about a call that has outputs. */
+typedef int reducer(reduction *r, cuplug_variant *variant);
 
-/* ---- The host -------------------------------------------------------------------------------- */
-
-int cuplug_reduction_host(const cuplug_call *call) {
+static int run(reducer *reduce, const cuplug_call *call) {
   CUPLUG__LOOP_STRIDES(kept, call->tensors[0].ndim);
   CUPLUG__LOOP_STRIDES(reduced, call->tensors[0].ndim);
   reduction r;
   cuplug_variant variant;
-  int status = start(&r, call, kept, reduced);
+  r.call = call;
+  r.source = cuplug_entry_context(call);
+  cuplug__loop_start(&r.kept, call->n_tensors, kept);
+  cuplug__loop_start(&r.reduced, call->n_tensors, reduced);
+  int status = read_loops(&r);
   if (status || !r.kept.n) return status;
   cuplug__variant_start(&variant, call);
-  if ((status = cuplug__variant_find(r.source, &variant, &r.code, call->error))) return status;
-  const int by_columns =
-      is_by_columns(&r) || (r.reduced.n < N_HOST_SHORT && r.kept.n > r.reduced.n);
-  const long long items = by_columns ? (r.kept.n + HOST_BLOCK - 1) / HOST_BLOCK : r.kept.n;
-  cut(&r, (N_HOST_ITEMS + items - 1) / items, N_HOST_LEAST);
-  if ((status = take_partials(&r))) return status;
-  cuplug_loop_call arguments = {.data = r.data,
-                                .scalars = call->scalars,
-                                .loop = &r.kept,
-                                .reduced = &r.reduced,
-                                .partials = r.partials,
-                                .n_parts = r.n_parts,
-                                .part = r.part,
-                                .by_columns = by_columns};
-  return cuplug__variant_run(call, r.code, &arguments);
+  return reduce(&r, &variant);
 }
+
+/* ---- The host -------------------------------------------------------------------------------- */
+
+static int reduce_on_host(reduction *r, cuplug_variant *v) {
+  int status = cuplug__variant_find(r->source, v, &r->code, r->call->error);
+  if (status) return status;
+  const int by_columns =
+      is_by_columns(r) || (r->reduced.n < N_HOST_SHORT && r->kept.n > r->reduced.n);
+  const long long items = by_columns ? (r->kept.n + HOST_BLOCK - 1) / HOST_BLOCK : r->kept.n;
+  cut(r, (N_HOST_ITEMS + items - 1) / items, N_HOST_LEAST);
+  if ((status = take_partials(r))) return status;
+  cuplug_loop_call arguments = {.data = r->data,
+                                .scalars = r->call->scalars,
+                                .loop = &r->kept,
+                                .reduced = &r->reduced,
+                                .partials = r->partials,
+                                .n_parts = r->n_parts,
+                                .part = r->part,
+                                .by_columns = by_columns};
+  return cuplug__variant_run(r->call, r->code, &arguments);
+}
+
+int cuplug_reduction_host(const cuplug_call *call) { return run(reduce_on_host, call); }
 
 /* ---- CUDA ------------------------------------------------------------------------------------ */
 
@@ -258,20 +262,15 @@ static int launch(reduction *r, const cuplug_variant *v) {
   return call->services->launch(call, r->code->finish, &g, arguments);
 }
 
-int cuplug_reduction_cuda(const cuplug_call *call) {
-  CUPLUG__LOOP_STRIDES(kept, call->tensors[0].ndim);
-  CUPLUG__LOOP_STRIDES(reduced, call->tensors[0].ndim);
-  reduction r;
-  cuplug_variant variant;
-  int status = start(&r, call, kept, reduced);
-  if (status || !r.kept.n) return status;
-  cuplug__variant_start(&variant, call);
-  variant.columns = (uint8_t)is_by_columns(&r);
-  variant.unroll = 4;
-  choose_packs(&r, &variant);
-  variant.ndim = (uint8_t)r.kept.ndim;
-  variant.n_reduced = (uint8_t)r.reduced.ndim;
-  variant.wide = r.kept.n >= 1ll << 30 || r.reduced.n >= 1ll << 30;
-  if ((status = cuplug__variant_find(r.source, &variant, &r.code, call->error))) return status;
-  return launch(&r, &variant);
+static int reduce_on_cuda(reduction *r, cuplug_variant *v) {
+  v->columns = (uint8_t)is_by_columns(r);
+  v->unroll = 4;
+  choose_packs(r, v);
+  v->ndim = (uint8_t)r->kept.ndim;
+  v->n_reduced = (uint8_t)r->reduced.ndim;
+  v->wide = r->kept.n >= 1ll << 30 || r->reduced.n >= 1ll << 30;
+  int status = cuplug__variant_find(r->source, v, &r->code, r->call->error);
+  return status ? status : launch(r, v);
 }
+
+int cuplug_reduction_cuda(const cuplug_call *call) { return run(reduce_on_cuda, call); }
