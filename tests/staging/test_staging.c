@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined | thread | none */
 /* fake-cuda */
-/* ldflags: -ldl -Wl,--wrap=cuplug_describe */
+/* ldflags: -ldl -Wl,--wrap=cuplug_describe,--wrap=malloc,--wrap=calloc */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole calls on the fake driver: host arrays staged, device arrays, faults, errors, each driver
  * call failing in turn. The plugin is compiled in; its kernels run when they are waited for. */
@@ -12,6 +12,18 @@
 #include "fake_operators.h"
 
 #include <pthread.h>
+
+static _Atomic uint64_t failing_bytes = UINT64_MAX; /* allocations of more fail */
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes) { return bytes > failing_bytes ? NULL : __real_malloc(bytes); }
+
+void *__real_calloc(size_t n, size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes) {
+  return n * bytes > failing_bytes ? NULL : __real_calloc(n, bytes);
+}
 
 static void triple_staged(int64_t n, cuplug_device device, cuplug_error *mine) {
   double *x = malloc(((size_t)n + 1) * sizeof *x), *out = malloc(((size_t)n + 1) * sizeof *out);
@@ -200,6 +212,26 @@ static void out_of_memory(void) {
   check_all_given_back();
 }
 
+/* What describes the arrays of a call takes some KiB, what runs it in slices 10 KiB and more. */
+static void no_heap(void) {
+  enum { N = 2000000 };
+  int64_t n = N;
+  double *x = calloc(N, sizeof *x), *out = malloc(N * sizeof *out);
+  CHECK(x && out);
+  cuplug_argument args[] = {on_host(CUPLUG_FLOAT64, x, &n), on_host(CUPLUG_FLOAT64, out, &n)};
+  x[N - 1] = 5;
+  failing_bytes = 10000;
+  CHECK(!cuplug_invoke(find("triple"), args, 2, &gpu0, &error) && out[N - 1] == 15);
+  CHECK(fake_counts().n_streams == 1); /* whole */
+  failing_bytes = 1000;
+  CHECK(cuplug_invoke(find("triple"), args, 2, &gpu0, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK(!strcmp(error.message, "triple: out of memory while describing a call's arrays"));
+  failing_bytes = UINT64_MAX;
+  free(x);
+  free(out);
+  check_all_given_back();
+}
+
 static int run_on_gpu(const char *name) {
   float x = 1, out = 0;
   int64_t n = 1;
@@ -331,6 +363,7 @@ static const scenario scenarios[] = {
     {"staged_fault", staged_fault, {"FAKE_CUDA_LAZY=1"}},
     {"asynchronous", asynchronous, {"FAKE_CUDA_LAZY=1"}},
     {"out_of_memory", out_of_memory, {"FAKE_CUDA_MEMORY_BYTES=10000"}},
+    {"no_heap", no_heap, {"FAKE_CUDA_LAZY=1"}},
     {"failing_entries", failing_entries, {NULL}},
     {"crash", crash, {"FAKE_CUDA_LAZY=1"}},
     {"wrong_architecture", wrong_architecture, {NULL}},
