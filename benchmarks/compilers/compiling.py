@@ -33,7 +33,7 @@ from first_use import fresh_process
 from measurement import Comparison, Contender, Skip, Target, statement
 from module import Run, run_module
 
-SCRIPT = str(native.HERE / "compiling_first.py")
+SCRIPT = str(native.find("compiling_first.py"))
 NVRTC = "NVRTC alone"
 CUPY_COLD, CUPY_WARM = "CuPy, cold", "CuPy, from disk"
 Sources = itertools.count(2)

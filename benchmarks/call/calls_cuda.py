@@ -21,7 +21,7 @@ LAUNCHES = 200
 FLOOR = "launch from C"
 READ = "launch from C, 3 torch tensors read"
 X, Y = np.arange(SIZE, dtype=np.float32), np.full(SIZE, 0.5, np.float32)
-KERNEL = (native.HERE / "plugins" / "add3" / "add_kernel.cuh").read_text()
+KERNEL = (native.HERE / "fixtures" / "add3" / "add_kernel.cuh").read_text()
 
 os.environ["LD_LIBRARY_CUPLUG_PATH"] = str(native.PLUGINS)
 
@@ -155,7 +155,7 @@ def torch_extension() -> Any:
     directory.mkdir(parents=True, exist_ok=True)
     return cpp_extension.load(
         name="cuplug_cpp",
-        sources=[str(native.HERE / "torch_op.cpp")],
+        sources=[str(native.find("torch_op.cpp"))],
         extra_ldflags=[str(path), f"-Wl,-rpath,{path.parent}"],
         build_directory=str(directory),
         with_cuda=True,

@@ -23,7 +23,7 @@ class Worker:
     """A process whose libraries use a given number of threads."""
 
     def __init__(self, n_threads: int, n: int) -> None:
-        command = [sys.executable, str(native.HERE / "host_threads_worker.py"), str(n)]
+        command = [sys.executable, str(native.find("host_threads_worker.py")), str(n)]
         pipe = subprocess.PIPE
         environment = os.environ | {"OMP_NUM_THREADS": str(n_threads)}
         self.process = subprocess.Popen(

@@ -82,7 +82,7 @@ def first_call(side: str, ours: dict[str, str], plugin: str, *floor: str) -> Com
         return fresh_process(program, library, *floor)
 
     comparison.add(reference, from_c)
-    script = str(native.HERE / "first_use_call.py")
+    script = str(native.find("first_use_call.py"))
     for name, kind in ours.items():
         comparison.add(name, lambda kind=kind: fresh_process(sys.executable, script, kind))
     return comparison
