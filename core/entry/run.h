@@ -20,6 +20,11 @@ typedef struct cuplug__run {
   void *workspaces[CUPLUG__MAX_WORKSPACES];
 } cuplug__run;
 
+/* The record of a call of an entry that belongs to the core. */
+static inline cuplug_error *cuplug__error_of(const cuplug_call *call) {
+  return ((const cuplug__run *)call->run)->error;
+}
+
 /* Puts the operator's name before the message when something outside of the entry has failed.
  * Returns `status`. */
 static inline int cuplug__named(const cuplug__run *run, int status) {

@@ -38,7 +38,7 @@ static int is_repeated(const cuplug_loop *loop, uint32_t k) {
 /* Large inputs that lie across the loop are copied in its order, where there is memory for it: met
  * one by one, each element would be read in a cache line of its own. */
 static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, void **copies) {
-  const cuplug__run *run = call->host;
+  const cuplug__run *run = call->run;
   cuplug__view view;
   for (uint32_t k = 0; k < run->frame->n_inputs; k++) {
     const uint64_t bytes = (uint64_t)loop->n * (uint64_t)cuplug_element_bytes(&call->tensors[k]);
@@ -58,7 +58,7 @@ static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, 
 
 int cuplug_elementwise_host(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
-  const uint32_t n_inputs = ((const cuplug__run *)call->host)->frame->n_inputs;
+  const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
   void *data[CUPLUG_MAX_TENSORS], *copies[CUPLUG_MAX_TENSORS];
   cuplug_loop loop;
   cuplug_variant variant;
@@ -66,7 +66,7 @@ int cuplug_elementwise_host(const cuplug_call *call) {
   read_loop(call, source, &loop, data);
   if (!loop.n) return CUPLUG_OK;
   cuplug__variant_start(&variant, call);
-  int status = cuplug__variant_find(source, &variant, &code, call->error);
+  int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
   cuplug_loop_call arguments = {
       .data = data, .scalars = call->scalars, .loop = &loop, .n_parts = 1};
@@ -114,14 +114,14 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   if (!loop.n) return CUPLUG_OK;
   cuplug__variant_start(&variant, call);
   choose_packs(call, &loop, &variant);
-  int status = cuplug__variant_find(source, &variant, &code, call->error);
+  int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
   cuplug__loop_pack(&loop, &dimensions);
   const long long of_block =
       (long long)CUPLUG__N_THREADS * variant.unroll * (variant.ndim ? 1 : variant.width);
-  const cuplug_grid grid = {
-      {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1}, {CUPLUG__N_THREADS, 1, 1}, 0};
+  const cuplug_grid grid = {.blocks = {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1},
+                            .threads = {CUPLUG__N_THREADS, 1, 1}};
   void *arguments[] = {&arrays, (void *)call->scalars, &loop.n, dimensions.divisors,
                        dimensions.strides};
-  return call->services->launch(call, code->function, &grid, arguments);
+  return CUPLUG__SERVICE(call, launch)(call, code->function, &grid, arguments);
 }

@@ -56,7 +56,7 @@ static int add_array(const cuplug__run *run, cuplug__cut *cut, uint32_t k) {
   const cuplug_tensor *x = &f->tensors[k];
   const int loop = loop_place(&run->overload->signature.parameters[f->parameter[k]]);
   const int is_written = cuplug__is_written(run, k);
-  const int takes_strides = (run->overload->row->flags & CUPLUG_TAKES_STRIDES) != 0;
+  const int takes_strides = (run->overload->row->flags & CUPLUG_ROW_TAKES_STRIDES) != 0;
   cut->tensors[k] = *x;
   if (x->ndim < 0) return 1;
   if (loop == OTHER_LOOP || (is_written && (loop == NO_LOOP || !cuplug__is_contiguous(x))))
@@ -77,7 +77,7 @@ int cuplug__cut_loop(const cuplug__run *run, cuplug__cut *cut) {
   cut->n_tensors = f->n_tensors;
   cut->cut_mask = cut->loop_mask = 0;
   cut->row_bytes = 0;
-  if (run->overload->row->flags & CUPLUG_KEEPS_WHOLE) return 0;
+  if (run->overload->row->flags & CUPLUG_ROW_KEEPS_WHOLE) return 0;
   if (!count_rows(f, &cut->n_rows)) return 0;
   for (uint32_t k = 0; k < f->n_tensors; k++)
     if (!add_array(run, cut, k)) return 0;

@@ -68,14 +68,15 @@ static void plan_array(staging *s, uint32_t k, cuplug__view *view) {
   travel *t = &s->travels[k];
   const cuplug__span span = cuplug__span_of(host);
   const uint64_t span_bytes = (uint64_t)(span.high - span.low);
-  if (s->run->overload->row->flags & CUPLUG_TAKES_STRIDES && (is_written || span_bytes <= bytes)) {
+  if (s->run->overload->row->flags & CUPLUG_ROW_TAKES_STRIDES &&
+      (is_written || span_bytes <= bytes)) {
     cuplug__view_bytes(view, span.low, span_bytes);
     *t = (travel){.bytes = span_bytes, .offset = (uint64_t)((char *)host->data - span.low)};
   } else {
     cuplug__view_array(view, host);
     *t = (travel){.bytes = bytes};
     x->strides = NULL;
-    if (s->run->overload->row->flags & CUPLUG_TAKES_STRIDES)
+    if (s->run->overload->row->flags & CUPLUG_ROW_TAKES_STRIDES)
       write_contiguous_strides(x, s->strides[k]);
   }
   t->view = view;

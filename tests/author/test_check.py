@@ -28,8 +28,8 @@ CUPLUG_ENTRY int half_host(const cuplug_call *call) {
   for (int64_t i = 0; i < cuplug_n_elements(&call->tensors[0]); i++) y[i] = x[i] / 2;
   return CUPLUG_OK;
 }
-CUPLUG_PLUGIN(half, "1.0.0",
-              CUPLUG_HOST_OPERATOR(half_host, "half(x: float32[...]) -> float32[...]", "Half."))
+CUPLUG_HOST_OPERATOR(half_host, "half(x: float32[...]) -> float32[...]", "Half.");
+CUPLUG_PLUGIN(half, "1.0.0");
 """
 FLAGS = ("-shared", "-fPIC", "-fvisibility=hidden", f"-I{include_directory()}")
 

@@ -6,7 +6,7 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t
 
 from cuplug.base.core cimport (
-    CUPLUG_KEEPS_WHOLE,
+    CUPLUG_ROW_KEEPS_WHOLE,
     cuplug_call,
     cuplug_define,
     cuplug_definition,
@@ -31,9 +31,9 @@ cdef extern from "cuplug/host.h":
         const cuplug_scalar *scalars
         int n_tensors
         int n_scalars
-        cuplug_error *error
 
     void *cuplug_entry_context(const cuplug_call *call)
+    cuplug_error *cuplug_entry_error(const cuplug_call *call)
 
 
 cdef object scalar_value(const cuplug_scalar *scalar, str member):
@@ -90,7 +90,7 @@ cdef int run_adopted(const cuplug_call *given) noexcept with gil:
                 order(call.device.id, call.stream, NULL)
         return 0
     except BaseException as raised:
-        return raise_later(raised, call.error)
+        return raise_later(raised, cuplug_entry_error(<const cuplug_call *>call))
 
 
 def define_adopted(object adopted, str plugin, str path, str doc, tuple made):
@@ -109,7 +109,7 @@ def define_adopted(object adopted, str plugin, str path, str doc, tuple made):
         row.cuda = run_adopted
     row.context = <void *><PyObject *>adopted
     row.reshape = NULL
-    row.flags = CUPLUG_KEEPS_WHOLE
+    row.flags = CUPLUG_ROW_KEEPS_WHOLE
     definition.plugin = texts[1]
     definition.version = NULL
     definition.origin = texts[2]

@@ -112,7 +112,7 @@ def _check_table(subject: Subject) -> Iterator[Finding]:
     elif not subject.table.rows and subject.elf_file.note_is_covered is None:
         yield _error(
             "there is no symbol table",
-            'declare one at file scope with CUPLUG_PLUGIN(name, "version", operators...)',
+            'declare its operators and CUPLUG_PLUGIN(name, "version"); at file scope',
         )
     elif subject.table.state != "ok" and not _has_bad_signature(subject):
         unsafe = any(finding.level == ERROR for finding in _check_permissions(subject))

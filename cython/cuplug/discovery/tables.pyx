@@ -3,19 +3,10 @@
 
 import os
 
-from libc.stdint cimport uint32_t, uint64_t
-from libc.string cimport memcpy
-
 from cuplug.base cimport core
 from cuplug.base.status cimport raise_error
 
-cdef extern from "cuplug/plugin.h":
-    ctypedef struct cuplug_table_header:
-        uint32_t header_bytes
-        uint32_t row_bytes
-        uint32_t n_rows
-
-TAKES_STRIDES = core.CUPLUG_TAKES_STRIDES  # of a row's flags
+TAKES_STRIDES = core.CUPLUG_ROW_TAKES_STRIDES  # of a row's flags
 
 # By number, in the order of <cuplug/host.h>.
 STATES = ("ok", "shadowed", "duplicate", "rejected", "changed", "no plugin", "missing")
@@ -48,29 +39,6 @@ def check_trust(path):
     encoded = os.fsencode(path)
     if core.cuplug_check_trust(encoded, &error):
         raise_error(&error)
-
-
-def rows_of_note(bytes note):
-    """Return the rows in the bytes of a note, unchecked, for a table that the core rejects."""
-    cdef cuplug_table_header header
-    cdef core.cuplug_row row
-    cdef uint64_t n_bytes = len(note), begin
-    cdef const char *first = note
-    rows = []
-    if n_bytes < sizeof(header):
-        return ()
-    memcpy(&header, first, sizeof(header))
-    for number in range(header.n_rows):
-        begin = header.header_bytes + <uint64_t>number * header.row_bytes
-        if header.row_bytes < sizeof(row) or begin + sizeof(row) > n_bytes:
-            break
-        memcpy(&row, first + begin, sizeof(row))
-        row.cuda_entry[sizeof(row.cuda_entry) - 1] = 0
-        row.host_entry[sizeof(row.host_entry) - 1] = 0
-        row.signature[sizeof(row.signature) - 1] = 0
-        row.doc[sizeof(row.doc) - 1] = 0
-        rows.append(_row(&row))
-    return tuple(rows)
 
 
 cdef tuple _row(const core.cuplug_row *row):

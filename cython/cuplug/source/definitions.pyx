@@ -7,8 +7,8 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, uint32_t
 
 from cuplug.base.core cimport (
-    CUPLUG_KEEPS_WHOLE,
-    CUPLUG_TAKES_STRIDES,
+    CUPLUG_ROW_KEEPS_WHOLE,
+    CUPLUG_ROW_TAKES_STRIDES,
     CUPLUG_VERSION,
     cuplug_define,
     cuplug_definition,
@@ -150,7 +150,7 @@ def define_elementwise(list signatures, str doc, list compilers, bint in_order, 
         How to make it again, for pickling: function and arguments.
     """
     cdef cuplug_definition_row rows[16]
-    cdef uint32_t flags = CUPLUG_TAKES_STRIDES | (CUPLUG_KEEPS_WHOLE if in_order else 0)
+    cdef uint32_t flags = CUPLUG_ROW_TAKES_STRIDES | (CUPLUG_ROW_KEEPS_WHOLE if in_order else 0)
     texts = [signature.encode() for signature in signatures]
     for k in range(len(texts)):
         define_row(
@@ -171,7 +171,7 @@ def define_reduction(
     source.has_identity = has_identity
     define_row(
         &row, cuplug_reduction_host, cuplug_reduction_cuda, source, text,
-        CUPLUG_TAKES_STRIDES | CUPLUG_KEEPS_WHOLE
+        CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE
     )
     row.reshape = cuplug_reduction_reshape
     return define(&row, 1, doc, made)

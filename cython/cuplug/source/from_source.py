@@ -37,7 +37,7 @@ _CUDA_HEADERS = {
     **{"float8_e4m3fn": "cuda_fp8.h", "float8_e5m2": "cuda_fp8.h"},
 }
 
-_HOST_HEAD = """#include <cuplug/plugin.h>
+_HOST_HEAD = """#include <cuplug/format.h>
 typedef float _Complex complex64_t;
 typedef double _Complex complex128_t;
 static __attribute__((unused)) void cuplug_fault_index(cuplug_fault *fault, uint32_t tensor,
@@ -258,7 +258,7 @@ int cuplug_function(const cuplug_call *call) {{
   const int status = __builtin_choose_expr(
       __builtin_types_compatible_p(__typeof__({call}), void), ({call}, CUPLUG_OK), {call});
   if (status || !cuplug_record.status) return status;
-  return cuplug_fail(call, CUPLUG_ERROR_INDEX,
+  return cuplug_failf(call, CUPLUG_ERROR_INDEX,
                      "%s: index %lld at position %lld is out of bounds for size %lld",
                      cuplug_names[cuplug_record.tensor], (long long)cuplug_record.value,
                      (long long)cuplug_record.position, (long long)cuplug_record.high);
