@@ -100,7 +100,9 @@ def test_core_needs_the_c_library_alone():
 
 def test_public_headers():
     headers = ROOT / "include" / "cuplug"
-    assert system_includes(headers / "plugin.h") == {"stddef", "stdint", "cuplug/kernels"}
+    own = {"cuplug/kernels", "cuplug/table"}
+    assert system_includes(headers / "plugin.h") == {"stddef", "stdint", *own}
+    assert system_includes(headers / "table.h") == {"cuplug/plugin"}
     assert system_includes(headers / "kernels.h") <= {
         *("cuplug/plugin", "cuplug/format", "cuda_runtime_api")
     }
