@@ -21,7 +21,7 @@ try:
     from hypothesis.extra import numpy as hnp
 except ImportError:
     raise ModuleNotFoundError(
-        "cuplug.testing needs the package hypothesis: pip install 'cuplug[author]'"
+        "cuplug.testing needs the package hypothesis: pip install hypothesis"
     ) from None
 
 __all__ = ["arguments", "numpy_dtype"]

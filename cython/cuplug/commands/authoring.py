@@ -121,7 +121,7 @@ def check_watching() -> None:
     import importlib.util
 
     if not importlib.util.find_spec("watchfiles"):
-        message = "--watch needs the package watchfiles: pip install 'cuplug[author]'"
+        message = "--watch needs the package watchfiles: pip install watchfiles"
         raise ModuleNotFoundError(message)
 
 
