@@ -60,12 +60,23 @@ static int set_shape(cuplug__run *run, uint32_t k, const int64_t *shape) {
   if (cuplug__n_bytes(t) < 0)
     return cuplug__fail(run->error, CUPLUG_ERROR_VALUE, "the output's shape %s needs 2^63 bytes",
                         cuplug__describe_shape(t->shape, t->ndim).s);
-  int64_t stride = 1;
-  for (int32_t d = t->ndim - 1; t->strides && d >= 0; d--) {
-    t->strides[d] = stride;
-    stride *= shape[d] ? shape[d] : 1;
-  }
+  if (t->strides) cuplug__contiguous_strides(t->ndim, shape, t->strides);
   return CUPLUG_OK;
+}
+
+int cuplug__allocate_output(const cuplug__run *run, uint32_t k, cuplug_device device) {
+  cuplug_frame *f = run->frame;
+  cuplug_tensor *x = &f->tensors[k];
+  if (!f->allocate)
+    return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
+                        "this operator's output has a size known only after the run; set "
+                        "frame.allocate");
+  x->device = device;
+  int status = f->allocate(f->user, f, k, run->error);
+  if (status || x->data || !cuplug__n_bytes(x)) return status;
+  return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
+                      "output %u: frame.allocate returned CUPLUG_OK without memory",
+                      k - f->n_inputs);
 }
 
 static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
@@ -81,12 +92,7 @@ static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
       f->tensors) /* staged: device memory now, the caller's when the size is known */
     return cuplug__device_allocate(run->device.id, (uint64_t)cuplug__n_bytes(&run->tensors[k]),
                                    run->stream, &run->tensors[k].data, run->error);
-  if (!f->allocate)
-    return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
-                        "this operator's output has a size known only after the run; set "
-                        "frame.allocate");
-  f->tensors[k].device = run->device;
-  return f->allocate(f->user, f, k, run->error);
+  return cuplug__allocate_output(run, k, run->device);
 }
 
 static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid,

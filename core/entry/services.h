@@ -9,5 +9,7 @@
 cuplug_service *cuplug__find_service(const char *name, uint32_t version);
 
 void cuplug__free_workspaces(cuplug__run *run);
+/* Memory from the caller for output k, whose size the entry has found. */
+int cuplug__allocate_output(const cuplug__run *run, uint32_t k, cuplug_device device);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The entries of element-wise operators that are compiled from an expression. */
+#include "base/layout.h"
 #include "entry/run.h"
 #include "host/view.h"
 #include "host/workers.h"
 #include "source/loop.h"
 #include "source/packs.h"
 #include "source/variant.h"
-#include "staging/cut.h"
 
 static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
                       void **data) {
@@ -16,17 +16,16 @@ static void read_loop(const cuplug_call *call, const cuplug_source *source, cupl
   for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
 }
 
-/* Array k as the loop meets it. */
-static void read_view(const cuplug_call *call, const cuplug_loop *loop, uint32_t k,
-                      cuplug__view *view) {
-  int64_t sizes[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM];
+/* Array k as the loop meets it; takes both arrays. */
+static cuplug_tensor read_array(const cuplug_call *call, const cuplug_loop *loop, uint32_t k,
+                                int64_t *sizes, int64_t *strides) {
   cuplug_tensor x = call->tensors[k];
   for (int d = 0; d < loop->ndim; d++) {
     sizes[d] = loop->sizes[d];
     strides[d] = loop->strides[d][k];
   }
   x.ndim = loop->ndim, x.shape = sizes, x.strides = strides;
-  cuplug__view_array(view, &x);
+  return x;
 }
 
 static int is_repeated(const cuplug_loop *loop, uint32_t k) {
@@ -39,20 +38,22 @@ static int is_repeated(const cuplug_loop *loop, uint32_t k) {
  * one by one, each element would be read in a cache line of its own. */
 static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, void **copies) {
   const cuplug__run *run = call->run;
+  int64_t sizes[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM];
   cuplug__view view;
   for (uint32_t k = 0; k < run->frame->n_inputs; k++) {
     const uint64_t bytes = (uint64_t)loop->n * (uint64_t)cuplug_element_bytes(&call->tensors[k]);
     copies[k] = NULL;
     if (bytes < CUPLUG__SHARED_BYTES || cuplug__is_written(run, k) || is_repeated(loop, k))
       continue;
-    read_view(call, loop, k, &view);
+    const cuplug_tensor x = read_array(call, loop, k, sizes, strides);
+    cuplug__view_array(&view, &x);
     if (!cuplug__view_is_transposed(&view)) continue;
     copies[k] = cuplug_allocate_host(bytes);
     if (!copies[k]) continue;
-    cuplug__host_copy_whole(copies[k], &view, bytes);
+    cuplug__host_copy_whole(&view, bytes, copies[k]);
     data[k] = copies[k];
-    long long stride = 1;
-    for (int d = loop->ndim - 1; d >= 0; stride *= loop->sizes[d--]) loop->strides[d][k] = stride;
+    cuplug__contiguous_strides(x.ndim, sizes, strides);
+    for (int d = 0; d < x.ndim; d++) loop->strides[d][k] = strides[d];
   }
 }
 

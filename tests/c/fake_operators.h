@@ -34,9 +34,9 @@ static cuplug_entry *entry_of(const char *name) {
   } entries[] = {{"triple_cuda", triple_cuda},     {"triple_host", triple_host},
                  {"pick_cuda", pick_cuda},         {"triple_strided_cuda", triple_strided_cuda},
                  {"increase_cuda", increase_cuda}, {"increase_host", increase_host},
-                 {"positive_cuda", positive_cuda}, {"refuse_cuda", refuse_cuda},
-                 {"crash_cuda", crash_cuda},       {"divide_cuda", divide_cuda},
-                 {"too_new_cuda", too_new_cuda}};
+                 {"advance_cuda", advance_cuda},   {"positive_cuda", positive_cuda},
+                 {"refuse_cuda", refuse_cuda},     {"crash_cuda", crash_cuda},
+                 {"divide_cuda", divide_cuda},     {"too_new_cuda", too_new_cuda}};
   for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
     if (!strcmp(entries[i].name, name)) return entries[i].entry;
   return NULL;

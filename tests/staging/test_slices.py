@@ -61,7 +61,19 @@ def check(op, expected, *arrays):
         assert np.array_equal(result, wanted)
 
 
-def check_all(shape, seed, layout, other, axes):
+def check_out(x, y, step, transposed):
+    "The elements of a strided output are written, and nothing between them."
+    sizes = tuple(n * abs(step) for n in x.shape)
+    memory = np.full(sizes[::-1] if transposed else sizes, 77, np.float32)
+    wanted = memory.copy()
+    out, expected = [(m.T if transposed else m)[(slice(None, None, step),) * x.ndim]
+                     for m in (memory, wanted)]
+    gpu.plus(x, y, out=out, device="cuda")
+    expected[...] = x + y
+    assert np.array_equal(memory, wanted)
+
+
+def check_all(shape, seed, layout, other, axes, room):
     x, y = numbers(shape, np.float32, seed), numbers(shape, np.float32, seed + 1)
     check(gpu.total, x.sum(-1, dtype=np.float64), lay_out(x, layout))
     row = y[(0,) * (len(shape) - 1)]
@@ -73,6 +85,7 @@ def check_all(shape, seed, layout, other, axes):
     wide = y.astype(np.float64)
     check(gpu.mix, (x + 2 * wide + 7, (x > y).astype(np.uint8)), x, lay_out(wide, other))
     check(gpu.plus, x + narrow, lay_out(x, layout), lay_out(narrow, other))
+    check_out(lay_out(x, layout), lay_out(narrow, other), *room)
     changed = x.copy()
     assert gpu.accumulate(changed, lay_out(narrow[..., :1] + np.zeros_like(x), other),
                           device="cuda") is None
@@ -109,9 +122,10 @@ def test_parts_and_whole(run_loops, memory):
     body = """
     @settings(max_examples=60)
     @given(shape=st.lists(st.integers(1, 7), min_size=2, max_size=4), seed=st.integers(0, 99),
-           layout=layouts, other=layouts, axes=st.sets(st.integers(0, 3)))
-    def test(shape, seed, layout, other, axes):
-        check_all(tuple(shape), seed, layout, other, axes)
+           layout=layouts, other=layouts, axes=st.sets(st.integers(0, 3)),
+           room=st.tuples(st.sampled_from([1, -1, 3, -2]), st.booleans()))
+    def test(shape, seed, layout, other, axes, room):
+        check_all(tuple(shape), seed, layout, other, axes, room)
 
     test()
     check_nothing_left()
@@ -124,8 +138,8 @@ def test_slices(run_loops, layout):
     """From 16 MiB on; rows of many sizes."""
     body = f"""
     for shape in (100003, 21), (3, 700, 1001), (1100, 1901), (9, 300000):
-        check_all(shape, 5, {layout!r}, "contiguous", {{len(shape) - 2}})
-        check_all(shape, 6, "contiguous", {layout!r}, {{0}})
+        check_all(shape, 5, {layout!r}, "contiguous", {{len(shape) - 2}}, (2, False))
+        check_all(shape, 6, "contiguous", {layout!r}, {{0}}, (-1, True))
     check_nothing_left()
     """
     run_loops(body, FAKE_CUDA_LAZY="1")
