@@ -8,7 +8,6 @@
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/gpus.h"
-#include "registry/operator.h"
 
 #include <pthread.h>
 #include <stdio.h>
