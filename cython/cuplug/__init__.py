@@ -18,6 +18,7 @@ import numpy as _numpy  # noqa: F401
 from cuplug import ops
 from cuplug.base.flags import include_directory as get_include
 from cuplug.base.flags import pkg_config_directory as get_pkg_config_path
+from cuplug.base.texts import version
 from cuplug.call.operator import Operator
 from cuplug.call.run import last_call
 from cuplug.cuda.device_array import DeviceArray, asarray, empty
@@ -26,7 +27,7 @@ from cuplug.cuda.memory import memory_info, trim
 from cuplug.cuda.placement import device
 from cuplug.errors import CompileError, CudaError, NotFoundError, PluginError
 from cuplug.host.progress import progress
-from cuplug.lookup.find import find, load, plugins, version
+from cuplug.lookup.find import find, load, plugins
 from cuplug.lookup.listing import search_path
 from cuplug.lookup.prepare import prepare
 from cuplug.lookup.reloading import reload

@@ -8,10 +8,11 @@ from click.testing import CliRunner
 from cuplug.author.fatbin import Code
 from cuplug.commands import cuda_examination, doctor, examination, surroundings
 from cuplug.commands.cli import main
-from cuplug.commands.examination import NOTE, OK, PROBLEM, Device, Machine
+from cuplug.commands.examination import NOTE, OK, PROBLEM, Machine
 from cuplug.compilers.toolkit import Toolkit, find_toolkit
+from cuplug.cuda.devices import Device
 
-HOPPER = Device("Some GPU", 90, 140 * 2**30)
+HOPPER = Device(0, "Some GPU", 90, 140 * 2**30, 13000)
 
 
 class Record:

@@ -15,12 +15,12 @@ from typing import Any
 from cuplug.adoption.calls import define_adopted
 from cuplug.adoption.description import Items, check_description, plugin_name, read_sidecar
 from cuplug.base.checks import absolute
+from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
 from cuplug.errors import CudaError, PluginError
 from cuplug.signature import formula
 from cuplug.signature import signature as signatures
 from cuplug.signature.signature import Parameter
-from cuplug.signature.variant import member, stored
 
 # What prototypes may use without saying what it is.
 KNOWN_TYPES = """
@@ -123,7 +123,7 @@ class Adopted:
         self.function = _find(library, description.get("function", name), name)
         self.type = ffi.typeof(self.function)
         scalars = [self.scope.parameter(x) for x in self.scope.scalars]
-        self.members = [member(self._dtype(x)) for x in scalars]
+        self.members = [DTYPES[self._dtype(x)].member for x in scalars]
         self.arguments = formula.parse(description["arguments"], f"{name}: arguments")
         self.takes_stream = any(_name(x) == "stream" for x in self.arguments)
         self._check()
@@ -233,7 +233,7 @@ def _is_element(ffi: Any, item: Any, dtype: str) -> bool:
         return True
     if item.kind != "primitive" or dtype.startswith(("complex", "float8")):
         return False
-    wanted = ffi.typeof(stored(dtype))
+    wanted = ffi.typeof(DTYPES[dtype].stored)
     return bool(
         ffi.sizeof(item) == ffi.sizeof(wanted)
         and (item.cname in ("float", "double")) == (wanted.cname in ("float", "double"))

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from cuplug.cuda.device_array cimport DeviceArray
 from cuplug.base.dlpack cimport DLPACK_COMPLEX
-from cuplug.base.dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
+from cuplug.base.numpy_dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
 from cuplug.arrays.exchange cimport read_dlpack, read_exchange, read_torch
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,

@@ -15,6 +15,9 @@ from libc.stdint cimport int32_t, uint32_t
 from cuplug.arguments.objects cimport read_argument, read_arguments
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ABSENT,
+    cuplug_define,
+    cuplug_definition,
+    cuplug_definition_row,
     cuplug_describe,
     cuplug_load_code,
     cuplug_error,
@@ -29,6 +32,7 @@ from cuplug.base.core cimport (
 from cuplug.arrays.reading cimport MAX_ARGUMENTS, reading, start_reading
 from cuplug.call.run cimport run_operator
 from cuplug.base.status cimport raise_error
+from cuplug.base.texts cimport to_architectures, to_str
 from cuplug.cuda.streams cimport parse_stream
 from cuplug.base.vectorcall cimport (
     PyVectorcall_Call,
@@ -105,8 +109,7 @@ cdef class Operator:
     @property
     def architectures(self):
         """The compute capabilities that its CUDA code was compiled for: 900 for 9.0."""
-        text = describe(self.op).architectures.decode()
-        return tuple([int(part) for part in text.split(",") if part.isdigit()])
+        return to_architectures(describe(self.op).architectures)
 
     @property
     def loaded(self):
@@ -116,7 +119,7 @@ cdef class Operator:
     @property
     def signatures(self):
         """The signature of each overload."""
-        return tuple([decode(row_of(self.op, k).signature) for k in range(n_rows(self.op))])
+        return tuple([to_str(row_of(self.op, k).signature) for k in range(n_rows(self.op))])
 
     @property
     def sides(self):
@@ -129,7 +132,7 @@ cdef class Operator:
     @property
     def doc(self):
         """What the plugin says about it, one line for each different one among the overloads."""
-        lines = [decode(row_of(self.op, k).doc) for k in range(n_rows(self.op))]
+        lines = [to_str(row_of(self.op, k).doc) for k in range(n_rows(self.op))]
         return "\n".join(dict.fromkeys([line for line in lines if line]))
 
     @property
@@ -194,10 +197,6 @@ cdef cuplug_operator_info describe(const cuplug_operator *op) noexcept:
     return info
 
 
-cdef str decode(const char *text):
-    return text.decode("utf-8", "replace")
-
-
 cdef uint32_t n_rows(const cuplug_operator *op) noexcept:
     return describe(op).n_rows
 
@@ -214,8 +213,22 @@ cdef Operator wrap_operator(cuplug_operator *op):
     return self
 
 
-cdef Operator wrap_definition(cuplug_operator *op, object made):
-    cdef Operator self = wrap_operator(op)
+cdef Operator define(
+    const cuplug_definition_row *rows, uint32_t n_rows, str plugin, const char *version,
+    str origin, str doc, object made
+):
+    cdef cuplug_definition definition
+    cdef cuplug_operator *op = NULL
+    cdef cuplug_error error
+    cdef Operator self
+    cdef bytes plugin_text = plugin.encode(), origin_text = origin.encode()
+    cdef bytes doc_text = doc.encode()
+    definition.plugin, definition.version = plugin_text, version
+    definition.origin, definition.doc = origin_text, doc_text
+    definition.rows, definition.n_rows = rows, n_rows
+    if cuplug_define(&definition, &op, &error):
+        raise_error(&error)
+    self = wrap_operator(op)
     self.made = made
     return self
 
@@ -279,7 +292,7 @@ cdef dict parameter_positions(const cuplug_operator *op):
     for k in range(n_rows(op)):
         s = cuplug_operator_signature(op, k)
         for i in range(s.n_parameters):
-            positions.setdefault(decode(s.parameters[i].name), i)
+            positions.setdefault(to_str(s.parameters[i].name), i)
     return positions
 
 

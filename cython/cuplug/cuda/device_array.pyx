@@ -9,7 +9,7 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from cuplug.base.capsules cimport export
-from cuplug.base.dtypes cimport descr_of_dtype, dtype_of_descr
+from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_of_descr
 from cuplug.base.core cimport (
     CUPLUG_CUDA,
     CUPLUG_MAX_NDIM,
@@ -27,6 +27,9 @@ from cuplug.base.status cimport raise_error
 from cuplug.cuda.streams cimport order_streams, parse_stream, refuse_capture
 
 import numpy
+
+from cuplug.base.dtypes import DTYPES
+from cuplug.base.numpy_dtypes import numpy_dtype
 
 
 class Placement:
@@ -51,8 +54,22 @@ class Placement:
         return hash(str(self))
 
 
+cdef class DeviceMemory:
+    def __dealloc__(self):
+        if self.data != NULL:
+            cuplug_free_device(self.gpu, self.data, self.stream, NULL)
+
+
+cdef int allocate(DeviceMemory memory, int32_t gpu, uint64_t n_bytes, void *stream) except -1:
+    cdef cuplug_error error
+    memory.gpu, memory.stream = gpu, stream
+    if cuplug_allocate_device(gpu, n_bytes, stream, &memory.data, &error):
+        raise_error(&error)
+    return 0
+
+
 @cython.final
-cdef class DeviceArray:
+cdef class DeviceArray(DeviceMemory):
     """A C-contiguous array in GPU memory, on the legacy default stream.
 
     Made by `cuplug.asarray`, `cuplug.empty` and by operators that take such arrays. Other
@@ -71,8 +88,6 @@ cdef class DeviceArray:
         raise TypeError("cuplug.DeviceArray: make one with cuplug.asarray or cuplug.empty")
 
     def __dealloc__(self):
-        if self.tensor.data != NULL:
-            cuplug_free_device(self.tensor.device.id, self.tensor.data, NULL, NULL)
         PyMem_RawFree(self.tensor.shape)
 
     @property
@@ -156,9 +171,7 @@ cdef int64_t n_elements(const cuplug_tensor *x) noexcept:
 
 
 cdef DeviceArray empty_like_tensor(cuplug_tensor *x):
-    cdef cuplug_error error
     cdef DeviceArray result = DeviceArray.__new__(DeviceArray)
-    cdef uint64_t n_bytes
     cdef int k
     result.dtype = descr_of_dtype(x.dtype)
     result.tensor = x[0]
@@ -171,10 +184,8 @@ cdef DeviceArray empty_like_tensor(cuplug_tensor *x):
     for k in range(x.ndim):
         result.tensor.shape[k] = x.shape[k]
     result.shape = tuple([x.shape[k] for k in range(x.ndim)])
-    n_bytes = n_elements(x) * <uint64_t>result.dtype.itemsize
-    if cuplug_allocate_device(x.device.id, n_bytes, NULL, &result.tensor.data, &error):
-        raise_error(&error)
-    x.data = result.tensor.data
+    allocate(result, x.device.id, n_elements(x) * <uint64_t>result.dtype.itemsize, NULL)
+    x.data = result.tensor.data = result.data
     note_use(x.device.id)
     return result
 
@@ -257,10 +268,8 @@ def cuda_array_interface(x):
 
 
 cdef object to_descr(str function, object dtype):
-    if isinstance(dtype, str) and dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
-        import ml_dtypes
-
-        dtype = getattr(ml_dtypes, dtype)
+    if isinstance(dtype, str) and dtype in DTYPES:
+        return numpy_dtype(dtype)
     try:
         if dtype is not None:  # NumPy takes it for float64
             return numpy.dtype(dtype)

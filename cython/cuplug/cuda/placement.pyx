@@ -75,6 +75,11 @@ cdef cuplug_device parse_gpu(str function, object device) except *:
     return parsed
 
 
+def gpu_number(str function, device):
+    """Return the number of a GPU that a caller names."""
+    return parse_gpu(function, device).id
+
+
 cdef int default_device(cuplug_device *device) except -1:
     device[0] = from_environment
     name = chosen.get(None)

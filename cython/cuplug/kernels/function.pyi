@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from typing import Any, NamedTuple
-
-from cuplug.kernels.image import Image
+from typing import Any, NamedTuple, final
 
 class Attributes(NamedTuple):
     max_threads: int
@@ -10,6 +8,11 @@ class Attributes(NamedTuple):
     local_bytes: int
     constant_bytes: int
     max_dynamic_shared_bytes: int
+
+@final
+class Image:
+    def __init__(self, code: bytes, name: str) -> None: ...
+    def find_global(self, symbol: str, name: str, device: int) -> tuple[int, int]: ...
 
 class Function:
     def __init__(

@@ -12,10 +12,11 @@ import numpy
 
 from cuplug.compilers import jit
 from cuplug.compilers.program import architecture_of
+from cuplug.cuda.placement import gpu_number
 from cuplug.errors import NotFoundError
-from cuplug.kernels.image import Image
+from cuplug.kernels.function import Image
 from cuplug.kernels.kernel import Kernel
-from cuplug.kernels.variables import Global, gpu_number
+from cuplug.kernels.variables import Global
 
 _modules: dict[tuple[str, bytes, int], Module] = {}
 

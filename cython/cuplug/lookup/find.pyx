@@ -13,7 +13,6 @@ from cuplug.base.core cimport (
     cuplug_find_early,
     cuplug_load,
     cuplug_operator,
-    cuplug_version,
 )
 from cuplug.call.operator cimport Operator, wrap_operator
 from cuplug.base.status cimport raise_error
@@ -26,10 +25,6 @@ from cuplug.lookup.listing import list_plugins
 
 cdef enum:
     ROOM = 64  # for the operators of one file, at first
-
-def version():
-    """Return the version of the core."""
-    return cuplug_version().decode()
 
 
 def find(name):

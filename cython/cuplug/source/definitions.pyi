@@ -7,7 +7,6 @@ from cuplug.signature.variant import Variant
 
 Compiler = Callable[[Variant], tuple[int, int]]
 
-def dtype_names() -> frozenset[str]: ...
 def load_functions(image: bytes, name: str, symbols: list[str], device: int) -> list[int]: ...
 def define_elementwise(
     signatures: list[str],

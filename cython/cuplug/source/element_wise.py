@@ -13,7 +13,7 @@ from cuplug.compilers.host_compiler import EXPRESSION, compile_host
 from cuplug.signature.short_form import expand
 from cuplug.signature.variant import Variant
 from cuplug.source.cuda_compiler import compile_cuda
-from cuplug.source.definitions import define_elementwise, dtype_names
+from cuplug.source.definitions import define_elementwise
 from cuplug.source.element_wise_code import Elementwise, cuda_code, host_code
 from cuplug.source.expression import read_names
 
@@ -72,7 +72,7 @@ def elementwise(
 def _elementwise(
     signature: str, expression: str, preamble: str, doc: str, options: tuple[str, ...]
 ) -> Operator:
-    rows = expand(signature, dtype_names())
+    rows = expand(signature)
     ops = [_read(row, expression, preamble) for row in rows]
     made = (_elementwise, (signature, expression, preamble, doc, options))
     compilers = [_compiler(op, options) for op in ops]

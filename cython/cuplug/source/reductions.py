@@ -10,12 +10,13 @@ from functools import cache
 from typing import Any
 
 from cuplug.base.checks import check_texts, texts_of
+from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
 from cuplug.compilers.host_compiler import EXPRESSION, compile_host
 from cuplug.signature.short_form import add_parameters, expand
-from cuplug.signature.variant import DTYPES, Variant
+from cuplug.signature.variant import Variant
 from cuplug.source.cuda_compiler import compile_cuda
-from cuplug.source.definitions import define_reduction, dtype_names
+from cuplug.source.definitions import define_reduction
 from cuplug.source.element_wise import UNNAMED
 from cuplug.source.expression import read_names
 from cuplug.source.reduction_code import Reduction as Code
@@ -153,7 +154,7 @@ def _reduction(
 
 def _row(signature: str) -> str:
     """Return the signature with brackets and the parameters of reductions."""
-    arrays = expand(signature, dtype_names())[0]
+    arrays = expand(signature)[0]
     return add_parameters(arrays, 'axis: str = "all", keepdims: bool = False')
 
 
