@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from conftest import FIXTURES, TESTS, compile_module
 from cuplug.author.memoryviews import Module, add_plugin, array_ranks, write
 from cuplug.author.stubs import write_stubs
-from cuplug.base.flags import PACKAGE, include_directory
+from cuplug.base.flags import PACKAGE, get_include
 from cuplug.commands.cli import main
 from cuplug.signature.signature import SignatureError, parse
 
@@ -141,7 +141,7 @@ def probe(tmp_path_factory):
     """Compile the plugin, write its typed module, compile that and a module that uses it."""
     folder = tmp_path_factory.mktemp("probe")
     plugin = folder / "libprobe.so"
-    flags = ["-shared", "-fPIC", "-fvisibility=hidden", f"-I{include_directory()}"]
+    flags = ["-shared", "-fPIC", "-fvisibility=hidden", f"-I{get_include()}"]
     subprocess.run(["gcc", *flags, FIXTURES / "typed_probe.c", "-o", plugin], check=True)
     plugin.chmod(0o755)
     result = CliRunner().invoke(main, ["bind", str(plugin), "-o", str(folder), "--json"])

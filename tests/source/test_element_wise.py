@@ -10,7 +10,6 @@ import hypothesis.extra.numpy as arrays_of
 import numpy as np
 import pytest
 from backends import COMPLEX, FLOAT8, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
-from cuplug.base.dtypes import DTYPES as EVERY
 from cuplug.compilers import jit
 from cuplug.signature.variant import Variant
 from cuplug.source import element_wise, element_wise_code
@@ -267,10 +266,10 @@ def nvrtc(code: str) -> bytes:
     return binary.image
 
 
-@pytest.mark.parametrize("dtype", EVERY)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_nvrtc_takes_the_code(dtype):
     text = "z = max(x, min(x, abs(x))) * 2 + a; n = i; y += 1;"
-    if EVERY[dtype].kind == "complex":
+    if dtype in COMPLEX:
         text = "z = exp(x) / conj(x) * 2 + a; n = i; y += abs(x);"
     op = element_wise._read(
         f"f(x: {dtype}[...], inout y: float64[...], a: {dtype}) -> "

@@ -16,6 +16,7 @@ from cuplug.adoption.calls import define_adopted
 from cuplug.adoption.description import Items, check_description, plugin_name, read_sidecar
 from cuplug.base.checks import absolute
 from cuplug.base.dtypes import DTYPES
+from cuplug.base.public import PublicCall, public
 from cuplug.call.operator import Operator
 from cuplug.errors import CudaError, PluginError
 from cuplug.signature import formula
@@ -32,6 +33,7 @@ typedef int cudaError_t;
 loaded: set[str] = set()  # libraries in the process
 
 
+@public
 def adopt(
     path: str | os.PathLike[str], description: Mapping[str, Any] | None = None
 ) -> SimpleNamespace:
@@ -81,7 +83,8 @@ def adopt(
 @cache
 def _adopt(path: str, prototypes: str, name: str, items: Items) -> Operator:
     adopted = Adopted(name, dict(items), *_load(path, prototypes))
-    made = (_adopt, (path, prototypes, name, items))
+    again = PublicCall(adopt, path, {"prototypes": prototypes, name: dict(items)})
+    made = PublicCall(getattr, again, name)
     return define_adopted(adopted, plugin_name(path), path, dict(items).get("doc", ""), made)
 
 

@@ -70,7 +70,7 @@ cdef int run_adopted(const cuplug_call *given) noexcept with gil:
         return raise_later(raised, cuplug_entry_error(<const cuplug_call *>call))
 
 
-def define_adopted(object adopted, str plugin, str path, str doc, tuple made):
+def define_adopted(object adopted, str plugin, str path, str doc, object made):
     """Define an operator that calls `adopted.call(arrays, scalars, stream)`, for ever."""
     cdef cuplug_definition_row row
     cdef bytes signature = adopted.text.encode()
@@ -84,6 +84,6 @@ def define_adopted(object adopted, str plugin, str path, str doc, tuple made):
     row.context = <void *><PyObject *>adopted
     row.reshape = NULL
     row.flags = CUPLUG_ROW_KEEPS_WHOLE
-    made_operator = define(&row, 1, plugin, NULL, path, doc, made)
+    op = define(&row, 1, plugin, NULL, path, doc, made)
     Py_INCREF(adopted)
-    return made_operator
+    return op

@@ -12,11 +12,11 @@ cdef class Operator:
     cdef cuplug_operator *op  # lives as long as the process
     cdef tuple names  # of the parameters of all rows, interned
     cdef bytes positions  # of each name among the arguments
-    cdef object made  # what makes it again: (function, arguments); None for those of plugins
+    cdef object made  # a PublicCall; of a plugin's, the function that finds it by its name
     cdef object __weakref__
 
 
-cdef Operator wrap_operator(cuplug_operator *op)
+cdef Operator wrap_operator(cuplug_operator *op, object made)
 # A new one without a plugin, for ever: its rows, what it is to say of itself, what makes it again.
 cdef Operator define(
     const cuplug_definition_row *rows, uint32_t n_rows, str plugin, const char *version,

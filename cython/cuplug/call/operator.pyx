@@ -41,6 +41,8 @@ from cuplug.base.vectorcall cimport (
     vectorcallfunc,
 )
 
+from cuplug.base.public import PublicCall, public
+
 cdef enum:
     STREAM = 253  # in place of a position
     OUT = 254
@@ -52,6 +54,15 @@ cdef list retired = []  # names and positions that a call on another thread may 
 cdef str out_name = sys.intern("out")
 cdef str device_name = sys.intern("device")
 cdef str stream_name = sys.intern("stream")
+
+
+class CallSignature:
+    """Of an operator; of the class, which nobody calls, an empty one."""
+
+    def __get__(self, op, cls):
+        from cuplug.signature.call_signature import to_inspect
+
+        return to_inspect(() if op is None else op.signatures)
 
 
 @cython.final
@@ -145,7 +156,7 @@ cdef class Operator:
 
     @property
     def __module__(self):
-        return "cuplug.ops" if self.made is None else "cuplug"
+        return "cuplug.ops" if is_of_plugin(self) else "cuplug"
 
     @property
     def __doc__(self):
@@ -158,11 +169,7 @@ cdef class Operator:
         plugin = f"{self.plugin} {self.version}".rstrip()
         return f"Plugin {plugin}, {self.path} ({', '.join(self.sides)})"
 
-    @property
-    def __signature__(self):
-        from cuplug.signature.call_signature import to_inspect
-
-        return to_inspect(self.signatures)
+    __signature__ = CallSignature()
 
     def load(self):
         """Load the plugin's code now instead of at the first call.
@@ -184,11 +191,23 @@ cdef class Operator:
         name = f"{self.plugin}.{self.name} {self.version}".rstrip()
         return f"<operator {name} from {self.path}\n{lines}>"
 
+    def __reduce__(self):
+        if is_of_plugin(self):
+            return self.made, (f"{self.plugin}.{self.name}",)
+        return self.made.__reduce__()
+
     def __eq__(self, other):
         return isinstance(other, Operator) and (<Operator>other).op == self.op
 
     def __hash__(self):
         return hash((self.plugin, self.name))  # stays the same when it is reloaded
+
+
+public(Operator)
+
+
+cdef bint is_of_plugin(Operator op):
+    return not isinstance(op.made, PublicCall)
 
 
 cdef cuplug_operator_info describe(const cuplug_operator *op) noexcept:
@@ -205,9 +224,10 @@ cdef const cuplug_row *row_of(const cuplug_operator *op, uint32_t k) noexcept:
     return cuplug_operator_row(op, k)
 
 
-cdef Operator wrap_operator(cuplug_operator *op):
+cdef Operator wrap_operator(cuplug_operator *op, object made):
     cdef Operator self = Operator.__new__(Operator)
     self.vectorcall = <vectorcallfunc>call_operator
+    self.made = made
     take_operator(self, op)
     living[<size_t><PyObject *>self] = self
     return self
@@ -220,7 +240,6 @@ cdef Operator define(
     cdef cuplug_definition definition
     cdef cuplug_operator *op = NULL
     cdef cuplug_error error
-    cdef Operator self
     cdef bytes plugin_text = plugin.encode(), origin_text = origin.encode()
     cdef bytes doc_text = doc.encode()
     definition.plugin, definition.version = plugin_text, version
@@ -228,9 +247,7 @@ cdef Operator define(
     definition.rows, definition.n_rows = rows, n_rows
     if cuplug_define(&definition, &op, &error):
         raise_error(&error)
-    self = wrap_operator(op)
-    self.made = made
-    return self
+    return wrap_operator(op, made)
 
 
 cdef int take_operator(Operator self, cuplug_operator *op) except -1:
@@ -257,7 +274,7 @@ def reload_operators(set paths):
     changed, errors = set(), {}
     for op in list(living.values()):
         path = op.path
-        if path not in paths or path in errors or op.made is not None:
+        if path not in paths or path in errors or not is_of_plugin(op):
             continue
         with nogil:
             status = cuplug_reload(op.op, &fresh, &error)
@@ -278,7 +295,7 @@ def living_paths():
     cdef Operator op
     found = set()
     for op in list(living.values()):
-        if op.made is None:
+        if is_of_plugin(op):
             found.add(op.path)
     return found
 

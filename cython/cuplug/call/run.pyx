@@ -41,6 +41,7 @@ from cuplug.arrays.order cimport enter_stream, leave_stream
 
 import numpy
 
+from cuplug.base.public import public
 from cuplug.errors import PluginError
 
 cdef extern from *:
@@ -68,7 +69,7 @@ ctypedef struct late_outputs:
 cdef bint is_verbose = os.environ.get("CUPLUG_VERBOSE", "0") not in ("", "0")
 
 
-LastCall = namedtuple("LastCall", "operator device staged path")
+LastCall = public(namedtuple("LastCall", "operator device staged path"))
 LastCall.__doc__ = """What this thread's last call did.
 
 The operator's name; where it ran, "cpu" or "cuda:0"; whether arrays of the host went through the
@@ -76,6 +77,7 @@ GPU; the plugin's file.
 """
 
 
+@public
 def last_call():
     """Say what this thread's last call did.
 

@@ -30,8 +30,10 @@ import numpy
 
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.numpy_dtypes import numpy_dtype
+from cuplug.base.public import public
 
 
+@public
 class Placement:
     """Where an array is: `type` is "cuda", `index` the GPU's number."""
 
@@ -40,6 +42,9 @@ class Placement:
     def __init__(self, type, index):
         self.type = type
         self.index = index
+
+    def __reduce__(self):
+        return Placement, (self.type, self.index)
 
     def __str__(self):
         return f"{self.type}:{self.index}"
@@ -131,6 +136,11 @@ cdef class DeviceArray(DeviceMemory):
         copy_watched("numpy", self.tensor.device.id, True, to, self.tensor.data, self.nbytes, after)
         return result
 
+    def __reduce__(self):
+        raise TypeError(
+            "cuplug.DeviceArray: its memory is of this process; pickle a copy of it, x.numpy()"
+        )
+
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
             "cuplug.DeviceArray: it is in GPU memory; copy it to a NumPy array with x.numpy()"
@@ -162,6 +172,9 @@ cdef class DeviceArray(DeviceMemory):
         return export(self, &self.tensor, max_version)
 
 
+public(DeviceArray)
+
+
 cdef int64_t n_elements(const cuplug_tensor *x) noexcept:
     cdef int64_t n = 1
     cdef int k
@@ -190,6 +203,7 @@ cdef DeviceArray empty_like_tensor(cuplug_tensor *x):
     return result
 
 
+@public
 def empty(shape, dtype="float32", device="cuda"):
     """Make a device array with uninitialised elements.
 
@@ -279,6 +293,7 @@ cdef object to_descr(str function, object dtype):
     raise TypeError(f"{function}: dtype: seen {dtype!r}, wanted {wanted}")
 
 
+@public
 def asarray(x, device="cuda"):
     """Copy an array of the host to a GPU; a `DeviceArray` that is there already is returned.
 

@@ -19,12 +19,15 @@ from cuplug.base.core cimport (
 from cuplug.cuda.placement cimport parse_gpu, used_devices
 from cuplug.base.status cimport raise_error
 
+from cuplug.base.public import public
 cdef extern from "Python.h":
     int Py_IsInitialized() nogil
 
-MemoryInfo = namedtuple(
-    "MemoryInfo",
-    "total_bytes free_bytes reserved_bytes used_bytes most_used_bytes pinned_bytes",
+MemoryInfo = public(
+    namedtuple(
+        "MemoryInfo",
+        "total_bytes free_bytes reserved_bytes used_bytes most_used_bytes pinned_bytes",
+    )
 )
 MemoryInfo.__doc__ = """What cuplug holds of one GPU, in bytes.
 
@@ -33,6 +36,7 @@ that is in use, and the most that was; pinned memory of the host for copies to a
 """
 
 
+@public
 def memory_info(device="cuda"):
     """Return what cuplug holds of a GPU.
 
@@ -65,6 +69,7 @@ def memory_info(device="cuda"):
     )
 
 
+@public
 def trim(device=None):
     """Give memory back that is held for later use: of GPUs, pinned, and of large NumPy outputs.
 

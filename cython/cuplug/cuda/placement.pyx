@@ -8,6 +8,7 @@ from libc.stdint cimport int32_t, uint64_t
 
 from cuplug.base.core cimport CUPLUG_CPU, CUPLUG_CUDA, cuplug_device
 
+from cuplug.base.public import public
 cdef extern from *:
     """
     #define cuplug_bits(bits) __atomic_load_n((bits), __ATOMIC_RELAXED)
@@ -109,6 +110,7 @@ def read_environment():
         raise ValueError(f"CUPLUG_DEVICE: {error}") from None
 
 
+@public
 class device:
     """Where host arrays run inside a `with` block: `with cuplug.device("cuda"): ...`.
 

@@ -9,6 +9,7 @@ from libc.stdint cimport int32_t, uint64_t
 from cuplug.base.core cimport cuplug_copy_watched, cuplug_error
 from cuplug.base.status cimport raise_error, raise_later
 
+from cuplug.base.public import public
 cdef object shown = ContextVar("cuplug_progress", default=None)
 
 
@@ -44,6 +45,7 @@ cdef int copy_watched(
     return raise_error(&error) if status else 0
 
 
+@public
 class progress:
     """Show on stderr how far long transfers are: `with cuplug.progress(): ...`.
 

@@ -25,11 +25,15 @@ from cuplug.base.status cimport raise_error
 
 from collections import namedtuple
 
-Attributes = namedtuple(
-    "Attributes",
-    "max_threads registers shared_bytes local_bytes constant_bytes max_dynamic_shared_bytes",
+from cuplug.base.public import public
+
+KernelAttributes = public(
+    namedtuple(
+        "KernelAttributes",
+        "max_threads registers shared_bytes local_bytes constant_bytes max_dynamic_shared_bytes",
+    )
 )
-Attributes.__doc__ = """What a kernel takes on a GPU.
+KernelAttributes.__doc__ = """What a kernel takes on a GPU.
 
 Threads of a block at most; registers and bytes of local memory of a thread; bytes of shared memory
 that a block declares, and that a launch may add; bytes of constant memory.
@@ -164,7 +168,7 @@ cdef class Function:
         cdef int32_t number = self.number(device)
         if cuplug_query_kernel(self.load(number), number, &info, &error):
             raise_error(&error)
-        return Attributes(
+        return KernelAttributes(
             info.max_threads, info.n_registers, info.shared_bytes, info.local_bytes,
             info.constant_bytes, info.max_dynamic_shared_bytes
         )

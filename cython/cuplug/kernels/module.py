@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from cuplug.base.public import public
 from cuplug.compilers import jit
 from cuplug.compilers.program import architecture_of
 from cuplug.cuda.placement import gpu_number
@@ -21,6 +22,7 @@ from cuplug.kernels.variables import Global
 _modules: dict[tuple[str, bytes, int], Module] = {}
 
 
+@public
 class Module:
     """Compiled CUDA source: `module["scale<4>"]` is a kernel. Made by `cuplug.compile`.
 
@@ -120,6 +122,7 @@ class Module:
         return Global(name, pointer, number, chosen, sizes)
 
 
+@public
 def compile(
     source: str,
     options: Sequence[str] = (),

@@ -12,6 +12,7 @@ from cuplug.host.progress cimport copy_watched
 
 import numpy
 
+from cuplug.base.public import public
 cdef enum:
     MOST_WORK = 10_000  # for strided arrays; beyond it they count as sharing memory
 
@@ -30,10 +31,14 @@ cdef class Staged:
         check_array(name, array, self.copies_out)
         self.array = array
 
+    def __reduce__(self):
+        return type(self), (self.array,)
+
     def __repr__(self):
         return f"cuplug.{type(self).__name__}({self.array!r})"
 
 
+@public
 class In(Staged):
     """An array of the host whose elements a kernel reads: `kernel[grid, block](cuplug.In(x))`.
 
@@ -43,6 +48,7 @@ class In(Staged):
     """
 
 
+@public
 class Out(Staged):
     """An array of the host that a kernel writes: elements that it leaves out are undefined.
 
@@ -55,6 +61,7 @@ class Out(Staged):
     """
 
 
+@public
 class InOut(Staged):
     """An array of the host that a kernel reads and writes.
 
@@ -65,10 +72,6 @@ class InOut(Staged):
     array : numpy.ndarray
         Writeable; strided ones too.
     """
-
-
-for public in (In, Out, InOut):
-    public.__module__ = "cuplug"
 
 
 cdef int check_array(str where, array, bint is_written) except -1:

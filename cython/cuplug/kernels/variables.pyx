@@ -32,6 +32,9 @@ class Global:
         self.dtype = dtype
         self.shape = shape
 
+    def __reduce__(self):
+        raise TypeError(f"{self.name}: its memory is of this process; pickle a copy of it, numpy()")
+
     def __repr__(self):
         return f"<global {self.name}, {self.dtype}, shape {self.shape}, on cuda:{self.device}>"
 

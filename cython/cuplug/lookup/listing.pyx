@@ -17,6 +17,7 @@ from cuplug.base.core cimport (
 from cuplug.base.status cimport raise_error
 from cuplug.base.texts cimport to_architectures, to_str
 
+from cuplug.base.public import public
 from cuplug.discovery.entry_points import any_package_mentions
 from cuplug.discovery.tables import STATES
 from cuplug.lookup.records import Directory, PluginFile
@@ -30,6 +31,7 @@ cdef bint packages_are_read = False
 cdef cython.pymutex lock
 
 
+@public
 def search_path():
     """List the directories that are searched for plugins, in order.
 

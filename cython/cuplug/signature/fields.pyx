@@ -7,17 +7,10 @@ from cuplug.base cimport core
 from cuplug.base.texts cimport to_str
 
 from cuplug.base.dtypes import DTYPES
+from cuplug.errors import SignatureError
 
 _PARAMETER_KINDS = ("array", "inout", "scalar", "string", "choice", "output")
 _DIM_KINDS = ("fixed", "named", "variadic", "loop", "unknown")
-
-
-class SignatureError(ValueError):
-    """Ill-formed signature text; `position` is the byte offset of the place."""
-
-    def __init__(self, message, position):
-        super().__init__(message)
-        self.position = position
 
 
 def parse_fields(text):

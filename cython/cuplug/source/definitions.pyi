@@ -2,6 +2,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from cuplug.base.public import PublicCall
 from cuplug.call.operator import Operator
 from cuplug.signature.variant import Variant
 
@@ -13,7 +14,7 @@ def define_elementwise(
     doc: str,
     compilers: list[Compiler],
     in_order: bool,
-    made: tuple[Any, ...],
+    made: PublicCall,
 ) -> Operator: ...
 def define_reduction(
     signature: str,
@@ -21,14 +22,14 @@ def define_reduction(
     compile: Compiler,
     accumulator_bytes: int,
     has_identity: bool,
-    made: tuple[Any, ...],
+    made: PublicCall,
 ) -> Operator: ...
 def define_function(
     signature: str,
     doc: str,
     compile_host: Compiler | None,
     compile_cuda: Compiler | None,
-    made: tuple[Any, ...],
+    made: PublicCall,
 ) -> Operator: ...
 def make_plan(
     grid: list[Any], block: list[Any], shared: Any, passes: list[Any], per_thread: bool

@@ -99,12 +99,12 @@ cdef int define_row(
 
 
 cdef Operator define_source(
-    const cuplug_definition_row *rows, uint32_t n_rows, str doc, tuple made
+    const cuplug_definition_row *rows, uint32_t n_rows, str doc, object made
 ):
     return define(rows, n_rows, "source", CUPLUG_VERSION, "<source>", doc, made)
 
 
-def define_elementwise(list signatures, str doc, list compilers, bint in_order, tuple made):
+def define_elementwise(list signatures, str doc, list compilers, bint in_order, object made):
     """Define an element-wise operator.
 
     Parameters
@@ -116,8 +116,8 @@ def define_elementwise(list signatures, str doc, list compilers, bint in_order, 
         For each overload: Variant -> (address of the function, 0), kept for ever.
     in_order : bool
         The code counts elements.
-    made : tuple
-        How to make it again, for pickling: function and arguments.
+    made : PublicCall
+        What makes it again.
     """
     cdef cuplug_definition_row rows[16]
     cdef uint32_t flags = CUPLUG_ROW_TAKES_STRIDES | (CUPLUG_ROW_KEEPS_WHOLE if in_order else 0)
@@ -131,7 +131,7 @@ def define_elementwise(list signatures, str doc, list compilers, bint in_order, 
 
 
 def define_reduction(
-    str signature, str doc, object compile, int accumulator_bytes, bint has_identity, tuple made
+    str signature, str doc, object compile, int accumulator_bytes, bint has_identity, object made
 ):
     """Define a reduction: arguments as for `define_elementwise`, of one overload."""
     cdef cuplug_definition_row row
@@ -147,7 +147,7 @@ def define_reduction(
     return define_source(&row, 1, doc, made)
 
 
-def define_function(str signature, str doc, object compile_host, object compile_cuda, tuple made):
+def define_function(str signature, str doc, object compile_host, object compile_cuda, object made):
     """Define an operator of a function and a kernel; the compiler of a side without one is None."""
     cdef cuplug_definition_row row
     cdef bytes text = signature.encode()

@@ -93,7 +93,7 @@ def read_names(
 @cache
 def template(name: str) -> str:
     """Return the text of a template, or of one of the public headers, "cuplug/half.h"."""
-    folder = flags.include_directory() if "/" in name else _TEMPLATES
+    folder = flags.get_include() if "/" in name else _TEMPLATES
     with open(os.path.join(folder, name), encoding="utf-8") as file:
         return file.read()
 

@@ -13,6 +13,7 @@ from typing import Any
 from cuplug.base import flags
 from cuplug.base.checks import check_texts, texts_of
 from cuplug.base.dtypes import DTYPES, Dtype
+from cuplug.base.public import PublicCall, public
 from cuplug.call.operator import Operator
 from cuplug.compilers import kernel_types
 from cuplug.compilers.host_compiler import compile_host
@@ -96,6 +97,7 @@ class Plan:
         return {name: dtype for name, dtype in variables.items() if name}, by_name
 
 
+@public
 def operator(
     signature: str,
     *,
@@ -195,7 +197,13 @@ def _operator(
         ),
     )
     _check(plan)
-    made = (_operator, (signature, texts, sizes, doc, options))
+    made = PublicCall(
+        operator,
+        signature,
+        **{"arguments": arguments, "cuda": cuda, "host": host},
+        **{"kernel": kernel, "function": function, "threads": threads},
+        **{"grid": grid, "block": block, "shared": shared, "doc": doc, "options": options},
+    )
     compile_host_variant = None if host is None else _host_compiler(plan)
     compile_cuda_variant = None if cuda is None else _cuda_compiler(plan)
     return define_function(signature, doc, compile_host_variant, compile_cuda_variant, made)
@@ -224,7 +232,7 @@ def _formula(plan: Plan, text: str, what: str) -> tuple[formula.Step, ...]:
 def _host_compiler(plan: Plan) -> Callable[[Variant], tuple[int, int]]:
     def compile_variant(variant: Variant) -> tuple[int, int]:
         name = f"{plan.name} host"
-        include = (f"-I{flags.include_directory()}",)
+        include = (f"-I{flags.get_include()}",)
         code = _host_code(plan, variant, name)
         return compile_host(code, "cuplug_function", {name: plan.host or ""}, include), 0
 

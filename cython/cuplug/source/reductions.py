@@ -11,6 +11,7 @@ from typing import Any
 
 from cuplug.base.checks import check_texts, texts_of
 from cuplug.base.dtypes import DTYPES
+from cuplug.base.public import PublicCall, public
 from cuplug.call.operator import Operator
 from cuplug.compilers.host_compiler import EXPRESSION, compile_host
 from cuplug.signature.short_form import add_parameters, expand
@@ -26,6 +27,7 @@ OWN = ("a", "b", "n")  # what expressions call the values put together, and thei
 ACCUMULATOR_BYTES = 16  # room for any
 
 
+@public
 class Reduction:
     """An operator that reduces axes: called like NumPy's `sum`.
 
@@ -76,6 +78,7 @@ def _axis_text(axis: Any) -> str:
     return ",".join([str(operators.index(number)) for number in numbers])
 
 
+@public
 def reduction(
     signature: str,
     *,
@@ -145,7 +148,13 @@ def _reduction(
     if accumulate is not None and accumulate not in DTYPES:
         raise ValueError(f"{names.operator}: accumulate: seen {accumulate!r}, wanted a dtype")
     code = Code(names, map or names.arrays[0].name, reduce, post, identity, preamble, accumulate)
-    made = (_reduction, (signature, texts, doc, options))
+    again = PublicCall(
+        reduction,
+        signature,
+        **{"reduce": reduce, "map": map, "post": post, "identity": identity},
+        **{"accumulate": accumulate, "preamble": preamble, "doc": doc, "options": options},
+    )
+    made = PublicCall(getattr, again, "operator")
     compiler = _compiler(code, options)
     return define_reduction(
         row, doc or _doc(code), compiler, ACCUMULATOR_BYTES, identity is not None, made
