@@ -24,6 +24,16 @@ GATHER = (
 )
 
 
+def test_modules_that_were_compiled_before_find_the_call():
+    """They ask for a module, a function and its type by these names: none may change."""
+    from cuplug._memoryviews import __pyx_capi__ as functions
+
+    arguments = "cuplug_operator **, char const *, cuplug_argument const *, uint32_t, uint32_t"
+    (name, capsule), *others = functions.items()
+    assert (name, others) == ("call", [])
+    assert f'"int ({arguments})"' in repr(capsule)
+
+
 def declarations(*signatures):
     module = Module()
     add_plugin(module, "plugin", [parse(text) for text in signatures])

@@ -13,17 +13,14 @@ from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_of_descr
 from cuplug.base.core cimport (
     CUPLUG_CUDA,
     CUPLUG_MAX_NDIM,
-    cuplug_allocate_device,
     cuplug_device,
-    cuplug_error,
-    cuplug_free_device,
     cuplug_tensor,
 )
 from cuplug.host.blocks cimport empty_array, is_large
 from cuplug.base.numpy_api cimport PyArray_DATA, PyArray_DIMS, PyArray_NDIM, PyArrayObject
 from cuplug.host.progress cimport copy_watched
+from cuplug.cuda.memory cimport allocate
 from cuplug.cuda.placement cimport note_use, parse_gpu
-from cuplug.base.status cimport raise_error
 from cuplug.cuda.streams cimport order_streams, parse_stream, refuse_capture
 
 import numpy
@@ -57,20 +54,6 @@ class Placement:
 
     def __hash__(self):
         return hash(str(self))
-
-
-cdef class DeviceMemory:
-    def __dealloc__(self):
-        if self.data != NULL:
-            cuplug_free_device(self.gpu, self.data, self.stream, NULL)
-
-
-cdef int allocate(DeviceMemory memory, int32_t gpu, uint64_t n_bytes, void *stream) except -1:
-    cdef cuplug_error error
-    memory.gpu, memory.stream = gpu, stream
-    if cuplug_allocate_device(gpu, n_bytes, stream, &memory.data, &error):
-        raise_error(&error)
-    return 0
 
 
 @cython.final

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that cuplug holds, and gives back."""
+"""Memory of GPUs: what owns it; what cuplug holds, and gives back."""
 
 from collections import namedtuple
 
@@ -8,8 +8,10 @@ from libc.string cimport strncpy
 
 from cuplug.base.core cimport (
     CUPLUG_HELD_BYTES,
+    cuplug_allocate_device,
     cuplug_device,
     cuplug_error,
+    cuplug_free_device,
     cuplug_memory_info,
     cuplug_query_memory,
     cuplug_set_reclaim,
@@ -22,6 +24,20 @@ from cuplug.base.status cimport raise_error
 from cuplug.base.public import public
 cdef extern from "Python.h":
     int Py_IsInitialized() nogil
+
+cdef class DeviceMemory:
+    def __dealloc__(self):
+        if self.data != NULL:
+            cuplug_free_device(self.gpu, self.data, self.stream, NULL)
+
+
+cdef int allocate(DeviceMemory memory, int32_t gpu, uint64_t n_bytes, void *stream) except -1:
+    cdef cuplug_error error
+    memory.gpu, memory.stream = gpu, stream
+    if cuplug_allocate_device(gpu, n_bytes, stream, &memory.data, &error):
+        raise_error(&error)
+    return 0
+
 
 MemoryInfo = public(
     namedtuple(

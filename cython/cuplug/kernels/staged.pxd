@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from libc.stdint cimport int32_t, uint64_t
 
-from cuplug.cuda.device_array cimport DeviceMemory
+from cuplug.cuda.memory cimport DeviceMemory
 from cuplug.kernels.parameters cimport launch_state
 
 

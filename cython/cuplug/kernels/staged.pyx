@@ -7,7 +7,7 @@ from cuplug.base.numpy_dtypes cimport dtype_of_descr
 from cuplug.base.core cimport cuplug_dtype
 from cuplug.base.numpy_api cimport PyArray_DATA, PyArrayObject
 from cuplug.kernels.parameters cimport POINTER, UNKNOWN, check_pointee, launch_state, place, refuse
-from cuplug.cuda.device_array cimport allocate
+from cuplug.cuda.memory cimport allocate
 from cuplug.host.progress cimport copy_watched
 
 import numpy
