@@ -73,14 +73,14 @@ __version__ = _version()
 # same to type checkers.
 _MODULES = {
     "adoption.adopt": "adopt",
-    "author.building": "BuildError build",
+    "author.build": "BuildError build",
     "base.flags": "get_include get_pkg_config_path",
     "call.operator": "Operator",
     "call.run": "LastCall last_call",
-    "cuda.device_array": "DeviceArray Placement asarray empty",
+    "cuda.device_array": "DeviceArray asarray empty",
     "cuda.devices": "Device devices synchronize",
     "cuda.memory": "MemoryInfo memory_info trim",
-    "cuda.placement": "device",
+    "cuda.placement": "Placement device",
     "errors": "CompileError CudaError NotFoundError PluginError",
     "host.progress": "progress",
     "kernels.function": "KernelAttributes",
@@ -91,13 +91,13 @@ _MODULES = {
     "lookup.listing": "search_path",
     "lookup.prepare": "prepare",
     "lookup.records": "Directory Plugin PluginFile",
-    "lookup.reloading": "reload",
+    "lookup.reload": "reload",
     "ops": "ops",
     "source.element_wise": "elementwise",
     "source.from_source": "operator",
     "source.reductions": "Reduction reduction",
 }
-_WITHOUT_NUMPY = ("author.building", "base.flags", "errors")
+_WITHOUT_NUMPY = ("author.build", "base.flags", "errors")
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = sorted(_HOMES)

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from cuplug import ops as ops
 from cuplug.adoption.adopt import adopt as adopt
-from cuplug.author.building import BuildError as BuildError
-from cuplug.author.building import build as build
+from cuplug.author.build import BuildError as BuildError
+from cuplug.author.build import build as build
 from cuplug.base.flags import get_include as get_include
 from cuplug.base.flags import get_pkg_config_path as get_pkg_config_path
 from cuplug.call.operator import Operator as Operator
 from cuplug.call.run import LastCall as LastCall
 from cuplug.call.run import last_call as last_call
 from cuplug.cuda.device_array import DeviceArray as DeviceArray
-from cuplug.cuda.device_array import Placement as Placement
 from cuplug.cuda.device_array import asarray as asarray
 from cuplug.cuda.device_array import empty as empty
 from cuplug.cuda.devices import Device as Device
@@ -18,6 +17,7 @@ from cuplug.cuda.devices import synchronize as synchronize
 from cuplug.cuda.memory import MemoryInfo as MemoryInfo
 from cuplug.cuda.memory import memory_info as memory_info
 from cuplug.cuda.memory import trim as trim
+from cuplug.cuda.placement import Placement as Placement
 from cuplug.cuda.placement import device as device
 from cuplug.errors import CompileError as CompileError
 from cuplug.errors import CudaError as CudaError
@@ -39,7 +39,7 @@ from cuplug.lookup.prepare import prepare as prepare
 from cuplug.lookup.records import Directory as Directory
 from cuplug.lookup.records import Plugin as Plugin
 from cuplug.lookup.records import PluginFile as PluginFile
-from cuplug.lookup.reloading import reload as reload
+from cuplug.lookup.reload import reload as reload
 from cuplug.source.element_wise import elementwise as elementwise
 from cuplug.source.from_source import operator as operator
 from cuplug.source.reductions import Reduction as Reduction

@@ -12,8 +12,8 @@ from math import prod
 from types import SimpleNamespace
 from typing import Any
 
-from cuplug.adoption.calls import define_adopted
 from cuplug.adoption.description import Items, check_description, plugin_name, read_sidecar
+from cuplug.adoption.entry import define_adopted
 from cuplug.base.checks import absolute
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.public import PublicCall, public

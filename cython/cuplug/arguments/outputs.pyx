@@ -7,7 +7,7 @@ from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
-from cuplug.arguments.objects cimport empty_numpy, read_argument
+from cuplug.arguments.inputs cimport empty_numpy, read_argument
 from cuplug.base.capsules cimport HostArray
 from cuplug.cuda.device_array cimport DeviceArray, empty_like_tensor
 from cuplug.base.dlpack cimport DLPACK_COMPLEX, DLPACK_UINT

@@ -12,7 +12,7 @@ from cpython.ref cimport Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t
 
-from cuplug.arguments.objects cimport read_argument, read_arguments
+from cuplug.arguments.inputs cimport read_argument, read_arguments
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ABSENT,
     cuplug_define,

@@ -8,7 +8,7 @@ from collections import namedtuple
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint32_t
 
-from cuplug.arguments.objects cimport read_argument
+from cuplug.arguments.inputs cimport read_argument
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_CPU,
@@ -37,7 +37,7 @@ from cuplug.cuda.placement cimport default_device, has_default, note_use, parse_
 from cuplug.host.progress cimport report_progress, watched
 from cuplug.arrays.reading cimport kind_of, reading
 from cuplug.base.status cimport drop_raised, raise_error, raise_later
-from cuplug.arrays.order cimport enter_stream, leave_stream
+from cuplug.arrays.stream_order cimport enter_stream, leave_stream
 
 import numpy
 

@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from cuplug.author.building import SUFFIXES, BuildError, Built, build_library, find_source
+from cuplug.author.build import SUFFIXES, BuildError, Built, build_library, find_source
 from cuplug.author.fatbin import dotted
 from cuplug.commands.output import print_findings, print_lines, print_table
 from cuplug.discovery.table import Table, read_table

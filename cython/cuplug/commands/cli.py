@@ -198,7 +198,7 @@ def build(
 
     OPTIONS after -- are given to the compilers.
     """
-    from cuplug.author.building import BuildError
+    from cuplug.author.build import BuildError
     from cuplug.commands import authoring
 
     if watch:

@@ -27,33 +27,8 @@ import numpy
 
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.numpy_dtypes import numpy_dtype
+from cuplug.cuda.placement import Placement
 from cuplug.base.public import public
-
-
-@public
-class Placement:
-    """Where an array is: `type` is "cuda", `index` the GPU's number."""
-
-    __slots__ = ("index", "type")
-
-    def __init__(self, type, index):
-        self.type = type
-        self.index = index
-
-    def __reduce__(self):
-        return Placement, (self.type, self.index)
-
-    def __str__(self):
-        return f"{self.type}:{self.index}"
-
-    def __repr__(self):
-        return f"<device {self}>"
-
-    def __eq__(self, other):
-        return str(self) == str(other)
-
-    def __hash__(self):
-        return hash(str(self))
 
 
 @cython.final

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a call is to run: the argument `device`, the context manager, the environment."""
+"""Where a call is to run, the argument `device`, the context manager, the environment; and where an
+array is.
+"""
 
 import os
 from contextvars import ContextVar
@@ -108,6 +110,32 @@ def read_environment():
         has_default = True
     except ValueError as error:
         raise ValueError(f"CUPLUG_DEVICE: {error}") from None
+
+
+@public
+class Placement:
+    """Where an array is: `type` is "cuda", `index` the GPU's number."""
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type, index):
+        self.type = type
+        self.index = index
+
+    def __reduce__(self):
+        return Placement, (self.type, self.index)
+
+    def __str__(self):
+        return f"{self.type}:{self.index}"
+
+    def __repr__(self):
+        return f"<device {self}>"
+
+    def __eq__(self, other):
+        return str(self) == str(other)
+
+    def __hash__(self):
+        return hash(str(self))
 
 
 @public

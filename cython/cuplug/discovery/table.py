@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cuplug.discovery.tables import TAKES_STRIDES, inspect_fields
+from cuplug.discovery.fields import TAKES_STRIDES, inspect_fields
 
 __all__ = ["Row", "Table", "read_rows", "read_table"]
 

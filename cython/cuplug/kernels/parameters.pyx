@@ -15,7 +15,7 @@ from libc.math cimport INFINITY, isfinite
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from cuplug.arguments.objects cimport read_argument
+from cuplug.arguments.inputs cimport read_argument
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_BOOL,

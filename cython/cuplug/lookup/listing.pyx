@@ -19,7 +19,7 @@ from cuplug.base.texts cimport to_architectures, to_str
 
 from cuplug.base.public import public
 from cuplug.discovery.entry_points import any_package_mentions
-from cuplug.discovery.tables import STATES
+from cuplug.discovery.fields import STATES
 from cuplug.lookup.records import Directory, PluginFile
 
 # By number, in the order of <cuplug/host.h>.

@@ -42,7 +42,7 @@ from cuplug.arrays.libtorch cimport drop_strides, read_tensor
 from cuplug.base.numpy_api cimport *
 from cuplug.arrays.reading cimport divide_strides, kind_of, reading, set_other, set_unreadable
 from cuplug.arguments.scalars cimport read_exact_scalar, read_numpy_scalar, read_scalar
-from cuplug.arrays.order cimport add_current_stream
+from cuplug.arrays.stream_order cimport add_current_stream
 from cuplug.arrays.torch cimport check_views
 
 import numpy

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import cuplug
 from cuplug.adoption.description import sidecar_of
 from cuplug.base import flags
-from cuplug.commands.examination import NOTE, OK, PROBLEM, Finding, Machine
+from cuplug.commands.machine import NOTE, OK, PROBLEM, Finding, Machine
 
 VARIABLES = (
     "LD_LIBRARY_CUPLUG_PATH",

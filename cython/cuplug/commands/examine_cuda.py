@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from cuplug.author import elf, fatbin
 from cuplug.author.fatbin import dotted
-from cuplug.commands.examination import NOTE, OK, PROBLEM, Finding, Machine
+from cuplug.commands.machine import NOTE, OK, PROBLEM, Finding, Machine
 from cuplug.cuda.devices import Device
 from cuplug.lookup.records import PluginFile
 
