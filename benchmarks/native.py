@@ -22,7 +22,7 @@ from measurement import Skip
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build" / "benchmarks"
 PLUGINS = BUILD / "plugins"
-HEADER = Path(flags.include_directory()) / "cuplug" / "plugin.h"
+HEADER = Path(flags.get_include()) / "cuplug" / "plugin.h"
 
 
 def nvcc() -> str:
@@ -74,7 +74,7 @@ def shared_library(name: str, *includes: str) -> Path:
 def program(name: str, uses_core: bool = True) -> Path:
     """Compile a C file of a room to a program, linked with the core if it uses that."""
     source, libraries = find(name), shlex.split(flags.host_flags()) if uses_core else []
-    include = f"-I{flags.include_directory()}"
+    include = f"-I{flags.get_include()}"
     return compile_file(source, BUILD / source.stem, [include], *libraries, "-ldl", "-pthread")
 
 
@@ -93,7 +93,7 @@ def cython_module(source: Path, *pxd: Path) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{source.name}: {(done.stderr.strip() or 'failed').splitlines()[-1]}")
-    includes = [sysconfig.get_path("include"), flags.include_directory()]
+    includes = [sysconfig.get_path("include"), flags.get_include()]
     options = ["-shared", "-fPIC", *(f"-I{path}" for path in includes)]
     return compile_file(written, output, options, *shlex.split(flags.host_flags()))
 

@@ -87,7 +87,7 @@ def torch_exchange() -> int:
 
 def launch_of_tensors() -> Contender:
     """The floor with tensors: read in C by PyTorch's own functions, and launched, in a loop."""
-    includes = (flags.include_directory(),)
+    includes = (flags.get_include(),)
     library = ctypes.PyDLL(str(native.shared_library("exchange_floor.cu", *includes)))
     call = library.exchange_launch_ns
     call.argtypes = [ctypes.c_int, ctypes.c_void_p] + [ctypes.py_object] * 3

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cuplug.discovery.tables import TAKES_STRIDES, inspect_fields
+from cuplug.discovery.fields import TAKES_STRIDES, inspect_fields
 
 __all__ = ["Row", "Table", "read_rows", "read_table"]
 
@@ -58,9 +58,8 @@ class Table:
 def read_table(path: str) -> Table:
     """Read the table of a file. Never raises: `state` and `reason` say what is wrong."""
     state, reason, name, version, architectures, abi_version, rows = inspect_fields(path)
-    numbers = tuple(int(part) for part in architectures.split(",") if part.strip().isdigit())
-    fields = (Row(*row) for row in rows)
-    return Table(path, state, reason, name, version, numbers, abi_version, tuple(fields))
+    fields = tuple(Row(*row) for row in rows)
+    return Table(path, state, reason, name, version, architectures, abi_version, fields)
 
 
 def read_rows(section: bytes) -> tuple[Row, ...]:

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 from cuplug.cuda.device_array cimport DeviceArray
 from cuplug.base.dlpack cimport DLPACK_COMPLEX
-from cuplug.base.dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
+from cuplug.base.numpy_dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
 from cuplug.arrays.exchange cimport read_dlpack, read_exchange, read_torch
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
@@ -42,7 +42,7 @@ from cuplug.arrays.libtorch cimport drop_strides, read_tensor
 from cuplug.base.numpy_api cimport *
 from cuplug.arrays.reading cimport divide_strides, kind_of, reading, set_other, set_unreadable
 from cuplug.arguments.scalars cimport read_exact_scalar, read_numpy_scalar, read_scalar
-from cuplug.arrays.order cimport add_current_stream
+from cuplug.arrays.stream_order cimport add_current_stream
 from cuplug.arrays.torch cimport check_views
 
 import numpy

@@ -4,7 +4,7 @@
 cimport cython
 from libc.stdint cimport uint32_t
 
-from cuplug.base.core cimport cuplug_dtype, cuplug_dtype_id, cuplug_dtype_name
+from cuplug.base.core cimport cuplug_dtype
 from cuplug.base.numpy_api cimport (
     NPY_LONG,
     NPY_LONGLONG,
@@ -15,6 +15,8 @@ from cuplug.base.numpy_api cimport (
 )
 
 import numpy
+
+from cuplug.base.dtypes import BY_ID, DTYPES
 
 cdef extern from *:
     """
@@ -38,14 +40,12 @@ cdef cython.pymutex lock
 
 
 cdef int fill_dtypes() except -1:
-    cdef uint32_t k = 0
-    while cuplug_dtype_name(k) != NULL:
+    for x in DTYPES.values():
         try:
-            descr = numpy.dtype(cuplug_dtype_name(k).decode())
-            fill_dtype((<PyArray_Descr *>descr).type_num, cuplug_dtype_id(k))
+            descr = numpy.dtype(x.name)
+            fill_dtype((<PyArray_Descr *>descr).type_num, x.id)
         except TypeError:
             pass  # bfloat16 and float8: of no number before ml_dtypes is imported
-        k += 1
     return 0
 
 
@@ -88,14 +88,12 @@ cdef cuplug_dtype dtype_of_number(int type_num) noexcept:
 cdef cuplug_dtype dtype_of_descr(object descr) except *:
     cdef int type_num = (<PyArray_Descr *>descr).type_num
     cdef cuplug_dtype dtype = dtype_of_number(type_num)
-    cdef uint32_t k = 0
     if dtype.bits or type_num < NPY_USERDEF or not is_ml_dtype(descr):
         return dtype
-    while cuplug_dtype_name(k) != NULL:
-        if descr.name == cuplug_dtype_name(k).decode():
-            dtype = split_id(cuplug_dtype_id(k))
-            add_user_dtype(type_num, dtype)
-        k += 1
+    known = DTYPES.get(descr.name)
+    if known is not None:
+        dtype = split_id(known.id)
+        add_user_dtype(type_num, dtype)
     return dtype
 
 
@@ -123,12 +121,13 @@ cdef object descr_of_dtype(cuplug_dtype dtype):
 
 
 cdef object find_descr(uint32_t type_id):
-    cdef uint32_t k = 0
-    while cuplug_dtype_name(k) != NULL and cuplug_dtype_id(k) != type_id:
-        k += 1
-    if cuplug_dtype_name(k) == NULL:
+    if type_id not in BY_ID:
         raise TypeError(f"there is no dtype of DLPack code {type_id >> 24}")
-    name = cuplug_dtype_name(k).decode()
+    return numpy_dtype(BY_ID[type_id].name)
+
+
+def numpy_dtype(name):
+    """Return the NumPy dtype of a dtype's name; ml_dtypes is imported where it is needed."""
     try:
         return numpy.dtype(name)
     except TypeError:
@@ -137,7 +136,7 @@ cdef object find_descr(uint32_t type_id):
         import ml_dtypes
     except ImportError:
         raise TypeError(f"NumPy arrays of {name} need the package ml_dtypes") from None
-    return numpy.dtype(getattr(ml_dtypes, name))
+    return numpy.dtype(getattr(ml_dtypes, name, name))
 
 
 cdef int type_number(cuplug_dtype dtype) except -1:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import cuplug
 from cuplug.compilers.toolkit import Toolkit, find_toolkit
-from cuplug.cuda.devices import driver_version
+from cuplug.cuda.devices import Device, driver_version
 from cuplug.lookup.records import Directory, PluginFile
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
@@ -33,15 +33,6 @@ class Finding:
 
 
 @dataclass
-class Device:
-    """One GPU."""
-
-    name: str
-    compute_capability: int  # 90 for 9.0
-    memory_bytes: int
-
-
-@dataclass
 class Machine:
     """What several examinations ask about."""
 
@@ -63,14 +54,9 @@ def look_around() -> Machine:
     except (cuplug.PluginError, MemoryError, OSError) as error:
         machine.path_error = str(error)
     try:
-        machine.devices = [Device(*gpu[1:4]) for gpu in cuplug.devices()]
+        machine.devices = cuplug.devices()
     except cuplug.CudaError as error:
         machine.cuda_error = str(error)
     version = driver_version()
     machine.driver_version = (version // 1000, version % 1000 // 10) if version else None
     return machine
-
-
-def dotted(capability: int) -> str:
-    """Return "9.0" for compute capability 90."""
-    return f"{capability // 10}.{capability % 10}"

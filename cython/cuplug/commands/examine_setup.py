@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import cuplug
 from cuplug.adoption.description import sidecar_of
 from cuplug.base import flags
-from cuplug.commands.examination import NOTE, OK, PROBLEM, Finding, Machine
+from cuplug.commands.machine import NOTE, OK, PROBLEM, Finding, Machine
 
 VARIABLES = (
     "LD_LIBRARY_CUPLUG_PATH",
@@ -33,10 +33,8 @@ NAMED_ORIGINS = ("LD_LIBRARY_CUPLUG_PATH", "package")
 def examine_package(machine: Machine) -> Iterator[Finding]:
     """Say which cuplug this is."""
     yield Finding(OK, f"cuplug {cuplug.__version__} in {flags.PACKAGE}")
-    if not os.path.exists(os.path.join(flags.include_directory(), "cuplug", "plugin.h")):
-        yield Finding(
-            PROBLEM, f"no headers in {flags.include_directory()}", "install the package again"
-        )
+    if not os.path.exists(os.path.join(flags.get_include(), "cuplug", "plugin.h")):
+        yield Finding(PROBLEM, f"no headers in {flags.get_include()}", "install the package again")
 
 
 def examine_search_path(machine: Machine) -> Iterator[Finding]:

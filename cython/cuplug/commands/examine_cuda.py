@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cuplug.author import elf, fatbin
-from cuplug.commands.examination import NOTE, OK, PROBLEM, Finding, Machine, dotted
+from cuplug.author.fatbin import dotted
+from cuplug.commands.machine import NOTE, OK, PROBLEM, Finding, Machine
+from cuplug.cuda.devices import Device
 from cuplug.lookup.records import PluginFile
 
 
@@ -24,11 +26,11 @@ def examine_driver(machine: Machine) -> Iterator[Finding]:
 
 def examine_gpus(machine: Machine) -> Iterator[Finding]:
     """Name each GPU."""
-    for number, device in enumerate(machine.devices):
+    for device in machine.devices:
         gib = device.memory_bytes / 2**30
         capability = dotted(device.compute_capability)
         yield Finding(
-            OK, f"cuda:{number} {device.name}, compute capability {capability}, {gib:.0f} GiB"
+            OK, f"cuda:{device.id} {device.name}, compute capability {capability}, {gib:.0f} GiB"
         )
     if not machine.devices:
         yield Finding(NOTE, "none that can be used")
@@ -70,15 +72,14 @@ def examine_architectures(machine: Machine) -> Iterator[Finding]:
     """Say for each GPU which plugins lack code for it."""
     plugins = _plugins_with_kernels(machine)
     codes = {plugin.path: _code(plugin) for plugin in plugins}
-    for number, device in enumerate(machine.devices):
-        capability = device.compute_capability
+    for device in machine.devices:
         n_fine = 0
         for plugin in plugins:
-            finding = _judge(plugin, codes[plugin.path], number, capability)
+            finding = _judge(plugin, codes[plugin.path], device)
             n_fine += finding is None
             if finding:
                 yield finding
-        yield Finding(OK, f"cuda:{number}: {n_fine} plugins have machine code for it")
+        yield Finding(OK, f"cuda:{device.id}: {n_fine} plugins have machine code for it")
     if not plugins:
         yield Finding(OK, "no plugin has kernels")
     elif not machine.devices:
@@ -103,19 +104,20 @@ def _code(plugin: PluginFile) -> fatbin.Code:
         return fatbin.Code()
 
 
-def _judge(plugin: PluginFile, code: fatbin.Code, number: int, capability: int) -> Finding | None:
+def _judge(plugin: PluginFile, code: fatbin.Code, device: Device) -> Finding | None:
+    capability = device.compute_capability
     if runs_machine_code(code, capability):
         return None
     if any(architecture <= capability for architecture in code.ptx):
         return Finding(
             NOTE,
-            f"{plugin.name} has only PTX for cuda:{number} ({dotted(capability)}): the driver "
+            f"{plugin.name} has only PTX for cuda:{device.id} ({dotted(capability)}): the driver "
             "compiles it at its first use",
             f"add -gencode arch=compute_{capability},code=sm_{capability}",
         )
     return Finding(
         PROBLEM,
-        f"{plugin.name} has no code for cuda:{number} ({dotted(capability)}), only for: "
+        f"{plugin.name} has no code for cuda:{device.id} ({dotted(capability)}), only for: "
         f"{_describe(code)}",
         f"compile it with -gencode arch=compute_{capability},code=sm_{capability}",
     )

@@ -14,7 +14,7 @@ import cuplug
 import numpy as np
 import pytest
 from conftest import ROOT, _nvcc
-from cuplug.author import building, elf, fatbin
+from cuplug.author import build, elf, fatbin
 from cuplug.base import flags
 from cuplug.commands import scaffold
 from cuplug.compilers import toolkit
@@ -81,7 +81,7 @@ def test_names_that_cannot_be(name, tmp_path):
 def test_the_longest_name_builds(tmp_path):
     name = "x" * 63
     scaffold.write_plugin(name, str(tmp_path))
-    library = building.build_library(tmp_path / name, arch="90")
+    library = build.build_library(tmp_path / name, arch="90")
     assert cuplug.load(library.path).name == name
 
 
@@ -177,18 +177,18 @@ def test_architectures_that_are_none(arch, tmp_path):
 @needs_nvcc
 def test_architectures_are_in_the_file(tmp_path):
     (tmp_path / "third.cu").write_text(THIRD)
-    built = building.build_library(tmp_path / "third.cu", arch="90,80")
+    built = build.build_library(tmp_path / "third.cu", arch="90,80")
     assert built.architectures == (80, 90)
     assert (built.log, built.findings) == ("", [])
     operator = cuplug.load(built.path).third
     assert operator.architectures == (800, 900)
     assert operator.sides == ("cpu", "cuda")
-    assert building.choose_architectures("all", _nvcc())[-1] >= 90
+    assert build.choose_architectures("all", _nvcc())[-1] >= 90
 
 
 @needs_nvcc
 def test_a_folder_of_a_stock_plugin(tmp_path):
-    built = building.build_library(ROOT / "plugins" / "hello", tmp_path, arch="90")
+    built = build.build_library(ROOT / "plugins" / "hello", tmp_path, arch="90")
     operator = cuplug.load(built.path).hello
     assert (operator.sides, operator.architectures) == (("cpu", "cuda"), (900,))
 
@@ -209,12 +209,12 @@ def test_without_nvcc_it_is_said(tmp_path, without_nvcc, capsys):
 
 def test_without_nvcc_the_host_part(tmp_path, without_nvcc):
     scaffold.write_plugin("twice", str(tmp_path))
-    built = building.build_library(tmp_path / "twice")
+    built = build.build_library(tmp_path / "twice")
     assert built.architectures == ()
     operator = cuplug.load(built.path).twice
     assert operator.sides == ("cpu",)
     assert np.array_equal(operator(X), 2 * X)
-    folder = building.build_library(ROOT / "plugins" / "hello", tmp_path)
+    folder = build.build_library(ROOT / "plugins" / "hello", tmp_path)
     assert cuplug.load(folder.path).hello.sides == ("cpu",)
 
 

@@ -3,24 +3,19 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport int32_t
 
 from cuplug.base.core cimport (
     CUPLUG_ROW_KEEPS_WHOLE,
     cuplug_call,
-    cuplug_define,
-    cuplug_definition,
     cuplug_definition_row,
     cuplug_device,
     cuplug_error,
-    cuplug_operator,
-    cuplug_order_streams,
-    cuplug_query_stream,
     cuplug_scalar,
     cuplug_tensor,
 )
-from cuplug.call.operator cimport Operator, wrap_definition
-from cuplug.base.status cimport raise_error, raise_later
+from cuplug.base.status cimport raise_later
+from cuplug.call.operator cimport define
+from cuplug.cuda.streams cimport order_streams, refuse_capture
 
 
 cdef extern from "cuplug/host.h":
@@ -34,6 +29,8 @@ cdef extern from "cuplug/host.h":
 
     void *cuplug_entry_context(const cuplug_call *call)
     cuplug_error *cuplug_entry_error(const cuplug_call *call)
+
+ON_DEFAULT = "wanted another: the function launches on the default stream"
 
 
 cdef object scalar_value(const cuplug_scalar *scalar, str member):
@@ -52,26 +49,6 @@ cdef list arrays_of(const seen_call *call):
     ]
 
 
-cdef int order(int32_t device, void *waiting, void *stream) except -1:
-    cdef cuplug_error error
-    if cuplug_order_streams(device, waiting, stream, &error):
-        raise_error(&error)
-    return 0
-
-
-cdef int refuse_capture(void *stream, object adopted) except -1:
-    cdef cuplug_error error
-    cdef int32_t device = -1, is_captured = 0
-    if cuplug_query_stream(stream, &device, &is_captured, &error):
-        raise_error(&error)
-    if is_captured:
-        raise ValueError(
-            f"{adopted.name}: stream: seen one that is captured in a CUDA graph, wanted another: "
-            "the function launches on the default stream"
-        )
-    return 0
-
-
 cdef int run_adopted(const cuplug_call *given) noexcept with gil:
     """An entry for either side. The function itself is called without Python's lock."""
     cdef const seen_call *call = <const seen_call *>given
@@ -81,26 +58,23 @@ cdef int run_adopted(const cuplug_call *given) noexcept with gil:
         on_default = adopted.place == "cuda" and not adopted.takes_stream
         scalars = [scalar_value(&call.scalars[k], m) for k, m in enumerate(adopted.members)]
         if on_default:
-            refuse_capture(call.stream, adopted)
-            order(call.device.id, NULL, call.stream)
+            refuse_capture(adopted.name, call.stream, ON_DEFAULT)
+            order_streams(call.device.id, NULL, call.stream)
         try:
             adopted.call(arrays_of(call), scalars, <size_t>call.stream)
         finally:
             if on_default:
-                order(call.device.id, call.stream, NULL)
+                order_streams(call.device.id, call.stream, NULL)
         return 0
     except BaseException as raised:
         return raise_later(raised, cuplug_entry_error(<const cuplug_call *>call))
 
 
-def define_adopted(object adopted, str plugin, str path, str doc, tuple made):
+def define_adopted(object adopted, str plugin, str path, str doc, object made):
     """Define an operator that calls `adopted.call(arrays, scalars, stream)`, for ever."""
     cdef cuplug_definition_row row
-    cdef cuplug_definition definition
-    cdef cuplug_operator *op = NULL
-    cdef cuplug_error error
-    texts = [text.encode() for text in (adopted.text, plugin, path, doc)]
-    row.signature = texts[0]
+    cdef bytes signature = adopted.text.encode()
+    row.signature = signature
     row.host = NULL
     row.cuda = NULL
     if adopted.place == "host":
@@ -110,13 +84,6 @@ def define_adopted(object adopted, str plugin, str path, str doc, tuple made):
     row.context = <void *><PyObject *>adopted
     row.reshape = NULL
     row.flags = CUPLUG_ROW_KEEPS_WHOLE
-    definition.plugin = texts[1]
-    definition.version = NULL
-    definition.origin = texts[2]
-    definition.doc = texts[3]
-    definition.rows = &row
-    definition.n_rows = 1
-    if cuplug_define(&definition, &op, &error):
-        raise_error(&error)
+    op = define(&row, 1, plugin, NULL, path, doc, made)
     Py_INCREF(adopted)
-    return wrap_definition(op, made)
+    return op

@@ -5,6 +5,7 @@ import os
 
 from cuplug.base cimport core
 from cuplug.base.status cimport raise_error
+from cuplug.base.texts cimport to_architectures, to_str
 
 TAKES_STRIDES = core.CUPLUG_ROW_TAKES_STRIDES  # of a row's flags
 
@@ -18,16 +19,16 @@ def inspect_fields(path):
     cdef core.cuplug_error error
     encoded = os.fsencode(path)
     status = core.cuplug_inspect(encoded, &file, &error)
-    sentence = _text(error.message) if status else ""
+    sentence = to_str(error.message) if status else ""
     if file == NULL:
-        return "rejected", sentence, "", "", "", 0, ()
+        return "rejected", sentence, "", "", (), 0, ()
     try:
         state = "rejected" if status and file.state == 0 else STATES[file.state]
-        reason = _text(file.reason) if file.reason != NULL else sentence
+        reason = to_str(file.reason) if file.reason != NULL else sentence
         rows = tuple([_row(&file.rows[k]) for k in range(file.n_rows)])
         return (
-            state, reason, _text(file.name), _text(file.version), _text(file.architectures),
-            file.abi_version, rows,
+            state, reason, to_str(file.name), to_str(file.version),
+            to_architectures(file.architectures), file.abi_version, rows,
         )
     finally:
         core.cuplug_free_file(file)
@@ -43,10 +44,6 @@ def check_trust(path):
 
 cdef tuple _row(const core.cuplug_row *row):
     return (
-        _text(row.cuda_entry), _text(row.host_entry), _text(row.signature), _text(row.doc),
+        to_str(row.cuda_entry), to_str(row.host_entry), to_str(row.signature), to_str(row.doc),
         row.flags,
     )
-
-
-cdef str _text(const char *text):
-    return text.decode(errors="replace")

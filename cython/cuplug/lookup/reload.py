@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 
+from cuplug.base.public import public
 from cuplug.call.operator import Operator, living_paths, reload_operators
 from cuplug.lookup.find import load
 from cuplug.lookup.records import Plugin
 
 
+@public
 def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
     """Load files anew that were replaced since their code was loaded.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cuplug.base import flags
 from cuplug.base.checks import absolute, texts_of
+from cuplug.base.public import public
 from cuplug.errors import PluginError
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ USUAL_ARCHITECTURES = (80, 90)
 ALL_ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 
 
+@public
 class BuildError(PluginError):
     """A plugin that cannot be built: what the compiler said, and the command."""
 
@@ -51,6 +53,7 @@ class Built:
     findings: list[Finding] = field(default_factory=list)
 
 
+@public
 def build(
     path: str | os.PathLike[str],
     output: str | os.PathLike[str] | None = None,
