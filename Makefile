@@ -8,7 +8,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 # The build uses all cores unless the user gave a -j; what follows it runs one after the other.
 .NOTPARALLEL:
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
-build = @$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
+build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
 .PHONY: all demo test gpu-test array-test bench pictures instructions lint format fuzz install clean help core plugins python
 all: ## Build everything into build/ (the default)

@@ -21,14 +21,22 @@ KNOWN    = $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-arch))
 PRESENT  = $(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -x '[0-9.]*' | sort -uV))
 NATIVE   = $(foreach gpus,$(PRESENT),$(or $(filter $(gpus),$(KNOWN)),$(lastword $(KNOWN))))
 ALL      = $(filter $(KNOWN),75 80 86 89 90 100 120)
-ARCHS   := $(if $(NVCC),$(if $(filter all,$(CUDA_ARCHS)),$(ALL),$(if $(filter native,$(CUDA_ARCHS)),$(NATIVE),$(CUDA_ARCHS))))
+ARCHS   := $(if $(NVCC),$(if $(filter all,$(CUDA_ARCHS)),$(ALL),$(or $(filter-out native,$(CUDA_ARCHS)),$(NATIVE))))
 LEFT_OUT = CUDA code is left out: there is no $(if $(NVCC),GPU here (CUDA_ARCHS=all or CUDA_ARCHS="75 90" has it compiled),nvcc)
 
 CORE       := $(patsubst core/%.c,$(BUILD)/core/%.o,$(wildcard core/*/*.c))
 HOST_SIDES := $(patsubst plugins/%.c,$(BUILD)/plugins/%.o,$(wildcard plugins/*/*.c))
 CUDA_SIDES := $(if $(ARCHS),$(patsubst plugins/%,$(BUILD)/plugins/%.o,$(wildcard plugins/*/*.cu)))
 
-.PHONY: all core plugins python stale FORCE
+$(if $(shell sh build_backend/prerequisites.sh compiler "$(CC)" "$(if $(ARCHS),$(NVCC))" && echo fine),,$(error The build cannot begin))
+
+# A file for each set of settings, rewritten only when they change: what depends on it is rebuilt.
+settle = $(if $(subst <$(strip $2)>,,<$(file <$1)>),$(shell mkdir -p $(dir $1))$(file >$1,$(strip $2))changed)
+SETTLED := $(call settle,$(BUILD)/core.config,$(CC) $(ALL_CFLAGS) $(LDFLAGS))
+SETTLED += $(call settle,$(BUILD)/link.config,$(CORE))
+SETTLED += $(if $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(ARCHS)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
+
+.PHONY: all core plugins python stale
 all: python core plugins
 core: $(LIBRARY)
 plugins: $(STOCK)
@@ -40,27 +48,18 @@ include build_backend/python.mk
 .DELETE_ON_ERROR:
 
 # Before a command, a line says what it does. What is made for the first time is counted.
-MADE    := $(CORE) $(HOST_SIDES) $(CUDA_SIDES) $(LIBRARY) $(STOCK) $(MODULES)
+MADE.core    := $(CORE) $(LIBRARY)
+MADE.plugins := $(HOST_SIDES) $(CUDA_SIDES) $(STOCK)
+MADE.python  := $(MADE.core) $(MADE.plugins) $(MODULES)
+MADE.all     := $(MADE.python)
+MADE    := $(sort $(foreach goal,$(MAKECMDGOALS),$(MADE.$(goal))))
 MISSING := $(filter-out $(wildcard $(MADE)),$(MADE))
 count    = $(if $(filter $@,$(MISSING)),$(eval BEGUN += $@)[$(words $(BEGUN))/$(words $(MISSING))] )
 say      = $(if $(V),,$(info $(count)$(1))@)
 
-# A file for each set of settings, rewritten only when they change: what depends on it is rebuilt.
-$(BUILD)/plugins.config: SETTINGS = $(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(ARCHS)
-$(BUILD)/core.config: SETTINGS = $(CC) $(ALL_CFLAGS) $(LDFLAGS)
-$(BUILD)/link.config: SETTINGS = $(CORE)
-%.config: FORCE
-	@mkdir -p $(@D)
-	@echo '$(SETTINGS)' | cmp -s - $@ || echo '$(SETTINGS)' > $@
-
-$(BUILD)/compiler.stamp: $(BUILD)/core.config $(BUILD)/plugins.config
-	@sh build_backend/prerequisites.sh compiler "$(CC)" "$(if $(ARCHS),$(NVCC))"
-	$(if $(ARCHS),,@echo '$(LEFT_OUT)')
-	@touch $@
-
 # ---- The core
 
-$(BUILD)/core/%.o: core/%.c $(BUILD)/core.config | $(BUILD)/compiler.stamp
+$(BUILD)/core/%.o: core/%.c $(BUILD)/core.config
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -Icore -MMD -MP -c $< -o $@
 
@@ -79,11 +78,11 @@ SIDES      = $(if $(filter $(BUILD)/plugins/$*.cu.o,$(CUDA_SIDES)),-DCUPLUG_ARCH
 LINK_CUDA := $(NVCC) -shared -cudart static $(addprefix -Xlinker ,-z now $(if $(SANITIZE),,-z defs) --exclude-libs=ALL) \
   $(addprefix -Xcompiler ,$(OPENMP) $(addprefix -fsanitize=,$(subst $(comma), ,$(SANITIZE))))
 
-$(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config | $(BUILD)/compiler.stamp
+$(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(VECTORISED) $(or $(OPENMP),-Wno-unknown-pragmas) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
 
-$(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config | $(BUILD)/compiler.stamp
+$(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(NVCC) -O3 -std=c++17 -lineinfo $(GENCODE) --threads 2 -Iinclude -Iplugins \
 	  -Xcompiler -fPIC,-fvisibility=hidden,-Wall -MMD -MP -MF $(@:.o=.d) -c $< -o $@

@@ -8,26 +8,28 @@ EXTRAS.lint  := author lint
 EXTRAS.bench := author
 PURPOSES     := $(addprefix $(INSTALLED)/,test lint bench)
 
-$(INSTALLED)/environment.config: SETTINGS = $(VENV) $(PYTHON)
-$(INSTALLED)/python: $(INSTALLED)/environment.config | $(BUILD)/compiler.stamp
-	@sh build_backend/prerequisites.sh python "$(PYTHON)" "$(VENV)"
-	$(if $(VENV),@test -x $(VENV)/bin/pip || { echo "make the virtual environment $(VENV)"; $(PYTHON) -m venv $(VENV); })
-	@touch $@
+needs = $(PYTHON) build_backend/requirements.py $(EXTRAS.$(notdir $1))
+SETTLED += $(call settle,$(INSTALLED)/environment.config,$(VENV) $(PYTHON))
+SETTLED += $(foreach made,$(INSTALLED)/build $(filter $(PURPOSES),$(MAKECMDGOALS)),$(call settle,$(made).config,$(shell $(call needs,$(made)) 2>/dev/null)))
 
 # Python compiles what it imports when it first does, which is less than all that is installed.
-$(PURPOSES): $(INSTALLED)/build
-$(INSTALLED)/%.config: SETTINGS = $(shell $(PYTHON) build_backend/requirements.py $(EXTRAS.$*) 2>/dev/null)
-$(INSTALLED)/build $(PURPOSES): $(INSTALLED)/%: $(INSTALLED)/%.config $(INSTALLED)/python
-ifneq ($(VENV),)
-	$(call say,install what $(if $(EXTRAS.$*),make $*,the build) needs into $(VENV))$(PY) -m pip install --quiet --disable-pip-version-check --no-compile \
-	  $$($(PYTHON) build_backend/requirements.py $(EXTRAS.$*)) || { echo "Without network: make VENV= uses the packages of $(PYTHON)" >&2; exit 1; }
-endif
+install = $(if $(VENV),$(call say,install what $1 needs into $(VENV))$(PY) -m pip install --quiet --disable-pip-version-check --no-compile $$($(call needs,$@)) || \
+  { echo "Without network: make VENV= uses the packages of $(PYTHON)" >&2; exit 1; })
+
+$(INSTALLED)/build: $(INSTALLED)/build.config $(INSTALLED)/environment.config
+	@sh build_backend/prerequisites.sh python "$(PYTHON)" "$(VENV)"
+	$(if $(VENV),@test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV))
+	$(call install,the build)
+	@touch $@
+
+$(PURPOSES): %: %.config $(INSTALLED)/build
+	$(call install,make $(@F))
 	@touch $@
 
 # The build that was made last is the environment's cuplug.
 ifneq ($(VENV),)
+SETTLED += $(call settle,$(INSTALLED)/folder.config,$(abspath $(BUILD)))
 python: $(VENV)/bin/cuplug
-$(INSTALLED)/build_folder.config: SETTINGS = $(abspath $(BUILD))
-$(VENV)/bin/cuplug: build_backend/link.py pyproject.toml include/cuplug/host.h $(INSTALLED)/build_folder.config $(INSTALLED)/build
+$(VENV)/bin/cuplug: build_backend/link.py pyproject.toml include/cuplug/host.h $(INSTALLED)/folder.config $(INSTALLED)/build
 	@$(PY) build_backend/link.py "$(abspath $(BUILD)/python)"
 endif

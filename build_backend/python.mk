@@ -10,7 +10,8 @@ PXD     := $(filter %.pxd,$(SOURCES))
 SUFFIX  := $(shell $(or $(wildcard $(PY)),$(PYTHON)) -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))' 2>/dev/null)
 MODULES := $(PYX:cython/cuplug/%.pyx=$(PACKAGE)/%$(SUFFIX))
 
-python: $(STAGED) $(MODULES) $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi stale
+# The environment takes longest, and waits for nothing.
+python: $(INSTALLED)/build $(STAGED) $(MODULES) $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi stale
 
 $(PACKAGE)/%: cython/cuplug/%
 	@mkdir -p $(@D)
@@ -50,7 +51,7 @@ MODULE_CFLAGS := -O1 -g0 -fPIC -fvisibility=hidden -fwrapv -fno-strict-aliasing 
   -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -Wl,-rpath,'$$ORIGIN/$(if $(findstring /,$*),../)lib'
 
-$(BUILD)/modules.config: SETTINGS = $(CC) $(MODULE_CFLAGS)
+SETTLED += $(call settle,$(BUILD)/modules.config,$(CC) $(MODULE_CFLAGS))
 $(MODULES): $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/cuplug/%.c $(HEADERS) $(BUILD)/python.flags $(BUILD)/modules.config | $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(MODULE_CFLAGS) @$(BUILD)/python.flags -shared $< $(MODULE_LIBS) -o $@
@@ -58,7 +59,7 @@ $(MODULES): $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/cuplug/%.c $(HEADERS) $(BUILD
 # From the symbol tables of the stock plugins, read by the modules just built.
 GENERATED  := $(BUILD)/generated/typed.pxd
 GENERATORS := $(addprefix cython/cuplug/,author/bind.py author/memoryviews.py author/stubs.py signature/signature.py discovery/table.py)
-$(BUILD)/stock.config: SETTINGS = $(STOCK)
+SETTLED += $(call settle,$(BUILD)/stock.config,$(STOCK))
 $(GENERATED): $(MODULES) $(STOCK) $(BUILD)/stock.config $(wildcard $(GENERATORS)) | $(STAGED) stale
 	@mkdir -p $(@D)
 	$(call say,generate $@)$(RUN) -m cuplug.author.bind --stock $(@D)

@@ -7,5 +7,7 @@ import tomllib
 with open("pyproject.toml", "rb") as file:
     settings = tomllib.load(file)
 project = settings["project"]
-extras = [project["optional-dependencies"][name] for name in sys.argv[1:]]
-print(*settings["build-system"]["requires"], *project["dependencies"], *sum(extras, []), sep="\n")
+packages = settings["build-system"]["requires"] + project["dependencies"]
+for extra in sys.argv[1:]:
+    packages += project["optional-dependencies"][extra]
+print(*packages, sep="\n")

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translate Cython modules to C where they are not current: translate.py BUILD N_PROCESSES [-Werror]
+"""Translate the Cython modules that changed to C: translate.py BUILD N_PROCESSES [-Werror]
 
-The C of cython/cuplug/call/run.pyx is BUILD/cython/cuplug/call/run.c; run.c.dep beside it lists what
-it was made of.
+cython/cuplug/call/run.pyx becomes BUILD/cython/cuplug/call/run.c; run.c.dep lists what it is of.
 """
 
 import multiprocessing
