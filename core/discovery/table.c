@@ -155,8 +155,17 @@ static int check_entry(const char *key, const char *entry, cuplug_error *error) 
                       entry);
 }
 
+static int check_signature(const char *text, cuplug_error *error) {
+  cuplug_signature *parsed = malloc(sizeof(*parsed)); /* too large for a small stack */
+  if (!parsed) return cuplug__no_memory(error, doing);
+  const int status = cuplug_parse_signature(text, parsed, NULL, error);
+  free(parsed);
+  if (!status) return CUPLUG_OK;
+  if (error) error->status = CUPLUG_ERROR_PLUGIN;
+  return CUPLUG_ERROR_PLUGIN;
+}
+
 int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cuplug_error *error) {
-  cuplug_signature signature;
   *row = (cuplug_row){"", "", "", "", text, text_bytes, 0};
   int status = read_text(text, text_bytes, take_row_field, row, error);
   if (!status) status = check_entry("host", row->host_entry, error);
@@ -164,9 +173,7 @@ int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cup
   if (status) return status;
   if (!*row->cuda_entry && !*row->host_entry)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no entry, a CUDA or a host entry is wanted");
-  if (!cuplug_parse_signature(row->signature, &signature, NULL, error)) return CUPLUG_OK;
-  if (error) error->status = CUPLUG_ERROR_PLUGIN;
-  return CUPLUG_ERROR_PLUGIN;
+  return check_signature(row->signature, error);
 }
 
 const char *cuplug_row_property(const cuplug_row *row, const char *key) {

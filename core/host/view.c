@@ -228,9 +228,13 @@ static inline __attribute__((always_inline)) void copy_range(direction way, cons
 /* From the middle of a block to the middle of one. */
 static inline __attribute__((always_inline)) void
 copy_bytes(direction way, const cuplug__view *v, uint64_t first, uint64_t bytes, char *packed) {
-  const uint64_t block = v->block_bytes, before = first % block;
   place at;
   if (!bytes) return;
+  if (cuplug__view_is_contiguous(v)) {
+    copy(way, packed, v->data + first, bytes);
+    return;
+  }
+  const uint64_t block = v->block_bytes, before = first % block;
   find_block(v, first / block, &at);
   if (before) {
     const uint64_t rest = cuplug__least(block - before, bytes);

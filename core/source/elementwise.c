@@ -9,8 +9,8 @@
 #include "source/variant.h"
 
 static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
-                      void **data) {
-  cuplug__loop_start(loop, call->n_tensors);
+                      long long (*strides)[CUPLUG_MAX_TENSORS], void **data) {
+  cuplug__loop_start(loop, call->n_tensors, strides);
   for (int32_t d = 0; d < call->tensors[0].ndim; d++) cuplug__loop_add(loop, call->tensors, d, 0);
   cuplug__loop_collapse(loop, !source->in_order);
   for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
@@ -61,10 +61,11 @@ int cuplug_elementwise_host(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
   const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
   void *data[CUPLUG_MAX_TENSORS], *copies[CUPLUG_MAX_TENSORS];
+  CUPLUG__LOOP_STRIDES(strides, call->tensors[0].ndim);
   cuplug_loop loop;
   cuplug_variant variant;
   const cuplug_code *code;
-  read_loop(call, source, &loop, data);
+  read_loop(call, source, &loop, strides, data);
   if (!loop.n) return CUPLUG_OK;
   cuplug__variant_start(&variant, call);
   int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
@@ -107,22 +108,23 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   struct {
     void *data[CUPLUG_MAX_TENSORS];
   } arrays;
+  CUPLUG__LOOP_STRIDES(strides, call->tensors[0].ndim);
   cuplug_loop loop;
-  cuplug__loop_arguments dimensions;
   cuplug_variant variant;
   const cuplug_code *code;
-  read_loop(call, source, &loop, arrays.data);
+  read_loop(call, source, &loop, strides, arrays.data);
   if (!loop.n) return CUPLUG_OK;
   cuplug__variant_start(&variant, call);
   choose_packs(call, &loop, &variant);
   int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
-  cuplug__loop_pack(&loop, &dimensions);
+  cuplug_divisor divisors[loop.ndim + 1];
+  long long steps[(uint32_t)(loop.ndim + 1) * loop.n_arrays];
+  cuplug__loop_pack(&loop, divisors, steps);
   const long long of_block =
       (long long)CUPLUG__N_THREADS * variant.unroll * (variant.ndim ? 1 : variant.width);
   const cuplug_grid grid = {.blocks = {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1},
                             .threads = {CUPLUG__N_THREADS, 1, 1}};
-  void *arguments[] = {&arrays, (void *)call->scalars, &loop.n, dimensions.divisors,
-                       dimensions.strides};
+  void *arguments[] = {&arrays, (void *)call->scalars, &loop.n, divisors, steps};
   return CUPLUG__SERVICE(call, launch)(call, code->function, &grid, arguments);
 }

@@ -121,7 +121,7 @@ CUPLUG__COLD static void explain_memory(const cuplug__shipment *s) {
                                 : "its signature has no loop dimensions to cut them by");
 }
 
-/* How many rows to try after n were too many; 0: there are no parts of that. */
+/* How many rows to try after n were too many; 0: it cannot be less. */
 static uint64_t fewer_rows(cuplug__shipment *s, uint64_t n) {
   if (n > 1) return (n + 1) / 2;
   return s->n_rows == 1 && cuplug__shipment_rows(s) ? (s->n_rows + 1) / 2 : 0;

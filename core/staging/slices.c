@@ -17,7 +17,6 @@
 
 #include <stdlib.h>
 
-#define MIN_BYTES ((uint64_t)16 << 20) /* of all arrays together; less goes through whole */
 #define MIN_SLICES 8
 #define ROWS_UNIT \
   1024 /* slices are multiples where they can be: few bytes lie unaligned on the host */
@@ -60,7 +59,7 @@ static uint64_t padding(const cuplug__shipment *s) { return s->n_parcels * (uint
 
 int cuplug__is_worth_slicing(const cuplug__shipment *s) {
   const uint64_t slot_bytes = CUPLUG__N_PINNED * CUPLUG__PINNED_LARGE / SLOTS_OF_LANE;
-  return s->n_rows >= MIN_BYTES / s->row_bytes && s->n_rows >= MIN_SLICES &&
+  return s->n_rows >= CUPLUG__SLICED_BYTES / s->row_bytes && s->n_rows >= MIN_SLICES &&
          s->row_bytes <= slot_bytes - padding(s);
 }
 

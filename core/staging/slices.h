@@ -7,7 +7,10 @@
 #include "host/watch.h"
 #include "staging/parcel.h"
 
-/* 1 for calls with much to copy, in rows of which some fit a slice. They are described. */
+/* Less, of all arrays together, goes through whole. */
+#define CUPLUG__SLICED_BYTES ((uint64_t)16 << 20)
+
+/* 1 for calls that are described in rows, of which there are enough, and some fit a slice. */
 int cuplug__is_worth_slicing(const cuplug__shipment *shipment);
 
 /* Runs such a call. *fits becomes 0 where memory for slices and for what they share is not to be

@@ -31,9 +31,11 @@ int cuplug__run_staged(cuplug__run *run) {
   cuplug__shipment *shipment = cuplug__shipment_new(run);
   if (!shipment)
     return cuplug__named(run, cuplug__no_memory(run->error, "describing a call's arrays"));
-  cuplug__watch_start(&watch, f->progress, f->user, total_bytes(run));
+  const uint64_t bytes = total_bytes(run);
+  cuplug__watch_start(&watch, f->progress, f->user, bytes);
   f->staged = 1;
-  if (cuplug__shipment_rows(shipment) && cuplug__is_worth_slicing(shipment))
+  if (bytes >= CUPLUG__SLICED_BYTES && cuplug__shipment_rows(shipment) &&
+      cuplug__is_worth_slicing(shipment))
     status = cuplug__run_slices(shipment, &watch, &is_done);
   if (!is_done) {
     cuplug__clear(run->error);

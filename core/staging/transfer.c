@@ -107,8 +107,8 @@ static int request(transfer *t, uint64_t i, const void *from) {
 
 /* After an error workers may still be at it, and a DMA be in flight that no event covers. */
 static int finish(transfer *t, int code, int status, const char *doing, cuplug_error *error) {
-  for (uint64_t i = 0; i < CUPLUG__N_PINNED; i++) end(t, i);
   if (!code && !status) return CUPLUG_OK;
+  for (uint64_t i = 0; i < CUPLUG__N_PINNED; i++) end(t, i);
   cuplug__driver.cuStreamSynchronize(t->lane->stream);
   return code ? cuplug__cuda_fail(error, code, doing) : status;
 }

@@ -263,6 +263,28 @@ static void threads(void) {
   check_all_given_back();
 }
 
+static void *stage_whole_and_sliced(void *unused) {
+  triple_staged(1000, gpu0, &error);
+  triple_staged(2500000, gpu0, &error);
+  return unused;
+}
+
+/* A frame that is too large ends the process; sanitizers make all of them larger. */
+static void small_stack(void) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  const size_t stack_bytes = 8 << 20;
+#else
+  const size_t stack_bytes = 64 << 10;
+#endif
+  pthread_attr_t attributes;
+  pthread_t thread;
+  CHECK(!pthread_attr_init(&attributes));
+  CHECK(!pthread_attr_setstacksize(&attributes, stack_bytes));
+  CHECK(!pthread_create(&thread, &attributes, stage_whole_and_sliced, NULL));
+  CHECK(!pthread_join(thread, NULL));
+  check_all_given_back();
+}
+
 /* One driver call fails, as the environment says: an error that names the operator, nothing lost
  * and the next call right. A failed start is for ever; what cannot be freed is. */
 static void one_failure(void) {
@@ -312,6 +334,7 @@ static const scenario scenarios[] = {
     {"failing_entries", failing_entries, {NULL}},
     {"crash", crash, {"FAKE_CUDA_LAZY=1"}},
     {"wrong_architecture", wrong_architecture, {NULL}},
+    {"small_stack", small_stack, {"FAKE_CUDA_LAZY=1"}},
     {"threads", threads, {NULL}},
     {"threads", threads, {"FAKE_CUDA_LAZY=1"}},
     {"each_failure", each_failure, {NULL}},
