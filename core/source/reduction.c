@@ -240,8 +240,8 @@ static int launch(reduction *r, const cuplug_variant *v) {
   const long long shared_by = v->columns ? g.threads[1] : side;
   cut(r, (N_BLOCKS_WANTED + n_blocks - 1) / n_blocks, shared_by * N_LEAST);
   if (n_blocks > INT32_MAX)
-    return cuplug_failf(call, CUPLUG_ERROR_VALUE, "seen %lld outputs, wanted at most %lld",
-                       r->kept.n, INT32_MAX * of_block);
+    return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
+                        "seen %lld outputs, wanted at most %lld", r->kept.n, INT32_MAX * of_block);
   g.blocks[0] = (uint32_t)n_blocks;
   g.blocks[1] = (uint32_t)r->n_parts;
   r->kept.n *= v->columns ? v->width : 1; /* outputs again, no packs */
