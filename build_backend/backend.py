@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The PEP 517 build back end: `make`, then setuptools packages what it built."""
 
-import os
-import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from link import read_version
 from setuptools import Distribution, build_meta
 
 __all__ = [
@@ -28,9 +27,7 @@ PACKAGE = BUILD / "python" / "cuplug"
 def _prepare() -> None:
     """Leave what pyproject.toml refers to: its packages, and the version of host.h."""
     (PACKAGE / "commands").mkdir(parents=True, exist_ok=True)
-    header = Path("include/cuplug/host.h").read_text()
-    version = re.search(r'#define CUPLUG_VERSION "([^"]+)"', header).group(1)
-    (BUILD / "version").write_text(version)
+    (BUILD / "version").write_text(read_version())
     Distribution.has_ext_modules = lambda self: True  # the wheel is for this platform
 
 
@@ -40,8 +37,7 @@ def _make() -> None:
         shutil.rmtree(staged, ignore_errors=True)
     _prepare()
     settings = ["VENV=", "WERROR=", f"PYTHON={sys.executable}", f"BUILD={BUILD}"]
-    make = ["make", "--no-print-directory", f"-j{os.cpu_count() or 1}", *settings, "all"]
-    subprocess.run(make, check=True)
+    subprocess.run(["make", "--no-print-directory", *settings, "all"], check=True)
 
 
 def get_requires_for_build_wheel(config_settings=None):

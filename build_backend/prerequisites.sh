@@ -32,7 +32,7 @@ python() {
       missing "Python's venv module" "apt-get install python3-venv (or make VENV= with this Python's packages)"
     return
   fi
-  for package in numpy Cython; do
+  for package in numpy setuptools Cython; do
     runs "$1" "import $package" ||
       missing "the package $package in $1" "$1 -m pip install $package (or make without VENV=)"
   done

@@ -41,8 +41,17 @@ def report(result: np.ndarray, expected: np.ndarray, ours, numpy_ms: float) -> N
     print(f"  time       {best_ms(ours):.2f} ms (NumPy's source[index]: {numpy_ms:.2f} ms)")
 
 
-def main() -> None:
-    """Run the demo."""
+def say_next(command: str, python: str) -> None:
+    """Print what to try next, given how the command and Python are called from here."""
+    code = "import numpy; from cuplug.ops import relu; print(relu(numpy.array([-1.0, 2.0])))"
+    print("Try next:")
+    print(f"  {command} list")
+    print(f"  {command} new half && {command} build half")
+    print(f"  {python} -c '{code}'")
+
+
+def run() -> None:
+    """Run gather and report, on the host and on the GPU."""
     from cuplug.ops import gather
 
     require_memory()
@@ -60,6 +69,9 @@ def main() -> None:
     except cuplug.CudaError as error:
         print(f"No GPU is used: {error}")
         return
+    if "cuda" not in gather.sides:
+        print("No GPU is used: the plugin was compiled without CUDA code, as there was no nvcc.")
+        return
     print(f"NumPy arrays through the GPU ({gpus[0].name}):")
     staged = gather(source, index, device="cuda")
     report(staged, expected, lambda: gather(source, index, device="cuda"), numpy_ms)
@@ -67,12 +79,14 @@ def main() -> None:
     print("Arrays on the GPU:")
     on_gpu = cuplug.asarray(source, device="cuda"), cuplug.asarray(index, device="cuda")
 
-    def run() -> None:
+    def on_gpu_alone() -> None:
         gather(*on_gpu)
         cuplug.synchronize()
 
-    report(gather(*on_gpu).numpy(), expected, run, numpy_ms)
+    report(gather(*on_gpu).numpy(), expected, on_gpu_alone, numpy_ms)
 
 
 if __name__ == "__main__":
-    main()
+    run()
+    if len(sys.argv) == 3:
+        say_next(*sys.argv[1:])

@@ -76,7 +76,7 @@ def compile_module(
     cython = [sys.executable, "-m", "cython", "-3", "-Wextra", "-Werror"]
     paths = ["-I", str(search), "-I", str(folder)]
     compile_library([*cython, *paths, "--module-name", name, str(source), "-o", str(c_file)])
-    include = [f"-I{sysconfig.get_paths()['include']}", f"-I{flags.include_directory()}"]
+    include = [f"-I{sysconfig.get_paths()['include']}", f"-I{flags.get_include()}"]
     command = [*COMPILER, "-shared", "-fPIC", *include, str(c_file)]
     compile_library([*command, *options, "-o", str(library)])
 

@@ -199,7 +199,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   cuplug_frame *f = m->frame;
   const cuplug_signature *s = m->s = &o->signature;
   int status = CUPLUG_OK;
-  m->takes_strides = o->row->flags & CUPLUG_TAKES_STRIDES;
+  m->takes_strides = o->row->flags & CUPLUG_ROW_TAKES_STRIDES;
   m->like = o->like;
   m->most_bytes = 0;
   m->n_matched = 0;

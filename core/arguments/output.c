@@ -47,7 +47,7 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
     return refuse(f, k, CUPLUG_ERROR_VALUE, "a read-only array", "a writable one", error);
   if (given->flags & CUPLUG_MISALIGNED)
     return refuse(f, k, CUPLUG_ERROR_VALUE, "a misaligned array", "an aligned one", error);
-  if (!(flags & CUPLUG_TAKES_STRIDES) && !cuplug__is_contiguous(&given->tensor))
+  if (!(flags & CUPLUG_ROW_TAKES_STRIDES) && !cuplug__is_contiguous(&given->tensor))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array that is not C-contiguous",
                   "a C-contiguous one", error);
   if (cuplug__shares_elements(&given->tensor))

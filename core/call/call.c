@@ -83,7 +83,7 @@ static int run_host(cuplug__run *run) {
 static cuplug_device choose_device(const cuplug_row *row) {
   const cuplug_device host = {CUPLUG_CPU, 0}, gpu = {CUPLUG_CUDA, 0};
   if (!*row->host_entry) return gpu;
-  if (!*row->cuda_entry || !(row->flags & CUPLUG_PREFERS_CUDA)) return host;
+  if (!*row->cuda_entry || !(row->flags & CUPLUG_ROW_PREFERS_CUDA)) return host;
   return cuplug__cuda_start(NULL) ? host : gpu;
 }
 

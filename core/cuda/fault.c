@@ -10,6 +10,7 @@
 #include "cuda/gpus.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,11 +13,12 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WORKSPACE_ALIGNMENT 256u
 
 static void *workspace(const cuplug_call *call, uint64_t bytes) {
-  cuplug__run *run = call->host;
+  cuplug__run *run = call->run;
   void *pointer = NULL;
   if (run->n_workspaces == CUPLUG__MAX_WORKSPACES) {
     cuplug__fail(run->error, CUPLUG_ERROR_MEMORY, "workspace: at most %d blocks in one call",
@@ -79,7 +80,7 @@ int cuplug__allocate_output(const cuplug__run *run, uint32_t k, cuplug_device de
 }
 
 static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
-  cuplug__run *run = call->host;
+  cuplug__run *run = call->run;
   cuplug_frame *f = run->frame;
   if (k < f->n_inputs || k >= f->n_tensors || run->tensors[k].data)
     return cuplug__fail(
@@ -97,7 +98,27 @@ static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
 static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid,
                   void **arguments) {
   int code = cuplug__driver_launch(kernel, grid, call->stream, arguments);
-  return code ? cuplug__cuda_report(call->error, code, "kernel launch") : CUPLUG_OK;
+  return code ? cuplug__cuda_report(cuplug__error_of(call), code, "kernel launch") : CUPLUG_OK;
 }
 
-const cuplug_services cuplug__services = {sizeof(cuplug_services), 0, workspace, output, launch};
+static int fail(const cuplug_call *call, int status, int cuda_code, const char *text) {
+  cuplug_error *error = cuplug__error_of(call);
+  cuplug__fail(error, status, "%s", text ? text : "");
+  error->cuda_code = cuda_code;
+  return status;
+}
+
+cuplug_service *cuplug__find_service(const char *name, uint32_t version) {
+  static const struct {
+    const char *name;
+    uint32_t version;
+    cuplug_service *function;
+  } services[] = {{"launch", 1, (cuplug_service *)launch},
+                  {"workspace", 1, (cuplug_service *)workspace},
+                  {"output", 1, (cuplug_service *)output},
+                  {"fail", 1, (cuplug_service *)fail}};
+  for (size_t k = 0; name && k < sizeof services / sizeof *services; k++)
+    if (services[k].version == version && !strcmp(services[k].name, name))
+      return services[k].function;
+  return NULL;
+}

@@ -37,7 +37,7 @@ static int is_repeated(const cuplug_loop *loop, uint32_t k) {
 /* Large inputs that lie across the loop are copied in its order, where there is memory for it: met
  * one by one, each element would be read in a cache line of its own. */
 static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, void **copies) {
-  const cuplug__run *run = call->host;
+  const cuplug__run *run = call->run;
   int64_t sizes[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM];
   cuplug__view view;
   for (uint32_t k = 0; k < run->frame->n_inputs; k++) {
@@ -59,7 +59,7 @@ static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, 
 
 int cuplug_elementwise_host(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
-  const uint32_t n_inputs = ((const cuplug__run *)call->host)->frame->n_inputs;
+  const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
   void *data[CUPLUG_MAX_TENSORS], *copies[CUPLUG_MAX_TENSORS];
   CUPLUG__LOOP_STRIDES(strides, call->tensors[0].ndim);
   cuplug_loop loop;
@@ -68,7 +68,7 @@ int cuplug_elementwise_host(const cuplug_call *call) {
   read_loop(call, source, &loop, strides, data);
   if (!loop.n) return CUPLUG_OK;
   cuplug__variant_start(&variant, call);
-  int status = cuplug__variant_find(source, &variant, &code, call->error);
+  int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
   cuplug_loop_call arguments = {
       .data = data, .scalars = call->scalars, .loop = &loop, .n_parts = 1};
@@ -116,15 +116,15 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   if (!loop.n) return CUPLUG_OK;
   cuplug__variant_start(&variant, call);
   choose_packs(call, &loop, &variant);
-  int status = cuplug__variant_find(source, &variant, &code, call->error);
+  int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
   cuplug_divisor divisors[loop.ndim + 1];
   long long steps[(uint32_t)(loop.ndim + 1) * loop.n_arrays];
   cuplug__loop_pack(&loop, divisors, steps);
   const long long of_block =
       (long long)CUPLUG__N_THREADS * variant.unroll * (variant.ndim ? 1 : variant.width);
-  const cuplug_grid grid = {
-      {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1}, {CUPLUG__N_THREADS, 1, 1}, 0};
+  const cuplug_grid grid = {.blocks = {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1},
+                            .threads = {CUPLUG__N_THREADS, 1, 1}};
   void *arguments[] = {&arrays, (void *)call->scalars, &loop.n, divisors, steps};
-  return call->services->launch(call, code->function, &grid, arguments);
+  return CUPLUG__SERVICE(call, launch)(call, code->function, &grid, arguments);
 }

@@ -4,6 +4,7 @@
  * that lie side by side. Where outputs are few the reduced loop is cut into parts, whose values are
  * put together in their order: results do not depend on the number of threads. */
 #include "base/status.h"
+#include "entry/run.h"
 #include "source/loop.h"
 #include "source/packs.h"
 #include "source/variant.h"
@@ -104,7 +105,7 @@ static int read_loops(reduction *r) {
   cuplug_tensor tensors[CUPLUG_MAX_TENSORS];
   uint64_t axes;
   int status = read_axes("", axis_of(call->scalars, call->n_scalars), call->tensors[0].ndim, &axes,
-                         call->error);
+                         cuplug__error_of(call));
   if (status) return status;
   memcpy(tensors, call->tensors, n * sizeof(*tensors));
   tensors[output] = spread_output(call, axes, strides);
@@ -181,7 +182,7 @@ static int run(reducer *reduce, const cuplug_call *call) {
 /* ---- The host -------------------------------------------------------------------------------- */
 
 static int reduce_on_host(reduction *r, cuplug_variant *v) {
-  int status = cuplug__variant_find(r->source, v, &r->code, r->call->error);
+  int status = cuplug__variant_find(r->source, v, &r->code, cuplug__error_of(r->call));
   if (status) return status;
   const int by_columns =
       is_by_columns(r) || (r->reduced.n < N_HOST_SHORT && r->kept.n > r->reduced.n);
@@ -230,7 +231,7 @@ static int launch(reduction *r, const cuplug_variant *v) {
   cuplug_divisor kept[r->kept.ndim + 1], reduced[r->reduced.ndim + 1];
   long long kept_steps[(uint32_t)(r->kept.ndim + 1) * n_arrays];
   long long reduced_steps[(uint32_t)(r->reduced.ndim + 1) * n_arrays];
-  cuplug_grid g = {{1, 1, 1}, {1, 1, 1}, 0};
+  cuplug_grid g = {.blocks = {1, 1, 1}, .threads = {1, 1, 1}};
   const uint32_t side = v->columns ? N_COLUMNS : power_of_two(r->reduced.n / 4, CUPLUG__N_THREADS);
   g.threads[0] = side;
   g.threads[1] = CUPLUG__N_THREADS / side;
@@ -239,8 +240,8 @@ static int launch(reduction *r, const cuplug_variant *v) {
   const long long shared_by = v->columns ? g.threads[1] : side;
   cut(r, (N_BLOCKS_WANTED + n_blocks - 1) / n_blocks, shared_by * N_LEAST);
   if (n_blocks > INT32_MAX)
-    return cuplug_fail(call, CUPLUG_ERROR_VALUE, "seen %lld outputs, wanted at most %lld",
-                       r->kept.n, INT32_MAX * of_block);
+    return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
+                        "seen %lld outputs, wanted at most %lld", r->kept.n, INT32_MAX * of_block);
   g.blocks[0] = (uint32_t)n_blocks;
   g.blocks[1] = (uint32_t)r->n_parts;
   r->kept.n *= v->columns ? v->width : 1; /* outputs again, no packs */
@@ -253,13 +254,13 @@ static int launch(reduction *r, const cuplug_variant *v) {
   void *arguments[] = {
       &arrays, (void *)call->scalars, &r->kept.n,   &r->reduced.n, &r->part,   kept, kept_steps,
       reduced, reduced_steps,         &r->partials, &n_elements,   &r->n_parts};
-  if (r->n_parts) status = call->services->launch(call, r->code->function, &g, arguments);
+  if (r->n_parts) status = CUPLUG__SERVICE(call, launch)(call, r->code->function, &g, arguments);
   if (status || r->n_parts == 1) return status;
   g.threads[0] = power_of_two(r->kept.n, N_COLUMNS);
   g.threads[1] = CUPLUG__N_THREADS / g.threads[0];
   g.blocks[0] = (uint32_t)((r->kept.n + g.threads[0] - 1) / g.threads[0]);
   g.blocks[1] = 1;
-  return call->services->launch(call, r->code->finish, &g, arguments);
+  return CUPLUG__SERVICE(call, launch)(call, r->code->finish, &g, arguments);
 }
 
 static int reduce_on_cuda(reduction *r, cuplug_variant *v) {
@@ -269,7 +270,7 @@ static int reduce_on_cuda(reduction *r, cuplug_variant *v) {
   v->ndim = (uint8_t)r->kept.ndim;
   v->n_reduced = (uint8_t)r->reduced.ndim;
   v->wide = r->kept.n >= 1ll << 30 || r->reduced.n >= 1ll << 30;
-  int status = cuplug__variant_find(r->source, v, &r->code, r->call->error);
+  int status = cuplug__variant_find(r->source, v, &r->code, cuplug__error_of(r->call));
   return status ? status : launch(r, v);
 }
 

@@ -4,7 +4,6 @@
 #include "base/layout.h"
 #include "entry/run.h"
 #include "host/view.h"
-#include "registry/operator.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@ cuplug__shipment *cuplug__shipment_new(cuplug__run *run) {
 }
 
 static int takes_strides(const cuplug__shipment *s) {
-  return (s->run->overload->row->flags & CUPLUG_TAKES_STRIDES) != 0;
+  return (s->run->overload->row->flags & CUPLUG_ROW_TAKES_STRIDES) != 0;
 }
 
 /* What holds for array k however it travels. */
@@ -171,7 +170,8 @@ static void describe_rows(cuplug__shipment *s, uint32_t k) {
 int cuplug__shipment_rows(cuplug__shipment *s) {
   const cuplug__run *run = s->run;
   uint64_t n_rows;
-  if (run->overload->row->flags & CUPLUG_KEEPS_WHOLE || !count_rows(run->frame, &n_rows)) return 0;
+  if (run->overload->row->flags & CUPLUG_ROW_KEEPS_WHOLE || !count_rows(run->frame, &n_rows))
+    return 0;
   for (uint32_t k = 0; k < s->n_parcels; k++)
     if (stands_in_the_way(run, k)) return 0;
   s->row_bytes = 0;

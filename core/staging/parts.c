@@ -12,7 +12,6 @@
 #include "entry/services.h"
 #include "host/view.h"
 #include "host/watch.h"
-#include "registry/operator.h"
 #include "staging/parcel.h"
 #include "staging/transfer.h"
 

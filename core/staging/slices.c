@@ -12,7 +12,6 @@
 #include "entry/run.h"
 #include "host/watch.h"
 #include "host/workers.h"
-#include "registry/operator.h"
 #include "staging/parcel.h"
 #include "staging/transfer.h"
 

@@ -312,7 +312,7 @@ def test_captures_want_a_stream(cuda_library):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         found = both["on"](source, index)
-        with pytest.raises(ValueError, match="gather: stream: seen one that is captured"):
+        with pytest.raises(ValueError, match="gather: stream: it is being captured in a CUDA gr"):
             both["later"](source, index)
     source.fill_(5)
     graph.replay()

@@ -249,6 +249,9 @@ class Index:
     def __index__(self):
         return self.value
 
+    def __repr__(self):  # in the names of tests
+        return f"Index({self.value})"
+
 
 @pytest.mark.parametrize(
     "value",

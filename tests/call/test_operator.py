@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from conftest import FIXTURES
 from cuplug import errors
-from cuplug.base.status import status_names
+from cuplug.base.texts import status_names
 
 
 @pytest.fixture(scope="module")

@@ -20,10 +20,10 @@ CUPLUG_ENTRY int half_host(const cuplug_call *call) {
   for (int64_t i = 0; i < cuplug_n_elements(&call->tensors[0]); i++) y[i] = x[i] / 2;
   return CUPLUG_OK;
 }
-CUPLUG_PLUGIN(half, "1.0.0",
-              CUPLUG_HOST_OPERATOR(half_host,
+CUPLUG_HOST_OPERATOR(half_host,
                                    "half(x: float32[n, ...], m: \\"a\\" | \\"b\\" = \\"a\\") "
-                                   "-> float32[n, ...]", "Half of x."))
+                                   "-> float32[n, ...]", "Half of x.");
+CUPLUG_PLUGIN(half, "1.0.0");
 """
 
 
@@ -108,7 +108,7 @@ def test_list(folder):
         "operators": ["half"],
         "sides": ["cpu"],
         "architectures": [],
-        "abi": "1.0",
+        "abi": "2.0",
         "loaded": False,
         "kind": "plugin",
     }

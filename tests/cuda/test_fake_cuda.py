@@ -14,7 +14,7 @@ import pytest
 from conftest import FIXTURES
 
 PRELUDE = """
-import ctypes, os, re
+import ctypes, os, pickle, re
 import numpy as np
 import cuplug
 
@@ -188,6 +188,8 @@ def test_device_arrays(run):
         assert np.array_equal(b.numpy(), 3 * x) and np.array_equal(a.numpy(), x)
         gpu.increase(a)
         assert np.array_equal(a.numpy(), x + 1)
+    with Raises(TypeError, "its memory is of this process; pickle a copy of it, x.numpy()"):
+        pickle.dumps(a)
     del a, b
     cuplug.synchronize("cuda:0")
     cuplug.synchronize("cuda:1")

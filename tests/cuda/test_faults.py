@@ -118,8 +118,9 @@ CUPLUG_ENTRY int wreck_cuda(const cuplug_call *call) {
   wreck_kernel<<<1, 1, 0, (cudaStream_t)call->stream>>>(16);
   return cuplug_launched(call);
 }
-CUPLUG_PLUGIN(wreck, "1.0.0", CUPLUG_CUDA_OPERATOR(wreck_cuda,
-              "wreck(x: float32[n]) -> float32[n]", "Writes where there is no memory."))
+CUPLUG_CUDA_OPERATOR(wreck_cuda,
+              "wreck(x: float32[n]) -> float32[n]", "Writes where there is no memory.");
+CUPLUG_PLUGIN(wreck, "1.0.0");
 """
 
 AFTER_WRECK = """

@@ -208,8 +208,9 @@ def test_operator_without_arrays(run_streams, build_plugin):
         #include <cuplug/plugin.h>
         #include <dlfcn.h>
         CUPLUG_ENTRY int tick_cuda(const cuplug_call *call) { return call->stream ? 0 : 1; }
-        CUPLUG_PLUGIN(tick, "1.0.0", CUPLUG_CUDA_OPERATOR(tick_cuda, "tick()", "Nothing."),
-                      CUPLUG_CUDA_OPERATOR(tick_cuda, "fresh(n: int) -> float32[4]", "Nothing."))
+        CUPLUG_CUDA_OPERATOR(tick_cuda, "tick()", "Nothing.");
+        CUPLUG_CUDA_OPERATOR(tick_cuda, "fresh(n: int) -> float32[4]", "Nothing.");
+        CUPLUG_PLUGIN(tick, "1.0.0");
         """,
         "tick",
     )

@@ -95,10 +95,22 @@ def test_c_program(source, sanitizer, core_objects, fake_cuda, tmp_path):
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-8000:]
 
 
-@pytest.mark.parametrize("standard", ["c11", "c17", "c++11", "c++17", "c++20"])
+@pytest.mark.parametrize("standard", ["c11", "c17", "c2x", "c++11", "c++17", "c++20"])
 @pytest.mark.parametrize(
     "header",
-    ["plugin", "typed", "half", "host", "define", "devices", "jit", "source", "loop"],
+    [
+        "plugin",
+        "format",
+        "typed",
+        "half",
+        "host",
+        "define",
+        "devices",
+        "jit",
+        "listing",
+        "source",
+        "loop",
+    ],
 )
 def test_header_compiles_alone(header, standard, tmp_path):
     language = "c++" if "++" in standard else "c"
@@ -107,8 +119,8 @@ def test_header_compiles_alone(header, standard, tmp_path):
         pytest.skip(f"needs {compiler[0]}")
     source = tmp_path / "alone.c"
     source.write_text(f"#include <cuplug/{header}.h>\n" * 2)
-    options = [f"-std={standard}", "-x", language, "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-    compile_library([*compiler, *options, *INCLUDES, str(source)])
+    options = [f"-std={standard}", "-x", language, "-pedantic", "-Wall", "-Wextra", "-Werror"]
+    compile_library([*compiler, *options, "-fsyntax-only", *INCLUDES, str(source)])
 
 
 @pytest.mark.parametrize("target", ["table", "signature"])

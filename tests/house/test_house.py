@@ -33,7 +33,11 @@ def test_source_is_short_licensed_and_well_named(path):
 
 
 @pytest.mark.parametrize(
-    "name", ["Makefile", "pyproject.toml", "MANIFEST.in", "build_backend/python.mk"]
+    "name",
+    [
+        *("Makefile", "pyproject.toml", "MANIFEST.in"),
+        *sorted(f"build_backend/{path.name}" for path in ROOT.glob("build_backend/*")),
+    ],
 )
 def test_no_operator_is_named_where_things_are_built(name):
     operators = {path.name for path in (ROOT / "plugins").iterdir() if path.is_dir()}

@@ -2,6 +2,7 @@
 """The wheel, the installation for C programs, the example packages, and what the build asks for."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,10 +10,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import BUILT, ROOT
 
 COMPILER = os.environ.get("CC", "cc")
 EXAMPLES = ROOT / "examples"
+BACKEND = ROOT / "build_backend"
+BUILD = ["make", "-f", "build_backend/build.mk"]
 
 
 def run(command: list, cwd: Path, **variables: str) -> str:
@@ -129,7 +132,7 @@ except ValueError as error:
 def prerequisites(*arguments: str, **variables: str) -> str:
     """Return what the check of prerequisites says; it must fail."""
     done = subprocess.run(
-        ["sh", str(ROOT / "build_backend" / "prerequisites.sh"), *arguments],
+        ["sh", str(BACKEND / "prerequisites.sh"), *arguments],
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
@@ -162,6 +165,7 @@ def test_missing_prerequisites_are_named():
         ("Python.h", ".venv", "apt-get install python3-dev"),
         ("ensurepip", ".venv", "apt-get install python3-venv"),
         ("numpy", "", "pip install numpy"),
+        ("setuptools", "", "pip install setuptools"),
         ("Cython", "", "pip install Cython"),
     ],
 )
@@ -171,7 +175,7 @@ def test_what_a_python_lacks_is_named(word, environment, wanted, tmp_path):
 
 def test_changed_settings_and_headers_rebuild(tmp_path):
     target = f"{tmp_path}/core/base/status.o"
-    make = ["make", f"BUILD={tmp_path}", "NVCC=", target]
+    make = [*BUILD, f"BUILD={tmp_path}", "NVCC=", target]
     assert "compile core/base/status.c" in run(make, ROOT)
     assert "compile" not in run(make, ROOT)
     assert "compile core/base/status.c" in run([*make, "CFLAGS=-O0"], ROOT)
@@ -195,9 +199,130 @@ def test_what_was_made_of_files_that_are_gone_goes(tmp_path):
         file.touch()
     (package / "ops.py").symlink_to(ROOT / "cython" / "cuplug" / "ops.py")
     (package / "gone.py").symlink_to(ROOT / "cython" / "cuplug" / "gone.py")
-    run(["make", f"BUILD={tmp_path}", "NVCC=", "stale"], ROOT)
+    run([*BUILD, f"BUILD={tmp_path}", "VENV=", "NVCC=", "stale"], ROOT)
     left = {file for file in package.rglob("*") if not file.is_dir()}
     assert left == {*kept, package / "ops.py"}
+
+
+def test_a_missing_compiler_ends_the_build(tmp_path):
+    command = ["make", f"BUILD={tmp_path}", "CC=no-such-cc", "core"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "cuplug needs a C compiler (no-such-cc), which was not found: apt-get" in done.stderr
+
+
+def test_steps_are_counted(tmp_path):
+    lines = run(["make", "-n", f"BUILD={tmp_path}", "NVCC=", "core"], ROOT).splitlines()
+    counts = [match.groups() for line in lines if (match := re.match(r"\[(\d+)/(\d+)\] ", line))]
+    n_files = len([*ROOT.glob("core/*/*.c")])
+    assert counts == [(str(k), str(n_files + 1)) for k in range(1, n_files + 2)]
+
+
+@pytest.mark.parametrize(
+    ("option", "passed"), [("", f"-j{len(os.sched_getaffinity(0))}"), ("-j1", ""), ("-j3", "")]
+)
+def test_all_cores_are_used_unless_told_otherwise(option, passed, tmp_path):
+    out = run(["make", "-n", *option.split(), f"BUILD={tmp_path}", "NVCC=", "core"], ROOT)
+    assert re.findall(r"make.* (-j\S+) .*-f build_backend/build.mk", out) == passed.split()
+
+
+def cuda_commands(folder: Path, gpus: str, *settings: str) -> str:
+    """Return what make would run for plugins, where nvcc knows 8.0, 9.0 and 10.0."""
+    for name, text in (("nvcc", "compute_80\ncompute_90\ncompute_100\n"), ("nvidia-smi", gpus)):
+        script = folder / name
+        script.write_text(f"#!/bin/sh\nprintf '{text}'\n")
+        script.chmod(0o755)
+    make = ["make", "-n", f"BUILD={folder}/build", f"NVCC={folder}/nvcc", *settings, "plugins"]
+    return run(make, ROOT, PATH=f"{folder}:{os.environ['PATH']}", CUDA_ARCHS="")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "settings", "wanted"),
+    [
+        ("", [], []),
+        ("No devices were found\n", [], []),
+        ("9.0\n9.0\n", [], ["90"]),
+        ("8.0\n9.0\n", ["CUDA_ARCHS=native"], ["80", "90"]),
+        ("12.0\n", [], ["100"]),
+        ("", ["CUDA_ARCHS=all"], ["80", "90", "100"]),
+        ("8.0\n", ["CUDA_ARCHS=75 90"], ["75", "90"]),
+        ("9.0\n", ["NVCC="], []),
+    ],
+)
+def test_cuda_code_is_for_the_gpus_that_are_here(gpus, settings, wanted, tmp_path):
+    out = cuda_commands(tmp_path, gpus, *settings)
+    line = next((line for line in out.splitlines() if "-gencode" in line), "")
+    assert re.findall(r"code=sm_(\d+)", line) == wanted
+    listed = ",".join(f"{arch}0" for arch in wanted)
+    assert (f"-DCUPLUG_ARCHITECTURES={listed} " if wanted else "-DCUPLUG_HOST_ONLY ") in out
+    assert ("CUDA code is left out" in out) == (not wanted)
+
+
+def test_each_purpose_has_its_packages():
+    def packages(*extras: str) -> str:
+        return run([sys.executable, str(BACKEND / "requirements.py"), *extras], ROOT)
+
+    assert "numpy" in packages()
+    for purpose, package in [("dev", "pytest"), ("lint", "ruff"), ("author", "hypothesis")]:
+        assert package not in packages()
+        assert package in packages(purpose)
+
+
+def test_translation_follows_what_modules_are_made_of(tmp_path):
+    package = tmp_path / "cython" / "cuplug"
+    package.mkdir(parents=True)
+    (tmp_path / "build").mkdir()
+    (package / "__init__.py").touch()
+    (package / "shared.pxd").write_text("cdef struct pair:\n    int a\n    int b\n")
+    (package / "user.pyx").write_text("from cuplug.shared cimport pair\ncdef pair p\n")
+    (package / "alone.pyx").write_text("cdef int n\n")
+
+    def translated() -> set[str]:
+        before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.c")}
+        run([sys.executable, str(BACKEND / "translate.py"), "build", "1", "-Werror"], tmp_path)
+        after = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.c")}
+        assert {path.parent for path in after} == {tmp_path / "build" / "cython" / "cuplug"}
+        return {path.stem for path in after if before.get(path) != after[path]}
+
+    assert translated() == {"alone", "user"}
+    assert translated() == set()
+    (package / "shared.pxd").touch()
+    assert translated() == {"user"}
+    (package / "shared.pxd").unlink()
+    with pytest.raises(AssertionError, match=r"shared.pxd' not found"):
+        translated()
+
+
+def test_environment_has_the_package_and_the_command(tmp_path):
+    run([sys.executable, "-m", "venv", "--without-pip", "an environment"], tmp_path)
+    scripts = tmp_path / "an environment" / "bin"
+    packages = os.pathsep.join(path for path in sys.path if path and Path(path) != BUILT)
+    for _ in range(2):
+        run([str(scripts / "python"), str(BACKEND / "link.py"), str(BUILT)], ROOT)
+    (tmp_path / "command").symlink_to(scripts / "cuplug")
+    listed = run([str(tmp_path / "command"), "list"], ROOT / "cython", PYTHONPATH=packages)
+    assert "gather" in listed
+    code = "import cuplug; from importlib.metadata import version; print(version('cuplug'))"
+    seen = run([str(scripts / "python"), "-c", code], tmp_path, PYTHONPATH=packages)
+    (record,) = tmp_path.rglob("cuplug-*.dist-info/RECORD")
+    assert record.parent.name == f"cuplug-{seen.strip()}.dist-info"
+    written = [Path(line.split(",")[0]) for line in record.read_text().splitlines()]
+    assert len(written) == 6
+    assert all(path.is_file() for path in written)
+
+
+def test_what_the_demo_says_to_try_works(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    import demo
+
+    python = f"PYTHONPATH={os.pathsep.join(path for path in sys.path if path)} {sys.executable}"
+    demo.say_next(f"{python} -m cuplug", python)
+    heading, *commands = capsys.readouterr().out.splitlines()
+    assert heading == "Try next:"
+    results = [run(["sh", "-c", command], tmp_path) for command in commands]
+    assert "leaky_relu" in results[0]
+    assert (tmp_path / "half" / "libhalf.so").is_file()
+    assert results[2] == "[0. 2.]\n"
 
 
 def test_versions_agree():

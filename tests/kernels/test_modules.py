@@ -150,7 +150,7 @@ def test_narrow_floats(run):
     f = cuplug.compile(source)["f"]
     real = f.types[0]
     for kind, size, dtype in ((4, 2, np.float16), (5, 2, ml_dtypes.bfloat16)):
-        g = cuplug.Kernel(f_image := cuplug.kernels.image.Image(
+        g = cuplug.Kernel(f_image := cuplug.kernels.function.Image(
             cuplug.compile(source).image, "f"), "f", f.symbol, (kind | size << 16, f.types[1]), 0)
         for value in (0.0, 1.5, -2.25, 3.14159, 1e-6):
             out = np.zeros(2, np.uint8)
@@ -322,7 +322,7 @@ def test_occupancy_and_attributes(run):
 def test_declared_types(run):
     """Kernels that the source's text does not show take sizes from the driver."""
     body = """
-    from cuplug.kernels.image import Image
+    from cuplug.kernels.function import Image
     module = cuplug.compile(SCALE, names=["scale<1>"])
     known = module["scale<1>"]
     kernel = cuplug.Kernel(Image(module.image, "m"), "scale", known.symbol, None, 0)

@@ -9,10 +9,9 @@ import cuplug
 import hypothesis.extra.numpy as arrays_of
 import numpy as np
 import pytest
-from backends import FLOAT8, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
+from backends import COMPLEX, FLOAT8, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
 from cuplug.compilers import jit
-from cuplug.signature.variant import COMPLEX, Variant
-from cuplug.signature.variant import DTYPES as EVERY
+from cuplug.signature.variant import Variant
 from cuplug.source import element_wise, element_wise_code
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -267,7 +266,7 @@ def nvrtc(code: str) -> bytes:
     return binary.image
 
 
-@pytest.mark.parametrize("dtype", EVERY)
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_nvrtc_takes_the_code(dtype):
     text = "z = max(x, min(x, abs(x))) * 2 + a; n = i; y += 1;"
     if dtype in COMPLEX:

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+# Builds all of cuplug into $(BUILD): the core, the stock plugins and the Python package.
+# Operators, core files and Cython modules are found by wildcard. Called by the Makefile.
+
+include build_backend/settings.mk
+
+comma  := ,
+space  := $(subst ,, )
+CFLAGS ?= -O2
+ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra $(WERROR) -Iinclude \
+  $(CFLAGS) $(if $(SANITIZE),-g -fno-omit-frame-pointer -fsanitize=$(SANITIZE))
+# Loops with a condition become vector instructions only where floating-point exceptions may differ.
+# A product and a sum are rounded each, whether or not the CPU can do both at once.
+VECTORISED := -O3 -fno-trapping-math -ffp-contract=off
+LDFLAGS    += -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs)
+OPENMP     := $(shell echo 'int main(void){return 0;}' | $(CC) -fopenmp -xc - -o /dev/null 2>/dev/null && echo -fopenmp)
+
+# The architectures to compile CUDA code for; without any it is left out. A GPU that is newer than
+# nvcc runs what was made for the newest that nvcc knows.
+KNOWN    = $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-arch))
+PRESENT  = $(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -x '[0-9.]*' | sort -uV))
+NATIVE   = $(foreach gpus,$(PRESENT),$(or $(filter $(gpus),$(KNOWN)),$(lastword $(KNOWN))))
+ALL      = $(filter $(KNOWN),75 80 86 89 90 100 120)
+ARCHS   := $(if $(NVCC),$(if $(filter all,$(CUDA_ARCHS)),$(ALL),$(or $(filter-out native,$(CUDA_ARCHS)),$(NATIVE))))
+LEFT_OUT = CUDA code is left out: there is no $(if $(NVCC),GPU here (CUDA_ARCHS=all or CUDA_ARCHS="75 90" has it compiled),nvcc)
+
+CORE       := $(patsubst core/%.c,$(BUILD)/core/%.o,$(wildcard core/*/*.c))
+HOST_SIDES := $(patsubst plugins/%.c,$(BUILD)/plugins/%.o,$(wildcard plugins/*/*.c))
+CUDA_SIDES := $(if $(ARCHS),$(patsubst plugins/%,$(BUILD)/plugins/%.o,$(wildcard plugins/*/*.cu)))
+
+$(if $(shell sh build_backend/prerequisites.sh compiler "$(CC)" "$(if $(ARCHS),$(NVCC))" && echo fine),,$(error The build cannot begin))
+
+# A file for each set of settings, rewritten only when they change: what depends on it is rebuilt.
+settle = $(if $(subst <$(strip $2)>,,<$(file <$1)>),$(shell mkdir -p $(dir $1))$(file >$1,$(strip $2))changed)
+SETTLED := $(call settle,$(BUILD)/core.config,$(CC) $(ALL_CFLAGS) $(LDFLAGS))
+SETTLED += $(call settle,$(BUILD)/link.config,$(CORE))
+SETTLED += $(if $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(ARCHS)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
+
+.PHONY: all core plugins python stale
+all: python core plugins
+core: $(LIBRARY)
+plugins: $(STOCK)
+
+include build_backend/environment.mk
+include build_backend/python.mk
+
+.SECONDARY:
+.DELETE_ON_ERROR:
+
+# Before a command, a line says what it does. What is made for the first time is counted.
+MADE.core    := $(CORE) $(LIBRARY)
+MADE.plugins := $(HOST_SIDES) $(CUDA_SIDES) $(STOCK)
+MADE.python  := $(MADE.core) $(MADE.plugins) $(MODULES)
+MADE.all     := $(MADE.python)
+MADE    := $(sort $(foreach goal,$(MAKECMDGOALS),$(MADE.$(goal))))
+MISSING := $(filter-out $(wildcard $(MADE)),$(MADE))
+count    = $(if $(filter $@,$(MISSING)),$(eval BEGUN += $@)[$(words $(BEGUN))/$(words $(MISSING))] )
+say      = $(if $(V),,$(info $(count)$(1))@)
+
+# ---- The core
+
+$(BUILD)/core/%.o: core/%.c $(BUILD)/core.config
+	@mkdir -p $(@D)
+	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -Icore -MMD -MP -c $< -o $@
+
+$(LIBRARY): $(CORE) $(BUILD)/link.config
+	@mkdir -p $(@D)
+	$(call say,link $@)$(CC) -shared -Wl,-soname,libcuplug.so.1 $(CORE) $(LDFLAGS) -ldl -o $@
+	@ln -sf libcuplug.so.1 $(@D)/libcuplug.so
+
+# ---- The plugins: <name>.c with host entries and the table, <name>.cu with CUDA entries
+
+ARCH_LIST := $(subst $(space),$(comma),$(strip $(ARCHS:%=%0)))
+GENCODE   := $(foreach arch,$(ARCHS),-gencode=arch=compute_$(arch)$(comma)code=sm_$(arch)) \
+  $(addprefix -gencode=arch=compute_,$(foreach arch,$(lastword $(ARCHS)),$(arch)$(comma)code=compute_$(arch)))
+SIDES      = $(if $(filter $(BUILD)/plugins/$*.cu.o,$(CUDA_SIDES)),-DCUPLUG_ARCHITECTURES=$(ARCH_LIST),-DCUPLUG_HOST_ONLY)
+
+LINK_CUDA := $(NVCC) -shared -cudart static $(addprefix -Xlinker ,-z now $(if $(SANITIZE),,-z defs) --exclude-libs=ALL) \
+  $(addprefix -Xcompiler ,$(OPENMP) $(addprefix -fsanitize=,$(subst $(comma), ,$(SANITIZE))))
+
+$(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
+	@mkdir -p $(@D)
+	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(VECTORISED) $(or $(OPENMP),-Wno-unknown-pragmas) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
+
+$(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config
+	@mkdir -p $(@D)
+	$(call say,compile $<)$(NVCC) -O3 -std=c++17 -lineinfo $(GENCODE) --threads 2 -Iinclude -Iplugins \
+	  -Xcompiler -fPIC,-fvisibility=hidden,-Wall -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+$(foreach name,$(PLUGINS),$(eval $(PACKAGE)/lib/cuplug/lib$(name).so: $(filter $(BUILD)/plugins/$(name)/%,$(HOST_SIDES) $(CUDA_SIDES))))
+$(STOCK):
+	@mkdir -p $(@D)
+	$(call say,link $@)$(if $(filter %.cu.o,$^),$(LINK_CUDA),$(CC) -shared $(OPENMP) $(LDFLAGS)) $^ -o $@
+
+-include $(wildcard $(BUILD)/core/*/*.d $(BUILD)/plugins/*/*.d)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Let this Python import a built package, and have the command `cuplug`: link.py FOLDER
+
+It writes what an editable installation does, so that pip lists, replaces and removes it.
+"""
+
+import re
+import shutil
+import sys
+import sysconfig
+import tomllib
+from pathlib import Path
+
+COMMAND = """#!/bin/sh
+exec "$(dirname "$(readlink -f "$0")")/python" -P -m cuplug "$@"
+"""
+
+
+def read_version() -> str:
+    """Return the version of cuplug."""
+    header = Path("include/cuplug/host.h").read_text()
+    return re.search(r'#define CUPLUG_VERSION "([^"]+)"', header).group(1)
+
+
+def metadata() -> dict[str, str]:
+    """Return the files of the metadata and their text."""
+    with open("pyproject.toml", "rb") as file:
+        project = tomllib.load(file)["project"]
+    head = f"Metadata-Version: 2.1\nName: cuplug\nVersion: {read_version()}\n"
+    needs = [f"Requires-Dist: {package}\n" for package in project["dependencies"]]
+    scripts = [f"{name} = {place}\n" for name, place in project["scripts"].items()]
+    return {
+        "METADATA": "".join([head, *needs]),
+        "entry_points.txt": "".join(["[console_scripts]\n", *scripts]),
+        "INSTALLER": "make\n",
+    }
+
+
+def main() -> None:
+    """Write the link, the command and the metadata, but beside what pip has installed."""
+    site, scripts = (Path(sysconfig.get_path(name)) for name in ("purelib", "scripts"))
+    if (site / "cuplug").exists():
+        return
+    for old in site.glob("cuplug-*.dist-info"):
+        shutil.rmtree(old)
+    folder = site / f"cuplug-{read_version()}.dist-info"
+    texts = {folder / name: text for name, text in metadata().items()}
+    texts |= {site / "cuplug.pth": f"{sys.argv[1]}\n", scripts / "cuplug": COMMAND}
+    texts[folder / "RECORD"] = "".join(f"{path},,\n" for path in [*texts, folder / "RECORD"])
+    folder.mkdir()
+    for path, text in texts.items():
+        path.write_text(text)
+    (scripts / "cuplug").chmod(0o755)
+
+
+if __name__ == "__main__":
+    main()

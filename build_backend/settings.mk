@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# What a user may set, and where things are. Included by the Makefile and by build.mk.
+
+VENV   ?= .venv#        `make VENV=` uses the packages of the current Python and no network
+PYTHON ?= python3#      makes the virtual environment, or is used itself when VENV is empty
+BUILD  ?= build
+PREFIX ?= /usr/local
+CC     ?= cc
+NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc) $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc))
+CUDA_ARCHS ?= native#   "75 90", all, or native: those of the GPUs that are here, none without one
+SANITIZE ?=#            address,undefined or thread, for the core and the host entries
+WERROR ?= -Werror#      empty where a compiler to come may warn of more: `pip install` does that
+V      ?=#              `make V=1` shows the commands
+
+PY      := $(if $(VENV),$(VENV)/bin/python,$(PYTHON))
+PACKAGE := $(BUILD)/python/cuplug
+LIBRARY := $(PACKAGE)/lib/libcuplug.so.1
+HEADERS := $(wildcard include/cuplug/*.h)
+PLUGINS := $(sort $(patsubst plugins/%/,%,$(dir $(wildcard plugins/*/*.c))))
+STOCK   := $(PLUGINS:%=$(PACKAGE)/lib/cuplug/lib%.so)
+INSTALLED := $(or $(VENV),$(BUILD))/installed
+SEARCH  := PYTHONPATH="$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH))"
+RUN     := $(SEARCH) $(PY)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translate the Cython modules that changed to C: translate.py BUILD N_PROCESSES [-Werror]
+
+cython/cuplug/call/run.pyx becomes BUILD/cython/cuplug/call/run.c; run.c.dep lists what it is of.
+"""
+
+import multiprocessing
+import os
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+
+import Cython
+from Cython.Build import cythonize
+from Cython.Compiler import Errors, Options
+
+
+def is_current(made: Path) -> bool:
+    """Return whether a C file is newer than all that it was made of."""
+    try:
+        listed = made.with_suffix(".c.dep").read_text().partition(":")[2]
+        sources = [*shlex.split(listed.replace("\\\n", " ")), __file__, Cython.__file__]
+        return made.stat().st_mtime > max(os.stat(source).st_mtime for source in sources)
+    except FileNotFoundError:
+        return False
+
+
+def translate(modules: list[str], build: Path, n_processes: int) -> None:
+    """Translate modules; their C appears when all of it is whole."""
+    with tempfile.TemporaryDirectory(dir=build) as folder:
+        cythonize(
+            modules,
+            build_dir=folder,
+            nthreads=n_processes,
+            depfile=True,
+            force=True,
+            quiet=True,
+            language_level=3,
+            compiler_directives={"freethreading_compatible": True, **Options.extra_warnings},
+        )
+        for file in Path(folder).rglob("*.c*"):
+            target = build / file.relative_to(folder)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            file.replace(target)
+
+
+def main() -> None:
+    """Translate what is not current."""
+    build, n_processes = Path(sys.argv[1]), int(sys.argv[2])
+    Options.warning_errors = "-Werror" in sys.argv
+    multiprocessing.set_start_method("fork")  # so that the processes have this setting
+    modules = sorted(Path("cython").rglob("*.pyx"))
+    stale = [str(path) for path in modules if not is_current(build / path.with_suffix(".c"))]
+    try:
+        translate(stale, build, n_processes)
+    except Errors.CompileError:
+        sys.exit(1)  # Cython has said why
+
+
+if __name__ == "__main__":
+    main()
