@@ -19,13 +19,13 @@ Operators of plugins
     reload               load files anew that were replaced
     last_call            what this thread's last call did
     Operator             an operator; called as a function on arrays
-    Plugin               a plugin, given to `load`
+    Plugin               what `load` returns: its operators are attributes
 
 Operators and kernels from source
     elementwise          an element-wise operator of an expression
     reduction            a reduction of expressions
     operator             an operator of a kernel, a function or both
-    Reduction            what `reduction` returns
+    Reduction            what `reduction` returns: called like NumPy's `sum`
     compile              compile CUDA C++
     Module               what `compile` returns: kernels by their names
     Kernel               a kernel to launch: `kernel[grid, block](...)`

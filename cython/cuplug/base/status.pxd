@@ -8,5 +8,3 @@ cdef int raise_error(const cuplug_error *error) except -1 with gil
 # Keeps an exception that a callback of the core has raised for raise_error, on the same thread;
 # fills the record and returns its status.
 cdef int raise_later(object exception, cuplug_error *error) noexcept
-# Forgets one that the call has come to a good end in spite of.
-cdef void drop_raised() noexcept

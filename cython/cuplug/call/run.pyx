@@ -36,7 +36,7 @@ from cuplug.arguments.outputs cimport allocate_output, copy_arguments, finish_ou
 from cuplug.cuda.placement cimport default_device, has_default, note_use, parse_device
 from cuplug.host.progress cimport report_progress, watched
 from cuplug.arrays.reading cimport kind_of, reading
-from cuplug.base.status cimport drop_raised, raise_error, raise_later
+from cuplug.base.status cimport raise_error, raise_later
 from cuplug.arrays.stream_order cimport enter_stream, leave_stream
 
 import numpy
@@ -158,7 +158,6 @@ cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
 
 cdef object as_returned(list result, const cuplug_signature *s):
     """None for no outputs, one output alone, several as a tuple."""
-    drop_raised()  # of an output that the plugin has got at another try
     if any([output is None for output in result]):
         name = (<const char *>s.name).decode()
         raise PluginError(f"{name}: the plugin left an output without memory")

@@ -83,4 +83,5 @@ def _operators(section: bytes) -> Iterator[dict[str, str]]:
 
 def _row(fields: dict[str, str]) -> Row:
     flags = TAKES_STRIDES if "takes_strides" in fields else 0
-    return Row(*(fields.get(key, "") for key in ("cuda", "host", "signature", "doc")), flags)
+    cuda, host, signature, doc = (fields.get(x, "") for x in ("cuda", "host", "signature", "doc"))
+    return Row(cuda, host, signature, doc, flags)

@@ -20,7 +20,12 @@ from cuplug.cuda.placement cimport note_use
 from cuplug.arrays.reading cimport reading, start_reading
 from cuplug.kernels.staged cimport Block, Staged, check_targets, stage, unstage
 from cuplug.base.status cimport raise_error
-from cuplug.arrays.stream_order cimport add_current_stream, enter_stream, leave_stream, wait_for_streams
+from cuplug.arrays.stream_order cimport (
+    add_current_stream,
+    enter_stream,
+    leave_stream,
+    wait_for_streams,
+)
 from cuplug.cuda.streams cimport parse_stream, refuse_capture
 from cuplug.base.vectorcall cimport (
     PyVectorcall_Call,

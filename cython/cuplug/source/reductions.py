@@ -18,7 +18,7 @@ from cuplug.signature.short_form import add_parameters, expand
 from cuplug.signature.variant import Variant
 from cuplug.source.cuda_compiler import compile_cuda
 from cuplug.source.definitions import define_reduction
-from cuplug.source.element_wise import UNNAMED
+from cuplug.source.element_wise import UNNAMED, expression_line
 from cuplug.source.expression import read_names
 from cuplug.source.reduction_code import Reduction as Code
 from cuplug.source.reduction_code import cuda_code, host_code
@@ -156,8 +156,9 @@ def _reduction(
     )
     made = PublicCall(getattr, again, "operator")
     compiler = _compiler(code, options)
+    shown = expression_line(f"{code.post} of {code.reduce} of {code.map}")
     return define_reduction(
-        row, doc or _doc(code), compiler, ACCUMULATOR_BYTES, identity is not None, made
+        row, doc or shown, compiler, ACCUMULATOR_BYTES, identity is not None, made
     )
 
 
@@ -165,11 +166,6 @@ def _row(signature: str) -> str:
     """Return the signature with brackets and the parameters of reductions."""
     arrays = expand(signature)[0]
     return add_parameters(arrays, 'axis: str = "all", keepdims: bool = False')
-
-
-def _doc(code: Code) -> str:
-    line = " ".join(f"{code.post} of {code.reduce} of {code.map}".split())
-    return line if len(line.encode()) < 250 else ""
 
 
 def _compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:
