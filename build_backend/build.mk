@@ -19,7 +19,7 @@ OPENMP     := $(shell echo 'int main(void){return 0;}' | $(CC) -fopenmp -xc - -o
 # nvcc runs what was made for the newest that nvcc knows.
 KNOWN    = $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-arch))
 PRESENT  = $(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -x '[0-9.]*' | sort -uV))
-NATIVE   = $(foreach gpus,$(PRESENT),$(or $(filter $(gpus),$(KNOWN)),$(lastword $(KNOWN))))
+NATIVE   = $(filter $(foreach gpu,$(PRESENT),$(or $(filter $(gpu),$(KNOWN)),$(lastword $(KNOWN)))),$(KNOWN))
 ALL      = $(filter $(KNOWN),75 80 86 89 90 100 120)
 ARCHS   := $(if $(NVCC),$(if $(filter all,$(CUDA_ARCHS)),$(ALL),$(or $(filter-out native,$(CUDA_ARCHS)),$(NATIVE))))
 LEFT_OUT = CUDA code is left out: there is no $(if $(NVCC),GPU here (CUDA_ARCHS=all or CUDA_ARCHS="75 90" has it compiled),nvcc)

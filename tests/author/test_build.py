@@ -249,7 +249,7 @@ def test_nvcc_is_looked_for_in_order(tmp_path, monkeypatch):
 
 
 def test_flags_are_those_of_the_makefile():
-    words = set(re.findall(r"[\w+=.-]+", (ROOT / "Makefile").read_text()))
+    words = set(re.findall(r"[\w+=.-]+", (ROOT / "build_backend" / "build.mk").read_text()))
     for flag in (*flags.OPTIMIZED, *flags.C_FLAGS, *flags.NVCC_FLAGS, *flags.LINKER_FLAGS):
         assert flag in words, flag
 

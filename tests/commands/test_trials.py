@@ -185,7 +185,8 @@ def test_bench_says_what_is_not_measured(build_plugin, monkeypatch):
     monkeypatch.setattr(bandwidth, "available_devices", list)
     with pytest.raises(cuplug.CudaError, match="bench: strided: it runs on GPUs alone, and there"):
         bandwidth.measure(cuplug.load(path).strided)
-    text = run("bench", "scale", CUDA_VISIBLE_DEVICES="")
+    place = {"LD_LIBRARY_CUPLUG_PATH": str(path.parent), "CUDA_VISIBLE_DEVICES": ""}
+    text = run("bench", "two_sides.alike", **place)
     assert "not measured on cuda: there is no GPU to use" in text.stderr
 
 

@@ -243,7 +243,7 @@ def cuda_commands(folder: Path, gpus: str, *settings: str) -> str:
         ("No devices were found\n", [], []),
         ("9.0\n9.0\n", [], ["90"]),
         ("8.0\n9.0\n", ["CUDA_ARCHS=native"], ["80", "90"]),
-        ("12.0\n", [], ["100"]),
+        ("12.0\n12.1\n", [], ["100"]),
         ("", ["CUDA_ARCHS=all"], ["80", "90", "100"]),
         ("8.0\n", ["CUDA_ARCHS=75 90"], ["75", "90"]),
         ("9.0\n", ["NVCC="], []),
