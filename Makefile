@@ -40,7 +40,7 @@ ROOMS      := cython/cuplug $(patsubst %/,%,$(wildcard cython/cuplug/*/))
 SOURCES    := $(foreach room,$(ROOMS),$(wildcard $(addprefix $(room)/,*.py *.pyi *.pxd *.typed templates/*)))
 STAGED     := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PACKAGE)/lib/pkgconfig/cuplug.pc
 
-.PHONY: all demo test gpu-test array-test bench pictures instructions lint format fuzz install clean help environment core plugins python stale FORCE
+.PHONY: all demo test test-all gpu-test array-test bench pictures instructions lint format fuzz install clean help environment core plugins python stale FORCE
 all: environment core plugins python ## Build everything into build/ (the default)
 core: $(LIBRARY) ## Build libcuplug
 plugins: $(STOCK) ## Build the stock plugins
@@ -61,8 +61,13 @@ stale:
 demo: all ## Run gather on 128 Mi values, on the CPU and on the GPU if there is one
 	@$(RUN) examples/demo.py
 
-test: all ## Run the test suite; tests that need a GPU skip
-	$(RUN) -m pytest $(PYTEST)
+# On all CPUs, where pytest-xdist is installed; PYTEST=-n0 is for one process.
+PARALLEL = $(shell $(PY) -c 'import xdist' 2>/dev/null && echo --numprocesses=auto --dist=loadgroup)
+test: all ## Run the tests but the slow ones, and those that need a GPU where there is none
+	$(RUN) -m pytest $(PARALLEL) $(PYTEST)
+
+test-all: all ## Run the slow tests too, and the others at their full length
+	CUPLUG_TEST_ALL=1 $(RUN) -m pytest $(PARALLEL) $(PYTEST)
 
 gpu-test: all ## Run the tests that need a GPU, then again under compute-sanitizer
 	$(RUN) -m pytest -m gpu $(PYTEST)
@@ -79,7 +84,8 @@ array-test: all ## Run the tests of arrays with each version of PyTorch in TORCH
 	  echo "PyTorch $$version"; $(PYTHON) -m venv $$folder; \
 	  $$folder/bin/python -m pip install -q --disable-pip-version-check -r $(BUILD)/requirements.txt torch==$$version jax; \
 	  PYTHONPATH=$(abspath $(BUILD)/python) $$folder/bin/python -m pytest $(PYTEST) \
-	    tests/test_torch.py tests/test_libtorch.py tests/test_dlpack.py tests/test_arrays.py tests/test_docs.py; done
+	    tests/arrays/test_torch.py tests/arrays/test_libtorch.py tests/arrays/test_dlpack.py \
+	    tests/arrays/test_arrays.py tests/house/test_docs.py; done
 
 bench: all ## Measure against the peers that are installed, and draw it
 	$(RUN) benchmarks/run.py --output benchmarks/results

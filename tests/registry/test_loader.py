@@ -3,7 +3,7 @@
 
 import cuplug
 import pytest
-from conftest import FIXTURES
+from places import FIXTURES
 from raw_plugins import compile_fixture, listed, named_plugin, quoted
 
 pytestmark = pytest.mark.usefixtures("place")
