@@ -6,7 +6,8 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import COMPILER, ROOT, TESTS, compile_library
+from builds import COMPILER, compile_library
+from places import ROOT, TESTS
 
 SOURCE = TESTS / "arguments" / "test_layout.c"
 OPTIONS = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}"]

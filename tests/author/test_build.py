@@ -13,23 +13,17 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
-from conftest import ROOT, _nvcc
 from cuplug.author import build, elf, fatbin
 from cuplug.base import flags
 from cuplug.commands import scaffold
 from cuplug.compilers import toolkit
+from places import ROOT
+from processes import run
 
 HALF = (ROOT / "examples" / "drop_in" / "half.c").read_text()
 THIRD = (ROOT / "examples" / "drop_in" / "third.cu").read_text()
 X = np.arange(6, dtype=np.float32)
-needs_nvcc = pytest.mark.skipif(not _nvcc(), reason="needs nvcc")
-
-
-def run(*arguments, cwd, **environment):
-    """Run the command in a process of its own."""
-    command = [sys.executable, "-m", "cuplug", *arguments]
-    env = os.environ | {"PYTHONPATH": str(Path(flags.PACKAGE).parent)} | environment
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env)
+needs_nvcc = pytest.mark.skipif(not toolkit.find_nvcc(), reason="needs nvcc")
 
 
 @pytest.fixture
@@ -44,7 +38,7 @@ def test_new_build_test_call(tmp_path):
     done = run("build", "twice", "--arch", "90", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     library = tmp_path / "twice" / "libtwice.so"
-    sides = "cpu, cuda 9.0" if _nvcc() else "cpu"
+    sides = "cpu, cuda 9.0" if toolkit.find_nvcc() else "cpu"
     assert done.stdout.startswith(f"{library}: {sides}, ")
     assert f"  export LD_LIBRARY_CUPLUG_PATH={library.parent}\n" in done.stdout
     code = "from cuplug.ops import twice; import numpy as np; print(twice(np.float32([1, 2])))"
@@ -183,7 +177,7 @@ def test_architectures_are_in_the_file(tmp_path):
     operator = cuplug.load(built.path).third
     assert operator.architectures == (800, 900)
     assert operator.sides == ("cpu", "cuda")
-    assert build.choose_architectures("all", _nvcc())[-1] >= 90
+    assert build.choose_architectures("all", toolkit.find_nvcc())[-1] >= 90
 
 
 @needs_nvcc

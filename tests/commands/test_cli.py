@@ -11,6 +11,7 @@ from pathlib import Path
 import cuplug
 import pytest
 from cuplug.base.flags import PACKAGE
+from processes import run
 
 SOURCE = """
 #include <cuplug/plugin.h>
@@ -25,18 +26,6 @@ CUPLUG_HOST_OPERATOR(half_host,
                                    "-> float32[n, ...]", "Half of x.");
 CUPLUG_PLUGIN(half, "1.0.0");
 """
-
-
-def run(*arguments, **environment):
-    """Run the command in a process of its own, as a person does."""
-    variables = {**os.environ, "PYTHONPATH": str(Path(PACKAGE).parent), **environment}
-    return subprocess.run(
-        [sys.executable, "-m", "cuplug", *arguments],
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def document(*arguments, **environment):

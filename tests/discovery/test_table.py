@@ -11,7 +11,8 @@ from pathlib import Path
 import cuplug
 import numpy
 import pytest
-from conftest import COMPILER, ROOT, compile_library
+from builds import COMPILER, compile_library
+from places import ROOT
 from raw_plugins import assert_refused, compile_fixture, listed, named_plugin, quoted
 
 pytestmark = pytest.mark.usefixtures("place")

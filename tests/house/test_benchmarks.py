@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from places import ROOT
 
 BENCHMARKS = ROOT / "benchmarks"
 sys.path.append(str(BENCHMARKS))

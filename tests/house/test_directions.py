@@ -9,9 +9,9 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 from cuplug.author import elf
 from cuplug.base import flags
+from places import ROOT
 from rooms import CODE, CORE, PACKAGE, core_modules, package_modules, read_rooms
 
 PLUGINS = sorted((ROOT / "plugins").rglob("*.*"))

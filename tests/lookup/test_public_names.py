@@ -12,9 +12,9 @@ import cuplug
 import cuplug.testing
 import numpy as np
 import pytest
-from conftest import FIXTURES
 from cuplug import errors
 from cuplug.kernels.variables import Global
+from places import FIXTURES
 from rooms import PACKAGE, read_rooms
 
 NAMES = sorted(set(cuplug.__all__) - {"ops"})

@@ -8,7 +8,7 @@ import subprocess
 import cuplug
 import numpy as np
 import pytest
-from conftest import COMPILER, compile_library
+from builds import COMPILER, compile_library
 from raw_plugins import named_plugin
 
 pytestmark = pytest.mark.usefixtures("place")
