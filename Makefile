@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test gpu-test array-test bench pictures instructions lint format fuzz install clean help core plugins python
+.PHONY: all demo test test-all gpu-test array-test bench pictures instructions lint format fuzz install clean help core plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
 plugins: ## Build the stock plugins
@@ -22,9 +22,15 @@ COMMAND := $(if $(VENV),$(VENV)/bin/cuplug,$(RUN) -m cuplug)
 demo: all ## Run gather on 128 Mi values, on the CPU and on the GPU if there is one
 	@$(RUN) examples/demo.py '$(COMMAND)' '$(if $(VENV),$(PY),$(RUN))'
 
-test: ## Run the test suite; tests that need a GPU skip
+# On all CPUs, where pytest-xdist is installed; PYTEST=-n0 is for one process.
+PARALLEL = $(shell $(PY) -c 'import xdist' 2>/dev/null && echo --numprocesses=auto --dist=loadgroup)
+test: ## Run the tests but the slow ones, and those that need a GPU where there is none
 	$(build) all $(INSTALLED)/test
-	$(RUN) -m pytest $(PYTEST)
+	$(RUN) -m pytest $(PARALLEL) $(PYTEST)
+
+test-all: ## Run the slow tests too, and the others at their full length
+	$(build) all $(INSTALLED)/test
+	CUPLUG_TEST_ALL=1 $(RUN) -m pytest $(PARALLEL) $(PYTEST)
 
 gpu-test: ## Run the tests that need a GPU, then again under compute-sanitizer
 	$(build) all $(INSTALLED)/test

@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 import machine
-from run import HERE, ROOT, use_staged_package
+from run import HERE, ROOT, environment, module_path, use_staged_package
 from table import render_machine, rows
 
 N_CALLS = 1000
@@ -30,7 +30,7 @@ PARTS = {
     "core": r"/libcuplug\.so",
     "plugin": r"/(plugins|lib/cuplug)/lib\w+\.so",
     "OpenMP": r"/libgomp[^/]*$",
-    "Cython": r"/cuplug/_\w+\.\S*so$|/(typed_calls|noop_typed)\.\S*so$",
+    "Cython": r"/cuplug/(\w+/)?\w+\.cpython\S*so$|/(typed_calls|noop_typed)\.\S*so$",
     "NumPy, PyTorch": r"/(numpy|torch)/",
     "interpreter": r"/(lib)?python3[^/]*$",
     "C library": r"/(libc|libm|libpthread|ld-linux[^/]*)\.so",
@@ -80,9 +80,9 @@ def count() -> dict[str, dict[str, float]]:
     with tempfile.TemporaryDirectory() as directory:
         command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "-q"]
         command += [f"--callgrind-out-file={directory}/profile", sys.executable]
-        command += [str(HERE / "instructions_calls.py"), str(N_CALLS)]
-        environment = os.environ | {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True)
+        command += [str(module_path("instructions_calls")), str(N_CALLS)]
+        variables = environment() | {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(command, env=variables, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             raise click.ClickException(done.stderr.strip().splitlines()[-1])
         profiles = [read_profile(path.read_text()) for path in Path(directory).iterdir()]

@@ -22,7 +22,7 @@ from measurement import Skip
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build" / "benchmarks"
 PLUGINS = BUILD / "plugins"
-HEADER = Path(flags.include_directory()) / "cuplug" / "plugin.h"
+HEADER = Path(flags.get_include()) / "cuplug" / "plugin.h"
 
 
 def nvcc() -> str:
@@ -51,25 +51,30 @@ def compile_file(source: Path, output: Path, options: Sequence[str], *libraries:
     return output
 
 
+def find(name: str) -> Path:
+    """Return a file of one of the rooms."""
+    return next(HERE.glob(f"*/{name}"))
+
+
 def plugin(name: str) -> Path:
-    """Compile plugins/<name>/ as an author would; return lib<name>.so."""
-    source = next((HERE / "plugins" / name).glob(f"{name}.c*"))
+    """Compile fixtures/<name>/ as an author would; return lib<name>.so."""
+    source = next((HERE / "fixtures" / name).glob(f"{name}.c*"))
     options = shlex.split(flags.plugin_flags(nvcc=source.suffix == ".cu"))
     return compile_file(source, PLUGINS / f"lib{name}.so", options)
 
 
 def shared_library(name: str, *includes: str) -> Path:
-    """Compile a C or CUDA file of this directory as a shared library, plain C linkage."""
-    source = HERE / name
+    """Compile a C or CUDA file of a room as a shared library, plain C linkage."""
+    source = find(name)
     pic = ["-Xcompiler", "-fPIC"] if source.suffix == ".cu" else ["-fPIC"]
     options = ["-shared", *pic, *(f"-I{path}" for path in includes)]
     return compile_file(source, BUILD / f"lib{source.stem}.so", options)
 
 
 def program(name: str, uses_core: bool = True) -> Path:
-    """Compile a C file of this directory to a program, linked with the core if it uses that."""
-    source, libraries = HERE / name, shlex.split(flags.host_flags()) if uses_core else []
-    include = f"-I{flags.include_directory()}"
+    """Compile a C file of a room to a program, linked with the core if it uses that."""
+    source, libraries = find(name), shlex.split(flags.host_flags()) if uses_core else []
+    include = f"-I{flags.get_include()}"
     return compile_file(source, BUILD / source.stem, [include], *libraries, "-ldl", "-pthread")
 
 
@@ -88,7 +93,7 @@ def cython_module(source: Path, *pxd: Path) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{source.name}: {(done.stderr.strip() or 'failed').splitlines()[-1]}")
-    includes = [sysconfig.get_path("include"), flags.include_directory()]
+    includes = [sysconfig.get_path("include"), flags.get_include()]
     options = ["-shared", "-fPIC", *(f"-I{path}" for path in includes)]
     return compile_file(written, output, options, *shlex.split(flags.host_flags()))
 
@@ -96,6 +101,6 @@ def cython_module(source: Path, *pxd: Path) -> Path:
 def typed_calls() -> Any:
     """Return the module typed_calls, compiled with the typed functions of noop."""
     written = bind.write_module(str(plugin("noop")), str(BUILD))
-    cython_module(HERE / "typed_calls.pyx", Path(written.pxd))
+    cython_module(find("typed_calls.pyx"), Path(written.pxd))
     sys.path.append(str(BUILD))
     return importlib.import_module("typed_calls")

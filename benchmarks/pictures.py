@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the committed table as SVG files, and writes what the documents say of it."""
+"""Draws the whole and the committed table as SVG files; writes what the documents say of it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ SETTINGS = {
 def stamp(table: Path) -> str:
     """Return what a current picture of that table carries: run, commit and a hash of all it is of.
 
-    The hash is over the table and the program that draws it.
+    The hash is over the table and the programs that draw.
     """
     machine = json.loads(table.read_text())["machine"]
-    digest = hashlib.sha256(table.read_bytes() + (HERE / "figures.py").read_bytes()).hexdigest()
+    programs = (HERE / name for name in ("figures.py", "scheme.py"))
+    parts = [table.read_bytes(), *(program.read_bytes() for program in programs)]
+    digest = hashlib.sha256(b"".join(parts)).hexdigest()
     return f"{machine['name']}, {machine['date']}, commit {machine['commit']}, {digest[:16]}"
 
 
@@ -37,12 +39,14 @@ def draw(table: Path, directory: Path) -> list[Path]:
     """Draw what the table has, in both themes; the same table gives the same bytes."""
     import matplotlib
     from figures import Absent, Table, draw_all
+    from scheme import draw_scheme
 
     directory.mkdir(parents=True, exist_ok=True)
     metadata = {"Date": None, "Creator": None, "Description": stamp(table)}
     written = []
     with matplotlib.rc_context(SETTINGS):
-        for name, figure in draw_all(Table(json.loads(table.read_text()))):
+        figures = draw_all(Table(json.loads(table.read_text())))
+        for name, figure in (*draw_scheme(), *figures):
             path = directory / f"{name}.svg"
             if isinstance(figure, Absent):
                 path.unlink(missing_ok=True)

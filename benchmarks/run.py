@@ -22,7 +22,7 @@ from table import render, summary
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 QUICK_SECONDS = 40.0
-# Each module with its share of the time for measuring.
+# Each module with its share of the time for measuring; they lie in rooms, as what they measure.
 MODULES = {
     "calls": 2,
     "call_threads": 1,
@@ -53,16 +53,29 @@ def use_staged_package() -> None:
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
 
 
+def module_path(name: str) -> Path:
+    """Return the file of a module, in whichever room it lies."""
+    return next(HERE.glob(f"*/{name}.py"))
+
+
+def environment() -> dict[str, str]:
+    """Return the variables with which a module finds this folder and the rooms."""
+    rooms = [HERE, *sorted(path for path in HERE.iterdir() if path.is_dir())]
+    paths = [*map(str, rooms), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
 def run_module(name: str, seconds: float, options: list[str]) -> dict[str, Any]:
     """Run one module; return what it wrote, with the reason when it did not come to its end."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "data.json"
-        command = [sys.executable, str(HERE / f"{name}.py"), "--json", str(path)]
+        command = [sys.executable, str(module_path(name)), "--json", str(path)]
         command += ["--seconds", str(seconds), *options]
         reason, start = None, time.monotonic()
         try:
             done = subprocess.run(
                 command,
+                env=environment(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -91,6 +104,13 @@ def run_all(
         yield name, run_module(name, share, options)
 
 
+def show_all(names: list[str], seconds: float, options: list[str]) -> None:
+    """Run modules whose tables go to the screen."""
+    for name in names:
+        command = [sys.executable, str(module_path(name)), "--seconds", str(seconds / len(names))]
+        subprocess.run([*command, *options], env=environment(), check=True)
+
+
 def write(report: dict[str, Any], output: Path) -> list[Path]:
     """Write the raw data and the table; return both paths."""
     output.mkdir(parents=True, exist_ok=True)
@@ -116,11 +136,16 @@ def chosen(only: str | None) -> list[str]:
 @click.option("--quick", is_flag=True, help="Small sizes, few rounds: to see whether it works.")
 @click.option("--seconds", type=TIME, default=240.0, show_default=True, help="For measuring.")
 @click.option("--memory", default=0, help="GiB of memory to use; else what the system says.")
+@click.option("--show", is_flag=True, help="Show the tables on the screen; write nothing.")
 @click.option("--output", type=click.Path(path_type=Path), default=HERE / "results")
-def main(only: str | None, quick: bool, seconds: float, memory: int, output: Path) -> None:
+def main(
+    only: str | None, quick: bool, seconds: float, memory: int, show: bool, output: Path
+) -> None:
     """Run the benchmarks."""
     names, start = chosen(only), time.monotonic()
     use_staged_package()
+    if show:
+        return show_all(names, seconds, ["--memory", str(memory), *(["--quick"] if quick else [])])
     facts = machine.describe(ROOT)
     settings = {"quick": quick, "seconds": seconds, "only": only}
     options = ["--memory", str(memory), *(["--quick"] if quick else [])]

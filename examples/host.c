@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A C program that finds two operators and calls them; no Python in the process. */
 #include <cuplug/host.h>
+#include <stdio.h>
 
 int main(void) {
   float source[] = {0.5f, 1.5f, 2.5f, 3.5f}, out[3];

@@ -1,21 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules without a GPU: NVRTC compiles for names and types, the C++ compiler for the emulated
-driver (tests/fixtures/emulated_cuda.c), where kernels run thread after thread."""
+"""CUDA code in a process with the emulated driver (fixtures/emulated_cuda.c): the C++ compiler
+makes of it what runs thread after thread. $EMULATED is a folder for that.
 
+Of modules NVRTC tells names and types. Code of expressions is known as it was generated."""
+
+import ctypes
 import hashlib
 import os
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from cuplug.compilers import jit, kernel_types
 from cuplug.compilers.program import compile_program
+from cuplug.source import element_wise, reductions
+from places import FIXTURES
 
-HEAD = Path(__file__).parent / "fixtures" / "emulated_kernel.h"
+HEAD = "emulated_kernel.h"
+# Nothing of the C++ library is used: linking is quicker without it.
+FLAGS = ["-std=c++17", "-O1", "-w", "-fPIC", "-ffp-contract=off", "-fno-threadsafe-statics"]
+LIBRARIES = ["-nodefaultlibs", "-lm", "-lgcc", "-lc"]
+COMPILER = [os.environ.get("CXX", "c++"), *FLAGS]
 VARIABLE = re.compile(r"__(?:device|constant)__[^;(){}=]*?(\w+)\s*(?:\[[^;{}]*?\])*\s*[;=]")
 
+seen: list[str] = []  # the code of expressions
 
-def install(directory: str) -> None:
+
+def install_expressions() -> None:
+    """Make operators from expressions run on the emulated driver in this process."""
+    element_wise.compile_cuda = reductions.compile_cuda = emulate
+
+
+def emulate(source, symbols, device, name, texts, options, space="cuplug") -> list[int]:
+    """Do what `compile_cuda` does; return the functions that launch the kernels."""
+    seen.append(source)
+    launches = "".join(f"EMULATE({space}, {symbol})\n" for symbol in symbols)
+    library = ctypes.CDLL(_build(f"{source}\n{launches}"))
+    functions = (library[f"emulated_{symbol}"] for symbol in symbols)
+    return [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
+
+
+def install_modules() -> None:
     """Make `cuplug.compile` compile for the emulated driver in this process."""
 
     def emulate(path, text, name, architecture, options, names, headers, *rest):
@@ -31,7 +57,7 @@ def install(directory: str) -> None:
         variables = [each for each in VARIABLE.findall(source) if each not in qualified]
         launches += [_size(variable, variable) for variable in variables]
         defines = [option for option in options if option.startswith("-D")]
-        library = _build(directory, source + "".join(dict.fromkeys(launches)), defines)
+        library = _build(source + "".join(dict.fromkeys(launches)), defines)
         return library.encode(), lowered, is_ptx, log
 
     jit.compile_program = emulate
@@ -52,12 +78,16 @@ def _size(symbol: str, name: str) -> str:
     return f'\nextern "C" const size_t sizes_{symbol} = sizeof({name});\n'
 
 
-def _build(directory: str, source: str, defines: list[str]) -> str:
-    head = f'#include "{HEAD}"\n#define __constant__\n#define __restrict__\n'
-    text = f"{head}{source}"
-    path = f"{directory}/{hashlib.sha256(repr((text, defines)).encode()).hexdigest()}"
+def _build(source: str, defines: Sequence[str] = ()) -> str:
+    """Return the path of the library of a source, which other processes may ask for too."""
+    directory = os.environ["EMULATED"]
+    text = f"#include <{HEAD}>\n{source}"
+    path = f"{directory}/{hashlib.sha256(repr((text, defines)).encode()).hexdigest()[:32]}"
     if not os.path.exists(f"{path}.so"):
-        Path(f"{path}.cpp").write_text(text)
-        command = ["c++", "-std=c++17", "-O1", "-g0", "-w", "-fPIC", "-shared", "-ffp-contract=off"]
-        subprocess.run([*command, *defines, f"{path}.cpp", "-o", f"{path}.so"], check=True)
+        mine = f"{path}-{os.getpid()}"
+        Path(f"{mine}.cpp").write_text(text)
+        # The directory has the header precompiled.
+        command = [*COMPILER, f"-I{directory}", f"-I{FIXTURES}", *defines, f"{mine}.cpp"]
+        subprocess.run([*command, "-shared", *LIBRARIES, "-o", f"{mine}.so"], check=True)
+        os.replace(f"{mine}.so", f"{path}.so")
     return f"{path}.so"

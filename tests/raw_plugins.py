@@ -5,7 +5,8 @@ from pathlib import Path
 
 import cuplug
 import pytest
-from conftest import COMPILER, FIXTURES, ROOT, compile_library
+from builds import COMPILER, compile_library
+from places import FIXTURES, ROOT
 
 
 def quoted(text):

@@ -58,26 +58,18 @@ static int64_t *store(cuplug_frame *f, int32_t n) {
   return place;
 }
 
-static void contiguous_strides(const cuplug_tensor *t, int64_t *strides) {
-  int64_t stride = 1;
-  for (int32_t k = t->ndim - 1; k >= 0; k--) {
-    strides[k] = stride;
-    stride *= t->shape[k] ? t->shape[k] : 1;
-  }
-}
-
 /* Rows that take strides are given them always. */
 static void write_strides(cuplug_frame *f, cuplug_tensor *t) {
   if (t->strides || t->ndim < 0) return;
   t->strides = store(f, t->ndim);
-  contiguous_strides(t, t->strides);
+  cuplug__contiguous_strides(t->ndim, t->shape, t->strides);
 }
 
 /* Repeats an array along new and size-1 dimensions by strides of 0; takes both arrays. */
 static void broadcast_to(cuplug_tensor *t, int64_t *shape, int32_t ndim, int64_t *strides) {
   int64_t own[CUPLUG_MAX_NDIM];
   const int64_t *from = t->strides ? t->strides : own;
-  contiguous_strides(t, own);
+  cuplug__contiguous_strides(t->ndim, t->shape, own);
   for (int32_t k = 0; k < ndim; k++) {
     int32_t old = k - (ndim - t->ndim);
     strides[k] = old < 0 || t->shape[old] != shape[k] ? 0 : from[old];
@@ -112,7 +104,7 @@ void cuplug_copy_input(const cuplug_frame *f, uint32_t k, void *to) {
   const int32_t ndim = cuplug_wanted_shape(f, k, wanted);
   broadcast_to(&x, wanted, ndim, strides);
   cuplug__view_array(&view, &x);
-  cuplug__host_copy_whole(to, &view, (uint64_t)cuplug__n_bytes(&x));
+  cuplug__host_copy_whole(&view, (uint64_t)cuplug__n_bytes(&x), to);
 }
 
 /* Loop dimensions of input tensor k against the broadcast shape. */
@@ -172,9 +164,7 @@ static int shape_new(cuplug__match *m, const cuplug_parameter *x, cuplug_tensor 
   store(f, t->ndim);
   int64_t n_bytes = cuplug__n_bytes(t);
   if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
-  if (n_bytes >= 0) return CUPLUG_OK;
-  for (int32_t k = 0; k < t->ndim; k++)
-    if (t->shape[k] < 0) return CUPLUG_OK;
+  if (n_bytes >= 0 || cuplug__has_unknown(t)) return CUPLUG_OK;
   return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
                       "%s: the output's shape %s needs 2^63 bytes or more", m->s->name,
                       cuplug__describe_shape(t->shape, t->ndim).s);
@@ -209,7 +199,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   cuplug_frame *f = m->frame;
   const cuplug_signature *s = m->s = &o->signature;
   int status = CUPLUG_OK;
-  m->takes_strides = o->row->flags & CUPLUG_TAKES_STRIDES;
+  m->takes_strides = o->row->flags & CUPLUG_ROW_TAKES_STRIDES;
   m->like = o->like;
   m->most_bytes = 0;
   m->n_matched = 0;

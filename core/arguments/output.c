@@ -13,19 +13,13 @@ static int refuse(const cuplug_frame *f, uint32_t k, int status, const char *see
                       wanted);
 }
 
-static int has_unknown(const cuplug_tensor *x) {
-  for (int32_t k = 0; k < x->ndim; k++)
-    if (x->shape[k] < 0) return 1;
-  return 0;
-}
-
 /* dtype, shape and device of a given output. */
 static int check_kind(const cuplug_frame *f, uint32_t k, const cuplug_argument *given,
                       cuplug_error *error) {
   const cuplug_tensor *wanted = &f->tensors[f->n_inputs + k], *x = &given->tensor;
   if (given->kind != CUPLUG_ARGUMENT_ARRAY)
     return refuse(f, k, CUPLUG_ERROR_TYPE, cuplug__describe_argument(given).s, "an array", error);
-  if (has_unknown(wanted))
+  if (cuplug__has_unknown(wanted))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array",
                   "none: this output's size is known only after the run", error);
   if (given->flags & CUPLUG_BYTE_SWAPPED || cuplug_type(x) != cuplug_type(wanted))
@@ -53,7 +47,7 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
     return refuse(f, k, CUPLUG_ERROR_VALUE, "a read-only array", "a writable one", error);
   if (given->flags & CUPLUG_MISALIGNED)
     return refuse(f, k, CUPLUG_ERROR_VALUE, "a misaligned array", "an aligned one", error);
-  if (!(flags & CUPLUG_TAKES_STRIDES) && !cuplug__is_contiguous(&given->tensor))
+  if (!(flags & CUPLUG_ROW_TAKES_STRIDES) && !cuplug__is_contiguous(&given->tensor))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array that is not C-contiguous",
                   "a C-contiguous one", error);
   if (cuplug__shares_elements(&given->tensor))

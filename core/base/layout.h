@@ -5,6 +5,8 @@
 
 #include <cuplug/host.h>
 
+static inline uint64_t cuplug__least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 /* Bytes of a C-contiguous array; -1 when they pass 2^63 - 1 or a size is negative. */
 static inline int64_t cuplug__n_bytes(const cuplug_tensor *x) {
   int64_t n = cuplug_element_bytes(x), signs = 0;
@@ -18,6 +20,23 @@ static inline int64_t cuplug__n_bytes(const cuplug_tensor *x) {
   for (int32_t k = 0; k < x->ndim; k++)
     if (x->shape[k] == 0) return 0;
   return -1;
+}
+
+/* 1 when a size is known only after the run. */
+static inline int cuplug__has_unknown(const cuplug_tensor *x) {
+  for (int32_t k = 0; k < x->ndim; k++)
+    if (x->shape[k] < 0) return 1;
+  return 0;
+}
+
+/* The strides of C order. Unsigned: past a size of 0 the product may be anything. */
+static inline void cuplug__contiguous_strides(int32_t ndim, const int64_t *shape,
+                                              int64_t *strides) {
+  uint64_t stride = 1;
+  for (int32_t k = ndim - 1; k >= 0; k--) {
+    strides[k] = (int64_t)stride;
+    stride *= shape[k] ? (uint64_t)shape[k] : 1;
+  }
 }
 
 int cuplug__has_contiguous_strides(const cuplug_tensor *x);

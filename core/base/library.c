@@ -56,6 +56,40 @@ int cuplug__library_holds(void *library, const void *address, size_t bytes, int 
   return s.holds;
 }
 
+typedef struct note_visit {
+  const struct link_map *map;
+  cuplug__visit_notes *visit;
+  void *data;
+} note_visit;
+
+static int is_readable(const struct dl_phdr_info *info, uintptr_t address, size_t bytes) {
+  const search s = {.address = address, .bytes = bytes, .wanted_flags = PF_R};
+  for (int k = 0; k < info->dlpi_phnum; k++)
+    if (in_segment(&s, info->dlpi_addr, &info->dlpi_phdr[k])) return 1;
+  return 0;
+}
+
+static int visit_notes(struct dl_phdr_info *info, size_t size, void *data) {
+  (void)size;
+  const note_visit *v = data;
+  if (info->dlpi_addr != v->map->l_addr || strcmp(info->dlpi_name, v->map->l_name)) return 0;
+  for (int k = 0; k < info->dlpi_phnum; k++) {
+    const ElfW(Phdr) *s = &info->dlpi_phdr[k];
+    const uintptr_t address = info->dlpi_addr + s->p_vaddr;
+    if (s->p_type == PT_NOTE && is_readable(info, address, s->p_memsz))
+      v->visit((const char *)address, s->p_memsz, s->p_align, v->data);
+  }
+  return 1;
+}
+
+void cuplug__library_visit_notes(void *library, cuplug__visit_notes *visit, void *data) {
+  note_visit v = {.visit = visit, .data = data};
+  struct link_map *map;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map)) return;
+  v.map = map;
+  dl_iterate_phdr(visit_notes, &v);
+}
+
 typedef struct name_search {
   const char *start;
   char *path;

@@ -3,7 +3,7 @@
 #ifndef CUPLUG_CORE_BASE_LIBRARY_H
 #define CUPLUG_CORE_BASE_LIBRARY_H
 
-#include <cuplug/plugin.h>
+#include <cuplug/host.h>
 
 /* What an address must be in cuplug__library_holds. */
 #define CUPLUG__DATA 0
@@ -18,6 +18,11 @@ void *cuplug__library_symbol(void *library, const char *symbol);
 
 /* 1 when `bytes` bytes at `address` lie within one segment of this very library. */
 int cuplug__library_holds(void *library, const void *address, size_t bytes, int kind);
+
+/* Shows the segments of notes of a library that lie in memory that can be read. */
+typedef void cuplug__visit_notes(const char *bytes, uint64_t n_bytes, uint64_t alignment,
+                                 void *data);
+void cuplug__library_visit_notes(void *library, cuplug__visit_notes *visit, void *data);
 
 /* The file that holds an address, as the dynamic linker knows it; "" when none does. */
 const char *cuplug__library_of(const void *address);

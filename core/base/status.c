@@ -3,6 +3,7 @@
 
 #include <cuplug/host.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *cuplug_version(void) { return CUPLUG_VERSION; }

@@ -3,7 +3,7 @@
 #ifndef CUPLUG_CORE_BASE_STATUS_H
 #define CUPLUG_CORE_BASE_STATUS_H
 
-#include <cuplug/plugin.h>
+#include <cuplug/host.h>
 
 #define CUPLUG__FORMAT(string, first) __attribute__((format(printf, string, first)))
 /* Of what only failed calls need: compilers keep it out of the way of the others. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The second half of a call: where it runs, the entry, what came of it. */
+#include "arguments/bind.h"
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
@@ -27,7 +28,10 @@ static int make_ready(cuplug__run *run) {
 static int run_prepared(cuplug__run *run) {
   cuplug_frame *f = run->frame;
   cuplug__cuda_note_operator(f->op->name);
-  if (f->home.type == CUPLUG_CPU) return cuplug__run_staged(run);
+  if (f->home.type == CUPLUG_CPU) {
+    cuplug__spread_inputs(f);
+    return cuplug__run_staged(run);
+  }
   run->stream = CUPLUG__STREAM(f->stream);
   run->fault = atomic_load_explicit(&run->overload->fault, memory_order_relaxed);
   int status = cuplug__call_entry(run);
@@ -39,11 +43,9 @@ static int run_prepared(cuplug__run *run) {
 
 /* The first run, which pins memory and loads code, and those that wait. */
 static int run_relaxed(cuplug__run *run, int is_prepared) {
-  int mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
   int status = is_prepared ? CUPLUG_OK : make_ready(run);
-  if (!status) status = run_prepared(run);
-  cuplug__capture_exchange(mode);
-  return status;
+  return status ? status : run_prepared(run);
 }
 
 static int run_entered(cuplug__run *run) {
@@ -55,7 +57,6 @@ static int run_entered(cuplug__run *run) {
 
 static int run_cuda(cuplug__run *run) {
   cuplug_frame *f = run->frame;
-  void *previous;
   int status;
   if (!run->overload->cuda) {
     cuplug_operator_info info;
@@ -65,13 +66,8 @@ static int run_cuda(cuplug__run *run) {
                         cuplug__describe_device(run->device).s, info.path);
   }
   if ((status = cuplug__fault_take_any(run->error))) return status;
-  if ((status = cuplug__cuda_enter(run->device.id, &previous, run->error))) {
-    cuplug__prefix(run->error, "%s: ", f->op->name);
-    return status;
-  }
-  status = run_entered(run);
-  cuplug__cuda_leave(previous, run->device.id);
-  return status;
+  CUPLUG__ENTERED context = cuplug__cuda_enter(run->device.id, run->error);
+  return context.status ? cuplug__named(run, context.status) : run_entered(run);
 }
 
 static int run_host(cuplug__run *run) {
@@ -87,7 +83,7 @@ static int run_host(cuplug__run *run) {
 static cuplug_device choose_device(const cuplug_row *row) {
   const cuplug_device host = {CUPLUG_CPU, 0}, gpu = {CUPLUG_CUDA, 0};
   if (!*row->host_entry) return gpu;
-  if (!*row->cuda_entry || !(row->flags & CUPLUG_PREFERS_CUDA)) return host;
+  if (!*row->cuda_entry || !(row->flags & CUPLUG_ROW_PREFERS_CUDA)) return host;
   return cuplug__cuda_start(NULL) ? host : gpu;
 }
 

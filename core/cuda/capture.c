@@ -5,13 +5,14 @@
 
 #include "cuda/driver.h"
 
-int cuplug__capture_exchange(int mode) {
-  CUstreamCaptureMode exchanged = (CUstreamCaptureMode)mode;
-  cuplug__driver.cuThreadExchangeStreamCaptureMode(&exchanged);
-  return (int)exchanged;
+static int exchange(CUstreamCaptureMode mode) {
+  cuplug__driver.cuThreadExchangeStreamCaptureMode(&mode);
+  return (int)mode;
 }
 
-int cuplug__capture_relax(void) { return cuplug__capture_exchange(CUPLUG__CAPTURE_RELAXED); }
+int cuplug__capture_relax(void) { return exchange(CUPLUG__CAPTURE_RELAXED); }
+
+void cuplug__capture_restore(const int *mode) { exchange((CUstreamCaptureMode)*mode); }
 
 int cuplug__capture_query(void *stream, int *is_captured) {
   CUstreamCaptureStatus capture = 0;

@@ -6,9 +6,12 @@
 #include <cuplug/host.h>
 
 /* What allocates, loads or waits would spoil a graph capture under way in this process, unless this
- * thread's mode is relaxed meanwhile: both return the mode to go back to. */
+ * thread's mode is relaxed meanwhile. Declares the mode that is gone back to where the block ends:
+ *     CUPLUG__RELAXED mode = cuplug__capture_relax();
+ */
+#define CUPLUG__RELAXED __attribute__((cleanup(cuplug__capture_restore))) int
 int cuplug__capture_relax(void);
-int cuplug__capture_exchange(int mode);
+void cuplug__capture_restore(const int *mode);
 /* Whether work put on a stream becomes part of a graph. Return the driver's code: the legacy stream
  * cannot be asked while a stream that it waits for is captured. */
 int cuplug__capture_query(void *stream, int *is_captured);

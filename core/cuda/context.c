@@ -15,24 +15,30 @@ static int primary_context(cuplug__gpu *gpu, CUcontext *context, cuplug_error *e
   return CUPLUG_OK;
 }
 
-int cuplug__cuda_enter(int32_t device, void **previous, cuplug_error *error) {
-  CUcontext context, current = NULL;
+static int make_current(int32_t device, cuplug__context *context, cuplug_error *error) {
+  CUcontext wanted, current = NULL;
   int status = cuplug__cuda_start(error);
   if (status) return status;
   int poison = cuplug__cuda_sticky();
   if (poison) return cuplug__cuda_fail(error, poison, "CUDA failed before");
   status = cuplug__cuda_check_device(device, error);
   if (status) return status;
-  status = primary_context(&cuplug__gpus[device], &context, error);
+  status = primary_context(&cuplug__gpus[device], &wanted, error);
   if (status) return status;
   int code = cuplug__driver.cuCtxGetCurrent(&current);
-  if (!code && current != context) code = cuplug__driver.cuCtxSetCurrent(context);
+  if (!code && current != wanted) code = cuplug__driver.cuCtxSetCurrent(wanted);
   if (code) return cuplug__cuda_fail(error, code, "making a CUDA context current");
-  *previous = current;
+  context->current = wanted;
+  context->previous = current;
   return CUPLUG_OK;
 }
 
-void cuplug__cuda_leave(void *previous, int32_t device) {
-  CUcontext context = atomic_load_explicit(&cuplug__gpus[device].context, memory_order_relaxed);
-  if (previous != context) cuplug__driver.cuCtxSetCurrent(previous);
+cuplug__context cuplug__cuda_enter(int32_t device, cuplug_error *error) {
+  cuplug__context context = {NULL, NULL, CUPLUG_OK};
+  context.status = make_current(device, &context, error);
+  return context;
+}
+
+void cuplug__cuda_leave(const cuplug__context *context) {
+  if (context->previous != context->current) cuplug__driver.cuCtxSetCurrent(context->previous);
 }

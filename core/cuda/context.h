@@ -5,8 +5,19 @@
 
 #include <cuplug/host.h>
 
-/* Makes the primary context of `device` current, unless it is; *previous is for cuda_leave. */
-int cuplug__cuda_enter(int32_t device, void **previous, cuplug_error *error);
-void cuplug__cuda_leave(void *previous, int32_t device);
+/* What is current, and what was before; alike after an error. */
+typedef struct cuplug__context {
+  void *current, *previous;
+  int status; /* CUPLUG_OK, or why there is nothing to leave */
+} cuplug__context;
+
+/* Makes the primary context of `device` current, unless it is. Declares one that is left where the
+ * block ends:
+ *     CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+ *     if (context.status) return context.status;
+ */
+#define CUPLUG__ENTERED __attribute__((cleanup(cuplug__cuda_leave))) cuplug__context
+cuplug__context cuplug__cuda_enter(int32_t device, cuplug_error *error);
+void cuplug__cuda_leave(const cuplug__context *context);
 
 #endif

@@ -38,58 +38,41 @@ int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *erro
 
 int cuplug_allocate_device(int32_t device, uint64_t bytes, void *stream, void **pointer,
                            cuplug_error *error) {
-  void *previous;
   cuplug__clear(error);
   *pointer = NULL;
-  int status = cuplug__cuda_enter(device, &previous, error);
-  if (status) return status;
-  status = cuplug__device_allocate(device, bytes, CUPLUG__STREAM(stream), pointer, error);
-  cuplug__cuda_leave(previous, device);
-  return status;
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  return cuplug__device_allocate(device, bytes, CUPLUG__STREAM(stream), pointer, error);
 }
 
 int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error) {
-  void *previous;
   cuplug__clear(error);
-  int status = cuplug__cuda_enter(device, &previous, error);
-  if (status) return status;
-  status = cuplug__device_free(pointer, CUPLUG__STREAM(stream), error);
-  cuplug__cuda_leave(previous, device);
-  return status;
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  return cuplug__device_free(pointer, CUPLUG__STREAM(stream), error);
 }
 
 int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error) {
-  void *previous;
   cuplug__clear(error);
-  int status = cuplug__cuda_enter(device, &previous, error);
-  if (status) return status;
-  status = cuplug__memory_query(device, info, error);
-  cuplug__cuda_leave(previous, device);
-  return status;
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  return cuplug__memory_query(device, info, error);
 }
 
 int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error) {
-  void *previous;
-  uint64_t freed = 0;
+  uint64_t freed;
   cuplug__clear(error);
-  int status = cuplug__cuda_enter(device, &previous, error);
-  if (status) return status;
-  int mode = cuplug__capture_relax();
-  status = cuplug__memory_trim(device, &freed, error);
-  cuplug__capture_exchange(mode);
-  cuplug__cuda_leave(previous, device);
-  if (freed_bytes) *freed_bytes = freed;
-  return status;
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  return cuplug__memory_trim(device, freed_bytes ? freed_bytes : &freed, error);
 }
 
 int cuplug_order_streams(int32_t device, void *waiting, void *stream, cuplug_error *error) {
-  void *previous;
   cuplug__clear(error);
-  int status = cuplug__cuda_enter(device, &previous, error);
-  if (status) return status;
-  status = cuplug__stream_wait(device, CUPLUG__STREAM(waiting), CUPLUG__STREAM(stream), error);
-  cuplug__cuda_leave(previous, device);
-  return status;
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  return cuplug__stream_wait(device, CUPLUG__STREAM(waiting), CUPLUG__STREAM(stream), error);
 }
 
 /* The GPU of the context that is current. */
@@ -133,14 +116,11 @@ int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *err
 }
 
 int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_error *error) {
-  void *previous;
   cuplug__clear(error);
-  int status = cuplug__cuda_enter(device, &previous, error);
-  if (status) return status;
-  if (whole_device)
-    status = cuplug__cuda_check(error, cuplug__driver.cuCtxSynchronize(), "waiting for the device");
-  else
-    status = cuplug__stream_synchronize(CUPLUG__STREAM(stream), error);
-  cuplug__cuda_leave(previous, device);
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  int status = whole_device ? cuplug__cuda_check(error, cuplug__driver.cuCtxSynchronize(),
+                                                 "waiting for the device")
+                            : cuplug__stream_synchronize(CUPLUG__STREAM(stream), error);
   return status ? status : cuplug__fault_take_any(error);
 }

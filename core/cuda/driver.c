@@ -62,3 +62,30 @@ int cuplug__driver_open(cuplug_error *error) {
   void *library = cuplug__library_open("libcuda.so.1", &reason);
   return library ? find_functions(library, error) : fail_no_driver(error, &reason);
 }
+
+/* Most launches have none: they pay for one comparison. */
+static uint32_t write_attributes(const cuplug_grid *grid, cuplug__launch_attribute *to) {
+  uint32_t n = 0;
+  if (grid->flags & CUPLUG_COOPERATIVE)
+    to[n++] = (cuplug__launch_attribute){.id = CUPLUG__LAUNCH_COOPERATIVE, .value.is_on = 1};
+  if (grid->flags & CUPLUG_OVERLAPPING)
+    to[n++] = (cuplug__launch_attribute){.id = CUPLUG__LAUNCH_OVERLAPPING, .value.is_on = 1};
+  if (grid->cluster[0]) {
+    to[n] = (cuplug__launch_attribute){.id = CUPLUG__LAUNCH_CLUSTER};
+    memcpy(to[n++].value.cluster, grid->cluster, sizeof grid->cluster);
+  }
+  return n;
+}
+
+int cuplug__driver_launch(void *kernel, const cuplug_grid *grid, void *stream, void **arguments) {
+  cuplug__launch_attribute attributes[3];
+  cuplug__launch_config config = {.shared_bytes = grid->shared_bytes, .stream = stream};
+  memcpy(config.blocks, grid->blocks, sizeof grid->blocks);
+  memcpy(config.threads, grid->threads, sizeof grid->threads);
+  if (grid->flags | grid->cluster[0]) {
+    config.attributes = attributes;
+    config.n_attributes = write_attributes(grid, attributes);
+  }
+  return (int)cuplug__driver.cuLaunchKernelEx((const CUlaunchConfig *)&config, kernel, arguments,
+                                              NULL);
+}

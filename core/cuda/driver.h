@@ -21,11 +21,23 @@ typedef struct cuplug__pool_properties {
   unsigned char reserved[54];
 } cuplug__pool_properties;
 
-/* The driver's CUlaunchConfig, which begins as our grid does. */
+/* The driver's CUlaunchAttribute and CUlaunchConfig. */
+typedef struct cuplug__launch_attribute {
+  int32_t id;
+  int32_t reserved;
+  union {
+    uint32_t cluster[3];
+    int32_t is_on;
+    char bytes[64];
+  } value;
+} cuplug__launch_attribute;
+
 typedef struct cuplug__launch_config {
-  cuplug_grid grid;
+  uint32_t blocks[3];
+  uint32_t threads[3];
+  uint32_t shared_bytes;
   void *stream;
-  void *attributes;
+  cuplug__launch_attribute *attributes;
   uint32_t n_attributes;
 } cuplug__launch_config;
 
@@ -40,7 +52,6 @@ typedef int CUstreamCaptureStatus;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
-typedef struct CUfunc_st *CUfunction;
 typedef struct CUevent_st *CUevent;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
@@ -95,6 +106,9 @@ enum {
   CUPLUG__STREAM_NON_BLOCKING = 1,
   CUPLUG__EVENT_NO_TIMING = 2,
   CUPLUG__CAPTURE_RELAXED = 2,
+  CUPLUG__LAUNCH_COOPERATIVE = 2, /* launch attributes */
+  CUPLUG__LAUNCH_CLUSTER = 4,
+  CUPLUG__LAUNCH_OVERLAPPING = 6,
   CUPLUG__POINTER_DEVICE = 9 /* a pointer attribute: the ordinal */
 };
 
@@ -179,12 +193,7 @@ extern int32_t cuplug__driver_version; /* 12040 for CUDA 12.4 */
 
 /* Launches a CUfunction or CUkernel; returns a CUresult. cuLaunchKernel goes a longer way through
  * the driver. */
-static inline int cuplug__driver_launch(void *kernel, const cuplug_grid *grid, void *stream,
-                                        void **arguments) {
-  const cuplug__launch_config config = {.grid = *grid, .stream = stream};
-  return (int)cuplug__driver.cuLaunchKernelEx((const CUlaunchConfig *)&config, kernel, arguments,
-                                              NULL);
-}
+int cuplug__driver_launch(void *kernel, const cuplug_grid *grid, void *stream, void **arguments);
 
 /* Opens libcuda.so.1 and finds its functions. */
 int cuplug__driver_open(cuplug_error *error);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fault records: 64 bytes each in blocks of pinned memory; what names them is on the heap. The
+/* Fault records: 64 bytes each in blocks of pinned memory; whose they are is on the heap. The
  * device sees host pointers of pinned memory as they are (unified addressing). */
 #include "cuda/fault.h"
 
 #include "base/status.h"
+#include "cuda/capture.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/gpus.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,12 +18,11 @@
 
 enum { UNUSED, SHARED, PRIVATE };
 
-typedef struct record_names {
+/* What the host knows of a record. */
+typedef struct owner {
   int use;
-  uint32_t n_tensors;
-  const char *operator_name;
-  const char *tensor_names[CUPLUG_MAX_TENSORS];
-} record_names;
+  const cuplug__names *names;
+} owner;
 
 /* In pinned memory. Of the first block's head the summary words serve all records. */
 typedef struct pinned_block {
@@ -34,7 +35,7 @@ typedef struct pinned_block {
 typedef struct block {
   struct block *next;
   pinned_block *pinned;
-  record_names names[N_RECORDS];
+  owner owners[N_RECORDS];
 } block;
 
 _Static_assert(sizeof(cuplug_fault) == 64, "a record is one cache line");
@@ -43,14 +44,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static block *blocks;               /* newest first; under the lock */
 static pinned_block *_Atomic first; /* holds the summary words */
 
-/* Relaxed mode: making a record must not spoil a graph capture that this thread has begun. */
 static int allocate_pinned(void **pinned) {
-  CUstreamCaptureMode mode = CUPLUG__CAPTURE_RELAXED;
-  cuplug__driver.cuThreadExchangeStreamCaptureMode(&mode);
-  int code = cuplug__driver.cuMemHostAlloc(pinned, sizeof(pinned_block),
-                                           CUPLUG__HOST_PORTABLE | CUPLUG__HOST_MAPPED);
-  cuplug__driver.cuThreadExchangeStreamCaptureMode(&mode);
-  return code;
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  return cuplug__driver.cuMemHostAlloc(pinned, sizeof(pinned_block),
+                                       CUPLUG__HOST_PORTABLE | CUPLUG__HOST_MAPPED);
 }
 
 static int add_block(cuplug_error *error) {
@@ -70,20 +67,12 @@ static int add_block(cuplug_error *error) {
   return CUPLUG_OK;
 }
 
-static void set_names(record_names *names, const char *name, const char *const *tensor_names,
-                      uint32_t n_tensors) {
-  if (n_tensors > CUPLUG_MAX_TENSORS) n_tensors = CUPLUG_MAX_TENSORS;
-  names->operator_name = name;
-  names->n_tensors = n_tensors;
-  for (uint32_t i = 0; i < n_tensors; i++) names->tensor_names[i] = tensor_names[i];
-}
-
-static cuplug_fault *take_unused(int use) {
+static cuplug_fault *take_unused(int use, const cuplug__names *names) {
   pinned_block *head = atomic_load_explicit(&first, memory_order_relaxed);
   for (block *at = blocks; at; at = at->next) {
     for (int i = 0; i < N_RECORDS; i++) {
-      if (at->names[i].use != UNUSED) continue;
-      at->names[i].use = use;
+      if (at->owners[i].use != UNUSED) continue;
+      at->owners[i] = (owner){use, names};
       cuplug_fault *fault = &at->pinned->records[i];
       fault->summary = use == SHARED ? &head->summary : &head->private_summary;
       return fault;
@@ -92,39 +81,37 @@ static cuplug_fault *take_unused(int use) {
   return NULL;
 }
 
-static record_names *names_of(const cuplug_fault *fault) {
+static owner *owner_of(const cuplug_fault *fault) {
   for (block *at = blocks; at; at = at->next)
     if (fault >= at->pinned->records && fault < at->pinned->records + N_RECORDS)
-      return &at->names[fault - at->pinned->records];
+      return &at->owners[fault - at->pinned->records];
   return NULL;
 }
 
-static int make_record(int use, const char *name, const char *const *tensor_names,
-                       uint32_t n_tensors, cuplug_fault **fault, cuplug_error *error) {
+static int make_record(int use, const cuplug__names *names, cuplug_fault **fault,
+                       cuplug_error *error) {
   int status = CUPLUG_OK;
   pthread_mutex_lock(&lock);
-  *fault = take_unused(use);
+  *fault = take_unused(use, names);
   if (!*fault) status = add_block(error);
-  if (!*fault && !status) *fault = take_unused(use);
-  if (*fault) set_names(names_of(*fault), name, tensor_names, n_tensors);
+  if (!*fault && !status) *fault = take_unused(use, names);
   pthread_mutex_unlock(&lock);
   return status;
 }
 
-int cuplug__fault_record(const char *name, const char *const *tensor_names, uint32_t n_tensors,
-                         cuplug_fault **fault, cuplug_error *error) {
-  return make_record(SHARED, name, tensor_names, n_tensors, fault, error);
+int cuplug__fault_record(const cuplug__names *names, cuplug_fault **fault, cuplug_error *error) {
+  return make_record(SHARED, names, fault, error);
 }
 
 int cuplug__fault_private(cuplug_fault **fault, cuplug_error *error) {
-  return make_record(PRIVATE, "operator", NULL, 0, fault, error);
+  static const cuplug__names unnamed = {.operator_name = "operator"};
+  return make_record(PRIVATE, &unnamed, fault, error);
 }
 
-void cuplug__fault_rename(cuplug_fault *fault, const char *name, const char *const *tensor_names,
-                          uint32_t n_tensors) {
+void cuplug__fault_rename(cuplug_fault *fault, const cuplug__names *names) {
   pthread_mutex_lock(&lock);
-  record_names *names = names_of(fault);
-  if (names) set_names(names, name, tensor_names, n_tensors);
+  owner *o = owner_of(fault);
+  if (o) o->names = names;
   pthread_mutex_unlock(&lock);
 }
 
@@ -136,10 +123,10 @@ static void clear(cuplug_fault *fault) {
 
 void cuplug__fault_release(cuplug_fault *fault) {
   pthread_mutex_lock(&lock);
-  record_names *names = names_of(fault);
-  if (names) {
+  owner *o = owner_of(fault);
+  if (o) {
     clear(fault);
-    names->use = UNUSED;
+    o->use = UNUSED;
   }
   pthread_mutex_unlock(&lock);
 }
@@ -150,10 +137,10 @@ static int is_size(const cuplug_fault *fault) {
   return fault->low == 0 || (uint64_t)fault->low + (uint64_t)fault->high == 0;
 }
 
-static int report(const cuplug_fault *fault, const record_names *names, cuplug_error *error) {
+static int report(const cuplug_fault *fault, const cuplug__names *names, cuplug_error *error) {
   char number[32];
   const char *tensor = NULL;
-  if (fault->tensor < names->n_tensors) tensor = names->tensor_names[fault->tensor];
+  if (fault->tensor < names->n_tensors) tensor = names->tensors[fault->tensor];
   if (!tensor || !*tensor) {
     snprintf(number, sizeof number, "array %u", fault->tensor);
     tensor = number;
@@ -175,17 +162,17 @@ static int has_fault(const cuplug_fault *fault) {
 }
 
 /* Under the lock. */
-static int take_record(cuplug_fault *fault, const record_names *names, cuplug_error *error) {
-  if (!names || !has_fault(fault)) return CUPLUG_OK;
+static int take_record(cuplug_fault *fault, const owner *o, cuplug_error *error) {
+  if (!o || !has_fault(fault)) return CUPLUG_OK;
   cuplug_fault seen = *fault;
   clear(fault);
-  return report(&seen, names, error);
+  return report(&seen, o->names, error);
 }
 
 int cuplug__fault_take(cuplug_fault *fault, cuplug_error *error) {
   if (!fault || !cuplug__driver_ready() || !has_fault(fault)) return CUPLUG_OK;
   pthread_mutex_lock(&lock);
-  int status = take_record(fault, names_of(fault), error);
+  int status = take_record(fault, owner_of(fault), error);
   pthread_mutex_unlock(&lock);
   return status;
 }
@@ -195,8 +182,8 @@ int cuplug__fault_take(cuplug_fault *fault, cuplug_error *error) {
 static int take_shared(block *at, int taken, int *more, cuplug_error *error) {
   for (int i = 0; i < N_RECORDS; i++) {
     cuplug_fault *fault = &at->pinned->records[i];
-    if (at->names[i].use != SHARED) continue;
-    if (!taken) taken = take_record(fault, &at->names[i], error);
+    if (at->owners[i].use != SHARED) continue;
+    if (!taken) taken = take_record(fault, &at->owners[i], error);
     if (__atomic_load_n(&fault->claimed, __ATOMIC_ACQUIRE)) *more = 1;
   }
   return taken;

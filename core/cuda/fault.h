@@ -3,18 +3,17 @@
 #ifndef CUPLUG_CORE_CUDA_FAULT_H
 #define CUPLUG_CORE_CUDA_FAULT_H
 
+#include "registry/operator.h"
+
 #include <cuplug/host.h>
 
 /* A fault record for calls of one overload, in pinned memory mapped to host and devices; never
- * freed. `name` names the operator in the report. The strings are borrowed for ever, the array of
- * them is copied. A device has been entered. */
-int cuplug__fault_record(const char *name, const char *const *tensor_names, uint32_t n_tensors,
-                         cuplug_fault **fault, cuplug_error *error);
+ * freed. The names for its report are borrowed for ever. A device has been entered. */
+int cuplug__fault_record(const cuplug__names *names, cuplug_fault **fault, cuplug_error *error);
 /* A record that fault_take_any leaves alone, for one call at a time: named before each by
  * fault_rename, and given back. */
 int cuplug__fault_private(cuplug_fault **fault, cuplug_error *error);
-void cuplug__fault_rename(cuplug_fault *fault, const char *name, const char *const *tensor_names,
-                          uint32_t n_tensors);
+void cuplug__fault_rename(cuplug_fault *fault, const cuplug__names *names);
 void cuplug__fault_release(cuplug_fault *fault);
 
 /* Reports and clears the fault of one record; of any record (one word is read when there is none).

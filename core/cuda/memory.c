@@ -22,6 +22,7 @@ static CUmemoryPool _Atomic pools[CUPLUG__MAX_GPUS];
 static cuplug_reclaim *_Atomic reclaim_others;
 
 static int create_pool(int32_t device, CUmemoryPool *pool) {
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
   const cuplug__gpu *gpu = &cuplug__gpus[device];
   cuplug__pool_properties properties = {.allocation_type = CUPLUG__ALLOCATION_PINNED,
                                         .location_type = CUPLUG__LOCATION_DEVICE,
@@ -37,7 +38,6 @@ static int create_pool(int32_t device, CUmemoryPool *pool) {
 
 static int make_pool(int32_t device, CUmemoryPool *pool, cuplug_error *error) {
   int supported = 0;
-  CUstreamCaptureMode mode = CUPLUG__CAPTURE_RELAXED;
   int code = cuplug__driver.cuDeviceGetAttribute(&supported, CUPLUG__MEMORY_POOLS_SUPPORTED,
                                                  cuplug__gpus[device].handle);
   if (!code && !supported)
@@ -45,9 +45,7 @@ static int make_pool(int32_t device, CUmemoryPool *pool, cuplug_error *error) {
                         "cuda:%d has no stream-ordered memory pools, as some virtual GPUs: use "
                         "another GPU, or the CPU",
                         device);
-  cuplug__driver.cuThreadExchangeStreamCaptureMode(&mode);
   if (!code) code = create_pool(device, pool);
-  cuplug__driver.cuThreadExchangeStreamCaptureMode(&mode);
   return cuplug__cuda_check(error, code, "making a pool of device memory");
 }
 
@@ -96,16 +94,14 @@ static int give_back(int32_t device, CUmemoryPool pool, void *stream) {
 static int allocate_again(int32_t device, size_t bytes, CUmemoryPool pool, void *stream,
                           CUdeviceptr *address, char *held) {
   cuplug_reclaim *reclaim = atomic_load(&reclaim_others);
-  void *previous;
-  int mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
   give_back(device, pool, stream);
   int code = cuplug__driver.cuMemAllocFromPoolAsync(address, bytes, pool, stream);
   if (code == CUPLUG__CU_OUT_OF_MEMORY && reclaim) {
     reclaim(device, held);
-    cuplug__cuda_enter(device, &previous, NULL); /* where it has left another context current */
+    cuplug__cuda_enter(device, NULL); /* where it has left another context current */
     code = cuplug__driver.cuMemAllocFromPoolAsync(address, bytes, pool, stream);
   }
-  cuplug__capture_exchange(mode);
   return code;
 }
 

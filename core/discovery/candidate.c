@@ -8,6 +8,7 @@
 #include <cuplug/host.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,6 +83,7 @@ static int open_candidate(int directory, const char *name) {
 int cuplug__candidate_read(int directory, const char *name, const cuplug__trust *trust,
                            cuplug__candidate *candidate, cuplug_error *error) {
   memset(candidate, 0, sizeof(*candidate));
+  cuplug__table_start(&candidate->table);
   int fd = open_candidate(directory, name);
   if (fd < 0) return fail_to_open(directory, name, errno, error);
   int status = read_open(fd, trust, candidate, error);
@@ -109,16 +111,16 @@ int cuplug_check_trust(const char *path, cuplug_error *error) {
   return status;
 }
 
-void cuplug__candidate_end(cuplug__candidate *candidate) { cuplug__table_free(&candidate->table); }
+void cuplug__candidate_end(cuplug__candidate *candidate) { cuplug__table_end(&candidate->table); }
 
 int cuplug__candidate_check_name(int directory, const char *name,
                                  const cuplug__candidate *candidate, cuplug_error *error) {
-  char wanted[sizeof("lib.so") + sizeof(candidate->table.header.name)];
+  char wanted[sizeof("lib.so") + CUPLUG_MAX_NAME];
   struct stat status;
-  snprintf(wanted, sizeof(wanted), "lib%s.so", candidate->table.header.name);
+  snprintf(wanted, sizeof(wanted), "lib%s.so", candidate->table.name);
   if (!strcmp(name, wanted)) return CUPLUG_OK;
   int both = !fstatat(directory, wanted, &status, 0);
   return cuplug__fail(
       error, CUPLUG_ERROR_PLUGIN, "it holds the plugin \"%s\", so its file must be called %s%s",
-      candidate->table.header.name, wanted, both ? ", which is in the same directory, too" : "");
+      candidate->table.name, wanted, both ? ", which is in the same directory, too" : "");
 }

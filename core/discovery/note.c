@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "discovery/note.h"
 
+#include "base/library.h"
 #include "base/status.h"
 
 #include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_SEGMENTS 1024
-#define MAX_NOTES 1024
+#define MAX_SEGMENTS 128 /* linkers make a dozen */
+
+static const char doing[] = "reading a symbol table";
 
 #if defined(__x86_64__)
 #define THIS_MACHINE EM_X86_64
@@ -63,40 +66,48 @@ static int read_range(int fd, uint64_t offset, void *to, uint64_t bytes, cuplug_
   return CUPLUG_OK;
 }
 
-int cuplug__reader_start(cuplug__reader *reader, int fd, uint64_t file_bytes, cuplug_error *error) {
-  reader->fd = fd;
-  reader->file_bytes = file_bytes;
-  reader->head_bytes = file_bytes < sizeof(reader->head) ? file_bytes : sizeof(reader->head);
-  return read_range(fd, 0, reader->head, reader->head_bytes, error);
+/* A file's bytes: the first ones are kept, as they mostly hold all that is wanted. */
+typedef struct reader {
+  int fd;
+  uint64_t file_bytes;
+  uint64_t head_bytes; /* valid in `head` */
+  _Alignas(8) uint8_t head[4096];
+} reader;
+
+static int start_reader(reader *r, int fd, uint64_t file_bytes, cuplug_error *error) {
+  r->fd = fd;
+  r->file_bytes = file_bytes;
+  r->head_bytes = file_bytes < sizeof(r->head) ? file_bytes : sizeof(r->head);
+  return read_range(fd, 0, r->head, r->head_bytes, error);
 }
 
-int cuplug__reader_copy(const cuplug__reader *reader, uint64_t offset, void *to, uint64_t bytes,
-                        cuplug_error *error) {
-  if (!fits(offset, bytes, reader->file_bytes))
+/* Copies a range of the file; ERROR_PLUGIN when the file ends before. */
+static int copy_range(const reader *r, uint64_t offset, void *to, uint64_t bytes,
+                      cuplug_error *error) {
+  if (!fits(offset, bytes, r->file_bytes))
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                         "truncated: %llu bytes at byte %llu are wanted, the file has %llu",
                         (unsigned long long)bytes, (unsigned long long)offset,
-                        (unsigned long long)reader->file_bytes);
-  if (!fits(offset, bytes, reader->head_bytes))
-    return read_range(reader->fd, offset, to, bytes, error);
-  memcpy(to, reader->head + offset, bytes);
+                        (unsigned long long)r->file_bytes);
+  if (!fits(offset, bytes, r->head_bytes)) return read_range(r->fd, offset, to, bytes, error);
+  memcpy(to, r->head + offset, bytes);
   return CUPLUG_OK;
 }
 
-static int fail_no_elf(const cuplug__reader *reader, cuplug_error *error) {
+static int fail_no_elf(const reader *r, cuplug_error *error) {
   char shown[13] = {0};
-  for (size_t k = 0; k + 1 < sizeof(shown) && k < reader->head_bytes; k++)
-    shown[k] = reader->head[k] >= ' ' && reader->head[k] <= '~' ? (char)reader->head[k] : '.';
+  for (size_t k = 0; k + 1 < sizeof(shown) && k < r->head_bytes; k++)
+    shown[k] = r->head[k] >= ' ' && r->head[k] <= '~' ? (char)r->head[k] : '.';
   return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                       "not an ELF file: it begins with \"%s\", a shared object is wanted", shown);
 }
 
 /* Checks the first 16 bytes, which are the same in all ELF files. */
-static int check_identity(const cuplug__reader *reader, cuplug_error *error) {
-  const uint8_t *head = reader->head;
-  uint64_t n = reader->head_bytes;
+static int check_identity(const reader *r, cuplug_error *error) {
+  const uint8_t *head = r->head;
+  uint64_t n = r->head_bytes;
   if (!n) return fail(error, "empty file, a shared object is wanted");
-  if (memcmp(head, ELFMAG, n < SELFMAG ? n : SELFMAG)) return fail_no_elf(reader, error);
+  if (memcmp(head, ELFMAG, n < SELFMAG ? n : SELFMAG)) return fail_no_elf(r, error);
   if (n < EI_NIDENT) return fail(error, "truncated: the file ends in its ELF header");
   if (head[EI_CLASS] == ELFCLASS32)
     return fail(error, "32-bit object, a 64-bit shared object is wanted");
@@ -129,9 +140,9 @@ static int check_header(const Elf64_Ehdr *elf, cuplug_error *error) {
 }
 
 /* A file cut short would raise SIGBUS when it is used: what its headers promise must be there. */
-static int check_whole(const cuplug__reader *reader, const Elf64_Ehdr *elf,
-                       const Elf64_Phdr *segments, cuplug_error *error) {
-  uint64_t size = reader->file_bytes;
+static int check_whole(const reader *r, const Elf64_Ehdr *elf, const Elf64_Phdr *segments,
+                       cuplug_error *error) {
+  uint64_t size = r->file_bytes;
   for (int k = 0; k < elf->e_phnum; k++) {
     const Elf64_Phdr *s = &segments[k];
     if (s->p_type == PT_LOAD && s->p_filesz > s->p_memsz)
@@ -150,72 +161,158 @@ static int check_whole(const cuplug__reader *reader, const Elf64_Ehdr *elf,
   return CUPLUG_OK;
 }
 
+/* ---- Notes ----------------------------------------------------------------------------------- */
+
+/* A place among the notes of a segment. */
+typedef struct walk {
+  const char *at;
+  uint64_t left;
+  uint64_t mask; /* of the alignment */
+} walk;
+
+/* Takes the header and the owner of the next note and goes to its text; 0 at the end. The text may
+ * claim to be longer than what is left: the caller looks. */
+static int next_note(walk *w, Elf64_Nhdr *header, const char **owner) {
+  if (w->left < sizeof *header) return 0;
+  memcpy(header, w->at, sizeof *header);
+  *owner = w->at + sizeof *header;
+  w->left -= sizeof *header;
+  const uint64_t before =
+      ((sizeof *header + (uint64_t)header->n_namesz + w->mask) & ~w->mask) - sizeof *header;
+  if (before > w->left) return 0;
+  w->at = *owner + before;
+  w->left -= before;
+  return 1;
+}
+
+static void skip_text(walk *w, const Elf64_Nhdr *header) {
+  const uint64_t bytes = ((uint64_t)header->n_descsz + w->mask) & ~w->mask;
+  const uint64_t step = bytes < w->left ? bytes : w->left;
+  w->at += step;
+  w->left -= step;
+}
+
 static int is_ours(const Elf64_Nhdr *header, const char *owner) {
-  return header->n_type == CUPLUG_NOTE_TYPE && header->n_namesz == sizeof(CUPLUG_NOTE_OWNER) &&
+  return header->n_namesz == sizeof(CUPLUG_NOTE_OWNER) &&
          !memcmp(owner, CUPLUG_NOTE_OWNER, sizeof(CUPLUG_NOTE_OWNER));
 }
 
-static int fail_note_size(cuplug__note *note, uint64_t wanted, uint64_t room, cuplug_error *error) {
-  note->bytes = 0;
-  if (wanted > CUPLUG__MAX_NOTE_BYTES)
+static uint64_t mask_of(const Elf64_Phdr *segment) { return segment->p_align == 8 ? 7 : 3; }
+
+/* Whether segment k has notes that none before it has: tools that rewrite files leave some that
+ * overlap. */
+static int has_notes(const reader *r, const Elf64_Phdr *segments, int k) {
+  const Elf64_Phdr *s = &segments[k];
+  if (s->p_type != PT_NOTE || !fits(s->p_offset, s->p_filesz, r->file_bytes)) return 0;
+  for (const Elf64_Phdr *before = segments; before < s; before++)
+    if (before->p_type == PT_NOTE && s->p_offset >= before->p_offset &&
+        s->p_offset - before->p_offset <= before->p_filesz &&
+        s->p_filesz <= before->p_filesz - (s->p_offset - before->p_offset))
+      return 0;
+  return 1;
+}
+
+static int add_note(cuplug__notes *notes, const Elf64_Nhdr *header, const walk *w,
+                    cuplug_error *error) {
+  if (header->n_descsz > w->left)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "symbol table of %llu bytes, at most %u are wanted",
-                        (unsigned long long)wanted, CUPLUG__MAX_NOTE_BYTES);
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "symbol table of %llu bytes, its note segment has %llu left",
-                      (unsigned long long)wanted, (unsigned long long)room);
+                        "symbol table: note of %u bytes, its segment has %llu left",
+                        header->n_descsz, (unsigned long long)w->left);
+  if (!(notes->n_notes & (notes->n_notes - 1))) {
+    const size_t room = notes->n_notes ? 2 * (size_t)notes->n_notes : 1;
+    cuplug__note *grown = realloc(notes->notes, room * sizeof *grown);
+    if (!grown) return cuplug__no_memory(error, doing);
+    notes->notes = grown;
+  }
+  notes->notes[notes->n_notes++] = (cuplug__note){header->n_type, header->n_descsz, w->at};
+  return CUPLUG_OK;
 }
 
-/* Walks through the notes of one segment. *left bounds the work on a hostile file. */
-static int scan_segment(const cuplug__reader *reader, const Elf64_Phdr *segment, int *left,
-                        cuplug__note *note, cuplug_error *error) {
-  uint64_t mask = segment->p_align == 8 ? 7 : 3;
-  uint64_t at = segment->p_offset, end = at + segment->p_filesz;
-  struct {
-    Elf64_Nhdr header;
-    char owner[sizeof(CUPLUG_NOTE_OWNER)];
-  } start;
-  while (at <= end && end - at >= sizeof(start) && (*left)-- > 0) {
-    int status = cuplug__reader_copy(reader, at, &start, sizeof(start), error);
+static int add_segment(cuplug__notes *notes, const char *bytes, uint64_t n, uint64_t mask,
+                       cuplug_error *error) {
+  walk w = {bytes, n, mask};
+  Elf64_Nhdr header;
+  const char *owner;
+  while (next_note(&w, &header, &owner)) {
+    int status = is_ours(&header, owner) ? add_note(notes, &header, &w, error) : CUPLUG_OK;
     if (status) return status;
-    if (is_ours(&start.header, start.owner)) {
-      note->seen = 1;
-      note->offset = at;
-      note->bytes = sizeof(start) + (uint64_t)start.header.n_descsz;
-      return note->bytes <= end - at && note->bytes <= CUPLUG__MAX_NOTE_BYTES
-                 ? CUPLUG_OK
-                 : fail_note_size(note, note->bytes, end - at, error);
-    }
-    at += (sizeof(Elf64_Nhdr) + (uint64_t)start.header.n_namesz + mask) & ~mask;
-    at += ((uint64_t)start.header.n_descsz + mask) & ~mask;
+    skip_text(&w, &header);
   }
   return CUPLUG_OK;
 }
 
-static int scan_segments(const cuplug__reader *reader, const Elf64_Phdr *segments, int n,
-                         cuplug__note *note, cuplug_error *error) {
-  int left = MAX_NOTES;
-  for (int k = 0; k < n && !note->seen; k++) {
+static int read_segments(const reader *r, const Elf64_Phdr *segments, int n, cuplug__notes *notes,
+                         cuplug_error *error) {
+  uint64_t room = 0;
+  for (int k = 0; k < n; k++)
+    if (has_notes(r, segments, k) && __builtin_add_overflow(room, segments[k].p_filesz, &room))
+      room = UINT64_MAX;
+  if (room > CUPLUG__MAX_NOTE_BYTES)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "notes of %llu bytes, at most %u are wanted",
+                        (unsigned long long)room, CUPLUG__MAX_NOTE_BYTES);
+  notes->bytes = malloc(room + 1);
+  if (!notes->bytes) return cuplug__no_memory(error, doing);
+  for (int k = 0; k < n; k++) {
     const Elf64_Phdr *s = &segments[k];
-    if (s->p_type != PT_NOTE || !fits(s->p_offset, s->p_filesz, reader->file_bytes)) continue;
-    int status = scan_segment(reader, s, &left, note, error);
+    if (!has_notes(r, segments, k)) continue;
+    char *to = notes->bytes + notes->n_bytes;
+    int status = copy_range(r, s->p_offset, to, s->p_filesz, error);
+    if (!status) status = add_segment(notes, to, s->p_filesz, mask_of(s), error);
     if (status) return status;
+    notes->n_bytes += s->p_filesz;
   }
   return CUPLUG_OK;
 }
 
-int cuplug__note_find(const cuplug__reader *reader, cuplug__note *note, cuplug_error *error) {
+int cuplug__notes_read(int fd, uint64_t file_bytes, cuplug__notes *notes, cuplug_error *error) {
+  reader r;
   Elf64_Ehdr elf;
   Elf64_Phdr segments[MAX_SEGMENTS];
-  memset(note, 0, sizeof(*note));
-  int status = check_identity(reader, error);
+  memset(notes, 0, sizeof(*notes));
+  int status = start_reader(&r, fd, file_bytes, error);
+  if (!status) status = check_identity(&r, error);
   if (status) return status;
-  memcpy(&elf, reader->head, sizeof(elf));
+  memcpy(&elf, r.head, sizeof(elf));
   if ((status = check_header(&elf, error))) return status;
-  uint64_t bytes = elf.e_phnum * sizeof(Elf64_Phdr);
-  if ((status = cuplug__reader_copy(reader, elf.e_phoff, segments, bytes, error))) return status;
-  if ((status = scan_segments(reader, segments, elf.e_phnum, note, error))) return status;
-  if ((status = check_whole(reader, &elf, segments, error))) return status;
-  note->sound = 1;
-  return note->seen ? CUPLUG_OK : fail(error, "no symbol table (no ELF note of owner cuplug)");
+  const uint64_t bytes = elf.e_phnum * sizeof(Elf64_Phdr);
+  if ((status = copy_range(&r, elf.e_phoff, segments, bytes, error))) return status;
+  if ((status = read_segments(&r, segments, elf.e_phnum, notes, error))) return status;
+  if ((status = check_whole(&r, &elf, segments, error))) return status;
+  notes->sound = 1;
+  return notes->n_notes ? CUPLUG_OK : fail(error, "no symbol table (no ELF note of owner cuplug)");
+}
+
+void cuplug__notes_end(cuplug__notes *notes) {
+  free(notes->bytes);
+  free(notes->notes);
+  memset(notes, 0, sizeof(*notes));
+}
+
+/* ---- In memory ------------------------------------------------------------------------------- */
+
+typedef struct comparison {
+  const cuplug__notes *notes;
+  uint32_t n_equal; /* so far */
+  int differs;
+} comparison;
+
+static void compare_segment(const char *bytes, uint64_t n, uint64_t align, void *data) {
+  comparison *c = data;
+  walk w = {bytes, n, align == 8 ? 7 : 3};
+  Elf64_Nhdr header;
+  const char *owner;
+  for (; !c->differs && next_note(&w, &header, &owner); skip_text(&w, &header)) {
+    if (!is_ours(&header, owner)) continue;
+    const cuplug__note *wanted = &c->notes->notes[c->n_equal];
+    c->differs = c->n_equal == c->notes->n_notes || header.n_type != wanted->kind ||
+                 header.n_descsz != wanted->text_bytes || header.n_descsz > w.left ||
+                 memcmp(w.at, wanted->text, wanted->text_bytes) != 0;
+    c->n_equal++;
+  }
+}
+
+int cuplug__notes_in_memory(const cuplug__notes *notes, void *library) {
+  comparison c = {.notes = notes};
+  cuplug__library_visit_notes(library, compare_segment, &c);
+  return !c.differs && c.n_equal == notes->n_notes;
 }

@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The note of a plugin, found in its file through the ELF program headers. Nothing is mapped or
- * run: a file that shrinks meanwhile is an error, not a signal. */
+/* The notes of a plugin, found through the ELF program headers: in its file, where nothing is
+ * mapped or run and a file that shrinks meanwhile is an error, not a signal; and in memory. */
 #ifndef CUPLUG_CORE_DISCOVERY_NOTE_H
 #define CUPLUG_CORE_DISCOVERY_NOTE_H
 
-#include <cuplug/plugin.h>
+#include <cuplug/host.h>
 
-#define CUPLUG__MAX_NOTE_BYTES (4u << 20)
+#define CUPLUG__MAX_NOTE_BYTES (4u << 20) /* of all notes of a plugin together */
+#define CUPLUG__NOTE_OF_ABI_1 0x70756331u
 
-/* A file's bytes: the first ones are kept, as they mostly hold all that is wanted. */
-typedef struct cuplug__reader {
-  int fd;
-  uint64_t file_bytes;
-  uint64_t head_bytes; /* valid in `head` */
-  _Alignas(8) uint8_t head[8192];
-} cuplug__reader;
-
-int cuplug__reader_start(cuplug__reader *reader, int fd, uint64_t file_bytes, cuplug_error *error);
-/* Copies a range of the file; ERROR_PLUGIN when the file ends before. */
-int cuplug__reader_copy(const cuplug__reader *reader, uint64_t offset, void *to, uint64_t bytes,
-                        cuplug_error *error);
-
-/* Where the note lies. */
+/* A note of ours, as it lies in the file: what is in `text` may be anything. */
 typedef struct cuplug__note {
-  uint64_t offset;
-  uint64_t bytes; /* note header, owner and contents */
-  int seen;       /* 1: there is a note of ours, even if something else is wrong */
-  int sound;      /* 1: it is a whole shared object for this machine */
+  uint32_t kind; /* CUPLUG_NOTE_PLUGIN, CUPLUG_NOTE_OPERATOR, or one that is not known */
+  uint32_t text_bytes;
+  const char *text;
 } cuplug__note;
 
-/* Checks that the file is a whole shared object for this machine, and finds the note in it. A sound
- * file without one is an error too (`seen` is 0). Messages do not name the file. */
-int cuplug__note_find(const cuplug__reader *reader, cuplug__note *note, cuplug_error *error);
+/* All notes of a plugin, in their order. */
+typedef struct cuplug__notes {
+  char *bytes; /* of the segments that they are in; owned */
+  uint64_t n_bytes;
+  cuplug__note *notes; /* owned; each points into `bytes` */
+  uint32_t n_notes;
+  int sound; /* 1: the file is a whole shared object for this machine */
+} cuplug__notes;
+
+/* Checks that an open file of `file_bytes` bytes is a whole shared object for this machine, and
+ * reads its notes. A sound file without any is an error, too. Messages do not name the file. To be
+ * ended, also after an error. */
+int cuplug__notes_read(int fd, uint64_t file_bytes, cuplug__notes *notes, cuplug_error *error);
+void cuplug__notes_end(cuplug__notes *notes);
+
+/* 1 when a library that was loaded has the same notes in memory. */
+int cuplug__notes_in_memory(const cuplug__notes *notes, void *library);
 
 #endif

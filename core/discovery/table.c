@@ -8,17 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes of ABI 1.0: the least that a table of this major version has. */
-#define LEAST_HEADER_BYTES 308u
-#define LEAST_ROW_BYTES 1024u
-#define LEAST_CALL_BYTES 88u
-_Static_assert(CUPLUG_ABI_MINOR || (sizeof(cuplug_table_header) == LEAST_HEADER_BYTES &&
-                                    sizeof(cuplug_row) == LEAST_ROW_BYTES &&
-                                    sizeof(cuplug_call) == LEAST_CALL_BYTES),
-               "the sizes of ABI 1.0");
-
-#define MAJOR(version) ((version) >> 16)
-#define MINOR(version) ((version)&0xffffu)
+static const char doing[] = "reading a symbol table";
 
 static int is_name_character(char c, int first) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
@@ -60,168 +50,256 @@ static size_t character_bytes(const unsigned char *c) {
   return overlong || surrogate || beyond || control ? 0 : n;
 }
 
-/* Checks that an array of `room` bytes holds a zero-terminated line of UTF-8. */
-static int check_text(const char *field, const char *text, size_t room, cuplug_error *error) {
-  size_t n = strnlen(text, room);
-  if (n == room)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: not zero-terminated within its %zu bytes",
-                        field, room);
-  for (size_t k = 0; k < n;) {
+/* Checks that a string is a line of UTF-8. */
+static int check_line(const char *key, const char *text, cuplug_error *error) {
+  for (size_t k = 0; text[k];) {
     size_t step = character_bytes((const unsigned char *)text + k);
     if (!step)
       return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                          "%s: byte 0x%02x at %zu, one line of UTF-8 is wanted", field,
+                          "%s: byte 0x%02x at %zu, one line of UTF-8 is wanted", key,
                           (unsigned char)text[k], k);
     k += step;
   }
   return CUPLUG_OK;
 }
 
-#define CHECK_TEXT(name, array, error) check_text(name, array, sizeof(array), error)
+/* ---- The text of a note ---------------------------------------------------------------------- */
 
-static int check_abi(uint32_t version, cuplug_error *error) {
-  if (MAJOR(version) == CUPLUG_ABI_MAJOR) return CUPLUG_OK;
-  int old = MAJOR(version) < CUPLUG_ABI_MAJOR;
-  return cuplug__fail(
-      error, CUPLUG_ERROR_PLUGIN, "too %s: compiled for ABI %u.%u, this core has ABI %u.%u; %s",
-      old ? "old" : "new", MAJOR(version), MINOR(version), CUPLUG_ABI_MAJOR, CUPLUG_ABI_MINOR,
-      old ? "compile the plugin with this core's header" : "update cuplug");
+typedef struct field {
+  char key[32]; /* without a leading "!" */
+  const char *value;
+  int is_critical;
+} field;
+
+static int is_key_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
 }
 
-static int check_least(const char *field, uint32_t seen, uint32_t least, cuplug_error *error) {
-  if (seen >= least && seen % 4 == 0) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "%s: %u, a multiple of 4 of at least %u is wanted", field, seen, least);
-}
-
-static int check_sizes(const cuplug_table_header *header, uint64_t n_bytes, cuplug_error *error) {
-  int status;
-  if ((status = check_least("header_bytes", header->header_bytes, LEAST_HEADER_BYTES, error)))
-    return status;
-  if ((status = check_least("row_bytes", header->row_bytes, LEAST_ROW_BYTES, error))) return status;
-  if ((status = check_least("call_bytes", header->call_bytes, LEAST_CALL_BYTES, error)))
-    return status;
-  /* Entries index an array of tensors, so their size is the same in a whole major version. */
-  if (header->tensor_bytes != sizeof(cuplug_tensor))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "tensor_bytes: %u, %zu is wanted",
-                        header->tensor_bytes, sizeof(cuplug_tensor));
-  uint64_t end = header->header_bytes + (uint64_t)header->n_rows * header->row_bytes;
-  if (!header->n_rows) return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "n_rows: 0, no operator");
-  if (end > n_bytes)
+/* Takes apart one string of a note. */
+static int read_field(const char *string, field *f, cuplug_error *error) {
+  size_t n = 0;
+  f->is_critical = *string == '!';
+  const char *key = string + f->is_critical;
+  while (is_key_character(key[n])) n++;
+  if (!n || n >= sizeof(f->key) || (key[n] && key[n] != '='))
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "n_rows: %u rows of %u bytes end at byte %llu, the table has %llu",
-                        header->n_rows, header->row_bytes, (unsigned long long)end,
-                        (unsigned long long)n_bytes);
+                        "\"%.40s\": a key of a to z, 0 to 9, _ and . is wanted", string);
+  memcpy(f->key, key, n);
+  f->key[n] = 0;
+  f->value = key[n] ? key + n + 1 : key + n;
+  return check_line(f->key, f->value, error);
+}
+
+/* What becomes of one field. Fields that a reader does not know are skipped unless critical. */
+typedef int take_field(void *to, const field *f, cuplug_error *error);
+
+static int skip_field(const field *f, cuplug_error *error) {
+  if (!f->is_critical) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      "%s: a property that this core does not know and must: update cuplug",
+                      f->key);
+}
+
+static int read_text(const char *text, uint32_t n_bytes, take_field *take, void *to,
+                     cuplug_error *error) {
+  field f;
+  if (!n_bytes || text[n_bytes - 1])
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "its text does not end with a zero");
+  for (const char *at = text; at < text + n_bytes; at += strlen(at) + 1) {
+    if (!*at) continue;
+    int status = read_field(at, &f, error);
+    if (!status) status = take(to, &f, error);
+    if (status) return status;
+  }
   return CUPLUG_OK;
 }
 
-static int check_header(const cuplug_table_header *header, cuplug_error *error) {
-  int status;
-  if ((status = CHECK_TEXT("name", header->name, error))) return status;
-  if (!cuplug__is_identifier(header->name))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "name: \"%s\", an identifier is wanted",
-                        header->name);
-  if ((status = CHECK_TEXT("version", header->version, error))) return status;
-  return CHECK_TEXT("architectures", header->architectures, error);
+static int take_once(const char **to, const field *f, cuplug_error *error) {
+  if (**to) return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: stands twice", f->key);
+  *to = f->value;
+  return CUPLUG_OK;
 }
 
-static int check_entry(const char *field, const char *entry, size_t room, cuplug_error *error) {
-  int status = check_text(field, entry, room, error);
-  if (status || !*entry || cuplug__is_identifier(entry)) return status;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: \"%s\", an identifier is wanted", field,
+/* ---- Operators ------------------------------------------------------------------------------- */
+
+static const struct {
+  const char *key;
+  uint32_t flag;
+} flags[] = {{"takes_strides", CUPLUG_ROW_TAKES_STRIDES},
+             {"prefers_cuda", CUPLUG_ROW_PREFERS_CUDA},
+             {"never_waits", CUPLUG_ROW_NEVER_WAITS},
+             {"keeps_whole", CUPLUG_ROW_KEEPS_WHOLE}};
+
+static int take_row_field(void *to, const field *f, cuplug_error *error) {
+  cuplug_row *row = to;
+  const struct {
+    const char *key;
+    const char **place;
+  } texts[] = {{"signature", &row->signature},
+               {"doc", &row->doc},
+               {"host", &row->host_entry},
+               {"cuda", &row->cuda_entry}};
+  for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+    if (!strcmp(f->key, texts[k].key)) return take_once(texts[k].place, f, error);
+  for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
+    if (!strcmp(f->key, flags[k].key)) {
+      row->flags |= flags[k].flag;
+      return CUPLUG_OK;
+    }
+  return skip_field(f, error);
+}
+
+static int check_entry(const char *key, const char *entry, cuplug_error *error) {
+  if (!*entry || cuplug__is_identifier(entry)) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: \"%s\", an identifier is wanted", key,
                       entry);
 }
 
-int cuplug__row_check(const cuplug_row *row, cuplug_error *error) {
-  int status;
-  cuplug_signature signature;
-  if ((status = check_entry("cuda_entry", row->cuda_entry, sizeof(row->cuda_entry), error)))
-    return status;
-  if ((status = check_entry("host_entry", row->host_entry, sizeof(row->host_entry), error)))
-    return status;
-  if ((status = CHECK_TEXT("signature", row->signature, error))) return status;
-  if ((status = CHECK_TEXT("doc", row->doc, error))) return status;
+static int check_signature(const char *text, cuplug_error *error) {
+  cuplug_signature *parsed = malloc(sizeof(*parsed)); /* too large for a small stack */
+  if (!parsed) return cuplug__no_memory(error, doing);
+  const int status = cuplug_parse_signature(text, parsed, NULL, error);
+  free(parsed);
+  if (!status) return CUPLUG_OK;
+  if (error) error->status = CUPLUG_ERROR_PLUGIN;
+  return CUPLUG_ERROR_PLUGIN;
+}
+
+int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cuplug_error *error) {
+  *row = (cuplug_row){"", "", "", "", text, text_bytes, 0};
+  int status = read_text(text, text_bytes, take_row_field, row, error);
+  if (!status) status = check_entry("host", row->host_entry, error);
+  if (!status) status = check_entry("cuda", row->cuda_entry, error);
+  if (status) return status;
   if (!*row->cuda_entry && !*row->host_entry)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no entry, a CUDA or a host entry is wanted");
-  if (cuplug_parse_signature(row->signature, &signature, NULL, error)) {
-    if (error) error->status = CUPLUG_ERROR_PLUGIN;
-    return CUPLUG_ERROR_PLUGIN;
+  return check_signature(row->signature, error);
+}
+
+const char *cuplug_row_property(const cuplug_row *row, const char *key) {
+  field f;
+  for (const char *at = row->text; at < row->text + row->text_bytes; at += strlen(at) + 1)
+    if (*at && !read_field(at, &f, NULL) && !strcmp(f.key, key)) return f.value;
+  return NULL;
+}
+
+/* Where the row stands in its source: compilers emit notes in any order. */
+static unsigned long row_number(const cuplug_row *row) {
+  const char *number = cuplug_row_property(row, "row");
+  return number ? strtoul(number, NULL, 10) : 0;
+}
+
+static int compare_rows(const void *a, const void *b) {
+  const cuplug_row *x = a, *y = b;
+  const unsigned long m = row_number(x), n = row_number(y);
+  return m != n ? (m > n) - (m < n) : (x->text > y->text) - (x->text < y->text);
+}
+
+/* ---- The plugin ------------------------------------------------------------------------------ */
+
+static int read_abi(const char *text, uint32_t *version) {
+  char *end;
+  const unsigned long major = strtoul(text, &end, 10);
+  if (end == text || *end != '.') return 0;
+  const char *rest = end + 1;
+  const unsigned long minor = strtoul(rest, &end, 10);
+  *version = (uint32_t)(major << 16 | minor);
+  return end != rest && !*end && major < 65536 && minor < 65536;
+}
+
+static int fail_abi(uint32_t version, cuplug_error *error) {
+  const int is_old = version >> 16 < CUPLUG_ABI_MAJOR;
+  return cuplug__fail(
+      error, CUPLUG_ERROR_PLUGIN, "too %s: compiled for ABI %u.%u, this core has ABI %u.%u; %s",
+      is_old ? "old" : "new", version >> 16, version & 65535, CUPLUG_ABI_MAJOR, CUPLUG_ABI_MINOR,
+      is_old ? "compile the plugin with this core's header" : "update cuplug");
+}
+
+static int take_plugin_field(void *to, const field *f, cuplug_error *error) {
+  cuplug__table *table = to;
+  if (!strcmp(f->key, "abi")) {
+    if (!read_abi(f->value, &table->abi_version))
+      return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "abi: \"%s\", such as 2.0 is wanted",
+                          f->value);
+    return table->abi_version >> 16 == CUPLUG_ABI_MAJOR ? CUPLUG_OK
+                                                        : fail_abi(table->abi_version, error);
   }
-  return CUPLUG_OK;
+  if (!strcmp(f->key, "name")) return take_once(&table->name, f, error);
+  if (!strcmp(f->key, "version")) return take_once(&table->version, f, error);
+  if (!strcmp(f->key, "architectures")) return take_once(&table->architectures, f, error);
+  return skip_field(f, error);
 }
 
-static uint32_t at_most(uint32_t seen, size_t known) {
-  return seen < known ? seen : (uint32_t)known;
+static int read_plugin(cuplug__table *table, const cuplug__note *note, cuplug_error *error) {
+  if (table->abi_version)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "two plugins in one file");
+  int status = read_text(note->text, note->text_bytes, take_plugin_field, table, error);
+  if (status) return status;
+  if (!table->abi_version) return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "abi: not told");
+  if (strlen(table->name) < CUPLUG_MAX_NAME && cuplug__is_identifier(table->name)) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      "name: \"%.80s\", an identifier of at most %d characters is wanted",
+                      table->name, CUPLUG_MAX_NAME - 1);
 }
 
-static int read_rows(cuplug__table *table, cuplug_error *error) {
-  const cuplug_table_header *header = &table->header;
-  table->rows = calloc(header->n_rows, sizeof(cuplug_row));
-  if (!table->rows) return cuplug__no_memory(error, "reading a symbol table");
-  const char *from = (const char *)table->bytes + header->header_bytes;
-  for (uint32_t k = 0; k < header->n_rows; k++, from += header->row_bytes) {
-    memcpy(&table->rows[k], from, at_most(header->row_bytes, sizeof(cuplug_row)));
-    int status = cuplug__row_check(&table->rows[k], error);
-    if (status) {
-      cuplug__prefix(error, "row %u: ", k);
-      return status;
-    }
+static int read_row(cuplug__table *table, const cuplug__note *note, cuplug_error *error) {
+  cuplug_row *row = &table->rows[table->n_rows];
+  int status = cuplug__row_read(note->text, note->text_bytes, row, error);
+  if (status) {
+    char name[64];
+    cuplug__row_operator(row, name);
+    cuplug__prefix(error, "operator %s: ", *name ? name : "?");
+  } else {
+    table->n_rows++;
   }
-  return CUPLUG_OK;
-}
-
-/* Checks the note in table->bytes and takes the table out of it. */
-static int read_note(cuplug__table *table, cuplug_error *error) {
-  cuplug_table_header *header = &table->header;
-  int status;
-  if (table->n_bytes < LEAST_HEADER_BYTES)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%llu bytes, at least %u are wanted",
-                        (unsigned long long)table->n_bytes, LEAST_HEADER_BYTES);
-  memcpy(header, table->bytes, LEAST_HEADER_BYTES);
-  if (memcmp(header->magic, CUPLUG_TABLE_MAGIC, sizeof(header->magic)))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "magic: not %s", CUPLUG_TABLE_MAGIC);
-  if ((status = check_abi(header->abi_version, error))) return status;
-  if ((status = check_sizes(header, table->n_bytes, error))) return status;
-  memcpy(header, table->bytes, at_most(header->header_bytes, sizeof(*header)));
-  if ((status = check_header(header, error))) return status;
-  return read_rows(table, error);
-}
-
-#define BLANK_UNLESS_TEXT(array) \
-  if (CHECK_TEXT("", array, NULL)) memset(array, 0, sizeof(array))
-
-/* Keeps of a faulty table what may be shown. */
-static void keep_texts(cuplug__table *table) {
-  cuplug__table_free(table);
-  table->header.n_rows = 0;
-  BLANK_UNLESS_TEXT(table->header.name);
-  BLANK_UNLESS_TEXT(table->header.version);
-  BLANK_UNLESS_TEXT(table->header.architectures);
-}
-
-int cuplug__table_read(int fd, uint64_t file_bytes, cuplug__table *table, cuplug_error *error) {
-  cuplug__reader reader;
-  cuplug__note note;
-  memset(table, 0, sizeof(*table));
-  int status = cuplug__reader_start(&reader, fd, file_bytes, error);
-  if (status) return status;
-  status = cuplug__note_find(&reader, &note, error);
-  table->seen = note.seen;
-  table->sound = note.sound;
-  if (status) return status;
-  table->n_bytes = note.bytes;
-  table->bytes = malloc(note.bytes);
-  if (!table->bytes) return cuplug__no_memory(error, "reading a symbol table");
-  status = cuplug__reader_copy(&reader, note.offset, table->bytes, note.bytes, error);
-  if (!status && (status = read_note(table, error)) == CUPLUG_ERROR_PLUGIN)
-    cuplug__prefix(error, "symbol table: ");
-  if (status) keep_texts(table);
   return status;
 }
 
-void cuplug__table_free(cuplug__table *table) {
+typedef int read_note(cuplug__table *table, const cuplug__note *note, cuplug_error *error);
+
+static int fail_abi_1(cuplug__table *table, const cuplug__note *note, cuplug_error *error) {
+  (void)table, (void)note;
+  return fail_abi(1u << 16, error);
+}
+
+static int read_each(cuplug__table *table, uint32_t kind, read_note *read, cuplug_error *error) {
+  const cuplug__notes *notes = &table->notes;
+  int status = CUPLUG_OK;
+  for (uint32_t k = 0; k < notes->n_notes && !status; k++)
+    if (notes->notes[k].kind == kind) status = read(table, &notes->notes[k], error);
+  return status;
+}
+
+/* The plugin first: it says of which version the rest is, and is shown if that is broken. */
+static int read_notes(cuplug__table *table, cuplug_error *error) {
+  table->rows = calloc(table->notes.n_notes, sizeof(*table->rows));
+  if (!table->rows) return cuplug__no_memory(error, doing);
+  int status = read_each(table, CUPLUG__NOTE_OF_ABI_1, fail_abi_1, error);
+  if (!status) status = read_each(table, CUPLUG_NOTE_PLUGIN, read_plugin, error);
+  if (!status) status = read_each(table, CUPLUG_NOTE_OPERATOR, read_row, error);
+  if (status) return status;
+  if (!table->abi_version)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "no note of the plugin: CUPLUG_PLUGIN is wanted");
+  if (!table->n_rows) return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no operator");
+  qsort(table->rows, table->n_rows, sizeof(*table->rows), compare_rows);
+  return CUPLUG_OK;
+}
+
+int cuplug__table_read(int fd, uint64_t file_bytes, cuplug__table *table, cuplug_error *error) {
+  cuplug__table_start(table);
+  int status = cuplug__notes_read(fd, file_bytes, &table->notes, error);
+  if (status) return status;
+  status = read_notes(table, error);
+  if (status == CUPLUG_ERROR_PLUGIN) cuplug__prefix(error, "symbol table: ");
+  if (status) table->n_rows = 0;
+  return status;
+}
+
+void cuplug__table_end(cuplug__table *table) {
+  cuplug__notes_end(&table->notes);
   free(table->rows);
-  free(table->bytes);
+  free(table->made);
   table->rows = NULL;
-  table->bytes = NULL;
+  table->made = NULL;
 }

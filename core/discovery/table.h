@@ -3,28 +3,38 @@
 #ifndef CUPLUG_CORE_DISCOVERY_TABLE_H
 #define CUPLUG_CORE_DISCOVERY_TABLE_H
 
-#include <cuplug/plugin.h>
+#include "discovery/note.h"
 
-/* A table. Fields that the file's ABI minor version lacks are zero; those that this core does not
- * know are only in `bytes`. */
+#include <cuplug/host.h>
+
+/* A table. Its strings lie in the notes; what a faulty one does not say is "". */
 typedef struct cuplug__table {
-  cuplug_table_header header;
-  cuplug_row *rows; /* header.n_rows of them; owned */
-  void *bytes;      /* the note as it lies in the file; owned */
-  uint64_t n_bytes;
-  int seen;  /* 1: the file has a table, whatever is wrong with it */
-  int sound; /* 1: the file is a whole shared object for this machine */
+  cuplug__notes notes; /* owned; none where the table was made in memory */
+  char *made;          /* text of a table made in memory; owned */
+  const char *name;    /* of the plugin */
+  const char *version;
+  const char *architectures;
+  uint32_t abi_version;
+  uint32_t n_rows;
+  cuplug_row *rows; /* as the source has them; owned */
 } cuplug__table;
 
+/* Makes a table empty: nothing is known of the plugin. */
+static inline void cuplug__table_start(cuplug__table *table) {
+  *table = (cuplug__table){.name = "", .version = "", .architectures = ""};
+}
+
 /* Reads the table of an open file of `file_bytes` bytes. ERROR_PLUGIN says what is wrong, without
- * the file's name; the table then holds `seen` and what header could be read, and no rows. */
+ * the file's name; the table then holds what of the plugin could be read, and no rows. To be ended,
+ * also after an error. */
 int cuplug__table_read(int fd, uint64_t file_bytes, cuplug__table *table, cuplug_error *error);
-void cuplug__table_free(cuplug__table *table);
+void cuplug__table_end(cuplug__table *table);
 
-/* Checks a row in every field; ERROR_PLUGIN says what is wrong. */
-int cuplug__row_check(const cuplug_row *row, cuplug_error *error);
+/* Reads the text of an operator's note into a row, checked in every field; ERROR_PLUGIN says what
+ * is wrong. */
+int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cuplug_error *error);
 
-/* The name of the operator that a checked row describes. */
+/* The name of the operator that a row describes. */
 void cuplug__row_operator(const cuplug_row *row, char name[64]);
 int cuplug__row_is_of(const cuplug_row *row, const char *name);
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -119,7 +120,7 @@ void cuplug__trust_end(cuplug__trust *trust) {
 
 static int digest_file(int fd, uint8_t digest[CUPLUG__DIGEST_BYTES], cuplug_error *error) {
   cuplug__sha256 sha;
-  char block[65536];
+  char block[8192];
   off_t at = 0;
   ssize_t n;
   cuplug__sha256_start(&sha);

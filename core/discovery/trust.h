@@ -3,7 +3,7 @@
 #ifndef CUPLUG_CORE_DISCOVERY_TRUST_H
 #define CUPLUG_CORE_DISCOVERY_TRUST_H
 
-#include <cuplug/plugin.h>
+#include <cuplug/host.h>
 #include <sys/stat.h>
 
 /* The user's settings, read once for each operation. */

@@ -40,18 +40,20 @@ int cuplug__call_entry(cuplug__run *run) {
                             .scalars = f->scalars,
                             .n_tensors = f->n_tensors,
                             .n_scalars = f->n_scalars,
-                            .error = run->error,
                             .fault = run->fault,
-                            .services = &cuplug__services,
-                            .host = run,
+                            .service = cuplug__find_service,
+                            .run = run,
                             /* the threads of an OpenMP pool are not in a forked child */
                             .max_threads = (uint32_t)cuplug__registry_is_forked()};
   int status = (on_cuda ? run->overload->cuda : run->overload->host)(&call);
   if (run->n_workspaces) cuplug__free_workspaces(run);
+  if (!status) status = run->error->status; /* whatever was reported is an error */
   return status ? finish(run, status) : CUPLUG_OK;
 }
 
 void *cuplug_entry_context(const cuplug_call *call) {
-  const cuplug__run *run = call->host;
+  const cuplug__run *run = call->run;
   return run->overload->context;
 }
+
+cuplug_error *cuplug_entry_error(const cuplug_call *call) { return cuplug__error_of(call); }

@@ -30,16 +30,10 @@ static int check_code(const cuplug_operator *op, int32_t device, cuplug_error *e
 
 int cuplug__ready_overload(const cuplug_operator *op, cuplug__overload *overload, int32_t device,
                            cuplug_error *error) {
-  const cuplug_signature *s = &overload->signature;
-  const char *names[CUPLUG_MAX_TENSORS];
-  uint32_t n = 0;
   cuplug_fault *fault, *none = NULL;
   int status = check_code(op, device, error);
   if (status || atomic_load_explicit(&overload->fault, memory_order_acquire)) return status;
-  for (int32_t i = 0; i < s->n_parameters + s->n_outputs && n < CUPLUG_MAX_TENSORS; i++)
-    if (i >= s->n_parameters || s->parameters[i].kind <= CUPLUG_PARAMETER_INOUT)
-      names[n++] = s->parameters[i].name;
-  status = cuplug__fault_record(op->name, names, n, &fault, error);
+  status = cuplug__fault_record(&overload->names, &fault, error);
   if (status) {
     cuplug__prefix(error, "%s: ", op->name);
     return status;
@@ -86,18 +80,14 @@ static int prepare_entered(cuplug_operator *op, int32_t device, cuplug_error *er
 }
 
 int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error) {
-  void *previous;
   cuplug__clear(error);
   int status = cuplug_load_code(op, error);
   if (status) return status;
-  status = cuplug__cuda_enter(device, &previous, error);
-  if (status) {
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) {
     cuplug__prefix(error, "%s: ", op->name);
-    return status;
+    return context.status;
   }
-  int mode = cuplug__capture_relax();
-  status = prepare_entered(op, device, error);
-  cuplug__capture_exchange(mode);
-  cuplug__cuda_leave(previous, device);
-  return status;
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  return prepare_entered(op, device, error);
 }

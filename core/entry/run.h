@@ -20,6 +20,18 @@ typedef struct cuplug__run {
   void *workspaces[CUPLUG__MAX_WORKSPACES];
 } cuplug__run;
 
+/* The record of a call of an entry that belongs to the core. */
+static inline cuplug_error *cuplug__error_of(const cuplug_call *call) {
+  return ((const cuplug__run *)call->run)->error;
+}
+
+/* Whether tensor k is changed: an in-out array, or an output. */
+static inline int cuplug__is_written(const cuplug__run *run, uint32_t k) {
+  const cuplug_frame *f = run->frame;
+  return k >= f->n_inputs ||
+         f->signature->parameters[f->parameter[k]].kind == CUPLUG_PARAMETER_INOUT;
+}
+
 /* Puts the operator's name before the message when something outside of the entry has failed.
  * Returns `status`. */
 static inline int cuplug__named(const cuplug__run *run, int status) {

@@ -13,11 +13,12 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WORKSPACE_ALIGNMENT 256u
 
 static void *workspace(const cuplug_call *call, uint64_t bytes) {
-  cuplug__run *run = call->host;
+  cuplug__run *run = call->run;
   void *pointer = NULL;
   if (run->n_workspaces == CUPLUG__MAX_WORKSPACES) {
     cuplug__fail(run->error, CUPLUG_ERROR_MEMORY, "workspace: at most %d blocks in one call",
@@ -59,16 +60,27 @@ static int set_shape(cuplug__run *run, uint32_t k, const int64_t *shape) {
   if (cuplug__n_bytes(t) < 0)
     return cuplug__fail(run->error, CUPLUG_ERROR_VALUE, "the output's shape %s needs 2^63 bytes",
                         cuplug__describe_shape(t->shape, t->ndim).s);
-  int64_t stride = 1;
-  for (int32_t d = t->ndim - 1; t->strides && d >= 0; d--) {
-    t->strides[d] = stride;
-    stride *= shape[d] ? shape[d] : 1;
-  }
+  if (t->strides) cuplug__contiguous_strides(t->ndim, shape, t->strides);
   return CUPLUG_OK;
 }
 
+int cuplug__allocate_output(const cuplug__run *run, uint32_t k, cuplug_device device) {
+  cuplug_frame *f = run->frame;
+  cuplug_tensor *x = &f->tensors[k];
+  if (!f->allocate)
+    return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
+                        "this operator's output has a size known only after the run; set "
+                        "frame.allocate");
+  x->device = device;
+  int status = f->allocate(f->user, f, k, run->error);
+  if (status || x->data || !cuplug__n_bytes(x)) return status;
+  return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
+                      "output %u: frame.allocate returned CUPLUG_OK without memory",
+                      k - f->n_inputs);
+}
+
 static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
-  cuplug__run *run = call->host;
+  cuplug__run *run = call->run;
   cuplug_frame *f = run->frame;
   if (k < f->n_inputs || k >= f->n_tensors || run->tensors[k].data)
     return cuplug__fail(
@@ -80,18 +92,33 @@ static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
       f->tensors) /* staged: device memory now, the caller's when the size is known */
     return cuplug__device_allocate(run->device.id, (uint64_t)cuplug__n_bytes(&run->tensors[k]),
                                    run->stream, &run->tensors[k].data, run->error);
-  if (!f->allocate)
-    return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
-                        "this operator's output has a size known only after the run; set "
-                        "frame.allocate");
-  f->tensors[k].device = run->device;
-  return f->allocate(f->user, f, k, run->error);
+  return cuplug__allocate_output(run, k, run->device);
 }
 
 static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid,
                   void **arguments) {
   int code = cuplug__driver_launch(kernel, grid, call->stream, arguments);
-  return code ? cuplug__cuda_report(call->error, code, "kernel launch") : CUPLUG_OK;
+  return code ? cuplug__cuda_report(cuplug__error_of(call), code, "kernel launch") : CUPLUG_OK;
 }
 
-const cuplug_services cuplug__services = {sizeof(cuplug_services), 0, workspace, output, launch};
+static int fail(const cuplug_call *call, int status, int cuda_code, const char *text) {
+  cuplug_error *error = cuplug__error_of(call);
+  cuplug__fail(error, status, "%s", text ? text : "");
+  error->cuda_code = cuda_code;
+  return status;
+}
+
+cuplug_service *cuplug__find_service(const char *name, uint32_t version) {
+  static const struct {
+    const char *name;
+    uint32_t version;
+    cuplug_service *function;
+  } services[] = {{"launch", 1, (cuplug_service *)launch},
+                  {"workspace", 1, (cuplug_service *)workspace},
+                  {"output", 1, (cuplug_service *)output},
+                  {"fail", 1, (cuplug_service *)fail}};
+  for (size_t k = 0; name && k < sizeof services / sizeof *services; k++)
+    if (services[k].version == version && !strcmp(services[k].name, name))
+      return services[k].function;
+  return NULL;
+}

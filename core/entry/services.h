@@ -5,8 +5,11 @@
 
 #include "entry/run.h"
 
-/* What an entry may ask for; `call->host` is the run. */
-extern const cuplug_services cuplug__services;
+/* What an entry may ask for, by name and version; NULL for what there is not. */
+cuplug_service *cuplug__find_service(const char *name, uint32_t version);
+
 void cuplug__free_workspaces(cuplug__run *run);
+/* Memory from the caller for output k, whose size the entry has found. */
+int cuplug__allocate_output(const cuplug__run *run, uint32_t k, cuplug_device device);
 
 #endif

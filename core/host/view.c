@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/view.h"
 
+#include "base/layout.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Takes one more dimension, outside of those before it. */
 static void add_dimension(cuplug__view *v, int64_t size, int64_t stride) {
@@ -20,7 +20,7 @@ static void add_dimension(cuplug__view *v, int64_t size, int64_t stride) {
 }
 
 void cuplug__view_bytes(cuplug__view *v, const void *data, uint64_t bytes) {
-  v->data = data;
+  v->data = (char *)data;
   v->block_bytes = bytes;
   v->ndim = 1;
   v->shape[0] = 1;
@@ -44,15 +44,15 @@ void cuplug__view_array(cuplug__view *v, const cuplug_tensor *x) {
 
 /* A place in a view: a block, and its index in each dimension. */
 typedef struct place {
-  const char *from;
+  char *data;
   int64_t index[CUPLUG_MAX_NDIM];
 } place;
 
 static void find_block(const cuplug__view *v, uint64_t block, place *at) {
-  at->from = v->data;
+  at->data = v->data;
   for (int32_t d = 0; d < v->ndim; d++) {
     at->index[d] = (int64_t)(block % (uint64_t)v->shape[d]);
-    at->from += at->index[d] * v->strides[d];
+    at->data += at->index[d] * v->strides[d];
     block /= (uint64_t)v->shape[d];
   }
 }
@@ -60,9 +60,9 @@ static void find_block(const cuplug__view *v, uint64_t block, place *at) {
 /* Goes on by n in dimension d, not past its end; the dimensions inside of it are at 0. */
 static void advance(const cuplug__view *v, place *at, int32_t d, int64_t n) {
   at->index[d] += n;
-  at->from += n * v->strides[d];
+  at->data += n * v->strides[d];
   for (; d + 1 < v->ndim && at->index[d] == v->shape[d]; d++) {
-    at->from += v->strides[d + 1] - v->shape[d] * v->strides[d];
+    at->data += v->strides[d + 1] - v->shape[d] * v->strides[d];
     at->index[d] = 0;
     at->index[d + 1]++;
   }
@@ -70,12 +70,23 @@ static void advance(const cuplug__view *v, place *at, int32_t d, int64_t n) {
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
+typedef enum direction { READ, WRITE } direction;
+
+static inline void copy(direction way, char *packed, char *host, size_t bytes) {
+  if (way == READ)
+    memcpy(packed, host, bytes);
+  else
+    memcpy(host, packed, bytes);
+}
+
 /* A size that the compiler knows is copied by single instructions. */
-#define COPY_EACH(size)                                                                       \
-  for (int64_t i = 0; i < n; i++) memcpy(to + i * (size), from + i * stride, (size_t)(size)); \
+#define COPY_EACH(size)                                                \
+  for (int64_t i = 0; i < n; i++)                                      \
+    copy(way, packed + i * (size), host + i * stride, (size_t)(size)); \
   break
 
-static void copy_blocks(char *to, const char *from, int64_t n, int64_t block, int64_t stride) {
+static inline __attribute__((always_inline)) void
+copy_blocks(direction way, char *packed, char *host, int64_t n, int64_t block, int64_t stride) {
   switch (block) {
   case 1:
     COPY_EACH(1);
@@ -146,8 +157,8 @@ static void copy_rows(char *to, int64_t to_stride, const char *from, int64_t row
   for (int64_t i = 0; i < n_blocks; i += TILE_ROW)
     for (int64_t r = 0; r < n_rows; r += tile_rows)
       copy_any_tile(to + r * to_stride + i * block, to_stride, from + r * row_stride + i * stride,
-                    row_stride, stride, least(tile_rows, n_rows - r), least(TILE_ROW, n_blocks - i),
-                    block);
+                    row_stride, stride, cuplug__least(tile_rows, n_rows - r),
+                    cuplug__least(TILE_ROW, n_blocks - i), block);
 }
 
 /* The dimension whose neighbours share lines where those of a row do not, or 0. */
@@ -172,7 +183,7 @@ static void copy_units(const cuplug__view *v, int32_t near, const place *at, int
   const int64_t n_rows = unit_of(v, near) / v->shape[0];
   place row = *at;
   for (int64_t i = 0; i < n_rows; i++) {
-    copy_rows(to + i * row_bytes, n_rows * row_bytes, row.from, v->strides[near], v->strides[0], n,
+    copy_rows(to + i * row_bytes, n_rows * row_bytes, row.data, v->strides[near], v->strides[0], n,
               v->shape[0], block);
     if (i + 1 < n_rows) advance(v, &row, 1, 1);
   }
@@ -186,43 +197,59 @@ uint64_t cuplug__view_piece(const cuplug__view *v) {
   return near && unit <= MAX_PIECE / LINE ? (uint64_t)unit * LINE : 1;
 }
 
-/* ---- Reading --------------------------------------------------------------------------------- */
+/* ---- Ranges ---------------------------------------------------------------------------------- */
 
 /* Whole units from here on, in the dimension `near`, of the next n blocks. */
 static int64_t n_units(const cuplug__view *v, const place *at, int32_t near, int64_t n) {
   for (int32_t d = 0; d < near; d++)
     if (at->index[d]) return 0;
-  return near ? least(v->shape[near] - at->index[near], n / unit_of(v, near)) : 0;
+  return near ? cuplug__least(v->shape[near] - at->index[near], n / unit_of(v, near)) : 0;
 }
 
-static void read_blocks(const cuplug__view *v, place *at, int64_t n, char *to) {
-  const int32_t near = near_dimension(v);
+/* The next n blocks. Only reads go by tiles. */
+static inline __attribute__((always_inline)) void copy_range(direction way, const cuplug__view *v,
+                                                             place *at, int64_t n, char *packed) {
+  const int32_t near = way == READ ? near_dimension(v) : 0;
   while (n) {
     const int64_t units = n_units(v, at, near, n);
     int64_t done = units * unit_of(v, near);
     if (done) {
-      copy_units(v, near, at, units, to);
+      copy_units(v, near, at, units, packed);
       advance(v, at, near, units);
     } else {
-      done = least(v->shape[0] - at->index[0], n);
-      copy_blocks(to, at->from, done, (int64_t)v->block_bytes, v->strides[0]);
+      done = cuplug__least(v->shape[0] - at->index[0], n);
+      copy_blocks(way, packed, at->data, done, (int64_t)v->block_bytes, v->strides[0]);
       advance(v, at, 0, done);
     }
-    to += done * (int64_t)v->block_bytes, n -= done;
+    packed += done * (int64_t)v->block_bytes, n -= done;
   }
 }
 
-void cuplug__view_read(const cuplug__view *v, uint64_t first, uint64_t bytes, char *to) {
-  const uint64_t block = v->block_bytes, before = first % block;
+/* From the middle of a block to the middle of one. */
+static inline __attribute__((always_inline)) void
+copy_bytes(direction way, const cuplug__view *v, uint64_t first, uint64_t bytes, char *packed) {
   place at;
   if (!bytes) return;
+  if (cuplug__view_is_contiguous(v)) {
+    copy(way, packed, v->data + first, bytes);
+    return;
+  }
+  const uint64_t block = v->block_bytes, before = first % block;
   find_block(v, first / block, &at);
   if (before) {
-    const uint64_t rest = block - before < bytes ? block - before : bytes;
-    memcpy(to, at.from + before, rest);
+    const uint64_t rest = cuplug__least(block - before, bytes);
+    copy(way, packed, at.data + before, rest);
     advance(v, &at, 0, 1);
-    to += rest, bytes -= rest;
+    packed += rest, bytes -= rest;
   }
-  read_blocks(v, &at, (int64_t)(bytes / block), to);
-  if (bytes % block) memcpy(to + bytes / block * block, at.from, bytes % block);
+  copy_range(way, v, &at, (int64_t)(bytes / block), packed);
+  if (bytes % block) copy(way, packed + bytes / block * block, at.data, bytes % block);
+}
+
+void cuplug__view_read(const cuplug__view *v, uint64_t first, uint64_t bytes, char *to) {
+  copy_bytes(READ, v, first, bytes, to);
+}
+
+void cuplug__view_write(const cuplug__view *v, uint64_t first, uint64_t bytes, const char *from) {
+  copy_bytes(WRITE, v, first, bytes, (char *)from);
 }

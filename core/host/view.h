@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host arrays of any layout as their bytes in C order, so that any range of them can be copied to
- * contiguous memory without a contiguous copy of the whole. */
+ * and from contiguous memory without a contiguous copy of the whole. */
 #ifndef CUPLUG_CORE_HOST_VIEW_H
 #define CUPLUG_CORE_HOST_VIEW_H
 
@@ -8,7 +8,7 @@
 
 /* Blocks of contiguous bytes at strides; dimensions that follow each other in memory are merged. */
 typedef struct cuplug__view {
-  const char *data;
+  char *data;
   uint64_t block_bytes;
   int32_t ndim;                     /* at least 1 */
   int64_t shape[CUPLUG_MAX_NDIM];   /* in blocks, innermost first */
@@ -29,7 +29,9 @@ int cuplug__view_is_transposed(const cuplug__view *view);
  * share lines. 1: any. */
 uint64_t cuplug__view_piece(const cuplug__view *view);
 
-/* Copies the bytes [first, first + bytes) of C order to contiguous memory. */
+/* Copies the bytes [first, first + bytes) of C order to contiguous memory, and from it. What lies
+ * between the elements is not touched. */
 void cuplug__view_read(const cuplug__view *view, uint64_t first, uint64_t bytes, char *to);
+void cuplug__view_write(const cuplug__view *view, uint64_t first, uint64_t bytes, const char *from);
 
 #endif

@@ -61,9 +61,15 @@ static void take_out(cuplug__host_copy *copy) {
   atomic_fetch_sub_explicit(&n_queued, 1, memory_order_relaxed);
 }
 
+/* Written to memory that may have no pages yet. */
+static int is_fresh(const cuplug__host_copy *copy) {
+  return copy->is_write && cuplug__view_is_contiguous(copy->view);
+}
+
 static uint64_t next_piece(const cuplug__host_copy *copy) {
   const uint64_t taken = copy->taken, left = copy->bytes - taken;
-  const uint64_t place = copy->from ? (uint64_t)(uintptr_t)copy->to + taken : copy->first + taken;
+  const uint64_t place =
+      (is_fresh(copy) ? (uint64_t)(uintptr_t)copy->view->data : 0) + copy->first + taken;
   const uint64_t piece = copy->piece - place % copy->piece;
   return piece < left ? piece : left;
 }
@@ -92,15 +98,17 @@ static void copy_out(char *to, const char *from, uint64_t bytes) {
 
 /* The lock is given back while the bytes are copied. */
 static void copy_piece(cuplug__host_copy *copy) {
-  const uint64_t at = copy->taken, bytes = next_piece(copy);
+  const uint64_t at = copy->taken, place = copy->first + at, bytes = next_piece(copy);
   copy->taken += bytes;
   if (copy->taken == copy->bytes) take_out(copy);
   pthread_mutex_unlock(&lock);
-  if (copy->from) {
-    make_pages(copy->to + at, bytes);
-    copy_out(copy->to + at, copy->from + at, bytes);
+  if (is_fresh(copy)) {
+    make_pages(copy->view->data + place, bytes);
+    copy_out(copy->view->data + place, copy->packed + at, bytes);
+  } else if (copy->is_write) {
+    cuplug__view_write(copy->view, place, bytes, copy->packed + at);
   } else {
-    cuplug__view_read(copy->view, copy->first + at, bytes, copy->to + at);
+    cuplug__view_read(copy->view, place, bytes, copy->packed + at);
   }
   pthread_mutex_lock(&lock);
   copy->done += bytes;
@@ -187,17 +195,23 @@ static void begin(cuplug__host_copy *copy, int n_helpers) {
   pthread_mutex_unlock(&lock);
 }
 
-void cuplug__host_copy_view(cuplug__host_copy *copy, void *to, const cuplug__view *from,
-                            uint64_t first, uint64_t bytes, int n_helpers) {
-  const uint64_t best = cuplug__view_piece(from), piece = (VIEW_PIECE + best - 1) / best * best;
-  *copy =
-      (cuplug__host_copy){.to = to, .view = from, .first = first, .bytes = bytes, .piece = piece};
+void cuplug__host_copy_read(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
+                            uint64_t bytes, void *to, int n_helpers) {
+  const uint64_t best = cuplug__view_piece(view), piece = (VIEW_PIECE + best - 1) / best * best;
+  *copy = (cuplug__host_copy){
+      .view = view, .first = first, .packed = to, .bytes = bytes, .piece = piece};
   begin(copy, n_helpers);
 }
 
-void cuplug__host_copy_from_pinned(cuplug__host_copy *copy, void *to, const void *from,
-                                   uint64_t bytes, int n_helpers) {
-  *copy = (cuplug__host_copy){.to = to, .from = from, .bytes = bytes, .piece = FRESH_PIECE};
+void cuplug__host_copy_write(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
+                             uint64_t bytes, const void *from, int n_helpers) {
+  const uint64_t piece = cuplug__view_is_contiguous(view) ? FRESH_PIECE : VIEW_PIECE;
+  *copy = (cuplug__host_copy){.view = view,
+                              .first = first,
+                              .packed = (char *)from,
+                              .is_write = 1,
+                              .bytes = bytes,
+                              .piece = piece};
   begin(copy, n_helpers);
 }
 
@@ -209,12 +223,12 @@ void cuplug__host_copy_end(cuplug__host_copy *copy) {
   pthread_mutex_unlock(&lock);
 }
 
-void cuplug__host_copy_whole(void *to, const cuplug__view *from, uint64_t bytes) {
+void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to) {
   cuplug__host_copy copy;
   if (bytes < CUPLUG__SHARED_BYTES) {
-    cuplug__view_read(from, 0, bytes, to);
+    cuplug__view_read(view, 0, bytes, to);
     return;
   }
-  cuplug__host_copy_view(&copy, to, from, 0, bytes, CUPLUG__MAX_COPY_THREADS);
+  cuplug__host_copy_read(&copy, view, 0, bytes, to, CUPLUG__MAX_COPY_THREADS);
   cuplug__host_copy_end(&copy);
 }

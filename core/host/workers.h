@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of host arrays, to and from pinned memory most of all, by several threads: one core alone
+/* Copies between host arrays and pinned memory most of all, by several threads: one core alone
  * is slower than the bus. The pool of threads is made at the first copy and serves all calls. */
 #ifndef CUPLUG_CORE_HOST_WORKERS_H
 #define CUPLUG_CORE_HOST_WORKERS_H
@@ -15,10 +15,10 @@
 /* A copy under way, in its owner's memory; all zero is one that is done. Done by pieces, which the
  * workers and whoever waits for it take. */
 typedef struct cuplug__host_copy {
-  char *to;
-  const char *from;         /* pinned memory, or NULL: */
-  const cuplug__view *view; /* from its bytes from `first` on */
+  const cuplug__view *view; /* its bytes from `first` on */
   uint64_t first;
+  char *packed; /* the other side, contiguous */
+  int is_write; /* to the view */
   uint64_t bytes, piece;
   uint64_t taken, done; /* bytes; under the pool's lock */
   struct cuplug__host_copy *next;
@@ -26,13 +26,13 @@ typedef struct cuplug__host_copy {
 
 /* Both return at once; both memories, and the view, are in use until host_copy_end. Workers are
  * woken until n_helpers are awake. */
-void cuplug__host_copy_view(cuplug__host_copy *copy, void *to, const cuplug__view *from,
-                            uint64_t first, uint64_t bytes, int n_helpers);
-/* The array may be fresh: its pages are made by the workers. */
-void cuplug__host_copy_from_pinned(cuplug__host_copy *copy, void *to, const void *from,
-                                   uint64_t bytes, int n_helpers);
-/* A whole view, at once; small ones without workers. */
-void cuplug__host_copy_whole(void *to, const cuplug__view *from, uint64_t bytes);
+void cuplug__host_copy_read(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
+                            uint64_t bytes, void *to, int n_helpers);
+/* The array may be fresh: pages of a contiguous one are made by the workers. */
+void cuplug__host_copy_write(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
+                             uint64_t bytes, const void *from, int n_helpers);
+/* Reads a whole view, at once; small ones without workers. */
+void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to);
 
 /* Takes part in the copy and returns when it is done, at once if it was. */
 void cuplug__host_copy_end(cuplug__host_copy *copy);

@@ -58,9 +58,8 @@ int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplu
   if (!copy) return cuplug__no_memory(error, "loading compiled code");
   memcpy(copy, image, bytes);
   copy[bytes] = 0;
-  int mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
   int code = cuplug__driver.cuLibraryLoadData(&library, copy, NULL, NULL, 0, NULL, NULL, 0);
-  cuplug__capture_exchange(mode);
   free(copy);
   if (code) return cuplug__fail_load(error, code, name);
   *loaded = new_image(library, name);
@@ -74,16 +73,13 @@ int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplu
 
 int cuplug_find_global(cuplug_image *image, const char *lowered, const char *name, int32_t device,
                        void **pointer, uint64_t *bytes, cuplug_error *error) {
-  void *previous;
   CUdeviceptr address = 0;
   size_t size = 0;
   cuplug__clear(error);
-  int status = cuplug__cuda_enter(device, &previous, error);
-  if (status) return status;
-  int mode = cuplug__capture_relax();
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
   int code = cuplug__driver.cuLibraryGetGlobal(&address, &size, image->library, lowered);
-  cuplug__capture_exchange(mode);
-  cuplug__cuda_leave(previous, device);
   if (code == CUPLUG__CU_NOT_FOUND)
     return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: there is no variable %s", image->name,
                         name);

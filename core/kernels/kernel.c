@@ -47,9 +47,8 @@ int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *nam
   CUkernel handle;
   cuplug__clear(error);
   *kernel = NULL;
-  int mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
   int code = cuplug__driver.cuLibraryGetKernel(&handle, image->library, lowered);
-  cuplug__capture_exchange(mode);
   if (code == CUPLUG__CU_NOT_FOUND)
     return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND,
                         "%s: there is no kernel %s: one in C++ goes by the name expression that it "
@@ -71,9 +70,8 @@ int cuplug__kernel_load(cuplug_kernel *kernel, int32_t device, CUfunction *funct
                         cuplug_error *error) {
   *function = atomic_load_explicit(&kernel->functions[device], memory_order_acquire);
   if (*function) return CUPLUG_OK;
-  int mode = cuplug__capture_relax();
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
   int code = cuplug__driver.cuKernelGetFunction(function, kernel->handle);
-  cuplug__capture_exchange(mode);
   if (code) return cuplug__fail_load(error, code, kernel->name);
   atomic_store_explicit(&kernel->functions[device], *function, memory_order_release);
   return CUPLUG_OK;
@@ -110,42 +108,27 @@ static int query(const cuplug_kernel *kernel, int32_t device, cuplug_kernel_info
   return status;
 }
 
-/* What needs the kernel's code on a device: enter, load, do, leave. */
-typedef int kernel_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
-                        cuplug_error *error);
-
-static int work_on(cuplug_kernel *kernel, int32_t device, kernel_work *work, void *data,
-                   cuplug_error *error) {
-  void *previous;
-  CUfunction function;
+/* Makes a kernel's code ready on a device that is entered. */
+static cuplug__context enter(cuplug_kernel *kernel, int32_t device, CUfunction *function,
+                             cuplug_error *error) {
   cuplug__clear(error);
-  int status = cuplug__cuda_enter(device, &previous, error);
-  if (status) {
+  cuplug__context context = cuplug__cuda_enter(device, error);
+  if (context.status)
     cuplug__prefix(error, "%s: ", kernel->name);
-    return status;
-  }
-  status = cuplug__kernel_load(kernel, device, &function, error);
-  if (!status) status = work(kernel, device, function, data, error);
-  cuplug__cuda_leave(previous, device);
-  return status;
+  else
+    context.status = cuplug__kernel_load(kernel, device, function, error);
+  return context;
 }
 
-typedef struct layout {
-  uint64_t *sizes;
-  int32_t *n;
-} layout;
-
-static int layout_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
+static int read_layout(const cuplug_kernel *kernel, uint64_t *sizes, int32_t *n,
                        cuplug_error *error) {
-  (void)device, (void)function;
-  layout *l = data;
   size_t offset, bytes;
-  const int32_t known = *l->n, most = known < 0 ? CUPLUG_MAX_KERNEL_PARAMETERS : known;
+  const int32_t known = *n, most = known < 0 ? CUPLUG_MAX_KERNEL_PARAMETERS : known;
   for (int32_t k = 0; k < most; k++) {
     int code = cuplug__driver.cuKernelGetParamInfo(kernel->handle, (size_t)k, &offset, &bytes);
-    if (code == CUPLUG__CU_INVALID_VALUE) return *l->n = k, CUPLUG_OK;
+    if (code == CUPLUG__CU_INVALID_VALUE) return *n = k, CUPLUG_OK;
     if (code) return cuplug__cuda_fail(error, code, "asking for a kernel's parameters");
-    l->sizes[k] = bytes;
+    sizes[k] = bytes;
   }
   if (known >= 0) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: seen a kernel of more than %d parameters",
@@ -155,74 +138,48 @@ static int layout_work(cuplug_kernel *kernel, int32_t device, CUfunction functio
 int cuplug_kernel_parameters(cuplug_kernel *kernel, int32_t device,
                              uint64_t sizes[CUPLUG_MAX_KERNEL_PARAMETERS], int32_t *n,
                              cuplug_error *error) {
-  layout l = {sizes, n};
+  CUfunction function;
   cuplug__clear(error);
   if (!cuplug__driver.cuKernelGetParamInfo) return *n = -1, CUPLUG_OK;
-  return work_on(kernel, device, layout_work, &l, error);
-}
-
-static int query_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
-                      cuplug_error *error) {
-  (void)function;
-  return query(kernel, device, data, error);
+  CUPLUG__ENTERED context = enter(kernel, device, &function, error);
+  return context.status ? context.status : read_layout(kernel, sizes, n, error);
 }
 
 int cuplug_query_kernel(cuplug_kernel *kernel, int32_t device, cuplug_kernel_info *info,
                         cuplug_error *error) {
-  return work_on(kernel, device, query_work, info, error);
-}
-
-static int function_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
-                         cuplug_error *error) {
-  (void)kernel, (void)device, (void)error;
-  *(void **)data = function;
-  return CUPLUG_OK;
+  CUfunction function;
+  CUPLUG__ENTERED context = enter(kernel, device, &function, error);
+  return context.status ? context.status : query(kernel, device, info, error);
 }
 
 int cuplug_kernel_function(cuplug_kernel *kernel, int32_t device, void **function,
                            cuplug_error *error) {
-  return work_on(kernel, device, function_work, function, error);
-}
-
-typedef struct occupancy {
-  uint64_t shared_bytes;
-  int32_t n_threads;
-  int32_t n_blocks;
-} occupancy;
-
-static int active_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
-                       cuplug_error *error) {
-  (void)kernel, (void)device;
-  occupancy *o = data;
-  int code = cuplug__driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-      &o->n_blocks, function, o->n_threads, o->shared_bytes);
-  return cuplug__cuda_check(error, code, "asking for a kernel's occupancy");
+  CUfunction found;
+  CUPLUG__ENTERED context = enter(kernel, device, &found, error);
+  if (!context.status) *function = found;
+  return context.status;
 }
 
 int cuplug_max_active_blocks(cuplug_kernel *kernel, int32_t device, int32_t n_threads,
                              uint64_t shared_bytes, int32_t *n_blocks, cuplug_error *error) {
-  occupancy o = {shared_bytes, n_threads, 0};
-  int status = work_on(kernel, device, active_work, &o, error);
-  *n_blocks = o.n_blocks;
-  return status;
-}
-
-static int suggest_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
-                        cuplug_error *error) {
-  (void)kernel, (void)device;
-  occupancy *o = data;
-  int code = cuplug__driver.cuOccupancyMaxPotentialBlockSize(&o->n_blocks, &o->n_threads, function,
-                                                             NULL, o->shared_bytes, 0);
+  CUfunction function;
+  *n_blocks = 0;
+  CUPLUG__ENTERED context = enter(kernel, device, &function, error);
+  if (context.status) return context.status;
+  int code = cuplug__driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(n_blocks, function,
+                                                                        n_threads, shared_bytes);
   return cuplug__cuda_check(error, code, "asking for a kernel's occupancy");
 }
 
 int cuplug_suggest_block(cuplug_kernel *kernel, int32_t device, uint64_t shared_bytes,
                          int32_t *n_threads, int32_t *n_blocks, cuplug_error *error) {
-  occupancy o = {shared_bytes, 0, 0};
-  int status = work_on(kernel, device, suggest_work, &o, error);
-  *n_threads = o.n_threads;
-  *n_blocks = o.n_blocks;
-  return status;
+  CUfunction function;
+  *n_threads = *n_blocks = 0;
+  CUPLUG__ENTERED context = enter(kernel, device, &function, error);
+  if (context.status) return context.status;
+  int code = cuplug__driver.cuOccupancyMaxPotentialBlockSize(n_blocks, n_threads, function, NULL,
+                                                             shared_bytes, 0);
+  return cuplug__cuda_check(error, code, "asking for a kernel's occupancy");
 }
 
 /* x, y and z against the GPU's greatest. */
@@ -274,11 +231,12 @@ static int opt_in(cuplug_kernel *kernel, int32_t device, uint32_t bytes, cuplug_
   return cuplug__cuda_check(error, code, "opting in to more shared memory");
 }
 
-static int check_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
-                      cuplug_error *error) {
-  (void)function;
-  const cuplug_grid *grid = data;
+int cuplug_check_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
+                        cuplug_error *error) {
+  CUfunction function;
   cuplug_kernel_info info;
+  CUPLUG__ENTERED context = enter(kernel, device, &function, error);
+  if (context.status) return context.status;
   int status = query(kernel, device, &info, error);
   if (!status) status = check_grid(kernel, device, grid, &info, error);
   if (status || grid->shared_bytes + (uint64_t)info.shared_bytes <= USUAL_SHARED_BYTES)
@@ -286,34 +244,18 @@ static int check_work(cuplug_kernel *kernel, int32_t device, CUfunction function
   return opt_in(kernel, device, grid->shared_bytes, error);
 }
 
-int cuplug_check_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
-                        cuplug_error *error) {
-  return work_on(kernel, device, check_work, (void *)grid, error);
-}
-
-typedef struct launch {
-  const cuplug_grid *grid;
-  void *stream;
-  void **parameters;
-} launch;
-
-static int launch_work(cuplug_kernel *kernel, int32_t device, CUfunction function, void *data,
-                       cuplug_error *error) {
-  (void)device;
-  const launch *l = data;
-  const uint32_t *blocks = l->grid->blocks;
-  if (!blocks[0] || !blocks[1] || !blocks[2]) return CUPLUG_OK;
-  cuplug__cuda_note_operator(kernel->name);
-  int code = cuplug__driver_launch(function, l->grid, CUPLUG__STREAM(l->stream), l->parameters);
-  if (!code) return CUPLUG_OK;
-  int status = cuplug__cuda_fail(error, code, "launch");
-  cuplug__prefix(error, "%s: ", kernel->name);
-  return status;
-}
-
 int cuplug_launch_kernel(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
                          void *stream, void *const *parameters, cuplug_error *error) {
-  launch l = {grid, stream, (void **)parameters};
+  const uint32_t *blocks = grid->blocks;
+  CUfunction function;
   int status = cuplug__fault_take_any(error);
-  return status ? status : work_on(kernel, device, launch_work, &l, error);
+  if (status) return status;
+  CUPLUG__ENTERED context = enter(kernel, device, &function, error);
+  if (context.status || !blocks[0] || !blocks[1] || !blocks[2]) return context.status;
+  cuplug__cuda_note_operator(kernel->name);
+  int code = cuplug__driver_launch(function, grid, CUPLUG__STREAM(stream), (void **)parameters);
+  if (!code) return CUPLUG_OK;
+  status = cuplug__cuda_fail(error, code, "launch");
+  cuplug__prefix(error, "%s: ", kernel->name);
+  return status;
 }

@@ -12,6 +12,7 @@
 #include "registry/registry.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +45,7 @@ static int parse_query(const char *text, cuplug__query *query, cuplug_error *err
 static int find_loaded(const cuplug__query *query, const char *name, cuplug_operator **op) {
   const cuplug__plugin *p = cuplug__registry_ranked_below(UINT64_MAX);
   for (; p; p = cuplug__registry_ranked_below(p->rank)) {
-    int is_named = !strcmp(p->table.header.name, name);
+    int is_named = !strcmp(p->table.name, name);
     if (*query->plugin && !is_named) continue;
     *op = cuplug__plugin_operator(p, query->op);
     if (*op || is_named) return 1;

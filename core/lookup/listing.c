@@ -55,6 +55,7 @@ static void drop_last(builder *b) {
   free(file->path);
   free(file->reason);
   free(file->rows);
+  free(file->notes);
 }
 
 static int give_reason(cuplug_file *file, int state, const char *reason, cuplug_error *error) {
@@ -63,29 +64,30 @@ static int give_reason(cuplug_file *file, int state, const char *reason, cuplug_
   return file->reason ? CUPLUG_OK : cuplug__no_memory(error, doing);
 }
 
-static void copy_header(cuplug_file *file, const cuplug_table_header *header) {
-  file->n_rows = header->n_rows;
-  file->abi_version = header->abi_version;
-  file->flags = header->flags;
-  memcpy(file->name, header->name, sizeof(file->name));
-  memcpy(file->version, header->version, sizeof(file->version));
-  memcpy(file->architectures, header->architectures, sizeof(file->architectures));
+static void copy_texts(cuplug_file *file, const cuplug__table *table) {
+  file->n_rows = table->n_rows;
+  file->abi_version = table->abi_version;
+  file->name = table->name;
+  file->version = table->version;
+  file->architectures = table->architectures;
 }
 
-/* Takes the rows over from a table that was read. */
+/* Takes over what was read. */
 static void take_table(cuplug_file *file, cuplug__table *table) {
-  copy_header(file, &table->header);
+  copy_texts(file, table);
   file->rows = table->rows;
+  file->notes = table->notes.bytes;
   table->rows = NULL;
+  table->notes.bytes = NULL;
 }
 
 /* Shows what the process goes on with. */
 static int fill_changed(cuplug_file *file, const cuplug__plugin *plugin, cuplug_error *error) {
-  size_t bytes = plugin->table.header.n_rows * sizeof(cuplug_row);
+  const size_t bytes = plugin->table.n_rows * sizeof(cuplug_row);
   file->rows = malloc(bytes);
   if (!file->rows) return cuplug__no_memory(error, doing);
   memcpy(file->rows, plugin->table.rows, bytes);
-  copy_header(file, &plugin->table.header);
+  copy_texts(file, &plugin->table);
   file->loaded = 1;
   return give_reason(file, CUPLUG_STATE_CHANGED,
                      "replaced or removed on disk since its code was loaded: the process goes on "
@@ -139,7 +141,7 @@ static int describe(cuplug_file *file, cuplug__candidate *candidate, int result,
   file->loaded = is_loaded(&candidate->identity);
   take_table(file, &candidate->table);
   int state = CUPLUG_STATE_REJECTED;
-  if (table->sound && !table->seen) state = CUPLUG_STATE_NO_PLUGIN;
+  if (table->notes.sound && !table->notes.n_notes) state = CUPLUG_STATE_NO_PLUGIN;
   if (result == CUPLUG_ERROR_NOT_FOUND) state = CUPLUG_STATE_MISSING;
   return result ? give_reason(file, state, reason->message, error) : CUPLUG_OK;
 }
@@ -158,7 +160,7 @@ static int add_file(builder *b, int directory, const char *name, char *path, int
   b->identities[file - b->listing->files] = candidate.identity;
   if (loaded && !cuplug__identity_equal(&loaded->identity, &candidate.identity)) {
     status = fill_changed(file, loaded, error);
-  } else if (!candidate.table.seen && origin == CUPLUG_ORIGIN_LIBRARY_PATH &&
+  } else if (!candidate.table.notes.n_notes && origin == CUPLUG_ORIGIN_LIBRARY_PATH &&
              result != CUPLUG_ERROR_MEMORY) {
     drop_last(b);
   } else {
@@ -250,6 +252,7 @@ static void free_file(cuplug_file *file) {
   free(file->path);
   free(file->reason);
   free(file->rows);
+  free(file->notes);
 }
 
 void cuplug_free_listing(cuplug_listing *listing) {

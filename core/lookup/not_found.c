@@ -6,6 +6,7 @@
 #include "lookup/listing.h"
 #include "registry/registry.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_NEAR 3

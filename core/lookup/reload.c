@@ -8,6 +8,7 @@
 #include "registry/registry.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,9 +34,9 @@ static int check_successor(const cuplug__plugin *old, const cuplug__candidate *f
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                         "written over in place while its code is loaded: restart the process, and "
                         "replace files by renaming new ones, as `cuplug build` does");
-  if (!strcmp(old->table.header.name, fresh->table.header.name)) return CUPLUG_OK;
+  if (!strcmp(old->table.name, fresh->table.name)) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "it held the plugin \"%s\", and now holds \"%s\"",
-                      old->table.header.name, fresh->table.header.name);
+                      old->table.name, fresh->table.name);
 }
 
 static int take_successor(cuplug__plugin *old, cuplug__candidate *candidate, cuplug__plugin **fresh,

@@ -5,48 +5,66 @@
 #include "registry/operator.h"
 #include "registry/registry.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char doing[] = "defining an operator";
 
-/* Copies text into an array of `room` bytes. */
-static int take_text(const char *field, const char *text, char *to, size_t room,
+/* The note that a plugin would have for row k, at the end of `stream`. */
+static void write_row(FILE *stream, const cuplug_definition *from, uint32_t k) {
+  const cuplug_definition_row *row = &from->rows[k];
+  fprintf(stream, "signature=%s%cdoc=%s%c", row->signature, 0, from->doc ? from->doc : "", 0);
+  if (row->host) fprintf(stream, "host=in_memory%c", 0);
+  if (row->cuda) fprintf(stream, "cuda=in_memory%c", 0);
+}
+
+/* Writes all text of the table: name, version, rows, at these places of it. */
+static int write_text(cuplug__table *table, const cuplug_definition *from, size_t *places,
+                      cuplug_error *error) {
+  size_t n_bytes = 0;
+  FILE *stream = open_memstream(&table->made, &n_bytes);
+  if (!stream) return cuplug__no_memory(error, doing);
+  fprintf(stream, "%s%c%s%c", from->plugin, 0, from->version ? from->version : "", 0);
+  for (uint32_t k = 0; k < from->n_rows; k++) {
+    places[k] = (size_t)ftell(stream);
+    write_row(stream, from, k);
+  }
+  places[from->n_rows] = (size_t)ftell(stream);
+  return fclose(stream) ? cuplug__no_memory(error, doing) : CUPLUG_OK;
+}
+
+static int read_rows(cuplug__table *table, const cuplug_definition *from, const size_t *places,
                      cuplug_error *error) {
-  size_t n = text ? strlen(text) : 0;
-  if (n >= room)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: seen %zu bytes, wanted at most %zu", field,
-                        n, room - 1);
-  memcpy(to, text ? text : "", n + 1);
+  table->name = table->made;
+  table->version = table->name + strlen(table->name) + 1;
+  table->architectures = "";
+  for (; table->n_rows < from->n_rows; table->n_rows++) {
+    const uint32_t k = table->n_rows;
+    cuplug_row *row = &table->rows[k];
+    int status = cuplug__row_read(table->made + places[k], (uint32_t)(places[k + 1] - places[k]),
+                                  row, error);
+    row->flags |= from->rows[k].flags;
+    if (!status) continue;
+    cuplug__prefix(error, "row %u: ", k);
+    return status;
+  }
   return CUPLUG_OK;
 }
 
-#define TAKE_TEXT(field, from, to)                                                          \
-  if ((status = take_text(#field, (from)->field, (to)->field, sizeof((to)->field), error))) \
-  return status
-
-static int take_row(const cuplug_definition *from, uint32_t k, cuplug_row *row,
-                    cuplug_error *error) {
-  int status;
-  TAKE_TEXT(signature, &from->rows[k], row);
-  TAKE_TEXT(doc, from, row);
-  if (from->rows[k].host) strcpy(row->host_entry, "in_memory");
-  if (from->rows[k].cuda) strcpy(row->cuda_entry, "in_memory");
-  row->flags = from->rows[k].flags;
-  return cuplug__row_check(row, error);
-}
-
-static int take_header(const cuplug_definition *from, cuplug_table_header *header,
-                       cuplug_error *error) {
-  int status = take_text("plugin", from->plugin, header->name, sizeof(header->name), error);
-  if (status) return status;
-  TAKE_TEXT(version, from, header);
-  if (!cuplug__is_identifier(header->name))
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "plugin: \"%s\", an identifier is wanted",
-                        header->name);
+static int take_table(const cuplug_definition *from, cuplug__table *table, cuplug_error *error) {
+  if (!from->plugin || strlen(from->plugin) >= CUPLUG_MAX_NAME ||
+      !cuplug__is_identifier(from->plugin))
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "plugin: \"%.80s\", an identifier is wanted",
+                        from->plugin ? from->plugin : "");
   if (!from->n_rows) return cuplug__fail(error, CUPLUG_ERROR_VALUE, "n_rows: 0, no operator");
-  header->n_rows = from->n_rows;
-  return CUPLUG_OK;
+  size_t *places = calloc(from->n_rows + (size_t)1, sizeof *places);
+  table->rows = calloc(from->n_rows, sizeof(*table->rows));
+  int status = places && table->rows ? write_text(table, from, places, error)
+                                     : cuplug__no_memory(error, doing);
+  if (!status) status = read_rows(table, from, places, error);
+  free(places);
+  return status;
 }
 
 /* Outputs that are reshaped must have shapes of their own, not those of inputs that they are like.
@@ -58,17 +76,10 @@ static void take_reshape(cuplug__overload *overload, cuplug_reshape *reshape) {
 
 /* The rows of one operator are filled in their order, so overload k has the entries of row k. */
 static int fill(cuplug__plugin *plugin, const cuplug_definition *from, cuplug_error *error) {
-  cuplug__table *table = &plugin->table;
-  int status = take_header(from, &table->header, error);
-  if (status) return status;
   plugin->path = strdup(from->origin ? from->origin : "");
-  table->rows = calloc(from->n_rows, sizeof(*table->rows));
-  if (!plugin->path || !table->rows) return cuplug__no_memory(error, doing);
-  for (uint32_t k = 0; k < from->n_rows; k++)
-    if ((status = take_row(from, k, &table->rows[k], error))) {
-      cuplug__prefix(error, "row %u: ", k);
-      return status;
-    }
+  if (!plugin->path) return cuplug__no_memory(error, doing);
+  int status = take_table(from, &plugin->table, error);
+  if (status) return status;
   if ((status = cuplug__plugin_fill(plugin, error))) return status;
   if (plugin->n_operators > 1)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE, "rows of %s and of %s, one operator is wanted",
@@ -93,7 +104,7 @@ int cuplug_define(const cuplug_definition *definition, cuplug_operator **op, cup
     return CUPLUG_OK;
   }
   if (plugin) {
-    cuplug__table_free(&plugin->table);
+    cuplug__table_end(&plugin->table);
     cuplug__plugin_free(plugin);
   }
   if (status == CUPLUG_ERROR_MEMORY) return status;

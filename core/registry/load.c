@@ -5,13 +5,14 @@
 #include "base/library.h"
 #include "base/status.h"
 #include "discovery/candidate.h"
-#include "discovery/table.h"
+#include "discovery/note.h"
 #include "discovery/trust.h"
 #include "registry/operator.h"
 #include "registry/registry.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -88,20 +89,10 @@ static int check_unchanged(const cuplug__plugin *plugin, cuplug_error *error) {
 
 /* The table in memory must be the one that was read from the file. */
 static int check_table(const cuplug__plugin *plugin, void *library, cuplug_error *error) {
-  const cuplug__table *table = &plugin->table;
-  const void *symbols = cuplug__library_symbol(library, "cuplug_symbols");
-  if (!symbols)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "%s: does not export cuplug_symbols, the symbol table of its note",
-                        plugin->path);
-  if (!cuplug__library_holds(library, symbols, table->n_bytes, CUPLUG__DATA))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "%s: cuplug_symbols lies in %s, it is wanted in this very file",
-                        plugin->path, cuplug__library_of(symbols));
-  if (!memcmp(symbols, table->bytes, table->n_bytes)) return CUPLUG_OK;
+  if (cuplug__notes_in_memory(&plugin->table.notes, library)) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "%s: the table in memory is not that of the file: cuplug_symbols differs "
-                      "from the note, or other code was loaded from this path before",
+                      "%s: the table in memory is not that of the file: other code was loaded from "
+                      "this path before, or the file was changed meanwhile",
                       plugin->path);
 }
 

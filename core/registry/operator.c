@@ -9,24 +9,28 @@ static int is_alike(const cuplug_parameter *x, const cuplug_parameter *y) {
   return same;
 }
 
-static void find_like(const cuplug_signature *s, uint8_t like[CUPLUG_MAX_TENSORS]) {
+static void read_tensors(cuplug__overload *o) {
+  const cuplug_signature *s = &o->signature;
   const cuplug_parameter *arrays[CUPLUG_MAX_TENSORS];
-  uint8_t n = 0;
+  uint8_t n = 0, *like = o->like;
   for (int32_t i = 0; i < s->n_parameters + s->n_outputs && n < CUPLUG_MAX_TENSORS; i++) {
     const cuplug_parameter *x = &s->parameters[i];
     if (i < s->n_parameters && x->kind > CUPLUG_PARAMETER_INOUT) continue;
     like[n] = 0;
     while (like[n] < n && (arrays[like[n]]->has_default || !is_alike(x, arrays[like[n]])))
       like[n]++;
+    o->names.tensors[n] = x->name;
     arrays[n++] = x;
   }
+  o->names.operator_name = s->name;
+  o->names.n_tensors = n;
 }
 
 int cuplug__parse_overload(cuplug__overload *o, const char *signature, cuplug_error *error) {
   const cuplug_signature *s = &o->signature;
   int status = cuplug_parse_signature(signature, &o->signature, NULL, error);
   if (status) return status;
-  find_like(s, o->like);
+  read_tensors(o);
   o->n_scalars = 0;
   for (int32_t i = 0; i < s->n_parameters; i++)
     if (s->parameters[i].kind > CUPLUG_PARAMETER_INOUT) o->scalars[o->n_scalars++] = (uint8_t)i;

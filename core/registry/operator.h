@@ -9,6 +9,13 @@
 
 typedef struct cuplug__plugin cuplug__plugin;
 
+/* What an operator and its arrays are called in reports. */
+typedef struct cuplug__names {
+  const char *operator_name;
+  uint32_t n_tensors;
+  const char *tensors[CUPLUG_MAX_TENSORS]; /* "" where the signature has no name */
+} cuplug__names;
+
 /* One row of the table, ready to be matched and called. */
 typedef struct cuplug__overload {
   const cuplug_row *row;
@@ -24,6 +31,7 @@ typedef struct cuplug__overload {
   cuplug_reshape *reshape;
   cuplug_fault *_Atomic fault; /* of asynchronous calls; made at the first CUDA call */
   _Atomic uint64_t prepared;   /* bit d: checked and ready for GPU d */
+  cuplug__names names;         /* of its tensors */
 } cuplug__overload;
 
 struct cuplug_operator {
@@ -36,7 +44,8 @@ struct cuplug_operator {
   _Atomic int loaded;    /* 1: entries are resolved. Read with acquire */
 };
 
-/* Parses the signature of an overload, and finds what matching takes from it. */
+/* Parses the signature of an overload, which is then not moved any more, and finds what matching
+ * and reports take from it. */
 int cuplug__parse_overload(cuplug__overload *o, const char *signature, cuplug_error *error);
 
 #endif

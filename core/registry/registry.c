@@ -123,7 +123,8 @@ cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const cha
 #define BRIEF_BYTES 16384
 
 static int is_brief(const cuplug_row *row) {
-  return *row->host_entry && row->flags & CUPLUG_NEVER_WAITS && !(row->flags & CUPLUG_PREFERS_CUDA);
+  return *row->host_entry && row->flags & CUPLUG_ROW_NEVER_WAITS &&
+         !(row->flags & CUPLUG_ROW_PREFERS_CUDA);
 }
 
 /* Makes the overloads of the operator that row `first` names: all rows of that name. */
@@ -135,7 +136,7 @@ static int fill_operator(cuplug__plugin *plugin, uint32_t first, uint32_t *n_fil
   op->number = ++n_made;
   op->plugin = plugin;
   op->overloads = &plugin->overloads[*n_filled];
-  for (uint32_t k = first; k < plugin->table.header.n_rows; k++) {
+  for (uint32_t k = first; k < plugin->table.n_rows; k++) {
     cuplug__overload *overload = &plugin->overloads[*n_filled];
     if (k > first && !cuplug__row_is_of(&rows[k], op->name)) continue;
     int status = cuplug__parse_overload(overload, rows[k].signature, error);
@@ -151,7 +152,7 @@ static int fill_operator(cuplug__plugin *plugin, uint32_t first, uint32_t *n_fil
 }
 
 int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
-  uint32_t n_rows = plugin->table.header.n_rows, n_filled = 0;
+  uint32_t n_rows = plugin->table.n_rows, n_filled = 0;
   char name[CUPLUG_MAX_NAME];
   plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
   plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
@@ -199,7 +200,7 @@ void cuplug__registry_drop(cuplug__plugin *plugin) {
   cuplug__plugin **link = &registry.plugins;
   while (*link != plugin) link = &(*link)->next;
   *link = plugin->next;
-  cuplug__table_free(&plugin->table);
+  cuplug__table_end(&plugin->table);
   cuplug__plugin_free(plugin);
 }
 
@@ -245,12 +246,12 @@ unlock:
 }
 
 void cuplug_describe(const cuplug_operator *op, cuplug_operator_info *info) {
-  const cuplug_table_header *header = &op->plugin->table.header;
+  const cuplug__table *table = &op->plugin->table;
   info->name = op->name;
-  info->plugin = header->name;
-  info->version = header->version;
+  info->plugin = table->name;
+  info->version = table->version;
   info->path = op->plugin->path;
-  info->architectures = header->architectures;
+  info->architectures = table->architectures;
   info->n_rows = op->n_overloads;
   info->loaded = atomic_load_explicit(&op->loaded, memory_order_acquire);
 }

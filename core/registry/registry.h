@@ -15,7 +15,7 @@ struct cuplug__plugin {
   cuplug__table table;
   uint32_t n_operators;
   cuplug_operator *operators;
-  cuplug__overload *overloads; /* header.n_rows of them, those of one operator together */
+  cuplug__overload *overloads; /* table.n_rows of them, those of one operator together */
   uint64_t rank;               /* counts cuplug_load: the greatest is searched first; 0 without */
   void *library;               /* NULL until the code is loaded */
 };

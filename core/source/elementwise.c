@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The entries of element-wise operators that are compiled from an expression. */
+#include "base/layout.h"
 #include "entry/run.h"
 #include "host/view.h"
 #include "host/workers.h"
 #include "source/loop.h"
 #include "source/packs.h"
 #include "source/variant.h"
-#include "staging/cut.h"
 
 static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
-                      void **data) {
-  cuplug__loop_start(loop, call->n_tensors);
+                      long long (*strides)[CUPLUG_MAX_TENSORS], void **data) {
+  cuplug__loop_start(loop, call->n_tensors, strides);
   for (int32_t d = 0; d < call->tensors[0].ndim; d++) cuplug__loop_add(loop, call->tensors, d, 0);
   cuplug__loop_collapse(loop, !source->in_order);
   for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
 }
 
-/* Array k as the loop meets it. */
-static void read_view(const cuplug_call *call, const cuplug_loop *loop, uint32_t k,
-                      cuplug__view *view) {
-  int64_t sizes[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM];
+/* Array k as the loop meets it; takes both arrays. */
+static cuplug_tensor read_array(const cuplug_call *call, const cuplug_loop *loop, uint32_t k,
+                                int64_t *sizes, int64_t *strides) {
   cuplug_tensor x = call->tensors[k];
   for (int d = 0; d < loop->ndim; d++) {
     sizes[d] = loop->sizes[d];
     strides[d] = loop->strides[d][k];
   }
   x.ndim = loop->ndim, x.shape = sizes, x.strides = strides;
-  cuplug__view_array(view, &x);
+  return x;
 }
 
 static int is_repeated(const cuplug_loop *loop, uint32_t k) {
@@ -38,35 +37,38 @@ static int is_repeated(const cuplug_loop *loop, uint32_t k) {
 /* Large inputs that lie across the loop are copied in its order, where there is memory for it: met
  * one by one, each element would be read in a cache line of its own. */
 static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, void **copies) {
-  const cuplug__run *run = call->host;
+  const cuplug__run *run = call->run;
+  int64_t sizes[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM];
   cuplug__view view;
   for (uint32_t k = 0; k < run->frame->n_inputs; k++) {
     const uint64_t bytes = (uint64_t)loop->n * (uint64_t)cuplug_element_bytes(&call->tensors[k]);
     copies[k] = NULL;
     if (bytes < CUPLUG__SHARED_BYTES || cuplug__is_written(run, k) || is_repeated(loop, k))
       continue;
-    read_view(call, loop, k, &view);
+    const cuplug_tensor x = read_array(call, loop, k, sizes, strides);
+    cuplug__view_array(&view, &x);
     if (!cuplug__view_is_transposed(&view)) continue;
     copies[k] = cuplug_allocate_host(bytes);
     if (!copies[k]) continue;
-    cuplug__host_copy_whole(copies[k], &view, bytes);
+    cuplug__host_copy_whole(&view, bytes, copies[k]);
     data[k] = copies[k];
-    long long stride = 1;
-    for (int d = loop->ndim - 1; d >= 0; stride *= loop->sizes[d--]) loop->strides[d][k] = stride;
+    cuplug__contiguous_strides(x.ndim, sizes, strides);
+    for (int d = 0; d < x.ndim; d++) loop->strides[d][k] = strides[d];
   }
 }
 
 int cuplug_elementwise_host(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
-  const uint32_t n_inputs = ((const cuplug__run *)call->host)->frame->n_inputs;
+  const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
   void *data[CUPLUG_MAX_TENSORS], *copies[CUPLUG_MAX_TENSORS];
+  CUPLUG__LOOP_STRIDES(strides, call->tensors[0].ndim);
   cuplug_loop loop;
   cuplug_variant variant;
   const cuplug_code *code;
-  read_loop(call, source, &loop, data);
+  read_loop(call, source, &loop, strides, data);
   if (!loop.n) return CUPLUG_OK;
   cuplug__variant_start(&variant, call);
-  int status = cuplug__variant_find(source, &variant, &code, call->error);
+  int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
   cuplug_loop_call arguments = {
       .data = data, .scalars = call->scalars, .loop = &loop, .n_parts = 1};
@@ -106,22 +108,23 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   struct {
     void *data[CUPLUG_MAX_TENSORS];
   } arrays;
+  CUPLUG__LOOP_STRIDES(strides, call->tensors[0].ndim);
   cuplug_loop loop;
-  cuplug__loop_arguments dimensions;
   cuplug_variant variant;
   const cuplug_code *code;
-  read_loop(call, source, &loop, arrays.data);
+  read_loop(call, source, &loop, strides, arrays.data);
   if (!loop.n) return CUPLUG_OK;
   cuplug__variant_start(&variant, call);
   choose_packs(call, &loop, &variant);
-  int status = cuplug__variant_find(source, &variant, &code, call->error);
+  int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
-  cuplug__loop_pack(&loop, &dimensions);
+  cuplug_divisor divisors[loop.ndim + 1];
+  long long steps[(uint32_t)(loop.ndim + 1) * loop.n_arrays];
+  cuplug__loop_pack(&loop, divisors, steps);
   const long long of_block =
       (long long)CUPLUG__N_THREADS * variant.unroll * (variant.ndim ? 1 : variant.width);
-  const cuplug_grid grid = {
-      {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1}, {CUPLUG__N_THREADS, 1, 1}, 0};
-  void *arguments[] = {&arrays, (void *)call->scalars, &loop.n, dimensions.divisors,
-                       dimensions.strides};
-  return call->services->launch(call, code->function, &grid, arguments);
+  const cuplug_grid grid = {.blocks = {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1},
+                            .threads = {CUPLUG__N_THREADS, 1, 1}};
+  void *arguments[] = {&arrays, (void *)call->scalars, &loop.n, divisors, steps};
+  return CUPLUG__SERVICE(call, launch)(call, code->function, &grid, arguments);
 }

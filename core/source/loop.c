@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-void cuplug__loop_start(cuplug_loop *loop, uint32_t n_arrays) {
+void cuplug__loop_start(cuplug_loop *loop, uint32_t n_arrays,
+                        long long (*strides)[CUPLUG_MAX_TENSORS]) {
+  loop->strides = strides;
   loop->ndim = 0;
   loop->n_arrays = n_arrays;
   loop->n = 1;

@@ -6,7 +6,11 @@
 #include <cuplug/host.h>
 #include <cuplug/loop.h>
 
-void cuplug__loop_start(cuplug_loop *loop, uint32_t n_arrays);
+/* Declares memory for the strides of `ndim` dimensions: of 64 it would fill small stacks. */
+#define CUPLUG__LOOP_STRIDES(name, ndim) long long name[(ndim) + 1][CUPLUG_MAX_TENSORS]
+
+void cuplug__loop_start(cuplug_loop *loop, uint32_t n_arrays,
+                        long long (*strides)[CUPLUG_MAX_TENSORS]);
 
 /* Adds dimension `dim` of the tensors, inside of those added before. The arrays in `still` (a bit
  * for each) do not move along it. */

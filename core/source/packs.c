@@ -10,9 +10,8 @@ static cuplug_divisor divisor_of(long long size) {
   return d;
 }
 
-void cuplug__loop_pack(const cuplug_loop *loop, cuplug__loop_arguments *arguments) {
-  long long *strides = arguments->strides;
-  for (int d = 0; d < loop->ndim; d++) arguments->divisors[d] = divisor_of(loop->sizes[d]);
+void cuplug__loop_pack(const cuplug_loop *loop, cuplug_divisor *divisors, long long *strides) {
+  for (int d = 0; d < loop->ndim; d++) divisors[d] = divisor_of(loop->sizes[d]);
   for (uint32_t k = 0; k < loop->n_arrays; k++)
     for (int d = 0; d < loop->ndim; d++) *strides++ = loop->strides[d][k];
 }

@@ -9,13 +9,9 @@
 #define CUPLUG__N_THREADS 256 /* of a block */
 
 /* The dimensions of a loop, and the strides of each array behind each other, as kernels take them:
- * divisors[ndim], strides[n_arrays][ndim]. */
-typedef struct cuplug__loop_arguments {
-  cuplug_divisor divisors[CUPLUG_MAX_NDIM];
-  long long strides[CUPLUG_MAX_TENSORS * CUPLUG_MAX_NDIM];
-} cuplug__loop_arguments;
-
-void cuplug__loop_pack(const cuplug_loop *loop, cuplug__loop_arguments *arguments);
+ * divisors[ndim], strides[n_arrays][ndim]. Both have room for one dimension more, which kernels
+ * over loops without any read. */
+void cuplug__loop_pack(const cuplug_loop *loop, cuplug_divisor *divisors, long long *strides);
 
 /* The greatest power of two of elements that make no more than 16 bytes of each of the arrays. */
 uint32_t cuplug__pack_width(const cuplug_call *call, uint32_t n_arrays);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The entries of operators whose kernel, and whose function for the host, come as source. */
+#include "base/status.h"
+#include "entry/run.h"
 #include "source/variant.h"
 
 #include <inttypes.h>
@@ -61,7 +63,8 @@ static int evaluate(const cuplug_call *call, const cuplug_formula *formula, cons
     else if ((fine = n >= 2))
       fine = combine(step->kind, stack[n - 2], stack[n - 1], &stack[n - 2]), n--;
     if (!fine)
-      return cuplug_fail(call, CUPLUG_ERROR_VALUE, "%s: its formula has no value in 64 bits", what);
+      return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
+                          "%s: its formula has no value in 64 bits", what);
   }
   *result = stack[0];
   return CUPLUG_OK;
@@ -111,9 +114,9 @@ static int hold(const cuplug_call *call, const cuplug_pass *pass, uint32_t k, va
   }
   int status = evaluate(call, &pass->formula, "arguments", &number);
   if (status || hold_integer(pass->type, number, to)) return status;
-  return cuplug_fail(call, CUPLUG_ERROR_VALUE,
-                     "parameter %u of its kernel has %u bits, which cannot hold %" PRId64, k + 1,
-                     pass->type >> 16 & 255, number);
+  return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
+                      "parameter %u of its kernel has %u bits, which cannot hold %" PRId64, k + 1,
+                      pass->type >> 16 & 255, number);
 }
 
 /* ---- The launch ------------------------------------------------------------------------------ */
@@ -124,8 +127,8 @@ static int measure(const cuplug_call *call, const cuplug_formula *formula, const
   int64_t n = 1;
   int status = formula->n_steps ? evaluate(call, formula, what, &n) : CUPLUG_OK;
   if (!status && (n < 0 || n > INT32_MAX))
-    return cuplug_fail(call, CUPLUG_ERROR_VALUE, "%s: seen %" PRId64 ", wanted 0 to %d", what, n,
-                       INT32_MAX);
+    return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
+                        "%s: seen %" PRId64 ", wanted 0 to %d", what, n, INT32_MAX);
   *size = (uint32_t)n;
   return status;
 }
@@ -138,8 +141,8 @@ static int measure_threads(const cuplug_call *call, const cuplug_kernel_plan *pl
   const int64_t block = grid->threads[0] ? grid->threads[0] : 1;
   const int64_t n_blocks = n > 0 ? (n - 1) / block + 1 : 0;
   if (n_blocks > INT32_MAX)
-    return cuplug_fail(call, CUPLUG_ERROR_VALUE,
-                       "threads: seen %" PRId64 ", wanted at most %" PRId64, n, INT32_MAX * block);
+    return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
+                        "threads: seen %" PRId64 ", wanted at most %" PRId64, n, INT32_MAX * block);
   grid->blocks[0] = (uint32_t)n_blocks;
   grid->blocks[1] = grid->blocks[2] = 1;
   return CUPLUG_OK;
@@ -162,11 +165,11 @@ int cuplug_kernel_cuda(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
   cuplug_variant variant;
   const cuplug_code *code;
-  cuplug_grid grid = {{1, 1, 1}, {1, 1, 1}, 0};
+  cuplug_grid grid = {.blocks = {1, 1, 1}, .threads = {1, 1, 1}};
   value values[MAX_PASSES];
   void *arguments[MAX_PASSES];
   cuplug__variant_start(&variant, call);
-  int status = cuplug__variant_find(source, &variant, &code, call->error);
+  int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
   const cuplug_kernel_plan *plan = code->finish;
   if ((status = measure_grid(call, plan, &grid))) return status;
@@ -175,7 +178,7 @@ int cuplug_kernel_cuda(const cuplug_call *call) {
     if ((status = hold(call, &plan->passes[k], k, &values[k]))) return status;
     arguments[k] = &values[k];
   }
-  return call->services->launch(call, code->function, &grid, arguments);
+  return CUPLUG__SERVICE(call, launch)(call, code->function, &grid, arguments);
 }
 
 int cuplug_function_host(const cuplug_call *call) {
@@ -184,7 +187,7 @@ int cuplug_function_host(const cuplug_call *call) {
   const cuplug_code *code;
   cuplug_entry *entry;
   cuplug__variant_start(&variant, call);
-  int status = cuplug__variant_find(source, &variant, &code, call->error);
+  int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
   memcpy(&entry, &code->function, sizeof(entry));
   return entry(call);

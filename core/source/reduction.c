@@ -4,6 +4,7 @@
  * that lie side by side. Where outputs are few the reduced loop is cut into parts, whose values are
  * put together in their order: results do not depend on the number of threads. */
 #include "base/status.h"
+#include "entry/run.h"
 #include "source/loop.h"
 #include "source/packs.h"
 #include "source/variant.h"
@@ -104,12 +105,10 @@ static int read_loops(reduction *r) {
   cuplug_tensor tensors[CUPLUG_MAX_TENSORS];
   uint64_t axes;
   int status = read_axes("", axis_of(call->scalars, call->n_scalars), call->tensors[0].ndim, &axes,
-                         call->error);
+                         cuplug__error_of(call));
   if (status) return status;
   memcpy(tensors, call->tensors, n * sizeof(*tensors));
   tensors[output] = spread_output(call, axes, strides);
-  cuplug__loop_start(&r->kept, n);
-  cuplug__loop_start(&r->reduced, n);
   for (int32_t d = 0; d < tensors[0].ndim; d++) {
     if (axes >> d & 1)
       cuplug__loop_add(&r->reduced, tensors, d, 1u << output);
@@ -162,36 +161,46 @@ static int take_partials(reduction *r) {
   return r->partials ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
 }
 
-static int start(reduction *r, const cuplug_call *call) {
-  r->call = call;
-  r->source = cuplug_entry_context(call);
-  return read_loops(r);
+/* What one side does about a call that has outputs. */
+typedef int reducer(reduction *r, cuplug_variant *variant);
+
+static int run(reducer *reduce, const cuplug_call *call) {
+  CUPLUG__LOOP_STRIDES(kept, call->tensors[0].ndim);
+  CUPLUG__LOOP_STRIDES(reduced, call->tensors[0].ndim);
+  reduction r;
+  cuplug_variant variant;
+  r.call = call;
+  r.source = cuplug_entry_context(call);
+  cuplug__loop_start(&r.kept, call->n_tensors, kept);
+  cuplug__loop_start(&r.reduced, call->n_tensors, reduced);
+  int status = read_loops(&r);
+  if (status || !r.kept.n) return status;
+  cuplug__variant_start(&variant, call);
+  return reduce(&r, &variant);
 }
 
 /* ---- The host -------------------------------------------------------------------------------- */
 
-int cuplug_reduction_host(const cuplug_call *call) {
-  reduction r;
-  cuplug_variant variant;
-  int status = start(&r, call);
-  if (status || !r.kept.n) return status;
-  cuplug__variant_start(&variant, call);
-  if ((status = cuplug__variant_find(r.source, &variant, &r.code, call->error))) return status;
+static int reduce_on_host(reduction *r, cuplug_variant *v) {
+  int status = cuplug__variant_find(r->source, v, &r->code, cuplug__error_of(r->call));
+  if (status) return status;
   const int by_columns =
-      is_by_columns(&r) || (r.reduced.n < N_HOST_SHORT && r.kept.n > r.reduced.n);
-  const long long items = by_columns ? (r.kept.n + HOST_BLOCK - 1) / HOST_BLOCK : r.kept.n;
-  cut(&r, (N_HOST_ITEMS + items - 1) / items, N_HOST_LEAST);
-  if ((status = take_partials(&r))) return status;
-  cuplug_loop_call arguments = {.data = r.data,
-                                .scalars = call->scalars,
-                                .loop = &r.kept,
-                                .reduced = &r.reduced,
-                                .partials = r.partials,
-                                .n_parts = r.n_parts,
-                                .part = r.part,
+      is_by_columns(r) || (r->reduced.n < N_HOST_SHORT && r->kept.n > r->reduced.n);
+  const long long items = by_columns ? (r->kept.n + HOST_BLOCK - 1) / HOST_BLOCK : r->kept.n;
+  cut(r, (N_HOST_ITEMS + items - 1) / items, N_HOST_LEAST);
+  if ((status = take_partials(r))) return status;
+  cuplug_loop_call arguments = {.data = r->data,
+                                .scalars = r->call->scalars,
+                                .loop = &r->kept,
+                                .reduced = &r->reduced,
+                                .partials = r->partials,
+                                .n_parts = r->n_parts,
+                                .part = r->part,
                                 .by_columns = by_columns};
-  return cuplug__variant_run(call, r.code, &arguments);
+  return cuplug__variant_run(r->call, r->code, &arguments);
 }
+
+int cuplug_reduction_host(const cuplug_call *call) { return run(reduce_on_host, call); }
 
 /* ---- CUDA ------------------------------------------------------------------------------------ */
 
@@ -218,8 +227,11 @@ static int launch(reduction *r, const cuplug_variant *v) {
   struct {
     void *data[CUPLUG_MAX_TENSORS];
   } arrays;
-  cuplug__loop_arguments kept, reduced;
-  cuplug_grid g = {{1, 1, 1}, {1, 1, 1}, 0};
+  const uint32_t n_arrays = r->kept.n_arrays;
+  cuplug_divisor kept[r->kept.ndim + 1], reduced[r->reduced.ndim + 1];
+  long long kept_steps[(uint32_t)(r->kept.ndim + 1) * n_arrays];
+  long long reduced_steps[(uint32_t)(r->reduced.ndim + 1) * n_arrays];
+  cuplug_grid g = {.blocks = {1, 1, 1}, .threads = {1, 1, 1}};
   const uint32_t side = v->columns ? N_COLUMNS : power_of_two(r->reduced.n / 4, CUPLUG__N_THREADS);
   g.threads[0] = side;
   g.threads[1] = CUPLUG__N_THREADS / side;
@@ -228,41 +240,38 @@ static int launch(reduction *r, const cuplug_variant *v) {
   const long long shared_by = v->columns ? g.threads[1] : side;
   cut(r, (N_BLOCKS_WANTED + n_blocks - 1) / n_blocks, shared_by * N_LEAST);
   if (n_blocks > INT32_MAX)
-    return cuplug_fail(call, CUPLUG_ERROR_VALUE, "seen %lld outputs, wanted at most %lld",
-                       r->kept.n, INT32_MAX * of_block);
+    return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
+                        "seen %lld outputs, wanted at most %lld", r->kept.n, INT32_MAX * of_block);
   g.blocks[0] = (uint32_t)n_blocks;
   g.blocks[1] = (uint32_t)r->n_parts;
   r->kept.n *= v->columns ? v->width : 1; /* outputs again, no packs */
   int status = take_partials(r);
   if (status) return status;
   memcpy(arrays.data, r->data, sizeof(r->data));
-  cuplug__loop_pack(&r->kept, &kept);
-  cuplug__loop_pack(&r->reduced, &reduced);
+  cuplug__loop_pack(&r->kept, kept, kept_steps);
+  cuplug__loop_pack(&r->reduced, reduced, reduced_steps);
   long long n_elements = r->reduced.n * (v->columns ? 1 : v->width);
-  void *arguments[] = {&arrays,         (void *)call->scalars, &r->kept.n,   &r->reduced.n,
-                       &r->part,        kept.divisors,         kept.strides, reduced.divisors,
-                       reduced.strides, &r->partials,          &n_elements,  &r->n_parts};
-  if (r->n_parts) status = call->services->launch(call, r->code->function, &g, arguments);
+  void *arguments[] = {
+      &arrays, (void *)call->scalars, &r->kept.n,   &r->reduced.n, &r->part,   kept, kept_steps,
+      reduced, reduced_steps,         &r->partials, &n_elements,   &r->n_parts};
+  if (r->n_parts) status = CUPLUG__SERVICE(call, launch)(call, r->code->function, &g, arguments);
   if (status || r->n_parts == 1) return status;
   g.threads[0] = power_of_two(r->kept.n, N_COLUMNS);
   g.threads[1] = CUPLUG__N_THREADS / g.threads[0];
   g.blocks[0] = (uint32_t)((r->kept.n + g.threads[0] - 1) / g.threads[0]);
   g.blocks[1] = 1;
-  return call->services->launch(call, r->code->finish, &g, arguments);
+  return CUPLUG__SERVICE(call, launch)(call, r->code->finish, &g, arguments);
 }
 
-int cuplug_reduction_cuda(const cuplug_call *call) {
-  reduction r;
-  cuplug_variant variant;
-  int status = start(&r, call);
-  if (status || !r.kept.n) return status;
-  cuplug__variant_start(&variant, call);
-  variant.columns = (uint8_t)is_by_columns(&r);
-  variant.unroll = 4;
-  choose_packs(&r, &variant);
-  variant.ndim = (uint8_t)r.kept.ndim;
-  variant.n_reduced = (uint8_t)r.reduced.ndim;
-  variant.wide = r.kept.n >= 1ll << 30 || r.reduced.n >= 1ll << 30;
-  if ((status = cuplug__variant_find(r.source, &variant, &r.code, call->error))) return status;
-  return launch(&r, &variant);
+static int reduce_on_cuda(reduction *r, cuplug_variant *v) {
+  v->columns = (uint8_t)is_by_columns(r);
+  v->unroll = 4;
+  choose_packs(r, v);
+  v->ndim = (uint8_t)r->kept.ndim;
+  v->n_reduced = (uint8_t)r->reduced.ndim;
+  v->wide = r->kept.n >= 1ll << 30 || r->reduced.n >= 1ll << 30;
+  int status = cuplug__variant_find(r->source, v, &r->code, cuplug__error_of(r->call));
+  return status ? status : launch(r, v);
 }
+
+int cuplug_reduction_cuda(const cuplug_call *call) { return run(reduce_on_cuda, call); }

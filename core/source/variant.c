@@ -2,6 +2,7 @@
 #include "source/variant.h"
 
 #include "base/status.h"
+#include "entry/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,5 +58,5 @@ int cuplug__variant_run(const cuplug_call *call, const cuplug_code *code,
   memcpy(&function, &code->function, sizeof(function));
   function(arguments);
   if (!division.claimed) return CUPLUG_OK;
-  return cuplug_fail(call, CUPLUG_ERROR_VALUE, "%s", division.message);
+  return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE, "%s", division.message);
 }

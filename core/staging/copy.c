@@ -14,11 +14,11 @@
 /* On a lane of its own, after what is on the caller's stream. */
 static int copy_on_lane(cuplug__lane *lane, int to_host, void *to, const void *from, uint64_t bytes,
                         void *stream, cuplug__watch *watch, cuplug_error *error) {
-  cuplug__view view;
+  cuplug__view view; /* of what is on the host */
   int status = cuplug__stream_wait(lane->device, lane->stream, CUPLUG__STREAM(stream), error);
   if (status) return status;
-  cuplug__view_bytes(&view, from, bytes);
-  if (to_host) return cuplug__to_host(lane, to, from, bytes, watch, error);
+  cuplug__view_bytes(&view, to_host ? to : from, bytes);
+  if (to_host) return cuplug__to_host(lane, &view, 0, from, bytes, watch, error);
   status = cuplug__to_device(lane, to, &view, 0, bytes, watch, error);
   return status ? status : cuplug__stream_synchronize(lane->stream, error);
 }
@@ -47,16 +47,13 @@ static int copy(int32_t device, int to_host, void *to, const void *from, uint64_
 
 int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from, uint64_t bytes,
                         void *stream, cuplug_progress *progress, void *user, cuplug_error *error) {
-  void *previous;
   cuplug__watch watch;
   cuplug__clear(error);
   cuplug__watch_start(&watch, progress, user, bytes);
-  int status = cuplug__cuda_enter(device, &previous, error);
-  if (status) return status;
-  int mode = cuplug__capture_relax();
-  status = copy(device, to_host, to, from, bytes, stream, &watch, error);
-  cuplug__capture_exchange(mode);
-  cuplug__cuda_leave(previous, device);
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  int status = copy(device, to_host, to, from, bytes, stream, &watch, error);
   if (!status) status = cuplug__watch_end(&watch, error);
   return status ? status : cuplug__fault_take_any(error);
 }

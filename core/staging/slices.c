@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "staging/slices.h"
 
+#include "base/layout.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/fault.h"
@@ -11,11 +12,11 @@
 #include "entry/run.h"
 #include "host/watch.h"
 #include "host/workers.h"
-#include "registry/operator.h"
-#include "staging/cut.h"
+#include "staging/parcel.h"
 #include "staging/transfer.h"
 
-#define MIN_BYTES ((uint64_t)16 << 20) /* of all arrays together; less goes through whole */
+#include <stdlib.h>
+
 #define MIN_SLICES 8
 #define ROWS_UNIT \
   1024 /* slices are multiples where they can be: few bytes lie unaligned on the host */
@@ -43,26 +44,23 @@ typedef struct slot {
 } slot;
 
 typedef struct pipeline {
-  cuplug__run *run;
-  cuplug__cut *cut;
+  cuplug__shipment *shipment;
   cuplug__watch *watch;
   cuplug__lane *lanes[N_LANES];
   void *blocks[N_LANES]; /* device memory */
   slot slots[N_SLOTS];
-  void *shared[CUPLUG_MAX_TENSORS]; /* device memory of arrays that are not cut; lane 0's */
+  void *shared[CUPLUG_MAX_TENSORS]; /* device memory of what is not cut; lane 0's */
   uint64_t slot_bytes, n_slices;
   uint64_t slice; /* rows of each slice but the last */
   uint64_t offsets[CUPLUG_MAX_TENSORS];
 } pipeline;
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t padding(const cuplug__shipment *s) { return s->n_parcels * (uint64_t)ALIGNMENT; }
 
-static uint64_t padding(const cuplug__cut *cut) { return cut->n_tensors * (uint64_t)ALIGNMENT; }
-
-int cuplug__is_worth_slicing(const cuplug__cut *cut) {
+int cuplug__is_worth_slicing(const cuplug__shipment *s) {
   const uint64_t slot_bytes = CUPLUG__N_PINNED * CUPLUG__PINNED_LARGE / SLOTS_OF_LANE;
-  return cut->n_rows >= MIN_BYTES / cut->row_bytes && cut->n_rows >= MIN_SLICES &&
-         cut->row_bytes <= slot_bytes - padding(cut);
+  return s->n_rows >= CUPLUG__SLICED_BYTES / s->row_bytes && s->n_rows >= MIN_SLICES &&
+         s->row_bytes <= slot_bytes - padding(s);
 }
 
 /* ---- One slice, step by step ----------------------------------------------------------------- */
@@ -70,52 +68,66 @@ int cuplug__is_worth_slicing(const cuplug__cut *cut) {
 static slot *slot_of(pipeline *p, uint64_t i) { return &p->slots[i % N_SLOTS]; }
 
 static uint64_t n_rows_of(const pipeline *p, uint64_t i) {
-  return least(p->slice, p->cut->n_rows - i * p->slice);
+  return cuplug__least(p->slice, p->shipment->n_rows - i * p->slice);
 }
 
-static int is_cut(const pipeline *p, uint32_t k) { return p->cut->cut_mask >> k & 1; }
+static const cuplug__parcel *parcel_of(const pipeline *p, uint32_t k) {
+  return &p->shipment->parcels[k];
+}
 
 /* Of slice i of array k; 0 for arrays that are not cut. */
 static uint64_t bytes_of(const pipeline *p, uint64_t i, uint32_t k) {
-  return is_cut(p, k) ? n_rows_of(p, i) * p->cut->bytes[k] : 0;
+  const cuplug__parcel *x = parcel_of(p, k);
+  return x->rows == CUPLUG__OWN_ROWS ? cuplug__parcel_bytes(x, n_rows_of(p, i)) : 0;
 }
 
-/* Of the slice's first byte in the whole array. */
+static uint64_t bytes_there(const pipeline *p, uint64_t i, uint32_t k) {
+  return parcel_of(p, k)->is_sent ? bytes_of(p, i, k) : 0;
+}
+
+static uint64_t bytes_back(const pipeline *p, uint64_t i, uint32_t k) {
+  return parcel_of(p, k)->is_received ? bytes_of(p, i, k) : 0;
+}
+
+/* Of the slice's first byte in the view. */
 static uint64_t place_of(const pipeline *p, uint64_t i, uint32_t k) {
-  return i * p->slice * p->cut->bytes[k];
+  return cuplug__parcel_place(parcel_of(p, k), i * p->slice);
 }
 
 static void begin_filling(pipeline *p, uint64_t i) {
   slot *s = slot_of(p, i);
-  for (uint32_t k = 0; k < p->run->frame->n_inputs; k++)
-    if (bytes_of(p, i, k))
-      cuplug__host_copy_view(&s->copies[k], s->pinned + p->offsets[k], &p->cut->views[k],
-                             place_of(p, i, k), bytes_of(p, i, k), CUPLUG__MAX_COPY_THREADS);
+  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) {
+    const uint64_t bytes = bytes_there(p, i, k);
+    if (bytes)
+      cuplug__host_copy_read(&s->copies[k], &parcel_of(p, k)->view, place_of(p, i, k), bytes,
+                             s->pinned + p->offsets[k], CUPLUG__MAX_COPY_THREADS);
+  }
 }
 
 static void end_copies(pipeline *p, uint64_t i) {
-  for (uint32_t k = 0; k < p->run->frame->n_tensors; k++)
+  for (uint32_t k = 0; k < p->shipment->n_parcels; k++)
     cuplug__host_copy_end(&slot_of(p, i)->copies[k]);
 }
 
 static int send(pipeline *p, uint64_t i) {
   const slot *s = slot_of(p, i);
   int code = 0;
-  for (uint32_t k = 0; k < p->run->frame->n_inputs && !code; k++)
-    if (bytes_of(p, i, k))
+  for (uint32_t k = 0; k < p->shipment->n_parcels && !code; k++) {
+    const uint64_t bytes = bytes_there(p, i, k);
+    if (bytes)
       code = cuplug__driver.cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)s->device + p->offsets[k],
-                                              s->pinned + p->offsets[k], bytes_of(p, i, k),
-                                              s->lane->stream);
-  return cuplug__cuda_check(p->run->error, code, "copying to the device");
+                                              s->pinned + p->offsets[k], bytes, s->lane->stream);
+  }
+  return cuplug__cuda_check(p->shipment->run->error, code, "copying to the device");
 }
 
 static int call_entry(pipeline *p, uint64_t i) {
   const slot *s = slot_of(p, i);
-  cuplug__run *run = p->run;
-  char *addresses[CUPLUG_MAX_TENSORS];
-  for (uint32_t k = 0; k < run->frame->n_tensors; k++)
-    addresses[k] = is_cut(p, k) ? s->device + p->offsets[k] : p->shared[k];
-  cuplug__set_part(run, p->cut, n_rows_of(p, i), addresses);
+  cuplug__run *run = p->shipment->run;
+  void *addresses[CUPLUG_MAX_TENSORS];
+  for (uint32_t k = 0; k < p->shipment->n_parcels; k++)
+    addresses[k] = p->shared[k] ? p->shared[k] : s->device + p->offsets[k];
+  cuplug__shipment_show(p->shipment, n_rows_of(p, i), addresses);
   run->stream = s->lane->stream;
   run->fault = s->fault;
   return cuplug__call_entry(run);
@@ -124,43 +136,48 @@ static int call_entry(pipeline *p, uint64_t i) {
 static int request(pipeline *p, uint64_t i) {
   const slot *s = slot_of(p, i);
   int code = 0;
-  for (uint32_t k = 0; k < p->run->frame->n_tensors && !code; k++)
-    if (bytes_of(p, i, k) && cuplug__is_written(p->run, k))
+  for (uint32_t k = 0; k < p->shipment->n_parcels && !code; k++) {
+    const uint64_t bytes = bytes_back(p, i, k);
+    if (bytes)
       code = cuplug__driver.cuMemcpyDtoHAsync(s->pinned + p->offsets[k],
                                               (CUdeviceptr)(uintptr_t)s->device + p->offsets[k],
-                                              bytes_of(p, i, k), s->lane->stream);
+                                              bytes, s->lane->stream);
+  }
   if (!code) code = cuplug__driver.cuEventRecord(s->event, s->lane->stream);
-  return cuplug__cuda_check(p->run->error, code, "copying to the host");
+  return cuplug__cuda_check(p->shipment->run->error, code, "copying to the host");
 }
 
 static int run_slice(pipeline *p, uint64_t i) {
+  const cuplug__run *run = p->shipment->run;
   end_copies(p, i);
-  int status = cuplug__named(p->run, send(p, i));
+  int status = cuplug__named(run, send(p, i));
   if (!status) status = call_entry(p, i);
-  return status ? status : cuplug__named(p->run, request(p, i));
+  return status ? status : cuplug__named(run, request(p, i));
 }
 
 static int begin_writing(pipeline *p, uint64_t i) {
+  const cuplug__run *run = p->shipment->run;
   slot *s = slot_of(p, i);
-  const cuplug_frame *f = p->run->frame;
   int code = cuplug__driver.cuEventSynchronize(s->event);
-  if (code)
-    return cuplug__named(p->run, cuplug__cuda_fail(p->run->error, code, "waiting for a slice"));
-  cuplug__shift_fault(p->cut, s->fault, i * p->slice);
-  int status = cuplug__fault_take(s->fault, p->run->error);
+  if (code) return cuplug__named(run, cuplug__cuda_fail(run->error, code, "waiting for a slice"));
+  cuplug__shipment_shift(p->shipment, s->fault, i * p->slice);
+  int status = cuplug__fault_take(s->fault, run->error);
   if (status) return status;
-  for (uint32_t k = 0; k < f->n_tensors; k++)
-    if (bytes_of(p, i, k) && cuplug__is_written(p->run, k))
-      cuplug__host_copy_from_pinned(&s->copies[k], (char *)f->tensors[k].data + place_of(p, i, k),
-                                    s->pinned + p->offsets[k], bytes_of(p, i, k),
-                                    CUPLUG__MAX_COPY_THREADS);
+  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) {
+    const uint64_t bytes = bytes_back(p, i, k);
+    if (bytes)
+      cuplug__host_copy_write(&s->copies[k], &parcel_of(p, k)->view, place_of(p, i, k), bytes,
+                              s->pinned + p->offsets[k], CUPLUG__MAX_COPY_THREADS);
+  }
   return CUPLUG_OK;
 }
 
 static int finish(pipeline *p, uint64_t i) {
+  uint64_t bytes = 0;
   end_copies(p, i);
-  return cuplug__watch_add(p->watch, cuplug__travelling_bytes(p->run, p->cut, n_rows_of(p, i)),
-                           p->run->error);
+  for (uint32_t k = 0; k < p->shipment->n_parcels; k++)
+    bytes += bytes_there(p, i, k) + bytes_back(p, i, k);
+  return cuplug__watch_add(p->watch, bytes, p->shipment->run->error);
 }
 
 /* ---- All slices ------------------------------------------------------------------------------ */
@@ -188,7 +205,7 @@ static int run_all(pipeline *p) {
 /* Offsets are those of a slice of `slice` rows. */
 static void divide_slots(pipeline *p) {
   uint64_t offset = 0;
-  for (uint32_t k = 0; k < p->cut->n_tensors; k++) {
+  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) {
     p->offsets[k] = offset;
     offset += (bytes_of(p, 0, k) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
@@ -204,60 +221,60 @@ static void divide_slots(pipeline *p) {
 
 /* 0 where the lanes have got small buffers only, and a row does not fit. */
 static int measure(pipeline *p) {
-  const cuplug__cut *cut = p->cut;
+  const cuplug__shipment *s = p->shipment;
   const uint64_t unit = ROWS_UNIT;
   p->slot_bytes = UINT64_MAX;
-  for (int i = 0; i < N_LANES; i++) p->slot_bytes = least(p->slot_bytes, p->lanes[i]->pinned_bytes);
+  for (int i = 0; i < N_LANES; i++)
+    p->slot_bytes = cuplug__least(p->slot_bytes, p->lanes[i]->pinned_bytes);
   p->slot_bytes *= CUPLUG__N_PINNED / SLOTS_OF_LANE;
-  uint64_t most = (p->slot_bytes - padding(cut)) / cut->row_bytes;
-  p->slice = least(most, (cut->n_rows - 1) / MIN_SLICES + 1);
-  if (p->slice >= unit) p->slice = least(most, p->slice + unit - 1) / unit * unit;
-  if (p->slice) p->n_slices = (cut->n_rows - 1) / p->slice + 1;
+  uint64_t most = (p->slot_bytes - padding(s)) / s->row_bytes;
+  p->slice = cuplug__least(most, (s->n_rows - 1) / MIN_SLICES + 1);
+  if (p->slice >= unit) p->slice = cuplug__least(most, p->slice + unit - 1) / unit * unit;
+  if (p->slice) p->n_slices = (s->n_rows - 1) / p->slice + 1;
   return p->slice > 0;
 }
 
 static int take_lane(pipeline *p, int i) {
-  const int32_t device = p->run->device.id;
-  int status = cuplug__lane_take(device, &p->lanes[i], p->run->error);
+  const cuplug__run *run = p->shipment->run;
+  int status = cuplug__lane_take(run->device.id, &p->lanes[i], run->error);
   if (status) return p->lanes[i] = NULL, status;
-  return cuplug__lane_pin(p->lanes[i], UINT64_MAX, p->run->error);
+  return cuplug__lane_pin(p->lanes[i], UINT64_MAX, run->error);
 }
 
 static int allocate_slots(pipeline *p) {
+  const cuplug__run *run = p->shipment->run;
   int status = CUPLUG_OK;
   for (int i = 0; i < N_LANES && !status; i++)
-    status = cuplug__device_allocate(p->run->device.id, SLOTS_OF_LANE * p->slot_bytes,
-                                     p->lanes[i]->stream, &p->blocks[i], p->run->error);
+    status = cuplug__device_allocate(run->device.id, SLOTS_OF_LANE * p->slot_bytes,
+                                     p->lanes[i]->stream, &p->blocks[i], run->error);
   return status;
 }
 
 /* Arrays that all slices read travel once, on the first lane; the others wait for it. */
 static int send_shared(pipeline *p) {
-  cuplug_error *error = p->run->error;
+  const cuplug__run *run = p->shipment->run;
+  cuplug__lane *lane = p->lanes[0];
   int status = CUPLUG_OK;
-  for (uint32_t k = 0; k < p->run->frame->n_inputs && !status; k++) {
-    if (is_cut(p, k) || p->cut->tensors[k].ndim < 0) continue;
-    const uint64_t bytes = cuplug__part_bytes(p->cut, k, p->slice);
-    status = cuplug__device_allocate(p->run->device.id, bytes, p->lanes[0]->stream, &p->shared[k],
-                                     error);
+  for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) {
+    const cuplug__parcel *x = parcel_of(p, k);
+    const uint64_t bytes = cuplug__parcel_bytes(x, p->slice);
+    if (!x->is_sent || x->rows == CUPLUG__OWN_ROWS) continue;
+    status =
+        cuplug__device_allocate(run->device.id, bytes, lane->stream, &p->shared[k], run->error);
     if (!status)
-      status = cuplug__to_device(p->lanes[0], p->shared[k], &p->cut->views[k], 0, bytes, p->watch,
-                                 error);
+      status = cuplug__to_device(lane, p->shared[k], &x->view, 0, bytes, p->watch, run->error);
   }
   /* Slots share the pinned buffers with what is still on its way from them. */
-  return status ? status : cuplug__stream_synchronize(p->lanes[0]->stream, error);
+  return status ? status : cuplug__stream_synchronize(lane->stream, run->error);
 }
 
 static int take_faults(pipeline *p) {
-  const cuplug_frame *f = p->run->frame;
-  const char *names[CUPLUG_MAX_TENSORS];
+  const cuplug__run *run = p->shipment->run;
   int status = CUPLUG_OK;
-  for (uint32_t k = 0; k < f->n_tensors; k++)
-    names[k] = p->run->overload->signature.parameters[f->parameter[k]].name;
   for (int i = 0; i < N_SLOTS && !status; i++) {
     cuplug_fault **fault = &p->slots[i].fault;
-    status = cuplug__fault_private(fault, p->run->error);
-    if (!status) cuplug__fault_rename(*fault, f->op->name, names, f->n_tensors);
+    status = cuplug__fault_private(fault, run->error);
+    if (!status) cuplug__fault_rename(*fault, &run->overload->names);
   }
   return status;
 }
@@ -276,7 +293,7 @@ static int take_all(pipeline *p) {
 static void give_all(pipeline *p) {
   for (int i = N_LANES - 1; i >= 0; i--) {
     if (!p->lanes[i]) continue;
-    for (uint32_t k = 0; i == 0 && k < p->cut->n_tensors; k++)
+    for (uint32_t k = 0; i == 0 && k < p->shipment->n_parcels; k++)
       cuplug__device_free(p->shared[k], p->lanes[0]->stream, NULL);
     cuplug__device_free(p->blocks[i], p->lanes[i]->stream, NULL);
     cuplug__lane_give(p->lanes[i]);
@@ -285,14 +302,19 @@ static void give_all(pipeline *p) {
     if (p->slots[i].fault) cuplug__fault_release(p->slots[i].fault);
 }
 
-int cuplug__run_slices(cuplug__run *run, cuplug__cut *cut, cuplug__watch *watch, int *fits) {
-  pipeline p = {.run = run, .cut = cut, .watch = watch};
-  int status = cuplug__named(run, take_all(&p));
-  *fits = status ? status != CUPLUG_ERROR_MEMORY : p.slice > 0;
+int cuplug__run_slices(cuplug__shipment *s, cuplug__watch *watch, int *fits) {
+  pipeline *p = calloc(1, sizeof *p); /* too large for a small stack */
+  *fits = 0;
+  if (!p) return CUPLUG_OK;
+  p->shipment = s;
+  p->watch = watch;
+  int status = cuplug__named(s->run, take_all(p));
+  *fits = status ? status != CUPLUG_ERROR_MEMORY : p->slice > 0;
   if (*fits && !status) {
-    divide_slots(&p);
-    status = run_all(&p);
+    divide_slots(p);
+    status = run_all(p);
   }
-  give_all(&p);
+  give_all(p);
+  free(p);
   return *fits ? status : CUPLUG_OK;
 }

@@ -4,16 +4,18 @@
 #ifndef CUPLUG_CORE_STAGING_SLICES_H
 #define CUPLUG_CORE_STAGING_SLICES_H
 
-#include "entry/run.h"
 #include "host/watch.h"
-#include "staging/cut.h"
+#include "staging/parcel.h"
 
-/* 1 for calls with much to copy, in rows of which some fit a slice. */
-int cuplug__is_worth_slicing(const cuplug__cut *cut);
+/* Less, of all arrays together, goes through whole. */
+#define CUPLUG__SLICED_BYTES ((uint64_t)16 << 20)
+
+/* 1 for calls that are described in rows, of which there are enough, and some fit a slice. */
+int cuplug__is_worth_slicing(const cuplug__shipment *shipment);
 
 /* Runs such a call. *fits becomes 0 where memory for slices and for what they share is not to be
  * had: then nothing has been run, and no error is left. After an error the outputs and in-out
  * arrays hold what the slices before had for them. The device has been entered. */
-int cuplug__run_slices(cuplug__run *run, cuplug__cut *cut, cuplug__watch *watch, int *fits);
+int cuplug__run_slices(cuplug__shipment *shipment, cuplug__watch *watch, int *fits);
 
 #endif

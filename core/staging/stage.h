@@ -5,7 +5,7 @@
 
 #include "entry/run.h"
 
-/* Host arrays through the GPU: copies in, runs, waits, copies out. The device has been entered. */
+/* Copies in, runs, waits, copies out. Inputs have been broadcast, the device has been entered. */
 int cuplug__run_staged(cuplug__run *run);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "staging/transfer.h"
 
+#include "base/layout.h"
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/lane.h"
@@ -23,31 +24,35 @@ typedef struct transfer {
   uint64_t bytes, chunk_bytes, n_chunks;
   uint64_t n_copying; /* at most, at once */
   int n_helpers;
-  const cuplug__view *view; /* to the device: of the bytes from `first` on */
+  const cuplug__view *view; /* on the host: its bytes from `first` on */
   uint64_t first;
 } transfer;
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 /* Enough chunks to keep all buffers busy, but none so small that starting its DMA counts. */
-static int plan(transfer *t, cuplug__lane *lane, uint64_t bytes, cuplug_error *error) {
+static int plan(transfer *t, cuplug__lane *lane, const cuplug__view *view, uint64_t first,
+                uint64_t bytes, cuplug_error *error) {
   const uint64_t unit = CUPLUG__PINNED_SMALL;
   int status = cuplug__lane_pin(lane, bytes, error);
   if (status) return status;
   uint64_t wanted = (bytes / CUPLUG__N_PINNED + unit - 1) / unit * unit;
   t->lane = lane;
+  t->view = view;
+  t->first = first;
   t->bytes = bytes;
-  t->chunk_bytes = wanted ? least(wanted, lane->pinned_bytes) : unit;
+  t->chunk_bytes = wanted ? cuplug__least(wanted, lane->pinned_bytes) : unit;
   t->n_chunks = (bytes - 1) / t->chunk_bytes + 1;
   t->n_copying = bytes < CUPLUG__SHARED_BYTES ? 1 : N_COPYING;
-  t->n_helpers = (int)least(1 + bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
+  t->n_helpers = (int)cuplug__least(1 + bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
   memset(t->copies, 0, sizeof t->copies);
   return CUPLUG_OK;
 }
 
 static uint64_t bytes_of(const transfer *t, uint64_t i) {
-  return least(t->chunk_bytes, t->bytes - i * t->chunk_bytes);
+  return cuplug__least(t->chunk_bytes, t->bytes - i * t->chunk_bytes);
 }
+
+/* In the view. */
+static uint64_t place_of(const transfer *t, uint64_t i) { return t->first + i * t->chunk_bytes; }
 
 static char *buffer_of(const transfer *t, uint64_t i) {
   return t->lane->pinned + i % CUPLUG__N_PINNED * t->lane->pinned_bytes;
@@ -63,26 +68,24 @@ static CUdeviceptr device_address(const transfer *t, const void *pointer, uint64
 
 /* Both wait until the DMA is done that used the buffer last, and begin the copy to or from it. */
 static int begin_filling(transfer *t, uint64_t i) {
-  const uint64_t first = t->first + i * t->chunk_bytes;
   int code = cuplug__driver.cuEventSynchronize(event_of(t, i));
   if (code) return code;
   if (t->n_copying > 1)
-    cuplug__host_copy_view(&t->copies[i % CUPLUG__N_PINNED], buffer_of(t, i), t->view, first,
-                           bytes_of(t, i), t->n_helpers);
+    cuplug__host_copy_read(&t->copies[i % CUPLUG__N_PINNED], t->view, place_of(t, i),
+                           bytes_of(t, i), buffer_of(t, i), t->n_helpers);
   else
-    cuplug__view_read(t->view, first, bytes_of(t, i), buffer_of(t, i));
+    cuplug__view_read(t->view, place_of(t, i), bytes_of(t, i), buffer_of(t, i));
   return 0;
 }
 
-static int begin_writing(transfer *t, uint64_t i, char *to) {
+static int begin_writing(transfer *t, uint64_t i) {
   int code = cuplug__driver.cuEventSynchronize(event_of(t, i));
   if (code) return code;
-  to += i * t->chunk_bytes;
   if (t->n_copying > 1)
-    cuplug__host_copy_from_pinned(&t->copies[i % CUPLUG__N_PINNED], to, buffer_of(t, i),
-                                  bytes_of(t, i), t->n_helpers);
+    cuplug__host_copy_write(&t->copies[i % CUPLUG__N_PINNED], t->view, place_of(t, i),
+                            bytes_of(t, i), buffer_of(t, i), t->n_helpers);
   else
-    memcpy(to, buffer_of(t, i), bytes_of(t, i));
+    cuplug__view_write(t->view, place_of(t, i), bytes_of(t, i), buffer_of(t, i));
   return 0;
 }
 
@@ -104,8 +107,8 @@ static int request(transfer *t, uint64_t i, const void *from) {
 
 /* After an error workers may still be at it, and a DMA be in flight that no event covers. */
 static int finish(transfer *t, int code, int status, const char *doing, cuplug_error *error) {
-  for (uint64_t i = 0; i < CUPLUG__N_PINNED; i++) end(t, i);
   if (!code && !status) return CUPLUG_OK;
+  for (uint64_t i = 0; i < CUPLUG__N_PINNED; i++) end(t, i);
   cuplug__driver.cuStreamSynchronize(t->lane->stream);
   return code ? cuplug__cuda_fail(error, code, doing) : status;
 }
@@ -120,8 +123,9 @@ int cuplug__driver_copy(int to_host, void *to, const void *from, uint64_t bytes,
   return cuplug__cuda_check(error, code, to_host ? "copying to the host" : "copying to the device");
 }
 
-static int is_for_driver(uint64_t bytes) {
-  return bytes > CUPLUG__LANE_BYTES && bytes < CUPLUG__SHARED_BYTES;
+static int is_for_driver(const cuplug__view *view, uint64_t bytes) {
+  return bytes > CUPLUG__LANE_BYTES && bytes < CUPLUG__SHARED_BYTES &&
+         cuplug__view_is_contiguous(view);
 }
 
 /* ---- Either way ------------------------------------------------------------------------------ */
@@ -133,13 +137,12 @@ int cuplug__to_device(cuplug__lane *lane, void *to, const cuplug__view *from, ui
   int code = 0;
   int status;
   if (!bytes) return CUPLUG_OK;
-  if (is_for_driver(bytes) && cuplug__view_is_contiguous(from)) {
+  if (is_for_driver(from, bytes)) {
     status = cuplug__driver_copy(0, to, from->data + first, bytes, lane->stream, error);
     return status ? status : cuplug__watch_add(watch, bytes, error);
   }
-  status = plan(&t, lane, bytes, error);
+  status = plan(&t, lane, from, first, bytes, error);
   if (status) return status;
-  t.view = from, t.first = first;
   while (!code && !status && n_sent < t.n_chunks) {
     if (n_begun < t.n_chunks && n_begun - n_sent < t.n_copying) {
       code = begin_filling(&t, n_begun++);
@@ -154,25 +157,25 @@ int cuplug__to_device(cuplug__lane *lane, void *to, const cuplug__view *from, ui
 }
 
 /* The DMA runs ahead as far as there are buffers. */
-int cuplug__to_host(cuplug__lane *lane, void *to, const void *from, uint64_t bytes,
-                    cuplug__watch *watch, cuplug_error *error) {
+int cuplug__to_host(cuplug__lane *lane, const cuplug__view *to, uint64_t first, const void *from,
+                    uint64_t bytes, cuplug__watch *watch, cuplug_error *error) {
   transfer t;
   uint64_t n_requested = 0, n_begun = 0, n_done = 0;
   int code = 0;
   int status;
   if (!bytes) return CUPLUG_OK;
-  if (is_for_driver(bytes)) {
-    status = cuplug__driver_copy(1, to, from, bytes, lane->stream, error);
+  if (is_for_driver(to, bytes)) {
+    status = cuplug__driver_copy(1, to->data + first, from, bytes, lane->stream, error);
     if (!status) status = cuplug__stream_synchronize(lane->stream, error);
     return status ? status : cuplug__watch_add(watch, bytes, error);
   }
-  status = plan(&t, lane, bytes, error);
+  status = plan(&t, lane, to, first, bytes, error);
   if (status) return status;
   while (!code && !status && n_done < t.n_chunks) {
     if (n_requested < t.n_chunks && n_requested - n_done < CUPLUG__N_PINNED) {
       code = request(&t, n_requested++, from);
     } else if (n_begun < n_requested && n_begun - n_done < t.n_copying) {
-      code = begin_writing(&t, n_begun++, to);
+      code = begin_writing(&t, n_begun++);
     } else {
       end(&t, n_done);
       status = cuplug__watch_add(watch, bytes_of(&t, n_done++), error);

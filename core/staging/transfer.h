@@ -11,13 +11,14 @@
 /* Up to here a lane's one thread is as fast as the driver's. */
 #define CUPLUG__LANE_BYTES ((uint64_t)1 << 20)
 
-/* On the lane's stream. to_device copies the bytes of a view from `first` on and may return before
- * the last have arrived, and read the array until then; to_host returns when all have. `watch` may
- * be NULL. */
+/* On the lane's stream, of the bytes of a view from `first` on. to_device may return before the
+ * last have arrived, and read the array until then; to_host returns when all have. `watch` may be
+ * NULL.
+ */
 int cuplug__to_device(cuplug__lane *lane, void *to, const cuplug__view *from, uint64_t first,
                       uint64_t bytes, cuplug__watch *watch, cuplug_error *error);
-int cuplug__to_host(cuplug__lane *lane, void *to, const void *from, uint64_t bytes,
-                    cuplug__watch *watch, cuplug_error *error);
+int cuplug__to_host(cuplug__lane *lane, const cuplug__view *to, uint64_t first, const void *from,
+                    uint64_t bytes, cuplug__watch *watch, cuplug_error *error);
 
 /* By the driver, on a stream that is not captured. May return before all is done, as to_device. */
 int cuplug__driver_copy(int to_host, void *to, const void *from, uint64_t bytes, void *stream,

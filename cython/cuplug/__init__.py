@@ -7,102 +7,118 @@
 
 Operators are shared libraries found on a search path; `cuplug.plugins()` lists them and
 `help(gather)` says what one does.
+
+Operators of plugins
+    ops                  all operators on the search path: `from cuplug.ops import gather`
+    find                 find an operator by its name
+    load                 take the plugin in one file
+    adopt                operators of a library that knows nothing of cuplug
+    plugins              list the libraries on the search path
+    search_path          list the directories that are searched
+    prepare              do ahead what the first call of operators does
+    reload               load files anew that were replaced
+    last_call            what this thread's last call did
+    Operator             an operator; called as a function on arrays
+    Plugin               what `load` returns: its operators are attributes
+
+Operators and kernels from source
+    elementwise          an element-wise operator of an expression
+    reduction            a reduction of expressions
+    operator             an operator of a kernel, a function or both
+    Reduction            what `reduction` returns: called like NumPy's `sum`
+    compile              compile CUDA C++
+    Module               what `compile` returns: kernels by their names
+    Kernel               a kernel to launch: `kernel[grid, block](...)`
+    In, Out, InOut       NumPy arrays as arguments of a kernel
+
+GPUs
+    device               where host arrays run, in a `with` block
+    devices              list the GPUs
+    synchronize          wait for all work on a GPU
+    memory_info          what cuplug holds of a GPU's memory
+    trim                 give memory back
+    progress             show how far long transfers are, in a `with` block
+    DeviceArray          an array in GPU memory
+    asarray, empty       make one
+
+For authors of plugins, and C programs
+    build                compile a plugin
+    get_include          the directory of the headers
+    get_pkg_config_path  the directory of cuplug.pc
+
+Errors
+    NotFoundError        there is no plugin or operator of that name
+    PluginError          a plugin is broken or is refused
+    BuildError           a plugin cannot be built
+    CompileError         a compiler refused a source
+    CudaError            the CUDA driver reported an error
+
+Records
+    PluginFile           by `plugins`
+    Directory            by `search_path`
+    LastCall             by `last_call`
+    Device               by `devices`
+    MemoryInfo           by `memory_info`
+    Placement            where a `DeviceArray` is
+    KernelAttributes     what a kernel takes on a GPU
 """
 
-from typing import TYPE_CHECKING
+import os as _os
 
-# First, though others import it: called from their depth, its import crossed the end of a piece of
-# CPython's stack some 700 times, and each time one was mapped and unmapped.
-import numpy as _numpy  # noqa: F401
+from cuplug.base.texts import version as _version
 
-from cuplug import ops
-from cuplug.base.flags import include_directory as get_include
-from cuplug.base.flags import pkg_config_directory as get_pkg_config_path
-from cuplug.call.operator import Operator
-from cuplug.call.run import last_call
-from cuplug.cuda.device_array import DeviceArray, asarray, empty
-from cuplug.cuda.devices import devices, synchronize
-from cuplug.cuda.memory import memory_info, trim
-from cuplug.cuda.placement import device
-from cuplug.errors import CompileError, CudaError, NotFoundError, PluginError
-from cuplug.host.progress import progress
-from cuplug.lookup.find import find, load, plugins, version
-from cuplug.lookup.listing import search_path
-from cuplug.lookup.prepare import prepare
-from cuplug.lookup.reloading import reload
+__version__ = _version()
 
-if TYPE_CHECKING:
-    from cuplug.adoption.adopt import adopt
-    from cuplug.author.building import BuildError, build
-    from cuplug.kernels.kernel import Kernel
-    from cuplug.kernels.module import Module, compile
-    from cuplug.kernels.staged import In, InOut, Out
-    from cuplug.source.element_wise import elementwise
-    from cuplug.source.from_source import operator
-    from cuplug.source.reductions import reduction
-
-__version__ = version()
-
-__all__ = [
-    "BuildError",
-    "CompileError",
-    "CudaError",
-    "DeviceArray",
-    "In",
-    "InOut",
-    "Kernel",
-    "Module",
-    "NotFoundError",
-    "Operator",
-    "Out",
-    "PluginError",
-    "adopt",
-    "asarray",
-    "build",
-    "compile",
-    "device",
-    "devices",
-    "elementwise",
-    "empty",
-    "find",
-    "get_include",
-    "get_pkg_config_path",
-    "last_call",
-    "load",
-    "memory_info",
-    "operator",
-    "ops",
-    "plugins",
-    "prepare",
-    "progress",
-    "reduction",
-    "reload",
-    "search_path",
-    "synchronize",
-    "trim",
-]
-
-# Imported at their first use, as they import much.
-_LATER = {
-    "BuildError": "author.building",
-    "In": "kernels.staged",
-    "InOut": "kernels.staged",
-    "Kernel": "kernels.kernel",
-    "Module": "kernels.module",
-    "Out": "kernels.staged",
-    "adopt": "adoption.adopt",
-    "build": "author.building",
-    "compile": "kernels.module",
-    "elementwise": "source.element_wise",
-    "operator": "source.from_source",
-    "reduction": "source.reductions",
+# Module -> its public names. It is imported when one of them is first used. __init__.pyi says the
+# same to type checkers.
+_MODULES = {
+    "adoption.adopt": "adopt",
+    "author.build": "BuildError build",
+    "base.flags": "get_include get_pkg_config_path",
+    "call.operator": "Operator",
+    "call.run": "LastCall last_call",
+    "cuda.device_array": "DeviceArray asarray empty",
+    "cuda.devices": "Device devices synchronize",
+    "cuda.memory": "MemoryInfo memory_info trim",
+    "cuda.placement": "Placement device",
+    "errors": "CompileError CudaError NotFoundError PluginError",
+    "host.progress": "progress",
+    "kernels.function": "KernelAttributes",
+    "kernels.kernel": "Kernel",
+    "kernels.module": "Module compile",
+    "kernels.staged": "In InOut Out",
+    "lookup.find": "find load plugins",
+    "lookup.listing": "search_path",
+    "lookup.prepare": "prepare",
+    "lookup.records": "Directory Plugin PluginFile",
+    "lookup.reload": "reload",
+    "ops": "ops",
+    "source.element_wise": "elementwise",
+    "source.from_source": "operator",
+    "source.reductions": "Reduction reduction",
 }
+_WITHOUT_NUMPY = ("author.build", "base.flags", "errors")
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LATER:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    if _HOMES[name] not in _WITHOUT_NUMPY:
+        # First, though others import it: called from their depth, its import crossed the end of a
+        # piece of CPython's stack some 800 times, and each time one was mapped and unmapped.
+        import numpy  # noqa: F401
 
-    globals()[name] = value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    module = __import__(f"{__name__}.{_HOMES[name]}", fromlist=[name])
+    globals()[name] = value = module if name == "ops" else getattr(module, name)
     return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
+if _os.environ.get("CUPLUG_DEVICE"):
+    from cuplug.cuda import placement as _placement  # noqa: F401  (says what is wrong with it)

@@ -1,6 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m cuplug` is the command `cuplug`."""
+"""The command `cuplug`, also as `python -m cuplug`.
 
-from cuplug.commands.cli import main
+What makefiles ask for each file they compile is answered before anything else is loaded.
+"""
 
-main(prog_name="cuplug")
+import sys
+
+from cuplug import __version__
+from cuplug.base import flags
+
+QUICK = {
+    "--version": lambda: f"cuplug {__version__}",
+    "--cflags": flags.plugin_flags,
+    "--cflags --nvcc": lambda: flags.plugin_flags(nvcc=True),
+    "--libs": flags.host_flags,
+    "--cflags --libs": lambda: f"{flags.plugin_flags()} {flags.host_flags()}",
+}
+
+
+def main() -> None:
+    """Run the command with the arguments of this process."""
+    answer = QUICK.get(" ".join(sys.argv[1:]))
+    if answer:
+        print(answer())
+        return
+    from cuplug.commands import cli
+
+    cli.main(prog_name="cuplug")
+
+
+if __name__ == "__main__":
+    main()

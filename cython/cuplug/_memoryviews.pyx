@@ -12,6 +12,8 @@ from cuplug.base.core cimport (
 
 from cuplug.base.status cimport raise_error
 
+import cuplug.cuda.memory  # where a GPU's memory runs out, other libraries are asked for theirs
+
 cdef extern from *:
     """
     #define cuplug_load_slot(slot) __atomic_load_n((slot), __ATOMIC_ACQUIRE)

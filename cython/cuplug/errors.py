@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from cuplug.base.public import public
+
 __all__ = ["CompileError", "CudaError", "NotFoundError", "PluginError"]
 
 
+@public
 class CudaError(RuntimeError):
     """The CUDA driver or runtime reported an error; `code` is its number."""
 
@@ -19,14 +22,17 @@ class CudaError(RuntimeError):
         return type(self), (str(self), self.code)
 
 
+@public
 class PluginError(RuntimeError):
     """A plugin is broken, incompatible or was refused."""
 
 
+@public
 class NotFoundError(LookupError):
     """There is no plugin or operator of that name."""
 
 
+@public
 class CompileError(RuntimeError):
     """A compiler refused a source, or there is none; `log` is all that it said."""
 
@@ -40,6 +46,19 @@ class CompileError(RuntimeError):
         return type(self), (str(self), self.log)
 
 
+class SignatureError(ValueError):
+    """Ill-formed text of a signature; `position` is the byte offset of the place."""
+
+    position: int
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.position = position
+
+    def __reduce__(self) -> tuple[type[SignatureError], tuple[str, int]]:
+        return type(self), (str(self), self.position)
+
+
 class OperatorAttributeError(NotFoundError, AttributeError):
     """`cuplug.ops.name` where there is no such operator."""
 
@@ -47,10 +66,6 @@ class OperatorAttributeError(NotFoundError, AttributeError):
 class OperatorImportError(NotFoundError, ImportError):
     """`from cuplug.ops import name` where there is no such operator."""
 
-
-# Tracebacks name the exceptions as callers import them.
-for public in (CompileError, CudaError, NotFoundError, PluginError):
-    public.__module__ = "cuplug"
 
 # Status names of <cuplug/plugin.h>, without CUPLUG_, -> exceptions.
 EXCEPTIONS: dict[str, type[Exception]] = {

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from cuplug.base import numpy_dtypes
+from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
 from cuplug.signature.signature import Parameter, Signature, parse
 
@@ -21,7 +22,7 @@ try:
     from hypothesis.extra import numpy as hnp
 except ImportError:
     raise ModuleNotFoundError(
-        "cuplug.testing needs the package hypothesis: pip install 'cuplug[author]'"
+        "cuplug.testing needs the package hypothesis: pip install hypothesis"
     ) from None
 
 __all__ = ["arguments", "numpy_dtype"]
@@ -34,7 +35,7 @@ WITH_EMPTY = st.integers(0, 6)
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """Return the NumPy dtype of a dtype name, those of ml_dtypes included."""
-    return np.dtype(getattr(ml_dtypes, name, name))
+    return numpy_dtypes.numpy_dtype(name)
 
 
 def arguments(
@@ -136,11 +137,11 @@ def _scalars(
         return st.sampled_from(x.choices)
     if x.kind == "string":
         return st.just(x.default) if x.has_default else st.sampled_from(("", "a", "\u00e9"))
-    name = dtypes[x.type_variable]
-    if name == "bool":
+    scalar = DTYPES[dtypes[x.type_variable]].scalar
+    if scalar is bool:
         return st.booleans()
-    if "int" in name:
+    if scalar is int:
         return st.integers(0, bound)
-    if name.startswith("complex"):
+    if scalar is complex:
         return st.builds(complex, st.integers(-2, 2), st.integers(-2, 2))
     return st.floats(-2, 2, width=16)

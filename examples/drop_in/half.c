@@ -10,6 +10,5 @@ CUPLUG_ENTRY int half_host(const cuplug_call *call) {
   return CUPLUG_OK;
 }
 
-CUPLUG_PLUGIN(half, "1.0.0",
-              CUPLUG_HOST_OPERATOR(half_host, "half(x: float32[...]) -> float32[...]",
-                                   "Half of each element."))
+CUPLUG_HOST_OPERATOR(half_host, "half(x: float32[...]) -> float32[...]", "Half of each element.");
+CUPLUG_PLUGIN(half, "1.0.0");

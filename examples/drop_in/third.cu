@@ -20,6 +20,6 @@ CUPLUG_ENTRY int third_host(const cuplug_call *call) {
   return CUPLUG_OK;
 }
 
-CUPLUG_PLUGIN(third, "1.0.0",
-              CUPLUG_OPERATOR(third_cuda, third_host, "third(x: float32[...]) -> float32[...]",
-                              "A third of each element."))
+CUPLUG_OPERATOR(third_cuda, third_host, "third(x: float32[...]) -> float32[...]",
+                "A third of each element.");
+CUPLUG_PLUGIN(third, "1.0.0");

@@ -65,11 +65,11 @@ CUPLUG_TYPED_ENTRY(gelu_host, of<forward>::on_host, float, __half, __nv_bfloat16
 CUPLUG_TYPED_ENTRY(gelu_backward_cuda, of<backward>::on_cuda, float, __half, __nv_bfloat16)
 CUPLUG_TYPED_ENTRY(gelu_backward_host, of<backward>::on_host, float, __half, __nv_bfloat16)
 
-CUPLUG_PLUGIN(gelu, "1.0.0",
-              CUPLUG_OPERATOR(gelu_cuda, gelu_host,
-                              "gelu(x: T[...]) -> T[...] where T: float16 | bfloat16 | float32",
-                              "The Gaussian error linear unit, by its tanh approximation."),
-              CUPLUG_OPERATOR(gelu_backward_cuda, gelu_backward_host,
-                              "gelu_backward(grad: T[*n], x: T[*n]) -> T[*n] "
-                              "where T: float16 | bfloat16 | float32",
-                              "The gradient of gelu."))
+CUPLUG_OPERATOR(gelu_cuda, gelu_host,
+                "gelu(x: T[...]) -> T[...] where T: float16 | bfloat16 | float32",
+                "The Gaussian error linear unit, by its tanh approximation.");
+CUPLUG_OPERATOR(gelu_backward_cuda, gelu_backward_host,
+                "gelu_backward(grad: T[*n], x: T[*n]) -> T[*n] "
+                "where T: float16 | bfloat16 | float32",
+                "The gradient of gelu.");
+CUPLUG_PLUGIN(gelu, "1.0.0");

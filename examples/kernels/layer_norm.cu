@@ -57,9 +57,9 @@ template <typename T> int on_host(const cuplug_call *call) {
 CUPLUG_TYPED_ENTRY(layer_norm_cuda, on_cuda, float, __half, __nv_bfloat16)
 CUPLUG_TYPED_ENTRY(layer_norm_host, on_host, float, __half, __nv_bfloat16)
 
-CUPLUG_PLUGIN(layer_norm, "1.0.0",
-              CUPLUG_OPERATOR(layer_norm_cuda, layer_norm_host,
-                              "layer_norm(x: T[*rows, n], weight: T[n], bias: T[n], "
-                              "epsilon: float = 1e-5) -> T[*rows, n] "
-                              "where T: float16 | bfloat16 | float32",
-                              "Layer normalisation of each row: along the last axis."))
+CUPLUG_OPERATOR(layer_norm_cuda, layer_norm_host,
+                "layer_norm(x: T[*rows, n], weight: T[n], bias: T[n], "
+                "epsilon: float = 1e-5) -> T[*rows, n] "
+                "where T: float16 | bfloat16 | float32",
+                "Layer normalisation of each row: along the last axis.");
+CUPLUG_PLUGIN(layer_norm, "1.0.0");

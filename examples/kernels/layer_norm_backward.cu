@@ -94,10 +94,9 @@ CUPLUG_ENTRY int layer_norm_backward_host(const cuplug_call *call) {
   return CUPLUG_OK;
 }
 
-CUPLUG_PLUGIN(
-    layer_norm_backward, "1.0.0",
-    CUPLUG_OPERATOR(layer_norm_backward_cuda, layer_norm_backward_host,
-                    "layer_norm_backward(grad: float32[*rows, n], x: float32[*rows, n], "
-                    "weight: float32[n], epsilon: float = 1e-5) -> (grad_x: float32[*rows, "
-                    "n], grad_weight: float32[n], grad_bias: float32[n])",
-                    "The gradients of layer_norm with respect to x, weight and bias."))
+CUPLUG_OPERATOR(layer_norm_backward_cuda, layer_norm_backward_host,
+                "layer_norm_backward(grad: float32[*rows, n], x: float32[*rows, n], "
+                "weight: float32[n], epsilon: float = 1e-5) -> (grad_x: float32[*rows, "
+                "n], grad_weight: float32[n], grad_bias: float32[n])",
+                "The gradients of layer_norm with respect to x, weight and bias.");
+CUPLUG_PLUGIN(layer_norm_backward, "1.0.0");

@@ -40,8 +40,8 @@ template <typename T> int on_host(const cuplug_call *call) {
 CUPLUG_TYPED_ENTRY(residual_add_cuda, on_cuda, float, __half, __nv_bfloat16)
 CUPLUG_TYPED_ENTRY(residual_add_host, on_host, float, __half, __nv_bfloat16)
 
-CUPLUG_PLUGIN(residual_add, "1.0.0",
-              CUPLUG_OPERATOR(residual_add_cuda, residual_add_host,
-                              "residual_add(x: T[*n], y: T[*n]) -> T[*n] "
-                              "where T: float16 | bfloat16 | float32",
-                              "The sum of two arrays of one shape."))
+CUPLUG_OPERATOR(residual_add_cuda, residual_add_host,
+                "residual_add(x: T[*n], y: T[*n]) -> T[*n] "
+                "where T: float16 | bfloat16 | float32",
+                "The sum of two arrays of one shape.");
+CUPLUG_PLUGIN(residual_add, "1.0.0");

@@ -49,8 +49,8 @@ template <typename T> int on_host(const cuplug_call *call) {
 CUPLUG_TYPED_ENTRY(softmax_cuda, on_cuda, float, __half, __nv_bfloat16)
 CUPLUG_TYPED_ENTRY(softmax_host, on_host, float, __half, __nv_bfloat16)
 
-CUPLUG_PLUGIN(softmax, "1.0.0",
-              CUPLUG_OPERATOR(softmax_cuda, softmax_host,
-                              "softmax(x: T[*rows, n]) -> T[*rows, n] "
-                              "where T: float16 | bfloat16 | float32",
-                              "The softmax of each row: along the last axis."))
+CUPLUG_OPERATOR(softmax_cuda, softmax_host,
+                "softmax(x: T[*rows, n]) -> T[*rows, n] "
+                "where T: float16 | bfloat16 | float32",
+                "The softmax of each row: along the last axis.");
+CUPLUG_PLUGIN(softmax, "1.0.0");

@@ -13,20 +13,20 @@ typedef int cuplug_reshape(cuplug_frame *frame, cuplug_error *error);
 
 /* One overload of an operator without a plugin. */
 typedef struct cuplug_definition_row {
-  const char *signature; /* as in a table; at most 511 bytes */
+  const char *signature; /* as in a table */
   cuplug_entry *host;    /* NULL: no entry on that side */
   cuplug_entry *cuda;
   void *context;           /* what both entries get from cuplug_entry_context; kept for ever */
   cuplug_reshape *reshape; /* NULL: the signature says all */
-  uint32_t flags;          /* of a row: CUPLUG_TAKES_STRIDES ... */
+  uint32_t flags;          /* CUPLUG_ROW_TAKES_STRIDES ... */
   uint32_t reserved;
 } cuplug_definition_row;
 
 typedef struct cuplug_definition {
   const char *plugin;  /* an identifier: stands for the plugin's name */
-  const char *version; /* at most 31 bytes; NULL: none */
+  const char *version; /* NULL: none */
   const char *origin;  /* stands for the plugin's file in messages: "<source>" */
-  const char *doc;     /* one line of at most 255 bytes; NULL: none */
+  const char *doc;     /* one line; NULL: none */
   const cuplug_definition_row *rows;
   uint32_t n_rows;
 } cuplug_definition;
@@ -40,6 +40,10 @@ CUPLUG_API int cuplug_define(const cuplug_definition *definition, cuplug_operato
 
 /* For an entry of such an operator: the context of its row. NULL for entries of plugins. */
 CUPLUG_API void *cuplug_entry_context(const cuplug_call *call);
+
+/* The error record of the call, for an entry of such an operator: it may be filled instead of
+ * cuplug_fail being called. */
+CUPLUG_API cuplug_error *cuplug_entry_error(const cuplug_call *call);
 
 /* Takes in the file of an operator anew when it was replaced on disk, by another file renamed over
  * it, and loads the code beside the old, which stays. Sets `fresh` to the operator of that name,

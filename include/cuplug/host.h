@@ -29,6 +29,19 @@
 #define CUPLUG_MAX_NAME 64
 
 CUPLUG__BEGIN_C
+
+#define CUPLUG_ERROR_MESSAGE_BYTES 4080
+
+/* An error record. It lies in the caller's frame. `status` is CUPLUG_OK while `message` is empty.
+ */
+typedef struct cuplug_error {
+  int32_t status;         /* a cuplug_status */
+  int32_t cuda_code;      /* the CUresult or cudaError_t behind ERROR_CUDA, else 0 */
+  uint32_t message_bytes; /* room in `message`, the terminating zero included */
+  uint32_t reserved;
+  char message[CUPLUG_ERROR_MESSAGE_BYTES];
+} cuplug_error;
+
 #define CUPLUG_API __attribute__((visibility("default")))
 
 /* The version of the loaded core, "0.1.0". [thread-safe] [no-cuda] */
@@ -122,84 +135,12 @@ CUPLUG_API int cuplug_parse_signature(const char *text, cuplug_signature *signat
 CUPLUG_API const char *cuplug_dtype_name(uint32_t k);
 CUPLUG_API uint32_t cuplug_dtype_id(uint32_t k);
 
-/* ---- Discovery ----------------------------------------------------------------------------- */
-
-typedef enum cuplug_origin {
-  CUPLUG_ORIGIN_CUPLUG_PATH,  /* LD_LIBRARY_CUPLUG_PATH */
-  CUPLUG_ORIGIN_LIBRARY_PATH, /* LD_LIBRARY_PATH */
-  CUPLUG_ORIGIN_USER,         /* $XDG_DATA_HOME/cuplug/plugins or ~/.local/share/cuplug/plugins */
-  CUPLUG_ORIGIN_SYSTEM,       /* /usr/local/lib/cuplug, /usr/lib/cuplug */
-  CUPLUG_ORIGIN_ADDED,        /* cuplug_add_directory */
-  CUPLUG_ORIGIN_STOCK,        /* the folder `cuplug` beside libcuplug.so */
-  CUPLUG_ORIGIN_LOADED        /* a file given to cuplug_load */
-} cuplug_origin;
-
-typedef enum cuplug_state {
-  CUPLUG_STATE_OK,
-  CUPLUG_STATE_SHADOWED,  /* an earlier directory has a plugin of that name: see `reason` */
-  CUPLUG_STATE_DUPLICATE, /* the same file (device, inode) as an earlier one */
-  CUPLUG_STATE_REJECTED,  /* see `reason` */
-  CUPLUG_STATE_CHANGED,   /* loaded, and since replaced on disk */
-  CUPLUG_STATE_NO_PLUGIN, /* a library without a symbol table */
-  CUPLUG_STATE_MISSING    /* a directory that does not exist */
-} cuplug_state;
-
-/* A place on the search path. */
-typedef struct cuplug_directory {
-  char *path;
-  char *reason; /* why it is not used; NULL when it is */
-  int32_t origin;
-  int32_t state; /* OK, MISSING, REJECTED or DUPLICATE */
-} cuplug_directory;
-
-/* A file `lib*.so` in one of those directories, with what its table says. */
-typedef struct cuplug_file {
-  char *path;
-  char *reason; /* NULL for CUPLUG_STATE_OK */
-  int32_t state;
-  int32_t origin;
-  int32_t loaded; /* 1: its code is in the process */
-  uint32_t n_rows;
-  uint32_t abi_version;
-  uint32_t flags;
-  char name[64];
-  char version[32];
-  char architectures[128];
-  cuplug_row *rows; /* n_rows of them */
-} cuplug_file;
-
-/* A snapshot; free it with cuplug_free_listing. */
-typedef struct cuplug_listing {
-  cuplug_directory *directories;
-  size_t n_directories;
-  cuplug_file *files; /* in search order: the first of a name is the one that is used */
-  size_t n_files;
-} cuplug_listing;
-
-/* Lists the search path and, with `with_files`, every candidate in it. Runs no plugin code. One bad
- * file never fails the listing. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_list(int with_files, cuplug_listing **listing, cuplug_error *error);
-CUPLUG_API void cuplug_free_listing(cuplug_listing *listing);
-
-/* Reads the table of one file with all checks, without running it. `file` is to be given to
- * cuplug_free_file, also after an error, when it says what could be read. [thread-safe] [no-cuda]
- */
-CUPLUG_API int cuplug_inspect(const char *path, cuplug_file **file, cuplug_error *error);
-
-/* Whether a file may be used by the rules for plugins: a regular file that nobody else may write,
- * on the allow-list where there is one. ERROR_PLUGIN: the reason; ERROR_NOT_FOUND: no such file.
- * Messages do not name the file. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_check_trust(const char *path, cuplug_error *error);
-CUPLUG_API void cuplug_free_file(cuplug_file *file);
-
-/* Appends a directory to the search path, before the stock plugins. Once for each path.
- * [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_add_directory(const char *path, cuplug_error *error);
-
 /* ---- Operators ----------------------------------------------------------------------------- */
 
 /* One operator: one or more rows of one plugin that share a name. Opaque; never freed. */
 typedef struct cuplug_operator cuplug_operator;
+/* One of its rows in the symbol table: <cuplug/listing.h>. */
+typedef struct cuplug_row cuplug_row;
 
 /* Finds an operator by "operator" or "plugin.operator". lib<operator>.so is looked up first,
  * without a scan; else the first plugin in search order that has the operator. Reads the table,
@@ -373,4 +314,5 @@ CUPLUG__END_C
 #include <cuplug/define.h>
 #include <cuplug/devices.h>
 #include <cuplug/jit.h>
+#include <cuplug/listing.h>
 #endif

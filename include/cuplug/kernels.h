@@ -5,15 +5,17 @@
 #define CUPLUG_KERNELS_H
 
 #include <cuda_runtime_api.h>
+#include <cuplug/format.h>
 #include <cuplug/plugin.h>
 
 /* For after every launch: `return cuplug_launched(call)`. Reports a launch error of this plugin. */
 static inline int cuplug_launched(const cuplug_call *call) {
   cudaError_t code = cudaGetLastError();
   if (code == cudaSuccess) return CUPLUG_OK;
-  call->error->cuda_code = (int32_t)code;
-  return cuplug_fail(call, CUPLUG_ERROR_CUDA, "kernel launch: CUDA error %d, %s: %s", (int)code,
-                     cudaGetErrorName(code), cudaGetErrorString(code));
+  char text[256];
+  snprintf(text, sizeof text, "kernel launch: CUDA error %d, %s: %s", (int)code,
+           cudaGetErrorName(code), cudaGetErrorString(code));
+  return CUPLUG__SERVICE(call, fail)(call, CUPLUG_ERROR_CUDA, (int)code, text);
 }
 
 #if CUDART_VERSION >= 12010
@@ -47,7 +49,7 @@ template <typename... P, void (*kernel)(P...)> struct cuplug__kernel<kernel> {
       found = (void *)known;
       if (id < n_kept) __atomic_store_n(&kept[id], found, __ATOMIC_RELEASE);
     }
-    return call->services->launch(call, found, &grid, pointers);
+    return CUPLUG__SERVICE(call, launch)(call, found, &grid, pointers);
   }
 };
 
@@ -56,14 +58,25 @@ template <typename... P, void (*kernel)(P...)> struct cuplug__kernel<kernel> {
  *     return cuplug_launch<add_kernel>(call, n_blocks, n_threads, shared_bytes, x, y, out, n);
  *
  * Without blocks, as for empty arrays, nothing is launched.
- * Needs C++17, CUDA 12.1 and a host of version 0.1; <<<>>> and cuplug_launched do elsewhere.
+ * Needs C++17 and CUDA 12.1; <<<>>> and cuplug_launched do elsewhere.
  * Dynamic shared memory beyond 48 KiB wants cudaFuncSetAttribute and <<<>>>. [stream-ordered] */
 template <auto kernel, typename... A>
 int cuplug_launch(const cuplug_call *call, dim3 blocks, dim3 threads, uint32_t shared_bytes,
                   A... arguments) {
   if (!blocks.x || !blocks.y || !blocks.z) return CUPLUG_OK;
-  const cuplug_grid grid = {
-      {blocks.x, blocks.y, blocks.z}, {threads.x, threads.y, threads.z}, shared_bytes};
+  const cuplug_grid grid = {{blocks.x, blocks.y, blocks.z},
+                            {threads.x, threads.y, threads.z},
+                            shared_bytes,
+                            0,
+                            {0, 0, 0},
+                            0};
+  return cuplug__kernel<kernel>::launch(call, grid, arguments...);
+}
+
+/* The same with a grid that says more: cooperative launches, clusters, programmatic launches. */
+template <auto kernel, typename... A>
+int cuplug_launch(const cuplug_call *call, const cuplug_grid &grid, A... arguments) {
+  if (!grid.blocks[0] || !grid.blocks[1] || !grid.blocks[2]) return CUPLUG_OK;
   return cuplug__kernel<kernel>::launch(call, grid, arguments...);
 }
 #endif

@@ -10,7 +10,7 @@ typedef struct cuplug_loop {
   unsigned n_arrays;
   long long n; /* the product of the sizes: how often the loop runs */
   long long sizes[64];
-  long long strides[64][32]; /* [dimension][array], in elements */
+  long long (*strides)[32]; /* [dimension][array], in elements */
 } cuplug_loop;
 
 /* The first division of integers in a call that has no result: by 0, or of the least by -1. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin ABI: everything that the author of a plugin includes.
  *
- * A plugin is a shared library lib<name>.so. It exports one object, `cuplug_symbols`, the symbol
- * table: a header and one row for each operator (or for each overload of one). The table holds no
- * pointers, lies in the ELF note section `.note.cuplug`, and is read without running the file.
- * Each row names the entry points that the host calls; all entries have one type, `cuplug_entry`.
+ * A plugin is a shared library lib<name>.so. Its symbol table is a list of ELF notes in the section
+ * `.note.cuplug`: one for the plugin, and one for each operator (or each overload of one), emitted
+ * where the operator is defined, in any source file of the plugin. A note holds text alone, is as
+ * long as its text, and is read without running the file: docs/abi.md. An operator's note names the
+ * entry points that the host calls; all entries have one type, `cuplug_entry`.
  *
  *     CUPLUG_ENTRY int half_host(const cuplug_call *call) { ...; return CUPLUG_OK; }
  *
- *     CUPLUG_PLUGIN(half, "1.0.0",
- *                   CUPLUG_HOST_OPERATOR(half_host, "half(x: float32[...]) -> float32[...]",
- *                                        "Half of x."))
+ *     CUPLUG_HOST_OPERATOR(half_host, "half(x: float32[...]) -> float32[...]", "Half of x.");
+ *     CUPLUG_PLUGIN(half, "1.0.0");
  *
- * Growth: structures only grow at their end. Whoever reads a field that is newer than ABI 1.0
+ * Growth: structures only grow at their end. Whoever reads a field that is newer than ABI 2.0
  * first tests CUPLUG_HAS_FIELD(object, field). Reserved fields are zero.
  *
  * An entry never exits, prints, throws, synchronises or resets the device, or keeps a pointer that
@@ -21,14 +21,12 @@
 #ifndef CUPLUG_PLUGIN_H
 #define CUPLUG_PLUGIN_H
 
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#define CUPLUG_ABI_MAJOR 1u
-#define CUPLUG_ABI_MINOR 0u
-#define CUPLUG_ABI_VERSION ((CUPLUG_ABI_MAJOR << 16) | CUPLUG_ABI_MINOR)
+#define CUPLUG_ABI_MAJOR 2
+#define CUPLUG_ABI_MINOR 0
+#define CUPLUG_ABI_VERSION (((uint32_t)CUPLUG_ABI_MAJOR << 16) | CUPLUG_ABI_MINOR)
 
 #ifdef __cplusplus
 #define CUPLUG__EXTERN_C extern "C"
@@ -62,18 +60,6 @@ typedef enum cuplug_status {
 #undef CUPLUG__X
 } cuplug_status;
 
-#define CUPLUG_ERROR_MESSAGE_BYTES 4080
-
-/* An error record. It lies in the caller's frame. `status` is CUPLUG_OK while `message` is empty.
- */
-typedef struct cuplug_error {
-  int32_t status;         /* a cuplug_status */
-  int32_t cuda_code;      /* the CUresult or cudaError_t behind ERROR_CUDA, else 0 */
-  uint32_t message_bytes; /* room in `message`, the terminating zero included */
-  uint32_t reserved;
-  char message[CUPLUG_ERROR_MESSAGE_BYTES];
-} cuplug_error;
-
 /* ---- Arrays and scalars -------------------------------------------------------------------- */
 
 /* Device types and type codes are DLPack's (https://dmlc.github.io/dlpack), version 1. */
@@ -83,14 +69,12 @@ typedef struct cuplug_error {
 #define CUPLUG_CUDA_MANAGED 13
 
 typedef struct cuplug_device {
-  int32_t
-      type;   /* CUPLUG_CPU or CUPLUG_CUDA in a call; arrays may also be CUDA_HOST, CUDA_MANAGED */
-  int32_t id; /* ordinal, from 0 */
+  int32_t type; /* in a call CPU or CUDA; arrays may also be CUDA_HOST, CUDA_MANAGED */
+  int32_t id;   /* ordinal, from 0 */
 } cuplug_device;
 
 typedef struct cuplug_dtype {
-  uint8_t code;
-  uint8_t bits;
+  uint8_t code, bits;
   uint16_t lanes;
 } cuplug_dtype;
 
@@ -135,7 +119,7 @@ typedef struct cuplug_tensor {
   uint64_t byte_offset;
 } cuplug_tensor;
 
-/* A scalar argument. Which member holds it follows from its declared dtype. */
+/* A scalar argument: its declared dtype says which member holds it. */
 typedef union cuplug_scalar {
   double f;      /* floating dtypes, rounded to nothing narrower than float64 */
   int64_t i;     /* bool and signed integers; a choice ("a" | "b"): its number, from 0 */
@@ -163,23 +147,29 @@ typedef struct cuplug_fault {
 
 typedef struct cuplug_call cuplug_call;
 
-/* How many threads run a kernel, and the dynamic shared memory of each block. */
+/* How a kernel is launched. */
 typedef struct cuplug_grid {
   uint32_t blocks[3];
-  uint32_t threads[3]; /* of a block */
-  uint32_t shared_bytes;
+  uint32_t threads[3];   /* of a block */
+  uint32_t shared_bytes; /* dynamic ones, of each block */
+  uint32_t flags;        /* CUPLUG_COOPERATIVE ... */
+  uint32_t cluster[3];   /* blocks of a cluster; 0: no clusters */
+  uint32_t reserved;
 } cuplug_grid;
 
-/* What the host does for an entry. Called through cuplug_workspace, cuplug_output and cuplug_launch
- * below. */
-typedef struct cuplug_services {
-  uint32_t struct_bytes;
-  uint32_t reserved;
-  void *(*workspace)(const cuplug_call *call, uint64_t bytes);
-  int (*output)(const cuplug_call *call, uint32_t tensor, const int64_t *shape);
-  /* `kernel`: a CUkernel, CUfunction or cudaKernel_t; `arguments`: a pointer to each. */
-  int (*launch)(const cuplug_call *call, void *kernel, const cuplug_grid *grid, void **arguments);
-} cuplug_services;
+#define CUPLUG_COOPERATIVE 1u /* its blocks may wait for each other */
+#define CUPLUG_OVERLAPPING 2u /* may begin while the kernel ahead runs: programmatic launch */
+
+/* What the host does for an entry: functions found by name and version, so that new ones need no
+ * new structure. NULL where the host has none of that name and version; it has the four below. */
+typedef void cuplug_service(void);
+typedef int cuplug_fail_service(const cuplug_call *call, int status, int cuda_code,
+                                const char *text);
+typedef void *cuplug_workspace_service(const cuplug_call *call, uint64_t bytes);
+typedef int cuplug_output_service(const cuplug_call *call, uint32_t tensor, const int64_t *shape);
+/* `kernel`: a CUkernel, CUfunction or cudaKernel_t; `arguments`: a pointer to each. */
+typedef int cuplug_launch_service(const cuplug_call *call, void *kernel, const cuplug_grid *grid,
+                                  void **arguments);
 
 /* One call of an entry. Everything is borrowed until the entry returns. */
 struct cuplug_call {
@@ -189,12 +179,10 @@ struct cuplug_call {
   void *stream;          /* CUstream or cudaStream_t to launch on, never NULL; NULL on the host */
   const cuplug_tensor *tensors; /* array parameters in signature order, then outputs */
   const cuplug_scalar *scalars; /* scalar parameters in signature order */
-  uint32_t n_tensors;
-  uint32_t n_scalars;
-  cuplug_error *error;             /* written by cuplug_fail */
-  cuplug_fault *fault;             /* for kernels; NULL on the host */
-  const cuplug_services *services; /* see above */
-  void *host;                      /* the host's own */
+  uint32_t n_tensors, n_scalars;
+  cuplug_fault *fault; /* for kernels; NULL on the host */
+  cuplug_service *(*service)(const char *name, uint32_t version);
+  void *run;            /* the host's own */
   uint32_t max_threads; /* of an entry on the host; 0: as many as it likes. 1 in a forked child */
   uint32_t reserved;
 };
@@ -207,141 +195,18 @@ typedef int cuplug_entry(const cuplug_call *call);
 #define CUPLUG_HAS_FIELD(object, field) \
   ((object)->struct_bytes >= (char *)(&(object)->field + 1) - (char *)(object))
 
-/* ---- The symbol table ---------------------------------------------------------------------- */
-
-#define CUPLUG_NOTE_TYPE 0x70756331u /* "1cup" in memory */
-#define CUPLUG_NOTE_OWNER "cuplug\0"
-#define CUPLUG_TABLE_MAGIC "CUPLUGT"
-
-/* Row flags. */
-#define CUPLUG_TAKES_STRIDES 1u /* arrays of any strides are passed on as they are */
-#define CUPLUG_PREFERS_CUDA 2u  /* host arrays go through the GPU, when there is one */
-#define CUPLUG_NEVER_WAITS 4u   /* with small arrays the host entry returns within microseconds */
-#define CUPLUG_KEEPS_WHOLE 8u   /* the entry counts elements: no call is cut into parts */
-
-/* Everything is char or uint32_t: alignment 4, no padding, no pointer. Strings are
- * zero-terminated inside their array. The first three fields are the ELF note header. */
-typedef struct cuplug_table_header {
-  uint32_t owner_bytes; /* 8 */
-  uint32_t desc_bytes;  /* from `magic` to the end of the last row */
-  uint32_t note_type;   /* CUPLUG_NOTE_TYPE */
-  char owner[8];        /* CUPLUG_NOTE_OWNER */
-  char magic[8];        /* CUPLUG_TABLE_MAGIC */
-  uint32_t abi_version;
-  uint32_t header_bytes; /* from the start of the note to row 0 */
-  uint32_t row_bytes;    /* from one row to the next */
-  uint32_t n_rows;
-  uint32_t call_bytes;   /* sizeof(cuplug_call) that the plugin was compiled with */
-  uint32_t tensor_bytes; /* sizeof(cuplug_tensor) likewise */
-  uint32_t flags;        /* 0 */
-  char name[64];         /* the plugin: its file is lib<name>.so */
-  char version[32];
-  char architectures[128]; /* "750,900" for 7.5 and 9.0; empty without CUDA */
-  char reserved[28];
-} cuplug_table_header;
-
-typedef struct cuplug_row {
-  char cuda_entry[96]; /* symbol; empty: no entry on that side */
-  char host_entry[96];
-  char signature[512]; /* see docs/signatures.md; begins with the operator's name */
-  char doc[256];       /* one line */
-  uint32_t flags;      /* CUPLUG_TAKES_STRIDES ... */
-  char reserved[60];
-} cuplug_row;
-
-/* The compiler checks that an entry was declared with the type cuplug_entry. */
-#ifdef __cplusplus
-CUPLUG__END_C
-static inline constexpr uint32_t cuplug__is_entry(cuplug_entry *) { return 0; }
-template <unsigned N> constexpr unsigned cuplug__n_rows(const cuplug_row (&&)[N]) { return N; }
-#define CUPLUG__N_ROWS(...) cuplug__n_rows({__VA_ARGS__})
-#define CUPLUG__IS_ENTRY(entry) cuplug__is_entry(entry)
-CUPLUG__BEGIN_C
-#else
-#define CUPLUG__N_ROWS(...) (sizeof((const cuplug_row[]){__VA_ARGS__}) / sizeof(cuplug_row))
-#define CUPLUG__IS_ENTRY(entry) _Generic(&(entry), cuplug_entry * : 0u)
-#endif
-
-#define CUPLUG__TEXT(...) #__VA_ARGS__
-#define CUPLUG__EXPANDED_TEXT(...) CUPLUG__TEXT(__VA_ARGS__)
-/* nvcc defines __CUDA_ARCH_LIST__; a table compiled by another compiler is told by
- * -DCUPLUG_ARCHITECTURES=750,900. */
-#if defined(CUPLUG_ARCHITECTURES)
-#define CUPLUG__ARCHITECTURES CUPLUG__EXPANDED_TEXT(CUPLUG_ARCHITECTURES)
-#elif defined(__CUDA_ARCH_LIST__)
-#define CUPLUG__ARCHITECTURES CUPLUG__EXPANDED_TEXT(__CUDA_ARCH_LIST__)
-#else
-#define CUPLUG__ARCHITECTURES ""
-#endif
-
-/* One row: an operator with CUDA and host entries, or with one of them. Row flags may follow the
- * doc string. With CUPLUG_HOST_ONLY defined (no nvcc at hand) CUDA entries are left out. */
-#define CUPLUG_HOST_OPERATOR(host, signature, doc, ...)                           \
-  {                                                                               \
-    "", #host, signature, doc, CUPLUG__IS_ENTRY(host) | (__VA_ARGS__ + 0u), { 0 } \
-  }
-#define CUPLUG_CUDA_OPERATOR(cuda, signature, doc, ...)                           \
-  {                                                                               \
-#cuda, "", signature, doc, CUPLUG__IS_ENTRY(cuda) | (__VA_ARGS__ + 0u), { 0 } \
-  }
-#ifdef CUPLUG_HOST_ONLY
-#define CUPLUG_OPERATOR(cuda, host, signature, doc, ...) \
-  CUPLUG_HOST_OPERATOR(host, signature, doc, __VA_ARGS__)
-#else
-#define CUPLUG_OPERATOR(cuda, host, signature, doc, ...)                        \
-  {                                                                             \
-#cuda, #host, signature, doc,                                               \
-        CUPLUG__IS_ENTRY(cuda) | CUPLUG__IS_ENTRY(host) | (__VA_ARGS__ + 0u), { \
-      0                                                                         \
-    }                                                                           \
-  }
-#endif
-
-/* The table itself, once in a plugin, at file scope: name (an identifier), version, rows. */
-#define CUPLUG_PLUGIN(name, version, ...)                                                \
-  struct cuplug__table {                                                                 \
-    cuplug_table_header header;                                                          \
-    cuplug_row rows[CUPLUG__N_ROWS(__VA_ARGS__)];                                        \
-  };                                                                                     \
-  CUPLUG_ENTRY const struct cuplug__table cuplug_symbols;                                \
-  const struct cuplug__table cuplug_symbols __attribute__((                              \
-      section(".note.cuplug"), used, aligned(4))) = {{8,                                 \
-                                                      sizeof(struct cuplug__table) - 20, \
-                                                      CUPLUG_NOTE_TYPE,                  \
-                                                      CUPLUG_NOTE_OWNER,                 \
-                                                      CUPLUG_TABLE_MAGIC,                \
-                                                      CUPLUG_ABI_VERSION,                \
-                                                      sizeof(cuplug_table_header),       \
-                                                      sizeof(cuplug_row),                \
-                                                      CUPLUG__N_ROWS(__VA_ARGS__),       \
-                                                      sizeof(cuplug_call),               \
-                                                      sizeof(cuplug_tensor),             \
-                                                      0,                                 \
-                                                      #name,                             \
-                                                      version,                           \
-                                                      CUPLUG__ARCHITECTURES,             \
-                                                      {0}},                              \
-                                                     {__VA_ARGS__}};
-
 /* ---- Helpers for entries ------------------------------------------------------------------- */
 
-#if defined(__GNUC__)
-#define CUPLUG__PRINTF __attribute__((format(printf, 3, 4)))
-#else
-#define CUPLUG__PRINTF
-#endif
+#define CUPLUG__MUST_USE __attribute__((warn_unused_result))
+#define CUPLUG__SERVICE(call, name) ((cuplug_##name##_service *)(call)->service(#name, 1))
 
-/* Reports an error: `return cuplug_fail(call, CUPLUG_ERROR_VALUE, "x: seen %g, wanted ...", x)`.
- * The message names the argument, what was seen and what was wanted; the host puts the operator's
- * name before it. Returns `status`. [thread-safe] [no-cuda] */
-CUPLUG__PRINTF static inline int cuplug_fail(const cuplug_call *call, int status,
-                                             const char *format, ...) {
-  va_list list;
-  call->error->status = status;
-  va_start(list, format);
-  vsnprintf(call->error->message, call->error->message_bytes, format, list);
-  va_end(list);
-  return status;
+/* Reports an error: `return cuplug_fail(call, CUPLUG_ERROR_VALUE, "x: seen 0, wanted ...")`. The
+ * text, which is copied, names the argument, what was seen and what was wanted; the host puts the
+ * operator's name before it. Whatever the entry returns then, the call has failed. Returns
+ * `status`. <cuplug/format.h> has cuplug_failf, which formats. [thread-safe] [no-cuda] */
+CUPLUG__MUST_USE static inline int cuplug_fail(const cuplug_call *call, int status,
+                                               const char *text) {
+  return CUPLUG__SERVICE(call, fail)(call, status, 0, text);
 }
 
 /* The dtype of an array as a cuplug_type_id. [thread-safe] [no-cuda] */
@@ -365,18 +230,20 @@ static inline int64_t cuplug_element_bytes(const cuplug_tensor *x) {
  * until the work put on the call's stream is done). NULL when memory ran out: the error record is
  * filled, return CUPLUG_ERROR_MEMORY. Safe under graph capture. [stream-ordered] */
 static inline void *cuplug_workspace(const cuplug_call *call, uint64_t bytes) {
-  return call->services->workspace(call, bytes);
+  return CUPLUG__SERVICE(call, workspace)(call, bytes);
 }
 
 /* Allocates output `tensor` (its number in call->tensors), whose signature has unknown dimensions
- * `?`, with the shape found by the entry (ndim sizes); afterwards its `data` is set.
- * Returns CUPLUG_OK or an error that the entry returns. */
-static inline int cuplug_output(const cuplug_call *call, uint32_t tensor, const int64_t *shape) {
-  return call->services->output(call, tensor, shape);
+ * `?`, with the shape that the entry found (ndim sizes), and sets its `data`. Returns CUPLUG_OK or
+ * an error that the entry returns. */
+CUPLUG__MUST_USE static inline int cuplug_output(const cuplug_call *call, uint32_t tensor,
+                                                 const int64_t *shape) {
+  return CUPLUG__SERVICE(call, output)(call, tensor, shape);
 }
 
 CUPLUG__END_C
 
+#include <cuplug/table.h>
 #ifdef __CUDACC__
 #include <cuplug/kernels.h>
 #endif

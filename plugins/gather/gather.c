@@ -11,6 +11,7 @@
  * From an empty axis (m = 0) nothing can be taken: IndexError, unless index is empty too. Of
  * several bad indices the host names the first; a GPU names one of them. Bytes moved: index once;
  * the chosen rows of source once; out once. */
+#include <cuplug/format.h>
 #include <cuplug/plugin.h>
 
 #include <string.h>
@@ -134,15 +135,15 @@ CUPLUG_ENTRY int gather_host(const cuplug_call *call) {
                        "source: seen an empty axis 0, wanted at least one row to take from");
   const int64_t bad = gather_all(&j, call);
   if (bad == j.n) return CUPLUG_OK;
-  return cuplug_fail(call, CUPLUG_ERROR_INDEX,
-                     "index: index %lld at position %lld is out of bounds for size %lld",
-                     (long long)index_at(&j, bad), (long long)bad, (long long)j.m);
+  return cuplug_failf(call, CUPLUG_ERROR_INDEX,
+                      "index: index %lld at position %lld is out of bounds for size %lld",
+                      (long long)index_at(&j, bad), (long long)bad, (long long)j.m);
 }
 
-CUPLUG_PLUGIN(gather, "1.0.0",
-              CUPLUG_OPERATOR(gather_cuda, gather_host,
-                              "gather(source: T[m, *row], index: I[*n], "
-                              "mode: \"raise\" | \"wrap\" | \"clip\" = \"raise\") -> T[*n, *row] "
-                              "where T: any, I: int32 | int64",
-                              "Rows of source at the given indices: NumPy's take along axis 0.",
-                              CUPLUG_NEVER_WAITS))
+CUPLUG_OPERATOR(
+    gather_cuda, gather_host,
+    "gather(source: T[m, *row], index: I[*n], "
+    "mode: \"raise\" | \"wrap\" | \"clip\" = \"raise\") -> T[*n, *row] "
+    "where T: any, I: int32 | int64",
+    "Rows of source at the given indices: NumPy's take along axis 0." CUPLUG_NEVER_WAITS);
+CUPLUG_PLUGIN(gather, "1.0.0");

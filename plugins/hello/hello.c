@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hello(): prints one line, from the host or from a kernel. The one operator that prints. */
 #include <cuplug/plugin.h>
+#include <stdio.h>
 
 CUPLUG_ENTRY int hello_cuda(const cuplug_call *call);
 
@@ -11,6 +12,5 @@ CUPLUG_ENTRY int hello_host(const cuplug_call *call) {
   return CUPLUG_OK;
 }
 
-CUPLUG_PLUGIN(hello, "1.0.0",
-              CUPLUG_OPERATOR(hello_cuda, hello_host, "hello()",
-                              "Prints a line from where it runs."))
+CUPLUG_OPERATOR(hello_cuda, hello_host, "hello()", "Prints a line from where it runs.");
+CUPLUG_PLUGIN(hello, "1.0.0");

@@ -22,8 +22,7 @@ ELEMENTWISE_ENTRY(piecewise_scale_host) {
   return elementwise_no_dtype(call);
 }
 
-CUPLUG_PLUGIN(piecewise_scale, "1.0.0",
-              CUPLUG_OPERATOR(piecewise_scale_cuda, piecewise_scale_host,
-                              "piecewise_scale(x: T[...]) -> T[...] where T: floating",
-                              "0.5 x below 0, 2 x below 1, 0.1 x from there on.",
-                              CUPLUG_NEVER_WAITS))
+CUPLUG_OPERATOR(piecewise_scale_cuda, piecewise_scale_host,
+                "piecewise_scale(x: T[...]) -> T[...] where T: floating",
+                "0.5 x below 0, 2 x below 1, 0.1 x from there on." CUPLUG_NEVER_WAITS);
+CUPLUG_PLUGIN(piecewise_scale, "1.0.0");

@@ -52,8 +52,8 @@ ELEMENTWISE_ENTRY(scale_host) {
   return elementwise_no_dtype(call);
 }
 
-CUPLUG_PLUGIN(scale, "1.0.0",
-              CUPLUG_OPERATOR(scale_cuda, scale_host,
-                              "scale(inout data: T[...], factor: T) where T: floating | integer | "
-                              "complex",
-                              "Multiplies data by factor, in place.", CUPLUG_NEVER_WAITS))
+CUPLUG_OPERATOR(scale_cuda, scale_host,
+                "scale(inout data: T[...], factor: T) where T: floating | integer | "
+                "complex",
+                "Multiplies data by factor, in place." CUPLUG_NEVER_WAITS);
+CUPLUG_PLUGIN(scale, "1.0.0");

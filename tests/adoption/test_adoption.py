@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import cuplug
 import numpy as np
 import pytest
-from conftest import FIXTURES
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_emulated_cuda import emulated_cuda  # noqa: F401  (a fixture)
+from places import FIXTURES
 
 pytest.importorskip("cffi")
 
@@ -70,7 +69,7 @@ def test_reload_leaves_it_alone(library):
 
 
 @given(st.integers(1, 50), st.integers(0, 50), st.randoms())
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50)
 def test_any_sizes(library, m, n, random):
     source = np.arange(m, dtype=np.float32)
     index = np.array([random.randrange(m) for _ in range(n)], np.int32)
@@ -233,7 +232,7 @@ print("done")
 
 
 @pytest.mark.parametrize("with_stream", [False, True])
-def test_on_a_driver_without_a_gpu(library, emulated_cuda, run_python, with_stream):  # noqa: F811
+def test_on_a_driver_without_a_gpu(library, emulated_cuda, run_python, with_stream):
     prototypes, given = PROTOTYPES, dict(GATHER)
     if with_stream:
         prototypes += "int GatherOn(float *, int *, float *, int, int, cudaStream_t);"
@@ -312,7 +311,7 @@ def test_captures_want_a_stream(cuda_library):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         found = both["on"](source, index)
-        with pytest.raises(ValueError, match="gather: stream: seen one that is captured"):
+        with pytest.raises(ValueError, match="gather: stream: it is being captured in a CUDA gr"):
             both["later"](source, index)
     source.fill_(5)
     graph.replay()

@@ -10,9 +10,9 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
-from conftest import FIXTURES
+from places import FIXTURES
+from processes import NEEDS_ROOT
 from raw_plugins import listed, listed_in, named_plugin
-from test_trust import NEEDS_ROOT
 
 pytest.importorskip("cffi")
 

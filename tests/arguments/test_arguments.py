@@ -6,7 +6,7 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
-from conftest import ROOT
+from places import ROOT
 
 
 @pytest.mark.parametrize("function", [cuplug.load, cuplug.adopt, cuplug.build])

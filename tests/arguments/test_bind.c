@@ -160,7 +160,8 @@ static void check_overlaps(void) {
   args[0].tensor.data = memory + 36;
   args[0].tensor.byte_offset = 8;
   args[0].tensor.strides = apart;
-  use("op(inout x: float32[n], inout y: float32[3], z: float32[3])", NULL, CUPLUG_TAKES_STRIDES);
+  use("op(inout x: float32[n], inout y: float32[3], z: float32[3])", NULL,
+      CUPLUG_ROW_TAKES_STRIDES);
   CHECK(!bind(args, 3));
   args[0].tensor.byte_offset = 0;
   refused(args, 3, CUPLUG_ERROR_VALUE,
@@ -175,7 +176,7 @@ static void check_shared_elements(void) {
   const char *sentence =
       "op: x: seen an array whose elements share memory, wanted one with memory for each: it is "
       "changed in place";
-  use("op(inout x: float32[m, n])", NULL, CUPLUG_TAKES_STRIDES);
+  use("op(inout x: float32[m, n])", NULL, CUPLUG_ROW_TAKES_STRIDES);
   int64_t once[] = {0, 1}, rows[] = {2, -1}, back[] = {-4, 1}, apart[] = {1, 3};
   cuplug_argument args[1] = {ARRAY(FLOAT32, SIZES(3, 4))};
   args[0].tensor.data = memory + 64;
@@ -215,7 +216,7 @@ static void check_loop(void) {
       args, 2, CUPLUG_ERROR_VALUE,
       "op: y: dimensions ...: seen size 5 where the other arrays have 2; they cannot be broadcast "
       "together");
-  use("op(x: float32[...], y: float32[..., 2]) -> float32[2, ...]", NULL, CUPLUG_TAKES_STRIDES);
+  use("op(x: float32[...], y: float32[..., 2]) -> float32[2, ...]", NULL, CUPLUG_ROW_TAKES_STRIDES);
   args[0] = ARRAY(FLOAT32, SIZES(4, 1, 3));
   CHECK(!bind(args, 2) && frame.copy_mask == 0);
   CHECK(frame.tensors[0].ndim == 3 && frame.tensors[0].strides[1] == 0);

@@ -170,6 +170,7 @@ def test_import_takes_little(run_python):
 
 
 def test_numpy_is_imported_at_a_small_depth(run_python):
-    done = run_python("import cuplug", env={"PYTHONPROFILEIMPORTTIME": "1"})
-    (line,) = [line for line in done.stderr.splitlines() if line.endswith(" numpy")]
-    assert line.endswith("|   numpy"), "two spaces for each package that imports it"
+    for code, depth in (("from cuplug.ops import relu", 1), ("import cuplug; cuplug.find", 0)):
+        done = run_python(code, env={"PYTHONPROFILEIMPORTTIME": "1"})
+        (line,) = [line for line in done.stderr.splitlines() if line.endswith(" numpy")]
+        assert line.endswith(f"| {depth * '  '}numpy"), "two spaces for each that imports it"

@@ -2,7 +2,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The place and the size of each field of the public structures: compiling this is the test. It is
  * also compiled as C17 and as C++. Numbers may be added here, never changed. */
+#include <cuplug/format.h>
 #include <cuplug/host.h>
+#include <stdio.h>
+#include <string.h>
 
 #ifdef __cplusplus
 #define ASSERT(condition, text) static_assert(condition, text)
@@ -60,19 +63,15 @@ FIELD(cuplug_fault, high, 40, 8);
 FIELD(cuplug_fault, summary, 48, 8);
 FIELD(cuplug_fault, reserved_tail, 56, 8);
 
-SIZE(cuplug_grid, 28);
+SIZE(cuplug_grid, 48);
 FIELD(cuplug_grid, blocks, 0, 12);
 FIELD(cuplug_grid, threads, 12, 12);
 FIELD(cuplug_grid, shared_bytes, 24, 4);
+FIELD(cuplug_grid, flags, 28, 4);
+FIELD(cuplug_grid, cluster, 32, 12);
+FIELD(cuplug_grid, reserved, 44, 4);
 
-SIZE(cuplug_services, 32);
-FIELD(cuplug_services, struct_bytes, 0, 4);
-FIELD(cuplug_services, reserved, 4, 4);
-FIELD(cuplug_services, workspace, 8, 8);
-FIELD(cuplug_services, output, 16, 8);
-FIELD(cuplug_services, launch, 24, 8);
-
-SIZE(cuplug_call, 88);
+SIZE(cuplug_call, 80);
 FIELD(cuplug_call, struct_bytes, 0, 4);
 FIELD(cuplug_call, abi_version, 4, 4);
 FIELD(cuplug_call, device, 8, 8);
@@ -81,38 +80,11 @@ FIELD(cuplug_call, tensors, 24, 8);
 FIELD(cuplug_call, scalars, 32, 8);
 FIELD(cuplug_call, n_tensors, 40, 4);
 FIELD(cuplug_call, n_scalars, 44, 4);
-FIELD(cuplug_call, error, 48, 8);
-FIELD(cuplug_call, fault, 56, 8);
-FIELD(cuplug_call, services, 64, 8);
-FIELD(cuplug_call, host, 72, 8);
-FIELD(cuplug_call, max_threads, 80, 4);
-FIELD(cuplug_call, reserved, 84, 4);
-
-SIZE(cuplug_table_header, 308);
-FIELD(cuplug_table_header, owner_bytes, 0, 4);
-FIELD(cuplug_table_header, desc_bytes, 4, 4);
-FIELD(cuplug_table_header, note_type, 8, 4);
-FIELD(cuplug_table_header, owner, 12, 8);
-FIELD(cuplug_table_header, magic, 20, 8);
-FIELD(cuplug_table_header, abi_version, 28, 4);
-FIELD(cuplug_table_header, header_bytes, 32, 4);
-FIELD(cuplug_table_header, row_bytes, 36, 4);
-FIELD(cuplug_table_header, n_rows, 40, 4);
-FIELD(cuplug_table_header, call_bytes, 44, 4);
-FIELD(cuplug_table_header, tensor_bytes, 48, 4);
-FIELD(cuplug_table_header, flags, 52, 4);
-FIELD(cuplug_table_header, name, 56, 64);
-FIELD(cuplug_table_header, version, 120, 32);
-FIELD(cuplug_table_header, architectures, 152, 128);
-FIELD(cuplug_table_header, reserved, 280, 28);
-
-SIZE(cuplug_row, 1024);
-FIELD(cuplug_row, cuda_entry, 0, 96);
-FIELD(cuplug_row, host_entry, 96, 96);
-FIELD(cuplug_row, signature, 192, 512);
-FIELD(cuplug_row, doc, 704, 256);
-FIELD(cuplug_row, flags, 960, 4);
-FIELD(cuplug_row, reserved, 964, 60);
+FIELD(cuplug_call, fault, 48, 8);
+FIELD(cuplug_call, service, 56, 8);
+FIELD(cuplug_call, run, 64, 8);
+FIELD(cuplug_call, max_threads, 72, 4);
+FIELD(cuplug_call, reserved, 76, 4);
 
 /* host.h */
 
@@ -157,7 +129,16 @@ FIELD(cuplug_directory, reason, 8, 8);
 FIELD(cuplug_directory, origin, 16, 4);
 FIELD(cuplug_directory, state, 20, 4);
 
-SIZE(cuplug_file, 272);
+SIZE(cuplug_row, 48);
+FIELD(cuplug_row, signature, 0, 8);
+FIELD(cuplug_row, doc, 8, 8);
+FIELD(cuplug_row, host_entry, 16, 8);
+FIELD(cuplug_row, cuda_entry, 24, 8);
+FIELD(cuplug_row, text, 32, 8);
+FIELD(cuplug_row, text_bytes, 40, 4);
+FIELD(cuplug_row, flags, 44, 4);
+
+SIZE(cuplug_file, 80);
 FIELD(cuplug_file, path, 0, 8);
 FIELD(cuplug_file, reason, 8, 8);
 FIELD(cuplug_file, state, 16, 4);
@@ -165,11 +146,11 @@ FIELD(cuplug_file, origin, 20, 4);
 FIELD(cuplug_file, loaded, 24, 4);
 FIELD(cuplug_file, n_rows, 28, 4);
 FIELD(cuplug_file, abi_version, 32, 4);
-FIELD(cuplug_file, flags, 36, 4);
-FIELD(cuplug_file, name, 40, 64);
-FIELD(cuplug_file, version, 104, 32);
-FIELD(cuplug_file, architectures, 136, 128);
-FIELD(cuplug_file, rows, 264, 8);
+FIELD(cuplug_file, name, 40, 8);
+FIELD(cuplug_file, version, 48, 8);
+FIELD(cuplug_file, architectures, 56, 8);
+FIELD(cuplug_file, rows, 64, 8);
+FIELD(cuplug_file, notes, 72, 8);
 
 SIZE(cuplug_listing, 32);
 FIELD(cuplug_listing, directories, 0, 8);
@@ -227,26 +208,32 @@ ASSERT(CUPLUG_OK == 0 && CUPLUG_ERROR_VALUE == 100 && CUPLUG_ERROR_TYPE == 200, 
 ASSERT(CUPLUG_ERROR_INDEX == 300 && CUPLUG_ERROR_MEMORY == 400, "statuses");
 ASSERT(CUPLUG_ERROR_CUDA == 500 && CUPLUG_ERROR_PLUGIN == 600, "statuses");
 ASSERT(CUPLUG_ERROR_NOT_FOUND == 700, "statuses");
-ASSERT(CUPLUG_NOTE_TYPE == 0x70756331u && CUPLUG_ABI_MAJOR == 1, "the note");
-ASSERT(sizeof(CUPLUG_NOTE_OWNER) == 8 && sizeof(CUPLUG_TABLE_MAGIC) == 8, "the note");
-ASSERT(CUPLUG_TAKES_STRIDES == 1 && CUPLUG_PREFERS_CUDA == 2 && CUPLUG_NEVER_WAITS == 4 &&
-           CUPLUG_KEEPS_WHOLE == 8,
-       "row flags");
+ASSERT(CUPLUG_NOTE_PLUGIN == 0x70756332u && CUPLUG_NOTE_OPERATOR == 0x6f756332u, "the notes");
+ASSERT(CUPLUG_ABI_MAJOR == 2 && sizeof(CUPLUG_NOTE_OWNER) == 8, "the notes");
+ASSERT(CUPLUG_ROW_TAKES_STRIDES == 1 && CUPLUG_ROW_PREFERS_CUDA == 2, "row flags");
+ASSERT(CUPLUG_ROW_NEVER_WAITS == 4 && CUPLUG_ROW_KEEPS_WHOLE == 8, "row flags");
 ASSERT(CUPLUG_FLOAT32 == 0x02200001 && CUPLUG_BOOL == 0x06080001, "dtype numbers");
 
 CUPLUG_ENTRY int first_host(const cuplug_call *call) {
-  return CUPLUG_HAS_FIELD(call, host) ? CUPLUG_OK : CUPLUG_ERROR_PLUGIN;
+  return CUPLUG_HAS_FIELD(call, run) ? CUPLUG_OK : CUPLUG_ERROR_PLUGIN;
 }
 CUPLUG_ENTRY int second_cuda(const cuplug_call *call) {
-  return cuplug_fail(call, CUPLUG_ERROR_VALUE, "n: seen %d", 1);
+  return cuplug_failf(call, CUPLUG_ERROR_VALUE, "n: seen %d", 1);
 }
 
-/* The table of a plugin: all three forms of a row, with and without flags. */
-CUPLUG_PLUGIN(layout, "1.2.3", CUPLUG_HOST_OPERATOR(first_host, "first()", "First."),
-              CUPLUG_CUDA_OPERATOR(second_cuda, "second()", "Second.", CUPLUG_TAKES_STRIDES),
-              CUPLUG_OPERATOR(second_cuda, first_host, "third()", "Third.", CUPLUG_PREFERS_CUDA))
+/* The table of a plugin: all three forms of an operator, with and without properties. */
+CUPLUG_HOST_OPERATOR(first_host, "first()", "First.");
+CUPLUG_CUDA_OPERATOR(second_cuda, "second()", "Second." CUPLUG_TAKES_STRIDES CUPLUG_COST(n, 4 * n));
+CUPLUG_OPERATOR(second_cuda, first_host, "third()", "Third." CUPLUG_GRADIENT(third_backward));
+CUPLUG_PLUGIN(layout, "1.2.3");
 
 static int n_failed;
+
+#define CHECK_NOTE(note, kind, wanted)                                                     \
+  check((note).owner_bytes == 8 && (note).note_kind == (kind) &&                           \
+            !memcmp((note).owner, "cuplug\0", 8) && (note).text_bytes == sizeof(wanted) && \
+            !memcmp((note).text, wanted, sizeof(wanted)),                                  \
+        wanted)
 
 static void check(int condition, const char *what) {
   if (condition) return;
@@ -255,13 +242,15 @@ static void check(int condition, const char *what) {
 }
 
 int main(void) {
-  const cuplug_table_header *header = &cuplug_symbols.header;
-  const cuplug_row *rows = cuplug_symbols.rows;
-  check(header->owner_bytes == 8 && header->desc_bytes == sizeof(cuplug_symbols) - 20, "note");
-  check(header->n_rows == 3 && header->row_bytes == 1024 && header->header_bytes == 308, "sizes");
-  check(header->name[0] == 'l' && header->version[4] == '3', "strings");
-  check(rows[0].flags == 0 && !rows[0].cuda_entry[0] && rows[0].host_entry[0] == 'f', "row 0");
-  check(rows[1].flags == 1 && !rows[1].host_entry[0] && rows[1].cuda_entry[0] == 's', "row 1");
-  check(rows[2].flags == 2 && rows[2].host_entry[0] == 'f' && rows[2].doc[0] == 'T', "row 2");
+  CHECK_NOTE(cuplug_symbols, CUPLUG_NOTE_PLUGIN,
+             "abi=2.0\0name=layout\0version=1.2.3\0architectures=");
+  CHECK_NOTE(cuplug_operator_0, CUPLUG_NOTE_OPERATOR,
+             "row=0\0host=first_host\0signature=first()\0doc=First.");
+  CHECK_NOTE(cuplug_operator_1, CUPLUG_NOTE_OPERATOR,
+             "row=1\0cuda=second_cuda\0signature=second()\0doc=Second.\0!takes_strides\0flops=n\0"
+             "bytes=4 * n");
+  CHECK_NOTE(cuplug_operator_2, CUPLUG_NOTE_OPERATOR,
+             "row=2\0cuda=second_cuda\0host=first_host\0signature=third()\0doc=Third.\0"
+             "gradient=third_backward");
   return n_failed != 0;
 }

@@ -13,31 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from layouts import LAYOUTS, assert_same
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
     *(ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
 ]
-LAYOUTS = {
-    "contiguous": lambda x: x,
-    "strided": lambda x: x[::2],
-    "reversed": lambda x: x[::-1],
-    "transposed": lambda x: x.reshape(4, 6).T,
-    "fortran": lambda x: np.asfortranarray(x.reshape(2, 3, 4)),
-    "broadcast": lambda x: np.broadcast_to(x, (3, x.size)),
-    "empty": lambda x: x[:0],
-    "empty_strided": lambda x: x.reshape(4, 6)[:, 6:].T,
-    "one": lambda x: x[3:4],
-    "many_dimensions": lambda x: x[:16].reshape((2, 1) * 4 + (1,) * 5)[..., ::-1],
-}
-
-
-def assert_same(seen, wanted):
-    assert type(seen) is np.ndarray
-    assert seen.dtype == wanted.dtype
-    assert seen.shape == wanted.shape
-    assert seen.tobytes() == wanted.tobytes()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -248,6 +230,9 @@ class Index:
 
     def __index__(self):
         return self.value
+
+    def __repr__(self):  # in the names of tests
+        return f"Index({self.value})"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from cuplug.ops import scale
-from test_arrays import LAYOUTS, assert_same
+from layouts import LAYOUTS, assert_same
 
 
 class Exporter:

@@ -2,7 +2,8 @@
 """Tensors read by libtorch's C functions, where these say what DLPack says; with a fake PyTorch."""
 
 import pytest
-from conftest import COMPILER, FIXTURES, ROOT, compile_library, compile_module
+from builds import COMPILER, compile_library, compile_module
+from places import FIXTURES, ROOT
 
 CYTHON = ROOT / "cython"
 # By their numbers in fake_libtorch.c.
@@ -37,13 +38,15 @@ views = [np.arange(24.0)[::-1] - 12, np.arange(24.0).reshape(4, 6).T - 12, np.ar
 
 
 @pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
+def compiled(once):
     """Return the directory of the fake module, linked with a library that is beside each run's."""
-    folder = tmp_path_factory.mktemp("fake_torch")
+    return once("fake_torch", build_module)
+
+
+def build_module(folder):
     build_library(folder, 0)
     options = [f"-I{FIXTURES}", f"-L{folder}", "-l:libtorch_cpu.so"]
     compile_module(FIXTURES / "fake_torch.pyx", folder, "torch", CYTHON, options)
-    return folder
 
 
 def build_library(folder, lie):

@@ -9,19 +9,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builds import compile_module
 from click.testing import CliRunner
-from conftest import FIXTURES, TESTS, compile_module
 from cuplug.author.memoryviews import Module, add_plugin, array_ranks, write
 from cuplug.author.stubs import write_stubs
-from cuplug.base.flags import PACKAGE, include_directory
+from cuplug.base.flags import PACKAGE, get_include
 from cuplug.commands.cli import main
 from cuplug.signature.signature import SignatureError, parse
+from places import FIXTURES, TESTS
 
 GOLDEN = TESTS / "golden"
 GATHER = (
     'gather(source: T[m, *row], index: I[*n], mode: "raise" | "wrap" = "raise") -> T[*n, *row] '
     "where T: float32 | bfloat16 | int64, I: int32 | int64"
 )
+
+
+def test_modules_that_were_compiled_before_find_the_call():
+    """They ask for a module, a function and its type by these names: none may change."""
+    from cuplug._memoryviews import __pyx_capi__ as functions
+
+    arguments = "cuplug_operator **, char const *, cuplug_argument const *, uint32_t, uint32_t"
+    (name, capsule), *others = functions.items()
+    assert (name, others) == ("call", [])
+    assert f'"int ({arguments})"' in repr(capsule)
 
 
 def declarations(*signatures):
@@ -137,17 +148,21 @@ def test_golden_files():
 
 
 @pytest.fixture(scope="module")
-def probe(tmp_path_factory):
+def probe(once):
     """Compile the plugin, write its typed module, compile that and a module that uses it."""
-    folder = tmp_path_factory.mktemp("probe")
+    folder = once("probe", build_probe)
+    return folder, json.loads((folder / "bound.json").read_text())
+
+
+def build_probe(folder):
     plugin = folder / "libprobe.so"
-    flags = ["-shared", "-fPIC", "-fvisibility=hidden", f"-I{include_directory()}"]
+    flags = ["-shared", "-fPIC", "-fvisibility=hidden", f"-I{get_include()}"]
     subprocess.run(["gcc", *flags, FIXTURES / "typed_probe.c", "-o", plugin], check=True)
     plugin.chmod(0o755)
     result = CliRunner().invoke(main, ["bind", str(plugin), "-o", str(folder), "--json"])
     assert result.exit_code == 0, result.output
+    (folder / "bound.json").write_text(result.stdout)
     compile_module(FIXTURES / "typed_user.pyx", folder, options=["-fopenmp"])
-    return folder, json.loads(result.stdout)
 
 
 def use(probe, statements, **environment):

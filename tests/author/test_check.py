@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 from cuplug.author import elf, fatbin
 from cuplug.author.check import check_file
-from cuplug.base.flags import include_directory
+from cuplug.base.flags import get_include
 from cuplug.commands.cli import main
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,10 +28,10 @@ CUPLUG_ENTRY int half_host(const cuplug_call *call) {
   for (int64_t i = 0; i < cuplug_n_elements(&call->tensors[0]); i++) y[i] = x[i] / 2;
   return CUPLUG_OK;
 }
-CUPLUG_PLUGIN(half, "1.0.0",
-              CUPLUG_HOST_OPERATOR(half_host, "half(x: float32[...]) -> float32[...]", "Half."))
+CUPLUG_HOST_OPERATOR(half_host, "half(x: float32[...]) -> float32[...]", "Half.");
+CUPLUG_PLUGIN(half, "1.0.0");
 """
-FLAGS = ("-shared", "-fPIC", "-fvisibility=hidden", f"-I{include_directory()}")
+FLAGS = ("-shared", "-fPIC", "-fvisibility=hidden", f"-I{get_include()}")
 
 
 @pytest.fixture
@@ -261,7 +261,7 @@ def test_architectures_of_a_compiled_plugin(tmp_path):
     file.write_text(source)
     path = str(tmp_path / "libhalf.so")
     architectures = "-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90"
-    flags = "-shared", "-Xcompiler", "-fPIC,-fvisibility=hidden", f"-I{include_directory()}"
+    flags = "-shared", "-Xcompiler", "-fPIC,-fvisibility=hidden", f"-I{get_include()}"
     subprocess.run(["nvcc", *flags, *architectures, file, "-o", path], check=True)
     assert fatbin.read_fatbins(elf.read_library(path).fatbins).machine_code == {80, 90}
     found = problems(path)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from places import ROOT
 
 DROP_IN = ROOT / "examples" / "drop_in"
 CALL = """

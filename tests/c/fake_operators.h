@@ -4,16 +4,21 @@
 #ifndef FAKE_OPERATORS_H
 #define FAKE_OPERATORS_H
 
+#include "discovery/table.h"
 #include "fake_gpu.c"
 #include "registry/operator.h"
 
 #include "scenarios.h"
 
-#define N_ROWS (sizeof cuplug_symbols.rows / sizeof *cuplug_symbols.rows)
+#include <link.h>
+
+#define MAX_ROWS 32
 
 static cuplug_error error;
-static cuplug__overload overloads[N_ROWS];
-static cuplug_operator operators[N_ROWS];
+static cuplug_row rows[MAX_ROWS];
+static cuplug__overload overloads[MAX_ROWS];
+static cuplug_operator operators[MAX_ROWS];
+static size_t n_rows;
 static const char *architectures = "900";
 
 void __wrap_cuplug_describe(const cuplug_operator *op, cuplug_operator_info *info);
@@ -29,28 +34,48 @@ static cuplug_entry *entry_of(const char *name) {
   } entries[] = {{"triple_cuda", triple_cuda},     {"triple_host", triple_host},
                  {"pick_cuda", pick_cuda},         {"triple_strided_cuda", triple_strided_cuda},
                  {"increase_cuda", increase_cuda}, {"increase_host", increase_host},
-                 {"positive_cuda", positive_cuda}, {"refuse_cuda", refuse_cuda},
-                 {"crash_cuda", crash_cuda},       {"divide_cuda", divide_cuda},
-                 {"too_new_cuda", too_new_cuda}};
+                 {"advance_cuda", advance_cuda},   {"positive_cuda", positive_cuda},
+                 {"refuse_cuda", refuse_cuda},     {"crash_cuda", crash_cuda},
+                 {"divide_cuda", divide_cuda},     {"too_new_cuda", too_new_cuda}};
   for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
     if (!strcmp(entries[i].name, name)) return entries[i].entry;
   return NULL;
 }
 
-static void make_operators(void) {
-  for (size_t i = 0; i < N_ROWS; i++) {
-    const cuplug_row *row = &cuplug_symbols.rows[i];
-    cuplug__overload *overload = &overloads[i];
-    CHECK(!cuplug__parse_overload(overload, row->signature, &error));
-    overload->row = row, overload->brief_bytes = -1;
-    overload->cuda = entry_of(row->cuda_entry), overload->host = entry_of(row->host_entry);
-    operators[i].name = overload->signature.name, operators[i].n_overloads = 1;
-    operators[i].overloads = overload, operators[i].loaded = 1;
-  }
+static void make_operator(const char *text, uint32_t text_bytes) {
+  CHECK(n_rows < MAX_ROWS);
+  cuplug_row *row = &rows[n_rows];
+  cuplug__overload *overload = &overloads[n_rows];
+  cuplug_operator *op = &operators[n_rows++];
+  CHECK(!cuplug__row_read(text, text_bytes, row, &error));
+  CHECK(!cuplug__parse_overload(overload, row->signature, &error));
+  overload->row = row, overload->brief_bytes = -1;
+  overload->cuda = entry_of(row->cuda_entry), overload->host = entry_of(row->host_entry);
+  op->name = overload->signature.name, op->n_overloads = 1;
+  op->overloads = overload, op->loaded = 1;
 }
 
+/* The notes of this very program. */
+static int visit_program(struct dl_phdr_info *info, size_t size, void *data) {
+  (void)size, (void)data;
+  for (int k = 0; k < info->dlpi_phnum; k++) {
+    const ElfW(Phdr) *s = &info->dlpi_phdr[k];
+    const char *at = (const char *)(info->dlpi_addr + s->p_vaddr), *end = at + s->p_memsz;
+    const uint32_t mask = s->p_align == 8 ? 7 : 3;
+    while (s->p_type == PT_NOTE && at < end) {
+      const ElfW(Nhdr) *note = (const void *)at;
+      const char *text = at + ((sizeof *note + note->n_namesz + mask) & ~mask);
+      if (note->n_type == CUPLUG_NOTE_OPERATOR) make_operator(text, note->n_descsz);
+      at = text + ((note->n_descsz + mask) & ~mask);
+    }
+  }
+  return 1;
+}
+
+static void make_operators(void) { dl_iterate_phdr(visit_program, NULL); }
+
 static cuplug_operator *find(const char *name) {
-  for (size_t i = 0; i < N_ROWS; i++)
+  for (size_t i = 0; i < n_rows; i++)
     if (!strcmp(operators[i].name, name)) return &operators[i];
   CHECK(!"an operator of that name");
   return NULL;

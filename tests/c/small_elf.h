@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The smallest file that the loader takes for a plugin: ELF header, two program headers, note. It
+/* The smallest file that the loader takes for a plugin: ELF header, two program headers, notes. It
  * can be listed and found, not loaded. */
 #ifndef CUPLUG_TESTS_SMALL_ELF_H
 #define CUPLUG_TESTS_SMALL_ELF_H
 
 #include <cuplug/plugin.h>
 #include <elf.h>
+#include <stdio.h>
 #include <string.h>
+
+typedef struct small_note {
+  uint32_t owner_bytes, text_bytes, kind;
+  char owner[8];
+  char text[256];
+} small_note;
 
 typedef struct small_elf {
   Elf64_Ehdr elf;
   Elf64_Phdr segments[2];
-  cuplug_table_header header;
-  cuplug_row rows[2];
+  small_note plugin, rows[2];
 } small_elf;
 
 #if defined(__aarch64__)
@@ -21,7 +27,17 @@ typedef struct small_elf {
 #define SMALL_ELF_MACHINE EM_X86_64
 #endif
 
-/* A plugin with one row for each signature given; signatures may be NULL. */
+/* Zeros behind the text are part of it: they are empty strings, which are skipped. */
+static inline void small_elf_note(small_note *note, uint32_t kind, const char *format,
+                                  const char *first, const char *second) {
+  note->owner_bytes = sizeof note->owner;
+  note->text_bytes = sizeof note->text;
+  note->kind = kind;
+  memcpy(note->owner, CUPLUG_NOTE_OWNER, sizeof note->owner);
+  snprintf(note->text, sizeof note->text, format, first, 0, second, 0);
+}
+
+/* A plugin with one row for each signature given; `second` may be NULL. */
 static inline void small_elf_fill(small_elf *file, const char *name, const char *first,
                                   const char *second) {
   memset(file, 0, sizeof(*file));
@@ -37,27 +53,13 @@ static inline void small_elf_fill(small_elf *file, const char *name, const char 
   file->segments[0].p_filesz = file->segments[0].p_memsz = sizeof(*file);
   file->segments[1].p_type = PT_NOTE;
   file->segments[1].p_align = 4;
-  file->segments[1].p_offset = offsetof(small_elf, header);
-  file->segments[1].p_filesz = sizeof(*file) - offsetof(small_elf, header);
-
-  cuplug_table_header *h = &file->header;
-  h->owner_bytes = 8;
-  h->desc_bytes = (uint32_t)(sizeof(*h) + sizeof(file->rows) - 20);
-  h->note_type = CUPLUG_NOTE_TYPE;
-  memcpy(h->owner, CUPLUG_NOTE_OWNER, sizeof(h->owner));
-  memcpy(h->magic, CUPLUG_TABLE_MAGIC, sizeof(h->magic));
-  h->abi_version = CUPLUG_ABI_VERSION;
-  h->header_bytes = sizeof(*h);
-  h->row_bytes = sizeof(cuplug_row);
-  h->n_rows = second ? 2 : 1;
-  h->call_bytes = sizeof(cuplug_call);
-  h->tensor_bytes = sizeof(cuplug_tensor);
-  strcpy(h->name, name);
-  strcpy(h->version, "1.0.0");
-  strcpy(file->rows[0].host_entry, "first_host");
-  strcpy(file->rows[1].host_entry, "second_host");
-  if (first) strcpy(file->rows[0].signature, first);
-  if (second) strcpy(file->rows[1].signature, second);
+  file->segments[1].p_offset = offsetof(small_elf, plugin);
+  file->segments[1].p_filesz = sizeof(small_note) * (second ? 3 : 2);
+  small_elf_note(&file->plugin, CUPLUG_NOTE_PLUGIN, "abi=2.0%2$cname=%1$s%2$cversion=1.0.0", name,
+                 "");
+  const char *row = "host=first_host%2$csignature=%1$s";
+  small_elf_note(&file->rows[0], CUPLUG_NOTE_OPERATOR, row, first ? first : "", "");
+  small_elf_note(&file->rows[1], CUPLUG_NOTE_OPERATOR, row, second ? second : "", "");
 }
 
 #endif

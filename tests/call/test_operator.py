@@ -10,9 +10,9 @@ import threading
 import cuplug
 import numpy as np
 import pytest
-from conftest import FIXTURES
 from cuplug import errors
-from cuplug.base.status import status_names
+from cuplug.base.texts import status_names
+from places import FIXTURES
 
 
 @pytest.fixture(scope="module")

@@ -119,13 +119,13 @@ static void on_the_host(void) {
 
 static void on_a_gpu(void) {
   int64_t n = 3;
-  void *x, *out, *previous, *stream;
+  void *x, *out, *stream;
   float back[3];
   make_operators();
   CHECK(!cuplug_allocate_device(0, 12, NULL, &x, &error));
   CHECK(!cuplug_allocate_device(0, 12, NULL, &out, &error));
   CHECK(!cuplug_copy_to_device(0, x, (float[]){1, 2, 3}, 12, NULL, &error));
-  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+  CHECK(!cuplug__cuda_enter(0, &error).status);
   CHECK(!cuplug__driver.cuStreamCreate((CUstream *)&stream, CUPLUG__STREAM_NON_BLOCKING));
   const cuplug_argument source = array(CUPLUG_FLOAT32, x, &n, gpu0);
   cuplug_operator *op = find("triple");

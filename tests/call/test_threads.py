@@ -6,10 +6,8 @@ import threading
 import cuplug
 import numpy as np
 import pytest
-from conftest import FIXTURES
 from cuplug.ops import gather, relu, scale
-from test_fake_cuda import fake_gpu, run  # noqa: F401  (fixtures)
-from test_streams import run_streams  # noqa: F401
+from places import FIXTURES
 
 
 def test_calls_release_the_gil(ops):
@@ -86,7 +84,7 @@ def test_new_array_types_from_many_threads(ops):
     assert failures == []
 
 
-def test_device_arrays_on_streams_of_threads(run_streams):  # noqa: F811
+def test_device_arrays_on_streams_of_threads(run_streams):
     """Each thread has arrays and a stream of its own; faults of one disturb no other."""
     run_streams("""
     from concurrent.futures import ThreadPoolExecutor

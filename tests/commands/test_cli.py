@@ -11,6 +11,7 @@ from pathlib import Path
 import cuplug
 import pytest
 from cuplug.base.flags import PACKAGE
+from processes import run
 
 SOURCE = """
 #include <cuplug/plugin.h>
@@ -20,23 +21,11 @@ CUPLUG_ENTRY int half_host(const cuplug_call *call) {
   for (int64_t i = 0; i < cuplug_n_elements(&call->tensors[0]); i++) y[i] = x[i] / 2;
   return CUPLUG_OK;
 }
-CUPLUG_PLUGIN(half, "1.0.0",
-              CUPLUG_HOST_OPERATOR(half_host,
+CUPLUG_HOST_OPERATOR(half_host,
                                    "half(x: float32[n, ...], m: \\"a\\" | \\"b\\" = \\"a\\") "
-                                   "-> float32[n, ...]", "Half of x."))
+                                   "-> float32[n, ...]", "Half of x.");
+CUPLUG_PLUGIN(half, "1.0.0");
 """
-
-
-def run(*arguments, **environment):
-    """Run the command in a process of its own, as a person does."""
-    variables = {**os.environ, "PYTHONPATH": str(Path(PACKAGE).parent), **environment}
-    return subprocess.run(
-        [sys.executable, "-m", "cuplug", *arguments],
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def document(*arguments, **environment):
@@ -108,7 +97,7 @@ def test_list(folder):
         "operators": ["half"],
         "sides": ["cpu"],
         "architectures": [],
-        "abi": "1.0",
+        "abi": "2.0",
         "loaded": False,
         "kind": "plugin",
     }

@@ -6,12 +6,14 @@ import json
 import pytest
 from click.testing import CliRunner
 from cuplug.author.fatbin import Code
-from cuplug.commands import cuda_examination, doctor, examination, surroundings
+from cuplug.commands import doctor, examine_cuda, examine_setup
+from cuplug.commands import machine as machines
 from cuplug.commands.cli import main
-from cuplug.commands.examination import NOTE, OK, PROBLEM, Device, Machine
+from cuplug.commands.machine import NOTE, OK, PROBLEM, Machine
 from cuplug.compilers.toolkit import Toolkit, find_toolkit
+from cuplug.cuda.devices import Device
 
-HOPPER = Device("Some GPU", 90, 140 * 2**30)
+HOPPER = Device(0, "Some GPU", 90, 140 * 2**30, 13000)
 
 
 class Record:
@@ -54,7 +56,7 @@ def test_a_listing_that_fails_is_a_finding(monkeypatch):
     def fails():
         raise OSError("no path")
 
-    monkeypatch.setattr(examination.cuplug, "plugins", fails)
+    monkeypatch.setattr(machines.cuplug, "plugins", fails)
     found = doctor.examine()
     assert any(f.level == PROBLEM and "no path" in f.text for f in found)
 
@@ -73,7 +75,7 @@ def test_a_listing_that_fails_is_a_finding(monkeypatch):
 def test_toolkit_against_driver(toolkit, driver, level):
     machine = Machine(driver_version=driver)
     machine.toolkit = Toolkit("/usr/bin/nvcc", toolkit) if toolkit else None
-    (finding,) = cuda_examination.examine_toolkit(machine)
+    (finding,) = examine_cuda.examine_toolkit(machine)
     assert finding.level == level
     assert level == OK or finding.advice
 
@@ -90,9 +92,9 @@ def test_toolkit_against_driver(toolkit, driver, level):
     ],
 )
 def test_architectures_against_a_gpu(monkeypatch, code, wanted):
-    monkeypatch.setattr(cuda_examination, "_code", lambda plugin: code)
+    monkeypatch.setattr(examine_cuda, "_code", lambda plugin: code)
     machine = Machine(devices=[HOPPER], plugins=[Record("/x/libhalf.so")])
-    found = list(cuda_examination.examine_architectures(machine))
+    found = list(examine_cuda.examine_architectures(machine))
     assert levels(found) == wanted
     assert all("9.0" in finding.text for finding in found[:-1])
 
@@ -102,12 +104,12 @@ def test_architectures_against_a_gpu(monkeypatch, code, wanted):
     [(80, 80, True), (80, 86, True), (86, 80, False), (80, 90, False), (90, 80, False)],
 )
 def test_which_machine_code_a_gpu_runs(architecture, capability, runs):
-    assert cuda_examination.runs_machine_code(Code({architecture}), capability) == runs
+    assert examine_cuda.runs_machine_code(Code({architecture}), capability) == runs
 
 
 def test_no_gpu_is_no_problem():
     machine = Machine(cuda_error="no NVIDIA driver: libcuda.so.1 was not found")
-    found = [*cuda_examination.examine_driver(machine), *cuda_examination.examine_gpus(machine)]
+    found = [*examine_cuda.examine_driver(machine), *examine_cuda.examine_gpus(machine)]
     assert set(levels(found)) == {NOTE}
 
 
@@ -117,17 +119,17 @@ def test_adopted_libraries(tmp_path):
         file.touch(mode=0o644)
     sidecar.chmod(0o664)
     machine = Machine(plugins=[Record(str(library), kind="adopted")])
-    (found,) = surroundings.examine_permissions(machine)
+    (found,) = examine_setup.examine_permissions(machine)
     assert found.text == f"{sidecar} may be written by its group"
-    (found,) = cuda_examination.examine_architectures(machine)
+    (found,) = examine_cuda.examine_architectures(machine)
     assert found.text == "no plugin has kernels"
     machine.plugins[0].state = "rejected"
-    assert list(surroundings.examine_plugins(machine))[1].advice == "see `cuplug list`"
+    assert list(examine_setup.examine_plugins(machine))[1].advice == "see `cuplug list`"
 
 
 def test_files_that_are_not_used():
     records = [Record("/x/a", "rejected"), Record("/x/b", "shadowed"), Record("/x/c")]
-    found = list(surroundings.examine_plugins(Machine(plugins=records)))
+    found = list(examine_setup.examine_plugins(Machine(plugins=records)))
     assert sorted(levels(found)) == [NOTE, OK, PROBLEM]
     assert all("the reason" in f.text for f in found if f.level != OK)
 
@@ -135,33 +137,33 @@ def test_files_that_are_not_used():
 def test_directories_that_are_not_used():
     records = [Record("/a", "rejected"), Record("/b", "missing"), Record("/c", "missing")]
     records[2].origin = "system"
-    found = list(surroundings.examine_search_path(Machine(directories=records)))
+    found = list(examine_setup.examine_search_path(Machine(directories=records)))
     assert [(f.level, f.text.split()[0]) for f in found[:-1]] == [(PROBLEM, "/a"), (NOTE, "/b")]
 
 
 def test_group_writable_files_are_named(tmp_path):
     tmp_path.chmod(0o775)
     machine = Machine(directories=[Record(str(tmp_path))])
-    (finding,) = surroundings.examine_permissions(machine)
+    (finding,) = examine_setup.examine_permissions(machine)
     assert finding.level == NOTE
     assert f"chmod g-w {tmp_path}" in finding.advice
     tmp_path.chmod(0o755)
-    assert levels(surroundings.examine_permissions(machine)) == [OK]
+    assert levels(examine_setup.examine_permissions(machine)) == [OK]
 
 
 def test_variables_in_force(monkeypatch):
     monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", "/some/where")
     monkeypatch.setenv("CUPLUG_ALLOW_UNSAFE", "1")
     monkeypatch.setenv("SUDO_UID", "1000")
-    found = list(surroundings.examine_environment(Machine()))
+    found = list(examine_setup.examine_environment(Machine()))
     assert "LD_LIBRARY_CUPLUG_PATH=/some/where" in found[0].text
     assert levels(found) == [OK, NOTE, NOTE]
     assert "sudo env" in found[2].advice
 
 
 def test_missing_packages_are_notes(monkeypatch):
-    monkeypatch.setattr(surroundings.importlib.util, "find_spec", lambda name: None)
-    found = list(surroundings.examine_python(Machine()))
+    monkeypatch.setattr(examine_setup.importlib.util, "find_spec", lambda name: None)
+    found = list(examine_setup.examine_python(Machine()))
     assert {f.advice for f in found} >= {"pip install ml_dtypes", "pip install cython"}
     assert PROBLEM not in levels(found)
 

@@ -2,21 +2,21 @@
 """`cuplug test` finds what is wrong with a plugin, shows the smallest example, outlives a crash."""
 
 import json
-import os
+import pickle
 import re
-import subprocess
 import sys
 
 import cuplug
 import numpy as np
 import pytest
-from conftest import FIXTURES
 from cuplug import testing
 from cuplug.author.sizing import n_bytes_of, sized_arguments
 from cuplug.commands import suite
 from cuplug.commands.trial import CUDA
 from cuplug.signature.signature import parse
 from hypothesis import given, settings
+from places import FIXTURES
+from processes import run
 
 FLAWS = {
     "forgets_last": ("out= filled", "np.array([0.0]"),
@@ -27,18 +27,16 @@ FLAWS = {
 }
 
 
-def run(*arguments, cwd=None, **environment):
-    """Run the command in a process of its own."""
-    command = [sys.executable, "-m", "cuplug", *arguments]
-    env = os.environ | environment
-    return subprocess.run(command, capture_output=True, text=True, env=env, cwd=cwd)
-
-
 @pytest.fixture(scope="module")
-def results(build_plugin):
+def results(build_plugin, once):
     """The results for the flawed plugin, by operator and property."""
     path = build_plugin(FIXTURES / "flawed.c", "flawed")
-    return {(r.operator, r.property): r for r in suite.try_all(str(path), examples=20)}
+
+    def fill(folder):
+        (folder / "results").write_bytes(pickle.dumps(suite.try_all(str(path), examples=20)))
+
+    kept = pickle.loads((once("trials", fill) / "results").read_bytes())
+    return {(r.operator, r.property): r for r in kept}
 
 
 def test_a_sound_operator_passes(results):
@@ -70,15 +68,16 @@ def test_memory_beside_an_output_is_named(results):
 
 
 def test_command(build_plugin):
-    path = str(build_plugin(FIXTURES / "flawed.c", "flawed"))
-    done = run("test", path, "--examples", "3", "--json")
+    name = "flawed.writes_input"
+    path = {"LD_LIBRARY_CUPLUG_PATH": str(build_plugin(FIXTURES / "flawed.c", "flawed").parent)}
+    done = run("test", name, "--examples", "3", "--json", **path)
     assert done.returncode == 1, done.stderr
     document = json.loads(done.stdout)
     assert document["ok"] is False
     assert set(document["results"][0]) == {
         *("operator", "signature", "property", "ok", "text", "code", "tried")
     }
-    shown = run("test", path, "--examples", "3")
+    shown = run("test", name, "--examples", "3", **path)
     assert "error  inputs left alone" in shown.stdout
     assert shown.stdout.splitlines()[-1].endswith("failed")
 

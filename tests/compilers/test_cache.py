@@ -14,7 +14,7 @@ import pytest
 from cuplug.compilers import cache
 from hypothesis import given
 from hypothesis import strategies as st
-from test_cli import run
+from processes import run
 
 KEY = cache.key("some", "thing")
 

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls while a CUDA graph is captured, and in its replays, on a driver without a GPU."""
 
-from test_fake_cuda import fake_gpu, run  # noqa: F401  (fixtures)
-from test_streams import run_streams  # noqa: F401
-
 CAPTURE = """
     def on_device(function, stream):
         before, context = ctypes.c_void_p(), ctypes.c_void_p()
@@ -30,7 +27,7 @@ CAPTURE = """
 """
 
 
-def test_capture_and_replay_with_given_outputs(run_streams):  # noqa: F811
+def test_capture_and_replay_with_given_outputs(run_streams):
     """The first calls of the process are in the capture."""
     run_streams(
         CAPTURE
@@ -48,7 +45,7 @@ def test_capture_and_replay_with_given_outputs(run_streams):  # noqa: F811
     )
 
 
-def test_capture_is_not_ordered_with_other_streams(run_streams):  # noqa: F811
+def test_capture_is_not_ordered_with_other_streams(run_streams):
     """Events cannot lead into a capture or out of it."""
     run_streams(
         CAPTURE
@@ -65,7 +62,7 @@ def test_capture_is_not_ordered_with_other_streams(run_streams):  # noqa: F811
     )
 
 
-def test_own_outputs_are_refused_in_a_capture(run_streams):  # noqa: F811
+def test_own_outputs_are_refused_in_a_capture(run_streams):
     run_streams(
         CAPTURE
         + """
@@ -83,7 +80,7 @@ def test_own_outputs_are_refused_in_a_capture(run_streams):  # noqa: F811
     )
 
 
-def test_other_calls_leave_a_capture_intact(run_streams):  # noqa: F811
+def test_other_calls_leave_a_capture_intact(run_streams):
     """Host arrays through the GPU, copies, and first calls: none is part of the graph."""
     run_streams(
         CAPTURE
@@ -106,7 +103,7 @@ def test_other_calls_leave_a_capture_intact(run_streams):  # noqa: F811
     )
 
 
-def test_fault_in_a_replay(run_streams):  # noqa: F811
+def test_fault_in_a_replay(run_streams):
     run_streams(
         CAPTURE
         + """
@@ -131,7 +128,7 @@ def test_fault_in_a_replay(run_streams):  # noqa: F811
     )
 
 
-def test_fault_of_an_earlier_call_in_a_capture(run_streams):  # noqa: F811
+def test_fault_of_an_earlier_call_in_a_capture(run_streams):
     """It is raised before anything is captured, and the capture goes on."""
     run_streams(
         CAPTURE

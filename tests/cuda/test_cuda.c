@@ -109,12 +109,11 @@ static int exit_status_of_child(void (*run)(void)) {
 }
 
 static void use_in_child(void) {
-  void *previous;
   uint8_t byte = 0;
   CHECK(cuplug__cuda_start(&error) == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "CUDA cannot be used in a process forked after CUDA started");
   CHECK_MESSAGE(&error, "\"spawn\" or \"forkserver\"");
-  CHECK(cuplug__cuda_enter(0, &previous, &error) == CUPLUG_ERROR_CUDA);
+  CHECK(cuplug__cuda_enter(0, &error).status == CUPLUG_ERROR_CUDA);
   CHECK(cuplug_copy_to_host(0, &byte, &byte, 1, NULL, &error) == CUPLUG_ERROR_CUDA);
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
 }
@@ -139,25 +138,28 @@ static CUcontext current_context(void) {
 }
 
 static void contexts(void) {
-  void *outer, *inner;
-  CHECK(!cuplug__cuda_enter(1, &outer, &error));
-  CUcontext one = current_context();
-  CHECK(one == cuplug__gpus[1].context);
-  CHECK(!cuplug__cuda_enter(0, &inner, &error));
-  CHECK(inner == one && current_context() == cuplug__gpus[0].context);
-  cuplug__cuda_leave(inner, 0);
-  CHECK(current_context() == one);
-  CHECK(!cuplug__cuda_enter(1, &inner, &error));
-  cuplug__cuda_leave(inner, 1);
-  CHECK(current_context() == one);
-  cuplug__cuda_leave(outer, 1);
+  CUcontext one;
+  {
+    CUPLUG__ENTERED outer = cuplug__cuda_enter(1, &error);
+    one = current_context();
+    CHECK(!outer.status && one == cuplug__gpus[1].context);
+    {
+      CUPLUG__ENTERED inner = cuplug__cuda_enter(0, &error);
+      CHECK(inner.previous == one && current_context() == cuplug__gpus[0].context);
+      CUPLUG__ENTERED none = cuplug__cuda_enter(2, &error);
+      CHECK(none.status && current_context() == cuplug__gpus[0].context);
+    }
+    CHECK(current_context() == one);
+    cuplug__context same = cuplug__cuda_enter(1, &error);
+    cuplug__cuda_leave(&same);
+    CHECK(current_context() == one);
+  }
   CHECK(current_context() == NULL);
 }
 
 static void wrong_device(void) {
-  void *previous;
   cuplug_device_info info;
-  CHECK(cuplug__cuda_enter(2, &previous, &error) == CUPLUG_ERROR_VALUE);
+  CHECK(cuplug__cuda_enter(2, &error).status == CUPLUG_ERROR_VALUE);
   CHECK_MESSAGE(&error, "device: seen cuda:2, wanted cuda:0 to cuda:1");
   CHECK(cuplug_query_device(-1, &info, &error) == CUPLUG_ERROR_VALUE);
   CHECK_MESSAGE(&error, "device: seen cuda:-1, wanted cuda:0 to cuda:1");
@@ -224,9 +226,8 @@ static void sticky_error(void) {
       "encountered; CUDA cannot be used any more in this process, first seen after operator "
       "scatter: restart it",
       "CUDA failed before: CUDA error 700", "first seen after operator scatter: restart it"};
-  void *previous;
   const int code = 700;
-  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+  CHECK(!cuplug__cuda_enter(0, &error).status);
   cuplug__cuda_note_operator("scatter");
   CHECK(!fake_launch(NULL, fault_kernel, &code, sizeof code));
   CHECK(cuplug_synchronize(0, NULL, 0, &error) == CUPLUG_ERROR_CUDA);
@@ -234,7 +235,7 @@ static void sticky_error(void) {
   CHECK_MESSAGE(&error, sentences[0]);
   cuplug__cuda_note_operator("another");
   for (int i = 0; i < 2; i++) {
-    CHECK(cuplug__cuda_enter(1, &previous, &error) == CUPLUG_ERROR_CUDA);
+    CHECK(cuplug__cuda_enter(1, &error).status == CUPLUG_ERROR_CUDA);
     CHECK(error.cuda_code == 700);
     CHECK_MESSAGE(&error, sentences[1]);
     CHECK_MESSAGE(&error, sentences[2]);
@@ -243,20 +244,19 @@ static void sticky_error(void) {
 
 /* A plugin's launch error, with the plugin's own message. */
 static void sticky_error_of_plugin(void) {
-  void *previous;
   CHECK(!cuplug__cuda_start(&error));
   cuplug__fail(&error, CUPLUG_ERROR_CUDA, "kernel launch: CUDA error 1");
   cuplug__cuda_note_sticky(1, "harmless");
   cuplug__cuda_explain(&error, 1);
   CHECK(!strcmp(error.message, "kernel launch: CUDA error 1"));
-  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+  CHECK(!cuplug__cuda_enter(0, &error).status);
   cuplug__fail(&error, CUPLUG_ERROR_CUDA, "kernel launch: CUDA error 719");
   cuplug__cuda_note_sticky(719, "culprit");
   cuplug__cuda_note_sticky(716, "later");
   cuplug__cuda_explain(&error, 719);
   CHECK_MESSAGE(&error, "kernel launch: CUDA error 719; CUDA cannot be used any more in this "
                         "process, first seen after operator culprit: restart it");
-  CHECK(cuplug__cuda_enter(0, &previous, &error) == CUPLUG_ERROR_CUDA);
+  CHECK(cuplug__cuda_enter(0, &error).status == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "CUDA error 719");
 }
 
@@ -270,9 +270,9 @@ static CUstream make_stream(void) {
 
 /* The fake driver is lazy here: a kernel runs when something waits for it. */
 static void stream_order(void) {
-  void *previous;
   int n = 0, *pointer = &n;
-  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+  const cuplug__context context = cuplug__cuda_enter(0, &error);
+  CHECK(!context.status);
   CUstream a = make_stream(), b = make_stream();
   CHECK(!fake_launch(a, add_kernel, &pointer, sizeof pointer));
   CHECK(!cuplug_synchronize(0, b, 0, &error));
@@ -290,7 +290,7 @@ static void stream_order(void) {
   CHECK(!cuplug_synchronize(0, NULL, 1, &error));
   CHECK(n == 3);
   CHECK(!cuplug__driver.cuStreamDestroy(a) && !cuplug__driver.cuStreamDestroy(b));
-  cuplug__cuda_leave(previous, 0);
+  cuplug__cuda_leave(&context);
   CHECK(fake_counts().n_events == 1 && fake_counts().n_misuses == 0);
 }
 
@@ -311,8 +311,7 @@ static void events_are_used_again(void) {
 }
 
 static void stream_order_fails(void) {
-  void *previous;
-  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+  CHECK(!cuplug__cuda_enter(0, &error).status);
   CUstream stream = make_stream();
   for (int i = 0; i < 3; i++) {
     CHECK(cuplug__stream_wait(0, stream, CUPLUG__STREAM(NULL), &error) == CUPLUG_ERROR_CUDA);

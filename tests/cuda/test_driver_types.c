@@ -48,12 +48,20 @@ SAME_POOL(usage, usage);
 SAME_POOL(reserved, reserved);
 
 #define SAME_LAUNCH(ours, theirs) SAME_FIELD(cuplug__launch_config, ours, CUlaunchConfig, theirs)
+_Static_assert(sizeof(cuplug__launch_attribute) == sizeof(CUlaunchAttribute), "size");
+SAME_FIELD(cuplug__launch_attribute, id, CUlaunchAttribute, id);
+SAME_FIELD(cuplug__launch_attribute, value, CUlaunchAttribute, value);
+_Static_assert((int)CUPLUG__LAUNCH_COOPERATIVE == (int)CU_LAUNCH_ATTRIBUTE_COOPERATIVE, "id");
+_Static_assert((int)CUPLUG__LAUNCH_CLUSTER == (int)CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, "id");
+_Static_assert((int)CUPLUG__LAUNCH_OVERLAPPING ==
+                   (int)CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+               "id");
 _Static_assert(sizeof(cuplug__launch_config) == sizeof(CUlaunchConfig), "size");
-SAME_LAUNCH(grid.blocks[0], gridDimX);
-SAME_LAUNCH(grid.blocks[2], gridDimZ);
-SAME_LAUNCH(grid.threads[0], blockDimX);
-SAME_LAUNCH(grid.threads[2], blockDimZ);
-SAME_LAUNCH(grid.shared_bytes, sharedMemBytes);
+SAME_LAUNCH(blocks[0], gridDimX);
+SAME_LAUNCH(blocks[2], gridDimZ);
+SAME_LAUNCH(threads[0], blockDimX);
+SAME_LAUNCH(threads[2], blockDimZ);
+SAME_LAUNCH(shared_bytes, sharedMemBytes);
 SAME_LAUNCH(stream, hStream);
 SAME_LAUNCH(attributes, attrs);
 SAME_LAUNCH(n_attributes, numAttrs);

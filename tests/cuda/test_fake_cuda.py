@@ -7,76 +7,9 @@ A process starts CUDA once, so each test runs its body in a process of its own.
 import os
 import subprocess
 import sys
-import textwrap
-from pathlib import Path
 
 import pytest
-from conftest import FIXTURES
-
-PRELUDE = """
-import ctypes, os, re
-import numpy as np
-import cuplug
-
-gpu = cuplug.load(os.environ["PLUGIN"])
-x = np.arange(1000, dtype=np.float32)
-
-
-class Raises:
-    "Wants an exception of a type, whose text has a part."
-
-    def __init__(self, kind, part):
-        self.kind, self.part, self.error = kind, part, None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, traceback):
-        assert error is not None, f"nothing raised, wanted {self.kind.__name__}: {self.part}"
-        assert type(error) is self.kind, f"seen {error!r}, wanted {self.kind.__name__}"
-        assert self.part in str(error), f"seen {error!r}, wanted {self.part!r}"
-        self.error = error
-        return True
-
-
-class Counts(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_long) for name in
-                "allocations pinned streams events synchronizations misuses".split()]
-
-
-def counts():
-    driver, result = ctypes.CDLL("libcuda.so.1"), Counts()
-    driver.fake_cuda_count(ctypes.byref(result))
-    return result
-
-"""
-
-
-@pytest.fixture(scope="session")
-def fake_gpu(build_plugin) -> Path:
-    """Return the plugin for the fake driver."""
-    defines = ["CUPLUG_ARCHITECTURES=900"]
-    return build_plugin(FIXTURES / "fake_gpu.c", "fake_gpu", defines=defines)
-
-
-@pytest.fixture
-def run(fake_gpu, fake_cuda):
-    """Return a function that runs Python text in a process with the fake driver."""
-
-    def run(body: str, plugin: Path = fake_gpu, libraries: str = str(fake_cuda), **variables: str):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("CUPLUG", "LD_"))}
-        environment |= {"PLUGIN": str(plugin), "LD_LIBRARY_PATH": libraries, **variables}
-        done = subprocess.run(
-            [sys.executable, "-c", PRELUDE + textwrap.dedent(body)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-
-    return run
+from places import FIXTURES
 
 
 def has_real_driver() -> bool:
@@ -101,7 +34,7 @@ START_FAILURES = {
 
 
 @pytest.mark.parametrize("setting", START_FAILURES)
-def test_cuda_does_not_start(run, setting):
+def test_cuda_does_not_start(run_fake, setting):
     name, value = setting.split("=")
     body = f"""
     for _ in range(2):
@@ -111,11 +44,11 @@ def test_cuda_does_not_start(run, setting):
             cuplug.asarray(x, device="cuda")
     assert np.array_equal(gpu.triple(x), 3 * x)
     """
-    run(body, **{name: value})
+    run_fake(body, **{name: value})
 
 
 @pytest.mark.skipif(has_real_driver(), reason="this machine has an NVIDIA driver")
-def test_no_driver(run):
+def test_no_driver(run_fake):
     body = """
     with Raises(cuplug.CudaError, "no NVIDIA driver: libcuda.so.1 was not found"):
         gpu.triple(x, device="cuda")
@@ -123,11 +56,11 @@ def test_no_driver(run):
         gpu.pick(x, np.zeros(3, np.int64))
     assert np.array_equal(gpu.triple(x), 3 * x)
     """
-    run(body, libraries="")
+    run_fake(body, libraries="")
 
 
 @pytest.mark.parametrize("lazy", ["0", "1"])
-def test_staged_equals_host(run, lazy):
+def test_staged_equals_host(run_fake, lazy):
     body = """
     rng = np.random.default_rng(0)
     for dtype in np.float32, np.float64:
@@ -146,10 +79,10 @@ def test_staged_equals_host(run, lazy):
     cuplug.synchronize()
     assert counts().misuses == 0 and counts().allocations == 0
     """
-    run(body, FAKE_CUDA_LAZY=lazy)
+    run_fake(body, FAKE_CUDA_LAZY=lazy)
 
 
-def test_where_it_runs(run):
+def test_where_it_runs(run_fake):
     body = """
     def device_of(**keywords):
         assert np.array_equal(gpu.triple(x, **keywords), 3 * x)
@@ -167,18 +100,18 @@ def test_where_it_runs(run):
     gpu.pick(x, np.array([3]))  # no host entry
     assert cuplug.last_call().device == "cuda:0" and cuplug.last_call().staged
     """
-    run(body)
+    run_fake(body)
 
 
-def test_device_from_the_environment(run):
+def test_device_from_the_environment(run_fake):
     body = """
     gpu.triple(x)
     assert cuplug.last_call().device == "cuda:1"
     """
-    run(body, CUPLUG_DEVICE="cuda:1")
+    run_fake(body, CUPLUG_DEVICE="cuda:1")
 
 
-def test_device_arrays(run):
+def test_device_arrays(run_fake):
     body = """
     for device in "cuda:0", "cuda:1":
         a = cuplug.asarray(x, device=device)
@@ -188,15 +121,17 @@ def test_device_arrays(run):
         assert np.array_equal(b.numpy(), 3 * x) and np.array_equal(a.numpy(), x)
         gpu.increase(a)
         assert np.array_equal(a.numpy(), x + 1)
+    with Raises(TypeError, "its memory is of this process; pickle a copy of it, x.numpy()"):
+        pickle.dumps(a)
     del a, b
     cuplug.synchronize("cuda:0")
     cuplug.synchronize("cuda:1")
     assert counts().misuses == 0 and counts().allocations == 0
     """
-    run(body, FAKE_CUDA_LAZY="1")
+    run_fake(body, FAKE_CUDA_LAZY="1")
 
 
-def test_calls_on_device_arrays_do_not_wait(run):
+def test_calls_on_device_arrays_do_not_wait(run_fake):
     body = """
     a = cuplug.asarray(x, device="cuda")
     b = gpu.triple(a)
@@ -205,10 +140,10 @@ def test_calls_on_device_arrays_do_not_wait(run):
         b = gpu.triple(b)
     assert counts().synchronizations == before
     """
-    run(body, FAKE_CUDA_LAZY="1")
+    run_fake(body, FAKE_CUDA_LAZY="1")
 
 
-def test_two_devices_mixed(run):
+def test_two_devices_mixed(run_fake):
     body = """
     a = cuplug.asarray(x, device="cuda:0")
     i = cuplug.asarray(np.zeros(3, np.int64), device="cuda:1")
@@ -220,27 +155,27 @@ def test_two_devices_mixed(run):
     with Raises(ValueError, "cuda:1"):
         gpu.triple(a, device="cuda:1")
     """
-    run(body)
+    run_fake(body)
 
 
 STAGED_FAULT = "pick: index: index 1000 at position 2 is out of bounds for size 1000"
 
 
-def test_fault_of_a_staged_call(run):
+def test_fault_of_a_staged_call(run_fake):
     body = f"""
     for _ in range(3):
         with Raises(IndexError, {STAGED_FAULT!r}):
             gpu.pick(x, np.array([0, 1, 1000, 2000]))
         assert gpu.pick(x, np.array([5, 7])).tolist() == [5, 7]
     """
-    run(body, FAKE_CUDA_LAZY="1")
+    run_fake(body, FAKE_CUDA_LAZY="1")
 
 
 @pytest.mark.parametrize(
     "later",
     ["gpu.triple(a)", "gpu.triple(x, device='cuda')", "b.numpy()", "cuplug.synchronize()"],
 )
-def test_fault_of_an_asynchronous_call(run, later):
+def test_fault_of_an_asynchronous_call(run_fake, later):
     body = f"""
     a = cuplug.asarray(x, device="cuda")
     bad = cuplug.asarray(np.array([0, 1, 1000]), device="cuda")
@@ -252,10 +187,10 @@ def test_fault_of_an_asynchronous_call(run, later):
     assert gpu.pick(a, good).numpy().tolist() == [5, 7]
     """
     # Another operator's call does not wait for the kernel: it must have run to be told.
-    run(body, FAKE_CUDA_LAZY="0" if "gpu" in later else "1")
+    run_fake(body, FAKE_CUDA_LAZY="0" if "gpu" in later else "1")
 
 
-def test_out_of_device_memory(run):
+def test_out_of_device_memory(run_fake):
     body = """
     for _ in range(5):
         with Raises(MemoryError, "wanted 4000 bytes (0.00 GiB) on cuda:0, free "):
@@ -270,10 +205,10 @@ def test_out_of_device_memory(run):
     cuplug.synchronize()
     assert counts().allocations == 0 and counts().misuses == 0
     """
-    run(body, FAKE_CUDA_MEMORY_BYTES="6000")
+    run_fake(body, FAKE_CUDA_MEMORY_BYTES="6000")
 
 
-def test_failing_operator(run):
+def test_failing_operator(run_fake):
     body = """
     for _ in range(10):
         with Raises(ValueError, "refuse: x: seen this, wanted that"):
@@ -286,11 +221,11 @@ def test_failing_operator(run):
     cuplug.synchronize()
     assert counts().allocations == 0 and counts().streams == 1
     """
-    run(body)
+    run_fake(body)
 
 
 @pytest.mark.parametrize("staged", [True, False])
-def test_sticky_error(run, staged):
+def test_sticky_error(run_fake, staged):
     array = "x" if staged else "cuplug.asarray(x, device='cuda')"
     body = f"""
     with Raises(cuplug.CudaError, "first seen after operator crash: restart it") as caught:
@@ -304,10 +239,10 @@ def test_sticky_error(run, staged):
         assert caught.error.code == 700
     assert np.array_equal(gpu.triple(x), 3 * x)
     """
-    run(body, FAKE_CUDA_LAZY="1")
+    run_fake(body, FAKE_CUDA_LAZY="1")
 
 
-def test_wrong_architecture(run, build_plugin):
+def test_wrong_architecture(run_fake, build_plugin):
     plugin = build_plugin(
         FIXTURES / "fake_gpu.c", "fake_gpu_1200", defines=["CUPLUG_ARCHITECTURES=1000,1200"]
     )
@@ -317,10 +252,10 @@ def test_wrong_architecture(run, build_plugin):
     assert os.environ["PLUGIN"] in str(caught.error) and "10.0" in str(caught.error)
     assert np.array_equal(gpu.triple(x), 3 * x)
     """
-    run(body, plugin=plugin)
+    run_fake(body, plugin=plugin)
 
 
-def test_fork_after_start(run):
+def test_fork_after_start(run_fake):
     body = """
     gpu.triple(x, device="cuda")
     child = os.fork()
@@ -338,10 +273,10 @@ def test_fork_after_start(run):
     assert os.waitpid(child, 0)[1] == 0
     assert np.array_equal(gpu.triple(x, device="cuda"), 3 * x)
     """
-    run(body)
+    run_fake(body)
 
 
-def test_fork_before_start(run):
+def test_fork_before_start(run_fake):
     body = """
     child = os.fork()
     result = np.array_equal(gpu.triple(x, device="cuda"), 3 * x)
@@ -349,18 +284,18 @@ def test_fork_before_start(run):
         os._exit(0 if result else 1)
     assert result and os.waitpid(child, 0)[1] == 0
     """
-    run(body)
+    run_fake(body)
 
 
-def test_no_memory_pools(run):
+def test_no_memory_pools(run_fake):
     body = """
     with Raises(cuplug.CudaError, "cuda:0 has no stream-ordered memory pools"):
         gpu.triple(x, device="cuda")
     """
-    run(body, FAKE_CUDA_NO_POOLS="1")
+    run_fake(body, FAKE_CUDA_NO_POOLS="1")
 
 
-def test_driver_calls_that_fail(run):
+def test_driver_calls_that_fail(run_fake):
     body = """
     with Raises(cuplug.CudaError, "triple: copying to the device: CUDA error 999") as caught:
         gpu.triple(x, device="cuda")
@@ -371,10 +306,10 @@ def test_driver_calls_that_fail(run):
     cuplug.synchronize()
     assert counts().allocations == 0
     """
-    run(body, FAKE_CUDA_FAIL="cuMemcpyHtoDAsync:1:999,cuMemcpyDtoHAsync:1:999")
+    run_fake(body, FAKE_CUDA_FAIL="cuMemcpyHtoDAsync:1:999,cuMemcpyDtoHAsync:1:999")
 
 
-def test_threads(run):
+def test_threads(run_fake):
     body = """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -392,4 +327,4 @@ def test_threads(run):
     cuplug.synchronize("cuda:1")
     assert counts().misuses == 0 and counts().allocations == 0
     """
-    run(body, FAKE_CUDA_LAZY="1")
+    run_fake(body, FAKE_CUDA_LAZY="1")

@@ -11,16 +11,13 @@
 #include <pthread.h>
 
 static cuplug_error error;
-static const char *const names[] = {"source", "index", ""};
+static const cuplug__names names = {"op", 3, {"source", "index", ""}};
 
-static void enter(void) {
-  void *previous;
-  CHECK(!cuplug__cuda_enter(0, &previous, &error));
-}
+static void enter(void) { CHECK(!cuplug__cuda_enter(0, &error).status); }
 
-static cuplug_fault *make_record(const char *name) {
+static cuplug_fault *make_record(const cuplug__names *whose) {
   cuplug_fault *fault = NULL;
-  CHECK(!cuplug__fault_record(name, names, 3, &fault, &error));
+  CHECK(!cuplug__fault_record(whose, &fault, &error));
   CHECK(fault && (uintptr_t)fault % 64 == 0 && fault->summary);
   return fault;
 }
@@ -35,20 +32,20 @@ static void check_taken(cuplug_fault *fault, const char *sentence) {
 
 static void sentences(void) {
   enter();
-  cuplug_fault *fault = make_record("gather");
+  cuplug_fault *fault = make_record(&names);
   CHECK(cuplug__fault_take(fault, &error) == CUPLUG_OK);
   raise_fault(fault, 1, 7, 100, 0, 50);
   raise_fault(fault, 0, 1, 1, 0, 1); /* the first wins */
-  check_taken(fault, "gather: index: index 100 at position 7 is out of bounds for size 50");
+  check_taken(fault, "op: index: index 100 at position 7 is out of bounds for size 50");
   raise_fault(fault, 0, (int64_t)1 << 40, -51, -50, 50);
   check_taken(fault,
-              "gather: source: index -51 at position 1099511627776 is out of bounds for size 50");
+              "op: source: index -51 at position 1099511627776 is out of bounds for size 50");
   raise_fault(fault, 1, 0, 9, 2, 5);
-  check_taken(fault, "gather: index: index 9 at position 0 is out of range, wanted 2 <= value < 5");
+  check_taken(fault, "op: index: index 9 at position 0 is out of range, wanted 2 <= value < 5");
   raise_fault(fault, 2, 0, 9, 0, 5);
-  check_taken(fault, "gather: array 2: index 9 at position 0 is out of bounds for size 5");
+  check_taken(fault, "op: array 2: index 9 at position 0 is out of bounds for size 5");
   raise_fault(fault, 4000000000u, INT64_MIN, INT64_MAX, INT64_MIN, INT64_MIN);
-  check_taken(fault, "gather: array 4000000000: index 9223372036854775807 at position "
+  check_taken(fault, "op: array 4000000000: index 9223372036854775807 at position "
                      "-9223372036854775808 is out of bounds for size -9223372036854775808");
   CHECK(cuplug__fault_take(NULL, &error) == CUPLUG_OK);
 }
@@ -56,7 +53,8 @@ static void sentences(void) {
 static void any(void) {
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
   enter();
-  cuplug_fault *a = make_record("a"), *b = make_record("b");
+  const cuplug__names of_a = {"a", 3, {"source", "index"}}, of_b = {"b", 2, {"source", "index"}};
+  cuplug_fault *a = make_record(&of_a), *b = make_record(&of_b);
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
   raise_fault(a, 0, 1, 2, 0, 1);
   raise_fault(b, 1, 3, 4, 0, 2);
@@ -73,7 +71,7 @@ static void any(void) {
 /* A record that is being written: its status and summary have not both arrived yet. */
 static void any_while_written(void) {
   enter();
-  cuplug_fault *fault = make_record("a");
+  cuplug_fault *fault = make_record(&names);
   fault->claimed = 1;
   *fault->summary = 1;
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
@@ -83,16 +81,16 @@ static void any_while_written(void) {
 }
 
 static void private_records(void) {
-  static const char *const one[] = {"x"};
+  static const cuplug__names relu = {"relu", 1, {"x"}};
   cuplug_fault *fault, *other;
   enter();
   CHECK(!cuplug__fault_private(&fault, &error));
-  cuplug__fault_rename(fault, "relu", one, 1);
+  cuplug__fault_rename(fault, &relu);
   raise_fault(fault, 0, 1, 2, 0, 1);
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
-  raise_fault(make_record("shared"), 0, 1, 2, 0, 1);
+  raise_fault(make_record(&names), 0, 1, 2, 0, 1);
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_ERROR_INDEX);
-  CHECK_MESSAGE(&error, "shared: source");
+  CHECK_MESSAGE(&error, "op: source");
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
   check_taken(fault, "relu: x: index 2 at position 1 is out of bounds for size 1");
   raise_fault(fault, 0, 1, 2, 0, 1);
@@ -105,11 +103,13 @@ static void private_records(void) {
 static void many_records(void) {
   static cuplug_fault *faults[200];
   static char text[200][16];
+  static cuplug__names numbered[200];
   char wanted[100];
   enter();
   for (int i = 0; i < 200; i++) {
     snprintf(text[i], sizeof text[i], "op%d", i);
-    faults[i] = make_record(text[i]);
+    numbered[i] = (cuplug__names){text[i], 1, {"source"}};
+    faults[i] = make_record(&numbered[i]);
     CHECK(i == 0 || faults[i]->summary == faults[0]->summary);
   }
   CHECK(fake_counts().n_pinned == 4);
@@ -125,12 +125,11 @@ static void many_records(void) {
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
 }
 
+/* Of a tensor that there is not. */
 static void too_many_tensors(void) {
-  const char *long_list[CUPLUG_MAX_TENSORS + 5];
-  cuplug_fault *fault;
+  cuplug__names full = {"op", CUPLUG_MAX_TENSORS, {"x"}};
   enter();
-  for (int i = 0; i < CUPLUG_MAX_TENSORS + 5; i++) long_list[i] = "x";
-  CHECK(!cuplug__fault_record("op", long_list, CUPLUG_MAX_TENSORS + 5, &fault, &error));
+  cuplug_fault *fault = make_record(&full);
   raise_fault(fault, CUPLUG_MAX_TENSORS, 0, 1, 0, 1);
   check_taken(fault, "op: array 32: index 1 at position 0 is out of bounds for size 1");
 }
@@ -157,7 +156,7 @@ static void *raise_and_take(void *argument) {
 static void threads(void) {
   pthread_t all[N_THREADS];
   enter();
-  for (intptr_t i = 0; i < N_THREADS; i++) shared_records[i] = make_record("op");
+  for (intptr_t i = 0; i < N_THREADS; i++) shared_records[i] = make_record(&names);
   for (intptr_t i = 0; i < N_THREADS; i++)
     CHECK(!pthread_create(&all[i], NULL, raise_and_take, (void *)i));
   for (int i = 0; i < N_THREADS; i++) CHECK(!pthread_join(all[i], NULL));
@@ -168,10 +167,9 @@ static void threads(void) {
 static void *make_many(void *unused) {
   cuplug_error mine;
   cuplug_fault *fault;
-  void *previous;
-  CHECK(!cuplug__cuda_enter(0, &previous, &mine));
+  CHECK(!cuplug__cuda_enter(0, &mine).status);
   for (int i = 0; i < 50; i++) {
-    CHECK(!cuplug__fault_record("op", names, 3, &fault, &mine));
+    CHECK(!cuplug__fault_record(&names, &fault, &mine));
     CHECK(fault->reserved++ == 0); /* no other thread was given it */
   }
   return unused;
@@ -186,9 +184,9 @@ static void made_by_threads(void) {
 static void no_pinned_memory(void) {
   cuplug_fault *fault;
   enter();
-  CHECK(cuplug__fault_record("op", names, 3, &fault, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK(cuplug__fault_record(&names, &fault, &error) == CUPLUG_ERROR_MEMORY);
   CHECK_MESSAGE(&error, "making a fault record: CUDA ran out of memory");
-  CHECK(!cuplug__fault_record("op", names, 3, &fault, &error));
+  CHECK(!cuplug__fault_record(&names, &fault, &error));
 }
 
 /* Reported by the copy out that waits for the kernel, not before. */
@@ -201,12 +199,12 @@ static void asynchronous(void) {
   void *pointer;
   int32_t host = 0;
   enter();
-  cuplug_fault *fault = make_record("gather");
+  cuplug_fault *fault = make_record(&names);
   CHECK(!cuplug_allocate_device(0, 4, NULL, &pointer, &error));
   CHECK(!fake_launch(NULL, bad_kernel, &fault, sizeof fault));
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
   CHECK(cuplug_copy_to_host(0, &host, pointer, 4, NULL, &error) == CUPLUG_ERROR_INDEX);
-  CHECK_MESSAGE(&error, "gather: index: index 3 at position 2 is out of bounds for size 3");
+  CHECK_MESSAGE(&error, "op: index: index 3 at position 2 is out of bounds for size 3");
   CHECK(!cuplug_copy_to_host(0, &host, pointer, 4, NULL, &error));
   CHECK(!fake_launch(NULL, bad_kernel, &fault, sizeof fault));
   CHECK(cuplug_copy_to_device(0, pointer, &host, 4, NULL, &error) == CUPLUG_ERROR_INDEX);

@@ -6,15 +6,13 @@ import textwrap
 import cuplug
 import pytest
 from cuplug.ops import gather, relu, scale
-from test_fake_cuda import fake_gpu, run  # noqa: F401  (fixtures)
-from test_streams import run_streams  # noqa: F401
 
 PICK = "pick: index: index 1000 at position 2 is out of bounds for size 1000"
 DIVIDE = "divide: y: index 0 at position 1 is out of range, wanted 1 <= value < 9"
 
 
 @pytest.mark.parametrize("lazy", ["0", "1"])
-def test_two_operators_with_faults(run_streams, lazy):  # noqa: F811
+def test_two_operators_with_faults(run_streams, lazy):
     """Each is told once, whatever is called in between, on whichever stream."""
     run_streams(f"""
     wrong = cuplug.asarray(np.array([0, 1, 1000]))
@@ -44,7 +42,7 @@ def test_two_operators_with_faults(run_streams, lazy):  # noqa: F811
     """, FAKE_CUDA_LAZY=lazy)  # fmt: skip
 
 
-def test_sticky_error_names_the_operator_before(run_streams):  # noqa: F811
+def test_sticky_error_names_the_operator_before(run_streams):
     """CUDA tells of it at the launch after, or later still."""
     run_streams("""
     sentence = "first seen after operator triple, before it crash: restart it"
@@ -118,8 +116,9 @@ CUPLUG_ENTRY int wreck_cuda(const cuplug_call *call) {
   wreck_kernel<<<1, 1, 0, (cudaStream_t)call->stream>>>(16);
   return cuplug_launched(call);
 }
-CUPLUG_PLUGIN(wreck, "1.0.0", CUPLUG_CUDA_OPERATOR(wreck_cuda,
-              "wreck(x: float32[n]) -> float32[n]", "Writes where there is no memory."))
+CUPLUG_CUDA_OPERATOR(wreck_cuda,
+              "wreck(x: float32[n]) -> float32[n]", "Writes where there is no memory.");
+CUPLUG_PLUGIN(wreck, "1.0.0");
 """
 
 AFTER_WRECK = """

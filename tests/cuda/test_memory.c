@@ -21,10 +21,7 @@ void *__wrap_calloc(size_t n, size_t bytes) {
   return callocs_fail ? NULL : __real_calloc(n, bytes);
 }
 
-static void enter(void) {
-  void *previous;
-  CHECK(!cuplug__cuda_enter(0, &previous, &error));
-}
+static void enter(void) { CHECK(!cuplug__cuda_enter(0, &error).status); }
 
 static void *allocate(uint64_t bytes) {
   void *pointer = NULL;
@@ -50,14 +47,15 @@ static void sizes(void) {
 }
 
 static void both_devices(void) {
-  void *zero, *one, *previous;
+  void *zero, *one;
   CHECK(!cuplug_allocate_device(0, 100, NULL, &zero, &error));
   CHECK(!cuplug_allocate_device(1, 100, NULL, &one, &error));
   CHECK(cuplug_free_device(0, one, NULL, &error) == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "freeing device memory: CUDA error 1");
   CHECK(!cuplug_free_device(1, one, NULL, &error));
   CHECK(!cuplug_free_device(0, zero, NULL, &error));
-  CHECK(!cuplug__cuda_enter(0, &previous, &error) && !previous);
+  const cuplug__context context = cuplug__cuda_enter(0, &error);
+  CHECK(!context.status && !context.previous);
   CHECK(fake_counts().n_allocations == 0);
 }
 
@@ -325,7 +323,8 @@ static void no_heap(void) {
   callocs_fail = 1;
   CHECK(cuplug__lane_take(0, &lane, &error) == CUPLUG_ERROR_MEMORY);
   CHECK_MESSAGE(&error, "out of memory while making a staging lane");
-  CHECK(cuplug__fault_record("op", NULL, 0, &fault, &error) == CUPLUG_ERROR_MEMORY);
+  const cuplug__names names = {.operator_name = "op"};
+  CHECK(cuplug__fault_record(&names, &fault, &error) == CUPLUG_ERROR_MEMORY);
   CHECK_MESSAGE(&error, "out of memory while making a fault record");
   callocs_fail = 0;
   CHECK(!cuplug__lane_take(0, &lane, &error));
@@ -335,8 +334,9 @@ static void no_heap(void) {
 static void *use_lanes(void *unused) {
   cuplug_error mine;
   cuplug__lane *lane;
-  void *previous, *pointer;
-  CHECK(!cuplug__cuda_enter(0, &previous, &mine));
+  void *pointer;
+  const cuplug__context context = cuplug__cuda_enter(0, &mine);
+  CHECK(!context.status);
   for (int i = 0; i < 100; i++) {
     CHECK(!cuplug__lane_take(0, &lane, &mine));
     CHECK(lane->fault->reserved++ == 0);
@@ -345,7 +345,7 @@ static void *use_lanes(void *unused) {
     lane->fault->reserved--;
     cuplug__lane_give(lane);
   }
-  cuplug__cuda_leave(previous, 0);
+  cuplug__cuda_leave(&context);
   return unused;
 }
 

@@ -7,13 +7,12 @@ import resource
 import cuplug
 import numpy as np
 import pytest
-from conftest import FIXTURES
 from cuplug.ops import gather, relu, scale
-from test_fake_cuda import fake_gpu, run  # noqa: F401  (fixtures)
+from places import FIXTURES
 
 
-def test_memory_info_and_trim(run):  # noqa: F811
-    run("""
+def test_memory_info_and_trim(run_fake):
+    run_fake("""
     d = cuplug.asarray(np.zeros(1 << 20, np.uint8))
     assert np.array_equal(d.numpy(), np.zeros(1 << 20, np.uint8))
     before = cuplug.memory_info()
@@ -34,8 +33,8 @@ def test_memory_info_and_trim(run):  # noqa: F811
     """)
 
 
-def test_what_lives_is_not_given_back(run):  # noqa: F811
-    run("""
+def test_what_lives_is_not_given_back(run_fake):
+    run_fake("""
     d = cuplug.asarray(x)
     cuplug.trim()
     assert np.array_equal(d.numpy(), x)
@@ -75,8 +74,8 @@ def fill(n_bytes):
     }.items(),
     ids=lambda work: work[0],
 )
-def test_other_libraries_are_asked_for_memory(run, work):  # noqa: F811
-    run(
+def test_other_libraries_are_asked_for_memory(run_fake, work):
+    run_fake(
         CACHING_LIBRARY
         + "y = np.arange(75_000, dtype=np.float32)\nfill(700_000)\n"
         + work[1]
@@ -85,9 +84,9 @@ def test_other_libraries_are_asked_for_memory(run, work):  # noqa: F811
     )
 
 
-def test_a_workspace_is_worth_asking_for(run):  # noqa: F811
+def test_a_workspace_is_worth_asking_for(run_fake):
     """It is wanted in the middle of a call, without Python's lock."""
-    run(
+    run_fake(
         CACHING_LIBRARY
         + """
 a, out = cuplug.asarray(np.ones(8)), cuplug.empty(8)
@@ -99,8 +98,8 @@ assert calls == [1] and out.numpy().all() and counts().misuses == 0
     )
 
 
-def test_who_holds_memory_is_said(run):  # noqa: F811
-    run(
+def test_who_holds_memory_is_said(run_fake):
+    run_fake(
         CACHING_LIBRARY
         + """
 sys.modules["cupy"] = types.ModuleType("cupy")  # that is being imported
@@ -140,8 +139,8 @@ def test_prepare_loads_code(build_plugin):
         cuplug.prepare("gather", device="gpu")
 
 
-def test_prepare_for_a_gpu(run):  # noqa: F811
-    run("""
+def test_prepare_for_a_gpu(run_fake):
+    run_fake("""
     cuplug.prepare(gpu.triple, device="cuda:1")
     pinned = counts().pinned
     d = cuplug.asarray(x, device="cuda:1")
@@ -159,10 +158,10 @@ KERNEL_CALLS = [
 
 
 @pytest.mark.parametrize("failing", ["", *KERNEL_CALLS])
-def test_prepare_loads_kernels(run, tmp_path, failing):  # noqa: F811
+def test_prepare_loads_kernels(run_fake, tmp_path, failing):
     """What fails is left to the first launch."""
     log = tmp_path / "log"
-    run(
+    run_fake(
         """
         cuplug.prepare(gpu.triple, device="cuda")
         d = cuplug.asarray(x)
@@ -179,9 +178,9 @@ def test_prepare_loads_kernels(run, tmp_path, failing):  # noqa: F811
         assert failing in calls
 
 
-def test_prepare_wants_an_entry_for_the_gpu(run, build_plugin):  # noqa: F811
+def test_prepare_wants_an_entry_for_the_gpu(run_fake, build_plugin):
     path = build_plugin(FIXTURES / "locks.c", "locks_on_host")
-    run(f"""
+    run_fake(f"""
     host = cuplug.load({str(path)!r})
     with Raises(ValueError, "held: it was to be prepared for cuda:0 but has no CUDA entry"):
         cuplug.prepare(host.held, device="cuda")

@@ -5,8 +5,6 @@ import cuplug
 import numpy as np
 import pytest
 from cuplug.ops import gather, relu, scale
-from test_fake_cuda import fake_gpu, run  # noqa: F401  (fixtures)
-from test_streams import run_streams  # noqa: F401
 
 two_gpus = pytest.mark.gpu(n=2)
 HOST = np.array([-1.0, 2.0, 3.0], np.float32)
@@ -18,7 +16,7 @@ def current_gpu() -> int:
     return torch.cuda.current_device()
 
 
-def test_calls_on_two_gpus_by_turns(run_streams):  # noqa: F811
+def test_calls_on_two_gpus_by_turns(run_streams):
     """Each on its own, with a context that was current, or none, being so again."""
     run_streams("""
     context, now = ctypes.c_void_p(), ctypes.c_void_p()

@@ -17,18 +17,18 @@
 
 static CUstream make_stream(int32_t device) {
   CUstream stream;
-  void *previous;
-  CHECK(!cuplug__cuda_enter(device, &previous, NULL));
+  const cuplug__context context = cuplug__cuda_enter(device, NULL);
+  CHECK(!context.status);
   CHECK(!cuplug__driver.cuStreamCreate(&stream, CUPLUG__STREAM_NON_BLOCKING));
-  cuplug__cuda_leave(previous, device);
+  cuplug__cuda_leave(&context);
   return stream;
 }
 
 static void on_stream(const char *function, CUstream stream) {
-  void *previous;
-  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+  const cuplug__context context = cuplug__cuda_enter(0, &error);
+  CHECK(!context.status);
   CHECK(!((fake_cuda_capture_function *)fake_symbol(function))(stream));
-  cuplug__cuda_leave(previous, 0);
+  cuplug__cuda_leave(&context);
 }
 
 static void check_query(void *stream, int32_t wanted_device, int32_t wanted_captured) {

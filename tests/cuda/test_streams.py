@@ -1,80 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stream of a call and the order of streams, on a driver without a GPU and on real ones."""
 
-import textwrap
-
 import cuplug
 import numpy as np
 import pytest
 from cuplug.ops import gather, hello, relu, scale
-from test_fake_cuda import fake_gpu, run  # noqa: F401  (fixtures)
-
-STREAMS = """
-driver = ctypes.CDLL("libcuda.so.1")
-log = os.environ["FAKE_CUDA_LOG"]
-
-
-def make_stream(device=0, flags=1):
-    "A non-blocking stream; the context that was current is current again."
-    before, context, stream = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
-    assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
-    assert driver.cuCtxGetCurrent(ctypes.byref(before)) == 0
-    assert driver.cuCtxSetCurrent(context) == 0
-    assert driver.cuStreamCreate(ctypes.byref(stream), flags) == 0
-    assert driver.cuCtxSetCurrent(before) == 0
-    return stream.value
-
-
-def calls(function, *arguments, **keywords):
-    "The driver's functions that a call used."
-    before = len(open(log).readlines())
-    function(*arguments, **keywords)
-    return [line.strip() for line in open(log).readlines()[before:]]
-
-
-class Protocol:
-    "A stream by the protocol, as a method."
-
-    def __init__(self, handle):
-        self.handle = handle
-
-    def __cuda_stream__(self):
-        return (0, self.handle)
-
-
-class Foreign:
-    "An array by __cuda_array_interface__ alone."
-
-    def __init__(self, array, **more):
-        self.array = array
-        self.__cuda_array_interface__ = {**array.__cuda_array_interface__, **more}
-
-
-a = cuplug.asarray(x, device="cuda")
-out = cuplug.empty(x.shape, x.dtype, "cuda")
-"""
-
-# What waits, or makes the driver wait: allocations of its own, pinned memory.
-WAITING = """
-WAITING = {"cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize", "cuMemHostAlloc",
-           "cuMemFreeHost", "cuMemAlloc", "cuMemFree", "cuMemcpyHtoD", "cuMemcpyDtoH",
-           "cuMemGetInfo", "cuMemPoolTrimTo", "cuMemPoolCreate", "cuStreamCreate",
-           "cuStreamDestroy"}
-"""
-
-
-@pytest.fixture
-def run_streams(run, tmp_path):  # noqa: F811
-    """Return a function that runs text on a fake GPU, with arrays, streams and a log."""
-
-    def run_text(body: str, **variables: str):
-        run(
-            STREAMS + WAITING + textwrap.dedent(body),
-            FAKE_CUDA_LOG=str(tmp_path / "log"),
-            **variables,
-        )
-
-    return run_text
 
 
 def test_every_kind_of_stream(run_streams):
@@ -208,8 +138,9 @@ def test_operator_without_arrays(run_streams, build_plugin):
         #include <cuplug/plugin.h>
         #include <dlfcn.h>
         CUPLUG_ENTRY int tick_cuda(const cuplug_call *call) { return call->stream ? 0 : 1; }
-        CUPLUG_PLUGIN(tick, "1.0.0", CUPLUG_CUDA_OPERATOR(tick_cuda, "tick()", "Nothing."),
-                      CUPLUG_CUDA_OPERATOR(tick_cuda, "fresh(n: int) -> float32[4]", "Nothing."))
+        CUPLUG_CUDA_OPERATOR(tick_cuda, "tick()", "Nothing.");
+        CUPLUG_CUDA_OPERATOR(tick_cuda, "fresh(n: int) -> float32[4]", "Nothing.");
+        CUPLUG_PLUGIN(tick, "1.0.0");
         """,
         "tick",
     )

@@ -79,7 +79,7 @@ def test_packages_are_looked_through_when_they_matter(run_with, tmp_path, good_f
 
 def test_what_is_no_path_is_passed_over(run_python):
     code = (
-        "import sys, cuplug; sys.path += [5, None, object(), chr(0), chr(0xd800), b'/tmp'];"
+        "import sys, numpy, cuplug; sys.path += [5, None, object(), chr(0), chr(0xd800), b'/tmp'];"
         "print(cuplug.find('gather').name)"
     )
     assert run_python(code).stdout == "gather\n"

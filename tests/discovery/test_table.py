@@ -9,8 +9,11 @@ import tempfile
 from pathlib import Path
 
 import cuplug
+import numpy
 import pytest
-from raw_plugins import assert_refused, compile_fixture, listed, quoted
+from builds import COMPILER, compile_library
+from places import ROOT
+from raw_plugins import assert_refused, compile_fixture, listed, named_plugin, quoted
 
 pytestmark = pytest.mark.usefixtures("place")
 
@@ -54,8 +57,8 @@ def elf_patched(image, offset, layout, value):
         (16, "<H", 1, "ELF type 1 (relocatable object (.o)), a shared object (type 3) is wanted"),
         (16, "<H", 2, "ELF type 2 (executable), a shared object (type 3) is wanted"),
         (16, "<H", 77, "ELF type 77 (unknown), a shared object (type 3) is wanted"),
-        (56, "<H", 0, "0 program headers of 56 bytes, 1 to 1024 of 56 are wanted"),
-        (54, "<H", 55, "{n} program headers of 55 bytes, 1 to 1024 of 56 are wanted"),
+        (56, "<H", 0, "0 program headers of 56 bytes, 1 to 128 of 56 are wanted"),
+        (54, "<H", 55, "{n} program headers of 55 bytes, 1 to 128 of 56 are wanted"),
     ],
 )
 def test_elf_header(place, good_file, offset, layout, value, reason):
@@ -110,10 +113,10 @@ def test_truncated_anywhere(place, good_file):
 def test_flipped_bytes_of_the_table(place, good_file):
     """A table with a byte flipped is refused or still a table; listing survives both."""
     image = bytearray(good_file.read_bytes())
-    begin = image.index(b"cuplug\0\0CUPLUGT\0") - 12
+    begin, end = image.index(b"cuplug\0\0") - 12, image.rindex(b"Of float64.")
     path = place / "libraw.so"
     seen = set()
-    for at in [*range(begin, begin + 60), *range(begin + 60, begin + 308 + 1024, 41)]:
+    for at in range(begin, end, 3):
         image[at] ^= 0xA5
         path.write_bytes(image)
         image[at] ^= 0xA5
@@ -186,71 +189,117 @@ def test_one_bad_file_stops_nothing(place, good_file):
 # ---- Tables that lie ---------------------------------------------------------------------------
 
 LIES = {
-    "too old: compiled for ABI 0.9, this core has ABI 1.0; compile the plugin with this core's "
-    "header": {"ABI": "9u"},
-    "too new: compiled for ABI 2.3, this core has ABI 1.0; update cuplug": {"ABI": "0x20003u"},
-    "magic: not CUPLUGT": {"MAGIC": quoted("CUPLUGX")},
-    "header_bytes: 304, a multiple of 4 of at least 308 is wanted": {"HEADER_BYTES": 304},
-    "header_bytes: 310, a multiple of 4 of at least 308 is wanted": {"HEADER_BYTES": 310},
-    "row_bytes: 1020, a multiple of 4 of at least 1024 is wanted": {"ROW_BYTES": 1020},
-    "row_bytes: 0, a multiple of 4 of at least 1024 is wanted": {"ROW_BYTES": 0},
-    "call_bytes: 84, a multiple of 4 of at least 88 is wanted": {"CALL_BYTES": 84},
-    "tensor_bytes: 56, 48 is wanted": {"TENSOR_BYTES": 56},
-    "n_rows: 0, no operator": {"N_ROWS": 0},
-    "n_rows: 3 rows of 1024 bytes end at byte 3380, the table has 2356": {"N_ROWS": 3},
-    "n_rows: 4294967295 rows of 1024 bytes end at byte 4398046510388, the table has 2356": {
-        "N_ROWS": "0xffffffffu"
+    "too old: compiled for ABI 1.0, this core has ABI 2.0; compile the plugin with this core's "
+    "header": {"PLUGIN_KIND": "0x70756331u"},
+    "too old: compiled for ABI 1.9, this core has ABI 2.0; compile the plugin with this core's "
+    "header": {"ABI": quoted("1.9")},
+    "too new: compiled for ABI 3.1, this core has ABI 2.0; update cuplug": {"ABI": quoted("3.1")},
+    'abi: "2", such as 2.0 is wanted': {"ABI": quoted("2")},
+    'abi: "two", such as 2.0 is wanted': {"ABI": quoted("two")},
+    'abi: "2.0.1", such as 2.0 is wanted': {"ABI": quoted("2.0.1")},
+    'abi: "99999.0", such as 2.0 is wanted': {"ABI": quoted("99999.0")},
+    "abi: not told": {"PLUGIN_TEXT": '"name=raw"'},
+    "its text does not end with a zero": {"PLUGIN_BYTES": 10},
+    "no note of the plugin: CUPLUG_PLUGIN is wanted": {"WITHOUT_PLUGIN": 1},
+    "two plugins in one file": {"TWO_PLUGINS": 1},
+    "no operator": {"WITHOUT_OPERATORS": 1},
+    'name: "", an identifier of at most 63 characters is wanted': {"NAME": quoted("")},
+    'name: "a-b", an identifier of at most 63 characters is wanted': {"NAME": quoted("a-b")},
+    'name: "../x", an identifier of at most 63 characters is wanted': {"NAME": quoted("../x")},
+    f'name: "{"n" * 64}", an identifier of at most 63 characters is wanted': {
+        "NAME": quoted("n" * 64)
     },
-    "n_rows: 2 rows of 4294967292 bytes end at byte 8589934892, the table has 2356": {
-        "ROW_BYTES": "0xfffffffcu"
-    },
-    "n_rows: 2 rows of 1024 bytes end at byte 4294969340, the table has 2356": {
-        "HEADER_BYTES": "0xfffffffcu"
-    },
-    "300 bytes, at least 308 are wanted": {"DESC_BYTES": 280},
-    "name: not zero-terminated within its 64 bytes": {"NAME": quoted("n" * 64)},
-    'name: "", an identifier is wanted': {"NAME": quoted("")},
-    'name: "a-b", an identifier is wanted': {"NAME": quoted("a-b")},
-    'name: "../x", an identifier is wanted': {"NAME": quoted("../x")},
-    "version: not zero-terminated within its 32 bytes": {"VERSION": quoted("1" * 32)},
+    "name: stands twice": {"PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0name=other"'},
     "version: byte 0x1b at 1, one line of UTF-8 is wanted": {"VERSION": '"1\\033[31m"'},
-    "architectures: not zero-terminated within its 128 bytes": {"ARCHITECTURES": quoted("9" * 128)},
-    "row 0: host_entry: not zero-terminated within its 96 bytes": {"HOST_ENTRY": quoted("h" * 96)},
-    "row 0: cuda_entry: not zero-terminated within its 96 bytes": {"CUDA_ENTRY": quoted("c" * 96)},
-    'row 0: host_entry: "a b", an identifier is wanted': {"HOST_ENTRY": quoted("a b")},
-    "row 0: no entry, a CUDA or a host entry is wanted": {"HOST_ENTRY": quoted("")},
-    "row 0: signature: not zero-terminated within its 512 bytes": {"SIGNATURE": quoted("s" * 512)},
-    "row 0: doc: not zero-terminated within its 256 bytes": {"DOC": quoted("d" * 256)},
-    "row 0: doc: byte 0x0a at 3, one line of UTF-8 is wanted": {"DOC": '"one\\ntwo"'},
-    "row 0: doc: byte 0xff at 0, one line of UTF-8 is wanted": {"DOC": '"\\377"'},
-    "row 0: doc: byte 0xe2 at 0, one line of UTF-8 is wanted": {"DOC": '"\\342\\202"'},
-    "row 0: doc: byte 0xed at 0, one line of UTF-8 is wanted": {"DOC": '"\\355\\240\\200"'},
+    "shape: a property that this core does not know and must: update cuplug": {
+        "PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0!shape=round"'
+    },
+    'operator raw: host: "a b", an identifier is wanted': {"HOST_ENTRY": quoted("a b")},
+    'operator raw: cuda: "1", an identifier is wanted': {"CUDA_ENTRY": quoted("1")},
+    "operator raw: no entry, a CUDA or a host entry is wanted": {"HOST_ENTRY": quoted("")},
+    "operator ?: its text does not end with a zero ": {"ROW_BYTES": "sizeof(ROW) - 1"},
+    "operator ?: its text does not end with a zero": {"ROW_BYTES": 0},
+    "operator raw: doc: byte 0x0a at 3, one line of UTF-8 is wanted": {"DOC": '"one\\ntwo"'},
+    "operator raw: doc: byte 0xff at 0, one line of UTF-8 is wanted": {"DOC": '"\\377"'},
+    "operator raw: doc: byte 0xe2 at 0, one line of UTF-8 is wanted": {"DOC": '"\\342\\202"'},
+    "operator raw: doc: byte 0xed at 0, one line of UTF-8 is wanted": {"DOC": '"\\355\\240\\200"'},
+    "operator raw: signature: stands twice": {"EXTRA": '"\\0signature=raw()"'},
+    'operator raw: "Key=1": a key of a to z, 0 to 9, _ and . is wanted': {"EXTRA": '"\\0Key=1"'},
+    'operator raw: "=1": a key of a to z, 0 to 9, _ and . is wanted': {"EXTRA": '"\\0=1"'},
+    'operator raw: "!": a key of a to z, 0 to 9, _ and . is wanted': {"EXTRA": '"\\0!"'},
+    "operator raw: sideways: a property that this core does not know and must: update cuplug": {
+        "EXTRA": '"\\0!sideways"'
+    },
 }
 
 
 @pytest.mark.parametrize("reason", LIES)
 def test_table_that_lies(place, reason):
     path = compile_fixture("raw_table.c", place / "libraw.so", **LIES[reason])
-    assert_refused(path, f"symbol table: {reason}")
+    assert_refused(path, f"symbol table: {reason.strip()}")
 
 
-def test_table_longer_than_its_segment(place):
-    path = compile_fixture("raw_table.c", place / "libraw.so", DESC_BYTES="5000")
-    assert listed(path).reason.startswith("symbol table of 5020 bytes, its note segment has ")
+def test_what_this_core_does_not_know_is_skipped(place):
+    """Newer plugins: minor version, keys, kinds of notes."""
+    fields = {
+        "ABI": quoted("2.7"),
+        "EXTRA": '"\\0\\0gradient=other\\0entry.10=raw_rocm\\0colour"',
+    }
+    path = named_plugin(place / "libnewer.so", "newer", **fields)
+    assert (listed(path).state, listed(path).abi) == ("ok", "2.7")
+    assert cuplug.find("newer")(numpy.float32([1])).shape == (1,)
+    path = named_plugin(place / "libpartly.so", "partly", OPERATOR_KIND="7u")
+    assert cuplug.find("partly").signatures == ("partly(x: float64[...]) -> float64[...]",)
 
 
-def test_table_too_long(place):
-    path = compile_fixture("raw_table.c", place / "libraw.so", DESC_BYTES="0xfffffff0u")
-    assert_refused(path, "symbol table of 4294967300 bytes, at most 4194304 are wanted")
+def test_note_longer_than_its_segment(place):
+    path = compile_fixture("raw_table.c", place / "libraw.so", ROW_BYTES="5000")
+    assert listed(path).reason.startswith("symbol table: note of 5000 bytes, its segment has ")
+
+
+def test_notes_too_long(place, good_file):
+    image = good_file.read_bytes()
+    for at, kind, _ in program_headers(image):
+        if kind == 4:
+            image = elf_patched(image, at + 8, "<Q", 0)
+            image = elf_patched(image, at + 32, "<Q", 5 << 20)
+    path = place / "libraw.so"
+    path.write_bytes(image + bytes(8 << 20))
+    assert listed(path).reason.startswith("notes of ")
+    assert listed(path).reason.endswith(" bytes, at most 4194304 are wanted")
 
 
 def test_signature_that_is_ill_formed(place):
     path = compile_fixture("raw_table.c", place / "libraw.so", SECOND_SIGNATURE=quoted("f(x: T[n)"))
     reason = listed(path).reason
-    assert reason.startswith("symbol table: row 1: signature: ")
+    assert reason.startswith("symbol table: operator f: signature: ")
     assert "at byte 8" in reason
 
 
-def test_note_of_another_owner(place):
-    path = compile_fixture("raw_table.c", place / "libraw.so", NOTE_TYPE="1u")
-    assert listed(path).state == "no plugin"
+def test_rows_stand_as_in_their_source(place, build_plugin):
+    """Compilers emit notes in any order; the first row that fits is taken."""
+    rows = "".join(
+        f'CUPLUG_HOST_OPERATOR(f{k}_host, "{name}(x: float32[{k}]) -> float32[1]", "");\n'
+        f"CUPLUG_ENTRY int f{k}_host(const cuplug_call *c) {{ return !c; }}\n"
+        for k, name in enumerate("abacab")
+    )
+    entries = "".join(f"CUPLUG_ENTRY int f{k}_host(const cuplug_call *c);\n" for k in range(6))
+    text = f'#include <cuplug/plugin.h>\n{entries}{rows}CUPLUG_PLUGIN(rows, "1");\n'
+    plugin = cuplug.load(build_plugin(text, "rows"))
+    assert [operator.name for operator in plugin.operators] == ["a", "b", "c"]
+    assert [s.partition("[")[2][0] for s in plugin.a.signatures] == ["0", "2", "4"]
+
+
+def test_operators_of_several_files_of_one_plugin(place, tmp_path):
+    part = "#include <cuplug/plugin.h>\nCUPLUG_ENTRY int {0}_host(const cuplug_call *c) "
+    part += '{{ return !c; }}\nCUPLUG_HOST_OPERATOR({0}_host, "{0}()", "");\n'
+    (tmp_path / "one.c").write_text(part.format("one"))
+    (tmp_path / "two.c").write_text(part.format("two") + 'CUPLUG_PLUGIN(parts, "1");\n')
+    library = place / "libparts.so"
+    for more in ([], ["-flto"], ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]):
+        options = ["-O2", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{ROOT / 'include'}", *more]
+        files = [str(tmp_path / name) for name in ("one.c", "two.c")]
+        compile_library([*COMPILER, *options, *files, "-o", str(library)])
+        names = {operator.name for operator in cuplug.load(library).operators}
+        assert names == {"one", "two"}
+        library.unlink()

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import cuplug
 import pytest
+from processes import NEEDS_ROOT
 from raw_plugins import assert_refused, listed, named_plugin
-
-NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")
-
 
 pytestmark = pytest.mark.usefixtures("place")
 

@@ -1,8 +1,9 @@
 /* sanitizers: address,undefined | thread | none */
 /* ldflags: -ldl -pthread */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strided arrays read as bytes in C order, against one element after the other: random shapes,
- * permuted, reversed, with gaps, broadcast, and ranges that begin and end anywhere. */
+/* Strided arrays read and written as bytes in C order, against one element after the other: random
+ * shapes, permuted, reversed, with gaps, broadcast, and ranges that begin and end anywhere. */
+#include "base/layout.h"
 #include "check.h"
 #include "host/view.h"
 #include "host/workers.h"
@@ -24,7 +25,7 @@ typedef struct array {
   cuplug_tensor x;
   int64_t shape[N_DIMS], strides[N_DIMS];
   char *memory;
-  uint64_t bytes;
+  uint64_t bytes, memory_bytes;
 } array;
 
 /* Dimensions lie in memory in any order, some with gaps between, backwards, or repeated. */
@@ -56,23 +57,26 @@ static void make_array(array *a, int64_t largest) {
       low += a->strides[d] * (size - 1);
     }
   }
-  a->memory = malloc((size_t)(n * element));
+  a->memory_bytes = (uint64_t)(n * element);
+  a->memory = malloc(a->memory_bytes);
   CHECK(a->memory);
   for (int64_t i = 0; i < n * element; i++) a->memory[i] = (char)below(251);
   a->x.data = a->memory - low * element;
 }
 
+/* Where byte `at` of C order lies in the array's memory. */
+static uint64_t place_of(const array *a, uint64_t at) {
+  const int64_t element = a->x.dtype.bits / 8;
+  int64_t rest = (int64_t)at / element, place = (char *)a->x.data - a->memory;
+  for (int32_t d = a->x.ndim - 1; d >= 0; rest /= a->shape[d--])
+    place += rest % a->shape[d] * a->strides[d] * element;
+  return (uint64_t)place + at % (uint64_t)element;
+}
+
 static char *in_order(const array *a) {
-  const uint64_t element = a->x.dtype.bits / 8u;
   char *bytes = malloc(a->bytes);
-  int64_t index[N_DIMS] = {0};
   CHECK(bytes);
-  for (uint64_t at = 0; at < a->bytes; at += element) {
-    int64_t place = 0;
-    for (int32_t d = 0; d < a->x.ndim; d++) place += index[d] * a->strides[d];
-    memcpy(bytes + at, (char *)a->x.data + place * (int64_t)element, element);
-    for (int32_t d = a->x.ndim - 1; d >= 0 && ++index[d] == a->shape[d]; d--) index[d] = 0;
-  }
+  for (uint64_t at = 0; at < a->bytes; at++) bytes[at] = a->memory[place_of(a, at)];
   return bytes;
 }
 
@@ -88,6 +92,33 @@ static void check_range(const array *a, const cuplug__view *view, const char *wa
   free(to);
 }
 
+/* By the calling thread, or by the workers. Where elements share memory, the last is written last
+ * by one thread. */
+static void check_written(const array *a, const cuplug__view *view, uint64_t first, uint64_t bytes,
+                          int by_threads) {
+  cuplug__host_copy copy;
+  char *kept = malloc(a->memory_bytes), *wanted = malloc(a->memory_bytes),
+       *from = malloc(bytes + 1);
+  CHECK(kept && wanted && from);
+  memcpy(kept, a->memory, a->memory_bytes);
+  memcpy(wanted, a->memory, a->memory_bytes);
+  for (uint64_t i = 0; i < bytes; i++) {
+    from[i] = (char)below(251);
+    wanted[place_of(a, first + i)] = from[i];
+  }
+  if (by_threads) {
+    cuplug__host_copy_write(&copy, view, first, bytes, from, CUPLUG__MAX_COPY_THREADS);
+    cuplug__host_copy_end(&copy);
+  } else {
+    cuplug__view_write(view, first, bytes, from);
+  }
+  CHECK(!memcmp(a->memory, wanted, a->memory_bytes));
+  memcpy(a->memory, kept, a->memory_bytes);
+  free(kept);
+  free(wanted);
+  free(from);
+}
+
 static void check_ranges(void) {
   array a;
   cuplug__view view;
@@ -97,7 +128,9 @@ static void check_ranges(void) {
   check_range(&a, &view, wanted, 0, a.bytes);
   for (int i = 0; i < 4; i++) {
     const uint64_t first = (uint64_t)below((int64_t)a.bytes);
-    check_range(&a, &view, wanted, first, (uint64_t)below((int64_t)(a.bytes - first) + 1));
+    const uint64_t bytes = (uint64_t)below((int64_t)(a.bytes - first) + 1);
+    check_range(&a, &view, wanted, first, bytes);
+    check_written(&a, &view, first, bytes, 0);
   }
   free(wanted);
   free(a.memory);
@@ -113,9 +146,10 @@ static void check_by_threads(void) {
   char *to = malloc(bytes + 1);
   CHECK(to);
   cuplug__view_array(&view, &a.x);
-  cuplug__host_copy_view(&copy, to, &view, first, bytes, CUPLUG__MAX_COPY_THREADS);
+  cuplug__host_copy_read(&copy, &view, first, bytes, to, CUPLUG__MAX_COPY_THREADS);
   cuplug__host_copy_end(&copy);
   CHECK(!memcmp(to, wanted + first, bytes));
+  if (!cuplug__shares_elements(&a.x)) check_written(&a, &view, first, bytes, 1);
   free(to);
   free(wanted);
   free(a.memory);

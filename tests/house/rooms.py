@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from conftest import ROOT
+from places import ROOT
 
 CORE = ROOT / "core"
 PACKAGE = ROOT / "cython" / "cuplug"

@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from places import ROOT
 
 BENCHMARKS = ROOT / "benchmarks"
 sys.path.append(str(BENCHMARKS))
@@ -122,7 +122,7 @@ def test_what_is_measured_stays_when_the_rest_fails(tmp_path, monkeypatch):
 
     monkeypatch.setattr(run, "run_all", measure_some)
     with pytest.raises(KeyboardInterrupt):
-        run.main.callback(None, False, 1.0, 0, tmp_path)
+        run.main.callback(None, False, 1.0, 0, False, tmp_path)
     report = json.loads(next(tmp_path.glob("*.json")).read_text())
     assert report["benchmarks"]["calls"]["comparisons"][0]["title"] == "work"
     assert "### work" in next(tmp_path.glob("*.md")).read_text()

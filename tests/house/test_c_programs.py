@@ -16,10 +16,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import COMPILER, FIXTURES, ROOT, TESTS, compile_library
+from builds import COMPILER, compile_library
+from cuplug.base import flags
+from places import FIXTURES, ROOT, TESTS
+from processes import environment
+from selection import runs_all
 
-CORE = sorted((ROOT / "core").glob("*/*.c"))
-FLAGS = ["-D_GNU_SOURCE", "-g", "-O1", "-Wall", "-Wextra", "-Werror"]
+CFLAGS = "-g -O1 -fno-sanitize-recover=all"
+FLAGS = ["-D_GNU_SOURCE", *CFLAGS.split(), "-Wall", "-Wextra", "-Werror"]
 FOLDERS = (ROOT / "include", ROOT / "core", TESTS / "c", FIXTURES)
 INCLUDES = [f"-I{folder}" for folder in FOLDERS]
 
@@ -45,40 +49,43 @@ def cases() -> list:
 def sanitize(sanitizer: str) -> list[str]:
     if sanitizer == "none":
         return []
-    return [f"-fsanitize={sanitizer}", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all"]
+    return [f"-fsanitize={sanitizer}", "-fno-omit-frame-pointer"]
 
 
 @pytest.fixture(scope="session")
-def core_objects(tmp_path_factory):
-    """Return a function that compiles the core once for each sanitizer."""
-    made: dict[str, list[str]] = {}
+def core_objects(once):
+    """Return a function that builds the core for a sanitizer and returns its objects."""
+
+    def build(sanitizer: str, folder: Path) -> None:
+        settings = [f"SANITIZE={sanitizer.replace('none', '')}", f"CFLAGS={CFLAGS}", "NVCC="]
+        make = ["env", "-u", "MAKEFLAGS", "make", "-s", "-j2", "-C", str(ROOT)]
+        compile_library([*make, *settings, f"BUILD={folder}", "core"])
 
     def objects(sanitizer: str) -> list[str]:
-        if sanitizer not in made:
-            directory = tmp_path_factory.mktemp("core")
-            made[sanitizer] = [str(directory / f"{x.parent.name}-{x.stem}.o") for x in CORE]
-            for source, target in zip(CORE, made[sanitizer], strict=True):
-                options = ["-std=c11", "-fPIC", *FLAGS, *INCLUDES, *sanitize(sanitizer)]
-                compile_library([*COMPILER, *options, "-c", str(source), "-o", target])
-        return made[sanitizer]
+        folder = once(f"core-{sanitizer}", lambda folder: build(sanitizer, folder))
+        return [str(path) for path in sorted(folder.glob("core/*/*.o"))]
 
     return objects
 
 
-def environment(fake: Path | None) -> dict[str, str]:
-    from cuplug.base import flags
-
-    variables = {key: value for key, value in os.environ.items() if not key.startswith("CUPLUG_")}
+def run_program(command: list, fake: Path | None, folder: Path) -> None:
+    """Run a program, with the driver of a directory; it must succeed."""
+    variables = environment()
     variables["CUPLUG_TEST_PLUGINS"] = str(Path(flags.lib_directory()) / "cuplug")
     # The leak sanitizer of gcc 12 crashes where a library was opened at run time; the fake driver
     # counts what is left over itself.
     variables["ASAN_OPTIONS"] = f"detect_leaks={int(fake is None)}"
     # A forked child never joins the threads of its parent.
     variables["TSAN_OPTIONS"] = "halt_on_error=1:report_thread_leaks=0"
+    if runs_all():
+        variables["CUPLUG_TEST_ALL"] = "1"
     if fake:
         rest = variables.get("LD_LIBRARY_PATH")
         variables["LD_LIBRARY_PATH"] = f"{fake}:{rest}" if rest else str(fake)
-    return variables
+    done = subprocess.run(
+        command, env=variables, cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-8000:]
 
 
 @pytest.mark.parametrize(("source", "sanitizer"), cases())
@@ -89,16 +96,25 @@ def test_c_program(source, sanitizer, core_objects, fake_cuda, tmp_path):
     command += [*core_objects(sanitizer), *more, "-ldl", "-lm", "-pthread", "-o", str(program)]
     compile_library(command)
     fake = fake_cuda if directive(source, "fake-cuda") is not None else None
-    done = subprocess.run(
-        [program], env=environment(fake), cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-8000:]
+    run_program([program], fake, tmp_path)
 
 
-@pytest.mark.parametrize("standard", ["c11", "c17", "c++11", "c++17", "c++20"])
+@pytest.mark.parametrize("standard", ["c11", "c17", "c2x", "c++11", "c++17", "c++20"])
 @pytest.mark.parametrize(
     "header",
-    ["plugin", "typed", "half", "host", "define", "devices", "jit", "source", "loop"],
+    [
+        "plugin",
+        "format",
+        "typed",
+        "half",
+        "host",
+        "define",
+        "devices",
+        "jit",
+        "listing",
+        "source",
+        "loop",
+    ],
 )
 def test_header_compiles_alone(header, standard, tmp_path):
     language = "c++" if "++" in standard else "c"
@@ -107,8 +123,8 @@ def test_header_compiles_alone(header, standard, tmp_path):
         pytest.skip(f"needs {compiler[0]}")
     source = tmp_path / "alone.c"
     source.write_text(f"#include <cuplug/{header}.h>\n" * 2)
-    options = [f"-std={standard}", "-x", language, "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-    compile_library([*compiler, *options, *INCLUDES, str(source)])
+    options = [f"-std={standard}", "-x", language, "-pedantic", "-Wall", "-Wextra", "-Werror"]
+    compile_library([*compiler, *options, "-fsyntax-only", *INCLUDES, str(source)])
 
 
 @pytest.mark.parametrize("target", ["table", "signature"])
@@ -120,7 +136,4 @@ def test_kept_fuzz_inputs(target, core_objects, tmp_path):
     sanitizer = "address,undefined"
     command = [*COMPILER, "-std=c11", *FLAGS, *INCLUDES, *sanitize(sanitizer), *sources]
     compile_library([*command, *core_objects(sanitizer), "-ldl", "-pthread", "-o", str(program)])
-    done = subprocess.run(
-        [program, *inputs], env=environment(None), capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-8000:]
+    run_program([program, *inputs], None, tmp_path)

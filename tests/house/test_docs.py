@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from places import ROOT
+from processes import environment
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 NEEDS = ("", "nvcc", "pkg-config", "torch", "gpu", "gpu and torch")
@@ -93,7 +94,7 @@ class Shell:
             tool = tools / name
             tool.write_text(f'#!/bin/sh\nexec "{sys.executable}"{command} "$@"\n')
             tool.chmod(0o755)
-        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("CUPLUG_")}
+        self.environment = environment()
         self.environment.pop("LD_LIBRARY_CUPLUG_PATH", None)
         self.environment["PATH"] = f"{tools}:{self.environment['PATH']}"
         self.environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from places import ROOT
 
 CODE = {".c", ".h", ".cu", ".cuh", ".py", ".pyx", ".pxd", ".pyi"}
 SCRIPTS = {".sh", ".mk"}

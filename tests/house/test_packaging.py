@@ -10,7 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import BUILT, ROOT
+from builds import BUILT
+from places import ROOT
 
 COMPILER = os.environ.get("CC", "cc")
 EXAMPLES = ROOT / "examples"
@@ -29,12 +30,16 @@ def run(command: list, cwd: Path, **variables: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
+def wheel(once) -> Path:
     """Build the wheel from a copy of the sources, without nvcc, and unpack it."""
     pytest.importorskip("setuptools", "77.0.3")
-    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    return once("wheel", build_wheel) / "unpacked"
+
+
+def build_wheel(folder: Path) -> None:
+    source, out = folder / "source", folder / "wheel"
     ignore = shutil.ignore_patterns("build", ".venv", ".git", "__pycache__", ".whl", "results")
-    shutil.copytree(ROOT, source, dirs_exist_ok=True, ignore=ignore)
+    shutil.copytree(ROOT, source, ignore=ignore)
     pip = [
         sys.executable,
         "-m",
@@ -49,12 +54,11 @@ def wheel(tmp_path_factory) -> Path:
     run(pip, source, NVCC="", PYTHONPATH="")
     (file,) = out.glob("cuplug-*.whl")
     assert "none-any" not in file.name
-    unpacked = tmp_path_factory.mktemp("unpacked")
     with zipfile.ZipFile(file) as archive:
-        archive.extractall(unpacked)
-    return unpacked
+        archive.extractall(folder / "unpacked")
 
 
+@pytest.mark.slow
 def test_wheel_works_alone(wheel, tmp_path):
     code = """
 import numpy as np
@@ -74,12 +78,14 @@ print(gather(np.arange(3.), np.array([2])))
         assert (wheel / "cuplug" / file).is_file(), file
 
 
+@pytest.mark.slow
 def test_wheel_has_the_core_under_its_soname(wheel):
     library = wheel / "cuplug" / "lib"
     assert (library / "libcuplug.so.1").is_file()
     assert "entry_points.txt" in {path.name for path in wheel.rglob("*")}
 
 
+@pytest.mark.slow
 def test_c_program_after_make_install(tmp_path):
     if not shutil.which("pkg-config"):
         pytest.skip("needs pkg-config")

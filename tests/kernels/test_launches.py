@@ -3,11 +3,9 @@
 driver."""
 
 import pytest
-from test_emulated_cuda import emulated_cuda  # noqa: F401  (a fixture)
-from test_modules import run  # noqa: F401  (a fixture)
 
 
-def test_what_a_kernel_is_asked(run):  # noqa: F811
+def test_what_a_kernel_is_asked(run_kernels):
     body = """
     module = cuplug.compile("__global__ void f(float *x) {}")
     f = module["f"]
@@ -18,10 +16,10 @@ def test_what_a_kernel_is_asked(run):  # noqa: F811
     raises(TypeError, "global_: name: seen int, wanted a str", module.global_, 5)
     raises(TypeError, "In: seen dtype object, wanted numbers or structs", cuplug.In, None)
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_odd_arrays_on_the_gpu(run):  # noqa: F811
+def test_odd_arrays_on_the_gpu(run_kernels):
     body = """
     module = cuplug.compile(
         "__global__ void f(float *x) { if (x) x[0] = 1; } __global__ void g(void *x) {}")
@@ -55,10 +53,10 @@ def test_odd_arrays_on_the_gpu(run):  # noqa: F811
         raises(ValueError, f"argument 1: seen the address {address}", module["f"][1, 1],
                Memory(address))
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_written_arrays_must_not_overlap(run):  # noqa: F811
+def test_written_arrays_must_not_overlap(run_kernels):
     body = """
     source = "__global__ void f(const int *x, int *y, int *z) { int k = threadIdx.x;"
     source += " y[k] = x[k] + 1; z[k] = x[k] + 2; }"
@@ -75,10 +73,10 @@ def test_written_arrays_must_not_overlap(run):  # noqa: F811
     launch(In(both), Out(both[:4]), Out(both[4:]))
     np.testing.assert_array_equal(both, [2, 3, 3, 4, 3, 4, 4, 5])
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_odd_arrays_of_the_host(run):  # noqa: F811
+def test_odd_arrays_of_the_host(run_kernels):
     body = """
     source = "__global__ void f(float *x, int n) { for (int i = 0; i < n; i++) x[i] += i; }"
     launch = cuplug.compile(source)["f"][1, 1]
@@ -108,10 +106,10 @@ def test_odd_arrays_of_the_host(run):  # noqa: F811
     raises(ValueError, "f: argument 1: seen a read-only array", launch, wrapped, 3)
     np.testing.assert_array_equal(x, np.zeros(3))
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_numpy_scalars(run):  # noqa: F811
+def test_numpy_scalars(run_kernels):
     body = """
     import ml_dtypes
     source = "__global__ void f(double *out, double x, int n, bool yes)"
@@ -136,10 +134,10 @@ def test_numpy_scalars(run):  # noqa: F811
     raises(ValueError, "out of range", launch, Out(out), 1, np.int64(2**31), True)
     raises(ValueError, "out of range", launch, Out(out), 1, np.uint64(2**64 - 1), True)
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_structs_are_copied_and_native(run):  # noqa: F811
+def test_structs_are_copied_and_native(run_kernels):
     body = """
     source = "struct s { int a, b; }; __global__ void f(s x, int *out) { out[0] = x.a - x.b; }"
     launch = cuplug.compile(source)["f"][1, 1]
@@ -155,10 +153,10 @@ def test_structs_are_copied_and_native(run):  # noqa: F811
     for wrong in (swapped[0], swapped[:1], pairs, np.array([None]), b"1234567", 1.0):
         raises(TypeError, "f: argument 1: seen ", launch, wrong, Out(out))
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_how_launches_are_made_and_called(run):  # noqa: F811
+def test_how_launches_are_made_and_called(run_kernels):
     body = """
     module = cuplug.compile("__global__ void f(int n) {}")
     f = module["f"]
@@ -174,10 +172,10 @@ def test_how_launches_are_made_and_called(run):  # noqa: F811
     raises(TypeError, "", cuplug.Kernel.__new__, cuplug.Kernel)
     raises(TypeError, "wanted the name of a kernel", lambda: module[1])
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_variables_of_odd_dtypes(run):  # noqa: F811
+def test_variables_of_odd_dtypes(run_kernels):
     body = """
     source = "__device__ int v[4]; __global__ void f() { v[0] = 1; }"
     module = cuplug.compile(source)
@@ -193,10 +191,10 @@ def test_variables_of_odd_dtypes(run):  # noqa: F811
         raises(TypeError, "v: seen dtype ", v.set, lossy)
     np.testing.assert_array_equal(v.numpy(), [7] * 4)
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_without_arrays_the_stream_says_where(run):  # noqa: F811
+def test_without_arrays_the_stream_says_where(run_kernels):
     body = """
     import ctypes
     source = "__global__ void f(int n, int *out) { if (out) out[0] = n; }"
@@ -216,14 +214,14 @@ def test_without_arrays_the_stream_says_where(run):  # noqa: F811
     raises(ValueError, "f: stream: seen one of cuda:1, wanted one of cuda:0", launch, 4,
            cuplug.asarray(out, device=0))
     """
-    run(body)
+    run_kernels(body)
 
 
 @pytest.mark.parametrize("declared", [True, False])
-def test_threads_use_a_kernel_for_the_first_time(run, declared):  # noqa: F811
+def test_threads_use_a_kernel_for_the_first_time(run_kernels, declared):
     body = f"""
     import threading
-    from cuplug.kernels.image import Image
+    from cuplug.kernels.function import Image
     source = "__global__ void f(int *x, int n) {{ x[n] = n; }}"
     module = cuplug.compile(source)
     for _ in range(20):
@@ -242,10 +240,10 @@ def test_threads_use_a_kernel_for_the_first_time(run, declared):  # noqa: F811
         [thread.join() for thread in threads]
         np.testing.assert_array_equal(x.numpy(), np.arange(8))
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_nothing_is_left_after_errors(run):  # noqa: F811
+def test_nothing_is_left_after_errors(run_kernels):
     """Memory on the GPU, references to the caller's arrays."""
     body = """
     f = cuplug.compile("__global__ void f(float *x, float *y, int n) {}")["f"]
@@ -264,10 +262,10 @@ def test_nothing_is_left_after_errors(run):  # noqa: F811
     assert cuplug.memory_info() == used
     assert (sys.getrefcount(x), sys.getrefcount(y)) == before
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_errors_of_staged_arguments(run):  # noqa: F811
+def test_errors_of_staged_arguments(run_kernels):
     body = """
     f = cuplug.compile("__global__ void f(float *x, float *y) { x[0] = y[0] = 1; }")["f"]
     launch = f[1, 1]
@@ -277,14 +275,14 @@ def test_errors_of_staged_arguments(run):  # noqa: F811
     launch(InOut(small), InOut(small.copy()))
     assert small[0] == 1
     """
-    run(body, FAKE_CUDA_MEMORY_BYTES="1000000")
+    run_kernels(body, FAKE_CUDA_MEMORY_BYTES="1000000")
 
 
-def test_errors_of_the_kernel_show_when_results_are_copied(run):  # noqa: F811
+def test_errors_of_the_kernel_show_when_results_are_copied(run_kernels):
     body = """
     f = cuplug.compile("__global__ void f(float *x) { x[0] = 1; }")["f"]
     x = np.zeros(1 << 20, np.float32)
     for _ in range(2):
         raises(cuplug.CudaError, "first seen after operator f: restart it", f[1, 1], InOut(x))
     """
-    run(body, FAKE_CUDA_FAIL="cuMemcpyDtoHAsync:1:700")
+    run_kernels(body, FAKE_CUDA_FAIL="cuMemcpyDtoHAsync:1:700")

@@ -2,85 +2,10 @@
 """`cuplug.compile`: kernels, their arguments, variables. Without a GPU on the emulated driver; what
 needs the real one is marked."""
 
-import os
-import shutil
-import textwrap
-
-import cuplug
 import pytest
-from conftest import TESTS
-from test_emulated_cuda import emulated_cuda, run_emulated  # noqa: F401  (a fixture)
-
-PRELUDE = """
-import os, sys
-import numpy as np
-import cuplug
-import emulation
-from cuplug import In, InOut, Out
-
-emulation.install(os.environ["EMULATED"])
 
 
-def raises(kind, part, call, *args):
-    try:
-        call(*args)
-    except Exception as error:
-        assert type(error) is kind, repr(error)
-        assert part in str(error), f"seen {error!s}, wanted {part}"
-    else:
-        raise AssertionError(f"nothing raised, wanted {kind.__name__}: {part}")
-
-
-class Foreign:
-    "An array of another library: of the interface alone."
-
-    def __init__(self, x, **changes):
-        self.x = x
-        self.__cuda_array_interface__ = {**x.__cuda_array_interface__, **changes}
-
-"""
-
-if not shutil.which("c++"):
-    pytestmark = pytest.mark.skip(reason="needs a C++ compiler")
-
-SCALE = """
-template <int N> __global__ void scale(float *x, float factor, long long n) {
-  const int first = (blockIdx.x * blockDim.x + threadIdx.x) * N;
-  for (int k = 0; k < N; k++)
-    if (first + k < n) x[first + k] *= factor;
-}
-"""
-
-
-def need_nvrtc() -> None:
-    """Skip where there is no compiler."""
-    from cuplug.compilers import nvrtc
-
-    try:
-        nvrtc.find()
-    except cuplug.CompileError as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture
-def run(emulated_cuda, tmp_path):  # noqa: F811
-    """Return a function that runs Python text in a process with the emulated GPU."""
-    need_nvrtc()
-
-    def run(body: str, **variables: str) -> None:
-        paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
-        usual = {
-            "CUPLUG_CACHE_BYTES": "0",
-            "EMULATED": str(tmp_path),
-            "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-        }
-        text = PRELUDE + f"SCALE = {SCALE!r}\n" + textwrap.dedent(body)
-        run_emulated(emulated_cuda, text, **usual | variables)
-
-    return run
-
-
-def test_arrays_in_and_out(run):
+def test_arrays_in_and_out(run_kernels):
     body = """
     scale = cuplug.compile(SCALE, names=["scale<1>", "scale<4>"])["scale<4>"]
     x = np.arange(100, dtype=np.float32)
@@ -101,10 +26,10 @@ def test_arrays_in_and_out(run):
     empty = np.empty(0, np.float32)
     scale[1, 32](InOut(empty), 2, 0)
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_out_is_written_alone(run):
+def test_out_is_written_alone(run_kernels):
     body = """
     source = "__global__ void f(const int *x, int *y) { y[threadIdx.x] = x[threadIdx.x] + 1; }"
     f = cuplug.compile(source)["f"]
@@ -112,10 +37,10 @@ def test_out_is_written_alone(run):
     f[1, 6](In(np.array([[1, 2, 3], [4, 5, 6]], np.int32)), Out(y.T))
     np.testing.assert_array_equal(y.T.ravel(), [2, 3, 4, 5, 6, 7])
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_scalars_of_every_type(run):
+def test_scalars_of_every_type(run_kernels):
     types = {
         "bool": "True",
         "char": "-7",
@@ -139,10 +64,10 @@ def test_scalars_of_every_type(run):
     f[1, 1](Out(out), *values)
     np.testing.assert_array_equal(out, [float(value) for value in values])
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_narrow_floats(run):
+def test_narrow_floats(run_kernels):
     body = """
     import ml_dtypes
     from cuplug.compilers import kernel_types
@@ -150,7 +75,7 @@ def test_narrow_floats(run):
     f = cuplug.compile(source)["f"]
     real = f.types[0]
     for kind, size, dtype in ((4, 2, np.float16), (5, 2, ml_dtypes.bfloat16)):
-        g = cuplug.Kernel(f_image := cuplug.kernels.image.Image(
+        g = cuplug.Kernel(f_image := cuplug.kernels.function.Image(
             cuplug.compile(source).image, "f"), "f", f.symbol, (kind | size << 16, f.types[1]), 0)
         for value in (0.0, 1.5, -2.25, 3.14159, 1e-6):
             out = np.zeros(2, np.uint8)
@@ -158,7 +83,7 @@ def test_narrow_floats(run):
             assert out.view(dtype)[0] == dtype(value)
         raises(ValueError, "out of range", g[1, 1], 1e39, Out(out))
     """
-    run(body)
+    run_kernels(body)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +105,7 @@ def test_narrow_floats(run):
         ("1, Foreign(x, data=(x.data_ptr, True))", "ValueError", "seen a read-only array"),
     ],
 )
-def test_wrong_arguments(run, argument, kind, part):
+def test_wrong_arguments(run_kernels, argument, kind, part):
     body = f"""
     f = cuplug.compile("__global__ void f(int n, float *x) {{ x[0] = n; }}")["f"]
     x = cuplug.asarray(np.zeros(4, np.float32))
@@ -188,7 +113,7 @@ def test_wrong_arguments(run, argument, kind, part):
     f[1, 1](7, x)
     assert x.numpy()[0] == 7
     """
-    run(body)
+    run_kernels(body)
 
 
 @pytest.mark.parametrize(
@@ -206,26 +131,26 @@ def test_wrong_arguments(run, argument, kind, part):
         ("1, 1, 0, 'stream'", "TypeError", "f: stream: seen str"),
     ],
 )
-def test_wrong_grids(run, configuration, kind, part):
+def test_wrong_grids(run_kernels, configuration, kind, part):
     body = f"""
     f = cuplug.compile("__global__ void f() {{}}")["f"]
     raises({kind}, {part!r}, lambda: f[{configuration}]())
     f[1, 1]()
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_shared_memory_beyond_the_usual_is_opted_in_to(run):
+def test_shared_memory_beyond_the_usual_is_opted_in_to(run_kernels):
     body = """
     f = cuplug.compile("__global__ void f() {}")["f"]
     for shared in (1000, 100_000, 200_000, 50_000):
         f[1, 1, shared]()
         f[1, 1, shared, 1]()
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_structs(run):
+def test_structs(run_kernels):
     body = """
     source = '''
     struct part { int n; float *data; };
@@ -252,10 +177,10 @@ def test_structs(run):
     raises(TypeError, "a structure of 12 bytes", module["every"][2, 32], In(bad.reshape(1)))
     raises(TypeError, "seen int 3, wanted struct of 16 bytes", module["twice"][1, 32], 3)
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_arrays_of_pointers(run):
+def test_arrays_of_pointers(run_kernels):
     body = """
     f = cuplug.compile("__global__ void f(float **x) { x[blockIdx.x][threadIdx.x] += 1; }")["f"]
     arrays = [cuplug.asarray(np.full(4, k, np.float32)) for k in range(3)]
@@ -265,10 +190,10 @@ def test_arrays_of_pointers(run):
     for k, x in enumerate(arrays):
         np.testing.assert_array_equal(x.numpy(), [k + 2] * 4)
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_globals(run):
+def test_globals(run_kernels):
     body = """
     source = '''
     __constant__ float table[2][2];
@@ -290,10 +215,10 @@ def test_globals(run):
     raises(cuplug.NotFoundError, "there is no variable nothing", module.global_, "nothing")
     raises(TypeError, "seen dtype float64, wanted float32", table.set, np.zeros(4))
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_several_gpus(run):
+def test_several_gpus(run_kernels):
     body = """
     scale = cuplug.compile(SCALE, names=["scale<1>"])["scale<1>"]
     for device in (0, 1):
@@ -305,10 +230,10 @@ def test_several_gpus(run):
     raises(ValueError, "argument 2: seen an array on cuda:0, wanted one on cuda:1",
            cuplug.compile(source)["f"][1, 1], x, y)
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_occupancy_and_attributes(run):
+def test_occupancy_and_attributes(run_kernels):
     body = """
     f = cuplug.compile("__global__ void f() {}")["f"]
     assert f.max_active_blocks(128) == 16
@@ -316,13 +241,13 @@ def test_occupancy_and_attributes(run):
     assert f.attributes().max_threads == 1024
     assert f.function() == f.function(device="cuda:0") != 0
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_declared_types(run):
+def test_declared_types(run_kernels):
     """Kernels that the source's text does not show take sizes from the driver."""
     body = """
-    from cuplug.kernels.image import Image
+    from cuplug.kernels.function import Image
     module = cuplug.compile(SCALE, names=["scale<1>"])
     known = module["scale<1>"]
     kernel = cuplug.Kernel(Image(module.image, "m"), "scale", known.symbol, None, 0)
@@ -337,10 +262,10 @@ def test_declared_types(run):
     raises(ValueError, "wanted a C type", kernel.prepare, "float *, whatever, int")
     raises(ValueError, "wanted the compiled types", known.prepare, "float *, int, int64")
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_staged_arguments_are_not_captured(run):
+def test_staged_arguments_are_not_captured(run_kernels):
     body = """
     import ctypes
     scale = cuplug.compile(SCALE, names=["scale<1>"])["scale<1>"]
@@ -352,10 +277,10 @@ def test_staged_arguments_are_not_captured(run):
     raises(ValueError, "InOut: seen a read-only array", InOut, frozen)
     raises(TypeError, "In: seen dtype object", In, [object()])
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_same_source_same_module(run):
+def test_same_source_same_module(run_kernels):
     body = """
     a = cuplug.compile(SCALE, names=["scale<1>"])
     assert cuplug.compile(SCALE, names=["scale<1>"]) is a
@@ -367,14 +292,14 @@ def test_same_source_same_module(run):
            lambda: a["nothing"][1, 1]())
     raises(TypeError, "options: seen str", cuplug.compile, SCALE, "-DX")
     """
-    run(body)
+    run_kernels(body)
 
 
-def test_a_sticky_error_names_the_kernel(run):
+def test_a_sticky_error_names_the_kernel(run_kernels):
     body = """
     f = cuplug.compile("__global__ void f(float *x) { x[0] = 1; }")["f"]
     x = cuplug.asarray(np.zeros(1, np.float32))
     raises(cuplug.CudaError, "f: launch: CUDA error 700", f[1, 1], x)
     raises(cuplug.CudaError, "first seen after operator f: restart it", f[1, 1], x)
     """
-    run(body, FAKE_CUDA_FAIL="cuLaunchKernelEx:1:700")
+    run_kernels(body, FAKE_CUDA_FAIL="cuLaunchKernelEx:1:700")

@@ -4,7 +4,7 @@
 import cuplug
 import numpy as np
 import pytest
-from test_modules import SCALE, need_nvrtc
+from emulated_driver import SCALE, need_nvrtc
 
 pytestmark = pytest.mark.gpu
 

@@ -5,9 +5,8 @@ GPU."""
 import runpy
 
 import pytest
-from conftest import ROOT
-from test_emulated_cuda import emulated_cuda  # noqa: F401  (a fixture)
-from test_modules import need_nvrtc, run  # noqa: F401  (a fixture)
+from emulated_driver import need_nvrtc
+from places import ROOT
 
 DIRECTORY = ROOT / "examples" / "run_time"
 PROGRAMS = sorted(path.stem for path in DIRECTORY.glob("*.py"))
@@ -15,9 +14,9 @@ LIBRARIES = {"relu_torch": "torch"}
 
 
 @pytest.mark.parametrize("name", sorted({*PROGRAMS} - {*LIBRARIES, "expressions"}))
-def test_on_the_emulated_gpu(run, name):  # noqa: F811
+def test_on_the_emulated_gpu(run_kernels, name):
     """Each compares its results with NumPy's."""
-    run(f"import runpy; runpy.run_path({str(DIRECTORY / name) + '.py'!r})['main']()")
+    run_kernels(f"import runpy; runpy.run_path({str(DIRECTORY / name) + '.py'!r})['main']()")
 
 
 def test_expressions_on_this_machine():

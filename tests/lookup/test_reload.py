@@ -15,8 +15,8 @@ CUPLUG_ENTRY int reloaded_host(const cuplug_call *call) {
     ((float *)call->tensors[1].data)[i] = %s * ((const float *)call->tensors[0].data)[i];
   return CUPLUG_OK;
 }
-CUPLUG_PLUGIN(reloaded, "%s",
-              CUPLUG_HOST_OPERATOR(reloaded_host, "%s(%s: float32[n]) -> float32[n]", "Product."))
+CUPLUG_HOST_OPERATOR(reloaded_host, "%s(%s: float32[n]) -> float32[n]", "Product.");
+CUPLUG_PLUGIN(reloaded, "%s");
 """
 X = np.arange(4, dtype=np.float32)
 
@@ -26,7 +26,7 @@ def write(tmp_path):
     """Return a function that builds libreloaded.so with a factor, and returns its path."""
 
     def write(factor, name="reloaded", parameter="x"):
-        (tmp_path / "reloaded.c").write_text(SOURCE % (factor, f"{factor}.0", name, parameter))
+        (tmp_path / "reloaded.c").write_text(SOURCE % (factor, name, parameter, f"{factor}.0"))
         return cuplug.build(tmp_path / "reloaded.c")
 
     return write

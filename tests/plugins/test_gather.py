@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 from backends import COMPLEX, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
 from cuplug.ops import gather
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 DTYPES = [*FLOATING, *SIGNED, *UNSIGNED, *COMPLEX, "bool"]
-quick = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 
 
 def numbers(shape, dtype, seed=0) -> np.ndarray:
@@ -39,7 +36,7 @@ def test_every_dtype(backend, dtype, row):
 
 
 @pytest.mark.sanitizer
-@quick
+@settings(max_examples=40)
 @given(
     row=st.lists(st.integers(0, 5), max_size=3),
     shape=st.lists(st.integers(0, 9), max_size=3),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from backends import FLOATING, SIGNED, assert_same, dtype_of
 from cuplug.ops import leaky_relu, leaky_relu_backward, piecewise_scale, relu, relu_backward
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -91,9 +91,7 @@ def test_piecewise_scale(backend, dtype, shape):
 
 
 @pytest.mark.sanitizer
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=30)
 @given(
     x=hnp.arrays(np.float32, hnp.array_shapes(min_dims=0, max_dims=4, min_side=0)), data=st.data()
 )

@@ -2,43 +2,18 @@
 """Generated CUDA code, run without a GPU: launched by the core on the fake driver, compiled by the
 C++ compiler, with fibers for threads. NVRTC's own view of it is in test_element_wise.py."""
 
-import os
-import shutil
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
 
 import pytest
-from conftest import COMPILER, FIXTURES, ROOT, compile_library
-
-FLAGS = ["-std=gnu11", "-O1", "-g", "-shared", "-fPIC"]
+from emulated_driver import need_nvrtc
 
 PRELUDE = """
-import ctypes, hashlib, itertools, os, subprocess, sys
+import itertools, os, subprocess, sys
 import numpy as np
 import cuplug
-import cuplug.source.cuda_compiler, cuplug.source.element_wise, cuplug.source.reductions
+from emulation import emulate, install_expressions, seen
 
-directory, fixtures = os.environ["EMULATED"], os.environ["FIXTURES"]
-seen = []
-
-
-def emulate(source, symbols, device, name, texts, options, space="cuplug"):
-    "What compile_cuda does, with the C++ compiler."
-    launches = "".join(f"EMULATE({space}, {symbol})\\n" for symbol in symbols)
-    text = f'#include "{fixtures}/emulated_kernel.h"\\n{source}\\n{launches}'
-    path = f"{directory}/{hashlib.sha256(text.encode()).hexdigest()}"
-    if not os.path.exists(path + ".so"):
-        open(path + ".cpp", "w").write(text)
-        command = "c++ -std=c++17 -O1 -g0 -w -fPIC -shared -ffp-contract=off".split()
-        subprocess.run([*command, path + ".cpp", "-o", path + ".so"], check=True)
-    library = ctypes.CDLL(path + ".so")
-    seen.append(source)
-    return [ctypes.cast(library["emulated_" + symbol], ctypes.c_void_p).value for symbol in symbols]
-
-
-cuplug.source.element_wise.compile_cuda = cuplug.source.reductions.compile_cuda = emulate
+install_expressions()
 random = np.random.default_rng(0)
 
 
@@ -49,50 +24,10 @@ def values(shape, dtype):
 """
 
 
-@pytest.fixture(scope="session")
-def emulated_cuda(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of a libcuda.so.1 that runs kernels on the CPU."""
-    if not shutil.which("c++"):
-        pytest.skip("needs a C++ compiler")
-    directory = tmp_path_factory.mktemp("emulated_cuda")
-    options = [
-        "-std=gnu11",
-        "-O1",
-        "-g",
-        "-shared",
-        "-fPIC",
-        "-Wl,-soname,libcuda.so.1",
-        "-pthread",
-    ]
-    includes = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'core'}"]
-    source, library = FIXTURES / "emulated_cuda.c", directory / "libcuda.so.1"
-    compile_library([*COMPILER, *options, *includes, str(source), "-o", str(library)])
-    return directory
-
-
-def run_emulated(driver: Path, text: str, **variables: str) -> None:
-    """Run Python text in a process with the emulated GPU."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("CUPLUG", "LD_"))}
-    done = subprocess.run(
-        [sys.executable, "-c", text],
-        env=environment | {"LD_LIBRARY_PATH": str(driver), **variables},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-
-
 @pytest.fixture
-def run(emulated_cuda, tmp_path):
-    """Return a function that runs Python text in a process with the emulated GPU."""
-
-    def run(body: str) -> None:
-        text = PRELUDE + textwrap.dedent(body)
-        run_emulated(emulated_cuda, text, FIXTURES=str(FIXTURES), EMULATED=str(tmp_path))
-
-    return run
+def run(run_emulated):
+    """Return a function that runs Python text with expressions for the emulated GPU."""
+    return lambda body: run_emulated(PRELUDE + textwrap.dedent(body))
 
 
 def test_contiguous(run):
@@ -293,13 +228,7 @@ PICK = """
 
 
 def test_operators_of_a_kernel(run):
-    from cuplug import CompileError
-    from cuplug.compilers import nvrtc
-
-    try:
-        nvrtc.find()
-    except CompileError:
-        pytest.skip("needs NVRTC")
+    need_nvrtc()
     run(
         PICK
         + """

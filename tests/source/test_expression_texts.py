@@ -9,7 +9,7 @@ import pytest
 from backends import assert_same
 from cuplug.signature.variant import Variant
 from cuplug.source import element_wise, element_wise_code
-from test_element_wise import nvrtc
+from expressions import nvrtc
 
 X = np.arange(5.0)
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from backends import COMPLEX, FLOAT8, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
 from cuplug.source import reductions
-from hypothesis import given
+from expressions import sliced, values
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_element_wise import lenient, sliced, values
 
 TOTAL = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")
 MEAN = cuplug.reduction("mean(x: T) -> T", reduce="a + b", post="a / n", identity="0")
@@ -112,7 +112,7 @@ def test_many_elements(backend, shape):
         assert_same(np.asarray(got), np.asarray(x.max(axis=axis)))
 
 
-@lenient
+@settings(max_examples=60)
 @given(data=st.data())
 def test_any_strides(backend, data):
     shape = data.draw(arrays_of.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=9))

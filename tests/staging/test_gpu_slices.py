@@ -29,10 +29,10 @@ CUPLUG_ENTRY int add_row_cuda(const cuplug_call *call) {
   return cuplug_launched(call);
 }
 
-CUPLUG_PLUGIN(rows, "1.0.0",
-              CUPLUG_CUDA_OPERATOR(add_row_cuda,
+CUPLUG_CUDA_OPERATOR(add_row_cuda,
                                    "add_row(x: float32[..., n], y: float32[n]) -> float32[..., n]",
-                                   "x + y for each row."))
+                                   "x + y for each row.");
+CUPLUG_PLUGIN(rows, "1.0.0");
 """
 
 

@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined | thread | none */
 /* fake-cuda */
-/* ldflags: -ldl -Wl,--wrap=cuplug_describe */
+/* ldflags: -ldl -Wl,--wrap=cuplug_describe,--wrap=malloc,--wrap=calloc */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole calls on the fake driver: host arrays staged, device arrays, faults, errors, each driver
  * call failing in turn. The plugin is compiled in; its kernels run when they are waited for. */
@@ -12,6 +12,18 @@
 #include "fake_operators.h"
 
 #include <pthread.h>
+
+static _Atomic uint64_t failing_bytes = UINT64_MAX; /* allocations of more fail */
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes) { return bytes > failing_bytes ? NULL : __real_malloc(bytes); }
+
+void *__real_calloc(size_t n, size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes);
+void *__wrap_calloc(size_t n, size_t bytes) {
+  return n * bytes > failing_bytes ? NULL : __real_calloc(n, bytes);
+}
 
 static void triple_staged(int64_t n, cuplug_device device, cuplug_error *mine) {
   double *x = malloc(((size_t)n + 1) * sizeof *x), *out = malloc(((size_t)n + 1) * sizeof *out);
@@ -43,6 +55,47 @@ static void staged_strides(void) {
   check_all_given_back();
 }
 
+/* As another thread of the caller would, while the call runs. */
+static float between[2][12];
+
+static int advance_meanwhile(const cuplug_call *call) {
+  for (int i = 0; i < 12; i++)
+    if (i % 3) between[0][i] = between[1][i] = 1000 + (float)i;
+  return advance_cuda(call);
+}
+
+/* What is stored between the elements during the call is not undone. */
+static void staged_between(void) {
+  float *x = between[0], *out = between[1];
+  int64_t n = 4, by_three = 3, backwards = -3;
+  cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, x, &n), cuplug_float(0.5),
+                            on_host(CUPLUG_FLOAT32, out + 9, &n)};
+  for (int i = 0; i < 4; i++) x[3 * i] = (float)i;
+  args[0].tensor.strides = &by_three, args[2].tensor.strides = &backwards;
+  find("advance")->overloads[0].cuda = advance_meanwhile;
+  CHECK(!cuplug_invoke(find("advance"), args, 3, &gpu0, &error));
+  for (int i = 0; i < 12; i++) {
+    CHECK(x[i] == (i % 3 ? 1000 + (float)i : (float)(i / 3) + 0.5f));
+    CHECK(out[i] == (i % 3 ? 1000 + (float)i : (float)(3 - i / 3)));
+  }
+  check_all_given_back();
+}
+
+/* The second copy out runs out of memory, after the in-out array has come back: that must not be
+ * changed twice. */
+static void received_once(void) {
+  float x[] = {1, 2, 3, 4}, out[4];
+  int64_t n = 4;
+  cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, x, &n), cuplug_float(0.5),
+                            on_host(CUPLUG_FLOAT32, out, &n)};
+  CHECK(cuplug_invoke(find("advance"), args, 3, &gpu0, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK(!strcmp(error.message, "advance: copying to the host: CUDA ran out of memory"));
+  for (int i = 0; i < 4; i++) CHECK(x[i] == (float)i + 1.5f);
+  CHECK(!cuplug_invoke(find("advance"), args, 3, &gpu0, &error));
+  for (int i = 0; i < 4; i++) CHECK(x[i] == (float)i + 2 && out[i] == (float)i + 1.5f);
+  check_all_given_back();
+}
+
 static void staged_in_place(void) {
   float x[] = {1, 2, 3};
   int64_t n = 3;
@@ -59,6 +112,11 @@ static int allocate_output(void *user, cuplug_frame *frame, uint32_t tensor, cup
   return CUPLUG_OK;
 }
 
+static int allocate_nothing(void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *mine) {
+  (void)user, (void)frame, (void)tensor, (void)mine;
+  return CUPLUG_OK;
+}
+
 static void staged_unknown_size(void) {
   float x[] = {1, -2, 3, 0, 5}, out[3];
   int64_t n = 5;
@@ -68,6 +126,14 @@ static void staged_unknown_size(void) {
   frame.device = gpu0, frame.allocate = allocate_output, frame.user = out;
   CHECK(!cuplug_run(&frame, &error));
   CHECK(frame.staged && out[0] == 1 && out[1] == 3 && out[2] == 5);
+  CHECK(!cuplug_bind(find("positive"), args, 1, &frame, &error));
+  frame.device = gpu0, frame.allocate = allocate_nothing;
+  CHECK(cuplug_run(&frame, &error) == CUPLUG_ERROR_VALUE);
+  CHECK_MESSAGE(&error, "positive: output 0: frame.allocate returned CUPLUG_OK without memory");
+  CHECK(!cuplug_bind(find("positive"), args, 1, &frame, &error));
+  frame.device = gpu0;
+  CHECK(cuplug_run(&frame, &error) == CUPLUG_ERROR_VALUE);
+  CHECK_MESSAGE(&error, "positive: this operator's output has a size known only after the run");
   check_all_given_back();
 }
 
@@ -114,10 +180,10 @@ static void asynchronous(void) {
   CHECK(cuplug_copy_to_host(0, source, out, sizeof(float), NULL, &error) == CUPLUG_ERROR_INDEX);
   CHECK_MESSAGE(&error, "pick: index: index -7 at position 1 is out of bounds for size 4");
   CHECK(!cuplug_invoke(find("pick"), args, 3, NULL, &error));
-  void *previous;
-  CHECK(!cuplug__cuda_enter(0, &previous, &error));
+  const cuplug__context context = cuplug__cuda_enter(0, &error);
+  CHECK(!context.status);
   CHECK(!cuplug__stream_synchronize(CUPLUG__STREAM(NULL), &error));
-  cuplug__cuda_leave(previous, 0);
+  cuplug__cuda_leave(&context);
   float host = 1, tripled = 0;
   int64_t one = 1;
   cuplug_argument other[] = {on_host(CUPLUG_FLOAT32, &host, &one),
@@ -143,6 +209,26 @@ static void out_of_memory(void) {
   }
   check_all_given_back();
   triple_staged(1000, gpu0, &error); /* in parts */
+  check_all_given_back();
+}
+
+/* What describes the arrays of a call takes some KiB, what runs it in slices 10 KiB and more. */
+static void no_heap(void) {
+  enum { N = 2000000 };
+  int64_t n = N;
+  double *x = calloc(N, sizeof *x), *out = malloc(N * sizeof *out);
+  CHECK(x && out);
+  cuplug_argument args[] = {on_host(CUPLUG_FLOAT64, x, &n), on_host(CUPLUG_FLOAT64, out, &n)};
+  x[N - 1] = 5;
+  failing_bytes = 10000;
+  CHECK(!cuplug_invoke(find("triple"), args, 2, &gpu0, &error) && out[N - 1] == 15);
+  CHECK(fake_counts().n_streams == 1); /* whole */
+  failing_bytes = 1000;
+  CHECK(cuplug_invoke(find("triple"), args, 2, &gpu0, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK(!strcmp(error.message, "triple: out of memory while describing a call's arrays"));
+  failing_bytes = UINT64_MAX;
+  free(x);
+  free(out);
   check_all_given_back();
 }
 
@@ -209,6 +295,28 @@ static void threads(void) {
   check_all_given_back();
 }
 
+static void *stage_whole_and_sliced(void *unused) {
+  triple_staged(1000, gpu0, &error);
+  triple_staged(2500000, gpu0, &error);
+  return unused;
+}
+
+/* A frame that is too large ends the process; sanitizers make all of them larger. */
+static void small_stack(void) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  const size_t stack_bytes = 8 << 20;
+#else
+  const size_t stack_bytes = 64 << 10;
+#endif
+  pthread_attr_t attributes;
+  pthread_t thread;
+  CHECK(!pthread_attr_init(&attributes));
+  CHECK(!pthread_attr_setstacksize(&attributes, stack_bytes));
+  CHECK(!pthread_create(&thread, &attributes, stage_whole_and_sliced, NULL));
+  CHECK(!pthread_join(thread, NULL));
+  check_all_given_back();
+}
+
 /* One driver call fails, as the environment says: an error that names the operator, nothing lost
  * and the next call right. A failed start is for ever; what cannot be freed is. */
 static void one_failure(void) {
@@ -248,14 +356,18 @@ static const scenario scenarios[] = {
     {"staged", staged, {NULL}},
     {"staged", staged, {"FAKE_CUDA_LAZY=1"}},
     {"staged_strides", staged_strides, {"FAKE_CUDA_LAZY=1"}},
+    {"staged_between", staged_between, {"FAKE_CUDA_LAZY=1"}},
+    {"received_once", received_once, {"FAKE_CUDA_FAIL=cuMemcpyDtoHAsync:2:2", "FAKE_CUDA_LAZY=1"}},
     {"staged_in_place", staged_in_place, {"FAKE_CUDA_LAZY=1"}},
     {"staged_unknown_size", staged_unknown_size, {"FAKE_CUDA_LAZY=1"}},
     {"staged_fault", staged_fault, {"FAKE_CUDA_LAZY=1"}},
     {"asynchronous", asynchronous, {"FAKE_CUDA_LAZY=1"}},
     {"out_of_memory", out_of_memory, {"FAKE_CUDA_MEMORY_BYTES=10000"}},
+    {"no_heap", no_heap, {"FAKE_CUDA_LAZY=1"}},
     {"failing_entries", failing_entries, {NULL}},
     {"crash", crash, {"FAKE_CUDA_LAZY=1"}},
     {"wrong_architecture", wrong_architecture, {NULL}},
+    {"small_stack", small_stack, {"FAKE_CUDA_LAZY=1"}},
     {"threads", threads, {NULL}},
     {"threads", threads, {"FAKE_CUDA_LAZY=1"}},
     {"each_failure", each_failure, {NULL}},

@@ -12,15 +12,16 @@ from math import prod
 from types import SimpleNamespace
 from typing import Any
 
-from cuplug.adoption.calls import define_adopted
 from cuplug.adoption.description import Items, check_description, plugin_name, read_sidecar
+from cuplug.adoption.entry import define_adopted
 from cuplug.base.checks import absolute
+from cuplug.base.dtypes import DTYPES
+from cuplug.base.public import PublicCall, public
 from cuplug.call.operator import Operator
 from cuplug.errors import CudaError, PluginError
 from cuplug.signature import formula
 from cuplug.signature import signature as signatures
 from cuplug.signature.signature import Parameter
-from cuplug.signature.variant import member, stored
 
 # What prototypes may use without saying what it is.
 KNOWN_TYPES = """
@@ -32,6 +33,7 @@ typedef int cudaError_t;
 loaded: set[str] = set()  # libraries in the process
 
 
+@public
 def adopt(
     path: str | os.PathLike[str], description: Mapping[str, Any] | None = None
 ) -> SimpleNamespace:
@@ -81,7 +83,8 @@ def adopt(
 @cache
 def _adopt(path: str, prototypes: str, name: str, items: Items) -> Operator:
     adopted = Adopted(name, dict(items), *_load(path, prototypes))
-    made = (_adopt, (path, prototypes, name, items))
+    again = PublicCall(adopt, path, {"prototypes": prototypes, name: dict(items)})
+    made = PublicCall(getattr, again, name)
     return define_adopted(adopted, plugin_name(path), path, dict(items).get("doc", ""), made)
 
 
@@ -123,7 +126,7 @@ class Adopted:
         self.function = _find(library, description.get("function", name), name)
         self.type = ffi.typeof(self.function)
         scalars = [self.scope.parameter(x) for x in self.scope.scalars]
-        self.members = [member(self._dtype(x)) for x in scalars]
+        self.members = [DTYPES[self._dtype(x)].member for x in scalars]
         self.arguments = formula.parse(description["arguments"], f"{name}: arguments")
         self.takes_stream = any(_name(x) == "stream" for x in self.arguments)
         self._check()
@@ -233,7 +236,7 @@ def _is_element(ffi: Any, item: Any, dtype: str) -> bool:
         return True
     if item.kind != "primitive" or dtype.startswith(("complex", "float8")):
         return False
-    wanted = ffi.typeof(stored(dtype))
+    wanted = ffi.typeof(DTYPES[dtype].stored)
     return bool(
         ffi.sizeof(item) == ffi.sizeof(wanted)
         and (item.cname in ("float", "double")) == (wanted.cname in ("float", "double"))

@@ -7,11 +7,11 @@ from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
-from cuplug.arguments.objects cimport empty_numpy, read_argument
+from cuplug.arguments.inputs cimport empty_numpy, read_argument
 from cuplug.base.capsules cimport HostArray
 from cuplug.cuda.device_array cimport DeviceArray, empty_like_tensor
 from cuplug.base.dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
-from cuplug.base.dtypes cimport descr_of_dtype
+from cuplug.base.numpy_dtypes cimport descr_of_dtype
 from cuplug.arrays.exchange cimport empty_exchange
 from cuplug.base.core cimport (
     CUPLUG_CPU,

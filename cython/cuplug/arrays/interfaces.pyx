@@ -7,7 +7,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_TYPE
 from libc.stdint cimport int32_t, int64_t
 
-from cuplug.base.dtypes cimport dtype_of_descr
+from cuplug.base.numpy_dtypes cimport dtype_of_descr
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_BYTE_SWAPPED,
@@ -19,7 +19,6 @@ from cuplug.base.core cimport (
     cuplug_n_devices,
     cuplug_query_pointer,
 )
-from cuplug.arrays.getters cimport call_getter
 from cuplug.arrays.kinds cimport (
     CUPY_DEVICE,
     CUPY_DTYPE,
@@ -27,6 +26,7 @@ from cuplug.arrays.kinds cimport (
     CUPY_POINTER,
     CUPY_SHAPE,
     CUPY_STRIDES,
+    call_getter,
     cupy_getters,
 )
 from cuplug.arrays.reading cimport divide_strides, keep, reading, set_other, store

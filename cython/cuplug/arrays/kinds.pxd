@@ -53,7 +53,30 @@ cdef extern from *:
     void cuplug_store_kind(array_kind **slot, const array_kind *kind) noexcept nogil
 
 
+# Attributes that C code computes, through that code: a fraction of the time of a look-up by name.
+cdef extern from "Python.h":
+    ctypedef object (*getter)(PyObject *, void *)
+
+    ctypedef struct PyGetSetDef:
+        getter get
+        void *closure
+
+    ctypedef struct PyGetSetDescrObject:
+        PyGetSetDef *d_getset
+
+
 # The kind of an array's type; NULL for a type that is none. `made` itself, filled, is returned
 # when there are too many types to keep one more.
 cdef const array_kind *find_kind(PyObject *obj, array_kind *made) except? NULL
 cdef const array_kind *numpy_kind() noexcept
+# The descriptor of a class's attribute, borrowed from the class; NULL where it is of another kind.
+cdef inline PyObject *find_getter(object cls, str name):
+    descriptor = getattr(cls, name, None)
+    if type(descriptor).__name__ != "getset_descriptor":
+        return NULL
+    return <PyObject *>descriptor
+
+
+cdef inline object call_getter(PyObject *descriptor, PyObject *obj):
+    cdef PyGetSetDef *definition = (<PyGetSetDescrObject *>descriptor).d_getset
+    return definition.get(obj, definition.closure)

@@ -13,7 +13,6 @@ from libc.string cimport memset
 
 from cuplug.cuda.device_array cimport DeviceArray
 from cuplug.base.dlpack cimport DLPACK_MAJOR, dlpack_exchange, dlpack_exchange_header
-from cuplug.arrays.getters cimport find_getter
 from cuplug.arrays.libtorch cimport find_tensor
 
 import numpy
@@ -26,7 +25,7 @@ cdef enum:
 cdef array_kind *slots[N_SLOTS]
 cdef int n_kinds = 0
 cdef cython.pymutex lock
-# By the numbers in _kinds.pxd.
+# By the numbers in kinds.pxd.
 cdef tuple cupy_names = ("dtype", "shape", "strides", "_c_contiguous", "ptr", "device_id")
 cdef array_kind numpy_arrays
 numpy_arrays.protocol = NUMPY

@@ -7,18 +7,17 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint32_t
 
 from cuplug.base.dlpack cimport DLPACK_BOOL, DLPACK_COMPLEX, DLPACK_INT, DLPACK_UINT
-from cuplug.arrays.getters cimport call_getter
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     cuplug_argument,
     cuplug_dtype,
-    cuplug_dtype_id,
-    cuplug_dtype_name,
     cuplug_tensor,
 )
-from cuplug.arrays.kinds cimport array_kind
+from cuplug.arrays.kinds cimport array_kind, call_getter
 from cuplug.arrays.libtorch cimport drop_strides
 from cuplug.arrays.reading cimport reading, set_other
+
+from cuplug.base.dtypes import BY_ID
 
 cdef dict torch_dtypes = {}  # by type id
 cdef object torch_empty_like = None
@@ -86,14 +85,10 @@ cdef object empty_like(object x):
 
 
 cdef object torch_dtype(cuplug_dtype dtype):
-    cdef uint32_t k = 0
     cdef uint32_t type_id = dtype.code << 24 | dtype.bits << 16 | dtype.lanes
     found = torch_dtypes.get(type_id)
     if found is None:
-        while cuplug_dtype_name(k) != NULL and cuplug_dtype_id(k) != type_id:
-            k += 1
-        found = getattr(sys.modules["torch"], cuplug_dtype_name(k).decode())
-        torch_dtypes[type_id] = found
+        found = torch_dtypes[type_id] = getattr(sys.modules["torch"], BY_ID[type_id].name)
     return found
 
 

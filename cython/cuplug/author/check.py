@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 
 from cuplug.author import elf, fatbin
+from cuplug.author.fatbin import dotted
 from cuplug.discovery.table import Table, read_rows, read_table
 from cuplug.signature.signature import SignatureError, parse
 
@@ -112,7 +113,7 @@ def _check_table(subject: Subject) -> Iterator[Finding]:
     elif not subject.table.rows and subject.elf_file.note_is_covered is None:
         yield _error(
             "there is no symbol table",
-            'declare one at file scope with CUPLUG_PLUGIN(name, "version", operators...)',
+            'declare its operators and CUPLUG_PLUGIN(name, "version"); at file scope',
         )
     elif subject.table.state != "ok" and not _has_bad_signature(subject):
         unsafe = any(finding.level == ERROR for finding in _check_permissions(subject))
@@ -282,10 +283,6 @@ def _check_stack(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _dotted(architecture: int) -> str:
-    return f"{architecture // 10}.{architecture % 10}"
-
-
 def _check_architectures(subject: Subject) -> Iterator[Finding]:
     named = {number // 10 for number in subject.table.architectures}
     has_cuda = any(row.cuda_entry for row in subject.table.rows)
@@ -308,12 +305,12 @@ def _check_architectures(subject: Subject) -> Iterator[Finding]:
 def _compare_architectures(named: set[int], code: fatbin.Code) -> Iterator[Finding]:
     for architecture in sorted(named - code.machine_code - code.ptx):
         yield _error(
-            f"the table names architecture {_dotted(architecture)}, the file has no code for it",
+            f"the table names architecture {dotted(architecture)}, the file has no code for it",
             "compile the table and the kernels with the same architectures",
         )
     for architecture in sorted((code.machine_code | code.ptx) - named):
         yield _warning(
-            f"there is code for architecture {_dotted(architecture)}, the table does not name it",
+            f"there is code for architecture {dotted(architecture)}, the table does not name it",
             "compile the table and the kernels with the same architectures",
         )
     if code.machine_code and not code.ptx:

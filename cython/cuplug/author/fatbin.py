@@ -19,6 +19,11 @@ KIND_PTX = 1
 KIND_MACHINE_CODE = 2
 
 
+def dotted(architecture: int) -> str:
+    """Return "9.0" for 90."""
+    return f"{architecture // 10}.{architecture % 10}"
+
+
 @dataclass
 class Code:
     """Compute capabilities x 10 for which there is machine code, and PTX."""

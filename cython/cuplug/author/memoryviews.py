@@ -14,31 +14,23 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from cuplug.base.dtypes import DTYPES
 from cuplug.signature.signature import GROUP_KINDS, Parameter, Signature
 
 # dtype -> the C type of its memoryviews. bool, and the dtypes of 8 and 16 bits that C does not
 # have, have none.
+_IN_CYTHON = {"int32": "int", "complex64": "float complex", "complex128": "double complex"}
 ELEMENT_TYPES = {
-    "int8": "int8_t",
-    "int16": "int16_t",
-    "int32": "int",
-    "int64": "int64_t",
-    "uint8": "uint8_t",
-    "uint16": "uint16_t",
-    "uint32": "uint32_t",
-    "uint64": "uint64_t",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "float complex",
-    "complex128": "double complex",
+    x.name: _IN_CYTHON.get(x.name, x.stored)
+    for x in DTYPES.values()
+    if x.kind != "bool" and not x.is_narrow
 }
-# The letters that a dtype begins with -> the C type of scalars, and what passes them to the core.
+# The kinds of dtypes -> the C type of scalars, and what passes them to the core.
 SCALAR_TYPES = {
     "bool": ("bint", "set_bool"),
     "int": ("int64_t", "set_int"),
     "uint": ("uint64_t", "set_uint"),
     "float": ("double", "set_float"),
-    "bfloat": ("double", "set_float"),
     "complex": ("double complex", "set_complex"),
 }
 MAX_MEMORYVIEW_NDIM = 8
@@ -210,14 +202,9 @@ def _scalar(x: Parameter, name: str, dtypes: Sequence[str]) -> Argument:
     default = _literal(x.default) if x.has_default else None
     c_type, setter = "const char *", "set_string"
     if x.kind not in ("string", "choice"):
-        c_type, setter = _scalar_type(dtypes[x.type_variable])
+        c_type, setter = SCALAR_TYPES[DTYPES[dtypes[x.type_variable]].kind]
     space = "" if c_type.endswith("*") else " "
     return Argument(name, f"{c_type}{space}{name}", default, f"{setter}({{}}, {name})")
-
-
-def _scalar_type(dtype: str) -> tuple[str, str]:
-    letters = "".join(itertools.takewhile(str.isalpha, dtype))
-    return SCALAR_TYPES[letters]
 
 
 def _literal(value: bool | int | float | str) -> str:

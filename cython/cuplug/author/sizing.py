@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from cuplug.base.numpy_dtypes import numpy_dtype
 from cuplug.signature.signature import Parameter, Signature
 
 __all__ = ["n_bytes_of", "sized_arguments"]
@@ -53,7 +53,7 @@ def n_bytes_of(arguments: dict[str, Any], outputs: list[np.ndarray[Any, Any]]) -
 def _choose(names: tuple[str, ...], wanted: str | None) -> np.dtype[Any]:
     for name in (wanted, "float32", *names):
         if name in names:
-            return np.dtype(getattr(ml_dtypes, name, name))
+            return numpy_dtype(name)
     raise ValueError("a type variable without dtypes")
 
 

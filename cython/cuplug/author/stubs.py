@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from cuplug.base.dtypes import DTYPES
 from cuplug.signature.signature import Parameter, Signature
 
 HEAD = """\
@@ -27,16 +28,6 @@ _Array = TypeVar("_Array")
 def __getattr__(name: str) -> Operator: ...
 def __dir__() -> list[str]: ...
 """
-
-# The Python type that takes values of all the dtypes whose names begin so; later ones are wider.
-SCALAR_TYPES = {
-    "bool": "bool",
-    "int": "int",
-    "uint": "int",
-    "float": "float",
-    "bfloat": "float",
-    "complex": "complex",
-}
 
 Row = tuple[Signature, str]  # and the doc line
 
@@ -103,12 +94,8 @@ def _type(signature: Signature, x: Parameter) -> str:
     if x.kind == "choice":
         return f"Literal[{', '.join(_string(choice) for choice in x.choices)}]"
     _, dtypes = signature.variables[x.type_variable]
-    wanted = {_scalar_type(dtype) for dtype in dtypes}
-    return next(kind for kind in ("complex", "float", "int", "bool") if kind in wanted)
-
-
-def _scalar_type(dtype: str) -> str:
-    return next(kind for start, kind in SCALAR_TYPES.items() if dtype.startswith(start))
+    wanted = {DTYPES[dtype].scalar for dtype in dtypes}
+    return next(x.__name__ for x in (complex, float, int, bool) if x in wanted)
 
 
 def _string(text: str) -> str:

@@ -12,9 +12,9 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_MAX_OUTPUTS
         CUPLUG_MAX_NDIM
         CUPLUG_MAX_NAME
-        CUPLUG_TAKES_STRIDES
-        CUPLUG_PREFERS_CUDA
-        CUPLUG_KEEPS_WHOLE
+        CUPLUG_ROW_TAKES_STRIDES
+        CUPLUG_ROW_PREFERS_CUDA
+        CUPLUG_ROW_KEEPS_WHOLE
         CUPLUG_CPU
         CUPLUG_CUDA
         CUPLUG_CUDA_HOST
@@ -162,10 +162,12 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_STATE_MISSING
 
     ctypedef struct cuplug_row:
-        char cuda_entry[96]
-        char host_entry[96]
-        char signature[512]
-        char doc[256]
+        const char *signature
+        const char *doc
+        const char *host_entry
+        const char *cuda_entry
+        const char *text
+        uint32_t text_bytes
         uint32_t flags
 
     ctypedef struct cuplug_directory:
@@ -182,10 +184,9 @@ cdef extern from "cuplug/host.h" nogil:
         int32_t loaded
         uint32_t n_rows
         uint32_t abi_version
-        uint32_t flags
-        char name[64]
-        char version[32]
-        char architectures[128]
+        const char *name
+        const char *version
+        const char *architectures
         cuplug_row *rows
 
     ctypedef struct cuplug_listing:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from cuplug.base.public import public
+
 # What `cuplug build` compiles and links with; the Makefile has the same for the stock plugins.
 OPTIMIZED = ("-O3",)
 HIDDEN = ("-fPIC", "-fvisibility=hidden")
@@ -17,7 +19,8 @@ LINKER_FLAGS = ("-z", "now", "-z", "defs", "--exclude-libs=ALL")
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-def include_directory() -> str:
+@public
+def get_include() -> str:
     """Return the directory that holds `cuplug/plugin.h` and `cuplug/host.h`."""
     return os.path.join(PACKAGE, "include")
 
@@ -27,14 +30,15 @@ def lib_directory() -> str:
     return os.path.join(PACKAGE, "lib")
 
 
-def pkg_config_directory() -> str:
+@public
+def get_pkg_config_path() -> str:
     """Return the directory of `cuplug.pc`, for PKG_CONFIG_PATH."""
     return os.path.join(PACKAGE, "lib", "pkgconfig")
 
 
 def plugin_flags(nvcc: bool = False) -> str:
     """Return the flags that compile a plugin, for a C or C++ compiler or for nvcc."""
-    include = f"-I{include_directory()}"
+    include = f"-I{get_include()}"
     if nvcc:
         return f"-shared -Xcompiler -fPIC,-fvisibility=hidden,-fvisibility-inlines-hidden {include}"
     return f"-shared -fPIC -fvisibility=hidden {include}"
@@ -49,7 +53,7 @@ def compiler(architectures: Sequence[int], cxx: bool) -> list[str]:
     side = f"-DCUPLUG_ARCHITECTURES={listed}" if listed else "-DCUPLUG_HOST_ONLY"
     command = _command("CXX", "c++") if cxx else _command("CC", "cc")
     language = (*CXX_FLAGS, "-x", "c++") if cxx else C_FLAGS
-    return [*command, *OPTIMIZED, f"-I{include_directory()}", side, *language]
+    return [*command, *OPTIMIZED, f"-I{get_include()}", side, *language]
 
 
 def nvcc_compiler(nvcc: str, architectures: Sequence[int]) -> list[str]:
@@ -61,7 +65,7 @@ def nvcc_compiler(nvcc: str, architectures: Sequence[int]) -> list[str]:
     threads = ["--threads", str(len(architectures))] if len(architectures) > 1 else []
     return [
         *(nvcc, *OPTIMIZED, *NVCC_FLAGS, *targets, *threads, "-Xcompiler", host),
-        f"-I{include_directory()}",
+        f"-I{get_include()}",
     ]
 
 

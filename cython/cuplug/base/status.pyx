@@ -19,8 +19,13 @@ cdef extern from *:
     void set_pending(void *exception)
 
 
-cdef int raise_later(object exception, core.cuplug_error *error) noexcept:
+cdef void drop_raised() noexcept:
     Py_XDECREF(<PyObject *>cuplug_pending)
+    set_pending(NULL)
+
+
+cdef int raise_later(object exception, core.cuplug_error *error) noexcept:
+    drop_raised()
     Py_INCREF(exception)
     set_pending(<void *><PyObject *>exception)
     error.status = core.CUPLUG_ERROR_PLUGIN
@@ -31,8 +36,7 @@ cdef int raise_later(object exception, core.cuplug_error *error) noexcept:
 cdef int raise_error(const core.cuplug_error *error) except -1 with gil:
     if cuplug_pending != NULL:
         exception = <object>cuplug_pending
-        Py_XDECREF(<PyObject *>cuplug_pending)
-        set_pending(NULL)
+        drop_raised()
         raise exception
     message = (<const char *>error.message).decode("utf-8", "replace")
     name = core.cuplug_status_name(error.status)
@@ -40,12 +44,3 @@ cdef int raise_error(const core.cuplug_error *error) except -1 with gil:
     if exception is CudaError:
         raise CudaError(message, error.cuda_code)
     raise exception(message)
-
-
-def status_names():
-    """Return the name of every status but OK, by number."""
-    names = {}
-    for status in range(1, 10000):
-        if core.cuplug_status_name(status) != NULL:
-            names[status] = core.cuplug_status_name(status).decode()
-    return names

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 cimport cython
+from libc.stdint cimport uint32_t
 
-from cuplug.base.core cimport cuplug_operator
+from cuplug.base.core cimport cuplug_definition_row, cuplug_operator
 from cuplug.base.vectorcall cimport vectorcallfunc
 
 
@@ -11,10 +12,13 @@ cdef class Operator:
     cdef cuplug_operator *op  # lives as long as the process
     cdef tuple names  # of the parameters of all rows, interned
     cdef bytes positions  # of each name among the arguments
-    cdef object made  # what makes it again: (function, arguments); None for those of plugins
+    cdef object made  # a PublicCall; of a plugin's, the function that finds it by its name
     cdef object __weakref__
 
 
-cdef Operator wrap_operator(cuplug_operator *op)
-# One without a plugin.
-cdef Operator wrap_definition(cuplug_operator *op, object made)
+cdef Operator wrap_operator(cuplug_operator *op, object made)
+# A new one without a plugin, for ever: its rows, what it is to say of itself, what makes it again.
+cdef Operator define(
+    const cuplug_definition_row *rows, uint32_t n_rows, str plugin, const char *version,
+    str origin, str doc, object made
+)

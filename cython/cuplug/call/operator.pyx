@@ -12,9 +12,12 @@ from cpython.ref cimport Py_XDECREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t
 
-from cuplug.arguments.objects cimport read_argument, read_arguments
+from cuplug.arguments.inputs cimport read_argument, read_arguments
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ABSENT,
+    cuplug_define,
+    cuplug_definition,
+    cuplug_definition_row,
     cuplug_describe,
     cuplug_load_code,
     cuplug_error,
@@ -29,6 +32,7 @@ from cuplug.base.core cimport (
 from cuplug.arrays.reading cimport MAX_ARGUMENTS, reading, start_reading
 from cuplug.call.run cimport run_operator
 from cuplug.base.status cimport raise_error
+from cuplug.base.texts cimport to_architectures, to_str
 from cuplug.cuda.streams cimport parse_stream
 from cuplug.base.vectorcall cimport (
     PyVectorcall_Call,
@@ -36,6 +40,8 @@ from cuplug.base.vectorcall cimport (
     enable_vectorcall,
     vectorcallfunc,
 )
+
+from cuplug.base.public import PublicCall, public
 
 cdef enum:
     STREAM = 253  # in place of a position
@@ -48,6 +54,15 @@ cdef list retired = []  # names and positions that a call on another thread may 
 cdef str out_name = sys.intern("out")
 cdef str device_name = sys.intern("device")
 cdef str stream_name = sys.intern("stream")
+
+
+class CallSignature:
+    """Of an operator; of the class, which nobody calls, an empty one."""
+
+    def __get__(self, op, cls):
+        from cuplug.signature.call_signature import to_inspect
+
+        return to_inspect(() if op is None else op.signatures)
 
 
 @cython.final
@@ -105,8 +120,7 @@ cdef class Operator:
     @property
     def architectures(self):
         """The compute capabilities that its CUDA code was compiled for: 900 for 9.0."""
-        text = describe(self.op).architectures.decode()
-        return tuple([int(part) for part in text.split(",") if part.isdigit()])
+        return to_architectures(describe(self.op).architectures)
 
     @property
     def loaded(self):
@@ -116,7 +130,7 @@ cdef class Operator:
     @property
     def signatures(self):
         """The signature of each overload."""
-        return tuple([decode(row_of(self.op, k).signature) for k in range(n_rows(self.op))])
+        return tuple([to_str(row_of(self.op, k).signature) for k in range(n_rows(self.op))])
 
     @property
     def sides(self):
@@ -129,7 +143,7 @@ cdef class Operator:
     @property
     def doc(self):
         """What the plugin says about it, one line for each different one among the overloads."""
-        lines = [decode(row_of(self.op, k).doc) for k in range(n_rows(self.op))]
+        lines = [to_str(row_of(self.op, k).doc) for k in range(n_rows(self.op))]
         return "\n".join(dict.fromkeys([line for line in lines if line]))
 
     @property
@@ -142,7 +156,7 @@ cdef class Operator:
 
     @property
     def __module__(self):
-        return "cuplug.ops" if self.made is None else "cuplug"
+        return "cuplug.ops" if is_of_plugin(self) else "cuplug"
 
     @property
     def __doc__(self):
@@ -155,11 +169,7 @@ cdef class Operator:
         plugin = f"{self.plugin} {self.version}".rstrip()
         return f"Plugin {plugin}, {self.path} ({', '.join(self.sides)})"
 
-    @property
-    def __signature__(self):
-        from cuplug.signature.call_signature import to_inspect
-
-        return to_inspect(self.signatures)
+    __signature__ = CallSignature()
 
     def load(self):
         """Load the plugin's code now instead of at the first call.
@@ -181,6 +191,11 @@ cdef class Operator:
         name = f"{self.plugin}.{self.name} {self.version}".rstrip()
         return f"<operator {name} from {self.path}\n{lines}>"
 
+    def __reduce__(self):
+        if is_of_plugin(self):
+            return self.made, (f"{self.plugin}.{self.name}",)
+        return self.made.__reduce__()
+
     def __eq__(self, other):
         return isinstance(other, Operator) and (<Operator>other).op == self.op
 
@@ -188,14 +203,17 @@ cdef class Operator:
         return hash((self.plugin, self.name))  # stays the same when it is reloaded
 
 
+public(Operator)
+
+
+cdef bint is_of_plugin(Operator op):
+    return not isinstance(op.made, PublicCall)
+
+
 cdef cuplug_operator_info describe(const cuplug_operator *op) noexcept:
     cdef cuplug_operator_info info
     cuplug_describe(op, &info)
     return info
-
-
-cdef str decode(const char *text):
-    return text.decode("utf-8", "replace")
 
 
 cdef uint32_t n_rows(const cuplug_operator *op) noexcept:
@@ -206,18 +224,30 @@ cdef const cuplug_row *row_of(const cuplug_operator *op, uint32_t k) noexcept:
     return cuplug_operator_row(op, k)
 
 
-cdef Operator wrap_operator(cuplug_operator *op):
+cdef Operator wrap_operator(cuplug_operator *op, object made):
     cdef Operator self = Operator.__new__(Operator)
     self.vectorcall = <vectorcallfunc>call_operator
+    self.made = made
     take_operator(self, op)
     living[<size_t><PyObject *>self] = self
     return self
 
 
-cdef Operator wrap_definition(cuplug_operator *op, object made):
-    cdef Operator self = wrap_operator(op)
-    self.made = made
-    return self
+cdef Operator define(
+    const cuplug_definition_row *rows, uint32_t n_rows, str plugin, const char *version,
+    str origin, str doc, object made
+):
+    cdef cuplug_definition definition
+    cdef cuplug_operator *op = NULL
+    cdef cuplug_error error
+    cdef bytes plugin_text = plugin.encode(), origin_text = origin.encode()
+    cdef bytes doc_text = doc.encode()
+    definition.plugin, definition.version = plugin_text, version
+    definition.origin, definition.doc = origin_text, doc_text
+    definition.rows, definition.n_rows = rows, n_rows
+    if cuplug_define(&definition, &op, &error):
+        raise_error(&error)
+    return wrap_operator(op, made)
 
 
 cdef int take_operator(Operator self, cuplug_operator *op) except -1:
@@ -244,7 +274,7 @@ def reload_operators(set paths):
     changed, errors = set(), {}
     for op in list(living.values()):
         path = op.path
-        if path not in paths or path in errors or op.made is not None:
+        if path not in paths or path in errors or not is_of_plugin(op):
             continue
         with nogil:
             status = cuplug_reload(op.op, &fresh, &error)
@@ -265,7 +295,7 @@ def living_paths():
     cdef Operator op
     found = set()
     for op in list(living.values()):
-        if op.made is None:
+        if is_of_plugin(op):
             found.add(op.path)
     return found
 
@@ -279,7 +309,7 @@ cdef dict parameter_positions(const cuplug_operator *op):
     for k in range(n_rows(op)):
         s = cuplug_operator_signature(op, k)
         for i in range(s.n_parameters):
-            positions.setdefault(decode(s.parameters[i].name), i)
+            positions.setdefault(to_str(s.parameters[i].name), i)
     return positions
 
 

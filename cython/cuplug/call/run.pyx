@@ -8,7 +8,7 @@ from collections import namedtuple
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint32_t
 
-from cuplug.arguments.objects cimport read_argument
+from cuplug.arguments.inputs cimport read_argument
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_CPU,
@@ -34,13 +34,14 @@ from cuplug.base.core cimport (
 from cuplug.arrays.kinds cimport DLPACK
 from cuplug.arguments.outputs cimport allocate_output, copy_arguments, finish_output
 from cuplug.cuda.placement cimport default_device, has_default, note_use, parse_device
-from cuplug.host.progress cimport end_watched, raise_watched, report_progress, watched
+from cuplug.host.progress cimport report_progress, watched
 from cuplug.arrays.reading cimport kind_of, reading
-from cuplug.base.status cimport raise_error
-from cuplug.arrays.order cimport enter_stream, leave_stream
+from cuplug.base.status cimport raise_error, raise_later
+from cuplug.arrays.stream_order cimport enter_stream, leave_stream
 
 import numpy
 
+from cuplug.base.public import public
 from cuplug.errors import PluginError
 
 cdef extern from *:
@@ -68,7 +69,7 @@ ctypedef struct late_outputs:
 cdef bint is_verbose = os.environ.get("CUPLUG_VERBOSE", "0") not in ("", "0")
 
 
-LastCall = namedtuple("LastCall", "operator device staged path")
+LastCall = public(namedtuple("LastCall", "operator device staged path"))
 LastCall.__doc__ = """What this thread's last call did.
 
 The operator's name; where it ran, "cpu" or "cuda:0"; whether arrays of the host went through the
@@ -76,6 +77,7 @@ GPU; the plugin's file.
 """
 
 
+@public
 def last_call():
     """Say what this thread's last call did.
 
@@ -113,7 +115,6 @@ cdef object run_operator(
         choose_device(&frame, device)
     n_outputs = frame.n_tensors - frame.n_inputs
     late.watched.what = frame.signature.name
-    late.watched.raised = NULL
     late.watched.task = -1
     frame.progress = report_progress
     frame.user = &late
@@ -134,7 +135,7 @@ cdef object run_operator(
         with nogil:
             status = cuplug_run(&frame, &error)
     if status:
-        raise_watched(&late.watched, &error)
+        raise_error(&error)
     if frame.device.type == CUPLUG_CUDA:
         note_use(frame.device.id)
         if r.n_streams:
@@ -245,7 +246,7 @@ cdef int allocate_late(
         (<list>late.outputs)[tensor - frame.n_inputs] = allocate_output(late.r, frame, tensor)
         return 0
     except BaseException as raised:
-        return end_watched(&late.watched, raised, error)
+        return raise_later(raised, error)
 
 
 cdef object finish_outputs(reading *r, const char *name, object result):

@@ -14,7 +14,8 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from cuplug.author.building import SUFFIXES, BuildError, Built, build_library, find_source
+from cuplug.author.build import SUFFIXES, BuildError, Built, build_library, find_source
+from cuplug.author.fatbin import dotted
 from cuplug.commands.output import print_findings, print_lines, print_table
 from cuplug.discovery.table import Table, read_table
 
@@ -71,8 +72,7 @@ def show_next(built: Built) -> None:
 
 def _sides(built: Built, table: Table) -> str:
     sides = sorted({side for row in table.rows for side in row.sides})
-    dotted = " ".join(f"{x // 10}.{x % 10}" for x in built.architectures)
-    return ", ".join(sides) + (f" {dotted}" if dotted else "")
+    return " ".join([", ".join(sides), *map(dotted, built.architectures)])
 
 
 def show_results(results: list[Result]) -> None:
@@ -121,7 +121,7 @@ def check_watching() -> None:
     import importlib.util
 
     if not importlib.util.find_spec("watchfiles"):
-        message = "--watch needs the package watchfiles: pip install 'cuplug[author]'"
+        message = "--watch needs the package watchfiles: pip install watchfiles"
         raise ModuleNotFoundError(message)
 
 

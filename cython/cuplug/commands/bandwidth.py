@@ -161,7 +161,7 @@ def draw(name: str, measured: list[Measurement], path: str) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise ModuleNotFoundError(
-            "a picture needs the package matplotlib: pip install 'cuplug[author]'"
+            "a picture needs the package matplotlib: pip install matplotlib"
         ) from None
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()

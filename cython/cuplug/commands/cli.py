@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 from typing import Any
 
 import click
 
-import cuplug
+from cuplug import __version__
 from cuplug.base import flags
+from cuplug.errors import CudaError, NotFoundError, PluginError
 
 EXIT_FINE = 0
 EXIT_PROBLEM = 1
-REFUSALS = (
-    *(cuplug.NotFoundError, cuplug.PluginError, cuplug.CudaError),
-    *(ImportError, OSError, ValueError),
-)
+REFUSALS = (NotFoundError, PluginError, CudaError, ImportError, OSError, ValueError)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 
@@ -54,7 +51,7 @@ class Commands(click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(cuplug.__version__, prog_name="cuplug", message="%(prog)s %(version)s")
+@click.version_option(__version__, prog_name="cuplug", message="%(prog)s %(version)s")
 @click.option("--cflags", is_flag=True, help="Print the flags that compile a plugin.")
 @click.option("--nvcc", is_flag=True, help="With --cflags: spell them for nvcc.")
 @click.option("--libs", is_flag=True, help="Print the flags that link a C program.")
@@ -151,6 +148,8 @@ def doctor(as_json: bool) -> None:
 @json_option
 def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
     """Write typed-memoryview functions for Cython code from the table of a plugin FILE."""
+    import dataclasses
+
     from cuplug.author import bind as binding
     from cuplug.commands import output
 
@@ -199,13 +198,14 @@ def build(
 
     OPTIONS after -- are given to the compilers.
     """
+    from cuplug.author.build import BuildError
     from cuplug.commands import authoring
 
     if watch:
         authoring.check_watching()
     try:
         authoring.show_next(authoring.build_and_show(source, output, arch, options))
-    except cuplug.BuildError as error:
+    except BuildError as error:
         if not watch:
             raise
         click.echo(f"cuplug: {error}", err=True)
@@ -247,8 +247,9 @@ def bench(operator: str, dtype: str | None, picture: str | None, as_json: bool) 
     It runs the plugin's code.
     """
     from cuplug.commands import authoring, bandwidth, output, suite
+    from cuplug.lookup.find import find
 
-    found = cuplug.find(operator)
+    found = find(operator)
     try:
         with authoring.progress(f"measure {operator}"):
             measured = bandwidth.measure(found, dtype)

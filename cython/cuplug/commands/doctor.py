@@ -5,22 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from cuplug.commands import cuda_examination, surroundings
-from cuplug.commands.examination import NOTE, OK, PROBLEM, Finding, Machine, look_around
+from cuplug.commands import examine_cuda, examine_setup
+from cuplug.commands.machine import NOTE, OK, PROBLEM, Finding, Machine, look_around
 
 __all__ = ["NOTE", "OK", "PROBLEM", "Finding", "examine"]
 
 EXAMINATIONS: list[tuple[str, Callable[[Machine], Iterator[Finding]]]] = [
-    ("cuplug", surroundings.examine_package),
-    ("driver", cuda_examination.examine_driver),
-    ("gpu", cuda_examination.examine_gpus),
-    ("toolkit", cuda_examination.examine_toolkit),
-    ("search path", surroundings.examine_search_path),
-    ("plugins", surroundings.examine_plugins),
-    ("architectures", cuda_examination.examine_architectures),
-    ("permissions", surroundings.examine_permissions),
-    ("environment", surroundings.examine_environment),
-    ("python", surroundings.examine_python),
+    ("cuplug", examine_setup.examine_package),
+    ("driver", examine_cuda.examine_driver),
+    ("gpu", examine_cuda.examine_gpus),
+    ("toolkit", examine_cuda.examine_toolkit),
+    ("search path", examine_setup.examine_search_path),
+    ("plugins", examine_setup.examine_plugins),
+    ("architectures", examine_cuda.examine_architectures),
+    ("permissions", examine_setup.examine_permissions),
+    ("environment", examine_setup.examine_environment),
+    ("python", examine_setup.examine_python),
 ]
 
 

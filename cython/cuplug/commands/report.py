@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import cuplug
+from cuplug.author.fatbin import dotted
 from cuplug.commands.output import print_json, print_lines, print_table
 from cuplug.compilers import cache
 from cuplug.discovery.table import Row, read_table
@@ -68,7 +69,7 @@ def _plugin_cells(record: PluginFile) -> tuple[str, ...]:
 
 
 def _dotted(architectures: Iterable[int]) -> str:
-    return " ".join(f"{number // 100}.{number // 10 % 10}" for number in architectures)
+    return " ".join(dotted(number // 10) for number in architectures)
 
 
 def show_search_path(as_json: bool) -> None:

@@ -62,7 +62,7 @@ def try_all(what: str, examples: int = 30, seed: int = 0) -> list[Result]:
         Hypothesis is not installed.
     """
     if not importlib.util.find_spec("hypothesis"):
-        message = "cuplug test needs the package hypothesis: pip install 'cuplug[author]'"
+        message = "cuplug test needs the package hypothesis: pip install hypothesis"
         raise ModuleNotFoundError(message)
     is_file = os.path.exists(what) or os.sep in what
     operators = load(what).operators if is_file else (find(what),)

@@ -12,9 +12,14 @@ from __future__ import annotations
 
 import re
 
-OPAQUE, BOOL, INT, UINT, FLOAT, BFLOAT, POINTER, VOID, FLOAT8_E4M3, FLOAT8_E5M2 = range(10)
+from cuplug.base.dtypes import DTYPES
 
-# By the names that Python's C types, CUDA and NumPy know them by: (kind, size in bytes).
+OPAQUE, BOOL, INT, UINT, FLOAT, BFLOAT, POINTER, VOID, FLOAT8_E4M3, FLOAT8_E5M2 = range(10)
+# DLPack's codes of dtypes -> kinds.
+KINDS = {0: INT, 1: UINT, 2: FLOAT, 4: BFLOAT, 6: BOOL, 10: FLOAT8_E4M3, 12: FLOAT8_E5M2}
+_DTYPES = {x.name: (KINDS[x.code], x.n_bytes) for x in DTYPES.values() if x.code in KINDS}
+
+# By the names that C and CUDA know them by: (kind, size in bytes).
 SCALARS = {
     "bool": (BOOL, 1),
     "char": (INT, 1),
@@ -30,10 +35,7 @@ SCALARS = {
     "unsigned long long": (UINT, 8),
     "float": (FLOAT, 4),
     "double": (FLOAT, 8),
-    "__half": (FLOAT, 2),
-    "__nv_bfloat16": (BFLOAT, 2),
-    "__nv_fp8_e4m3": (FLOAT8_E4M3, 1),
-    "__nv_fp8_e5m2": (FLOAT8_E5M2, 1),
+    **{x.cuda: _DTYPES[x.name] for x in DTYPES.values() if x.cuda_header},
     "void": (VOID, 0),
 }
 CLASSES = [name for name in SCALARS if name.startswith("__")]
@@ -110,14 +112,8 @@ def kernels_of(source: str) -> list[str]:
 
 
 _WORDS = {"half": "__half", "unsigned": "unsigned int", "signed": "int", "bool_": "bool"}
-_SIZED = {
-    f"{prefix}{8 * n}": (kind, n)
-    for prefix, kind in (("int", INT), ("uint", UINT))
-    for n in (1, 2, 4, 8)
-}
-_SIZED |= {"float16": (FLOAT, 2), "float32": (FLOAT, 4), "float64": (FLOAT, 8)}
-_SIZED |= {"bfloat16": (BFLOAT, 2), "size_t": (UINT, 8)}
-_SIZED |= {f"{name}_t": value for name, value in list(_SIZED.items()) if "int" in name}
+_SIZED = {f"{name}_t": value for name, value in _DTYPES.items() if "int" in name}
+_SIZED |= {**_DTYPES, "size_t": (UINT, 8)}
 
 
 def parse_signature(text: str) -> tuple[int, ...]:

@@ -52,7 +52,7 @@ def find() -> Compiler:
     ]
     path = find_compiler(libraries)
     headers = _headers_beside(path)
-    own = flags.include_directory()
+    own = flags.get_include()
     return Compiler(path, (own, *headers))
 
 

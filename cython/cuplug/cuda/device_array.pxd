@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 cimport cython
-from libc.stdint cimport int64_t
 
 from cuplug.base.core cimport cuplug_tensor
+from cuplug.cuda.memory cimport DeviceMemory
 
 
 @cython.final
-cdef class DeviceArray:
-    cdef cuplug_tensor tensor  # C-contiguous; its data and shape are owned
+cdef class DeviceArray(DeviceMemory):
+    cdef cuplug_tensor tensor  # C-contiguous; its shape is owned
     cdef readonly tuple shape
     cdef readonly object dtype  # a numpy.dtype
     cdef object __weakref__

@@ -4,10 +4,7 @@ from typing import Any, final
 
 import numpy
 
-class Placement:
-    type: str
-    index: int
-    def __init__(self, type: str, index: int) -> None: ...
+from cuplug.cuda.placement import Placement
 
 @final
 class DeviceArray:

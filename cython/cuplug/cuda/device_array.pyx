@@ -9,50 +9,30 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from cuplug.base.capsules cimport export
-from cuplug.base.dtypes cimport descr_of_dtype, dtype_of_descr
+from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_of_descr
 from cuplug.base.core cimport (
     CUPLUG_CUDA,
     CUPLUG_MAX_NDIM,
-    cuplug_allocate_device,
     cuplug_device,
-    cuplug_error,
-    cuplug_free_device,
     cuplug_tensor,
 )
 from cuplug.host.blocks cimport empty_array, is_large
 from cuplug.base.numpy_api cimport PyArray_DATA, PyArray_DIMS, PyArray_NDIM, PyArrayObject
 from cuplug.host.progress cimport copy_watched
+from cuplug.cuda.memory cimport allocate
 from cuplug.cuda.placement cimport note_use, parse_gpu
-from cuplug.base.status cimport raise_error
 from cuplug.cuda.streams cimport order_streams, parse_stream, refuse_capture
 
 import numpy
 
-
-class Placement:
-    """Where an array is: `type` is "cuda", `index` the GPU's number."""
-
-    __slots__ = ("index", "type")
-
-    def __init__(self, type, index):
-        self.type = type
-        self.index = index
-
-    def __str__(self):
-        return f"{self.type}:{self.index}"
-
-    def __repr__(self):
-        return f"<device {self}>"
-
-    def __eq__(self, other):
-        return str(self) == str(other)
-
-    def __hash__(self):
-        return hash(str(self))
+from cuplug.base.dtypes import DTYPES
+from cuplug.base.numpy_dtypes import numpy_dtype
+from cuplug.cuda.placement import Placement
+from cuplug.base.public import public
 
 
 @cython.final
-cdef class DeviceArray:
+cdef class DeviceArray(DeviceMemory):
     """A C-contiguous array in GPU memory, on the legacy default stream.
 
     Made by `cuplug.asarray`, `cuplug.empty` and by operators that take such arrays. Other
@@ -71,8 +51,6 @@ cdef class DeviceArray:
         raise TypeError("cuplug.DeviceArray: make one with cuplug.asarray or cuplug.empty")
 
     def __dealloc__(self):
-        if self.tensor.data != NULL:
-            cuplug_free_device(self.tensor.device.id, self.tensor.data, NULL, NULL)
         PyMem_RawFree(self.tensor.shape)
 
     @property
@@ -116,6 +94,11 @@ cdef class DeviceArray:
         copy_watched("numpy", self.tensor.device.id, True, to, self.tensor.data, self.nbytes, after)
         return result
 
+    def __reduce__(self):
+        raise TypeError(
+            "cuplug.DeviceArray: its memory is of this process; pickle a copy of it, x.numpy()"
+        )
+
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
             "cuplug.DeviceArray: it is in GPU memory; copy it to a NumPy array with x.numpy()"
@@ -147,6 +130,9 @@ cdef class DeviceArray:
         return export(self, &self.tensor, max_version)
 
 
+public(DeviceArray)
+
+
 cdef int64_t n_elements(const cuplug_tensor *x) noexcept:
     cdef int64_t n = 1
     cdef int k
@@ -156,9 +142,7 @@ cdef int64_t n_elements(const cuplug_tensor *x) noexcept:
 
 
 cdef DeviceArray empty_like_tensor(cuplug_tensor *x):
-    cdef cuplug_error error
     cdef DeviceArray result = DeviceArray.__new__(DeviceArray)
-    cdef uint64_t n_bytes
     cdef int k
     result.dtype = descr_of_dtype(x.dtype)
     result.tensor = x[0]
@@ -171,14 +155,13 @@ cdef DeviceArray empty_like_tensor(cuplug_tensor *x):
     for k in range(x.ndim):
         result.tensor.shape[k] = x.shape[k]
     result.shape = tuple([x.shape[k] for k in range(x.ndim)])
-    n_bytes = n_elements(x) * <uint64_t>result.dtype.itemsize
-    if cuplug_allocate_device(x.device.id, n_bytes, NULL, &result.tensor.data, &error):
-        raise_error(&error)
-    x.data = result.tensor.data
+    allocate(result, x.device.id, n_elements(x) * <uint64_t>result.dtype.itemsize, NULL)
+    x.data = result.tensor.data = result.data
     note_use(x.device.id)
     return result
 
 
+@public
 def empty(shape, dtype="float32", device="cuda"):
     """Make a device array with uninitialised elements.
 
@@ -257,10 +240,8 @@ def cuda_array_interface(x):
 
 
 cdef object to_descr(str function, object dtype):
-    if isinstance(dtype, str) and dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
-        import ml_dtypes
-
-        dtype = getattr(ml_dtypes, dtype)
+    if isinstance(dtype, str) and dtype in DTYPES:
+        return numpy_dtype(dtype)
     try:
         if dtype is not None:  # NumPy takes it for float64
             return numpy.dtype(dtype)
@@ -270,6 +251,7 @@ cdef object to_descr(str function, object dtype):
     raise TypeError(f"{function}: dtype: seen {dtype!r}, wanted {wanted}")
 
 
+@public
 def asarray(x, device="cuda"):
     """Copy an array of the host to a GPU; a `DeviceArray` that is there already is returned.
 

@@ -15,15 +15,19 @@ from cuplug.base.core cimport (
 from cuplug.cuda.placement cimport parse_gpu, used_devices
 from cuplug.base.status cimport raise_error
 
+from cuplug.base.public import public
 from cuplug.errors import CudaError
 
-Device = namedtuple("Device", "id name compute_capability memory_bytes driver_version")
+Device = public(
+    namedtuple("Device", "id name compute_capability memory_bytes driver_version")
+)
 Device.__doc__ = """One GPU.
 
 Its number, name, compute capability x 10 and bytes; the CUDA version of the driver x 1000.
 """
 
 
+@public
 def devices():
     """Return the GPUs as a list of records: id, name, compute_capability, memory_bytes,
     driver_version.
@@ -66,6 +70,7 @@ def driver_version():
     return version
 
 
+@public
 def synchronize(device=None):
     """Wait for all work on a GPU, and raise what earlier asynchronous calls found.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that cuplug holds, and gives back."""
+"""Memory of GPUs: what owns it; what cuplug holds, and gives back."""
 
 from collections import namedtuple
 
@@ -8,8 +8,10 @@ from libc.string cimport strncpy
 
 from cuplug.base.core cimport (
     CUPLUG_HELD_BYTES,
+    cuplug_allocate_device,
     cuplug_device,
     cuplug_error,
+    cuplug_free_device,
     cuplug_memory_info,
     cuplug_query_memory,
     cuplug_set_reclaim,
@@ -19,12 +21,29 @@ from cuplug.base.core cimport (
 from cuplug.cuda.placement cimport parse_gpu, used_devices
 from cuplug.base.status cimport raise_error
 
+from cuplug.base.public import public
 cdef extern from "Python.h":
     int Py_IsInitialized() nogil
 
-MemoryInfo = namedtuple(
-    "MemoryInfo",
-    "total_bytes free_bytes reserved_bytes used_bytes most_used_bytes pinned_bytes",
+cdef class DeviceMemory:
+    def __dealloc__(self):
+        if self.data != NULL:
+            cuplug_free_device(self.gpu, self.data, self.stream, NULL)
+
+
+cdef int allocate(DeviceMemory memory, int32_t gpu, uint64_t n_bytes, void *stream) except -1:
+    cdef cuplug_error error
+    memory.gpu, memory.stream = gpu, stream
+    if cuplug_allocate_device(gpu, n_bytes, stream, &memory.data, &error):
+        raise_error(&error)
+    return 0
+
+
+MemoryInfo = public(
+    namedtuple(
+        "MemoryInfo",
+        "total_bytes free_bytes reserved_bytes used_bytes most_used_bytes pinned_bytes",
+    )
 )
 MemoryInfo.__doc__ = """What cuplug holds of one GPU, in bytes.
 
@@ -33,6 +52,7 @@ that is in use, and the most that was; pinned memory of the host for copies to a
 """
 
 
+@public
 def memory_info(device="cuda"):
     """Return what cuplug holds of a GPU.
 
@@ -65,6 +85,7 @@ def memory_info(device="cuda"):
     )
 
 
+@public
 def trim(device=None):
     """Give memory back that is held for later use: of GPUs, pinned, and of large NumPy outputs.
 

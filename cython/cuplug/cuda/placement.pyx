@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a call is to run: the argument `device`, the context manager, the environment."""
+"""Where a call is to run, the argument `device`, the context manager, the environment; and where an
+array is.
+"""
 
 import os
 from contextvars import ContextVar
@@ -8,6 +10,7 @@ from libc.stdint cimport int32_t, uint64_t
 
 from cuplug.base.core cimport CUPLUG_CPU, CUPLUG_CUDA, cuplug_device
 
+from cuplug.base.public import public
 cdef extern from *:
     """
     #define cuplug_bits(bits) __atomic_load_n((bits), __ATOMIC_RELAXED)
@@ -75,6 +78,11 @@ cdef cuplug_device parse_gpu(str function, object device) except *:
     return parsed
 
 
+def gpu_number(str function, device):
+    """Return the number of a GPU that a caller names."""
+    return parse_gpu(function, device).id
+
+
 cdef int default_device(cuplug_device *device) except -1:
     device[0] = from_environment
     name = chosen.get(None)
@@ -104,6 +112,33 @@ def read_environment():
         raise ValueError(f"CUPLUG_DEVICE: {error}") from None
 
 
+@public
+class Placement:
+    """Where an array is: `type` is "cuda", `index` the GPU's number."""
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type, index):
+        self.type = type
+        self.index = index
+
+    def __reduce__(self):
+        return Placement, (self.type, self.index)
+
+    def __str__(self):
+        return f"{self.type}:{self.index}"
+
+    def __repr__(self):
+        return f"<device {self}>"
+
+    def __eq__(self, other):
+        return str(self) == str(other)
+
+    def __hash__(self):
+        return hash(str(self))
+
+
+@public
 class device:
     """Where host arrays run inside a `with` block: `with cuplug.device("cuda"): ...`.
 

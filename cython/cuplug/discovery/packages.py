@@ -3,7 +3,7 @@
 
 An entry `name = package.folder` names the directory `folder` of `package`. No code of the package
 is run. Most environments have no such package, and importing this module takes longer than all of
-cuplug; so `_entry_points.pyx` looks first whether there is one.
+cuplug; so `entry_points.pyx` looks first whether there is one.
 """
 
 from __future__ import annotations

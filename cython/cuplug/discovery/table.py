@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cuplug.discovery.tables import TAKES_STRIDES, inspect_fields, rows_of_note
+from cuplug.discovery.fields import TAKES_STRIDES, inspect_fields
 
 __all__ = ["Row", "Table", "read_rows", "read_table"]
+
+OPERATOR_NOTE = 0x6F756332  # CUPLUG_NOTE_OPERATOR of <cuplug/plugin.h>
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,30 @@ class Table:
 def read_table(path: str) -> Table:
     """Read the table of a file. Never raises: `state` and `reason` say what is wrong."""
     state, reason, name, version, architectures, abi_version, rows = inspect_fields(path)
-    numbers = tuple(int(part) for part in architectures.split(",") if part.strip().isdigit())
-    fields = (Row(*row) for row in rows)
-    return Table(path, state, reason, name, version, numbers, abi_version, tuple(fields))
+    fields = tuple(Row(*row) for row in rows)
+    return Table(path, state, reason, name, version, architectures, abi_version, fields)
 
 
-def read_rows(note: bytes) -> tuple[Row, ...]:
-    """Return what a note's bytes say of the rows of a table that the core rejects."""
-    return tuple(Row(*row) for row in rows_of_note(note))
+def read_rows(section: bytes) -> tuple[Row, ...]:
+    """Return what a section of notes says of the rows of a table that the core rejects."""
+    return tuple(_row(fields) for fields in _operators(section))
+
+
+def _operators(section: bytes) -> Iterator[dict[str, str]]:
+    """Yield the fields of each operator's note; what is no text any more ends it."""
+    at = 0
+    while at + 20 <= len(section):
+        owner_bytes, text_bytes, kind = struct.unpack_from("=III", section, at)
+        text = section[at + 20 : at + 20 + text_bytes]
+        if owner_bytes != 8 or len(text) < text_bytes:
+            return
+        if kind == OPERATOR_NOTE:
+            strings = text.decode(errors="replace").split("\0")
+            yield {key.lstrip("!"): value for key, _, value in (x.partition("=") for x in strings)}
+        at += 20 + (text_bytes + 3) // 4 * 4
+
+
+def _row(fields: dict[str, str]) -> Row:
+    flags = TAKES_STRIDES if "takes_strides" in fields else 0
+    cuda, host, signature, doc = (fields.get(x, "") for x in ("cuda", "host", "signature", "doc"))
+    return Row(cuda, host, signature, doc, flags)

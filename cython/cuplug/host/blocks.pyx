@@ -4,7 +4,7 @@
 from cpython.pycapsule cimport PyCapsule_New
 from libc.string cimport memset, strcpy
 
-from cuplug.base.dtypes cimport type_number
+from cuplug.base.numpy_dtypes cimport type_number
 from cuplug.base.core cimport (
     cuplug_allocate_host,
     cuplug_free_host,

@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint64_t
 
 from cuplug.base.core cimport cuplug_error
 
 
-# A long transfer while it is under way; `raised` and `task` are to be prepared.
+# A long transfer while it is under way.
 ctypedef struct watched:
     const char *what
-    PyObject *raised  # owned: the exception that ended it; NULL
     int task  # of the display; -1: not shown yet
 
 # The core's reports: `user` is a `watched`. Takes signals, such as Ctrl-C, and shows progress.
 cdef int report_progress(
     void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_error *error
 ) noexcept with gil
-# Keeps the exception for raise_watched, and returns the status that ends the transfer.
-cdef int end_watched(watched *w, object raised, cuplug_error *error) noexcept
-# Raises what has ended a transfer: the kept exception, or the core's error.
-cdef int raise_watched(watched *w, const cuplug_error *error) except -1
 # Copies between the host and a GPU, after the work on `stream`; NULL: the legacy default stream.
 cdef int copy_watched(
     const char *what, int32_t device, bint to_host, void *to, const void *from_, uint64_t n_bytes,

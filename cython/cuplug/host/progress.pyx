@@ -4,14 +4,12 @@
 from contextvars import ContextVar
 
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int32_t, uint64_t
-from libc.string cimport strcpy
 
-from cuplug.base.core cimport CUPLUG_ERROR_VALUE, cuplug_copy_watched, cuplug_error
-from cuplug.base.status cimport raise_error
+from cuplug.base.core cimport cuplug_copy_watched, cuplug_error
+from cuplug.base.status cimport raise_error, raise_later
 
+from cuplug.base.public import public
 cdef object shown = ContextVar("cuplug_progress", default=None)
 
 
@@ -28,25 +26,7 @@ cdef int report_progress(
             bar.update(w.task, completed=done_bytes)
         return 0
     except BaseException as raised:
-        return end_watched(w, raised, error)
-
-
-cdef int end_watched(watched *w, object raised, cuplug_error *error) noexcept:
-    Py_INCREF(raised)
-    Py_XDECREF(w.raised)
-    w.raised = <PyObject *>raised
-    error.status = CUPLUG_ERROR_VALUE
-    strcpy(error.message, b"ended by the caller")
-    return CUPLUG_ERROR_VALUE
-
-
-cdef int raise_watched(watched *w, const cuplug_error *error) except -1:
-    if w.raised == NULL:
-        return raise_error(error)
-    raised = <object>w.raised
-    Py_XDECREF(w.raised)
-    w.raised = NULL
-    raise raised
+        return raise_later(raised, error)
 
 
 cdef int copy_watched(
@@ -57,15 +37,15 @@ cdef int copy_watched(
     cdef watched w
     cdef int status
     w.what = what
-    w.raised = NULL
     w.task = -1
     with nogil:
         status = cuplug_copy_watched(
             device, to_host, to, from_, n_bytes, stream, report_progress, &w, &error
         )
-    return raise_watched(&w, &error) if status else 0
+    return raise_error(&error) if status else 0
 
 
+@public
 class progress:
     """Show on stderr how far long transfers are: `with cuplug.progress(): ...`.
 

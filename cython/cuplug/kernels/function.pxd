@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 cimport cython
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from cuplug.base.core_jit cimport cuplug_kernel
-from cuplug.kernels.image cimport Image
+from cuplug.base.core_jit cimport cuplug_image, cuplug_kernel
 
 cdef extern from *:
     """
@@ -15,6 +14,16 @@ cdef extern from *:
 
 cdef enum:
     MAX_PARAMETERS = 256
+
+
+@cython.final
+cdef class Image:
+    cdef bytes code
+    cdef bytes name
+    cdef cuplug_image *image  # NULL until it is loaded
+    cdef cython.pymutex lock
+
+    cdef cuplug_image *load(self) except NULL
 
 
 cdef class Function:
@@ -35,3 +44,7 @@ cdef class Function:
     cdef cuplug_kernel *load(self, int32_t device) except NULL
     cdef cuplug_kernel *find(self, int32_t device) except NULL
     cdef int32_t number(self, device) except -1
+
+
+# A number of 32 bits; `what` it is names it in errors.
+cdef uint32_t size_of(str name, str what, object given) except? 0xFFFFFFFF

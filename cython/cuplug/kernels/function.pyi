@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
-from cuplug.kernels.image import Image
-
-class Attributes(NamedTuple):
+class KernelAttributes(NamedTuple):
     max_threads: int
     registers: int
     shared_bytes: int
     local_bytes: int
     constant_bytes: int
     max_dynamic_shared_bytes: int
+
+@final
+class Image:
+    def __init__(self, code: bytes, name: str) -> None: ...
+    def find_global(self, symbol: str, name: str, device: int) -> tuple[int, int]: ...
 
 class Function:
     def __init__(
@@ -23,7 +26,7 @@ class Function:
     def types(self) -> tuple[int, ...] | None: ...
     @property
     def signature(self) -> str | None: ...
-    def attributes(self, device: Any = None) -> Attributes: ...
+    def attributes(self, device: Any = None) -> KernelAttributes: ...
     def max_active_blocks(self, n_threads: int, shared: int = 0, device: Any = None) -> int: ...
     def suggest_block(self, shared: int = 0, device: Any = None) -> tuple[int, int]: ...
     def function(self, device: Any = None) -> int: ...

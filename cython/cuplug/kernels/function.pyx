@@ -1,38 +1,88 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels that were compiled at run time: their code and what it takes on a GPU."""
 
+cimport cython
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from libc.stdint cimport INT32_MAX, int32_t, uint32_t, uint64_t
 
 from cuplug.base.core cimport cuplug_error
 from cuplug.base.core_jit cimport (
+    cuplug_find_global,
     cuplug_find_kernel,
     cuplug_image,
     cuplug_kernel,
     cuplug_kernel_function,
     cuplug_kernel_info,
     cuplug_kernel_parameters,
+    cuplug_load_image,
     cuplug_max_active_blocks,
     cuplug_query_kernel,
     cuplug_suggest_block,
 )
-from cuplug.kernels.grid cimport size_of
-from cuplug.kernels.image cimport Image
 from cuplug.kernels.parameters cimport UNKNOWN
-from cuplug.cuda.placement cimport parse_gpu
+from cuplug.cuda.placement cimport note_use, parse_gpu
 from cuplug.base.status cimport raise_error
 
 from collections import namedtuple
 
-Attributes = namedtuple(
-    "Attributes",
-    "max_threads registers shared_bytes local_bytes constant_bytes max_dynamic_shared_bytes",
+from cuplug.base.public import public
+
+KernelAttributes = public(
+    namedtuple(
+        "KernelAttributes",
+        "max_threads registers shared_bytes local_bytes constant_bytes max_dynamic_shared_bytes",
+    )
 )
-Attributes.__doc__ = """What a kernel takes on a GPU.
+KernelAttributes.__doc__ = """What a kernel takes on a GPU.
 
 Threads of a block at most; registers and bytes of local memory of a thread; bytes of shared memory
 that a block declares, and that a launch may add; bytes of constant memory.
 """
+
+
+@cython.final
+cdef class Image:
+    """Machine code, loaded into the driver when it is first needed, and kept for ever."""
+
+    def __init__(self, code, name):
+        self.code = code
+        self.name = name.encode()
+
+    cdef cuplug_image *load(self) except NULL:
+        with self.lock:
+            if self.image == NULL:
+                load_image(self.code, self.name, &self.image)
+        return self.image
+
+    def find_global(self, symbol, name, int32_t device):
+        """Return the address and the bytes of a variable on a GPU."""
+        cdef cuplug_error error
+        cdef void *pointer = NULL
+        cdef uint64_t n_bytes = 0
+        cdef bytes symbol_bytes = symbol.encode(), name_bytes = name.encode()
+        cdef const char *symbol_text = symbol_bytes
+        cdef const char *name_text = name_bytes
+        cdef cuplug_image *image = self.load()
+        cdef int status
+        with nogil:
+            status = cuplug_find_global(
+                image, symbol_text, name_text, device, &pointer, &n_bytes, &error
+            )
+        if status:
+            raise_error(&error)
+        note_use(device)
+        return <size_t>pointer, n_bytes
+
+
+cdef int load_image(bytes code, bytes name, cuplug_image **image) except -1:
+    cdef cuplug_error error
+    cdef const char *start = code
+    cdef const char *text = name
+    cdef uint64_t n_bytes = len(code)
+    cdef int status
+    with nogil:
+        status = cuplug_load_image(start, n_bytes, text, image, &error)
+    return raise_error(&error) if status else 0
 
 
 cdef class Function:
@@ -118,7 +168,7 @@ cdef class Function:
         cdef int32_t number = self.number(device)
         if cuplug_query_kernel(self.load(number), number, &info, &error):
             raise_error(&error)
-        return Attributes(
+        return KernelAttributes(
             info.max_threads, info.n_registers, info.shared_bytes, info.local_bytes,
             info.constant_bytes, info.max_dynamic_shared_bytes
         )
@@ -160,3 +210,15 @@ cdef class Function:
 
     cdef int32_t number(self, device) except -1:
         return self.device if device is None else parse_gpu(self.name, device).id
+
+
+cdef uint32_t size_of(str name, str what, object given) except? 0xFFFFFFFF:
+    try:
+        size = given.__index__()
+    except AttributeError:
+        raise TypeError(
+            f"{name}: {what}: seen {type(given).__name__}, wanted an int"
+        ) from None
+    if not 0 <= size < 1 << 32:
+        raise ValueError(f"{name}: {what}: seen {size}, wanted 0 to {(1 << 32) - 1}")
+    return size

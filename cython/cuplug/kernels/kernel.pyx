@@ -5,6 +5,7 @@ cimport cython
 
 from cuplug.kernels.function cimport Function
 
+from cuplug.base.public import public
 from cuplug.compilers import kernel_types
 from cuplug.kernels.launch import Launch
 
@@ -46,8 +47,6 @@ cdef class Kernel(Function):
         signature : str
             C types, those of <stdint.h> or dtypes, separated by commas.
         """
-        from cuplug.compilers import kernel_types
-
         if not isinstance(signature, str):
             seen = type(signature).__name__
             raise TypeError(f"{self.name}: prepare: seen {seen}, wanted a str")
@@ -79,3 +78,6 @@ cdef class Kernel(Function):
                 self.launches.clear()
             self.launches[configuration] = launch
         return launch
+
+
+public(Kernel)

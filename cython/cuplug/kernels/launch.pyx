@@ -4,7 +4,8 @@
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.string cimport memset
 
 from cuplug.base.core cimport CUPLUG_CUDA, cuplug_error, cuplug_frame, cuplug_query_stream
 from cuplug.base.core_jit cimport (
@@ -13,14 +14,18 @@ from cuplug.base.core_jit cimport (
     cuplug_launch_kernel,
     cuplug_check_launch,
 )
-from cuplug.kernels.grid cimport parse_grid
-from cuplug.kernels.function cimport MAX_PARAMETERS, Function, cuplug_load_kernel
+from cuplug.kernels.function cimport MAX_PARAMETERS, Function, cuplug_load_kernel, size_of
 from cuplug.kernels.parameters cimport convert, launch_state, parameter_value
 from cuplug.cuda.placement cimport note_use
 from cuplug.arrays.reading cimport reading, start_reading
 from cuplug.kernels.staged cimport Block, Staged, check_targets, stage, unstage
 from cuplug.base.status cimport raise_error
-from cuplug.arrays.order cimport add_current_stream, enter_stream, leave_stream, wait_for_streams
+from cuplug.arrays.stream_order cimport (
+    add_current_stream,
+    enter_stream,
+    leave_stream,
+    wait_for_streams,
+)
 from cuplug.cuda.streams cimport parse_stream, refuse_capture
 from cuplug.base.vectorcall cimport (
     PyVectorcall_Call,
@@ -56,6 +61,26 @@ cdef class Launch:
         grid = tuple([self.grid.blocks[k] for k in range(3)])
         block = tuple([self.grid.threads[k] for k in range(3)])
         return f"<launch of {self.kernel.name}, grid {grid}, block {block}>"
+
+
+cdef int parse_grid(str name, tuple configuration, cuplug_grid *grid) except -1:
+    """Take blocks, threads of one and bytes of shared memory from (grid, block[, shared])."""
+    memset(grid, 0, sizeof(cuplug_grid))
+    set_sizes(name, "grid", configuration[0], grid.blocks)
+    set_sizes(name, "block", configuration[1], grid.threads)
+    if len(configuration) > 2 and configuration[2] is not None:
+        grid.shared_bytes = size_of(name, "shared", configuration[2])
+    return 0
+
+
+cdef int set_sizes(str name, str what, object given, uint32_t *sizes) except -1:
+    cdef int k
+    parts = given if isinstance(given, (tuple, list)) else (given,)
+    if not 1 <= len(parts) <= 3:
+        raise ValueError(f"{name}: {what}: seen {len(parts)} sizes, wanted 1 to 3")
+    for k in range(3):
+        sizes[k] = size_of(name, what, parts[k]) if k < len(parts) else 1
+    return 0
 
 
 cdef Launch nothing = None  # its fields are not read

@@ -10,16 +10,19 @@ from typing import Any
 
 import numpy
 
+from cuplug.base.public import public
 from cuplug.compilers import jit
 from cuplug.compilers.program import architecture_of
+from cuplug.cuda.placement import gpu_number
 from cuplug.errors import NotFoundError
-from cuplug.kernels.image import Image
+from cuplug.kernels.function import Image
 from cuplug.kernels.kernel import Kernel
-from cuplug.kernels.variables import Global, gpu_number
+from cuplug.kernels.variables import Global
 
 _modules: dict[tuple[str, bytes, int], Module] = {}
 
 
+@public
 class Module:
     """Compiled CUDA source: `module["scale<4>"]` is a kernel. Made by `cuplug.compile`.
 
@@ -119,6 +122,7 @@ class Module:
         return Global(name, pointer, number, chosen, sizes)
 
 
+@public
 def compile(
     source: str,
     options: Sequence[str] = (),

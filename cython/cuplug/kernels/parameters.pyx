@@ -15,7 +15,7 @@ from libc.math cimport INFINITY, isfinite
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from cuplug.arguments.objects cimport read_argument
+from cuplug.arguments.inputs cimport read_argument
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_BOOL,
@@ -41,14 +41,16 @@ from cuplug.arguments.scalars cimport read_exact_scalar
 
 import numpy
 
+from cuplug.base.dtypes import DTYPES
+from cuplug.base.numpy_dtypes import numpy_dtype
+from cuplug.compilers import kernel_types
+
 cdef extern from "Python.h":
     int PyFloat_Pack2(double x, char *p, int le) except -1
 
-# DLPack's type codes -> kinds.
-cdef int kinds_of_codes[16]
-kinds_of_codes[:] = [
-    INT, UINT, FLOAT, -1, BFLOAT, OPAQUE, BOOL, -1, -1, -1, FLOAT8_E4M3, -1, FLOAT8_E5M2, -1, -1, -1
-]
+cdef int kinds_of_codes[16]  # by DLPack's type codes; -1: of no kind
+for code in range(16):
+    kinds_of_codes[code] = kernel_types.KINDS.get(code, -1)
 
 
 cdef inline int kind_of_code(uint64_t code) noexcept:
@@ -68,8 +70,6 @@ cdef int refuse(launch_state *state, Py_ssize_t k, uint64_t code, object obj) ex
 
 
 cdef str describe_wanted(uint64_t code):
-    from cuplug.compilers import kernel_types
-
     if kind_of_code(code) == UNKNOWN:
         return (
             f"an array on a GPU or a NumPy scalar of {size_of_code(code) or 'its'} bytes: the "
@@ -286,8 +286,6 @@ cdef double as_float(launch_state *state, Py_ssize_t k, uint64_t code, object x)
 
 
 cdef int raise_range(launch_state *state, Py_ssize_t k, uint64_t code, object x) except -1:
-    from cuplug.compilers import kernel_types
-
     size = size_of_code(code)
     wanted = kernel_types.describe(code)
     if kind_of_code(code) == INT:
@@ -343,10 +341,9 @@ cdef int set_narrow_float(
     launch_state *state, Py_ssize_t k, uint64_t code, object x, double number,
     parameter_value *value
 ) except -1:
-    import ml_dtypes
-
-    names = {BFLOAT: "bfloat16", FLOAT8_E4M3: "float8_e4m3fn", FLOAT8_E5M2: "float8_e5m2"}
-    narrow = getattr(ml_dtypes, names[kind_of_code(code)])(number)
+    kind = kind_of_code(code)
+    (name,) = [x.name for x in DTYPES.values() if kernel_types.KINDS.get(x.code) == kind]
+    narrow = numpy_dtype(name).type(number)
     if isfinite(number) and not isfinite(float(narrow)):
         return raise_range(state, k, code, x)
     encoded = numpy.array(narrow).tobytes()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from libc.stdint cimport int32_t, uint64_t
 
+from cuplug.cuda.memory cimport DeviceMemory
 from cuplug.kernels.parameters cimport launch_state
 
 
@@ -10,13 +11,10 @@ cdef class Staged:
     cdef bint copies_out
 
 
-# Device memory of one staged argument for one launch.
-cdef class Block:
+# What one staged argument is for one launch.
+cdef class Block(DeviceMemory):
     cdef object target  # the caller's array, when it is to be written back
     cdef object host  # C-contiguous: the caller's array or a copy
-    cdef void *data
-    cdef int32_t device
-    cdef void *stream
     cdef Py_ssize_t position  # of the argument, from 0
 
 

@@ -3,20 +3,16 @@
 
 from libc.stdint cimport int32_t, uint64_t
 
-from cuplug.base.dtypes cimport dtype_of_descr
-from cuplug.base.core cimport (
-    cuplug_allocate_device,
-    cuplug_dtype,
-    cuplug_error,
-    cuplug_free_device,
-)
+from cuplug.base.numpy_dtypes cimport dtype_of_descr
+from cuplug.base.core cimport cuplug_dtype
 from cuplug.base.numpy_api cimport PyArray_DATA, PyArrayObject
 from cuplug.kernels.parameters cimport POINTER, UNKNOWN, check_pointee, launch_state, place, refuse
+from cuplug.cuda.memory cimport allocate
 from cuplug.host.progress cimport copy_watched
-from cuplug.base.status cimport raise_error
 
 import numpy
 
+from cuplug.base.public import public
 cdef enum:
     MOST_WORK = 10_000  # for strided arrays; beyond it they count as sharing memory
 
@@ -35,10 +31,14 @@ cdef class Staged:
         check_array(name, array, self.copies_out)
         self.array = array
 
+    def __reduce__(self):
+        return type(self), (self.array,)
+
     def __repr__(self):
         return f"cuplug.{type(self).__name__}({self.array!r})"
 
 
+@public
 class In(Staged):
     """An array of the host whose elements a kernel reads: `kernel[grid, block](cuplug.In(x))`.
 
@@ -48,6 +48,7 @@ class In(Staged):
     """
 
 
+@public
 class Out(Staged):
     """An array of the host that a kernel writes: elements that it leaves out are undefined.
 
@@ -60,6 +61,7 @@ class Out(Staged):
     """
 
 
+@public
 class InOut(Staged):
     """An array of the host that a kernel reads and writes.
 
@@ -70,10 +72,6 @@ class InOut(Staged):
     array : numpy.ndarray
         Writeable; strided ones too.
     """
-
-
-for public in (In, Out, InOut):
-    public.__module__ = "cuplug"
 
 
 cdef int check_array(str where, array, bint is_written) except -1:
@@ -88,12 +86,6 @@ cdef int check_array(str where, array, bint is_written) except -1:
             f"{where}: seen a masked array, whose mask would be lost, wanted x.data or x.filled()"
         )
     return 0
-
-
-cdef class Block:
-    def __dealloc__(self):
-        if self.data != NULL:
-            cuplug_free_device(self.device, self.data, self.stream, NULL)
 
 
 cdef int check_staged(
@@ -119,7 +111,6 @@ cdef Block stage(
     Staged staged, launch_state *state, Py_ssize_t k, uint64_t code, int32_t device, void *stream
 ):
     cdef Block block = Block.__new__(Block)
-    cdef cuplug_error error
     cdef void *data
     check_array(place(state, k), staged.array, staged.copies_out)  # it may have changed
     check_staged(state, k, code, staged.array)
@@ -129,14 +120,11 @@ cdef Block stage(
     else:
         block.host = numpy.empty(staged.array.shape, staged.array.dtype)
     block.position = k
-    block.device = device
-    block.stream = stream
     data = PyArray_DATA(<PyArrayObject *>block.host)
-    if cuplug_allocate_device(device, block.host.nbytes, stream, &block.data, &error):
-        try:
-            raise_error(&error)
-        except MemoryError as raised:
-            raise MemoryError(f"{place(state, k)}: {raised}") from None
+    try:
+        allocate(block, device, block.host.nbytes, stream)
+    except MemoryError as error:
+        raise MemoryError(f"{place(state, k)}: {error}") from None
     if staged.copies_in:
         copy_watched(state.name_text, device, False, block.data, data, block.host.nbytes, stream)
     return block
@@ -162,7 +150,7 @@ cdef int unstage(Block block, const char *name) except -1:
         return 0
     data = PyArray_DATA(<PyArrayObject *>block.host)
     copy_watched(
-        name, block.device, True, data, block.data, block.host.nbytes, block.stream
+        name, block.gpu, True, data, block.data, block.host.nbytes, block.stream
     )
     if block.host is not block.target:
         block.target[...] = block.host.reshape(block.target.shape)

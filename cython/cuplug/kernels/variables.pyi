@@ -3,8 +3,6 @@ from typing import Any
 
 import numpy
 
-def gpu_number(function: str, device: Any) -> int: ...
-
 class Global:
     name: str
     data_ptr: int

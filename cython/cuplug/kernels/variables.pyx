@@ -2,17 +2,11 @@
 """Variables of compiled modules in GPU memory."""
 
 from cuplug.base.numpy_api cimport PyArray_DATA, PyArrayObject
-from cuplug.cuda.placement cimport parse_gpu
 from cuplug.host.progress cimport copy_watched
 
 import numpy
 
 from cuplug.cuda.device_array import cuda_array_interface
-
-
-def gpu_number(str function, device):
-    """Return the number of a GPU that a caller names."""
-    return parse_gpu(function, device).id
 
 
 class Global:
@@ -37,6 +31,9 @@ class Global:
         self.device = device
         self.dtype = dtype
         self.shape = shape
+
+    def __reduce__(self):
+        raise TypeError(f"{self.name}: its memory is of this process; pickle a copy of it, numpy()")
 
     def __repr__(self):
         return f"<global {self.name}, {self.dtype}, shape {self.shape}, on cuda:{self.device}>"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finding and loading plugins."""
 
-import copyreg
 import os
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
@@ -13,25 +12,22 @@ from cuplug.base.core cimport (
     cuplug_find_early,
     cuplug_load,
     cuplug_operator,
-    cuplug_version,
 )
-from cuplug.call.operator cimport Operator, wrap_operator
+from cuplug.call.operator cimport wrap_operator
 from cuplug.base.status cimport raise_error
 from cuplug.lookup.listing cimport packages_are_read, read_packages
 
 from cuplug.errors import NotFoundError, PluginError
 from cuplug.base.checks import absolute
+from cuplug.base.public import public
 from cuplug.lookup.records import Plugin
 from cuplug.lookup.listing import list_plugins
 
 cdef enum:
     ROOM = 64  # for the operators of one file, at first
 
-def version():
-    """Return the version of the core."""
-    return cuplug_version().decode()
 
-
+@public
 def find(name):
     """Find an operator.
 
@@ -62,7 +58,7 @@ def find(name):
         with nogil:
             status = cuplug_find(text, &op, &error)
     if not status:
-        return wrap_operator(op)
+        return wrap_operator(op, find)
     try:
         raise_error(&error)
     except NotFoundError as missing:
@@ -80,6 +76,7 @@ cdef bytes encode_name(object name):
     return encoded
 
 
+@public
 def load(path):
     """Register the plugin in one file, ahead of the search path, whatever the file is called.
 
@@ -124,11 +121,12 @@ cdef tuple load_operators(bytes path, uint32_t room):
             raise_error(&error)
         if n > room:
             return load_operators(path, n)
-        return tuple([wrap_operator(ops[k]) for k in range(n)])
+        return tuple([wrap_operator(ops[k], find) for k in range(n)])
     finally:
         PyMem_RawFree(ops)
 
 
+@public
 def plugins():
     """List the libraries in the directories of the search path; runs none of their code.
 
@@ -145,11 +143,3 @@ def plugins():
         return listed
     paths = {record.path for record in adopted}
     return [record for record in listed if record.path not in paths] + adopted
-
-
-def reduce_operator(Operator op):
-    """Pickle an operator as what finds it, or makes it, again."""
-    return op.made or (find, (f"{op.plugin}.{op.name}",))
-
-
-copyreg.pickle(Operator, reduce_operator)

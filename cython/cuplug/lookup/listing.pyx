@@ -15,9 +15,11 @@ from cuplug.base.core cimport (
     cuplug_listing,
 )
 from cuplug.base.status cimport raise_error
+from cuplug.base.texts cimport to_architectures, to_str
 
+from cuplug.base.public import public
 from cuplug.discovery.entry_points import any_package_mentions
-from cuplug.discovery.tables import STATES
+from cuplug.discovery.fields import STATES
 from cuplug.lookup.records import Directory, PluginFile
 
 # By number, in the order of <cuplug/host.h>.
@@ -29,6 +31,7 @@ cdef bint packages_are_read = False
 cdef cython.pymutex lock
 
 
+@public
 def search_path():
     """List the directories that are searched for plugins, in order.
 
@@ -70,13 +73,13 @@ cdef object describe_directory(const cuplug_directory *x):
 
 
 cdef object describe_file(const cuplug_file *x):
-    signatures = tuple([decode(x.rows[k].signature) for k in range(x.n_rows)])
+    signatures = tuple([to_str(x.rows[k].signature) for k in range(x.n_rows)])
     names = [signature.partition("(")[0].strip() for signature in signatures]
     on_host = any([x.rows[k].host_entry[0] != 0 for k in range(x.n_rows)])
     on_cuda = any([x.rows[k].cuda_entry[0] != 0 for k in range(x.n_rows)])
     return PluginFile(
-        name=decode(x.name),
-        version=decode(x.version),
+        name=to_str(x.name),
+        version=to_str(x.version),
         path=os.fsdecode(x.path),
         state=STATES[x.state],
         reason=text_or_empty(x.reason),
@@ -84,20 +87,14 @@ cdef object describe_file(const cuplug_file *x):
         operators=tuple(dict.fromkeys(names)),
         signatures=signatures,
         sides=("cpu",) * on_host + ("cuda",) * on_cuda,
-        architectures=tuple(
-            [int(part) for part in decode(x.architectures).split(",") if part.isdigit()]
-        ),
+        architectures=to_architectures(x.architectures),
         abi=f"{x.abi_version >> 16}.{x.abi_version & 0xFFFF}",
         loaded=x.loaded != 0,
     )
 
 
-cdef str decode(const char *text):
-    return text.decode("utf-8", "replace")
-
-
 cdef str text_or_empty(const char *text):
-    return decode(text) if text != NULL else ""
+    return to_str(text) if text != NULL else ""
 
 
 cdef int read_packages() except -1:

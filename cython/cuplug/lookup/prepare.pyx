@@ -16,9 +16,11 @@ from cuplug.base.status cimport raise_error
 from cuplug.call.operator cimport Operator
 from cuplug.cuda.placement cimport note_use, parse_device
 
+from cuplug.base.public import public
 from cuplug.lookup.find import find
 
 
+@public
 def prepare(operators, device=None):
     """Do ahead what the first call of operators does.
 

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from cuplug.base.public import public
 from cuplug.call.operator import Operator
 
 __all__ = ["Directory", "Plugin", "PluginFile"]
 
 
+@public
 class PluginFile(NamedTuple):
     """A library on the search path, from its symbol table; its code was not run."""
 
@@ -29,6 +31,7 @@ class PluginFile(NamedTuple):
     kind: str = "plugin"  # or "adopted": a library with a description instead of a table
 
 
+@public
 class Directory(NamedTuple):
     """A place on the search path."""
 
@@ -38,6 +41,7 @@ class Directory(NamedTuple):
     reason: str  # "" for "ok"
 
 
+@public
 class Plugin:
     """A plugin given to `cuplug.load`; its operators are attributes.
 

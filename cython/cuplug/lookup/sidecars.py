@@ -16,7 +16,7 @@ from cuplug.adoption.description import (
     sidecar_of,
 )
 from cuplug.call.operator import Operator
-from cuplug.discovery.tables import check_trust, inspect_fields
+from cuplug.discovery.fields import check_trust, inspect_fields
 from cuplug.errors import NotFoundError, PluginError
 from cuplug.lookup.listing import list_plugins, search_path
 from cuplug.lookup.records import Plugin, PluginFile

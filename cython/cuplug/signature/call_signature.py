@@ -17,7 +17,9 @@ _ANY = [Parameter("args", Parameter.VAR_POSITIONAL), *_OWN]
 
 
 def to_inspect(texts: Sequence[str]) -> Signature:
-    """Return the call signature of an operator; `(*args, ...)` where its overloads differ."""
+    """Return the call signature of overloads; `(*args, ...)` where they differ."""
+    if not texts:
+        return Signature()
     overloads = [_parameters(signatures.parse(text)) for text in texts]
     same = all(overload == overloads[0] for overload in overloads)
     try:

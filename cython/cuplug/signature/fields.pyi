@@ -1,7 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
-class SignatureError(ValueError):
-    position: int
-
 def parse_fields(text: str) -> tuple[str, Any, Any, Any, tuple[str, ...]]: ...

@@ -4,17 +4,13 @@
 from libc.stdint cimport uint32_t
 
 from cuplug.base cimport core
+from cuplug.base.texts cimport to_str
+
+from cuplug.base.dtypes import DTYPES
+from cuplug.errors import SignatureError
 
 _PARAMETER_KINDS = ("array", "inout", "scalar", "string", "choice", "output")
 _DIM_KINDS = ("fixed", "named", "variadic", "loop", "unknown")
-
-
-class SignatureError(ValueError):
-    """Ill-formed signature text; `position` is the byte offset of the place."""
-
-    def __init__(self, message, position):
-        super().__init__(message)
-        self.position = position
 
 
 def parse_fields(text):
@@ -25,7 +21,7 @@ def parse_fields(text):
     cdef int n
     encoded = text.encode()
     if core.cuplug_parse_signature(encoded, &signature, &position, &error):
-        raise SignatureError(_text(error.message), position)
+        raise SignatureError(to_str(error.message), position)
     n = signature.n_parameters
     parameters = tuple([_parameter(&signature.parameters[k]) for k in range(n)])
     outputs = tuple([_parameter(&signature.parameters[n + k]) for k in range(signature.n_outputs)])
@@ -68,14 +64,4 @@ cdef object _default(const core.cuplug_parameter *x, tuple choices):
 
 
 cdef tuple _dtypes(uint32_t bits):
-    names = []
-    cdef uint32_t k = 0
-    while core.cuplug_dtype_name(k) != NULL:
-        if bits >> k & 1:
-            names.append(core.cuplug_dtype_name(k).decode())
-        k += 1
-    return tuple(names)
-
-
-cdef str _text(const char *text):
-    return text.decode(errors="replace")
+    return tuple([name for k, name in enumerate(DTYPES) if bits >> <uint32_t>k & 1])

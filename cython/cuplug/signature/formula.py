@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from cuplug.base.dtypes import Dtype
 from cuplug.signature.signature import Parameter, Signature
-from cuplug.signature.variant import COMPLEX, computed, member, stored
 
 NUMBER, SIZE, COUNT, SCALAR, ADD, SUBTRACT, MULTIPLY, DIVIDE, REST, LEAST, GREATEST = range(11)
 Step = tuple[int, int, int]  # kind, operand, value: see `cuplug_step` in <cuplug/host.h>
@@ -109,7 +109,7 @@ def size_of(node: ast.Call, scope: Scope) -> tuple[int, int | None] | None:
     return (scope.arrays[first.id], dimension) if type(dimension) is int else None
 
 
-def c_text(node: ast.expr, scope: Scope, dtypes: dict[str, str], name: str) -> str:
+def c_text(node: ast.expr, scope: Scope, dtypes: dict[str, Dtype], name: str) -> str:
     """Return an argument of a host function as C."""
     if isinstance(node, ast.Name):
         if node.id == "fault":
@@ -117,7 +117,7 @@ def c_text(node: ast.expr, scope: Scope, dtypes: dict[str, str], name: str) -> s
         if node.id in scope.arrays:
             x = scope.parameter(node.id)
             const = "const " if x.kind == "array" else ""
-            kind = stored(dtypes[node.id])
+            kind = dtypes[node.id].stored
             return f"({const}{kind} *)call->tensors[{scope.arrays[node.id]}].data"
         if node.id in scope.scalars:
             return _c_scalar(scope, node.id, dtypes)
@@ -139,14 +139,15 @@ def c_text(node: ast.expr, scope: Scope, dtypes: dict[str, str], name: str) -> s
     raise refuse(node, scope, name)
 
 
-def _c_scalar(scope: Scope, name: str, dtypes: dict[str, str]) -> str:
+def _c_scalar(scope: Scope, name: str, dtypes: dict[str, Dtype]) -> str:
     x, place = scope.parameter(name), f"call->scalars[{scope.scalars[name]}]"
     if x.type_variable < 0:
         return f"{place}.{'s' if x.kind == 'string' else 'i'}"
-    value = f"{place}.{member(dtypes[name])}"
-    if dtypes[name] in COMPLEX:
+    dtype = dtypes[name]
+    value = f"{place}.{dtype.member}"
+    if dtype.kind == "complex":
         value = f"__builtin_complex({value}[0], {value}[1])"
-    return f"({computed(dtypes[name])}){value}"
+    return f"({dtype.computed}){value}"
 
 
 def _c_size(array: int, dimension: int) -> str:

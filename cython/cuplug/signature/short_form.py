@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 import re
 
+from cuplug.base.dtypes import DTYPES
+
 MAX_EITHER = 4  # parameters that may be arrays or numbers: 15 overloads
 NUMBERS = ("int", "float", "complex", "str")
 
@@ -18,10 +20,10 @@ _PART = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")
 _TYPE = re.compile(r":\s*([A-Za-z_]\w*)|->\s*\(?\s*([A-Za-z_]\w*)\s*\[")
 
 
-def expand(text: str, dtypes: frozenset[str]) -> list[str]:
+def expand(text: str) -> list[str]:
     """Return the overloads that a signature stands for: all arrays first, then fewer."""
     if "[" in text or not (whole := _WHOLE.fullmatch(text)):
-        return [bind_types(text, dtypes)]
+        return [bind_types(text)]
     name, parameters, outputs, where = whole.groups()
     parts = [part.strip() for part in _PART.findall(parameters)]
     results = "" if outputs is None else f" -> {_arrays(outputs)}"
@@ -37,11 +39,11 @@ def expand(text: str, dtypes: frozenset[str]) -> list[str]:
     for forms in itertools.product(*choices):
         arrays = [form for form in forms if "[" in form]
         scalars = [form for form in forms if "[" not in form]
-        free = {_type_of(form) for form in scalars} - dtypes - {_type_of(form) for form in arrays}
-        if arrays and not free - set(NUMBERS) - {""}:
+        known = {*DTYPES, *NUMBERS, "", *map(_type_of, arrays)}
+        if arrays and known.issuperset(map(_type_of, scalars)):
             row = f"{name}({', '.join(forms)}){results}{bounds}"
-            rows.append(bind_types(row, dtypes))
-    return rows or [bind_types(text, dtypes)]
+            rows.append(bind_types(row))
+    return rows or [bind_types(text)]
 
 
 def add_parameters(text: str, more: str) -> str:
@@ -53,12 +55,12 @@ def add_parameters(text: str, more: str) -> str:
     return f"{text[:end].rstrip()}, {more}{text[end:]}"
 
 
-def bind_types(text: str, dtypes: frozenset[str]) -> str:
+def bind_types(text: str) -> str:
     """Add `where T: any` for the type variables, if there is no `where`."""
     if re.search(r"\bwhere\b", text):
         return text
     found = [first or second for first, second in _TYPE.findall(text)]
-    variables = [name for name in dict.fromkeys(found) if name not in (*dtypes, *NUMBERS)]
+    variables = [name for name in dict.fromkeys(found) if name not in (*DTYPES, *NUMBERS)]
     return f"{text} where {', '.join(f'{name}: any' for name in variables)}" if variables else text
 
 

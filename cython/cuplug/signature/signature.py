@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cuplug.signature.fields import SignatureError, parse_fields
+from cuplug.errors import SignatureError
+from cuplug.signature.fields import parse_fields
 
 __all__ = ["ARRAY_KINDS", "Parameter", "Signature", "SignatureError", "parse"]
 

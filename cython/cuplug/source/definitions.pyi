@@ -2,19 +2,19 @@
 from collections.abc import Callable
 from typing import Any
 
+from cuplug.base.public import PublicCall
 from cuplug.call.operator import Operator
 from cuplug.signature.variant import Variant
 
 Compiler = Callable[[Variant], tuple[int, int]]
 
-def dtype_names() -> frozenset[str]: ...
 def load_functions(image: bytes, name: str, symbols: list[str], device: int) -> list[int]: ...
 def define_elementwise(
     signatures: list[str],
     doc: str,
     compilers: list[Compiler],
     in_order: bool,
-    made: tuple[Any, ...],
+    made: PublicCall,
 ) -> Operator: ...
 def define_reduction(
     signature: str,
@@ -22,14 +22,14 @@ def define_reduction(
     compile: Compiler,
     accumulator_bytes: int,
     has_identity: bool,
-    made: tuple[Any, ...],
+    made: PublicCall,
 ) -> Operator: ...
 def define_function(
     signature: str,
     doc: str,
     compile_host: Compiler | None,
     compile_cuda: Compiler | None,
-    made: tuple[Any, ...],
+    made: PublicCall,
 ) -> Operator: ...
 def make_plan(
     grid: list[Any], block: list[Any], shared: Any, passes: list[Any], per_thread: bool

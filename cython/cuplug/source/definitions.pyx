@@ -7,17 +7,12 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, uint32_t
 
 from cuplug.base.core cimport (
-    CUPLUG_KEEPS_WHOLE,
-    CUPLUG_TAKES_STRIDES,
+    CUPLUG_ROW_KEEPS_WHOLE,
+    CUPLUG_ROW_TAKES_STRIDES,
     CUPLUG_VERSION,
-    cuplug_define,
-    cuplug_definition,
     cuplug_definition_row,
-    cuplug_dtype_id,
-    cuplug_dtype_name,
     cuplug_entry,
     cuplug_error,
-    cuplug_operator,
 )
 from cuplug.base.core_jit cimport (
     cuplug_find_kernel,
@@ -26,37 +21,22 @@ from cuplug.base.core_jit cimport (
     cuplug_kernel_function,
     cuplug_load_image,
 )
-from cuplug.call.operator cimport Operator, wrap_definition
+from cuplug.call.operator cimport Operator, define
 from cuplug.base.status cimport raise_error, raise_later
 
+from cuplug.base.dtypes import BY_ID, DTYPES
 from cuplug.signature.variant import Variant
-
-
-cdef dict names_of_types():
-    names = {}
-    k = 0
-    while cuplug_dtype_name(k) != NULL:
-        names[cuplug_dtype_id(k) >> 16] = cuplug_dtype_name(k).decode()
-        k += 1
-    return names
-
-
-cdef dict type_names = names_of_types()
-
-
-def dtype_names():
-    """Return the names of all dtypes."""
-    return frozenset(type_names.values())
 
 
 cdef int compile_variant(
     void *user, const cuplug_variant *v, cuplug_code *code, cuplug_error *error
 ) noexcept with gil:
     try:
+        ids = [<uint32_t>v.types[k] << 16 | 1 for k in range(v.n_arrays)]
         function, finish = (<object>user)(
             Variant(
                 device=v.device,
-                types=tuple([type_names[v.types[k]] for k in range(v.n_arrays)]),
+                types=tuple([BY_ID[id].name for id in ids]),
                 still=v.still,
                 width=v.width,
                 unroll=v.unroll,
@@ -118,23 +98,13 @@ cdef int define_row(
     return 0
 
 
-cdef Operator define(const cuplug_definition_row *rows, uint32_t n_rows, str doc, tuple made):
-    cdef cuplug_definition definition
-    cdef cuplug_operator *op = NULL
-    cdef cuplug_error error
-    cdef bytes text = doc.encode()
-    definition.plugin = b"source"
-    definition.version = CUPLUG_VERSION
-    definition.origin = b"<source>"
-    definition.doc = text
-    definition.rows = rows
-    definition.n_rows = n_rows
-    if cuplug_define(&definition, &op, &error):
-        raise_error(&error)
-    return wrap_definition(op, made)
+cdef Operator define_source(
+    const cuplug_definition_row *rows, uint32_t n_rows, str doc, object made
+):
+    return define(rows, n_rows, "source", CUPLUG_VERSION, "<source>", doc, made)
 
 
-def define_elementwise(list signatures, str doc, list compilers, bint in_order, tuple made):
+def define_elementwise(list signatures, str doc, list compilers, bint in_order, object made):
     """Define an element-wise operator.
 
     Parameters
@@ -146,22 +116,22 @@ def define_elementwise(list signatures, str doc, list compilers, bint in_order, 
         For each overload: Variant -> (address of the function, 0), kept for ever.
     in_order : bool
         The code counts elements.
-    made : tuple
-        How to make it again, for pickling: function and arguments.
+    made : PublicCall
+        What makes it again.
     """
     cdef cuplug_definition_row rows[16]
-    cdef uint32_t flags = CUPLUG_TAKES_STRIDES | (CUPLUG_KEEPS_WHOLE if in_order else 0)
+    cdef uint32_t flags = CUPLUG_ROW_TAKES_STRIDES | (CUPLUG_ROW_KEEPS_WHOLE if in_order else 0)
     texts = [signature.encode() for signature in signatures]
     for k in range(len(texts)):
         define_row(
             &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda,
             new_source(compilers[k], in_order), texts[k], flags
         )
-    return define(rows, len(texts), doc, made)
+    return define_source(rows, len(texts), doc, made)
 
 
 def define_reduction(
-    str signature, str doc, object compile, int accumulator_bytes, bint has_identity, tuple made
+    str signature, str doc, object compile, int accumulator_bytes, bint has_identity, object made
 ):
     """Define a reduction: arguments as for `define_elementwise`, of one overload."""
     cdef cuplug_definition_row row
@@ -171,13 +141,13 @@ def define_reduction(
     source.has_identity = has_identity
     define_row(
         &row, cuplug_reduction_host, cuplug_reduction_cuda, source, text,
-        CUPLUG_TAKES_STRIDES | CUPLUG_KEEPS_WHOLE
+        CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE
     )
     row.reshape = cuplug_reduction_reshape
-    return define(&row, 1, doc, made)
+    return define_source(&row, 1, doc, made)
 
 
-def define_function(str signature, str doc, object compile_host, object compile_cuda, tuple made):
+def define_function(str signature, str doc, object compile_host, object compile_cuda, object made):
     """Define an operator of a function and a kernel; the compiler of a side without one is None."""
     cdef cuplug_definition_row row
     cdef bytes text = signature.encode()
@@ -191,7 +161,7 @@ def define_function(str signature, str doc, object compile_host, object compile_
         row.host = cuplug_function_host
     if compile_cuda is not None:
         row.cuda = cuplug_kernel_cuda
-    return define(&row, 1, doc, made)
+    return define_source(&row, 1, doc, made)
 
 
 cdef void *allocate(size_t n, size_t n_bytes) except NULL:
@@ -211,15 +181,6 @@ cdef int set_formula(cuplug_formula *formula, tuple steps) except -1:
     formula.steps = to
     formula.n_steps = <uint32_t>len(steps)
     return 0
-
-
-cdef uint32_t type_id(str name) except 0:
-    k = 0
-    while cuplug_dtype_name(k) != NULL:
-        if cuplug_dtype_name(k).decode() == name:
-            return cuplug_dtype_id(k)
-        k += 1
-    raise ValueError(name)
 
 
 def make_plan(list grid, list block, tuple shared, list passes, bint per_thread):
@@ -244,7 +205,7 @@ def make_plan(list grid, list block, tuple shared, list passes, bint per_thread)
     for k, (kind, operand, dtype, formula) in enumerate(passes):
         to[k].kind = kind
         to[k].operand = operand
-        to[k].type = type_id(dtype)
+        to[k].type = DTYPES[dtype].id
         set_formula(&to[k].formula, formula)
     plan.passes = to
     plan.n_passes = <uint32_t>len(passes)

@@ -8,18 +8,20 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from cuplug.base.checks import check_texts, texts_of
+from cuplug.base.public import PublicCall, public
 from cuplug.call.operator import Operator
 from cuplug.compilers.host_compiler import EXPRESSION, compile_host
 from cuplug.signature.short_form import expand
 from cuplug.signature.variant import Variant
 from cuplug.source.cuda_compiler import compile_cuda
-from cuplug.source.definitions import define_elementwise, dtype_names
+from cuplug.source.definitions import define_elementwise
 from cuplug.source.element_wise_code import Elementwise, cuda_code, host_code
 from cuplug.source.expression import read_names
 
 UNNAMED = "cuplug_value"  # an output without a name, in generated code
 
 
+@public
 def elementwise(
     signature: str,
     expression: str,
@@ -72,9 +74,11 @@ def elementwise(
 def _elementwise(
     signature: str, expression: str, preamble: str, doc: str, options: tuple[str, ...]
 ) -> Operator:
-    rows = expand(signature, dtype_names())
+    rows = expand(signature)
     ops = [_read(row, expression, preamble) for row in rows]
-    made = (_elementwise, (signature, expression, preamble, doc, options))
+    made = PublicCall(
+        elementwise, signature, expression, preamble=preamble, doc=doc, options=options
+    )
     compilers = [_compiler(op, options) for op in ops]
     doc = doc or expression_line(expression)
     return define_elementwise(rows, doc, compilers, bool(ops[0].counters), made)

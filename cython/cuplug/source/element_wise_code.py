@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cuplug.signature.variant import Variant, computed, load, n_bytes, store, stored
+from cuplug.base.dtypes import DTYPES
+from cuplug.signature.variant import Variant
 from cuplug.source.expression import (
     Names,
+    load,
     numbers,
     preamble,
     prelude,
     quoted,
+    store,
     types,
     unpacked,
     uses,
@@ -49,9 +52,9 @@ class Elementwise:
         for x in self.names.arrays:
             dtype, is_read = dtypes[x.variable], x.kind != "output"
             const = "const " if x.kind == "array" else ""
-            parameters.append(f"{const}{stored(dtype)} *cuplug_at_{x.name}")
+            parameters.append(f"{const}{dtype.stored} *cuplug_at_{x.name}")
             value = load(dtype, f"*cuplug_at_{x.name}") if is_read else "0"
-            before.append(f"{const}{computed(dtype)} {x.name} = {value};")
+            before.append(f"{const}{dtype.computed} {x.name} = {value};")
             if x.kind != "array":
                 after.append(f"*cuplug_at_{x.name} = {store(dtype, x.name)};")
         parameters += [f"const int64_t {x}" for x in self.counters]
@@ -78,11 +81,11 @@ def host_code(op: Elementwise, variant: Variant) -> str:
     """Return C: a cuplug_loop_function of the name cuplug_function."""
     dtypes = op.names.dtypes(variant)
     arrays = list(enumerate(op.names.arrays))
-    kinds = {x.name: stored(dtypes[x.variable]) for x in op.names.arrays}
+    kinds = {x.name: dtypes[x.variable].stored for x in op.names.arrays}
     flat = [f"const int flat_{x.name} = cuplug_is_flat(loop, {k});" for k, x in arrays]
     all_flat = " && ".join(f"flat_{x.name}" for x in op.names.arrays)
     blocks = [f"{kinds[x.name]} block_{x.name}[BLOCK] CUPLUG_ALIGNED;" for _, x in arrays]
-    widest = max(n_bytes(t) for t in variant.types)
+    widest = max(DTYPES[dtype].n_bytes for dtype in variant.types)
     return f"""{op.head(variant)}
 #define CUPLUG_ALIGNED __attribute__((aligned(64)))
 enum {{ BLOCK = CUPLUG_BLOCK_BYTES / {widest}, PAST = CUPLUG_NONTEMPORAL_BLOCK / {widest} }};
@@ -181,7 +184,7 @@ def cuda_code(op: Elementwise, variant: Variant) -> str:
     """Return CUDA C++: a kernel of the name cuplug_kernel."""
     dtypes = op.names.dtypes(variant)
     n_arrays, n_scalars = len(op.names.arrays), len(op.names.scalars)
-    kinds = {x.name: stored(dtypes[x.variable]) for x in op.names.arrays}
+    kinds = {x.name: dtypes[x.variable].stored for x in op.names.arrays}
     index = "unsigned" if variant.ndim and not variant.wide else "int64_t"
     return f"""{op.head(variant)}
 constexpr int WIDTH = {variant.width}, UNROLL = {variant.unroll}, NDIM = {variant.ndim};

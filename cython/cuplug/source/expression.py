@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from cuplug.base import flags
+from cuplug.base.dtypes import DTYPES, Dtype
 from cuplug.signature import signature as signatures
-from cuplug.signature.variant import COMPLEX, DTYPES, FLOAT8, Variant, computed, member
+from cuplug.signature.variant import Variant
 
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 
@@ -56,9 +57,11 @@ class Names:
         variables = [x.variable for x in every if x.variable not in DTYPES]
         return list(dict.fromkeys([x.name for x in every] + variables))
 
-    def dtypes(self, variant: Variant) -> dict[str, str]:
-        """Return the dtype of each type variable."""
-        return {x.variable: t for x, t in zip(self.arrays, variant.types, strict=True)}
+    def dtypes(self, variant: Variant) -> dict[str, Dtype]:
+        """Return the dtype of each type variable, and of what has none."""
+        own = {x.variable: DTYPES[x.variable] for x in self.scalars if x.variable in DTYPES}
+        pairs = zip(self.arrays, variant.types, strict=True)
+        return own | {x.variable: DTYPES[dtype] for x, dtype in pairs}
 
 
 def read_names(
@@ -90,7 +93,7 @@ def read_names(
 @cache
 def template(name: str) -> str:
     """Return the text of a template, or of one of the public headers, "cuplug/half.h"."""
-    folder = flags.include_directory() if "/" in name else _TEMPLATES
+    folder = flags.get_include() if "/" in name else _TEMPLATES
     with open(os.path.join(folder, name), encoding="utf-8") as file:
         return file.read()
 
@@ -107,11 +110,12 @@ def prelude(variant: Variant) -> str:
 def types(names: Names, variant: Variant) -> str:
     """Return what the dtypes need, and the type variables as types."""
     dtypes = names.dtypes(variant)
-    lines = [template("float8.h")] if {*dtypes.values()} & {*FLOAT8} else []
+    has_float8 = any(x.is_narrow and x.n_bytes == 1 for x in dtypes.values())
+    lines = [template("float8.h")] if has_float8 else []
     if not variant.on_host:
         lines.append(template("complex.cuh"))
     lines += [f"#undef {word}" for word in names.words]  # of system headers, and compilers
-    lines += [f"typedef {computed(t)} {v};" for v, t in dtypes.items() if v not in DTYPES]
+    lines += [f"typedef {t.computed} {v};" for v, t in dtypes.items() if v not in DTYPES]
     return "\n".join(lines)
 
 
@@ -120,10 +124,10 @@ def numbers(names: Names, variant: Variant) -> str:
     dtypes = names.dtypes(variant)
     members, reads = ["char cuplug_none;"], ["x.cuplug_none = 0;"]
     for k, x in enumerate(names.scalars):
-        dtype = dtypes.get(x.variable, x.variable)
-        members.append(f"{computed(dtype)} {x.name};")
-        place = f"from[{k}].{member(dtype)}"
-        value = f"complex({place}[0], {place}[1])" if dtype in COMPLEX else place
+        dtype = dtypes[x.variable]
+        members.append(f"{dtype.computed} {x.name};")
+        place = f"from[{k}].{dtype.member}"
+        value = f"complex({place}[0], {place}[1])" if dtype.kind == "complex" else place
         reads.append(f"x.{x.name} = {value};")
     return f"""typedef struct cuplug_numbers {{ {" ".join(members)} }} cuplug_numbers;
 __device__ inline cuplug_numbers cuplug_read(const cuplug_scalar *from) {{
@@ -136,9 +140,26 @@ __device__ inline cuplug_numbers cuplug_read(const cuplug_scalar *from) {{
 def unpacked(names: Names, variant: Variant) -> str:
     """Return the scalars of `cuplug_given`, a parameter, under their own names."""
     dtypes = names.dtypes(variant)
-    kinds = [computed(dtypes.get(x.variable, x.variable)) for x in names.scalars]
-    pairs = zip(kinds, names.scalars, strict=True)
-    return " ".join(f"const {kind} {x.name} = cuplug_given.{x.name};" for kind, x in pairs)
+    given = [
+        f"const {dtypes[x.variable].computed} {x.name} = cuplug_given.{x.name};"
+        for x in names.scalars
+    ]
+    return " ".join(given)
+
+
+def load(dtype: Dtype, text: str) -> str:
+    """Return the expression that makes a computed value of a stored one."""
+    if dtype.name == "bool":
+        return f"({text} != 0)"
+    return f"cuplug_{dtype.name}_load({text})" if dtype.is_narrow else text
+
+
+def store(dtype: Dtype, text: str) -> str:
+    """Return the expression that makes a stored value of a computed one."""
+    if dtype.is_narrow:
+        return f"cuplug_{dtype.name}_store({text})"
+    as_bool = "(bool)" if dtype.name == "bool" else ""
+    return f"({dtype.stored}){as_bool}({text})"
 
 
 def quoted(text: str, name: str, close: str = "") -> str:

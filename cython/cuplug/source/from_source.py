@@ -12,6 +12,8 @@ from typing import Any
 
 from cuplug.base import flags
 from cuplug.base.checks import check_texts, texts_of
+from cuplug.base.dtypes import DTYPES, Dtype
+from cuplug.base.public import PublicCall, public
 from cuplug.call.operator import Operator
 from cuplug.compilers import kernel_types
 from cuplug.compilers.host_compiler import compile_host
@@ -19,25 +21,14 @@ from cuplug.compilers.jit import compile_to_binary
 from cuplug.compilers.program import architecture_of
 from cuplug.signature import formula
 from cuplug.signature import signature as signatures
-from cuplug.signature.variant import Variant, stored
+from cuplug.signature.variant import Variant
 from cuplug.source.cuda_compiler import OPTIONS
 from cuplug.source.definitions import define_function, load_functions, make_plan
 
 BLOCK = 256
 Sizes = str | int | tuple[str | int, ...] | None
 
-# Pointers to these are what kernels get; the narrow dtypes need headers of CUDA's.
-_CUDA_TYPES = {
-    **{"float16": "__half", "bfloat16": "__nv_bfloat16", "bool": "bool"},
-    **{"float8_e4m3fn": "__nv_fp8_e4m3", "float8_e5m2": "__nv_fp8_e5m2"},
-    **{"complex64": "float2", "complex128": "double2"},
-}
-_CUDA_HEADERS = {
-    **{"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"},
-    **{"float8_e4m3fn": "cuda_fp8.h", "float8_e5m2": "cuda_fp8.h"},
-}
-
-_HOST_HEAD = """#include <cuplug/plugin.h>
+_HOST_HEAD = """#include <cuplug/format.h>
 typedef float _Complex complex64_t;
 typedef double _Complex complex128_t;
 static __attribute__((unused)) void cuplug_fault_index(cuplug_fault *fault, uint32_t tensor,
@@ -92,19 +83,21 @@ class Plan:
         """The operator's name."""
         return self.scope.signature.name
 
-    def dtypes(self, variant: Variant) -> tuple[dict[str, str], dict[str, str]]:
+    def dtypes(self, variant: Variant) -> tuple[dict[str, Dtype], dict[str, Dtype]]:
         """Return the dtype of each type variable, and of each array and scalar."""
         signature = self.scope.signature
-        own = dict(zip([x.type_variable for x in signature.arrays], variant.types, strict=True))
+        of_arrays = [DTYPES[dtype] for dtype in variant.types]
+        own = dict(zip([x.type_variable for x in signature.arrays], of_arrays, strict=True))
         by_name = {}
         for x in (*signature.parameters, *signature.outputs):
             if x.type_variable >= 0:
                 fixed = signature.variables[x.type_variable][1]
-                by_name[x.name] = own.get(x.type_variable, fixed[0])
+                by_name[x.name] = own.get(x.type_variable, DTYPES[fixed[0]])
         variables = {signature.variables[k][0]: dtype for k, dtype in own.items()}
         return {name: dtype for name, dtype in variables.items() if name}, by_name
 
 
+@public
 def operator(
     signature: str,
     *,
@@ -204,7 +197,13 @@ def _operator(
         ),
     )
     _check(plan)
-    made = (_operator, (signature, texts, sizes, doc, options))
+    made = PublicCall(
+        operator,
+        signature,
+        **{"arguments": arguments, "cuda": cuda, "host": host},
+        **{"kernel": kernel, "function": function, "threads": threads},
+        **{"grid": grid, "block": block, "shared": shared, "doc": doc, "options": options},
+    )
     compile_host_variant = None if host is None else _host_compiler(plan)
     compile_cuda_variant = None if cuda is None else _cuda_compiler(plan)
     return define_function(signature, doc, compile_host_variant, compile_cuda_variant, made)
@@ -217,8 +216,8 @@ def _check(plan: Plan) -> None:
             raise ValueError(f"{plan.name}: {what}: seen {len(texts)} sizes, wanted at most 3")
         for text in texts:
             _formula(plan, text, what)
-    every = {x.name: "float32" for x in plan.scope.signature.arrays}
-    every |= dict.fromkeys(plan.scope.scalars, "float32")
+    every = {x.name: DTYPES["float32"] for x in plan.scope.signature.arrays}
+    every |= dict.fromkeys(plan.scope.scalars, DTYPES["float32"])
     for node in formula.parse(plan.arguments, f"{plan.name}: arguments"):
         formula.c_text(node, plan.scope, every, f"{plan.name}: arguments")
 
@@ -233,7 +232,7 @@ def _formula(plan: Plan, text: str, what: str) -> tuple[formula.Step, ...]:
 def _host_compiler(plan: Plan) -> Callable[[Variant], tuple[int, int]]:
     def compile_variant(variant: Variant) -> tuple[int, int]:
         name = f"{plan.name} host"
-        include = (f"-I{flags.include_directory()}",)
+        include = (f"-I{flags.get_include()}",)
         code = _host_code(plan, variant, name)
         return compile_host(code, "cuplug_function", {name: plan.host or ""}, include), 0
 
@@ -242,7 +241,7 @@ def _host_compiler(plan: Plan) -> Callable[[Variant], tuple[int, int]]:
 
 def _host_code(plan: Plan, variant: Variant, name: str) -> str:
     variables, dtypes = plan.dtypes(variant)
-    types = "\n".join(f"typedef {stored(dtype)} {v};" for v, dtype in variables.items())
+    types = "\n".join(f"typedef {dtype.stored} {v};" for v, dtype in variables.items())
     nodes = formula.parse(plan.arguments, name)
     values = ", ".join(formula.c_text(node, plan.scope, dtypes, name) for node in nodes)
     call = f"{plan.function}({values})"
@@ -258,7 +257,7 @@ int cuplug_function(const cuplug_call *call) {{
   const int status = __builtin_choose_expr(
       __builtin_types_compatible_p(__typeof__({call}), void), ({call}, CUPLUG_OK), {call});
   if (status || !cuplug_record.status) return status;
-  return cuplug_fail(call, CUPLUG_ERROR_INDEX,
+  return cuplug_failf(call, CUPLUG_ERROR_INDEX,
                      "%s: index %lld at position %lld is out of bounds for size %lld",
                      cuplug_names[cuplug_record.tensor], (long long)cuplug_record.value,
                      (long long)cuplug_record.position, (long long)cuplug_record.high);
@@ -290,14 +289,14 @@ def _cuda_compiler(plan: Plan) -> Callable[[Variant], tuple[int, int]]:
     return compile_variant
 
 
-def _cuda_code(plan: Plan, variables: dict[str, str], name: str) -> str:
-    headers = dict.fromkeys(_CUDA_HEADERS[d] for d in variables.values() if d in _CUDA_HEADERS)
-    lines = [f"#include <{header}>" for header in headers]
+def _cuda_code(plan: Plan, variables: dict[str, Dtype], name: str) -> str:
+    headers = dict.fromkeys(dtype.cuda_header for dtype in variables.values())
+    lines = [f"#include <{header}>" for header in headers if header]
     lines += ["typedef unsigned char uint8_t;", "typedef signed char int8_t;"]
     lines += ["typedef unsigned short uint16_t;", "typedef short int16_t;"]
     lines += ["typedef unsigned int uint32_t;", "typedef int int32_t;"]
     lines += ["typedef unsigned long uint64_t;", "typedef long int64_t;"]
-    lines += [f"typedef {_CUDA_TYPES.get(d, stored(d))} {v};" for v, d in variables.items()]
+    lines += [f"typedef {dtype.cuda} {v};" for v, dtype in variables.items()]
     head = "\n".join(lines)
     return f'{head}\n{_CUDA_HEAD}\n#line 1 "{name}"\n{plan.cuda}\n'
 
@@ -306,7 +305,7 @@ ARRAY, SCALAR, NUMBER, FAULT = range(4)  # kinds of `cuplug_pass` in <cuplug/hos
 Pass = tuple[int, int, str, tuple[formula.Step, ...]]  # kind, operand, dtype, formula
 
 
-def _passes(plan: Plan, dtypes: dict[str, str], codes: Sequence[int]) -> list[Pass]:
+def _passes(plan: Plan, dtypes: dict[str, Dtype], codes: Sequence[int]) -> list[Pass]:
     """Match the arguments with the parameters that the compiler has found in the kernel."""
     nodes = formula.parse(plan.arguments, plan.name)
     if len(nodes) != len(codes):
@@ -317,7 +316,7 @@ def _passes(plan: Plan, dtypes: dict[str, str], codes: Sequence[int]) -> list[Pa
     return [_pass(plan, dtypes, node, code) for node, code in zip(nodes, codes, strict=True)]
 
 
-def _pass(plan: Plan, dtypes: dict[str, str], node: ast.expr, code: int) -> Pass:
+def _pass(plan: Plan, dtypes: dict[str, Dtype], node: ast.expr, code: int) -> Pass:
     kind, bits = code & 15, (code >> 16 & 0xFFFFFF) * 8
     name = node.id if isinstance(node, ast.Name) else ""
     is_pointer = kind == kernel_types.POINTER
@@ -325,7 +324,7 @@ def _pass(plan: Plan, dtypes: dict[str, str], node: ast.expr, code: int) -> Pass
         return FAULT, 0, "uint64", ()
     if name in plan.scope.arrays and is_pointer:
         return ARRAY, plan.scope.arrays[name], "uint64", ()
-    is_float = dtypes.get(name, "").startswith(("float", "bfloat"))
+    is_float = name in dtypes and dtypes[name].kind == "float"
     if kind == kernel_types.FLOAT and bits >= 32 and is_float and name in plan.scope.scalars:
         return SCALAR, plan.scope.scalars[name], f"float{bits}", ()
     is_integer = kind in (kernel_types.INT, kernel_types.UINT, kernel_types.BOOL)

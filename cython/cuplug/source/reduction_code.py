@@ -5,17 +5,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cuplug.signature.variant import Variant, accumulator, computed, load, store, stored
+from cuplug.base.dtypes import DTYPES, Dtype
+from cuplug.signature.variant import Variant
 from cuplug.source.expression import (
     Name,
     Names,
+    load,
     numbers,
     preamble,
     prelude,
     quoted,
+    store,
     types,
     unpacked,
 )
+
+WIDE = {"bool": "int64", "int": "int64", "uint": "uint64"}  # kind -> accumulator
 
 
 @dataclass(frozen=True)
@@ -35,9 +40,11 @@ class Reduction:
         """The arrays that are read."""
         return self.names.arrays[:-1]
 
-    def accumulator(self, variant: Variant) -> str:
-        """Return the dtype in which values are put together."""
-        return self.accumulate or accumulator(variant.types[-1])
+    def accumulator(self, variant: Variant) -> Dtype:
+        """Return the dtype in which values are put together: as in NumPy, narrow ones wider."""
+        output = DTYPES[variant.types[-1]]
+        wide = "float32" if output.is_narrow else WIDE.get(output.kind, output.name)
+        return DTYPES[self.accumulate or wide]
 
     def texts(self) -> dict[str, str]:
         """Return the user's texts by the names that error messages give them."""
@@ -48,7 +55,7 @@ class Reduction:
     def functions(self, variant: Variant) -> str:
         """Return the expressions as functions: `cuplug_map` and so on."""
         dtypes, name = self.names.dtypes(variant), self.names.operator
-        own = [f"const {computed(dtypes[x.variable])} {x.name}" for x in self.inputs]
+        own = [f"const {dtypes[x.variable].computed} {x.name}" for x in self.inputs]
 
         def function(head: str, parameters: list[str], text: str, part: str) -> str:
             listed = ", ".join(["const cuplug_numbers cuplug_given", *parameters])
@@ -57,7 +64,7 @@ class Reduction:
             )
             return start + quoted(text, f"{name} {part}", "); }")
 
-        result = computed(dtypes[self.names.arrays[-1].variable])
+        result = dtypes[self.names.arrays[-1].variable].computed
         pair = ["const cuplug_value a", "const cuplug_value b"]
         functions = [
             function("cuplug_value cuplug_map", own, self.map, "map"),
@@ -79,14 +86,14 @@ class Reduction:
         """Return a call of one of the functions."""
         return f"cuplug_{function}({', '.join(['given', *arguments])})"
 
-    def mapped(self, dtypes: dict[str, str], place: str) -> str:
+    def mapped(self, dtypes: dict[str, Dtype], place: str) -> str:
         """Return the call of `cuplug_map` on stored values, which are `place` of each array."""
         values = [load(dtypes[x.variable], place.format(x.name)) for x in self.inputs]
         return self.call("map", *values)
 
     def result(self, variant: Variant, value: str, n: str) -> str:
         """Return the stored value of an output."""
-        return store(variant.types[-1], self.call("post", value, n))
+        return store(DTYPES[variant.types[-1]], self.call("post", value, n))
 
     def nothing(self) -> str:
         """Return the value of a reduction of nothing."""
@@ -96,7 +103,7 @@ class Reduction:
         """Return what stands before the loops."""
         return f"""{prelude(variant)}
 {types(self.names, variant)}
-typedef {computed(self.accumulator(variant))} cuplug_value;
+typedef {self.accumulator(variant).computed} cuplug_value;
 {preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
 {self.functions(variant)}
@@ -106,8 +113,8 @@ typedef {computed(self.accumulator(variant))} cuplug_value;
 def host_code(op: Reduction, variant: Variant) -> str:
     """Return C: a cuplug_loop_function of the name cuplug_function."""
     dtypes, output = op.names.dtypes(variant), len(op.inputs)
-    kinds = {x.name: stored(dtypes[x.variable]) for x in op.names.arrays}
-    out = stored(variant.types[-1])
+    kinds = {x.name: dtypes[x.variable].stored for x in op.names.arrays}
+    out = DTYPES[variant.types[-1]].stored
 
     def places(loop: str, n: str) -> str:
         return "\n".join(
@@ -255,7 +262,7 @@ void cuplug_function(const cuplug_loop_call *call) {{
 def cuda_code(op: Reduction, variant: Variant) -> str:
     """Return CUDA C++: kernels cuplug_kernel, for each part, and cuplug_finish."""
     dtypes, n_arrays = op.names.dtypes(variant), len(op.names.arrays)
-    kinds = [stored(dtypes[x.variable]) for x in op.inputs]
+    kinds = [dtypes[x.variable].stored for x in op.inputs]
     packs = "\n".join(
         f"pack<{kind}, WIDTH> packs_{x.name};" for kind, x in zip(kinds, op.inputs, strict=True)
     )
@@ -286,7 +293,7 @@ __device__ inline void store_output(const arrays &a, const cuplug_numbers &given
   int64_t at[{n_arrays}] = {{}};
   locate<KEPT>((index)(number / OUTPUTS), kept, steps, at);
   if (COLUMNS && WIDTH > 1) at[OUTPUT] += number % WIDTH * (steps.of[OUTPUT][KEPT - 1] / WIDTH);
-  static_cast<{stored(variant.types[-1])} *>(a.data[OUTPUT])[at[OUTPUT]] =
+  static_cast<{DTYPES[variant.types[-1]].stored} *>(a.data[OUTPUT])[at[OUTPUT]] =
       {op.result(variant, "value", "n")};
 }}
 

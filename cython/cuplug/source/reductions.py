@@ -10,13 +10,15 @@ from functools import cache
 from typing import Any
 
 from cuplug.base.checks import check_texts, texts_of
+from cuplug.base.dtypes import DTYPES
+from cuplug.base.public import PublicCall, public
 from cuplug.call.operator import Operator
 from cuplug.compilers.host_compiler import EXPRESSION, compile_host
 from cuplug.signature.short_form import add_parameters, expand
-from cuplug.signature.variant import DTYPES, Variant
+from cuplug.signature.variant import Variant
 from cuplug.source.cuda_compiler import compile_cuda
-from cuplug.source.definitions import define_reduction, dtype_names
-from cuplug.source.element_wise import UNNAMED
+from cuplug.source.definitions import define_reduction
+from cuplug.source.element_wise import UNNAMED, expression_line
 from cuplug.source.expression import read_names
 from cuplug.source.reduction_code import Reduction as Code
 from cuplug.source.reduction_code import cuda_code, host_code
@@ -25,6 +27,7 @@ OWN = ("a", "b", "n")  # what expressions call the values put together, and thei
 ACCUMULATOR_BYTES = 16  # room for any
 
 
+@public
 class Reduction:
     """An operator that reduces axes: called like NumPy's `sum`.
 
@@ -75,6 +78,7 @@ def _axis_text(axis: Any) -> str:
     return ",".join([str(operators.index(number)) for number in numbers])
 
 
+@public
 def reduction(
     signature: str,
     *,
@@ -144,22 +148,24 @@ def _reduction(
     if accumulate is not None and accumulate not in DTYPES:
         raise ValueError(f"{names.operator}: accumulate: seen {accumulate!r}, wanted a dtype")
     code = Code(names, map or names.arrays[0].name, reduce, post, identity, preamble, accumulate)
-    made = (_reduction, (signature, texts, doc, options))
+    again = PublicCall(
+        reduction,
+        signature,
+        **{"reduce": reduce, "map": map, "post": post, "identity": identity},
+        **{"accumulate": accumulate, "preamble": preamble, "doc": doc, "options": options},
+    )
+    made = PublicCall(getattr, again, "operator")
     compiler = _compiler(code, options)
+    shown = expression_line(f"{code.post} of {code.reduce} of {code.map}")
     return define_reduction(
-        row, doc or _doc(code), compiler, ACCUMULATOR_BYTES, identity is not None, made
+        row, doc or shown, compiler, ACCUMULATOR_BYTES, identity is not None, made
     )
 
 
 def _row(signature: str) -> str:
     """Return the signature with brackets and the parameters of reductions."""
-    arrays = expand(signature, dtype_names())[0]
+    arrays = expand(signature)[0]
     return add_parameters(arrays, 'axis: str = "all", keepdims: bool = False')
-
-
-def _doc(code: Code) -> str:
-    line = " ".join(f"{code.post} of {code.reduce} of {code.map}".split())
-    return line if len(line.encode()) < 250 else ""
 
 
 def _compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "staging/parcel.h"
+
+#include "base/layout.h"
+#include "entry/run.h"
+#include "host/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+cuplug__shipment *cuplug__shipment_new(cuplug__run *run) {
+  const uint32_t n = run->frame->n_tensors;
+  cuplug__shipment *new = malloc(sizeof *new + n * sizeof *new->parcels);
+  if (!new) return NULL;
+  new->run = run;
+  new->n_parcels = n;
+  return new;
+}
+
+static int takes_strides(const cuplug__shipment *s) {
+  return (s->run->overload->row->flags & CUPLUG_ROW_TAKES_STRIDES) != 0;
+}
+
+/* What holds for array k however it travels. */
+static cuplug__parcel *begin(cuplug__shipment *s, uint32_t k) {
+  const cuplug_frame *f = s->run->frame;
+  cuplug_tensor *t = &s->tensors[k];
+  cuplug__parcel *p = &s->parcels[k];
+  *t = f->tensors[k];
+  t->data = NULL;
+  t->device = s->run->device;
+  p->is_known = t->ndim >= 0 && !cuplug__has_unknown(t);
+  p->is_sent = p->is_known && k < f->n_inputs;
+  p->is_received = p->is_known && cuplug__is_written(s->run, k);
+  p->rows = CUPLUG__NO_ROWS;
+  p->bytes = p->offset = 0;
+  return p;
+}
+
+/* ---- Whole ----------------------------------------------------------------------------------- */
+
+/* As it lies, gaps and all. */
+static void take_span(cuplug__parcel *p, const cuplug_tensor *x, cuplug__span span) {
+  p->bytes = (uint64_t)(span.high - span.low);
+  p->offset = (uint64_t)((const char *)x->data - span.low);
+  cuplug__view_bytes(&p->view, span.low, p->bytes);
+}
+
+/* The dimensions from the widest stride to the narrowest. */
+static void sort_dims(const cuplug_tensor *x, int32_t *dims) {
+  for (int32_t n = 0; n < x->ndim; n++) {
+    int32_t at = n;
+    for (; at && llabs(x->strides[dims[at - 1]]) < llabs(x->strides[n]); at--)
+      dims[at] = dims[at - 1];
+    dims[at] = n;
+  }
+}
+
+/* Without the gaps: its elements in the order of their addresses. Those that a stride of 0 repeats
+ * travel once. */
+static void take_elements(cuplug__parcel *p, const cuplug_tensor *x, cuplug__span span) {
+  int32_t dims[CUPLUG_MAX_NDIM];
+  int64_t shape[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM], dense[CUPLUG_MAX_NDIM];
+  const uint64_t element = (uint64_t)cuplug_element_bytes(x);
+  const cuplug_tensor sorted = {.data = (char *)span.low,
+                                .ndim = x->ndim,
+                                .dtype = x->dtype,
+                                .shape = shape,
+                                .strides = strides};
+  sort_dims(x, dims);
+  for (int32_t d = 0; d < x->ndim; d++) {
+    strides[d] = llabs(x->strides[dims[d]]);
+    shape[d] = strides[d] ? x->shape[dims[d]] : 1;
+  }
+  cuplug__contiguous_strides(x->ndim, shape, dense);
+  for (int32_t d = 0; d < x->ndim; d++) {
+    const int is_backwards = x->strides[dims[d]] < 0;
+    p->strides[dims[d]] = !strides[d] ? 0 : is_backwards ? -dense[d] : dense[d];
+    if (is_backwards) p->offset += (uint64_t)((shape[d] - 1) * dense[d]) * element;
+  }
+  cuplug__view_array(&p->view, &sorted);
+  p->bytes = (uint64_t)cuplug__n_bytes(&sorted);
+}
+
+/* Where the entry takes strides, nothing is put into another order on the host. What lies between
+ * the elements of an array that comes back is somebody else's. */
+static void describe_whole(cuplug__shipment *s, uint32_t k) {
+  const cuplug_tensor *x = &s->run->frame->tensors[k];
+  cuplug__parcel *p = begin(s, k);
+  if (!p->is_known) return;
+  const uint64_t bytes = (uint64_t)cuplug__n_bytes(x);
+  const cuplug__span span = cuplug__span_of(x);
+  const uint64_t span_bytes = (uint64_t)(span.high - span.low);
+  if (!takes_strides(s)) {
+    cuplug__view_array(&p->view, x);
+    p->bytes = bytes;
+    s->tensors[k].strides = NULL;
+  } else if (p->is_received ? span_bytes == bytes : span_bytes <= bytes) {
+    take_span(p, x, span);
+  } else {
+    take_elements(p, x, span);
+    s->tensors[k].strides = p->strides;
+  }
+}
+
+void cuplug__shipment_whole(cuplug__shipment *s) {
+  s->n_rows = 1;
+  for (uint32_t k = 0; k < s->n_parcels; k++) describe_whole(s, k);
+}
+
+/* ---- In rows --------------------------------------------------------------------------------- */
+
+enum { NO_LOOP, LEADING_LOOP, OTHER_LOOP };
+
+static int loop_place(const cuplug_frame *f, uint32_t k) {
+  const cuplug_parameter *x = &f->signature->parameters[f->parameter[k]];
+  int n_loops = 0;
+  for (int32_t d = 0; d < x->n_dims; d++) n_loops += x->dims[d].kind == CUPLUG_DIM_LOOP;
+  if (!n_loops) return NO_LOOP;
+  return n_loops == 1 && x->dims[0].kind == CUPLUG_DIM_LOOP ? LEADING_LOOP : OTHER_LOOP;
+}
+
+static int stands_in_the_way(const cuplug__run *run, uint32_t k) {
+  const cuplug_tensor *x = &run->frame->tensors[k];
+  const int loop = loop_place(run->frame, k);
+  if (x->ndim < 0) return 0;
+  if (loop == OTHER_LOOP || cuplug__has_unknown(x)) return 1;
+  return cuplug__is_written(run, k) && (loop == NO_LOOP || !cuplug__is_contiguous(x));
+}
+
+static int count_rows(const cuplug_frame *f, uint64_t *n_rows) {
+  *n_rows = 1;
+  for (int32_t d = 0; d < f->loop_ndim; d++)
+    if (__builtin_mul_overflow(*n_rows, (uint64_t)f->loop_shape[d], n_rows)) return 0;
+  return *n_rows > 1;
+}
+
+/* Whether it has other elements for other rows. */
+static int varies(const cuplug_frame *f, const cuplug_tensor *x) {
+  if (!x->strides) return 1;
+  for (int32_t d = 0; d < f->loop_ndim; d++)
+    if (x->shape[d] > 1 && x->strides[d]) return 1;
+  return 0;
+}
+
+/* One dimension of rows, then its own. */
+static void describe_rows(cuplug__shipment *s, uint32_t k) {
+  const cuplug_frame *f = s->run->frame;
+  const cuplug_tensor *x = &f->tensors[k];
+  const int32_t has_loop = loop_place(f, k) != NO_LOOP, skipped = has_loop ? f->loop_ndim : 0;
+  cuplug_tensor *t = &s->tensors[k];
+  cuplug__parcel *p = begin(s, k);
+  if (!p->is_known) return;
+  if (has_loop)
+    p->rows = varies(f, x)       ? CUPLUG__OWN_ROWS
+              : takes_strides(s) ? CUPLUG__ONE_ROW
+                                 : CUPLUG__SAME_ROWS;
+  t->ndim = x->ndim - skipped + has_loop;
+  t->shape = p->shape;
+  t->strides = takes_strides(s) ? p->strides : NULL;
+  p->shape[0] = 1;
+  memcpy(p->shape + has_loop, x->shape + skipped, (size_t)(x->ndim - skipped) * sizeof *p->shape);
+  cuplug__contiguous_strides(t->ndim, p->shape, p->strides);
+  p->bytes = (uint64_t)cuplug__n_bytes(t);
+  if (p->rows == CUPLUG__ONE_ROW) p->strides[0] = 0;
+  if (p->rows == CUPLUG__OWN_ROWS) s->row_bytes += p->bytes;
+  cuplug__view_array(&p->view, x);
+}
+
+int cuplug__shipment_rows(cuplug__shipment *s) {
+  const cuplug__run *run = s->run;
+  uint64_t n_rows;
+  if (run->overload->row->flags & CUPLUG_ROW_KEEPS_WHOLE || !count_rows(run->frame, &n_rows))
+    return 0;
+  for (uint32_t k = 0; k < s->n_parcels; k++)
+    if (stands_in_the_way(run, k)) return 0;
+  s->row_bytes = 0;
+  for (uint32_t k = 0; k < s->n_parcels; k++) describe_rows(s, k);
+  if (s->row_bytes) s->n_rows = n_rows;
+  return s->row_bytes > 0;
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+void cuplug__shipment_show(cuplug__shipment *s, uint64_t n, void *const *addresses) {
+  for (uint32_t k = 0; k < s->n_parcels; k++) {
+    const cuplug__parcel *p = &s->parcels[k];
+    if (!p->is_known) continue;
+    s->tensors[k].data = (char *)addresses[k] + p->offset;
+    if (p->rows) s->tensors[k].shape[0] = (int64_t)n;
+  }
+  s->run->tensors = s->tensors;
+}
+
+void cuplug__shipment_shift(const cuplug__shipment *s, cuplug_fault *fault, uint64_t first_row) {
+  if (!__atomic_load_n(&fault->status, __ATOMIC_ACQUIRE)) return;
+  const uint32_t k = fault->tensor;
+  if (k >= s->n_parcels || !s->parcels[k].rows) return;
+  const uint64_t element = (uint64_t)cuplug_element_bytes(&s->tensors[k]);
+  fault->position += (int64_t)(first_row * (s->parcels[k].bytes / element));
+}

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python objects -> arguments of the core: the choice of a reader, and NumPy's arrays."""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uint32_t
+
+from cuplug.cuda.device_array cimport DeviceArray
+from cuplug.base.dlpack cimport DLPACK_COMPLEX
+from cuplug.base.numpy_dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
+from cuplug.arrays.exchange cimport read_dlpack, read_exchange, read_torch
+from cuplug.base.core cimport (
+    CUPLUG_ARGUMENT_ARRAY,
+    CUPLUG_BYTE_SWAPPED,
+    CUPLUG_CPU,
+    CUPLUG_CUDA,
+    CUPLUG_CUDA_MANAGED,
+    CUPLUG_MISALIGNED,
+    CUPLUG_READ_ONLY,
+    cuplug_argument,
+    cuplug_device,
+    cuplug_dtype,
+    cuplug_element_bytes,
+    cuplug_tensor,
+)
+from cuplug.host.blocks cimport empty_array
+from cuplug.arrays.interfaces cimport read_buffer, read_cuda_interface, read_cupy
+from cuplug.arrays.kinds cimport (
+    CUDA_INTERFACE,
+    CUPY,
+    DEVICE_ARRAY,
+    DLPACK,
+    EXCHANGE,
+    NUMPY,
+    TORCH,
+    array_kind,
+    cuplug_load_kind,
+    cuplug_store_kind,
+    numpy_kind,
+    type_of,
+)
+from cuplug.arrays.libtorch cimport drop_strides, read_tensor
+from cuplug.base.numpy_api cimport *
+from cuplug.arrays.reading cimport divide_strides, kind_of, reading, set_other, set_unreadable
+from cuplug.arguments.scalars cimport read_exact_scalar, read_numpy_scalar, read_scalar
+from cuplug.arrays.stream_order cimport add_current_stream
+from cuplug.arrays.torch cimport check_views
+
+import numpy
+
+_import_array()
+
+cdef object masked_array = None
+cdef const cuplug_dtype *dtypes = builtin_table()
+cdef array_kind *last_kind = NULL  # of arrays that are not NumPy's
+
+
+cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r) except -1:
+    """Other arrays than NumPy's are mostly of one library: the type seen last comes first."""
+    cdef uint32_t i
+    cdef const array_kind *last = cuplug_load_kind(&last_kind)
+    for i in range(n):
+        r.objects[i] = objects[i]
+        if PyArray_CheckExact(objects[i]):
+            read_ndarray(objects[i], r, &r.args[i])
+        elif last != NULL and last.type == type_of(objects[i]):
+            read_array(objects[i], r, &r.args[i], last)
+        else:
+            read_argument(objects[i], r, &r.args[i])
+    return 0
+
+
+cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    cdef const array_kind *kind
+    if PyArray_CheckExact(obj):
+        return read_ndarray(obj, r, a)
+    kind = cuplug_load_kind(&last_kind)
+    if kind != NULL and kind.type == type_of(obj):
+        return read_array(obj, r, a, kind)
+    if read_exact_scalar(obj, r, a):
+        return 0
+    return read_by_type(obj, r, a)
+
+
+cdef int read_by_type(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    cdef const array_kind *kind
+    if PyObject_TypeCheck(obj, &PyGenericArrType_Type):
+        return read_numpy_scalar(obj, r, a)
+    try:
+        kind = kind_of(r, obj)
+    except Exception as error:
+        return set_unreadable(<object>obj, r, a, error)
+    if kind == NULL:
+        return read_scalar(obj, r, a)
+    if kind.protocol == NUMPY:
+        return read_ndarray_subclass(obj, r, a)
+    if kind.type != NULL:  # those that are not kept have none
+        cuplug_store_kind(&last_kind, kind)
+    return read_array(obj, r, a, kind)
+
+
+cdef int read_array(
+    PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
+) except -1:
+    read_by_protocol(obj, r, a, kind)
+    if a.kind != CUPLUG_ARGUMENT_ARRAY:
+        return 0
+    if (<size_t>a.tensor.data + a.tensor.byte_offset) & (alignment(&a.tensor) - 1):
+        a.flags |= CUPLUG_MISALIGNED
+    return note_array(r, obj, kind, a.tensor.device)
+
+
+cdef int read_by_protocol(
+    PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
+) except -1:
+    cdef bint is_plain
+    if kind.tensor_place and read_tensor(obj, kind.tensor_place, a):
+        drop_strides(&a.tensor)
+        is_plain = a.tensor.strides == NULL and a.tensor.dtype.code != DLPACK_COMPLEX
+        return 0 if is_plain else check_views(<object>obj, r, a)
+    if kind.protocol == EXCHANGE:
+        return read_exchange(obj, r, a, kind)
+    if kind.protocol == CUPY:
+        return read_cupy(obj, r, a, &kind.cupy)
+    if kind.protocol == DEVICE_ARRAY:
+        a.kind = CUPLUG_ARGUMENT_ARRAY
+        a.flags = 0
+        a.tensor = (<DeviceArray>obj).tensor
+        return 0
+    if kind.protocol == TORCH:
+        return read_torch(obj, r, a, kind)
+    if kind.protocol == DLPACK:
+        return read_dlpack(<object>obj, r, a)
+    if kind.protocol == CUDA_INTERFACE:
+        return read_cuda_interface(<object>obj, r, a)
+    return read_buffer(<object>obj, r, a)
+
+
+cdef inline size_t alignment(const cuplug_tensor *x) noexcept:
+    """Of an element, in bytes: that of its real part for complex dtypes."""
+    cdef size_t n_bytes = x.dtype.bits >> (4 if x.dtype.code == DLPACK_COMPLEX else 3)
+    return n_bytes if n_bytes and not n_bytes & (n_bytes - 1) else 1
+
+
+cdef inline int note_array(
+    reading *r, PyObject *obj, const array_kind *kind, cuplug_device device
+) except -1:
+    if r.first == NULL:
+        r.first = obj
+        r.first_kind = kind
+    if device.type != CUPLUG_CUDA and device.type != CUPLUG_CUDA_MANAGED:
+        return 0
+    if r.device_kind == NULL:
+        r.device_kind = kind
+    elif r.device_kind.owner != kind.owner:
+        return add_current_stream(r, kind, device.id)
+    return 0
+
+
+cdef inline int read_ndarray(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    cdef PyArrayObject *x = <PyArrayObject *>obj
+    cdef int flags = PyArray_FLAGS(x)
+    cdef int in_order = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
+    cdef int type_num = PyArray_DESCR(x).type_num
+    cdef cuplug_dtype dtype
+    if type_num < N_BUILTIN and dtypes[type_num].bits:
+        dtype = dtypes[type_num]
+    else:
+        dtype = dtype_of_descr(<object>PyArray_DESCR(x))
+        if not dtype.bits:
+            return set_other(r, a, f"array of dtype {(<object>obj).dtype}")
+    a.kind = CUPLUG_ARGUMENT_ARRAY
+    a.flags = 0 if flags & NPY_ARRAY_WRITEABLE else CUPLUG_READ_ONLY
+    a.tensor.data = PyArray_DATA(x)
+    a.tensor.device.type = CUPLUG_CPU
+    a.tensor.device.id = 0
+    a.tensor.ndim = PyArray_NDIM(x)
+    a.tensor.dtype = dtype
+    a.tensor.shape = <int64_t *>PyArray_DIMS(x)
+    a.tensor.strides = NULL
+    a.tensor.byte_offset = 0
+    if flags & in_order != in_order:
+        if not flags & NPY_ARRAY_ALIGNED:
+            a.flags |= CUPLUG_MISALIGNED
+        divide_strides(r, a, <Py_ssize_t *>PyArray_STRIDES(x), cuplug_element_bytes(&a.tensor))
+    if PyArray_ISBYTESWAPPED(x):
+        a.flags |= CUPLUG_BYTE_SWAPPED
+    if not a.tensor.ndim:
+        r.n_scalar_arrays += 1
+    if r.first == NULL:
+        r.first = obj
+        r.first_kind = numpy_kind()
+    return 0
+
+
+cdef int read_ndarray_subclass(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    global masked_array
+    if masked_array is None:
+        from numpy.ma import MaskedArray as masked_array
+    if isinstance(<object>obj, masked_array):
+        return set_other(
+            r, a, "a masked array, whose mask would be lost (pass x.data or x.filled())"
+        )
+    return read_ndarray(obj, r, a)
+
+
+cdef object empty_numpy(cuplug_tensor *x, bint large):
+    result = empty_array(x, large)
+    x.data = PyArray_DATA(<PyArrayObject *>result)
+    x.device.type = CUPLUG_CPU
+    x.device.id = 0
+    return result

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the source of a plugin to its library: `cuplug.build` and `cuplug build`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cuplug.base import flags
+from cuplug.base.checks import absolute, texts_of
+from cuplug.base.public import public
+from cuplug.errors import PluginError
+
+if TYPE_CHECKING:
+    from cuplug.author.check import Finding
+
+CUDA_SUFFIX = ".cu"
+CXX_SUFFIXES = (".cpp", ".cc", ".cxx")
+SUFFIXES = (".c", *CXX_SUFFIXES, CUDA_SUFFIX)
+# Without a GPU to ask: code for 8.x and 9.0, and PTX for all that is newer.
+USUAL_ARCHITECTURES = (80, 90)
+ALL_ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+
+
+@public
+class BuildError(PluginError):
+    """A plugin that cannot be built: what the compiler said, and the command."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files of one plugin: one alone, or all that lie in a folder of its name."""
+
+    name: str
+    directory: str
+    files: tuple[str, ...]
+
+    @property
+    def has_cuda(self) -> bool:
+        """Say whether one of them is CUDA."""
+        return any(file.endswith(CUDA_SUFFIX) for file in self.files)
+
+
+@dataclass
+class Built:
+    """A library, and what was seen on the way."""
+
+    path: str
+    architectures: tuple[int, ...]  # 90 for 9.0; none: the host side alone
+    log: str  # warnings of the compilers
+    findings: list[Finding] = field(default_factory=list)
+
+
+@public
+def build(
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    arch: str = "native",
+    options: Sequence[str] = (),
+) -> str:
+    """Compile a plugin.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        A .cu, .c or .cpp file, or a folder with several.
+    output : str or os.PathLike, optional
+        The library, or the folder to put it in; without it, lib<name>.so beside the source.
+    arch : str
+        GPU architectures: "native", "all", or numbers as in "80,90". Without nvcc the host entries
+        alone are built.
+    options : sequence of str
+        More options for the compilers.
+
+    Returns
+    -------
+    str
+        The path of the library. An earlier one is replaced in one step, and only by one in which
+        `cuplug check` finds no error.
+
+    Raises
+    ------
+    BuildError
+        With the messages of the compiler.
+    """
+    import warnings
+
+    built = build_library(path, output, arch, options)
+    if built.log:
+        warnings.warn(built.log, stacklevel=2)
+    return built.path
+
+
+def build_library(
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    arch: str = "native",
+    options: Sequence[str] = (),
+) -> Built:
+    """Compile and check a plugin; arguments and errors as for `build`."""
+    import tempfile
+
+    from cuplug.compilers.toolkit import find_nvcc
+
+    given = texts_of("build", "options", options)
+    source = find_source(path)
+    library = library_path(source, output)
+    nvcc = find_nvcc() if source.has_cuda else None
+    architectures = choose_architectures(arch, nvcc) if nvcc else ()
+    # Not a name lib*.so in that folder, so that nobody takes half of a file for a plugin.
+    with tempfile.TemporaryDirectory(prefix=".cuplug-", dir=os.path.dirname(library)) as directory:
+        fresh = os.path.join(directory, os.path.basename(library))
+        log = _compile(source, nvcc, architectures, given, fresh)
+        findings = _check(source, fresh)
+        os.replace(fresh, library)
+    return Built(library, architectures, log, findings)
+
+
+def find_source(path: str | os.PathLike[str]) -> Source:
+    """Return the files of the plugin at a path."""
+    text = absolute("build", path)
+    if os.path.isdir(text):
+        names = sorted(name for name in os.listdir(text) if name.endswith(SUFFIXES))
+        if not names:
+            raise BuildError(f"build: {text}: a folder without a .cu, .c or .cpp file")
+        files = tuple(os.path.join(text, name) for name in names)
+        return Source(os.path.basename(text), text, files)
+    directory, file = os.path.split(text)
+    name, suffix = os.path.splitext(file)
+    if not os.path.exists(text):
+        raise BuildError(f"build: {text}: no such file")
+    if suffix not in SUFFIXES:
+        raise BuildError(f"build: {text}: wanted a folder, or a file that ends in .cu, .c or .cpp")
+    return Source(name, directory, (text,))
+
+
+def library_path(source: Source, output: str | os.PathLike[str] | None = None) -> str:
+    """Return where the library of a source goes."""
+    name = f"lib{source.name}.so"
+    if output is None:
+        return os.path.join(source.directory, name)
+    path = absolute("build", output, "output")
+    library = os.path.join(path, name) if os.path.isdir(path) else path
+    if not os.path.isdir(os.path.dirname(library)):
+        raise BuildError(f"build: output: there is no folder {os.path.dirname(library)}")
+    return library
+
+
+def choose_architectures(arch: str, nvcc: str) -> tuple[int, ...]:
+    """Return the architectures that are meant, 90 for 9.0, in ascending order."""
+    if arch == "native":
+        from cuplug.cuda.devices import available_devices
+
+        capabilities = {gpu.compute_capability for gpu in available_devices()}
+        return tuple(sorted(capabilities)) or USUAL_ARCHITECTURES
+    if arch == "all":
+        listed = _output_of([nvcc, "--list-gpu-arch"]).split()
+        return tuple(x for x in ALL_ARCHITECTURES if f"compute_{x}" in listed)
+    parts = arch.split(",")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise BuildError(
+            f'build: arch: seen "{arch}", wanted "native", "all" or numbers as in "80,90"'
+        )
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def _compile(
+    source: Source,
+    nvcc: str | None,
+    architectures: tuple[int, ...],
+    options: tuple[str, ...],
+    library: str,
+) -> str:
+    """Run the compilers; return their warnings."""
+    if not nvcc:
+        _refuse_without_host_part(source)
+    files = list(_files_to_compile(source, nvcc))
+    cxx = any(not file.endswith(".c") for file in files)
+    linker = flags.nvcc_linker(nvcc) if nvcc else flags.linker(cxx)
+    if len(files) == 1:  # one step takes less time than two
+        compiler = _compiler(files[0], nvcc, architectures)
+        return _output_of([*compiler, *linker[1:], files[0], *options, "-o", library])
+    objects, log = [], ""
+    for number, file in enumerate(files):
+        objects.append(f"{library}.{number}.o")
+        compiler = _compiler(file, nvcc, architectures)
+        log += _output_of([*compiler, *options, "-c", file, "-o", objects[-1]])
+    try:
+        return log + _output_of([*linker, *objects, *options, "-o", library])
+    except BuildError:
+        _refuse_several_tables(source)
+        raise
+
+
+def _files_to_compile(source: Source, nvcc: str | None) -> Iterator[str]:
+    """Leave kernels with a host part in another file to machines with nvcc."""
+    has_others = any(not file.endswith(CUDA_SUFFIX) for file in source.files)
+    for file in source.files:
+        if nvcc or not has_others or not file.endswith(CUDA_SUFFIX):
+            yield file
+
+
+def _refuse_without_host_part(source: Source) -> None:
+    """CUDA that a C++ compiler cannot read gets one sentence instead of its errors."""
+    for file in _files_to_compile(source, None):
+        if not file.endswith(CUDA_SUFFIX):
+            continue
+        with open(file, errors="replace") as stream:
+            text = stream.read()
+        if "__CUDACC__" not in text and "CUPLUG_HOST_ONLY" not in text:
+            raise BuildError(
+                f"build: {file}: there is no nvcc, and the file has no part for a C++ compiler: "
+                "install the CUDA toolkit, or put what is CUDA between #ifdef __CUDACC__ and "
+                "#endif, as `cuplug new` does"
+            )
+
+
+def _refuse_several_tables(source: Source) -> None:
+    """Say what the linker means by a symbol that is defined twice."""
+    tables = []
+    for file in source.files:
+        with open(file, errors="replace") as stream:
+            if any(line.startswith("CUPLUG_PLUGIN(") for line in stream):
+                tables.append(os.path.basename(file))
+    if len(tables) > 1:
+        raise BuildError(
+            f"build: {source.directory}: a table in each of {', '.join(tables)}, wanted one plugin "
+            "in a folder: build each file by itself"
+        )
+
+
+def _compiler(file: str, nvcc: str | None, architectures: tuple[int, ...]) -> list[str]:
+    if nvcc and file.endswith(CUDA_SUFFIX):
+        return flags.nvcc_compiler(nvcc, architectures)
+    return flags.compiler(architectures, cxx=not file.endswith(".c"))
+
+
+def _output_of(command: list[str]) -> str:
+    """Run a command; return what it wrote."""
+    import shlex
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+    except OSError as error:
+        raise BuildError(f"build: {command[0]}: {error.strerror}: set CC, CXX or CUDACXX") from None
+    if done.returncode:
+        said = done.stdout.rstrip()
+        raise BuildError(f"build: {command[0]} says\n{said}\nto\n{shlex.join(command)}")
+    return done.stdout
+
+
+def _check(source: Source, library: str) -> list[Finding]:
+    """Check a library; return what is to be said of it, raise what keeps it from being used."""
+    from cuplug.author import check
+
+    findings = [finding for finding in check.check_file(library) if finding.level != check.OK]
+    errors = [finding for finding in findings if finding.level == check.ERROR]
+    if errors:
+        lines = [f"{finding.text}\n-> {finding.advice}" for finding in errors]
+        raise BuildError("\n".join([f"build: {source.name}: it compiles, but", *lines]))
+    return findings

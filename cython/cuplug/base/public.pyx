@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Public names: what pickles, messages and help say in place of the modules where things are."""
+
+from functools import partial
+
+cdef extern from "Python.h":
+    const unsigned long Py_TPFLAGS_HEAPTYPE
+    ctypedef struct AnyType "PyTypeObject":
+        const char *tp_name
+        unsigned long tp_flags
+
+cdef list static_names = []  # for ever, as the types are
+
+
+def public(x):
+    """Make a function or a class one of `cuplug`, where it is found by its name."""
+    if isinstance(x, type) and not (<AnyType *>x).tp_flags & Py_TPFLAGS_HEAPTYPE:
+        static_names.append(f"cuplug.{x.__name__}".encode())
+        (<AnyType *>x).tp_name = <const char *><bytes>static_names[-1]
+    else:
+        x.__module__ = "cuplug"
+    return x
+
+
+class PublicCall:
+    """A call of public functions, as which the object that it returns is pickled."""
+
+    def __init__(self, function, /, *args, **keywords):
+        self.function, self.args, self.keywords = function, args, keywords
+
+    def __reduce__(self):
+        called = partial(self.function, **self.keywords) if self.keywords else self.function
+        return called, self.args

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the core says of itself: its version, the names of its statuses and dtypes."""
+
+from cuplug.base cimport core
+
+
+def version():
+    """Return the version of the core."""
+    return core.cuplug_version().decode()
+
+
+def status_names():
+    """Return the name of every status but OK, by number."""
+    names = {}
+    for status in range(1, 10000):
+        if core.cuplug_status_name(status) != NULL:
+            names[status] = core.cuplug_status_name(status).decode()
+    return names
+
+
+def dtype_ids():
+    """Return the id of every dtype by its name, in the order of the core's sets of dtypes."""
+    ids = {}
+    while core.cuplug_dtype_name(len(ids)) != NULL:
+        ids[core.cuplug_dtype_name(len(ids)).decode()] = core.cuplug_dtype_id(len(ids))
+    return ids

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
+STATES: tuple[str, ...]
+TAKES_STRIDES: int
+
+def inspect_fields(path: str) -> tuple[str, str, str, str, tuple[int, ...], int, Any]: ...
+def check_trust(path: str) -> None: ...

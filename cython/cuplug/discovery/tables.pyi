@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-from typing import Any
-
-STATES: tuple[str, ...]
-TAKES_STRIDES: int
-
-def inspect_fields(path: str) -> tuple[str, str, str, str, str, int, Any]: ...
-def check_trust(path: str) -> None: ...
-def rows_of_note(note: bytes) -> tuple[tuple[str, str, str, str, int], ...]: ...

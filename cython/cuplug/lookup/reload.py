@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New code for operators whose files were built anew: `cuplug.reload`."""
+
+from __future__ import annotations
+
+import os
+
+from cuplug.base.public import public
+from cuplug.call.operator import Operator, living_paths, reload_operators
+from cuplug.lookup.find import load
+from cuplug.lookup.records import Plugin
+
+
+@public
+def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
+    """Load files anew that were replaced since their code was loaded.
+
+    Every Operator of such a file runs the new code from then on, whatever name it was imported
+    under. The old code stays in the process: results live on, and calls on other threads come to
+    their end. Typed-memoryview functions and C programs go on with the old code.
+
+    Parameters
+    ----------
+    what : Operator or Plugin, optional
+        The one whose file is meant; without it, all that this process knows.
+
+    Returns
+    -------
+    tuple of str
+        The files that had changed.
+
+    Raises
+    ------
+    PluginError
+        A new file is broken or is refused; its operators go on with the old code. The same for one
+        that was written over in place: replace files by renaming, as `cuplug build` does.
+    NotFoundError
+        A new file lacks an operator, which goes on with the old code.
+    """
+    if what is None:
+        paths = {path for path in living_paths() if os.path.isabs(path)}
+    elif isinstance(what, Operator | Plugin):
+        paths = {what.path}
+    else:
+        raise TypeError(f"reload: seen {type(what).__name__}, wanted an operator or a plugin")
+    changed, errors = reload_operators(paths)
+    if errors:
+        raise errors[0]
+    if isinstance(what, Plugin):
+        what.take(load(what.path).operators)
+    return tuple(sorted(changed))

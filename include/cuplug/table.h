@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The symbol table of a plugin, as macros at file scope. Part of <cuplug/plugin.h>, which includes
+ * it; docs/abi.md says what they write, byte by byte. */
+#ifndef CUPLUG_TABLE_H
+#define CUPLUG_TABLE_H
+
+#include <cuplug/plugin.h>
+
+CUPLUG__BEGIN_C
+
+/* A note: ELF's header of a note, the owner "cuplug", and text: zero-terminated strings
+ * "key=value", one behind the other. Readers skip keys that they do not know; one that begins with
+ * "!" must be known. */
+#define CUPLUG_NOTE_OWNER "cuplug\0"
+#define CUPLUG_NOTE_PLUGIN 0x70756332u   /* "2cup" in memory */
+#define CUPLUG_NOTE_OPERATOR 0x6f756332u /* "2cuo" */
+#define CUPLUG_MAX_SIGNATURE 511         /* bytes */
+
+/* Properties of an operator: they follow its doc string, without a comma. */
+#define CUPLUG_TAKES_STRIDES "\0!takes_strides" /* arrays of any strides pass as they are */
+#define CUPLUG_KEEPS_WHOLE "\0!keeps_whole"     /* it counts elements: no call is cut into parts */
+#define CUPLUG_PREFERS_CUDA "\0prefers_cuda"   /* host arrays go through the GPU, if there is one */
+#define CUPLUG_NEVER_WAITS "\0never_waits"     /* small arrays take the host entry microseconds */
+#define CUPLUG_DETERMINISTIC "\0deterministic" /* equal arguments give equal bits */
+#define CUPLUG_GRADIENT(op) "\0gradient=" #op  /* the operator that computes it */
+/* Arithmetic over dimensions: floating-point operations, and bytes that must move. */
+#define CUPLUG_COST(flops, bytes) "\0flops=" #flops "\0bytes=" #bytes
+
+#define CUPLUG__TEXT(...) #__VA_ARGS__
+#define CUPLUG__EXPANDED_TEXT(...) CUPLUG__TEXT(__VA_ARGS__)
+#define CUPLUG__JOIN(a, b) a##b
+#define CUPLUG__EXPANDED_JOIN(a, b) CUPLUG__JOIN(a, b)
+
+/* The compiler checks that an entry was declared with the type cuplug_entry. */
+#ifdef __cplusplus
+CUPLUG__END_C
+static inline constexpr bool cuplug__is_entry(cuplug_entry *) { return true; }
+CUPLUG__BEGIN_C
+#define CUPLUG__ASSERT static_assert
+#define CUPLUG__IS_ENTRY(entry) cuplug__is_entry(entry)
+#else
+#define CUPLUG__ASSERT _Static_assert
+#define CUPLUG__IS_ENTRY(entry) _Generic(&(entry), cuplug_entry * : 1)
+#endif
+
+#define CUPLUG__NOTE(storage, name, kind, string)                                            \
+  struct CUPLUG__JOIN(name, _note) {                                                         \
+    uint32_t owner_bytes, text_bytes, note_kind;                                             \
+    char owner[8], text[(sizeof(string) + 3) / 4 * 4];                                       \
+  };                                                                                         \
+  storage const struct CUPLUG__JOIN(name, _note) name                                        \
+      __attribute__((section(".note.cuplug"), used, aligned(4))) = {8, sizeof(string), kind, \
+                                                                    "cuplug", string}
+
+/* nvcc defines __CUDA_ARCH_LIST__; a table compiled by another compiler is told by
+ * -DCUPLUG_ARCHITECTURES=750,900. */
+#if defined(CUPLUG_ARCHITECTURES)
+#define CUPLUG__ARCHITECTURES CUPLUG__EXPANDED_TEXT(CUPLUG_ARCHITECTURES)
+#elif defined(__CUDA_ARCH_LIST__)
+#define CUPLUG__ARCHITECTURES CUPLUG__EXPANDED_TEXT(__CUDA_ARCH_LIST__)
+#else
+#define CUPLUG__ARCHITECTURES ""
+#endif
+
+/* An operator, or one more overload of it, at file scope: entries, signature, a line of
+ * documentation with properties. Overloads of one operator stand in one source file: the first that
+ * fits is taken. With CUPLUG_HOST_ONLY defined (no nvcc at hand) CUDA entries are left out. */
+#define CUPLUG__OPERATOR(number, entries, signature, doc)                                     \
+  CUPLUG__ASSERT(sizeof(signature) <= CUPLUG_MAX_SIGNATURE + 1, "the signature is too long"); \
+  CUPLUG__NOTE(static, CUPLUG__EXPANDED_JOIN(cuplug_operator_, number), CUPLUG_NOTE_OPERATOR, \
+               "row=" CUPLUG__EXPANDED_TEXT(number) "\0" entries "signature=" signature       \
+                                                    "\0doc=" doc)
+#define CUPLUG_HOST_OPERATOR(host, signature, doc)              \
+  CUPLUG__ASSERT(CUPLUG__IS_ENTRY(host), "it is not an entry"); \
+  CUPLUG__OPERATOR(__COUNTER__, "host=" #host "\0", signature, doc)
+#define CUPLUG_CUDA_OPERATOR(cuda, signature, doc)              \
+  CUPLUG__ASSERT(CUPLUG__IS_ENTRY(cuda), "it is not an entry"); \
+  CUPLUG__OPERATOR(__COUNTER__, "cuda=" #cuda "\0", signature, doc)
+#ifdef CUPLUG_HOST_ONLY
+#define CUPLUG_OPERATOR(cuda, host, signature, doc) CUPLUG_HOST_OPERATOR(host, signature, doc)
+#else
+#define CUPLUG_OPERATOR(cuda, host, signature, doc)                                       \
+  CUPLUG__ASSERT(CUPLUG__IS_ENTRY(cuda) && CUPLUG__IS_ENTRY(host), "it is not an entry"); \
+  CUPLUG__OPERATOR(__COUNTER__, "cuda=" #cuda "\0host=" #host "\0", signature, doc)
+#endif
+
+/* The plugin itself, once, at file scope: name (an identifier) and version. */
+#define CUPLUG_PLUGIN(name, version)                                                     \
+  CUPLUG__ASSERT(sizeof(#name) <= 64, "a plugin's name has at most 63 characters");      \
+  CUPLUG_ENTRY const struct cuplug_symbols_note cuplug_symbols;                          \
+  CUPLUG__NOTE(, cuplug_symbols, CUPLUG_NOTE_PLUGIN,                                     \
+               "abi=" CUPLUG__EXPANDED_TEXT(CUPLUG_ABI_MAJOR) "." CUPLUG__EXPANDED_TEXT( \
+                   CUPLUG_ABI_MINOR) "\0name=" #name "\0version=" version                \
+                                     "\0architectures=" CUPLUG__ARCHITECTURES)
+
+CUPLUG__END_C
+#endif

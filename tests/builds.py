@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is compiled for the tests: each thing once in a run, by the worker that needs it first."""
+
+import fcntl
+import hashlib
+import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from cuplug.base import flags
+from cuplug.compilers import toolkit
+from places import FIXTURES, ROOT
+from selection import n_gpus
+
+BUILT = Path(flags.PACKAGE).parent
+COMPILER = shlex.split(os.environ.get("CC", "cc"))
+
+
+def compile_library(command: list[str]) -> None:
+    """Run a compiler; what it says is the failure's text."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        pytest.fail(f"{shlex.join(command)}\n{done.stdout}{done.stderr}", pytrace=False)
+
+
+def compile_module(
+    source: Path, folder: Path, name: str = "", search: Path = BUILT, options: Iterable[str] = ()
+) -> None:
+    """Compile a .pyx as someone outside of the project does; `search`: where cuplug's .pxd are."""
+    name = name or source.stem
+    c_file = folder / f"{name}.c"
+    library = folder / (name + sysconfig.get_config_var("EXT_SUFFIX"))
+    cython = [sys.executable, "-m", "cython", "-3", "-Wextra", "-Werror"]
+    paths = ["-I", str(search), "-I", str(folder)]
+    compile_library([*cython, *paths, "--module-name", name, str(source), "-o", str(c_file)])
+    include = [f"-I{sysconfig.get_paths()['include']}", f"-I{flags.get_include()}"]
+    command = [*COMPILER, "-shared", "-fPIC", *include, str(c_file)]
+    compile_library([*command, *options, "-o", str(library)])
+
+
+def compile_driver(source: str, folder: Path) -> None:
+    """Compile a libcuda.so.1 of tests/fixtures into a folder."""
+    options = ["-std=gnu11", "-O1", "-g", "-shared", "-fPIC", "-pthread"]
+    soname = "-Wl,-soname,libcuda.so.1"
+    includes = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'core'}"]
+    output = ["-o", str(folder / "libcuda.so.1")]
+    compile_library([*COMPILER, *options, soname, *includes, str(FIXTURES / source), *output])
+
+
+@pytest.fixture(scope="session")
+def shared(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that all workers of a run have in common."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if hasattr(pytestconfig, "workerinput") else base
+
+
+@pytest.fixture(scope="session")
+def once(shared: Path) -> Callable[[str, Callable[[Path], object]], Path]:
+    """Return `once(name, fill)`, the folder of that name, which `fill` has filled once in a run."""
+
+    def once(name: str, fill: Callable[[Path], object]) -> Path:
+        folder = shared / "built" / name
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with open(f"{folder}.done", "a") as done:  # empty until it is
+            fcntl.flock(done, fcntl.LOCK_EX)
+            if not os.fstat(done.fileno()).st_size:
+                fill(folder)
+                done.write("done")
+        return folder
+
+    return once
+
+
+def _nvcc() -> list[str]:
+    nvcc = toolkit.find_nvcc()
+    if not nvcc:
+        pytest.skip("needs nvcc")
+    return [nvcc, "-arch=native" if n_gpus() else "-arch=sm_90"]
+
+
+@pytest.fixture(scope="session")
+def build_plugin(once) -> Callable[..., Path]:
+    """Return a function that compiles a plugin from a file or from text.
+
+    `build_plugin(source, name, defines=(), cuda=False, extra=())` returns the path of lib<name>.so,
+    alone in a directory of its own. The same request is compiled once in a run.
+    """
+
+    def build(
+        source: str | Path,
+        name: str,
+        defines: Iterable[str] = (),
+        cuda: bool = False,
+        extra: Iterable[str] = (),
+    ) -> Path:
+        compiler = _nvcc() if cuda else COMPILER
+        text = source.read_text() if isinstance(source, Path) else source
+        options = [*(f"-D{define}" for define in defines), *extra]
+        key = hashlib.sha256(repr((text, name, options, cuda)).encode()).hexdigest()[:16]
+
+        def write(folder: Path) -> None:
+            (folder / f"{name}.{'cu' if cuda else 'c'}").write_text(text)
+
+        def fill(folder: Path) -> None:
+            file = source
+            if not isinstance(source, Path):
+                (file,) = once(f"{key}_source", write).iterdir()
+            command = [*compiler, *shlex.split(flags.plugin_flags(nvcc=cuda)), *options]
+            compile_library([*command, str(file), "-o", str(folder / f"lib{name}.so")])
+
+        return once(key, fill) / f"lib{name}.so"
+
+    return build

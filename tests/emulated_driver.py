@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python text in a process with the driver that runs kernels on the CPU (emulation.py)."""
+
+import os
+import shutil
+import textwrap
+from pathlib import Path
+
+import cuplug
+import pytest
+from builds import compile_driver, compile_library
+from cuplug.compilers import nvrtc
+from emulation import COMPILER, HEAD
+from places import FIXTURES, TESTS
+from processes import run_on
+
+# For kernels that a test compiles by itself.
+PRELUDE = """
+import sys
+import numpy as np
+import cuplug
+from cuplug import In, InOut, Out
+from emulation import install_modules
+
+install_modules()
+
+
+def raises(kind, part, call, *args):
+    try:
+        call(*args)
+    except Exception as error:
+        assert type(error) is kind, repr(error)
+        assert part in str(error), f"seen {error!s}, wanted {part}"
+    else:
+        raise AssertionError(f"nothing raised, wanted {kind.__name__}: {part}")
+
+
+class Foreign:
+    "An array of another library: of the interface alone."
+
+    def __init__(self, x, **changes):
+        self.x = x
+        self.__cuda_array_interface__ = {**x.__cuda_array_interface__, **changes}
+
+"""
+
+SCALE = """
+template <int N> __global__ void scale(float *x, float factor, long long n) {
+  const int first = (blockIdx.x * blockDim.x + threadIdx.x) * N;
+  for (int k = 0; k < N; k++)
+    if (first + k < n) x[first + k] *= factor;
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def emulated_cuda(once) -> Path:
+    """Return the directory of a libcuda.so.1 that runs kernels on the CPU."""
+    if not shutil.which(COMPILER[0]):
+        pytest.skip("needs a C++ compiler")
+
+    def fill(folder: Path) -> None:
+        compile_driver("emulated_cuda.c", folder)
+        precompiled = ["-x", "c++-header", str(FIXTURES / HEAD), "-o", str(folder / f"{HEAD}.gch")]
+        compile_library([*COMPILER, *precompiled])
+
+    return once("emulated_cuda", fill)
+
+
+@pytest.fixture
+def run_emulated(emulated_cuda):
+    """Return a function that runs Python text in a process with the emulated GPU."""
+    paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
+    usual = {"EMULATED": str(emulated_cuda), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+    def run(text: str, **variables: str) -> None:
+        run_on(str(emulated_cuda), text, **usual, **variables)
+
+    return run
+
+
+@pytest.fixture
+def run_kernels(run_emulated):
+    """Return a function that runs Python text in which `cuplug.compile` is for the emulated GPU."""
+    need_nvrtc()
+
+    def run(body: str, **variables: str) -> None:
+        # What is compiled there is nothing for the cache of the others.
+        text = PRELUDE + f"SCALE = {SCALE!r}\n" + textwrap.dedent(body)
+        run_emulated(text, CUPLUG_CACHE_BYTES="0", **variables)
+
+    return run
+
+
+def need_nvrtc() -> None:
+    """Skip where there is no compiler."""
+    try:
+        nvrtc.find()
+    except cuplug.CompileError as error:
+        pytest.skip(str(error))

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays to try expressions on, and NVRTC's view of their code."""
+
+import cuplug
+import numpy as np
+import pytest
+from backends import dtype_of
+from cuplug.compilers import jit
+from hypothesis import strategies as st
+
+
+def values(shape, dtype, seed=0):
+    drawn = np.random.default_rng(seed).integers(0, 9, shape)
+    return np.asarray(drawn).astype(dtype_of(dtype))
+
+
+def sliced(draw, x):
+    """Draw a view of an array: transposed, with steps, backwards."""
+    parts = [
+        slice(draw(st.integers(0, 2)), None, draw(st.sampled_from([1, 2, 3, -1, -2])))
+        for _ in range(x.ndim)
+    ]
+    view = x[(*parts, ...)]
+    return view.transpose(draw(st.permutations(range(x.ndim))))
+
+
+def nvrtc(code: str) -> bytes:
+    """Compile with NVRTC where there is one; no warnings."""
+    try:
+        jit.nvrtc.find()
+    except cuplug.CompileError:
+        pytest.skip("needs NVRTC")
+    binary = jit.compile_to_binary(code, options=["--std=c++17", "--fmad=false"], name="test.cu")
+    assert binary.log == ""
+    return binary.image

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public names: how they are reached, and that pickles hold no others, so modules may move."""
+
+import ast
+import inspect
+import pickle
+import pickletools
+import pydoc
+import re
+
+import cuplug
+import cuplug.testing
+import numpy as np
+import pytest
+from cuplug import errors
+from cuplug.kernels.variables import Global
+from places import FIXTURES
+from rooms import PACKAGE, read_rooms
+
+NAMES = sorted(set(cuplug.__all__) - {"ops"})
+PUBLIC = {"cuplug", "cuplug.ops", "cuplug.errors", "cuplug.testing"}
+NOT_PICKLED = {cuplug.DeviceArray, cuplug.Kernel, cuplug.Module}  # they hold memory, or code
+SHOW = r"""
+def show(x):
+    "What an object is, apart from where it lies."
+    inside = "" if isinstance(x, type) else getattr(x, "__dict__", "")
+    return re.sub(" at 0x[0-9a-f]+", "", f"{x!r} {inside}")
+"""
+exec(SHOW)
+
+
+def modules_named(data: bytes) -> set[str]:
+    """Return the modules of cuplug that a pickle of protocol 2 names."""
+    found = {arg.split()[0] for code, arg, _ in pickletools.genops(data) if code.name == "GLOBAL"}
+    return {module for module in found if module.startswith("cuplug")}
+
+
+def made_from_source():
+    total = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0", doc="The sum.")
+    return [
+        cuplug.elementwise("twice(x: T) -> T", "both(x)", preamble="#define both(x) (2 * x)"),
+        cuplug.operator("copy(x: T[n]) -> y: T[n] where T: any", arguments="x, y, n", host="..."),
+        cuplug.operator("fill() -> y: int8[4]", arguments="y", cuda="...", grid=(1, 2), block=32),
+        total,
+        total.operator,
+    ]
+
+
+def records():
+    cuplug.find("relu")(np.ones(3, np.float32))
+    return [
+        *cuplug.plugins(),
+        *cuplug.search_path(),
+        cuplug.last_call(),
+        cuplug.Device(0, "Some GPU", 90, 1 << 36, 13000),
+        cuplug.MemoryInfo(1, 2, 3, 4, 5, 6),
+        cuplug.KernelAttributes(1024, 32, 0, 0, 0, 1 << 16),
+        cuplug.Placement("cuda", 1),
+        cuplug.Plugin((cuplug.find("relu"), cuplug.find("scale"))),
+        *(cuplug.In([1, 2]), cuplug.Out(np.zeros(2)), cuplug.InOut(np.zeros(2))),
+        *(cuplug.device("cpu"), cuplug.progress()),
+    ]
+
+
+def raised():
+    found = [getattr(cuplug, name)("why") for name in NAMES if name.endswith("Error")]
+    found += [errors.OperatorAttributeError("why"), errors.OperatorImportError("why")]
+    for wrong in (lambda: cuplug.elementwise("f(", "x"), lambda: cuplug.find("nowhere")):
+        with pytest.raises((ValueError, cuplug.NotFoundError)) as seen:
+            wrong()
+        found.append(seen.value)
+    return [*found, cuplug.CudaError("why", 700), cuplug.CompileError("why", "a log")]
+
+
+@pytest.fixture
+def objects():
+    """Return all public names, and objects of each public class that can be pickled."""
+    named = [getattr(cuplug, name) for name in NAMES]
+    named += [getattr(cuplug.testing, name) for name in cuplug.testing.__all__]
+    return [*named, cuplug.ops.relu, *made_from_source(), *records(), *raised()]
+
+
+def test_pickles_hold_public_names_alone(objects, run_python, tmp_path):
+    seen = {type(x) for x in objects}
+    classes = {x for x in map(cuplug.__dict__.get, NAMES) if isinstance(x, type)}
+    assert classes - NOT_PICKLED <= seen, "an object of each public class"
+    for x in objects:
+        assert modules_named(pickle.dumps(x, protocol=2)) <= PUBLIC, repr(x)
+    (tmp_path / "pickled").write_bytes(pickle.dumps(objects))
+    code = f"import pickle, re\n{SHOW}\nfor x in pickle.load(open('pickled', 'rb')): print(show(x))"
+    done = run_python(code)
+    assert done.stderr == ""
+    assert done.stdout == "".join(f"{show(x)}\n" for x in objects)  # noqa: F821
+
+
+def test_adopted_operators_are_pickled_by_their_description(build_plugin, run_python):
+    pytest.importorskip("cffi")
+    library = build_plugin(FIXTURES / "plain.c", "plain", extra=["-fvisibility=default"])
+    signature = "scale(inout data: float64[n], factor: float64 = 3)"
+    scale = {"signature": signature, "arguments": "data, n, factor"}
+    prototypes = "int scale_in_place(double *data, long n, double factor);"
+    description = {"prototypes": prototypes, "scale": scale | {"function": "scale_in_place"}}
+    data = pickle.dumps(cuplug.adopt(library, description).scale, protocol=2)
+    assert modules_named(data) == {"cuplug"}
+    code = f"import pickle, numpy; x = numpy.ones(2); pickle.loads({data!r})(x); print(x)"
+    assert run_python(code).stdout == "[3. 3.]\n"
+
+
+def test_memory_of_a_gpu_is_not_pickled():
+    variable = Global("table", 4096, 0, np.dtype("int32"), (2,))
+    with pytest.raises(TypeError, match="table: its memory is of this process; pickle a copy"):
+        pickle.dumps(variable)
+
+
+def test_all_names_are_seen_and_imported(run_python):
+    code = "import cuplug; print(sorted(dir(cuplug)))"
+    assert run_python(code).stdout == f"{sorted([*cuplug.__all__, '__version__'])}\n"
+    code = "from cuplug import *; import cuplug; print(set(cuplug.__all__) - set(globals()))"
+    assert run_python(code).stdout == "set()\n"
+    code = "import cuplug; print(cuplug.ops.relu.name, cuplug.nothing)"
+    assert "module 'cuplug' has no attribute 'nothing'" in run_python(code).stderr
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    seen = {x.asname: node.module for node in imports for x in node.names if x.name == x.asname}
+    homes = {name: f"cuplug.{module}" for name, module in cuplug._HOMES.items()}
+    assert seen == homes | {"ops": "cuplug"}
+
+
+def test_help_introduces_each_name_once():
+    groups = cuplug.__doc__.partition("Operators of plugins\n")[2]
+    lines = re.findall(r"^    (\S+(?:, \S+)*)  +\S", groups, re.M)
+    assert sorted(", ".join(lines).split(", ")) == cuplug.__all__
+    page = pydoc.render_doc(cuplug, renderer=pydoc.plaintext)
+    assert groups.splitlines()[0].strip() in page
+    for name in NAMES:
+        assert re.search(rf"^    (class )?{name}\(", page, re.M), name
+
+
+def test_signatures_of_public_names():
+    assert str(inspect.signature(cuplug.Operator)) == "()"
+    assert str(inspect.signature(cuplug.ops.relu)).startswith("(x, *, out=None, device=None, str")
+    assert str(inspect.signature(cuplug.find)) == "(name)"
+
+
+def test_no_room_has_the_name_of_something_public():
+    rooms = {room.name for room in read_rooms()}
+    modules = {file.stem for file in PACKAGE.iterdir()} - {"ops"}
+    assert (rooms | modules) & set(cuplug.__all__) == set()
+
+
+def test_no_operator_is_hidden_by_what_finds_it():
+    assert [name for name in vars(cuplug.ops) if not name.startswith("_")] == []
+
+
+def test_import_loads_the_core_alone(run_python):
+    code = "import sys, cuplug; print(sorted(m for m in sys.modules if m.startswith('cuplug')))"
+    assert eval(run_python(code).stdout) == ["cuplug", "cuplug.base", "cuplug.base.texts"]
+    names = "cuplug.build, cuplug.BuildError, cuplug.get_include, cuplug.CudaError"
+    code = f"import sys, cuplug; {names}; print('numpy' in sys.modules)"
+    assert run_python(code).stdout == "False\n"

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where things lie."""
+
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent
+FIXTURES = TESTS / "fixtures"

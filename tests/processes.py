@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python and the command `cuplug` in processes of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cuplug.base.flags import PACKAGE
+
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")
+
+
+def environment() -> dict[str, str]:
+    """Return the variables of this process but those that steer cuplug; its cache stays."""
+    kept = {"CUPLUG_CACHE_DIR": os.environ["CUPLUG_CACHE_DIR"]}
+    return {k: v for k, v in os.environ.items() if not k.startswith("CUPLUG_")} | kept
+
+
+def run_on(driver: str, text: str, **variables: str) -> None:
+    """Run Python text with the libcuda.so.1 of a directory, "" for none; it must succeed."""
+    others = {k: v for k, v in environment().items() if not k.startswith("LD_")}
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        env=others | {"LD_LIBRARY_PATH": driver, **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+def run(*arguments: str, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess:
+    """Run the command `cuplug` as a person does."""
+    changed = {"PYTHONPATH": str(Path(PACKAGE).parent), **variables}
+    command = [sys.executable, "-m", "cuplug", *arguments]
+    return subprocess.run(
+        command, env=os.environ | changed, capture_output=True, text=True, cwd=cwd
+    )

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/abi.md is the contract: a plugin written from its bytes alone, tables that tools moved."""
+
+import shutil
+import struct
+import subprocess
+
+import cuplug
+import numpy as np
+import pytest
+from builds import COMPILER, compile_library
+from raw_plugins import named_plugin
+
+pytestmark = pytest.mark.usefixtures("place")
+
+
+def note(kind: int, *strings: str) -> bytes:
+    """Return a note as docs/abi.md says."""
+    text = b"".join(string.encode() + b"\0" for string in strings)
+    head = struct.pack("=III8s", 8, len(text), kind, b"cuplug")
+    return head + text + bytes(-len(text) % 4)
+
+
+ENTRY = """
+/* Twice x, without any header: `call` is 80 bytes, tensors are 48. */
+typedef struct { float *data; int type, id, ndim; unsigned dtype; long *shape; } tensor;
+int written_host(const char *call) {
+  const char *tensors = *(char *const *)(call + 24);
+  const tensor *x = (const tensor *)tensors, *y = (const tensor *)(tensors + 48);
+  void (*(*service)(const char *, unsigned))(void) =
+      *(void (*(*const *)(const char *, unsigned))(void))(call + 56);
+  if (x->shape[0] == 3)
+    return ((int (*)(const void *, int, int, const char *))service("fail", 1))(
+        call, 100, 0, "x: seen 3 elements, wanted another number");
+  if (x->shape[0] == 4) /* forgotten: the call fails all the same */
+    ((int (*)(const void *, int, int, const char *))service("fail", 1))(call, 300, 0, "x: four");
+  if (service("no such service", 1) || service("fail", 99)) return 600;
+  for (long i = 0; i < x->shape[0]; i++) y->data[i] = 2 * x->data[i];
+  return 0;
+}
+"""
+
+
+def test_a_plugin_from_the_page_alone(place, tmp_path):
+    notes = note(0x70756332, "abi=2.0", "name=written", "version=1", "architectures=")
+    notes += note(0x6F756332, "host=written_host", "signature=written(x: float32[n]) -> float32[n]")
+    numbers = ", ".join(map(str, notes))
+    assembler = f'.section .note.cuplug, "a", @note\n.balign 4\n.byte {numbers}\n'
+    (tmp_path / "notes.s").write_text(assembler + '.section .note.GNU-stack, "", @progbits\n')
+    (tmp_path / "entry.c").write_text(ENTRY)
+    files = [str(tmp_path / name) for name in ("notes.s", "entry.c")]
+    compile_library([*COMPILER, "-shared", "-fPIC", *files, "-o", str(place / "libwritten.so")])
+    written = cuplug.find("written")
+    assert np.array_equal(written(np.float32([1, 2])), [2, 4])
+    with pytest.raises(ValueError, match="^written: x: seen 3 elements, wanted another number$"):
+        written(np.zeros(3, np.float32))
+    with pytest.raises(IndexError, match="^written: x: four$"):
+        written(np.zeros(4, np.float32))
+
+
+TOOLS = {
+    "strip": ["strip", "--strip-all"],
+    "objcopy": ["objcopy", "--strip-unneeded"],
+    "patchelf-rpath": ["patchelf", "--set-rpath", "/a/rather/long/path/that/needs/more/room/in/it"],
+    "patchelf-soname": ["patchelf", "--set-soname", "libanother_name_that_is_long.so.1"],
+    "patchelf-needed": ["patchelf", "--add-needed", "libm.so.6"],
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_table_survives_tools(place, tool):
+    command = TOOLS[tool]
+    if not shutil.which(command[0]):
+        pytest.skip(f"needs {command[0]}")
+    name = f"after_{tool.replace('-', '_')}"
+    path = named_plugin(place / f"lib{name}.so", name)
+    subprocess.run([*command, str(path)], check=True)
+    assert cuplug.find(name)(np.zeros(2, np.float32)).shape == (2,)
+
+
+@pytest.mark.parametrize("linker", ["bfd", "gold", "lld", "mold"])
+def test_a_table_survives_linkers(place, linker):
+    if not (shutil.which(f"ld.{linker}") or shutil.which(linker)):
+        pytest.skip(f"needs {linker}")
+    name = f"linked_{linker}"
+    more = ["-flto"] if linker in ("bfd", "gold") else []  # the others know not gcc's
+    named_plugin(place / f"lib{name}.so", name, f"-fuse-ld={linker}", "-Wl,--gc-sections", *more)
+    assert cuplug.find(name)(np.zeros(2, np.float32)).shape == (2,)

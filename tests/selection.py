@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tests run here, and one line for those that do not."""
+
+import functools
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+LEFT_OUT = pytest.StashKey[Counter]()  # reason -> how many tests
+
+
+@functools.cache
+def n_gpus() -> int:
+    """Ask in a process of its own: CUDA must not start in the one that runs the tests."""
+    code = "import cuplug; print(len(cuplug.devices()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    return int(done.stdout) if done.returncode == 0 else 0
+
+
+def runs_all() -> bool:
+    """Tell whether the slow tests run too, and the others at their full length."""
+    return os.environ.get("CUPLUG_TEST_ALL") == "1"
+
+
+def _reason(item: pytest.Item) -> str:
+    """Return why a test is left out; "" where it runs."""
+    marks = {mark.name: mark for mark in reversed([*item.iter_markers()])}
+    if "gpu" in marks and n_gpus() < marks["gpu"].kwargs.get("n", 1):
+        return f"need more GPUs than there are ({n_gpus()})"
+    if "large" in marks and os.environ.get("CUPLUG_TEST_LARGE") != "1":
+        return "need much memory: set CUPLUG_TEST_LARGE=1"
+    if "slow" in marks and not (runs_all() or _is_asked_for(item.config)):
+        return "are slow: make test-all runs them"
+    return ""
+
+
+def _is_asked_for(config: pytest.Config) -> bool:
+    return "slow" in config.option.markexpr or any("::" in arg for arg in config.args)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Keep the tests of a GPU on one worker: some count its memory."""
+    if item.get_closest_marker("gpu"):
+        item.add_marker(pytest.mark.xdist_group("gpu"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what this machine cannot run, of what -k and -m have left."""
+    reasons = [_reason(item) for item in items]
+    counts = config.stash[LEFT_OUT] = Counter(filter(None, reasons))
+    getattr(config, "workeroutput", {})["left_out"] = dict(counts)
+    left_out = [item for item, reason in zip(items, reasons, strict=True) if reason]
+    items[:] = [item for item, reason in zip(items, reasons, strict=True) if not reason]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node) -> None:
+    """Take over what a worker of xdist has counted; all count the same."""
+    node.config.stash[LEFT_OUT] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Tests that are all left out have not failed."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.stash.get(LEFT_OUT, {}):
+        session.exitstatus = pytest.ExitCode.OK
+
+
+def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    """Say how many tests are left out, and why."""
+    counts = config.stash.get(LEFT_OUT, Counter())
+    parts = [f"{n:,} tests that {reason}" for reason, n in counts.items()]
+    if parts:
+        terminalreporter.write_line(f"Left out: {'; '.join(parts)}")
