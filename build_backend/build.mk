@@ -41,8 +41,11 @@ all: python core plugins
 core: $(LIBRARY)
 plugins: $(STOCK)
 
+# A build for C programs alone needs no Python.
+ifneq ($(filter-out core plugins,$(or $(MAKECMDGOALS),all)),)
 include build_backend/environment.mk
 include build_backend/python.mk
+endif
 
 .SECONDARY:
 .DELETE_ON_ERROR:
