@@ -4,6 +4,7 @@
 What makefiles ask for each file they compile is answered before anything else is loaded.
 """
 
+import os
 import sys
 
 from cuplug import __version__
@@ -19,9 +20,23 @@ QUICK = {
 
 
 def main() -> None:
-    """Run the command with the arguments of this process."""
-    answer = QUICK.get(" ".join(sys.argv[1:]))
-    if answer:
+    """Run the command with the arguments of this process.
+
+    A reader that has seen enough, as `head` does, is no error to tell of.
+    """
+    try:
+        try:
+            _run()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _run() -> None:
+    if answer := QUICK.get(" ".join(sys.argv[1:])):
         print(answer())
         return
     from cuplug.commands import cli

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import cuplug
 import pytest
+from click.testing import CliRunner
+from cuplug.__main__ import QUICK
 from cuplug.base.flags import PACKAGE
+from cuplug.commands.cli import main
 from processes import run
 
 SOURCE = """
@@ -224,6 +227,17 @@ def test_a_reader_that_has_seen_enough_is_not_told_of(arguments):
     )
     os.close(writing)
     assert (done.stderr, done.returncode) == ("", 1)
+
+
+@pytest.mark.parametrize("arguments", QUICK)
+def test_what_makefiles_ask_is_answered_alike(arguments, run_python):
+    """By all of the command, and before anything else is loaded."""
+    code = (
+        f"import sys; sys.argv[1:] = {arguments.split()!r}; from cuplug.__main__ import main;"
+        "main(); print({'click', 'numpy'} & set(sys.modules))"
+    )
+    whole = CliRunner().invoke(main, arguments.split()).stdout
+    assert run_python(code).stdout == f"{whole}set()\n"
 
 
 def test_the_headers_are_where_the_package_says():

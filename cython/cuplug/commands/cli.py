@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Any
 
@@ -21,19 +20,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON."
 
 
 class Commands(click.Group):
-    """Commands that say in one sentence what is refused, and are quiet in a closed pipe."""
-
-    def main(self, *args: Any, **keywords: Any) -> Any:
-        """Run a command; a reader that has seen enough, as `head` does, is no error to tell of."""
-        try:
-            try:
-                return super().main(*args, **keywords)
-            finally:
-                sys.stdout.flush()
-        except BrokenPipeError:
-            # Python flushes once more when it ends.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(EXIT_PROBLEM)
+    """Commands that say in one sentence what is refused."""
 
     def invoke(self, context: click.Context) -> Any:
         """Turn what is refused into one sentence and exit status 1."""
