@@ -75,13 +75,12 @@ def test_complex_products_and_infinities(dtype):
     """Products are not searched for infinities, quotients do not overflow."""
     big = np.finfo(dtype).max / 2
     x = np.array([complex(np.inf, 0), complex(big, big), complex(1, np.nan)], dtype)
-    y = x[::-1].copy()
     product = cuplug.elementwise("product(x: T, y: T) -> T", "x * y")
     with np.errstate(all="ignore"):
         if os.environ.get("CC", "gcc").endswith("gcc"):
-            found = product(x, y)
-            assert_same(found.real, x.real * y.real - x.imag * y.imag)
-            assert_same(found.imag, x.real * y.imag + x.imag * y.real)
+            found = product(x, x[::-1].copy())
+            assert np.isnan([found.real, found.imag])[:, [0, 2]].all()
+            assert found.imag[1] == np.inf  # the real part: inf - inf, or fused
         ratio = cuplug.elementwise("ratio(x: T, y: T) -> T", "x / y")
         assert_same(ratio(x[1:2], x[1:2]), np.ones(1, dtype))
 
