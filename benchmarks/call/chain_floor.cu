@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The launch of the kernel with many arrays from C, in a loop and for ctypes. */
-#include "plugins/chain/chain_kernel.cuh"
+#include "../fixtures/chain/chain_kernel.cuh"
 
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 /* What the tensors of a library that has DLPack's C exchange functions cost at least: three of them
  * read and the library's current stream asked for by those functions, then the launch, in a loop.
  */
-#include "plugins/add3/add_kernel.cuh"
+#include "../fixtures/add3/add_kernel.cuh"
 
 #include <cuda_runtime.h>
 #include <cuplug/plugin.h>

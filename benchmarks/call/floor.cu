@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the hardware and the driver take, from C: the same kernel in a plain loop, and the driver
  * calls that one call may afford. Functions return nanoseconds for n rounds, negative on errors. */
-#include "plugins/add3/add_kernel.cuh"
+#include "../fixtures/add3/add_kernel.cuh"
 
 #include <cuda_runtime.h>
 #include <stdint.h>

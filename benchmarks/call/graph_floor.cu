@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA graph of launches from C, and its replay: nanoseconds, negative on errors. */
-#include "plugins/add3/add_kernel.cuh"
+#include "../fixtures/add3/add_kernel.cuh"
 
 #include <cuda_runtime.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The two kernels behind the calling convention of tvm-ffi: nothing is checked, the stream is the
  * one that tvm-ffi has from the framework. */
-#include "plugins/add3/add_kernel.cuh"
-#include "plugins/chain/chain_kernel.cuh"
+#include "../fixtures/add3/add_kernel.cuh"
+#include "../fixtures/chain/chain_kernel.cuh"
 
 #include <cuda_runtime.h>
 #include <tvm/ffi/c_api.h>

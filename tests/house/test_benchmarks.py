@@ -2,6 +2,7 @@
 """The benchmarks' own machinery: wrong results, failures and targets are told as they are."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -138,3 +139,11 @@ def test_a_quick_run_writes_table_and_data(tmp_path):
     assert comparison["reasons"] == {}
     assert comparison["results"]["cuplug_list, C"]["median"] > 0
     assert f"### {comparison['title']}" in next(tmp_path.glob("*.md")).read_text()
+
+
+def test_included_files_are_there():
+    sources = [file for end in ("c", "cpp", "cu", "cuh") for file in BENCHMARKS.rglob(f"*.{end}")]
+    assert len(sources) > 10
+    for source in sources:
+        for name in re.findall(r'^#include "(.*)"', source.read_text(), re.MULTILINE):
+            assert (source.parent / name).exists(), f"{source}: {name}"
