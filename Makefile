@@ -22,8 +22,9 @@ COMMAND := $(if $(VENV),$(VENV)/bin/cuplug,$(RUN) -m cuplug)
 demo: all ## Run gather on 128 Mi values, on the CPU and on the GPU if there is one
 	@$(RUN) examples/demo.py '$(COMMAND)' '$(if $(VENV),$(PY),$(RUN))'
 
-# On all CPUs, where pytest-xdist is installed; PYTEST=-n0 is for one process.
-PARALLEL = $(shell $(PY) -c 'import xdist' 2>/dev/null && echo --numprocesses=auto --dist=loadgroup)
+# On all CPUs, where pytest-xdist is installed, which is asked once the packages are; PYTEST=-n0 is
+# for one process.
+PARALLEL = $$($(PY) -c 'import xdist' 2>/dev/null && echo --numprocesses=auto --dist=loadgroup)
 test: ## Run the tests but the slow ones, and those that need a GPU where there is none
 	$(build) all $(INSTALLED)/test
 	$(RUN) -m pytest $(PARALLEL) $(PYTEST)
