@@ -80,20 +80,15 @@ static void refused(cuplug_definition d, const char *first, const char *second,
 }
 
 static void check_refusals(void) {
-  static char lengthy[600];
   const cuplug_definition d = {.plugin = "test"};
   cuplug_definition wrong = d;
-  memset(lengthy, 'x', sizeof(lengthy) - 1);
   refused(d, NULL, NULL, "define: n_rows: 0, no operator");
   refused(d, "f(", NULL,
           "define: row 0: signature: a parameter's name is wanted at byte 2, seen \"\"");
-  refused(d, lengthy, NULL, "define: row 0: signature: seen 599 bytes, wanted at most 511");
   refused(d, "f(x: int8[]) -> int8[]", "g(x: int8[]) -> int8[]",
           "define: rows of f and of g, one operator is wanted");
   wrong.plugin = "a-b";
   refused(wrong, "f(x: int8[])", NULL, "define: plugin: \"a-b\", an identifier is wanted");
-  wrong = d, wrong.doc = lengthy;
-  refused(wrong, "f(x: int8[])", NULL, "define: row 0: doc: seen 599 bytes, wanted at most 255");
   wrong = d, wrong.doc = "two\nlines";
   refused(wrong, "f(x: int8[])", NULL,
           "define: row 0: doc: byte 0x0a at 3, one line of UTF-8 is wanted");
