@@ -173,8 +173,8 @@ void cuplug__plugin_free(cuplug__plugin *plugin) {
   free(plugin);
 }
 
-static int new_plugin(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
-                      cuplug_error *error) {
+int cuplug__registry_add(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
+                         cuplug_error *error) {
   cuplug__plugin *p = calloc(1, sizeof(*p));
   if (!p) return cuplug__no_memory(error, doing);
   p->path = strdup(path);
@@ -189,11 +189,6 @@ static int new_plugin(cuplug__candidate *candidate, const char *path, cuplug__pl
   p->next = registry.plugins;
   registry.plugins = *plugin = p;
   return CUPLUG_OK;
-}
-
-int cuplug__registry_add(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
-                         cuplug_error *error) {
-  return new_plugin(candidate, path, plugin, error);
 }
 
 void cuplug__registry_drop(cuplug__plugin *plugin) {
@@ -218,7 +213,7 @@ int cuplug__registry_take(cuplug__candidate *candidate, const char *path, cuplug
       return CUPLUG_OK;
   }
   *plugin = cuplug__registry_loaded_from(path);
-  return *plugin ? CUPLUG_OK : new_plugin(candidate, path, plugin, error);
+  return *plugin ? CUPLUG_OK : cuplug__registry_add(candidate, path, plugin, error);
 }
 
 int cuplug_add_directory(const char *path, cuplug_error *error) {

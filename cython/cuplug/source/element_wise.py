@@ -86,8 +86,7 @@ def _elementwise(
 
 def expression_line(text: str) -> str:
     """Return a doc line that shows an expression."""
-    line = " ".join(text.split())
-    return line if len(line.encode()) < 250 else ""
+    return " ".join(text.split())
 
 
 def _read(row: str, expression: str, preamble: str) -> Elementwise:
