@@ -52,7 +52,7 @@ MODULE_CFLAGS := -O1 -g0 -fPIC -fvisibility=hidden -fwrapv -fno-strict-aliasing 
 MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -Wl,-rpath,'$$ORIGIN/$(if $(findstring /,$*),../)lib'
 
 SETTLED += $(call settle,$(BUILD)/modules.config,$(CC) $(MODULE_CFLAGS))
-$(MODULES): $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/cuplug/%.c $(HEADERS) $(BUILD)/python.flags $(BUILD)/modules.config | $(LIBRARY)
+$(MODULES): $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/cuplug/%.c $(HEADERS) $(INTERNAL) $(BUILD)/python.flags $(BUILD)/modules.config | $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(MODULE_CFLAGS) @$(BUILD)/python.flags -shared $< $(MODULE_LIBS) -o $@
 

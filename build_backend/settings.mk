@@ -16,6 +16,7 @@ PY      := $(if $(VENV),$(VENV)/bin/python,$(PYTHON))
 PACKAGE := $(BUILD)/python/cuplug
 LIBRARY := $(PACKAGE)/lib/libcuplug.so.1
 HEADERS := $(wildcard include/cuplug/*.h)
+INTERNAL := $(wildcard include/internal/*.h)
 PLUGINS := $(sort $(patsubst plugins/%/,%,$(dir $(wildcard plugins/*/*.c))))
 STOCK   := $(PLUGINS:%=$(PACKAGE)/lib/cuplug/lib%.so)
 INSTALLED := $(or $(VENV),$(BUILD))/installed

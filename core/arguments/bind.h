@@ -3,7 +3,7 @@
 #ifndef CUPLUG_CORE_ARGUMENTS_BIND_H
 #define CUPLUG_CORE_ARGUMENTS_BIND_H
 
-#include <cuplug/host.h>
+#include <internal/frame.h>
 
 /* Broadcasts the inputs of copy_mask by strides of 0, and clears it. */
 void cuplug__spread_inputs(cuplug_frame *frame);

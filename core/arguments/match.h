@@ -6,6 +6,8 @@
 #include "base/dtype.h"
 #include "base/status.h"
 
+#include <internal/frame.h>
+
 /* The state of one match. Parameter numbers say which argument fixed a name first. */
 typedef struct cuplug__match {
   const cuplug_signature *s;

@@ -3,7 +3,7 @@
 #ifndef CUPLUG_CORE_BASE_DESCRIBE_H
 #define CUPLUG_CORE_BASE_DESCRIBE_H
 
-#include <cuplug/host.h>
+#include <internal/signature.h>
 
 typedef struct cuplug__text {
   char s[320];

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "compilers/nvrtc.h"
 
+#include <internal/jit.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef CUPLUG_CORE_COMPILERS_NVRTC_H
 #define CUPLUG_CORE_COMPILERS_NVRTC_H
 
-#include <cuplug/host.h>
+#include <internal/jit.h>
 
 typedef struct _nvrtcProgram *nvrtcProgram;
 

@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "discovery/note.h"
 
-#include <cuplug/host.h>
+#include <internal/signature.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,6 +6,8 @@
 #include "base/status.h"
 #include "registry/operator.h"
 
+#include <internal/frame.h>
+
 #define CUPLUG__MAX_WORKSPACES 16
 
 typedef struct cuplug__run {

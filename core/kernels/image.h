@@ -5,7 +5,7 @@
 
 #include "cuda/driver.h"
 
-#include <cuplug/host.h>
+#include <internal/jit.h>
 
 struct cuplug_image {
   cuplug_image *next; /* of all images: they are kept for ever */

@@ -6,6 +6,7 @@
 #include "cuda/driver.h"
 #include "cuda/gpus.h"
 
+#include <internal/jit.h>
 #include <stdatomic.h>
 
 struct cuplug_kernel {

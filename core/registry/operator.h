@@ -4,7 +4,7 @@
 #ifndef CUPLUG_CORE_REGISTRY_OPERATOR_H
 #define CUPLUG_CORE_REGISTRY_OPERATOR_H
 
-#include <cuplug/host.h>
+#include <internal/define.h>
 #include <stdatomic.h>
 
 typedef struct cuplug__plugin cuplug__plugin;

@@ -3,7 +3,7 @@
 #ifndef CUPLUG_CORE_SIGNATURE_RULES_H
 #define CUPLUG_CORE_SIGNATURE_RULES_H
 
-#include <cuplug/host.h>
+#include <internal/signature.h>
 
 /* Checks what the grammar cannot say: names bound, defaults sensible, limits kept. On an error
  * *parameter is the number of the parameter at fault, or -1. */

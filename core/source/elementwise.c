@@ -8,6 +8,8 @@
 #include "source/packs.h"
 #include "source/variant.h"
 
+#include <internal/source.h>
+
 static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
                       long long (*strides)[CUPLUG_MAX_TENSORS], void **data) {
   cuplug__loop_start(loop, call->n_tensors, strides);

@@ -4,6 +4,7 @@
 #include "entry/run.h"
 #include "source/variant.h"
 
+#include <internal/source.h>
 #include <inttypes.h>
 #include <string.h>
 

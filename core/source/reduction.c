@@ -9,6 +9,7 @@
 #include "source/packs.h"
 #include "source/variant.h"
 
+#include <internal/source.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

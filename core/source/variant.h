@@ -4,7 +4,7 @@
 #define CUPLUG_CORE_SOURCE_VARIANT_H
 
 #include <cuplug/loop.h>
-#include <cuplug/source.h>
+#include <internal/source.h>
 
 /* A variant for the call's device and the dtypes of its arrays; the rest is zero. */
 void cuplug__variant_start(cuplug_variant *variant, const cuplug_call *call);

@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The call behind the generated typed-memoryview functions."""
 
-from cuplug.base.core cimport (
-    cuplug_bind,
-    cuplug_error,
-    cuplug_find,
-    cuplug_frame,
-    cuplug_run,
-    cuplug_set_output,
-)
+from cuplug.base.core cimport cuplug_error, cuplug_find
+from cuplug.base.core_call cimport cuplug_bind, cuplug_frame, cuplug_run, cuplug_set_output
 
 from cuplug.base.status cimport raise_error
 

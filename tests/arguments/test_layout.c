@@ -3,7 +3,7 @@
 /* The place and the size of each field of the public structures: compiling this is the test. It is
  * also compiled as C17 and as C++. Numbers may be added here, never changed. */
 #include <cuplug/format.h>
-#include <cuplug/host.h>
+#include <internal/frame.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a signature: it is parsed, or refused with a reason and a place inside the text. */
-#include <cuplug/host.h>
+#include <internal/signature.h>
 #include <stdlib.h>
 #include <string.h>
 

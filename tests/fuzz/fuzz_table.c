@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "discovery/table.h"
-#include <cuplug/host.h>
+#include <internal/signature.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

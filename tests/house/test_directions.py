@@ -76,8 +76,9 @@ def own_includes(file: Path) -> set[str]:
 @pytest.mark.parametrize("file", sorted(CORE.rglob("*.[ch]")), ids=lambda file: file.name)
 def test_core_includes_the_c_library_and_itself(file):
     seen = system_includes(file)
-    public = {f"cuplug/{name}" for name in ("plugin", "host", "source", "loop", "nontemporal")}
-    assert seen <= STANDARD | SYSTEM | public
+    public = {f"cuplug/{name}" for name in ("plugin", "host", "loop", "nontemporal")}
+    internal = {f"internal/{name}" for name in ("signature", "frame", "define", "jit", "source")}
+    assert seen <= STANDARD | SYSTEM | public | internal
     assert ("dlfcn" in seen) == (file.name == "library.c")
 
 
@@ -107,11 +108,19 @@ def test_public_headers():
         *("cuplug/plugin", "cuplug/format", "cuda_runtime_api")
     }
     assert system_includes(headers / "host.h") <= STANDARD | {
-        *("cuplug/plugin", "cuplug/define", "cuplug/devices", "cuplug/jit", "cuplug/listing")
+        *("cuplug/plugin", "cuplug/devices", "cuplug/listing")
     }
-    for part in ("define.h", "devices.h", "jit.h", "listing.h"):
+    for part in ("devices.h", "listing.h"):
         assert system_includes(headers / part) <= {"cuplug/host"}
-    assert system_includes(headers / "source.h") == {"cuplug/host"}
+    internal = {
+        "signature": "cuplug/host",
+        "frame": "internal/signature",
+        "define": "internal/frame",
+        "source": "internal/define",
+        "jit": "cuplug/host",
+    }
+    for name, included in internal.items():
+        assert system_includes(ROOT / f"include/internal/{name}.h") == {included}
     assert system_includes(headers / "loop.h") == set()
     assert system_includes(headers / "half.h") <= STANDARD
     assert system_includes(headers / "nontemporal.h") <= STANDARD | {"emmintrin"}

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The signature language: what is taken, what is refused, with which sentence and place. */
 #include "check.h"
-#include <cuplug/host.h>
+#include <internal/signature.h>
 #include <locale.h>
 
 static cuplug_signature s;

@@ -6,19 +6,18 @@ from cpython.ref cimport Py_INCREF
 
 from cuplug.base.core cimport (
     CUPLUG_ROW_KEEPS_WHOLE,
-    cuplug_call,
-    cuplug_definition_row,
     cuplug_device,
     cuplug_error,
     cuplug_scalar,
     cuplug_tensor,
 )
+from cuplug.base.core_call cimport cuplug_call, cuplug_definition_row
 from cuplug.base.status cimport raise_later
 from cuplug.call.operator cimport define
 from cuplug.cuda.streams cimport order_streams, refuse_capture
 
 
-cdef extern from "cuplug/host.h":
+cdef extern from "internal/define.h":
     ctypedef struct seen_call "cuplug_call":
         cuplug_device device
         void *stream

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from libc.stdint cimport uint32_t
 
-from cuplug.base.core cimport cuplug_frame
+from cuplug.base.core_call cimport cuplug_frame
 from cuplug.arrays.reading cimport reading
 
 

@@ -18,13 +18,11 @@ from cuplug.base.core cimport (
     CUPLUG_CUDA,
     CUPLUG_CUDA_HOST,
     cuplug_argument,
-    cuplug_copy_input,
     cuplug_element_bytes,
-    cuplug_frame,
     cuplug_tensor,
     cuplug_trim,
-    cuplug_wanted_shape,
 )
+from cuplug.base.core_call cimport cuplug_copy_input, cuplug_frame, cuplug_wanted_shape
 from cuplug.host.blocks cimport is_large
 from cuplug.arrays.kinds cimport CUPY, DLPACK, EXCHANGE, NUMPY, TORCH
 from cuplug.arrays.reading cimport keep, reading

@@ -3,7 +3,7 @@ from libc.stdint cimport int32_t
 
 from cuplug.arrays.kinds cimport array_kind
 from cuplug.arrays.reading cimport reading
-from cuplug.base.core cimport cuplug_frame
+from cuplug.base.core_call cimport cuplug_frame
 
 
 # Remembers the current stream of an array's library: the call is to be ordered with it.

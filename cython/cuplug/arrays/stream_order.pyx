@@ -5,13 +5,8 @@ import sys
 
 from libc.stdint cimport int32_t, uint32_t
 
-from cuplug.base.core cimport (
-    CUPLUG_CPU,
-    CUPLUG_CUDA,
-    cuplug_error,
-    cuplug_frame,
-    cuplug_query_stream,
-)
+from cuplug.base.core cimport CUPLUG_CPU, CUPLUG_CUDA, cuplug_error, cuplug_query_stream
+from cuplug.base.core_call cimport cuplug_frame
 from cuplug.arrays.kinds cimport CUDA_INTERFACE, CUPY, EXCHANGE, TORCH, array_kind
 from cuplug.arrays.reading cimport add_stream, reading
 from cuplug.base.status cimport raise_error

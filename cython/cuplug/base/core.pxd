@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Declarations of <cuplug/host.h> and <cuplug/plugin.h>: the whole of what Cython uses of the core.
+# Declarations of <cuplug/host.h> and <cuplug/plugin.h>. Modules of others use them, too.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 
@@ -75,7 +75,7 @@ cdef extern from "cuplug/host.h" nogil:
     int64_t cuplug_n_elements(const cuplug_tensor *x)
     int64_t cuplug_element_bytes(const cuplug_tensor *x)
 
-    # Signatures
+    # Arguments
     ctypedef enum cuplug_argument_kind:
         CUPLUG_ARGUMENT_ABSENT
         CUPLUG_ARGUMENT_ARRAY
@@ -89,56 +89,6 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_ARGUMENT_NONE
         CUPLUG_ARGUMENT_OTHER
 
-    ctypedef enum cuplug_parameter_kind:
-        CUPLUG_PARAMETER_ARRAY
-        CUPLUG_PARAMETER_INOUT
-        CUPLUG_PARAMETER_SCALAR
-        CUPLUG_PARAMETER_STRING
-        CUPLUG_PARAMETER_CHOICE
-        CUPLUG_PARAMETER_OUTPUT
-
-    ctypedef enum cuplug_dim_kind:
-        CUPLUG_DIM_FIXED
-        CUPLUG_DIM_NAMED
-        CUPLUG_DIM_VARIADIC
-        CUPLUG_DIM_LOOP
-        CUPLUG_DIM_UNKNOWN
-
-    ctypedef struct cuplug_dim:
-        int32_t kind
-        int64_t value
-
-    ctypedef struct cuplug_parameter:
-        char name[64]
-        int32_t kind
-        int32_t type_variable
-        int32_t n_dims
-        int32_t has_default
-        cuplug_dim dims[16]
-        int32_t default_kind
-        int32_t n_choices
-        cuplug_scalar default_value
-        const char *default_text
-        const char *choices[8]
-
-    ctypedef struct cuplug_type_variable:
-        char name[64]
-        uint32_t dtypes
-
-    ctypedef struct cuplug_signature:
-        char name[64]
-        int32_t n_parameters
-        int32_t n_outputs
-        int32_t n_variables
-        int32_t n_dim_names
-        cuplug_parameter parameters[40]
-        cuplug_type_variable variables[16]
-        char dim_names[24][64]
-        char text[512]
-
-    int cuplug_parse_signature(
-        const char *text, cuplug_signature *signature, uint32_t *position, cuplug_error *error
-    )
     const char *cuplug_dtype_name(uint32_t k)
     uint32_t cuplug_dtype_id(uint32_t k)
 
@@ -223,86 +173,18 @@ cdef extern from "cuplug/host.h" nogil:
     )
     void cuplug_describe(const cuplug_operator *op, cuplug_operator_info *info)
     const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k)
-    const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k)
     int cuplug_load_code(cuplug_operator *op, cuplug_error *error)
     int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh, cuplug_error *error)
 
-    # Operators made in memory
-    ctypedef struct cuplug_call:
-        pass
-
-    ctypedef int cuplug_entry(const cuplug_call *call) noexcept
-
-    ctypedef int cuplug_reshape(cuplug_frame *frame, cuplug_error *error) noexcept
-
-    ctypedef struct cuplug_definition_row:
-        const char *signature
-        cuplug_entry *host
-        cuplug_entry *cuda
-        void *context
-        cuplug_reshape *reshape
-        uint32_t flags
-
-    ctypedef struct cuplug_definition:
-        const char *plugin
-        const char *version
-        const char *origin
-        const char *doc
-        const cuplug_definition_row *rows
-        uint32_t n_rows
-
-    int cuplug_define(
-        const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error
-    )
-    void *cuplug_entry_context(const cuplug_call *call)
-
-    # One call
     ctypedef struct cuplug_argument:
         uint32_t kind
         uint32_t flags
         cuplug_tensor tensor
         cuplug_scalar scalar
 
-    ctypedef int cuplug_allocate(
-        void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error
-    ) noexcept
-
     ctypedef int cuplug_progress(
         void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_error *error
     ) noexcept
-
-    ctypedef struct cuplug_frame:
-        cuplug_operator *op
-        const cuplug_signature *signature
-        uint32_t row
-        uint32_t n_tensors
-        uint32_t n_inputs
-        uint32_t n_scalars
-        uint32_t copy_mask
-        uint32_t is_brief
-        uint32_t odd_mask
-        cuplug_device home
-        cuplug_device device
-        void *stream
-        cuplug_allocate *allocate
-        cuplug_progress *progress
-        void *user
-        int32_t staged
-        uint8_t parameter[32]
-        cuplug_tensor tensors[32]
-        cuplug_scalar scalars[32]
-
-    int cuplug_bind(
-        cuplug_operator *op, const cuplug_argument *args, uint32_t n_args, cuplug_frame *frame,
-        cuplug_error *error
-    )
-    int32_t cuplug_wanted_shape(const cuplug_frame *frame, uint32_t k, int64_t *shape)
-    void cuplug_copy_input(const cuplug_frame *frame, uint32_t k, void *to)
-    int cuplug_set_output(
-        cuplug_frame *frame, uint32_t k, const cuplug_argument *given, cuplug_error *error
-    )
-    int cuplug_is_staged(const cuplug_frame *frame)
-    int cuplug_run(cuplug_frame *frame, cuplug_error *error)
 
     # Devices
     ctypedef struct cuplug_device_info:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Declarations of <cuplug/jit.h>.
+# Declarations of <internal/jit.h>.
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
 from cuplug.base.core cimport cuplug_error
 
-cdef extern from "cuplug/jit.h" nogil:
+cdef extern from "internal/jit.h" nogil:
     ctypedef struct cuplug_program:
         const char *text
         const char *name

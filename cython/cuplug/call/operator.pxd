@@ -2,7 +2,8 @@
 cimport cython
 from libc.stdint cimport uint32_t
 
-from cuplug.base.core cimport cuplug_definition_row, cuplug_operator
+from cuplug.base.core cimport cuplug_operator
+from cuplug.base.core_call cimport cuplug_definition_row
 from cuplug.base.vectorcall cimport vectorcallfunc
 
 

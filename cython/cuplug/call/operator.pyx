@@ -15,18 +15,20 @@ from libc.stdint cimport int32_t, uint32_t
 from cuplug.arguments.inputs cimport read_argument, read_arguments
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ABSENT,
-    cuplug_define,
-    cuplug_definition,
-    cuplug_definition_row,
     cuplug_describe,
     cuplug_load_code,
     cuplug_error,
     cuplug_operator,
     cuplug_operator_info,
     cuplug_operator_row,
-    cuplug_operator_signature,
     cuplug_reload,
     cuplug_row,
+)
+from cuplug.base.core_call cimport (
+    cuplug_define,
+    cuplug_definition,
+    cuplug_definition_row,
+    cuplug_operator_signature,
     cuplug_signature,
 )
 from cuplug.arrays.reading cimport MAX_ARGUMENTS, reading, start_reading
@@ -42,6 +44,7 @@ from cuplug.base.vectorcall cimport (
 )
 
 from cuplug.base.public import PublicCall, public
+from cuplug.signature.inspected import CallSignature
 
 cdef enum:
     STREAM = 253  # in place of a position
@@ -54,15 +57,6 @@ cdef list retired = []  # names and positions that a call on another thread may 
 cdef str out_name = sys.intern("out")
 cdef str device_name = sys.intern("device")
 cdef str stream_name = sys.intern("stream")
-
-
-class CallSignature:
-    """Of an operator; of the class, which nobody calls, an empty one."""
-
-    def __get__(self, op, cls):
-        from cuplug.signature.call_signature import to_inspect
-
-        return to_inspect(() if op is None else op.signatures)
 
 
 @cython.final

@@ -14,22 +14,24 @@ from cuplug.base.core cimport (
     CUPLUG_CPU,
     CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
-    CUPLUG_PARAMETER_SCALAR,
     cuplug_argument,
-    cuplug_bind,
     cuplug_describe,
     cuplug_device,
     cuplug_error,
-    cuplug_frame,
-    cuplug_is_staged,
     cuplug_operator,
     cuplug_operator_info,
     cuplug_operator_row,
+    cuplug_tensor,
+)
+from cuplug.base.core_call cimport (
+    CUPLUG_PARAMETER_SCALAR,
+    cuplug_bind,
+    cuplug_frame,
+    cuplug_is_staged,
     cuplug_operator_signature,
     cuplug_run,
     cuplug_set_output,
     cuplug_signature,
-    cuplug_tensor,
 )
 from cuplug.arrays.kinds cimport DLPACK
 from cuplug.arguments.outputs cimport allocate_output, copy_arguments, finish_output

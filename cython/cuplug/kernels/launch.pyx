@@ -7,7 +7,8 @@ from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from cuplug.base.core cimport CUPLUG_CUDA, cuplug_error, cuplug_frame, cuplug_query_stream
+from cuplug.base.core cimport CUPLUG_CUDA, cuplug_error, cuplug_query_stream
+from cuplug.base.core_call cimport cuplug_frame
 from cuplug.base.core_jit cimport (
     cuplug_grid,
     cuplug_kernel,

@@ -3,7 +3,7 @@
 
 from libc.stdint cimport uint32_t
 
-from cuplug.base cimport core
+from cuplug.base cimport core, core_call
 from cuplug.base.texts cimport to_str
 
 from cuplug.base.dtypes import DTYPES
@@ -15,12 +15,12 @@ _DIM_KINDS = ("fixed", "named", "variadic", "loop", "unknown")
 
 def parse_fields(text):
     """Return (name, parameters, outputs, variables, dim_names) of signature text."""
-    cdef core.cuplug_signature signature
+    cdef core_call.cuplug_signature signature
     cdef core.cuplug_error error
     cdef uint32_t position = 0
     cdef int n
     encoded = text.encode()
-    if core.cuplug_parse_signature(encoded, &signature, &position, &error):
+    if core_call.cuplug_parse_signature(encoded, &signature, &position, &error):
         raise SignatureError(to_str(error.message), position)
     n = signature.n_parameters
     parameters = tuple([_parameter(&signature.parameters[k]) for k in range(n)])
@@ -35,7 +35,7 @@ def parse_fields(text):
     return signature.name.decode(), parameters, outputs, variables, dim_names
 
 
-cdef tuple _parameter(const core.cuplug_parameter *x):
+cdef tuple _parameter(const core_call.cuplug_parameter *x):
     dims = tuple([(_DIM_KINDS[x.dims[k].kind], x.dims[k].value) for k in range(x.n_dims)])
     choices = tuple([x.choices[k].decode() for k in range(x.n_choices)])
     default_text = x.default_text.decode() if x.default_text != NULL else ""
@@ -47,8 +47,8 @@ cdef tuple _parameter(const core.cuplug_parameter *x):
     )
 
 
-cdef object _default(const core.cuplug_parameter *x, tuple choices):
-    if x.kind == core.CUPLUG_PARAMETER_CHOICE:
+cdef object _default(const core_call.cuplug_parameter *x, tuple choices):
+    if x.kind == core_call.CUPLUG_PARAMETER_CHOICE:
         return choices[x.default_value.i]
     if x.default_kind == core.CUPLUG_ARGUMENT_BOOL:
         return x.default_value.i != 0

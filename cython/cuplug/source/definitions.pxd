@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Declarations of <cuplug/source.h>.
+# Declarations of <internal/source.h>.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
-from cuplug.base.core cimport cuplug_call, cuplug_error, cuplug_frame
+from cuplug.base.core cimport cuplug_error
+from cuplug.base.core_call cimport cuplug_call, cuplug_frame
 
 
-cdef extern from "cuplug/source.h" nogil:
+cdef extern from "internal/source.h" nogil:
     ctypedef struct cuplug_variant:
         int32_t device
         uint32_t still

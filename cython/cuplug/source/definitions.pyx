@@ -10,10 +10,9 @@ from cuplug.base.core cimport (
     CUPLUG_ROW_KEEPS_WHOLE,
     CUPLUG_ROW_TAKES_STRIDES,
     CUPLUG_VERSION,
-    cuplug_definition_row,
-    cuplug_entry,
     cuplug_error,
 )
+from cuplug.base.core_call cimport cuplug_definition_row, cuplug_entry
 from cuplug.base.core_jit cimport (
     cuplug_find_kernel,
     cuplug_image,

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators whose code is compiled when it is needed: the entries for cuplug_define, and what they
  * ask of whoever compiles. The tags are those of <cuplug/host.h>; entries are [thread-safe]. */
-#ifndef CUPLUG_SOURCE_H
-#define CUPLUG_SOURCE_H
+#ifndef CUPLUG_INTERNAL_SOURCE_H
+#define CUPLUG_INTERNAL_SOURCE_H
 
-#include <cuplug/host.h>
+#include <internal/define.h>
 
 CUPLUG__BEGIN_C
-#define CUPLUG_API __attribute__((visibility("default")))
 
 /* What code is wanted for. Compared byte by byte. */
 typedef struct cuplug_variant {
@@ -114,6 +113,5 @@ typedef struct cuplug_kernel_plan {
 CUPLUG_API cuplug_entry cuplug_kernel_cuda;
 CUPLUG_API cuplug_entry cuplug_function_host;
 
-#undef CUPLUG_API
 CUPLUG__END_C
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host API of run-time compilation: CUDA source, machine code, kernels. Part of
- * <cuplug/host.h>, which includes it. */
-#ifndef CUPLUG_JIT_H
-#define CUPLUG_JIT_H
+/* The host API of run-time compilation: CUDA source, machine code, kernels. Not installed. */
+#ifndef CUPLUG_INTERNAL_JIT_H
+#define CUPLUG_INTERNAL_JIT_H
 
 #include <cuplug/host.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host API of operators made in memory. Part of <cuplug/host.h>, which includes it. */
-#ifndef CUPLUG_DEFINE_H
-#define CUPLUG_DEFINE_H
+/* The host API of operators made in memory. Not installed. */
+#ifndef CUPLUG_INTERNAL_DEFINE_H
+#define CUPLUG_INTERNAL_DEFINE_H
 
-#include <cuplug/host.h>
+#include <internal/frame.h>
 
 CUPLUG__BEGIN_C
 
@@ -44,15 +44,6 @@ CUPLUG_API void *cuplug_entry_context(const cuplug_call *call);
 /* The error record of the call, for an entry of such an operator: it may be filled instead of
  * cuplug_fail being called. */
 CUPLUG_API cuplug_error *cuplug_entry_error(const cuplug_call *call);
-
-/* Takes in the file of an operator anew when it was replaced on disk, by another file renamed over
- * it, and loads the code beside the old, which stays. Sets `fresh` to the operator of that name,
- * the same one when nothing has changed. cuplug_find gives that one from then on; operators found
- * before go on with the old code. On an error nothing changes: the new file is broken or refused,
- * or has no such operator (ERROR_NOT_FOUND; its other operators are taken in). [thread-safe]
- * [no-cuda] */
-CUPLUG_API int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh,
-                             cuplug_error *error);
 
 CUPLUG__END_C
 #endif

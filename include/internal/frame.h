@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One call in two halves, bind and run, for the core and the Cython layer. Not installed: it may
+ * change at any time. */
+#ifndef CUPLUG_INTERNAL_FRAME_H
+#define CUPLUG_INTERNAL_FRAME_H
+
+#include <internal/signature.h>
+
+CUPLUG__BEGIN_C
+
+typedef struct cuplug_frame cuplug_frame;
+
+/* Gives an output of unknown size its memory: sets tensor->data for tensor->shape, on
+ * tensor->device. Returns a status. Called on the thread that called cuplug_run. */
+typedef int cuplug_allocate(void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error);
+
+/* One call under way, in the caller's stack frame. Filled by cuplug_bind; nothing in it needs to be
+ * prepared or freed. Fields marked (set) may be set by the caller between bind and run. */
+struct cuplug_frame {
+  cuplug_operator *op;
+  const cuplug_signature *signature; /* of the row that matched */
+  uint32_t row;                      /* its number */
+  uint32_t n_tensors;                /* arrays in signature order, then outputs */
+  uint32_t n_inputs;                 /* tensors that are parameters: the outputs begin here */
+  uint32_t n_scalars;
+  uint32_t copy_mask; /* bit k: tensor k must be given as a C-contiguous, aligned copy */
+  uint32_t odd_mask;  /* of these, those that cuplug_is_staged does not help: CUPLUG_ODD_STRIDES */
+  cuplug_device home; /* where the arrays are; type 0: there is none */
+  cuplug_device
+      device;   /* (set) where to run, and after the run where it ran. Bind leaves the arrays'
+                   GPU, or type 0: the host entry, unless the row has none or prefers CUDA */
+  void *stream; /* (set) CUstream; NULL: the legacy default stream, and without arrays cuplug_run
+                   waits for it */
+  cuplug_allocate *allocate; /* (set) for outputs of unknown size */
+  cuplug_progress *progress; /* (set) while host arrays go through the GPU; NULL: not wanted */
+  void *user;                /* (set) the first argument of both */
+  int32_t staged;            /* after the run: 1 when host arrays went through the GPU */
+  uint32_t is_brief; /* 1: on the host it takes microseconds: keep locks, as Python's, around it */
+  uint8_t parameter[CUPLUG_MAX_TENSORS];     /* parameter number of each tensor */
+  cuplug_tensor tensors[CUPLUG_MAX_TENSORS]; /* outputs: (set) data; shape and dtype are filled */
+  cuplug_scalar scalars[CUPLUG_MAX_PARAMETERS];
+  int32_t loop_ndim; /* the broadcast shape of `...` */
+  int64_t loop_shape[CUPLUG_MAX_NDIM];
+  uint32_t n_stored;                                         /* words of `storage` in use */
+  int64_t storage[CUPLUG_MAX_TENSORS * CUPLUG_MAX_NDIM * 2]; /* shapes and strides made here */
+};
+
+/* Matches arguments (in the order of the signature's parameters; missing ones at the end are
+ * absent) against the operator's rows, the row used last first. Checks number, kinds, dtypes,
+ * ranks, dimensions, layout, devices, ranges; converts scalars; computes the outputs' shapes and
+ * dtypes.
+ *
+ * Where an input would have to be copied first (not C-contiguous, misaligned, or to be broadcast)
+ * `copy_mask` says so and the caller either passes such copies (shapes from cuplug_wanted_shape) in
+ * a second bind, or gives up: cuplug_run refuses a frame whose mask is not 0, unless
+ * cuplug_is_staged says that the call goes through the GPU. In-out arrays are never copied but
+ * refused. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                           cuplug_frame *frame, cuplug_error *error);
+
+/* 1 when the bound frame, with its `device` as it is now, will run on a GPU and its arrays are on
+ * the host. They travel in parts, which are put in order on the way: copies need not be made.
+ * [thread-safe] */
+CUPLUG_API int cuplug_is_staged(const cuplug_frame *frame);
+
+/* The shape that input tensor k of a bound frame must have after broadcasting. Returns its ndim.
+ * [thread-safe] [no-cuda] */
+CUPLUG_API int32_t cuplug_wanted_shape(const cuplug_frame *frame, uint32_t k,
+                                       int64_t shape[CUPLUG_MAX_NDIM]);
+
+/* Writes the copy of input tensor k that `copy_mask` asks for, in that shape; it is not in
+ * `odd_mask`, and on the host. Large ones on several threads. [thread-safe] [no-cuda] */
+CUPLUG_API void cuplug_copy_input(const cuplug_frame *frame, uint32_t k, void *to);
+
+/* Takes `given` as output k (from 0): checks dtype, shape, layout, device, read-only, and that its
+ * memory overlaps no input and no other output given. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_set_output(cuplug_frame *frame, uint32_t k, const cuplug_argument *given,
+                                 cuplug_error *error);
+
+/* Runs a bound frame whose outputs have memory. Host arrays with frame->device set to CUDA are
+ * staged through the GPU [syncs]; host arrays otherwise run on the host entry before it returns;
+ * device arrays are [stream-ordered]. A fault of an earlier asynchronous call is reported here,
+ * with the name of its operator, before anything is run. [thread-safe] */
+CUPLUG_API int cuplug_run(cuplug_frame *frame, cuplug_error *error);
+
+CUPLUG__END_C
+#endif
