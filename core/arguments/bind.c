@@ -285,6 +285,7 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
   frame->progress = NULL;
   frame->user = NULL;
   frame->staged = 0;
+  frame->none_mask = 0;
   int32_t row = cuplug__recall(&m, op);
   if (row >= 0 && (m.n_matched == m.s->n_parameters || !match_scalars(&m, &op->overloads[row])) &&
       !(m.inout_mask && check_inout(&m)))

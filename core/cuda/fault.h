@@ -5,6 +5,7 @@
 
 #include "registry/operator.h"
 
+#include <cuplug/fault.h>
 #include <cuplug/host.h>
 
 /* A fault record for calls of one overload, in pinned memory mapped to host and devices; never

@@ -37,6 +37,8 @@ int cuplug__call_entry(cuplug__run *run) {
                             .device = run->device,
                             .stream = run->stream,
                             .tensors = run->tensors,
+                            .outputs = run->tensors + f->n_inputs,
+                            .none_mask = f->none_mask,
                             .scalars = f->scalars,
                             .n_tensors = f->n_tensors,
                             .n_scalars = f->n_scalars,

@@ -5,6 +5,7 @@
 #include "entry/run.h"
 #include "host/view.h"
 
+#include <cuplug/fault.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #define CUPLUG_KERNELS_H
 
 #include <cuda_runtime_api.h>
+#include <cuplug/fault.h>
 #include <cuplug/format.h>
 #include <cuplug/plugin.h>
 

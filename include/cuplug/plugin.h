@@ -119,32 +119,25 @@ typedef struct cuplug_tensor {
   uint64_t byte_offset;
 } cuplug_tensor;
 
-/* A scalar argument: its declared dtype says which member holds it. */
+/* A list argument, `int[]`, `float[]` or `T[n][]`: int64_t, double or cuplug_tensor, n of them. */
+typedef struct cuplug_items {
+  const void *items;
+  int64_t n;
+} cuplug_items;
+
+/* A scalar or a list: what is declared says which member holds it. */
 typedef union cuplug_scalar {
   double f;      /* floating dtypes, rounded to nothing narrower than float64 */
   int64_t i;     /* bool and signed integers; a choice ("a" | "b"): its number, from 0 */
   uint64_t u;    /* unsigned integers */
   double c[2];   /* complex: real and imaginary part */
   const char *s; /* str: UTF-8, zero-terminated */
+  cuplug_items list;
 } cuplug_scalar;
 
 /* ---- Calls --------------------------------------------------------------------------------- */
 
-/* What a kernel leaves behind when it meets bad data: it goes on without touching memory out of
- * range, and the host raises the error afterwards. Written by cuplug_fault_index and the like, in
- * memory that host and devices share. The first fault wins. */
-typedef struct cuplug_fault {
-  uint32_t claimed; /* 1 from the first fault on */
-  int32_t status;   /* written last; nonzero: the record is complete */
-  uint32_t tensor;  /* number of the offending tensor in call->tensors */
-  uint32_t reserved;
-  int64_t position;  /* flat element number in that tensor */
-  int64_t value;     /* the offending value */
-  int64_t low, high; /* values allowed: low <= value < high */
-  uint32_t *summary; /* set to 1 by the first fault: one word for all records */
-  int64_t reserved_tail;
-} cuplug_fault;
-
+typedef struct cuplug_fault cuplug_fault; /* <cuplug/fault.h> */
 typedef struct cuplug_call cuplug_call;
 
 /* How a kernel is launched. */
@@ -177,8 +170,11 @@ struct cuplug_call {
   uint32_t abi_version;  /* the host's CUPLUG_ABI_VERSION */
   cuplug_device device;  /* where to run; for CUDA it is the current device */
   void *stream;          /* CUstream or cudaStream_t to launch on, never NULL; NULL on the host */
-  const cuplug_tensor *tensors; /* array parameters in signature order, then outputs */
-  const cuplug_scalar *scalars; /* scalar parameters in signature order */
+  const cuplug_tensor *tensors; /* array parameters in signature order, then those in lists, then
+                                   outputs */
+  const cuplug_tensor *outputs; /* a part of `tensors` */
+  const cuplug_scalar *scalars; /* the other parameters in signature order, lists included */
+  uint64_t none_mask;           /* bit k: scalar k is None */
   uint32_t n_tensors, n_scalars;
   cuplug_fault *fault; /* for kernels; NULL on the host */
   cuplug_service *(*service)(const char *name, uint32_t version);

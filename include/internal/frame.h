@@ -39,7 +39,8 @@ struct cuplug_frame {
   uint8_t parameter[CUPLUG_MAX_TENSORS];     /* parameter number of each tensor */
   cuplug_tensor tensors[CUPLUG_MAX_TENSORS]; /* outputs: (set) data; shape and dtype are filled */
   cuplug_scalar scalars[CUPLUG_MAX_PARAMETERS];
-  int32_t loop_ndim; /* the broadcast shape of `...` */
+  uint64_t none_mask; /* bit k: scalar k is None */
+  int32_t loop_ndim;  /* the broadcast shape of `...` */
   int64_t loop_shape[CUPLUG_MAX_NDIM];
   uint32_t n_stored;                                         /* words of `storage` in use */
   int64_t storage[CUPLUG_MAX_TENSORS * CUPLUG_MAX_NDIM * 2]; /* shapes and strides made here */

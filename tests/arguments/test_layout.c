@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The place and the size of each field of the public structures: compiling this is the test. It is
  * also compiled as C17 and as C++. Numbers may be added here, never changed. */
+#include <cuplug/fault.h>
 #include <cuplug/format.h>
 #include <internal/frame.h>
 #include <stdio.h>
@@ -50,6 +51,10 @@ FIELD(cuplug_scalar, i, 0, 8);
 FIELD(cuplug_scalar, u, 0, 8);
 FIELD(cuplug_scalar, c, 0, 16);
 FIELD(cuplug_scalar, s, 0, 8);
+FIELD(cuplug_scalar, list, 0, 16);
+SIZE(cuplug_items, 16);
+FIELD(cuplug_items, items, 0, 8);
+FIELD(cuplug_items, n, 8, 8);
 
 SIZE(cuplug_fault, 64);
 FIELD(cuplug_fault, claimed, 0, 4);
@@ -71,57 +76,24 @@ FIELD(cuplug_grid, flags, 28, 4);
 FIELD(cuplug_grid, cluster, 32, 12);
 FIELD(cuplug_grid, reserved, 44, 4);
 
-SIZE(cuplug_call, 80);
+SIZE(cuplug_call, 96);
 FIELD(cuplug_call, struct_bytes, 0, 4);
 FIELD(cuplug_call, abi_version, 4, 4);
 FIELD(cuplug_call, device, 8, 8);
 FIELD(cuplug_call, stream, 16, 8);
 FIELD(cuplug_call, tensors, 24, 8);
-FIELD(cuplug_call, scalars, 32, 8);
-FIELD(cuplug_call, n_tensors, 40, 4);
-FIELD(cuplug_call, n_scalars, 44, 4);
-FIELD(cuplug_call, fault, 48, 8);
-FIELD(cuplug_call, service, 56, 8);
-FIELD(cuplug_call, run, 64, 8);
-FIELD(cuplug_call, max_threads, 72, 4);
-FIELD(cuplug_call, reserved, 76, 4);
+FIELD(cuplug_call, outputs, 32, 8);
+FIELD(cuplug_call, scalars, 40, 8);
+FIELD(cuplug_call, none_mask, 48, 8);
+FIELD(cuplug_call, n_tensors, 56, 4);
+FIELD(cuplug_call, n_scalars, 60, 4);
+FIELD(cuplug_call, fault, 64, 8);
+FIELD(cuplug_call, service, 72, 8);
+FIELD(cuplug_call, run, 80, 8);
+FIELD(cuplug_call, max_threads, 88, 4);
+FIELD(cuplug_call, reserved, 92, 4);
 
 /* host.h */
-
-SIZE(cuplug_dim, 16);
-FIELD(cuplug_dim, kind, 0, 4);
-FIELD(cuplug_dim, reserved, 4, 4);
-FIELD(cuplug_dim, value, 8, 8);
-
-SIZE(cuplug_parameter, 432);
-FIELD(cuplug_parameter, name, 0, 64);
-FIELD(cuplug_parameter, kind, 64, 4);
-FIELD(cuplug_parameter, type_variable, 68, 4);
-FIELD(cuplug_parameter, n_dims, 72, 4);
-FIELD(cuplug_parameter, has_default, 76, 4);
-FIELD(cuplug_parameter, dims, 80, 256);
-FIELD(cuplug_parameter, default_kind, 336, 4);
-FIELD(cuplug_parameter, n_choices, 340, 4);
-FIELD(cuplug_parameter, default_value, 344, 16);
-FIELD(cuplug_parameter, default_text, 360, 8);
-FIELD(cuplug_parameter, choices, 368, 64);
-
-SIZE(cuplug_type_variable, 72);
-FIELD(cuplug_type_variable, name, 0, 64);
-FIELD(cuplug_type_variable, dtypes, 64, 4);
-FIELD(cuplug_type_variable, reserved, 68, 4);
-
-SIZE(cuplug_signature, 21584);
-FIELD(cuplug_signature, name, 0, 64);
-FIELD(cuplug_signature, n_parameters, 64, 4);
-FIELD(cuplug_signature, n_outputs, 68, 4);
-FIELD(cuplug_signature, n_variables, 72, 4);
-FIELD(cuplug_signature, n_dim_names, 76, 4);
-FIELD(cuplug_signature, parameters, 80, 17280);
-FIELD(cuplug_signature, variables, 17360, 1152);
-FIELD(cuplug_signature, dim_names, 18512, 1536);
-FIELD(cuplug_signature, text, 20048, 512);
-FIELD(cuplug_signature, strings, 20560, 1024);
 
 SIZE(cuplug_directory, 24);
 FIELD(cuplug_directory, path, 0, 8);
@@ -172,30 +144,6 @@ FIELD(cuplug_argument, kind, 0, 4);
 FIELD(cuplug_argument, flags, 4, 4);
 FIELD(cuplug_argument, tensor, 8, 48);
 FIELD(cuplug_argument, scalar, 8, 16);
-
-SIZE(cuplug_frame, 35472);
-FIELD(cuplug_frame, op, 0, 8);
-FIELD(cuplug_frame, signature, 8, 8);
-FIELD(cuplug_frame, row, 16, 4);
-FIELD(cuplug_frame, n_tensors, 20, 4);
-FIELD(cuplug_frame, n_inputs, 24, 4);
-FIELD(cuplug_frame, n_scalars, 28, 4);
-FIELD(cuplug_frame, copy_mask, 32, 4);
-FIELD(cuplug_frame, odd_mask, 36, 4);
-FIELD(cuplug_frame, device, 48, 8);
-FIELD(cuplug_frame, stream, 56, 8);
-FIELD(cuplug_frame, allocate, 64, 8);
-FIELD(cuplug_frame, progress, 72, 8);
-FIELD(cuplug_frame, user, 80, 8);
-FIELD(cuplug_frame, staged, 88, 4);
-FIELD(cuplug_frame, is_brief, 92, 4);
-FIELD(cuplug_frame, parameter, 96, 32);
-FIELD(cuplug_frame, tensors, 128, 1536);
-FIELD(cuplug_frame, scalars, 1664, 512);
-FIELD(cuplug_frame, loop_ndim, 2176, 4);
-FIELD(cuplug_frame, loop_shape, 2184, 512);
-FIELD(cuplug_frame, n_stored, 2696, 4);
-FIELD(cuplug_frame, storage, 2704, 32768);
 
 SIZE(cuplug_device_info, 144);
 FIELD(cuplug_device_info, name, 0, 128);

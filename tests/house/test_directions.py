@@ -76,7 +76,7 @@ def own_includes(file: Path) -> set[str]:
 @pytest.mark.parametrize("file", sorted(CORE.rglob("*.[ch]")), ids=lambda file: file.name)
 def test_core_includes_the_c_library_and_itself(file):
     seen = system_includes(file)
-    public = {f"cuplug/{name}" for name in ("plugin", "host", "loop", "nontemporal")}
+    public = {f"cuplug/{name}" for name in ("plugin", "fault", "host", "loop", "nontemporal")}
     internal = {f"internal/{name}" for name in ("signature", "frame", "define", "jit", "source")}
     assert seen <= STANDARD | SYSTEM | public | internal
     assert ("dlfcn" in seen) == (file.name == "library.c")
@@ -105,7 +105,7 @@ def test_public_headers():
     assert system_includes(headers / "plugin.h") == {"stddef", "stdint", *own}
     assert system_includes(headers / "table.h") == {"cuplug/plugin"}
     assert system_includes(headers / "kernels.h") <= {
-        *("cuplug/plugin", "cuplug/format", "cuda_runtime_api")
+        *("cuplug/plugin", "cuplug/fault", "cuplug/format", "cuda_runtime_api")
     }
     assert system_includes(headers / "host.h") <= STANDARD | {
         *("cuplug/plugin", "cuplug/devices", "cuplug/listing")

@@ -28,7 +28,8 @@ from cuplug.source.definitions import define_function, load_functions, make_plan
 BLOCK = 256
 Sizes = str | int | tuple[str | int, ...] | None
 
-_HOST_HEAD = """#include <cuplug/format.h>
+_HOST_HEAD = """#include <cuplug/fault.h>
+#include <cuplug/format.h>
 typedef float _Complex complex64_t;
 typedef double _Complex complex128_t;
 static __attribute__((unused)) void cuplug_fault_index(cuplug_fault *fault, uint32_t tensor,
