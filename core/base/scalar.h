@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scalar arguments: conversion to the declared dtype, with range checks. */
-#ifndef CUPLUG_CORE_ARGUMENTS_SCALAR_H
-#define CUPLUG_CORE_ARGUMENTS_SCALAR_H
+#ifndef CUPLUG_CORE_BASE_SCALAR_H
+#define CUPLUG_CORE_BASE_SCALAR_H
 
 #include <cuplug/host.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arguments/scalar.h"
+#include "base/scalar.h"
 
 #include <float.h>
 #include <math.h>
 
 /* The value of an argument as a float; only for the kinds that are numbers. */
 static double as_float(const cuplug_argument *a) {
-  if (a->kind == CUPLUG_ARGUMENT_FLOAT) return a->scalar.f;
+  if (a->kind == CUPLUG_ARGUMENT_FLOAT || a->kind == CUPLUG_ARGUMENT_HUGE_INT) return a->scalar.f;
   if (a->kind == CUPLUG_ARGUMENT_UINT) return (double)a->scalar.u;
   return (double)a->scalar.i;
 }
@@ -59,8 +59,9 @@ static int to_complex(const cuplug_argument *from, uint32_t type, cuplug_scalar 
 int cuplug__convert_scalar(const cuplug_argument *from, uint32_t type, cuplug_scalar *to) {
   int is_integer = from->kind == CUPLUG_ARGUMENT_BOOL || from->kind == CUPLUG_ARGUMENT_INT ||
                    from->kind == CUPLUG_ARGUMENT_UINT;
-  int is_real = is_integer || from->kind == CUPLUG_ARGUMENT_FLOAT;
-  if (from->kind == CUPLUG_ARGUMENT_HUGE_INT) return CUPLUG_ERROR_VALUE;
+  int is_huge = from->kind == CUPLUG_ARGUMENT_HUGE_INT;
+  int is_real = is_integer || is_huge || from->kind == CUPLUG_ARGUMENT_FLOAT;
+  if (is_huge && (isinf(from->scalar.f) || type >> 24 <= 1)) return CUPLUG_ERROR_VALUE;
   switch (type >> 24) {
   case 6: /* bool */
     if (from->kind != CUPLUG_ARGUMENT_BOOL) return CUPLUG_ERROR_TYPE;
