@@ -76,8 +76,9 @@ def run_program(command: list, fake: Path | None, folder: Path) -> None:
     # The leak sanitizer of gcc 12 crashes where a library was opened at run time; the fake driver
     # counts what is left over itself.
     variables["ASAN_OPTIONS"] = f"detect_leaks={int(fake is None)}"
-    # A forked child never joins the threads of its parent.
-    variables["TSAN_OPTIONS"] = "halt_on_error=1:report_thread_leaks=0"
+    # A forked child never joins the threads of its parent. What threads do is waited for before an
+    # exit, which need not wait a second for races.
+    variables["TSAN_OPTIONS"] = "halt_on_error=1:report_thread_leaks=0:atexit_sleep_ms=0"
     if runs_all():
         variables["CUPLUG_TEST_ALL"] = "1"
     if fake:
