@@ -3,7 +3,8 @@
 
 The first lines of tests/*/test_*.c say how each is built and run:
 
-    /* sanitizers: address,undefined | thread | none */   one build and run for each
+    /* sanitizers: address,undefined | thread | none */   one build and run for each; "none (slow)"
+                                                          runs where slow tests do
     /* fake-cuda */                                       with the driver that needs no GPU
     /* ldflags: ... */                                    more arguments for the linker
 """
@@ -40,10 +41,11 @@ def cases() -> list:
     """Return every C test with each of its sanitizers."""
     found = []
     for source in sorted(TESTS.glob("*/test_*.c")):
-        for sanitizer in (directive(source, "sanitizers") or "none").split("|"):
-            found.append(
-                pytest.param(source, sanitizer.strip(), id=f"{source.stem}-{sanitizer.strip()}")
-            )
+        for text in (directive(source, "sanitizers") or "none").split("|"):
+            sanitizer, slow, _ = text.strip().partition(" (slow)")
+            name = f"{source.stem}-{sanitizer}"
+            marks = [pytest.mark.slow] if slow else []
+            found.append(pytest.param(source, sanitizer, id=name, marks=marks))
     return found
 
 

@@ -1,4 +1,4 @@
-/* sanitizers: address,undefined | thread | none */
+/* sanitizers: address,undefined | thread | none (slow) */
 /* fake-cuda */
 /* ldflags: -ldl -Wl,--wrap=cuplug_describe */
 /* SPDX-License-Identifier: Apache-2.0 */
