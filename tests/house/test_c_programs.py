@@ -123,7 +123,7 @@ def test_header_compiles_alone(header, standard, tmp_path):
     compile_library([*compiler, *options, "-fsyntax-only", *INCLUDES, str(source)])
 
 
-@pytest.mark.parametrize("target", ["table", "signature"])
+@pytest.mark.parametrize("target", ["table", "signature", "bind"])
 def test_kept_fuzz_inputs(target, core_objects, tmp_path):
     inputs = sorted((TESTS / "fuzz" / "corpus" / target).iterdir())
     assert inputs
