@@ -18,6 +18,9 @@ from hypothesis import given, settings
 from places import FIXTURES
 from processes import run
 
+# One worker makes the results that most of them read; another would wait for it.
+pytestmark = pytest.mark.xdist_group("trials")
+
 FLAWS = {
     "forgets_last": ("out= filled", "np.array([0.0]"),
     "writes_beyond": ("out= filled", "x=np.array([], dtype='float32').reshape((0,))"),
