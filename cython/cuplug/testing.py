@@ -70,10 +70,16 @@ def arguments(
         with a default are left out now and then.
     """
     texts = (operator,) if isinstance(operator, str) else operator.signatures
+    signatures = [parse(text) for text in texts]
     pins = {
-        k: x if isinstance(x, st.SearchStrategy) else st.just(x) for k, x in (pinned or {}).items()
+        name: x if isinstance(x, st.SearchStrategy) else st.just(x)
+        for name, x in (pinned or {}).items()
     }
-    drawn = st.sampled_from([parse(text) for text in texts]).flatmap(
+    known = {name for s in signatures for name in (*[x.name for x in s.parameters], *s.dim_names)}
+    for name in pins.keys() - known:
+        wanted = f"wanted one of {', '.join(sorted(known))}" if known else "there is none"
+        raise ValueError(f"arguments: pinned: {name}: no such parameter or dimension, {wanted}")
+    drawn = st.sampled_from(signatures).flatmap(
         lambda signature: _arguments(signature, sizes, all_bits, pins)
     )
     if isinstance(operator, str):

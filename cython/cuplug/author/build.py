@@ -170,16 +170,16 @@ def library_at(path: str | os.PathLike[str]) -> str:
     """
     text = os.fspath(path)
     if not os.path.isdir(text):
-        return os.path.abspath(text) if os.sep in text or os.path.exists(text) else ""
-    folder = os.path.abspath(text)
-    library = os.path.join(folder, f"lib{os.path.basename(folder)}.so")
+        return text if os.sep in text or os.path.exists(text) else ""
+    name = os.path.basename(os.path.abspath(text))
+    library = os.path.join(text, f"lib{name}.so")
     if os.path.exists(library):
         return library
-    has_sources = any(name.endswith(SUFFIXES) for name in os.listdir(folder))
+    has_sources = any(file.endswith(SUFFIXES) for file in os.listdir(text))
     if os.sep not in text and text != os.curdir and not has_sources:
         return ""
     advice = f": `cuplug build {text}` makes it" if has_sources else ""
-    raise BuildError(f"{text}: there is no {os.path.basename(library)} in this folder{advice}")
+    raise BuildError(f"{text}: there is no lib{name}.so in this folder{advice}")
 
 
 def choose_architectures(arch: str, nvcc: str) -> tuple[int, ...]:

@@ -89,7 +89,7 @@ def try_all(
     for operator in operators:
         for signature in operator.signatures:
             options = {
-                "what": path or what,
+                "what": os.path.abspath(path) if path else what,
                 "operator": operator.name,
                 "signature": signature,
                 "examples": examples,
