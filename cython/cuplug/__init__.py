@@ -47,6 +47,7 @@ For authors of plugins, and C programs
     get_pkg_config_path  the directory of cuplug.pc
 
 Errors
+    Error                what the others derive from
     NotFoundError        there is no plugin or operator of that name
     PluginError          a plugin is broken or is refused
     BuildError           a plugin cannot be built
@@ -83,7 +84,7 @@ _MODULES = {
     "cuda.devices": "Device devices synchronize",
     "cuda.memory": "MemoryInfo memory_info trim",
     "cuda.placement": "Placement device",
-    "errors": "CompileError CudaError NotFoundError PluginError",
+    "errors": "CompileError CudaError Error NotFoundError PluginError",
     "host.progress": "progress",
     "kernels.function": "KernelAttributes",
     "kernels.kernel": "Kernel",

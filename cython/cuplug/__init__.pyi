@@ -22,6 +22,7 @@ from cuplug.cuda.placement import Placement as Placement
 from cuplug.cuda.placement import device as device
 from cuplug.errors import CompileError as CompileError
 from cuplug.errors import CudaError as CudaError
+from cuplug.errors import Error as Error
 from cuplug.errors import NotFoundError as NotFoundError
 from cuplug.errors import PluginError as PluginError
 from cuplug.host.progress import progress as progress

@@ -6,6 +6,7 @@ import pickle
 import re
 import sys
 import threading
+from unittest import mock
 
 import cuplug
 import numpy as np
@@ -242,3 +243,10 @@ def test_cuda_error_has_a_code_and_pickles():
     error = pickle.loads(pickle.dumps(cuplug.CudaError("gather: lost", 700)))
     assert (str(error), error.code) == ("gather: lost", 700)
     assert isinstance(error, RuntimeError)
+
+
+def test_equality_is_also_asked_of_the_other(ops):
+    assert ops.which == mock.ANY
+    assert ops.which == mock.ANY
+    assert ops.which != ops.weigh
+    assert ops.which != "which"
