@@ -8,15 +8,6 @@
 
 CUPLUG__BEGIN_C
 
-typedef enum cuplug_parameter_kind {
-  CUPLUG_PARAMETER_ARRAY,  /* x: T[n] */
-  CUPLUG_PARAMETER_INOUT,  /* inout x: T[n] */
-  CUPLUG_PARAMETER_SCALAR, /* a: T, a: float64, a: int */
-  CUPLUG_PARAMETER_STRING, /* s: str */
-  CUPLUG_PARAMETER_CHOICE, /* s: "a" | "b" */
-  CUPLUG_PARAMETER_OUTPUT  /* -> T[n] */
-} cuplug_parameter_kind;
-
 typedef enum cuplug_dim_kind {
   CUPLUG_DIM_FIXED,    /* 3: `value` is the size */
   CUPLUG_DIM_NAMED,    /* n: `value` is its number among the signature's dimension names */
@@ -34,7 +25,7 @@ typedef struct cuplug_dim {
 
 typedef struct cuplug_parameter {
   char name[CUPLUG_MAX_NAME]; /* outputs without a name: "" */
-  int32_t kind;               /* a cuplug_parameter_kind */
+  int32_t kind;               /* a cuplug_kind */
   int32_t type_variable;      /* number in `variables`; -1 for strings and choices */
   int32_t n_dims;             /* length of `dims`; arrays only */
   int32_t has_default;
@@ -56,7 +47,7 @@ typedef struct cuplug_type_variable {
 } cuplug_type_variable;
 
 /* A parsed signature. */
-typedef struct cuplug_signature {
+struct cuplug_signature {
   char name[CUPLUG_MAX_NAME]; /* the operator */
   int32_t n_parameters;       /* parameters, outputs not included */
   int32_t n_outputs;
@@ -67,15 +58,12 @@ typedef struct cuplug_signature {
   char dim_names[24][CUPLUG_MAX_NAME]; /* of NAMED and VARIADIC dimensions */
   char text[512];                      /* what it was parsed from */
   char strings[1024];                  /* storage of default_text and choices */
-} cuplug_signature;
+};
 
 /* Parses signature text. On an error `position` (may be NULL) is the byte offset of the place.
  * [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_parse_signature(const char *text, cuplug_signature *signature,
                                       uint32_t *position, cuplug_error *error);
-
-/* Row k < n_rows of an operator. It lives until the process ends. [thread-safe] [no-cuda] */
-CUPLUG_API const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k);
 
 CUPLUG__END_C
 #endif

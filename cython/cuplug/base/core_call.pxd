@@ -16,7 +16,7 @@ from cuplug.base.core cimport (
 
 cdef extern from "internal/frame.h" nogil:
     # Signatures
-    ctypedef enum cuplug_parameter_kind:
+    enum:
         CUPLUG_PARAMETER_ARRAY
         CUPLUG_PARAMETER_INOUT
         CUPLUG_PARAMETER_SCALAR
