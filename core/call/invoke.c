@@ -12,12 +12,8 @@
 
 static int take_options(const cuplug_operator *op, const cuplug_options *given,
                         cuplug_options *options, cuplug_error *error) {
-  int status = CUPLUG_OK;
-  if (given)
-    status = cuplug__struct_take(options, sizeof *options, OPTIONS_BYTES, given, "cuplug_options",
-                                 error);
-  else
-    *options = cuplug_default_options();
+  int status =
+      cuplug__struct_take(options, sizeof *options, OPTIONS_BYTES, given, "cuplug_options", error);
   if (!status && options->reserved)
     status =
         cuplug__fail(error, CUPLUG_ERROR_VALUE, "reserved: seen %u, wanted 0", options->reserved);
@@ -27,9 +23,9 @@ static int take_options(const cuplug_operator *op, const cuplug_options *given,
 
 /* How many of n arguments are parameters: those behind them are outputs. */
 static uint32_t count_parameters(const cuplug_operator *op, uint32_t n) {
-  const cuplug_signature *s = cuplug_operator_signature(op, 0);
-  for (uint32_t k = 0; k < op->n_overloads; k++) {
-    const cuplug_signature *other = cuplug_operator_signature(op, k);
+  const cuplug_signature *s = &op->overloads[0].signature;
+  for (uint32_t k = 1; k < op->n_overloads; k++) {
+    const cuplug_signature *other = &op->overloads[k].signature;
     if ((uint32_t)(other->n_parameters + other->n_outputs) == n) s = other;
   }
   return n < (uint32_t)s->n_parameters ? n : (uint32_t)s->n_parameters;
@@ -79,57 +75,64 @@ static int place_by_output(cuplug_frame *f, cuplug_device given, cuplug_error *e
   return CUPLUG_OK;
 }
 
-static int take_outputs(cuplug_frame *f, const cuplug_argument *given, uint32_t n,
-                        cuplug_error *error) {
-  int status = CUPLUG_OK;
-  for (uint32_t k = 0; k < n && !status; k++) {
-    if (given[k].kind == CUPLUG_ARGUMENT_ABSENT && f->n_inputs + k < f->n_tensors) continue;
-    status = cuplug_set_output(f, k, &given[k], error);
-    if (!status && !f->home.type) status = place_by_output(f, given[k].tensor.device, error);
-  }
-  return status;
-}
-
 static int is_given(const cuplug_argument *given, uint32_t n, uint32_t k) {
   return k < n && given[k].kind != CUPLUG_ARGUMENT_ABSENT;
 }
 
+/* Those that were given; *n_missing: how many there are besides. */
+static int take_outputs(cuplug_frame *f, const cuplug_argument *given, uint32_t n,
+                        uint32_t *n_missing, cuplug_error *error) {
+  *n_missing = f->n_tensors - f->n_inputs;
+  for (uint32_t k = 0; k < n; k++) {
+    if (!is_given(given, n, k) && f->n_inputs + k < f->n_tensors) continue;
+    int status = cuplug_set_output(f, k, &given[k], error);
+    if (!status && !f->home.type) status = place_by_output(f, given[k].tensor.device, error);
+    if (status) return status;
+    --*n_missing;
+  }
+  return CUPLUG_OK;
+}
+
 /* Those that were not given; of unknown size: the entry asks for them. */
 static int allocate_outputs(cuplug_frame *f, const cuplug_argument *given, uint32_t n,
-                            cuplug_options *options, cuplug_error *error) {
+                            cuplug_error *error) {
   int status = CUPLUG_OK;
   for (uint32_t k = 0; k < f->n_tensors - f->n_inputs && !status; k++) {
     cuplug_tensor *x = &f->tensors[f->n_inputs + k];
     if (is_given(given, n, k)) continue;
-    if (!options->allocate)
+    if (!f->allocate)
       return cuplug__fail(
           error, CUPLUG_ERROR_VALUE, "%s: output %u: seen no array, wanted %s", f->op->name, k,
           cuplug__has_unknown(x) ? "options->allocate, as its size is known only after the run"
                                  : "one, or options->allocate");
     if (!f->home.type) x->device = cuplug__where(f);
     if (cuplug__has_unknown(x)) continue;
-    status = allocate(options, f, f->n_inputs + k, error);
+    status = f->allocate(f->user, f, f->n_inputs + k, error);
     if (status) cuplug__prefix(error, "%s: ", f->op->name);
   }
   return status;
+}
+
+static void set_options(cuplug_frame *f, cuplug_options *options) {
+  if (options->device.type) f->device = options->device;
+  f->stream = options->stream;
+  f->allocate = options->allocate ? allocate : NULL;
+  f->progress = options->progress ? report : NULL;
+  f->user = options;
 }
 
 int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                   const cuplug_options *given, cuplug_error *error) {
   cuplug_options options;
   cuplug_frame frame;
-  cuplug__clear(error);
+  uint32_t n_missing;
   const uint32_t n_parameters = count_parameters(op, n_args), n = n_args - n_parameters;
   const cuplug_argument *outputs = n ? args + n_parameters : NULL;
-  int status = take_options(op, given, &options, error);
+  int status = given ? take_options(op, given, &options, error) : CUPLUG_OK;
   if (!status) status = cuplug_bind(op, args, n_parameters, &frame, error);
   if (status) return status;
-  frame.device = options.device.type ? options.device : frame.device;
-  frame.stream = options.stream;
-  frame.allocate = options.allocate ? allocate : NULL;
-  frame.progress = options.progress ? report : NULL;
-  frame.user = &options;
-  status = take_outputs(&frame, outputs, n, error);
-  if (!status) status = allocate_outputs(&frame, outputs, n, &options, error);
+  if (given) set_options(&frame, &options);
+  status = take_outputs(&frame, outputs, n, &n_missing, error);
+  if (!status && n_missing) status = allocate_outputs(&frame, outputs, n, error);
   return status ? status : cuplug_run(&frame, error);
 }

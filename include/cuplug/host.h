@@ -18,10 +18,11 @@
  * to its sizeof: the library reads and writes no further. Errors, arguments and tensors never
  * change.
  *
- * Tags: [thread-safe] any thread at any time, also while another thread loads a plugin, and in
- * constructors of libraries; [loads] may load a plugin's code, by dlopen: it waits while another
- * thread runs constructors of a library, which must not wait for it; [no-cuda] never touches CUDA;
- * [stream-ordered] puts work on a stream and returns; [syncs] waits for the device.
+ * Tags: [thread-safe] any thread at any time, also in a constructor of a library that is being
+ * loaded; [loads] may load a plugin's code; [no-cuda] never touches CUDA, others may load its
+ * driver; [stream-ordered] puts work on a stream and returns; [syncs] waits for the device. What
+ * loads waits for constructors that other threads run, as dlopen does: a constructor must not wait
+ * for a thread that does so. All else takes no lock that is held while something is loaded.
  */
 #ifndef CUPLUG_HOST_H
 #define CUPLUG_HOST_H
@@ -78,7 +79,7 @@ CUPLUG_API int cuplug_find(const char *name, cuplug_operator **op, cuplug_error 
 CUPLUG_API int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error);
 
 /* Registers the plugin in one file, ahead of the search path, whatever its file is called. Fills at
- * most `room` operators and sets their number. [thread-safe] [no-cuda] */
+ * most `room` operators and sets their number, for which NULL is taken. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
                            cuplug_error *error);
 
@@ -240,6 +241,7 @@ typedef struct cuplug_options {
   void *user;                       /* the first argument of both functions */
 } cuplug_options;
 
+/* [thread-safe] [no-cuda] */
 static inline cuplug_options cuplug_default_options(void) {
   cuplug_options o;
   o.struct_bytes = sizeof o, o.reserved = 0;
