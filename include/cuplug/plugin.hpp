@@ -68,12 +68,12 @@ struct grid : cuplug_grid {
   }
 };
 
+template <class T> T value_of();
 template <class To> void take(To);
 template <class To, class From, class = void> struct converts {
   static constexpr bool value = false;
 };
-template <class To, class From>
-struct converts<To, From, decltype(take<To>(*static_cast<From *>(nullptr)))> {
+template <class To, class From> struct converts<To, From, decltype(take<To>(value_of<From>()))> {
   static constexpr bool value = true;
 };
 

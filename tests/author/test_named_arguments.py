@@ -136,8 +136,8 @@ def test_arguments_of_a_kernel_are_checked(arguments, tmp_path):
         f"return call.launch<kernel>({{cuplug::blocks(n, 256), 256}}, {arguments}); }}"
     )
     source = write_source(tmp_path, TWO, entry, "CUDA", KERNEL)
-    command = [toolkit.find_nvcc(), "-std=c++17", "-arch=sm_90", f"-I{INCLUDE}", "-c", "-o"]
-    command.append(str(tmp_path / "plugin.o"))
+    command = [toolkit.find_nvcc(), "-std=c++17", "-arch=sm_90", f"-I{INCLUDE}"]
+    command += ["-Xcompiler", "-Wall,-Wextra,-Werror", "-c", "-o", str(tmp_path / "plugin.o")]
     if LAUNCHES[arguments]:
         assert LAUNCHES[arguments] in refused(command, source)
     else:
