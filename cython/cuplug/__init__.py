@@ -47,6 +47,7 @@ For authors of plugins, and C programs
     get_pkg_config_path  the directory of cuplug.pc
 
 Errors
+    Error                what the others derive from
     NotFoundError        there is no plugin or operator of that name
     PluginError          a plugin is broken or is refused
     BuildError           a plugin cannot be built
@@ -57,6 +58,7 @@ Records
     PluginFile           by `plugins`
     Directory            by `search_path`
     LastCall             by `last_call`
+    named_outputs        several outputs, as which they are pickled
     Device               by `devices`
     MemoryInfo           by `memory_info`
     Placement            where a `DeviceArray` is
@@ -76,12 +78,13 @@ _MODULES = {
     "author.build": "BuildError build",
     "base.flags": "get_include get_pkg_config_path",
     "call.operator": "Operator",
+    "call.named": "named_outputs",
     "call.run": "LastCall last_call",
     "cuda.device_array": "DeviceArray asarray empty",
     "cuda.devices": "Device devices synchronize",
     "cuda.memory": "MemoryInfo memory_info trim",
     "cuda.placement": "Placement device",
-    "errors": "CompileError CudaError NotFoundError PluginError",
+    "errors": "CompileError CudaError Error NotFoundError PluginError",
     "host.progress": "progress",
     "kernels.function": "KernelAttributes",
     "kernels.kernel": "Kernel",

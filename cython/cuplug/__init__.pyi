@@ -5,6 +5,7 @@ from cuplug.author.build import BuildError as BuildError
 from cuplug.author.build import build as build
 from cuplug.base.flags import get_include as get_include
 from cuplug.base.flags import get_pkg_config_path as get_pkg_config_path
+from cuplug.call.named import named_outputs as named_outputs
 from cuplug.call.operator import Operator as Operator
 from cuplug.call.run import LastCall as LastCall
 from cuplug.call.run import last_call as last_call
@@ -21,6 +22,7 @@ from cuplug.cuda.placement import Placement as Placement
 from cuplug.cuda.placement import device as device
 from cuplug.errors import CompileError as CompileError
 from cuplug.errors import CudaError as CudaError
+from cuplug.errors import Error as Error
 from cuplug.errors import NotFoundError as NotFoundError
 from cuplug.errors import PluginError as PluginError
 from cuplug.host.progress import progress as progress

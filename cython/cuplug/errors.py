@@ -5,11 +5,19 @@ from __future__ import annotations
 
 from cuplug.base.public import public
 
-__all__ = ["CompileError", "CudaError", "NotFoundError", "PluginError"]
+__all__ = ["CompileError", "CudaError", "Error", "NotFoundError", "PluginError"]
 
 
 @public
-class CudaError(RuntimeError):
+class Error(Exception):
+    """What all exceptions of cuplug's own derive from, beside the standard class of their kind.
+
+    Arguments that are refused raise ValueError, TypeError, IndexError or MemoryError.
+    """
+
+
+@public
+class CudaError(Error, RuntimeError):
     """The CUDA driver or runtime reported an error; `code` is its number."""
 
     code: int
@@ -23,17 +31,17 @@ class CudaError(RuntimeError):
 
 
 @public
-class PluginError(RuntimeError):
+class PluginError(Error, RuntimeError):
     """A plugin is broken, incompatible or was refused."""
 
 
 @public
-class NotFoundError(LookupError):
+class NotFoundError(Error, LookupError):
     """There is no plugin or operator of that name."""
 
 
 @public
-class CompileError(RuntimeError):
+class CompileError(Error, RuntimeError):
     """A compiler refused a source, or there is none; `log` is all that it said."""
 
     log: str
@@ -46,7 +54,7 @@ class CompileError(RuntimeError):
         return type(self), (str(self), self.log)
 
 
-class SignatureError(ValueError):
+class SignatureError(Error, ValueError):
     """Ill-formed text of a signature; `position` is the byte offset of the place."""
 
     position: int

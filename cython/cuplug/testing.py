@@ -8,10 +8,12 @@ def test_gather(arguments):
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from cuplug.author.fitting import misfit
 from cuplug.base import numpy_dtypes
 from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
@@ -29,6 +31,7 @@ __all__ = ["arguments", "numpy_dtype"]
 
 Draw = Any
 Sizes = st.SearchStrategy[int]
+Pins = dict[str, st.SearchStrategy[Any]]
 SMALL = st.integers(1, 6)
 WITH_EMPTY = st.integers(0, 6)
 
@@ -39,7 +42,10 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 
 def arguments(
-    operator: Operator | str, sizes: Sizes = WITH_EMPTY, all_bits: bool = False
+    operator: Operator | str,
+    sizes: Sizes = WITH_EMPTY,
+    all_bits: bool = False,
+    pinned: Mapping[str, Any] | None = None,
 ) -> st.SearchStrategy[dict[str, Any]]:
     """Return a strategy for the arguments of an operator.
 
@@ -50,8 +56,12 @@ def arguments(
     sizes : strategy of int
         Sizes of dimensions.
     all_bits : bool
-        Integers of the whole range, infinities and NaNs; else integers in 0 <= i < the smallest
-        size (so that they can be indices), and finite numbers.
+        Integers of the whole range, infinities and NaNs, scalars a little below zero and beyond
+        all sizes; else integers in 0 <= i < the smallest size (so that they can be indices), and
+        finite numbers.
+    pinned : dict, optional
+        Values, or strategies of them, of scalars, strings and dimensions, by name: they are always
+        given. None leaves an optional array out.
 
     Returns
     -------
@@ -60,28 +70,47 @@ def arguments(
         with a default are left out now and then.
     """
     texts = (operator,) if isinstance(operator, str) else operator.signatures
-    return st.sampled_from([parse(text) for text in texts]).flatmap(
-        lambda signature: _arguments(signature, sizes, all_bits)
+    signatures = [parse(text) for text in texts]
+    pins = {
+        name: x if isinstance(x, st.SearchStrategy) else st.just(x)
+        for name, x in (pinned or {}).items()
+    }
+    known = {name for s in signatures for name in (*[x.name for x in s.parameters], *s.dim_names)}
+    for name in pins.keys() - known:
+        wanted = f"wanted one of {', '.join(sorted(known))}" if known else "there is none"
+        raise ValueError(f"arguments: pinned: {name}: no such parameter or dimension, {wanted}")
+    drawn = st.sampled_from(signatures).flatmap(
+        lambda signature: _arguments(signature, sizes, all_bits, pins)
     )
+    if isinstance(operator, str):
+        return drawn
+    return drawn.filter(lambda given: not misfit(operator, given))
 
 
 @st.composite
-def _arguments(draw: Draw, signature: Signature, sizes: Sizes, all_bits: bool) -> dict[str, Any]:
+def _arguments(
+    draw: Draw, signature: Signature, sizes: Sizes, all_bits: bool, pins: Pins
+) -> dict[str, Any]:
     dtypes = [draw(st.sampled_from(names)) for _, names in signature.variables]
-    named = [draw(sizes) for _ in signature.dim_names]
+    named = [draw(pins.get(name, sizes)) for name in signature.dim_names]
     groups = [draw(st.lists(sizes, max_size=2)) for _ in signature.dim_names]
     loop = draw(st.lists(sizes, max_size=3))
-    bound = max(min([size for size in (*named, *loop) if size], default=1), 1)
+    given = sorted({size for size in (*named, *loop) if size}) or [1]
     drawn = {}
     for x in signature.parameters:
-        if x.has_default and draw(st.booleans()):
+        if x.name in pins:
+            value = draw(pins[x.name])
+            if value is None and x.is_array:
+                continue
+            drawn[x.name] = value
+        elif x.has_default and draw(st.booleans()):
             continue
-        if x.is_array:
+        elif x.is_array:
             shape = _shape(draw, x, named, groups, loop)
             dtype = numpy_dtype(dtypes[x.type_variable])
-            drawn[x.name] = draw(_arrays(dtype, shape, bound, all_bits))
+            drawn[x.name] = draw(_arrays(dtype, shape, given[0], all_bits))
         else:
-            drawn[x.name] = draw(_scalars(signature, x, dtypes, bound))
+            drawn[x.name] = draw(_scalars(signature, x, dtypes, given, all_bits))
     return drawn
 
 
@@ -131,17 +160,18 @@ def _elements(dtype: np.dtype[Any], bound: int, all_bits: bool) -> st.SearchStra
 
 
 def _scalars(
-    signature: Signature, x: Parameter, dtypes: list[str], bound: int
+    signature: Signature, x: Parameter, dtypes: list[str], sizes: list[int], all_bits: bool
 ) -> st.SearchStrategy[Any]:
     if x.kind == "choice":
         return st.sampled_from(x.choices)
     if x.kind == "string":
         return st.just(x.default) if x.has_default else st.sampled_from(("", "a", "\u00e9"))
-    scalar = DTYPES[dtypes[x.type_variable]].scalar
-    if scalar is bool:
+    dtype = DTYPES[dtypes[x.type_variable]]
+    if dtype.scalar is bool:
         return st.booleans()
-    if scalar is int:
-        return st.integers(0, bound)
-    if scalar is complex:
+    if dtype.scalar is int:
+        low = -2 if all_bits and not dtype.name.startswith("u") else 0
+        return st.integers(0, sizes[0]) | st.integers(low, sizes[-1] + 2 * all_bits)
+    if dtype.scalar is complex:
         return st.builds(complex, st.integers(-2, 2), st.integers(-2, 2))
-    return st.floats(-2, 2, width=16)
+    return st.floats(width=16) if all_bits else st.floats(-2, 2, width=16)

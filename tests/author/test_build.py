@@ -34,7 +34,11 @@ def without_nvcc(monkeypatch):
 def test_new_build_test_call(tmp_path):
     done = run("new", "twice", cwd=tmp_path)
     assert done.stdout.splitlines()[0] == "written: twice/twice.cu, twice/test_twice.py"
-    assert "  cuplug build twice\n" in done.stdout
+    assert done.stdout.endswith("next:\n  cuplug build twice\n  cuplug test twice\n")
+    for command in ("test", "check", "bind"):
+        done = run(command, "twice", cwd=tmp_path)
+        sentence = "twice: there is no libtwice.so in this folder: `cuplug build twice` makes it"
+        assert (done.returncode, done.stderr) == (1, f"cuplug: {sentence}\n")
     done = run("build", "twice", "--arch", "90", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     library = tmp_path / "twice" / "libtwice.so"
@@ -45,7 +49,19 @@ def test_new_build_test_call(tmp_path):
     command = [sys.executable, "-c", code]
     env = os.environ | {"LD_LIBRARY_CUPLUG_PATH": str(library.parent)}
     assert subprocess.run(command, env=env, capture_output=True, text=True).stdout == "[2. 4.]\n"
-    assert run("test", str(library), "--examples", "5", cwd=tmp_path).returncode == 0
+    for place, name in ((tmp_path, "twice"), (library.parent, "."), (tmp_path, str(library))):
+        assert run("check", name, cwd=place).returncode == 0
+        assert "functions: 1, in " in run("bind", name, cwd=place).stdout
+    for place, name in ((tmp_path, "twice"), (library.parent, ".")):
+        done = run("test", name, "--examples", "5", cwd=place)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_folder_that_is_no_plugin(tmp_path):
+    (tmp_path / "relu").mkdir()
+    assert run("test", "relu", "--examples", "1", cwd=tmp_path).returncode == 0
+    done = run("check", "./relu", cwd=tmp_path)
+    assert done.stderr == "cuplug: ./relu: there is no librelu.so in this folder\n"
 
 
 def test_the_written_test_passes(tmp_path):
@@ -117,6 +133,27 @@ def test_several_plugins_in_a_folder(tmp_path):
         (tmp_path / f"{name}.c").write_text(HALF.replace("half", name))
     with pytest.raises(cuplug.BuildError, match="a table in each of half.c, third.c, wanted one"):
         cuplug.build(tmp_path)
+
+
+def test_a_folder_of_another_name_is_refused_before_it_is_compiled(tmp_path, monkeypatch):
+    (tmp_path / "uniq").mkdir()
+    (tmp_path / "uniq" / "half.c").write_text(HALF)
+    monkeypatch.setenv("CC", "no-such-compiler")
+    sentence = (
+        "^build: libuniq.so: the plugin is called half in half.c, wanted a library of its name: "
+        "call the folder or file half, or add -o libhalf.so$"
+    )
+    with pytest.raises(cuplug.BuildError, match=sentence):
+        cuplug.build(tmp_path / "uniq")
+    monkeypatch.delenv("CC")
+    path = cuplug.build(tmp_path / "uniq", output=tmp_path / "libhalf.so")
+    assert cuplug.load(path).name == "half"
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "half.c").write_text(HALF)
+    with pytest.raises(cuplug.BuildError, match="^build: output: /proc: no library can be put th"):
+        cuplug.build(tmp_path / "half.c", output="/proc")
 
 
 def test_an_error_is_the_compilers_and_keeps_the_old_library(tmp_path):

@@ -6,21 +6,27 @@ import pickle
 import re
 import sys
 
+import click
 import cuplug
 import numpy as np
 import pytest
 from cuplug import testing
+from cuplug.author.fitting import misfit
 from cuplug.author.sizing import n_bytes_of, sized_arguments
-from cuplug.commands import suite
+from cuplug.commands import cli, suite
 from cuplug.commands.trial import CUDA
 from cuplug.signature.signature import parse
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from places import FIXTURES
 from processes import run
 
+# One worker makes the results that most of them read; another would wait for it.
+pytestmark = pytest.mark.xdist_group("trials")
+
 FLAWS = {
     "forgets_last": ("out= filled", "np.array([0.0]"),
-    "writes_beyond": ("out= filled", "x=np.array([], dtype='float32').reshape((0,))"),
+    "writes_beyond": ("memory beside outputs", "np.array([0.0]"),
     "writes_input": ("inputs left alone", "np.array([0.0, 0.0, 0.0]"),
     "counts_calls": ("the same result again", "np.array([0.0]"),
     "crashes": ("the same result again", "np.array([0.0, 0.0, 0.0]"),
@@ -63,8 +69,130 @@ def test_a_crash_names_the_signal_and_the_rest_is_tried(results):
 
 
 def test_memory_beside_an_output_is_named(results):
-    text = results["writes_beyond", "out= filled"].text
-    assert re.search("memory (before|after) an output was written", text)
+    for name in ("memory beside outputs", "out= filled"):
+        assert results["writes_beyond", name].text == "memory after an output was written"
+
+
+def test_accepted_calls_are_counted(results):
+    result = results["sound", "accepted calls"]
+    assert (result.ok, result.text) == (True, "100 of 100")
+    assert (result.calls, result.accepted) == (100, 100)
+
+
+@pytest.fixture(scope="module")
+def picky(build_plugin):
+    return str(build_plugin(FIXTURES / "picky.c", "picky"))
+
+
+def try_picky(path, examples=5, **options):
+    found = suite.try_all(path, examples, **options)
+    return {(r.operator, r.property): r for r in found}
+
+
+@pytest.fixture(scope="module")
+def picky_results(picky):
+    return try_picky(picky, examples=20)
+
+
+def test_an_operator_that_refuses_everything_fails(picky_results):
+    of_it = [r for (name, _), r in picky_results.items() if name == "refuses_all"]
+    assert [r.property for r in of_it if r.ok and r.tried] == ["bad arguments"]
+    (failed,) = [r for r in of_it if not r.ok]
+    assert (failed.property, failed.calls, failed.accepted) == ("accepted calls", 100, 0)
+    first, sentence, advice = failed.text.splitlines()
+    assert first == "0 of 100"
+    assert re.fullmatch(r"refused 100 times: refuses_all: k: seen \d+, wanted -1", sentence)
+    assert advice.startswith("-> say what it takes, as in --set k=3 or --set k=0..8; mode, n can")
+
+
+def test_what_lies_behind_one_value_is_found_when_it_is_set(picky, picky_results):
+    assert picky_results["one_k", "memory beside outputs"].tried is False
+    for said in ("1000", "999..1000"):
+        seen = try_picky(picky, pins={"k": said})
+        found = seen["one_k", "memory beside outputs"]
+        assert (found.ok, found.text) == (False, "memory after an output was written")
+        assert "k=1000" in found.code
+
+
+@pytest.mark.parametrize(("operator", "side"), [("behind", "after"), ("before", "before")])
+def test_memory_beside_outputs_of_unknown_size_is_guarded(picky_results, operator, side):
+    result = picky_results[f"{operator}_unknown", "memory beside outputs"]
+    assert result.text == f"memory {side} an output was written"
+    assert [r for (name, _), r in picky_results.items() if name == "in_unknown" and not r.ok] == []
+
+
+def test_a_scalar_that_is_trusted_is_found(picky_results):
+    failed = [r for (name, _), r in picky_results.items() if name == "trusts_k" and not r.ok]
+    assert "memory after an output was written" in [r.text for r in failed]
+
+
+def test_a_cause_is_said_once(picky):
+    done = run("test", picky, "--examples", "3")
+    shown = done.stdout.partition("half_broken(")[2].partition("\nnow_and_then(")[0]
+    assert shown.count("PluginError: half_broken: it has no more than one") == 1
+    assert shown.count("as in: the same result again") == 7
+    assert shown.count("import cuplug") == 1
+    assert "hypothesis" not in done.stdout.lower()
+
+
+def test_an_error_that_comes_now_and_then_is_in_our_words(picky_results):
+    texts = {r.text for (name, _), r in picky_results.items() if name == "now_and_then"}
+    assert "PluginError: now_and_then: odd (with these arguments now and then)" in texts
+
+
+@pytest.mark.parametrize(
+    ("pins", "sentence"),
+    [
+        ({"z": "1"}, "--set: z: no such name, wanted one of k, mode, n"),
+        ({"k": "many"}, "--set: k: seen 'many', wanted a number, or a range as in 0..8"),
+        ({"k": "8..0"}, "--set: k: seen '8..0', wanted a number, or a range as in 0..8"),
+        ({"n": "-1"}, "--set: n: seen '-1', wanted a number, or a range as in 0..8"),
+        ({"mode": "c"}, "--set: mode: seen 'c', wanted a or b"),
+    ],
+)
+def test_what_cannot_be_set(picky, pins, sentence):
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        suite.try_all(picky, pins=pins)
+
+
+def test_words_of_the_command_that_are_refused(picky):
+    done = run("test", picky, "--set", "k")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "cuplug: --set: seen 'k', wanted a name and what it is to be: k=3\n",
+    )
+    done = run("test", picky, "--set", "k=1", "--set", "k=2")
+    assert done.stderr == "cuplug: --set: k: seen twice\n"
+    done = run("test", picky, "--examples", "0")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2,
+        "Error: Invalid value for '--examples': 0 is not in the range x>=1.",
+    )
+    with pytest.raises(ValueError, match="^test: examples: seen 0, wanted 1 or more$"):
+        suite.try_all(picky, examples=0)
+
+
+def test_arguments_that_fit_come_as_far_as_the_entry():
+    gather = cuplug.find("gather")
+    good = {"source": np.zeros(3, np.float32), "index": np.zeros(2, np.int32)}
+    assert misfit(gather, good) == ""
+    assert misfit(gather, good | {"index": np.full(2, 7, np.int32)}) == ""  # the entry's to say
+    assert misfit(gather, good | {"mode": "no"}).startswith("gather: mode: seen the string")
+    assert misfit(gather, good | {"index": np.zeros(2)}).startswith("gather: index: seen float64")
+
+
+@given(
+    testing.arguments(
+        "f(x: T[n], w: T[n] = None, k: int = 1, s: 'a' | 'b' = 'a') where T: floating",
+        pinned={"n": 3, "w": None, "k": st.integers(7, 8), "s": "b"},
+    )
+)
+@settings(max_examples=20)
+def test_pinned_arguments_are_given(arguments):
+    assert arguments["x"].shape == (3,)
+    assert "w" not in arguments
+    assert arguments["k"] in (7, 8)
+    assert arguments["s"] == "b"
 
 
 def test_command(build_plugin):
@@ -75,7 +203,7 @@ def test_command(build_plugin):
     document = json.loads(done.stdout)
     assert document["ok"] is False
     assert set(document["results"][0]) == {
-        *("operator", "signature", "property", "ok", "text", "code", "tried")
+        *("operator", "signature", "property", "ok", "text", "code", "tried", "calls", "accepted")
     }
     shown = run("test", name, "--examples", "3", **path)
     assert "error  inputs left alone" in shown.stdout
@@ -99,7 +227,8 @@ def test_cuda_entries_on_a_driver_without_a_gpu(build_plugin, fake_cuda):
     assert ("beyond", "CUDA: memory beside arrays") in failed
     assert ("unlike", "CUDA: memory beside arrays") not in failed
     assert ("ignores_strides", "CUDA: layouts") in failed
-    assert {key for key in seen if key[0] == "strided"} == {("strided", name) for name in CUDA}
+    names = {*CUDA, "CUDA: accepted calls"}
+    assert {key for key in seen if key[0] == "strided"} == {("strided", name) for name in names}
     assert {key for key in failed if key[0] == "strided"} == set()
 
 
@@ -176,6 +305,56 @@ def test_bench(tmp_path, monkeypatch):
         bandwidth.measure(cuplug.find("hello"))
 
 
+def test_bench_with_shapes_and_scalars():
+    from cuplug.commands import bandwidth
+
+    measured = bandwidth.measure(
+        cuplug.find("leaky_relu"), shapes={"x": "64,3"}, said={"slope": "0.5"}
+    )
+    seen = [x.arguments for x in measured if x.side == "cpu"]
+    assert seen == ["x=float32[64, 3], slope=0.5"]
+    gather = cuplug.find("gather")
+    measured = bandwidth.measure(gather, shapes={"source": "9,4"}, sizes=(1 << 10, 1 << 12))
+    shapes = [re.findall(r"\[[\d, ]*\]", x.arguments) for x in measured if x.side == "cpu"]
+    assert [source for source, _ in shapes] == ["[9, 4]", "[9, 4]"]
+    assert shapes[0][1] != shapes[1][1]
+    done = run("bench", "leaky_relu", "--set", "slope=0..1")
+    assert "Invalid value: --set: slope: seen '0..1', wanted one value" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("operator", "shape", "sentence"),
+    [
+        ("relu", "y=3", "--shape: y: no such name, wanted one of x"),
+        ("relu", "x=a", "--shape: x: seen 'a', wanted sizes, as in 1024,1024"),
+        ("gather", "source=", "gather: source: seen shape (), wanted [m, *row]"),
+    ],
+)
+def test_bench_refuses_shapes(operator, shape, sentence):
+    done = run("bench", operator, "--shape", shape)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == f"Error: Invalid value: {sentence}"
+
+
+def test_bench_shows_what_it_chose():
+    done = run("bench", "relu", "--shape", "x=4,3")
+    assert done.stdout.splitlines()[1].endswith("x=float32[4, 3]")
+    done = run("bench", "relu", "--shape", "x=4,3", "--json")
+    assert json.loads(done.stdout)["measurements"][0]["arguments"] == "x=float32[4, 3]"
+
+
+def test_bench_refuses_a_picture_before_it_measures(monkeypatch, tmp_path):
+    from cuplug.commands import bandwidth
+
+    monkeypatch.setattr(bandwidth, "measure", lambda *_: pytest.fail("it measured"))
+    for name, sentence in {
+        "x.foo": "-o: seen 'x.foo', wanted a name that ends in .svg or .png",
+        "none/x.svg": "-o: seen 'none/x.svg', wanted a file in a folder that can be written",
+    }.items():
+        with pytest.raises(click.BadParameter, match=f"^{sentence}$"):
+            cli.bench.callback("relu", None, (), (), name, False)
+
+
 def test_bench_says_what_is_not_measured(build_plugin, monkeypatch):
     from cuplug.commands import bandwidth
 
@@ -196,3 +375,9 @@ def test_bench_on_a_gpu():
     measured = bandwidth.measure(cuplug.find("relu"), sizes=(1 << 20,))
     assert [x.side for x in measured] == ["cpu", "cuda"]
     assert np.isfinite(measured[1].share)
+
+
+def test_what_cannot_be_pinned():
+    sentence = "^arguments: pinned: z: no such parameter or dimension, wanted one of n, x$"
+    with pytest.raises(ValueError, match=sentence):
+        testing.arguments("f(x: float32[n])", pinned={"z": 3})

@@ -196,6 +196,17 @@ def test_unknown_operator(place):
     assert any(line.endswith("/plugins (does not exist)") for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("asked", "near"), [("nope", ""), ("tpok", "topk"), ("top", "topk"), ("tok", "topk")]
+)
+def test_what_is_near(place, asked, near):
+    named_plugin(place / "libtopk.so", "topk")
+    with pytest.raises(cuplug.NotFoundError) as caught:
+        cuplug.find(asked)
+    first = str(caught.value).splitlines()[0]
+    assert first.partition("did you mean ")[2] == (f"{near}?" if near else "")
+
+
 def test_unknown_plugin(place):
     (place / "libnothing.so").write_bytes(b"")
     with pytest.raises(cuplug.NotFoundError) as caught:

@@ -140,6 +140,28 @@ def test_wrong_grids(run_kernels, configuration, kind, part):
     run_kernels(body)
 
 
+def test_a_kernel_called_without_a_grid_says_how(run_kernels):
+    body = """
+    f = cuplug.compile("__global__ void f(int *x) { *x = 1; }")["f"]
+    try:
+        f(np.zeros(1, np.int32))
+    except TypeError as error:
+        assert str(error) == "f: seen a call without a grid, wanted f[grid, block](...)"
+    else:
+        raise AssertionError("it was launched")
+    """
+    run_kernels(body)
+
+
+def test_architectures_are_texts_or_numbers(run_kernels):
+    body = """
+    source = "__global__ void f(int *x) { *x = 1; }"
+    by_number, by_text = (cuplug.compile(source, architecture=x) for x in (90, "90"))
+    assert by_number is by_text
+    """
+    run_kernels(body)
+
+
 def test_shared_memory_beyond_the_usual_is_opted_in_to(run_kernels):
     body = """
     f = cuplug.compile("__global__ void f() {}")["f"]

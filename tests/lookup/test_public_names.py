@@ -20,6 +20,13 @@ PACKAGE = ROOT / "cython" / "cuplug"
 NAMES = sorted(set(cuplug.__all__) - {"ops"})
 PUBLIC = {"cuplug", "cuplug.ops", "cuplug.errors", "cuplug.testing"}
 NOT_PICKLED = {cuplug.DeviceArray, cuplug.Kernel, cuplug.Module}  # they hold memory, or code
+STANDARD = {
+    "CudaError": RuntimeError,
+    "PluginError": RuntimeError,
+    "CompileError": RuntimeError,
+    "NotFoundError": LookupError,
+    "SignatureError": ValueError,
+}
 SHOW = r"""
 def show(x):
     "What an object is, apart from where it lies."
@@ -161,3 +168,16 @@ def test_import_loads_the_core_alone(run_python):
     names = "cuplug.build, cuplug.BuildError, cuplug.get_include, cuplug.CudaError"
     code = f"import sys, cuplug; {names}; print('numpy' in sys.modules)"
     assert run_python(code).stdout == "False\n"
+
+
+def test_exceptions_have_one_root_and_a_standard_class():
+    found = set()
+    for file in PACKAGE.rglob("*.py*"):
+        found |= set(re.findall(r"^class ([A-Z]\w*Error)\(([\w, ]+)\)", file.read_text(), re.M))
+    roots = {"Error", "CudaError", "PluginError", "NotFoundError", "CompileError"}
+    assert ("CudaError", "Error, RuntimeError") in found
+    assert {name for name, bases in found if not roots & set(bases.split(", "))} == {"Error"}
+    for x in raised():
+        assert isinstance(x, cuplug.Error)
+    for name, standard in STANDARD.items():
+        assert issubclass(getattr(errors, name), standard)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from cuplug.author import memoryviews, stubs
 from cuplug.base import flags
 from cuplug.discovery.table import Table, read_table
+from cuplug.errors import Error
 from cuplug.signature import signature
 
 
@@ -28,7 +29,7 @@ class Written:
     skipped: list[str]  # rows without a function, and why
 
 
-class TableError(ValueError):
+class TableError(Error, ValueError):
     """A file whose table cannot be used."""
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 CUDA_SUFFIX = ".cu"
 CXX_SUFFIXES = (".cpp", ".cc", ".cxx")
 SUFFIXES = (".c", *CXX_SUFFIXES, CUDA_SUFFIX)
+TABLE = re.compile(r"^CUPLUG_PLUGIN\(\s*(\w+)\s*,", re.M)
 # Without a GPU to ask: code for 8.x and 9.0, and PTX for all that is newer.
 USUAL_ARCHITECTURES = (80, 90)
 ALL_ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
@@ -107,10 +109,17 @@ def build_library(
     given = texts_of("build", "options", options)
     source = find_source(path)
     library = library_path(source, output)
+    _refuse_other_name(source, library)
     nvcc = find_nvcc() if source.has_cuda else None
     architectures = choose_architectures(arch, nvcc) if nvcc else ()
     # Not a name lib*.so in that folder, so that nobody takes half of a file for a plugin.
-    with tempfile.TemporaryDirectory(prefix=".cuplug-", dir=os.path.dirname(library)) as directory:
+    folder = os.path.dirname(library)
+    try:
+        beside = tempfile.TemporaryDirectory(prefix=".cuplug-", dir=folder)
+    except OSError as error:
+        message = f"build: output: {folder}: no library can be put there: {error.strerror}"
+        raise BuildError(message) from None
+    with beside as directory:
         fresh = os.path.join(directory, os.path.basename(library))
         log = _compile(source, nvcc, architectures, given, fresh)
         findings = _check(source, fresh)
@@ -146,6 +155,31 @@ def library_path(source: Source, output: str | os.PathLike[str] | None = None) -
     if not os.path.isdir(os.path.dirname(library)):
         raise BuildError(f"build: output: there is no folder {os.path.dirname(library)}")
     return library
+
+
+def library_at(path: str | os.PathLike[str]) -> str:
+    """Return the library that a path means: itself, or the one that was built in a folder.
+
+    "" for what is no path: no separator is in it, and nothing of that name is there, or a folder
+    without sources.
+
+    Raises
+    ------
+    BuildError
+        A folder whose plugin is not built yet.
+    """
+    text = os.fspath(path)
+    if not os.path.isdir(text):
+        return text if os.sep in text or os.path.exists(text) else ""
+    name = os.path.basename(os.path.abspath(text))
+    library = os.path.join(text, f"lib{name}.so")
+    if os.path.exists(library):
+        return library
+    has_sources = any(file.endswith(SUFFIXES) for file in os.listdir(text))
+    if os.sep not in text and text != os.curdir and not has_sources:
+        return ""
+    advice = f": `cuplug build {text}` makes it" if has_sources else ""
+    raise BuildError(f"{text}: there is no lib{name}.so in this folder{advice}")
 
 
 def choose_architectures(arch: str, nvcc: str) -> tuple[int, ...]:
@@ -217,13 +251,34 @@ def _refuse_without_host_part(source: Source) -> None:
             )
 
 
-def _refuse_several_tables(source: Source) -> None:
-    """Say what the linker means by a symbol that is defined twice."""
-    tables = []
+def _tables(source: Source) -> dict[str, list[str]]:
+    """Return the files that have tables, and the names of their plugins."""
+    tables = {}
     for file in source.files:
         with open(file, errors="replace") as stream:
-            if any(line.startswith("CUPLUG_PLUGIN(") for line in stream):
-                tables.append(os.path.basename(file))
+            names = TABLE.findall(stream.read())
+        if names:
+            tables[file] = names
+    return tables
+
+
+def _refuse_other_name(source: Source, library: str) -> None:
+    """Refuse before the compilers run what `cuplug check` would refuse: a file of another name."""
+    tables = _tables(source)
+    names = [name for found in tables.values() for name in found]
+    file = os.path.basename(library)
+    if names and file not in [f"lib{name}.so" for name in names]:
+        _refuse_several_tables(source)
+        where = os.path.basename(next(iter(tables)))
+        raise BuildError(
+            f"build: {file}: the plugin is called {names[0]} in {where}, wanted a library of its "
+            f"name: call the folder or file {names[0]}, or add -o lib{names[0]}.so"
+        )
+
+
+def _refuse_several_tables(source: Source) -> None:
+    """Say what the linker means by a symbol that is defined twice."""
+    tables = [os.path.basename(file) for file in _tables(source)]
     if len(tables) > 1:
         raise BuildError(
             f"build: {source.directory}: a table in each of {', '.join(tables)}, wanted one plugin "

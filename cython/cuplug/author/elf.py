@@ -12,6 +12,8 @@ from typing import Any, BinaryIO
 
 from elftools.elf.elffile import ELFFile
 
+from cuplug.errors import Error
+
 NOTE_SECTION = ".note.cuplug"
 
 DF_TEXTREL = 0x4
@@ -21,7 +23,7 @@ PF_X = 0x1
 STB_GNU_UNIQUE = "STB_LOOS"
 
 
-class ElfError(Exception):
+class ElfError(Error):
     """A file whose structure as a shared library cannot be read."""
 
 

@@ -191,7 +191,7 @@ cdef class Operator:
         return self.made.__reduce__()
 
     def __eq__(self, other):
-        return isinstance(other, Operator) and (<Operator>other).op == self.op
+        return (<Operator>other).op == self.op if isinstance(other, Operator) else NotImplemented
 
     def __hash__(self):
         return hash((self.plugin, self.name))  # stays the same when it is reloaded

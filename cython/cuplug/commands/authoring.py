@@ -35,8 +35,7 @@ def progress(text: str) -> Status:
 def show_new(name: str, files: list[str]) -> None:
     """Say what was written, and what to do next."""
     print_lines([f"written: {', '.join(files)}", "next:"])
-    library = os.path.join(name, f"lib{name}.so")
-    print_lines(f"  {line}" for line in (f"cuplug build {name}", f"cuplug test {library}"))
+    print_lines(f"  cuplug {command} {name}" for command in ("build", "test"))
 
 
 def build_and_show(path: str, output: str | None, arch: str, options: tuple[str, ...]) -> Built:
@@ -81,9 +80,10 @@ def show_results(results: list[Result]) -> None:
     for place in signatures:
         print_lines([place[1]])
         of_it = [r for r in results if (r.operator, r.signature) == place]
-        print_findings((_word(r), r.property, r.text, "") for r in of_it)
+        causes = _causes(of_it)
+        print_findings((_word(r), r.property, _said(r, causes), "") for r in of_it)
         for r in of_it:
-            if r.code and not r.ok:
+            if r.code and not r.ok and causes[r.text] is r:
                 print_lines(["", f"{r.property} fails for", *_indented(r.code)])
         print_lines([""])
     words = [_word(r) for r in results]
@@ -92,17 +92,32 @@ def show_results(results: list[Result]) -> None:
     print_lines([f"{words.count('ok')} passed, {words.count('error')} failed{untried}"])
 
 
+def _causes(results: list[Result]) -> dict[str, Result]:
+    """Return the first result that failed for each cause."""
+    causes: dict[str, Result] = {}
+    for r in results:
+        if not r.ok:
+            causes.setdefault(r.text, r)
+    return causes
+
+
+def _said(result: Result, causes: dict[str, Result]) -> str:
+    """Say a cause once."""
+    first = causes.get(result.text, result)
+    return result.text if result.ok or first is result else f"as in: {first.property}"
+
+
 def _word(result: Result) -> str:
     return "error" if not result.ok else "ok" if result.tried else "note"
 
 
 def show_bandwidth(measured: list[Measurement]) -> None:
     """Show measurements as a table with bars: the part of a copy's bandwidth."""
-    heading = ("side", "bytes", "us a call", "GB/s", "of a copy", "")
+    heading = ("side", "bytes", "us a call", "GB/s", "of a copy", "", "arguments")
     rows = [
         (
             *(x.side, f"{x.n_bytes:,}", f"{x.call_us:.2f}", f"{x.gb_per_s:.2f}"),
-            *(f"{x.share:.2f}", "#" * round(min(x.share, 1.5) * BAR)),
+            *(f"{x.share:.2f}", "#" * round(min(x.share, 1.5) * BAR), x.arguments),
         )
         for x in measured
     ]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -11,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from cuplug.author.fitting import misfit
 from cuplug.author.sizing import n_bytes_of, sized_arguments
 from cuplug.call.operator import Operator
-from cuplug.commands.properties import as_list, inouts
+from cuplug.commands.pins import Range, check_names, read_pins, read_shapes, settable
+from cuplug.commands.properties import Arguments, as_list, inouts
 from cuplug.commands.suite import NO_GPU
 from cuplug.cuda.device_array import DeviceArray, asarray, empty
 from cuplug.cuda.devices import available_devices, synchronize
@@ -33,6 +36,7 @@ class Measurement:
     n_bytes: int  # of all arrays, each read or written once
     call_us: float
     copy_us: float  # of a copy that moves as many bytes
+    arguments: str  # of the call: "x=float32[64]"
 
     @property
     def gb_per_s(self) -> float:
@@ -50,7 +54,11 @@ class Measurement:
 
 
 def measure(
-    operator: Operator, dtype: str | None = None, sizes: tuple[int, ...] = SIZES
+    operator: Operator,
+    dtype: str | None = None,
+    shapes: dict[str, str] | None = None,
+    said: dict[str, str] | None = None,
+    sizes: tuple[int, ...] = SIZES,
 ) -> list[Measurement]:
     """Time an operator's first signature on the sides that it and this machine have.
 
@@ -59,13 +67,18 @@ def measure(
     operator : Operator
     dtype : str, optional
         Of the arrays that may have it; else float32 where that is allowed.
+    shapes : dict, optional
+        Of arrays, by name, as text: "1024,1024".
+    said : dict, optional
+        Values of scalars, strings and dimensions as text, by name.
     sizes : tuple of int
-        Bytes of all arrays of a call together.
+        Bytes of all arrays of a call together. Those at which nothing changes are left out, since
+        shapes or sizes are given.
 
     Raises
     ------
     ValueError
-        The operator has no arrays, or none that may have the dtype.
+        The operator has no arrays, or none that may have the dtype, or it takes no such arguments.
     CudaError
         It runs on GPUs alone, and there is none to use.
     """
@@ -75,38 +88,70 @@ def measure(
     names = {name for _, allowed in signature.variables for name in allowed}
     if dtype is not None and dtype not in names:
         raise ValueError(f"bench: dtype: seen {dtype}, wanted one of {', '.join(sorted(names))}")
+    calls = _choose_calls(operator, signature, sizes, dtype, shapes or {}, said or {})
     measured = []
     if "cpu" in operator.sides:
-        measured += [_on_host(operator, signature, size, dtype) for size in sizes]
+        measured += [_on_host(operator, signature, call) for call in calls]
     if "cuda" in operator.sides and available_devices():
-        measured += [_on_device(operator, signature, size, dtype) for size in sizes]
+        measured += [_on_device(operator, signature, call) for call in calls]
     if not measured:
         raise CudaError(f"bench: {operator.name}: it runs on GPUs alone, and {NO_GPU}")
     return measured
 
 
-def _on_host(operator: Operator, s: Signature, size: int, dtype: str | None) -> Measurement:
-    arguments = sized_arguments(s, size, dtype)
+def _choose_calls(
+    operator: Operator,
+    signature: Signature,
+    sizes: tuple[int, ...],
+    dtype: str | None,
+    shapes: dict[str, str],
+    said: dict[str, str],
+) -> list[Arguments]:
+    """Return the arguments for each size, as far as these differ."""
+    check_names("--set", said, settable(signature))
+    pins = read_pins(signature, said)
+    for name, pin in pins.items():
+        if isinstance(pin, Range):
+            raise ValueError(f"--set: {name}: seen {said[name]!r}, wanted one value")
+    given = read_shapes(signature, shapes)
+    calls: dict[str, Arguments] = {}
+    for size in sizes:
+        call = sized_arguments(signature, size, dtype, pins, given)
+        calls.setdefault(describe(call), call)
+    for call in calls.values():
+        if sentence := misfit(operator, call):
+            raise ValueError(f"{sentence} (--shape and --set say what to measure with)")
+    return list(calls.values())
+
+
+def describe(arguments: Arguments) -> str:
+    """Return arguments as text, arrays by their dtype and shape: "x=float32[64, 3], k=1"."""
+    return ", ".join(
+        f"{name}={x.dtype.name}{list(x.shape)}" if isinstance(x, np.ndarray) else f"{name}={x!r}"
+        for name, x in arguments.items()
+    )
+
+
+def _on_host(operator: Operator, s: Signature, arguments: Arguments) -> Measurement:
     outputs = as_list(operator(**arguments, device="cpu"))
-    n_bytes = n_bytes_of(arguments, [*outputs, *inouts(operator, arguments)])
+    n_bytes = n_bytes_of(arguments, [*outputs, *inouts(operator.signatures, arguments)])
     keywords = _keywords(s, outputs) | {"device": "cpu"}
     source, target = np.ones(n_bytes // 2, np.uint8), np.empty(n_bytes // 2, np.uint8)
     call_us = _time_us(lambda: operator(**arguments, **keywords), lambda: None)
     copy_us = _time_us(lambda: np.copyto(target, source), lambda: None)
-    return Measurement("cpu", n_bytes, call_us, copy_us)
+    return Measurement("cpu", n_bytes, call_us, copy_us, describe(arguments))
 
 
-def _on_device(operator: Operator, s: Signature, size: int, dtype: str | None) -> Measurement:
-    host = sized_arguments(s, size, dtype)
+def _on_device(operator: Operator, s: Signature, host: Arguments) -> Measurement:
     arguments = {
         k: asarray(x, device="cuda") if isinstance(x, np.ndarray) else x for k, x in host.items()
     }
     outputs = as_list(operator(**arguments))
-    n_bytes = n_bytes_of(host, [*outputs, *inouts(operator, host)])
+    n_bytes = n_bytes_of(host, [*outputs, *inouts(operator.signatures, host)])
     keywords = _keywords(s, outputs)
     call_us = _time_us(lambda: operator(**arguments, **keywords), synchronize)
-    copy = _device_copy(n_bytes // 2)
-    return Measurement("cuda", n_bytes, call_us, _time_us(copy, synchronize))
+    copy_us = _time_us(_device_copy(n_bytes // 2), synchronize)
+    return Measurement("cuda", n_bytes, call_us, copy_us, describe(host))
 
 
 def _keywords(signature: Signature, outputs: list[Any]) -> dict[str, Any]:
@@ -155,15 +200,38 @@ def _batch_s(call: Callable[[], object], wait: Callable[[], object], n_calls: in
     return time.perf_counter() - begin
 
 
-def draw(name: str, measured: list[Measurement], path: str) -> None:
-    """Write a picture, .svg or .png: bandwidth over size, beside the copy's."""
+def check_picture(path: str) -> None:
+    """Refuse what no picture can be written to, before anything is measured.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Matplotlib is not installed.
+    ValueError
+        The file's name ends in no format of pictures, or its folder is not there.
+    """
+    formats = _figure().canvas.get_supported_filetypes()
+    suffix = os.path.splitext(path)[1]
+    if suffix[1:].lower() not in formats:
+        raise ValueError(f"-o: seen {path!r}, wanted a name that ends in .svg or .png")
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"-o: seen {path!r}, wanted a file in a folder that can be written")
+
+
+def _figure() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ModuleNotFoundError(
             "a picture needs the package matplotlib: pip install matplotlib"
         ) from None
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    return Figure(figsize=(7, 4), layout="constrained")
+
+
+def draw(name: str, measured: list[Measurement], path: str) -> None:
+    """Write a picture, .svg or .png: bandwidth over size, beside the copy's."""
+    figure = _figure()
     axes = figure.subplots()
     for side in dict.fromkeys(x.side for x in measured):
         rows = [x for x in measured if x.side == side]

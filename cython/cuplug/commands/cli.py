@@ -16,6 +16,9 @@ EXIT_FINE = 0
 EXIT_PROBLEM = 1
 REFUSALS = (NotFoundError, PluginError, CudaError, ImportError, OSError, ValueError)
 
+set_option = click.option(
+    "--set", "said", multiple=True, metavar="NAME=VALUE", help="A scalar, choice or size."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
 
 
@@ -95,10 +98,12 @@ def path(as_json: bool) -> None:
 @click.argument("file", type=click.Path())
 @json_option
 def check(file: str, as_json: bool) -> None:
-    """Check the build contract of a plugin FILE, without running it."""
+    """Check the build contract of a plugin FILE, or the one in a folder, without running it."""
     from cuplug.author import check as checks
+    from cuplug.author.build import library_at
     from cuplug.commands import output
 
+    file = library_at(file) or file
     findings = checks.check_file(file)
     failed = any(finding.level == checks.ERROR for finding in findings)
     if as_json:
@@ -138,9 +143,10 @@ def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
     import dataclasses
 
     from cuplug.author import bind as binding
+    from cuplug.author.build import library_at
     from cuplug.commands import output
 
-    written = binding.write_module(file, directory, name)
+    written = binding.write_module(library_at(file) or file, directory, name)
     if as_json:
         output.print_json(dataclasses.asdict(written))
     else:
@@ -201,19 +207,27 @@ def build(
 
 
 @main.command()
-@click.argument("what", metavar="FILE.so|OPERATOR")
-@click.option("--examples", default=30, show_default=True, help="Random calls for each property.")
+@click.argument("what", metavar="FILE.so|FOLDER|OPERATOR")
+@click.option(
+    "--examples",
+    default=30,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Random calls for each property.",
+)
 @click.option("--seed", default=0, help="Chooses the random calls.")
+@set_option
 @json_option
-def test(what: str, examples: int, seed: int, as_json: bool) -> None:
+def test(what: str, examples: int, seed: int, said: tuple[str, ...], as_json: bool) -> None:
     """Run property tests, derived from the signatures, on a plugin or an operator.
 
-    It runs the plugin's code, in processes of its own.
+    It runs the plugin's code, in processes of its own. --set k=3, or a range as in --set k=0..8,
+    says what k is to be in all calls.
     """
-    from cuplug.commands import authoring, output, suite
+    from cuplug.commands import authoring, output, pins, suite
 
     with authoring.progress(f"test {what}"):
-        results = suite.try_all(what, examples, seed)
+        results = suite.try_all(what, examples, seed, pins.split("--set", said))
     failed = any(not result.ok for result in results)
     if as_json:
         listed = [result.as_dict() for result in results]
@@ -226,20 +240,34 @@ def test(what: str, examples: int, seed: int, as_json: bool) -> None:
 @main.command()
 @click.argument("operator")
 @click.option("--dtype", help="Of the arrays that may have it; else float32 where allowed.")
+@click.option(
+    "--shape", "shapes", multiple=True, metavar="NAME=SIZES", help="Of an array: x=1024,1024."
+)
+@set_option
 @click.option("-o", "picture", type=click.Path(), help="Draw a picture: FILE.svg or FILE.png.")
 @json_option
-def bench(operator: str, dtype: str | None, picture: str | None, as_json: bool) -> None:
+def bench(
+    operator: str,
+    dtype: str | None,
+    shapes: tuple[str, ...],
+    said: tuple[str, ...],
+    picture: str | None,
+    as_json: bool,
+) -> None:
     """Measure the bandwidth of an OPERATOR over sizes, beside that of a copy.
 
     It runs the plugin's code.
     """
-    from cuplug.commands import authoring, bandwidth, output, suite
+    from cuplug.commands import authoring, bandwidth, output, pins, suite
     from cuplug.lookup.find import find
 
     found = find(operator)
     try:
+        if picture:
+            bandwidth.check_picture(picture)
+        told = pins.split("--shape", shapes), pins.split("--set", said)
         with authoring.progress(f"measure {operator}"):
-            measured = bandwidth.measure(found, dtype)
+            measured = bandwidth.measure(found, dtype, *told)
         if picture:
             bandwidth.draw(operator, measured, picture)
     except (TypeError, ValueError) as error:

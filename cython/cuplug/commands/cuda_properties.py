@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.call.operator import Operator
 from cuplug.commands.properties import (
     EPSILONS,
     LAYOUTS,
-    REFUSALS,
     Arguments,
     Array,
     Guarded,
@@ -21,6 +19,7 @@ from cuplug.commands.properties import (
     outcome,
     takes_any_layout,
 )
+from cuplug.commands.tried import REFUSALS, Tried
 from cuplug.cuda.device_array import asarray
 from cuplug.cuda.devices import synchronize
 from cuplug.discovery.table import read_table
@@ -65,11 +64,11 @@ class Laid:
         }
 
 
-def takes_any_layout_there(operator: Operator, arguments: Arguments, device: str = "cuda") -> None:
+def takes_any_layout_there(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
     """Host arrays of any layout, and device arrays where the entry takes their strides."""
     takes_any_layout(operator, arguments, device)
     arrays = {k: x for k, x in arguments.items() if isinstance(x, np.ndarray)}
-    changed = {id(x) for x in inouts(operator, arguments)}
+    changed = {id(x) for x in inouts(operator.signatures, arguments)}
     rows = [row for row in read_table(operator.path).rows if row.operator == operator.name]
     foreign = any(x.dtype.isbuiltin != 1 for x in arrays.values())
     if changed or foreign or not arrays or not all(row.takes_strides for row in rows):
@@ -83,20 +82,20 @@ def takes_any_layout_there(operator: Operator, arguments: Arguments, device: str
         assert_same([x.numpy() for x in seen], wanted, EPSILONS, f"{layout} device arrays")
 
 
-def sides_agree(operator: Operator, arguments: Arguments, device: str = "cuda") -> None:
+def sides_agree(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
     """The CUDA entry gives what the host entry gives."""
     wanted = outcome(operator, arguments, device="cpu")
     seen = outcome(operator, arguments, device=device)
     assert_same(seen, wanted, EPSILONS, "CUDA entry against host entry")
 
 
-def runs_again(operator: Operator, arguments: Arguments, device: str = "cuda") -> None:
+def runs_again(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
     """The CUDA entry gives the same bits twice."""
     wanted = outcome(operator, arguments, device=device)
     assert_same(outcome(operator, arguments, device=device), wanted, 0, "the same call again")
 
 
-def keeps_to_its_arrays(operator: Operator, arguments: Arguments, device: str = "cuda") -> None:
+def keeps_to_its_arrays(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
     """Device arrays beside which nothing is written give what host arrays give."""
     arrays = {k: x for k, x in arguments.items() if isinstance(x, np.ndarray)}
     if any(x.dtype.isbuiltin != 1 for x in arrays.values()) or not arrays:
@@ -104,7 +103,7 @@ def keeps_to_its_arrays(operator: Operator, arguments: Arguments, device: str = 
     wanted = outcome(operator, arguments, device=device)
     if isinstance(wanted, type):
         return
-    changed = {id(x) for x in inouts(operator, arguments)}
+    changed = {id(x) for x in inouts(operator.signatures, arguments)}
     outputs = wanted[: len(wanted) - len(changed)]
     windows: dict[str, Any] = {k: Window(x) for k, x in arrays.items()}
     if any(x.dtype.isbuiltin != 1 for x in outputs) or _has_unknown_sizes(operator):
@@ -126,5 +125,5 @@ def keeps_to_its_arrays(operator: Operator, arguments: Arguments, device: str = 
     assert_same(results, wanted, 0, "device arrays against host arrays through the GPU")
 
 
-def _has_unknown_sizes(operator: Operator) -> bool:
+def _has_unknown_sizes(operator: Tried) -> bool:
     return any("?" in text.partition("->")[2] for text in operator.signatures)

@@ -5,19 +5,18 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from cuplug.call.operator import Operator
-from cuplug.signature.signature import Signature
+from cuplug.commands.tried import REFUSALS, Tried, check_beside
+from cuplug.signature.signature import Signature, parse
 
 Arguments = dict[str, Any]
 Array = np.ndarray[Any, Any]
 
 GUARD_BYTES = 64
-REFUSALS = (ValueError, TypeError, IndexError, MemoryError)
 EPSILONS = 64  # by which two sides may differ, of the largest value
 
 
@@ -39,10 +38,10 @@ class Guarded:
             assert (zone == 0xA5).all(), f"memory {side} {what} was written"
 
 
-def outcome(operator: Operator, arguments: Arguments, **keywords: Any) -> Any:
+def outcome(operator: Tried, arguments: Arguments, **keywords: Any) -> Any:
     """Call; return the arrays that the call gave or changed, or the type of what it raised."""
     given = {k: x.copy() if isinstance(x, np.ndarray) else x for k, x in arguments.items()}
-    changed = inouts(operator, given)
+    changed = inouts(operator.signatures, given)
     try:
         result = operator(**given, **keywords)
     except REFUSALS as error:
@@ -55,11 +54,9 @@ def as_list(result: Any) -> list[Array]:
     return [] if result is None else list(result) if isinstance(result, tuple) else [result]
 
 
-def inouts(operator: Operator, arguments: Arguments) -> list[Array]:
+def inouts(signatures: Iterable[str], arguments: Arguments) -> list[Array]:
     """Return the arrays that a call changes in place."""
-    from cuplug.signature.signature import parse
-
-    names = {x.name for s in operator.signatures for x in parse(s).parameters if x.kind == "inout"}
+    names = {x.name for s in signatures for x in parse(s).parameters if x.kind == "inout"}
     return [x for name, x in arguments.items() if name in names]
 
 
@@ -98,7 +95,7 @@ def _bits(x: Array) -> bytes:
     return np.where(np.isnan(wide), np.nan, wide).tobytes()
 
 
-def is_deterministic(operator: Operator, arguments: Arguments, device: str = "cpu") -> None:
+def is_deterministic(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
     """The same call gives the same bits, also on several threads at once."""
     wanted = outcome(operator, arguments, device=device)
     seen: list[Any] = []
@@ -114,11 +111,11 @@ def is_deterministic(operator: Operator, arguments: Arguments, device: str = "cp
         assert_same(other, wanted, 0, "the same call again")
 
 
-def leaves_inputs_alone(operator: Operator, arguments: Arguments, device: str = "cpu") -> None:
+def leaves_inputs_alone(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
     """Inputs, and memory beside inputs and in-out arrays, are not written."""
     guarded = {k: Guarded(x) for k, x in arguments.items() if isinstance(x, np.ndarray)}
     given = arguments | {k: x.array for k, x in guarded.items()}
-    changed = {id(x) for x in inouts(operator, given)}
+    changed = {id(x) for x in inouts(operator.signatures, given)}
     with contextlib.suppress(*REFUSALS):
         operator(**given, device=device)
     for name, x in guarded.items():
@@ -127,12 +124,12 @@ def leaves_inputs_alone(operator: Operator, arguments: Arguments, device: str = 
         assert same, f"input {name} was written"
 
 
-def takes_any_layout(operator: Operator, arguments: Arguments, device: str = "cpu") -> None:
+def takes_any_layout(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
     """Strided, misaligned and read-only inputs give what contiguous ones give."""
     wanted = outcome(operator, arguments, device=device)
     if isinstance(wanted, type):
         return
-    changed = {id(x) for x in inouts(operator, arguments)}
+    changed = {id(x) for x in inouts(operator.signatures, arguments)}
     for layout, change in LAYOUTS.items():
         given = {
             k: change(x) if isinstance(x, np.ndarray) and id(x) not in changed else x
@@ -164,7 +161,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def fills_outputs(operator: Operator, arguments: Arguments, device: str = "cpu") -> None:
+def fills_outputs(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
     """`out=` gets what the call returns, whatever it held, and nothing beside it is written."""
     given = {k: x.copy() if isinstance(x, np.ndarray) else x for k, x in arguments.items()}
     try:
@@ -183,7 +180,14 @@ def fills_outputs(operator: Operator, arguments: Arguments, device: str = "cpu")
         assert_same(list(outs), wanted, 0, f"out= that held bytes of {fill:#04x}")
 
 
-def refuses_bad_arguments(operator: Operator, arguments: Arguments, device: str = "cpu") -> None:
+def keeps_to_outputs(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
+    """Memory beside outputs, those of unknown size included, is not written."""
+    given = {k: x.copy() if isinstance(x, np.ndarray) else x for k, x in arguments.items()}
+    with contextlib.suppress(*REFUSALS):
+        check_beside(as_list(operator(**given, device=device)))
+
+
+def refuses_bad_arguments(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
     """A wrong dtype, rank or number of arguments is an error, and writes nothing."""
     arrays = [name for name, x in arguments.items() if isinstance(x, np.ndarray)]
     bad: list[tuple[str, Arguments]] = [("one more", arguments | {"no_such_argument": 1})]
@@ -201,9 +205,10 @@ def refuses_bad_arguments(operator: Operator, arguments: Arguments, device: str 
             raise AssertionError(f"{what}: accepted, wanted an error")
 
 
-def survives_any_values(operator: Operator, arguments: Arguments, device: str = "cpu") -> None:
+def survives_any_values(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
     """Values of the whole range give a result or an error, and write nothing beside arrays."""
     leaves_inputs_alone(operator, arguments, device)
+    keeps_to_outputs(operator, arguments, device)
     fills_outputs(operator, arguments, device)
 
 

@@ -11,18 +11,23 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cuplug.author.build import library_at
 from cuplug.base.flags import PACKAGE
 from cuplug.call.operator import Operator
+from cuplug.commands.pins import check_names, read_pins, settable
 from cuplug.compilers.toolkit import find_nvcc
 from cuplug.cuda.devices import available_devices
 from cuplug.lookup.find import find, load
-from cuplug.signature.signature import parse
+from cuplug.signature.signature import Signature, parse
 
 LIMIT_S = 600.0
 NO_GPU = "there is no GPU to use; `cuplug doctor` says why"
+ACCEPTED_OF = 20  # one of so many calls is to be accepted, or nothing was tried
+MOST_REFUSALS = 3  # sentences that are shown
 SANITIZER_EXAMPLES = 5
 SANITIZER_STATUS = 86
 
@@ -38,47 +43,69 @@ class Result:
     text: str = ""  # what was seen
     code: str = ""  # the smallest example that fails, as Python
     tried: bool = True
+    calls: int = 0  # with arguments that the signature allows
+    accepted: int = 0  # of these, by the operator
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
         return asdict(self)
 
 
-def try_all(what: str, examples: int = 30, seed: int = 0) -> list[Result]:
+def try_all(
+    what: str, examples: int = 30, seed: int = 0, pins: dict[str, str] | None = None
+) -> list[Result]:
     """Try all properties of a plugin file, or of an operator by its name.
 
     Parameters
     ----------
     what : str
-        The path of a plugin, or "operator", or "plugin.operator".
+        The path of a plugin, or of the folder that it was built in, "operator", or
+        "plugin.operator".
     examples : int
         Random calls for each property.
     seed : int
         Chooses them.
+    pins : dict, optional
+        Values of scalars, strings and dimensions as text, by name: "3", or "0..8" for a range.
 
     Raises
     ------
     ModuleNotFoundError
         Hypothesis is not installed.
+    ValueError
+        There is nothing of a name in `pins`, or it cannot have that value; or no examples.
     """
     if not importlib.util.find_spec("hypothesis"):
         message = "cuplug test needs the package hypothesis: pip install hypothesis"
         raise ModuleNotFoundError(message)
-    is_file = os.path.exists(what) or os.sep in what
-    operators = load(what).operators if is_file else (find(what),)
+    if examples < 1:
+        raise ValueError(f"test: examples: seen {examples}, wanted 1 or more")
+    path = library_at(what)
+    operators = load(path).operators if path else (find(what),)
+    pins = pins or {}
+    _check_pins(operators, pins)
     has_gpu = bool(available_devices())
     results: list[Result] = []
     for operator in operators:
         for signature in operator.signatures:
             options = {
-                "what": os.path.abspath(what) if is_file else what,
+                "what": os.path.abspath(path) if path else what,
                 "operator": operator.name,
                 "signature": signature,
                 "examples": examples,
                 "seed": seed,
+                "pins": pins,
             }
             results += _try_signature(operator, options, has_gpu)
     return results
+
+
+def _check_pins(operators: tuple[Operator, ...], pins: dict[str, str]) -> None:
+    signatures = [parse(text) for operator in operators for text in operator.signatures]
+    names = [name for signature in signatures for name in settable(signature)]
+    check_names("--set", pins, list(dict.fromkeys(names)))
+    for signature in signatures:
+        read_pins(signature, pins)
 
 
 def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -> list[Result]:
@@ -86,22 +113,28 @@ def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -
 
     results = []
     if "cpu" in operator.sides:
-        results += _try(list(HOST), options | {"device": "cpu"})
+        results += _try(list(HOST), options | {"device": "cpu"}, "accepted calls")
     if "cuda" in operator.sides and not has_gpu:
         results.append(Result(*_place(options), "CUDA", True, f"not tried: {NO_GPU}", tried=False))
     elif "cuda" in operator.sides:
         both = list(BOTH) if "cpu" in operator.sides else []
-        results += _try([*CUDA, *both], options | {"device": "cuda"})
-        results += _sanitize(options | {"device": "cuda"})
+        on_gpu = options | {"device": "cuda"}
+        results += _try([*CUDA, *both], on_gpu, "CUDA: accepted calls")
+        results += _sanitize(on_gpu)
     return results
 
 
-def _try(names: list[str], options: dict[str, Any]) -> list[Result]:
-    """Try properties in one process, and after a crash go on with the next in another."""
+def _try(names: list[str], options: dict[str, Any], accepted: str) -> list[Result]:
+    """Try properties in one process, and after a crash go on with the next in another.
+
+    Last comes how many calls were accepted.
+    """
     results: list[Result] = []
+    told: list[dict[str, Any]] = []
     while names:
         lines, ending = _run([], options | {"properties": names, "isolate": False})
         done = [line for line in lines if "ok" in line]
+        told += done
         results += [_result(options, line) for line in done]
         names = names[len(done) :]
         if names:
@@ -109,7 +142,35 @@ def _try(names: list[str], options: dict[str, Any]) -> list[Result]:
             crash = Result(*_place(options), names[0], False, ending, last[-1] if last else "")
             results.append(_smallest(crash, options))
             names = names[1:]
-    return results
+    usual = [line for line in told if line.get("kind") == "usual"]
+    return [*results, _acceptance(options, usual, accepted)] if usual else results
+
+
+def _acceptance(options: dict[str, Any], lines: list[dict[str, Any]], name: str) -> Result:
+    """Say how many calls were accepted, and by which sentences others were refused."""
+    n_calls, n_accepted = (sum(line[key] for line in lines) for key in ("calls", "accepted"))
+    refusals: Counter[str] = Counter()
+    for line in lines:
+        refusals.update(dict(line["refusals"]))
+    text = [f"{n_accepted} of {n_calls}"]
+    for sentence, n in refusals.most_common(MOST_REFUSALS):
+        text.append(f"refused {n} times: {sentence}" if n > 1 else f"refused once: {sentence}")
+    ok = n_accepted * ACCEPTED_OF >= n_calls
+    if not ok:
+        text.append(_advice(parse(options["signature"]), options["pins"]))
+    place = _place(options)
+    return Result(*place, name, ok, "\n".join(text), calls=n_calls, accepted=n_accepted)
+
+
+def _advice(signature: Signature, pins: dict[str, str]) -> str:
+    names = [name for name in settable(signature) if name not in pins]
+    if not names:
+        return "-> arguments drawn at random are of no use here: test it with your own"
+    choices = next((x.choices for x in signature.parameters if x.name == names[0]), ())
+    first = f"--set {names[0]}="
+    how = f"{first}{choices[0]}" if choices else f"{first}3 or {first}0..8"
+    others = f"; {', '.join(names[1:])} can be set, too" if names[1:] else ""
+    return f"-> say what it takes, as in {how}{others}"
 
 
 def _smallest(crash: Result, options: dict[str, Any]) -> Result:
@@ -183,4 +244,11 @@ def _place(options: dict[str, Any]) -> tuple[str, str]:
 
 
 def _result(options: dict[str, Any], line: dict[str, Any]) -> Result:
-    return Result(*_place(options), line["property"], line["ok"], line["text"], line["code"])
+    """Return what a trial has told; a property of which no call was accepted was not tried."""
+    result = Result(*_place(options), line["property"], line["ok"], line["text"], line["code"])
+    if line["ok"] and line["kind"] != "bad":
+        result.calls, result.accepted = line["calls"], line["accepted"]
+        if result.calls and not result.accepted:
+            result.tried = False
+            result.text = "not tried: no call was accepted"
+    return result

@@ -15,16 +15,19 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, TextIO
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, errors, given, seed, settings
 from hypothesis import strategies as st
 
+from cuplug.author.fitting import misfit
 from cuplug.author.sizing import sized_arguments
 from cuplug.call.operator import Operator
 from cuplug.commands import cuda_properties as cuda
 from cuplug.commands import properties as host
+from cuplug.commands.pins import Range, read_pins
+from cuplug.commands.tried import Answers, Tried
 from cuplug.lookup.find import find, load
 from cuplug.signature.signature import Signature, parse
-from cuplug.testing import arguments
+from cuplug.testing import SMALL, arguments
 
 LARGE_BYTES = 1 << 24
 EMPTY = st.sampled_from((0, 0, 3))
@@ -35,18 +38,19 @@ class Property(NamedTuple):
     """What is tried: a check on examples of some kind."""
 
     check: Check
-    kind: str = "usual"  # "usual", "empty", "large" or "any values"
+    kind: str = "usual"  # "usual", "empty", "large", "any values" or "bad"
 
 
 HOST = {
     "the same result again": Property(host.is_deterministic),
     "inputs left alone": Property(host.leaves_inputs_alone),
+    "memory beside outputs": Property(host.keeps_to_outputs),
     "layouts": Property(host.takes_any_layout),
     "out= filled": Property(host.fills_outputs),
     "empty arrays": Property(host.leaves_inputs_alone, "empty"),
     "any values": Property(host.survives_any_values, "any values"),
     "large arrays": Property(host.survives_any_values, "large"),
-    "bad arguments": Property(host.refuses_bad_arguments),
+    "bad arguments": Property(host.refuses_bad_arguments, "bad"),
 }
 CUDA = {
     "CUDA: the same result again": Property(cuda.runs_again),
@@ -55,7 +59,7 @@ CUDA = {
     "CUDA: any values": Property(cuda.runs_again, "any values"),
     "CUDA: large arrays": Property(cuda.runs_again, "large"),
     "CUDA: memory beside arrays": Property(cuda.keeps_to_its_arrays),
-    "CUDA: bad arguments": Property(host.refuses_bad_arguments),
+    "CUDA: bad arguments": Property(host.refuses_bad_arguments, "bad"),
 }
 BOTH = {
     "CUDA against host": Property(cuda.sides_agree),
@@ -68,9 +72,9 @@ class Trial:
     """One signature of one operator under trial."""
 
     def __init__(self, options: dict[str, Any], out: TextIO) -> None:
-        what = options["what"]
-        self.operator = find_operator(what, options["operator"])
+        self.operator = find_operator(options["what"], options["operator"])
         self.signature: Signature = parse(options["signature"])
+        self.pins = read_pins(self.signature, options["pins"])
         self.options = options
         self.out = out
 
@@ -80,30 +84,40 @@ class Trial:
 
     def run(self, name: str) -> None:
         """Try one property and tell what came of it."""
-        check, kind = PROPERTIES[name]
-        last: dict[str, Any] = {}
-
-        def once(example: dict[str, Any]) -> None:
-            last["code"] = host.paste(self.signature, self.operator.path, example)
-            self.tell(example=last["code"], property=name)
-            run = in_a_fork(check) if self.options["isolate"] else check
-            run(self.operator, example, device=self.options["device"])
-
+        search = Search(self, name)
         try:
-            if kind == "large":
-                once(sized_arguments(self.signature, LARGE_BYTES))
-            else:
-                self.search(once, kind)
+            search.run()
         except Exception as error:
-            text = str(error) if isinstance(error, AssertionError) else f"{error!r}"
-            self.tell(property=name, ok=False, text=text, code=last.get("code", ""))
+            text = search.text_of(error)
+            self.tell(property=name, ok=False, text=text, code=search.code)
         else:
-            self.tell(property=name, ok=True, text="", code="")
+            answers = search.answers
+            self.tell(
+                **{"property": name, "ok": True, "text": "", "code": ""},
+                kind=search.kind,
+                calls=answers.n_calls,
+                accepted=answers.n_accepted,
+                refusals=answers.refusals.most_common(),
+            )
 
-    def search(self, once: Callable[[dict[str, Any]], None], kind: str) -> None:
-        """Look for an example that fails, and for the smallest that does."""
-        sizes = {"sizes": EMPTY} if kind == "empty" else {}
-        examples = arguments(self.signature.text, all_bits=kind == "any values", **sizes)
+
+class Search:
+    """The search for an example that fails a property, and for the smallest that does."""
+
+    def __init__(self, trial: Trial, name: str) -> None:
+        self.trial, self.name, self.options = trial, name, trial.options
+        check, self.kind = PROPERTIES[name]
+        self.check = in_a_fork(check) if self.options["isolate"] else check
+        self.answers = Answers()
+        self.code = ""  # of the last example
+        self.failure: Exception | None = None
+        self.misfit = ""  # why the last arguments were drawn in vain
+
+    def run(self) -> None:
+        """Try examples until one fails or there were enough."""
+        if self.kind == "large":
+            self.once(self.large())
+            return
         quiet = settings(
             max_examples=self.options["examples"],
             database=None,
@@ -112,7 +126,60 @@ class Trial:
             suppress_health_check=list(HealthCheck),
             report_multiple_bugs=False,
         )
-        seed(self.options["seed"])(quiet(given(examples)(once)))()
+        seed(self.options["seed"])(quiet(given(self.examples())(self.once)))()
+
+    def once(self, example: dict[str, Any]) -> None:
+        """Try one example."""
+        tried = Tried(self.trial.operator)
+        self.code = host.paste(self.trial.signature, tried.path, example)
+        self.trial.tell(example=self.code, property=self.name)
+        try:
+            self.check(tried, example, device=self.options["device"])
+        except Exception as error:
+            self.failure = error
+            raise
+        if tried.answer is not None:
+            self.answers.add(tried.answer)
+
+    def examples(self) -> st.SearchStrategy[dict[str, Any]]:
+        """Return the arguments to draw: those that the signature allows."""
+        pinned = {
+            name: strategy_of(x) if isinstance(x, Range) else x
+            for name, x in self.trial.pins.items()
+        }
+        sizes = EMPTY if self.kind == "empty" else SMALL
+        drawn = arguments(
+            self.trial.signature.text, sizes, all_bits=self.kind == "any values", pinned=pinned
+        )
+        return drawn.filter(self.fits)
+
+    def fits(self, example: dict[str, Any]) -> bool:
+        """Say whether arguments come as far as the entry."""
+        self.misfit = misfit(self.trial.operator, example)
+        return not self.misfit
+
+    def large(self) -> dict[str, Any]:
+        """Return arguments of a large size."""
+        pinned = {k: x.high if isinstance(x, Range) else x for k, x in self.trial.pins.items()}
+        return sized_arguments(self.trial.signature, LARGE_BYTES, pinned=pinned)
+
+    def text_of(self, error: Exception) -> str:
+        """Say what failed; what Hypothesis says of its own work is put in words of ours."""
+        if isinstance(error, errors.Unsatisfiable):
+            return f"no arguments were found that the signature allows: {self.misfit}"
+        failure = self.failure or error
+        text = str(failure)
+        if not isinstance(failure, AssertionError):
+            text = f"{type(failure).__name__}: {failure}"
+        again = isinstance(error, (errors.Flaky, errors.FlakyFailure))
+        return f"{text} (with these arguments now and then)" if again else text
+
+
+def strategy_of(x: Range) -> st.SearchStrategy[Any]:
+    """Return the numbers of a range."""
+    if isinstance(x.low, int) and isinstance(x.high, int):
+        return st.integers(x.low, x.high)
+    return st.floats(float(x.low), float(x.high))
 
 
 def find_operator(what: str, name: str) -> Operator:

@@ -60,6 +60,12 @@ cdef class Kernel(Function):
         declared.is_declared = self.types is None
         return declared
 
+    def __call__(self, *arguments, **keywords):
+        """Refuse a call without a grid."""
+        raise TypeError(
+            f"{self.name}: seen a call without a grid, wanted {self.name}[grid, block](...)"
+        )
+
     def __getitem__(self, configuration):
         if type(configuration) is not tuple or not 2 <= len(configuration) <= 4:
             raise TypeError(

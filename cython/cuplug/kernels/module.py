@@ -131,7 +131,7 @@ def compile(
     name: str = "<string>",
     headers: Mapping[str, str] | None = None,
     device: Any = None,
-    architecture: str | None = None,
+    architecture: str | int | None = None,
 ) -> Module:
     """Compile CUDA C++ at run time.
 
@@ -152,8 +152,8 @@ def compile(
         Texts by the names under which the source includes them.
     device : str, int or device, optional
         The GPU to compile for, and where kernels without arrays run; cuda:0 without.
-    architecture : str, optional
-        "90", "90a" instead of that of the device: then nothing needs a GPU before a launch.
+    architecture : str or int, optional
+        90, "90", "90a" instead of that of the device: then nothing needs a GPU before a launch.
 
     Returns
     -------
@@ -169,6 +169,8 @@ def compile(
     number = gpu_number("compile", 0 if device is None else device)
     if not isinstance(headers, Mapping | None):
         raise TypeError(f"compile: headers: seen {type(headers).__name__}, wanted a mapping")
+    if isinstance(architecture, int):
+        architecture = str(architecture)
     binary = jit.compile_to_binary(
         source,
         names=names,
