@@ -113,15 +113,14 @@ def test_c_program(source, sanitizer, core_objects, fake_cuda, tmp_path):
     run_program([program], fake, tmp_path)
 
 
-@pytest.mark.parametrize("standard", ["c11", "c17", "c2x", "c++11", "c++17", "c++20"])
-@pytest.mark.parametrize(
-    "header",
-    sorted(
-        path.relative_to(INCLUDE).as_posix()
-        for path in INCLUDE.glob("*/*.h")
-        if path.stem != "kernels"
-    ),
-)
+def headers() -> list:
+    """Return every public header with each standard that it is for."""
+    standards = {".h": ["c11", "c17", "c2x", "c++11", "c++17", "c++20"], ".hpp": ["c++17", "c++20"]}
+    files = sorted(path for path in INCLUDE.glob("*/*.h*") if path.stem != "kernels")
+    return [(path.relative_to(INCLUDE), one) for path in files for one in standards[path.suffix]]
+
+
+@pytest.mark.parametrize(("header", "standard"), headers(), ids=str)
 def test_header_compiles_alone(header, standard, tmp_path):
     language = "c++" if "++" in standard else "c"
     compiler = COMPILER if language == "c" else [os.environ.get("CXX", "c++")]

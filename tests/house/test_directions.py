@@ -124,6 +124,11 @@ def test_public_headers():
     }
     for name, included in internal.items():
         assert system_includes(ROOT / f"include/internal/{name}.h") == included
+    named = {"plugin": ["arguments.hpp", "entries.hpp"], "arguments": ["signature.hpp"]}
+    named |= {"signature": ["plugin"], "entries": []}
+    for name, parts in named.items():
+        found = system_includes(headers / f"{name}.hpp") - {"exception", "new"}
+        assert found == {f"cuplug/{part}" for part in parts}
     assert system_includes(headers / "loop.h") == set()
     assert system_includes(headers / "half.h") <= STANDARD
     assert system_includes(headers / "nontemporal.h") <= STANDARD | {"emmintrin"}
