@@ -66,6 +66,7 @@ def test_each_function_of_the_host_api_says_from_which_threads_it_may_be_called(
     untold = []
     for paragraph in paragraphs:
         is_said = is_said or paragraph.startswith("/* The functions below")
-        if "\nCUPLUG_API" in paragraph and not is_said and "[thread-safe]" not in paragraph:
+        declares = re.search(r"^CUPLUG_API", paragraph, re.M)
+        if declares and not is_said and "[thread-safe]" not in paragraph:
             untold.append(paragraph)
     assert untold == []
