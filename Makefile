@@ -63,7 +63,7 @@ pictures: ## Draw docs/pictures/ from the committed table
 instructions: all ## Count instructions per call; needs valgrind
 	$(RUN) benchmarks/instructions.py
 
-C_FILES := git ls-files -co --exclude-standard '*.c' '*.h' '*.hpp' '*.cu' '*.cuh'
+C_FILES := git ls-files -co --exclude-standard '*.c' '*.h' '*.hpp' '*.cpp' '*.cu' '*.cuh'
 lint: ## Check format, style and types
 	$(build) $(INSTALLED)/lint
 	$(C_FILES) | xargs $(CLANG_FORMAT) --dry-run -Werror
