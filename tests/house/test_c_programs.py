@@ -6,6 +6,7 @@ The first lines of tests/*/test_*.c say how each is built and run:
     /* sanitizers: address,undefined | thread | none */   one build and run for each; "none (slow)"
                                                           runs where slow tests do
     /* fake-cuda */                                       with the driver that needs no GPU
+    /* fixture: NAME.c */                                 with lib<NAME>.so in its working directory
     /* ldflags: ... */                                    more arguments for the linker
 """
 
@@ -71,6 +72,13 @@ def core_objects(once):
     return objects
 
 
+def build_fixture(name: str, folder: Path) -> None:
+    """Compile a plugin of tests/fixtures that uses the core of the program that loads it."""
+    library = folder / f"lib{Path(name).stem}.so"
+    command = [*COMPILER, "-std=c11", *FLAGS, "-shared", "-fPIC", f"-I{INCLUDE}"]
+    compile_library([*command, str(FIXTURES / name), "-pthread", "-o", str(library)])
+
+
 def run_program(command: list, fake: Path | None, folder: Path) -> None:
     """Run a program, with the driver of a directory; it must succeed."""
     variables = environment()
@@ -99,6 +107,8 @@ def test_c_program(source, sanitizer, core_objects, fake_cuda, tmp_path):
     command = [*COMPILER, "-std=c11", *FLAGS, *INCLUDES, *sanitize(sanitizer), str(source)]
     command += [*core_objects(sanitizer), *more, "-ldl", "-lm", "-pthread", "-o", str(program)]
     compile_library(command)
+    if fixture := directive(source, "fixture"):
+        build_fixture(fixture, tmp_path)
     fake = fake_cuda if directive(source, "fake-cuda") is not None else None
     run_program([program], fake, tmp_path)
 

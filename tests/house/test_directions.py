@@ -110,9 +110,9 @@ def test_public_headers():
         *("cuplug/plugin", "cuplug/fault", "cuplug/format", "cuda_runtime_api")
     }
     assert system_includes(headers / "host.h") <= STANDARD | {
-        *("cuplug/plugin", "cuplug/devices", "cuplug/listing")
+        *("cuplug/plugin", "cuplug/describe", "cuplug/devices", "cuplug/listing")
     }
-    for part in ("devices.h", "listing.h"):
+    for part in ("describe.h", "devices.h", "listing.h"):
         assert system_includes(headers / part) <= {"cuplug/host"}
     internal = {
         "formula": {"stdint"},
