@@ -33,9 +33,16 @@ OTHER_SEARCH_VARIABLES = (
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_the_run(shared: Path) -> Iterator[None]:
-    """Keep what cuplug compiles apart from the user's cache, for all workers of a run."""
+    """Keep what is compiled apart from the user's caches, for all workers and processes of a run.
+
+    More than a thousand processes import the same modules: where bytecode is not to be written, it
+    is kept for the run alone.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUPLUG_CACHE_DIR", str(shared / "cache"))
+        if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+            patch.delenv("PYTHONDONTWRITEBYTECODE")
+            patch.setenv("PYTHONPYCACHEPREFIX", str(shared / "bytecode"))
         yield
 
 

@@ -6,51 +6,17 @@
 
 #include "arguments/match.h"
 #include "arguments/recall.h"
-#include "arguments/scalar.h"
+#include "arguments/scalars.h"
+#include "arguments/shapes.h"
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
 #include "host/view.h"
 #include "host/workers.h"
-#include "registry/operator.h"
+#include "registry/rows.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static int match_string(cuplug__match *m, int32_t i) {
-  const cuplug_parameter *x = &m->s->parameters[i];
-  const cuplug_argument *a = cuplug__argument(m, i);
-  cuplug_scalar *to = &m->frame->scalars[m->frame->n_scalars++];
-  if (a->kind == CUPLUG_ARGUMENT_ABSENT && x->has_default) {
-    *to = x->default_value;
-    return CUPLUG_OK;
-  }
-  if (a->kind != CUPLUG_ARGUMENT_STRING) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
-  *to = a->scalar;
-  if (x->kind == CUPLUG_PARAMETER_STRING) return CUPLUG_OK;
-  for (to->i = 0; to->i < x->n_choices; to->i++)
-    if (!strcmp(a->scalar.s, x->choices[to->i])) return CUPLUG_OK;
-  return cuplug__unwanted(m, i, CUPLUG_ERROR_VALUE);
-}
-
-/* After the arrays, which say what dtype a type variable is. */
-static int match_scalar(cuplug__match *m, int32_t i) {
-  const cuplug_parameter *x = &m->s->parameters[i];
-  const cuplug_argument *a = cuplug__argument(m, i);
-  cuplug_argument by_default;
-  uint32_t type = cuplug__type_of(m, x->type_variable);
-  if (a->kind == CUPLUG_ARGUMENT_ABSENT && x->has_default) {
-    by_default.kind = (uint32_t)x->default_kind;
-    by_default.scalar = x->default_value;
-    a = &by_default;
-  }
-  int status = cuplug__convert_scalar(a, type, &m->frame->scalars[m->frame->n_scalars++]);
-  if (!status || !m->error) return status;
-  return cuplug__mismatch(m, i, status, "seen %s, wanted %s%s", cuplug__describe_argument(a).s,
-                          status == CUPLUG_ERROR_VALUE ? "a value in the range of "
-                                                       : "a scalar of dtype ",
-                          cuplug__describe_dtype(type).s);
-}
 
 static int64_t *store(cuplug_frame *f, int32_t n) {
   int64_t *place = f->storage + f->n_stored;
@@ -127,84 +93,24 @@ static int spread(cuplug__match *m, uint32_t k) {
   if (m->takes_strides)
     broadcast(f, t, wanted, ndim);
   else
-    f->copy_mask |= 1u << k;
-  return CUPLUG_OK;
-}
-
-/* The shape of an output into `shape`; returns its ndim, or -1 when there are too many. */
-static int32_t output_shape(const cuplug__match *m, const cuplug_parameter *x, int64_t *shape) {
-  const cuplug_frame *f = m->frame;
-  int32_t ndim = 0;
-  for (int32_t k = 0; k < x->n_dims; k++) {
-    const cuplug_dim *d = &x->dims[k];
-    const int64_t *from = &d->value;
-    static const int64_t unknown = -1;
-    int32_t n = 1;
-    if (d->kind == CUPLUG_DIM_NAMED) from = &m->sizes[d->value];
-    if (d->kind == CUPLUG_DIM_UNKNOWN) from = &unknown;
-    if (d->kind == CUPLUG_DIM_VARIADIC) from = m->groups[d->value], n = (int32_t)m->sizes[d->value];
-    if (d->kind == CUPLUG_DIM_LOOP) from = f->loop_shape, n = f->loop_ndim;
-    if (ndim + n > CUPLUG_MAX_NDIM) return -1;
-    for (int32_t j = 0; j < n; j++) shape[ndim++] = from[j];
-  }
-  return ndim;
-}
-
-/* Of an output that is like no input. */
-static int shape_new(cuplug__match *m, const cuplug_parameter *x, cuplug_tensor *t) {
-  cuplug_frame *f = m->frame;
-  uint32_t type = cuplug__type_of(m, x->type_variable);
-  *t = (cuplug_tensor){.device = f->home, .shape = f->storage + f->n_stored};
-  t->dtype = (cuplug_dtype){(uint8_t)(type >> 24), (uint8_t)(type >> 16), (uint16_t)type};
-  t->ndim = output_shape(m, x, t->shape);
-  if (t->ndim < 0)
-    return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
-                        "%s: the output would have more than %d dimensions", m->s->name,
-                        CUPLUG_MAX_NDIM);
-  store(f, t->ndim);
-  int64_t n_bytes = cuplug__n_bytes(t);
-  if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
-  if (n_bytes >= 0 || cuplug__has_unknown(t)) return CUPLUG_OK;
-  return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
-                      "%s: the output's shape %s needs 2^63 bytes or more", m->s->name,
-                      cuplug__describe_shape(t->shape, t->ndim).s);
-}
-
-static int shape_output(cuplug__match *m, int32_t i) {
-  cuplug_frame *f = m->frame;
-  const uint32_t k = f->n_tensors++, like = m->like[k];
-  cuplug_tensor *t = &f->tensors[k];
-  f->parameter[k] = (uint8_t)i;
-  if (like >= f->n_inputs || m->broadcasts) return shape_new(m, &m->s->parameters[i], t);
-  *t = f->tensors[like];
-  t->data = NULL;
-  t->device = f->home;
-  t->strides = NULL;
-  return CUPLUG_OK;
-}
-
-static int match_scalars(cuplug__match *m, const cuplug__overload *o) {
-  for (uint32_t k = 0; k < o->n_scalars; k++) {
-    const int32_t i = o->scalars[k];
-    int is_scalar = o->signature.parameters[i].kind == CUPLUG_PARAMETER_SCALAR;
-    int status = is_scalar ? match_scalar(m, i) : match_string(m, i);
-    if (status) return status;
-    m->n_matched++;
-  }
+    f->copy_mask |= 1ull << k;
   return CUPLUG_OK;
 }
 
 /* Fits one overload; fills the frame but for `op` and `row`. */
 static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   cuplug_frame *f = m->frame;
-  const cuplug_signature *s = m->s = &o->signature;
+  const cuplug_signature *s = m->s = o->signature;
   int status = CUPLUG_OK;
   m->takes_strides = o->row->flags & CUPLUG_ROW_TAKES_STRIDES;
   m->like = o->like;
   m->most_bytes = 0;
   m->n_matched = 0;
-  m->inout_mask = m->loop_mask = m->broadcasts = m->known_types = m->known_sizes = 0;
-  f->n_tensors = f->n_scalars = f->copy_mask = f->odd_mask = f->n_stored = 0;
+  m->item = -1;
+  m->inout_mask = m->loop_mask = m->known_types = m->known_sizes = 0;
+  m->broadcasts = m->has_formulas = m->n_items = 0;
+  f->copy_mask = f->odd_mask = f->none_mask = 0;
+  f->n_tensors = f->n_scalars = f->n_stored = f->n_items = 0;
   f->home = (cuplug_device){0, 0};
   f->signature = s;
   f->loop_ndim = 0;
@@ -216,12 +122,15 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
     if ((status = cuplug__match_array(m, i))) return status;
     m->n_matched++;
   }
+  if (s->n_lists && (status = cuplug__match_items(m, o))) return status;
   f->n_inputs = f->n_tensors;
+  if ((status = cuplug__reserve_words(m))) return status;
   for (uint32_t k = 0; m->broadcasts && k < f->n_inputs; k++)
     if (m->loop_mask >> k & 1 && (status = spread(m, k))) return status;
-  if ((status = match_scalars(m, o))) return status;
+  if ((status = cuplug__match_scalars(m, o))) return status;
+  if (m->has_formulas && (status = cuplug__check_formulas(m))) return status;
   for (int32_t k = 0; k < s->n_outputs; k++)
-    if ((status = shape_output(m, s->n_parameters + k))) return status;
+    if ((status = cuplug__shape_output(m, s->n_parameters + k))) return status;
   if (o->reshape && (status = o->reshape(f, m->error))) return status;
   if (m->takes_strides)
     for (uint32_t k = 0; k < f->n_tensors; k++) write_strides(f, &f->tensors[k]);
@@ -238,8 +147,8 @@ static inline cuplug__span span_of(const cuplug__match *m, uint32_t k) {
 /* In-out arrays share no memory with other arrays. */
 static int check_inout(cuplug__match *m) {
   const cuplug_frame *f = m->frame;
-  for (uint32_t left = m->inout_mask; left; left &= left - 1) {
-    const uint32_t k = (uint32_t)__builtin_ctz(left);
+  for (uint64_t left = m->inout_mask; left; left &= left - 1) {
+    const uint32_t k = (uint32_t)__builtin_ctzll(left);
     const cuplug__span changed = span_of(m, k);
     for (uint32_t other = 0; other < f->n_inputs; other++)
       if (other != k && f->tensors[other].ndim >= 0 && cuplug__meet(changed, span_of(m, other)))
@@ -252,13 +161,23 @@ static int check_inout(cuplug__match *m) {
 }
 
 /* No overload fits: says why of the one that came furthest. */
-static int report(cuplug_operator *op, cuplug__match *m, uint32_t best, cuplug_error *error) {
+CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_error *error) {
+  const uint32_t first = cuplug__rows_next(op, m->args, m->n_args, 0);
+  /* Those whose kinds and dtypes fit are nearer than others. */
+  const int is_candidate = first < op->n_overloads;
+  uint32_t best = is_candidate ? first : 0, k = best;
+  int32_t n_best = -1;
+  while (k < op->n_overloads) {
+    match_overload(m, &op->overloads[k]);
+    if (m->n_matched > n_best) n_best = m->n_matched, best = k;
+    k = is_candidate ? cuplug__rows_next(op, m->args, m->n_args, k + 1) : k + 1;
+  }
   m->error = error;
   int status = match_overload(m, &op->overloads[best]);
   if (!status) status = check_inout(m);
   if (op->n_overloads > 1)
-    cuplug__append(error, " (the nearest of %u signatures: %s)", op->n_overloads,
-                   op->overloads[best].signature.text);
+    cuplug__append(error, " (the nearest of %u signatures: %.200s)", op->n_overloads,
+                   op->overloads[best].signature->text);
   return status;
 }
 
@@ -269,6 +188,14 @@ static int finish(cuplug_operator *op, const cuplug__match *m, uint32_t row) {
   f->is_brief = !f->device.type && m->most_bytes <= op->overloads[row].brief_bytes &&
                 atomic_load_explicit(&op->loaded, memory_order_relaxed);
   return CUPLUG_OK;
+}
+
+/* Whether the arguments are like those of a call before, whose row is that of this call. */
+static int is_recalled(cuplug__match *m, cuplug_operator *op, uint32_t first) {
+  const int32_t row = cuplug__recall(m, op);
+  if (row < 0 || (uint32_t)row != first) return 0;
+  if (m->n_matched < m->s->n_parameters && cuplug__match_scalars(m, &op->overloads[row])) return 0;
+  return !(m->inout_mask && check_inout(m));
 }
 
 int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
@@ -285,21 +212,12 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
   frame->progress = NULL;
   frame->user = NULL;
   frame->staged = 0;
-  frame->none_mask = 0;
-  int32_t row = cuplug__recall(&m, op);
-  if (row >= 0 && (m.n_matched == m.s->n_parameters || !match_scalars(&m, &op->overloads[row])) &&
-      !(m.inout_mask && check_inout(&m)))
-    return finish(op, &m, (uint32_t)row);
-  uint32_t last = atomic_load_explicit(&op->last, memory_order_relaxed), best = last;
-  int32_t n_best = -1;
-  for (uint32_t n = 0; n < op->n_overloads; n++) {
-    uint32_t k = last + n < op->n_overloads ? last + n : last + n - op->n_overloads;
-    if (!match_overload(&m, &op->overloads[k]) && !(m.inout_mask && check_inout(&m))) {
-      if (k != last) atomic_store_explicit(&op->last, k, memory_order_relaxed);
-      cuplug__remember(&m, op, k);
-      return finish(op, &m, k);
-    }
-    if (m.n_matched > n_best) n_best = m.n_matched, best = k;
+  uint32_t row = cuplug__rows_next(op, args, n_args, 0);
+  if (is_recalled(&m, op, row)) return finish(op, &m, row);
+  for (; row < op->n_overloads; row = cuplug__rows_next(op, args, n_args, row + 1)) {
+    if (match_overload(&m, &op->overloads[row]) || (m.inout_mask && check_inout(&m))) continue;
+    cuplug__remember(&m, op, row);
+    return finish(op, &m, row);
   }
-  return report(op, &m, best, error);
+  return report(op, &m, error);
 }

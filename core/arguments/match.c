@@ -18,22 +18,31 @@ int cuplug__mismatch(cuplug__match *m, int32_t i, int status, const char *format
   m->error->status = status;
   vsnprintf(m->error->message, m->error->message_bytes, format, list);
   va_end(list);
+  if (m->item >= 0) cuplug__prefix(m->error, "item %" PRId64 ": ", m->item);
   cuplug__prefix(m->error, "%s: %s: ", m->s->name, m->s->parameters[i].name);
   return status;
 }
 
+/* The array or the scalar that is matched. */
+static const cuplug_argument *seen(const cuplug__match *m, int32_t i) {
+  const cuplug_argument *a = cuplug__argument(m, i);
+  return m->item < 0 ? a : &a->list.items[m->item];
+}
+
 int cuplug__unwanted(cuplug__match *m, int32_t i, int status) {
   if (!m->error) return status;
-  return cuplug__mismatch(m, i, status, "seen %s, wanted %s",
-                          cuplug__describe_argument(cuplug__argument(m, i)).s,
-                          cuplug__describe_parameter(m->s, &m->s->parameters[i]).s);
+  const cuplug_parameter *x = &m->s->parameters[i];
+  const int is_list = x->kind == CUPLUG_PARAMETER_ARRAYS && m->item < 0;
+  return cuplug__mismatch(m, i, status, "seen %s, wanted %s%s",
+                          cuplug__describe_argument(seen(m, i)).s, is_list ? "a list of " : "",
+                          cuplug__describe_parameter(m->s, x).s);
 }
 
 CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, int32_t v) {
   int is_named = *m->s->variables[v].name && m->known_types >> v & 1;
   if (!is_named || !m->error) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
   return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted %s as in %s (%s)",
-                          cuplug__describe_argument(cuplug__argument(m, i)).s,
+                          cuplug__describe_argument(seen(m, i)).s,
                           cuplug__describe_dtype(m->types[v]).s,
                           m->s->parameters[m->type_from[v]].name, m->s->variables[v].name);
 }
@@ -44,13 +53,13 @@ static int match_dtype(cuplug__match *m, int32_t i, const cuplug_parameter *x, u
   if (!(m->s->variables[v].dtypes & cuplug__dtype_bit(type))) return refuse_dtype(m, i, v);
   m->types[v] = type;
   m->type_from[v] = (int8_t)i;
-  m->known_types |= 1u << v;
+  m->known_types |= 1ull << v;
   return CUPLUG_OK;
 }
 
 static int match_size(cuplug__match *m, int32_t i, int64_t name, int64_t size) {
   if (!(m->known_sizes >> name & 1)) {
-    m->known_sizes |= 1u << name;
+    m->known_sizes |= 1ull << name;
     m->sizes[name] = size;
     m->size_from[name] = (int8_t)i;
     return CUPLUG_OK;
@@ -76,7 +85,7 @@ static int match_group(cuplug__match *m, int32_t i, int64_t name, const int64_t 
     int same = m->sizes[name] == ndim && cuplug__same_sizes(m->groups[name], shape, ndim);
     return same ? CUPLUG_OK : refuse_group(m, i, name, shape, ndim);
   }
-  m->known_sizes |= 1u << name;
+  m->known_sizes |= 1ull << name;
   m->sizes[name] = ndim;
   m->groups[name] = shape;
   m->size_from[name] = (int8_t)i;
@@ -130,7 +139,9 @@ static int match_shape(cuplug__match *m, int32_t i, const cuplug_parameter *x,
       status = match_group(m, i, d->value, shape, n = group_ndim);
     } else if (d->kind == CUPLUG_DIM_LOOP) {
       status = match_loop(m, i, shape, n = group_ndim);
-      m->loop_mask |= 1u << m->frame->n_tensors;
+      m->loop_mask |= 1ull << m->frame->n_tensors;
+    } else if (d->kind == CUPLUG_DIM_FORMULA) {
+      m->has_formulas = 1; /* it is worked out when all names are known */
     } else if (*shape != d->value) {
       status = cuplug__unwanted(m, i, CUPLUG_ERROR_VALUE);
     }
@@ -215,7 +226,7 @@ static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, in
 
 /* Whether a tensor fits because one before it did, whose parameter is alike. */
 static inline int is_repeated(cuplug__match *m, const cuplug_tensor *t) {
-  const uint32_t k = m->frame->n_tensors, like = m->like[k];
+  const uint32_t k = m->frame->n_tensors, like = m->item < 0 ? m->like[k] : k;
   const cuplug_tensor *before = &m->frame->tensors[like];
   if (like == k || !t->data || t->ndim != before->ndim ||
       memcmp(&t->dtype, &before->dtype, sizeof(t->dtype)) ||
@@ -240,14 +251,13 @@ static __attribute__((noinline)) int match_tensor(cuplug__match *m, int32_t i,
 static int leave_out(cuplug__match *m, int32_t i, uint32_t kind) {
   cuplug_frame *f = m->frame;
   int left_out = kind == CUPLUG_ARGUMENT_ABSENT || kind == CUPLUG_ARGUMENT_NONE;
-  if (!left_out || m->s->parameters[i].default_kind != CUPLUG_ARGUMENT_NONE)
+  if (!left_out || m->item >= 0 || m->s->parameters[i].default_kind != CUPLUG_ARGUMENT_NONE)
     return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
   f->tensors[f->n_tensors++] = (cuplug_tensor){.ndim = -1};
   return CUPLUG_OK;
 }
 
-int cuplug__match_array(cuplug__match *m, int32_t i) {
-  const cuplug_argument *a = cuplug__argument(m, i);
+static inline int match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   cuplug_frame *f = m->frame;
   uint32_t k = f->n_tensors;
   cuplug_tensor *t = &f->tensors[k];
@@ -268,15 +278,23 @@ int cuplug__match_array(cuplug__match *m, int32_t i) {
   if (!is_repeated(m, t) && (status = match_tensor(m, i, t))) return status;
   int contiguous = cuplug__is_contiguous(t);
   if (m->s->parameters[i].kind == CUPLUG_PARAMETER_INOUT) {
-    m->inout_mask |= 1u << k;
+    m->inout_mask |= 1ull << k;
     if ((status = match_inout(m, i, a, contiguous))) return status;
   } else if (a->flags & CUPLUG_MISALIGNED || (!contiguous && !m->takes_strides)) {
-    f->copy_mask |= 1u << k;
-    if (a->flags & CUPLUG_ODD_STRIDES) f->odd_mask |= 1u << k;
+    f->copy_mask |= 1ull << k;
+    if (a->flags & CUPLUG_ODD_STRIDES) f->odd_mask |= 1ull << k;
   }
   if (contiguous) t->strides = NULL;
   f->n_tensors = k + 1;
   return CUPLUG_OK;
+}
+
+int cuplug__match_array(cuplug__match *m, int32_t i) {
+  return match_array(m, i, cuplug__argument(m, i));
+}
+
+int cuplug__match_item(cuplug__match *m, int32_t i, const cuplug_argument *item) {
+  return match_array(m, i, item);
 }
 
 int32_t cuplug_wanted_shape(const cuplug_frame *f, uint32_t k, int64_t shape[CUPLUG_MAX_NDIM]) {

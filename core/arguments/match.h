@@ -17,20 +17,25 @@ typedef struct cuplug__match {
   cuplug_error *error; /* NULL: only the outcome matters */
   int32_t n_matched;   /* parameters that fitted */
   uint32_t takes_strides;
-  const uint8_t *like;                 /* of the overload */
-  int64_t most_bytes;                  /* of one array */
-  int64_t n_bytes[CUPLUG_MAX_TENSORS]; /* of input tensors without strides */
-  uint32_t inout_mask;                 /* tensors that are changed in place */
-  uint32_t loop_mask;                  /* tensors with loop dimensions */
-  uint32_t broadcasts;                 /* 1: their loop dimensions differ */
-  uint32_t known_types;                /* bit v: types[v] and type_from[v] are set */
-  uint32_t known_sizes;                /* bit n: sizes[n] and size_from[n] are set */
-  uint32_t types[16];
-  int8_t type_from[16];
-  int64_t sizes[24]; /* a named dimension; of a variadic one the number of its dimensions */
-  const int64_t *groups[24];
-  int8_t size_from[24];
+  uint32_t has_formulas;                 /* 1: an input has a size that is worked out */
+  const uint8_t *like;                   /* of the overload */
+  int64_t most_bytes;                    /* of one array */
+  int64_t n_bytes[CUPLUG_MAX_ARGUMENTS]; /* of input tensors without strides */
+  uint32_t broadcasts;                   /* 1: their loop dimensions differ */
+  uint64_t inout_mask;                   /* tensors that are changed in place */
+  uint64_t loop_mask;                    /* tensors with loop dimensions */
+  uint64_t known_types;                  /* bit v: types[v] and type_from[v] are set */
+  uint64_t known_sizes;                  /* bit n: sizes[n] and size_from[n] are set */
+  uint32_t types[CUPLUG_MAX_ARGUMENTS];
+  int8_t type_from[CUPLUG_MAX_ARGUMENTS];
+  /* A named dimension; of a variadic one the number of its dimensions. */
+  int64_t sizes[CUPLUG_MAX_ARGUMENTS];
+  const int64_t *groups[CUPLUG_MAX_ARGUMENTS];
+  int8_t size_from[CUPLUG_MAX_ARGUMENTS];
   int8_t home_from;
+  uint32_t n_items;        /* arrays in lists */
+  uint32_t reserved_words; /* of the frame, for the shapes and strides of many inputs */
+  int64_t item;            /* of the list that is matched; -1: it is no list */
 } cuplug__match;
 
 static inline const cuplug_argument *cuplug__argument(const cuplug__match *m, int32_t i) {
@@ -46,6 +51,8 @@ static inline uint32_t cuplug__type_of(const cuplug__match *m, int32_t variable)
 
 /* Fits array argument i and appends its tensor to the frame. */
 int cuplug__match_array(cuplug__match *m, int32_t i);
+/* The same with one array of list i, number m->item. */
+int cuplug__match_item(cuplug__match *m, int32_t i, const cuplug_argument *item);
 
 /* Records that argument i does not fit, when there is a record to fill. Returns `status`. */
 CUPLUG__COLD CUPLUG__FORMAT(4, 5) int cuplug__mismatch(cuplug__match *m, int32_t i, int status,

@@ -11,6 +11,7 @@
 #define N_KEPT 4 /* operators in turn of which a thread keeps one match each */
 #define MAX_ARRAYS 16
 #define MAX_DIMS 4
+#define MAX_TYPES 16
 
 typedef struct known_array {
   cuplug_argument like; /* without memory and strides; its shape is here: */
@@ -19,10 +20,11 @@ typedef struct known_array {
 
 typedef struct known_match {
   uint64_t number; /* of the operator; 0: none is kept */
-  uint32_t row, n_args, n_tensors, n_inputs, inout_mask, known_types;
+  uint32_t row, n_args, n_tensors, n_inputs;
+  uint64_t inout_mask, known_types;
   cuplug_device home;
   int64_t most_bytes;
-  uint32_t types[16];
+  uint32_t types[MAX_TYPES];
   int32_t loop_ndim;
   int64_t loop_shape[MAX_DIMS];
   uint8_t parameter[MAX_ARRAYS];  /* as in the frame */
@@ -48,8 +50,9 @@ static __attribute__((noinline)) known_match *place_of(const cuplug_operator *op
 
 static int can_be_kept(const cuplug__match *m, const cuplug__overload *o) {
   const cuplug_frame *f = m->frame;
-  if (m->takes_strides || o->reshape || m->broadcasts || f->copy_mask ||
-      f->n_tensors > MAX_ARRAYS || f->loop_ndim > MAX_DIMS)
+  if (m->takes_strides || o->reshape || m->broadcasts || f->copy_mask || m->s->has_formulas ||
+      m->s->n_lists || m->s->n_variables > MAX_TYPES || f->n_tensors > MAX_ARRAYS ||
+      f->loop_ndim > MAX_DIMS)
     return 0;
   for (uint32_t k = 0; k < f->n_tensors; k++)
     if (f->tensors[k].ndim < 0 || f->tensors[k].ndim > MAX_DIMS) return 0;
@@ -108,10 +111,11 @@ int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
     t->shape = a->tensor.shape;
     m->n_bytes[k] = known->n_bytes[k];
   }
-  m->s = f->signature = &op->overloads[known->row].signature;
+  m->s = f->signature = op->overloads[known->row].signature;
   m->takes_strides = m->broadcasts = 0;
   m->most_bytes = known->most_bytes;
   m->n_matched = (int32_t)known->n_inputs;
+  m->item = -1;
   m->inout_mask = known->inout_mask;
   m->known_types = known->known_types;
   if (m->n_matched < m->s->n_parameters) /* for the scalars */
@@ -119,7 +123,8 @@ int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
   memcpy(f->parameter, known->parameter, sizeof known->parameter);
   f->n_tensors = known->n_tensors;
   f->n_inputs = known->n_inputs;
-  f->n_scalars = f->copy_mask = f->odd_mask = f->n_stored = 0;
+  f->copy_mask = f->odd_mask = f->none_mask = 0;
+  f->n_scalars = f->n_stored = f->n_items = 0;
   f->home = known->home;
   f->loop_ndim = known->loop_ndim;
   for (int32_t d = 0; d < known->loop_ndim; d++) f->loop_shape[d] = known->loop_shape[d];

@@ -114,6 +114,9 @@ cuplug__text cuplug__describe_argument(const cuplug_argument *a) {
   case CUPLUG_ARGUMENT_NONE:
     add(&text, "None");
     break;
+  case CUPLUG_ARGUMENT_LIST:
+    add(&text, a->list.n == 1 ? "a list of 1 item" : "a list of %" PRIu32 " items", a->list.n);
+    break;
   case CUPLUG_ARGUMENT_OTHER:
     add(&text, "%s", a->scalar.s);
     break;
@@ -123,21 +126,9 @@ cuplug__text cuplug__describe_argument(const cuplug_argument *a) {
   return text;
 }
 
-static void add_dims(cuplug__text *text, const cuplug_signature *s, const cuplug_parameter *x) {
-  add(text, "[");
-  for (int32_t k = 0; k < x->n_dims; k++) {
-    const cuplug_dim *d = &x->dims[k];
-    if (k) add(text, ", ");
-    if (d->kind == CUPLUG_DIM_FIXED)
-      add(text, "%" PRId64, d->value);
-    else if (d->kind == CUPLUG_DIM_LOOP)
-      add(text, "...");
-    else if (d->kind == CUPLUG_DIM_UNKNOWN)
-      add(text, "?");
-    else
-      add(text, "%s%s", d->kind == CUPLUG_DIM_VARIADIC ? "*" : "", s->dim_names[d->value]);
-  }
-  add(text, "]");
+static void add_dims(cuplug__text *text, const cuplug_parameter *x) {
+  for (int32_t k = 0; k < x->n_dims; k++) add(text, "%s%s", k ? ", " : "[", x->dims[k].text);
+  add(text, x->n_dims ? "]" : "[]");
 }
 
 static void add_choices(cuplug__text *text, const cuplug_parameter *x) {
@@ -151,12 +142,15 @@ cuplug__text cuplug__describe_parameter(const cuplug_signature *s, const cuplug_
     add(&text, "a string");
   } else if (x->kind == CUPLUG_PARAMETER_CHOICE) {
     add_choices(&text, x);
+  } else if (x->kind == CUPLUG_PARAMETER_LIST) {
+    const int is_int = s->variables[x->type_variable].dtypes == cuplug__dtype_bits("int64");
+    add(&text, is_int ? "a list of integers" : "a list of numbers");
   } else {
     const cuplug_type_variable *t = &s->variables[x->type_variable];
     cuplug__text dtypes = cuplug__describe_dtypes(t->dtypes);
-    int is_scalar = x->kind == CUPLUG_PARAMETER_SCALAR;
-    add(&text, "%s%s", is_scalar ? "a scalar " : "", *t->name ? t->name : dtypes.s);
-    if (!is_scalar) add_dims(&text, s, x);
+    if (x->kind == CUPLUG_PARAMETER_SCALAR) add(&text, "a scalar ");
+    add(&text, "%s", *t->name ? t->name : dtypes.s);
+    if (x->kind != CUPLUG_PARAMETER_SCALAR) add_dims(&text, x);
     if (*t->name) add(&text, " with %s: %s", t->name, dtypes.s);
   }
   return text;

@@ -96,7 +96,7 @@ int cuplug_is_staged(const cuplug_frame *f) {
 /* Nothing is missing and nothing contradicts: copies, outputs, the place to run. */
 static int check_frame(const cuplug_frame *f, cuplug_error *error) {
   const cuplug_parameter *parameters = f->signature->parameters;
-  const uint32_t copy_mask = f->copy_mask && cuplug_is_staged(f) ? f->odd_mask : f->copy_mask;
+  const uint64_t copy_mask = f->copy_mask && cuplug_is_staged(f) ? f->odd_mask : f->copy_mask;
   for (uint32_t k = 0; copy_mask && k < f->n_inputs; k++)
     if (copy_mask >> k & 1)
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,
@@ -142,9 +142,9 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
 
 /* How many of n arguments are parameters: those behind them are outputs. */
 static uint32_t count_parameters(const cuplug_operator *op, uint32_t n) {
-  const cuplug_signature *s = &op->overloads[0].signature;
+  const cuplug_signature *s = op->overloads[0].signature;
   for (uint32_t k = 0; k < op->n_overloads; k++) {
-    const cuplug_signature *other = &op->overloads[k].signature;
+    const cuplug_signature *other = op->overloads[k].signature;
     if ((uint32_t)(other->n_parameters + other->n_outputs) == n) s = other;
   }
   return n < (uint32_t)s->n_parameters ? n : (uint32_t)s->n_parameters;

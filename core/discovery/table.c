@@ -156,11 +156,10 @@ static int check_entry(const char *key, const char *entry, cuplug_error *error) 
 }
 
 static int check_signature(const char *text, cuplug_error *error) {
-  cuplug_signature *parsed = malloc(sizeof(*parsed)); /* too large for a small stack */
-  if (!parsed) return cuplug__no_memory(error, doing);
-  const int status = cuplug_parse_signature(text, parsed, NULL, error);
-  free(parsed);
-  if (!status) return CUPLUG_OK;
+  cuplug_signature *parsed;
+  const int status = cuplug_parse_signature(text, &parsed, NULL, error);
+  cuplug_free_signature(parsed);
+  if (!status || status == CUPLUG_ERROR_MEMORY) return status;
   if (error) error->status = CUPLUG_ERROR_PLUGIN;
   return CUPLUG_ERROR_PLUGIN;
 }

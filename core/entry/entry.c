@@ -29,8 +29,21 @@ static int finish(cuplug__run *run, int status) {
   return error->status;
 }
 
+/* The arrays of lists, where the entry sees them. */
+static void point_lists(cuplug__run *run) {
+  cuplug_frame *f = run->frame;
+  const cuplug__overload *o = run->overload;
+  const cuplug_tensor *items = run->tensors + o->n_arrays;
+  for (uint32_t k = 0; k < o->n_scalars; k++) {
+    if (f->signature->parameters[o->scalars[k]].kind != CUPLUG_PARAMETER_ARRAYS) continue;
+    f->scalars[k].list.items = items;
+    items += f->scalars[k].list.n;
+  }
+}
+
 int cuplug__call_entry(cuplug__run *run) {
   const cuplug_frame *f = run->frame;
+  if (f->signature->n_lists) point_lists(run);
   int on_cuda = run->device.type == CUPLUG_CUDA;
   const cuplug_call call = {.struct_bytes = sizeof(call),
                             .abi_version = CUPLUG_ABI_VERSION,

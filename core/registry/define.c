@@ -71,7 +71,7 @@ static int take_table(const cuplug_definition *from, cuplug__table *table, cuplu
  */
 static void take_reshape(cuplug__overload *overload, cuplug_reshape *reshape) {
   overload->reshape = reshape;
-  for (uint8_t k = 0; reshape && k < CUPLUG_MAX_TENSORS; k++) overload->like[k] = k;
+  for (uint8_t k = 0; reshape && k < CUPLUG_MAX_ARGUMENTS; k++) overload->like[k] = k;
 }
 
 /* The rows of one operator are filled in their order, so overload k has the entries of row k. */

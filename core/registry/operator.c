@@ -5,17 +5,22 @@
 static int is_alike(const cuplug_parameter *x, const cuplug_parameter *y) {
   int same = x->type_variable == y->type_variable && x->n_dims == y->n_dims;
   for (int32_t k = 0; same && k < x->n_dims; k++)
-    same = x->dims[k].kind == y->dims[k].kind && x->dims[k].value == y->dims[k].value;
+    same = x->dims[k].kind == y->dims[k].kind && x->dims[k].value == y->dims[k].value &&
+           x->dims[k].kind < CUPLUG_DIM_FORMULA;
   return same;
 }
 
 static void read_tensors(cuplug__overload *o) {
-  const cuplug_signature *s = &o->signature;
-  const cuplug_parameter *arrays[CUPLUG_MAX_TENSORS];
+  const cuplug_signature *s = o->signature;
+  const cuplug_parameter *arrays[CUPLUG_MAX_ARGUMENTS];
   uint8_t n = 0, *like = o->like;
-  for (int32_t i = 0; i < s->n_parameters + s->n_outputs && n < CUPLUG_MAX_TENSORS; i++) {
+  for (int32_t i = 0; i < s->n_parameters + s->n_outputs; i++) {
     const cuplug_parameter *x = &s->parameters[i];
-    if (i < s->n_parameters && x->kind > CUPLUG_PARAMETER_INOUT) continue;
+    if (i < s->n_parameters && x->kind > CUPLUG_PARAMETER_INOUT) {
+      o->scalars[o->n_scalars++] = (uint8_t)i;
+      continue;
+    }
+    o->n_arrays += i < s->n_parameters;
     like[n] = 0;
     while (like[n] < n && (arrays[like[n]]->has_default || !is_alike(x, arrays[like[n]])))
       like[n]++;
@@ -27,12 +32,7 @@ static void read_tensors(cuplug__overload *o) {
 }
 
 int cuplug__parse_overload(cuplug__overload *o, const char *signature, cuplug_error *error) {
-  const cuplug_signature *s = &o->signature;
   int status = cuplug_parse_signature(signature, &o->signature, NULL, error);
-  if (status) return status;
-  read_tensors(o);
-  o->n_scalars = 0;
-  for (int32_t i = 0; i < s->n_parameters; i++)
-    if (s->parameters[i].kind > CUPLUG_PARAMETER_INOUT) o->scalars[o->n_scalars++] = (uint8_t)i;
-  return CUPLUG_OK;
+  if (!status) read_tensors(o);
+  return status;
 }

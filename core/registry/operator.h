@@ -8,23 +8,24 @@
 #include <stdatomic.h>
 
 typedef struct cuplug__plugin cuplug__plugin;
+typedef struct cuplug__row_sets cuplug__row_sets;
 
 /* What an operator and its arrays are called in reports. */
 typedef struct cuplug__names {
   const char *operator_name;
   uint32_t n_tensors;
-  const char *tensors[CUPLUG_MAX_TENSORS]; /* "" where the signature has no name */
+  const char *tensors[CUPLUG_MAX_ARGUMENTS]; /* "" where the signature has no name */
 } cuplug__names;
 
 /* One row of the table, ready to be matched and called. */
 typedef struct cuplug__overload {
   const cuplug_row *row;
-  cuplug_signature signature;
+  cuplug_signature *signature;
   int64_t brief_bytes; /* on the host it returns at once while no array is larger; -1: never */
   /* An earlier tensor that tensor k must equal in dtype and shape; k when there is none. */
-  uint8_t like[CUPLUG_MAX_TENSORS];
-  uint8_t scalars[CUPLUG_MAX_PARAMETERS]; /* the parameters that are no arrays */
-  uint32_t n_scalars;
+  uint8_t like[CUPLUG_MAX_ARGUMENTS];
+  uint8_t scalars[CUPLUG_MAX_ARGUMENTS]; /* the parameters that are no arrays */
+  uint32_t n_scalars, n_arrays;          /* of the parameters; n_arrays: single ones */
   cuplug_entry *host; /* NULL before the code is loaded, or without an entry on that side */
   cuplug_entry *cuda;
   void *context; /* of entries made in memory */
@@ -40,8 +41,8 @@ struct cuplug_operator {
   const char *name;
   uint32_t n_overloads;
   cuplug__overload *overloads;
-  _Atomic uint32_t last; /* the overload that matched last */
-  _Atomic int loaded;    /* 1: entries are resolved. Read with acquire */
+  cuplug__row_sets *rows; /* of an operator with several: registry/rows.h */
+  _Atomic int loaded;     /* 1: entries are resolved. Read with acquire */
 };
 
 /* Parses the signature of an overload, which is then not moved any more, and finds what matching

@@ -6,6 +6,7 @@
 #include "discovery/search.h"
 #include "discovery/table.h"
 #include "registry/operator.h"
+#include "registry/rows.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -127,46 +128,84 @@ static int is_brief(const cuplug_row *row) {
          !(row->flags & CUPLUG_ROW_PREFERS_CUDA);
 }
 
-/* Makes the overloads of the operator that row `first` names: all rows of that name. */
-static int fill_operator(cuplug__plugin *plugin, uint32_t first, uint32_t *n_filled,
-                         cuplug_error *error) {
+typedef struct named_row {
+  char name[CUPLUG_MAX_NAME]; /* of the operator */
+  uint32_t row, first;        /* first: the first row of that name */
+} named_row;
+
+static int compare_names(const void *a, const void *b) {
+  const named_row *x = a, *y = b;
+  const int order = strcmp(x->name, y->name);
+  return order ? order : (x->row > y->row) - (x->row < y->row);
+}
+
+static int compare_firsts(const void *a, const void *b) {
+  const named_row *x = a, *y = b;
+  return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
+                              : (x->row > y->row) - (x->row < y->row);
+}
+
+/* The rows of each operator together, the operators in the order of their first rows. */
+static named_row *sort_rows(const cuplug__table *table) {
+  named_row *rows = calloc(table->n_rows, sizeof *rows);
+  if (!rows) return NULL;
+  for (uint32_t k = 0; k < table->n_rows; k++) {
+    cuplug__row_operator(&table->rows[k], rows[k].name);
+    rows[k].row = k;
+  }
+  qsort(rows, table->n_rows, sizeof *rows, compare_names);
+  for (uint32_t k = 0; k < table->n_rows; k++) {
+    const int is_first = !k || strcmp(rows[k].name, rows[k - 1].name);
+    rows[k].first = is_first ? rows[k].row : rows[k - 1].first;
+  }
+  qsort(rows, table->n_rows, sizeof *rows, compare_firsts);
+  return rows;
+}
+
+/* The next operator, of which `overload` is the first row. */
+static cuplug_operator *new_operator(cuplug__plugin *plugin, cuplug__overload *overload) {
   static _Atomic uint64_t n_made;
-  cuplug_operator *op = &plugin->operators[plugin->n_operators];
-  const cuplug_row *rows = plugin->table.rows;
+  cuplug_operator *op = &plugin->operators[plugin->n_operators++];
   op->number = ++n_made;
   op->plugin = plugin;
-  op->overloads = &plugin->overloads[*n_filled];
-  for (uint32_t k = first; k < plugin->table.n_rows; k++) {
-    cuplug__overload *overload = &plugin->overloads[*n_filled];
-    if (k > first && !cuplug__row_is_of(&rows[k], op->name)) continue;
-    int status = cuplug__parse_overload(overload, rows[k].signature, error);
-    if (status) return status;
-    overload->row = &rows[k];
-    overload->brief_bytes = is_brief(overload->row) ? BRIEF_BYTES : -1;
-    op->name = op->overloads[0].signature.name;
+  op->overloads = overload;
+  op->name = overload->signature->name;
+  return op;
+}
+
+static int fill(cuplug__plugin *plugin, const named_row *rows, cuplug_error *error) {
+  const uint32_t n_rows = plugin->table.n_rows;
+  cuplug_operator *op = NULL;
+  int status = CUPLUG_OK;
+  for (uint32_t k = 0; k < n_rows && !status; k++) {
+    cuplug__overload *overload = &plugin->overloads[k];
+    const cuplug_row *row = &plugin->table.rows[rows[k].row];
+    if ((status = cuplug__parse_overload(overload, row->signature, error))) return status;
+    overload->row = row;
+    overload->brief_bytes = is_brief(row) ? BRIEF_BYTES : -1;
+    if (rows[k].first == rows[k].row) op = new_operator(plugin, overload);
     op->n_overloads++;
-    ++*n_filled;
+    if (k + 1 == n_rows || rows[k + 1].first != rows[k].first)
+      status = cuplug__rows_make(op, error);
   }
-  plugin->n_operators++;
-  return CUPLUG_OK;
+  return status;
 }
 
 int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
-  uint32_t n_rows = plugin->table.n_rows, n_filled = 0;
-  char name[CUPLUG_MAX_NAME];
+  const uint32_t n_rows = plugin->table.n_rows;
+  named_row *rows = sort_rows(&plugin->table);
   plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
   plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
-  if (!plugin->operators || !plugin->overloads) return cuplug__no_memory(error, doing);
-  for (uint32_t k = 0; k < n_rows; k++) {
-    cuplug__row_operator(&plugin->table.rows[k], name);
-    if (cuplug__plugin_operator(plugin, name)) continue;
-    int status = fill_operator(plugin, k, &n_filled, error);
-    if (status) return status;
-  }
-  return CUPLUG_OK;
+  int status = rows && plugin->operators && plugin->overloads ? fill(plugin, rows, error)
+                                                              : cuplug__no_memory(error, doing);
+  free(rows);
+  return status;
 }
 
 void cuplug__plugin_free(cuplug__plugin *plugin) {
+  for (uint32_t k = 0; plugin->overloads && k < plugin->table.n_rows; k++)
+    cuplug_free_signature(plugin->overloads[k].signature);
+  for (uint32_t k = 0; k < plugin->n_operators; k++) free(plugin->operators[k].rows);
   free(plugin->path);
   free(plugin->operators);
   free(plugin->overloads);
@@ -256,5 +295,5 @@ const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k) {
 }
 
 const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k) {
-  return k < op->n_overloads ? &op->overloads[k].signature : NULL;
+  return k < op->n_overloads ? op->overloads[k].signature : NULL;
 }

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of a signature that its grammar cannot say. */
 #include "signature/rules.h"
 
 #include "base/dtype.h"
+#include "base/scalar.h"
 #include "base/status.h"
+#include "signature/formula.h"
 
 #include <string.h>
 
-static int is_array(const cuplug_parameter *x) {
-  return x->kind == CUPLUG_PARAMETER_ARRAY || x->kind == CUPLUG_PARAMETER_INOUT;
+static int is_array(const cuplug_parameter *x) { return x->kind <= CUPLUG_PARAMETER_INOUT; }
+static int has_arrays(const cuplug_parameter *x) {
+  return is_array(x) || x->kind == CUPLUG_PARAMETER_ARRAYS;
+}
+/* It is there in each call, so it says what a name stands for. (An empty list is refused then.) */
+static int binds(const cuplug_parameter *x) { return has_arrays(x) && !x->has_default; }
+
+static int is_group(const cuplug_dim *d) {
+  return d->kind == CUPLUG_DIM_VARIADIC || d->kind == CUPLUG_DIM_LOOP;
 }
 
 static int is_identifier_reserved(const char *name) {
@@ -16,131 +24,306 @@ static int is_identifier_reserved(const char *name) {
          !strcmp(name, "inout");
 }
 
-/* Does an input array that cannot be left out have such a dimension? */
-static int input_binds_dim(const cuplug_signature *s, int32_t kind, int64_t value) {
-  for (int32_t i = 0; i < s->n_parameters; i++) {
-    const cuplug_parameter *x = &s->parameters[i];
-    if (!is_array(x) || x->has_default) continue;
-    for (int32_t k = 0; k < x->n_dims; k++)
-      if (x->dims[k].kind == kind && x->dims[k].value == value) return 1;
-  }
-  return 0;
+/* ---- Dimensions ------------------------------------------------------------------------------ */
+
+static int add_name(cuplug__parser *p, cuplug_dim *d) {
+  cuplug_signature *s = p->s;
+  for (d->value = 0; d->value < s->n_dim_names; d->value++)
+    if (!strcmp(s->dim_names[d->value], d->text)) return CUPLUG_OK;
+  if (s->n_dim_names == CUPLUG_MAX_ARGUMENTS)
+    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
+                        "signature: at most 64 dimension names may be used");
+  s->dim_names[s->n_dim_names++] = d->text;
+  return CUPLUG_OK;
 }
 
-static int input_binds_variable(const cuplug_signature *s, int32_t variable) {
-  uint32_t bits = s->variables[variable].dtypes;
-  if (!(bits & (bits - 1))) return 1;
-  for (int32_t i = 0; i < s->n_parameters; i++) {
-    const cuplug_parameter *x = &s->parameters[i];
-    if (is_array(x) && !x->has_default && x->type_variable == variable) return 1;
-  }
-  return 0;
+/* The number among the scalars of the list of integers of this name; -1 when there is none. */
+static int64_t find_list(const cuplug_signature *s, const char *name) {
+  int64_t number = 0;
+  for (int32_t i = 0; i < s->n_parameters; number += !is_array(&s->parameters[i++]))
+    if (s->parameters[i].kind == CUPLUG_PARAMETER_LIST && !strcmp(s->parameters[i].name, name))
+      return s->variables[s->parameters[i].type_variable].dtypes == cuplug__dtype_bits("int64")
+                 ? number
+                 : -1;
+  return -1;
 }
 
-static int check_dims(const cuplug_signature *s, const cuplug_parameter *x, cuplug_error *error) {
-  int is_output = x->kind == CUPLUG_PARAMETER_OUTPUT, n_groups = 0;
-  const char *name = *x->name ? x->name : "output";
+/* What a dimension is, when all parameters are known: `n` a name, `3` a size, `*shape` a list. */
+static int settle_dim(cuplug__parser *p, cuplug_dim *d) {
+  cuplug_signature *s = p->s;
+  int64_t list;
+  if (d->kind == CUPLUG_DIM_FORMULA && cuplug__is_dimension(s, &d->formula)) {
+    d->kind = CUPLUG_DIM_NAMED;
+    return add_name(p, d);
+  }
+  if (d->kind == CUPLUG_DIM_FORMULA && d->formula.n_steps == 1 &&
+      d->formula.steps->kind == CUPLUG_STEP_NUMBER) {
+    d->kind = CUPLUG_DIM_FIXED;
+    d->value = d->formula.steps->value;
+  }
+  if (d->kind == CUPLUG_DIM_VARIADIC && (list = find_list(s, s->dim_names[d->value])) >= 0) {
+    d->kind = CUPLUG_DIM_LISTED;
+    d->value = list;
+  }
+  if (d->kind >= CUPLUG_DIM_FORMULA) s->has_formulas = 1;
+  return CUPLUG_OK;
+}
+
+static int settle_dims(cuplug__parser *p, int *parameter) {
+  cuplug_signature *s = p->s;
+  for (int i = 0; i < s->n_parameters + s->n_outputs; i++) {
+    cuplug_dim *dims = (cuplug_dim *)s->parameters[i].dims; /* of the signature under way */
+    *parameter = i;
+    for (int32_t k = 0; k < s->parameters[i].n_dims; k++)
+      if (settle_dim(p, &dims[k])) return CUPLUG_ERROR_VALUE;
+  }
+  return CUPLUG_OK;
+}
+
+/* Takes parameter x, tensor or list `array`, as the place of its names that have none yet. */
+static void take_places(cuplug_signature *s, const cuplug_parameter *x, int32_t array) {
+  int32_t group = x->n_dims;
+  while (group-- > 0 && !is_group(&x->dims[group])) continue;
   for (int32_t k = 0; k < x->n_dims; k++) {
     const cuplug_dim *d = &x->dims[k];
-    int is_group = d->kind == CUPLUG_DIM_VARIADIC || d->kind == CUPLUG_DIM_LOOP;
-    n_groups += is_group;
-    if (!is_output && d->kind == CUPLUG_DIM_UNKNOWN)
-      return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                          "signature: %s: '?' is for outputs, whose size the run finds", name);
-    if (!is_output && n_groups > 1)
-      return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+    if (d->kind != CUPLUG_DIM_NAMED && d->kind != CUPLUG_DIM_VARIADIC) continue;
+    cuplug_place *place = &s->places[d->value];
+    if (place->n_before >= 0 || place->n_behind >= 0) continue;
+    *place = (cuplug_place){array, k, x->n_dims - 1 - k, d->kind == CUPLUG_DIM_VARIADIC};
+    if (place->is_group) continue;
+    *(group < 0 || k < group ? &place->n_behind : &place->n_before) = -1;
+  }
+}
+
+static void find_places(cuplug_signature *s) {
+  for (int32_t k = 0; k < s->n_dim_names; k++) s->places[k] = (cuplug_place){0, -1, -1, 0};
+  for (int is_list = 0; is_list < 2; is_list++) { /* arrays first: a list may be empty */
+    int32_t n_arrays = 0, n_scalars = 0;
+    for (int32_t i = 0; i < s->n_parameters; i++) {
+      const cuplug_parameter *x = &s->parameters[i];
+      const int32_t array = is_array(x) ? n_arrays++ : ~n_scalars++;
+      if (binds(x) && is_array(x) != is_list) take_places(s, x, array);
+    }
+  }
+}
+
+static int input_has_loop(const cuplug_signature *s) {
+  for (int32_t i = 0; i < s->n_parameters; i++)
+    for (int32_t k = 0; binds(&s->parameters[i]) && k < s->parameters[i].n_dims; k++)
+      if (s->parameters[i].dims[k].kind == CUPLUG_DIM_LOOP) return 1;
+  return 0;
+}
+
+static int is_bound(const cuplug_signature *s, const cuplug_dim *d) {
+  if (d->kind == CUPLUG_DIM_LOOP) return input_has_loop(s);
+  const cuplug_place *place = &s->places[d->value];
+  if (place->n_before < 0 && place->n_behind < 0) return 0;
+  return d->kind != CUPLUG_DIM_SLICE || place->is_group;
+}
+
+static int check_dim(cuplug__parser *p, const cuplug_parameter *x, const cuplug_dim *d) {
+  const cuplug_signature *s = p->s;
+  const int is_output = x->kind == CUPLUG_PARAMETER_OUTPUT;
+  const char *name = *x->name ? x->name : "output";
+  if (d->kind >= CUPLUG_DIM_FORMULA &&
+      (cuplug__tie_formula(p, &d->formula) || cuplug__tie_formula(p, &d->end)))
+    return CUPLUG_ERROR_VALUE;
+  if (!is_output && d->kind == CUPLUG_DIM_UNKNOWN)
+    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
+                        "signature: %s: '?' is for outputs, whose size the run finds", name);
+  if (!is_output && (d->kind == CUPLUG_DIM_SLICE || d->kind == CUPLUG_DIM_LISTED))
+    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
+                        "signature: %s: '%s' is for outputs: it binds no dimensions", name,
+                        d->text);
+  if (!is_output && d->kind == CUPLUG_DIM_LOOP && x->kind == CUPLUG_PARAMETER_ARRAYS)
+    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
+                        "signature: %s: '...' is for single arrays; a list has '*name'", name);
+  if (!is_output || d->kind == CUPLUG_DIM_FIXED || d->kind == CUPLUG_DIM_UNKNOWN ||
+      d->kind == CUPLUG_DIM_FORMULA || d->kind == CUPLUG_DIM_LISTED || is_bound(s, d))
+    return CUPLUG_OK;
+  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
+                      "signature: %s: dimension '%s' stands in no input that is always given", name,
+                      d->kind == CUPLUG_DIM_LOOP ? "..." : s->dim_names[d->value]);
+}
+
+static int check_dims(cuplug__parser *p, const cuplug_parameter *x) {
+  int n_groups = 0;
+  for (int32_t k = 0; k < x->n_dims; k++) {
+    n_groups += is_group(&x->dims[k]);
+    if (x->kind != CUPLUG_PARAMETER_OUTPUT && n_groups > 1)
+      return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
                           "signature: %s: at most one of '...' and '*name' can be told apart in an "
                           "input",
-                          name);
-    if (!is_output || d->kind == CUPLUG_DIM_FIXED || d->kind == CUPLUG_DIM_UNKNOWN) continue;
-    if (!input_binds_dim(s, d->kind, d->value))
-      return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                          "signature: %s: dimension '%s' stands in no input that is always given",
-                          name, d->kind == CUPLUG_DIM_LOOP ? "..." : s->dim_names[d->value]);
+                          x->name);
+    if (check_dim(p, x, &x->dims[k])) return CUPLUG_ERROR_VALUE;
   }
   return CUPLUG_OK;
 }
 
 /* One name is a single dimension or a group of them, not now the one, now the other. */
 static int check_dim_names(const cuplug_signature *s, cuplug_error *error) {
-  int32_t kinds[sizeof(s->dim_names) / sizeof(s->dim_names[0])];
+  int32_t kinds[CUPLUG_MAX_ARGUMENTS];
   for (int32_t k = 0; k < s->n_dim_names; k++) kinds[k] = -1;
   for (int32_t i = 0; i < s->n_parameters + s->n_outputs; i++)
     for (int32_t k = 0; k < s->parameters[i].n_dims; k++) {
       const cuplug_dim *d = &s->parameters[i].dims[k];
-      if (d->kind != CUPLUG_DIM_NAMED && d->kind != CUPLUG_DIM_VARIADIC) continue;
-      if (kinds[d->value] >= 0 && kinds[d->value] != d->kind)
+      const int is_slice = d->kind == CUPLUG_DIM_SLICE;
+      if (d->kind != CUPLUG_DIM_NAMED && d->kind != CUPLUG_DIM_VARIADIC && !is_slice) continue;
+      const int32_t kind = is_slice ? CUPLUG_DIM_VARIADIC : d->kind;
+      if (kinds[d->value] >= 0 && kinds[d->value] != kind)
         return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                             "signature: '%s' is used both as one dimension and as '*%s'",
                             s->dim_names[d->value], s->dim_names[d->value]);
-      kinds[d->value] = d->kind;
+      kinds[d->value] = kind;
     }
   return CUPLUG_OK;
 }
 
-/* The kinds of default that a scalar of all these dtypes takes. */
-static int scalar_takes(uint32_t dtypes, int32_t kind) {
-  uint32_t integers = cuplug__dtype_bits("integer"), booleans = cuplug__dtype_bits("bool");
-  if (kind == CUPLUG_ARGUMENT_BOOL) return 1;
-  if (kind == CUPLUG_ARGUMENT_INT || kind == CUPLUG_ARGUMENT_UINT) return !(dtypes & booleans);
-  return kind == CUPLUG_ARGUMENT_FLOAT && !(dtypes & (integers | booleans));
+/* ---- Parameters ------------------------------------------------------------------------------ */
+
+static int input_binds_variable(const cuplug_signature *s, int32_t variable) {
+  uint32_t bits = s->variables[variable].dtypes;
+  if (!(bits & (bits - 1))) return 1;
+  for (int32_t i = 0; i < s->n_parameters; i++)
+    if (binds(&s->parameters[i]) && s->parameters[i].type_variable == variable) return 1;
+  return 0;
+}
+
+/* A scalar's default is of the type, and in the range, of all its dtypes. */
+static int scalar_takes(uint32_t dtypes, const cuplug_parameter *x) {
+  const cuplug_argument value = {.kind = (uint32_t)x->default_kind, .scalar = x->default_value};
+  cuplug_scalar converted;
+  for (uint32_t k = 0; cuplug_dtype_name(k); k++)
+    if (dtypes >> k & 1 && cuplug__convert_scalar(&value, cuplug_dtype_id(k), &converted)) return 0;
+  return 1;
 }
 
 static int check_default(const cuplug_signature *s, const cuplug_parameter *x) {
+  if (x->kind != CUPLUG_PARAMETER_INOUT && x->default_kind == CUPLUG_ARGUMENT_NONE) return 1;
   switch (x->kind) {
-  case CUPLUG_PARAMETER_ARRAY:
-    return x->default_kind == CUPLUG_ARGUMENT_NONE;
   case CUPLUG_PARAMETER_STRING:
     return x->default_kind == CUPLUG_ARGUMENT_STRING;
   case CUPLUG_PARAMETER_CHOICE:
     return x->default_kind == CUPLUG_ARGUMENT_INT;
   case CUPLUG_PARAMETER_SCALAR:
-    return scalar_takes(s->variables[x->type_variable].dtypes, x->default_kind);
+    return scalar_takes(s->variables[x->type_variable].dtypes, x);
   default:
     return 0;
   }
 }
 
-static int check_parameter(const cuplug_signature *s, int i, cuplug_error *error) {
+static int check_type(const cuplug_signature *s, const cuplug_parameter *x, cuplug_error *error) {
+  if (x->type_variable < 0) return CUPLUG_OK;
+  const cuplug_type_variable *t = &s->variables[x->type_variable];
+  if (!t->dtypes)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "signature: '%s' is neither a dtype nor bound by 'where %s: ...'", t->name,
+                        t->name);
+  if (input_binds_variable(s, x->type_variable)) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                      "signature: no input array that is always given has the dtype %s", t->name);
+}
+
+static int check_parameter(cuplug__parser *p, int i) {
+  const cuplug_signature *s = p->s;
   const cuplug_parameter *x = &s->parameters[i];
   if (is_identifier_reserved(x->name))
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
                         "signature: '%s' cannot be a parameter's name: calls use it", x->name);
   for (int k = 0; k < i; k++)
     if (*x->name && !strcmp(s->parameters[k].name, x->name))
-      return cuplug__fail(error, CUPLUG_ERROR_VALUE, "signature: two parameters are called '%s'",
+      return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "signature: two parameters are called '%s'",
                           x->name);
-  if (x->type_variable >= 0) {
-    const cuplug_type_variable *t = &s->variables[x->type_variable];
-    if (!t->dtypes)
-      return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                          "signature: '%s' is neither a dtype nor bound by 'where %s: ...'",
-                          t->name, t->name);
-    if (!input_binds_variable(s, x->type_variable))
-      return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                          "signature: no input array that is always given has the dtype %s",
-                          t->name);
-  }
+  if (check_type(s, x, p->error)) return CUPLUG_ERROR_VALUE;
   if (x->has_default && !check_default(s, x))
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
                         "signature: %s: this default does not fit its type", x->name);
   if (i > 0 && i < s->n_parameters && !x->has_default && x[-1].has_default)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+    return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
                         "signature: %s needs a default too, since the parameter before it has one",
                         x->name);
-  return check_dims(s, x, error);
+  return check_dims(p, x);
 }
 
-int cuplug__check_signature(const cuplug_signature *s, int *parameter, cuplug_error *error) {
-  int n_tensors = s->n_outputs;
-  for (int i = 0; i < s->n_parameters + s->n_outputs; i++) {
-    n_tensors += is_array(&s->parameters[i]);
-    *parameter = i;
-    if (check_parameter(s, i, error)) return CUPLUG_ERROR_VALUE;
+/* ---- Ranges ---------------------------------------------------------------------------------- */
+
+/* What may be None among the scalars of a formula. */
+static uint64_t optional_scalars(const cuplug_signature *s, const cuplug_formula *formula) {
+  uint64_t may_be_none = 0, found = 0;
+  int32_t number = 0;
+  for (int32_t i = 0; i < s->n_parameters; i++) {
+    const cuplug_parameter *x = &s->parameters[i];
+    if (is_array(x)) continue;
+    const uint64_t is_optional = x->has_default && x->default_kind == CUPLUG_ARGUMENT_NONE;
+    may_be_none |= is_optional << number++;
   }
+  for (uint32_t k = 0; k < formula->n_steps; k++) {
+    const cuplug_step *step = &formula->steps[k];
+    const int is_list = step->kind >= CUPLUG_STEP_LENGTH;
+    if (step->kind == CUPLUG_STEP_SCALAR || is_list) found |= 1ull << step->operand;
+  }
+  return found & may_be_none;
+}
+
+static int check_conditions(cuplug__parser *p) {
+  for (int32_t k = 0; k < p->s->n_conditions; k++) {
+    cuplug_condition *condition = &p->s->conditions[k];
+    for (uint32_t side = 0; side < condition->n_sides; side++) {
+      if (cuplug__tie_formula(p, &condition->sides[side].formula)) return CUPLUG_ERROR_VALUE;
+      condition->optional |= optional_scalars(p->s, &condition->sides[side].formula);
+    }
+  }
+  return CUPLUG_OK;
+}
+
+/* A size is an integer, and worked out of what is never None. */
+static int check_sizes(cuplug__parser *p, int *parameter) {
+  const cuplug_signature *s = p->s;
+  for (int i = 0; i < s->n_parameters + s->n_outputs; i++)
+    for (int32_t k = 0; k < s->parameters[i].n_dims; k++) {
+      const cuplug_dim *d = &s->parameters[i].dims[k];
+      const char *name = *s->parameters[i].name ? s->parameters[i].name : "output";
+      *parameter = i;
+      if (d->kind < CUPLUG_DIM_FORMULA) continue;
+      if (optional_scalars(s, &d->formula) || optional_scalars(s, &d->end))
+        return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
+                            "signature: %s: size '%s' would be unknown where its parameter is None",
+                            name, d->text);
+      for (uint32_t step = 0; step < d->formula.n_steps + d->end.n_steps; step++) {
+        const cuplug_step *at = &d->formula.steps[step]; /* `end` follows it */
+        if (at->kind != CUPLUG_STEP_REAL && (at->kind != CUPLUG_STEP_SCALAR || at->value < 2))
+          continue;
+        return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "signature: %s: size '%s' is no integer",
+                            name, d->text);
+      }
+    }
+  return CUPLUG_OK;
+}
+
+/* ---- All ------------------------------------------------------------------------------------- */
+
+static int count_all(cuplug__parser *p) {
+  cuplug_signature *s = p->s;
+  int n_arrays = s->n_outputs;
+  for (int32_t i = 0; i < s->n_parameters; i++) {
+    n_arrays += is_array(&s->parameters[i]);
+    s->n_scalars += !is_array(&s->parameters[i]);
+    s->n_lists += s->parameters[i].kind == CUPLUG_PARAMETER_ARRAYS;
+  }
+  if (n_arrays <= CUPLUG_MAX_ARGUMENTS) return CUPLUG_OK;
+  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
+                      "signature: at most %d arrays, outputs included", CUPLUG_MAX_ARGUMENTS);
+}
+
+int cuplug__check_signature(cuplug__parser *p, int *parameter) {
+  if (settle_dims(p, parameter)) return CUPLUG_ERROR_VALUE;
+  find_places(p->s);
+  for (int i = 0; i < p->s->n_parameters + p->s->n_outputs; i++) {
+    *parameter = i;
+    if (check_parameter(p, i)) return CUPLUG_ERROR_VALUE;
+  }
+  if (check_sizes(p, parameter)) return CUPLUG_ERROR_VALUE;
   *parameter = -1;
-  if (n_tensors > CUPLUG_MAX_TENSORS)
-    return cuplug__fail(error, CUPLUG_ERROR_VALUE, "signature: at most %d arrays, outputs included",
-                        CUPLUG_MAX_TENSORS);
-  return check_dim_names(s, error);
+  if (check_conditions(p) || count_all(p)) return CUPLUG_ERROR_VALUE;
+  return check_dim_names(p->s, p->error);
 }

@@ -3,10 +3,11 @@
 #ifndef CUPLUG_CORE_SIGNATURE_RULES_H
 #define CUPLUG_CORE_SIGNATURE_RULES_H
 
-#include <internal/signature.h>
+#include "signature/parser.h"
 
-/* Checks what the grammar cannot say: names bound, defaults sensible, limits kept. On an error
- * *parameter is the number of the parameter at fault, or -1. */
-int cuplug__check_signature(const cuplug_signature *signature, int *parameter, cuplug_error *error);
+/* Checks what the grammar cannot say - names bound, defaults sensible, limits kept - and ties the
+ * names of formulas. On an error *parameter is the number of the parameter at fault, or -1, unless
+ * p->token says the place. */
+int cuplug__check_signature(cuplug__parser *p, int *parameter);
 
 #endif

@@ -11,7 +11,7 @@
 #include <internal/source.h>
 
 static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
-                      long long (*strides)[CUPLUG_MAX_TENSORS], void **data) {
+                      long long (*strides)[CUPLUG_MAX_LOOP_ARRAYS], void **data) {
   cuplug__loop_start(loop, call->n_tensors, strides);
   for (int32_t d = 0; d < call->tensors[0].ndim; d++) cuplug__loop_add(loop, call->tensors, d, 0);
   cuplug__loop_collapse(loop, !source->in_order);
@@ -62,7 +62,7 @@ static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, 
 int cuplug_elementwise_host(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
   const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
-  void *data[CUPLUG_MAX_TENSORS], *copies[CUPLUG_MAX_TENSORS];
+  void *data[CUPLUG_MAX_LOOP_ARRAYS], *copies[CUPLUG_MAX_LOOP_ARRAYS];
   CUPLUG__LOOP_STRIDES(strides, call->tensors[0].ndim);
   cuplug_loop loop;
   cuplug_variant variant;
@@ -108,7 +108,7 @@ static void choose_packs(const cuplug_call *call, cuplug_loop *loop, cuplug_vari
 int cuplug_elementwise_cuda(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
   struct {
-    void *data[CUPLUG_MAX_TENSORS];
+    void *data[CUPLUG_MAX_LOOP_ARRAYS];
   } arrays;
   CUPLUG__LOOP_STRIDES(strides, call->tensors[0].ndim);
   cuplug_loop loop;

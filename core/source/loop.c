@@ -4,7 +4,7 @@
 #include <string.h>
 
 void cuplug__loop_start(cuplug_loop *loop, uint32_t n_arrays,
-                        long long (*strides)[CUPLUG_MAX_TENSORS]) {
+                        long long (*strides)[CUPLUG_MAX_LOOP_ARRAYS]) {
   loop->strides = strides;
   loop->ndim = 0;
   loop->n_arrays = n_arrays;

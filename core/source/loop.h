@@ -3,14 +3,14 @@
 #ifndef CUPLUG_CORE_SOURCE_LOOP_H
 #define CUPLUG_CORE_SOURCE_LOOP_H
 
-#include <cuplug/host.h>
 #include <cuplug/loop.h>
+#include <internal/source.h>
 
 /* Declares memory for the strides of `ndim` dimensions: of 64 it would fill small stacks. */
-#define CUPLUG__LOOP_STRIDES(name, ndim) long long name[(ndim) + 1][CUPLUG_MAX_TENSORS]
+#define CUPLUG__LOOP_STRIDES(name, ndim) long long name[(ndim) + 1][CUPLUG_MAX_LOOP_ARRAYS]
 
 void cuplug__loop_start(cuplug_loop *loop, uint32_t n_arrays,
-                        long long (*strides)[CUPLUG_MAX_TENSORS]);
+                        long long (*strides)[CUPLUG_MAX_LOOP_ARRAYS]);
 
 /* Adds dimension `dim` of the tensors, inside of those added before. The arrays in `still` (a bit
  * for each) do not move along it. */

@@ -2,73 +2,21 @@
 /* The entries of operators whose kernel, and whose function for the host, come as source. */
 #include "base/status.h"
 #include "entry/run.h"
+#include "signature/value.h"
 #include "source/variant.h"
 
 #include <internal/source.h>
 #include <inttypes.h>
 #include <string.h>
 
-#define MAX_STACK 16
-#define MAX_PASSES (2 * CUPLUG_MAX_PARAMETERS + 16)
-
-/* ---- Formulas -------------------------------------------------------------------------------- */
-
-static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b && (a < 0) != (b < 0)); }
-
-/* Of two numbers. Returns 0 where there is no result in 64 bits. */
-static int combine(int32_t kind, int64_t a, int64_t b, int64_t *result) {
-  const int divides = kind == CUPLUG_STEP_DIVIDE || kind == CUPLUG_STEP_REST;
-  if (divides && (!b || (b == -1 && a == INT64_MIN))) return 0;
-  switch (kind) {
-  case CUPLUG_STEP_ADD:
-    return !__builtin_add_overflow(a, b, result);
-  case CUPLUG_STEP_SUBTRACT:
-    return !__builtin_sub_overflow(a, b, result);
-  case CUPLUG_STEP_MULTIPLY:
-    return !__builtin_mul_overflow(a, b, result);
-  case CUPLUG_STEP_DIVIDE:
-    *result = floor_divide(a, b);
-    return 1;
-  case CUPLUG_STEP_REST:
-    *result = a - floor_divide(a, b) * b;
-    return 1;
-  case CUPLUG_STEP_LEAST:
-    *result = a < b ? a : b;
-    return 1;
-  case CUPLUG_STEP_GREATEST:
-    *result = a > b ? a : b;
-    return 1;
-  }
-  return 0;
-}
-
-/* What a step pushes of the call itself. */
-static int64_t look_up(const cuplug_call *call, const cuplug_step *step) {
-  const cuplug_tensor *x = &call->tensors[step->operand];
-  if (step->kind == CUPLUG_STEP_NUMBER) return step->value;
-  if (step->kind == CUPLUG_STEP_SCALAR) return call->scalars[step->operand].i;
-  if (step->kind == CUPLUG_STEP_COUNT) return x->ndim < 0 ? 0 : cuplug_n_elements(x);
-  const int64_t d = step->value < 0 ? x->ndim + step->value : step->value;
-  return d >= 0 && d < x->ndim ? x->shape[d] : 0;
-}
+#define MAX_PASSES (2 * CUPLUG_MAX_ARGUMENTS + 16)
 
 static int evaluate(const cuplug_call *call, const cuplug_formula *formula, const char *what,
                     int64_t *result) {
-  int64_t stack[MAX_STACK] = {0};
-  uint32_t n = 0;
-  for (uint32_t k = 0; k < formula->n_steps; k++) {
-    const cuplug_step *step = &formula->steps[k];
-    int fine = n < MAX_STACK;
-    if (step->kind < CUPLUG_STEP_ADD && fine)
-      stack[n++] = look_up(call, step);
-    else if ((fine = n >= 2))
-      fine = combine(step->kind, stack[n - 2], stack[n - 1], &stack[n - 2]), n--;
-    if (!fine)
-      return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
-                          "%s: its formula has no value in 64 bits", what);
-  }
-  *result = stack[0];
-  return CUPLUG_OK;
+  const cuplug__values values = {call->tensors, call->scalars};
+  const char *wrong = cuplug__work_out_integer(formula, &values, result);
+  if (!wrong) return CUPLUG_OK;
+  return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE, "%s: a formula: %s", what, wrong);
 }
 
 /* ---- What a kernel is given ------------------------------------------------------------------ */

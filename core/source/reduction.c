@@ -77,7 +77,7 @@ typedef struct reduction {
   const cuplug_call *call;
   cuplug_source *source;
   cuplug_loop kept, reduced;
-  void *data[CUPLUG_MAX_TENSORS];
+  void *data[CUPLUG_MAX_LOOP_ARRAYS];
   long long n_parts, part; /* elements of the reduced loop in each part but the last */
   void *partials;
   const cuplug_code *code;
@@ -103,7 +103,7 @@ static int read_loops(reduction *r) {
   const cuplug_call *call = r->call;
   const uint32_t n = call->n_tensors, output = n - 1;
   int64_t strides[CUPLUG_MAX_NDIM];
-  cuplug_tensor tensors[CUPLUG_MAX_TENSORS];
+  cuplug_tensor tensors[CUPLUG_MAX_LOOP_ARRAYS];
   uint64_t axes;
   int status = read_axes("", axis_of(call->scalars, call->n_scalars), call->tensors[0].ndim, &axes,
                          cuplug__error_of(call));
@@ -226,7 +226,7 @@ static void choose_packs(reduction *r, cuplug_variant *v) {
 static int launch(reduction *r, const cuplug_variant *v) {
   const cuplug_call *call = r->call;
   struct {
-    void *data[CUPLUG_MAX_TENSORS];
+    void *data[CUPLUG_MAX_LOOP_ARRAYS];
   } arrays;
   const uint32_t n_arrays = r->kept.n_arrays;
   cuplug_divisor kept[r->kept.ndim + 1], reduced[r->reduced.ndim + 1];

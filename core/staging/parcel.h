@@ -32,7 +32,7 @@ typedef struct cuplug__shipment {
   uint64_t n_rows;    /* 1: all travels at once */
   uint64_t row_bytes; /* of one row of all arrays that are cut */
   uint32_t n_parcels;
-  cuplug_tensor tensors[CUPLUG_MAX_TENSORS]; /* for the entry */
+  cuplug_tensor tensors[CUPLUG_MAX_ARGUMENTS]; /* for the entry */
   cuplug__parcel parcels[];
 } cuplug__shipment;
 

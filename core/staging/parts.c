@@ -20,9 +20,9 @@ typedef struct part {
   cuplug__shipment *shipment;
   cuplug__watch *watch;
   cuplug__lane *lane;
-  uint64_t first, n;                /* rows */
-  void *blocks[CUPLUG_MAX_TENSORS]; /* device memory */
-  int is_back;                      /* some of it may be: it must not be run again */
+  uint64_t first, n;                  /* rows */
+  void *blocks[CUPLUG_MAX_ARGUMENTS]; /* device memory */
+  int is_back;                        /* some of it may be: it must not be run again */
 } part;
 
 /* ---- One part, step by step ------------------------------------------------------------------ */

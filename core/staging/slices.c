@@ -40,7 +40,7 @@ typedef struct slot {
   char *pinned;
   char *device;
   cuplug_fault *fault;
-  cuplug__host_copy copies[CUPLUG_MAX_TENSORS];
+  cuplug__host_copy copies[CUPLUG_MAX_ARGUMENTS];
 } slot;
 
 typedef struct pipeline {
@@ -49,10 +49,10 @@ typedef struct pipeline {
   cuplug__lane *lanes[N_LANES];
   void *blocks[N_LANES]; /* device memory */
   slot slots[N_SLOTS];
-  void *shared[CUPLUG_MAX_TENSORS]; /* device memory of what is not cut; lane 0's */
+  void *shared[CUPLUG_MAX_ARGUMENTS]; /* device memory of what is not cut; lane 0's */
   uint64_t slot_bytes, n_slices;
   uint64_t slice; /* rows of each slice but the last */
-  uint64_t offsets[CUPLUG_MAX_TENSORS];
+  uint64_t offsets[CUPLUG_MAX_ARGUMENTS];
 } pipeline;
 
 static uint64_t padding(const cuplug__shipment *s) { return s->n_parcels * (uint64_t)ALIGNMENT; }
@@ -124,7 +124,7 @@ static int send(pipeline *p, uint64_t i) {
 static int call_entry(pipeline *p, uint64_t i) {
   const slot *s = slot_of(p, i);
   cuplug__run *run = p->shipment->run;
-  void *addresses[CUPLUG_MAX_TENSORS];
+  void *addresses[CUPLUG_MAX_ARGUMENTS];
   for (uint32_t k = 0; k < p->shipment->n_parcels; k++)
     addresses[k] = p->shared[k] ? p->shared[k] : s->device + p->offsets[k];
   cuplug__shipment_show(p->shipment, n_rows_of(p, i), addresses);

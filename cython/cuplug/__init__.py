@@ -58,6 +58,7 @@ Records
     PluginFile           by `plugins`
     Directory            by `search_path`
     LastCall             by `last_call`
+    named_outputs        several outputs, as which they are pickled
     Device               by `devices`
     MemoryInfo           by `memory_info`
     Placement            where a `DeviceArray` is
@@ -77,6 +78,7 @@ _MODULES = {
     "author.build": "BuildError build",
     "base.flags": "get_include get_pkg_config_path",
     "call.operator": "Operator",
+    "call.named": "named_outputs",
     "call.run": "LastCall last_call",
     "cuda.device_array": "DeviceArray asarray empty",
     "cuda.devices": "Device devices synchronize",

@@ -5,6 +5,7 @@ from cuplug.author.build import BuildError as BuildError
 from cuplug.author.build import build as build
 from cuplug.base.flags import get_include as get_include
 from cuplug.base.flags import get_pkg_config_path as get_pkg_config_path
+from cuplug.call.named import named_outputs as named_outputs
 from cuplug.call.operator import Operator as Operator
 from cuplug.call.run import LastCall as LastCall
 from cuplug.call.run import last_call as last_call

@@ -6,6 +6,7 @@ What makefiles ask for each file they compile is answered before anything else i
 
 import os
 import sys
+from importlib.util import find_spec
 
 from cuplug import __version__
 from cuplug.base import flags
@@ -39,6 +40,9 @@ def _run() -> None:
     if answer := QUICK.get(" ".join(sys.argv[1:])):
         print(answer())
         return
+    for package in ("click", "rich"):  # a build for the packages of a Python installs none
+        if not find_spec(package):
+            sys.exit(f"the command cuplug needs the package {package}: pip install {package}")
     from cuplug.commands import cli
 
     cli.main(prog_name="cuplug")

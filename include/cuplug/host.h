@@ -22,9 +22,6 @@
 
 #define CUPLUG_VERSION "0.1.0"
 
-#define CUPLUG_MAX_TENSORS 32    /* arrays of one operator, outputs included */
-#define CUPLUG_MAX_PARAMETERS 32 /* parameters of one operator, outputs not included */
-#define CUPLUG_MAX_OUTPUTS 8
 #define CUPLUG_MAX_NDIM 64 /* dimensions of one array */
 #define CUPLUG_MAX_NAME 64
 
@@ -57,11 +54,12 @@ typedef enum cuplug_argument_kind {
   CUPLUG_ARGUMENT_BOOL,     /* scalar.i */
   CUPLUG_ARGUMENT_INT,      /* scalar.i */
   CUPLUG_ARGUMENT_UINT,     /* scalar.u: an integer of 2^63 or more */
-  CUPLUG_ARGUMENT_HUGE_INT, /* an integer beyond 64 bits */
+  CUPLUG_ARGUMENT_HUGE_INT, /* an integer beyond 64 bits; scalar.f: the nearest float64 */
   CUPLUG_ARGUMENT_FLOAT,    /* scalar.f */
   CUPLUG_ARGUMENT_COMPLEX,  /* scalar.c */
   CUPLUG_ARGUMENT_STRING,   /* scalar.s */
   CUPLUG_ARGUMENT_NONE,     /* Python's None */
+  CUPLUG_ARGUMENT_LIST,     /* list: of arguments */
   CUPLUG_ARGUMENT_OTHER     /* scalar.s says what it is, for the error message */
 } cuplug_argument_kind;
 
@@ -127,12 +125,18 @@ CUPLUG_API int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh,
 #define CUPLUG_MISALIGNED 4u   /* base or strides are no multiples of the element: needs a copy */
 #define CUPLUG_ODD_STRIDES 8u  /* strides are no multiples: `strides` cannot say them */
 
+struct cuplug_argument_list {
+  const struct cuplug_argument *items;
+  uint32_t n;
+};
+
 typedef struct cuplug_argument {
   uint32_t kind;
   uint32_t flags;
   union {
     cuplug_tensor tensor; /* strides NULL: C-contiguous. byte_offset is honoured */
     cuplug_scalar scalar;
+    struct cuplug_argument_list list;
   };
 } cuplug_argument;
 

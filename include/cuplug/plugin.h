@@ -212,9 +212,9 @@ static inline uint32_t cuplug_type(const cuplug_tensor *x) {
 
 /* The number of elements of an array. [thread-safe] [no-cuda] */
 static inline int64_t cuplug_n_elements(const cuplug_tensor *x) {
-  int64_t n = 1;
-  for (int32_t i = 0; i < x->ndim; i++) n *= x->shape[i];
-  return n;
+  uint64_t n = 1; /* unsigned: without elements, the sizes before the 0 may be of any product */
+  for (int32_t i = 0; i < x->ndim; i++) n *= (uint64_t)x->shape[i];
+  return (int64_t)n;
 }
 
 /* Bytes of one element. [thread-safe] [no-cuda] */

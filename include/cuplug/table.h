@@ -14,7 +14,7 @@ CUPLUG__BEGIN_C
 #define CUPLUG_NOTE_OWNER "cuplug\0"
 #define CUPLUG_NOTE_PLUGIN 0x70756332u   /* "2cup" in memory */
 #define CUPLUG_NOTE_OPERATOR 0x6f756332u /* "2cuo" */
-#define CUPLUG_MAX_SIGNATURE 511         /* bytes */
+#define CUPLUG_MAX_SIGNATURE 65535       /* bytes */
 
 /* Properties of an operator: they follow its doc string, without a comma. */
 #define CUPLUG_TAKES_STRIDES "\0!takes_strides" /* arrays of any strides pass as they are */

@@ -14,6 +14,9 @@ typedef struct cuplug_frame cuplug_frame;
  * tensor->device. Returns a status. Called on the thread that called cuplug_run. */
 typedef int cuplug_allocate(void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error);
 
+#define CUPLUG_MAX_STORED 2048 /* words of shapes and strides that a call makes */
+#define CUPLUG_MAX_ITEMS 256   /* of all lists of numbers of a call */
+
 /* One call under way, in the caller's stack frame. Filled by cuplug_bind; nothing in it needs to be
  * prepared or freed. Fields marked (set) may be set by the caller between bind and run. */
 struct cuplug_frame {
@@ -23,8 +26,8 @@ struct cuplug_frame {
   uint32_t n_tensors;                /* arrays in signature order, then outputs */
   uint32_t n_inputs;                 /* tensors that are parameters: the outputs begin here */
   uint32_t n_scalars;
-  uint32_t copy_mask; /* bit k: tensor k must be given as a C-contiguous, aligned copy */
-  uint32_t odd_mask;  /* of these, those that cuplug_is_staged does not help: CUPLUG_ODD_STRIDES */
+  uint64_t copy_mask; /* bit k: tensor k must be given as a C-contiguous, aligned copy */
+  uint64_t odd_mask;  /* of these, those that cuplug_is_staged does not help: CUPLUG_ODD_STRIDES */
   cuplug_device home; /* where the arrays are; type 0: there is none */
   cuplug_device
       device;   /* (set) where to run, and after the run where it ran. Bind leaves the arrays'
@@ -36,18 +39,20 @@ struct cuplug_frame {
   void *user;                /* (set) the first argument of both */
   int32_t staged;            /* after the run: 1 when host arrays went through the GPU */
   uint32_t is_brief; /* 1: on the host it takes microseconds: keep locks, as Python's, around it */
-  uint8_t parameter[CUPLUG_MAX_TENSORS];     /* parameter number of each tensor */
-  cuplug_tensor tensors[CUPLUG_MAX_TENSORS]; /* outputs: (set) data; shape and dtype are filled */
-  cuplug_scalar scalars[CUPLUG_MAX_PARAMETERS];
+  uint8_t parameter[CUPLUG_MAX_ARGUMENTS];     /* parameter number of each tensor */
+  cuplug_tensor tensors[CUPLUG_MAX_ARGUMENTS]; /* outputs: (set) data; shape and dtype are filled */
+  cuplug_scalar scalars[CUPLUG_MAX_ARGUMENTS];
   uint64_t none_mask; /* bit k: scalar k is None */
   int32_t loop_ndim;  /* the broadcast shape of `...` */
   int64_t loop_shape[CUPLUG_MAX_NDIM];
-  uint32_t n_stored;                                         /* words of `storage` in use */
-  int64_t storage[CUPLUG_MAX_TENSORS * CUPLUG_MAX_NDIM * 2]; /* shapes and strides made here */
+  uint32_t n_stored;                  /* words of `storage` in use */
+  int64_t storage[CUPLUG_MAX_STORED]; /* shapes and strides made here */
+  uint32_t n_items;
+  int64_t items[CUPLUG_MAX_ITEMS]; /* of lists of numbers; floats by their bits */
 };
 
 /* Matches arguments (in the order of the signature's parameters; missing ones at the end are
- * absent) against the operator's rows, the row used last first. Checks number, kinds, dtypes,
+ * absent) against the operator's rows, in the order of the table. Checks number, kinds, dtypes,
  * ranks, dimensions, layout, devices, ranges; converts scalars; computes the outputs' shapes and
  * dtypes.
  *

@@ -5,8 +5,13 @@
 #define CUPLUG_INTERNAL_SIGNATURE_H
 
 #include <cuplug/host.h>
+#include <internal/formula.h>
 
 CUPLUG__BEGIN_C
+
+/* Of one operator: parameters, outputs, type variables, names of dimensions; of one call: arrays,
+ * those in lists and outputs included. Masks of them have 64 bits. */
+#define CUPLUG_MAX_ARGUMENTS 64
 
 typedef enum cuplug_parameter_kind {
   CUPLUG_PARAMETER_ARRAY,  /* x: T[n] */
@@ -14,7 +19,9 @@ typedef enum cuplug_parameter_kind {
   CUPLUG_PARAMETER_SCALAR, /* a: T, a: float64, a: int */
   CUPLUG_PARAMETER_STRING, /* s: str */
   CUPLUG_PARAMETER_CHOICE, /* s: "a" | "b" */
-  CUPLUG_PARAMETER_OUTPUT  /* -> T[n] */
+  CUPLUG_PARAMETER_OUTPUT, /* -> T[n] */
+  CUPLUG_PARAMETER_LIST,   /* axes: int[], a: float[] */
+  CUPLUG_PARAMETER_ARRAYS  /* xs: T[n][], a list of arrays */
 } cuplug_parameter_kind;
 
 typedef enum cuplug_dim_kind {
@@ -23,56 +30,99 @@ typedef enum cuplug_dim_kind {
   CUPLUG_DIM_VARIADIC, /* *n: any number of dimensions, equal wherever n stands; `value` its number
                         */
   CUPLUG_DIM_LOOP,     /* ...: any number of dimensions, broadcast between arrays */
-  CUPLUG_DIM_UNKNOWN   /* ?: known after the run; outputs only */
+  CUPLUG_DIM_UNKNOWN,  /* ?: known after the run; outputs only */
+  CUPLUG_DIM_FORMULA,  /* n - 1: `formula` is the size */
+  CUPLUG_DIM_SLICE,    /* *s[a:b]: dimensions `formula` to `end` of group `value`; outputs only */
+  CUPLUG_DIM_LISTED    /* *shape: the items of list `value` among the scalars; outputs only */
 } cuplug_dim_kind;
 
 typedef struct cuplug_dim {
   int32_t kind;
   int32_t reserved;
   int64_t value;
+  cuplug_formula formula, end; /* of a slice without one: no steps */
+  const char *text;            /* as written */
 } cuplug_dim;
 
 typedef struct cuplug_parameter {
-  char name[CUPLUG_MAX_NAME]; /* outputs without a name: "" */
-  int32_t kind;               /* a cuplug_parameter_kind */
-  int32_t type_variable;      /* number in `variables`; -1 for strings and choices */
-  int32_t n_dims;             /* length of `dims`; arrays only */
+  const char *name;      /* outputs without a name: "" */
+  int32_t kind;          /* a cuplug_parameter_kind */
+  int32_t type_variable; /* number in `variables`; -1 for strings and choices */
+  int32_t n_dims;        /* length of `dims`; arrays only */
   int32_t has_default;
-  cuplug_dim dims[16];
-  int32_t default_kind; /* a cuplug_argument_kind: NONE (an array that may be left out), BOOL, INT,
-                           UINT, FLOAT, STRING; for a choice INT, its number */
+  const cuplug_dim *dims;
+  int32_t default_kind; /* a cuplug_argument_kind: NONE (may be left out), BOOL, INT, UINT, FLOAT,
+                           STRING; for a choice INT, its number */
   int32_t n_choices;
-  cuplug_scalar default_value; /* the member that default_kind says; a string lives with the
-                                  signature */
-  const char *default_text;    /* as written; NULL without; lives with the signature */
-  const char *choices[8];      /* live with the signature */
+  cuplug_scalar default_value;
+  const char *default_text; /* as written; NULL without */
+  const char **choices;
 } cuplug_parameter;
 
 /* A type variable, or a dtype that stands for itself (then `name` is "" and one bit is set). */
 typedef struct cuplug_type_variable {
-  char name[CUPLUG_MAX_NAME];
+  const char *name;
   uint32_t dtypes; /* bit k: the k-th dtype of CUPLUG_DTYPE_LIST is allowed */
   uint32_t reserved;
 } cuplug_type_variable;
 
-/* A parsed signature. */
+/* One side of a condition, and its relation to the side before it. */
+typedef enum cuplug_relation {
+  CUPLUG_RELATION_NONE,
+  CUPLUG_RELATION_LESS,
+  CUPLUG_RELATION_AT_MOST,
+  CUPLUG_RELATION_EQUAL,
+  CUPLUG_RELATION_UNEQUAL,
+  CUPLUG_RELATION_AT_LEAST,
+  CUPLUG_RELATION_GREATER
+} cuplug_relation;
+
+typedef struct cuplug_side {
+  int32_t relation; /* a cuplug_relation */
+  int32_t reserved;
+  cuplug_formula formula;
+} cuplug_side;
+
+/* where 0 <= k <= n. One that names a scalar that is None holds. */
+typedef struct cuplug_condition {
+  const char *text;  /* as written */
+  uint64_t optional; /* bit k: it names scalar k, which may be None */
+  const cuplug_side *sides;
+  uint32_t n_sides;
+  uint32_t reserved;
+} cuplug_condition;
+
+/* The first place in the arguments where a dimension or a group of them is found. */
+typedef struct cuplug_place {
+  int32_t array; /* number of the tensor; ~k: the first array of list k among the scalars */
+  int32_t n_before, n_behind; /* dimensions beside a group; a dimension: one of them is -1 */
+  int32_t is_group;
+} cuplug_place;
+
+/* A parsed signature: one block of memory, pointers into it. */
 typedef struct cuplug_signature {
-  char name[CUPLUG_MAX_NAME]; /* the operator */
-  int32_t n_parameters;       /* parameters, outputs not included */
+  const char *name;     /* the operator */
+  const char *text;     /* what it was parsed from */
+  int32_t n_parameters; /* parameters, outputs not included */
   int32_t n_outputs;
   int32_t n_variables;
   int32_t n_dim_names;
-  cuplug_parameter parameters[CUPLUG_MAX_PARAMETERS + CUPLUG_MAX_OUTPUTS]; /* outputs last */
-  cuplug_type_variable variables[16];
-  char dim_names[24][CUPLUG_MAX_NAME]; /* of NAMED and VARIADIC dimensions */
-  char text[512];                      /* what it was parsed from */
-  char strings[1024];                  /* storage of default_text and choices */
+  int32_t n_conditions;
+  int32_t n_scalars;            /* parameters that are no arrays */
+  int32_t has_formulas;         /* 1: a size is a formula, a slice or a list's item */
+  int32_t n_lists;              /* of arrays */
+  cuplug_parameter *parameters; /* outputs last */
+  cuplug_type_variable *variables;
+  const char **dim_names; /* of NAMED and VARIADIC dimensions */
+  cuplug_place *places;   /* of these */
+  cuplug_condition *conditions;
 } cuplug_signature;
 
-/* Parses signature text. On an error `position` (may be NULL) is the byte offset of the place.
- * [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_parse_signature(const char *text, cuplug_signature *signature,
+/* Parses signature text; free it with cuplug_free_signature. On an error *signature is NULL, and
+ * `position` (may be NULL) is the byte offset of the place. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_parse_signature(const char *text, cuplug_signature **signature,
                                       uint32_t *position, cuplug_error *error);
+CUPLUG_API void cuplug_free_signature(cuplug_signature *signature);
 
 /* Row k < n_rows of an operator. It lives until the process ends. [thread-safe] [no-cuda] */
 CUPLUG_API const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k);

@@ -8,11 +8,14 @@
 
 CUPLUG__BEGIN_C
 
+/* Arrays of one compiled loop, outputs included. */
+#define CUPLUG_MAX_LOOP_ARRAYS 32
+
 /* What code is wanted for. Compared byte by byte. */
 typedef struct cuplug_variant {
-  int32_t device;                     /* the number of a GPU; -1: the host */
-  uint32_t still;                     /* CUDA: bit k: array k stands still in the last dimension */
-  uint16_t types[CUPLUG_MAX_TENSORS]; /* dtype of each array: code << 8 | bits */
+  int32_t device; /* the number of a GPU; -1: the host */
+  uint32_t still; /* CUDA: bit k: array k stands still in the last dimension */
+  uint16_t types[CUPLUG_MAX_LOOP_ARRAYS]; /* dtype of each array: code << 8 | bits */
   uint8_t n_arrays;
   uint8_t width;     /* CUDA: elements of an array that are loaded at once */
   uint8_t unroll;    /* CUDA: such loads of each thread */
@@ -54,33 +57,6 @@ CUPLUG_API cuplug_entry cuplug_elementwise_cuda;
 CUPLUG_API cuplug_entry cuplug_reduction_host;
 CUPLUG_API cuplug_entry cuplug_reduction_cuda;
 CUPLUG_API cuplug_reshape cuplug_reduction_reshape;
-
-/* A number that is worked out of a call: steps on a stack, of 64-bit integers. */
-typedef enum cuplug_step_kind {
-  CUPLUG_STEP_NUMBER, /* push `value` */
-  CUPLUG_STEP_SIZE,   /* push the size of dimension `value` of array `operand`; from its end: < 0 */
-  CUPLUG_STEP_COUNT,  /* push the number of elements of array `operand` */
-  CUPLUG_STEP_SCALAR, /* push integer scalar `operand` */
-  CUPLUG_STEP_ADD,    /* of the two numbers on top, like the following */
-  CUPLUG_STEP_SUBTRACT,
-  CUPLUG_STEP_MULTIPLY,
-  CUPLUG_STEP_DIVIDE, /* rounds down, like the next */
-  CUPLUG_STEP_REST,
-  CUPLUG_STEP_LEAST,
-  CUPLUG_STEP_GREATEST
-} cuplug_step_kind;
-
-typedef struct cuplug_step {
-  int32_t kind; /* a cuplug_step_kind */
-  int32_t operand;
-  int64_t value;
-} cuplug_step;
-
-typedef struct cuplug_formula {
-  const cuplug_step *steps;
-  uint32_t n_steps;
-  uint32_t reserved;
-} cuplug_formula;
 
 typedef enum cuplug_pass_kind {
   CUPLUG_PASS_ARRAY,  /* the address of array `operand` */

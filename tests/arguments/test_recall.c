@@ -134,7 +134,7 @@ int main(void) {
   make_operators();
   for (int call = 0; call < N_CALLS; call++) {
     const size_t i = (size_t)pick(N_OPERATORS);
-    const cuplug_signature *s = &overloads[i][0].signature;
+    const cuplug_signature *s = overloads[i][0].signature;
     const int n = rarely() ? pick(MAX_ARGUMENTS + 1) : s->n_parameters;
     for (int k = 0; k < n; k++)
       args[k] = random_argument(k, s->parameters[k].kind <= CUPLUG_PARAMETER_INOUT);

@@ -51,7 +51,7 @@ static void make_operator(const char *text, uint32_t text_bytes) {
   CHECK(!cuplug__parse_overload(overload, row->signature, &error));
   overload->row = row, overload->brief_bytes = -1;
   overload->cuda = entry_of(row->cuda_entry), overload->host = entry_of(row->host_entry);
-  op->name = overload->signature.name, op->n_overloads = 1;
+  op->name = overload->signature->name, op->n_overloads = 1;
   op->overloads = overload, op->loaded = 1;
 }
 

@@ -243,3 +243,16 @@ def test_what_makefiles_ask_is_answered_alike(arguments, run_python):
 def test_the_headers_are_where_the_package_says():
     assert (Path(cuplug.get_include()) / "cuplug" / "host.h").exists()
     assert f"-I{cuplug.get_include()}" in run("--cflags").stdout.split()
+
+
+@pytest.mark.parametrize("package", ["click", "rich"])
+def test_a_package_that_is_missing_is_named(run_python, package):
+    code = f"""
+import sys
+sys.modules[{package!r}], sys.argv = None, ["cuplug", "list"]
+from cuplug.__main__ import main
+main()
+"""
+    done = run_python(code)
+    wanted = f"the command cuplug needs the package {package}: pip install {package}\n"
+    assert (done.returncode, done.stderr) == (1, wanted)

@@ -21,6 +21,9 @@ from hypothesis import strategies as st
 from places import FIXTURES
 from processes import run
 
+# One worker makes the results that most of them read; another would wait for it.
+pytestmark = pytest.mark.xdist_group("trials")
+
 FLAWS = {
     "forgets_last": ("out= filled", "np.array([0.0]"),
     "writes_beyond": ("memory beside outputs", "np.array([0.0]"),

@@ -127,11 +127,11 @@ static void many_records(void) {
 
 /* Of a tensor that there is not. */
 static void too_many_tensors(void) {
-  cuplug__names full = {"op", CUPLUG_MAX_TENSORS, {"x"}};
+  cuplug__names full = {"op", CUPLUG_MAX_ARGUMENTS, {"x"}};
   enter();
   cuplug_fault *fault = make_record(&full);
-  raise_fault(fault, CUPLUG_MAX_TENSORS, 0, 1, 0, 1);
-  check_taken(fault, "op: array 32: index 1 at position 0 is out of bounds for size 1");
+  raise_fault(fault, CUPLUG_MAX_ARGUMENTS, 0, 1, 0, 1);
+  check_taken(fault, "op: array 64: index 1 at position 0 is out of bounds for size 1");
 }
 
 enum { N_THREADS = 4, N_ROUNDS = 300 };

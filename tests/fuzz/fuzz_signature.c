@@ -10,28 +10,45 @@ static void require(int condition) {
   if (!condition) abort();
 }
 
-static void check_parameter(const cuplug_signature *s, const cuplug_parameter *x) {
-  require(memchr(x->name, 0, sizeof(x->name)) != NULL);
-  require(x->type_variable >= -1 && x->type_variable < s->n_variables);
-  require(x->n_dims >= 0 && x->n_dims <= 16 && x->n_choices >= 0 && x->n_choices <= 8);
-  for (int32_t d = 0; d < x->n_dims; d++) {
-    int is_named = x->dims[d].kind == CUPLUG_DIM_NAMED || x->dims[d].kind == CUPLUG_DIM_VARIADIC;
-    require(!is_named || (x->dims[d].value >= 0 && x->dims[d].value < s->n_dim_names));
-    require(x->dims[d].value >= 0);
+static void check_formula(const cuplug_signature *s, const cuplug_formula *formula) {
+  for (uint32_t k = 0; k < formula->n_steps; k++) {
+    const cuplug_step *step = &formula->steps[k];
+    require(step->kind >= CUPLUG_STEP_NUMBER && step->kind <= CUPLUG_STEP_LIST_ITEM);
+    if (step->kind == CUPLUG_STEP_SCALAR || step->kind >= CUPLUG_STEP_LENGTH)
+      require(step->operand >= 0 && step->operand < s->n_scalars);
   }
-  for (int32_t c = 0; c < x->n_choices; c++) require(strlen(x->choices[c]) < sizeof(s->text));
+}
+
+static void check_parameter(const cuplug_signature *s, const cuplug_parameter *x) {
+  require(strlen(x->name) < CUPLUG_MAX_NAME);
+  require(x->type_variable >= -1 && x->type_variable < s->n_variables);
+  require(x->n_dims >= 0 && x->n_dims <= CUPLUG_MAX_NDIM);
+  for (int32_t d = 0; d < x->n_dims; d++) {
+    const cuplug_dim *dim = &x->dims[d];
+    int is_named = dim->kind == CUPLUG_DIM_NAMED || dim->kind == CUPLUG_DIM_VARIADIC ||
+                   dim->kind == CUPLUG_DIM_SLICE;
+    require(!is_named || (dim->value >= 0 && dim->value < s->n_dim_names));
+    require(dim->value >= 0 && *dim->text);
+    if (dim->kind < CUPLUG_DIM_FORMULA) continue;
+    check_formula(s, &dim->formula);
+    check_formula(s, &dim->end);
+  }
+  for (int32_t c = 0; c < x->n_choices; c++) require(strlen(x->choices[c]) < strlen(s->text));
 }
 
 static void check_parsed(const cuplug_signature *s, const char *text) {
   require(!strcmp(s->text, text) && *s->name);
-  require(s->n_parameters <= CUPLUG_MAX_PARAMETERS && s->n_outputs <= CUPLUG_MAX_OUTPUTS);
+  require(s->n_parameters <= CUPLUG_MAX_ARGUMENTS && s->n_outputs <= CUPLUG_MAX_ARGUMENTS);
   for (int32_t k = 0; k < s->n_parameters + s->n_outputs; k++)
     check_parameter(s, &s->parameters[k]);
   for (int32_t k = 0; k < s->n_variables; k++) require(s->variables[k].dtypes != 0);
+  for (int32_t k = 0; k < s->n_conditions; k++)
+    for (uint32_t side = 0; side < s->conditions[k].n_sides; side++)
+      check_formula(s, &s->conditions[k].sides[side].formula);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
-  cuplug_signature signature;
+  cuplug_signature *signature;
   cuplug_error error;
   uint32_t position;
   char *text = malloc(bytes + 1);
@@ -40,11 +57,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
   text[bytes] = 0;
   int status = cuplug_parse_signature(text, &signature, &position, &error);
   if (!status) {
-    check_parsed(&signature, text);
+    check_parsed(signature, text);
   } else {
     require(status == CUPLUG_ERROR_VALUE && error.status == status && *error.message);
     require(position <= strlen(text));
   }
+  cuplug_free_signature(signature);
   free(text);
   return 0;
 }

@@ -19,7 +19,7 @@ static void require(int condition) {
 
 /* What the rest of the core relies on in a table that was accepted. */
 static void check_accepted(const cuplug__table *table) {
-  cuplug_signature signature;
+  cuplug_signature *signature;
   char name[CUPLUG_MAX_NAME];
   require(table->notes.sound && table->notes.n_notes && table->n_rows);
   require(cuplug__is_identifier(table->name) && strlen(table->name) < CUPLUG_MAX_NAME);
@@ -29,7 +29,8 @@ static void check_accepted(const cuplug__table *table) {
     require(cuplug__is_identifier(row->host_entry) || cuplug__is_identifier(row->cuda_entry));
     require(!cuplug_parse_signature(row->signature, &signature, NULL, NULL));
     cuplug__row_operator(row, name);
-    require(!strcmp(signature.name, name));
+    require(!strcmp(signature->name, name));
+    cuplug_free_signature(signature);
     require(!strcmp(cuplug_row_property(row, "signature"), row->signature));
     require(!cuplug_row_property(row, "no such key"));
   }

@@ -1,4 +1,4 @@
-/* sanitizers: address,undefined | thread | none */
+/* sanitizers: address,undefined | thread | none (slow) */
 /* ldflags: -ldl -pthread */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strided arrays read and written as bytes in C order, against one element after the other: random
@@ -16,7 +16,7 @@
 static uint64_t state = 1;
 
 /* Numbers below n, by a linear congruential generator (constants: Knuth, MMIX). */
-static int64_t below(int64_t n) {
+UNSEEN static int64_t below(int64_t n) {
   state = state * 6364136223846793005u + 1442695040888963407u;
   return (int64_t)((state >> 33) % (uint64_t)n);
 }
@@ -29,7 +29,7 @@ typedef struct array {
 } array;
 
 /* Dimensions lie in memory in any order, some with gaps between, backwards, or repeated. */
-static void make_array(array *a, int64_t largest) {
+UNSEEN static void make_array(array *a, int64_t largest) {
   static const uint16_t bits[] = {8, 16, 32, 64, 128, 8, 32};
   int32_t order[N_DIMS];
   int64_t n = 1, low = 0;
@@ -65,7 +65,7 @@ static void make_array(array *a, int64_t largest) {
 }
 
 /* Where byte `at` of C order lies in the array's memory. */
-static uint64_t place_of(const array *a, uint64_t at) {
+UNSEEN static uint64_t place_of(const array *a, uint64_t at) {
   const int64_t element = a->x.dtype.bits / 8;
   int64_t rest = (int64_t)at / element, place = (char *)a->x.data - a->memory;
   for (int32_t d = a->x.ndim - 1; d >= 0; rest /= a->shape[d--])
@@ -73,7 +73,7 @@ static uint64_t place_of(const array *a, uint64_t at) {
   return (uint64_t)place + at % (uint64_t)element;
 }
 
-static char *in_order(const array *a) {
+UNSEEN static char *in_order(const array *a) {
   char *bytes = malloc(a->bytes);
   CHECK(bytes);
   for (uint64_t at = 0; at < a->bytes; at++) bytes[at] = a->memory[place_of(a, at)];
@@ -92,6 +92,16 @@ static void check_range(const array *a, const cuplug__view *view, const char *wa
   free(to);
 }
 
+/* Random bytes, and where they are to be written. */
+UNSEEN static void make_written(const array *a, uint64_t first, uint64_t bytes, char *from,
+                                char *wanted) {
+  memcpy(wanted, a->memory, a->memory_bytes);
+  for (uint64_t i = 0; i < bytes; i++) {
+    from[i] = (char)below(251);
+    wanted[place_of(a, first + i)] = from[i];
+  }
+}
+
 /* By the calling thread, or by the workers. Where elements share memory, the last is written last
  * by one thread. */
 static void check_written(const array *a, const cuplug__view *view, uint64_t first, uint64_t bytes,
@@ -101,11 +111,7 @@ static void check_written(const array *a, const cuplug__view *view, uint64_t fir
        *from = malloc(bytes + 1);
   CHECK(kept && wanted && from);
   memcpy(kept, a->memory, a->memory_bytes);
-  memcpy(wanted, a->memory, a->memory_bytes);
-  for (uint64_t i = 0; i < bytes; i++) {
-    from[i] = (char)below(251);
-    wanted[place_of(a, first + i)] = from[i];
-  }
+  make_written(a, first, bytes, from, wanted);
   if (by_threads) {
     cuplug__host_copy_write(&copy, view, first, bytes, from, CUPLUG__MAX_COPY_THREADS);
     cuplug__host_copy_end(&copy);

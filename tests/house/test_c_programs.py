@@ -3,7 +3,8 @@
 
 The first lines of tests/*/test_*.c say how each is built and run:
 
-    /* sanitizers: address,undefined | thread | none */   one build and run for each
+    /* sanitizers: address,undefined | thread | none */   one build and run for each; "none (slow)"
+                                                          runs where slow tests do
     /* fake-cuda */                                       with the driver that needs no GPU
     /* ldflags: ... */                                    more arguments for the linker
 """
@@ -40,10 +41,11 @@ def cases() -> list:
     """Return every C test with each of its sanitizers."""
     found = []
     for source in sorted(TESTS.glob("*/test_*.c")):
-        for sanitizer in (directive(source, "sanitizers") or "none").split("|"):
-            found.append(
-                pytest.param(source, sanitizer.strip(), id=f"{source.stem}-{sanitizer.strip()}")
-            )
+        for text in (directive(source, "sanitizers") or "none").split("|"):
+            sanitizer, slow, _ = text.strip().partition(" (slow)")
+            name = f"{source.stem}-{sanitizer}"
+            marks = [pytest.mark.slow] if slow else []
+            found.append(pytest.param(source, sanitizer, id=name, marks=marks))
     return found
 
 
@@ -76,8 +78,9 @@ def run_program(command: list, fake: Path | None, folder: Path) -> None:
     # The leak sanitizer of gcc 12 crashes where a library was opened at run time; the fake driver
     # counts what is left over itself.
     variables["ASAN_OPTIONS"] = f"detect_leaks={int(fake is None)}"
-    # A forked child never joins the threads of its parent.
-    variables["TSAN_OPTIONS"] = "halt_on_error=1:report_thread_leaks=0"
+    # A forked child never joins the threads of its parent. What threads do is waited for before an
+    # exit, which need not wait a second for races.
+    variables["TSAN_OPTIONS"] = "halt_on_error=1:report_thread_leaks=0:atexit_sleep_ms=0"
     if runs_all():
         variables["CUPLUG_TEST_ALL"] = "1"
     if fake:
@@ -120,7 +123,7 @@ def test_header_compiles_alone(header, standard, tmp_path):
     compile_library([*compiler, *options, "-fsyntax-only", *INCLUDES, str(source)])
 
 
-@pytest.mark.parametrize("target", ["table", "signature"])
+@pytest.mark.parametrize("target", ["table", "signature", "bind"])
 def test_kept_fuzz_inputs(target, core_objects, tmp_path):
     inputs = sorted((TESTS / "fuzz" / "corpus" / target).iterdir())
     assert inputs

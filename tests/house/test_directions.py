@@ -77,7 +77,9 @@ def own_includes(file: Path) -> set[str]:
 def test_core_includes_the_c_library_and_itself(file):
     seen = system_includes(file)
     public = {f"cuplug/{name}" for name in ("plugin", "fault", "host", "loop", "nontemporal")}
-    internal = {f"internal/{name}" for name in ("signature", "frame", "define", "jit", "source")}
+    internal = {
+        f"internal/{name}" for name in ("formula", "signature", "frame", "define", "jit", "source")
+    }
     assert seen <= STANDARD | SYSTEM | public | internal
     assert ("dlfcn" in seen) == (file.name == "library.c")
 
@@ -113,14 +115,15 @@ def test_public_headers():
     for part in ("devices.h", "listing.h"):
         assert system_includes(headers / part) <= {"cuplug/host"}
     internal = {
-        "signature": "cuplug/host",
-        "frame": "internal/signature",
-        "define": "internal/frame",
-        "source": "internal/define",
-        "jit": "cuplug/host",
+        "formula": {"stdint"},
+        "signature": {"cuplug/host", "internal/formula"},
+        "frame": {"internal/signature"},
+        "define": {"internal/frame"},
+        "source": {"internal/define"},
+        "jit": {"cuplug/host"},
     }
     for name, included in internal.items():
-        assert system_includes(ROOT / f"include/internal/{name}.h") == {included}
+        assert system_includes(ROOT / f"include/internal/{name}.h") == included
     assert system_includes(headers / "loop.h") == set()
     assert system_includes(headers / "half.h") <= STANDARD
     assert system_includes(headers / "nontemporal.h") <= STANDARD | {"emmintrin"}

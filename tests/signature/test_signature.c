@@ -5,8 +5,13 @@
 #include <internal/signature.h>
 #include <locale.h>
 
-static cuplug_signature s;
+static cuplug_signature *s;
 static cuplug_error error;
+
+static int parse(const char *text, uint32_t *position, cuplug_error *into) {
+  cuplug_free_signature(s);
+  return cuplug_parse_signature(text, &s, position, into);
+}
 
 static const char *const good[] = {
     "hello()",
@@ -20,6 +25,17 @@ static const char *const good[] = {
     "None)",
     "  spaced ( x : float32 [ ... , 3 ] )  ->  float32 [ 3 , ... ]  ",
     "big(n: uint64 = 18446744073709551615)",
+    "topk(x: T[n], k: int) -> (values: T[k], indices: int64[k]) where T: floating, 0 <= k <= n",
+    "diff(x: T[..., n]) -> T[..., n - 1] where T: any, n > 0",
+    "one_hot(i: int32[*s], depth: int) -> float32[*s, depth]",
+    "csr(rows: int64[p], values: T[k], x: T[n]) -> T[p - 1] where T: any, p > 0",
+    "take(x: T[*s], i: int64[*n], axis: int = 0) -> T[*s[:axis % len(s)], *n, *s[axis % len(s) + "
+    "1:]] where T: any, -len(s) <= axis < len(s)",
+    "full(shape: int[], value: float) -> float64[*shape] where len(shape) > 0",
+    "stack(xs: T[*s][], axes: int[] = None) -> T[len(xs), *s] where T: any",
+    "flat(x: T[*s], p: float = 0.5) -> T[prod(s)] where T: any, 0 <= p < 1.5",
+    "f(x: int8[n, m], k: uint8 = 255, s: str = None) -> int8[min(n, m), max(n // 2, -k % 3), 2 * "
+    "(n + 1)]",
 };
 
 static const struct {
@@ -65,15 +81,46 @@ static const struct {
     {"f(m: 'a)", 5, "signature: the closing quote is missing at byte 5, seen \"'a)\""},
     {"f() -> int8", 11, "signature: '[' is wanted: outputs are arrays at byte 11, seen \"\""},
     {"f() x", 4, "signature: the signature's end is wanted at byte 4, seen \"x\""},
+    {"f(x: int8[n], k: int8 = 300)", 14, "signature: k: this default does not fit its type"},
+    {"f(x: int8[n]) -> int8[k]", 17,
+     "signature: output: dimension 'k' stands in no input that is always given"},
+    {"f(x: int8[n]) -> int8[k + 1]", 22,
+     "signature: k: neither an integer parameter nor a dimension of an input that is always given"},
+    {"f(x: int8[n], k: float) -> int8[k]", 27, "signature: output: size 'k' is no integer"},
+    {"f(x: int8[n], k: int = None) -> int8[k]", 32,
+     "signature: output: size 'k' would be unknown where its parameter is None"},
+    {"f(x: int8[n], k: T) -> int8[k + 1] where T: int8 | float32", 14,
+     "signature: no input array that is always given has the dtype T"},
+    {"f(x: T[n], k: T) -> T[k + 1] where T: int8 | float32", 22,
+     "signature: k: arithmetic wants a scalar of signed integers, of unsigned ones, or of floats"},
+    {"f(x: int8[*s]) -> int8[s + 1]", 23,
+     "signature: s: a group of dimensions has no size: len, prod or [] is wanted"},
+    {"f(x: int8[s]) -> int8[len(s)]", 26, "signature: s: this is one dimension, a group is wanted"},
+    {"f(x: int8[s], y: int8[*s[1:]])", 14,
+     "signature: y: '*s[1:]' is for outputs: it binds no dimensions"},
+    {"f(xs: int8[...][])", 2, "signature: xs: '...' is for single arrays; a list has '*name'"},
+    {"f(a: complex[])", 5,
+     "signature: a list of int or float is wanted at byte 5, seen \"complex[])\""},
+    {"f(a: int[n])", 9,
+     "signature: ']' is wanted: lists have no dimensions at byte 9, seen \"n])\""},
+    {"f(x: int8[n]) where n", 21,
+     "signature: ':' and dtypes, or a relation such as '<=', are wanted at byte 21, seen \"\""},
+    {"f(x: int8[n]) where 0 <", 23,
+     "signature: a number or a name is wanted at byte 23, seen \"\""},
+    {"f(x: int8[n + ])", 14,
+     "signature: a dimension is wanted: a size, a name, *name, ... or ? at byte 14, seen \"])\""},
+    {"f(x: int8[((((((((((((((((1))))))))))))))))])", 26,
+     "signature: at most 16 brackets in each other may be written at byte 26, seen "
+     "\"1)))))))))))\""},
     {"f(x: int8[99999999999999999999])", 10,
-     "signature: a size below 2^63 is wanted at byte 10, seen \"999999999999\""},
+     "signature: an integer of at most 64 bits is wanted at byte 10, seen \"999999999999\""},
 };
 
 static void check_good(void) {
   for (size_t k = 0; k < sizeof(good) / sizeof(good[0]); k++) {
-    cuplug_parse_signature(good[k], &s, NULL, &error);
+    parse(good[k], NULL, &error);
     CHECK_TEXT(error.message, "");
-    CHECK_TEXT(s.text, good[k]);
+    CHECK_TEXT(s->text, good[k]);
     CHECK(error.status == CUPLUG_OK);
   }
 }
@@ -81,52 +128,77 @@ static void check_good(void) {
 static void check_bad(void) {
   for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
     uint32_t position = 999;
-    CHECK(cuplug_parse_signature(bad[k].text, &s, &position, &error) == CUPLUG_ERROR_VALUE);
+    CHECK(parse(bad[k].text, &position, &error) == CUPLUG_ERROR_VALUE);
     CHECK_TEXT(error.message, bad[k].message);
     if (position != bad[k].position) fprintf(stderr, "at %u: %s\n", position, bad[k].text);
     CHECK(position == bad[k].position);
-    CHECK(cuplug_parse_signature(bad[k].text, &s, NULL, NULL) == CUPLUG_ERROR_VALUE);
+    CHECK(parse(bad[k].text, NULL, NULL) == CUPLUG_ERROR_VALUE);
   }
 }
 
 static void check_parts(void) {
-  CHECK(!cuplug_parse_signature(good[1], &s, NULL, &error));
-  CHECK_TEXT(s.name, "gather");
-  CHECK(s.n_parameters == 3 && s.n_outputs == 1 && s.n_variables == 2 && s.n_dim_names == 3);
-  CHECK(s.parameters[0].kind == CUPLUG_PARAMETER_ARRAY && s.parameters[0].n_dims == 2);
-  CHECK(s.parameters[0].dims[0].kind == CUPLUG_DIM_NAMED);
-  CHECK(s.parameters[0].dims[1].kind == CUPLUG_DIM_VARIADIC);
-  CHECK(s.parameters[2].kind == CUPLUG_PARAMETER_CHOICE && s.parameters[2].n_choices == 3);
-  CHECK(s.parameters[2].has_default && s.parameters[2].default_kind == CUPLUG_ARGUMENT_INT);
-  CHECK(s.parameters[2].default_value.i == 0);
-  CHECK_TEXT(s.parameters[2].choices[2], "clip");
-  CHECK_TEXT(s.parameters[2].default_text, "\"raise\"");
-  CHECK(s.parameters[3].kind == CUPLUG_PARAMETER_OUTPUT && s.parameters[3].n_dims == 2);
-  CHECK(!cuplug_parse_signature(good[6], &s, NULL, &error));
-  CHECK(s.parameters[1].default_value.i == -3);
-  CHECK(s.parameters[2].default_value.f == 1e-3);
-  CHECK(s.parameters[3].default_value.i == 1 &&
-        s.parameters[3].default_kind == CUPLUG_ARGUMENT_BOOL);
-  CHECK_TEXT(s.parameters[4].default_value.s, "x");
-  CHECK(s.parameters[5].default_kind == CUPLUG_ARGUMENT_NONE);
-  CHECK(!cuplug_parse_signature(good[8], &s, NULL, &error));
-  CHECK(s.parameters[0].default_kind == CUPLUG_ARGUMENT_UINT);
-  CHECK(s.parameters[0].default_value.u == UINT64_MAX);
+  CHECK(!parse(good[1], NULL, &error));
+  CHECK_TEXT(s->name, "gather");
+  CHECK(s->n_parameters == 3 && s->n_outputs == 1 && s->n_variables == 2 && s->n_dim_names == 3);
+  CHECK(s->parameters[0].kind == CUPLUG_PARAMETER_ARRAY && s->parameters[0].n_dims == 2);
+  CHECK(s->parameters[0].dims[0].kind == CUPLUG_DIM_NAMED);
+  CHECK(s->parameters[0].dims[1].kind == CUPLUG_DIM_VARIADIC);
+  CHECK(s->parameters[2].kind == CUPLUG_PARAMETER_CHOICE && s->parameters[2].n_choices == 3);
+  CHECK(s->parameters[2].has_default && s->parameters[2].default_kind == CUPLUG_ARGUMENT_INT);
+  CHECK(s->parameters[2].default_value.i == 0);
+  CHECK_TEXT(s->parameters[2].choices[2], "clip");
+  CHECK_TEXT(s->parameters[2].default_text, "\"raise\"");
+  CHECK(s->parameters[3].kind == CUPLUG_PARAMETER_OUTPUT && s->parameters[3].n_dims == 2);
+  CHECK(!parse(good[6], NULL, &error));
+  CHECK(s->parameters[1].default_value.i == -3);
+  CHECK(s->parameters[2].default_value.f == 1e-3);
+  CHECK(s->parameters[3].default_value.i == 1 &&
+        s->parameters[3].default_kind == CUPLUG_ARGUMENT_BOOL);
+  CHECK_TEXT(s->parameters[4].default_value.s, "x");
+  CHECK(s->parameters[5].default_kind == CUPLUG_ARGUMENT_NONE);
+  CHECK(!parse(good[8], NULL, &error));
+  CHECK(s->parameters[0].default_kind == CUPLUG_ARGUMENT_UINT);
+  CHECK(s->parameters[0].default_value.u == UINT64_MAX);
+}
+
+static void check_formulas(void) {
+  CHECK(!parse(good[9], NULL, &error));
+  CHECK(s->n_conditions == 1 && s->conditions[0].n_sides == 3 && s->has_formulas);
+  CHECK_TEXT(s->conditions[0].text, "0 <= k <= n");
+  CHECK(s->parameters[2].dims[0].kind == CUPLUG_DIM_FORMULA);
+  CHECK(!parse(good[13], NULL, &error));
+  CHECK(s->parameters[3].dims[0].kind == CUPLUG_DIM_SLICE && s->parameters[3].n_dims == 3);
+  CHECK_TEXT(s->parameters[3].dims[2].text, "*s[axis % len(s) + 1:]");
+  CHECK(!parse(good[14], NULL, &error));
+  CHECK(s->parameters[0].kind == CUPLUG_PARAMETER_LIST);
+  CHECK(s->parameters[2].dims[0].kind == CUPLUG_DIM_LISTED);
+  CHECK(!parse(good[15], NULL, &error));
+  CHECK(s->parameters[0].kind == CUPLUG_PARAMETER_ARRAYS && s->n_lists == 1);
+  CHECK(s->parameters[1].kind == CUPLUG_PARAMETER_LIST && s->parameters[1].has_default);
+  CHECK(!s->conditions[0].n_sides && !s->n_conditions);
 }
 
 /* Limits: one more than allowed is refused, the limit itself is taken. */
 static void check_limits(void) {
-  char text[600] = "f(";
-  for (int k = 0; k < CUPLUG_MAX_PARAMETERS; k++)
+  static char text[CUPLUG_MAX_SIGNATURE + 2];
+  strcpy(text, "f(");
+  for (int k = 0; k < CUPLUG_MAX_ARGUMENTS; k++)
     sprintf(text + strlen(text), "%sp%d: int", k ? ", " : "", k);
   strcat(text, ")");
-  CHECK(!cuplug_parse_signature(text, &s, NULL, &error));
+  CHECK(!parse(text, NULL, &error));
   strcpy(strrchr(text, ')'), ", q: int)");
-  CHECK(cuplug_parse_signature(text, &s, NULL, &error));
-  CHECK(strstr(error.message, "too many parameters"));
-  memset(text, 'f', 599);
-  CHECK(cuplug_parse_signature(text, &s, NULL, &error));
-  CHECK_TEXT(error.message, "signature: at most 511 bytes are allowed");
+  CHECK(parse(text, NULL, &error));
+  CHECK(strstr(error.message, "at most 64 parameters"));
+  memset(text, ' ', CUPLUG_MAX_SIGNATURE);
+  memcpy(text, "f(m: ", 5);
+  for (int k = 0; k < 1000; k++) sprintf(text + strlen("f(m: ") + 8 * k, "'c%04d'%s", k, "|");
+  memcpy(text + strlen("f(m: ") + 8 * 1000 - 1, ")", 1);
+  memset(text + strlen("f(m: ") + 8 * 1000, ' ', 1);
+  CHECK(!parse(text, NULL, &error));
+  CHECK(s->parameters[0].n_choices == 1000 && strlen(s->text) == CUPLUG_MAX_SIGNATURE);
+  text[CUPLUG_MAX_SIGNATURE] = ' ';
+  CHECK(parse(text, NULL, &error));
+  CHECK_TEXT(error.message, "signature: seen more than 65535 bytes, wanted at most 65535");
 }
 
 int main(void) {
@@ -134,6 +206,8 @@ int main(void) {
   check_good();
   check_bad();
   check_parts();
+  check_formulas();
   check_limits();
+  cuplug_free_signature(s);
   return n_failed != 0;
 }

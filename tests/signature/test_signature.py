@@ -73,7 +73,7 @@ def test_dimensions_and_outputs():
         ("f() -> float32", 14),
         ("f() trailing", 4),
         ("f(" + "a" * 64 + ": int)", 2),
-        ("f(x: int) " + " " * 600, 0),
+        ("f(x: int) " + " " * 65535, 0),
     ],
 )
 def test_position_of_an_error(text, position):

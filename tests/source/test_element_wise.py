@@ -292,7 +292,7 @@ def test_calls_are_checked_as_those_of_plugins():
         SUM(x, x[:3])
     with pytest.raises(TypeError, match="axpy: x: seen float64"):
         AXPY(x, np.zeros(4), 1)
-    AXPY(x.copy(), x, 1)  # of signatures that come as far, the one that fitted last is told of
+    AXPY(x.copy(), x, 1)
     with pytest.raises(ValueError, match="axpy: y: seen shape"):
         AXPY(x[:1], x, 1)
     with pytest.raises(ValueError, match="add: out: its memory overlaps a"):

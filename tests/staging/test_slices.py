@@ -9,12 +9,6 @@ from places import FIXTURES
 from selection import runs_all
 
 LOOPS = """
-from hypothesis import given, settings, strategies as st
-
-settings.register_profile("slices", deadline=None, database=None, derandomize=True)
-settings.load_profile("slices")
-
-
 def lay_out(x, layout):
     "An array equal to x that lies otherwise in memory."
     if layout == "read-only":
@@ -41,7 +35,6 @@ def lay_out(x, layout):
 
 
 LAYOUTS = ["contiguous", "read-only", "reversed", "gaps", "transposed", "unaligned", "field"]
-layouts = st.sampled_from(LAYOUTS)
 
 
 def numbers(shape, dtype, seed):
@@ -121,7 +114,11 @@ def run_loops(run_fake, fake_loops):
 def test_parts_and_whole(run_loops, memory):
     """Small arrays, whole or halved until they fit the GPU."""
     body = """
-    @settings(max_examples=60)
+    from hypothesis import given, settings, strategies as st
+
+    layouts = st.sampled_from(LAYOUTS)
+
+    @settings(max_examples=60, deadline=None, database=None, derandomize=True)
     @given(shape=st.lists(st.integers(1, 7), min_size=2, max_size=4), seed=st.integers(0, 99),
            layout=layouts, other=layouts, axes=st.sets(st.integers(0, 3)),
            room=st.tuples(st.sampled_from([1, -1, 3, -2]), st.booleans()))

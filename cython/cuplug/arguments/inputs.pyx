@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python objects -> arguments of the core: the choice of a reader, and NumPy's arrays."""
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.list cimport PyList_Check
 from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint32_t
 
 from cuplug.cuda.device_array cimport DeviceArray
@@ -10,6 +13,7 @@ from cuplug.base.numpy_dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
 from cuplug.arrays.exchange cimport read_dlpack, read_exchange, read_torch
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
+    CUPLUG_ARGUMENT_LIST,
     CUPLUG_BYTE_SWAPPED,
     CUPLUG_CPU,
     CUPLUG_CUDA,
@@ -40,7 +44,7 @@ from cuplug.arrays.kinds cimport (
 )
 from cuplug.arrays.libtorch cimport drop_strides, read_tensor
 from cuplug.base.numpy_api cimport *
-from cuplug.arrays.reading cimport divide_strides, kind_of, reading, set_other, set_unreadable
+from cuplug.arrays.reading cimport divide_strides, keep, kind_of, reading, set_other, set_unreadable
 from cuplug.arguments.scalars cimport read_exact_scalar, read_numpy_scalar, read_scalar
 from cuplug.arrays.stream_order cimport add_current_stream
 from cuplug.arrays.torch cimport check_views
@@ -48,6 +52,12 @@ from cuplug.arrays.torch cimport check_views
 import numpy
 
 _import_array()
+
+cdef enum:
+    MAX_ITEMS = 256  # CUPLUG_MAX_ITEMS, of lists of numbers
+
+cdef extern from "Python.h":
+    PyObject *PyTuple_GET_ITEM(tuple x, Py_ssize_t k)
 
 cdef object masked_array = None
 cdef const cuplug_dtype *dtypes = builtin_table()
@@ -78,7 +88,37 @@ cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
         return read_array(obj, r, a, kind)
     if read_exact_scalar(obj, r, a):
         return 0
+    if PyTuple_Check(<object>obj) or PyList_Check(<object>obj):
+        return read_list(obj, r, a)
     return read_by_type(obj, r, a)
+
+
+cdef int read_list(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    """A list with items that are no lists. Behind its arguments are their objects."""
+    cdef tuple items = tuple(<object>obj)  # which nobody else changes
+    cdef Py_ssize_t k, n = PyTuple_GET_SIZE(items)
+    cdef cuplug_argument *to = NULL
+    cdef PyObject **objects
+    keep(r, items)
+    if n <= MAX_ITEMS:  # the core refuses more
+        memory = PyBytes_FromStringAndSize(NULL, n * (sizeof(cuplug_argument) + sizeof(PyObject *)))
+        keep(r, memory)
+        to = <cuplug_argument *>PyBytes_AS_STRING(memory)
+        objects = <PyObject **>(to + n)
+        for k in range(n):
+            objects[k] = PyTuple_GET_ITEM(items, k)
+            read_item(objects[k], r, &to[k])
+    a.kind = CUPLUG_ARGUMENT_LIST
+    a.flags = 0
+    a.list.items = to
+    a.list.n = <uint32_t>min(n, 0x7FFFFFFF)
+    return 0
+
+
+cdef int read_item(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    if PyTuple_Check(<object>obj) or PyList_Check(<object>obj):
+        return set_other(r, a, "a list in a list")
+    return read_argument(obj, r, a)
 
 
 cdef int read_by_type(PyObject *obj, reading *r, cuplug_argument *a) except -1:

@@ -14,6 +14,7 @@ from cuplug.base.dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
 from cuplug.base.numpy_dtypes cimport descr_of_dtype
 from cuplug.arrays.exchange cimport empty_exchange
 from cuplug.base.core cimport (
+    CUPLUG_ARGUMENT_LIST,
     CUPLUG_CPU,
     CUPLUG_CUDA,
     CUPLUG_CUDA_HOST,
@@ -158,18 +159,34 @@ cdef int copy_arguments(reading *r, cuplug_frame *frame) except -1:
 cdef int copy_argument(reading *r, const cuplug_frame *frame, uint32_t k) except -1:
     """Nothing is done for an array of a library that we know no way to copy with."""
     cdef int64_t shape[64]
-    cdef uint32_t i = frame.parameter[k]
-    cdef cuplug_argument *a = &r.args[i]
+    cdef PyObject *obj = NULL
+    cdef cuplug_argument *a = argument_of(r, frame, k, &obj)
     cdef int32_t ndim, device_type = a.tensor.device.type
     if device_type == CUPLUG_CPU or device_type == CUPLUG_CUDA_HOST:
         if not frame.odd_mask >> k & 1:
             return take_copy(r, a, copy_on_host(frame, k))
     ndim = cuplug_wanted_shape(frame, k, shape)
-    copy = copy_array(<object>r.objects[i], tuple([shape[d] for d in range(ndim)]))
+    copy = copy_array(<object>obj, tuple([shape[d] for d in range(ndim)]))
     if copy is None:
         return 0
     keep(r, copy)
     return read_argument(<PyObject *>copy, r, a)
+
+
+cdef cuplug_argument *argument_of(
+    reading *r, const cuplug_frame *frame, uint32_t k, PyObject **obj
+) noexcept:
+    """The argument that gave input tensor k, and its object: an item where it is a list."""
+    cdef uint32_t i = frame.parameter[k], item = 0
+    cdef cuplug_argument *items
+    if r.args[i].kind != CUPLUG_ARGUMENT_LIST:
+        obj[0] = r.objects[i]
+        return &r.args[i]
+    while k > item and frame.parameter[k - item - 1] == i:
+        item += 1
+    items = <cuplug_argument *>r.args[i].list.items
+    obj[0] = (<PyObject **>(items + r.args[i].list.n))[item]
+    return &items[item]
 
 
 cdef object copy_on_host(const cuplug_frame *frame, uint32_t k):

@@ -75,7 +75,17 @@ cdef int read_int(object x, cuplug_argument *a) except -1:
         if 0 < x < 1 << 64:
             a.kind = CUPLUG_ARGUMENT_UINT
             a.scalar.u = PyLong_AsUnsignedLongLong(x)
+        else:
+            a.scalar.f = as_float(x)
     return 0
+
+
+cdef double as_float(object x):
+    """Of an integer beyond 64 bits; infinite where it is beyond floats, too."""
+    try:
+        return float(x)
+    except OverflowError:
+        return float("inf") if x > 0 else float("-inf")
 
 
 cdef int read_string(object x, reading *r, cuplug_argument *a) except -1:

@@ -7,7 +7,7 @@ from cuplug.arrays.kinds cimport array_kind
 
 
 cdef enum:
-    MAX_ARGUMENTS = 32
+    MAX_ARGUMENTS = 64
     MAX_STREAMS = 8
     N_STORED = 5120
 

@@ -7,9 +7,6 @@ cdef extern from "cuplug/host.h" nogil:
     const char *CUPLUG_VERSION
     enum:
         CUPLUG_ABI_VERSION
-        CUPLUG_MAX_TENSORS
-        CUPLUG_MAX_PARAMETERS
-        CUPLUG_MAX_OUTPUTS
         CUPLUG_MAX_NDIM
         CUPLUG_MAX_NAME
         CUPLUG_ROW_TAKES_STRIDES
@@ -87,6 +84,7 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_ARGUMENT_COMPLEX
         CUPLUG_ARGUMENT_STRING
         CUPLUG_ARGUMENT_NONE
+        CUPLUG_ARGUMENT_LIST
         CUPLUG_ARGUMENT_OTHER
 
     const char *cuplug_dtype_name(uint32_t k)
@@ -176,11 +174,16 @@ cdef extern from "cuplug/host.h" nogil:
     int cuplug_load_code(cuplug_operator *op, cuplug_error *error)
     int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh, cuplug_error *error)
 
+    ctypedef struct cuplug_argument_list:
+        const cuplug_argument *items
+        uint32_t n
+
     ctypedef struct cuplug_argument:
         uint32_t kind
         uint32_t flags
         cuplug_tensor tensor
         cuplug_scalar scalar
+        cuplug_argument_list list
 
     ctypedef int cuplug_progress(
         void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_error *error

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Declarations of <internal/frame.h> and <internal/define.h>: one call in two halves, and operators
 # made in memory. For this package alone: those headers are not installed.
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cuplug.base.core cimport (
     cuplug_argument,
@@ -16,6 +16,9 @@ from cuplug.base.core cimport (
 
 cdef extern from "internal/frame.h" nogil:
     # Signatures
+    enum:
+        CUPLUG_MAX_ARGUMENTS
+
     ctypedef enum cuplug_parameter_kind:
         CUPLUG_PARAMETER_ARRAY
         CUPLUG_PARAMETER_INOUT
@@ -23,6 +26,8 @@ cdef extern from "internal/frame.h" nogil:
         CUPLUG_PARAMETER_STRING
         CUPLUG_PARAMETER_CHOICE
         CUPLUG_PARAMETER_OUTPUT
+        CUPLUG_PARAMETER_LIST
+        CUPLUG_PARAMETER_ARRAYS
 
     ctypedef enum cuplug_dim_kind:
         CUPLUG_DIM_FIXED
@@ -30,42 +35,52 @@ cdef extern from "internal/frame.h" nogil:
         CUPLUG_DIM_VARIADIC
         CUPLUG_DIM_LOOP
         CUPLUG_DIM_UNKNOWN
+        CUPLUG_DIM_FORMULA
+        CUPLUG_DIM_SLICE
+        CUPLUG_DIM_LISTED
 
     ctypedef struct cuplug_dim:
         int32_t kind
         int64_t value
+        const char *text
 
     ctypedef struct cuplug_parameter:
-        char name[64]
+        const char *name
         int32_t kind
         int32_t type_variable
         int32_t n_dims
         int32_t has_default
-        cuplug_dim dims[16]
+        const cuplug_dim *dims
         int32_t default_kind
         int32_t n_choices
         cuplug_scalar default_value
         const char *default_text
-        const char *choices[8]
+        const char **choices
 
     ctypedef struct cuplug_type_variable:
-        char name[64]
+        const char *name
         uint32_t dtypes
 
+    ctypedef struct cuplug_condition:
+        const char *text
+
     ctypedef struct cuplug_signature:
-        char name[64]
+        const char *name
         int32_t n_parameters
         int32_t n_outputs
         int32_t n_variables
         int32_t n_dim_names
-        cuplug_parameter parameters[40]
-        cuplug_type_variable variables[16]
-        char dim_names[24][64]
-        char text[512]
+        int32_t n_conditions
+        int32_t n_lists
+        cuplug_parameter *parameters
+        cuplug_type_variable *variables
+        const char **dim_names
+        cuplug_condition *conditions
 
     int cuplug_parse_signature(
-        const char *text, cuplug_signature *signature, uint32_t *position, cuplug_error *error
+        const char *text, cuplug_signature **signature, uint32_t *position, cuplug_error *error
     )
+    void cuplug_free_signature(cuplug_signature *signature)
     const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k)
 
     # One call
@@ -80,9 +95,9 @@ cdef extern from "internal/frame.h" nogil:
         uint32_t n_tensors
         uint32_t n_inputs
         uint32_t n_scalars
-        uint32_t copy_mask
+        uint64_t copy_mask
         uint32_t is_brief
-        uint32_t odd_mask
+        uint64_t odd_mask
         cuplug_device home
         cuplug_device device
         void *stream
@@ -90,9 +105,9 @@ cdef extern from "internal/frame.h" nogil:
         cuplug_progress *progress
         void *user
         int32_t staged
-        uint8_t parameter[32]
-        cuplug_tensor tensors[32]
-        cuplug_scalar scalars[32]
+        uint8_t parameter[64]
+        cuplug_tensor tensors[64]
+        cuplug_scalar scalars[64]
 
     int cuplug_bind(
         cuplug_operator *op, const cuplug_argument *args, uint32_t n_args, cuplug_frame *frame,

@@ -44,6 +44,7 @@ from cuplug.arrays.stream_order cimport enter_stream, leave_stream
 import numpy
 
 from cuplug.base.public import public
+from cuplug.call.named import outputs_class
 from cuplug.errors import PluginError
 
 cdef extern from *:
@@ -67,6 +68,8 @@ ctypedef struct late_outputs:
     watched watched  # first: the reports see this alone
     reading *r
     PyObject *outputs  # a list, borrowed
+
+cdef dict result_types = {}  # by the addresses of signatures, which live as long as the process
 
 cdef bint is_verbose = os.environ.get("CUPLUG_VERBOSE", "0") not in ("", "0")
 
@@ -159,11 +162,22 @@ cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
 
 
 cdef object as_returned(list result, const cuplug_signature *s):
-    """None for no outputs, one output alone, several as a tuple."""
+    """None for no outputs, one output alone, several as a tuple: a named one if they have names."""
     if any([output is None for output in result]):
         name = (<const char *>s.name).decode()
         raise PluginError(f"{name}: the plugin left an output without memory")
-    return tuple(result) if len(result) > 1 else result[0] if result else None
+    if len(result) < 2:
+        return result[0] if result else None
+    made = result_types.get(<size_t>s, ())
+    if made == ():
+        made = result_types[<size_t>s] = result_type(s)
+    return tuple(result) if made is None else made._make(result)
+
+
+cdef object result_type(const cuplug_signature *s):
+    """Of several outputs that all have names; else None."""
+    names = [s.parameters[s.n_parameters + k].name.decode() for k in range(s.n_outputs)]
+    return outputs_class(s.name.decode(), tuple(names)) if all(names) else None
 
 
 cdef int choose_device(cuplug_frame *frame, PyObject *device) except -1:

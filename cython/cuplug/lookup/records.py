@@ -52,9 +52,9 @@ class Plugin:
     """
 
     def __init__(self, operators: tuple[Operator, ...]) -> None:
-        self.take(operators)
+        self._take(operators)
 
-    def take(self, operators: tuple[Operator, ...]) -> None:
+    def _take(self, operators: tuple[Operator, ...]) -> None:
         """Have these operators from now on."""
         first = operators[0]
         self.name: str = first.plugin

@@ -47,5 +47,5 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
     if errors:
         raise errors[0]
     if isinstance(what, Plugin):
-        what.take(load(what.path).operators)
+        what._take(load(what.path).operators)
     return tuple(sorted(changed))

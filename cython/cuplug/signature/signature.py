@@ -20,10 +20,12 @@ class Parameter:
     """One parameter or output."""
 
     name: str  # "" for an output without a name
-    kind: str  # "array", "inout", "scalar", "string", "choice" or "output"
+    # "array", "inout", "scalar", "string", "choice", "output", "list" (of numbers) or "arrays"
+    kind: str
     type_variable: int  # its number among the signature's; -1 for strings and choices
-    # (kind, number or size); kinds are "fixed", "named", "variadic", "loop" and "unknown"
-    dims: tuple[tuple[str, int], ...]
+    # (kind, number or size), of "fixed", "named", "variadic", "loop" and "unknown"; (kind, text) of
+    # what is worked out: "formula", "slice" and "listed"
+    dims: tuple[tuple[str, int | str], ...]
     has_default: bool
     default: Any  # bool, int, float, str or None
     default_text: str  # as written
@@ -45,6 +47,7 @@ class Signature:
     outputs: tuple[Parameter, ...]
     variables: tuple[tuple[str, tuple[str, ...]], ...]  # (name or "", dtypes)
     dim_names: tuple[str, ...]
+    conditions: tuple[str, ...]  # as written: "0 <= k <= n"
 
     @property
     def arrays(self) -> list[Parameter]:
@@ -59,8 +62,8 @@ class Signature:
         """Return an array's dimensions as they are written: "m, *row"."""
         return ", ".join(self._dim(kind, value) for kind, value in x.dims)
 
-    def _dim(self, kind: str, value: int) -> str:
-        if kind == "fixed":
+    def _dim(self, kind: str, value: int | str) -> str:
+        if kind == "fixed" or isinstance(value, str):
             return str(value)
         if kind in ("named", "variadic"):
             return ("*" if kind == "variadic" else "") + self.dim_names[value]
@@ -75,7 +78,7 @@ def parse(text: str) -> Signature:
     SignatureError
         The text is ill-formed; its attribute `position` is the place as a byte offset.
     """
-    name, parameters, outputs, variables, dim_names = parse_fields(text)
+    name, parameters, outputs, variables, dim_names, conditions = parse_fields(text)
     return Signature(
         name,
         text,
@@ -83,4 +86,5 @@ def parse(text: str) -> Signature:
         tuple(Parameter(*fields) for fields in outputs),
         variables,
         dim_names,
+        conditions,
     )

@@ -67,15 +67,9 @@ def shape_of(
     return tuple(shape)
 
 
-def conditions_of(signature: Signature) -> tuple[str, ...]:
-    """Return the ranges that `where` says, as text."""
-    found: tuple[str, ...] = getattr(signature, "conditions", ())
-    return found
-
-
 def conditions_hold(signature: Signature, names: Mapping[str, Any]) -> bool:
     """Say whether numbers satisfy `where`. One that names a parameter that is None holds."""
-    return all(_holds(text, names) for text in conditions_of(signature))
+    return all(_holds(text, names) for text in signature.conditions)
 
 
 def _holds(text: str, names: Mapping[str, Any]) -> bool:
@@ -97,7 +91,7 @@ def interval(
     is how far numbers are from each other, at least: 0 for floats.
     """
     low, high = -math.inf, math.inf
-    for text in conditions_of(signature):
+    for text in signature.conditions:
         tree = _tree(text)
         assert isinstance(tree, ast.Compare)
         sides = [tree.left, *tree.comparators]

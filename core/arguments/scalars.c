@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arguments that are no arrays, lists of arrays included, and what the ranges say of them. */
+#include "arguments/scalars.h"
+
+#include "base/describe.h"
+#include "base/scalar.h"
+#include "base/status.h"
+#include "signature/formula.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* A parameter of default None that is left out or None. */
+static int is_none(const cuplug_parameter *x, const cuplug_argument *a) {
+  return x->default_kind == CUPLUG_ARGUMENT_NONE &&
+         (a->kind == CUPLUG_ARGUMENT_ABSENT || a->kind == CUPLUG_ARGUMENT_NONE);
+}
+
+static int match_string(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_scalar *to) {
+  const cuplug_parameter *x = &m->s->parameters[i];
+  if (a->kind == CUPLUG_ARGUMENT_ABSENT && x->has_default) {
+    *to = x->default_value;
+    return CUPLUG_OK;
+  }
+  if (a->kind != CUPLUG_ARGUMENT_STRING) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  *to = a->scalar;
+  if (x->kind == CUPLUG_PARAMETER_STRING) return CUPLUG_OK;
+  for (to->i = 0; to->i < x->n_choices; to->i++)
+    if (!strcmp(a->scalar.s, x->choices[to->i])) return CUPLUG_OK;
+  return cuplug__unwanted(m, i, CUPLUG_ERROR_VALUE);
+}
+
+CUPLUG__COLD static int refuse_scalar(cuplug__match *m, int32_t i, const cuplug_argument *a,
+                                      uint32_t type, int status) {
+  return cuplug__mismatch(m, i, status, "seen %s, wanted %s%s", cuplug__describe_argument(a).s,
+                          status == CUPLUG_ERROR_VALUE ? "a value in the range of "
+                                                       : "a scalar of dtype ",
+                          cuplug__describe_dtype(type).s);
+}
+
+/* After the arrays, which say what dtype a type variable is. */
+static int match_scalar(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_scalar *to) {
+  const cuplug_parameter *x = &m->s->parameters[i];
+  cuplug_argument by_default;
+  uint32_t type = cuplug__type_of(m, x->type_variable);
+  if (a->kind == CUPLUG_ARGUMENT_ABSENT && x->has_default) {
+    by_default.kind = (uint32_t)x->default_kind;
+    by_default.scalar = x->default_value;
+    a = &by_default;
+  }
+  int status = cuplug__convert_scalar(a, type, to);
+  return !status || !m->error ? status : refuse_scalar(m, i, a, type, status);
+}
+
+static int match_list(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_scalar *to) {
+  cuplug_frame *f = m->frame;
+  const uint32_t type = cuplug__type_of(m, m->s->parameters[i].type_variable);
+  if (a->kind != CUPLUG_ARGUMENT_LIST) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  if (a->list.n > CUPLUG_MAX_ITEMS - f->n_items)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                            "seen %" PRIu32 " items, wanted at most %d in all lists together",
+                            a->list.n, CUPLUG_MAX_ITEMS);
+  to->list = (cuplug_items){f->items + f->n_items, a->list.n};
+  for (uint32_t k = 0; k < a->list.n; k++) {
+    cuplug_scalar item;
+    int status = cuplug__convert_scalar(&a->list.items[k], type, &item);
+    m->item = k;
+    if (status && m->error) refuse_scalar(m, i, &a->list.items[k], type, status);
+    m->item = -1;
+    if (status) return status;
+    f->items[f->n_items++] = item.i;
+  }
+  return CUPLUG_OK;
+}
+
+/* ---- Lists of arrays ------------------------------------------------------------------------- */
+
+/* An empty list does not say what the names in it stand for. */
+static int check_empty(cuplug__match *m, int32_t i) {
+  const cuplug_parameter *x = &m->s->parameters[i];
+  const uint32_t dtypes = m->s->variables[x->type_variable].dtypes;
+  int is_known = !(dtypes & (dtypes - 1)) || m->known_types >> x->type_variable & 1;
+  for (int32_t k = 0; k < x->n_dims; k++) {
+    const cuplug_dim *d = &x->dims[k];
+    if (d->kind == CUPLUG_DIM_NAMED || d->kind == CUPLUG_DIM_VARIADIC)
+      is_known = is_known && m->known_sizes >> d->value & 1;
+  }
+  if (is_known) return CUPLUG_OK;
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                          "seen an empty list, wanted at least one array, which says what %s is",
+                          cuplug__describe_parameter(m->s, x).s);
+}
+
+int cuplug__match_items(cuplug__match *m, const cuplug__overload *o) {
+  for (uint32_t k = 0; k < o->n_scalars; k++) {
+    const int32_t i = o->scalars[k];
+    const cuplug_argument *a = cuplug__argument(m, i);
+    const cuplug_parameter *x = &m->s->parameters[i];
+    if (x->kind != CUPLUG_PARAMETER_ARRAYS || is_none(x, a)) continue;
+    if (a->kind != CUPLUG_ARGUMENT_LIST) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+    const uint32_t room = CUPLUG_MAX_ARGUMENTS - m->frame->n_tensors - (uint32_t)m->s->n_outputs;
+    if (a->list.n > room)
+      return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                              "seen %" PRIu32 " arrays, wanted at most %" PRIu32
+                              ": a call has at most %d arrays",
+                              a->list.n, room, CUPLUG_MAX_ARGUMENTS);
+    for (uint32_t item = 0; item < a->list.n; item++) {
+      m->item = item;
+      int status = cuplug__match_item(m, i, &a->list.items[item]);
+      if (status) return status;
+    }
+    m->item = -1;
+    m->n_items += a->list.n;
+    if (!a->list.n && check_empty(m, i)) return CUPLUG_ERROR_VALUE;
+  }
+  return CUPLUG_OK;
+}
+
+/* ---- All ------------------------------------------------------------------------------------- */
+
+static int check_conditions(cuplug__match *m) {
+  const cuplug__values values = {m->frame->tensors, m->frame->scalars};
+  for (int32_t k = 0; k < m->s->n_conditions; k++) {
+    const cuplug_condition *condition = &m->s->conditions[k];
+    if (condition->optional & m->frame->none_mask) continue;
+    if (cuplug__condition_holds(condition, &values)) continue;
+    return cuplug__fail(m->error, CUPLUG_ERROR_VALUE, "%s: seen %s, wanted %s", m->s->name,
+                        cuplug__describe_names(m->s, condition->text, &values).s, condition->text);
+  }
+  return CUPLUG_OK;
+}
+
+static int match_other(cuplug__match *m, int32_t i, cuplug_scalar *to, uint32_t *first_item) {
+  const cuplug_parameter *x = &m->s->parameters[i];
+  const cuplug_argument *a = cuplug__argument(m, i);
+  if (is_none(x, a)) {
+    *to = (cuplug_scalar){.list = {NULL, 0}};
+    m->frame->none_mask |= 1ull << (to - m->frame->scalars);
+    return CUPLUG_OK;
+  }
+  if (x->kind == CUPLUG_PARAMETER_LIST) return match_list(m, i, a, to);
+  if (x->kind == CUPLUG_PARAMETER_SCALAR) return match_scalar(m, i, a, to);
+  if (x->kind != CUPLUG_PARAMETER_ARRAYS) return match_string(m, i, a, to);
+  to->list = (cuplug_items){&m->frame->tensors[*first_item], a->list.n};
+  *first_item += a->list.n;
+  return CUPLUG_OK;
+}
+
+int cuplug__match_scalars(cuplug__match *m, const cuplug__overload *o) {
+  cuplug_frame *f = m->frame;
+  uint32_t first_item = o->n_arrays;
+  for (uint32_t k = 0; k < o->n_scalars; k++) {
+    const int32_t i = o->scalars[k];
+    const cuplug_parameter *x = &m->s->parameters[i];
+    const int is_number =
+        x->kind == CUPLUG_PARAMETER_SCALAR && x->default_kind != CUPLUG_ARGUMENT_NONE;
+    cuplug_scalar *to = &f->scalars[f->n_scalars++];
+    int status = is_number ? match_scalar(m, i, cuplug__argument(m, i), to)
+                           : match_other(m, i, to, &first_item);
+    if (status) return status;
+    m->n_matched++;
+  }
+  return m->s->n_conditions ? check_conditions(m) : CUPLUG_OK;
+}

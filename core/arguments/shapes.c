@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sizes that a signature says: those of outputs, and those of inputs that are worked out. */
+#include "arguments/shapes.h"
+
+#include "base/describe.h"
+#include "base/layout.h"
+#include "base/status.h"
+#include "signature/formula.h"
+
+#include <inttypes.h>
+
+/* The frame has words for 16 arrays of any number of dimensions. */
+#define ALWAYS_FIT 16
+
+CUPLUG__COLD static int refuse_words(const cuplug__match *m) {
+  return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
+                      "%s: its arrays have more dimensions together than the %d that a call can "
+                      "describe",
+                      m->s->name, CUPLUG_MAX_STORED / 2);
+}
+
+int cuplug__reserve_words(cuplug__match *m) {
+  const cuplug_frame *f = m->frame;
+  m->reserved_words = 0;
+  if (f->n_inputs + (uint32_t)m->s->n_outputs <= ALWAYS_FIT) return CUPLUG_OK;
+  for (uint32_t k = 0; k < f->n_inputs; k++)
+    if (f->tensors[k].ndim > 0)
+      m->reserved_words += 2 * (uint32_t)(f->tensors[k].ndim + f->loop_ndim);
+  return m->reserved_words <= CUPLUG_MAX_STORED ? CUPLUG_OK : refuse_words(m);
+}
+
+/* A size or an index of a parameter that is worked out. */
+static int work_out(cuplug__match *m, const cuplug_parameter *x, const cuplug_dim *d,
+                    const cuplug_formula *formula, int64_t *size) {
+  const cuplug__values values = {m->frame->tensors, m->frame->scalars};
+  const char *wrong = cuplug__work_out_integer(formula, &values, size);
+  if (!wrong) return CUPLUG_OK;
+  return cuplug__fail(m->error, CUPLUG_ERROR_VALUE, "%s: %s: size %s: %s (%s)", m->s->name,
+                      *x->name ? x->name : "output", d->text, wrong,
+                      cuplug__describe_names(m->s, d->text, &values).s);
+}
+
+CUPLUG__COLD static int refuse_size(cuplug__match *m, const cuplug_parameter *x,
+                                    const cuplug_dim *d, int64_t size) {
+  const cuplug__values values = {m->frame->tensors, m->frame->scalars};
+  return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
+                      "%s: %s: size %s: seen %" PRId64 ", wanted 0 or more (%s)", m->s->name,
+                      *x->name ? x->name : "output", d->text, size,
+                      cuplug__describe_names(m->s, d->text, &values).s);
+}
+
+/* As Python's slices: an end below 0 counts from the end, and what is outside is cut off. */
+static int64_t clip(int64_t at, int64_t n) {
+  if (at < 0) at += n;
+  return at < 0 ? 0 : at > n ? n : at;
+}
+
+/* Sets the part of a group that a slice takes. */
+static int slice(cuplug__match *m, const cuplug_parameter *x, const cuplug_dim *d,
+                 const int64_t **sizes, int32_t *n) {
+  int64_t begin = 0, end = *n;
+  if (d->formula.n_steps && work_out(m, x, d, &d->formula, &begin)) return CUPLUG_ERROR_VALUE;
+  if (d->end.n_steps && work_out(m, x, d, &d->end, &end)) return CUPLUG_ERROR_VALUE;
+  begin = clip(begin, *n);
+  end = clip(end, *n);
+  *sizes += begin;
+  *n = end > begin ? (int32_t)(end - begin) : 0;
+  return CUPLUG_OK;
+}
+
+/* The sizes that a dimension of an output stands for. */
+static int sizes_of(cuplug__match *m, const cuplug_parameter *x, const cuplug_dim *d,
+                    int64_t *single, const int64_t **sizes, int32_t *n) {
+  const cuplug_frame *f = m->frame;
+  *sizes = single;
+  *n = 1;
+  switch (d->kind) {
+  case CUPLUG_DIM_NAMED:
+    *sizes = &m->sizes[d->value];
+    return CUPLUG_OK;
+  case CUPLUG_DIM_UNKNOWN:
+    *single = -1;
+    return CUPLUG_OK;
+  case CUPLUG_DIM_LOOP:
+    *sizes = f->loop_shape, *n = f->loop_ndim;
+    return CUPLUG_OK;
+  case CUPLUG_DIM_FORMULA:
+    if (work_out(m, x, d, &d->formula, single)) return CUPLUG_ERROR_VALUE;
+    return *single < 0 ? refuse_size(m, x, d, *single) : CUPLUG_OK;
+  case CUPLUG_DIM_LISTED:
+    *sizes = f->scalars[d->value].list.items, *n = (int32_t)f->scalars[d->value].list.n;
+    for (int32_t k = 0; k < *n; k++)
+      if ((*sizes)[k] < 0) return refuse_size(m, x, d, (*sizes)[k]);
+    return CUPLUG_OK;
+  case CUPLUG_DIM_FIXED:
+    *sizes = &d->value;
+    return CUPLUG_OK;
+  default:
+    *sizes = m->groups[d->value], *n = (int32_t)m->sizes[d->value];
+    return d->kind == CUPLUG_DIM_SLICE ? slice(m, x, d, sizes, n) : CUPLUG_OK;
+  }
+}
+
+/* Writes the shape of an output behind what is stored, and sets its ndim. */
+static int output_shape(cuplug__match *m, const cuplug_parameter *x, cuplug_tensor *t) {
+  cuplug_frame *f = m->frame;
+  const int64_t *sizes;
+  int64_t single;
+  int32_t n;
+  for (int32_t k = 0; k < x->n_dims; k++) {
+    int status = sizes_of(m, x, &x->dims[k], &single, &sizes, &n);
+    if (status) return status;
+    if (t->ndim + n > CUPLUG_MAX_NDIM)
+      return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
+                          "%s: the output would have more than %d dimensions", m->s->name,
+                          CUPLUG_MAX_NDIM);
+    if (f->n_stored + m->reserved_words + 2u * (uint32_t)(t->ndim + n) > CUPLUG_MAX_STORED)
+      return refuse_words(m);
+    for (int32_t j = 0; j < n; j++) t->shape[t->ndim++] = sizes[j];
+  }
+  f->n_stored += (uint32_t)t->ndim;
+  return CUPLUG_OK;
+}
+
+/* Of an output that is like no input. */
+static int shape_new(cuplug__match *m, const cuplug_parameter *x, cuplug_tensor *t) {
+  cuplug_frame *f = m->frame;
+  uint32_t type = cuplug__type_of(m, x->type_variable);
+  *t = (cuplug_tensor){.device = f->home, .shape = f->storage + f->n_stored};
+  t->dtype = (cuplug_dtype){(uint8_t)(type >> 24), (uint8_t)(type >> 16), (uint16_t)type};
+  int status = output_shape(m, x, t);
+  if (status) return status;
+  int64_t n_bytes = cuplug__n_bytes(t);
+  if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
+  if (n_bytes >= 0 || cuplug__has_unknown(t)) return CUPLUG_OK;
+  return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
+                      "%s: the output's shape %s needs 2^63 bytes or more", m->s->name,
+                      cuplug__describe_shape(t->shape, t->ndim).s);
+}
+
+int cuplug__shape_output(cuplug__match *m, int32_t i) {
+  cuplug_frame *f = m->frame;
+  const uint32_t k = f->n_tensors++, like = m->like[k - m->n_items];
+  cuplug_tensor *t = &f->tensors[k];
+  f->parameter[k] = (uint8_t)i;
+  if (like >= f->n_inputs - m->n_items || m->broadcasts)
+    return shape_new(m, &m->s->parameters[i], t);
+  *t = f->tensors[like];
+  t->data = NULL;
+  t->device = f->home;
+  t->strides = NULL;
+  return CUPLUG_OK;
+}
+
+/* ---- Of inputs ------------------------------------------------------------------------------- */
+
+/* The size of dimension d of a tensor as its parameter writes them. */
+static int64_t size_at(const cuplug_parameter *x, const cuplug_tensor *t, int32_t d) {
+  for (int32_t k = 0; k < d; k++)
+    if (x->dims[k].kind == CUPLUG_DIM_VARIADIC || x->dims[k].kind == CUPLUG_DIM_LOOP)
+      return t->shape[t->ndim - (x->n_dims - d)];
+  return t->shape[d];
+}
+
+int cuplug__check_formulas(cuplug__match *m) {
+  const cuplug_frame *f = m->frame;
+  const cuplug__values values = {f->tensors, f->scalars};
+  for (uint32_t k = 0; k < f->n_inputs; k++) {
+    const cuplug_parameter *x = &m->s->parameters[f->parameter[k]];
+    for (int32_t d = 0; d < x->n_dims && f->tensors[k].ndim >= 0; d++) {
+      const cuplug_dim *dim = &x->dims[d];
+      int64_t wanted;
+      if (dim->kind != CUPLUG_DIM_FORMULA) continue;
+      if (work_out(m, x, dim, &dim->formula, &wanted)) return CUPLUG_ERROR_VALUE;
+      const int64_t size = size_at(x, &f->tensors[k], d);
+      if (size == wanted) continue;
+      return cuplug__mismatch(m, f->parameter[k], CUPLUG_ERROR_VALUE,
+                              "size %s: seen %" PRId64 ", wanted %" PRId64 " (%s)", dim->text, size,
+                              wanted, cuplug__describe_names(m->s, dim->text, &values).s);
+    }
+  }
+  return CUPLUG_OK;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arithmetic over dimensions and scalars: parsed, and tied to the arguments. */
+#ifndef CUPLUG_CORE_SIGNATURE_FORMULA_H
+#define CUPLUG_CORE_SIGNATURE_FORMULA_H
+
+#include "base/describe.h"
+#include "signature/parser.h"
+#include "signature/value.h"
+
+/*   formula  = term {("+" | "-") term}
+ *   term     = factor {("*" | "//" | "%") factor}
+ *   factor   = number | name | name "[" formula "]" | "-" factor | "(" formula ")"
+ *            | ("min" | "max") "(" formula "," formula ")" | ("len" | "prod") "(" name ")"
+ *
+ * Names are not yet tied: their steps hold the place in the text, and its length. */
+int cuplug__parse_formula(cuplug__parser *p, cuplug_formula *formula);
+
+/* Ties the names of a formula to dimensions and scalars, when all of the signature is parsed. */
+int cuplug__tie_formula(cuplug__parser *p, const cuplug_formula *formula);
+
+/* 1 when a formula is one name that is no scalar parameter; then it is that of a dimension. */
+int cuplug__is_dimension(const cuplug_signature *s, const cuplug_formula *formula);
+
+/* The values of the names in a text, for messages: "k = 5, n = 4". */
+cuplug__text cuplug__describe_names(const cuplug_signature *s, const char *text,
+                                    const cuplug__values *values);
+
+#endif

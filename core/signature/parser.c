@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "signature/parser.h"
+
+#include "base/status.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *keep(cuplug__parser *p, const char *from, size_t n) {
+  char *copy = p->strings;
+  memcpy(copy, from, n);
+  copy[n] = 0;
+  p->strings += n + 1;
+  return copy;
+}
+
+static size_t count(const char *text, const char *marks) {
+  size_t n = 0;
+  for (; *text; text++) n += strchr(marks, *text) != NULL;
+  return n;
+}
+
+/* Room for n objects behind the others; all are of 8 bytes or multiples of that. */
+static size_t reserve(size_t *n_bytes, size_t n, size_t bytes) {
+  const size_t place = *n_bytes;
+  *n_bytes += n * bytes;
+  return place;
+}
+
+int cuplug__parser_start(cuplug__parser *p, const char *text, cuplug_error *error) {
+  const size_t n = strnlen(text, CUPLUG_MAX_SIGNATURE + 1);
+  memset(p, 0, sizeof *p);
+  if (n > CUPLUG_MAX_SIGNATURE)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "signature: seen more than %d bytes, wanted at most %d",
+                        CUPLUG_MAX_SIGNATURE, CUPLUG_MAX_SIGNATURE);
+  const size_t n_commas = count(text, ","), n_dims = n_commas + count(text, "[") + 1;
+  size_t bytes = sizeof *p->s;
+  const size_t parameters = reserve(&bytes, n_commas + 2, sizeof(cuplug_parameter));
+  const size_t variables = reserve(&bytes, n_commas + 2, sizeof(cuplug_type_variable));
+  const size_t dims = reserve(&bytes, n_dims, sizeof(cuplug_dim));
+  const size_t dim_names = reserve(&bytes, n_dims, sizeof(char *));
+  const size_t places = reserve(&bytes, n_dims, sizeof(cuplug_place));
+  const size_t conditions = reserve(&bytes, n_commas + 1, sizeof(cuplug_condition));
+  const size_t sides = reserve(&bytes, n_commas + 1 + count(text, "<>=!"), sizeof(cuplug_side));
+  const size_t choices = reserve(&bytes, count(text, "\"'") / 2 + 1, sizeof(char *));
+  const size_t steps = reserve(&bytes, n + 1, sizeof(cuplug_step));
+  const size_t strings = reserve(&bytes, n + 1, 16); /* names, texts of dimensions and the like */
+  char *block = calloc(1, bytes);
+  if (!block) return cuplug__no_memory(error, "parsing a signature");
+  p->s = (cuplug_signature *)block;
+  p->s->parameters = (cuplug_parameter *)(block + parameters);
+  p->s->variables = (cuplug_type_variable *)(block + variables);
+  p->s->dim_names = (const char **)(block + dim_names);
+  p->s->places = (cuplug_place *)(block + places);
+  p->s->conditions = (cuplug_condition *)(block + conditions);
+  p->dims = (cuplug_dim *)(block + dims);
+  p->sides = (cuplug_side *)(block + sides);
+  p->choices = (const char **)(block + choices);
+  p->steps = (cuplug_step *)(block + steps);
+  p->strings = block + strings;
+  p->error = error;
+  p->s->text = p->at = p->token = keep(p, text, n);
+  return CUPLUG_OK;
+}
+
+int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted) {
+  p->token = at;
+  return cuplug__fail(p->error, CUPLUG_ERROR_VALUE, "signature: %s at byte %zu, seen \"%.12s\"",
+                      wanted, (size_t)(at - p->s->text), at);
+}
+
+void cuplug__skip_space(cuplug__parser *p) {
+  while (*p->at == ' ') p->at++;
+}
+
+int cuplug__take(cuplug__parser *p, const char *mark) {
+  cuplug__skip_space(p);
+  size_t n = strlen(mark);
+  if (strncmp(p->at, mark, n)) return 0;
+  p->at += n;
+  return 1;
+}
+
+static int is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+int cuplug__take_word(cuplug__parser *p, const char *word) {
+  cuplug__skip_space(p);
+  size_t n = strlen(word);
+  if (strncmp(p->at, word, n) || is_word(p->at[n])) return 0;
+  p->at += n;
+  return 1;
+}
+
+int cuplug__expect(cuplug__parser *p, const char *mark, const char *wanted) {
+  return cuplug__take(p, mark) ? CUPLUG_OK : cuplug__parse_fail(p, p->at, wanted);
+}
+
+int cuplug__at_string(cuplug__parser *p) {
+  cuplug__skip_space(p);
+  return *p->at == '"' || *p->at == '\'';
+}
+
+int cuplug__parse_name(cuplug__parser *p, const char **name, const char *wanted) {
+  cuplug__skip_space(p);
+  size_t n = 0;
+  if (!isdigit((unsigned char)*p->at))
+    while (is_word(p->at[n])) n++;
+  if (!n) return cuplug__parse_fail(p, p->at, wanted);
+  if (n >= CUPLUG_MAX_NAME)
+    return cuplug__parse_fail(p, p->at, "a name of at most 63 characters is wanted");
+  *name = keep(p, p->at, n);
+  p->at += n;
+  return CUPLUG_OK;
+}
+
+int cuplug__parse_string(cuplug__parser *p, const char **string) {
+  const char *end = strchr(p->at + 1, *p->at);
+  if (!end) return cuplug__parse_fail(p, p->at, "the closing quote is missing");
+  *string = keep(p, p->at + 1, (size_t)(end - p->at) - 1);
+  p->at = end + 1;
+  return CUPLUG_OK;
+}
+
+static double read_float(const char *at, char **end) {
+  locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  *end = (char *)at;
+  if (!c_locale) return 0;
+  const double number = strtod_l(at, end, c_locale);
+  freelocale(c_locale);
+  return number;
+}
+
+int cuplug__parse_number(cuplug__parser *p, uint32_t *kind, cuplug_scalar *value,
+                         const char *wanted) {
+  char *end, *end_float;
+  cuplug__skip_space(p);
+  errno = 0;
+  value->i = strtoll(p->at, &end, 10);
+  const int too_large = errno == ERANGE;
+  const double number = read_float(p->at, &end_float);
+  if (end_float == p->at) return cuplug__parse_fail(p, p->at, wanted);
+  *kind = CUPLUG_ARGUMENT_INT;
+  if (end_float != end || (too_large && *p->at == '-')) {
+    *kind = CUPLUG_ARGUMENT_FLOAT;
+    value->f = number;
+  } else if (too_large) {
+    errno = 0;
+    *kind = CUPLUG_ARGUMENT_UINT;
+    value->u = strtoull(p->at, &end, 10);
+    if (errno) return cuplug__parse_fail(p, p->at, "an integer of at most 64 bits is wanted");
+  }
+  p->at = end_float;
+  return CUPLUG_OK;
+}
+
+const char *cuplug__keep_text(cuplug__parser *p, const char *begin) {
+  const char *end = p->at;
+  while (begin < end && *begin == ' ') begin++;
+  while (end > begin && end[-1] == ' ') end--;
+  return keep(p, begin, (size_t)(end - begin));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The words of a signature's text, and what is kept of them. */
+#ifndef CUPLUG_CORE_SIGNATURE_PARSER_H
+#define CUPLUG_CORE_SIGNATURE_PARSER_H
+
+#include <internal/signature.h>
+
+#define CUPLUG__MAX_PARAMETERS (2 * CUPLUG_MAX_ARGUMENTS) /* outputs included */
+
+typedef struct cuplug__parser {
+  const char *at;
+  const char *token; /* where the rule at hand began, for errors */
+  cuplug_signature *s;
+  /* The next free places of the signature's memory, which suffices for its text. */
+  char *strings;
+  cuplug_dim *dims;
+  cuplug_step *steps;
+  cuplug_side *sides;
+  const char **choices;
+  const char *parameter_at[CUPLUG__MAX_PARAMETERS];
+  int depth;          /* of brackets in a formula */
+  const char *wanted; /* where a formula is, for errors: "a dimension is wanted: ..." */
+  cuplug_error *error;
+} cuplug__parser;
+
+/* Makes the memory of a signature, one block that suffices for all that its text can hold. */
+int cuplug__parser_start(cuplug__parser *p, const char *text, cuplug_error *error);
+
+/* "signature: WANTED at byte 5, seen ...". Returns ERROR_VALUE. */
+int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted);
+void cuplug__skip_space(cuplug__parser *p);
+/* Whether a mark, or a whole word, comes next; it is taken then. */
+int cuplug__take(cuplug__parser *p, const char *mark);
+int cuplug__take_word(cuplug__parser *p, const char *word);
+int cuplug__expect(cuplug__parser *p, const char *mark, const char *wanted);
+int cuplug__at_string(cuplug__parser *p);
+/* A name of at most 63 characters, or a quoted string without its quotes, kept. */
+int cuplug__parse_name(cuplug__parser *p, const char **name, const char *wanted);
+int cuplug__parse_string(cuplug__parser *p, const char **string);
+/* An integer or a float, with the kind that it has as an argument. */
+int cuplug__parse_number(cuplug__parser *p, uint32_t *kind, cuplug_scalar *value,
+                         const char *wanted);
+/* The text from `begin` to where the parser is, without space around it, kept. */
+const char *cuplug__keep_text(cuplug__parser *p, const char *begin);
+
+#endif

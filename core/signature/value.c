@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "signature/value.h"
+
+#include <string.h>
+
+#define MAX_STACK 64 /* 16 brackets in each other leave at most three numbers below each */
+
+typedef cuplug__number number;
+
+static number integer(int64_t value) { return (number){.is_float = 0, .i = value}; }
+static number real(double value) { return (number){.is_float = 1, .f = value}; }
+static double as_real(number x) { return x.is_float ? x.f : (double)x.i; }
+
+const cuplug_tensor *cuplug__tensor_at(int32_t array, const cuplug__values *values) {
+  const cuplug_tensor *t = &values->tensors[array];
+  if (array < 0) {
+    const cuplug_items *list = &values->scalars[~array].list;
+    t = list->n ? list->items : NULL;
+  }
+  return t && t->ndim >= 0 ? t : NULL;
+}
+
+/* ---- What a step takes from the arguments ---------------------------------------------------- */
+
+static const char *const too_large = "its value passes 64 bits";
+static const char *const out_of_range = "its index is out of range";
+
+static const char *product(const int64_t *sizes, int32_t n, number *result) {
+  int64_t value = 1;
+  for (int32_t k = 0; k < n; k++)
+    if (__builtin_mul_overflow(value, sizes[k], &value)) return too_large;
+  *result = integer(value);
+  return NULL;
+}
+
+static const char *item(const int64_t *items, int64_t n, number index, number *result) {
+  if (index.is_float) return "its index is no integer";
+  const int64_t at = index.i < 0 ? index.i + n : index.i;
+  if (at < 0 || at >= n) return out_of_range;
+  *result = integer(items[at]);
+  return NULL;
+}
+
+static number scalar(const cuplug_scalar *x, int64_t member) {
+  if (member == 2) return real(x->f);
+  return member == 1 && x->u > INT64_MAX ? real((double)x->u) : integer(x->i);
+}
+
+static const char *from_array(const cuplug_step *step, const cuplug__values *values, number *top) {
+  const cuplug_tensor *t = cuplug__tensor_at(step->operand, values);
+  const int32_t before = (int32_t)(step->value >> 32), behind = (int32_t)step->value;
+  if (!t && step->operand < 0) return "its list is empty";
+  *top = step->kind == CUPLUG_STEP_ITEM ? *top : integer(0);
+  if (!t) return NULL; /* an array that was left out has no elements */
+  switch (step->kind) {
+  case CUPLUG_STEP_SIZE:
+    return item(t->shape, t->ndim, integer(step->value), top);
+  case CUPLUG_STEP_COUNT:
+    return product(t->shape, t->ndim, top);
+  case CUPLUG_STEP_NDIM:
+    *top = integer(t->ndim - before - behind);
+    return NULL;
+  case CUPLUG_STEP_PRODUCT:
+    return product(t->shape + before, t->ndim - before - behind, top);
+  default:
+    return item(t->shape + before, t->ndim - before - behind, *top, top);
+  }
+}
+
+/* ---- Arithmetic ------------------------------------------------------------------------------ */
+
+static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b && (a < 0) != (b < 0)); }
+
+static int is_above(number a, number b) {
+  return a.is_float || b.is_float ? as_real(a) > as_real(b) : a.i > b.i;
+}
+
+static const char *combine_reals(int32_t kind, double a, double b, number *result) {
+  if (kind == CUPLUG_STEP_DIVIDE || kind == CUPLUG_STEP_REST) return "// and % are for integers";
+  *result = real(kind == CUPLUG_STEP_ADD ? a + b : kind == CUPLUG_STEP_SUBTRACT ? a - b : a * b);
+  return NULL;
+}
+
+static const char *combine(int32_t kind, number a, number b, number *result) {
+  int overflows = 0;
+  if (kind == CUPLUG_STEP_LEAST || kind == CUPLUG_STEP_GREATEST) {
+    *result = is_above(a, b) == (kind == CUPLUG_STEP_GREATEST) ? a : b;
+    return NULL;
+  }
+  if (a.is_float || b.is_float) return combine_reals(kind, as_real(a), as_real(b), result);
+  *result = integer(0);
+  if (kind == CUPLUG_STEP_ADD) {
+    overflows = __builtin_add_overflow(a.i, b.i, &result->i);
+  } else if (kind == CUPLUG_STEP_SUBTRACT) {
+    overflows = __builtin_sub_overflow(a.i, b.i, &result->i);
+  } else if (kind == CUPLUG_STEP_MULTIPLY) {
+    overflows = __builtin_mul_overflow(a.i, b.i, &result->i);
+  } else {
+    if (!b.i) return "it divides by zero";
+    if (b.i == -1) { /* the one quotient that may pass 64 bits */
+      const int is_rest = kind == CUPLUG_STEP_REST;
+      return combine(CUPLUG_STEP_SUBTRACT, integer(0), is_rest ? integer(0) : a, result);
+    }
+    const int64_t quotient = floor_divide(a.i, b.i);
+    result->i = kind == CUPLUG_STEP_DIVIDE ? quotient : a.i - quotient * b.i;
+  }
+  return overflows ? too_large : NULL;
+}
+
+/* ---- Formulas -------------------------------------------------------------------------------- */
+
+/* One step that pushes, or changes the number on top. */
+static const char *take(const cuplug_step *step, const cuplug__values *values, number *top) {
+  const cuplug_scalar *x = &values->scalars[step->operand];
+  switch (step->kind) {
+  case CUPLUG_STEP_NUMBER:
+    *top = integer(step->value);
+    return NULL;
+  case CUPLUG_STEP_REAL:
+    top->is_float = 1;
+    memcpy(&top->f, &step->value, sizeof top->f);
+    return NULL;
+  case CUPLUG_STEP_SCALAR:
+    *top = scalar(x, step->value);
+    return NULL;
+  case CUPLUG_STEP_NEGATE:
+    return top->is_float ? combine_reals(CUPLUG_STEP_SUBTRACT, 0, top->f, top)
+                         : combine(CUPLUG_STEP_SUBTRACT, integer(0), *top, top);
+  case CUPLUG_STEP_LENGTH:
+    *top = integer(x->list.n);
+    return NULL;
+  case CUPLUG_STEP_LIST_ITEM:
+    return item(x->list.items, x->list.n, *top, top);
+  default:
+    return from_array(step, values, top);
+  }
+}
+
+static int changes_top(int32_t kind) {
+  return kind == CUPLUG_STEP_NEGATE || kind == CUPLUG_STEP_ITEM || kind == CUPLUG_STEP_LIST_ITEM;
+}
+
+const char *cuplug__work_out(const cuplug_formula *formula, const cuplug__values *values,
+                             cuplug__number *result) {
+  number stack[MAX_STACK];
+  uint32_t n = 0;
+  const char *wrong = NULL;
+  for (uint32_t k = 0; k < formula->n_steps && !wrong; k++) {
+    const cuplug_step *step = &formula->steps[k];
+    const int combines = step->kind >= CUPLUG_STEP_ADD && step->kind <= CUPLUG_STEP_GREATEST;
+    const uint32_t taken = combines ? 2 : (uint32_t)changes_top(step->kind);
+    if (n < taken || n - taken == MAX_STACK) return "it is too deep";
+    n -= taken;
+    wrong = combines ? combine(step->kind, stack[n], stack[n + 1], &stack[n])
+                     : take(step, values, &stack[n]);
+    n++;
+  }
+  if (!wrong && n != 1) wrong = "it is no formula";
+  if (!wrong) *result = stack[0];
+  return wrong;
+}
+
+const char *cuplug__work_out_integer(const cuplug_formula *formula, const cuplug__values *values,
+                                     int64_t *result) {
+  number value;
+  const char *wrong = cuplug__work_out(formula, values, &value);
+  if (!wrong && value.is_float) wrong = "it is no integer";
+  if (!wrong) *result = value.i;
+  return wrong;
+}
+
+/* ---- Conditions ------------------------------------------------------------------------------ */
+
+static int is_related(int32_t relation, number a, number b) {
+  const int above = is_above(a, b), below = is_above(b, a);
+  const int is_nan = as_real(a) != as_real(a) || as_real(b) != as_real(b);
+  switch (relation) {
+  case CUPLUG_RELATION_LESS:
+    return below;
+  case CUPLUG_RELATION_AT_MOST:
+    return !above && !is_nan;
+  case CUPLUG_RELATION_EQUAL:
+    return !above && !below && !is_nan;
+  case CUPLUG_RELATION_UNEQUAL:
+    return above || below || is_nan;
+  case CUPLUG_RELATION_AT_LEAST:
+    return !below && !is_nan;
+  default:
+    return above;
+  }
+}
+
+int cuplug__condition_holds(const cuplug_condition *condition, const cuplug__values *values) {
+  number before = integer(0), side;
+  for (uint32_t k = 0; k < condition->n_sides; k++) {
+    if (cuplug__work_out(&condition->sides[k].formula, values, &side)) return 0;
+    if (k && !is_related(condition->sides[k].relation, before, side)) return 0;
+    before = side;
+  }
+  return 1;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operators of fuzz_bind.c, and their one entry: it compares the arrays of a call with the
+ * signature, and touches all of their elements. */
+#ifndef BIND_ENTRY_H
+#define BIND_ENTRY_H
+
+#include <internal/define.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define require(condition)                                                  \
+  do {                                                                      \
+    if (condition) break;                                                   \
+    fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+    abort();                                                                \
+  } while (0)
+
+/* What the entry knows of a row. `arrays`: of each one dtype and dimensions: T, I for variables; n,
+ * m, k for one dimension, S for a group, "." for loop dimensions, ? for an unknown one. Those that
+ * the entry writes have ! before them, those that may be absent |. `scalars`: b, i, f, c, s; u for
+ * uint8; 2 and 3 for choices among as many. */
+typedef struct expectation {
+  const char *arrays, *scalars;
+  int takes_strides;
+} expectation;
+
+typedef struct fuzzed {
+  const char *signatures[2];
+  expectation wanted[2];
+  uint32_t n_parameters, n_outputs;
+  cuplug_operator *made;
+} fuzzed;
+
+static fuzzed operators[] = {
+    {{"f(x: T[...], y: T[...]) -> T[...] where T: any"}, {{"T. T. !T.", "", 0}}, 2, 1, NULL},
+    {{"f(x: T[...], y: T[...]) -> T[...] where T: any"}, {{"T. T. !T.", "", 1}}, 2, 1, NULL},
+    {{"f(x: T[m, *s], i: I[n]) -> T[n, *s] where T: any, I: integer"},
+     {{"TmS In !TnS", "", 0}},
+     2,
+     1,
+     NULL},
+    {{"f(x: T[..., m, k], y: T[..., k, n]) -> T[..., m, n] where T: floating"},
+     {{"T.mk T.kn !T.mn", "", 1}},
+     2,
+     1,
+     NULL},
+    {{"f(inout x: T[...], a: T = 1, y: T[...] = None) where T: floating"},
+     {{"!T. |T.", "f", 0}},
+     3,
+     0,
+     NULL},
+    {{"f(inout x: T[...], inout y: I[...]) where T: any, I: any"},
+     {{"!T. !I.", "", 1}},
+     2,
+     0,
+     NULL},
+    {{"f(x: T[n], b: T[n] = None, mode: 'near' | 'far' = 'far') -> (T[n], i: bool[n]) where T: "
+      "any"},
+     {{"Tn |Tn !Tn !qn", "2", 0}},
+     3,
+     2,
+     NULL},
+    {{"f(x: T[n], s: str = 'a', k: uint8 = 3) -> (T[?], T[n, ?]) where T: any"},
+     {{"Tn !T? !Tn?", "su", 0}},
+     3,
+     2,
+     NULL},
+    {{"f(a: bool, b: int, c: float, d: complex, e: 'a' | 'all' | 'none') -> float32[2, 3]"},
+     {{"!f23", "bifc3", 0}},
+     5,
+     1,
+     NULL},
+    {{"f(x: float32[n]) -> float32[n]", "f(x: T[*s, n], k: int = 0) -> T[n, *s] where T: any"},
+     {{"fn !fn", "", 0}, {"TSn !TnS", "i", 1}},
+     2,
+     1,
+     NULL},
+    {{"f(x: T[*s], y: T[*s], z: I[...]) -> (T[*s, *s], I[..., 2]) where T: any, I: any"},
+     {{"TS TS I. !TSS !I.2", "", 1}},
+     3,
+     2,
+     NULL},
+    {{"f(x: T[]) -> T[] where T: any"}, {{"T !T", "", 0}}, 1, 1, NULL},
+};
+
+static int has_unknown(const cuplug_tensor *x) {
+  for (int32_t d = 0; d < x->ndim; d++)
+    if (x->shape[d] < 0) return 1;
+  return 0;
+}
+
+/* -1 where that does not fit. */
+static int64_t n_bytes(const cuplug_tensor *x) {
+  int64_t n = cuplug_element_bytes(x), wide = 1;
+  for (int32_t d = 0; d < x->ndim; d++) {
+    if (!x->shape[d]) return 0;
+    if (__builtin_mul_overflow(wide, x->shape[d], &wide)) wide = INT64_MAX;
+  }
+  return __builtin_mul_overflow(n, wide, &n) ? -1 : n;
+}
+
+static int is_contiguous(const cuplug_tensor *x) {
+  int64_t n = 1;
+  for (int32_t d = x->ndim - 1; d >= 0; d--) {
+    if (x->shape[d] > 1 && x->strides[d] != n) return 0;
+    if (__builtin_mul_overflow(n, x->shape[d], &n)) return 0;
+  }
+  return 1;
+}
+
+/* Element i in C order. */
+static char *element(const cuplug_tensor *x, int64_t i) {
+  int64_t place = i;
+  if (x->strides) {
+    place = 0;
+    for (int32_t d = x->ndim - 1; d >= 0; i /= x->shape[d--])
+      place += i % x->shape[d] * x->strides[d];
+  }
+  return (char *)x->data + place * cuplug_element_bytes(x);
+}
+
+/* The number that array k has in its elements, so that two that share memory show. */
+static int mark(uint32_t k, int64_t i) { return (int)((k * 101 + (uint64_t)i * 7) & 255); }
+
+static unsigned n_read; /* of all bytes, so that none is left out */
+
+static void visit(const cuplug_tensor *x, uint32_t k, int writes) {
+  const int64_t n = cuplug_n_elements(x), bytes = cuplug_element_bytes(x);
+  for (int64_t i = 0; i < n; i++) {
+    char *to = element(x, i);
+    if (writes) memset(to, mark(k, i), (size_t)bytes);
+    for (int64_t b = 0; b < bytes; b++) n_read += (unsigned char)to[b];
+  }
+}
+
+static void check_marks(const cuplug_tensor *x, uint32_t k) {
+  const int64_t n = cuplug_n_elements(x), bytes = cuplug_element_bytes(x);
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t b = 0; b < bytes; b++) require((unsigned char)element(x, i)[b] == mark(k, i));
+}
+
+/* Sizes of names, shapes of groups, dtypes of variables: what was seen first is what all have. */
+typedef struct seen {
+  int64_t sizes[128];
+  const cuplug_tensor *groups[128];
+  int32_t begins[128], counts[128];
+  uint32_t types[128];
+  int is_seen[128];
+} seen;
+
+static void check_group(seen *s, int name, const cuplug_tensor *x, int32_t begin, int32_t count) {
+  if (!s->is_seen[name]) {
+    s->is_seen[name] = 1;
+    s->groups[name] = x, s->begins[name] = begin, s->counts[name] = count;
+    return;
+  }
+  require(count == s->counts[name]);
+  for (int32_t d = 0; d < count; d++)
+    require(x->shape[begin + d] == s->groups[name]->shape[s->begins[name] + d]);
+}
+
+static void check_dims(seen *s, const char *dims, size_t n, const cuplug_tensor *x) {
+  int32_t d = 0;
+  for (size_t i = 0; i < n; i++) {
+    const int name = dims[i], is_group = name == 'S' || name == '.';
+    if (is_group) {
+      const int32_t count = s->is_seen[name] ? s->counts[name] : x->ndim - (int32_t)(n - 1);
+      require(count >= 0 && d + count <= x->ndim);
+      check_group(s, name, x, d, count);
+      d += count;
+      continue;
+    }
+    require(d < x->ndim);
+    const int64_t size = x->shape[d++];
+    if (name == '?') continue;
+    if (name < 'a') s->sizes[name] = name - '0', s->is_seen[name] = 1;
+    if (!s->is_seen[name]) s->sizes[name] = size, s->is_seen[name] = 1;
+    require(size == s->sizes[name]);
+  }
+  require(d == x->ndim);
+}
+
+static void check_type(seen *s, int name, const cuplug_tensor *x) {
+  if (name == 'f') s->types[name] = CUPLUG_FLOAT32;
+  if (name == 'q') s->types[name] = CUPLUG_BOOL;
+  if (!s->types[name]) s->types[name] = cuplug_type(x);
+  require(cuplug_type(x) == s->types[name]);
+}
+
+static void check_scalar(int kind, const cuplug_scalar *x) {
+  if (kind == 's') n_read += (unsigned)strlen(x->s);
+  if (kind == 'b') require(x->i == 0 || x->i == 1);
+  if (kind == 'u') require(x->u < 256);
+  if (kind == '2' || kind == '3') require(x->i >= 0 && x->i < kind - '0');
+  if (kind == 'f') n_read += x->f > 0;
+  if (kind == 'c') n_read += x->c[0] > x->c[1];
+}
+
+/* The arrays of a call, as `arrays` lists them: once to read, or to compare with marks. */
+static int each_array(const cuplug_call *call, const expectation *e, int stage) {
+  seen s;
+  uint32_t k = 0;
+  memset(&s, 0, sizeof s);
+  for (const char *at = e->arrays; *at; k++) {
+    const int is_optional = *at == '|', is_written = *at == '!';
+    at += is_optional || is_written;
+    const size_t n = strcspn(at, " ");
+    const cuplug_tensor *x = &call->tensors[k];
+    require(k < call->n_tensors);
+    if (x->ndim < 0) {
+      require(is_optional && !x->data && x->ndim == -1);
+    } else {
+      if (stage == 0 && has_unknown(x)) {
+        int64_t shape[CUPLUG_MAX_NDIM];
+        for (int32_t d = 0; d < x->ndim; d++) shape[d] = x->shape[d] < 0 ? 2 : x->shape[d];
+        const int status = cuplug_output(call, k, shape);
+        if (status) return status;
+      }
+      require(x->ndim <= CUPLUG_MAX_NDIM && !x->byte_offset && !has_unknown(x));
+      require(x->device.type != CUPLUG_CUDA && !!x->strides == e->takes_strides);
+      require(x->data || !n_bytes(x));
+      check_type(&s, *at, x);
+      check_dims(&s, at + 1, n - 1, x);
+      if (stage == 0) visit(x, k, 0);
+      if (stage == 1 && is_written) visit(x, k, 1);
+      if (stage == 2 && is_written) check_marks(x, k);
+    }
+    at += n + (at[n] == ' ');
+  }
+  require(k == call->n_tensors);
+  return CUPLUG_OK;
+}
+
+static int check_call(const cuplug_call *call) {
+  const expectation *e = cuplug_entry_context(call);
+  require(call->struct_bytes == sizeof *call && call->device.type == CUPLUG_CPU && !call->stream);
+  require(call->n_scalars == strlen(e->scalars));
+  for (uint32_t k = 0; k < call->n_scalars; k++)
+    if (!(call->none_mask >> k & 1)) check_scalar(e->scalars[k], &call->scalars[k]);
+  int status = CUPLUG_OK;
+  for (int stage = 0; stage < 3 && !status; stage++) status = each_array(call, e, stage);
+  return status;
+}
+
+static const fuzzed *take_operator(unsigned which) {
+  fuzzed *op = &operators[which % (sizeof operators / sizeof *operators)];
+  cuplug_definition_row rows[2];
+  cuplug_definition d = {.plugin = "fuzzed", .origin = "<fuzz_bind>", .rows = rows};
+  cuplug_error error;
+  for (; !op->made && d.n_rows < 2 && op->signatures[d.n_rows]; d.n_rows++)
+    rows[d.n_rows] = (cuplug_definition_row){
+        .signature = op->signatures[d.n_rows],
+        .host = check_call,
+        .context = &op->wanted[d.n_rows],
+        .flags = op->wanted[d.n_rows].takes_strides ? CUPLUG_ROW_TAKES_STRIDES : 0};
+  require(op->made || !cuplug_define(&d, &op->made, &error));
+  return op;
+}
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as a call: an operator made in memory, arguments of any kinds, shapes, strides and
+ * flags. It is refused with a reason; or the entry (bind_entry.h) gets arrays as its signature says
+ * them, inside the memory that was given. */
+#include "bind_entry.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+#define MAX_ARGUMENTS 8
+#define MAX_ARRAY_BYTES 65536
+#define N_SIZES 70 /* more than an array may have */
+
+/* The rest of an input; zeros behind its end. */
+static const uint8_t *at, *end;
+static unsigned take(void) { return at < end ? *at++ : 0; }
+
+/* Memory and shapes of a call's arrays. */
+typedef struct given {
+  cuplug_argument arguments[MAX_ARGUMENTS];
+  char *memory[MAX_ARGUMENTS];
+  int64_t memory_bytes[MAX_ARGUMENTS];
+  int64_t shapes[MAX_ARGUMENTS][N_SIZES], strides[MAX_ARGUMENTS][N_SIZES];
+  uint32_t n;
+  int is_large; /* an array has too many elements to visit: it is bound, and not run */
+} given;
+
+static int64_t take_size(void) {
+  static const int64_t rare[] = {0,        7, 100, 4097, INT32_MAX, (int64_t)1 << 40, INT64_MAX / 2,
+                                 INT64_MAX};
+  const unsigned byte = take();
+  return byte < 240 ? (byte < 16 ? 0 : 1 + byte % 4) : rare[byte % 8];
+}
+
+static int32_t take_ndim(void) {
+  const unsigned byte = take();
+  return byte < 250 ? (int32_t)(byte % 5) : (int32_t)(byte - 250) + 61;
+}
+
+/* Dimensions lie in memory from the last one to the first, or otherwise; some backwards, repeated,
+ * or with gaps. Returns the lowest and highest element, 0 where that is beyond the limit. */
+static int take_strides(const cuplug_tensor *x, int64_t *low, int64_t *high) {
+  const unsigned order = take();
+  int64_t n = 1;
+  *low = *high = 0;
+  for (int32_t k = 0; k < x->ndim; k++) {
+    const int32_t d = order & 1 ? k : x->ndim - 1 - k;
+    const unsigned way = order & 2 ? take() : 255;
+    int64_t reach;
+    x->strides[d] = way < 40 ? 0 : way < 80 ? -n : n;
+    if (way >= 80 && way < 120) x->strides[d] = n *= 2;
+    if (x->shape[d] < 2) continue;
+    if (__builtin_mul_overflow(x->shape[d] - 1, x->strides[d], &reach)) return 0;
+    if (reach > MAX_ARRAY_BYTES || reach < -MAX_ARRAY_BYTES) return 0;
+    *(reach < 0 ? low : high) += reach;
+    n += reach < 0 ? -reach : reach;
+  }
+  return 1;
+}
+
+/* Memory of its own that is as large as the array; or that of an array before, where it fits. */
+static void take_memory(given *g, cuplug_tensor *x, int64_t low, int64_t high, unsigned shift) {
+  const int64_t element = x->dtype.bits / 8 * x->dtype.lanes;
+  const int64_t bytes = (high - low + 1) * element + shift;
+  const unsigned other = take() % 64;
+  char *memory = NULL;
+  if (other < g->n && g->memory_bytes[other] >= bytes) memory = g->memory[other];
+  if (!memory) {
+    memory = g->memory[g->n] = malloc((size_t)bytes);
+    require(memory != NULL);
+    g->memory_bytes[g->n] = bytes;
+    memset(memory, 1, (size_t)bytes);
+  }
+  x->data = memory + shift - low * element;
+}
+
+static void take_array(given *g, cuplug_argument *a) {
+  static const cuplug_dtype rare[] = {{2, 16, 1}, {4, 16, 1}, {5, 64, 1}, {1, 8, 1},
+                                      {2, 32, 4}, {9, 32, 1}, {0, 4, 1},  {0, 8, 0}};
+  static const cuplug_dtype usual[] = {{2, 32, 1}, {2, 64, 1}, {0, 32, 1}, {0, 64, 1},
+                                       {0, 8, 1},  {6, 8, 1},  {2, 32, 1}, {5, 128, 1}};
+  const unsigned dtype = take(), flags = take(), place = take();
+  cuplug_tensor *x = &a->tensor;
+  int64_t low = 0, high = 0;
+  a->kind = CUPLUG_ARGUMENT_ARRAY;
+  a->flags = flags < 200 ? 0 : flags % 16;
+  *x = (cuplug_tensor){.device = {CUPLUG_CPU, 0}, .ndim = take_ndim()};
+  if (place >= 250) x->device = (cuplug_device){(int32_t)(place - 248), (int32_t)take() % 3};
+  x->dtype = dtype < 240 ? usual[dtype % 8] : rare[dtype % 8];
+  x->shape = g->shapes[g->n], x->strides = g->strides[g->n];
+  for (int32_t d = 0; d < x->ndim; d++) x->shape[d] = take_size();
+  const int fits = take_strides(x, &low, &high);
+  if (fits && high - low <= MAX_ARRAY_BYTES)
+    take_memory(g, x, low, high, (a->flags & CUPLUG_MISALIGNED) != 0);
+  else
+    g->is_large = 1;
+  const int64_t bytes = n_bytes(x); /* of all elements, those that share memory too */
+  if (x->ndim > CUPLUG_MAX_NDIM || bytes < 0 || bytes > 4 * MAX_ARRAY_BYTES) g->is_large = 1;
+  if (place % 2 && is_contiguous(x)) x->strides = NULL;
+}
+
+static void take_scalar(cuplug_argument *a, unsigned kind) {
+  static const int64_t integers[] = {0, 1, 2, -1, 127, 256, INT64_MAX, INT64_MIN};
+  static const char *const strings[] = {"", "near", "far", "wrap", "\xc3\xa9", "none", "a", "all"};
+  const unsigned value = take() % 8;
+  *a = cuplug_int(integers[value]);
+  a->kind = kind;
+  if (kind == CUPLUG_ARGUMENT_FLOAT) a->scalar.f = value ? 1e300 * (double)value : 0.5;
+  if (kind == CUPLUG_ARGUMENT_COMPLEX) a->scalar.c[0] = value, a->scalar.c[1] = 1;
+  if (kind == CUPLUG_ARGUMENT_BOOL) a->scalar.i = value & 1;
+  if (kind == CUPLUG_ARGUMENT_STRING || kind == CUPLUG_ARGUMENT_OTHER) a->scalar.s = strings[value];
+  if (kind == CUPLUG_ARGUMENT_HUGE_INT) a->scalar.f = 1e30;
+}
+
+static void take_arguments(given *g, unsigned n) {
+  for (g->n = 0; g->n < n; g->n++) {
+    const unsigned kind = take();
+    cuplug_argument *a = &g->arguments[g->n];
+    if (kind < 160)
+      take_array(g, a);
+    else
+      take_scalar(a, kind < 250 ? kind % (CUPLUG_ARGUMENT_OTHER + 1) : 0);
+    if (kind >= 160 && a->kind == CUPLUG_ARGUMENT_ARRAY) a->kind = CUPLUG_ARGUMENT_ABSENT;
+  }
+}
+
+static void free_arguments(given *g) {
+  for (uint32_t k = 0; k < g->n; k++) free(g->memory[k]);
+}
+
+/* A refusal has a reason. */
+static int is_done(int status, const cuplug_error *error) {
+  require(status == error->status && !*error->message == !status);
+  return !status;
+}
+
+/* For inputs as copies that the frame asks for: contiguous, in the wanted shape. */
+static int copy_inputs(given *g, const cuplug_frame *frame) {
+  for (uint32_t k = 0; k < frame->n_inputs; k++) {
+    if (!(frame->copy_mask >> k & 1)) continue;
+    if (frame->odd_mask >> k & 1) return 0;
+    const uint32_t i = frame->parameter[k];
+    int64_t shape[CUPLUG_MAX_NDIM];
+    cuplug_tensor wanted = frame->tensors[k];
+    wanted.ndim = cuplug_wanted_shape(frame, k, shape);
+    wanted.shape = shape, wanted.strides = NULL, wanted.byte_offset = 0;
+    const int64_t bytes = n_bytes(&wanted);
+    if (bytes < 0 || bytes > 4 * MAX_ARRAY_BYTES) return 0;
+    char *copy = malloc((size_t)bytes + 1);
+    require(copy != NULL);
+    cuplug_copy_input(frame, k, copy);
+    free(g->memory[i]);
+    g->memory[i] = wanted.data = copy;
+    wanted.shape = memcpy(g->shapes[i], shape, sizeof shape);
+    g->arguments[i].tensor = wanted;
+    g->arguments[i].flags = 0;
+  }
+  return 1;
+}
+
+static int allocate(void *user, cuplug_frame *frame, uint32_t k, cuplug_error *error) {
+  (void)error;
+  ((char **)user)[k] = frame->tensors[k].data = malloc((size_t)n_bytes(&frame->tensors[k]) + 1);
+  return CUPLUG_OK;
+}
+
+/* Outputs are the arguments behind the parameters, or new. */
+static int give_outputs(given *g, cuplug_frame *frame, uint32_t n_parameters, char **made) {
+  cuplug_error error;
+  for (uint32_t k = frame->n_inputs; k < frame->n_tensors; k++) {
+    const cuplug_tensor *x = &frame->tensors[k];
+    const uint32_t output = k - frame->n_inputs, i = n_parameters + output;
+    if (i < g->n && is_done(cuplug_set_output(frame, output, &g->arguments[i], &error), &error))
+      continue;
+    if (has_unknown(x)) continue;
+    const int64_t bytes = n_bytes(x);
+    require(bytes >= 0);
+    if (bytes > 4 * MAX_ARRAY_BYTES || allocate(made, frame, k, &error)) return 0;
+  }
+  return 1;
+}
+
+static void bind_and_run(given *g, cuplug_operator *op, uint32_t n_parameters) {
+  static cuplug_frame frame;
+  cuplug_error error;
+  char *made[CUPLUG_MAX_TENSORS] = {NULL};
+  const uint32_t n = g->n < n_parameters ? g->n : n_parameters;
+  if (!is_done(cuplug_bind(op, g->arguments, n, &frame, &error), &error)) return;
+  if (g->is_large) return;
+  if (frame.copy_mask) {
+    /* Memory that arrays share is freed with the first: those calls are not made. */
+    for (uint32_t i = 0; i < g->n; i++)
+      if (g->arguments[i].kind == CUPLUG_ARGUMENT_ARRAY && !g->memory[i]) return;
+    if (!copy_inputs(g, &frame)) return;
+    require(is_done(cuplug_bind(op, g->arguments, n, &frame, &error), &error));
+    require(!frame.copy_mask);
+  }
+  frame.allocate = allocate, frame.user = made;
+  if (give_outputs(g, &frame, n_parameters, made)) is_done(cuplug_run(&frame, &error), &error);
+  for (uint32_t k = 0; k < CUPLUG_MAX_TENSORS; k++) free(made[k]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
+  static given g;
+  cuplug_error error;
+  at = data, end = data + bytes;
+  memset(g.memory, 0, sizeof g.memory);
+  memset(g.memory_bytes, 0, sizeof g.memory_bytes);
+  g.is_large = 0;
+  const fuzzed *op = take_operator(take());
+  const unsigned how = take();
+  take_arguments(&g, how < 200 ? op->n_parameters + op->n_outputs : how % MAX_ARGUMENTS);
+  if (how % 2 || g.is_large)
+    bind_and_run(&g, op->made, op->n_parameters);
+  else
+    is_done(cuplug_invoke(op->made, g.arguments, g.n, NULL, &error), &error);
+  free_arguments(&g);
+  return 0;
+}
