@@ -140,6 +140,31 @@ def test_an_error_that_comes_now_and_then_is_in_our_words(picky_results):
     assert "PluginError: now_and_then: odd (with these arguments now and then)" in texts
 
 
+@pytest.fixture(scope="module")
+def ranged_results(build_plugin):
+    path = str(build_plugin(FIXTURES / "ranged.c", "ranged"))
+    return suite.try_all(path, examples=15)
+
+
+def test_arguments_are_drawn_in_the_ranges_of_the_signature(ranged_results):
+    failed = {r.operator for r in ranged_results if not r.ok}
+    assert failed == {"beyond"}
+    accepted = [r for r in ranged_results if r.property == "accepted calls"]
+    assert len({r.operator for r in accepted}) == 9
+    assert all(r.accepted == r.calls > 0 for r in accepted)
+    assert [r for r in ranged_results if not r.tried] == []
+
+
+def test_what_cannot_be_drawn_is_said(build_plugin):
+    path = str(build_plugin(FIXTURES / "ranged.c", "ranged"))
+    results = suite.try_all(path, examples=3, pins={"axis": "7"})
+    drop = [r for r in results if r.operator == "drop" and r.property == "memory beside outputs"]
+    (result,) = drop
+    assert not result.ok
+    sentence = "no arguments were found that the signature allows: wanted 0 <= axis < len(s)"
+    assert result.text == sentence
+
+
 @pytest.mark.parametrize(
     ("pins", "sentence"),
     [
@@ -334,6 +359,13 @@ def test_bench_refuses_shapes(operator, shape, sentence):
     done = run("bench", operator, "--shape", shape)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == f"Error: Invalid value: {sentence}"
+
+
+def test_sized_arguments_are_in_the_ranges_of_the_signature(build_plugin):
+    for operator in cuplug.load(build_plugin(FIXTURES / "ranged.c", "ranged")).operators:
+        found = sized_arguments(parse(operator.signatures[0]), 1 << 16)
+        assert misfit(operator, found) == ""
+        operator(**found)
 
 
 def test_bench_shows_what_it_chose():

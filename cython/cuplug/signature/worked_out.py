@@ -15,7 +15,7 @@ from typing import Any
 
 from cuplug.signature.signature import Parameter, Signature
 
-__all__ = ["conditions_hold", "interval", "shape_of", "value_of"]
+__all__ = ["broken_by_defaults", "conditions_hold", "interval", "shape_of", "value_of"]
 
 LOOP = "..."  # the name of the loop dimensions
 _FUNCTIONS = {"__builtins__": {}, "len": len, "max": max, "min": min, "prod": math.prod}
@@ -72,9 +72,19 @@ def conditions_hold(signature: Signature, names: Mapping[str, Any]) -> bool:
     return all(_holds(text, names) for text in signature.conditions)
 
 
+def broken_by_defaults(signature: Signature) -> list[str]:
+    """Return the conditions on parameters with defaults alone that these do not satisfy."""
+    defaults = {x.name: x.default for x in signature.parameters if x.has_default}
+    alone = [text for text in signature.conditions if _names_in(text) <= defaults.keys()]
+    return [text for text in alone if not _holds(text, defaults)]
+
+
+def _names_in(text: str) -> set[str]:
+    return {node.id for node in ast.walk(_tree(text)) if isinstance(node, ast.Name)} - {*_FUNCTIONS}
+
+
 def _holds(text: str, names: Mapping[str, Any]) -> bool:
-    used = {node.id for node in ast.walk(_tree(text)) if isinstance(node, ast.Name)}
-    if any(names.get(name, 0) is None for name in used):
+    if any(names.get(name, 0) is None for name in _names_in(text)):
         return True
     try:
         return bool(value_of(text, names))
