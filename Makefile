@@ -63,7 +63,7 @@ pictures: ## Draw docs/pictures/ from the committed table
 instructions: all ## Count instructions per call; needs valgrind
 	$(RUN) benchmarks/instructions.py
 
-C_FILES := git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh'
+C_FILES := git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh'
 lint: ## Check format, style and types
 	$(build) $(INSTALLED)/lint
 	$(C_FILES) | xargs $(CLANG_FORMAT) --dry-run -Werror
@@ -87,13 +87,14 @@ fuzz: ## Fuzz the table reader, the signature parser and calls with clang's libF
 	    tests/fuzz/fuzz_$$target.c core/*/*.c -ldl -o $(BUILD)/fuzz/$$target && mkdir -p $(BUILD)/fuzz/new_$$target && \
 	  $(BUILD)/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) $(BUILD)/fuzz/new_$$target tests/fuzz/corpus/$$target || exit 1; done
 
-install: core plugins ## Install the library, headers, cuplug.pc and stock plugins for C programs
-	install -d $(DESTDIR)$(PREFIX)/lib/cuplug $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/cuplug
+install: core plugins ## Install the library, headers, stock plugins, and what pkg-config and CMake read
+	install -d $(DESTDIR)$(PREFIX)/lib/cuplug $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/cmake/cuplug $(DESTDIR)$(PREFIX)/include/cuplug
 	install -m 755 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib
 	ln -sf libcuplug.so.1 $(DESTDIR)$(PREFIX)/lib/libcuplug.so
 	install -m 644 $(STOCK) $(DESTDIR)$(PREFIX)/lib/cuplug
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/cuplug
 	install -m 644 core/cuplug.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 644 $(CMAKE_FILES) $(DESTDIR)$(PREFIX)/lib/cmake/cuplug
 
 clean: ## Remove what was built (the virtual environment stays)
 	rm -rf $(BUILD)

@@ -3,7 +3,8 @@
 
 ROOMS   := cython/cuplug $(patsubst %/,%,$(wildcard cython/cuplug/*/))
 SOURCES := $(foreach room,$(ROOMS),$(wildcard $(addprefix $(room)/,*.py *.pyi *.pxd *.typed templates/*)))
-STAGED  := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PACKAGE)/lib/pkgconfig/cuplug.pc
+STAGED  := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PACKAGE)/lib/pkgconfig/cuplug.pc \
+  $(CMAKE_FILES:core/%=$(PACKAGE)/lib/cmake/cuplug/%)
 PYX     := $(wildcard cython/cuplug/*.pyx cython/cuplug/*/*.pyx)
 PXD     := $(filter %.pxd,$(SOURCES))
 # The environment's Python, or the one that will make it.
@@ -21,7 +22,11 @@ $(PACKAGE)/include/cuplug/%: include/cuplug/%
 	@mkdir -p $(@D)
 	@ln -sfr $< $@
 
-$(PACKAGE)/lib/pkgconfig/cuplug.pc: core/cuplug.pc
+$(PACKAGE)/lib/pkgconfig/%: core/%
+	@mkdir -p $(@D)
+	@ln -sfr $< $@
+
+$(PACKAGE)/lib/cmake/cuplug/%: core/%
 	@mkdir -p $(@D)
 	@ln -sfr $< $@
 

@@ -15,8 +15,9 @@ V      ?=#              `make V=1` shows the commands
 PY      := $(if $(VENV),$(VENV)/bin/python,$(PYTHON))
 PACKAGE := $(BUILD)/python/cuplug
 LIBRARY := $(PACKAGE)/lib/libcuplug.so.1
-HEADERS := $(wildcard include/cuplug/*.h)
+HEADERS := $(wildcard include/cuplug/*.h include/cuplug/*.hpp)
 INTERNAL := $(wildcard include/internal/*.h)
+CMAKE_FILES := $(wildcard core/*.cmake)
 PLUGINS := $(sort $(patsubst plugins/%/,%,$(dir $(wildcard plugins/*/*.c))))
 STOCK   := $(PLUGINS:%=$(PACKAGE)/lib/cuplug/lib%.so)
 INSTALLED := $(or $(VENV),$(BUILD))/installed

@@ -26,9 +26,7 @@ static int64_t now_ns(void) {
 }
 
 static cuplug_argument array_of(float *data, int64_t *shape) {
-  cuplug_tensor tensor = {.data = data, .ndim = 1, .shape = shape};
-  tensor.device.type = CUPLUG_CPU;
-  tensor.dtype.code = 2, tensor.dtype.bits = 32, tensor.dtype.lanes = 1;
+  const cuplug_tensor tensor = cuplug_make_tensor(data, CUPLUG_FLOAT32, 1, shape);
   return cuplug_array(&tensor);
 }
 

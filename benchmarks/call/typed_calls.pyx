@@ -30,7 +30,7 @@ cdef extern from *:
         const char *message
     int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error)
     int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, unsigned int n_args,
-                      const void *device, cuplug_error *error) nogil
+                      const void *options, cuplug_error *error) nogil
     int plain_noop(const float *a, const float *b, const float *c, int64_t n) nogil
     cuplug_argument floats(float *data, int64_t *shape)
 

@@ -21,8 +21,8 @@ static int list_once(size_t n_wanted) {
   cuplug_error error;
   size_t n_good = 0;
   if (cuplug_list(1, &listing, &error)) return fprintf(stderr, "%s\n", error.message);
-  for (size_t k = 0; k < listing->n_files; k++)
-    n_good += listing->files[k].state == CUPLUG_STATE_OK;
+  for (size_t k = 0; k < cuplug_listing_n_files(listing); k++)
+    n_good += cuplug_file_state(cuplug_listing_file(listing, k)) == CUPLUG_STATE_OK;
   cuplug_free_listing(listing);
   if (n_good < n_wanted) return fprintf(stderr, "%zu of %zu plugins listed\n", n_good, n_wanted);
   return 0;

@@ -18,13 +18,27 @@ void *cuplug__library_open(const char *name, cuplug_error *error) {
 
 void *cuplug__library_symbol(void *library, const char *symbol) { return dlsym(library, symbol); }
 
-const char *cuplug__library_of(const void *address) {
-  Dl_info info;
-  return dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
+/* What tells a library apart from others. */
+typedef struct identity {
+  uintptr_t base;
+  const char *name;
+} identity;
+
+/* The dynamic linker's lock orders this after another thread that loaded the library, which thread
+ * sanitizers do not see. */
+__attribute__((no_sanitize("thread"))) static int identify(void *library, identity *found) {
+  const struct link_map *map;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map)) return 0;
+  *found = (identity){map->l_addr, map->l_name};
+  return 1;
+}
+
+static int is_of(const struct dl_phdr_info *info, const identity *library) {
+  return info->dlpi_addr == library->base && !strcmp(info->dlpi_name, library->name);
 }
 
 typedef struct search {
-  const struct link_map *map;
+  identity library;
   uintptr_t address;
   size_t bytes;
   ElfW(Word) wanted_flags;
@@ -41,23 +55,42 @@ static int in_segment(const search *s, uintptr_t base, const ElfW(Phdr) * segmen
 static int visit(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size;
   search *s = data;
-  if (info->dlpi_addr != s->map->l_addr || strcmp(info->dlpi_name, s->map->l_name)) return 0;
+  if (!is_of(info, &s->library)) return 0;
   for (int k = 0; k < info->dlpi_phnum; k++)
     if (in_segment(s, info->dlpi_addr, &info->dlpi_phdr[k])) s->holds = 1;
   return 1;
 }
 
 int cuplug__library_holds(void *library, const void *address, size_t bytes, int kind) {
-  struct link_map *map;
-  if (dlinfo(library, RTLD_DI_LINKMAP, &map)) return 0;
-  search s = {.map = map, .address = (uintptr_t)address, .bytes = bytes};
+  search s = {.address = (uintptr_t)address, .bytes = bytes};
   s.wanted_flags = kind == CUPLUG__CODE ? PF_X : PF_R;
+  if (!identify(library, &s.library)) return 0;
   dl_iterate_phdr(visit, &s);
   return s.holds;
 }
 
+typedef struct owner {
+  search address;
+  const char *path;
+} owner;
+
+static int visit_owner(struct dl_phdr_info *info, size_t size, void *data) {
+  (void)size;
+  owner *o = data;
+  for (int k = 0; k < info->dlpi_phnum; k++)
+    if (in_segment(&o->address, info->dlpi_addr, &info->dlpi_phdr[k])) o->path = info->dlpi_name;
+  return *o->path || o->path == info->dlpi_name;
+}
+
+/* Not by dladdr, which waits while another thread runs constructors of a library. */
+const char *cuplug__library_of(const void *address) {
+  owner o = {.address = {.address = (uintptr_t)address, .bytes = 1}, .path = ""};
+  const int is_found = dl_iterate_phdr(visit_owner, &o);
+  return is_found && !*o.path ? "/proc/self/exe" : o.path;
+}
+
 typedef struct note_visit {
-  const struct link_map *map;
+  identity library;
   cuplug__visit_notes *visit;
   void *data;
 } note_visit;
@@ -72,7 +105,7 @@ static int is_readable(const struct dl_phdr_info *info, uintptr_t address, size_
 static int visit_notes(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size;
   const note_visit *v = data;
-  if (info->dlpi_addr != v->map->l_addr || strcmp(info->dlpi_name, v->map->l_name)) return 0;
+  if (!is_of(info, &v->library)) return 0;
   for (int k = 0; k < info->dlpi_phnum; k++) {
     const ElfW(Phdr) *s = &info->dlpi_phdr[k];
     const uintptr_t address = info->dlpi_addr + s->p_vaddr;
@@ -84,10 +117,7 @@ static int visit_notes(struct dl_phdr_info *info, size_t size, void *data) {
 
 void cuplug__library_visit_notes(void *library, cuplug__visit_notes *visit, void *data) {
   note_visit v = {.visit = visit, .data = data};
-  struct link_map *map;
-  if (dlinfo(library, RTLD_DI_LINKMAP, &map)) return;
-  v.map = map;
-  dl_iterate_phdr(visit_notes, &v);
+  if (identify(library, &v.library)) dl_iterate_phdr(visit_notes, &v);
 }
 
 typedef struct name_search {

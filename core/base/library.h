@@ -24,7 +24,8 @@ typedef void cuplug__visit_notes(const char *bytes, uint64_t n_bytes, uint64_t a
                                  void *data);
 void cuplug__library_visit_notes(void *library, cuplug__visit_notes *visit, void *data);
 
-/* The file that holds an address, as the dynamic linker knows it; "" when none does. */
+/* The file that holds an address, as the dynamic linker knows it, or "/proc/self/exe"; "" when none
+ * does. Waits for no thread that loads a library. */
 const char *cuplug__library_of(const void *address);
 
 /* 1 when the process has a library whose file name begins with `start`; its path is filled in. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The second half of a call: where it runs, the entry, what came of it. */
+#include "call/call.h"
+
 #include "arguments/bind.h"
 #include "base/describe.h"
 #include "base/layout.h"
@@ -58,13 +60,10 @@ static int run_entered(cuplug__run *run) {
 static int run_cuda(cuplug__run *run) {
   cuplug_frame *f = run->frame;
   int status;
-  if (!run->overload->cuda) {
-    cuplug_operator_info info;
-    cuplug_describe(f->op, &info);
+  if (!run->overload->cuda)
     return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
                         "%s: it was to run on %s but %s has no CUDA entry for it", f->op->name,
-                        cuplug__describe_device(run->device).s, info.path);
-  }
+                        cuplug__describe_device(run->device).s, cuplug_operator_path(f->op));
   if ((status = cuplug__fault_take_any(run->error))) return status;
   CUPLUG__ENTERED context = cuplug__cuda_enter(run->device.id, run->error);
   return context.status ? cuplug__named(run, context.status) : run_entered(run);
@@ -72,25 +71,24 @@ static int run_cuda(cuplug__run *run) {
 
 static int run_host(cuplug__run *run) {
   if (run->overload->host) return cuplug__call_entry(run);
-  cuplug_operator_info info;
-  cuplug_describe(run->frame->op, &info);
+  const cuplug_operator *op = run->frame->op;
   return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
-                      "%s: it was to run on the host but %s has no host entry for it",
-                      run->frame->op->name, info.path);
+                      "%s: it was to run on the host but %s has no host entry for it", op->name,
+                      cuplug_operator_path(op));
 }
 
-/* The rule where arrays on the host, or none, run when the caller has not said. */
-static cuplug_device choose_device(const cuplug_row *row) {
+/* Without a word of the caller's it is the rule of arrays on the host, and of none. */
+cuplug_device cuplug__where(const cuplug_frame *f) {
   const cuplug_device host = {CUPLUG_CPU, 0}, gpu = {CUPLUG_CUDA, 0};
+  const cuplug_row *row = f->op->overloads[f->row].row;
+  if (f->device.type) return f->device;
   if (!*row->host_entry) return gpu;
   if (!*row->cuda_entry || !(row->flags & CUPLUG_ROW_PREFERS_CUDA)) return host;
   return cuplug__cuda_start(NULL) ? host : gpu;
 }
 
 int cuplug_is_staged(const cuplug_frame *f) {
-  if (f->home.type != CUPLUG_CPU) return 0;
-  if (f->device.type) return f->device.type == CUPLUG_CUDA;
-  return choose_device(f->op->overloads[f->row].row).type == CUPLUG_CUDA;
+  return f->home.type == CUPLUG_CPU && cuplug__where(f).type == CUPLUG_CUDA;
 }
 
 /* Nothing is missing and nothing contradicts: copies, outputs, the place to run. */
@@ -131,33 +129,11 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   run.frame = f;
   run.overload = &f->op->overloads[f->row];
   run.error = error;
-  run.device = f->device.type ? f->device : choose_device(run.overload->row);
+  run.device = cuplug__where(f);
   run.stream = NULL;
   run.fault = NULL;
   run.tensors = f->tensors;
   run.n_workspaces = 0;
   f->device = run.device;
   return run.device.type == CUPLUG_CUDA ? run_cuda(&run) : run_host(&run);
-}
-
-/* How many of n arguments are parameters: those behind them are outputs. */
-static uint32_t count_parameters(const cuplug_operator *op, uint32_t n) {
-  const cuplug_signature *s = op->overloads[0].signature;
-  for (uint32_t k = 0; k < op->n_overloads; k++) {
-    const cuplug_signature *other = op->overloads[k].signature;
-    if ((uint32_t)(other->n_parameters + other->n_outputs) == n) s = other;
-  }
-  return n < (uint32_t)s->n_parameters ? n : (uint32_t)s->n_parameters;
-}
-
-int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
-                  const cuplug_device *device, cuplug_error *error) {
-  cuplug_frame frame;
-  uint32_t n_inputs = count_parameters(op, n_args);
-  int status = cuplug_bind(op, args, n_inputs, &frame, error);
-  if (status) return status;
-  for (uint32_t k = n_inputs; k < n_args; k++)
-    if ((status = cuplug_set_output(&frame, k - n_inputs, &args[k], error))) return status;
-  if (device) frame.device = *device;
-  return cuplug_run(&frame, error);
 }

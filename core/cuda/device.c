@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public functions on devices: enter, do, leave. */
 #include "base/status.h"
+#include "base/structs.h"
 #include "cuda/capture.h"
 #include "cuda/context.h"
 #include "cuda/driver.h"
@@ -10,7 +11,9 @@
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 
-#include <string.h>
+/* In the first version. */
+#define DEVICE_INFO_BYTES (offsetof(cuplug_device_info, name) + 128)
+#define MEMORY_INFO_BYTES (offsetof(cuplug_memory_info, pinned_bytes) + 8)
 
 int cuplug_n_devices(int32_t *n, int32_t *driver_version, cuplug_error *error) {
   int status = cuplug__cuda_start(error);
@@ -21,19 +24,19 @@ int cuplug_n_devices(int32_t *n, int32_t *driver_version, cuplug_error *error) {
 }
 
 int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *error) {
+  cuplug_device_info found = {.struct_bytes = 0};
   int status = cuplug__cuda_start(error);
-  if (status) return status;
-  memset(info, 0, sizeof *info);
-  status = cuplug__cuda_check_device(id, error);
+  if (!status) status = cuplug__cuda_check_device(id, error);
   if (status) return status;
   const cuplug__gpu *gpu = &cuplug__gpus[id];
-  int code = cuplug__driver.cuDeviceGetName(info->name, sizeof info->name, gpu->handle);
+  int code = cuplug__driver.cuDeviceGetName(found.name, sizeof found.name, gpu->handle);
   if (code) return cuplug__cuda_fail(error, code, "asking for a GPU's name");
-  info->name[sizeof info->name - 1] = 0;
-  info->compute_capability = gpu->capability;
-  info->memory_bytes = gpu->memory_bytes;
+  found.name[sizeof found.name - 1] = 0;
+  found.compute_capability = gpu->capability;
+  found.memory_bytes = gpu->memory_bytes;
   cuplug__clear(error);
-  return CUPLUG_OK;
+  return cuplug__struct_give(info, &found, sizeof found, DEVICE_INFO_BYTES, "cuplug_device_info",
+                             error);
 }
 
 int cuplug_allocate_device(int32_t device, uint64_t bytes, void *stream, void **pointer,
@@ -54,9 +57,13 @@ int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error
 
 int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error) {
   cuplug__clear(error);
+  cuplug_memory_info found;
   CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
   if (context.status) return context.status;
-  return cuplug__memory_query(device, info, error);
+  int status = cuplug__memory_query(device, &found, error);
+  return status ? status
+                : cuplug__struct_give(info, &found, sizeof found, MEMORY_INFO_BYTES,
+                                      "cuplug_memory_info", error);
 }
 
 int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error) {

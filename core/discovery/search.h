@@ -7,6 +7,13 @@
 
 #include <cuplug/host.h>
 
+struct cuplug_directory {
+  char *path;
+  char *reason; /* why it is not used; NULL when it is */
+  int32_t origin;
+  int32_t state; /* OK, MISSING, REJECTED or DUPLICATE */
+};
+
 /* A directory of the search path; its fd is open while its state is OK. */
 typedef struct cuplug__place {
   cuplug_directory directory; /* strings owned */

@@ -7,6 +7,18 @@
 
 #include <cuplug/host.h>
 
+/* A row. The strings are parts of `text` and live as long as the row; "" for what the plugin does
+ * not say. */
+struct cuplug_row {
+  const char *signature; /* begins with the operator's name */
+  const char *doc;
+  const char *host_entry; /* symbol; "": no entry on that side */
+  const char *cuda_entry;
+  const char *text; /* all of the note: zero-terminated "key=value", one behind the other */
+  uint32_t text_bytes;
+  uint32_t flags; /* CUPLUG_ROW_TAKES_STRIDES ... */
+};
+
 /* A table. Its strings lie in the notes; what a faulty one does not say is "". */
 typedef struct cuplug__table {
   cuplug__notes notes; /* owned; none where the table was made in memory */

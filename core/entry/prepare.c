@@ -16,16 +16,15 @@
 #include <stdlib.h>
 
 static int check_code(const cuplug_operator *op, int32_t device, cuplug_error *error) {
-  cuplug_operator_info info;
+  const char *architectures = cuplug_operator_architectures(op);
   int32_t capability = 0;
-  cuplug_describe(op, &info);
-  if (!*info.architectures || cuplug__cuda_can_run(device, info.architectures, &capability))
-    return CUPLUG_OK;
+  if (!*architectures || cuplug__cuda_can_run(device, architectures, &capability)) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                       "%s: %s has code for compute capability %s, and cuda:%d has %d.%d; rebuild "
                       "the plugin for it",
-                      op->name, info.path, cuplug__describe_architectures(info.architectures).s,
-                      (int)device, (int)capability / 10, (int)capability % 10);
+                      op->name, cuplug_operator_path(op),
+                      cuplug__describe_architectures(architectures).s, (int)device,
+                      (int)capability / 10, (int)capability % 10);
 }
 
 int cuplug__ready_overload(const cuplug_operator *op, cuplug__overload *overload, int32_t device,

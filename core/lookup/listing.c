@@ -28,6 +28,12 @@ int cuplug__file_counts(const cuplug_file *file) {
   return file->state == CUPLUG_STATE_OK || (file->state == CUPLUG_STATE_CHANGED && file->n_rows);
 }
 
+/* Nothing is known of the plugin. */
+static void start_file(cuplug_file *file, char *path, int origin) {
+  *file = (cuplug_file){.path = path, .origin = origin};
+  file->name = file->version = file->architectures = "";
+}
+
 static int new_file(builder *b, char *path, int origin, cuplug_file **file, cuplug_error *error) {
   cuplug_listing *listing = b->listing;
   if (!path) return cuplug__no_memory(error, doing);
@@ -44,9 +50,7 @@ static int new_file(builder *b, char *path, int origin, cuplug_file **file, cupl
     b->room = room;
   }
   *file = &listing->files[listing->n_files++];
-  memset(*file, 0, sizeof(**file));
-  (*file)->path = path;
-  (*file)->origin = origin;
+  start_file(*file, path, origin);
   return CUPLUG_OK;
 }
 
@@ -271,8 +275,7 @@ static int inspect(const char *path, const cuplug__trust *trust, cuplug_file *fi
                    cuplug_error *error) {
   cuplug__candidate candidate;
   cuplug_error reason;
-  file->path = strdup(path);
-  file->origin = CUPLUG_ORIGIN_LOADED;
+  start_file(file, strdup(path), CUPLUG_ORIGIN_LOADED);
   if (!file->path) return cuplug__no_memory(error, doing);
   int result = cuplug__candidate_read(AT_FDCWD, path, trust, &candidate, &reason);
   cuplug__registry_lock();
@@ -300,4 +303,38 @@ void cuplug_free_file(cuplug_file *file) {
   if (!file) return;
   free_file(file);
   free(file);
+}
+
+size_t cuplug_listing_n_directories(const cuplug_listing *x) { return x->n_directories; }
+
+const cuplug_directory *cuplug_listing_directory(const cuplug_listing *x, size_t k) {
+  return k < x->n_directories ? &x->directories[k] : NULL;
+}
+
+size_t cuplug_listing_n_files(const cuplug_listing *x) { return x->n_files; }
+
+const cuplug_file *cuplug_listing_file(const cuplug_listing *x, size_t k) {
+  return k < x->n_files ? &x->files[k] : NULL;
+}
+
+const char *cuplug_directory_path(const cuplug_directory *x) { return x->path; }
+int32_t cuplug_directory_origin(const cuplug_directory *x) { return x->origin; }
+int32_t cuplug_directory_state(const cuplug_directory *x) { return x->state; }
+const char *cuplug_directory_reason(const cuplug_directory *x) {
+  return x->reason ? x->reason : "";
+}
+
+const char *cuplug_file_path(const cuplug_file *x) { return x->path; }
+int32_t cuplug_file_origin(const cuplug_file *x) { return x->origin; }
+int32_t cuplug_file_state(const cuplug_file *x) { return x->state; }
+const char *cuplug_file_reason(const cuplug_file *x) { return x->reason ? x->reason : ""; }
+int cuplug_file_is_loaded(const cuplug_file *x) { return x->loaded; }
+const char *cuplug_file_name(const cuplug_file *x) { return x->name; }
+const char *cuplug_file_version(const cuplug_file *x) { return x->version; }
+const char *cuplug_file_architectures(const cuplug_file *x) { return x->architectures; }
+uint32_t cuplug_file_abi_version(const cuplug_file *x) { return x->abi_version; }
+uint32_t cuplug_file_n_rows(const cuplug_file *x) { return x->n_rows; }
+
+const cuplug_row *cuplug_file_row(const cuplug_file *x, uint32_t k) {
+  return k < x->n_rows ? &x->rows[k] : NULL;
 }

@@ -4,7 +4,30 @@
 #define CUPLUG_CORE_LOOKUP_LISTING_H
 
 #include "discovery/search.h"
+#include "discovery/table.h"
 #include "discovery/trust.h"
+
+struct cuplug_file {
+  char *path;
+  char *reason; /* NULL for CUPLUG_STATE_OK */
+  int32_t state;
+  int32_t origin;
+  int32_t loaded; /* 1: its code is in the process */
+  uint32_t n_rows;
+  uint32_t abi_version;
+  const char *name; /* of the plugin; "" where it could not be read, like the next two */
+  const char *version;
+  const char *architectures;
+  cuplug_row *rows; /* n_rows of them */
+  void *notes;      /* where its strings lie; NULL for those of a plugin that is loaded */
+};
+
+struct cuplug_listing {
+  cuplug_directory *directories;
+  size_t n_directories;
+  cuplug_file *files;
+  size_t n_files;
+};
 
 /* Lists a search path and, with `with_files`, its files. Takes the search's strings over. */
 int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int with_files,

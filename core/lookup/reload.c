@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t n_reloads; /* under the registry's lock */
+static _Atomic uint32_t n_reloads;
 
 /* Another name of a file, to be freed: the loader takes a name it knows for the old library.
  * Between folder and file stand the bits of a number: 0 is "/", 1 is "/./". */
@@ -27,10 +27,16 @@ static char *respell(const char *path, uint32_t number) {
   return spelled;
 }
 
-static int check_successor(const cuplug__plugin *old, const cuplug__candidate *fresh,
+/* What the process runs of a file now: the plugin reloaded last. */
+static cuplug__plugin *newest_of(cuplug__plugin *plugin) {
+  cuplug__plugin *loaded = cuplug__registry_loaded_from(plugin->path);
+  return loaded ? loaded : plugin;
+}
+
+static int check_successor(const cuplug__plugin *old, int is_loaded, const cuplug__candidate *fresh,
                            cuplug_error *error) {
   const cuplug__identity *a = &old->identity, *b = &fresh->identity;
-  if (old->library && a->device == b->device && a->inode == b->inode)
+  if (is_loaded && a->device == b->device && a->inode == b->inode)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                         "written over in place while its code is loaded: restart the process, and "
                         "replace files by renaming new ones, as `cuplug build` does");
@@ -39,38 +45,50 @@ static int check_successor(const cuplug__plugin *old, const cuplug__candidate *f
                       old->table.name, fresh->table.name);
 }
 
-static int take_successor(cuplug__plugin *old, cuplug__candidate *candidate, cuplug__plugin **fresh,
-                          cuplug_error *error) {
-  int status = check_successor(old, candidate, error);
+/* Has the registry know a plugin that was loaded; another thread may have been faster. */
+static cuplug__plugin *publish(cuplug__plugin *old, cuplug__plugin *fresh) {
+  cuplug__registry_lock();
+  cuplug__plugin *newest = newest_of(old);
+  const int is_late = cuplug__identity_equal(&newest->identity, &fresh->identity);
+  if (!is_late) cuplug__registry_replace(newest, fresh);
+  cuplug__registry_unlock();
+  if (!is_late) return fresh;
+  cuplug__plugin_free(fresh);
+  return newest;
+}
+
+static int take_successor(cuplug__plugin *old, int is_loaded, cuplug__candidate *candidate,
+                          cuplug__plugin **fresh, cuplug_error *error) {
+  cuplug__plugin *made = NULL;
+  int status = check_successor(old, is_loaded, candidate, error);
   if (status) {
     cuplug__prefix(error, "%s: ", old->path);
     return status;
   }
   char *spelled = respell(old->path, ++n_reloads);
   if (!spelled) return cuplug__no_memory(error, "reloading a plugin");
-  status = cuplug__registry_add(candidate, old->path, fresh, error);
-  if (!status) status = cuplug__load_plugin(*fresh, spelled, error);
+  status = cuplug__plugin_make(candidate, old->path, &made, error);
+  if (!status) status = cuplug__load_plugin(made, spelled, error);
   if (!status)
-    cuplug__registry_replace(old, *fresh);
-  else if (*fresh)
-    cuplug__registry_drop(*fresh);
+    *fresh = publish(old, made);
+  else if (made)
+    cuplug__plugin_free(made);
   free(spelled);
   return status;
 }
 
-static int reload(cuplug__plugin *old, cuplug__plugin **fresh, cuplug_error *error) {
+static int reload(cuplug__plugin *old, int is_loaded, cuplug__plugin **fresh, cuplug_error *error) {
   cuplug__trust trust;
   cuplug__candidate candidate;
   int status = cuplug__trust_start(&trust, error);
   if (status) return status;
   status = cuplug__candidate_read(AT_FDCWD, old->path, &trust, &candidate, error);
-  *fresh = NULL;
   if (status) {
     if (status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", old->path);
   } else if (cuplug__identity_equal(&old->identity, &candidate.identity)) {
     *fresh = old;
   } else {
-    status = take_successor(old, &candidate, fresh, error);
+    status = take_successor(old, is_loaded, &candidate, fresh, error);
   }
   cuplug__candidate_end(&candidate);
   cuplug__trust_end(&trust);
@@ -78,17 +96,18 @@ static int reload(cuplug__plugin *old, cuplug__plugin **fresh, cuplug_error *err
 }
 
 int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh, cuplug_error *error) {
-  cuplug__plugin *newest, *plugin;
+  cuplug__plugin *plugin;
   *fresh = NULL;
   cuplug__clear(error);
   cuplug__registry_lock();
-  newest = cuplug__registry_loaded_from(op->plugin->path);
-  int status = reload(newest ? newest : (cuplug__plugin *)op->plugin, &plugin, error);
+  cuplug__plugin *old = newest_of((cuplug__plugin *)op->plugin);
+  const int is_loaded = old->library != NULL;
+  cuplug__registry_unlock();
+  int status = reload(old, is_loaded, &plugin, error);
   if (!status) *fresh = cuplug__plugin_operator(plugin, op->name);
   if (!status && !*fresh)
     status = cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: no operator of that name any more",
                           plugin->path);
-  cuplug__registry_unlock();
   if (status) cuplug__prefix(error, "reload: %s: ", op->name);
   return status;
 }

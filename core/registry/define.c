@@ -103,10 +103,7 @@ int cuplug_define(const cuplug_definition *definition, cuplug_operator **op, cup
     *op = &plugin->operators[0];
     return CUPLUG_OK;
   }
-  if (plugin) {
-    cuplug__table_end(&plugin->table);
-    cuplug__plugin_free(plugin);
-  }
+  if (plugin) cuplug__plugin_free(plugin);
   if (status == CUPLUG_ERROR_MEMORY) return status;
   cuplug__prefix(error, "define: ");
   if (error) error->status = CUPLUG_ERROR_VALUE;

@@ -96,36 +96,43 @@ static int check_table(const cuplug__plugin *plugin, void *library, cuplug_error
                       plugin->path);
 }
 
-static int open_library(cuplug__plugin *plugin, const char *name, cuplug_error *error) {
-  if (plugin->library) return CUPLUG_OK;
+/* Several threads may open one library: they all get the same. */
+static int open_library(cuplug__plugin *plugin, const char *name, void **library,
+                        cuplug_error *error) {
+  cuplug__registry_lock();
+  *library = plugin->library;
+  cuplug__registry_unlock();
+  if (*library) return CUPLUG_OK;
   int status = check_unchanged(plugin, error);
   if (status) return status;
-  void *library = cuplug__library_open(name, error);
-  if (!library) {
+  *library = cuplug__library_open(name, error);
+  if (!*library) {
     const char *message = error ? error->message : "";
     int named = !strncmp(message, name, strlen(name));
     if (!named) cuplug__prefix(error, "%s: cannot be loaded: ", plugin->path);
     return CUPLUG_ERROR_PLUGIN;
   }
-  if ((status = check_table(plugin, library, error))) return status;
-  plugin->library = library;
+  if ((status = check_table(plugin, *library, error))) return status;
+  cuplug__registry_lock();
+  if (!plugin->library) plugin->library = *library;
+  cuplug__registry_unlock();
   return CUPLUG_OK;
 }
 
-static int resolve(const cuplug__plugin *plugin, const char *symbol, cuplug_entry **entry,
-                   cuplug_error *error) {
+static int resolve(const cuplug__plugin *plugin, void *library, const char *symbol,
+                   cuplug_entry **entry, cuplug_error *error) {
   *entry = NULL;
   if (!*symbol) return CUPLUG_OK;
-  void *address = cuplug__library_symbol(plugin->library, symbol);
+  void *address = cuplug__library_symbol(library, symbol);
   if (!address)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                         "%s: does not export %s, an entry that its table names", plugin->path,
                         symbol);
-  if (cuplug__library_holds(plugin->library, address, 1, CUPLUG__CODE)) {
+  if (cuplug__library_holds(library, address, 1, CUPLUG__CODE)) {
     memcpy(entry, &address, sizeof(address));
     return CUPLUG_OK;
   }
-  if (cuplug__library_holds(plugin->library, address, 1, CUPLUG__DATA))
+  if (cuplug__library_holds(library, address, 1, CUPLUG__DATA))
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: %s is no function, an entry is wanted",
                         plugin->path, symbol);
   return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
@@ -133,36 +140,57 @@ static int resolve(const cuplug__plugin *plugin, const char *symbol, cuplug_entr
                       plugin->path, symbol, cuplug__library_of(address));
 }
 
-static int load_operator(cuplug_operator *op, cuplug_error *error) {
-  cuplug__plugin *plugin = (cuplug__plugin *)op->plugin;
-  int status = open_library(plugin, plugin->path, error);
+/* The entries of one overload. */
+typedef struct entries {
+  cuplug_entry *host, *cuda;
+} entries;
+
+static int resolve_all(const cuplug_operator *op, void *library, entries *found,
+                       cuplug_error *error) {
+  int status = CUPLUG_OK;
   for (uint32_t k = 0; k < op->n_overloads && !status; k++) {
-    cuplug__overload *overload = &op->overloads[k];
-    status = resolve(plugin, overload->row->host_entry, &overload->host, error);
-    if (!status) status = resolve(plugin, overload->row->cuda_entry, &overload->cuda, error);
+    const cuplug_row *row = op->overloads[k].row;
+    status = resolve(op->plugin, library, row->host_entry, &found[k].host, error);
+    if (!status) status = resolve(op->plugin, library, row->cuda_entry, &found[k].cuda, error);
   }
-  if (status)
-    cuplug__prefix(error, "%s: ", op->name);
-  else
-    atomic_store_explicit(&op->loaded, 1, memory_order_release);
+  return status;
+}
+
+/* The first of several threads writes them, as calls read them without a lock. */
+static void take_entries(cuplug_operator *op, const entries *found) {
+  cuplug__registry_lock();
+  for (uint32_t k = 0; k < op->n_overloads && !op->loaded; k++) {
+    op->overloads[k].host = found[k].host;
+    op->overloads[k].cuda = found[k].cuda;
+  }
+  atomic_store_explicit(&op->loaded, 1, memory_order_release);
+  cuplug__registry_unlock();
+}
+
+static int load_operator(cuplug_operator *op, const char *name, cuplug_error *error) {
+  void *library;
+  int status = open_library((cuplug__plugin *)op->plugin, name, &library, error);
+  entries *found = status ? NULL : calloc(op->n_overloads, sizeof *found);
+  if (!status)
+    status = found ? resolve_all(op, library, found, error)
+                   : cuplug__no_memory(error, "loading a plugin");
+  if (!status) take_entries(op, found);
+  free(found);
+  if (status) cuplug__prefix(error, "%s: ", op->name);
   return status;
 }
 
 int cuplug__load_plugin(cuplug__plugin *plugin, const char *name, cuplug_error *error) {
-  int status = open_library(plugin, name, error);
+  int status = CUPLUG_OK;
   for (uint32_t k = 0; k < plugin->n_operators && !status; k++)
-    status = load_operator(&plugin->operators[k], error);
+    status = load_operator(&plugin->operators[k], name, error);
   return status;
 }
 
 int cuplug_load_code(cuplug_operator *op, cuplug_error *error) {
   cuplug__clear(error);
   if (atomic_load_explicit(&op->loaded, memory_order_acquire)) return CUPLUG_OK;
-  cuplug__registry_lock();
-  int status = atomic_load_explicit(&op->loaded, memory_order_relaxed) ? CUPLUG_OK
-                                                                       : load_operator(op, error);
-  cuplug__registry_unlock();
-  return status;
+  return load_operator(op, op->plugin->path, error);
 }
 
 void *cuplug__any_kernel(const cuplug_operator *op) {

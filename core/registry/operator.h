@@ -4,6 +4,8 @@
 #ifndef CUPLUG_CORE_REGISTRY_OPERATOR_H
 #define CUPLUG_CORE_REGISTRY_OPERATOR_H
 
+#include "discovery/table.h"
+
 #include <internal/define.h>
 #include <stdatomic.h>
 

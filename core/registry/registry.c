@@ -29,15 +29,14 @@ static struct {
 
 static const char doing[] = "registering a plugin";
 
-static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic int is_forked;
 
 static void before_fork(void) { pthread_mutex_lock(&lock); }
 static void after_fork(void) { pthread_mutex_unlock(&lock); }
-/* The child's only thread has a new number, which a recursive mutex does not take for its owner. */
 static void in_child(void) {
-  lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+  after_fork();
   atomic_store_explicit(&is_forked, 1, memory_order_relaxed);
 }
 static void watch_forks(void) { pthread_atfork(before_fork, after_fork, in_child); }
@@ -206,39 +205,37 @@ void cuplug__plugin_free(cuplug__plugin *plugin) {
   for (uint32_t k = 0; plugin->overloads && k < plugin->table.n_rows; k++)
     cuplug_free_signature(plugin->overloads[k].signature);
   for (uint32_t k = 0; k < plugin->n_operators; k++) free(plugin->operators[k].rows);
+  cuplug__table_end(&plugin->table);
   free(plugin->path);
   free(plugin->operators);
   free(plugin->overloads);
   free(plugin);
 }
 
-int cuplug__registry_add(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
-                         cuplug_error *error) {
+int cuplug__plugin_make(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
+                        cuplug_error *error) {
   cuplug__plugin *p = calloc(1, sizeof(*p));
   if (!p) return cuplug__no_memory(error, doing);
   p->path = strdup(path);
   p->identity = candidate->identity;
   p->table = candidate->table;
+  memset(&candidate->table, 0, sizeof(candidate->table));
   int status = p->path ? cuplug__plugin_fill(p, error) : cuplug__no_memory(error, doing);
   if (status) {
     cuplug__plugin_free(p);
     return status;
   }
-  memset(&candidate->table, 0, sizeof(candidate->table));
-  p->next = registry.plugins;
-  registry.plugins = *plugin = p;
+  *plugin = p;
   return CUPLUG_OK;
 }
 
-void cuplug__registry_drop(cuplug__plugin *plugin) {
-  cuplug__plugin **link = &registry.plugins;
-  while (*link != plugin) link = &(*link)->next;
-  *link = plugin->next;
-  cuplug__table_end(&plugin->table);
-  cuplug__plugin_free(plugin);
+static void add(cuplug__plugin *plugin) {
+  plugin->next = registry.plugins;
+  registry.plugins = plugin;
 }
 
 void cuplug__registry_replace(cuplug__plugin *old, cuplug__plugin *fresh) {
+  add(fresh);
   fresh->rank = old->rank;
   old->rank = 0;
   forget_answers();
@@ -252,7 +249,10 @@ int cuplug__registry_take(cuplug__candidate *candidate, const char *path, cuplug
       return CUPLUG_OK;
   }
   *plugin = cuplug__registry_loaded_from(path);
-  return *plugin ? CUPLUG_OK : cuplug__registry_add(candidate, path, plugin, error);
+  if (*plugin) return CUPLUG_OK;
+  int status = cuplug__plugin_make(candidate, path, plugin, error);
+  if (!status) add(*plugin);
+  return status;
 }
 
 int cuplug_add_directory(const char *path, cuplug_error *error) {
@@ -277,23 +277,4 @@ int cuplug_add_directory(const char *path, cuplug_error *error) {
 unlock:
   cuplug__registry_unlock();
   return status;
-}
-
-void cuplug_describe(const cuplug_operator *op, cuplug_operator_info *info) {
-  const cuplug__table *table = &op->plugin->table;
-  info->name = op->name;
-  info->plugin = table->name;
-  info->version = table->version;
-  info->path = op->plugin->path;
-  info->architectures = table->architectures;
-  info->n_rows = op->n_overloads;
-  info->loaded = atomic_load_explicit(&op->loaded, memory_order_acquire);
-}
-
-const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k) {
-  return k < op->n_overloads ? op->overloads[k].row : NULL;
-}
-
-const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k) {
-  return k < op->n_overloads ? op->overloads[k].signature : NULL;
 }

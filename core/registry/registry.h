@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins and operators that the process knows. All functions want the lock to be held. */
+/* Plugins and operators that the process knows. All functions want the lock to be held, but those
+ * that make and free what the registry does not know yet. */
 #ifndef CUPLUG_CORE_REGISTRY_REGISTRY_H
 #define CUPLUG_CORE_REGISTRY_REGISTRY_H
 
@@ -20,8 +21,9 @@ struct cuplug__plugin {
   void *library;               /* NULL until the code is loaded */
 };
 
-/* One lock for everything here. The thread that holds it may take it again: a library may call
- * back while it is loaded. Held by no other thread in a forked child. */
+/* One lock for everything here. Whoever holds it neither takes it again nor asks the dynamic linker
+ * for anything: that has a lock of its own, held while constructors of libraries run, and they may
+ * call the core. Held by no other thread in a forked child. */
 void cuplug__registry_lock(void);
 void cuplug__registry_unlock(void);
 
@@ -43,13 +45,12 @@ int cuplug__registry_take(cuplug__candidate *candidate, const char *path, cuplug
                           cuplug_error *error);
 /* Makes the operators of a plugin from the checked rows of its table. */
 int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error);
+/* A plugin of a candidate, whose table it takes over. The registry does not know it. */
+int cuplug__plugin_make(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
+                        cuplug_error *error);
+/* Frees one that the registry does not know. */
 void cuplug__plugin_free(cuplug__plugin *plugin);
-/* A new plugin of a candidate, also where others have been loaded from that path. */
-int cuplug__registry_add(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
-                         cuplug_error *error);
-/* Takes back a plugin that was added, and of which nobody else knows. */
-void cuplug__registry_drop(cuplug__plugin *plugin);
-/* Lets a plugin be found in place of another. */
+/* Adds a plugin, which is found in place of another from now on. */
 void cuplug__registry_replace(cuplug__plugin *old, cuplug__plugin *fresh);
 cuplug_operator *cuplug__plugin_operator(const cuplug__plugin *plugin, const char *name);
 

@@ -45,6 +45,7 @@ For authors of plugins, and C programs
     build                compile a plugin
     get_include          the directory of the headers
     get_pkg_config_path  the directory of cuplug.pc
+    get_cmake_path       the directory of cuplug-config.cmake
 
 Errors
     Error                what the others derive from
@@ -76,7 +77,7 @@ __version__ = _version()
 _MODULES = {
     "adoption.adopt": "adopt",
     "author.build": "BuildError build",
-    "base.flags": "get_include get_pkg_config_path",
+    "base.flags": "get_cmake_path get_include get_pkg_config_path",
     "call.operator": "Operator",
     "call.named": "named_outputs",
     "call.run": "LastCall last_call",

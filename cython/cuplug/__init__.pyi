@@ -3,6 +3,7 @@ from cuplug import ops as ops
 from cuplug.adoption.adopt import adopt as adopt
 from cuplug.author.build import BuildError as BuildError
 from cuplug.author.build import build as build
+from cuplug.base.flags import get_cmake_path as get_cmake_path
 from cuplug.base.flags import get_include as get_include
 from cuplug.base.flags import get_pkg_config_path as get_pkg_config_path
 from cuplug.call.named import named_outputs as named_outputs

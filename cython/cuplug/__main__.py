@@ -16,6 +16,7 @@ QUICK = {
     "--cflags": flags.plugin_flags,
     "--cflags --nvcc": lambda: flags.plugin_flags(nvcc=True),
     "--libs": flags.host_flags,
+    "--cmake": flags.get_cmake_path,
     "--cflags --libs": lambda: f"{flags.plugin_flags()} {flags.host_flags()}",
 }
 

@@ -8,25 +8,28 @@
 CUPLUG__BEGIN_C
 
 typedef struct cuplug_device_info {
-  char name[128];
+  uint32_t struct_bytes;      /* in: sizeof(cuplug_device_info); out: what was filled of it */
   int32_t compute_capability; /* 90 for 9.0 */
-  int32_t reserved;
   uint64_t memory_bytes;
+  char name[128];
 } cuplug_device_info;
 
 /* The number of CUDA devices. An error says why there is none to use: no driver, no GPU, driver too
  * old, forked child. [thread-safe] */
 CUPLUG_API int cuplug_n_devices(int32_t *n, int32_t *driver_version, cuplug_error *error);
+/* [thread-safe] */
 CUPLUG_API int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *error);
 
-/* Device memory from the stream-ordered pool; `stream` as in a frame. Freeing is stream-ordered
- * too. [thread-safe] [stream-ordered] */
+/* Device memory from the stream-ordered pool; `stream` as in cuplug_options. Freeing is
+ * stream-ordered too. [thread-safe] [stream-ordered] */
 CUPLUG_API int cuplug_allocate_device(int32_t device, uint64_t bytes, void *stream, void **pointer,
                                       cuplug_error *error);
 CUPLUG_API int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error);
 
 /* What is held of a GPU, in bytes. */
 typedef struct cuplug_memory_info {
+  uint32_t struct_bytes; /* in: sizeof(cuplug_memory_info); out: what was filled of it */
+  uint32_t reserved;     /* 0 */
   uint64_t total_bytes;
   uint64_t free_bytes;     /* for any process; what the pool has reserved is not free */
   uint64_t reserved_bytes; /* by the pool, from the GPU */
@@ -34,6 +37,7 @@ typedef struct cuplug_memory_info {
   uint64_t most_used_bytes;
   uint64_t pinned_bytes; /* of the host, for copies to and from this GPU */
 } cuplug_memory_info;
+/* [thread-safe] */
 CUPLUG_API int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error);
 
 /* Gives memory that nobody uses back to the GPU, and that of idle staging lanes to the host. Waits
@@ -58,7 +62,7 @@ CUPLUG_API void cuplug_set_reclaim(cuplug_reclaim *reclaim);
  * context, the pool and the fault records, looks for code for the GPU, and has the driver load the
  * kernels. Other than these are loaded at their first launch: of drivers before CUDA 12.5, of
  * plugins compiled by CUDA before 12.1 or with the kernels in several files, and those that are
- * compiled at run time. ERROR_VALUE: the operator has no CUDA entry. [thread-safe] */
+ * compiled at run time. ERROR_VALUE: the operator has no CUDA entry. [thread-safe] [loads] */
 CUPLUG_API int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error);
 
 /* Copies between pageable host memory and a device, through pinned staging, after the work already
@@ -68,14 +72,16 @@ CUPLUG_API int cuplug_copy_to_device(int32_t device, void *to, const void *from,
 CUPLUG_API int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes,
                                    void *stream, cuplug_error *error);
 
-/* One of the two, with a report; `user` is the first argument of `progress`. */
+/* One of the two, with a report; `user` is the first argument of `progress`. [thread-safe] [syncs]
+ */
 CUPLUG_API int cuplug_copy_watched(int32_t device, int to_host, void *to, const void *from,
                                    uint64_t bytes, void *stream, cuplug_progress *progress,
                                    void *user, cuplug_error *error);
 
 /* Host memory for large arrays, of 16 MiB or so and more: the pages of freed blocks are kept for
  * the next ones, up to an eighth of the machine's memory, and the system may take them at any time.
- * Aligned to 64 bytes, not cleared. NULL for no bytes and when there is no memory. [thread-safe] */
+ * Aligned to 64 bytes, not cleared. NULL for no bytes and when there is no memory. [thread-safe]
+ * [no-cuda], like the next three */
 CUPLUG_API void *cuplug_allocate_host(uint64_t bytes);
 /* Keeps the contents, as realloc does; NULL leaves the old memory as it is. */
 CUPLUG_API void *cuplug_reallocate_host(void *pointer, uint64_t bytes);

@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host API: everything that a C program, or the Cython layer, includes to use plugins.
+/* The host API: everything that a program includes to find plugins and to call their operators.
  *
  *     cuplug_operator *gather;
  *     cuplug_error error;
  *     if (cuplug_find("gather", &gather, &error)) return puts(error.message), 1;
- *     cuplug_argument args[] = {cuplug_array(&source), cuplug_array(&index), cuplug_array(&out)};
- *     if (cuplug_invoke(gather, args, 3, NULL, &error)) return puts(error.message), 1;
+ *     cuplug_argument args[] = {cuplug_array(&source), cuplug_array(&index), cuplug_absent(),
+ *                               cuplug_array(&out)};
+ *     if (cuplug_invoke(gather, args, 4, NULL, &error)) return puts(error.message), 1;
  *
- * Conventions. A function returns a cuplug_status and fills the error record when it is not
- * CUPLUG_OK; the record needs no preparation and may be NULL. Pointers are borrowed until the call
- * returns unless a sentence says otherwise. Operators live until the process ends. Nothing here
- * prints, exits or aborts.
+ * Conventions. A function that returns int returns a cuplug_status, and fills the error record when
+ * it is not CUPLUG_OK; the record needs no preparation and may be NULL. Pointers are borrowed until
+ * the call returns unless a sentence says otherwise. Operators, and what is told of them, live
+ * until the process ends. Nothing here prints, exits or aborts.
  *
- * Tags: [thread-safe] any thread at any time; [no-cuda] never touches CUDA; [stream-ordered] puts
- * work on a stream and returns; [syncs] waits for the device.
+ * Growth. Handles (operators, rows, signatures, listings) are opaque and asked by functions. A
+ * structure that a program fills or has filled begins with `struct_bytes`, which the program sets
+ * to its sizeof: the library reads and writes no further. Errors, arguments and tensors never
+ * change.
+ *
+ * Tags: [thread-safe] any thread at any time, also in a constructor of a library that is being
+ * loaded; [loads] may load a plugin's code; [no-cuda] never touches CUDA, others may load its
+ * driver; [stream-ordered] puts work on a stream and returns; [syncs] waits for the device. What
+ * loads waits for constructors that other threads run, as dlopen does: a constructor must not wait
+ * for a thread that does so. All else takes no lock that is held while something is loaded.
  */
 #ifndef CUPLUG_HOST_H
 #define CUPLUG_HOST_H
@@ -29,8 +38,8 @@ CUPLUG__BEGIN_C
 
 #define CUPLUG_ERROR_MESSAGE_BYTES 4080
 
-/* An error record. It lies in the caller's frame. `status` is CUPLUG_OK while `message` is empty.
- */
+/* An error record, of this size for ever. It lies in the caller's frame, and belongs to one thread.
+ * `status` is CUPLUG_OK while `message` is empty. */
 typedef struct cuplug_error {
   int32_t status;         /* a cuplug_status */
   int32_t cuda_code;      /* the CUresult or cudaError_t behind ERROR_CUDA, else 0 */
@@ -43,10 +52,71 @@ typedef struct cuplug_error {
 
 /* The version of the loaded core, "0.1.0". [thread-safe] [no-cuda] */
 CUPLUG_API const char *cuplug_version(void);
-/* "ERROR_VALUE" for CUPLUG_ERROR_VALUE; NULL for a number that is no status. */
+/* "ERROR_VALUE" for CUPLUG_ERROR_VALUE; NULL for a number that is no status. [thread-safe]
+ * [no-cuda] */
 CUPLUG_API const char *cuplug_status_name(int status);
 
-/* ---- Signatures ---------------------------------------------------------------------------- */
+/* ---- Operators ----------------------------------------------------------------------------- */
+
+/* One operator: one or more rows of one plugin that share a name. Never freed. <cuplug/describe.h>
+ * has what it says of itself. */
+typedef struct cuplug_operator cuplug_operator;
+/* One row of a symbol table: one operator, or one overload of it. */
+typedef struct cuplug_row cuplug_row;
+
+/* Finds an operator by "operator" or "plugin.operator". lib<operator>.so is looked up first,
+ * without a scan; else the first plugin in search order that has the operator. Reads the table,
+ * runs nothing. The same operator is returned every time. ERROR_NOT_FOUND lists the directories
+ * looked in and near names. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error);
+
+/* The same before the program knows its own directories: looks only where cuplug_add_directory
+ * cannot change what is found, and does not scan. *op is NULL, without an error, when it is not
+ * there. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error);
+
+/* Registers the plugin in one file, ahead of the search path, whatever its file is called. Fills at
+ * most `room` operators and sets their number, for which NULL is taken. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
+                           cuplug_error *error);
+
+/* Loads the code now instead of at the first call, and checks the entries. Returns at once when
+ * that is done. [thread-safe] [loads] [no-cuda] */
+CUPLUG_API int cuplug_load_code(cuplug_operator *op, cuplug_error *error);
+
+/* Takes in the file of an operator anew when it was replaced on disk, by another file renamed over
+ * it, and loads the code beside the old, which stays. Sets `fresh` to the operator of that name,
+ * the same one when nothing has changed. cuplug_find gives that one from then on; operators found
+ * before go on with the old code. On an error nothing changes: the new file is broken or refused,
+ * or has no such operator (ERROR_NOT_FOUND; its other operators are taken in). [thread-safe]
+ * [loads] [no-cuda] */
+CUPLUG_API int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh,
+                             cuplug_error *error);
+
+/* ---- Arrays -------------------------------------------------------------------------------- */
+
+/* A C-contiguous array in host memory. `shape` (ndim sizes, not checked here) and the memory are
+ * borrowed for as long as the tensor is used. [thread-safe] [no-cuda] */
+static inline cuplug_tensor cuplug_make_tensor(void *data, cuplug_type_id dtype, int32_t ndim,
+                                               int64_t *shape) {
+  cuplug_tensor x;
+  x.data = data, x.device.type = CUPLUG_CPU, x.device.id = 0;
+  x.ndim = ndim, x.shape = shape, x.strides = NULL, x.byte_offset = 0;
+  x.dtype.code = (uint8_t)((uint32_t)dtype >> 24);
+  x.dtype.bits = (uint8_t)((uint32_t)dtype >> 16);
+  x.dtype.lanes = (uint16_t)dtype;
+  return x;
+}
+
+/* The same in the memory of a GPU. [thread-safe] [no-cuda] */
+static inline cuplug_tensor cuplug_make_cuda_tensor(void *data, cuplug_type_id dtype, int32_t ndim,
+                                                    int64_t *shape, int32_t device) {
+  cuplug_tensor x = cuplug_make_tensor(data, dtype, ndim, shape);
+  x.device.type = CUPLUG_CUDA, x.device.id = device;
+  return x;
+}
+
+/* ---- Arguments ----------------------------------------------------------------------------- */
 
 typedef enum cuplug_argument_kind {
   CUPLUG_ARGUMENT_ABSENT, /* not given: the default is taken */
@@ -63,73 +133,20 @@ typedef enum cuplug_argument_kind {
   CUPLUG_ARGUMENT_OTHER     /* scalar.s says what it is, for the error message */
 } cuplug_argument_kind;
 
-/* The name of the k-th dtype of CUPLUG_DTYPE_LIST, and the dtype; NULL and 0 past the last. */
-CUPLUG_API const char *cuplug_dtype_name(uint32_t k);
-CUPLUG_API uint32_t cuplug_dtype_id(uint32_t k);
-
-/* ---- Operators ----------------------------------------------------------------------------- */
-
-/* One operator: one or more rows of one plugin that share a name. Opaque; never freed. */
-typedef struct cuplug_operator cuplug_operator;
-/* One of its rows in the symbol table: <cuplug/listing.h>. */
-typedef struct cuplug_row cuplug_row;
-
-/* Finds an operator by "operator" or "plugin.operator". lib<operator>.so is looked up first,
- * without a scan; else the first plugin in search order that has the operator. Reads the table,
- * runs nothing. The same operator is returned every time. ERROR_NOT_FOUND lists the directories
- * looked in and near names. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error);
-
-/* The same before the program knows its own directories: looks only where cuplug_add_directory
- * cannot change what is found, and does not scan. *op is NULL, without an error, when it is not
- * there. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error);
-
-/* Registers the plugin in one file, ahead of the search path, whatever its file is called. Fills at
- * most `room` operators and sets their number. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
-                           cuplug_error *error);
-
-/* What an operator is. Strings live until the process ends. [thread-safe] [no-cuda] */
-typedef struct cuplug_operator_info {
-  const char *name;
-  const char *plugin;
-  const char *version;
-  const char *path;
-  const char *architectures;
-  uint32_t n_rows;
-  int32_t loaded;
-} cuplug_operator_info;
-CUPLUG_API void cuplug_describe(const cuplug_operator *op, cuplug_operator_info *info);
-/* Row k < n_rows of its table. */
-CUPLUG_API const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k);
-
-/* Loads the code now instead of at the first call, and checks the entries. Returns at once when
- * that is done. [thread-safe] [no-cuda] */
-CUPLUG_API int cuplug_load_code(cuplug_operator *op, cuplug_error *error);
-
-/* Takes in the file of an operator anew when it was replaced on disk, by another file renamed over
- * it, and loads the code beside the old, which stays. Sets `fresh` to the operator of that name,
- * the same one when nothing has changed. cuplug_find gives that one from then on; operators found
- * before go on with the old code. On an error nothing changes: the new file is broken or refused,
- * or has no such operator (ERROR_NOT_FOUND; its other operators are taken in). [thread-safe]
- * [no-cuda] */
-CUPLUG_API int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh,
-                             cuplug_error *error);
-
-/* ---- Arguments ----------------------------------------------------------------------------- */
-
 /* Properties of an array that its tensor cannot say. */
 #define CUPLUG_READ_ONLY 1u
 #define CUPLUG_BYTE_SWAPPED 2u /* of the other byte order: refused */
 #define CUPLUG_MISALIGNED 4u   /* base or strides are no multiples of the element: needs a copy */
 #define CUPLUG_ODD_STRIDES 8u  /* strides are no multiples: `strides` cannot say them */
 
+/* The items of a list argument: borrowed for as long as the argument is used. */
 struct cuplug_argument_list {
   const struct cuplug_argument *items;
   uint32_t n;
 };
 
+/* One argument, of this size for ever. The functions below make one of each kind; all are
+ * [thread-safe] [no-cuda]. */
 typedef struct cuplug_argument {
   uint32_t kind;
   uint32_t flags;
@@ -145,6 +162,12 @@ static inline cuplug_argument cuplug_array(const cuplug_tensor *tensor) {
   a.kind = CUPLUG_ARGUMENT_ARRAY, a.flags = 0, a.tensor = *tensor;
   return a;
 }
+/* An array that must not be written: it is refused as an output and for `inout`. */
+static inline cuplug_argument cuplug_read_only_array(const cuplug_tensor *tensor) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_ARRAY, a.flags = CUPLUG_READ_ONLY, a.tensor = *tensor;
+  return a;
+}
 static inline cuplug_argument cuplug_float(double value) {
   cuplug_argument a;
   a.kind = CUPLUG_ARGUMENT_FLOAT, a.flags = 0, a.scalar.f = value;
@@ -155,11 +178,41 @@ static inline cuplug_argument cuplug_int(int64_t value) {
   a.kind = CUPLUG_ARGUMENT_INT, a.flags = 0, a.scalar.i = value;
   return a;
 }
+static inline cuplug_argument cuplug_uint(uint64_t value) {
+  cuplug_argument a;
+  a.kind = value >> 63 ? CUPLUG_ARGUMENT_UINT : CUPLUG_ARGUMENT_INT, a.flags = 0;
+  a.scalar.u = value;
+  return a;
+}
+static inline cuplug_argument cuplug_bool(int value) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_BOOL, a.flags = 0, a.scalar.i = value != 0;
+  return a;
+}
+static inline cuplug_argument cuplug_complex(double real, double imaginary) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_COMPLEX, a.flags = 0;
+  a.scalar.c[0] = real, a.scalar.c[1] = imaginary;
+  return a;
+}
+/* UTF-8, zero-terminated; also the name of a choice. */
 static inline cuplug_argument cuplug_string(const char *value) {
   cuplug_argument a;
   a.kind = CUPLUG_ARGUMENT_STRING, a.flags = 0, a.scalar.s = value;
   return a;
 }
+static inline cuplug_argument cuplug_none(void) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_NONE, a.flags = 0, a.scalar.u = 0;
+  return a;
+}
+/* A list of n numbers or arrays. */
+static inline cuplug_argument cuplug_list_argument(const cuplug_argument *items, uint32_t n) {
+  cuplug_argument a;
+  a.kind = CUPLUG_ARGUMENT_LIST, a.flags = 0, a.list.items = items, a.list.n = n;
+  return a;
+}
+/* Not given: a parameter has its default, an output is allocated. */
 static inline cuplug_argument cuplug_absent(void) {
   cuplug_argument a;
   a.kind = CUPLUG_ARGUMENT_ABSENT, a.flags = 0, a.scalar.u = 0;
@@ -168,20 +221,61 @@ static inline cuplug_argument cuplug_absent(void) {
 
 /* ---- One call ------------------------------------------------------------------------------ */
 
+/* Gives an output its memory. Called for each output that was not given, whether its size is known
+ * before the run or only in it, on the thread that called cuplug_invoke; never while a lock is
+ * held. `output` counts from 0. `tensor` has dtype, device, ndim and shape, C-contiguous: set
+ * `data`, which may stay NULL for an output without elements, and return CUPLUG_OK. Memory of a GPU
+ * must be usable by work on the call's stream. `tensor->shape` may be read during this call alone.
+ *
+ * What else is returned becomes the status of cuplug_invoke, CUPLUG_ERROR_MEMORY where there is
+ * none; `error`, never NULL, may be filled: otherwise a sentence is. CUPLUG_OK without memory is
+ * ERROR_VALUE. What was allocated for a call that fails stays the program's. */
+typedef int cuplug_allocate_output(void *user, uint32_t output, cuplug_tensor *tensor,
+                                   cuplug_error *error);
+
 /* Told every 100 ms, and at the end of what took as long, how many bytes have been copied, both
  * ways together. Another status than CUPLUG_OK (or ERROR_MEMORY), with the error record filled,
- * ends the transfer. Called on the thread that called cuplug_run or cuplug_copy_watched. */
+ * ends the transfer. Called on the thread that called cuplug_invoke or cuplug_copy_watched. */
 typedef int cuplug_progress(void *user, uint64_t done_bytes, uint64_t total_bytes,
                             cuplug_error *error);
 
-/* bind, outputs from the arguments behind the parameters, run; for C programs. Of overloads with
- * different numbers of parameters, the one with n_args parameters and outputs says which are which.
- * `device` NULL: where the arrays are. [thread-safe] */
+/* How a call is made; cuplug_default_options() and then what differs. */
+typedef struct cuplug_options {
+  uint32_t struct_bytes; /* sizeof(cuplug_options) */
+  uint32_t reserved;     /* 0 */
+  cuplug_device device;  /* where to run; type 0: where the arrays are, and on the host
+                            entry for arrays of the host unless the row prefers CUDA */
+  void *stream;          /* CUstream or cudaStream_t for arrays of a GPU; NULL: the legacy
+                            default stream, which a call without arrays waits for */
+  cuplug_allocate_output *allocate; /* NULL: all outputs are given */
+  cuplug_progress *progress;        /* while host arrays go through a GPU; NULL: not wanted */
+  void *user;                       /* the first argument of both functions */
+} cuplug_options;
+
+/* [thread-safe] [no-cuda] */
+static inline cuplug_options cuplug_default_options(void) {
+  cuplug_options o;
+  o.struct_bytes = sizeof o, o.reserved = 0;
+  o.device.type = 0, o.device.id = 0, o.stream = NULL;
+  o.allocate = NULL, o.progress = NULL, o.user = NULL;
+  return o;
+}
+
+/* Calls an operator. `args` are its parameters in the order of the signature, then its outputs;
+ * those missing at the end are absent. Of overloads with different numbers of parameters, the one
+ * with n_args parameters and outputs says which are which: name all outputs there. `options` NULL:
+ * the default ones.
+ *
+ * On the host the outputs are written when it returns. Arrays of the host that go through a GPU
+ * too [syncs]; with arrays of a GPU the work is on the stream then [stream-ordered], and the arrays
+ * must live until it is done. A fault of an earlier asynchronous call is reported here, with the
+ * name of its operator, before anything is run. [thread-safe] [loads] */
 CUPLUG_API int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
-                             const cuplug_device *device, cuplug_error *error);
+                             const cuplug_options *options, cuplug_error *error);
 
 CUPLUG__END_C
 
+#include <cuplug/describe.h>
 #include <cuplug/devices.h>
 #include <cuplug/listing.h>
 #endif

@@ -9,14 +9,18 @@
 #include <cuplug/format.h>
 #include <cuplug/plugin.h>
 
-/* For after every launch: `return cuplug_launched(call)`. Reports a launch error of this plugin. */
-static inline int cuplug_launched(const cuplug_call *call) {
-  cudaError_t code = cudaGetLastError();
+/* Reports an error of the CUDA runtime, `what` being what met it; CUPLUG_OK where there is none. */
+static inline int cuplug__cuda_status(const cuplug_call *call, cudaError_t code, const char *what) {
   if (code == cudaSuccess) return CUPLUG_OK;
   char text[256];
-  snprintf(text, sizeof text, "kernel launch: CUDA error %d, %s: %s", (int)code,
-           cudaGetErrorName(code), cudaGetErrorString(code));
+  snprintf(text, sizeof text, "%s: CUDA error %d, %s: %s", what, (int)code, cudaGetErrorName(code),
+           cudaGetErrorString(code));
   return CUPLUG__SERVICE(call, fail)(call, CUPLUG_ERROR_CUDA, (int)code, text);
+}
+
+/* For after every launch: `return cuplug_launched(call)`. Reports a launch error of this plugin. */
+static inline int cuplug_launched(const cuplug_call *call) {
+  return cuplug__cuda_status(call, cudaGetLastError(), "kernel launch");
 }
 
 #if CUDART_VERSION >= 12010

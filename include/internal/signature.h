@@ -13,17 +13,6 @@ CUPLUG__BEGIN_C
  * those in lists and outputs included. Masks of them have 64 bits. */
 #define CUPLUG_MAX_ARGUMENTS 64
 
-typedef enum cuplug_parameter_kind {
-  CUPLUG_PARAMETER_ARRAY,  /* x: T[n] */
-  CUPLUG_PARAMETER_INOUT,  /* inout x: T[n] */
-  CUPLUG_PARAMETER_SCALAR, /* a: T, a: float64, a: int */
-  CUPLUG_PARAMETER_STRING, /* s: str */
-  CUPLUG_PARAMETER_CHOICE, /* s: "a" | "b" */
-  CUPLUG_PARAMETER_OUTPUT, /* -> T[n] */
-  CUPLUG_PARAMETER_LIST,   /* axes: int[], a: float[] */
-  CUPLUG_PARAMETER_ARRAYS  /* xs: T[n][], a list of arrays */
-} cuplug_parameter_kind;
-
 typedef enum cuplug_dim_kind {
   CUPLUG_DIM_FIXED,    /* 3: `value` is the size */
   CUPLUG_DIM_NAMED,    /* n: `value` is its number among the signature's dimension names */
@@ -46,7 +35,7 @@ typedef struct cuplug_dim {
 
 typedef struct cuplug_parameter {
   const char *name;      /* outputs without a name: "" */
-  int32_t kind;          /* a cuplug_parameter_kind */
+  int32_t kind;          /* a cuplug_kind */
   int32_t type_variable; /* number in `variables`; -1 for strings and choices */
   int32_t n_dims;        /* length of `dims`; arrays only */
   int32_t has_default;
@@ -100,7 +89,7 @@ typedef struct cuplug_place {
 } cuplug_place;
 
 /* A parsed signature: one block of memory, pointers into it. */
-typedef struct cuplug_signature {
+struct cuplug_signature {
   const char *name;     /* the operator */
   const char *text;     /* what it was parsed from */
   int32_t n_parameters; /* parameters, outputs not included */
@@ -116,16 +105,13 @@ typedef struct cuplug_signature {
   const char **dim_names; /* of NAMED and VARIADIC dimensions */
   cuplug_place *places;   /* of these */
   cuplug_condition *conditions;
-} cuplug_signature;
+};
 
 /* Parses signature text; free it with cuplug_free_signature. On an error *signature is NULL, and
  * `position` (may be NULL) is the byte offset of the place. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_parse_signature(const char *text, cuplug_signature **signature,
                                       uint32_t *position, cuplug_error *error);
 CUPLUG_API void cuplug_free_signature(cuplug_signature *signature);
-
-/* Row k < n_rows of an operator. It lives until the process ends. [thread-safe] [no-cuda] */
-CUPLUG_API const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k);
 
 CUPLUG__END_C
 #endif

@@ -95,61 +95,37 @@ FIELD(cuplug_call, reserved, 92, 4);
 
 /* host.h */
 
-SIZE(cuplug_directory, 24);
-FIELD(cuplug_directory, path, 0, 8);
-FIELD(cuplug_directory, reason, 8, 8);
-FIELD(cuplug_directory, origin, 16, 4);
-FIELD(cuplug_directory, state, 20, 4);
-
-SIZE(cuplug_row, 48);
-FIELD(cuplug_row, signature, 0, 8);
-FIELD(cuplug_row, doc, 8, 8);
-FIELD(cuplug_row, host_entry, 16, 8);
-FIELD(cuplug_row, cuda_entry, 24, 8);
-FIELD(cuplug_row, text, 32, 8);
-FIELD(cuplug_row, text_bytes, 40, 4);
-FIELD(cuplug_row, flags, 44, 4);
-
-SIZE(cuplug_file, 80);
-FIELD(cuplug_file, path, 0, 8);
-FIELD(cuplug_file, reason, 8, 8);
-FIELD(cuplug_file, state, 16, 4);
-FIELD(cuplug_file, origin, 20, 4);
-FIELD(cuplug_file, loaded, 24, 4);
-FIELD(cuplug_file, n_rows, 28, 4);
-FIELD(cuplug_file, abi_version, 32, 4);
-FIELD(cuplug_file, name, 40, 8);
-FIELD(cuplug_file, version, 48, 8);
-FIELD(cuplug_file, architectures, 56, 8);
-FIELD(cuplug_file, rows, 64, 8);
-FIELD(cuplug_file, notes, 72, 8);
-
-SIZE(cuplug_listing, 32);
-FIELD(cuplug_listing, directories, 0, 8);
-FIELD(cuplug_listing, n_directories, 8, 8);
-FIELD(cuplug_listing, files, 16, 8);
-FIELD(cuplug_listing, n_files, 24, 8);
-
-SIZE(cuplug_operator_info, 48);
-FIELD(cuplug_operator_info, name, 0, 8);
-FIELD(cuplug_operator_info, plugin, 8, 8);
-FIELD(cuplug_operator_info, version, 16, 8);
-FIELD(cuplug_operator_info, path, 24, 8);
-FIELD(cuplug_operator_info, architectures, 32, 8);
-FIELD(cuplug_operator_info, n_rows, 40, 4);
-FIELD(cuplug_operator_info, loaded, 44, 4);
-
 SIZE(cuplug_argument, 56);
 FIELD(cuplug_argument, kind, 0, 4);
 FIELD(cuplug_argument, flags, 4, 4);
 FIELD(cuplug_argument, tensor, 8, 48);
 FIELD(cuplug_argument, scalar, 8, 16);
 
+/* Those that may grow at their end: then the size is greater, and what stands here stays. */
+SIZE(cuplug_options, 48);
+FIELD(cuplug_options, struct_bytes, 0, 4);
+FIELD(cuplug_options, reserved, 4, 4);
+FIELD(cuplug_options, device, 8, 8);
+FIELD(cuplug_options, stream, 16, 8);
+FIELD(cuplug_options, allocate, 24, 8);
+FIELD(cuplug_options, progress, 32, 8);
+FIELD(cuplug_options, user, 40, 8);
+
 SIZE(cuplug_device_info, 144);
-FIELD(cuplug_device_info, name, 0, 128);
-FIELD(cuplug_device_info, compute_capability, 128, 4);
-FIELD(cuplug_device_info, reserved, 132, 4);
-FIELD(cuplug_device_info, memory_bytes, 136, 8);
+FIELD(cuplug_device_info, struct_bytes, 0, 4);
+FIELD(cuplug_device_info, compute_capability, 4, 4);
+FIELD(cuplug_device_info, memory_bytes, 8, 8);
+FIELD(cuplug_device_info, name, 16, 128);
+
+SIZE(cuplug_memory_info, 56);
+FIELD(cuplug_memory_info, struct_bytes, 0, 4);
+FIELD(cuplug_memory_info, reserved, 4, 4);
+FIELD(cuplug_memory_info, total_bytes, 8, 8);
+FIELD(cuplug_memory_info, free_bytes, 16, 8);
+FIELD(cuplug_memory_info, reserved_bytes, 24, 8);
+FIELD(cuplug_memory_info, used_bytes, 32, 8);
+FIELD(cuplug_memory_info, most_used_bytes, 40, 8);
+FIELD(cuplug_memory_info, pinned_bytes, 48, 8);
 
 /* Statuses, numbers of the note, and flags. */
 ASSERT(CUPLUG_OK == 0 && CUPLUG_ERROR_VALUE == 100 && CUPLUG_ERROR_TYPE == 200, "statuses");
@@ -160,6 +136,11 @@ ASSERT(CUPLUG_NOTE_PLUGIN == 0x70756332u && CUPLUG_NOTE_OPERATOR == 0x6f756332u,
 ASSERT(CUPLUG_ABI_MAJOR == 2 && sizeof(CUPLUG_NOTE_OWNER) == 8, "the notes");
 ASSERT(CUPLUG_ROW_TAKES_STRIDES == 1 && CUPLUG_ROW_PREFERS_CUDA == 2, "row flags");
 ASSERT(CUPLUG_ROW_NEVER_WAITS == 4 && CUPLUG_ROW_KEEPS_WHOLE == 8, "row flags");
+ASSERT(CUPLUG_PARAMETER_ARRAY == 0 && CUPLUG_PARAMETER_OUTPUT == 5, "kinds of parameters");
+ASSERT(CUPLUG_PARAMETER_LIST == 6 && CUPLUG_PARAMETER_ARRAYS == 7, "kinds of parameters");
+ASSERT(CUPLUG_ARGUMENT_ARRAY == 1 && CUPLUG_ARGUMENT_STRING == 8, "kinds of arguments");
+ASSERT(CUPLUG_ARGUMENT_NONE == 9 && CUPLUG_ARGUMENT_OTHER == 10, "kinds of arguments");
+ASSERT(CUPLUG_ORIGIN_LOADED == 6 && CUPLUG_STATE_MISSING == 6, "listings");
 ASSERT(CUPLUG_FLOAT32 == 0x02200001 && CUPLUG_BOOL == 0x06080001, "dtype numbers");
 
 CUPLUG_ENTRY int first_host(const cuplug_call *call) {

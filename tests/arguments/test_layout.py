@@ -29,11 +29,11 @@ def test_layout(standard, tmp_path):
 def test_a_moved_field_is_seen(tmp_path):
     """The assertions do fail: with one number changed, the file does not compile."""
     text = SOURCE.read_text()
-    right = "FIELD(cuplug_row, flags, 44, 4);"
+    right = "FIELD(cuplug_options, user, 40, 8);"
     assert text.count(right) == 1
     wrong = tmp_path / "wrong.c"
-    wrong.write_text(text.replace(right, "FIELD(cuplug_row, flags, 964, 4);"))
+    wrong.write_text(text.replace(right, "FIELD(cuplug_options, user, 964, 8);"))
     command = [*COMPILER, *OPTIONS, "-fsyntax-only", str(wrong)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode != 0
-    assert "cuplug_row.flags moved" in done.stderr
+    assert "cuplug_options.user moved" in done.stderr

@@ -295,3 +295,20 @@ def test_bind_refuses_a_name_that_is_no_module(probe, tmp_path, name):
     assert result.exit_code == 1
     assert f"name: seen {name!r}, wanted an identifier that Cython does not" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_has_no_type_in_c_is_skipped_with_the_reason():
+    module = Module()
+    texts = [
+        "stack(xs: float64[*s][]) -> float64[len(xs), *s]",
+        "scaled(x: float64[n], k: int = None) -> float64[n]",
+        "full(shape: int[]) -> float64[*shape]",
+        "take(x: int8[*s], i: int64[*n], axis: int = 0) -> int8[*s[:axis], *n, *s[axis + 1:]]",
+    ]
+    add_plugin(module, "language", [parse(text) for text in texts])
+    assert module.skipped == [
+        f"{texts[0]}: xs: a list has no type in C",
+        f"{texts[1]}: k: it may be None, which no type in C says",
+        f"{texts[2]}: shape: a list has no type in C",
+    ]
+    assert [(x.name, x.arguments[-1].rank) for x in module.functions] == [("take", 1)]

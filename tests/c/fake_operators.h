@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operators of the fake plugin, compiled in, for whole calls on the fake driver. Programs link
- * with --wrap=cuplug_describe: the plugin has no file. */
+/* The operators of the fake plugin, compiled in, for whole calls on the fake driver. */
 #ifndef FAKE_OPERATORS_H
 #define FAKE_OPERATORS_H
 
 #include "discovery/table.h"
 #include "fake_gpu.c"
 #include "registry/operator.h"
+#include "registry/registry.h"
 
 #include "scenarios.h"
 
@@ -19,13 +19,9 @@ static cuplug_row rows[MAX_ROWS];
 static cuplug__overload overloads[MAX_ROWS];
 static cuplug_operator operators[MAX_ROWS];
 static size_t n_rows;
-static const char *architectures = "900";
-
-void __wrap_cuplug_describe(const cuplug_operator *op, cuplug_operator_info *info);
-void __wrap_cuplug_describe(const cuplug_operator *op, cuplug_operator_info *info) {
-  *info = (cuplug_operator_info){op->name,      "fake_gpu",      "1.0.0", "libfake_gpu.so",
-                                 architectures, op->n_overloads, 1};
-}
+static char plugin_path[] = "libfake_gpu.so";
+static cuplug__plugin plugin = {
+    .path = plugin_path, .table = {.name = "fake_gpu", .version = "1.0.0", .architectures = "900"}};
 
 static cuplug_entry *entry_of(const char *name) {
   static const struct {
@@ -51,7 +47,7 @@ static void make_operator(const char *text, uint32_t text_bytes) {
   CHECK(!cuplug__parse_overload(overload, row->signature, &error));
   overload->row = row, overload->brief_bytes = -1;
   overload->cuda = entry_of(row->cuda_entry), overload->host = entry_of(row->host_entry);
-  op->name = overload->signature->name, op->n_overloads = 1;
+  op->plugin = &plugin, op->name = overload->signature->name, op->n_overloads = 1;
   op->overloads = overload, op->loaded = 1;
 }
 
@@ -82,6 +78,14 @@ static cuplug_operator *find(const char *name) {
 }
 
 __attribute__((unused)) static const cuplug_device gpu0 = {CUPLUG_CUDA, 0}, gpu1 = {CUPLUG_CUDA, 1};
+
+__attribute__((unused)) static int invoke_on(cuplug_device device, cuplug_operator *op,
+                                             const cuplug_argument *args, uint32_t n_args,
+                                             cuplug_error *mine) {
+  cuplug_options options = cuplug_default_options();
+  options.device = device;
+  return cuplug_invoke(op, args, n_args, &options, mine);
+}
 
 static cuplug_argument array(uint32_t type, void *data, int64_t *n, cuplug_device device) {
   cuplug_argument a = {.kind = CUPLUG_ARGUMENT_ARRAY};

@@ -1,6 +1,6 @@
 /* sanitizers: none */
 /* fake-cuda */
-/* ldflags: -ldl -rdynamic -Wl,--wrap=cuplug_describe */
+/* ldflags: -ldl -rdynamic */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The steady state: a call from C takes no heap memory and no lock. The allocator and the locks of
  * the process are replaced by ones that count, whoever calls them but for the fake driver. */

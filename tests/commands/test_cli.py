@@ -72,6 +72,13 @@ def test_libs_link_a_program(tmp_path):
     assert done.stdout == f"{cuplug.__version__}\n"
 
 
+def test_cmake_names_the_directory_of_the_package():
+    folder = run("--cmake").stdout.rstrip("\n")
+    assert folder == cuplug.get_cmake_path()
+    assert (Path(folder) / "cuplug-config.cmake").is_file()
+    assert run("--libs", "--cmake").stdout == f"{run('--libs').stdout.rstrip()} {folder}\n"
+
+
 def test_help_without_a_command():
     done = run()
     assert done.returncode == 0

@@ -158,7 +158,7 @@ static void contexts(void) {
 }
 
 static void wrong_device(void) {
-  cuplug_device_info info;
+  cuplug_device_info info = {.struct_bytes = sizeof info};
   CHECK(cuplug__cuda_enter(2, &error).status == CUPLUG_ERROR_VALUE);
   CHECK_MESSAGE(&error, "device: seen cuda:2, wanted cuda:0 to cuda:1");
   CHECK(cuplug_query_device(-1, &info, &error) == CUPLUG_ERROR_VALUE);
@@ -174,7 +174,7 @@ static void wrong_device_of_one(void) {
 
 static void devices(void) {
   int32_t n = 0, version = 0;
-  cuplug_device_info info;
+  cuplug_device_info info = {.struct_bytes = sizeof info};
   CHECK(!cuplug_n_devices(&n, &version, &error));
   CHECK(n == 2 && version == 13000);
   CHECK(!cuplug_query_device(1, &info, &error));

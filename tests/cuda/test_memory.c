@@ -148,7 +148,7 @@ static void short_memory(void) {
 
 /* A free that is still on the default stream is waited for. */
 static void trim_waits(void) {
-  cuplug_memory_info info;
+  cuplug_memory_info info = {.struct_bytes = sizeof info};
   uint64_t freed = 0;
   enter();
   release(allocate(100 << 10));
@@ -163,7 +163,7 @@ static void trim_waits(void) {
 }
 
 static void queries_fail(void) {
-  cuplug_memory_info info;
+  cuplug_memory_info info = {.struct_bytes = sizeof info};
   enter();
   CHECK(cuplug_query_memory(0, &info, &error) == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "asking for free memory: CUDA error 999");

@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined | thread | none */
 /* fake-cuda */
-/* ldflags: -ldl -Wl,--wrap=cuplug_describe */
+/* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls on streams of the caller: which GPU a stream is of, captures, order, many threads. */
 #include "cuda/context.h"

@@ -6,6 +6,7 @@ The first lines of tests/*/test_*.c say how each is built and run:
     /* sanitizers: address,undefined | thread | none */   one build and run for each; "none (slow)"
                                                           runs where slow tests do
     /* fake-cuda */                                       with the driver that needs no GPU
+    /* fixture: NAME.c */                                 with lib<NAME>.so in its working directory
     /* ldflags: ... */                                    more arguments for the linker
 """
 
@@ -71,6 +72,13 @@ def core_objects(once):
     return objects
 
 
+def build_fixture(name: str, folder: Path) -> None:
+    """Compile a plugin of tests/fixtures that uses the core of the program that loads it."""
+    library = folder / f"lib{Path(name).stem}.so"
+    command = [*COMPILER, "-std=c11", *FLAGS, "-shared", "-fPIC", f"-I{INCLUDE}"]
+    compile_library([*command, str(FIXTURES / name), "-pthread", "-o", str(library)])
+
+
 def run_program(command: list, fake: Path | None, folder: Path) -> None:
     """Run a program, with the driver of a directory; it must succeed."""
     variables = environment()
@@ -99,19 +107,20 @@ def test_c_program(source, sanitizer, core_objects, fake_cuda, tmp_path):
     command = [*COMPILER, "-std=c11", *FLAGS, *INCLUDES, *sanitize(sanitizer), str(source)]
     command += [*core_objects(sanitizer), *more, "-ldl", "-lm", "-pthread", "-o", str(program)]
     compile_library(command)
+    if fixture := directive(source, "fixture"):
+        build_fixture(fixture, tmp_path)
     fake = fake_cuda if directive(source, "fake-cuda") is not None else None
     run_program([program], fake, tmp_path)
 
 
-@pytest.mark.parametrize("standard", ["c11", "c17", "c2x", "c++11", "c++17", "c++20"])
-@pytest.mark.parametrize(
-    "header",
-    sorted(
-        path.relative_to(INCLUDE).as_posix()
-        for path in INCLUDE.glob("*/*.h")
-        if path.stem != "kernels"
-    ),
-)
+def headers() -> list:
+    """Return every public header with each standard that it is for."""
+    standards = {".h": ["c11", "c17", "c2x", "c++11", "c++17", "c++20"], ".hpp": ["c++17", "c++20"]}
+    files = sorted(path for path in INCLUDE.glob("*/*.h*") if path.stem != "kernels")
+    return [(path.relative_to(INCLUDE), one) for path in files for one in standards[path.suffix]]
+
+
+@pytest.mark.parametrize(("header", "standard"), headers(), ids=str)
 def test_header_compiles_alone(header, standard, tmp_path):
     language = "c++" if "++" in standard else "c"
     compiler = COMPILER if language == "c" else [os.environ.get("CXX", "c++")]

@@ -110,9 +110,9 @@ def test_public_headers():
         *("cuplug/plugin", "cuplug/fault", "cuplug/format", "cuda_runtime_api")
     }
     assert system_includes(headers / "host.h") <= STANDARD | {
-        *("cuplug/plugin", "cuplug/devices", "cuplug/listing")
+        *("cuplug/plugin", "cuplug/describe", "cuplug/devices", "cuplug/listing")
     }
-    for part in ("devices.h", "listing.h"):
+    for part in ("describe.h", "devices.h", "listing.h"):
         assert system_includes(headers / part) <= {"cuplug/host"}
     internal = {
         "formula": {"stdint"},
@@ -124,6 +124,11 @@ def test_public_headers():
     }
     for name, included in internal.items():
         assert system_includes(ROOT / f"include/internal/{name}.h") == included
+    named = {"plugin": ["arguments.hpp", "entries.hpp"], "arguments": ["signature.hpp"]}
+    named |= {"signature": ["plugin"], "entries": []}
+    for name, parts in named.items():
+        found = system_includes(headers / f"{name}.hpp") - {"exception", "new"}
+        assert found == {f"cuplug/{part}" for part in parts}
     assert system_includes(headers / "loop.h") == set()
     assert system_includes(headers / "half.h") <= STANDARD
     assert system_includes(headers / "nontemporal.h") <= STANDARD | {"emmintrin"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-CODE = {".c", ".h", ".cu", ".cuh", ".py", ".pyx", ".pxd", ".pyi"}
+CODE = {".c", ".h", ".hpp", ".cu", ".cuh", ".py", ".pyx", ".pxd", ".pyi"}
 SCRIPTS = {".sh", ".mk"}
 BANNED = {"utils", "util", "common", "misc", "helpers", "helper"}
 

@@ -74,6 +74,8 @@ print(gather(np.arange(3.), np.array([2])))
         "py.typed",
         "include/cuplug/plugin.h",
         "lib/pkgconfig/cuplug.pc",
+        "lib/cmake/cuplug/cuplug-config.cmake",
+        "lib/cmake/cuplug/cuplug-config-version.cmake",
     ):
         assert (wheel / "cuplug" / file).is_file(), file
 
@@ -83,18 +85,6 @@ def test_wheel_has_the_core_under_its_soname(wheel):
     library = wheel / "cuplug" / "lib"
     assert (library / "libcuplug.so.1").is_file()
     assert "entry_points.txt" in {path.name for path in wheel.rglob("*")}
-
-
-@pytest.mark.slow
-def test_c_program_after_make_install(tmp_path):
-    if not shutil.which("pkg-config"):
-        pytest.skip("needs pkg-config")
-    settings = [f"PREFIX={tmp_path}/usr", f"BUILD={tmp_path}/build", "NVCC=", "VENV="]
-    run(["make", "-s", *settings, "install"], ROOT)
-    for name in ("host.c", "Makefile"):
-        shutil.copy(EXAMPLES / name, tmp_path)
-    run(["make"], tmp_path, PKG_CONFIG_PATH=f"{tmp_path}/usr/lib/pkgconfig")
-    assert run([str(tmp_path / "host")], tmp_path) == "hello from the host\ngather: 3.5 0.5 1.5\n"
 
 
 def test_one_core_in_a_process(run_python):
@@ -336,3 +326,5 @@ def test_versions_agree():
 
     pkg_config = (ROOT / "core" / "cuplug.pc").read_text()
     assert f"Version: {cuplug.__version__}\n" in pkg_config
+    cmake = (ROOT / "core" / "cuplug-config-version.cmake").read_text()
+    assert f'set(PACKAGE_VERSION "{cuplug.__version__}")' in cmake

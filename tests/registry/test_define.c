@@ -47,22 +47,23 @@ static void check_use(void) {
   args[0].tensor.dtype = (cuplug_dtype){0, 8, 1};
   args[1].tensor = (cuplug_tensor){.data = &count, .device = {1, 0}, .dtype = {0, 64, 1}};
   CHECK(!cuplug_invoke(times, args, 2, NULL, &error) && count == 2);
-  const cuplug_device gpu = {CUPLUG_CUDA, 0};
-  CHECK(cuplug_invoke(times, args, 2, &gpu, &error) == CUPLUG_ERROR_VALUE);
+  cuplug_options on_gpu = cuplug_default_options();
+  on_gpu.device.type = CUPLUG_CUDA;
+  CHECK(cuplug_invoke(times, args, 2, &on_gpu, &error) == CUPLUG_ERROR_VALUE);
   CHECK_TEXT(error.message, "times: it was to run on cuda:0 but <test> has no CUDA entry for it");
 }
 
 static void check_description(void) {
-  cuplug_operator_info info;
   cuplug_operator *none;
-  cuplug_describe(times, &info);
-  CHECK_TEXT(info.name, "times");
-  CHECK_TEXT(info.plugin, "test");
-  CHECK_TEXT(info.version, "1");
-  CHECK_TEXT(info.path, "<test>");
-  CHECK(info.n_rows == 2 && info.loaded && !cuplug_load_code(times, &error));
-  CHECK_TEXT(cuplug_operator_row(times, 0)->doc, "Doc.");
-  CHECK(cuplug_operator_row(times, 1)->flags == 1);
+  CHECK_TEXT(cuplug_operator_name(times), "times");
+  CHECK_TEXT(cuplug_operator_plugin(times), "test");
+  CHECK_TEXT(cuplug_operator_version(times), "1");
+  CHECK_TEXT(cuplug_operator_path(times), "<test>");
+  CHECK_TEXT(cuplug_operator_architectures(times), "");
+  CHECK(cuplug_operator_n_rows(times) == 2 && cuplug_operator_is_loaded(times));
+  CHECK(!cuplug_load_code(times, &error));
+  CHECK_TEXT(cuplug_row_doc(cuplug_operator_row(times, 0)), "Doc.");
+  CHECK(cuplug_row_flags(cuplug_operator_row(times, 1)) == CUPLUG_ROW_TAKES_STRIDES);
   CHECK(cuplug_find("times", &none, &error) == CUPLUG_ERROR_NOT_FOUND);
 }
 

@@ -96,7 +96,7 @@ static int list(void) {
   cuplug_listing *listing;
   int status = cuplug_list(1, &listing, &error);
   CHECK(!status == !!listing);
-  if (!status) CHECK(listing->n_files >= 7);
+  if (!status) CHECK(cuplug_listing_n_files(listing) >= 7);
   cuplug_free_listing(listing);
   return status;
 }

@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined | thread | none (slow) */
 /* fake-cuda */
-/* ldflags: -ldl -Wl,--wrap=cuplug_describe */
+/* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of which slices go through the fake GPU: all elements, faults with their positions, errors
  * at any driver call, arrays larger than the GPU's memory. */
@@ -36,7 +36,7 @@ static int divide(const arrays *a, int with_y, cuplug_device device, cuplug_erro
   cuplug_argument args[] = {on_host(CUPLUG_FLOAT64, a->x, &n), on_host(CUPLUG_FLOAT32, a->y, &n),
                             on_host(CUPLUG_FLOAT32, a->out, &n)};
   if (!with_y) args[1] = cuplug_absent();
-  return cuplug_invoke(find("divide"), args, 3, &device, mine);
+  return invoke_on(device, find("divide"), args, 3, mine);
 }
 
 UNSEEN static void make_quotients(float *wanted, const arrays *a, int with_y) {
@@ -83,7 +83,7 @@ static void many_dimensions(void) {
                             on_host(CUPLUG_FLOAT32, a.y, shape),
                             on_host(CUPLUG_FLOAT32, a.out, shape)};
   for (int i = 0; i < 3; i++) args[i].tensor.ndim = 4;
-  CHECK(!cuplug_invoke(find("divide"), args, 3, &gpu0, &error));
+  CHECK(!invoke_on(gpu0, find("divide"), args, 3, &error));
   check_quotients(&a, 1);
   free_arrays(&a);
   check_all_given_back();
@@ -161,12 +161,12 @@ static void strided(void) {
   cuplug_argument args[] = {on_host(CUPLUG_FLOAT64, raw + 1 + 8 * (2 * n - 1), &n),
                             on_host(CUPLUG_FLOAT64, out, &n)};
   args[0].tensor.strides = &backwards, args[0].flags = CUPLUG_MISALIGNED;
-  CHECK(!cuplug_invoke(find("triple"), args, 2, &gpu0, &error));
+  CHECK(!invoke_on(gpu0, find("triple"), args, 2, &error));
   for (int64_t i = 0; i < n; i++) CHECK(out[i] == 3.0 * (double)(2 * (n - i) - 1));
   args[0] = on_host(CUPLUG_FLOAT64, &eight, &one);
   args[0].flags = CUPLUG_ODD_STRIDES | CUPLUG_MISALIGNED;
   args[1].tensor.shape = &one;
-  CHECK(cuplug_invoke(find("triple"), args, 2, &gpu0, &error) == CUPLUG_ERROR_VALUE);
+  CHECK(invoke_on(gpu0, find("triple"), args, 2, &error) == CUPLUG_ERROR_VALUE);
   free(raw);
   free(out);
   check_all_given_back();
@@ -196,9 +196,9 @@ static void in_place(void) {
   CHECK(x);
   for (int64_t i = 0; i < n; i++) x[i] = 1;
   cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, x, &n), cuplug_float(0.5)};
-  CHECK(cuplug_invoke(find("increase"), args, 2, &gpu0, &error) == CUPLUG_ERROR_CUDA);
+  CHECK(invoke_on(gpu0, find("increase"), args, 2, &error) == CUPLUG_ERROR_CUDA);
   for (int64_t i = 0; i < n; i++) CHECK(x[i] == 1);
-  CHECK(!cuplug_invoke(find("increase"), args, 2, &gpu0, &error));
+  CHECK(!invoke_on(gpu0, find("increase"), args, 2, &error));
   for (int64_t i = 0; i < n; i++) CHECK(x[i] == 1.5f);
   free(x);
   check_all_given_back();

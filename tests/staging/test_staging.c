@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined | thread | none */
 /* fake-cuda */
-/* ldflags: -ldl -Wl,--wrap=cuplug_describe,--wrap=malloc,--wrap=calloc */
+/* ldflags: -ldl -Wl,--wrap=malloc,--wrap=calloc */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole calls on the fake driver: host arrays staged, device arrays, faults, errors, each driver
  * call failing in turn. The plugin is compiled in; its kernels run when they are waited for. */
@@ -30,7 +30,7 @@ static void triple_staged(int64_t n, cuplug_device device, cuplug_error *mine) {
   CHECK(x && out);
   for (int64_t i = 0; i <= n; i++) x[i] = (double)i, out[i] = -1;
   cuplug_argument args[] = {on_host(CUPLUG_FLOAT64, x, &n), on_host(CUPLUG_FLOAT64, out, &n)};
-  CHECK(!cuplug_invoke(find("triple"), args, 2, &device, mine));
+  CHECK(!invoke_on(device, find("triple"), args, 2, mine));
   for (int64_t i = 0; i < n; i++) CHECK(out[i] == 3.0 * (double)i);
   CHECK(out[n] == -1);
   free(x);
@@ -50,7 +50,7 @@ static void staged_strides(void) {
   int64_t n = 3, backwards = -2, by_three = 3;
   cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, x + 4, &n), on_host(CUPLUG_FLOAT32, out, &n)};
   args[0].tensor.strides = &backwards, args[1].tensor.strides = &by_three;
-  CHECK(!cuplug_invoke(find("triple_strided"), args, 2, &gpu0, &error));
+  CHECK(!invoke_on(gpu0, find("triple_strided"), args, 2, &error));
   CHECK(!memcmp(out, wanted, sizeof out));
   check_all_given_back();
 }
@@ -73,7 +73,7 @@ static void staged_between(void) {
   for (int i = 0; i < 4; i++) x[3 * i] = (float)i;
   args[0].tensor.strides = &by_three, args[2].tensor.strides = &backwards;
   find("advance")->overloads[0].cuda = advance_meanwhile;
-  CHECK(!cuplug_invoke(find("advance"), args, 3, &gpu0, &error));
+  CHECK(!invoke_on(gpu0, find("advance"), args, 3, &error));
   for (int i = 0; i < 12; i++) {
     CHECK(x[i] == (i % 3 ? 1000 + (float)i : (float)(i / 3) + 0.5f));
     CHECK(out[i] == (i % 3 ? 1000 + (float)i : (float)(3 - i / 3)));
@@ -88,10 +88,10 @@ static void received_once(void) {
   int64_t n = 4;
   cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, x, &n), cuplug_float(0.5),
                             on_host(CUPLUG_FLOAT32, out, &n)};
-  CHECK(cuplug_invoke(find("advance"), args, 3, &gpu0, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK(invoke_on(gpu0, find("advance"), args, 3, &error) == CUPLUG_ERROR_MEMORY);
   CHECK(!strcmp(error.message, "advance: copying to the host: CUDA ran out of memory"));
   for (int i = 0; i < 4; i++) CHECK(x[i] == (float)i + 1.5f);
-  CHECK(!cuplug_invoke(find("advance"), args, 3, &gpu0, &error));
+  CHECK(!invoke_on(gpu0, find("advance"), args, 3, &error));
   for (int i = 0; i < 4; i++) CHECK(x[i] == (float)i + 2 && out[i] == (float)i + 1.5f);
   check_all_given_back();
 }
@@ -100,7 +100,7 @@ static void staged_in_place(void) {
   float x[] = {1, 2, 3};
   int64_t n = 3;
   cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, x, &n), cuplug_float(0.5)};
-  CHECK(!cuplug_invoke(find("increase"), args, 2, &gpu0, &error));
+  CHECK(!invoke_on(gpu0, find("increase"), args, 2, &error));
   CHECK(x[0] == 1.5f && x[1] == 2.5f && x[2] == 3.5f);
   check_all_given_back();
 }
@@ -144,7 +144,7 @@ static int pick_staged(int64_t index, cuplug_error *mine) {
   int64_t indices[2] = {1, index}, n_source = 10, n = 2;
   cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, source, &n_source),
                             on_host(CUPLUG_INT64, indices, &n), on_host(CUPLUG_FLOAT32, out, &n)};
-  int status = cuplug_invoke(find("pick"), args, 3, &gpu0, mine);
+  int status = invoke_on(gpu0, find("pick"), args, 3, mine);
   CHECK(status || (out[0] == 10 && out[1] == source[index]));
   return status;
 }
@@ -188,9 +188,9 @@ static void asynchronous(void) {
   int64_t one = 1;
   cuplug_argument other[] = {on_host(CUPLUG_FLOAT32, &host, &one),
                              on_host(CUPLUG_FLOAT32, &tripled, &one)};
-  CHECK(cuplug_invoke(find("triple"), other, 2, &gpu0, &error) == CUPLUG_ERROR_INDEX);
+  CHECK(invoke_on(gpu0, find("triple"), other, 2, &error) == CUPLUG_ERROR_INDEX);
   CHECK_MESSAGE(&error, "pick: index: index -7");
-  CHECK(!cuplug_invoke(find("triple"), other, 2, &gpu0, &error) && tripled == 3);
+  CHECK(!invoke_on(gpu0, find("triple"), other, 2, &error) && tripled == 3);
   CHECK(!cuplug_copy_to_host(0, source, out, sizeof(float), NULL, &error) && source[0] == 4);
   void *all[] = {x, index, out};
   for (int i = 0; i < 3; i++) CHECK(!cuplug_free_device(0, all[i], NULL, &error));
@@ -203,7 +203,7 @@ static void out_of_memory(void) {
   cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, source, &n), on_host(CUPLUG_INT64, index, &n),
                             on_host(CUPLUG_FLOAT32, out, &n)};
   for (int i = 0; i < 10; i++) {
-    CHECK(cuplug_invoke(find("pick"), args, 3, &gpu0, &error) == CUPLUG_ERROR_MEMORY);
+    CHECK(invoke_on(gpu0, find("pick"), args, 3, &error) == CUPLUG_ERROR_MEMORY);
     CHECK_MESSAGE(&error, "pick: out of device memory: wanted 8000 bytes (0.00 GiB) on cuda:0");
     CHECK_MESSAGE(&error, "no loop dimensions to cut them by");
   }
@@ -221,10 +221,10 @@ static void no_heap(void) {
   cuplug_argument args[] = {on_host(CUPLUG_FLOAT64, x, &n), on_host(CUPLUG_FLOAT64, out, &n)};
   x[N - 1] = 5;
   failing_bytes = 10000;
-  CHECK(!cuplug_invoke(find("triple"), args, 2, &gpu0, &error) && out[N - 1] == 15);
+  CHECK(!invoke_on(gpu0, find("triple"), args, 2, &error) && out[N - 1] == 15);
   CHECK(fake_counts().n_streams == 1); /* whole */
   failing_bytes = 1000;
-  CHECK(cuplug_invoke(find("triple"), args, 2, &gpu0, &error) == CUPLUG_ERROR_MEMORY);
+  CHECK(invoke_on(gpu0, find("triple"), args, 2, &error) == CUPLUG_ERROR_MEMORY);
   CHECK(!strcmp(error.message, "triple: out of memory while describing a call's arrays"));
   failing_bytes = UINT64_MAX;
   free(x);
@@ -236,7 +236,7 @@ static int run_on_gpu(const char *name) {
   float x = 1, out = 0;
   int64_t n = 1;
   cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, &x, &n), on_host(CUPLUG_FLOAT32, &out, &n)};
-  return cuplug_invoke(find(name), args, 2, &gpu0, &error);
+  return invoke_on(gpu0, find(name), args, 2, &error);
 }
 
 static void failing_entries(void) {
@@ -264,11 +264,11 @@ static void crash(void) {
 }
 
 static void wrong_architecture(void) {
-  architectures = "1000,1200";
+  plugin.table.architectures = "1000,1200";
   CHECK(run_on_gpu("triple") == CUPLUG_ERROR_PLUGIN);
   CHECK_MESSAGE(&error, "triple: libfake_gpu.so has code for compute capability");
   CHECK_MESSAGE(&error, "cuda:0 has 9.0");
-  architectures = "750,1000";
+  plugin.table.architectures = "750,1000";
   CHECK(!run_on_gpu("triple"));
 }
 

@@ -114,6 +114,13 @@ def _why_not(row: Signature) -> str:
     """Say why a row can have no typed function; "" where it can."""
     if any(kind == "unknown" for array in row.arrays for kind, _ in array.dims):
         return "the size of an output is known only after the run"
+    for x in row.parameters:
+        if x.kind in ("list", "arrays"):
+            return f"{x.name}: a list has no type in C"
+        if x.has_default and x.default is None and not x.is_array:
+            return f"{x.name}: it may be None, which no type in C says"
+    if any(kind == "listed" for array in row.arrays for kind, _ in array.dims):
+        return "the number of an output's dimensions is known only in a call"
     if max(array_ranks(row.arrays), default=0) > MAX_MEMORYVIEW_NDIM:
         return f"memoryviews have at most {MAX_MEMORYVIEW_NDIM} dimensions"
     for array in row.arrays:
@@ -127,7 +134,7 @@ def array_ranks(arrays: Sequence[Parameter]) -> list[int]:
     """Return the rank that each array of a row has as a memoryview.
 
     A group of dimensions is left out where some input has it beside other dimensions; else it
-    counts as one.
+    counts as one, of which a slice takes none.
     """
     left_out = {
         dim
@@ -135,7 +142,9 @@ def array_ranks(arrays: Sequence[Parameter]) -> list[int]:
         for dim in array.dims
         if array.kind != "output" and dim[0] in GROUP_KINDS and len(array.dims) > 1
     }
-    return [sum(dim not in left_out for dim in array.dims) for array in arrays]
+    return [
+        sum(dim not in left_out and dim[0] != "slice" for dim in array.dims) for array in arrays
+    ]
 
 
 def _functions(plugin: str, row: Signature, is_overloaded: bool) -> Iterator[Function]:

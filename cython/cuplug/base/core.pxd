@@ -110,39 +110,43 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_STATE_MISSING
 
     ctypedef struct cuplug_row:
-        const char *signature
-        const char *doc
-        const char *host_entry
-        const char *cuda_entry
-        const char *text
-        uint32_t text_bytes
-        uint32_t flags
+        pass
+
+    const char *cuplug_row_signature(const cuplug_row *row)
+    const char *cuplug_row_doc(const cuplug_row *row)
+    const char *cuplug_row_entry(const cuplug_row *row, int32_t device_type)
+    uint32_t cuplug_row_flags(const cuplug_row *row)
 
     ctypedef struct cuplug_directory:
-        char *path
-        char *reason
-        int32_t origin
-        int32_t state
+        pass
+
+    const char *cuplug_directory_path(const cuplug_directory *directory)
+    const char *cuplug_directory_reason(const cuplug_directory *directory)
+    int32_t cuplug_directory_origin(const cuplug_directory *directory)
+    int32_t cuplug_directory_state(const cuplug_directory *directory)
 
     ctypedef struct cuplug_file:
-        char *path
-        char *reason
-        int32_t state
-        int32_t origin
-        int32_t loaded
-        uint32_t n_rows
-        uint32_t abi_version
-        const char *name
-        const char *version
-        const char *architectures
-        cuplug_row *rows
+        pass
+
+    const char *cuplug_file_path(const cuplug_file *file)
+    const char *cuplug_file_reason(const cuplug_file *file)
+    int32_t cuplug_file_origin(const cuplug_file *file)
+    int32_t cuplug_file_state(const cuplug_file *file)
+    int cuplug_file_is_loaded(const cuplug_file *file)
+    const char *cuplug_file_name(const cuplug_file *file)
+    const char *cuplug_file_version(const cuplug_file *file)
+    const char *cuplug_file_architectures(const cuplug_file *file)
+    uint32_t cuplug_file_abi_version(const cuplug_file *file)
+    uint32_t cuplug_file_n_rows(const cuplug_file *file)
+    const cuplug_row *cuplug_file_row(const cuplug_file *file, uint32_t k)
 
     ctypedef struct cuplug_listing:
-        cuplug_directory *directories
-        size_t n_directories
-        cuplug_file *files
-        size_t n_files
+        pass
 
+    size_t cuplug_listing_n_directories(const cuplug_listing *listing)
+    const cuplug_directory *cuplug_listing_directory(const cuplug_listing *listing, size_t k)
+    size_t cuplug_listing_n_files(const cuplug_listing *listing)
+    const cuplug_file *cuplug_listing_file(const cuplug_listing *listing, size_t k)
     int cuplug_list(int with_files, cuplug_listing **listing, cuplug_error *error)
     void cuplug_free_listing(cuplug_listing *listing)
     int cuplug_inspect(const char *path, cuplug_file **file, cuplug_error *error)
@@ -154,22 +158,19 @@ cdef extern from "cuplug/host.h" nogil:
     ctypedef struct cuplug_operator:
         pass
 
-    ctypedef struct cuplug_operator_info:
-        const char *name
-        const char *plugin
-        const char *version
-        const char *path
-        const char *architectures
-        uint32_t n_rows
-        int32_t loaded
-
     int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error)
     int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error)
     int cuplug_load(
         const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
         cuplug_error *error
     )
-    void cuplug_describe(const cuplug_operator *op, cuplug_operator_info *info)
+    const char *cuplug_operator_name(const cuplug_operator *op)
+    const char *cuplug_operator_plugin(const cuplug_operator *op)
+    const char *cuplug_operator_version(const cuplug_operator *op)
+    const char *cuplug_operator_path(const cuplug_operator *op)
+    const char *cuplug_operator_architectures(const cuplug_operator *op)
+    int cuplug_operator_is_loaded(const cuplug_operator *op)
+    uint32_t cuplug_operator_n_rows(const cuplug_operator *op)
     const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k)
     int cuplug_load_code(cuplug_operator *op, cuplug_error *error)
     int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh, cuplug_error *error)
@@ -191,13 +192,15 @@ cdef extern from "cuplug/host.h" nogil:
 
     # Devices
     ctypedef struct cuplug_device_info:
-        char name[128]
+        uint32_t struct_bytes
         int32_t compute_capability
         uint64_t memory_bytes
+        char name[128]
 
     int cuplug_n_devices(int32_t *n, int32_t *driver_version, cuplug_error *error)
     int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *error)
     ctypedef struct cuplug_memory_info:
+        uint32_t struct_bytes
         uint64_t total_bytes
         uint64_t free_bytes
         uint64_t reserved_bytes

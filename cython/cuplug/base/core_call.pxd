@@ -18,8 +18,6 @@ cdef extern from "internal/frame.h" nogil:
     # Signatures
     enum:
         CUPLUG_MAX_ARGUMENTS
-
-    ctypedef enum cuplug_parameter_kind:
         CUPLUG_PARAMETER_ARRAY
         CUPLUG_PARAMETER_INOUT
         CUPLUG_PARAMETER_SCALAR

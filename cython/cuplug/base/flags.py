@@ -36,6 +36,12 @@ def get_pkg_config_path() -> str:
     return os.path.join(PACKAGE, "lib", "pkgconfig")
 
 
+@public
+def get_cmake_path() -> str:
+    """Return the directory of `cuplug-config.cmake`, for cuplug_DIR."""
+    return os.path.join(PACKAGE, "lib", "cmake", "cuplug")
+
+
 def plugin_flags(nvcc: bool = False) -> str:
     """Return the flags that compile a plugin, for a C or C++ compiler or for nvcc."""
     include = f"-I{get_include()}"

@@ -15,14 +15,23 @@ from libc.stdint cimport int32_t, uint32_t
 from cuplug.arguments.inputs cimport read_argument, read_arguments
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ABSENT,
-    cuplug_describe,
+    CUPLUG_CPU,
+    CUPLUG_CUDA,
     cuplug_load_code,
     cuplug_error,
     cuplug_operator,
-    cuplug_operator_info,
+    cuplug_operator_architectures,
+    cuplug_operator_is_loaded,
+    cuplug_operator_n_rows,
+    cuplug_operator_name,
+    cuplug_operator_path,
+    cuplug_operator_plugin,
     cuplug_operator_row,
+    cuplug_operator_version,
     cuplug_reload,
-    cuplug_row,
+    cuplug_row_doc,
+    cuplug_row_entry,
+    cuplug_row_signature,
 )
 from cuplug.base.core_call cimport (
     cuplug_define,
@@ -94,50 +103,51 @@ cdef class Operator:
     @property
     def name(self):
         """The operator's name."""
-        return describe(self.op).name.decode()
+        return cuplug_operator_name(self.op).decode()
 
     @property
     def plugin(self):
         """The name of its plugin."""
-        return describe(self.op).plugin.decode()
+        return cuplug_operator_plugin(self.op).decode()
 
     @property
     def version(self):
         """The version of its plugin."""
-        return describe(self.op).version.decode()
+        return cuplug_operator_version(self.op).decode()
 
     @property
     def path(self):
         """The file of its plugin."""
-        return os.fsdecode(describe(self.op).path)
+        return os.fsdecode(cuplug_operator_path(self.op))
 
     @property
     def architectures(self):
         """The compute capabilities that its CUDA code was compiled for: 900 for 9.0."""
-        return to_architectures(describe(self.op).architectures)
+        return to_architectures(cuplug_operator_architectures(self.op))
 
     @property
     def loaded(self):
         """True when the plugin's code is in the process."""
-        return describe(self.op).loaded != 0
+        return cuplug_operator_is_loaded(self.op) != 0
 
     @property
     def signatures(self):
         """The signature of each overload."""
-        return tuple([to_str(row_of(self.op, k).signature) for k in range(n_rows(self.op))])
+        rows = range(cuplug_operator_n_rows(self.op))
+        return tuple([to_str(cuplug_row_signature(cuplug_operator_row(self.op, k))) for k in rows])
 
     @property
     def sides(self):
         """Where it can run: a tuple of "cpu" and "cuda"."""
-        rows = range(n_rows(self.op))
-        on_host = any([row_of(self.op, k).host_entry[0] != 0 for k in rows])
-        on_cuda = any([row_of(self.op, k).cuda_entry[0] != 0 for k in rows])
-        return ("cpu",) * on_host + ("cuda",) * on_cuda
+        return ("cpu",) * has_entry(self.op, CUPLUG_CPU) + ("cuda",) * has_entry(
+            self.op, CUPLUG_CUDA
+        )
 
     @property
     def doc(self):
         """What the plugin says about it, one line for each different one among the overloads."""
-        lines = [to_str(row_of(self.op, k).doc) for k in range(n_rows(self.op))]
+        rows = range(cuplug_operator_n_rows(self.op))
+        lines = [to_str(cuplug_row_doc(cuplug_operator_row(self.op, k))) for k in rows]
         return "\n".join(dict.fromkeys([line for line in lines if line]))
 
     @property
@@ -204,18 +214,12 @@ cdef bint is_of_plugin(Operator op):
     return not isinstance(op.made, PublicCall)
 
 
-cdef cuplug_operator_info describe(const cuplug_operator *op) noexcept:
-    cdef cuplug_operator_info info
-    cuplug_describe(op, &info)
-    return info
-
-
-cdef uint32_t n_rows(const cuplug_operator *op) noexcept:
-    return describe(op).n_rows
-
-
-cdef const cuplug_row *row_of(const cuplug_operator *op, uint32_t k) noexcept:
-    return cuplug_operator_row(op, k)
+cdef bint has_entry(const cuplug_operator *op, int32_t device_type) noexcept:
+    cdef uint32_t k
+    for k in range(cuplug_operator_n_rows(op)):
+        if cuplug_row_entry(cuplug_operator_row(op, k), device_type) != NULL:
+            return True
+    return False
 
 
 cdef Operator wrap_operator(cuplug_operator *op, object made):
@@ -300,7 +304,7 @@ cdef dict parameter_positions(const cuplug_operator *op):
     cdef uint32_t k
     cdef int i
     positions = {}
-    for k in range(n_rows(op)):
+    for k in range(cuplug_operator_n_rows(op)):
         s = cuplug_operator_signature(op, k)
         for i in range(s.n_parameters):
             positions.setdefault(to_str(s.parameters[i].name), i)

@@ -15,12 +15,13 @@ from cuplug.base.core cimport (
     CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
     cuplug_argument,
-    cuplug_describe,
     cuplug_device,
     cuplug_error,
     cuplug_operator,
-    cuplug_operator_info,
+    cuplug_operator_name,
+    cuplug_operator_path,
     cuplug_operator_row,
+    cuplug_row_entry,
     cuplug_tensor,
 )
 from cuplug.base.core_call cimport (
@@ -92,13 +93,13 @@ def last_call():
         Operator, device ("cpu" or "cuda:0"), whether host arrays were staged through the GPU,
         and the plugin's file. None before the first call.
     """
-    cdef cuplug_operator_info info
-    if cuplug_last.op == NULL:
+    cdef const cuplug_operator *op = <cuplug_operator *>cuplug_last.op
+    if op == NULL:
         return None
-    cuplug_describe(<cuplug_operator *>cuplug_last.op, &info)
     on_cuda = cuplug_last.device_type == CUPLUG_CUDA
     device = f"cuda:{cuplug_last.device_id}" if on_cuda else "cpu"
-    return LastCall(info.name.decode(), device, cuplug_last.staged != 0, os.fsdecode(info.path))
+    name, path = cuplug_operator_name(op).decode(), os.fsdecode(cuplug_operator_path(op))
+    return LastCall(name, device, cuplug_last.staged != 0, path)
 
 
 cdef object run_operator(
@@ -191,8 +192,9 @@ cdef int choose_device(cuplug_frame *frame, PyObject *device) except -1:
             frame.device = by_default
     if not frame.home.type and not frame.device.type and frame.n_tensors > frame.n_inputs:
         # Outputs without inputs need memory on the side that will run.
-        has_host_entry = cuplug_operator_row(frame.op, frame.row).host_entry[0] != 0
-        frame.device.type = CUPLUG_CPU if has_host_entry else CUPLUG_CUDA
+        row = cuplug_operator_row(frame.op, frame.row)
+        on_host = cuplug_row_entry(row, CUPLUG_CPU) != NULL
+        frame.device.type = CUPLUG_CPU if on_host else CUPLUG_CUDA
         frame.device.id = 0
     return 0
 
@@ -312,10 +314,9 @@ cdef inline int note_run(const cuplug_frame *frame) except -1:
 
 
 cdef int print_run(const cuplug_frame *frame) except -1:
-    cdef cuplug_operator_info info
-    cuplug_describe(frame.op, &info)
     place = f"cuda:{frame.device.id}" if frame.device.type == CUPLUG_CUDA else "cpu"
     staged = ", staged through pinned memory" if frame.staged else ""
-    name = info.name.decode()
-    print(f"cuplug: {name}: ran on {place}{staged} ({os.fsdecode(info.path)})", file=sys.stderr)
+    name = cuplug_operator_name(frame.op).decode()
+    path = os.fsdecode(cuplug_operator_path(frame.op))
+    print(f"cuplug: {name}: ran on {place}{staged} ({path})", file=sys.stderr)
     return 0

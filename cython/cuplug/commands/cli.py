@@ -45,8 +45,9 @@ class Commands(click.Group):
 @click.option("--cflags", is_flag=True, help="Print the flags that compile a plugin.")
 @click.option("--nvcc", is_flag=True, help="With --cflags: spell them for nvcc.")
 @click.option("--libs", is_flag=True, help="Print the flags that link a C program.")
+@click.option("--cmake", is_flag=True, help="Print the directory for CMake's cuplug_DIR.")
 @click.pass_context
-def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool) -> None:
+def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool, cmake: bool) -> None:
     """CUDA operators from shared libraries.
 
     \b
@@ -59,6 +60,7 @@ def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool) -> None:
         raise click.UsageError("--nvcc goes with --cflags")
     parts = [flags.plugin_flags(nvcc)] if cflags else []
     parts += [flags.host_flags()] if libs else []
+    parts += [flags.get_cmake_path()] if cmake else []
     if parts:
         click.echo(" ".join(parts))
     elif context.invoked_subcommand is None:

@@ -49,6 +49,7 @@ def find_compiler(directories):
 def architecture_of(int32_t device):
     """Return the architecture of a GPU as NVRTC takes it: "90" for 9.0."""
     cdef cuplug_device_info info
+    info.struct_bytes = sizeof(info)
     cdef cuplug_error error
     if cuplug_query_device(device, &info, &error):
         raise_error(&error)

@@ -39,6 +39,7 @@ def devices():
     """
     cdef cuplug_error error
     cdef cuplug_device_info info
+    info.struct_bytes = sizeof(info)
     cdef int32_t n = 0, version = 0, k
     cdef int status
     with nogil:

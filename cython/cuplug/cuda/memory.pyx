@@ -75,6 +75,7 @@ def memory_info(device="cuda"):
     cdef cuplug_memory_info info
     cdef cuplug_error error
     cdef int status
+    info.struct_bytes = sizeof(info)
     with nogil:
         status = cuplug_query_memory(gpu.id, &info, &error)
     if status:

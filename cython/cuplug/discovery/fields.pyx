@@ -23,12 +23,19 @@ def inspect_fields(path):
     if file == NULL:
         return "rejected", sentence, "", "", (), 0, ()
     try:
-        state = "rejected" if status and file.state == 0 else STATES[file.state]
-        reason = to_str(file.reason) if file.reason != NULL else sentence
-        rows = tuple([_row(&file.rows[k]) for k in range(file.n_rows)])
+        state = STATES[core.cuplug_file_state(file)]
+        if status and state == "ok":
+            state = "rejected"
+        n_rows = core.cuplug_file_n_rows(file)
+        rows = tuple([_row(core.cuplug_file_row(file, k)) for k in range(n_rows)])
         return (
-            state, reason, to_str(file.name), to_str(file.version),
-            to_architectures(file.architectures), file.abi_version, rows,
+            state,
+            to_str(core.cuplug_file_reason(file)) or sentence,
+            to_str(core.cuplug_file_name(file)),
+            to_str(core.cuplug_file_version(file)),
+            to_architectures(core.cuplug_file_architectures(file)),
+            core.cuplug_file_abi_version(file),
+            rows,
         )
     finally:
         core.cuplug_free_file(file)
@@ -44,6 +51,14 @@ def check_trust(path):
 
 cdef tuple _row(const core.cuplug_row *row):
     return (
-        to_str(row.cuda_entry), to_str(row.host_entry), to_str(row.signature), to_str(row.doc),
-        row.flags,
+        _entry(row, core.CUPLUG_CUDA),
+        _entry(row, core.CUPLUG_CPU),
+        to_str(core.cuplug_row_signature(row)),
+        to_str(core.cuplug_row_doc(row)),
+        core.cuplug_row_flags(row),
     )
+
+
+cdef str _entry(const core.cuplug_row *row, int device_type):
+    cdef const char *entry = core.cuplug_row_entry(row, device_type)
+    return to_str(entry) if entry != NULL else ""

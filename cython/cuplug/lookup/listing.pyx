@@ -4,16 +4,9 @@
 import os
 
 cimport cython
+from libc.stdint cimport uint32_t
 
-from cuplug.base.core cimport (
-    cuplug_add_directory,
-    cuplug_directory,
-    cuplug_error,
-    cuplug_file,
-    cuplug_free_listing,
-    cuplug_list,
-    cuplug_listing,
-)
+from cuplug.base cimport core
 from cuplug.base.status cimport raise_error
 from cuplug.base.texts cimport to_architectures, to_str
 
@@ -48,59 +41,68 @@ def list_plugins():
 
 
 cdef list list_places(bint with_files):
-    cdef cuplug_listing *listing = NULL
-    cdef cuplug_error error
+    cdef core.cuplug_listing *listing = NULL
+    cdef core.cuplug_error error
+    cdef size_t k
     cdef int status
     read_packages()
     with nogil:
-        status = cuplug_list(with_files, &listing, &error)
+        status = core.cuplug_list(with_files, &listing, &error)
     if status:
         raise_error(&error)
+    found = []
     try:
         if with_files:
-            return [describe_file(&listing.files[k]) for k in range(listing.n_files)]
-        return [
-            describe_directory(&listing.directories[k]) for k in range(listing.n_directories)
-        ]
+            for k in range(core.cuplug_listing_n_files(listing)):
+                found.append(describe_file(core.cuplug_listing_file(listing, k)))
+        else:
+            for k in range(core.cuplug_listing_n_directories(listing)):
+                found.append(describe_directory(core.cuplug_listing_directory(listing, k)))
+        return found
     finally:
-        cuplug_free_listing(listing)
+        core.cuplug_free_listing(listing)
 
 
-cdef object describe_directory(const cuplug_directory *x):
+cdef object describe_directory(const core.cuplug_directory *x):
     return Directory(
-        os.fsdecode(x.path), ORIGINS[x.origin], STATES[x.state], text_or_empty(x.reason)
+        path=os.fsdecode(core.cuplug_directory_path(x)),
+        origin=ORIGINS[core.cuplug_directory_origin(x)],
+        state=STATES[core.cuplug_directory_state(x)],
+        reason=to_str(core.cuplug_directory_reason(x)),
     )
 
 
-cdef object describe_file(const cuplug_file *x):
-    signatures = tuple([to_str(x.rows[k].signature) for k in range(x.n_rows)])
-    names = [signature.partition("(")[0].strip() for signature in signatures]
-    on_host = any([x.rows[k].host_entry[0] != 0 for k in range(x.n_rows)])
-    on_cuda = any([x.rows[k].cuda_entry[0] != 0 for k in range(x.n_rows)])
+cdef object describe_file(const core.cuplug_file *x):
+    cdef const core.cuplug_row *row
+    cdef uint32_t k, abi_version = core.cuplug_file_abi_version(x)
+    cdef bint on_host = False, on_cuda = False
+    texts = []
+    for k in range(core.cuplug_file_n_rows(x)):
+        row = core.cuplug_file_row(x, k)
+        texts.append(to_str(core.cuplug_row_signature(row)))
+        on_host |= core.cuplug_row_entry(row, core.CUPLUG_CPU) != NULL
+        on_cuda |= core.cuplug_row_entry(row, core.CUPLUG_CUDA) != NULL
+    names = [signature.partition("(")[0].strip() for signature in texts]
     return PluginFile(
-        name=to_str(x.name),
-        version=to_str(x.version),
-        path=os.fsdecode(x.path),
-        state=STATES[x.state],
-        reason=text_or_empty(x.reason),
-        origin=ORIGINS[x.origin],
+        name=to_str(core.cuplug_file_name(x)),
+        version=to_str(core.cuplug_file_version(x)),
+        path=os.fsdecode(core.cuplug_file_path(x)),
+        state=STATES[core.cuplug_file_state(x)],
+        reason=to_str(core.cuplug_file_reason(x)),
+        origin=ORIGINS[core.cuplug_file_origin(x)],
         operators=tuple(dict.fromkeys(names)),
-        signatures=signatures,
+        signatures=tuple(texts),
         sides=("cpu",) * on_host + ("cuda",) * on_cuda,
-        architectures=to_architectures(x.architectures),
-        abi=f"{x.abi_version >> 16}.{x.abi_version & 0xFFFF}",
-        loaded=x.loaded != 0,
+        architectures=to_architectures(core.cuplug_file_architectures(x)),
+        abi=f"{abi_version >> 16}.{abi_version & 0xFFFF}",
+        loaded=core.cuplug_file_is_loaded(x) != 0,
     )
-
-
-cdef str text_or_empty(const char *text):
-    return to_str(text) if text != NULL else ""
 
 
 cdef int read_packages() except -1:
     """Put the directories that installed packages name on the search path, once."""
     global packages_are_read
-    cdef cuplug_error error
+    cdef core.cuplug_error error
     if packages_are_read:
         return 0
     with lock:
@@ -110,7 +112,7 @@ cdef int read_packages() except -1:
             from cuplug.discovery.packages import plugin_directories
 
             for directory in plugin_directories():
-                if cuplug_add_directory(os.fsencode(directory), &error):
+                if core.cuplug_add_directory(os.fsencode(directory), &error):
                     raise_error(&error)
         packages_are_read = True
     return 0

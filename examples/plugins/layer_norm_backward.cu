@@ -48,55 +48,47 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 /* ---- beyond the kernel ---- */
+CUPLUG_TYPED_OPERATOR(layer_norm_backward,
+                      "layer_norm_backward(grad: float32[*rows, n], x: float32[*rows, n], "
+                      "weight: float32[n], epsilon: float = 1e-5) -> (grad_x: float32[*rows, "
+                      "n], grad_weight: float32[n], grad_bias: float32[n])",
+                      "The gradients of layer_norm with respect to x, weight and bias.");
+
 constexpr int64_t BLOCKS =
     528; /* a workspace of 4 KiB a column; 4 blocks on each of 132 processors */
 
-CUPLUG_ENTRY int layer_norm_backward_cuda(const cuplug_call *call) {
-  const int64_t rows = cuplug_n_rows(&call->tensors[1]), n = cuplug_n_columns(&call->tensors[1]);
-  if (n == 0) return CUPLUG_OK;
-  const unsigned blocks = cuplug_n_blocks(rows < 1 ? 1 : rows < BLOCKS ? rows : BLOCKS, 1);
-  float *partial = (float *)cuplug_workspace(call, blocks * 2 * n * sizeof(float));
+CUPLUG_CUDA_ENTRY(layer_norm_backward, grad, x, weight, epsilon, rows, n, grad_x, grad_weight,
+                  grad_bias) {
+  const int64_t m = rows.product(), blocks = m < 1 ? 1 : m < BLOCKS ? m : BLOCKS;
+  float *partial = call.workspace<float>(blocks * 2 * n);
   if (!partial) return CUPLUG_ERROR_MEMORY;
-  const int status =
-      cuplug_launch<rows_kernel>(call, blocks, threads_for(n, 1), 0, cuplug_data<float>(call, 0),
-                                 cuplug_data<float>(call, 1), cuplug_data<float>(call, 2),
-                                 cuplug_data<float>(call, 3), partial, rows, n, call->scalars[0].f);
-  if (status) return status;
-  return cuplug_launch<columns_kernel>(call, cuplug_n_blocks(2 * n, THREADS), THREADS, 0, partial,
-                                       blocks, cuplug_data<float>(call, 4),
-                                       cuplug_data<float>(call, 5), n);
+  if (int status = call.launch<rows_kernel>({n ? blocks : 0, threads_for(n, 1)}, grad, x, weight,
+                                            grad_x, partial, m, n, epsilon))
+    return status;
+  return call.launch<columns_kernel>({cuplug::blocks(2 * n, THREADS), THREADS}, partial, blocks,
+                                     grad_weight, grad_bias, n);
 }
 
-CUPLUG_ENTRY int layer_norm_backward_host(const cuplug_call *call) {
-  const int64_t rows = cuplug_n_rows(&call->tensors[1]), n = cuplug_n_columns(&call->tensors[1]);
-  const float *weight = cuplug_data<float>(call, 2);
-  float *grad_weight = cuplug_data<float>(call, 4), *grad_bias = cuplug_data<float>(call, 5);
+CUPLUG_HOST_ENTRY(layer_norm_backward, grad, x, weight, epsilon, n, grad_x, grad_weight,
+                  grad_bias) {
   for (int64_t j = 0; j < n; j++) grad_weight[j] = grad_bias[j] = 0;
-  for (int64_t i = 0; i < rows; i++) {
-    const float *grad = cuplug_data<float>(call, 0) + i * n,
-                *x = cuplug_data<float>(call, 1) + i * n;
-    float *out = cuplug_data<float>(call, 3) + i * n;
+  for (int64_t at = 0; at < x.size(); at += n) {
+    const float *grad_row = grad + at, *row = x + at;
     double mean = 0, square = 0, g = 0, gh = 0;
-    for (int64_t j = 0; j < n; j++) mean += x[j] / (double)n;
-    for (int64_t j = 0; j < n; j++) square += (x[j] - mean) * (x[j] - mean) / n;
-    const double r = 1 / sqrt(square + call->scalars[0].f);
+    for (int64_t j = 0; j < n; j++) mean += row[j] / (double)n;
+    for (int64_t j = 0; j < n; j++) square += (row[j] - mean) * (row[j] - mean) / n;
+    const double r = 1 / sqrt(square + epsilon);
     for (int64_t j = 0; j < n; j++) {
-      g += (double)grad[j] * weight[j] / n;
-      gh += (double)grad[j] * weight[j] * (x[j] - mean) * r / n;
+      g += (double)grad_row[j] * weight[j] / n;
+      gh += (double)grad_row[j] * weight[j] * (row[j] - mean) * r / n;
     }
     for (int64_t j = 0; j < n; j++) {
-      const double h = (x[j] - mean) * r;
-      out[j] = (float)(r * ((double)grad[j] * weight[j] - g - h * gh));
-      grad_weight[j] += (float)(grad[j] * h);
-      grad_bias[j] += grad[j];
+      const double h = (row[j] - mean) * r;
+      grad_x[at + j] = (float)(r * ((double)grad_row[j] * weight[j] - g - h * gh));
+      grad_weight[j] += (float)(grad_row[j] * h);
+      grad_bias[j] += grad_row[j];
     }
   }
   return CUPLUG_OK;
 }
-
-CUPLUG_OPERATOR(layer_norm_backward_cuda, layer_norm_backward_host,
-                "layer_norm_backward(grad: float32[*rows, n], x: float32[*rows, n], "
-                "weight: float32[n], epsilon: float = 1e-5) -> (grad_x: float32[*rows, "
-                "n], grad_weight: float32[n], grad_bias: float32[n])",
-                "The gradients of layer_norm with respect to x, weight and bias.");
 CUPLUG_PLUGIN(layer_norm_backward, "1.0.0");

@@ -21,36 +21,28 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 /* ---- beyond the kernel ---- */
-template <typename T> int on_cuda(const cuplug_call *call) {
-  const T *x = cuplug_data<T>(call, 0);
-  T *out = cuplug_data<T>(call, 1);
-  const int64_t rows = cuplug_n_rows(&call->tensors[0]), n = cuplug_n_columns(&call->tensors[0]);
+CUPLUG_TYPED_OPERATOR(softmax,
+                      "softmax(x: T[*rows, n]) -> T[*rows, n] "
+                      "where T: float16 | bfloat16 | float32",
+                      "The softmax of each row: along the last axis.");
+
+CUPLUG_CUDA_ENTRY(softmax, (T), x, rows, n, out) {
   const auto launch = [=](auto width) {
-    return cuplug_launch<softmax_kernel<width, T>>(call, cuplug_n_blocks(rows, 1),
-                                                   threads_for(n, width), 0, x, out, rows, n);
+    return call.launch<softmax_kernel<width, T>>(
+        {cuplug::blocks(rows.product(), 1), threads_for(n, width)}, x, out, rows.product(), n);
   };
-  return in_packs<T>(n, launch, x, out);
+  return in_packs<T>(n, launch, x.data(), out.data());
 }
 
-template <typename T> int on_host(const cuplug_call *call) {
-  const int64_t rows = cuplug_n_rows(&call->tensors[0]), n = cuplug_n_columns(&call->tensors[0]);
-  for (int64_t i = 0; i < rows; i++) {
-    const T *x = cuplug_data<T>(call, 0) + i * n;
-    T *out = cuplug_data<T>(call, 1) + i * n;
+CUPLUG_HOST_ENTRY(softmax, (T), x, n, out) {
+  for (int64_t at = 0; at < x.size(); at += n) {
+    const T *row = x + at;
     float most = -INFINITY;
     double sum = 0;
-    for (int64_t j = 0; j < n; j++) most = fmaxf(most, (float)x[j]);
-    for (int64_t j = 0; j < n; j++) sum += expf((float)x[j] - most);
-    for (int64_t j = 0; j < n; j++) out[j] = (T)(float)(expf((float)x[j] - most) / sum);
+    for (int64_t j = 0; j < n; j++) most = fmaxf(most, (float)row[j]);
+    for (int64_t j = 0; j < n; j++) sum += expf((float)row[j] - most);
+    for (int64_t j = 0; j < n; j++) out[at + j] = (T)(float)(expf((float)row[j] - most) / sum);
   }
   return CUPLUG_OK;
 }
-
-CUPLUG_TYPED_ENTRY(softmax_cuda, on_cuda, float, __half, __nv_bfloat16)
-CUPLUG_TYPED_ENTRY(softmax_host, on_host, float, __half, __nv_bfloat16)
-
-CUPLUG_OPERATOR(softmax_cuda, softmax_host,
-                "softmax(x: T[*rows, n]) -> T[*rows, n] "
-                "where T: float16 | bfloat16 | float32",
-                "The softmax of each row: along the last axis.");
 CUPLUG_PLUGIN(softmax, "1.0.0");

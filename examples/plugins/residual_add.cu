@@ -18,30 +18,21 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 /* ---- beyond the kernel ---- */
-template <typename T> int on_cuda(const cuplug_call *call) {
-  const T *x = cuplug_data<T>(call, 0), *y = cuplug_data<T>(call, 1);
-  T *out = cuplug_data<T>(call, 2);
-  const int64_t n = cuplug_n_elements(&call->tensors[0]);
+CUPLUG_TYPED_OPERATOR(residual_add,
+                      "residual_add(x: T[*n], y: T[*n]) -> T[*n] "
+                      "where T: float16 | bfloat16 | float32",
+                      "The sum of two arrays of one shape.");
+
+CUPLUG_CUDA_ENTRY(residual_add, (T), x, y, out) {
   const auto launch = [=](auto width) {
-    const unsigned blocks = cuplug_n_blocks(n / width, THREADS);
-    return cuplug_launch<add_kernel<width, T>>(call, blocks, THREADS, 0, x, y, out, n);
+    return call.launch<add_kernel<width, T>>({cuplug::blocks(x.size() / width, THREADS), THREADS},
+                                             x, y, out, x.size());
   };
-  return in_packs<T>(n, launch, x, y, out);
+  return in_packs<T>(x.size(), launch, x.data(), y.data(), out.data());
 }
 
-template <typename T> int on_host(const cuplug_call *call) {
-  const T *x = cuplug_data<T>(call, 0), *y = cuplug_data<T>(call, 1);
-  T *out = cuplug_data<T>(call, 2);
-  for (int64_t i = 0; i < cuplug_n_elements(&call->tensors[0]); i++)
-    out[i] = (T)((float)x[i] + (float)y[i]);
+CUPLUG_HOST_ENTRY(residual_add, (T), x, y, out) {
+  for (int64_t i = 0; i < x.size(); i++) out[i] = (T)((float)x[i] + (float)y[i]);
   return CUPLUG_OK;
 }
-
-CUPLUG_TYPED_ENTRY(residual_add_cuda, on_cuda, float, __half, __nv_bfloat16)
-CUPLUG_TYPED_ENTRY(residual_add_host, on_host, float, __half, __nv_bfloat16)
-
-CUPLUG_OPERATOR(residual_add_cuda, residual_add_host,
-                "residual_add(x: T[*n], y: T[*n]) -> T[*n] "
-                "where T: float16 | bfloat16 | float32",
-                "The sum of two arrays of one shape.");
 CUPLUG_PLUGIN(residual_add, "1.0.0");

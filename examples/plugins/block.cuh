@@ -5,7 +5,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuplug/typed.h>
+#include <cuplug/plugin.hpp>
 #include <type_traits>
 
 constexpr int THREADS = 256;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugins in examples/kernels against NumPy, on both sides; and how long they are."""
+"""The plugins in examples/plugins against NumPy, on both sides; and how long they are."""
 
 import re
 from pathlib import Path
@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-KERNELS = Path(__file__).resolve().parents[2] / "examples" / "kernels"
-NAMES = sorted(path.stem for path in KERNELS.glob("*.cu"))
+PLUGINS = Path(__file__).resolve().parents[2] / "examples" / "plugins"
+NAMES = sorted(path.stem for path in PLUGINS.glob("*.cu"))
 SHAPES = [(1,), (5, 1), (3, 7), (2, 3, 64), (2, 1023), (3, 4096), (0, 8), (4, 0)]
 TOLERANCE = {np.float32: 2e-5, np.float16: 2e-3, ml_dtypes.bfloat16: 2e-2}
 SIDES = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.sanitizer])]
@@ -24,7 +24,7 @@ def get_operator(build_plugin, monkeypatch):
     import cuplug
 
     def get(name, plugin=None):
-        library = build_plugin(KERNELS / f"{plugin or name}.cu", plugin or name, cuda=True)
+        library = build_plugin(PLUGINS / f"{plugin or name}.cu", plugin or name, cuda=True)
         operators = cuplug.load(library)
         return getattr(operators, name)
 
@@ -146,23 +146,116 @@ def test_misaligned_rows(get_operator, side):
     check(get_operator("gelu")(x, device=side), gelu(x.astype(np.float64)))
 
 
+@on_sides
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "k"), [(0, 0), (1, 1), (5, 0), (7, 3), (1000, 1000), (5000, 17)])
+def test_topk(get_operator, side, dtype, n, k):
+    x = np.random.default_rng(n).integers(-50, 50, n).astype(dtype)
+    x[3:20:5] = np.nan
+    values, indices = get_operator("topk")(x, k, device=side)
+    wanted = np.argsort(np.where(np.isnan(x), -np.inf, -x), kind="stable")[:k]
+    assert (indices.dtype, indices.tolist()) == (np.int64, wanted.tolist())
+    np.testing.assert_array_equal(values, x[wanted], strict=True)
+
+
+def test_topk_of_more_than_there_are(get_operator):
+    with pytest.raises(ValueError, match="topk: .*k"):
+        get_operator("topk")(draw(3), 4)
+    found = get_operator("topk")(draw(3), k=2)
+    assert found.values is found[0]
+    assert found.indices is found[1]
+
+
+@on_sides
+@pytest.mark.parametrize("dtype", [bool, np.int32, np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("n", [0, 1, 40, 5000])
+def test_nonzero(get_operator, side, dtype, n):
+    x = np.random.default_rng(n).integers(-2, 3, n).astype(dtype)
+    if dtype == np.float32:
+        x[::7] = np.nan
+        x[1::7] = -0.0
+    for one in (x, np.zeros_like(x), np.ones_like(x)):
+        found = get_operator("nonzero")(one, device=side)
+        np.testing.assert_array_equal(found, np.flatnonzero(one), strict=True)
+
+
+@on_sides
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize(
+    ("batch", "m", "k", "n"),
+    [
+        *[((), 2, 3, 4), ((5,), 1, 1, 1), ((2, 3), 4, 200, 5), ((2,), 3, 2000, 2), ((0,), 2, 2, 2)],
+        *[((3,), 0, 4, 2), ((3,), 4, 0, 2), ((3,), 4, 2, 0)],
+    ],
+)
+def test_batched_matmul(get_operator, side, dtype, batch, m, k, n):
+    x, y = draw((*batch, m, k), dtype), draw((*batch, k, n), dtype, 1)
+    found = get_operator("batched_matmul")(x, y, device=side)
+    wanted = x.astype(np.float64) @ y.astype(np.float64)
+    assert (found.dtype, found.shape) == (x.dtype, wanted.shape)
+    tolerance = TOLERANCE[dtype] * max(k, 1) ** 0.5
+    np.testing.assert_allclose(found.astype(np.float64), wanted, tolerance, tolerance)
+
+
+@on_sides
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(4, 3), (1, 1), (0, 3), (5, 0), (200, 70)])
+def test_running_average_of_all_rows(get_operator, side, dtype, shape):
+    operator = get_operator("running_average")
+    mean, count = np.full(shape[1], 9, dtype), np.zeros((), np.int64)
+    batches = [draw(shape, dtype, seed) for seed in range(3)]
+    for x in batches:
+        assert operator(x, mean, count, device=side) is None
+    assert count == 3 * shape[0]
+    if count:
+        wanted = np.concatenate(batches).astype(np.float64).mean(0)
+        np.testing.assert_allclose(mean, wanted, rtol=1e-5, atol=1e-6)
+    else:
+        assert (mean == 9).all()
+
+
+@on_sides
+def test_running_average_of_recent_rows(get_operator, side):
+    operator = get_operator("running_average")
+    mean, count, x = np.zeros(6), np.zeros((), np.int64), draw((40, 6), np.float64)
+    wanted = x[0]
+    for row in x[1:]:
+        wanted = 0.75 * wanted + 0.25 * row
+    for part in (x[:1], x[1:30], x[30:]):
+        operator(part, mean, count, mode="recent", decay=0.75, device=side)
+    np.testing.assert_allclose(mean, wanted, rtol=1e-12)
+    with pytest.raises(ValueError, match="running_average: mode: "):
+        operator(x, mean, count, mode="some")
+
+
+# What an author writes anyway: the signature, the host's code, what is put on the stream.
+SIGNATURE = re.compile(r"CUPLUG_TYPED_\w*OPERATOR\(.*?\);\n", re.S)
+HOST_CODE = re.compile(r"CUPLUG_HOST_ENTRY\(.*?\n}\n", re.S)
+SCRATCH = re.compile(r" *if \(int status = call\.with_scratch\(.*?return status;\n", re.S)
+LAUNCH = re.compile(
+    r" *(if \(int status = |return )call\.(launch<|check\(\s*cudaMemcpy).*?;\n"
+    r"( *return status;\n)?",
+    re.S,
+)
+
+
 def lines_beyond_the_kernel(name):
-    """Lines with code below the mark, without the host's code, which any implementation has."""
-    text = (KERNELS / f"{name}.cu").read_text().split("/* ---- beyond the kernel ---- */")[1]
-    lines, end = [], None  # end: the line that closes the host's code
-    for line in text.splitlines():
-        if re.search(r"int \w*_host\(const", line) and "ENTRY(" not in line:
-            end = line[: len(line) - len(line.lstrip())] + "}"
-        if line.strip() and end is None:
-            lines.append(line)
-        if line == end:
-            end = None
-    return len(lines)
+    """Lines with code below the mark: heads and ends of entries, workspaces, shapes, the name."""
+    text = (PLUGINS / f"{name}.cu").read_text().split("/* ---- beyond the kernel ---- */")[1]
+    for part in (SIGNATURE, HOST_CODE, SCRATCH, LAUNCH):
+        text = part.sub("", text)
+    return sum(bool(line.strip()) for line in text.splitlines())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_little_is_written_beyond_the_kernel(name):
-    assert 0 < lines_beyond_the_kernel(name) <= 40
+    limit = 8 if name in ("topk", "nonzero", "batched_matmul", "running_average") else 16
+    assert 2 < lines_beyond_the_kernel(name) <= limit
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_array_is_named_by_its_number(name):
+    assert not re.search(r"(tensors|scalars|outputs)\[", (PLUGINS / f"{name}.cu").read_text())
 
 
 if __name__ == "__main__":

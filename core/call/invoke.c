@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One call for C programs: both halves, with outputs that are given or allocated. */
+#include "base/describe.h"
+#include "base/layout.h"
+#include "base/status.h"
+#include "base/structs.h"
+#include "call/call.h"
+#include "registry/operator.h"
+
+/* In the first version. */
+#define OPTIONS_BYTES (offsetof(cuplug_options, user) + sizeof(void *))
+
+static int take_options(const cuplug_operator *op, const cuplug_options *given,
+                        cuplug_options *options, cuplug_error *error) {
+  int status =
+      cuplug__struct_take(options, sizeof *options, OPTIONS_BYTES, given, "cuplug_options", error);
+  if (!status && options->reserved)
+    status =
+        cuplug__fail(error, CUPLUG_ERROR_VALUE, "reserved: seen %u, wanted 0", options->reserved);
+  if (status) cuplug__prefix(error, "%s: options: ", op->name);
+  return status;
+}
+
+/* How many of n arguments are parameters: those behind them are outputs. */
+static uint32_t count_parameters(const cuplug_operator *op, uint32_t n) {
+  const cuplug_signature *s = op->overloads[0].signature;
+  for (uint32_t k = 1; k < op->n_overloads; k++) {
+    const cuplug_signature *other = op->overloads[k].signature;
+    if ((uint32_t)(other->n_parameters + other->n_outputs) == n) s = other;
+  }
+  return n < (uint32_t)s->n_parameters ? n : (uint32_t)s->n_parameters;
+}
+
+static int refuse_memory(int status, uint32_t output, cuplug_error *error) {
+  if (!status)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "output %u: allocate returned CUPLUG_OK without memory", output);
+  if (error->status) return status;
+  const char *name = cuplug_status_name(status);
+  return cuplug__fail(error, status, "output %u: allocate returned %s", output,
+                      name ? name : "no status");
+}
+
+/* Apart from the call, whose stack need not have room for an error record then. */
+__attribute__((noinline)) static int allocate(void *user, cuplug_frame *frame, uint32_t k,
+                                              cuplug_error *error) {
+  const cuplug_options *options = user;
+  cuplug_tensor x = frame->tensors[k];
+  cuplug_error local;
+  if (!error) error = &local;
+  cuplug__clear(error);
+  x.strides = NULL;
+  int status = options->allocate(options->user, k - frame->n_inputs, &x, error);
+  if (status || (!x.data && cuplug__n_bytes(&x)))
+    return refuse_memory(status, k - frame->n_inputs, error);
+  frame->tensors[k].data = x.data;
+  return CUPLUG_OK;
+}
+
+static int report(void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_error *error) {
+  const cuplug_options *options = user;
+  return options->progress(options->user, done_bytes, total_bytes, error);
+}
+
+/* Without array parameters the call runs where its outputs are. */
+static int place_by_output(cuplug_frame *f, cuplug_device given, cuplug_error *error) {
+  const int is_cuda = cuplug__is_cuda(given);
+  const cuplug_device place = {is_cuda ? CUPLUG_CUDA : CUPLUG_CPU, is_cuda ? given.id : 0};
+  const int is_same = f->device.type == place.type && f->device.id == place.id;
+  if (f->device.type && !is_same)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: out: it is on %s but the call is to run on %s", f->op->name,
+                        cuplug__describe_device(given).s, cuplug__describe_device(f->device).s);
+  f->device = place;
+  return CUPLUG_OK;
+}
+
+static int is_given(const cuplug_argument *given, uint32_t n, uint32_t k) {
+  return k < n && given[k].kind != CUPLUG_ARGUMENT_ABSENT;
+}
+
+/* Those that were given; *n_missing: how many there are besides. */
+static int take_outputs(cuplug_frame *f, const cuplug_argument *given, uint32_t n,
+                        uint32_t *n_missing, cuplug_error *error) {
+  *n_missing = f->n_tensors - f->n_inputs;
+  for (uint32_t k = 0; k < n; k++) {
+    if (!is_given(given, n, k) && f->n_inputs + k < f->n_tensors) continue;
+    int status = cuplug_set_output(f, k, &given[k], error);
+    if (!status && !f->home.type) status = place_by_output(f, given[k].tensor.device, error);
+    if (status) return status;
+    --*n_missing;
+  }
+  return CUPLUG_OK;
+}
+
+/* Those that were not given; of unknown size: the entry asks for them. */
+static int allocate_outputs(cuplug_frame *f, const cuplug_argument *given, uint32_t n,
+                            cuplug_error *error) {
+  int status = CUPLUG_OK;
+  for (uint32_t k = 0; k < f->n_tensors - f->n_inputs && !status; k++) {
+    cuplug_tensor *x = &f->tensors[f->n_inputs + k];
+    if (is_given(given, n, k)) continue;
+    if (!f->allocate)
+      return cuplug__fail(
+          error, CUPLUG_ERROR_VALUE, "%s: output %u: seen no array, wanted %s", f->op->name, k,
+          cuplug__has_unknown(x) ? "options->allocate, as its size is known only after the run"
+                                 : "one, or options->allocate");
+    if (!f->home.type) x->device = cuplug__where(f);
+    if (cuplug__has_unknown(x)) continue;
+    status = f->allocate(f->user, f, f->n_inputs + k, error);
+    if (status) cuplug__prefix(error, "%s: ", f->op->name);
+  }
+  return status;
+}
+
+static void set_options(cuplug_frame *f, cuplug_options *options) {
+  if (options->device.type) f->device = options->device;
+  f->stream = options->stream;
+  f->allocate = options->allocate ? allocate : NULL;
+  f->progress = options->progress ? report : NULL;
+  f->user = options;
+}
+
+int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                  const cuplug_options *given, cuplug_error *error) {
+  cuplug_options options;
+  cuplug_frame frame;
+  uint32_t n_missing;
+  const uint32_t n_parameters = count_parameters(op, n_args), n = n_args - n_parameters;
+  const cuplug_argument *outputs = n ? args + n_parameters : NULL;
+  int status = given ? take_options(op, given, &options, error) : CUPLUG_OK;
+  if (!status) status = cuplug_bind(op, args, n_parameters, &frame, error);
+  if (status) return status;
+  if (given) set_options(&frame, &options);
+  status = take_outputs(&frame, outputs, n, &n_missing, error);
+  if (!status && n_missing) status = allocate_outputs(&frame, outputs, n, error);
+  return status ? status : cuplug_run(&frame, error);
+}

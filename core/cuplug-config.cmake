@@ -1,0 +1,19 @@
+# find_package(cuplug): cuplug::cuplug for programs that use plugins, cuplug::plugin for plugins.
+# It lies in lib/cmake/cuplug of the installation.
+get_filename_component(_cuplug_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+
+if(NOT TARGET cuplug::plugin)
+  # The headers; entries alone are exported.
+  add_library(cuplug::plugin INTERFACE IMPORTED)
+  set_target_properties(cuplug::plugin PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES "${_cuplug_prefix}/include"
+    INTERFACE_COMPILE_OPTIONS
+      "$<$<COMPILE_LANGUAGE:C,CXX>:-fvisibility=hidden>;$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fvisibility=hidden>")
+
+  add_library(cuplug::cuplug SHARED IMPORTED)
+  set_target_properties(cuplug::cuplug PROPERTIES
+    IMPORTED_LOCATION "${_cuplug_prefix}/lib/libcuplug.so.1"
+    IMPORTED_SONAME libcuplug.so.1
+    INTERFACE_INCLUDE_DIRECTORIES "${_cuplug_prefix}/include")
+endif()
+unset(_cuplug_prefix)

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is told of operators, their rows and signatures. */
+#include "discovery/table.h"
+#include "registry/operator.h"
+#include "registry/registry.h"
+
+const char *cuplug_operator_name(const cuplug_operator *op) { return op->name; }
+
+const char *cuplug_operator_plugin(const cuplug_operator *op) { return op->plugin->table.name; }
+
+const char *cuplug_operator_version(const cuplug_operator *op) { return op->plugin->table.version; }
+
+const char *cuplug_operator_path(const cuplug_operator *op) { return op->plugin->path; }
+
+const char *cuplug_operator_architectures(const cuplug_operator *op) {
+  return op->plugin->table.architectures;
+}
+
+int cuplug_operator_is_loaded(const cuplug_operator *op) {
+  return atomic_load_explicit(&op->loaded, memory_order_acquire);
+}
+
+uint32_t cuplug_operator_n_rows(const cuplug_operator *op) { return op->n_overloads; }
+
+const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k) {
+  return k < op->n_overloads ? op->overloads[k].row : NULL;
+}
+
+const char *cuplug_row_signature(const cuplug_row *row) { return row->signature; }
+
+const char *cuplug_row_doc(const cuplug_row *row) { return row->doc; }
+
+const char *cuplug_row_entry(const cuplug_row *row, int32_t device_type) {
+  const char *entry = device_type == CUPLUG_CPU    ? row->host_entry
+                      : device_type == CUPLUG_CUDA ? row->cuda_entry
+                                                   : "";
+  return *entry ? entry : NULL;
+}
+
+uint32_t cuplug_row_flags(const cuplug_row *row) { return row->flags; }
+
+const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k) {
+  return k < op->n_overloads ? op->overloads[k].signature : NULL;
+}
+
+const char *cuplug_signature_text(const cuplug_signature *s) { return s->text; }
+
+uint32_t cuplug_signature_n_parameters(const cuplug_signature *s) {
+  return (uint32_t)s->n_parameters;
+}
+
+uint32_t cuplug_signature_n_outputs(const cuplug_signature *s) { return (uint32_t)s->n_outputs; }
+
+/* NULL past the last. */
+static const cuplug_parameter *parameter(const cuplug_signature *s, uint32_t i) {
+  return i < (uint32_t)(s->n_parameters + s->n_outputs) ? &s->parameters[i] : NULL;
+}
+
+const char *cuplug_parameter_name(const cuplug_signature *s, uint32_t i) {
+  const cuplug_parameter *x = parameter(s, i);
+  return x ? x->name : NULL;
+}
+
+int32_t cuplug_parameter_kind(const cuplug_signature *s, uint32_t i) {
+  const cuplug_parameter *x = parameter(s, i);
+  return x ? x->kind : -1;
+}
+
+uint64_t cuplug_parameter_dtypes(const cuplug_signature *s, uint32_t i) {
+  const cuplug_parameter *x = parameter(s, i);
+  return x && x->type_variable >= 0 ? s->variables[x->type_variable].dtypes : 0;
+}
+
+uint32_t cuplug_parameter_n_dims(const cuplug_signature *s, uint32_t i) {
+  const cuplug_parameter *x = parameter(s, i);
+  return x ? (uint32_t)x->n_dims : 0;
+}
+
+const char *cuplug_parameter_default(const cuplug_signature *s, uint32_t i) {
+  const cuplug_parameter *x = parameter(s, i);
+  return x && x->has_default ? x->default_text : NULL;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What entries in C++ are given for the names of a signature. Part of <cuplug/plugin.hpp>.
+ *
+ *     x: T[n]           array<const T>    inout x: T[n], outputs   array<T>
+ *     xs: T[n][]        arrays<const T>   outputs with `?`         output<T, rank>
+ *     a: float32        float             a: int = None            maybe<int64_t>
+ *     k: int[]          list<int64_t>     s: str                   const char *
+ *     mode: "a" | "b"   choice            n, *rows of arrays       int64_t, sizes
+ *
+ * All of them are small and passed by value. An array knows its address and its size, so that loops
+ * over it need no local copies of them. */
+#ifndef CUPLUG_ARGUMENTS_HPP
+#define CUPLUG_ARGUMENTS_HPP
+
+#include <cuplug/signature.hpp>
+
+struct __half; /* <cuda_fp16.h>, <cuda_bf16.h>, <cuda_fp8.h>: who uses them includes them */
+struct __nv_bfloat16;
+struct __nv_fp8_e4m3;
+struct __nv_fp8_e5m2;
+
+namespace cuplug {
+
+template <class T> struct complex { T real, imag; };
+
+/* The C++ type of a dtype by its number, as elements of arrays and as a scalar. */
+template <int number> struct dtype { using element = void; };
+template <class Element> struct dtype_of : dtype<-1> {};
+constexpr bool is_variable(dtype<-1>) { return true; }
+template <int number> constexpr bool is_variable(dtype<number>) { return false; }
+#define CUPLUG__DTYPE(number, type_id, E, S, member)            \
+  template <> struct dtype<number> {                            \
+    using element = E;                                          \
+    static constexpr uint32_t id = CUPLUG_##type_id;            \
+    static S read(const cuplug_scalar &from) { return member; } \
+  };                                                            \
+  template <> struct dtype_of<E> : dtype<number> {};
+CUPLUG__DTYPE(0, BOOL, bool, bool, from.i != 0)
+CUPLUG__DTYPE(1, INT8, int8_t, int8_t, (int8_t)from.i)
+CUPLUG__DTYPE(2, INT16, int16_t, int16_t, (int16_t)from.i)
+CUPLUG__DTYPE(3, INT32, int32_t, int32_t, (int32_t)from.i)
+CUPLUG__DTYPE(4, INT64, int64_t, int64_t, from.i)
+CUPLUG__DTYPE(5, UINT8, uint8_t, uint8_t, (uint8_t)from.u)
+CUPLUG__DTYPE(6, UINT16, uint16_t, uint16_t, (uint16_t)from.u)
+CUPLUG__DTYPE(7, UINT32, uint32_t, uint32_t, (uint32_t)from.u)
+CUPLUG__DTYPE(8, UINT64, uint64_t, uint64_t, from.u)
+CUPLUG__DTYPE(9, FLOAT16, __half, float, (float)from.f)
+CUPLUG__DTYPE(10, BFLOAT16, __nv_bfloat16, float, (float)from.f)
+CUPLUG__DTYPE(11, FLOAT32, float, float, (float)from.f)
+CUPLUG__DTYPE(12, FLOAT64, double, double, from.f)
+CUPLUG__DTYPE(13, COMPLEX64, complex<float>, complex<float>,
+              (complex<float>{(float)from.c[0], (float)from.c[1]}))
+CUPLUG__DTYPE(14, COMPLEX128, complex<double>, complex<double>,
+              (complex<double>{from.c[0], from.c[1]}))
+CUPLUG__DTYPE(15, FLOAT8_E4M3FN, __nv_fp8_e4m3, float, (float)from.f)
+CUPLUG__DTYPE(16, FLOAT8_E5M2, __nv_fp8_e5m2, float, (float)from.f)
+#undef CUPLUG__DTYPE
+
+/* `const U` where T is const. */
+template <class T, class U> struct as_const_as { using type = U; };
+template <class T, class U> struct as_const_as<const T, U> { using type = const U; };
+
+/* ---- Arrays --------------------------------------------------------------------------------- */
+
+/* An array; T is void where the entry does not name its dtype. It is its address, too: x[i], and an
+ * argument of kernels. One that was left out is false, and its size is 0. */
+template <class T> class array {
+public:
+  array(const cuplug_call *call, const cuplug_tensor *tensor)
+      : data_(static_cast<T *>(tensor->data)),
+        size_(tensor->ndim < 0 ? 0 : cuplug_n_elements(tensor)), tensor_(tensor),
+        tensors_(call->tensors) {}
+
+  T *data() const { return data_; }
+  operator T *() const { return data_; }
+  explicit operator bool() const { return tensor_->ndim >= 0; }
+  int64_t size() const { return size_; } /* elements */
+  T *begin() const { return data_; }
+  T *end() const { return data_ + size_; }
+
+  int ndim() const { return tensor_->ndim; }
+  const int64_t *shape() const { return tensor_->shape; }
+  int64_t shape(int k) const { return tensor_->shape[k < 0 ? tensor_->ndim + k : k]; }
+  /* In elements; for signatures with CUPLUG_TAKES_STRIDES. */
+  int64_t stride(int k) const { return tensor_->strides[k < 0 ? tensor_->ndim + k : k]; }
+
+  uint32_t type() const { return cuplug_type(tensor_); } /* CUPLUG_FLOAT32 ... */
+  int64_t element_bytes() const { return cuplug_element_bytes(tensor_); }
+  /* The address as another type of elements: 16 bits of __half, float2 of complex<float>. */
+  template <class U> typename as_const_as<T, U>::type *as() const {
+    return reinterpret_cast<typename as_const_as<T, U>::type *>(data_);
+  }
+  uint32_t number() const { return (uint32_t)(tensor_ - tensors_); } /* for cuplug_fault_index */
+
+protected:
+  T *data_;
+  int64_t size_;
+  const cuplug_tensor *tensor_, *tensors_;
+};
+
+/* An output with dimensions `?`: it has no memory until the entry knows its sizes. Rank is -1 where
+ * it has groups of dimensions. */
+template <class T, int rank> class output : public array<T> {
+public:
+  output(const cuplug_call *call, const cuplug_tensor *tensor)
+      : array<T>(call, tensor), call_(call) {}
+
+  /* All sizes, those with a name included. Returns CUPLUG_OK, or an error that the entry returns.
+   */
+  template <class... Sizes> CUPLUG__MUST_USE int allocate(Sizes... sizes) {
+    static_assert(rank < 0 || sizeof...(sizes) == rank,
+                  "allocate: wanted a size for each dimension of the output");
+    const int64_t shape[] = {static_cast<int64_t>(sizes)...};
+    return allocate_shape(shape);
+  }
+  CUPLUG__MUST_USE int allocate_shape(const int64_t *shape) {
+    const int status = cuplug_output(call_, this->number(), shape);
+    if (!status) static_cast<array<T> &>(*this) = array<T>(call_, this->tensor_);
+    return status;
+  }
+
+private:
+  const cuplug_call *call_;
+};
+
+/* ---- Lists, sizes, None, choices ------------------------------------------------------------- */
+
+template <class T> class list {
+public:
+  explicit list(const cuplug_items &items)
+      : items_(static_cast<const T *>(items.items)), n_(items.n) {}
+  int64_t size() const { return n_; }
+  const T &operator[](int64_t k) const { return items_[k]; }
+  const T *begin() const { return items_; }
+  const T *end() const { return items_ + n_; }
+
+private:
+  const T *items_;
+  int64_t n_;
+};
+
+template <class T> class arrays {
+public:
+  arrays(const cuplug_call *call, const cuplug_items &items) : items_(items), call_(call) {}
+  int64_t size() const { return items_.n; }
+  array<T> operator[](int64_t k) const {
+    return array<T>(call_, static_cast<const cuplug_tensor *>(items_.items) + k);
+  }
+
+private:
+  cuplug_items items_;
+  const cuplug_call *call_;
+};
+
+/* The sizes of a group of dimensions. */
+class sizes {
+public:
+  sizes(const int64_t *first, int n) : first_(first), n_(n) {}
+  int ndim() const { return n_; }
+  int64_t operator[](int k) const { return first_[k]; }
+  const int64_t *begin() const { return first_; }
+  const int64_t *end() const { return first_ + n_; }
+  int64_t product() const {
+    int64_t n = 1;
+    for (int k = 0; k < n_; k++) n *= first_[k];
+    return n;
+  }
+
+private:
+  const int64_t *first_;
+  int n_;
+};
+
+/* A parameter whose default is None: false, or a value. */
+template <class T> class maybe {
+public:
+  maybe(bool is_there, T value) : value_(value), is_there_(is_there) {}
+  explicit operator bool() const { return is_there_; }
+  const T &operator*() const { return value_; }
+  const T *operator->() const { return &value_; }
+  T value_or(T other) const { return is_there_ ? value_ : other; }
+
+private:
+  T value_;
+  bool is_there_;
+};
+
+/* One of several strings, as its number: `mode == CUPLUG_CHOICE(mode, "wrap")`, and in a switch
+ * `case CUPLUG_CHOICE(mode, "wrap"):`. Name: that of the parameter. */
+template <class Name> class choice {
+public:
+  explicit choice(int64_t number) : number_((int)number) {}
+  operator int() const { return number_; }
+  static constexpr int number_of(const char *text) {
+    return number_of_choice(Name::text(), Name::found.type, text);
+  }
+
+private:
+  int number_;
+};
+
+template <int number> struct known_choice {
+  static_assert(number >= 0, "this is none of the strings that the signature allows");
+  static constexpr int value = number;
+};
+template <class Choice> struct bare { using type = Choice; };
+template <class Choice> struct bare<const Choice> { using type = Choice; };
+template <class Choice> struct bare<Choice &> : bare<Choice> {};
+#define CUPLUG_CHOICE(parameter, text) \
+  cuplug::known_choice<cuplug::bare<decltype(parameter)>::type::number_of(text)>::value
+
+/* ---- From a name to its argument ------------------------------------------------------------- */
+
+template <int k, class... T> struct nth { using type = void; };
+template <class First, class... T> struct nth<0, First, T...> { using type = First; };
+template <int k, class First, class... T> struct nth<k, First, T...> : nth<k - 1, T...> {};
+
+/* The dtype of what a name stands for: one of its own, or that of a type variable of the entry. */
+template <class Name, class... Types> constexpr auto dtype_of_name() {
+  constexpr int k = number_in_list(Name::type_names(), Name::text(), Name::found.type);
+  if constexpr (k >= 0)
+    return dtype_of<typename nth<k, Types...>::type>();
+  else
+    return dtype<dtype_at(Name::text(), Name::found.type)>();
+}
+
+template <class Name, class Value> auto as_maybe(const cuplug_call *call, Value value) {
+  if constexpr (Name::found.optional)
+    return maybe<Value>(!(call->none_mask >> Name::found.index & 1), value);
+  else
+    return value;
+}
+
+struct unknown {}; /* of what a static_assert has refused */
+
+template <class Name, class Dtype> auto get_array(const cuplug_call *call) {
+  constexpr item found = Name::found;
+  using T = typename Dtype::element;
+  const cuplug_tensor *tensor = (found.output ? call->outputs : call->tensors) + found.index;
+  if constexpr (found.unknown)
+    return output<T, rank_at(Name::text(), found.dims)>(call, tensor);
+  else if constexpr (found.writable)
+    return array<T>(call, tensor);
+  else
+    return array<const T>(call, tensor);
+}
+
+template <class Name, class Dtype> auto get_scalar(const cuplug_call *call) {
+  constexpr item found = Name::found;
+  const cuplug_scalar &scalar = call->scalars[found.index];
+  if constexpr (found.what == kind::string)
+    return as_maybe<Name>(call, scalar.s);
+  else if constexpr (found.what == kind::choice)
+    return as_maybe<Name>(call, choice<Name>(scalar.i));
+  else if constexpr (found.what == kind::integers)
+    return as_maybe<Name>(call, list<int64_t>(scalar.list));
+  else if constexpr (found.what == kind::floats)
+    return as_maybe<Name>(call, list<double>(scalar.list));
+  else if constexpr (found.what == kind::arrays && found.writable)
+    return as_maybe<Name>(call, arrays<typename Dtype::element>(call, scalar.list));
+  else if constexpr (found.what == kind::arrays)
+    return as_maybe<Name>(call, arrays<const typename Dtype::element>(call, scalar.list));
+  else if constexpr (is_variable(Dtype())) {
+    static_assert(!is_variable(Dtype()), "a scalar of a type variable, which the entry lists, too, "
+                                         "in parentheses before the names");
+    return unknown();
+  } else
+    return as_maybe<Name>(call, Dtype::read(scalar));
+}
+
+template <class Name> auto get_sizes(const cuplug_call *call) {
+  constexpr item found = Name::found;
+  const cuplug_tensor &tensor = (found.output ? call->outputs : call->tensors)[found.index];
+  if constexpr (found.what == kind::sizes)
+    return sizes(tensor.shape + found.first, tensor.ndim - found.beside);
+  else
+    return tensor.shape[found.first < 0 ? tensor.ndim + found.first : found.first];
+}
+
+/* The argument that a name of the signature stands for. */
+template <class Name, class... Types> auto get(const cuplug_call *call) {
+  using Dtype = decltype(dtype_of_name<Name, Types...>());
+  constexpr kind what = Name::found.what;
+  if constexpr (what == kind::none)
+    return unknown();
+  else if constexpr (what == kind::array)
+    return get_array<Name, Dtype>(call);
+  else if constexpr (what == kind::size || what == kind::sizes)
+    return get_sizes<Name>(call);
+  else
+    return get_scalar<Name, Dtype>(call);
+}
+
+template <class Name, class... Types> struct argument_of {
+  using type = decltype(get<Name, Types...>(nullptr));
+};
+template <class Name, class... Types> using argument = typename argument_of<Name, Types...>::type;
+
+} // namespace cuplug
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The macros of operators and entries with named arguments. Part of <cuplug/plugin.hpp>. */
+#ifndef CUPLUG_ENTRIES_HPP
+#define CUPLUG_ENTRIES_HPP
+
+/* Compilers then show the author's line, and not each macro on the way to it. */
+#pragma GCC system_header
+
+/* An operator and its row of the table, before its entries: an identifier of C++, a signature, a
+ * line of documentation with properties. The entries are called <identifier>_host and _cuda. */
+#define CUPLUG_TYPED_OPERATOR(identifier, signature, doc) \
+  CUPLUG__SIGNATURE(identifier##_signature, signature);   \
+  CUPLUG_ENTRY cuplug_entry identifier##_host;            \
+  CUPLUG_ENTRY cuplug_entry identifier##_cuda;            \
+  CUPLUG_OPERATOR(identifier##_cuda, identifier##_host, signature, doc)
+#define CUPLUG_TYPED_HOST_OPERATOR(identifier, signature, doc) \
+  CUPLUG__SIGNATURE(identifier##_signature, signature);        \
+  CUPLUG_ENTRY cuplug_entry identifier##_host;                 \
+  CUPLUG_HOST_OPERATOR(identifier##_host, signature, doc)
+#define CUPLUG_TYPED_CUDA_OPERATOR(identifier, signature, doc) \
+  CUPLUG__SIGNATURE(identifier##_signature, signature);        \
+  CUPLUG_ENTRY cuplug_entry identifier##_cuda;                 \
+  CUPLUG_CUDA_OPERATOR(identifier##_cuda, signature, doc)
+
+#define CUPLUG__SIGNATURE(identifier, signature)              \
+  struct identifier {                                         \
+    static constexpr const char *text() { return signature; } \
+  }
+
+/* An entry of such an operator, before its body in braces: CUPLUG_HOST_ENTRY(operator, (T), x, n).
+ * Without type variables the parentheses are left out. In the body, `call` is the cuplug::call. */
+#define CUPLUG_HOST_ENTRY(...) CUPLUG__NAMED_ENTRY(_host, __VA_ARGS__)
+#define CUPLUG_CUDA_ENTRY(...) CUPLUG__NAMED_ENTRY(_cuda, __VA_ARGS__)
+
+#define CUPLUG__NAMED_ENTRY(side, ...) \
+  CUPLUG__PASTE(CUPLUG__ALONE_, CUPLUG__IS_ONE(__VA_ARGS__))(side, __VA_ARGS__)
+#define CUPLUG__ALONE_1(side, identifier)                                               \
+  CUPLUG__DEFINE(identifier##side, identifier##_signature, "()", CUPLUG__MAP_0, (void), \
+                 CUPLUG__MAP_0, )
+#define CUPLUG__ALONE_0(side, identifier, ...)                                                \
+  CUPLUG__PASTE(CUPLUG__TYPES_, CUPLUG__IS_LIST(CUPLUG__APPLY(CUPLUG__FIRST, __VA_ARGS__, ))) \
+  (identifier##side, identifier##_signature, __VA_ARGS__)
+#define CUPLUG__TYPES_0(entry, signature, ...) \
+  CUPLUG__DEFINE(entry, signature, "()", CUPLUG__MAP_0, (void), CUPLUG__MAP, __VA_ARGS__)
+#define CUPLUG__TYPES_1(entry, signature, types, ...) \
+  CUPLUG__DEFINE(entry, signature, #types, CUPLUG__MAP, types, CUPLUG__MAP, __VA_ARGS__)
+
+/* What an entry needs to know of each name, the exported function, the head of the body. */
+#define CUPLUG__DEFINE(entry, signature, type_list, map_types, types, map_names, ...)            \
+  struct entry##_types : signature {                                                             \
+    static constexpr const char *type_names() { return type_list; }                              \
+  };                                                                                             \
+  CUPLUG__APPLY(map_types, CUPLUG__CHECK_TYPE, entry, signature, CUPLUG__STRIP types)            \
+  struct entry##_names : entry##_types {                                                         \
+    map_names(CUPLUG__NAME, entry, signature, __VA_ARGS__)                                       \
+  };                                                                                             \
+  template <int CUPLUG__APPLY(map_types, CUPLUG__CLASS, entry, signature, CUPLUG__STRIP types)>  \
+  static int entry##_body(cuplug::call map_names(CUPLUG__PARAMETER, entry, types, __VA_ARGS__)); \
+  struct entry##_code : entry##_names {                                                          \
+    static constexpr int n_outputs = 0 map_names(CUPLUG__OUTPUT, entry, types, __VA_ARGS__);     \
+    template <class... T> static int run(const cuplug_call *call) {                              \
+      return entry##_body<0, T...>(call map_names(CUPLUG__ARGUMENT, entry, types, __VA_ARGS__)); \
+    }                                                                                            \
+  };                                                                                             \
+  CUPLUG_ENTRY int entry(const cuplug_call *call) {                                              \
+    return cuplug::run_entry<entry##_code>(call);                                                \
+  }                                                                                              \
+  template <int CUPLUG__APPLY(map_types, CUPLUG__CLASS, entry, signature, CUPLUG__STRIP types)>  \
+  static int entry##_body(                                                                       \
+      [[maybe_unused]] cuplug::call call map_names(CUPLUG__PARAMETER, entry, types, __VA_ARGS__))
+
+#define CUPLUG__CHECK_TYPE(entry, signature, name)                   \
+  static_assert(cuplug::dtypes_of(signature::text(), #name, 0) != 0, \
+                #name ": no type variable of this name in the signature's where clause");
+#define CUPLUG__NAME(entry, signature, name)                                                  \
+  struct of_##name : entry##_types {                                                          \
+    static constexpr cuplug::item found = cuplug::find(signature::text(), #name);             \
+    static_assert(found.what != cuplug::kind::none,                                           \
+                  #name ": no parameter, output or dimension of this name in the signature"); \
+  };
+#define CUPLUG__CLASS(entry, signature, name) , class name
+#define CUPLUG__PARAMETER(entry, types, name) \
+  , cuplug::argument<entry##_names::of_##name, CUPLUG__STRIP types> name
+#define CUPLUG__ARGUMENT(entry, types, name) , cuplug::get<entry##_names::of_##name, T...>(call)
+#define CUPLUG__OUTPUT(entry, types, name) +(int)entry##_names::of_##name::found.output
+
+/* ---- Lists of names: MAP(m, a, b, x, y) is m(a, b, x) m(a, b, y), for up to 30 names ----------
+ */
+
+#define CUPLUG__PASTE_TOKENS(a, b) a##b
+#define CUPLUG__PASTE(a, b) CUPLUG__PASTE_TOKENS(a, b)
+#define CUPLUG__APPLY(macro, ...) macro(__VA_ARGS__)
+#define CUPLUG__STRIP(...) __VA_ARGS__
+#define CUPLUG__FIRST(a, ...) a
+#define CUPLUG__SECOND(a, b, ...) b
+
+#define CUPLUG__PICK(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, \
+                     a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, \
+                     count, ...)                                                                \
+  count
+#define CUPLUG__COUNT(...)                                                                      \
+  CUPLUG__PICK(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, \
+               15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, )
+#define CUPLUG__PICK_MANY(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, \
+                          a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, \
+                          a30, a31, is_one, ...)                                                \
+  is_one
+#define CUPLUG__IS_ONE(...)                                                                        \
+  CUPLUG__PICK_MANY(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+                    0, 0, 0, 0, 0, 0, 0, 0, 0, 1, )
+
+/* 1 for something in parentheses, else 0. */
+#define CUPLUG__IN_PARENTHESES(...) ~, 1
+#define CUPLUG__IS_LIST(x) CUPLUG__APPLY(CUPLUG__SECOND, CUPLUG__IN_PARENTHESES x, 0, )
+
+/* clang-format off */
+#define CUPLUG__MAP_0(m, a, b, x)
+#define CUPLUG__MAP_1(m, a, b, x) m(a, b, x)
+#define CUPLUG__MAP_2(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_1(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_3(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_2(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_4(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_3(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_5(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_4(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_6(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_5(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_7(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_6(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_8(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_7(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_9(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_8(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_10(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_9(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_11(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_10(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_12(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_11(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_13(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_12(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_14(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_13(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_15(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_14(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_16(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_15(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_17(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_16(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_18(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_17(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_19(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_18(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_20(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_19(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_21(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_20(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_22(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_21(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_23(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_22(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_24(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_23(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_25(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_24(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_26(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_25(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_27(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_26(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_28(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_27(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_29(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_28(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_30(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_29(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_31(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_30(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_32(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_31(m, a, b, __VA_ARGS__)
+/* clang-format on */
+
+#define CUPLUG__MAP(m, a, b, ...) \
+  CUPLUG__PASTE(CUPLUG__MAP_, CUPLUG__COUNT(__VA_ARGS__))(m, a, b, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries in C++17 and CUDA whose arguments come from the signature, by name:
+ *
+ *     CUPLUG_TYPED_OPERATOR(topk, "topk(x: T[n], k: int) -> (values: T[k], indices: int64[k]) "
+ *                                 "where T: floating, 0 <= k <= n", "The k largest.");
+ *
+ *     CUPLUG_HOST_ENTRY(topk, (T), x, n, k, values, indices) {
+ *       ...
+ *       return CUPLUG_OK;
+ *     }
+ *     CUPLUG_CUDA_ENTRY(topk, (T), x, n, k, values, indices) {
+ *       return call.launch<topk_kernel<T>>({cuplug::blocks(n, 256), 256}, x, n, k, values,
+ * indices);
+ *     }
+ *     CUPLUG_PLUGIN(topk, "1.0.0");
+ *
+ * An entry lists the names that it uses, in any order: parameters, outputs and dimensions. Their
+ * types follow from the signature: <cuplug/arguments.hpp>. Type variables in parentheses become
+ * types, and the code is compiled for each dtype that they may stand for. A name that the signature
+ * does not have does not compile. Nothing here is part of the ABI. */
+#ifndef CUPLUG_PLUGIN_HPP
+#define CUPLUG_PLUGIN_HPP
+
+#include <cuplug/arguments.hpp>
+#include <cuplug/entries.hpp>
+#include <exception>
+#include <new>
+
+namespace cuplug {
+
+/* ---- The call ------------------------------------------------------------------------------- */
+
+/* Blocks for n items, `per_block` to each: at most what a grid may have, so that kernels whose n
+ * may exceed 2^31 - 1 blocks go on in strides of the grid. */
+constexpr int64_t blocks(int64_t n, int64_t per_block) {
+  const int64_t wanted = n / per_block + (n % per_block != 0);
+  return wanted < 0x7fffffff ? wanted : 0x7fffffff;
+}
+
+struct extent {
+  uint32_t x, y, z;
+  constexpr extent(int64_t x, int64_t y = 1, int64_t z = 1)
+      : x((uint32_t)x), y((uint32_t)y), z((uint32_t)z) {}
+};
+
+/* How a kernel is launched: `{blocks, threads}`, `{{8, 8}, {16, 16}, shared_bytes}`,
+ * `cuplug::grid(blocks, threads).cluster(2).cooperative()`. */
+struct grid : cuplug_grid {
+  grid(extent blocks, extent threads, uint32_t shared_bytes = 0)
+      : cuplug_grid{{blocks.x, blocks.y, blocks.z},
+                    {threads.x, threads.y, threads.z},
+                    shared_bytes,
+                    0,
+                    {0, 0, 0},
+                    0} {}
+  grid &with(uint32_t flag) {
+    flags |= flag;
+    return *this;
+  }
+  /* Its blocks may wait for each other. */
+  grid &cooperative() { return with(CUPLUG_COOPERATIVE); }
+  /* It may begin while the kernel ahead runs: programmatic launch. */
+  grid &overlapping() { return with(CUPLUG_OVERLAPPING); }
+  grid &in_clusters(extent blocks) {
+    cuplug_grid::cluster[0] = blocks.x, cuplug_grid::cluster[1] = blocks.y;
+    cuplug_grid::cluster[2] = blocks.z;
+    return *this;
+  }
+};
+
+template <class T> T value_of();
+template <class To> void take(To);
+template <class To, class From, class = void> struct converts {
+  static constexpr bool value = false;
+};
+template <class To, class From> struct converts<To, From, decltype(take<To>(value_of<From>()))> {
+  static constexpr bool value = true;
+};
+
+/* The parameters of a kernel. */
+template <class... P> struct parameters {
+  static constexpr size_t n = sizeof...(P);
+  template <class... A> static constexpr bool take() {
+    if constexpr (sizeof...(A) == n)
+      return (converts<P, A>::value && ...);
+    else
+      return false;
+  }
+};
+template <class... P> constexpr parameters<P...> parameters_of(void (*)(P...)) { return {}; }
+
+/* What an entry may ask of its call. All functions of <cuplug/plugin.h> take it, too. */
+class call {
+public:
+  call(const cuplug_call *c) : call_(c) {}
+  operator const cuplug_call *() const { return call_; }
+
+  /* Reports an error: `return call.fail(CUPLUG_ERROR_VALUE, "k: seen 0, wanted ...")`. */
+  CUPLUG__MUST_USE int fail(int status, const char *text) const {
+    return cuplug_fail(call_, status, text);
+  }
+  /* Scratch memory for n elements until the entry's work is done. nullptr when memory ran out: the
+   * error is reported, return CUPLUG_ERROR_MEMORY. */
+  template <class T> T *workspace(int64_t n) const {
+    return static_cast<T *>(cuplug_workspace(call_, (uint64_t)n * sizeof(T)));
+  }
+  int device() const { return call_->device.id; }
+  uint32_t max_threads() const { return call_->max_threads; } /* on the host; 0: any number */
+  cuplug_fault *fault() const { return call_->fault; }        /* for kernels */
+
+#ifdef __CUDACC__
+  cudaStream_t stream() const { return static_cast<cudaStream_t>(call_->stream); }
+  /* What a function of the CUDA runtime, or of CUB, returned: reported if it is an error. */
+  CUPLUG__MUST_USE int check(cudaError_t code) const {
+    if (code != cudaSuccess) cudaGetLastError(); /* later launches tell of their own errors alone */
+    return cuplug__cuda_status(call_, code, "entry");
+  }
+  /* Calls f(scratch, bytes) twice, as the algorithms of CUB want it: with nullptr f sets the bytes
+   * that it needs, then it gets a workspace of as many. */
+  template <class F> CUPLUG__MUST_USE int with_scratch(F f) const {
+    size_t bytes = 0;
+    if (int status = check(f(nullptr, bytes))) return status;
+    void *scratch = workspace<char>((int64_t)bytes);
+    return scratch ? check(f(scratch, bytes)) : (int)CUPLUG_ERROR_MEMORY;
+  }
+  /* Copies n values to the host and waits for the stream: for the sizes of outputs with `?`. */
+  template <class T> CUPLUG__MUST_USE int fetch(T *host, const T *device, int64_t n = 1) const {
+    const size_t bytes = (size_t)n * sizeof(T);
+    if (int status = check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDefault, stream())))
+      return status;
+    return check(cudaStreamSynchronize(stream()));
+  }
+#if CUDART_VERSION >= 12010
+  /* Launches a kernel on the call's stream, as cuplug_launch does. */
+  template <auto kernel, class... A> CUPLUG__MUST_USE int launch(const grid &g, A... a) const {
+    static_assert(parameters_of(kernel).n == sizeof...(a),
+                  "launch: the kernel has another number of parameters");
+    static_assert(parameters_of(kernel).n != sizeof...(a) ||
+                      parameters_of(kernel).template take<A...>(),
+                  "launch: an argument does not convert to the kernel's parameter");
+    if constexpr (parameters_of(kernel).template take<A...>())
+      return cuplug_launch<kernel>(call_, g, a...);
+  }
+#endif
+#endif
+
+private:
+  const cuplug_call *call_;
+};
+
+/* ---- Entries -------------------------------------------------------------------------------- */
+
+template <int... k> struct numbers {};
+
+template <class T, class = void> struct is_defined { static constexpr bool value = false; };
+template <class T> struct is_defined<T, decltype(void(sizeof(T)))> {
+  static constexpr bool value = true;
+};
+
+template <class Entry, class... T> int run_typed(const cuplug_call *call);
+
+/* Runs the code for dtype number k if it is the call's, and one of those that the signature allows.
+ */
+template <class Entry, int k, uint32_t allowed, class... T>
+bool run_dtype(const cuplug_call *call, uint32_t type, int *status) {
+  if constexpr (allowed >> k & 1) {
+    using element = typename dtype<k>::element;
+    static_assert(
+        is_defined<element>::value,
+        "a type variable of this entry may be a dtype whose C++ type is not defined here: "
+        "include <cuda_fp16.h>, <cuda_bf16.h> or <cuda_fp8.h>");
+    if (type != dtype<k>::id) return false;
+    *status = run_typed<Entry, T..., element>(call);
+    return true;
+  } else {
+    return false;
+  }
+}
+
+template <class Entry, class... T, int... k>
+int choose_dtype(const cuplug_call *call, numbers<k...>) {
+  constexpr int there = word_of_list(Entry::type_names(), sizeof...(T));
+  constexpr item source = find_dtype(Entry::text(), Entry::type_names(), there);
+  static_assert(source.what != kind::none,
+                "a type variable stands in no array that is always given");
+  const uint32_t type = cuplug_type((source.output ? call->outputs : call->tensors) + source.index);
+  int status = CUPLUG_OK;
+  if ((run_dtype<Entry, k, dtypes_of(Entry::text(), Entry::type_names(), there), T...>(call, type,
+                                                                                       &status) ||
+       ...))
+    return status;
+  return cuplug_fail(call, CUPLUG_ERROR_TYPE, "no code for this dtype");
+}
+
+template <class Entry, class... T> int run_typed(const cuplug_call *call) {
+  if constexpr (sizeof...(T) == n_words(Entry::type_names()))
+    return Entry::template run<T...>(call);
+  else
+    return choose_dtype<Entry, T...>(
+        call, numbers<0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16>());
+}
+
+/* What an exported entry does; no exception leaves it. */
+template <class Entry> int run_entry(const cuplug_call *call) {
+  static_assert(
+      Entry::n_outputs == n_outputs_of(Entry::text()),
+      "an entry lists all outputs, since it writes them; where there are several, each has "
+      "a name in the signature");
+#ifdef __cpp_exceptions
+  try {
+    return run_typed<Entry>(call);
+  } catch (const std::bad_alloc &) {
+    return cuplug_fail(call, CUPLUG_ERROR_MEMORY, "memory of the host ran out");
+  } catch (const std::exception &error) {
+    return cuplug_fail(call, CUPLUG_ERROR_PLUGIN, error.what());
+  } catch (...) {
+    return cuplug_fail(call, CUPLUG_ERROR_PLUGIN, "an exception of an unknown type");
+  }
+#else
+  return run_typed<Entry>(call);
+#endif
+}
+
+} // namespace cuplug
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signatures read while a plugin is compiled: what a name stands for, and where its value lies in a
+ * call. Part of <cuplug/plugin.hpp>. The core checks the whole text when it reads the table; here
+ * only what entries ask for is looked at, so texts of any length take no memory. */
+#ifndef CUPLUG_SIGNATURE_HPP
+#define CUPLUG_SIGNATURE_HPP
+
+#include <cuplug/plugin.h>
+
+namespace cuplug {
+
+enum class kind : uint8_t {
+  none,
+  array,
+  arrays,
+  scalar,
+  string,
+  choice,
+  integers,
+  floats,
+  size,
+  sizes
+};
+
+/* What a name of a signature stands for. Positions are bytes of the text. */
+struct item {
+  kind what = kind::none;
+  bool output = false, writable = false; /* an output; that, or inout */
+  bool optional = false;                 /* its default is None */
+  bool unknown = false;                  /* an output with dimensions `?` */
+  int name = 0, type = 0, dims = 0;      /* where they begin */
+  int index = 0;                         /* among the call's tensors, outputs or scalars */
+  int first = 0;                         /* of a dimension: its number; below 0 from the end */
+  int beside = 0;                        /* of a group *name: dimensions beside it */
+};
+
+/* ---- Words ---------------------------------------------------------------------------------- */
+
+constexpr bool is_of_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+constexpr int skip_spaces(const char *text, int at) {
+  while (text[at] == ' ') at++;
+  return at;
+}
+
+constexpr int end_of_word(const char *text, int at) {
+  while (is_of_word(text[at])) at++;
+  return at;
+}
+
+constexpr int after_word(const char *text, int at) {
+  return skip_spaces(text, end_of_word(text, at));
+}
+
+/* Whether the word at `at` is that of `other` at `there`. */
+constexpr bool is_word(const char *text, int at, const char *other, int there = 0) {
+  while (is_of_word(text[at]) && text[at] == other[there]) at++, there++;
+  return !is_of_word(text[at]) && !is_of_word(other[there]);
+}
+
+/* Behind the character at `at`, or the whole string if one begins there. */
+constexpr int next_character(const char *text, int at) {
+  const char c = text[at++];
+  if (c == '"' || c == '\'') {
+    while (text[at] && text[at] != c) at++;
+    if (text[at]) at++;
+  }
+  return at;
+}
+
+/* Where the text from `at` on ends: at a comma, or at what closes the bracket around it. */
+constexpr int end_of_part(const char *text, int at) {
+  for (int depth = 0; text[at]; at = next_character(text, at)) {
+    const char c = text[at];
+    if (depth == 0 && (c == ',' || c == ')' || c == ']')) break;
+    depth += (c == '(' || c == '[') - (c == ')' || c == ']');
+  }
+  return at;
+}
+
+/* Where the bracket around the text from `at` on closes. */
+constexpr int end_of_parts(const char *text, int at) {
+  while (text[at = end_of_part(text, at)] == ',') at++;
+  return at;
+}
+
+/* Where the part behind that which ends at `end` begins; -1 behind the last. */
+constexpr int next_part(const char *text, int end) {
+  return text[end] == ',' ? skip_spaces(text, end + 1) : -1;
+}
+
+/* ---- dtypes --------------------------------------------------------------------------------- */
+
+constexpr int n_dtypes = 17;
+
+/* The dtype of a word, a number in the order of CUPLUG_DTYPE_LIST; -1: a type variable. */
+constexpr int dtype_at(const char *text, int at) {
+  int number = 0;
+#define CUPLUG__X(name, NAME, code, bits)      \
+  if (is_word(text, at, #name)) return number; \
+  number++;
+  CUPLUG_DTYPE_LIST(CUPLUG__X)
+#undef CUPLUG__X
+  return is_word(text, at, "int")       ? 4
+         : is_word(text, at, "float")   ? 12
+         : is_word(text, at, "complex") ? 14
+                                        : -1;
+}
+
+/* The dtypes of a word of a `where` clause, groups included: bit k for number k. */
+constexpr uint32_t dtypes_at(const char *text, int at) {
+  if (is_word(text, at, "any")) return (1u << n_dtypes) - 1;
+  if (is_word(text, at, "integer")) return 0x1feu;
+  if (is_word(text, at, "floating")) return 0x1e00u;
+  if (is_word(text, at, "complex")) return 0x6000u;
+  const int number = dtype_at(text, at);
+  return number < 0 ? 0 : 1u << number;
+}
+
+/* ---- Parameters and outputs ----------------------------------------------------------------- */
+
+constexpr kind kind_of(const char *text, int at, int dims, int end) {
+  if (text[at] == '"' || text[at] == '\'') return kind::choice;
+  if (is_word(text, at, "str")) return kind::string;
+  if (text[dims] != '[') return kind::scalar;
+  const bool empty = text[skip_spaces(text, dims + 1)] == ']';
+  if (empty && is_word(text, at, "int")) return kind::integers;
+  if (empty && is_word(text, at, "float")) return kind::floats;
+  const int behind = skip_spaces(text, end_of_parts(text, dims + 1) + 1);
+  return behind < end && text[behind] == '[' ? kind::arrays : kind::array;
+}
+
+constexpr bool has_unknown(const char *text, int dims) {
+  for (int at = dims; text[at] && text[at] != ']'; at++)
+    if (text[at] == '?') return true;
+  return false;
+}
+
+/* The number of dimensions as written; -1 with groups of them. */
+constexpr int rank_at(const char *text, int dims) {
+  int rank = 0;
+  for (int at = skip_spaces(text, dims + 1); at >= 0 && text[at] != ']';
+       at = next_part(text, end_of_part(text, at)), rank++)
+    if (text[at] == '*' || text[at] == '.') return -1;
+  return rank;
+}
+
+/* The parameter or output that begins at `at`: [inout] [name:] type [= default]. */
+constexpr item read_part(const char *text, int at, bool output) {
+  item found;
+  found.output = found.writable = output;
+  if (is_word(text, at, "inout") && is_of_word(text[after_word(text, at)])) {
+    found.writable = true;
+    at = after_word(text, at);
+  }
+  const int colon = after_word(text, at), end = end_of_part(text, at);
+  found.name = at;
+  found.type = text[colon] == ':' ? skip_spaces(text, colon + 1) : at;
+  found.dims = after_word(text, found.type);
+  found.what = kind_of(text, found.type, found.dims, end);
+  found.unknown = output && has_unknown(text, found.dims);
+  int equals = found.type;
+  while (equals < end && text[equals] != '=') equals = next_character(text, equals);
+  found.optional = !output && equals < end && is_word(text, skip_spaces(text, equals + 1), "None");
+  return found;
+}
+
+constexpr int begin_of_parameters(const char *text) {
+  const int at = skip_spaces(text, after_word(text, skip_spaces(text, 0)) + 1);
+  return text[at] == ')' ? -1 : at;
+}
+
+constexpr int end_of_parameters(const char *text) {
+  return end_of_parts(text, after_word(text, skip_spaces(text, 0)) + 1);
+}
+
+/* Where the first output begins, behind "->" and the bracket of several; -1: there is none. */
+constexpr int begin_of_outputs(const char *text) {
+  int at = end_of_parameters(text);
+  if (!text[at]) return -1;
+  at = skip_spaces(text, at + 1);
+  if (text[at] != '-') return -1;
+  at = skip_spaces(text, at + 2);
+  return text[at] == '(' ? skip_spaces(text, at + 1) : at;
+}
+
+/* Calls visit(item) for each parameter, then each output, until it returns true; Visit keeps what
+ * it finds. The numbers of tensors, scalars and outputs are counted here alone. */
+template <class Visit> constexpr void visit_parts(const char *text, Visit &visit) {
+  int n_arrays = 0, n_others = 0, n_outputs = 0;
+  for (int at = begin_of_parameters(text); at >= 0; at = next_part(text, end_of_part(text, at))) {
+    item part = read_part(text, at, false);
+    part.index = part.what == kind::array ? n_arrays++ : n_others++;
+    if (visit(text, part)) return;
+  }
+  int at = begin_of_outputs(text);
+  if (at < 0) return;
+  /* Behind one output without brackets, commas are those of the clauses. */
+  const bool bracketed = text[end_of_parts(text, at)] == ')';
+  for (; at >= 0; at = bracketed ? next_part(text, end_of_part(text, at)) : -1) {
+    item part = read_part(text, at, true);
+    part.index = n_outputs++;
+    if (visit(text, part)) return;
+  }
+}
+
+/* ---- Names ---------------------------------------------------------------------------------- */
+
+/* Finds a parameter or output by name; `out` is an output that has none. */
+struct part_finder {
+  const char *name;
+  item found;
+  constexpr bool operator()(const char *text, const item &part) {
+    const bool named = part.name != part.type;
+    if (named ? !is_word(text, part.name, name) : !is_word("out", 0, name)) return false;
+    found = part;
+    return true;
+  }
+};
+
+/* Finds where a dimension, or a group of them, stands by itself in an array whose size is known. */
+struct size_finder {
+  const char *name;
+  item found;
+  constexpr bool operator()(const char *text, const item &part) {
+    if (part.what != kind::array || part.optional || part.unknown) return false;
+    int n[2] = {0, 0}, groups[2] = {0, 0}; /* dimensions and groups before it, and behind it */
+    bool seen = false, is_group = false;
+    for (int at = skip_spaces(text, part.dims + 1); at >= 0 && text[at] != ']';
+         at = next_part(text, end_of_part(text, at))) {
+      const bool group = text[at] == '*' || text[at] == '.';
+      const int word = text[at] == '*' ? at + 1 : at;
+      if (!seen && is_of_word(text[word]) && is_word(text, word, name) &&
+          after_word(text, word) == end_of_part(text, at)) {
+        seen = true;
+        is_group = group;
+      } else {
+        (group ? groups : n)[seen]++;
+      }
+    }
+    if (!seen || (groups[0] && (is_group || groups[1])) || (is_group && groups[1])) return false;
+    found = part;
+    found.what = is_group ? kind::sizes : kind::size;
+    found.first = groups[0] ? -1 - n[1] : n[0];
+    found.beside = n[0] + n[1];
+    return true;
+  }
+};
+
+/* What a name of a signature stands for: a parameter, an output or a dimension. */
+constexpr item find(const char *text, const char *name) {
+  part_finder part{name, {}};
+  visit_parts(text, part);
+  if (part.found.what != kind::none) return part.found;
+  size_finder size{name, {}};
+  visit_parts(text, size);
+  return size.found;
+}
+
+/* The first array that always has the dtype of a type variable: a parameter, else an output. */
+struct dtype_finder {
+  const char *name;
+  int there;
+  item found;
+  constexpr bool operator()(const char *text, const item &part) {
+    if (part.what != kind::array || part.optional || !is_word(text, part.type, name, there))
+      return false;
+    found = part;
+    return true;
+  }
+};
+
+constexpr item find_dtype(const char *text, const char *name, int there) {
+  dtype_finder finder{name, there, {}};
+  visit_parts(text, finder);
+  return finder.found;
+}
+
+/* The dtypes that a type variable may stand for, by its `where` clause; 0: there is none. */
+constexpr uint32_t dtypes_of(const char *text, const char *name, int there) {
+  int at = end_of_parameters(text);
+  while (text[at] && (is_of_word(text[at]) || !is_word(text, at + 1, "where"))) at++;
+  if (!text[at]) return 0;
+  for (at = after_word(text, at + 1); at >= 0; at = next_part(text, end_of_part(text, at))) {
+    int word = after_word(text, at);
+    if (text[word] != ':' || !is_word(text, at, name, there)) continue;
+    uint32_t dtypes = 0;
+    do {
+      word = skip_spaces(text, word + 1);
+      dtypes |= dtypes_at(text, word);
+      word = after_word(text, word);
+    } while (text[word] == '|');
+    return dtypes;
+  }
+  return 0;
+}
+
+constexpr int n_outputs_of(const char *text) {
+  struct {
+    int n;
+    constexpr bool operator()(const char *, const item &part) {
+      n += part.output;
+      return false;
+    }
+  } counter{0};
+  visit_parts(text, counter);
+  return counter.n;
+}
+
+/* ---- Lists of words, as "(T, I)", and choices ------------------------------------------------ */
+
+/* Where word number k of a list "(a, b)" begins; -1: it has not as many. */
+constexpr int word_of_list(const char *list, int k) {
+  int at = skip_spaces(list, 1);
+  if (list[at] == ')') return -1;
+  for (; at >= 0 && k > 0; k--) at = next_part(list, after_word(list, at));
+  return at;
+}
+
+constexpr int n_words(const char *list) {
+  int n = 0;
+  while (word_of_list(list, n) >= 0) n++;
+  return n;
+}
+
+/* The number of the word of a text in a list; -1: it is not there. */
+constexpr int number_in_list(const char *list, const char *text, int at) {
+  for (int k = 0; word_of_list(list, k) >= 0; k++)
+    if (is_word(list, word_of_list(list, k), text, at)) return k;
+  return -1;
+}
+
+/* The number of a choice, from 0; -1: it is none of them. */
+constexpr int number_of_choice(const char *text, int at, const char *choice) {
+  for (int number = 0;; number++) {
+    const char quote = text[at++];
+    int k = 0;
+    while (choice[k] && text[at + k] == choice[k]) k++;
+    if (!choice[k] && text[at + k] == quote) return number;
+    while (text[at] && text[at] != quote) at++;
+    at = skip_spaces(text, at + 1);
+    if (text[at] != '|') return -1;
+    at = skip_spaces(text, at + 1);
+  }
+}
+
+} // namespace cuplug
+
+#endif

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries in C++ with named arguments: what they are given, and what does not compile."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from builds import compile_library
+from cuplug.compilers import toolkit
+from places import FIXTURES, ROOT
+
+INCLUDE = ROOT / "include"
+OPTIONS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}"]
+needs_nvcc = pytest.mark.skipif(not toolkit.find_nvcc(), reason="needs nvcc")
+
+F = (
+    "f(x: T[*rows, n], k: int, mode: 'a' | 'b', axis: int = None) -> T[n] "
+    "where T: float32 | float64"
+)
+TWO = "two(x: float32[n], inout y: float32[n]) -> (a: float32[?, n], b: int64[n])"
+LARGE = "large(x: T[n]) -> T[n] where T: floating"
+BODY = "{ return CUPLUG_OK; }"
+SCALAR = "g(x: T[n], a: T) where T: float32"
+# Entries that differ from their signatures, and a sentence of what the compiler says of each.
+REFUSED = {
+    "a name": (F, f"(f, (T), x, y, out) {BODY}", "y: no parameter, output or dimension of this"),
+    "a dimension": (F, f"(f, (T), m, out) {BODY}", "m: no parameter, output or dimension of this"),
+    "a type variable": (F, f"(f, (U), x, out) {BODY}", "U: no type variable of this name in the"),
+    "no type variables": (TWO, f"(two, (T), a, b) {BODY}", "T: no type variable of this name in"),
+    "an output": (F, f"(f, (T), x) {BODY}", "an entry lists all outputs, since it writes them"),
+    "one of the outputs": (TWO, f"(two, x, b) {BODY}", "an entry lists all outputs, since it"),
+    "a choice": (
+        F,
+        '(f, (T), mode, out) { return mode == CUPLUG_CHOICE(mode, "c"); }',
+        "this is none of the strings that the signature allows",
+    ),
+    "a rank": (
+        TWO,
+        "(two, n, a, b) { return b.size() ? CUPLUG_OK : a.allocate(n); }",
+        "allocate: wanted a size for each dimension of the output",
+    ),
+    "a header": (LARGE, f"(large, (T), x, out) {BODY}", "include <cuda_fp16.h>, <cuda_bf16.h> or"),
+    "a scalar of a type variable": (
+        SCALAR,
+        f"(g, x, a) {BODY}",
+        "a scalar of a type variable, which the entry lists, too, in parentheses before the names",
+    ),
+}
+# Bodies that use an argument as what it is not: in the compiler's own words.
+MISUSED = {
+    "a size that is known": (TWO, "(two, n, a, b) { return b.allocate(n); }"),
+    "an input that is written": (TWO, "(two, x, a, b) { x[0] = 1; return a.size() + b.size(); }"),
+    "a scalar as an array": (F, "(f, (T), k, out) { out[0] = k[0]; return 0; }"),
+    "an array as a scalar": (F, "(f, (T), x, out) { out[0] = T(x); return 0; }"),
+    "another dtype": (TWO, "(two, x, a, b) { int *y = x; return y[0] + a[0] + b[0]; }"),
+    "None": (F, "(f, (T), axis, out) { out[0] = axis; return 0; }"),
+}
+FINE = {
+    F: "(f, (T), x, n, rows, k, mode, axis, out) { out[0] = x[k] + rows[n] + *axis; return mode; }",
+    TWO: f"(two, x, y, a, b) {BODY}",
+    SCALAR: f"(g, (T), x, a) {BODY}",
+}
+KERNEL = "__global__ void kernel(const float *x, int64_t *b, int64_t n) { b[n] = (int64_t)x[n]; }"
+LAUNCHES = {  # of a kernel, and whether they compile
+    "x, b, n": "",
+    "x, b": "launch: the kernel has another number of parameters",
+    "x, b, n, n": "launch: the kernel has another number of parameters",
+    "b, b, n": "launch: an argument does not convert to the kernel's parameter",
+}
+
+
+def write_source(folder, signature, entry, side="HOST", before=""):
+    """Write a plugin with one entry; return its path."""
+    name = signature.partition("(")[0]
+    row = f'CUPLUG_TYPED_{side}_OPERATOR({name}, "{signature}", "One line.");'
+    lines = ["#include <cuplug/plugin.hpp>", before, row, f"CUPLUG_{side}_ENTRY{entry}"]
+    source = folder / "plugin.cu"
+    source.write_text("\n".join([*lines, f'CUPLUG_PLUGIN({name}, "1.0.0");\n']))
+    return source
+
+
+def refused(command, source):
+    """Return what a compiler says of a source, which it must refuse."""
+    done = subprocess.run([*command, str(source)], capture_output=True, text=True)
+    assert done.returncode
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_every_kind_of_argument(compiler, tmp_path):
+    if not shutil.which(compiler):
+        pytest.skip(f"needs {compiler}")
+    program = tmp_path / "program"
+    source = FIXTURES / "named_arguments.cpp"
+    sanitize = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    compile_library([compiler, *OPTIONS, "-pedantic", *sanitize, str(source), "-o", str(program)])
+    done = subprocess.run([program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def compiler_command(compiler):
+    if not shutil.which(compiler):
+        pytest.skip(f"needs {compiler}")
+    return ["env", "LC_ALL=C", compiler, "-std=c++17", f"-I{INCLUDE}", "-x", "c++", "-fsyntax-only"]
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("signature", FINE)
+def test_what_the_signature_says_compiles(signature, compiler, tmp_path):
+    source = write_source(tmp_path, signature, FINE[signature])
+    compile_library([*compiler_command(compiler), str(source)])
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_differs_from_the_signature_does_not_compile(what, compiler, tmp_path):
+    signature, entry, sentence = REFUSED[what]
+    said = refused(compiler_command(compiler), write_source(tmp_path, signature, entry))
+    assert sentence in said
+    assert "plugin.cu:4:" in said
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("what", MISUSED)
+def test_an_argument_is_what_the_signature_says(what, compiler, tmp_path):
+    source = write_source(tmp_path, *MISUSED[what])
+    assert "plugin.cu:4:" in refused(compiler_command(compiler), source)
+
+
+@needs_nvcc
+@pytest.mark.parametrize("arguments", LAUNCHES)
+def test_arguments_of_a_kernel_are_checked(arguments, tmp_path):
+    entry = (
+        "(two, x, n, a, b) { if (int status = a.allocate(n, n)) return status; "
+        f"return call.launch<kernel>({{cuplug::blocks(n, 256), 256}}, {arguments}); }}"
+    )
+    source = write_source(tmp_path, TWO, entry, "CUDA", KERNEL)
+    command = [toolkit.find_nvcc(), "-std=c++17", "-arch=sm_90", f"-I{INCLUDE}"]
+    command += ["-Xcompiler", "-Wall,-Wextra,-Werror", "-c", "-o", str(tmp_path / "plugin.o")]
+    if LAUNCHES[arguments]:
+        assert LAUNCHES[arguments] in refused(command, source)
+    else:
+        compile_library([*command, str(source)])
+
+
+@needs_nvcc
+def test_nvcc_says_the_same(tmp_path):
+    signature, entry, sentence = REFUSED["a name"]
+    command = [toolkit.find_nvcc(), "-std=c++17", f"-I{INCLUDE}", "-cuda", "-o", os.devnull]
+    said = refused(command, write_source(tmp_path, signature, entry))
+    assert sentence in said
+    assert "plugin.cu(4)" in said

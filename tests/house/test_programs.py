@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example programs in C and C++, built by make and by CMake, from the package and installed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import cuplug
+import pytest
+from places import ROOT
+from processes import environment
+
+EXAMPLES = ROOT / "examples"
+PROGRAMS = {
+    "host": """\
+gather 1.0.0: Rows of source at the given indices: NumPy's take along axis 0.
+  source
+  index
+  mode = "raise"
+gather: 3.5 0.5 1.5
+positive: 3 2
+""",
+    "host_cpp": "3\n2\n",
+}
+
+
+def run(command: list, cwd: Path, **variables: str) -> str:
+    """Run a command that must succeed; return what it printed."""
+    usual = {k: v for k, v in environment().items() if not k.startswith("MAKE")}
+    done = subprocess.run(
+        command, cwd=cwd, env=usual | variables, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "warning" not in done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def sources(tmp_path) -> Path:
+    """Copy what the examples of programs are made of."""
+    for name in ("host.c", "host.cpp", "positive.c", "Makefile", "CMakeLists.txt"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """Return the prefix of what `make install` has installed."""
+    folder = tmp_path_factory.mktemp("installed")
+    settings = [f"PREFIX={folder}/usr", f"BUILD={folder}/build", "NVCC=", "VENV="]
+    run(["make", "-s", *settings, "install"], ROOT)
+    return folder / "usr"
+
+
+def build_by_make(sources: Path, pkg_config_path: str) -> None:
+    if not shutil.which("pkg-config"):
+        pytest.skip("needs pkg-config")
+    run(["make"], sources, PKG_CONFIG_PATH=pkg_config_path)
+
+
+def build_by_cmake(sources: Path, *settings: str) -> None:
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    cmake = shutil.which("cmake", path=path)
+    if not cmake:
+        pytest.skip("needs cmake")
+    run([cmake, "-S", ".", "-B", ".", "-DCMAKE_BUILD_TYPE=Release", *settings], sources)
+    run([cmake, "--build", "."], sources)
+
+
+def check_programs(folder: Path) -> None:
+    for name, wanted in PROGRAMS.items():
+        assert run([str(folder / name)], folder) == wanted
+
+
+def test_programs_by_make(sources):
+    build_by_make(sources, cuplug.get_pkg_config_path())
+    check_programs(sources)
+
+
+def test_programs_by_cmake(sources):
+    (sources / "Makefile").unlink()
+    build_by_cmake(sources, f"-Dcuplug_DIR={cuplug.get_cmake_path()}")
+    check_programs(sources)
+
+
+@pytest.mark.slow
+def test_programs_by_make_after_make_install(sources, installed):
+    build_by_make(sources, f"{installed}/lib/pkgconfig")
+    check_programs(sources)
+
+
+@pytest.mark.slow
+def test_programs_by_cmake_after_make_install(sources, installed):
+    (sources / "Makefile").unlink()
+    build_by_cmake(sources, f"-DCMAKE_PREFIX_PATH={installed}")
+    check_programs(sources)
+
+
+@pytest.mark.parametrize(("wanted", "is_found"), [("0.1", True), ("0.1.0", True), ("0.2", False)])
+def test_cmake_asks_for_a_version(wanted, is_found, tmp_path):
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    cmake = shutil.which("cmake", path=path)
+    if not cmake:
+        pytest.skip("needs cmake")
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\nproject(asks NONE)\n"
+        f"find_package(cuplug {wanted})\nmessage(STATUS found=${{cuplug_FOUND}})\n"
+    )
+    command = [cmake, ".", f"-Dcuplug_DIR={cuplug.get_cmake_path()}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert f"found={int(is_found)}" in done.stdout
