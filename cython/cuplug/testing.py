@@ -8,18 +8,21 @@ def test_gather(arguments):
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from cuplug.author.fitting import misfit
 from cuplug.base import numpy_dtypes
-from cuplug.base.dtypes import DTYPES
+from cuplug.base.dtypes import DTYPES, Dtype
 from cuplug.call.operator import Operator
 from cuplug.signature.signature import Parameter, Signature, parse
+from cuplug.signature.worked_out import LOOP, conditions_hold, interval, shape_of
 
 try:
+    from hypothesis import assume
     from hypothesis import strategies as st
     from hypothesis.extra import numpy as hnp
 except ImportError:
@@ -32,8 +35,10 @@ __all__ = ["arguments", "numpy_dtype"]
 Draw = Any
 Sizes = st.SearchStrategy[int]
 Pins = dict[str, st.SearchStrategy[Any]]
-SMALL = st.integers(1, 6)
-WITH_EMPTY = st.integers(0, 6)
+MOST_USUAL = 6
+SMALL = st.integers(1, MOST_USUAL)
+WITH_EMPTY = st.integers(0, MOST_USUAL)
+ARRAYS = ("array", "inout", "arrays")
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
@@ -92,47 +97,82 @@ def _arguments(
     draw: Draw, signature: Signature, sizes: Sizes, all_bits: bool, pins: Pins
 ) -> dict[str, Any]:
     dtypes = [draw(st.sampled_from(names)) for _, names in signature.variables]
-    named = [draw(pins.get(name, sizes)) for name in signature.dim_names]
-    groups = [draw(st.lists(sizes, max_size=2)) for _ in signature.dim_names]
-    loop = draw(st.lists(sizes, max_size=3))
-    given = sorted({size for size in (*named, *loop) if size}) or [1]
+    names = {name: draw(pin) for name, pin in pins.items()}
+    _draw_sizes(draw, signature, sizes, names)
+    given = sorted(size for size in _numbers(names.values()) if size > 0) or [1]
     drawn = {}
     for x in signature.parameters:
         if x.name in pins:
-            value = draw(pins[x.name])
-            if value is None and x.is_array:
-                continue
-            drawn[x.name] = value
+            drawn[x.name] = names[x.name]
         elif x.has_default and draw(st.booleans()):
-            continue
-        elif x.is_array:
-            shape = _shape(draw, x, named, groups, loop)
-            dtype = numpy_dtype(dtypes[x.type_variable])
-            drawn[x.name] = draw(_arrays(dtype, shape, given[0], all_bits))
+            names[x.name] = x.default
+        elif x.kind in ARRAYS:
+            # Their places: sizes may be worked out of parameters that come later.
+            drawn[x.name] = names[x.name] = (x,) * draw(st.integers(1, 3))
         else:
-            drawn[x.name] = draw(_scalars(signature, x, dtypes, given, all_bits))
-    return drawn
+            allowed = _allowed(signature, x, dtypes, names)
+            assume(allowed[0] <= allowed[1])
+            drawn[x.name] = draw(_values(x, dtypes, given, all_bits, allowed))
+            names[x.name] = drawn[x.name]
+    assume(conditions_hold(signature, names))
+    for name, places in drawn.items():
+        if not (isinstance(places, tuple) and places and isinstance(places[0], Parameter)):
+            continue
+        x = places[0]
+        dtype = numpy_dtype(dtypes[x.type_variable])
+        shapes = [_shape(draw, signature, x, names) for _ in places]
+        arrays = [draw(_arrays(dtype, shape, given[0], all_bits)) for shape in shapes]
+        drawn[name] = arrays if x.kind == "arrays" else arrays[0]
+    return {name: value for name, value in drawn.items() if value is not None}
+
+
+def _numbers(values: Iterable[Any]) -> set[int]:
+    """Return the sizes among what names stand for."""
+    parts = [x if isinstance(x, tuple) else (x,) for x in values]
+    return {x for part in parts for x in part if type(x) is int}
+
+
+def _draw_sizes(draw: Draw, signature: Signature, sizes: Sizes, names: dict[str, Any]) -> None:
+    """Add the dimensions and groups of them, in the ranges that `where` says."""
+    described = (*signature.parameters, *signature.outputs)
+    groups = {value for x in described for kind, value in x.dims if kind == "variadic"}
+    lists = {x.name for x in signature.parameters}  # *shape stands for the items of one
+    for number, name in enumerate(signature.dim_names):
+        if name in names or name in lists:
+            continue
+        if number in groups:
+            names[name] = tuple(draw(st.lists(sizes, max_size=2)))
+        else:
+            low, high = interval(signature, name, names)
+            assume(max(low, 0) <= high)
+            names[name] = draw(_sizes_between(sizes, low, high))
+    names[LOOP] = tuple(draw(st.lists(sizes, max_size=3)))
+
+
+def _sizes_between(sizes: Sizes, low: float, high: float) -> Sizes:
+    if low <= 1 and high >= MOST_USUAL:
+        return sizes.filter(lambda size: size >= low)
+    first = int(max(low, 0))
+    return st.integers(first, int(min(high, first + MOST_USUAL)))
 
 
 def _shape(
-    draw: Draw, x: Parameter, named: list[int], groups: list[list[int]], loop: list[int]
+    draw: Draw, signature: Signature, x: Parameter, names: dict[str, Any]
 ) -> tuple[int, ...]:
-    shape: list[int] = []
-    for kind, value in x.dims:
-        if kind == "loop":
-            shape += loop if x.kind == "inout" else _broadcastable(draw, loop)
-        elif kind == "variadic":
-            shape += groups[value]
-        else:
-            shape.append(named[value] if kind == "named" else value)
-    return tuple(shape)
+    loop = names[LOOP] if x.kind == "inout" else _broadcastable(draw, names[LOOP])
+    try:
+        shape = shape_of(signature, x, names | {LOOP: loop})
+    except (ArithmeticError, IndexError, TypeError):
+        shape = (-1,)
+    assume(min(shape, default=0) >= 0)
+    return shape
 
 
-def _broadcastable(draw: Draw, loop: list[int]) -> list[int]:
+def _broadcastable(draw: Draw, loop: tuple[int, ...]) -> tuple[int, ...]:
     """Make some sizes 1, now and then."""
     if not draw(st.sampled_from((False, False, True))):
         return loop
-    return [1 if draw(st.booleans()) else size for size in loop]
+    return tuple(1 if draw(st.booleans()) else size for size in loop)
 
 
 def _arrays(
@@ -159,19 +199,55 @@ def _elements(dtype: np.dtype[Any], bound: int, all_bits: bool) -> st.SearchStra
     return hnp.from_dtype(dtype)
 
 
-def _scalars(
-    signature: Signature, x: Parameter, dtypes: list[str], sizes: list[int], all_bits: bool
+def _allowed(
+    signature: Signature, x: Parameter, dtypes: list[str], names: dict[str, Any]
+) -> tuple[float, float]:
+    """Return the range that `where` leaves to a scalar."""
+    if x.kind != "scalar":
+        return -math.inf, math.inf
+    step = 1 if DTYPES[dtypes[x.type_variable]].scalar is int else 0
+    return interval(signature, x.name, names, step)
+
+
+def _values(
+    x: Parameter,
+    dtypes: list[str],
+    sizes: list[int],
+    all_bits: bool,
+    allowed: tuple[float, float],
 ) -> st.SearchStrategy[Any]:
+    """Return a strategy for what is no array."""
     if x.kind == "choice":
         return st.sampled_from(x.choices)
     if x.kind == "string":
-        return st.just(x.default) if x.has_default else st.sampled_from(("", "a", "\u00e9"))
+        usual = st.sampled_from(("", "a", "\u00e9"))
+        return st.just(x.default) if x.default is not None else usual
     dtype = DTYPES[dtypes[x.type_variable]]
+    if x.kind == "list":
+        return st.lists(_scalars(dtype, sizes, all_bits), max_size=3)
+    if dtype.scalar in (int, float) and allowed != (-math.inf, math.inf):
+        return _scalars_between(dtype, *allowed)
+    return _scalars(dtype, sizes, all_bits)
+
+
+def _scalars(dtype: Dtype, sizes: list[int], all_bits: bool) -> st.SearchStrategy[Any]:
     if dtype.scalar is bool:
         return st.booleans()
     if dtype.scalar is int:
-        low = -2 if all_bits and not dtype.name.startswith("u") else 0
+        low = -2 if all_bits and dtype.kind == "int" else 0
         return st.integers(0, sizes[0]) | st.integers(low, sizes[-1] + 2 * all_bits)
     if dtype.scalar is complex:
         return st.builds(complex, st.integers(-2, 2), st.integers(-2, 2))
     return st.floats(width=16) if all_bits else st.floats(-2, 2, width=16)
+
+
+def _scalars_between(dtype: Dtype, low: float, high: float) -> st.SearchStrategy[Any]:
+    """Return numbers of a range, its ends now and then; of an open one those near its end."""
+    if math.isinf(low):
+        low = max(high - MOST_USUAL, 0 if dtype.kind == "uint" else -math.inf)
+    if math.isinf(high):
+        high = low + MOST_USUAL
+    if dtype.scalar is int:
+        low, high = math.ceil(low), math.floor(high)
+        return st.integers(low, high) | st.sampled_from((low, high))
+    return st.floats(low, high)

@@ -95,6 +95,35 @@ def test_a_broken_plugin_is_named_by_its_rule(build, rule):
     assert seen in found[rule][1]
 
 
+DEFAULTS = {
+    "k: int8 = 300": "k: this default does not fit its type",
+    "k: uint8 = -1": "k: this default does not fit its type",
+    "k: int = 9223372036854775808": "k: this default does not fit its type",
+    "a: float16 = 1e9": "a: this default does not fit its type",
+    "k: int = 1.5": "k: this default does not fit its type",
+    "k: int = 7) -> T[...] where T: float32, 0 <= k < 5": "defaults do not satisfy 0 <= k < 5",
+    "k: int = 7, j: int = 8) -> T[...] where T: float32, j < k": "defaults do not satisfy j < k",
+}
+
+
+@pytest.mark.parametrize("text", DEFAULTS)
+def test_defaults_are_of_their_type_and_in_their_range(build, text):
+    rest = text if "->" in text else f"{text}) -> T[...] where T: float32"
+    path = build(GOOD.replace("x: float32[...]) -> float32[...]", f"x: T[...], {rest}"))
+    (finding,) = [f for f in check_file(str(path)) if f.level == "error"]
+    assert finding.rule == "signatures"
+    assert DEFAULTS[text] in finding.text
+    if rest != text:
+        with pytest.raises(cuplug.PluginError, match="this default does not fit its type"):
+            cuplug.load(path)
+
+
+@pytest.mark.parametrize("rest", ["k: int8 = 127", "k: int = None", "k: int = 4, n: int = 5"])
+def test_good_defaults(build, rest):
+    ranged = f"x: T[...], {rest}) -> T[...] where T: float32, 0 <= k < 128"
+    assert problems(build(GOOD.replace("x: float32[...]) -> float32[...]", ranged))) == {}
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="clones are for vectors of x86-64")
 def test_an_entry_compiled_for_several_cpus(build):
     clones = '__attribute__((target_clones("avx2", "default")))'

@@ -13,6 +13,7 @@ from cuplug.author import elf, fatbin
 from cuplug.author.fatbin import dotted
 from cuplug.discovery.table import Table, read_rows, read_table
 from cuplug.signature.signature import SignatureError, parse
+from cuplug.signature.worked_out import broken_by_defaults
 
 OK, WARNING, ERROR = "ok", "warning", "error"
 TABLE = "cuplug_symbols"
@@ -143,6 +144,12 @@ def _check_signatures(subject: Subject) -> Iterator[Finding]:
             yield _error(
                 f"row {number}: {sentence}\n  {row.signature}\n  {caret}",
                 "see docs/signatures.md",
+            )
+            continue
+        for condition in broken_by_defaults(parse(row.signature)):
+            yield _error(
+                f"row {number}: the defaults do not satisfy {condition}\n  {row.signature}",
+                "calls that leave them out would be refused: give others, or none",
             )
 
 

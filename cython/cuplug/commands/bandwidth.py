@@ -16,7 +16,7 @@ from cuplug.author.fitting import misfit
 from cuplug.author.sizing import n_bytes_of, sized_arguments
 from cuplug.call.operator import Operator
 from cuplug.commands.pins import Range, check_names, read_pins, read_shapes, settable
-from cuplug.commands.properties import Arguments, as_list, inouts
+from cuplug.commands.properties import Arguments, as_list, inouts, with_arrays
 from cuplug.commands.suite import NO_GPU
 from cuplug.cuda.device_array import DeviceArray, asarray, empty
 from cuplug.cuda.devices import available_devices, synchronize
@@ -126,10 +126,13 @@ def _choose_calls(
 
 def describe(arguments: Arguments) -> str:
     """Return arguments as text, arrays by their dtype and shape: "x=float32[64, 3], k=1"."""
-    return ", ".join(
-        f"{name}={x.dtype.name}{list(x.shape)}" if isinstance(x, np.ndarray) else f"{name}={x!r}"
-        for name, x in arguments.items()
-    )
+    return ", ".join(f"{name}={_described(x)}" for name, x in arguments.items())
+
+
+def _described(x: Any) -> str:
+    if isinstance(x, list):
+        return f"[{', '.join(map(_described, x))}]"
+    return f"{x.dtype.name}{list(x.shape)}" if isinstance(x, np.ndarray) else repr(x)
 
 
 def _on_host(operator: Operator, s: Signature, arguments: Arguments) -> Measurement:
@@ -143,9 +146,7 @@ def _on_host(operator: Operator, s: Signature, arguments: Arguments) -> Measurem
 
 
 def _on_device(operator: Operator, s: Signature, host: Arguments) -> Measurement:
-    arguments = {
-        k: asarray(x, device="cuda") if isinstance(x, np.ndarray) else x for k, x in host.items()
-    }
+    arguments = with_arrays(host, lambda x: asarray(x, device="cuda"))
     outputs = as_list(operator(**arguments))
     n_bytes = n_bytes_of(host, [*outputs, *inouts(operator.signatures, host)])
     keywords = _keywords(s, outputs)

@@ -13,11 +13,13 @@ from cuplug.commands.properties import (
     Arguments,
     Array,
     Guarded,
+    arrays_of,
     as_list,
     assert_same,
     inouts,
     outcome,
     takes_any_layout,
+    with_arrays,
 )
 from cuplug.commands.tried import REFUSALS, Tried
 from cuplug.cuda.device_array import asarray
@@ -67,7 +69,7 @@ class Laid:
 def takes_any_layout_there(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
     """Host arrays of any layout, and device arrays where the entry takes their strides."""
     takes_any_layout(operator, arguments, device)
-    arrays = {k: x for k, x in arguments.items() if isinstance(x, np.ndarray)}
+    arrays = arrays_of(arguments)
     changed = {id(x) for x in inouts(operator.signatures, arguments)}
     rows = [row for row in read_table(operator.path).rows if row.operator == operator.name]
     foreign = any(x.dtype.isbuiltin != 1 for x in arrays.values())
@@ -77,8 +79,8 @@ def takes_any_layout_there(operator: Tried, arguments: Arguments, device: str = 
     if isinstance(wanted, type):
         return
     for layout in ("strided", "reversed", "Fortran-ordered"):
-        laid = {k: Laid(LAYOUTS[layout](x)) for k, x in arrays.items()}
-        seen: list[Any] = as_list(operator(**arguments | laid))
+        laid = with_arrays(with_arrays(arguments, LAYOUTS[layout]), Laid)
+        seen: list[Any] = as_list(operator(**laid))
         assert_same([x.numpy() for x in seen], wanted, EPSILONS, f"{layout} device arrays")
 
 
@@ -97,7 +99,7 @@ def runs_again(operator: Tried, arguments: Arguments, device: str = "cuda") -> N
 
 def keeps_to_its_arrays(operator: Tried, arguments: Arguments, device: str = "cuda") -> None:
     """Device arrays beside which nothing is written give what host arrays give."""
-    arrays = {k: x for k, x in arguments.items() if isinstance(x, np.ndarray)}
+    arrays = arrays_of(arguments)
     if any(x.dtype.isbuiltin != 1 for x in arrays.values()) or not arrays:
         return  # their interface has no name for the dtypes of ml_dtypes
     wanted = outcome(operator, arguments, device=device)
@@ -105,23 +107,23 @@ def keeps_to_its_arrays(operator: Tried, arguments: Arguments, device: str = "cu
         return
     changed = {id(x) for x in inouts(operator.signatures, arguments)}
     outputs = wanted[: len(wanted) - len(changed)]
-    windows: dict[str, Any] = {k: Window(x) for k, x in arrays.items()}
+    windows = {id(x): Window(x) for x in arrays.values()}
     if any(x.dtype.isbuiltin != 1 for x in outputs) or _has_unknown_sizes(operator):
         return
     outs = tuple(Window(np.zeros_like(x)) for x in outputs)
     keywords = {"out": outs if len(outs) > 1 else outs[0]} if outs else {}
     try:
-        as_list(operator(**arguments | windows, **keywords))
+        as_list(operator(**with_arrays(arguments, lambda x: windows[id(x)]), **keywords))
         synchronize()
     except REFUSALS as error:
         raise AssertionError(f"device arrays: {error}") from None
     results = [x.fetch("an output") for x in outs]
-    for name, x in windows.items():
-        fetched = x.fetch(name)
-        if id(arrays[name]) in changed:
+    for name, x in arrays.items():
+        fetched = windows[id(x)].fetch(name)
+        if id(x) in changed:
             results.append(fetched)
         else:
-            assert fetched.tobytes() == arrays[name].tobytes(), f"input {name} was written"
+            assert fetched.tobytes() == x.tobytes(), f"input {name} was written"
     assert_same(results, wanted, 0, "device arrays against host arrays through the GPU")
 
 

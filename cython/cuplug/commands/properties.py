@@ -38,9 +38,30 @@ class Guarded:
             assert (zone == 0xA5).all(), f"memory {side} {what} was written"
 
 
+def with_arrays(arguments: Arguments, change: Callable[[Array], Any]) -> Arguments:
+    """Return arguments whose arrays are changed, those in lists included."""
+
+    def changed(x: Any) -> Any:
+        return change(x) if isinstance(x, np.ndarray) else x
+
+    return {
+        name: [changed(item) for item in x] if isinstance(x, list) else changed(x)
+        for name, x in arguments.items()
+    }
+
+
+def arrays_of(arguments: Arguments) -> dict[str, Array]:
+    """Return the arrays of a call by their names: "x", "xs[0]"."""
+    named: Arguments = {}
+    for name, x in arguments.items():
+        items = {f"{name}[{k}]": item for k, item in enumerate(x)} if isinstance(x, list) else {}
+        named |= items or {name: x}
+    return {name: x for name, x in named.items() if isinstance(x, np.ndarray)}
+
+
 def outcome(operator: Tried, arguments: Arguments, **keywords: Any) -> Any:
     """Call; return the arrays that the call gave or changed, or the type of what it raised."""
-    given = {k: x.copy() if isinstance(x, np.ndarray) else x for k, x in arguments.items()}
+    given = with_arrays(arguments, np.copy)
     changed = inouts(operator.signatures, given)
     try:
         result = operator(**given, **keywords)
@@ -113,14 +134,20 @@ def is_deterministic(operator: Tried, arguments: Arguments, device: str = "cpu")
 
 def leaves_inputs_alone(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
     """Inputs, and memory beside inputs and in-out arrays, are not written."""
-    guarded = {k: Guarded(x) for k, x in arguments.items() if isinstance(x, np.ndarray)}
-    given = arguments | {k: x.array for k, x in guarded.items()}
+    guarded: dict[int, Guarded] = {}
+
+    def guard(x: Array) -> Array:
+        guarded[id(x)] = Guarded(x)
+        return guarded[id(x)].array
+
+    given = with_arrays(arguments, guard)
     changed = {id(x) for x in inouts(operator.signatures, given)}
     with contextlib.suppress(*REFUSALS):
         operator(**given, device=device)
-    for name, x in guarded.items():
+    for name, before in arrays_of(arguments).items():
+        x = guarded[id(before)]
         x.check(name)
-        same = id(x.array) in changed or x.array.tobytes() == arguments[name].tobytes()
+        same = id(x.array) in changed or x.array.tobytes() == before.tobytes()
         assert same, f"input {name} was written"
 
 
@@ -131,13 +158,14 @@ def takes_any_layout(operator: Tried, arguments: Arguments, device: str = "cpu")
         return
     changed = {id(x) for x in inouts(operator.signatures, arguments)}
     for layout, change in LAYOUTS.items():
-        given = {
-            k: change(x) if isinstance(x, np.ndarray) and id(x) not in changed else x
-            for k, x in arguments.items()
-        }
+        given = with_arrays(arguments, _except(changed, change))
         copies = {k: x.copy() for k, x in given.items() if id(x) in changed}
         seen = [*as_list(operator(**given | copies, device=device)), *copies.values()]
         assert_same(seen, wanted, EPSILONS, f"{layout} inputs")
+
+
+def _except(ids: set[int], change: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return lambda x: x if id(x) in ids else change(x)
 
 
 def _strided(x: Array) -> Array:
@@ -163,7 +191,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
 
 def fills_outputs(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
     """`out=` gets what the call returns, whatever it held, and nothing beside it is written."""
-    given = {k: x.copy() if isinstance(x, np.ndarray) else x for k, x in arguments.items()}
+    given = with_arrays(arguments, np.copy)
     try:
         wanted = as_list(operator(**given, device=device))
     except REFUSALS:
@@ -173,7 +201,7 @@ def fills_outputs(operator: Tried, arguments: Arguments, device: str = "cpu") ->
     for fill in (0x00, 0xFF):
         guarded = [Guarded(x, fill=fill) for x in wanted]
         outs = tuple(x.array for x in guarded)
-        again = {k: x.copy() if isinstance(x, np.ndarray) else x for k, x in arguments.items()}
+        again = with_arrays(arguments, np.copy)
         operator(**again, out=outs if len(outs) > 1 else outs[0], device=device)
         for x in guarded:
             x.check("an output")
@@ -182,25 +210,27 @@ def fills_outputs(operator: Tried, arguments: Arguments, device: str = "cpu") ->
 
 def keeps_to_outputs(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
     """Memory beside outputs, those of unknown size included, is not written."""
-    given = {k: x.copy() if isinstance(x, np.ndarray) else x for k, x in arguments.items()}
+    given = with_arrays(arguments, np.copy)
     with contextlib.suppress(*REFUSALS):
         check_beside(as_list(operator(**given, device=device)))
 
 
 def refuses_bad_arguments(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
     """A wrong dtype, rank or number of arguments is an error, and writes nothing."""
-    arrays = [name for name, x in arguments.items() if isinstance(x, np.ndarray)]
+    arrays = [name for name in arrays_of(arguments) if name in arguments]
     bad: list[tuple[str, Arguments]] = [("one more", arguments | {"no_such_argument": 1})]
     for name in arrays:
         bad.append((f"dates as {name}", arguments | {name: np.zeros(3, "datetime64[s]")}))
         bad.append((f"text as {name}", arguments | {name: "text"}))
     for what, given in bad:
-        kept = {k: x.tobytes() for k, x in given.items() if isinstance(x, np.ndarray)}
+        kept = {k: x.tobytes() for k, x in arrays_of(given).items()}
         try:
             operator(**given, device=device)
         except REFUSALS:
             for name, was in kept.items():
-                assert given[name].tobytes() == was, f"{what}: refused, but {name} was written"
+                assert arrays_of(given)[name].tobytes() == was, (
+                    f"{what}: refused, but {name} was written"
+                )
         else:
             raise AssertionError(f"{what}: accepted, wanted an error")
 
@@ -220,6 +250,8 @@ def paste(signature: Signature, path: str, arguments: Arguments) -> str:
 
 
 def _code(x: Any) -> str:
+    if isinstance(x, list):
+        return f"[{', '.join(map(_code, x))}]"
     if not isinstance(x, np.ndarray):
         return repr(x)
     dtype = repr(x.dtype.name) if x.dtype.isbuiltin == 1 else f"ml_dtypes.{x.dtype.name}"

@@ -166,7 +166,8 @@ class Search:
     def text_of(self, error: Exception) -> str:
         """Say what failed; what Hypothesis says of its own work is put in words of ours."""
         if isinstance(error, errors.Unsatisfiable):
-            return f"no arguments were found that the signature allows: {self.misfit}"
+            why = self.misfit or f"wanted {', '.join(self.trial.signature.conditions)}"
+            return f"no arguments were found that the signature allows: {why}"
         failure = self.failure or error
         text = str(failure)
         if not isinstance(failure, AssertionError):
