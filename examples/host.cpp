@@ -2,6 +2,7 @@
 // The same API from C++17: errors as exceptions, an output of any size as a vector.
 #include <cuplug/host.h>
 
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <new>

@@ -33,7 +33,8 @@ def run_on(driver: str, text: str, **variables: str) -> None:
 
 def run(*arguments: str, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess:
     """Run the command `cuplug` as a person does."""
-    changed = {"PYTHONPATH": str(Path(PACKAGE).parent), **variables}
+    path = [str(Path(PACKAGE).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    changed = {"PYTHONPATH": os.pathsep.join(path), **variables}
     command = [sys.executable, "-m", "cuplug", *arguments]
     return subprocess.run(
         command, env=os.environ | changed, capture_output=True, text=True, cwd=cwd

@@ -82,7 +82,7 @@ def test_cupy_allocates_the_outputs():
 
 
 def test_dtype_without_operators():
-    with pytest.raises(TypeError, match="source: seen list, wanted"):
+    with pytest.raises(TypeError, match="source: seen a list of 1 item, wanted"):
         gather([1.0], cupy.array([0]))
 
 

@@ -184,7 +184,7 @@ static int give_outputs(given *g, cuplug_frame *frame, uint32_t n_parameters, ch
 static void bind_and_run(given *g, cuplug_operator *op, uint32_t n_parameters) {
   static cuplug_frame frame;
   cuplug_error error;
-  char *made[CUPLUG_MAX_TENSORS] = {NULL};
+  char *made[CUPLUG_MAX_ARGUMENTS] = {NULL};
   const uint32_t n = g->n < n_parameters ? g->n : n_parameters;
   if (!is_done(cuplug_bind(op, g->arguments, n, &frame, &error), &error)) return;
   if (g->is_large) return;
@@ -198,7 +198,7 @@ static void bind_and_run(given *g, cuplug_operator *op, uint32_t n_parameters) {
   }
   frame.allocate = allocate, frame.user = made;
   if (give_outputs(g, &frame, n_parameters, made)) is_done(cuplug_run(&frame, &error), &error);
-  for (uint32_t k = 0; k < CUPLUG_MAX_TENSORS; k++) free(made[k]);
+  for (uint32_t k = 0; k < CUPLUG_MAX_ARGUMENTS; k++) free(made[k]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {

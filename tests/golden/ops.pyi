@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: disable-error-code="override"
 # Written from the symbol tables of the stock plugins at build time.
-from typing import Any, Literal, TypeVar, overload
+from collections.abc import Sequence
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 from cuplug import Operator
 
