@@ -19,7 +19,7 @@ from places import FIXTURES
 
 HEAD = "emulated_kernel.h"
 # Nothing of the C++ library is used: linking is quicker without it.
-FLAGS = ["-std=c++17", "-O1", "-w", "-fPIC", "-ffp-contract=off", "-fno-threadsafe-statics"]
+FLAGS = ["-std=c++17", "-O0", "-w", "-fPIC", "-ffp-contract=off", "-fno-threadsafe-statics"]
 LIBRARIES = ["-nodefaultlibs", "-lm", "-lgcc", "-lc"]
 COMPILER = [os.environ.get("CXX", "c++"), *FLAGS]
 VARIABLE = re.compile(r"__(?:device|constant)__[^;(){}=]*?(\w+)\s*(?:\[[^;{}]*?\])*\s*[;=]")

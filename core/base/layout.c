@@ -15,8 +15,10 @@ int cuplug__has_contiguous_strides(const cuplug_tensor *x) {
 cuplug__span cuplug__strided_span(const cuplug_tensor *x) {
   const char *data = (const char *)x->data + x->byte_offset;
   int64_t element = cuplug_element_bytes(x), first = 0, last = 0;
-  for (int32_t k = 0; k < x->ndim; k++) {
+  /* First: without elements the other sizes may be of any product. */
+  for (int32_t k = 0; k < x->ndim; k++)
     if (x->shape[k] == 0) return (cuplug__span){data, data};
+  for (int32_t k = 0; k < x->ndim; k++) {
     int64_t reach = (x->shape[k] - 1) * x->strides[k];
     *(reach < 0 ? &first : &last) += reach;
   }

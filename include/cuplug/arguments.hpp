@@ -161,9 +161,9 @@ public:
   const int64_t *begin() const { return first_; }
   const int64_t *end() const { return first_ + n_; }
   int64_t product() const {
-    int64_t n = 1;
-    for (int k = 0; k < n_; k++) n *= first_[k];
-    return n;
+    uint64_t n = 1; /* unsigned, as in cuplug_n_elements */
+    for (int k = 0; k < n_; k++) n *= (uint64_t)first_[k];
+    return (int64_t)n;
   }
 
 private:

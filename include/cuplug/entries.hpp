@@ -82,7 +82,7 @@
 #define CUPLUG__PARAMETER(entry, types, name) \
   , cuplug::argument<entry##_names::of_##name, CUPLUG__STRIP types> name
 #define CUPLUG__ARGUMENT(entry, types, name) , cuplug::get<entry##_names::of_##name, T...>(call)
-#define CUPLUG__OUTPUT(entry, types, name) +(int)entry##_names::of_##name::found.output
+#define CUPLUG__OUTPUT(entry, types, name) +cuplug::is_output(entry##_names::of_##name::found)
 
 /* ---- Lists of names: MAP(m, a, b, x, y) is m(a, b, x) m(a, b, y), for up to 30 names ----------
  */

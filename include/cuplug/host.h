@@ -8,7 +8,7 @@
  *                               cuplug_array(&out)};
  *     if (cuplug_invoke(gather, args, 4, NULL, &error)) return puts(error.message), 1;
  *
- * Conventions. A function that returns int returns a cuplug_status, and fills the error record when
+ * Conventions. A function with an error record returns a cuplug_status, and fills the record when
  * it is not CUPLUG_OK; the record needs no preparation and may be NULL. Pointers are borrowed until
  * the call returns unless a sentence says otherwise. Operators, and what is told of them, live
  * until the process ends. Nothing here prints, exits or aborts.
@@ -18,11 +18,12 @@
  * to its sizeof: the library reads and writes no further. Errors, arguments and tensors never
  * change.
  *
- * Tags: [thread-safe] any thread at any time, also in a constructor of a library that is being
- * loaded; [loads] may load a plugin's code; [no-cuda] never touches CUDA, others may load its
- * driver; [stream-ordered] puts work on a stream and returns; [syncs] waits for the device. What
- * loads waits for constructors that other threads run, as dlopen does: a constructor must not wait
- * for a thread that does so. All else takes no lock that is held while something is loaded.
+ * Tags: [thread-safe] any thread at any time; [loads] may load a plugin's code; [no-cuda] never
+ * touches CUDA; [stream-ordered] puts work on a stream and returns; [syncs] waits for the device.
+ *
+ * Constructors of libraries may call what is [no-cuda], and may wait for threads that call what is
+ * [no-cuda] and not [loads]: there, no lock is held while anything is loaded. What loads waits for
+ * constructors that other threads run, as dlopen does.
  */
 #ifndef CUPLUG_HOST_H
 #define CUPLUG_HOST_H

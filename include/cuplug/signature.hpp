@@ -297,6 +297,11 @@ constexpr uint32_t dtypes_of(const char *text, const char *name, int there) {
   return 0;
 }
 
+/* 1 for an output, as which a dimension that stands in one does not count. */
+constexpr int is_output(const item &found) {
+  return found.output && found.what != kind::size && found.what != kind::sizes;
+}
+
 constexpr int n_outputs_of(const char *text) {
   struct {
     int n;

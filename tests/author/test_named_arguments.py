@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 
+import cuplug
+import numpy as np
 import pytest
 from builds import compile_library
 from cuplug.compilers import toolkit
@@ -151,3 +153,41 @@ def test_nvcc_says_the_same(tmp_path):
     said = refused(command, write_source(tmp_path, signature, entry))
     assert sentence in said
     assert "plugin.cu(4)" in said
+
+
+STACK = """
+#include <cuplug/plugin.hpp>
+CUPLUG_TYPED_HOST_OPERATOR(stack,
+                           "stack(xs: T[n][], order: int[], factor: float = None, "
+                           "mode: 'plain' | 'reversed' = 'plain') -> (rows: T[len(order), n], "
+                           "n_rows: int64[]) where T: float32 | int64",
+                           "Arrays as rows, in an order.");
+CUPLUG_HOST_ENTRY(stack, (T), xs, order, factor, mode, n, rows, n_rows) {
+  for (int64_t k = 0; k < order.size(); k++) {
+    if (order[k] < 0 || order[k] >= xs.size())
+      return call.fail(CUPLUG_ERROR_INDEX, "order: seen an item that is no number of xs");
+    const auto x = xs[order[k]];
+    for (int64_t j = 0; j < n; j++) {
+      const int64_t from = mode == CUPLUG_CHOICE(mode, "reversed") ? n - 1 - j : j;
+      rows[k * n + j] = (T)(x[from] * factor.value_or(1));
+    }
+  }
+  *n_rows = order.size();
+  return CUPLUG_OK;
+}
+CUPLUG_PLUGIN(stack, "1.0.0");
+"""
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_through_the_core(dtype, tmp_path):
+    (tmp_path / "stack.cpp").write_text(STACK)
+    stack = cuplug.load(cuplug.build(tmp_path / "stack.cpp")).stack
+    xs = [np.arange(k, k + 3).astype(dtype) for k in range(4)]
+    found = stack(xs, [3, 0, 3])
+    np.testing.assert_array_equal(found.rows, np.stack([xs[3], xs[0], xs[3]]), strict=True)
+    assert found.n_rows == 3
+    found = stack(xs, [1], factor=2.0, mode="reversed")
+    np.testing.assert_array_equal(found.rows, [2 * xs[1][::-1]])
+    with pytest.raises(IndexError, match="^stack: order: seen an item that is no number of xs$"):
+        stack(xs, [4])

@@ -93,11 +93,11 @@ static void take_array(given *g, cuplug_argument *a) {
   const int fits = take_strides(x, &low, &high);
   if (fits && high - low <= MAX_ARRAY_BYTES)
     take_memory(g, x, low, high, (a->flags & CUPLUG_MISALIGNED) != 0);
-  else
-    g->is_large = 1;
+  else /* no caller has strides that lead that far: it says that it is contiguous */
+    x->strides = NULL, g->is_large = 1;
   const int64_t bytes = n_bytes(x); /* of all elements, those that share memory too */
   if (x->ndim > CUPLUG_MAX_NDIM || bytes < 0 || bytes > 4 * MAX_ARRAY_BYTES) g->is_large = 1;
-  if (place % 2 && is_contiguous(x)) x->strides = NULL;
+  if (place % 2 && x->strides && is_contiguous(x)) x->strides = NULL;
 }
 
 static void take_scalar(cuplug_argument *a, unsigned kind) {

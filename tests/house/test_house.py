@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-CODE = {".c", ".h", ".hpp", ".cu", ".cuh", ".py", ".pyx", ".pxd", ".pyi"}
+CODE = {".c", ".h", ".hpp", ".cpp", ".cu", ".cuh", ".py", ".pyx", ".pxd", ".pyi"}
 SCRIPTS = {".sh", ".mk"}
 BANNED = {"utils", "util", "common", "misc", "helpers", "helper"}
 
@@ -56,3 +56,17 @@ def test_places_that_contributing_names_are_there():
     names = [name for name in re.findall(r"`([^`]+)`", table) if "<" not in name]
     assert len(names) > 40
     assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["host", "describe", "devices", "listing"])
+def test_each_function_of_the_host_api_says_from_which_threads_it_may_be_called(name):
+    """In its own paragraph, or in a sentence for all functions, or for those below it."""
+    head, *paragraphs = (ROOT / f"include/cuplug/{name}.h").read_text().split("\n\n")
+    is_said = "All functions are [thread-safe]" in head
+    untold = []
+    for paragraph in paragraphs:
+        is_said = is_said or paragraph.startswith("/* The functions below")
+        declares = re.search(r"^CUPLUG_API", paragraph, re.M)
+        if declares and not is_said and "[thread-safe]" not in paragraph:
+            untold.append(paragraph)
+    assert untold == []

@@ -105,7 +105,7 @@ def test_typed_example(tmp_path, build_plugin, run_python):
     pytest.importorskip("setuptools")
     package = shutil.copytree(EXAMPLES / "typed", tmp_path / "typed")
     plugin = build_plugin(EXAMPLES / "drop_in" / "half.c", "half")
-    python = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    python = {"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "CFLAGS": "-O0"}
     run([sys.executable, "-m", "cuplug", "bind", str(plugin), "-o", "."], package, **python)
     run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], package, **python)
     code = f"""
