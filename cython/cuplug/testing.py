@@ -19,7 +19,7 @@ from cuplug.base import numpy_dtypes
 from cuplug.base.dtypes import DTYPES, Dtype
 from cuplug.call.operator import Operator
 from cuplug.signature.signature import Parameter, Signature, parse
-from cuplug.signature.worked_out import LOOP, conditions_hold, interval, shape_of
+from cuplug.signature.worked_out import ARRAYS, LOOP, conditions_hold, interval, shape_of
 
 try:
     from hypothesis import assume
@@ -38,7 +38,6 @@ Pins = dict[str, st.SearchStrategy[Any]]
 MOST_USUAL = 6
 SMALL = st.integers(1, MOST_USUAL)
 WITH_EMPTY = st.integers(0, MOST_USUAL)
-ARRAYS = ("array", "inout", "arrays")
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:

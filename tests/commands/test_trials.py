@@ -11,7 +11,9 @@ import pytest
 from cuplug import testing
 from cuplug.author.fitting import misfit
 from cuplug.commands import suite
+from cuplug.commands.pins import Range, read_pins, settable
 from cuplug.commands.trial import CUDA
+from cuplug.signature.signature import parse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import FIXTURES
@@ -149,6 +151,18 @@ def test_arguments_are_drawn_in_the_ranges_of_the_signature(ranged_results):
     assert len({r.operator for r in accepted}) == 9
     assert all(r.accepted == r.calls > 0 for r in accepted)
     assert [r for r in ranged_results if not r.tried] == []
+
+
+def test_lists_are_set_by_their_items():
+    signature = parse(
+        "f(x: T[n], shape: int[], w: T[n] = None, xs: T[n][] = None) -> T[*shape] where T: floating"
+    )
+    assert settable(signature) == ["shape", "w", "xs", "n"]
+    assert read_pins(signature, {"shape": "2, 3", "w": "None"}) == {"shape": [2, 3], "w": None}
+    assert read_pins(signature, {"shape": "", "n": "1..4"}) == {"shape": [], "n": Range(1, 4)}
+    for said, wanted in (("shape", "numbers, as in 0,2"), ("xs", "None, which leaves the array")):
+        with pytest.raises(ValueError, match=f"^--set: {said}: seen 'a', wanted {wanted}"):
+            read_pins(signature, {said: "a"})
 
 
 def test_what_cannot_be_drawn_is_said(build_plugin):

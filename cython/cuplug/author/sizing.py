@@ -11,11 +11,10 @@ import numpy as np
 
 from cuplug.base.numpy_dtypes import numpy_dtype
 from cuplug.signature.signature import Parameter, Signature
-from cuplug.signature.worked_out import LOOP, interval, shape_of
+from cuplug.signature.worked_out import ARRAYS, LOOP, interval, shape_of
 
 __all__ = ["n_bytes_of", "sized_arguments"]
 
-ARRAYS = ("array", "inout", "arrays")
 GROUPS = ("variadic", "loop")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from cuplug.signature.signature import Parameter, Signature
+from cuplug.signature.worked_out import ARRAYS
 
 NUMBERS = (bool, int, float, complex)
 HOW = "wanted a number, or a range as in 0..8"
@@ -35,7 +36,7 @@ def split(option: str, texts: Iterable[str]) -> dict[str, str]:
 
 def settable(signature: Signature) -> list[str]:
     """Return the names that can be set: what is no array, dimensions, arrays to be left out."""
-    parameters = [x.name for x in signature.parameters if not x.is_array or x.has_default]
+    parameters = [x.name for x in signature.parameters if x.kind not in ARRAYS or x.has_default]
     return list(dict.fromkeys([*parameters, *_sizes(signature)]))
 
 
@@ -72,7 +73,7 @@ def read_shapes(signature: Signature, said: dict[str, str]) -> dict[str, tuple[i
     ValueError
         There is no such array, or its shape is none.
     """
-    check_names("--shape", said, [x.name for x in signature.parameters if x.is_array])
+    check_names("--shape", said, [x.name for x in signature.parameters if x.kind in ARRAYS])
     return {name: _read_shape(name, text) for name, text in said.items()}
 
 
@@ -93,8 +94,10 @@ def _read_pin(name: str, text: str, x: Parameter | None) -> Any:
         return _read_range(name, text, _size)
     if x.has_default and x.default is None and text == "None":
         return None
-    if x.is_array:
+    if x.kind in ARRAYS:
         raise ValueError(f"--set: {name}: seen {text!r}, wanted None, which leaves the array out")
+    if x.kind == "list":
+        return _read_list(name, text)
     if x.kind == "string":
         return text
     if x.kind == "choice":
@@ -118,8 +121,15 @@ def _read_range(name: str, text: str, read: Callable[[str], Any]) -> Any:
     raise ValueError(f"--set: {name}: seen {text!r}, {HOW}")
 
 
+def _read_list(name: str, text: str) -> list[Any]:
+    try:
+        return [_number(part) for part in text.split(",") if part.strip()]
+    except (ValueError, TypeError, SyntaxError):
+        raise ValueError(f"--set: {name}: seen {text!r}, wanted numbers, as in 0,2") from None
+
+
 def _number(text: str) -> Any:
-    value = float(text) if text.strip("+-") in ("inf", "nan") else ast.literal_eval(text)
+    value = float(text) if text.strip("+-") in ("inf", "nan") else ast.literal_eval(text.strip())
     if not isinstance(value, NUMBERS):
         raise ValueError(text)
     return value

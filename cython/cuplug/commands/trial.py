@@ -184,8 +184,8 @@ def strategy_of(x: Range) -> st.SearchStrategy[Any]:
 
 
 def find_operator(what: str, name: str) -> Operator:
-    """Return an operator of a file, or by its name."""
-    if not os.path.exists(what):
+    """Return an operator of a file, by its absolute path, or by its name."""
+    if not os.path.isabs(what):
         return find(what)
     return next(op for op in load(what).operators if op.name == name)
 

@@ -15,8 +15,17 @@ from typing import Any
 
 from cuplug.signature.signature import Parameter, Signature
 
-__all__ = ["broken_by_defaults", "conditions_hold", "interval", "shape_of", "value_of"]
+__all__ = [
+    "ARRAYS",
+    "LOOP",
+    "broken_by_defaults",
+    "conditions_hold",
+    "interval",
+    "shape_of",
+    "value_of",
+]
 
+ARRAYS = ("array", "inout", "arrays")  # kinds of parameters that are arrays, or lists of them
 LOOP = "..."  # the name of the loop dimensions
 _FUNCTIONS = {"__builtins__": {}, "len": len, "max": max, "min": min, "prod": math.prod}
 # By how many steps one side is less, or more, than the other, at least.
