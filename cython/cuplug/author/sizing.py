@@ -77,10 +77,11 @@ def sized_arguments(
     return found
 
 
-def n_bytes_of(arguments: dict[str, Any], outputs: list[np.ndarray[Any, Any]]) -> int:
-    """Return the bytes of the arrays of a call, each read or written once."""
+def n_bytes_of(arguments: dict[str, Any], outputs: list[Any]) -> int:
+    """Return the bytes of the arrays of a call, each read or written once; outputs lie anywhere."""
     given = [y for x in arguments.values() for y in (x if isinstance(x, list) else [x])]
-    return sum(x.nbytes for x in (*given, *outputs) if isinstance(x, np.ndarray))
+    inputs = [x for x in given if isinstance(x, np.ndarray)]
+    return sum(x.nbytes for x in (*inputs, *outputs))
 
 
 def _choose(names: tuple[str, ...], wanted: str | None) -> np.dtype[Any]:
