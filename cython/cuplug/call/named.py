@@ -28,16 +28,16 @@ def named_outputs(operator: str, names: tuple[str, ...], values: tuple[Any, ...]
 
 
 @cache
-def outputs_class(operator: str, names: tuple[str, ...]) -> type | None:
+def outputs_class(operator: str, names: tuple[str, ...]) -> Any:
     """Return the named tuple of an operator; None where Python does not take the names."""
-    try:
-        made = namedtuple(operator, names, module="cuplug")
-    except ValueError:
-        return None
 
     def reduce(self: tuple) -> tuple:
         return named_outputs, (operator, names, tuple(self))
 
-    made.__reduce__ = reduce  # type: ignore[method-assign, assignment]
-    made.__doc__ = f"The outputs of {operator}: {', '.join(names)}."
-    return made
+    try:
+        plain = namedtuple(operator, names)  # type: ignore[misc]
+    except ValueError:
+        return None
+    doc = f"The outputs of {operator}: {', '.join(names)}."
+    members = {"__slots__": (), "__reduce__": reduce, "__doc__": doc, "__module__": "cuplug"}
+    return type(operator, (plain,), members)

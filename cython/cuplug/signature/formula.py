@@ -49,7 +49,8 @@ def read_scope(signature: Signature) -> Scope:
     for k, x in enumerate(signature.arrays):
         groups = [at for at, (kind, _) in enumerate(x.dims) if kind in ("variadic", "loop")]
         for at, (kind, value) in enumerate(x.dims):
-            if kind == "named" and not (x.has_default or x.kind == "output"):
+            is_bound = not (x.has_default or x.kind == "output")
+            if kind == "named" and isinstance(value, int) and is_bound:
                 behind = bool(groups) and at > groups[0]
                 place = (k, at - len(x.dims) if behind else at)
                 sizes.setdefault(signature.dim_names[value], place)
