@@ -160,9 +160,14 @@ static int check_inout(cuplug__match *m) {
   return CUPLUG_OK;
 }
 
+/* The next row that may take the arguments. */
+static uint32_t next_row(const cuplug_operator *op, const cuplug__match *m, uint32_t row) {
+  return op->rows ? cuplug__rows_next(op, m->args, m->n_args, row + 1) : row + 1;
+}
+
 /* No overload fits: says why of the one that came furthest. */
 CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_error *error) {
-  const uint32_t first = cuplug__rows_next(op, m->args, m->n_args, 0);
+  const uint32_t first = op->rows ? cuplug__rows_next(op, m->args, m->n_args, 0) : 0;
   /* Those whose kinds and dtypes fit are nearer than others. */
   const int is_candidate = first < op->n_overloads;
   uint32_t best = is_candidate ? first : 0, k = best;
@@ -170,7 +175,7 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
   while (k < op->n_overloads) {
     match_overload(m, &op->overloads[k]);
     if (m->n_matched > n_best) n_best = m->n_matched, best = k;
-    k = is_candidate ? cuplug__rows_next(op, m->args, m->n_args, k + 1) : k + 1;
+    k = is_candidate ? next_row(op, m, k) : k + 1;
   }
   m->error = error;
   int status = match_overload(m, &op->overloads[best]);
@@ -191,7 +196,7 @@ static int finish(cuplug_operator *op, const cuplug__match *m, uint32_t row) {
 }
 
 /* Whether the arguments are like those of a call before, whose row is that of this call. */
-static int is_recalled(cuplug__match *m, cuplug_operator *op, uint32_t first) {
+static inline int is_recalled(cuplug__match *m, cuplug_operator *op, uint32_t first) {
   const int32_t row = cuplug__recall(m, op);
   if (row < 0 || (uint32_t)row != first) return 0;
   if (m->n_matched < m->s->n_parameters && cuplug__match_scalars(m, &op->overloads[row])) return 0;
@@ -212,9 +217,9 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
   frame->progress = NULL;
   frame->user = NULL;
   frame->staged = 0;
-  uint32_t row = cuplug__rows_next(op, args, n_args, 0);
+  uint32_t row = op->rows ? cuplug__rows_next(op, args, n_args, 0) : 0;
   if (is_recalled(&m, op, row)) return finish(op, &m, row);
-  for (; row < op->n_overloads; row = cuplug__rows_next(op, args, n_args, row + 1)) {
+  for (; row < op->n_overloads; row = next_row(op, &m, row)) {
     if (match_overload(&m, &op->overloads[row]) || (m.inout_mask && check_inout(&m))) continue;
     cuplug__remember(&m, op, row);
     return finish(op, &m, row);

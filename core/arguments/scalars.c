@@ -16,7 +16,8 @@ static int is_none(const cuplug_parameter *x, const cuplug_argument *a) {
          (a->kind == CUPLUG_ARGUMENT_ABSENT || a->kind == CUPLUG_ARGUMENT_NONE);
 }
 
-static int match_string(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_scalar *to) {
+static inline int match_string(cuplug__match *m, int32_t i, const cuplug_argument *a,
+                               cuplug_scalar *to) {
   const cuplug_parameter *x = &m->s->parameters[i];
   if (a->kind == CUPLUG_ARGUMENT_ABSENT && x->has_default) {
     *to = x->default_value;
@@ -39,7 +40,8 @@ CUPLUG__COLD static int refuse_scalar(cuplug__match *m, int32_t i, const cuplug_
 }
 
 /* After the arrays, which say what dtype a type variable is. */
-static int match_scalar(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_scalar *to) {
+static inline int match_scalar(cuplug__match *m, int32_t i, const cuplug_argument *a,
+                               cuplug_scalar *to) {
   const cuplug_parameter *x = &m->s->parameters[i];
   cuplug_argument by_default;
   uint32_t type = cuplug__type_of(m, x->type_variable);
@@ -152,13 +154,17 @@ int cuplug__match_scalars(cuplug__match *m, const cuplug__overload *o) {
   for (uint32_t k = 0; k < o->n_scalars; k++) {
     const int32_t i = o->scalars[k];
     const cuplug_parameter *x = &m->s->parameters[i];
-    const int is_number =
-        x->kind == CUPLUG_PARAMETER_SCALAR && x->default_kind != CUPLUG_ARGUMENT_NONE;
+    const cuplug_argument *a = cuplug__argument(m, i);
     cuplug_scalar *to = &f->scalars[f->n_scalars++];
-    int status = is_number ? match_scalar(m, i, cuplug__argument(m, i), to)
-                           : match_other(m, i, to, &first_item);
-    if (status) return status;
+    int status = CUPLUG_OK;
     m->n_matched++;
+    if (x->default_kind == CUPLUG_ARGUMENT_NONE || x->kind >= CUPLUG_PARAMETER_LIST)
+      status = match_other(m, i, to, &first_item);
+    else if (x->kind == CUPLUG_PARAMETER_SCALAR)
+      status = match_scalar(m, i, a, to);
+    else
+      status = match_string(m, i, a, to);
+    if (status) return m->n_matched--, status;
   }
   return m->s->n_conditions ? check_conditions(m) : CUPLUG_OK;
 }

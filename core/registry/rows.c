@@ -147,7 +147,6 @@ static uint64_t candidates(const cuplug__row_sets *sets, const cuplug_argument *
 uint32_t cuplug__rows_next(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                            uint32_t from) {
   const cuplug__row_sets *sets = op->rows;
-  if (!sets) return from;
   if (n_args > sets->n_parameters) return op->n_overloads;
   uint64_t mask = ~0ull << from % 64;
   for (uint32_t w = from / 64; w < sets->n_words; w++, mask = ~0ull) {

@@ -9,7 +9,8 @@
 /* Makes the sets of an operator whose overloads are parsed; of one with a single row none. */
 int cuplug__rows_make(cuplug_operator *op, cuplug_error *error);
 
-/* The first row from `from` on that may take the arguments; op->n_overloads when there is none. */
+/* The first row from `from` on that may take the arguments; op->n_overloads when there is none. An
+ * operator with a single row has no sets: it is not asked for. */
 uint32_t cuplug__rows_next(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                            uint32_t from);
 
