@@ -120,7 +120,8 @@ int cuplug__match_items(cuplug__match *m, const cuplug__overload *o) {
 
 /* ---- All ------------------------------------------------------------------------------------- */
 
-static int check_conditions(cuplug__match *m) {
+/* Apart from what each call does, like the lists: few operators have such. */
+static __attribute__((noinline)) int check_conditions(cuplug__match *m) {
   const cuplug__values values = {m->frame->tensors, m->frame->scalars};
   for (int32_t k = 0; k < m->s->n_conditions; k++) {
     const cuplug_condition *condition = &m->s->conditions[k];
@@ -132,7 +133,8 @@ static int check_conditions(cuplug__match *m) {
   return CUPLUG_OK;
 }
 
-static int match_other(cuplug__match *m, int32_t i, cuplug_scalar *to, uint32_t *first_item) {
+static __attribute__((noinline)) int match_other(cuplug__match *m, int32_t i, cuplug_scalar *to,
+                                                 uint32_t *first_item) {
   const cuplug_parameter *x = &m->s->parameters[i];
   const cuplug_argument *a = cuplug__argument(m, i);
   if (is_none(x, a)) {
