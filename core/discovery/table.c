@@ -155,24 +155,22 @@ static int check_entry(const char *key, const char *entry, cuplug_error *error) 
                       entry);
 }
 
-static int check_signature(const char *text, cuplug_error *error) {
-  cuplug_signature *parsed;
-  const int status = cuplug_parse_signature(text, &parsed, NULL, error);
-  cuplug_free_signature(parsed);
+static int parse(cuplug_row *row, cuplug_error *error) {
+  const int status = cuplug_parse_signature(row->signature, &row->parsed, NULL, error);
   if (!status || status == CUPLUG_ERROR_MEMORY) return status;
   if (error) error->status = CUPLUG_ERROR_PLUGIN;
   return CUPLUG_ERROR_PLUGIN;
 }
 
 int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cuplug_error *error) {
-  *row = (cuplug_row){"", "", "", "", text, text_bytes, 0};
+  *row = (cuplug_row){"", "", "", "", text, text_bytes, 0, NULL};
   int status = read_text(text, text_bytes, take_row_field, row, error);
   if (!status) status = check_entry("host", row->host_entry, error);
   if (!status) status = check_entry("cuda", row->cuda_entry, error);
   if (status) return status;
   if (!*row->cuda_entry && !*row->host_entry)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no entry, a CUDA or a host entry is wanted");
-  return check_signature(row->signature, error);
+  return parse(row, error);
 }
 
 const char *cuplug_row_property(const cuplug_row *row, const char *key) {
@@ -285,17 +283,23 @@ static int read_notes(cuplug__table *table, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
+static void drop_rows(cuplug__table *table) {
+  for (uint32_t k = 0; k < table->n_rows; k++) cuplug_free_signature(table->rows[k].parsed);
+  table->n_rows = 0;
+}
+
 int cuplug__table_read(int fd, uint64_t file_bytes, cuplug__table *table, cuplug_error *error) {
   cuplug__table_start(table);
   int status = cuplug__notes_read(fd, file_bytes, &table->notes, error);
   if (status) return status;
   status = read_notes(table, error);
   if (status == CUPLUG_ERROR_PLUGIN) cuplug__prefix(error, "symbol table: ");
-  if (status) table->n_rows = 0;
+  if (status) drop_rows(table);
   return status;
 }
 
 void cuplug__table_end(cuplug__table *table) {
+  drop_rows(table);
   cuplug__notes_end(&table->notes);
   free(table->rows);
   free(table->made);

@@ -5,7 +5,7 @@
 
 #include "discovery/note.h"
 
-#include <cuplug/host.h>
+#include <internal/signature.h>
 
 /* A row. The strings are parts of `text` and live as long as the row; "" for what the plugin does
  * not say. */
@@ -16,7 +16,8 @@ struct cuplug_row {
   const char *cuda_entry;
   const char *text; /* all of the note: zero-terminated "key=value", one behind the other */
   uint32_t text_bytes;
-  uint32_t flags; /* CUPLUG_ROW_TAKES_STRIDES ... */
+  uint32_t flags;           /* CUPLUG_ROW_TAKES_STRIDES ... */
+  cuplug_signature *parsed; /* owned */
 };
 
 /* A table. Its strings lie in the notes; what a faulty one does not say is "". */
@@ -43,7 +44,7 @@ int cuplug__table_read(int fd, uint64_t file_bytes, cuplug__table *table, cuplug
 void cuplug__table_end(cuplug__table *table);
 
 /* Reads the text of an operator's note into a row, checked in every field; ERROR_PLUGIN says what
- * is wrong. */
+ * is wrong, and nothing is parsed then. */
 int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cuplug_error *error);
 
 /* The name of the operator that a row describes. */

@@ -79,9 +79,14 @@ static void copy_texts(cuplug_file *file, const cuplug__table *table) {
 /* Takes over what was read. */
 static void take_table(cuplug_file *file, cuplug__table *table) {
   copy_texts(file, table);
+  for (uint32_t k = 0; k < table->n_rows; k++) { /* nobody asks a listing for them */
+    cuplug_free_signature(table->rows[k].parsed);
+    table->rows[k].parsed = NULL;
+  }
   file->rows = table->rows;
   file->notes = table->notes.bytes;
   table->rows = NULL;
+  table->n_rows = 0;
   table->notes.bytes = NULL;
 }
 

@@ -31,8 +31,8 @@ static void read_tensors(cuplug__overload *o) {
   o->names.n_tensors = n;
 }
 
-int cuplug__parse_overload(cuplug__overload *o, const char *signature, cuplug_error *error) {
-  int status = cuplug_parse_signature(signature, &o->signature, NULL, error);
-  if (!status) read_tensors(o);
-  return status;
+void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row) {
+  o->row = row;
+  o->signature = row->parsed;
+  read_tensors(o);
 }

@@ -22,7 +22,7 @@ typedef struct cuplug__names {
 /* One row of the table, ready to be matched and called. */
 typedef struct cuplug__overload {
   const cuplug_row *row;
-  cuplug_signature *signature;
+  const cuplug_signature *signature; /* the row's */
   int64_t brief_bytes; /* on the host it returns at once while no array is larger; -1: never */
   /* An earlier tensor that tensor k must equal in dtype and shape; k when there is none. */
   uint8_t like[CUPLUG_MAX_ARGUMENTS];
@@ -47,8 +47,7 @@ struct cuplug_operator {
   _Atomic int loaded;     /* 1: entries are resolved. Read with acquire */
 };
 
-/* Parses the signature of an overload, which is then not moved any more, and finds what matching
- * and reports take from it. */
-int cuplug__parse_overload(cuplug__overload *o, const char *signature, cuplug_error *error);
+/* Makes an overload of a row whose signature is parsed: what matching and reports take from it. */
+void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row);
 
 #endif

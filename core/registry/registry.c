@@ -179,8 +179,7 @@ static int fill(cuplug__plugin *plugin, const named_row *rows, cuplug_error *err
   for (uint32_t k = 0; k < n_rows && !status; k++) {
     cuplug__overload *overload = &plugin->overloads[k];
     const cuplug_row *row = &plugin->table.rows[rows[k].row];
-    if ((status = cuplug__parse_overload(overload, row->signature, error))) return status;
-    overload->row = row;
+    cuplug__make_overload(overload, row);
     overload->brief_bytes = is_brief(row) ? BRIEF_BYTES : -1;
     if (rows[k].first == rows[k].row) op = new_operator(plugin, overload);
     op->n_overloads++;
@@ -202,8 +201,6 @@ int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
 }
 
 void cuplug__plugin_free(cuplug__plugin *plugin) {
-  for (uint32_t k = 0; plugin->overloads && k < plugin->table.n_rows; k++)
-    cuplug_free_signature(plugin->overloads[k].signature);
   for (uint32_t k = 0; k < plugin->n_operators; k++) free(plugin->operators[k].rows);
   cuplug__table_end(&plugin->table);
   free(plugin->path);

@@ -120,37 +120,38 @@ static uint32_t rank_of(const cuplug_argument *a) {
   return N_KINDS + (ndim < 0 || ndim > MAX_RANK ? MAX_RANK : (uint32_t)ndim);
 }
 
-/* The rows of word w that may take an array, which also must have its rank. */
-static uint64_t for_array(const cuplug__row_sets *sets, uint32_t i, const cuplug_argument *a,
-                          uint32_t w) {
-  const uint32_t bit = cuplug__dtype_bit(cuplug_type(&a->tensor));
-  if (!bit) return 0;
-  return sets->words[place_of(sets, i, (uint32_t)__builtin_ctz(bit)) + w] &
-         sets->words[place_of(sets, i, rank_of(a)) + w];
-}
-
-static uint64_t candidates(const cuplug__row_sets *sets, const cuplug_argument *args,
-                           uint32_t n_args, uint32_t w) {
-  uint64_t rows =
-      sets->words[place_of(sets, sets->n_parameters, 0) + (size_t)n_args * sets->n_words + w];
-  for (uint32_t i = 0; i < n_args && rows; i++) {
-    const uint32_t kind = args[i].kind;
-    if (kind == CUPLUG_ARGUMENT_ARRAY)
-      rows &= for_array(sets, i, &args[i], w);
-    else
-      rows &=
-          kind > CUPLUG_ARGUMENT_OTHER ? 0 : sets->words[place_of(sets, i, N_DTYPES + kind) + w];
+/* The sets that a row must be in, by their first words. Returns their number, 0: there is none. */
+static uint32_t choose_sets(const cuplug__row_sets *sets, const cuplug_argument *args,
+                            uint32_t n_args, const uint64_t *chosen[]) {
+  const uint64_t *words = sets->words;
+  uint32_t n = 0;
+  chosen[n++] = words + place_of(sets, sets->n_parameters, 0) + (size_t)n_args * sets->n_words;
+  for (uint32_t i = 0; i < n_args; i++) {
+    const cuplug_argument *a = &args[i];
+    uint32_t code = N_DTYPES + a->kind;
+    if (a->kind == CUPLUG_ARGUMENT_ARRAY) {
+      const uint32_t bit = cuplug__dtype_bit(cuplug_type(&a->tensor));
+      if (!bit) return 0;
+      code = (uint32_t)__builtin_ctz(bit);
+      chosen[n++] = words + place_of(sets, i, rank_of(a));
+    } else if (a->kind > CUPLUG_ARGUMENT_OTHER) {
+      return 0;
+    }
+    chosen[n++] = words + place_of(sets, i, code);
   }
-  return rows;
+  return n;
 }
 
 uint32_t cuplug__rows_next(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                            uint32_t from) {
   const cuplug__row_sets *sets = op->rows;
+  const uint64_t *chosen[2 * CUPLUG_MAX_ARGUMENTS + 1];
   if (n_args > sets->n_parameters) return op->n_overloads;
+  const uint32_t n = choose_sets(sets, args, n_args, chosen);
   uint64_t mask = ~0ull << from % 64;
-  for (uint32_t w = from / 64; w < sets->n_words; w++, mask = ~0ull) {
-    const uint64_t rows = candidates(sets, args, n_args, w) & mask;
+  for (uint32_t w = from / 64; n && w < sets->n_words; w++, mask = ~0ull) {
+    uint64_t rows = mask;
+    for (uint32_t k = 0; k < n && rows; k++) rows &= chosen[k][w];
     if (rows) return w * 64 + (uint32_t)__builtin_ctzll(rows);
   }
   return op->n_overloads;

@@ -17,9 +17,19 @@ static const char *keep(cuplug__parser *p, const char *from, size_t n) {
   return copy;
 }
 
-static size_t count(const char *text, const char *marks) {
-  size_t n = 0;
-  for (; *text; text++) n += strchr(marks, *text) != NULL;
+/* How many of the marks stand in a text that bound what it can hold. */
+typedef struct marks {
+  size_t commas, brackets, relations, quotes;
+} marks;
+
+static marks count_marks(const char *text) {
+  marks n = {0, 0, 0, 0};
+  for (; *text; text++) {
+    n.commas += *text == ',';
+    n.brackets += *text == '[';
+    n.relations += *text == '<' || *text == '>' || *text == '=' || *text == '!';
+    n.quotes += *text == '"' || *text == '\'';
+  }
   return n;
 }
 
@@ -37,20 +47,23 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, cuplug_error *erro
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "signature: seen more than %d bytes, wanted at most %d",
                         CUPLUG_MAX_SIGNATURE, CUPLUG_MAX_SIGNATURE);
-  const size_t n_commas = count(text, ","), n_dims = n_commas + count(text, "[") + 1;
+  const marks seen = count_marks(text);
+  const size_t n_parts = seen.commas + 2, n_dims = seen.commas + seen.brackets + 1;
   size_t bytes = sizeof *p->s;
-  const size_t parameters = reserve(&bytes, n_commas + 2, sizeof(cuplug_parameter));
-  const size_t variables = reserve(&bytes, n_commas + 2, sizeof(cuplug_type_variable));
+  const size_t parameters = reserve(&bytes, n_parts, sizeof(cuplug_parameter));
+  const size_t variables = reserve(&bytes, n_parts, sizeof(cuplug_type_variable));
   const size_t dims = reserve(&bytes, n_dims, sizeof(cuplug_dim));
   const size_t dim_names = reserve(&bytes, n_dims, sizeof(char *));
   const size_t places = reserve(&bytes, n_dims, sizeof(cuplug_place));
-  const size_t conditions = reserve(&bytes, n_commas + 1, sizeof(cuplug_condition));
-  const size_t sides = reserve(&bytes, n_commas + 1 + count(text, "<>=!"), sizeof(cuplug_side));
-  const size_t choices = reserve(&bytes, count(text, "\"'") / 2 + 1, sizeof(char *));
+  const size_t conditions = reserve(&bytes, n_parts, sizeof(cuplug_condition));
+  const size_t sides = reserve(&bytes, n_parts + seen.relations, sizeof(cuplug_side));
+  const size_t choices = reserve(&bytes, seen.quotes / 2 + 1, sizeof(char *));
+  const size_t zeroed = bytes; /* the rest is written before it is read */
   const size_t steps = reserve(&bytes, n + 1, sizeof(cuplug_step));
   const size_t strings = reserve(&bytes, n + 1, 16); /* names, texts of dimensions and the like */
-  char *block = calloc(1, bytes);
+  char *block = malloc(bytes);
   if (!block) return cuplug__no_memory(error, "parsing a signature");
+  memset(block, 0, zeroed);
   p->s = (cuplug_signature *)block;
   p->s->parameters = (cuplug_parameter *)(block + parameters);
   p->s->variables = (cuplug_type_variable *)(block + variables);

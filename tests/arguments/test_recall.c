@@ -35,9 +35,9 @@ static void make_operators(void) {
     operators[i] = (cuplug_operator){.name = "f", .overloads = overloads[i], .loaded = 1};
     for (uint32_t k = 0; k < 2 && signatures[i][k]; k++) {
       cuplug__overload *o = &overloads[i][operators[i].n_overloads++];
-      o->row = &rows[i][k];
+      CHECK(!cuplug_parse_signature(signatures[i][k], &rows[i][k].parsed, NULL, &error));
+      cuplug__make_overload(o, &rows[i][k]);
       o->brief_bytes = 64;
-      CHECK(!cuplug__parse_overload(o, signatures[i][k], &error));
     }
   }
 }
