@@ -96,6 +96,7 @@ def test_bench_refuses_a_picture_before_it_measures(monkeypatch, tmp_path):
             cli.bench.callback("relu", None, (), (), name, False)
 
 
+@pytest.mark.slow
 def test_bench_says_what_is_not_measured(build_plugin, monkeypatch):
     defines = ["CUPLUG_ARCHITECTURES=900"]
     path = build_plugin(FIXTURES / "two_sides.c", "two_sides", defines=defines)

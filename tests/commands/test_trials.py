@@ -165,6 +165,7 @@ def test_lists_are_set_by_their_items():
             read_pins(signature, {said: "a"})
 
 
+@pytest.mark.slow
 def test_what_cannot_be_drawn_is_said(build_plugin):
     path = str(build_plugin(FIXTURES / "ranged.c", "ranged"))
     results = suite.try_all(path, examples=3, pins={"axis": "7"})
@@ -251,6 +252,7 @@ def test_stock_operators_pass():
         assert failed == []
 
 
+@pytest.mark.slow
 def test_cuda_entries_on_a_driver_without_a_gpu(build_plugin, fake_cuda):
     defines = ["CUPLUG_ARCHITECTURES=900"]
     path = str(build_plugin(FIXTURES / "two_sides.c", "two_sides", defines=defines))

@@ -101,6 +101,7 @@ print(len(maps))
     assert run_python(code).stdout == "1\n"
 
 
+@pytest.mark.slow
 def test_typed_example(tmp_path, build_plugin, run_python):
     pytest.importorskip("setuptools")
     package = shutil.copytree(EXAMPLES / "typed", tmp_path / "typed")
@@ -264,6 +265,7 @@ def test_each_purpose_has_its_packages():
         assert package in packages(purpose)
 
 
+@pytest.mark.slow
 def test_translation_follows_what_modules_are_made_of(tmp_path):
     package = tmp_path / "cython" / "cuplug"
     package.mkdir(parents=True)

@@ -86,6 +86,7 @@ def test_programs_by_cmake(sources):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_programs_by_make_after_make_install(sources, installed):
     build_by_make(sources, f"{installed}/lib/pkgconfig")
     check_programs(sources)
