@@ -116,8 +116,15 @@ static int add_user(cuplug__search *search, const cuplug__trust *trust, cuplug_e
 }
 
 /* The folder `cuplug` beside the file that this code lies in. */
+/* The core's own file. It is asked for when the core is loaded: in a child that was forked while
+ * another thread loaded a library, the dynamic linker cannot be asked any more. */
+static const char *own_file;
+__attribute__((constructor)) static void find_own_file(void) {
+  own_file = cuplug__library_of(cuplug__search_start);
+}
+
 static int add_stock(cuplug__search *search, const cuplug__trust *trust, cuplug_error *error) {
-  char *absolute = realpath(cuplug__library_of(cuplug__search_start), NULL);
+  char *absolute = realpath(own_file, NULL);
   if (!absolute) return errno == ENOMEM ? cuplug__no_memory(error, doing) : CUPLUG_OK;
   size_t n = (size_t)(strrchr(absolute, '/') - absolute);
   int status = add_joined(search, CUPLUG_ORIGIN_STOCK, absolute, n, "/cuplug", trust, error);
