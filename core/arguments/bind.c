@@ -119,7 +119,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
                         s->name, m->n_args, (int)s->n_parameters);
   for (int32_t i = 0; i < s->n_parameters; i++) {
     if (s->parameters[i].kind > CUPLUG_PARAMETER_INOUT) continue;
-    if ((status = cuplug__match_array(m, i))) return status;
+    if ((status = cuplug__match_array(m, i, cuplug__argument(m, i)))) return status;
     m->n_matched++;
   }
   if (s->n_lists && (status = cuplug__match_items(m, o))) return status;

@@ -257,7 +257,7 @@ static int leave_out(cuplug__match *m, int32_t i, uint32_t kind) {
   return CUPLUG_OK;
 }
 
-static inline int match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
+int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   cuplug_frame *f = m->frame;
   uint32_t k = f->n_tensors;
   cuplug_tensor *t = &f->tensors[k];
@@ -287,14 +287,6 @@ static inline int match_array(cuplug__match *m, int32_t i, const cuplug_argument
   if (contiguous) t->strides = NULL;
   f->n_tensors = k + 1;
   return CUPLUG_OK;
-}
-
-int cuplug__match_array(cuplug__match *m, int32_t i) {
-  return match_array(m, i, cuplug__argument(m, i));
-}
-
-int cuplug__match_item(cuplug__match *m, int32_t i, const cuplug_argument *item) {
-  return match_array(m, i, item);
 }
 
 int32_t cuplug_wanted_shape(const cuplug_frame *f, uint32_t k, int64_t shape[CUPLUG_MAX_NDIM]) {

@@ -49,10 +49,9 @@ static inline uint32_t cuplug__type_of(const cuplug__match *m, int32_t variable)
   return cuplug_dtype_id(cuplug__dtype_number(m->s->variables[variable].dtypes));
 }
 
-/* Fits array argument i and appends its tensor to the frame. */
-int cuplug__match_array(cuplug__match *m, int32_t i);
-/* The same with one array of list i, number m->item. */
-int cuplug__match_item(cuplug__match *m, int32_t i, const cuplug_argument *item);
+/* Fits argument i, or item m->item of list i, to its parameter, and appends its tensor to the
+ * frame. */
+int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a);
 
 /* Records that argument i does not fit, when there is a record to fill. Returns `status`. */
 CUPLUG__COLD CUPLUG__FORMAT(4, 5) int cuplug__mismatch(cuplug__match *m, int32_t i, int status,

@@ -108,7 +108,7 @@ int cuplug__match_items(cuplug__match *m, const cuplug__overload *o) {
                               a->list.n, room, CUPLUG_MAX_ARGUMENTS);
     for (uint32_t item = 0; item < a->list.n; item++) {
       m->item = item;
-      int status = cuplug__match_item(m, i, &a->list.items[item]);
+      int status = cuplug__match_array(m, i, &a->list.items[item]);
       if (status) return status;
     }
     m->item = -1;

@@ -26,7 +26,7 @@ typedef struct identity {
 
 /* The dynamic linker's lock orders this after another thread that loaded the library, which thread
  * sanitizers do not see. */
-__attribute__((no_sanitize("thread"))) static int identify(void *library, identity *found) {
+__attribute__((no_sanitize("thread"))) static int find_identity(void *library, identity *found) {
   const struct link_map *map;
   if (dlinfo(library, RTLD_DI_LINKMAP, &map)) return 0;
   *found = (identity){map->l_addr, map->l_name};
@@ -64,7 +64,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data) {
 int cuplug__library_holds(void *library, const void *address, size_t bytes, int kind) {
   search s = {.address = (uintptr_t)address, .bytes = bytes};
   s.wanted_flags = kind == CUPLUG__CODE ? PF_X : PF_R;
-  if (!identify(library, &s.library)) return 0;
+  if (!find_identity(library, &s.library)) return 0;
   dl_iterate_phdr(visit, &s);
   return s.holds;
 }
@@ -117,7 +117,7 @@ static int visit_notes(struct dl_phdr_info *info, size_t size, void *data) {
 
 void cuplug__library_visit_notes(void *library, cuplug__visit_notes *visit, void *data) {
   note_visit v = {.visit = visit, .data = data};
-  if (identify(library, &v.library)) dl_iterate_phdr(visit_notes, &v);
+  if (find_identity(library, &v.library)) dl_iterate_phdr(visit_notes, &v);
 }
 
 typedef struct name_search {

@@ -10,11 +10,11 @@
 #include <string.h>
 
 #define MAX_DEPTH 16
-#define MAX_STACK 64 /* each depth of brackets leaves at most three numbers below it */
 
 /* ---- Parsed ---------------------------------------------------------------------------------- */
 
 static int parse_sum(cuplug__parser *p);
+static int parse_bounded(cuplug__parser *p);
 
 static void push(cuplug__parser *p, int32_t kind, int32_t operand, int64_t value) {
   *p->steps++ = (cuplug_step){kind, operand, value};
@@ -80,14 +80,15 @@ static int parse_factor(cuplug__parser *p) {
   if (cuplug__take(p, "("))
     return parse_sum(p) ? CUPLUG_ERROR_VALUE : cuplug__expect(p, ")", "')' is wanted");
   if (!cuplug__take(p, "-")) return parse_named(p);
-  if (parse_factor(p)) return CUPLUG_ERROR_VALUE;
+  if (parse_bounded(p)) return CUPLUG_ERROR_VALUE;
   push(p, CUPLUG_STEP_NEGATE, 0, 0);
   return CUPLUG_OK;
 }
 
 static int parse_bounded(cuplug__parser *p) {
   if (p->depth == MAX_DEPTH)
-    return cuplug__parse_fail(p, p->at, "at most 16 brackets in each other may be written");
+    return cuplug__parse_fail(p, p->at,
+                              "at most 16 brackets and signs in each other may be written");
   p->depth++;
   const int status = parse_factor(p);
   p->depth--;
@@ -253,8 +254,6 @@ int cuplug__tie_formula(cuplug__parser *p, const cuplug_formula *formula) {
 
 /* ---- Told ------------------------------------------------------------------------------------ */
 
-static int is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
-
 typedef struct description {
   const cuplug_signature *s;
   const cuplug__values *values;
@@ -319,8 +318,8 @@ static void tell_name(description *d, const char *name, size_t n) {
 /* Whether a name was told already. */
 static int stands_before(const char *text, const char *at, size_t n) {
   for (const char *before = text; before < at; before++)
-    if (!strncmp(before, at, n) && before + n < at && !is_word(before[n]) &&
-        (before == text || !is_word(before[-1])))
+    if (!strncmp(before, at, n) && before + n < at && !cuplug__is_word(before[n]) &&
+        (before == text || !cuplug__is_word(before[-1])))
       return 1;
   return 0;
 }
@@ -330,7 +329,7 @@ cuplug__text cuplug__describe_names(const cuplug_signature *s, const char *text,
   description d = {s, values, {""}};
   for (const char *at = text; *at;) {
     size_t n = 0;
-    while (is_word(at[n])) n++;
+    while (cuplug__is_word(at[n])) n++;
     if (n && !isdigit((unsigned char)*at) && !stands_before(text, at, n)) tell_name(&d, at, n);
     at += n ? n : 1;
   }

@@ -98,12 +98,12 @@ int cuplug__take(cuplug__parser *p, const char *mark) {
   return 1;
 }
 
-static int is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+int cuplug__is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 int cuplug__take_word(cuplug__parser *p, const char *word) {
   cuplug__skip_space(p);
   size_t n = strlen(word);
-  if (strncmp(p->at, word, n) || is_word(p->at[n])) return 0;
+  if (strncmp(p->at, word, n) || cuplug__is_word(p->at[n])) return 0;
   p->at += n;
   return 1;
 }
@@ -121,7 +121,7 @@ int cuplug__parse_name(cuplug__parser *p, const char **name, const char *wanted)
   cuplug__skip_space(p);
   size_t n = 0;
   if (!isdigit((unsigned char)*p->at))
-    while (is_word(p->at[n])) n++;
+    while (cuplug__is_word(p->at[n])) n++;
   if (!n) return cuplug__parse_fail(p, p->at, wanted);
   if (n >= CUPLUG_MAX_NAME)
     return cuplug__parse_fail(p, p->at, "a name of at most 63 characters is wanted");

@@ -28,6 +28,8 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, cuplug_error *erro
 
 /* "signature: WANTED at byte 5, seen ...". Returns ERROR_VALUE. */
 int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted);
+/* Whether a character may stand in a name. */
+int cuplug__is_word(char c);
 void cuplug__skip_space(cuplug__parser *p);
 /* Whether a mark, or a whole word, comes next; it is taken then. */
 int cuplug__take(cuplug__parser *p, const char *mark);

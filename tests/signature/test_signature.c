@@ -107,10 +107,13 @@ static const struct {
      "signature: ':' and dtypes, or a relation such as '<=', are wanted at byte 21, seen \"\""},
     {"f(x: int8[n]) where 0 <", 23,
      "signature: a number or a name is wanted at byte 23, seen \"\""},
+    {"f(x: int8[-----------------1])", 26,
+     "signature: at most 16 brackets and signs in each other may be written at byte 26, seen "
+     "\"-1])\""},
     {"f(x: int8[n + ])", 14,
      "signature: a dimension is wanted: a size, a name, *name, ... or ? at byte 14, seen \"])\""},
     {"f(x: int8[((((((((((((((((1))))))))))))))))])", 26,
-     "signature: at most 16 brackets in each other may be written at byte 26, seen "
+     "signature: at most 16 brackets and signs in each other may be written at byte 26, seen "
      "\"1)))))))))))\""},
     {"f(x: int8[99999999999999999999])", 10,
      "signature: an integer of at most 64 bits is wanted at byte 10, seen \"999999999999\""},

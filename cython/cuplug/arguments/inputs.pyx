@@ -26,6 +26,7 @@ from cuplug.base.core cimport (
     cuplug_element_bytes,
     cuplug_tensor,
 )
+from cuplug.base.core_call cimport CUPLUG_MAX_ITEMS
 from cuplug.host.blocks cimport empty_array
 from cuplug.arrays.interfaces cimport read_buffer, read_cuda_interface, read_cupy
 from cuplug.arrays.kinds cimport (
@@ -52,9 +53,6 @@ from cuplug.arrays.torch cimport check_views
 import numpy
 
 _import_array()
-
-cdef enum:
-    MAX_ITEMS = 256  # CUPLUG_MAX_ITEMS, of lists of numbers
 
 cdef extern from "Python.h":
     PyObject *PyTuple_GET_ITEM(tuple x, Py_ssize_t k)
@@ -100,7 +98,7 @@ cdef int read_list(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     cdef cuplug_argument *to = NULL
     cdef PyObject **objects
     keep(r, items)
-    if n <= MAX_ITEMS:  # the core refuses more
+    if n <= CUPLUG_MAX_ITEMS:  # the core refuses more
         memory = PyBytes_FromStringAndSize(NULL, n * (sizeof(cuplug_argument) + sizeof(PyObject *)))
         keep(r, memory)
         to = <cuplug_argument *>PyBytes_AS_STRING(memory)

@@ -18,6 +18,7 @@ cdef extern from "internal/frame.h" nogil:
     # Signatures
     enum:
         CUPLUG_MAX_ARGUMENTS
+        CUPLUG_MAX_ITEMS
         CUPLUG_PARAMETER_ARRAY
         CUPLUG_PARAMETER_INOUT
         CUPLUG_PARAMETER_SCALAR
