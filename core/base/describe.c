@@ -28,7 +28,13 @@ cuplug__text cuplug__describe_dtype(uint32_t id) {
 }
 
 cuplug__text cuplug__describe_dtypes(uint32_t bits) {
+  static const char *const groups[] = {"integer", "floating", "complex"};
   cuplug__text text = {""};
+  for (size_t k = 0; k < sizeof groups / sizeof *groups; k++)
+    if (bits == cuplug__dtype_bits(groups[k])) {
+      add(&text, "%s", groups[k]);
+      return text;
+    }
   if (bits == CUPLUG__ANY_DTYPE) {
     add(&text, "any dtype");
     return text;

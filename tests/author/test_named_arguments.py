@@ -14,6 +14,7 @@ from places import FIXTURES, ROOT
 
 INCLUDE = ROOT / "include"
 OPTIONS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}"]
+COMPILERS = ["g++", pytest.param("clang++", marks=pytest.mark.slow)]
 needs_nvcc = pytest.mark.skipif(not toolkit.find_nvcc(), reason="needs nvcc")
 
 F = (
@@ -89,7 +90,7 @@ def refused(command, source):
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 def test_every_kind_of_argument(compiler, tmp_path):
     if not shutil.which(compiler):
         pytest.skip(f"needs {compiler}")
@@ -107,14 +108,14 @@ def compiler_command(compiler):
     return ["env", "LC_ALL=C", compiler, "-std=c++17", f"-I{INCLUDE}", "-x", "c++", "-fsyntax-only"]
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("signature", FINE)
 def test_what_the_signature_says_compiles(signature, compiler, tmp_path):
     source = write_source(tmp_path, signature, FINE[signature])
     compile_library([*compiler_command(compiler), str(source)])
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_differs_from_the_signature_does_not_compile(what, compiler, tmp_path):
     signature, entry, sentence = REFUSED[what]
@@ -123,7 +124,7 @@ def test_what_differs_from_the_signature_does_not_compile(what, compiler, tmp_pa
     assert "plugin.cu:4:" in said
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("what", MISUSED)
 def test_an_argument_is_what_the_signature_says(what, compiler, tmp_path):
     source = write_source(tmp_path, *MISUSED[what])

@@ -12,6 +12,7 @@ def __getattr__(name: str) -> Operator: ...
 def __dir__() -> list[str]: ...
 
 class _gather(Operator):
+    @overload
     def __call__(
         self,
         source: _Array,
@@ -23,6 +24,32 @@ class _gather(Operator):
         stream: Any = None,
     ) -> _Array:
         """Rows of source at the given indices: NumPy's take along axis 0."""
+    @overload
+    def __call__(
+        self,
+        source: _Array,
+        index: Any,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+        axis: int = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The same along any axis."""
+    @overload
+    def __call__(
+        self,
+        source: _Array,
+        index: int,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+        axis: int = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """At one index; the axis is dropped."""
 
 gather: _gather
 
