@@ -180,6 +180,12 @@ const char *cuplug_row_property(const cuplug_row *row, const char *key) {
   return NULL;
 }
 
+const char *cuplug_row_field(const cuplug_row *row, uint32_t k) {
+  for (const char *at = row->text; at < row->text + row->text_bytes; at += strlen(at) + 1)
+    if (*at && !k--) return at;
+  return NULL;
+}
+
 /* Where the row stands in its source: compilers emit notes in any order. */
 static unsigned long row_number(const cuplug_row *row) {
   const char *number = cuplug_row_property(row, "row");

@@ -37,6 +37,8 @@ CUPLUG_API const char *cuplug_row_entry(const cuplug_row *row, int32_t device_ty
 /* What it says of a key, such as "gradient": its value, "" for one without a value, NULL where it
  * says nothing. docs/abi.md lists the keys. */
 CUPLUG_API const char *cuplug_row_property(const cuplug_row *row, const char *key);
+/* The k-th of the fields of its note, "key=value" or "key"; NULL past the last. */
+CUPLUG_API const char *cuplug_row_field(const cuplug_row *row, uint32_t k);
 
 /* The properties that calls depend on. */
 #define CUPLUG_ROW_TAKES_STRIDES 1u

@@ -116,6 +116,7 @@ cdef extern from "cuplug/host.h" nogil:
     const char *cuplug_row_doc(const cuplug_row *row)
     const char *cuplug_row_entry(const cuplug_row *row, int32_t device_type)
     uint32_t cuplug_row_flags(const cuplug_row *row)
+    const char *cuplug_row_field(const cuplug_row *row, uint32_t k)
 
     ctypedef struct cuplug_directory:
         pass
