@@ -158,7 +158,8 @@ int launch_rows(const cuplug_call *call, Index index, const shape &s) {
   const unsigned blocks = n_blocks(s.n, threads.y * UNROLL);
   /* few rows: several blocks for each, as many as fill a GPU */
   const unsigned wanted = blocks < FILLED ? FILLED / blocks : 1;
-  const int64_t useful = (s.n_words + along - 1) / along;
+  const int64_t useful =
+      s.n_words ? (s.n_words + along - 1) / along : 1; /* of no bytes: the indices are checked */
   const dim3 grid(blocks, wanted < useful ? wanted : (unsigned)useful);
   return cuplug_launch<gather_rows_kernel<Word, Index>>(
       call, grid, threads, 0, (const Word *)call->tensors[0].data, index,
@@ -167,7 +168,7 @@ int launch_rows(const cuplug_call *call, Index index, const shape &s) {
 
 template <typename Word, typename I>
 int launch(const cuplug_call *call, plain_index<I> index, const shape &s) {
-  if (s.n_words > 1) return launch_rows<Word>(call, index, s);
+  if (s.n_words != 1) return launch_rows<Word>(call, index, s);
   Word *out = (Word *)call->outputs[0].data;
   const bool packed =
       (uintptr_t)index.index % alignof(pack<I>) == 0 && (uintptr_t)out % alignof(pack<Word>) == 0;
