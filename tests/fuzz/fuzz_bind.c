@@ -79,6 +79,14 @@ static void take_memory(given *g, cuplug_tensor *x, int64_t low, int64_t high, u
   x->data = memory + shift - low * element;
 }
 
+static void tell_a_lie(given *g, cuplug_tensor *x, unsigned which) {
+  static const int32_t ndims[] = {-1, 65, 1000, INT32_MAX, INT32_MIN};
+  if (which == 0) x->ndim = ndims[take() % 5];
+  if (which == 1) x->shape = NULL;
+  if (which == 2) x->byte_offset = UINT64_MAX - take();
+  g->is_large = 1;
+}
+
 static void take_array(given *g, cuplug_argument *a) {
   static const cuplug_dtype rare[] = {{2, 16, 1}, {4, 16, 1}, {5, 64, 1}, {1, 8, 1},
                                       {2, 32, 4}, {9, 32, 1}, {0, 4, 1},  {0, 8, 0}};
@@ -97,11 +105,12 @@ static void take_array(given *g, cuplug_argument *a) {
   const int fits = take_strides(x, &low, &high);
   if (fits && high - low <= MAX_ARRAY_BYTES)
     take_memory(g, x, low, high, (a->flags & CUPLUG_MISALIGNED) != 0);
-  else /* no caller has strides that lead that far: it says that it is contiguous */
-    x->strides = NULL, g->is_large = 1;
+  else /* some caller lies that they lead that far */
+    x->strides = place % 4 ? x->strides : NULL, x->data = g, g->is_large = 1;
   const int64_t bytes = n_bytes(x); /* of all elements, those that share memory too */
   if (x->ndim > CUPLUG_MAX_NDIM || bytes < 0 || bytes > 4 * MAX_ARRAY_BYTES) g->is_large = 1;
   if (place % 2 && x->strides && is_contiguous(x)) x->strides = NULL;
+  if (place > 240 && place < 244) tell_a_lie(g, x, place - 241);
   g->n_arrays++;
 }
 
