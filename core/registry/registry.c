@@ -25,6 +25,7 @@ static struct {
   answer *answers;
   size_t n_answers;
   uint64_t fingerprint; /* of the search path that `answers` belong to */
+  uint64_t generation;  /* of the answers */
 } registry;
 
 static const char doing[] = "registering a plugin";
@@ -53,6 +54,8 @@ int cuplug__registry_is_forked(void) {
 
 cuplug__plugin *cuplug__registry_plugins(void) { return registry.plugins; }
 
+uint64_t cuplug__registry_generation(void) { return registry.generation; }
+
 cuplug__plugin *cuplug__registry_ranked_below(uint64_t rank) {
   cuplug__plugin *best = NULL;
   for (cuplug__plugin *p = registry.plugins; p; p = p->next)
@@ -66,9 +69,18 @@ cuplug__plugin *cuplug__registry_loaded_from(const char *path) {
   return NULL;
 }
 
-char *const *cuplug__registry_added(size_t *n_added) {
-  *n_added = registry.n_added;
-  return registry.added;
+int cuplug__registry_search(cuplug__search *search, const cuplug__trust *trust,
+                            cuplug_error *error) {
+  memset(search, 0, sizeof *search);
+  cuplug__registry_lock();
+  const size_t n = registry.n_added;
+  char **added = malloc((n + 1) * sizeof *added); /* the paths themselves are never freed */
+  if (added && n) memcpy(added, registry.added, n * sizeof *added);
+  cuplug__registry_unlock();
+  if (!added) return cuplug__no_memory(error, "searching for plugins");
+  int status = cuplug__search_start(search, added, n, trust, error);
+  free(added);
+  return status;
 }
 
 static void forget_answers(void) {
@@ -76,6 +88,7 @@ static void forget_answers(void) {
   free(registry.answers);
   registry.answers = NULL;
   registry.n_answers = 0;
+  registry.generation++;
 }
 
 /* An answer stays good as long as the file is the one that was read, or its code is in use. */
@@ -102,7 +115,9 @@ void cuplug__registry_rank(cuplug__plugin *plugin) {
   forget_answers();
 }
 
-int cuplug__registry_cache(const char *query, cuplug_operator *op, cuplug_error *error) {
+int cuplug__registry_cache(const char *query, cuplug_operator *op, uint64_t generation,
+                           cuplug_error *error) {
+  if (generation != registry.generation) return CUPLUG_OK;
   size_t bytes = (registry.n_answers + 1) * sizeof(answer);
   answer *grown = realloc(registry.answers, bytes);
   if (!grown) return cuplug__no_memory(error, doing);
@@ -214,6 +229,7 @@ int cuplug__plugin_make(cuplug__candidate *candidate, const char *path, cuplug__
   cuplug__plugin *p = calloc(1, sizeof(*p));
   if (!p) return cuplug__no_memory(error, doing);
   p->path = strdup(path);
+  p->source.fd = -1;
   p->identity = candidate->identity;
   p->table = candidate->table;
   memset(&candidate->table, 0, sizeof(candidate->table));

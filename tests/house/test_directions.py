@@ -24,8 +24,8 @@ STANDARD = {
     *("stdint", "stdio", "stdlib", "string", "time"),
 }
 SYSTEM = {
-    *("dirent", "dlfcn", "elf", "fcntl", "link", "pthread", "sched", "signal"),
-    *("sys/mman", "sys/stat", "unistd"),
+    *("dirent", "dlfcn", "elf", "fcntl", "grp", "link", "pthread", "pwd", "sched", "signal"),
+    *("sys/mman", "sys/sendfile", "sys/stat", "sys/types", "sys/xattr", "unistd"),
 }
 MOST_FILES = 20
 

@@ -5,6 +5,7 @@ import itertools
 import os
 
 from cuplug.base cimport core
+from cuplug.base.core_jit cimport cuplug_check_owner
 from cuplug.base.status cimport raise_error
 from cuplug.base.texts cimport to_architectures, to_str
 
@@ -49,6 +50,14 @@ def check_trust(path):
     cdef core.cuplug_error error
     encoded = os.fsencode(path)
     if core.cuplug_check_trust(encoded, &error):
+        raise_error(&error)
+
+
+def check_owner(path):
+    """Raise PluginError, with the reason, where others may write a path or what leads to it."""
+    cdef core.cuplug_error error
+    encoded = os.fsencode(path)
+    if cuplug_check_owner(encoded, &error):
         raise_error(&error)
 
 
