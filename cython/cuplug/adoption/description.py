@@ -11,7 +11,8 @@ from typing import Any
 
 SUFFIX = ".cuplug.toml"
 KEYS = {"signature", "arguments", "function", "place", "returns", "doc"}
-CHOICES = {"place": ("host", "cuda"), "returns": ("zero", "cuda", "errno", "ignored")}
+CHOICES = {"place": ("host", "cuda")}
+RETURNS = ("zero", "one", "cuda", "errno", "ignored")  # or the name of an output
 Items = tuple[tuple[str, str], ...]  # keys and texts of one operator, in order
 
 
