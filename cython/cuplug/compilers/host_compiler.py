@@ -25,8 +25,14 @@ FLAGS = (
 # What newer compilers refuse by themselves: else it shows when the code is linked.
 _REFUSED = ("-Werror=implicit-function-declaration",)
 # For expressions: integers wrap, as on GPUs, and host_code.h is asked before a division of integers
-# that would end the process.
-EXPRESSION = ("-fwrapv", "-fsanitize=integer-divide-by-zero,signed-integer-overflow")
+# that would end the process, and before a shift that has no result.
+EXPRESSION = (
+    "-fwrapv",
+    "-fsanitize=integer-divide-by-zero,signed-integer-overflow,shift-exponent",
+)
+# From clang 20 on all arithmetic is looked at, unless a file leaves it out: divisions it cannot.
+_WRAPPING = "wrapping.txt"
+_LEFT_OUT = "[signed-integer-overflow]\ntype:*\n"
 # What not every compiler takes, best first: threads; complex arithmetic without calls.
 TRIED = (
     ("-fopenmp", "-fcx-fortran-rules"),
@@ -51,6 +57,7 @@ class Job:
     compiler: tuple[str, ...]
     options: tuple[str, ...]
     source: str
+    identity: str
     key: str
 
 
@@ -64,8 +71,9 @@ def job_of(kind: str, source: str, flags: tuple[str, ...], options: tuple[str, .
     """
     compiler = tuple(find_compiler())
     asked = (*flags, *_REFUSED, *options)
-    key = disk.key(kind, source, shlex.join([*compiler, *asked]), _identity(compiler))
-    return Job(compiler, asked, source, key)
+    identity = _identity(compiler)
+    key = disk.key(kind, source, shlex.join([*compiler, *asked]), identity)
+    return Job(compiler, asked, source, identity, key)
 
 
 def compile_host(
@@ -197,6 +205,8 @@ def compile_object(
     """
     with open(os.path.join(directory, "source.c"), "w", encoding="utf-8") as file:
         file.write(job.source)
+    with open(os.path.join(directory, _WRAPPING), "w", encoding="utf-8") as file:
+        file.write(_LEFT_OUT)
     listed = ["-MD", "-MF", host_includes.LIST]
     command = [*job.compiler, *job.options, *more, *listed, "-c", "source.c", "-o", "code.o"]
     return _make(command, directory, "code.o", names)
@@ -204,7 +214,9 @@ def compile_object(
 
 def _compile_library(job: Job, directory: str, names: dict[str, str]) -> str:
     """Compile to a shared library of a directory, with what the compiler takes; return its path."""
-    for tried in TRIED:
+    left_out = (f"-fsanitize-ignorelist={_WRAPPING}",)
+    ways = [(*tried, *left_out) for tried in TRIED] if _has_left_out(job) else []
+    for tried in (*ways, *TRIED):
         # Apart, since a linker that is told of -fsanitize adds its library.
         link = [*job.compiler, "-shared", "-Wl,-z,defs", tried[0], "code.o", "-o", "code.so", "-lm"]
         try:
@@ -213,6 +225,11 @@ def _compile_library(job: Job, directory: str, names: dict[str, str]) -> str:
         except _NotTakenError as error:
             failure = error
     raise CompileError(str(failure), failure.log)
+
+
+def _has_left_out(job: Job) -> bool:
+    """Say whether clang is to be told what it shall not look at."""
+    return EXPRESSION[-1] in job.options and "clang" in job.identity
 
 
 class _NotTakenError(CompileError):
@@ -231,7 +248,7 @@ def _make(command: list[str], directory: str, made: str, names: dict[str, str]) 
     raise _NotTakenError(f"{shlex.join(command)}: {seen[:SEEN]}", done.output)
 
 
-_ERROR = re.compile(r"^(.+?):(\d+):(?:(\d+):)? (?:fatal )?error: (.*)$", re.M)
+_ERROR = re.compile(r"^(.+?):(\d+):(?:(\d+):)? (?:fatal )?error: (.*?)(?: \[-W\S+\])?$", re.M)
 _UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`']?(\w+)")
 SHOWN = 90  # characters of a line
 SEEN = 2000  # characters of what a compiler says that no text is to blame for
@@ -243,7 +260,8 @@ def explain(output: str, names: dict[str, str]) -> str:
     Where they speak of none, the first error and where the texts begin.
     """
     plain = output.translate({0x2018: "'", 0x2019: "'"})  # of messages in UTF-8
-    shown = [_show_use(symbol, names) for symbol in dict.fromkeys(_UNDEFINED.findall(plain))]
+    undefined = dict.fromkeys(_UNDEFINED.findall(plain))
+    shown = [line for symbol in undefined for line in _show_use(symbol, names)]
     first = ""
     for name, number, column, message in dict.fromkeys(_ERROR.findall(plain)):
         first = first or message
@@ -255,13 +273,13 @@ def explain(output: str, names: dict[str, str]) -> str:
     return "\n".join(shown)
 
 
-def _show_use(symbol: str, names: dict[str, str]) -> str:
+def _show_use(symbol: str, names: dict[str, str]) -> list[str]:
     """Show where a function stands that the linker does not find."""
     message = f"undefined reference to '{symbol}'"
     for name, text in names.items():
         if found := re.search(rf"\b{re.escape(symbol)}\b", text):
-            return _show(name, text, text.count("\n", 0, found.start()) + 1, 0, message)
-    return f"{next(iter(names))}: {message}"
+            return [_show(name, text, text.count("\n", 0, found.start()) + 1, 0, message)]
+    return []
 
 
 def _show(name: str, text: str, number: int, column: int, message: str) -> str:
