@@ -2,107 +2,110 @@
 /* The entries of operators whose kernel, and whose function for the host, come as source. */
 #include "base/status.h"
 #include "entry/run.h"
-#include "signature/value.h"
 #include "source/variant.h"
 
 #include <internal/source.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
-#define MAX_PASSES (2 * CUPLUG_MAX_ARGUMENTS + 16)
-
-static int evaluate(const cuplug_call *call, const cuplug_formula *formula, const char *what,
-                    int64_t *result) {
-  const cuplug__values values = {call->tensors, call->scalars};
-  const char *wrong = cuplug__work_out_integer(formula, &values, result);
-  if (!wrong) return CUPLUG_OK;
-  return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE, "%s: a formula: %s", what, wrong);
-}
-
-/* ---- What a kernel is given ------------------------------------------------------------------ */
+/* ---- What a parameter is given --------------------------------------------------------------- */
 
 typedef union value {
   void *pointer;
   double f64;
+  double c128[2];
   float f32;
-  uint16_t f16;
+  float c64[2];
   int64_t i64;
 } value;
 
-/* A number in the bytes of an integer type; 0 where they cannot hold it. */
-static int hold_integer(uint32_t type, int64_t x, value *to) {
-  const uint32_t bits = type >> 16 & 255, is_unsigned = type >> 24 == 1;
-  to->i64 = x; /* little-endian: the low bytes come first */
-  if (bits == 64) return 1;
-  const int64_t low = is_unsigned ? 0 : -(1ll << (bits - 1));
-  const int64_t high = (1ll << (is_unsigned ? bits : bits - 1)) - 1;
-  return x >= low && x <= high;
-}
-
-static void hold_scalar(uint32_t type, const cuplug_scalar *x, value *to) {
-  if (type == CUPLUG_FLOAT64)
-    to->f64 = x->f;
-  else if (type == CUPLUG_FLOAT32)
+/* A float, a complex number, or an unsigned one of 64 bits. */
+static int hold_scalar(const cuplug_call *call, const cuplug_pass *pass, value *to) {
+  const cuplug_scalar *x = &call->scalars[pass->operand];
+  if (pass->type == CUPLUG_FLOAT32) {
     to->f32 = (float)x->f;
-  else
-    to->i64 = x->i;
+    if (!isfinite(to->f32) && isfinite(x->f))
+      return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
+                          "arguments: %s: seen %g, wanted a number that its parameter, a float, "
+                          "can hold",
+                          pass->number.text, x->f);
+  } else if (pass->type == CUPLUG_COMPLEX64) {
+    to->c64[0] = (float)x->c[0], to->c64[1] = (float)x->c[1];
+  } else {
+    memcpy(to, x, sizeof x->c);
+  }
+  return CUPLUG_OK;
 }
 
-static int hold(const cuplug_call *call, const cuplug_pass *pass, uint32_t k, value *to) {
-  int64_t number;
+/* A pointer to structures wants whole ones. */
+static int hold_array(const cuplug_call *call, const cuplug_pass *pass, value *to) {
+  const cuplug_tensor *t = &call->tensors[pass->operand];
+  to->pointer = t->data;
+  if (!pass->unit_bytes || t->ndim < 0) return CUPLUG_OK;
+  const int64_t bytes = cuplug_n_elements(t) * cuplug_element_bytes(t);
+  if (bytes % pass->unit_bytes)
+    return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
+                        "arguments: %s: seen an array of %" PRId64 " bytes, wanted a multiple of "
+                        "the %u of what its parameter points to",
+                        pass->number.text, bytes, pass->unit_bytes);
+  if (bytes && (uintptr_t)t->data % pass->unit_alignment)
+    return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
+                        "arguments: %s: seen a misaligned array, wanted an address that is a "
+                        "multiple of %u",
+                        pass->number.text, pass->unit_alignment);
+  return CUPLUG_OK;
+}
+
+static int hold(const cuplug_call *call, const cuplug_pass *pass, value *to) {
   switch (pass->kind) {
   case CUPLUG_PASS_ARRAY:
-    to->pointer = call->tensors[pass->operand].data;
-    return CUPLUG_OK;
+    return hold_array(call, pass, to);
   case CUPLUG_PASS_FAULT:
     to->pointer = call->fault;
     return CUPLUG_OK;
   case CUPLUG_PASS_SCALAR:
-    hold_scalar(pass->type, &call->scalars[pass->operand], to);
-    return CUPLUG_OK;
+    return hold_scalar(call, pass, to);
+  default:
+    return cuplug_entry_number(call, &pass->number, "arguments", pass->type, &to->i64);
   }
-  int status = evaluate(call, &pass->formula, "arguments", &number);
-  if (status || hold_integer(pass->type, number, to)) return status;
-  return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
-                      "parameter %u of its kernel has %u bits, which cannot hold %" PRId64, k + 1,
-                      pass->type >> 16 & 255, number);
 }
 
 /* ---- The launch ------------------------------------------------------------------------------ */
 
 /* A side of the grid or of a block: what it is, or 1 where the plan has none. */
-static int measure(const cuplug_call *call, const cuplug_formula *formula, const char *what,
+static int measure(const cuplug_call *call, const cuplug_term *term, const char *what,
                    uint32_t *size) {
   int64_t n = 1;
-  int status = formula->n_steps ? evaluate(call, formula, what, &n) : CUPLUG_OK;
+  int status =
+      term->formula.n_steps ? cuplug_entry_number(call, term, what, CUPLUG_INT64, &n) : CUPLUG_OK;
   if (!status && (n < 0 || n > INT32_MAX))
     return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
-                        "%s: seen %" PRId64 ", wanted 0 to %d", what, n, INT32_MAX);
+                        "%s: %s: seen %" PRId64 ", wanted 0 to %d", what, term->text, n, INT32_MAX);
   *size = (uint32_t)n;
   return status;
 }
 
-static int measure_threads(const cuplug_call *call, const cuplug_kernel_plan *plan,
-                           cuplug_grid *grid) {
+static int measure_threads(const cuplug_call *call, const cuplug_plan *plan, cuplug_grid *grid) {
   int64_t n;
-  int status = evaluate(call, &plan->grid[0], "threads", &n);
+  int status = cuplug_entry_number(call, &plan->grid[0], "threads", CUPLUG_INT64, &n);
   if (status) return status;
   const int64_t block = grid->threads[0] ? grid->threads[0] : 1;
   const int64_t n_blocks = n > 0 ? (n - 1) / block + 1 : 0;
   if (n_blocks > INT32_MAX)
     return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
-                        "threads: seen %" PRId64 ", wanted at most %" PRId64, n, INT32_MAX * block);
+                        "threads: %s: seen %" PRId64 ", wanted at most %" PRId64,
+                        plan->grid[0].text, n, INT32_MAX * block);
   grid->blocks[0] = (uint32_t)n_blocks;
   grid->blocks[1] = grid->blocks[2] = 1;
   return CUPLUG_OK;
 }
 
-static int measure_grid(const cuplug_call *call, const cuplug_kernel_plan *plan,
-                        cuplug_grid *grid) {
+static int measure_grid(const cuplug_call *call, const cuplug_plan *plan, cuplug_grid *grid) {
   int status = CUPLUG_OK;
   for (int d = 0; d < 3 && !status; d++)
     status = measure(call, &plan->block[d], "block", &grid->threads[d]);
-  if (!status && plan->shared_bytes.n_steps)
+  if (!status && plan->shared_bytes.formula.n_steps)
     status = measure(call, &plan->shared_bytes, "shared", &grid->shared_bytes);
   if (!status && plan->per_thread) return measure_threads(call, plan, grid);
   for (int d = 0; d < 3 && !status; d++)
@@ -115,16 +118,16 @@ int cuplug_kernel_cuda(const cuplug_call *call) {
   cuplug_variant variant;
   const cuplug_code *code;
   cuplug_grid grid = {.blocks = {1, 1, 1}, .threads = {1, 1, 1}};
-  value values[MAX_PASSES];
-  void *arguments[MAX_PASSES];
+  value values[CUPLUG_MAX_PASSES];
+  void *arguments[CUPLUG_MAX_PASSES];
   cuplug__variant_start(&variant, call);
   int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
-  const cuplug_kernel_plan *plan = code->finish;
+  const cuplug_plan *plan = code->finish;
   if ((status = measure_grid(call, plan, &grid))) return status;
   if (!grid.blocks[0] || !grid.blocks[1] || !grid.blocks[2]) return CUPLUG_OK;
-  for (uint32_t k = 0; k < plan->n_passes && k < MAX_PASSES; k++) {
-    if ((status = hold(call, &plan->passes[k], k, &values[k]))) return status;
+  for (uint32_t k = 0; k < plan->n_passes && k < CUPLUG_MAX_PASSES; k++) {
+    if ((status = hold(call, &plan->passes[k], &values[k]))) return status;
     arguments[k] = &values[k];
   }
   return CUPLUG__SERVICE(call, launch)(call, code->function, &grid, arguments);
@@ -134,10 +137,17 @@ int cuplug_function_host(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
   cuplug_variant variant;
   const cuplug_code *code;
-  cuplug_entry *entry;
+  cuplug_host_function *function;
+  value held;
+  int64_t numbers[CUPLUG_MAX_PASSES];
   cuplug__variant_start(&variant, call);
   int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
-  memcpy(&entry, &code->function, sizeof(entry));
-  return entry(call);
+  const cuplug_plan *plan = code->finish;
+  for (uint32_t k = 0; k < plan->n_passes && k < CUPLUG_MAX_PASSES; k++) {
+    if ((status = hold(call, &plan->passes[k], &held))) return status;
+    numbers[k] = held.i64;
+  }
+  memcpy(&function, &code->function, sizeof(function));
+  return function(call, numbers);
 }

@@ -45,5 +45,11 @@ CUPLUG_API void *cuplug_entry_context(const cuplug_call *call);
  * cuplug_fail being called. */
 CUPLUG_API cuplug_error *cuplug_entry_error(const cuplug_call *call);
 
+/* For such an entry: works out a number of the call, which must fit an integer type, a
+ * cuplug_type_id. The error begins with `what`:
+ * "arguments: n // k: it divides by zero (n = 4, k = 0)". Returns a status. */
+CUPLUG_API int cuplug_entry_number(const cuplug_call *call, const cuplug_term *term,
+                                   const char *what, uint32_t type, int64_t *number);
+
 CUPLUG__END_C
 #endif

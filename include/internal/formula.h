@@ -43,4 +43,10 @@ typedef struct cuplug_formula {
   uint32_t reserved;
 } cuplug_formula;
 
+/* A formula of an operator without a plugin. */
+typedef struct cuplug_term {
+  cuplug_formula formula;
+  const char *text; /* as it was written: "n // k" */
+} cuplug_term;
+
 #endif

@@ -65,27 +65,37 @@ typedef enum cuplug_pass_kind {
   CUPLUG_PASS_FAULT   /* the call's fault record */
 } cuplug_pass_kind;
 
-/* What one parameter of a kernel is given. */
+/* Parameters of a kernel, or of a function. */
+#define CUPLUG_MAX_PASSES 80
+
+/* What one parameter is given. */
 typedef struct cuplug_pass {
   int32_t kind; /* a cuplug_pass_kind */
   int32_t operand;
   uint32_t type; /* of the parameter: a cuplug_type_id */
-  uint32_t reserved;
-  cuplug_formula formula;
+  /* Of what an array's parameter points to, where that is a structure, else 0. */
+  uint16_t unit_bytes;
+  uint16_t unit_alignment;
+  cuplug_term number; /* its text is there for all kinds */
 } cuplug_pass;
 
-/* How a kernel is launched for a call; cuplug_code.finish of what `compile` makes for
- * cuplug_kernel_cuda, where cuplug_code.function is the CUfunction. Kept for ever. */
-typedef struct cuplug_kernel_plan {
-  cuplug_formula grid[3]; /* blocks; with `per_thread` threads, in blocks of block[0] */
-  cuplug_formula block[3];
-  cuplug_formula shared_bytes;
+/* How code is given a call: cuplug_code.finish of what `compile` makes for the entries below.
+ * The sizes are those of a kernel's launch. Kept for ever. */
+typedef struct cuplug_plan {
+  cuplug_term grid[3]; /* blocks; with `per_thread` threads, in blocks of block[0] */
+  cuplug_term block[3];
+  cuplug_term shared_bytes;
   const cuplug_pass *passes;
   uint32_t n_passes;
   uint32_t per_thread;
-} cuplug_kernel_plan;
+} cuplug_plan;
 
-/* The entries of operators that are one kernel and one function. The host's code is an entry. */
+/* What the function for the host is called by: `numbers` has the value of each pass that is a
+ * CUPLUG_PASS_NUMBER, under its number among the passes. Returns a status. */
+typedef int cuplug_host_function(const cuplug_call *call, const int64_t *numbers);
+
+/* The entries of operators that are one kernel and one function: cuplug_code.function is a
+ * CUfunction, or a cuplug_host_function. */
 CUPLUG_API cuplug_entry cuplug_kernel_cuda;
 CUPLUG_API cuplug_entry cuplug_function_host;
 

@@ -139,7 +139,8 @@ def test_status_is_an_error(library):
 
 def test_sizes_are_never_cut_off(library):
     copy = adopt(library, copy=COPY).copy
-    with pytest.raises(ValueError, match="copy: .*65536"):
+    wanted = "^copy: arguments: n: seen 65536, wanted 0 to 65535, what the type of its param"
+    with pytest.raises(ValueError, match=wanted):
         copy(np.zeros(65536, np.float16))
 
 
@@ -190,6 +191,12 @@ def test_pickled(library):
 def test_descriptions_are_checked(library, changed, message):
     with pytest.raises(ValueError, match=f"gather: .*{message}"):
         adopt(library, gather={**GATHER, **changed})
+
+
+def test_outputs_that_are_not_given(library):
+    arguments = "source, index, source, n, m"
+    with pytest.raises(ValueError, match="gather: arguments: seen no result, wanted every output"):
+        adopt(library, gather={**GATHER, "arguments": arguments})
 
 
 def test_a_description_has_operators(library):

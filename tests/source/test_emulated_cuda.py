@@ -240,15 +240,16 @@ def test_operators_of_a_kernel(run):
     text = raised(IndexError, x, index + 1)
     assert text == "pick: index: index 100 at position 1 is out of bounds for size 100", text
     text = raised(ValueError, x, index, arguments="x, index, y, m * 4294967296, m, a, fault")
-    assert text == ("pick: parameter 4 of its kernel has 32 bits, which cannot hold "
-                    "2576980377600"), text
+    assert text == ("pick: arguments: m * 4294967296: seen 2576980377600, wanted -2147483648 to "
+                    "2147483647, what the type of its parameter can hold"), text
     huge = "x, index, y, n * 4611686018427387904, m, a, fault"
     text = raised(ValueError, x, index, arguments=huge)
-    assert text == "pick: arguments: a formula: its value passes 64 bits", text
+    assert text == ("pick: arguments: n * 4611686018427387904: its value passes 64 "
+                    "bits (n = 100)"), text
     text = raised(ValueError, x, index, threads="n // (m - m)")
-    assert text == "pick: threads: a formula: it divides by zero", text
+    assert text == "pick: threads: n // (m - m): it divides by zero (n = 100, m = 600)", text
     text = raised(ValueError, x, index, threads=None, grid="0 - m")
-    assert text == "pick: grid: seen -600, wanted 0 to 2147483647", text
+    assert text == "pick: grid: 0 - m: seen -600, wanted 0 to 2147483647", text
     both = cuplug.operator(signature, **{**settings, "threads": None, "block": (64, 1),
                                          "grid": ("(m + 63) // 64", 1, 1), "shared": "n % 8 - 4"})
     np.testing.assert_array_equal(both(x, index, device="cuda"), 2 * x[index])

@@ -6,13 +6,17 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
-from math import prod
 from types import SimpleNamespace
 from typing import Any
 
-from cuplug.adoption.description import Items, check_description, plugin_name, read_sidecar
+from cuplug.adoption.description import (
+    RETURNS,
+    Items,
+    check_description,
+    plugin_name,
+    read_sidecar,
+)
 from cuplug.adoption.entry import define_adopted
 from cuplug.base.checks import absolute
 from cuplug.base.dtypes import DTYPES
@@ -46,7 +50,7 @@ def adopt(
     Parameters
     ----------
     path : str or path
-        The library.
+        The library; a name that is no file here, "libm.so.6", is the dynamic linker's to find.
     description : mapping, optional
         Without one it is read from the file beside the library, lib<name>.cuplug.toml. It has
         `prototypes`, C declarations, and for each operator a mapping by the operator's name:
@@ -56,8 +60,9 @@ def adopt(
             dimensions, `stream`, and integers by + - * // %, min, max, size(x).
         function : its name, the operator's without.
         place : "host" (without) or "cuda", where arrays must be.
-        returns : of an integer: "zero" (without) is success; "cuda", a cudaError_t; "errno", a
-            negative errno; "ignored". A function may also return void.
+        returns : of an integer: "zero" (without) is success; "one" is; "cuda", a cudaError_t;
+            "errno", a negative errno; "ignored". Or the name of an output without dimensions, which
+            is what the function returns. A function may also return void.
         doc : one line.
 
     Returns
@@ -74,6 +79,8 @@ def adopt(
         installed.
     """
     place = absolute("adopt", path)
+    if not (os.path.dirname(os.fsdecode(path)) or os.path.exists(place)):
+        place = os.fsdecode(path)
     if description is None:
         description = read_sidecar(place)
     prototypes, operators = check_description(os.fsdecode(path), description)
@@ -115,8 +122,9 @@ def _load(path: str, prototypes: str) -> tuple[Any, Any]:
 class Adopted:
     """One function: what it is given and what it returns.
 
-    `name`, `text` (of the signature), `place`, `members` (of the union of each scalar) and
-    `takes_stream` are read by whoever calls `call`.
+    `name`, `text` (of the signature), `place`, `members` (of the union of each scalar),
+    `takes_stream` and `numbers` (that the core works out: a term, and the id of its type) are read
+    by whoever calls `call`.
     """
 
     def __init__(self, name: str, description: dict[str, str], ffi: Any, library: Any) -> None:
@@ -131,13 +139,13 @@ class Adopted:
         self.type = ffi.typeof(self.function)
         scalars = [self.scope.parameter(x) for x in self.scope.scalars]
         self.members = [DTYPES[self._dtype(x)].member for x in scalars]
-        self.arguments = formula.parse(description["arguments"], f"{name}: arguments")
-        self.takes_stream = any(_name(x) == "stream" for x in self.arguments)
+        self.value = self._read_value()
+        self.numbers: list[tuple[formula.Term, int]] = []
+        self.terms_at = 0
         self._check()
-        self.values = [
-            compile(ast.fix_missing_locations(ast.Expression(x)), "<arguments>", "eval")
-            for x in self.arguments
-        ]
+        nodes = formula.parse(description["arguments"], f"{name}: arguments")
+        self.takes_stream = any(_name(x) == "stream" for x in nodes)
+        self.given = self._match(nodes)
 
     def _dtype(self, x: Parameter) -> str:
         """Return the only dtype of an array or a scalar."""
@@ -149,78 +157,121 @@ class Adopted:
             raise ValueError(f"{self.name}: {x.name}: seen {seen}, wanted one real dtype")
         return dtypes[0]
 
+    def _read_value(self) -> tuple[int, str] | None:
+        """Return the number and the dtype of the output that the function returns."""
+        outputs = {x.name: x for x in self.scope.signature.outputs if x.name}
+        if self.returns in RETURNS:
+            return None
+        if self.returns not in outputs:
+            known = " or ".join(map(repr, [*RETURNS, *outputs]))
+            raise ValueError(f"{self.name}: returns: seen {self.returns!r}, wanted {known}")
+        x = outputs[self.returns]
+        dtype, result = self._dtype(x), self.type.result
+        fits = result.kind == "primitive" and _is_element(self.ffi, result, dtype)
+        if x.dims or self.place != "host" or not fits:
+            seen = f"seen {result.cname} for {dtype}[{self.scope.signature.shape(x)}]"
+            raise ValueError(
+                f"{self.name}: returns: {seen}, wanted the same type, an output without "
+                "dimensions, and a function for the host"
+            )
+        return self.scope.arrays[x.name], dtype
+
     def _check(self) -> None:
-        """See that each argument fits the prototype's parameter."""
+        """See that the function can be called at all."""
         if any(kind == "unknown" for x in self.scope.signature.arrays for kind, _ in x.dims):
             raise ValueError(f"{self.name}: signature: seen ?, wanted sizes that are known")
-        if self.type.ellipsis or self.type.result.kind not in ("void", "primitive"):
-            raise ValueError(f"{self.name}: seen {self.type.cname}, wanted int or void, and no ...")
+        result = self.type.result
+        is_status = result.kind == "void" or (result.kind == "primitive" and not _is_float(result))
+        if self.type.ellipsis or not (is_status or self.value or self.returns == "ignored"):
+            raise ValueError(
+                f"{self.name}: seen {self.type.cname}, wanted int or void, or an output that "
+                "`returns` names, and no ..."
+            )
+
+    def _match(self, nodes: list[ast.expr]) -> list[tuple[str, int]]:
+        """Return where each parameter is given from, and its number there."""
         wanted = len(self.type.args)
-        if len(self.arguments) != wanted:
-            seen = f"seen {len(self.arguments)}, wanted {wanted} for {self.type.cname}"
+        if len(nodes) != wanted:
+            seen = f"seen {len(nodes)}, wanted {wanted} for {self.type.cname}"
             raise ValueError(f"{self.name}: arguments: {seen}")
-        for node, kind in zip(self.arguments, self.type.args, strict=True):
-            if not self._fits(node, kind):
+        given = []
+        for node, kind in zip(nodes, self.type.args, strict=True):
+            found = self._source(node, kind)
+            if found is None:
                 text = ast.unparse(node)
                 raise ValueError(f"{self.name}: arguments: seen {text}, wanted {kind.cname}")
+            given.append(found)
+        for at, x in enumerate(self.scope.signature.arrays):
+            is_value = self.value is not None and self.value[0] == at
+            if x.kind == "output" and (("array", at) in given) == is_value:
+                name = x.name or "output with a name"
+                text = f"seen no {name}, wanted every output among them"
+                if is_value:
+                    text = f"seen {name}, wanted it left out: it is returned"
+                raise ValueError(f"{self.name}: arguments: {text}")
+        return given
 
-    def _fits(self, node: ast.expr, kind: Any) -> bool:
+    def _source(self, node: ast.expr, kind: Any) -> tuple[str, int] | None:
+        """Return what a parameter is given; None where it does not fit."""
         name = _name(node)
         if name == "stream":
-            return self.place == "cuda" and kind.kind == "pointer"
+            fits = self.place == "cuda" and kind.kind == "pointer"
+            return ("stream", 0) if fits else None
         if name in self.scope.arrays:
             dtype = self._dtype(self.scope.parameter(name))
-            return kind.kind == "pointer" and _is_element(self.ffi, kind.item, dtype)
-        is_float = kind.kind == "primitive" and kind.cname in ("float", "double")
+            fits = kind.kind == "pointer" and _is_element(self.ffi, kind.item, dtype)
+            return ("array", self.scope.arrays[name]) if fits else None
         if name in self.scope.scalars and self.members[self.scope.scalars[name]] == "f":
-            return is_float
-        formula.steps(node, self.scope, f"{self.name}: arguments")
-        return kind.kind == "primitive" and not is_float
+            return ("scalar", self.scope.scalars[name]) if _is_float(kind) else None
+        made = formula.term(node, self.scope, f"{self.name}: arguments")
+        if kind.kind != "primitive" or _is_float(kind):
+            return None
+        type = self._integer(kind)
+        is_unsigned = name in self.scope.scalars and self.members[self.scope.scalars[name]] == "u"
+        if is_unsigned and type == DTYPES["uint64"].id:  # whose values no formula may have
+            return "scalar", self.scope.scalars[name]
+        self.numbers.append((made, type))
+        return "number", len(self.numbers) - 1
 
-    def call(self, arrays: list[Any], scalars: list[Any], stream: int) -> None:
+    def _integer(self, kind: Any) -> int:
+        """Return the id of an integer type."""
+        if kind.cname == "_Bool":
+            return DTYPES["bool"].id
+        sign = "" if _is_signed(self.ffi, kind) else "u"
+        return DTYPES[f"{sign}int{8 * self.ffi.sizeof(kind)}"].id
+
+    def call(self, arrays: list[Any], scalars: list[Any], numbers: list[int], stream: int) -> None:
         """Call the function; not for empty outputs, as what there is to do has been done."""
         own = self.scope.signature.arrays
         written = [at for at, x in enumerate(own) if x.kind in ("inout", "output")]
-        if written and all(0 in arrays[at][1] for at in written):
+        if written and not any(arrays[at][1] for at in written):
             return
-        known: dict[str, Any] = {"min": min, "max": max, "stream": stream, "size": _size}
-        known |= {name: arrays[at][1][d] for name, (at, d) in self.scope.sizes.items()}
-        known |= {name: scalars[at] for name, at in self.scope.scalars.items()}
-        known |= {name: Array(*arrays[at]) for name, at in self.scope.arrays.items()}
-        values = [self._value(k, eval(code, known)) for k, code in enumerate(self.values)]
-        try:
-            result = self.function(*values)
-        except OverflowError as error:
-            raise ValueError(f"{self.name}: {error}") from None
-        self._check_result(result)
-
-    def _value(self, k: int, value: Any) -> Any:
-        kind = self.type.args[k]
-        if kind.kind == "pointer":
-            return self.ffi.cast(kind, value.address if isinstance(value, Array) else value)
-        return value
+        addresses = [address for address, _ in arrays]
+        sources = {"array": addresses, "scalar": scalars, "number": numbers, "stream": [stream]}
+        values = [
+            self.ffi.cast(kind, sources[source][at])
+            if kind.kind == "pointer"
+            else sources[source][at]
+            for (source, at), kind in zip(self.given, self.type.args, strict=True)
+        ]
+        result = self.function(*values)
+        if self.value is None:
+            self._check_result(result)
+        else:
+            at, dtype = self.value
+            self.ffi.cast(f"{DTYPES[dtype].stored} *", addresses[at])[0] = result
 
     def _check_result(self, result: int | None) -> None:
-        if not result or self.returns == "ignored":
+        if result is None or self.returns == "ignored":
             return
-        if self.returns == "cuda":
+        if self.returns == "one" and result != 1:
+            raise PluginError(f"{self.name}: the function returned {result}, wanted 1")
+        if self.returns == "cuda" and result:
             raise CudaError(f"{self.name}: CUDA error {result}", result)
         if self.returns == "errno" and result < 0:
             raise OSError(-result, f"{self.name}: {os.strerror(-result)}")
-        if self.returns == "zero":
+        if self.returns == "zero" and result:
             raise PluginError(f"{self.name}: the function returned {result}, wanted 0")
-
-
-@dataclass(frozen=True)
-class Array:
-    """Where an array of a call lies."""
-
-    address: int
-    shape: tuple[int, ...]
-
-
-def _size(x: Array, dimension: int | None = None) -> int:
-    return prod(x.shape) if dimension is None else x.shape[dimension]
 
 
 def _name(node: ast.expr) -> str:
@@ -243,10 +294,14 @@ def _is_element(ffi: Any, item: Any, dtype: str) -> bool:
     wanted = ffi.typeof(DTYPES[dtype].stored)
     return bool(
         ffi.sizeof(item) == ffi.sizeof(wanted)
-        and (item.cname in ("float", "double")) == (wanted.cname in ("float", "double"))
+        and _is_float(item) == _is_float(wanted)
         and (dtype == "bool" or _is_signed(ffi, item) == _is_signed(ffi, wanted))
     )
 
 
+def _is_float(kind: Any) -> bool:
+    return kind.cname in ("float", "double", "long double")
+
+
 def _is_signed(ffi: Any, kind: Any) -> bool:
-    return kind.cname in ("float", "double") or int(ffi.cast(kind, -1)) < 0
+    return _is_float(kind) or int(ffi.cast(kind, -1)) < 0

@@ -13,7 +13,8 @@ MAX_BYTES = 1 << 16  # of a description
 MAX_DOTS = 100  # in one of its lines
 MAX_NAME = 63  # characters of an operator's
 KEYS = {"signature", "arguments", "function", "place", "returns", "doc"}
-CHOICES = {"place": ("host", "cuda"), "returns": ("zero", "cuda", "errno", "ignored")}
+CHOICES = {"place": ("host", "cuda")}
+RETURNS = ("zero", "one", "cuda", "errno", "ignored")  # or the name of an output
 Items = tuple[tuple[str, str], ...]  # keys and texts of one operator, in order
 
 

@@ -3,18 +3,26 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t
 
 from cuplug.base.core cimport (
     CUPLUG_ROW_KEEPS_WHOLE,
     cuplug_device,
     cuplug_error,
+    cuplug_n_elements,
     cuplug_scalar,
     cuplug_tensor,
 )
-from cuplug.base.core_call cimport cuplug_call, cuplug_definition_row
+from cuplug.base.core_call cimport (
+    cuplug_call,
+    cuplug_definition_row,
+    cuplug_entry_number,
+    cuplug_term,
+)
 from cuplug.base.status cimport raise_later
 from cuplug.call.operator cimport define
 from cuplug.cuda.streams cimport order_streams, refuse_capture
+from cuplug.signature.terms cimport allocate, set_term
 
 
 cdef extern from "internal/define.h":
@@ -39,11 +47,9 @@ cdef object scalar_value(const cuplug_scalar *scalar, str member):
 
 
 cdef list arrays_of(const seen_call *call):
+    """The address and the number of elements of each array."""
     return [
-        (
-            <size_t>call.tensors[k].data,
-            tuple([call.tensors[k].shape[d] for d in range(call.tensors[k].ndim)]),
-        )
+        (<size_t>call.tensors[k].data, cuplug_n_elements(&call.tensors[k]))
         for k in range(call.n_tensors)
     ]
 
@@ -52,15 +58,25 @@ cdef int run_adopted(const cuplug_call *given) noexcept with gil:
     """An entry for either side. The function itself is called without Python's lock."""
     cdef const seen_call *call = <const seen_call *>given
     cdef bint on_default
+    cdef int64_t number = 0
+    cdef const cuplug_term *terms
+    cdef int status
     adopted = <object>cuplug_entry_context(given)
     try:
+        numbers = []
+        terms = <const cuplug_term *><size_t>adopted.terms_at
+        for k, (_, type) in enumerate(adopted.numbers):
+            status = cuplug_entry_number(given, &terms[k], b"arguments", type, &number)
+            if status:
+                return status
+            numbers.append(number)
         on_default = adopted.place == "cuda" and not adopted.takes_stream
         scalars = [scalar_value(&call.scalars[k], m) for k, m in enumerate(adopted.members)]
         if on_default:
             refuse_capture(adopted.name, call.stream, ON_DEFAULT)
             order_streams(call.device.id, NULL, call.stream)
         try:
-            adopted.call(arrays_of(call), scalars, <size_t>call.stream)
+            adopted.call(arrays_of(call), scalars, numbers, <size_t>call.stream)
         finally:
             if on_default:
                 order_streams(call.device.id, call.stream, NULL)
@@ -70,7 +86,14 @@ cdef int run_adopted(const cuplug_call *given) noexcept with gil:
 
 
 def define_adopted(object adopted, str plugin, str path, str doc, object made):
-    """Define an operator that calls `adopted.call(arrays, scalars, stream)`, for ever."""
+    """Define an operator that calls `adopted.call(arrays, scalars, numbers, stream)`, for ever.
+
+    The numbers are those of `adopted.numbers`, pairs of a formula.Term and the id of a type.
+    """
+    cdef cuplug_term *terms = <cuplug_term *>allocate(len(adopted.numbers), sizeof(cuplug_term))
+    for k, (term, _) in enumerate(adopted.numbers):
+        set_term(&terms[k], term)
+    adopted.terms_at = <size_t>terms
     cdef cuplug_definition_row row
     cdef bytes signature = adopted.text.encode()
     row.signature = signature

@@ -149,3 +149,21 @@ cdef extern from "internal/define.h" nogil:
         const cuplug_definition *definition, cuplug_operator **op, cuplug_error *error
     )
     void *cuplug_entry_context(const cuplug_call *call)
+
+    ctypedef struct cuplug_step:
+        int32_t kind
+        int32_t operand
+        int64_t value
+
+    ctypedef struct cuplug_formula:
+        const cuplug_step *steps
+        uint32_t n_steps
+
+    ctypedef struct cuplug_term:
+        cuplug_formula formula
+        const char *text
+
+    int cuplug_entry_number(
+        const cuplug_call *call, const cuplug_term *term, const char *what, uint32_t type,
+        int64_t *number
+    )

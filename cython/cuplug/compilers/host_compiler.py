@@ -9,27 +9,71 @@ import os
 import re
 import shlex
 import shutil
-import tempfile
+from dataclasses import dataclass
 from functools import cache
 
 from cuplug.compilers import cache as disk
+from cuplug.compilers import host_includes
+from cuplug.compilers.processes import run, working_directory
 from cuplug.errors import CompileError
 
 # No flag that changes results: NaN, infinities and signed zeros count, and each operation rounds.
 FLAGS = (
-    *("-std=gnu11", "-O3", "-march=native", "-fPIC", "-w"),
+    *("-std=gnu11", "-O3", "-march=native", "-fPIC"),
     *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"),
 )
+# What newer compilers refuse by themselves: else it shows when the code is linked.
+_REFUSED = ("-Werror=implicit-function-declaration",)
 # For expressions: integers wrap, as on GPUs, and host_code.h is asked before a division of integers
-# that would end the process.
-EXPRESSION = ("-fwrapv", "-fsanitize=integer-divide-by-zero,signed-integer-overflow")
+# that would end the process, and before a shift that has no result.
+EXPRESSION = (
+    "-fwrapv",
+    "-fsanitize=integer-divide-by-zero,signed-integer-overflow,shift-exponent",
+)
+# From clang 20 on all arithmetic is looked at, unless a file leaves it out: divisions it cannot.
+_WRAPPING = "wrapping.txt"
+_LEFT_OUT = "[signed-integer-overflow]\ntype:*\n"
 # What not every compiler takes, best first: threads; complex arithmetic without calls.
 TRIED = (
     ("-fopenmp", "-fcx-fortran-rules"),
     *(("-fopenmp",), ("-fopenmp-simd", "-fcx-fortran-rules"), ("-fopenmp-simd",)),
 )
 
+# What changes what a compiler does, beside its command.
+_VARIABLES = (
+    *("CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "LIBRARY_PATH"),
+    *("CCC_OVERRIDE_OPTIONS", "NIX_CFLAGS_COMPILE", "NIX_LDFLAGS"),
+)
+# Executables that are compilers themselves, and no wrappers.
+_PLAIN = re.compile(r"(?:[\w.]+-)*(?:gcc|clang)(?:-[\d.]+)?")
+
 _loaded: dict[str, ctypes.CDLL] = {}  # never unloaded: operators hold addresses
+
+
+@dataclass(frozen=True)
+class Job:
+    """One compilation: the compiler's command, its options, the text, and their key."""
+
+    compiler: tuple[str, ...]
+    options: tuple[str, ...]
+    source: str
+    identity: str
+    key: str
+
+
+def job_of(kind: str, source: str, flags: tuple[str, ...], options: tuple[str, ...]) -> Job:
+    """Return a compilation that keeps `kind` of thing.
+
+    Raises
+    ------
+    CompileError
+        There is no C compiler.
+    """
+    compiler = tuple(find_compiler())
+    asked = (*flags, *_REFUSED, *options)
+    identity = _identity(compiler)
+    key = disk.key(kind, source, shlex.join([*compiler, *asked]), identity)
+    return Job(compiler, asked, source, identity, key)
 
 
 def compile_host(
@@ -52,13 +96,11 @@ def compile_host(
     CompileError
         The text is wrong: the message shows the user's lines. Or there is no C compiler.
     """
-    compiler = find_compiler()
-    path = shutil.which(compiler[0]) or compiler[0]
-    about = os.stat(path)
-    identity = f"{os.path.realpath(path)} {about.st_size} {about.st_mtime_ns} {_processor()}"
-    key = disk.key("host code", source, " ".join([*compiler, *FLAGS, *options]), identity)
+    job = job_of("host code", source, FLAGS, options)
+    key = host_includes.key_of(job.key)
     if key not in _loaded:
-        _loaded[key] = _load(key, compiler, options, source, names)
+        library, key = _load(job, key, names)
+        _loaded.setdefault(key, library)
     address = ctypes.cast(getattr(_loaded[key], symbol), ctypes.c_void_p).value
     assert address is not None
     return address
@@ -92,55 +134,124 @@ def _processor() -> str:
     return os.uname().machine
 
 
-def _load(
-    key: str, compiler: list[str], options: tuple[str, ...], source: str, names: dict[str, str]
-) -> ctypes.CDLL:
+def _identity(compiler: tuple[str, ...]) -> str:
+    """Say which compiler it is: the one behind wrappers such as ccache and env, too."""
+    path = os.path.realpath(shutil.which(compiler[0]) or compiler[0])
+    variables = tuple(os.environ.get(name, "") for name in _VARIABLES)
+    seen = [path, *variables, _processor()]
+    if _PLAIN.fullmatch(os.path.basename(path)) and _is_elf(path):
+        return "\n".join([*seen, _about(path)])
+    told = _told(compiler, (os.environ.get("PATH", ""), *variables), _about(path))
+    files = sorted({file for file in re.findall(r'[^\s"=:]+', told) if file.startswith("/")})
+    return "\n".join([*seen, told, *map(_about, filter(os.path.isfile, files))])
+
+
+def _is_elf(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def _about(path: str) -> str:
+    about = os.stat(path)
+    return f"{path} {about.st_size} {about.st_mtime_ns}"
+
+
+@cache
+def _told(compiler: tuple[str, ...], variables: tuple[str, ...], about: str) -> str:
+    """Return what a compiler says of itself, with the files that it runs; kept for the process."""
+    return run([*compiler, "-v", "-E", "-x", "c", "/dev/null"], "/").output
+
+
+def _load(job: Job, key: str, names: dict[str, str]) -> tuple[ctypes.CDLL, str]:
+    """Return a library and its key, from the disk or newly compiled."""
     if path := disk.get_path(key, "so"):
         with contextlib.suppress(OSError):
-            return ctypes.CDLL(path)
-    with tempfile.TemporaryDirectory(prefix="cuplug-") as directory:
-        made = _compile(compiler, options, source, directory, names)
+            return _open(path), key
+    with working_directory() as directory:
+        made = _compile_library(job, directory, names)
+        try:
+            library = _open(made)
+        except OSError as error:
+            raise CompileError(f"{next(iter(names))}: its code does not load: {error}") from None
+        key = host_includes.keep(job.key, directory)
         with open(made, "rb") as file:
-            stored = disk.put(key, "so", file.read())
-        return ctypes.CDLL(stored or made)
+            disk.put(key, "so", file.read())
+    return library, key
 
 
-def _compile(
-    compiler: list[str],
-    options: tuple[str, ...],
-    source: str,
-    directory: str,
-    names: dict[str, str],
+def _open(path: str) -> ctypes.CDLL:
+    """Load a library: through a file in memory where those of its file system cannot be run."""
+    try:
+        return ctypes.CDLL(path)
+    except OSError as error:
+        if "failed to map segment" not in str(error):
+            raise
+    copy = os.memfd_create("cuplug")
+    with open(copy, "wb") as to, open(path, "rb") as file:
+        shutil.copyfileobj(file, to)
+        to.flush()
+        return ctypes.CDLL(f"/proc/self/fd/{copy}")
+
+
+def compile_object(
+    job: Job, directory: str, names: dict[str, str], more: tuple[str, ...] = ()
 ) -> str:
-    import subprocess  # for what is not in the cache alone
+    """Compile to an object file of a directory, with more options; return its path.
 
+    Raises
+    ------
+    CompileError
+        The text is wrong; or _NotTakenError where no text is to blame.
+    """
     with open(os.path.join(directory, "source.c"), "w", encoding="utf-8") as file:
-        file.write(source)
-    for tried in TRIED:
+        file.write(job.source)
+    with open(os.path.join(directory, _WRAPPING), "w", encoding="utf-8") as file:
+        file.write(_LEFT_OUT)
+    listed = ["-MD", "-MF", host_includes.LIST]
+    command = [*job.compiler, *job.options, *more, *listed, "-c", "source.c", "-o", "code.o"]
+    return _make(command, directory, "code.o", names)
+
+
+def _compile_library(job: Job, directory: str, names: dict[str, str]) -> str:
+    """Compile to a shared library of a directory, with what the compiler takes; return its path."""
+    left_out = (f"-fsanitize-ignorelist={_WRAPPING}",)
+    ways = [(*tried, *left_out) for tried in TRIED] if _has_left_out(job) else []
+    for tried in (*ways, *TRIED):
         # Apart, since a linker that is told of -fsanitize adds its library.
-        compile = [*compiler, *FLAGS, *options, *tried, "-c", "source.c", "-o", "code.o"]
-        link = [*compiler, "-shared", tried[0], "code.o", "-o", "code.so", "-lm"]
-        for command in (compile, link):
-            done = subprocess.run(
-                command,
-                cwd=directory,
-                env={**os.environ, "LC_ALL": "C.UTF-8", "LANGUAGE": "C"},
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                check=False,
-            )
-            if done.returncode:
-                break
-        else:
-            return os.path.join(directory, "code.so")
-        if message := explain(done.stderr, names):
-            raise CompileError(message, done.stderr)
-    raise CompileError(f"{shlex.join(command)}: {done.stderr}", done.stderr)
+        link = [*job.compiler, "-shared", "-Wl,-z,defs", tried[0], "code.o", "-o", "code.so", "-lm"]
+        try:
+            compile_object(job, directory, names, tried)
+            return _make(link, directory, "code.so", names)
+        except _NotTakenError as error:
+            failure = error
+    raise CompileError(str(failure), failure.log)
 
 
-_ERROR = re.compile(r"^(.+?):(\d+):(?:(\d+):)? (?:fatal )?error: (.*)$", re.M)
+def _has_left_out(job: Job) -> bool:
+    """Say whether clang is to be told what it shall not look at."""
+    return EXPRESSION[-1] in job.options and "clang" in job.identity
+
+
+class _NotTakenError(CompileError):
+    """The compiler does not work, or does not take its options: no text is to blame."""
+
+
+def _make(command: list[str], directory: str, made: str, names: dict[str, str]) -> str:
+    done, path = run(command, directory), os.path.join(directory, made)
+    if done.returncode == 0 and os.path.isfile(path):
+        return path
+    if done.timed_out:
+        raise CompileError(f"{next(iter(names))}: {done.output}", done.output)
+    if done.returncode and (message := explain(done.output, names)):
+        raise CompileError(message, done.output)
+    seen = done.output.strip() or f"it returned {done.returncode} and wrote no {made}"
+    raise _NotTakenError(f"{shlex.join(command)}: {seen[:SEEN]}", done.output)
+
+
+_ERROR = re.compile(r"^(.+?):(\d+):(?:(\d+):)? (?:fatal )?error: (.*?)(?: \[-W\S+\])?$", re.M)
+_UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`']?(\w+)")
 SHOWN = 90  # characters of a line
+SEEN = 2000  # characters of what a compiler says that no text is to blame for
 
 
 def explain(output: str, names: dict[str, str]) -> str:
@@ -149,7 +260,9 @@ def explain(output: str, names: dict[str, str]) -> str:
     Where they speak of none, the first error and where the texts begin.
     """
     plain = output.translate({0x2018: "'", 0x2019: "'"})  # of messages in UTF-8
-    shown, first = [], ""
+    undefined = dict.fromkeys(_UNDEFINED.findall(plain))
+    shown = [line for symbol in undefined for line in _show_use(symbol, names)]
+    first = ""
     for name, number, column, message in dict.fromkeys(_ERROR.findall(plain)):
         first = first or message
         if name in names:
@@ -158,6 +271,15 @@ def explain(output: str, names: dict[str, str]) -> str:
         begins = [f"> {name}: {text.strip()[:SHOWN]}" for name, text in names.items() if text]
         shown = [f"{next(iter(names))}: {first}", *begins]
     return "\n".join(shown)
+
+
+def _show_use(symbol: str, names: dict[str, str]) -> list[str]:
+    """Show where a function stands that the linker does not find."""
+    message = f"undefined reference to '{symbol}'"
+    for name, text in names.items():
+        if found := re.search(rf"\b{re.escape(symbol)}\b", text):
+            return [_show(name, text, text.count("\n", 0, found.start()) + 1, 0, message)]
+    return []
 
 
 def _show(name: str, text: str, number: int, column: int, message: str) -> str:

@@ -15,6 +15,7 @@ import re
 from cuplug.base.dtypes import DTYPES
 
 OPAQUE, BOOL, INT, UINT, FLOAT, BFLOAT, POINTER, VOID, FLOAT8_E4M3, FLOAT8_E5M2 = range(10)
+COMPLEX = 10  # of C; that of CUDA is a struct
 # DLPack's codes of dtypes -> kinds.
 KINDS = {0: INT, 1: UINT, 2: FLOAT, 4: BFLOAT, 6: BOOL, 10: FLOAT8_E4M3, 12: FLOAT8_E5M2}
 _DTYPES = {x.name: (KINDS[x.code], x.n_bytes) for x in DTYPES.values() if x.code in KINDS}
@@ -145,7 +146,12 @@ def _parse_type(text: str, whole: str) -> int:
         return kind | size << 16
     if len(stars) > 1:
         kind, size, is_const = POINTER, 8, False
-    alignment = max(size.bit_length() - 1, 0)  # a scalar's is its size
+    return pointer_to(kind, size, is_const)
+
+
+def pointer_to(kind: int, size: int, is_const: bool) -> int:
+    """Return the number of a pointer to scalars, whose alignment is their size."""
+    alignment = max(size.bit_length() - 1, 0)
     return POINTER | kind << 4 | is_const << 8 | alignment << 9 | 8 << 16 | size << 40
 
 
@@ -165,6 +171,7 @@ def describe(number: int) -> str:
 
 def _name(kind: int, size: int) -> str:
     preferred = {(INT, 8): "long long", (UINT, 8): "unsigned long long", (INT, 1): "signed char"}
+    preferred |= {(COMPLEX, 8): "float _Complex", (COMPLEX, 16): "double _Complex"}
     names = {value: name for name, value in reversed(SCALARS.items())} | preferred
     if kind == POINTER:
         return "void *"

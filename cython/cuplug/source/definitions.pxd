@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Declarations of <internal/source.h>.
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 
 from cuplug.base.core cimport cuplug_error
-from cuplug.base.core_call cimport cuplug_call, cuplug_frame
+from cuplug.base.core_call cimport cuplug_call, cuplug_frame, cuplug_term
 
 
 cdef extern from "internal/source.h" nogil:
@@ -40,25 +40,21 @@ cdef extern from "internal/source.h" nogil:
     int cuplug_reduction_cuda(const cuplug_call *call) noexcept
     int cuplug_reduction_reshape(cuplug_frame *frame, cuplug_error *error) noexcept
 
-    ctypedef struct cuplug_step:
-        int32_t kind
-        int32_t operand
-        int64_t value
-
-    ctypedef struct cuplug_formula:
-        const cuplug_step *steps
-        uint32_t n_steps
+    enum:
+        CUPLUG_MAX_PASSES
 
     ctypedef struct cuplug_pass:
         int32_t kind
         int32_t operand
         uint32_t type
-        cuplug_formula formula
+        uint16_t unit_bytes
+        uint16_t unit_alignment
+        cuplug_term number
 
-    ctypedef struct cuplug_kernel_plan:
-        cuplug_formula grid[3]
-        cuplug_formula block[3]
-        cuplug_formula shared_bytes
+    ctypedef struct cuplug_plan:
+        cuplug_term grid[3]
+        cuplug_term block[3]
+        cuplug_term shared_bytes
         const cuplug_pass *passes
         uint32_t n_passes
         uint32_t per_thread

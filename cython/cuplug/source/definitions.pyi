@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Callable
-from typing import Any
 
 from cuplug.base.public import PublicCall
 from cuplug.call.operator import Operator
+from cuplug.signature.formula import Term
 from cuplug.signature.variant import Variant
+from cuplug.source.passes import Pass
 
+MAX_PASSES: int
 Compiler = Callable[[Variant], tuple[int, int]]
 
 def load_functions(image: bytes, name: str, symbols: list[str], device: int) -> list[int]: ...
@@ -32,5 +34,5 @@ def define_function(
     made: PublicCall,
 ) -> Operator: ...
 def make_plan(
-    grid: list[Any], block: list[Any], shared: Any, passes: list[Any], per_thread: bool
+    grid: list[Term], block: list[Term], shared: Term | None, passes: list[Pass], per_thread: bool
 ) -> int: ...

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators made of source text: their definition in the core, and its calls for compiled code."""
 
-from cpython.mem cimport PyMem_RawCalloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, uint32_t
@@ -22,9 +21,12 @@ from cuplug.base.core_jit cimport (
 )
 from cuplug.call.operator cimport Operator, define
 from cuplug.base.status cimport raise_error, raise_later
+from cuplug.signature.terms cimport allocate, set_term
 
-from cuplug.base.dtypes import BY_ID, DTYPES
+from cuplug.base.dtypes import BY_ID
 from cuplug.signature.variant import Variant
+
+MAX_PASSES = CUPLUG_MAX_PASSES
 
 
 cdef int compile_variant(
@@ -74,9 +76,7 @@ def load_functions(bytes image, str name, list symbols, int32_t device):
 
 cdef cuplug_source *new_source(object compile, bint in_order) except NULL:
     """For ever, like the operator that uses it."""
-    cdef cuplug_source *source = <cuplug_source *>PyMem_RawCalloc(1, sizeof(cuplug_source))
-    if source == NULL:
-        raise MemoryError()
+    cdef cuplug_source *source = <cuplug_source *>allocate(1, sizeof(cuplug_source))
     Py_INCREF(compile)
     source.compile = compile_variant
     source.user = <void *><PyObject *>compile
@@ -163,49 +163,33 @@ def define_function(str signature, str doc, object compile_host, object compile_
     return define_source(&row, 1, doc, made)
 
 
-cdef void *allocate(size_t n, size_t n_bytes) except NULL:
-    """For ever."""
-    cdef void *block = PyMem_RawCalloc(n + 1, n_bytes)
-    if block == NULL:
-        raise MemoryError()
-    return block
-
-
-cdef int set_formula(cuplug_formula *formula, tuple steps) except -1:
-    cdef cuplug_step *to = <cuplug_step *>allocate(len(steps), sizeof(cuplug_step))
-    for k, (kind, operand, value) in enumerate(steps):
-        to[k].kind = kind
-        to[k].operand = operand
-        to[k].value = value
-    formula.steps = to
-    formula.n_steps = <uint32_t>len(steps)
-    return 0
-
-
-def make_plan(list grid, list block, tuple shared, list passes, bint per_thread):
-    """Return the address of a `cuplug_kernel_plan` that lives for ever.
+def make_plan(list grid, list block, object shared, list passes, bint per_thread):
+    """Return the address of a `cuplug_plan` that lives for ever.
 
     Parameters
     ----------
-    grid, block : list of formulas
-        Tuples of steps (kind, operand, value).
-    shared : tuple of steps
-    passes : list of (kind, operand, dtype, formula)
+    grid, block : list of formula.Term
+    shared : formula.Term, or None for a function on the host
+    passes : list of passes.Pass
+        At most CUPLUG_MAX_PASSES.
     per_thread : bool
         The grid counts threads.
     """
-    cdef cuplug_kernel_plan *plan = <cuplug_kernel_plan *>allocate(1, sizeof(cuplug_kernel_plan))
+    cdef cuplug_plan *plan = <cuplug_plan *>allocate(1, sizeof(cuplug_plan))
     cdef cuplug_pass *to = <cuplug_pass *>allocate(len(passes), sizeof(cuplug_pass))
     for d in range(len(grid)):
-        set_formula(&plan.grid[d], grid[d])
+        set_term(&plan.grid[d], grid[d])
     for d in range(len(block)):
-        set_formula(&plan.block[d], block[d])
-    set_formula(&plan.shared_bytes, shared)
-    for k, (kind, operand, dtype, formula) in enumerate(passes):
-        to[k].kind = kind
-        to[k].operand = operand
-        to[k].type = DTYPES[dtype].id
-        set_formula(&to[k].formula, formula)
+        set_term(&plan.block[d], block[d])
+    if shared is not None:
+        set_term(&plan.shared_bytes, shared)
+    for k, each in enumerate(passes):
+        to[k].kind = each.kind
+        to[k].operand = each.operand
+        to[k].type = each.type
+        to[k].unit_bytes = each.unit_bytes
+        to[k].unit_alignment = each.unit_alignment
+        set_term(&to[k].number, each.term)
     plan.passes = to
     plan.n_passes = <uint32_t>len(passes)
     plan.per_thread = per_thread

@@ -82,36 +82,53 @@ static void cuplug_run_part(cuplug_part *part, const cuplug_loop_call *call, int
     part(call, from, to);
 }
 
-/* What -fsanitize says of a division: where it stands, and the type of its operands. */
-typedef struct cuplug_divided {
+/* What -fsanitize says of an operation: where it stands, and the types of its operands. */
+typedef struct cuplug_operand_type {
+  uint16_t kind, info; /* info: 2 * log2(number of bits) + 1 where signed */
+} cuplug_operand_type;
+
+typedef struct cuplug_operation {
   const char *text; /* "operator" or "operator part" */
   uint32_t line, column;
-  const struct {
-    uint16_t kind, info; /* info: 2 * log2(number of bits) + 1 where signed */
-  } * type;
-} cuplug_divided;
+  const cuplug_operand_type *left, *right;
+} cuplug_operation;
 
 /* An operand, which lies elsewhere where it has more than 64 bits. */
-static int64_t cuplug_operand(const cuplug_divided *at, uintptr_t x) {
-  if (at->type->info == (5 << 1 | 1)) return (int32_t)x;
-  return at->type->info >> 1 > 6 ? *(const int64_t *)x : (int64_t)x;
+static int64_t cuplug_operand(const cuplug_operand_type *type, uintptr_t x) {
+  if (type->info == (5 << 1 | 1)) return (int32_t)x;
+  return type->info >> 1 > 6 ? *(const int64_t *)x : (int64_t)x;
+}
+
+/* Ends the part of the call under way with "line 1, column 3: " and what was seen. */
+__attribute__((cold, noreturn)) static void cuplug_refuse(const cuplug_operation *at,
+                                                          const char *seen) {
+  cuplug_division *division = cuplug_under_way.division;
+  const char *space = strchr(at->text, ' ');
+  if (!__atomic_exchange_n(&division->claimed, 1, __ATOMIC_RELAXED))
+    snprintf(division->message, sizeof(division->message), "%s%sline %u, column %u: seen %s",
+             space ? space + 1 : "", space ? ": " : "", at->line, at->column, seen);
+  longjmp(cuplug_under_way.begin, 1);
 }
 
 /* Called by compiled expressions before a division of integers that would end the process. */
 __attribute__((visibility("hidden"), cold)) void
-__ubsan_handle_divrem_overflow(const cuplug_divided *at, uintptr_t a, uintptr_t b) {
-  cuplug_division *division = cuplug_under_way.division;
-  const char *space = strchr(at->text, ' ');
-  char left[24];
-  snprintf(left, sizeof(left), at->type->info & 1 ? "%lld" : "%llu",
-           (long long)cuplug_operand(at, a));
-  if (!__atomic_exchange_n(&division->claimed, 1, __ATOMIC_RELAXED))
-    snprintf(division->message, sizeof(division->message),
-             "%s%sline %u, column %u: seen %s / %lld of integers, wanted a division that has a "
-             "result",
-             space ? space + 1 : "", space ? ": " : "", at->line, at->column, left,
-             (long long)cuplug_operand(at, b));
-  longjmp(cuplug_under_way.begin, 1);
+__ubsan_handle_divrem_overflow(const cuplug_operation *at, uintptr_t a, uintptr_t b) {
+  char seen[128];
+  snprintf(seen, sizeof(seen),
+           at->left->info & 1 ? "%lld / %lld of integers, wanted a division that has a result"
+                              : "%llu / %lld of integers, wanted a division that has a result",
+           (long long)cuplug_operand(at->left, a), (long long)cuplug_operand(at->left, b));
+  cuplug_refuse(at, seen);
+}
+
+/* And before a shift by more places than there are. */
+__attribute__((visibility("hidden"), cold)) void
+__ubsan_handle_shift_out_of_bounds(const cuplug_operation *at, uintptr_t a, uintptr_t b) {
+  char seen[128];
+  snprintf(seen, sizeof(seen), "a shift of %lld by %lld places, wanted 0 to %d",
+           (long long)cuplug_operand(at->left, a), (long long)cuplug_operand(at->right, b),
+           (1 << (at->left->info >> 1)) - 1);
+  cuplug_refuse(at, seen);
 }
 
 #define CUPLUG_BLOCK_BYTES 8192 /* of the widest array: blocks stay in the cache */

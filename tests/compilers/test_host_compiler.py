@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C compiler: which one it is, what is kept of it, and what happens when it fails."""
+
+import ctypes
+import importlib.util
+import os
+import re
+import shutil
+import stat
+import sys
+import time
+from pathlib import Path
+
+import cuplug
+import numpy as np
+import pytest
+from cuplug.compilers import cache, host_compiler, processes
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """Keep what these tests compile apart, and without variables that others have set."""
+    monkeypatch.setenv("CUPLUG_CACHE_DIR", str(tmp_path / "cache"))
+    for name in ("CC", "CPATH"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def answer(text, **settings):
+    """Return what a C function `answer` gives."""
+    source = f'#line 1 "text"\n{text}'
+    address = host_compiler.compile_host(source, "answer", {"text": text}, **settings)
+    return ctypes.CFUNCTYPE(ctypes.c_int)(address)()
+
+
+def kept(kind):
+    return [entry for entry in cache.entries() if entry.kind == kind]
+
+
+def script(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def times_back(path):
+    """Give a file that was just written a time of before, so that each text has another."""
+    about = path.stat()
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns - 10**9))
+
+
+def test_a_changed_header_is_another_code(tmp_path, monkeypatch):
+    (tmp_path / "deeper.h").write_text("#define N 1\n")
+    (tmp_path / "a header.h").write_text('#include "deeper.h"\n')
+    text = '#include "a header.h"\nint answer(void) { return N; }'
+    options = (f"-I{tmp_path}",)
+    assert answer(text, options=options) == 1
+    (tmp_path / "deeper.h").write_text("#define N 2\n")
+    assert answer(text, options=options) == 2
+    assert len(kept("so")) == 2
+    (tmp_path / "deeper.h").write_text("#define N 1\n")
+    times_back(tmp_path / "deeper.h")
+    assert answer(text, options=options) == 1
+    assert len(kept("so")) == 2
+
+
+def test_headers_of_cpath(tmp_path, monkeypatch):
+    for k in (1, 2):
+        (tmp_path / f"{k}").mkdir()
+        (tmp_path / f"{k}" / "n.h").write_text(f"#define N {k}\n")
+    text = "#include <n.h>\nint answer(void) { return N; }"
+    for k in (1, 2, 1):
+        monkeypatch.setenv("CPATH", str(tmp_path / f"{k}"))
+        assert answer(text) == k
+
+
+def test_what_is_in_the_cache_is_found_by_another_process(run_python):
+    code = """
+from cuplug.compilers import host_compiler, processes
+if {again}: host_compiler.run = processes.run = None
+text = "#include <math.h>\\nint answer(void) {{ return 3; }}"
+host_compiler.compile_host(text, "answer", {{"text": text}})
+"""
+    for again in (False, True):
+        done = run_python(code.format(again=again))
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_compiler_behind_a_wrapper(tmp_path, monkeypatch):
+    """A wrapper stays the same, and another compiler is behind it."""
+    real = script(tmp_path / "real", '# 1\nexec gcc -DN=1 -B{} "$@"'.replace("{}", str(tmp_path)))
+    monkeypatch.setenv("CC", f"env SOME=1 {real}")
+    text = "int answer(void) { return N; }"
+    assert answer(text) == 1
+    script(real, f'# 22\nexec gcc -DN=2 -B{tmp_path}/other "$@"')
+    host_compiler._told.cache_clear()  # kept for one process
+    assert answer(text) == 2
+
+
+UNDECLARED = "int answer(void) { return\n  __expf(1); }"
+UNDEFINED = "int far(void);\nint answer(void) { return far(); }"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (UNDECLARED, "text: line 2: .*implicit.* declaration .*'__expf'[^\\n[]*\\n> 2 | "),
+        (UNDEFINED, "text: line 1: undefined reference to 'far'\n> 1 | "),
+    ],
+)
+def test_what_cannot_be_linked(text, message):
+    with pytest.raises(cuplug.CompileError, match=message):
+        answer(text)
+    assert kept("so") == []
+
+
+def test_a_function_of_another_name():
+    f = cuplug.operator("f(x: int8[n])", arguments="x", host="void g(const int8_t *x) {}")
+    with pytest.raises(cuplug.CompileError, match="f host: .*f.* undeclared"):
+        f(np.zeros(1, np.int8))
+    f = cuplug.elementwise("f(x: T) -> T", "__expf(x)")
+    with pytest.raises(cuplug.CompileError, match="f: line 1: .*__expf"):
+        f(np.zeros(1))
+
+
+def test_libraries_that_cannot_be_loaded_are_not_kept(monkeypatch):
+    def refuse(path):
+        raise OSError(f"{path}: bad")
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    with pytest.raises(cuplug.CompileError, match="text: its code does not load: .*: bad"):
+        answer("int answer(void) { return 4; }")
+    assert kept("so") == []
+
+
+def test_where_files_cannot_be_run(monkeypatch):
+    """As on a file system that is mounted with noexec."""
+    load, seen = ctypes.CDLL, []
+
+    def refuse(path):
+        seen.append(path)
+        if not path.startswith("/proc/self/fd/"):
+            raise OSError(f"{path}: failed to map segment from shared object")
+        return load(path)
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    assert answer("int answer(void) { return 5; }") == 5
+    assert len(seen) == 2
+
+
+FAILING = {
+    "exit 0": "it returned 0 and wrote no code.o",
+    "exit 3": "it returned 3 and wrote no code.o",
+    "echo nonsense; exit 1": "nonsense",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), FAILING.items())
+def test_compilers_that_fail(tmp_path, monkeypatch, text, message):
+    monkeypatch.setenv("CC", str(script(tmp_path / "compiler", text)))
+    with pytest.raises(cuplug.CompileError, match=message) as raised:
+        answer("int answer(void) { return 6; }")
+    assert type(raised.value) is cuplug.CompileError
+
+
+def test_a_flood_of_output(tmp_path, monkeypatch):
+    flood = "head -c 5000000 /dev/zero | tr '\\0' x; exit 1"
+    monkeypatch.setenv("CC", str(script(tmp_path / "compiler", flood)))
+    with pytest.raises(cuplug.CompileError) as raised:
+        answer("int answer(void) { return 7; }")
+    assert len(str(raised.value)) < 5000
+    assert len(raised.value.log) == processes.MOST_BYTES
+
+
+def test_a_compiler_that_hangs(tmp_path, monkeypatch):
+    """What it started is ended, too; one that closes its output, as well."""
+    monkeypatch.setattr(processes, "LIMIT_S", 0.3)
+    for k, closed in enumerate(("", "exec >/dev/null 2>&1;")):
+        note = tmp_path / f"child{k}"
+        waiting = f'{closed} case "$*" in *-v*) exit;; esac; sleep 77 & echo $! > {note}; wait'
+        monkeypatch.setenv("CC", str(script(tmp_path / f"compiler{k}", waiting)))
+        with pytest.raises(cuplug.CompileError, match="text: .*: seen no end after 0.3 s"):
+            answer("int answer(void) { return 8; }")
+        assert has_ended(int(note.read_text()))
+
+
+def has_ended(pid):
+    for _ in range(200):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_no_room_for_temporary_files(monkeypatch):
+    def full(*arguments, **settings):
+        raise OSError(28, "No space left on device", "/full")
+
+    monkeypatch.setattr(processes.tempfile, "TemporaryDirectory", full)
+    with pytest.raises(cuplug.CompileError, match="compiling: /full: No space left on device"):
+        answer("int answer(void) { return 9; }")
+
+
+def test_what_killed_processes_left_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes.tempfile, "tempdir", str(tmp_path))
+    old, new, other = (tmp_path / name for name in ("cuplug-code-1", "cuplug-code-2", "else"))
+    for folder in (old, new, other):
+        folder.mkdir()
+        (folder / "source.c").touch()
+    for folder in (old, other):
+        os.utime(folder, (0, 0))
+    assert answer("int answer(void) { return 10; }") == 10
+    assert sorted(os.listdir(tmp_path)) == ["cache", "cuplug-code-2", "else"]
+    assert stat.S_IMODE(new.stat().st_mode)
+
+
+def compilers():
+    found = [name for name in ("gcc", "clang") if shutil.which(name)]
+    zig = f"{sys.executable} -m ziglang cc" if importlib.util.find_spec("ziglang") else ""
+    return [*found, *([pytest.param(zig, marks=pytest.mark.slow)] if zig else [])]
+
+
+@pytest.mark.parametrize("compiler", compilers())
+def test_expressions_with_each_compiler(compiler, monkeypatch):
+    monkeypatch.setenv("CC", compiler)
+    doc = f"With {compiler}."  # another operator
+    x = np.array([2**31 - 1, -(2**31), 7], np.int32)
+    square = cuplug.elementwise("square(x: T) -> T", "x * x + 1 - -x", doc=doc)
+    with np.errstate(over="ignore"):
+        assert (square(x) == x * x + np.int32(1) + x).all()
+    divide = cuplug.elementwise("divide(x: T, y: T) -> T", "x / y + x % y", doc=doc)
+    assert divide(x, np.int32(2)).tolist() == [2**30, -(2**30), 4]
+    for y, wanted in ((0, f"{2**31 - 1} / 0"), (-1, f"{-(2**31)} / -1")):
+        with pytest.raises(ValueError, match=f"divide: line 1, column .: seen {wanted} of integ"):
+            divide(x, np.int32(y))
+    shift = cuplug.elementwise("shift(x: T, y: T) -> T", "x << y", doc=doc)
+    assert shift(x, np.int32(1)).tolist() == [-2, 0, 14]
+    with pytest.raises(ValueError, match=re.escape("shift: line 1, column 3: seen a shift of")):
+        shift(x, np.int32(32))
