@@ -40,7 +40,7 @@ from cuplug.base.core_call cimport (
     cuplug_operator_signature,
     cuplug_signature,
 )
-from cuplug.arrays.reading cimport MAX_ARGUMENTS, reading, start_reading
+from cuplug.arrays.reading cimport MAX_ARGUMENTS, note_code, reading, start_reading
 from cuplug.call.run cimport run_operator
 from cuplug.base.status cimport raise_error
 from cuplug.base.texts cimport to_architectures, to_str
@@ -348,6 +348,7 @@ cdef int read_keywords(
             device[0] = values[k]
         elif at == STREAM:
             r.given_stream = parse_stream(self.name, <object>values[k])
+            note_code(r)
         else:
             if at < n_given and r.args[at].kind != CUPLUG_ARGUMENT_ABSENT:
                 refuse_twice(self, <object>name)
