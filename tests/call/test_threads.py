@@ -181,3 +181,35 @@ def test_threads_with_all_kinds_of_arrays():
 
     assert run_in_threads(work, 16) == []
     cuplug.synchronize()
+
+
+def test_threads_with_small_stacks(run_python):
+    """A frame that is too large would end the process."""
+    done = run_python("""
+import threading
+import numpy as np
+from cuplug.ops import gather, relu
+
+x, index = np.arange(-6.0, 6).reshape(3, 4), np.array([2, 0])
+
+def first_use():
+    assert gather(x, index).tolist() == x[[2, 0]].tolist()
+
+def later():
+    first_use()
+    assert gather(x.T, index).tolist() == x.T[[2, 0]].tolist()
+    relu(x, out=np.empty((3, 4)))
+    try:
+        gather(x, x)
+    except TypeError as error:
+        assert str(error).startswith("gather: index: seen float64[3, 4]")
+
+threading.stack_size(64 << 10)
+finished = []
+for use in (first_use, later):
+    thread = threading.Thread(target=lambda: (use(), finished.append(use)))
+    thread.start()
+    thread.join()
+assert finished == [first_use, later]
+""")
+    assert done.returncode == 0, done.stderr
