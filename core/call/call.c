@@ -116,15 +116,10 @@ static int check_frame(const cuplug_frame *f, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
-/* Apart: the stacks of those who bring a record need no room for another. */
-__attribute__((noinline)) static int run_without_record(cuplug_frame *f) {
-  cuplug_error error;
-  return cuplug_run(f, &error);
-}
-
 int cuplug_run(cuplug_frame *f, cuplug_error *error) {
+  cuplug_error local;
   cuplug__run run;
-  if (!error) return run_without_record(f);
+  if (!error) error = &local;
   cuplug__clear(error);
   int status = check_frame(f, error);
   if (status) return status;
