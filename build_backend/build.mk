@@ -62,9 +62,12 @@ say      = $(if $(V),,$(info $(count)$(1))@)
 
 # ---- The core
 
+# Calls come from threads with stacks of 64 KiB, too: no frame takes a large part of one.
+FRAMES := $(if $(SANITIZE),,-Wframe-larger-than=16384)
+
 $(BUILD)/core/%.o: core/%.c $(BUILD)/core.config
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -Icore -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(FRAMES) -Icore -MMD -MP -c $< -o $@
 
 $(LIBRARY): $(CORE) $(BUILD)/link.config
 	@mkdir -p $(@D)
