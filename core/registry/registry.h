@@ -25,6 +25,7 @@ struct cuplug__plugin {
   uint32_t n_operators;
   cuplug_operator *operators;
   cuplug__overload *overloads; /* table.n_rows of them, those of one operator together */
+  const char **tensors;        /* the names of all tensors of all overloads */
   uint64_t rank;               /* counts cuplug_load: the greatest is searched first; 0 without */
   void *library;               /* NULL until the code is loaded */
   int is_in_place;             /* 1: it was loaded from the file itself, not from a copy */

@@ -23,8 +23,9 @@ static void use(const char *first, const char *second, uint32_t flags) {
     cuplug_free_signature(rows[k].parsed);
     if (cuplug_parse_signature(texts[k], &rows[k].parsed, NULL, &error))
       fprintf(stderr, "%s\n", error.message), n_failed++;
-    overloads[k] = (cuplug__overload){.row = NULL};
-    cuplug__make_overload(&overloads[k], &rows[k]);
+    static const char *tensors[2][2 * CUPLUG_MAX_ARGUMENTS];
+    overloads[k] = (cuplug__overload){0};
+    cuplug__make_overload(&overloads[k], &rows[k], tensors[k]);
   }
   CHECK(!cuplug__rows_make(&op, &error));
 }
