@@ -103,9 +103,10 @@ def test_core_needs_the_c_library_alone():
 
 def test_public_headers():
     headers = ROOT / "include" / "cuplug"
-    own = {"cuplug/kernels", "cuplug/table"}
+    own = {"cuplug/kernels", "cuplug/parallel", "cuplug/table"}
     assert system_includes(headers / "plugin.h") == {"stddef", "stdint", *own}
-    assert system_includes(headers / "table.h") == {"cuplug/plugin"}
+    for part in ("parallel.h", "table.h"):
+        assert system_includes(headers / part) == {"cuplug/plugin"}
     assert system_includes(headers / "kernels.h") <= {
         *("cuplug/plugin", "cuplug/fault", "cuplug/format", "cuda_runtime_api")
     }
