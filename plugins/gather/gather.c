@@ -14,13 +14,15 @@
 #include <cuplug/format.h>
 #include <cuplug/plugin.h>
 
+#include <stdatomic.h>
 #include <string.h>
 
 CUPLUG_ENTRY int gather_cuda(const cuplug_call *call);
 
 #define AHEAD 128           /* rows asked for before they are copied */
 #define CACHED (1 << 20)    /* bytes of a source whose rows need not be asked for */
-#define PARALLEL_FROM 32768 /* elements; below, starting threads costs more than they save */
+#define PARALLEL_FROM 32768 /* elements; below, waking threads costs more than they save */
+#define GRAIN 4096          /* elements */
 
 enum { RAISE, WRAP, CLIP };
 
@@ -31,6 +33,12 @@ typedef struct job {
   int64_t m, n, row_bytes, mode;
   int index_is_64;
 } job;
+
+/* What the threads of a call share. */
+typedef struct shared_job {
+  const job *job;
+  _Atomic int64_t first_bad; /* position of the first bad index that was met so far, or n */
+} shared_job;
 
 static inline int64_t index_at(const job *j, int64_t i) {
   return j->index_is_64 ? ((const int64_t *)j->index)[i] : ((const int32_t *)j->index)[i];
@@ -98,19 +106,28 @@ static int64_t gather_range(const job *j, int64_t begin, int64_t end) {
   }
 }
 
-/* Gathers all, in parallel where it pays. Returns the position of the first bad index, or n. */
-static int64_t gather_all(const job *j, const cuplug_call *call) {
-  if (j->n < PARALLEL_FROM || call->max_threads == 1) return gather_range(j, 0, j->n);
-  const int64_t chunk = 4096, n_chunks = (j->n + chunk - 1) / chunk;
-  int64_t first_bad = j->n;
-#pragma omp parallel for schedule(static) reduction(min : first_bad)
-  for (int64_t c = 0; c < n_chunks; c++) {
-    const int64_t begin = c * chunk, end = begin + chunk < j->n ? begin + chunk : j->n;
-    if (begin >= first_bad) continue;
-    const int64_t stopped = gather_range(j, begin, end);
-    if (stopped < end && stopped < first_bad) first_bad = stopped;
-  }
-  return first_bad;
+/* Whether later ranges have bad indices does not matter once there is one. */
+static int gather_body(void *context, int64_t begin, int64_t end) {
+  shared_job *s = context;
+  int64_t first = atomic_load_explicit(&s->first_bad, memory_order_relaxed);
+  if (begin >= first) return CUPLUG_OK;
+  const int64_t stopped = gather_range(s->job, begin, end);
+  while (stopped < end && stopped < first &&
+         !atomic_compare_exchange_weak_explicit(&s->first_bad, &first, stopped,
+                                                memory_order_relaxed, memory_order_relaxed))
+    ;
+  return CUPLUG_OK;
+}
+
+/* Gathers all, in parallel where it pays. `bad` becomes the position of the first bad index, or n.
+ */
+static int gather_all(const cuplug_call *call, const job *j, int64_t *bad) {
+  shared_job shared = {j, j->n};
+  const int status = j->n < PARALLEL_FROM
+                         ? gather_body(&shared, 0, j->n)
+                         : cuplug_parallel(call, j->n, GRAIN, gather_body, &shared);
+  *bad = shared.first_bad;
+  return status;
 }
 
 static int64_t row_bytes(const cuplug_tensor *source) {
@@ -133,8 +150,9 @@ CUPLUG_ENTRY int gather_host(const cuplug_call *call) {
   if (j.m == 0)
     return cuplug_fail(call, CUPLUG_ERROR_INDEX,
                        "source: seen an empty axis 0, wanted at least one row to take from");
-  const int64_t bad = gather_all(&j, call);
-  if (bad == j.n) return CUPLUG_OK;
+  int64_t bad;
+  const int status = gather_all(call, &j, &bad);
+  if (status || bad == j.n) return status;
   return cuplug_failf(call, CUPLUG_ERROR_INDEX,
                       "index: index %lld at position %lld is out of bounds for size %lld",
                       (long long)index_at(&j, bad), (long long)bad, (long long)j.m);
