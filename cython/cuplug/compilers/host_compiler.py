@@ -23,11 +23,8 @@ FLAGS = (
 # For expressions: integers wrap, as on GPUs, and host_code.h is asked before a division of integers
 # that would end the process.
 EXPRESSION = ("-fwrapv", "-fsanitize=integer-divide-by-zero,signed-integer-overflow")
-# What not every compiler takes, best first: threads; complex arithmetic without calls.
-TRIED = (
-    ("-fopenmp", "-fcx-fortran-rules"),
-    *(("-fopenmp",), ("-fopenmp-simd", "-fcx-fortran-rules"), ("-fopenmp-simd",)),
-)
+# What not every compiler takes, best first: complex arithmetic without calls.
+TRIED: tuple[tuple[str, ...], ...] = (("-fcx-fortran-rules",), ())
 
 _loaded: dict[str, ctypes.CDLL] = {}  # never unloaded: operators hold addresses
 
@@ -119,7 +116,7 @@ def _compile(
     for tried in TRIED:
         # Apart, since a linker that is told of -fsanitize adds its library.
         compile = [*compiler, *FLAGS, *options, *tried, "-c", "source.c", "-o", "code.o"]
-        link = [*compiler, "-shared", tried[0], "code.o", "-o", "code.so", "-lm"]
+        link = [*compiler, "-shared", "code.o", "-o", "code.so", "-lm"]
         for command in (compile, link):
             done = subprocess.run(
                 command,
