@@ -69,8 +69,9 @@
 #define ELEMENTWISE_MAP(call, stored, out, i, value)                                              \
   do {                                                                                            \
     enum { BLOCK = CUPLUG_NONTEMPORAL_BLOCK / sizeof(stored) };                                   \
-    const int64_t n_ = cuplug_n_elements(&call->tensors[0]);                                      \
-    const int past_ = n_ >= (int64_t)(CUPLUG_NONTEMPORAL_FROM / sizeof(stored));                  \
+    const int past_ = end - begin >= ELEMENTWISE_GRAIN &&                                         \
+                      cuplug_n_elements(&call->tensors[0]) >=                                     \
+                          (int64_t)(CUPLUG_NONTEMPORAL_FROM / sizeof(stored));                    \
     const int64_t step_ = past_ ? BLOCK : ELEMENTWISE_BLOCK_BYTES / sizeof(stored);               \
     const int64_t lead_ = past_ ? (uintptr_t)out % CUPLUG_LINE_BYTES / sizeof(stored) : 0;        \
     stored block_[BLOCK] __attribute__((aligned(CUPLUG_LINE_BYTES)));                             \
