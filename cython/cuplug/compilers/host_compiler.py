@@ -23,8 +23,9 @@ FLAGS = (
 # For expressions: integers wrap, as on GPUs, and host_code.h is asked before a division of integers
 # that would end the process.
 EXPRESSION = ("-fwrapv", "-fsanitize=integer-divide-by-zero,signed-integer-overflow")
-# What not every compiler takes, best first: complex arithmetic without calls.
-TRIED: tuple[tuple[str, ...], ...] = (("-fcx-fortran-rules",), ())
+# What not every compiler takes, best first: complex arithmetic without calls; conditions that stay
+# as they are, since loops with jumps between them become no vector instructions.
+TRIED = (("-fcx-fortran-rules", "-fno-thread-jumps"), ("-fcx-fortran-rules",), ())
 
 _loaded: dict[str, ctypes.CDLL] = {}  # never unloaded: operators hold addresses
 
