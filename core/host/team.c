@@ -8,15 +8,16 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
 
-/* How often a thread without work looks for some before it sleeps: about 100 us, less than the
- * pauses between the chunks of a copy that the bus limits cost in waking it up. It yields the CPU
- * each time. */
-#define N_LOOKS 200
+/* How long a thread without work looks for some before it sleeps: less than the pauses between the
+ * chunks of a copy that the bus limits cost in waking it up. It yields the CPU each time; where
+ * others take it, the time is over. */
+#define LOOK_NS 100000
 
-/* How often an owner looks whether its helpers are done before it sleeps: about 10 us. It does not
- * yield: where others want the CPU, it would have it back after milliseconds. */
-#define N_SPINS 250
+/* How long an owner looks whether its helpers are done before it sleeps. It does not yield: where
+ * others want the CPU, it would have it back after milliseconds. */
+#define SPIN_NS 10000
 
 /* Threads that one thread wakes for a loop. These wake as many, if there is still work then: short
  * loops are not held up by waking threads that come too late. */
@@ -64,6 +65,12 @@ static int count_threads(void) {
 }
 
 static int least(int a, int b) { return a < b ? a : b; }
+
+static int64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
 
 /* ---- Chunks ---------------------------------------------------------------------------------- */
 
@@ -180,7 +187,7 @@ static void spread(const cuplug__job *job, int64_t n_chunks_left) {
 
 /* Returns with the lock. */
 static void look_for_work(void) {
-  for (int i = 0; i < N_LOOKS; i++) {
+  for (const int64_t end = now_ns() + LOOK_NS; now_ns() < end;) {
     if (atomic_load_explicit(&n_queued, memory_order_relaxed) && !pthread_mutex_trylock(&lock))
       return;
     sched_yield();
@@ -236,7 +243,9 @@ static int is_occupied(const cuplug__job *job) {
 
 /* All chunks are taken, and the job is not in the queue. */
 static void await_helpers(cuplug__job *job) {
-  for (int i = 0; i < N_SPINS && is_occupied(job); i++) pause_a_little();
+  if (!is_occupied(job)) return;
+  for (const int64_t end = now_ns() + SPIN_NS; is_occupied(job) && now_ns() < end;)
+    pause_a_little();
   if (!is_occupied(job)) return;
   pthread_mutex_lock(&lock);
   job->is_awaited = 1;
