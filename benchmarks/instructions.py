@@ -29,7 +29,6 @@ EMPTY = "empty loop"
 PARTS = {
     "core": r"/libcuplug\.so",
     "plugin": r"/(plugins|lib/cuplug)/lib\w+\.so",
-    "OpenMP": r"/libgomp[^/]*$",
     "Cython": r"/cuplug/(\w+/)?\w+\.cpython\S*so$|/(typed_calls|noop_typed)\.\S*so$",
     "NumPy, PyTorch": r"/(numpy|torch)/",
     "interpreter": r"/(lib)?python3[^/]*$",

@@ -11,8 +11,8 @@
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
+#include "host/copies.h"
 #include "host/view.h"
-#include "host/workers.h"
 #include "registry/rows.h"
 
 #include <inttypes.h>

@@ -16,6 +16,7 @@
 #include <cuplug/format.h>
 #include <cuplug/plugin.h>
 
+#include <stdatomic.h>
 #include <string.h>
 
 CUPLUG_ENTRY int gather_cuda(const cuplug_call *call);
@@ -23,7 +24,7 @@ CUPLUG_ENTRY int gather_one_cuda(const cuplug_call *call);
 
 #define AHEAD 128           /* rows asked for before they are copied */
 #define CACHED (1 << 20)    /* bytes of a source whose rows need not be asked for */
-#define PARALLEL_FROM 32768 /* elements; below, starting threads costs more than they save */
+#define PARALLEL_FROM 32768 /* elements; below, waking threads costs more than they save */
 #define CHUNK 4096          /* rows of a thread's piece of work */
 #define BLOCK 512           /* indices that are resolved before their rows are copied */
 
@@ -132,7 +133,7 @@ static int64_t gather_range(const job *j, int64_t begin, int64_t end) {
   }
 }
 
-/* ---- Other axes and dtypes of index: indices are resolved block by block ----------------------
+/* ---- Other axes and dtypes of index: they are resolved block by block -------------------------
  */
 
 /* Copies rows of n_outer parts, from part `outer` on. */
@@ -206,19 +207,43 @@ static int64_t gather_piece(const job *j, const pieces *p, int is_plain, int64_t
   return stopped < end ? stopped : j->n;
 }
 
-/* Gathers all, in parallel where it pays. Returns the position of the first bad index, or n. */
-static int64_t gather_all(const job *j, const cuplug_call *call) {
+/* What the threads of a call share. */
+typedef struct work {
+  const job *job;
+  pieces pieces;
+  int is_plain;
+  _Atomic int64_t first_bad; /* position of the first bad index that was met so far, or n */
+} work;
+
+/* Whether later indices are bad, too, does not matter once there is one. */
+static int gather_body(void *context, int64_t begin, int64_t end) {
+  work *w = context;
+  for (int64_t k = begin; k < end; k++) {
+    int64_t first = atomic_load_explicit(&w->first_bad, memory_order_relaxed);
+    if (k % w->pieces.along * w->pieces.n_indices >= first) continue;
+    const int64_t bad = gather_piece(w->job, &w->pieces, w->is_plain, k);
+    while (bad < first &&
+           !atomic_compare_exchange_weak_explicit(&w->first_bad, &first, bad, memory_order_relaxed,
+                                                  memory_order_relaxed))
+      ;
+  }
+  return CUPLUG_OK;
+}
+
+/* Gathers all, in parallel where it pays. `bad` becomes the position of the first bad index, or n.
+ */
+static int gather_all(const cuplug_call *call, const job *j, int64_t *bad) {
   const int has_loop = j->index_type == CUPLUG_INT64 || j->index_type == CUPLUG_INT32;
-  const int is_plain = j->n_outer == 1 && has_loop;
-  const int is_small = j->n * j->n_outer < PARALLEL_FROM || call->max_threads == 1;
-  if (is_plain && is_small) return gather_range(j, 0, j->n);
-  const pieces p = cut(j, is_plain);
-  int64_t first_bad = j->n;
-#pragma omp parallel for schedule(static) reduction(min : first_bad) if (!is_small)
-  for (int64_t k = 0; k < p.count; k++)
-    if (k % p.along * p.n_indices < first_bad)
-      first_bad = smaller(first_bad, gather_piece(j, &p, is_plain, k));
-  return first_bad;
+  const int is_plain = j->n_outer == 1 && has_loop, is_small = j->n * j->n_outer < PARALLEL_FROM;
+  if (is_plain && is_small) {
+    *bad = gather_range(j, 0, j->n);
+    return CUPLUG_OK;
+  }
+  work w = {j, cut(j, is_plain), is_plain, j->n};
+  const int status = is_small ? gather_body(&w, 0, w.pieces.count)
+                              : cuplug_parallel(call, w.pieces.count, 1, gather_body, &w);
+  *bad = w.first_bad;
+  return status;
 }
 
 static int64_t product(const int64_t *sizes, int64_t n) {
@@ -241,8 +266,9 @@ static int gather(const cuplug_call *call, job j, int64_t axis) {
     return cuplug_failf(call, CUPLUG_ERROR_INDEX,
                         "source: seen an empty axis %lld, wanted at least one row to take from",
                         (long long)at);
-  const int64_t bad = gather_all(&j, call);
-  if (bad == j.n) return CUPLUG_OK;
+  int64_t bad;
+  const int status = gather_all(call, &j, &bad);
+  if (status || bad == j.n) return status;
   const long long index = any_index_at(&j, bad);
   if (j.index == &call->scalars[0].i)
     return cuplug_failf(call, CUPLUG_ERROR_INDEX,
