@@ -61,8 +61,25 @@ def damaged_plugins(random: Random, folder: Path) -> int:
 
 
 PIECES = [
-    *("[gather]\n", "[[", "]]", "signature = ", '"gather(x: float32[n]) -> float32[n]"\n', "= = =\n"),
-    *("symbol = ", "arguments = ", '"x, out, n"\n', "\0", "\xff", "a.b.c.d = 1\n", "'''", '"""', "#"),
+    *(
+        "[gather]\n",
+        "[[",
+        "]]",
+        "signature = ",
+        '"gather(x: float32[n]) -> float32[n]"\n',
+        "= = =\n",
+    ),
+    *(
+        "symbol = ",
+        "arguments = ",
+        '"x, out, n"\n',
+        "\0",
+        "\xff",
+        "a.b.c.d = 1\n",
+        "'''",
+        '"""',
+        "#",
+    ),
     *("[" * 2000, "x = {" * 500, "place = 3\n", '["a\\nb"]\n', "9" * 5000, "returns = [1, 2]\n"),
 ]
 
@@ -94,7 +111,11 @@ def run_expression(folder: Path, **keywords: object) -> None:
     """Compile an expression, or take it from the cache in a folder; in a process of its own."""
     variables = os.environ | {"CUPLUG_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run(
-        [sys.executable, "-c", EXPRESSION], env=variables, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", EXPRESSION],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:], keywords)
 
@@ -148,7 +169,7 @@ def plugins_written_over(random: Random, folder: Path) -> int:
             assert np.array_equal(relu(X), wanted)
             if k % 200 == 0:
                 with refusals(cuplug.Error):
-                    cuplug.reload("relu")
+                    cuplug.reload(relu)
     finally:
         done.set()
         writer.join()
@@ -180,3 +201,49 @@ def replaced_while_found(random: Random, folder: Path) -> int:
         done.set()
         writer.join()
     return 300
+
+
+WORDS = [
+    *("x", "y", "1", "0.5", "+", "-", "*", "/", "%", "<<", ">>", "(", ")", "?", ":", ";", "=", "{"),
+    *(
+        "}",
+        "&",
+        "abs(x)",
+        "exp(x)",
+        "min(x, 1)",
+        "i",
+        "n",
+        '"',
+        "'",
+        "\\",
+        "/*",
+        "//",
+        "#include <x>",
+    ),
+    *(
+        "\n",
+        "goto",
+        "return",
+        "while (1)",
+        "x[1]",
+        "*x",
+        "(T)",
+        "0x",
+        "1e999",
+        "$",
+        "@",
+        "é",
+        "sizeof",
+    ),
+]
+
+
+@attack
+def random_sources(random: Random, folder: Path) -> int:
+    """What is no expression in C is a CompileError, or a ValueError before any compiler runs."""
+    os.environ["CUPLUG_CACHE_DIR"] = str(folder / "cache")
+    for k in range(25):
+        text = " ".join(random.choice(WORDS) for _ in range(random.randrange(1, 7)))
+        with refusals(cuplug.CompileError, ValueError):
+            cuplug.elementwise(f"random{k}(x: T) -> y: T", text)(X[:0])
+    return 25

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs attacks for some minutes, each in a process of its own, and counts what has happened.
 
-    python tests/hostile/run.py --minutes 60          # or: make hostile MINUTES=60
-    python tests/hostile/run.py --only lying_tensors --seed 7
+python tests/hostile/run.py --minutes 60          # or: make hostile MINUTES=60
+python tests/hostile/run.py --only lying_tensors --seed 7
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import random
@@ -35,13 +36,10 @@ class Count:
 
 def names() -> list[str]:
     """Return the attacks, in the order of their files."""
-    import damaged_files
-    import lying_arguments
-    import poor_machines
-    import races
     from attacks import ATTACKS
 
-    assert damaged_files and lying_arguments and poor_machines and races
+    for file in ("damaged_files", "lying_arguments", "races", "poor_machines"):
+        importlib.import_module(file)
     return list(ATTACKS)
 
 
@@ -88,9 +86,8 @@ def report(counts: dict[str, Count]) -> None:
 
 
 def _line(name: str, count: Count) -> str:
-    return (
-        f"{name:28} {count.runs:5} {count.tried:10,} {count.deaths:7} {count.hangs:6} {count.wrong:6}"
-    )
+    numbers = f"{count.runs:5} {count.tried:10,} {count.deaths:7} {count.hangs:6} {count.wrong:6}"
+    return f"{name:28} {numbers}"
 
 
 def main() -> int:

@@ -109,9 +109,10 @@ def _load(path: str, prototypes: str) -> tuple[Any, Any]:
         ffi.cdef(prototypes, override=True)
     except (cffi.CDefError, cffi.FFIError) as error:
         raise ValueError(f"{path}: prototypes: {error}") from None
-    place = os.path.realpath(path)
+    place = os.path.realpath(path) if os.sep in path else path  # the dynamic linker's to find
     try:
-        check_trust(place)
+        if os.sep in path:
+            check_trust(place)
         opened = ffi.dlopen(place)
     except (NotFoundError, OSError, PluginError) as error:
         raise PluginError(f"{path}: {error}") from None

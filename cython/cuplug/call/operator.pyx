@@ -8,6 +8,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
+from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t
 
@@ -34,7 +35,7 @@ from cuplug.base.core_call cimport (
 )
 from cuplug.arrays.reading cimport MAX_ARGUMENTS, note_code, reading, start_reading
 from cuplug.call.described cimport Described
-from cuplug.call.run cimport run_operator
+from cuplug.call.run cimport check_arguments, run_operator
 from cuplug.base.status cimport raise_error
 from cuplug.base.texts cimport to_str
 from cuplug.cuda.streams cimport parse_stream
@@ -258,6 +259,22 @@ cdef object call_operator(
         if keywords != NULL:
             n = read_keywords(self, &r, n, args + n, keywords, &out, &device)
         return run_operator(self.op, &r, n, out, device)
+    finally:
+        Py_XDECREF(r.kept)
+
+
+def check_call(Operator self, dict arguments):
+    """Raise what a call with these arguments, by name, raises before any entry runs."""
+    cdef tuple names = tuple(arguments), values = tuple(arguments.values())
+    cdef PyObject *out = NULL
+    cdef PyObject *device = NULL
+    cdef reading r
+    start_reading(&r)
+    try:
+        n = read_keywords(
+            self, &r, 0, PySequence_Fast_ITEMS(values), <PyObject *>names, &out, &device
+        )
+        check_arguments(self.op, &r, n)
     finally:
         Py_XDECREF(r.kept)
 

@@ -122,12 +122,7 @@ cdef object run_operator(
     if device != NULL and <object>device is not None:
         note_code(r)
         place = parse_device(cuplug_operator_name(op).decode(), <object>device)
-    if r.n_scalar_arrays:
-        unwrap_scalar_arrays(op, r, n)
-    if r.is_stale:  # no such code runs from here on
-        read_again(r, n + n_given)
-    if cuplug_bind(op, r.args, n, &frame, &error):
-        raise_error(&error)
+    bind_arguments(op, r, n, n_given, &frame)
     choose_device(&frame, place)
     if frame.copy_mask and make_copies(r, &frame):
         if cuplug_bind(op, r.args, n, &frame, &error):
@@ -165,6 +160,24 @@ cdef object run_operator(
     if r.first_kind != NULL and r.first_kind.protocol == DLPACK:
         result = finish_outputs(r, frame.signature.name, result, n, out)
     return result if type(result) is not list else as_returned(result, frame.signature)
+
+
+cdef inline int bind_arguments(
+    cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given, cuplug_frame *frame
+) except -1:
+    cdef cuplug_error error
+    if r.n_scalar_arrays:
+        unwrap_scalar_arrays(op, r, n)
+    if r.is_stale:  # no such code runs from here on
+        read_again(r, n + n_given)
+    if cuplug_bind(op, r.args, n, frame, &error):
+        raise_error(&error)
+    return 0
+
+
+cdef int check_arguments(cuplug_operator *op, reading *r, uint32_t n) except -1:
+    cdef cuplug_frame frame
+    return bind_arguments(op, r, n, 0, &frame)
 
 
 cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
