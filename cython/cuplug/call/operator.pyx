@@ -197,7 +197,7 @@ cdef class Operator:
 
     def __reduce__(self):
         if is_of_plugin(self):
-            return self.made, (f"{self.plugin}.{self.name}",)
+            return self.made(self)
         return self.made.__reduce__()
 
     def __eq__(self, other):
