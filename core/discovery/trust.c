@@ -110,19 +110,14 @@ void cuplug__trust_end(cuplug__trust *trust) {
   trust->digests = NULL;
 }
 
-/* Not more than was there at first: a file that grows while it is read must come to an end. */
-static int digest_file(int fd, uint8_t digest[CUPLUG__DIGEST_BYTES], cuplug_error *error) {
+int cuplug__digest_file(int fd, int64_t max_bytes, uint8_t digest[CUPLUG__DIGEST_BYTES],
+                        cuplug_error *error) {
   cuplug__sha256 sha;
   char block[8192];
   off_t at = 0;
   ssize_t n = 0;
-  struct stat status;
-  if (!fstat(fd, &status) && status.st_size > CUPLUG__MAX_LISTED_BYTES)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "%lld bytes, at most 1 GiB are wanted with CUPLUG_ALLOW_LIST",
-                        (long long)status.st_size);
   cuplug__sha256_start(&sha);
-  while (at <= CUPLUG__MAX_LISTED_BYTES && (n = pread(fd, block, sizeof(block), at)) > 0) {
+  while (at <= max_bytes && (n = pread(fd, block, sizeof(block), at)) > 0) {
     cuplug__sha256_add(&sha, block, (size_t)n);
     at += n;
   }
@@ -131,12 +126,21 @@ static int digest_file(int fd, uint8_t digest[CUPLUG__DIGEST_BYTES], cuplug_erro
   return CUPLUG_OK;
 }
 
+static int digest_bounded(int fd, uint8_t digest[CUPLUG__DIGEST_BYTES], cuplug_error *error) {
+  struct stat status;
+  if (!fstat(fd, &status) && status.st_size > CUPLUG__MAX_LISTED_BYTES)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "%lld bytes, at most 1 GiB are wanted with CUPLUG_ALLOW_LIST",
+                        (long long)status.st_size);
+  return cuplug__digest_file(fd, CUPLUG__MAX_LISTED_BYTES, digest, error);
+}
+
 int cuplug__trust_check_digest(const cuplug__trust *trust, int fd, cuplug_error *error) {
   if (!trust->has_list) return CUPLUG_OK;
   if (trust->fault.status)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s", trust->fault.message);
   uint8_t digest[CUPLUG__DIGEST_BYTES];
-  int status = digest_file(fd, digest, error);
+  int status = digest_bounded(fd, digest, error);
   if (status) return status;
   for (size_t k = 0; k < trust->n_digests; k++)
     if (!memcmp(trust->digests[k], digest, sizeof(digest))) return CUPLUG_OK;

@@ -23,6 +23,9 @@ typedef struct cuplug__trust {
 int cuplug__trust_start(cuplug__trust *trust, cuplug_error *error);
 void cuplug__trust_end(cuplug__trust *trust);
 
+/* The digest of an open file, which may grow meanwhile, of at most so many bytes. */
+int cuplug__digest_file(int fd, int64_t max_bytes, uint8_t digest[32], cuplug_error *error);
+
 /* Refuses a file that is not on the list, if there is one. Reads the whole file. */
 int cuplug__trust_check_digest(const cuplug__trust *trust, int fd, cuplug_error *error);
 

@@ -28,7 +28,9 @@ struct cuplug__plugin {
   const char **tensors;        /* the names of all tensors of all overloads */
   uint64_t rank;               /* counts cuplug_load: the greatest is searched first; 0 without */
   void *library;               /* NULL until the code is loaded */
-  int is_in_place;             /* 1: it was loaded from the file itself, not from a copy */
+  int has_digest;
+  uint8_t digest[32]; /* of the file, where it was asked for */
+  int is_in_place;    /* 1: it was loaded from the file itself, not from a copy */
   cuplug__source source;
 };
 

@@ -18,6 +18,10 @@ CUPLUG_API const char *cuplug_operator_version(const cuplug_operator *op);
 CUPLUG_API const char *cuplug_operator_path(const cuplug_operator *op);
 /* The compute capabilities of its plugin's CUDA code: "750,900" for 7.5 and 9.0; "" without. */
 CUPLUG_API const char *cuplug_operator_architectures(const cuplug_operator *op);
+/* The SHA-256 of its plugin's file, which is read once. ERROR_PLUGIN: it has none, or the file was
+ * replaced since its table was read. */
+CUPLUG_API int cuplug_operator_digest(const cuplug_operator *op, uint8_t digest[32],
+                                      cuplug_error *error);
 /* 1 when its code is in the process. */
 CUPLUG_API int cuplug_operator_is_loaded(const cuplug_operator *op);
 /* Its overloads, tried in this order. */

@@ -149,7 +149,7 @@ def test_help_introduces_each_name_once():
 def test_signatures_of_public_names():
     assert str(inspect.signature(cuplug.Operator)) == "()"
     assert str(inspect.signature(cuplug.ops.relu)).startswith("(x, *, out=None, device=None, str")
-    assert str(inspect.signature(cuplug.find)) == "(name)"
+    assert str(inspect.signature(cuplug.find)) == "(name, version=None, digest=None)"
 
 
 def test_no_room_has_the_name_of_something_public():

@@ -137,7 +137,7 @@ cdef class Operator(Described):
 
     def __reduce__(self):
         if is_of_plugin(self):
-            return self.made, (f"{self.plugin}.{self.name}",)
+            return self.made(self)
         return self.made.__reduce__()
 
     def __eq__(self, other):
