@@ -19,6 +19,8 @@
  * others want the CPU, it would have it back after milliseconds. */
 #define SPIN_NS 10000
 
+#define N_TRIES 100 /* to have the lock before sleeping for it; a few microseconds */
+
 /* Threads that one thread wakes for a loop. These wake as many, if there is still work then: short
  * loops are not held up by waking threads that come too late. */
 #define N_WOKEN 2
@@ -62,6 +64,23 @@ static int count_threads(void) {
   int n = atomic_load_explicit(&n_threads, memory_order_relaxed);
   if (!n) atomic_store(&n_threads, n = cuplug__count_cores());
   return n;
+}
+
+static void pause_a_little(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+/* It is held for less than a microsecond, mostly: a thread that slept for it would come late. */
+static void take_lock(void) {
+  for (int i = 0; i < N_TRIES; i++) {
+    if (!pthread_mutex_trylock(&lock)) return;
+    pause_a_little();
+  }
+  pthread_mutex_lock(&lock);
 }
 
 static int least(int a, int b) { return a < b ? a : b; }
@@ -192,7 +211,7 @@ static void look_for_work(void) {
       return;
     sched_yield();
   }
-  pthread_mutex_lock(&lock);
+  take_lock();
 }
 
 static void sleep_until_called(void) {
@@ -206,7 +225,7 @@ static void sleep_until_called(void) {
 
 static void *work(void *unused) {
   int64_t chunk;
-  pthread_mutex_lock(&lock);
+  take_lock();
   for (;;) {
     cuplug__job *job = join(&chunk);
     if (!job) {
@@ -221,21 +240,13 @@ static void *work(void *unused) {
     spread(job, n_left(job));
     pthread_mutex_unlock(&lock);
     run_chunks(job, chunk);
-    pthread_mutex_lock(&lock);
+    take_lock();
     leave(job);
   }
   return unused;
 }
 
 /* ---- Owners ---------------------------------------------------------------------------------- */
-
-static void pause_a_little(void) {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
 
 static int is_occupied(const cuplug__job *job) {
   return atomic_load_explicit(&job->n_inside, memory_order_acquire) != 0;
@@ -247,7 +258,7 @@ static void await_helpers(cuplug__job *job) {
   for (const int64_t end = now_ns() + SPIN_NS; is_occupied(job) && now_ns() < end;)
     pause_a_little();
   if (!is_occupied(job)) return;
-  pthread_mutex_lock(&lock);
+  take_lock();
   job->is_awaited = 1;
   while (is_occupied(job)) pthread_cond_wait(&finished, &lock);
   pthread_mutex_unlock(&lock);
@@ -256,7 +267,7 @@ static void await_helpers(cuplug__job *job) {
 void cuplug__team_begin(cuplug__job *job) {
   const int kept = errno;
   count_threads();
-  pthread_mutex_lock(&lock);
+  take_lock();
   append(job);
   wake(job->n_helpers);
   pthread_mutex_unlock(&lock);
@@ -265,7 +276,7 @@ void cuplug__team_begin(cuplug__job *job) {
 
 static int end(cuplug__job *job, int is_caller) {
   run_chunks(job, take(job));
-  pthread_mutex_lock(&lock);
+  take_lock();
   take_out(job);
   n_callers -= is_caller;
   pthread_mutex_unlock(&lock);
@@ -290,7 +301,7 @@ int cuplug__team_run(int64_t n, int64_t grain, cuplug_body *body, void *context)
     run_chunks(&job, take(&job));
     return job.status;
   }
-  pthread_mutex_lock(&lock);
+  take_lock();
   n_callers++;
   append(&job);
   spread(&job, job.n_chunks - 1);
