@@ -25,6 +25,7 @@ TWO = "two(x: float32[n], inout y: float32[n]) -> (a: float32[?, n], b: int64[n]
 LARGE = "large(x: T[n]) -> T[n] where T: floating"
 BODY = "{ return CUPLUG_OK; }"
 SCALAR = "g(x: T[n], a: T) where T: float32"
+WHERE = "where(x: T[n]) -> where: T[n] where T: float32 | float64"
 # Entries that differ from their signatures, and a sentence of what the compiler says of each.
 REFUSED = {
     "a name": (F, f"(f, (T), x, y, out) {BODY}", "y: no parameter, output or dimension of this"),
@@ -63,6 +64,7 @@ FINE = {
     F: "(f, (T), x, n, rows, k, mode, axis, out) { out[0] = x[k] + rows[n] + *axis; return mode; }",
     TWO: f"(two, x, y, a, b) {BODY}",
     SCALAR: f"(g, (T), x, a) {BODY}",
+    WHERE: "(where, (T), x, where) { where[0] = x[0]; return CUPLUG_OK; }",
 }
 KERNEL = "__global__ void kernel(const float *x, int64_t *b, int64_t n) { b[n] = (int64_t)x[n]; }"
 LAUNCHES = {  # of a kernel, and whether they compile

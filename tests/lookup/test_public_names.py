@@ -162,6 +162,11 @@ def test_no_operator_is_hidden_by_what_finds_it():
     assert [name for name in vars(cuplug.ops) if not name.startswith("_")] == []
 
 
+def test_all_operators_are_imported(run_python):
+    code = "from cuplug.ops import *; print(relu.name, gather.name, '__getattr__' in globals())"
+    assert run_python(code).stdout == "relu gather False\n"
+
+
 def test_import_loads_the_core_alone(run_python):
     code = "import sys, cuplug; print(sorted(m for m in sys.modules if m.startswith('cuplug')))"
     assert eval(run_python(code).stdout) == ["cuplug", "cuplug.base", "cuplug.base.texts"]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from inspect import Signature
-from typing import Any, final
+from typing import Any
 
-@final
+# No class can derive from it. It is not @final here, as ops.pyi has a class for each operator,
+# which says what it takes.
 class Operator:
     __signature__: Signature
     __name__: str
