@@ -18,7 +18,7 @@ from cuplug.signature.signature import GROUP_KINDS, Parameter, Signature
 
 HEAD = """\
 # SPDX-License-Identifier: Apache-2.0
-# mypy: disable-error-code="override"
+# mypy: disable-error-code="override, overload-cannot-match"
 # Written from the symbol tables of the stock plugins at build time.
 from collections.abc import Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload

@@ -119,10 +119,11 @@ cdef object run_operator(
         out = NULL
     if out != NULL:
         n_given = read_outputs(r, n, out)
-    if device != NULL and <object>device is not None:
-        note_code(r)
-        place = parse_device(cuplug_operator_name(op).decode(), <object>device)
     bind_arguments(op, r, n, n_given, &frame)
+    if device != NULL and <object>device is not None:
+        place = read_place(r, op, <object>device)
+        if r.is_stale:  # no such code runs from here on
+            bind_arguments(op, r, n, n_given, &frame)
     choose_device(&frame, place)
     if frame.copy_mask and make_copies(r, &frame):
         if cuplug_bind(op, r.args, n, &frame, &error):
@@ -168,7 +169,7 @@ cdef inline int bind_arguments(
     cdef cuplug_error error
     if r.n_scalar_arrays:
         unwrap_scalar_arrays(op, r, n)
-    if r.is_stale:  # no such code runs from here on
+    if r.is_stale:
         read_again(r, n + n_given)
     if cuplug_bind(op, r.args, n, frame, &error):
         raise_error(&error)
@@ -207,6 +208,12 @@ cdef object result_type(const cuplug_signature *s):
     """Of several outputs that all have names; else None."""
     names = [s.parameters[s.n_parameters + k].name.decode() for k in range(s.n_outputs)]
     return outputs_class(s.name.decode(), tuple(names)) if all(names) else None
+
+
+cdef cuplug_device read_place(reading *r, const cuplug_operator *op, object device) except *:
+    if type(device) is not str and type(device) is not int:
+        note_code(r)
+    return parse_device(cuplug_operator_name(op).decode(), device)
 
 
 cdef int choose_device(cuplug_frame *frame, cuplug_device given) except -1:
