@@ -36,6 +36,8 @@ static pthread_cond_t queued = PTHREAD_COND_INITIALIZER, finished = PTHREAD_COND
 static cuplug__job *first;    /* with chunks that nobody has taken; oldest first */
 static _Atomic int n_queued;  /* written under the lock; threads look at it without */
 static _Atomic int n_threads; /* in all, the callers' included; 0: not counted yet */
+static cpu_set_t cpus;        /* of the first caller: those that come later may be bound to one */
+static int has_cpus;
 /* Under the lock. A thread of the team is awake, or asleep, or called and about to be awake, which
  * counts as awake. Those that are busy are inside of a job. */
 static int n_made, n_asleep, n_called, n_busy, n_refusals;
@@ -57,15 +59,6 @@ static void watch_forks(void) {
   if (pthread_atfork(NULL, NULL, forget_team)) atomic_store(&n_threads, 1);
 }
 
-/* Before the lock is taken first, so that forked children have it free. */
-static int count_threads(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, watch_forks);
-  int n = atomic_load_explicit(&n_threads, memory_order_relaxed);
-  if (!n) atomic_store(&n_threads, n = cuplug__count_cores());
-  return n;
-}
-
 static void pause_a_little(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -81,6 +74,20 @@ static void take_lock(void) {
     pause_a_little();
   }
   pthread_mutex_lock(&lock);
+}
+
+/* Before the lock is taken for anything else: forked children have it free then. */
+static int count_threads(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, watch_forks);
+  if (atomic_load_explicit(&n_threads, memory_order_relaxed)) return n_threads;
+  take_lock();
+  if (!n_threads) {
+    has_cpus = !sched_getaffinity(0, sizeof cpus, &cpus);
+    n_threads = cuplug__count_cores();
+  }
+  pthread_mutex_unlock(&lock);
+  return n_threads;
 }
 
 static int least(int a, int b) { return a < b ? a : b; }
@@ -184,7 +191,7 @@ static int make_thread(void) {
 /* Under the lock, until so many are awake; those that are there before others are made. All that
  * sleep are woken at once where all are wanted: one by one they would come too late. */
 static void wake(int n_wanted) {
-  const int n_missing = least(n_wanted, count_threads() - 1) - (n_made - n_asleep);
+  const int n_missing = least(n_wanted, n_threads - 1) - (n_made - n_asleep);
   const int n_woken = least(n_missing, n_asleep);
   if (n_missing <= 0) return;
   for (int i = 0; i < n_woken && n_woken < n_asleep; i++) pthread_cond_signal(&queued);
@@ -201,7 +208,7 @@ static void wake(int n_wanted) {
 /* Under the lock: threads for a loop that is under way, none where each CPU has a caller. */
 static void spread(const cuplug__job *job, int64_t n_chunks_left) {
   const int n_more = n_chunks_left < N_WOKEN ? (int)n_chunks_left : N_WOKEN;
-  wake(least(least(n_busy + n_more, job->n_helpers), count_threads() - n_callers));
+  wake(least(least(n_busy + n_more, job->n_helpers), n_threads - n_callers));
 }
 
 /* Returns with the lock. */
@@ -225,6 +232,7 @@ static void sleep_until_called(void) {
 
 static void *work(void *unused) {
   int64_t chunk;
+  if (has_cpus) sched_setaffinity(0, sizeof cpus, &cpus);
   take_lock();
   for (;;) {
     cuplug__job *job = join(&chunk);

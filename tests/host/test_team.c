@@ -33,6 +33,7 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
                           void *argument);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *argument);
+int __real_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *cpus);
 int __wrap_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *cpus);
 
 typedef void *start(void *);
@@ -172,23 +173,6 @@ static void check_callers(void) {
   for (int k = 0; k < 8; k++) pthread_join(threads[k], NULL);
 }
 
-/* What a plugin does where the host has no such service. */
-static cuplug_service *no_service(const char *name, uint32_t version) {
-  CHECK(!strcmp(name, "parallel") && version == 1);
-  return NULL;
-}
-
-static void check_without_service(void) {
-  const cuplug_call call = {.struct_bytes = sizeof call, .service = no_service};
-  int64_t grain = 7, at = 14;
-  CHECK(!cuplug_parallel(&call, 1000, grain, count, &grain));
-  for (int64_t i = 0; i < MOST; i++) CHECK(seen[i] == (i < 1000));
-  CHECK(cuplug_parallel(&call, 100, 7, fail_at, &at) == 114);
-  CHECK(seen[14] == 2 && seen[21] == 1);
-  CHECK(!cuplug_parallel(&call, 0, 7, fail_at, &at) &&
-        !cuplug_parallel(&call, 14, 14, fail_at, &at));
-}
-
 /* ---- Threads that cannot be made, or do not begin ---------------------------------------------
  */
 
@@ -245,6 +229,42 @@ static void check_signals(void) {
   CHECK(!cuplug__team_run(4, 1, is_blocked, &self));
   pthread_sigmask(SIG_SETMASK, NULL, &mask);
   CHECK(!sigismember(&mask, SIGINT));
+}
+
+static int n_real_cpus(void) {
+  cpu_set_t cpus;
+  return __real_sched_getaffinity(0, sizeof cpus, &cpus) ? 0 : CPU_COUNT(&cpus);
+}
+
+static int has_all_cpus(void *context, int64_t begin, int64_t end) {
+  int n = 4;
+  const int status = meet(&n, begin, end);
+  if (!pthread_equal(pthread_self(), *(const pthread_t *)context)) CHECK(n_real_cpus() > 1);
+  return status;
+}
+
+static void *call_bound(void *argument) {
+  pthread_t self = pthread_self();
+  cpu_set_t one;
+  __real_sched_getaffinity(0, sizeof one, &one);
+  for (int k = 0, n = 0; k < CPU_SETSIZE; k++)
+    if (CPU_ISSET(k, &one) && n++) CPU_CLR(k, &one);
+  CHECK(!sched_setaffinity(0, sizeof one, &one) && n_real_cpus() == 1);
+  for (int k = 0; k < 100; k++) check_loop(100, 1); /* until a refusal is over */
+  n_bodies = 0;
+  CHECK(!cuplug__team_run(4, 1, has_all_cpus, &self));
+  return argument;
+}
+
+/* Threads that a caller with one CPU has made are not bound to it. */
+static void check_bound_caller(void) {
+  pthread_t thread;
+  if (n_real_cpus() == 1) return;
+  n_allowed = 0;
+  check_loop(100, 1); /* the CPUs are those of the first caller */
+  n_allowed = 1000;
+  CHECK(!__real_pthread_create(&thread, NULL, call_bound, NULL));
+  pthread_join(thread, NULL);
 }
 
 /* ---- Jobs whose owners do something else ------------------------------------------------------
@@ -358,12 +378,12 @@ int main(void) {
     run(check_all_take_part, cpus);
   }
   run(check_failures_alone, 1);
-  run(check_without_service, 1);
   run(check_refusals, 4);
   run(check_limit_of_processes, 4);
   run(check_late_threads, 4);
   run(check_signals, 4);
   run(check_few_helpers, 4);
+  run(check_bound_caller, 4);
   run(check_forks, 4);
   return n_failed != 0;
 }
