@@ -31,6 +31,18 @@ def without_nvcc(monkeypatch):
     monkeypatch.setattr(toolkit, "find_nvcc", lambda: None)
 
 
+def test_what_killed_builds_left_is_removed(tmp_path, without_nvcc):
+    (tmp_path / "half.c").write_text(HALF)
+    old, new = tmp_path / ".cuplug-old", tmp_path / ".cuplug-new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "libhalf.so").touch()
+    os.utime(old, (0, 0))
+    assert build.build(tmp_path / "half.c") == str(tmp_path / "libhalf.so")
+    assert not old.exists()
+    assert new.exists()
+
+
 def test_new_build_test_call(tmp_path):
     done = run("new", "twice", cwd=tmp_path)
     assert done.stdout.splitlines()[0] == "written: twice/twice.cu, twice/test_twice.py"

@@ -2,6 +2,7 @@
 """Generated CUDA code, run without a GPU: launched by the core on the fake driver, compiled by the
 C++ compiler, with fibers for threads. NVRTC's own view of it is in test_element_wise.py."""
 
+import os
 import textwrap
 
 import pytest
@@ -255,3 +256,31 @@ def test_operators_of_a_kernel(run):
     np.testing.assert_array_equal(both(x, index, device="cuda"), 2 * x[index])
     """
     )
+
+
+SAME = """
+    import sys
+    sys.path.insert(0, {folder!r})
+    import test_same_numbers as same
+    for call in {calls!r}:
+        eval("same." + call)
+"""
+QUICK = [
+    "test_powers_of_integers('int8', 'cuda')",
+    "test_powers_of_integers('uint64', 'cuda')",
+    "test_least_and_greatest_of_mixed_integers('int32 uint32', 'cuda')",
+    "test_least_and_greatest_of_mixed_integers('int64 uint64', 'cuda')",
+    "test_reductions_of_floats_that_become_integers('int32', 'cuda')",
+    "check('cuda', 'int32', ['min(x, y) * (x >> 3)', 'pick(x < y, ~x, K(7))'])",
+]
+LONG = [
+    "test_floats_that_become_integers('float64', 'cuda')",
+    "test_floats_that_become_integers('float32', 'cuda')",
+    "test_powers_of_floats_are_of_floats('cuda')",
+    "test_least_and_greatest_of_floats('float32', 'cuda')",
+]
+
+
+@pytest.mark.parametrize("calls", [QUICK, pytest.param(LONG, marks=pytest.mark.slow)])
+def test_the_same_numbers_as_on_the_host(run, calls):
+    run(SAME.format(folder=os.path.dirname(__file__), calls=calls))

@@ -24,6 +24,8 @@ TABLE = re.compile(r"^CUPLUG_PLUGIN\(\s*(\w+)\s*,", re.M)
 # Without a GPU to ask: code for 8.x and 9.0, and PTX for all that is newer.
 USUAL_ARCHITECTURES = (80, 90)
 ALL_ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+# A library is made in a folder beside it, whose name nobody takes for a plugin.
+BESIDE = ".cuplug-"
 
 
 @public
@@ -104,6 +106,7 @@ def build_library(
     """Compile and check a plugin; arguments and errors as for `build`."""
     import tempfile
 
+    from cuplug.compilers.processes import remove_stale
     from cuplug.compilers.toolkit import find_nvcc
 
     given = texts_of("build", "options", options)
@@ -112,13 +115,13 @@ def build_library(
     _refuse_other_name(source, library)
     nvcc = find_nvcc() if source.has_cuda else None
     architectures = choose_architectures(arch, nvcc) if nvcc else ()
-    # Not a name lib*.so in that folder, so that nobody takes half of a file for a plugin.
     folder = os.path.dirname(library)
     try:
-        beside = tempfile.TemporaryDirectory(prefix=".cuplug-", dir=folder)
+        beside = tempfile.TemporaryDirectory(prefix=BESIDE, dir=folder)
     except OSError as error:
         message = f"build: output: {folder}: no library can be put there: {error.strerror}"
         raise BuildError(message) from None
+    remove_stale(folder, BESIDE)
     with beside as directory:
         fresh = os.path.join(directory, os.path.basename(library))
         log = _compile(source, nvcc, architectures, given, fresh)

@@ -74,7 +74,7 @@ def _read(path: str) -> tuple[int, ...]:
 
     with open(path, "rb") as file:
         for unit in ELFFile(file).get_dwarf_info().iter_CUs():
-            for entry in unit.iter_DIEs():
+            for entry in unit.get_top_DIE().iter_children():
                 if entry.tag == "DW_TAG_variable" and _text(entry, "name") == _VARIABLE:
                     function = _target(_target(entry))
                     given = [

@@ -92,17 +92,18 @@ def working_directory() -> Iterator[str]:
     """
     try:
         with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as directory:
-            _remove_stale(os.path.dirname(directory))
+            remove_stale(os.path.dirname(directory), PREFIX)
             yield directory
     except OSError as error:
         place = error.filename or tempfile.gettempdir()
         raise CompileError(f"compiling: {place}: {error.strerror or error}") from None
 
 
-def _remove_stale(parent: str) -> None:
+def remove_stale(parent: str, prefix: str) -> None:
+    """Remove the user's folders of a prefix that are so old that a killed process left them."""
     with contextlib.suppress(OSError), os.scandir(parent) as listed:
         for entry in listed:
-            if not entry.name.startswith(PREFIX):
+            if not entry.name.startswith(prefix):
                 continue
             with contextlib.suppress(OSError):
                 about = entry.stat(follow_symlinks=False)

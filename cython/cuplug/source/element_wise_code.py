@@ -14,6 +14,7 @@ from cuplug.source.expression import (
     preamble,
     prelude,
     quoted,
+    returned,
     store,
     types,
     unpacked,
@@ -35,7 +36,7 @@ class Elementwise:
         """The text's own counters: `i`, the element's number, and `n`, how many there are."""
         return [x for x in ("i", "n") if uses(self.text, x) and x not in self.names.words]
 
-    def body(self) -> str:
+    def body(self, variant: Variant) -> str:
         """Return the statements on computed values."""
         name = self.names.operator
         if not self.is_value and uses(self.text, "return"):  # what was assigned is stored
@@ -43,7 +44,9 @@ class Elementwise:
             return f"\n#define return goto cuplug_return\n{{{body}#undef return\ncuplug_return:;"
         if not self.is_value:
             return "{" + quoted(self.text, name, ";}")
-        return f"{self.names.outputs[0].name} = (" + quoted(self.text, name, ");")
+        output = self.names.outputs[0]
+        dtype = self.names.dtypes(variant)[output.variable]
+        return returned(dtype, self.text, name, f"{output.name} =", variant.on_host)
 
     def element(self, variant: Variant) -> str:
         """Return the function for one element, whose scope has the user's names alone."""
@@ -58,7 +61,7 @@ class Elementwise:
             if x.kind != "array":
                 after.append(f"*cuplug_at_{x.name} = {store(dtype, x.name)};")
         parameters += [f"const int64_t {x}" for x in self.counters]
-        lines = [unpacked(self.names, variant), *before, self.body(), *after]
+        lines = [unpacked(self.names, variant), *before, self.body(variant), *after]
         listed = ", ".join(parameters)
         return "\n".join([f"__device__ inline void cuplug_element({listed}) {{", *lines, "}"])
 

@@ -101,7 +101,7 @@ def template(name: str) -> str:
 def prelude(variant: Variant) -> str:
     """Return what stands before all code for a side; that for GPUs is in a namespace."""
     files = ["cuplug/loop.h"]
-    host = ["cuplug/half.h", "cuplug/nontemporal.h", "host_code.h"]
+    host = ["cuplug/half.h", "cuplug/nontemporal.h", "host_code.h", "integers.h"]
     files += host if variant.on_host else ["cuda_code.cuh"]
     texts = [template(name) for name in files]
     return "\n".join(texts if variant.on_host else [*texts, "namespace cuplug {"])
@@ -113,7 +113,8 @@ def types(names: Names, variant: Variant) -> str:
     has_float8 = any(x.is_narrow and x.n_bytes == 1 for x in dtypes.values())
     lines = [template("float8.h")] if has_float8 else []
     if not variant.on_host:
-        lines.append(template("complex.cuh"))
+        lines.append("#define CUPLUG_REFUSE_POWER(x, y)")
+        lines += [template(name) for name in ("complex.cuh", "integers.h", "integers.cuh")]
     lines += [f"#undef {word}" for word in names.words]  # of system headers, and compilers
     lines += [f"typedef {t.computed} {v};" for v, t in dtypes.items() if v not in DTYPES]
     return "\n".join(lines)
@@ -165,6 +166,21 @@ def store(dtype: Dtype, text: str) -> str:
 def quoted(text: str, name: str, close: str = "") -> str:
     """Return user's text with the name and the line numbers that error messages give."""
     return f'\n#line 1 "{name}"\n{text}\n{close}\n#line 1 "generated code"\n'
+
+
+def returned(dtype: Dtype, text: str, name: str, to: str, on_host: bool) -> str:
+    """Return the statements that take the value of a user's text as a computed value.
+
+    `name` is that of the text in error messages, `to` what takes the value: "return", "y =".
+    """
+    if dtype.kind not in ("int", "uint"):
+        return f"{to} (" + quoted(text, name, ");")
+    convert, value = f"cuplug_{dtype.name}_of", "cuplug_computed"
+    if on_host:
+        known = ", ".join(f"{x}: {convert}_{x}" for x in ("float", "double"))
+        convert = f"_Generic({value}, {known}, default: {convert}_integer)"
+    auto = "__auto_type" if on_host else "auto"
+    return f"const {auto} {value} = (" + quoted(text, name, ");") + f"{to} {convert}({value});"
 
 
 def preamble(text: str, names: Names, variant: Variant) -> str:

@@ -14,7 +14,7 @@ from cuplug.source.expression import (
     numbers,
     preamble,
     prelude,
-    quoted,
+    returned,
     store,
     types,
     unpacked,
@@ -57,29 +57,21 @@ class Reduction:
         dtypes, name = self.names.dtypes(variant), self.names.operator
         own = [f"const {dtypes[x.variable].computed} {x.name}" for x in self.inputs]
 
-        def function(head: str, parameters: list[str], text: str, part: str) -> str:
+        def function(dtype: Dtype, parameters: list[str], text: str, part: str) -> str:
             listed = ", ".join(["const cuplug_numbers cuplug_given", *parameters])
-            start = (
-                f"__device__ inline {head}({listed}) {{ {unpacked(self.names, variant)} return ("
-            )
-            return start + quoted(text, f"{name} {part}", "); }")
+            head = f"__device__ inline {dtype.computed} cuplug_{part}({listed})"
+            body = returned(dtype, text, f"{name} {part}", "return", variant.on_host)
+            return f"{head} {{ {unpacked(self.names, variant)} {body} }}"
 
-        result = dtypes[self.names.arrays[-1].variable].computed
+        value, result = self.accumulator(variant), dtypes[self.names.arrays[-1].variable]
         pair = ["const cuplug_value a", "const cuplug_value b"]
         functions = [
-            function("cuplug_value cuplug_map", own, self.map, "map"),
-            function("cuplug_value cuplug_reduce", pair, self.reduce, "reduce"),
-            function(
-                f"{result} cuplug_post",
-                ["const cuplug_value a", "const int64_t n"],
-                self.post,
-                "post",
-            ),
+            function(value, own, self.map, "map"),
+            function(value, pair, self.reduce, "reduce"),
+            function(result, ["const cuplug_value a", "const int64_t n"], self.post, "post"),
         ]
         if self.identity is not None:
-            functions.append(
-                function("cuplug_value cuplug_identity", [], self.identity, "identity")
-            )
+            functions.append(function(value, [], self.identity, "identity"))
         return "\n".join(functions)
 
     def call(self, function: str, *arguments: str) -> str:

@@ -2,7 +2,7 @@
 /* Complex numbers in CUDA C++ as C has them: real operands stay real, products are not searched for
  * infinities, and quotients are scaled. Stands inside namespace cuplug, after cuda_code.cuh.
  * Quotients: R. L. Smith, Algorithm 116: Complex division, CACM 5 (8), 1962. */
-using ::cos, ::cosh, ::exp, ::log, ::pow, ::rsqrt, ::sin, ::sinh, ::sqrt, ::tan, ::tanh;
+using ::cos, ::cosh, ::exp, ::log, ::rsqrt, ::sin, ::sinh, ::sqrt, ::tan, ::tanh;
 
 template <typename R> struct alignas(2 * sizeof(R)) complex_number {
   R re, im;

@@ -18,15 +18,6 @@ union cuplug_scalar {
   double c[2];
 };
 
-/* As on the host: NaN comes out of min and max. */
-template <typename A, typename B> __device__ inline auto min(A x, B y) -> decltype(x + y) {
-  const decltype(x + y) a = x, b = y;
-  return a < b || a != a ? a : b;
-}
-template <typename A, typename B> __device__ inline auto max(A x, B y) -> decltype(x + y) {
-  const decltype(x + y) a = x, b = y;
-  return a > b || a != a ? a : b;
-}
 template <typename A> __device__ inline auto abs(A x) -> decltype(x + 0) {
   if constexpr (A(-1) > A(0))
     return x + 0;

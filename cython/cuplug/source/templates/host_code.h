@@ -16,17 +16,30 @@
 #define __host__
 #define __forceinline__ inline
 
-/* As in CUDA C++, but that NaN comes out of min and max, as in NumPy. */
-#define min(a, b)                                           \
-  ({                                                        \
-    const __typeof__((a) + (b)) min_a_ = (a), min_b_ = (b); \
-    min_a_ < min_b_ || min_a_ != min_a_ ? min_a_ : min_b_;  \
+/* As in CUDA C++, but that NaN comes out of min and max, as in NumPy. Of integers of which one
+ * alone has a sign they are exact. */
+#define CUPLUG_IS_SIGNED(x) _Generic((x) + 0, int : 1, long : 1, long long : 1, default : 0)
+#define CUPLUG_IS_UNSIGNED(x) \
+  _Generic((x) + 0, unsigned : 1, unsigned long : 1, unsigned long long : 1, default : 0)
+#define CUPLUG_IS_MIXED(a, b) \
+  (CUPLUG_IS_UNSIGNED((a) + (b)) && (CUPLUG_IS_SIGNED(a) || CUPLUG_IS_SIGNED(b)))
+#define CUPLUG_CHOSEN(a, b, relation, mixed)                                                     \
+  ({                                                                                             \
+    __auto_type cuplug_x_ = (a);                                                                 \
+    __auto_type cuplug_y_ = (b);                                                                 \
+    __builtin_choose_expr(                                                                       \
+        CUPLUG_IS_MIXED(cuplug_x_, cuplug_y_), ({                                                \
+          const __auto_type cuplug_a_ = mixed((uint64_t)cuplug_x_, CUPLUG_IS_SIGNED(cuplug_x_)); \
+          const __auto_type cuplug_b_ = mixed((uint64_t)cuplug_y_, CUPLUG_IS_SIGNED(cuplug_y_)); \
+          cuplug_a_ relation cuplug_b_ ? cuplug_a_ : cuplug_b_;                                  \
+        }),                                                                                      \
+        ({                                                                                       \
+          const __typeof__(cuplug_x_ + cuplug_y_) cuplug_a_ = cuplug_x_, cuplug_b_ = cuplug_y_;  \
+          cuplug_a_ relation cuplug_b_ || cuplug_a_ != cuplug_a_ ? cuplug_a_ : cuplug_b_;        \
+        }));                                                                                     \
   })
-#define max(a, b)                                           \
-  ({                                                        \
-    const __typeof__((a) + (b)) max_a_ = (a), max_b_ = (b); \
-    max_a_ > max_b_ || max_a_ != max_a_ ? max_a_ : max_b_;  \
-  })
+#define min(a, b) CUPLUG_CHOSEN(a, b, <, cuplug_for_least)
+#define max(a, b) CUPLUG_CHOSEN(a, b, >, cuplug_for_greatest)
 #define abs(x)                               \
   _Generic((x) + 0, float                    \
            : fabsf, double                   \
@@ -39,6 +52,22 @@
            : cuplug_same, unsigned long      \
            : cuplug_same, unsigned long long \
            : cuplug_same)(x)
+/* As <tgmath.h> has it, but that integers to integer powers are integers, as in NumPy. */
+#undef pow
+#define CUPLUG_FLOAT_OR(x, yes, no) _Generic((x), float : yes, float _Complex : yes, default : no)
+#define CUPLUG_BOTH_FLOAT(x, y, yes, no) CUPLUG_FLOAT_OR(x, CUPLUG_FLOAT_OR(y, yes, no), no)
+#define pow(x, y)                                                  \
+  _Generic((x) + (y), float                                        \
+           : CUPLUG_BOTH_FLOAT(x, y, powf, (pow)), double          \
+           : (pow), float _Complex                                 \
+           : CUPLUG_BOTH_FLOAT(x, y, cpowf, cpow), double _Complex \
+           : cpow, long double                                     \
+           : powl, int                                             \
+           : cuplug_int_power, long                                \
+           : cuplug_signed_power, long long                        \
+           : cuplug_signed_power, unsigned                         \
+           : cuplug_unsigned_power, default                        \
+           : cuplug_power)(x, y)
 #define rsqrt(x) (1 / sqrt(x))
 #define real(x) creal(x)
 #define imag(x) cimag(x)
@@ -65,6 +94,9 @@ static inline complex128_t cuplug_complex128_of(double re, double im) {
 }
 
 static inline uint64_t cuplug_same(uint64_t x) { return x; }
+
+#define CUPLUG_REFUSE_POWER(x, y) cuplug_refuse_power(x, y)
+static void cuplug_refuse_power(int64_t x, int64_t y);
 
 /* Where a part of a call began: it is left there when a division of integers has no result. */
 #define CUPLUG_PART static __attribute__((noinline)) void
@@ -98,15 +130,26 @@ static int64_t cuplug_operand(const cuplug_operand_type *type, uintptr_t x) {
   return type->info >> 1 > 6 ? *(const int64_t *)x : (int64_t)x;
 }
 
-/* Ends the part of the call under way with "line 1, column 3: " and what was seen. */
+/* Ends the part of the call under way: "line 1, column 3: ", where that is known, and what was
+ * seen. */
 __attribute__((cold, noreturn)) static void cuplug_refuse(const cuplug_operation *at,
                                                           const char *seen) {
   cuplug_division *division = cuplug_under_way.division;
-  const char *space = strchr(at->text, ' ');
+  char place[128] = "";
+  const char *space = at ? strchr(at->text, ' ') : NULL;
+  if (at)
+    snprintf(place, sizeof(place), "%s%sline %u, column %u: ", space ? space + 1 : "",
+             space ? ": " : "", at->line, at->column);
   if (!__atomic_exchange_n(&division->claimed, 1, __ATOMIC_RELAXED))
-    snprintf(division->message, sizeof(division->message), "%s%sline %u, column %u: seen %s",
-             space ? space + 1 : "", space ? ": " : "", at->line, at->column, seen);
+    snprintf(division->message, sizeof(division->message), "%sseen %s", place, seen);
   longjmp(cuplug_under_way.begin, 1);
+}
+
+__attribute__((cold, unused)) static void cuplug_refuse_power(int64_t x, int64_t y) {
+  char seen[128];
+  snprintf(seen, sizeof(seen), "%lld to the power of %lld of integers, wanted a power >= 0",
+           (long long)x, (long long)y);
+  cuplug_refuse(NULL, seen);
 }
 
 /* Called by compiled expressions before a division of integers that would end the process. */

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What C leaves open of integers, for the host and for CUDA alike: floats as integers, powers, and
+ * min and max of numbers with and without a sign. */
+
+/* A float as an integer: what is too large becomes the greatest, NaN becomes 0. `low` and `high`
+ * are powers of two, and exact: the integers are those with low <= x < high. */
+#define CUPLUG_DEFINE_CONVERSION(name, real, low, high, least)                        \
+  __device__ inline name##_t cuplug_##name##_of_##real(real x) {                      \
+    const name##_t most = (name##_t)((name##_t) - 1 - (name##_t)least);               \
+    return x < (real)low ? least : x >= (real)high ? most : x == x ? (name##_t)x : 0; \
+  }
+#define CUPLUG_DEFINE_CONVERSIONS(name, low, high, least)  \
+  CUPLUG_DEFINE_CONVERSION(name, float, low, high, least)  \
+  CUPLUG_DEFINE_CONVERSION(name, double, low, high, least) \
+  __device__ inline name##_t cuplug_##name##_of_integer(long long x) { return (name##_t)x; }
+CUPLUG_DEFINE_CONVERSIONS(int8, -0x1p7, 0x1p7, -128)
+CUPLUG_DEFINE_CONVERSIONS(int16, -0x1p15, 0x1p15, -32768)
+CUPLUG_DEFINE_CONVERSIONS(int32, -0x1p31, 0x1p31, (-2147483647 - 1))
+CUPLUG_DEFINE_CONVERSIONS(int64, -0x1p63, 0x1p63, (-9223372036854775807ll - 1))
+CUPLUG_DEFINE_CONVERSIONS(uint8, 0, 0x1p8, 0)
+CUPLUG_DEFINE_CONVERSIONS(uint16, 0, 0x1p16, 0)
+CUPLUG_DEFINE_CONVERSIONS(uint32, 0, 0x1p32, 0)
+CUPLUG_DEFINE_CONVERSIONS(uint64, 0, 0x1p64, 0)
+
+/* x to the power of y; it wraps. */
+__device__ inline uint64_t cuplug_power(uint64_t x, uint64_t y) {
+  uint64_t result = 1;
+  for (; y; y >>= 1) {
+    if (y & 1) result *= x;
+    x *= x;
+  }
+  return result;
+}
+
+/* With a sign: 1 / x^-y, rounded to zero, on the GPU; the host refuses it. */
+__device__ inline int64_t cuplug_signed_power(int64_t x, int64_t y) {
+  if (y >= 0) return (int64_t)cuplug_power((uint64_t)x, (uint64_t)y);
+  CUPLUG_REFUSE_POWER(x, y);
+  return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0;
+}
+
+__device__ inline int cuplug_int_power(int x, int y) { return (int)cuplug_signed_power(x, y); }
+__device__ inline unsigned cuplug_unsigned_power(unsigned x, unsigned y) {
+  return (unsigned)cuplug_power(x, y);
+}
+
+/* An integer of any sign for a least number, which is no greater than the signed one. */
+__device__ inline int64_t cuplug_for_least(uint64_t x, int is_signed) {
+  return is_signed || x <= 9223372036854775807u ? (int64_t)x : 9223372036854775807;
+}
+
+/* And for a greatest number, which is no less than the unsigned one. */
+__device__ inline uint64_t cuplug_for_greatest(uint64_t x, int is_signed) {
+  return is_signed && (int64_t)x < 0 ? 0 : x;
+}
