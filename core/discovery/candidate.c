@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "discovery/candidate.h"
 
+#include "base/index.h"
 #include "base/status.h"
 #include "discovery/dynamic.h"
 #include "discovery/owner.h"
@@ -19,6 +20,11 @@
 int cuplug__identity_equal(const cuplug__identity *a, const cuplug__identity *b) {
   return a->device == b->device && a->inode == b->inode && a->bytes == b->bytes &&
          a->modified.tv_sec == b->modified.tv_sec && a->modified.tv_nsec == b->modified.tv_nsec;
+}
+
+uint64_t cuplug__identity_hash(const cuplug__identity *identity) {
+  const uint64_t words[] = {(uint64_t)identity->device, (uint64_t)identity->inode};
+  return cuplug__hash(0, words, sizeof words);
 }
 
 static cuplug__identity identity_from(const struct stat *s) {
