@@ -102,6 +102,7 @@ int cuplug__open_file(const char *path, const cuplug__trust *trust, int *fd,
   struct stat status;
   int result = open_path(AT_FDCWD, path, trust, fd, error);
   if (!result) result = stat_open(*fd, &status, error);
+  if (!result) result = cuplug__owner_check(&trust->rules, *fd, path, error);
   if (!result) *identity = identity_from(&status);
   return result;
 }
@@ -142,6 +143,7 @@ int cuplug_check_owner(const char *path, cuplug_error *error) {
   cuplug__clear(error);
   int fd = -1, status = cuplug__trust_start(&trust, error);
   if (!status) status = open_path(AT_FDCWD, path, &trust, &fd, error);
+  if (!status) status = cuplug__owner_check(&trust.rules, fd, path, error);
   if (fd >= 0) close(fd);
   cuplug__trust_end(&trust);
   return status;
