@@ -13,6 +13,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from places import FIXTURES
 
+os.umask(0o022)  # folders that a group may write are refused
+
 pytest_plugins = ["selection", "builds", "backends", "fake_driver", "emulated_driver"]
 
 # Machines are slow at times, and fixtures of a test serve all examples.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "discovery/candidate.h"
 
+#include "base/index.h"
 #include "base/status.h"
 #include "discovery/dynamic.h"
 #include "discovery/owner.h"
@@ -19,6 +20,11 @@
 int cuplug__identity_equal(const cuplug__identity *a, const cuplug__identity *b) {
   return a->device == b->device && a->inode == b->inode && a->bytes == b->bytes &&
          a->modified.tv_sec == b->modified.tv_sec && a->modified.tv_nsec == b->modified.tv_nsec;
+}
+
+uint64_t cuplug__identity_hash(const cuplug__identity *identity) {
+  const uint64_t words[] = {(uint64_t)identity->device, (uint64_t)identity->inode};
+  return cuplug__hash(0, words, sizeof words);
 }
 
 static cuplug__identity identity_from(const struct stat *s) {
@@ -96,6 +102,7 @@ int cuplug__open_file(const char *path, const cuplug__trust *trust, int *fd,
   struct stat status;
   int result = open_path(AT_FDCWD, path, trust, fd, error);
   if (!result) result = stat_open(*fd, &status, error);
+  if (!result) result = cuplug__owner_check(&trust->rules, *fd, path, error);
   if (!result) *identity = identity_from(&status);
   return result;
 }
@@ -136,6 +143,7 @@ int cuplug_check_owner(const char *path, cuplug_error *error) {
   cuplug__clear(error);
   int fd = -1, status = cuplug__trust_start(&trust, error);
   if (!status) status = open_path(AT_FDCWD, path, &trust, &fd, error);
+  if (!status) status = cuplug__owner_check(&trust.rules, fd, path, error);
   if (fd >= 0) close(fd);
   cuplug__trust_end(&trust);
   return status;

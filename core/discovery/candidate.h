@@ -18,6 +18,8 @@ typedef struct cuplug__identity {
 } cuplug__identity;
 
 int cuplug__identity_equal(const cuplug__identity *a, const cuplug__identity *b);
+/* Of device and inode alone: the same for all versions that were written in place. */
+uint64_t cuplug__identity_hash(const cuplug__identity *identity);
 /* The identity of the file at a path. 0 when there is none. */
 int cuplug__identity_of(const char *path, cuplug__identity *identity);
 int cuplug__identity_of_open(int fd, cuplug__identity *identity);

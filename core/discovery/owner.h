@@ -20,9 +20,9 @@ const char *cuplug__own_folder(void);
  * group, or an owner who is neither root nor this user. */
 int cuplug__owner_check(const cuplug__rules *rules, int fd, const char *path, cuplug_error *error);
 
-/* Opens a path, each component of which must pass that check; directories above may be sticky
- * instead, as others cannot replace what is in them. -1: errno says why; CUPLUG__REFUSED: the
- * reason is in `error`. */
+/* Opens a path, each directory above which must pass that check; it may be sticky instead, as
+ * others cannot replace what is in it. What is opened is still to be checked. -1: errno says why;
+ * CUPLUG__REFUSED: the reason is in `error`. */
 int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
                        cuplug_error *error);
 

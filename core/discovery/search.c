@@ -67,8 +67,11 @@ static int check_place(const cuplug__search *search, cuplug__place *place,
   if (*path != '/')
     return refuse(place, CUPLUG_STATE_REJECTED, "relative path, an absolute one is wanted", error);
   int fd = cuplug__owner_open(&trust->rules, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, &reason);
-  if (fd == CUPLUG__REFUSED) return refuse(place, CUPLUG_STATE_REJECTED, reason.message, error);
-  return fd < 0 ? refuse_unopened(place, errno, error) : take_opened(search, place, fd, error);
+  if (fd < 0 && fd != CUPLUG__REFUSED) return refuse_unopened(place, errno, error);
+  if (fd >= 0 && !cuplug__owner_check(&trust->rules, fd, path, &reason))
+    return take_opened(search, place, fd, error);
+  if (fd >= 0) close(fd);
+  return refuse(place, CUPLUG_STATE_REJECTED, reason.message, error);
 }
 
 /* Appends a path of `n` bytes. */

@@ -130,6 +130,11 @@ static const struct {
              {"never_waits", CUPLUG_ROW_NEVER_WAITS},
              {"keeps_whole", CUPLUG_ROW_KEEPS_WHOLE}};
 
+/* Tables have thousands of fields, and most keys differ in their first letter. */
+static int is_key(const field *f, const char *key) {
+  return *f->key == *key && !strcmp(f->key, key);
+}
+
 static int take_row_field(void *to, const field *f, cuplug_error *error) {
   cuplug_row *row = to;
   const struct {
@@ -140,13 +145,13 @@ static int take_row_field(void *to, const field *f, cuplug_error *error) {
                {"host", &row->host_entry},
                {"cuda", &row->cuda_entry}};
   for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
-    if (!strcmp(f->key, texts[k].key)) return take_once(texts[k].place, f, error);
+    if (is_key(f, texts[k].key)) return take_once(texts[k].place, f, error);
   for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
-    if (!strcmp(f->key, flags[k].key)) {
+    if (is_key(f, flags[k].key)) {
       row->flags |= flags[k].flag;
       return CUPLUG_OK;
     }
-  if (strcmp(f->key, "row") != 0) return skip_field(f, error);
+  if (!is_key(f, "row")) return skip_field(f, error);
   row->number = strtoul(f->value, NULL, 10);
   return CUPLUG_OK;
 }

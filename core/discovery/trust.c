@@ -78,7 +78,8 @@ static int open_list(cuplug__trust *trust, const char *path, cuplug_error *error
   if (fd < 0 && errno == ENOMEM) return cuplug__no_memory(error, "reading the allow-list");
   if (fd < 0)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be opened: %s", strerror(errno));
-  int result = read_list(trust, fd, error);
+  int result = cuplug__owner_check(&trust->rules, fd, path, error);
+  if (!result) result = read_list(trust, fd, error);
   close(fd);
   return result;
 }

@@ -7,12 +7,15 @@
 #include "discovery/search.h"
 #include "discovery/table.h"
 #include "discovery/trust.h"
+#include "lookup/loaded.h"
 #include "registry/operator.h"
 #include "registry/registry.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MAX_SHORT_TEXT 64
 
 static const char doing[] = "listing plugins";
 
@@ -23,15 +26,8 @@ typedef struct builder {
   cuplug__identity *identities; /* of listing->files */
   size_t room;
   cuplug__index by_name, by_identity;
-  const cuplug__plugin **loaded; /* whose code is in the process, the last one first */
-  size_t n_loaded;
-  cuplug__index loaded_by_path, loaded_by_identity;
+  cuplug__loaded loaded;
 } builder;
-
-static uint64_t hash_identity(const cuplug__identity *identity) {
-  const uint64_t words[] = {(uint64_t)identity->device, (uint64_t)identity->inode};
-  return cuplug__hash(0, words, sizeof words);
-}
 
 int cuplug__file_counts(const cuplug_file *file) {
   return file->state == CUPLUG_STATE_OK || (file->state == CUPLUG_STATE_CHANGED && file->n_rows);
@@ -99,6 +95,24 @@ static void take_table(cuplug_file *file, cuplug__table *table) {
   table->notes.bytes = NULL;
 }
 
+/* Of a file that is no plugin, or a faulty one, short texts are kept: what notes hold may be long,
+ * and a folder may have very many files. */
+static int shorten(cuplug_file *file) {
+  const char **texts[] = {&file->name, &file->version, &file->architectures};
+  char *kept = malloc(sizeof texts / sizeof *texts * MAX_SHORT_TEXT), *at = kept;
+  if (!kept) return 0;
+  for (size_t k = 0; k < sizeof texts / sizeof *texts; k++, at += MAX_SHORT_TEXT) {
+    const size_t n = strnlen(*texts[k], MAX_SHORT_TEXT);
+    memcpy(at, n < MAX_SHORT_TEXT ? *texts[k] : "", n < MAX_SHORT_TEXT ? n + 1 : 1);
+    *texts[k] = at;
+  }
+  free(file->rows);
+  free(file->notes);
+  file->rows = NULL;
+  file->notes = kept;
+  return 1;
+}
+
 /* Shows what the process goes on with. */
 static int fill_changed(cuplug_file *file, const cuplug__plugin *plugin, cuplug_error *error) {
   const size_t bytes = plugin->table.n_rows * sizeof(cuplug_row);
@@ -113,49 +127,11 @@ static int fill_changed(cuplug_file *file, const cuplug__plugin *plugin, cuplug_
                      error);
 }
 
-/* ---- What the process has loaded ------------------------------------------------------------- */
-
-static int copy_loaded(builder *b) {
-  size_t n = 0;
-  for (const cuplug__plugin *p = cuplug__registry_plugins(); p; p = p->next)
-    n += p->library != NULL;
-  b->loaded = malloc((n + 1) * sizeof *b->loaded);
-  for (const cuplug__plugin *p = cuplug__registry_plugins(); p && b->loaded; p = p->next)
-    if (p->library) b->loaded[b->n_loaded++] = p;
-  return b->loaded != NULL;
-}
-
-static int collect_loaded(builder *b, cuplug_error *error) {
-  cuplug__registry_lock();
-  int is_fine = copy_loaded(b);
-  cuplug__registry_unlock();
-  for (size_t k = 0; k < b->n_loaded && is_fine; k++) {
-    const cuplug__plugin *p = b->loaded[k];
-    is_fine = cuplug__index_add(&b->loaded_by_path, cuplug__hash_text(p->path), k) &&
-              cuplug__index_add(&b->loaded_by_identity, hash_identity(&p->identity), k);
-  }
-  return is_fine ? CUPLUG_OK : cuplug__no_memory(error, doing);
-}
-
-static const cuplug__plugin *loaded_from(const builder *b, const char *path) {
-  size_t at = 0, k;
-  while (cuplug__index_next(&b->loaded_by_path, cuplug__hash_text(path), &at, &k))
-    if (!strcmp(b->loaded[k]->path, path)) return b->loaded[k];
-  return NULL;
-}
-
-static int is_loaded(const builder *b, const cuplug__identity *identity) {
-  size_t at = 0, k;
-  while (cuplug__index_next(&b->loaded_by_identity, hash_identity(identity), &at, &k))
-    if (cuplug__identity_equal(&b->loaded[k]->identity, identity)) return 1;
-  return 0;
-}
-
 /* ---- Files ----------------------------------------------------------------------------------- */
 
 static const cuplug_file *same_file(const builder *b, const cuplug__identity *own) {
   size_t at = 0, k;
-  while (cuplug__index_next(&b->by_identity, hash_identity(own), &at, &k))
+  while (cuplug__index_next(&b->by_identity, cuplug__identity_hash(own), &at, &k))
     if (b->identities[k].inode == own->inode && b->identities[k].device == own->device)
       return &b->listing->files[k];
   return NULL;
@@ -172,7 +148,7 @@ static const cuplug_file *same_name(const builder *b, const char *name) {
 static int count_file(builder *b, const cuplug_file *file, cuplug_error *error) {
   const size_t k = (size_t)(file - b->listing->files);
   if (!cuplug__file_counts(file)) return CUPLUG_OK;
-  if (cuplug__index_add(&b->by_identity, hash_identity(&b->identities[k]), k) &&
+  if (cuplug__index_add(&b->by_identity, cuplug__identity_hash(&b->identities[k]), k) &&
       cuplug__index_add(&b->by_name, cuplug__hash_text(file->name), k))
     return CUPLUG_OK;
   return cuplug__no_memory(error, doing);
@@ -207,7 +183,9 @@ static int describe(cuplug_file *file, cuplug__candidate *candidate, int result,
   int state = CUPLUG_STATE_REJECTED;
   if (table->notes.sound && !table->notes.n_notes) state = CUPLUG_STATE_NO_PLUGIN;
   if (result == CUPLUG_ERROR_NOT_FOUND) state = CUPLUG_STATE_MISSING;
-  return result ? give_reason(file, state, reason->message, error) : CUPLUG_OK;
+  if (!result) return CUPLUG_OK;
+  if (!file->n_rows && file->notes && !shorten(file)) return cuplug__no_memory(error, doing);
+  return give_reason(file, state, reason->message, error);
 }
 
 /* Lists a file of an open directory. Among the libraries of LD_LIBRARY_PATH, those without a symbol
@@ -219,7 +197,7 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
   int status = new_file(b, path, origin, &file, error);
   if (status) return status;
   int result = cuplug__candidate_read(directory, path, b->trust, &candidate, &reason);
-  const cuplug__plugin *loaded = loaded_from(b, path);
+  const cuplug__plugin *loaded = cuplug__loaded_from(&b->loaded, path);
   b->identities[file - b->listing->files] = candidate.identity;
   if (loaded && !cuplug__identity_equal(&loaded->identity, &candidate.identity)) {
     status = fill_changed(file, loaded, error);
@@ -229,7 +207,7 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
     file = NULL;
   } else {
     status = describe(file, &candidate, result, &reason, error);
-    file->loaded = is_loaded(b, &candidate.identity);
+    file->loaded = cuplug__is_loaded(&b->loaded, &candidate.identity);
     if (!status && !result) status = judge(b, file, directory, &candidate, error);
   }
   if (!status && file) status = count_file(b, file, error);
@@ -265,7 +243,7 @@ static const char *ranked_path(uint64_t *rank) {
 }
 
 static int add_all_files(builder *b, cuplug__search *search, cuplug_error *error) {
-  int status = collect_loaded(b, error);
+  int status = cuplug__loaded_start(&b->loaded, error);
   uint64_t rank = UINT64_MAX;
   for (const char *path; !status && (path = ranked_path(&rank));)
     status = add_file(b, AT_FDCWD, strdup(path), CUPLUG_ORIGIN_LOADED, error);
@@ -288,11 +266,9 @@ static int take_directories(cuplug_listing *listing, cuplug__search *search, cup
 
 static void end_builder(builder *b) {
   free(b->identities);
-  free(b->loaded);
   cuplug__index_end(&b->by_name);
   cuplug__index_end(&b->by_identity);
-  cuplug__index_end(&b->loaded_by_path);
-  cuplug__index_end(&b->loaded_by_identity);
+  cuplug__loaded_end(&b->loaded);
 }
 
 int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int with_files,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import cuplug
 import pytest
+from cuplug.discovery.table import read_table
 from processes import NEEDS_ROOT
 from raw_plugins import assert_refused, compile_fixture, directory_at, listed, named_plugin
 
@@ -35,12 +36,24 @@ def test_world_writable_file(place, monkeypatch, good_file):
         "set CUPLUG_ALLOW_UNSAFE=1"
     )
     assert_refused(path, reason)
-    assert listed(path).name == "raw"
+    assert listed(path).name == read_table(str(path)).name == "raw"
     for other in ("CUPLUG_ALLOW_UNSAFE", "yes"), ("CUPLUG_ALLOW_GROUP", "1"):
         monkeypatch.setenv(*other)
         assert listed(path).reason == reason
     monkeypatch.setenv("CUPLUG_ALLOW_UNSAFE", "1")
     assert listed(path).state == "ok"
+
+
+def test_the_folder_of_stock_plugins_excuses_no_other(place, monkeypatch, good_file):
+    stock = Path(cuplug.find("gather").path).parent
+    path = Path(shutil.copy(good_file, place / "libraw.so"))
+    there = stock / os.path.relpath(path, stock)
+    path.chmod(0o666)
+    with pytest.raises(cuplug.PluginError, match="anyone may write it"):
+        cuplug.load(there)
+    place.chmod(0o777)
+    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", str(there.parent))
+    assert directory_at(there.parent).reason.startswith("anyone may write it (mode 777)")
 
 
 def test_world_writable_directory(place, good_file):
