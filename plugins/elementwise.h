@@ -31,6 +31,18 @@
 #define ELEMENTWISE_VECTORS
 #endif
 
+/* Below this, threads cost more than they save when they have to be woken up first. */
+#define ELEMENTWISE_PARALLEL_FROM 131072
+
+#define ELEMENTWISE_GRAIN_BYTES 65536 /* of a thread's range: a multiple of all blocks */
+
+#define ELEMENTWISE_BLOCK_BYTES 8192 /* of outputs that stay in the cache */
+
+static inline int elementwise_parallel(const cuplug_call *call, int64_t n, cuplug_body *body) {
+  const int64_t grain = ELEMENTWISE_GRAIN_BYTES / cuplug_element_bytes(&call->tensors[0]);
+  return cuplug_parallel(call, n, grain, body, (void *)call);
+}
+
 /* The head of a host entry whose body is compiled so, and called for ranges of elements, `begin` to
  * `end` - 1: of all, or in parallel where it pays. The arrays are alike, the output the last. */
 #define ELEMENTWISE_ENTRY(name)                                                       \
@@ -42,16 +54,9 @@
   CUPLUG_ENTRY int name(const cuplug_call *call) {                                    \
     const int64_t n = cuplug_n_elements(&call->tensors[0]);                           \
     if (n < ELEMENTWISE_PARALLEL_FROM) return name##_range(call, 0, n);               \
-    return cuplug_parallel(call, n, ELEMENTWISE_GRAIN, name##_body, (void *)call);    \
+    return elementwise_parallel(call, n, name##_body);                                \
   }                                                                                   \
   ELEMENTWISE_VECTORS static int name##_range(const cuplug_call *call, int64_t begin, int64_t end)
-
-/* Below this, threads cost more than they save when they have to be woken up first. */
-#define ELEMENTWISE_PARALLEL_FROM 131072
-
-#define ELEMENTWISE_GRAIN 16384 /* a multiple of all blocks */
-
-#define ELEMENTWISE_BLOCK_BYTES 8192 /* of outputs that stay in the cache */
 
 /* The loop that follows has no iteration that needs another's. */
 #ifdef __clang__
@@ -69,7 +74,7 @@
 #define ELEMENTWISE_MAP(call, stored, out, i, value)                                              \
   do {                                                                                            \
     enum { BLOCK = CUPLUG_NONTEMPORAL_BLOCK / sizeof(stored) };                                   \
-    const int past_ = end - begin >= ELEMENTWISE_GRAIN &&                                         \
+    const int past_ = (end - begin) * (int64_t)sizeof(stored) >= ELEMENTWISE_GRAIN_BYTES &&       \
                       cuplug_n_elements(&call->tensors[0]) >=                                     \
                           (int64_t)(CUPLUG_NONTEMPORAL_FROM / sizeof(stored));                    \
     const int64_t step_ = past_ ? BLOCK : ELEMENTWISE_BLOCK_BYTES / sizeof(stored);               \

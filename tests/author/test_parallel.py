@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plugins whose loops run on the threads of the host, in C and in C++."""
 
+import os
+
 import cuplug
 import numpy as np
 import pytest
@@ -53,6 +55,16 @@ CUPLUG_PLUGIN(twice, "1.0.0");
 """
 
 
+OF_ITS_OWN = """#include <cuplug/plugin.h>
+CUPLUG_ENTRY int limit_host(const cuplug_call *call) {
+  *(int64_t *)call->outputs[0].data = call->max_threads;
+  return CUPLUG_OK;
+}
+CUPLUG_HOST_OPERATOR(limit_host, "limit() -> int64[1]", "Threads that an entry may start itself.");
+CUPLUG_PLUGIN(limit, "1.0.0");
+"""
+
+
 @pytest.fixture(scope="module")
 def begins(build_plugin):
     return cuplug.load(build_plugin(IN_C, "begins")).begins
@@ -92,3 +104,11 @@ def test_exceptions_and_failures_of_lambdas(twice):
             twice(x, at)
     with pytest.raises(IndexError, match="^twice: bad: failed"):
         twice(x, x.size)
+
+
+def test_entries_with_threads_of_their_own_have_one_in_a_forked_child(build_plugin):
+    limit = cuplug.load(build_plugin(OF_ITS_OWN, "limit")).limit
+    assert limit() == [0]
+    if not (child := os.fork()):
+        os._exit(0 if limit() == [1] else 1)
+    assert os.waitpid(child, 0)[1] == 0
