@@ -42,7 +42,7 @@ def advice_on(x: Any) -> str | None:
     for name in names:
         if name in _TRACED:
             return _TRACED[name]
-        if name in _WRAPPED and getattr(x, "ndim", 1):
+        if name in _WRAPPED and getattr(x, "ndim", True):
             return _WRAPPED[name]
     return _of_vmap(x) if ("torch", "Tensor") in names else None
 
