@@ -35,7 +35,7 @@ static int run_prepared(cuplug__run *run) {
     return cuplug__run_staged(run);
   }
   run->stream = CUPLUG__STREAM(f->stream);
-  run->fault = atomic_load_explicit(&run->overload->fault, memory_order_relaxed);
+  run->fault = atomic_load_explicit(&run->overload->faults[run->device.id], memory_order_relaxed);
   int status = cuplug__call_entry(run);
   if (status || f->home.type || f->stream) return status;
   /* Without arrays and a stream there is nothing that later work could be ordered by: wait. */

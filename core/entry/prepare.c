@@ -29,16 +29,18 @@ static int check_code(const cuplug_operator *op, int32_t device, cuplug_error *e
 
 int cuplug__ready_overload(const cuplug_operator *op, cuplug__overload *overload, int32_t device,
                            cuplug_error *error) {
+  _Static_assert(CUPLUG__N_FAULTS == CUPLUG__MAX_GPUS, "one for each");
   cuplug_fault *fault, *none = NULL;
+  cuplug_fault *_Atomic *mine = &overload->faults[device];
   int status = check_code(op, device, error);
-  if (status || atomic_load_explicit(&overload->fault, memory_order_acquire)) return status;
+  if (status || atomic_load_explicit(mine, memory_order_acquire)) return status;
   status = cuplug__fault_record(&overload->names, &fault, error);
   if (status) {
     cuplug__prefix(error, "%s: ", op->name);
     return status;
   }
   /* Another thread may have been faster: its record serves both. */
-  atomic_compare_exchange_strong(&overload->fault, &none, fault);
+  atomic_compare_exchange_strong(mine, &none, fault);
   return CUPLUG_OK;
 }
 

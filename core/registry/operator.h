@@ -19,6 +19,8 @@ typedef struct cuplug__names {
   const char **tensors; /* "" where the signature has no name */
 } cuplug__names;
 
+#define CUPLUG__N_FAULTS 64 /* GPUs at most */
+
 /* One row of the table, ready to be matched and called. */
 typedef struct cuplug__overload {
   const cuplug_row *row;
@@ -32,9 +34,10 @@ typedef struct cuplug__overload {
   cuplug_entry *cuda;
   void *context; /* of entries made in memory */
   cuplug_reshape *reshape;
-  cuplug_fault *_Atomic fault; /* of asynchronous calls; made at the first CUDA call */
-  _Atomic uint64_t prepared;   /* bit d: checked and ready for GPU d */
-  cuplug__names names;         /* of its tensors */
+  /* Of asynchronous calls on each GPU: two of them could not claim one. Made at the first. */
+  cuplug_fault *_Atomic faults[CUPLUG__N_FAULTS];
+  _Atomic uint64_t prepared; /* bit d: checked and ready for GPU d */
+  cuplug__names names;       /* of its tensors */
 } cuplug__overload;
 
 struct cuplug_operator {

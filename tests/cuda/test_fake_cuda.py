@@ -218,6 +218,29 @@ def test_fault_of_an_asynchronous_call(run_fake, later):
     run_fake(body, FAKE_CUDA_LAZY="0" if "gpu" in later else "1")
 
 
+def test_faults_of_two_gpus_at_once(run_streams):
+    """Each GPU has a record: it could not see that the other one writes to it."""
+    body = """
+    streams = [make_stream(k) for k in range(2)]
+    for k, stream in enumerate(streams):
+        a, bad = (cuplug.asarray(y, device=k) for y in (x, np.array([0, 1000 + k])))
+        gpu.pick(a, bad, stream=stream)
+    context = ctypes.c_void_p()
+    for k, stream in enumerate(streams):  # by the driver, which takes no faults
+        assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), k) == 0
+        assert driver.cuCtxSetCurrent(context) == 0
+        assert driver.cuStreamSynchronize(ctypes.c_void_p(stream)) == 0
+    seen = []
+    for _ in range(2):
+        with Raises(IndexError, "pick: index: index 100") as caught:
+            cuplug.synchronize()
+        seen.append(str(caught.error).split()[3])
+    assert sorted(seen) == ["1000", "1001"], seen
+    cuplug.synchronize()
+    """
+    run_streams(body, FAKE_CUDA_LAZY="1")
+
+
 def test_out_of_device_memory(run_fake):
     body = """
     for _ in range(5):

@@ -34,6 +34,8 @@ from cuplug.base.core cimport (
 
 import numpy
 
+from cuplug.arrays.advice import advice_on
+
 _import_array()
 
 cdef extern from "Python.h":
@@ -104,6 +106,9 @@ cdef int read_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     cdef object x = <object>obj
     if isinstance(x, str):
         return read_string(x, r, a)
+    advice = advice_on(x)
+    if advice is not None:
+        return set_other(r, a, advice)
     try:
         return read_number(x, r, a)
     except TypeError as error:  # by its own code: not a number after all, as JAX's tracers

@@ -34,6 +34,8 @@ from cuplug.arrays.reading cimport add_stream
 
 import numpy
 
+from cuplug.arrays.advice import advice_on
+
 cdef enum:
     MAX_NDIM = 64
 
@@ -104,9 +106,8 @@ cdef int read_cuda_interface(object x, reading *r, cuplug_argument *a) except -1
         interface = x.__cuda_array_interface__
         return read_interface(x, interface, r, a)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        return set_other(
-            r, a, f"{type(x).__name__} whose __cuda_array_interface__ is ill-formed: {error!r}"
-        )
+        ill_formed = f"{type(x).__name__} whose __cuda_array_interface__ is ill-formed: {error!r}"
+        return set_other(r, a, advice_on(x) or ill_formed)
 
 
 cdef int read_interface(object x, dict interface, reading *r, cuplug_argument *a) except -1:

@@ -15,6 +15,8 @@ from cuplug.base.core cimport (
 )
 from cuplug.arrays.kinds cimport array_kind, find_kind
 
+from cuplug.arrays.advice import advice_on
+
 
 cdef int divide_strides(
     reading *r, cuplug_argument *a, const Py_ssize_t *strides, Py_ssize_t item_bytes
@@ -74,6 +76,9 @@ cdef int set_other(reading *r, cuplug_argument *a, object text) except -1:
 
 
 cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error) except -1:
+    advice = advice_on(obj)
+    if advice is not None:
+        return set_other(r, a, advice)
     reason = str(error).partition("\n")[0].rstrip(".")
     return set_other(r, a, f"{type(obj).__name__} that cannot be read: {reason}")
 

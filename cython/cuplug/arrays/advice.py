@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to do with objects that stand for arrays and have no memory of their own to read."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+__all__ = ["advice_on"]
+
+_COMPILED = "(make a custom operator of it, as docs/callers.md shows)"
+# By the library's name and that of a class, or of one that it derives from. These have no elements
+# yet, and cannot stand for a number either:
+_TRACED = {
+    (
+        "jax",
+        "Tracer",
+    ): "a traced array of JAX, which has no elements yet (call the operator outside "
+    "of jit, grad and vmap, or through jax.pure_callback)",
+    ("torch", "Proxy"): f"a proxy of torch.fx, which has no elements {_COMPILED}",
+    ("torch", "FakeTensor"): f"a fake tensor of PyTorch, which has no elements {_COMPILED}",
+    ("torch", "FunctionalTensor"): f"a tensor that PyTorch traces {_COMPILED}",
+    ("dask", "Array"): "a dask array, which is not computed yet (pass x.compute(), or call the "
+    "operator on its blocks with x.map_blocks)",
+}
+_WRAPPED = {
+    ("xarray", "DataArray"): "an array of xarray (pass x.values)",
+    ("xarray", "Variable"): "a variable of xarray (pass x.values)",
+    ("xarray", "Dataset"): "a data set of xarray (pass one of its arrays, x[name].values)",
+    ("pandas", "NDFrame"): "a table or column of pandas (pass x.to_numpy())",
+    ("pandas", "Index"): "an index of pandas (pass x.to_numpy())",
+    ("pandas", "ExtensionArray"): "an array of pandas (pass x.to_numpy())",
+}
+
+
+def advice_on(x: Any) -> str | None:
+    """Say what an object is and what to pass in its place; None for those that nothing is known of.
+
+    An object without dimensions may stand for a number.
+    """
+    names = [(cls.__module__.partition(".")[0], cls.__name__) for cls in type(x).__mro__]
+    for name in names:
+        if name in _TRACED:
+            return _TRACED[name]
+        if name in _WRAPPED and getattr(x, "ndim", True):
+            return _WRAPPED[name]
+    return _of_vmap(x) if ("torch", "Tensor") in names else None
+
+
+def _of_vmap(x: Any) -> str | None:
+    """Tensors inside of torch.vmap are of PyTorch's own type."""
+    functorch = getattr(getattr(sys.modules.get("torch"), "_C", None), "_functorch", None)
+    is_batched = getattr(functorch, "is_batchedtensor", None)
+    if is_batched is None or is_batched(x) is not True:
+        return None
+    return f"a tensor inside of torch.vmap, which stands for many {_COMPILED}"

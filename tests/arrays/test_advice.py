@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that stand for arrays: the sentence says what to pass."""
+
+import re
+
+import numpy as np
+import pytest
+from cuplug.ops import relu, scale
+
+
+def class_of(module, name, **members):
+    return type(name, (), {"__module__": module, **members})
+
+
+def refuse(self, *arguments):
+    raise TypeError("no such conversion")
+
+
+def proxy(self, name):
+    return self
+
+
+JAX = class_of("jax._src.core", "Tracer", __index__=refuse, __float__=refuse, ndim=0)
+OBJECTS = {
+    "JAX": (type("DynamicJaxprTracer", (JAX,), {})(), "a traced array of JAX", "pure_callback"),
+    "fx": (
+        class_of("torch.fx.proxy", "Proxy", __getattr__=proxy)(),
+        "a proxy of torch.fx",
+        "custom",
+    ),
+    "fake": (class_of("torch._subclasses.fake_tensor", "FakeTensor")(), "a fake tensor", "custom"),
+    "dask": (class_of("dask.array.core", "Array", ndim=1)(), "a dask array", "x.compute()"),
+    "xarray": (class_of("xarray.core.dataarray", "DataArray", ndim=2)(), "an array of", "x.values"),
+    "pandas": (
+        type("Series", (class_of("pandas.core.generic", "NDFrame", ndim=1),), {})(),
+        "a table or column of pandas",
+        "x.to_numpy()",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_what_is_no_array(name):
+    x, seen, instead = OBJECTS[name]
+    with pytest.raises(TypeError, match=rf"^relu: x: seen {seen}.*{re.escape(instead)}.*, wanted"):
+        relu(x)
+
+
+def test_as_the_second_argument_too():
+    """Where a number is wanted."""
+    with pytest.raises(TypeError, match=r"^scale: factor: seen a traced array of JAX"):
+        scale(np.ones(2), OBJECTS["JAX"][0])
+
+
+def test_a_failing_export_gets_advice():
+    cls = class_of("jax._src.core", "Tracer", __dlpack__=refuse, __dlpack_device__=refuse)
+    with pytest.raises(TypeError, match="^relu: x: seen a traced array of JAX"):
+        relu(cls())
+
+
+def test_without_dimensions_it_is_a_number():
+    x = np.ones(2)
+    scale(x, class_of("xarray.core", "DataArray", ndim=0, __float__=lambda self: 3.0)())
+    assert x.tolist() == [3, 3]
+
+
+def test_real_ones():
+    jax, torch = (pytest.importorskip(name) for name in ("jax", "torch"))
+    with pytest.raises(TypeError, match="^relu: x: seen a traced array of JAX"):
+        jax.jit(relu)(np.ones(2, np.float32))
+    with pytest.raises(TypeError, match="^relu: x: seen a tensor inside of torch.vmap"):
+        torch.vmap(relu)(torch.ones(2, 3))
