@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all gpu-test array-test bench pictures instructions lint format fuzz install clean help core plugins python
+.PHONY: all demo test test-all gpu-test array-test bench pictures instructions lint format fuzz hostile install clean help core plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
 plugins: ## Build the stock plugins
@@ -78,14 +78,18 @@ format: ## Format all sources
 	$(PY) -m ruff format
 
 FUZZ_SECONDS ?= 60
-# An array without elements may have no memory: 0 bytes behind a null pointer are fine.
-FUZZ_FLAGS = -fsanitize=fuzzer,address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=all
+FUZZ_FLAGS = -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 fuzz: ## Fuzz the table reader, the signature parser and calls with clang's libFuzzer
 	@mkdir -p $(BUILD)/fuzz
 	for target in table signature bind; do \
 	  clang -std=c11 -D_GNU_SOURCE -g -O1 $(FUZZ_FLAGS) -Iinclude -Icore \
 	    tests/fuzz/fuzz_$$target.c core/*/*.c -ldl -o $(BUILD)/fuzz/$$target && mkdir -p $(BUILD)/fuzz/new_$$target && \
 	  $(BUILD)/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) $(BUILD)/fuzz/new_$$target tests/fuzz/corpus/$$target || exit 1; done
+
+MINUTES ?= 60
+hostile: all ## Attack cuplug for MINUTES minutes: damaged files, lies, races, lack of everything
+	$(build) $(INSTALLED)/test
+	$(RUN) tests/hostile/run.py --minutes $(MINUTES)
 
 install: core plugins ## Install the library, headers, stock plugins, and what pkg-config and CMake read
 	install -d $(DESTDIR)$(PREFIX)/lib/cuplug $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/cmake/cuplug $(DESTDIR)$(PREFIX)/include/cuplug

@@ -29,7 +29,6 @@ EMPTY = "empty loop"
 PARTS = {
     "core": r"/libcuplug\.so",
     "plugin": r"/(plugins|lib/cuplug)/lib\w+\.so",
-    "OpenMP": r"/libgomp[^/]*$",
     "Cython": r"/cuplug/(\w+/)?\w+\.cpython\S*so$|/(typed_calls|noop_typed)\.\S*so$",
     "NumPy, PyTorch": r"/(numpy|torch)/",
     "interpreter": r"/(lib)?python3[^/]*$",
@@ -82,6 +81,7 @@ def count() -> dict[str, dict[str, float]]:
         command += [f"--callgrind-out-file={directory}/profile", sys.executable]
         command += [str(module_path("instructions_calls")), str(N_CALLS)]
         variables = environment() | {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
+        variables |= {"CUPLUG_LOAD_IN_PLACE": "1"}  # for the names of the plugins' files
         done = subprocess.run(command, env=variables, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             raise click.ClickException(done.stderr.strip().splitlines()[-1])

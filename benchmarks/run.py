@@ -36,6 +36,7 @@ MODULES = {
     "host_ops": 3,
     "host_sizes": 1,
     "host_threads": 3,
+    "host_busy": 1,
     "kernels": 4,
     "expressions": 4,
     "compiling": 5,

@@ -13,7 +13,6 @@ ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra $(W
 # A product and a sum are rounded each, whether or not the CPU can do both at once.
 VECTORISED := -O3 -fno-trapping-math -ffp-contract=off
 LDFLAGS    += -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs)
-OPENMP     := $(shell echo 'int main(void){return 0;}' | $(CC) -fopenmp -xc - -o /dev/null 2>/dev/null && echo -fopenmp)
 
 # The architectures to compile CUDA code for; without any it is left out. A GPU that is newer than
 # nvcc runs what was made for the newest that nvcc knows.
@@ -62,9 +61,12 @@ say      = $(if $(V),,$(info $(count)$(1))@)
 
 # ---- The core
 
+# Calls come from threads with stacks of 64 KiB, too: no frame takes a large part of one.
+FRAMES := $(if $(SANITIZE),,-Wframe-larger-than=16384)
+
 $(BUILD)/core/%.o: core/%.c $(BUILD)/core.config
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(ALL_CFLAGS) -Icore -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(FRAMES) -Icore -MMD -MP -c $< -o $@
 
 $(LIBRARY): $(CORE) $(BUILD)/link.config
 	@mkdir -p $(@D)
@@ -79,11 +81,11 @@ GENCODE   := $(foreach arch,$(ARCHS),-gencode=arch=compute_$(arch)$(comma)code=s
 SIDES      = $(if $(filter $(BUILD)/plugins/$*.cu.o,$(CUDA_SIDES)),-DCUPLUG_ARCHITECTURES=$(ARCH_LIST),-DCUPLUG_HOST_ONLY)
 
 LINK_CUDA := $(NVCC) -shared -cudart static $(addprefix -Xlinker ,-z now $(if $(SANITIZE),,-z defs) --exclude-libs=ALL) \
-  $(addprefix -Xcompiler ,$(OPENMP) $(addprefix -fsanitize=,$(subst $(comma), ,$(SANITIZE))))
+  $(addprefix -Xcompiler -fsanitize=,$(subst $(comma), ,$(SANITIZE)))
 
 $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(VECTORISED) $(or $(OPENMP),-Wno-unknown-pragmas) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
+	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(VECTORISED) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
 
 $(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config
 	@mkdir -p $(@D)
@@ -93,6 +95,6 @@ $(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config
 $(foreach name,$(PLUGINS),$(eval $(PACKAGE)/lib/cuplug/lib$(name).so: $(filter $(BUILD)/plugins/$(name)/%,$(HOST_SIDES) $(CUDA_SIDES))))
 $(STOCK):
 	@mkdir -p $(@D)
-	$(call say,link $@)$(if $(filter %.cu.o,$^),$(LINK_CUDA),$(CC) -shared $(OPENMP) $(LDFLAGS)) $^ -o $@
+	$(call say,link $@)$(if $(filter %.cu.o,$^),$(LINK_CUDA),$(CC) -shared $(LDFLAGS)) $^ -o $@
 
 -include $(wildcard $(BUILD)/core/*/*.d $(BUILD)/plugins/*/*.d)

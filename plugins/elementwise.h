@@ -31,64 +31,60 @@
 #define ELEMENTWISE_VECTORS
 #endif
 
-/* The head of a host entry whose body is compiled so. */
-#define ELEMENTWISE_ENTRY(name)                                                   \
-  ELEMENTWISE_VECTORS static int name##_vectors(const cuplug_call *call);         \
-  CUPLUG_ENTRY int name(const cuplug_call *call) { return name##_vectors(call); } \
-  ELEMENTWISE_VECTORS static int name##_vectors(const cuplug_call *call)
+/* The head of a host entry whose body is compiled so, and called for ranges of elements, `begin` to
+ * `end` - 1: of all, or in parallel where it pays. The arrays are alike, the output the last. */
+#define ELEMENTWISE_ENTRY(name)                                                       \
+  ELEMENTWISE_VECTORS static int name##_range(const cuplug_call *call, int64_t begin, \
+                                              int64_t end);                           \
+  static int name##_body(void *call, int64_t begin, int64_t end) {                    \
+    return name##_range(call, begin, end);                                            \
+  }                                                                                   \
+  CUPLUG_ENTRY int name(const cuplug_call *call) {                                    \
+    const int64_t n = cuplug_n_elements(&call->tensors[0]);                           \
+    if (n < ELEMENTWISE_PARALLEL_FROM) return name##_range(call, 0, n);               \
+    return cuplug_parallel(call, n, ELEMENTWISE_GRAIN, name##_body, (void *)call);    \
+  }                                                                                   \
+  ELEMENTWISE_VECTORS static int name##_range(const cuplug_call *call, int64_t begin, int64_t end)
 
 /* Below this, threads cost more than they save when they have to be woken up first. */
 #define ELEMENTWISE_PARALLEL_FROM 131072
 
+#define ELEMENTWISE_GRAIN 16384 /* a multiple of all blocks */
+
 #define ELEMENTWISE_BLOCK_BYTES 8192 /* of outputs that stay in the cache */
 
-static inline int elementwise_is_parallel(const cuplug_call *call, int64_t n) {
-  return n >= ELEMENTWISE_PARALLEL_FROM && call->max_threads != 1;
-}
+/* The loop that follows has no iteration that needs another's. */
+#ifdef __clang__
+#define ELEMENTWISE_SIMD _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define ELEMENTWISE_SIMD _Pragma("GCC ivdep")
+#endif
 
-#define ELEMENTWISE_PRAGMA(text) _Pragma(#text)
-/* The statement that follows n for each i < n: vectorised, and in parallel where it pays. A
- * parallel region costs its library's call even where one thread runs it: hence the branch. */
-#define ELEMENTWISE_LOOP(call, i, n, ...)                      \
-  if (elementwise_is_parallel(call, n)) {                      \
-    ELEMENTWISE_PRAGMA(omp parallel for simd schedule(static)) \
-    for (int64_t i = 0; i < n; i++) __VA_ARGS__;               \
-  } else {                                                     \
-    ELEMENTWISE_PRAGMA(omp simd)                               \
-    for (int64_t i = 0; i < n; i++) __VA_ARGS__;               \
-  }
+/* The statement that follows i, for each i of the range. */
+#define ELEMENTWISE_LOOP(i, ...) ELEMENTWISE_SIMD for (int64_t i = begin; i < end; i++) __VA_ARGS__;
 
-#define ELEMENTWISE_BLOCKS(call, stored, out, n, i, value)                                      \
-  for (int64_t line_ = -lead_; line_ < n; line_ += step_) {                                     \
-    const int64_t begin_ = line_ < 0 ? 0 : line_;                                               \
-    const int64_t end_ = line_ + step_ < n ? line_ + step_ : n;                                 \
-    stored *restrict to_ = past_ ? block_ : out + begin_;                                       \
-    for (uint32_t k_ = 0; past_ && k_ + 1 < call->n_tensors; k_++)                              \
-      cuplug_prefetch_ahead((stored *)call->tensors[k_].data + begin_, sizeof block_);          \
-    for (int64_t i = begin_; i < end_; i++) to_[i - begin_] = (stored)(value);                  \
-    if (past_) cuplug_copy_nontemporal(out + begin_, block_, (end_ - begin_) * sizeof(stored)); \
-  }                                                                                             \
-  if (past_) cuplug_nontemporal_fence();
-
-/* out[i] = value for i < n, where `value` may use i; in parallel where it pays. The inputs and the
- * output, the last tensor, are alike. A large output is computed in blocks of whole lines, which
- * are stored past the caches: it would not fit there, and its lines need not be read first. */
-#define ELEMENTWISE_MAP(call, stored, out, n, i, value)                                    \
-  do {                                                                                     \
-    enum { BLOCK = CUPLUG_NONTEMPORAL_BLOCK / sizeof(stored) };                            \
-    const int past_ = n >= (int64_t)(CUPLUG_NONTEMPORAL_FROM / sizeof(stored));            \
-    const int64_t step_ = past_ ? BLOCK : ELEMENTWISE_BLOCK_BYTES / sizeof(stored);        \
-    const int64_t lead_ = past_ ? (uintptr_t)out % CUPLUG_LINE_BYTES / sizeof(stored) : 0; \
-    if (elementwise_is_parallel(call, n)) {                                                \
-      ELEMENTWISE_PRAGMA(omp parallel) {                                                   \
-        stored block_[BLOCK] __attribute__((aligned(CUPLUG_LINE_BYTES)));                  \
-        ELEMENTWISE_PRAGMA(omp for schedule(static) nowait)                                \
-        ELEMENTWISE_BLOCKS(call, stored, out, n, i, value)                                 \
-      }                                                                                    \
-    } else {                                                                               \
-      stored block_[BLOCK] __attribute__((aligned(CUPLUG_LINE_BYTES)));                    \
-      ELEMENTWISE_BLOCKS(call, stored, out, n, i, value)                                   \
-    }                                                                                      \
+/* out[i] = value for each i of the range, where `value` may use i. A large output is computed in
+ * blocks of whole lines, which are stored past the caches: it would not fit there, and its lines
+ * need not be read first. */
+#define ELEMENTWISE_MAP(call, stored, out, i, value)                                              \
+  do {                                                                                            \
+    enum { BLOCK = CUPLUG_NONTEMPORAL_BLOCK / sizeof(stored) };                                   \
+    const int past_ = end - begin >= ELEMENTWISE_GRAIN &&                                         \
+                      cuplug_n_elements(&call->tensors[0]) >=                                     \
+                          (int64_t)(CUPLUG_NONTEMPORAL_FROM / sizeof(stored));                    \
+    const int64_t step_ = past_ ? BLOCK : ELEMENTWISE_BLOCK_BYTES / sizeof(stored);               \
+    const int64_t lead_ = past_ ? (uintptr_t)out % CUPLUG_LINE_BYTES / sizeof(stored) : 0;        \
+    stored block_[BLOCK] __attribute__((aligned(CUPLUG_LINE_BYTES)));                             \
+    for (int64_t line_ = begin - lead_; line_ < end; line_ += step_) {                            \
+      const int64_t begin_ = line_ < begin ? begin : line_;                                       \
+      const int64_t end_ = line_ + step_ < end ? line_ + step_ : end;                             \
+      stored *restrict to_ = past_ ? block_ : out + begin_;                                       \
+      for (uint32_t k_ = 0; past_ && k_ + 1 < call->n_tensors; k_++)                              \
+        cuplug_prefetch_ahead((stored *)call->tensors[k_].data + begin_, sizeof block_);          \
+      for (int64_t i = begin_; i < end_; i++) to_[i - begin_] = (stored)(value);                  \
+      if (past_) cuplug_copy_nontemporal(out + begin_, block_, (end_ - begin_) * sizeof(stored)); \
+    }                                                                                             \
+    if (past_) cuplug_nontemporal_fence();                                                        \
   } while (0)
 
 static inline int elementwise_no_dtype(const cuplug_call *call) {

@@ -30,9 +30,9 @@ class Worker:
             command, stdin=pipe, stdout=pipe, env=environment, text=True, bufsize=1
         )
 
-    def time_ns(self, operator: str, library: str, number: int) -> int:
-        """Have calls timed; raise what the worker reports."""
-        self.process.stdin.write(f"{operator} {library} {number}\n")
+    def time_ns(self, operator: str, library: str, number: int, tail: str = "") -> int:
+        """Have calls timed, `tail`: each as long as 9 of 10; raise what the worker reports."""
+        self.process.stdin.write(f"{operator} {library} {number} {tail}\n")
         line = self.process.stdout.readline().strip()
         if not line:
             raise RuntimeError("the process ended")

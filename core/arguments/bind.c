@@ -11,8 +11,8 @@
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
+#include "host/copies.h"
 #include "host/view.h"
-#include "host/workers.h"
 #include "registry/rows.h"
 
 #include <inttypes.h>
@@ -141,7 +141,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
 static inline cuplug__span span_of(const cuplug__match *m, uint32_t k) {
   const cuplug_tensor *t = &m->frame->tensors[k];
   if (t->strides) return cuplug__strided_span(t);
-  return (cuplug__span){t->data, (const char *)t->data + m->n_bytes[k]};
+  return (cuplug__span){(uintptr_t)t->data, (uintptr_t)t->data + (uintptr_t)m->n_bytes[k]};
 }
 
 /* In-out arrays share no memory with other arrays. */

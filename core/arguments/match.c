@@ -189,6 +189,10 @@ CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE, "seen shape %s, wanted %s",
                             cuplug__describe_shape(t->shape, t->ndim).s,
                             negative ? "sizes of at least 0" : "less than 2^63 bytes");
+  if (seen(m, i)->tensor.data)
+    return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                            "seen a byte offset of %" PRIu64 ", which leads past all memory",
+                            seen(m, i)->tensor.byte_offset);
   return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
                           "seen an array without memory (a null pointer)");
 }
@@ -199,6 +203,18 @@ static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   m->n_bytes[m->frame->n_tensors] = n_bytes;
   if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
   return n_bytes < 0 || (n_bytes && !t->data) ? refuse_memory(m, i, t, n_bytes) : CUPLUG_OK;
+}
+
+CUPLUG__COLD static int refuse_sizes(cuplug__match *m, int32_t i) {
+  return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,
+                          "seen %s, wanted 0 to %d dimensions and their sizes",
+                          cuplug__describe_argument(seen(m, i)).s, CUPLUG_MAX_NDIM);
+}
+
+CUPLUG__COLD static int refuse_strides(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
+  return cuplug__mismatch(
+      m, i, CUPLUG_ERROR_VALUE, "seen strides %s for shape %s, wanted elements within 2^62 bytes",
+      cuplug__describe_strides(t->strides, t->ndim).s, cuplug__describe_shape(t->shape, t->ndim).s);
 }
 
 /* What an in-out array must be, since it cannot be copied: contiguous or without shared elements,
@@ -257,6 +273,8 @@ static int leave_out(cuplug__match *m, int32_t i, uint32_t kind) {
   return CUPLUG_OK;
 }
 
+static int64_t no_sizes; /* of arrays without dimensions whose shape is a null pointer */
+
 int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   cuplug_frame *f = m->frame;
   uint32_t k = f->n_tensors;
@@ -265,18 +283,21 @@ int cuplug__match_array(cuplug__match *m, int32_t i, const cuplug_argument *a) {
   f->parameter[k] = (uint8_t)i;
   if (a->kind != CUPLUG_ARGUMENT_ARRAY) return leave_out(m, i, a->kind);
   /* Field by field, as the caller has just written them: wider loads would wait for its stores. */
-  t->data = (char *)a->tensor.data + a->tensor.byte_offset;
+  t->data = cuplug__first_element(&a->tensor);
   t->device = a->tensor.device;
   t->ndim = a->tensor.ndim;
   t->dtype = a->tensor.dtype;
   t->shape = a->tensor.shape;
   t->strides = a->tensor.strides;
   t->byte_offset = 0;
+  if (!cuplug__has_sizes(t)) return refuse_sizes(m, i);
+  if (!t->shape) t->shape = &no_sizes;
   if (a->flags & CUPLUG_BYTE_SWAPPED)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_TYPE, "seen %s, wanted native byte order",
                             cuplug__describe_argument(a).s);
   if (!is_repeated(m, t) && (status = match_tensor(m, i, t))) return status;
   int contiguous = cuplug__is_contiguous(t);
+  if (!contiguous && !cuplug__has_possible_strides(t)) return refuse_strides(m, i, t);
   if (m->s->parameters[i].kind == CUPLUG_PARAMETER_INOUT) {
     m->inout_mask |= 1ull << k;
     if ((status = match_inout(m, i, a, contiguous))) return status;

@@ -25,7 +25,8 @@ static int check_kind(const cuplug_frame *f, uint32_t k, const cuplug_argument *
   if (given->flags & CUPLUG_BYTE_SWAPPED || cuplug_type(x) != cuplug_type(wanted))
     return refuse(f, k, CUPLUG_ERROR_TYPE, cuplug__describe_argument(given).s,
                   cuplug__describe_dtype(cuplug_type(wanted)).s, error);
-  if (x->ndim != wanted->ndim || !cuplug__same_sizes(x->shape, wanted->shape, x->ndim))
+  if (!cuplug__has_sizes(x) || x->ndim != wanted->ndim ||
+      !cuplug__same_sizes(x->shape, wanted->shape, x->ndim))
     return refuse(f, k, CUPLUG_ERROR_VALUE, cuplug__describe_argument(given).s,
                   cuplug__describe_shape(wanted->shape, wanted->ndim).s, error);
   int cuda = cuplug__is_cuda(x->device), host = cuplug__is_host(x->device);
@@ -50,10 +51,14 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
   if (!(flags & CUPLUG_ROW_TAKES_STRIDES) && !cuplug__is_contiguous(&given->tensor))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array that is not C-contiguous",
                   "a C-contiguous one", error);
+  if (!cuplug__has_possible_strides(&given->tensor))
+    return refuse(f, k, CUPLUG_ERROR_VALUE,
+                  cuplug__describe_strides(given->tensor.strides, given->tensor.ndim).s,
+                  "strides that keep its elements within 2^62 bytes", error);
   if (cuplug__shares_elements(&given->tensor))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array whose elements share memory",
                   "one with memory for each", error);
-  if (!given->tensor.data && cuplug__n_bytes(&given->tensor))
+  if (!cuplug__first_element(&given->tensor) && cuplug__n_bytes(&given->tensor))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array without memory (a null pointer)", "memory",
                   error);
   return CUPLUG_OK;
@@ -62,9 +67,11 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
 static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor *x,
                          cuplug_error *error) {
   const cuplug__span given = cuplug__span_of(x);
-  for (uint32_t other = 0; other < f->n_inputs + k; other++) {
+  for (uint32_t other = 0; other < f->n_tensors; other++) {
     const cuplug_tensor *y = &f->tensors[other];
-    if (y->ndim < 0 || !y->data || !cuplug__meet(given, cuplug__span_of(y))) continue;
+    if (other == f->n_inputs + k || y->ndim < 0 || !y->data ||
+        !cuplug__meet(given, cuplug__span_of(y)))
+      continue;
     const char *name = f->signature->parameters[f->parameter[other]].name;
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: out: its memory overlaps %s; pass an array of its own",
@@ -77,15 +84,16 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
 static int fits(const cuplug_frame *f, const cuplug_tensor *wanted, const cuplug_argument *given) {
   const cuplug_tensor *x = &given->tensor;
   if (given->kind != CUPLUG_ARGUMENT_ARRAY || given->flags || wanted->strides ||
-      x->ndim != wanted->ndim || cuplug_type(x) != cuplug_type(wanted) ||
+      x->ndim != wanted->ndim || (x->ndim && !x->shape) || cuplug_type(x) != cuplug_type(wanted) ||
       x->device.type != f->home.type || x->device.id != f->home.id || !x->data || x->byte_offset ||
       !cuplug__same_sizes(x->shape, wanted->shape, x->ndim) || !cuplug__is_contiguous(x))
     return 0;
-  const char *low = x->data, *high = low + cuplug__n_bytes(wanted);
-  for (const cuplug_tensor *y = f->tensors; y < wanted; y++) {
+  const uintptr_t low = (uintptr_t)x->data, high = low + (uintptr_t)cuplug__n_bytes(wanted);
+  for (const cuplug_tensor *y = f->tensors; y < f->tensors + f->n_tensors; y++) {
     if (y->strides) return 0;
-    const char *other = y->data;
-    if (y->ndim >= 0 && other < high && low < other + cuplug__n_bytes(y)) return 0;
+    const uintptr_t other = (uintptr_t)y->data;
+    if (other && other < high && low < other + (uintptr_t)cuplug__n_bytes(y) && y != wanted)
+      return 0;
   }
   return 1;
 }
@@ -105,7 +113,7 @@ int cuplug_set_output(cuplug_frame *f, uint32_t k, const cuplug_argument *given,
   if ((status = check_kind(f, k, given, error))) return status;
   if ((status = check_layout(f, k, given, error))) return status;
   if ((status = check_overlap(f, k, &given->tensor, error))) return status;
-  t->data = (char *)given->tensor.data + given->tensor.byte_offset;
+  t->data = cuplug__first_element(&given->tensor);
   t->device = given->tensor.device;
   if (t->strides && given->tensor.strides) t->strides = given->tensor.strides;
   return CUPLUG_OK;

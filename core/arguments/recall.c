@@ -91,6 +91,7 @@ static inline int is_alike(const cuplug_argument *a, const known_array *x, int64
   const cuplug_tensor *t = &a->tensor;
   if (memcmp(a, &x->like, HEAD_BYTES) || memcmp(&t->device, &x->like.tensor.device, TYPE_BYTES))
     return 0;
+  if (t->byte_offset || !t->shape) return 0; /* rare: looked at by matching */
   for (int32_t d = 0; d < t->ndim; d++)
     if (t->shape[d] != x->shape[d]) return 0;
   if (!cuplug__is_contiguous(t)) return 0;
@@ -107,7 +108,7 @@ int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
     cuplug_tensor *t = &f->tensors[k];
     if (!is_alike(a, &known->arrays[k], known->n_bytes[k])) return -1;
     *t = known->arrays[k].like.tensor;
-    t->data = (char *)a->tensor.data + a->tensor.byte_offset;
+    t->data = a->tensor.data;
     t->shape = a->tensor.shape;
     m->n_bytes[k] = known->n_bytes[k];
   }

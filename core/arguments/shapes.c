@@ -9,8 +9,8 @@
 
 #include <inttypes.h>
 
-/* The frame has words for 16 arrays of any number of dimensions. */
-#define ALWAYS_FIT 16
+/* The frame has words for 8 arrays of any number of dimensions. */
+#define ALWAYS_FIT 8
 
 CUPLUG__COLD static int refuse_words(const cuplug__match *m) {
   return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,

@@ -2,6 +2,7 @@
 #include "base/describe.h"
 
 #include "base/dtype.h"
+#include "base/layout.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -28,7 +29,13 @@ cuplug__text cuplug__describe_dtype(uint32_t id) {
 }
 
 cuplug__text cuplug__describe_dtypes(uint32_t bits) {
+  static const char *const groups[] = {"integer", "floating", "complex"};
   cuplug__text text = {""};
+  for (size_t k = 0; k < sizeof groups / sizeof *groups; k++)
+    if (bits == cuplug__dtype_bits(groups[k])) {
+      add(&text, "%s", groups[k]);
+      return text;
+    }
   if (bits == CUPLUG__ANY_DTYPE) {
     add(&text, "any dtype");
     return text;
@@ -47,6 +54,13 @@ cuplug__text cuplug__describe_shape(const int64_t *shape, int32_t ndim) {
     else
       add(&text, "%" PRId64, shape[k]);
   }
+  add(&text, ndim == 1 ? ",)" : ")");
+  return text;
+}
+
+cuplug__text cuplug__describe_strides(const int64_t *strides, int32_t ndim) {
+  cuplug__text text = {"("};
+  for (int32_t k = 0; k < ndim; k++) add(&text, "%s%" PRId64, k ? ", " : "", strides[k]);
   add(&text, ndim == 1 ? ",)" : ")");
   return text;
 }
@@ -75,8 +89,13 @@ cuplug__text cuplug__describe_architectures(const char *architectures) {
 
 static void add_array(cuplug__text *text, const cuplug_argument *a) {
   const cuplug_tensor *x = &a->tensor;
-  add(text, "%s%s[", a->flags & CUPLUG_BYTE_SWAPPED ? "byte-swapped " : "",
+  add(text, "%s%s", a->flags & CUPLUG_BYTE_SWAPPED ? "byte-swapped " : "",
       cuplug__describe_dtype(cuplug_type(x)).s);
+  if (!cuplug__has_sizes(x)) {
+    add(text, " of %" PRId32 " dimensions%s", x->ndim, x->shape ? "" : " without a shape");
+    return;
+  }
+  add(text, "[");
   for (int32_t k = 0; k < x->ndim; k++) add(text, "%s%" PRId64, k ? ", " : "", x->shape[k]);
   add(text, "]");
 }

@@ -14,12 +14,14 @@ cuplug__text cuplug__describe_argument(const cuplug_argument *argument);
 /* "T[m, *row] with T: float32 | float64"; "int32"; "\"raise\", \"wrap\" or \"clip\"". */
 cuplug__text cuplug__describe_parameter(const cuplug_signature *signature,
                                         const cuplug_parameter *parameter);
-/* "float32 | float64", or "any dtype". */
+/* "float32 | float64", "integer" where it is all of them, or "any dtype". */
 cuplug__text cuplug__describe_dtypes(uint32_t bits);
 /* "float32". */
 cuplug__text cuplug__describe_dtype(uint32_t id);
 /* "(3, 4)", as Python writes a tuple; sizes of -1 as "?". */
 cuplug__text cuplug__describe_shape(const int64_t *shape, int32_t ndim);
+/* "(8, 1)". */
+cuplug__text cuplug__describe_strides(const int64_t *strides, int32_t ndim);
 /* "7.5, 9.0" for "750,900", as tables write compute capabilities. */
 cuplug__text cuplug__describe_architectures(const char *architectures);
 /* "the host" or "cuda:0". */

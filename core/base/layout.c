@@ -12,8 +12,24 @@ int cuplug__has_contiguous_strides(const cuplug_tensor *x) {
   return contiguous;
 }
 
+int cuplug__has_possible_strides(const cuplug_tensor *x) {
+  int64_t reach, first = 0, last = 0;
+  if (!x->strides) return 1;
+  for (int32_t k = 0; k < x->ndim; k++)
+    if (x->shape[k] == 0) return 1;
+  for (int32_t k = 0; k < x->ndim; k++) {
+    int64_t *end = x->strides[k] < 0 ? &first : &last;
+    if (__builtin_mul_overflow(x->shape[k] - 1, x->strides[k], &reach) ||
+        __builtin_add_overflow(*end, reach, end))
+      return 0;
+  }
+  /* In bytes, and so that their sum fits, too. */
+  const int64_t most = INT64_MAX / 2 / cuplug_element_bytes(x) - 1;
+  return first >= -most && last <= most;
+}
+
 cuplug__span cuplug__strided_span(const cuplug_tensor *x) {
-  const char *data = (const char *)x->data + x->byte_offset;
+  const uintptr_t data = (uintptr_t)cuplug__first_element(x);
   int64_t element = cuplug_element_bytes(x), first = 0, last = 0;
   /* First: without elements the other sizes may be of any product. */
   for (int32_t k = 0; k < x->ndim; k++)
@@ -22,7 +38,8 @@ cuplug__span cuplug__strided_span(const cuplug_tensor *x) {
     int64_t reach = (x->shape[k] - 1) * x->strides[k];
     *(reach < 0 ? &first : &last) += reach;
   }
-  return (cuplug__span){data + first * element, data + (last + 1) * element};
+  return (cuplug__span){data + (uintptr_t)(first * element),
+                        data + (uintptr_t)((last + 1) * element)};
 }
 
 static uint64_t stride_of(const cuplug_tensor *x, int32_t k) {

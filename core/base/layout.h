@@ -46,9 +46,25 @@ static inline int cuplug__is_contiguous(const cuplug_tensor *x) {
   return !x->strides || cuplug__has_contiguous_strides(x);
 }
 
-/* The bytes that an array touches: [low, high), empty for an empty array. */
+/* 1 when its sizes can be read. Whoever made it may have lied; what else is asked of it takes this
+ * for granted. */
+static inline int cuplug__has_sizes(const cuplug_tensor *x) {
+  return (uint32_t)x->ndim <= CUPLUG_MAX_NDIM && (x->shape || !x->ndim);
+}
+
+/* 1 when the elements of an array whose bytes can be counted lie within 2^63 bytes of the first. */
+int cuplug__has_possible_strides(const cuplug_tensor *x);
+
+/* NULL where there is no memory, or the offset leads past the end of all. */
+static inline void *cuplug__first_element(const cuplug_tensor *x) {
+  uintptr_t first;
+  if (!x->data || __builtin_add_overflow((uintptr_t)x->data, x->byte_offset, &first)) return NULL;
+  return (void *)first;
+}
+
+/* The addresses that an array touches: [low, high), empty for an empty array. */
 typedef struct cuplug__span {
-  const char *low, *high;
+  uintptr_t low, high;
 } cuplug__span;
 
 /* 1 when elements share memory, or interleave as only strides made by hand do: when a dimension's
@@ -59,8 +75,8 @@ cuplug__span cuplug__strided_span(const cuplug_tensor *x);
 
 static inline cuplug__span cuplug__span_of(const cuplug_tensor *x) {
   if (x->strides) return cuplug__strided_span(x);
-  const char *low = (const char *)x->data + x->byte_offset;
-  return (cuplug__span){low, low + cuplug__n_bytes(x)};
+  const uintptr_t low = (uintptr_t)cuplug__first_element(x);
+  return (cuplug__span){low, low + (uintptr_t)cuplug__n_bytes(x)};
 }
 
 /* 1 when two arrays may share a byte. */

@@ -33,8 +33,9 @@ __attribute__((no_sanitize("thread"))) static int find_identity(void *library, i
   return 1;
 }
 
+/* The linker has one copy of a name, which identifies it. */
 static int is_of(const struct dl_phdr_info *info, const identity *library) {
-  return info->dlpi_addr == library->base && !strcmp(info->dlpi_name, library->name);
+  return info->dlpi_addr == library->base && info->dlpi_name == library->name;
 }
 
 typedef struct search {

@@ -133,6 +133,7 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   run.stream = NULL;
   run.fault = NULL;
   run.tensors = f->tensors;
+  atomic_flag_clear_explicit(&run.is_failing, memory_order_relaxed);
   run.n_workspaces = 0;
   f->device = run.device;
   return run.device.type == CUPLUG_CUDA ? run_cuda(&run) : run_host(&run);

@@ -2,14 +2,18 @@
 #include "discovery/candidate.h"
 
 #include "base/status.h"
+#include "discovery/dynamic.h"
+#include "discovery/owner.h"
 #include "discovery/table.h"
 #include "discovery/trust.h"
 
 #include <cuplug/host.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <internal/jit.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int cuplug__identity_equal(const cuplug__identity *a, const cuplug__identity *b) {
@@ -29,10 +33,17 @@ int cuplug__identity_of(const char *path, cuplug__identity *identity) {
   return 1;
 }
 
-static int fail_to_open(int directory, const char *name, int code, cuplug_error *error) {
+int cuplug__identity_of_open(int fd, cuplug__identity *identity) {
   struct stat status;
-  int is_there = !fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW);
-  if (code == ENOENT && is_there && S_ISLNK(status.st_mode))
+  if (fstat(fd, &status)) return 0;
+  *identity = identity_from(&status);
+  return 1;
+}
+
+static int fail_to_open(const char *path, int code, cuplug_error *error) {
+  struct stat status;
+  if (code == ENOMEM) return cuplug__no_memory(error, "opening a file");
+  if (code == ENOENT && !lstat(path, &status) && S_ISLNK(status.st_mode))
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "dangling link: its target does not exist");
   if (code == ENOENT || code == ENOTDIR)
     return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "no such file");
@@ -63,43 +74,71 @@ static int stat_open(int fd, struct stat *status, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
-static int read_open(int fd, const cuplug__trust *trust, cuplug__candidate *candidate,
+static const char *name_in(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* The directory was checked when it was opened; where a link leads is checked anew. Opening a FIFO
+ * must not wait for a writer. */
+static int open_path(int directory, const char *path, const cuplug__trust *trust, int *fd,
                      cuplug_error *error) {
+  const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+  *fd = directory == AT_FDCWD ? -1 : openat(directory, name_in(path), flags | O_NOFOLLOW);
+  if (*fd < 0 && (directory == AT_FDCWD || errno == ELOOP))
+    *fd = cuplug__owner_open(&trust->rules, path, flags, error);
+  if (*fd >= 0) return CUPLUG_OK;
+  return *fd == CUPLUG__REFUSED ? CUPLUG_ERROR_PLUGIN : fail_to_open(path, errno, error);
+}
+
+int cuplug__open_file(const char *path, const cuplug__trust *trust, int *fd,
+                      cuplug__identity *identity, cuplug_error *error) {
   struct stat status;
-  int result = stat_open(fd, &status, error);
-  if (result) return result;
-  candidate->identity = identity_from(&status);
-  result = cuplug__table_read(fd, (uint64_t)status.st_size, &candidate->table, error);
-  if (!result) result = cuplug__trust_check_owner(trust, &status, error);
-  if (!result) result = cuplug__trust_check_digest(trust, fd, error);
+  int result = open_path(AT_FDCWD, path, trust, fd, error);
+  if (!result) result = stat_open(*fd, &status, error);
+  if (!result) *identity = identity_from(&status);
   return result;
 }
 
-/* Opening a FIFO must not wait for a writer. */
-static int open_candidate(int directory, const char *name) {
-  return openat(directory, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+int cuplug__check_listed(int fd, const cuplug__trust *trust, cuplug_error *error) {
+  if (!trust->has_list) return CUPLUG_OK;
+  int status = cuplug__trust_check_digest(trust, fd, error);
+  if (status || !cuplug__dynamic_has_paths(fd)) return status;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      "looks for libraries in places of its own (RPATH, RUNPATH, or a path), which "
+                      "CUPLUG_ALLOW_LIST does not cover: link it without -rpath");
 }
 
-int cuplug__candidate_read(int directory, const char *name, const cuplug__trust *trust,
+int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,
                            cuplug__candidate *candidate, cuplug_error *error) {
+  struct stat status;
   memset(candidate, 0, sizeof(*candidate));
   cuplug__table_start(&candidate->table);
-  int fd = open_candidate(directory, name);
-  if (fd < 0) return fail_to_open(directory, name, errno, error);
-  int status = read_open(fd, trust, candidate, error);
-  close(fd);
-  return status;
+  int result = open_path(directory, path, trust, &candidate->fd, error);
+  if (!result) result = stat_open(candidate->fd, &status, error);
+  if (result) return result;
+  candidate->identity = identity_from(&status);
+  result = cuplug__table_read(candidate->fd, (uint64_t)status.st_size, &candidate->table, error);
+  return result ? result : cuplug__owner_check(&trust->rules, candidate->fd, path, error);
 }
 
 static int check_trust(const char *path, const cuplug__trust *trust, cuplug_error *error) {
-  struct stat status;
-  int fd = open_candidate(AT_FDCWD, path);
-  if (fd < 0) return fail_to_open(AT_FDCWD, path, errno, error);
-  int result = stat_open(fd, &status, error);
-  if (!result) result = cuplug__trust_check_owner(trust, &status, error);
-  if (!result) result = cuplug__trust_check_digest(trust, fd, error);
-  close(fd);
+  int fd;
+  cuplug__identity identity;
+  int result = cuplug__open_file(path, trust, &fd, &identity, error);
+  if (!result) result = cuplug__check_listed(fd, trust, error);
+  if (fd >= 0) close(fd);
   return result;
+}
+
+int cuplug_check_owner(const char *path, cuplug_error *error) {
+  cuplug__trust trust;
+  cuplug__clear(error);
+  int fd = -1, status = cuplug__trust_start(&trust, error);
+  if (!status) status = open_path(AT_FDCWD, path, &trust, &fd, error);
+  if (fd >= 0) close(fd);
+  cuplug__trust_end(&trust);
+  return status;
 }
 
 int cuplug_check_trust(const char *path, cuplug_error *error) {
@@ -111,16 +150,18 @@ int cuplug_check_trust(const char *path, cuplug_error *error) {
   return status;
 }
 
-void cuplug__candidate_end(cuplug__candidate *candidate) { cuplug__table_end(&candidate->table); }
+void cuplug__candidate_end(cuplug__candidate *candidate) {
+  if (candidate->fd >= 0) close(candidate->fd);
+  cuplug__table_end(&candidate->table);
+}
 
-int cuplug__candidate_check_name(int directory, const char *name,
-                                 const cuplug__candidate *candidate, cuplug_error *error) {
+int cuplug__check_name(int directory, const char *path, const char *plugin, cuplug_error *error) {
   char wanted[sizeof("lib.so") + CUPLUG_MAX_NAME];
   struct stat status;
-  snprintf(wanted, sizeof(wanted), "lib%s.so", candidate->table.name);
-  if (!strcmp(name, wanted)) return CUPLUG_OK;
+  snprintf(wanted, sizeof(wanted), "lib%s.so", plugin);
+  if (!strcmp(name_in(path), wanted)) return CUPLUG_OK;
   int both = !fstatat(directory, wanted, &status, 0);
-  return cuplug__fail(
-      error, CUPLUG_ERROR_PLUGIN, "it holds the plugin \"%s\", so its file must be called %s%s",
-      candidate->table.name, wanted, both ? ", which is in the same directory, too" : "");
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      "it holds the plugin \"%s\", so its file must be called %s%s", plugin, wanted,
+                      both ? ", which is in the same directory, too" : "");
 }

@@ -6,6 +6,7 @@
 #include "discovery/table.h"
 #include "discovery/trust.h"
 
+#include <sys/types.h>
 #include <time.h>
 
 /* What tells one version of a file from another. */
@@ -19,21 +20,31 @@ typedef struct cuplug__identity {
 int cuplug__identity_equal(const cuplug__identity *a, const cuplug__identity *b);
 /* The identity of the file at a path. 0 when there is none. */
 int cuplug__identity_of(const char *path, cuplug__identity *identity);
+int cuplug__identity_of_open(int fd, cuplug__identity *identity);
 
 typedef struct cuplug__candidate {
+  int fd; /* -1: it was not opened */
   cuplug__identity identity;
   cuplug__table table; /* owned; says what could be read, also after an error */
 } cuplug__candidate;
 
-/* Reads file `name` in an open directory (or a path, with AT_FDCWD). ERROR_NOT_FOUND: there is no
- * such file; ERROR_PLUGIN: the reason for its rejection. Messages do not name the file. To be
- * ended, also after an error. */
-int cuplug__candidate_read(int directory, const char *name, const cuplug__trust *trust,
+/* Opens and reads the file at `path`, which lies in an open directory, or anywhere with AT_FDCWD.
+ * ERROR_NOT_FOUND: there is no such file; ERROR_PLUGIN: the reason for its rejection. Messages do
+ * not name the file. To be ended, also after an error. */
+int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,
                            cuplug__candidate *candidate, cuplug_error *error);
 void cuplug__candidate_end(cuplug__candidate *candidate);
 
 /* Checks that a file in a searched directory is called as the plugin in it. */
-int cuplug__candidate_check_name(int directory, const char *name,
-                                 const cuplug__candidate *candidate, cuplug_error *error);
+int cuplug__check_name(int directory, const char *path, const char *plugin, cuplug_error *error);
+
+/* Where there is an allow-list, checks that the open file is on it and that none of its
+ * dependencies is looked for in places of its own. Reads the whole file: to be asked last. */
+int cuplug__check_listed(int fd, const cuplug__trust *trust, cuplug_error *error);
+
+/* Opens a regular file that belongs to whom the rules say. Returns as cuplug__candidate_read does;
+ * *fd is to be closed where it is not below 0. */
+int cuplug__open_file(const char *path, const cuplug__trust *trust, int *fd,
+                      cuplug__identity *identity, cuplug_error *error);
 
 #endif

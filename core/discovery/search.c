@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "discovery/search.h"
 
-#include "base/library.h"
 #include "base/status.h"
+#include "discovery/owner.h"
 #include "discovery/trust.h"
 
 #include <dirent.h>
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char doing[] = "searching for plugins";
@@ -24,6 +25,7 @@ static int refuse(cuplug__place *place, int state, const char *reason, cuplug_er
 
 static int refuse_unopened(cuplug__place *place, int code, cuplug_error *error) {
   char reason[128];
+  if (code == ENOMEM) return cuplug__no_memory(error, doing);
   if (code == ENOENT) return refuse(place, CUPLUG_STATE_MISSING, "does not exist", error);
   if (code == ENOTDIR) return refuse(place, CUPLUG_STATE_REJECTED, "not a directory", error);
   snprintf(reason, sizeof(reason), "cannot be opened: %s", strerror(code));
@@ -36,15 +38,11 @@ static const cuplug__place *earlier(const cuplug__search *search, const cuplug__
   return NULL;
 }
 
-static int check_place(const cuplug__search *search, cuplug__place *place,
-                       const cuplug__trust *trust, cuplug_error *error) {
-  const char *path = place->directory.path;
+/* Takes over the descriptor of a directory, unless it counts already. */
+static int take_opened(const cuplug__search *search, cuplug__place *place, int fd,
+                       cuplug_error *error) {
   struct stat status;
   cuplug_error reason;
-  if (*path != '/')
-    return refuse(place, CUPLUG_STATE_REJECTED, "relative path, an absolute one is wanted", error);
-  int fd = open(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return refuse_unopened(place, errno, error);
   if (fstat(fd, &status)) {
     int code = errno;
     close(fd);
@@ -53,14 +51,24 @@ static int check_place(const cuplug__search *search, cuplug__place *place,
   place->device = status.st_dev;
   place->inode = status.st_ino;
   const cuplug__place *same = earlier(search, place);
-  if (!same && !cuplug__trust_check_owner(trust, &status, &reason)) {
+  if (!same) {
     place->fd = fd;
     return CUPLUG_OK;
   }
   close(fd);
-  if (!same) return refuse(place, CUPLUG_STATE_REJECTED, reason.message, error);
   cuplug__fail(&reason, CUPLUG_ERROR_PLUGIN, "the same directory as %s", same->directory.path);
   return refuse(place, CUPLUG_STATE_DUPLICATE, reason.message, error);
+}
+
+static int check_place(const cuplug__search *search, cuplug__place *place,
+                       const cuplug__trust *trust, cuplug_error *error) {
+  const char *path = place->directory.path;
+  cuplug_error reason;
+  if (*path != '/')
+    return refuse(place, CUPLUG_STATE_REJECTED, "relative path, an absolute one is wanted", error);
+  int fd = cuplug__owner_open(&trust->rules, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, &reason);
+  if (fd == CUPLUG__REFUSED) return refuse(place, CUPLUG_STATE_REJECTED, reason.message, error);
+  return fd < 0 ? refuse_unopened(place, errno, error) : take_opened(search, place, fd, error);
 }
 
 /* Appends a path of `n` bytes. */
@@ -115,21 +123,10 @@ static int add_user(cuplug__search *search, const cuplug__trust *trust, cuplug_e
                     has_data ? "/cuplug/plugins" : "/.local/share/cuplug/plugins", trust, error);
 }
 
-/* The folder `cuplug` beside the file that this code lies in. */
-/* The core's own file. It is asked for when the core is loaded: in a child that was forked while
- * another thread loaded a library, the dynamic linker cannot be asked any more. */
-static const char *own_file;
-__attribute__((constructor)) static void find_own_file(void) {
-  own_file = cuplug__library_of(cuplug__search_start);
-}
-
+/* The folder `cuplug` beside the core's own file. */
 static int add_stock(cuplug__search *search, const cuplug__trust *trust, cuplug_error *error) {
-  char *absolute = realpath(own_file, NULL);
-  if (!absolute) return errno == ENOMEM ? cuplug__no_memory(error, doing) : CUPLUG_OK;
-  size_t n = (size_t)(strrchr(absolute, '/') - absolute);
-  int status = add_joined(search, CUPLUG_ORIGIN_STOCK, absolute, n, "/cuplug", trust, error);
-  free(absolute);
-  return status;
+  const char *folder = cuplug__own_folder();
+  return add_joined(search, CUPLUG_ORIGIN_STOCK, folder, strlen(folder), "/cuplug", trust, error);
 }
 
 int cuplug__search_start(cuplug__search *search, char *const *added, size_t n_added,
@@ -223,9 +220,9 @@ char *cuplug__join(const char *directory, const char *name) {
 }
 
 uint64_t cuplug__search_fingerprint(void) {
-  static const char *const variables[] = {"LD_LIBRARY_CUPLUG_PATH", "LD_LIBRARY_PATH",
-                                          "XDG_DATA_HOME",          "HOME",
-                                          "CUPLUG_ALLOW_UNSAFE",    "CUPLUG_ALLOW_LIST"};
+  static const char *const variables[] = {
+      "LD_LIBRARY_CUPLUG_PATH", "LD_LIBRARY_PATH",    "XDG_DATA_HOME",    "HOME",
+      "CUPLUG_ALLOW_UNSAFE",    "CUPLUG_ALLOW_GROUP", "CUPLUG_ALLOW_LIST"};
   uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
   for (size_t k = 0; k < sizeof(variables) / sizeof(variables[0]); k++) {
     const char *value = secure_getenv(variables[k]);

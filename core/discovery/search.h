@@ -6,6 +6,7 @@
 #include "discovery/trust.h"
 
 #include <cuplug/host.h>
+#include <sys/types.h>
 
 struct cuplug_directory {
   char *path;

@@ -146,7 +146,9 @@ static int take_row_field(void *to, const field *f, cuplug_error *error) {
       row->flags |= flags[k].flag;
       return CUPLUG_OK;
     }
-  return skip_field(f, error);
+  if (strcmp(f->key, "row") != 0) return skip_field(f, error);
+  row->number = strtoul(f->value, NULL, 10);
+  return CUPLUG_OK;
 }
 
 static int check_entry(const char *key, const char *entry, cuplug_error *error) {
@@ -163,7 +165,7 @@ static int parse(cuplug_row *row, cuplug_error *error) {
 }
 
 int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cuplug_error *error) {
-  *row = (cuplug_row){"", "", "", "", text, text_bytes, 0, NULL};
+  *row = (cuplug_row){"", "", "", "", text, text_bytes, 0, 0, NULL};
   int status = read_text(text, text_bytes, take_row_field, row, error);
   if (!status) status = check_entry("host", row->host_entry, error);
   if (!status) status = check_entry("cuda", row->cuda_entry, error);
@@ -180,15 +182,15 @@ const char *cuplug_row_property(const cuplug_row *row, const char *key) {
   return NULL;
 }
 
-/* Where the row stands in its source: compilers emit notes in any order. */
-static unsigned long row_number(const cuplug_row *row) {
-  const char *number = cuplug_row_property(row, "row");
-  return number ? strtoul(number, NULL, 10) : 0;
+const char *cuplug_row_field(const cuplug_row *row, uint32_t k) {
+  for (const char *at = row->text; at < row->text + row->text_bytes; at += strlen(at) + 1)
+    if (*at && !k--) return at;
+  return NULL;
 }
 
 static int compare_rows(const void *a, const void *b) {
   const cuplug_row *x = a, *y = b;
-  const unsigned long m = row_number(x), n = row_number(y);
+  const unsigned long m = x->number, n = y->number;
   return m != n ? (m > n) - (m < n) : (x->text > y->text) - (x->text < y->text);
 }
 
@@ -267,6 +269,12 @@ static int read_each(cuplug__table *table, uint32_t kind, read_note *read, cuplu
   return status;
 }
 
+static int is_sorted(const cuplug__table *table) {
+  uint32_t k = 1;
+  while (k < table->n_rows && compare_rows(&table->rows[k - 1], &table->rows[k]) < 0) k++;
+  return k >= table->n_rows;
+}
+
 /* The plugin first: it says of which version the rest is, and is shown if that is broken. */
 static int read_notes(cuplug__table *table, cuplug_error *error) {
   table->rows = calloc(table->notes.n_notes, sizeof(*table->rows));
@@ -279,7 +287,7 @@ static int read_notes(cuplug__table *table, cuplug_error *error) {
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                         "no note of the plugin: CUPLUG_PLUGIN is wanted");
   if (!table->n_rows) return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no operator");
-  qsort(table->rows, table->n_rows, sizeof(*table->rows), compare_rows);
+  if (!is_sorted(table)) qsort(table->rows, table->n_rows, sizeof(*table->rows), compare_rows);
   return CUPLUG_OK;
 }
 

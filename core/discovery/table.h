@@ -17,6 +17,7 @@ struct cuplug_row {
   const char *text; /* all of the note: zero-terminated "key=value", one behind the other */
   uint32_t text_bytes;
   uint32_t flags;           /* CUPLUG_ROW_TAKES_STRIDES ... */
+  unsigned long number;     /* where it stands in its source: compilers emit notes in any order */
   cuplug_signature *parsed; /* owned */
 };
 

@@ -3,31 +3,17 @@
 
 #include "base/sha256.h"
 #include "base/status.h"
+#include "discovery/owner.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_LIST_BYTES (16 << 20)
-
-int cuplug__trust_check_owner(const cuplug__trust *trust, const struct stat *status,
-                              cuplug_error *error) {
-  if (trust->allow_unsafe) return CUPLUG_OK;
-  if (status->st_mode & S_IWOTH)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "anyone may write it (mode %03o): take that right away with chmod o-w, or "
-                        "set CUPLUG_ALLOW_UNSAFE=1",
-                        (unsigned)status->st_mode & 0777u);
-  if (status->st_uid != 0 && status->st_uid != geteuid())
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "owned by user %u, root or user %u is wanted; CUPLUG_ALLOW_UNSAFE=1 "
-                        "allows it",
-                        (unsigned)status->st_uid, (unsigned)geteuid());
-  return CUPLUG_OK;
-}
 
 static int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -73,23 +59,23 @@ static int read_list(cuplug__trust *trust, int fd, cuplug_error *error) {
   struct stat status;
   if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size > MAX_LIST_BYTES)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no regular file of at most 16 MiB");
-  int result = cuplug__trust_check_owner(trust, &status, error);
-  if (result) return result;
   size_t room = (size_t)status.st_size, n = 0;
   char *text = malloc(room + 1);
   if (!text) return cuplug__no_memory(error, "reading the allow-list");
   for (ssize_t step = 1; step > 0 && n<room; n += step> 0 ? (size_t)step : 0)
     step = read(fd, text + n, room - n);
   text[n] = 0;
-  result = n == room ? parse_list(trust, text, error)
-                     : cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read to its end");
+  int result = n == room ? parse_list(trust, text, error)
+                         : cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read to its end");
   free(text);
   return result;
 }
 
 static int open_list(cuplug__trust *trust, const char *path, cuplug_error *error) {
   if (*path != '/') return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "relative path");
-  int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  int fd = cuplug__owner_open(&trust->rules, path, O_RDONLY | O_NONBLOCK, error);
+  if (fd == CUPLUG__REFUSED) return CUPLUG_ERROR_PLUGIN;
+  if (fd < 0 && errno == ENOMEM) return cuplug__no_memory(error, "reading the allow-list");
   if (fd < 0)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be opened: %s", strerror(errno));
   int result = read_list(trust, fd, error);
@@ -97,10 +83,16 @@ static int open_list(cuplug__trust *trust, const char *path, cuplug_error *error
   return result;
 }
 
+static int is_set(const char *variable) {
+  const char *value = secure_getenv(variable);
+  return value && !strcmp(value, "1");
+}
+
 int cuplug__trust_start(cuplug__trust *trust, cuplug_error *error) {
-  const char *unsafe = secure_getenv("CUPLUG_ALLOW_UNSAFE");
   const char *list = secure_getenv("CUPLUG_ALLOW_LIST");
-  trust->allow_unsafe = unsafe && !strcmp(unsafe, "1");
+  trust->rules.allow_unsafe = is_set("CUPLUG_ALLOW_UNSAFE");
+  trust->rules.allow_group = is_set("CUPLUG_ALLOW_GROUP");
+  trust->in_place = is_set("CUPLUG_LOAD_IN_PLACE");
   trust->has_list = list && *list;
   trust->digests = NULL;
   trust->n_digests = 0;
@@ -118,13 +110,14 @@ void cuplug__trust_end(cuplug__trust *trust) {
   trust->digests = NULL;
 }
 
-static int digest_file(int fd, uint8_t digest[CUPLUG__DIGEST_BYTES], cuplug_error *error) {
+int cuplug__digest_file(int fd, int64_t max_bytes, uint8_t digest[CUPLUG__DIGEST_BYTES],
+                        cuplug_error *error) {
   cuplug__sha256 sha;
   char block[8192];
   off_t at = 0;
-  ssize_t n;
+  ssize_t n = 0;
   cuplug__sha256_start(&sha);
-  while ((n = pread(fd, block, sizeof(block), at)) > 0) {
+  while (at <= max_bytes && (n = pread(fd, block, sizeof(block), at)) > 0) {
     cuplug__sha256_add(&sha, block, (size_t)n);
     at += n;
   }
@@ -133,12 +126,21 @@ static int digest_file(int fd, uint8_t digest[CUPLUG__DIGEST_BYTES], cuplug_erro
   return CUPLUG_OK;
 }
 
+static int digest_bounded(int fd, uint8_t digest[CUPLUG__DIGEST_BYTES], cuplug_error *error) {
+  struct stat status;
+  if (!fstat(fd, &status) && status.st_size > CUPLUG__MAX_LISTED_BYTES)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "%lld bytes, at most 1 GiB are wanted with CUPLUG_ALLOW_LIST",
+                        (long long)status.st_size);
+  return cuplug__digest_file(fd, CUPLUG__MAX_LISTED_BYTES, digest, error);
+}
+
 int cuplug__trust_check_digest(const cuplug__trust *trust, int fd, cuplug_error *error) {
   if (!trust->has_list) return CUPLUG_OK;
   if (trust->fault.status)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s", trust->fault.message);
   uint8_t digest[CUPLUG__DIGEST_BYTES];
-  int status = digest_file(fd, digest, error);
+  int status = digest_bounded(fd, digest, error);
   if (status) return status;
   for (size_t k = 0; k < trust->n_digests; k++)
     if (!memcmp(trust->digests[k], digest, sizeof(digest))) return CUPLUG_OK;

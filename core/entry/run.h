@@ -7,6 +7,7 @@
 #include "registry/operator.h"
 
 #include <internal/frame.h>
+#include <stdatomic.h>
 
 #define CUPLUG__MAX_WORKSPACES 16
 
@@ -18,6 +19,7 @@ typedef struct cuplug__run {
   void *stream;           /* NULL on the host */
   cuplug_fault *fault;    /* NULL on the host */
   cuplug_tensor *tensors; /* what the entry sees: the frame's, or device copies of them */
+  atomic_flag is_failing; /* while an error is reported */
   uint32_t n_workspaces;
   void *workspaces[CUPLUG__MAX_WORKSPACES];
 } cuplug__run;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the host does for an entry while it runs: scratch memory, outputs of unknown size,
- * launches. */
+ * launches, threads. */
 #include "entry/services.h"
 
 #include "base/describe.h"
@@ -10,8 +10,10 @@
 #include "cuda/error.h"
 #include "cuda/memory.h"
 #include "entry/run.h"
+#include "host/team.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,11 +103,20 @@ static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid
   return code ? cuplug__cuda_report(cuplug__error_of(call), code, "kernel launch") : CUPLUG_OK;
 }
 
+/* Bodies of parallel loops may fail at once: the record is one thread's after the other. */
 static int fail(const cuplug_call *call, int status, int cuda_code, const char *text) {
-  cuplug_error *error = cuplug__error_of(call);
-  cuplug__fail(error, status, "%s", text ? text : "");
-  error->cuda_code = cuda_code;
+  cuplug__run *run = call->run;
+  while (atomic_flag_test_and_set_explicit(&run->is_failing, memory_order_acquire)) sched_yield();
+  cuplug__fail(run->error, status, "%s", text ? text : "");
+  run->error->cuda_code = cuda_code;
+  atomic_flag_clear_explicit(&run->is_failing, memory_order_release);
   return status;
+}
+
+static int parallel(const cuplug_call *call, int64_t n, int64_t grain, cuplug_body *body,
+                    void *context) {
+  (void)call;
+  return cuplug__team_run(n, grain, body, context);
 }
 
 cuplug_service *cuplug__find_service(const char *name, uint32_t version) {
@@ -116,7 +127,8 @@ cuplug_service *cuplug__find_service(const char *name, uint32_t version) {
   } services[] = {{"launch", 1, (cuplug_service *)launch},
                   {"workspace", 1, (cuplug_service *)workspace},
                   {"output", 1, (cuplug_service *)output},
-                  {"fail", 1, (cuplug_service *)fail}};
+                  {"fail", 1, (cuplug_service *)fail},
+                  {"parallel", 1, (cuplug_service *)parallel}};
   for (size_t k = 0; name && k < sizeof services / sizeof *services; k++)
     if (services[k].version == version && !strcmp(services[k].name, name))
       return services[k].function;

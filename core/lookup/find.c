@@ -19,7 +19,8 @@
 /* One search under way. */
 typedef struct finder {
   const cuplug__query *query;
-  int is_early; /* the directories before those of cuplug_add_directory alone, and no scan */
+  int is_early;        /* the directories before those of cuplug_add_directory alone, and no scan */
+  uint64_t generation; /* of the answers, when it began */
   cuplug__trust trust;
   cuplug__search search;
 } finder;
@@ -42,7 +43,7 @@ static int parse_query(const char *text, cuplug__query *query, cuplug_error *err
 }
 
 /* Looks among the plugins of cuplug_load. 1: one of them has the name that a file was to have. */
-static int find_loaded(const cuplug__query *query, const char *name, cuplug_operator **op) {
+static int find_ranked(const cuplug__query *query, const char *name, cuplug_operator **op) {
   const cuplug__plugin *p = cuplug__registry_ranked_below(UINT64_MAX);
   for (; p; p = cuplug__registry_ranked_below(p->rank)) {
     int is_named = !strcmp(p->table.name, name);
@@ -53,17 +54,34 @@ static int find_loaded(const cuplug__query *query, const char *name, cuplug_oper
   return 0;
 }
 
-static int find_in_file(const cuplug__place *place, const char *name, const char *path,
-                        const cuplug__trust *trust, cuplug__plugin **plugin, cuplug_error *error) {
+static int find_loaded(const cuplug__query *query, const char *name, cuplug_operator **op) {
+  cuplug__registry_lock();
+  int is_found = find_ranked(query, name, op);
+  cuplug__registry_unlock();
+  return is_found;
+}
+
+static cuplug__plugin *loaded_from(const char *path) {
+  cuplug__registry_lock();
+  cuplug__plugin *plugin = cuplug__registry_loaded_from(path);
+  cuplug__registry_unlock();
+  return plugin;
+}
+
+/* The plugin of a file, of whose code the process may have an older version. */
+static int take_file(int directory, const char *path, const cuplug__trust *trust,
+                     cuplug__plugin **plugin, cuplug_error *error) {
   cuplug__candidate candidate;
-  int status = cuplug__candidate_read(place->fd, name, trust, &candidate, error);
-  cuplug__plugin *loaded = cuplug__registry_loaded_from(path);
-  if (!status) status = cuplug__candidate_check_name(place->fd, name, &candidate, error);
-  if (loaded) {
-    *plugin = loaded;
-    status = CUPLUG_OK;
-  } else if (!status) {
+  *plugin = loaded_from(path);
+  if (*plugin) return CUPLUG_OK;
+  int status = cuplug__candidate_read(directory, path, trust, &candidate, error);
+  if (!status && directory != AT_FDCWD)
+    status = cuplug__check_name(directory, path, candidate.table.name, error);
+  if (!status) status = cuplug__check_listed(candidate.fd, trust, error);
+  if (!status) {
+    cuplug__registry_lock();
     status = cuplug__registry_take(&candidate, path, plugin, error);
+    cuplug__registry_unlock();
   }
   cuplug__candidate_end(&candidate);
   return status;
@@ -80,7 +98,7 @@ static int find_plugin(finder *f, const char *name, cuplug__plugin **plugin, cup
     if (place->fd < 0) continue;
     path = cuplug__join(place->directory.path, file_name);
     if (!path) return cuplug__no_memory(error, "finding an operator");
-    int status = find_in_file(place, file_name, path, &f->trust, plugin, error);
+    int status = take_file(place->fd, path, &f->trust, plugin, error);
     free(path);
     if (status == CUPLUG_ERROR_MEMORY) return status;
   }
@@ -94,16 +112,10 @@ static int has_operator(const cuplug_file *file, const char *name) {
 }
 
 /* Registers a file of the listing, which has the operator. */
-static int take_file(finder *f, const cuplug_file *file, cuplug_operator **op,
-                     cuplug_error *error) {
-  cuplug__candidate candidate;
-  cuplug__plugin *plugin = cuplug__registry_loaded_from(file->path);
-  int status = CUPLUG_OK;
-  if (!plugin) {
-    status = cuplug__candidate_read(AT_FDCWD, file->path, &f->trust, &candidate, error);
-    if (!status) status = cuplug__registry_take(&candidate, file->path, &plugin, error);
-    cuplug__candidate_end(&candidate);
-  }
+static int take_listed(finder *f, const cuplug_file *file, cuplug_operator **op,
+                       cuplug_error *error) {
+  cuplug__plugin *plugin;
+  int status = take_file(AT_FDCWD, file->path, &f->trust, &plugin, error);
   *op = status ? NULL : cuplug__plugin_operator(plugin, f->query->op);
   return status;
 }
@@ -116,7 +128,7 @@ static int scan(finder *f, cuplug_operator **op, cuplug_error *error) {
   for (size_t k = 0; k < listing->n_files && !*f->query->plugin && !*op && !status; k++) {
     const cuplug_file *file = &listing->files[k];
     if (cuplug__file_counts(file) && has_operator(file, f->query->op))
-      status = take_file(f, file, op, error);
+      status = take_listed(f, file, op, error);
   }
   if (!status && !*op) status = cuplug__fail_not_found(f->query, listing, error);
   cuplug_free_listing(listing);
@@ -134,20 +146,20 @@ static int find_started(finder *f, cuplug_operator **op, cuplug_error *error) {
   }
   if (!*op && f->is_early) return CUPLUG_OK;
   int status = *op ? CUPLUG_OK : scan(f, op, error);
-  return status ? status : cuplug__registry_cache(query->text, *op, error);
+  if (status) return status;
+  cuplug__registry_lock();
+  status = cuplug__registry_cache(query->text, *op, f->generation, error);
+  cuplug__registry_unlock();
+  return status;
 }
 
-static int find_anew(const cuplug__query *query, int is_early, cuplug_operator **op,
-                     cuplug_error *error) {
-  finder f = {.query = query, .is_early = is_early};
-  size_t n_added;
-  int status = cuplug__trust_start(&f.trust, error);
+static int find_anew(finder *f, cuplug_operator **op, cuplug_error *error) {
+  int status = cuplug__trust_start(&f->trust, error);
   if (status) return status;
-  char *const *added = cuplug__registry_added(&n_added);
-  status = cuplug__search_start(&f.search, added, n_added, &f.trust, error);
-  if (!status) status = find_started(&f, op, error);
-  cuplug__search_end(&f.search);
-  cuplug__trust_end(&f.trust);
+  status = cuplug__registry_search(&f->search, &f->trust, error);
+  if (!status) status = find_started(f, op, error);
+  cuplug__search_end(&f->search);
+  cuplug__trust_end(&f->trust);
   return status;
 }
 
@@ -157,10 +169,12 @@ static int find(const char *name, int is_early, cuplug_operator **op, cuplug_err
   cuplug__clear(error);
   int status = parse_query(name, &query, error);
   if (status) return status;
+  finder f = {.query = &query, .is_early = is_early};
   cuplug__registry_lock();
   *op = cuplug__registry_cached(name);
-  if (!*op) status = find_anew(&query, is_early, op, error);
+  f.generation = cuplug__registry_generation();
   cuplug__registry_unlock();
+  if (!*op) status = find_anew(&f, op, error);
   if (!status)
     cuplug__clear(error);
   else

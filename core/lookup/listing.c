@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lookup/listing.h"
 
+#include "base/index.h"
 #include "base/status.h"
 #include "discovery/candidate.h"
 #include "discovery/search.h"
@@ -15,14 +16,22 @@
 
 static const char doing[] = "listing plugins";
 
-/* A listing that grows: `inodes` tell its files apart. */
+/* A listing that grows. The indices hold files that count. */
 typedef struct builder {
   cuplug_listing *listing;
   const cuplug__trust *trust;
   cuplug__identity *identities; /* of listing->files */
   size_t room;
-  size_t n_before; /* files of earlier directories */
+  cuplug__index by_name, by_identity;
+  const cuplug__plugin **loaded; /* whose code is in the process, the last one first */
+  size_t n_loaded;
+  cuplug__index loaded_by_path, loaded_by_identity;
 } builder;
+
+static uint64_t hash_identity(const cuplug__identity *identity) {
+  const uint64_t words[] = {(uint64_t)identity->device, (uint64_t)identity->inode};
+  return cuplug__hash(0, words, sizeof words);
+}
 
 int cuplug__file_counts(const cuplug_file *file) {
   return file->state == CUPLUG_STATE_OK || (file->state == CUPLUG_STATE_CHANGED && file->n_rows);
@@ -104,39 +113,86 @@ static int fill_changed(cuplug_file *file, const cuplug__plugin *plugin, cuplug_
                      error);
 }
 
-static int is_loaded(const cuplug__identity *identity) {
+/* ---- What the process has loaded ------------------------------------------------------------- */
+
+static int copy_loaded(builder *b) {
+  size_t n = 0;
   for (const cuplug__plugin *p = cuplug__registry_plugins(); p; p = p->next)
-    if (p->library && cuplug__identity_equal(&p->identity, identity)) return 1;
-  return 0;
+    n += p->library != NULL;
+  b->loaded = malloc((n + 1) * sizeof *b->loaded);
+  for (const cuplug__plugin *p = cuplug__registry_plugins(); p && b->loaded; p = p->next)
+    if (p->library) b->loaded[b->n_loaded++] = p;
+  return b->loaded != NULL;
 }
 
-/* An earlier file that counts and is the same file, or has the same plugin's name. The names of one
- * directory differ, as they are file names. */
-static const cuplug_file *earlier_file(const builder *b, const cuplug_file *file, int same_name) {
-  const cuplug__identity *own = &b->identities[file - b->listing->files];
-  for (const cuplug_file *f = b->listing->files; f < file; f++) {
-    const cuplug__identity *other = &b->identities[f - b->listing->files];
-    size_t k = (size_t)(f - b->listing->files);
-    if (same_name && k >= b->n_before) return NULL;
-    int is_same = same_name ? !strcmp(f->name, file->name)
-                            : other->inode == own->inode && other->device == own->device;
-    if (is_same && cuplug__file_counts(f)) return f;
+static int collect_loaded(builder *b, cuplug_error *error) {
+  cuplug__registry_lock();
+  int is_fine = copy_loaded(b);
+  cuplug__registry_unlock();
+  for (size_t k = 0; k < b->n_loaded && is_fine; k++) {
+    const cuplug__plugin *p = b->loaded[k];
+    is_fine = cuplug__index_add(&b->loaded_by_path, cuplug__hash_text(p->path), k) &&
+              cuplug__index_add(&b->loaded_by_identity, hash_identity(&p->identity), k);
   }
+  return is_fine ? CUPLUG_OK : cuplug__no_memory(error, doing);
+}
+
+static const cuplug__plugin *loaded_from(const builder *b, const char *path) {
+  size_t at = 0, k;
+  while (cuplug__index_next(&b->loaded_by_path, cuplug__hash_text(path), &at, &k))
+    if (!strcmp(b->loaded[k]->path, path)) return b->loaded[k];
   return NULL;
 }
 
-/* Decides between OK, DUPLICATE, SHADOWED and a wrong name. */
-static int judge(builder *b, cuplug_file *file, int directory, const char *name,
-                 const cuplug__candidate *candidate, cuplug_error *error) {
+static int is_loaded(const builder *b, const cuplug__identity *identity) {
+  size_t at = 0, k;
+  while (cuplug__index_next(&b->loaded_by_identity, hash_identity(identity), &at, &k))
+    if (cuplug__identity_equal(&b->loaded[k]->identity, identity)) return 1;
+  return 0;
+}
+
+/* ---- Files ----------------------------------------------------------------------------------- */
+
+static const cuplug_file *same_file(const builder *b, const cuplug__identity *own) {
+  size_t at = 0, k;
+  while (cuplug__index_next(&b->by_identity, hash_identity(own), &at, &k))
+    if (b->identities[k].inode == own->inode && b->identities[k].device == own->device)
+      return &b->listing->files[k];
+  return NULL;
+}
+
+static const cuplug_file *same_name(const builder *b, const char *name) {
+  size_t at = 0, k;
+  while (cuplug__index_next(&b->by_name, cuplug__hash_text(name), &at, &k))
+    if (!strcmp(b->listing->files[k].name, name)) return &b->listing->files[k];
+  return NULL;
+}
+
+/* Those that come later are held against a file that counts. */
+static int count_file(builder *b, const cuplug_file *file, cuplug_error *error) {
+  const size_t k = (size_t)(file - b->listing->files);
+  if (!cuplug__file_counts(file)) return CUPLUG_OK;
+  if (cuplug__index_add(&b->by_identity, hash_identity(&b->identities[k]), k) &&
+      cuplug__index_add(&b->by_name, cuplug__hash_text(file->name), k))
+    return CUPLUG_OK;
+  return cuplug__no_memory(error, doing);
+}
+
+/* Decides between OK, DUPLICATE, SHADOWED, a wrong name and one that is not on the allow-list. */
+static int judge(builder *b, cuplug_file *file, int directory, const cuplug__candidate *candidate,
+                 cuplug_error *error) {
   cuplug_error reason;
-  const cuplug_file *earlier = earlier_file(b, file, 0);
+  const cuplug_file *earlier = same_file(b, &candidate->identity);
   if (earlier) {
     cuplug__fail(&reason, CUPLUG_ERROR_PLUGIN, "the same file as %s", earlier->path);
     return give_reason(file, CUPLUG_STATE_DUPLICATE, reason.message, error);
   }
-  if (directory != AT_FDCWD && cuplug__candidate_check_name(directory, name, candidate, &reason))
-    return give_reason(file, CUPLUG_STATE_REJECTED, reason.message, error);
-  earlier = earlier_file(b, file, 1);
+  int status = directory == AT_FDCWD
+                   ? CUPLUG_OK
+                   : cuplug__check_name(directory, file->path, file->name, &reason);
+  if (!status) status = cuplug__check_listed(candidate->fd, b->trust, &reason);
+  if (status) return give_reason(file, CUPLUG_STATE_REJECTED, reason.message, error);
+  earlier = same_name(b, file->name);
   if (!earlier) return CUPLUG_OK;
   cuplug__fail(&reason, CUPLUG_ERROR_PLUGIN, "shadowed by %s", earlier->path);
   return give_reason(file, CUPLUG_STATE_SHADOWED, reason.message, error);
@@ -147,7 +203,6 @@ static int describe(cuplug_file *file, cuplug__candidate *candidate, int result,
                     const cuplug_error *reason, cuplug_error *error) {
   const cuplug__table *table = &candidate->table;
   if (result == CUPLUG_ERROR_MEMORY) return cuplug__no_memory(error, doing);
-  file->loaded = is_loaded(&candidate->identity);
   take_table(file, &candidate->table);
   int state = CUPLUG_STATE_REJECTED;
   if (table->notes.sound && !table->notes.n_notes) state = CUPLUG_STATE_NO_PLUGIN;
@@ -155,27 +210,29 @@ static int describe(cuplug_file *file, cuplug__candidate *candidate, int result,
   return result ? give_reason(file, state, reason->message, error) : CUPLUG_OK;
 }
 
-/* Lists file `name` of an open directory. Among the libraries of LD_LIBRARY_PATH, those without a
- * symbol table are left out. */
-static int add_file(builder *b, int directory, const char *name, char *path, int origin,
-                    cuplug_error *error) {
+/* Lists a file of an open directory. Among the libraries of LD_LIBRARY_PATH, those without a symbol
+ * table are left out. */
+static int add_file(builder *b, int directory, char *path, int origin, cuplug_error *error) {
   cuplug_file *file = NULL;
   cuplug__candidate candidate;
   cuplug_error reason;
   int status = new_file(b, path, origin, &file, error);
   if (status) return status;
-  int result = cuplug__candidate_read(directory, name, b->trust, &candidate, &reason);
-  const cuplug__plugin *loaded = cuplug__registry_loaded_from(path);
+  int result = cuplug__candidate_read(directory, path, b->trust, &candidate, &reason);
+  const cuplug__plugin *loaded = loaded_from(b, path);
   b->identities[file - b->listing->files] = candidate.identity;
   if (loaded && !cuplug__identity_equal(&loaded->identity, &candidate.identity)) {
     status = fill_changed(file, loaded, error);
   } else if (!candidate.table.notes.n_notes && origin == CUPLUG_ORIGIN_LIBRARY_PATH &&
              result != CUPLUG_ERROR_MEMORY) {
     drop_last(b);
+    file = NULL;
   } else {
     status = describe(file, &candidate, result, &reason, error);
-    if (!status && !result) status = judge(b, file, directory, name, &candidate, error);
+    file->loaded = is_loaded(b, &candidate.identity);
+    if (!status && !result) status = judge(b, file, directory, &candidate, error);
   }
+  if (!status && file) status = count_file(b, file, error);
   cuplug__candidate_end(&candidate);
   return status;
 }
@@ -192,21 +249,26 @@ static int add_directory_files(builder *b, cuplug__place *place, cuplug_error *e
     directory->reason = strdup(reason.message);
     return directory->reason ? CUPLUG_OK : cuplug__no_memory(error, doing);
   }
-  b->n_before = b->listing->n_files;
   for (size_t k = 0; k < n_names && !status; k++)
-    status = add_file(b, place->fd, names[k], cuplug__join(directory->path, names[k]),
-                      directory->origin, error);
+    status =
+        add_file(b, place->fd, cuplug__join(directory->path, names[k]), directory->origin, error);
   cuplug__search_free_names(names, n_names);
   return status;
 }
 
+static const char *ranked_path(uint64_t *rank) {
+  cuplug__registry_lock();
+  const cuplug__plugin *p = cuplug__registry_ranked_below(*rank);
+  *rank = p ? p->rank : 0;
+  cuplug__registry_unlock();
+  return p ? p->path : NULL;
+}
+
 static int add_all_files(builder *b, cuplug__search *search, cuplug_error *error) {
-  int status = CUPLUG_OK;
-  const cuplug__plugin *p = cuplug__registry_ranked_below(UINT64_MAX);
-  for (; p && !status; p = cuplug__registry_ranked_below(p->rank)) {
-    b->n_before = b->listing->n_files;
-    status = add_file(b, AT_FDCWD, p->path, strdup(p->path), CUPLUG_ORIGIN_LOADED, error);
-  }
+  int status = collect_loaded(b, error);
+  uint64_t rank = UINT64_MAX;
+  for (const char *path; !status && (path = ranked_path(&rank));)
+    status = add_file(b, AT_FDCWD, strdup(path), CUPLUG_ORIGIN_LOADED, error);
   for (size_t k = 0; k < search->n_places && !status; k++)
     if (search->places[k].fd >= 0) status = add_directory_files(b, &search->places[k], error);
   return status;
@@ -224,6 +286,15 @@ static int take_directories(cuplug_listing *listing, cuplug__search *search, cup
   return CUPLUG_OK;
 }
 
+static void end_builder(builder *b) {
+  free(b->identities);
+  free(b->loaded);
+  cuplug__index_end(&b->by_name);
+  cuplug__index_end(&b->by_identity);
+  cuplug__index_end(&b->loaded_by_path);
+  cuplug__index_end(&b->loaded_by_identity);
+}
+
 int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int with_files,
                          cuplug_listing **listing, cuplug_error *error) {
   builder b = {.trust = trust, .listing = calloc(1, sizeof(cuplug_listing))};
@@ -231,7 +302,7 @@ int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int
   if (!b.listing) return cuplug__no_memory(error, doing);
   int status = with_files ? add_all_files(&b, search, error) : CUPLUG_OK;
   if (!status) status = take_directories(b.listing, search, error);
-  free(b.identities);
+  end_builder(&b);
   if (status)
     cuplug_free_listing(b.listing);
   else
@@ -242,16 +313,12 @@ int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int
 int cuplug_list(int with_files, cuplug_listing **listing, cuplug_error *error) {
   cuplug__trust trust;
   cuplug__search search;
-  size_t n_added;
   *listing = NULL;
   cuplug__clear(error);
   int status = cuplug__trust_start(&trust, error);
   if (status) return status;
-  cuplug__registry_lock();
-  char *const *added = cuplug__registry_added(&n_added);
-  status = cuplug__search_start(&search, added, n_added, &trust, error);
+  status = cuplug__registry_search(&search, &trust, error);
   if (!status) status = cuplug__listing_make(&search, &trust, with_files, listing, error);
-  cuplug__registry_unlock();
   cuplug__search_end(&search);
   cuplug__trust_end(&trust);
   return status;
@@ -276,6 +343,15 @@ void cuplug_free_listing(cuplug_listing *listing) {
   free(listing);
 }
 
+static int is_in_process(const cuplug__identity *identity) {
+  int is_loaded = 0;
+  cuplug__registry_lock();
+  for (const cuplug__plugin *p = cuplug__registry_plugins(); p && !is_loaded; p = p->next)
+    is_loaded = p->library && cuplug__identity_equal(&p->identity, identity);
+  cuplug__registry_unlock();
+  return is_loaded;
+}
+
 static int inspect(const char *path, const cuplug__trust *trust, cuplug_file *file,
                    cuplug_error *error) {
   cuplug__candidate candidate;
@@ -283,9 +359,9 @@ static int inspect(const char *path, const cuplug__trust *trust, cuplug_file *fi
   start_file(file, strdup(path), CUPLUG_ORIGIN_LOADED);
   if (!file->path) return cuplug__no_memory(error, doing);
   int result = cuplug__candidate_read(AT_FDCWD, path, trust, &candidate, &reason);
-  cuplug__registry_lock();
+  if (!result) result = cuplug__check_listed(candidate.fd, trust, &reason);
   int status = describe(file, &candidate, result, &reason, error);
-  cuplug__registry_unlock();
+  file->loaded = is_in_process(&candidate.identity);
   cuplug__candidate_end(&candidate);
   return status || !result ? status : cuplug__fail(error, result, "%s: %s", path, reason.message);
 }
@@ -308,38 +384,4 @@ void cuplug_free_file(cuplug_file *file) {
   if (!file) return;
   free_file(file);
   free(file);
-}
-
-size_t cuplug_listing_n_directories(const cuplug_listing *x) { return x->n_directories; }
-
-const cuplug_directory *cuplug_listing_directory(const cuplug_listing *x, size_t k) {
-  return k < x->n_directories ? &x->directories[k] : NULL;
-}
-
-size_t cuplug_listing_n_files(const cuplug_listing *x) { return x->n_files; }
-
-const cuplug_file *cuplug_listing_file(const cuplug_listing *x, size_t k) {
-  return k < x->n_files ? &x->files[k] : NULL;
-}
-
-const char *cuplug_directory_path(const cuplug_directory *x) { return x->path; }
-int32_t cuplug_directory_origin(const cuplug_directory *x) { return x->origin; }
-int32_t cuplug_directory_state(const cuplug_directory *x) { return x->state; }
-const char *cuplug_directory_reason(const cuplug_directory *x) {
-  return x->reason ? x->reason : "";
-}
-
-const char *cuplug_file_path(const cuplug_file *x) { return x->path; }
-int32_t cuplug_file_origin(const cuplug_file *x) { return x->origin; }
-int32_t cuplug_file_state(const cuplug_file *x) { return x->state; }
-const char *cuplug_file_reason(const cuplug_file *x) { return x->reason ? x->reason : ""; }
-int cuplug_file_is_loaded(const cuplug_file *x) { return x->loaded; }
-const char *cuplug_file_name(const cuplug_file *x) { return x->name; }
-const char *cuplug_file_version(const cuplug_file *x) { return x->version; }
-const char *cuplug_file_architectures(const cuplug_file *x) { return x->architectures; }
-uint32_t cuplug_file_abi_version(const cuplug_file *x) { return x->abi_version; }
-uint32_t cuplug_file_n_rows(const cuplug_file *x) { return x->n_rows; }
-
-const cuplug_row *cuplug_file_row(const cuplug_file *x, uint32_t k) {
-  return k < x->n_rows ? &x->rows[k] : NULL;
 }

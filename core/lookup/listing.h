@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listings, for the public functions and for the search of names. Wants the registry's lock. */
+/* Listings, for the public functions and for the search of names. Takes the registry's lock for
+ * moments. */
 #ifndef CUPLUG_CORE_LOOKUP_LISTING_H
 #define CUPLUG_CORE_LOOKUP_LISTING_H
 

@@ -12,31 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Atomic uint32_t n_reloads;
-
-/* Another name of a file, to be freed: the loader takes a name it knows for the old library.
- * Between folder and file stand the bits of a number: 0 is "/", 1 is "/./". */
-static char *respell(const char *path, uint32_t number) {
-  char *spelled = malloc(strlen(path) + 3 * 32 + 1);
-  if (!spelled) return NULL;
-  const char *file = strrchr(path, '/');
-  size_t at = (size_t)(file - path);
-  memcpy(spelled, path, at);
-  for (; number; number >>= 1) at += (size_t)sprintf(spelled + at, number & 1 ? "/./" : "/");
-  strcpy(spelled + at, file);
-  return spelled;
-}
-
 /* What the process runs of a file now: the plugin reloaded last. */
 static cuplug__plugin *newest_of(cuplug__plugin *plugin) {
   cuplug__plugin *loaded = cuplug__registry_loaded_from(plugin->path);
   return loaded ? loaded : plugin;
 }
 
-static int check_successor(const cuplug__plugin *old, int is_loaded, const cuplug__candidate *fresh,
+static int check_successor(const cuplug__plugin *old, const cuplug__candidate *fresh,
                            cuplug_error *error) {
   const cuplug__identity *a = &old->identity, *b = &fresh->identity;
-  if (is_loaded && a->device == b->device && a->inode == b->inode)
+  if (old->is_in_place && a->device == b->device && a->inode == b->inode)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                         "written over in place while its code is loaded: restart the process, and "
                         "replace files by renaming new ones, as `cuplug build` does");
@@ -57,38 +42,36 @@ static cuplug__plugin *publish(cuplug__plugin *old, cuplug__plugin *fresh) {
   return newest;
 }
 
-static int take_successor(cuplug__plugin *old, int is_loaded, cuplug__candidate *candidate,
-                          cuplug__plugin **fresh, cuplug_error *error) {
+static int take_successor(cuplug__plugin *old, cuplug__candidate *candidate, cuplug__plugin **fresh,
+                          cuplug_error *error) {
   cuplug__plugin *made = NULL;
-  int status = check_successor(old, is_loaded, candidate, error);
+  int status = check_successor(old, candidate, error);
   if (status) {
     cuplug__prefix(error, "%s: ", old->path);
     return status;
   }
-  char *spelled = respell(old->path, ++n_reloads);
-  if (!spelled) return cuplug__no_memory(error, "reloading a plugin");
   status = cuplug__plugin_make(candidate, old->path, &made, error);
-  if (!status) status = cuplug__load_plugin(made, spelled, error);
+  if (!status) status = cuplug__load_plugin(made, error);
   if (!status)
     *fresh = publish(old, made);
   else if (made)
     cuplug__plugin_free(made);
-  free(spelled);
   return status;
 }
 
-static int reload(cuplug__plugin *old, int is_loaded, cuplug__plugin **fresh, cuplug_error *error) {
+static int reload(cuplug__plugin *old, cuplug__plugin **fresh, cuplug_error *error) {
   cuplug__trust trust;
   cuplug__candidate candidate;
   int status = cuplug__trust_start(&trust, error);
   if (status) return status;
   status = cuplug__candidate_read(AT_FDCWD, old->path, &trust, &candidate, error);
+  if (!status) status = cuplug__check_listed(candidate.fd, &trust, error);
   if (status) {
     if (status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", old->path);
   } else if (cuplug__identity_equal(&old->identity, &candidate.identity)) {
     *fresh = old;
   } else {
-    status = take_successor(old, is_loaded, &candidate, fresh, error);
+    status = take_successor(old, &candidate, fresh, error);
   }
   cuplug__candidate_end(&candidate);
   cuplug__trust_end(&trust);
@@ -101,9 +84,8 @@ int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh, cuplug_err
   cuplug__clear(error);
   cuplug__registry_lock();
   cuplug__plugin *old = newest_of((cuplug__plugin *)op->plugin);
-  const int is_loaded = old->library != NULL;
   cuplug__registry_unlock();
-  int status = reload(old, is_loaded, &plugin, error);
+  int status = reload(old, &plugin, error);
   if (!status) *fresh = cuplug__plugin_operator(plugin, op->name);
   if (!status && !*fresh)
     status = cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: no operator of that name any more",

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is told of operators, their rows and signatures. */
+#include "base/status.h"
+#include "discovery/candidate.h"
 #include "discovery/table.h"
+#include "discovery/trust.h"
 #include "registry/operator.h"
 #include "registry/registry.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
 
 const char *cuplug_operator_name(const cuplug_operator *op) { return op->name; }
 
@@ -14,6 +21,43 @@ const char *cuplug_operator_path(const cuplug_operator *op) { return op->plugin-
 
 const char *cuplug_operator_architectures(const cuplug_operator *op) {
   return op->plugin->table.architectures;
+}
+
+static int fail_replaced(const cuplug__plugin *plugin, cuplug_error *error) {
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      "%s: not the file whose table was read any more: reload it, or find the "
+                      "operator again",
+                      plugin->path);
+}
+
+static int digest_plugin(const cuplug__plugin *plugin, uint8_t digest[32], cuplug_error *error) {
+  cuplug__identity before, after;
+  const int fd = open(plugin->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return fail_replaced(plugin, error);
+  const int is_same =
+      cuplug__identity_of_open(fd, &before) && cuplug__identity_equal(&before, &plugin->identity);
+  int status = is_same ? cuplug__digest_file(fd, before.bytes, digest, error) : CUPLUG_OK;
+  const int is_still =
+      cuplug__identity_of_open(fd, &after) && cuplug__identity_equal(&after, &plugin->identity);
+  close(fd);
+  return status || (is_same && is_still) ? status : fail_replaced(plugin, error);
+}
+
+int cuplug_operator_digest(const cuplug_operator *op, uint8_t digest[32], cuplug_error *error) {
+  cuplug__plugin *plugin = (cuplug__plugin *)op->plugin;
+  cuplug__clear(error);
+  cuplug__registry_lock();
+  const int has_digest = plugin->has_digest;
+  if (has_digest) memcpy(digest, plugin->digest, sizeof plugin->digest);
+  cuplug__registry_unlock();
+  if (has_digest) return CUPLUG_OK;
+  int status = digest_plugin(plugin, digest, error);
+  if (status) return status;
+  cuplug__registry_lock();
+  memcpy(plugin->digest, digest, sizeof plugin->digest);
+  plugin->has_digest = 1;
+  cuplug__registry_unlock();
+  return CUPLUG_OK;
 }
 
 int cuplug_operator_is_loaded(const cuplug_operator *op) {

@@ -5,8 +5,8 @@
 #include "base/library.h"
 #include "base/status.h"
 #include "discovery/candidate.h"
-#include "discovery/note.h"
 #include "discovery/trust.h"
+#include "registry/open.h"
 #include "registry/operator.h"
 #include "registry/registry.h"
 
@@ -35,88 +35,57 @@ static int make_absolute(const char *path, char **absolute, cuplug_error *error)
   return CUPLUG_OK;
 }
 
-static int register_file(const char *path, cuplug__plugin **plugin, cuplug_error *error) {
+static int read_file(const char *path, cuplug__candidate *candidate, cuplug_error *error) {
   cuplug__trust trust;
-  cuplug__candidate candidate;
+  candidate->fd = -1;
   int status = cuplug__trust_start(&trust, error);
   if (status) return status;
-  status = cuplug__candidate_read(AT_FDCWD, path, &trust, &candidate, error);
+  status = cuplug__candidate_read(AT_FDCWD, path, &trust, candidate, error);
+  if (!status) status = cuplug__check_listed(candidate->fd, &trust, error);
   if (status && status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", path);
-  if (!status) status = cuplug__registry_take(&candidate, path, plugin, error);
-  if (!status && !cuplug__identity_equal(&(*plugin)->identity, &candidate.identity))
-    status = cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                          "%s: replaced on disk after its code was loaded: restart the process, or "
-                          "give the new file another path",
-                          path);
-  cuplug__candidate_end(&candidate);
   cuplug__trust_end(&trust);
   return status;
+}
+
+/* Puts a file's plugin ahead of the others. */
+static int take_file(cuplug__candidate *candidate, const char *path, cuplug__plugin **plugin,
+                     cuplug_error *error) {
+  int status = cuplug__registry_take(candidate, path, plugin, error);
+  if (status) return status;
+  if (!cuplug__identity_equal(&(*plugin)->identity, &candidate->identity))
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "%s: replaced on disk after its code was loaded: reload it, restart the "
+                        "process, or give the new file another path",
+                        path);
+  cuplug__registry_rank(*plugin);
+  return CUPLUG_OK;
 }
 
 int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
                 cuplug_error *error) {
   char *absolute;
   cuplug__plugin *plugin;
+  cuplug__candidate candidate;
   cuplug__clear(error);
   if (n_ops) *n_ops = 0;
   if (!path || !*path)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE, "load: path: empty, a file is wanted");
   int status = make_absolute(path, &absolute, error);
   if (status) return status;
-  cuplug__registry_lock();
-  status = register_file(absolute, &plugin, error);
+  cuplug__table_start(&candidate.table);
+  status = read_file(absolute, &candidate, error);
   if (!status) {
-    cuplug__registry_rank(plugin);
+    cuplug__registry_lock();
+    status = take_file(&candidate, absolute, &plugin, error);
+    cuplug__registry_unlock();
+  }
+  if (!status) {
     for (uint32_t k = 0; k < plugin->n_operators && k < room; k++) ops[k] = &plugin->operators[k];
     if (n_ops) *n_ops = plugin->n_operators;
   }
-  cuplug__registry_unlock();
+  cuplug__candidate_end(&candidate);
   free(absolute);
   return status;
-}
-
-/* The file must be the one whose table was read. */
-static int check_unchanged(const cuplug__plugin *plugin, cuplug_error *error) {
-  cuplug__identity now;
-  if (!cuplug__identity_of(plugin->path, &now))
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: removed since its table was read",
-                        plugin->path);
-  if (cuplug__identity_equal(&now, &plugin->identity)) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "%s: replaced on disk since its table was read: find the operator again",
-                      plugin->path);
-}
-
-/* The table in memory must be the one that was read from the file. */
-static int check_table(const cuplug__plugin *plugin, void *library, cuplug_error *error) {
-  if (cuplug__notes_in_memory(&plugin->table.notes, library)) return CUPLUG_OK;
-  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                      "%s: the table in memory is not that of the file: other code was loaded from "
-                      "this path before, or the file was changed meanwhile",
-                      plugin->path);
-}
-
-/* Several threads may open one library: they all get the same. */
-static int open_library(cuplug__plugin *plugin, const char *name, void **library,
-                        cuplug_error *error) {
-  cuplug__registry_lock();
-  *library = plugin->library;
-  cuplug__registry_unlock();
-  if (*library) return CUPLUG_OK;
-  int status = check_unchanged(plugin, error);
-  if (status) return status;
-  *library = cuplug__library_open(name, error);
-  if (!*library) {
-    const char *message = error ? error->message : "";
-    int named = !strncmp(message, name, strlen(name));
-    if (!named) cuplug__prefix(error, "%s: cannot be loaded: ", plugin->path);
-    return CUPLUG_ERROR_PLUGIN;
-  }
-  if ((status = check_table(plugin, *library, error))) return status;
-  cuplug__registry_lock();
-  if (!plugin->library) plugin->library = *library;
-  cuplug__registry_unlock();
-  return CUPLUG_OK;
 }
 
 static int resolve(const cuplug__plugin *plugin, void *library, const char *symbol,
@@ -167,9 +136,9 @@ static void take_entries(cuplug_operator *op, const entries *found) {
   cuplug__registry_unlock();
 }
 
-static int load_operator(cuplug_operator *op, const char *name, cuplug_error *error) {
+static int load_operator(cuplug_operator *op, cuplug_error *error) {
   void *library;
-  int status = open_library((cuplug__plugin *)op->plugin, name, &library, error);
+  int status = cuplug__open_code((cuplug__plugin *)op->plugin, &library, error);
   entries *found = status ? NULL : calloc(op->n_overloads, sizeof *found);
   if (!status)
     status = found ? resolve_all(op, library, found, error)
@@ -180,17 +149,17 @@ static int load_operator(cuplug_operator *op, const char *name, cuplug_error *er
   return status;
 }
 
-int cuplug__load_plugin(cuplug__plugin *plugin, const char *name, cuplug_error *error) {
+int cuplug__load_plugin(cuplug__plugin *plugin, cuplug_error *error) {
   int status = CUPLUG_OK;
   for (uint32_t k = 0; k < plugin->n_operators && !status; k++)
-    status = load_operator(&plugin->operators[k], name, error);
+    status = load_operator(&plugin->operators[k], error);
   return status;
 }
 
 int cuplug_load_code(cuplug_operator *op, cuplug_error *error) {
   cuplug__clear(error);
   if (atomic_load_explicit(&op->loaded, memory_order_acquire)) return CUPLUG_OK;
-  return load_operator(op, op->plugin->path, error);
+  return load_operator(op, error);
 }
 
 void *cuplug__any_kernel(const cuplug_operator *op) {

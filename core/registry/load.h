@@ -5,9 +5,9 @@
 
 #include "registry/operator.h"
 
-/* Loads the code of a plugin from `name`, another spelling of its path, and all its entries. Wants
- * the registry's lock not to be held: constructors of libraries may wait for those who want it. */
-int cuplug__load_plugin(cuplug__plugin *plugin, const char *name, cuplug_error *error);
+/* Loads the code of a plugin and all its entries. Wants the registry's lock not to be held:
+ * constructors of libraries may wait for those who want it. */
+int cuplug__load_plugin(cuplug__plugin *plugin, cuplug_error *error);
 
 /* What a plugin, whose code is loaded, says is one of its kernels: a CUkernel. NULL: it does not
  * say. A device has been entered. */

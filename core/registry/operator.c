@@ -31,8 +31,9 @@ static void read_tensors(cuplug__overload *o) {
   o->names.n_tensors = n;
 }
 
-void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row) {
+void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const char **tensors) {
   o->row = row;
+  o->names.tensors = tensors;
   o->signature = row->parsed;
   read_tensors(o);
 }

@@ -16,7 +16,7 @@ typedef struct cuplug__row_sets cuplug__row_sets;
 typedef struct cuplug__names {
   const char *operator_name;
   uint32_t n_tensors;
-  const char *tensors[CUPLUG_MAX_ARGUMENTS]; /* "" where the signature has no name */
+  const char **tensors; /* "" where the signature has no name */
 } cuplug__names;
 
 /* One row of the table, ready to be matched and called. */
@@ -47,7 +47,8 @@ struct cuplug_operator {
   _Atomic int loaded;     /* 1: entries are resolved. Read with acquire */
 };
 
-/* Makes an overload of a row whose signature is parsed: what matching and reports take from it. */
-void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row);
+/* Makes an overload of a row whose signature is parsed: what matching and reports take from it.
+ * `tensors` has room for a name of each parameter and output, and lives as long. */
+void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const char **tensors);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/registry.h"
 
+#include "base/index.h"
 #include "base/status.h"
 #include "discovery/candidate.h"
 #include "discovery/search.h"
@@ -25,6 +26,7 @@ static struct {
   answer *answers;
   size_t n_answers;
   uint64_t fingerprint; /* of the search path that `answers` belong to */
+  uint64_t generation;  /* of the answers */
 } registry;
 
 static const char doing[] = "registering a plugin";
@@ -53,6 +55,8 @@ int cuplug__registry_is_forked(void) {
 
 cuplug__plugin *cuplug__registry_plugins(void) { return registry.plugins; }
 
+uint64_t cuplug__registry_generation(void) { return registry.generation; }
+
 cuplug__plugin *cuplug__registry_ranked_below(uint64_t rank) {
   cuplug__plugin *best = NULL;
   for (cuplug__plugin *p = registry.plugins; p; p = p->next)
@@ -66,9 +70,18 @@ cuplug__plugin *cuplug__registry_loaded_from(const char *path) {
   return NULL;
 }
 
-char *const *cuplug__registry_added(size_t *n_added) {
-  *n_added = registry.n_added;
-  return registry.added;
+int cuplug__registry_search(cuplug__search *search, const cuplug__trust *trust,
+                            cuplug_error *error) {
+  memset(search, 0, sizeof *search);
+  cuplug__registry_lock();
+  const size_t n = registry.n_added;
+  char **added = malloc((n + 1) * sizeof *added); /* the paths themselves are never freed */
+  if (added && n) memcpy(added, registry.added, n * sizeof *added);
+  cuplug__registry_unlock();
+  if (!added) return cuplug__no_memory(error, "searching for plugins");
+  int status = cuplug__search_start(search, added, n, trust, error);
+  free(added);
+  return status;
 }
 
 static void forget_answers(void) {
@@ -76,6 +89,7 @@ static void forget_answers(void) {
   free(registry.answers);
   registry.answers = NULL;
   registry.n_answers = 0;
+  registry.generation++;
 }
 
 /* An answer stays good as long as the file is the one that was read, or its code is in use. */
@@ -102,7 +116,9 @@ void cuplug__registry_rank(cuplug__plugin *plugin) {
   forget_answers();
 }
 
-int cuplug__registry_cache(const char *query, cuplug_operator *op, cuplug_error *error) {
+int cuplug__registry_cache(const char *query, cuplug_operator *op, uint64_t generation,
+                           cuplug_error *error) {
+  if (generation != registry.generation) return CUPLUG_OK;
   size_t bytes = (registry.n_answers + 1) * sizeof(answer);
   answer *grown = realloc(registry.answers, bytes);
   if (!grown) return cuplug__no_memory(error, doing);
@@ -127,38 +143,46 @@ static int is_brief(const cuplug_row *row) {
          !(row->flags & CUPLUG_ROW_PREFERS_CUDA);
 }
 
-typedef struct named_row {
-  char name[CUPLUG_MAX_NAME]; /* of the operator */
-  uint32_t row, first;        /* first: the first row of that name */
-} named_row;
-
-static int compare_names(const void *a, const void *b) {
-  const named_row *x = a, *y = b;
-  const int order = strcmp(x->name, y->name);
-  return order ? order : (x->row > y->row) - (x->row < y->row);
-}
+/* A row, and the first row of that operator. */
+typedef struct placed_row {
+  uint32_t row, first;
+} placed_row;
 
 static int compare_firsts(const void *a, const void *b) {
-  const named_row *x = a, *y = b;
+  const placed_row *x = a, *y = b;
   return x->first != y->first ? (x->first > y->first) - (x->first < y->first)
                               : (x->row > y->row) - (x->row < y->row);
 }
 
+/* The first row of the operator of row k; 0 when memory ran out. */
+static int find_first(const cuplug__table *table, cuplug__index *names, uint32_t k,
+                      uint32_t *first) {
+  const char *name = table->rows[k].parsed->name;
+  const uint64_t hash = cuplug__hash_text(name);
+  size_t at = 0, n;
+  while (cuplug__index_next(names, hash, &at, &n)) {
+    *first = (uint32_t)n;
+    if (!strcmp(table->rows[n].parsed->name, name)) return 1;
+  }
+  *first = k;
+  return cuplug__index_add(names, hash, k);
+}
+
 /* The rows of each operator together, the operators in the order of their first rows. */
-static named_row *sort_rows(const cuplug__table *table) {
-  named_row *rows = calloc(table->n_rows, sizeof *rows);
-  if (!rows) return NULL;
-  for (uint32_t k = 0; k < table->n_rows; k++) {
-    cuplug__row_operator(&table->rows[k], rows[k].name);
+static placed_row *sort_rows(const cuplug__table *table) {
+  cuplug__index names = {0};
+  placed_row *rows = calloc(table->n_rows, sizeof *rows);
+  int is_fine = rows != NULL, is_sorted = 1;
+  for (uint32_t k = 0; k < table->n_rows && is_fine; k++) {
     rows[k].row = k;
+    is_fine = find_first(table, &names, k, &rows[k].first);
+    is_sorted &= !k || rows[k].first >= rows[k - 1].first;
   }
-  qsort(rows, table->n_rows, sizeof *rows, compare_names);
-  for (uint32_t k = 0; k < table->n_rows; k++) {
-    const int is_first = !k || strcmp(rows[k].name, rows[k - 1].name);
-    rows[k].first = is_first ? rows[k].row : rows[k - 1].first;
-  }
-  qsort(rows, table->n_rows, sizeof *rows, compare_firsts);
-  return rows;
+  cuplug__index_end(&names);
+  if (is_fine && !is_sorted) qsort(rows, table->n_rows, sizeof *rows, compare_firsts);
+  if (is_fine) return rows;
+  free(rows);
+  return NULL;
 }
 
 /* The next operator, of which `overload` is the first row. */
@@ -172,14 +196,26 @@ static cuplug_operator *new_operator(cuplug__plugin *plugin, cuplug__overload *o
   return op;
 }
 
-static int fill(cuplug__plugin *plugin, const named_row *rows, cuplug_error *error) {
+static size_t count_tensors(const cuplug_row *row) {
+  return (size_t)(row->parsed->n_parameters + row->parsed->n_outputs);
+}
+
+static size_t count_all_tensors(const cuplug__table *table) {
+  size_t n = 0;
+  for (uint32_t k = 0; k < table->n_rows; k++) n += count_tensors(&table->rows[k]);
+  return n;
+}
+
+static int fill(cuplug__plugin *plugin, const placed_row *rows, cuplug_error *error) {
   const uint32_t n_rows = plugin->table.n_rows;
+  const char **tensors = plugin->tensors;
   cuplug_operator *op = NULL;
   int status = CUPLUG_OK;
   for (uint32_t k = 0; k < n_rows && !status; k++) {
     cuplug__overload *overload = &plugin->overloads[k];
     const cuplug_row *row = &plugin->table.rows[rows[k].row];
-    cuplug__make_overload(overload, row);
+    cuplug__make_overload(overload, row, tensors);
+    tensors += count_tensors(row);
     overload->brief_bytes = is_brief(row) ? BRIEF_BYTES : -1;
     if (rows[k].first == rows[k].row) op = new_operator(plugin, overload);
     op->n_overloads++;
@@ -191,11 +227,13 @@ static int fill(cuplug__plugin *plugin, const named_row *rows, cuplug_error *err
 
 int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
   const uint32_t n_rows = plugin->table.n_rows;
-  named_row *rows = sort_rows(&plugin->table);
+  placed_row *rows = sort_rows(&plugin->table);
   plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
   plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
-  int status = rows && plugin->operators && plugin->overloads ? fill(plugin, rows, error)
-                                                              : cuplug__no_memory(error, doing);
+  plugin->tensors = calloc(count_all_tensors(&plugin->table) + 1, sizeof(*plugin->tensors));
+  int status = rows && plugin->operators && plugin->overloads && plugin->tensors
+                   ? fill(plugin, rows, error)
+                   : cuplug__no_memory(error, doing);
   free(rows);
   return status;
 }
@@ -206,6 +244,7 @@ void cuplug__plugin_free(cuplug__plugin *plugin) {
   free(plugin->path);
   free(plugin->operators);
   free(plugin->overloads);
+  free(plugin->tensors);
   free(plugin);
 }
 
@@ -214,6 +253,7 @@ int cuplug__plugin_make(cuplug__candidate *candidate, const char *path, cuplug__
   cuplug__plugin *p = calloc(1, sizeof(*p));
   if (!p) return cuplug__no_memory(error, doing);
   p->path = strdup(path);
+  p->source.fd = -1;
   p->identity = candidate->identity;
   p->table = candidate->table;
   memset(&candidate->table, 0, sizeof(candidate->table));

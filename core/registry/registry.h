@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins and operators that the process knows. All functions want the lock to be held, but those
- * that make and free what the registry does not know yet. */
+/* Plugins and operators that the process knows. All functions want the lock to be held, but one
+ * that says so and those that make and free what the registry does not know yet. */
 #ifndef CUPLUG_CORE_REGISTRY_REGISTRY_H
 #define CUPLUG_CORE_REGISTRY_REGISTRY_H
 
 #include "discovery/candidate.h"
+#include "discovery/search.h"
 #include "discovery/table.h"
 #include "registry/operator.h"
+
+/* What the dynamic linker is given to load, while threads do so. */
+typedef struct cuplug__source {
+  char *name; /* owned; NULL: nobody loads */
+  int fd;     /* of a copy in memory, which the name leads to; -1: the file itself */
+  int n_users;
+} cuplug__source;
 
 /* A plugin whose table was taken in. Never freed. */
 struct cuplug__plugin {
@@ -17,8 +25,13 @@ struct cuplug__plugin {
   uint32_t n_operators;
   cuplug_operator *operators;
   cuplug__overload *overloads; /* table.n_rows of them, those of one operator together */
+  const char **tensors;        /* the names of all tensors of all overloads */
   uint64_t rank;               /* counts cuplug_load: the greatest is searched first; 0 without */
   void *library;               /* NULL until the code is loaded */
+  int has_digest;
+  uint8_t digest[32]; /* of the file, where it was asked for */
+  int is_in_place;    /* 1: it was loaded from the file itself, not from a copy */
+  cuplug__source source;
 };
 
 /* One lock for everything here. Whoever holds it neither takes it again nor asks the dynamic linker
@@ -32,12 +45,15 @@ int cuplug__registry_is_forked(void);
 
 /* The plugin registered last, then ->next. */
 cuplug__plugin *cuplug__registry_plugins(void);
+/* Changes when answers found before are not good any more. */
+uint64_t cuplug__registry_generation(void);
 /* The plugin loaded by cuplug_load with the greatest rank below `rank`; NULL when there is none. */
 cuplug__plugin *cuplug__registry_ranked_below(uint64_t rank);
 /* The plugin whose code was loaded from that path. */
 cuplug__plugin *cuplug__registry_loaded_from(const char *path);
-/* Directories of cuplug_add_directory. */
-char *const *cuplug__registry_added(size_t *n_added);
+/* Starts a search of all directories, those of cuplug_add_directory among them. Takes the lock. */
+int cuplug__registry_search(cuplug__search *search, const cuplug__trust *trust,
+                            cuplug_error *error);
 
 /* The plugin of a candidate: one known already, else a new one, which takes over the candidate's
  * table. Where code has been loaded from that path, the plugin that it belongs to. */
@@ -59,6 +75,8 @@ void cuplug__registry_rank(cuplug__plugin *plugin);
 
 /* Names found before, as long as the search path stays the same. */
 cuplug_operator *cuplug__registry_cached(const char *query);
-int cuplug__registry_cache(const char *query, cuplug_operator *op, cuplug_error *error);
+/* Keeps an answer of a search that began in a generation, unless that has passed. */
+int cuplug__registry_cache(const char *query, cuplug_operator *op, uint64_t generation,
+                           cuplug_error *error);
 
 #endif

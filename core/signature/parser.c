@@ -92,6 +92,7 @@ void cuplug__skip_space(cuplug__parser *p) {
 
 int cuplug__take(cuplug__parser *p, const char *mark) {
   cuplug__skip_space(p);
+  if (*p->at != *mark) return 0; /* mostly: tables have thousands of signatures */
   size_t n = strlen(mark);
   if (strncmp(p->at, mark, n)) return 0;
   p->at += n;

@@ -27,10 +27,14 @@ static const char *const out_of_range = "its index is out of range";
 
 static const char *product(const int64_t *sizes, int32_t n, number *result) {
   int64_t value = 1;
-  for (int32_t k = 0; k < n; k++)
-    if (__builtin_mul_overflow(value, sizes[k], &value)) return too_large;
+  int overflows = 0;
+  *result = integer(0);
+  for (int32_t k = 0; k < n; k++) {
+    if (!sizes[k]) return NULL;
+    overflows |= __builtin_mul_overflow(value, sizes[k], &value);
+  }
   *result = integer(value);
-  return NULL;
+  return overflows ? too_large : NULL;
 }
 
 static const char *item(const int64_t *items, int64_t n, number index, number *result) {
@@ -71,6 +75,11 @@ static const char *from_array(const cuplug_step *step, const cuplug__values *val
 
 static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b && (a < 0) != (b < 0)); }
 
+static int64_t floor_rest(int64_t a, int64_t b) {
+  const int64_t rest = a % b;
+  return rest && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 static int is_above(number a, number b) {
   return a.is_float || b.is_float ? as_real(a) > as_real(b) : a.i > b.i;
 }
@@ -101,8 +110,7 @@ static const char *combine(int32_t kind, number a, number b, number *result) {
       const int is_rest = kind == CUPLUG_STEP_REST;
       return combine(CUPLUG_STEP_SUBTRACT, integer(0), is_rest ? integer(0) : a, result);
     }
-    const int64_t quotient = floor_divide(a.i, b.i);
-    result->i = kind == CUPLUG_STEP_DIVIDE ? quotient : a.i - quotient * b.i;
+    result->i = kind == CUPLUG_STEP_DIVIDE ? floor_divide(a.i, b.i) : floor_rest(a.i, b.i);
   }
   return overflows ? too_large : NULL;
 }

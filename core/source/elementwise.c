@@ -2,8 +2,8 @@
 /* The entries of element-wise operators that are compiled from an expression. */
 #include "base/layout.h"
 #include "entry/run.h"
+#include "host/copies.h"
 #include "host/view.h"
-#include "host/workers.h"
 #include "source/loop.h"
 #include "source/packs.h"
 #include "source/variant.h"

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "entry/run.h"
+#include "host/team.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,12 +49,29 @@ int cuplug__variant_find(cuplug_source *source, const cuplug_variant *variant,
   return CUPLUG_OK;
 }
 
+typedef struct shared_part {
+  const cuplug_loop_call *call;
+  cuplug_loop_part *part;
+} shared_part;
+
+static int run_range(void *context, int64_t begin, int64_t end) {
+  const shared_part *shared = context;
+  shared->part(shared->call, begin, end);
+  return CUPLUG_OK;
+}
+
+static void parallel(const cuplug_loop_call *call, cuplug_loop_part *part, long long n,
+                     long long grain) {
+  shared_part shared = {call, part};
+  (void)cuplug__team_run(n, grain, run_range, &shared);
+}
+
 int cuplug__variant_run(const cuplug_call *call, const cuplug_code *code,
                         cuplug_loop_call *arguments) {
   cuplug_division division;
   cuplug_loop_function *function;
   division.claimed = 0;
-  arguments->one_thread = call->max_threads == 1;
+  arguments->parallel = parallel;
   arguments->division = &division;
   memcpy(&function, &code->function, sizeof(function));
   function(arguments);

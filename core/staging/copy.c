@@ -6,9 +6,9 @@
 #include "cuda/fault.h"
 #include "cuda/lane.h"
 #include "cuda/stream.h"
+#include "host/copies.h"
 #include "host/view.h"
 #include "host/watch.h"
-#include "host/workers.h"
 #include "staging/transfer.h"
 
 /* On a lane of its own, after what is on the caller's stream. */

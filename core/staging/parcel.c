@@ -43,8 +43,8 @@ static cuplug__parcel *begin(cuplug__shipment *s, uint32_t k) {
 /* As it lies, gaps and all. */
 static void take_span(cuplug__parcel *p, const cuplug_tensor *x, cuplug__span span) {
   p->bytes = (uint64_t)(span.high - span.low);
-  p->offset = (uint64_t)((const char *)x->data - span.low);
-  cuplug__view_bytes(&p->view, span.low, p->bytes);
+  p->offset = (uint64_t)((uintptr_t)x->data - span.low);
+  cuplug__view_bytes(&p->view, (void *)span.low, p->bytes);
 }
 
 /* The dimensions from the widest stride to the narrowest. */
@@ -63,7 +63,7 @@ static void take_elements(cuplug__parcel *p, const cuplug_tensor *x, cuplug__spa
   int32_t dims[CUPLUG_MAX_NDIM];
   int64_t shape[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM], dense[CUPLUG_MAX_NDIM];
   const uint64_t element = (uint64_t)cuplug_element_bytes(x);
-  const cuplug_tensor sorted = {.data = (char *)span.low,
+  const cuplug_tensor sorted = {.data = (void *)span.low,
                                 .ndim = x->ndim,
                                 .dtype = x->dtype,
                                 .shape = shape,

@@ -10,8 +10,8 @@
 #include "cuda/stream.h"
 #include "entry/entry.h"
 #include "entry/run.h"
+#include "host/copies.h"
 #include "host/watch.h"
-#include "host/workers.h"
 #include "staging/parcel.h"
 #include "staging/transfer.h"
 

@@ -6,9 +6,9 @@
 #include "cuda/error.h"
 #include "cuda/lane.h"
 #include "cuda/stream.h"
+#include "host/copies.h"
 #include "host/view.h"
 #include "host/watch.h"
-#include "host/workers.h"
 
 #include <string.h>
 

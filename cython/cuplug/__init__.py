@@ -76,12 +76,13 @@ __version__ = _version()
 # same to type checkers.
 _MODULES = {
     "adoption.adopt": "adopt",
+    "arguments.to_device": "asarray",
     "author.build": "BuildError build",
     "base.flags": "get_cmake_path get_include get_pkg_config_path",
     "call.operator": "Operator",
     "call.named": "named_outputs",
     "call.run": "LastCall last_call",
-    "cuda.device_array": "DeviceArray asarray empty",
+    "cuda.device_array": "DeviceArray empty",
     "cuda.devices": "Device devices synchronize",
     "cuda.memory": "MemoryInfo memory_info trim",
     "cuda.placement": "Placement device",

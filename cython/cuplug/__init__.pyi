@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from cuplug import ops as ops
 from cuplug.adoption.adopt import adopt as adopt
+from cuplug.arguments.to_device import asarray as asarray
 from cuplug.author.build import BuildError as BuildError
 from cuplug.author.build import build as build
 from cuplug.base.flags import get_cmake_path as get_cmake_path
@@ -11,7 +12,6 @@ from cuplug.call.operator import Operator as Operator
 from cuplug.call.run import LastCall as LastCall
 from cuplug.call.run import last_call as last_call
 from cuplug.cuda.device_array import DeviceArray as DeviceArray
-from cuplug.cuda.device_array import asarray as asarray
 from cuplug.cuda.device_array import empty as empty
 from cuplug.cuda.devices import Device as Device
 from cuplug.cuda.devices import devices as devices

@@ -4,7 +4,6 @@
 # Names without an underscore would hide operators.
 import opcode as _opcode
 import sys as _sys
-from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 import numpy as _numpy  # noqa: F401  (first: see cuplug/__init__.py)
@@ -16,7 +15,9 @@ from cuplug.lookup.find import find as _find
 from cuplug.lookup.find import plugins as _plugins
 
 
-def __getattr__(name: str) -> _Callable[..., _Any]:
+def __getattr__(name: str) -> _Any:
+    if name == "__all__":
+        return __dir__()
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

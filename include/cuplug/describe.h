@@ -18,6 +18,10 @@ CUPLUG_API const char *cuplug_operator_version(const cuplug_operator *op);
 CUPLUG_API const char *cuplug_operator_path(const cuplug_operator *op);
 /* The compute capabilities of its plugin's CUDA code: "750,900" for 7.5 and 9.0; "" without. */
 CUPLUG_API const char *cuplug_operator_architectures(const cuplug_operator *op);
+/* The SHA-256 of its plugin's file, which is read once. ERROR_PLUGIN: it has none, or the file was
+ * replaced since its table was read. */
+CUPLUG_API int cuplug_operator_digest(const cuplug_operator *op, uint8_t digest[32],
+                                      cuplug_error *error);
 /* 1 when its code is in the process. */
 CUPLUG_API int cuplug_operator_is_loaded(const cuplug_operator *op);
 /* Its overloads, tried in this order. */
@@ -37,6 +41,8 @@ CUPLUG_API const char *cuplug_row_entry(const cuplug_row *row, int32_t device_ty
 /* What it says of a key, such as "gradient": its value, "" for one without a value, NULL where it
  * says nothing. docs/abi.md lists the keys. */
 CUPLUG_API const char *cuplug_row_property(const cuplug_row *row, const char *key);
+/* The k-th of the fields of its note, "key=value" or "key"; NULL past the last. */
+CUPLUG_API const char *cuplug_row_field(const cuplug_row *row, uint32_t k);
 
 /* The properties that calls depend on. */
 #define CUPLUG_ROW_TAKES_STRIDES 1u

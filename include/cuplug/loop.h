@@ -19,8 +19,13 @@ typedef struct cuplug_division {
   char message[252];
 } cuplug_division;
 
+typedef struct cuplug_loop_call cuplug_loop_call;
+
+/* What a call does with the items `from` to `to` - 1 of some loop. */
+typedef void cuplug_loop_part(const cuplug_loop_call *call, long long from, long long to);
+
 /* One call of a compiled host function. What is 0 or NULL is for reductions alone. */
-typedef struct cuplug_loop_call {
+struct cuplug_loop_call {
   void *const *data;          /* of each array, the outputs last */
   const void *scalars;        /* cuplug_scalar of each scalar parameter */
   const cuplug_loop *loop;    /* over the elements of the outputs */
@@ -29,10 +34,12 @@ typedef struct cuplug_loop_call {
   long long n_parts;          /* of the reduced loop */
   long long part;             /* elements of each part but the last */
   int by_columns;             /* 1: outputs side by side; 0: one after the other */
-  int one_thread;             /* 1: no threads may be started */
+  /* Calls `part` for n items in ranges of `grain`, on several threads. */
+  void (*parallel)(const cuplug_loop_call *call, cuplug_loop_part *part, long long n,
+                   long long grain);
   cuplug_division
       *division; /* not claimed yet; where it is after the call, outputs are incomplete */
-} cuplug_loop_call;
+};
 
 typedef void cuplug_loop_function(const cuplug_loop_call *call);
 

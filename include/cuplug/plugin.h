@@ -239,6 +239,7 @@ CUPLUG__MUST_USE static inline int cuplug_output(const cuplug_call *call, uint32
 
 CUPLUG__END_C
 
+#include <cuplug/parallel.h>
 #include <cuplug/table.h>
 #ifdef __CUDACC__
 #include <cuplug/kernels.h>

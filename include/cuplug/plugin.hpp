@@ -89,6 +89,24 @@ template <class... P> struct parameters {
 };
 template <class... P> constexpr parameters<P...> parameters_of(void (*)(P...)) { return {}; }
 
+/* Calls f; what it throws is reported, since no exception leaves a plugin. */
+template <class F> int guarded(const cuplug_call *call, F f) {
+#ifdef __cpp_exceptions
+  try {
+    return f();
+  } catch (const std::bad_alloc &) {
+    return cuplug_fail(call, CUPLUG_ERROR_MEMORY, "memory of the host ran out");
+  } catch (const std::exception &error) {
+    return cuplug_fail(call, CUPLUG_ERROR_PLUGIN, error.what());
+  } catch (...) {
+    return cuplug_fail(call, CUPLUG_ERROR_PLUGIN, "an exception of an unknown type");
+  }
+#else
+  (void)call;
+  return f();
+#endif
+}
+
 /* What an entry may ask of its call. All functions of <cuplug/plugin.h> take it, too. */
 class call {
 public:
@@ -103,6 +121,12 @@ public:
    * error is reported, return CUPLUG_ERROR_MEMORY. */
   template <class T> T *workspace(int64_t n) const {
     return static_cast<T *>(cuplug_workspace(call_, (uint64_t)n * sizeof(T)));
+  }
+  /* On the host: calls f(begin, end) for items 0 to n - 1 in ranges of `grain`, on several threads:
+   * cuplug_parallel. f returns nothing, or a status; what it throws is reported. */
+  template <class F> CUPLUG__MUST_USE int parallel(int64_t n, int64_t grain, F f) const {
+    const loop<F> context = {call_, &f};
+    return cuplug_parallel(call_, n, grain, loop<F>::body, (void *)&context);
   }
   int device() const { return call_->device.id; }
   uint32_t max_threads() const { return call_->max_threads; } /* on the host; 0: any number */
@@ -145,6 +169,19 @@ public:
 #endif
 
 private:
+  template <class F> struct loop {
+    const cuplug_call *call;
+    F *f;
+    static int body(void *context, int64_t begin, int64_t end) {
+      const loop *at = static_cast<const loop *>(context);
+      return guarded(at->call, [=] {
+        if constexpr (converts<int, decltype((*at->f)(begin, end))>::value)
+          return (*at->f)(begin, end);
+        else
+          return (*at->f)(begin, end), (int)CUPLUG_OK;
+      });
+    }
+  };
   const cuplug_call *call_;
 };
 
@@ -206,19 +243,7 @@ template <class Entry> int run_entry(const cuplug_call *call) {
       Entry::n_outputs == n_outputs_of(Entry::text()),
       "an entry lists all outputs, since it writes them; where there are several, each has "
       "a name in the signature");
-#ifdef __cpp_exceptions
-  try {
-    return run_typed<Entry>(call);
-  } catch (const std::bad_alloc &) {
-    return cuplug_fail(call, CUPLUG_ERROR_MEMORY, "memory of the host ran out");
-  } catch (const std::exception &error) {
-    return cuplug_fail(call, CUPLUG_ERROR_PLUGIN, error.what());
-  } catch (...) {
-    return cuplug_fail(call, CUPLUG_ERROR_PLUGIN, "an exception of an unknown type");
-  }
-#else
-  return run_typed<Entry>(call);
-#endif
+  return guarded(call, [call] { return run_typed<Entry>(call); });
 }
 
 } // namespace cuplug

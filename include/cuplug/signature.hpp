@@ -278,10 +278,17 @@ constexpr item find_dtype(const char *text, const char *name, int there) {
   return finder.found;
 }
 
+/* Whether the `where` clause begins there, not an output or a dimension of that name. */
+constexpr bool is_where(const char *text, int at) {
+  if (!is_word(text, at, "where")) return false;
+  const char next = text[after_word(text, at)];
+  return is_of_word(next) || next == '(' || next == '-';
+}
+
 /* The dtypes that a type variable may stand for, by its `where` clause; 0: there is none. */
 constexpr uint32_t dtypes_of(const char *text, const char *name, int there) {
   int at = end_of_parameters(text);
-  while (text[at] && (is_of_word(text[at]) || !is_word(text, at + 1, "where"))) at++;
+  while (text[at] && (is_of_word(text[at]) || !is_where(text, at + 1))) at++;
   if (!text[at]) return 0;
   for (at = after_word(text, at + 1); at >= 0; at = next_part(text, end_of_part(text, at))) {
     int word = after_word(text, at);

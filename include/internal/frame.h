@@ -14,7 +14,7 @@ typedef struct cuplug_frame cuplug_frame;
  * tensor->device. Returns a status. Called on the thread that called cuplug_run. */
 typedef int cuplug_allocate(void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error);
 
-#define CUPLUG_MAX_STORED 2048 /* words of shapes and strides that a call makes */
+#define CUPLUG_MAX_STORED 1024 /* words of shapes and strides that a call makes */
 #define CUPLUG_MAX_ITEMS 256   /* of all lists of numbers of a call */
 
 /* One call under way, in the caller's stack frame. Filled by cuplug_bind; nothing in it needs to be

@@ -43,6 +43,10 @@ CUPLUG_API int cuplug_compile_program(const char *path, const cuplug_program *pr
                                       cuplug_binary **binary, cuplug_error *error);
 CUPLUG_API void cuplug_free_binary(cuplug_binary *binary);
 
+/* Whether others may write what a path leads to, by the rules for directories of plugins; for the
+ * cache. ERROR_PLUGIN: the reason; ERROR_NOT_FOUND: there is nothing. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_check_owner(const char *path, cuplug_error *error);
+
 /* Machine code or PTX to be loaded into the driver (CUDA 12.0 or newer). Opaque; never freed, as
  * work that runs may need it: whoever loads the same thing again and again keeps what the first
  * time gave. */

@@ -8,16 +8,15 @@ CUPLUG_ENTRY int piecewise_scale_cuda(const cuplug_call *call);
 
 #define FACTOR(v, computed) ((v) < 0 ? (computed)0.5 : (v) < 1 ? (computed)2 : (computed)0.1)
 
-#define SCALE(DTYPE, stored, computed, load, store)                                             \
-  case CUPLUG_##DTYPE: {                                                                        \
-    const stored *restrict x = call->tensors[0].data;                                           \
-    stored *out = call->tensors[1].data;                                                        \
-    ELEMENTWISE_MAP(call, stored, out, n, i, store(load(x[i]) * FACTOR(load(x[i]), computed))); \
-    return CUPLUG_OK;                                                                           \
+#define SCALE(DTYPE, stored, computed, load, store)                                          \
+  case CUPLUG_##DTYPE: {                                                                     \
+    const stored *restrict x = call->tensors[0].data;                                        \
+    stored *out = call->tensors[1].data;                                                     \
+    ELEMENTWISE_MAP(call, stored, out, i, store(load(x[i]) * FACTOR(load(x[i]), computed))); \
+    return CUPLUG_OK;                                                                        \
   }
 
 ELEMENTWISE_ENTRY(piecewise_scale_host) {
-  const int64_t n = cuplug_n_elements(&call->tensors[0]);
   switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(SCALE) }
   return elementwise_no_dtype(call);
 }

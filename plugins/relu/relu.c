@@ -8,16 +8,15 @@
 CUPLUG_ENTRY int relu_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int relu_backward_cuda(const cuplug_call *call);
 
-#define FORWARD(DTYPE, stored, computed, load, store)                     \
-  case CUPLUG_##DTYPE: {                                                  \
-    const stored *restrict x = call->tensors[0].data;                     \
-    stored *out = call->tensors[1].data;                                  \
-    ELEMENTWISE_MAP(call, stored, out, n, i, load(x[i]) <= 0 ? 0 : x[i]); \
-    return CUPLUG_OK;                                                     \
+#define FORWARD(DTYPE, stored, computed, load, store)                  \
+  case CUPLUG_##DTYPE: {                                               \
+    const stored *restrict x = call->tensors[0].data;                  \
+    stored *out = call->tensors[1].data;                               \
+    ELEMENTWISE_MAP(call, stored, out, i, load(x[i]) <= 0 ? 0 : x[i]); \
+    return CUPLUG_OK;                                                  \
   }
 
 ELEMENTWISE_ENTRY(relu_host) {
-  const int64_t n = cuplug_n_elements(&call->tensors[0]);
   switch (cuplug_type(&call->tensors[0])) {
     ELEMENTWISE_FLOATING(FORWARD)
     ELEMENTWISE_SIGNED(FORWARD)
@@ -25,17 +24,16 @@ ELEMENTWISE_ENTRY(relu_host) {
   return elementwise_no_dtype(call);
 }
 
-#define BACKWARD(DTYPE, stored, computed, load, store)                       \
-  case CUPLUG_##DTYPE: {                                                     \
-    const stored *restrict grad = call->tensors[0].data;                     \
-    const stored *restrict x = call->tensors[1].data;                        \
-    stored *out = call->tensors[2].data;                                     \
-    ELEMENTWISE_MAP(call, stored, out, n, i, load(x[i]) <= 0 ? 0 : grad[i]); \
-    return CUPLUG_OK;                                                        \
+#define BACKWARD(DTYPE, stored, computed, load, store)                    \
+  case CUPLUG_##DTYPE: {                                                  \
+    const stored *restrict grad = call->tensors[0].data;                  \
+    const stored *restrict x = call->tensors[1].data;                     \
+    stored *out = call->tensors[2].data;                                  \
+    ELEMENTWISE_MAP(call, stored, out, i, load(x[i]) <= 0 ? 0 : grad[i]); \
+    return CUPLUG_OK;                                                     \
   }
 
 ELEMENTWISE_ENTRY(relu_backward_host) {
-  const int64_t n = cuplug_n_elements(&call->tensors[0]);
   switch (cuplug_type(&call->tensors[0])) {
     ELEMENTWISE_FLOATING(BACKWARD)
     ELEMENTWISE_SIGNED(BACKWARD)

@@ -7,22 +7,22 @@
 
 CUPLUG_ENTRY int scale_cuda(const cuplug_call *call);
 
-#define FLOATING(DTYPE, stored, computed, load, store)                    \
-  case CUPLUG_##DTYPE: {                                                  \
-    stored *data = call->tensors[0].data;                                 \
-    const computed factor = (computed)call->scalars[0].f;                 \
-    ELEMENTWISE_LOOP(call, i, n, data[i] = store(load(data[i]) * factor)) \
-    return CUPLUG_OK;                                                     \
+#define FLOATING(DTYPE, stored, computed, load, store)           \
+  case CUPLUG_##DTYPE: {                                         \
+    stored *data = call->tensors[0].data;                        \
+    const computed factor = (computed)call->scalars[0].f;        \
+    ELEMENTWISE_LOOP(i, data[i] = store(load(data[i]) * factor)) \
+    return CUPLUG_OK;                                            \
   }
 
 /* The lowest bits of a product are the same for signed and unsigned factors. */
-#define INTEGER(SIGNED, UNSIGNED, stored, computed)                    \
-  case CUPLUG_##SIGNED:                                                \
-  case CUPLUG_##UNSIGNED: {                                            \
-    stored *data = call->tensors[0].data;                              \
-    const computed factor = (computed)call->scalars[0].u;              \
-    ELEMENTWISE_LOOP(call, i, n, data[i] = (stored)(data[i] * factor)) \
-    return CUPLUG_OK;                                                  \
+#define INTEGER(SIGNED, UNSIGNED, stored, computed)           \
+  case CUPLUG_##SIGNED:                                       \
+  case CUPLUG_##UNSIGNED: {                                   \
+    stored *data = call->tensors[0].data;                     \
+    const computed factor = (computed)call->scalars[0].u;     \
+    ELEMENTWISE_LOOP(i, data[i] = (stored)(data[i] * factor)) \
+    return CUPLUG_OK;                                         \
   }
 
 /* Written out: C's own product of complex numbers looks for infinities in each. */
@@ -30,7 +30,7 @@ CUPLUG_ENTRY int scale_cuda(const cuplug_call *call);
   case CUPLUG_##DTYPE: {                                                           \
     part *data = call->tensors[0].data;                                            \
     const part re = (part)call->scalars[0].c[0], im = (part)call->scalars[0].c[1]; \
-    ELEMENTWISE_LOOP(call, i, n, {                                                 \
+    ELEMENTWISE_LOOP(i, {                                                          \
       const part x = data[2 * i], y = data[2 * i + 1];                             \
       data[2 * i] = x * re - y * im;                                               \
       data[2 * i + 1] = x * im + y * re;                                           \
@@ -39,7 +39,6 @@ CUPLUG_ENTRY int scale_cuda(const cuplug_call *call);
   }
 
 ELEMENTWISE_ENTRY(scale_host) {
-  const int64_t n = cuplug_n_elements(&call->tensors[0]);
   switch (cuplug_type(&call->tensors[0])) {
     ELEMENTWISE_FLOATING(FLOATING)
     INTEGER(INT8, UINT8, uint8_t, uint32_t)

@@ -149,6 +149,43 @@ def test_a_description_without_its_library(place, put):
         cuplug.find("pick")
 
 
+ODD = {
+    "nested brackets": ("a = " + "[" * 20_000, "wanted a description of the library"),
+    "a deep key": ("a" + ".a" * 20_000 + " = 1", "line 1: seen more than 100 dots"),
+    "many keys": ("\n".join(f"a.b{k} = 1" for k in range(20_000)), "seen more than 65536 bytes"),
+    "no text": (b"\xff\xfe", "wanted a description of the library"),
+    "a line break in a name": (DESCRIPTION.replace("[pick]", '["a\\nb"]'), r"seen the key 'a\nb'"),
+    "a dot in a name": (DESCRIPTION.replace("[pick]", '["a.b"]'), "seen the key 'a.b'"),
+    "a long name": (DESCRIPTION.replace("[pick]", f"[{'a' * 64}]"), "at most 63 ASCII characters"),
+    "another name": (
+        DESCRIPTION.replace("[pick]", "[other]"),
+        "signature: seen pick, wanted other",
+    ),
+    "two lines of doc": (DESCRIPTION + 'doc = "a\\nb"', r"doc: seen 'a\nb', wanted one line"),
+    "a date": ("prototypes = 1979-05-27", "wanted C declarations"),
+}
+
+
+@pytest.mark.parametrize(("content", "reason"), ODD.values(), ids=ODD)
+def test_an_odd_description_ends_no_listing(place, put, content, reason):
+    put(place)
+    odd = put(place, name="odd")
+    data = content if isinstance(content, bytes) else content.encode()
+    odd.with_suffix(".cuplug.toml").write_bytes(data)
+    record = listed(odd)
+    assert record.state == "rejected"
+    assert reason in record.reason
+    assert record.operators == ()
+    assert len(record.reason.splitlines()) == 1
+    assert cuplug.find("pick").plugin == "plain"
+
+
+def test_a_huge_description_ends_no_listing(place, put):
+    odd = put(place, name="odd")
+    os.truncate(odd.with_suffix(".cuplug.toml"), 1 << 40)
+    assert listed(odd).reason.endswith("seen more than 65536 bytes")
+
+
 @pytest.mark.parametrize("suffix", [".so", ".cuplug.toml"])
 def test_neither_file_may_be_written_by_anyone(place, put, suffix, monkeypatch):
     path = put(place)

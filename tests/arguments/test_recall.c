@@ -36,7 +36,8 @@ static void make_operators(void) {
     for (uint32_t k = 0; k < 2 && signatures[i][k]; k++) {
       cuplug__overload *o = &overloads[i][operators[i].n_overloads++];
       CHECK(!cuplug_parse_signature(signatures[i][k], &rows[i][k].parsed, NULL, &error));
-      cuplug__make_overload(o, &rows[i][k]);
+      static const char *tensors[N_OPERATORS][2][2 * CUPLUG_MAX_ARGUMENTS];
+      cuplug__make_overload(o, &rows[i][k], tensors[i][k]);
       o->brief_bytes = 64;
     }
   }

@@ -20,6 +20,7 @@ DTYPES = [
     *("float16", "float32", "float64", "complex64", "complex128"),
     *(ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
 ]
+LARGE = ["uint8", "float32", pytest.param("complex128", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -57,7 +58,7 @@ def test_no_memory_for_a_copy(ops):
         ops.copy(x)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+@pytest.mark.parametrize("dtype", LARGE)
 def test_large_arrays_arrive_as_they_are(ops, dtype):
     """Copied by several threads: transposed, in Fortran order, backwards, repeated, misaligned."""
     x = np.arange(1200 * 41 * 130).astype(dtype).reshape(1200, 41, 130)
@@ -350,7 +351,7 @@ def test_written_arrays_have_memory_for_each_element(shape, strides):
     assert (twice(shared, device="cpu") == 2).all()
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
+@pytest.mark.parametrize("dtype", LARGE)
 def test_large_transposed_arrays_in_expressions(dtype):
     """Inputs are put in the order of the outputs; what is written, or repeated, is not."""
     add = cuplug.elementwise("add(a: T, b: T) -> T", "a + b")

@@ -99,6 +99,21 @@ def test_dlpack_export_without_a_shape(ops, name, shape_at):
         ops.copy(Broken(np.arange(2.0), name == "dltensor_versioned"))
 
 
+@pytest.mark.parametrize("ndim", [-1, 65, 1000, 2**31 - 1, -(2**31)])
+def test_dlpack_export_of_absurd_dimensions(ops, ndim):
+    class Broken(Exporter):
+        def __dlpack__(self, **keywords):
+            capsule = super().__dlpack__(**keywords)
+            pointer = ctypes.pythonapi.PyCapsule_GetPointer
+            pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+            managed = pointer(capsule, b"dltensor")
+            ctypes.c_int32.from_address(managed + 16).value = ndim
+            return capsule
+
+    with pytest.raises(TypeError, match="or not of 0 to 64 dimensions"):
+        ops.copy(Broken(np.arange(2.0), False))
+
+
 def test_stand_ins_of_libraries(ops, monkeypatch):
     """As tools for documentation import them."""
 
@@ -120,9 +135,14 @@ def test_outputs_go_back_through_the_namespace(ops):
         def __array_namespace__(self):
             return Namespace
 
-    result = ops.copy(Spaced(np.arange(3.0)))
-    assert type(result) is Spaced
-    assert result.x.tolist() == [0, 1, 2]
+    for out in ({}, {"out": None}, {"out": (None,)}):
+        result = ops.copy(Spaced(np.arange(3.0)), **out)
+        assert type(result) is Spaced
+        assert result.x.tolist() == [0, 1, 2]
+    given = np.empty(3)
+    for out in ((given, None), (None, given)):
+        results = ops.split(Spaced(np.arange(3.0)), out=out)
+        assert [type(x) for x in results] == [Spaced if x is None else np.ndarray for x in out]
 
 
 def test_output_that_the_library_does_not_take(ops):

@@ -354,6 +354,7 @@ def test_a_fresh_plugin_runs_on_the_gpu_and_is_reloaded(tmp_path):
 
 
 @needs_nvcc
+@pytest.mark.slow
 def test_ptx_is_there_for_gpus_to_come(tmp_path):
     (tmp_path / "third.cu").write_text(THIRD)
     path = cuplug.build(tmp_path / "third.cu", arch="90")

@@ -280,6 +280,7 @@ def test_any_bytes_are_read_or_refused(before, payload):
     assert all(0 <= architecture < 2**32 for architecture in code.machine_code | code.ptx)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is not on PATH")
 def test_architectures_of_a_compiled_plugin(tmp_path):
     source = GOOD.replace("call->tensors[0].data;", "(const float *)call->tensors[0].data;", 1)

@@ -14,6 +14,7 @@ from places import FIXTURES, ROOT
 
 INCLUDE = ROOT / "include"
 OPTIONS = ["-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}"]
+COMPILERS = ["g++", pytest.param("clang++", marks=pytest.mark.slow)]
 needs_nvcc = pytest.mark.skipif(not toolkit.find_nvcc(), reason="needs nvcc")
 
 F = (
@@ -24,6 +25,7 @@ TWO = "two(x: float32[n], inout y: float32[n]) -> (a: float32[?, n], b: int64[n]
 LARGE = "large(x: T[n]) -> T[n] where T: floating"
 BODY = "{ return CUPLUG_OK; }"
 SCALAR = "g(x: T[n], a: T) where T: float32"
+WHERE = "where(x: T[n]) -> where: T[n] where T: float32 | float64"
 # Entries that differ from their signatures, and a sentence of what the compiler says of each.
 REFUSED = {
     "a name": (F, f"(f, (T), x, y, out) {BODY}", "y: no parameter, output or dimension of this"),
@@ -62,6 +64,7 @@ FINE = {
     F: "(f, (T), x, n, rows, k, mode, axis, out) { out[0] = x[k] + rows[n] + *axis; return mode; }",
     TWO: f"(two, x, y, a, b) {BODY}",
     SCALAR: f"(g, (T), x, a) {BODY}",
+    WHERE: "(where, (T), x, where) { where[0] = x[0]; return CUPLUG_OK; }",
 }
 KERNEL = "__global__ void kernel(const float *x, int64_t *b, int64_t n) { b[n] = (int64_t)x[n]; }"
 LAUNCHES = {  # of a kernel, and whether they compile
@@ -89,7 +92,7 @@ def refused(command, source):
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 def test_every_kind_of_argument(compiler, tmp_path):
     if not shutil.which(compiler):
         pytest.skip(f"needs {compiler}")
@@ -107,14 +110,14 @@ def compiler_command(compiler):
     return ["env", "LC_ALL=C", compiler, "-std=c++17", f"-I{INCLUDE}", "-x", "c++", "-fsyntax-only"]
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("signature", FINE)
 def test_what_the_signature_says_compiles(signature, compiler, tmp_path):
     source = write_source(tmp_path, signature, FINE[signature])
     compile_library([*compiler_command(compiler), str(source)])
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_differs_from_the_signature_does_not_compile(what, compiler, tmp_path):
     signature, entry, sentence = REFUSED[what]
@@ -123,7 +126,7 @@ def test_what_differs_from_the_signature_does_not_compile(what, compiler, tmp_pa
     assert "plugin.cu:4:" in said
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("what", MISUSED)
 def test_an_argument_is_what_the_signature_says(what, compiler, tmp_path):
     source = write_source(tmp_path, *MISUSED[what])

@@ -289,6 +289,10 @@ static void check_row(void) {
   CHECK_TEXT(cuplug_row_doc(row), "");
   CHECK(cuplug_row_property(row, "host") && !cuplug_row_property(row, "gradient"));
   CHECK(!cuplug_row_flags(row));
+  uint32_t n = 0;
+  while (cuplug_row_field(row, n)) n++;
+  CHECK(n == 3 && !cuplug_row_field(row, n + 1));
+  CHECK(!strncmp(cuplug_row_field(row, 0), "signature=split(x: ", 19));
 }
 
 int main(void) {

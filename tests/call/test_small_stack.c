@@ -2,7 +2,7 @@
 /* ldflags: -pthread */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first use of an operator in a thread with a stack of 64 KiB: a file that is judged by an
- * allow-list, found, loaded and called. A frame that is too large ends the process. */
+ * allow-list, found, loaded, called and listed. A frame that is too large ends the process. */
 #include "check.h"
 
 #include <cuplug/host.h>
@@ -13,6 +13,29 @@
 #define STACK_BYTES (64 << 10)
 
 static char path[512], list[512];
+
+/* With a sentence, and without a record for one. */
+static void refuse(cuplug_operator *gather, const cuplug_argument *args) {
+  cuplug_error error;
+  cuplug_argument wrong[4] = {args[0], args[0], args[2], args[3]};
+  CHECK(cuplug_invoke(gather, wrong, 4, NULL, &error) == CUPLUG_ERROR_TYPE);
+  CHECK(strstr(error.message, "gather: index: seen float32[3]"));
+  CHECK(cuplug_invoke(gather, wrong, 4, NULL, NULL) == CUPLUG_ERROR_TYPE);
+  CHECK(!cuplug_invoke(gather, args, 4, NULL, NULL));
+}
+
+static void list_all(void) {
+  cuplug_listing *listing = NULL;
+  cuplug_operator *none;
+  cuplug_error error;
+  cuplug_file *file = NULL;
+  CHECK(!cuplug_list(1, &listing, &error) && listing);
+  cuplug_free_listing(listing);
+  CHECK(!cuplug_inspect(path, &file, &error) && file);
+  cuplug_free_file(file);
+  CHECK(cuplug_find("gathr", &none, &error) == CUPLUG_ERROR_NOT_FOUND);
+  CHECK(strstr(error.message, "did you mean gather?"));
+}
 
 static void *use(void *unused) {
   cuplug_operator *gather;
@@ -34,6 +57,8 @@ static void *use(void *unused) {
   CHECK(!cuplug_find("gather", &gather, &error));
   CHECK(!cuplug_invoke(gather, args, 4, NULL, &error));
   CHECK(out[0] == 3 && out[1] == 1 && out[2] == 2);
+  refuse(gather, args);
+  list_all();
   return unused;
 }
 

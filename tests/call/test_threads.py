@@ -84,6 +84,55 @@ def test_new_array_types_from_many_threads(ops):
     assert failures == []
 
 
+def in_turns(block, inside=lambda: None, outside=lambda: None):
+    """Enter one block in two threads; leave it in the first while the second is still inside."""
+    turns, failures = [threading.Event() for _ in range(3)], []
+
+    def first():
+        with block:
+            turns[0].set()
+            assert turns[1].wait(20)
+            inside()
+        outside()
+        turns[2].set()
+
+    def second():
+        assert turns[0].wait(20)
+        with block, block:
+            turns[1].set()
+            assert turns[2].wait(20)
+            inside()
+        outside()
+
+    def run(work):
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_one_device_block_in_two_threads(ops):
+    def inside():
+        with pytest.raises(ValueError, match="has no CUDA entry"):
+            ops.copy(np.arange(3.0))
+
+    def outside():
+        assert ops.copy(np.arange(3.0)).tolist() == [0, 1, 2]
+
+    in_turns(cuplug.device("cuda"), inside, outside)
+
+
+def test_one_progress_block_in_two_threads():
+    in_turns(cuplug.progress())
+
+
 def test_device_arrays_on_streams_of_threads(run_streams):
     """Each thread has arrays and a stream of its own; faults of one disturb no other."""
     run_streams("""
@@ -181,3 +230,35 @@ def test_threads_with_all_kinds_of_arrays():
 
     assert run_in_threads(work, 16) == []
     cuplug.synchronize()
+
+
+def test_threads_with_small_stacks(run_python):
+    """A frame that is too large would end the process."""
+    done = run_python("""
+import threading
+import numpy as np
+from cuplug.ops import gather, relu
+
+x, index = np.arange(-6.0, 6).reshape(3, 4), np.array([2, 0])
+
+def first_use():
+    assert gather(x, index).tolist() == x[[2, 0]].tolist()
+
+def later():
+    first_use()
+    assert gather(x.T, index).tolist() == x.T[[2, 0]].tolist()
+    relu(x, out=np.empty((3, 4)))
+    try:
+        gather(x, x)
+    except TypeError as error:
+        assert str(error).startswith("gather: index: seen float64[3, 4]")
+
+threading.stack_size(64 << 10)
+finished = []
+for use in (first_use, later):
+    thread = threading.Thread(target=lambda: (use(), finished.append(use)))
+    thread.start()
+    thread.join()
+assert finished == [first_use, later]
+""")
+    assert done.returncode == 0, done.stderr

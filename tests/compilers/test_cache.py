@@ -75,6 +75,14 @@ def test_what_others_may_write_is_not_used(directory):
     assert cache.put(KEY, "cubin", b"data") is None
 
 
+def test_a_folder_above_that_others_may_write(directory):
+    cache.put(KEY, "cubin", b"data")
+    os.chmod(directory.parent, 0o777)
+    assert cache.get(KEY, "cubin") is None
+    os.chmod(directory.parent, 0o1777)
+    assert cache.get(KEY, "cubin") == b"data"
+
+
 def test_links_and_pipes_are_not_followed(directory, tmp_path):
     path = Path(cache.put(KEY, "cubin", b"data"))
     path.rename(tmp_path / "elsewhere")

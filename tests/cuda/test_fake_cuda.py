@@ -82,6 +82,34 @@ def test_staged_equals_host(run_fake, lazy):
     run_fake(body, FAKE_CUDA_LAZY=lazy)
 
 
+@pytest.mark.parametrize("lazy", ["0", "1"])
+def test_lists_of_arrays(run_fake, lazy):
+    """Staged, on the GPU already, strided, without elements, and of both sides."""
+    body = """
+    rng = np.random.default_rng(0)
+    for shape in (), (0,), (7,), (3, 0, 2), (5, 4), (700_000,):
+        for n in 1, 2, 20:
+            xs = [rng.standard_normal(shape).astype(np.float32) for _ in range(n)]
+            assert np.array_equal(gpu.stack(xs), xs)
+            assert np.array_equal(gpu.stack(xs, list(range(n))), [x + k for k, x in enumerate(xs)])
+            assert cuplug.last_call().staged
+            there = [cuplug.asarray(x, device="cuda") for x in xs]
+            assert np.array_equal(gpu.stack(there).numpy(), xs)
+            assert not cuplug.last_call().staged
+            out = np.empty((n, *shape), np.float32)
+            assert gpu.stack(xs, out=out) is out and np.array_equal(out, xs)
+    y = rng.standard_normal((40, 30)).astype(np.float32)
+    xs = [y[:30], y.T[:, :30], y[::-1][:30], y[:30, ::-1]]
+    assert np.array_equal(gpu.stack(xs), np.stack(xs))
+    with Raises(ValueError, "xs"):
+        gpu.stack([y, cuplug.asarray(y, device="cuda")])
+    there = xs = None
+    cuplug.synchronize()
+    assert counts().misuses == 0 and counts().allocations == 0
+    """
+    run_fake(body, FAKE_CUDA_LAZY=lazy)
+
+
 def test_where_it_runs(run_fake):
     body = """
     def device_of(**keywords):

@@ -11,7 +11,8 @@
 #include <pthread.h>
 
 static cuplug_error error;
-static const cuplug__names names = {"op", 3, {"source", "index", ""}};
+static const char *tensors[] = {"source", "index", ""};
+static const cuplug__names names = {"op", 3, tensors};
 
 static void enter(void) { CHECK(!cuplug__cuda_enter(0, &error).status); }
 
@@ -53,7 +54,7 @@ static void sentences(void) {
 static void any(void) {
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
   enter();
-  const cuplug__names of_a = {"a", 3, {"source", "index"}}, of_b = {"b", 2, {"source", "index"}};
+  const cuplug__names of_a = {"a", 3, tensors}, of_b = {"b", 2, tensors};
   cuplug_fault *a = make_record(&of_a), *b = make_record(&of_b);
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
   raise_fault(a, 0, 1, 2, 0, 1);
@@ -81,7 +82,8 @@ static void any_while_written(void) {
 }
 
 static void private_records(void) {
-  static const cuplug__names relu = {"relu", 1, {"x"}};
+  static const char *x[] = {"x"};
+  static const cuplug__names relu = {"relu", 1, x};
   cuplug_fault *fault, *other;
   enter();
   CHECK(!cuplug__fault_private(&fault, &error));
@@ -108,7 +110,7 @@ static void many_records(void) {
   enter();
   for (int i = 0; i < 200; i++) {
     snprintf(text[i], sizeof text[i], "op%d", i);
-    numbered[i] = (cuplug__names){text[i], 1, {"source"}};
+    numbered[i] = (cuplug__names){text[i], 1, tensors};
     faults[i] = make_record(&numbered[i]);
     CHECK(i == 0 || faults[i]->summary == faults[0]->summary);
   }
@@ -127,7 +129,8 @@ static void many_records(void) {
 
 /* Of a tensor that there is not. */
 static void too_many_tensors(void) {
-  cuplug__names full = {"op", CUPLUG_MAX_ARGUMENTS, {"x"}};
+  const char *all[CUPLUG_MAX_ARGUMENTS] = {"x"};
+  cuplug__names full = {"op", CUPLUG_MAX_ARGUMENTS, all};
   enter();
   cuplug_fault *fault = make_record(&full);
   raise_fault(fault, CUPLUG_MAX_ARGUMENTS, 0, 1, 0, 1);

@@ -257,6 +257,15 @@ def test_note_longer_than_its_segment(place):
     assert listed(path).reason.startswith("symbol table: note of 5000 bytes, its segment has ")
 
 
+@pytest.mark.parametrize("n", [1023, 3000])
+def test_many_notes_of_others(place, tmp_path, n):
+    others = tmp_path / "others.s"
+    note = '.long 4, 0, 1\n.asciz "abc"\n'
+    others.write_text(f'.section .note.aaa, "a", @note\n.rept {n}\n{note}.endr\n')
+    path = named_plugin(place / "libcrowd.so", "crowd", others)
+    assert listed(path).state == "ok"
+
+
 def test_notes_too_long(place, good_file):
     image = good_file.read_bytes()
     for at, kind, _ in program_headers(image):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may write a plugin, and the allow-list of digests."""
+"""The allow-list of digests: which bytes may run."""
 
 import hashlib
 import os
@@ -7,59 +7,12 @@ import shutil
 from pathlib import Path
 
 import cuplug
+import numpy
 import pytest
 from processes import NEEDS_ROOT
-from raw_plugins import assert_refused, listed, named_plugin
+from raw_plugins import assert_refused, compile_fixture, listed, named_plugin, quoted
 
 pytestmark = pytest.mark.usefixtures("place")
-
-
-# ---- Who may write -----------------------------------------------------------------------------
-
-
-def test_world_writable_file(place, monkeypatch, good_file):
-    path = Path(shutil.copy(good_file, place / "libraw.so"))
-    path.chmod(0o757)
-    reason = (
-        "anyone may write it (mode 757): take that right away with chmod o-w, or "
-        "set CUPLUG_ALLOW_UNSAFE=1"
-    )
-    assert_refused(path, reason)
-    assert listed(path).name == "raw"
-    monkeypatch.setenv("CUPLUG_ALLOW_UNSAFE", "yes")
-    assert listed(path).reason == reason
-    monkeypatch.setenv("CUPLUG_ALLOW_UNSAFE", "1")
-    assert listed(path).state == "ok"
-
-
-def test_group_writable_file(place, good_file):
-    path = Path(shutil.copy(good_file, place / "libraw.so"))
-    path.chmod(0o775)
-    assert listed(path).state == "ok"
-
-
-def test_world_writable_directory(place, good_file):
-    shutil.copy(good_file, place / "libraw.so")
-    place.chmod(0o777)
-    (record,) = (d for d in cuplug.search_path() if d.path == str(place))
-    assert record.state == "rejected"
-    assert record.reason.startswith("anyone may write it (mode 777)")
-    assert not [r for r in cuplug.plugins() if Path(r.path).parent == place]
-
-
-@NEEDS_ROOT
-def test_other_owner(place, good_file):
-    path = shutil.copy(good_file, place / "libraw.so")
-    os.chown(path, 12345, 0)
-    assert_refused(
-        path, "owned by user 12345, root or user 0 is wanted; CUPLUG_ALLOW_UNSAFE=1 allows it"
-    )
-    os.chown(place, 12345, 0)
-    (record,) = (d for d in cuplug.search_path() if d.path == str(place))
-    assert record.state == "rejected"
-
-
-# ---- The allow-list ----------------------------------------------------------------------------
 
 
 def test_allow_list(tmp_path, place, monkeypatch):
@@ -95,3 +48,85 @@ def test_relative_allow_list(place, monkeypatch, good_file):
     path = shutil.copy(good_file, place / "libraw.so")
     monkeypatch.setenv("CUPLUG_ALLOW_LIST", "allowed")
     assert listed(path).reason.endswith("of no use: allowed: relative path")
+
+
+# ---- What is held against the list, and when ---------------------------------------------------
+
+
+@pytest.fixture
+def allow(tmp_path, monkeypatch):
+    """Return a function that puts files on the list, which is in force from then on."""
+
+    def allow(*files):
+        digests = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files]
+        (tmp_path / "allowed").write_text("".join(f"{digest}\n" for digest in digests))
+        monkeypatch.setenv("CUPLUG_ALLOW_LIST", str(tmp_path / "allowed"))
+
+    return allow
+
+
+def test_what_is_loaded_is_what_is_held_against_the_list(place, allow):
+    """Another content of the same size and time, written in place."""
+    path = named_plugin(place / "libswap.so", "swap")
+    allow(path)
+    operator = cuplug.find("swap")
+    before = path.stat()
+    content = path.read_bytes()
+    with open(path, "r+b") as file:
+        file.write(content[:-1] + bytes([content[-1] ^ 1]))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(cuplug.PluginError, match=r"libswap\.so: not on the allow-list"):
+        operator(numpy.zeros(3, numpy.float32))
+    path.write_bytes(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert operator(numpy.zeros(3, numpy.float32)).shape == (3,)
+
+
+@pytest.mark.parametrize("flag", ["-rpath,$ORIGIN", "-rpath,/opt", "--disable-new-dtags,-rpath,/"])
+def test_places_of_dependencies_are_not_covered(place, allow, flag):
+    path = named_plugin(place / "libplaces.so", "places", f"-Wl,{flag}")
+    assert listed(path).state == "ok"
+    allow(path)
+    assert_refused(
+        path,
+        "looks for libraries in places of its own (RPATH, RUNPATH, or a path), which "
+        "CUPLUG_ALLOW_LIST does not cover: link it without -rpath",
+    )
+
+
+def test_a_dependency_by_its_path_is_not_covered(place, allow):
+    needed = compile_fixture("no_table.c", place / "libneeded.so.1")
+    path = named_plugin(place / "libby_path.so", "by_path", "-Wl,--no-as-needed", needed)
+    allow(path, needed)
+    assert listed(path).reason.startswith("looks for libraries in places of its own")
+
+
+def test_huge_files_are_not_hashed(place, allow, good_file):
+    good = shutil.copy(good_file, place / "libraw.so")
+    allow(good)
+    other = Path(shutil.copy(good_file, place / "libother.so"))
+    os.truncate(other, 1 << 40)
+    assert listed(other).reason.startswith('it holds the plugin "raw"')
+    os.truncate(good, 1 << 40)
+    reason = f"{1 << 40} bytes, at most 1 GiB are wanted with CUPLUG_ALLOW_LIST"
+    assert listed(good).reason == reason
+
+
+def test_a_file_that_is_not_on_the_list_shadows_nothing(tmp_path, place, monkeypatch, allow):
+    later = tmp_path / "later"
+    later.mkdir()
+    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", f"{place}:{later}")
+    named_plugin(place / "libstand.so", "stand", VERSION=quoted("1.1"))
+    path = named_plugin(later / "libstand.so", "stand")
+    allow(path)
+    assert listed(path).state == "ok"
+    assert cuplug.find("stand").path == str(path)
+
+
+@NEEDS_ROOT
+def test_a_list_that_others_may_write(tmp_path, place, allow, good_file):
+    path = shutil.copy(good_file, place / "libraw.so")
+    allow(path)
+    os.chown(tmp_path / "allowed", 12345, -1)
+    assert listed(path).reason.startswith("not accepted, as CUPLUG_ALLOW_LIST is of no use: ")
+    assert "owned by user 12345" in listed(path).reason

@@ -17,10 +17,12 @@
     abort();                                                                \
   } while (0)
 
-/* What the entry knows of a row. `arrays`: of each one dtype and dimensions: T, I for variables; n,
- * m, k for one dimension, S for a group, "." for loop dimensions, ? for an unknown one. Those that
- * the entry writes have ! before them, those that may be absent |. `scalars`: b, i, f, c, s; u for
- * uint8; 2 and 3 for choices among as many. */
+/* What the entry knows of a row. `arrays`: of each one dtype and dimensions: T, I for variables, f,
+ * d, l, q for float32, float64, int64, bool; n, m, k for one dimension, S for a group, "." for loop
+ * dimensions, ? for an unknown one, * for any. Those that the entry writes have ! before them,
+ * those that may be absent |, those of the list among the scalars @. `scalars`: b, i, f, c, s; u
+ * for uint8; 2 and 3 for choices among as many; K for an integer that is size k; L, N, F for lists
+ * of arrays, integers and floats. */
 typedef struct expectation {
   const char *arrays, *scalars;
   int takes_strides;
@@ -83,6 +85,38 @@ static fuzzed operators[] = {
      2,
      NULL},
     {{"f(x: T[]) -> T[] where T: any"}, {{"T !T", "", 0}}, 1, 1, NULL},
+    {{"f(x: T[..., n], k: int) -> (a: T[..., k], b: int64[k]) where T: any, 0 <= k <= n"},
+     {{"T.n !T.k !lk", "K", 0}},
+     2,
+     2,
+     NULL},
+    {{"f(xs: float32[*s][], w: float[] = None) -> float32[len(xs), *s]"},
+     {{"@fS !fnS", "LF", 0}},
+     2,
+     1,
+     NULL},
+    {{"f(shape: int[], value: float = 1.5) -> float64[*shape] where len(shape) > 0"},
+     {{"!d*", "Nf", 0}},
+     2,
+     1,
+     NULL},
+    {{"f(x: T[*s], i: I[*n], axis: int = 0) -> T[*s[:axis % len(s)], *n, *s[axis % len(s) + 1:]] "
+      "where T: any, I: integer, -len(s) <= axis < len(s)"},
+     {{"TS I* !T*", "i", 1}},
+     3,
+     1,
+     NULL},
+    {{"f(k: int = None, m: 'a' | 'b' = None, x: float32[n] = None) -> int64[4] where 0 <= k",
+      "f(k: float[], m: int, x: T[n]) -> T[max(n // m, n % m)] where T: any"},
+     {{"|fn !l4", "i2", 0}, {"Tn !Tm", "Fi", 0}},
+     3,
+     1,
+     NULL},
+    {{"f(x: T[*s], k: int) -> (T[prod(s)], T[s[k] * min(k, 3) - 2]) where T: any"},
+     {{"TS !Tk !Ti", "i", 1}},
+     2,
+     2,
+     NULL},
 };
 
 static int has_unknown(const cuplug_tensor *x) {
@@ -165,6 +199,7 @@ static void check_dims(seen *s, const char *dims, size_t n, const cuplug_tensor 
   int32_t d = 0;
   for (size_t i = 0; i < n; i++) {
     const int name = dims[i], is_group = name == 'S' || name == '.';
+    if (name == '*') return;
     if (is_group) {
       const int32_t count = s->is_seen[name] ? s->counts[name] : x->ndim - (int32_t)(n - 1);
       require(count >= 0 && d + count <= x->ndim);
@@ -185,6 +220,8 @@ static void check_dims(seen *s, const char *dims, size_t n, const cuplug_tensor 
 static void check_type(seen *s, int name, const cuplug_tensor *x) {
   if (name == 'f') s->types[name] = CUPLUG_FLOAT32;
   if (name == 'q') s->types[name] = CUPLUG_BOOL;
+  if (name == 'd') s->types[name] = CUPLUG_FLOAT64;
+  if (name == 'l') s->types[name] = CUPLUG_INT64;
   if (!s->types[name]) s->types[name] = cuplug_type(x);
   require(cuplug_type(x) == s->types[name]);
 }
@@ -196,40 +233,67 @@ static void check_scalar(int kind, const cuplug_scalar *x) {
   if (kind == '2' || kind == '3') require(x->i >= 0 && x->i < kind - '0');
   if (kind == 'f') n_read += x->f > 0;
   if (kind == 'c') n_read += x->c[0] > x->c[1];
+  for (int64_t i = 0; kind == 'N' && i < x->list.n; i++)
+    n_read += ((const int64_t *)x->list.items)[i] > 0;
+  for (int64_t i = 0; kind == 'F' && i < x->list.n; i++)
+    n_read += ((const double *)x->list.items)[i] > 0;
+}
+
+/* Gives memory to an output of unknown size. */
+static int allocate_output(const cuplug_call *call, uint32_t k) {
+  const cuplug_tensor *x = &call->tensors[k];
+  int64_t shape[CUPLUG_MAX_NDIM];
+  if (!has_unknown(x)) return CUPLUG_OK;
+  for (int32_t d = 0; d < x->ndim; d++) shape[d] = x->shape[d] < 0 ? 2 : x->shape[d];
+  return cuplug_output(call, k, shape);
+}
+
+static int check_array(const cuplug_call *call, const expectation *e, int stage, seen *s,
+                       const char *wanted, uint32_t k) {
+  const int is_optional = *wanted == '|', is_written = *wanted == '!';
+  const char *dims = wanted + (is_optional || is_written || *wanted == '@');
+  const cuplug_tensor *x = &call->tensors[k];
+  require(k < call->n_tensors);
+  if (x->ndim < 0) {
+    require(is_optional && !x->data && x->ndim == -1);
+    return CUPLUG_OK;
+  }
+  const int status = stage == 0 ? allocate_output(call, k) : CUPLUG_OK;
+  if (status) return status;
+  require(x->ndim <= CUPLUG_MAX_NDIM && !x->byte_offset && !has_unknown(x));
+  require(x->device.type != CUPLUG_CUDA && !!x->strides == e->takes_strides);
+  require(x->data || !n_bytes(x));
+  check_type(s, *dims, x);
+  check_dims(s, dims + 1, strcspn(dims, " ") - 1, x);
+  if (stage == 0) visit(x, k, 0);
+  if (stage == 1 && is_written) visit(x, k, 1);
+  if (stage == 2 && is_written) check_marks(x, k);
+  return CUPLUG_OK;
+}
+
+/* How many arrays stand for one of `arrays`: those of the list, which they follow in memory. */
+static int64_t n_arrays(const cuplug_call *call, const expectation *e, uint32_t k) {
+  const cuplug_items list = call->scalars[strcspn(e->scalars, "L")].list;
+  require(list.items == call->tensors + k);
+  return list.n;
 }
 
 /* The arrays of a call, as `arrays` lists them: once to read, or to compare with marks. */
 static int each_array(const cuplug_call *call, const expectation *e, int stage) {
   seen s;
   uint32_t k = 0;
+  int status = CUPLUG_OK;
   memset(&s, 0, sizeof s);
-  for (const char *at = e->arrays; *at; k++) {
-    const int is_optional = *at == '|', is_written = *at == '!';
-    at += is_optional || is_written;
-    const size_t n = strcspn(at, " ");
-    const cuplug_tensor *x = &call->tensors[k];
-    require(k < call->n_tensors);
-    if (x->ndim < 0) {
-      require(is_optional && !x->data && x->ndim == -1);
-    } else {
-      if (stage == 0 && has_unknown(x)) {
-        int64_t shape[CUPLUG_MAX_NDIM];
-        for (int32_t d = 0; d < x->ndim; d++) shape[d] = x->shape[d] < 0 ? 2 : x->shape[d];
-        const int status = cuplug_output(call, k, shape);
-        if (status) return status;
-      }
-      require(x->ndim <= CUPLUG_MAX_NDIM && !x->byte_offset && !has_unknown(x));
-      require(x->device.type != CUPLUG_CUDA && !!x->strides == e->takes_strides);
-      require(x->data || !n_bytes(x));
-      check_type(&s, *at, x);
-      check_dims(&s, at + 1, n - 1, x);
-      if (stage == 0) visit(x, k, 0);
-      if (stage == 1 && is_written) visit(x, k, 1);
-      if (stage == 2 && is_written) check_marks(x, k);
-    }
-    at += n + (at[n] == ' ');
+  for (const char *at = e->arrays; *at;) {
+    for (int64_t n = *at == '@' ? n_arrays(call, e, k) : 1; n > 0 && !status; n--)
+      status = check_array(call, e, stage, &s, at, k++);
+    if (status) return status;
+    at += strcspn(at, " ");
+    at += *at == ' ';
   }
   require(k == call->n_tensors);
+  const size_t size = strcspn(e->scalars, "K");
+  if (e->scalars[size]) require(call->scalars[size].i == s.sizes['k']);
   return CUPLUG_OK;
 }
 
@@ -255,8 +319,9 @@ static const fuzzed *take_operator(unsigned which) {
         .host = check_call,
         .context = &op->wanted[d.n_rows],
         .flags = op->wanted[d.n_rows].takes_strides ? CUPLUG_ROW_TAKES_STRIDES : 0};
-  require(op->made || !cuplug_define(&d, &op->made, &error));
-  return op;
+  if (op->made || !cuplug_define(&d, &op->made, &error)) return op;
+  fprintf(stderr, "%s\n", error.message);
+  abort();
 }
 
 #endif

@@ -9,6 +9,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 #define MAX_ARGUMENTS 8
+#define MAX_ITEMS 4 /* of a list, which is no longer */
+#define N_ARRAYS (MAX_ARGUMENTS * MAX_ITEMS)
 #define MAX_ARRAY_BYTES 65536
 #define N_SIZES 70 /* more than an array may have */
 
@@ -18,11 +20,12 @@ static unsigned take(void) { return at < end ? *at++ : 0; }
 
 /* Memory and shapes of a call's arrays. */
 typedef struct given {
-  cuplug_argument arguments[MAX_ARGUMENTS];
-  char *memory[MAX_ARGUMENTS];
-  int64_t memory_bytes[MAX_ARGUMENTS];
-  int64_t shapes[MAX_ARGUMENTS][N_SIZES], strides[MAX_ARGUMENTS][N_SIZES];
-  uint32_t n;
+  cuplug_argument arguments[MAX_ARGUMENTS], items[MAX_ARGUMENTS][MAX_ITEMS];
+  char *memory[N_ARRAYS];
+  int64_t memory_bytes[N_ARRAYS];
+  int64_t shapes[N_ARRAYS][N_SIZES], strides[N_ARRAYS][N_SIZES];
+  uint32_t array_of[MAX_ARGUMENTS]; /* where the memory and the shape of an argument lie */
+  uint32_t n, n_arrays, n_lists;
   int is_large; /* an array has too many elements to visit: it is bound, and not run */
 } given;
 
@@ -49,7 +52,7 @@ static int take_strides(const cuplug_tensor *x, int64_t *low, int64_t *high) {
     const unsigned way = order & 2 ? take() : 255;
     int64_t reach;
     x->strides[d] = way < 40 ? 0 : way < 80 ? -n : n;
-    if (way >= 80 && way < 120) x->strides[d] = n *= 2;
+    if (way >= 80 && way < 120 && n <= MAX_ARRAY_BYTES) x->strides[d] = n *= 2;
     if (x->shape[d] < 2) continue;
     if (__builtin_mul_overflow(x->shape[d] - 1, x->strides[d], &reach)) return 0;
     if (reach > MAX_ARRAY_BYTES || reach < -MAX_ARRAY_BYTES) return 0;
@@ -64,15 +67,24 @@ static void take_memory(given *g, cuplug_tensor *x, int64_t low, int64_t high, u
   const int64_t element = x->dtype.bits / 8 * x->dtype.lanes;
   const int64_t bytes = (high - low + 1) * element + shift;
   const unsigned other = take() % 64;
+  const uint32_t own = g->n_arrays;
   char *memory = NULL;
-  if (other < g->n && g->memory_bytes[other] >= bytes) memory = g->memory[other];
+  if (other < own && g->memory_bytes[other] >= bytes) memory = g->memory[other];
   if (!memory) {
-    memory = g->memory[g->n] = malloc((size_t)bytes);
+    memory = g->memory[own] = malloc((size_t)bytes);
     require(memory != NULL);
-    g->memory_bytes[g->n] = bytes;
+    g->memory_bytes[own] = bytes;
     memset(memory, 1, (size_t)bytes);
   }
   x->data = memory + shift - low * element;
+}
+
+static void tell_a_lie(given *g, cuplug_tensor *x, unsigned which) {
+  static const int32_t ndims[] = {-1, 65, 1000, INT32_MAX, INT32_MIN};
+  if (which == 0) x->ndim = ndims[take() % 5];
+  if (which == 1) x->shape = NULL;
+  if (which == 2) x->byte_offset = UINT64_MAX - take();
+  g->is_large = 1;
 }
 
 static void take_array(given *g, cuplug_argument *a) {
@@ -88,16 +100,18 @@ static void take_array(given *g, cuplug_argument *a) {
   *x = (cuplug_tensor){.device = {CUPLUG_CPU, 0}, .ndim = take_ndim()};
   if (place >= 250) x->device = (cuplug_device){(int32_t)(place - 248), (int32_t)take() % 3};
   x->dtype = dtype < 240 ? usual[dtype % 8] : rare[dtype % 8];
-  x->shape = g->shapes[g->n], x->strides = g->strides[g->n];
+  x->shape = g->shapes[g->n_arrays], x->strides = g->strides[g->n_arrays];
   for (int32_t d = 0; d < x->ndim; d++) x->shape[d] = take_size();
   const int fits = take_strides(x, &low, &high);
   if (fits && high - low <= MAX_ARRAY_BYTES)
     take_memory(g, x, low, high, (a->flags & CUPLUG_MISALIGNED) != 0);
-  else /* no caller has strides that lead that far: it says that it is contiguous */
-    x->strides = NULL, g->is_large = 1;
+  else /* some caller lies that they lead that far */
+    x->strides = place % 4 ? x->strides : NULL, x->data = g, g->is_large = 1;
   const int64_t bytes = n_bytes(x); /* of all elements, those that share memory too */
   if (x->ndim > CUPLUG_MAX_NDIM || bytes < 0 || bytes > 4 * MAX_ARRAY_BYTES) g->is_large = 1;
   if (place % 2 && x->strides && is_contiguous(x)) x->strides = NULL;
+  if (place > 240 && place < 244) tell_a_lie(g, x, place - 241);
+  g->n_arrays++;
 }
 
 static void take_scalar(cuplug_argument *a, unsigned kind) {
@@ -113,20 +127,37 @@ static void take_scalar(cuplug_argument *a, unsigned kind) {
   if (kind == CUPLUG_ARGUMENT_HUGE_INT) a->scalar.f = 1e30;
 }
 
+static void take_argument(given *g, cuplug_argument *a, unsigned kind) {
+  if (kind < 160)
+    take_array(g, a);
+  else
+    take_scalar(a, kind < 250 ? kind % (CUPLUG_ARGUMENT_OTHER + 1) : 0);
+  const int has_parts = a->kind == CUPLUG_ARGUMENT_ARRAY || a->kind == CUPLUG_ARGUMENT_LIST;
+  if (kind >= 160 && has_parts) a->kind = CUPLUG_ARGUMENT_ABSENT;
+}
+
+/* Items of one kind mostly. */
+static void take_list(given *g, cuplug_argument *a, cuplug_argument *items) {
+  const unsigned n = take() % (MAX_ITEMS + 1), kind = take();
+  for (unsigned k = 0; k < n; k++) take_argument(g, &items[k], kind < 240 ? kind : take());
+  *a = (cuplug_argument){.kind = CUPLUG_ARGUMENT_LIST, .list = {.items = items, .n = n}};
+  g->n_lists++;
+}
+
 static void take_arguments(given *g, unsigned n) {
-  for (g->n = 0; g->n < n; g->n++) {
+  for (g->n = g->n_arrays = g->n_lists = 0; g->n < n; g->n++) {
     const unsigned kind = take();
     cuplug_argument *a = &g->arguments[g->n];
-    if (kind < 160)
-      take_array(g, a);
+    g->array_of[g->n] = g->n_arrays;
+    if (kind % 16 == 15)
+      take_list(g, a, g->items[g->n]);
     else
-      take_scalar(a, kind < 250 ? kind % (CUPLUG_ARGUMENT_OTHER + 1) : 0);
-    if (kind >= 160 && a->kind == CUPLUG_ARGUMENT_ARRAY) a->kind = CUPLUG_ARGUMENT_ABSENT;
+      take_argument(g, a, kind);
   }
 }
 
 static void free_arguments(given *g) {
-  for (uint32_t k = 0; k < g->n; k++) free(g->memory[k]);
+  for (uint32_t k = 0; k < N_ARRAYS; k++) free(g->memory[k]);
 }
 
 /* A refusal has a reason. */
@@ -140,7 +171,7 @@ static int copy_inputs(given *g, const cuplug_frame *frame) {
   for (uint32_t k = 0; k < frame->n_inputs; k++) {
     if (!(frame->copy_mask >> k & 1)) continue;
     if (frame->odd_mask >> k & 1) return 0;
-    const uint32_t i = frame->parameter[k];
+    const uint32_t i = frame->parameter[k], array = g->array_of[i];
     int64_t shape[CUPLUG_MAX_NDIM];
     cuplug_tensor wanted = frame->tensors[k];
     wanted.ndim = cuplug_wanted_shape(frame, k, shape);
@@ -150,9 +181,9 @@ static int copy_inputs(given *g, const cuplug_frame *frame) {
     char *copy = malloc((size_t)bytes + 1);
     require(copy != NULL);
     cuplug_copy_input(frame, k, copy);
-    free(g->memory[i]);
-    g->memory[i] = wanted.data = copy;
-    wanted.shape = memcpy(g->shapes[i], shape, sizeof shape);
+    free(g->memory[array]);
+    g->memory[array] = wanted.data = copy;
+    wanted.shape = memcpy(g->shapes[array], shape, sizeof shape);
     g->arguments[i].tensor = wanted;
     g->arguments[i].flags = 0;
   }
@@ -190,9 +221,9 @@ static void bind_and_run(given *g, cuplug_operator *op, uint32_t n_parameters) {
   if (g->is_large) return;
   if (frame.copy_mask) {
     /* Memory that arrays share is freed with the first: those calls are not made. */
-    for (uint32_t i = 0; i < g->n; i++)
-      if (g->arguments[i].kind == CUPLUG_ARGUMENT_ARRAY && !g->memory[i]) return;
-    if (!copy_inputs(g, &frame)) return;
+    for (uint32_t k = 0; k < g->n_arrays; k++)
+      if (!g->memory[k]) return;
+    if (g->n_lists || !copy_inputs(g, &frame)) return;
     require(is_done(cuplug_bind(op, g->arguments, n, &frame, &error), &error));
     require(!frame.copy_mask);
   }

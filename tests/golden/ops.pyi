@@ -1,17 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-# mypy: disable-error-code="override"
+# mypy: disable-error-code="override, overload-cannot-match"
 # Written from the symbol tables of the stock plugins at build time.
 from collections.abc import Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 from cuplug import Operator
+from numpy import dtype, ndarray
 
 _Array = TypeVar("_Array")
+_Dtype = TypeVar("_Dtype", bound=dtype[Any])
 
 def __getattr__(name: str) -> Operator: ...
 def __dir__() -> list[str]: ...
 
 class _gather(Operator):
+    @overload
+    def __call__(
+        self,
+        source: ndarray[Any, _Dtype],
+        index: Any,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """Rows of source at the given indices: NumPy's take along axis 0."""
+    @overload
     def __call__(
         self,
         source: _Array,
@@ -23,6 +38,58 @@ class _gather(Operator):
         stream: Any = None,
     ) -> _Array:
         """Rows of source at the given indices: NumPy's take along axis 0."""
+    @overload
+    def __call__(
+        self,
+        source: ndarray[Any, _Dtype],
+        index: Any,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+        axis: int = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The same along any axis."""
+    @overload
+    def __call__(
+        self,
+        source: _Array,
+        index: Any,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+        axis: int = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The same along any axis."""
+    @overload
+    def __call__(
+        self,
+        source: ndarray[Any, _Dtype],
+        index: int,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+        axis: int = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """At one index; the axis is dropped."""
+    @overload
+    def __call__(
+        self,
+        source: _Array,
+        index: int,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+        axis: int = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """At one index; the axis is dropped."""
 
 gather: _gather
 
@@ -53,6 +120,19 @@ class _leaky_relu(Operator):
 leaky_relu: _leaky_relu
 
 class _leaky_relu_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        x: Any,
+        slope: float = 0.01,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of leaky_relu: grad where x is positive, else slope times grad."""
+    @overload
     def __call__(
         self,
         grad: _Array,
@@ -94,6 +174,18 @@ class _relu(Operator):
 relu: _relu
 
 class _relu_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of relu: grad where x is positive, else 0."""
+    @overload
     def __call__(
         self,
         grad: _Array,

@@ -5,8 +5,8 @@
  * shapes, permuted, reversed, with gaps, broadcast, and ranges that begin and end anywhere. */
 #include "base/layout.h"
 #include "check.h"
+#include "host/copies.h"
 #include "host/view.h"
-#include "host/workers.h"
 
 #include <stdlib.h>
 

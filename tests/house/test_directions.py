@@ -24,8 +24,8 @@ STANDARD = {
     *("stdint", "stdio", "stdlib", "string", "time"),
 }
 SYSTEM = {
-    *("dirent", "dlfcn", "elf", "fcntl", "link", "pthread", "sched", "signal"),
-    *("sys/mman", "sys/stat", "unistd"),
+    *("dirent", "dlfcn", "elf", "fcntl", "grp", "link", "pthread", "pwd", "sched", "signal"),
+    *("sys/mman", "sys/sendfile", "sys/stat", "sys/types", "sys/xattr", "unistd"),
 }
 MOST_FILES = 20
 
@@ -101,11 +101,28 @@ def test_core_needs_the_c_library_alone():
     assert [name for name in library.needed if not usual.fullmatch(name)] == []
 
 
+def test_nothing_that_is_installed_needs_a_library_of_threads():
+    """Threads are the core's: those of OpenMP hang in forked children."""
+    libraries = sorted(Path(flags.PACKAGE).rglob("*.so*"))
+    assert len(libraries) > 10
+    for path in libraries:
+        assert [name for name in elf.read_library(str(path)).needed if "omp" in name] == []
+
+
+def test_no_code_of_the_project_asks_for_openmp():
+    files = [*CORE.rglob("*"), *(ROOT / "plugins").rglob("*"), *(ROOT / "include").rglob("*")]
+    files += [*(ROOT / "cython").rglob("*"), *(ROOT / "build_backend").rglob("*")]
+    for path in files:
+        if path.suffix in (".c", ".h", ".hpp", ".cu", ".cuh", ".py", ".pyx", ".mk"):
+            assert not re.search(r"pragma omp|pragma\(omp|-fopenmp|-lgomp", path.read_text()), path
+
+
 def test_public_headers():
     headers = ROOT / "include" / "cuplug"
-    own = {"cuplug/kernels", "cuplug/table"}
+    own = {"cuplug/kernels", "cuplug/parallel", "cuplug/table"}
     assert system_includes(headers / "plugin.h") == {"stddef", "stdint", *own}
-    assert system_includes(headers / "table.h") == {"cuplug/plugin"}
+    for part in ("parallel.h", "table.h"):
+        assert system_includes(headers / part) == {"cuplug/plugin"}
     assert system_includes(headers / "kernels.h") <= {
         *("cuplug/plugin", "cuplug/fault", "cuplug/format", "cuda_runtime_api")
     }

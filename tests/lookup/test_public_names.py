@@ -149,7 +149,7 @@ def test_help_introduces_each_name_once():
 def test_signatures_of_public_names():
     assert str(inspect.signature(cuplug.Operator)) == "()"
     assert str(inspect.signature(cuplug.ops.relu)).startswith("(x, *, out=None, device=None, str")
-    assert str(inspect.signature(cuplug.find)) == "(name)"
+    assert str(inspect.signature(cuplug.find)) == "(name, version=None, digest=None)"
 
 
 def test_no_room_has_the_name_of_something_public():
@@ -160,6 +160,11 @@ def test_no_room_has_the_name_of_something_public():
 
 def test_no_operator_is_hidden_by_what_finds_it():
     assert [name for name in vars(cuplug.ops) if not name.startswith("_")] == []
+
+
+def test_all_operators_are_imported(run_python):
+    code = "from cuplug.ops import *; print(relu.name, gather.name, '__getattr__' in globals())"
+    assert run_python(code).stdout == "relu gather False\n"
 
 
 def test_import_loads_the_core_alone(run_python):

@@ -8,6 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+# One worker compiles each of them; another would wait for it.
+pytestmark = pytest.mark.xdist_group("examples")
+
 PLUGINS = Path(__file__).resolve().parents[2] / "examples" / "plugins"
 NAMES = sorted(path.stem for path in PLUGINS.glob("*.cu"))
 SHAPES = [(1,), (5, 1), (3, 7), (2, 3, 64), (2, 1023), (3, 4096), (0, 8), (4, 0)]

@@ -9,6 +9,7 @@ from cuplug.ops import gather
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+INDICES = [*SIGNED, *UNSIGNED]
 DTYPES = [*FLOATING, *SIGNED, *UNSIGNED, *COMPLEX, "bool"]
 
 
@@ -33,6 +34,91 @@ def test_every_dtype(backend, dtype, row):
     for index_dtype in (np.int32, np.int64):
         result = backend(gather, source, index.astype(index_dtype))
         assert_same(result, np.take(source, index, axis=0))
+
+
+@pytest.mark.parametrize("dtype", INDICES)
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_every_dtype_of_index(backend, axis, dtype):
+    """Also dtypes and axes whose indices are resolved in blocks of 512."""
+    if not backend.supports(np.dtype(dtype)):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    source = numbers((70, 41, 13), "float32")
+    low = 0 if dtype.startswith("u") else -13
+    keywords = {} if axis is None else {"axis": axis}
+    for n in 1, 511, 512, 513, 1100:
+        index = np.random.default_rng(n).integers(low, 13, n).astype(dtype)
+        wanted = np.take(source, index.astype(np.int64), axis=axis or 0)
+        assert_same(backend(gather, source, index, **keywords), wanted)
+
+
+@pytest.mark.sanitizer
+@settings(max_examples=60)
+@given(
+    shape=st.lists(st.integers(0, 6), min_size=1, max_size=4),
+    index_shape=st.lists(st.integers(0, 5), max_size=3),
+    mode=st.sampled_from(["raise", "wrap", "clip"]),
+    dtype=st.sampled_from(["uint8", "float32", "complex128"]),
+    data=st.data(),
+)
+def test_axes(backend, shape, index_shape, mode, dtype, data):
+    """NumPy's take along any axis, with an array and with one integer."""
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    shape[axis] += 1
+    source, m = numbers(shape, dtype), shape[axis]
+    reach = m if mode == "raise" else 5 * m
+    index = np.random.default_rng(m).integers(-reach, reach, index_shape)
+    result = backend(gather, source, index, mode=mode, axis=axis)
+    assert_same(result, np.take(source, index, axis=axis, mode=mode))
+    one = data.draw(st.integers(-reach, reach - 1))
+    result = backend(gather, source, one, mode=mode, axis=axis)
+    assert_same(result, np.asarray(np.take(source, one, axis=axis, mode=mode)))
+
+
+@pytest.mark.parametrize("shape", [(3, 200_000), (200_000, 3), (40, 70, 60)])
+def test_large_axes(backend, shape):
+    """More than one thread, and more than one block for a row."""
+    source = numbers(shape, "float32")
+    for axis in range(len(shape)):
+        n = 700 if shape[axis] > 1000 else 7
+        index = np.random.default_rng(axis).integers(-shape[axis], shape[axis], n)
+        assert_same(backend(gather, source, index, axis=axis), np.take(source, index, axis))
+        assert_same(backend(gather, source, -2, axis=axis), np.take(source, -2, axis))
+
+
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+def test_unsigned_indices_beyond_int64(backend, mode):
+    if not backend.supports(np.dtype(np.uint64)):
+        pytest.skip(f"{backend.name} has no uint64")
+    source = numbers((7,), "float32")
+    index = np.array([3, 2**63, 2**64 - 1], np.uint64)
+    if mode != "raise":
+        wanted = source[[3, 2**63 % 7, (2**64 - 1) % 7] if mode == "wrap" else [3, 6, 6]]
+        assert_same(backend(gather, source, index, mode=mode), wanted)
+        return
+    with pytest.raises(IndexError, match="at position 1 is out of|at position 2 is out of"):
+        backend(gather, source, index)
+        cuplug.synchronize()
+
+
+@pytest.mark.parametrize("axis", [2, -3])
+@pytest.mark.parametrize("index", [1, np.array([1])])
+def test_axis_out_of_range(axis, index):
+    wanted = rf"gather: seen s = \(2, 3\), axis = {axis}, wanted -len\(s\) <= axis < len\(s\)"
+    with pytest.raises(ValueError, match=wanted):
+        gather(np.zeros((2, 3)), index, axis=axis)
+
+
+@pytest.mark.parametrize("bad", [3, -4, 2**63 - 1, -(2**63)])
+def test_one_bad_index(backend, bad):
+    with pytest.raises(IndexError, match=f"gather: index: index {bad} is out of bounds for size 3"):
+        backend(gather, numbers((2, 3), "float32"), bad, axis=1)
+
+
+def test_first_bad_index_along_another_axis():
+    index = np.zeros(3000, np.uint16)
+    index[1500:] = 9
+    with pytest.raises(IndexError, match="index 9 at position 1500 is out of bounds for size 5"):
+        gather(np.zeros((50, 5), np.float32), index, axis=1)
 
 
 @pytest.mark.sanitizer

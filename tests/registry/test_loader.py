@@ -130,9 +130,66 @@ def test_file_replaced_after_its_code_is_loaded(place):
     with pytest.raises(cuplug.PluginError) as caught:
         cuplug.load(str(path))
     assert str(caught.value) == (
-        f"{path}: replaced on disk after its code was loaded: restart the process, or give the "
-        "new file another path"
+        f"{path}: replaced on disk after its code was loaded: reload it, restart the "
+        "process, or give the new file another path"
     )
+
+
+TWO_VERSIONS = """
+import os, shutil, sys, cuplug, numpy as np
+first, second, path = sys.argv[1:4]
+x = np.zeros(3, np.float32)
+shutil.copyfile(first, path)
+op = cuplug.load(path).steady
+op(x)
+shutil.copyfile(second, path)  # truncates the file that is loaded, and writes it anew
+op(x)
+(record,) = [p for p in cuplug.plugins() if p.path == path]
+print(record.state, op.version, cuplug.find("steady").version)
+os.truncate(path, 0)
+op(x)
+shutil.copyfile(second, path)
+print(cuplug.reload(op) == (path,), op.version)
+op(x)
+"""
+
+
+def test_a_loaded_file_may_be_written_over(tmp_path, run_python):
+    """As `cp` does, and compilers: the process goes on with the code that it has."""
+    first = named_plugin(tmp_path / "first", "steady")
+    second = named_plugin(tmp_path / "second", "steady", VERSION=quoted("2.0.0"))
+    files = [str(first), str(second), str(tmp_path / "libsteady.so")]
+    done = run_python(f"import sys\nsys.argv[1:] = {files!r}\n{TWO_VERSIONS}")
+    assert done.stdout == "changed 1.0.0 1.0.0\nTrue 2.0.0\n", (done.returncode, done.stderr)
+
+
+LOADED_FROM = """
+import sys, cuplug, numpy as np
+cuplug.load(sys.argv[1]).placed(np.zeros(3, np.float32))
+print("libplaced.so" in {line.rpartition("/")[2].strip() for line in open("/proc/self/maps")})
+"""
+
+
+def is_in_place(path, run_python, **environment):
+    """Say whether a new process maps the file itself."""
+    done = run_python(f"import sys\nsys.argv[1:] = [{str(path)!r}]\n{LOADED_FROM}", environment)
+    assert done.stdout in ("True\n", "False\n"), done.stderr
+    return done.stdout == "True\n"
+
+
+def test_where_code_is_loaded_from(place, run_python):
+    path = named_plugin(place / "libplaced.so", "placed", "-Wl,-rpath,/opt")
+    assert not is_in_place(path, run_python)
+    assert is_in_place(path, run_python, CUPLUG_LOAD_IN_PLACE="1")
+
+
+def test_a_plugin_with_libraries_beside_it_is_loaded_in_place(place, run_python):
+    (place / "private").mkdir()
+    needed = place / "private" / "libbeside.so.1"
+    compile_fixture("no_table.c", needed, "-Wl,-soname,libbeside.so.1", ENTRY="beside")
+    flags = ["-Wl,--no-as-needed", needed, "-Wl,-rpath,$ORIGIN/private"]
+    path = named_plugin(place / "libplaced.so", "placed", *flags)
+    assert is_in_place(path, run_python)
 
 
 def test_new_file_appears_after_a_miss(place):

@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The signature language: what is taken, what is refused, with which sentence and place. */
 #include "check.h"
+#include "signature/value.h"
+
 #include <internal/signature.h>
 #include <locale.h>
 
@@ -204,12 +206,58 @@ static void check_limits(void) {
   CHECK_TEXT(error.message, "signature: seen more than 65535 bytes, wanted at most 65535");
 }
 
+/* Arithmetic at the ends of 64 bits: floor division and its rest are those of Python. */
+static void check_arithmetic(void) {
+  static const struct {
+    int64_t a;
+    int kind;
+    int64_t b, result;
+    const char *wrong;
+  } cases[] = {
+      {7, CUPLUG_STEP_REST, -3, -2, NULL},
+      {-7, CUPLUG_STEP_DIVIDE, 3, -3, NULL},
+      {-1, CUPLUG_STEP_REST, INT64_MIN, -1, NULL},
+      {1, CUPLUG_STEP_REST, INT64_MIN, INT64_MIN + 1, NULL},
+      {1, CUPLUG_STEP_DIVIDE, INT64_MIN, -1, NULL},
+      {INT64_MIN, CUPLUG_STEP_REST, INT64_MAX, INT64_MAX - 1, NULL},
+      {INT64_MIN, CUPLUG_STEP_REST, -1, 0, NULL},
+      {INT64_MIN, CUPLUG_STEP_DIVIDE, -1, 0, "its value passes 64 bits"},
+      {INT64_MIN, CUPLUG_STEP_MULTIPLY, -1, 0, "its value passes 64 bits"},
+      {0, CUPLUG_STEP_SUBTRACT, INT64_MIN, 0, "its value passes 64 bits"},
+      {1, CUPLUG_STEP_REST, 0, 0, "it divides by zero"},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    const cuplug_step steps[] = {{CUPLUG_STEP_NUMBER, 0, cases[k].a},
+                                 {CUPLUG_STEP_NUMBER, 0, cases[k].b},
+                                 {cases[k].kind, 0, 0}};
+    const cuplug_formula formula = {steps, 3, 0};
+    const cuplug__values none = {NULL, NULL};
+    int64_t result = 0;
+    const char *wrong = cuplug__work_out_integer(&formula, &none, &result);
+    CHECK(!wrong == !cases[k].wrong && result == cases[k].result);
+    if (wrong) CHECK_TEXT(wrong, cases[k].wrong);
+  }
+}
+
+static void check_elements(void) {
+  int64_t shape[] = {INT64_MAX, 4, 0}, result = -1;
+  const cuplug_tensor x = {.ndim = 3, .shape = shape};
+  const cuplug_step step = {CUPLUG_STEP_COUNT, 0, 0};
+  const cuplug_formula formula = {&step, 1, 0};
+  const cuplug__values values = {&x, NULL};
+  CHECK(!cuplug__work_out_integer(&formula, &values, &result) && !result);
+  shape[2] = 1;
+  CHECK_TEXT(cuplug__work_out_integer(&formula, &values, &result), "its value passes 64 bits");
+}
+
 int main(void) {
   setlocale(LC_ALL, "");
   check_good();
   check_bad();
   check_parts();
   check_formulas();
+  check_arithmetic();
+  check_elements();
   check_limits();
   cuplug_free_signature(s);
   return n_failed != 0;

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Element-wise operators from expressions, against NumPy; what NVRTC thinks of their code."""
 
-import os
 import pickle
 import re
 
@@ -329,37 +328,6 @@ print(cuplug.elementwise("f(x: T) -> T", "x + 1")(np.zeros(3)))
     assert run_python(code, env=environment).stdout == "[1. 1. 1.]\n"
     assert stored[0].stat().st_mtime_ns == kept
     assert run_python(code, env={**environment, "CUPLUG_CACHE_BYTES": "0"}).stdout == "[1. 1. 1.]\n"
-
-
-@pytest.mark.parametrize("n_threads", ["1", "3"])
-def test_results_do_not_depend_on_threads(run_python, n_threads):
-    done = run_python(
-        """
-import numpy as np, cuplug, os
-x = np.random.default_rng(0).random(1_000_003, np.float32)
-f = cuplug.elementwise("f(x: T, y: T) -> T", "x * y + x")
-total = cuplug.reduction("total(x: T) -> T", reduce="a + b")
-assert np.array_equal(f(x, x[0]), x * x[0] + x)
-print(total(x).tobytes().hex(), total(x.reshape(-1, 1009 if x.size % 1009 == 0 else 1), axis=0)[0])
-""",
-        env={"OMP_NUM_THREADS": n_threads},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[0] == np.float32(_total()).tobytes().hex()
-
-
-def _total() -> np.ndarray:
-    x = np.random.default_rng(0).random(1_000_003, np.float32)
-    return cuplug.reduction("total(x: T) -> T", reduce="a + b")(x)
-
-
-def test_forked_children_use_one_thread():
-    x = values(200_000, "float32")
-    ADD(x, x)
-    pid = os.fork()
-    if not pid:
-        os._exit(0 if np.array_equal(ADD(x, x), x + x) else 1)
-    assert os.waitpid(pid, 0)[1] == 0
 
 
 def test_importing_the_package_does_not_import_compilers(run_python):

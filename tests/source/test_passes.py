@@ -13,6 +13,11 @@ from cuplug.source import from_source
 from cuplug.source.passes import Target
 
 
+def as_numpy(x) -> np.ndarray:
+    """Return a result as a NumPy array: without an array among the arguments it may be on a GPU."""
+    return x.numpy() if isinstance(x, cuplug.DeviceArray) else np.asarray(x)
+
+
 def test_formulas_are_of_integers():
     for scalar in ("s: float", "s: complex", "s: T", "s: str", "s: int[]"):
         with pytest.raises(ValueError, match="^f: arguments: seen s, wanted integers to work num"):
@@ -129,11 +134,6 @@ SOURCES = {
 SIDES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
-def fetched(result):
-    """Return a NumPy array: what comes of no arrays is on the GPU."""
-    return result.numpy() if isinstance(result, cuplug.DeviceArray) else result
-
-
 def number(argument, type="int64_t", signature="f(n: int, k: int) -> y: int64[]"):
     sources = {side: text.format(type=type) for side, text in SOURCES.items()}
     return cuplug.operator(signature, arguments=f"y, {argument}", **sources, threads=1)
@@ -147,7 +147,7 @@ def test_numbers_that_a_parameter_cannot_hold(type, side):
         (0, 2**bits - 1) if type.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     )
     for good in (low, 1, min(high, 2**63 - 1)):
-        assert int(fetched(f(0, good, device=side))) == good
+        assert int(as_numpy(f(0, good, device=side))) == good
     for bad in (low - 1, high + 1):
         if -(2**63) <= bad < 2**63:
             wanted = f"f: arguments: k: seen {bad}, wanted {low} to {high}, what"
@@ -160,7 +160,7 @@ def test_numbers_are_those_of_python(side):
     for text in ("n // k", "n % k", "-n", "n - -k", "min(n, k) * max(n, k)", "n // k * k + n % k"):
         f = number(text)
         for n, k in [(7, 2), (-7, 2), (7, -2), (-7, -2), (301, -3), (0, 5), (-(2**31), -1)]:
-            assert int(fetched(f(n, k, device=side))) == eval(text), (text, n, k)
+            assert int(as_numpy(f(n, k, device=side))) == eval(text), (text, n, k)
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -180,15 +180,15 @@ def test_numbers_that_have_no_value(text, wrong, side):
 @pytest.mark.parametrize("side", SIDES)
 def test_scalars_of_each_kind(side):
     unsigned = number("k", "uint64_t", "f(k: uint64) -> y: int64[]")
-    assert int(fetched(unsigned(2**63 + 5, device=side))) == 5 - 2**63
+    assert int(as_numpy(unsigned(2**63 + 5, device=side))) == 5 - 2**63
     flag = number("k", "bool", "f(k: bool) -> y: int64[]")
-    assert int(fetched(flag(True, device=side))) == 1
+    assert int(as_numpy(flag(True, device=side))) == 1
     narrow = number("k", "float", "f(k: float) -> y: int64[]")
-    assert int(fetched(narrow(2.5, device=side))) == 2
+    assert int(as_numpy(narrow(2.5, device=side))) == 2
     with pytest.raises(ValueError, match="f: arguments: k: seen 1e.300, wanted a number that its"):
         narrow(1e300, device=side)
     choice = number("k", "int", 'f(k: "a" | "b") -> y: int64[]')
-    assert int(fetched(choice("b", device=side))) == 1
+    assert int(as_numpy(choice("b", device=side))) == 1
 
 
 def test_texts_are_for_the_host():
@@ -204,7 +204,7 @@ def test_pointers_to_structures_get_whole_ones(side):
 void f(const struct pair *x, float *y) { *y = x->a - x->b; }"""
     sources = {"host": text, "cuda": text.replace("void", "__global__ void")}
     f = cuplug.operator("f(x: float32[n]) -> y: float32[]", arguments="x, y", threads=1, **sources)
-    assert float(fetched(f(np.float32([5, 3]), device=side))) == 2
+    assert float(as_numpy(f(np.float32([5, 3]), device=side))) == 2
     with pytest.raises(ValueError, match="arguments: x: seen an array of 12 bytes, wanted a mult"):
         f(np.ones(3, np.float32), device=side)
 
@@ -219,9 +219,9 @@ def test_bool_is_a_truth_value(side):
         "{ for (int i = 0; i < n; i++) y[i] = m[i] + m[i]; }",
         threads=1,
     )
-    found = fetched(f(np.array([True, False]), device=side))
+    found = as_numpy(f(np.array([True, False]), device=side))
     assert found.view(np.uint8).tolist() == [1, 0]
-    assert fetched(f(np.uint8([1, 200]), device=side)).tolist() == [2, 144]
+    assert as_numpy(f(np.uint8([1, 200]), device=side)).tolist() == [2, 144]
     invert = cuplug.operator(
         "invert(m: bool[n]) -> y: bool[n]",
         arguments="m, y, n",

@@ -22,7 +22,8 @@ from cuplug.base.checks import absolute
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.public import PublicCall, public
 from cuplug.call.operator import Operator
-from cuplug.errors import CudaError, PluginError
+from cuplug.discovery.fields import check_trust
+from cuplug.errors import CudaError, NotFoundError, PluginError
 from cuplug.signature import formula
 from cuplug.signature import signature as signatures
 from cuplug.signature.signature import Parameter
@@ -74,7 +75,8 @@ def adopt(
     ValueError
         The description is wrong, or does not fit the prototypes.
     PluginError
-        The library cannot be loaded, or does not have a function; or cffi is not installed.
+        The library is refused, cannot be loaded, or does not have a function; or cffi is not
+        installed.
     """
     place = absolute("adopt", path)
     if not (os.path.dirname(os.fsdecode(path)) or os.path.exists(place)):
@@ -107,9 +109,12 @@ def _load(path: str, prototypes: str) -> tuple[Any, Any]:
         ffi.cdef(prototypes, override=True)
     except (cffi.CDefError, cffi.FFIError) as error:
         raise ValueError(f"{path}: prototypes: {error}") from None
+    place = os.path.realpath(path) if os.sep in path else path  # the dynamic linker's to find
     try:
-        opened = ffi.dlopen(path)
-    except OSError as error:
+        if os.sep in path:
+            check_trust(place)
+        opened = ffi.dlopen(place)
+    except (NotFoundError, OSError, PluginError) as error:
         raise PluginError(f"{path}: {error}") from None
     loaded.add(path)
     return ffi, opened

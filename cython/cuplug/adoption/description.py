@@ -6,10 +6,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 SUFFIX = ".cuplug.toml"
+MAX_BYTES = 1 << 16  # of a description
+MAX_DOTS = 100  # in one of its lines
+MAX_NAME = 63  # characters of an operator's
 KEYS = {"signature", "arguments", "function", "place", "returns", "doc"}
 CHOICES = {"place": ("host", "cuda")}
 RETURNS = ("zero", "one", "cuda", "errno", "ignored")  # or the name of an output
@@ -29,15 +31,28 @@ def plugin_name(library: str) -> str:
 
 
 def read_sidecar(library: str) -> dict[str, Any]:
-    """Read the description beside a library."""
+    """Read the description beside a library, whatever is in that file."""
     import tomllib
 
+    path = sidecar_of(library)
     try:
-        return tomllib.loads(Path(sidecar_of(library)).read_text())
-    except (OSError, ValueError) as error:
+        return tomllib.loads(_read_text(path))
+    except (OSError, RecursionError, ValueError) as error:
         seen = error.strerror if isinstance(error, OSError) else error
-        wanted = "wanted a description of the library"
-        raise ValueError(f"{sidecar_of(library)}: {wanted}: {seen}") from None
+        raise ValueError(f"{path}: wanted a description of the library: {seen}") from None
+
+
+def _read_text(path: str) -> str:
+    """Read a text that the parser gets through in a moment, which takes long for deep keys."""
+    with open(path, "rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"seen more than {MAX_BYTES} bytes")
+    text = data.decode()
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > MAX_DOTS:
+            raise ValueError(f"line {number}: seen more than {MAX_DOTS} dots")
+    return text
 
 
 def check_description(path: str, description: Mapping[str, Any]) -> tuple[str, dict[str, Items]]:
@@ -53,17 +68,24 @@ def check_description(path: str, description: Mapping[str, Any]) -> tuple[str, d
     for name in own:
         if not isinstance(name, str):
             raise TypeError(f"{path}: description: seen the key {name!r}, wanted names")
+        if not (name.isascii() and name.isidentifier() and len(name) <= MAX_NAME):
+            wanted = f"wanted an identifier of at most {MAX_NAME} ASCII characters"
+            raise ValueError(f"{path}: description: seen the key {name[:MAX_NAME]!r}, {wanted}")
     return prototypes, {name: _items(name, own[name]) for name in own}
 
 
 def _items(name: str, given: Any) -> Items:
     """Check the form of what is said of one operator."""
     if not isinstance(given, Mapping) or not {"signature", "arguments"} <= set(given) <= KEYS:
-        seen = ", ".join(given) if isinstance(given, Mapping) else repr(given)
+        seen = (
+            ", ".join(repr(x)[1:-1] for x in given) if isinstance(given, Mapping) else repr(given)
+        )
         wanted = "signature, arguments, and perhaps function, place, returns, doc"
         raise ValueError(f"{name}: seen {seen}, wanted {wanted}")
     for key, text in given.items():
         if not isinstance(text, str) or text not in CHOICES.get(key, (text,)):
             wanted = " or ".join(map(repr, CHOICES.get(key, ()))) or "text"
             raise ValueError(f"{name}: {key}: seen {text!r}, wanted {wanted}")
+        if key == "doc" and not text.isprintable():
+            raise ValueError(f"{name}: doc: seen {text!r}, wanted one line")
     return tuple(sorted(given.items()))

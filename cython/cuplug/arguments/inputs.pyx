@@ -2,9 +2,9 @@
 """Python objects -> arguments of the core: the choice of a reader, and NumPy's arrays."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.list cimport PyList_Check
+from cpython.list cimport PyList_Check, PyList_CheckExact
 from cpython.object cimport PyObject
-from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
+from cpython.tuple cimport PyTuple_Check, PyTuple_CheckExact, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint32_t
 
 from cuplug.cuda.device_array cimport DeviceArray
@@ -45,7 +45,17 @@ from cuplug.arrays.kinds cimport (
 )
 from cuplug.arrays.libtorch cimport drop_strides, read_tensor
 from cuplug.base.numpy_api cimport *
-from cuplug.arrays.reading cimport divide_strides, keep, kind_of, reading, set_other, set_unreadable
+from cuplug.arrays.reading cimport (
+    copy_layout,
+    divide_strides,
+    keep,
+    kind_of,
+    note_code,
+    reading,
+    set_other,
+    set_unreadable,
+    store_copy,
+)
 from cuplug.arguments.scalars cimport read_exact_scalar, read_numpy_scalar, read_scalar
 from cuplug.arrays.stream_order cimport add_current_stream
 from cuplug.arrays.torch cimport check_views
@@ -63,27 +73,33 @@ cdef array_kind *last_kind = NULL  # of arrays that are not NumPy's
 
 
 cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r) except -1:
+    cdef uint32_t i
+    for i in range(n):
+        r.objects[i] = objects[i]
+    return read_each(objects, n, r, r.args)
+
+
+cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    return read_each(&obj, 1, r, a)
+
+
+cdef int read_each(
+    PyObject *const *objects, uint32_t n, reading *r, cuplug_argument *to
+) except -1:
     """Other arrays than NumPy's are mostly of one library: the type seen last comes first."""
     cdef uint32_t i
     cdef const array_kind *last = cuplug_load_kind(&last_kind)
     for i in range(n):
-        r.objects[i] = objects[i]
         if PyArray_CheckExact(objects[i]):
-            read_ndarray(objects[i], r, &r.args[i])
+            read_ndarray(objects[i], r, &to[i])  # here alone: compilers make one loop of it
         elif last != NULL and last.type == type_of(objects[i]):
-            read_array(objects[i], r, &r.args[i], last)
+            read_array(objects[i], r, &to[i], last)
         else:
-            read_argument(objects[i], r, &r.args[i])
+            read_other(objects[i], r, &to[i])
     return 0
 
 
-cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
-    cdef const array_kind *kind
-    if PyArray_CheckExact(obj):
-        return read_ndarray(obj, r, a)
-    kind = cuplug_load_kind(&last_kind)
-    if kind != NULL and kind.type == type_of(obj):
-        return read_array(obj, r, a, kind)
+cdef int read_other(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     if read_exact_scalar(obj, r, a):
         return 0
     if PyTuple_Check(<object>obj) or PyList_Check(<object>obj):
@@ -94,6 +110,8 @@ cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
 cdef int read_list(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     """A list with items that are no lists. Behind its arguments are their objects."""
     cdef tuple items = tuple(<object>obj)  # which nobody else changes
+    if not PyTuple_CheckExact(<object>obj) and not PyList_CheckExact(<object>obj):
+        note_code(r)
     cdef Py_ssize_t k, n = PyTuple_GET_SIZE(items)
     cdef cuplug_argument *to = NULL
     cdef PyObject **objects
@@ -121,6 +139,7 @@ cdef int read_item(PyObject *obj, reading *r, cuplug_argument *a) except -1:
 
 cdef int read_by_type(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     cdef const array_kind *kind
+    note_code(r)
     if PyObject_TypeCheck(obj, &PyGenericArrType_Type):
         return read_numpy_scalar(obj, r, a)
     try:
@@ -153,17 +172,20 @@ cdef int read_by_protocol(
     cdef bint is_plain
     if kind.tensor_place and read_tensor(obj, kind.tensor_place, a):
         drop_strides(&a.tensor)
+        copy_layout(r, &a.tensor)
         is_plain = a.tensor.strides == NULL and a.tensor.dtype.code != DLPACK_COMPLEX
         return 0 if is_plain else check_views(<object>obj, r, a)
-    if kind.protocol == EXCHANGE:
-        return read_exchange(obj, r, a, kind)
-    if kind.protocol == CUPY:
-        return read_cupy(obj, r, a, &kind.cupy)
     if kind.protocol == DEVICE_ARRAY:
         a.kind = CUPLUG_ARGUMENT_ARRAY
         a.flags = 0
         a.tensor = (<DeviceArray>obj).tensor
         return 0
+    if not kind.tensor_place:  # of PyTorch's own tensors all that is asked is C++
+        note_code(r)
+    if kind.protocol == EXCHANGE:
+        return read_exchange(obj, r, a, kind)
+    if kind.protocol == CUPY:
+        return read_cupy(obj, r, a, &kind.cupy)
     if kind.protocol == TORCH:
         return read_torch(obj, r, a, kind)
     if kind.protocol == DLPACK:
@@ -213,7 +235,7 @@ cdef inline int read_ndarray(PyObject *obj, reading *r, cuplug_argument *a) exce
     a.tensor.device.id = 0
     a.tensor.ndim = PyArray_NDIM(x)
     a.tensor.dtype = dtype
-    a.tensor.shape = <int64_t *>PyArray_DIMS(x)
+    a.tensor.shape = store_copy(r, <int64_t *>PyArray_DIMS(x), a.tensor.ndim)
     a.tensor.strides = NULL
     a.tensor.byte_offset = 0
     if flags & in_order != in_order:
@@ -238,7 +260,38 @@ cdef int read_ndarray_subclass(PyObject *obj, reading *r, cuplug_argument *a) ex
         return set_other(
             r, a, "a masked array, whose mask would be lost (pass x.data or x.filled())"
         )
-    return read_ndarray(obj, r, a)
+    view = PyArray_View(obj, NULL, &PyArray_Type)
+    keep(r, view)
+    read_argument(<PyObject *>view, r, a)
+    if r.first == <PyObject *>view:
+        r.first = obj
+    return 0
+
+
+cdef int read_again(reading *r, uint32_t n) except -1:
+    cdef uint32_t i, k
+    cdef cuplug_argument *items
+    r.is_stale = False
+    for i in range(n):
+        read_borrowed(r.objects[i], r, &r.args[i])
+        if r.args[i].kind == CUPLUG_ARGUMENT_LIST and r.args[i].list.items != NULL:
+            items = <cuplug_argument *>r.args[i].list.items
+            for k in range(r.args[i].list.n):
+                read_borrowed((<PyObject **>(items + r.args[i].list.n))[k], r, &items[k])
+    return 0
+
+
+cdef int read_borrowed(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    """Of arrays whose readers run no code of others: the memory and layout that they have now."""
+    cdef const array_kind *kind
+    if a.kind != CUPLUG_ARGUMENT_ARRAY:
+        return 0
+    if PyArray_CheckExact(obj):
+        return read_argument(obj, r, a)
+    kind = kind_of(r, obj)
+    if kind != NULL and kind.protocol == NUMPY:
+        return read_ndarray_subclass(obj, r, a)
+    return read_array(obj, r, a, kind) if kind != NULL and kind.tensor_place else 0
 
 
 cdef object empty_numpy(cuplug_tensor *x, bint large):

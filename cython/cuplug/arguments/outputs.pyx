@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from cuplug.arguments.inputs cimport empty_numpy, read_argument
 from cuplug.base.capsules cimport HostArray
-from cuplug.cuda.device_array cimport DeviceArray, empty_like_tensor
+from cuplug.cuda.device_array cimport DeviceArray, copy_to_device, empty_like_tensor
 from cuplug.base.dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
 from cuplug.base.numpy_dtypes cimport descr_of_dtype
 from cuplug.arrays.exchange cimport empty_exchange
@@ -31,7 +31,6 @@ from cuplug.cuda.streams cimport refuse_capture
 
 import numpy
 
-from cuplug.cuda.device_array import asarray
 
 
 cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
@@ -229,7 +228,8 @@ cdef object copy_array(object x, tuple wanted):
         with x.device:
             return cupy.array(cupy.broadcast_to(x, wanted), order="C", copy=True)
     if isinstance(x, DeviceArray):  # only to broadcast; through the host, which waits for the GPU
-        return asarray(numpy.array(numpy.broadcast_to(x.numpy(), wanted)), device=x.device)
+        spread = numpy.array(numpy.broadcast_to(x.numpy(), wanted))
+        return copy_to_device(spread, None, (<DeviceArray>x).tensor.device)
     if PyObject_CheckBuffer(x):
         view = x if isinstance(x, numpy.ndarray) else memoryview(x)
         return numpy.array(numpy.broadcast_to(view, wanted), order="C", copy=True)

@@ -6,7 +6,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsul
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int64_t
 
-from cuplug.arrays.reading cimport keep, reading, set_unreadable
+from cuplug.arrays.reading cimport copy_layout, keep, reading, set_unreadable
 from cuplug.base.dlpack cimport (
     DLPACK_MAJOR,
     DLPACK_READ_ONLY,
@@ -19,6 +19,7 @@ from cuplug.base.core cimport (
     CUPLUG_CPU,
     CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
+    CUPLUG_MAX_NDIM,
     CUPLUG_READ_ONLY,
     cuplug_argument,
     cuplug_tensor,
@@ -38,7 +39,7 @@ cdef extern from "Python.h":
 
 # As the Array API numbers streams: the legacy default stream; none.
 LEGACY_STREAM, NOT_ORDERED = 1, -1
-NO_SHAPE = "its shape is a null pointer"
+NO_SIZES = "its shape is a null pointer, or not of 0 to 64 dimensions"
 
 
 cdef int read_exchange(
@@ -53,15 +54,16 @@ cdef int read_exchange(
             reraise()
     except Exception as error:
         return set_unreadable(<object>obj, r, a, error)
-    if not has_shape(&a.tensor):
-        return set_unreadable(<object>obj, r, a, NO_SHAPE)
+    if not has_sizes(&a.tensor):
+        return set_unreadable(<object>obj, r, a, NO_SIZES)
+    copy_layout(r, &a.tensor)
     if kind.tensor_place:
         learn_tensor(obj, kind.tensor_place, &a.tensor)
     return check_torch(obj, r, a, kind) if kind.is_torch else 0
 
 
-cdef inline bint has_shape(const cuplug_tensor *x) noexcept:
-    return x.shape != NULL or x.ndim <= 0
+cdef inline bint has_sizes(const cuplug_tensor *x) noexcept:
+    return 0 <= x.ndim <= CUPLUG_MAX_NDIM and (x.shape != NULL or not x.ndim)
 
 
 cdef int reraise() except -1:
@@ -133,8 +135,8 @@ cdef int read_capsule(object obj, object capsule, reading *r, cuplug_argument *a
         a.flags = CUPLUG_READ_ONLY
     else:
         return set_unreadable(obj, r, a, "its __dlpack__ gives no capsule of DLPack")
-    if a.kind == CUPLUG_ARGUMENT_ARRAY and not has_shape(&a.tensor):
-        return set_unreadable(obj, r, a, NO_SHAPE)
+    if a.kind == CUPLUG_ARGUMENT_ARRAY and not has_sizes(&a.tensor):
+        return set_unreadable(obj, r, a, NO_SIZES)
     return 0
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the readers of all protocols share: storage of one call, strides, unusable objects."""
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
@@ -11,6 +11,7 @@ from cuplug.base.core cimport (
     CUPLUG_MISALIGNED,
     CUPLUG_ODD_STRIDES,
     cuplug_argument,
+    cuplug_tensor,
 )
 from cuplug.arrays.kinds cimport array_kind, find_kind
 
@@ -29,11 +30,17 @@ cdef int divide_strides(
     return 0
 
 
-cdef int64_t *store(reading *r, Py_ssize_t n) except NULL:
-    if n < 0 or r.n_stored + n > N_STORED:
-        raise ValueError("the arrays of one call have too many dimensions")
-    r.n_stored += <uint32_t>n
-    return r.stored + r.n_stored - n
+cdef int64_t *store_apart(reading *r, Py_ssize_t n) except NULL:
+    room = PyBytes_FromStringAndSize(NULL, n * sizeof(int64_t))
+    keep(r, room)
+    return <int64_t *>PyBytes_AS_STRING(room)
+
+
+cdef int copy_layout(reading *r, cuplug_tensor *x) except -1:
+    x.shape = store_copy(r, x.shape, x.ndim)
+    if x.strides != NULL:
+        x.strides = store_copy(r, x.strides, x.ndim)
+    return 0
 
 
 cdef int keep(reading *r, object obj) except -1:

@@ -126,6 +126,7 @@ def build_library(
         fresh = os.path.join(directory, os.path.basename(library))
         log = _compile(source, nvcc, architectures, given, fresh)
         findings = _check(source, fresh)
+        os.chmod(fresh, os.stat(fresh).st_mode & ~0o022)  # a plugin that others write is refused
         os.replace(fresh, library)
     return Built(library, architectures, log, findings)
 

@@ -333,7 +333,7 @@ def _check_permissions(subject: Subject) -> Iterator[Finding]:
     if status.st_mode & stat.S_IWOTH:
         yield _error("anyone may write the file", f"chmod o-w {subject.path}")
     elif status.st_mode & stat.S_IWGRP:
-        yield _warning("the file's group may write it", f"chmod g-w {subject.path}")
+        yield _warning(f"group {status.st_gid} may write the file", f"chmod g-w {subject.path}")
     if status.st_uid not in (0, os.geteuid()):
         yield _error(
             f"the file belongs to user {status.st_uid}, neither to you nor to root",

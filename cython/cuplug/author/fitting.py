@@ -5,21 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuplug.call.operator import Operator
+from cuplug.call.operator import Operator, check_call
 
 __all__ = ["misfit"]
-
-
-class _FitsError(Exception):
-    """The arguments fit: the call has come to the question where it is to run."""
-
-
-class _Nowhere:
-    """A device that no call runs on; which one is meant is asked once the arguments fit."""
-
-    @property
-    def type(self) -> str:
-        raise _FitsError
 
 
 def misfit(operator: Operator, arguments: dict[str, Any]) -> str:
@@ -28,9 +16,7 @@ def misfit(operator: Operator, arguments: dict[str, Any]) -> str:
     No entry is run.
     """
     try:
-        operator(**arguments, device=_Nowhere())
-    except _FitsError:
-        return ""
+        check_call(operator, arguments)
     except (TypeError, ValueError, IndexError, MemoryError) as error:
         return str(error)
-    raise AssertionError("a call ran nowhere")
+    return ""

@@ -2,7 +2,8 @@
 """Signatures -> type stubs, for `from cuplug.ops import gather`.
 
 Outputs are arrays of the kind that went in. So outputs that have the dtype of the first array have
-its type; of the others the stubs say Any.
+its type; of the others the stubs say Any. Types of NumPy's arrays have shapes: where the number of
+dimensions may be another one, the shape of the output is left open.
 """
 
 from __future__ import annotations
@@ -13,24 +14,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from cuplug.base.dtypes import DTYPES
-from cuplug.signature.signature import Parameter, Signature
+from cuplug.signature.signature import GROUP_KINDS, Parameter, Signature
 
 HEAD = """\
 # SPDX-License-Identifier: Apache-2.0
-# mypy: disable-error-code="override"
+# mypy: disable-error-code="override, overload-cannot-match"
 # Written from the symbol tables of the stock plugins at build time.
 from collections.abc import Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 from cuplug import Operator
+from numpy import dtype, ndarray
 
 _Array = TypeVar("_Array")
+_Dtype = TypeVar("_Dtype", bound=dtype[Any])
 
 def __getattr__(name: str) -> Operator: ...
 def __dir__() -> list[str]: ...
 """
 
 Row = tuple[Signature, str]  # and the doc line
+ARRAY = "_Array"
+OF_ANY_SHAPE = "ndarray[Any, _Dtype]"
 
 
 def write_stubs(plugins: Sequence[Sequence[Row]]) -> str:
@@ -50,7 +55,7 @@ def write_stubs(plugins: Sequence[Sequence[Row]]) -> str:
 
 def _operator(name: str, rows: Sequence[Row]) -> str:
     # Rows that differ in nothing but dtypes look alike to a type checker.
-    calls = list(dict.fromkeys(_call(*row) for row in rows))
+    calls = list(dict.fromkeys(call for row in rows for call in _calls(*row)))
     overload = "    @overload\n" if len(calls) > 1 else ""
     body = "".join(overload + call for call in calls)
     results = dict.fromkeys(text for row in rows if (text := _named_result(row[0])))
@@ -61,7 +66,7 @@ def _kinds(signature: Signature) -> list[str]:
     """Return the types of the outputs."""
     first = _first_array(signature)
     variable = first.type_variable if first else None
-    return ["_Array" if x.type_variable == variable else "Any" for x in signature.outputs]
+    return [ARRAY if x.type_variable == variable else "Any" for x in signature.outputs]
 
 
 def _result_name(signature: Signature) -> str:
@@ -74,22 +79,43 @@ def _result_name(signature: Signature) -> str:
 def _named_result(signature: Signature) -> str:
     """Return the class of several outputs that have names."""
     name = _result_name(signature)
-    generic = ", Generic[_Array]" if "_Array" in _kinds(signature) else ""
+    generic = ", Generic[_Array]" if ARRAY in _kinds(signature) else ""
     fields = zip(signature.outputs, _kinds(signature), strict=True)
     body = "".join(f"    {x.name}: {kind}\n" for x, kind in fields)
     return f"\nclass {name}(NamedTuple{generic}):\n{body}" if name else ""
 
 
-def _call(signature: Signature, doc: str) -> str:
+def _calls(signature: Signature, doc: str) -> list[str]:
+    kinds = [OF_ANY_SHAPE, ARRAY] if _changes_rank(signature) else [ARRAY]
+    return [_call(signature, doc, kind) for kind in kinds]
+
+
+def _call(signature: Signature, doc: str, kind: str) -> str:
     lines = [
         "    def __call__(",
         "        self,",
-        *(f"        {text}," for text in _parameters(signature)),
-        f"    ) -> {_result(signature)}:",
+        *(f"        {text}," for text in _parameters(signature, kind)),
+        f"    ) -> {_result(signature, kind)}:",
         f"        {_docstring(doc)}",
         "",
     ]
     return "\n".join(lines)
+
+
+def _changes_rank(signature: Signature) -> bool:
+    """Whether an output of the first array's type may have more or fewer dimensions than it."""
+    first = _first_array(signature)
+    outputs = zip(signature.outputs, _kinds(signature), strict=True)
+    alike = [x for x, kind in outputs if kind == ARRAY]
+    given = [x for x in signature.arrays if x.kind != "output"]
+    broadcasts = sum(any(kind == "loop" for kind, _ in x.dims) for x in given) > 1
+    return first is not None and any(broadcasts or _rank(x) != _rank(first) for x in alike)
+
+
+def _rank(x: Parameter) -> tuple[int, list[tuple[str, int | str]]]:
+    """Return how many dimensions stand alone, and the groups of them."""
+    groups = [dim for dim in x.dims if dim[0] in (*GROUP_KINDS, "slice", "listed")]
+    return len(x.dims) - len(groups), sorted(groups, key=str)
 
 
 def _docstring(doc: str) -> str:
@@ -101,12 +127,12 @@ def _first_array(signature: Signature) -> Parameter | None:
     return next(given, None)
 
 
-def _parameters(signature: Signature) -> list[str]:
-    first = _first_array(signature) if "_Array" in _result(signature) else None
+def _parameters(signature: Signature, array: str) -> list[str]:
+    first = _first_array(signature) if ARRAY in _kinds(signature) else None
     texts = []
     for x in signature.parameters:
         name = f"{x.name}_" if keyword.iskeyword(x.name) else x.name
-        kind = "_Array" if x is first else _type(signature, x)
+        kind = array if x is first else _type(signature, x)
         if x.has_default and x.default is None and not x.is_array:
             kind += " | None"
         texts.append(f"{name}: {kind}" + (f" = {_default(x.default)}" if x.has_default else ""))
@@ -141,10 +167,11 @@ def _default(value: Any) -> str:
     return repr(value)
 
 
-def _result(signature: Signature) -> str:
-    kinds = _kinds(signature)
+def _result(signature: Signature, array: str) -> str:
+    own = _kinds(signature)
+    kinds = [array if kind == ARRAY else kind for kind in own]
     if name := _result_name(signature):
-        return f"{name}[_Array]" if "_Array" in kinds else name
+        return f"{name}[{array}]" if ARRAY in own else name
     if len(kinds) > 1:
         return f"tuple[{', '.join(kinds)}]"
     return kinds[0] if kinds else "None"

@@ -116,6 +116,7 @@ cdef extern from "cuplug/host.h" nogil:
     const char *cuplug_row_doc(const cuplug_row *row)
     const char *cuplug_row_entry(const cuplug_row *row, int32_t device_type)
     uint32_t cuplug_row_flags(const cuplug_row *row)
+    const char *cuplug_row_field(const cuplug_row *row, uint32_t k)
 
     ctypedef struct cuplug_directory:
         pass
@@ -169,6 +170,9 @@ cdef extern from "cuplug/host.h" nogil:
     const char *cuplug_operator_version(const cuplug_operator *op)
     const char *cuplug_operator_path(const cuplug_operator *op)
     const char *cuplug_operator_architectures(const cuplug_operator *op)
+    int cuplug_operator_digest(
+        const cuplug_operator *op, uint8_t *digest, cuplug_error *error
+    )
     int cuplug_operator_is_loaded(const cuplug_operator *op)
     uint32_t cuplug_operator_n_rows(const cuplug_operator *op)
     const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k)

@@ -32,6 +32,7 @@ cdef extern from "internal/jit.h" nogil:
         cuplug_error *error
     )
     void cuplug_free_binary(cuplug_binary *binary)
+    int cuplug_check_owner(const char *path, cuplug_error *error)
 
     enum:
         CUPLUG_MAX_KERNEL_PARAMETERS

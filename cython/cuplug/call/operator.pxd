@@ -5,15 +5,15 @@ from libc.stdint cimport uint32_t
 from cuplug.base.core cimport cuplug_operator
 from cuplug.base.core_call cimport cuplug_definition_row
 from cuplug.base.vectorcall cimport vectorcallfunc
+from cuplug.call.described cimport Described
 
 
 @cython.final
-cdef class Operator:
+cdef class Operator(Described):
     cdef vectorcallfunc vectorcall
-    cdef cuplug_operator *op  # lives as long as the process
     cdef tuple names  # of the parameters of all rows, interned
     cdef bytes positions  # of each name among the arguments
-    cdef object made  # a PublicCall; of a plugin's, the function that finds it by its name
+    cdef object made  # a PublicCall; of a plugin's, a function: what it is pickled as
     cdef object __weakref__
 
 

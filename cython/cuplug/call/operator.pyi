@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from inspect import Signature
-from typing import Any, final
+from typing import Any
 
-@final
+# No class can derive from it. It is not @final here, as ops.pyi has a class for each operator,
+# which says what it takes.
 class Operator:
     __signature__: Signature
     __name__: str
@@ -26,6 +27,8 @@ class Operator:
     def sides(self) -> tuple[str, ...]: ...
     @property
     def doc(self) -> str: ...
+    @property
+    def properties(self) -> tuple[dict[str, str | None], ...]: ...
     def load(self) -> None: ...
     def __call__(
         self,
@@ -36,5 +39,6 @@ class Operator:
         **keywords: Any,
     ) -> Any: ...
 
+def check_call(operator: Operator, arguments: dict[str, Any]) -> None: ...
 def reload_operators(paths: set[str]) -> tuple[set[str], list[Exception]]: ...
 def living_paths() -> set[str]: ...

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators as Python callables."""
 
-import os
 import sys
 import weakref
 
@@ -9,19 +8,16 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
+from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t
 
 from cuplug.arguments.inputs cimport read_argument, read_arguments
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ABSENT,
-    CUPLUG_CPU,
-    CUPLUG_CUDA,
     cuplug_load_code,
     cuplug_error,
     cuplug_operator,
-    cuplug_operator_architectures,
-    cuplug_operator_is_loaded,
     cuplug_operator_n_rows,
     cuplug_operator_name,
     cuplug_operator_path,
@@ -29,9 +25,6 @@ from cuplug.base.core cimport (
     cuplug_operator_row,
     cuplug_operator_version,
     cuplug_reload,
-    cuplug_row_doc,
-    cuplug_row_entry,
-    cuplug_row_signature,
 )
 from cuplug.base.core_call cimport (
     cuplug_define,
@@ -40,10 +33,11 @@ from cuplug.base.core_call cimport (
     cuplug_operator_signature,
     cuplug_signature,
 )
-from cuplug.arrays.reading cimport MAX_ARGUMENTS, reading, start_reading
-from cuplug.call.run cimport run_operator
+from cuplug.arrays.reading cimport MAX_ARGUMENTS, note_code, reading, start_reading
+from cuplug.call.described cimport Described
+from cuplug.call.run cimport check_arguments, run_operator
 from cuplug.base.status cimport raise_error
-from cuplug.base.texts cimport to_architectures, to_str
+from cuplug.base.texts cimport to_str
 from cuplug.cuda.streams cimport parse_stream
 from cuplug.base.vectorcall cimport (
     PyVectorcall_Call,
@@ -69,7 +63,7 @@ cdef str stream_name = sys.intern("stream")
 
 
 @cython.final
-cdef class Operator:
+cdef class Operator(Described):
     """One operator of a plugin, called as a function on arrays.
 
     Called with the arguments of its signature, by position or keyword, and
@@ -92,6 +86,8 @@ cdef class Operator:
         One for each overload.
     doc : str
         What the plugin says about it.
+    properties : tuple of dict
+        What else it says, of each overload.
     """
 
     def __init__(self):
@@ -99,56 +95,6 @@ cdef class Operator:
 
     def __call__(self, *args, **keywords):
         return PyVectorcall_Call(self, args, keywords)
-
-    @property
-    def name(self):
-        """The operator's name."""
-        return cuplug_operator_name(self.op).decode()
-
-    @property
-    def plugin(self):
-        """The name of its plugin."""
-        return cuplug_operator_plugin(self.op).decode()
-
-    @property
-    def version(self):
-        """The version of its plugin."""
-        return cuplug_operator_version(self.op).decode()
-
-    @property
-    def path(self):
-        """The file of its plugin."""
-        return os.fsdecode(cuplug_operator_path(self.op))
-
-    @property
-    def architectures(self):
-        """The compute capabilities that its CUDA code was compiled for: 900 for 9.0."""
-        return to_architectures(cuplug_operator_architectures(self.op))
-
-    @property
-    def loaded(self):
-        """True when the plugin's code is in the process."""
-        return cuplug_operator_is_loaded(self.op) != 0
-
-    @property
-    def signatures(self):
-        """The signature of each overload."""
-        rows = range(cuplug_operator_n_rows(self.op))
-        return tuple([to_str(cuplug_row_signature(cuplug_operator_row(self.op, k))) for k in rows])
-
-    @property
-    def sides(self):
-        """Where it can run: a tuple of "cpu" and "cuda"."""
-        return ("cpu",) * has_entry(self.op, CUPLUG_CPU) + ("cuda",) * has_entry(
-            self.op, CUPLUG_CUDA
-        )
-
-    @property
-    def doc(self):
-        """What the plugin says about it, one line for each different one among the overloads."""
-        rows = range(cuplug_operator_n_rows(self.op))
-        lines = [to_str(cuplug_row_doc(cuplug_operator_row(self.op, k))) for k in rows]
-        return "\n".join(dict.fromkeys([line for line in lines if line]))
 
     @property
     def __name__(self):
@@ -166,12 +112,6 @@ cdef class Operator:
     def __doc__(self):
         lines = [*self.signatures, "", self.doc, "", self.origin]
         return "\n".join(lines)
-
-    @property
-    def origin(self):
-        """Its plugin, the version, the file and the sides, as one line."""
-        plugin = f"{self.plugin} {self.version}".rstrip()
-        return f"Plugin {plugin}, {self.path} ({', '.join(self.sides)})"
 
     __signature__ = CallSignature()
 
@@ -197,7 +137,7 @@ cdef class Operator:
 
     def __reduce__(self):
         if is_of_plugin(self):
-            return self.made, (f"{self.plugin}.{self.name}",)
+            return self.made(self)
         return self.made.__reduce__()
 
     def __eq__(self, other):
@@ -212,14 +152,6 @@ public(Operator)
 
 cdef bint is_of_plugin(Operator op):
     return not isinstance(op.made, PublicCall)
-
-
-cdef bint has_entry(const cuplug_operator *op, int32_t device_type) noexcept:
-    cdef uint32_t k
-    for k in range(cuplug_operator_n_rows(op)):
-        if cuplug_row_entry(cuplug_operator_row(op, k), device_type) != NULL:
-            return True
-    return False
 
 
 cdef Operator wrap_operator(cuplug_operator *op, object made):
@@ -331,6 +263,22 @@ cdef object call_operator(
         Py_XDECREF(r.kept)
 
 
+def check_call(Operator self, dict arguments):
+    """Raise what a call with these arguments, by name, raises before any entry runs."""
+    cdef tuple names = tuple(arguments), values = tuple(arguments.values())
+    cdef PyObject *out = NULL
+    cdef PyObject *device = NULL
+    cdef reading r
+    start_reading(&r)
+    try:
+        n = read_keywords(
+            self, &r, 0, PySequence_Fast_ITEMS(values), <PyObject *>names, &out, &device
+        )
+        check_arguments(self.op, &r, n)
+    finally:
+        Py_XDECREF(r.kept)
+
+
 cdef int read_keywords(
     Operator self, reading *r, uint32_t n, PyObject *const *values, PyObject *keywords,
     PyObject **out, PyObject **device
@@ -348,6 +296,7 @@ cdef int read_keywords(
             device[0] = values[k]
         elif at == STREAM:
             r.given_stream = parse_stream(self.name, <object>values[k])
+            note_code(r)
         else:
             if at < n_given and r.args[at].kind != CUPLUG_ARGUMENT_ABSENT:
                 refuse_twice(self, <object>name)

@@ -6,11 +6,13 @@ import sys
 from collections import namedtuple
 
 from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_Check, PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t
 
-from cuplug.arguments.inputs cimport read_argument
+from cuplug.arguments.inputs cimport read_again, read_argument, read_each
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
+    CUPLUG_ARGUMENT_NONE,
     CUPLUG_CPU,
     CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
@@ -38,7 +40,7 @@ from cuplug.arrays.kinds cimport DLPACK
 from cuplug.arguments.outputs cimport allocate_output, copy_arguments, finish_output
 from cuplug.cuda.placement cimport default_device, has_default, note_use, parse_device
 from cuplug.host.progress cimport report_progress, watched
-from cuplug.arrays.reading cimport kind_of, reading
+from cuplug.arrays.reading cimport MAX_READ, keep, kind_of, note_code, reading
 from cuplug.base.status cimport raise_error, raise_later
 from cuplug.arrays.stream_order cimport enter_stream, leave_stream
 
@@ -108,28 +110,37 @@ cdef object run_operator(
     cdef cuplug_frame frame
     cdef cuplug_error error
     cdef late_outputs late
-    cdef uint32_t n_outputs
+    cdef uint32_t n_outputs, n_given = 0
+    cdef cuplug_device place
+    cdef bint is_single
     cdef int status
-    if r.n_scalar_arrays:
-        unwrap_scalar_arrays(op, r, n)
-    if cuplug_bind(op, r.args, n, &frame, &error):
-        raise_error(&error)
-    choose_device(&frame, device)
+    place.type = 0
+    if out != NULL and <object>out is None:
+        out = NULL
+    if out != NULL:
+        n_given = read_outputs(r, n, out)
+    bind_arguments(op, r, n, n_given, &frame)
+    if device != NULL and <object>device is not None:
+        place = read_place(r, op, <object>device)
+        if r.is_stale:  # no such code runs from here on
+            bind_arguments(op, r, n, n_given, &frame)
+    choose_device(&frame, place)
     if frame.copy_mask and make_copies(r, &frame):
         if cuplug_bind(op, r.args, n, &frame, &error):
             raise_error(&error)
-        choose_device(&frame, device)
+        choose_device(&frame, place)
     n_outputs = frame.n_tensors - frame.n_inputs
     late.watched.what = frame.signature.name
     late.watched.task = -1
     frame.progress = report_progress
     frame.user = &late
-    if n_outputs == 1 and not is_unknown(&frame.tensors[frame.n_inputs]):
-        result = one_output(r, &frame, 0, out)
+    is_single = n_outputs == 1 and n_given == (out != NULL)
+    if is_single and not is_unknown(&frame.tensors[frame.n_inputs]):
+        result = one_output(r, &frame, 0, n, out)
     elif n_outputs == 0 and out == NULL:
         result = None
     else:
-        result = several_outputs(r, &frame, n_outputs, out)
+        result = several_outputs(r, &frame, n_outputs, n, out)
         late.r = r
         late.outputs = <PyObject *>result
         frame.allocate = allocate_late
@@ -147,9 +158,27 @@ cdef object run_operator(
         if r.n_streams:
             leave_stream(r, &frame)
     note_run(&frame)
-    if r.first_kind != NULL and r.first_kind.protocol == DLPACK and out == NULL:
-        result = finish_outputs(r, frame.signature.name, result)
+    if r.first_kind != NULL and r.first_kind.protocol == DLPACK:
+        result = finish_outputs(r, frame.signature.name, result, n, out)
     return result if type(result) is not list else as_returned(result, frame.signature)
+
+
+cdef inline int bind_arguments(
+    cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given, cuplug_frame *frame
+) except -1:
+    cdef cuplug_error error
+    if r.n_scalar_arrays:
+        unwrap_scalar_arrays(op, r, n)
+    if r.is_stale:
+        read_again(r, n + n_given)
+    if cuplug_bind(op, r.args, n, frame, &error):
+        raise_error(&error)
+    return 0
+
+
+cdef int check_arguments(cuplug_operator *op, reading *r, uint32_t n) except -1:
+    cdef cuplug_frame frame
+    return bind_arguments(op, r, n, 0, &frame)
 
 
 cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
@@ -181,11 +210,16 @@ cdef object result_type(const cuplug_signature *s):
     return outputs_class(s.name.decode(), tuple(names)) if all(names) else None
 
 
-cdef int choose_device(cuplug_frame *frame, PyObject *device) except -1:
+cdef cuplug_device read_place(reading *r, const cuplug_operator *op, object device) except *:
+    if type(device) is not str and type(device) is not int:
+        note_code(r)
+    return parse_device(cuplug_operator_name(op).decode(), device)
+
+
+cdef int choose_device(cuplug_frame *frame, cuplug_device given) except -1:
     cdef cuplug_device by_default
-    if device != NULL and <object>device is not None:
-        name = (<const char *>frame.signature.name).decode()
-        frame.device = parse_device(name, <object>device)
+    if given.type:
+        frame.device = given
     elif has_default and frame.home.type != CUPLUG_CUDA:
         default_device(&by_default)
         if by_default.type:
@@ -207,20 +241,35 @@ cdef inline bint is_unknown(const cuplug_tensor *x) noexcept:
     return False
 
 
-cdef object one_output(reading *r, cuplug_frame *frame, uint32_t k, PyObject *given):
+cdef uint32_t read_outputs(reading *r, uint32_t n, PyObject *out) except? 0xFFFFFFFF:
+    """Read the outputs given as arguments behind the first n. Returns their number."""
+    cdef Py_ssize_t k, n_given = 1
+    r.objects[n] = out
+    if PyTuple_Check(<object>out):  # more than there is room for are more than an operator has
+        n_given = min(PyTuple_GET_SIZE(<tuple>out), MAX_READ - n)
+        for k in range(n_given):
+            r.objects[n + k] = PyTuple_GET_ITEM(<tuple>out, k)
+    read_each(&r.objects[n], <uint32_t>n_given, r, &r.args[n])
+    return <uint32_t>n_given
+
+
+cdef inline bint is_given(const reading *r, uint32_t at, const PyObject *out) noexcept:
+    return out != NULL and r.args[at].kind != CUPLUG_ARGUMENT_NONE
+
+
+cdef object one_output(
+    reading *r, cuplug_frame *frame, uint32_t k, uint32_t n, const PyObject *out
+):
     """Output k, counted from 0: the caller's, or a new array."""
     cdef cuplug_error error
-    cdef cuplug_argument a
-    if given != NULL and isinstance(<object>given, tuple) and len(<tuple>given) == 1:
-        given = <PyObject *>(<tuple>given)[0]
-    if given == NULL or <object>given is None:
+    cdef const cuplug_argument *a = &r.args[n + k]
+    if not is_given(r, n + k, out):
         return allocate_output(r, frame, frame.n_inputs + k)
-    read_argument(given, r, &a)
-    if cuplug_set_output(frame, k, &a, &error):
+    if cuplug_set_output(frame, k, a, &error):
         raise_error(&error)
-    if not frame.home.type and a.kind == CUPLUG_ARGUMENT_ARRAY:
+    if not frame.home.type:
         place_by_output(frame, &a.tensor)
-    return <object>given
+    return <object>r.objects[n + k]
 
 
 cdef void place_by_output(cuplug_frame *frame, const cuplug_tensor *x) noexcept:
@@ -230,26 +279,32 @@ cdef void place_by_output(cuplug_frame *frame, const cuplug_tensor *x) noexcept:
     frame.device.id = x.device.id if on_cuda else 0
 
 
-cdef list several_outputs(reading *r, cuplug_frame *frame, uint32_t n, PyObject *given):
+cdef list several_outputs(
+    reading *r, cuplug_frame *frame, uint32_t n_outputs, uint32_t n, const PyObject *out
+):
     """The outputs as a list; None for those whose size is unknown before the run."""
     cdef uint32_t k
-    cdef object name = (<const char *>frame.signature.name).decode()
-    outs = (None,) * n
-    if given != NULL and <object>given is not None:
-        outs = <object>given
-        if not n:
-            raise TypeError(f"{name}: out: seen an array, wanted none: it has no outputs")
-        if n == 1 and not isinstance(outs, tuple):
-            outs = (outs,)
-        if not isinstance(outs, tuple) or len(outs) != n:
-            raise TypeError(f"{name}: out: seen {describe(outs)}, wanted a tuple of {n} arrays")
-    result = []
-    for k in range(n):
-        if outs[k] is None and is_unknown(&frame.tensors[frame.n_inputs + k]):
-            result.append(None)
-        else:
-            result.append(one_output(r, frame, k, <PyObject *>outs[k]))
+    if out != NULL:
+        check_number(frame, n_outputs, <object>out)
+    result = [None] * n_outputs
+    for k in range(n_outputs):  # they may say where the others are to be
+        if is_given(r, n + k, out):
+            result[k] = one_output(r, frame, k, n, out)
+    for k in range(n_outputs):
+        if not is_given(r, n + k, out) and not is_unknown(&frame.tensors[frame.n_inputs + k]):
+            result[k] = one_output(r, frame, k, n, out)
     return result
+
+
+cdef int check_number(const cuplug_frame *frame, uint32_t n, object outs) except -1:
+    name = (<const char *>frame.signature.name).decode()
+    if not n:
+        raise TypeError(f"{name}: out: seen an array, wanted none: it has no outputs")
+    if n == 1 and not isinstance(outs, tuple):
+        return 0
+    if not isinstance(outs, tuple) or len(outs) != n:
+        raise TypeError(f"{name}: out: seen {describe(outs)}, wanted a tuple of {n} arrays")
+    return 0
 
 
 cdef object describe(object outs):
@@ -267,10 +322,17 @@ cdef int allocate_late(
         return raise_later(raised, error)
 
 
-cdef object finish_outputs(reading *r, const char *name, object result):
-    if type(result) is list:
-        return [finish_output(r, name, output) for output in result]
-    return finish_output(r, name, result)
+cdef object finish_outputs(
+    reading *r, const char *name, object result, uint32_t n, const PyObject *out
+):
+    """Those that were not given."""
+    cdef uint32_t k
+    if type(result) is not list:
+        return result if is_given(r, n, out) else finish_output(r, name, result)
+    for k in range(len(result)):
+        if not is_given(r, n + k, out):
+            result[k] = finish_output(r, name, result[k])
+    return result
 
 
 cdef int unwrap_scalar_arrays(cuplug_operator *op, reading *r, uint32_t n) except -1:
@@ -284,9 +346,13 @@ cdef int unwrap_scalar_arrays(cuplug_operator *op, reading *r, uint32_t n) excep
             and not r.args[i].tensor.ndim
             and isinstance(<object>r.objects[i], numpy.ndarray)
         ):
+            note_code(r)
             value = (<object>r.objects[i])[()]
-            read_argument(<PyObject *>value, r, &r.args[i])
-            if r.first == r.objects[i]:
+            keep(r, value)
+            was_first = r.first == r.objects[i]
+            r.objects[i] = <PyObject *>value
+            read_argument(r.objects[i], r, &r.args[i])
+            if was_first:
                 find_first(r, n)
     return 0
 

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from cuplug.arguments.to_device import asarray
 from cuplug.author.fitting import misfit
 from cuplug.author.sizing import n_bytes_of, sized_arguments
 from cuplug.call.operator import Operator
 from cuplug.commands.pins import Range, check_names, read_pins, read_shapes, settable
 from cuplug.commands.properties import Arguments, as_list, inouts, with_arrays
 from cuplug.commands.suite import NO_GPU
-from cuplug.cuda.device_array import DeviceArray, asarray, empty
+from cuplug.cuda.device_array import DeviceArray, empty
 from cuplug.cuda.devices import available_devices, synchronize
 from cuplug.errors import CudaError
 from cuplug.signature.signature import Signature, parse

@@ -117,6 +117,30 @@ def check(file: str, as_json: bool) -> None:
 
 
 @main.command()
+@click.argument("file", type=click.Path())
+@click.option("--to", "folder", type=click.Path(), help="The folder to put it into.")
+@json_option
+def install(file: str, folder: str | None, as_json: bool) -> None:
+    """Check a plugin FILE, or the one in a folder, and put it where plugins are found.
+
+    That is the first folder of LD_LIBRARY_CUPLUG_PATH that you may write, else your own.
+    """
+    from cuplug.commands import install as installing
+
+    installing.show_installed(installing.install(file, folder), as_json)
+
+
+@main.command()
+@click.argument("name")
+@json_option
+def uninstall(name: str, as_json: bool) -> None:
+    """Remove the plugin NAME from the first folder of yours that has it."""
+    from cuplug.commands import install as installing
+
+    installing.show_uninstalled(installing.uninstall(name), as_json)
+
+
+@main.command()
 @json_option
 def doctor(as_json: bool) -> None:
     """Examine this machine: driver, GPUs, toolkit, plugins, permissions, settings."""

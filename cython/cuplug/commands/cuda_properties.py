@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cuplug.arguments.to_device import asarray
 from cuplug.commands.properties import (
     EPSILONS,
     LAYOUTS,
@@ -22,7 +23,6 @@ from cuplug.commands.properties import (
     with_arrays,
 )
 from cuplug.commands.tried import REFUSALS, Tried
-from cuplug.cuda.device_array import asarray
 from cuplug.cuda.devices import synchronize
 from cuplug.discovery.table import read_table
 

@@ -117,7 +117,7 @@ def _adopted_rows(operator: cuplug.Operator) -> list[Row]:
     """Return what a table would say of an operator whose library has none."""
     cuda, host = (operator.name if side in operator.sides else "" for side in ("cuda", "cpu"))
     (signature,) = operator.signatures
-    return [Row(cuda, host, signature, operator.doc, 0)]
+    return [Row(cuda, host, signature, operator.doc, 0, {})]
 
 
 def _row_fields(row: Row, signature: Signature) -> dict[str, Any]:
@@ -125,6 +125,7 @@ def _row_fields(row: Row, signature: Signature) -> dict[str, Any]:
         "signature": row.signature,
         "doc": row.doc,
         "sides": row.sides,
+        "properties": row.properties,
         "parameters": [_parameter_fields(signature, x) for x in signature.parameters],
         "outputs": [_parameter_fields(signature, x) for x in signature.outputs],
     }
@@ -142,7 +143,9 @@ def _parameter_fields(signature: Signature, x: Parameter) -> dict[str, Any]:
 
 
 def _show_row(row: Row, signature: Signature) -> None:
-    print_lines(["", row.signature, row.doc, f"runs on: {', '.join(row.sides)}", ""])
+    said = [key if value is None else f"{key} = {value}" for key, value in row.properties.items()]
+    lines = [row.signature, row.doc, f"runs on: {', '.join(row.sides)}"]
+    print_lines(["", *lines, *([f"properties: {', '.join(said)}"] if said else []), ""])
     cells = []
     for x in (*signature.parameters, *signature.outputs):
         shape = f"[{signature.shape(x)}]" if x.is_array else ""

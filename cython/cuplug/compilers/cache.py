@@ -18,6 +18,8 @@ import time
 from collections.abc import Iterable, Iterator
 
 from cuplug.compilers.program import sha256
+from cuplug.discovery.fields import check_owner
+from cuplug.errors import NotFoundError, PluginError
 
 FORMAT = "cuplug cache 1"  # another one when entries change their form or meaning
 MAGIC = b"cuplug01"
@@ -162,10 +164,14 @@ def _is_own(status: os.stat_result) -> bool:
 
 
 def _is_own_directory() -> bool:
+    """Whether only this user may write it, and only root and this user what leads to it."""
     try:
-        return os.path.isabs(directory()) and _is_own(os.stat(directory()))
-    except OSError:
+        if not os.path.isabs(directory()) or not _is_own(os.stat(directory())):
+            return False
+        check_owner(directory())
+    except (NotFoundError, OSError, PluginError):
         return False
+    return True
 
 
 def _make_directory() -> bool:

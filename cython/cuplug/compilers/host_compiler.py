@@ -33,11 +33,9 @@ EXPRESSION = (
 # From clang 20 on all arithmetic is looked at, unless a file leaves it out: divisions it cannot.
 _WRAPPING = "wrapping.txt"
 _LEFT_OUT = "[signed-integer-overflow]\ntype:*\n"
-# What not every compiler takes, best first: threads; complex arithmetic without calls.
-TRIED = (
-    ("-fopenmp", "-fcx-fortran-rules"),
-    *(("-fopenmp",), ("-fopenmp-simd", "-fcx-fortran-rules"), ("-fopenmp-simd",)),
-)
+# What not every compiler takes, best first: complex arithmetic without calls; conditions that stay
+# as they are, since loops with jumps between them become no vector instructions.
+TRIED = (("-fcx-fortran-rules", "-fno-thread-jumps"), ("-fcx-fortran-rules",), ())
 
 # What changes what a compiler does, beside its command.
 _VARIABLES = (
@@ -218,7 +216,7 @@ def _compile_library(job: Job, directory: str, names: dict[str, str]) -> str:
     ways = [(*tried, *left_out) for tried in TRIED] if _has_left_out(job) else []
     for tried in (*ways, *TRIED):
         # Apart, since a linker that is told of -fsanitize adds its library.
-        link = [*job.compiler, "-shared", "-Wl,-z,defs", tried[0], "code.o", "-o", "code.so", "-lm"]
+        link = [*job.compiler, "-shared", "-Wl,-z,defs", "code.o", "-o", "code.so", "-lm"]
         try:
             compile_object(job, directory, names, tried)
             return _make(link, directory, "code.so", names)

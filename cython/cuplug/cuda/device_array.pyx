@@ -142,11 +142,30 @@ cdef int64_t n_elements(const cuplug_tensor *x) noexcept:
 
 
 cdef DeviceArray empty_like_tensor(cuplug_tensor *x):
+    cdef DeviceArray result = without_memory(x)
+    allocate(result, x.device.id, n_elements(x) * <uint64_t>result.dtype.itemsize, NULL)
+    x.data = result.tensor.data = result.data
+    note_use(x.device.id)
+    return result
+
+
+cdef DeviceArray share_memory(const cuplug_tensor *x, object owner):
+    cdef DeviceArray result = without_memory(x)
+    result.owner = owner
+    result.tensor.data = <char *>x.data + x.byte_offset
+    note_use(x.device.id)
+    return result
+
+
+cdef DeviceArray without_memory(const cuplug_tensor *x):
     cdef DeviceArray result = DeviceArray.__new__(DeviceArray)
     cdef int k
     result.dtype = descr_of_dtype(x.dtype)
-    result.tensor = x[0]
     result.tensor.data = NULL
+    result.tensor.device.type = CUPLUG_CUDA
+    result.tensor.device.id = x.device.id
+    result.tensor.ndim = x.ndim
+    result.tensor.dtype = x.dtype
     result.tensor.strides = NULL
     result.tensor.byte_offset = 0
     result.tensor.shape = <int64_t *>PyMem_RawMalloc((x.ndim + 1) * sizeof(int64_t))
@@ -155,9 +174,6 @@ cdef DeviceArray empty_like_tensor(cuplug_tensor *x):
     for k in range(x.ndim):
         result.tensor.shape[k] = x.shape[k]
     result.shape = tuple([x.shape[k] for k in range(x.ndim)])
-    allocate(result, x.device.id, n_elements(x) * <uint64_t>result.dtype.itemsize, NULL)
-    x.data = result.tensor.data = result.data
-    note_use(x.device.id)
     return result
 
 
@@ -251,36 +267,10 @@ cdef object to_descr(str function, object dtype):
     raise TypeError(f"{function}: dtype: seen {dtype!r}, wanted {wanted}")
 
 
-@public
-def asarray(x, device="cuda"):
-    """Copy an array of the host to a GPU; a `DeviceArray` that is there already is returned.
-
-    Parameters
-    ----------
-    x : numpy.ndarray or anything that numpy.asarray takes
-        Elements of the other byte order are converted to the machine's.
-    device : str, int or device
-        As for `empty`.
-
-    Returns
-    -------
-    DeviceArray
-
-    Raises
-    ------
-    TypeError, ValueError
-        Elements of no dtype that a device array can have; a device that is no GPU.
-    MemoryError, CudaError
-        As for `empty`.
-    """
-    cdef cuplug_device place = parse_gpu("asarray", device)
+cdef DeviceArray copy_to_device(object x, object descr, cuplug_device place):
     cdef DeviceArray result
     cdef PyArrayObject *array
-    if isinstance(x, DeviceArray):
-        if (<DeviceArray>x).tensor.device.id == place.id:
-            return x
-        x = x.numpy()
-    host = numpy.asarray(x, order="C")
+    host = numpy.asarray(x, dtype=descr, order="C")
     host = host if host.dtype.isnative else host.astype(host.dtype.newbyteorder("="))
     array = <PyArrayObject *>host
     result = make_array(

@@ -25,7 +25,9 @@ cdef enum:
 
 cdef uint64_t used = 0
 cdef bint has_default = False
-cdef object chosen = ContextVar("cuplug_device")
+# Of the `with` blocks around: the innermost one's device, as its type and number, and what was
+# chosen around it. One object may be entered by several threads and tasks at once.
+cdef object chosen = ContextVar("cuplug_device", default=None)
 cdef cuplug_device from_environment
 
 
@@ -85,9 +87,9 @@ def gpu_number(str function, device):
 
 cdef int default_device(cuplug_device *device) except -1:
     device[0] = from_environment
-    name = chosen.get(None)
-    if name is not None:
-        device[0] = read_device(name)
+    innermost = chosen.get()
+    if innermost is not None:
+        device.type, device.id = innermost[0]
     return 0
 
 
@@ -151,9 +153,9 @@ class device:
     """
 
     def __init__(self, name):
-        read_device(name)
+        cdef cuplug_device place = read_device(name)
         self._name = name
-        self._tokens = []
+        self._place = place.type, place.id
 
     def __repr__(self):
         return f"cuplug.device({self._name!r})"
@@ -161,11 +163,11 @@ class device:
     def __enter__(self):
         global has_default
         has_default = True
-        self._tokens.append(chosen.set(self._name))
+        chosen.set((self._place, chosen.get()))
         return self
 
     def __exit__(self, *exception):
-        chosen.reset(self._tokens.pop())
+        chosen.set(chosen.get()[1])
 
 
 read_environment()

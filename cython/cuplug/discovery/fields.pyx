@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables as the core reads them, as tuples; table.py gives their fields names."""
 
+import itertools
 import os
 
 from cuplug.base cimport core
+from cuplug.base.core_jit cimport cuplug_check_owner
 from cuplug.base.status cimport raise_error
 from cuplug.base.texts cimport to_architectures, to_str
 
 TAKES_STRIDES = core.CUPLUG_ROW_TAKES_STRIDES  # of a row's flags
+
+OWN_FIELDS = ("signature", "doc", "host", "cuda", "row")  # of a row, which are no properties
 
 # By number, in the order of <cuplug/host.h>.
 STATES = ("ok", "shadowed", "duplicate", "rejected", "changed", "no plugin", "missing")
@@ -49,6 +53,14 @@ def check_trust(path):
         raise_error(&error)
 
 
+def check_owner(path):
+    """Raise PluginError, with the reason, where others may write a path or what leads to it."""
+    cdef core.cuplug_error error
+    encoded = os.fsencode(path)
+    if cuplug_check_owner(encoded, &error):
+        raise_error(&error)
+
+
 cdef tuple _row(const core.cuplug_row *row):
     return (
         _entry(row, core.CUPLUG_CUDA),
@@ -56,7 +68,21 @@ cdef tuple _row(const core.cuplug_row *row):
         to_str(core.cuplug_row_signature(row)),
         to_str(core.cuplug_row_doc(row)),
         core.cuplug_row_flags(row),
+        properties_of(row),
     )
+
+
+cdef dict properties_of(const core.cuplug_row *row):
+    """What a row says besides its signature, its text and its entries; None without a value."""
+    cdef const char *field
+    properties = {}
+    for k in itertools.count():
+        field = core.cuplug_row_field(row, k)
+        if field == NULL:
+            return properties
+        key, is_value, value = to_str(field).removeprefix("!").partition("=")
+        if key not in OWN_FIELDS:
+            properties[key] = value if is_value else None
 
 
 cdef str _entry(const core.cuplug_row *row, int device_type):

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cuplug.discovery.fields import TAKES_STRIDES, inspect_fields
+from cuplug.discovery.fields import OWN_FIELDS, TAKES_STRIDES, inspect_fields
 
 __all__ = ["Row", "Table", "read_rows", "read_table"]
 
@@ -23,6 +23,7 @@ class Row:
     signature: str
     doc: str
     flags: int
+    properties: dict[str, str | None]  # docs/abi.md lists them; None for those without a value
 
     @property
     def operator(self) -> str:
@@ -84,4 +85,5 @@ def _operators(section: bytes) -> Iterator[dict[str, str]]:
 def _row(fields: dict[str, str]) -> Row:
     flags = TAKES_STRIDES if "takes_strides" in fields else 0
     cuda, host, signature, doc = (fields.get(x, "") for x in ("cuda", "host", "signature", "doc"))
-    return Row(cuda, host, signature, doc, flags)
+    properties = {key: fields[key] or None for key in fields if key and key not in OWN_FIELDS}
+    return Row(cuda, host, signature, doc, flags, properties)

@@ -10,6 +10,9 @@ from cuplug.base.core cimport cuplug_copy_watched, cuplug_error
 from cuplug.base.status cimport raise_error, raise_later
 
 from cuplug.base.public import public
+
+# Of the `with` blocks around: the innermost one's bars, and what was shown around it. One object
+# may be entered by several threads and tasks at once.
 cdef object shown = ContextVar("cuplug_progress", default=None)
 
 
@@ -19,8 +22,9 @@ cdef int report_progress(
     cdef watched *w = <watched *>user
     try:
         PyErr_CheckSignals()
-        bar = shown.get()
-        if bar is not None:
+        innermost = shown.get()
+        if innermost is not None:
+            bar = innermost[0]
             if w.task < 0:
                 w.task = bar.add_task(w.what.decode(), total=total_bytes)
             bar.update(w.task, completed=done_bytes)
@@ -53,9 +57,6 @@ class progress:
     when they take longer than 0.1 s. It holds for calls of this thread, or asynchronous task.
     """
 
-    def __init__(self):
-        self._entered = []
-
     def __enter__(self):
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
@@ -70,10 +71,10 @@ class progress:
         )
         bar = Progress(*columns, console=Console(stderr=True))
         bar.start()
-        self._entered.append((bar, shown.set(bar)))
+        shown.set((bar, shown.get()))
         return self
 
     def __exit__(self, *exception):
-        bar, token = self._entered.pop()
-        shown.reset(token)
+        bar, around = shown.get()
+        shown.set(around)
         bar.stop()

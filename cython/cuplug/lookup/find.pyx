@@ -4,7 +4,7 @@
 import os
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 
 from cuplug.base.core cimport (
     cuplug_error,
@@ -12,8 +12,9 @@ from cuplug.base.core cimport (
     cuplug_find_early,
     cuplug_load,
     cuplug_operator,
+    cuplug_operator_digest,
 )
-from cuplug.call.operator cimport wrap_operator
+from cuplug.call.operator cimport Operator, wrap_operator
 from cuplug.base.status cimport raise_error
 from cuplug.lookup.listing cimport packages_are_read, read_packages
 
@@ -28,13 +29,17 @@ cdef enum:
 
 
 @public
-def find(name):
+def find(name, version=None, digest=None):
     """Find an operator.
 
     Parameters
     ----------
     name : str
         "operator", or "plugin.operator".
+    version : str, optional
+        What the plugin's version must be.
+    digest : str, optional
+        What the SHA-256 of the plugin's file must be, as 64 digits: no other code is taken.
 
     Returns
     -------
@@ -44,7 +49,16 @@ def find(name):
     ------
     NotFoundError
         There is none; the message lists the directories looked in, and near names.
+    PluginError
+        It is of another version, or of another file.
     """
+    found = find_any(name)
+    if version is not None or digest is not None:
+        check_code(found, version, digest)
+    return found
+
+
+cdef object find_any(object name):
     cdef cuplug_operator *op = NULL
     cdef cuplug_error error
     cdef int status = 0
@@ -58,13 +72,44 @@ def find(name):
         with nogil:
             status = cuplug_find(text, &op, &error)
     if not status:
-        return wrap_operator(op, find)
+        return wrap_operator(op, pickled)
     try:
         raise_error(&error)
     except NotFoundError as missing:
         from cuplug.lookup.sidecars import find_adopted
 
         return find_adopted(name, missing)
+
+
+def pickled(Operator op):
+    """Return what an operator of a plugin is pickled as: its name, and what tells its code."""
+    return find, (f"{op.plugin}.{op.name}", op.version, digest_of(op))
+
+
+cdef str digest_of(Operator op):
+    cdef uint8_t[32] digest
+    cdef cuplug_error error
+    cdef int status
+    with nogil:
+        status = cuplug_operator_digest(op.op, digest, &error)
+    if status:
+        raise_error(&error)
+    return (<bytes>(<char *>digest)[:32]).hex()
+
+
+cdef int check_code(Operator op, object version, object digest) except -1:
+    seen = digest_of(op) if digest is not None else ""
+    if op.version == (op.version if version is None else version) and seen == (digest or ""):
+        return 0
+    raise PluginError(
+        f"{op.plugin}.{op.name}: seen {describe(op.version, seen)}, in {op.path}, "
+        f"wanted {describe(version, digest)}"
+    )
+
+
+cdef str describe(object version, object digest):
+    parts = [f"version {version}"] if version is not None else []
+    return " with ".join([*parts, *([f"SHA-256 {digest}"] if digest else [])])
 
 
 cdef bytes encode_name(object name):
@@ -121,7 +166,7 @@ cdef tuple load_operators(bytes path, uint32_t room):
             raise_error(&error)
         if n > room:
             return load_operators(path, n)
-        return tuple([wrap_operator(ops[k], find) for k in range(n)])
+        return tuple([wrap_operator(ops[k], pickled) for k in range(n)])
     finally:
         PyMem_RawFree(ops)
 

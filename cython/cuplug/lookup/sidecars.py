@@ -21,6 +21,8 @@ from cuplug.errors import NotFoundError, PluginError
 from cuplug.lookup.listing import list_plugins, search_path
 from cuplug.lookup.records import Plugin, PluginFile
 
+MAX_REASON = 500  # characters
+
 # Libraries given to `cuplug.load`, the last one first.
 _loaded: list[str] = []
 
@@ -99,10 +101,13 @@ def _describe(library: str, origin: str) -> PluginFile:
         _check_sidecar(sidecar_of(library))
         given = read_sidecar(library)
         rows = {k: dict(x) for k, x in check_description(library, given)[1].items()}
-        for row in rows.values():
-            parse(row["signature"])
-    except (NotFoundError, OSError, PluginError, ValueError) as error:
-        reason, rows = str(error), {}
+        for name, row in rows.items():
+            seen = parse(row["signature"]).name
+            if seen != name:
+                raise ValueError(f"{name}: signature: seen {seen}, wanted {name}")
+    except Exception as error:  # a file that anything may be in must not end a listing
+        text = str(error) or type(error).__name__
+        reason, rows = text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}...", {}
     places = {row.get("place", "host") for row in rows.values()}
     return PluginFile(
         name=plugin_name(library),

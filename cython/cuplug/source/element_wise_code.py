@@ -93,7 +93,7 @@ def host_code(op: Elementwise, variant: Variant) -> str:
 #define CUPLUG_ALIGNED __attribute__((aligned(64)))
 enum {{ BLOCK = CUPLUG_BLOCK_BYTES / {widest}, PAST = CUPLUG_NONTEMPORAL_BLOCK / {widest} }};
 
-CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to) {{
+CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, long long from, long long to) {{
   const cuplug_loop *loop = call->loop;
   const cuplug_numbers given = cuplug_read(call->scalars);
   {" ".join(flat)}
@@ -103,7 +103,7 @@ CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to
   for (int64_t begin = from, m; begin < to; begin += m) {{
     m = cuplug_least(step - (begin + lead) % step, to - begin);
     {_host_places(op, kinds)}
-#pragma omp simd
+    CUPLUG_SIMD
     for (int64_t at = 0; at < m; at++) {{
       {op.call("at_{}[at]", "begin + at", "loop->n")}
     }}
@@ -112,15 +112,16 @@ CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, int64_t from, int64_t to
   if (past) cuplug_nontemporal_fence();
 }}
 
+static void cuplug_range(const cuplug_loop_call *call, long long from, long long to) {{
+  cuplug_run_part(cuplug_blocks, call, from, to);
+}}
+
 void cuplug_function(const cuplug_loop_call *call) {{
-  const int64_t n = call->loop->n, part = 4 * BLOCK;
-  if (n < CUPLUG_PARALLEL_FROM || call->one_thread) {{
-    cuplug_run_part(cuplug_blocks, call, 0, n);
-    return;
-  }}
-#pragma omp parallel for schedule(static)
-  for (int64_t from = 0; from < n; from += part)
-    cuplug_run_part(cuplug_blocks, call, from, cuplug_least(n, from + part));
+  const int64_t n = call->loop->n;
+  if (n < CUPLUG_PARALLEL_FROM)
+    cuplug_range(call, 0, n);
+  else
+    call->parallel(call, cuplug_range, n, CUPLUG_GRAIN);
 }}
 """
 

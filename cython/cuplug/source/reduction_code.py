@@ -155,11 +155,11 @@ static cuplug_value row(const cuplug_loop_call *call, int64_t output, int64_t pa
   for (int64_t begin = first; begin < end; begin += BLOCK, n_blocks++) {{
     const int64_t m = cuplug_least(BLOCK, end - begin);
     {places("reduced", "m")}
-#pragma omp simd
+    CUPLUG_SIMD
     for (int64_t at = 0; at < m; at++) values[at] = {value};
     for (int64_t n = m, half; n > 1; n = half) {{
       half = (n + 1) / 2;
-#pragma omp simd
+      CUPLUG_SIMD
       for (int64_t at = 0; at < n - half; at++)
         values[at] = {op.call("reduce", "values[at]", "values[at + half]")};
     }}
@@ -187,10 +187,10 @@ static void columns(const cuplug_loop_call *call, int64_t begin, int64_t part,
     {offsets("reduced", "r")}
     {places("kept", "m")}
     if (r == part * call->part) {{
-#pragma omp simd
+      CUPLUG_SIMD
       for (int64_t at = 0; at < m; at++) values[at] = {value};
     }} else {{
-#pragma omp simd
+      CUPLUG_SIMD
       for (int64_t at = 0; at < m; at++)
         values[at] = {op.call("reduce", "values[at]", value)};
     }}
@@ -207,7 +207,7 @@ static void store_outputs(const cuplug_loop_call *call, int64_t begin, int64_t m
 }}
 
 /* All parts of up to BLOCK outputs. */
-CUPLUG_PART put_together(const cuplug_loop_call *call, int64_t begin, int64_t end) {{
+CUPLUG_PART put_together(const cuplug_loop_call *call, long long begin, long long end) {{
   const int64_t n = call->loop->n, m = end - begin;
   const cuplug_value *partials = call->partials;
   cuplug_value values[BLOCK];
@@ -220,7 +220,7 @@ CUPLUG_PART put_together(const cuplug_loop_call *call, int64_t begin, int64_t en
   store_outputs(call, begin, m, values);
 }}
 
-CUPLUG_PART run_item(const cuplug_loop_call *call, int64_t begin, int64_t part) {{
+static void run_item(const cuplug_loop_call *call, int64_t begin, int64_t part) {{
   const int64_t n = call->loop->n, m = call->by_columns ? cuplug_least(BLOCK, n - begin) : 1;
   cuplug_value values[BLOCK];
   cuplug_value *to = call->n_parts > 1 ? (cuplug_value *)call->partials + part * n + begin : values;
@@ -231,19 +231,28 @@ CUPLUG_PART run_item(const cuplug_loop_call *call, int64_t begin, int64_t part) 
   if (call->n_parts == 1) store_outputs(call, begin, m, values);
 }}
 
+/* An item is one part of one output, or of BLOCK of them. */
+static int64_t outputs_of(const cuplug_loop_call *call) {{ return call->by_columns ? BLOCK : 1; }}
+static int64_t items_of(const cuplug_loop_call *call) {{
+  return (call->loop->n + outputs_of(call) - 1) / outputs_of(call);
+}}
+
+CUPLUG_PART run_items(const cuplug_loop_call *call, long long from, long long to) {{
+  const int64_t n = items_of(call), step = outputs_of(call);
+  for (int64_t item = from; item < to; item++) run_item(call, item % n * step, item / n);
+}}
+
+static void run_range(const cuplug_loop_call *call, long long from, long long to) {{
+  cuplug_run_part(run_items, call, from, to);
+}}
+
 void cuplug_function(const cuplug_loop_call *call) {{
-  const int64_t n = call->loop->n, step = call->by_columns ? BLOCK : 1;
-  const int64_t n_items = (n + step - 1) / step, work = n * call->reduced->n;
-  const int parallel = work >= CUPLUG_PARALLEL_FROM && !call->one_thread;
-  (void)parallel;
-  if (!parallel) {{
-    for (int64_t item = 0; item < n_items * call->n_parts; item++)
-      cuplug_run_part(run_item, call, item % n_items * step, item / n_items);
-  }} else {{
-#pragma omp parallel for schedule(static)
-    for (int64_t item = 0; item < n_items * call->n_parts; item++)
-      cuplug_run_part(run_item, call, item % n_items * step, item / n_items);
-  }}
+  const int64_t n = call->loop->n, n_items = items_of(call) * call->n_parts;
+  const int64_t of_item = outputs_of(call) * call->part;
+  if (n * call->reduced->n < CUPLUG_PARALLEL_FROM)
+    run_range(call, 0, n_items);
+  else
+    call->parallel(call, run_range, n_items, of_item < CUPLUG_GRAIN ? CUPLUG_GRAIN / of_item : 1);
   if (call->n_parts == 1) return;
   for (int64_t begin = 0; begin < n; begin += BLOCK)
     cuplug_run_part(put_together, call, begin, cuplug_least(n, begin + BLOCK));

@@ -99,15 +99,14 @@ static inline uint64_t cuplug_same(uint64_t x) { return x; }
 static void cuplug_refuse_power(int64_t x, int64_t y);
 
 /* Where a part of a call began: it is left there when a division of integers has no result. */
-typedef void cuplug_part(const cuplug_loop_call *call, int64_t from, int64_t to);
 #define CUPLUG_PART static __attribute__((noinline)) void
 static __thread struct {
   jmp_buf begin;
   cuplug_division *division;
 } cuplug_under_way;
 
-static void cuplug_run_part(cuplug_part *part, const cuplug_loop_call *call, int64_t from,
-                            int64_t to) {
+static void cuplug_run_part(cuplug_loop_part *part, const cuplug_loop_call *call, long long from,
+                            long long to) {
   cuplug_under_way.division = call->division;
   if (!__atomic_load_n(&call->division->claimed, __ATOMIC_RELAXED) &&
       !_setjmp(cuplug_under_way.begin))
@@ -178,6 +177,14 @@ __ubsan_handle_shift_out_of_bounds(const cuplug_operation *at, uintptr_t a, uint
 /* Elements; below, threads cost more than they save. Less than in the stock operators: an
  * expression may take much longer for each. */
 #define CUPLUG_PARALLEL_FROM 65536
+#define CUPLUG_GRAIN 8192 /* elements of a thread's range: a multiple of all blocks */
+
+/* The loop that follows has no iteration that needs another's. */
+#ifdef __clang__
+#define CUPLUG_SIMD _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define CUPLUG_SIMD _Pragma("GCC ivdep")
+#endif
 
 static inline int64_t cuplug_least(int64_t a, int64_t b) { return a < b ? a : b; }
 

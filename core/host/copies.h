@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between host arrays and pinned memory most of all, by several threads: one core alone
- * is slower than the bus. The pool of threads is made at the first copy and serves all calls. */
-#ifndef CUPLUG_CORE_HOST_WORKERS_H
-#define CUPLUG_CORE_HOST_WORKERS_H
+/* Copies between host arrays and pinned memory most of all, by threads of the team: one core alone
+ * is slower than the bus. */
+#ifndef CUPLUG_CORE_HOST_COPIES_H
+#define CUPLUG_CORE_HOST_COPIES_H
 
+#include "host/team.h"
 #include "host/view.h"
 
 /* The calling one included. More than keep the bus busy take memory bandwidth from each other. */
@@ -12,26 +13,23 @@
 /* For smaller copies, waking them costs more than it gains. */
 #define CUPLUG__SHARED_BYTES ((uint64_t)4 << 20)
 
-/* A copy under way, in its owner's memory; all zero is one that is done. Done by pieces, which the
- * workers and whoever waits for it take. */
+/* A copy under way, in its owner's memory; all zero is one that is done. */
 typedef struct cuplug__host_copy {
+  cuplug__job job;          /* bytes in pieces; `lead` bytes before the copy make the first whole */
   const cuplug__view *view; /* its bytes from `first` on */
-  uint64_t first;
+  uint64_t first, lead;
   char *packed; /* the other side, contiguous */
   int is_write; /* to the view */
-  uint64_t bytes, piece;
-  uint64_t taken, done; /* bytes; under the pool's lock */
-  struct cuplug__host_copy *next;
 } cuplug__host_copy;
 
-/* Both return at once; both memories, and the view, are in use until host_copy_end. Workers are
+/* Both return at once; both memories, and the view, are in use until host_copy_end. Threads are
  * woken until n_helpers are awake. */
 void cuplug__host_copy_read(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
                             uint64_t bytes, void *to, int n_helpers);
-/* The array may be fresh: pages of a contiguous one are made by the workers. */
+/* The array may be fresh: pages of a contiguous one are made by the team. */
 void cuplug__host_copy_write(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
                              uint64_t bytes, const void *from, int n_helpers);
-/* Reads a whole view, at once; small ones without workers. */
+/* Reads a whole view, at once; small ones by the calling thread alone. */
 void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to);
 
 /* Takes part in the copy and returns when it is done, at once if it was. */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers found by a hash: what they stand for is the caller's, who compares it. */
+#ifndef CUPLUG_CORE_BASE_INDEX_H
+#define CUPLUG_CORE_BASE_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cuplug__entry_of_index {
+  uint64_t hash;
+  size_t number; /* one more than it; 0: nothing is here */
+} cuplug__entry_of_index;
+
+/* Zeros are an index without anything in it. */
+typedef struct cuplug__index {
+  cuplug__entry_of_index *entries; /* owned */
+  size_t room;                     /* a power of two, or 0 */
+  size_t n;
+} cuplug__index;
+
+/* FNV-1a, which goes on from `hash`: 0 at first. */
+uint64_t cuplug__hash(uint64_t hash, const void *bytes, size_t n);
+uint64_t cuplug__hash_text(const char *text);
+
+/* 0 when memory ran out. */
+int cuplug__index_add(cuplug__index *index, uint64_t hash, size_t number);
+
+/* The numbers of a hash, in the order in which they were added: *at is 0 at first. 0: no more. */
+int cuplug__index_next(const cuplug__index *index, uint64_t hash, size_t *at, size_t *number);
+void cuplug__index_end(cuplug__index *index);
+
+#endif

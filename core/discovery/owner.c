@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "discovery/owner.h"
+
+#include "base/library.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* It is asked for when the core is loaded: in a child that was forked while another thread loaded a
+ * library, the dynamic linker cannot be asked any more. */
+static char own_folder[4096];
+__attribute__((constructor)) static void find_own_folder(void) {
+  if (!realpath(cuplug__library_of(cuplug__own_folder), own_folder)) *own_folder = 0;
+  char *slash = strrchr(own_folder, '/');
+  if (slash) *slash = 0;
+}
+
+const char *cuplug__own_folder(void) { return own_folder; }
+
+/* The stock plugins: whoever may write there may write the core itself. */
+static int is_stock(const char *path) {
+  const size_t n = strlen(own_folder);
+  return n && !strncmp(path, own_folder, n) && !strncmp(path + n, "/cuplug", 7) &&
+         (!path[n + 7] || path[n + 7] == '/');
+}
+
+/* Access lists show in the bits of the group, which are their mask: more than the group may be
+ * meant by them. */
+static int has_access_list(int fd) {
+  char link[32];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  return getxattr(link, "system.posix_acl_access", NULL, 0) >= 0 ||
+         (errno != ENODATA && errno != ENOTSUP);
+}
+
+/* Whether a group has the user's name and nobody else in it, as systems with umask 002 give to each
+ * user. */
+static int is_private(gid_t group) {
+  char names[2][1024];
+  struct passwd user, *own = NULL;
+  struct group entry, *found = NULL;
+  if (!geteuid() || getpwuid_r(geteuid(), &user, names[0], sizeof names[0], &own) || !own ||
+      own->pw_gid != group || getgrgid_r(group, &entry, names[1], sizeof names[1], &found) ||
+      !found || strcmp(found->gr_name, own->pw_name) != 0)
+    return 0;
+  for (char **member = found->gr_mem; *member; member++)
+    if (strcmp(*member, own->pw_name) != 0) return 0;
+  return 1;
+}
+
+static int check_group(const cuplug__rules *rules, int fd, const struct stat *s,
+                       cuplug_error *error) {
+  if (!(s->st_mode & S_IWGRP) || rules->allow_group) return CUPLUG_OK;
+  if (is_private(s->st_gid) && !has_access_list(fd)) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      "group %u may write it (mode %03o): take that right away with chmod g-w, or "
+                      "set CUPLUG_ALLOW_GROUP=1",
+                      (unsigned)s->st_gid, (unsigned)s->st_mode & 0777u);
+}
+
+static int check(const cuplug__rules *rules, int fd, int is_above, cuplug_error *error) {
+  struct stat s;
+  if (fstat(fd, &s))
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
+  if (s.st_uid != 0 && s.st_uid != geteuid())
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "owned by user %u, root or user %u is wanted; CUPLUG_ALLOW_UNSAFE=1 "
+                        "allows it",
+                        (unsigned)s.st_uid, (unsigned)geteuid());
+  if (is_above && s.st_mode & S_ISVTX) return CUPLUG_OK;
+  if (s.st_mode & S_IWOTH)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "anyone may write it (mode %03o): take that right away with chmod o-w, or "
+                        "set CUPLUG_ALLOW_UNSAFE=1",
+                        (unsigned)s.st_mode & 0777u);
+  return check_group(rules, fd, &s, error);
+}
+
+int cuplug__owner_check(const cuplug__rules *rules, int fd, const char *path, cuplug_error *error) {
+  return rules->allow_unsafe || is_stock(path) ? CUPLUG_OK : check(rules, fd, 0, error);
+}
+
+/* Opens the real path step by step. Links are not followed any more: one that has taken the place
+ * of a directory meanwhile is an error. */
+static int walk(const cuplug__rules *rules, char *real, int flags, cuplug_error *error) {
+  int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), status = CUPLUG_OK;
+  char *name = real + 1;
+  while (fd >= 0 && *name && !status) {
+    char *end = strchrnul(name, '/');
+    const char after = *end;
+    if ((status = check(rules, fd, 1, error))) {
+      name[-(name > real + 1)] = 0;
+      cuplug__prefix(error, "%s, on the way to it: ", real);
+      break;
+    }
+    *end = 0;
+    const int next = openat(fd, name, (after ? O_PATH : flags) | O_NOFOLLOW | O_CLOEXEC);
+    const int code = errno;
+    close(fd);
+    errno = code;
+    fd = next;
+    *end = after;
+    name = end + (after != 0);
+  }
+  if (fd >= 0 && !status) status = check(rules, fd, 0, error);
+  if (!status) return fd;
+  close(fd);
+  return CUPLUG__REFUSED;
+}
+
+int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
+                       cuplug_error *error) {
+  if (rules->allow_unsafe) return open(path, flags | O_CLOEXEC);
+  char *real = realpath(path, NULL);
+  if (!real) return -1;
+  int fd = is_stock(real) ? open(real, flags | O_CLOEXEC) : walk(rules, real, flags, error);
+  const int code = errno;
+  free(real);
+  errno = code;
+  return fd;
+}

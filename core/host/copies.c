@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/copies.h"
+
+#include <cuplug/nontemporal.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; older ones refuse it, and pages come one by one */
+#endif
+
+/* Small pieces: all threads work on the same few chunks, so that the next DMA can begin soon.
+ * Larger ones for fresh memory, whose pages are made piece by piece, where `to` is a multiple of
+ * these. */
+#define VIEW_PIECE ((uint64_t)256 << 10)
+#define FRESH_PIECE ((uint64_t)512 << 10)
+
+/* Written to memory that may have no pages yet. */
+static int is_fresh(const cuplug__host_copy *copy) {
+  return copy->is_write && cuplug__view_is_contiguous(copy->view);
+}
+
+/* Makes the pages inside of the range at once; what fails here is left to the copy. */
+static void make_pages(char *to, uint64_t bytes) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t low = ((uintptr_t)to + page - 1) / page * page;
+  uintptr_t high = ((uintptr_t)to + bytes) / page * page;
+  int kept = errno;
+  if (low < high) madvise((void *)low, high - low, MADV_POPULATE_WRITE);
+  errno = kept;
+}
+
+/* Past the caches: lines that are written whole are not read from memory before, as others are.
+ * The reads come from pinned memory, which the DMA has just written and the caches still hold. */
+static void copy_out(char *to, const char *from, uint64_t bytes) {
+  const uint64_t before = -(uint64_t)(uintptr_t)to % CUPLUG_LINE_BYTES;
+  const uint64_t head = before < bytes ? before : bytes;
+  const uint64_t tail = (bytes - head) % CUPLUG_LINE_BYTES, lines = bytes - head - tail;
+  memcpy(to, from, head);
+  cuplug_copy_nontemporal(to + head, from + head, lines);
+  cuplug_nontemporal_fence(); /* before anybody is told that it is done */
+  memcpy(to + head + lines, from + head + lines, tail);
+}
+
+/* Bytes of the copy and of the lead before it. */
+static int copy_piece(void *context, int64_t begin, int64_t end) {
+  const cuplug__host_copy *copy = context;
+  const uint64_t from = (uint64_t)begin < copy->lead ? copy->lead : (uint64_t)begin;
+  const uint64_t bytes = (uint64_t)end - from, at = from - copy->lead, place = copy->first + at;
+  if (is_fresh(copy)) {
+    make_pages(copy->view->data + place, bytes);
+    copy_out(copy->view->data + place, copy->packed + at, bytes);
+  } else if (copy->is_write) {
+    cuplug__view_write(copy->view, place, bytes, copy->packed + at);
+  } else {
+    cuplug__view_read(copy->view, place, bytes, copy->packed + at);
+  }
+  return CUPLUG_OK;
+}
+
+/* Pieces end at multiples of `piece`, of the array's address where it is fresh, else of the place
+ * in the view. */
+static void begin(cuplug__host_copy *copy, uint64_t bytes, uint64_t piece, int n_helpers) {
+  const uint64_t start = is_fresh(copy) ? (uint64_t)(uintptr_t)copy->view->data : 0;
+  copy->lead = (start + copy->first) % piece;
+  const uint64_t n = copy->lead + bytes;
+  if (!bytes) return;
+  copy->job = (cuplug__job){
+      .body = copy_piece,
+      .context = copy,
+      .n = (int64_t)n,
+      .grain = (int64_t)piece,
+      .n_chunks = (int64_t)((n - 1) / piece + 1),
+      .n_helpers = n_helpers < CUPLUG__MAX_COPY_THREADS ? n_helpers : CUPLUG__MAX_COPY_THREADS - 1};
+  cuplug__team_begin(&copy->job);
+}
+
+void cuplug__host_copy_read(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
+                            uint64_t bytes, void *to, int n_helpers) {
+  const uint64_t best = cuplug__view_piece(view), piece = (VIEW_PIECE + best - 1) / best * best;
+  *copy = (cuplug__host_copy){.view = view, .first = first, .packed = to};
+  begin(copy, bytes, piece, n_helpers);
+}
+
+void cuplug__host_copy_write(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
+                             uint64_t bytes, const void *from, int n_helpers) {
+  const uint64_t piece = cuplug__view_is_contiguous(view) ? FRESH_PIECE : VIEW_PIECE;
+  *copy = (cuplug__host_copy){.view = view, .first = first, .packed = (char *)from, .is_write = 1};
+  begin(copy, bytes, piece, n_helpers);
+}
+
+void cuplug__host_copy_end(cuplug__host_copy *copy) { (void)cuplug__team_end(&copy->job); }
+
+void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to) {
+  cuplug__host_copy copy;
+  if (bytes < CUPLUG__SHARED_BYTES) {
+    cuplug__view_read(view, 0, bytes, to);
+    return;
+  }
+  cuplug__host_copy_read(&copy, view, 0, bytes, to, CUPLUG__MAX_COPY_THREADS);
+  cuplug__host_copy_end(&copy);
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cuplug.asarray`, of arrays on the host and on a GPU, on the fake driver."""
+
+import pytest
+
+
+def test_dtypes_of_arrays_of_the_host(run_fake):
+    run_fake("""
+    for dtype in ("float32", np.float32, ">f4"):
+        for d in (cuplug.asarray([1, 2], dtype), cuplug.asarray(x[:2], dtype=dtype)):
+            assert d.dtype == np.float32 and d.shape == (2,)
+    assert cuplug.asarray([1.5, 2], "int32").numpy().tolist() == [1, 2]
+    assert cuplug.asarray(x).numpy().tolist() == x.tolist()
+    with Raises(TypeError, "asarray: dtype: seen 'cuda', wanted a dtype of NumPy or ml_dtypes"):
+        cuplug.asarray(x, "cuda")
+    """)
+
+
+def test_arrays_of_other_libraries_are_shared(run_streams):
+    run_streams("""
+    import gc, weakref
+
+    theirs = Foreign(cuplug.asarray(np.arange(6.0).reshape(2, 3)))
+    pointer, kept = theirs.array.data_ptr, weakref.ref(theirs)
+    ours = cuplug.asarray(theirs)
+    assert type(ours) is cuplug.DeviceArray and ours.data_ptr == pointer
+    assert ours.shape == (2, 3) and ours.dtype == np.float64 and str(ours.device) == "cuda:0"
+    assert cuplug.asarray(theirs, "float64", "cuda").data_ptr == pointer
+    del theirs
+    gc.collect()
+    assert kept() is not None
+    assert ours.numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert gpu.triple(ours).numpy().tolist() == [[0, 3, 6], [9, 12, 15]]
+    del ours
+    gc.collect()
+    assert kept() is None
+    cuplug.synchronize()
+    assert counts().misuses == 0
+    """)
+
+
+def test_the_streams_of_others_come_first(run_streams):
+    run_streams("""
+    d, stream = cuplug.asarray(np.arange(3.0)), make_stream(0)
+    assert "cuStreamWaitEvent" not in calls(cuplug.asarray, Foreign(d, stream=1))
+    assert "cuStreamWaitEvent" in calls(cuplug.asarray, Foreign(d, stream=stream))
+    """)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "error", "message"),
+    [
+        ("Foreign(d)", "dtype='int32'", "TypeError", "seen float64 on a GPU, wanted int32"),
+        ("d", "'float32'", "TypeError", "seen float64 on a GPU, wanted float32: convert it"),
+        ("Foreign(d, typestr='>f8')", "", "TypeError", "seen a byte-swapped array"),
+        ("Foreign(d, data=(d.data_ptr, True))", "", "ValueError", "seen a read-only array"),
+        ("Foreign(d, strides=(8, 16))", "", "ValueError", "seen an array on a GPU that is not"),
+        ("Foreign(d, typestr='U3')", "", "TypeError", "seen array of dtype <U3, wanted an array"),
+        ("Foreign(d)", "device='cuda:1'", "ValueError", "seen an array on cuda:0, wanted one on"),
+    ],
+)
+def test_what_cannot_be_shared(run_streams, make, options, error, message):
+    run_streams(f"""
+    d = cuplug.asarray(np.zeros((2, 2)))
+    with Raises({error}, {"asarray: x: " + message!r}):
+        cuplug.asarray({make}, {options})
+    """)
+
+
+def test_arrays_that_are_there_already(run_streams):
+    run_streams("""
+    d = cuplug.asarray(x, device=1)
+    assert cuplug.asarray(d) is d
+    assert cuplug.asarray(d, x.dtype, 1) is d
+    moved = cuplug.asarray(d, device="cuda:0")
+    assert str(moved.device) == "cuda:0" and np.array_equal(moved.numpy(), x)
+    """)

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that lack memory, threads, descriptors or room on a disk, and their ends."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+from attacks import attack
+
+CALLS = """
+import resource, sys, threading
+import numpy as np, cuplug
+from cuplug.ops import gather, relu
+x = np.arange(-100_000, 100_000, dtype=np.float32)
+ones, index = np.ones(200_000, np.float32), np.arange(0, 200_000, 7)
+square = cuplug.elementwise("square(x: T) -> T", "x * x")
+total = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")
+
+def check():
+    assert np.array_equal(relu(x), np.maximum(x, 0))
+    assert np.array_equal(gather(x, index), x[index])
+    assert np.array_equal(square(x), x * x)
+    assert total(ones) == 200_000
+
+def limited(what, most):
+    resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
+"""
+
+
+def run(folder: Path, text: str, limit_s: float = 90.0) -> subprocess.CompletedProcess[str]:
+    """Run Python text behind CALLS, as a user without rights where that is possible."""
+    variables = os.environ | {"CUPLUG_CACHE_DIR": str(folder / "cache")}
+    return subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", CALLS + text],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+    )
+
+
+def must_end_well(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, (done.returncode, done.stderr[-3000:])
+
+
+@attack
+def little_memory(random: Random, folder: Path) -> int:
+    """Calls with less and less memory give MemoryError, or the result; afterwards all is well."""
+    step = random.randrange(100_000, 900_000)
+    text = f"""
+check()
+pages = int(open("/proc/self/statm").read().split()[0])
+hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+for spare in range(0, 8_000_000, {step}):
+    resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + spare, hard))
+    for call in (lambda: relu(x), lambda: gather(x, index), lambda: square(x), lambda: total(x),
+                 lambda: cuplug.find("none"), lambda: cuplug.plugins(), lambda: relu(x[::2])):
+        try:
+            call()
+        except (MemoryError, cuplug.Error, OSError):
+            pass
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    check()
+"""
+    must_end_well(run(folder, text))
+    return 8_000_000 // step * 7
+
+
+@attack
+def few_descriptors(random: Random, folder: Path) -> int:
+    """First calls, searches and compilations without a descriptor that is free."""
+    text = f"""
+limited(resource.RLIMIT_NOFILE, {random.randrange(3, 14)})
+for k in range(5):
+    for call in (check, cuplug.plugins, lambda: cuplug.find("none"),
+                 lambda: cuplug.elementwise("plus(x: T) -> T", f"x + {{k}}")(x)):
+        try:
+            call()
+        except (cuplug.Error, OSError, ImportError, MemoryError) as error:
+            assert str(error)
+limited(resource.RLIMIT_NOFILE, 256)
+check()
+"""
+    must_end_well(run(folder, text))
+    return 20
+
+
+@attack
+def full_disk(random: Random, folder: Path) -> int:
+    """No file can grow beyond a few bytes: what is compiled is not kept, and not broken."""
+    text = f"""
+limited(resource.RLIMIT_FSIZE, {random.choice([0, 10, 1000, 10_000])})
+for k in range(3):
+    try:
+        check()
+    except (cuplug.Error, OSError) as error:
+        assert str(error)
+"""
+    must_end_well(run(folder, text))
+    must_end_well(run(folder, "check()\n"))
+    return 6
+
+
+@attack
+def no_more_threads(random: Random, folder: Path) -> int:
+    """No thread can be made: its stack finds no address."""
+    text = """
+pages = int(open("/proc/self/statm").read().split()[0])
+limited(resource.RLIMIT_AS, pages * 4096 + 300_000_000)
+kept = []
+try:
+    while True:
+        ready, done = threading.Event(), threading.Event()
+        thread = threading.Thread(target=lambda: done.wait(), daemon=True)
+        thread.start()
+        kept.append(done)
+except (RuntimeError, MemoryError):
+    pass
+limited(resource.RLIMIT_AS, pages * 4096 + 340_000_000)
+try:
+    check()
+except (MemoryError, cuplug.CompileError) as error:
+    assert str(error)
+for done in kept:
+    done.set()
+resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)
+check()
+"""
+    must_end_well(run(folder, text))
+    return 4
+
+
+@attack
+def daemons_at_exit(random: Random, folder: Path) -> int:
+    """The process ends while daemon threads are in calls."""
+    text = f"""
+import time
+def repeat():
+    while True:
+        check()
+check()
+for _ in range(4):
+    threading.Thread(target=repeat, daemon=True).start()
+time.sleep({random.uniform(0.0, 0.2)})
+"""
+    for _ in range(4):
+        must_end_well(run(folder, text, 30.0))
+    return 4
+
+
+@attack
+def interrupted(random: Random, folder: Path) -> int:
+    """Control-C while an operator is compiled or called ends in KeyboardInterrupt."""
+    for _ in range(4):
+        process = subprocess.Popen(
+            [sys.executable, "-c", CALLS + "while True:\n    check()\n"],
+            env=os.environ | {"CUPLUG_CACHE_DIR": str(folder / f"cache{random.random()}")},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            process.communicate(timeout=random.uniform(0.5, 2.5))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+        assert process.returncode in (1, -signal.SIGINT), (process.returncode, said[-2000:])
+        assert "KeyboardInterrupt" in said, said[-2000:]
+    return 4
+
+
+@attack
+def subinterpreters(random: Random, folder: Path) -> int:
+    """They are refused in a sentence."""
+    text = """
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+check()
+other = interpreters.create()
+try:
+    found = interpreters.run_string(other, "import cuplug; cuplug.find('relu')")
+    assert found is not None and "subinterpreter" in str(found), found
+except interpreters.RunFailedError as error:
+    assert "interpreter" in str(error), error
+check()
+"""
+    must_end_well(run(folder, text.replace("interpreters.RunFailedError", "Exception")))
+    return 1
+
+
+@attack
+def calls_that_leak_nothing(random: Random, folder: Path) -> int:
+    """Memory stays as it is over many calls of each kind, those that fail included."""
+    text = """
+import gc
+def pages():
+    gc.collect()
+    return int(open("/proc/self/statm").read().split()[1])
+small, out, i = x[:16].copy(), np.empty(16, np.float32), np.arange(4)
+bad = np.array([99])
+def fails(call):
+    try:
+        call()
+    except (ValueError, TypeError, IndexError):
+        return
+    raise AssertionError
+kinds = [lambda: relu(small), lambda: relu(small, out=out), lambda: gather(small, i),
+         lambda: square(small), lambda: total(small), lambda: relu(small[::2]),
+         lambda: fails(lambda: gather(small, bad)), lambda: fails(lambda: relu("a")),
+         lambda: fails(lambda: relu(small, out=i)), lambda: cuplug.find("relu"),
+         lambda: np.asarray(cuplug.asarray(small, device="cpu")) if False else None]
+for call in kinds:
+    for _ in range(3000):
+        call()
+    before = pages()
+    for _ in range(30_000):
+        call()
+    assert pages() - before < 256, (pages() - before, call)
+"""
+    must_end_well(run(folder, text, 300.0))
+    return 330_000
+
+
+resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))

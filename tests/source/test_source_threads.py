@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions and reductions, and stock operators, on the threads of the host."""
+
+import cuplug
+import numpy as np
+import pytest
+from cuplug.author import elf
+from cuplug.compilers import cache
+
+
+@pytest.mark.parametrize("n_threads", ["1", "3"])
+def test_results_do_not_depend_on_threads(run_python, n_threads):
+    done = run_python(
+        """
+import numpy as np, cuplug, os
+x = np.random.default_rng(0).random(1_000_003, np.float32)
+f = cuplug.elementwise("f(x: T, y: T) -> T", "x * y + x")
+total = cuplug.reduction("total(x: T) -> T", reduce="a + b")
+assert np.array_equal(f(x, x[0]), x * x[0] + x)
+print(total(x).tobytes().hex(), total(x.reshape(-1, 1009 if x.size % 1009 == 0 else 1), axis=0)[0])
+""",
+        env={"OMP_NUM_THREADS": n_threads},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[0] == np.float32(_total()).tobytes().hex()
+
+
+def _total() -> np.ndarray:
+    x = np.random.default_rng(0).random(1_000_003, np.float32)
+    return cuplug.reduction("total(x: T) -> T", reduce="a + b")(x)
+
+
+def test_forked_children_have_threads_of_their_own(run_python):
+    """After the parent's threads have run: those are not there, and nothing waits for them."""
+    done = run_python(
+        """
+import os, numpy as np, cuplug
+x, index = np.arange(300_000, dtype=np.float32), np.arange(300_000)[::-1].copy()
+f = cuplug.elementwise("f(x: T, y: T) -> T", "x + y")
+total = cuplug.reduction("total(x: T) -> T", reduce="a + b")
+cases = {
+    "f": lambda: np.array_equal(f(x, x), x + x),
+    "total": lambda: total(x) == total(x.copy()) and abs(total(x) - x.sum()) < 1e6,
+    "relu": lambda: np.array_equal(cuplug.ops.relu(x), x),
+    "gather": lambda: np.array_equal(cuplug.ops.gather(x, index), x[index]),
+}
+for name in cases:
+    assert cases[name]()
+    for child_first in cases:
+        if not (child := os.fork()):
+            os._exit(0 if cases[child_first]() and all(case() for case in cases.values()) else 1)
+        assert cases[name]()
+        assert os.waitpid(child, 0)[1] == 0, (name, child_first)
+""",
+        env={"OMP_NUM_THREADS": "4"},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("n_threads", ["1", "4"])
+def test_a_process_that_may_start_no_threads(run_python, n_threads):
+    done = run_python(
+        """
+import os, resource, numpy as np, cuplug
+x = np.arange(300_000, dtype=np.float32)
+f = cuplug.elementwise("f(x: T, y: T) -> T", "x + y")
+total = cuplug.reduction("total(x: T) -> T", reduce="a + b")
+f(x[:1], x[:1]), total(x[:1])  # compiled
+cuplug.ops.relu(x[:1]), cuplug.ops.gather(x, np.arange(1))
+if not os.getuid():
+    os.setresuid(65534, 65534, 65534)
+resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+n_before = len(os.listdir("/proc/self/task"))
+for _ in range(100):
+    assert np.array_equal(f(x, x), x + x)
+    assert abs(total(x) - x.sum()) < 1e6
+    assert np.array_equal(cuplug.ops.relu(x), x)
+    assert np.array_equal(cuplug.ops.gather(x, np.arange(x.size)), x)
+assert len(os.listdir("/proc/self/task")) == n_before
+""",
+        env={"OMP_NUM_THREADS": n_threads},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_generated_code_needs_no_library_of_threads():
+    x = np.ones(100, np.float32)
+    add = cuplug.elementwise("added(a: T, b: T) -> T", "a + b")
+    total = cuplug.reduction("total_of(x: T) -> T", reduce="a + b")
+    assert total(add(x, x)) == 200
+    loaded = [entry.path for entry in cache.entries() if entry.kind == "so"]
+    assert len(loaded) >= 2
+    for path in loaded:
+        assert not [name for name in elf.read_library(path).needed if "omp" in name]
