@@ -284,3 +284,18 @@ LONG = [
 @pytest.mark.parametrize("calls", [QUICK, pytest.param(LONG, marks=pytest.mark.slow)])
 def test_the_same_numbers_as_on_the_host(run, calls):
     run(SAME.format(folder=os.path.dirname(__file__), calls=calls))
+
+
+@pytest.mark.slow
+def test_what_kernels_are_given(run):
+    """As functions for the host are."""
+    need_nvrtc()
+    calls = [
+        *(f"test_numbers_that_a_parameter_cannot_hold({x!r}, 'cuda')" for x in ("int8_t", "int")),
+        "test_numbers_are_those_of_python('cuda')",
+        "test_scalars_of_each_kind('cuda')",
+        "test_pointers_to_structures_get_whole_ones('cuda')",
+        "test_bool_is_a_truth_value('cuda')",
+    ]
+    body = SAME.replace("test_same_numbers", "test_passes")
+    run(PICK + body.format(folder=os.path.dirname(__file__), calls=calls))
