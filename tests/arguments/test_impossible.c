@@ -125,6 +125,16 @@ static void check_outputs_apart(void) {
   }
 }
 
+/* One element, repeated no times. */
+static void check_copy_of_nothing(void) {
+  use("op(x: float32[...], y: float32[...]) -> float32[...]", NULL, 0);
+  cuplug_argument args[2] = {ARRAY(FLOAT32, SIZES(1)), ARRAY(FLOAT32, SIZES(0))};
+  float copy[1] = {7};
+  CHECK(!bind(args, 2) && frame.copy_mask == 1);
+  cuplug_copy_input(&frame, 0, copy);
+  CHECK(copy[0] == 7);
+}
+
 int main(void) {
   const uint32_t flags[] = {0, CUPLUG_ROW_TAKES_STRIDES};
   for (int k = 0; k < 2; k++) {
@@ -136,5 +146,6 @@ int main(void) {
   check_offsets();
   check_products();
   check_outputs_apart();
+  check_copy_of_nothing();
   return n_failed != 0;
 }
