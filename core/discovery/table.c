@@ -114,8 +114,11 @@ static int read_text(const char *text, uint32_t n_bytes, take_field *take, void 
   return CUPLUG_OK;
 }
 
+const char cuplug__unsaid[1] = "";
+
 static int take_once(const char **to, const field *f, cuplug_error *error) {
-  if (**to) return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: stands twice", f->key);
+  if (*to != cuplug__unsaid)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: stands twice", f->key);
   *to = f->value;
   return CUPLUG_OK;
 }
@@ -170,7 +173,12 @@ static int parse(cuplug_row *row, cuplug_error *error) {
 }
 
 int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cuplug_error *error) {
-  *row = (cuplug_row){"", "", "", "", text, text_bytes, 0, 0, NULL};
+  *row = (cuplug_row){.signature = cuplug__unsaid,
+                      .doc = cuplug__unsaid,
+                      .host_entry = cuplug__unsaid,
+                      .cuda_entry = cuplug__unsaid,
+                      .text = text,
+                      .text_bytes = text_bytes};
   int status = read_text(text, text_bytes, take_row_field, row, error);
   if (!status) status = check_entry("host", row->host_entry, error);
   if (!status) status = check_entry("cuda", row->cuda_entry, error);
@@ -222,6 +230,7 @@ static int fail_abi(uint32_t version, cuplug_error *error) {
 static int take_plugin_field(void *to, const field *f, cuplug_error *error) {
   cuplug__table *table = to;
   if (!strcmp(f->key, "abi")) {
+    if (table->abi_version) return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "abi: stands twice");
     if (!read_abi(f->value, &table->abi_version))
       return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "abi: \"%s\", such as 2.0 is wanted",
                           f->value);

@@ -7,6 +7,9 @@
 
 #include <internal/signature.h>
 
+/* "", as the value of what a plugin does not say. */
+extern const char cuplug__unsaid[1];
+
 /* A row. The strings are parts of `text` and live as long as the row; "" for what the plugin does
  * not say. */
 struct cuplug_row {
@@ -35,7 +38,8 @@ typedef struct cuplug__table {
 
 /* Makes a table empty: nothing is known of the plugin. */
 static inline void cuplug__table_start(cuplug__table *table) {
-  *table = (cuplug__table){.name = "", .version = "", .architectures = ""};
+  *table = (cuplug__table){
+      .name = cuplug__unsaid, .version = cuplug__unsaid, .architectures = cuplug__unsaid};
 }
 
 /* Reads the table of an open file of `file_bytes` bytes. ERROR_PLUGIN says what is wrong, without

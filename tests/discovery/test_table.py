@@ -210,6 +210,9 @@ LIES = {
         "NAME": quoted("n" * 64)
     },
     "name: stands twice": {"PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0name=other"'},
+    "version: stands twice": {"PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0version=\\0version=1"'},
+    "abi: stands twice": {"PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0abi=2.1"'},
+    "operator raw: host: stands twice": {"HOST_ENTRY": quoted(""), "EXTRA": '"\\0host=raw_host"'},
     "version: byte 0x1b at 1, one line of UTF-8 is wanted": {"VERSION": '"1\\033[31m"'},
     "shape: a property that this core does not know and must: update cuplug": {
         "PLUGIN_TEXT": '"abi=2.0\\0name=raw\\0!shape=round"'

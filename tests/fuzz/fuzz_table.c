@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "discovery/table.h"
 #include <internal/signature.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,9 +14,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-static void require(int condition) {
-  if (!condition) abort();
-}
+#define require(condition)                                                  \
+  do {                                                                      \
+    if (condition) break;                                                   \
+    fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+    abort();                                                                \
+  } while (0)
 
 /* What the rest of the core relies on in a table that was accepted. */
 static void check_accepted(const cuplug__table *table) {
