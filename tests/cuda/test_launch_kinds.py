@@ -44,9 +44,9 @@ __global__ void swap_kernel(const int *x, int *y) {
   cluster.sync();
 }
 
-CUPLUG_TYPED_CUDA_OPERATOR(swap, "swap(x: int32[n]) -> int32[n] where n % 128 == 0",
+CUPLUG_TYPED_CUDA_OPERATOR(swap_blocks, "swap_blocks(x: int32[n]) -> int32[n] where n % 128 == 0",
                       "Neighbouring blocks of 64, swapped.");
-CUPLUG_CUDA_ENTRY(swap, x, n, out) {
+CUPLUG_CUDA_ENTRY(swap_blocks, x, n, out) {
   return call.launch<swap_kernel>(cuplug::grid((unsigned)(n / 64), 64).in_clusters(2), x, out);
 }
 
@@ -106,7 +106,7 @@ def test_a_cooperative_launch_that_does_not_fit_is_refused(launches):
 @pytest.mark.sanitizer
 def test_clusters(launches):
     x = np.arange(128 * 300, dtype=np.int32)
-    assert np.array_equal(launches.swap(x), x.reshape(300, 2, 64)[:, ::-1].ravel())
+    assert np.array_equal(launches.swap_blocks(x), x.reshape(300, 2, 64)[:, ::-1].ravel())
 
 
 @pytest.mark.gpu

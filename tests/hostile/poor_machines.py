@@ -32,6 +32,9 @@ def limited(what, most):
     resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
 """
 
+# Whoever runs this may ignore the signal, which processes inherit.
+LISTENS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
 
 def run(folder: Path, text: str, limit_s: float = 90.0) -> subprocess.CompletedProcess[str]:
     """Run Python text behind CALLS, as a user without rights where that is possible."""
@@ -161,7 +164,7 @@ def interrupted(random: Random, folder: Path) -> int:
     """Control-C while an operator is compiled or called ends in KeyboardInterrupt."""
     for _ in range(4):
         process = subprocess.Popen(
-            [sys.executable, "-c", CALLS + "while True:\n    check()\n"],
+            [sys.executable, "-c", LISTENS + CALLS + "while True:\n    check()\n"],
             env=os.environ | {"CUPLUG_CACHE_DIR": str(folder / f"cache{random.random()}")},
             stderr=subprocess.PIPE,
             text=True,
@@ -170,7 +173,10 @@ def interrupted(random: Random, folder: Path) -> int:
             process.communicate(timeout=random.uniform(0.5, 2.5))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        try:
+            _, said = process.communicate(timeout=30)
+        finally:
+            process.kill()
         assert process.returncode in (1, -signal.SIGINT), (process.returncode, said[-2000:])
         assert "KeyboardInterrupt" in said, said[-2000:]
     return 4
