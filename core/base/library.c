@@ -39,7 +39,7 @@ static int is_of(const struct dl_phdr_info *info, const identity *library) {
 }
 
 typedef struct search {
-  identity library;
+  identity within;
   uintptr_t address;
   size_t bytes;
   ElfW(Word) wanted_flags;
@@ -56,7 +56,7 @@ static int in_segment(const search *s, uintptr_t base, const ElfW(Phdr) * segmen
 static int visit(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size;
   search *s = data;
-  if (!is_of(info, &s->library)) return 0;
+  if (!is_of(info, &s->within)) return 0;
   for (int k = 0; k < info->dlpi_phnum; k++)
     if (in_segment(s, info->dlpi_addr, &info->dlpi_phdr[k])) s->holds = 1;
   return 1;
@@ -65,7 +65,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data) {
 int cuplug__library_holds(void *library, const void *address, size_t bytes, int kind) {
   search s = {.address = (uintptr_t)address, .bytes = bytes};
   s.wanted_flags = kind == CUPLUG__CODE ? PF_X : PF_R;
-  if (!find_identity(library, &s.library)) return 0;
+  if (!find_identity(library, &s.within)) return 0;
   dl_iterate_phdr(visit, &s);
   return s.holds;
 }
@@ -91,7 +91,7 @@ const char *cuplug__library_of(const void *address) {
 }
 
 typedef struct note_visit {
-  identity library;
+  identity of;
   cuplug__visit_notes *visit;
   void *data;
 } note_visit;
@@ -106,7 +106,7 @@ static int is_readable(const struct dl_phdr_info *info, uintptr_t address, size_
 static int visit_notes(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size;
   const note_visit *v = data;
-  if (!is_of(info, &v->library)) return 0;
+  if (!is_of(info, &v->of)) return 0;
   for (int k = 0; k < info->dlpi_phnum; k++) {
     const ElfW(Phdr) *s = &info->dlpi_phdr[k];
     const uintptr_t address = info->dlpi_addr + s->p_vaddr;
@@ -118,7 +118,7 @@ static int visit_notes(struct dl_phdr_info *info, size_t size, void *data) {
 
 void cuplug__library_visit_notes(void *library, cuplug__visit_notes *visit, void *data) {
   note_visit v = {.visit = visit, .data = data};
-  if (find_identity(library, &v.library)) dl_iterate_phdr(visit_notes, &v);
+  if (find_identity(library, &v.of)) dl_iterate_phdr(visit_notes, &v);
 }
 
 typedef struct name_search {
