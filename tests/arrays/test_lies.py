@@ -7,26 +7,12 @@ from dataclasses import dataclass
 import cuplug
 import numpy as np
 import pytest
+from dltensor import Tensor
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 MEMORY = 4096  # bytes; arrays begin in the middle
 CPU, CUDA, CUDA_HOST = 1, 2, 3
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    ]
 
 
 class Versioned(ctypes.Structure):

@@ -12,28 +12,17 @@ import cuplug
 import numpy as np
 from attacks import attack, refusals
 from cuplug.ops import gather, leaky_relu, relu
+from dltensor import Tensor
 
 ERRORS = (TypeError, ValueError, IndexError, MemoryError, BufferError, cuplug.Error)
 CAPSULE = b"dltensor"
 
 
-class DLTensor(ctypes.Structure):
-    """DLPack's, and behind it what a capsule holds."""
+class Managed(ctypes.Structure):
+    """What a capsule holds: a tensor, and who frees it."""
 
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-        ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-    )
+    _anonymous_ = ("tensor",)
+    _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
 
 
 new_capsule = ctypes.pythonapi.PyCapsule_New
@@ -49,7 +38,7 @@ class Liar:
         ndim = random.choice([0, 1, 1, 2, 3, 64])
         self.shape = (ctypes.c_int64 * 64)(*[random.choice([0, 1, 2, 3]) for _ in range(3)])
         self.strides = (ctypes.c_int64 * 64)(*[random.choice([0, 1, 4, 16]) for _ in range(3)])
-        self.tensor = DLTensor(self.memory.ctypes.data, 1, 0, min(ndim, 3), 2, 32, 1)
+        self.tensor = Managed(Tensor(self.memory.ctypes.data, 1, 0, min(ndim, 3), 2, 32, 1))
         self.tensor.shape = ctypes.addressof(self.shape)
         self.tensor.strides = random.choice([None, ctypes.addressof(self.strides)])
         self.is_true = random.random() < 0.2

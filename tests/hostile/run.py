@@ -38,6 +38,9 @@ def names() -> list[str]:
     """Return the attacks, in the order of their files."""
     from attacks import ATTACKS
 
+    sys.path.append(
+        str(Path(__file__).resolve().parents[1])
+    )  # where all tests find what they share
     for file in ("damaged_files", "lying_arguments", "races", "poor_machines"):
         importlib.import_module(file)
     return list(ATTACKS)
