@@ -119,11 +119,9 @@ cdef object run_operator(
         out = NULL
     if out != NULL:
         n_given = read_outputs(r, n, out)
-    bind_arguments(op, r, n, n_given, &frame)
     if device != NULL and <object>device is not None:
         place = read_place(r, op, <object>device)
-        if r.is_stale:  # no such code runs from here on
-            bind_arguments(op, r, n, n_given, &frame)
+    bind_arguments(op, r, n, n_given, &frame)  # no code of others runs from here on
     choose_device(&frame, place)
     if frame.copy_mask and make_copies(r, &frame):
         if cuplug_bind(op, r.args, n, &frame, &error):
