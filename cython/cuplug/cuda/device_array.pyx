@@ -272,6 +272,9 @@ cdef DeviceArray copy_to_device(object x, object descr, cuplug_device place):
     cdef PyArrayObject *array
     host = numpy.asarray(x, dtype=descr, order="C")
     host = host if host.dtype.isnative else host.astype(host.dtype.newbyteorder("="))
+    if not dtype_of_descr(host.dtype).bits:
+        seen = f"{type(x).__name__}, of elements of dtype {host.dtype}"
+        raise TypeError(f"asarray: x: seen {seen}, wanted numbers that an operator takes")
     array = <PyArrayObject *>host
     result = make_array(
         "asarray", PyArray_NDIM(array), <int64_t *>PyArray_DIMS(array), host.dtype, place
