@@ -31,6 +31,11 @@ Operators and kernels from source
     Kernel               a kernel to launch: `kernel[grid, block](...)`
     In, Out, InOut       NumPy arrays as arguments of a kernel
 
+Arrays
+    Array                an array on the host or on a GPU
+    asarray, empty, from_pointer
+                         make one; `cuplug.array_api` has the functions of the array API standard
+
 GPUs
     device               where host arrays run, in a `with` block
     devices              list the GPUs
@@ -38,8 +43,6 @@ GPUs
     memory_info          what cuplug holds of a GPU's memory
     trim                 give memory back
     progress             show how far long transfers are, in a `with` block
-    DeviceArray          an array in GPU memory
-    asarray, empty       make one
 
 For authors of plugins, and C programs
     build                compile a plugin
@@ -66,7 +69,7 @@ Records
     named_outputs        several outputs, as which they are pickled
     Device               by `devices`
     MemoryInfo           by `memory_info`
-    Placement            where a `DeviceArray` is
+    Placement            where an `Array` is
     KernelAttributes     what a kernel takes on a GPU
 """
 
@@ -80,13 +83,15 @@ __version__ = _version()
 # same to type checkers.
 _MODULES = {
     "adoption.adopt": "adopt",
-    "arguments.to_device": "asarray",
+    "array.array": "Array",
+    "array.make": "empty from_pointer",
+    "array_api": "array_api",
+    "array_api.creation": "asarray",
     "author.build": "BuildError build",
     "base.flags": "get_cmake_path get_include get_pkg_config_path",
     "call.operator": "Operator",
     "call.named": "named_outputs",
     "call.run": "LastCall last_call",
-    "cuda.device_array": "DeviceArray empty",
     "cuda.devices": "Device devices synchronize",
     "cuda.memory": "MemoryInfo memory_info trim",
     "cuda.placement": "Placement device",
@@ -122,7 +127,7 @@ def __getattr__(name: str) -> object:
         import numpy  # noqa: F401
 
     module = __import__(f"{__name__}.{_HOMES[name]}", fromlist=[name])
-    globals()[name] = value = module if name == "ops" else getattr(module, name)
+    globals()[name] = value = module if name in ("array_api", "ops") else getattr(module, name)
     return value
 
 

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+from cuplug import array_api as array_api
 from cuplug import ops as ops
 from cuplug.adoption.adopt import adopt as adopt
-from cuplug.arguments.to_device import asarray as asarray
+from cuplug.array.array import Array as Array
+from cuplug.array.make import empty as empty
+from cuplug.array.make import from_pointer as from_pointer
+from cuplug.array_api.creation import asarray as asarray
 from cuplug.author.build import BuildError as BuildError
 from cuplug.author.build import build as build
 from cuplug.base.flags import get_cmake_path as get_cmake_path
@@ -11,8 +15,6 @@ from cuplug.call.named import named_outputs as named_outputs
 from cuplug.call.operator import Operator as Operator
 from cuplug.call.run import LastCall as LastCall
 from cuplug.call.run import last_call as last_call
-from cuplug.cuda.device_array import DeviceArray as DeviceArray
-from cuplug.cuda.device_array import empty as empty
 from cuplug.cuda.devices import Device as Device
 from cuplug.cuda.devices import devices as devices
 from cuplug.cuda.devices import synchronize as synchronize

@@ -8,7 +8,7 @@ from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_Check, PyTuple_CheckExact, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
-from cuplug.cuda.device_array cimport DeviceArray
+from cuplug.array.array cimport Array
 from cuplug.base.dlpack cimport DLPACK_COMPLEX
 from cuplug.base.numpy_dtypes cimport N_BUILTIN, builtin_table, dtype_of_descr
 from cuplug.arrays.exchange cimport read_dlpack, read_exchange, read_torch
@@ -33,10 +33,10 @@ from cuplug.arrays.interfaces cimport read_buffer, read_cuda_interface, read_cup
 from cuplug.arrays.kinds cimport (
     CUDA_INTERFACE,
     CUPY,
-    DEVICE_ARRAY,
     DLPACK,
     EXCHANGE,
     NUMPY,
+    OWN,
     SPEC,
     TORCH,
     array_kind,
@@ -180,10 +180,10 @@ cdef int read_by_protocol(
         copy_layout(r, &a.tensor)
         is_plain = a.tensor.strides == NULL and a.tensor.dtype.code != DLPACK_COMPLEX
         return 0 if is_plain else check_views(<object>obj, r, a)
-    if kind.protocol == DEVICE_ARRAY:
+    if kind.protocol == OWN:
         a.kind = CUPLUG_ARGUMENT_ARRAY
         a.flags = 0
-        a.tensor = (<DeviceArray>obj).tensor
+        a.tensor = (<Array>obj).tensor
         return 0
     if kind.protocol == SPEC:
         return read_spec(<object>obj, r, a)

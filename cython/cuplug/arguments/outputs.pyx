@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from cuplug.arguments.inputs cimport empty_numpy, read_argument
 from cuplug.base.capsules cimport HostArray
-from cuplug.cuda.device_array cimport DeviceArray, copy_to_device, empty_like_tensor
+from cuplug.array.array cimport Array, empty_like_tensor
 from cuplug.base.dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
 from cuplug.base.numpy_dtypes cimport descr_of_dtype
 from cuplug.arrays.exchange cimport empty_exchange
@@ -25,7 +25,7 @@ from cuplug.base.core cimport (
 )
 from cuplug.base.core_call cimport cuplug_copy_input, cuplug_frame, cuplug_wanted_shape
 from cuplug.host.blocks cimport is_large
-from cuplug.arrays.kinds cimport CUPY, DLPACK, EXCHANGE, NUMPY, TORCH
+from cuplug.arrays.kinds cimport CUPY, DLPACK, EXCHANGE, NUMPY, OWN, TORCH
 from cuplug.arrays.reading cimport keep, reading
 from cuplug.cuda.streams cimport refuse_capture
 
@@ -43,16 +43,16 @@ cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
         if protocol == EXCHANGE or protocol == CUPY or protocol == TORCH:
             return empty_foreign(r, protocol, x)
         on_gpu = on_gpu and protocol != NUMPY
-    if on_gpu or is_large(x):
-        return empty_named(r, frame, k, on_gpu)
+    if on_gpu or is_large(x) or protocol == OWN:
+        return empty_named(r, frame, k, on_gpu or protocol == OWN)
     return empty_numpy(x, False)
 
 
-cdef object empty_named(reading *r, cuplug_frame *frame, uint32_t k, bint on_gpu):
+cdef object empty_named(reading *r, cuplug_frame *frame, uint32_t k, bint is_own):
     """Where there is no memory, says for which output. Apart: a `try` costs time in small calls."""
     cdef cuplug_tensor *x = &frame.tensors[k]
     try:
-        return empty_own(r, frame, x) if on_gpu else empty_numpy(x, True)
+        return empty_own(r, frame, x) if is_own else empty_numpy(x, True)
     except MemoryError as error:
         raise MemoryError(f"{place_of(frame, k)}: {error}") from None
 
@@ -227,9 +227,8 @@ cdef object copy_array(object x, tuple wanted):
         cupy = sys.modules[library]
         with x.device:
             return cupy.array(cupy.broadcast_to(x, wanted), order="C", copy=True)
-    if isinstance(x, DeviceArray):  # only to broadcast; through the host, which waits for the GPU
-        spread = numpy.array(numpy.broadcast_to(x.numpy(), wanted))
-        return copy_to_device(spread, None, (<DeviceArray>x).tensor.device)
+    if isinstance(x, Array):
+        return x.spread(wanted)
     if PyObject_CheckBuffer(x):
         view = x if isinstance(x, numpy.ndarray) else memoryview(x)
         return numpy.array(numpy.broadcast_to(view, wanted), order="C", copy=True)

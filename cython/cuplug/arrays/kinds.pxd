@@ -10,7 +10,7 @@ ctypedef enum protocol:
     EXCHANGE  # DLPack's C exchange API
     TORCH  # PyTorch's tensors, where it has no exchange API
     CUPY
-    DEVICE_ARRAY
+    OWN  # an Array
     DLPACK  # __dlpack__
     CUDA_INTERFACE  # __cuda_array_interface__
     BUFFER

@@ -11,7 +11,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from cpython.ref cimport Py_INCREF
 from libc.string cimport memset
 
-from cuplug.cuda.device_array cimport DeviceArray
+from cuplug.array.array cimport Array
 from cuplug.base.dlpack cimport DLPACK_MAJOR, dlpack_exchange, dlpack_exchange_header
 from cuplug.arrays.libtorch cimport find_tensor
 
@@ -93,8 +93,8 @@ cdef const array_kind *publish(array_kind *kind, PyObject *type) except? NULL:
 
 cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
     kind.is_torch = is_of(cls, "torch", "Tensor")
-    if cls is DeviceArray:
-        kind.protocol = DEVICE_ARRAY
+    if cls is Array:
+        kind.protocol = OWN
     elif cls is ArraySpec:
         kind.protocol = SPEC
     elif issubclass(cls, numpy.ndarray):

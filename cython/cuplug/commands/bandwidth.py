@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.arguments.to_device import asarray
+from cuplug.array.array import Array
+from cuplug.array.make import empty
+from cuplug.array_api.creation import asarray
 from cuplug.author.fitting import misfit
 from cuplug.author.sizing import n_bytes_of, sized_arguments
 from cuplug.call.operator import Operator
 from cuplug.commands.pins import Range, check_names, read_pins, read_shapes, settable
 from cuplug.commands.properties import Arguments, as_list, inouts, with_arrays
 from cuplug.commands.suite import NO_GPU
-from cuplug.cuda.device_array import DeviceArray, empty
 from cuplug.cuda.devices import available_devices, synchronize
 from cuplug.errors import CudaError
 from cuplug.signature.signature import Signature, parse
@@ -176,7 +177,7 @@ def _device_copy(n_bytes: int) -> Callable[[], object]:
     pointers = [ctypes.c_uint64(x.data_ptr) for x in (target, source)]
     copy, size = driver.cuMemcpyDtoDAsync_v2, ctypes.c_size_t(n_bytes)
 
-    def run(arrays: tuple[DeviceArray, DeviceArray] = (source, target)) -> object:
+    def run(arrays: tuple[Array, Array] = (source, target)) -> object:
         return copy(*pointers, size, None)
 
     return run

@@ -12,6 +12,8 @@ cdef cuplug_device parse_gpu(str function, object device) except *
 # False as long as neither the environment nor a context manager has named a device.
 cdef bint has_default
 cdef int default_device(cuplug_device *device) except -1
+# Where new arrays are made: there, else on the first GPU, on the host where there is none.
+cdef cuplug_device where_arrays_go() except *
 # The GPUs that calls and arrays of this process used: bit d for number d.
 cdef void note_use(int32_t device) noexcept nogil
 cdef uint64_t used_devices() noexcept nogil

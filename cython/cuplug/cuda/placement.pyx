@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 from libc.stdint cimport int32_t, uint64_t
 
-from cuplug.base.core cimport CUPLUG_CPU, CUPLUG_CUDA, cuplug_device
+from cuplug.base.core cimport CUPLUG_CPU, CUPLUG_CUDA, cuplug_device, cuplug_n_devices
 
 from cuplug.base.public import public
 cdef extern from *:
@@ -93,6 +93,17 @@ cdef int default_device(cuplug_device *device) except -1:
     return 0
 
 
+cdef cuplug_device where_arrays_go() except *:
+    cdef cuplug_device device
+    cdef int32_t n = 0
+    default_device(&device)
+    if not device.type:
+        cuplug_n_devices(&n, NULL, NULL)
+        device.type = CUPLUG_CUDA if n else CUPLUG_CPU
+        device.id = 0
+    return device
+
+
 cdef void note_use(int32_t device) noexcept nogil:
     cuplug_set_bit(&used, <uint64_t>1 << (device & 63))
 
@@ -116,7 +127,7 @@ def read_environment():
 
 @public
 class Placement:
-    """Where an array is: `type` is "cuda", `index` the GPU's number."""
+    """Where an array is: `type` is "cuda" or "cpu", `index` the GPU's number, None for the host."""
 
     __slots__ = ("index", "type")
 
@@ -128,7 +139,7 @@ class Placement:
         return Placement, (self.type, self.index)
 
     def __str__(self):
-        return f"{self.type}:{self.index}"
+        return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __repr__(self):
         return f"<device {self}>"

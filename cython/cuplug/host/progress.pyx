@@ -53,7 +53,7 @@ cdef int copy_watched(
 class progress:
     """Show on stderr how far long transfers are: `with cuplug.progress(): ...`.
 
-    Calls that take NumPy arrays through a GPU, `asarray` and `DeviceArray.numpy` get a bar each
+    Calls that take NumPy arrays through a GPU, `asarray` and `Array.numpy` get a bar each
     when they take longer than 0.1 s. It holds for calls of this thread, or asynchronous task.
     """
 

@@ -6,8 +6,6 @@ from cuplug.host.progress cimport copy_watched
 
 import numpy
 
-from cuplug.cuda.device_array import cuda_array_interface
-
 
 class Global:
     """A `__device__` or `__constant__` variable: set from NumPy, read back, given to kernels.
@@ -45,7 +43,14 @@ class Global:
 
     @property
     def __cuda_array_interface__(self):
-        return cuda_array_interface(self)
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.data_ptr, False),
+            "strides": None,
+            "stream": 1,
+            "version": 3,
+        }
 
     def set(self, values):
         """Copy values in, broadcast to the shape, after the work on the default stream.

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of any library, numbers and lists of them, as cuplug's own."""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+
+from cuplug.arguments.inputs cimport read_argument
+from cuplug.array.array cimport Array, share_memory
+from cuplug.array.buffer cimport is_on_gpu
+from cuplug.array.make cimport from_numpy, place_for, to_descr
+from cuplug.arrays.kinds cimport BUFFER, NUMPY, OWN, array_kind
+from cuplug.arrays.reading cimport kind_of, reading, start_reading
+from cuplug.arrays.stream_order cimport add_current_stream, wait_for_streams
+from cuplug.base.core cimport (
+    CUPLUG_ARGUMENT_ARRAY,
+    CUPLUG_ARGUMENT_OTHER,
+    CUPLUG_BYTE_SWAPPED,
+    CUPLUG_CPU,
+    CUPLUG_CUDA,
+    CUPLUG_READ_ONLY,
+    cuplug_argument,
+    cuplug_device,
+)
+from cuplug.base.numpy_dtypes cimport dtype_of_descr
+
+import numpy
+
+
+def to_array(x, dtype, device, copy):
+    """Make an Array; `asarray` in `cuplug.array_api` says how, but for arrays on a GPU, whose
+    `dtype` it converts.
+    """
+    cdef reading r
+    cdef const array_kind *kind
+    cdef bint is_copied
+    descr = None if dtype is None else to_descr("asarray", dtype)
+    start_reading(&r)
+    try:
+        kind = kind_of(&r, <PyObject *>x)
+        if kind != NULL and kind.protocol != NUMPY and kind.protocol != BUFFER:
+            shared = read_own_or_gpu(&r, x, kind, device)
+            if shared is not None:
+                return shared
+    finally:
+        Py_XDECREF(r.kept)
+    if isinstance(x, Array):
+        x = x.numpy()
+    cdef cuplug_device place = place_for("asarray", device)
+    host = numpy.asarray(x, dtype=descr)
+    host = host if host.dtype.isnative else host.astype(host.dtype.newbyteorder("="))
+    if not dtype_of_descr(host.dtype).bits:
+        seen = f"{type(x).__name__}, of elements of dtype {host.dtype}"
+        raise TypeError(f"asarray: x: seen {seen}, wanted numbers that an operator takes")
+    is_shared = host is x or host.base is not None
+    is_odd = not (host.flags.aligned and host.flags.writeable) or has_odd_strides(host)
+    is_copied = is_shared and (copy is True or is_odd)
+    if copy is False and (is_copied or not is_shared or place.type != CUPLUG_CPU):
+        raise ValueError(f"asarray: copy: seen False, but {type(x).__name__} has to be copied")
+    return from_numpy(host, place, is_copied)
+
+
+cdef bint has_odd_strides(object host) except -1:
+    return any([stride % host.itemsize for stride in host.strides]) if host.itemsize else False
+
+
+cdef object read_own_or_gpu(reading *r, object x, const array_kind *kind, object device):
+    """An array of cuplug's or on a GPU, where it is to be; None for what is to be copied."""
+    cdef cuplug_argument a
+    cdef cuplug_device place
+    read_argument(<PyObject *>x, r, &a)
+    if a.kind == CUPLUG_ARGUMENT_OTHER:
+        raise TypeError(f"asarray: x: seen {(<const char *>a.scalar.s).decode()}, wanted an array")
+    if a.kind != CUPLUG_ARGUMENT_ARRAY:
+        return None
+    on_gpu = is_on_gpu(&a.tensor)
+    if device is None:
+        place = a.tensor.device
+    else:
+        place = place_for("asarray", device)
+    is_there = on_gpu == (place.type == CUPLUG_CUDA) and (
+        not on_gpu or place.id == a.tensor.device.id
+    )
+    if kind.protocol == OWN:
+        return x if is_there else None
+    if not on_gpu:
+        return None
+    if not is_there:
+        where = "the host" if place.type != CUPLUG_CUDA else f"cuda:{place.id}"
+        raise ValueError(
+            f"asarray: x: seen an array on cuda:{a.tensor.device.id}, wanted one on {where}: move "
+            "it with its own library"
+        )
+    if a.flags & CUPLUG_BYTE_SWAPPED:
+        raise TypeError("asarray: x: seen a byte-swapped array, wanted native byte order")
+    if a.flags & CUPLUG_READ_ONLY:
+        raise ValueError("asarray: x: seen a read-only array, wanted a writable one: copy it first")
+    add_current_stream(r, kind, a.tensor.device.id)
+    wait_for_streams(r, a.tensor.device.id, NULL)
+    return share_memory(&a.tensor, (x, <object>r.kept if r.kept != NULL else None))

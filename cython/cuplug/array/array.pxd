@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+cimport cython
+
+from cuplug.array.buffer cimport Buffer
+from cuplug.base.core cimport cuplug_tensor
+
+
+@cython.final
+cdef class Array(Buffer):
+    cdef Array in_order(self)
+    cdef object only(self, str kind)
+
+
+# A new array of a tensor's shape and dtype on its device; sets the tensor's data.
+cdef Array empty_like_tensor(cuplug_tensor *x)
+# One that shares the memory of a tensor, strided or not, and keeps what owns it.
+cdef Array share_memory(const cuplug_tensor *x, object owner)

@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The class Array: a typed buffer with shape and strides."""
+
+from importlib import import_module
+
+cimport cython
+from cpython.buffer cimport PyObject_GetBuffer
+from cpython.mem cimport PyMem_RawMalloc
+from libc.stdint cimport int64_t, uint64_t
+
+from cuplug.array.buffer cimport Buffer, is_contiguous, is_on_gpu, n_elements
+from cuplug.array.copies cimport seen_by_numpy, take_numpy, to_numpy
+from cuplug.array.layout cimport select
+from cuplug.base.capsules cimport export
+from cuplug.base.core cimport CUPLUG_CPU, CUPLUG_MAX_NDIM, cuplug_tensor
+from cuplug.base.numpy_api cimport PyArray_DATA, PyArrayObject
+from cuplug.base.numpy_dtypes cimport descr_of_dtype
+from cuplug.cuda.memory cimport allocate
+from cuplug.cuda.placement cimport note_use
+from cuplug.cuda.streams cimport order_streams
+from cuplug.host.blocks cimport empty_array, is_large
+
+import numpy
+
+from cuplug.array.shown import shown
+from cuplug.base.public import public
+
+cdef object computing = None
+
+
+cdef object functions():
+    """The module that computes with arrays, imported when something is computed."""
+    global computing
+    if computing is None:
+        computing = import_module("cuplug.array_api.methods")
+    return computing
+
+
+@cython.final
+cdef class Array(Buffer):
+    """An array on the host or in GPU memory, there on the legacy default stream.
+
+    Made by `cuplug.asarray`, `cuplug.empty` and the like, and by operators that take such arrays.
+    Functions, operators and indexing are those of the Python array API standard, in
+    `cuplug.array_api`; `x[1:, 0]` is a view. Other libraries read it through DLPack and
+    `__cuda_array_interface__`, on the host through `__array_interface__` and the buffer protocol.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+    device : Placement
+    strides : tuple of int
+        In bytes.
+    data_ptr : int
+        The address of the first element.
+    """
+
+    def __init__(self):
+        raise TypeError("cuplug.Array: make one with cuplug.asarray, cuplug.empty or the like")
+
+    @property
+    def T(self):
+        """Of a matrix: rows and columns exchanged, without a copy."""
+        if self.tensor.ndim != 2:
+            raise ValueError(f"cuplug.Array: T: seen {self.tensor.ndim} dimensions, wanted 2")
+        return functions().permute_dims(self, (1, 0))
+
+    @property
+    def mT(self):
+        """The last two dimensions exchanged, without a copy."""
+        return functions().matrix_transpose(self)
+
+    def numpy(self, *, out=None, stream=None):
+        """Copy to a NumPy array, after the work on `stream`.
+
+        Parameters
+        ----------
+        out : numpy.ndarray, optional
+            Where to, of the same shape and dtype; without it, a new one.
+        stream : as in calls of operators, optional
+            Without it, the legacy default stream, which calls on such arrays are ordered with.
+
+        Returns
+        -------
+        numpy.ndarray
+        """
+        return to_numpy(self.in_order(), out, stream)
+
+    def set(self, values, *, stream=None):
+        """Copy an array of the host, of the same shape, into this one, as elements of its dtype.
+
+        Parameters
+        ----------
+        values : array_like
+            What numpy.asarray takes.
+        stream : as in calls of operators, optional
+            The copy is made after its work.
+        """
+        host = numpy.asarray(values, dtype=self.dtype)
+        if host.shape != self.shape:
+            raise ValueError(f"set: values: seen shape {host.shape}, wanted {self.shape}")
+        if is_contiguous(&self.tensor) or not is_on_gpu(&self.tensor):
+            take_numpy(self, host, stream)
+        else:
+            functions().assign(self, functions().asarray(host, device=self.device))
+
+    def spread(self, shape):
+        """Return a C-contiguous copy, broadcast to a shape."""
+        return functions().copy(functions().broadcast_to(self, shape))
+
+    def to_device(self, device, /, *, stream=None):
+        """Return it on a device, "cpu" or "cuda:1": itself, where it is there."""
+        return functions().asarray(self, device=device)
+
+    def __getitem__(self, key):
+        view = part_of(self, key)
+        return functions().take_at(self, key) if view is None else view
+
+    def __setitem__(self, key, value):
+        view = part_of(self, key)
+        if view is None:
+            functions().put_at(self, key, value)
+        else:
+            functions().assign(view, value)
+
+    def __iter__(self):
+        return map(self.__getitem__, range(len(self)))
+
+    def __reduce__(self):
+        return functions().asarray, (self.numpy(), None, str(self.device))
+
+    def __repr__(self):
+        return shown(self)
+
+    # ---- For other libraries -----------------------------------------------------------------
+
+    def __array__(self, dtype=None, copy=None):
+        if is_on_gpu(&self.tensor):
+            raise TypeError(
+                "cuplug.Array: it is in GPU memory; copy it to a NumPy array with x.numpy()"
+            )
+        seen = seen_by_numpy(self)
+        result = numpy.array(seen, dtype) if copy else numpy.asarray(seen, dtype)
+        if copy is False and result is not seen:
+            raise ValueError(f"cuplug.Array: seen {self.dtype}, whose conversion needs a copy")
+        return result
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        PyObject_GetBuffer(self.__array__(), buffer, flags)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """Export as a DLPack capsule, ordered before the work on `stream`."""
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            if tuple(dl_device) != (CUPLUG_CPU, 0) or copy is False:
+                raise BufferError(f"cuplug.Array: it is on {self.device}, not on {dl_device}")
+            return functions().asarray(self, device="cpu").__dlpack__(max_version=max_version)
+        if copy:
+            exported = functions().asarray(self, copy=True)
+            return exported.__dlpack__(stream=stream, max_version=max_version)
+        if stream is not None and not is_on_gpu(&self.tensor):
+            raise ValueError(f"cuplug.Array: stream: seen {stream}, wanted None on the host")
+        if stream is not None and stream not in (-1, 0, 1):
+            order_streams(self.tensor.device.id, <void *><size_t>stream, NULL)
+        return export(self, &self.tensor, max_version)
+
+    def __array_namespace__(self, *, api_version=None):
+        """Return `cuplug.array_api`, the functions of the Python array API standard."""
+        return functions().namespace(api_version)
+
+    # ---- What is computed --------------------------------------------------------------------
+
+    def __bool__(self):
+        return bool(self.only("bool"))
+
+    def __int__(self):
+        return int(self.only("int"))
+
+    def __float__(self):
+        return float(self.only("float"))
+
+    def __complex__(self):
+        return complex(self.only("complex"))
+
+    def __index__(self):
+        if self.dtype.kind not in "iu":
+            raise TypeError(f"cuplug.Array: seen {self.dtype}, wanted an integer for an index")
+        return int(self.only("int"))
+
+    cdef Array in_order(self):
+        """Itself, or a copy on a GPU whose elements follow each other."""
+        cdef bint needs_copy = is_on_gpu(&self.tensor) and not is_contiguous(&self.tensor)
+        return functions().copy(self) if needs_copy else self
+
+    cdef object only(self, str kind):
+        if self.shape:
+            raise TypeError(f"cuplug.Array: {kind}: seen shape {self.shape}, wanted one element, ()")
+        if self.dtype.kind == "c" and kind in ("int", "float"):
+            raise TypeError(f"cuplug.Array: {kind}: seen {self.dtype}, wanted real numbers")
+        return self.numpy()[()]
+
+    def __eq__(self, other):
+        return functions().operator("equal", self, other)
+
+    def __ne__(self, other):
+        return functions().operator("not_equal", self, other)
+
+    def __lt__(self, other):
+        return functions().operator("less", self, other)
+
+    def __le__(self, other):
+        return functions().operator("less_equal", self, other)
+
+    def __gt__(self, other):
+        return functions().operator("greater", self, other)
+
+    def __ge__(self, other):
+        return functions().operator("greater_equal", self, other)
+
+    __hash__ = None
+
+    def __neg__(self):
+        return functions().unary("negative", self)
+
+    def __pos__(self):
+        return functions().unary("positive", self)
+
+    def __abs__(self):
+        return functions().abs(self)
+
+    def __invert__(self):
+        return functions().unary("bitwise_invert", self)
+
+    def __add__(self, other):
+        return functions().operator("add", self, other)
+
+    def __radd__(self, other):
+        return functions().operator("add", self, other, True)
+
+    def __iadd__(self, other):
+        return functions().in_place("add", self, other)
+
+    def __sub__(self, other):
+        return functions().operator("subtract", self, other)
+
+    def __rsub__(self, other):
+        return functions().operator("subtract", self, other, True)
+
+    def __isub__(self, other):
+        return functions().in_place("subtract", self, other)
+
+    def __mul__(self, other):
+        return functions().operator("multiply", self, other)
+
+    def __rmul__(self, other):
+        return functions().operator("multiply", self, other, True)
+
+    def __imul__(self, other):
+        return functions().in_place("multiply", self, other)
+
+    def __truediv__(self, other):
+        return functions().operator("divide", self, other)
+
+    def __rtruediv__(self, other):
+        return functions().operator("divide", self, other, True)
+
+    def __itruediv__(self, other):
+        return functions().in_place("divide", self, other)
+
+    def __floordiv__(self, other):
+        return functions().operator("floor_divide", self, other)
+
+    def __rfloordiv__(self, other):
+        return functions().operator("floor_divide", self, other, True)
+
+    def __ifloordiv__(self, other):
+        return functions().in_place("floor_divide", self, other)
+
+    def __mod__(self, other):
+        return functions().operator("remainder", self, other)
+
+    def __rmod__(self, other):
+        return functions().operator("remainder", self, other, True)
+
+    def __imod__(self, other):
+        return functions().in_place("remainder", self, other)
+
+    def __pow__(self, other, modulo):
+        return functions().operator("pow", self, other)
+
+    def __rpow__(self, other, modulo):
+        return functions().operator("pow", self, other, True)
+
+    def __ipow__(self, other, modulo):
+        return functions().in_place("pow", self, other)
+
+    def __and__(self, other):
+        return functions().operator("bitwise_and", self, other)
+
+    def __rand__(self, other):
+        return functions().operator("bitwise_and", self, other, True)
+
+    def __iand__(self, other):
+        return functions().in_place("bitwise_and", self, other)
+
+    def __or__(self, other):
+        return functions().operator("bitwise_or", self, other)
+
+    def __ror__(self, other):
+        return functions().operator("bitwise_or", self, other, True)
+
+    def __ior__(self, other):
+        return functions().in_place("bitwise_or", self, other)
+
+    def __xor__(self, other):
+        return functions().operator("bitwise_xor", self, other)
+
+    def __rxor__(self, other):
+        return functions().operator("bitwise_xor", self, other, True)
+
+    def __ixor__(self, other):
+        return functions().in_place("bitwise_xor", self, other)
+
+    def __lshift__(self, other):
+        return functions().operator("bitwise_left_shift", self, other)
+
+    def __rlshift__(self, other):
+        return functions().operator("bitwise_left_shift", self, other, True)
+
+    def __ilshift__(self, other):
+        return functions().in_place("bitwise_left_shift", self, other)
+
+    def __rshift__(self, other):
+        return functions().operator("bitwise_right_shift", self, other)
+
+    def __rrshift__(self, other):
+        return functions().operator("bitwise_right_shift", self, other, True)
+
+    def __irshift__(self, other):
+        return functions().in_place("bitwise_right_shift", self, other)
+
+
+public(Array)
+
+
+cdef Array part_of(Array x, object key):
+    """The view that a key selects; None for a key that needs a copy."""
+    cdef int64_t shape[CUPLUG_MAX_NDIM]
+    cdef int64_t strides[CUPLUG_MAX_NDIM]
+    cdef cuplug_tensor part
+    return share_memory(&part, x) if select(key, &x.tensor, shape, strides, &part) else None
+
+
+cdef Array empty_like_tensor(cuplug_tensor *x):
+    cdef Array result
+    if not is_on_gpu(x):
+        memory = empty_array(x, is_large(x))
+        x.data = PyArray_DATA(<PyArrayObject *>memory)
+        result = without_memory(x)
+        result.owner, result.tensor.data = memory, x.data
+        return result
+    result = without_memory(x)
+    allocate(result, x.device.id, n_elements(x) * <uint64_t>result.dtype.itemsize, NULL)
+    x.data = result.tensor.data = result.data
+    note_use(x.device.id)
+    return result
+
+
+cdef Array share_memory(const cuplug_tensor *x, object owner):
+    cdef Array result = without_memory(x)
+    cdef int k
+    result.owner = owner
+    result.tensor.data = <char *>x.data + x.byte_offset
+    if not is_contiguous(x):
+        result.tensor.strides = result.tensor.shape + x.ndim
+        for k in range(x.ndim):
+            result.tensor.strides[k] = x.strides[k]
+    if is_on_gpu(x):
+        note_use(x.device.id)
+    return result
+
+
+cdef Array without_memory(const cuplug_tensor *x):
+    cdef Array result = Array.__new__(Array)
+    cdef int k
+    result.dtype = descr_of_dtype(x.dtype)
+    result.tensor.data = NULL
+    result.tensor.device = x.device
+    result.tensor.ndim = x.ndim
+    result.tensor.dtype = x.dtype
+    result.tensor.strides = NULL
+    result.tensor.byte_offset = 0
+    result.tensor.shape = <int64_t *>PyMem_RawMalloc((2 * x.ndim + 1) * sizeof(int64_t))
+    if result.tensor.shape == NULL:
+        raise MemoryError()
+    for k in range(x.ndim):
+        result.tensor.shape[k] = x.shape[k]
+    result.shape = tuple([x.shape[k] for k in range(x.ndim)])
+    return result
+
+
+def view(Array x, tuple shape, tuple strides, int64_t first=0):
+    """Return a view of an array's memory: strides and the first element count elements."""
+    cdef int64_t sizes[CUPLUG_MAX_NDIM]
+    cdef int64_t steps[CUPLUG_MAX_NDIM]
+    cdef cuplug_tensor seen = x.tensor
+    cdef int k
+    if len(shape) > CUPLUG_MAX_NDIM:
+        raise ValueError(f"cuplug.Array: seen {len(shape)} dimensions, wanted at most 64")
+    seen.ndim = len(shape)
+    seen.shape, seen.strides = sizes, steps
+    for k in range(seen.ndim):
+        sizes[k], steps[k] = shape[k], strides[k]
+    if n_elements(&seen):
+        seen.data = <char *>seen.data + first * <int64_t>x.dtype.itemsize
+    return share_memory(&seen, x)

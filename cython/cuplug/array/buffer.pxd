@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+from libc.stdint cimport int64_t
+
+from cuplug.base.core cimport cuplug_tensor
+from cuplug.cuda.memory cimport DeviceMemory
+
+
+cdef class Buffer(DeviceMemory):
+    cdef cuplug_tensor tensor  # shape and strides are its own; strides NULL: C-contiguous
+    cdef readonly tuple shape
+    cdef readonly object dtype  # a numpy.dtype
+    cdef object owner  # of memory that is not its own: an array, a NumPy array for the host's
+    cdef object __weakref__
+
+
+cdef int64_t n_elements(const cuplug_tensor *x) noexcept
+cdef bint is_contiguous(const cuplug_tensor *x) noexcept
+cdef bint is_on_gpu(const cuplug_tensor *x) noexcept

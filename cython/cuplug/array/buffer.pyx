@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an array is in memory, and what other libraries read of it."""
+
+from cpython.mem cimport PyMem_RawFree
+from libc.stdint cimport int64_t
+
+from cuplug.base.core cimport CUPLUG_CUDA, CUPLUG_CUDA_MANAGED, CUPLUG_MAX_NDIM, cuplug_tensor
+from cuplug.array.layout cimport contiguous_strides
+from cuplug.cuda.memory cimport DeviceMemory
+
+from cuplug.cuda.placement import Placement
+
+
+cdef class Buffer(DeviceMemory):
+    """Memory with a shape, strides and a dtype."""
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.tensor.shape)
+
+    @property
+    def ndim(self):
+        """Number of dimensions."""
+        return self.tensor.ndim
+
+    @property
+    def size(self):
+        """Number of elements."""
+        return n_elements(&self.tensor)
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements."""
+        return n_elements(&self.tensor) * self.dtype.itemsize
+
+    @property
+    def strides(self):
+        """How far the next element along each dimension is, in bytes."""
+        cdef int64_t own[CUPLUG_MAX_NDIM]
+        cdef int64_t *strides = self.tensor.strides
+        if strides == NULL:
+            contiguous_strides(self.tensor.ndim, self.tensor.shape, own)
+            strides = own
+        return tuple([strides[k] * self.dtype.itemsize for k in range(self.tensor.ndim)])
+
+    @property
+    def device(self):
+        """Where it is."""
+        on_gpu = is_on_gpu(&self.tensor)
+        return Placement("cuda", self.tensor.device.id) if on_gpu else Placement("cpu", None)
+
+    @property
+    def data_ptr(self):
+        """The address of the first element."""
+        return <size_t>self.tensor.data
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("len() of an array without dimensions")
+        return self.shape[0]
+
+    @property
+    def __array_interface__(self):
+        if is_on_gpu(&self.tensor):
+            raise AttributeError("__array_interface__: the array is in GPU memory")
+        return interface_of(self)
+
+    @property
+    def __cuda_array_interface__(self):
+        if not is_on_gpu(&self.tensor):
+            raise AttributeError("__cuda_array_interface__: the array is on the host")
+        return interface_of(self) | {"stream": 1}
+
+    def __dlpack_device__(self):
+        return self.tensor.device.type, self.tensor.device.id
+
+
+cdef dict interface_of(Buffer x):
+    """Version 3 of the array interfaces."""
+    return {
+        "shape": x.shape,
+        "typestr": x.dtype.str,
+        "data": (x.data_ptr, False),
+        "strides": None if x.tensor.strides == NULL else x.strides,
+        "version": 3,
+    }
+
+
+cdef int64_t n_elements(const cuplug_tensor *x) noexcept:
+    cdef int64_t n = 1
+    cdef int k
+    for k in range(x.ndim):
+        n *= x.shape[k]
+    return n
+
+
+cdef bint is_contiguous(const cuplug_tensor *x) noexcept:
+    cdef int64_t own[CUPLUG_MAX_NDIM]
+    cdef int k
+    if x.strides == NULL or not n_elements(x):
+        return True
+    contiguous_strides(x.ndim, x.shape, own)
+    for k in range(x.ndim):
+        if x.shape[k] != 1 and x.strides[k] != own[k]:
+            return False
+    return True
+
+
+cdef bint is_on_gpu(const cuplug_tensor *x) noexcept:
+    return x.device.type == CUPLUG_CUDA or x.device.type == CUPLUG_CUDA_MANAGED

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+from cuplug.array.buffer cimport Buffer
+
+
+# The elements of a C-contiguous array in a NumPy array, new or `out`, after the work on `stream`.
+cdef object to_numpy(Buffer x, object out, object stream)
+# Copies a NumPy array of the same shape and dtype into a C-contiguous one, after that.
+cdef int take_numpy(Buffer x, object values, object stream) except -1
+# A NumPy array that shares the memory of one on the host.
+cdef object seen_by_numpy(Buffer x)

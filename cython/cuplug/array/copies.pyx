@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies between arrays and NumPy's."""
+
+from cuplug.array.buffer cimport Buffer, is_on_gpu
+from cuplug.base.numpy_api cimport PyArray_DATA, PyArrayObject
+from cuplug.cuda.streams cimport parse_stream, refuse_capture
+from cuplug.host.blocks cimport empty_array, is_large
+from cuplug.host.progress cimport copy_watched
+
+import numpy
+
+
+class Memory:
+    """Memory of the host as bytes, which keeps its owner."""
+
+    def __init__(self, owner):
+        self.owner = owner
+        self.__array_interface__ = owner.__array_interface__
+        if owner.dtype.isbuiltin != 1:  # NumPy's interface knows no dtypes of others
+            self.__array_interface__["typestr"] = f"|V{owner.dtype.itemsize}"
+
+
+cdef object seen_by_numpy(Buffer x):
+    return numpy.asarray(Memory(x)).view(x.dtype)
+
+
+cdef object to_numpy(Buffer x, object out, object stream):
+    check_out(x, out)
+    if not is_on_gpu(&x.tensor):
+        if out is None:
+            return numpy.array(seen_by_numpy(x))
+        out[...] = seen_by_numpy(x)
+        return out
+    cdef void *after = parse_stream("numpy", stream)
+    if after != NULL:
+        refuse_capture("numpy", after, "wanted a stream whose work is done")
+    is_direct = out is not None and out.flags.c_contiguous
+    result = out if is_direct else empty_array(&x.tensor, is_large(&x.tensor))
+    cdef void *to = PyArray_DATA(<PyArrayObject *>result)
+    copy_watched("numpy", x.tensor.device.id, True, to, x.tensor.data, x.nbytes, after)
+    if out is None or is_direct:
+        return result
+    out[...] = result
+    return out
+
+
+cdef int check_out(Buffer x, object out) except -1:
+    if out is None:
+        return 0
+    if not isinstance(out, numpy.ndarray):
+        raise TypeError(f"numpy: out: seen {type(out).__name__}, wanted a NumPy array")
+    if (out.shape, out.dtype) != (x.shape, x.dtype):
+        seen, wanted = f"{out.dtype} of shape {out.shape}", f"{x.dtype} of shape {x.shape}"
+        raise ValueError(f"numpy: out: seen {seen}, wanted {wanted}")
+    if not out.flags.writeable:
+        raise ValueError("numpy: out: seen a read-only array, wanted a writable one")
+    return 0
+
+
+cdef int take_numpy(Buffer x, object values, object stream) except -1:
+    cdef void *after = parse_stream("set", stream)
+    if not is_on_gpu(&x.tensor):
+        seen_by_numpy(x)[...] = values
+        return 0
+    if after != NULL:
+        refuse_capture("set", after, "wanted a stream whose work is done")
+    host = numpy.ascontiguousarray(values)
+    cdef void *source = PyArray_DATA(<PyArrayObject *>host)
+    return copy_watched("set", x.tensor.device.id, False, x.tensor.data, source, x.nbytes, after)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes and strides of parts of an array."""
+
+from libc.stdint cimport int64_t
+
+from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
+
+import numpy
+
+# What an item of a key is.
+cdef enum:
+    OTHER
+    NUMBER
+    RANGE
+    NEW
+    REST
+
+
+cdef void contiguous_strides(int ndim, const int64_t *shape, int64_t *strides) noexcept:
+    cdef int64_t stride = 1
+    cdef int k
+    for k in range(ndim - 1, -1, -1):
+        strides[k] = stride
+        stride *= shape[k] if shape[k] else 1
+
+
+cdef int kind_of_item(object item) except -1:
+    if isinstance(item, (int, numpy.integer)) and not isinstance(item, bool):
+        return NUMBER
+    if isinstance(item, slice):
+        return RANGE
+    if item is None:
+        return NEW
+    return REST if item is Ellipsis else OTHER
+
+
+cdef bint select(
+    object key, const cuplug_tensor *x, int64_t *shape, int64_t *strides, cuplug_tensor *to
+) except -1:
+    cdef int64_t own[CUPLUG_MAX_NDIM]
+    cdef const int64_t *steps = x.strides
+    cdef int64_t first = 0
+    cdef int n = 0, at = 0
+    items = key if type(key) is tuple else (key,)
+    kinds = [kind_of_item(item) for item in items]
+    if OTHER in kinds:
+        return False
+    if steps == NULL:
+        contiguous_strides(x.ndim, x.shape, own)
+        steps = own
+    for item, kind in completed(items, kinds, x.ndim):
+        if kind != NUMBER and n == CUPLUG_MAX_NDIM:
+            raise IndexError("cuplug.Array: a key makes more than 64 dimensions")
+        if kind == NUMBER:
+            first += position(item, at, x.shape[at]) * steps[at]
+        elif kind == NEW:
+            shape[n], strides[n] = 1, 0
+        else:
+            start, stop, step = item.indices(x.shape[at])
+            shape[n] = len(range(start, stop, step))
+            strides[n] = steps[at] * step if shape[n] > 1 else steps[at]
+            first += start * steps[at] if shape[n] else 0
+        at += kind != NEW
+        n += kind != NUMBER
+    to[0] = x[0]
+    to.ndim, to.shape, to.strides = n, shape, strides
+    to.data = <char *>x.data + first * cuplug_element_bytes(x)
+    return True
+
+
+cdef list completed(tuple items, list kinds, int ndim):
+    """The items with their kinds, and whole ranges where dimensions are not named."""
+    n_named = kinds.count(NUMBER) + kinds.count(RANGE)
+    if n_named > ndim:
+        raise IndexError(f"cuplug.Array: seen {n_named} indices, wanted at most {ndim}")
+    if kinds.count(REST) > 1:
+        raise IndexError("cuplug.Array: seen several '...' in a key, wanted one")
+    rest = [(slice(None), RANGE)] * (ndim - n_named)
+    at = kinds.index(REST) if REST in kinds else len(items)
+    pairs = list(zip(items, kinds))
+    return [*pairs[:at], *rest, *pairs[at + 1 :]]
+
+
+cdef int64_t position(object item, int dimension, int64_t size) except -1:
+    k = int(item)
+    if not -size <= k < size:
+        raise IndexError(
+            f"cuplug.Array: index {k} is out of bounds for dimension {dimension} of size {size}"
+        )
+    return k if k >= 0 else k + size

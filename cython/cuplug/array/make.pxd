@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+from cuplug.array.array cimport Array
+from cuplug.base.core cimport cuplug_device
+
+
+# The dtype of NumPy that a caller means.
+cdef object to_descr(str function, object dtype)
+# A device that a caller names; without, where new arrays are made.
+cdef cuplug_device place_for(str function, object device) except *
+# A copy of a NumPy array, or on the host itself unless `is_copied`.
+cdef Array from_numpy(object host, cuplug_device place, bint is_copied)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New arrays, whose elements come from nowhere, from the host, or from a pointer."""
+
+from collections.abc import Iterable
+from operator import index
+
+from libc.stdint cimport int64_t, uintptr_t
+
+from cuplug.array.array cimport Array, empty_like_tensor, share_memory
+from cuplug.array.buffer cimport is_on_gpu
+from cuplug.array.copies cimport take_numpy
+from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_device, cuplug_tensor
+from cuplug.base.numpy_api cimport (
+    PyArray_DATA,
+    PyArray_DIMS,
+    PyArray_NDIM,
+    PyArray_STRIDES,
+    PyArrayObject,
+)
+from cuplug.base.numpy_dtypes cimport dtype_of_descr
+from cuplug.cuda.placement cimport parse_device, where_arrays_go
+
+import numpy
+
+from cuplug.base.dtypes import DTYPES
+from cuplug.base.numpy_dtypes import numpy_dtype
+from cuplug.base.public import public
+
+
+@public
+def empty(shape, dtype="float64", device=None):
+    """Make an array with uninitialised elements.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    dtype : str or numpy.dtype
+        Array API names; "bfloat16" and "float8_..." need the package ml_dtypes. The elements have
+        the byte order of the machine, whatever that of `dtype` is.
+    device : str, int or device, optional
+        "cpu", "cuda", "cuda:1", a GPU's number, or a device object. Without it that of
+        `cuplug.device` or CUPLUG_DEVICE, else the first GPU, and the host where there is none.
+
+    Returns
+    -------
+    Array
+
+    Raises
+    ------
+    ValueError, TypeError
+        A negative size, an unknown dtype or device.
+    MemoryError, CudaError
+        The device's memory ran out; there is no such GPU.
+    """
+    cdef int64_t sizes[CUPLUG_MAX_NDIM]
+    cdef cuplug_tensor x
+    describe("empty", shape, dtype, sizes, &x)
+    x.device = place_for("empty", device)
+    return empty_like_tensor(&x)
+
+
+@public
+def from_pointer(pointer, shape, dtype, device="cuda", owner=None):
+    """Make an array of memory that somebody else has, without a copy.
+
+    Parameters
+    ----------
+    pointer : int
+        The address of the first element, aligned for its dtype.
+    shape, dtype, device
+        As for `empty`; the elements are in C order.
+    owner : object, optional
+        What is kept as long as the array lives, so that the memory does.
+
+    Returns
+    -------
+    Array
+        Nothing is checked of the memory: a wrong address ends the process.
+    """
+    cdef int64_t sizes[CUPLUG_MAX_NDIM]
+    cdef cuplug_tensor x
+    describe("from_pointer", shape, dtype, sizes, &x)
+    x.device = place_for("from_pointer", device)
+    x.data = <void *><uintptr_t>index(pointer)
+    if <uintptr_t>x.data % to_descr("from_pointer", dtype).alignment:
+        raise ValueError(f"from_pointer: pointer: seen {pointer:#x}, which is not aligned")
+    return share_memory(&x, owner)
+
+
+cdef int describe(
+    str function, object shape, object dtype, int64_t *sizes, cuplug_tensor *x
+) except -1:
+    cdef int k
+    lengths = parse_shape(function, shape)
+    x.ndim, x.shape, x.strides, x.data, x.byte_offset = <int>len(lengths), sizes, NULL, NULL, 0
+    x.dtype = dtype_of_descr(to_descr(function, dtype))
+    if not x.dtype.bits:
+        raise TypeError(f"{function}: dtype: seen {dtype}, which no operator takes")
+    cdef double n_bits = x.dtype.bits
+    for k in range(x.ndim):
+        sizes[k] = lengths[k]
+        n_bits *= sizes[k]
+    if n_bits >= 2.0**66:
+        raise ValueError(f"{function}: shape: seen {lengths}, wanted less than 2^63 bytes")
+    return 0
+
+
+cdef tuple parse_shape(str function, object shape):
+    try:
+        lengths = tuple(map(index, shape if isinstance(shape, Iterable) else (shape,)))
+    except TypeError:
+        wanted = "an int or a sequence of them"
+        raise TypeError(f"{function}: shape: seen {shape!r}, wanted {wanted}") from None
+    if len(lengths) > CUPLUG_MAX_NDIM:
+        raise ValueError(f"{function}: shape: seen {len(lengths)} dimensions, wanted at most 64")
+    if not all([0 <= length < 1 << 63 for length in lengths]):
+        wanted = "sizes of at least 0, below 2^63"
+        raise ValueError(f"{function}: shape: seen {lengths}, wanted {wanted}")
+    return lengths
+
+
+cdef object to_descr(str function, object dtype):
+    if isinstance(dtype, str) and dtype in DTYPES:
+        return numpy_dtype(dtype)
+    try:
+        if dtype is not None:  # NumPy takes it for float64
+            return numpy.dtype(dtype)
+    except TypeError:
+        pass
+    raise TypeError(f"{function}: dtype: seen {dtype!r}, wanted a dtype of NumPy or ml_dtypes")
+
+
+cdef cuplug_device place_for(str function, object device) except *:
+    return where_arrays_go() if device is None else parse_device(function, device)
+
+
+cdef Array from_numpy(object host, cuplug_device place, bint is_copied):
+    cdef int64_t strides[CUPLUG_MAX_NDIM]
+    cdef PyArrayObject *array = <PyArrayObject *>host
+    cdef Array result
+    cdef cuplug_tensor x
+    cdef int k
+    x.device = place
+    x.ndim = PyArray_NDIM(array)
+    x.shape = <int64_t *>PyArray_DIMS(array)
+    x.dtype = dtype_of_descr(host.dtype)
+    x.byte_offset = 0
+    if not (is_copied or is_on_gpu(&x)):
+        for k in range(x.ndim):
+            strides[k] = PyArray_STRIDES(array)[k] // <int64_t>host.itemsize
+        x.strides, x.data = strides, PyArray_DATA(array)
+        return share_memory(&x, host)
+    result = empty_like_tensor(&x)
+    take_numpy(result, host, None)
+    return result

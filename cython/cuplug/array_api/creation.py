@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New arrays."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from cuplug.arguments.to_array import to_array
+from cuplug.array.array import Array
+from cuplug.array.make import empty
+from cuplug.array_api.dtypes import DEFAULTS, astype, kind_of, result_type, to_dtype
+from cuplug.array_api.elementwise import NUMBERS
+from cuplug.base.public import public
+from cuplug.call.operator import Operator
+from cuplug.source.element_wise import elementwise
+
+
+@public
+def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | None = None) -> Array:
+    """Make an `Array` of an array of any library, of numbers, or of lists of them.
+
+    Parameters
+    ----------
+    x : array_like
+        Of the host: anything that numpy.asarray takes; elements of the other byte order are
+        converted to the machine's. On a GPU, of any library: its memory is shared, and kept.
+    dtype : str or numpy.dtype, optional
+        What elements are converted to.
+    device : str, int or device, optional
+        "cpu", "cuda", "cuda:1". Without it that of an `Array`, or of an array on a GPU; for others
+        as for `empty`.
+    copy : bool, optional
+        True: always; False: never, which is a ValueError where it cannot be. Without it memory
+        of the same device is shared.
+
+    Returns
+    -------
+    Array
+
+    Raises
+    ------
+    TypeError, ValueError
+        Elements that no operator takes, a device that is none, a read-only array on a GPU, one of
+        another library on another GPU.
+    MemoryError, CudaError
+        As for `empty`.
+    """
+    result = to_array(x, None if isinstance(x, Array) else dtype, device, copy)
+    wanted = result.dtype if dtype is None else to_dtype(dtype)
+    if wanted == result.dtype and not (copy and result is x):
+        return result
+    if copy is False:
+        raise ValueError(f"asarray: copy: seen False, but {result.dtype} has to become {wanted}")
+    return astype(result, wanted)
+
+
+def copy(x: Array) -> Array:
+    """Return a copy in C order."""
+    return astype(x, x.dtype)
+
+
+@cache
+def _assigning(dtype: str, from_: str) -> Operator:
+    return elementwise(f"assign(inout x: {dtype}, value: {from_})", "x = value")
+
+
+def assign(x: Array, value: Any) -> None:
+    """Write a number or an array, which is broadcast, to all of an array."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, NUMBERS):
+        value = asarray(value, device=x.device)
+        if value.dtype != x.dtype:
+            value = astype(value, x.dtype)
+        if _may_meet(x, value):
+            value = copy(value)
+    _assigning(x.dtype.name, x.dtype.name)(x, value)
+
+
+def _may_meet(x: Array, y: Array) -> bool:
+    """Say whether two arrays may share memory."""
+
+    def span(a: Array) -> tuple[int, int]:
+        reach = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)]
+        low = a.data_ptr + sum(r for r in reach if r < 0)
+        return low, a.data_ptr + sum(r for r in reach if r > 0) + a.dtype.itemsize
+
+    (low, high), (first, last) = span(x), span(y)
+    return x.device == y.device and low < last and first < high
+
+
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """Return an array of one value."""
+    wanted = to_dtype(type(fill_value)) if dtype is None else to_dtype(dtype)
+    result = empty(shape, wanted, device)
+    assign(result, fill_value)
+    return result
+
+
+def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """Return an array of zeros."""
+    return full(shape, 0, dtype=dtype or DEFAULTS["real floating"], device=device)
+
+
+def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """Return an array of ones."""
+    return full(shape, 1, dtype=dtype or DEFAULTS["real floating"], device=device)
+
+
+def _like(x: Array, dtype: Any, device: Any) -> dict[str, Any]:
+    return {"dtype": dtype or x.dtype, "device": device or x.device}
+
+
+def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+    """Return an array of the same shape, dtype and device, uninitialised."""
+    return empty(x.shape, **_like(x, dtype, device))
+
+
+def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+    """Return an array like another one, of one value."""
+    return full(x.shape, fill_value, **_like(x, dtype, device))
+
+
+def zeros_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+    """Return an array like another one, of zeros."""
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+    """Return an array like another one, of ones."""
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+@cache
+def _numbering(dtype: str) -> Operator:
+    text = f"arange(inout x: {dtype}[...], start: {dtype}, step: {dtype})"
+    return elementwise(text, f"x = start + ({DTYPE_C.get(dtype, dtype + '_t')})i * step")
+
+
+DTYPE_C = {"float32": "float", "float64": "double"}
+
+
+def arange(
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+) -> Array:
+    """Return numbers from `start` to before `stop`, at equal distances."""
+    start, stop = (0, start) if stop is None else (start, stop)
+    if step == 0:
+        raise ValueError("arange: step: seen 0, wanted another number")
+    found = [to_dtype(type(x)) for x in (start, stop, step)]
+    wanted = result_type(*found) if dtype is None else to_dtype(dtype)
+    n = max(math.ceil((stop - start) / step), 0)
+    if all(isinstance(x, int) for x in (start, stop, step)):
+        n = len(range(start, stop, step))
+    if kind_of(wanted) == "complex" or wanted.name in ("float16", "bfloat16"):
+        return astype(arange(start, stop, step, dtype="float64", device=device), wanted)
+    result = empty(n, wanted, device)
+    if n:
+        _numbering(wanted.name)(result, start, step)
+    return result
+
+
+@cache
+def _spacing(dtype: str) -> Operator:
+    text = f"linspace(inout x: {dtype}[...], a: {dtype}, b: {dtype}, parts: int)"
+    return elementwise(text, "x = i == parts ? b : a + i * ((b - a) / (parts > 0 ? parts : 1))")
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    /,
+    num: int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    endpoint: bool = True,
+) -> Array:
+    """Return `num` numbers from `start` to `stop`, at equal distances."""
+    is_complex = isinstance(start, complex) or isinstance(stop, complex)
+    by_default = DEFAULTS["complex floating" if is_complex else "real floating"]
+    wanted = to_dtype(dtype or by_default)
+    name = "complex128" if kind_of(wanted) == "complex" else "float64"
+    result = empty(num, name, device)
+    _spacing(name)(result, start, stop, num - 1 if endpoint and num > 1 else num)
+    return result if result.dtype == wanted else astype(result, wanted)
+
+
+@cache
+def _diagonal(dtype: str) -> Operator:
+    text = f"eye(inout x: {dtype}[...], columns: int, k: int)"
+    return elementwise(text, "x = i % columns - i / columns == k")
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: Any = None,
+    device: Any = None,
+) -> Array:
+    """Return a matrix of ones on diagonal k, and zeros."""
+    n_cols = n_rows if n_cols is None else n_cols
+    result = empty((n_rows, n_cols), dtype or DEFAULTS["real floating"], device)
+    if result.size:
+        _diagonal(result.dtype.name)(result, n_cols, k)
+    return result
+
+
+@cache
+def _triangle(name: str, relation: str, dtype: str) -> Operator:
+    text = f"{name}(x: {dtype}[...], rows: int, columns: int, k: int) -> {dtype}[...]"
+    return elementwise(text, f"i % columns - i / columns % rows {relation} k ? x : 0")
+
+
+def tril(x: Array, /, *, k: int = 0) -> Array:
+    """Return matrices with zeros above diagonal k."""
+    return _triangle_of("tril", "<=", x, k)
+
+
+def triu(x: Array, /, *, k: int = 0) -> Array:
+    """Return matrices with zeros below diagonal k."""
+    return _triangle_of("triu", ">=", x, k)
+
+
+def _triangle_of(name: str, relation: str, x: Array, k: int) -> Array:
+    if x.ndim < 2:
+        raise ValueError(f"{name}: x: seen {x.ndim} dimensions, wanted at least 2")
+    if not x.size:
+        return copy(x)
+    result: Array = _triangle(name, relation, x.dtype.name)(x, *x.shape[-2:], k)
+    return result
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """Return an array of another library as an `Array`, where it is, without a copy."""
+    where = device
+    if where is None and hasattr(x, "__dlpack_device__"):
+        where = "cpu" if x.__dlpack_device__()[0] in (1, 3) else None
+    return asarray(x, device=where, copy=copy)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data types: which there are, how they are promoted, conversions."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cuplug.array.array import Array
+from cuplug.base.dtypes import DTYPES
+from cuplug.base.numpy_dtypes import numpy_dtype
+from cuplug.source.element_wise import elementwise
+
+__all__ = [
+    "astype",
+    "can_cast",
+    "finfo",
+    "iinfo",
+    "isdtype",
+    "result_type",
+]
+
+NAMES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float32", "float64", "complex64", "complex128"),
+)
+DEFAULTS = {
+    "real floating": "float64",
+    "complex floating": "complex128",
+    "integral": "int64",
+    "indexing": "int64",
+}
+# Of `isdtype`, and of the tables of functions: the kinds of <cuplug/plugin.h>.
+KINDS = {
+    "bool": {"bool"},
+    "signed integer": {"int"},
+    "unsigned integer": {"uint"},
+    "integral": {"int", "uint"},
+    "real floating": {"float"},
+    "complex floating": {"complex"},
+    "numeric": {"int", "uint", "float", "complex"},
+}
+_PYTHON = (bool, int, float, complex)  # as numbers are widened
+_WIDTHS = ("bool", "int", "float", "complex")
+
+
+def kind_of(dtype: Any) -> str:
+    """Return "bool", "int", "uint", "float" or "complex"."""
+    return DTYPES[dtype.name].kind
+
+
+def to_dtype(dtype: Any) -> Any:
+    """Return the numpy.dtype that a caller means."""
+    if isinstance(dtype, str) and dtype in DTYPES:
+        return numpy_dtype(dtype)
+    if dtype in _PYTHON:
+        names = ("bool", DEFAULTS["integral"], DEFAULTS["real floating"], "complex128")
+        return np.dtype(names[_PYTHON.index(dtype)])
+    return np.dtype(dtype)
+
+
+def promoted(a: Any, b: Any) -> Any:
+    """Return the dtype of two arrays' values put together.
+
+    Raises
+    ------
+    TypeError
+        The standard has none: of bool and numbers, of float16 and bfloat16.
+    """
+    if a == b:
+        return a
+    if "bool" in (a.name, b.name):
+        raise TypeError(f"cuplug.array_api: {a} and {b} have no common dtype; convert one of them")
+    try:
+        return np.promote_types(a, b)
+    except TypeError:
+        raise TypeError(f"cuplug.array_api: {a} and {b} have no common dtype") from None
+
+
+def with_number(dtype: Any, number: Any) -> Any:
+    """Return the dtype of an array's values put together with a Python number."""
+    rank = next(k for k, x in enumerate(_PYTHON) if isinstance(number, x))
+    own = _WIDTHS.index(kind_of(dtype).removeprefix("u"))
+    if rank <= own:
+        return dtype
+    if rank == 3 and own == 2:
+        return np.result_type(dtype, np.complex64)
+    return to_dtype(_PYTHON[rank])
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """Return the dtype that arrays, dtypes and numbers are promoted to."""
+    numbers = [x for x in arrays_and_dtypes if isinstance(x, _PYTHON)]
+    dtypes = [
+        x.dtype if isinstance(x, Array) else to_dtype(x)
+        for x in arrays_and_dtypes
+        if not isinstance(x, _PYTHON)
+    ]
+    if not dtypes:
+        raise ValueError("result_type: seen no array and no dtype, wanted one")
+    result = dtypes[0]
+    for dtype in dtypes[1:]:
+        result = promoted(result, dtype)
+    for number in numbers:
+        result = with_number(result, number)
+    return result
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Say whether a dtype, or an array's, is promoted to another one."""
+    dtype, wanted = from_.dtype if isinstance(from_, Array) else to_dtype(from_), to_dtype(to)
+    try:
+        return bool(promoted(dtype, wanted) == wanted)
+    except TypeError:
+        return False
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Say whether a dtype is of a kind, "real floating", or of one of several, or is another."""
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, x) for x in kind)
+    if isinstance(kind, str) and kind in KINDS:
+        return kind_of(to_dtype(dtype)) in KINDS[kind]
+    if isinstance(kind, str) and kind not in DTYPES:
+        raise ValueError(f"isdtype: kind: seen {kind!r}, wanted a dtype or {', '.join(KINDS)}")
+    return bool(to_dtype(dtype) == to_dtype(kind))
+
+
+class FloatInfo(NamedTuple):
+    """What `finfo` tells."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: Any
+
+
+class IntegerInfo(NamedTuple):
+    """What `iinfo` tells."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: Any
+
+
+def finfo(type: Any, /) -> FloatInfo:
+    """Return the limits of a floating dtype, or of an array's."""
+    import ml_dtypes
+
+    dtype = type.dtype if isinstance(type, Array) else to_dtype(type)
+    dtype = np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
+    x = ml_dtypes.finfo(dtype)
+    limits = (x.eps, x.max, x.min, x.smallest_normal)
+    return FloatInfo(int(x.bits), *(float(limit) for limit in limits), dtype)
+
+
+def iinfo(type: Any, /) -> IntegerInfo:
+    """Return the limits of an integer dtype, or of an array's."""
+    dtype = type.dtype if isinstance(type, Array) else to_dtype(type)
+    x = np.iinfo(dtype)
+    return IntegerInfo(int(x.bits), int(x.max), int(x.min), dtype)
+
+
+@cache
+def _conversion(from_: str, to: str) -> Any:
+    return elementwise(f"astype(x: {from_}[...]) -> {to}[...]", "x")
+
+
+def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+    """Convert elements; what is too large for an integer becomes the greatest or least one."""
+    wanted = to_dtype(dtype)
+    result = x if device is None else x.to_device(device)
+    if result.dtype == wanted and not copy:
+        return result
+    if kind_of(result.dtype) == "complex" and kind_of(wanted) != "complex":
+        raise TypeError(
+            f"astype: seen {result.dtype}, wanted real numbers for {wanted}; see real()"
+        )
+    converted: Array = _conversion(result.dtype.name, wanted.name)(result)
+    return converted

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of single elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from cuplug.array.array import Array
+from cuplug.array_api.dtypes import DEFAULTS, astype, kind_of, promoted, with_number
+from cuplug.array_api.expressions import FUNCTIONS
+from cuplug.base.dtypes import DTYPES
+from cuplug.call.operator import Operator
+from cuplug.source.element_wise import elementwise
+
+NUMBERS = (bool, int, float, complex)
+_OF_FLOATS = frozenset(
+    name for name, x in FUNCTIONS.items() if not {"int", "bool"} & {*x.expressions}
+)
+
+
+@cache
+def made(name: str, dtype: str, in_place: bool = False) -> Operator:
+    """Return the operator of a function for arguments of a dtype; x is changed, or a new array."""
+    function = FUNCTIONS[name]
+    kind = DTYPES[dtype].kind
+    if kind not in function.expressions:
+        kinds = " or ".join(function.expressions)
+        raise TypeError(f"{name}: seen {dtype}, wanted numbers of the kind {kinds}")
+    result = {"real": "float32" if dtype == "complex64" else "float64"}.get(
+        function.result, function.result
+    )
+    expression, preamble = function.expressions[kind], function.preamble if kind == "float" else ""
+    parameters = ", ".join(f"{x}: T" for x in "xy"[: function.n])
+    if in_place:
+        name, parameters = f"{name}_in_place", f"inout {parameters}"
+        return elementwise(
+            f"{name}({parameters}) where T: {dtype}", f"x = ({expression})", preamble=preamble
+        )
+    text = f"{name}({parameters}) -> {result} where T: {dtype}"
+    return elementwise(text, expression, preamble=preamble)
+
+
+def unary(name: str, x: Array) -> Array:
+    """Call a function of one array."""
+    _check(name, "x", x)
+    result: Array = made(name, x.dtype.name)(x)
+    return result
+
+
+def binary(name: str, x: Any, y: Any) -> Array:
+    """Call a function of two arrays, or of an array and a number."""
+    x, y = in_common(name, x, y)
+    dtype = (x if isinstance(x, Array) else y).dtype.name
+    result: Array = made(name, dtype)(x, y)
+    return result
+
+
+def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """Return two arguments with the dtype that both are promoted to; numbers stay such."""
+    if not isinstance(x, Array):
+        y, x = in_common(name, y, x) if isinstance(y, Array) else _check(name, "x", x)
+        return x, y
+    if isinstance(y, np.generic):
+        y = y.item()
+    if not isinstance(y, NUMBERS):
+        _check(name, "y", y)
+        dtype = promoted(x.dtype, y.dtype)
+        return _for(name, x, dtype), _for(name, y, dtype)
+    return _for(name, x, with_number(x.dtype, y)), y
+
+
+def _for(name: str, x: Array, dtype: Any) -> Array:
+    """Return an array converted; integers to floats where a function is of floats alone."""
+    if name in _OF_FLOATS and kind_of(dtype) in ("int", "uint"):
+        dtype = np.dtype(DEFAULTS["real floating"])
+    return x if x.dtype == dtype else astype(x, dtype)
+
+
+def _check(name: str, argument: str, x: Any) -> Any:
+    if not isinstance(x, Array):
+        wanted = "a cuplug.Array (cuplug.asarray makes one)"
+        raise TypeError(f"{name}: {argument}: seen {type(x).__name__}, wanted {wanted}")
+    return x
+
+
+def named(name: str) -> Callable[..., Array]:
+    """Return a function of the standard."""
+
+    def one(x: Array, /) -> Array:
+        return unary(name, x)
+
+    def two(x1: Any, x2: Any, /) -> Array:
+        return binary(name, x1, x2)
+
+    function = one if FUNCTIONS[name].n == 1 else two
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Return {name} of {'each element' if function is one else 'elements'}."
+    return function
+
+
+def abs(x: Array, /) -> Array:
+    """Return the absolute value of each element."""
+    return unary("complex_abs" if kind_of(_check("abs", "x", x).dtype) == "complex" else "abs", x)
+
+
+def imag(x: Array, /) -> Array:
+    """Return the imaginary part of each element."""
+    return unary("imag", x)
+
+
+def real(x: Array, /) -> Array:
+    """Return the real part of each element."""
+    is_complex = kind_of(_check("real", "x", x).dtype) == "complex"
+    return unary("real" if is_complex else "positive", x)
+
+
+def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
+    """Return elements in the range from `min` to `max`, in the array's dtype."""
+    for name, bound in (("maximum", min), ("minimum", max)):
+        if bound is not None:
+            x = binary(name, x, astype(bound, x.dtype) if isinstance(bound, Array) else bound)
+    return unary("positive", x) if min is None and max is None else x

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What functions of single elements are: an expression for each kind of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+INTEGERS, REALS, FLOATS = ("int", "uint"), ("int", "uint", "float"), ("float", "complex")
+NUMERIC = (*REALS, "complex")
+ALL = ("bool", *NUMERIC)
+
+# Python's division, as CPython has it.
+_FLOORED = """
+__device__ inline T modulo(T x, T y) {
+  T rest = fmod(x, y);
+  if (rest == 0) return copysign(rest, y);
+  return (y < 0) != (rest < 0) ? rest + y : rest;
+}
+__device__ inline T floored(T x, T y) {
+  T rest = fmod(x, y), whole = (x - rest) / y;
+  if (rest != 0 && (y < 0) != (rest < 0)) whole -= 1;
+  if (whole == 0) return copysign((T)0, x / y);
+  T down = floor(whole);
+  return whole - down > (T)0.5 ? down + 1 : down;
+}
+"""
+_SAFE = "y == 0 || y == (T)-1"
+_BITS = "8 * (int)sizeof(T)"
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of x, or of x and y."""
+
+    name: str
+    expressions: Mapping[str, str]  # by kind
+    n: int = 1  # arguments
+    result: str = "T"  # the dtype; "real": that of a complex number's parts
+    preamble: str = ""
+
+
+def _of(kinds: tuple[str, ...], expression: str, **others: str) -> dict[str, str]:
+    return dict.fromkeys(kinds, expression) | others
+
+
+def _plain() -> list[Function]:
+    """Return those that C has, under these names."""
+    both = ["exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh"]
+    real = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "expm1", "log1p", "log2", "log10"]
+    rounding = {"ceil": "ceil", "floor": "floor", "trunc": "trunc", "round": "rint"}
+    binary = ["copysign", "hypot", "nextafter", "atan2"]
+    return [
+        *(Function(name, _of(FLOATS, f"{name}(x)")) for name in both),
+        *(Function(name, {"float": f"{name}(x)"}) for name in real),
+        *(Function(name, _of(INTEGERS, "x", float=f"{c}(x)")) for name, c in rounding.items()),
+        *(Function(name, {"float": f"{name}(x, y)"}, 2) for name in binary),
+    ]
+
+
+def _unary() -> list[Function]:
+    sign = "x > 0 ? (T)1 : x < 0 ? (T)-1 : x"
+    return [
+        Function("abs", {"int": "x < 0 ? -x : x", "uint": "x", "float": "abs(x)"}),
+        Function("negative", _of(NUMERIC, "-x")),
+        Function("positive", _of(ALL, "x")),
+        Function("square", _of(NUMERIC, "x * x")),
+        Function("reciprocal", _of(FLOATS, "(T)1 / x")),
+        Function("sign", _of(("int", "float"), sign, uint="x > 0 ? (T)1 : (T)0")),
+        Function("conj", _of(REALS, "x", complex="conj(x)")),
+        Function("bitwise_invert", _of(INTEGERS, "~x", bool="!x")),
+        Function("logical_not", {"bool": "!x"}),
+        Function("signbit", {"float": "signbit(x) != 0"}, result="bool"),
+    ]
+
+
+def _of_parts() -> list[Function]:
+    """Return those that look at the parts of complex numbers."""
+
+    def of_both(name: str, join: str) -> str:
+        return f"({name}(real(x)) != 0) {join} ({name}(imag(x)) != 0)"
+
+    never, always = _of(INTEGERS, "(bool)0"), _of(INTEGERS, "(bool)1")
+    nan, infinite, finite = (f"{name}(x) != 0" for name in ("isnan", "isinf", "isfinite"))
+    return [
+        Function("isnan", {**never, "float": nan, "complex": of_both("isnan", "||")}, 1, "bool"),
+        Function(
+            "isinf", {**never, "float": infinite, "complex": of_both("isinf", "||")}, 1, "bool"
+        ),
+        Function(
+            "isfinite", {**always, "float": finite, "complex": of_both("isfinite", "&&")}, 1, "bool"
+        ),
+        Function("complex_abs", {"complex": "abs(x)"}, 1, "real"),
+        Function("real", {"complex": "real(x)"}, 1, "real"),
+        Function("imag", {"complex": "imag(x)"}, 1, "real"),
+    ]
+
+
+def _arithmetic() -> list[Function]:
+    signs = {"add": "+", "subtract": "-", "multiply": "*"}
+    less = "(x % y != 0 && (x < 0) != (y < 0))"
+    whole = f"y == 0 ? 0 : y == (T)-1 ? -x : x / y - {less}"
+    rest = f"{_SAFE} ? 0 : x % y + ({less} ? y : 0)"
+    apart = "fmax(x, y) + log1p(exp(-abs(x - y)))"
+    return [
+        *(Function(name, _of(NUMERIC, f"x {sign} y"), 2) for name, sign in signs.items()),
+        Function("divide", _of(FLOATS, "x / y"), 2),
+        Function(
+            "floor_divide",
+            {"int": whole, "uint": "y == 0 ? 0 : x / y", "float": "floored(x, y)"},
+            2,
+            preamble=_FLOORED,
+        ),
+        Function(
+            "remainder",
+            {"int": rest, "uint": "y == 0 ? 0 : x % y", "float": "modulo(x, y)"},
+            2,
+            preamble=_FLOORED,
+        ),
+        Function("pow", _of(NUMERIC, "pow(x, y)"), 2),
+        Function("logaddexp", {"float": f"x == y ? x + log((T)2) : {apart}"}, 2),
+        Function("maximum", _of(REALS, "max(x, y)"), 2),
+        Function("minimum", _of(REALS, "min(x, y)"), 2),
+    ]
+
+
+def _compared() -> list[Function]:
+    order = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
+    logic = {"logical_and": "&&", "logical_or": "||", "logical_xor": "!="}
+    bits = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
+    outside = f"y < 0 || y >= {_BITS}"
+    return [
+        *(Function(name, _of(REALS, f"x {c} y"), 2, "bool") for name, c in order.items()),
+        Function("equal", _of(ALL, "x == y"), 2, "bool"),
+        Function("not_equal", _of(ALL, "x != y"), 2, "bool"),
+        *(Function(name, {"bool": f"x {c} y"}, 2) for name, c in logic.items()),
+        *(Function(name, _of(("bool", *INTEGERS), f"x {c} y"), 2) for name, c in bits.items()),
+        Function("bitwise_left_shift", _of(INTEGERS, f"{outside} ? 0 : x << y"), 2),
+        Function(
+            "bitwise_right_shift",
+            {"int": f"x >> ({outside} ? {_BITS} - 1 : y)", "uint": f"{outside} ? 0 : x >> y"},
+            2,
+        ),
+    ]
+
+
+FUNCTIONS = {x.name: x for x in (*_plain(), *_unary(), *_of_parts(), *_arithmetic(), *_compared())}

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the class Array calls: it computes nothing itself."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from cuplug.array.array import Array
+from cuplug.array_api.creation import asarray, assign, copy
+from cuplug.array_api.elementwise import NUMBERS, abs, binary, in_common, made, unary
+from cuplug.array_api.indexing import put_at, take_at
+from cuplug.array_api.manipulation import broadcast_to, matrix_transpose, permute_dims
+
+__all__ = [
+    "abs",
+    "asarray",
+    "assign",
+    "broadcast_to",
+    "copy",
+    "in_place",
+    "matrix_transpose",
+    "namespace",
+    "operator",
+    "permute_dims",
+    "put_at",
+    "take_at",
+    "unary",
+]
+
+VERSIONS = ("2022.12", "2023.12", "2024.12")
+
+
+def operator(name: str, x: Array, other: Any, reflected: bool = False) -> Any:
+    """Return what Python's operators give."""
+    if not isinstance(other, (Array, *NUMBERS)) and not hasattr(other, "dtype"):
+        return NotImplemented
+    if not isinstance(other, (Array, *NUMBERS)) and getattr(other, "ndim", 1):
+        return NotImplemented
+    return binary(name, other, x) if reflected else binary(name, x, other)
+
+
+def in_place(name: str, x: Array, other: Any) -> Array:
+    """Change an array as Python's `+=` and the like do."""
+    _, y = in_common(name, x, other)
+    dtype = (_ if isinstance(_, Array) else y).dtype
+    if dtype != x.dtype:
+        raise TypeError(
+            f"{name}: seen {x.dtype} and {other!r:.40}, which need {dtype}: not in place"
+        )
+    if isinstance(y, Array):
+        assign(x, binary(name, x, broadcast_to(y, x.shape)))
+    else:
+        made(name, x.dtype.name, True)(x, y)
+    return x
+
+
+def namespace(api_version: str | None) -> ModuleType:
+    """Return the functions of the standard."""
+    if api_version not in (None, *VERSIONS):
+        raise ValueError(f"api_version: seen {api_version!r}, wanted one of {', '.join(VERSIONS)}")
+    return import_module("cuplug.array_api")

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements that satisfy something."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from cuplug.array.array import Array
+from cuplug.array_api.creation import asarray
+from cuplug.array_api.dtypes import kind_of
+from cuplug.array_api.elementwise import in_common
+from cuplug.call.operator import Operator
+from cuplug.source.element_wise import elementwise
+
+
+@cache
+def _choosing(dtype: str) -> Operator:
+    return elementwise(f"where(c: bool, x: {dtype}, y: {dtype}) -> {dtype}", "c ? x : y")
+
+
+def where(condition: Array, x1: Any, x2: Any, /) -> Array:
+    """Return elements of x1 where a condition holds, else of x2."""
+    if kind_of(condition.dtype) != "bool":
+        raise TypeError(f"where: condition: seen {condition.dtype}, wanted bool")
+    if not isinstance(x1, Array) and not isinstance(x2, Array):
+        x1 = asarray(x1, device=condition.device)
+    x1, x2 = in_common("where", x1, x2)
+    dtype = (x1 if isinstance(x1, Array) else x2).dtype
+    result: Array = _choosing(dtype.name)(condition, x1, x2)
+    return result
+
+
+def nonzero(x: Array, /) -> tuple[Array, ...]:
+    """Return the positions of elements that are not 0, for each dimension; found on the host."""
+    if not x.ndim:
+        raise ValueError("nonzero: x: seen no dimensions, wanted at least one")
+    found = np.nonzero(x.numpy())
+    return tuple(asarray(k, dtype="int64", device=x.device) for k in found)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions: of all elements, or along dimensions."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+from cuplug.array.array import Array
+from cuplug.array_api.creation import copy, full
+from cuplug.array_api.dtypes import DEFAULTS, astype, kind_of, to_dtype
+from cuplug.array_api.elementwise import binary
+from cuplug.array_api.manipulation import axes_of, reshape
+from cuplug.source.reductions import Reduction, reduction
+
+_REDUCED = {  # reduce, what nothing gives, map
+    "sum": ("a + b", "0", None),
+    "prod": ("a * b", "1", None),
+    "max": ("max(a, b)", None, None),
+    "min": ("min(a, b)", None, None),
+    "any": ("a || b", "0", "x != 0"),
+    "all": ("a && b", "1", "x != 0"),
+    "count_nonzero": ("a + b", "0", "x != 0"),
+}
+
+
+@cache
+def _made(name: str, dtype: str, result: str) -> Reduction:
+    reduce, identity, mapped = _REDUCED[name]
+    text = f"{name}(x: {dtype}) -> {result}"
+    return reduction(text, reduce=reduce, identity=identity, map=mapped)
+
+
+def _reduce(name: str, x: Array, result: str, axis: Any, keepdims: bool) -> Array:
+    axes = axes_of(name, range(x.ndim) if axis is None else axis, x.ndim) if axis != () else ()
+    if not axes:  # nothing is put together, but what is made of each element
+        reduced = _reduce(name, reshape(x, (*x.shape, 1)), result, -1, False)
+        return reduced
+    found: Array = _made(name, x.dtype.name, result)(x, axis=axes, keepdims=keepdims)
+    return found
+
+
+def _sum_dtype(x: Array, dtype: Any) -> str:
+    if dtype is not None:
+        return str(to_dtype(dtype).name)
+    kind = kind_of(x.dtype)
+    return {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}.get(kind, x.dtype.name)
+
+
+def _summed(name: str, x: Array, axis: Any, dtype: Any, keepdims: bool) -> Array:
+    result = _sum_dtype(x, dtype)
+    if dtype is not None and kind_of(x.dtype) != "bool":
+        x = astype(x, dtype, copy=False)
+    return _reduce(name, x, result, axis, keepdims)
+
+
+def sum(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
+    """Return the sum."""
+    return _summed("sum", x, axis, dtype, keepdims)
+
+
+def prod(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
+    """Return the product."""
+    return _summed("prod", x, axis, dtype, keepdims)
+
+
+def max(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return the greatest element; NaN where there is one."""
+    return _reduce("max", x, x.dtype.name, axis, keepdims)
+
+
+def min(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return the least element; NaN where there is one."""
+    return _reduce("min", x, x.dtype.name, axis, keepdims)
+
+
+def any(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Say whether an element is not 0."""
+    return _reduce("any", x, "bool", axis, keepdims)
+
+
+def all(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Say whether no element is 0."""
+    return _reduce("all", x, "bool", axis, keepdims)
+
+
+def count_nonzero(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return how many elements are not 0."""
+    return _reduce("count_nonzero", x, DEFAULTS["indexing"], axis, keepdims)
+
+
+@cache
+def _averaging(dtype: str) -> Reduction:
+    return reduction(f"mean(x: {dtype}) -> {dtype}", reduce="a + b", identity="0", post="a / n")
+
+
+def _floating(name: str, x: Array) -> Array:
+    if kind_of(x.dtype) not in ("float", "complex"):
+        raise TypeError(f"{name}: x: seen {x.dtype}, wanted floating numbers")
+    return x
+
+
+def mean(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return the arithmetic mean."""
+    axes = axes_of("mean", range(x.ndim) if axis is None else axis, x.ndim)
+    if not axes:
+        return copy(_floating("mean", x))
+    found: Array = _averaging(_floating("mean", x).dtype.name)(x, axis=axes, keepdims=keepdims)
+    return found
+
+
+@cache
+def _spreading(dtype: str, root: bool) -> Reduction:
+    share = "n > correction ? a / (n - correction) : (double)NAN"
+    return reduction(
+        f"var(x: {dtype}[...], m: {dtype}[...], correction: float64) -> {dtype}[...]",
+        map="(x - m) * (x - m)",
+        reduce="a + b",
+        identity="0",
+        post=f"sqrt({share})" if root else share,
+    )
+
+
+def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) -> Array:
+    _floating("var", x)
+    axes = axes_of("var", range(x.ndim) if axis is None else axis, x.ndim)
+    if not axes:
+        return (
+            binary("multiply", x, 0)
+            if correction < 1
+            else full(x.shape, math.nan, dtype=x.dtype, device=x.device)
+        )
+    centre = mean(x, axis=axes, keepdims=True)
+    made = _spreading(x.dtype.name, root)
+    found: Array = made(x, centre, correction=float(correction), axis=axes, keepdims=keepdims)
+    return found
+
+
+def var(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+    """Return the variance, of n - correction degrees of freedom."""
+    return _spread(x, axis, correction, keepdims, False)
+
+
+def std(x: Array, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+    """Return the standard deviation, of n - correction degrees of freedom."""
+    return _spread(x, axis, correction, keepdims, True)
