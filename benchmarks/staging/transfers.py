@@ -52,7 +52,7 @@ def cuplug_to_device(x: np.ndarray) -> Contender:
 
 
 def cuplug_to_host(x: np.ndarray) -> Contender:
-    """DeviceArray.numpy(): a staged copy to a new array."""
+    """Array.numpy(): a staged copy to a new array."""
     import cuplug
 
     array = cuplug.asarray(x, device="cuda")

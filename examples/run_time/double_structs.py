@@ -22,7 +22,7 @@ __global__ void double_span(span s) {
 SPAN = np.dtype([("length", np.int32), ("data", np.uint64)], align=True)
 
 
-def span(x: cuplug.DeviceArray, first: int = 0) -> tuple[int, int]:
+def span(x: cuplug.Array, first: int = 0) -> tuple[int, int]:
     """Return the fields of a struct for x[first:]."""
     return x.size - first, x.data_ptr + first * x.dtype.itemsize
 

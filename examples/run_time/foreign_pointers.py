@@ -16,7 +16,7 @@ extern "C" __global__ void increase(float *x, int n) {
 class ForeignArray:
     """An array as PyCUDA has it: `gpudata` is the memory, whose `int` is the address."""
 
-    def __init__(self, x: cuplug.DeviceArray) -> None:
+    def __init__(self, x: cuplug.Array) -> None:
         self.owner = x
         self.gpudata = x.data_ptr
 

@@ -233,7 +233,7 @@ source, index = np.arange(10, dtype=np.float32), np.array([3, 1, 9], np.int32)
 assert gather(source, index).tolist() == [3, 1, 9]
 assert cuplug.last_call().device == "cuda:0"
 found = gather(cuplug.asarray(source), cuplug.asarray(index))
-assert type(found) is cuplug.DeviceArray
+assert type(found) is cuplug.Array
 assert found.numpy().tolist() == [3, 1, 9]
 print("done")
 """

@@ -82,7 +82,7 @@ def test_operators_and_arrays_are_not_made_by_hand():
     with pytest.raises(TypeError, match="get one with"):
         cuplug.Operator()
     with pytest.raises(TypeError, match="make one with"):
-        cuplug.DeviceArray()
+        cuplug.Array()
 
 
 def test_plugin_object(ops, arguments_file):

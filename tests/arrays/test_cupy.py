@@ -108,7 +108,7 @@ def test_cuda_array_interface_alone():
 
     x = cupy.arange(12.0).reshape(3, 4) - 6
     y = relu(Foreign(x))
-    assert isinstance(y, cuplug.DeviceArray)
+    assert isinstance(y, cuplug.Array)
     np.testing.assert_array_equal(y.numpy(), np.maximum(x.get(), 0))
     out = cupy.zeros((3, 4))
     relu(Foreign(x, stream=1), out=out)

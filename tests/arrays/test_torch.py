@@ -317,7 +317,7 @@ def test_mixed_with_cuplug_arrays():
         torch.cuda._sleep(100_000_000)
         y = gather(torch.arange(5.0, device="cuda") + 1, index("cuda", 4, 0))
         z = gather(x, index("cuda", 4, 0))
-    assert isinstance(z, cuplug.DeviceArray)
+    assert isinstance(z, cuplug.Array)
     assert z.numpy().tolist() == [4, 0]
     assert y.tolist() == [5, 1]
 

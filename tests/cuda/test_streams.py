@@ -150,7 +150,7 @@ def test_operator_without_arrays(run_streams, build_plugin):
     ticks.tick()
     assert "cuStreamSynchronize" in calls(ticks.tick)
     assert "cuStreamSynchronize" not in calls(ticks.tick, stream=s)
-    assert type(ticks.fresh(1, stream=s)) is cuplug.DeviceArray
+    assert type(ticks.fresh(1, stream=s)) is cuplug.Array
     four = cuplug.empty(4)
     names = calls(ticks.fresh, 1, out=Foreign(four, stream=s))
     assert "cuStreamSynchronize" not in names

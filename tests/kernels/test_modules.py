@@ -95,7 +95,7 @@ def test_narrow_floats(run_kernels):
         ("2**31, x", "ValueError", "out of range, wanted int: -2147483648 to 2147483647"),
         ("-2**80, x", "ValueError", "out of range"),
         ("1, x.numpy()", "TypeError", "seen a NumPy array in host memory, float32, shape (4,)"),
-        ("1, cuplug.asarray(np.zeros(4))", "TypeError", "argument 2: seen DeviceArray, float64"),
+        ("1, cuplug.asarray(np.zeros(4))", "TypeError", "argument 2: seen Array, float64"),
         ("1, 'x'", "TypeError", "argument 2: seen str 'x', wanted float *"),
         ("1, 2.5", "TypeError", "argument 2: seen float 2.5, wanted float *"),
         ("1, In(np.zeros(3, np.int32))", "TypeError", "int32, shape (3,), wanted float *"),

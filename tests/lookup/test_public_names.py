@@ -19,7 +19,7 @@ from places import FIXTURES, ROOT
 PACKAGE = ROOT / "cython" / "cuplug"
 NAMES = sorted(set(cuplug.__all__) - {"ops"})
 PUBLIC = {"cuplug", "cuplug.ops", "cuplug.errors", "cuplug.testing"}
-NOT_PICKLED = {cuplug.DeviceArray, cuplug.Kernel, cuplug.Module}  # they hold memory, or code
+NOT_PICKLED = {cuplug.Array, cuplug.Kernel, cuplug.Module}  # they hold memory, or code
 STANDARD = {
     "CudaError": RuntimeError,
     "PluginError": RuntimeError,

@@ -15,7 +15,7 @@ from cuplug.source.passes import Target
 
 def as_numpy(x) -> np.ndarray:
     """Return a result as a NumPy array: without an array among the arguments it may be on a GPU."""
-    return x.numpy() if isinstance(x, cuplug.DeviceArray) else np.asarray(x)
+    return x.numpy() if isinstance(x, cuplug.Array) else np.asarray(x)
 
 
 def test_formulas_are_of_integers():

@@ -4,7 +4,7 @@ from typing import Any
 
 from cuplug.array.array import Array
 
-def empty(shape: int | Sequence[int], dtype: Any = "float64", device: Any = None) -> Array: ...
+def empty(shape: int | Sequence[int], dtype: Any = None, device: Any = None) -> Array: ...
 def from_pointer(
     pointer: int,
     shape: int | Sequence[int],

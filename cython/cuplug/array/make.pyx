@@ -28,14 +28,14 @@ from cuplug.base.public import public
 
 
 @public
-def empty(shape, dtype="float64", device=None):
+def empty(shape, dtype=None, device=None):
     """Make an array with uninitialised elements.
 
     Parameters
     ----------
     shape : int or tuple of int
-    dtype : str or numpy.dtype
-        Array API names; "bfloat16" and "float8_..." need the package ml_dtypes. The elements have
+    dtype : str or numpy.dtype, optional
+        float64 without. Array API names; "bfloat16" and "float8_..." need the package ml_dtypes. The elements have
         the byte order of the machine, whatever that of `dtype` is.
     device : str, int or device, optional
         "cpu", "cuda", "cuda:1", a GPU's number, or a device object. Without it that of
@@ -54,7 +54,7 @@ def empty(shape, dtype="float64", device=None):
     """
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor x
-    describe("empty", shape, dtype, sizes, &x)
+    describe("empty", shape, "float64" if dtype is None else dtype, sizes, &x)
     x.device = place_for("empty", device)
     return empty_like_tensor(&x)
 

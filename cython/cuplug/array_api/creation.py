@@ -72,7 +72,9 @@ def assign(x: Array, value: Any) -> None:
     """Write a number or an array, which is broadcast, to all of an array."""
     if isinstance(value, np.generic):
         value = value.item()
-    if not isinstance(value, NUMBERS):
+    if isinstance(value, NUMBERS):
+        value = PYTHON_TYPES[kind_of(x.dtype)](value)
+    else:
         value = asarray(value, device=x.device)
         if value.dtype != x.dtype:
             value = astype(value, x.dtype)
@@ -141,6 +143,10 @@ def _numbering(dtype: str) -> Operator:
     return elementwise(text, f"x = start + ({DTYPE_C.get(dtype, dtype + '_t')})i * step")
 
 
+PYTHON_TYPES: dict[str, Any] = {
+    **{"bool": bool, "int": int, "uint": int},
+    **{"float": float, "complex": complex},
+}
 DTYPE_C = {"float32": "float", "float64": "double"}
 
 

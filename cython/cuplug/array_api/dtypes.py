@@ -112,7 +112,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     """Say whether a dtype, or an array's, is promoted to another one."""
     dtype, wanted = from_.dtype if isinstance(from_, Array) else to_dtype(from_), to_dtype(to)
     try:
-        return bool(promoted(dtype, wanted) == wanted)
+        return dtype.name == "bool" or bool(promoted(dtype, wanted) == wanted)
     except TypeError:
         return False
 

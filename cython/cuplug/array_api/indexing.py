@@ -78,7 +78,7 @@ class _Places:
         self.front = advanced[0] if is_run else 0
         self.rows = permute_dims(part, (*taken, *others))
         self.sizes = self.rows.shape[: len(taken)]
-        arrays = broadcast_arrays(*(item for item in kept if isinstance(item, Array)))
+        arrays = tuple(broadcast_arrays(*(item for item in kept if isinstance(item, Array))))
         self.positions = _numbered(arrays, self.sizes)
 
     def contiguous_rows(self) -> Array:

@@ -124,7 +124,7 @@ def _reshaped_steps(x: Array, shape: Shape) -> Shape | None:
     return tuple(reversed(steps))
 
 
-def expand_dims(x: Array, /, *, axis: int = 0) -> Array:
+def expand_dims(x: Array, /, axis: int = 0) -> Array:
     """Return a view with a dimension of size 1 more."""
     at = axis_of("expand_dims", axis, x.ndim + 1)
     return x[(*((slice(None),) * at), None)]
@@ -166,10 +166,10 @@ def broadcast_to(x: Array, /, shape: Shape) -> Array:
     return view(x, wanted, (0,) * more + tuple(own))
 
 
-def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
+def broadcast_arrays(*arrays: Array) -> list[Array]:
     """Return views of the shape that arrays are broadcast to."""
     shape = broadcast_shapes(*(x.shape for x in arrays))
-    return tuple(broadcast_to(x, shape) for x in arrays)
+    return [broadcast_to(x, shape) for x in arrays]
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:

@@ -23,7 +23,7 @@ def test_arrays_of_other_libraries_are_shared(run_streams):
     theirs = Foreign(cuplug.asarray(np.arange(6.0).reshape(2, 3)))
     pointer, kept = theirs.array.data_ptr, weakref.ref(theirs)
     ours = cuplug.asarray(theirs)
-    assert type(ours) is cuplug.DeviceArray and ours.data_ptr == pointer
+    assert type(ours) is cuplug.Array and ours.data_ptr == pointer
     assert ours.shape == (2, 3) and ours.dtype == np.float64 and str(ours.device) == "cuda:0"
     assert cuplug.asarray(theirs, "float64", "cuda").data_ptr == pointer
     del theirs

@@ -24,7 +24,7 @@ assert b.numpy().dtype == ml_dtypes.bfloat16
 assert cuplug.empty((2, 3), "bfloat16").nbytes == 12
 assert cuplug.empty(5).shape == (5,)
 assert cuplug.asarray(y) is y
-assert repr(y) == "cuplug.DeviceArray(shape=(3, 4), dtype=float32, device=cuda:0)"
+assert repr(y) == "cuplug.Array(shape=(3, 4), dtype=float32, device=cuda:0)"
 assert y.__dlpack_device__() == (2, 0)
 interface = y.__cuda_array_interface__
 assert interface["shape"] == (3, 4) and interface["data"] == (y.data_ptr, False)
@@ -133,7 +133,7 @@ def test_operators_on_device_arrays():
 
     x = cuplug.asarray(np.arange(-3, 3, dtype=np.float32))
     y = relu(x)
-    assert isinstance(y, cuplug.DeviceArray)
+    assert isinstance(y, cuplug.Array)
     np.testing.assert_array_equal(y.numpy(), [0, 0, 0, 0, 1, 2])
     assert relu(x, out=y) is y
     scale(x, 2)
@@ -173,5 +173,5 @@ def test_arrays_of_jax_and_numba():
         scale(x, 2)
     cuda = pytest.importorskip("numba.cuda")
     z = relu(cuda.to_device(np.array([-1.0, 2], np.float32)))
-    assert isinstance(z, cuplug.DeviceArray)
+    assert isinstance(z, cuplug.Array)
     np.testing.assert_array_equal(z.numpy(), [0, 2])
