@@ -38,6 +38,7 @@ MODULES = {
     "host_threads": 3,
     "host_busy": 1,
     "kernels": 4,
+    "gradients": 3,
     "expressions": 4,
     "compiling": 5,
     "transfers": 3,
