@@ -151,7 +151,7 @@ static int check_inout(cuplug__match *m) {
     const uint32_t k = (uint32_t)__builtin_ctzll(left);
     const cuplug__span changed = span_of(m, k);
     for (uint32_t other = 0; other < f->n_inputs; other++)
-      if (other != k && f->tensors[other].ndim >= 0 && cuplug__meet(changed, span_of(m, other)))
+      if (other != k && f->tensors[other].data && cuplug__meet(changed, span_of(m, other)))
         return cuplug__mismatch(
             m, f->parameter[k], CUPLUG_ERROR_VALUE,
             "it is changed in place and overlaps %s; pass a copy of one of them",
@@ -203,10 +203,11 @@ static inline int is_recalled(cuplug__match *m, cuplug_operator *op, uint32_t fi
   return !(m->inout_mask && check_inout(m));
 }
 
-int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
-                cuplug_frame *frame, cuplug_error *error) {
+static inline int bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                       uint32_t needs_memory, cuplug_frame *frame, cuplug_error *error) {
   cuplug__match m; /* not zeroed: every call passes here */
   cuplug__clear(error);
+  m.needs_memory = needs_memory;
   m.args = args;
   m.n_args = n_args;
   m.frame = frame;
@@ -225,4 +226,14 @@ int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_arg
     return finish(op, &m, row);
   }
   return report(op, &m, error);
+}
+
+int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                cuplug_frame *frame, cuplug_error *error) {
+  return bind(op, args, n_args, 1, frame, error);
+}
+
+int cuplug__bind_shapes(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                        cuplug_frame *frame, cuplug_error *error) {
+  return bind(op, args, n_args, 0, frame, error);
 }

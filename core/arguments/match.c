@@ -202,7 +202,8 @@ static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   int64_t n_bytes = cuplug__n_bytes(t);
   m->n_bytes[m->frame->n_tensors] = n_bytes;
   if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
-  return n_bytes < 0 || (n_bytes && !t->data) ? refuse_memory(m, i, t, n_bytes) : CUPLUG_OK;
+  const int lacks_memory = n_bytes && !t->data && m->needs_memory;
+  return n_bytes < 0 || lacks_memory ? refuse_memory(m, i, t, n_bytes) : CUPLUG_OK;
 }
 
 CUPLUG__COLD static int refuse_sizes(cuplug__match *m, int32_t i) {

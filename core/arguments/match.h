@@ -17,6 +17,7 @@ typedef struct cuplug__match {
   cuplug_error *error; /* NULL: only the outcome matters */
   int32_t n_matched;   /* parameters that fitted */
   uint32_t takes_strides;
+  uint32_t needs_memory;                 /* 0: arrays stand for others, of which sizes are asked */
   uint32_t has_formulas;                 /* 1: an input has a size that is worked out */
   const uint8_t *like;                   /* of the overload */
   int64_t most_bytes;                    /* of one array */

@@ -55,6 +55,10 @@ Errors
     CompileError         a compiler refused a source
     CudaError            the CUDA driver reported an error
 
+Shapes and dtypes without arrays
+    ArraySpec            an array without elements: `operator.infer(ArraySpec("float32", (3, 4)))`
+    Inferred             what `Operator.infer` returns
+
 Records
     PluginFile           by `plugins`
     Directory            by `search_path`
@@ -98,6 +102,7 @@ _MODULES = {
     "lookup.records": "Directory Plugin PluginFile",
     "lookup.reload": "reload",
     "ops": "ops",
+    "signature.spec": "ArraySpec Inferred",
     "source.element_wise": "elementwise",
     "source.from_source": "operator",
     "source.reductions": "Reduction reduction",

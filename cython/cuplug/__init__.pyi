@@ -43,6 +43,8 @@ from cuplug.lookup.records import Directory as Directory
 from cuplug.lookup.records import Plugin as Plugin
 from cuplug.lookup.records import PluginFile as PluginFile
 from cuplug.lookup.reload import reload as reload
+from cuplug.signature.spec import ArraySpec as ArraySpec
+from cuplug.signature.spec import Inferred as Inferred
 from cuplug.source.element_wise import elementwise as elementwise
 from cuplug.source.from_source import operator as operator
 from cuplug.source.reductions import Reduction as Reduction

@@ -274,6 +274,16 @@ static inline cuplug_options cuplug_default_options(void) {
 CUPLUG_API int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                              const cuplug_options *options, cuplug_error *error);
 
+/* What a call with these arguments would give: nothing is loaded or run, and arrays may have no
+ * memory (data NULL). Sets `row` to the number of the row that takes them. Fills at most *n_outputs
+ * outputs, whose shapes lie in `sizes`, and sets *n_outputs to their number: dtype, device (type 0
+ * without array inputs), ndim, shape, with -1 for a size that only the run finds; data is NULL.
+ * Refuses what cuplug_invoke refuses of the arguments. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_infer(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
+                            uint32_t *row, cuplug_tensor *outputs,
+                            int64_t (*sizes)[CUPLUG_MAX_NDIM], uint32_t *n_outputs,
+                            cuplug_error *error);
+
 CUPLUG__END_C
 
 #include <cuplug/describe.h>

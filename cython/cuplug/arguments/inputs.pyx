@@ -3,9 +3,10 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.list cimport PyList_Check, PyList_CheckExact
+from cpython.number cimport PyNumber_Index
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_Check, PyTuple_CheckExact, PyTuple_GET_SIZE
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from cuplug.cuda.device_array cimport DeviceArray
 from cuplug.base.dlpack cimport DLPACK_COMPLEX
@@ -36,6 +37,7 @@ from cuplug.arrays.kinds cimport (
     DLPACK,
     EXCHANGE,
     NUMPY,
+    SPEC,
     TORCH,
     array_kind,
     cuplug_load_kind,
@@ -54,6 +56,7 @@ from cuplug.arrays.reading cimport (
     reading,
     set_other,
     set_unreadable,
+    store,
     store_copy,
 )
 from cuplug.arguments.scalars cimport read_exact_scalar, read_numpy_scalar, read_scalar
@@ -61,6 +64,8 @@ from cuplug.arrays.stream_order cimport add_current_stream
 from cuplug.arrays.torch cimport check_views
 
 import numpy
+
+from cuplug.base.dtypes import DTYPES
 
 _import_array()
 
@@ -180,6 +185,8 @@ cdef int read_by_protocol(
         a.flags = 0
         a.tensor = (<DeviceArray>obj).tensor
         return 0
+    if kind.protocol == SPEC:
+        return read_spec(<object>obj, r, a)
     if not kind.tensor_place:  # of PyTorch's own tensors all that is asked is C++
         note_code(r)
     if kind.protocol == EXCHANGE:
@@ -193,6 +200,29 @@ cdef int read_by_protocol(
     if kind.protocol == CUDA_INTERFACE:
         return read_cuda_interface(<object>obj, r, a)
     return read_buffer(<object>obj, r, a)
+
+
+cdef int read_spec(object spec, reading *r, cuplug_argument *a) except -1:
+    cdef tuple shape = spec.shape
+    cdef Py_ssize_t k, n = PyTuple_GET_SIZE(shape)
+    if not r.takes_specs:
+        return set_other(r, a, "an ArraySpec, which has no elements (operator.infer takes it)")
+    a.tensor.shape = store(r, n)
+    for k in range(n):
+        a.tensor.shape[k] = PyNumber_Index(shape[k])
+    dtype = DTYPES[spec.dtype]
+    a.kind = CUPLUG_ARGUMENT_ARRAY
+    a.flags = 0
+    a.tensor.data = NULL
+    a.tensor.device.type = CUPLUG_CPU
+    a.tensor.device.id = 0
+    a.tensor.ndim = <int32_t>min(n, 0x7FFFFFFF)
+    a.tensor.dtype.code = dtype.code
+    a.tensor.dtype.bits = 8 * dtype.n_bytes
+    a.tensor.dtype.lanes = 1
+    a.tensor.strides = NULL
+    a.tensor.byte_offset = 0
+    return 0
 
 
 cdef inline size_t alignment(const cuplug_tensor *x) noexcept:

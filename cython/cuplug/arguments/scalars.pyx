@@ -19,7 +19,7 @@ from cuplug.base.numpy_api cimport (
     PyTimedeltaArrType_Type,
     _import_array,
 )
-from cuplug.arrays.reading cimport reading, set_other, set_unreadable
+from cuplug.arrays.reading cimport reading, set_foreign, set_other, set_unreadable
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_BOOL,
     CUPLUG_ARGUMENT_COMPLEX,
@@ -106,9 +106,9 @@ cdef int read_scalar(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     cdef object x = <object>obj
     if isinstance(x, str):
         return read_string(x, r, a)
-    advice = advice_on(x)
-    if advice is not None:
-        return set_other(r, a, advice)
+    found = advice_on(x)
+    if found is not None:
+        return set_foreign(r, a, found)
     try:
         return read_number(x, r, a)
     except TypeError as error:  # by its own code: not a number after all, as JAX's tracers

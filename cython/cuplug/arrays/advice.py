@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to do with objects that stand for arrays and have no memory of their own to read."""
+"""Objects that stand for arrays and have no memory of their own to read: whose they are."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ _WRAPPED = {
 }
 
 
-def advice_on(x: Any) -> str | None:
-    """Say what an object is and what to pass in its place; None for those that nothing is known of.
+def advice_on(x: Any) -> tuple[str, str] | None:
+    """Return an object's library, and what it is and what to pass in its place; None for others.
 
     An object without dimensions may stand for a number.
     """
     names = [(cls.__module__.partition(".")[0], cls.__name__) for cls in type(x).__mro__]
     for name in names:
         if name in _TRACED:
-            return _TRACED[name]
+            return name[0], _TRACED[name]
         if name in _WRAPPED and getattr(x, "ndim", True):
-            return _WRAPPED[name]
-    return _of_vmap(x) if ("torch", "Tensor") in names else None
+            return name[0], _WRAPPED[name]
+    text = _of_vmap(x) if ("torch", "Tensor") in names else None
+    return None if text is None else ("torch", text)
 
 
 def _of_vmap(x: Any) -> str | None:

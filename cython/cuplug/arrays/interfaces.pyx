@@ -29,7 +29,7 @@ from cuplug.arrays.kinds cimport (
     call_getter,
     cupy_getters,
 )
-from cuplug.arrays.reading cimport divide_strides, keep, reading, set_other, store
+from cuplug.arrays.reading cimport divide_strides, keep, reading, set_foreign, set_other, store
 from cuplug.arrays.reading cimport add_stream
 
 import numpy
@@ -106,8 +106,11 @@ cdef int read_cuda_interface(object x, reading *r, cuplug_argument *a) except -1
         interface = x.__cuda_array_interface__
         return read_interface(x, interface, r, a)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        ill_formed = f"{type(x).__name__} whose __cuda_array_interface__ is ill-formed: {error!r}"
-        return set_other(r, a, advice_on(x) or ill_formed)
+        found = advice_on(x)
+        if found is not None:
+            return set_foreign(r, a, found)
+        kind = f"{type(x).__name__} whose __cuda_array_interface__ is ill-formed"
+        return set_other(r, a, f"{kind}: {error!r}")
 
 
 cdef int read_interface(object x, dict interface, reading *r, cuplug_argument *a) except -1:

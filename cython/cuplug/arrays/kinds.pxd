@@ -14,6 +14,7 @@ ctypedef enum protocol:
     DLPACK  # __dlpack__
     CUDA_INTERFACE  # __cuda_array_interface__
     BUFFER
+    SPEC  # no elements: an ArraySpec
 
 # What CuPy's arrays are read by.
 cdef enum:

@@ -17,6 +17,8 @@ from cuplug.arrays.libtorch cimport find_tensor
 
 import numpy
 
+from cuplug.signature.spec import ArraySpec
+
 cdef enum:
     N_SLOTS = 256  # a power of two
     MAX_KINDS = 192  # beyond it, types are looked at in each call: nothing grows for ever
@@ -93,6 +95,8 @@ cdef int describe_kind(object obj, object cls, array_kind *kind) except -1:
     kind.is_torch = is_of(cls, "torch", "Tensor")
     if cls is DeviceArray:
         kind.protocol = DEVICE_ARRAY
+    elif cls is ArraySpec:
+        kind.protocol = SPEC
     elif issubclass(cls, numpy.ndarray):
         kind.protocol = NUMPY
     elif issubclass(cls, numpy.generic):

@@ -19,6 +19,8 @@ ctypedef struct reading:
     const array_kind *device_kind  # of the first array on a GPU: gives the stream
     int n_scalar_arrays  # NumPy arrays without dimensions
     bint is_stale  # what was read: code whose author is unknown, in Python, has run since
+    bint takes_specs  # descriptions stand for arrays: nothing is run
+    PyObject *library  # borrowed: the name of the one that one of the arrays is to be handed to
     PyObject *kept  # owned: what must live until the call is over; NULL or a list
     uint32_t n_streams
     void *streams[MAX_STREAMS]  # to order the call with: of other libraries than the first
@@ -35,6 +37,8 @@ cdef inline void start_reading(reading *r) noexcept:
     r.device_kind = NULL
     r.n_scalar_arrays = 0
     r.is_stale = False
+    r.takes_specs = False
+    r.library = NULL
     r.kept = NULL
     r.n_streams = 0
     r.given_stream = NULL
@@ -49,6 +53,8 @@ cdef inline void note_code(reading *r) noexcept:
 
 # An argument that is none of ours; `text` says in an error message what it is.
 cdef int set_other(reading *r, cuplug_argument *a, object text) except -1
+# One that stands for an array in a library's program: (name of the library, text).
+cdef int set_foreign(reading *r, cuplug_argument *a, tuple found) except -1
 # One whose own code raised an exception when it was read.
 cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error) except -1
 cdef int64_t *store_apart(reading *r, Py_ssize_t n) except NULL

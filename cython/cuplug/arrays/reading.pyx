@@ -75,10 +75,18 @@ cdef int set_other(reading *r, cuplug_argument *a, object text) except -1:
     return 0
 
 
+cdef int set_foreign(reading *r, cuplug_argument *a, tuple found) except -1:
+    library, text = found
+    keep(r, library)
+    if r.library == NULL:
+        r.library = <PyObject *>library
+    return set_other(r, a, text)
+
+
 cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error) except -1:
-    advice = advice_on(obj)
-    if advice is not None:
-        return set_other(r, a, advice)
+    found = advice_on(obj)
+    if found is not None:
+        return set_foreign(r, a, found)
     reason = str(error).partition("\n")[0].rstrip(".")
     return set_other(r, a, f"{type(obj).__name__} that cannot be read: {reason}")
 

@@ -15,7 +15,7 @@ from cuplug.base.core cimport (
 )
 from cuplug.arrays.kinds cimport array_kind, call_getter
 from cuplug.arrays.libtorch cimport drop_strides
-from cuplug.arrays.reading cimport reading, set_other
+from cuplug.arrays.reading cimport reading, set_foreign, set_other
 
 from cuplug.base.dtypes import BY_ID
 
@@ -48,9 +48,8 @@ cdef int check_grad(
     else:
         grad = (<object>obj).requires_grad
     if grad is not False:
-        return set_other(
-            r, a, f"{type(<object>obj).__name__} that requires grad (pass x.detach())"
-        )
+        kind_of_array = type(<object>obj).__name__
+        return set_foreign(r, a, ("torch", f"{kind_of_array} that requires grad (pass x.detach())"))
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuplug.call.operator import Operator, check_call
+from cuplug.call.operator import Operator
 
 __all__ = ["misfit"]
 
@@ -16,7 +16,7 @@ def misfit(operator: Operator, arguments: dict[str, Any]) -> str:
     No entry is run.
     """
     try:
-        check_call(operator, arguments)
+        operator.infer(**arguments)
     except (TypeError, ValueError, IndexError, MemoryError) as error:
         return str(error)
     return ""

@@ -194,6 +194,11 @@ cdef extern from "cuplug/host.h" nogil:
         void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_error *error
     ) noexcept
 
+    int cuplug_infer(
+        cuplug_operator *op, const cuplug_argument *args, uint32_t n_args, uint32_t *row,
+        cuplug_tensor *outputs, int64_t (*sizes)[64], uint32_t *n_outputs, cuplug_error *error
+    )
+
     # Devices
     ctypedef struct cuplug_device_info:
         uint32_t struct_bytes

@@ -35,7 +35,8 @@ from cuplug.base.core_call cimport (
 )
 from cuplug.arrays.reading cimport MAX_ARGUMENTS, note_code, reading, start_reading
 from cuplug.call.described cimport Described
-from cuplug.call.run cimport check_arguments, run_operator
+from cuplug.call.inferred cimport infer_outputs
+from cuplug.call.run cimport run_operator
 from cuplug.base.status cimport raise_error
 from cuplug.base.texts cimport to_str
 from cuplug.cuda.streams cimport parse_stream
@@ -47,6 +48,7 @@ from cuplug.base.vectorcall cimport (
 )
 
 from cuplug.base.public import PublicCall, public
+from cuplug.call.hand_on import hand_on
 from cuplug.signature.inspected import CallSignature
 
 cdef enum:
@@ -114,6 +116,44 @@ cdef class Operator(Described):
         return "\n".join(lines)
 
     __signature__ = CallSignature()
+
+    def infer(self, *args, **keywords):
+        """Say what a call would give: nothing is loaded or run.
+
+        Parameters
+        ----------
+        *args, **keywords
+            As in a call; an `ArraySpec` may stand for any array.
+
+        Returns
+        -------
+        Inferred
+            The number of the row that takes the arguments, and an `ArraySpec` for each output,
+            with -1 for a size that only the run finds.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As a call that refuses its arguments.
+        """
+        cdef tuple names = tuple(keywords), values = tuple(keywords.values())
+        cdef PyObject *out = NULL
+        cdef PyObject *device = NULL
+        cdef reading r
+        cdef uint32_t n = <uint32_t>min(len(args), MAX_ARGUMENTS + 1)
+        check_number(self, n)
+        start_reading(&r)
+        r.takes_specs = True
+        try:
+            read_arguments(PySequence_Fast_ITEMS(args), n, &r)
+            n = read_keywords(
+                self, &r, n, PySequence_Fast_ITEMS(values), <PyObject *>names, &out, &device
+            )
+            if out != NULL:
+                raise TypeError(f"{self.name}: out: seen an argument of infer, which fills nothing")
+            return infer_outputs(self.op, &r, n)
+        finally:
+            Py_XDECREF(r.kept)
 
     def load(self):
         """Load the plugin's code now instead of at the first call.
@@ -247,36 +287,39 @@ cdef object call_operator(
     PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *keywords
 ):
     cdef Operator self = <Operator>callable
-    cdef uint32_t n = <uint32_t>PyVectorcall_NARGS(nargsf)
+    cdef uint32_t n_positional = <uint32_t>PyVectorcall_NARGS(nargsf), n = n_positional
     cdef PyObject *out = NULL
     cdef PyObject *device = NULL
     cdef reading r
-    if n > MAX_ARGUMENTS:
-        raise TypeError(f"{self.name}: seen {n} arguments, wanted at most {MAX_ARGUMENTS}")
+    check_number(self, n)
     start_reading(&r)
     try:
         read_arguments(args, n, &r)
         if keywords != NULL:
             n = read_keywords(self, &r, n, args + n, keywords, &out, &device)
+        if r.library != NULL:
+            result = hand_on_call(self, &r, args, n_positional, keywords)
+            if result is not NotImplemented:
+                return result
         return run_operator(self.op, &r, n, out, device)
     finally:
         Py_XDECREF(r.kept)
 
 
-def check_call(Operator self, dict arguments):
-    """Raise what a call with these arguments, by name, raises before any entry runs."""
-    cdef tuple names = tuple(arguments), values = tuple(arguments.values())
-    cdef PyObject *out = NULL
-    cdef PyObject *device = NULL
-    cdef reading r
-    start_reading(&r)
-    try:
-        n = read_keywords(
-            self, &r, 0, PySequence_Fast_ITEMS(values), <PyObject *>names, &out, &device
-        )
-        check_arguments(self.op, &r, n)
-    finally:
-        Py_XDECREF(r.kept)
+cdef object hand_on_call(
+    Operator self, reading *r, PyObject *const *args, uint32_t n, PyObject *keywords
+):
+    """The result of a call by the library that one of its arrays is of, or NotImplemented."""
+    names = () if keywords == NULL else <tuple>keywords
+    given = [<object>args[k] for k in range(n + len(names))]
+    positional, named = tuple(given[:n]), dict(zip(names, given[n:]))
+    return hand_on(<str>r.library, self, positional, named)
+
+
+cdef inline int check_number(Operator self, uint32_t n) except -1:
+    if n > MAX_ARGUMENTS:
+        raise TypeError(f"{self.name}: seen {n} arguments, wanted at most {MAX_ARGUMENTS}")
+    return 0
 
 
 cdef int read_keywords(

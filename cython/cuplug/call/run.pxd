@@ -10,5 +10,5 @@ from cuplug.arrays.reading cimport reading
 cdef object run_operator(
     cuplug_operator *op, reading *r, uint32_t n, PyObject *out, PyObject *device
 )
-# Raises what that raises before anything runs.
-cdef int check_arguments(cuplug_operator *op, reading *r, uint32_t n) except -1
+# What is done to arguments once all are read, and n_given outputs behind them.
+cdef int settle_arguments(cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given) except -1

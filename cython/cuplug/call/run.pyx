@@ -121,7 +121,9 @@ cdef object run_operator(
         n_given = read_outputs(r, n, out)
     if device != NULL and <object>device is not None:
         place = read_place(r, op, <object>device)
-    bind_arguments(op, r, n, n_given, &frame)  # no code of others runs from here on
+    settle_arguments(op, r, n, n_given)  # no code of others runs from here on
+    if cuplug_bind(op, r.args, n, &frame, &error):
+        raise_error(&error)
     choose_device(&frame, place)
     if frame.copy_mask and make_copies(r, &frame):
         if cuplug_bind(op, r.args, n, &frame, &error):
@@ -161,22 +163,12 @@ cdef object run_operator(
     return result if type(result) is not list else as_returned(result, frame.signature)
 
 
-cdef inline int bind_arguments(
-    cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given, cuplug_frame *frame
-) except -1:
-    cdef cuplug_error error
+cdef int settle_arguments(cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given) except -1:
     if r.n_scalar_arrays:
         unwrap_scalar_arrays(op, r, n)
     if r.is_stale:
         read_again(r, n + n_given)
-    if cuplug_bind(op, r.args, n, frame, &error):
-        raise_error(&error)
     return 0
-
-
-cdef int check_arguments(cuplug_operator *op, reading *r, uint32_t n) except -1:
-    cdef cuplug_frame frame
-    return bind_arguments(op, r, n, 0, &frame)
 
 
 cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:

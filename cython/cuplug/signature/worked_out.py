@@ -55,7 +55,7 @@ def _tree(text: str) -> ast.expr:
 
 
 def shape_of(
-    signature: Signature, x: Parameter, names: Mapping[str, Any], unknown: int = 0
+    signature: Signature, x: Parameter, names: Mapping[str, Any], unknown: Any = 0
 ) -> tuple[int, ...]:
     """Return the shape of an array; `unknown` stands for sizes that the run finds."""
     shape: list[int] = []

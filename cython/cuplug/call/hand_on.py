@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls on what stands for arrays in a library's program: that library's module takes them."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+__all__ = ["hand_on"]
+
+
+def hand_on(library: str, operator: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Return what `cuplug.<library>` makes of a call; NotImplemented where it does not take it."""
+    if library not in sys.modules:  # the argument only looks like one of that library
+        return NotImplemented
+    try:
+        module = import_module(f"cuplug.{library}")
+    except ModuleNotFoundError as error:
+        if error.name != f"cuplug.{library}":
+            raise
+        return NotImplemented
+    return module.hand_on(operator, args, keywords)
