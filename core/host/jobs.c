@@ -50,7 +50,6 @@ void cuplug__jobs_forget(void) {
   atomic_store(&opened, 0);
 }
 
-int cuplug__jobs_under_way(void) { return __builtin_popcount(atomic_load(&owned)); }
 int cuplug__jobs_open(void) { return __builtin_popcount(atomic_load(&opened)); }
 int cuplug__job_helpers(const cuplug__job *job) { return job->loop.n_helpers; }
 

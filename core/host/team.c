@@ -138,10 +138,11 @@ static void wake(int n) {
 }
 
 /* For a loop that is under way, by its owner and by those who join. Threads that look for work come
- * by themselves. None are woken where each CPU has a caller; with other jobs, those that are awake
- * may be busy. */
+ * by themselves; with other jobs, they may be busy. None are woken where each CPU has a caller. */
 static void spread(cuplug__job *job) {
-  const int n_useful = cuplug__jobs_under_way() > 1 ? n_threads : cuplug__job_helpers(job);
+  const int n_wanted = cuplug__jobs_open() > 1 ? n_threads : cuplug__job_helpers(job);
+  const int n_useful = least(n_wanted, n_threads - 1);
+  if (n_awake >= n_useful) return; /* mostly: nothing was read that others write */
   const int n_missing = least(n_useful, n_threads - n_callers) - n_awake;
   if (n_missing > 0) wake(least(n_missing, cuplug__job_left(job, N_WOKEN)));
 }
