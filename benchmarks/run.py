@@ -37,6 +37,7 @@ MODULES = {
     "host_sizes": 1,
     "host_threads": 3,
     "host_busy": 1,
+    "team": 1,
     "kernels": 4,
     "gradients": 3,
     "expressions": 4,

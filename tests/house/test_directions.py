@@ -24,8 +24,9 @@ STANDARD = {
     *("stdint", "stdio", "stdlib", "string", "time"),
 }
 SYSTEM = {
-    *("dirent", "dlfcn", "elf", "fcntl", "grp", "link", "pthread", "pwd", "sched", "signal"),
-    *("sys/mman", "sys/sendfile", "sys/stat", "sys/types", "sys/xattr", "unistd"),
+    *("dirent", "dlfcn", "elf", "fcntl", "grp", "link", "linux/futex", "pthread", "pwd", "sched"),
+    *("signal", "sys/mman", "sys/sendfile", "sys/stat", "sys/syscall", "sys/types", "sys/xattr"),
+    "unistd",
 }
 MOST_FILES = 20
 
