@@ -296,16 +296,16 @@ CUPLUG_ENTRY int gather_one_host(const cuplug_call *call) {
 #define MODES "mode: \"raise\" | \"wrap\" | \"clip\" = \"raise\""
 #define AXIS_RANGE "-len(s) <= axis < len(s)"
 
-CUPLUG_OPERATOR(
-    gather_cuda, gather_host,
-    "gather(source: T[m, *row], index: I[*n], " MODES ") -> T[*n, *row] "
-    "where T: any, I: integer",
-    "Rows of source at the given indices: NumPy's take along axis 0." CUPLUG_NEVER_WAITS);
+CUPLUG_OPERATOR(gather_cuda, gather_host,
+                "gather(source: T[m, *row], index: I[*n], " MODES ") -> T[*n, *row] "
+                "where T: any, I: integer",
+                "Rows of source at the given indices: NumPy's take along axis 0." CUPLUG_NEVER_WAITS
+                    CUPLUG_INDEPENDENT(n, row));
 CUPLUG_OPERATOR(gather_cuda, gather_host,
                 "gather(source: T[*s], index: I[*n], " MODES ", axis: int = 0) -> "
                 "T[*s[:axis % len(s)], *n, *s[axis % len(s) + 1:]] "
                 "where T: any, I: integer, " AXIS_RANGE,
-                "The same along any axis." CUPLUG_NEVER_WAITS);
+                "The same along any axis." CUPLUG_NEVER_WAITS CUPLUG_INDEPENDENT(n));
 CUPLUG_OPERATOR(gather_one_cuda, gather_one_host,
                 "gather(source: T[*s], index: int, " MODES ", axis: int = 0) -> "
                 "T[*s[:axis % len(s)], *s[axis % len(s) + 1:]] where T: any, " AXIS_RANGE,
