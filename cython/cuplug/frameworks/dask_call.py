@@ -20,7 +20,7 @@ from dask.array.utils import meta_from_array
 from cuplug.base.numpy_dtypes import numpy_dtype
 from cuplug.call.named import named_outputs
 from cuplug.call.operator import Operator
-from cuplug.frameworks.dask_block import Block, Item, Place
+from cuplug.frameworks.blocks import Block, Item, Place
 from cuplug.frameworks.dask_sizes import BlockSizes, Unknown, output_sizes, to_size
 from cuplug.signature.signature import Parameter, Signature, parse
 from cuplug.signature.spec import ArraySpec

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one task of dask runs: a call of an operator on blocks."""
+"""A call of an operator as an object, which is given blocks later: what one task of dask runs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ class Block:
     The operator is kept pickled, as its name and what tells its code: a scheduler, which passes
     tasks on, needs no plugin. The process that runs a task finds the operator there, or refuses.
     """
-
-    __module__ = "cuplug.dask"  # whichever module it is in
 
     operator: bytes
     args: tuple[Any, ...]
@@ -44,13 +42,15 @@ class Block:
 class Item:
     """One output of several."""
 
-    __module__ = "cuplug.dask"
-
     number: int
 
     def __call__(self, outputs: tuple[Any, ...]) -> Any:
         """Take it."""
         return outputs[self.number]
+
+
+for _public in (Block, Item):  # what pickles name, whichever module they are in
+    _public.__module__ = "cuplug.dask"
 
 
 def _copied(x: Any) -> Any:
