@@ -98,6 +98,13 @@ def test_other_dimensions_are_not_joined(blocks, call, error):
         call(blocks)
 
 
+def test_a_dimension_that_an_array_has_twice_is_not_cut(blocks):
+    square = CUT[:, :6]
+    with pytest.raises(ValueError, match="diagonal: x: seen 3 blocks along dimension 0"):
+        blocks.diagonal(square)
+    assert_like(blocks.diagonal(square.rechunk(-1)), np.diag(X[:, :6]))
+
+
 def test_what_the_error_says_is_right(blocks):
     with pytest.raises(ValueError, match=re.escape("pass x.rechunk({1: -1})")):
         blocks.totals(CUT)
@@ -157,7 +164,7 @@ def test_rows_are_told_apart_without_sizes(arguments_file):
     positive = column[column > 0]
     assert_like(which(positive, y=positive), np.array([2]))
     assert_like(which(positive.astype("int32")), np.array([1]))
-    with pytest.raises(TypeError, match="which: y: wanted an array"):
+    with pytest.raises(TypeError, match="which: y: it is missing"):
         which(positive)
 
 
@@ -173,6 +180,19 @@ def test_numbers_may_be_computed_too():
     factor = CUT.max()
     assert_like(leaky_relu(CUT, factor), leaky_relu(X, X.max()))
     assert_like(leaky_relu(slope=factor, x=CUT), leaky_relu(X, X.max()))
+
+
+@pytest.mark.parametrize("by", [np.array(2.0), CUT.min()])
+def test_arrays_without_dimensions(blocks, by):
+    y = blocks.shift(CUT, by)
+    assert y.chunks == CUT.chunks
+    assert_like(y, X + (by.compute() if isinstance(by, da.Array) else by))
+
+
+def test_numbers_of_numpy():
+    assert_like(leaky_relu(CUT, np.float32(0.5)), leaky_relu(X, 0.5))
+    rows = CUT[CUT[:, 0] > 0]
+    assert_like(leaky_relu(rows, np.float64(0.5)), leaky_relu(X[X[:, 0] > 0], 0.5))
 
 
 def test_without_a_dask_array_it_is_computed_at_once():
@@ -194,6 +214,8 @@ def test_dtypes_that_numpy_has_not():
         (lambda _: relu(CUT[CUT > 0].astype(complex)), "relu: x: seen complex128, wanted"),
         (lambda _: relu(CUT, weight=1), "relu: weight: no such argument"),
         (lambda _: relu(CUT, out=CUT), "relu: out: seen with dask arrays, whose blocks are new"),
+        (lambda _: relu(CUT.astype("U")), "relu: x: seen <U32[6, 8], wanted an array of numbers"),
+        (lambda _: gather(CUT[CUT > 0]), "gather: index: it is missing"),
         (lambda b: b.negate(CUT), "negate: x: seen in a call on dask arrays, wanted a NumPy array"),
     ],
 )
@@ -213,6 +235,12 @@ def test_errors_of_a_block_reach_the_user():
 def test_tasks_are_called_as_the_operator():
     names = {key[0].rpartition("-")[0] for key in relu(CUT).dask if "relu" in key[0]}
     assert names == {"relu"}
+
+
+def test_pickles_hold_public_names_alone(blocks):
+    data = pickle.dumps([relu(CUT).dask, blocks.halves(CUT).low.dask])
+    assert b"cuplug.dask" in data
+    assert b"cuplug.frameworks" not in data
 
 
 def test_equal_calls_have_equal_names(blocks):

@@ -7,6 +7,8 @@ import pickle
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 __all__ = ["Block", "Item", "Place"]
 
 Place = tuple[int | str, int | None]  # a position or a name; and where it is in a list
@@ -61,4 +63,4 @@ def _only(block: Any) -> Any:
     """Return the one block along dimensions that are not cut: dask has lists of them."""
     while isinstance(block, list):
         (block,) = block
-    return block
+    return np.asarray(block) if isinstance(block, np.generic) else block  # as of x.max()

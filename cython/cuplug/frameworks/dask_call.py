@@ -74,14 +74,15 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
 def _match(operator: Operator, given: _Given) -> tuple[Signature, Walked]:
     """Find the row that takes the arguments; the core is asked where it can be told all sizes."""
     rows = [_parse(text) for text in operator.signatures]
-    first: int | None = None
-    specs = {key: _spec(x) for key, x in given.items()}
+    specs = {key: _spec(operator, key, x) for key, x in given.items()}
+    tried = range(len(rows))
     if not any(map(_is_unknown, specs.values())):
         positional = [specs[k] for k in sorted(key for key in specs if isinstance(key, int))]
         named = {key: x for key, x in specs.items() if isinstance(key, str)}
-        first = operator.infer(*positional, **named).row
+        row = operator.infer(*positional, **named).row
+        tried = range(row, row + 1)
     error = Misfit("")
-    for row in range(len(rows)) if first is None else [first]:
+    for row in tried:
         try:
             walked = walk([rows[row]], _in_order(rows[row], specs), BlockSizes())
             return rows[row], Walked(row, walked.names, walked.outputs)
@@ -90,12 +91,22 @@ def _match(operator: Operator, given: _Given) -> tuple[Signature, Walked]:
     raise TypeError(str(error)) from None
 
 
-def _spec(x: Any) -> Any:
+def _spec(operator: Operator, key: int | str, x: Any) -> Any:
+    """Return an array without its elements, and what is none as it is."""
     if isinstance(x, (list, tuple)):
-        return [_spec(item) for item in x]
-    if isinstance(x, da.Array) or (hasattr(x, "dtype") and x.shape):
+        return [_spec(operator, key, item) for item in x]
+    if isinstance(x, np.generic):
+        return x.item()
+    if not (hasattr(x, "dtype") and hasattr(x, "shape")):
+        return x
+    try:
         return ArraySpec(x.dtype, tuple(map(to_size, x.shape)))
-    return x
+    except TypeError:
+        name = list(operator.__signature__.parameters)[key] if isinstance(key, int) else key
+        raise TypeError(
+            f"{operator.name}: {name}: seen {x.dtype}[{', '.join(map(str, x.shape))}], wanted "
+            "an array of numbers"
+        ) from None
 
 
 def _is_unknown(spec: Any) -> bool:
@@ -115,11 +126,11 @@ def _in_order(signature: Signature, specs: _Given) -> list[Any]:
         raise Misfit(f"{signature.name}: seen the argument {strange[0]!r}, wanted {names}")
     ordered = []
     for k, x in enumerate(signature.parameters):
+        if k not in specs and x.name not in specs and not x.has_default:
+            raise Misfit(f"{signature.name}: {x.name}: it is missing")
         value = specs.get(k, specs.get(x.name, x.default))
         is_number = x.kind not in ARRAYS and isinstance(value, ArraySpec) and not value.shape
         ordered.append(Unknown() if is_number else value)
-    while ordered and len(ordered) > len(specs) and ordered[-1] is None:
-        ordered.pop()
     return ordered
 
 
@@ -184,8 +195,14 @@ def _cut(signature: Signature, properties: dict[str, str | None]) -> set[str]:
     dims = [[_name(signature, *dim) for dim in x.dims] for x in signature.outputs]
     if "keeps_whole" in properties or any("?" in names for names in dims):
         return set()
+    taken = [[_name(signature, *dim) for dim in x.dims] for x in signature.parameters]
     promised = {LOOP, *(properties.get("independent") or "").replace(",", " ").split()}
-    return {name for name in promised if all(names.count(name) == 1 for names in dims)}
+    return {
+        name
+        for name in promised
+        if all(names.count(name) == 1 for names in dims)
+        and all(names.count(name) <= 1 for names in taken)
+    }
 
 
 def _name(signature: Signature, kind: str, value: int | str) -> str:
