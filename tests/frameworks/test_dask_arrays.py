@@ -295,6 +295,7 @@ def test_expressions_are_operators():
 def test_blocks_of_pytorch():
     torch = pytest.importorskip("torch")
     blocks = CUT.map_blocks(torch.from_numpy, dtype=X.dtype, meta=X[:0, :0])
+    assert_like(relu(blocks).map_blocks(lambda block: block.numpy(), dtype=X.dtype), relu(X))
     (tensors,) = dask.compute(relu(blocks).to_delayed().tolist())
     assert {type(x) for row in tensors for x in row} == {torch.Tensor}
     np.testing.assert_array_equal(tensors[0][0].numpy(), relu(X[:2, :3]))
@@ -303,7 +304,8 @@ def test_blocks_of_pytorch():
 @pytest.mark.gpu
 def test_blocks_of_cuplug():
     on_gpu = CUT.map_blocks(cuplug.asarray, device="cuda", dtype=X.dtype, meta=X[:0, :0])
-    assert_like(relu(on_gpu).map_blocks(lambda block: block.numpy()), relu(X))
+    y = relu(on_gpu).map_blocks(lambda block: block.numpy(), dtype=X.dtype)
+    assert_like(y, relu(X))
 
 
 @pytest.mark.gpu

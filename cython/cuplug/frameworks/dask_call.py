@@ -22,6 +22,7 @@ from cuplug.call.named import named_outputs
 from cuplug.call.operator import Operator
 from cuplug.frameworks.blocks import Block, Item, Place
 from cuplug.frameworks.dask_sizes import BlockSizes, Unknown, output_sizes, to_size
+from cuplug.signature.independent import dimension_name, independent
 from cuplug.signature.signature import Parameter, Signature, parse
 from cuplug.signature.spec import ArraySpec
 from cuplug.signature.symbolic import Misfit, Walked, walk
@@ -62,7 +63,7 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
     inputs = list(_inputs(signature, given))
     _refuse_changes(signature, inputs)
     _label(signature, inputs, len(walked.names[LOOP]))
-    cut = _cut(signature, operator.properties[walked.row])
+    cut = independent(signature, operator.properties[walked.row])
     _check_blocks(signature, inputs, cut)
     block = _block(operator, given, inputs, device)
     return _outputs(signature, walked, inputs, cut, block)
@@ -178,37 +179,14 @@ def _label(signature: Signature, inputs: list[_Input], n_loop: int) -> None:
         n_group = x.array.ndim - sum(kind not in ("loop", "variadic") for kind, _ in dims)
         labels: list[Label] = []
         for kind, value in dims:
-            if kind == "loop":
-                labels += [(LOOP, k) for k in range(n_loop - n_group, n_loop)]
-            elif kind == "variadic":
-                labels += [(signature.dim_names[int(value)], k) for k in range(n_group)]
-            elif kind == "named":
-                labels.append((signature.dim_names[int(value)], 0))
+            name = dimension_name(signature, kind, value)
+            if kind in ("loop", "variadic"):
+                first = n_loop - n_group if kind == "loop" else 0
+                labels += [(name, first + k) for k in range(n_group)]
             else:
-                labels.append(("", n_alone))
-                n_alone += 1
+                labels.append((name, 0 if name else n_alone))
+                n_alone += not name
         x.labels = tuple(labels)
-
-
-def _cut(signature: Signature, properties: dict[str, str | None]) -> set[str]:
-    """Return the names of the dimensions along which blocks have nothing to do with each other."""
-    dims = [[_name(signature, *dim) for dim in x.dims] for x in signature.outputs]
-    if "keeps_whole" in properties or any("?" in names for names in dims):
-        return set()
-    taken = [[_name(signature, *dim) for dim in x.dims] for x in signature.parameters]
-    promised = {LOOP, *(properties.get("independent") or "").replace(",", " ").split()}
-    return {
-        name
-        for name in promised
-        if all(names.count(name) == 1 for names in dims)
-        and all(names.count(name) <= 1 for names in taken)
-    }
-
-
-def _name(signature: Signature, kind: str, value: int | str) -> str:
-    if kind in ("named", "variadic"):
-        return signature.dim_names[int(value)]
-    return {"loop": LOOP, "unknown": "?"}.get(kind, "")
 
 
 def _check_blocks(signature: Signature, inputs: list[_Input], cut: set[str]) -> None:
@@ -273,7 +251,7 @@ def _output(
     labels: list[Label] = []
     new: dict[Label, tuple[float, ...]] = {}
     for k, (kind, value, sizes) in enumerate(output_sizes(signature, output, walked.names)):
-        name = _name(signature, kind, value)
+        name = dimension_name(signature, kind, value)
         made = [(name if name in cut else f"output {k}", n) for n in range(len(sizes))]
         labels += made
         new |= {} if name in cut else {x: (n,) for x, n in zip(made, sizes, strict=True)}
