@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import cuplug
 import numpy as np
@@ -135,6 +136,14 @@ def test_what_is_brought_obeys_the_allow_list(client, tmp_path):
             client.register_plugin(cuplug.dask.Plugins([file]))
     finally:
         client.run(set_variable, "CUPLUG_ALLOW_LIST", "")
+
+
+def test_what_is_brought_obeys_the_rules_of_who_may_write(tmp_path):
+    brought = cuplug.dask.Plugins([named_plugin(tmp_path / "libopen.so", "open")])
+    (tmp_path / "local").mkdir()
+    (tmp_path / "local").chmod(0o777)
+    with pytest.raises(cuplug.PluginError, match=r"local, on the way to it: anyone may write it"):
+        brought.setup(SimpleNamespace(local_directory=str(tmp_path / "local")))
 
 
 @pytest.mark.slow
