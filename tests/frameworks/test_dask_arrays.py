@@ -158,6 +158,15 @@ def test_sizes_that_nobody_knows_yet(blocks):
     assert_like(blocks.first(column[column > 0]), X[:, 0][X[:, 0] > 0][:2])
 
 
+def test_a_size_that_is_known_of_one_array_alone(arguments_file):
+    weigh = cuplug.load(arguments_file).weigh
+    column = CUT[:, 0].rechunk(-1)
+    wanted = X[:, 0][X[:, 0] > 0]
+    assert_like(weigh(column[column > 0], np.full(wanted.size, 2.0)), wanted * 2)
+    with pytest.raises(ValueError, match="weigh: weights"):
+        weigh(column[column > 0], np.ones(wanted.size + 1)).compute()
+
+
 def test_rows_are_told_apart_without_sizes(arguments_file):
     which = cuplug.load(arguments_file).which
     column = CUT[:, 0].rechunk(-1)

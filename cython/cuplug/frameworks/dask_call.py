@@ -11,6 +11,7 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from typing import Any
 
 import dask.array as da
@@ -23,7 +24,7 @@ from cuplug.call.operator import Operator
 from cuplug.frameworks.blocks import Block, Item, Place
 from cuplug.frameworks.dask_sizes import BlockSizes, Unknown, output_sizes, to_size
 from cuplug.signature.independent import dimension_name, independent
-from cuplug.signature.signature import Parameter, Signature, parse
+from cuplug.signature.signature import GROUP_KINDS, Parameter, Signature, parse
 from cuplug.signature.spec import ArraySpec
 from cuplug.signature.symbolic import Misfit, Walked, walk
 from cuplug.signature.worked_out import ARRAYS, LOOP
@@ -62,8 +63,8 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
     signature, walked = _match(operator, given)
     inputs = list(_inputs(signature, given))
     _refuse_changes(signature, inputs)
-    _label(signature, inputs, len(walked.names[LOOP]))
     cut = independent(signature, operator.properties[walked.row])
+    _label(signature, inputs, cut, len(walked.names[LOOP]))
     _check_blocks(signature, inputs, cut)
     block = _block(operator, given, inputs, device)
     return _outputs(signature, walked, inputs, cut, block)
@@ -171,21 +172,21 @@ def _refuse_changes(signature: Signature, inputs: list[_Input]) -> None:
 # ---- Dimensions ----------------------------------------------------------------------------------
 
 
-def _label(signature: Signature, inputs: list[_Input], n_loop: int) -> None:
-    """Name each dimension of each array: those of one name are one index of `blockwise`."""
-    n_alone = 0
+def _label(signature: Signature, inputs: list[_Input], cut: set[str], n_loop: int) -> None:
+    """Name each dimension of each array: those of one name are one index of `blockwise`.
+
+    Those that are not cut are an index of their own: there is nothing to align.
+    """
+    alone = count()
     for x in inputs:
         dims = x.parameter.dims if x.parameter.kind in ARRAYS else ()  # of a number: none
-        n_group = x.array.ndim - sum(kind not in ("loop", "variadic") for kind, _ in dims)
+        n_group = x.array.ndim - sum(kind not in GROUP_KINDS for kind, _ in dims)
         labels: list[Label] = []
         for kind, value in dims:
             name = dimension_name(signature, kind, value)
-            if kind in ("loop", "variadic"):
-                first = n_loop - n_group if kind == "loop" else 0
-                labels += [(name, first + k) for k in range(n_group)]
-            else:
-                labels.append((name, 0 if name else n_alone))
-                n_alone += not name
+            first = n_loop - n_group if kind == "loop" else 0
+            numbers = range(first, first + (n_group if kind in GROUP_KINDS else 1))
+            labels += [(name, k if name in cut else next(alone)) for k in numbers]
         x.labels = tuple(labels)
 
 
