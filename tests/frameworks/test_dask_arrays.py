@@ -5,10 +5,11 @@ import pickle
 import re
 
 import cuplug
+import cuplug.testing
 import numpy as np
 import pytest
 from cuplug.ops import gather, leaky_relu, relu, relu_backward
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from places import FIXTURES
 
@@ -60,14 +61,32 @@ def test_arrays_are_broadcast_and_cut_alike():
     assert_like(relu_backward(CUT[:, :1], X), relu_backward(X[:, :1], X))
 
 
-@given(
-    st.lists(st.integers(1, 4), min_size=1, max_size=3),
-    st.lists(st.integers(1, 4), min_size=1, max_size=3),
-)
-def test_any_blocks(rows, columns):
-    x = np.arange(float(sum(rows) * sum(columns))).reshape(sum(rows), -1) - 5
-    cut = da.from_array(x, chunks=(tuple(rows), tuple(columns)))
-    assert_like(leaky_relu(cut, 0.5), leaky_relu(x, 0.5))
+def cut_as_told(operator, arguments):
+    """Call an operator; join the blocks that it says must be joined."""
+    while True:
+        try:
+            return operator(**arguments)
+        except ValueError as error:
+            name, k = re.search(r"pass (\w+)\.rechunk\(\{(\d+): -1\}\)", str(error)).groups()
+            arguments[name] = arguments[name].rechunk({int(k): -1})
+
+
+@pytest.mark.parametrize("name", ["gather", "leaky_relu", "piecewise_scale", "relu_backward"])
+@settings(max_examples=25)
+@given(st.data())
+def test_any_arguments_in_any_blocks(name, data):
+    operator = cuplug.find(name)
+    pinned = {"mode": st.just("wrap")} if name == "gather" else {}
+    arguments = data.draw(
+        cuplug.testing.arguments(operator, sizes=st.integers(1, 6), pinned=pinned)
+    )
+    expected = operator(**arguments)
+    for key, x in arguments.items():
+        if isinstance(x, np.ndarray) and x.ndim:
+            chunks = data.draw(st.tuples(*(st.integers(1, n) for n in x.shape)))
+            arguments[key] = da.from_array(x, chunks=chunks)
+    assume(any(isinstance(x, da.Array) for x in arguments.values()))
+    assert_like(cut_as_told(operator, arguments), expected)
 
 
 def test_independent_dimensions_are_cut():
