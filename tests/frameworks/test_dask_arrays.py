@@ -329,6 +329,28 @@ def test_blocks_of_pytorch():
     np.testing.assert_array_equal(tensors[0][0].numpy(), relu(X[:2, :3]))
 
 
+@pytest.mark.slow
+def test_blocks_stay_on_a_gpu(run_fake):
+    """From one call to the next, in one task; the driver needs no GPU."""
+    run_fake("""
+        import dask.array as da
+        blocks = da.from_array(x, chunks=300)
+        on_gpu = blocks.map_blocks(cuplug.asarray, device="cuda", dtype=x.dtype, meta=x[:0])
+        y = gpu.triple(gpu.triple(on_gpu))
+        seen = []
+        def take(block):
+            seen.append(type(block))
+            return block.numpy()
+        result = y.map_blocks(take, dtype=x.dtype, meta=x[:0]).compute(scheduler="synchronous")
+        assert (result == 9 * x).all()
+        assert seen == [cuplug.DeviceArray] * 4, seen
+        assert cuplug.last_call() == ("triple", "cuda:0", False, os.environ["PLUGIN"])
+        through = gpu.triple(blocks, device="cuda").compute(scheduler="synchronous")
+        assert (through == 3 * x).all()
+        assert cuplug.last_call().staged
+    """)
+
+
 @pytest.mark.gpu
 def test_blocks_of_cuplug():
     on_gpu = CUT.map_blocks(cuplug.asarray, device="cuda", dtype=X.dtype, meta=X[:0, :0])
