@@ -13,7 +13,7 @@ from typing import Any as _Any
 
 from cuplug import ops as _ops
 from cuplug.call.operator import Operator as _Operator
-from cuplug.frameworks.blocks import Block, Item
+from cuplug.frameworks.dask_block import Block, Item
 from cuplug.frameworks.dask_call import call_on_blocks as hand_on
 from cuplug.lookup.attribute import operator_attribute as _operator_attribute
 

@@ -21,7 +21,7 @@ from dask.array.utils import meta_from_array
 from cuplug.base.numpy_dtypes import numpy_dtype
 from cuplug.call.named import named_outputs
 from cuplug.call.operator import Operator
-from cuplug.frameworks.blocks import Block, Item, Place
+from cuplug.frameworks.dask_block import Block, Item, Place
 from cuplug.frameworks.dask_sizes import BlockSizes, Unknown, output_sizes, to_size
 from cuplug.signature.independent import dimension_name, independent
 from cuplug.signature.signature import GROUP_KINDS, Parameter, Signature, parse

@@ -8,13 +8,11 @@ the user knows which dimension is which.
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import xarray
 
 from cuplug.call.operator import Operator
-from cuplug.frameworks.blocks import Block
 from cuplug.signature.signature import Signature, parse
 
 __all__ = ["call_on_labelled"]
@@ -31,10 +29,13 @@ def call_on_labelled(operator: Operator, args: tuple[Any, ...], keywords: dict[s
     given: dict[int | str, Any] = dict(enumerate(args))
     given.update(keywords)
     arrays = {key: x for key, x in given.items() if _has_dimensions(x)}
-    rest = [None if k in arrays else x for k, x in enumerate(args)]
-    named = {name: None if name in arrays else x for name, x in keywords.items()}
-    places = tuple((key, None) for key in arrays)
-    call = Block(pickle.dumps(operator), tuple(rest), named, places)
+
+    def call(*plain: Any) -> Any:
+        now = given | dict(zip(arrays, plain, strict=True))
+        return operator(
+            *(now[k] for k in range(len(args))), **{name: now[name] for name in keywords}
+        )
+
     return xarray.apply_ufunc(
         call, *arrays.values(), output_core_dims=[()] * n_outputs.pop(), dask="allowed"
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call of an operator as an object, which is given blocks later: what one task of dask runs."""
+"""What one task of dask runs: a call of an operator as an object, which is given blocks later."""
 
 from __future__ import annotations
 
