@@ -67,3 +67,9 @@ def test_what_is_refused(array, call):
     wanted = "seen an array of xarray (use xarray.apply_ufunc, or pass x.values)"
     with pytest.raises(TypeError, match=re.escape(wanted)):
         call(array)
+
+
+def test_what_only_looks_like_an_array_of_xarray():
+    look_alike = type("DataArray", (), {"__module__": "xarray.core", "ndim": 2, "shape": (2, 3)})
+    with pytest.raises(TypeError, match="seen an array of xarray"):
+        relu(look_alike())

@@ -29,6 +29,8 @@ def call_on_labelled(operator: Operator, args: tuple[Any, ...], keywords: dict[s
     given: dict[int | str, Any] = dict(enumerate(args))
     given.update(keywords)
     arrays = {key: x for key, x in given.items() if _has_dimensions(x)}
+    if not any(isinstance(x, _LABELLED) for x in arrays.values()):
+        return NotImplemented  # it only looks like one of xarray
 
     def call(*plain: Any) -> Any:
         now = given | dict(zip(arrays, plain, strict=True))
