@@ -23,6 +23,7 @@ CUPLUG__BEGIN_C
 #define CUPLUG_NEVER_WAITS "\0never_waits"     /* small arrays take the host entry microseconds */
 #define CUPLUG_DETERMINISTIC "\0deterministic" /* equal arguments give equal bits */
 #define CUPLUG_GRADIENT(op) "\0gradient=" #op  /* the operator that computes it */
+#define CUPLUG_LINEAR(...) "\0linear=" #__VA_ARGS__ /* in these arrays, taken together */
 /* Arithmetic over dimensions: floating-point operations, and bytes that must move. */
 #define CUPLUG_COST(flops, bytes) "\0flops=" #flops "\0bytes=" #bytes
 

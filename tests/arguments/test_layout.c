@@ -153,7 +153,8 @@ CUPLUG_ENTRY int second_cuda(const cuplug_call *call) {
 /* The table of a plugin: all three forms of an operator, with and without properties. */
 CUPLUG_HOST_OPERATOR(first_host, "first()", "First.");
 CUPLUG_CUDA_OPERATOR(second_cuda, "second()", "Second." CUPLUG_TAKES_STRIDES CUPLUG_COST(n, 4 * n));
-CUPLUG_OPERATOR(second_cuda, first_host, "third()", "Third." CUPLUG_GRADIENT(third_backward));
+CUPLUG_OPERATOR(second_cuda, first_host, "third()",
+                "Third." CUPLUG_GRADIENT(third_backward) CUPLUG_LINEAR(x, y));
 CUPLUG_PLUGIN(layout, "1.2.3");
 
 static int n_failed;
@@ -180,6 +181,6 @@ int main(void) {
              "bytes=4 * n");
   CHECK_NOTE(cuplug_operator_2, CUPLUG_NOTE_OPERATOR,
              "row=2\0cuda=second_cuda\0host=first_host\0signature=third()\0doc=Third.\0"
-             "gradient=third_backward");
+             "gradient=third_backward\0linear=x, y");
   return n_failed != 0;
 }
