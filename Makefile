@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all gpu-test array-test bench pictures instructions lint format fuzz hostile install clean help core plugins python
+.PHONY: all demo test test-all gpu-test framework-test bench pictures instructions lint format fuzz hostile install clean help core plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
 plugins: ## Build the stock plugins
@@ -42,12 +42,15 @@ gpu-test: ## Run the tests that need a GPU, then again under compute-sanitizer
 	    $(PY) -m pytest -q -m "gpu and sanitizer" $(PYTEST); done; \
 	else echo "compute-sanitizer was not found: its runs are left out"; fi
 
-TORCH ?= 2.4.1 2.9.1 2.15.0
-array-test: all ## Run the tests of arrays with each version of PyTorch in TORCH, and with JAX; 5 GB each
-	@set -e; for version in $(TORCH); do folder=$(BUILD)/torch-$$version; \
-	  echo "PyTorch $$version"; $(PYTHON) -m venv $$folder; \
-	  $$folder/bin/python -m pip install -q --disable-pip-version-check $$($(PYTHON) build_backend/requirements.py author dev) torch==$$version jax; \
-	  $(SEARCH) $$folder/bin/python -m pytest $(PYTEST) tests/arrays tests/house/test_docs.py; done
+TORCH ?= newest
+framework-test: all ## Run the tests with PyTorch (each version in TORCH), JAX, Dask and others; 7 GB each
+	@set -e; for version in $(TORCH); do folder=$(BUILD)/frameworks-$$version; \
+	  echo "PyTorch $$version"; test -f $$folder/installed || { $(PYTHON) -m venv $$folder && \
+	    $$folder/bin/python -m pip install -q --disable-pip-version-check \
+	      $$($(PYTHON) build_backend/requirements.py author dev frameworks) \
+	      torch$$(test $$version = newest || echo ==$$version) && touch $$folder/installed; }; \
+	  $(SEARCH) $$folder/bin/python -m pytest -p no:cacheprovider $(FRAMEWORK_TESTS) $(PYTEST); done
+FRAMEWORK_TESTS = --numprocesses=auto --dist=loadgroup tests/frameworks tests/arrays tests/house/test_docs.py
 
 bench: ## Measure against the peers that are installed, and draw it
 	$(build) all $(INSTALLED)/bench

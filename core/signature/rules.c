@@ -160,7 +160,8 @@ static int check_dims(cuplug__parser *p, const cuplug_parameter *x) {
   return CUPLUG_OK;
 }
 
-/* One name is a single dimension or a group of them, not now the one, now the other. */
+/* One name is a single dimension, a group of them or a parameter: one of these. (A size `k` of an
+ * integer parameter is a formula by now.) */
 static int check_dim_names(const cuplug_signature *s, cuplug_error *error) {
   int32_t kinds[CUPLUG_MAX_ARGUMENTS];
   for (int32_t k = 0; k < s->n_dim_names; k++) kinds[k] = -1;
@@ -176,6 +177,12 @@ static int check_dim_names(const cuplug_signature *s, cuplug_error *error) {
                             s->dim_names[d->value], s->dim_names[d->value]);
       kinds[d->value] = kind;
     }
+  for (int32_t i = 0; i < s->n_parameters; i++)
+    for (int32_t k = 0; k < s->n_dim_names && !is_array(&s->parameters[i]); k++)
+      if (kinds[k] >= 0 && !strcmp(s->dim_names[k], s->parameters[i].name))
+        return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                            "signature: '%s' is used both as a parameter and as dimensions",
+                            s->dim_names[k]);
   return CUPLUG_OK;
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* piecewise_scale(x) = 0.5 x where x < 0, 2 x where 0 <= x < 1, else 0.1 x.   x: T[...] -> T[...]
+/* piecewise_scale(x) = f(x) x with f(x) = 0.5 where x < 0, 2 where 0 <= x < 1, else 0.1.
+ * piecewise_scale_backward(grad, x) = f(x) grad.          grad, x: T[...] -> T[...]
  * T: floating dtypes. NaN stays NaN. Each element is read and written once. float16 and bfloat16
  * are computed with as float32; 0.1 is rounded to the dtype computed with. */
 #include "elementwise.h"
 
 CUPLUG_ENTRY int piecewise_scale_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int piecewise_scale_backward_cuda(const cuplug_call *call);
 
 #define FACTOR(v, computed) ((v) < 0 ? (computed)0.5 : (v) < 1 ? (computed)2 : (computed)0.1)
 
@@ -21,7 +23,27 @@ ELEMENTWISE_ENTRY(piecewise_scale_host) {
   return elementwise_no_dtype(call);
 }
 
+#define BACKWARD(DTYPE, stored, computed, load, store)                                          \
+  case CUPLUG_##DTYPE: {                                                                        \
+    const stored *restrict grad = call->tensors[0].data;                                        \
+    const stored *restrict x = call->tensors[1].data;                                           \
+    stored *out = call->tensors[2].data;                                                        \
+    ELEMENTWISE_MAP(call, stored, out, i, store(load(grad[i]) * FACTOR(load(x[i]), computed))); \
+    return CUPLUG_OK;                                                                           \
+  }
+
+ELEMENTWISE_ENTRY(piecewise_scale_backward_host) {
+  switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(BACKWARD) }
+  return elementwise_no_dtype(call);
+}
+
 CUPLUG_OPERATOR(piecewise_scale_cuda, piecewise_scale_host,
                 "piecewise_scale(x: T[...]) -> T[...] where T: floating",
-                "0.5 x below 0, 2 x below 1, 0.1 x from there on." CUPLUG_NEVER_WAITS);
+                "0.5 x below 0, 2 x below 1, 0.1 x from there on." CUPLUG_NEVER_WAITS
+                    CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(piecewise_scale_backward));
+CUPLUG_OPERATOR(
+    piecewise_scale_backward_cuda, piecewise_scale_backward_host,
+    "piecewise_scale_backward(grad: T[...], x: T[...]) -> T[...] where T: floating",
+    "The gradient of piecewise_scale: grad times the factor that x gets." CUPLUG_NEVER_WAITS
+        CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(piecewise_scale_backward) CUPLUG_LINEAR(grad));
 CUPLUG_PLUGIN(piecewise_scale, "1.0.0");

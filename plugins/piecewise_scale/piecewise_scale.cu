@@ -4,10 +4,14 @@
 
 namespace {
 
-struct scaled {
-  template <typename T> __device__ T operator()(T x) const {
-    return (x < 0 ? T(0.5) : x < 1 ? T(2) : T(0.1)) * x;
-  }
+template <typename T> __device__ T factor(T x) { return x < 0 ? T(0.5) : x < 1 ? T(2) : T(0.1); }
+
+struct forward {
+  template <typename T> __device__ T operator()(T x) const { return factor(x) * x; }
+};
+
+struct backward {
+  template <typename T> __device__ T operator()(T grad, T x) const { return factor(x) * grad; }
 };
 
 } // namespace
@@ -15,7 +19,16 @@ struct scaled {
 CUPLUG_ENTRY int piecewise_scale_cuda(const cuplug_call *call) {
 #define CASE(DTYPE, T) \
   case CUPLUG_##DTYPE: \
-    return elementwise::map_call<1, T>(call, scaled{});
+    return elementwise::map_call<1, T>(call, forward{});
+  switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(CASE) }
+#undef CASE
+  return elementwise::no_dtype(call);
+}
+
+CUPLUG_ENTRY int piecewise_scale_backward_cuda(const cuplug_call *call) {
+#define CASE(DTYPE, T) \
+  case CUPLUG_##DTYPE: \
+    return elementwise::map_call<2, T>(call, backward{});
   switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(CASE) }
 #undef CASE
   return elementwise::no_dtype(call);

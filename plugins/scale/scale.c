@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scale(data, factor): data = factor data, in place.   data: T[...], factor: a scalar of T
- * T: floating dtypes, integers and complex dtypes. Integers wrap around, as NumPy's do. Each
- * element is read and written once. float16 and bfloat16 are computed with as float32, by a factor
- * rounded to float32. */
+ * T: floating dtypes, integers and complex dtypes. Integers wrap around, as NumPy's do.
+ * scale_backward(grad, factor) = conj(factor) grad.     grad: T[...] -> T[...]
+ * T: floating dtypes and complex dtypes.
+ * Each element is read and written once. float16 and bfloat16 are computed with as float32, by a
+ * factor rounded to float32. */
 #include "elementwise.h"
 
 CUPLUG_ENTRY int scale_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int scale_backward_cuda(const cuplug_call *call);
 
 #define FLOATING(DTYPE, stored, computed, load, store)           \
   case CUPLUG_##DTYPE: {                                         \
@@ -51,8 +54,43 @@ ELEMENTWISE_ENTRY(scale_host) {
   return elementwise_no_dtype(call);
 }
 
+#define FLOATING_BACKWARD(DTYPE, stored, computed, load, store)           \
+  case CUPLUG_##DTYPE: {                                                  \
+    const stored *restrict grad = call->tensors[0].data;                  \
+    stored *out = call->tensors[1].data;                                  \
+    const computed factor = (computed)call->scalars[0].f;                 \
+    ELEMENTWISE_MAP(call, stored, out, i, store(load(grad[i]) * factor)); \
+    return CUPLUG_OK;                                                     \
+  }
+
+#define COMPLEX_BACKWARD(DTYPE, part)                                               \
+  case CUPLUG_##DTYPE: {                                                            \
+    const part *restrict grad = call->tensors[0].data;                              \
+    part *restrict out = call->tensors[1].data;                                     \
+    const part re = (part)call->scalars[0].c[0], im = -(part)call->scalars[0].c[1]; \
+    ELEMENTWISE_LOOP(i, {                                                           \
+      out[2 * i] = grad[2 * i] * re - grad[2 * i + 1] * im;                         \
+      out[2 * i + 1] = grad[2 * i] * im + grad[2 * i + 1] * re;                     \
+    })                                                                              \
+    return CUPLUG_OK;                                                               \
+  }
+
+ELEMENTWISE_ENTRY(scale_backward_host) {
+  switch (cuplug_type(&call->tensors[0])) {
+    ELEMENTWISE_FLOATING(FLOATING_BACKWARD)
+    COMPLEX_BACKWARD(COMPLEX64, float)
+    COMPLEX_BACKWARD(COMPLEX128, double)
+  }
+  return elementwise_no_dtype(call);
+}
+
 CUPLUG_OPERATOR(scale_cuda, scale_host,
                 "scale(inout data: T[...], factor: T) where T: floating | integer | "
                 "complex",
-                "Multiplies data by factor, in place." CUPLUG_NEVER_WAITS);
+                "Multiplies data by factor, in place." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+                    CUPLUG_GRADIENT(scale_backward) CUPLUG_LINEAR(data));
+CUPLUG_OPERATOR(scale_backward_cuda, scale_backward_host,
+                "scale_backward(grad: T[...], factor: T) -> T[...] where T: floating | complex",
+                "The gradient of scale: grad times the conjugate of factor." CUPLUG_NEVER_WAITS
+                    CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(scale) CUPLUG_LINEAR(grad));
 CUPLUG_PLUGIN(scale, "1.0.0");

@@ -23,30 +23,34 @@ template <typename T> struct alignas(2 * sizeof(T)) complex_number {
   }
 };
 
+/* In place where there is no output. */
 template <typename T, typename Op> int scale(const cuplug_call *call, Op op) {
   const elementwise::inputs<T, 1> in = {{(const T *)call->tensors[0].data}};
   const int64_t n = cuplug_n_elements(&call->tensors[0]);
-  return elementwise::map<1, T>(call, in, (T *)call->tensors[0].data, n, op);
+  return elementwise::map<1, T>(call, in, (T *)call->tensors[call->n_tensors - 1].data, n, op);
 }
 
-template <typename T> int scale_complex(const cuplug_call *call) {
+template <typename T> int scale_floating(const cuplug_call *call) {
+  using computed = elementwise::computed_t<T>;
+  return scale<T>(call, product<computed>{(computed)call->scalars[0].f});
+}
+
+template <typename T> int scale_complex(const cuplug_call *call, T sign) {
   const double *c = call->scalars[0].c;
-  return scale<complex_number<T>>(call, product<complex_number<T>>{{(T)c[0], (T)c[1]}});
+  return scale<complex_number<T>>(call, product<complex_number<T>>{{(T)c[0], sign * (T)c[1]}});
 }
 
 } // namespace
 
 CUPLUG_ENTRY int scale_cuda(const cuplug_call *call) {
-  const cuplug_scalar factor = call->scalars[0];
-#define CASE(DTYPE, T)    \
-  case CUPLUG_##DTYPE:    \
-    return scale<T>(call, \
-                    product<elementwise::computed_t<T>>{(elementwise::computed_t<T>)factor.f});
+#define CASE(DTYPE, T) \
+  case CUPLUG_##DTYPE: \
+    return scale_floating<T>(call);
   /* The lowest bits of a product are the same for signed and unsigned factors. */
 #define INTEGER(SIGNED, UNSIGNED, T) \
   case CUPLUG_##SIGNED:              \
   case CUPLUG_##UNSIGNED:            \
-    return scale<T>(call, wrapped_product<T>{factor.u});
+    return scale<T>(call, wrapped_product<T>{call->scalars[0].u});
   switch (cuplug_type(&call->tensors[0])) {
     ELEMENTWISE_FLOATING(CASE)
     INTEGER(INT8, UINT8, uint8_t)
@@ -54,11 +58,26 @@ CUPLUG_ENTRY int scale_cuda(const cuplug_call *call) {
     INTEGER(INT32, UINT32, uint32_t)
     INTEGER(INT64, UINT64, uint64_t)
   case CUPLUG_COMPLEX64:
-    return scale_complex<float>(call);
+    return scale_complex<float>(call, 1);
   case CUPLUG_COMPLEX128:
-    return scale_complex<double>(call);
+    return scale_complex<double>(call, 1);
   }
 #undef CASE
 #undef INTEGER
+  return elementwise::no_dtype(call);
+}
+
+CUPLUG_ENTRY int scale_backward_cuda(const cuplug_call *call) {
+#define CASE(DTYPE, T) \
+  case CUPLUG_##DTYPE: \
+    return scale_floating<T>(call);
+  switch (cuplug_type(&call->tensors[0])) {
+    ELEMENTWISE_FLOATING(CASE)
+  case CUPLUG_COMPLEX64:
+    return scale_complex<float>(call, -1);
+  case CUPLUG_COMPLEX128:
+    return scale_complex<double>(call, -1);
+  }
+#undef CASE
   return elementwise::no_dtype(call);
 }

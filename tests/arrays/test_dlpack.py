@@ -199,5 +199,3 @@ def test_arrays_of_jax(ops):
     for call in (lambda out: scale(out, 2), lambda out: ops.copy(np.zeros(4, out.dtype), out=out)):
         with pytest.raises(ValueError, match="seen a read-only array"):
             call(x.astype("float32"))  # they never change
-    with pytest.raises(TypeError, match="^copy: x: seen .*Tracer that cannot be read"):
-        jax.jit(ops.copy)(x)

@@ -295,6 +295,30 @@ static void check_row(void) {
   CHECK(!strncmp(cuplug_row_field(row, 0), "signature=split(x: ", 19));
 }
 
+/* ---- Without a call ------------------------------------------------------------------------ */
+
+static void check_infer(void) {
+  int64_t n = 1ll << 40, sizes[2][CUPLUG_MAX_NDIM];
+  cuplug_tensor x = cuplug_make_cuda_tensor(NULL, CUPLUG_FLOAT32, 1, &n, 3), outputs[2];
+  cuplug_argument arg = cuplug_array(&x);
+  uint32_t row = 9, n_outputs = 2;
+  CHECK(!cuplug_infer(split, &arg, 1, &row, outputs, sizes, &n_outputs, &error));
+  CHECK(row == 0 && n_outputs == 2 && outputs[0].ndim == 1 && !outputs[0].data);
+  CHECK(sizes[0][0] == n && sizes[1][0] == -1 && outputs[1].shape == sizes[1]);
+  CHECK(cuplug_type(&outputs[0]) == CUPLUG_FLOAT32 && outputs[0].device.id == 3);
+  outputs[1].ndim = 77;
+  n_outputs = 1;
+  CHECK(!cuplug_infer(split, &arg, 1, &row, outputs, sizes, &n_outputs, &error));
+  CHECK(n_outputs == 2 && outputs[1].ndim == 77);
+  n = -1;
+  CHECK_REFUSED(CUPLUG_ERROR_VALUE,
+                cuplug_infer(split, &arg, 1, &row, outputs, sizes, &n_outputs, &error),
+                "split: x: seen shape (?,), wanted sizes of at least 0");
+  n_outputs = 0;
+  CHECK(!cuplug_infer(counter, NULL, 0, &row, NULL, NULL, &n_outputs, NULL));
+  CHECK(n_outputs == 1);
+}
+
 int main(void) {
   split = define("split(x: float32[n]) -> (doubled: float32[n], kept: float32[?])", split_host);
   counter = define("counter() -> float64[3]", counter_host);
@@ -307,5 +331,6 @@ int main(void) {
   check_options();
   check_signature();
   check_row();
+  check_infer();
   return n_failed != 0;
 }

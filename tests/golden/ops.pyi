@@ -160,6 +160,32 @@ class _piecewise_scale(Operator):
 
 piecewise_scale: _piecewise_scale
 
+class _piecewise_scale_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of piecewise_scale: grad times the factor that x gets."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of piecewise_scale: grad times the factor that x gets."""
+
+piecewise_scale_backward: _piecewise_scale_backward
+
 class _relu(Operator):
     def __call__(
         self,
@@ -212,3 +238,17 @@ class _scale(Operator):
         """Multiplies data by factor, in place."""
 
 scale: _scale
+
+class _scale_backward(Operator):
+    def __call__(
+        self,
+        grad: _Array,
+        factor: complex,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of scale: grad times the conjugate of factor."""
+
+scale_backward: _scale_backward

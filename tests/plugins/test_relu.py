@@ -4,7 +4,14 @@
 import numpy as np
 import pytest
 from backends import FLOATING, SIGNED, assert_same, dtype_of
-from cuplug.ops import leaky_relu, leaky_relu_backward, piecewise_scale, relu, relu_backward
+from cuplug.ops import (
+    leaky_relu,
+    leaky_relu_backward,
+    piecewise_scale,
+    piecewise_scale_backward,
+    relu,
+    relu_backward,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -48,12 +55,13 @@ def expected_leaky(x, slope):
     return np.where(wide > 0, wide, wide.dtype.type(slope) * wide).astype(x.dtype)
 
 
-def expected_piecewise(x):
-    wide = computed(x)
+def expected_piecewise(x, factor_of):
+    """Return x times the factors that other values get."""
+    wide = computed(factor_of)
     one = wide.dtype.type
     factor = np.where(wide < 0, one(0.5), np.where(wide < 1, one(2), one(0.1)))
     with np.errstate(invalid="ignore", over="ignore"):
-        return (factor * wide).astype(x.dtype)
+        return (factor * computed(x)).astype(x.dtype)
 
 
 @pytest.mark.parametrize("dtype", [*FLOATING, *SIGNED])
@@ -86,8 +94,9 @@ def test_leaky_relu(backend, dtype, shape):
 def test_piecewise_scale(backend, dtype, shape):
     if not backend.supports(dtype_of(dtype)):
         pytest.skip(f"{backend.name} has no {dtype}")
-    x = values(shape, dtype)
-    assert_same(backend(piecewise_scale, x), expected_piecewise(x))
+    x, grad = values(shape, dtype), values(shape, dtype, 1)
+    assert_same(backend(piecewise_scale, x), expected_piecewise(x, x))
+    assert_same(backend(piecewise_scale_backward, grad, x), expected_piecewise(grad, x))
 
 
 @pytest.mark.sanitizer

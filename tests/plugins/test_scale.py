@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scale, in place, against NumPy's product."""
+"""scale, in place, and its gradient, against NumPy's product."""
 
 import numpy as np
 import pytest
 from backends import COMPLEX, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
-from cuplug.ops import scale
+from cuplug.ops import scale, scale_backward
 
 FACTORS = {"f": [2.5, -0.0, 1e-3], "V": [2.5], "i": [3, -1, 0], "u": [3, 255], "c": [2 - 1j, 0.5]}
 
@@ -22,17 +22,42 @@ def test_scale(backend, dtype, shape):
         x = x + 1j * random.standard_normal(shape)
     with np.errstate(invalid="ignore"):
         x = np.asarray(x.astype(np.int64).astype(dtype) if dtype.kind in "iu" else x.astype(dtype))
+    ulps = 4 if dtype.kind == "c" else 0
     for factor in FACTORS[dtype.kind]:
-        wide = np.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
-        with np.errstate(over="ignore"):
-            expected = (x.astype(wide) * np.dtype(wide).type(factor)).astype(dtype)
-        assert_same(backend(scale, x.copy(), factor), expected, ulps=4 if dtype.kind == "c" else 0)
+        assert_same(backend(scale, x.copy(), factor), product(x, factor), ulps=ulps)
+        if dtype.kind in "fcV":
+            expected = product(x, np.conj(factor))
+            assert_same(backend(scale_backward, x, factor), expected, ulps=ulps)
+
+
+def product(x, factor):
+    """Return the product, of 16-bit floats as that of their values in float32."""
+    wide = np.dtype(np.float32 if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x.dtype)
+    with np.errstate(over="ignore"):
+        return np.asarray(x.astype(wide) * wide.type(factor)).astype(x.dtype)
 
 
 def test_changes_the_array_and_returns_nothing():
     x = np.arange(5.0)
     assert scale(x, 2) is None
     assert x.tolist() == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_the_gradient_is_the_adjoint(dtype):
+    random = np.random.default_rng(3)
+    x, grad = (random.standard_normal((2, 5)) + 1j * random.standard_normal((2, 5)) for _ in "xg")
+    x, grad = (np.ascontiguousarray(z.real if dtype == "float64" else z) for z in (x, grad))
+    factor = 2.5 if dtype == "float64" else 2 - 3j
+    scaled = x.copy()
+    scale(scaled, factor)
+    assert np.vdot(grad, scaled) == pytest.approx(np.vdot(scale_backward(grad, factor), x))
+
+
+@pytest.mark.parametrize("dtype", [*SIGNED, *UNSIGNED])
+def test_integers_have_no_gradient(dtype):
+    with pytest.raises(TypeError, match=r"scale_backward: grad: seen u?int\d+\[3\], wanted T"):
+        scale_backward(np.ones(3, dtype), 2)
 
 
 def test_a_part_of_an_array():

@@ -68,6 +68,7 @@ static const struct {
     {"f(x: int8[n]) -> int8[...]", 17,
      "signature: output: dimension '...' stands in no input that is always given"},
     {"f(x: int8[n], y: int8[*n])", 0, "signature: 'n' is used both as one dimension and as '*n'"},
+    {"f(x: int8[*s], s: str)", 0, "signature: 's' is used both as a parameter and as dimensions"},
     {"f(a: T) -> T[3] where T: int8 | int16", 2,
      "signature: no input array that is always given has the dtype T"},
     {"f(x: int8[n], x: int8[n])", 14, "signature: two parameters are called 'x'"},

@@ -165,11 +165,11 @@ def _match_dim(
 ) -> None:
     if kind == "loop" or kind == "formula":
         return  # compared when all are known
-    if kind == "fixed":
-        known: Any = value
-    else:
-        new = part if kind == "variadic" else part[0]
-        known = match.names.setdefault(match.signature.dim_names[int(value)], new)
+    name = "" if kind == "fixed" else match.signature.dim_names[int(value)]
+    known = match.names.get(name, value)
+    if name and name not in match.names:
+        match.names[name] = part if kind == "variadic" else part[0]
+        return
     wanted = known if kind == "variadic" else (known,)
     if len(wanted) != len(part) or not all(map(match.sizes.same, part, wanted)):
         raise Misfit(f"{x.name}: seen sizes {part}, wanted {wanted}")
