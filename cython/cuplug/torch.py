@@ -12,7 +12,8 @@ from typing import Any as _Any
 
 from cuplug import ops as _ops
 from cuplug.call.operator import Operator as _Operator
-from cuplug.frameworks.torch_register import hand_on, register as _register
+from cuplug.frameworks.torch_register import hand_on
+from cuplug.frameworks.torch_register import register as _register
 from cuplug.lookup.attribute import operator_attribute as _operator_attribute
 
 __all__ = ["Function", "hand_on"]
@@ -35,14 +36,15 @@ class Function:
 
     def __init__(self, operator: _Operator) -> None:
         self.operator = operator
-        self.packet = _register(operator).packet
+        self._whole = _register(operator)
+        self.packet = self._whole.packet
         self.__name__ = self.__qualname__ = operator.name
         self.__doc__ = operator.__doc__
         self.__signature__ = operator.__signature__
 
     def __call__(self, *args: _Any, **keywords: _Any) -> _Any:
         """Call the operator on tensors; several outputs are a tuple."""
-        return self.packet(*args, **keywords)
+        return self._whole(*args, **keywords)
 
     def __repr__(self) -> str:
         return f"cuplug.torch.Function({self.operator!r})"

@@ -22,6 +22,13 @@ class Registered:
     operator: Operator
     rows: tuple[Signature, ...]
     packet: Any  # torch.ops.cuplug.<name>
+    spelled: dict[str, str]  # the names of arguments that are others in PyTorch
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Call it as PyTorch's operator, with the names of the signature."""
+        for name in self.spelled.keys() & keywords.keys():
+            keywords[self.spelled[name]] = keywords.pop(name)
+        return self.packet(*args, **keywords)
 
 
 @dataclass(frozen=True)

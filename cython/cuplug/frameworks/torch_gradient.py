@@ -249,7 +249,7 @@ def _gradients(
     written = [name for name in plan.written if name in given]
     for name in written:
         given[name] = given[name].clone(memory_format=torch.contiguous_format)
-    outputs = _as_list(plan.whole.packet(**given))
+    outputs = _as_list(plan.whole(**given))
     found = zip(plan.gradient.targets, [*(given[name] for name in written), *outputs], strict=True)
     return {k: _summed(x, shapes[k]) for k, x in found if k < len(shapes) and shapes[k] is not None}
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -40,18 +41,47 @@ def register(operator: Operator) -> Registered:
     return known
 
 
+class _Namespace(torch._ops._OpNamespace):  # type: ignore[misc]
+    """`torch.ops.cuplug`, which makes an operator when its name is first used."""
+
+    __module__ = "torch._ops"  # part of the names that exported programs have
+
+    def __getattr__(self, name: str) -> Any:
+        with _lock:  # what another thread makes is whole then
+            if name in self.__dict__:
+                return self.__dict__[name]
+            with contextlib.suppress(AttributeError):
+                return super().__getattr__(name)
+            packet = None if name in _names else _packet_of(name)
+        if packet is None:
+            raise AttributeError(f"torch.ops.{NAMESPACE}.{name}: there is no such operator")
+        return packet
+
+
+def _packet_of(name: str) -> Any:
+    plugin, _, operator = name.partition("__")
+    for full_name in (name, f"{plugin}.{operator}") if plugin and operator else (name,):
+        with contextlib.suppress(NotFoundError):
+            packet = register(find(full_name)).packet
+            if packet.__name__ == name:
+                return packet
+    return None
+
+
 def _define(operator: Operator) -> Registered:
     rows = tuple(parse(text) for text in operator.signatures)
     name = _free_name(operator)
     tags = _TAGS + (torch.Tag.dynamic_output_shape,) * any(
         kind == "unknown" for row in rows for x in row.outputs for kind, _ in x.dims
     )
+    _names.add(name)
     overloads = overloads_of(rows)
     for x in overloads:
         full_name = f"{name}.{x.name}" if x.name else name
         _library.define(full_name + x.text, tags=tags)
-    _names.add(name)
-    whole = Registered(operator, rows, getattr(getattr(torch.ops, NAMESPACE), name))
+    arguments = [argument for x in overloads for argument in x.arguments]
+    spelled = {x.name: x.spelled for x in arguments if x.name != x.spelled}
+    whole = Registered(operator, rows, getattr(torch.ops.cuplug, name), spelled)
     for x in overloads:
         entry = Entry(whole, x, getattr(whole.packet, x.name or "default"))
         _implement(f"{name}.{x.name}" if x.name else name, entry)
@@ -119,16 +149,29 @@ def _as_tensors(result: Any) -> Any:
 def hand_on(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Call an operator on tensors that PyTorch records or traces.
 
+    NotImplemented for what only looks like them.
+
     Raises
     ------
     TypeError
         One of `out`, `device` and `stream` is given, which PyTorch's operators do not have.
     """
     given = {name: x for name, x in keywords.items() if x is not None}
+    if not _has_tensor([*args, *given.values()]):
+        return NotImplemented
     for name in ("out", "device", "stream"):
         if name in given:
             raise TypeError(
                 f"{operator.name}: {name}: seen with a tensor that PyTorch records or traces, "
                 "wanted without (or pass x.detach())"
             )
-    return register(operator).packet(*args, **given)
+    return register(operator)(*args, **given)
+
+
+def _has_tensor(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(_has_tensor, x))
+    return isinstance(x, (torch.Tensor, torch.fx.Proxy))
+
+
+torch.ops.cuplug = _Namespace(NAMESPACE)

@@ -22,13 +22,15 @@ __all__ = ["Argument", "Overload", "overloads_of"]
 _TYPES = {"array": "Tensor", "inout": "Tensor", "arrays": "Tensor[]"}
 _NUMBERS = {"bool": "bool", "int": "SymInt", "uint": "SymInt", "float": "float"}
 _RESERVED = {"inf", "nan", "global", "self"}  # by the parser of schemas, besides Python's keywords
+_OF_CHANGES = {"mode"}  # by torch.compile, which calls operators that change tensors by name
 
 
 @dataclass(frozen=True)
 class Argument:
     """One argument of a schema."""
 
-    name: str
+    name: str  # of the parameter
+    spelled: str  # as PyTorch has it
     type: str  # "Tensor", "SymInt[]" ...: without its "?"
     is_mutated: bool
     has_default: bool
@@ -42,9 +44,8 @@ class Argument:
     def text(self, number: int) -> str:
         """Return it as it stands in a schema."""
         alias = f"({chr(97 + number)}!)" if self.is_mutated and number < 26 else ""
-        name = f"{self.name}_" if iskeyword(self.name) or self.name in _RESERVED else self.name
         default = f"={_literal(self.default)}" if self.has_default else ""
-        return f"{self.type}{alias}{'?' if self.is_optional else ''} {name}{default}"
+        return f"{self.type}{alias}{'?' if self.is_optional else ''} {self.spelled}{default}"
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,9 @@ def overloads_of(rows: Sequence[Signature]) -> list[Overload]:
             groups.append([number])
         else:
             group.append(number)
-    return [_overload(rows, group) for group in groups]
+    is_changing = any(x.kind == "inout" for row in rows for x in row.parameters)
+    reserved = _RESERVED | (_OF_CHANGES if is_changing else set())
+    return [_overload(rows, group, reserved) for group in groups]
 
 
 def _are_alike(a: Signature, b: Signature) -> bool:
@@ -99,23 +102,26 @@ def _are_alike(a: Signature, b: Signature) -> bool:
     )
 
 
-def _overload(rows: Sequence[Signature], group: list[int]) -> Overload:
+def _overload(rows: Sequence[Signature], group: list[int], reserved: set[str]) -> Overload:
     longest = max((rows[k] for k in group), key=lambda row: len(row.parameters))
     arguments = []
     for at in range(len(longest.parameters)):
         having = [(rows[k], rows[k].parameters[at]) for k in group if at < len(rows[k].parameters)]
-        arguments.append(_argument(having, len(having) == len(group)))
+        arguments.append(_argument(having, len(having) == len(group), reserved))
     name = f"row{group[0]}" if group[0] else ""
     return Overload(name, tuple(group), tuple(arguments), len(longest.outputs))
 
 
-def _argument(having: list[tuple[Signature, Parameter]], is_everywhere: bool) -> Argument:
+def _argument(
+    having: list[tuple[Signature, Parameter]], is_everywhere: bool, reserved: set[str]
+) -> Argument:
     """Return the argument that a parameter of several rows is."""
     row, x = having[0]
     same = {(y.has_default, type(y.default), y.default) for _, y in having}
     has_default = not is_everywhere or any(y.has_default for _, y in having)
     default = x.default if is_everywhere and len(same) == 1 and _is_literal(x.default) else None
-    return Argument(x.name, _type(row, x), x.kind == "inout", has_default, default)
+    spelled = f"{x.name}_" if iskeyword(x.name) or x.name in reserved else x.name
+    return Argument(x.name, spelled, _type(row, x), x.kind == "inout", has_default, default)
 
 
 def _type(row: Signature, x: Parameter) -> str:
