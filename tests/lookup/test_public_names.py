@@ -65,6 +65,8 @@ def records():
         cuplug.Placement("cuda", 1),
         cuplug.Plugin((cuplug.find("relu"), cuplug.find("scale"))),
         *(cuplug.In([1, 2]), cuplug.Out(np.zeros(2)), cuplug.InOut(np.zeros(2))),
+        cuplug.Inferred(0, (cuplug.ArraySpec("float32", (2, -1)),)),
+        cuplug.ArraySpec("int8", ()),
         *(cuplug.device("cpu"), cuplug.progress()),
     ]
 
