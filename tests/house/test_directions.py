@@ -157,5 +157,5 @@ def test_plugins_know_the_authors_headers_alone(file):
     outside = system_includes(file) - STANDARD
     outside = {name for name in outside if not name.startswith("cuda_")}
     assert outside <= {"cuplug/plugin", "cuplug/format", "cuplug/half", "cuplug/nontemporal"}
-    headers = {path.stem for path in (ROOT / "plugins").glob("*.*")}
-    assert {Path(name).stem for name in own_includes(file)} <= headers
+    headers = [*(ROOT / "plugins").glob("*.*"), *file.parent.glob("*.*")]
+    assert {Path(name).stem for name in own_includes(file)} <= {path.stem for path in headers}
