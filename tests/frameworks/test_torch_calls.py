@@ -78,7 +78,7 @@ def language(build_plugin):
 def test_schemas(rows, schemas):
     overloads = overloads_of([parse(text) for text in rows])
     assert [x.text for x in overloads] == schemas
-    assert [x.name for x in overloads][0] == ""
+    assert overloads[0].name == ""
     for x in overloads:
         torch._C.parse_schema(f"cuplug::f{x.text}")
 

@@ -6,7 +6,6 @@ import warnings
 
 import cuplug
 import pytest
-from cuplug.frameworks.torch_fake import matched_row
 from cuplug.testing import arguments
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,8 +15,9 @@ from selection import runs_all
 
 torch = pytest.importorskip("torch")
 
-import cuplug.torch  # noqa: E402
+from cuplug.frameworks.torch_fake import matched_row  # noqa: E402
 from cuplug.frameworks.torch_register import register  # noqa: E402
+from cuplug.frameworks.torch_schema import overloads_of  # noqa: E402
 from cuplug.torch import Function, gather, leaky_relu, relu, scale  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.library import opcheck  # noqa: E402
@@ -235,7 +235,7 @@ def tensors(arguments, device="cpu"):
 
 def as_tensor(x):
     name = x.dtype.name
-    if hasattr(torch, name) and not x.dtype.isbuiltin == 2:
+    if hasattr(torch, name) and x.dtype.isbuiltin != 2:
         return torch.from_numpy(x.copy())
     integers = torch.from_numpy(x.view(f"i{x.dtype.itemsize}").copy())
     return integers.view(getattr(torch, name))
@@ -336,6 +336,4 @@ def test_random_signatures(drawn, data):
 
 
 def rows_of(whole, name):
-    from cuplug.frameworks.torch_schema import overloads_of
-
     return next(x.rows for x in overloads_of(whole.rows) if (x.name or "default") == name)

@@ -6,7 +6,6 @@ import pytest
 from places import FIXTURES
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("cuplug.torch")
 
 from cuplug.torch import Function, leaky_relu, relu  # noqa: E402
 from torch.autograd import forward_ad, gradcheck, gradgradcheck  # noqa: E402
