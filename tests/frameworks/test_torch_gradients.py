@@ -7,7 +7,7 @@ from places import FIXTURES
 
 torch = pytest.importorskip("torch")
 
-from cuplug.torch import Function, leaky_relu, relu  # noqa: E402
+from cuplug.torch import Function, gather, leaky_relu, piecewise_scale, relu, scale  # noqa: E402
 from torch.autograd import forward_ad, gradcheck, gradgradcheck  # noqa: E402
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -26,12 +26,38 @@ def graded(build_plugin):
     return cuplug.load(build_plugin(FIXTURES / "gradients.c", "gradients"))
 
 
+def scaled(x):
+    y = x.clone()
+    scale(y, -2.5)
+    return y
+
+
+INDEX = [[2, 0], [1, 2]]
+STOCK = {
+    "relu": relu,
+    "leaky_relu": leaky_relu,
+    "slope": lambda x: leaky_relu(x, slope=0.5),
+    "piecewise_scale": piecewise_scale,
+    "scale": scaled,
+    "gather": lambda x: gather(x, torch.tensor(INDEX, device=x.device)),
+    "axis": lambda x: gather(x, torch.tensor([3, -1, 9], device=x.device), "clip", 1),
+    "number": lambda x: gather(x, 1, axis=1),
+}
+
+
 @on_each_device
-@pytest.mark.parametrize("function", [relu, leaky_relu, lambda x: leaky_relu(x, slope=0.5)])
-def test_stock_operators(device, function):
+@pytest.mark.parametrize("name", STOCK)
+def test_stock_operators(device, name):
     x = points(3, 4, device=device)
-    assert gradcheck(function, (x,))
-    assert gradgradcheck(function, (x,))
+    assert gradcheck(STOCK[name], (x,))
+    assert gradgradcheck(STOCK[name], (x,))
+    assert gradcheck(STOCK[name], (x,), check_forward_ad=True, check_backward_ad=False)
+
+
+@pytest.mark.parametrize("name", ["gather", "scale"])
+def test_complex_numbers(name):
+    x = points(3, 4, 2).detach()
+    assert gradcheck(STOCK[name], (torch.view_as_complex(x).clone().requires_grad_(),))
 
 
 @on_each_device
@@ -121,13 +147,6 @@ def test_integers_need_no_gradient():
 
 
 # ---- Forward mode, and torch.func ----------------------------------------------------------------
-
-
-@on_each_device
-@pytest.mark.parametrize("function", [relu, leaky_relu])
-def test_forward_mode(device, function):
-    x = points(3, 4, device=device)
-    assert gradcheck(function, (x,), check_forward_ad=True, check_backward_ad=False)
 
 
 def test_forward_mode_of_what_is_linear(graded):
