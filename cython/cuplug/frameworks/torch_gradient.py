@@ -76,11 +76,11 @@ def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callab
     function = _function(entry, _Plans(entry, register))
     has_lists, n_written = entry.overload.has_lists, len(entry.overload.mutated)
 
-    def kernel(keyset: Any, *args: Any) -> Any:
+    def kernel(*args: Any) -> Any:
         if not _is_recorded(args):
-            return _below(entry, keyset, args)
+            return _below(entry, args)
         lengths, flat = _flatten(args) if has_lists else (None, args)
-        results = _apply(function, keyset, lengths, *flat)
+        results = _apply(function, lengths, *flat)
         outputs = (results if isinstance(results, tuple) else (results,))[n_written:]
         return outputs[0] if len(outputs) == 1 else outputs or None
 
@@ -123,9 +123,9 @@ def _requires_grad(x: Any) -> bool:
     return isinstance(x, (list, tuple)) and any(map(_requires_grad, x))
 
 
-def _below(entry: Entry, keyset: Any, args: Sequence[Any]) -> Any:
+def _below(entry: Entry, args: Sequence[Any]) -> Any:
     with torch._C._AutoDispatchBelowAutograd():
-        return entry.call.redispatch(keyset & torch._C._after_autograd_keyset, *args)
+        return entry.call(*args)
 
 
 # Autograd follows no tensors in lists.
@@ -152,16 +152,16 @@ def _unflatten(lengths: tuple[int, ...] | None, flat: Sequence[Any]) -> list[Any
 def _function(entry: Entry, plans: _Plans) -> Any:
     """Return the function of autograd for an overload.
 
-    It takes the dispatcher's keys, the lengths of lists, and the arguments; it returns the results.
+    It takes the lengths of lists and the arguments, and returns the results.
     """
     mutated = entry.overload.mutated
 
-    def forward(ctx: Any, keyset: Any, lengths: Any, *flat: Any) -> Any:
+    def forward(ctx: Any, lengths: Any, *flat: Any) -> Any:
         args = _unflatten(lengths, flat)
         ctx.plan, ctx.lengths = plans.of(args), lengths
         before = _before(ctx.plan, args, mutated)
         written = [args[k] for k in mutated if args[k] is not None]
-        results = (*written, *_as_list(_run(entry, keyset, args)))
+        results = (*written, *_as_list(_run(entry, args)))
         ctx.mark_dirty(*written)
         if forward_ad._current_level >= 0:
             ctx.call = before, results
@@ -175,9 +175,9 @@ def _function(entry: Entry, plans: _Plans) -> Any:
         given = ctx.others | dict(zip(ctx.names, ctx.saved_tensors, strict=True))
         found = _gradients(ctx.plan, ctx.shapes, given, grads)
         n = [1 if length < 0 else length for length in ctx.lengths or (-1,) * len(ctx.shapes)]
-        return (None, None, *(found.get(k) for k, times in enumerate(n) for _ in range(times)))
+        return (None, *(found.get(k) for k, times in enumerate(n) for _ in range(times)))
 
-    def jvp(ctx: Any, _keyset: Any, _lengths: Any, *flat: Any) -> Any:
+    def jvp(ctx: Any, _lengths: Any, *flat: Any) -> Any:
         args, results = ctx.call
         del ctx.call
         with forward_ad._set_fwd_grad_enabled(False):
@@ -188,12 +188,12 @@ def _function(entry: Entry, plans: _Plans) -> Any:
     return type(f"{entry.whole.operator.name}_of_cuplug", (_SingleLevelFunction,), functions)
 
 
-def _run(entry: Entry, keyset: Any, args: Sequence[Any]) -> Any:
+def _run(entry: Entry, args: Sequence[Any]) -> Any:
     """Run a call that is recorded; transforms around this one may record it, too."""
     if not torch._C._are_functorch_transforms_active():
-        return _below(entry, keyset, args)
+        return _below(entry, args)
     with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
-        return _below(entry, keyset, args)
+        return _below(entry, args)
 
 
 def _as_list(outputs: Any) -> list[Any]:

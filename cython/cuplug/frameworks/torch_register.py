@@ -111,7 +111,7 @@ def _implement(name: str, entry: Entry) -> None:
     keys = ("CPU", "CUDA") if entry.overload.has_tensor else ("CompositeExplicitAutograd",)
     for key in keys:
         _library.impl(name, kernel, key)
-    _library.impl(name, autograd_kernel(entry, register), "Autograd", with_keyset=True)
+    _library.impl(name, autograd_kernel(entry, register), "Autograd")
     if entry.overload.mutated:
         _library.impl(name, count_writes(entry), "ADInplaceOrView", with_keyset=True)
     qualified = f"{NAMESPACE}::{name}"
