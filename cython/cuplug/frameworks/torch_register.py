@@ -16,6 +16,7 @@ from cuplug.errors import NotFoundError
 from cuplug.frameworks.torch_batched import batched_rule
 from cuplug.frameworks.torch_entry import Entry, Registered
 from cuplug.frameworks.torch_fake import fake_kernel
+from cuplug.frameworks.torch_functions import is_available
 from cuplug.frameworks.torch_gradient import autograd_kernel, count_writes
 from cuplug.frameworks.torch_schema import overloads_of
 from cuplug.lookup.find import find
@@ -25,6 +26,7 @@ __all__ = ["hand_on", "register"]
 
 NAMESPACE = "cuplug"
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
+_LETTERS = {"Tensor": "T", "SymInt": "i", "bool": "b", "float": "f", "str": "s"}
 _library = torch.library.Library(NAMESPACE, "FRAGMENT")
 _lock = threading.RLock()
 _registered: dict[Operator, Registered] = {}
@@ -107,17 +109,33 @@ def _is_found(operator: Operator) -> bool:
 
 
 def _implement(name: str, entry: Entry) -> None:
-    kernel = _kernel(entry)
+    kernel, recording = _kernel(entry), autograd_kernel(entry, register)
     keys = ("CPU", "CUDA") if entry.overload.has_tensor else ("CompositeExplicitAutograd",)
     for key in keys:
-        _library.impl(name, kernel, key)
-    _library.impl(name, autograd_kernel(entry, register), "Autograd")
+        if not _implement_boxed(name, key, entry, kernel):
+            _library.impl(name, kernel, key)
+    _library.impl(name, recording, "Autograd")
+    if not entry.overload.mutated:  # their writes have to be counted
+        for key in keys:
+            _implement_boxed(name, f"Autograd{key}", entry, recording)
     if entry.overload.mutated:
         _library.impl(name, count_writes(entry), "ADInplaceOrView", with_keyset=True)
     qualified = f"{NAMESPACE}::{name}"
     torch.library.register_fake(qualified, fake_kernel(entry), lib=_library)
     if hasattr(torch.library, "register_vmap"):  # PyTorch 2.5
         torch.library.register_vmap(qualified, batched_rule(entry), lib=_library)
+
+
+def _implement_boxed(name: str, key: str, entry: Entry, kernel: Callable[..., Any]) -> bool:
+    """Register a kernel without Python where it can be; say whether it is."""
+    types = [_LETTERS.get(x.type) for x in entry.overload.arguments]
+    if None in types or not entry.overload.has_tensor or not is_available():
+        return False
+    from cuplug.frameworks.torch_boxed import implement
+
+    optional = [x.is_optional for x in entry.overload.arguments]
+    kinds, n_outputs = "".join(map(str, types)), entry.overload.n_outputs
+    return implement(name, key, entry.whole.operator, kinds, optional, n_outputs, kernel)
 
 
 def _kernel(entry: Entry) -> Callable[..., Any]:
