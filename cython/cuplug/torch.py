@@ -36,15 +36,16 @@ class Function:
 
     def __init__(self, operator: _Operator) -> None:
         self.operator = operator
-        self._whole = _register(operator)
-        self.packet = self._whole.packet
+        whole = _register(operator)
+        self.packet = whole.packet
+        self._call = whole if whole.spelled else whole.packet
         self.__name__ = self.__qualname__ = operator.name
         self.__doc__ = operator.__doc__
         self.__signature__ = operator.__signature__
 
     def __call__(self, *args: _Any, **keywords: _Any) -> _Any:
         """Call the operator on tensors; several outputs are a tuple."""
-        return self._whole(*args, **keywords)
+        return self._call(*args, **keywords)
 
     def __repr__(self) -> str:
         return f"cuplug.torch.Function({self.operator!r})"

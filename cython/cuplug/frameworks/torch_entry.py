@@ -26,8 +26,8 @@ class Registered:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Call it as PyTorch's operator, with the names of the signature."""
-        for name in self.spelled.keys() & keywords.keys():
-            keywords[self.spelled[name]] = keywords.pop(name)
+        if self.spelled and keywords:
+            keywords = {self.spelled.get(name, name): x for name, x in keywords.items()}
         return self.packet(*args, **keywords)
 
 

@@ -19,6 +19,8 @@ from cuplug.signature.gradient import Gradient, linear_names
 
 __all__ = ["autograd_kernel", "count_writes"]
 
+_GRADIENT = "gradient"  # the kind of what comes from one
+
 
 @dataclass(frozen=True)
 class _Plan:
@@ -27,6 +29,7 @@ class _Plan:
     whole: Registered  # what computes it
     gradient: Gradient
     written: tuple[str, ...]  # the names of the arguments that it changes in place
+    saved: tuple[tuple[str, bool, int], ...]  # what is kept: name, whether a result, number
 
 
 class _Plans:
@@ -39,9 +42,10 @@ class _Plans:
     def of(self, args: Sequence[Any]) -> _Plan | Exception:
         """Return how the gradient of a call is computed, or why there is none."""
         row = self.row_of(args)
-        if row not in self._known:
-            self._known[row] = self._find(row)
-        return self._known[row]
+        plan = self._known.get(row)
+        if plan is None:
+            plan = self._known[row] = self._find(row)
+        return plan
 
     def row_of(self, args: Sequence[Any]) -> int:
         entry = self._entry
@@ -62,7 +66,10 @@ class _Plans:
             )
         whole = self._register(found[0])
         parameters = [x for y in whole.rows for x in y.parameters if x.kind == "inout"]
-        return _Plan(whole, found[1], tuple(dict.fromkeys(x.name for x in parameters)))
+        written = tuple(dict.fromkeys(x.name for x in parameters))
+        origins = found[1].arguments.items()
+        saved = [(name, x.kind == "result", x.number) for name, x in origins if x.kind != _GRADIENT]
+        return _Plan(whole, found[1], written, tuple(saved))
 
 
 # ---- The kernels ---------------------------------------------------------------------------------
@@ -157,31 +164,32 @@ def _function(entry: Entry, plans: _Plans) -> Any:
     mutated = entry.overload.mutated
 
     def forward(ctx: Any, lengths: Any, *flat: Any) -> Any:
-        args = _unflatten(lengths, flat)
-        ctx.plan, ctx.lengths = plans.of(args), lengths
-        before = _before(ctx.plan, args, mutated)
-        written = [args[k] for k in mutated if args[k] is not None]
-        results = (*written, *_as_list(_run(entry, args)))
-        ctx.mark_dirty(*written)
-        if forward_ad._current_level >= 0:
-            ctx.call = before, results
-        if isinstance(ctx.plan, _Plan):
-            _save(ctx, before, results)
+        args = flat if lengths is None else _unflatten(lengths, flat)
+        plan = plans.of(args)
+        before = _before(plan, args, mutated) if mutated else args
+        results = _run(entry, args)
+        if mutated:
+            written = [args[k] for k in mutated if args[k] is not None]
+            ctx.mark_dirty(*written)
+            results = (*written, *_as_list(results))
+        _save(ctx, plan, lengths, before, results if isinstance(results, tuple) else (results,))
         return results
 
     def backward(ctx: Any, *grads: Any) -> Any:
-        if not isinstance(ctx.plan, _Plan):
-            raise ctx.plan
-        given = ctx.others | dict(zip(ctx.names, ctx.saved_tensors, strict=True))
-        found = _gradients(ctx.plan, ctx.shapes, given, grads)
-        n = [1 if length < 0 else length for length in ctx.lengths or (-1,) * len(ctx.shapes)]
+        plan, lengths, names, others, shapes = ctx.record
+        if not isinstance(plan, _Plan):
+            raise plan
+        given = others | dict(zip(names, ctx.saved_tensors, strict=True))
+        found = _gradients(plan, shapes, given, grads)
+        n = [1 if length < 0 else length for length in lengths or (-1,) * len(shapes)]
         return (None, *(found.get(k) for k, times in enumerate(n) for _ in range(times)))
 
     def jvp(ctx: Any, _lengths: Any, *flat: Any) -> Any:
         args, results = ctx.call
+        tangents = _unflatten(ctx.record[1], flat)
         del ctx.call
         with forward_ad._set_fwd_grad_enabled(False):
-            return _along(entry, plans, args, results, _unflatten(ctx.lengths, flat))
+            return _along(entry, plans, args, results, tangents)
 
     members = {"forward": forward, "backward": backward, "jvp": jvp}
     functions = {key: staticmethod(value) for key, value in members.items()}
@@ -191,7 +199,7 @@ def _function(entry: Entry, plans: _Plans) -> Any:
 def _run(entry: Entry, args: Sequence[Any]) -> Any:
     """Run a call that is recorded; transforms around this one may record it, too."""
     if not torch._C._are_functorch_transforms_active():
-        return _below(entry, args)
+        return entry.call(*args)  # gradients are off: it is not recorded again
     with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
         return _below(entry, args)
 
@@ -202,7 +210,7 @@ def _as_list(outputs: Any) -> list[Any]:
     return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
 
 
-def _before(plan: Any, args: list[Any], mutated: list[int]) -> list[Any]:
+def _before(plan: Any, args: Sequence[Any], mutated: list[int]) -> list[Any]:
     """Return the arguments, those that are changed and wanted as they were copied."""
     origins = plan.gradient.arguments.values() if isinstance(plan, _Plan) else ()
     wanted = {origin.number for origin in origins if origin.kind == "argument"}
@@ -216,22 +224,27 @@ def _before(plan: Any, args: list[Any], mutated: list[int]) -> list[Any]:
 
 def _given(plan: _Plan, args: Sequence[Any], results: Sequence[Any]) -> dict[str, Any]:
     """Return what a gradient is computed of, but the gradients of the results, by name."""
-    places = {"argument": args, "result": results}
-    found = {
-        name: places[origin.kind][origin.number]
-        for name, origin in plan.gradient.arguments.items()
-        if origin.kind != "gradient" and origin.number < len(places[origin.kind])
-    }
-    return {name: x for name, x in found.items() if x is not None}
+    found = {}
+    for name, is_result, number in plan.saved:
+        place = results if is_result else args
+        if number < len(place) and place[number] is not None:
+            found[name] = place[number]
+    return found
 
 
-def _save(ctx: Any, args: list[Any], results: tuple[Any, ...]) -> None:
-    given = _given(ctx.plan, args, results)
-    tensors = {name: x for name, x in given.items() if isinstance(x, torch.Tensor)}
-    ctx.names = tuple(tensors)
-    ctx.save_for_backward(*tensors.values())
-    ctx.others = {name: x for name, x in given.items() if name not in tensors}
-    ctx.shapes = _shapes(args)
+def _save(ctx: Any, plan: Any, lengths: Any, args: Sequence[Any], results: tuple[Any, ...]) -> None:
+    names, tensors, others = [], [], {}
+    if isinstance(plan, _Plan):
+        for name, x in _given(plan, args, results).items():
+            if isinstance(x, torch.Tensor):
+                names.append(name)
+                tensors.append(x)
+            else:
+                others[name] = x
+        ctx.save_for_backward(*tensors)
+    ctx.record = plan, lengths, names, others, _shapes(args)
+    if forward_ad._current_level >= 0:
+        ctx.call = args, results
 
 
 def _shapes(args: Sequence[Any]) -> list[Any]:
@@ -244,7 +257,7 @@ def _gradients(
     """Call the operator that computes them. What it changes in place is a copy."""
     given = dict(given)
     for name, origin in plan.gradient.arguments.items():
-        if origin.kind == "gradient":
+        if origin.kind == _GRADIENT:
             given[name] = grads[origin.number]
     written = [name for name in plan.written if name in given]
     for name in written:
