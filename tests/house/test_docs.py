@@ -5,7 +5,7 @@ A mark is a comment before a fenced block. `<!-- tested -->` alone: a console bl
 after `$` and compares what they print; the pycon blocks of a document are one doctest. `tested:
 file NAME` writes the block to a file; `tested: copy of PATH` does too, and holds it equal to a file
 of the repository. `tested: needs nvcc` skips the block where there is none; likewise pkg-config,
-torch and gpu.
+torch, jax and gpu.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from places import ROOT
 from processes import environment
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-NEEDS = ("", "nvcc", "pkg-config", "torch", "gpu", "gpu and torch")
+NEEDS = ("", "nvcc", "pkg-config", "torch", "jax", "gpu", "gpu and torch")
 BLOCK = re.compile(
     r"^<!-- tested(?:: )?(?P<how>[^\n]*?) -->\n```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.M | re.S,
@@ -79,6 +79,8 @@ def skip_without(need: str) -> None:
         pytest.skip(f"needs {need} on PATH")
     if "torch" in need and not importlib.util.find_spec("torch"):
         pytest.skip("needs PyTorch")
+    if need == "jax" and not importlib.util.find_spec("jax"):
+        pytest.skip("needs JAX")
 
 
 class Shell:
