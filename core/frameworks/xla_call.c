@@ -5,7 +5,6 @@
 #include "base/status.h"
 
 #include <internal/xla.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What the functions for one kind of device have: XLA for GPUs numbers its types apart. */
@@ -50,7 +49,7 @@ static int asks_metadata(const cuplug__xla_call *call) {
 
 /* Asked when the function is registered, before any other call. */
 static cuplug__xla_error *give_metadata(const cuplug__xla_call *call, const platform *p) {
-  static const cuplug__xla_type_info info = {sizeof info, NULL, free};
+  static const cuplug__xla_type_info info = {sizeof info, NULL, cuplug__xla_free_plan};
   cuplug__xla_metadata *metadata = call->extensions->metadata;
   metadata->version.major = CUPLUG__XLA_MAJOR;
   metadata->version.minor = CUPLUG__XLA_MINOR;
@@ -79,7 +78,7 @@ static cuplug__xla_error *instantiate(const cuplug__xla_call *call, const platfo
 /* What one call is made of, in the stack frame of `execute`. */
 typedef struct run {
   const cuplug__xla_call *call;
-  const cuplug__xla_plan *plan;
+  cuplug__xla_plan *plan;
   cuplug_device device;
   void *stream;
   cuplug_argument args[CUPLUG_MAX_ARGUMENTS];
@@ -179,6 +178,8 @@ __attribute__((noinline)) static int run_bound(const run *r, cuplug_error *error
   if (status) return status;
   frame.device = r->device;
   frame.stream = r->stream;
+  frame.keep_scratch = cuplug__xla_keep_scratch;
+  frame.user = &r->plan->scratch;
   return cuplug_run(&frame, error);
 }
 

@@ -259,11 +259,17 @@ int cuplug__xla_make_plan(const cuplug__xla_attributes *attributes, cuplug__xla_
   cuplug__clear(error);
   *plan = calloc(1, sizeof **plan + bytes_of_texts(attributes));
   if (!*plan) return cuplug__no_memory(error, "reading the attributes of a call");
+  cuplug__xla_scratch_init(&(*plan)->scratch);
   reader r = {.attributes = attributes, .texts = (*plan)->texts, .plan = *plan, .error = error};
   int status = find_operator(attributes, &(*plan)->op, error);
   if (!status) status = read_arguments(&r);
   if (!status) return CUPLUG_OK;
-  free(*plan);
+  cuplug__xla_free_plan(*plan);
   *plan = NULL;
   return status;
+}
+
+void cuplug__xla_free_plan(void *plan) {
+  cuplug__xla_scratch_free(&((cuplug__xla_plan *)plan)->scratch);
+  free(plan);
 }

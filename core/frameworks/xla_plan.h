@@ -4,6 +4,7 @@
 #define CUPLUG_CORE_FRAMEWORKS_XLA_PLAN_H
 
 #include "frameworks/xla.h"
+#include "frameworks/xla_scratch.h"
 
 #include <internal/frame.h>
 
@@ -20,12 +21,15 @@ typedef struct cuplug__xla_plan {
   uint64_t lists;                                 /* bit k: argument k is one */
   cuplug__xla_place places[CUPLUG_MAX_ARGUMENTS]; /* of the operands */
   cuplug_argument numbers[CUPLUG_MAX_ITEMS];      /* the items of lists of numbers */
-  char texts[];                                   /* strings, with zeros behind them */
+  cuplug__xla_scratch scratch;
+  char texts[]; /* strings, with zeros behind them */
 } cuplug__xla_plan;
 
-/* Reads the attributes of a call; free() the plan. */
+/* Reads the attributes of a call; the plan is let go by cuplug__xla_free_plan. */
 int cuplug__xla_make_plan(const cuplug__xla_attributes *attributes, cuplug__xla_plan **plan,
                           cuplug_error *error);
+
+void cuplug__xla_free_plan(void *plan);
 
 /* Our dtype for XLA's number of one; 0 where operators take no such arrays. */
 uint32_t cuplug__xla_dtype(int32_t number);
