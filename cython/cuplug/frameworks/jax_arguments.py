@@ -16,10 +16,11 @@ import jax
 import numpy
 
 from cuplug.call.operator import Operator
+from cuplug.frameworks.jax_handler import address_of
 from cuplug.signature.signature import Parameter, Signature, parse
 from cuplug.signature.worked_out import names_in_sizes
 
-__all__ = ["ABSENT", "Call", "keyword_at", "read_call", "rows_of"]
+__all__ = ["ABSENT", "Call", "keyword_at", "read_call", "rows_of", "texts_of"]
 
 ABSENT: Any = object()  # in place of an argument that has its default
 _OWN = ("out", "device", "stream")  # keywords of calls outside of JAX
@@ -106,9 +107,21 @@ def _attribute(value: Any) -> Any:
 # ---- Signatures ----------------------------------------------------------------------------------
 
 
+_texts: dict[int, tuple[str, ...]] = {}  # by the addresses of operators, which stay
+
+
+def texts_of(operator: Operator) -> tuple[str, ...]:
+    """Return the signatures of an operator, the same objects every time."""
+    address = address_of(operator)
+    found = _texts.get(address)
+    if found is None:
+        found = _texts[address] = operator.signatures
+    return found
+
+
 def rows_of(operator: Operator) -> tuple[Signature, ...]:
     """Return the parsed signatures of an operator."""
-    return _parsed(operator.signatures)
+    return _parsed(texts_of(operator))
 
 
 @cache
@@ -146,7 +159,7 @@ def read_call(
 
 
 def _in_order(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
-    positions = _positions(operator.signatures)
+    positions = _positions(texts_of(operator))
     values = list(args)
     for name, value in keywords.items():
         if name in _OWN:
@@ -165,13 +178,16 @@ def _in_order(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any
 
 
 def _read(operator: Operator, position: int, value: Any, operands: list[Any]) -> Leaf:
+    if isinstance(value, jax.Array) and value.ndim:  # the usual case
+        operands.append(value)
+        return Leaf("a")
     if value is ABSENT or value is None:
         return Leaf("-" if value is ABSENT else "n")
     if isinstance(value, numpy.generic):
         value = value.item()
     if isinstance(value, (bool, int, float, complex, str)):
         return _constant(value)
-    kinds = _kinds(operator.signatures, position)
+    kinds = _kinds(texts_of(operator), position)
     if isinstance(value, (list, tuple)):
         return _read_list(operator, position, value, operands)
     if isinstance(value, numpy.ndarray) and not value.ndim and not kinds & {*_ARRAYS}:
@@ -181,14 +197,18 @@ def _read(operator: Operator, position: int, value: Any, operands: list[Any]) ->
         kind = type(value).__name__
         raise TypeError(f"{where}: seen {kind}, wanted a JAX or NumPy array, or a value")
     if value.ndim or kinds & {*_ARRAYS}:
-        operands.append(jax.numpy.asarray(value))
+        operands.append(_as_operand(value))
         return Leaf("a")
     return _read_scalar(operator, position, value, operands)
 
 
+def _as_operand(value: Any) -> Any:
+    return value if isinstance(value, jax.Array) else jax.numpy.asarray(value)
+
+
 def _read_scalar(operator: Operator, position: int, value: Any, operands: list[Any]) -> Leaf:
     name = _name(operator, position)
-    if _decides_sizes(operator.signatures, position):
+    if _decides_sizes(texts_of(operator), position):
         if isinstance(value, jax.core.Tracer):
             raise TypeError(
                 f"{name}: seen a traced value, wanted one that is known when the program is made, "
@@ -203,8 +223,8 @@ def _read_scalar(operator: Operator, position: int, value: Any, operands: list[A
 def _read_list(operator: Operator, position: int, values: Any, operands: list[Any]) -> Leaf:
     values = [x.item() if isinstance(x, numpy.generic) else x for x in values]
     if values and all(isinstance(x, (jax.Array, numpy.ndarray)) for x in values):
-        if "arrays" in _kinds(operator.signatures, position):
-            operands += map(jax.numpy.asarray, values)
+        if "arrays" in _kinds(texts_of(operator), position):
+            operands += map(_as_operand, values)
             return Leaf(f"[{'a' * len(values)}]")
         values = [_known(_name(operator, position), x) for x in values]
     if not all(isinstance(x, (bool, int, float)) for x in values):
@@ -234,7 +254,7 @@ def _key(value: Any) -> str:
 
 def keyword_at(operator: Operator, position: int) -> str:
     """Return the name by which the argument at a position is given."""
-    names = [name for name, at in _positions(operator.signatures).items() if at == position]
+    names = [name for name, at in _positions(texts_of(operator)).items() if at == position]
     return names[0] if names else f"argument {position}"
 
 

@@ -11,7 +11,7 @@ import jax
 from cuplug.call.named import outputs_class
 from cuplug.call.operator import Operator
 from cuplug.frameworks import jax_gradient  # noqa: F401  (its rules)
-from cuplug.frameworks.jax_arguments import Call, read_call, rows_of
+from cuplug.frameworks.jax_arguments import Call, read_call, rows_of, texts_of
 from cuplug.frameworks.jax_call import bind
 from cuplug.signature.gradient import results_of
 from cuplug.signature.signature import parse
@@ -38,7 +38,7 @@ class Function:
         call, operands = read_call(self.operator, args, keywords)
         if any(isinstance(x, jax.core.Tracer) for x in operands) or not operands:
             return _apply(*operands, call=call)
-        if _finds_sizes(self.operator.signatures):
+        if _finds_sizes(texts_of(self.operator)):
             return self.operator(*args, **keywords)
         return _compiled(call)(*operands)
 
