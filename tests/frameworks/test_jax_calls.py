@@ -306,6 +306,40 @@ def test_names():
         from cuplug.jax import nowhere_to_be_found  # noqa: F401
 
 
+NUMBER = """
+#include <cuplug/plugin.h>
+CUPLUG_ENTRY int number_host(const cuplug_call *call) {
+  *(float *)call->outputs[0].data = NUMBER;
+  return CUPLUG_OK;
+}
+CUPLUG_HOST_OPERATOR(number_host, "number(x: float32[]) -> float32[]", "A number.");
+CUPLUG_PLUGIN(number, "1.0");
+"""
+
+
+def test_reloaded_operators(build_plugin, place):
+    """Programs that are made then have the new code."""
+
+    def put(number):
+        built = build_plugin(NUMBER, "number", [f"NUMBER={number}"])
+        (place / "new").write_bytes(built.read_bytes())
+        (place / "new").rename(place / "libnumber.so")
+
+    with on("cpu"):
+        put(1)
+        function = Function(cuplug.find("number.number"))
+        seen = [function(jnp.ones(())), jax.jit(lambda x: function(x))(jnp.ones(()))]
+        put(2)
+        cuplug.reload()
+        seen += [function(jnp.ones(())), jax.jit(lambda x: function(x))(jnp.ones(()))]
+    assert seen == [1, 1, 2, 2]
+
+
+def test_programs_are_read_easily():
+    text = str(jax.make_jaxpr(lambda x: leaky_relu(x, 0.5))(jnp.ones(3)))
+    assert "cuplug[call=leaky_relu.leaky_relu(av)]" in text
+
+
 def test_cuplug_alone_imports_no_jax(run_python):
     code = "import sys; from cuplug.ops import relu; assert 'jax' not in sys.modules"
     done = run_python(code)

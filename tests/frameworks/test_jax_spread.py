@@ -81,6 +81,23 @@ def test_gradients_under_shard_map(devices):
     np.testing.assert_allclose(function(spread(x, mesh, "i")), wanted, rtol=1e-6)
 
 
+def test_gradients_of_an_array_that_all_devices_have(build_plugin):
+    """Each device has a part of it: they are added up."""
+    file = build_plugin(FIXTURES / "gradients.c", "gradients")
+    weigh = Function(cuplug.load(file).weigh)
+    mesh = mesh_of(jax.devices("cpu"))
+
+    def loss(x, w):
+        return jax.lax.psum((weigh(x, w) ** 2).sum(), "i")
+
+    with on("cpu"), jax.enable_x64(True):
+        x, w = jnp.arange(48.0).reshape(16, 3), jnp.arange(3.0) + 1
+        spread_loss = jax.shard_map(loss, mesh=mesh, in_specs=(P("i"), P()), out_specs=P())
+        seen = jax.jit(jax.grad(spread_loss, (0, 1)))(spread(x, mesh, "i"), spread(w, mesh))
+        np.testing.assert_allclose(seen[0], 2 * x * w**2)
+        np.testing.assert_allclose(seen[1], (2 * x**2 * w).sum(0))
+
+
 @pytest.mark.parametrize("axes", [("i",), (None, "i"), ("i", "j"), ("j", "i"), (("i", "j"),)])
 @pytest.mark.parametrize("kind", [AUTO, EXPLICIT], ids=["auto", "explicit"])
 def test_programs_are_cut_along_loop_dimensions(devices, axes, kind):

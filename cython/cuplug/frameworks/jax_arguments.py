@@ -47,6 +47,10 @@ class Call:
 
     operator: Operator
     leaves: tuple[Leaf, ...]
+    address: int  # another one when the operator was reloaded
+
+    def __repr__(self) -> str:
+        return f"{self.operator.plugin}.{self.operator.name}({self.letters})"
 
     @property
     def letters(self) -> str:
@@ -155,7 +159,7 @@ def read_call(
     operands: list[Any] = []
     given = enumerate(_in_order(operator, args, keywords))
     leaves = tuple(_read(operator, k, value, operands) for k, value in given)
-    return Call(operator, leaves), operands
+    return Call(operator, leaves, address_of(operator)), operands
 
 
 def _in_order(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:

@@ -7,6 +7,7 @@ along loop dimensions where arrays are spread over several devices.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -18,7 +19,6 @@ from jax.extend.core import Primitive, mapped_aval
 from jax.interpreters import batching, mlir, xla
 from jax.sharding import NamedSharding, PartitionSpec
 
-from cuplug.call.operator import Operator
 from cuplug.errors import NotFoundError
 from cuplug.frameworks import jax_handler
 from cuplug.frameworks.jax_arguments import Call, rows_of
@@ -148,19 +148,16 @@ def _target(call: Call) -> str:
 
 
 def _attributes(call: Call) -> dict[str, Any]:
-    return {**_known_as(call.operator), "arguments": call.letters, **call.constants()}
+    return {**_known_as(call), "arguments": call.letters, **call.constants()}
 
 
-def _known_as(operator: Operator) -> dict[str, Any]:
+def _known_as(call: Call) -> dict[str, Any]:
     """Say how the handler finds an operator: by name, or, made in this process, by its address."""
-    name = f"{operator.plugin}.{operator.name}"
-    try:
-        if find(name) == operator:
+    name = f"{call.operator.plugin}.{call.operator.name}"
+    with contextlib.suppress(NotFoundError):
+        if jax_handler.address_of(find(name)) == call.address:
             return {"operator": name}
-    except NotFoundError:
-        pass
-    address = numpy.int64(jax_handler.address_of(operator))
-    return {"address": address, "process": numpy.int64(jax_handler.PROCESS)}
+    return {"address": numpy.int64(call.address), "process": numpy.int64(jax_handler.PROCESS)}
 
 
 # ---- jax.vmap ------------------------------------------------------------------------------------

@@ -136,7 +136,9 @@ def _transpose(cotangents: Sequence[Any], *operands: Any, call: Call) -> list[An
         for x in cotangents
     ]
     known |= {
-        ("result", k): jax.numpy.zeros(shape, dtype) for k, (dtype, shape) in enumerate(results)
+        ("result", k): jax.numpy.zeros(shape, dtype)
+        for k, (dtype, shape) in enumerate(results)
+        if dtype != jax.dtypes.float0
     }
     specs = [(aval.dtype.name, aval.shape) for aval in avals]
     found = _pull_back(call, inferred.row, cotangents, known, specs, results)
