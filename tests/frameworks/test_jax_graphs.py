@@ -49,16 +49,15 @@ kept = []
 for k in range(40):
     x = np.linspace(-k - 1, 2 * k + 2, 1000, dtype=np.float32)
     kept += [jnp.asarray(x)]  # other addresses each time
-    np.testing.assert_allclose(program(kept[-1]), wanted(x), rtol=1e-6)
+    np.testing.assert_allclose(program(kept[-1]), wanted(x), rtol=1e-6, atol=1e-5)
 cuplug.synchronize()
 """
 
 
 def replay(run_python, tmp_path, *arguments):
     """Run programs that XLA captures; return what it says of them."""
-    flags = f"--xla_dump_to={tmp_path} --xla_gpu_graph_min_graph_size=1"
     code = f"import sys; sys.argv[1:] = {[str(x) for x in arguments]!r}\n{REPLAY}"
-    done = run_python(code, env={"XLA_FLAGS": flags}, timeout=300)
+    done = run_python(code, env={"XLA_FLAGS": f"--xla_dump_to={tmp_path}"}, timeout=300)
     assert done.returncode == 0, done.stderr
     files = [x for x in tmp_path.iterdir() if "jit_chain" in x.name and "debug" not in x.name]
     return "\n".join(x.read_text(errors="replace") for x in files if x.suffix == ".txt")
@@ -79,9 +78,13 @@ def test_scalars_that_are_read_are_not_captured(run_python, tmp_path):
     code = """
 import jax, jax.numpy as jnp, numpy as np
 from cuplug.jax import scale
-program = jax.jit(lambda x, a: scale(scale(scale(x, a), a), a))
+def power(x, a):
+    for _ in range(8):
+        x = scale(x, a) + 0
+    return x
+program = jax.jit(power)
 for k in range(10):
-    np.testing.assert_allclose(program(jnp.ones(64), float(k)), np.full(64, k**3), rtol=1e-6)
+    np.testing.assert_allclose(program(jnp.ones(64), 1 + k / 8), np.full(64, (1 + k / 8) ** 8), rtol=1e-5)
 """
-    done = run_python(code, env={"XLA_FLAGS": "--xla_gpu_graph_min_graph_size=1"}, timeout=300)
+    done = run_python(code, timeout=300)
     assert done.returncode == 0, done.stderr
