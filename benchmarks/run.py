@@ -29,6 +29,7 @@ MODULES = {
     "calls_cuda": 4,
     "chain_cuda": 2,
     "graphs": 1,
+    "jax_programs": 2,
     "first_use": 4,
     "authoring": 3,
     "discovery": 1,

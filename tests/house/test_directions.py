@@ -80,9 +80,8 @@ def own_includes(file: Path) -> set[str]:
 def test_core_includes_the_c_library_and_itself(file):
     seen = system_includes(file)
     public = {f"cuplug/{name}" for name in ("plugin", "fault", "host", "loop", "nontemporal")}
-    internal = {
-        f"internal/{name}" for name in ("formula", "signature", "frame", "define", "jit", "source")
-    }
+    names = ("formula", "signature", "frame", "define", "jit", "source", "xla")
+    internal = {f"internal/{name}" for name in names}
     assert seen <= STANDARD | SYSTEM | public | internal
     assert ("dlfcn" in seen) == (file.name == "library.c")
 
@@ -141,6 +140,7 @@ def test_public_headers():
         "define": {"internal/frame"},
         "source": {"internal/define"},
         "jit": {"cuplug/host"},
+        "xla": {"cuplug/host"},
     }
     for name, included in internal.items():
         assert system_includes(ROOT / f"include/internal/{name}.h") == included
