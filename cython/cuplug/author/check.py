@@ -13,6 +13,7 @@ from cuplug.author import elf, fatbin
 from cuplug.author.differentiable import wrong_gradients
 from cuplug.author.fatbin import dotted
 from cuplug.discovery.table import Table, read_rows, read_table
+from cuplug.signature.independent import unkept
 from cuplug.signature.signature import SignatureError, parse
 from cuplug.signature.worked_out import broken_by_defaults
 
@@ -151,6 +152,12 @@ def _check_signatures(subject: Subject) -> Iterator[Finding]:
             yield _error(
                 f"row {number}: the defaults do not satisfy {condition}\n  {row.signature}",
                 "calls that leave them out would be refused: give others, or none",
+            )
+        for name in unkept(parse(row.signature), row.properties):
+            yield _error(
+                f"row {number}: independent: {name} is no dimension that each output has once, and "
+                f"no input twice\n  {row.signature}",
+                "leave it out of CUPLUG_INDEPENDENT",
             )
 
 
