@@ -40,6 +40,7 @@ MODULES = {
     "kernels": 4,
     "expressions": 4,
     "compiling": 5,
+    "torch_ops": 1,
     "transfers": 3,
     "transfer_sizes": 4,
 }
