@@ -224,12 +224,13 @@ CUPLUG_ENTRY int gather_one_host(const cuplug_call *call) {
 CUPLUG_OPERATOR(gather_cuda, gather_host,
                 "gather(source: T[m, *row], index: I[*n], " MODES ") -> T[*n, *row] "
                 "where T: any, I: integer",
-                "Rows of source at the given indices: NumPy's take along axis 0." PROPERTIES);
+                "Rows of source at the given indices: NumPy's take along axis 0." PROPERTIES
+                    CUPLUG_INDEPENDENT(n, row));
 CUPLUG_OPERATOR(gather_cuda, gather_host,
                 "gather(source: T[*s], index: I[*n], " MODES ", axis: int = 0) -> "
                 "T[*s[:axis % len(s)], *n, *s[axis % len(s) + 1:]] "
                 "where T: any, I: integer, " AXIS_RANGE,
-                "The same along any axis." PROPERTIES);
+                "The same along any axis." PROPERTIES CUPLUG_INDEPENDENT(n));
 CUPLUG_OPERATOR(gather_one_cuda, gather_one_host,
                 "gather(source: T[*s], index: int, " MODES ", axis: int = 0) -> "
                 "T[*s[:axis % len(s)], *s[axis % len(s) + 1:]] where T: any, " AXIS_RANGE,

@@ -98,6 +98,7 @@ static int sort_chunks(void *context, int64_t begin, int64_t end) {
 typedef struct piece {
   int64_t first_row, last_row, first, last; /* rows, and places in `sorted` */
   int64_t part, last_part, column, n_columns;
+  const int64_t *rows; /* of the indices from `first` on, where they are not sorted */
 } piece;
 
 static piece piece_at(const job *j, int64_t k) {
@@ -110,6 +111,7 @@ static piece piece_at(const job *j, int64_t k) {
   p.last_part = smaller(p.part + j->n_parts, j->n_outer);
   p.column = block * j->n_columns;
   p.n_columns = smaller(j->n_columns, j->width - p.column);
+  p.rows = j->rows;
   return p;
 }
 
@@ -127,52 +129,91 @@ static lines lines_of(const job *j, const piece *p, int64_t part) {
   return (lines){first, n_rows, p->n_columns, j->width};
 }
 
-#define ADDING(name, stored, computed, load, store)                                             \
-  ALWAYS_INLINE void add_##name(const job *j, const piece *p, int64_t part, int64_t width,      \
-                                int64_t n_columns) {                                            \
-    const stored *grad = (const stored *)j->grad + part * j->index.n * width + p->column;       \
-    computed *sums = (computed *)j->sums + part * j->index.m * width + p->column;               \
-    for (int64_t k = p->first; k < p->last; k++) {                                              \
-      const entry e = j->sorted ? j->sorted[k] : (entry){j->rows[k], k};                        \
-      const stored *restrict from = grad + e.position * width;                                  \
-      computed *restrict to = sums + e.row * width;                                             \
-      for (int64_t c = 0; c < n_columns; c++) to[c] += load(from[c]);                           \
-    }                                                                                           \
-  }                                                                                             \
-  static void sum_##name(const job *j, const piece *p, int64_t part) {                          \
-    const lines x = lines_of(j, p, part);                                                       \
-    computed *sums = (computed *)j->sums + x.first;                                             \
-    stored *out = (stored *)j->out + x.first;                                                   \
-    for (int64_t r = 0; r < x.n; r++)                                                           \
-      memset(sums + r * x.step, 0, (size_t)x.length * sizeof *sums);                            \
-    if (j->width == 1)                                                                          \
-      add_##name(j, p, part, 1, 1);                                                             \
-    else                                                                                        \
-      add_##name(j, p, part, j->width, p->n_columns);                                           \
-    for (int64_t r = 0; r < x.n && j->sums != j->out; r++)                                      \
-      for (int64_t c = 0; c < x.length; c++) out[r * x.step + c] = store(sums[r * x.step + c]); \
+static void zero_lines(const job *j, const piece *p, int64_t part) {
+  const lines x = lines_of(j, p, part);
+  const int64_t bytes = j->type == CUPLUG_FLOAT64 ? sizeof(double) : sizeof(float);
+  for (int64_t r = 0; r < x.n; r++)
+    memset((char *)j->sums + (x.first + r * x.step) * bytes, 0, (size_t)(x.length * bytes));
+}
+
+#define ADDING(name, stored, computed, load)                                                  \
+  ALWAYS_INLINE void add_to_##name(const job *j, const piece *p, int64_t part, int64_t width, \
+                                   int64_t n_columns) {                                       \
+    const stored *grad = (const stored *)j->grad + part * j->index.n * width + p->column;     \
+    computed *sums = (computed *)j->sums + part * j->index.m * width + p->column;             \
+    for (int64_t k = p->first; k < p->last; k++) {                                            \
+      const entry e = j->sorted ? j->sorted[k] : (entry){p->rows[k - p->first], k};           \
+      const stored *restrict from = grad + e.position * width;                                \
+      computed *restrict to = sums + e.row * width;                                           \
+      for (int64_t c = 0; c < n_columns; c++) to[c] += load(from[c]);                         \
+    }                                                                                         \
+  }                                                                                           \
+  static void add_##name(const job *j, const piece *p, int64_t part) {                        \
+    if (j->width == 1)                                                                        \
+      add_to_##name(j, p, part, 1, 1);                                                        \
+    else                                                                                      \
+      add_to_##name(j, p, part, j->width, p->n_columns);                                      \
   }
 
-ADDING(float16, uint16_t, float, cuplug_float16_load, cuplug_float16_store)
-ADDING(bfloat16, uint16_t, float, cuplug_bfloat16_load, cuplug_bfloat16_store)
-ADDING(float32, float, float, , )
-ADDING(float64, double, double, , )
+ADDING(float16, uint16_t, float, cuplug_float16_load)
+ADDING(bfloat16, uint16_t, float, cuplug_bfloat16_load)
+ADDING(float32, float, float, )
+ADDING(float64, double, double, )
+
+static void add_lines(const job *j, const piece *p, int64_t part) {
+  if (j->type == CUPLUG_FLOAT16) add_float16(j, p, part);
+  if (j->type == CUPLUG_BFLOAT16) add_bfloat16(j, p, part);
+  if (j->type == CUPLUG_FLOAT32) add_float32(j, p, part);
+  if (j->type == CUPLUG_FLOAT64) add_float64(j, p, part);
+}
+
+static void round_lines(const job *j, const piece *p, int64_t part) {
+  const lines x = lines_of(j, p, part);
+  for (int64_t r = 0; r < x.n && j->sums != j->out; r++) {
+    const float *from = (const float *)j->sums + x.first + r * x.step;
+    uint16_t *to = (uint16_t *)j->out + x.first + r * x.step;
+    if (j->type == CUPLUG_FLOAT16)
+      for (int64_t c = 0; c < x.length; c++) to[c] = cuplug_float16_store(from[c]);
+    else
+      for (int64_t c = 0; c < x.length; c++) to[c] = cuplug_bfloat16_store(from[c]);
+  }
+}
 
 static int sum_pieces(void *context, int64_t begin, int64_t end) {
   const job *j = context;
   for (int64_t k = begin; k < end; k++) {
     const piece p = piece_at(j, k);
     for (int64_t part = p.part; part < p.last_part; part++) {
-      if (j->type == CUPLUG_FLOAT16) sum_float16(j, &p, part);
-      if (j->type == CUPLUG_BFLOAT16) sum_bfloat16(j, &p, part);
-      if (j->type == CUPLUG_FLOAT32) sum_float32(j, &p, part);
-      if (j->type == CUPLUG_FLOAT64) sum_float64(j, &p, part);
+      zero_lines(j, &p, part);
+      add_lines(j, &p, part);
+      round_lines(j, &p, part);
     }
   }
   return CUPLUG_OK;
 }
 
+/* All of a job that is one piece. Returns the position of the first bad index, or n. */
+static int64_t sum_at_once(const job *j) {
+  int64_t rows[FEW];
+  piece p = piece_at(j, 0);
+  p.rows = rows;
+  for (int64_t part = 0; part < j->n_outer; part++) zero_lines(j, &p, part);
+  for (p.first = 0; p.first < j->index.n; p.first = p.last) {
+    p.last = smaller(p.first + FEW, j->index.n);
+    const int64_t stopped = resolve_range(&j->index, p.first, p.last, rows);
+    if (stopped < p.last) return stopped;
+    for (int64_t part = 0; part < j->n_outer; part++) add_lines(j, &p, part);
+  }
+  for (int64_t part = 0; part < j->n_outer; part++) round_lines(j, &p, part);
+  return j->index.n;
+}
+
 /* ---- All of it ------------------------------------------------------------------------------- */
+
+static int64_t n_pieces(const job *j) {
+  const int64_t n_blocks = j->width ? parts_of(j->width, j->n_columns) : 1;
+  return parts_of(j->n_outer, j->n_parts) * n_blocks * j->n_buckets;
+}
 
 /* Buckets, columns and parts for one thread: as many pieces as keep all threads busy. */
 static void cut(job *j) {
@@ -185,22 +226,24 @@ static void cut(job *j) {
   if (of_a_part * j->n_outer < PARALLEL_FROM) return;
   j->n_columns = smaller(j->width, COLUMNS);
   j->n_parts = 1 + PARALLEL_FROM / of_a_part;
-  const int64_t n_pieces = parts_of(j->n_outer, j->n_parts) * parts_of(j->width, j->n_columns);
+  const int64_t most = MOST_BUCKETS / n_pieces(j);
   const int is_cached = j->width < NARROW && j->index.m * j->width < CACHED;
-  if (n_pieces * 2 > MOST_BUCKETS || is_cached) return;
-  for (j->shift = 0; (j->index.m - 1) >> j->shift >= MOST_BUCKETS / n_pieces;) j->shift++;
+  if (most < 2 || is_cached) return;
+  for (j->shift = 0; (j->index.m - 1) >> j->shift >= most;) j->shift++;
   j->n_buckets = ((j->index.m - 1) >> j->shift) + 1;
 }
 
-/* Memory for what is found; the rows of few indices lie in `few`. */
-static int take_memory(const cuplug_call *call, job *j, int64_t *few) {
+static int take_sums(const cuplug_call *call, job *j) {
+  const uint64_t n = (uint64_t)(j->n_outer * j->index.m * j->width);
+  if (j->type != CUPLUG_FLOAT16 && j->type != CUPLUG_BFLOAT16) return CUPLUG_OK;
+  j->sums = cuplug_workspace(call, n * sizeof(float));
+  return j->sums ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
+}
+
+static int take_rows(const cuplug_call *call, job *j) {
   const uint64_t n = (uint64_t)j->index.n, n_chunks = (uint64_t)parts_of(j->index.n, CHUNK);
-  const uint64_t n_sums = (uint64_t)(j->n_outer * j->index.m * j->width);
-  j->rows = n <= FEW ? few : cuplug_workspace(call, n * sizeof *j->rows);
+  j->rows = cuplug_workspace(call, n * sizeof *j->rows);
   if (!j->rows) return CUPLUG_ERROR_MEMORY;
-  if (j->type == CUPLUG_FLOAT16 || j->type == CUPLUG_BFLOAT16)
-    j->sums = cuplug_workspace(call, n_sums * sizeof(float));
-  if (!j->sums && n_sums) return CUPLUG_ERROR_MEMORY;
   if (j->n_buckets == 1) return CUPLUG_OK;
   j->sorted = cuplug_workspace(call, n * sizeof *j->sorted);
   if (!j->sorted) return CUPLUG_ERROR_MEMORY;
@@ -208,23 +251,24 @@ static int take_memory(const cuplug_call *call, job *j, int64_t *few) {
   return j->places ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
 }
 
-static int add_all(const cuplug_call *call, job *j) {
-  int64_t few[FEW];
-  cut(j);
-  int status = take_memory(call, j, few);
-  if (status) return status;
+static int find_rows(const cuplug_call *call, job *j) {
   const int64_t n_chunks = parts_of(j->index.n, CHUNK);
-  status = cuplug_parallel(call, n_chunks, 1, resolve_chunks, j);
+  int status = take_rows(call, j);
+  if (!status) status = cuplug_parallel(call, n_chunks, 1, resolve_chunks, j);
+  if (status || !j->sorted || j->first_bad < j->index.n) return status;
+  place_buckets(j);
+  return cuplug_parallel(call, n_chunks, 1, sort_chunks, j);
+}
+
+static int add_all(const cuplug_call *call, job *j) {
+  cut(j);
+  int status = take_sums(call, j);
+  const int is_one = n_pieces(j) == 1;
+  if (is_one && !status) j->first_bad = sum_at_once(j);
+  if (!is_one && !status) status = find_rows(call, j);
   if (status) return status;
   if (j->first_bad < j->index.n) return fail_index(call, &j->index, j->first_bad);
-  if (j->sorted) {
-    place_buckets(j);
-    status = cuplug_parallel(call, n_chunks, 1, sort_chunks, j);
-    if (status) return status;
-  }
-  const int64_t n_blocks = j->width ? parts_of(j->width, j->n_columns) : 0;
-  return cuplug_parallel(call, parts_of(j->n_outer, j->n_parts) * n_blocks * j->n_buckets, 1,
-                         sum_pieces, j);
+  return is_one ? CUPLUG_OK : cuplug_parallel(call, n_pieces(j), 1, sum_pieces, j);
 }
 
 static int gather_backward(const cuplug_call *call, const cuplug_tensor *index, int64_t axis) {

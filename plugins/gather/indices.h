@@ -60,9 +60,12 @@ static inline int64_t resolve(const indices *x, int64_t index) {
 
 /* Resolves [begin, end) to rows[0 ...]. Returns the position of the first bad index, or `end`. */
 static inline int64_t resolve_range(const indices *x, int64_t begin, int64_t end, int64_t *rows) {
+  const int64_t *plain = x->type == CUPLUG_INT64 && x->mode == GATHER_RAISE ? x->data : NULL;
   for (int64_t i = begin; i < end; i++) {
-    rows[i - begin] = resolve(x, any_index_at(x, i));
-    if (rows[i - begin] < 0) return i;
+    int64_t row = plain ? plain[i] : resolve(x, any_index_at(x, i));
+    if (plain) row += row < 0 ? x->m : 0;
+    if ((uint64_t)row >= (uint64_t)x->m) return i;
+    rows[i - begin] = row;
   }
   return end;
 }

@@ -28,9 +28,9 @@ _TRANSFORMED = {
     "is_gradtrackingtensor": f"a tensor inside of a transform of torch.func {_COMPILED}",
 }
 _WRAPPED = {
-    ("xarray", "DataArray"): "an array of xarray (pass x.values)",
-    ("xarray", "Variable"): "a variable of xarray (pass x.values)",
-    ("xarray", "Dataset"): "a data set of xarray (pass one of its arrays, x[name].values)",
+    ("xarray", "DataArray"): "an array of xarray (use xarray.apply_ufunc, or pass x.values)",
+    ("xarray", "Variable"): "a variable of xarray (use xarray.apply_ufunc, or pass x.values)",
+    ("xarray", "Dataset"): "a data set of xarray (use xarray.apply_ufunc, or pass x[name].values)",
     ("pandas", "NDFrame"): "a table or column of pandas (pass x.to_numpy())",
     ("pandas", "Index"): "an index of pandas (pass x.to_numpy())",
     ("pandas", "ExtensionArray"): "an array of pandas (pass x.to_numpy())",
