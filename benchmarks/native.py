@@ -71,11 +71,12 @@ def shared_library(name: str, *includes: str) -> Path:
     return compile_file(source, BUILD / f"lib{source.stem}.so", options)
 
 
-def program(name: str, uses_core: bool = True) -> Path:
+def program(name: str, *options: str, uses_core: bool = True) -> Path:
     """Compile a C file of a room to a program, linked with the core if it uses that."""
     source, libraries = find(name), shlex.split(flags.host_flags()) if uses_core else []
     include = f"-I{flags.get_include()}"
-    return compile_file(source, BUILD / source.stem, [include], *libraries, "-ldl", "-pthread")
+    output, given = BUILD / source.stem, [include, *options]
+    return compile_file(source, output, given, *libraries, "-ldl", "-pthread")
 
 
 def cython_module(source: Path, *pxd: Path) -> Path:

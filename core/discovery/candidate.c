@@ -87,10 +87,14 @@ static const char *name_in(const char *path) {
 
 /* The directory was checked when it was opened; where a link leads is checked anew. Opening a FIFO
  * must not wait for a writer. */
-static int open_path(int directory, const char *path, const cuplug__trust *trust, int *fd,
-                     cuplug_error *error) {
+static int open_path(int directory, const char *path, const cuplug__trust *trust,
+                     cuplug__folder *kept, int *fd, cuplug_error *error) {
   const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
   *fd = directory == AT_FDCWD ? -1 : openat(directory, name_in(path), flags | O_NOFOLLOW);
+  if (*fd < 0 && directory != AT_FDCWD && errno == ELOOP && kept) {
+    *fd = cuplug__owner_open_link(&trust->rules, directory, path, flags, kept);
+    errno = ELOOP;
+  }
   if (*fd < 0 && (directory == AT_FDCWD || errno == ELOOP))
     *fd = cuplug__owner_open(&trust->rules, path, flags, error);
   if (*fd >= 0) return CUPLUG_OK;
@@ -100,9 +104,9 @@ static int open_path(int directory, const char *path, const cuplug__trust *trust
 int cuplug__open_file(const char *path, const cuplug__trust *trust, int *fd,
                       cuplug__identity *identity, cuplug_error *error) {
   struct stat status;
-  int result = open_path(AT_FDCWD, path, trust, fd, error);
+  int result = open_path(AT_FDCWD, path, trust, NULL, fd, error);
   if (!result) result = stat_open(*fd, &status, error);
-  if (!result) result = cuplug__owner_check(&trust->rules, *fd, path, error);
+  if (!result) result = cuplug__owner_check_status(&trust->rules, *fd, &status, path, error);
   if (!result) *identity = identity_from(&status);
   return result;
 }
@@ -117,16 +121,18 @@ int cuplug__check_listed(int fd, const cuplug__trust *trust, cuplug_error *error
 }
 
 int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,
-                           cuplug__candidate *candidate, cuplug_error *error) {
+                           cuplug__folder *kept, cuplug__candidate *candidate,
+                           cuplug_error *error) {
   struct stat status;
   memset(candidate, 0, sizeof(*candidate));
   cuplug__table_start(&candidate->table);
-  int result = open_path(directory, path, trust, &candidate->fd, error);
+  int result = open_path(directory, path, trust, kept, &candidate->fd, error);
   if (!result) result = stat_open(candidate->fd, &status, error);
   if (result) return result;
   candidate->identity = identity_from(&status);
   result = cuplug__table_read(candidate->fd, (uint64_t)status.st_size, &candidate->table, error);
-  return result ? result : cuplug__owner_check(&trust->rules, candidate->fd, path, error);
+  if (result) return result;
+  return cuplug__owner_check_status(&trust->rules, candidate->fd, &status, path, error);
 }
 
 static int check_trust(const char *path, const cuplug__trust *trust, cuplug_error *error) {
@@ -142,7 +148,7 @@ int cuplug_check_owner(const char *path, cuplug_error *error) {
   cuplug__trust trust;
   cuplug__clear(error);
   int fd = -1, status = cuplug__trust_start(&trust, error);
-  if (!status) status = open_path(AT_FDCWD, path, &trust, &fd, error);
+  if (!status) status = open_path(AT_FDCWD, path, &trust, NULL, &fd, error);
   if (!status) status = cuplug__owner_check(&trust.rules, fd, path, error);
   if (fd >= 0) close(fd);
   cuplug__trust_end(&trust);

@@ -31,10 +31,11 @@ typedef struct cuplug__candidate {
 } cuplug__candidate;
 
 /* Opens and reads the file at `path`, which lies in an open directory, or anywhere with AT_FDCWD.
- * ERROR_NOT_FOUND: there is no such file; ERROR_PLUGIN: the reason for its rejection. Messages do
- * not name the file. To be ended, also after an error. */
+ * `kept`: of links that were met before; may be NULL. ERROR_NOT_FOUND: there is no such file;
+ * ERROR_PLUGIN: the reason for its rejection. Messages do not name the file. To be ended, also
+ * after an error. */
 int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,
-                           cuplug__candidate *candidate, cuplug_error *error);
+                           cuplug__folder *kept, cuplug__candidate *candidate, cuplug_error *error);
 void cuplug__candidate_end(cuplug__candidate *candidate);
 
 /* Checks that a file in a searched directory is called as the plugin in it. */

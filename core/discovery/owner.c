@@ -68,26 +68,37 @@ static int check_group(const cuplug__rules *rules, int fd, const struct stat *s,
                       (unsigned)s->st_gid, (unsigned)s->st_mode & 0777u);
 }
 
+static int check_status(const cuplug__rules *rules, int fd, const struct stat *s, int is_above,
+                        cuplug_error *error) {
+  if (s->st_uid != 0 && s->st_uid != geteuid())
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "owned by user %u, root or user %u is wanted; CUPLUG_ALLOW_UNSAFE=1 "
+                        "allows it",
+                        (unsigned)s->st_uid, (unsigned)geteuid());
+  if (is_above && s->st_mode & S_ISVTX) return CUPLUG_OK;
+  if (s->st_mode & S_IWOTH)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                        "anyone may write it (mode %03o): take that right away with chmod o-w, or "
+                        "set CUPLUG_ALLOW_UNSAFE=1",
+                        (unsigned)s->st_mode & 0777u);
+  return check_group(rules, fd, s, error);
+}
+
 static int check(const cuplug__rules *rules, int fd, int is_above, cuplug_error *error) {
   struct stat s;
   if (fstat(fd, &s))
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "cannot be read: %s", strerror(errno));
-  if (s.st_uid != 0 && s.st_uid != geteuid())
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "owned by user %u, root or user %u is wanted; CUPLUG_ALLOW_UNSAFE=1 "
-                        "allows it",
-                        (unsigned)s.st_uid, (unsigned)geteuid());
-  if (is_above && s.st_mode & S_ISVTX) return CUPLUG_OK;
-  if (s.st_mode & S_IWOTH)
-    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "anyone may write it (mode %03o): take that right away with chmod o-w, or "
-                        "set CUPLUG_ALLOW_UNSAFE=1",
-                        (unsigned)s.st_mode & 0777u);
-  return check_group(rules, fd, &s, error);
+  return check_status(rules, fd, &s, is_above, error);
 }
 
 int cuplug__owner_check(const cuplug__rules *rules, int fd, const char *path, cuplug_error *error) {
   return rules->allow_unsafe || is_stock(path) ? CUPLUG_OK : check(rules, fd, 0, error);
+}
+
+int cuplug__owner_check_status(const cuplug__rules *rules, int fd, const struct stat *status,
+                               const char *path, cuplug_error *error) {
+  return rules->allow_unsafe || is_stock(path) ? CUPLUG_OK
+                                               : check_status(rules, fd, status, 0, error);
 }
 
 /* Opens the real path step by step. Links are not followed any more: one that has taken the place
@@ -127,4 +138,52 @@ int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
   free(real);
   errno = code;
   return fd;
+}
+
+/* ---- Links ----------------------------------------------------------------------------------- */
+
+void cuplug__folder_end(cuplug__folder *kept) {
+  if (kept->path) close(kept->fd);
+  free(kept->path);
+  kept->path = NULL;
+}
+
+/* Of a folder of n bytes; 1 where it is the one that is kept, now if not before. */
+static int keep_folder(const cuplug__rules *rules, const char *path, size_t n,
+                       cuplug__folder *kept) {
+  cuplug_error reason;
+  if (kept->path && !strncmp(kept->path, path, n) && !kept->path[n]) return 1;
+  cuplug__folder_end(kept);
+  kept->path = strndup(path, n);
+  if (!kept->path) return 0;
+  kept->fd = cuplug__owner_open(rules, kept->path, O_PATH | O_DIRECTORY, &reason);
+  if (kept->fd >= 0 && !check(rules, kept->fd, 1, &reason)) return 1;
+  if (kept->fd >= 0) close(kept->fd);
+  free(kept->path);
+  kept->path = NULL;
+  return 0;
+}
+
+/* What the link at `path` leads to, which begins with the link's own folder where it is relative.
+ */
+static int read_link(int directory, const char *path, char *target, size_t room) {
+  const char *name = strrchr(path, '/') + 1;
+  const size_t above = (size_t)(name - path);
+  ssize_t n = above < room ? readlinkat(directory, name, target, room) : -1;
+  if (n <= 0 || (size_t)n + above >= room) return 0;
+  const size_t before = *target == '/' ? 0 : above;
+  memmove(target + before, target, (size_t)n);
+  memcpy(target, path, before);
+  target[before + (size_t)n] = 0;
+  return 1;
+}
+
+int cuplug__owner_open_link(const cuplug__rules *rules, int directory, const char *path, int flags,
+                            cuplug__folder *kept) {
+  char target[2048];
+  if (rules->allow_unsafe || !read_link(directory, path, target, sizeof target)) return -1;
+  const char *name = strrchr(target, '/') + 1;
+  if (name == target + 1 || !keep_folder(rules, target, (size_t)(name - 1 - target), kept))
+    return -1;
+  return openat(kept->fd, name, flags | O_NOFOLLOW | O_CLOEXEC);
 }

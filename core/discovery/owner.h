@@ -4,6 +4,7 @@
 #define CUPLUG_CORE_DISCOVERY_OWNER_H
 
 #include <cuplug/host.h>
+#include <sys/stat.h>
 
 #define CUPLUG__REFUSED (-2)
 
@@ -19,11 +20,27 @@ const char *cuplug__own_folder(void);
 /* Refuses an open file or directory that lies at `path` and that others may write: anyone, its
  * group, or an owner who is neither root nor this user. */
 int cuplug__owner_check(const cuplug__rules *rules, int fd, const char *path, cuplug_error *error);
+/* The same, of an open file whose status is known. */
+int cuplug__owner_check_status(const cuplug__rules *rules, int fd, const struct stat *status,
+                               const char *path, cuplug_error *error);
 
 /* Opens a path, each directory above which must pass that check; it may be sticky instead, as
  * others cannot replace what is in it. What is opened is still to be checked. -1: errno says why;
  * CUPLUG__REFUSED: the reason is in `error`. */
 int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
                        cuplug_error *error);
+
+/* A folder that links led to, checked and kept open: others mostly lead there, too. All zero at
+ * first. */
+typedef struct cuplug__folder {
+  char *path; /* as links have it; NULL: none */
+  int fd;
+} cuplug__folder;
+
+/* Opens what a link in an open directory, at `path`, leads to, by the same rules. -1 without a
+ * reason: it is for owner_open. */
+int cuplug__owner_open_link(const cuplug__rules *rules, int directory, const char *path, int flags,
+                            cuplug__folder *kept);
+void cuplug__folder_end(cuplug__folder *kept);
 
 #endif

@@ -67,14 +67,13 @@ static void begin(cuplug__host_copy *copy, uint64_t bytes, uint64_t piece, int n
   copy->lead = (start + copy->first) % piece;
   const uint64_t n = copy->lead + bytes;
   if (!bytes) return;
-  copy->job = (cuplug__job){
+  copy->loop = (cuplug__loop){
       .body = copy_piece,
       .context = copy,
       .n = (int64_t)n,
       .grain = (int64_t)piece,
-      .n_chunks = (int64_t)((n - 1) / piece + 1),
       .n_helpers = n_helpers < CUPLUG__MAX_COPY_THREADS ? n_helpers : CUPLUG__MAX_COPY_THREADS - 1};
-  cuplug__team_begin(&copy->job);
+  copy->job = cuplug__team_begin(&copy->loop);
 }
 
 void cuplug__host_copy_read(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
@@ -91,7 +90,11 @@ void cuplug__host_copy_write(cuplug__host_copy *copy, const cuplug__view *view, 
   begin(copy, bytes, piece, n_helpers);
 }
 
-void cuplug__host_copy_end(cuplug__host_copy *copy) { (void)cuplug__team_end(&copy->job); }
+void cuplug__host_copy_end(cuplug__host_copy *copy) {
+  (void)cuplug__team_end(&copy->loop, copy->job);
+  copy->loop = (cuplug__loop){0};
+  copy->job = NULL;
+}
 
 void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to) {
   cuplug__host_copy copy;

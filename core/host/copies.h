@@ -15,7 +15,8 @@
 
 /* A copy under way, in its owner's memory; all zero is one that is done. */
 typedef struct cuplug__host_copy {
-  cuplug__job job;          /* bytes in pieces; `lead` bytes before the copy make the first whole */
+  cuplug__loop loop; /* bytes in pieces; `lead` bytes before the copy make the first whole */
+  cuplug__job *job;
   const cuplug__view *view; /* its bytes from `first` on */
   uint64_t first, lead;
   char *packed; /* the other side, contiguous */

@@ -2,24 +2,24 @@
 #include "host/team.h"
 
 #include "host/cores.h"
+#include "host/wait.h"
 
+#include <cuplug/nontemporal.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <time.h>
 
 /* How long a thread without work looks for some before it sleeps: less than the pauses between the
- * chunks of a copy that the bus limits cost in waking it up. It yields the CPU each time; where
+ * chunks of a copy that the bus limits cost in waking it up. It yields the CPU now and then; where
  * others take it, the time is over. */
 #define LOOK_NS 100000
+#define N_LOOKS 32 /* before it yields: a microsecond or two */
 
-/* How long an owner looks whether its helpers are done before it sleeps. It does not yield: where
- * others want the CPU, it would have it back after milliseconds. */
-#define SPIN_NS 10000
-
-#define N_TRIES 100 /* to have the lock before sleeping for it; a few microseconds */
+/* Looks that a thread leaves to others, when it has no share of its own: with fewer chunks than
+ * threads, the same threads have them in each loop, and the others go to sleep. */
+#define N_LEFT 8
 
 /* Threads that one thread wakes for a loop. These wake as many, if there is still work then: short
  * loops are not held up by waking threads that come too late. */
@@ -31,148 +31,62 @@
 /* A thread that cannot be made is tried again when it was wanted so often. */
 #define N_WISHES 64
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t queued = PTHREAD_COND_INITIALIZER, finished = PTHREAD_COND_INITIALIZER;
-static cuplug__job *first;    /* with chunks that nobody has taken; oldest first */
-static _Atomic int n_queued;  /* written under the lock; threads look at it without */
-static _Atomic int n_threads; /* in all, the callers' included; 0: not counted yet */
+#define MOST_THREADS CPU_SETSIZE
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for making threads */
+static int n_made;                                       /* under the lock */
+static _Atomic int n_refusals;
+static _Atomic int n_threads; /* in all, a caller included; 0: not counted yet */
 static cpu_set_t cpus;        /* of the first caller: those that come later may be bound to one */
 static int has_cpus;
-/* Under the lock. A thread of the team is awake, or asleep, or called and about to be awake, which
- * counts as awake. Those that are busy are inside of a job. */
-static int n_made, n_asleep, n_called, n_busy, n_refusals;
-static int n_callers; /* in team_run, which keep a CPU busy each */
+
+/* Threads have numbers from 1 on; those that are not of the team have 0. */
+static _Thread_local int own_number;
+
+/* Threads that are not of the team, and inside of a loop: they keep a CPU busy each. */
+static _Alignas(CUPLUG_LINE_BYTES) _Atomic int n_callers;
+
+/* Of the team: at work, looking for it, or called and about to be awake. */
+static _Alignas(CUPLUG_LINE_BYTES) _Atomic int n_awake;
+static _Atomic uint64_t asleep[MOST_THREADS / 64]; /* bits of threads that can be called */
+static _Atomic uint32_t beds[MOST_THREADS];        /* 1: sleep; where each of them does */
 
 /* The child has none of the threads, and the lock may be held by one of them. */
 static void forget_team(void) {
   pthread_mutex_init(&lock, NULL);
-  pthread_cond_init(&queued, NULL);
-  pthread_cond_init(&finished, NULL);
-  first = NULL;
-  atomic_store(&n_queued, 0);
-  atomic_store(&n_threads, 0);
-  n_made = n_asleep = n_called = n_busy = n_refusals = n_callers = 0;
+  cuplug__jobs_forget();
+  for (int k = 0; k < MOST_THREADS / 64; k++) atomic_store(&asleep[k], 0);
+  n_made = n_refusals = n_callers = n_awake = n_threads = 0;
+  own_number = 0;
 }
 
 /* A process that cannot have its children forget the team has none. */
 static void watch_forks(void) {
-  if (pthread_atfork(NULL, NULL, forget_team)) atomic_store(&n_threads, 1);
+  if (pthread_atfork(NULL, NULL, forget_team)) n_threads = 1;
 }
 
-static void pause_a_little(void) {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
-
-/* It is held for less than a microsecond, mostly: a thread that slept for it would come late. */
-static void take_lock(void) {
-  for (int i = 0; i < N_TRIES; i++) {
-    if (!pthread_mutex_trylock(&lock)) return;
-    pause_a_little();
-  }
-  pthread_mutex_lock(&lock);
-}
+static int least(int a, int b) { return a < b ? a : b; }
 
 /* Before the lock is taken for anything else: forked children have it free then. */
 static int count_threads(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, watch_forks);
-  if (atomic_load_explicit(&n_threads, memory_order_relaxed)) return n_threads;
-  take_lock();
+  if (n_threads) return n_threads;
+  pthread_mutex_lock(&lock);
   if (!n_threads) {
     has_cpus = !sched_getaffinity(0, sizeof cpus, &cpus);
-    n_threads = cuplug__count_cores();
+    n_threads = least(cuplug__count_cores(), MOST_THREADS);
   }
   pthread_mutex_unlock(&lock);
   return n_threads;
 }
 
-static int least(int a, int b) { return a < b ? a : b; }
+/* ---- Making threads, and waking them --------------------------------------------------------- */
 
-static int64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
-}
+static void *work(void *number);
 
-/* ---- Chunks ---------------------------------------------------------------------------------- */
-
-/* The number of a chunk that is now the caller's; n_chunks or more where there is none left. */
-static int64_t take(cuplug__job *job) {
-  return atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
-}
-
-static int64_t n_left(cuplug__job *job) {
-  return job->n_chunks - atomic_load_explicit(&job->next, memory_order_relaxed);
-}
-
-static void run_chunk(cuplug__job *job, int64_t chunk) {
-  const int64_t begin = chunk * job->grain, left = job->n - begin;
-  const int status =
-      job->body(job->context, begin, left < job->grain ? job->n : begin + job->grain);
-  if (!status) return;
-  atomic_store_explicit(&job->status, status, memory_order_relaxed);
-  atomic_store_explicit(&job->next, job->n_chunks, memory_order_relaxed);
-}
-
-static void run_chunks(cuplug__job *job, int64_t chunk) {
-  for (; chunk < job->n_chunks; chunk = take(job)) run_chunk(job, chunk);
-}
-
-/* ---- The queue, under the lock --------------------------------------------------------------- */
-
-static void append(cuplug__job *job) {
-  cuplug__job **at = &first;
-  while (*at) at = &(*at)->after;
-  *at = job;
-  job->is_queued = 1;
-  atomic_fetch_add_explicit(&n_queued, 1, memory_order_relaxed);
-}
-
-static void take_out(cuplug__job *job) {
-  cuplug__job **at = &first;
-  if (!job->is_queued) return;
-  while (*at != job) at = &(*at)->after;
-  *at = job->after;
-  job->is_queued = 0;
-  atomic_fetch_sub_explicit(&n_queued, 1, memory_order_relaxed);
-}
-
-/* The oldest job that has room, and a chunk of it: whoever joins has work, so that its owner never
- * waits for one that has not begun. */
-static cuplug__job *join(int64_t *chunk) {
-  for (cuplug__job *job = first, *after; job; job = after) {
-    after = job->after;
-    if (atomic_load_explicit(&job->n_inside, memory_order_relaxed) >= job->n_helpers) continue;
-    *chunk = take(job);
-    if (*chunk < job->n_chunks) {
-      atomic_fetch_add_explicit(&job->n_inside, 1, memory_order_relaxed);
-      n_busy++;
-      return job;
-    }
-    take_out(job);
-  }
-  return NULL;
-}
-
-/* The owner may be gone as soon as nobody is inside. */
-static void leave(cuplug__job *job) {
-  const int is_awaited = job->is_awaited;
-  n_busy--;
-  if (n_left(job) <= 0) take_out(job);
-  if (atomic_fetch_sub_explicit(&job->n_inside, 1, memory_order_release) == 1 && is_awaited)
-    pthread_cond_broadcast(&finished);
-}
-
-/* ---- The threads ----------------------------------------------------------------------------- */
-
-static void *work(void *unused);
-
-/* Under the lock. Signals are for the threads of the program. */
-static int make_thread(void) {
+/* Signals are for the threads of the program. */
+static int make_thread(int number) {
   pthread_attr_t attributes;
   pthread_t thread;
   sigset_t all, previous;
@@ -181,139 +95,131 @@ static int make_thread(void) {
   pthread_attr_setstacksize(&attributes, STACK_BYTES);
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &previous);
-  const int is_made = !pthread_create(&thread, &attributes, work, NULL);
+  const int is_made = !pthread_create(&thread, &attributes, work, (void *)(intptr_t)number);
   pthread_sigmask(SIG_SETMASK, &previous, NULL);
   pthread_attr_destroy(&attributes);
   if (is_made) pthread_setname_np(thread, "cuplug");
   return is_made;
 }
 
-/* Under the lock, until so many are awake; those that are there before others are made. All that
- * sleep are woken at once where all are wanted: one by one they would come too late. */
-static void wake(int n_wanted) {
-  const int n_missing = least(n_wanted, n_threads - 1) - (n_made - n_asleep);
-  const int n_woken = least(n_missing, n_asleep);
-  if (n_missing <= 0) return;
-  for (int i = 0; i < n_woken && n_woken < n_asleep; i++) pthread_cond_signal(&queued);
-  if (n_woken == n_asleep) pthread_cond_broadcast(&queued);
-  n_asleep -= n_woken;
-  n_called += n_woken;
-  for (int n = n_missing - n_woken; n > 0; n--) {
-    if (n_refusals && n_refusals++ < N_WISHES) return;
-    n_refusals = !make_thread();
-    n_made += !n_refusals;
-  }
+static int add_thread(void) {
+  if (n_refusals && n_refusals++ < N_WISHES) return 0;
+  pthread_mutex_lock(&lock);
+  const int is_room = n_made + 1 < n_threads, is_made = is_room && make_thread(n_made + 1);
+  n_made += is_made;
+  n_awake += is_made;
+  n_refusals = is_room && !is_made;
+  pthread_mutex_unlock(&lock);
+  return is_made;
 }
 
-/* Under the lock: threads for a loop that is under way, none where each CPU has a caller. */
-static void spread(const cuplug__job *job, int64_t n_chunks_left) {
-  const int n_more = n_chunks_left < N_WOKEN ? (int)n_chunks_left : N_WOKEN;
-  wake(least(least(n_busy + n_more, job->n_helpers), n_threads - n_callers));
+/* 1 for the one that takes a thread out of those that can be called. */
+static int take_out(int number) {
+  const uint64_t bit = (uint64_t)1 << number % 64;
+  return !!(atomic_fetch_and(&asleep[number / 64], ~bit) & bit);
 }
 
-/* Returns with the lock. */
-static void look_for_work(void) {
-  for (const int64_t end = now_ns() + LOOK_NS; now_ns() < end;) {
-    if (atomic_load_explicit(&n_queued, memory_order_relaxed) && !pthread_mutex_trylock(&lock))
-      return;
-    sched_yield();
-  }
-  take_lock();
+/* The first ones first: with little to do, the others sleep on. */
+static int call_thread(void) {
+  for (int k = 0; k < MOST_THREADS / 64; k++)
+    for (uint64_t mask; (mask = atomic_load(&asleep[k]));) {
+      const int number = k * 64 + __builtin_ctzll(mask);
+      if (!take_out(number)) continue;
+      n_awake++;
+      atomic_store(&beds[number], 0);
+      cuplug__wake(&beds[number]);
+      return 1;
+    }
+  return 0;
 }
 
-static void sleep_until_called(void) {
-  n_asleep++;
-  pthread_cond_wait(&queued, &lock);
-  if (n_called)
-    n_called--;
-  else
-    n_asleep--; /* it woke by itself */
+static void wake(int n) {
+  while (n-- > 0 && (call_thread() || add_thread())) continue;
 }
 
-static void *work(void *unused) {
-  int64_t chunk;
+/* For a loop that is under way, by its owner and by those who join. Threads that look for work come
+ * by themselves; with other jobs, they may be busy. None are woken where each CPU has a caller. */
+static void spread(cuplug__job *job) {
+  const int n_wanted = cuplug__jobs_open() > 1 ? n_threads : cuplug__job_helpers(job);
+  const int n_useful = least(n_wanted, n_threads - 1);
+  if (n_awake >= n_useful) return; /* mostly: nothing was read that others write */
+  const int n_missing = least(n_useful, n_threads - n_callers) - n_awake;
+  if (n_missing > 0) wake(least(n_missing, cuplug__job_left(job, N_WOKEN)));
+}
+
+/* ---- The threads ----------------------------------------------------------------------------- */
+
+/* 1 with a chunk, 0 when the time is over. */
+static int look_for_work(cuplug__taken *taken) {
+  int n_seen = 0; /* how often in turn there was a job */
+  for (const int64_t end = cuplug__now_ns() + LOOK_NS; cuplug__now_ns() < end; sched_yield())
+    for (int k = 0; k < N_LOOKS; k++) {
+      n_seen = cuplug__jobs_open() ? n_seen + 1 : 0;
+      if (n_seen && cuplug__jobs_join(own_number, n_seen > N_LEFT, taken)) return 1;
+      cuplug__pause();
+    }
+  return 0;
+}
+
+static void get_up(void) { n_awake += take_out(own_number); }
+
+/* 1 with a chunk, of a job that came before anybody could call this thread; 0 when it was called,
+ * or woke by itself. */
+static int sleep_until_called(cuplug__taken *taken) {
+  atomic_store(&beds[own_number], 1);
+  n_awake--;
+  atomic_fetch_or(&asleep[own_number / 64], (uint64_t)1 << own_number % 64);
+  const int has_work = cuplug__jobs_join(own_number, 1, taken);
+  while (!has_work && atomic_load(&beds[own_number])) cuplug__sleep(&beds[own_number]);
+  get_up();
+  return has_work;
+}
+
+static void *work(void *number) {
+  cuplug__taken taken;
+  own_number = (int)(intptr_t)number;
   if (has_cpus) sched_setaffinity(0, sizeof cpus, &cpus);
-  take_lock();
   for (;;) {
-    cuplug__job *job = join(&chunk);
-    if (!job) {
-      pthread_mutex_unlock(&lock);
-      look_for_work();
-      job = join(&chunk);
-    }
-    if (!job) {
-      sleep_until_called();
-      continue;
-    }
-    spread(job, n_left(job));
-    pthread_mutex_unlock(&lock);
-    run_chunks(job, chunk);
-    take_lock();
-    leave(job);
+    if (!look_for_work(&taken) && !sleep_until_called(&taken)) continue;
+    spread(taken.job);
+    cuplug__job_help(&taken);
   }
-  return unused;
+  return NULL;
 }
 
 /* ---- Owners ---------------------------------------------------------------------------------- */
 
-static int is_occupied(const cuplug__job *job) {
-  return atomic_load_explicit(&job->n_inside, memory_order_acquire) != 0;
-}
-
-/* All chunks are taken, and the job is not in the queue. */
-static void await_helpers(cuplug__job *job) {
-  if (!is_occupied(job)) return;
-  for (const int64_t end = now_ns() + SPIN_NS; is_occupied(job) && now_ns() < end;)
-    pause_a_little();
-  if (!is_occupied(job)) return;
-  take_lock();
-  job->is_awaited = 1;
-  while (is_occupied(job)) pthread_cond_wait(&finished, &lock);
-  pthread_mutex_unlock(&lock);
-}
-
-void cuplug__team_begin(cuplug__job *job) {
-  const int kept = errno;
-  count_threads();
-  take_lock();
-  append(job);
-  wake(job->n_helpers);
-  pthread_mutex_unlock(&lock);
+cuplug__job *cuplug__team_begin(const cuplug__loop *loop) {
+  const int kept = errno, n = least(loop->n_helpers, count_threads() - 1);
+  cuplug__job *job = n > 0 ? cuplug__job_open(loop, 1) : NULL;
+  if (job) wake(n - n_awake);
   errno = kept;
+  return job;
 }
 
-static int end(cuplug__job *job, int is_caller) {
-  run_chunks(job, take(job));
-  take_lock();
-  take_out(job);
+int cuplug__team_end(const cuplug__loop *loop, cuplug__job *job) {
+  return job ? cuplug__job_close(job, own_number) : cuplug__loop_alone(loop);
+}
+
+static int run(cuplug__job *job) {
+  const int is_caller = !own_number, kept = errno;
+  n_callers += is_caller;
+  spread(job);
+  errno = kept;
+  const int status = cuplug__job_close(job, own_number);
   n_callers -= is_caller;
-  pthread_mutex_unlock(&lock);
-  await_helpers(job);
-  return atomic_load_explicit(&job->status, memory_order_relaxed);
+  return status;
 }
-
-int cuplug__team_end(cuplug__job *job) { return job->n_chunks ? end(job, 0) : CUPLUG_OK; }
 
 int cuplug__team_run(int64_t n, int64_t grain, cuplug_body *body, void *context) {
   if (n <= 0) return CUPLUG_OK;
   if (grain < 1) grain = 1;
   if (n <= grain) return body(context, 0, n);
-  cuplug__job job = {.body = body,
-                     .context = context,
-                     .n = n,
-                     .grain = grain,
-                     .n_chunks = (n - 1) / grain + 1,
-                     .n_helpers = INT32_MAX};
-  const int kept = errno;
-  if (count_threads() == 1) {
-    run_chunks(&job, take(&job));
-    return job.status;
-  }
-  take_lock();
-  n_callers++;
-  append(&job);
-  spread(&job, job.n_chunks - 1);
-  pthread_mutex_unlock(&lock);
+  cuplug__loop loop = {body, context, n, grain, .n_helpers = INT32_MAX};
+  const int64_t n_helpers = cuplug__loop_chunks(&loop) - 1;
+  if (n_helpers < INT32_MAX) loop.n_helpers = (int)n_helpers;
+  const int kept = errno, n_most = count_threads();
   errno = kept;
-  return end(&job, 1);
+  cuplug__job *job = n_most > 1 ? cuplug__job_open(&loop, n_most) : NULL;
+  return job ? run(job) : cuplug__loop_alone(&loop);
 }

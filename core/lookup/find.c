@@ -74,7 +74,7 @@ static int take_file(int directory, const char *path, const cuplug__trust *trust
   cuplug__candidate candidate;
   *plugin = loaded_from(path);
   if (*plugin) return CUPLUG_OK;
-  int status = cuplug__candidate_read(directory, path, trust, &candidate, error);
+  int status = cuplug__candidate_read(directory, path, trust, NULL, &candidate, error);
   if (!status && directory != AT_FDCWD)
     status = cuplug__check_name(directory, path, candidate.table.name, error);
   if (!status) status = cuplug__check_listed(candidate.fd, trust, error);

@@ -27,6 +27,7 @@ typedef struct builder {
   size_t room;
   cuplug__index by_name, by_identity;
   cuplug__loaded loaded;
+  cuplug__folder folder;
 } builder;
 
 int cuplug__file_counts(const cuplug_file *file) {
@@ -196,7 +197,7 @@ static int add_file(builder *b, int directory, char *path, int origin, cuplug_er
   cuplug_error reason;
   int status = new_file(b, path, origin, &file, error);
   if (status) return status;
-  int result = cuplug__candidate_read(directory, path, b->trust, &candidate, &reason);
+  int result = cuplug__candidate_read(directory, path, b->trust, &b->folder, &candidate, &reason);
   const cuplug__plugin *loaded = cuplug__loaded_from(&b->loaded, path);
   b->identities[file - b->listing->files] = candidate.identity;
   if (loaded && !cuplug__identity_equal(&loaded->identity, &candidate.identity)) {
@@ -269,6 +270,7 @@ static void end_builder(builder *b) {
   cuplug__index_end(&b->by_name);
   cuplug__index_end(&b->by_identity);
   cuplug__loaded_end(&b->loaded);
+  cuplug__folder_end(&b->folder);
 }
 
 int cuplug__listing_make(cuplug__search *search, const cuplug__trust *trust, int with_files,
@@ -334,7 +336,7 @@ static int inspect(const char *path, const cuplug__trust *trust, cuplug_file *fi
   cuplug_error reason;
   start_file(file, strdup(path), CUPLUG_ORIGIN_LOADED);
   if (!file->path) return cuplug__no_memory(error, doing);
-  int result = cuplug__candidate_read(AT_FDCWD, path, trust, &candidate, &reason);
+  int result = cuplug__candidate_read(AT_FDCWD, path, trust, NULL, &candidate, &reason);
   if (!result) result = cuplug__check_listed(candidate.fd, trust, &reason);
   int status = describe(file, &candidate, result, &reason, error);
   file->loaded = is_in_process(&candidate.identity);

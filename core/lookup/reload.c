@@ -64,7 +64,7 @@ static int reload(cuplug__plugin *old, cuplug__plugin **fresh, cuplug_error *err
   cuplug__candidate candidate;
   int status = cuplug__trust_start(&trust, error);
   if (status) return status;
-  status = cuplug__candidate_read(AT_FDCWD, old->path, &trust, &candidate, error);
+  status = cuplug__candidate_read(AT_FDCWD, old->path, &trust, NULL, &candidate, error);
   if (!status) status = cuplug__check_listed(candidate.fd, &trust, error);
   if (status) {
     if (status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", old->path);

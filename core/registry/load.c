@@ -40,7 +40,7 @@ static int read_file(const char *path, cuplug__candidate *candidate, cuplug_erro
   candidate->fd = -1;
   int status = cuplug__trust_start(&trust, error);
   if (status) return status;
-  status = cuplug__candidate_read(AT_FDCWD, path, &trust, candidate, error);
+  status = cuplug__candidate_read(AT_FDCWD, path, &trust, NULL, candidate, error);
   if (!status) status = cuplug__check_listed(candidate->fd, &trust, error);
   if (status && status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", path);
   cuplug__trust_end(&trust);

@@ -64,6 +64,9 @@ static int hold(const cuplug_call *call, const cuplug_pass *pass, value *to) {
   case CUPLUG_PASS_FAULT:
     to->pointer = call->fault;
     return CUPLUG_OK;
+  case CUPLUG_PASS_CALL:
+    to->pointer = NULL;
+    return CUPLUG_OK;
   case CUPLUG_PASS_SCALAR:
     return hold_scalar(call, pass, to);
   default:

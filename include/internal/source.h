@@ -62,7 +62,8 @@ typedef enum cuplug_pass_kind {
   CUPLUG_PASS_ARRAY,  /* the address of array `operand` */
   CUPLUG_PASS_SCALAR, /* scalar `operand` as a value of `type` */
   CUPLUG_PASS_NUMBER, /* a formula as a value of `type` */
-  CUPLUG_PASS_FAULT   /* the call's fault record */
+  CUPLUG_PASS_FAULT,  /* the call's fault record */
+  CUPLUG_PASS_CALL    /* the call; of functions, which have it anyway */
 } cuplug_pass_kind;
 
 /* Parameters of a kernel, or of a function. */

@@ -237,9 +237,13 @@ def test_threads_with_small_stacks(run_python):
     done = run_python("""
 import threading
 import numpy as np
+import cuplug
 from cuplug.ops import gather, relu
 
 x, index = np.arange(-6.0, 6).reshape(3, 4), np.array([2, 0])
+z = np.ones((300, 400), np.complex128)
+add = cuplug.elementwise("add(a: T, b: T, c: T) -> T", "a + b + c")
+total = cuplug.reduction("total(x: T) -> T", reduce="a + b")
 
 def first_use():
     assert gather(x, index).tolist() == x[[2, 0]].tolist()
@@ -253,12 +257,18 @@ def later():
     except TypeError as error:
         assert str(error).startswith("gather: index: seen float64[3, 4]")
 
+def expressions():
+    assert (add(z[:, ::2], z[:, 1::2], 1) == 3).all()
+    assert total(z[:, ::2]) == 60_000
+    assert (total(z[:, ::2], axis=0) == 300).all()
+
+add(z, z, 1), total(z)  # compiled
 threading.stack_size(64 << 10)
 finished = []
-for use in (first_use, later):
+for use in (first_use, later, expressions):
     thread = threading.Thread(target=lambda: (use(), finished.append(use)))
     thread.start()
     thread.join()
-assert finished == [first_use, later]
+assert finished == [first_use, later, expressions]
 """)
     assert done.returncode == 0, done.stderr

@@ -122,6 +122,36 @@ def test_where_a_link_leads_is_what_counts(nested, tmp_path, good_file):
     assert listed(nested / "libraw.so").reason.startswith(f"{foreign}, on the way to it: owned by")
 
 
+def test_each_link_counts_by_itself(nested, tmp_path):
+    """What is known of the folder of one is not said of another's."""
+    for folder in ("good", "open"):
+        (tmp_path / folder).mkdir()
+    targets = {
+        "a": tmp_path / "good" / "liba.so",
+        "b": tmp_path / "open" / "libb.so",
+        "c": tmp_path / "good" / "libc.so",
+        "d": Path(os.path.relpath(tmp_path / "good" / "libd.so", nested)),
+        "e": Path(os.path.relpath(tmp_path / "open" / "libe.so", nested)),
+        "f": tmp_path / "good" / "libf.so",
+        "g": tmp_path / "good" / "libg.so",
+        "h": tmp_path / "good" / "libh.so",
+    }
+    for name, target in targets.items():
+        if name != "h":
+            named_plugin(nested / target, name)
+        (nested / f"lib{name}.so").symlink_to(target)
+    targets["f"].rename(tmp_path / "open" / "libf.so")
+    targets["f"].symlink_to(tmp_path / "open" / "libf.so")  # a link that leads to a link
+    (tmp_path / "open").chmod(0o777)
+    targets["g"].chmod(0o666)
+    seen = {path.name[3]: listed(path).reason for path in nested.iterdir()}
+    refused = f"{tmp_path}/open, on the way to it: anyone may write it (mode 777)"
+    assert {name for name, reason in seen.items() if not reason} == {"a", "c", "d"}
+    assert {name for name, reason in seen.items() if reason.startswith(refused)} == {"b", "e", "f"}
+    assert seen["g"].startswith("anyone may write it (mode 666)")
+    assert seen["h"] == "dangling link: its target does not exist"
+
+
 @NEEDS_ROOT
 def test_a_link_that_is_turned_before_the_first_call(tmp_path, run_python):
     """The folder is reached through a link of another user, as in /tmp."""

@@ -120,6 +120,14 @@ static void check_all_take_part(void) {
   CHECK(n_made == n_cpus - 1);
 }
 
+/* Whatever threads do when work comes, they hear of it: looking for it, going to sleep, asleep. */
+static void check_calls(void) {
+  for (unsigned round = 0; round < 400; round++) {
+    usleep(round % 200);
+    check_meeting(n_cpus);
+  }
+}
+
 static int fail_at(void *context, int64_t begin, int64_t end) {
   (void)end;
   seen[begin]++;
@@ -280,15 +288,16 @@ static int never_two(void *context, int64_t begin, int64_t end) {
 
 static void check_jobs(void) {
   enum { N = 40 };
-  static cuplug__job jobs[N];
+  static cuplug__loop loops[N];
+  static cuplug__job *jobs[N];
   _Atomic int64_t total = 0;
   for (int round = 0; round < 20; round++) {
     for (int k = 0; k < N; k++) {
-      jobs[k] = (cuplug__job){.body = sum_lengths, .context = &total, .n = k, .grain = 3};
-      jobs[k].n_chunks = (k + 2) / 3, jobs[k].n_helpers = 3;
-      if (k) cuplug__team_begin(&jobs[k]);
+      loops[k] = (cuplug__loop){sum_lengths, &total, .n = k, .grain = 3, .n_helpers = 3};
+      if (k) jobs[k] = cuplug__team_begin(&loops[k]);
     }
-    for (int k = N; k-- > 0;) CHECK(!cuplug__team_end(&jobs[k])); /* the first was never begun */
+    for (int k = N; k-- > 0;) /* the first was never begun */
+      CHECK(!cuplug__team_end(&loops[k], jobs[k]));
   }
   CHECK(total == 20 * N * (N - 1) / 2);
 }
@@ -296,10 +305,8 @@ static void check_jobs(void) {
 static void check_few_helpers(void) {
   int most = 2; /* one helper, and the owner at the end */
   for (int round = 0; round < 50; round++) {
-    cuplug__job job = {.body = never_two, .context = &most, .n = 50, .grain = 1};
-    job.n_chunks = 50, job.n_helpers = 1;
-    cuplug__team_begin(&job);
-    CHECK(!cuplug__team_end(&job));
+    const cuplug__loop loop = {never_two, &most, .n = 50, .grain = 1, .n_helpers = 1};
+    CHECK(!cuplug__team_end(&loop, cuplug__team_begin(&loop)));
     check_loop(100, 1); /* awakes the others */
   }
 }
@@ -376,6 +383,7 @@ int main(void) {
     run(check_callers, cpus);
     run(check_jobs, cpus);
     run(check_all_take_part, cpus);
+    run(check_calls, cpus);
   }
   run(check_failures_alone, 1);
   run(check_refusals, 4);

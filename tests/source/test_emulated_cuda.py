@@ -268,6 +268,7 @@ SAME = """
 QUICK = [
     "test_powers_of_integers('int8', 'cuda')",
     "test_powers_of_integers('uint64', 'cuda')",
+    "test_negative_powers_on_a_gpu('cuda')",
     "test_least_and_greatest_of_mixed_integers('int32 uint32', 'cuda')",
     "test_least_and_greatest_of_mixed_integers('int64 uint64', 'cuda')",
     "test_reductions_of_floats_that_become_integers('int32', 'cuda')",

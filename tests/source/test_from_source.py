@@ -101,6 +101,53 @@ def test_functions_may_return_a_status():
         f(np.zeros(3))
 
 
+SHARED = """
+#include <pthread.h>
+typedef struct job { const cuplug_call *call; const float *x; float *y; int64_t *thread; } job;
+
+static int double_range(void *context, int64_t begin, int64_t end) {
+  const job *j = context;
+  for (int64_t k = begin; k < end; k++) {
+    if (j->x[k] < 0)
+      return cuplug_fail(j->call, CUPLUG_ERROR_VALUE, "x: seen less than 0, wanted more");
+    j->y[k] = 2 * j->x[k];
+    j->thread[k] = (int64_t)pthread_self();
+  }
+  return CUPLUG_OK;
+}
+
+int doubled(const float *x, const cuplug_call *call, float *y, int64_t *thread, int64_t n) {
+  job shared = {call, x, y, thread};
+  return cuplug_parallel(call, n, 1024, double_range, &shared);
+}
+"""
+
+
+def test_functions_share_loops_among_threads():
+    """`call` is theirs alone: the ranges are of one thread each, and may fail with a message."""
+    doubled = cuplug.operator(
+        "doubled(x: float32[n]) -> (y: float32[n], thread: int64[n])",
+        arguments="x, call, y, thread, n",
+        host=SHARED,
+    )
+    x = np.arange(100_000, dtype=np.float32)
+    y, thread = doubled(x)
+    assert np.array_equal(y, 2 * x)
+    assert all(len(set(thread[k : k + 1024])) == 1 for k in range(0, x.size, 1024))
+    x[50_000] = -1
+    with pytest.raises(ValueError, match="^doubled: x: seen less than 0, wanted more$"):
+        doubled(x)
+
+
+def test_a_dimension_may_be_called_call():
+    f = cuplug.operator(
+        "f(x: float32[call]) -> y: int64[]",
+        arguments="y, call",
+        host="void f(int64_t *y, int64_t call) { *y = call; }",
+    )
+    assert f(np.zeros(7, np.float32)) == 7
+
+
 WRONG = {
     ("arguments", "x, q"): "pick: arguments: seen 'q', wanted names of the signature (x, index, y",
     ("arguments", "x, index / 2"): "pick: arguments: seen 'index / 2'",

@@ -75,6 +75,19 @@ def test_kernels_get_what_they_declare():
     ]
 
 
+def test_kernels_get_no_call():
+    text = "__global__ void f(const float *x, float *y, float s, short k, unsigned n) {}"
+    assert plan(text, arguments="x, y, call, s, k, n") == plan(text)
+
+
+@pytest.mark.parametrize("given", ["cuplug_call *", "const cuplug_fault *", "int64_t"])
+def test_functions_get_the_call_as_it_is(given):
+    text = f"void f(const float *x, float *y, float s, int k, int n, {given} c) {{}}"
+    message = re.escape("arguments: call: seen ") + ".* in f, wanted const cuplug_call \\*$"
+    with pytest.raises(TypeError, match=message):
+        on_host(text, arguments="x, y, s, k, n, call")(np.ones(3, np.float32), 1.5, 2)
+
+
 # Parameters for x, y, s, k and n, and what is said of them, of a kernel and of a function.
 WRONG_PARAMETERS = {
     "const float *x, float *y, float s, int k": "arguments: seen 5, wanted 4 as f has parameters",

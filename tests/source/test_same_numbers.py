@@ -90,12 +90,34 @@ def test_powers_of_floats_are_of_floats(side):
 
 
 def test_negative_powers_of_integers():
-    """As in NumPy; on a GPU the element is the number rounded to zero."""
+    """As in NumPy."""
     f = cuplug.elementwise("f(x: T, y: T) -> T", "pow(x, y)")
     for dtype in SIGNED:
         wanted = "^f: seen 10 to the power of -3 of integers, wanted a power >= 0$"
         with pytest.raises(ValueError, match=wanted):
             f(dtype_one(dtype, 10), dtype_one(dtype, -3))
+
+
+@pytest.mark.parametrize("side", SIDES[1:])
+def test_negative_powers_on_a_gpu(side):
+    """They are the number, rounded to zero, and 0 where there is none."""
+    f = cuplug.elementwise("f(x: T, y: T) -> T", "pow(x, y)")
+    for dtype in SIGNED:
+        x = np.array([1, -1, -1, 2, -2, 10, 0, 3], dtype)
+        y = np.array([-5, -2, -3, -1, -1, -3, -1, 2], dtype)
+        assert np.asarray(f(x, y, device=side)).tolist() == [1, 1, -1, 0, 0, 0, 0, 9]
+
+
+@pytest.mark.parametrize("side", SIDES[1:])
+@pytest.mark.parametrize("text", ["x / y", "x % y", "x >> y - 4"])
+def test_what_has_no_result_is_that_element_alone_on_a_gpu(text, side):
+    f = cuplug.elementwise("f(x: T, y: T) -> T", text)
+    for dtype in ("int32", "int64", "uint32", "uint64"):
+        x, y = np.full(1000, 12, dtype), np.full(1000, 4, dtype)
+        expected = np.asarray(f(x, y, device=side))
+        y[::7] = 0
+        found = np.asarray(f(x, y, device=side))
+        assert (found == expected)[np.arange(1000) % 7 != 0].all()
 
 
 MIXED = [

@@ -9,6 +9,7 @@ from cuplug.base.dtypes import DTYPES
 from cuplug.signature.variant import Variant
 from cuplug.source.expression import (
     Names,
+    block_elements,
     load,
     numbers,
     preamble,
@@ -89,9 +90,10 @@ def host_code(op: Elementwise, variant: Variant) -> str:
     all_flat = " && ".join(f"flat_{x.name}" for x in op.names.arrays)
     blocks = [f"{kinds[x.name]} block_{x.name}[BLOCK] CUPLUG_ALIGNED;" for _, x in arrays]
     widest = max(DTYPES[dtype].n_bytes for dtype in variant.types)
+    block = block_elements(len(arrays), widest)
     return f"""{op.head(variant)}
 #define CUPLUG_ALIGNED __attribute__((aligned(64)))
-enum {{ BLOCK = CUPLUG_BLOCK_BYTES / {widest}, PAST = CUPLUG_NONTEMPORAL_BLOCK / {widest} }};
+enum {{ BLOCK = {block}, PAST = CUPLUG_NONTEMPORAL_BLOCK / {widest} }};
 
 CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, long long from, long long to) {{
   const cuplug_loop *loop = call->loop;
@@ -99,7 +101,7 @@ CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, long long from, long lon
   {" ".join(flat)}
   {" ".join(blocks)}
   {_host_past(op, kinds)}
-  const int64_t step = past && {all_flat} ? PAST : BLOCK;
+  const int64_t step = !({all_flat}) ? BLOCK : past ? PAST : CUPLUG_GRAIN;
   for (int64_t begin = from, m; begin < to; begin += m) {{
     m = cuplug_least(step - (begin + lead) % step, to - begin);
     {_host_places(op, kinds)}

@@ -13,6 +13,7 @@ from cuplug.base.dtypes import DTYPES, Dtype
 from cuplug.signature import signature as signatures
 from cuplug.signature.variant import Variant
 
+_BLOCK_BYTES = 8192  # of all blocks of a loop
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 
 
@@ -161,6 +162,14 @@ def store(dtype: Dtype, text: str) -> str:
         return f"cuplug_{dtype.name}_store({text})"
     as_bool = "(bool)" if dtype.name == "bool" else ""
     return f"({dtype.stored}){as_bool}({text})"
+
+
+def block_elements(n_blocks: int, widest: int) -> int:
+    """Return how many elements, of `widest` bytes, are in each of the blocks of a loop on the host.
+
+    They lie on its thread's stack, which may be small, and in the first cache.
+    """
+    return 1 << (_BLOCK_BYTES // n_blocks // widest).bit_length() - 1
 
 
 def quoted(text: str, name: str, close: str = "") -> str:

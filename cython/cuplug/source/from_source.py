@@ -56,7 +56,8 @@ def operator(
     arguments : str
         What the kernel and the function are given, in their order: "x, index, y, n, m, fault".
         Names are arrays (pointers), scalars, dimensions (64 bits, or what the kernel declares),
-        `fault` (for `cuplug_fault_index`); numbers are worked out by + - * // %, min, max, size(x).
+        `fault` (for `cuplug_fault_index`), `call` (of the function alone, for `cuplug_parallel` and
+        `cuplug_fail`); numbers are worked out by + - * // %, min, max, size(x).
     cuda, host : str
         The sources.
     kernel, function : str, optional

@@ -13,8 +13,13 @@ from cuplug.compilers.kernel_types import BOOL, COMPLEX, FLOAT, INT, OPAQUE, POI
 from cuplug.signature import formula
 from cuplug.signature.formula import Scope
 
-ARRAY, SCALAR, NUMBER, FAULT = range(4)  # `cuplug_pass_kind` in <internal/source.h>
-FAULT_BYTES = 64  # of a cuplug_fault
+# `cuplug_pass_kind` in <internal/source.h>
+ARRAY, SCALAR, NUMBER, FAULT, CALL = range(5)
+# What is no part of the signature: its kind, its type, the type's size.
+RECORDS = {
+    "fault": (FAULT, "cuplug_fault *", 64),
+    "call": (CALL, "const cuplug_call *", 96),
+}
 
 
 @dataclass(frozen=True)
@@ -42,11 +47,15 @@ class Target:
     def match(self, nodes: Sequence[ast.expr], codes: Sequence[int]) -> list[Pass]:
         """Match arguments with the types of parameters, in the numbers of kernel_types.py.
 
+        The call is for functions alone.
+
         Raises
         ------
         TypeError
             One does not fit.
         """
+        if not self.on_host:
+            nodes = [node for node in nodes if _record(node, self.scope) != "call"]
         if len(nodes) != len(codes):
             raise TypeError(
                 f"{self._where}: seen {len(nodes)}, wanted {len(codes)} as "
@@ -58,10 +67,8 @@ class Target:
         name = node.id if isinstance(node, ast.Name) else ""
         if name in self.scope.arrays:
             return self._array(name, code)
-        if is_fault(node, self.scope):
-            if code & 15 == POINTER and code >> 4 & 15 == OPAQUE and code >> 40 == FAULT_BYTES:
-                return Pass(FAULT, 0, 0, formula.Term((), name))
-            raise self._refuse(node, code, "cuplug_fault *")
+        if _record(node, self.scope):
+            return self._given(name, code, *RECORDS[name])
         if name in self.scope.scalars:
             return self._scalar(node, name, code)
         return self._integer(node, code, formula.term(node, self.scope, self._where))
@@ -87,6 +94,13 @@ class Target:
         unit = size if is_struct and not is_element else 0
         own = formula.Term((), name)
         return Pass(ARRAY, self.scope.arrays[name], 0, own, unit, 1 << (code >> 9 & 15))
+
+    def _given(self, name: str, code: int, kind: int, wanted: str, n_bytes: int) -> Pass:
+        is_const = bool(code >> 8 & 1)
+        is_record = (code & 15, code >> 4 & 15, code >> 40) == (POINTER, OPAQUE, n_bytes)
+        if not is_record or is_const != wanted.startswith("const"):
+            raise self._refuse(ast.Name(name), code, wanted)
+        return Pass(kind, 0, 0, formula.Term((), name))
 
     def _elements(self, dtype: Dtype) -> list[tuple[int, int]]:
         """Return what a pointer to elements may point to: kinds and sizes."""
@@ -143,10 +157,11 @@ def element_type(dtype: Dtype, on_host: bool) -> str:
     return "bool" if dtype.name == "bool" else dtype.stored
 
 
-def is_fault(node: ast.expr, scope: Scope) -> bool:
-    """Say whether an argument is the call's fault record."""
-    is_named = isinstance(node, ast.Name) and node.id == "fault"
-    return is_named and not {"fault"} & {*scope.arrays, *scope.scalars, *scope.sizes}
+def _record(node: ast.expr, scope: Scope) -> str:
+    """Return the name of a record of the call that is an argument, or ""."""
+    name = node.id if isinstance(node, ast.Name) else ""
+    is_own = name in {*scope.arrays, *scope.scalars, *scope.sizes}
+    return name if name in RECORDS and not is_own else ""
 
 
 def check_arguments(nodes: Sequence[ast.expr], scope: Scope, operator: str, most: int) -> None:
@@ -162,7 +177,7 @@ def check_arguments(nodes: Sequence[ast.expr], scope: Scope, operator: str, most
         raise ValueError(f"{operator}: arguments: seen {len(nodes)}, wanted at most {most}")
     for node in nodes:
         alone = isinstance(node, ast.Name) and (node.id in scope.arrays or node.id in scope.scalars)
-        if not alone and not is_fault(node, scope):
+        if not alone and not _record(node, scope):
             formula.term(node, scope, f"{operator}: arguments")
     for x in scope.signature.outputs:
         if x.name not in named:

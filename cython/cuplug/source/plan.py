@@ -11,7 +11,7 @@ from cuplug.base.dtypes import DTYPES, Dtype
 from cuplug.compilers import kernel_types
 from cuplug.signature import formula
 from cuplug.signature.variant import Variant
-from cuplug.source.passes import ARRAY, FAULT, SCALAR, Pass, element_type
+from cuplug.source.passes import ARRAY, CALL, FAULT, SCALAR, Pass, element_type
 
 _HOST_HEAD = """#include <cuplug/fault.h>
 #include <cuplug/format.h>
@@ -149,6 +149,8 @@ def _value(k: int, given: Pass, dtypes: Mapping[str, Dtype]) -> str:
     """Return an argument of a host function as C; each converts to the type that was asked for."""
     if given.kind == FAULT:
         return "&cuplug_record"
+    if given.kind == CALL:
+        return "cuplug_given"
     if given.kind == ARRAY:
         return f"cuplug_given->tensors[{given.operand}].data"
     if given.kind != SCALAR:

@@ -10,6 +10,7 @@ from cuplug.signature.variant import Variant
 from cuplug.source.expression import (
     Name,
     Names,
+    block_elements,
     load,
     numbers,
     preamble,
@@ -124,19 +125,19 @@ def host_code(op: Reduction, variant: Variant) -> str:
         )
 
     def flat(loop: str) -> str:
-        lines = [
+        return "\n".join(
             f"const int flat_{x.name} = cuplug_is_flat({loop}, {k});"
             for k, x in enumerate(op.inputs)
-        ]
-        return "\n".join(lines)
+        )
 
     blocks = "\n".join(
         f"{kinds[x.name]} block_{x.name}[BLOCK] __attribute__((aligned(64)));" for x in op.inputs
     )
     given = "const cuplug_numbers given = cuplug_read(call->scalars);"
     value = op.mapped(dtypes, "at_{}[at]")
+    widest = max(x.n_bytes for x in (op.accumulator(variant), *dtypes.values()))
     return f"""{op.head(variant)}
-enum {{ BLOCK = 1024 }};
+enum {{ BLOCK = {block_elements(len(op.inputs) + 1, widest)} }};
 
 static inline int64_t end_of(const cuplug_loop_call *call, int64_t part) {{
   return cuplug_least(call->reduced->n, (part + 1) * call->part);
@@ -149,15 +150,17 @@ static cuplug_value row(const cuplug_loop_call *call, int64_t output, int64_t pa
   {offsets("kept", "output")}
   {flat("reduced")}
   {blocks}
-  cuplug_value values[BLOCK] __attribute__((aligned(64))), pairs[64], all = 0;
+  cuplug_value values[BLOCK / 2] __attribute__((aligned(64))), pairs[64], all = 0;
   const int64_t first = part * call->part, end = end_of(call, part);
   int64_t n_blocks = 0; /* bit k: pairs[k] holds 2^k of them */
   for (int64_t begin = first; begin < end; begin += BLOCK, n_blocks++) {{
-    const int64_t m = cuplug_least(BLOCK, end - begin);
+    int64_t m = cuplug_least(BLOCK, end - begin), half = (m + 1) / 2;
     {places("reduced", "m")}
     CUPLUG_SIMD
-    for (int64_t at = 0; at < m; at++) values[at] = {value};
-    for (int64_t n = m, half; n > 1; n = half) {{
+    for (int64_t at = 0; at < m - half; at++)
+      values[at] = {op.call("reduce", value, op.mapped(dtypes, "at_{}[half + at]"))};
+    for (int64_t at = m - half; at < half; at++) values[at] = {value};
+    for (int64_t n = half; n > 1; n = half) {{
       half = (n + 1) / 2;
       CUPLUG_SIMD
       for (int64_t at = 0; at < n - half; at++)
@@ -220,15 +223,19 @@ CUPLUG_PART put_together(const cuplug_loop_call *call, long long begin, long lon
   store_outputs(call, begin, m, values);
 }}
 
-static void run_item(const cuplug_loop_call *call, int64_t begin, int64_t part) {{
-  const int64_t n = call->loop->n, m = call->by_columns ? cuplug_least(BLOCK, n - begin) : 1;
-  cuplug_value values[BLOCK];
-  cuplug_value *to = call->n_parts > 1 ? (cuplug_value *)call->partials + part * n + begin : values;
-  if (call->by_columns)
-    columns(call, begin, part, to);
+static void run_columns(const cuplug_loop_call *call, int64_t begin, int64_t part) {{
+  const int64_t n = call->loop->n;
+  cuplug_value values[BLOCK], *partials = call->partials;
+  columns(call, begin, part, call->n_parts > 1 ? partials + part * n + begin : values);
+  if (call->n_parts == 1) store_outputs(call, begin, cuplug_least(BLOCK, n - begin), values);
+}}
+
+static void run_row(const cuplug_loop_call *call, int64_t output, int64_t part) {{
+  const cuplug_value value = row(call, output, part);
+  if (call->n_parts == 1)
+    store_outputs(call, output, 1, &value);
   else
-    *to = row(call, begin, part);
-  if (call->n_parts == 1) store_outputs(call, begin, m, values);
+    ((cuplug_value *)call->partials)[part * call->loop->n + output] = value;
 }}
 
 /* An item is one part of one output, or of BLOCK of them. */
@@ -239,7 +246,8 @@ static int64_t items_of(const cuplug_loop_call *call) {{
 
 CUPLUG_PART run_items(const cuplug_loop_call *call, long long from, long long to) {{
   const int64_t n = items_of(call), step = outputs_of(call);
-  for (int64_t item = from; item < to; item++) run_item(call, item % n * step, item / n);
+  for (int64_t item = from; item < to; item++)
+    (call->by_columns ? run_columns : run_row)(call, item % n * step, item / n);
 }}
 
 static void run_range(const cuplug_loop_call *call, long long from, long long to) {{

@@ -173,7 +173,6 @@ __ubsan_handle_shift_out_of_bounds(const cuplug_operation *at, uintptr_t a, uint
   cuplug_refuse(at, seen);
 }
 
-#define CUPLUG_BLOCK_BYTES 8192 /* of the widest array: blocks stay in the cache */
 /* Elements; below, threads cost more than they save. Less than in the stock operators: an
  * expression may take much longer for each. */
 #define CUPLUG_PARALLEL_FROM 65536
