@@ -14,11 +14,10 @@ import torch
 from cuplug.call.operator import Operator
 from cuplug.errors import NotFoundError
 from cuplug.frameworks.torch_batched import batched_rule
-from cuplug.frameworks.torch_entry import Entry, Registered
 from cuplug.frameworks.torch_fake import fake_kernel
 from cuplug.frameworks.torch_functions import is_available
 from cuplug.frameworks.torch_gradient import autograd_kernel, count_writes
-from cuplug.frameworks.torch_schema import overloads_of
+from cuplug.frameworks.torch_schema import Entry, Registered, overloads_of
 from cuplug.lookup.find import find
 from cuplug.signature.signature import parse
 
