@@ -296,6 +296,15 @@ def test_an_operator_without_results_runs(host, functions):
 # ---- The module ----------------------------------------------------------------------------------
 
 
+def test_reductions_are_handed_on(host):
+    total = cuplug.reduction("total(x: T) -> T", reduce="a + b")
+    x = jnp.arange(12.0).reshape(3, 4)
+    same(jax.jit(lambda x: total(x, axis=0))(x), x.sum(0))
+    same(jax.vmap(total)(x), x.sum(1))
+    with pytest.raises(TypeError, match="seen Reduction, wanted a cuplug.Operator"):
+        Function(total)
+
+
 def test_names():
     from cuplug import jax as module
 

@@ -29,6 +29,9 @@ class Function:
     """
 
     def __init__(self, operator: Operator) -> None:
+        if not isinstance(operator, Operator):
+            kind = type(operator).__name__
+            raise TypeError(f"cuplug.jax.Function: seen {kind}, wanted a cuplug.Operator")
         self.operator = operator
         self.__name__ = self.__qualname__ = operator.name
         self.__doc__ = operator.__doc__
