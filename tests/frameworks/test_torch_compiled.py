@@ -286,7 +286,7 @@ EXAMPLES = {
     "running_average": (torch.randn(3, 4), torch.zeros(4), torch.tensor(0)),
     "batched_matmul": (torch.randn(2, 3, 4), torch.randn(2, 4, 5)),
     "gelu": (torch.randn(3, 4, requires_grad=True),),
-    "residual_add": (torch.randn(3, 4, requires_grad=True), torch.randn(3, 4, requires_grad=True)),
+    "residual_add": (torch.randn(3, 4), torch.randn(3, 4)),
 }
 
 
