@@ -162,6 +162,15 @@ def test_operators_of_the_search_path_are_handed_on():
     assert "torch.ops.cuplug.relu.default" in traced.code
 
 
+def test_operators_of_the_search_path_break_graphs_and_work():
+    x = torch.randn(5, requires_grad=True)
+    function = torch.compile(lambda x: cuplug.ops.relu(x * 2) + 1, backend="aot_eager")
+    seen = function(x)
+    assert torch.equal(seen, (2 * x).relu() + 1)
+    seen.sum().backward()
+    assert torch.equal(x.grad, 2 * (x > 0).float())
+
+
 def test_fx_proxies():
     traced = torch.fx.symbolic_trace(lambda x: relu(x) + 1)
     assert torch.equal(traced(torch.tensor([-1.0])), torch.tensor([1.0]))

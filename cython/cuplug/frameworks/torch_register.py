@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 import torch
 
+from cuplug.call.named import named_outputs
 from cuplug.call.operator import Operator
 from cuplug.errors import NotFoundError
 from cuplug.frameworks.torch_batched import batched_rule
@@ -182,7 +183,12 @@ def hand_on(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any])
                 f"{operator.name}: {name}: seen with a tensor that PyTorch records or traces, "
                 "wanted without (or pass x.detach())"
             )
-    return register(operator)(*args, **given)
+    whole = register(operator)
+    result = whole(*args, **given)
+    names, *others = {tuple(x.name for x in row.outputs) for row in whole.rows}
+    if isinstance(result, tuple) and all(names) and not others:
+        return named_outputs(operator.name, names, tuple(result))
+    return result
 
 
 def _has_tensor(x: Any) -> bool:
