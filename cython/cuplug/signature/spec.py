@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from cuplug.base.dtypes import DTYPES
@@ -13,7 +13,6 @@ __all__ = ["ArraySpec", "Inferred"]
 
 
 @public
-@dataclass(frozen=True)
 class ArraySpec:
     """An array without elements, for `Operator.infer`.
 
@@ -30,22 +29,33 @@ class ArraySpec:
         Operators take no arrays of such a dtype.
     """
 
-    dtype: str
-    shape: tuple[Any, ...]
+    __slots__ = ("dtype", "shape")  # no dataclass: every process would wait for that module
 
-    def __post_init__(self) -> None:
-        name = str(getattr(self.dtype, "name", self.dtype)).rpartition(".")[2]
+    def __init__(self, dtype: Any, shape: Iterable[Any]) -> None:
+        name = str(getattr(dtype, "name", dtype)).rpartition(".")[2]
         if name not in DTYPES:
-            raise TypeError(
-                f"ArraySpec: dtype: seen {self.dtype!r}, wanted one of {', '.join(DTYPES)}"
-            )
-        object.__setattr__(self, "dtype", name)
-        object.__setattr__(self, "shape", tuple(self.shape))
+            raise TypeError(f"ArraySpec: dtype: seen {dtype!r}, wanted one of {', '.join(DTYPES)}")
+        self.dtype = name
+        self.shape = tuple(shape)
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
         return len(self.shape)
+
+    def __repr__(self) -> str:
+        return f"ArraySpec(dtype={self.dtype!r}, shape={self.shape})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ArraySpec):
+            return NotImplemented
+        return (self.dtype, self.shape) == (other.dtype, other.shape)
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.shape))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArraySpec, (self.dtype, self.shape)
 
 
 @public
