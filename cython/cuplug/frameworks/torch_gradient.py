@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,7 @@ class _Plans:
     def __init__(self, entry: Entry, register: Callable[..., Registered]) -> None:
         self._entry, self._register = entry, register
         self._known: dict[int, _Plan | Exception] = {}
+        self.only: _Plan | Exception | None = None  # of an operator of one row, once it is known
 
     def of(self, args: Sequence[Any]) -> _Plan | Exception:
         """Return how the gradient of a call is computed, or why there is none."""
@@ -47,6 +48,8 @@ class _Plans:
         plan = self._known.get(row)
         if plan is None:
             plan = self._known[row] = self._find(row)
+        if len(self._entry.whole.rows) == 1:
+            self.only = plan
         return plan
 
     def row_of(self, args: Sequence[Any]) -> int:
@@ -90,6 +93,8 @@ def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callab
             return _below(entry, args)
         lengths, flat = _flatten(args) if has_lists else (None, args)
         results = _apply(function, lengths, *flat)
+        if not n_written:
+            return results
         outputs = (results if isinstance(results, tuple) else (results,))[n_written:]
         return outputs[0] if len(outputs) == 1 else outputs or None
 
@@ -169,13 +174,14 @@ def _function(entry: Entry, plans: _Plans) -> Any:
 
     It takes the lengths of lists and the arguments, and returns the results.
     """
-    mutated = entry.overload.mutated
+    mutated, call = entry.overload.mutated, entry.call
 
     def forward(ctx: Any, lengths: Any, *flat: Any) -> Any:
         args = flat if lengths is None else _unflatten(lengths, flat)
-        plan = plans.of(args)
+        plan = plans.only or plans.of(args)
         before = _before(plan, args, mutated) if mutated else args
-        results = _run(entry, args)
+        # Gradients are off here: what is called is not recorded again.
+        results = _run(entry, args) if _is_transformed() else call(*args)
         if mutated:
             written = [args[k] for k in mutated if args[k] is not None]
             ctx.mark_dirty(*written)
@@ -205,9 +211,7 @@ def _function(entry: Entry, plans: _Plans) -> Any:
 
 
 def _run(entry: Entry, args: Sequence[Any]) -> Any:
-    """Run a call that is recorded; transforms around this one may record it, too."""
-    if not _is_transformed():
-        return entry.call(*args)  # gradients are off: it is not recorded again
+    """Run a call inside of transforms of torch.func, of which the others may record it, too."""
     with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
         return _below(entry, args)
 
@@ -247,11 +251,13 @@ def _save(ctx: Any, plan: Any, lengths: Any, args: Sequence[Any], results: tuple
         ctx.call = args, results
 
 
-def _given(plan: _Plan, args: Sequence[Any], results: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    for name, is_result, number in plan.saved:
-        place = results if is_result else args
-        if number < len(place):  # else it was left out
-            yield name, place[number]
+def _given(plan: _Plan, args: Sequence[Any], results: Sequence[Any]) -> list[tuple[str, Any]]:
+    places = args, results
+    return [
+        (name, places[is_result][number])
+        for name, is_result, number in plan.saved
+        if number < len(places[is_result])  # else it was left out
+    ]
 
 
 def _shapes(plan: _Plan, args: Sequence[Any]) -> dict[int, Any]:
