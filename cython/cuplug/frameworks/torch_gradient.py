@@ -16,6 +16,7 @@ from cuplug.frameworks.torch_fake import matched_row
 from cuplug.frameworks.torch_schema import Entry, Registered
 from cuplug.lookup.gradient import find_gradient
 from cuplug.signature.gradient import Gradient, linear_names
+from cuplug.signature.signature import Signature
 
 __all__ = ["autograd_kernel", "count_writes"]
 
@@ -32,6 +33,7 @@ class _Plan:
     gradient: Gradient
     written: tuple[str, ...]  # the names of the arguments that it changes in place
     saved: tuple[tuple[str, bool, int], ...]  # what is kept: name, whether a result, number
+    broadcast: tuple[int, ...]  # the targets that may be broadcast
 
 
 class _Plans:
@@ -74,7 +76,15 @@ class _Plans:
         written = tuple(dict.fromkeys(x.name for x in parameters))
         origins = found[1].arguments.items()
         saved = [(name, x.kind == "result", x.number) for name, x in origins if x.kind != _GRADIENT]
-        return _Plan(whole, found[1], written, tuple(saved))
+        broadcast = _broadcast(self._entry.whole.rows[row])
+        targets = tuple(k for k in found[1].targets if k in broadcast)
+        return _Plan(whole, found[1], written, tuple(saved), targets)
+
+
+def _broadcast(row: Signature) -> list[int]:
+    """Return the numbers of the parameters that may be broadcast: against another one."""
+    looped = [k for k, x in enumerate(row.parameters) if ("loop", 0) in x.dims]
+    return looped if len(looped) > 1 else []
 
 
 # ---- The kernels ---------------------------------------------------------------------------------
@@ -196,7 +206,8 @@ def _function(entry: Entry, plans: _Plans) -> Any:
         given = others | dict(zip(names, ctx.saved_tensors, strict=True))
         found = _gradients(plan, shapes, given, grads)
         n = [1 if length < 0 else length for length in lengths or (-1,) * n_args]
-        return (None, *(found.get(k) for k, times in enumerate(n) for _ in range(times)))
+        flat = [None, *(found.get(k) for k, times in enumerate(n) for _ in range(times))]
+        return tuple(x if y else None for x, y in zip(flat, ctx.needs_input_grad, strict=True))
 
     def jvp(ctx: Any, _lengths: Any, *flat: Any) -> Any:
         args, results = ctx.call
@@ -236,7 +247,7 @@ def _before(plan: Any, args: Sequence[Any], mutated: list[int]) -> list[Any]:
 
 def _save(ctx: Any, plan: Any, lengths: Any, args: Sequence[Any], results: tuple[Any, ...]) -> None:
     """Keep what the gradient is computed of, but the gradients of the results."""
-    names, tensors, others, shapes = [], [], {}, {}
+    names, tensors, others = [], [], {}
     if type(plan) is _Plan:
         for name, x in _given(plan, args, results):
             if isinstance(x, torch.Tensor):
@@ -245,8 +256,7 @@ def _save(ctx: Any, plan: Any, lengths: Any, args: Sequence[Any], results: tuple
             elif x is not None:
                 others[name] = x
         ctx.save_for_backward(*tensors)
-        shapes = _shapes(plan, args)
-    ctx.record = plan, lengths, len(args), names, others, shapes
+    ctx.record = plan, lengths, len(args), names, others, _shapes(plan, args)
     if forward_ad._current_level >= 0:
         ctx.call = args, results
 
@@ -260,13 +270,13 @@ def _given(plan: _Plan, args: Sequence[Any], results: Sequence[Any]) -> list[tup
     ]
 
 
-def _shapes(plan: _Plan, args: Sequence[Any]) -> dict[int, Any]:
-    """Return the shapes of the arguments whose gradients are computed."""
-    return {
-        k: args[k].shape
-        for k in plan.gradient.targets
-        if k < len(args) and isinstance(args[k], torch.Tensor)
-    }
+def _shapes(plan: Any, args: Sequence[Any]) -> dict[int, Any]:
+    """Return the shapes of the arguments whose gradients may have the broadcast shape."""
+    targets = plan.broadcast if type(plan) is _Plan else ()
+    if not targets:
+        return {}
+    given = [k for k in targets if k < len(args) and args[k] is not None]
+    return {k: args[k].shape for k in given}
 
 
 def _gradients(
@@ -282,7 +292,7 @@ def _gradients(
         given[name] = given[name].clone(memory_format=torch.contiguous_format)
     outputs = _as_list(plan.whole(**given))
     found = zip(plan.gradient.targets, [*(given[name] for name in written), *outputs], strict=True)
-    return {k: _summed(x, shapes[k]) for k, x in found if k in shapes}
+    return {k: _summed(x, shapes[k]) if k in shapes else x for k, x in found}
 
 
 def _summed(gradient: Any, shape: Any) -> Any:
