@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,17 +12,21 @@ from jax.extend.core import InconclusiveDimensionOperation
 
 from cuplug.frameworks.jax_arguments import ABSENT, Call, keyword_at, rows_of
 from cuplug.signature.gradient import results_of
+from cuplug.signature.independent import independent
 from cuplug.signature.signature import GROUP_KINDS, Parameter, Signature
 from cuplug.signature.spec import ArraySpec, Inferred
 from cuplug.signature.symbolic import Misfit, Sizes, walk
+from cuplug.signature.worked_out import names_in_sizes
 
 __all__ = [
+    "LOOP",
     "broadcast_loop",
+    "groups_of",
     "infer",
     "loop_axes",
     "loop_shape",
-    "operand_loops",
-    "result_loops",
+    "operand_places",
+    "result_places",
 ]
 
 
@@ -102,18 +107,38 @@ def _filled(signature: Signature, arguments: list[Any]) -> list[Any]:
     return [default if x is ABSENT else x for x, default in pairs]
 
 
-# ---- Loop dimensions: elements along them have nothing to do with each other --------------------
+# ---- Groups of dimensions: elements along them have nothing to do with each other ----------------
+
+LOOP = ("loop", 0)  # as a parameter's dimensions have it; others are ("variadic", number of a name)
 
 
-def operand_loops(call: Call, row: int, ndims: Sequence[int]) -> list[slice | None]:
-    """Return where the loop dimensions of each operand are; None where it has none."""
-    return [_of_operand(x, n) for x, n in zip(call.parameters(row), ndims, strict=True)]
+def groups_of(call: Call, row: int) -> list[tuple[str, int]]:
+    """Return the groups along which a row may be called for several elements at once."""
+    signature, properties = rows_of(call.operator)[row], call.operator.properties[row]
+    counted = " ".join([*signature.conditions, *names_in_sizes(signature)])
+    names = independent(signature, properties) - {*re.findall(r"\w+", counted)}
+    dims = {dim for x in signature.parameters for dim in x.dims if dim[0] == "variadic"}
+    numbers = sorted(int(value) for _, value in dims)
+    return [LOOP, *(("variadic", k) for k in numbers if signature.dim_names[k] in names)]
 
 
-def result_loops(call: Call, row: int, ndims: Sequence[int], n_loop: int) -> list[slice | None]:
-    """Return where they are in each result; None also where groups on both sides hide the place."""
+def operand_places(
+    call: Call, row: int, ndims: Sequence[int], group: tuple[str, int] = LOOP
+) -> list[slice | None]:
+    """Return where a group's dimensions are in each operand; None where it has none."""
+    pairs = zip(call.parameters(row), ndims, strict=True)
+    return [_of_operand(x, n, group) for x, n in pairs]
+
+
+def result_places(
+    call: Call, row: int, ndims: Sequence[int], n_dims: int, group: tuple[str, int] = LOOP
+) -> list[slice | None]:
+    """Return where the `n_dims` dimensions of a group are in each result.
+
+    None also where other groups on both sides hide the place.
+    """
     results = results_of(rows_of(call.operator)[row])
-    return [_of_result(x, n, n_loop) for x, n in zip(results, ndims, strict=True)]
+    return [_of_result(x, n, n_dims, group) for x, n in zip(results, ndims, strict=True)]
 
 
 def loop_shape(shapes: Sequence[Any], places: Sequence[slice | None]) -> tuple[Any, ...]:
@@ -152,23 +177,22 @@ def broadcast_loop(x: Any, at: slice | None, loop: tuple[Any, ...]) -> Any:
     return jax.numpy.broadcast_to(x, (*before, *loop, *behind))
 
 
-def _of_operand(x: Parameter, ndim: int) -> slice | None:
-    if ("loop", 0) not in x.dims:
+def _of_operand(x: Parameter, ndim: int, group: tuple[str, int]) -> slice | None:
+    if group not in x.dims:
         return None
-    before = x.dims.index(("loop", 0))
+    before = x.dims.index(group)
     return slice(before, ndim - (len(x.dims) - 1 - before))
 
 
-def _of_result(x: Parameter, ndim: int, n_loop: int) -> slice | None:
-    """Beside groups, whose lengths are not known here, it is found from the other end."""
-    kinds = [kind for kind, _ in x.dims]
-    if "loop" not in kinds:
+def _of_result(x: Parameter, ndim: int, n_dims: int, group: tuple[str, int]) -> slice | None:
+    """Beside other groups, whose lengths are not known here, it is found from the other end."""
+    if group not in x.dims:
         return None
-    at = kinds.index("loop")
+    at, kinds = x.dims.index(group), [kind for kind, _ in x.dims]
     groups = {*GROUP_KINDS, "slice", "listed"}
     if not groups & {*kinds[:at]}:
-        return slice(at, at + n_loop)
+        return slice(at, at + n_dims)
     if groups & {*kinds[at + 1 :]}:
         return None
     end = ndim - (len(kinds) - 1 - at)
-    return slice(end - n_loop, end)
+    return slice(end - n_dims, end)
