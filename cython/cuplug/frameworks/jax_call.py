@@ -2,7 +2,7 @@
 """Calls as a primitive of JAX: traced, compiled, batched; jax_gradient.py has their derivatives.
 
 `call_p` is what programs have. It is compiled as `run_p`, the custom call itself, which is cut
-along loop dimensions where arrays are spread over several devices.
+along independent dimensions where arrays are spread over several devices.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from jax.sharding import NamedSharding, PartitionSpec
 from cuplug.errors import NotFoundError
 from cuplug.frameworks import jax_handler
 from cuplug.frameworks.jax_arguments import Call, rows_of
-from cuplug.frameworks.jax_partition import Looped, partitioned
+from cuplug.frameworks.jax_partition import partitioned
 from cuplug.frameworks.jax_shapes import (
     LOOP,
     broadcast_loop,
+    cut_names,
     groups_of,
     infer,
-    loop_axes,
     loop_shape,
     operand_places,
     result_places,
@@ -95,15 +95,27 @@ def like(avals: Sequence[Any], dtype: str, shape: tuple[Any, ...], spread: Any =
 
 
 def _spread(call: Call, inferred: Inferred, avals: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Return the axes of the mesh over which results are spread: as operands, along the loop."""
+    """Return the axes of the mesh over which results are spread: as operands, where they are cut.
+
+    Each axis stands once.
+    """
     row = inferred.row
-    places = operand_places(call, row, [x.ndim for x in avals])
-    loop = loop_axes([(x.shape, x.sharding.spec) for x in avals], places)
-    ndims = [avals[k].ndim for k in call.inouts(row)] + [x.ndim for x in inferred.outputs]
-    made = result_places(call, row, ndims, len(loop))
+    shapes = [avals[k].shape for k in call.inouts(row)] + [x.shape for x in inferred.outputs]
+    given, made = _cut_names(call, row, [x.shape for x in avals], shapes)
+    found: dict[str, Any] = {}
+    for names, aval in zip(given, avals, strict=True):
+        for name, axes in zip(names, aval.sharding.spec, strict=True):
+            if name and axes not in found.values():
+                found.setdefault(name, axes)
+    return [tuple(found.get(name) for name in names) for names in made]
+
+
+def _cut_names(
+    call: Call, row: int, operands: Sequence[Any], results: Sequence[Any]
+) -> tuple[list[list[str]], list[list[str]]]:
     if jax_handler.keeps_whole(call.operator, row):
-        return [()] * len(made)
-    return [(None,) * at.start + loop if at else () for at in made]
+        return [[""] * len(shape) for shape in operands], [[""] * len(shape) for shape in results]
+    return cut_names(call, row, operands, results)
 
 
 # ---- Compiling -----------------------------------------------------------------------------------
@@ -123,19 +135,16 @@ def _compiled(*operands: Any, call: Call, is_spread: bool) -> list[Any]:
     avals = [jax.typeof(x) for x in operands]
     row = infer(call, avals).row
     results = [x.shape for x in _result_avals(*avals, call=call)]
-    places = operand_places(call, row, [x.ndim for x in avals])
-    loop = loop_shape([x.shape for x in avals], places)
     if not jax_handler.takes_strides(call.operator, row):
+        places = operand_places(call, row, [x.ndim for x in avals])
+        loop = loop_shape([x.shape for x in avals], places)
         pairs = zip(operands, places, strict=True)
         operands = tuple(broadcast_loop(x, at, loop) for x, at in pairs)
-        places = operand_places(call, row, [x.ndim for x in operands])
     run = partial(run_p.bind, call=call)
-    made = result_places(call, row, [len(shape) for shape in results], len(loop))
-    can_be_cut = None not in made and not jax_handler.keeps_whole(call.operator, row)
-    if not (is_spread and loop and can_be_cut):
+    if not is_spread:
         return run(*operands)
-    given = [Looped(x.shape, at) for x, at in zip(operands, places, strict=True)]
-    return list(partitioned(run, given, list(map(Looped, results, made)))(*operands))
+    given, made = _cut_names(call, row, [x.shape for x in operands], results)
+    return list(partitioned(run, given, made)(*operands)) if any(made[0]) else run(*operands)
 
 
 def _lower_run(context: Any, *operands: Any, call: Call) -> Any:

@@ -12,7 +12,7 @@ from jax.extend.core import InconclusiveDimensionOperation
 
 from cuplug.frameworks.jax_arguments import ABSENT, Call, keyword_at, rows_of
 from cuplug.signature.gradient import results_of
-from cuplug.signature.independent import independent
+from cuplug.signature.independent import dimension_name, independent
 from cuplug.signature.signature import GROUP_KINDS, Parameter, Signature
 from cuplug.signature.spec import ArraySpec, Inferred
 from cuplug.signature.symbolic import Misfit, Sizes, walk
@@ -21,9 +21,9 @@ from cuplug.signature.worked_out import names_in_sizes
 __all__ = [
     "LOOP",
     "broadcast_loop",
+    "cut_names",
     "groups_of",
     "infer",
-    "loop_axes",
     "loop_shape",
     "operand_places",
     "result_places",
@@ -147,26 +147,6 @@ def loop_shape(shapes: Sequence[Any], places: Sequence[slice | None]) -> tuple[A
     return jax.numpy.broadcast_shapes(*parts)
 
 
-def loop_axes(arrays: Sequence[tuple[Any, Any]], places: Sequence[slice | None]) -> tuple[Any, ...]:
-    """Return the axes of a mesh over which loop dimensions are spread; each axis stands once.
-
-    Parameters
-    ----------
-    arrays : sequence of tuple
-        Shapes, and the axes of each dimension.
-    places : sequence of slice or None
-        Where the loop dimensions are.
-    """
-    pairs = zip(arrays, places, strict=True)
-    parts = [(shape[at], spec[at]) for (shape, spec), at in pairs if at is not None]
-    found: list[Any] = [None] * max((len(shape) for shape, _ in parts), default=0)
-    for shape, spec in parts:
-        for k, (size, axes) in enumerate(zip(shape, spec, strict=True), len(found) - len(shape)):
-            if found[k] is None and size != 1 and axes not in found:
-                found[k] = axes
-    return tuple(found)
-
-
 def broadcast_loop(x: Any, at: slice | None, loop: tuple[Any, ...]) -> Any:
     """Return an operand with the whole shape of the loop dimensions."""
     if at is None or x.shape[at] == loop:
@@ -175,6 +155,59 @@ def broadcast_loop(x: Any, at: slice | None, loop: tuple[Any, ...]) -> Any:
     ones = (1,) * (len(loop) - len(part))
     x = jax.numpy.reshape(x, (*before, *ones, *part, *behind))
     return jax.numpy.broadcast_to(x, (*before, *loop, *behind))
+
+
+def cut_names(
+    call: Call, row: int, operands: Sequence[Any], results: Sequence[Any]
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Return a name for each dimension along which arrays may be cut, "" for others.
+
+    Dimensions of one name are cut alike: those that are independent, and that all results have.
+
+    Parameters
+    ----------
+    call, row : Call, int
+        The call, and the row that takes it.
+    operands, results : sequence of tuple
+        Their shapes.
+    """
+    signature = rows_of(call.operator)[row]
+    allowed = independent(signature, call.operator.properties[row])
+    lengths: dict[tuple[str, int | str], int] = {}
+    pairs = [*zip(call.parameters(row), operands, strict=True)]
+    for x, shape in pairs:
+        groups = [dim for dim in x.dims if dim[0] in GROUP_KINDS]
+        lengths |= {dim: len(shape) - len(x.dims) + 1 for dim in groups if dim != LOOP}
+    lengths[LOOP] = max((len(s) - len(x.dims) + 1 for x, s in pairs if LOOP in x.dims), default=0)
+    given = [_names(signature, x, shape, allowed, lengths) for x, shape in pairs]
+    wanted = zip(results_of(signature), results, strict=True)
+    made = [_names(signature, x, shape, allowed, lengths) for x, shape in wanted]
+    common = set.intersection(*map(set, made)) if made else set()
+    given, made = (
+        [[name * (name in common) for name in names] for names in side] for side in (given, made)
+    )
+    return given, made
+
+
+def _names(
+    signature: Signature,
+    x: Parameter,
+    shape: Any,
+    allowed: set[str],
+    lengths: dict[tuple[str, int | str], int],
+) -> list[str]:
+    """Return the names of an array's dimensions; none of it where it has parts of a group."""
+    found: list[str] = []
+    for kind, value in x.dims:
+        if kind in ("slice", "listed"):
+            return [""] * len(shape)
+        n = lengths[kind, value] if kind in GROUP_KINDS else 1
+        if kind == "loop":  # broadcast, from its end; an operand may have fewer
+            n = min(n, len(shape) - len(x.dims) + 1) if x.kind != "output" else n
+        is_cut = dimension_name(signature, kind, value) in allowed
+        found += [f"{kind[0]}{value}x{n - k}" if is_cut else "" for k in range(n)]
+    pairs = zip(found, shape, strict=True)
+    return ["" if isinstance(size, int) and size == 1 else name for name, size in pairs]
 
 
 def _of_operand(x: Parameter, ndim: int, group: tuple[str, int]) -> slice | None:
