@@ -43,6 +43,7 @@ MODULES = {
     "gradients": 3,
     "expressions": 4,
     "compiling": 5,
+    "torch_ops": 1,
     "transfers": 3,
     "transfer_sizes": 4,
 }

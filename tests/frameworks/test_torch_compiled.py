@@ -7,7 +7,7 @@ import warnings
 import cuplug
 import pytest
 from cuplug.testing import arguments
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from places import FIXTURES, ROOT
 from random_rows import random_plugin
@@ -326,7 +326,11 @@ def test_random_signatures(drawn, data):
     group = next(x for x in whole.packet.overloads() if row in rows_of(whole, x))
     call = getattr(whole.packet, group)
     given = {whole.spelled.get(name, name): x for name, x in given.items()}
-    seen = call(**given)
+    try:
+        seen = call(**given)
+    except TypeError as error:  # of versions before PyTorch 2.8
+        assume("float8 types are not supported by dlpack" not in str(error))
+        raise
     seen = () if seen is None else seen if isinstance(seen, tuple) else (seen,)
     assert [str(x.dtype) for x in seen] == [f"torch.{x.dtype}" for x in outputs]
     for x, spec in zip(seen, outputs, strict=True):

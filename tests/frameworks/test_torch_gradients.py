@@ -174,6 +174,7 @@ def test_forward_mode_that_there_is_not(graded):
             function([x] if name == "total" else x)
 
 
+@pytest.mark.skipif(not hasattr(torch.library, "register_vmap"), reason="PyTorch 2.5")
 @on_each_device
 def test_functional_transforms(device):
     x = points(4, device=device).detach()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from cuplug.signature.gradient import Gradient, linear_names
 __all__ = ["autograd_kernel", "count_writes"]
 
 _GRADIENT = "gradient"  # the kind of what comes from one
+_is_enabled = torch.is_grad_enabled
+_is_transformed = torch._C._are_functorch_transforms_active
 
 
 @dataclass(frozen=True)
@@ -108,12 +110,24 @@ def count_writes(entry: Entry) -> Callable[..., Any]:
 
 
 def _is_recorded(args: Sequence[Any]) -> bool:
-    return _is_forward() or (torch.is_grad_enabled() and any(map(_requires_grad, args)))
+    return (_is_enabled() and _requires_grad(args)) or (
+        forward_ad._current_level >= 0 and torch._C._is_fwd_grad_enabled()
+    )
+
+
+def _requires_grad(args: Sequence[Any]) -> bool:
+    for x in args:
+        if isinstance(x, torch.Tensor):
+            if x.requires_grad:
+                return True
+        elif isinstance(x, (list, tuple)) and _requires_grad(x):
+            return True
+    return False
 
 
 def _apply(function: Any, *args: Any) -> Any:
     """Record a call. Of nested transforms, as grad(grad(f)), the dispatcher calls once for each."""
-    if not torch._C._are_functorch_transforms_active():
+    if not _is_transformed():
         return function.apply(*args)
     with enable_single_level_autograd_function():
         return function.apply(*args)
@@ -122,12 +136,6 @@ def _apply(function: Any, *args: Any) -> Any:
 def _is_forward() -> bool:
     """Say whether derivatives are computed in forward mode."""
     return forward_ad._current_level >= 0 and torch._C._is_fwd_grad_enabled()
-
-
-def _requires_grad(x: Any) -> bool:
-    if isinstance(x, torch.Tensor):
-        return x.requires_grad
-    return isinstance(x, (list, tuple)) and any(map(_requires_grad, x))
 
 
 def _below(entry: Entry, args: Sequence[Any]) -> Any:
@@ -176,12 +184,12 @@ def _function(entry: Entry, plans: _Plans) -> Any:
         return results
 
     def backward(ctx: Any, *grads: Any) -> Any:
-        plan, lengths, names, others, shapes = ctx.record
+        plan, lengths, n_args, names, others, shapes = ctx.record
         if not isinstance(plan, _Plan):
             raise plan
         given = others | dict(zip(names, ctx.saved_tensors, strict=True))
         found = _gradients(plan, shapes, given, grads)
-        n = [1 if length < 0 else length for length in lengths or (-1,) * len(shapes)]
+        n = [1 if length < 0 else length for length in lengths or (-1,) * n_args]
         return (None, *(found.get(k) for k, times in enumerate(n) for _ in range(times)))
 
     def jvp(ctx: Any, _lengths: Any, *flat: Any) -> Any:
@@ -198,7 +206,7 @@ def _function(entry: Entry, plans: _Plans) -> Any:
 
 def _run(entry: Entry, args: Sequence[Any]) -> Any:
     """Run a call that is recorded; transforms around this one may record it, too."""
-    if not torch._C._are_functorch_transforms_active():
+    if not _is_transformed():
         return entry.call(*args)  # gradients are off: it is not recorded again
     with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
         return _below(entry, args)
@@ -222,37 +230,41 @@ def _before(plan: Any, args: Sequence[Any], mutated: list[int]) -> list[Any]:
     return [x.clone() if k in copied else x for k, x in enumerate(args)]
 
 
-def _given(plan: _Plan, args: Sequence[Any], results: Sequence[Any]) -> dict[str, Any]:
-    """Return what a gradient is computed of, but the gradients of the results, by name."""
-    found = {}
-    for name, is_result, number in plan.saved:
-        place = results if is_result else args
-        if number < len(place) and place[number] is not None:
-            found[name] = place[number]
-    return found
-
-
 def _save(ctx: Any, plan: Any, lengths: Any, args: Sequence[Any], results: tuple[Any, ...]) -> None:
-    names, tensors, others = [], [], {}
-    if isinstance(plan, _Plan):
-        for name, x in _given(plan, args, results).items():
+    """Keep what the gradient is computed of, but the gradients of the results."""
+    names, tensors, others, shapes = [], [], {}, {}
+    if type(plan) is _Plan:
+        for name, x in _given(plan, args, results):
             if isinstance(x, torch.Tensor):
                 names.append(name)
                 tensors.append(x)
-            else:
+            elif x is not None:
                 others[name] = x
         ctx.save_for_backward(*tensors)
-    ctx.record = plan, lengths, names, others, _shapes(args)
+        shapes = _shapes(plan, args)
+    ctx.record = plan, lengths, len(args), names, others, shapes
     if forward_ad._current_level >= 0:
         ctx.call = args, results
 
 
-def _shapes(args: Sequence[Any]) -> list[Any]:
-    return [x.shape if isinstance(x, torch.Tensor) else None for x in args]
+def _given(plan: _Plan, args: Sequence[Any], results: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    for name, is_result, number in plan.saved:
+        place = results if is_result else args
+        if number < len(place):  # else it was left out
+            yield name, place[number]
+
+
+def _shapes(plan: _Plan, args: Sequence[Any]) -> dict[int, Any]:
+    """Return the shapes of the arguments whose gradients are computed."""
+    return {
+        k: args[k].shape
+        for k in plan.gradient.targets
+        if k < len(args) and isinstance(args[k], torch.Tensor)
+    }
 
 
 def _gradients(
-    plan: _Plan, shapes: Sequence[Any], given: dict[str, Any], grads: Sequence[Any]
+    plan: _Plan, shapes: dict[int, Any], given: dict[str, Any], grads: Sequence[Any]
 ) -> dict[int, Any]:
     """Call the operator that computes them. What it changes in place is a copy."""
     given = dict(given)
@@ -264,7 +276,7 @@ def _gradients(
         given[name] = given[name].clone(memory_format=torch.contiguous_format)
     outputs = _as_list(plan.whole(**given))
     found = zip(plan.gradient.targets, [*(given[name] for name in written), *outputs], strict=True)
-    return {k: _summed(x, shapes[k]) for k, x in found if k < len(shapes) and shapes[k] is not None}
+    return {k: _summed(x, shapes[k]) for k, x in found if k in shapes}
 
 
 def _summed(gradient: Any, shape: Any) -> Any:
@@ -321,8 +333,8 @@ def _along_transposed(
     """The gradient is linear in those of the results: its gradient by them is what is wanted."""
     with torch.enable_grad():
         grads = [torch.zeros_like(x, requires_grad=x.is_floating_point()) for x in results]
-        given = _given(plan, args, results)
-        found = _gradients(plan, _shapes(args), given, grads)
+        given = {name: x for name, x in _given(plan, args, results) if x is not None}
+        found = _gradients(plan, _shapes(plan, args), given, grads)
     inputs = [x for x in grads if x.requires_grad]
     outputs = [found[k] for k in moving if k in found]
     along = torch.autograd.grad(
