@@ -8,13 +8,15 @@ along independent dimensions where arrays are spread over several devices.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import jax
 import numpy
 from jax._src import dispatch
+from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import Primitive, mapped_aval
 from jax.interpreters import batching, mlir, xla
 from jax.sharding import NamedSharding, PartitionSpec
@@ -22,7 +24,6 @@ from jax.sharding import NamedSharding, PartitionSpec
 from cuplug.errors import NotFoundError
 from cuplug.frameworks import jax_handler
 from cuplug.frameworks.jax_arguments import Call, rows_of
-from cuplug.frameworks.jax_partition import partitioned
 from cuplug.frameworks.jax_shapes import (
     LOOP,
     broadcast_loop,
@@ -144,7 +145,7 @@ def _compiled(*operands: Any, call: Call, is_spread: bool) -> list[Any]:
     if not is_spread:
         return run(*operands)
     given, made = _cut_names(call, row, [x.shape for x in operands], results)
-    return list(partitioned(run, given, made)(*operands)) if any(made[0]) else run(*operands)
+    return list(_partitioned(run, given, made)(*operands)) if any(made[0]) else run(*operands)
 
 
 def _lower_run(context: Any, *operands: Any, call: Call) -> Any:
@@ -169,6 +170,57 @@ def _known_as(call: Call) -> dict[str, Any]:
         if jax_handler.address_of(find(name)) == call.address:
             return {"operator": name}
     return {"address": numpy.int64(call.address), "process": numpy.int64(jax_handler.PROCESS)}
+
+
+# ---- Arrays on several devices: each works on what it has ----------------------------------------
+
+
+def _partitioned(
+    run: Callable[..., Any], operands: list[list[str]], results: list[list[str]]
+) -> Callable[..., Any]:
+    """Return a function that XLA's partitioner may cut.
+
+    Parameters
+    ----------
+    run : callable
+        What each device does.
+    operands, results : list of list of str
+        A name for each dimension of each array: those of one name are cut alike, "" is not cut.
+    """
+
+    def partition(mesh: Any, arg_shapes: Any, result_shape: Any) -> Any:
+        axes = dict(zip(results[0], tuple(result_shape[0].sharding.spec), strict=False))
+        made, given = (
+            tuple(NamedSharding(mesh, _spec(names, axes)) for names in arrays)
+            for arrays in (results, operands)
+        )
+        return mesh, run_alike, made, given
+
+    def run_alike(*arrays: Any) -> tuple[Any, ...]:
+        return tuple(run(*arrays))
+
+    factors = _factors(results[0])
+    others = (f"a{k}" for k in itertools.count())
+    left, right = ([_named(x, factors, others) for x in side] for side in (operands, results))
+    rule = " -> ".join(", ".join(map(" ".join, side)) for side in (left, right))
+    whole = {name for x in (*left, *right) for name in x if name.startswith("a")}
+    cut = custom_partitioning(run_alike)
+    cut.def_partition(partition, sharding_rule=rule, need_replication_factors=tuple(sorted(whole)))
+    return cut
+
+
+def _spec(names: list[str], axes: dict[str, Any]) -> PartitionSpec:
+    """Return over which axes of the mesh an array is spread."""
+    return PartitionSpec(*(axes[name] if name and name in axes else None for name in names))
+
+
+def _factors(names: list[str]) -> dict[str, str]:
+    """Return what Shardy calls each name: a letter and a number."""
+    return {name: f"i{k}" for k, name in enumerate(names) if name}
+
+
+def _named(names: list[str], factors: dict[str, str], others: Iterator[str]) -> list[str]:
+    return [factors[name] if name else next(others) for name in names]
 
 
 # ---- jax.vmap ------------------------------------------------------------------------------------
