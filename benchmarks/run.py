@@ -29,6 +29,7 @@ MODULES = {
     "calls_cuda": 4,
     "chain_cuda": 2,
     "graphs": 1,
+    "jax_programs": 2,
     "first_use": 4,
     "authoring": 3,
     "discovery": 1,
@@ -39,8 +40,10 @@ MODULES = {
     "host_busy": 1,
     "team": 1,
     "kernels": 4,
+    "gradients": 3,
     "expressions": 4,
     "compiling": 5,
+    "torch_ops": 1,
     "transfers": 3,
     "transfer_sizes": 4,
 }

@@ -216,6 +216,7 @@ static inline int bind(cuplug_operator *op, const cuplug_argument *args, uint32_
   frame->stream = NULL;
   frame->allocate = NULL;
   frame->progress = NULL;
+  frame->keep_scratch = NULL;
   frame->user = NULL;
   frame->staged = 0;
   uint32_t row = op->rows ? cuplug__rows_next(op, args, n_args, 0) : 0;

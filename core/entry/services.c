@@ -19,24 +19,33 @@
 
 #define WORKSPACE_ALIGNMENT 256u
 
+/* *pointer: what is freed after the call, *kept: what is not. */
+static int device_workspace(cuplug__run *run, uint64_t bytes, void **pointer, void **kept) {
+  cuplug_frame *f = run->frame;
+  int status = CUPLUG_OK;
+  if (f->keep_scratch)
+    status = f->keep_scratch(f->user, f, run->n_workspaces, bytes, kept, run->error);
+  if (status || *kept) return status;
+  return cuplug__device_allocate(run->device.id, bytes, run->stream, pointer, run->error);
+}
+
 static void *workspace(const cuplug_call *call, uint64_t bytes) {
   cuplug__run *run = call->run;
-  void *pointer = NULL;
+  void *pointer = NULL, *kept = NULL;
   if (run->n_workspaces == CUPLUG__MAX_WORKSPACES) {
     cuplug__fail(run->error, CUPLUG_ERROR_MEMORY, "workspace: at most %d blocks in one call",
                  CUPLUG__MAX_WORKSPACES);
     return NULL;
   }
   if (run->device.type == CUPLUG_CUDA) {
-    if (cuplug__device_allocate(run->device.id, bytes, run->stream, &pointer, run->error))
-      return NULL;
+    if (device_workspace(run, bytes, &pointer, &kept)) return NULL;
   } else if (bytes > INT64_MAX || posix_memalign(&pointer, WORKSPACE_ALIGNMENT, bytes + !bytes)) {
     cuplug__fail(run->error, CUPLUG_ERROR_MEMORY,
                  "workspace: wanted %" PRIu64 " bytes of host memory, which there are not", bytes);
     return NULL;
   }
   run->workspaces[run->n_workspaces++] = pointer;
-  return pointer;
+  return kept ? kept : pointer;
 }
 
 void cuplug__free_workspaces(cuplug__run *run) {

@@ -17,20 +17,24 @@ static const char *keep(cuplug__parser *p, const char *from, size_t n) {
   return copy;
 }
 
-/* How many of the marks stand in a text that bound what it can hold. */
-typedef struct marks {
-  size_t commas, brackets, relations, quotes;
-} marks;
+/* What stands in a text bounds what it can hold. */
+enum { OTHER, WORD, COMMA, BRACKET, RELATION, QUOTE, OPERATION, N_KINDS };
+static const unsigned char kinds[256] = {
+    ['0' ... '9'] = WORD, ['A' ... 'Z'] = WORD,     ['a' ... 'z'] = WORD, ['_'] = WORD,
+    [','] = COMMA,        ['['] = BRACKET,          ['<'] = RELATION,     ['>'] = RELATION,
+    ['='] = RELATION,     ['!'] = RELATION,         ['"'] = QUOTE,        ['\''] = QUOTE,
+    ['+'] = OPERATION,    ['-'] = OPERATION,        ['*'] = OPERATION,    ['/'] = OPERATION,
+    ['%'] = OPERATION,    [128 ... 255] = OPERATION}; /* words in some locales */
 
-static marks count_marks(const char *text) {
-  marks n = {0, 0, 0, 0};
+/* Counts the characters of each kind; of words, the first ones. */
+static void count_marks(const char *text, size_t n[N_KINDS]) {
+  int last = OTHER;
+  memset(n, 0, N_KINDS * sizeof *n);
   for (; *text; text++) {
-    n.commas += *text == ',';
-    n.brackets += *text == '[';
-    n.relations += *text == '<' || *text == '>' || *text == '=' || *text == '!';
-    n.quotes += *text == '"' || *text == '\'';
+    const int kind = kinds[(unsigned char)*text];
+    n[kind] += kind != WORD || last != WORD;
+    last = kind;
   }
-  return n;
 }
 
 /* Room for n objects behind the others; all are of 8 bytes or multiples of that. */
@@ -47,20 +51,23 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, cuplug_error *erro
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "signature: seen more than %d bytes, wanted at most %d",
                         CUPLUG_MAX_SIGNATURE, CUPLUG_MAX_SIGNATURE);
-  const marks seen = count_marks(text);
-  const size_t n_parts = seen.commas + 2, n_dims = seen.commas + seen.brackets + 1;
-  size_t bytes = sizeof *p->s;
+  size_t bytes = sizeof *p->s, seen[N_KINDS];
+  count_marks(text, seen);
+  const size_t n_parts = seen[COMMA] + 2, n_dims = seen[COMMA] + seen[BRACKET] + 1;
   const size_t parameters = reserve(&bytes, n_parts, sizeof(cuplug_parameter));
   const size_t variables = reserve(&bytes, n_parts, sizeof(cuplug_type_variable));
   const size_t dims = reserve(&bytes, n_dims, sizeof(cuplug_dim));
   const size_t dim_names = reserve(&bytes, n_dims, sizeof(char *));
   const size_t places = reserve(&bytes, n_dims, sizeof(cuplug_place));
   const size_t conditions = reserve(&bytes, n_parts, sizeof(cuplug_condition));
-  const size_t sides = reserve(&bytes, n_parts + seen.relations, sizeof(cuplug_side));
-  const size_t choices = reserve(&bytes, seen.quotes / 2 + 1, sizeof(char *));
+  const size_t sides = reserve(&bytes, n_parts + seen[RELATION], sizeof(cuplug_side));
+  const size_t choices = reserve(&bytes, seen[QUOTE] / 2 + 1, sizeof(char *));
   const size_t zeroed = bytes; /* the rest is written before it is read */
-  const size_t steps = reserve(&bytes, n + 1, sizeof(cuplug_step));
-  const size_t strings = reserve(&bytes, n + 1, 16); /* names, texts of dimensions and the like */
+  /* A step is a word or an operation. Strings are the text, its quoted ones, its words, of which
+   * the first of a range is read twice, and the texts of dimensions, defaults and ranges; each with
+   * its zero is no longer than it is in the text with the mark beside it. */
+  const size_t steps = reserve(&bytes, seen[WORD] + seen[OPERATION] + 1, sizeof(cuplug_step));
+  const size_t strings = reserve(&bytes, n + 1, 5);
   char *block = malloc(bytes);
   if (!block) return cuplug__no_memory(error, "parsing a signature");
   memset(block, 0, zeroed);

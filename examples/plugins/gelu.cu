@@ -36,12 +36,13 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 /* ---- beyond the kernel ---- */
-CUPLUG_TYPED_OPERATOR(gelu, "gelu(x: T[...]) -> T[...] where T: float16 | bfloat16 | float32",
-                      "The Gaussian error linear unit, by its tanh approximation.");
+CUPLUG_TYPED_OPERATOR(
+    gelu, "gelu(x: T[...]) -> T[...] where T: float16 | bfloat16 | float32",
+    "The Gaussian error linear unit, by its tanh approximation." CUPLUG_GRADIENT(gelu_backward));
 CUPLUG_TYPED_OPERATOR(gelu_backward,
                       "gelu_backward(grad: T[*n], x: T[*n]) -> T[*n] "
                       "where T: float16 | bfloat16 | float32",
-                      "The gradient of gelu.");
+                      "The gradient of gelu." CUPLUG_LINEAR(grad));
 
 template <typename F, typename T>
 int launch(cuplug::call call, const T *grad, const T *x, T *out, int64_t n) {

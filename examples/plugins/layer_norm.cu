@@ -28,7 +28,8 @@ CUPLUG_TYPED_OPERATOR(layer_norm,
                       "layer_norm(x: T[*rows, n], weight: T[n], bias: T[n], "
                       "epsilon: float = 1e-5) -> T[*rows, n] "
                       "where T: float16 | bfloat16 | float32",
-                      "Layer normalisation of each row: along the last axis.");
+                      "Layer normalisation of each row: along the last axis." CUPLUG_GRADIENT(
+                          layer_norm_backward.layer_norm_backward));
 
 CUPLUG_CUDA_ENTRY(layer_norm, (T), x, weight, bias, epsilon, rows, n, out) {
   const auto launch = [=](auto width) {

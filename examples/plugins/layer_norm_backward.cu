@@ -52,7 +52,7 @@ CUPLUG_TYPED_OPERATOR(layer_norm_backward,
                       "layer_norm_backward(grad: float32[*rows, n], x: float32[*rows, n], "
                       "weight: float32[n], epsilon: float = 1e-5) -> (grad_x: float32[*rows, "
                       "n], grad_weight: float32[n], grad_bias: float32[n])",
-                      "The gradients of layer_norm with respect to x, weight and bias.");
+                      "The gradients of layer_norm by x, weight and bias." CUPLUG_LINEAR(grad));
 
 constexpr int64_t BLOCKS =
     528; /* a workspace of 4 KiB a column; 4 blocks on each of 132 processors */

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(THREADS)
 CUPLUG_TYPED_OPERATOR(residual_add,
                       "residual_add(x: T[*n], y: T[*n]) -> T[*n] "
                       "where T: float16 | bfloat16 | float32",
-                      "The sum of two arrays of one shape.");
+                      "The sum of two arrays of one shape." CUPLUG_LINEAR(x, y));
 
 CUPLUG_CUDA_ENTRY(residual_add, (T), x, y, out) {
   const auto launch = [=](auto width) {

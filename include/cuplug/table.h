@@ -19,10 +19,12 @@ CUPLUG__BEGIN_C
 /* Properties of an operator: they follow its doc string, without a comma. */
 #define CUPLUG_TAKES_STRIDES "\0!takes_strides" /* arrays of any strides pass as they are */
 #define CUPLUG_KEEPS_WHOLE "\0!keeps_whole"     /* it counts elements: no call is cut into parts */
-#define CUPLUG_PREFERS_CUDA "\0prefers_cuda"   /* host arrays go through the GPU, if there is one */
-#define CUPLUG_NEVER_WAITS "\0never_waits"     /* small arrays take the host entry microseconds */
-#define CUPLUG_DETERMINISTIC "\0deterministic" /* equal arguments give equal bits */
-#define CUPLUG_GRADIENT(op) "\0gradient=" #op  /* the operator that computes it */
+#define CUPLUG_PREFERS_CUDA "\0prefers_cuda" /* host arrays go through the GPU, if there is one */
+#define CUPLUG_NEVER_WAITS "\0never_waits"   /* small arrays take the host entry microseconds */
+/* Dimensions along which, as along `...`, elements have nothing to do with each other. */
+#define CUPLUG_INDEPENDENT(...) "\0independent=" #__VA_ARGS__
+#define CUPLUG_DETERMINISTIC "\0deterministic"      /* equal arguments give equal bits */
+#define CUPLUG_GRADIENT(op) "\0gradient=" #op       /* the operator that computes it */
 #define CUPLUG_LINEAR(...) "\0linear=" #__VA_ARGS__ /* in these arrays, taken together */
 /* Arithmetic over dimensions: floating-point operations, and bytes that must move. */
 #define CUPLUG_COST(flops, bytes) "\0flops=" #flops "\0bytes=" #bytes

@@ -14,6 +14,12 @@ typedef struct cuplug_frame cuplug_frame;
  * tensor->device. Returns a status. Called on the thread that called cuplug_run. */
 typedef int cuplug_allocate(void *user, cuplug_frame *frame, uint32_t tensor, cuplug_error *error);
 
+/* Gives the entry scratch memory of a GPU, its `number`-th in this call, that stays until whoever
+ * calls lets it go; *pointer stays NULL where the pool is to give it for the time of the call.
+ * Returns a status. The GPU has been entered. */
+typedef int cuplug_keep_scratch(void *user, const cuplug_frame *frame, uint32_t number,
+                                uint64_t bytes, void **pointer, cuplug_error *error);
+
 #define CUPLUG_MAX_STORED 1024 /* words of shapes and strides that a call makes */
 #define CUPLUG_MAX_ITEMS 256   /* of all lists of numbers of a call */
 
@@ -36,8 +42,9 @@ struct cuplug_frame {
                    waits for it */
   cuplug_allocate *allocate; /* (set) for outputs of unknown size */
   cuplug_progress *progress; /* (set) while host arrays go through the GPU; NULL: not wanted */
-  void *user;                /* (set) the first argument of both */
-  int32_t staged;            /* after the run: 1 when host arrays went through the GPU */
+  cuplug_keep_scratch *keep_scratch; /* (set) NULL: the pool gives it */
+  void *user;                        /* (set) the first argument of these */
+  int32_t staged;                    /* after the run: 1 when host arrays went through the GPU */
   uint32_t is_brief; /* 1: on the host it takes microseconds: keep locks, as Python's, around it */
   uint8_t parameter[CUPLUG_MAX_ARGUMENTS];     /* parameter number of each tensor */
   cuplug_tensor tensors[CUPLUG_MAX_ARGUMENTS]; /* outputs: (set) data; shape and dtype are filled */

@@ -26,9 +26,13 @@ OBJECTS = {
     "fx": (
         class_of("torch.fx.proxy", "Proxy", __getattr__=proxy)(),
         "a proxy of torch.fx",
-        "custom",
+        "cuplug.torch",
     ),
-    "fake": (class_of("torch._subclasses.fake_tensor", "FakeTensor")(), "a fake tensor", "custom"),
+    "fake": (
+        class_of("torch._subclasses.fake_tensor", "FakeTensor")(),
+        "a fake tensor",
+        "cuplug.torch",
+    ),
     "dask": (class_of("dask.array.core", "Array", ndim=1)(), "a dask array", "x.compute()"),
     "xarray": (class_of("xarray.core.dataarray", "DataArray", ndim=2)(), "an array of", "x.values"),
     "pandas": (

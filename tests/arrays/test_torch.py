@@ -84,10 +84,10 @@ def test_strided_in_place_is_refused(device):
 @on_each_device
 def test_tensor_that_requires_grad(device):
     x = torch.ones(3, device=device, requires_grad=True)
-    with pytest.raises(TypeError, match=r"^relu: x: seen Tensor that requires grad \(pass x.det"):
-        relu(x)
-    with pytest.raises(TypeError, match="seen Parameter that requires grad"):
-        relu(torch.nn.Parameter(x.detach()))
+    assert relu(x).requires_grad
+    assert relu(torch.nn.Parameter(x.detach())).requires_grad
+    with pytest.raises(TypeError, match=r"^relu: out: seen with a tensor that PyTorch records"):
+        relu(x, out=torch.ones(3, device=device))
     assert relu(x.detach()).tolist() == [1, 1, 1]
     assert relu(torch.nn.Parameter(x.detach(), requires_grad=False)).tolist() == [1, 1, 1]
 
@@ -97,8 +97,7 @@ def test_subclass_with_an_attribute_of_its_own(device):
     class Own(torch.Tensor):
         requires_grad = property(lambda self: True)
 
-    with pytest.raises(TypeError, match="seen Own that requires grad"):
-        relu(torch.ones(3, device=device).as_subclass(Own))
+    assert relu(torch.ones(3, device=device).as_subclass(Own)).tolist() == [1, 1, 1]
 
 
 @on_each_device
@@ -120,10 +119,9 @@ def test_tensors_without_memory_of_their_own(device, capfd):
     for none in (x.to_sparse(), torch.ones(3, device="meta")):
         with pytest.raises(TypeError, match="^gather: source: seen Tensor that cannot be read"):
             gather(none, index(device, 0))
-    with pytest.raises(TypeError, match=r"^relu: x: seen a tensor inside of torch\.vmap"):
-        torch.func.vmap(relu)(x)
-    with pytest.raises(TypeError, match="^relu: x: seen Tensor that (cannot be|requires)"):
-        torch.func.grad(relu)(x)
+    if hasattr(torch.library, "register_vmap"):  # PyTorch 2.5
+        assert torch.equal(torch.func.vmap(relu)(x), x)
+    assert torch.equal(torch.func.grad(lambda x: relu(x).sum())(x), x)
     assert "Exception" not in capfd.readouterr().err
 
 
@@ -141,8 +139,7 @@ def test_tensors_that_change(device):
     x.resize_(0)
     assert relu(x).tolist() == []
     x.requires_grad_()
-    with pytest.raises(TypeError, match="seen Tensor that requires grad"):
-        relu(x)
+    assert relu(x).requires_grad
 
 
 @on_each_device
@@ -214,13 +211,13 @@ def test_arguments_through_dlpack_alone(device):
     assert torch.equal(relu(x.T), x.T.clamp(min=0))
     z = old([1 + 2j], device=device)
     for seen, refused in [
-        ("Old that requires grad", old([1.0], device=device, requires_grad=True)),
         ("a conjugated view", z.conj()),
         ("a negated view", z.conj().imag),
         ("Old that cannot be read", old([1.0], device="meta")),
     ]:
         with pytest.raises(TypeError, match=f"^gather: source: seen {seen}"):
             gather(refused, index(device, 0))
+    assert relu(old([1.0], device=device, requires_grad=True)).requires_grad
 
 
 def test_tensor_is_not_kept(ops):

@@ -124,6 +124,24 @@ def test_good_defaults(build, rest):
     assert problems(build(GOOD.replace("x: float32[...]) -> float32[...]", ranged))) == {}
 
 
+@pytest.mark.parametrize(
+    ("signature", "unkept"),
+    [
+        ("half(x: float32[n, *s]) -> float32[*s, n]", []),
+        ("half(x: float32[n, *s]) -> (float32[n, *s], float32[*s])", ["n"]),
+        ("half(x: float32[n, n], y: float32[*s]) -> float32[n, *s]", ["n"]),
+        ("half(x: float32[...]) -> float32[...]", ["n", "s"]),
+    ],
+)
+def test_promises_of_independent_dimensions(build, signature, unkept):
+    text = GOOD.replace("half(x: float32[...]) -> float32[...]", signature)
+    path = build(text.replace('"Half."', '"Half." CUPLUG_INDEPENDENT(n, s)'))
+    found = [finding.text for finding in check_file(str(path)) if finding.level == "error"]
+    assert len(found) == len(unkept)
+    for seen, name in zip(found, unkept, strict=True):
+        assert f"independent: {name} is no dimension that each output has once" in seen
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="clones are for vectors of x86-64")
 def test_an_entry_compiled_for_several_cpus(build):
     clones = '__attribute__((target_clones("avx2", "default")))'

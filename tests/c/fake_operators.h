@@ -32,7 +32,8 @@ static cuplug_entry *entry_of(const char *name) {
                  {"increase_cuda", increase_cuda}, {"increase_host", increase_host},
                  {"advance_cuda", advance_cuda},   {"positive_cuda", positive_cuda},
                  {"refuse_cuda", refuse_cuda},     {"crash_cuda", crash_cuda},
-                 {"divide_cuda", divide_cuda},     {"too_new_cuda", too_new_cuda}};
+                 {"divide_cuda", divide_cuda},     {"too_new_cuda", too_new_cuda},
+                 {"stack_cuda", stack_cuda}};
   for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
     if (!strcmp(entries[i].name, name)) return entries[i].entry;
   return NULL;

@@ -93,6 +93,66 @@ class _gather(Operator):
 
 gather: _gather
 
+class _gather_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        index: Any,
+        source: Any,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+        axis: int = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of gather: zeros, to whose rows at the given indices those of grad are added."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        index: Any,
+        source: Any,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+        axis: int = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of gather: zeros, to whose rows at the given indices those of grad are added."""
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        index: int,
+        source: Any,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+        axis: int = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The same for one index, whose axis grad has not."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        index: int,
+        source: Any,
+        mode: Literal["raise", "wrap", "clip"] = "raise",
+        axis: int = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The same for one index, whose axis grad has not."""
+
+gather_backward: _gather_backward
+
 class _hello(Operator):
     def __call__(
         self,

@@ -18,6 +18,8 @@ PLUGINS = sorted((ROOT / "plugins").rglob("*.*"))
 ROOMS = [room.name for room in read_rooms()]
 # Modules at the top of the package: what everybody imports, and where they stand among the rooms.
 TOP = {"errors": "base", "_memoryviews": "call", "ops": "lookup", "testing": "author"}
+TOP |= {"torch": "frameworks", "jax": "frameworks", "dask": "frameworks"}
+TOP |= {"xarray": "frameworks"}
 TOP |= {"__init__": "author"}  # which the commands use, as users do
 STANDARD = {
     *("ctype", "errno", "float", "inttypes", "locale", "math", "stdarg", "stdatomic", "stddef"),
@@ -78,9 +80,8 @@ def own_includes(file: Path) -> set[str]:
 def test_core_includes_the_c_library_and_itself(file):
     seen = system_includes(file)
     public = {f"cuplug/{name}" for name in ("plugin", "fault", "host", "loop", "nontemporal")}
-    internal = {
-        f"internal/{name}" for name in ("formula", "signature", "frame", "define", "jit", "source")
-    }
+    names = ("formula", "signature", "frame", "define", "jit", "source", "xla")
+    internal = {f"internal/{name}" for name in names}
     assert seen <= STANDARD | SYSTEM | public | internal
     assert ("dlfcn" in seen) == (file.name == "library.c")
 
@@ -139,6 +140,7 @@ def test_public_headers():
         "define": {"internal/frame"},
         "source": {"internal/define"},
         "jit": {"cuplug/host"},
+        "xla": {"cuplug/host"},
     }
     for name, included in internal.items():
         assert system_includes(ROOT / f"include/internal/{name}.h") == included
@@ -157,5 +159,5 @@ def test_plugins_know_the_authors_headers_alone(file):
     outside = system_includes(file) - STANDARD
     outside = {name for name in outside if not name.startswith("cuda_")}
     assert outside <= {"cuplug/plugin", "cuplug/format", "cuplug/half", "cuplug/nontemporal"}
-    headers = {path.stem for path in (ROOT / "plugins").glob("*.*")}
-    assert {Path(name).stem for name in own_includes(file)} <= headers
+    headers = [*(ROOT / "plugins").glob("*.*"), *file.parent.glob("*.*")]
+    assert {Path(name).stem for name in own_includes(file)} <= {path.stem for path in headers}

@@ -4,8 +4,8 @@
 A mark is a comment before a fenced block. `<!-- tested -->` alone: a console block runs its lines
 after `$` and compares what they print; the pycon blocks of a document are one doctest. `tested:
 file NAME` writes the block to a file; `tested: copy of PATH` does too, and holds it equal to a file
-of the repository. `tested: needs nvcc` skips the block where there is none; likewise pkg-config,
-torch and gpu.
+of the repository. `tested: needs nvcc` skips the block where there is none; likewise pkg-config, a
+gpu and LIBRARIES, one or several: `needs gpu and torch`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from places import ROOT
 from processes import environment
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-NEEDS = ("", "nvcc", "pkg-config", "torch", "gpu", "gpu and torch")
+PROGRAMS = ("nvcc", "pkg-config")
+LIBRARIES = ("dask", "distributed", "jax", "numba", "pandas", "ray", "sklearn", "torch", "xarray")
 BLOCK = re.compile(
     r"^<!-- tested(?:: )?(?P<how>[^\n]*?) -->\n```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.M | re.S,
@@ -65,20 +66,18 @@ def read_blocks(document: Path) -> list[Block]:
 def sessions() -> Iterator[object]:
     """Give each document a session for the blocks without needs, and one for each need."""
     for document in DOCUMENTS:
-        blocks = read_blocks(document)
-        for need in NEEDS:
-            if any(block.needs == need for block in blocks):
-                marks = [pytest.mark.gpu] if "gpu" in need else []
-                name = f"{document.name}-{need or 'all'}"
-                yield pytest.param(document, need, marks=marks, id=name)
+        for need in sorted({block.needs for block in read_blocks(document)}):
+            marks = [pytest.mark.gpu] if "gpu" in need.split() else []
+            yield pytest.param(document, need, marks=marks, id=f"{document.name}-{need or 'all'}")
 
 
 def skip_without(need: str) -> None:
     """Skip the running test where something it needs is missing."""
-    if need in ("nvcc", "pkg-config") and not shutil.which(need):
-        pytest.skip(f"needs {need} on PATH")
-    if "torch" in need and not importlib.util.find_spec("torch"):
-        pytest.skip("needs PyTorch")
+    for name in need.split(" and "):
+        if name in PROGRAMS and not shutil.which(name):
+            pytest.skip(f"needs {name} on PATH")
+        if name in LIBRARIES and not importlib.util.find_spec(name):
+            pytest.skip(f"needs {name}")
 
 
 class Shell:
@@ -199,4 +198,5 @@ def test_marks_are_understood() -> None:
     for document in DOCUMENTS:
         marks = re.findall(r"^<!-- tested", document.read_text(), re.M)
         assert len(read_blocks(document)) == len(marks), document.name
-        assert {block.needs for block in read_blocks(document)} <= set(NEEDS)
+        needs = {name for block in read_blocks(document) for name in block.needs.split(" and ")}
+        assert needs <= {"", "gpu", *PROGRAMS, *LIBRARIES}, document.name

@@ -7,6 +7,8 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from cuplug.commands.differentiation import gradient_agrees
+from cuplug.commands.tried import Tried
 
 # One worker compiles each of them; another would wait for it.
 pytestmark = pytest.mark.xdist_group("examples")
@@ -124,6 +126,16 @@ def test_layer_norm(get_operator, side, dtype, shape):
         base = normalised(x.astype(np.float64)) if x.size else x.astype(np.float64)
     factor, offset = wide
     check(found, base * factor + offset, dtype)
+
+
+@on_sides
+@pytest.mark.parametrize(("name", "plugin"), [("gelu", "gelu"), ("layer_norm", None)])
+def test_gradients_by_differences(get_operator, side, name, plugin):
+    get_operator(f"{name}_backward", plugin)
+    operator = get_operator(name)
+    shapes = {"x": (3, 5), "weight": (5,), "bias": (5,)} if name == "layer_norm" else {"x": (3, 5)}
+    arguments = {key: draw(shape) for key, shape in shapes.items()}
+    gradient_agrees(Tried(operator), arguments, side, operator.signatures[0])
 
 
 @on_sides

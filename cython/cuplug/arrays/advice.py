@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["advice_on"]
 
-_COMPILED = "(make a custom operator of it, as docs/callers.md shows)"
+_COMPILED = "(cuplug.torch takes it, with PyTorch 2.4 or newer)"
 # By the library's name and that of a class, or of one that it derives from. These have no elements
 # yet, and cannot stand for a number either:
 _TRACED = {
@@ -23,10 +23,14 @@ _TRACED = {
     ("dask", "Array"): "a dask array, which is not computed yet (pass x.compute(), or call the "
     "operator on its blocks with x.map_blocks)",
 }
+_TRANSFORMED = {
+    "is_batchedtensor": f"a tensor inside of torch.vmap, which stands for many {_COMPILED}",
+    "is_gradtrackingtensor": f"a tensor inside of a transform of torch.func {_COMPILED}",
+}
 _WRAPPED = {
-    ("xarray", "DataArray"): "an array of xarray (pass x.values)",
-    ("xarray", "Variable"): "a variable of xarray (pass x.values)",
-    ("xarray", "Dataset"): "a data set of xarray (pass one of its arrays, x[name].values)",
+    ("xarray", "DataArray"): "an array of xarray (use xarray.apply_ufunc, or pass x.values)",
+    ("xarray", "Variable"): "a variable of xarray (use xarray.apply_ufunc, or pass x.values)",
+    ("xarray", "Dataset"): "a data set of xarray (use xarray.apply_ufunc, or pass x[name].values)",
     ("pandas", "NDFrame"): "a table or column of pandas (pass x.to_numpy())",
     ("pandas", "Index"): "an index of pandas (pass x.to_numpy())",
     ("pandas", "ExtensionArray"): "an array of pandas (pass x.to_numpy())",
@@ -44,14 +48,15 @@ def advice_on(x: Any) -> tuple[str, str] | None:
             return name[0], _TRACED[name]
         if name in _WRAPPED and getattr(x, "ndim", True):
             return name[0], _WRAPPED[name]
-    text = _of_vmap(x) if ("torch", "Tensor") in names else None
+    text = _of_transform(x) if ("torch", "Tensor") in names else None
     return None if text is None else ("torch", text)
 
 
-def _of_vmap(x: Any) -> str | None:
-    """Tensors inside of torch.vmap are of PyTorch's own type."""
+def _of_transform(x: Any) -> str | None:
+    """Tensors inside of torch.vmap and torch.func.grad are of PyTorch's own type."""
     functorch = getattr(getattr(sys.modules.get("torch"), "_C", None), "_functorch", None)
-    is_batched = getattr(functorch, "is_batchedtensor", None)
-    if is_batched is None or is_batched(x) is not True:
-        return None
-    return f"a tensor inside of torch.vmap, which stands for many {_COMPILED}"
+    for name, text in _TRANSFORMED.items():
+        is_of_it = getattr(functorch, name, None)
+        if is_of_it is not None and is_of_it(x) is True:
+            return text
+    return None

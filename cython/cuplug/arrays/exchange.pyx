@@ -29,6 +29,7 @@ from cuplug.arrays.libtorch cimport drop_strides, learn_tensor, read_tensor
 from cuplug.arrays.torch cimport (
     check_bits,
     check_grad,
+    check_memory,
     check_torch,
     empty_like,
     new_tensor,
@@ -117,6 +118,8 @@ cdef int read_torch(
     read_capsule(<object>obj, capsule, r, a)
     if a.kind == CUPLUG_ARGUMENT_ARRAY:
         a.flags = 0  # no tensor is read-only
+        check_memory(r, a)
+    if a.kind == CUPLUG_ARGUMENT_ARRAY:
         if kind.tensor_place:
             learn_tensor(obj, kind.tensor_place, &a.tensor)
         drop_strides(&a.tensor)

@@ -17,7 +17,7 @@ cdef int learn_tensor(PyObject *obj, size_t place, const cuplug_tensor *x) excep
 
 # Strides that say no more than the shape: the core would go through them again. Those of single
 # elements stay, as they may be of a view that is not its memory.
-cdef inline void drop_strides(cuplug_tensor *x) noexcept:
+cdef inline void drop_strides(cuplug_tensor *x) noexcept nogil:
     cdef int k
     cdef int64_t stride = 1
     if x.strides == NULL:

@@ -149,7 +149,7 @@ cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept:
     x.ndim = <int32_t>ndim
     x.dtype = means.dtype
     x.byte_offset = 0
-    return x.device.type != 0
+    return x.device.type != 0 and x.data != NULL  # no memory: it is empty, or traced
 
 
 cdef inline meaning *meaning_of(void **tensor) noexcept:

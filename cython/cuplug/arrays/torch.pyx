@@ -11,6 +11,7 @@ from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     cuplug_argument,
     cuplug_dtype,
+    cuplug_n_elements,
     cuplug_tensor,
 )
 from cuplug.arrays.kinds cimport array_kind, call_getter
@@ -31,6 +32,9 @@ cdef int check_torch(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
 ) except -1:
     """What numbers that are no integers can be, and their memory does not tell."""
+    check_memory(r, a)
+    if a.kind != CUPLUG_ARGUMENT_ARRAY:
+        return 0
     if is_integer(&a.tensor):
         return 0
     check_grad(obj, r, a, kind)
@@ -38,6 +42,12 @@ cdef int check_torch(
         return 0
     drop_strides(&a.tensor)
     return check_views(<object>obj, r, a)
+
+
+cdef int check_memory(reading *r, cuplug_argument *a) except -1:
+    if a.tensor.data == NULL and cuplug_n_elements(&a.tensor) > 0:
+        return set_foreign(r, a, ("torch", "a tensor that PyTorch traces, without memory"))
+    return 0
 
 
 cdef int check_grad(

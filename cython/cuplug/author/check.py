@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 
 from cuplug.author import elf, fatbin
+from cuplug.author.differentiable import wrong_gradients
 from cuplug.author.fatbin import dotted
 from cuplug.discovery.table import Table, read_rows, read_table
+from cuplug.signature.independent import unkept
 from cuplug.signature.signature import SignatureError, parse
 from cuplug.signature.worked_out import broken_by_defaults
 
@@ -151,6 +153,12 @@ def _check_signatures(subject: Subject) -> Iterator[Finding]:
                 f"row {number}: the defaults do not satisfy {condition}\n  {row.signature}",
                 "calls that leave them out would be refused: give others, or none",
             )
+        for name in unkept(parse(row.signature), row.properties):
+            yield _error(
+                f"row {number}: independent: {name} is no dimension that each output has once, and "
+                f"no input twice\n  {row.signature}",
+                "leave it out of CUPLUG_INDEPENDENT",
+            )
 
 
 def _check_name(subject: Subject) -> Iterator[Finding]:
@@ -178,6 +186,11 @@ def _check_docs(subject: Subject) -> Iterator[Finding]:
                 f"row {number} ({row.operator}) has no doc line",
                 "say in one line what the operator computes",
             )
+
+
+def _check_gradients(subject: Subject) -> Iterator[Finding]:
+    for text, advice in wrong_gradients(subject.table):
+        yield _error(text, advice)
 
 
 def _entries(subject: Subject) -> dict[str, str]:
@@ -347,6 +360,7 @@ RULES: list[tuple[str, str, Rule]] = [
     ("name", "the file is called as its plugin", _check_name),
     ("version", "the version is well formed", _check_version),
     ("docs", "every operator has a doc line", _check_docs),
+    ("gradients", "operators and their gradients fit", _check_gradients),
     ("entries", "every entry is an exported function", _check_entries),
     ("exports", "it exports its table and its entries, nothing else", _check_exports),
     ("architectures", "the table's architectures are those of the code", _check_architectures),
@@ -364,6 +378,7 @@ NEED_TABLE = {
     _check_name,
     _check_version,
     _check_docs,
+    _check_gradients,
     _check_entries,
     _check_exports,
     _check_architectures,

@@ -16,8 +16,6 @@ def hand_on(library: str, operator: Any, args: tuple[Any, ...], keywords: dict[s
         return NotImplemented
     try:
         module = import_module(f"cuplug.{library}")
-    except ModuleNotFoundError as error:
-        if error.name != f"cuplug.{library}":
-            raise
+    except ImportError:  # the library is older than what the module needs
         return NotImplemented
     return module.hand_on(operator, args, keywords)

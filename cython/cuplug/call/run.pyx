@@ -74,7 +74,7 @@ ctypedef struct late_outputs:
 
 cdef dict result_types = {}  # by the addresses of signatures, which live as long as the process
 
-cdef bint is_verbose = os.environ.get("CUPLUG_VERBOSE", "0") not in ("", "0")
+is_verbose = os.environ.get("CUPLUG_VERBOSE", "0") not in ("", "0")
 
 
 LastCall = public(namedtuple("LastCall", "operator device staged path"))
@@ -359,11 +359,15 @@ cdef int find_first(reading *r, uint32_t n) except -1:
     return 0
 
 
-cdef inline int note_run(const cuplug_frame *frame) except -1:
+cdef void note_last(const cuplug_frame *frame) noexcept nogil:
     cuplug_last.op = frame.op
     cuplug_last.device_type = frame.device.type
     cuplug_last.device_id = frame.device.id
     cuplug_last.staged = frame.staged
+
+
+cdef inline int note_run(const cuplug_frame *frame) except -1:
+    note_last(frame)
     if is_verbose:
         print_run(frame)
     return 0

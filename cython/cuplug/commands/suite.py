@@ -109,15 +109,17 @@ def _check_pins(operators: tuple[Operator, ...], pins: dict[str, str]) -> None:
 
 
 def _try_signature(operator: Operator, options: dict[str, Any], has_gpu: bool) -> list[Result]:
-    from cuplug.commands.trial import BOTH, CUDA, HOST
+    from cuplug.commands.trial import BOTH, CUDA, DECLARED, HOST
 
     results = []
+    said = operator.properties[operator.signatures.index(options["signature"])]
+    declared = [name for name in DECLARED if name in said]
     if "cpu" in operator.sides:
-        results += _try(list(HOST), options | {"device": "cpu"}, "accepted calls")
+        results += _try([*HOST, *declared], options | {"device": "cpu"}, "accepted calls")
     if "cuda" in operator.sides and not has_gpu:
         results.append(Result(*_place(options), "CUDA", True, f"not tried: {NO_GPU}", tried=False))
     elif "cuda" in operator.sides:
-        both = list(BOTH) if "cpu" in operator.sides else []
+        both = list(BOTH) if "cpu" in operator.sides else declared
         on_gpu = options | {"device": "cuda"}
         results += _try([*CUDA, *both], on_gpu, "CUDA: accepted calls")
         results += _sanitize(on_gpu)

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TextIO
 
 from hypothesis import HealthCheck, Phase, errors, given, seed, settings
@@ -23,6 +24,7 @@ from cuplug.author.sizing import sized_arguments
 from cuplug.call.operator import Operator
 from cuplug.commands import cuda_properties as cuda
 from cuplug.commands import properties as host
+from cuplug.commands.differentiation import gradient_agrees, linear_agrees
 from cuplug.commands.pins import Range, read_pins
 from cuplug.commands.tried import Answers, Tried
 from cuplug.lookup.find import find, load
@@ -38,7 +40,7 @@ class Property(NamedTuple):
     """What is tried: a check on examples of some kind."""
 
     check: Check
-    kind: str = "usual"  # "usual", "empty", "large", "any values" or "bad"
+    kind: str = "usual"  # "usual", "empty", "large", "any values", "bad" or "declared"
 
 
 HOST = {
@@ -65,7 +67,12 @@ BOTH = {
     "CUDA against host": Property(cuda.sides_agree),
     "CUDA against host, large": Property(cuda.sides_agree, "large"),
 }
-PROPERTIES = HOST | CUDA | BOTH
+# Of rows that declare them, by the name of what is declared.
+DECLARED = {
+    "gradient": Property(gradient_agrees, "declared"),
+    "linear": Property(linear_agrees, "declared"),
+}
+PROPERTIES = HOST | CUDA | BOTH | DECLARED
 
 
 class Trial:
@@ -93,7 +100,7 @@ class Trial:
         else:
             answers = search.answers
             self.tell(
-                **{"property": name, "ok": True, "text": "", "code": ""},
+                **{"property": name, "ok": True, "text": search.declared, "code": ""},
                 kind=search.kind,
                 calls=answers.n_calls,
                 accepted=answers.n_accepted,
@@ -107,6 +114,11 @@ class Search:
     def __init__(self, trial: Trial, name: str) -> None:
         self.trial, self.name, self.options = trial, name, trial.options
         check, self.kind = PROPERTIES[name]
+        self.declared = ""  # what of the row was checked
+        if self.kind == "declared":
+            row = trial.operator.signatures.index(trial.signature.text)
+            check = partial(check, signature=trial.signature.text)
+            self.declared = f"checked: {trial.operator.properties[row][name]}"
         self.check = in_a_fork(check) if self.options["isolate"] else check
         self.answers = Answers()
         self.code = ""  # of the last example

@@ -21,6 +21,7 @@ __all__ = [
     "broken_by_defaults",
     "conditions_hold",
     "interval",
+    "names_in_sizes",
     "shape_of",
     "value_of",
 ]
@@ -90,6 +91,13 @@ def broken_by_defaults(signature: Signature) -> list[str]:
 
 def _names_in(text: str) -> set[str]:
     return {node.id for node in ast.walk(_tree(text)) if isinstance(node, ast.Name)} - {*_FUNCTIONS}
+
+
+def names_in_sizes(signature: Signature) -> set[str]:
+    """Return the names of which sizes of arrays are worked out."""
+    all_dims = [x.dims for x in (*signature.parameters, *signature.outputs)]
+    texts = [value for dims in all_dims for _, value in dims if isinstance(value, str)]
+    return {name for text in texts for name in _names_in(text.lstrip("*"))}
 
 
 def _holds(text: str, names: Mapping[str, Any]) -> bool:

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A call of an operator in an XLA program: what its attributes say, read once. */
+#ifndef CUPLUG_CORE_FRAMEWORKS_XLA_PLAN_H
+#define CUPLUG_CORE_FRAMEWORKS_XLA_PLAN_H
+
+#include "frameworks/xla.h"
+#include "frameworks/xla_scratch.h"
+
+#include <internal/frame.h>
+
+/* Where an operand goes: an argument, or an item of a list. */
+typedef struct cuplug__xla_place {
+  uint8_t is_item, is_scalar, number;
+} cuplug__xla_place;
+
+typedef struct cuplug__xla_plan {
+  cuplug_operator *op;
+  uint32_t n_args, n_operands, n_items;
+  cuplug_argument args[CUPLUG_MAX_ARGUMENTS];     /* arrays without their tensors */
+  uint32_t first_items[CUPLUG_MAX_ARGUMENTS];     /* of those that are lists of arrays */
+  uint64_t lists;                                 /* bit k: argument k is one */
+  cuplug__xla_place places[CUPLUG_MAX_ARGUMENTS]; /* of the operands */
+  cuplug_argument numbers[CUPLUG_MAX_ITEMS];      /* the items of lists of numbers */
+  cuplug__xla_scratch scratch;
+  char texts[]; /* strings, with zeros behind them */
+} cuplug__xla_plan;
+
+/* Reads the attributes of a call; the plan is let go by cuplug__xla_free_plan. */
+int cuplug__xla_make_plan(const cuplug__xla_attributes *attributes, cuplug__xla_plan **plan,
+                          cuplug_error *error);
+
+void cuplug__xla_free_plan(void *plan);
+
+/* Our dtype for XLA's number of one; 0 where operators take no such arrays. */
+uint32_t cuplug__xla_dtype(int32_t number);
+
+/* Takes one number, of a dtype of XLA, as an argument. ERROR_TYPE: it is none that operators take.
+ */
+int cuplug__xla_read_number(int32_t dtype, const void *value, cuplug_argument *argument,
+                            cuplug_error *error);
+
+#endif

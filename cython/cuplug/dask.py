@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All operators on dask arrays: `from cuplug.dask import gather`.
+
+y = gather(x, index)  # x: dask.array; nothing is computed yet
+
+Function    an operator that takes dask arrays
+Plugins     brings plugin files to the workers of a cluster
+"""
+
+# Names without an underscore would hide operators.
+import sys as _sys
+from typing import Any as _Any
+
+from cuplug import ops as _ops
+from cuplug.call.operator import Operator as _Operator
+from cuplug.frameworks.dask_block import Block, Item
+from cuplug.frameworks.dask_call import call_on_blocks as hand_on
+from cuplug.lookup.attribute import operator_attribute as _operator_attribute
+
+__all__ = ["Block", "Function", "Item", "Plugins", "hand_on"]  # noqa: F822  (Plugins: below)
+
+
+class Function:
+    """An operator that takes dask arrays, and then gives dask arrays.
+
+    Parameters
+    ----------
+    operator : Operator
+        `cuplug.dask.gather` is `Function(cuplug.find("gather"))`.
+    """
+
+    def __init__(self, operator: _Operator) -> None:
+        self.operator = operator
+        self.__name__ = self.__qualname__ = operator.name
+        self.__doc__ = operator.__doc__
+        self.__signature__ = operator.__signature__
+
+    def __call__(self, *args: _Any, **keywords: _Any) -> _Any:
+        """Call the operator; it is computed at once where no argument is a dask array."""
+        return self.operator(*args, **keywords)  # which hands dask arrays on to `hand_on`
+
+    def __repr__(self) -> str:
+        return f"cuplug.dask.Function({self.operator!r})"
+
+    def __reduce__(self) -> tuple[_Any, ...]:
+        return Function, (self.operator,)
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "Plugins":  # of a cluster, which needs the package distributed
+        from cuplug.frameworks.dask_plugins import Plugins
+
+        return Plugins
+    return Function(_operator_attribute(__name__, name, _sys._getframe(1)))
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *dir(_ops)})

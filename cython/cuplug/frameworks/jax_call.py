@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls as a primitive of JAX: traced, compiled, batched; jax_gradient.py has their derivatives.
+
+`call_p` is what programs have. It is compiled as `run_p`, the custom call itself, which is cut
+along loop dimensions where arrays are spread over several devices.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import numpy
+from jax._src import dispatch
+from jax.extend.core import Primitive, mapped_aval
+from jax.interpreters import batching, mlir, xla
+from jax.sharding import NamedSharding, PartitionSpec
+
+from cuplug.errors import NotFoundError
+from cuplug.frameworks import jax_handler
+from cuplug.frameworks.jax_arguments import Call, rows_of
+from cuplug.frameworks.jax_partition import Looped, partitioned
+from cuplug.frameworks.jax_shapes import (
+    broadcast_loop,
+    infer,
+    loop_axes,
+    loop_shape,
+    operand_loops,
+    result_loops,
+)
+from cuplug.lookup.find import find
+from cuplug.signature.spec import Inferred
+
+__all__ = ["bind", "call_p", "like"]
+
+call_p = Primitive("cuplug")
+run_p = Primitive("cuplug_run")
+TARGET, WAITING = "cuplug", "cuplug_waiting"  # as XLA knows the handlers
+
+for name, handlers in ((TARGET, jax_handler.CUDA), (WAITING, jax_handler.CUDA_WAITING)):
+    jax.ffi.register_ffi_target(name, jax_handler.CPU, platform="cpu")
+    jax.ffi.register_ffi_target(name, handlers, platform="CUDA")
+
+
+def bind(call: Call, operands: Sequence[Any]) -> list[Any]:
+    """Return the results of a call: its in-out arrays as they are after it, then its outputs."""
+    rows = rows_of(call.operator)
+    if any(row.outputs or any(x.kind == "inout" for x in row.parameters) for row in rows):
+        return call_p.bind(*_varying_alike(operands), call=call)
+    run = jax.ffi.ffi_call(_target(call), (), has_side_effect=True, vmap_method="sequential")
+    return list(run(*operands, **_attributes(call)))
+
+
+def _varying_alike(operands: Sequence[Any]) -> list[Any]:
+    """Under jax.shard_map: what is the same on all devices, beside what is not, varies as that."""
+    axes = [_varying(jax.typeof(x)) for x in operands]
+    missing = [frozenset().union(*axes) - own for own in axes]
+    pairs = zip(operands, missing, strict=True)
+    return [jax.lax.pcast(x, tuple(lacks), to="varying") if lacks else x for x, lacks in pairs]
+
+
+def _varying(aval: Any) -> frozenset[Any]:
+    return aval.manual_axis_type.varying
+
+
+# ---- Tracing -------------------------------------------------------------------------------------
+
+
+def _result_avals(*avals: Any, call: Call) -> list[Any]:
+    inferred = infer(call, avals)
+    for spec in inferred.outputs:
+        if any(isinstance(size, int) and size < 0 for size in spec.shape):
+            raise TypeError(
+                f"{call.operator.name}: an output has a size that is known only after the run, and "
+                "shapes in a program of JAX are fixed: call it outside of jax.jit and the like"
+            )
+    inouts = [avals[k].update(weak_type=False) for k in call.inouts(inferred.row)]
+    spread = _spread(call, inferred, avals)
+    pairs = zip(inferred.outputs, spread[len(inouts) :], strict=True)
+    return inouts + [like(avals, x.dtype, x.shape, own) for x, own in pairs]
+
+
+def like(avals: Sequence[Any], dtype: str, shape: tuple[Any, ...], spread: Any = ()) -> Any:
+    """Return an abstract array on the mesh of others, whose parts vary as theirs."""
+    dtype = jax.numpy.dtype(dtype)
+    if not avals:
+        return jax.core.ShapedArray(shape, dtype)
+    sharding = NamedSharding(avals[0].sharding.mesh, PartitionSpec(*spread))
+    return avals[0].update(shape=shape, dtype=dtype, weak_type=False, sharding=sharding)
+
+
+def _spread(call: Call, inferred: Inferred, avals: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return the axes of the mesh over which results are spread: as operands, along the loop."""
+    row = inferred.row
+    places = operand_loops(call, row, [x.ndim for x in avals])
+    loop = loop_axes([(x.shape, x.sharding.spec) for x in avals], places)
+    ndims = [avals[k].ndim for k in call.inouts(row)] + [x.ndim for x in inferred.outputs]
+    made = result_loops(call, row, ndims, len(loop))
+    if jax_handler.keeps_whole(call.operator, row):
+        return [()] * len(made)
+    return [(None,) * at.start + loop if at else () for at in made]
+
+
+# ---- Compiling -----------------------------------------------------------------------------------
+
+
+def _lower(context: Any, *operands: Any, call: Call) -> Any:
+    module = context.module_context
+    devices = getattr(module.axis_context, "device_assignment", None) or ()
+    # What is stored for other processes has no place for the function that cuts it.
+    is_spread = len(devices) > 1 and not module.lowering_parameters.for_export
+    compiled = partial(_compiled, call=call, is_spread=is_spread)
+    return mlir.lower_fun(compiled, multiple_results=True)(context, *operands)
+
+
+def _compiled(*operands: Any, call: Call, is_spread: bool) -> list[Any]:
+    """What a call is in a program: its operands broadcast, and the run itself, cut if need be."""
+    avals = [jax.typeof(x) for x in operands]
+    row = infer(call, avals).row
+    results = [x.shape for x in _result_avals(*avals, call=call)]
+    places = operand_loops(call, row, [x.ndim for x in avals])
+    loop = loop_shape([x.shape for x in avals], places)
+    if not jax_handler.takes_strides(call.operator, row):
+        pairs = zip(operands, places, strict=True)
+        operands = tuple(broadcast_loop(x, at, loop) for x, at in pairs)
+        places = operand_loops(call, row, [x.ndim for x in operands])
+    run = partial(run_p.bind, call=call)
+    made = result_loops(call, row, [len(shape) for shape in results], len(loop))
+    can_be_cut = None not in made and not jax_handler.keeps_whole(call.operator, row)
+    if not (is_spread and loop and can_be_cut):
+        return run(*operands)
+    given = [Looped(x.shape, at) for x, at in zip(operands, places, strict=True)]
+    return list(partitioned(run, given, list(map(Looped, results, made)))(*operands))
+
+
+def _lower_run(context: Any, *operands: Any, call: Call) -> Any:
+    row = infer(call, context.avals_in).row
+    aliases = {k: at for at, k in enumerate(call.inouts(row))}
+    rule = jax.ffi.ffi_lowering(_target(call), operand_output_aliases=aliases)
+    return rule(context, *operands, **_attributes(call))
+
+
+def _target(call: Call) -> str:
+    return WAITING if any(call.are_read) else TARGET
+
+
+def _attributes(call: Call) -> dict[str, Any]:
+    return {**_known_as(call), "arguments": call.letters, **call.constants()}
+
+
+def _known_as(call: Call) -> dict[str, Any]:
+    """Say how the handler finds an operator: by name, or, made in this process, by its address."""
+    name = f"{call.operator.plugin}.{call.operator.name}"
+    with contextlib.suppress(NotFoundError):
+        if jax_handler.address_of(find(name)) == call.address:
+            return {"operator": name}
+    return {"address": numpy.int64(call.address), "process": numpy.int64(jax_handler.PROCESS)}
+
+
+# ---- jax.vmap ------------------------------------------------------------------------------------
+
+
+def _batch(operands: Sequence[Any], dims: Sequence[int | None], *, call: Call) -> Any:
+    """One call with one loop dimension more; a call for each element where there is no loop."""
+    pairs = [*zip(operands, dims, strict=True)]
+    moved = [x if d is None else jax.numpy.moveaxis(x, d, 0) for x, d in pairs]
+    avals = [_of_element(x, d is not None) for x, (_, d) in zip(moved, pairs, strict=True)]
+    row = infer(call, avals).row
+    places = operand_loops(call, row, [x.ndim for x in avals])
+    n_loop = len(loop_shape([x.shape for x in avals], places))
+    made = result_loops(call, row, [x.ndim for x in _result_avals(*avals, call=call)], n_loop)
+    batched = [k for k, d in enumerate(dims) if d is not None]
+    has_loops = None not in made and all(places[k] is not None for k in batched)
+    if not has_loops or jax_handler.keeps_whole(call.operator, row):
+        return _map(moved, batched, call)
+    for k in call.inouts(row):  # they have the whole shape
+        if k not in batched:
+            moved[k] = jax.numpy.broadcast_to(
+                moved[k], (moved[batched[0]].shape[0], *avals[k].shape)
+            )
+    for k in {*batched, *call.inouts(row)}:
+        moved[k] = _join(moved[k], places[k], n_loop)
+    return call_p.bind(*moved, call=call), [at.start for at in made if at]
+
+
+def _of_element(x: Any, is_batched: bool) -> Any:
+    return mapped_aval(x.shape[0], 0, jax.typeof(x)) if is_batched else jax.typeof(x)
+
+
+def _join(x: Any, at: slice | None, n_loop: int) -> Any:
+    """Return an operand with its first dimension moved before those of the loop."""
+    assert at is not None
+    x = jax.numpy.moveaxis(x, 0, at.start)
+    ones = (1,) * (n_loop - (at.stop - at.start))
+    return jax.numpy.reshape(x, (*x.shape[: at.start + 1], *ones, *x.shape[at.start + 1 :]))
+
+
+def _map(operands: Sequence[Any], batched: Sequence[int], call: Call) -> Any:
+    def run(elements: list[Any]) -> list[Any]:
+        arguments = [*operands]
+        for k, x in zip(batched, elements, strict=True):
+            arguments[k] = x
+        return call_p.bind(*arguments, call=call)
+
+    results = jax.lax.map(run, [operands[k] for k in batched])
+    return results, [0] * len(results)
+
+
+# ---- The primitives ------------------------------------------------------------------------------
+
+
+def _register() -> None:
+    for primitive in (call_p, run_p):
+        primitive.multiple_results = True
+        primitive.def_impl(partial(xla.apply_primitive, primitive))
+        primitive.def_abstract_eval(_result_avals)
+    mlir.register_lowering(call_p, _lower)
+    # The function that cuts calls is told of devices, as that of custom_partitioning itself is.
+    dispatch.prim_requires_devices_during_lowering.add(call_p)
+    mlir.register_lowering(run_p, _lower_run)
+    batching.primitive_batchers[call_p] = _batch
+
+
+_register()

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions that XLA calls for operators, and what it is told of one made in memory."""
+
+from cpython.pycapsule cimport PyCapsule_New
+from libc.stdint cimport uint32_t, uint64_t
+
+from cuplug.base.core cimport (
+    CUPLUG_ROW_KEEPS_WHOLE,
+    CUPLUG_ROW_TAKES_STRIDES,
+    cuplug_operator_row,
+    cuplug_row_flags,
+)
+from cuplug.call.operator cimport Operator
+
+import secrets
+
+cdef extern from "internal/xla.h":
+    ctypedef struct cuplug_xla_handler:
+        pass
+    cuplug_xla_handler cuplug_xla_instantiate_cpu
+    cuplug_xla_handler cuplug_xla_instantiate_cuda
+    cuplug_xla_handler cuplug_xla_execute_cpu
+    cuplug_xla_handler cuplug_xla_execute_cuda
+    cuplug_xla_handler cuplug_xla_execute_cuda_waiting
+    void cuplug_xla_begin(uint64_t process)
+
+PROCESS = secrets.randbits(63)  # of this one and its forked children, which have its operators
+cuplug_xla_begin(PROCESS)
+
+CPU = {
+    "instantiate": PyCapsule_New(&cuplug_xla_instantiate_cpu, NULL, NULL),
+    "execute": PyCapsule_New(&cuplug_xla_execute_cpu, NULL, NULL),
+}
+CUDA = {
+    "instantiate": PyCapsule_New(&cuplug_xla_instantiate_cuda, NULL, NULL),
+    "execute": PyCapsule_New(&cuplug_xla_execute_cuda, NULL, NULL),
+}
+CUDA_WAITING = {
+    "instantiate": PyCapsule_New(&cuplug_xla_instantiate_cuda, NULL, NULL),
+    "execute": PyCapsule_New(&cuplug_xla_execute_cuda_waiting, NULL, NULL),
+}
+
+
+def address_of(Operator operator not None):
+    """Return where an operator lies, for ever."""
+    return <size_t>operator.op
+
+
+def takes_strides(Operator operator not None, uint32_t row):
+    """Say whether a row broadcasts its arrays itself."""
+    return bool(cuplug_row_flags(cuplug_operator_row(operator.op, row)) & CUPLUG_ROW_TAKES_STRIDES)
+
+
+def keeps_whole(Operator operator not None, uint32_t row):
+    """Say whether a row counts elements, so that its calls are neither joined nor cut."""
+    return bool(cuplug_row_flags(cuplug_operator_row(operator.op, row)) & CUPLUG_ROW_KEEPS_WHOLE)

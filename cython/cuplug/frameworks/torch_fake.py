@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors without elements: what an operator gives where PyTorch traces it, sizes as symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from cuplug.frameworks.torch_entry import Entry, Registered
+from cuplug.signature.signature import Signature
+from cuplug.signature.spec import ArraySpec
+from cuplug.signature.symbolic import Misfit, Sizes, walk
+
+__all__ = ["fake_kernel", "matched_row"]
+
+
+def matched_row(
+    whole: Registered, given: dict[str, Any], unknown: Callable[[], Any] | None = None
+) -> tuple[int, tuple[ArraySpec, ...]]:
+    """Return the row that takes the arguments of a call, and its outputs.
+
+    Parameters
+    ----------
+    whole : Registered
+        The operator.
+    given : dict
+        The arguments by name.
+    unknown : callable, optional
+        Makes a size that only the run finds; without it they are -1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As a call that refuses its arguments.
+    """
+    specs = {name: _spec(x) for name, x in given.items()}
+    if any(map(_is_symbolic, specs.values())):
+        return _walked(whole.rows, specs, unknown)
+    row, outputs = whole.operator.infer(**specs)
+    return row, tuple(_found(x, unknown) for x in outputs)
+
+
+def _spec(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return [_spec(item) for item in x]
+    return ArraySpec(x.dtype, x.shape) if isinstance(x, torch.Tensor) else x
+
+
+def _is_symbolic(x: Any) -> bool:
+    if isinstance(x, ArraySpec):
+        return any(map(_is_symbolic, x.shape))
+    if isinstance(x, list):
+        return any(map(_is_symbolic, x))
+    return isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool))
+
+
+def _found(x: ArraySpec, unknown: Callable[[], Any] | None) -> ArraySpec:
+    if unknown is None or all(size >= 0 for size in x.shape):
+        return x
+    return ArraySpec(x.dtype, tuple(unknown() if size < 0 else size for size in x.shape))
+
+
+# ---- Symbols -------------------------------------------------------------------------------------
+
+
+class _Symbols(Sizes):
+    """Sizes of PyTorch: a comparison guards the graph; of what only the run finds, it is checked
+    there.
+    """
+
+    def __init__(self, unknown: Callable[[], Any] | None) -> None:
+        self._unknown = unknown
+
+    def same(self, a: Any, b: Any) -> bool:
+        return _holds(a == b)
+
+    def broadcast(self, a: Any, b: Any) -> Any:
+        for size, other in ((a, b), (b, a)):
+            if isinstance(size, int) and size == 1:
+                return other
+        return super().broadcast(a, b)
+
+    def is_possible(self, size: Any) -> bool:
+        return _holds(size >= 0)
+
+    def unknown(self) -> Any:
+        return self._unknown() if self._unknown else -1
+
+
+def _holds(fact: Any) -> bool:
+    try:
+        return bool(fact)
+    except RuntimeError as error:
+        if type(error).__name__ != "GuardOnDataDependentSymNode":
+            raise
+        torch._check(fact)
+        return True
+
+
+def _walked(
+    rows: Sequence[Signature], specs: dict[str, Any], unknown: Any
+) -> tuple[int, tuple[ArraySpec, ...]]:
+    refusal = Misfit(f"{rows[0].name}: no row takes the arguments")
+    for number, row in enumerate(rows):
+        if not specs.keys() <= {x.name for x in row.parameters}:
+            continue
+        arguments = [specs.get(x.name, x.default) for x in row.parameters]
+        try:
+            return number, walk([row], arguments, _Symbols(unknown)).outputs
+        except Misfit as misfit:
+            refusal = misfit
+    raise refusal
+
+
+# ---- The kernel ----------------------------------------------------------------------------------
+
+
+def fake_kernel(entry: Entry) -> Callable[..., Any]:
+    """Return the kernel of an overload for tensors without elements."""
+
+    def fake(*args: Any) -> Any:
+        given = entry.named(args)
+        specs = matched_row(entry.whole, given, _unknown)[1]
+        device = _device(given.values())
+        outputs = [
+            torch.empty(x.shape, dtype=getattr(torch, x.dtype), device=device) for x in specs
+        ]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
+
+    return fake
+
+
+def _empty(x: ArraySpec, device: torch.device) -> torch.Tensor:
+    return torch.empty(x.shape, dtype=getattr(torch, x.dtype), device=device)
+
+
+def _unknown() -> Any:
+    return torch.library.get_ctx().new_dynamic_size()
+
+
+def _device(values: Any) -> torch.device:
+    for x in values:
+        if isinstance(x, (list, tuple)) and x:
+            x = x[0]
+        if isinstance(x, torch.Tensor):
+            return x.device
+    return torch.device("cpu")

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`torch.ops.cuplug`: operators as those of PyTorch, made when they are first asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import torch
+
+from cuplug.call.operator import Operator
+from cuplug.errors import NotFoundError
+from cuplug.frameworks.torch_batched import batched_rule
+from cuplug.frameworks.torch_entry import Entry, Registered
+from cuplug.frameworks.torch_fake import fake_kernel
+from cuplug.frameworks.torch_functions import is_available
+from cuplug.frameworks.torch_gradient import autograd_kernel, count_writes
+from cuplug.frameworks.torch_schema import overloads_of
+from cuplug.lookup.find import find
+from cuplug.signature.signature import parse
+
+__all__ = ["hand_on", "register"]
+
+NAMESPACE = "cuplug"
+_TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
+_LETTERS = {"Tensor": "T", "SymInt": "i", "bool": "b", "float": "f", "str": "s"}
+_library = torch.library.Library(NAMESPACE, "FRAGMENT")
+_lock = threading.RLock()
+_registered: dict[Operator, Registered] = {}
+_names: set[str] = set()
+
+
+def register(operator: Operator) -> Registered:
+    """Return what an operator is in PyTorch; the first time, make it."""
+    known = _registered.get(operator)
+    if known is None:
+        with _lock:
+            known = _registered.get(operator) or _define(operator)
+            _registered[operator] = known
+    return known
+
+
+class _Namespace(torch._ops._OpNamespace):  # type: ignore[misc]
+    """`torch.ops.cuplug`, which makes an operator when its name is first used."""
+
+    __module__ = "torch._ops"  # part of the names that exported programs have
+
+    def __getattr__(self, name: str) -> Any:
+        with _lock:  # what another thread makes is whole then
+            if name in self.__dict__:
+                return self.__dict__[name]
+            with contextlib.suppress(AttributeError):
+                return super().__getattr__(name)
+            packet = None if name in _names else _packet_of(name)
+        if packet is None:
+            raise AttributeError(f"torch.ops.{NAMESPACE}.{name}: there is no such operator")
+        return packet
+
+
+def _packet_of(name: str) -> Any:
+    plugin, _, operator = name.partition("__")
+    for full_name in (name, f"{plugin}.{operator}") if plugin and operator else (name,):
+        with contextlib.suppress(NotFoundError):
+            packet = register(find(full_name)).packet
+            if packet.__name__ == name:
+                return packet
+    return None
+
+
+def _define(operator: Operator) -> Registered:
+    rows = tuple(parse(text) for text in operator.signatures)
+    name = _free_name(operator)
+    tags = _TAGS + (torch.Tag.dynamic_output_shape,) * any(
+        kind == "unknown" for row in rows for x in row.outputs for kind, _ in x.dims
+    )
+    _names.add(name)
+    overloads = overloads_of(rows)
+    for x in overloads:
+        full_name = f"{name}.{x.name}" if x.name else name
+        _library.define(full_name + x.text, tags=tags)
+    arguments = [argument for x in overloads for argument in x.arguments]
+    spelled = {x.name: x.spelled for x in arguments if x.name != x.spelled}
+    whole = Registered(operator, rows, getattr(torch.ops.cuplug, name), spelled)
+    for x in overloads:
+        entry = Entry(whole, x, getattr(whole.packet, x.name or "default"))
+        _implement(f"{name}.{x.name}" if x.name else name, entry)
+    return whole
+
+
+def _free_name(operator: Operator) -> str:
+    """Return the operator's name where it is the one found by it; else its plugin's, too."""
+    name = operator.name if _is_found(operator) else f"{operator.plugin}__{operator.name}"
+    number = 1
+    free = name
+    while free in _names:  # that of another one, as operators from source may have
+        number += 1
+        free = f"{name}__{number}"
+    return free
+
+
+def _is_found(operator: Operator) -> bool:
+    try:
+        return find(operator.name) == operator
+    except NotFoundError:
+        return False
+
+
+def _implement(name: str, entry: Entry) -> None:
+    kernel, recording = _kernel(entry), autograd_kernel(entry, register)
+    keys = ("CPU", "CUDA") if entry.overload.has_tensor else ("CompositeExplicitAutograd",)
+    for key in keys:
+        if not _implement_boxed(name, key, entry, kernel):
+            _library.impl(name, kernel, key)
+    _library.impl(name, recording, "Autograd")
+    if not entry.overload.mutated:  # their writes have to be counted
+        for key in keys:
+            _implement_boxed(name, f"Autograd{key}", entry, recording)
+    if entry.overload.mutated:
+        _library.impl(name, count_writes(entry), "ADInplaceOrView", with_keyset=True)
+    qualified = f"{NAMESPACE}::{name}"
+    torch.library.register_fake(qualified, fake_kernel(entry), lib=_library)
+    if hasattr(torch.library, "register_vmap"):  # PyTorch 2.5
+        torch.library.register_vmap(qualified, batched_rule(entry), lib=_library)
+
+
+def _implement_boxed(name: str, key: str, entry: Entry, kernel: Callable[..., Any]) -> bool:
+    """Register a kernel without Python where it can be; say whether it is."""
+    types = [_LETTERS.get(x.type) for x in entry.overload.arguments]
+    if None in types or not entry.overload.has_tensor or not is_available():
+        return False
+    from cuplug.frameworks.torch_boxed import implement
+
+    optional = [x.is_optional for x in entry.overload.arguments]
+    kinds, n_outputs = "".join(map(str, types)), entry.overload.n_outputs
+    return implement(name, key, entry.whole.operator, kinds, optional, n_outputs, kernel)
+
+
+def _kernel(entry: Entry) -> Callable[..., Any]:
+    operator = entry.whole.operator
+
+    def kernel(*args: Any) -> Any:
+        """Gradients are recorded by now: tensors that require them are as any other."""
+        plain = [_without_grad(x) for x in args]
+        if any(x is None for x in plain):
+            return _as_tensors(operator(**entry.named(plain)))
+        return _as_tensors(operator(*plain))
+
+    return kernel
+
+
+def _without_grad(x: Any) -> Any:
+    if isinstance(x, torch.Tensor):
+        return x.detach() if x.requires_grad else x
+    return [_without_grad(item) for item in x] if isinstance(x, (list, tuple)) else x
+
+
+def _as_tensors(result: Any) -> Any:
+    """Outputs of a call without tensors are arrays of NumPy."""
+    if isinstance(result, tuple):
+        return tuple(map(_as_tensors, result))
+    return torch.from_numpy(result) if isinstance(result, numpy.ndarray) else result
+
+
+def hand_on(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Call an operator on tensors that PyTorch records or traces.
+
+    NotImplemented for what only looks like them.
+
+    Raises
+    ------
+    TypeError
+        One of `out`, `device` and `stream` is given, which PyTorch's operators do not have.
+    """
+    given = {name: x for name, x in keywords.items() if x is not None}
+    if not _has_tensor([*args, *given.values()]):
+        return NotImplemented
+    for name in ("out", "device", "stream"):
+        if name in given:
+            raise TypeError(
+                f"{operator.name}: {name}: seen with a tensor that PyTorch records or traces, "
+                "wanted without (or pass x.detach())"
+            )
+    return register(operator)(*args, **given)
+
+
+def _has_tensor(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(_has_tensor, x))
+    return isinstance(x, (torch.Tensor, torch.fx.Proxy))
+
+
+torch.ops.cuplug = _Namespace(NAMESPACE)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element-wise operators on arrays of xarray: `xarray.apply_ufunc`, from the signature alone.
+
+Where all arrays of a signature have loop dimensions alone, it says all that `apply_ufunc` asks:
+arrays are broadcast by the names of their dimensions, and keep their coordinates. Of others only
+the user knows which dimension is which.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import xarray
+
+from cuplug.call.operator import Operator
+from cuplug.signature.signature import Signature, parse
+
+__all__ = ["call_on_labelled"]
+
+_LABELLED = (xarray.DataArray, xarray.Dataset, xarray.Variable)
+
+
+def call_on_labelled(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Return what an element-wise operator gives; NotImplemented for others."""
+    signatures = [parse(text) for text in operator.signatures]
+    n_outputs = {len(signature.outputs) for signature in signatures}
+    if not all(map(_is_elementwise, signatures)) or len(n_outputs) > 1 or "out" in keywords:
+        return NotImplemented
+    given: dict[int | str, Any] = dict(enumerate(args))
+    given.update(keywords)
+    arrays = {key: x for key, x in given.items() if _has_dimensions(x)}
+    if not any(isinstance(x, _LABELLED) for x in arrays.values()):
+        return NotImplemented  # it only looks like one of xarray
+
+    def call(*plain: Any) -> Any:
+        now = given | dict(zip(arrays, plain, strict=True))
+        return operator(
+            *(now[k] for k in range(len(args))), **{name: now[name] for name in keywords}
+        )
+
+    return xarray.apply_ufunc(
+        call, *arrays.values(), output_core_dims=[()] * n_outputs.pop(), dask="allowed"
+    )
+
+
+def _is_elementwise(signature: Signature) -> bool:
+    kinds = {x.kind for x in signature.parameters}
+    dims = {x.dims for x in signature.arrays}
+    return bool(signature.outputs) and not kinds & {"inout", "arrays"} and dims == {(("loop", 0),)}
+
+
+def _has_dimensions(x: Any) -> bool:
+    return isinstance(x, _LABELLED) or bool(getattr(x, "shape", ()))

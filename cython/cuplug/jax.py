@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All operators as functions of JAX: `from cuplug.jax import gather`."""
+
+import sys as _sys
+from typing import Any as _Any
+
+import jax as _jax
+
+if _jax.__version_info__ < (0, 10):
+    raise ImportError(f"cuplug.jax: seen JAX {_jax.__version__}, wanted 0.10 or newer")
+
+from cuplug import ops as _ops
+from cuplug.frameworks.jax_function import Function
+from cuplug.frameworks.jax_function import function_of as _function_of
+from cuplug.lookup.attribute import operator_attribute as _operator_attribute
+
+__all__ = ["Function", "hand_on"]
+
+
+def __getattr__(name: str) -> _Any:
+    return _function_of(_operator_attribute(__name__, name, _sys._getframe(1)))
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *dir(_ops)]
+
+
+def hand_on(operator: _Any, args: tuple[_Any, ...], keywords: dict[str, _Any]) -> _Any:
+    """Return what a call of an operator gives that was met while JAX traces a program."""
+    return _function_of(operator)(*args, **keywords)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dimensions along which elements have nothing to do with each other: arrays may be cut there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cuplug.signature.signature import Parameter, Signature
+from cuplug.signature.worked_out import LOOP
+
+__all__ = ["UNKNOWN", "dimension_name", "independent", "unkept"]
+
+UNKNOWN = "?"
+
+
+def independent(signature: Signature, properties: Mapping[str, str | None]) -> set[str]:
+    """Return the names of the dimensions that may be cut, `...` for the loop dimensions.
+
+    Parameters
+    ----------
+    signature : Signature
+    properties : mapping
+        Those of its row: `independent` promises dimensions, `keeps_whole` takes all back.
+    """
+    sizes = {name for x in signature.outputs for name in _names(signature, x)}
+    if "keeps_whole" in properties or UNKNOWN in sizes:
+        return set()
+    return {name for name in (LOOP, *_promised(properties)) if _can_be(signature, name)}
+
+
+def unkept(signature: Signature, properties: Mapping[str, str | None]) -> list[str]:
+    """Return the dimensions that a row promises to be independent and that cannot be."""
+    return [name for name in _promised(properties) if not _can_be(signature, name)]
+
+
+def dimension_name(signature: Signature, kind: str, value: int | str) -> str:
+    """Return the name of a dimension: `...`, `?`, or "" for one that has none."""
+    if kind in ("named", "variadic"):
+        return signature.dim_names[int(value)]
+    return {"loop": LOOP, "unknown": UNKNOWN}.get(kind, "")
+
+
+def _promised(properties: Mapping[str, str | None]) -> list[str]:
+    return (properties.get("independent") or "").replace(",", " ").split()
+
+
+def _can_be(signature: Signature, name: str) -> bool:
+    """Say whether each output has a dimension once, and no input has it twice."""
+    outputs = [_names(signature, x).count(name) for x in signature.outputs]
+    inputs = [_names(signature, x).count(name) for x in signature.parameters]
+    return all(n == 1 for n in outputs) and max(inputs, default=0) == 1
+
+
+def _names(signature: Signature, x: Parameter) -> list[str]:
+    return [dimension_name(signature, *dim) for dim in x.dims]

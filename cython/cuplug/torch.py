@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All operators as those of PyTorch: `from cuplug.torch import gather`.
+
+y = gather(x, index)  # torch.ops.cuplug.gather: recorded, traced or run as PyTorch's own are
+
+Function    any operator as a function of PyTorch
+"""
+
+# Names without an underscore would hide operators.
+import sys as _sys
+from typing import Any as _Any
+
+from cuplug import ops as _ops
+from cuplug.call.operator import Operator as _Operator
+from cuplug.frameworks.torch_register import hand_on
+from cuplug.frameworks.torch_register import register as _register
+from cuplug.lookup.attribute import operator_attribute as _operator_attribute
+
+__all__ = ["Function", "hand_on"]
+
+
+class Function:
+    """An operator as a function of PyTorch.
+
+    Parameters
+    ----------
+    operator : Operator
+        `cuplug.torch.gather` is `Function(cuplug.find("gather"))`.
+
+    Attributes
+    ----------
+    operator : Operator
+    packet : torch._ops.OpOverloadPacket
+        What it is in PyTorch: `torch.ops.cuplug.gather`.
+    """
+
+    def __init__(self, operator: _Operator) -> None:
+        self.operator = operator
+        whole = _register(operator)
+        self.packet = whole.packet
+        self._call = whole if whole.spelled else whole.packet
+        self.__name__ = self.__qualname__ = operator.name
+        self.__doc__ = operator.__doc__
+        self.__signature__ = operator.__signature__
+
+    def __call__(self, *args: _Any, **keywords: _Any) -> _Any:
+        """Call the operator on tensors; several outputs are a tuple."""
+        return self._call(*args, **keywords)
+
+    def __repr__(self) -> str:
+        return f"cuplug.torch.Function({self.operator!r})"
+
+    def __reduce__(self) -> tuple[_Any, ...]:
+        return Function, (self.operator,)
+
+
+def __getattr__(name: str) -> _Any:
+    return Function(_operator_attribute(__name__, name, _sys._getframe(1)))
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *dir(_ops)})

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gather and scale the rows of a Zarr store that is larger than memory, block by block.
+
+    python larger_than_memory.py --gigabytes 64 --folder /data/store --workers 4
+
+Each worker reads a block, sends it to its GPU, works there, and writes what comes back; without a
+GPU the same on its CPUs. The rate is printed beside that of reading and writing alone, which is the
+most that the machine's storage and memory allow.
+"""
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import cuplug
+import dask.array as da
+import numpy as np
+import zarr
+from cuplug.dask import gather, piecewise_scale
+
+N_ROWS = 1 << 16
+N_KEPT = N_ROWS // 4
+
+
+def make_store(folder: Path, n_bytes: int, block_bytes: int) -> da.Array:
+    """Write rows of random numbers; each block has all rows of some columns."""
+    n_columns = max(1, n_bytes // (4 * N_ROWS))
+    x = da.random.default_rng(1).random(
+        (N_ROWS, n_columns), dtype="float32", chunks=(N_ROWS, max(1, block_bytes // (4 * N_ROWS)))
+    )
+    da.store(x - 0.5, create(folder / "source", x.shape, x.chunksize), lock=False)
+    return da.from_zarr(str(folder / "source"))
+
+
+def create(path: Path, shape: tuple[int, ...], chunks: tuple[int, ...]) -> zarr.Array:
+    """Make an array on disk, not compressed, in place of one that is there."""
+    return zarr.create_array(
+        str(path), shape=shape, chunks=chunks, dtype="float32", compressors=None, overwrite=True
+    )
+
+
+def n_gpus() -> int:
+    """Return how many this process sees."""
+    try:
+        return len(cuplug.devices())
+    except cuplug.CudaError:  # there is no driver
+        return 0
+
+
+def to_gpu(block: np.ndarray) -> object:
+    """Send a block to the GPU that this worker sees, if it sees one."""
+    return cuplug.asarray(block, device="cuda") if n_gpus() else block
+
+
+def to_host(block: object) -> np.ndarray:
+    """Bring a block back."""
+    return block if isinstance(block, np.ndarray) else block.numpy()
+
+
+def gathered(x: da.Array, index: np.ndarray) -> da.Array:
+    """Say what is to be computed: four steps, which become one task for each block."""
+    on_gpu = x.map_blocks(to_gpu, dtype=x.dtype, meta=x._meta)
+    y = piecewise_scale(gather(on_gpu, index))
+    return y.map_blocks(to_host, dtype=y.dtype, meta=y._meta)
+
+
+def copied(x: da.Array) -> da.Array:
+    """Read and write as much, and nothing else."""
+    return x.map_blocks(lambda block: block[:N_KEPT], chunks=((N_KEPT,), x.chunks[1]))
+
+
+def rate(folder: Path, x: da.Array, make: Callable[[da.Array], da.Array]) -> float:
+    """Return at how many gigabytes per second blocks are read, worked on and written."""
+    y = make(x)
+    target = create(folder / "result", y.shape, y.chunksize)
+    start = time.perf_counter()
+    da.store(y, target, lock=False)
+    return (x.nbytes + y.nbytes) / 1e9 / (time.perf_counter() - start)
+
+
+def check(folder: Path, x: da.Array, index: np.ndarray) -> None:
+    """Compare the first and the last column that were written with NumPy."""
+    result = zarr.open_array(str(folder / "result"), mode="r")
+    for column in (0, x.shape[1] - 1):
+        v = x[:, column].compute()[index]
+        wanted = np.where(v < 0, v * np.float32(0.5), v * np.float32(2))  # as all are below 1
+        np.testing.assert_array_equal(result[:, column], wanted)
+
+
+def work(folder: Path, n_bytes: int, block_bytes: int) -> None:
+    """Make the store, work on it, and print the rates."""
+    x = make_store(folder, n_bytes, block_bytes)
+    index = np.random.default_rng(2).integers(0, N_ROWS, N_KEPT, dtype="int32")
+    print(f"{x.nbytes / 1e9:.3g} GB in {x.npartitions} blocks, {n_gpus()} GPUs")
+    limit = rate(folder, x, copied)
+    seen = rate(folder, x, lambda x: gathered(x, index))
+    print(f"gathered and scaled: {seen:.2f} GB/s; read and written alone: {limit:.2f} GB/s")
+    check(folder, x, index)
+
+
+@click.command()
+@click.option("--gigabytes", default=1.0, help="The size of the store.")
+@click.option("--folder", default="store", type=click.Path(path_type=Path))
+@click.option("--workers", default=0, help="How many; 0: one for each GPU, or one.")
+@click.option("--threads", default=2, help="Of each worker.")
+@click.option("--block", default=128, help="The size of a block, in megabytes.")
+@click.option("--keep", is_flag=True, help="Leave the store there.")
+def main(
+    gigabytes: float, folder: Path, workers: int, threads: int, block: int, keep: bool
+) -> None:
+    """Gather and scale a store block by block, through all GPUs."""
+    from dask_gpus import start
+
+    with start(workers or n_gpus() or 1, threads) as client, client.cluster:
+        work(folder.absolute(), int(gigabytes * 1e9), block * 10**6)
+    if not keep:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernels of gather and of gather_backward share: the rows that indices mean. */
+#ifndef CUPLUG_PLUGINS_GATHER_INDICES_CUH
+#define CUPLUG_PLUGINS_GATHER_INDICES_CUH
+
+#include <cuplug/plugin.h>
+
+#include "gather/sizes.h"
+
+namespace {
+
+constexpr int THREADS = 256;
+constexpr unsigned FILLED = 2048; /* blocks that keep any GPU busy */
+
+/* n rows of n_words words are taken, from m in the source (in each of its parts). */
+struct shape {
+  int64_t n, m, n_words;
+  int mode;
+};
+
+/* The row that an index means, or -1 for none. */
+__host__ __device__ inline int64_t resolve(int64_t index, const shape &s) {
+  int64_t row = index;
+  if (s.mode == GATHER_RAISE) {
+    row += row < 0 ? s.m : 0;
+    return (uint64_t)row < (uint64_t)s.m ? row : -1;
+  }
+  if (s.mode == GATHER_CLIP) return row < 0 ? 0 : row < s.m ? row : s.m - 1;
+  row %= s.m;
+  return row < 0 ? row + s.m : row;
+}
+
+/* Of index number `at`; that there is none is recorded. */
+__device__ inline int64_t resolve(int64_t index, const shape &s, int64_t at, cuplug_fault *fault) {
+  const int64_t row = resolve(index, s);
+  if (row < 0) cuplug_fault_index(fault, 1, at, index, -s.m, s.m);
+  return row;
+}
+
+/* Along the first axis: row i is index number i. */
+template <typename I> struct plain_index {
+  const I *index;
+  __device__ int64_t row(int64_t i, const shape &s, cuplug_fault *fault) const {
+    return resolve(index[i], s, i, fault);
+  }
+};
+
+/* Along any axis, with an index of any dtype: of n rows in each part of the source. */
+struct any_index {
+  const void *index; /* NULL: `only`, already resolved, is taken of each part */
+  int64_t n, only;
+  uint32_t type;
+
+  /* What no int64 holds becomes one that means the same. */
+  __device__ int64_t at(int64_t i, const shape &s) const {
+    switch (type) {
+    case CUPLUG_INT8:
+      return ((const int8_t *)index)[i];
+    case CUPLUG_INT16:
+      return ((const int16_t *)index)[i];
+    case CUPLUG_INT32:
+      return ((const int32_t *)index)[i];
+    case CUPLUG_UINT8:
+      return ((const uint8_t *)index)[i];
+    case CUPLUG_UINT16:
+      return ((const uint16_t *)index)[i];
+    case CUPLUG_UINT32:
+      return ((const uint32_t *)index)[i];
+    case CUPLUG_UINT64: {
+      const uint64_t u = ((const uint64_t *)index)[i];
+      return u <= INT64_MAX ? u : s.mode == GATHER_WRAP ? u % (uint64_t)s.m : INT64_MAX;
+    }
+    default:
+      return ((const int64_t *)index)[i];
+    }
+  }
+
+  __device__ int64_t row(int64_t i, const shape &s, cuplug_fault *fault) const {
+    const bool is_small = s.n <= UINT32_MAX; /* whose division takes a fraction of the time */
+    const int64_t part = is_small ? (uint32_t)i / (uint32_t)n : i / n, place = i - part * n;
+    const int64_t found = index ? resolve(at(place, s), s, place, fault) : only;
+    return found < 0 ? -1 : part * s.m + found;
+  }
+};
+
+/* The indices of a call, of n in all parts: of an array, or, where `array` is NULL, the first
+ * scalar, which is refused if it is bad. */
+inline int any_index_of(const cuplug_call *call, const cuplug_tensor *array,
+                        const gather_sizes &sizes, any_index *index, shape *s) {
+  const int64_t n = array ? cuplug_n_elements(array) : 1;
+  *s = {sizes.n_outer * n, sizes.m, 0, (int)call->scalars[array ? 0 : 1].i};
+  *index = {array ? array->data : nullptr, n, 0, array ? cuplug_type(array) : 0};
+  if (s->n == 0) return CUPLUG_OK;
+  if (s->m == 0) return gather_fail_empty(call, sizes.axis);
+  if (array) return CUPLUG_OK;
+  index->only = resolve(call->scalars[0].i, *s);
+  if (index->only >= 0) return CUPLUG_OK;
+  return cuplug_failf(call, CUPLUG_ERROR_INDEX, "index: index %lld is out of bounds for size %lld",
+                      (long long)call->scalars[0].i, (long long)s->m);
+}
+
+inline unsigned n_blocks(int64_t n, int64_t per_block) {
+  return (unsigned)((n + per_block - 1) / per_block);
+}
+
+/* Threads along a row of n_words, the others of a block along other rows. */
+inline dim3 row_threads(const shape &s) {
+  unsigned along = 1;
+  while (along < s.n_words && along < THREADS) along *= 2;
+  return dim3(along, THREADS / along);
+}
+
+/* Of `n_rows` rows each, and few rows: several blocks for each, as many as fill a GPU. */
+inline dim3 row_blocks(const shape &s, const dim3 &threads, int64_t n_rows) {
+  const unsigned blocks = n_blocks(s.n, n_rows), wanted = blocks < FILLED ? FILLED / blocks : 1;
+  const int64_t useful = s.n_words ? (s.n_words + threads.x - 1) / threads.x
+                                   : 1; /* of no bytes: the indices are checked */
+  return dim3(blocks, wanted < useful ? wanted : (unsigned)useful);
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators on the workers of a cluster: two processes on this machine."""
+
+import hashlib
+import os
+import signal
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import cuplug
+import numpy as np
+import pytest
+from cuplug.ops import relu
+from places import FIXTURES
+from raw_plugins import named_plugin, quoted
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+import cuplug.dask  # noqa: E402
+
+# What a cluster warns of is not ours.
+pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("default")]
+X = np.random.default_rng(5).normal(size=(6, 8)).astype("float32")
+CUT = da.from_array(X, chunks=(2, 4))
+SETTINGS = {
+    "distributed.scheduler.allowed-failures": 3,
+    "distributed.worker.memory.terminate": False,
+    "distributed.admin.log-format": "",
+}
+
+
+@pytest.fixture(scope="module")
+def search_path(tmp_path_factory):
+    """Return the folder of plugins that the workers search, and the client."""
+    folder = tmp_path_factory.mktemp("searched", numbered=True)
+    folder.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client(search_path):
+    """Return the client of two workers with one thread each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LD_LIBRARY_CUPLUG_PATH", str(search_path))
+        import dask
+
+        with (
+            dask.config.set(SETTINGS),
+            distributed.LocalCluster(
+                n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
+
+
+def digest(file):
+    """Return the SHA-256 of a file, as digits."""
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+def set_variable(name, value):
+    """Set a variable of the environment, in the process that this is sent to."""
+    os.environ[name] = value
+
+
+def test_results(client):
+    assert (relu(CUT).compute() == relu(X)).all()
+    kept = client.persist(relu(CUT + 1))
+    distributed.wait(kept)
+    assert len({worker for (worker,) in client.who_has(kept).values()}) == 2
+
+
+def test_operators_that_are_sent(client):
+    assert client.submit(cuplug.dask.relu, X).result().tolist() == relu(X).tolist()
+    assert client.submit(relu, X).result().tolist() == relu(X).tolist()
+
+
+def test_errors_come_back_as_they_were(client):
+    index = np.array([6])
+    with pytest.raises(IndexError, match="gather: index"):
+        cuplug.dask.gather(CUT.rechunk({0: -1}), index).compute()
+
+
+def test_a_worker_with_other_code_refuses(client, search_path, tmp_path):
+    """Both versions are named, and both files."""
+    mine = named_plugin(tmp_path / "libother.so", "other", VERSION=quoted("1.0"))
+    theirs = named_plugin(search_path / "libother.so", "other", VERSION=quoted("2.0"))
+    y = cuplug.load(mine).other(CUT)
+    with pytest.raises(cuplug.PluginError) as caught:
+        y.compute()
+    assert str(caught.value) == (
+        f"other.other: seen version 2.0 with SHA-256 {digest(theirs)}, in {theirs}, "
+        f"wanted version 1.0 with SHA-256 {digest(mine)}"
+    )
+
+
+def test_a_worker_without_the_plugin_names_it(client, tmp_path):
+    mine = named_plugin(tmp_path / "liblacking.so", "lacking")
+    with pytest.raises(cuplug.NotFoundError, match=r"lacking\.lacking"):
+        cuplug.load(mine).lacking(CUT).compute()
+
+
+def test_plugins_are_brought(client, tmp_path):
+    mine = named_plugin(tmp_path / "libbrought.so", "brought", VERSION=quoted("1.0"))
+    plugin = cuplug.load(mine)
+    client.register_plugin(cuplug.dask.Plugins([plugin]))
+    assert plugin.brought(CUT).compute().shape == X.shape
+    for path in client.run(lambda: cuplug.find("brought").path).values():
+        assert path != str(mine)
+        assert Path(path).parent.name == digest(path) == digest(mine)
+        assert os.stat(Path(path).parent).st_mode & 0o777 == 0o700
+
+
+def test_a_newer_version_is_brought_beside_the_old(client, tmp_path):
+    files = {}
+    for version in ("1.0", "2.0"):
+        (tmp_path / version).mkdir()
+        file = named_plugin(tmp_path / version / "libnewer.so", "newer", VERSION=quoted(version))
+        client.register_plugin(cuplug.dask.Plugins([str(file)]))
+        files[version] = cuplug.load(file)
+        assert files[version].newer(CUT).compute().shape == X.shape
+    assert set(client.run(lambda: cuplug.find("newer").version).values()) == {"2.0"}
+    with pytest.raises(cuplug.PluginError, match=r"seen version 2\.0 .*, wanted version 1\.0"):
+        files["1.0"].newer(CUT + 1).compute()
+
+
+def test_what_is_brought_obeys_the_allow_list(client, tmp_path):
+    file = named_plugin(tmp_path / "libunlisted.so", "unlisted")
+    (tmp_path / "list").write_text(f"{'0' * 64}  nothing\n")
+    (tmp_path / "list").chmod(0o644)
+    client.run(set_variable, "CUPLUG_ALLOW_LIST", str(tmp_path / "list"))
+    try:
+        with pytest.raises(cuplug.PluginError, match=f"not on the allow-list.*{digest(file)}"):
+            client.register_plugin(cuplug.dask.Plugins([file]))
+    finally:
+        client.run(set_variable, "CUPLUG_ALLOW_LIST", "")
+
+
+def test_what_is_brought_obeys_the_rules_of_who_may_write(tmp_path):
+    brought = cuplug.dask.Plugins([named_plugin(tmp_path / "libopen.so", "open")])
+    (tmp_path / "local").mkdir()
+    (tmp_path / "local").chmod(0o777)
+    with pytest.raises(cuplug.PluginError, match=r"local, on the way to it: anyone may write it"):
+        brought.setup(SimpleNamespace(local_directory=str(tmp_path / "local")))
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_in_a_call_loses_nothing(client, build_plugin, tmp_path):
+    """Its task, and what it held, are computed anew, there or elsewhere."""
+    plugin = cuplug.load(build_plugin(FIXTURES / "blocks.c", "blocks"))
+    client.register_plugin(cuplug.dask.Plugins([plugin]))
+    mark = tmp_path / "called"
+    x = client.persist(CUT.astype("float64") + 1)
+    future = client.compute(plugin.hang_once(x, file=str(mark)))
+    victim = wait_for(lambda: int(mark.read_text() or 0) if mark.exists() else 0)
+    os.kill(victim, signal.SIGKILL)
+    assert (future.result(timeout=60) == X.astype("float64") + 1).all()
+    wait_for(lambda: len(client.scheduler_info()["workers"]) == 2)
+    assert victim not in client.run(os.getpid).values()
+    paths = client.run(lambda: cuplug.find("blocks.hang_once").path)
+    assert len(paths) == 2  # the new worker was brought the plugin, too
+
+
+def wait_for(ask, most_s=60):
+    """Return what `ask` returns as soon as that is true."""
+    end = time.monotonic() + most_s
+    while time.monotonic() < end:
+        found = ask()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise TimeoutError

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One worker for each GPU; the example on a store; what the benchmarks of clusters tell."""
+
+import re
+import runpy
+import subprocess
+import sys
+
+import cuplug
+import numpy as np
+import pytest
+from cuplug.ops import relu
+from places import ROOT
+
+da = pytest.importorskip("dask.array")
+pytest.importorskip("distributed")
+
+GPUS = ROOT / "examples" / "dask_gpus.py"
+STORE = ROOT / "examples" / "larger_than_memory.py"
+SCHEDULER = ROOT / "benchmarks" / "frameworks" / "dask_scheduler.py"
+SCALING = ROOT / "benchmarks" / "frameworks" / "dask_scaling.py"
+MIB = 1 << 20
+
+# What a cluster warns of is not ours.
+pytestmark = [pytest.mark.xdist_group("dask"), pytest.mark.filterwarnings("default")]
+
+
+def run(*command):
+    """Run a program that must succeed; return what it printed."""
+    done = subprocess.run(
+        [sys.executable, *map(str, command)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+# ---- One worker for each GPU ---------------------------------------------------------------------
+
+
+def visible_gpus():
+    """Return what the process that this is sent to may use."""
+    import os
+
+    return os.environ["CUDA_VISIBLE_DEVICES"]
+
+
+def gpu_of_a_call(x):
+    """Return how many GPUs a worker sees, and where it ran."""
+    y = relu(x, device="cuda")
+    return len(cuplug.devices()), cuplug.last_call().device, y.tolist()
+
+
+@pytest.mark.slow
+def test_each_worker_has_a_variable_of_its_own():
+    with runpy.run_path(str(GPUS))["start"](2, 1) as client, client.cluster:
+        assert sorted(client.run(visible_gpus).values()) == ["0", "1"]
+        x = np.arange(-8.0, 8.0)
+        assert (relu(da.from_array(x, chunks=2)).compute() == relu(x)).all()
+
+
+@pytest.mark.gpu(n=2)
+def test_each_worker_has_a_gpu_of_its_own():
+    with runpy.run_path(str(GPUS))["start"](2, 1) as client, client.cluster:
+        seen = client.run(gpu_of_a_call, np.array([-1.0, 2.0]))
+        assert list(seen.values()) == [(1, "cuda:0", [0.0, 2.0])] * 2
+        x = np.arange(-8.0, 8.0)
+        assert (relu(da.from_array(x, chunks=2), device="cuda").compute() == relu(x)).all()
+
+
+# ---- A store that is larger than memory ----------------------------------------------------------
+
+
+def test_the_example_in_this_process(tmp_path, capsys):
+    """It compares what it writes with NumPy."""
+    pytest.importorskip("zarr")
+    runpy.run_path(str(STORE))["work"](tmp_path, 3 * MIB, MIB)
+    printed = capsys.readouterr().out
+    assert re.match(r"0\.00315 GB in 3 blocks, \d+ GPUs\ngathered and scaled: \d", printed)
+
+
+@pytest.mark.slow
+def test_the_example_on_two_workers(tmp_path):
+    pytest.importorskip("zarr")
+    printed = run(
+        STORE, "--gigabytes", 0.01, "--block", 1, "--workers", 2, "--folder", tmp_path / "x"
+    )
+    assert "GB/s; read and written alone: " in printed
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_example_that_computes_something_else_is_found_out(tmp_path, monkeypatch):
+    pytest.importorskip("zarr")
+    program = runpy.run_path(str(STORE))
+    monkeypatch.setitem(program["work"].__globals__, "gathered", lambda x, index: x[: len(index)])
+    with pytest.raises(AssertionError):
+        program["work"](tmp_path, MIB, MIB)
+
+
+# ---- Benchmarks ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def busy_share():
+    """Return the simulation of a cluster."""
+    return runpy.run_path(str(SCHEDULER))["busy_share"]
+
+
+def test_a_scheduler_that_takes_no_time_keeps_all_workers_busy(busy_share):
+    assert busy_share(1000, 1.0, 0.0) == pytest.approx(1, abs=0.01)
+
+
+def test_a_scheduler_bounds_what_workers_can_do(busy_share):
+    """A task of 10 ms for each of 100 workers takes 10,000 a second; the scheduler does 1,000."""
+    assert busy_share(100, 0.01, 0.001) == pytest.approx(0.1, rel=0.05)
+    assert busy_share(100, 1.0, 0.001) > 0.95
+
+
+@pytest.mark.slow
+def test_the_scheduler_is_measured():
+    printed = run(SCHEDULER, "--tasks", 40)
+    assert re.search(r"scheduler: \d+ us of CPU time for each", printed)
+    assert len(re.findall(r"^\| (?:10|100|1,000) \|", printed, re.M)) == 3
+
+
+@pytest.mark.slow
+def test_scaling_is_measured():
+    printed = run(SCALING, "--workers", "1,2", "--blocks", 2, "--elements", 1000, "--calls", 2)
+    assert len(re.findall(r"^\| [12] \| \d", printed, re.M)) == 2

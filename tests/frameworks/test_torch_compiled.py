@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators in torch.compile and torch.export: whole graphs, sizes as symbols, opcheck."""
+
+import textwrap
+import warnings
+
+import cuplug
+import pytest
+from cuplug.testing import arguments
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from places import FIXTURES, ROOT
+from random_rows import random_plugin
+from selection import runs_all
+
+torch = pytest.importorskip("torch")
+
+from cuplug.frameworks.torch_fake import matched_row  # noqa: E402
+from cuplug.frameworks.torch_register import register  # noqa: E402
+from cuplug.frameworks.torch_schema import overloads_of  # noqa: E402
+from cuplug.torch import Function, gather, leaky_relu, relu, scale  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+from torch.library import opcheck  # noqa: E402
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+on_each_device = pytest.mark.parametrize("device", DEVICES)
+with_backends = pytest.mark.parametrize(
+    "backend",
+    ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)],
+)
+N_RANDOM = 40
+
+
+@pytest.fixture(autouse=True)
+def fresh_compiler():
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+@pytest.fixture(scope="module")
+def graded(build_plugin):
+    return cuplug.load(build_plugin(FIXTURES / "gradients.c", "gradients"))
+
+
+@pytest.fixture(scope="module")
+def language(build_plugin):
+    return cuplug.load(build_plugin(FIXTURES / "language.c", "language"))
+
+
+def compiled(function, backend="aot_eager", **options):
+    return torch.compile(function, backend=backend, fullgraph=True, **options)
+
+
+@on_each_device
+@with_backends
+def test_forward_and_backward(device, backend):
+    def model(x, index, w):
+        return leaky_relu(relu(gather(x, index) @ w), slope=0.2).sin()
+
+    x = torch.randn(6, 4, device=device)
+    index = torch.tensor([5, 0, 2], device=device)
+    w = torch.randn(4, 4, device=device, requires_grad=True)
+    wanted = torch.nn.functional.leaky_relu((x[index] @ w).relu(), 0.2).sin()
+    (expected,) = torch.autograd.grad(wanted.sum(), w)
+    seen = compiled(model, backend)(x, index, w)
+    assert torch.allclose(seen, wanted, atol=1e-6)
+    (gradient,) = torch.autograd.grad(seen.sum(), w)
+    assert torch.allclose(gradient, expected, atol=1e-5)
+
+
+def test_sizes_are_symbols():
+    count = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    function = torch.compile(lambda x: relu(x) + gather(x, 0), backend=count, fullgraph=True)
+    for n in (3, 5, 8, 13):
+        x = torch.randn(n, n + 1)
+        assert torch.equal(function(x), x.relu() + x[0])
+    assert count.frame_count <= 2
+    assert torch._dynamo.explain(lambda x: relu(x).sin())(x).graph_break_count == 0
+
+
+def test_sizes_that_are_worked_out(language):
+    diff, take = Function(language.diff), Function(language.take)
+    formula = Function(language.formula)
+
+    def model(x, i):
+        n = x.shape[1]
+        y = formula(x[0, : n - 2], x[1], x, 3)
+        return diff(x).shape, take(x, i, axis=1).shape, y.shape
+
+    function = compiled(model, dynamic=True)
+    for n in (4, 6, 9):
+        x, i = torch.randn(3, n), torch.zeros(2, n, dtype=torch.int64)
+        assert function(x, i) == model(x, i)
+
+
+@with_backends
+def test_in_place(graded, backend):
+    stretch = Function(graded.stretch)
+
+    def model(x):
+        y = x.clone()
+        scale(y, 3.0)
+        stretch(y, 2.0)
+        return y.sin(), x
+
+    x = torch.randn(5).double()
+    seen, same = compiled(model, backend)(x)
+    assert torch.allclose(seen, (6 * x).sin())
+    assert torch.equal(same, x)
+
+    def changed(x):
+        scale(x, 3.0)
+
+    y = x.clone()
+    compiled(changed, backend)(y)
+    assert torch.equal(y, 3 * x)
+
+
+def test_sizes_that_the_run_finds(ops):
+    positive = Function(ops.positive)
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        function = compiled(lambda x: positive(x) * 2)
+        for n in (3, 4):
+            x = torch.arange(-2.0, n).double()
+            assert torch.equal(function(x), 2 * x[x > 0])
+
+
+def test_all_kinds_of_arguments(language):
+    stack, head = Function(language.stack), Function(language.head)
+    full = Function(language.full)
+
+    def model(x, y):
+        values, indices = head(x, 2)
+        return stack([y, y + 1], weights=[0.5, 2.0]), values, indices, full([2, x.shape[0]], 0.5)
+
+    x, y = torch.randn(4), torch.randn(2, 3).double()
+    for seen, wanted in zip(compiled(model)(x, y), model(x, y), strict=True):
+        assert torch.equal(seen, wanted)
+
+
+def test_refusals_while_it_is_traced():
+    with FakeTensorMode():
+        x = torch.empty(3, dtype=torch.complex64)
+        with pytest.raises(TypeError, match=r"^relu: x: seen complex64\[3\], wanted"):
+            relu(x)
+        with pytest.raises(ValueError, match=r"^gather: seen s = \(3,\), axis = 4"):
+            gather(torch.empty(3), 0, axis=4)
+
+
+def test_operators_of_the_search_path_are_handed_on():
+    with FakeTensorMode():
+        assert cuplug.ops.relu(torch.empty(2, 3)).shape == (2, 3)
+    function = torch.func.functionalize(lambda x: cuplug.ops.relu(x))
+    assert torch.equal(function(torch.tensor([-1.0, 2.0])), torch.tensor([0.0, 2.0]))
+    x = torch.arange(-2, 2)
+    for _ in range(20):  # the first tensors are read in another way
+        assert torch.equal(torch.func.functionalize(lambda x: cuplug.ops.relu(x))(x), x.relu())
+    assert cuplug.ops.relu(x[:0]).shape == (0,)
+    traced = torch.fx.experimental.proxy_tensor.make_fx(relu)(torch.randn(3))
+    assert "torch.ops.cuplug.relu.default" in traced.code
+
+
+def test_fx_proxies():
+    traced = torch.fx.symbolic_trace(lambda x: relu(x) + 1)
+    assert torch.equal(traced(torch.tensor([-1.0])), torch.tensor([1.0]))
+
+
+# ---- Export --------------------------------------------------------------------------------------
+
+
+def test_export_and_its_load_in_a_fresh_process(tmp_path, run_python):
+    class Model(torch.nn.Module):
+        def forward(self, x, index):
+            return relu(gather(x, index)) + gather(x, 0)
+
+    x, index = torch.randn(5, 3), torch.tensor([4, 1])
+    n = torch.export.Dim("n", min=2)
+    shapes = {"x": {0: n}, "index": None}
+    program = torch.export.export(Model(), (x, index), dynamic_shapes=shapes)
+    torch.export.save(program, tmp_path / "model.pt2")
+    torch.save((x, index, Model()(x, index)), tmp_path / "data.pt")
+    code = f"""
+        import torch, cuplug.torch
+        program = torch.export.load({str(tmp_path / "model.pt2")!r}).module()
+        x, index, wanted = torch.load({str(tmp_path / "data.pt")!r})
+        assert torch.equal(program(x, index), wanted)
+        assert program(torch.randn(9, 3), index).shape == (2, 3)
+    """
+    done = run_python(textwrap.dedent(code))
+    assert done.returncode == 0, done.stderr
+
+
+# ---- On a GPU ------------------------------------------------------------------------------------
+
+
+@pytest.mark.gpu
+def test_reduce_overhead():
+    function = compiled(lambda x: relu(leaky_relu(x) + 1).sin(), "inductor", mode="reduce-overhead")
+    for seed in range(4):
+        x = torch.randn(64, generator=torch.Generator().manual_seed(seed)).cuda()
+        wanted = (torch.nn.functional.leaky_relu(x) + 1).relu().sin()
+        assert torch.allclose(function(x), wanted, atol=1e-6)
+
+
+@pytest.mark.gpu
+def test_cuda_graph_and_side_streams():
+    x = torch.randn(64, device="cuda")
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            relu(x)
+        y = relu(x * 2)
+    torch.cuda.current_stream().wait_stream(stream)
+    assert torch.equal(y, (2 * x).relu())
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        z = relu(x)
+    x.copy_(torch.randn(64))
+    graph.replay()
+    assert torch.equal(z, x.relu())
+
+
+# ---- opcheck -------------------------------------------------------------------------------------
+
+
+def tensors(arguments, device="cpu"):
+    if isinstance(arguments, (list, tuple)):
+        return [tensors(x, device) for x in arguments]
+    if not hasattr(arguments, "dtype") or not hasattr(arguments, "__array_interface__"):
+        return arguments
+    return as_tensor(arguments).to(device)
+
+
+def as_tensor(x):
+    name = x.dtype.name
+    if hasattr(torch, name) and x.dtype.isbuiltin != 2:
+        return torch.from_numpy(x.copy())
+    integers = torch.from_numpy(x.view(f"i{x.dtype.itemsize}").copy())
+    return integers.view(getattr(torch, name))
+
+
+SAMPLES = {
+    relu: [(torch.randn(4, 3),), (torch.randn(3, requires_grad=True),), (torch.arange(3),)],
+    leaky_relu: [(torch.randn(4, 3), 0.5), (torch.randn(3, requires_grad=True),)],
+    gather: [
+        (torch.randn(4, 3), torch.tensor([1, 0])),
+        (torch.randn(4, 3), 1),
+        (torch.randn(4, 3), torch.tensor([[9]]), "clip", 1),
+    ],
+    scale: [(torch.randn(3), 2.0), (torch.arange(4), 3)],
+}
+
+
+def check(call, sample, device="cpu", utils=None):
+    given = [x.detach().clone().to(device) if isinstance(x, torch.Tensor) else x for x in sample]
+    for x, y in zip(given, sample, strict=True):
+        if isinstance(x, torch.Tensor):
+            x.requires_grad_(y.requires_grad)
+    options = {} if utils is None else {"test_utils": utils}
+    result = opcheck(call, tuple(given), **options)
+    assert set(result.values()) <= {"SUCCESS"}, result
+
+
+@on_each_device
+@pytest.mark.parametrize("function", SAMPLES, ids=lambda x: x.__name__)
+def test_opcheck_of_stock_operators(device, function):
+    for sample in SAMPLES[function]:
+        is_number = function is gather and not isinstance(sample[1], torch.Tensor)
+        check(function.packet.row2 if is_number else function.packet.default, sample, device)
+
+
+@on_each_device
+def test_opcheck_of_piecewise_scale(device):
+    check(torch.ops.cuplug.piecewise_scale.default, (torch.randn(5),), device)
+
+
+EXAMPLES = {
+    "topk": (torch.randn(9), 3),
+    "nonzero": (torch.tensor([0, 3, 0, 2]),),
+    "softmax": (torch.randn(3, 4),),
+    "layer_norm": (torch.randn(3, 4), torch.ones(4), torch.zeros(4)),
+    "layer_norm_backward": (torch.randn(3, 4), torch.randn(3, 4), torch.ones(4)),
+    "running_average": (torch.randn(3, 4), torch.zeros(4), torch.tensor(0)),
+    "batched_matmul": (torch.randn(2, 3, 4), torch.randn(2, 4, 5)),
+    "gelu": (torch.randn(3, 4),),
+    "residual_add": (torch.randn(3, 4), torch.randn(3, 4)),
+}
+
+
+@pytest.mark.slow
+@on_each_device
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_opcheck_of_examples(build_plugin, device, name):
+    source = ROOT / "examples" / "plugins" / f"{name}.cu"
+    operator = getattr(cuplug.load(build_plugin(source, name, cuda=True)), name)
+    check(Function(operator).packet.default, EXAMPLES[name], device)
+
+
+def test_opcheck_of_fixtures(graded, language, ops):
+    x = torch.randn(4).double()
+    check(Function(graded.weigh).packet.default, (x.clone().requires_grad_(), x))
+    check(Function(graded.split).packet.default, (x.clone().requires_grad_(),))
+    check(Function(graded.stretch).packet.default, (x, 2.0))
+    check(
+        Function(graded.total).packet.default, ([x, x],), utils=("test_schema", "test_faketensor")
+    )
+    check(Function(language.head).packet.default, (x.float(), 2))
+    check(Function(ops.positive).packet.default, (x,))
+
+
+@pytest.fixture(scope="module")
+def drawn(build_plugin):
+    return cuplug.load(build_plugin(random_plugin(N_RANDOM, 3, "drawn"), "drawn")).operators
+
+
+@settings(max_examples=500 if runs_all() else 60)
+@given(data=st.data())
+def test_random_signatures(drawn, data):
+    """What is traced is what a call gives, with sizes and with symbols."""
+    operator = drawn[data.draw(st.integers(0, len(drawn) - 1))]
+    whole = register(operator)
+    given = {name: tensors(x) for name, x in data.draw(arguments(operator)).items()}
+    row, outputs = matched_row(whole, given)
+    group = next(x for x in whole.packet.overloads() if row in rows_of(whole, x))
+    call = getattr(whole.packet, group)
+    given = {whole.spelled.get(name, name): x for name, x in given.items()}
+    try:
+        seen = call(**given)
+    except TypeError as error:  # of versions before PyTorch 2.8
+        assume("float8 types are not supported by dlpack" not in str(error))
+        raise
+    seen = () if seen is None else seen if isinstance(seen, tuple) else (seen,)
+    assert [str(x.dtype) for x in seen] == [f"torch.{x.dtype}" for x in outputs]
+    for x, spec in zip(seen, outputs, strict=True):
+        assert all(b in (a, -1) for a, b in zip(x.shape, spec.shape, strict=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        opcheck(call, (), given, test_utils=("test_faketensor",))
+
+
+def rows_of(whole, name):
+    return next(x.rows for x in overloads_of(whole.rows) if (x.name or "default") == name)

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JAX for the tests: eight devices of the CPU, and where there is a GPU, that one too."""
+
+import os
+
+import pytest
+
+# Before anything of JAX runs; its memory of the GPU grows as it is needed, as others test, too.
+os.environ["XLA_FLAGS"] = (
+    f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
+)
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+jax = pytest.importorskip("jax", minversion="0.10")
+
+on_each_device = pytest.mark.parametrize(
+    "device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+)
+
+
+def on(device):
+    """Return a context in which arrays are made, and programs run, on "cpu" or "cuda"."""
+    return jax.default_device(jax.devices(device)[0])
