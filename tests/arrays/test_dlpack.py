@@ -180,6 +180,7 @@ def test_outputs_of_dtypes_that_numpy_does_not_export(ops, dtype, versioned):
     narrow = cuplug.elementwise(f"narrow(x: float32) -> {dtype}", "x")
     result = narrow(Own(x))
     assert isinstance(result, Own)
+    assert ops.copy(np.ones((5, 7))).shape == (5, 7)  # where the sizes of that call were
     out = np.empty(x.shape, getattr(ml_dtypes, dtype))
     assert ops.copy(result, out=out) is out
     assert_same(out, x.astype(out.dtype))

@@ -11,6 +11,7 @@ from cuplug.arguments.inputs cimport empty_numpy, read_argument
 from cuplug.base.capsules cimport HostArray
 from cuplug.cuda.device_array cimport DeviceArray, copy_to_device, empty_like_tensor
 from cuplug.base.dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
+from cuplug.base.numpy_api cimport PyArray_DIMS, PyArrayObject
 from cuplug.base.numpy_dtypes cimport descr_of_dtype
 from cuplug.arrays.exchange cimport empty_exchange
 from cuplug.base.core cimport (
@@ -30,7 +31,6 @@ from cuplug.arrays.reading cimport keep, reading
 from cuplug.cuda.streams cimport refuse_capture
 
 import numpy
-
 
 
 cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
@@ -144,6 +144,8 @@ cdef object exported(reading *r, object output):
     result = HostArray.__new__(HostArray)
     result.array = output
     result.tensor = a.tensor
+    # It outlives the call, which has a copy of the sizes.
+    result.tensor.shape = <int64_t *>PyArray_DIMS(<PyArrayObject *>output)
     return result
 
 
