@@ -12,8 +12,8 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
-from cuplug.frameworks.torch_entry import Entry, Registered
 from cuplug.frameworks.torch_fake import matched_row
+from cuplug.frameworks.torch_schema import Entry, Registered
 from cuplug.lookup.gradient import find_gradient
 from cuplug.signature.gradient import Gradient, linear_names
 
