@@ -32,7 +32,7 @@
 #endif
 
 /* Below this, threads cost more than they save when they have to be woken up first. */
-#define ELEMENTWISE_PARALLEL_FROM 131072
+#define ELEMENTWISE_PARALLEL_FROM 65536
 
 #define ELEMENTWISE_GRAIN_BYTES 65536 /* of a thread's range: a multiple of all blocks */
 

@@ -42,9 +42,7 @@ int cuplug__job_left(cuplug__job *job, int most);
 /* As its loop has it; for owners and helpers. */
 int cuplug__job_helpers(const cuplug__job *job);
 
-/* How many have an owner, and how many of these may have chunks left. Each is a look at one word.
- */
-int cuplug__jobs_under_way(void);
+/* How many jobs may have chunks left: a look at one word. */
 int cuplug__jobs_open(void);
 /* Takes a chunk of the share of this number, or, with `any`, of any share. Returns 0 without. */
 int cuplug__jobs_join(int number, int any, cuplug__taken *taken);

@@ -11,11 +11,11 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-/* How long a thread without work looks for some before it sleeps: less than the pauses between the
- * chunks of a copy that the bus limits cost in waking it up. It yields the CPU now and then; where
+/* How long a thread without work looks for some before it sleeps: calls that follow each other with
+ * pauses below that need not wake it, which takes some 30 us. It yields the CPU now and then; where
  * others take it, the time is over. */
-#define LOOK_NS 100000
-#define N_LOOKS 32 /* before it yields: a microsecond or two */
+#define LOOK_NS 1000000
+#define N_LOOKS 256 /* before it yields: some ten microseconds */
 
 /* Looks that a thread leaves to others, when it has no share of its own: with fewer chunks than
  * threads, the same threads have them in each loop, and the others go to sleep. */
@@ -23,7 +23,7 @@
 
 /* Threads that one thread wakes for a loop. These wake as many, if there is still work then: short
  * loops are not held up by waking threads that come too late. */
-#define N_WOKEN 2
+#define N_WOKEN 4
 
 /* Room for the blocks of many arrays in generated loops. */
 #define STACK_BYTES ((size_t)1 << 20)

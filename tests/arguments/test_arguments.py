@@ -129,7 +129,7 @@ def test_shapes_that_are_none(shape):
 
 
 def test_no_dtype():
-    with pytest.raises(TypeError, match="^empty: dtype: seen None, wanted a dtype of NumPy"):
+    with pytest.raises(TypeError, match="^from_pointer: dtype: seen None, wanted a dtype of NumPy"):
         cuplug.empty(1, dtype=None)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls from several threads."""
 
+import sysconfig
 import threading
 
 import cuplug
@@ -20,6 +21,22 @@ def test_calls_release_the_gil(ops):
     for thread in threads:
         thread.join()
     assert results == [3, 3, 3]
+
+
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded Python"
+)
+def test_free_threaded_python_stays_so(run_python):
+    """A module that does not say that it is made for that would bring the GIL back."""
+    done = run_python("""
+import importlib, pkgutil, sys
+import cuplug
+for module in pkgutil.walk_packages(cuplug.__path__, "cuplug."):
+    if importlib.util.find_spec(module.name).origin.endswith(".so"):
+        importlib.import_module(module.name)
+assert not sys._is_gil_enabled()
+""")
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")

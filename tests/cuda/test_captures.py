@@ -108,7 +108,7 @@ def test_fault_in_a_replay(run_streams):
         CAPTURE
         + """
     index = cuplug.asarray(np.array([1, 2, 3]))
-    wrong, picked = cuplug.asarray(np.array([1, 5000, 3])), cuplug.empty(3)
+    wrong, picked = cuplug.asarray(np.array([1, 5000, 3])), cuplug.empty(3, "float32")
     with Captured() as graph:
         gpu.triple(a, out=out, stream=graph.stream)
         gpu.pick(a, index, out=picked, stream=graph.stream)

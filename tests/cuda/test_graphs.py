@@ -261,7 +261,7 @@ def test_other_calls_leave_a_capture_of_torch_intact():
 def test_own_outputs_are_refused_in_a_capture_of_torch():
     library = Torch()
     x = cuplug.asarray(floats(SEED))
-    out = cuplug.empty(N)
+    out = cuplug.empty(N, "float32")
 
     def work():
         stream = library.torch.cuda.current_stream()

@@ -89,7 +89,7 @@ def test_a_workspace_is_worth_asking_for(run_fake):
     run_fake(
         CACHING_LIBRARY
         + """
-a, out = cuplug.asarray(np.ones(8)), cuplug.empty(8)
+a, out = cuplug.asarray(np.ones(8)), cuplug.empty(8, "float32")
 fill((1 << 20) - a.nbytes - out.nbytes - 50)
 gpu.divide(a, out=out)
 assert calls == [1] and out.numpy().all() and counts().misuses == 0

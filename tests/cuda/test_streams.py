@@ -151,7 +151,7 @@ def test_operator_without_arrays(run_streams, build_plugin):
     assert "cuStreamSynchronize" in calls(ticks.tick)
     assert "cuStreamSynchronize" not in calls(ticks.tick, stream=s)
     assert type(ticks.fresh(1, stream=s)) is cuplug.Array
-    four = cuplug.empty(4)
+    four = cuplug.empty(4, "float32")
     names = calls(ticks.fresh, 1, out=Foreign(four, stream=s))
     assert "cuStreamSynchronize" not in names
     with Raises(ValueError, "tick: stream: seen one of cuda:0, wanted one of cuda:1"):

@@ -136,6 +136,16 @@ def test_broadcasting_by_copies(functions):
         check(functions["add"], (spread(b, mesh), spread(a, mesh, "i")), a + b, "i")
 
 
+@pytest.mark.parametrize("kind", [AUTO, EXPLICIT], ids=["auto", "explicit"])
+def test_dimensions_that_are_independent(devices, kind):
+    """The indices of gather and the elements of its rows, but not the rows."""
+    mesh = mesh_of(devices, kind=kind)
+    x, i = jnp.arange(128.0).reshape(8, 16), jnp.arange(16) % 4
+    with jax.set_mesh(mesh):
+        check(gather, (spread(x, mesh), spread(i, mesh, "i")), x[i], "i")
+        check(gather, (spread(x, mesh, None, "i"), spread(i, mesh)), x[i], None, "i")
+
+
 def test_other_dimensions_are_brought_together(devices):
     mesh = mesh_of(devices)
     x, i = jnp.arange(48.0).reshape(16, 3), jnp.arange(16) % 4

@@ -101,15 +101,28 @@ CUPLUG_PLUGIN(affine, "1.0");
 
 
 @on_each_device
-def test_no_loop_dimensions(device):
-    """There is a call for each element."""
+def test_one_call_along_independent_dimensions(device):
     with on(device):
         x, i = points(4, 3), jnp.array([[0, 2], [1, 1], [3, 0]])
-        np.testing.assert_array_equal(jax.vmap(gather, (None, 0))(x, i), x[i])
-        np.testing.assert_array_equal(
-            jax.jit(jax.vmap(gather))(x, i[:, :2].repeat(2, 0)[:4] % 3),
-            jax.vmap(lambda x, i: x[i])(x, i[:, :2].repeat(2, 0)[:4] % 3),
-        )
+        several = jax.vmap(gather, (None, 0))
+        np.testing.assert_array_equal(several(x, i), x[i])
+        assert n_calls(several, x, i) == 1
+        assert " while(" not in jax.jit(several).lower(x, i).compile().as_text()
+        y = points(4, 3, 2)
+        for axis in (1, 2):
+            columns = jax.vmap(gather, (axis, None))
+            wanted = jax.vmap(lambda y, i: y[i], (axis, None))(y, i[0])
+            np.testing.assert_array_equal(columns(y, i[0]), wanted)
+            assert n_calls(columns, y, i[0]) == 1
+
+
+@on_each_device
+def test_no_such_dimensions(device):
+    """There is a call for each element."""
+    with on(device):
+        x, i = points(3, 4, 2), jnp.array([[0, 2], [1, 1], [3, 0]])
+        seen, wanted = (jax.jit(jax.vmap(f))(x, i) for f in (gather, lambda x, i: x[i]))
+        np.testing.assert_array_equal(seen, wanted)
 
 
 @on_each_device

@@ -18,6 +18,8 @@ from cuplug.torch import Function, gather, leaky_relu, relu  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+on_each_device = pytest.mark.parametrize("device", DEVICES)
 needs_kernels = pytest.mark.skipif(VERSION < (2, 10), reason="PyTorch 2.10")
 
 
@@ -32,10 +34,11 @@ def test_all_of_pytorch_that_they_need_is_there():
 
 
 @needs_kernels
-def test_no_python_runs():
+@on_each_device
+def test_no_python_runs(device):
     """The functions in Python of a registration would show in a trace of calls."""
     seen = []
-    x, index = torch.randn(4, 3), torch.tensor([1])
+    x, index = torch.randn(4, 3, device=device), torch.tensor([1], device=device)
     relu(x), gather(x, index, "wrap", 1)
     sys.setprofile(lambda frame, event, arg: seen.append(frame.f_code.co_filename))
     try:
@@ -47,17 +50,18 @@ def test_no_python_runs():
     assert [name for name in seen if "cuplug/frameworks" in name] == []
 
 
+@on_each_device
 @pytest.mark.parametrize(
     "call",
     [
         lambda x: relu(x.T),
-        lambda x: gather(x[::2], torch.tensor([1, 0])),
-        lambda x: gather(x, torch.tensor([1, 0, 2, 0])[::2]),
+        lambda x: gather(x[::2], torch.tensor([1, 0], device=x.device)),
+        lambda x: gather(x, torch.tensor([1, 0, 2, 0], device=x.device)[::2]),
         lambda x: leaky_relu(x.expand(2, 4, 3)),
     ],
 )
-def test_strided_tensors(call):
-    x = torch.randn(4, 3)
+def test_strided_tensors(call, device):
+    x = torch.randn(4, 3, device=device)
     assert torch.equal(call(x), call(x.clone(memory_format=torch.contiguous_format)))
 
 
@@ -106,6 +110,16 @@ def test_exceptions_in_many_threads(graded):
     for thread in threads:
         thread.join()
     assert seen == [True] * 200
+
+
+@pytest.mark.gpu
+def test_faults_of_kernels_are_told_by_a_later_call():
+    x = torch.ones(3, device="cuda")
+    gather(x, torch.tensor([9], device="cuda"))
+    torch.cuda.synchronize()
+    with pytest.raises(IndexError, match="gather"):
+        relu(x)
+    assert relu(x).tolist() == [1, 1, 1]
 
 
 def test_exceptions_in_backward(graded):

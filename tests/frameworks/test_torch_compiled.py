@@ -29,6 +29,7 @@ with_backends = pytest.mark.parametrize(
     ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)],
 )
 N_RANDOM = 40
+UTILS = ("test_faketensor", *(("test_aot_dispatch_dynamic",) if runs_all() else ()))
 
 
 @pytest.fixture(autouse=True)
@@ -161,6 +162,15 @@ def test_operators_of_the_search_path_are_handed_on():
     assert "torch.ops.cuplug.relu.default" in traced.code
 
 
+def test_operators_of_the_search_path_break_graphs_and_work():
+    x = torch.randn(5, requires_grad=True)
+    function = torch.compile(lambda x: cuplug.ops.relu(x * 2) + 1, backend="aot_eager")
+    seen = function(x)
+    assert torch.equal(seen, (2 * x).relu() + 1)
+    seen.sum().backward()
+    assert torch.equal(x.grad, 2 * (x > 0).float())
+
+
 def test_fx_proxies():
     traced = torch.fx.symbolic_trace(lambda x: relu(x) + 1)
     assert torch.equal(traced(torch.tensor([-1.0])), torch.tensor([1.0]))
@@ -280,11 +290,11 @@ EXAMPLES = {
     "topk": (torch.randn(9), 3),
     "nonzero": (torch.tensor([0, 3, 0, 2]),),
     "softmax": (torch.randn(3, 4),),
-    "layer_norm": (torch.randn(3, 4), torch.ones(4), torch.zeros(4)),
+    "layer_norm": (torch.randn(3, 4, requires_grad=True), torch.ones(4), torch.zeros(4)),
     "layer_norm_backward": (torch.randn(3, 4), torch.randn(3, 4), torch.ones(4)),
     "running_average": (torch.randn(3, 4), torch.zeros(4), torch.tensor(0)),
     "batched_matmul": (torch.randn(2, 3, 4), torch.randn(2, 4, 5)),
-    "gelu": (torch.randn(3, 4),),
+    "gelu": (torch.randn(3, 4, requires_grad=True),),
     "residual_add": (torch.randn(3, 4), torch.randn(3, 4)),
 }
 
@@ -293,8 +303,10 @@ EXAMPLES = {
 @on_each_device
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_opcheck_of_examples(build_plugin, device, name):
-    source = ROOT / "examples" / "plugins" / f"{name}.cu"
-    operator = getattr(cuplug.load(build_plugin(source, name, cuda=True)), name)
+    for plugin in ("layer_norm_backward", name) if name == "layer_norm" else (name,):
+        source = ROOT / "examples" / "plugins" / f"{plugin}.cu"
+        plugins = cuplug.load(build_plugin(source, plugin, cuda=True))
+    operator = getattr(plugins, name)
     check(Function(operator).packet.default, EXAMPLES[name], device)
 
 
@@ -337,7 +349,7 @@ def test_random_signatures(drawn, data):
         assert all(b in (a, -1) for a, b in zip(x.shape, spec.shape, strict=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        opcheck(call, (), given, test_utils=("test_faketensor",))
+        opcheck(call, (), given, test_utils=UTILS)
 
 
 def rows_of(whole, name):

@@ -104,6 +104,8 @@ def test_named_results(graded):
     assert gradcheck(split, (x,))
     split(x)[1].sum().backward()  # on the other one nothing depends
     assert torch.allclose(x.grad, 2 * x)
+    assert graded.split(x)._fields == graded.split(x.detach())._fields == ("low", "high")
+    assert graded.split(x).low.requires_grad
 
 
 def test_in_place(graded):

@@ -2,19 +2,21 @@
 """Calls as a primitive of JAX: traced, compiled, batched; jax_gradient.py has their derivatives.
 
 `call_p` is what programs have. It is compiled as `run_p`, the custom call itself, which is cut
-along loop dimensions where arrays are spread over several devices.
+along independent dimensions where arrays are spread over several devices.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import jax
 import numpy
 from jax._src import dispatch
+from jax.experimental.custom_partitioning import custom_partitioning
 from jax.extend.core import Primitive, mapped_aval
 from jax.interpreters import batching, mlir, xla
 from jax.sharding import NamedSharding, PartitionSpec
@@ -22,14 +24,15 @@ from jax.sharding import NamedSharding, PartitionSpec
 from cuplug.errors import NotFoundError
 from cuplug.frameworks import jax_handler
 from cuplug.frameworks.jax_arguments import Call, rows_of
-from cuplug.frameworks.jax_partition import Looped, partitioned
 from cuplug.frameworks.jax_shapes import (
+    LOOP,
     broadcast_loop,
+    cut_names,
+    groups_of,
     infer,
-    loop_axes,
     loop_shape,
-    operand_loops,
-    result_loops,
+    operand_places,
+    result_places,
 )
 from cuplug.lookup.find import find
 from cuplug.signature.spec import Inferred
@@ -93,15 +96,27 @@ def like(avals: Sequence[Any], dtype: str, shape: tuple[Any, ...], spread: Any =
 
 
 def _spread(call: Call, inferred: Inferred, avals: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Return the axes of the mesh over which results are spread: as operands, along the loop."""
+    """Return the axes of the mesh over which results are spread: as operands, where they are cut.
+
+    Each axis stands once.
+    """
     row = inferred.row
-    places = operand_loops(call, row, [x.ndim for x in avals])
-    loop = loop_axes([(x.shape, x.sharding.spec) for x in avals], places)
-    ndims = [avals[k].ndim for k in call.inouts(row)] + [x.ndim for x in inferred.outputs]
-    made = result_loops(call, row, ndims, len(loop))
+    shapes = [avals[k].shape for k in call.inouts(row)] + [x.shape for x in inferred.outputs]
+    given, made = _cut_names(call, row, [x.shape for x in avals], shapes)
+    found: dict[str, Any] = {}
+    for names, aval in zip(given, avals, strict=True):
+        for name, axes in zip(names, aval.sharding.spec, strict=True):
+            if name and axes not in found.values():
+                found.setdefault(name, axes)
+    return [tuple(found.get(name) for name in names) for names in made]
+
+
+def _cut_names(
+    call: Call, row: int, operands: Sequence[Any], results: Sequence[Any]
+) -> tuple[list[list[str]], list[list[str]]]:
     if jax_handler.keeps_whole(call.operator, row):
-        return [()] * len(made)
-    return [(None,) * at.start + loop if at else () for at in made]
+        return [[""] * len(shape) for shape in operands], [[""] * len(shape) for shape in results]
+    return cut_names(call, row, operands, results)
 
 
 # ---- Compiling -----------------------------------------------------------------------------------
@@ -121,19 +136,16 @@ def _compiled(*operands: Any, call: Call, is_spread: bool) -> list[Any]:
     avals = [jax.typeof(x) for x in operands]
     row = infer(call, avals).row
     results = [x.shape for x in _result_avals(*avals, call=call)]
-    places = operand_loops(call, row, [x.ndim for x in avals])
-    loop = loop_shape([x.shape for x in avals], places)
     if not jax_handler.takes_strides(call.operator, row):
+        places = operand_places(call, row, [x.ndim for x in avals])
+        loop = loop_shape([x.shape for x in avals], places)
         pairs = zip(operands, places, strict=True)
         operands = tuple(broadcast_loop(x, at, loop) for x, at in pairs)
-        places = operand_loops(call, row, [x.ndim for x in operands])
     run = partial(run_p.bind, call=call)
-    made = result_loops(call, row, [len(shape) for shape in results], len(loop))
-    can_be_cut = None not in made and not jax_handler.keeps_whole(call.operator, row)
-    if not (is_spread and loop and can_be_cut):
+    if not is_spread:
         return run(*operands)
-    given = [Looped(x.shape, at) for x, at in zip(operands, places, strict=True)]
-    return list(partitioned(run, given, list(map(Looped, results, made)))(*operands))
+    given, made = _cut_names(call, row, [x.shape for x in operands], results)
+    return list(_partitioned(run, given, made)(*operands)) if any(made[0]) else run(*operands)
 
 
 def _lower_run(context: Any, *operands: Any, call: Call) -> Any:
@@ -160,42 +172,104 @@ def _known_as(call: Call) -> dict[str, Any]:
     return {"address": numpy.int64(call.address), "process": numpy.int64(jax_handler.PROCESS)}
 
 
+# ---- Arrays on several devices: each works on what it has ----------------------------------------
+
+
+def _partitioned(
+    run: Callable[..., Any], operands: list[list[str]], results: list[list[str]]
+) -> Callable[..., Any]:
+    """Return a function that XLA's partitioner may cut.
+
+    Parameters
+    ----------
+    run : callable
+        What each device does.
+    operands, results : list of list of str
+        A name for each dimension of each array: those of one name are cut alike, "" is not cut.
+    """
+
+    def partition(mesh: Any, arg_shapes: Any, result_shape: Any) -> Any:
+        axes = dict(zip(results[0], tuple(result_shape[0].sharding.spec), strict=False))
+        made, given = (
+            tuple(NamedSharding(mesh, _spec(names, axes)) for names in arrays)
+            for arrays in (results, operands)
+        )
+        return mesh, run_alike, made, given
+
+    def run_alike(*arrays: Any) -> tuple[Any, ...]:
+        return tuple(run(*arrays))
+
+    factors = _factors(results[0])
+    others = (f"a{k}" for k in itertools.count())
+    left, right = ([_named(x, factors, others) for x in side] for side in (operands, results))
+    rule = " -> ".join(", ".join(map(" ".join, side)) for side in (left, right))
+    whole = {name for x in (*left, *right) for name in x if name.startswith("a")}
+    cut = custom_partitioning(run_alike)
+    cut.def_partition(partition, sharding_rule=rule, need_replication_factors=tuple(sorted(whole)))
+    return cut
+
+
+def _spec(names: list[str], axes: dict[str, Any]) -> PartitionSpec:
+    """Return over which axes of the mesh an array is spread."""
+    return PartitionSpec(*(axes[name] if name and name in axes else None for name in names))
+
+
+def _factors(names: list[str]) -> dict[str, str]:
+    """Return what Shardy calls each name: a letter and a number."""
+    return {name: f"i{k}" for k, name in enumerate(names) if name}
+
+
+def _named(names: list[str], factors: dict[str, str], others: Iterator[str]) -> list[str]:
+    return [factors[name] if name else next(others) for name in names]
+
+
 # ---- jax.vmap ------------------------------------------------------------------------------------
 
 
 def _batch(operands: Sequence[Any], dims: Sequence[int | None], *, call: Call) -> Any:
-    """One call with one loop dimension more; a call for each element where there is no loop."""
+    """One call with one dimension more in a group, or a call for each element."""
     pairs = [*zip(operands, dims, strict=True)]
     moved = [x if d is None else jax.numpy.moveaxis(x, d, 0) for x, d in pairs]
     avals = [_of_element(x, d is not None) for x, (_, d) in zip(moved, pairs, strict=True)]
+    results = [x.ndim for x in _result_avals(*avals, call=call)]
     row = infer(call, avals).row
-    places = operand_loops(call, row, [x.ndim for x in avals])
-    n_loop = len(loop_shape([x.shape for x in avals], places))
-    made = result_loops(call, row, [x.ndim for x in _result_avals(*avals, call=call)], n_loop)
     batched = [k for k, d in enumerate(dims) if d is not None]
-    has_loops = None not in made and all(places[k] is not None for k in batched)
-    if not has_loops or jax_handler.keeps_whole(call.operator, row):
-        return _map(moved, batched, call)
-    for k in call.inouts(row):  # they have the whole shape
-        if k not in batched:
-            moved[k] = jax.numpy.broadcast_to(
-                moved[k], (moved[batched[0]].shape[0], *avals[k].shape)
-            )
-    for k in {*batched, *call.inouts(row)}:
-        moved[k] = _join(moved[k], places[k], n_loop)
-    return call_p.bind(*moved, call=call), [at.start for at in made if at]
+    groups = [] if jax_handler.keeps_whole(call.operator, row) else groups_of(call, row)
+    for group in groups:
+        places = operand_places(call, row, [x.ndim for x in avals], group)
+        n_dims = max((at.stop - at.start for at in places if at), default=0)
+        made = result_places(call, row, results, n_dims, group)
+        if None not in made and all(places[k] is not None for k in batched):
+            whole = call.inouts(row) if group == LOOP else [k for k, at in enumerate(places) if at]
+            joined = _joined(moved, batched, whole, places, n_dims)
+            return call_p.bind(*joined, call=call), [at.start for at in made if at]
+    return _map(moved, batched, call)
 
 
 def _of_element(x: Any, is_batched: bool) -> Any:
     return mapped_aval(x.shape[0], 0, jax.typeof(x)) if is_batched else jax.typeof(x)
 
 
-def _join(x: Any, at: slice | None, n_loop: int) -> Any:
-    """Return an operand with its first dimension moved before those of the loop."""
-    assert at is not None
-    x = jax.numpy.moveaxis(x, 0, at.start)
-    ones = (1,) * (n_loop - (at.stop - at.start))
-    return jax.numpy.reshape(x, (*x.shape[: at.start + 1], *ones, *x.shape[at.start + 1 :]))
+def _joined(
+    operands: Sequence[Any],
+    batched: Sequence[int],
+    whole: Sequence[int],
+    places: Sequence[slice | None],
+    n_dims: int,
+) -> list[Any]:
+    """Return operands with the new dimension before those of a group: `whole` are not broadcast."""
+    joined = [*operands]
+    n = operands[batched[0]].shape[0]
+    for k in {*batched, *whole}:
+        x, at = operands[k], places[k]
+        assert at is not None
+        x = x if k in batched else jax.numpy.broadcast_to(x, (n, *x.shape))
+        x = jax.numpy.moveaxis(x, 0, at.start)
+        ones = (1,) * (n_dims - (at.stop - at.start))
+        joined[k] = jax.numpy.reshape(
+            x, (*x.shape[: at.start + 1], *ones, *x.shape[at.start + 1 :])
+        )
+    return joined
 
 
 def _map(operands: Sequence[Any], batched: Sequence[int], call: Call) -> Any:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,17 +12,21 @@ from jax.extend.core import InconclusiveDimensionOperation
 
 from cuplug.frameworks.jax_arguments import ABSENT, Call, keyword_at, rows_of
 from cuplug.signature.gradient import results_of
+from cuplug.signature.independent import dimension_name, independent
 from cuplug.signature.signature import GROUP_KINDS, Parameter, Signature
 from cuplug.signature.spec import ArraySpec, Inferred
 from cuplug.signature.symbolic import Misfit, Sizes, walk
+from cuplug.signature.worked_out import names_in_sizes
 
 __all__ = [
+    "LOOP",
     "broadcast_loop",
+    "cut_names",
+    "groups_of",
     "infer",
-    "loop_axes",
     "loop_shape",
-    "operand_loops",
-    "result_loops",
+    "operand_places",
+    "result_places",
 ]
 
 
@@ -102,44 +107,44 @@ def _filled(signature: Signature, arguments: list[Any]) -> list[Any]:
     return [default if x is ABSENT else x for x, default in pairs]
 
 
-# ---- Loop dimensions: elements along them have nothing to do with each other --------------------
+# ---- Groups of dimensions: elements along them have nothing to do with each other ----------------
+
+LOOP = ("loop", 0)  # as a parameter's dimensions have it; others are ("variadic", number of a name)
 
 
-def operand_loops(call: Call, row: int, ndims: Sequence[int]) -> list[slice | None]:
-    """Return where the loop dimensions of each operand are; None where it has none."""
-    return [_of_operand(x, n) for x, n in zip(call.parameters(row), ndims, strict=True)]
+def groups_of(call: Call, row: int) -> list[tuple[str, int]]:
+    """Return the groups along which a row may be called for several elements at once."""
+    signature, properties = rows_of(call.operator)[row], call.operator.properties[row]
+    counted = " ".join([*signature.conditions, *names_in_sizes(signature)])
+    names = independent(signature, properties) - {*re.findall(r"\w+", counted)}
+    dims = {dim for x in signature.parameters for dim in x.dims if dim[0] == "variadic"}
+    numbers = sorted(int(value) for _, value in dims)
+    return [LOOP, *(("variadic", k) for k in numbers if signature.dim_names[k] in names)]
 
 
-def result_loops(call: Call, row: int, ndims: Sequence[int], n_loop: int) -> list[slice | None]:
-    """Return where they are in each result; None also where groups on both sides hide the place."""
+def operand_places(
+    call: Call, row: int, ndims: Sequence[int], group: tuple[str, int] = LOOP
+) -> list[slice | None]:
+    """Return where a group's dimensions are in each operand; None where it has none."""
+    pairs = zip(call.parameters(row), ndims, strict=True)
+    return [_of_operand(x, n, group) for x, n in pairs]
+
+
+def result_places(
+    call: Call, row: int, ndims: Sequence[int], n_dims: int, group: tuple[str, int] = LOOP
+) -> list[slice | None]:
+    """Return where the `n_dims` dimensions of a group are in each result.
+
+    None also where other groups on both sides hide the place.
+    """
     results = results_of(rows_of(call.operator)[row])
-    return [_of_result(x, n, n_loop) for x, n in zip(results, ndims, strict=True)]
+    return [_of_result(x, n, n_dims, group) for x, n in zip(results, ndims, strict=True)]
 
 
 def loop_shape(shapes: Sequence[Any], places: Sequence[slice | None]) -> tuple[Any, ...]:
     """Return what the loop dimensions of operands are broadcast to."""
     parts = [shape[at] for shape, at in zip(shapes, places, strict=True) if at is not None]
     return jax.numpy.broadcast_shapes(*parts)
-
-
-def loop_axes(arrays: Sequence[tuple[Any, Any]], places: Sequence[slice | None]) -> tuple[Any, ...]:
-    """Return the axes of a mesh over which loop dimensions are spread; each axis stands once.
-
-    Parameters
-    ----------
-    arrays : sequence of tuple
-        Shapes, and the axes of each dimension.
-    places : sequence of slice or None
-        Where the loop dimensions are.
-    """
-    pairs = zip(arrays, places, strict=True)
-    parts = [(shape[at], spec[at]) for (shape, spec), at in pairs if at is not None]
-    found: list[Any] = [None] * max((len(shape) for shape, _ in parts), default=0)
-    for shape, spec in parts:
-        for k, (size, axes) in enumerate(zip(shape, spec, strict=True), len(found) - len(shape)):
-            if found[k] is None and size != 1 and axes not in found:
-                found[k] = axes
-    return tuple(found)
 
 
 def broadcast_loop(x: Any, at: slice | None, loop: tuple[Any, ...]) -> Any:
@@ -152,23 +157,75 @@ def broadcast_loop(x: Any, at: slice | None, loop: tuple[Any, ...]) -> Any:
     return jax.numpy.broadcast_to(x, (*before, *loop, *behind))
 
 
-def _of_operand(x: Parameter, ndim: int) -> slice | None:
-    if ("loop", 0) not in x.dims:
+def cut_names(
+    call: Call, row: int, operands: Sequence[Any], results: Sequence[Any]
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Return a name for each dimension along which arrays may be cut, "" for others.
+
+    Dimensions of one name are cut alike: those that are independent, and that all results have.
+
+    Parameters
+    ----------
+    call, row : Call, int
+        The call, and the row that takes it.
+    operands, results : sequence of tuple
+        Their shapes.
+    """
+    signature = rows_of(call.operator)[row]
+    allowed = independent(signature, call.operator.properties[row])
+    lengths: dict[tuple[str, int | str], int] = {}
+    pairs = [*zip(call.parameters(row), operands, strict=True)]
+    for x, shape in pairs:
+        groups = [dim for dim in x.dims if dim[0] in GROUP_KINDS]
+        lengths |= {dim: len(shape) - len(x.dims) + 1 for dim in groups if dim != LOOP}
+    lengths[LOOP] = max((len(s) - len(x.dims) + 1 for x, s in pairs if LOOP in x.dims), default=0)
+    given = [_names(signature, x, shape, allowed, lengths) for x, shape in pairs]
+    wanted = zip(results_of(signature), results, strict=True)
+    made = [_names(signature, x, shape, allowed, lengths) for x, shape in wanted]
+    common = set.intersection(*map(set, made)) if made else set()
+    given, made = (
+        [[name * (name in common) for name in names] for names in side] for side in (given, made)
+    )
+    return given, made
+
+
+def _names(
+    signature: Signature,
+    x: Parameter,
+    shape: Any,
+    allowed: set[str],
+    lengths: dict[tuple[str, int | str], int],
+) -> list[str]:
+    """Return the names of an array's dimensions; none of it where it has parts of a group."""
+    found: list[str] = []
+    for kind, value in x.dims:
+        if kind in ("slice", "listed"):
+            return [""] * len(shape)
+        n = lengths[kind, value] if kind in GROUP_KINDS else 1
+        if kind == "loop":  # broadcast, from its end; an operand may have fewer
+            n = min(n, len(shape) - len(x.dims) + 1) if x.kind != "output" else n
+        is_cut = dimension_name(signature, kind, value) in allowed
+        found += [f"{kind[0]}{value}x{n - k}" if is_cut else "" for k in range(n)]
+    pairs = zip(found, shape, strict=True)
+    return ["" if isinstance(size, int) and size == 1 else name for name, size in pairs]
+
+
+def _of_operand(x: Parameter, ndim: int, group: tuple[str, int]) -> slice | None:
+    if group not in x.dims:
         return None
-    before = x.dims.index(("loop", 0))
+    before = x.dims.index(group)
     return slice(before, ndim - (len(x.dims) - 1 - before))
 
 
-def _of_result(x: Parameter, ndim: int, n_loop: int) -> slice | None:
-    """Beside groups, whose lengths are not known here, it is found from the other end."""
-    kinds = [kind for kind, _ in x.dims]
-    if "loop" not in kinds:
+def _of_result(x: Parameter, ndim: int, n_dims: int, group: tuple[str, int]) -> slice | None:
+    """Beside other groups, whose lengths are not known here, it is found from the other end."""
+    if group not in x.dims:
         return None
-    at = kinds.index("loop")
+    at, kinds = x.dims.index(group), [kind for kind, _ in x.dims]
     groups = {*GROUP_KINDS, "slice", "listed"}
     if not groups & {*kinds[:at]}:
-        return slice(at, at + n_loop)
+        return slice(at, at + n_dims)
     if groups & {*kinds[at + 1 :]}:
         return None
     end = ndim - (len(kinds) - 1 - at)
-    return slice(end - n_loop, end)
+    return slice(end - n_dims, end)

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from cuplug.frameworks.torch_entry import Entry
 from cuplug.frameworks.torch_fake import matched_row
+from cuplug.frameworks.torch_schema import Entry
 from cuplug.signature.signature import Parameter, Signature
 from cuplug.signature.spec import ArraySpec
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from cuplug.frameworks.torch_entry import Entry, Registered
+from cuplug.frameworks.torch_schema import Entry, Registered
 from cuplug.signature.signature import Signature
 from cuplug.signature.spec import ArraySpec
 from cuplug.signature.symbolic import Misfit, Sizes, walk

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,11 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
-from cuplug.frameworks.torch_entry import Entry, Registered
 from cuplug.frameworks.torch_fake import matched_row
+from cuplug.frameworks.torch_schema import Entry, Registered
 from cuplug.lookup.gradient import find_gradient
 from cuplug.signature.gradient import Gradient, linear_names
+from cuplug.signature.signature import Signature
 
 __all__ = ["autograd_kernel", "count_writes"]
 
@@ -32,6 +33,7 @@ class _Plan:
     gradient: Gradient
     written: tuple[str, ...]  # the names of the arguments that it changes in place
     saved: tuple[tuple[str, bool, int], ...]  # what is kept: name, whether a result, number
+    broadcast: tuple[int, ...]  # the targets that may be broadcast
 
 
 class _Plans:
@@ -40,6 +42,7 @@ class _Plans:
     def __init__(self, entry: Entry, register: Callable[..., Registered]) -> None:
         self._entry, self._register = entry, register
         self._known: dict[int, _Plan | Exception] = {}
+        self.only: _Plan | Exception | None = None  # of an operator of one row, once it is known
 
     def of(self, args: Sequence[Any]) -> _Plan | Exception:
         """Return how the gradient of a call is computed, or why there is none."""
@@ -47,6 +50,8 @@ class _Plans:
         plan = self._known.get(row)
         if plan is None:
             plan = self._known[row] = self._find(row)
+        if len(self._entry.whole.rows) == 1:
+            self.only = plan
         return plan
 
     def row_of(self, args: Sequence[Any]) -> int:
@@ -71,7 +76,15 @@ class _Plans:
         written = tuple(dict.fromkeys(x.name for x in parameters))
         origins = found[1].arguments.items()
         saved = [(name, x.kind == "result", x.number) for name, x in origins if x.kind != _GRADIENT]
-        return _Plan(whole, found[1], written, tuple(saved))
+        broadcast = _broadcast(self._entry.whole.rows[row])
+        targets = tuple(k for k in found[1].targets if k in broadcast)
+        return _Plan(whole, found[1], written, tuple(saved), targets)
+
+
+def _broadcast(row: Signature) -> list[int]:
+    """Return the numbers of the parameters that may be broadcast: against another one."""
+    looped = [k for k, x in enumerate(row.parameters) if ("loop", 0) in x.dims]
+    return looped if len(looped) > 1 else []
 
 
 # ---- The kernels ---------------------------------------------------------------------------------
@@ -90,6 +103,8 @@ def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callab
             return _below(entry, args)
         lengths, flat = _flatten(args) if has_lists else (None, args)
         results = _apply(function, lengths, *flat)
+        if not n_written:
+            return results
         outputs = (results if isinstance(results, tuple) else (results,))[n_written:]
         return outputs[0] if len(outputs) == 1 else outputs or None
 
@@ -169,13 +184,14 @@ def _function(entry: Entry, plans: _Plans) -> Any:
 
     It takes the lengths of lists and the arguments, and returns the results.
     """
-    mutated = entry.overload.mutated
+    mutated, call = entry.overload.mutated, entry.call
 
     def forward(ctx: Any, lengths: Any, *flat: Any) -> Any:
         args = flat if lengths is None else _unflatten(lengths, flat)
-        plan = plans.of(args)
+        plan = plans.only or plans.of(args)
         before = _before(plan, args, mutated) if mutated else args
-        results = _run(entry, args)
+        # Gradients are off here: what is called is not recorded again.
+        results = _run(entry, args) if _is_transformed() else call(*args)
         if mutated:
             written = [args[k] for k in mutated if args[k] is not None]
             ctx.mark_dirty(*written)
@@ -190,7 +206,8 @@ def _function(entry: Entry, plans: _Plans) -> Any:
         given = others | dict(zip(names, ctx.saved_tensors, strict=True))
         found = _gradients(plan, shapes, given, grads)
         n = [1 if length < 0 else length for length in lengths or (-1,) * n_args]
-        return (None, *(found.get(k) for k, times in enumerate(n) for _ in range(times)))
+        flat = [None, *(found.get(k) for k, times in enumerate(n) for _ in range(times))]
+        return tuple(x if y else None for x, y in zip(flat, ctx.needs_input_grad, strict=True))
 
     def jvp(ctx: Any, _lengths: Any, *flat: Any) -> Any:
         args, results = ctx.call
@@ -205,9 +222,7 @@ def _function(entry: Entry, plans: _Plans) -> Any:
 
 
 def _run(entry: Entry, args: Sequence[Any]) -> Any:
-    """Run a call that is recorded; transforms around this one may record it, too."""
-    if not _is_transformed():
-        return entry.call(*args)  # gradients are off: it is not recorded again
+    """Run a call inside of transforms of torch.func, of which the others may record it, too."""
     with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
         return _below(entry, args)
 
@@ -232,7 +247,7 @@ def _before(plan: Any, args: Sequence[Any], mutated: list[int]) -> list[Any]:
 
 def _save(ctx: Any, plan: Any, lengths: Any, args: Sequence[Any], results: tuple[Any, ...]) -> None:
     """Keep what the gradient is computed of, but the gradients of the results."""
-    names, tensors, others, shapes = [], [], {}, {}
+    names, tensors, others = [], [], {}
     if type(plan) is _Plan:
         for name, x in _given(plan, args, results):
             if isinstance(x, torch.Tensor):
@@ -241,26 +256,27 @@ def _save(ctx: Any, plan: Any, lengths: Any, args: Sequence[Any], results: tuple
             elif x is not None:
                 others[name] = x
         ctx.save_for_backward(*tensors)
-        shapes = _shapes(plan, args)
-    ctx.record = plan, lengths, len(args), names, others, shapes
+    ctx.record = plan, lengths, len(args), names, others, _shapes(plan, args)
     if forward_ad._current_level >= 0:
         ctx.call = args, results
 
 
-def _given(plan: _Plan, args: Sequence[Any], results: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    for name, is_result, number in plan.saved:
-        place = results if is_result else args
-        if number < len(place):  # else it was left out
-            yield name, place[number]
+def _given(plan: _Plan, args: Sequence[Any], results: Sequence[Any]) -> list[tuple[str, Any]]:
+    places = args, results
+    return [
+        (name, places[is_result][number])
+        for name, is_result, number in plan.saved
+        if number < len(places[is_result])  # else it was left out
+    ]
 
 
-def _shapes(plan: _Plan, args: Sequence[Any]) -> dict[int, Any]:
-    """Return the shapes of the arguments whose gradients are computed."""
-    return {
-        k: args[k].shape
-        for k in plan.gradient.targets
-        if k < len(args) and isinstance(args[k], torch.Tensor)
-    }
+def _shapes(plan: Any, args: Sequence[Any]) -> dict[int, Any]:
+    """Return the shapes of the arguments whose gradients may have the broadcast shape."""
+    targets = plan.broadcast if type(plan) is _Plan else ()
+    if not targets:
+        return {}
+    given = [k for k in targets if k < len(args) and args[k] is not None]
+    return {k: args[k].shape for k in given}
 
 
 def _gradients(
@@ -276,7 +292,7 @@ def _gradients(
         given[name] = given[name].clone(memory_format=torch.contiguous_format)
     outputs = _as_list(plan.whole(**given))
     found = zip(plan.gradient.targets, [*(given[name] for name in written), *outputs], strict=True)
-    return {k: _summed(x, shapes[k]) for k, x in found if k in shapes}
+    return {k: _summed(x, shapes[k]) if k in shapes else x for k, x in found}
 
 
 def _summed(gradient: Any, shape: Any) -> Any:

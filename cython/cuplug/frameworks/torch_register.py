@@ -11,14 +11,14 @@ from typing import Any
 import numpy
 import torch
 
+from cuplug.call.named import named_outputs
 from cuplug.call.operator import Operator
 from cuplug.errors import NotFoundError
 from cuplug.frameworks.torch_batched import batched_rule
-from cuplug.frameworks.torch_entry import Entry, Registered
 from cuplug.frameworks.torch_fake import fake_kernel
 from cuplug.frameworks.torch_functions import is_available
 from cuplug.frameworks.torch_gradient import autograd_kernel, count_writes
-from cuplug.frameworks.torch_schema import overloads_of
+from cuplug.frameworks.torch_schema import Entry, Registered, overloads_of
 from cuplug.lookup.find import find
 from cuplug.signature.signature import parse
 
@@ -183,7 +183,12 @@ def hand_on(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any])
                 f"{operator.name}: {name}: seen with a tensor that PyTorch records or traces, "
                 "wanted without (or pass x.detach())"
             )
-    return register(operator)(*args, **given)
+    whole = register(operator)
+    result = whole(*args, **given)
+    names, *others = {tuple(x.name for x in row.outputs) for row in whole.rows}
+    if isinstance(result, tuple) and all(names) and not others:
+        return named_outputs(operator.name, names, tuple(result))
+    return result
 
 
 def _has_tensor(x: Any) -> bool:

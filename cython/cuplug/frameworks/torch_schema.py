@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures in PyTorch's schema language.
+"""Signatures in PyTorch's schema language, and what is registered of them.
 
 Rows that differ by what may be left out at the end are one overload of PyTorch; others, as
 `index: I[*n]` and `index: int`, are one each. In all of them None says that an argument is left
@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from keyword import iskeyword
 from typing import Any
 
 from cuplug.base.dtypes import DTYPES
+from cuplug.call.operator import Operator
 from cuplug.signature.signature import Parameter, Signature
 
-__all__ = ["Argument", "Overload", "overloads_of"]
+__all__ = ["Argument", "Entry", "Overload", "Registered", "overloads_of"]
 
 _TYPES = {"array": "Tensor", "inout": "Tensor", "arrays": "Tensor[]"}
 _NUMBERS = {"bool": "bool", "int": "SymInt", "uint": "SymInt", "float": "float"}
@@ -78,6 +80,40 @@ class Overload:
     def has_lists(self) -> bool:
         """Whether there are lists of tensors."""
         return any(x.type == "Tensor[]" for x in self.arguments)
+
+
+@dataclass(frozen=True)
+class Registered:
+    """An operator, and what it is in PyTorch."""
+
+    operator: Operator
+    rows: tuple[Signature, ...]
+    packet: Any  # torch.ops.cuplug.<name>
+    spelled: dict[str, str]  # the names of arguments that are others in PyTorch
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Call it as PyTorch's operator, with the names of the signature."""
+        if self.spelled and keywords:
+            keywords = {self.spelled.get(name, name): x for name, x in keywords.items()}
+        return self.packet(*args, **keywords)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One of its overloads."""
+
+    whole: Registered
+    overload: Overload
+    call: Any  # torch.ops.cuplug.<name>.<overload>
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of its arguments."""
+        return tuple(x.name for x in self.overload.arguments)
+
+    def named(self, args: Sequence[Any]) -> dict[str, Any]:
+        """Return what is given, by name: None stands for what is left out."""
+        return {name: x for name, x in zip(self.names, args, strict=False) if x is not None}
 
 
 def overloads_of(rows: Sequence[Signature]) -> list[Overload]:
