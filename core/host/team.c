@@ -56,7 +56,11 @@ static void forget_team(void) {
   pthread_mutex_init(&lock, NULL);
   cuplug__jobs_forget();
   for (int k = 0; k < MOST_THREADS / 64; k++) atomic_store(&asleep[k], 0);
-  n_made = n_refusals = n_callers = n_awake = n_threads = 0;
+  n_made = 0;
+  n_refusals = 0;
+  n_callers = 0;
+  n_awake = 0;
+  n_threads = 0;
   own_number = 0;
 }
 
