@@ -33,8 +33,8 @@ Operators and kernels from source
 
 Arrays
     Array                an array on the host or on a GPU
-    asarray, empty, from_pointer
-                         make one; `cuplug.array_api` has the functions of the array API standard
+    asarray, empty, from_pointer  make one
+    array_api            the functions of the Python array API standard
 
 GPUs
     device               where host arrays run, in a `with` block

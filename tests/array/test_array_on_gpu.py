@@ -31,7 +31,8 @@ assert again.device == y.device and (again.numpy() == x).all()
 assert cuplug.empty((2, 3), "bfloat16").nbytes == 12
 assert cuplug.empty(5).shape == (5,)
 assert cuplug.asarray(y) is y
-assert repr(y) == f"Array({np.array2string(x, separator=', ', prefix='Array(')}, dtype=float32, device='cuda:0')"
+shown = np.array2string(x, separator=", ", prefix="Array(")
+assert repr(y) == f"Array({shown}, dtype=float32, device='cuda:0')"
 assert y.__dlpack_device__() == (2, 0)
 interface = y.__cuda_array_interface__
 assert interface["shape"] == (3, 4) and interface["data"] == (y.data_ptr, False)
@@ -66,8 +67,9 @@ refused(TypeError, "x: seen NoneType, of elements of dtype obj", lambda: cuplug.
 refused(TypeError, "nope", lambda: cuplug.empty(3, "nope"))
 refused(ValueError, "cuda:9", lambda: cuplug.empty(3, device="cuda:9"))
 refused(MemoryError, "", lambda: cuplug.empty(2**45))
-refused(BufferError, "not on (1, 0)", lambda: y.__dlpack__(dl_device=(1, 0)))
-refused(BufferError, "no copies", lambda: y.__dlpack__(copy=True))
+refused(BufferError, "not on (2, 5)", lambda: y.__dlpack__(dl_device=(2, 5)))
+refused(BufferError, "not on (1, 0)", lambda: y.__dlpack__(dl_device=(1, 0), copy=False))
+assert "dltensor" in repr(y.__dlpack__(dl_device=(1, 0)))
 refused(TypeError, "without dimensions", lambda: len(cuplug.empty(())))
 np.testing.assert_array_equal(y.numpy(), np.arange(3.0))
 """

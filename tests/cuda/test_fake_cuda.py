@@ -149,8 +149,9 @@ def test_device_arrays(run_fake):
         assert np.array_equal(b.numpy(), 3 * x) and np.array_equal(a.numpy(), x)
         gpu.increase(a)
         assert np.array_equal(a.numpy(), x + 1)
-    with Raises(TypeError, "its memory is of this process; pickle a copy of it, x.numpy()"):
-        pickle.dumps(a)
+        again = pickle.loads(pickle.dumps(a))
+        assert str(again.device) == device and np.array_equal(again.numpy(), x + 1)
+        del again
     del a, b
     cuplug.synchronize("cuda:0")
     cuplug.synchronize("cuda:1")

@@ -15,11 +15,9 @@ def shown(x: Any) -> str:
     is_long = x.size > numpy.get_printoptions()["threshold"]
     values = _ends(x, x.ndim - 1) if is_long else x.numpy()
     head = f"{type(x).__name__}("
+    threshold = 0 if is_long else values.size
     text = numpy.array2string(
-        values,
-        separator=", ",
-        prefix=head,
-        **({"threshold": 0, "edgeitems": EDGE} if is_long else {}),
+        values, None, None, None, ", ", head, threshold=threshold, edgeitems=EDGE
     )
     return f"{head}{text}, dtype={x.dtype}, device='{x.device}')"
 

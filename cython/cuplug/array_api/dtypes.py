@@ -58,7 +58,7 @@ def to_dtype(dtype: Any) -> Any:
     if dtype in _PYTHON:
         names = ("bool", DEFAULTS["integral"], DEFAULTS["real floating"], "complex128")
         return np.dtype(names[_PYTHON.index(dtype)])
-    return np.dtype(dtype)
+    return np.dtype(dtype).newbyteorder("=")
 
 
 def promoted(a: Any, b: Any) -> Any:
@@ -155,8 +155,8 @@ def finfo(type: Any, /) -> FloatInfo:
     dtype = type.dtype if isinstance(type, Array) else to_dtype(type)
     dtype = np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
     x = ml_dtypes.finfo(dtype)
-    limits = (x.eps, x.max, x.min, x.smallest_normal)
-    return FloatInfo(int(x.bits), *(float(limit) for limit in limits), dtype)
+    eps, most, least, smallest = (float(y) for y in (x.eps, x.max, x.min, x.smallest_normal))
+    return FloatInfo(int(x.bits), eps, most, least, smallest, dtype)
 
 
 def iinfo(type: Any, /) -> IntegerInfo:

@@ -22,6 +22,10 @@ _OF_FLOATS = frozenset(
 )
 
 
+# Those of which there is no more to be said than their expressions.
+PLAIN = [name for name in FUNCTIONS if name not in ("abs", "complex_abs", "imag", "real")]
+
+
 @cache
 def made(name: str, dtype: str, in_place: bool = False) -> Operator:
     """Return the operator of a function for arguments of a dtype; x is changed, or a new array."""

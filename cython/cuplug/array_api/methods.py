@@ -36,7 +36,7 @@ def operator(name: str, x: Array, other: Any, reflected: bool = False) -> Any:
     """Return what Python's operators give."""
     if not isinstance(other, (Array, *NUMBERS)) and not hasattr(other, "dtype"):
         return NotImplemented
-    if not isinstance(other, (Array, *NUMBERS)) and getattr(other, "ndim", 1):
+    if not isinstance(other, (Array, *NUMBERS)) and getattr(other, "ndim", None) != 0:
         return NotImplemented
     return binary(name, other, x) if reflected else binary(name, x, other)
 

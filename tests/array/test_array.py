@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cuplug.Array against NumPy, on the host and on a GPU: views, keys, functions, other libraries."""
+
+import math
+import pickle
+
+import cuplug
+import numpy as np
+import pytest
+from cuplug import array_api as xp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return request.param
+
+
+def same(array, wanted):
+    assert isinstance(array, cuplug.Array)
+    assert array.dtype == wanted.dtype
+    np.testing.assert_array_equal(array.numpy(), wanted)
+
+
+def basic_keys(shape):
+    return hnp.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True, max_dims=6)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_views_are_those_of_numpy(data):
+    shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5))
+    x = np.arange(math.prod(shape)).reshape(shape)
+    ours = cuplug.asarray(x, device="cpu")
+    for _ in range(2):  # a view of a view, too
+        key = data.draw(basic_keys(x.shape))
+        key = key if isinstance(key, tuple) else (key,)
+        x, ours = x[key if ... in key else (*key, ...)], ours[key]
+        same(ours, x)
+        assert np.shares_memory(np.asarray(ours), x) or not x.size
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_keys_with_arrays_are_those_of_numpy(data):
+    shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4))
+    x = np.arange(float(math.prod(shape))).reshape(shape)
+    kinds = st.sampled_from(["slice", "int", "positions"])
+    key = [data.draw(kinds) for _ in shape]
+    key[data.draw(st.integers(0, len(key) - 1))] = "positions"
+    n = data.draw(st.integers(0, 3))
+
+    def item(kind, size):
+        if kind == "slice":
+            return data.draw(st.slices(size))
+        if kind == "int":
+            return data.draw(st.integers(-size, size - 1))
+        return np.array(
+            data.draw(st.lists(st.integers(-size, size - 1), min_size=n, max_size=n)), int
+        )
+
+    theirs = tuple(map(item, key, shape))
+    ours = cuplug.asarray(x, device="cpu", copy=True)
+    same(ours[theirs], x[theirs])
+    values = np.arange(x[theirs].size, dtype=float).reshape(x[theirs].shape) + 100
+    x[theirs] = values
+    ours[theirs] = values
+    if len(np.unique(x)) == x.size:  # no element was named twice
+        same(ours, x)
+
+
+def test_masks(device):
+    x = np.arange(-6.0, 6).reshape(3, 4)
+    ours = cuplug.asarray(x, device=device, copy=True)
+    same(ours[ours > 1], x[x > 1])
+    same(ours[ours[:, 0] > -3], x[x[:, 0] > -3])
+    ours[ours < 0] = 0
+    same(ours, np.maximum(x, 0))
+    ours[ours > 2] = xp.asarray([1.0, 2, 3], device=device)
+    same(ours, np.where(x > 2, np.cumsum(x > 2).reshape(x.shape), np.maximum(x, 0)).astype(float))
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        (3, "index 3 is out of bounds for dimension 0 of size 3"),
+        ((0, -5), "index -5 is out of bounds for dimension 1 of size 4"),
+        ((0, 0, 0), "seen 3 indices, wanted at most 2"),
+        ((..., ...), "several '...'"),
+        ([3], "index 3 is out of bounds for a size of 3"),
+        (np.array([True, False]), r"a mask of shape \(2,\), wanted \(3,\)"),
+        (np.array([0.5]), "seen an index of dtype float64"),
+    ],
+)
+def test_keys_that_are_refused(key, message):
+    x = xp.zeros((3, 4), device="cpu")
+    with pytest.raises(IndexError, match=message):
+        x[key]
+    with pytest.raises(IndexError, match=message):
+        x[key] = 1
+
+
+def test_arithmetic_of_the_tutorials(device):
+    x = np.linspace(-2, 2, 12).reshape(3, 4)
+    ours = cuplug.asarray(x, device=device)
+    same(2 * ours, 2 * x)
+    same(1 - ours / 4, 1 - x / 4)
+    same(ours.T + 1, x.T + 1)
+    same(abs(-ours), abs(x))
+    same((ours > 0) & (ours < 1), (x > 0) & (x < 1))
+    centred = ours - xp.mean(ours, axis=0)
+    np.testing.assert_allclose(centred.numpy(), x - x.mean(axis=0), atol=1e-15)
+    np.testing.assert_allclose(xp.std(ours, axis=1).numpy(), x.std(axis=1), rtol=1e-14)
+    ours = cuplug.asarray(x, device=device, copy=True)
+    ours += 1
+    ours *= ours
+    same(ours, (x + 1) * (x + 1))
+    same(xp.where(ours > 2, ours, 0), np.where((x + 1) ** 2 > 2, (x + 1) * (x + 1), 0))
+
+
+def test_new_arrays(device):
+    same(xp.arange(5, device=device), np.arange(5))
+    same(xp.arange(2.0, -1, -0.5, device=device), np.arange(2.0, -1, -0.5))
+    same(xp.eye(3, 4, k=1, device=device), np.eye(3, 4, k=1))
+    same(xp.full((2, 3), 7, device=device), np.full((2, 3), 7))
+    same(xp.linspace(0, 1, 5, device=device), np.linspace(0, 1, 5))
+    same(xp.tril(xp.ones((2, 3, 3), device=device), k=-1), np.tril(np.ones((2, 3, 3)), -1))
+    assert str(cuplug.empty((2, 0), device=device).device).startswith(device)
+
+
+def test_shapes(device):
+    x = np.arange(24).reshape(2, 3, 4)
+    ours = cuplug.asarray(x, device=device)
+    same(xp.reshape(ours, (6, -1)), x.reshape(6, -1))
+    same(xp.reshape(xp.permute_dims(ours, (2, 0, 1)), (-1,)), x.transpose(2, 0, 1).reshape(-1))
+    same(xp.concat([ours, ours[:, :1]], axis=1), np.concatenate([x, x[:, :1]], axis=1))
+    same(xp.stack([ours, ours], axis=-1), np.stack([x, x], axis=-1))
+    same(xp.roll(ours, (1, -1), axis=(0, 2)), np.roll(x, (1, -1), axis=(0, 2)))
+    same(xp.flip(ours, axis=1), np.flip(x, 1))
+    same(xp.tile(ours, (2, 1)), np.tile(x, (2, 1)))
+    same(xp.broadcast_to(ours[:, :1], (5, 2, 3, 4)), np.broadcast_to(x[:, :1], (5, 2, 3, 4)))
+
+
+def test_other_libraries_share_the_memory():
+    x = xp.arange(6.0, device="cpu")
+    for seen in (np.asarray(x), np.from_dlpack(x), np.asarray(memoryview(x))):
+        seen[0] += 1
+    assert x.numpy()[0] == 3
+    theirs = np.arange(3.0)
+    ours = cuplug.asarray(theirs, device="cpu")
+    theirs[1] = 9
+    assert float(ours[1]) == 9
+    with pytest.raises(ValueError, match="copy: seen False, but ndarray has to be copied"):
+        cuplug.asarray(np.broadcast_to(theirs, (2, 3)), device="cpu", copy=False)
+    pointer = cuplug.from_pointer(ours.data_ptr, (3,), "float64", "cpu", theirs)
+    same(pointer, theirs)
+
+
+def test_values_go_in_and_out(device):
+    x = xp.zeros((3, 2), dtype="float32", device=device)
+    x.T.set(np.arange(6).reshape(2, 3))
+    out = np.empty((3, 2), np.float32)
+    assert x.numpy(out=out) is out
+    np.testing.assert_array_equal(out, [[0, 3], [1, 4], [2, 5]])
+    same(pickle.loads(pickle.dumps(x)), out)
+    with pytest.raises(ValueError, match=r"^set: values: seen shape \(3,\), wanted \(3, 2\)"):
+        x.set(np.zeros(3))
+    with pytest.raises(ValueError, match="^numpy: out: seen float64 of shape"):
+        x.numpy(out=np.empty((3, 2)))
+
+
+def test_what_is_shown():
+    assert (
+        repr(xp.asarray([1.5, 2], device="cpu")) == "Array([1.5, 2. ], dtype=float64, device='cpu')"
+    )
+    long = repr(xp.reshape(xp.arange(10**6, device="cpu"), (1000, 1000)))
+    assert "999999" in long
+    assert long.count("...") == 7
+
+
+def test_numbers():
+    x = xp.asarray([2, 3], device="cpu")
+    assert (int(x[0]), float(x[1]), bool(x[0]), complex(x[1]), [5, 6, 7][x[0]]) == (
+        2,
+        3.0,
+        True,
+        3,
+        7,
+    )
+    with pytest.raises(TypeError, match=r"^cuplug.Array: int: seen shape \(2,\), wanted one"):
+        int(x)
+    with pytest.raises(TypeError, match="no common dtype"):
+        x + xp.asarray([True, False], device="cpu")
+    with pytest.raises(
+        TypeError, match="^logical_not: seen int64, wanted numbers of the kind bool"
+    ):
+        xp.logical_not(x)
