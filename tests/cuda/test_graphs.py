@@ -7,13 +7,16 @@ import pytest
 from cuplug.base import flags
 from cuplug.ops import (
     gather,
+    gather_backward,
     hello,
     leaky_relu,
     leaky_relu_backward,
     piecewise_scale,
+    piecewise_scale_backward,
     relu,
     relu_backward,
     scale,
+    scale_backward,
 )
 
 SEED, N = 5, 1000
@@ -27,6 +30,11 @@ def indices(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(-N, N, 300)
 
 
+def whole_numbers(seed: int) -> np.ndarray:
+    """Return gradients for `indices`, whose sums are the same in any order."""
+    return np.random.default_rng(seed).integers(-9, 9, 300).astype(np.float32)
+
+
 # Operator -> how it is called, and arrays by number, to be made with different seeds.
 CALLS = {
     "gather": (gather, [floats, indices], ()),
@@ -37,6 +45,9 @@ CALLS = {
     "leaky_relu_backward": (leaky_relu_backward, [floats, floats], (0.1,)),
     "piecewise_scale": (piecewise_scale, [floats], ()),
     "scale": (scale, [floats], (1.5,)),
+    "gather_backward": (gather_backward, [whole_numbers, indices, floats], ()),
+    "piecewise_scale_backward": (piecewise_scale_backward, [floats, floats], ()),
+    "scale_backward": (scale_backward, [floats], (1.5,)),
 }
 on_each_operator = pytest.mark.parametrize("name", CALLS)
 
