@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all gpu-test framework-test bench pictures instructions lint format fuzz hostile install clean help core plugins python
+.PHONY: all demo test test-all gpu-test framework-test array-api-test bench pictures instructions lint format fuzz hostile install clean help core plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
 plugins: ## Build the stock plugins
@@ -51,6 +51,16 @@ framework-test: all ## Run the tests with PyTorch (each version in TORCH), JAX, 
 	      torch$$(test $$version = newest || echo ==$$version) && touch $$folder/installed; }; \
 	  $(SEARCH) $$folder/bin/python -m pytest -p no:cacheprovider $(FRAMEWORK_TESTS) $(PYTEST); done
 FRAMEWORK_TESTS = --numprocesses=auto --dist=loadgroup tests/frameworks tests/arrays tests/house/test_docs.py
+
+ARRAY_API_TESTS ?=
+array-api-test: all ## Run the public suite array-api-tests, whose folder ARRAY_API_TESTS names
+	@test -d "$(ARRAY_API_TESTS)" || { echo "ARRAY_API_TESTS: wanted the folder of array-api-tests"; exit 2; }
+	$(build) $(INSTALLED)/array-api
+	cd "$(ARRAY_API_TESTS)" && PYTHONPATH="$(abspath $(BUILD)/python)" PYTHONDONTWRITEBYTECODE=1 \
+	  ARRAY_API_TESTS_MODULE=cuplug.array_api CUPLUG_DEVICE=$(DEVICE) $(abspath $(PY)) -m pytest -q -p no:cacheprovider \
+	  --disable-deadline --max-examples $(EXAMPLES) --skips-file $(abspath tests/array/not_in_array_api.txt) array_api_tests
+DEVICE ?= cpu
+EXAMPLES ?= 10
 
 bench: ## Measure against the peers that are installed, and draw it
 	$(build) all $(INSTALLED)/bench

@@ -6,7 +6,8 @@
 EXTRAS.test  := author dev
 EXTRAS.lint  := author lint
 EXTRAS.bench := author
-PURPOSES     := $(addprefix $(INSTALLED)/,test lint bench)
+EXTRAS.array-api := array-api
+PURPOSES     := $(addprefix $(INSTALLED)/,test lint bench array-api)
 
 needs = $(PYTHON) build_backend/requirements.py $(EXTRAS.$(notdir $1))
 SETTLED += $(call settle,$(INSTALLED)/environment.config,$(VENV) $(PYTHON))

@@ -191,7 +191,7 @@ def test_numbers():
         3,
         7,
     )
-    with pytest.raises(TypeError, match=r"^cuplug.Array: int: seen shape \(2,\), wanted one"):
+    with pytest.raises(TypeError, match=r"^cuplug.Array: int: seen shape \(2,\), wanted "):
         int(x)
     with pytest.raises(TypeError, match="no common dtype"):
         x + xp.asarray([True, False], device="cpu")

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 cimport cython
 
-from cuplug.array.buffer cimport Buffer
+from cuplug.array.arithmetic cimport Arithmetic
 from cuplug.base.core cimport cuplug_tensor
 
 
 @cython.final
-cdef class Array(Buffer):
+cdef class Array(Arithmetic):
     cdef Array in_order(self)
-    cdef object only(self, str kind)
 
 
 # A new array of a tensor's shape and dtype on its device; sets the tensor's data.

@@ -35,8 +35,8 @@ def empty(shape, dtype=None, device=None):
     ----------
     shape : int or tuple of int
     dtype : str or numpy.dtype, optional
-        float64 without. Array API names; "bfloat16" and "float8_..." need the package ml_dtypes. The elements have
-        the byte order of the machine, whatever that of `dtype` is.
+        float64 without. Array API names; "bfloat16" and "float8_..." need the package ml_dtypes.
+        The elements have the byte order of the machine, whatever that of `dtype` is.
     device : str, int or device, optional
         "cpu", "cuda", "cuda:1", a GPU's number, or a device object. Without it that of
         `cuplug.device` or CUPLUG_DEVICE, else the first GPU, and the host where there is none.
