@@ -103,3 +103,10 @@ def run_python(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
         )
 
     return run
+
+
+@pytest.fixture(autouse=True)
+def first_gpu(request):
+    """Begin tests on GPUs on the first one: JAX leaves the one current that it used last."""
+    if "gpu" in request.keywords and "torch" in sys.modules:
+        sys.modules["torch"].cuda.set_device(0)

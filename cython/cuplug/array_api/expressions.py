@@ -10,7 +10,7 @@ INTEGERS, REALS, FLOATS = ("int", "uint"), ("int", "uint", "float"), ("float", "
 NUMERIC = (*REALS, "complex")
 ALL = ("bool", *NUMERIC)
 
-# Python's division, as CPython has it.
+# Python's division, as CPython has it; by 0 and of infinities as the standard says.
 _FLOORED = """
 __device__ inline T modulo(T x, T y) {
   T rest = fmod(x, y);
@@ -18,6 +18,7 @@ __device__ inline T modulo(T x, T y) {
   return (y < 0) != (rest < 0) ? rest + y : rest;
 }
 __device__ inline T floored(T x, T y) {
+  if (y == 0 || isinf(x) || isinf(y)) return floor(x / y);
   T rest = fmod(x, y), whole = (x - rest) / y;
   if (rest != 0 && (y < 0) != (rest < 0)) whole -= 1;
   if (whole == 0) return copysign((T)0, x / y);
@@ -59,7 +60,7 @@ def _plain() -> list[Function]:
 
 
 def _unary() -> list[Function]:
-    sign = "x > 0 ? (T)1 : x < 0 ? (T)-1 : x"
+    sign = "x > 0 ? (T)1 : x < 0 ? (T)-1 : x != x ? x : (T)0"
     return [
         Function("abs", {"int": "x < 0 ? -x : x", "uint": "x", "float": "abs(x)"}),
         Function("negative", _of(NUMERIC, "-x")),

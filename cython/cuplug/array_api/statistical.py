@@ -112,7 +112,7 @@ def mean(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
 
 @cache
 def _spreading(dtype: str, root: bool) -> Reduction:
-    share = "n > correction ? a / (n - correction) : (double)NAN"
+    share = "a / (n > correction ? n - correction : 0.0)"
     return reduction(
         f"var(x: {dtype}[...], m: {dtype}[...], correction: float64) -> {dtype}[...]",
         map="(x - m) * (x - m)",
