@@ -12,7 +12,7 @@ from measurement import Comparison, Contender, Skip, Target, statement
 from module import Run, run_module
 
 X = np.linspace(-1, 1, 16, dtype=np.float32)
-OWN, ATEN, CUSTOM = "torch.ops.cuplug.relu", "torch.ops.aten.relu", "torch.library.custom_op"
+OWN, ATEN, CUSTOM = "torch.ops.cuplug.relu", "torch.ops.aten.relu", "custom_op of PyTorch"
 
 
 @cache
@@ -20,6 +20,7 @@ def custom_operator() -> Callable[[Any], Any]:
     """Return cuplug's relu as users of PyTorch wrap a function of others."""
     import cuplug
     import torch
+    from torch import library
 
     relu, relu_backward = cuplug.find("relu"), cuplug.find("relu_backward")
 
@@ -27,7 +28,7 @@ def custom_operator() -> Callable[[Any], Any]:
         return relu(x.detach())
 
     wrapped.__annotations__ = {"x": torch.Tensor, "return": torch.Tensor}
-    made = torch.library.custom_op("cuplug_benchmark::relu", wrapped, mutates_args=())
+    made = library.custom_op("cuplug_benchmark::relu", wrapped, mutates_args=())
     made.register_fake(torch.empty_like)
     made.register_autograd(
         lambda ctx, grad: relu_backward(grad, ctx.saved_tensors[0].detach()),

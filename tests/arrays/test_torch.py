@@ -7,6 +7,7 @@ import pytest
 from cuplug.ops import gather, relu, scale
 
 torch = pytest.importorskip("torch")
+from torch import library  # noqa: E402
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 DTYPES = [
@@ -119,7 +120,7 @@ def test_tensors_without_memory_of_their_own(device, capfd):
     for none in (x.to_sparse(), torch.ones(3, device="meta")):
         with pytest.raises(TypeError, match="^gather: source: seen Tensor that cannot be read"):
             gather(none, index(device, 0))
-    if hasattr(torch.library, "register_vmap"):  # PyTorch 2.5
+    if hasattr(library, "register_vmap"):  # PyTorch 2.5
         assert torch.equal(torch.func.vmap(relu)(x), x)
     assert torch.equal(torch.func.grad(lambda x: relu(x).sum())(x), x)
     assert "Exception" not in capfd.readouterr().err

@@ -9,15 +9,15 @@ import pytest
 from places import FIXTURES
 
 torch = pytest.importorskip("torch")
-
 import cuplug.torch  # noqa: E402
 from cuplug.frameworks.torch_schema import overloads_of  # noqa: E402
 from cuplug.signature.signature import parse  # noqa: E402
 from cuplug.torch import Function, gather, relu, scale  # noqa: E402
+from torch import library  # noqa: E402
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 on_each_device = pytest.mark.parametrize("device", DEVICES)
-needs_vmap = pytest.mark.skipif(not hasattr(torch.library, "register_vmap"), reason="PyTorch 2.5")
+needs_vmap = pytest.mark.skipif(not hasattr(library, "register_vmap"), reason="PyTorch 2.5")
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,8 @@ from cuplug.frameworks.torch_fake import matched_row  # noqa: E402
 from cuplug.frameworks.torch_register import register  # noqa: E402
 from cuplug.frameworks.torch_schema import overloads_of  # noqa: E402
 from cuplug.torch import Function, gather, leaky_relu, relu, scale  # noqa: E402
+from torch import library  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
-from torch.library import opcheck  # noqa: E402
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 on_each_device = pytest.mark.parametrize("device", DEVICES)
@@ -269,7 +269,7 @@ def check(call, sample, device="cpu", utils=None):
         if isinstance(x, torch.Tensor):
             x.requires_grad_(y.requires_grad)
     options = {} if utils is None else {"test_utils": utils}
-    result = opcheck(call, tuple(given), **options)
+    result = library.opcheck(call, tuple(given), **options)
     assert set(result.values()) <= {"SUCCESS"}, result
 
 
@@ -349,7 +349,7 @@ def test_random_signatures(drawn, data):
         assert all(b in (a, -1) for a, b in zip(x.shape, spec.shape, strict=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        opcheck(call, (), given, test_utils=UTILS)
+        library.opcheck(call, (), given, test_utils=UTILS)
 
 
 def rows_of(whole, name):

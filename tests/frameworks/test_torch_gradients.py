@@ -6,8 +6,8 @@ import pytest
 from places import FIXTURES
 
 torch = pytest.importorskip("torch")
-
 from cuplug.torch import Function, gather, leaky_relu, piecewise_scale, relu, scale  # noqa: E402
+from torch import library  # noqa: E402
 from torch.autograd import forward_ad, gradcheck, gradgradcheck  # noqa: E402
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -176,7 +176,7 @@ def test_forward_mode_that_there_is_not(graded):
             function([x] if name == "total" else x)
 
 
-@pytest.mark.skipif(not hasattr(torch.library, "register_vmap"), reason="PyTorch 2.5")
+@pytest.mark.skipif(not hasattr(library, "register_vmap"), reason="PyTorch 2.5")
 @on_each_device
 def test_functional_transforms(device):
     x = points(4, device=device).detach()

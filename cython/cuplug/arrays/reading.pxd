@@ -20,7 +20,7 @@ ctypedef struct reading:
     int n_scalar_arrays  # NumPy arrays without dimensions
     bint is_stale  # what was read: code whose author is unknown, in Python, has run since
     bint takes_specs  # descriptions stand for arrays: nothing is run
-    PyObject *library  # borrowed: the name of the one that one of the arrays is to be handed to
+    PyObject *handed_to  # borrowed: the name of the one that one of the arrays is to be handed to
     PyObject *kept  # owned: what must live until the call is over; NULL or a list
     uint32_t n_streams
     void *streams[MAX_STREAMS]  # to order the call with: of other libraries than the first
@@ -38,7 +38,7 @@ cdef inline void start_reading(reading *r) noexcept:
     r.n_scalar_arrays = 0
     r.is_stale = False
     r.takes_specs = False
-    r.library = NULL
+    r.handed_to = NULL
     r.kept = NULL
     r.n_streams = 0
     r.given_stream = NULL

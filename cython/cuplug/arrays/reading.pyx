@@ -78,8 +78,8 @@ cdef int set_other(reading *r, cuplug_argument *a, object text) except -1:
 cdef int set_foreign(reading *r, cuplug_argument *a, tuple found) except -1:
     library, text = found
     keep(r, library)
-    if r.library == NULL:
-        r.library = <PyObject *>library
+    if r.handed_to == NULL:
+        r.handed_to = <PyObject *>library
     return set_other(r, a, text)
 
 

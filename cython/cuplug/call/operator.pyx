@@ -297,7 +297,7 @@ cdef object call_operator(
         read_arguments(args, n, &r)
         if keywords != NULL:
             n = read_keywords(self, &r, n, args + n, keywords, &out, &device)
-        if r.library != NULL:
+        if r.handed_to != NULL:
             result = hand_on_call(self, &r, args, n_positional, keywords)
             if result is not NotImplemented:
                 return result
@@ -313,7 +313,7 @@ cdef object hand_on_call(
     names = () if keywords == NULL else <tuple>keywords
     given = [<object>args[k] for k in range(n + len(names))]
     positional, named = tuple(given[:n]), dict(zip(names, given[n:]))
-    return hand_on(<str>r.library, self, positional, named)
+    return hand_on(<str>r.handed_to, self, positional, named)
 
 
 cdef inline int check_number(Operator self, uint32_t n) except -1:

@@ -19,7 +19,7 @@ _LOOP = ("loop", 0)
 
 
 def batched_rule(entry: Entry) -> Callable[..., Any]:
-    """Return what `torch.library.register_vmap` takes, for an overload."""
+    """Return what PyTorch's `register_vmap` takes, for an overload."""
 
     def rule(info: Any, in_dims: Sequence[Any], *args: Any) -> Any:
         _check_written(entry, in_dims)

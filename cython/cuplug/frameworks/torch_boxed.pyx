@@ -339,7 +339,7 @@ def implement(
         s.kinds[k] = ord(letter)
         s.optional[k] = optional[k]
     n_slots += 1
-    return torch.library_impl(library, name_text, cuplug_boxed_functions[n_slots - 1],
+    return torch.impl_of_library(library, name_text, cuplug_boxed_functions[n_slots - 1],
                               torch.version()) == 0
 
 
@@ -347,7 +347,7 @@ cdef void *library_of(str key):
     cdef void *library = NULL
     cdef bytes key_text = key.encode()
     if key not in libraries:
-        if torch.library_init(b"cuplug", key_text, b"torch_boxed.pyx", 1, &library):
+        if torch.init_of_library(b"cuplug", key_text, b"torch_boxed.pyx", 1, &library):
             return NULL
         libraries[key] = <size_t>library
     return <void *><size_t>libraries[key]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import library
 
 from cuplug.frameworks.torch_schema import Entry, Registered
 from cuplug.signature.signature import Signature
@@ -137,7 +138,7 @@ def _empty(x: ArraySpec, device: torch.device) -> torch.Tensor:
 
 
 def _unknown() -> Any:
-    return torch.library.get_ctx().new_dynamic_size()
+    return library.get_ctx().new_dynamic_size()
 
 
 def _device(values: Any) -> torch.device:

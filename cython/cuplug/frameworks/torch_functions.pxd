@@ -12,10 +12,10 @@ ctypedef void (*boxed)(uint64_t *stack, uint64_t n_arguments, uint64_t n_outputs
 # They return 0, or an error. A handle is the address of an at::Tensor, which holds the address of
 # its c10::TensorImpl.
 ctypedef struct functions:
-    int (*library_init)(
+    int (*init_of_library)(
         const char *name, const char *key, const char *file, uint32_t line, void **library
     ) noexcept nogil
-    int (*library_impl)(void *library, const char *name, boxed f, uint64_t version) noexcept nogil
+    int (*impl_of_library)(void *library, const char *name, boxed f, uint64_t version) noexcept nogil
     uint64_t (*version)() noexcept nogil
     int (*dtype)(void *tensor, int32_t *number) noexcept nogil
     int (*device_type)(void *tensor, int32_t *number) noexcept nogil

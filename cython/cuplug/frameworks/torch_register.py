@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 import torch
+from torch import library
 
 from cuplug.call.named import named_outputs
 from cuplug.call.operator import Operator
@@ -27,7 +28,7 @@ __all__ = ["hand_on", "register"]
 NAMESPACE = "cuplug"
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
 _LETTERS = {"Tensor": "T", "SymInt": "i", "bool": "b", "float": "f", "str": "s"}
-_library = torch.library.Library(NAMESPACE, "FRAGMENT")
+_library = library.Library(NAMESPACE, "FRAGMENT")
 _lock = threading.RLock()
 _registered: dict[Operator, Registered] = {}
 _names: set[str] = set()
@@ -121,9 +122,9 @@ def _implement(name: str, entry: Entry) -> None:
     if entry.overload.mutated:
         _library.impl(name, count_writes(entry), "ADInplaceOrView", with_keyset=True)
     qualified = f"{NAMESPACE}::{name}"
-    torch.library.register_fake(qualified, fake_kernel(entry), lib=_library)
-    if hasattr(torch.library, "register_vmap"):  # PyTorch 2.5
-        torch.library.register_vmap(qualified, batched_rule(entry), lib=_library)
+    library.register_fake(qualified, fake_kernel(entry), lib=_library)
+    if hasattr(library, "register_vmap"):  # PyTorch 2.5
+        library.register_vmap(qualified, batched_rule(entry), lib=_library)
 
 
 def _implement_boxed(name: str, key: str, entry: Entry, kernel: Callable[..., Any]) -> bool:
