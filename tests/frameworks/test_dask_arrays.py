@@ -343,7 +343,7 @@ def test_blocks_stay_on_a_gpu(run_fake):
             return block.numpy()
         result = y.map_blocks(take, dtype=x.dtype, meta=x[:0]).compute(scheduler="synchronous")
         assert (result == 9 * x).all()
-        assert seen == [cuplug.DeviceArray] * 4, seen
+        assert seen == [cuplug.Array] * 4, seen
         assert cuplug.last_call() == ("triple", "cuda:0", False, os.environ["PLUGIN"])
         through = gpu.triple(blocks, device="cuda").compute(scheduler="synchronous")
         assert (through == 3 * x).all()

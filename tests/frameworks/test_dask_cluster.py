@@ -43,6 +43,8 @@ def client(search_path):
     """Return the client of two workers with one thread each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LD_LIBRARY_CUPLUG_PATH", str(search_path))
+        for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+            patch.setenv(name, "1")  # what dask sets for its workers, and leaves here
         import dask
 
         with (
@@ -85,13 +87,13 @@ def test_errors_come_back_as_they_were(client):
 
 def test_a_worker_with_other_code_refuses(client, search_path, tmp_path):
     """Both versions are named, and both files."""
-    mine = named_plugin(tmp_path / "libother.so", "other", VERSION=quoted("1.0"))
-    theirs = named_plugin(search_path / "libother.so", "other", VERSION=quoted("2.0"))
-    y = cuplug.load(mine).other(CUT)
+    mine = named_plugin(tmp_path / "libtwofold.so", "twofold", VERSION=quoted("1.0"))
+    theirs = named_plugin(search_path / "libtwofold.so", "twofold", VERSION=quoted("2.0"))
+    y = cuplug.load(mine).twofold(CUT)
     with pytest.raises(cuplug.PluginError) as caught:
         y.compute()
     assert str(caught.value) == (
-        f"other.other: seen version 2.0 with SHA-256 {digest(theirs)}, in {theirs}, "
+        f"twofold.twofold: seen version 2.0 with SHA-256 {digest(theirs)}, in {theirs}, "
         f"wanted version 1.0 with SHA-256 {digest(mine)}"
     )
 
