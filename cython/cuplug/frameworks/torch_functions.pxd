@@ -15,7 +15,9 @@ ctypedef struct functions:
     int (*init_of_library)(
         const char *name, const char *key, const char *file, uint32_t line, void **library
     ) noexcept nogil
-    int (*impl_of_library)(void *library, const char *name, boxed f, uint64_t version) noexcept nogil
+    int (*impl_of_library)(
+        void *library, const char *name, boxed f, uint64_t version
+    ) noexcept nogil
     uint64_t (*version)() noexcept nogil
     int (*dtype)(void *tensor, int32_t *number) noexcept nogil
     int (*device_type)(void *tensor, int32_t *number) noexcept nogil
