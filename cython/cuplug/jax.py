@@ -26,5 +26,14 @@ def __dir__() -> list[str]:
 
 
 def hand_on(operator: _Any, args: tuple[_Any, ...], keywords: dict[str, _Any]) -> _Any:
-    """Return what a call of an operator gives that was met while JAX traces a program."""
+    """Return what a call of an operator gives that was met while JAX traces a program.
+
+    NotImplemented where no argument is a tracer: some may only look like one.
+    """
+    given = [*args, *keywords.values()]
+    items = [
+        x for value in given for x in (value if isinstance(value, (list, tuple)) else (value,))
+    ]
+    if not any(isinstance(x, _jax.core.Tracer) for x in items):
+        return NotImplemented
     return _function_of(operator)(*args, **keywords)
