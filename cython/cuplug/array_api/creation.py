@@ -14,6 +14,7 @@ from cuplug.array.array import Array
 from cuplug.array.make import empty
 from cuplug.array_api.dtypes import DEFAULTS, astype, kind_of, result_type, to_dtype
 from cuplug.array_api.elementwise import NUMBERS
+from cuplug.base.dtypes import DTYPES
 from cuplug.base.public import public
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
@@ -64,8 +65,8 @@ def copy(x: Array) -> Array:
 
 
 @cache
-def _assigning(dtype: str, from_: str) -> Operator:
-    return elementwise(f"assign(inout x: {dtype}, value: {from_})", "x = value")
+def _assigning(dtype: str) -> Operator:
+    return elementwise(f"assign(inout x: {dtype}, value: {dtype})", "x = value")
 
 
 def assign(x: Array, value: Any) -> None:
@@ -73,14 +74,14 @@ def assign(x: Array, value: Any) -> None:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, NUMBERS):
-        value = PYTHON_TYPES[kind_of(x.dtype)](value)
+        value = DTYPES[x.dtype.name].scalar(value)
     else:
         value = asarray(value, device=x.device)
         if value.dtype != x.dtype:
             value = astype(value, x.dtype)
         if _may_meet(x, value):
             value = copy(value)
-    _assigning(x.dtype.name, x.dtype.name)(x, value)
+    _assigning(x.dtype.name)(x, value)
 
 
 def _may_meet(x: Array, y: Array) -> bool:
@@ -140,14 +141,7 @@ def ones_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
 @cache
 def _numbering(dtype: str) -> Operator:
     text = f"arange(inout x: {dtype}[...], start: {dtype}, step: {dtype})"
-    return elementwise(text, f"x = start + ({DTYPE_C.get(dtype, dtype + '_t')})i * step")
-
-
-PYTHON_TYPES: dict[str, Any] = {
-    **{"bool": bool, "int": int, "uint": int},
-    **{"float": float, "complex": complex},
-}
-DTYPE_C = {"float32": "float", "float64": "double"}
+    return elementwise(text, f"x = start + ({DTYPES[dtype].computed})i * step")
 
 
 def arange(
