@@ -199,3 +199,27 @@ def test_numbers():
         TypeError, match="^logical_not: seen int64, wanted numbers of the kind bool"
     ):
         xp.logical_not(x)
+
+
+@pytest.mark.parametrize(
+    ("call", "exception", "message"),
+    [
+        (lambda x: xp.arange(0, 1, math.nan), ValueError, "^arange: seen start, stop and step"),
+        (lambda x: xp.arange(0, math.inf), ValueError, "wanted finite numbers$"),
+        (lambda x: xp.arange("a"), ValueError, "wanted finite numbers$"),
+        (lambda x: x["a"], IndexError, "seen an index of type str, wanted integers$"),
+        (lambda x: x[1.5], IndexError, "seen an index of type float, wanted integers$"),
+        (lambda x: xp.concat([x, np.ones(2)]), TypeError, "^concat: arrays: seen ndarray, wanted"),
+        (lambda x: xp.sum(np.ones(2)), TypeError, "^sum: x: seen ndarray, wanted a cuplug.Array"),
+        (lambda x: xp.max(3), TypeError, "^max: x: seen int, wanted a cuplug.Array"),
+        (lambda x: xp.mean([1.0]), TypeError, "^mean: x: seen list, wanted a cuplug.Array"),
+        (
+            lambda x: cuplug.from_pointer(-8, 1, "int8", "cpu"),
+            ValueError,
+            "seen -8, wanted",
+        ),
+    ],
+)
+def test_what_is_refused(call, exception, message):
+    with pytest.raises(exception, match=message):
+        call(xp.ones(2, device="cpu"))

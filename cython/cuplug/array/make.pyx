@@ -81,6 +81,8 @@ def from_pointer(pointer, shape, dtype, device="cuda", owner=None):
     cdef cuplug_tensor x
     describe("from_pointer", shape, dtype, sizes, &x)
     x.device = place_for("from_pointer", device)
+    if not 0 <= index(pointer) < 1 << 64:
+        raise ValueError(f"from_pointer: pointer: seen {pointer}, wanted an address")
     x.data = <void *><uintptr_t>index(pointer)
     if <uintptr_t>x.data % to_descr("from_pointer", dtype).alignment:
         raise ValueError(f"from_pointer: pointer: seen {pointer:#x}, which is not aligned")

@@ -157,7 +157,10 @@ def arange(
     start, stop = (0, start) if stop is None else (start, stop)
     if step == 0:
         raise ValueError("arange: step: seen 0, wanted another number")
-    found = [to_dtype(type(x)) for x in (start, stop, step)]
+    given = (start, stop, step)
+    if not all(isinstance(x, (int, float, np.number)) and math.isfinite(x) for x in given):
+        raise ValueError(f"arange: seen start, stop and step {given}, wanted finite numbers")
+    found = [to_dtype(type(x)) for x in given]
     wanted = result_type(*found) if dtype is None else to_dtype(dtype)
     n = max(math.ceil((stop - start) / step), 0)
     if all(isinstance(x, int) for x in (start, stop, step)):

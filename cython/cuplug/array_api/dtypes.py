@@ -46,6 +46,14 @@ _PYTHON = (bool, int, float, complex)  # as numbers are widened
 _WIDTHS = ("bool", "int", "float", "complex")
 
 
+def checked(name: str, argument: str, x: Any) -> Any:
+    """Return an argument that must be an Array."""
+    if not isinstance(x, Array):
+        wanted = "a cuplug.Array (cuplug.asarray makes one)"
+        raise TypeError(f"{name}: {argument}: seen {type(x).__name__}, wanted {wanted}")
+    return x
+
+
 def kind_of(dtype: Any) -> str:
     """Return "bool", "int", "uint", "float" or "complex"."""
     return DTYPES[dtype.name].kind

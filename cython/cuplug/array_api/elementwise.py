@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.array import Array
-from cuplug.array_api.dtypes import DEFAULTS, astype, kind_of, promoted, with_number
+from cuplug.array_api.dtypes import DEFAULTS, astype, checked, kind_of, promoted, with_number
 from cuplug.array_api.expressions import FUNCTIONS
 from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
@@ -50,7 +50,7 @@ def made(name: str, dtype: str, in_place: bool = False) -> Operator:
 
 def unary(name: str, x: Array) -> Array:
     """Call a function of one array."""
-    _check(name, "x", x)
+    checked(name, "x", x)
     result: Array = made(name, x.dtype.name)(x)
     return result
 
@@ -66,12 +66,12 @@ def binary(name: str, x: Any, y: Any) -> Array:
 def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     """Return two arguments with the dtype that both are promoted to; numbers stay such."""
     if not isinstance(x, Array):
-        y, x = in_common(name, y, x) if isinstance(y, Array) else _check(name, "x", x)
+        y, x = in_common(name, y, x) if isinstance(y, Array) else checked(name, "x", x)
         return x, y
     if isinstance(y, np.generic):
         y = y.item()
     if not isinstance(y, NUMBERS):
-        _check(name, "y", y)
+        checked(name, "y", y)
         dtype = promoted(x.dtype, y.dtype)
         return _for(name, x, dtype), _for(name, y, dtype)
     return _for(name, x, with_number(x.dtype, y)), y
@@ -82,13 +82,6 @@ def _for(name: str, x: Array, dtype: Any) -> Array:
     if name in _OF_FLOATS and kind_of(dtype) in ("int", "uint"):
         dtype = np.dtype(DEFAULTS["real floating"])
     return x if x.dtype == dtype else astype(x, dtype)
-
-
-def _check(name: str, argument: str, x: Any) -> Any:
-    if not isinstance(x, Array):
-        wanted = "a cuplug.Array (cuplug.asarray makes one)"
-        raise TypeError(f"{name}: {argument}: seen {type(x).__name__}, wanted {wanted}")
-    return x
 
 
 def named(name: str) -> Callable[..., Array]:
@@ -108,7 +101,7 @@ def named(name: str) -> Callable[..., Array]:
 
 def abs(x: Array, /) -> Array:
     """Return the absolute value of each element."""
-    return unary("complex_abs" if kind_of(_check("abs", "x", x).dtype) == "complex" else "abs", x)
+    return unary("complex_abs" if kind_of(checked("abs", "x", x).dtype) == "complex" else "abs", x)
 
 
 def imag(x: Array, /) -> Array:
@@ -118,7 +111,7 @@ def imag(x: Array, /) -> Array:
 
 def real(x: Array, /) -> Array:
     """Return the real part of each element."""
-    is_complex = kind_of(_check("real", "x", x).dtype) == "complex"
+    is_complex = kind_of(checked("real", "x", x).dtype) == "complex"
     return unary("real" if is_complex else "positive", x)
 
 

@@ -91,6 +91,11 @@ def _item(item: Any, x: Array) -> Any:
         item = asarray(item, device=x.device)
     if isinstance(item, Array) and kind_of(item.dtype) not in ("bool", "int", "uint"):
         raise IndexError(f"cuplug.Array: seen an index of dtype {item.dtype}, wanted integers")
+    is_known = item is None or item is ... or isinstance(item, (slice, Array))
+    if not (is_known or hasattr(item, "__index__")):
+        raise IndexError(
+            f"cuplug.Array: seen an index of type {type(item).__name__}, wanted integers"
+        )
     return item
 
 

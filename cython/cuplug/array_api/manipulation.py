@@ -11,7 +11,7 @@ from typing import Any
 from cuplug.array.array import Array, view
 from cuplug.array.make import empty
 from cuplug.array_api.creation import assign, copy
-from cuplug.array_api.dtypes import result_type
+from cuplug.array_api.dtypes import checked, result_type
 
 Shape = tuple[int, ...]
 
@@ -176,6 +176,8 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     """Return arrays one behind the other along a dimension; with None, all elements."""
     if not arrays:
         raise ValueError("concat: arrays: seen none, wanted at least one")
+    for x in arrays:
+        checked("concat", "arrays", x)
     if axis is None:
         return concat([reshape(x, (-1,)) for x in arrays], axis=0)
     first = arrays[0]

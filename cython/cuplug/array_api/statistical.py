@@ -9,7 +9,7 @@ from typing import Any
 
 from cuplug.array.array import Array
 from cuplug.array_api.creation import copy, full
-from cuplug.array_api.dtypes import DEFAULTS, astype, kind_of, to_dtype
+from cuplug.array_api.dtypes import DEFAULTS, astype, checked, kind_of, to_dtype
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.manipulation import axes_of, reshape
 from cuplug.source.reductions import Reduction, reduction
@@ -33,6 +33,7 @@ def _made(name: str, dtype: str, result: str) -> Reduction:
 
 
 def _reduce(name: str, x: Array, result: str, axis: Any, keepdims: bool) -> Array:
+    checked(name, "x", x)
     axes = axes_of(name, range(x.ndim) if axis is None else axis, x.ndim) if axis != () else ()
     if not axes:  # nothing is put together, but what is made of each element
         reduced = _reduce(name, reshape(x, (*x.shape, 1)), result, -1, False)
@@ -49,7 +50,7 @@ def _sum_dtype(x: Array, dtype: Any) -> str:
 
 
 def _summed(name: str, x: Array, axis: Any, dtype: Any, keepdims: bool) -> Array:
-    result = _sum_dtype(x, dtype)
+    result = _sum_dtype(checked(name, "x", x), dtype)
     if dtype is not None and kind_of(x.dtype) != "bool":
         x = astype(x, dtype, copy=False)
     return _reduce(name, x, result, axis, keepdims)
@@ -67,12 +68,12 @@ def prod(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = F
 
 def max(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the greatest element; NaN where there is one."""
-    return _reduce("max", x, x.dtype.name, axis, keepdims)
+    return _reduce("max", x, checked("max", "x", x).dtype.name, axis, keepdims)
 
 
 def min(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the least element; NaN where there is one."""
-    return _reduce("min", x, x.dtype.name, axis, keepdims)
+    return _reduce("min", x, checked("min", "x", x).dtype.name, axis, keepdims)
 
 
 def any(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
@@ -96,17 +97,18 @@ def _averaging(dtype: str) -> Reduction:
 
 
 def _floating(name: str, x: Array) -> Array:
-    if kind_of(x.dtype) not in ("float", "complex"):
+    if kind_of(checked(name, "x", x).dtype) not in ("float", "complex"):
         raise TypeError(f"{name}: x: seen {x.dtype}, wanted floating numbers")
     return x
 
 
 def mean(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the arithmetic mean."""
+    _floating("mean", x)
     axes = axes_of("mean", range(x.ndim) if axis is None else axis, x.ndim)
     if not axes:
-        return copy(_floating("mean", x))
-    found: Array = _averaging(_floating("mean", x).dtype.name)(x, axis=axes, keepdims=keepdims)
+        return copy(x)
+    found: Array = _averaging(x.dtype.name)(x, axis=axes, keepdims=keepdims)
     return found
 
 
