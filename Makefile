@@ -7,7 +7,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 
 # The build uses all cores unless the user gave a -j; what follows it runs one after the other.
 .NOTPARALLEL:
-JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
 .PHONY: all demo test test-all gpu-test framework-test array-api-test bench pictures instructions lint format fuzz hostile install clean help core plugins python

@@ -42,7 +42,7 @@ stale:
 TRANSLATED := $(BUILD)/cython/translated
 $(TRANSLATED): $(PYX) $(PXD) build_backend/translate.py $(INSTALLED)/build
 	@mkdir -p $(@D)
-	$(call say,translate the Cython modules to C)$(PY) build_backend/translate.py $(BUILD) $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),$(shell nproc)) $(WERROR)
+	$(call say,translate the Cython modules to C)$(PY) build_backend/translate.py $(BUILD) $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),$(CPUS)) $(WERROR)
 	@touch $@
 
 $(BUILD)/cython/%.c: $(TRANSLATED)

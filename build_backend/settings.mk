@@ -12,6 +12,8 @@ SANITIZE ?=#            address,undefined or thread, for the core and the host e
 WERROR ?= -Werror#      empty where a compiler to come may warn of more: `pip install` does that
 V      ?=#              `make V=1` shows the commands
 
+# nproc heeds what libraries set for their own threads.
+CPUS    := $(shell env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
 PY      := $(if $(VENV),$(VENV)/bin/python,$(PYTHON))
 PACKAGE := $(BUILD)/python/cuplug
 LIBRARY := $(PACKAGE)/lib/libcuplug.so.1

@@ -248,9 +248,9 @@ def test_what_this_core_does_not_know_is_skipped(place):
         "ABI": quoted("2.7"),
         "EXTRA": '"\\0\\0gradient=other\\0entry.10=raw_rocm\\0colour"',
     }
-    path = named_plugin(place / "libnewer.so", "newer", **fields)
+    path = named_plugin(place / "libforward.so", "forward", **fields)
     assert (listed(path).state, listed(path).abi) == ("ok", "2.7")
-    assert cuplug.find("newer")(numpy.float32([1])).shape == (1,)
+    assert cuplug.find("forward")(numpy.float32([1])).shape == (1,)
     path = named_plugin(place / "libpartly.so", "partly", OPERATOR_KIND="7u")
     assert cuplug.find("partly").signatures == ("partly(x: float64[...]) -> float64[...]",)
 
