@@ -35,6 +35,7 @@ Arrays
     Array                an array on the host or on a GPU
     asarray, empty, from_pointer  make one
     array_api            the functions of the Python array API standard
+    random               random numbers, the same on the CPU and on GPUs
 
 GPUs
     device               where host arrays run, in a `with` block
@@ -107,6 +108,7 @@ _MODULES = {
     "lookup.records": "Directory Plugin PluginFile",
     "lookup.reload": "reload",
     "ops": "ops",
+    "random": "random",
     "signature.spec": "ArraySpec Inferred",
     "source.element_wise": "elementwise",
     "source.from_source": "operator",
@@ -127,7 +129,8 @@ def __getattr__(name: str) -> object:
         import numpy  # noqa: F401
 
     module = __import__(f"{__name__}.{_HOMES[name]}", fromlist=[name])
-    globals()[name] = value = module if name in ("array_api", "ops") else getattr(module, name)
+    is_module = name in ("array_api", "ops", "random")
+    globals()[name] = value = module if is_module else getattr(module, name)
     return value
 
 
