@@ -27,7 +27,8 @@ Operators and kernels from source
     operator             an operator of a kernel, a function or both
     Reduction            what `reduction` returns: called like NumPy's `sum`
     compile              compile CUDA C++
-    Module               what `compile` returns: kernels by their names
+    load_image           load kernels that were compiled elsewhere: PTX, cubin, fatbin
+    Module               what these two return: kernels by their names
     Kernel               a kernel to launch: `kernel[grid, block](...)`
     In, Out, InOut       NumPy arrays as arguments of a kernel
 
@@ -100,7 +101,8 @@ _MODULES = {
     "host.progress": "progress",
     "kernels.function": "KernelAttributes",
     "kernels.kernel": "Kernel",
-    "kernels.module": "Module compile",
+    "kernels.make": "compile load_image",
+    "kernels.module": "Module",
     "kernels.staged": "In InOut Out",
     "lookup.find": "find load plugins",
     "lookup.listing": "search_path",
