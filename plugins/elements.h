@@ -66,4 +66,17 @@ ELEMENTS_INLINE int64_t elements_line(const elements_axis *a, int64_t line) {
   return outer * a->m * a->width + (a->width == 1 ? 0 : line - outer * a->width);
 }
 
+/* Fails unless `x` has the sizes of `beside` but along the axis; both have as many dimensions. */
+static inline int elements_check_beside(const cuplug_call *call, const char *name,
+                                        const cuplug_tensor *x, const cuplug_tensor *beside,
+                                        int64_t axis) {
+  axis += axis < 0 ? x->ndim : 0;
+  for (int32_t d = 0; d < x->ndim; d++)
+    if (d != axis && x->shape[d] != beside->shape[d])
+      return cuplug_failf(call, CUPLUG_ERROR_VALUE,
+                          "%s: seen size %lld in dimension %d, wanted %lld", name,
+                          (long long)x->shape[d], (int)d, (long long)beside->shape[d]);
+  return CUPLUG_OK;
+}
+
 #endif

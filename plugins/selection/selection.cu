@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of select.c. CUB counts, selects and scans; its temporary memory
+/* The specification is at the top of selection.c. CUB counts, selects and scans; its temporary memory
  * is a workspace. The calls wait once, for the number of elements, which is the size of the output.
  */
 #include <cub/device/device_reduce.cuh>
@@ -9,7 +9,7 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
-#include "select/flags.h"
+#include "selection/flags.h"
 
 namespace {
 

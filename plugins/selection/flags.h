@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the entries of select and of nonzero share: which elements are other than 0. */
-#ifndef CUPLUG_PLUGINS_SELECT_FLAGS_H
-#define CUPLUG_PLUGINS_SELECT_FLAGS_H
+#ifndef CUPLUG_PLUGINS_SELECTION_FLAGS_H
+#define CUPLUG_PLUGINS_SELECTION_FLAGS_H
 
 #include "elements.h"
 
