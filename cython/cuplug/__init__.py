@@ -89,7 +89,8 @@ _MODULES = {
     "array.make": "empty from_pointer",
     "array_api": "array_api",
     "array_api.creation": "asarray",
-    "author.build": "BuildError build",
+    "author.build": "build",
+    "author.sources": "BuildError",
     "base.flags": "get_cmake_path get_include get_pkg_config_path",
     "call.operator": "Operator",
     "call.named": "named_outputs",
@@ -116,7 +117,7 @@ _MODULES = {
     "source.from_source": "operator",
     "source.reductions": "Reduction reduction",
 }
-_WITHOUT_NUMPY = ("author.build", "base.flags", "errors")
+_WITHOUT_NUMPY = ("author.build", "author.sources", "base.flags", "errors")
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = sorted(_HOMES)
