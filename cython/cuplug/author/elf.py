@@ -177,6 +177,27 @@ def find_library(name: str, directories: list[str]) -> str | None:
     return next((path for path in candidates if os.path.isfile(path)), None)
 
 
+def linked(library: SharedLibrary) -> tuple[list[SharedLibrary], list[str]]:
+    """Return the libraries that one needs, and theirs; and the names of those found nowhere."""
+    found, missing = [], []
+    seen = set(library.needed)
+    queue = [(name, library) for name in library.needed]
+    while queue:
+        name, wanted_by = queue.pop(0)
+        path = find_library(name, search_directories(wanted_by))
+        if path is None:
+            missing.append(name)
+            continue
+        try:
+            found.append(read_library(path))
+        except (OSError, ElfError):
+            continue
+        more = [name for name in found[-1].needed if name not in seen]
+        queue += [(name, found[-1]) for name in more]
+        seen.update(more)
+    return found, missing
+
+
 def resolve(library: SharedLibrary) -> tuple[list[str], list[str]]:
     """Look for what a library needs in the libraries that it names, and in theirs.
 
@@ -187,21 +208,6 @@ def resolve(library: SharedLibrary) -> tuple[list[str], list[str]]:
     missing_symbols : list of str
         Undefined symbols that none of the others exports.
     """
-    missing_libraries: list[str] = []
-    symbols = set(library.undefined)
-    seen = set(library.needed)
-    queue = [(name, library) for name in library.needed]
-    while queue:
-        name, wanted_by = queue.pop(0)
-        path = find_library(name, search_directories(wanted_by))
-        if path is None:
-            missing_libraries.append(name)
-            continue
-        try:
-            found = read_library(path)
-        except (OSError, ElfError):
-            continue
-        symbols -= found.exports.keys()
-        queue += [(more, found) for more in found.needed if more not in seen]
-        seen.update(found.needed)
-    return missing_libraries, sorted(symbols)
+    others, missing = linked(library)
+    exported = {name for other in others for name in other.exports}
+    return missing, sorted(set(library.undefined) - exported)

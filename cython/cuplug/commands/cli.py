@@ -69,12 +69,44 @@ def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool, cmake: bo
 
 @main.command("list")
 @click.option("--all", "everything", is_flag=True, help="Libraries without a table, too.")
+@click.option(
+    "--locked",
+    is_flag=False,
+    flag_value="cuplug.lock",
+    type=click.Path(),
+    metavar="[FILE]",
+    help="Compare with what `cuplug lock` wrote to FILE, or cuplug.lock.",
+)
 @json_option
-def list_command(everything: bool, as_json: bool) -> None:
+def list_command(everything: bool, locked: str | None, as_json: bool) -> None:
     """List the plugins on the search path, and those that are not used, with the reason."""
     from cuplug.commands import report
 
-    report.show_plugins(everything, as_json)
+    if locked is None:
+        report.show_plugins(everything, as_json)
+    elif not report.show_locked(locked, as_json):
+        sys.exit(EXIT_PROBLEM)
+
+
+@main.command()
+@click.argument("operators", nargs=-1)
+@click.option(
+    "-o",
+    "output",
+    type=click.Path(dir_okay=False),
+    default="cuplug.lock",
+    show_default=True,
+    help="The file to write.",
+)
+@json_option
+def lock(operators: tuple[str, ...], output: str, as_json: bool) -> None:
+    """Write down digests of the plugins of OPERATORS, or of all, and of what they link.
+
+    `cuplug list --locked` compares later; as CUPLUG_ALLOW_LIST, the file keeps other plugins out.
+    """
+    from cuplug.commands import report
+
+    report.show_lock(operators, output, as_json)
 
 
 @main.command()

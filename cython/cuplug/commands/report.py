@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import cuplug
+from cuplug.author import locked
 from cuplug.author.fatbin import dotted
 from cuplug.commands.output import print_json, print_lines, print_table
 from cuplug.compilers import cache
@@ -38,6 +39,31 @@ def show_plugins(everything: bool, as_json: bool) -> None:
     if refused:
         print_lines(["", "Not searched:"])
         print_table(("directory", "reason"), ((record.path, record.reason) for record in refused))
+
+
+def show_lock(names: Sequence[str], path: str, as_json: bool) -> None:
+    """Write down what the plugins of some operators, or all, consist of."""
+    used = [p for p in cuplug.plugins() if p.state == "ok"]
+    if names:
+        paths = {cuplug.find(name).path for name in names}
+        used = [p for p in used if p.path in paths]
+    files = locked.write_lock(path, used, cuplug.__version__)
+    if as_json:
+        print_json({"lock": path, "files": files})
+    else:
+        print_lines([f"{path}: {len(used)} plugins, {len(files)} files with what they link"])
+
+
+def show_locked(path: str, as_json: bool) -> bool:
+    """Compare what is used with what was written down; say whether it is the same."""
+    digests = locked.read_lock(path)
+    compared = locked.compare(digests, [p for p in cuplug.plugins() if p.state == "ok"])
+    ok = all(x.state == locked.SAME for x in compared)
+    if as_json:
+        print_json({"lock": path, "ok": ok, "files": [x.as_dict() for x in compared]})
+    else:
+        print_table(("state", "file", "found"), ((x.state, x.file, x.path) for x in compared))
+    return ok
 
 
 def _plugin_fields(record: PluginFile) -> dict[str, Any]:
