@@ -55,6 +55,8 @@ def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool, cmake: bo
       gcc $(cuplug --cflags) half.c -o libhalf.so
       nvcc $(cuplug --cflags --nvcc) half.cu -o libhalf.so
       LD_LIBRARY_CUPLUG_PATH=$PWD cuplug list
+
+    `cuplug help` has the documents.
     """
     if nvcc and not cflags:
         raise click.UsageError("--nvcc goes with --cflags")
@@ -234,6 +236,19 @@ def stubs(files: tuple[str, ...], directory: str, name: str | None, as_json: boo
         output.print_json(dataclasses.asdict(written))
     else:
         click.echo(f"operators: {', '.join(written.operators)}, in {written.pyi}")
+
+
+@main.command("help")
+@click.argument("topic", required=False)
+@click.pass_context
+def help_command(context: click.Context, topic: str | None) -> None:
+    """Show a page of the documents, or a part of one; without TOPIC, what there is."""
+    from cuplug.commands import pages
+
+    if topic:
+        pages.show_topic(topic, main, context.find_root())
+    else:
+        pages.show_topics()
 
 
 @main.command("cache")
