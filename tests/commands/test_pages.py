@@ -20,7 +20,7 @@ def shown(*topic):
 
 def test_each_document_is_a_topic():
     listed = re.findall(r"^([\w-]+)  ", shown(), re.M)
-    assert listed == ["topic", *DOCUMENTS]
+    assert listed == DOCUMENTS
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -42,7 +42,7 @@ def test_a_part_is_found_by_its_heading(topic):
 
 
 def test_a_command():
-    assert shown("build").startswith("Usage: cuplug build [OPTIONS] SOURCE")
+    assert re.match(r"Usage: \S+ build \[OPTIONS\] SOURCE", shown("build"))
 
 
 def test_what_is_no_topic():
