@@ -134,20 +134,10 @@ def path(as_json: bool) -> None:
 @click.argument("file", type=click.Path())
 @json_option
 def check(file: str, as_json: bool) -> None:
-    """Check the build contract of a plugin FILE, or the one in a folder, without running it."""
-    from cuplug.author import check as checks
-    from cuplug.author.sources import library_at
-    from cuplug.commands import output
+    """Check the build contract of a plugin FILE, or those in a folder, without running them."""
+    from cuplug.commands import report
 
-    file = library_at(file) or file
-    findings = checks.check_file(file)
-    failed = any(finding.level == checks.ERROR for finding in findings)
-    if as_json:
-        listed = [finding.as_dict() for finding in findings]
-        output.print_json({"file": file, "ok": not failed, "findings": listed})
-    else:
-        output.print_findings((f.level, f.rule, f.text, f.advice) for f in findings)
-    sys.exit(EXIT_PROBLEM if failed else EXIT_FINE)
+    sys.exit(EXIT_FINE if report.show_checked(file, as_json) else EXIT_PROBLEM)
 
 
 @main.command()
@@ -199,20 +189,13 @@ def doctor(as_json: bool) -> None:
 @click.option("--name", help="The module's name; <plugin>_typed without it.")
 @json_option
 def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
-    """Write typed-memoryview functions for Cython code from the table of a plugin FILE."""
-    import dataclasses
+    """Write typed-memoryview functions for Cython code from the table of a plugin FILE.
 
-    from cuplug.author import bind as binding
-    from cuplug.author.sources import library_at
-    from cuplug.commands import output
+    Of a folder with several plugins, a module for each.
+    """
+    from cuplug.commands import report
 
-    written = binding.write_module(library_at(file) or file, directory, name)
-    if as_json:
-        output.print_json(dataclasses.asdict(written))
-    else:
-        click.echo(f"functions: {len(written.functions)}, in {written.pxd}")
-        for reason in written.skipped:
-            click.echo(f"skipped: {reason}")
+    report.show_bound(file, directory, name, as_json)
 
 
 @main.command()
@@ -224,18 +207,9 @@ def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
 @json_option
 def stubs(files: tuple[str, ...], directory: str, name: str | None, as_json: bool) -> None:
     """Write type stubs, NAME.pyi, for a module that has the operators of plugins."""
-    import dataclasses
+    from cuplug.commands import report
 
-    from cuplug.author import bind as binding
-    from cuplug.author.sources import libraries_at
-    from cuplug.commands import output
-
-    libraries = [library for file in files for library in libraries_at(file) or [file]]
-    written = binding.write_stubs(libraries, directory, name)
-    if as_json:
-        output.print_json(dataclasses.asdict(written))
-    else:
-        click.echo(f"operators: {', '.join(written.operators)}, in {written.pyi}")
+    report.show_stubs(files, directory, name, as_json)
 
 
 @main.command("help")

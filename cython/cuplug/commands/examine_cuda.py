@@ -44,8 +44,8 @@ def examine_toolkit(machine: Machine) -> Iterator[Finding]:
         yield Finding(
             NOTE,
             "no nvcc on PATH or in CUDA_HOME",
-            f"to compile kernels, install the CUDA toolkit (pip install '{WHEELS}'); running plugins "
-            "needs none",
+            f"to compile kernels, install the CUDA toolkit (pip install '{WHEELS}'); running "
+            "plugins needs none",
         )
         return
     if toolkit.version is None:
