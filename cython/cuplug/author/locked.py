@@ -111,7 +111,7 @@ def _own_files(plugin: PluginFile) -> list[str]:
 
 def _linked_files(path: str) -> list[str]:
     try:
-        found, missing = linked(read_library(path))
+        found, missing = linked(read_library(path, whole=False), whole=False)
     except (OSError, ElfError) as error:
         raise PluginError(f"{path}: {error}") from None
     if missing:
