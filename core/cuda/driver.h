@@ -55,6 +55,8 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
 typedef int CUjit_option;
@@ -75,6 +77,7 @@ enum {
   CUPLUG__CU_NO_BINARY_FOR_GPU = 209,
   CUPLUG__CU_UNSUPPORTED_PTX_VERSION = 222,
   CUPLUG__CU_NOT_FOUND = 500,
+  CUPLUG__CU_NOT_READY = 600,
   CUPLUG__CU_NOT_SUPPORTED = 801,
   CUPLUG__CU_SYSTEM_NOT_READY = 802,
   CUPLUG__CU_SYSTEM_DRIVER_MISMATCH = 803,
@@ -145,7 +148,16 @@ enum {
   X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr, const void *, size_t, CUstream))     \
   X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *, CUdeviceptr, size_t, CUstream))           \
   X(cuStreamCreate, "cuStreamCreate", (CUstream *, unsigned int))                                 \
+  X(cuStreamCreateWithPriority, "cuStreamCreateWithPriority", (CUstream *, unsigned int, int))    \
   X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream))                                            \
+  X(cuStreamQuery, "cuStreamQuery", (CUstream))                                                   \
+  X(cuStreamBeginCapture, "cuStreamBeginCapture_v2", (CUstream, CUstreamCaptureMode))             \
+  X(cuStreamEndCapture, "cuStreamEndCapture", (CUstream, CUgraph *))                              \
+  X(cuGraphInstantiate, "cuGraphInstantiateWithFlags",                                            \
+    (CUgraphExec *, CUgraph, unsigned long long))                                                 \
+  X(cuGraphDestroy, "cuGraphDestroy", (CUgraph))                                                  \
+  X(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec, CUstream))                                      \
+  X(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec))                                      \
   X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream))                                       \
   X(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream, CUevent, unsigned int))                    \
   X(cuStreamGetCtx, "cuStreamGetCtx", (CUstream, CUcontext *))                                    \
@@ -154,6 +166,8 @@ enum {
   X(cuEventDestroy, "cuEventDestroy_v2", (CUevent))                                               \
   X(cuEventRecord, "cuEventRecord", (CUevent, CUstream))                                          \
   X(cuEventSynchronize, "cuEventSynchronize", (CUevent))                                          \
+  X(cuEventQuery, "cuEventQuery", (CUevent))                                                      \
+  X(cuEventElapsedTime, "cuEventElapsedTime", (float *, CUevent, CUevent))                        \
   X(cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *, CUfunction, void **, void **)) \
   X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))
 

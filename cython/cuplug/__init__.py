@@ -41,6 +41,9 @@ GPUs
     device               where host arrays run, in a `with` block
     devices              list the GPUs
     synchronize          wait for all work on a GPU
+    Stream, stream       work beside other work, in a `with` block
+    Event                a point in a stream's work: wait for it, measure time
+    Graph                the work of a `with` block, launched again and again
     memory_info          what cuplug holds of a GPU's memory
     trim                 give memory back
     progress             show how far long transfers are, in a `with` block
@@ -94,6 +97,8 @@ _MODULES = {
     "call.named": "named_outputs",
     "call.run": "LastCall last_call",
     "cuda.devices": "Device devices synchronize",
+    "cuda.events": "Event Stream stream",
+    "cuda.graphs": "Graph",
     "cuda.memory": "MemoryInfo memory_info trim",
     "cuda.placement": "Placement device",
     "errors": "CompileError CudaError Error NotFoundError PluginError",

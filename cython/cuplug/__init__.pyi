@@ -18,6 +18,10 @@ from cuplug.call.run import last_call as last_call
 from cuplug.cuda.devices import Device as Device
 from cuplug.cuda.devices import devices as devices
 from cuplug.cuda.devices import synchronize as synchronize
+from cuplug.cuda.events import Event as Event
+from cuplug.cuda.events import Stream as Stream
+from cuplug.cuda.events import stream as stream
+from cuplug.cuda.graphs import Graph as Graph
 from cuplug.cuda.memory import MemoryInfo as MemoryInfo
 from cuplug.cuda.memory import memory_info as memory_info
 from cuplug.cuda.memory import trim as trim

@@ -22,6 +22,7 @@ from cuplug.base.core cimport (
     cuplug_device,
 )
 from cuplug.base.numpy_dtypes cimport dtype_of_descr
+from cuplug.cuda.streams cimport work_stream
 
 import numpy
 
@@ -95,5 +96,5 @@ cdef object read_own_or_gpu(reading *r, object x, const array_kind *kind, object
     if a.flags & CUPLUG_READ_ONLY:
         raise ValueError("asarray: x: seen a read-only array, wanted a writable one: copy it first")
     add_current_stream(r, kind, a.tensor.device.id)
-    wait_for_streams(r, a.tensor.device.id, NULL)
+    wait_for_streams(r, a.tensor.device.id, work_stream(a.tensor.device.id))
     return share_memory(&a.tensor, (x, <object>r.kept if r.kept != NULL else None))

@@ -16,7 +16,7 @@ from cuplug.base.numpy_api cimport PyArray_DATA, PyArrayObject
 from cuplug.base.numpy_dtypes cimport descr_of_dtype
 from cuplug.cuda.memory cimport allocate
 from cuplug.cuda.placement cimport note_use
-from cuplug.cuda.streams cimport order_streams
+from cuplug.cuda.streams cimport memory_stream, order_streams, stream_owner
 from cuplug.host.blocks cimport empty_array, is_large
 
 import numpy
@@ -182,7 +182,9 @@ cdef Array empty_like_tensor(cuplug_tensor *x):
         result.owner, result.tensor.data = memory, x.data
         return result
     result = without_memory(x)
-    allocate(result, x.device.id, n_elements(x) * <uint64_t>result.dtype.itemsize, NULL)
+    result.stream_owner = stream_owner(x.device.id)
+    cdef uint64_t n_bytes = n_elements(x) * <uint64_t>result.dtype.itemsize
+    allocate(result, x.device.id, n_bytes, memory_stream(x.device.id))
     x.data = result.tensor.data = result.data
     note_use(x.device.id)
     return result

@@ -27,7 +27,7 @@ from cuplug.arrays.stream_order cimport (
     leave_stream,
     wait_for_streams,
 )
-from cuplug.cuda.streams cimport parse_stream, refuse_capture
+from cuplug.cuda.streams cimport parse_stream, refuse_capture, work_stream
 from cuplug.base.vectorcall cimport (
     PyVectorcall_Call,
     PyVectorcall_NARGS,
@@ -166,8 +166,11 @@ cdef int choose_stream(Launch launch, launch_state *state, cuplug_frame *frame) 
     frame.home.type = frame.device.type = CUPLUG_CUDA
     frame.home.id = frame.device.id = state.device if state.device >= 0 else launch.kernel.device
     frame.stream = launch.stream
+    if launch.stream == NULL and r.device_kind != NULL:
+        return enter_stream(r, frame)
     if launch.stream == NULL:
-        return enter_stream(r, frame) if r.device_kind != NULL else 0
+        frame.stream = work_stream(frame.device.id)
+        return 0
     use_stream(launch, state, frame)
     if r.device_kind != NULL:
         add_current_stream(r, r.device_kind, frame.device.id)
