@@ -18,6 +18,7 @@ cdef void *memory_stream(int32_t device) except? NULL
 cdef object stream_owner(int32_t device)
 # Whether a `cuplug.Graph` is captured on a GPU, which then keeps `memory`, what it will work on.
 cdef bint is_held(int32_t device, object memory) except -1
-# Makes a stream that of the work on its GPU, until `leave_block`. `held`: of a graph, what it keeps.
+# Makes a stream that of the work on its GPU, until `leave_block`. `held`: what a graph keeps, or
+# None.
 cdef int enter_block(int32_t device, void *stream, object owner, list held) except -1
 cdef int leave_block() except -1

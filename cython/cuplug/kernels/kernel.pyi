@@ -8,3 +8,14 @@ from cuplug.kernels.launch import Launch
 class Kernel(Function):
     def prepare(self, signature: str) -> Kernel: ...
     def __getitem__(self, configuration: tuple[Any, ...]) -> Launch: ...
+    def configure(
+        self,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        shared: int = 0,
+        stream: Any = None,
+        *,
+        cooperative: bool = False,
+        cluster: int | tuple[int, ...] | None = None,
+        overlapping: bool = False,
+    ) -> Launch: ...

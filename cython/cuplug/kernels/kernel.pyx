@@ -70,6 +70,29 @@ cdef class Kernel(Function):
             return getitem, (self.module, self.name)
         return methodcaller("prepare", self.declaration), (self.module[self.name],)
 
+    def configure(
+        self, grid, block, shared=0, stream=None, *, cooperative=False, cluster=None,
+        overlapping=False
+    ):
+        """Return what `kernel[grid, block, shared, stream]` does, for launches of other kinds.
+
+        Parameters
+        ----------
+        grid, block : int or tuple of int
+        shared : int
+            Bytes of dynamic shared memory of a block.
+        stream : as in calls of operators, optional
+        cooperative : bool
+            All blocks run at once, so that `grid.sync()` of cooperative groups may be used.
+        cluster : int or tuple of int, optional
+            Blocks of a cluster, which share their shared memory. From compute capability 9.0 on.
+        overlapping : bool
+            It may begin while the kernel ahead of it on the stream still runs: it waits for that
+            one's memory with `cudaGridDependencySynchronize()` (a programmatic dependent launch).
+            From compute capability 9.0 on.
+        """
+        return Launch(self, (grid, block, shared, stream), cluster, cooperative, overlapping)
+
     def __call__(self, *arguments, **keywords):
         """Refuse a call without a grid."""
         raise TypeError(

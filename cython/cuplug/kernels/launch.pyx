@@ -10,6 +10,8 @@ from libc.string cimport memset
 from cuplug.base.core cimport CUPLUG_CUDA, cuplug_error, cuplug_query_stream
 from cuplug.base.core_call cimport cuplug_frame
 from cuplug.base.core_jit cimport (
+    CUPLUG_COOPERATIVE,
+    CUPLUG_OVERLAPPING,
     cuplug_grid,
     cuplug_kernel,
     cuplug_launch_kernel,
@@ -47,10 +49,19 @@ cdef class Launch:
     cdef object stream_owner
     cdef uint64_t checked  # bit d: the grid was checked on GPU d
 
-    def __cinit__(self, Function kernel not None, tuple configuration not None):
+    def __cinit__(
+        self, Function kernel not None, tuple configuration not None, cluster=None,
+        bint is_cooperative=False, bint is_overlapping=False
+    ):
         self.kernel = kernel
         parse_grid(kernel.name, configuration, &self.grid)
-        if len(configuration) > 3:
+        if cluster is not None:
+            set_sizes(kernel.name, "cluster", cluster, self.grid.cluster)
+        if is_cooperative:
+            self.grid.flags |= CUPLUG_COOPERATIVE
+        if is_overlapping:
+            self.grid.flags |= CUPLUG_OVERLAPPING
+        if len(configuration) > 3 and configuration[3] is not None:
             self.stream = parse_stream(kernel.name, configuration[3])
             self.stream_owner = configuration[3]
         self.vectorcall = <vectorcallfunc>call_launch
