@@ -108,6 +108,7 @@ enum {
   CUPLUG__LOCATION_DEVICE = 1,
   CUPLUG__HOST_PORTABLE = 1,
   CUPLUG__HOST_MAPPED = 2,
+  CUPLUG__MANAGED_GLOBAL = 1, /* for all streams */
   CUPLUG__STREAM_NON_BLOCKING = 1,
   CUPLUG__EVENT_NO_TIMING = 2,
   CUPLUG__CAPTURE_RELAXED = 2,
@@ -147,6 +148,10 @@ enum {
   X(cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr, CUstream))                                    \
   X(cuMemHostAlloc, "cuMemHostAlloc", (void **, size_t, unsigned int))                            \
   X(cuMemFreeHost, "cuMemFreeHost", (void *))                                                     \
+  X(cuMemAllocManaged, "cuMemAllocManaged", (CUdeviceptr *, size_t, unsigned int))                \
+  X(cuMemFree, "cuMemFree_v2", (CUdeviceptr))                                                     \
+  X(cuMemcpyPeerAsync, "cuMemcpyPeerAsync",                                                       \
+    (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))                           \
   X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr, const void *, size_t, CUstream))     \
   X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *, CUdeviceptr, size_t, CUstream))           \
   X(cuStreamCreate, "cuStreamCreate", (CUstream *, unsigned int))                                 \

@@ -35,6 +35,8 @@ Operators and kernels from source
 Arrays
     Array                an array on the host or on a GPU
     asarray, empty, from_pointer  make one
+    empty_pinned         a NumPy array in pinned memory
+    empty_managed        an array that the host and a GPU see
     array_api            the functions of the Python array API standard
 
 GPUs
@@ -89,6 +91,7 @@ _MODULES = {
     "adoption.adopt": "adopt",
     "array.array": "Array",
     "array.make": "empty from_pointer",
+    "array.pinned": "empty_managed empty_pinned",
     "array_api": "array_api",
     "array_api.creation": "asarray",
     "author.build": "BuildError build",

@@ -5,6 +5,8 @@ from cuplug.adoption.adopt import adopt as adopt
 from cuplug.array.array import Array as Array
 from cuplug.array.make import empty as empty
 from cuplug.array.make import from_pointer as from_pointer
+from cuplug.array.pinned import empty_managed as empty_managed
+from cuplug.array.pinned import empty_pinned as empty_pinned
 from cuplug.array_api.creation import asarray as asarray
 from cuplug.author.build import BuildError as BuildError
 from cuplug.author.build import build as build

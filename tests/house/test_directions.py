@@ -80,7 +80,7 @@ def own_includes(file: Path) -> set[str]:
 def test_core_includes_the_c_library_and_itself(file):
     seen = system_includes(file)
     public = {f"cuplug/{name}" for name in ("plugin", "fault", "host", "loop", "nontemporal")}
-    names = ("formula", "signature", "frame", "define", "jit", "source", "xla")
+    names = ("formula", "signature", "frame", "define", "gpus", "jit", "source", "streams", "xla")
     internal = {f"internal/{name}" for name in names}
     assert seen <= STANDARD | SYSTEM | public | internal
     assert ("dlfcn" in seen) == (file.name == "library.c")

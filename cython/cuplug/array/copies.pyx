@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies between arrays and NumPy's."""
 
-from cuplug.array.buffer cimport Buffer, is_on_gpu
+from cuplug.array.buffer cimport Buffer, interface_of, is_on_gpu
 from cuplug.base.numpy_api cimport PyArray_DATA, PyArrayObject
 from cuplug.cuda.streams cimport memory_stream, parse_stream, refuse_capture, work_stream
 from cuplug.host.blocks cimport empty_array, is_large
@@ -15,7 +15,7 @@ class Memory:
 
     def __init__(self, owner):
         self.owner = owner
-        self.__array_interface__ = owner.__array_interface__
+        self.__array_interface__ = interface_of(owner)
         if owner.dtype.isbuiltin != 1:  # NumPy's interface knows no dtypes of others
             self.__array_interface__["typestr"] = f"|V{owner.dtype.itemsize}"
 
