@@ -200,6 +200,7 @@ enum {
   X(cuKernelGetLibrary, "cuKernelGetLibrary", (CUlibrary *, CUkernel))                             \
   X(cuLibraryGetKernelCount, "cuLibraryGetKernelCount", (unsigned int *, CUlibrary))               \
   X(cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", (CUkernel *, unsigned int, CUlibrary)) \
+  X(cuKernelGetName, "cuKernelGetName", (const char **, CUkernel))                                 \
   X(cuFuncLoad, "cuFuncLoad", (CUfunction))
 
 typedef struct cuplug__driver_table {

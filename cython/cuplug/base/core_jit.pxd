@@ -66,6 +66,9 @@ cdef extern from "internal/jit.h" nogil:
         const void *image, uint64_t n_bytes, const char *name, cuplug_image **loaded,
         cuplug_error *error
     )
+    int cuplug_list_kernels(
+        cuplug_image *image, const char **names, uint32_t *n, cuplug_error *error
+    )
     int cuplug_find_kernel(
         cuplug_image *image, const char *lowered, const char *name, cuplug_kernel **kernel,
         cuplug_error *error

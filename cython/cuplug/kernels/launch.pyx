@@ -38,6 +38,11 @@ from cuplug.base.vectorcall cimport (
 )
 
 
+from cuplug.base import ranges
+
+cdef bint has_ranges = ranges.is_on
+
+
 @cython.final
 cdef class Launch:
     """A kernel with its grid, block, shared memory and stream: call it with the arguments."""
@@ -110,10 +115,14 @@ cdef object call_launch(
     state.name = <PyObject *>self.kernel.name
     state.name_text = self.kernel.text
     state.device = -1
+    if has_ranges:
+        ranges.push(self.kernel.name)
     try:
         return run(self, &state, args, PyVectorcall_NARGS(nargsf))
     finally:
         Py_XDECREF(state.r.kept)
+        if has_ranges:
+            ranges.pop()
 
 
 cdef object run(Launch launch, launch_state *state, PyObject *const *args, Py_ssize_t n):
