@@ -11,11 +11,12 @@ def _open() -> Any:
     """Return the package `nvtx`; None where no ranges are wanted."""
     if os.environ.get("CUPLUG_NVTX", "0") in ("", "0"):
         return None
+    from importlib import import_module
+
     try:
-        import nvtx
+        return import_module("nvtx")
     except ImportError:
         raise ImportError("CUPLUG_NVTX: it needs the Python package nvtx: install it") from None
-    return nvtx
 
 
 _nvtx = _open()

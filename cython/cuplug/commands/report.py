@@ -90,7 +90,7 @@ def show_operator(name: str, as_json: bool) -> None:
     table = read_table(operator.path)
     rows = [row for row in table.rows if row.operator == operator.name] or _adopted_rows(operator)
     loaded = any(p.loaded for p in cuplug.plugins() if p.path == operator.path)
-    facts = {
+    facts: dict[str, Any] = {
         "name": operator.name,
         "plugin": operator.plugin,
         "version": operator.version,
