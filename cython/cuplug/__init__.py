@@ -38,6 +38,7 @@ Arrays
     empty_pinned         a NumPy array in pinned memory
     empty_managed        an array that the host and a GPU see
     array_api            the functions of the Python array API standard
+    random               random numbers, the same on the CPU and on GPUs
 
 GPUs
     device               where host arrays run, in a `with` block
@@ -94,7 +95,8 @@ _MODULES = {
     "array.pinned": "empty_managed empty_pinned",
     "array_api": "array_api",
     "array_api.creation": "asarray",
-    "author.build": "BuildError build",
+    "author.build": "build",
+    "author.sources": "BuildError",
     "base.flags": "get_cmake_path get_include get_pkg_config_path",
     "call.operator": "Operator",
     "call.named": "named_outputs",
@@ -117,12 +119,13 @@ _MODULES = {
     "lookup.records": "Directory Plugin PluginFile",
     "lookup.reload": "reload",
     "ops": "ops",
+    "random": "random",
     "signature.spec": "ArraySpec Inferred",
     "source.element_wise": "elementwise",
     "source.from_source": "operator",
     "source.reductions": "Reduction reduction",
 }
-_WITHOUT_NUMPY = ("author.build", "base.flags", "errors")
+_WITHOUT_NUMPY = ("author.build", "author.sources", "base.flags", "errors")
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = sorted(_HOMES)
@@ -137,7 +140,8 @@ def __getattr__(name: str) -> object:
         import numpy  # noqa: F401
 
     module = __import__(f"{__name__}.{_HOMES[name]}", fromlist=[name])
-    globals()[name] = value = module if name in ("array_api", "ops") else getattr(module, name)
+    is_module = name in ("array_api", "ops", "random")
+    globals()[name] = value = module if is_module else getattr(module, name)
     return value
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from cuplug import array_api as array_api
 from cuplug import ops as ops
+from cuplug import random as random
 from cuplug.adoption.adopt import adopt as adopt
 from cuplug.array.array import Array as Array
 from cuplug.array.make import empty as empty

@@ -18,6 +18,7 @@ PLUGINS = sorted((ROOT / "plugins").rglob("*.*"))
 ROOMS = [room.name for room in read_rooms()]
 # Modules at the top of the package: what everybody imports, and where they stand among the rooms.
 TOP = {"errors": "base", "_memoryviews": "call", "ops": "lookup", "testing": "author"}
+TOP |= {"setuptools": "author"}
 TOP |= {"torch": "frameworks", "jax": "frameworks", "dask": "frameworks"}
 TOP |= {"xarray": "frameworks"}
 TOP |= {"__init__": "author"}  # which the commands use, as users do
