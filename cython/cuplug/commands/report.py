@@ -11,6 +11,7 @@ import cuplug
 from cuplug.author import bind, check, locked
 from cuplug.author.fatbin import dotted
 from cuplug.author.sources import libraries_at
+from cuplug.commands.kernels import kernels_of
 from cuplug.commands.output import print_findings, print_json, print_lines, print_table
 from cuplug.compilers import cache
 from cuplug.discovery.table import Row, read_table
@@ -118,7 +119,7 @@ def show_operator(name: str, as_json: bool) -> None:
     table = read_table(operator.path)
     rows = [row for row in table.rows if row.operator == operator.name] or _adopted_rows(operator)
     loaded = any(p.loaded for p in cuplug.plugins() if p.path == operator.path)
-    facts = {
+    facts: dict[str, Any] = {
         "name": operator.name,
         "plugin": operator.plugin,
         "version": operator.version,
@@ -126,6 +127,7 @@ def show_operator(name: str, as_json: bool) -> None:
         "loaded": loaded,
         "architectures": list(table.architectures),
         "signatures": [_row_fields(row, parse(row.signature)) for row in rows],
+        "kernels": kernels_of(operator.path),
     }
     if as_json:
         print_json(facts)
@@ -140,6 +142,16 @@ def show_operator(name: str, as_json: bool) -> None:
     )
     for row in rows:
         _show_row(row, parse(row.signature))
+    _show_kernels(facts["kernels"])
+
+
+def _show_kernels(kernels: list[dict[str, Any]]) -> None:
+    """Write what each kernel takes; threads of a block, and of a multiprocessor at once."""
+    keys = ("kernel", "registers", "shared_bytes", "local_bytes", "block", "active_threads")
+    if kernels:
+        print_lines(["", "kernels of the plugin on cuda:0:"])
+        columns = [key.replace("_", " ") for key in keys]
+        print_table(columns, [[str(facts[key]) for key in keys] for facts in kernels])
 
 
 def _adopted_rows(operator: cuplug.Operator) -> list[Row]:
