@@ -120,16 +120,45 @@ static int fail_index(const job *j, int64_t e) {
                       (long long)j->places.x.m);
 }
 
+/* The elements of x that values `first` to first + n - 1 go with. Returns how many there are before
+ * a bad index. */
+static inline __attribute__((always_inline)) int64_t find_run(places p, int64_t first, int64_t n,
+                                                              int64_t *at) {
+  int64_t column = first % p.x.width, row = first / p.x.width % p.n_along;
+  int64_t base = first / p.x.width / p.n_along * p.x.m;
+  for (int64_t k = 0; k < n; k++) {
+    int64_t index = places_index(&p, p.has_rows ? row : first + k);
+    index += index < 0 ? p.x.m : 0;
+    if ((uint64_t)index >= (uint64_t)p.x.m) return k;
+    at[k] = (base + index) * p.x.width + column;
+    if (++column < p.x.width) continue;
+    column = 0;
+    if (++row < p.n_along) continue;
+    row = 0;
+    base += p.x.m;
+  }
+  return n;
+}
+
+/* In each branch the compiler knows what the loop asks for. */
+static int64_t find_places(const places *p, int64_t first, int64_t n, int64_t *at) {
+  places known = *p;
+  if (p->has_rows || p->type != CUPLUG_INT64) return find_run(*p, first, n, at);
+  known.type = CUPLUG_INT64;
+  known.has_rows = 0;
+  if (p->x.width > 1) return find_run(known, first, n, at);
+  known.x.width = 1;
+  return find_run(known, first, n, at);
+}
+
 static int move_parts(void *context, int64_t begin, int64_t end) {
   const job *j = context;
   int64_t at[RUN];
   const int64_t last = end * j->n_each < j->places.n ? end * j->n_each : j->places.n;
   for (int64_t first = begin * j->n_each; first < last; first += RUN) {
     const int64_t n = last - first < RUN ? last - first : RUN;
-    for (int64_t k = 0; k < n; k++) {
-      at[k] = places_at(&j->places, first + k);
-      if (at[k] < 0) return fail_index(j, first + k);
-    }
+    const int64_t n_found = find_places(&j->places, first, n, at);
+    if (n_found < n) return fail_index(j, first + n_found);
     j->move(j, at, first, n);
   }
   return CUPLUG_OK;
