@@ -217,12 +217,16 @@ def stubs(files: tuple[str, ...], directory: str, name: str | None, as_json: boo
 @click.pass_context
 def help_command(context: click.Context, topic: str | None) -> None:
     """Show a page of the documents, or a part of one; without TOPIC, what there is."""
-    from cuplug.commands import pages
+    from cuplug.commands import report
 
-    if topic:
-        pages.show_topic(topic, main, context.find_root())
+    command = main.commands.get(topic or "")
+    if command:
+        with click.Context(command, parent=context.find_root(), info_name=topic) as inner:
+            click.echo(command.get_help(inner))
+    elif topic:
+        report.show_topic(topic, list(main.commands))
     else:
-        pages.show_topics()
+        report.show_topics()
 
 
 @main.command("cache")

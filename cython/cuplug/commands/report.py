@@ -3,19 +3,23 @@
 
 from __future__ import annotations
 
+import difflib
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from rich.console import Console
+
 import cuplug
-from cuplug.author import bind, check, locked
+from cuplug.author import bind, check, locked, pages
 from cuplug.author.fatbin import dotted
 from cuplug.author.sources import libraries_at
 from cuplug.commands.kernels import kernels_of
 from cuplug.commands.output import print_findings, print_json, print_lines, print_table
 from cuplug.compilers import cache
 from cuplug.discovery.table import Row, read_table
-from cuplug.errors import PluginError
+from cuplug.errors import NotFoundError, PluginError
 from cuplug.lookup.records import PluginFile
 from cuplug.signature.signature import Parameter, Signature, parse
 
@@ -272,3 +276,36 @@ def show_cache(what: str, as_json: bool) -> None:
 
 def _mib(n_bytes: int) -> str:
     return f"{n_bytes / (1 << 20):.1f} MiB"
+
+
+def show_topics() -> None:
+    """List the documents."""
+    print_table(("topic", ""), [(page.name, page.title) for page in pages.read_pages()])
+    what = "a page, a part of one by its heading, or a command's options"
+    print_lines(["", f"`cuplug help TOPIC` shows {what}."])
+
+
+def show_topic(topic: str, commands: Sequence[str]) -> None:
+    """Show a page or a part of one, laid out on a screen.
+
+    Raises
+    ------
+    NotFoundError
+        There is nothing of that name.
+    """
+    known = pages.read_pages()
+    text = pages.find_text(known, topic)
+    if not text:
+        names = [*(page.name for page in known), *commands]
+        names += [part for page in known for part in page.sections()]
+        near = difflib.get_close_matches(pages.anchor_of(topic), names, 3)
+        advice = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise NotFoundError(f"help: {topic}: no page, heading or command of that name{advice}")
+    if not sys.stdout.isatty():
+        sys.stdout.write(text)
+        return
+    from rich.markdown import Markdown
+
+    screen = Console()
+    with screen.pager(styles=True):
+        screen.print(Markdown(text))
