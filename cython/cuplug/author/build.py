@@ -109,9 +109,9 @@ def build_library(
 def library_path(source: Source, output: str | os.PathLike[str] | None = None) -> str:
     """Return where the library of a source goes."""
     if output is None:
-        return source.library
+        return source.output
     path = absolute("build", output, "output")
-    name = os.path.basename(source.library)
+    name = os.path.basename(source.output)
     library = os.path.join(path, name) if os.path.isdir(path) else path
     if not os.path.isdir(os.path.dirname(library)):
         raise BuildError(f"build: output: there is no folder {os.path.dirname(library)}")

@@ -39,7 +39,7 @@ class Source:
         return any(file.endswith(CUDA_SUFFIX) for file in self.files)
 
     @property
-    def library(self) -> str:
+    def output(self) -> str:
         """Return where its library goes unless somebody says otherwise."""
         return os.path.join(self.directory, f"lib{self.name}.so")
 
@@ -176,8 +176,8 @@ def libraries_at(path: str | os.PathLike[str]) -> list[str]:
 
 
 def _built(source: Source, folder: str) -> str:
-    if not os.path.exists(source.library):
-        name = os.path.basename(source.library)
+    if not os.path.exists(source.output):
+        name = os.path.basename(source.output)
         advice = f"`cuplug build {folder}` makes it"
         raise BuildError(f"{folder}: there is no {name} in this folder: {advice}")
-    return os.path.join(folder, os.path.relpath(source.library, os.path.abspath(folder)))
+    return os.path.join(folder, os.path.relpath(source.output, os.path.abspath(folder)))
