@@ -9,8 +9,8 @@ from cuplug.array.make import from_pointer as from_pointer
 from cuplug.array.pinned import empty_managed as empty_managed
 from cuplug.array.pinned import empty_pinned as empty_pinned
 from cuplug.array_api.creation import asarray as asarray
-from cuplug.author.build import BuildError as BuildError
 from cuplug.author.build import build as build
+from cuplug.author.sources import BuildError as BuildError
 from cuplug.base.flags import get_cmake_path as get_cmake_path
 from cuplug.base.flags import get_include as get_include
 from cuplug.base.flags import get_pkg_config_path as get_pkg_config_path
