@@ -105,6 +105,7 @@ def test_a_graph_is_captured_and_launched(run_streams):
         gpu.increase(y, 1)
         z = gpu.triple(y, out=out)
         host = gpu.triple(x, device="cuda")  # runs at once
+        gpu.triple(y, out=cuplug.empty(x.shape, x.dtype, "cuda"))  # which the graph keeps
     assert np.array_equal(host, 3 * x)
     for k in range(3):
         graph.launch()
@@ -117,7 +118,7 @@ def test_a_graph_is_captured_and_launched(run_streams):
     with Raises(ValueError, "Graph: seen one that was captured, wanted a new one"):
         graph.__enter__()
     del y
-    assert counts().allocations == before + 1  # the graph works on it
+    assert counts().allocations == before + 2  # the graph works on them
     del graph
     assert counts().allocations == before
     assert counts().misuses == 0

@@ -202,6 +202,25 @@ def test_structs(run_kernels):
     run_kernels(body)
 
 
+def test_structs_with_complex_numbers(run_kernels):
+    body = """
+    source = '''
+    struct complex { float real, imag; };
+    struct point { int n; complex z; };
+    __global__ void f(point p, const point *all, complex *sums) {
+      sums[threadIdx.x].real = p.n + p.z.real + all[threadIdx.x].z.real;
+      sums[threadIdx.x].imag = p.z.imag + all[threadIdx.x].z.imag;
+    }
+    '''
+    point = np.dtype([("n", np.int32), ("z", np.complex64)], align=True)
+    all = np.array([(0, 1 + 2j), (0, 3 + 4j)], point)
+    sums = np.zeros(2, np.complex64)
+    cuplug.compile(source)["f"][1, 2](np.array((5, 10 - 1j), point), In(all), Out(sums))
+    np.testing.assert_array_equal(sums, [16 + 1j, 18 + 3j])
+    """
+    run_kernels(body)
+
+
 def test_arrays_of_pointers(run_kernels):
     body = """
     f = cuplug.compile("__global__ void f(float **x) { x[blockIdx.x][threadIdx.x] += 1; }")["f"]

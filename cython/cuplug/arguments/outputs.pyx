@@ -29,7 +29,7 @@ from cuplug.base.core_call cimport cuplug_copy_input, cuplug_frame, cuplug_wante
 from cuplug.host.blocks cimport is_large
 from cuplug.arrays.kinds cimport CUPY, DLPACK, EXCHANGE, NUMPY, OWN, TORCH
 from cuplug.arrays.reading cimport keep, reading
-from cuplug.cuda.streams cimport is_held, refuse_capture, work_stream
+from cuplug.cuda.streams cimport in_graph, refuse_capture, work_stream
 
 import numpy
 
@@ -92,13 +92,10 @@ cdef object empty_own(reading *r, const cuplug_frame *frame, cuplug_tensor *x):
     cdef void *stream = r.given_stream
     if stream == NULL and is_on_gpu(x):
         stream = work_stream(x.device.id)
-    if stream == NULL:
-        return empty_like_tensor(x)
-    result = empty_like_tensor(x)
-    if not is_held(x.device.id, result):
+    if stream != NULL and not in_graph(x.device.id):
         name = (<const char *>frame.signature.name).decode()
         refuse_capture(name, stream, "wanted an output given with out=")
-    return result
+    return empty_like_tensor(x)
 
 
 cdef object shape_of(const cuplug_tensor *x):

@@ -24,7 +24,7 @@ from cuplug.base.numpy_dtypes cimport descr_of_dtype
 from cuplug.base.status cimport raise_error
 from cuplug.cuda.memory cimport allocate
 from cuplug.cuda.placement cimport note_use
-from cuplug.cuda.streams cimport memory_stream, order_streams, stream_owner, work_stream
+from cuplug.cuda.streams cimport hold, memory_stream, order_streams, stream_owner, work_stream
 from cuplug.host.blocks cimport empty_array, is_large
 
 import numpy
@@ -204,6 +204,7 @@ cdef Array empty_like_tensor(cuplug_tensor *x):
     result.stream_owner = stream_owner(x.device.id)
     cdef uint64_t n_bytes = n_elements(x) * <uint64_t>result.dtype.itemsize
     allocate(result, x.device.id, n_bytes, memory_stream(x.device.id))
+    hold(x.device.id, result)
     x.data = result.tensor.data = result.data
     note_use(x.device.id)
     return result

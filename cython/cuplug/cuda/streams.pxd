@@ -16,8 +16,9 @@ cdef void *work_stream(int32_t device) except? NULL
 cdef void *memory_stream(int32_t device) except? NULL
 # What keeps the stream of `memory_stream`; None for the legacy default stream.
 cdef object stream_owner(int32_t device)
-# Whether a `cuplug.Graph` is captured on a GPU, which then keeps `memory`, what it will work on.
-cdef bint is_held(int32_t device, object memory) except -1
+# Whether the block is a `cuplug.Graph`, which is captured; it keeps `memory`, what it will work on.
+cdef bint in_graph(int32_t device) except -1
+cdef int hold(int32_t device, object memory) except -1
 # Makes a stream that of the work on its GPU, until `leave_block`. `held`: what a graph keeps, or
 # None.
 cdef int enter_block(int32_t device, void *stream, object owner, list held) except -1

@@ -83,21 +83,23 @@ cdef void *work_stream(int32_t device) except? NULL:
 
 
 cdef void *memory_stream(int32_t device) except? NULL:
-    block = block_of(device)
-    return NULL if block is None or block[3] is not None else <void *><size_t>block[1]
+    return NULL if in_graph(device) else work_stream(device)
 
 
 cdef object stream_owner(int32_t device):
     block = block_of(device)
-    return None if block is None or block[3] is not None else block[2]
+    return None if block is None or in_graph(device) else block[2]
 
 
-cdef bint is_held(int32_t device, object memory) except -1:
+cdef bint in_graph(int32_t device) except -1:
     block = block_of(device)
-    if block is None or block[3] is None:
-        return False
-    block[3].append(memory)
-    return True
+    return block is not None and block[3] is not None
+
+
+cdef int hold(int32_t device, object memory) except -1:
+    if in_graph(device):
+        block_of(device)[3].append(memory)
+    return 0
 
 
 cdef int enter_block(int32_t device, void *stream, object owner, list held) except -1:
