@@ -32,7 +32,7 @@ $(if $(shell sh build_backend/prerequisites.sh compiler "$(CC)" "$(if $(ARCHS),$
 settle = $(if $(subst <$(strip $2)>,,<$(file <$1)>),$(shell mkdir -p $(dir $1))$(file >$1,$(strip $2))changed)
 SETTLED := $(call settle,$(BUILD)/core.config,$(CC) $(ALL_CFLAGS) $(LDFLAGS))
 SETTLED += $(call settle,$(BUILD)/link.config,$(CORE))
-SETTLED += $(if $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(ARCHS)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
+SETTLED += $(if $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(ARCHS) $(LINEINFO)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
 
 .PHONY: all core plugins python stale
 all: python core plugins
@@ -90,7 +90,7 @@ $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
 
 $(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(NVCC) -O3 -std=c++17 -lineinfo $(GENCODE) $(SMALL) --threads 2 -Iinclude -Iplugins \
+	$(call say,compile $<)$(NVCC) -O3 -std=c++17 $(LINEINFO) $(GENCODE) $(SMALL) --threads 2 -Iinclude -Iplugins \
 	  -Xcompiler -fPIC,-fvisibility=hidden,-Wall -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 $(foreach name,$(PLUGINS),$(eval $(PACKAGE)/lib/cuplug/lib$(name).so: $(filter $(BUILD)/plugins/$(name)/%,$(HOST_SIDES) $(CUDA_SIDES))))

@@ -26,28 +26,9 @@ static inline places places_of(const cuplug_tensor *indices, const cuplug_tensor
   return p;
 }
 
-/* What no int64 holds becomes an index that is out of bounds, too. */
 ELEMENTS_INLINE int64_t places_index(const places *p, int64_t i) {
-  switch (p->type) {
-  case CUPLUG_INT8:
-    return ((const int8_t *)p->indices)[i];
-  case CUPLUG_INT16:
-    return ((const int16_t *)p->indices)[i];
-  case CUPLUG_INT32:
-    return ((const int32_t *)p->indices)[i];
-  case CUPLUG_UINT8:
-    return ((const uint8_t *)p->indices)[i];
-  case CUPLUG_UINT16:
-    return ((const uint16_t *)p->indices)[i];
-  case CUPLUG_UINT32:
-    return ((const uint32_t *)p->indices)[i];
-  case CUPLUG_UINT64: {
-    const uint64_t u = ((const uint64_t *)p->indices)[i];
-    return u <= INT64_MAX ? (int64_t)u : INT64_MAX;
-  }
-  default:
-    return ((const int64_t *)p->indices)[i];
-  }
+  return p->type == CUPLUG_INT32 ? ((const int32_t *)p->indices)[i]
+                                 : ((const int64_t *)p->indices)[i];
 }
 
 /* The number of the index that goes with value e, and the element of x that it means, or -1. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements by their positions along an axis, which differ from line to line. indices I[*n] has as
- * many dimensions as x T[*s], and its sizes but along the axis; -m <= index < m, negative ones
- * count from the end, others are an IndexError.
+/* Elements by their positions along an axis, which differ from line to line. indices I[*n], of
+ * int32 or int64, has as many dimensions as x T[*s], and its sizes but along the axis; -m <= index
+ * < m, negative ones count from the end, others are an IndexError.
  *
  * take_along_axis(source, indices, axis): out[..i..] = source[..indices[..i..]..]    out T[*n]
  * take_along_axis_backward(grad, indices, source, axis): its gradient: zeros, to which grad is
@@ -258,7 +258,7 @@ CUPLUG_ENTRY int scatter_backward_host(const cuplug_call *call) {
 }
 
 #define AXIS "axis: int = -1"
-#define PLACES "I: integer, -len(s) <= axis < len(s), len(n) == len(s)"
+#define PLACES "I: int32 | int64, -len(s) <= axis < len(s), len(n) == len(s)"
 #define CHANGED "x: T[*s], indices: I[*n], values: T[*n], " AXIS ") "
 #define GRADIENTS "grad: T[*s], indices: I[*n], " AXIS ") -> (grad_x: T[*s], grad_values: T[*n]) "
 
@@ -293,7 +293,7 @@ CUPLUG_OPERATOR(scatter_add_backward_cuda, scatter_add_backward_host,
                 "The gradients of scatter_add." CUPLUG_DETERMINISTIC CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(put_cuda, put_host,
                 "put(inout x: T[m, *row], indices: I[n], values: T[n, *row]) "
-                "where T: any, I: integer",
+                "where T: any, I: int32 | int64",
                 "Writes rows to positions along the first axis, in place." CUPLUG_LINEAR(x,
                                                                                          values));
 CUPLUG_PLUGIN(scatter, "1.0.0");

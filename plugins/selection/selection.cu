@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of selection.c. CUB counts, selects and scans; its temporary memory
- * is a workspace. The calls wait once, for the number of elements, which is the size of the output.
- */
+/* The specification is at the top of selection.c. CUB counts, selects and scans, in a workspace.
+ * Calls wait once, for the number of elements, which is the size of the output. */
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>

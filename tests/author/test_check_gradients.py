@@ -114,7 +114,11 @@ def test_linear_without_any_array_of_floats():
     assert text == f"f is linear in i, {NOT_LINEAR} nothing: there is none"
 
 
-@pytest.mark.parametrize("name", ["relu", "leaky_relu", "piecewise_scale", "scale", "gather"])
+STOCK = ["relu", "leaky_relu", "piecewise_scale", "scale", "gather"]
+STOCK += ["selection", "sorting", "scan", "scatter", "searchsorted", "histogram"]
+
+
+@pytest.mark.parametrize("name", STOCK)
 def test_stock_plugins_fit(name):
     path = ROOT / f"build/python/cuplug/lib/cuplug/lib{name}.so"
     (finding,) = [x for x in check_file(str(path)) if x.rule == "gradients"]

@@ -13,6 +13,119 @@ _Dtype = TypeVar("_Dtype", bound=dtype[Any])
 def __getattr__(name: str) -> Operator: ...
 def __dir__() -> list[str]: ...
 
+class _argsort(Operator):
+    def __call__(
+        self,
+        x: Any,
+        axis: int = -1,
+        descending: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """Where the elements in order are: equal ones as they came."""
+
+argsort: _argsort
+
+class _bincount(Operator):
+    def __call__(
+        self,
+        x: Any,
+        size: int,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """How often each of the integers from 0 to size - 1 is there."""
+
+bincount: _bincount
+
+class _cumulative_prod(Operator):
+    @overload
+    def __call__(
+        self,
+        x: ndarray[Any, _Dtype],
+        axis: int = -1,
+        include_initial: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """Products of the elements up to each one along an axis."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        axis: int = -1,
+        include_initial: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """Products of the elements up to each one along an axis."""
+
+cumulative_prod: _cumulative_prod
+
+class _cumulative_sum(Operator):
+    @overload
+    def __call__(
+        self,
+        x: ndarray[Any, _Dtype],
+        axis: int = -1,
+        include_initial: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """Sums of the elements up to each one along an axis."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        axis: int = -1,
+        include_initial: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """Sums of the elements up to each one along an axis."""
+
+cumulative_sum: _cumulative_sum
+
+class _cumulative_sum_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        axis: int = -1,
+        include_initial: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of cumulative_sum: sums from each element of grad on."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        axis: int = -1,
+        include_initial: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of cumulative_sum: sums from each element of grad on."""
+
+cumulative_sum_backward: _cumulative_sum_backward
+
 class _gather(Operator):
     @overload
     def __call__(
@@ -165,6 +278,34 @@ class _hello(Operator):
 
 hello: _hello
 
+class _histogram(Operator):
+    @overload
+    def __call__(
+        self,
+        x: Any,
+        edges: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """How many numbers are in each bin between edges, which ascend."""
+    @overload
+    def __call__(
+        self,
+        x: Any,
+        bins: int,
+        low: float,
+        high: float,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """How many numbers are in each of even bins from low to high."""
+
+histogram: _histogram
+
 class _leaky_relu(Operator):
     def __call__(
         self,
@@ -207,6 +348,19 @@ class _leaky_relu_backward(Operator):
 
 leaky_relu_backward: _leaky_relu_backward
 
+class _nonzero(Operator):
+    def __call__(
+        self,
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """Where elements are other than 0: a row of positions for each dimension."""
+
+nonzero: _nonzero
+
 class _piecewise_scale(Operator):
     def __call__(
         self,
@@ -245,6 +399,37 @@ class _piecewise_scale_backward(Operator):
         """The gradient of piecewise_scale: grad times the factor that x gets."""
 
 piecewise_scale_backward: _piecewise_scale_backward
+
+class _put(Operator):
+    def __call__(
+        self,
+        x: Any,
+        indices: Any,
+        values: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> None:
+        """Writes rows to positions along the first axis, in place."""
+
+put: _put
+
+class _put_along_axis(Operator):
+    def __call__(
+        self,
+        x: Any,
+        indices: Any,
+        values: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> None:
+        """Writes values to positions along an axis, in place."""
+
+put_along_axis: _put_along_axis
 
 class _relu(Operator):
     def __call__(
@@ -312,3 +497,389 @@ class _scale_backward(Operator):
         """The gradient of scale: grad times the conjugate of factor."""
 
 scale_backward: _scale_backward
+
+class _scatter(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        indices: Any,
+        values: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """A copy of x with values at positions along an axis."""
+
+scatter: _scatter
+
+class _scatter_add(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        indices: Any,
+        values: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """A copy of x to which values are added at positions along an axis."""
+
+scatter_add: _scatter_add
+
+class _scatter_add_backward_grad_x_grad_values(NamedTuple, Generic[_Array]):
+    grad_x: _Array
+    grad_values: _Array
+
+class _scatter_add_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        indices: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _scatter_add_backward_grad_x_grad_values[ndarray[Any, _Dtype]]:
+        """The gradients of scatter_add."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        indices: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _scatter_add_backward_grad_x_grad_values[_Array]:
+        """The gradients of scatter_add."""
+
+scatter_add_backward: _scatter_add_backward
+
+class _scatter_backward_grad_x_grad_values(NamedTuple, Generic[_Array]):
+    grad_x: _Array
+    grad_values: _Array
+
+class _scatter_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        indices: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _scatter_backward_grad_x_grad_values[ndarray[Any, _Dtype]]:
+        """The gradients of scatter and of put_along_axis."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        indices: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _scatter_backward_grad_x_grad_values[_Array]:
+        """The gradients of scatter and of put_along_axis."""
+
+scatter_backward: _scatter_backward
+
+class _searchsorted(Operator):
+    def __call__(
+        self,
+        x: Any,
+        values: Any,
+        side: Literal["left", "right"] = "left",
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """Where values would be put into x, whose elements ascend."""
+
+searchsorted: _searchsorted
+
+class _select(Operator):
+    @overload
+    def __call__(
+        self,
+        x: ndarray[Any, _Dtype],
+        mask: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The elements where mask is true, in C order: NumPy's x[mask]."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        mask: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The elements where mask is true, in C order: NumPy's x[mask]."""
+
+select: _select
+
+class _select_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        mask: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of select: the elements of grad where mask is true, else 0."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        mask: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of select: the elements of grad where mask is true, else 0."""
+
+select_backward: _select_backward
+
+class _sort(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        axis: int = -1,
+        descending: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The elements in order along an axis."""
+
+sort: _sort
+
+class _sort_backward(Operator):
+    def __call__(
+        self,
+        grad: _Array,
+        x: Any,
+        axis: int = -1,
+        descending: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of sort: grad where the elements of x came from."""
+
+sort_backward: _sort_backward
+
+class _sort_by(Operator):
+    def __call__(
+        self,
+        source: _Array,
+        x: Any,
+        axis: int = -1,
+        descending: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The elements of source in the order of x."""
+
+sort_by: _sort_by
+
+class _take_along_axis(Operator):
+    @overload
+    def __call__(
+        self,
+        source: ndarray[Any, _Dtype],
+        indices: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """Elements by their positions along an axis, which differ from line to line."""
+    @overload
+    def __call__(
+        self,
+        source: _Array,
+        indices: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """Elements by their positions along an axis, which differ from line to line."""
+
+take_along_axis: _take_along_axis
+
+class _take_along_axis_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        indices: Any,
+        source: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of take_along_axis: zeros, to which grad is added where indices say."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        indices: Any,
+        source: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of take_along_axis: zeros, to which grad is added where indices say."""
+
+take_along_axis_backward: _take_along_axis_backward
+
+class _topk_values_indices(NamedTuple, Generic[_Array]):
+    values: _Array
+    indices: Any
+
+class _topk(Operator):
+    @overload
+    def __call__(
+        self,
+        x: ndarray[Any, _Dtype],
+        k: int,
+        axis: int = -1,
+        largest: bool = True,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _topk_values_indices[ndarray[Any, _Dtype]]:
+        """The k largest elements along an axis in descending order, or the smallest in ascending order, and where they are."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        k: int,
+        axis: int = -1,
+        largest: bool = True,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _topk_values_indices[_Array]:
+        """The k largest elements along an axis in descending order, or the smallest in ascending order, and where they are."""
+
+topk: _topk
+
+class _topk_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad_values: ndarray[Any, _Dtype],
+        indices: Any,
+        x: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of topk: zeros, and grad_values where indices say."""
+    @overload
+    def __call__(
+        self,
+        grad_values: _Array,
+        indices: Any,
+        x: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of topk: zeros, and grad_values where indices say."""
+
+topk_backward: _topk_backward
+
+class _unique_values_indices_inverse_indices_counts(NamedTuple, Generic[_Array]):
+    values: _Array
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+class _unique(Operator):
+    @overload
+    def __call__(
+        self,
+        x: ndarray[Any, _Dtype],
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _unique_values_indices_inverse_indices_counts[ndarray[Any, _Dtype]]:
+        """The elements that differ, in order; where each is first, which of them each element is, and how often each is there."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _unique_values_indices_inverse_indices_counts[_Array]:
+        """The elements that differ, in order; where each is first, which of them each element is, and how often each is there."""
+
+unique: _unique
+
+class _unique_values(Operator):
+    @overload
+    def __call__(
+        self,
+        x: ndarray[Any, _Dtype],
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The elements that differ, in order."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The elements that differ, in order."""
+
+unique_values: _unique_values

@@ -12,7 +12,7 @@ import numpy as np
 
 from cuplug.array.array import Array
 from cuplug.array_api.creation import arange, asarray, assign, copy
-from cuplug.array_api.dtypes import astype, kind_of
+from cuplug.array_api.dtypes import astype, checked, kind_of
 from cuplug.array_api.elementwise import NUMBERS, binary
 from cuplug.array_api.manipulation import (
     axis_of,
@@ -41,6 +41,8 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     """Return elements along a dimension, by positions that differ for each of the others."""
     along = axis_of("take_along_axis", axis, x.ndim)
+    if checked("take_along_axis", "indices", indices).dtype.name != "int32":
+        indices = astype(indices, "int64", copy=False)
     others = (*x.shape[:along], 1, *x.shape[along + 1 :])
     shape = broadcast_shapes((*indices.shape[:along], 1, *indices.shape[along + 1 :]), others)
     wide = broadcast_to(indices, (*shape[:along], indices.shape[along], *shape[along + 1 :]))
