@@ -96,7 +96,7 @@ class Text:
         if own not in self.functions:
             function = FUNCTIONS[name]
             kind = expression_kind(name, dtype)
-            before = function.preamble if kind == "float" else ""
+            before = function.preamble(kind)
             expression = function.expressions[kind]
             for helper in _OWN.findall(before):
                 before = re.sub(rf"\b{helper}\b", f"{own}_{helper}", before)
