@@ -29,7 +29,8 @@ Operators and kernels from source
     Fused                what `fuse` returns
     Reduction            what `reduction` returns: called like NumPy's `sum`
     compile              compile CUDA C++
-    Module               what `compile` returns: kernels by their names
+    load_image           load kernels that were compiled elsewhere: PTX, cubin, fatbin
+    Module               what these two return: kernels by their names
     Kernel               a kernel to launch: `kernel[grid, block](...)`
     In, Out, InOut       NumPy arrays as arguments of a kernel
 
@@ -90,7 +91,8 @@ _MODULES = {
     "array.make": "empty from_pointer",
     "array_api": "array_api",
     "array_api.creation": "asarray",
-    "author.build": "BuildError build",
+    "author.build": "build",
+    "author.sources": "BuildError",
     "base.flags": "get_cmake_path get_include get_pkg_config_path",
     "call.operator": "Operator",
     "call.named": "named_outputs",
@@ -103,7 +105,8 @@ _MODULES = {
     "host.progress": "progress",
     "kernels.function": "KernelAttributes",
     "kernels.kernel": "Kernel",
-    "kernels.module": "Module compile",
+    "kernels.make": "compile load_image",
+    "kernels.module": "Module",
     "kernels.staged": "In InOut Out",
     "lookup.find": "find load plugins",
     "lookup.listing": "search_path",
@@ -117,7 +120,7 @@ _MODULES = {
     "source.from_source": "operator",
     "source.reductions": "Reduction reduction",
 }
-_WITHOUT_NUMPY = ("author.build", "base.flags", "errors")
+_WITHOUT_NUMPY = ("author.build", "author.sources", "base.flags", "errors")
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = sorted(_HOMES)

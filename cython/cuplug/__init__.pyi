@@ -34,8 +34,9 @@ from cuplug.fusion.fuse import fuse as fuse
 from cuplug.host.progress import progress as progress
 from cuplug.kernels.function import KernelAttributes as KernelAttributes
 from cuplug.kernels.kernel import Kernel as Kernel
+from cuplug.kernels.make import compile as compile
+from cuplug.kernels.make import load_image as load_image
 from cuplug.kernels.module import Module as Module
-from cuplug.kernels.module import compile as compile
 from cuplug.kernels.staged import In as In
 from cuplug.kernels.staged import InOut as InOut
 from cuplug.kernels.staged import Out as Out
