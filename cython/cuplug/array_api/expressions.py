@@ -30,7 +30,7 @@ __device__ inline T floored(T x, T y) {
 _COMPLEX = """
 __device__ inline T complex_expm1(T z) {
   const double x = real(z), y = imag(z), s = sin(y / 2);
-  if (y == 0) return (T)complex(expm1(x), y);
+  if (y == 0) return (T)complex(expm1(x) + 0.0, y);
   if (isinf(x) && !isfinite(y)) return (T)(x < 0 ? complex(-1.0, 0.0) : complex(x, y - y));
   return (T)complex(expm1(x) * cos(y) - 2 * s * s, exp(x) * sin(y));
 }
