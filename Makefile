@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all gpu-test framework-test array-api-test bench pictures site instructions lint format fuzz hostile install clean help core plugins python
+.PHONY: all demo test test-all gpu-test framework-test array-api-test bench gallery pictures site instructions lint format fuzz hostile install clean help core plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
 plugins: ## Build the stock plugins
@@ -68,6 +68,10 @@ bench: ## Measure against the peers that are installed, and draw it
 	$(RUN) benchmarks/pictures.py --output $(BUILD)/pictures \
 	  --table "$$(ls -t benchmarks/results/*.json | head -n 1)"
 	$(RUN) benchmarks/pictures.py
+
+gallery: all ## Draw the pictures of docs/gallery.md
+	@set -e; for each in mandelbrot heat kmeans image_filter equalisation life; do \
+	  echo "draw $$each"; $(RUN) examples/gallery/$$each.py; done
 
 pictures: ## Draw docs/pictures/ from the committed table
 	$(build) $(INSTALLED)/bench

@@ -19,6 +19,15 @@ EXPECTED: dict[str, Callable[..., np.ndarray]] = {
     "leaky_relu": lambda x: np.maximum(x, np.float32(SLOPE) * x),
     "add": lambda x, row: x + row,
 }
+FUSED = "hard swish"
+
+
+def hard_swish(space: Any, x: Any) -> Any:
+    """Return a function in four steps, which round alike with and without fused products."""
+    return x * space.clip(x * 0.25 + 0.5, 0.0, 1.0)
+
+
+EXPECTED[FUSED] = partial(hard_swish, np)
 EXPECTED |= {
     name: lambda x, axis=axis: np.asarray(x.mean(axis=axis, dtype="f8")).astype("f4")
     for name, axis in AXES.items()
@@ -33,6 +42,7 @@ def cuplug_library() -> Library:
     mean = cuplug.reduction("mean(x: T) -> T", reduce="a + b", post="a / n")
     functions: dict[str, Callable[..., Any]] = {
         "leaky_relu": lambda x: leaky_relu(x, SLOPE),
+        FUSED: cuplug.fuse(lambda x: hard_swish(cuplug.array_api, x)),
         "add": cuplug.elementwise("add(x: T, y: T) -> T", "x + y"),
     }
     functions |= {name: partial(mean, axis=axis) for name, axis in AXES.items()}
@@ -45,6 +55,7 @@ def torch_library() -> Library:
 
     functions: dict[str, Callable[..., Any]] = {
         "leaky_relu": lambda x: torch.nn.functional.leaky_relu(x, SLOPE),
+        FUSED: torch.compile(lambda x: hard_swish(torch, x)),
         "add": torch.add,
     }
     functions |= {name: partial(torch.mean, dim=axis) for name, axis in AXES.items()}
@@ -59,6 +70,7 @@ def cupy_library() -> Library:
     leaky_relu = cupy.ElementwiseKernel("T x, T slope", "T y", text, "leaky_relu")
     functions: dict[str, Callable[..., Any]] = {
         "leaky_relu": lambda x: leaky_relu(x, np.float32(SLOPE)),
+        FUSED: cupy.fuse(lambda x: hard_swish(cupy, x)),
         "add": cupy.ElementwiseKernel("T x, T y", "T z", "z = x + y", "add"),
     }
     functions |= {name: partial(cupy.mean, axis=axis) for name, axis in AXES.items()}
@@ -75,6 +87,8 @@ def cases(side: int, n: int) -> Iterator[Case]:
     x = np.tile(block, n // block.size)
     title = f"leaky_relu from an expression, {n // MI} Mi floats"
     yield Case("leaky_relu", title, COPY, x, n_bytes=2 * x.nbytes, targets=(copy_target(0.97),))
+    title = f"hard swish of a Python function, fused, {n // MI} Mi floats"
+    yield Case(FUSED, title, COPY, x, n_bytes=2 * x.nbytes, targets=(copy_target(0.96),))
     x = x[: side * side].reshape(side, side)
     row, n_bytes = x[0].copy(), 2 * x.nbytes
     title = f"({side}, {side}) + ({side},) from an expression"

@@ -25,6 +25,8 @@ Operators and kernels from source
     elementwise          an element-wise operator of an expression
     reduction            a reduction of expressions
     operator             an operator of a kernel, a function or both
+    fuse                 a Python function of arrays as one operator
+    Fused                what `fuse` returns
     Reduction            what `reduction` returns: called like NumPy's `sum`
     compile              compile CUDA C++
     load_image           load kernels that were compiled elsewhere: PTX, cubin, fatbin
@@ -107,6 +109,7 @@ _MODULES = {
     "cuda.memory": "MemoryInfo memory_info trim",
     "cuda.placement": "Placement device",
     "errors": "CompileError CudaError Error NotFoundError PluginError",
+    "fusion.fuse": "Fused fuse",
     "host.progress": "progress",
     "kernels.function": "KernelAttributes",
     "kernels.kernel": "Kernel",

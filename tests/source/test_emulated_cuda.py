@@ -319,3 +319,22 @@ def test_whole_arrays_and_none(run):
     np.testing.assert_array_equal(take(x, k, device="cuda"), x[k])
     np.testing.assert_array_equal(shift(x, k, x[:1], device="cuda"), x[k] + x[0])
     """)
+
+
+def test_inverse_functions_of_complex_numbers(run):
+    """And those that C has not: as NumPy's, on both sides of their branch cuts."""
+    run("""
+    from cuplug import array_api as xp
+    x = 3 * random.normal(size=(2, 500)) + 3j * random.normal(size=(2, 500))
+    z = np.concatenate([x.ravel(), 1e-3 * x.ravel(), [2, -2, 2j, -2j, 0.5, -0.5, 0.5j, -0.5j, 0],
+                        [complex(2, -0.0), complex(-2, -0.0), complex(-0.0, 2), complex(-0.0, -2)]])
+    names = {"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh",
+             "atan": "arctan", "atanh": "arctanh"}
+    others = ["expm1", "log1p", "log2", "log10", "tanh", "sign"]
+    for name in (*names, *others):
+        with np.errstate(all="ignore"):
+            wanted = getattr(np, names.get(name, name))(z)
+        for device in ("cpu", "cuda"):
+            found = getattr(xp, name)(xp.asarray(z, device=device)).numpy()
+            np.testing.assert_allclose(found, wanted, 1e-12, 1e-14, err_msg=f"{name} {device}")
+    """)

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
+from typing import Any
 
 import numpy
 
@@ -30,10 +33,25 @@ _CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "p
 
 __array_api_version__ = "2024.12"
 
+
+def _recorded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let what stands for an array, of a class with `__cuplug_function__`, record a call of it."""
+
+    @wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        for x in args:
+            record = getattr(type(x), "__cuplug_function__", None)
+            if record is not None:
+                return record(x, function.__name__, args, keywords)
+        return function(*args, **keywords)
+
+    return call
+
+
 for _module, _names in _MODULES.items():
     _found = import_module(f"{__name__}.{_module}")
-    globals().update({name: getattr(_found, name) for name in _names.split()})
-globals().update({name: named(name) for name in PLAIN})
+    globals().update({name: _recorded(getattr(_found, name)) for name in _names.split()})
+globals().update({name: _recorded(named(name)) for name in PLAIN})
 globals().update({name: numpy.dtype(name) for name in NAMES})
 globals().update(_CONSTANTS)
 

@@ -37,7 +37,7 @@ def made(name: str, dtype: str, in_place: bool = False) -> Operator:
     result = {"real": "float32" if dtype == "complex64" else "float64"}.get(
         function.result, function.result
     )
-    expression, preamble = function.expressions[kind], function.preamble if kind == "float" else ""
+    expression, preamble = function.expressions[kind], function.preamble(kind)
     parameters = ", ".join(f"{x}: T" for x in "xy"[: function.n])
     if in_place:
         name, parameters = f"{name}_in_place", f"inout {parameters}"

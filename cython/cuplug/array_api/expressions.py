@@ -26,6 +26,29 @@ __device__ inline T floored(T x, T y) {
   return whole - down > (T)0.5 ? down + 1 : down;
 }
 """
+# Of complex numbers, in double: where C has none, or the standard wants another result at infinity.
+_COMPLEX = """
+__device__ inline T complex_expm1(T z) {
+  const double x = real(z), y = imag(z), s = sin(y / 2);
+  if (y == 0) return (T)complex(expm1(x) + 0.0, y);
+  if (isinf(x) && !isfinite(y)) return (T)(x < 0 ? complex(-1.0, 0.0) : complex(x, y - y));
+  return (T)complex(expm1(x) * cos(y) - 2 * s * s, exp(x) * sin(y));
+}
+__device__ inline T complex_log1p(T z) {
+  const double x = real(z), y = imag(z);
+  const double size = fabs(x) < 0.5 && fabs(y) < 0.5 ? 0.5 * log1p(x * (2 + x) + y * y)
+                                                     : log(hypot(1 + x, y));
+  return (T)complex(size, atan2(y, 1 + x));
+}
+__device__ inline T complex_log(T z, double unit) {
+  return (T)complex(log(hypot((double)real(z), (double)imag(z))) / unit,
+                    atan2((double)imag(z), (double)real(z)) / unit);
+}
+__device__ inline T complex_tanh(T z) {
+  const double x = real(z), y = imag(z);
+  return isinf(x) && isfinite(y) ? (T)complex(copysign(1.0, x), copysign(0.0, y)) : tanh(z);
+}
+"""
 _SAFE = "y == 0 || y == (T)-1"
 _BITS = "8 * (int)sizeof(T)"
 
@@ -38,7 +61,13 @@ class Function:
     expressions: Mapping[str, str]  # by kind
     n: int = 1  # arguments
     result: str = "T"  # the dtype; "real": that of a complex number's parts
-    preamble: str = ""
+
+    def preamble(self, kind: str) -> str:
+        """Return the functions that the expression of a kind calls."""
+        text = self.expressions[kind]
+        if kind == "float":
+            return _FLOORED if "floored(" in text or "modulo(" in text else ""
+        return _COMPLEX if "complex_" in text else ""
 
 
 def _of(kinds: tuple[str, ...], expression: str, **others: str) -> dict[str, str]:
@@ -47,13 +76,15 @@ def _of(kinds: tuple[str, ...], expression: str, **others: str) -> dict[str, str
 
 def _plain() -> list[Function]:
     """Return those that C has, under these names."""
-    both = ["exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh"]
-    real = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "expm1", "log1p", "log2", "log10"]
+    both = ["exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh"]
+    both += ["acos", "acosh", "asin", "asinh", "atan", "atanh"]
+    apart = {name: f"complex_{name}(x)" for name in ("tanh", "expm1", "log1p")}
+    apart |= {name: f"complex_log(x, log({base}.0))" for name, base in (("log2", 2), ("log10", 10))}
     rounding = {"ceil": "ceil", "floor": "floor", "trunc": "trunc", "round": "rint"}
     binary = ["copysign", "hypot", "nextafter", "atan2"]
     return [
         *(Function(name, _of(FLOATS, f"{name}(x)")) for name in both),
-        *(Function(name, {"float": f"{name}(x)"}) for name in real),
+        *(Function(name, {"float": f"{name}(x)", "complex": z}) for name, z in apart.items()),
         *(Function(name, _of(INTEGERS, "x", float=f"{c}(x)")) for name, c in rounding.items()),
         *(Function(name, {"float": f"{name}(x, y)"}, 2) for name in binary),
     ]
@@ -67,7 +98,14 @@ def _unary() -> list[Function]:
         Function("positive", _of(ALL, "x")),
         Function("square", _of(NUMERIC, "x * x")),
         Function("reciprocal", _of(FLOATS, "(T)1 / x")),
-        Function("sign", _of(("int", "float"), sign, uint="x > 0 ? (T)1 : (T)0")),
+        Function(
+            "sign",
+            _of(
+                *(("int", "float"), sign),
+                uint="x > 0 ? (T)1 : (T)0",
+                complex="x == 0 ? (T)0 : x / abs(x)",
+            ),
+        ),
         Function("conj", _of(REALS, "x", complex="conj(x)")),
         Function("bitwise_invert", _of(INTEGERS, "~x", bool="!x")),
         Function("logical_not", {"bool": "!x"}),
@@ -110,13 +148,11 @@ def _arithmetic() -> list[Function]:
             "floor_divide",
             {"int": whole, "uint": "y == 0 ? 0 : x / y", "float": "floored(x, y)"},
             2,
-            preamble=_FLOORED,
         ),
         Function(
             "remainder",
             {"int": rest, "uint": "y == 0 ? 0 : x % y", "float": "modulo(x, y)"},
             2,
-            preamble=_FLOORED,
         ),
         Function("pow", _of(NUMERIC, "pow(x, y)"), 2),
         Function("logaddexp", {"float": f"x == y ? x + log((T)2) : {apart}"}, 2),

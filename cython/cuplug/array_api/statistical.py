@@ -14,7 +14,7 @@ from cuplug.array_api.elementwise import binary
 from cuplug.array_api.manipulation import axes_of, reshape
 from cuplug.source.reductions import Reduction, reduction
 
-_REDUCED = {  # reduce, what nothing gives, map
+REDUCED = {  # reduce, what nothing gives, map
     "sum": ("a + b", "0", None),
     "prod": ("a * b", "1", None),
     "max": ("max(a, b)", None, None),
@@ -27,7 +27,7 @@ _REDUCED = {  # reduce, what nothing gives, map
 
 @cache
 def _made(name: str, dtype: str, result: str) -> Reduction:
-    reduce, identity, mapped = _REDUCED[name]
+    reduce, identity, mapped = REDUCED[name]
     text = f"{name}(x: {dtype}) -> {result}"
     return reduction(text, reduce=reduce, identity=identity, map=mapped)
 

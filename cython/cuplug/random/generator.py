@@ -17,6 +17,7 @@ from cuplug.array_api.dtypes import kind_of, to_dtype
 from cuplug.array_api.indexing import take
 from cuplug.array_api.manipulation import reshape
 from cuplug.call.operator import Operator
+from cuplug.lookup.find import find
 from cuplug.random import draws
 
 Size = int | Sequence[int] | None
@@ -207,11 +208,12 @@ class Generator:
         return result
 
     def _order(self, n: int, device: Any) -> Array:
-        """Return the numbers below n in random order; they are sorted on the host."""
+        """Return the numbers below n in random order."""
         if n < 0:
             raise ValueError(f"permutation: x: seen {n}, wanted a number that is not negative")
         keys = self.integers(_MASK, size=n, dtype="uint64", endpoint=True, device=device)
-        return asarray(np.argsort(keys.numpy(), kind="stable"), device=keys.device)
+        order: Array = find("argsort")(keys)
+        return order
 
     def __getstate__(self) -> dict[str, Any]:
         return {"seed_sequence": self.seed_sequence, "position": self.position}

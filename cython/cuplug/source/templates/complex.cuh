@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Complex numbers in CUDA C++ as C has them: real operands stay real, products are not searched for
  * infinities, and quotients are scaled. Stands inside namespace cuplug, after cuda_code.cuh.
- * Quotients: R. L. Smith, Algorithm 116: Complex division, CACM 5 (8), 1962. */
+ * Quotients: R. L. Smith, Algorithm 116: Complex division, CACM 5 (8), 1962. Inverse functions:
+ * W. Kahan, Branch cuts for complex elementary functions, 1987. */
+using ::acos, ::acosh, ::asin, ::asinh, ::atan, ::atanh;
 using ::cos, ::cosh, ::exp, ::log, ::rsqrt, ::sin, ::sinh, ::sqrt, ::tan, ::tanh;
 
 template <typename R> struct alignas(2 * sizeof(R)) complex_number {
@@ -190,5 +192,33 @@ template <typename R> __device__ inline complex_number<R> cos(complex_number<R> 
 }
 template <typename R> __device__ inline complex_number<R> tan(complex_number<R> z) {
   const complex_number<R> w = tanh(complex_number<R>(-z.im, z.re));
+  return {w.im, -w.re};
+}
+template <typename R> __device__ inline complex_number<R> acos(complex_number<R> z) {
+  const complex_number<R> a = sqrt(complex_number<R>(1 - z.re, -z.im));
+  const complex_number<R> b = sqrt(complex_number<R>(1 + z.re, z.im));
+  return {2 * ::atan2(a.re, b.re), asinh(b.re * a.im - b.im * a.re)};
+}
+template <typename R> __device__ inline complex_number<R> asin(complex_number<R> z) {
+  const complex_number<R> a = sqrt(complex_number<R>(1 - z.re, -z.im));
+  const complex_number<R> b = sqrt(complex_number<R>(1 + z.re, z.im));
+  return {::atan2(z.re, a.re * b.re - a.im * b.im), asinh(a.re * b.im - a.im * b.re)};
+}
+template <typename R> __device__ inline complex_number<R> acosh(complex_number<R> z) {
+  const complex_number<R> a = sqrt(complex_number<R>(z.re - 1, z.im));
+  const complex_number<R> b = sqrt(complex_number<R>(z.re + 1, z.im));
+  return {asinh(a.re * b.re + a.im * b.im), 2 * ::atan2(a.im, b.re)};
+}
+template <typename R> __device__ inline complex_number<R> asinh(complex_number<R> z) {
+  const complex_number<R> w = asin(complex_number<R>(-z.im, z.re));
+  return {w.im, -w.re};
+}
+template <typename R> __device__ inline complex_number<R> atanh(complex_number<R> z) {
+  const R x = z.re, y = z.im, away = (1 - x) * (1 - x) + y * y;
+  if (isinf(x) || isinf(y)) return {::copysign(R(0), x), ::copysign(R(1.5707963267948966), y)};
+  return {::log1p(4 * x / away) / 4, ::atan2(2 * y, (1 - x) * (1 + x) - y * y) / 2};
+}
+template <typename R> __device__ inline complex_number<R> atan(complex_number<R> z) {
+  const complex_number<R> w = atanh(complex_number<R>(-z.im, z.re));
   return {w.im, -w.re};
 }

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decorator: a Python function of arrays as one operator."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cuplug.base.numpy_dtypes import numpy_dtype
+from cuplug.base.public import public
+from cuplug.fusion.plan import Plan
+from cuplug.fusion.symbol import Symbol
+from cuplug.source.expression import KEYWORDS
+
+_OPTIONS = ("out", "device", "stream")  # of calls of operators
+_NUMBERS = (int, float, complex)
+
+
+@public
+class Fused:
+    """What `fuse` returns: the function, traced once for each set of dtypes and compiled.
+
+    Attributes
+    ----------
+    function : callable
+        As it was written.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        functools.update_wrapper(self, function)
+        self._signature = inspect.signature(function)
+        kinds = {x.kind for x in self._signature.parameters.values()}
+        if kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
+            raise TypeError(f"fuse: {self._name}: seen * or **, wanted parameters with names")
+        self._options = [x for x in _OPTIONS if x not in self._signature.parameters]
+        self._n = len(self._signature.parameters)
+        self._has_names = inspect.Parameter.KEYWORD_ONLY in kinds
+        self._plans: dict[Any, Plan] = {}
+
+    @property
+    def _name(self) -> str:
+        name = getattr(self.function, "__name__", "fused")
+        return name if name.isidentifier() and name not in KEYWORDS else "fused"
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Compute it. `out`, `device` and `stream` are those of operators."""
+        options = {x: keywords.pop(x) for x in self._options if x in keywords} if keywords else {}
+        if keywords or len(args) != self._n or self._has_names:
+            bound = self._signature.bind(*args, **keywords)
+            bound.apply_defaults()
+            args = tuple(bound.arguments.values())
+        key = tuple([self._key(x) for x in args])
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self._trace(args)
+        return plan(args, options)
+
+    def _key(self, x: Any) -> Any:
+        """Return what an argument is compiled for: a dtype, a type, or a value that stays."""
+        if type(x) in _NUMBERS:
+            return type(x)
+        if x is None or isinstance(x, (bool, str)):
+            return "constant", x
+        dtype = getattr(x, "dtype", None)
+        if dtype is None:
+            wanted = "an array, a number, a bool, a string or None"
+            raise TypeError(f"fuse: {self._name}: seen {type(x).__name__}, wanted {wanted}")
+        return isinstance(x, np.generic), dtype
+
+    def _trace(self, args: Sequence[Any]) -> Plan:
+        given = iter([self._symbol(k, x) for k, x in enumerate(args)])
+        positional, named = [], {}
+        for name, parameter in self._signature.parameters.items():
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                named[name] = next(given)
+            else:
+                positional.append(next(given))
+        return Plan(self._name, self.function(*positional, **named))
+
+    def _symbol(self, k: int, x: Any) -> Any:
+        if type(x) in _NUMBERS:
+            return Symbol("number", type(x), k)
+        if not hasattr(x, "dtype"):
+            return x
+        kind = "number" if isinstance(x, np.generic) else "array"
+        return Symbol(kind, numpy_dtype(str(x.dtype).rpartition(".")[2]), k)
+
+    def __reduce__(self) -> str:
+        return str(self.function.__qualname__)
+
+    def __repr__(self) -> str:
+        return f"<fused function {self._name}{self._signature}>"
+
+
+@public
+def fuse(function: Callable[..., Any]) -> Fused:
+    """Turn a Python function of arrays into one operator: `@cuplug.fuse`.
+
+    It is called once for each set of dtypes, with symbols that record what is done with them, and
+    becomes one `elementwise` operator, or a `reduction`, with the compiled code kept on disk.
+    dtypes of results are those of NumPy. Where reduced values are used element by element again,
+    as in `x - x.mean()`, there is one operator for each reduction and one for what follows.
+
+    Parameters
+    ----------
+    function : callable
+        Of arrays of one library and of numbers, by Python's operators and the functions of
+        `cuplug.array_api`, NumPy or `x.__array_namespace__()`: those of single elements, `where`,
+        `clip`, `astype`, and reductions. Arguments that are bool, str or None stay as they are,
+        and may decide an `if`. It returns an array, or a tuple or list of them.
+
+    Returns
+    -------
+    Fused
+        Called like the function, and with `out`, `device` and `stream` as operators are.
+
+    Raises
+    ------
+    TypeError
+        At a call: the function does with an array what no element-wise operator can.
+    """
+    return Fused(function)

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a traced function computes, in as few operators as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cuplug.array_api.statistical import REDUCED
+from cuplug.base.dtypes import DTYPES
+from cuplug.fusion.code import Text
+from cuplug.fusion.symbol import Symbol, check_fits
+from cuplug.source.element_wise import elementwise
+from cuplug.source.reduction_code import WIDE
+from cuplug.source.reductions import reduction
+
+Values = dict[int, Any]  # of symbols that were reduced, by their ids
+
+
+class Step:
+    """One operator: what it is called with, and what it computes."""
+
+    def __init__(self, text: Text, call: Callable[..., Any], is_reduced: bool = False) -> None:
+        self.arrays, self.numbers, self.bounded = text.arrays, text.numbers, text.bounded
+        self.call, self.is_reduced = call, is_reduced
+
+
+def _text(symbols: Sequence[Symbol]) -> Text:
+    text = Text(symbols)
+    if not text.arrays:
+        raise TypeError("fuse: seen a result that depends on no array, wanted one that does")
+    return text
+
+
+def _preamble(*functions: str, **known: str) -> str:
+    return "\n".join([*known.values(), *functions])
+
+
+def _elements(name: str, symbols: Sequence[Symbol]) -> Step:
+    """Return the element-wise operator of some symbols, or a reduction that ends in the one."""
+    text = _text(symbols)
+    if len(symbols) == 1 and [x.kind for x in text.arrays] == ["reduced"] and not text.numbers:
+        return _reduced(name, text.arrays[0], None if text.arrays[0] is symbols[0] else text)
+    outputs = ", ".join(f"r{k}: {x.dtype.name}[...]" for k, x in enumerate(symbols))
+    stores = [f"r{k} = {result};" for k, result in enumerate(text.results)]
+    made = elementwise(
+        f"{name}({text.parameters}) -> {f'({outputs})' if symbols[1:] else outputs}",
+        "\n".join([*text.lines, *stores]),
+        preamble=_preamble(**text.functions),
+        doc=f"{name}, fused.",
+    )
+    return Step(text, made)
+
+
+def _reduced(name: str, symbol: Symbol, after: Text | None) -> Step:
+    """Return the reduction of a symbol, and what is made of its result after it."""
+    reduced, axis, keepdims = symbol.given
+    text = _text(symbol.parts)
+    reduce, identity, mapped = REDUCED["sum" if reduced == "mean" else reduced]
+    names = [f"x{k}" for k in range(len(text.arrays))] + [f"s{k}" for k in range(len(text.numbers))]
+    value, post = f"fused_map({', '.join(names)})", "a / n" if reduced == "mean" else "a"
+    result, functions = symbol.type.name, [text.function("fused_map")]
+    known = dict(text.functions)
+    kind = DTYPES[result]
+    accumulate = "float32" if kind.is_narrow else WIDE.get(kind.kind, result)
+    if after is not None:
+        post, result = f"fused_post({post})", after.symbols[0].dtype.name
+        functions.append(after.function("fused_post"))
+        known |= after.functions
+    made = reduction(
+        f"{name}({text.parameters}) -> {result}[...]",
+        map=value if mapped is None else f"{value} != 0",
+        reduce=reduce,
+        identity=identity,
+        post=post,
+        accumulate=accumulate,
+        preamble=_preamble(*functions, **known),
+        doc=f"{name}, fused.",
+    )
+    axes = tuple(axis) if isinstance(axis, list) else axis
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        return made(*args, axis=axes, keepdims=keepdims, **keywords)
+
+    return Step(text, call, is_reduced=True)
+
+
+class Plan:
+    """Operators for what a function returned when it was traced."""
+
+    def __init__(self, name: str, result: Any) -> None:
+        self._name, self._result = name, result
+        self._steps: dict[Any, Step] = {}
+        parts = list(result) if isinstance(result, (tuple, list)) else [result]
+        self._parts = parts
+        self._symbols = [x for x in parts if isinstance(x, Symbol)]
+        if not self._symbols:
+            raise TypeError(f"fuse: {name}: seen a function that returns no array, wanted one")
+        self._apart = [self._step((x,)) for x in self._symbols]
+        read = [{id(leaf) for leaf in step.arrays} for step in self._apart]
+        self._read_alike = all(each == read[0] for each in read)
+        self._may_join = not any(
+            step.is_reduced or any(x.kind == "reduced" for x in step.arrays) for step in self._apart
+        )
+
+    def __call__(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """Compute what the function does with the arguments."""
+        if len(self._symbols) == 1:
+            found = [self._run(self._apart[0], args, {}, keywords)]
+        else:
+            found = self._several(args, keywords)
+        if not isinstance(self._result, (tuple, list)):
+            return found[0]
+        rest = iter(found)
+        return type(self._result)(next(rest) if isinstance(x, Symbol) else x for x in self._parts)
+
+    def _several(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
+        """Compute all results at once, where they have one shape."""
+        if self._may_join and (self._read_alike or self._have_one_shape(args)):
+            step = self._step(tuple(self._symbols))
+            return list(self._run(step, args, {}, keywords))
+        if "out" in keywords:
+            raise TypeError(f"{self._name}: out: seen several operators, wanted results of one")
+        done: Values = {}
+        pairs = zip(self._symbols, self._apart, strict=True)
+        return [
+            self._value(x, args, done, keywords)
+            if x.kind == "reduced"
+            else self._run(step, args, done, keywords)
+            for x, step in pairs
+        ]
+
+    def _have_one_shape(self, args: Sequence[Any]) -> bool:
+        shapes = {
+            np.broadcast_shapes(*(tuple(args[x.given].shape) for x in step.arrays))
+            for step in self._apart
+        }
+        return len(shapes) == 1
+
+    def _run(
+        self, step: Step, args: Sequence[Any], done: Values, keywords: Mapping[str, Any]
+    ) -> Any:
+        inner = {key: value for key, value in keywords.items() if key != "out"}
+        given = [self._value(x, args, done, inner) for x in step.arrays]
+        for x, dtype in step.bounded:
+            check_fits(args[x.given], dtype)
+        for x in step.numbers:
+            number = args[x.given] if x.kind == "number" else x.given
+            given.append(number.item() if isinstance(number, np.generic) else number)
+        return step.call(*given, **keywords)
+
+    def _value(
+        self, x: Symbol, args: Sequence[Any], done: Values, keywords: Mapping[str, Any]
+    ) -> Any:
+        if x.kind == "array":
+            return args[x.given]
+        if id(x) not in done:
+            done[id(x)] = self._run(self._step((x,)), args, done, keywords)
+        return done[id(x)]
+
+    def _step(self, symbols: tuple[Symbol, ...]) -> Step:
+        key = tuple(map(id, symbols))
+        if key not in self._steps:
+            self._steps[key] = _elements(self._name, symbols)
+        return self._steps[key]

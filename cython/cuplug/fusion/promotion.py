@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which dtypes a function computes with, and what it is called elsewhere: NumPy's rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuplug.array_api.dtypes import kind_of, result_type, to_dtype, with_number
+from cuplug.array_api.expressions import FUNCTIONS
+
+# What NumPy and PyTorch call functions of the standard.
+_ALIASES = """
+    absolute:abs arccos:acos arccosh:acosh arcsin:asin arcsinh:asinh arctan:atan arctan2:atan2
+    arctanh:atanh conjugate:conj invert:bitwise_invert left_shift:bitwise_left_shift
+    right_shift:bitwise_right_shift power:pow true_divide:divide rint:round amax:max amin:min
+    bitwise_not:bitwise_invert add:add sub:subtract mul:multiply div:divide neg:negative eq:equal
+    ne:not_equal lt:less le:less_equal gt:greater ge:greater_equal clamp:clip
+"""
+ALIASES = dict(pair.split(":") for pair in _ALIASES.split())
+_UFUNCS = {ours: theirs for theirs, ours in ALIASES.items() if hasattr(np, theirs)}
+_UFUNCS["complex_abs"] = "absolute"
+WEAK = (bool, int, float, complex)  # Python's numbers: what they are put together with decides
+Type = Any  # of a value: a numpy.dtype, or one of WEAK
+
+
+def named(name: str) -> str:
+    """Return the standard's name of a function."""
+    return ALIASES.get(name, name)
+
+
+def dtype_of(type_: Type) -> Any:
+    """Return the dtype of a value that stands alone."""
+    return to_dtype(type_) if is_weak(type_) else type_
+
+
+def is_weak(type_: Type) -> bool:
+    """Say whether a type is one of Python's numbers; `in WEAK` finds dtypes, which equal them."""
+    return isinstance(type_, type)
+
+
+def computed_with(name: str, types: list[Type]) -> tuple[list[Any], Type]:
+    """Return the dtypes that a function's arguments are converted to, and its result's type.
+
+    Raises
+    ------
+    TypeError
+        NumPy has no such function for these types, or there is no expression of it.
+    """
+    if all(map(is_weak, types)):
+        loop, result = computed_with(name, [dtype_of(each) for each in types])
+        kind = kind_of(result)
+        return loop, {"bool": bool, "int": int, "uint": int, "complex": complex}.get(kind, float)
+    if any(not is_weak(each) and each.kind == "V" for each in types):  # bfloat16, float8
+        common = put_together(types)
+        is_bool = FUNCTIONS[name].result == "bool"
+        return [common] * len(types), np.dtype(bool) if is_bool else common
+    ufunc = getattr(np, _UFUNCS.get(name, name))
+    *loop, result = ufunc.resolve_dtypes((*types, None))
+    if len({*loop}) > 1:
+        loop = [np.result_type(*loop)] * len(loop)
+    return [_known(name, dtype) for dtype in loop], result
+
+
+def put_together(types: list[Type]) -> Type:
+    """Return the type of a value that is one of several."""
+    strong = [each for each in types if not is_weak(each)]
+    if not strong:
+        return max(types, key=WEAK.index)
+    if any(each.kind == "V" for each in strong):
+        result = result_type(*strong)
+    else:
+        result = np.result_type(*strong)
+    for each in types:
+        if is_weak(each):
+            result = with_number(result, each())
+    return result
+
+
+def _known(name: str, dtype: Any) -> Any:
+    """Return the dtype of an expression; functions of truth values take all numbers."""
+    kinds = FUNCTIONS[name].expressions
+    if expression_kind(name, dtype) in kinds:
+        return dtype
+    if [*kinds] == ["bool"]:
+        return np.dtype(bool)
+    raise TypeError(f"{name}: seen {dtype}, wanted {' or '.join(kinds)}")
+
+
+def expression_kind(name: str, dtype: Any) -> str:
+    """Return the kind whose expression computes with a dtype: bool is a number where it must be."""
+    kind = kind_of(dtype)
+    kinds = FUNCTIONS[name].expressions
+    return "uint" if kind == "bool" and kind not in kinds else kind
