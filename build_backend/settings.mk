@@ -6,6 +6,7 @@ PYTHON ?= python3#      makes the virtual environment, or is used itself when VE
 BUILD  ?= build
 PREFIX ?= /usr/local
 CC     ?= cc
+LINKER ?= $(CC)#        links what CC and NVCC compile: `make wheels` sets one for older C libraries
 NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc) $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc))
 CUDA_ARCHS ?= native#   "75 90", all, or native: those of the GPUs that are here, none without one
 SANITIZE ?=#            address,undefined or thread, for the core and the host entries
