@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from archive import settle_sdist
 from link import read_version
 from setuptools import Distribution, build_meta
 
@@ -73,4 +74,6 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 def build_sdist(sdist_directory, config_settings=None):
     """Pack the sources that MANIFEST.in names."""
     _prepare()
-    return build_meta.build_sdist(sdist_directory, config_settings)
+    name = build_meta.build_sdist(sdist_directory, config_settings)
+    settle_sdist(Path(sdist_directory) / name)
+    return name

@@ -7,7 +7,9 @@ EXTRAS.test  := author dev
 EXTRAS.lint  := author lint
 EXTRAS.bench := author
 EXTRAS.array-api := array-api
-PURPOSES     := $(addprefix $(INSTALLED)/,test lint bench array-api)
+EXTRAS.wheels := wheels
+EXTRAS.wheel-test := author dev wheels
+PURPOSES     := $(addprefix $(INSTALLED)/,test lint bench array-api wheels wheel-test)
 
 needs = $(PYTHON) build_backend/requirements.py $(EXTRAS.$(notdir $1))
 SETTLED += $(call settle,$(INSTALLED)/environment.config,$(VENV) $(PYTHON))
