@@ -33,7 +33,7 @@ $(if $(shell sh build_backend/prerequisites.sh compiler "$(CC)" "$(if $(ARCHS),$
 settle = $(if $(subst <$(strip $2)>,,<$(file <$1)>),$(shell mkdir -p $(dir $1))$(file >$1,$(strip $2))changed)
 SETTLED := $(call settle,$(BUILD)/core.config,$(CC) $(ALL_CFLAGS))
 SETTLED += $(call settle,$(BUILD)/link.config,$(CORE) $(LINKER) $(ALL_LDFLAGS))
-SETTLED += $(if $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(ARCHS)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
+SETTLED += $(if $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(NVCCFLAGS) $(ARCHS)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
 
 .PHONY: all core plugins python stale
 all: python core plugins
@@ -93,7 +93,7 @@ $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
 
 $(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(NVCC) -O3 -std=c++17 -lineinfo $(COMPRESS) $(GENCODE) --threads 2 -Iinclude -Iplugins \
+	$(call say,compile $<)$(NVCC) -O3 -std=c++17 $(NVCCFLAGS) $(COMPRESS) $(GENCODE) --threads 2 -Iinclude -Iplugins \
 	  -Xcompiler -fPIC,-fvisibility=hidden,-Wall -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 $(foreach name,$(PLUGINS),$(eval $(PACKAGE)/lib/cuplug/lib$(name).so: $(filter $(BUILD)/plugins/$(name)/%,$(HOST_SIDES) $(CUDA_SIDES))))

@@ -49,10 +49,10 @@ def make_environment(python: str, tag: str) -> str:
 
 def settings(machine: str) -> dict[str, str]:
     """Return the environment of a build."""
-    linker = (
-        f"{sys.executable} -m ziglang cc -target {machine}-linux-gnu.{GLIBC} -s -Wl,--gc-sections"
-    )
-    defaults = {"SOURCE_DATE_EPOCH": str(epoch()), "CUDA_ARCHS": "all", "LINKER": linker}
+    linker = f"{sys.executable} -m ziglang cc -target {machine}-linux-gnu.{GLIBC} -s"
+    linker += " -Wl,--gc-sections"  # leaves out what zig brings and nothing calls
+    defaults = {"SOURCE_DATE_EPOCH": str(epoch()), "LINKER": linker}
+    defaults |= {"CUDA_ARCHS": "all", "NVCCFLAGS": ""}
     scripts = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     unwanted = ("PYTHONPATH", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     kept = {key: value for key, value in os.environ.items() if key not in unwanted}
