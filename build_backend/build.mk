@@ -80,7 +80,7 @@ GENCODE   := $(foreach arch,$(ARCHS),-gencode=arch=compute_$(arch)$(comma)code=s
   $(addprefix -gencode=arch=compute_,$(foreach arch,$(lastword $(ARCHS)),$(arch)$(comma)code=compute_$(arch)))
 SIDES      = $(if $(filter $(BUILD)/plugins/$*.cu.o,$(CUDA_SIDES)),-DCUPLUG_ARCHITECTURES=$(ARCH_LIST),-DCUPLUG_HOST_ONLY)
 
-# Machine code for all GPUs is 25 times smaller compressed; nvcc before 12.8 cannot.
+# Machine code for all GPUs is 20 times smaller compressed; nvcc before 12.8 cannot.
 COMPRESS  := $(if $(ARCHS),$(shell $(NVCC) --help | grep -q compress-mode && echo -compress-mode=size))
 # The CUDA runtime is linked statically; what nvcc's C++ compiler links, where something needs it.
 CXX_PARTS  = $(foreach part,libstdc++.so libgcc_s.so.1,$(shell $(or $(NVCC_CCBIN),g++) -print-file-name=$(part)))
