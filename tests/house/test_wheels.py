@@ -115,7 +115,8 @@ def test_every_stock_operator_works_in_a_clean_environment(wheel, tmp_path):
     assert "No broken requirements" in run([*pip, "check"], tmp_path)
     listed = json.loads(run([scripts / "cuplug", "list", "--json"], tmp_path))
     plugins = {Path(plugin["path"]).name: plugin["path"] for plugin in listed["plugins"]}
-    stock = {path.parent.name for path in ROOT.glob("plugins/*/*.c")}
+    source = wheel.parent.parent / "source"
+    stock = {path.parent.name for path in source.glob("plugins/*/*.c")}
     assert {f"lib{name}.so" for name in stock} == set(plugins)
     for path in plugins.values():
         assert str(tmp_path) in path
