@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The PEP 517 build back end: `make`, then setuptools packages what it built."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -38,7 +39,9 @@ def _make() -> None:
         shutil.rmtree(staged, ignore_errors=True)
     _prepare()
     settings = ["VENV=", "WERROR=", f"PYTHON={sys.executable}", f"BUILD={BUILD}"]
-    subprocess.run(["make", "--no-print-directory", *settings, "all"], check=True)
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # it would be packaged
+    command = ["make", "--no-print-directory", *settings, "all"]
+    subprocess.run(command, check=True, env=environment)
 
 
 def get_requires_for_build_wheel(config_settings=None):

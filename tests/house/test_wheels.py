@@ -121,8 +121,11 @@ def test_every_stock_operator_works_in_a_clean_environment(wheel, tmp_path):
     for path in plugins.values():
         assert str(tmp_path) in path
         assert "warning" not in run([scripts / "cuplug", "check", path], tmp_path)
-        tried = run([scripts / "cuplug", "test", path, "--examples", "5"], tmp_path)
-        assert " 0 failed" in tried
+    operators = [name for plugin in listed["plugins"] for name in plugin["operators"]]
+    for name in operators:
+        if not name.endswith("_backward"):  # tried with what it is the gradient of
+            tried = run([scripts / "cuplug", "test", name, "--examples", "5"], tmp_path)
+            assert " 0 failed" in tried
 
 
 @pytest.mark.slow
