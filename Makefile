@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all gpu-test framework-test array-api-test bench gallery pictures site instructions lint format fuzz hostile install clean help core plugins python
+.PHONY: all demo test test-all gpu-test framework-test array-api-test bench gallery pictures site instructions lint format fuzz hostile wheels wheel-test sdist release-check install clean help core plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
 plugins: ## Build the stock plugins
@@ -111,6 +111,25 @@ MINUTES ?= 60
 hostile: all ## Attack cuplug for MINUTES minutes: damaged files, lies, races, lack of everything
 	$(build) $(INSTALLED)/test
 	$(RUN) tests/hostile/run.py --minutes $(MINUTES)
+
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14 python3.14t
+DIST ?= dist
+wheels: ## Build wheels for PYTHONS, those of them that are here, into DIST
+	$(build) $(INSTALLED)/wheels
+	CC="$(CC)" NVCC="$(NVCC)" $(PY) build_backend/wheels.py $(DIST) $(PYTHONS)
+
+wheel-test: ## Build a wheel twice, and try it in a clean environment
+	$(build) all $(INSTALLED)/wheel-test
+	$(RUN) -m pytest tests/house/test_wheels.py tests/house/test_release.py -m "slow or not slow" $(PYTEST)
+
+sdist: ## Pack the sources into DIST
+	$(build) $(INSTALLED)/build
+	@mkdir -p $(DIST)
+	PYTHONPATH=build_backend $(PY) -c 'import backend; print("$(DIST)/" + backend.build_sdist("$(DIST)"))'
+
+TAG ?=
+release-check: ## Hold all versions and the changelog against each other, and against TAG
+	$(PYTHON) build_backend/release.py $(TAG)
 
 install: core plugins ## Install the library, headers, stock plugins, and what pkg-config and CMake read
 	install -d $(DESTDIR)$(PREFIX)/lib/cuplug $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/cmake/cuplug $(DESTDIR)$(PREFIX)/include/cuplug

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The PEP 517 build back end: `make`, then setuptools packages what it built."""
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from archive import settle_sdist
 from link import read_version
 from setuptools import Distribution, build_meta
 
@@ -37,7 +39,9 @@ def _make() -> None:
         shutil.rmtree(staged, ignore_errors=True)
     _prepare()
     settings = ["VENV=", "WERROR=", f"PYTHON={sys.executable}", f"BUILD={BUILD}"]
-    subprocess.run(["make", "--no-print-directory", *settings, "all"], check=True)
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # it would be packaged
+    command = ["make", "--no-print-directory", *settings, "all"]
+    subprocess.run(command, check=True, env=environment)
 
 
 def get_requires_for_build_wheel(config_settings=None):
@@ -73,4 +77,6 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 def build_sdist(sdist_directory, config_settings=None):
     """Pack the sources that MANIFEST.in names."""
     _prepare()
-    return build_meta.build_sdist(sdist_directory, config_settings)
+    name = build_meta.build_sdist(sdist_directory, config_settings)
+    settle_sdist(Path(sdist_directory) / name)
+    return name

@@ -11,7 +11,7 @@ ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra $(W
 # Loops with a condition become vector instructions only where floating-point exceptions may differ.
 # A product and a sum are rounded each, whether or not the CPU can do both at once.
 VECTORISED := -O3 -fno-trapping-math -ffp-contract=off
-LDFLAGS    += -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs)
+ALL_LDFLAGS := -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs) $(LDFLAGS)
 
 # The architectures to compile CUDA code for; without any it is left out. A GPU that is newer than
 # nvcc runs what was made for the newest that nvcc knows.
@@ -30,9 +30,9 @@ $(if $(shell sh build_backend/prerequisites.sh compiler "$(CC)" "$(if $(ARCHS),$
 
 # A file for each set of settings, rewritten only when they change: what depends on it is rebuilt.
 settle = $(if $(subst <$(strip $2)>,,<$(file <$1)>),$(shell mkdir -p $(dir $1))$(file >$1,$(strip $2))changed)
-SETTLED := $(call settle,$(BUILD)/core.config,$(CC) $(ALL_CFLAGS) $(LDFLAGS))
-SETTLED += $(call settle,$(BUILD)/link.config,$(CORE))
-SETTLED += $(if $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(ARCHS) $(LINEINFO)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
+SETTLED := $(call settle,$(BUILD)/core.config,$(CC) $(ALL_CFLAGS))
+SETTLED += $(call settle,$(BUILD)/link.config,$(CORE) $(LINKER) $(ALL_LDFLAGS))
+SETTLED += $(if $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(NVCCFLAGS) $(ARCHS)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
 
 .PHONY: all core plugins python stale
 all: python core plugins
@@ -69,7 +69,7 @@ $(BUILD)/core/%.o: core/%.c $(BUILD)/core.config
 
 $(LIBRARY): $(CORE) $(BUILD)/link.config
 	@mkdir -p $(@D)
-	$(call say,link $@)$(CC) -shared -Wl,-soname,libcuplug.so.1 $(CORE) $(LDFLAGS) -ldl -o $@
+	$(call say,link $@)$(LINKER) -shared -Wl,-soname,libcuplug.so.1 $(CORE) $(ALL_LDFLAGS) -ldl -o $@
 	@ln -sf libcuplug.so.1 $(@D)/libcuplug.so
 
 # ---- The plugins: <name>.c with host entries and the table, <name>.cu with CUDA entries
@@ -77,12 +77,14 @@ $(LIBRARY): $(CORE) $(BUILD)/link.config
 ARCH_LIST := $(subst $(space),$(comma),$(strip $(ARCHS:%=%0)))
 GENCODE   := $(foreach arch,$(ARCHS),-gencode=arch=compute_$(arch)$(comma)code=sm_$(arch)) \
   $(addprefix -gencode=arch=compute_,$(foreach arch,$(lastword $(ARCHS)),$(arch)$(comma)code=compute_$(arch)))
-# Machine code of CUB's kernels is most of a plugin; nvcc 12.8 and newer can make it smaller.
-SMALL     := $(if $(ARCHS),$(if $(findstring --compress-mode,$(shell $(NVCC) --help)),--compress-mode=size))
 SIDES      = $(if $(filter $(BUILD)/plugins/$*.cu.o,$(CUDA_SIDES)),-DCUPLUG_ARCHITECTURES=$(ARCH_LIST),-DCUPLUG_HOST_ONLY)
 
-LINK_CUDA := $(NVCC) -shared -cudart static $(addprefix -Xlinker ,-z now $(if $(SANITIZE),,-z defs) --exclude-libs=ALL) \
-  $(addprefix -Xcompiler -fsanitize=,$(subst $(comma), ,$(SANITIZE)))
+# Machine code for all GPUs is 20 times smaller compressed; nvcc before 12.8 cannot.
+COMPRESS  := $(if $(ARCHS),$(shell $(NVCC) --help | grep -q compress-mode && echo -compress-mode=size))
+# The CUDA runtime is linked statically; what nvcc's C++ compiler links, where something needs it.
+CXX_PARTS  = $(foreach part,libstdc++.so libgcc_s.so.1,$(shell $(or $(NVCC_CCBIN),g++) -print-file-name=$(part)))
+CUDA_LIBS := $(if $(ARCHS),$(shell $(NVCC) -dryrun -shared x.o 2>&1 | sed -n 's/.*LIBRARIES= *//p') \
+  -lcudart_static -lpthread -ldl -lrt -Wl$(comma)--as-needed $(CXX_PARTS))
 
 $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
 	@mkdir -p $(@D)
@@ -90,12 +92,12 @@ $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
 
 $(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(NVCC) -O3 -std=c++17 $(LINEINFO) $(GENCODE) $(SMALL) --threads 2 -Iinclude -Iplugins \
+	$(call say,compile $<)$(NVCC) -O3 -std=c++17 $(NVCCFLAGS) $(COMPRESS) $(GENCODE) --threads 2 -Iinclude -Iplugins \
 	  -Xcompiler -fPIC,-fvisibility=hidden,-Wall -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 $(foreach name,$(PLUGINS),$(eval $(PACKAGE)/lib/cuplug/lib$(name).so: $(filter $(BUILD)/plugins/$(name)/%,$(HOST_SIDES) $(CUDA_SIDES))))
-$(STOCK):
+$(STOCK): $(BUILD)/link.config
 	@mkdir -p $(@D)
-	$(call say,link $@)$(if $(filter %.cu.o,$^),$(LINK_CUDA),$(CC) -shared $(LDFLAGS)) $^ -o $@
+	$(call say,link $@)$(LINKER) -shared $(filter %.o,$^) $(ALL_LDFLAGS) $(if $(filter %.cu.o,$^),$(CUDA_LIBS)) -o $@
 
 -include $(wildcard $(BUILD)/core/*/*.d $(BUILD)/plugins/*/*.d)

@@ -7,8 +7,10 @@ EXTRAS.test  := author dev
 EXTRAS.lint  := author lint
 EXTRAS.bench := author
 EXTRAS.array-api := array-api
+EXTRAS.wheels := wheels
+EXTRAS.wheel-test := author dev wheels
 EXTRAS.site  := author site
-PURPOSES     := $(addprefix $(INSTALLED)/,test lint bench array-api site)
+PURPOSES     := $(addprefix $(INSTALLED)/,test lint bench array-api site wheels wheel-test)
 
 needs = $(PYTHON) build_backend/requirements.py $(EXTRAS.$(notdir $1))
 SETTLED += $(call settle,$(INSTALLED)/environment.config,$(VENV) $(PYTHON))

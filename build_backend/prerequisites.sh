@@ -15,7 +15,7 @@ runs() {
 
 compiler() {
   command -v "${1%% *}" >/dev/null || missing "a C compiler ($1)" "apt-get install gcc"
-  printf '#include <stdint.h>\n#include <stdlib.h>\n' | $1 -E - >/dev/null 2>&1 ||
+  printf '#include <stdint.h>\n#include <stdlib.h>\n' | $1 -x c -E - >/dev/null 2>&1 ||
     missing "the C library's headers" "apt-get install libc6-dev"
   [ -z "$2" ] || command -v "${NVCC_CCBIN:-g++}" >/dev/null ||
     missing "a C++ compiler for $2" "apt-get install g++ (or make NVCC=, which builds without CUDA)"

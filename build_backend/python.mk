@@ -61,10 +61,11 @@ MODULE_CFLAGS := -O1 -g0 -fPIC -fvisibility=hidden -fwrapv -fno-strict-aliasing 
   -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -Wl,-rpath,'$$ORIGIN/$(if $(findstring /,$*),../)lib'
 
-SETTLED += $(call settle,$(BUILD)/modules.config,$(CC) $(MODULE_CFLAGS))
+SETTLED += $(call settle,$(BUILD)/modules.config,$(CC) $(MODULE_CFLAGS) $(LINKER) $(LDFLAGS))
 $(MODULES): $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/cuplug/%.c $(HEADERS) $(INTERNAL) $(BUILD)/python.flags $(BUILD)/modules.config | $(LIBRARY)
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(CC) $(MODULE_CFLAGS) @$(BUILD)/python.flags -shared $< $(MODULE_LIBS) -o $@
+	$(call say,compile $<)$(CC) $(MODULE_CFLAGS) @$(BUILD)/python.flags -c $< -o $(<:.c=.o) && \
+	  $(LINKER) -shared $(<:.c=.o) $(MODULE_LIBS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS) -o $@
 
 # From the symbol tables of the stock plugins, read by the modules just built.
 GENERATED  := $(BUILD)/generated/typed.pxd

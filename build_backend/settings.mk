@@ -6,9 +6,10 @@ PYTHON ?= python3#      makes the virtual environment, or is used itself when VE
 BUILD  ?= build
 PREFIX ?= /usr/local
 CC     ?= cc
+LINKER ?= $(CC)#        links what CC and NVCC compile: `make wheels` sets one for older C libraries
 NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc) $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc))
+NVCCFLAGS ?= -lineinfo# what profilers need; half of the size
 CUDA_ARCHS ?= native#   "75 90", all, or native: those of the GPUs that are here, none without one
-LINEINFO ?=#            -lineinfo tells profilers of lines, and makes CUDA code twice as large
 SANITIZE ?=#            address,undefined or thread, for the core and the host entries
 WERROR ?= -Werror#      empty where a compiler to come may warn of more: `pip install` does that
 V      ?=#              `make V=1` shows the commands

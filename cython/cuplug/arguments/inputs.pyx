@@ -290,7 +290,7 @@ cdef int read_ndarray_subclass(PyObject *obj, reading *r, cuplug_argument *a) ex
         return set_other(
             r, a, "a masked array, whose mask would be lost (pass x.data or x.filled())"
         )
-    view = PyArray_View(obj, NULL, &PyArray_Type)
+    view = PyArray_View(<PyArrayObject *>obj, NULL, &PyArray_Type)
     keep(r, view)
     read_argument(<PyObject *>view, r, a)
     if r.first == <PyObject *>view:

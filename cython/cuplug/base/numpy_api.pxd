@@ -76,7 +76,7 @@ cdef extern from "numpy/arrayobject.h":
     int _import_array() except -1
     object PyDataMem_SetHandler(object handler)
     object PyArray_EMPTY(int ndim, npy_intp *shape, int type_num, int fortran)
-    object PyArray_View(PyObject *x, PyArray_Descr *descr, PyTypeObject *type)
+    object PyArray_View(PyArrayObject *x, PyArray_Descr *descr, PyTypeObject *type)
     object PyArray_New(
         PyTypeObject *subtype, int ndim, npy_intp *shape, int type_num, npy_intp *strides,
         void *data, int item_bytes, int flags, PyObject *base

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check that everything names one version, and that the changelog tells of it: release.py [TAG]
+
+With a tag, as v0.1.0, the version must be the tag's, and must have a date in the changelog.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from link import read_version
+
+# What cannot read the version where it is at home, include/cuplug/host.h.
+COPIES = {
+    "core/cuplug.pc": r"^Version: (.+)$",
+    "core/cuplug-config-version.cmake": r'PACKAGE_VERSION "(.+?)"',
+    "packaging/conda/recipe.yaml": r'^  version: "([^"]+)"$',
+    "packaging/spack/package.py": r'^    version\("(\d[^"]*)"',
+}
+VERSION = r"\d+\.\d+\.\d+((a|b|rc)\d+)?"
+
+
+def abi() -> str:
+    """Return the ABI of plugins."""
+    text = Path("include/cuplug/plugin.h").read_text()
+    return ".".join(
+        re.search(rf"#define CUPLUG_ABI_{part} (\d+)", text).group(1) for part in ("MAJOR", "MINOR")
+    )
+
+
+def faults_of_changelog(version: str, dated: bool) -> list[str]:
+    """Return what is wrong with the newest section of the changelog."""
+    text = Path("CHANGELOG.md").read_text()
+    section = re.search(r"^## \[(.+?)\] - (\S+)\n(.*?)(?=^## \[|\Z)", text, re.M | re.S)
+    if section is None:
+        return ["CHANGELOG.md: wanted a section as `## [0.1.0] - 2026-01-31`"]
+    named, date, body = section.groups()
+    faults = []
+    if named != version:
+        faults.append(f"CHANGELOG.md: the newest section is {named}, wanted {version}")
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", date) and (dated or date != "unreleased"):
+        faults.append(f"CHANGELOG.md: the section {named} has {date!r}, wanted a date")
+    if not re.search(r"^- ", body, re.M):
+        faults.append(f"CHANGELOG.md: the section {named} lists no changes")
+    if f"Plugin ABI {abi()}" not in body:
+        faults.append(f"CHANGELOG.md: the section {named} does not say: Plugin ABI {abi()}")
+    return faults
+
+
+def faults(tag: str | None) -> list[str]:
+    """Return all that stands in the way of a release."""
+    version = read_version()
+    found = faults_of_changelog(version, dated=tag is not None)
+    if not re.fullmatch(VERSION, version):
+        found.append(f"include/cuplug/host.h: seen {version}, wanted one as 1.2.3 or 1.2.3rc1")
+    if tag is not None and tag != f"v{version}":
+        found.append(f"the tag is {tag}, wanted v{version}")
+    for path, pattern in COPIES.items():
+        seen = re.search(pattern, Path(path).read_text(), re.M)
+        if seen is None or seen.group(1) != version:
+            found.append(f"{path}: seen {seen and seen.group(1)}, wanted {version}")
+    return found
+
+
+def main() -> None:
+    """Name the faults, or say that there are none."""
+    found = faults(*(sys.argv[1:] or [None]))
+    if found:
+        sys.exit("\n".join(found))
+    print(f"cuplug {read_version()}, plugin ABI {abi()}: the versions agree")
+
+
+if __name__ == "__main__":
+    main()
