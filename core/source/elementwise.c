@@ -4,11 +4,13 @@
 #include "entry/run.h"
 #include "host/copies.h"
 #include "host/view.h"
+#include "source/elements.h"
 #include "source/loop.h"
 #include "source/packs.h"
 #include "source/variant.h"
 
 #include <internal/source.h>
+#include <string.h>
 
 static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
                       long long (*strides)[CUPLUG_MAX_LOOP_ARRAYS], void **data) {
@@ -59,6 +61,30 @@ static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, 
   }
 }
 
+/* Of the inputs, a bit for each that is written. */
+static uint32_t inout_mask(const cuplug_call *call) {
+  const cuplug__run *run = call->run;
+  uint32_t mask = 0;
+  for (uint32_t k = 0; k < run->frame->n_inputs; k++)
+    mask |= (uint32_t)cuplug__is_written(run, k) << k;
+  return mask;
+}
+
+static int run_code(const cuplug_call *call, const cuplug_code *code, const cuplug_loop *loop,
+                    void **data) {
+  const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
+  cuplug_division division;
+  cuplug_loop_part *part;
+  cuplug_loop_call arguments = {
+      .data = data, .scalars = call->scalars, .loop = loop, .n_parts = 1, .division = &division};
+  division.claimed = 0;
+  memcpy(&part, &code->function, sizeof(part));
+  cuplug__elements_run(&arguments, part, call->tensors, n_inputs, inout_mask(call),
+                       code->finish != NULL);
+  if (!division.claimed) return CUPLUG_OK;
+  return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE, "%s", division.message);
+}
+
 int cuplug_elementwise_host(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
   const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
@@ -72,10 +98,8 @@ int cuplug_elementwise_host(const cuplug_call *call) {
   cuplug__variant_start(&variant, call);
   int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
-  cuplug_loop_call arguments = {
-      .data = data, .scalars = call->scalars, .loop = &loop, .n_parts = 1};
   straighten(call, &loop, data, copies);
-  status = cuplug__variant_run(call, code, &arguments);
+  status = run_code(call, code, &loop, data);
   for (uint32_t k = 0; k < n_inputs; k++) cuplug_free_host(copies[k]);
   return status;
 }

@@ -79,7 +79,7 @@ def own_includes(file: Path) -> set[str]:
 @pytest.mark.parametrize("file", sorted(CORE.rglob("*.[ch]")), ids=lambda file: file.name)
 def test_core_includes_the_c_library_and_itself(file):
     seen = system_includes(file)
-    public = {f"cuplug/{name}" for name in ("plugin", "fault", "host", "loop", "nontemporal")}
+    public = {f"cuplug/{name}" for name in ("plugin", "fault", "host", "loop", "halves", "nontemporal")}
     names = ("formula", "signature", "frame", "define", "jit", "source", "xla")
     internal = {f"internal/{name}" for name in names}
     assert seen <= STANDARD | SYSTEM | public | internal
@@ -151,6 +151,7 @@ def test_public_headers():
         assert found == {f"cuplug/{part}" for part in parts}
     assert system_includes(headers / "loop.h") == set()
     assert system_includes(headers / "half.h") <= STANDARD
+    assert system_includes(headers / "halves.h") <= STANDARD | {"cuplug/half", "cpuid", "immintrin"}
     assert system_includes(headers / "nontemporal.h") <= STANDARD | {"emmintrin"}
 
 

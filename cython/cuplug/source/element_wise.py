@@ -103,7 +103,8 @@ def _compiler(op: Elementwise, options: tuple[str, ...]) -> Callable[[Variant], 
     def compile_variant(variant: Variant) -> tuple[int, int]:
         if variant.on_host:
             code = host_code(op, variant)
-            return compile_host(code, "cuplug_function", texts, EXPRESSION), 0
+            function = compile_host(code, "cuplug_function", texts, EXPRESSION)
+            return function, int(op.wants_groups(variant))
         name = op.names.operator
         code = cuda_code(op, variant)
         functions = compile_cuda(code, ["cuplug_kernel"], variant.device, name, texts, options)
