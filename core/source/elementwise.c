@@ -12,6 +12,8 @@
 #include <internal/source.h>
 #include <string.h>
 
+#define N_PLAIN 8192 /* elements of a call that is handed on as it is */
+
 static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
                       long long (*strides)[CUPLUG_MAX_LOOP_ARRAYS], void **data) {
   cuplug__loop_start(loop, call->n_tensors, strides);
@@ -70,6 +72,18 @@ static uint32_t inout_mask(const cuplug_call *call) {
   return mask;
 }
 
+/* Whether the code can be given all arrays at once, as they are: few elements that lie together. */
+static int is_plain(const cuplug_call *call, const cuplug_loop *loop, int wants_groups) {
+  if (loop->ndim > 1 || loop->n > N_PLAIN || (wants_groups && loop->n % CUPLUG_GROUP)) return 0;
+  for (uint32_t k = 0; k < loop->n_arrays; k++) {
+    const uint32_t type = cuplug_type(&call->tensors[k]);
+    if ((loop->ndim && loop->strides[0][k] != 1) || type == CUPLUG_FLOAT16 ||
+        type == CUPLUG_BFLOAT16)
+      return 0;
+  }
+  return 1;
+}
+
 static int run_code(const cuplug_call *call, const cuplug_code *code, const cuplug_loop *loop,
                     void **data) {
   const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
@@ -79,8 +93,11 @@ static int run_code(const cuplug_call *call, const cuplug_code *code, const cupl
       .data = data, .scalars = call->scalars, .loop = loop, .n_parts = 1, .division = &division};
   division.claimed = 0;
   memcpy(&part, &code->function, sizeof(part));
-  cuplug__elements_run(&arguments, part, call->tensors, n_inputs, inout_mask(call),
-                       code->finish != NULL);
+  if (is_plain(call, loop, code->finish != NULL))
+    part(&arguments, 0, loop->n);
+  else
+    cuplug__elements_run(&arguments, part, call->tensors, n_inputs, inout_mask(call),
+                         code->finish != NULL);
   if (!division.claimed) return CUPLUG_OK;
   return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE, "%s", division.message);
 }

@@ -16,6 +16,7 @@ def define_elementwise(
     doc: str,
     compilers: list[Compiler],
     in_order: bool,
+    never_waits: bool,
     made: PublicCall,
 ) -> Operator: ...
 def define_reduction(

@@ -7,6 +7,7 @@ from libc.stdint cimport int32_t, uint32_t
 
 from cuplug.base.core cimport (
     CUPLUG_ROW_KEEPS_WHOLE,
+    CUPLUG_ROW_NEVER_WAITS,
     CUPLUG_ROW_TAKES_STRIDES,
     CUPLUG_VERSION,
     cuplug_error,
@@ -103,7 +104,9 @@ cdef Operator define_source(
     return define(rows, n_rows, "source", CUPLUG_VERSION, "<source>", doc, made)
 
 
-def define_elementwise(list signatures, str doc, list compilers, bint in_order, object made):
+def define_elementwise(
+    list signatures, str doc, list compilers, bint in_order, bint never_waits, object made
+):
     """Define an element-wise operator.
 
     Parameters
@@ -115,11 +118,15 @@ def define_elementwise(list signatures, str doc, list compilers, bint in_order, 
         For each overload: Variant -> (address of the function, 0), kept for ever.
     in_order : bool
         The code counts elements.
+    never_waits : bool
+        Small calls on the host keep Python's lock.
     made : PublicCall
         What makes it again.
     """
     cdef cuplug_definition_row rows[16]
-    cdef uint32_t flags = CUPLUG_ROW_TAKES_STRIDES | (CUPLUG_ROW_KEEPS_WHOLE if in_order else 0)
+    cdef uint32_t flags = CUPLUG_ROW_TAKES_STRIDES
+    flags |= CUPLUG_ROW_KEEPS_WHOLE if in_order else 0
+    flags |= CUPLUG_ROW_NEVER_WAITS if never_waits else 0
     texts = [signature.encode() for signature in signatures]
     for k in range(len(texts)):
         define_row(

@@ -81,7 +81,8 @@ def _elementwise(
     )
     compilers = [_compiler(op, options) for op in ops]
     doc = doc or expression_line(expression)
-    return define_elementwise(rows, doc, compilers, bool(ops[0].counters), made)
+    never_waits = not preamble  # whose functions may take long
+    return define_elementwise(rows, doc, compilers, bool(ops[0].counters), never_waits, made)
 
 
 def expression_line(text: str) -> str:
