@@ -4,7 +4,6 @@
 
 include build_backend/settings.mk
 
-comma  := ,
 space  := $(subst ,, )
 CFLAGS ?= -O2
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra $(WERROR) -Iinclude \

@@ -21,6 +21,7 @@ typedef struct operand {
   void (*load)(float *to, const uint16_t *from, size_t n); /* NULL: the code reads what is stored */
   void (*store)(uint16_t *to, const float *from, size_t n);
   int8_t is_read, is_written;
+  int8_t is_raw;      /* the code reads it wherever it likes */
   int8_t is_together; /* the elements of each block lie together in memory */
   int8_t is_still;    /* one element for the whole loop */
   int8_t is_past;     /* so large that it is stored past the caches */
@@ -194,8 +195,8 @@ static void take(const elements *e, work *w, int64_t m, int64_t end) {
   for (uint32_t k = 0; k < e->n_arrays; k++) {
     const operand *x = &e->of[k];
     char *together = direct(e, k, &w->place);
-    w->at[k] = w->blocks[k];
-    if (x->is_still) continue;
+    w->at[k] = x->is_raw ? x->data : w->blocks[k];
+    if (x->is_still || x->is_raw) continue;
     if (together && end == m && !x->load && !x->is_past) {
       w->at[k] = together;
       if (e->is_past && x->is_read) cuplug_prefetch_ahead(together, (size_t)(m * x->bytes));
@@ -270,10 +271,12 @@ static int is_still(const cuplug_loop *loop, uint32_t k) {
   return loop->ndim > 0;
 }
 
-static void describe(elements *e, uint32_t k, const cuplug_tensor *t, int is_output, int is_inout) {
+static void describe(elements *e, uint32_t k, const cuplug_tensor *t, const cuplug__roles *roles) {
   operand *x = &e->of[k];
   const uint32_t type = cuplug_type(t);
-  const int is_half = type == CUPLUG_FLOAT16 || type == CUPLUG_BFLOAT16;
+  const int is_output = k >= roles->n_inputs;
+  x->is_raw = roles->raw >> k & 1;
+  const int is_half = !x->is_raw && (type == CUPLUG_FLOAT16 || type == CUPLUG_BFLOAT16);
   x->data = e->call->data[k];
   x->bytes = cuplug_element_bytes(t);
   x->code_bytes = is_half ? (int64_t)sizeof(float) : x->bytes;
@@ -281,7 +284,7 @@ static void describe(elements *e, uint32_t k, const cuplug_tensor *t, int is_out
   x->store = type == CUPLUG_FLOAT16 ? cuplug_float16_store_block : cuplug_bfloat16_store_block;
   if (!is_half) x->load = NULL, x->store = NULL;
   x->is_read = !is_output;
-  x->is_written = is_output || is_inout;
+  x->is_written = is_output || roles->inout >> k & 1;
   x->is_still = !x->is_written && is_still(e->loop, k);
   const int flat = is_flat(e->loop, k);
   x->is_together = flat || (e->is_by_rows && last_stride(e->loop, k) == 1);
@@ -309,7 +312,7 @@ static void choose_blocks(elements *e) {
 }
 
 void cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
-                          const cuplug_tensor *tensors, uint32_t n_inputs, uint32_t inout_mask,
+                          const cuplug_tensor *tensors, const cuplug__roles *roles,
                           int wants_groups) {
   const cuplug_loop *loop = call->loop;
   elements e;
@@ -319,8 +322,7 @@ void cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
   e.is_by_rows = loop->ndim < 2 || loop->sizes[loop->ndim - 1] >= ROW_FROM;
   e.is_past = e.has_halves = 0;
   e.lead = 0;
-  for (uint32_t k = 0; k < e.n_arrays; k++)
-    describe(&e, k, &tensors[k], k >= n_inputs, inout_mask >> k & 1);
+  for (uint32_t k = 0; k < e.n_arrays; k++) describe(&e, k, &tensors[k], roles);
   choose_blocks(&e);
   if (loop->n < PARALLEL_FROM)
     run_range(&e, 0, loop->n);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls whose arrays differ from those of the call before: each gets what its own arrays ask for."""
+"""Calls whose arrays differ from those of the call before get what their own arrays ask for."""
 
 import itertools
 

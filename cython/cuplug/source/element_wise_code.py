@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from cuplug.base.dtypes import Dtype
+from cuplug.signature.formula import Term
 from cuplug.signature.variant import Variant
 from cuplug.source.expression import (
+    Name,
     Names,
     has_vector_functions,
     load,
@@ -23,15 +27,33 @@ from cuplug.source.expression import (
     uses,
 )
 
+SIZE = re.compile(r"\bsize\(\s*(\w+)\s*(?:,\s*-?\s*\d+\s*)?\)")  # of an array, or of a dimension
+
 
 @dataclass(frozen=True)
 class Elementwise:
     """What an element-wise operator computes."""
 
-    names: Names
+    given: Names  # of the signature
     text: str  # statements that assign the outputs; with `is_value` an expression
     is_value: bool
     preamble: str
+    sizes: dict[str, Term] = field(default_factory=dict)  # by what the text writes
+
+    @cached_property
+    def names(self) -> Names:
+        """The signature's names and, behind its scalars, the sizes."""
+        sizes = [Name(self._size_name(text), "int64", "size") for text in self.sizes]
+        given = self.given
+        return Names(given.operator, given.arrays, (*given.scalars, *sizes))
+
+    def _size_name(self, text: str) -> str:
+        return text if text.isidentifier() else f"cuplug_size_{[*self.sizes].index(text)}"
+
+    @property
+    def raw(self) -> int:
+        """A bit for each array that is read as a whole."""
+        return sum(1 << k for k, x in enumerate(self.given.arrays) if x.kind == "raw")
 
     @property
     def counters(self) -> list[str]:
@@ -57,17 +79,37 @@ class Elementwise:
         """Return the C type of the elements that the code is given: the host's has no halves."""
         return "float" if variant.on_host and dtype.is_half else dtype.stored
 
+    @property
+    def counts(self) -> bool:
+        """Whether the text asks how many elements there are, or which one it is at."""
+        whole = {x.name for x in self.given.arrays if x.kind != "raw"}
+        of_whole = any(whole & {*re.findall(r"\w+", text)} for text in self.sizes)
+        return of_whole or bool(self.counters)
+
     def body(self, variant: Variant) -> str:
         """Return the statements on computed values."""
-        name = self.names.operator
-        if not self.is_value and uses(self.text, "return"):  # what was assigned is stored
-            body = quoted(self.text, name, ";}")
+        name, text = self.names.operator, self._computed(variant)
+        if not self.is_value and uses(text, "return"):  # what was assigned is stored
+            body = quoted(text, name, ";}")
             return f"\n#define return goto cuplug_return\n{{{body}#undef return\ncuplug_return:;"
         if not self.is_value:
-            return "{" + quoted(self.text, name, ";}")
+            return "{" + quoted(text, name, ";}")
         output = self.names.outputs[0]
         dtype = self.names.dtypes(variant)[output.variable]
-        return returned(dtype, self.text, name, f"{output.name} =", variant.on_host)
+        return returned(dtype, text, name, f"{output.name} =", variant.on_host)
+
+    def _computed(self, variant: Variant) -> str:
+        """Return the text with names for sizes, and elements of raw arrays as computed values."""
+        text = self.text
+        if any(not each.isidentifier() for each in self.sizes):
+            text = SIZE.sub(
+                lambda at: self._size_name(at[0]) if at[0] in self.sizes else at[0], text
+            )
+        dtypes = self.names.dtypes(variant)
+        for x in self.names.arrays:
+            if x.kind == "raw" and load(dtypes[x.variable], "") != "":
+                text = _loaded(text, x.name, dtypes[x.variable])
+        return text
 
     def element(self, variant: Variant) -> str:
         """Return the function for one element, whose scope has the user's names alone."""
@@ -75,6 +117,9 @@ class Elementwise:
         parameters, before, after = ["const cuplug_numbers cuplug_given"], [], []
         for x in self.names.arrays:
             dtype, is_read = dtypes[x.variable], x.kind != "output"
+            if x.kind == "raw":
+                parameters.append(f"const {dtype.stored} *const {x.name}")
+                continue
             const = "const " if x.kind == "array" else ""
             held, at = self.held(dtype, variant), f"*cuplug_at_{x.name}"
             is_same = held == dtype.computed
@@ -91,19 +136,38 @@ class Elementwise:
     def call(self, place: str, number: str, count: str) -> str:
         """Return the call for the element whose stored values are `place` of each array."""
         counted = [{"i": number, "n": count}[x] for x in self.counters]
-        arguments = ["given", *(f"&{place.format(x.name)}" for x in self.names.arrays), *counted]
-        return f"cuplug_element({', '.join(arguments)});"
+        arrays = [
+            f"data_{x.name}" if x.kind == "raw" else f"&{place.format(x.name)}"
+            for x in self.names.arrays
+        ]
+        return f"cuplug_element({', '.join(['given', *arrays, *counted])});"
 
     def head(self, variant: Variant) -> str:
         """Return what stands before the loops."""
-        dtypes = self.names.dtypes(variant).values()
-        host = ["cuplug/half.h"] if any(x.is_narrow and not x.is_half for x in dtypes) else []
+        dtypes = self.names.dtypes(variant)
+        narrow = [x for x in self.names.arrays if dtypes[x.variable].is_narrow]
+        has_bits = any(x.kind == "raw" or not dtypes[x.variable].is_half for x in narrow)
+        host = ["cuplug/half.h"] if has_bits else []
         host += ["host_code.h", *(["host_divisions.h"] if self.may_divide else []), "integers.h"]
         return f"""{prelude(variant, host)}
 {types(self.names, variant)}
 {preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
 {self.element(variant)}"""
+
+
+def _loaded(text: str, name: str, dtype: Dtype) -> str:
+    """Return a text with each element of an array, x[...], as a computed value."""
+    found = re.search(rf"\b{name}\s*\[", text)
+    if not found:
+        return text
+    end, depth = found.end(), 1
+    while depth and end < len(text):
+        depth += {"[": 1, "]": -1}.get(text[end], 0)
+        end += 1
+    index = _loaded(text[found.end() : end], name, dtype)
+    value = load(dtype, f"{name}[{index}")
+    return text[: found.start()] + value + _loaded(text[end:], name, dtype)
 
 
 def host_code(op: Elementwise, variant: Variant) -> str:
@@ -113,9 +177,10 @@ def host_code(op: Elementwise, variant: Variant) -> str:
     """
     pointers = []
     for k, x in enumerate(op.names.arrays):
-        const = "const " if x.kind == "array" else ""
-        kind = const + op.held(op.names.dtypes(variant)[x.variable], variant)
-        pointers.append(f"{kind} *const at_{x.name} = call->data[{k}];")
+        dtype = op.names.dtypes(variant)[x.variable]
+        const = "const " if x.kind in ("array", "raw") else ""
+        place = (dtype.stored, "data") if x.kind == "raw" else (op.held(dtype, variant), "at")
+        pointers.append(f"{const}{place[0]} *const {place[1]}_{x.name} = call->data[{k}];")
     number = "from + at"
     if op.wants_groups(variant):  # the last one has copies of the last element
         number = f"cuplug_least({number}, call->loop->n - 1)"
@@ -160,7 +225,7 @@ CUPLUG_KERNEL
   {_cuda_pointers(op, kinds)}
   const {index} n_packs = NDIM ? n : n / WIDTH;
   const {index} first = ({index})blockIdx.x * (THREADS * UNROLL) + threadIdx.x;
-  {" ".join(f"pack<{kinds[x.name]}, WIDTH> packs_{x.name}[UNROLL];" for x in op.names.arrays)}
+  {" ".join(f"pack<{kinds[x.name]}, WIDTH> packs_{x.name}[UNROLL];" for _, x in op.names.looped)}
   int64_t places[UNROLL][{n_arrays}] = {{}};
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {{
@@ -187,7 +252,7 @@ CUPLUG_KERNEL
 def _cuda_pointers(op: Elementwise, kinds: dict[str, str]) -> str:
     lines = []
     for k, x in enumerate(op.names.arrays):
-        const = "const " if x.kind == "array" else ""
+        const = "const " if x.kind in ("array", "raw") else ""
         kind = f"{const}{kinds[x.name]}"
         lines.append(f"{kind} *const data_{x.name} = static_cast<{kind} *>(a.data[{k}]);")
     return "\n".join(lines)
@@ -198,7 +263,7 @@ def _cuda_loads(op: Elementwise, variant: Variant) -> str:
         lines = ["locate<NDIM>(at, sizes, steps, places[u]);"]
     else:
         lines = [f"places[u][{k}] = at * WIDTH;" for k in range(len(op.names.arrays))]
-    for k, x in enumerate(op.names.arrays):
+    for k, x in op.names.looped:
         if x.kind != "output":
             still = "true" if variant.still >> k & 1 else "false"
             lines.append(
@@ -211,7 +276,7 @@ def _cuda_stores(op: Elementwise, kinds: dict[str, str]) -> str:
     lines = [
         f"*reinterpret_cast<pack<{kinds[x.name]}, WIDTH> *>(data_{x.name} + places[u][{k}]) = "
         f"packs_{x.name}[u];"
-        for k, x in enumerate(op.names.arrays)
+        for k, x in op.names.looped
         if x.kind != "array"
     ]
     return "\n".join(lines)

@@ -140,7 +140,7 @@ def _reduction(
 ) -> Operator:
     reduce, map, post, identity, accumulate, preamble = texts
     row = _row(signature)
-    names = read_names(row, ("loop",), UNNAMED, ignored=("axis", "keepdims"))
+    names = read_names(row, UNNAMED, ignored=("axis", "keepdims"))
     if [x.kind for x in names.outputs] != ["output"] or len(names.arrays) < 2:
         raise ValueError(f"{names.operator}: seen {signature!r}, wanted arrays and one output")
     if own := [x.name for x in (*names.arrays, *names.scalars) if x.name in OWN]:
