@@ -23,7 +23,8 @@ typedef struct cuplug_loop_call cuplug_loop_call;
 
 /** What a call does with the items `from` to `to` - 1 of some loop. Of an element-wise operator it
  * is all of the code: `data` is then where element `from` of each array lies, the others after it,
- * float16 and bfloat16 as float; and the first element of arrays that it reads wherever it likes. */
+ * float16 and bfloat16 as float; and the first element of arrays that it reads wherever it likes.
+ */
 typedef void cuplug_loop_part(const cuplug_loop_call *call, long long from, long long to);
 
 /** One call of a compiled host function. What is 0 or NULL is for reductions alone. */

@@ -80,10 +80,9 @@ def own_includes(file: Path) -> set[str]:
 @pytest.mark.parametrize("file", sorted(CORE.rglob("*.[ch]")), ids=lambda file: file.name)
 def test_core_includes_the_c_library_and_itself(file):
     seen = system_includes(file)
-    public = {
-        f"cuplug/{name}" for name in ("plugin", "fault", "host", "loop", "halves", "nontemporal")
-    }
-    names = ("formula", "signature", "frame", "define", "jit", "source", "xla")
+    own = ("plugin", "fault", "host", "loop", "halves", "nontemporal")
+    public = {f"cuplug/{name}" for name in own}
+    names = ("formula", "signature", "frame", "define", "gpus", "jit", "source", "streams", "xla")
     internal = {f"internal/{name}" for name in names}
     assert seen <= STANDARD | SYSTEM | public | internal
     assert ("dlfcn" in seen) == (file.name == "library.c")
@@ -142,7 +141,9 @@ def test_public_headers():
         "frame": {"internal/signature"},
         "define": {"internal/frame"},
         "source": {"internal/define"},
+        "gpus": {"cuplug/host"},
         "jit": {"cuplug/host"},
+        "streams": {"cuplug/host"},
         "xla": {"cuplug/host"},
     }
     for name, included in internal.items():
@@ -162,6 +163,7 @@ def test_public_headers():
 def test_plugins_know_the_authors_headers_alone(file):
     outside = system_includes(file) - STANDARD
     outside = {name for name in outside if not name.startswith("cuda_")}
-    assert outside <= {"cuplug/plugin", "cuplug/format", "cuplug/half", "cuplug/nontemporal"}
+    known = ("plugin", "format", "half", "halves", "nontemporal")
+    assert outside <= {f"cuplug/{name}" for name in known}
     headers = [*(ROOT / "plugins").glob("*.*"), *file.parent.glob("*.*")]
     assert {Path(name).stem for name in own_includes(file)} <= {path.stem for path in headers}
