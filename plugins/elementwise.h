@@ -4,21 +4,14 @@
 #ifndef CUPLUG_PLUGINS_ELEMENTWISE_H
 #define CUPLUG_PLUGINS_ELEMENTWISE_H
 
-#include <cuplug/half.h>
+#include <cuplug/halves.h>
 #include <cuplug/nontemporal.h>
 #include <cuplug/plugin.h>
 
-/* X(DTYPE, type in memory, type to compute with, load, store) */
-#define ELEMENTWISE_FLOATING(X)                                             \
-  X(FLOAT16, uint16_t, float, cuplug_float16_load, cuplug_float16_store)    \
-  X(BFLOAT16, uint16_t, float, cuplug_bfloat16_load, cuplug_bfloat16_store) \
-  X(FLOAT32, float, float, , )                                              \
-  X(FLOAT64, double, double, , )
-#define ELEMENTWISE_SIGNED(X)    \
-  X(INT8, int8_t, int8_t, , )    \
-  X(INT16, int16_t, int16_t, , ) \
-  X(INT32, int32_t, int32_t, , ) \
-  X(INT64, int64_t, int64_t, , )
+/* X(DTYPE, type): the others come through ELEMENTWISE_HALVES_ENTRY as float32. */
+#define ELEMENTWISE_FLOATING(X) \
+  X(FLOAT32, float)             \
+  X(FLOAT64, double)
 
 /* Compiles a function for wider vectors as well. Which of the copies is called is settled when the
  * plugin is loaded, by what the CPU has. */
@@ -58,6 +51,17 @@ static inline int elementwise_parallel(const cuplug_call *call, int64_t n, cuplu
   }                                                                                   \
   ELEMENTWISE_VECTORS static int name##_range(const cuplug_call *call, int64_t begin, int64_t end)
 
+/* The same for operators that compute with float16 and bfloat16 as float32: the body has blocks of
+ * float32 then. */
+#define ELEMENTWISE_HALVES_ENTRY(name)                                                             \
+  static int name##_floats(const cuplug_call *call, int64_t begin, int64_t end);                   \
+  ELEMENTWISE_ENTRY(name) {                                                                        \
+    const uint32_t type = cuplug_type(&call->tensors[0]);                                          \
+    if (type != CUPLUG_FLOAT16 && type != CUPLUG_BFLOAT16) return name##_floats(call, begin, end); \
+    return elementwise_halves(call, begin, end, name##_floats);                                    \
+  }                                                                                                \
+  ELEMENTWISE_VECTORS static int name##_floats(const cuplug_call *call, int64_t begin, int64_t end)
+
 /* The loop that follows has no iteration that needs another's. */
 #ifdef __clang__
 #define ELEMENTWISE_SIMD _Pragma("clang loop vectorize(assume_safety)")
@@ -91,6 +95,48 @@ static inline int elementwise_parallel(const cuplug_call *call, int64_t n, cuplu
     }                                                                                             \
     if (past_) cuplug_nontemporal_fence();                                                        \
   } while (0)
+
+typedef int elementwise_range(const cuplug_call *call, int64_t begin, int64_t end);
+
+/* Calls `range` for blocks of at most three arrays that are float32 in place of float16 or
+ * bfloat16; the last one is written. */
+static inline int elementwise_halves(const cuplug_call *call, int64_t begin, int64_t end,
+                                     elementwise_range *range) {
+  enum { MOST = 3, BLOCK = 512 };
+  float blocks[MOST][BLOCK] __attribute__((aligned(CUPLUG_LINE_BYTES)));
+  uint16_t past_block[BLOCK] __attribute__((aligned(CUPLUG_LINE_BYTES)));
+  const int is_bfloat16 = cuplug_type(&call->tensors[0]) == CUPLUG_BFLOAT16;
+  const uint32_t last = call->n_tensors - 1, n_inputs = last ? last : 1;
+  uint16_t *out = call->tensors[last].data;
+  const int past = last && (end - begin) * 2 >= ELEMENTWISE_GRAIN_BYTES &&
+                   cuplug_n_elements(&call->tensors[0]) >= CUPLUG_NONTEMPORAL_FROM / 2;
+  cuplug_tensor tensors[MOST];
+  cuplug_call floats = *call;
+  int64_t m;
+  floats.tensors = tensors;
+  for (uint32_t k = 0; k <= last; k++)
+    tensors[k] = (cuplug_tensor){
+        .data = blocks[k], .ndim = 1, .dtype = {CUPLUG_FLOAT32 >> 24, 32, 1}, .shape = &m};
+  int64_t line = begin - (past ? (int64_t)((uintptr_t)out % CUPLUG_LINE_BYTES / 2) : 0);
+  for (; line < end; line += BLOCK) {
+    const int64_t at = line < begin ? begin : line;
+    m = (line + BLOCK < end ? line + BLOCK : end) - at;
+    for (uint32_t k = 0; k < n_inputs; k++) {
+      const uint16_t *from = (const uint16_t *)call->tensors[k].data + at;
+      if (past) cuplug_prefetch_ahead(from, sizeof past_block);
+      (is_bfloat16 ? cuplug_bfloat16_load_block : cuplug_float16_load_block)(blocks[k], from,
+                                                                             (size_t)m);
+    }
+    int status = range(&floats, 0, m);
+    if (status) return status;
+    uint16_t *to = past ? past_block : out + at;
+    (is_bfloat16 ? cuplug_bfloat16_store_block : cuplug_float16_store_block)(to, blocks[last],
+                                                                             (size_t)m);
+    if (past) cuplug_copy_nontemporal(out + at, past_block, (size_t)m * 2);
+  }
+  if (past) cuplug_nontemporal_fence();
+  return CUPLUG_OK;
+}
 
 static inline int elementwise_no_dtype(const cuplug_call *call) {
   return cuplug_fail(call, CUPLUG_ERROR_TYPE, "no code for this dtype");

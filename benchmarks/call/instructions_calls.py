@@ -42,6 +42,9 @@ def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
     yield "cuplug, 3 NumPy arrays and 2 keywords", python_loop(keywords, call=scaled, **x)
     relu = cuplug.find("relu")
     yield "cuplug, relu(x, out=z), NumPy", python_loop("call(a, out=b)", call=relu, **x)
+    add = cuplug.elementwise("add(x: T, y: T) -> T", "x + y")
+    yield "cuplug, expression x + y, out=", python_loop(out, call=add, **x)
+    yield "cuplug, expression x + y, new output", python_loop("call(a, b)", call=add, **x)
     many = cuplug_operator("noop14", 14)
     yield "cuplug, 14 NumPy arrays", python_loop(f"call({names(14)})", call=many, **arrays(14))
     try:

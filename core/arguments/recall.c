@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#define N_KEPT 4 /* operators in turn of which a thread keeps one match each */
+#define N_SETS 16 /* of matches that a thread keeps: by four bits of their key */
+#define N_WAYS 2  /* matches of a set */
+#define N_LAST 16 /* operators whose last match is tried first */
 #define MAX_ARRAYS 16
 #define MAX_DIMS 4
 #define MAX_TYPES 16
@@ -19,8 +21,9 @@ typedef struct known_array {
 } known_array;
 
 typedef struct known_match {
+  uint64_t key;    /* of the operator and the first array's shape */
   uint64_t number; /* of the operator; 0: none is kept */
-  uint32_t row, n_args, n_tensors, n_inputs;
+  uint32_t row, n_args, n_tensors, n_inputs, takes_strides;
   uint64_t inout_mask, known_types;
   cuplug_device home;
   int64_t most_bytes;
@@ -41,30 +44,64 @@ _Static_assert(HEAD_BYTES == 2 * sizeof(uint32_t) &&
                    TYPE_BYTES == sizeof(cuplug_device) + sizeof(int32_t) + sizeof(cuplug_dtype),
                "there are no gaps");
 
-/* Where this thread keeps that of an operator. A function, so that the compiler does not look for
- * the thread's memory at each use. */
-static __attribute__((noinline)) known_match *place_of(const cuplug_operator *op) {
-  static _Thread_local known_match kept[N_KEPT];
-  return &kept[op->number % N_KEPT];
+/* One set of matches, of operators and shapes that share it. */
+typedef struct known_set {
+  known_match of[N_WAYS];
+  uint32_t next; /* the one to be replaced */
+} known_set;
+
+/* Of an operator and of its first array's first and last size, so that several operators, and
+ * shapes that come in turn, are all known. */
+static inline uint64_t key_of(const cuplug_operator *op, const cuplug__match *m) {
+  const cuplug_tensor *t = &m->args[0].tensor;
+  uint64_t sizes = 0;
+  if (m->n_args && m->args[0].kind == CUPLUG_ARGUMENT_ARRAY && t->shape && t->ndim > 0)
+    sizes = (uint64_t)t->shape[0] + 31 * (uint64_t)t->shape[t->ndim - 1];
+  return (op->number << 40 ^ sizes) * 0x9e3779b97f4a7c15;
+}
+
+/* What a thread keeps. */
+typedef struct memory {
+  known_match *last[N_LAST]; /* of operators of these numbers */
+  known_set sets[N_SETS];
+} memory;
+
+/* A function, so that the compiler does not look for the thread's memory at each use. */
+static __attribute__((noinline)) memory *own_memory(void) {
+  static _Thread_local memory own;
+  return &own;
+}
+
+/* The match of a key, or, with `is_new`, the one to be replaced by it. */
+static known_match *place_of(memory *own, uint64_t key, int is_new) {
+  known_set *set = &own->sets[key >> 60];
+  if (set->of[0].key == key) return &set->of[0];
+  if (!is_new || set->of[1].key == key) return &set->of[1];
+  return &set->of[set->next++ % N_WAYS];
 }
 
 static int can_be_kept(const cuplug__match *m, const cuplug__overload *o) {
   const cuplug_frame *f = m->frame;
-  if (m->takes_strides || o->reshape || m->broadcasts || f->copy_mask || m->s->has_formulas ||
-      m->s->n_lists || m->s->n_variables > MAX_TYPES || f->n_tensors > MAX_ARRAYS ||
-      f->loop_ndim > MAX_DIMS)
+  if (o->reshape || m->broadcasts || f->copy_mask || m->s->has_formulas || m->s->n_lists ||
+      m->s->n_variables > MAX_TYPES || f->n_tensors > MAX_ARRAYS || f->loop_ndim > MAX_DIMS)
     return 0;
   for (uint32_t k = 0; k < f->n_tensors; k++)
-    if (f->tensors[k].ndim < 0 || f->tensors[k].ndim > MAX_DIMS) return 0;
+    if (f->tensors[k].ndim < 0 || f->tensors[k].ndim > MAX_DIMS ||
+        !cuplug__is_contiguous(&f->tensors[k]))
+      return 0;
   return 1;
 }
 
 void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row) {
   const cuplug_frame *f = m->frame;
-  known_match *known = place_of(op);
   if (!op->number || !can_be_kept(m, &op->overloads[row])) return;
+  const uint64_t key = key_of(op, m);
+  memory *own = own_memory();
+  known_match *known = own->last[op->number % N_LAST] = place_of(own, key, 1);
+  known->key = key;
   known->number = op->number;
   known->row = row;
+  known->takes_strides = m->takes_strides;
   known->n_args = m->n_args;
   known->n_tensors = f->n_tensors;
   known->n_inputs = f->n_inputs;
@@ -98,8 +135,17 @@ static inline int is_alike(const cuplug_argument *a, const known_array *x, int64
   return t->data || !n_bytes;
 }
 
-int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
-  const known_match *known = place_of(op);
+/* Rows that take strides are given them always. */
+static __attribute__((noinline)) void write_strides(cuplug_frame *f) {
+  for (uint32_t k = 0; k < f->n_tensors; k++) {
+    cuplug_tensor *t = &f->tensors[k];
+    t->strides = f->storage + f->n_stored;
+    f->n_stored += (uint32_t)t->ndim;
+    cuplug__contiguous_strides(t->ndim, t->shape, t->strides);
+  }
+}
+
+static int32_t restore(const known_match *known, cuplug__match *m, const cuplug_operator *op) {
   const cuplug_argument *args = m->args;
   cuplug_frame *f = m->frame;
   if (known->number != op->number || known->n_args != m->n_args || !op->number) return -1;
@@ -136,5 +182,15 @@ int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
     t->shape = f->storage + f->n_stored;
     for (int32_t d = 0; d < t->ndim; d++) f->storage[f->n_stored++] = x->shape[d];
   }
+  if (known->takes_strides) write_strides(f);
   return (int32_t)known->row;
+}
+
+int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
+  memory *own = own_memory();
+  known_match **last = &own->last[op->number % N_LAST], *known = *last;
+  const int32_t row = known ? restore(known, m, op) : -1;
+  if (row >= 0) return row;
+  *last = place_of(own, key_of(op, m), 0);
+  return *last == known ? -1 : restore(*last, m, op);
 }

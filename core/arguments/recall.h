@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The matches that each thread made last. Most calls come with arrays of the dtypes and shapes of
- * the call before, and what matching those would find is known. */
+/* The matches that each thread made last, of several operators and shapes. Most calls come with
+ * arrays of the dtypes and shapes of a call before, and what matching those would find is known. */
 #ifndef CUPLUG_CORE_ARGUMENTS_RECALL_H
 #define CUPLUG_CORE_ARGUMENTS_RECALL_H
 

@@ -4,11 +4,15 @@
 #include "entry/run.h"
 #include "host/copies.h"
 #include "host/view.h"
+#include "source/elements.h"
 #include "source/loop.h"
 #include "source/packs.h"
 #include "source/variant.h"
 
 #include <internal/source.h>
+#include <string.h>
+
+#define N_PLAIN 8192 /* elements of a call that is handed on as it is */
 
 /* Of contiguous arrays, of which the first that is not raw says how many elements there are. */
 static void read_flat(const cuplug_call *call, uint32_t raw, cuplug_loop *loop) {
@@ -86,6 +90,45 @@ static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, 
   }
 }
 
+/* Of the inputs, a bit for each that is written. */
+static uint32_t inout_mask(const cuplug_call *call) {
+  const cuplug__run *run = call->run;
+  uint32_t mask = 0;
+  for (uint32_t k = 0; k < run->frame->n_inputs; k++)
+    mask |= (uint32_t)cuplug__is_written(run, k) << k;
+  return mask;
+}
+
+/* Whether the code can be given all arrays at once, as they are: few elements that lie together. */
+static int is_plain(const cuplug_call *call, const cuplug_loop *loop, int wants_groups) {
+  if (loop->ndim > 1 || loop->n > N_PLAIN || (wants_groups && loop->n % CUPLUG_GROUP)) return 0;
+  for (uint32_t k = 0; k < loop->n_arrays; k++) {
+    const uint32_t type = cuplug_type(&call->tensors[k]);
+    if ((loop->ndim && loop->strides[0][k] != 1) || type == CUPLUG_FLOAT16 ||
+        type == CUPLUG_BFLOAT16)
+      return 0;
+  }
+  return 1;
+}
+
+static int run_code(const cuplug_call *call, uint32_t raw, const cuplug_code *code,
+                    cuplug_loop_call *arguments) {
+  const cuplug__roles roles = {((const cuplug__run *)call->run)->frame->n_inputs, inout_mask(call),
+                               raw};
+  const int wants_groups = code->finish != NULL;
+  cuplug_division division;
+  cuplug_loop_part *part;
+  division.claimed = 0;
+  arguments->division = &division;
+  memcpy(&part, &code->function, sizeof(part));
+  if (is_plain(call, arguments->loop, wants_groups))
+    part(arguments, 0, arguments->loop->n);
+  else
+    cuplug__elements_run(arguments, part, call->tensors, &roles, wants_groups);
+  if (!division.claimed) return CUPLUG_OK;
+  return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE, "%s", division.message);
+}
+
 int cuplug_elementwise_host(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
   const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
@@ -103,9 +146,9 @@ int cuplug_elementwise_host(const cuplug_call *call) {
   cuplug__variant_start(&variant, call);
   status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
-  cuplug_loop_call arguments = {.data = data, .scalars = scalars, .loop = &loop, .n_parts = 1};
   straighten(call, &loop, data, copies);
-  status = cuplug__variant_run(call, code, &arguments);
+  cuplug_loop_call arguments = {.data = data, .scalars = scalars, .loop = &loop, .n_parts = 1};
+  status = run_code(call, source->raw, code, &arguments);
   for (uint32_t k = 0; k < n_inputs; k++) cuplug_free_host(copies[k]);
   return status;
 }

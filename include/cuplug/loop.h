@@ -21,7 +21,10 @@ typedef struct cuplug_division {
 
 typedef struct cuplug_loop_call cuplug_loop_call;
 
-/** What a call does with the items `from` to `to` - 1 of some loop. */
+/** What a call does with the items `from` to `to` - 1 of some loop. Of an element-wise operator it
+ * is all of the code: `data` is then where element `from` of each array lies, the others after it,
+ * float16 and bfloat16 as float; and the first element of arrays that it reads wherever it likes.
+ */
 typedef void cuplug_loop_part(const cuplug_loop_call *call, long long from, long long to);
 
 /** One call of a compiled host function. What is 0 or NULL is for reductions alone. */
@@ -42,6 +45,10 @@ struct cuplug_loop_call {
 };
 
 typedef void cuplug_loop_function(const cuplug_loop_call *call);
+
+/** Elements that are computed together, so that each is computed by the same vector instructions,
+ * wherever it lies: a multiple of all vectors. */
+#define CUPLUG_GROUP 64
 
 /** What CUDA kernels get of a dimension: n / size is (umulhi(n, magic) + n) >> shift for n < 2^31.
  */

@@ -28,7 +28,9 @@ typedef struct cuplug_variant {
 
 typedef struct cuplug_code {
   void *function; /* host: by kind of operator, see <cuplug/loop.h>; CUDA: a CUfunction */
-  void *finish;   /* CUDA reductions: the kernel that puts parts together */
+  /* CUDA reductions: the kernel that puts parts together. Element-wise on the host: not NULL where
+   * the code wants whole groups of elements. */
+  void *finish;
 } cuplug_code;
 
 /* Compiles; called once for each variant, or by several threads at once. Returns a status. */
@@ -50,7 +52,7 @@ typedef struct cuplug_source {
 
 /* Entries of element-wise operators: rows with CUPLUG_TAKES_STRIDES whose arrays all have one
  * shape; or, without that flag, rows of which the arrays that are not `raw` have one shape, and of
- * which one array is not. The host's code is a cuplug_loop_function. */
+ * which one array is not. The host's code is a cuplug_loop_part. */
 CUPLUG_API cuplug_entry cuplug_elementwise_host;
 CUPLUG_API cuplug_entry cuplug_elementwise_cuda;
 

@@ -8,31 +8,31 @@
 CUPLUG_ENTRY int leaky_relu_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int leaky_relu_backward_cuda(const cuplug_call *call);
 
-#define FORWARD(DTYPE, stored, computed, load, store)                                        \
-  case CUPLUG_##DTYPE: {                                                                     \
-    const stored *restrict x = call->tensors[0].data;                                        \
-    stored *out = call->tensors[1].data;                                                     \
-    const computed slope = (computed)call->scalars[0].f;                                     \
-    ELEMENTWISE_MAP(call, stored, out, i, store(load(x[i]) * (load(x[i]) > 0 ? 1 : slope))); \
-    return CUPLUG_OK;                                                                        \
+#define FORWARD(DTYPE, T)                                            \
+  case CUPLUG_##DTYPE: {                                             \
+    const T *restrict x = call->tensors[0].data;                     \
+    T *out = call->tensors[1].data;                                  \
+    const T slope = (T)call->scalars[0].f;                           \
+    ELEMENTWISE_MAP(call, T, out, i, x[i] * (x[i] > 0 ? 1 : slope)); \
+    return CUPLUG_OK;                                                \
   }
 
-ELEMENTWISE_ENTRY(leaky_relu_host) {
+ELEMENTWISE_HALVES_ENTRY(leaky_relu_host) {
   switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(FORWARD) }
   return elementwise_no_dtype(call);
 }
 
-#define BACKWARD(DTYPE, stored, computed, load, store)                                          \
-  case CUPLUG_##DTYPE: {                                                                        \
-    const stored *restrict grad = call->tensors[0].data;                                        \
-    const stored *restrict x = call->tensors[1].data;                                           \
-    stored *out = call->tensors[2].data;                                                        \
-    const computed slope = (computed)call->scalars[0].f;                                        \
-    ELEMENTWISE_MAP(call, stored, out, i, store(load(grad[i]) * (load(x[i]) > 0 ? 1 : slope))); \
-    return CUPLUG_OK;                                                                           \
+#define BACKWARD(DTYPE, T)                                              \
+  case CUPLUG_##DTYPE: {                                                \
+    const T *restrict grad = call->tensors[0].data;                     \
+    const T *restrict x = call->tensors[1].data;                        \
+    T *out = call->tensors[2].data;                                     \
+    const T slope = (T)call->scalars[0].f;                              \
+    ELEMENTWISE_MAP(call, T, out, i, grad[i] * (x[i] > 0 ? 1 : slope)); \
+    return CUPLUG_OK;                                                   \
   }
 
-ELEMENTWISE_ENTRY(leaky_relu_backward_host) {
+ELEMENTWISE_HALVES_ENTRY(leaky_relu_backward_host) {
   switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(BACKWARD) }
   return elementwise_no_dtype(call);
 }

@@ -10,29 +10,29 @@ CUPLUG_ENTRY int piecewise_scale_backward_cuda(const cuplug_call *call);
 
 #define FACTOR(v, computed) ((v) < 0 ? (computed)0.5 : (v) < 1 ? (computed)2 : (computed)0.1)
 
-#define SCALE(DTYPE, stored, computed, load, store)                                          \
-  case CUPLUG_##DTYPE: {                                                                     \
-    const stored *restrict x = call->tensors[0].data;                                        \
-    stored *out = call->tensors[1].data;                                                     \
-    ELEMENTWISE_MAP(call, stored, out, i, store(load(x[i]) * FACTOR(load(x[i]), computed))); \
-    return CUPLUG_OK;                                                                        \
+#define SCALE(DTYPE, T)                                       \
+  case CUPLUG_##DTYPE: {                                      \
+    const T *restrict x = call->tensors[0].data;              \
+    T *out = call->tensors[1].data;                           \
+    ELEMENTWISE_MAP(call, T, out, i, x[i] * FACTOR(x[i], T)); \
+    return CUPLUG_OK;                                         \
   }
 
-ELEMENTWISE_ENTRY(piecewise_scale_host) {
+ELEMENTWISE_HALVES_ENTRY(piecewise_scale_host) {
   switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(SCALE) }
   return elementwise_no_dtype(call);
 }
 
-#define BACKWARD(DTYPE, stored, computed, load, store)                                          \
-  case CUPLUG_##DTYPE: {                                                                        \
-    const stored *restrict grad = call->tensors[0].data;                                        \
-    const stored *restrict x = call->tensors[1].data;                                           \
-    stored *out = call->tensors[2].data;                                                        \
-    ELEMENTWISE_MAP(call, stored, out, i, store(load(grad[i]) * FACTOR(load(x[i]), computed))); \
-    return CUPLUG_OK;                                                                           \
+#define BACKWARD(DTYPE, T)                                       \
+  case CUPLUG_##DTYPE: {                                         \
+    const T *restrict grad = call->tensors[0].data;              \
+    const T *restrict x = call->tensors[1].data;                 \
+    T *out = call->tensors[2].data;                              \
+    ELEMENTWISE_MAP(call, T, out, i, grad[i] * FACTOR(x[i], T)); \
+    return CUPLUG_OK;                                            \
   }
 
-ELEMENTWISE_ENTRY(piecewise_scale_backward_host) {
+ELEMENTWISE_HALVES_ENTRY(piecewise_scale_backward_host) {
   switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(BACKWARD) }
   return elementwise_no_dtype(call);
 }

@@ -2,42 +2,51 @@
 /* relu(x) = x where x > 0, else 0; NaN stays NaN.    x: T[...] -> T[...]
  * relu_backward(grad, x) = 0 where x <= 0, else grad.  grad, x: T[...] -> T[...]
  * T: floating dtypes and signed integers. relu reads and writes each element once; relu_backward
- * reads two. float16 and bfloat16 are computed with as float32. */
+ * reads two. */
 #include "elementwise.h"
+
+/* Halves in the order of their bits: a number whose sign is that of the float; of NaN 1. */
+static inline int16_t order_float16(uint16_t x) { return x > 0xfc00 ? 1 : (int16_t)x; }
+static inline int16_t order_bfloat16(uint16_t x) { return x > 0xff80 ? 1 : (int16_t)x; }
+
+/* X(DTYPE, type in memory, what is compared with 0) */
+#define ALL(X)                          \
+  X(FLOAT16, uint16_t, order_float16)   \
+  X(BFLOAT16, uint16_t, order_bfloat16) \
+  X(FLOAT32, float, )                   \
+  X(FLOAT64, double, )                  \
+  X(INT8, int8_t, )                     \
+  X(INT16, int16_t, )                   \
+  X(INT32, int32_t, )                   \
+  X(INT64, int64_t, )
 
 CUPLUG_ENTRY int relu_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int relu_backward_cuda(const cuplug_call *call);
 
-#define FORWARD(DTYPE, stored, computed, load, store)                  \
-  case CUPLUG_##DTYPE: {                                               \
-    const stored *restrict x = call->tensors[0].data;                  \
-    stored *out = call->tensors[1].data;                               \
-    ELEMENTWISE_MAP(call, stored, out, i, load(x[i]) <= 0 ? 0 : x[i]); \
-    return CUPLUG_OK;                                                  \
+#define FORWARD(DTYPE, T, order)                                   \
+  case CUPLUG_##DTYPE: {                                           \
+    const T *restrict x = call->tensors[0].data;                   \
+    T *out = call->tensors[1].data;                                \
+    ELEMENTWISE_MAP(call, T, out, i, order(x[i]) <= 0 ? 0 : x[i]); \
+    return CUPLUG_OK;                                              \
   }
 
 ELEMENTWISE_ENTRY(relu_host) {
-  switch (cuplug_type(&call->tensors[0])) {
-    ELEMENTWISE_FLOATING(FORWARD)
-    ELEMENTWISE_SIGNED(FORWARD)
-  }
+  switch (cuplug_type(&call->tensors[0])) { ALL(FORWARD) }
   return elementwise_no_dtype(call);
 }
 
-#define BACKWARD(DTYPE, stored, computed, load, store)                    \
-  case CUPLUG_##DTYPE: {                                                  \
-    const stored *restrict grad = call->tensors[0].data;                  \
-    const stored *restrict x = call->tensors[1].data;                     \
-    stored *out = call->tensors[2].data;                                  \
-    ELEMENTWISE_MAP(call, stored, out, i, load(x[i]) <= 0 ? 0 : grad[i]); \
-    return CUPLUG_OK;                                                     \
+#define BACKWARD(DTYPE, T, order)                                     \
+  case CUPLUG_##DTYPE: {                                              \
+    const T *restrict grad = call->tensors[0].data;                   \
+    const T *restrict x = call->tensors[1].data;                      \
+    T *out = call->tensors[2].data;                                   \
+    ELEMENTWISE_MAP(call, T, out, i, order(x[i]) <= 0 ? 0 : grad[i]); \
+    return CUPLUG_OK;                                                 \
   }
 
 ELEMENTWISE_ENTRY(relu_backward_host) {
-  switch (cuplug_type(&call->tensors[0])) {
-    ELEMENTWISE_FLOATING(BACKWARD)
-    ELEMENTWISE_SIGNED(BACKWARD)
-  }
+  switch (cuplug_type(&call->tensors[0])) { ALL(BACKWARD) }
   return elementwise_no_dtype(call);
 }
 

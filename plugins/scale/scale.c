@@ -10,12 +10,12 @@
 CUPLUG_ENTRY int scale_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int scale_backward_cuda(const cuplug_call *call);
 
-#define FLOATING(DTYPE, stored, computed, load, store)           \
-  case CUPLUG_##DTYPE: {                                         \
-    stored *data = call->tensors[0].data;                        \
-    const computed factor = (computed)call->scalars[0].f;        \
-    ELEMENTWISE_LOOP(i, data[i] = store(load(data[i]) * factor)) \
-    return CUPLUG_OK;                                            \
+#define FLOATING(DTYPE, T)                          \
+  case CUPLUG_##DTYPE: {                            \
+    T *data = call->tensors[0].data;                \
+    const T factor = (T)call->scalars[0].f;         \
+    ELEMENTWISE_LOOP(i, data[i] = data[i] * factor) \
+    return CUPLUG_OK;                               \
   }
 
 /* The lowest bits of a product are the same for signed and unsigned factors. */
@@ -41,7 +41,7 @@ CUPLUG_ENTRY int scale_backward_cuda(const cuplug_call *call);
     return CUPLUG_OK;                                                              \
   }
 
-ELEMENTWISE_ENTRY(scale_host) {
+ELEMENTWISE_HALVES_ENTRY(scale_host) {
   switch (cuplug_type(&call->tensors[0])) {
     ELEMENTWISE_FLOATING(FLOATING)
     INTEGER(INT8, UINT8, uint8_t, uint32_t)
@@ -54,13 +54,13 @@ ELEMENTWISE_ENTRY(scale_host) {
   return elementwise_no_dtype(call);
 }
 
-#define FLOATING_BACKWARD(DTYPE, stored, computed, load, store)           \
-  case CUPLUG_##DTYPE: {                                                  \
-    const stored *restrict grad = call->tensors[0].data;                  \
-    stored *out = call->tensors[1].data;                                  \
-    const computed factor = (computed)call->scalars[0].f;                 \
-    ELEMENTWISE_MAP(call, stored, out, i, store(load(grad[i]) * factor)); \
-    return CUPLUG_OK;                                                     \
+#define FLOATING_BACKWARD(DTYPE, T)                     \
+  case CUPLUG_##DTYPE: {                                \
+    const T *restrict grad = call->tensors[0].data;     \
+    T *out = call->tensors[1].data;                     \
+    const T factor = (T)call->scalars[0].f;             \
+    ELEMENTWISE_MAP(call, T, out, i, grad[i] * factor); \
+    return CUPLUG_OK;                                   \
   }
 
 #define COMPLEX_BACKWARD(DTYPE, part)                                               \
@@ -75,7 +75,7 @@ ELEMENTWISE_ENTRY(scale_host) {
     return CUPLUG_OK;                                                               \
   }
 
-ELEMENTWISE_ENTRY(scale_backward_host) {
+ELEMENTWISE_HALVES_ENTRY(scale_backward_host) {
   switch (cuplug_type(&call->tensors[0])) {
     ELEMENTWISE_FLOATING(FLOATING_BACKWARD)
     COMPLEX_BACKWARD(COMPLEX64, float)

@@ -68,6 +68,11 @@ class Dtype:
         """Whether it is a float that is computed with as float32."""
         return self.kind == "float" and self.n_bytes < 4
 
+    @property
+    def is_half(self) -> bool:
+        """Whether it is a float of 16 bits."""
+        return self.is_narrow and self.n_bytes == 2
+
 
 # In the order of the core's sets of dtypes.
 DTYPES = {name: Dtype(name, id) for name, id in dtype_ids().items()}

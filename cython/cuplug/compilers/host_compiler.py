@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -27,6 +28,7 @@ _REFUSED = ("-Werror=implicit-function-declaration",)
 # For expressions: integers wrap, as on GPUs, and host_code.h is asked before a division of integers
 # that would end the process, and before a shift that has no result.
 EXPRESSION = (
+    *(("-mprefer-vector-width=512",) if platform.machine() == "x86_64" else ()),
     "-fwrapv",
     "-fsanitize=integer-divide-by-zero,signed-integer-overflow,shift-exponent",
 )
@@ -36,6 +38,13 @@ _LEFT_OUT = "[signed-integer-overflow]\ntype:*\n"
 # What not every compiler takes, best first: complex arithmetic without calls; conditions that stay
 # as they are, since loops with jumps between them become no vector instructions.
 TRIED = (("-fcx-fortran-rules", "-fno-thread-jumps"), ("-fcx-fortran-rules",), ())
+# For clang and expressions, before those: glibc's functions of vectors, which gcc is told of in
+# host_code.h.
+_CLANG = tuple(
+    (f"-fsanitize-ignorelist={_WRAPPING}", *functions, *complex)
+    for functions in (("-fveclib=libmvec",), ())
+    for complex in (("-fcx-fortran-rules",), ())
+)
 
 # What changes what a compiler does, beside its command.
 _VARIABLES = (
@@ -212,9 +221,7 @@ def compile_object(
 
 def _compile_library(job: Job, directory: str, names: dict[str, str]) -> str:
     """Compile to a shared library of a directory, with what the compiler takes; return its path."""
-    left_out = (f"-fsanitize-ignorelist={_WRAPPING}",)
-    ways = [(*tried, *left_out) for tried in TRIED] if _has_left_out(job) else []
-    for tried in (*ways, *TRIED):
+    for tried in (*_CLANG, *TRIED) if _is_clang_expression(job) else TRIED:
         # Apart, since a linker that is told of -fsanitize adds its library.
         link = [*job.compiler, "-shared", "-Wl,-z,defs", "code.o", "-o", "code.so", "-lm"]
         try:
@@ -225,8 +232,8 @@ def _compile_library(job: Job, directory: str, names: dict[str, str]) -> str:
     raise CompileError(str(failure), failure.log)
 
 
-def _has_left_out(job: Job) -> bool:
-    """Say whether clang is to be told what it shall not look at."""
+def _is_clang_expression(job: Job) -> bool:
+    """Say whether clang is to be told what it shall not look at, and which functions it has."""
     return EXPRESSION[-1] in job.options and "clang" in job.identity
 
 

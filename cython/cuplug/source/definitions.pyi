@@ -15,6 +15,7 @@ def define_elementwise(
     overloads: list[tuple[str, Compiler, int, list[Term]]],
     doc: str,
     in_order: bool,
+    never_waits: bool,
     made: PublicCall,
 ) -> Operator: ...
 def define_reduction(

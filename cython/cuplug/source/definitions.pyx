@@ -7,6 +7,7 @@ from libc.stdint cimport int32_t, uint32_t
 
 from cuplug.base.core cimport (
     CUPLUG_ROW_KEEPS_WHOLE,
+    CUPLUG_ROW_NEVER_WAITS,
     CUPLUG_ROW_TAKES_STRIDES,
     CUPLUG_VERSION,
     cuplug_error,
@@ -112,7 +113,7 @@ cdef int set_sizes(cuplug_source *source, list sizes) except -1:
     return 0
 
 
-def define_elementwise(list overloads, str doc, bint in_order, object made):
+def define_elementwise(list overloads, str doc, bint in_order, bint never_waits, object made):
     """Define an element-wise operator.
 
     Parameters
@@ -124,12 +125,15 @@ def define_elementwise(list overloads, str doc, bint in_order, object made):
     doc : str
     in_order : bool
         The code counts elements.
+    never_waits : bool
+        Small calls on the host keep Python's lock.
     made : PublicCall
         What makes it again.
     """
     cdef cuplug_definition_row rows[16]
     cdef cuplug_source *source
-    cdef uint32_t whole = CUPLUG_ROW_KEEPS_WHOLE if in_order else 0
+    cdef uint32_t flags = CUPLUG_ROW_KEEPS_WHOLE if in_order else 0
+    flags |= CUPLUG_ROW_NEVER_WAITS if never_waits else 0
     texts = [signature.encode() for signature, *_ in overloads]
     for k, (_, compiler, raw, sizes) in enumerate(overloads):
         source = new_source(compiler, in_order)
@@ -137,7 +141,7 @@ def define_elementwise(list overloads, str doc, bint in_order, object made):
         set_sizes(source, sizes)
         define_row(
             &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda, source, texts[k],
-            whole | (0 if raw else CUPLUG_ROW_TAKES_STRIDES)
+            flags | (0 if raw else CUPLUG_ROW_TAKES_STRIDES)
         )
     return define_source(rows, len(texts), doc, made)
 

@@ -90,7 +90,9 @@ def _elementwise(
         for row, op in zip(rows, ops, strict=True)
     ]
     doc = doc or expression_line(expression)
-    return define_elementwise(overloads, doc, any(op.counts for op in ops), made)
+    counts = any(op.counts for op in ops)
+    never_waits = not preamble  # whose functions may take long
+    return define_elementwise(overloads, doc, counts, never_waits, made)
 
 
 def expression_line(text: str) -> str:
@@ -122,7 +124,8 @@ def _compiler(op: Elementwise, options: tuple[str, ...]) -> Callable[[Variant], 
     def compile_variant(variant: Variant) -> tuple[int, int]:
         if variant.on_host:
             code = host_code(op, variant)
-            return compile_host(code, "cuplug_function", texts, EXPRESSION), 0
+            function = compile_host(code, "cuplug_function", texts, EXPRESSION)
+            return function, int(op.wants_groups(variant))
         name = op.names.operator
         code = cuda_code(op, variant)
         functions = compile_cuda(code, ["cuplug_kernel"], variant.device, name, texts, options)

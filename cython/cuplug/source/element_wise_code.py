@@ -7,14 +7,15 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from cuplug.base.dtypes import DTYPES, Dtype
+from cuplug.base.dtypes import Dtype
 from cuplug.signature.formula import Term
 from cuplug.signature.variant import Variant
 from cuplug.source.expression import (
     Name,
     Names,
-    block_elements,
+    has_vector_functions,
     load,
+    may_divide,
     numbers,
     preamble,
     prelude,
@@ -60,6 +61,25 @@ class Elementwise:
         return [x for x in ("i", "n") if uses(self.text, x) and x not in self.names.words]
 
     @property
+    def may_divide(self) -> bool:
+        """Whether there may be operations on integers that have no result."""
+        return may_divide(self.text + self.preamble)
+
+    def wants_groups(self, variant: Variant) -> bool:
+        """Whether the code for the host takes whole groups of elements.
+
+        Its vector instructions then give other bits than those for single elements: functions do,
+        and complex products, which compilers fuse.
+        """
+        is_complex = any(x.kind == "complex" for x in self.names.dtypes(variant).values())
+        return is_complex or has_vector_functions(self.text + self.preamble)
+
+    @staticmethod
+    def held(dtype: Dtype, variant: Variant) -> str:
+        """Return the C type of the elements that the code is given: the host's has no halves."""
+        return "float" if variant.on_host and dtype.is_half else dtype.stored
+
+    @property
     def counts(self) -> bool:
         """Whether the text asks how many elements there are, or which one it is at."""
         whole = {x.name for x in self.given.arrays if x.kind != "raw"}
@@ -101,11 +121,13 @@ class Elementwise:
                 parameters.append(f"const {dtype.stored} *const {x.name}")
                 continue
             const = "const " if x.kind == "array" else ""
-            parameters.append(f"{const}{dtype.stored} *cuplug_at_{x.name}")
-            value = load(dtype, f"*cuplug_at_{x.name}") if is_read else "0"
+            held, at = self.held(dtype, variant), f"*cuplug_at_{x.name}"
+            is_same = held == dtype.computed
+            parameters.append(f"{const}{held} {at}")
+            value = (at if is_same else load(dtype, at)) if is_read else "0"
             before.append(f"{const}{dtype.computed} {x.name} = {value};")
             if x.kind != "array":
-                after.append(f"*cuplug_at_{x.name} = {store(dtype, x.name)};")
+                after.append(f"{at} = {x.name if is_same else store(dtype, x.name)};")
         parameters += [f"const int64_t {x}" for x in self.counters]
         lines = [unpacked(self.names, variant), *before, self.body(variant), *after]
         listed = ", ".join(parameters)
@@ -122,7 +144,12 @@ class Elementwise:
 
     def head(self, variant: Variant) -> str:
         """Return what stands before the loops."""
-        return f"""{prelude(variant)}
+        dtypes = self.names.dtypes(variant)
+        narrow = [x for x in self.names.arrays if dtypes[x.variable].is_narrow]
+        has_bits = any(x.kind == "raw" or not dtypes[x.variable].is_half for x in narrow)
+        host = ["cuplug/half.h"] if has_bits else []
+        host += ["host_code.h", *(["host_divisions.h"] if self.may_divide else []), "integers.h"]
+        return f"""{prelude(variant, host)}
 {types(self.names, variant)}
 {preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
@@ -144,114 +171,40 @@ def _loaded(text: str, name: str, dtype: Dtype) -> str:
 
 
 def host_code(op: Elementwise, variant: Variant) -> str:
-    """Return C: a cuplug_loop_function of the name cuplug_function."""
-    dtypes = op.names.dtypes(variant)
-    arrays = op.names.looped
-    kinds = {x.name: dtypes[x.variable].stored for x in op.names.arrays}
-    flat = [f"const int flat_{x.name} = cuplug_is_flat(loop, {k});" for k, x in arrays]
-    all_flat = " && ".join(f"flat_{x.name}" for _, x in arrays)
-    raw = [
-        f"const {kinds[x.name]} *const data_{x.name} = call->data[{k}];"
-        for k, x in enumerate(op.names.arrays)
-        if x.kind == "raw"
-    ]
-    blocks = [f"{kinds[x.name]} block_{x.name}[BLOCK] CUPLUG_ALIGNED;" for _, x in arrays]
-    widest = max(DTYPES[dtype].n_bytes for dtype in variant.types)
-    block = block_elements(len(arrays), widest)
+    """Return C: a cuplug_loop_part of the name cuplug_function.
+
+    The compiler knows how many elements a group has: vector instructions compute all of them.
+    """
+    pointers = []
+    for k, x in enumerate(op.names.arrays):
+        dtype = op.names.dtypes(variant)[x.variable]
+        const = "const " if x.kind in ("array", "raw") else ""
+        place = (dtype.stored, "data") if x.kind == "raw" else (op.held(dtype, variant), "at")
+        pointers.append(f"{const}{place[0]} *const {place[1]}_{x.name} = call->data[{k}];")
+    number = "from + at"
+    if op.wants_groups(variant):  # the last one has copies of the last element
+        number = f"cuplug_least({number}, call->loop->n - 1)"
+    element = op.call("at_{}[at]", number, "call->loop->n")
+    loop = f"CUPLUG_SIMD for (int64_t at = 0; at < m; at++) {element}"
+    if op.wants_groups(variant):
+        loop = f"""for (int64_t group = 0; group < m; group += CUPLUG_GROUP)
+    CUPLUG_SIMD for (int64_t lane = 0; lane < CUPLUG_GROUP; lane++) {{
+      const int64_t at = group + lane;
+      {element}
+    }}"""
+    run = "cuplug_run_part(cuplug_elements, call, from, to)"
     return f"""{op.head(variant)}
-#define CUPLUG_ALIGNED __attribute__((aligned(64)))
-enum {{ BLOCK = {block}, PAST = CUPLUG_NONTEMPORAL_BLOCK / {widest} }};
-
-CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, long long from, long long to) {{
-  const cuplug_loop *loop = call->loop;
+CUPLUG_PART cuplug_elements(const cuplug_loop_call *call, long long from, long long to) {{
   const cuplug_numbers given = cuplug_read(call->scalars);
-  {" ".join(flat)}
-  {" ".join(blocks)}
-  {" ".join(raw)}
-  {_host_past(op, kinds)}
-  const int64_t step = !({all_flat}) ? BLOCK : past ? PAST : CUPLUG_GRAIN;
-  for (int64_t begin = from, m; begin < to; begin += m) {{
-    m = cuplug_least(step - (begin + lead) % step, to - begin);
-    {_host_places(op, kinds)}
-    CUPLUG_SIMD
-    for (int64_t at = 0; at < m; at++) {{
-      {op.call("at_{}[at]", "begin + at", "loop->n")}
-    }}
-    {_host_stores(op, kinds)}
-  }}
-  if (past) cuplug_nontemporal_fence();
+  const int64_t m = to - from;
+  {" ".join(pointers)}
+  {loop}
 }}
 
-static void cuplug_range(const cuplug_loop_call *call, long long from, long long to) {{
-  cuplug_run_part(cuplug_blocks, call, from, to);
-}}
-
-void cuplug_function(const cuplug_loop_call *call) {{
-  const int64_t n = call->loop->n;
-  if (n < CUPLUG_PARALLEL_FROM)
-    cuplug_range(call, 0, n);
-  else
-    call->parallel(call, cuplug_range, n, CUPLUG_GRAIN);
+void cuplug_function(const cuplug_loop_call *call, long long from, long long to) {{
+  {run if op.may_divide else "cuplug_elements(call, from, to)"};
 }}
 """
-
-
-def _host_places(op: Elementwise, kinds: dict[str, str]) -> str:
-    """Point at each array's elements, or at a block of them."""
-    lines = []
-    for k, x in op.names.looped:
-        kind, data = kinds[x.name], f"({kinds[x.name]} *)call->data[{k}]"
-        if x.kind == "array":
-            gather = f"cuplug_gather_{kind}(block_{x.name}, call->data[{k}], loop, {k}, begin, m)"
-            place = f"flat_{x.name} ? {data} + begin : {gather}"
-            lines.append(f"const {kind} *at_{x.name} = {place};")
-            continue
-        direct = f"flat_{x.name}" + ("" if x.kind == "inout" else f" && !past_{x.name}")
-        lines.append(f"{kind} *at_{x.name} = {direct} ? {data} + begin : block_{x.name};")
-        if x.kind == "inout":
-            gather = f"cuplug_gather_{kind}(block_{x.name}, call->data[{k}], loop, {k}, begin, m)"
-            lines.append(f"if (!flat_{x.name}) {gather};")
-    return "\n".join(lines)
-
-
-def _host_past(op: Elementwise, kinds: dict[str, str]) -> str:
-    """Say which outputs are so large that they are stored past the caches, and how many elements
-    before the last of them its line begins."""
-    lines = ["int past = 0;", "int64_t lead = 0;"]
-    for k, x in enumerate(op.names.arrays):
-        if x.kind != "output":
-            continue
-        size = f"(int64_t)sizeof({kinds[x.name]})"
-        lines.append(
-            f"const int past_{x.name} = "
-            f"flat_{x.name} && loop->n >= CUPLUG_NONTEMPORAL_FROM / {size};"
-        )
-        in_line = f"(int64_t)((uintptr_t)call->data[{k}] % CUPLUG_LINE_BYTES)"
-        lines.append(f"if (past_{x.name}) past = 1, lead = {in_line} / {size};")
-    return "\n".join(lines)
-
-
-def _host_stores(op: Elementwise, kinds: dict[str, str]) -> str:
-    """Take computed blocks to where they belong: large ones past the caches."""
-    asks, stores = [], []
-    for k, x in op.names.looped:
-        kind, name = kinds[x.name], x.name
-        if x.kind == "array":
-            asks.append(
-                f"if (flat_{name} && past) "
-                f"cuplug_prefetch_ahead(at_{name}, (size_t)m * sizeof({kind}));"
-            )
-            continue
-        stores.append(
-            f"if (!flat_{name}) "
-            f"cuplug_scatter_{kind}(block_{name}, call->data[{k}], loop, {k}, begin, m);"
-        )
-        if x.kind == "output":
-            stores.append(
-                f"else if (past_{name}) cuplug_copy_nontemporal(({kind} *)call->data[{k}] + begin, "
-                f"block_{name}, (size_t)m * sizeof({kind}));"
-            )
-    return "\n".join(asks + stores)
 
 
 def cuda_code(op: Elementwise, variant: Variant) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -128,13 +129,31 @@ def template(name: str) -> str:
         return file.read()
 
 
-def prelude(variant: Variant) -> str:
+HOST = ("cuplug/half.h", "host_code.h", "host_divisions.h", "host_moves.h", "integers.h")
+
+
+def prelude(variant: Variant, host: Sequence[str] = HOST) -> str:
     """Return what stands before all code for a side; that for GPUs is in a namespace."""
-    files = ["cuplug/loop.h"]
-    host = ["cuplug/half.h", "cuplug/nontemporal.h", "host_code.h", "integers.h"]
-    files += host if variant.on_host else ["cuda_code.cuh"]
-    texts = [template(name) for name in files]
-    return "\n".join(texts if variant.on_host else [*texts, "namespace cuplug {"])
+    texts = [template(name) for name in ("cuplug/loop.h", *(host if variant.on_host else ()))]
+    if not variant.on_host:
+        texts += [template("cuda_code.cuh"), "namespace cuplug {"]
+    return "\n".join(texts)
+
+
+def may_divide(text: str) -> bool:
+    """Say whether C text may divide integers, shift them or raise them to a power."""
+    return re.search(r"[/%#]|<<|>>|\bpow\b", text) is not None
+
+
+@cache
+def _vector_functions() -> re.Pattern[str]:
+    names = re.findall(r"^CUPLUG_VECTOR_\d\((\w+)\)", template("host_code.h"), re.M)
+    return re.compile(rf"\b(?:{'|'.join(names)})f?\b")
+
+
+def has_vector_functions(text: str) -> bool:
+    """Say whether C text calls functions that the C library may have for vectors too."""
+    return _vector_functions().search(text) is not None
 
 
 def types(names: Names, variant: Variant) -> str:
@@ -143,7 +162,6 @@ def types(names: Names, variant: Variant) -> str:
     has_float8 = any(x.is_narrow and x.n_bytes == 1 for x in dtypes.values())
     lines = [template("float8.h")] if has_float8 else []
     if not variant.on_host:
-        lines.append("#define CUPLUG_REFUSE_POWER(x, y)")
         lines += [template(name) for name in ("complex.cuh", "integers.h", "integers.cuh")]
     lines += [f"#undef {word}" for word in names.words]  # of system headers, and compilers
     lines += [f"typedef {t.computed} {v};" for v, t in dtypes.items() if v not in DTYPES]

@@ -32,6 +32,9 @@ __device__ inline uint64_t cuplug_power(uint64_t x, uint64_t y) {
   return result;
 }
 
+#ifndef CUPLUG_REFUSE_POWER
+#define CUPLUG_REFUSE_POWER(x, y)
+#endif
 /* With a sign: 1 / x^-y, rounded to zero, on the GPU; the host refuses it. */
 __device__ inline int64_t cuplug_signed_power(int64_t x, int64_t y) {
   if (y >= 0) return (int64_t)cuplug_power((uint64_t)x, (uint64_t)y);

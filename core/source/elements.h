@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiled code over the elements of arrays of any strides: threads, blocks of elements that lie
+ * together, and conversions, so that the code itself is one loop over contiguous memory. */
+#ifndef CUPLUG_CORE_SOURCE_ELEMENTS_H
+#define CUPLUG_CORE_SOURCE_ELEMENTS_H
+
+#include "entry/run.h"
+
+#include <cuplug/loop.h>
+#include <internal/source.h>
+
+/* What is done with the arrays of a call: those from `n_inputs` on are outputs; of the others, a
+ * bit for each that is written too, and for each that the code reads wherever it likes. */
+typedef struct cuplug__roles {
+  uint32_t n_inputs, inout, raw;
+} cuplug__roles;
+
+/* Calls the code, a cuplug_loop_part, for all elements of the call's loop. `tensors` are the
+ * arrays as the call has them. With `wants_groups` the code gets elements in groups of
+ * CUPLUG_GROUP, the last one filled up with copies. */
+void cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
+                          const cuplug_tensor *tensors, const cuplug__roles *roles,
+                          int wants_groups);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For reductions on the host: arrays of any strides as blocks that lie together. After host_code.h.
+ */
+
+/* Elements; below, threads cost more than they save. Less than in the stock operators: an
+ * expression may take much longer for each. */
+#define CUPLUG_PARALLEL_FROM 65536
+#define CUPLUG_GRAIN 8192 /* elements of a thread's range: a multiple of all blocks */
+
+/* Whether array k lies in the order in which the loop meets its elements, without gaps. */
+static inline int cuplug_is_flat(const cuplug_loop *loop, unsigned k) {
+  int64_t expected = 1;
+  for (int d = loop->ndim - 1; d >= 0; d--) {
+    if (loop->strides[d][k] != expected) return 0;
+    expected *= loop->sizes[d];
+  }
+  return 1;
+}
+
+/* Where a walk along array k stands: the indices, and the place in elements. */
+typedef struct cuplug_walk {
+  int64_t at[64];
+  int64_t offset;
+} cuplug_walk;
+
+static void cuplug_walk_to(cuplug_walk *walk, const cuplug_loop *loop, unsigned k, int64_t n) {
+  walk->offset = 0;
+  for (int d = loop->ndim - 1; d >= 0; d--) {
+    const int64_t rest = n / loop->sizes[d];
+    walk->at[d] = n - rest * loop->sizes[d];
+    walk->offset += walk->at[d] * loop->strides[d][k];
+    n = rest;
+  }
+}
+
+/* Where element n lies in array k. */
+static inline int64_t cuplug_offset(const cuplug_loop *loop, unsigned k, int64_t n) {
+  int64_t offset = 0;
+  for (int d = loop->ndim - 1; d >= 0; d--) {
+    const int64_t rest = d ? n / loop->sizes[d] : 0;
+    offset += (n - rest * loop->sizes[d]) * loop->strides[d][k];
+    n = rest;
+  }
+  return offset;
+}
+
+/* Onward by n elements, to the end of the last dimension at most. */
+static inline void cuplug_walk_on(cuplug_walk *walk, const cuplug_loop *loop, unsigned k,
+                                  int64_t n) {
+  int d = loop->ndim - 1;
+  walk->at[d] += n;
+  walk->offset += n * loop->strides[d][k];
+  for (; d > 0 && walk->at[d] == loop->sizes[d]; d--) {
+    walk->at[d] = 0;
+    walk->at[d - 1]++;
+    walk->offset += loop->strides[d - 1][k] - loop->sizes[d] * loop->strides[d][k];
+  }
+}
+
+/* Elements begin to begin + n of array k, between a block and memory. */
+#define CUPLUG_DEFINE_MOVES(T)                                                                     \
+  static __attribute__((unused)) const T *cuplug_gather_##T(                                       \
+      T *block, const void *data, const cuplug_loop *loop, unsigned k, int64_t begin, int64_t n) { \
+    cuplug_walk walk;                                                                              \
+    const int last = loop->ndim - 1;                                                               \
+    cuplug_walk_to(&walk, loop, k, begin);                                                         \
+    if (last < 0) *block = *(const T *)data;                                                       \
+    for (int64_t done = 0, m; last >= 0 && done < n; done += m) {                                  \
+      const T *from = (const T *)data + walk.offset;                                               \
+      const int64_t stride = loop->strides[last][k];                                               \
+      m = cuplug_least(n - done, loop->sizes[last] - walk.at[last]);                               \
+      if (stride == 1)                                                                             \
+        memcpy(block + done, from, (size_t)m * sizeof(T));                                         \
+      else                                                                                         \
+        for (int64_t j = 0; j < m; j++) block[done + j] = from[j * stride];                        \
+      cuplug_walk_on(&walk, loop, k, m);                                                           \
+    }                                                                                              \
+    return block;                                                                                  \
+  }                                                                                                \
+  static __attribute__((unused)) void cuplug_scatter_##T(                                          \
+      const T *block, void *data, const cuplug_loop *loop, unsigned k, int64_t begin, int64_t n) { \
+    cuplug_walk walk;                                                                              \
+    const int last = loop->ndim - 1;                                                               \
+    cuplug_walk_to(&walk, loop, k, begin);                                                         \
+    if (last < 0) *(T *)data = *block;                                                             \
+    for (int64_t done = 0, m; last >= 0 && done < n; done += m) {                                  \
+      T *to = (T *)data + walk.offset;                                                             \
+      const int64_t stride = loop->strides[last][k];                                               \
+      m = cuplug_least(n - done, loop->sizes[last] - walk.at[last]);                               \
+      for (int64_t j = 0; j < m; j++) to[j * stride] = block[done + j];                            \
+      cuplug_walk_on(&walk, loop, k, m);                                                           \
+    }                                                                                              \
+  }
+CUPLUG_DEFINE_MOVES(uint8_t)
+CUPLUG_DEFINE_MOVES(int8_t)
+CUPLUG_DEFINE_MOVES(uint16_t)
+CUPLUG_DEFINE_MOVES(int16_t)
+CUPLUG_DEFINE_MOVES(uint32_t)
+CUPLUG_DEFINE_MOVES(int32_t)
+CUPLUG_DEFINE_MOVES(uint64_t)
+CUPLUG_DEFINE_MOVES(int64_t)
+CUPLUG_DEFINE_MOVES(float)
+CUPLUG_DEFINE_MOVES(double)
+CUPLUG_DEFINE_MOVES(complex64_t)
+CUPLUG_DEFINE_MOVES(complex128_t)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls whose arrays differ from those of the call before get what their own arrays ask for."""
+
+import itertools
+
+import cuplug
+import numpy as np
+import pytest
+
+SHAPES = [(16,), (4, 4), (2, 2, 2, 2), (8, 2), (2, 8), (0, 3), (), (17,), (1,), (16, 1), (3, 5, 7)]
+ADD = [cuplug.elementwise(f"add_{k}(x: T, y: T) -> T", f"x + y + (T){k}") for k in range(6)]
+
+
+def arrays():
+    random = np.random.default_rng(3)
+    for shape, dtype in itertools.product(SHAPES, ("float32", "int64")):
+        x = np.asarray(random.integers(0, 9, shape)).astype(dtype)
+        yield x, x + 1
+
+
+def test_shapes_dtypes_and_operators_in_turn():
+    given = list(arrays())
+    for _ in range(3):
+        for k, (x, y) in enumerate(given):
+            for number in (k % 6, (k + 3) % 6):
+                found = ADD[number](x, y)
+                assert found.dtype == x.dtype
+                np.testing.assert_array_equal(found, x + y + x.dtype.type(number))
+
+
+def test_layouts_in_turn():
+    """Strided and broadcast arrays between those that lie together, of the same shape."""
+    x = np.arange(64.0).reshape(8, 8)
+    out, wide = np.empty((8, 8)), np.zeros((8, 16))
+    for _ in range(3):
+        for a, b in ((x, x), (x.T, x), (x, x[0]), (x, x.T), (x[::-1], x[:, ::-1]), (x, x)):
+            np.testing.assert_array_equal(ADD[0](a, b), a + b)
+            np.testing.assert_array_equal(ADD[0](a, b, out=out), a + b)
+            np.testing.assert_array_equal(ADD[0](a, b, out=wide[:, ::2]), a + b)
+            assert not wide[:, 1::2].any()
+
+
+def test_in_place_arrays_are_checked_in_each_call():
+    axpy = cuplug.elementwise("axpy(inout y: T, x: T, a: T)", "y = a * x + y")
+    x = np.arange(16.0)
+    for _ in range(3):
+        y = x.copy()
+        axpy(y, x, 2)
+        np.testing.assert_array_equal(y, 3 * x)
+        with pytest.raises(ValueError, match="y: it is changed in place and overlaps x"):
+            axpy(y, y, 2)
+
+
+def test_stock_operators_of_many_shapes():
+    for _ in range(2):
+        for n in range(1, 200):
+            x = np.arange(-n, n, dtype="float32")
+            np.testing.assert_array_equal(cuplug.ops.relu(x), np.maximum(x, 0))

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""float16 and bfloat16 as float32 and back, on the host: every number, rounded to nearest even."""
+
+import cuplug
+import ml_dtypes
+import numpy as np
+import pytest
+from backends import assert_same
+
+HALVES = ["float16", "bfloat16"]
+EVERY = np.arange(1 << 16, dtype=np.uint16)
+
+
+def of_bits(bits, dtype):
+    return bits.view(np.float16 if dtype == "float16" else ml_dtypes.bfloat16)
+
+
+def floats():
+    """Return float32 numbers: at random, and halfway between halves, and beside those."""
+    drawn = np.random.default_rng(0).integers(0, 1 << 32, 100_003, np.uint32, endpoint=False)
+    with np.errstate(all="ignore"):
+        ties = [
+            (of_bits(EVERY, dtype).astype("f4").view("u4") | half)
+            for dtype, half in (("float16", 1 << 12), ("bfloat16", 1 << 15))
+        ]
+    every = np.concatenate(
+        [drawn, *ties, *(x + np.uint32(1) for x in ties), *(x - 1 for x in ties)]
+    )
+    return every.view("f4")
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_every_half_becomes_its_float(dtype):
+    widen = cuplug.elementwise(f"widen(x: {dtype}) -> float32", "x")
+    x = of_bits(EVERY, dtype)
+    for part in (x, x[::-1], x[3:20], x[5:38]):
+        assert_same(widen(part), part.astype("f4"))
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_floats_become_the_nearest_halves(dtype):
+    narrow = cuplug.elementwise(f"narrow(x: float32) -> {dtype}", "x")
+    x = floats()
+    with np.errstate(all="ignore"):
+        wanted = x.astype(of_bits(EVERY, dtype).dtype)
+    for part in (slice(None), slice(None, None, -1), slice(7, 24), slice(9, 42)):
+        found = narrow(x[part])
+        is_nan = np.isnan(x[part])
+        assert np.isnan(found[is_nan].astype("f4")).all()
+        assert (found.view("u2") == wanted[part].copy().view("u2"))[~is_nan].all()
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("name", ["relu", "leaky_relu", "piecewise_scale"])
+def test_stock_operators_compute_halves_as_floats(name, dtype):
+    """Except that relu gives each half as it is."""
+    operator, x = cuplug.find(name), of_bits(EVERY, dtype)
+    with np.errstate(all="ignore"):
+        wanted = operator(x.astype("f4")).astype(x.dtype)
+    for n in (1, 17, 513, 1 << 16):
+        assert_same(operator(x[:n].copy()), wanted[:n])
+    table = np.tile(x, 257)
+    assert_same(operator(table), np.tile(wanted, 257))
