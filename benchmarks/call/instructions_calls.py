@@ -52,6 +52,10 @@ def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
         tensors = {name: torch.from_numpy(array) for name, array in x.items()}
         yield "cuplug, 3 torch CPU tensors", python_loop(three, call=noop3, **tensors)
     yield "np.add(out=)", python_loop(out, call=np.add, **x)
+    square = np.ones((16, 16), np.float32)
+    total = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")
+    yield "cuplug, sum of 16 x 16", python_loop("call(x)", call=total, x=square)
+    yield "np.sum of 16 x 16", python_loop("call(x)", call=np.sum, x=square)
     compiled, values = native.typed_calls(), list(x.values())
     yield "typed function from Cython", lambda n: compiled.typed(*values, n)
     yield "cuplug_invoke from C", lambda n: compiled.c_api(*values, n)

@@ -25,7 +25,6 @@ Operators and kernels from source
     elementwise          an element-wise operator of an expression
     reduction            a reduction of expressions
     operator             an operator of a kernel, a function or both
-    Reduction            what `reduction` returns: called like NumPy's `sum`
     compile              compile CUDA C++
     Module               what `compile` returns: kernels by their names
     Kernel               a kernel to launch: `kernel[grid, block](...)`
@@ -110,7 +109,7 @@ _MODULES = {
     "signature.spec": "ArraySpec Inferred",
     "source.element_wise": "elementwise",
     "source.from_source": "operator",
-    "source.reductions": "Reduction reduction",
+    "source.reductions": "reduction",
 }
 _WITHOUT_NUMPY = ("author.build", "base.flags", "errors")
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

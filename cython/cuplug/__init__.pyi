@@ -49,7 +49,6 @@ from cuplug.signature.spec import ArraySpec as ArraySpec
 from cuplug.signature.spec import Inferred as Inferred
 from cuplug.source.element_wise import elementwise as elementwise
 from cuplug.source.from_source import operator as operator
-from cuplug.source.reductions import Reduction as Reduction
 from cuplug.source.reductions import reduction as reduction
 
 __version__: str

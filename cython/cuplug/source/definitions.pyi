@@ -22,6 +22,8 @@ def define_reduction(
     signature: str,
     doc: str,
     compile: Compiler,
+    in_order: bool,
+    n_outputs: int,
     accumulator_bytes: int,
     has_identity: bool,
     made: PublicCall,

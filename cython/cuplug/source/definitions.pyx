@@ -45,6 +45,7 @@ cdef int compile_variant(
                 n_reduced=v.n_reduced,
                 wide=v.wide != 0,
                 columns=v.columns != 0,
+                alone=v.alone != 0,
             )
         )
         code.function = <void *><size_t>function
@@ -130,12 +131,14 @@ def define_elementwise(list signatures, str doc, list compilers, bint in_order, 
 
 
 def define_reduction(
-    str signature, str doc, object compile, int accumulator_bytes, bint has_identity, object made
+    str signature, str doc, object compile, bint in_order, int n_outputs, int accumulator_bytes,
+    bint has_identity, object made
 ):
     """Define a reduction: arguments as for `define_elementwise`, of one overload."""
     cdef cuplug_definition_row row
-    cdef cuplug_source *source = new_source(compile, False)
+    cdef cuplug_source *source = new_source(compile, in_order)
     cdef bytes text = signature.encode()
+    source.n_outputs = n_outputs
     source.accumulator_bytes = accumulator_bytes
     source.has_identity = has_identity
     define_row(
