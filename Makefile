@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all gpu-test framework-test array-api-test bench pictures instructions lint format fuzz hostile install clean help core plugins python
+.PHONY: all demo test test-all gpu-test framework-test array-api-test bench pictures site instructions lint format fuzz hostile install clean help core plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
 plugins: ## Build the stock plugins
@@ -72,6 +72,10 @@ bench: ## Measure against the peers that are installed, and draw it
 pictures: ## Draw docs/pictures/ from the committed table
 	$(build) $(INSTALLED)/bench
 	$(PY) benchmarks/pictures.py
+
+site: all ## Make the site of docs/ in build/site; a warning is an error
+	$(build) $(INSTALLED)/site
+	$(RUN) -m sphinx -q -W --keep-going -b html -d $(BUILD)/site-pages docs $(BUILD)/site
 
 instructions: all ## Count instructions per call; needs valgrind
 	$(RUN) benchmarks/instructions.py

@@ -7,7 +7,8 @@ EXTRAS.test  := author dev
 EXTRAS.lint  := author lint
 EXTRAS.bench := author
 EXTRAS.array-api := array-api
-PURPOSES     := $(addprefix $(INSTALLED)/,test lint bench array-api)
+EXTRAS.site  := author site
+PURPOSES     := $(addprefix $(INSTALLED)/,test lint bench array-api site)
 
 needs = $(PYTHON) build_backend/requirements.py $(EXTRAS.$(notdir $1))
 SETTLED += $(call settle,$(INSTALLED)/environment.config,$(VENV) $(PYTHON))

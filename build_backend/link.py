@@ -28,10 +28,15 @@ def metadata() -> dict[str, str]:
         project = tomllib.load(file)["project"]
     head = f"Metadata-Version: 2.1\nName: cuplug\nVersion: {read_version()}\n"
     needs = [f"Requires-Dist: {package}\n" for package in project["dependencies"]]
-    scripts = [f"{name} = {place}\n" for name, place in project["scripts"].items()]
+    groups = {"console_scripts": project["scripts"], **project["entry-points"]}
+    entries = [
+        line
+        for group, places in groups.items()
+        for line in (f"[{group}]\n", *(f"{name} = {place}\n" for name, place in places.items()))
+    ]
     return {
         "METADATA": "".join([head, *needs]),
-        "entry_points.txt": "".join(["[console_scripts]\n", *scripts]),
+        "entry_points.txt": "".join(entries),
         "INSTALLER": "make\n",
     }
 

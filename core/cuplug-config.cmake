@@ -1,4 +1,5 @@
-# find_package(cuplug): cuplug::cuplug for programs that use plugins, cuplug::plugin for plugins.
+# find_package(cuplug): cuplug::cuplug for programs that use plugins, cuplug::plugin for plugins, and
+# the functions of cuplug-plugins.cmake, which build plugins and put them into Python packages.
 # It lies in lib/cmake/cuplug of the installation.
 get_filename_component(_cuplug_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 
@@ -17,3 +18,4 @@ if(NOT TARGET cuplug::plugin)
     INTERFACE_INCLUDE_DIRECTORIES "${_cuplug_prefix}/include")
 endif()
 unset(_cuplug_prefix)
+include("${CMAKE_CURRENT_LIST_DIR}/cuplug-plugins.cmake")

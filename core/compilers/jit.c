@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N_OWN_OPTIONS 2 /* --gpu-architecture, -lineinfo */
+#define N_OWN_OPTIONS 2    /* --gpu-architecture, -lineinfo */
+#define VIRTUAL "compute_" /* before an architecture: PTX for it */
 
 /* Leaves out what NVRTC declares of textures and of CUDA's run time, which takes time in a small
  * kernel. What uses these is refused, and compiled again with them. An NVRTC that does not know the
@@ -22,24 +23,33 @@ static int fail(const cuplug__nvrtc *nvrtc, int code, const char *name, cuplug_e
                       nvrtc->nvrtcGetErrorString(code));
 }
 
-/* Machine code where NVRTC knows the architecture, PTX for the driver where the GPU is newer. */
-static int choose_architecture(const cuplug__nvrtc *nvrtc, const cuplug_program *program,
-                               char option[64], int *is_ptx, cuplug_error *error) {
+static int fail_architecture(const cuplug__nvrtc *nvrtc, const cuplug_program *program,
+                             cuplug_error *error) {
   const int *known = nvrtc->architectures, newest = known[nvrtc->n_architectures - 1];
-  const int wanted = atoi(program->architecture);
-  *is_ptx = wanted > newest;
-  if (*is_ptx) {
-    snprintf(option, 64, "--gpu-architecture=compute_%d", newest);
-    return CUPLUG_OK;
-  }
-  snprintf(option, 64, "--gpu-architecture=sm_%.16s", program->architecture);
-  for (int k = 0; k < nvrtc->n_architectures; k++)
-    if (known[k] == wanted) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_COMPILE,
                       "%s: architecture: seen %s, wanted one that NVRTC %d.%d compiles for: %d to "
                       "%d",
                       program->name, program->architecture, nvrtc->version / 1000,
                       nvrtc->version % 1000 / 10, known[0], newest);
+}
+
+/* Machine code where NVRTC knows the architecture, PTX for the driver where the GPU is newer, or
+ * where "compute_90" asks for it. */
+static int choose_architecture(const cuplug__nvrtc *nvrtc, const cuplug_program *program,
+                               char option[64], int *is_ptx, cuplug_error *error) {
+  const int *known = nvrtc->architectures, newest = known[nvrtc->n_architectures - 1];
+  const char *asked = program->architecture;
+  const int asks_ptx = !strncmp(asked, VIRTUAL, strlen(VIRTUAL));
+  if (asks_ptx) asked += strlen(VIRTUAL);
+  const int wanted = atoi(asked);
+  *is_ptx = asks_ptx || wanted > newest;
+  if (wanted > newest)
+    snprintf(option, 64, "--gpu-architecture=compute_%d", newest);
+  else
+    snprintf(option, 64, "--gpu-architecture=%s%.16s", asks_ptx ? VIRTUAL : "sm_", asked);
+  for (int k = 0; k < nvrtc->n_architectures; k++)
+    if (known[k] == wanted) return CUPLUG_OK;
+  return wanted > newest ? CUPLUG_OK : fail_architecture(nvrtc, program, error);
 }
 
 typedef int size_function(nvrtcProgram, size_t *);

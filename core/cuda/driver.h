@@ -109,6 +109,8 @@ enum {
   CUPLUG__LAUNCH_COOPERATIVE = 2, /* launch attributes */
   CUPLUG__LAUNCH_CLUSTER = 4,
   CUPLUG__LAUNCH_OVERLAPPING = 6,
+  CUPLUG__JIT_ERROR_LOG = 5, /* options of the compiler of PTX */
+  CUPLUG__JIT_ERROR_LOG_BYTES = 6,
   CUPLUG__POINTER_DEVICE = 9 /* a pointer attribute: the ordinal */
 };
 

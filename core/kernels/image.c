@@ -22,12 +22,21 @@ int cuplug__fail_load(cuplug_error *error, int code, const char *name) {
                         "%s: it was compiled for the architecture of another GPU", name);
   if (code == CUPLUG__CU_UNSUPPORTED_PTX_VERSION)
     return cuplug__fail(error, CUPLUG_ERROR_CUDA,
-                        "%s: NVRTC, which compiled it, is newer than the driver, which supports "
-                        "CUDA %d.%d: update the driver, or use an older NVRTC",
+                        "%s: the compiler of its PTX is newer than the driver, which supports CUDA "
+                        "%d.%d: update the driver, or use an older compiler",
                         name, cuplug__driver_version / 1000, cuplug__driver_version % 1000 / 10);
   cuplug__cuda_fail(error, code, "loading compiled code");
   cuplug__prefix(error, "%s: ", name);
   return error ? error->status : CUPLUG_ERROR_CUDA;
+}
+
+#define LOG_BYTES 1024 /* of what the driver says about PTX that it refuses */
+
+static int load_data(CUlibrary *library, void *code, char log[LOG_BYTES]) {
+  CUjit_option options[] = {CUPLUG__JIT_ERROR_LOG, CUPLUG__JIT_ERROR_LOG_BYTES};
+  void *values[] = {log, (void *)(uintptr_t)LOG_BYTES};
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  return (int)cuplug__driver.cuLibraryLoadData(library, code, options, values, 2, NULL, NULL, 0);
 }
 
 static cuplug_image *new_image(CUlibrary library, const char *name) {
@@ -58,9 +67,11 @@ int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplu
   if (!copy) return cuplug__no_memory(error, "loading compiled code");
   memcpy(copy, image, bytes);
   copy[bytes] = 0;
-  CUPLUG__RELAXED mode = cuplug__capture_relax();
-  int code = cuplug__driver.cuLibraryLoadData(&library, copy, NULL, NULL, 0, NULL, NULL, 0);
+  char log[LOG_BYTES] = "";
+  int code = load_data(&library, copy, log);
   free(copy);
+  if (code && *log)
+    return cuplug__fail(error, CUPLUG_ERROR_CUDA, "%s: the driver refuses it: %s", name, log);
   if (code) return cuplug__fail_load(error, code, name);
   *loaded = new_image(library, name);
   if (!*loaded) return cuplug__no_memory(error, "loading compiled code");

@@ -10,12 +10,39 @@
 
 #include <internal/source.h>
 
+/* Of contiguous arrays, of which the first that is not raw says how many elements there are. */
+static void read_flat(const cuplug_call *call, uint32_t raw, cuplug_loop *loop) {
+  loop->n = loop->sizes[0] = cuplug_n_elements(&call->tensors[__builtin_ctz(~raw)]);
+  loop->ndim = loop->n != 1;
+  for (uint32_t k = 0; k < call->n_tensors; k++) loop->strides[0][k] = 1;
+}
+
 static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
                       long long (*strides)[CUPLUG_MAX_LOOP_ARRAYS], void **data) {
   cuplug__loop_start(loop, call->n_tensors, strides);
+  for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
+  if (source->raw) {
+    read_flat(call, source->raw, loop);
+    return;
+  }
   for (int32_t d = 0; d < call->tensors[0].ndim; d++) cuplug__loop_add(loop, call->tensors, d, 0);
   cuplug__loop_collapse(loop, !source->in_order);
-  for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
+}
+
+/* The call's scalars, and in `numbers` behind them the sizes that the code wants, if any. */
+static int read_scalars(const cuplug_call *call, const cuplug_source *source,
+                        cuplug_scalar *numbers, const cuplug_scalar **scalars) {
+  *scalars = call->scalars;
+  if (!source->n_sizes) return CUPLUG_OK;
+  *scalars = numbers;
+  for (uint32_t k = 0; k < call->n_scalars; k++) numbers[k] = call->scalars[k];
+  for (uint32_t k = 0; k < source->n_sizes; k++) {
+    int64_t size;
+    int status = cuplug_entry_number(call, &source->sizes[k], "expression", CUPLUG_INT64, &size);
+    if (status) return status;
+    numbers[call->n_scalars + k].i = size;
+  }
+  return CUPLUG_OK;
 }
 
 /* Array k as the loop meets it; takes both arrays. */
@@ -62,6 +89,8 @@ static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, 
 int cuplug_elementwise_host(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
   const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
+  cuplug_scalar numbers[call->n_scalars + source->n_sizes + 1];
+  const cuplug_scalar *scalars;
   void *data[CUPLUG_MAX_LOOP_ARRAYS], *copies[CUPLUG_MAX_LOOP_ARRAYS];
   CUPLUG__LOOP_STRIDES(strides, call->tensors[0].ndim);
   cuplug_loop loop;
@@ -69,11 +98,12 @@ int cuplug_elementwise_host(const cuplug_call *call) {
   const cuplug_code *code;
   read_loop(call, source, &loop, strides, data);
   if (!loop.n) return CUPLUG_OK;
-  cuplug__variant_start(&variant, call);
-  int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
+  int status = read_scalars(call, source, numbers, &scalars);
   if (status) return status;
-  cuplug_loop_call arguments = {
-      .data = data, .scalars = call->scalars, .loop = &loop, .n_parts = 1};
+  cuplug__variant_start(&variant, call);
+  status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
+  if (status) return status;
+  cuplug_loop_call arguments = {.data = data, .scalars = scalars, .loop = &loop, .n_parts = 1};
   straighten(call, &loop, data, copies);
   status = cuplug__variant_run(call, code, &arguments);
   for (uint32_t k = 0; k < n_inputs; k++) cuplug_free_host(copies[k]);
@@ -107,6 +137,8 @@ static void choose_packs(const cuplug_call *call, cuplug_loop *loop, cuplug_vari
 
 int cuplug_elementwise_cuda(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
+  cuplug_scalar numbers[call->n_scalars + source->n_sizes + 1];
+  const cuplug_scalar *scalars;
   struct {
     void *data[CUPLUG_MAX_LOOP_ARRAYS];
   } arrays;
@@ -116,9 +148,11 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   const cuplug_code *code;
   read_loop(call, source, &loop, strides, arrays.data);
   if (!loop.n) return CUPLUG_OK;
+  int status = read_scalars(call, source, numbers, &scalars);
+  if (status) return status;
   cuplug__variant_start(&variant, call);
   choose_packs(call, &loop, &variant);
-  int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
+  status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
   cuplug_divisor divisors[loop.ndim + 1];
   long long steps[(uint32_t)(loop.ndim + 1) * loop.n_arrays];
@@ -127,6 +161,6 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
       (long long)CUPLUG__N_THREADS * variant.unroll * (variant.ndim ? 1 : variant.width);
   const cuplug_grid grid = {.blocks = {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1},
                             .threads = {CUPLUG__N_THREADS, 1, 1}};
-  void *arguments[] = {&arrays, (void *)call->scalars, &loop.n, divisors, steps};
+  void *arguments[] = {&arrays, (void *)scalars, &loop.n, divisors, steps};
   return CUPLUG__SERVICE(call, launch)(call, code->function, &grid, arguments);
 }

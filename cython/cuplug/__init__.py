@@ -26,7 +26,8 @@ Operators and kernels from source
     reduction            a reduction of expressions
     operator             an operator of a kernel, a function or both
     compile              compile CUDA C++
-    Module               what `compile` returns: kernels by their names
+    load_image           load kernels that were compiled elsewhere: PTX, cubin, fatbin
+    Module               what these two return: kernels by their names
     Kernel               a kernel to launch: `kernel[grid, block](...)`
     In, Out, InOut       NumPy arrays as arguments of a kernel
 
@@ -34,6 +35,7 @@ Arrays
     Array                an array on the host or on a GPU
     asarray, empty, from_pointer  make one
     array_api            the functions of the Python array API standard
+    random               random numbers, the same on the CPU and on GPUs
 
 GPUs
     device               where host arrays run, in a `with` block
@@ -86,7 +88,8 @@ _MODULES = {
     "array.make": "empty from_pointer",
     "array_api": "array_api",
     "array_api.creation": "asarray",
-    "author.build": "BuildError build",
+    "author.build": "build",
+    "author.sources": "BuildError",
     "base.flags": "get_cmake_path get_include get_pkg_config_path",
     "call.operator": "Operator",
     "call.named": "named_outputs",
@@ -98,7 +101,8 @@ _MODULES = {
     "host.progress": "progress",
     "kernels.function": "KernelAttributes",
     "kernels.kernel": "Kernel",
-    "kernels.module": "Module compile",
+    "kernels.make": "compile load_image",
+    "kernels.module": "Module",
     "kernels.staged": "In InOut Out",
     "lookup.find": "find load plugins",
     "lookup.listing": "search_path",
@@ -106,12 +110,13 @@ _MODULES = {
     "lookup.records": "Directory Plugin PluginFile",
     "lookup.reload": "reload",
     "ops": "ops",
+    "random": "random",
     "signature.spec": "ArraySpec Inferred",
     "source.element_wise": "elementwise",
     "source.from_source": "operator",
     "source.reductions": "reduction",
 }
-_WITHOUT_NUMPY = ("author.build", "base.flags", "errors")
+_WITHOUT_NUMPY = ("author.build", "author.sources", "base.flags", "errors")
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = sorted(_HOMES)
@@ -126,7 +131,8 @@ def __getattr__(name: str) -> object:
         import numpy  # noqa: F401
 
     module = __import__(f"{__name__}.{_HOMES[name]}", fromlist=[name])
-    globals()[name] = value = module if name in ("array_api", "ops") else getattr(module, name)
+    is_module = name in ("array_api", "ops", "random")
+    globals()[name] = value = module if is_module else getattr(module, name)
     return value
 
 

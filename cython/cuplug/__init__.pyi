@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from cuplug import array_api as array_api
 from cuplug import ops as ops
+from cuplug import random as random
 from cuplug.adoption.adopt import adopt as adopt
 from cuplug.array.array import Array as Array
 from cuplug.array.make import empty as empty
@@ -31,8 +32,9 @@ from cuplug.errors import PluginError as PluginError
 from cuplug.host.progress import progress as progress
 from cuplug.kernels.function import KernelAttributes as KernelAttributes
 from cuplug.kernels.kernel import Kernel as Kernel
+from cuplug.kernels.make import compile as compile
+from cuplug.kernels.make import load_image as load_image
 from cuplug.kernels.module import Module as Module
-from cuplug.kernels.module import compile as compile
 from cuplug.kernels.staged import In as In
 from cuplug.kernels.staged import InOut as InOut
 from cuplug.kernels.staged import Out as Out

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random arguments from signatures, for property tests with Hypothesis.
 
-@given(cuplug.testing.arguments(gather))
-def test_gather(arguments):
-    result = gather(**arguments)
+::
+
+    @given(cuplug.testing.arguments(gather))
+    def test_gather(arguments):
+        result = gather(**arguments)
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ namespace cuplug {
 
 template <class T> struct complex { T real, imag; };
 
-/* The C++ type of a dtype by its number, as elements of arrays and as a scalar. */
+/** The C++ type of a dtype by its number, as elements of arrays and as a scalar. */
 template <int number> struct dtype { using element = void; };
 template <class Element> struct dtype_of : dtype<-1> {};
 constexpr bool is_variable(dtype<-1>) { return true; }
@@ -56,14 +56,14 @@ CUPLUG__DTYPE(15, FLOAT8_E4M3FN, __nv_fp8_e4m3, float, (float)from.f)
 CUPLUG__DTYPE(16, FLOAT8_E5M2, __nv_fp8_e5m2, float, (float)from.f)
 #undef CUPLUG__DTYPE
 
-/* `const U` where T is const. */
+/** `const U` where T is const. */
 template <class T, class U> struct as_const_as { using type = U; };
 template <class T, class U> struct as_const_as<const T, U> { using type = const U; };
 
 /* ---- Arrays --------------------------------------------------------------------------------- */
 
-/* An array; T is void where the entry does not name its dtype. It is its address, too: x[i], and an
- * argument of kernels. One that was left out is false, and its size is 0. */
+/** An array; T is void where the entry does not name its dtype. It is its address, too: x[i], and
+ * an argument of kernels. One that was left out is false, and its size is 0. */
 template <class T> class array {
 public:
   array(const cuplug_call *call, const cuplug_tensor *tensor)
@@ -81,12 +81,12 @@ public:
   int ndim() const { return tensor_->ndim; }
   const int64_t *shape() const { return tensor_->shape; }
   int64_t shape(int k) const { return tensor_->shape[k < 0 ? tensor_->ndim + k : k]; }
-  /* In elements; for signatures with CUPLUG_TAKES_STRIDES. */
+  /** In elements; for signatures with CUPLUG_TAKES_STRIDES. */
   int64_t stride(int k) const { return tensor_->strides[k < 0 ? tensor_->ndim + k : k]; }
 
   uint32_t type() const { return cuplug_type(tensor_); } /* CUPLUG_FLOAT32 ... */
   int64_t element_bytes() const { return cuplug_element_bytes(tensor_); }
-  /* The address as another type of elements: 16 bits of __half, float2 of complex<float>. */
+  /** The address as another type of elements: 16 bits of __half, float2 of complex<float>. */
   template <class U> typename as_const_as<T, U>::type *as() const {
     return reinterpret_cast<typename as_const_as<T, U>::type *>(data_);
   }
@@ -98,8 +98,8 @@ protected:
   const cuplug_tensor *tensor_, *tensors_;
 };
 
-/* An output with dimensions `?`: it has no memory until the entry knows its sizes. Rank is -1 where
- * it has groups of dimensions. */
+/** An output with dimensions `?`: it has no memory until the entry knows its sizes. Rank is -1
+ * where it has groups of dimensions. */
 template <class T, int rank> class output : public array<T> {
 public:
   output(const cuplug_call *call, const cuplug_tensor *tensor)
@@ -152,7 +152,7 @@ private:
   const cuplug_call *call_;
 };
 
-/* The sizes of a group of dimensions. */
+/** The sizes of a group of dimensions. */
 class sizes {
 public:
   sizes(const int64_t *first, int n) : first_(first), n_(n) {}
@@ -171,7 +171,7 @@ private:
   int n_;
 };
 
-/* A parameter whose default is None: false, or a value. */
+/** A parameter whose default is None: false, or a value. */
 template <class T> class maybe {
 public:
   maybe(bool is_there, T value) : value_(value), is_there_(is_there) {}
@@ -185,7 +185,7 @@ private:
   bool is_there_;
 };
 
-/* One of several strings, as its number: `mode == CUPLUG_CHOICE(mode, "wrap")`, and in a switch
+/** One of several strings, as its number: `mode == CUPLUG_CHOICE(mode, "wrap")`, and in a switch
  * `case CUPLUG_CHOICE(mode, "wrap"):`. Name: that of the parameter. */
 template <class Name> class choice {
 public:

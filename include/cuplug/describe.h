@@ -12,39 +12,39 @@ CUPLUG__BEGIN_C
 /* ---- Operators ----------------------------------------------------------------------------- */
 
 CUPLUG_API const char *cuplug_operator_name(const cuplug_operator *op);
-/* Name, version and file of its plugin. */
+/** Name, version and file of its plugin. */
 CUPLUG_API const char *cuplug_operator_plugin(const cuplug_operator *op);
 CUPLUG_API const char *cuplug_operator_version(const cuplug_operator *op);
 CUPLUG_API const char *cuplug_operator_path(const cuplug_operator *op);
-/* The compute capabilities of its plugin's CUDA code: "750,900" for 7.5 and 9.0; "" without. */
+/** The compute capabilities of its plugin's CUDA code: "750,900" for 7.5 and 9.0; "" without. */
 CUPLUG_API const char *cuplug_operator_architectures(const cuplug_operator *op);
-/* The SHA-256 of its plugin's file, which is read once. ERROR_PLUGIN: it has none, or the file was
+/** The SHA-256 of its plugin's file, which is read once. ERROR_PLUGIN: it has none, or the file was
  * replaced since its table was read. */
 CUPLUG_API int cuplug_operator_digest(const cuplug_operator *op, uint8_t digest[32],
                                       cuplug_error *error);
-/* 1 when its code is in the process. */
+/** 1 when its code is in the process. */
 CUPLUG_API int cuplug_operator_is_loaded(const cuplug_operator *op);
-/* Its overloads, tried in this order. */
+/** Its overloads, tried in this order. */
 CUPLUG_API uint32_t cuplug_operator_n_rows(const cuplug_operator *op);
 
 /* ---- Rows ---------------------------------------------------------------------------------- */
 
-/* Row k of an operator; NULL past the last. */
+/** Row k of an operator; NULL past the last. */
 CUPLUG_API const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint32_t k);
 
-/* The text of its signature, which begins with the operator's name. */
+/** The text of its signature, which begins with the operator's name. */
 CUPLUG_API const char *cuplug_row_signature(const cuplug_row *row);
-/* One line; "" where the plugin says nothing. */
+/** One line; "" where the plugin says nothing. */
 CUPLUG_API const char *cuplug_row_doc(const cuplug_row *row);
-/* The exported function for CUPLUG_CPU or CUPLUG_CUDA; NULL where it has none. */
+/** The exported function for CUPLUG_CPU or CUPLUG_CUDA; NULL where it has none. */
 CUPLUG_API const char *cuplug_row_entry(const cuplug_row *row, int32_t device_type);
-/* What it says of a key, such as "gradient": its value, "" for one without a value, NULL where it
+/** What it says of a key, such as "gradient": its value, "" for one without a value, NULL where it
  * says nothing. docs/abi.md lists the keys. */
 CUPLUG_API const char *cuplug_row_property(const cuplug_row *row, const char *key);
-/* The k-th of the fields of its note, "key=value" or "key"; NULL past the last. */
+/** The k-th of the fields of its note, "key=value" or "key"; NULL past the last. */
 CUPLUG_API const char *cuplug_row_field(const cuplug_row *row, uint32_t k);
 
-/* The properties that calls depend on. */
+/** The properties that calls depend on. */
 #define CUPLUG_ROW_TAKES_STRIDES 1u
 #define CUPLUG_ROW_PREFERS_CUDA 2u
 #define CUPLUG_ROW_NEVER_WAITS 4u
@@ -53,13 +53,13 @@ CUPLUG_API uint32_t cuplug_row_flags(const cuplug_row *row); /* CUPLUG_ROW_TAKES
 
 /* ---- Signatures ---------------------------------------------------------------------------- */
 
-/* A parsed signature. */
+/** A parsed signature. */
 typedef struct cuplug_signature cuplug_signature;
 
-/* That of row k of an operator; NULL past the last. */
+/** That of row k of an operator; NULL past the last. */
 CUPLUG_API const cuplug_signature *cuplug_operator_signature(const cuplug_operator *op, uint32_t k);
 
-/* As the plugin has it. */
+/** As the plugin has it. */
 CUPLUG_API const char *cuplug_signature_text(const cuplug_signature *signature);
 CUPLUG_API uint32_t cuplug_signature_n_parameters(const cuplug_signature *signature);
 CUPLUG_API uint32_t cuplug_signature_n_outputs(const cuplug_signature *signature);
@@ -75,20 +75,20 @@ typedef enum cuplug_kind {
   CUPLUG_PARAMETER_ARRAYS  /* xs: T[n][], a list of arrays */
 } cuplug_kind;
 
-/* Parameter i of a signature, from 0; the outputs follow the last parameter. Past them: NULL, 0 and
- * kind -1. */
+/** Parameter i of a signature, from 0; the outputs follow the last parameter. Past them: NULL, 0
+ * and kind -1. */
 CUPLUG_API const char *cuplug_parameter_name(const cuplug_signature *signature, uint32_t i);
 CUPLUG_API int32_t cuplug_parameter_kind(const cuplug_signature *signature, uint32_t i);
-/* Bit k: the k-th dtype of CUPLUG_DTYPE_LIST is allowed. 0 for strings and choices. */
+/** Bit k: the k-th dtype of CUPLUG_DTYPE_LIST is allowed. 0 for strings and choices. */
 CUPLUG_API uint64_t cuplug_parameter_dtypes(const cuplug_signature *signature, uint32_t i);
-/* How many dimensions stand in its brackets; "...", and "*n", each any number of them, count as 1.
+/** How many dimensions stand in its brackets; "...", and "*n", each any number of them, count as 1.
  */
 CUPLUG_API uint32_t cuplug_parameter_n_dims(const cuplug_signature *signature, uint32_t i);
-/* The text of its default, as written; NULL without: it must be given. */
+/** The text of its default, as written; NULL without: it must be given. */
 CUPLUG_API const char *cuplug_parameter_default(const cuplug_signature *signature, uint32_t i);
 
-/* The name of the k-th dtype of CUPLUG_DTYPE_LIST, and the dtype, a cuplug_type_id; NULL and 0 past
- * the last. */
+/** The name of the k-th dtype of CUPLUG_DTYPE_LIST, and the dtype, a cuplug_type_id; NULL and 0
+ * past the last. */
 CUPLUG_API const char *cuplug_dtype_name(uint32_t k);
 CUPLUG_API uint32_t cuplug_dtype_id(uint32_t k);
 

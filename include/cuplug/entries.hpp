@@ -6,7 +6,7 @@
 /* Compilers then show the author's line, and not each macro on the way to it. */
 #pragma GCC system_header
 
-/* An operator and its row of the table, before its entries: an identifier of C++, a signature, a
+/** An operator and its row of the table, before its entries: an identifier of C++, a signature, a
  * line of documentation with properties. The entries are called <identifier>_host and _cuda. */
 #define CUPLUG_TYPED_OPERATOR(identifier, signature, doc) \
   CUPLUG__SIGNATURE(identifier##_signature, signature);   \
@@ -27,7 +27,7 @@
     static constexpr const char *text() { return signature; } \
   }
 
-/* An entry of such an operator, before its body in braces: CUPLUG_HOST_ENTRY(operator, (T), x, n).
+/** An entry of such an operator, before its body in braces: CUPLUG_HOST_ENTRY(operator, (T), x, n).
  * Without type variables the parentheses are left out. In the body, `call` is the cuplug::call. */
 #define CUPLUG_HOST_ENTRY(...) CUPLUG__NAMED_ENTRY(_host, __VA_ARGS__)
 #define CUPLUG_CUDA_ENTRY(...) CUPLUG__NAMED_ENTRY(_cuda, __VA_ARGS__)
@@ -77,6 +77,8 @@
     static constexpr cuplug::item found = cuplug::find(signature::text(), #name);             \
     static_assert(found.what != cuplug::kind::none,                                           \
                   #name ": no parameter, output or dimension of this name in the signature"); \
+    static_assert(!found.output || found.what != cuplug::kind::scalar,                        \
+                  #name ": an output is an array: write [] behind its dtype for one number"); \
   };
 #define CUPLUG__CLASS(entry, signature, name) , class name
 #define CUPLUG__PARAMETER(entry, types, name) \

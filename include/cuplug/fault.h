@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* What a kernel leaves behind when it meets bad data: it goes on without touching memory out of
+/** What a kernel leaves behind when it meets bad data: it goes on without touching memory out of
  * range, and the host raises the error afterwards. Written by cuplug_fault_index and the like, in
  * memory that host and devices share. The first fault wins. */
 typedef struct cuplug_fault {

@@ -13,7 +13,7 @@
 #define CUPLUG__PRINTF
 #endif
 
-/* `return cuplug_failf(call, CUPLUG_ERROR_VALUE, "x: seen %g, wanted ...", x)`: cuplug_fail with
+/** `return cuplug_failf(call, CUPLUG_ERROR_VALUE, "x: seen %g, wanted ...", x)`: cuplug_fail with
  * what printf makes of the arguments, cut after 1,023 bytes. [thread-safe] [no-cuda] */
 CUPLUG__MUST_USE CUPLUG__PRINTF static inline int cuplug_failf(const cuplug_call *call, int status,
                                                                const char *format, ...) {

@@ -20,10 +20,12 @@ static inline uint32_t cuplug_bits_of_float(float value) {
   return bits;
 }
 
+/** The value of 16 bits of bfloat16. */
 static inline float cuplug_bfloat16_load(uint16_t x) {
   return cuplug_float_of_bits((uint32_t)x << 16);
 }
 
+/** A value as 16 bits of bfloat16. */
 static inline uint16_t cuplug_bfloat16_store(float value) {
   uint32_t bits = cuplug_bits_of_float(value);
   uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
@@ -31,6 +33,7 @@ static inline uint16_t cuplug_bfloat16_store(float value) {
   return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? quiet_nan : rounded);
 }
 
+/** The value of 16 bits of float16. */
 static inline float cuplug_float16_load(uint16_t x) {
   uint32_t sign = (uint32_t)(x & 0x8000) << 16, magnitude = (uint32_t)(x & 0x7fff) << 13;
   /* Subnormal numbers: a multiplication by 2^112 moves the exponent's bias from 15 to 127. */
@@ -40,6 +43,7 @@ static inline float cuplug_float16_load(uint16_t x) {
   return cuplug_float_of_bits(sign | (magnitude >= 0x0f800000 ? special : finite));
 }
 
+/** A value as 16 bits of float16. */
 static inline uint16_t cuplug_float16_store(float value) {
   uint32_t bits = cuplug_bits_of_float(value), sign = bits >> 16 & 0x8000;
   uint32_t magnitude = bits & 0x7fffffff;

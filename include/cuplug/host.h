@@ -39,8 +39,8 @@ CUPLUG__BEGIN_C
 
 #define CUPLUG_ERROR_MESSAGE_BYTES 4080
 
-/* An error record, of this size for ever. It lies in the caller's frame, and belongs to one thread.
- * `status` is CUPLUG_OK while `message` is empty. */
+/** An error record, of this size for ever. It lies in the caller's frame, and belongs to one
+ * thread. `status` is CUPLUG_OK while `message` is empty. */
 typedef struct cuplug_error {
   int32_t status;         /* a cuplug_status */
   int32_t cuda_code;      /* the CUresult or cudaError_t behind ERROR_CUDA, else 0 */
@@ -51,41 +51,42 @@ typedef struct cuplug_error {
 
 #define CUPLUG_API __attribute__((visibility("default")))
 
-/* The version of the loaded core, "0.1.0". [thread-safe] [no-cuda] */
+/** The version of the loaded core, "0.1.0". [thread-safe] [no-cuda] */
 CUPLUG_API const char *cuplug_version(void);
-/* "ERROR_VALUE" for CUPLUG_ERROR_VALUE; NULL for a number that is no status. [thread-safe]
+/** "ERROR_VALUE" for CUPLUG_ERROR_VALUE; NULL for a number that is no status. [thread-safe]
  * [no-cuda] */
 CUPLUG_API const char *cuplug_status_name(int status);
 
 /* ---- Operators ----------------------------------------------------------------------------- */
 
-/* One operator: one or more rows of one plugin that share a name. Never freed. <cuplug/describe.h>
+/** One operator: one or more rows of one plugin that share a name. Never freed. <cuplug/describe.h>
  * has what it says of itself. */
 typedef struct cuplug_operator cuplug_operator;
-/* One row of a symbol table: one operator, or one overload of it. */
+/** One row of a symbol table: one operator, or one overload of it. */
 typedef struct cuplug_row cuplug_row;
 
-/* Finds an operator by "operator" or "plugin.operator". lib<operator>.so is looked up first,
+/** Finds an operator by "operator" or "plugin.operator". lib<operator>.so is looked up first,
  * without a scan; else the first plugin in search order that has the operator. Reads the table,
  * runs nothing. The same operator is returned every time. ERROR_NOT_FOUND lists the directories
  * looked in and near names. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error);
 
-/* The same before the program knows its own directories: looks only where cuplug_add_directory
+/** The same before the program knows its own directories: looks only where cuplug_add_directory
  * cannot change what is found, and does not scan. *op is NULL, without an error, when it is not
  * there. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error);
 
-/* Registers the plugin in one file, ahead of the search path, whatever its file is called. Fills at
- * most `room` operators and sets their number, for which NULL is taken. [thread-safe] [no-cuda] */
+/** Registers the plugin in one file, ahead of the search path, whatever its file is called. Fills
+ * at most `room` operators and sets their number, for which NULL is taken. [thread-safe]
+ * [no-cuda] */
 CUPLUG_API int cuplug_load(const char *path, cuplug_operator **ops, uint32_t room, uint32_t *n_ops,
                            cuplug_error *error);
 
-/* Loads the code now instead of at the first call, and checks the entries. Returns at once when
+/** Loads the code now instead of at the first call, and checks the entries. Returns at once when
  * that is done. [thread-safe] [loads] [no-cuda] */
 CUPLUG_API int cuplug_load_code(cuplug_operator *op, cuplug_error *error);
 
-/* Takes in the file of an operator anew when it was replaced on disk, by another file renamed over
+/** Takes in the file of an operator anew when it was replaced on disk, by another file renamed over
  * it, and loads the code beside the old, which stays. Sets `fresh` to the operator of that name,
  * the same one when nothing has changed. cuplug_find gives that one from then on; operators found
  * before go on with the old code. On an error nothing changes: the new file is broken or refused,
@@ -96,7 +97,7 @@ CUPLUG_API int cuplug_reload(const cuplug_operator *op, cuplug_operator **fresh,
 
 /* ---- Arrays -------------------------------------------------------------------------------- */
 
-/* A C-contiguous array in host memory. `shape` (ndim sizes, not checked here) and the memory are
+/** A C-contiguous array in host memory. `shape` (ndim sizes, not checked here) and the memory are
  * borrowed for as long as the tensor is used. [thread-safe] [no-cuda] */
 static inline cuplug_tensor cuplug_make_tensor(void *data, cuplug_type_id dtype, int32_t ndim,
                                                int64_t *shape) {
@@ -109,7 +110,7 @@ static inline cuplug_tensor cuplug_make_tensor(void *data, cuplug_type_id dtype,
   return x;
 }
 
-/* The same in the memory of a GPU. [thread-safe] [no-cuda] */
+/** The same in the memory of a GPU. [thread-safe] [no-cuda] */
 static inline cuplug_tensor cuplug_make_cuda_tensor(void *data, cuplug_type_id dtype, int32_t ndim,
                                                     int64_t *shape, int32_t device) {
   cuplug_tensor x = cuplug_make_tensor(data, dtype, ndim, shape);
@@ -134,19 +135,19 @@ typedef enum cuplug_argument_kind {
   CUPLUG_ARGUMENT_OTHER     /* scalar.s says what it is, for the error message */
 } cuplug_argument_kind;
 
-/* Properties of an array that its tensor cannot say. */
+/** Properties of an array that its tensor cannot say. */
 #define CUPLUG_READ_ONLY 1u
 #define CUPLUG_BYTE_SWAPPED 2u /* of the other byte order: refused */
 #define CUPLUG_MISALIGNED 4u   /* base or strides are no multiples of the element: needs a copy */
 #define CUPLUG_ODD_STRIDES 8u  /* strides are no multiples: `strides` cannot say them */
 
-/* The items of a list argument: borrowed for as long as the argument is used. */
+/** The items of a list argument: borrowed for as long as the argument is used. */
 struct cuplug_argument_list {
   const struct cuplug_argument *items;
   uint32_t n;
 };
 
-/* One argument, of this size for ever. The functions below make one of each kind; all are
+/** One argument, of this size for ever. The functions below make one of each kind; all are
  * [thread-safe] [no-cuda]. */
 typedef struct cuplug_argument {
   uint32_t kind;
@@ -163,7 +164,7 @@ static inline cuplug_argument cuplug_array(const cuplug_tensor *tensor) {
   a.kind = CUPLUG_ARGUMENT_ARRAY, a.flags = 0, a.tensor = *tensor;
   return a;
 }
-/* An array that must not be written: it is refused as an output and for `inout`. */
+/** An array that must not be written: it is refused as an output and for `inout`. */
 static inline cuplug_argument cuplug_read_only_array(const cuplug_tensor *tensor) {
   cuplug_argument a;
   a.kind = CUPLUG_ARGUMENT_ARRAY, a.flags = CUPLUG_READ_ONLY, a.tensor = *tensor;
@@ -196,7 +197,7 @@ static inline cuplug_argument cuplug_complex(double real, double imaginary) {
   a.scalar.c[0] = real, a.scalar.c[1] = imaginary;
   return a;
 }
-/* UTF-8, zero-terminated; also the name of a choice. */
+/** UTF-8, zero-terminated; also the name of a choice. */
 static inline cuplug_argument cuplug_string(const char *value) {
   cuplug_argument a;
   a.kind = CUPLUG_ARGUMENT_STRING, a.flags = 0, a.scalar.s = value;
@@ -207,13 +208,13 @@ static inline cuplug_argument cuplug_none(void) {
   a.kind = CUPLUG_ARGUMENT_NONE, a.flags = 0, a.scalar.u = 0;
   return a;
 }
-/* A list of n numbers or arrays. */
+/** A list of n numbers or arrays. */
 static inline cuplug_argument cuplug_list_argument(const cuplug_argument *items, uint32_t n) {
   cuplug_argument a;
   a.kind = CUPLUG_ARGUMENT_LIST, a.flags = 0, a.list.items = items, a.list.n = n;
   return a;
 }
-/* Not given: a parameter has its default, an output is allocated. */
+/** Not given: a parameter has its default, an output is allocated. */
 static inline cuplug_argument cuplug_absent(void) {
   cuplug_argument a;
   a.kind = CUPLUG_ARGUMENT_ABSENT, a.flags = 0, a.scalar.u = 0;
@@ -222,7 +223,7 @@ static inline cuplug_argument cuplug_absent(void) {
 
 /* ---- One call ------------------------------------------------------------------------------ */
 
-/* Gives an output its memory. Called for each output that was not given, whether its size is known
+/** Gives an output its memory. Called for each output that was not given, whether its size is known
  * before the run or only in it, on the thread that called cuplug_invoke; never while a lock is
  * held. `output` counts from 0. `tensor` has dtype, device, ndim and shape, C-contiguous: set
  * `data`, which may stay NULL for an output without elements, and return CUPLUG_OK. Memory of a GPU
@@ -234,13 +235,13 @@ static inline cuplug_argument cuplug_absent(void) {
 typedef int cuplug_allocate_output(void *user, uint32_t output, cuplug_tensor *tensor,
                                    cuplug_error *error);
 
-/* Told every 100 ms, and at the end of what took as long, how many bytes have been copied, both
+/** Told every 100 ms, and at the end of what took as long, how many bytes have been copied, both
  * ways together. Another status than CUPLUG_OK (or ERROR_MEMORY), with the error record filled,
  * ends the transfer. Called on the thread that called cuplug_invoke or cuplug_copy_watched. */
 typedef int cuplug_progress(void *user, uint64_t done_bytes, uint64_t total_bytes,
                             cuplug_error *error);
 
-/* How a call is made; cuplug_default_options() and then what differs. */
+/** How a call is made; cuplug_default_options() and then what differs. */
 typedef struct cuplug_options {
   uint32_t struct_bytes; /* sizeof(cuplug_options) */
   uint32_t reserved;     /* 0 */
@@ -253,7 +254,7 @@ typedef struct cuplug_options {
   void *user;                       /* the first argument of both functions */
 } cuplug_options;
 
-/* [thread-safe] [no-cuda] */
+/** [thread-safe] [no-cuda] */
 static inline cuplug_options cuplug_default_options(void) {
   cuplug_options o;
   o.struct_bytes = sizeof o, o.reserved = 0;
@@ -262,7 +263,7 @@ static inline cuplug_options cuplug_default_options(void) {
   return o;
 }
 
-/* Calls an operator. `args` are its parameters in the order of the signature, then its outputs;
+/** Calls an operator. `args` are its parameters in the order of the signature, then its outputs;
  * those missing at the end are absent. Of overloads with different numbers of parameters, the one
  * with n_args parameters and outputs says which are which: name all outputs there. `options` NULL:
  * the default ones.
@@ -274,7 +275,7 @@ static inline cuplug_options cuplug_default_options(void) {
 CUPLUG_API int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                              const cuplug_options *options, cuplug_error *error);
 
-/* What a call with these arguments would give: nothing is loaded or run, and arrays may have no
+/** What a call with these arguments would give: nothing is loaded or run, and arrays may have no
  * memory (data NULL). Sets `row` to the number of the row that takes them. Fills at most *n_outputs
  * outputs, whose shapes lie in `sizes`, and sets *n_outputs to their number: dtype, device (type 0
  * without array inputs), ndim, shape, with -1 for a size that only the run finds; data is NULL.

@@ -18,7 +18,7 @@ static inline int cuplug__cuda_status(const cuplug_call *call, cudaError_t code,
   return CUPLUG__SERVICE(call, fail)(call, CUPLUG_ERROR_CUDA, (int)code, text);
 }
 
-/* For after every launch: `return cuplug_launched(call)`. Reports a launch error of this plugin. */
+/** After every launch: `return cuplug_launched(call)`. Reports a launch error of this plugin. */
 static inline int cuplug_launched(const cuplug_call *call) {
   return cuplug__cuda_status(call, cudaGetLastError(), "kernel launch");
 }
@@ -26,7 +26,7 @@ static inline int cuplug_launched(const cuplug_call *call) {
 #if CUDART_VERSION >= 12010
 static __global__ void cuplug__empty_kernel() {}
 
-/* One of this file's kernels, by which cuplug_prepare finds the others in the driver; the first
+/** One of this file's kernels, by which cuplug_prepare finds the others in the driver; the first
  * call starts the plugin's CUDA runtime. NULL where that fails. Exported; of several files of a
  * plugin, one has it. */
 CUPLUG_ENTRY __attribute__((weak)) void *cuplug_any_kernel(void) {
@@ -58,7 +58,7 @@ template <typename... P, void (*kernel)(P...)> struct cuplug__kernel<kernel> {
   }
 };
 
-/* Launches a kernel on the call's stream, checked, with less work for the processor than <<<>>>:
+/** Launches a kernel on the call's stream, checked, with less work for the processor than <<<>>>:
  *
  *     return cuplug_launch<add_kernel>(call, n_blocks, n_threads, shared_bytes, x, y, out, n);
  *
@@ -78,7 +78,7 @@ int cuplug_launch(const cuplug_call *call, dim3 blocks, dim3 threads, uint32_t s
   return cuplug__kernel<kernel>::launch(call, grid, arguments...);
 }
 
-/* The same with a grid that says more: cooperative launches, clusters, programmatic launches. */
+/** The same with a grid that says more: cooperative launches, clusters, programmatic launches. */
 template <auto kernel, typename... A>
 int cuplug_launch(const cuplug_call *call, const cuplug_grid &grid, A... arguments) {
   if (!grid.blocks[0] || !grid.blocks[1] || !grid.blocks[2]) return CUPLUG_OK;
@@ -86,7 +86,7 @@ int cuplug_launch(const cuplug_call *call, const cuplug_grid &grid, A... argumen
 }
 #endif
 
-/* In a kernel: records that element `position` of tensor number `tensor` holds `value`, outside
+/** In a kernel: records that element `position` of tensor number `tensor` holds `value`, outside
  * low <= value < high. The call then ends in IndexError; the kernel must go on without using the
  * value. */
 __device__ static inline void cuplug_fault_index(cuplug_fault *fault, uint32_t tensor,

@@ -4,7 +4,7 @@
 #ifndef CUPLUG_LOOP_H
 #define CUPLUG_LOOP_H
 
-/* Dimensions, the fastest last, in as few as the strides allow. */
+/** Dimensions, the fastest last, in as few as the strides allow. */
 typedef struct cuplug_loop {
   int ndim;
   unsigned n_arrays;
@@ -13,7 +13,7 @@ typedef struct cuplug_loop {
   long long (*strides)[32]; /* [dimension][array], in elements */
 } cuplug_loop;
 
-/* The first division of integers in a call that has no result: by 0, or of the least by -1. */
+/** The first division of integers in a call that has no result: by 0, or of the least by -1. */
 typedef struct cuplug_division {
   int claimed; /* 1 where there was one */
   char message[252];
@@ -21,10 +21,10 @@ typedef struct cuplug_division {
 
 typedef struct cuplug_loop_call cuplug_loop_call;
 
-/* What a call does with the items `from` to `to` - 1 of some loop. */
+/** What a call does with the items `from` to `to` - 1 of some loop. */
 typedef void cuplug_loop_part(const cuplug_loop_call *call, long long from, long long to);
 
-/* One call of a compiled host function. What is 0 or NULL is for reductions alone. */
+/** One call of a compiled host function. What is 0 or NULL is for reductions alone. */
 struct cuplug_loop_call {
   void *const *data;          /* of each array, the outputs last */
   const void *scalars;        /* cuplug_scalar of each scalar parameter */
@@ -35,7 +35,7 @@ struct cuplug_loop_call {
   long long part;             /* elements of each part but the last */
   int by_columns;             /* 1: outputs side by side; 0: one after the other */
   unsigned char *stopped;     /* where there are parts, a byte for each item of a part, 0 */
-  /* Calls `part` for n items in ranges of `grain`, on several threads. */
+  /** Calls `part` for n items in ranges of `grain`, on several threads. */
   void (*parallel)(const cuplug_loop_call *call, cuplug_loop_part *part, long long n,
                    long long grain);
   cuplug_division
@@ -44,7 +44,7 @@ struct cuplug_loop_call {
 
 typedef void cuplug_loop_function(const cuplug_loop_call *call);
 
-/* What CUDA kernels get of a dimension: n / size is (umulhi(n, magic) + n) >> shift for n < 2^31.
+/** What CUDA kernels get of a dimension: n / size is (umulhi(n, magic) + n) >> shift for n < 2^31.
  */
 typedef struct cuplug_divisor {
   long long size;

@@ -17,7 +17,7 @@
 #define CUPLUG_NONTEMPORAL_BLOCK 512                /* bytes that are best stored at once */
 #define CUPLUG_AHEAD_BYTES 4096 /* how far ahead of a block its inputs are best asked for */
 
-/* Asks for the lines that follow a block's after CUPLUG_AHEAD_BYTES: non-temporal stores hold up
+/** Asks for the lines that follow a block's after CUPLUG_AHEAD_BYTES: non-temporal stores hold up
  * what the processor asks for by itself. They need not be of the array. */
 static inline void cuplug_prefetch_ahead(const void *block, size_t bytes) {
   const uintptr_t ahead = (uintptr_t)block + CUPLUG_AHEAD_BYTES;
@@ -25,7 +25,7 @@ static inline void cuplug_prefetch_ahead(const void *block, size_t bytes) {
     __builtin_prefetch((const void *)(ahead + k));
 }
 
-/* memcpy, by non-temporal stores where the machine has them and `to` and `bytes` are of whole
+/** memcpy, by non-temporal stores where the machine has them and `to` and `bytes` are of whole
  * lines.
  */
 static inline void cuplug_copy_nontemporal(void *to, const void *from, size_t bytes) {
@@ -47,7 +47,7 @@ static inline void cuplug_copy_nontemporal(void *to, const void *from, size_t by
   memcpy(to, from, bytes);
 }
 
-/* Other threads may be told of non-temporal stores after this. */
+/** Other threads may be told of non-temporal stores after this. */
 static inline void cuplug_nontemporal_fence(void) {
 #ifdef __SSE2__
   _mm_sfence();

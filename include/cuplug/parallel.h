@@ -7,13 +7,13 @@
 
 CUPLUG__BEGIN_C
 
-/* Items `begin` to `end` - 1 of a loop. Returns CUPLUG_OK, or what cuplug_fail returned: ranges
+/** Items `begin` to `end` - 1 of a loop. Returns CUPLUG_OK, or what cuplug_fail returned: ranges
  * that have not begun are then left out. */
 typedef int cuplug_body(void *context, int64_t begin, int64_t end);
 typedef int cuplug_parallel_service(const cuplug_call *call, int64_t n, int64_t grain,
                                     cuplug_body *body, void *context);
 
-/* Calls body(context, begin, end) for items 0 to n - 1 in ranges of `grain`, the last one shorter,
+/** Calls body(context, begin, end) for items 0 to n - 1 in ranges of `grain`, the last one shorter,
  * on this thread and on others of the host's. Which ranges there are does not depend on the number
  * of threads, the order in which they run does. A grain is worth a thread from some 10 microseconds
  * on; `n <= grain` is one plain call. A body may fail (cuplug_fail) and may loop in parallel

@@ -42,7 +42,7 @@ CUPLUG__BEGIN_C
 
 /* ---- Status -------------------------------------------------------------------------------- */
 
-/* X(name, value, meaning). Values are spaced, pinned and never reused. */
+/** X(name, value, meaning). Values are spaced, pinned and never reused. */
 #define CUPLUG_STATUS_LIST(X)                                                             \
   X(OK, 0, "success")                                                                     \
   X(ERROR_VALUE, 100, "an argument's value, shape or layout is wrong")                    \
@@ -62,7 +62,7 @@ typedef enum cuplug_status {
 
 /* ---- Arrays and scalars -------------------------------------------------------------------- */
 
-/* Device types and type codes are DLPack's (https://dmlc.github.io/dlpack), version 1. */
+/** Device types and type codes are DLPack's (https://dmlc.github.io/dlpack), version 1. */
 #define CUPLUG_CPU 1
 #define CUPLUG_CUDA 2
 #define CUPLUG_CUDA_HOST 3
@@ -78,7 +78,7 @@ typedef struct cuplug_dtype {
   uint16_t lanes;
 } cuplug_dtype;
 
-/* X(name, NAME, DLPack type code, bits), the names of the Python Array API and ml_dtypes. */
+/** X(name, NAME, DLPack type code, bits), the names of the Python Array API and ml_dtypes. */
 #define CUPLUG_DTYPE_LIST(X)             \
   X(bool, BOOL, 6, 8)                    \
   X(int8, INT8, 0, 8)                    \
@@ -98,7 +98,7 @@ typedef struct cuplug_dtype {
   X(float8_e4m3fn, FLOAT8_E4M3FN, 10, 8) \
   X(float8_e5m2, FLOAT8_E5M2, 12, 8)
 
-/* One number for each dtype, to switch on: switch (cuplug_type(x)) { case CUPLUG_FLOAT32: ... } */
+/** One number for each dtype, to switch on: switch (cuplug_type(x)) { case CUPLUG_FLOAT32: ... } */
 #define CUPLUG_TYPE(code, bits) (((uint32_t)(code) << 24) | ((uint32_t)(bits) << 16) | 1u)
 typedef enum cuplug_type_id {
 #define CUPLUG__X(name, NAME, code, bits) CUPLUG_##NAME = ((code) << 24) | ((bits) << 16) | 1,
@@ -106,7 +106,7 @@ typedef enum cuplug_type_id {
 #undef CUPLUG__X
 } cuplug_type_id;
 
-/* An array, laid out as DLPack's DLTensor. In a call: `byte_offset` is 0; `strides` (in elements)
+/** An array, laid out as DLPack's DLTensor. In a call: `byte_offset` is 0; `strides` (in elements)
  * is NULL, meaning C-contiguous, unless the row has CUPLUG_TAKES_STRIDES, when it is never NULL; an
  * optional array that was left out has `ndim` -1 and `data` NULL. */
 typedef struct cuplug_tensor {
@@ -119,13 +119,13 @@ typedef struct cuplug_tensor {
   uint64_t byte_offset;
 } cuplug_tensor;
 
-/* A list argument, `int[]`, `float[]` or `T[n][]`: int64_t, double or cuplug_tensor, n of them. */
+/** A list argument, `int[]`, `float[]` or `T[n][]`: int64_t, double or cuplug_tensor, n of them. */
 typedef struct cuplug_items {
   const void *items;
   int64_t n;
 } cuplug_items;
 
-/* A scalar or a list: what is declared says which member holds it. */
+/** A scalar or a list: what is declared says which member holds it. */
 typedef union cuplug_scalar {
   double f;      /* floating dtypes, rounded to nothing narrower than float64 */
   int64_t i;     /* bool and signed integers; a choice ("a" | "b"): its number, from 0 */
@@ -140,7 +140,7 @@ typedef union cuplug_scalar {
 typedef struct cuplug_fault cuplug_fault; /* <cuplug/fault.h> */
 typedef struct cuplug_call cuplug_call;
 
-/* How a kernel is launched. */
+/** How a kernel is launched. */
 typedef struct cuplug_grid {
   uint32_t blocks[3];
   uint32_t threads[3];   /* of a block */
@@ -153,18 +153,18 @@ typedef struct cuplug_grid {
 #define CUPLUG_COOPERATIVE 1u /* its blocks may wait for each other */
 #define CUPLUG_OVERLAPPING 2u /* may begin while the kernel ahead runs: programmatic launch */
 
-/* What the host does for an entry: functions found by name and version, so that new ones need no
+/** What the host does for an entry: functions found by name and version, so that new ones need no
  * new structure. NULL where the host has none of that name and version; it has the four below. */
 typedef void cuplug_service(void);
 typedef int cuplug_fail_service(const cuplug_call *call, int status, int cuda_code,
                                 const char *text);
 typedef void *cuplug_workspace_service(const cuplug_call *call, uint64_t bytes);
 typedef int cuplug_output_service(const cuplug_call *call, uint32_t tensor, const int64_t *shape);
-/* `kernel`: a CUkernel, CUfunction or cudaKernel_t; `arguments`: a pointer to each. */
+/** `kernel`: a CUkernel, CUfunction or cudaKernel_t; `arguments`: a pointer to each. */
 typedef int cuplug_launch_service(const cuplug_call *call, void *kernel, const cuplug_grid *grid,
                                   void **arguments);
 
-/* One call of an entry. Everything is borrowed until the entry returns. */
+/** One call of an entry. Everything is borrowed until the entry returns. */
 struct cuplug_call {
   uint32_t struct_bytes; /* what the host filled: CUPLUG_HAS_FIELD tests against it */
   uint32_t abi_version;  /* the host's CUPLUG_ABI_VERSION */
@@ -183,7 +183,7 @@ struct cuplug_call {
   uint32_t reserved;
 };
 
-/* The one type of all entry points. Returns CUPLUG_OK or what cuplug_fail returned. */
+/** The one type of all entry points. Returns CUPLUG_OK or what cuplug_fail returned. */
 typedef int cuplug_entry(const cuplug_call *call);
 
 #define CUPLUG_ENTRY CUPLUG__EXTERN_C __attribute__((visibility("default")))
@@ -196,7 +196,7 @@ typedef int cuplug_entry(const cuplug_call *call);
 #define CUPLUG__MUST_USE __attribute__((warn_unused_result))
 #define CUPLUG__SERVICE(call, name) ((cuplug_##name##_service *)(call)->service(#name, 1))
 
-/* Reports an error: `return cuplug_fail(call, CUPLUG_ERROR_VALUE, "x: seen 0, wanted ...")`. The
+/** Reports an error: `return cuplug_fail(call, CUPLUG_ERROR_VALUE, "x: seen 0, wanted ...")`. The
  * text, which is copied, names the argument, what was seen and what was wanted; the host puts the
  * operator's name before it. Whatever the entry returns then, the call has failed. Returns
  * `status`. <cuplug/format.h> has cuplug_failf, which formats. [thread-safe] [no-cuda] */
@@ -205,31 +205,31 @@ CUPLUG__MUST_USE static inline int cuplug_fail(const cuplug_call *call, int stat
   return CUPLUG__SERVICE(call, fail)(call, status, 0, text);
 }
 
-/* The dtype of an array as a cuplug_type_id. [thread-safe] [no-cuda] */
+/** The dtype of an array as a cuplug_type_id. [thread-safe] [no-cuda] */
 static inline uint32_t cuplug_type(const cuplug_tensor *x) {
   return ((uint32_t)x->dtype.code << 24) | ((uint32_t)x->dtype.bits << 16) | x->dtype.lanes;
 }
 
-/* The number of elements of an array. [thread-safe] [no-cuda] */
+/** The number of elements of an array. [thread-safe] [no-cuda] */
 static inline int64_t cuplug_n_elements(const cuplug_tensor *x) {
   uint64_t n = 1; /* unsigned: without elements, the sizes before the 0 may be of any product */
   for (int32_t i = 0; i < x->ndim; i++) n *= (uint64_t)x->shape[i];
   return (int64_t)n;
 }
 
-/* Bytes of one element. [thread-safe] [no-cuda] */
+/** Bytes of one element. [thread-safe] [no-cuda] */
 static inline int64_t cuplug_element_bytes(const cuplug_tensor *x) {
   return ((int64_t)x->dtype.bits * x->dtype.lanes + 7) / 8;
 }
 
-/* Scratch memory on the call's device, at least 256-byte aligned, until the entry returns (on CUDA:
- * until the work put on the call's stream is done). NULL when memory ran out: the error record is
- * filled, return CUPLUG_ERROR_MEMORY. Safe under graph capture. [stream-ordered] */
+/** Scratch memory on the call's device, at least 256-byte aligned, until the entry returns (on
+ * CUDA: until the work put on the call's stream is done). NULL when memory ran out: the error
+ * record is filled, return CUPLUG_ERROR_MEMORY. Safe under graph capture. [stream-ordered] */
 static inline void *cuplug_workspace(const cuplug_call *call, uint64_t bytes) {
   return CUPLUG__SERVICE(call, workspace)(call, bytes);
 }
 
-/* Allocates output `tensor` (its number in call->tensors), whose signature has unknown dimensions
+/** Allocates output `tensor` (its number in call->tensors), whose signature has unknown dimensions
  * `?`, with the shape that the entry found (ndim sizes), and sets its `data`. Returns CUPLUG_OK or
  * an error that the entry returns. */
 CUPLUG__MUST_USE static inline int cuplug_output(const cuplug_call *call, uint32_t tensor,

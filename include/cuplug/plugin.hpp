@@ -30,7 +30,7 @@ namespace cuplug {
 
 /* ---- The call ------------------------------------------------------------------------------- */
 
-/* Blocks for n items, `per_block` to each: at most what a grid may have, so that kernels whose n
+/** Blocks for n items, `per_block` to each: at most what a grid may have, so that kernels whose n
  * may exceed 2^31 - 1 blocks go on in strides of the grid. */
 constexpr int64_t blocks(int64_t n, int64_t per_block) {
   const int64_t wanted = n / per_block + (n % per_block != 0);
@@ -43,7 +43,7 @@ struct extent {
       : x((uint32_t)x), y((uint32_t)y), z((uint32_t)z) {}
 };
 
-/* How a kernel is launched: `{blocks, threads}`, `{{8, 8}, {16, 16}, shared_bytes}`,
+/** How a kernel is launched: `{blocks, threads}`, `{{8, 8}, {16, 16}, shared_bytes}`,
  * `cuplug::grid(blocks, threads).cluster(2).cooperative()`. */
 struct grid : cuplug_grid {
   grid(extent blocks, extent threads, uint32_t shared_bytes = 0)
@@ -57,9 +57,9 @@ struct grid : cuplug_grid {
     flags |= flag;
     return *this;
   }
-  /* Its blocks may wait for each other. */
+  /** Its blocks may wait for each other. */
   grid &cooperative() { return with(CUPLUG_COOPERATIVE); }
-  /* It may begin while the kernel ahead runs: programmatic launch. */
+  /** It may begin while the kernel ahead runs: programmatic launch. */
   grid &overlapping() { return with(CUPLUG_OVERLAPPING); }
   grid &in_clusters(extent blocks) {
     cuplug_grid::cluster[0] = blocks.x, cuplug_grid::cluster[1] = blocks.y;
@@ -77,7 +77,7 @@ template <class To, class From> struct converts<To, From, decltype(take<To>(valu
   static constexpr bool value = true;
 };
 
-/* The parameters of a kernel. */
+/** The parameters of a kernel. */
 template <class... P> struct parameters {
   static constexpr size_t n = sizeof...(P);
   template <class... A> static constexpr bool take() {
@@ -89,7 +89,7 @@ template <class... P> struct parameters {
 };
 template <class... P> constexpr parameters<P...> parameters_of(void (*)(P...)) { return {}; }
 
-/* Calls f; what it throws is reported, since no exception leaves a plugin. */
+/** Calls f; what it throws is reported, since no exception leaves a plugin. */
 template <class F> int guarded(const cuplug_call *call, F f) {
 #ifdef __cpp_exceptions
   try {
@@ -107,7 +107,7 @@ template <class F> int guarded(const cuplug_call *call, F f) {
 #endif
 }
 
-/* What an entry may ask of its call. All functions of <cuplug/plugin.h> take it, too. */
+/** What an entry may ask of its call. All functions of <cuplug/plugin.h> take it, too. */
 class call {
 public:
   call(const cuplug_call *c) : call_(c) {}
@@ -117,13 +117,13 @@ public:
   CUPLUG__MUST_USE int fail(int status, const char *text) const {
     return cuplug_fail(call_, status, text);
   }
-  /* Scratch memory for n elements until the entry's work is done. nullptr when memory ran out: the
+  /** Scratch memory for n elements until the entry's work is done. nullptr when memory ran out: the
    * error is reported, return CUPLUG_ERROR_MEMORY. */
   template <class T> T *workspace(int64_t n) const {
     return static_cast<T *>(cuplug_workspace(call_, (uint64_t)n * sizeof(T)));
   }
-  /* On the host: calls f(begin, end) for items 0 to n - 1 in ranges of `grain`, on several threads:
-   * cuplug_parallel. f returns nothing, or a status; what it throws is reported. */
+  /* On the host: calls f(begin, end) for items 0 to n - 1 in ranges of `grain`, on several
+   * threads: cuplug_parallel. f returns nothing, or a status; what it throws is reported. */
   template <class F> CUPLUG__MUST_USE int parallel(int64_t n, int64_t grain, F f) const {
     const loop<F> context = {call_, &f};
     return cuplug_parallel(call_, n, grain, loop<F>::body, (void *)&context);
@@ -196,7 +196,8 @@ template <class T> struct is_defined<T, decltype(void(sizeof(T)))> {
 
 template <class Entry, class... T> int run_typed(const cuplug_call *call);
 
-/* Runs the code for dtype number k if it is the call's, and one of those that the signature allows.
+/** Runs the code for dtype number k if it is the call's, and one of those that the signature
+ * allows.
  */
 template <class Entry, int k, uint32_t allowed, class... T>
 bool run_dtype(const cuplug_call *call, uint32_t type, int *status) {
@@ -237,7 +238,7 @@ template <class Entry, class... T> int run_typed(const cuplug_call *call) {
         call, numbers<0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16>());
 }
 
-/* What an exported entry does; no exception leaves it. */
+/** What an exported entry does; no exception leaves it. */
 template <class Entry> int run_entry(const cuplug_call *call) {
   static_assert(
       Entry::n_outputs == n_outputs_of(Entry::text()),

@@ -22,7 +22,7 @@ enum class kind : uint8_t {
   sizes
 };
 
-/* What a name of a signature stands for. Positions are bytes of the text. */
+/** What a name of a signature stands for. Positions are bytes of the text. */
 struct item {
   kind what = kind::none;
   bool output = false, writable = false; /* an output; that, or inout */
@@ -54,13 +54,13 @@ constexpr int after_word(const char *text, int at) {
   return skip_spaces(text, end_of_word(text, at));
 }
 
-/* Whether the word at `at` is that of `other` at `there`. */
+/** Whether the word at `at` is that of `other` at `there`. */
 constexpr bool is_word(const char *text, int at, const char *other, int there = 0) {
   while (is_of_word(text[at]) && text[at] == other[there]) at++, there++;
   return !is_of_word(text[at]) && !is_of_word(other[there]);
 }
 
-/* Behind the character at `at`, or the whole string if one begins there. */
+/** Behind the character at `at`, or the whole string if one begins there. */
 constexpr int next_character(const char *text, int at) {
   const char c = text[at++];
   if (c == '"' || c == '\'') {
@@ -70,7 +70,7 @@ constexpr int next_character(const char *text, int at) {
   return at;
 }
 
-/* Where the text from `at` on ends: at a comma, or at what closes the bracket around it. */
+/** Where the text from `at` on ends: at a comma, or at what closes the bracket around it. */
 constexpr int end_of_part(const char *text, int at) {
   for (int depth = 0; text[at]; at = next_character(text, at)) {
     const char c = text[at];
@@ -80,13 +80,13 @@ constexpr int end_of_part(const char *text, int at) {
   return at;
 }
 
-/* Where the bracket around the text from `at` on closes. */
+/** Where the bracket around the text from `at` on closes. */
 constexpr int end_of_parts(const char *text, int at) {
   while (text[at = end_of_part(text, at)] == ',') at++;
   return at;
 }
 
-/* Where the part behind that which ends at `end` begins; -1 behind the last. */
+/** Where the part behind that which ends at `end` begins; -1 behind the last. */
 constexpr int next_part(const char *text, int end) {
   return text[end] == ',' ? skip_spaces(text, end + 1) : -1;
 }
@@ -95,7 +95,7 @@ constexpr int next_part(const char *text, int end) {
 
 constexpr int n_dtypes = 17;
 
-/* The dtype of a word, a number in the order of CUPLUG_DTYPE_LIST; -1: a type variable. */
+/** The dtype of a word, a number in the order of CUPLUG_DTYPE_LIST; -1: a type variable. */
 constexpr int dtype_at(const char *text, int at) {
   int number = 0;
 #define CUPLUG__X(name, NAME, code, bits)      \
@@ -109,7 +109,7 @@ constexpr int dtype_at(const char *text, int at) {
                                         : -1;
 }
 
-/* The dtypes of a word of a `where` clause, groups included: bit k for number k. */
+/** The dtypes of a word of a `where` clause, groups included: bit k for number k. */
 constexpr uint32_t dtypes_at(const char *text, int at) {
   if (is_word(text, at, "any")) return (1u << n_dtypes) - 1;
   if (is_word(text, at, "integer")) return 0x1feu;
@@ -138,7 +138,7 @@ constexpr bool has_unknown(const char *text, int dims) {
   return false;
 }
 
-/* The number of dimensions as written; -1 with groups of them. */
+/** The number of dimensions as written; -1 with groups of them. */
 constexpr int rank_at(const char *text, int dims) {
   int rank = 0;
   for (int at = skip_spaces(text, dims + 1); at >= 0 && text[at] != ']';
@@ -147,7 +147,7 @@ constexpr int rank_at(const char *text, int dims) {
   return rank;
 }
 
-/* The parameter or output that begins at `at`: [inout] [name:] type [= default]. */
+/** The parameter or output that begins at `at`: [inout] [name:] type [= default]. */
 constexpr item read_part(const char *text, int at, bool output) {
   item found;
   found.output = found.writable = output;
@@ -176,7 +176,7 @@ constexpr int end_of_parameters(const char *text) {
   return end_of_parts(text, after_word(text, skip_spaces(text, 0)) + 1);
 }
 
-/* Where the first output begins, behind "->" and the bracket of several; -1: there is none. */
+/** Where the first output begins, behind "->" and the bracket of several; -1: there is none. */
 constexpr int begin_of_outputs(const char *text) {
   int at = end_of_parameters(text);
   if (!text[at]) return -1;
@@ -186,7 +186,7 @@ constexpr int begin_of_outputs(const char *text) {
   return text[at] == '(' ? skip_spaces(text, at + 1) : at;
 }
 
-/* Calls visit(item) for each parameter, then each output, until it returns true; Visit keeps what
+/** Calls visit(item) for each parameter, then each output, until it returns true; Visit keeps what
  * it finds. The numbers of tensors, scalars and outputs are counted here alone. */
 template <class Visit> constexpr void visit_parts(const char *text, Visit &visit) {
   int n_arrays = 0, n_others = 0, n_outputs = 0;
@@ -208,7 +208,7 @@ template <class Visit> constexpr void visit_parts(const char *text, Visit &visit
 
 /* ---- Names ---------------------------------------------------------------------------------- */
 
-/* Finds a parameter or output by name; `out` is an output that has none. */
+/** Finds a parameter or output by name; `out` is an output that has none. */
 struct part_finder {
   const char *name;
   item found;
@@ -220,7 +220,7 @@ struct part_finder {
   }
 };
 
-/* Finds where a dimension, or a group of them, stands by itself in an array whose size is known. */
+/** Finds where a dimension, or a group, stands by itself in an array whose size is known. */
 struct size_finder {
   const char *name;
   item found;
@@ -249,7 +249,7 @@ struct size_finder {
   }
 };
 
-/* What a name of a signature stands for: a parameter, an output or a dimension. */
+/** What a name of a signature stands for: a parameter, an output or a dimension. */
 constexpr item find(const char *text, const char *name) {
   part_finder part{name, {}};
   visit_parts(text, part);
@@ -259,7 +259,7 @@ constexpr item find(const char *text, const char *name) {
   return size.found;
 }
 
-/* The first array that always has the dtype of a type variable: a parameter, else an output. */
+/** The first array that always has the dtype of a type variable: a parameter, else an output. */
 struct dtype_finder {
   const char *name;
   int there;
@@ -278,14 +278,14 @@ constexpr item find_dtype(const char *text, const char *name, int there) {
   return finder.found;
 }
 
-/* Whether the `where` clause begins there, not an output or a dimension of that name. */
+/** Whether the `where` clause begins there, not an output or a dimension of that name. */
 constexpr bool is_where(const char *text, int at) {
   if (!is_word(text, at, "where")) return false;
   const char next = text[after_word(text, at)];
   return is_of_word(next) || next == '(' || next == '-';
 }
 
-/* The dtypes that a type variable may stand for, by its `where` clause; 0: there is none. */
+/** The dtypes that a type variable may stand for, by its `where` clause; 0: there is none. */
 constexpr uint32_t dtypes_of(const char *text, const char *name, int there) {
   int at = end_of_parameters(text);
   while (text[at] && (is_of_word(text[at]) || !is_where(text, at + 1))) at++;
@@ -304,7 +304,7 @@ constexpr uint32_t dtypes_of(const char *text, const char *name, int there) {
   return 0;
 }
 
-/* 1 for an output, as which a dimension that stands in one does not count. */
+/** 1 for an output, as which a dimension that stands in one does not count. */
 constexpr int is_output(const item &found) {
   return found.output && found.what != kind::size && found.what != kind::sizes;
 }
@@ -323,7 +323,7 @@ constexpr int n_outputs_of(const char *text) {
 
 /* ---- Lists of words, as "(T, I)", and choices ------------------------------------------------ */
 
-/* Where word number k of a list "(a, b)" begins; -1: it has not as many. */
+/** Where word number k of a list "(a, b)" begins; -1: it has not as many. */
 constexpr int word_of_list(const char *list, int k) {
   int at = skip_spaces(list, 1);
   if (list[at] == ')') return -1;
@@ -337,14 +337,14 @@ constexpr int n_words(const char *list) {
   return n;
 }
 
-/* The number of the word of a text in a list; -1: it is not there. */
+/** The number of the word of a text in a list; -1: it is not there. */
 constexpr int number_in_list(const char *list, const char *text, int at) {
   for (int k = 0; word_of_list(list, k) >= 0; k++)
     if (is_word(list, word_of_list(list, k), text, at)) return k;
   return -1;
 }
 
-/* The number of a choice, from 0; -1: it is none of them. */
+/** The number of a choice, from 0; -1: it is none of them. */
 constexpr int number_of_choice(const char *text, int at, const char *choice) {
   for (int number = 0;; number++) {
     const char quote = text[at++];

@@ -8,7 +8,7 @@
 
 CUPLUG__BEGIN_C
 
-/* A note: ELF's header of a note, the owner "cuplug", and text: zero-terminated strings
+/** A note: ELF's header of a note, the owner "cuplug", and text: zero-terminated strings
  * "key=value", one behind the other. Readers skip keys that they do not know; one that begins with
  * "!" must be known. */
 #define CUPLUG_NOTE_OWNER "cuplug\0"
@@ -16,17 +16,17 @@ CUPLUG__BEGIN_C
 #define CUPLUG_NOTE_OPERATOR 0x6f756332u /* "2cuo" */
 #define CUPLUG_MAX_SIGNATURE 65535       /* bytes */
 
-/* Properties of an operator: they follow its doc string, without a comma. */
+/** Properties of an operator: they follow its doc string, without a comma. */
 #define CUPLUG_TAKES_STRIDES "\0!takes_strides" /* arrays of any strides pass as they are */
 #define CUPLUG_KEEPS_WHOLE "\0!keeps_whole"     /* it counts elements: no call is cut into parts */
 #define CUPLUG_PREFERS_CUDA "\0prefers_cuda" /* host arrays go through the GPU, if there is one */
 #define CUPLUG_NEVER_WAITS "\0never_waits"   /* small arrays take the host entry microseconds */
-/* Dimensions along which, as along `...`, elements have nothing to do with each other. */
+/** Dimensions along which, as along `...`, elements have nothing to do with each other. */
 #define CUPLUG_INDEPENDENT(...) "\0independent=" #__VA_ARGS__
 #define CUPLUG_DETERMINISTIC "\0deterministic"      /* equal arguments give equal bits */
 #define CUPLUG_GRADIENT(op) "\0gradient=" #op       /* the operator that computes it */
 #define CUPLUG_LINEAR(...) "\0linear=" #__VA_ARGS__ /* in these arrays, taken together */
-/* Arithmetic over dimensions: floating-point operations, and bytes that must move. */
+/** Arithmetic over dimensions: floating-point operations, and bytes that must move. */
 #define CUPLUG_COST(flops, bytes) "\0flops=" #flops "\0bytes=" #bytes
 
 #define CUPLUG__TEXT(...) #__VA_ARGS__
@@ -87,7 +87,7 @@ CUPLUG__BEGIN_C
   CUPLUG__OPERATOR(__COUNTER__, "cuda=" #cuda "\0host=" #host "\0", signature, doc)
 #endif
 
-/* The plugin itself, once, at file scope: name (an identifier) and version. */
+/** The plugin itself, once, at file scope: name (an identifier) and version. */
 #define CUPLUG_PLUGIN(name, version)                                                     \
   CUPLUG__ASSERT(sizeof(#name) <= 64, "a plugin's name has at most 63 characters");      \
   CUPLUG_ENTRY const struct cuplug_symbols_note cuplug_symbols;                          \

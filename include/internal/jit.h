@@ -11,7 +11,7 @@ CUPLUG__BEGIN_C
 typedef struct cuplug_program {
   const char *text;
   const char *name;         /* of the source, in messages */
-  const char *architecture; /* of the GPU: "90" for 9.0, "90a" */
+  const char *architecture; /* of the GPU: "90" for 9.0, "90a"; "compute_90" for PTX */
   const char *const *options;
   const char *const *names;        /* expressions, "scale<4>", whose lowered names are wanted */
   const char *const *header_names; /* as #include has them, found before any file */

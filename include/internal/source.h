@@ -43,11 +43,15 @@ typedef struct cuplug_source {
   uint32_t accumulator_bytes; /* reductions */
   uint32_t has_identity;      /* reductions: 1: that of nothing is known */
   uint32_t n_outputs;         /* reductions and scans */
+  uint32_t raw;               /* element-wise: bit k: code reads array k wherever it likes */
+  uint32_t n_sizes;
+  const cuplug_term *sizes; /* element-wise: numbers that code is given behind the scalars */
   void *compiled;
 } cuplug_source;
 
-/* Entries of element-wise operators: rows with CUPLUG_TAKES_STRIDES whose arrays all have the loop
- * dimensions alone. The host's code is a cuplug_loop_function. */
+/* Entries of element-wise operators: rows with CUPLUG_TAKES_STRIDES whose arrays all have one
+ * shape; or, without that flag, rows of which the arrays that are not `raw` have one shape, and of
+ * which one array is not. The host's code is a cuplug_loop_function. */
 CUPLUG_API cuplug_entry cuplug_elementwise_host;
 CUPLUG_API cuplug_entry cuplug_elementwise_cuda;
 

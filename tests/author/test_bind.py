@@ -128,7 +128,9 @@ def test_signature_errors_know_their_place():
 
 
 def test_stubs():
-    text = write_stubs([[(parse(GATHER), 'Elements, "gathered".')], [(parse("gather()"), "")]])
+    text = write_stubs(
+        [[(parse(GATHER), 'Elements, "gathered".')], [(parse("gather()"), "")]], "T."
+    )
     assert "class _gather(Operator):" in text
     assert 'mode: Literal["raise", "wrap"] = "raise"' in text
     assert text.count("gather: _gather") == 1
@@ -185,7 +187,7 @@ def test_type_checkers_take_the_stubs(tmp_path):
     ],
 )
 def test_stubs_of_results_with_other_ranks(signature, n_calls):
-    text = write_stubs([[(parse(signature), "")]])
+    text = write_stubs([[(parse(signature), "")]], "A title.")
     assert text.count("def __call__(") == n_calls
     assert text.count("x: ndarray[Any, _Dtype]") == n_calls - 1
 

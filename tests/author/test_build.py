@@ -14,6 +14,7 @@ import cuplug
 import numpy as np
 import pytest
 from cuplug.author import build, elf, fatbin
+from cuplug.author.sources import find_source
 from cuplug.base import flags
 from cuplug.commands import scaffold
 from cuplug.compilers import toolkit
@@ -103,7 +104,7 @@ def test_names_that_cannot_be(name, tmp_path):
 def test_the_longest_name_builds(tmp_path):
     name = "x" * 63
     scaffold.write_plugin(name, str(tmp_path))
-    library = build.build_library(tmp_path / name, arch="90")
+    library = build.build_library(find_source(tmp_path / name), arch="90")
     assert cuplug.load(library.path).name == name
 
 
@@ -143,23 +144,38 @@ def test_what_is_no_source(name, sentence, tmp_path):
 def test_several_plugins_in_a_folder(tmp_path):
     for name in ("half", "third"):
         (tmp_path / f"{name}.c").write_text(HALF.replace("half", name))
-    with pytest.raises(cuplug.BuildError, match="a table in each of half.c, third.c, wanted one"):
+    with pytest.raises(cuplug.BuildError, match=r"seen 2 plugins \(half, third\), wanted one$"):
+        cuplug.build(tmp_path)
+    done = run("build", ".", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {file.name for file in tmp_path.glob("*.so")} == {"libhalf.so", "libthird.so"}
+    done = run("test", ".", "--examples", "2", cwd=tmp_path)
+    assert (done.returncode, done.stdout.count("accepted calls")) == (0, 2)
+    assert (
+        "seen 2 plugins (libhalf.so, libthird.so), wanted one"
+        in run("check", ".", cwd=tmp_path).stderr
+    )
+    done = run("build", ".", "-o", "libhalf.so", cwd=tmp_path)
+    assert done.stderr == "cuplug: build: output: seen libhalf.so for 2 plugins, wanted a folder\n"
+    (tmp_path / "loops.c").touch()
+    with pytest.raises(cuplug.BuildError, match="a table in each of half.c, third.c, and files b"):
         cuplug.build(tmp_path)
 
 
-def test_a_folder_of_another_name_is_refused_before_it_is_compiled(tmp_path, monkeypatch):
-    (tmp_path / "uniq").mkdir()
-    (tmp_path / "uniq" / "half.c").write_text(HALF)
+def test_a_library_is_called_as_its_plugin(tmp_path, monkeypatch):
+    folder = tmp_path / "uniq"
+    folder.mkdir()
+    (folder / "other.c").write_text(HALF)
+    assert cuplug.build(folder) == cuplug.build(folder / "other.c") == str(folder / "libhalf.so")
+    for place, name in ((tmp_path, "uniq"), (folder, ".")):
+        assert run("check", name, cwd=place).returncode == 0
     monkeypatch.setenv("CC", "no-such-compiler")
     sentence = (
-        "^build: libuniq.so: the plugin is called half in half.c, wanted a library of its name: "
-        "call the folder or file half, or add -o libhalf.so$"
+        "^build: libuniq.so: the plugin is called half in other.c, wanted a library of its name, "
+        "libhalf.so$"
     )
     with pytest.raises(cuplug.BuildError, match=sentence):
-        cuplug.build(tmp_path / "uniq")
-    monkeypatch.delenv("CC")
-    path = cuplug.build(tmp_path / "uniq", output=tmp_path / "libhalf.so")
-    assert cuplug.load(path).name == "half"
+        cuplug.build(folder, output=tmp_path / "libuniq.so")
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
@@ -220,7 +236,7 @@ def test_architectures_that_are_none(arch, tmp_path):
 @needs_nvcc
 def test_architectures_are_in_the_file(tmp_path):
     (tmp_path / "third.cu").write_text(THIRD)
-    built = build.build_library(tmp_path / "third.cu", arch="90,80")
+    built = build.build_library(find_source(tmp_path / "third.cu"), arch="90,80")
     assert built.architectures == (80, 90)
     assert (built.log, built.findings) == ("", [])
     operator = cuplug.load(built.path).third
@@ -231,7 +247,7 @@ def test_architectures_are_in_the_file(tmp_path):
 
 @needs_nvcc
 def test_a_folder_of_a_stock_plugin(tmp_path):
-    built = build.build_library(ROOT / "plugins" / "hello", tmp_path, arch="90")
+    built = build.build_library(find_source(ROOT / "plugins" / "hello"), tmp_path, arch="90")
     operator = cuplug.load(built.path).hello
     assert (operator.sides, operator.architectures) == (("cpu", "cuda"), (900,))
 
@@ -252,12 +268,12 @@ def test_without_nvcc_it_is_said(tmp_path, without_nvcc, capsys):
 
 def test_without_nvcc_the_host_part(tmp_path, without_nvcc):
     scaffold.write_plugin("twice", str(tmp_path))
-    built = build.build_library(tmp_path / "twice")
+    built = build.build_library(find_source(tmp_path / "twice"))
     assert built.architectures == ()
     operator = cuplug.load(built.path).twice
     assert operator.sides == ("cpu",)
     assert np.array_equal(operator(X), 2 * X)
-    folder = build.build_library(ROOT / "plugins" / "hello", tmp_path)
+    folder = build.build_library(find_source(ROOT / "plugins" / "hello"), tmp_path)
     assert cuplug.load(folder.path).hello.sides == ("cpu",)
 
 

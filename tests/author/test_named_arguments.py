@@ -25,6 +25,7 @@ TWO = "two(x: float32[n], inout y: float32[n]) -> (a: float32[?, n], b: int64[n]
 LARGE = "large(x: T[n]) -> T[n] where T: floating"
 BODY = "{ return CUPLUG_OK; }"
 SCALAR = "g(x: T[n], a: T) where T: float32"
+NUMBER = "s(x: float32[n]) -> float32"
 WHERE = "where(x: T[n]) -> where: T[n] where T: float32 | float64"
 # Entries that differ from their signatures, and a sentence of what the compiler says of each.
 REFUSED = {
@@ -34,6 +35,7 @@ REFUSED = {
     "no type variables": (TWO, f"(two, (T), a, b) {BODY}", "T: no type variable of this name in"),
     "an output": (F, f"(f, (T), x) {BODY}", "an entry lists all outputs, since it writes them"),
     "one of the outputs": (TWO, f"(two, x, b) {BODY}", "an entry lists all outputs, since it"),
+    "a number": (NUMBER, f"(s, x, out) {BODY}", "out: an output is an array: write [] behind"),
     "a choice": (
         F,
         '(f, (T), mode, out) { return mode == CUPLUG_CHOICE(mode, "c"); }',

@@ -300,3 +300,22 @@ def test_what_kernels_are_given(run):
     ]
     body = SAME.replace("test_same_numbers", "test_passes")
     run(PICK + body.format(folder=os.path.dirname(__file__), calls=calls))
+
+
+def test_whole_arrays_and_none(run):
+    run("""
+    text = "0 <= k && k < n ? x[k] : 0"
+    take = cuplug.elementwise("take(x: T[n], k: int64[...]) -> T[...]", text)
+    grid = cuplug.elementwise("grid(h: int, w: int) -> int64[h, w]", "i / w * 10 + i % w + n")
+    import ml_dtypes
+    for dtype in ("float32", ml_dtypes.bfloat16, "int8"):
+        x, k = values(1000, dtype), random.integers(-20, 1020, (7, 501))
+        for a, b in ((x, k), (x[::3], k[:, ::2])):
+            np.testing.assert_array_equal(take(a, b, device="cuda"), take(a, b))
+    for h, w in ((0, 3), (1, 1), (70, 1001)):
+        np.testing.assert_array_equal(grid(h, w, device="cuda").numpy(), grid(h, w))
+    x, k = values(100_000, "float32"), random.integers(0, 100_000, 2_500_000)
+    shift = cuplug.elementwise("shift(x: T[n], k: int64[...], y: T[...]) -> T[...]", "x[k] + y")
+    np.testing.assert_array_equal(take(x, k, device="cuda"), x[k])
+    np.testing.assert_array_equal(shift(x, k, x[:1], device="cuda"), x[k] + x[0])
+    """)

@@ -55,15 +55,15 @@ def adopt(
         Without one it is read from the file beside the library, lib<name>.cuplug.toml. It has
         `prototypes`, C declarations, and for each operator a mapping by the operator's name:
 
-        signature : as in a plugin; each array has one dtype.
-        arguments : what the function is given, in its order: names of arrays, scalars and
-            dimensions, `stream`, and integers by + - * // %, min, max, size(x).
-        function : its name, the operator's without.
-        place : "host" (without) or "cuda", where arrays must be.
-        returns : of an integer: "zero" (without) is success; "one" is; "cuda", a cudaError_t;
-            "errno", a negative errno; "ignored". Or the name of an output without dimensions, which
-            is what the function returns. A function may also return void.
-        doc : one line.
+        - `signature`: as in a plugin; each array has one dtype.
+        - `arguments`: what the function is given, in its order: names of arrays, scalars and
+          dimensions, `stream`, and integers by `+ - * // %`, `min`, `max`, `size(x)`.
+        - `function`: its name, the operator's without.
+        - `place`: "host" (without) or "cuda", where arrays must be.
+        - `returns`: of an integer: "zero" (without) is success; "one" is; "cuda", a cudaError_t;
+          "errno", a negative errno; "ignored". Or the name of an output without dimensions, which
+          is what the function returns. A function may also return void.
+        - `doc`: one line.
 
     Returns
     -------

@@ -35,7 +35,7 @@ def empty(shape, dtype=None, device=None):
     ----------
     shape : int or tuple of int
     dtype : str or numpy.dtype, optional
-        float64 without. Array API names; "bfloat16" and "float8_..." need the package ml_dtypes.
+        float64 without. Array API names; `bfloat16` and `float8_e4m3fn` need the package ml_dtypes.
         The elements have the byte order of the machine, whatever that of `dtype` is.
     device : str, int or device, optional
         "cpu", "cuda", "cuda:1", a GPU's number, or a device object. Without it that of

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cython modules of typed-memoryview functions, written from symbol tables.
+"""Files that are written from symbol tables: typed functions for Cython, and type stubs.
 
-`cuplug bind FILE.so` writes one for a plugin. When the package is built, `python -m
-cuplug.author.bind --stock DIRECTORY` writes those of the stock plugins, and the type stubs of
-`cuplug.ops`.
+`cuplug bind` and `cuplug stubs` write those of a plugin. When the package is built, `python -m
+cuplug.author.bind --stock DIRECTORY` writes those of the stock plugins.
 """
 
 from __future__ import annotations
@@ -27,6 +26,14 @@ class Written:
     pxd: str
     functions: list[str]
     skipped: list[str]  # rows without a function, and why
+
+
+@dataclass
+class WrittenStubs:
+    """What was written for one module."""
+
+    pyi: str
+    operators: list[str]
 
 
 class TableError(Error, ValueError):
@@ -60,14 +67,50 @@ def write_module(file: str, directory: str, name: str | None = None) -> Written:
     return _write([table], directory, name, title)
 
 
+def write_stubs(files: Sequence[str], directory: str, name: str | None = None) -> WrittenStubs:
+    """Write the type stubs of a module that has the operators of some plugins.
+
+    Parameters
+    ----------
+    files : sequence of str
+        The plugins; their tables are read, their code is not run.
+    directory : str
+        Where NAME.pyi is written; made if it does not exist.
+    name : str, optional
+        The module's name; that of the first plugin without it.
+
+    Raises
+    ------
+    TableError
+        A file has no usable table.
+    ValueError
+        The name is no identifier.
+    """
+    tables = [_usable(read_table(file)) for file in files]
+    name = tables[0].name if name is None else name
+    if not name.isidentifier():
+        raise ValueError(f"name: seen {name!r}, wanted an identifier")
+    listed = ", ".join(f"{table.name} {table.version}" for table in tables)
+    rows = [_rows(table) for table in tables]
+    os.makedirs(directory, exist_ok=True)
+    pyi = os.path.join(directory, f"{name}.pyi")
+    _save(pyi, stubs.write_stubs(rows, f"Written by cuplug stubs from the table of {listed}."))
+    return WrittenStubs(pyi, list(dict.fromkeys(s.name for found in rows for s, _ in found)))
+
+
+def _rows(table: Table) -> list[stubs.Row]:
+    return [(signature.parse(row.signature), row.doc) for row in table.rows]
+
+
 def write_stock(directory: str) -> None:
     """Write typed.pxd and ops.pyi for the stock plugins."""
     folder = os.path.join(flags.lib_directory(), "cuplug")
     files = sorted(f for f in os.listdir(folder) if f.startswith("lib") and f.endswith(".so"))
     tables = [_usable(read_table(os.path.join(folder, file))) for file in files]
     _write(tables, directory, "typed", "Typed functions of the stock plugins, by cuplug bind.")
-    rows = [[(signature.parse(row.signature), row.doc) for row in t.rows] for t in tables]
-    _save(os.path.join(directory, "ops.pyi"), stubs.write_stubs(rows))
+    title = "Written from the symbol tables of the stock plugins at build time."
+    text = stubs.write_stubs([_rows(table) for table in tables], title, stubs.OTHERS)
+    _save(os.path.join(directory, "ops.pyi"), f"# SPDX-License-Identifier: Apache-2.0\n{text}")
 
 
 def _usable(table: Table) -> Table:

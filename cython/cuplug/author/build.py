@@ -4,47 +4,23 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cuplug.author.sources import CUDA_SUFFIX, BuildError, Source, find_source, find_tables
 from cuplug.base import flags
 from cuplug.base.checks import absolute, texts_of
 from cuplug.base.public import public
-from cuplug.errors import PluginError
 
 if TYPE_CHECKING:
     from cuplug.author.check import Finding
 
-CUDA_SUFFIX = ".cu"
-CXX_SUFFIXES = (".cpp", ".cc", ".cxx")
-SUFFIXES = (".c", *CXX_SUFFIXES, CUDA_SUFFIX)
-TABLE = re.compile(r"^CUPLUG_PLUGIN\(\s*(\w+)\s*,", re.M)
 # Without a GPU to ask: code for 8.x and 9.0, and PTX for all that is newer.
 USUAL_ARCHITECTURES = (80, 90)
 ALL_ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 # A library is made in a folder beside it, whose name nobody takes for a plugin.
 BESIDE = ".cuplug-"
-
-
-@public
-class BuildError(PluginError):
-    """A plugin that cannot be built: what the compiler said, and the command."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """The files of one plugin: one alone, or all that lie in a folder of its name."""
-
-    name: str
-    directory: str
-    files: tuple[str, ...]
-
-    @property
-    def has_cuda(self) -> bool:
-        """Say whether one of them is CUDA."""
-        return any(file.endswith(CUDA_SUFFIX) for file in self.files)
 
 
 @dataclass
@@ -91,26 +67,25 @@ def build(
     """
     import warnings
 
-    built = build_library(path, output, arch, options)
+    built = build_library(find_source(path), output, arch, options)
     if built.log:
         warnings.warn(built.log, stacklevel=2)
     return built.path
 
 
 def build_library(
-    path: str | os.PathLike[str],
+    source: Source,
     output: str | os.PathLike[str] | None = None,
     arch: str = "native",
     options: Sequence[str] = (),
 ) -> Built:
-    """Compile and check a plugin; arguments and errors as for `build`."""
+    """Compile and check a plugin; other arguments and errors as for `build`."""
     import tempfile
 
     from cuplug.compilers.processes import remove_stale
     from cuplug.compilers.toolkit import find_nvcc
 
     given = texts_of("build", "options", options)
-    source = find_source(path)
     library = library_path(source, output)
     _refuse_other_name(source, library)
     nvcc = find_nvcc() if source.has_cuda else None
@@ -131,59 +106,16 @@ def build_library(
     return Built(library, architectures, log, findings)
 
 
-def find_source(path: str | os.PathLike[str]) -> Source:
-    """Return the files of the plugin at a path."""
-    text = absolute("build", path)
-    if os.path.isdir(text):
-        names = sorted(name for name in os.listdir(text) if name.endswith(SUFFIXES))
-        if not names:
-            raise BuildError(f"build: {text}: a folder without a .cu, .c or .cpp file")
-        files = tuple(os.path.join(text, name) for name in names)
-        return Source(os.path.basename(text), text, files)
-    directory, file = os.path.split(text)
-    name, suffix = os.path.splitext(file)
-    if not os.path.exists(text):
-        raise BuildError(f"build: {text}: no such file")
-    if suffix not in SUFFIXES:
-        raise BuildError(f"build: {text}: wanted a folder, or a file that ends in .cu, .c or .cpp")
-    return Source(name, directory, (text,))
-
-
 def library_path(source: Source, output: str | os.PathLike[str] | None = None) -> str:
     """Return where the library of a source goes."""
-    name = f"lib{source.name}.so"
     if output is None:
-        return os.path.join(source.directory, name)
+        return source.library
     path = absolute("build", output, "output")
+    name = os.path.basename(source.library)
     library = os.path.join(path, name) if os.path.isdir(path) else path
     if not os.path.isdir(os.path.dirname(library)):
         raise BuildError(f"build: output: there is no folder {os.path.dirname(library)}")
     return library
-
-
-def library_at(path: str | os.PathLike[str]) -> str:
-    """Return the library that a path means: itself, or the one that was built in a folder.
-
-    "" for what is no path: no separator is in it, and nothing of that name is there, or a folder
-    without sources.
-
-    Raises
-    ------
-    BuildError
-        A folder whose plugin is not built yet.
-    """
-    text = os.fspath(path)
-    if not os.path.isdir(text):
-        return text if os.sep in text or os.path.exists(text) else ""
-    name = os.path.basename(os.path.abspath(text))
-    library = os.path.join(text, f"lib{name}.so")
-    if os.path.exists(library):
-        return library
-    has_sources = any(file.endswith(SUFFIXES) for file in os.listdir(text))
-    if os.sep not in text and text != os.curdir and not has_sources:
-        return ""
-    advice = f": `cuplug build {text}` makes it" if has_sources else ""
-    raise BuildError(f"{text}: there is no lib{name}.so in this folder{advice}")
 
 
 def choose_architectures(arch: str, nvcc: str) -> tuple[int, ...]:
@@ -255,20 +187,9 @@ def _refuse_without_host_part(source: Source) -> None:
             )
 
 
-def _tables(source: Source) -> dict[str, list[str]]:
-    """Return the files that have tables, and the names of their plugins."""
-    tables = {}
-    for file in source.files:
-        with open(file, errors="replace") as stream:
-            names = TABLE.findall(stream.read())
-        if names:
-            tables[file] = names
-    return tables
-
-
 def _refuse_other_name(source: Source, library: str) -> None:
     """Refuse before the compilers run what `cuplug check` would refuse: a file of another name."""
-    tables = _tables(source)
+    tables = find_tables(source.files)
     names = [name for found in tables.values() for name in found]
     file = os.path.basename(library)
     if names and file not in [f"lib{name}.so" for name in names]:
@@ -276,17 +197,16 @@ def _refuse_other_name(source: Source, library: str) -> None:
         where = os.path.basename(next(iter(tables)))
         raise BuildError(
             f"build: {file}: the plugin is called {names[0]} in {where}, wanted a library of its "
-            f"name: call the folder or file {names[0]}, or add -o lib{names[0]}.so"
+            f"name, lib{names[0]}.so"
         )
 
 
 def _refuse_several_tables(source: Source) -> None:
     """Say what the linker means by a symbol that is defined twice."""
-    tables = [os.path.basename(file) for file in _tables(source)]
+    tables = [os.path.basename(file) for file in find_tables(source.files)]
     if len(tables) > 1:
         raise BuildError(
-            f"build: {source.directory}: a table in each of {', '.join(tables)}, wanted one plugin "
-            "in a folder: build each file by itself"
+            f"build: {source.name}: a table in each of {', '.join(tables)}, wanted one in a plugin"
         )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures -> type stubs, for `from cuplug.ops import gather`.
+"""Signatures -> type stubs, for `from cuplug.ops import gather` and for modules of packages.
 
 Outputs are arrays of the kind that went in. So outputs that have the dtype of the first array have
 its type; of the others the stubs say Any. Types of NumPy's arrays have shapes: where the number of
@@ -17,9 +17,8 @@ from cuplug.base.dtypes import DTYPES
 from cuplug.signature.signature import GROUP_KINDS, Parameter, Signature
 
 HEAD = """\
-# SPDX-License-Identifier: Apache-2.0
 # mypy: disable-error-code="override, overload-cannot-match"
-# Written from the symbol tables of the stock plugins at build time.
+# {title}
 from collections.abc import Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
@@ -28,7 +27,9 @@ from numpy import dtype, ndarray
 
 _Array = TypeVar("_Array")
 _Dtype = TypeVar("_Dtype", bound=dtype[Any])
-
+"""
+# What `cuplug.ops` has beside the operators that are known when it is built.
+OTHERS = """
 def __getattr__(name: str) -> Operator: ...
 def __dir__() -> list[str]: ...
 """
@@ -38,8 +39,8 @@ ARRAY = "_Array"
 OF_ANY_SHAPE = "ndarray[Any, _Dtype]"
 
 
-def write_stubs(plugins: Sequence[Sequence[Row]]) -> str:
-    """Return the text of ops.pyi for the rows of some plugins, in search order.
+def write_stubs(plugins: Sequence[Sequence[Row]], title: str, others: str = "") -> str:
+    """Return the text of a .pyi file for the rows of some plugins, in search order.
 
     Of operators of one name in several plugins the first counts, as it does in a search.
     """
@@ -50,7 +51,8 @@ def write_stubs(plugins: Sequence[Sequence[Row]]) -> str:
             own.setdefault(row[0].name, []).append(row)
         operators = own | operators
     names = sorted(name for name in operators if not keyword.iskeyword(name))
-    return HEAD + "".join(_operator(name, operators[name]) for name in names)
+    texts = (_operator(name, operators[name]) for name in names)
+    return HEAD.format(title=title) + others + "".join(texts)
 
 
 def _operator(name: str, rows: Sequence[Row]) -> str:

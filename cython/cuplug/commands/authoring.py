@@ -14,8 +14,15 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from cuplug.author.build import SUFFIXES, BuildError, Built, build_library, find_source
+from cuplug.author.build import Built, build_library
 from cuplug.author.fatbin import dotted
+from cuplug.author.sources import (
+    HEADER_SUFFIXES,
+    SUFFIXES,
+    BuildError,
+    Source,
+    find_sources,
+)
 from cuplug.commands.output import print_findings, print_lines, print_table
 from cuplug.discovery.table import Table, read_table
 
@@ -24,7 +31,7 @@ if TYPE_CHECKING:
     from cuplug.commands.suite import Result
 
 BAR = 40  # characters as wide as a copy
-WATCHED = (*SUFFIXES, ".h", ".cuh", ".hpp")
+WATCHED = (*SUFFIXES, *HEADER_SUFFIXES)
 
 
 def progress(text: str) -> Status:
@@ -32,24 +39,37 @@ def progress(text: str) -> Status:
     return Console(stderr=True).status(text)
 
 
-def show_new(name: str, files: list[str]) -> None:
+def show_new(name: str, files: list[str], package: bool) -> None:
     """Say what was written, and what to do next."""
     print_lines([f"written: {', '.join(files)}", "next:"])
     print_lines(f"  cuplug {command} {name}" for command in ("build", "test"))
+    if package:
+        print_lines([f"  pip install ./{name}"])
 
 
-def build_and_show(path: str, output: str | None, arch: str, options: tuple[str, ...]) -> Built:
-    """Build once, with a line of progress on a terminal; say what came of it."""
+def build_and_show(
+    path: str, output: str | None, arch: str, options: tuple[str, ...]
+) -> list[Built]:
+    """Build once each plugin that is there; say what came of it."""
+    sources = find_sources(path)
+    if output and len(sources) > 1 and not os.path.isdir(output):
+        raise BuildError(
+            f"build: output: seen {output} for {len(sources)} plugins, wanted a folder"
+        )
+    return [_build_one(source, output, arch, options) for source in sources]
+
+
+def _build_one(source: Source, output: str | None, arch: str, options: tuple[str, ...]) -> Built:
     begin = time.monotonic()
-    with progress(f"compile {path}"):
-        built = build_library(path, output, arch, options)
+    with progress(f"compile {source.name}"):
+        built = build_library(source, output, arch, options)
     if built.log:
         click.echo(built.log.rstrip(), err=True)
     if built.findings:
         print_findings((f.level, f.rule, f.text, f.advice) for f in built.findings)
     table = read_table(built.path)
     print_lines([f"{built.path}: {_sides(built, table)}, {time.monotonic() - begin:.1f} s"])
-    if find_source(path).has_cuda and not built.architectures:
+    if source.has_cuda and not built.architectures:
         print_lines(
             ["the host side alone, as there is no nvcc: install the CUDA toolkit, or set CUDACXX"]
         )
@@ -144,16 +164,18 @@ def watch(path: str, output: str | None, arch: str, options: tuple[str, ...]) ->
     """Build again whenever a source or a header beside it changes, until interrupted."""
     import watchfiles
 
-    folder = find_source(path).directory
+    folders = sorted({source.directory for source in find_sources(path)})
     changes = watchfiles.watch(
-        folder,
+        *folders,
         watch_filter=lambda _, changed: changed.endswith(WATCHED),
         recursive=False,
         raise_interrupt=False,
         yield_on_timeout=True,
         rust_timeout=1000,
     )
-    print_lines([f"watching {folder}; cuplug.reload() in a running Python takes the new code"])
+    print_lines(
+        [f"watching {', '.join(folders)}; cuplug.reload() in a running Python takes the new code"]
+    )
     sys.stdout.flush()
     with contextlib.suppress(KeyboardInterrupt):
         for changed in changes:

@@ -17,12 +17,14 @@ from cuplug.array.make import empty
 from cuplug.array_api.creation import asarray
 from cuplug.author.fitting import misfit
 from cuplug.author.sizing import n_bytes_of, sized_arguments
+from cuplug.author.sources import library_at
 from cuplug.call.operator import Operator
 from cuplug.commands.pins import Range, check_names, read_pins, read_shapes, settable
 from cuplug.commands.properties import Arguments, as_list, inouts, with_arrays
 from cuplug.commands.suite import NO_GPU
 from cuplug.cuda.devices import available_devices, synchronize
 from cuplug.errors import CudaError
+from cuplug.lookup.find import find, load
 from cuplug.signature.signature import Signature, parse
 
 SIZES = tuple(1 << power for power in range(10, 29, 3))
@@ -53,6 +55,15 @@ class Measurement:
     def as_dict(self) -> dict[str, Any]:
         """Return the measurement for JSON."""
         return asdict(self) | {"gb_per_s": self.gb_per_s}
+
+
+def find_operator(what: str) -> Operator:
+    """Return the operator of a name; of a file or a folder the plugin's own, or its first one."""
+    path = library_at(what)
+    if not path:
+        return find(what)
+    plugin = load(path)
+    return next((x for x in plugin.operators if x.name == plugin.name), plugin.operators[0])
 
 
 def measure(

@@ -102,7 +102,7 @@ def path(as_json: bool) -> None:
 def check(file: str, as_json: bool) -> None:
     """Check the build contract of a plugin FILE, or the one in a folder, without running it."""
     from cuplug.author import check as checks
-    from cuplug.author.build import library_at
+    from cuplug.author.sources import library_at
     from cuplug.commands import output
 
     file = library_at(file) or file
@@ -169,7 +169,7 @@ def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
     import dataclasses
 
     from cuplug.author import bind as binding
-    from cuplug.author.build import library_at
+    from cuplug.author.sources import library_at
     from cuplug.commands import output
 
     written = binding.write_module(library_at(file) or file, directory, name)
@@ -179,6 +179,29 @@ def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
         click.echo(f"functions: {len(written.functions)}, in {written.pxd}")
         for reason in written.skipped:
             click.echo(f"skipped: {reason}")
+
+
+@main.command()
+@click.argument("files", metavar="FILE.so|FOLDER...", nargs=-1, required=True)
+@click.option(
+    "-o", "directory", default=".", type=click.Path(file_okay=False), help="Where to write."
+)
+@click.option("--name", help="The module's name; that of the first plugin without it.")
+@json_option
+def stubs(files: tuple[str, ...], directory: str, name: str | None, as_json: bool) -> None:
+    """Write type stubs, NAME.pyi, for a module that has the operators of plugins."""
+    import dataclasses
+
+    from cuplug.author import bind as binding
+    from cuplug.author.sources import libraries_at
+    from cuplug.commands import output
+
+    libraries = [library for file in files for library in libraries_at(file) or [file]]
+    written = binding.write_stubs(libraries, directory, name)
+    if as_json:
+        output.print_json(dataclasses.asdict(written))
+    else:
+        click.echo(f"operators: {', '.join(written.operators)}, in {written.pyi}")
 
 
 @main.command("cache")
@@ -193,15 +216,33 @@ def cache_command(what: str, as_json: bool) -> None:
 
 @main.command()
 @click.argument("name")
-def new(name: str) -> None:
-    """Write the folder NAME with a plugin, ready to build and to edit, and a test."""
+@click.argument("operator", required=False)
+@click.option("--package", is_flag=True, help="A Python package with the plugin, to be installed.")
+@click.option(
+    "--build-backend",
+    "back_end",
+    type=click.Choice(["setuptools", "scikit-build-core"]),
+    default="setuptools",
+    show_default=True,
+    help="What builds the package.",
+)
+def new(name: str, operator: str | None, package: bool, back_end: str) -> None:
+    """Write the folder NAME with a plugin, ready to build and to edit, and a test.
+
+    The plugin of a package is called OPERATOR, or as the package is.
+    """
     from cuplug.commands import authoring, scaffold
 
+    if operator and not package:
+        raise click.UsageError("OPERATOR goes with --package")
     try:
-        files = scaffold.write_plugin(name)
+        if package:
+            files = scaffold.write_package(name, operator or name, back_end)
+        else:
+            files = scaffold.write_plugin(name)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="NAME") from None
-    authoring.show_new(name, files)
+    authoring.show_new(name, files, package)
 
 
 @main.command()
@@ -213,17 +254,18 @@ def new(name: str) -> None:
 def build(
     source: str, options: tuple[str, ...], output: str | None, arch: str, watch: bool
 ) -> None:
-    """Compile SOURCE, a .cu, .c or .cpp file or a folder of them, to lib<name>.so.
+    """Compile SOURCE, a .cu, .c or .cpp file or a folder of them, to lib<plugin>.so.
 
     OPTIONS after -- are given to the compilers.
     """
-    from cuplug.author.build import BuildError
+    from cuplug.author.sources import BuildError
     from cuplug.commands import authoring
 
     if watch:
         authoring.check_watching()
     try:
-        authoring.show_next(authoring.build_and_show(source, output, arch, options))
+        for built in authoring.build_and_show(source, output, arch, options):
+            authoring.show_next(built)
     except BuildError as error:
         if not watch:
             raise
@@ -264,7 +306,7 @@ def test(what: str, examples: int, seed: int, said: tuple[str, ...], as_json: bo
 
 
 @main.command()
-@click.argument("operator")
+@click.argument("what", metavar="FILE.so|FOLDER|OPERATOR")
 @click.option("--dtype", help="Of the arrays that may have it; else float32 where allowed.")
 @click.option(
     "--shape", "shapes", multiple=True, metavar="NAME=SIZES", help="Of an array: x=1024,1024."
@@ -273,34 +315,33 @@ def test(what: str, examples: int, seed: int, said: tuple[str, ...], as_json: bo
 @click.option("-o", "picture", type=click.Path(), help="Draw a picture: FILE.svg or FILE.png.")
 @json_option
 def bench(
-    operator: str,
+    what: str,
     dtype: str | None,
     shapes: tuple[str, ...],
     said: tuple[str, ...],
     picture: str | None,
     as_json: bool,
 ) -> None:
-    """Measure the bandwidth of an OPERATOR over sizes, beside that of a copy.
+    """Measure the bandwidth of an operator over sizes, beside that of a copy.
 
-    It runs the plugin's code.
+    It runs the plugin's code. Of a plugin that is the operator of its name, or its first one.
     """
     from cuplug.commands import authoring, bandwidth, output, pins, suite
-    from cuplug.lookup.find import find
 
-    found = find(operator)
+    found = bandwidth.find_operator(what)
     try:
         if picture:
             bandwidth.check_picture(picture)
         told = pins.split("--shape", shapes), pins.split("--set", said)
-        with authoring.progress(f"measure {operator}"):
+        with authoring.progress(f"measure {found.name}"):
             measured = bandwidth.measure(found, dtype, *told)
         if picture:
-            bandwidth.draw(operator, measured, picture)
+            bandwidth.draw(found.name, measured, picture)
     except (TypeError, ValueError) as error:
         raise click.BadParameter(str(error)) from None
     if as_json:
         rows = [row.as_dict() for row in measured]
-        output.print_json({"operator": operator, "measurements": rows})
+        output.print_json({"operator": found.name, "measurements": rows})
     else:
         authoring.show_bandwidth(measured)
         if set(found.sides) - {row.side for row in measured}:

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import cuplug
-from cuplug.author.build import library_at
 from cuplug.author.check import ERROR, check_file
+from cuplug.author.sources import library_at
 from cuplug.commands.output import print_json, print_lines
 from cuplug.discovery.fields import check_owner
 from cuplug.discovery.table import read_table

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new plugin, ready to build and to edit: `cuplug new NAME`."""
+"""A new plugin, ready to build and to edit, alone or in a Python package: `cuplug new`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,32 @@ import os
 import re
 from string import Template
 
+from cuplug import __version__
+
 DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
-TEMPLATES = {"plugin.cu.in": "{name}.cu", "test.py.in": "test_{name}.py"}
+PLUGIN = {"plugin.cu.in": "{name}.cu", "test.py.in": "test_{name}.py"}
+PACKAGE = {
+    "plugin.cu.in": "plugins/{name}.cu",
+    "package-init.py.in": "src/{package}/__init__.py",
+    "package-operators.py.in": "src/{package}/operators.py",
+    "package-py.typed.in": "src/{package}/py.typed",
+    "package-test.py.in": "tests/test_{name}.py",
+    "package-README.md.in": "README.md",
+    "package-ci.yml.in": ".github/workflows/build.yml",
+    "package-gitignore.in": ".gitignore",
+}
+# What builds the package: its files, and how it is told the architectures of GPUs.
+BACK_ENDS = {
+    "setuptools": {"package-setuptools.toml.in": "pyproject.toml"},
+    "scikit-build-core": {
+        "package-scikit-build-core.toml.in": "pyproject.toml",
+        "package-CMakeLists.txt.in": "CMakeLists.txt",
+    },
+}
+ARCHITECTURES = {
+    "setuptools": {"arch": "CUPLUG_ARCH", "all": "all"},
+    "scikit-build-core": {"arch": "CUDAARCHS", "all": "all"},
+}
 # Symbols are up to 95 bytes, and a table has room for 63 bytes of a name.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 
@@ -41,15 +65,37 @@ def write_plugin(name: str, directory: str = ".") -> list[str]:
         There is something of that name; nothing is written.
     """
     check_name(name)
-    folder = os.path.normpath(os.path.join(directory, name))
+    return _write(PLUGIN, os.path.join(directory, name), {"name": name})
+
+
+def write_package(
+    package: str, name: str, back_end: str = "setuptools", directory: str = "."
+) -> list[str]:
+    """Write the folder `package`: a Python package with a plugin `name` of one operator.
+
+    What is returned and raised is as for `write_plugin`.
+    """
+    check_name(package)
+    check_name(name)
+    for taken, x in (("cuplug", package), ("operators", name)):
+        if x == taken:
+            raise ValueError(f"new: name: {x!r} is a module that the package needs, wanted another")
+    words = {"package": package, "name": name, "version": __version__}
+    words |= {"distribution": package.lower().replace("_", "-"), **ARCHITECTURES[back_end]}
+    return _write(PACKAGE | BACK_ENDS[back_end], os.path.join(directory, package), words)
+
+
+def _write(templates: dict[str, str], folder: str, words: dict[str, str]) -> list[str]:
+    folder = os.path.normpath(folder)
     if os.path.lexists(folder):
         raise FileExistsError(f"new: {folder} is there already, wanted a name that is free")
     os.mkdir(folder)
     written = []
-    for template, file in TEMPLATES.items():
+    for template, file in templates.items():
         with open(os.path.join(DIRECTORY, template)) as stream:
-            text = Template(stream.read()).substitute(name=name)
-        written.append(os.path.join(folder, file.format(name=name)))
+            text = Template(stream.read()).substitute(words)
+        written.append(os.path.join(folder, file.format_map(words)))
+        os.makedirs(os.path.dirname(written[-1]), exist_ok=True)
         with open(written[-1], "x") as stream:
             stream.write(text)
     return written

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cuplug.author.build import library_at
+from cuplug.author.sources import libraries_at
 from cuplug.base.flags import PACKAGE
 from cuplug.call.operator import Operator
 from cuplug.commands.pins import check_names, read_pins, settable
@@ -80,23 +80,25 @@ def try_all(
         raise ModuleNotFoundError(message)
     if examples < 1:
         raise ValueError(f"test: examples: seen {examples}, wanted 1 or more")
-    path = library_at(what)
-    operators = load(path).operators if path else (find(what),)
+    named = [(os.path.abspath(path), load(path).operators) for path in libraries_at(what)]
+    named = named or [(what, (find(what),))]
+    operators = tuple(operator for _, found in named for operator in found)
     pins = pins or {}
     _check_pins(operators, pins)
     has_gpu = bool(available_devices())
     results: list[Result] = []
-    for operator in operators:
-        for signature in operator.signatures:
-            options = {
-                "what": os.path.abspath(path) if path else what,
-                "operator": operator.name,
-                "signature": signature,
-                "examples": examples,
-                "seed": seed,
-                "pins": pins,
-            }
-            results += _try_signature(operator, options, has_gpu)
+    for place, found in named:
+        for operator in found:
+            options = {"what": place, "examples": examples, "seed": seed, "pins": pins}
+            results += _try_operator(operator, options, has_gpu)
+    return results
+
+
+def _try_operator(operator: Operator, options: dict[str, Any], has_gpu: bool) -> list[Result]:
+    results: list[Result] = []
+    for signature in operator.signatures:
+        told = options | {"operator": operator.name, "signature": signature}
+        results += _try_signature(operator, told, has_gpu)
     return results
 
 

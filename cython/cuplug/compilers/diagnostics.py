@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from cuplug.compilers.nvrtc import STANDARD
 
 if TYPE_CHECKING:
     from cuplug.compilers.nvrtc import Compiler
@@ -19,10 +22,8 @@ _PLACE = re.compile(
     re.M,
 )
 _MISSING = re.compile(r'cannot open source file "([^"]+)"|could not open source file "([^"]+)"')
-_STANDARD = re.compile(
-    r"c?(?:stdint|stddef|limits|float|math|assert|type_traits|utility|tuple|array|complex|"
-    r"functional|algorithm|numeric|cstd\w+)(?:\.h)?"
-)
+_STANDARD = re.compile(r"[a-z_]+|(?:ctype|errno|inttypes|signal|stdarg|time|unistd)\.h")
+_CUDA = ("cooperative_groups", "cu", "mma", "nv/", "thrust")
 
 
 def explain(
@@ -70,14 +71,12 @@ def _advice(log: str, compiler: Compiler) -> str:
         return ""
     header = missing[1] or missing[2]
     if _STANDARD.fullmatch(header):
-        return (
-            f"<{header}>: NVRTC has no C or C++ standard library; take CUDA's own, such as "
-            "<cuda/std/cstdint>, which needs CUDA's headers"
-        )
-    if not header.startswith(("cuda", "cub", "thrust", "cooperative_groups", "mma", "nv/", "cu")):
+        there = ", ".join(f"<{name}>" for name in sorted(os.listdir(STANDARD)) if name.isalpha())
+        return f"<{header}>: of the C++ standard library kernels have {there} and the like"
+    if not header.startswith(_CUDA):
         return ""
-    if len(compiler.include) > 1:
-        return f"<{header}> is not in {', '.join(compiler.include[1:])}, CUDA's headers here"
+    if compiler.include[-1] != STANDARD:
+        return f"<{header}> is not in {', '.join(compiler.include)}, CUDA's headers here"
     return (
         f"<{header}>: CUDA's headers were not found beside {compiler.path} or in "
         "$CUDA_HOME/include; install the CUDA toolkit or the Python packages "

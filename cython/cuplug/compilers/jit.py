@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from cuplug.base.checks import check_text, check_texts, texts_of
 from cuplug.compilers import cache, kernel_types, nvrtc
@@ -52,6 +53,34 @@ _PROBE_KEY = cache.key(kernel_types.PROBE)
 _memory: dict[str, Binary] = {}
 
 
+@dataclass(frozen=True)
+class Program:
+    """What is to be compiled; see `compile_to_binary`."""
+
+    source: str
+    names: tuple[str, ...]
+    options: tuple[str, ...]
+    architecture: str
+    name: str
+    headers: dict[str, str]
+    compiler: nvrtc.Compiler
+
+    def compile(self, text: str, names: Sequence[str]) -> tuple[bytes, list[str], str]:
+        """Compile the source, or a text that goes on; return the image, lowered names, the log."""
+        paths = [f"-I{directory}" for directory in self.compiler.include]
+        image, lowered, _, log = compile_program(
+            self.compiler.path,
+            text,
+            self.name,
+            self.architecture,
+            [*self.options, *paths],
+            names,
+            self.headers,
+            is_self_contained(self.source, self.headers),
+        )
+        return image, lowered, log
+
+
 def compile_to_binary(
     source: str,
     *,
@@ -72,7 +101,7 @@ def compile_to_binary(
     options : sequence of str
         NVRTC's.
     architecture : str
-        Of the GPU: "90" for 9.0, "90a".
+        Of the GPU: "90" for 9.0, "90a"; "compute_90" for PTX.
     name : str
         Of the source, for messages and profilers.
     headers : mapping of str to str
@@ -83,6 +112,40 @@ def compile_to_binary(
     CompileError
         The source is refused, with its lines; or there is no compiler.
     """
+    program = _check(source, names, options, architecture, name, headers)
+    included = included_texts(source, name, program.options, program.headers)
+    key = _key(program, included or {})
+    binary = _memory.get(key) or (None if included is None else _load(key))
+    if binary is None:
+        binary = _compile(key, program)
+        if included is not None:
+            cache.put(key, "cubin", _pack(binary))
+    # Two threads may both have compiled it: the first is kept.
+    return binary if included is None else _memory.setdefault(key, binary)
+
+
+def compile_to_ptx(
+    source: str,
+    names: Sequence[str],
+    options: Sequence[str],
+    architecture: str,
+    name: str,
+    headers: Mapping[str, str] | None,
+) -> str:
+    """Return the PTX of what `compile_to_binary` has compiled, without its questions for types."""
+    virtual = f"compute_{architecture.removeprefix('compute_')}"
+    program = _check(source, names, options, virtual, name, headers)
+    return program.compile(source, program.names)[0].decode().rstrip("\0")
+
+
+def _check(
+    source: str,
+    names: Sequence[str],
+    options: Sequence[str],
+    architecture: str,
+    name: str,
+    headers: Mapping[str, str] | None,
+) -> Program:
     headers = dict(headers or {})
     names, options = texts_of("compile", "names", names), texts_of("compile", "options", options)
     check_texts("compile", {"source": source, "name": name, "architecture": architecture})
@@ -92,49 +155,28 @@ def compile_to_binary(
     for k, (title, text) in enumerate(headers.items()):
         check_text("compile", f"headers: name {k}", title)
         check_text("compile", f"headers[{title!r}]", text)
-    compiler = nvrtc.find()
-    included = included_texts(source, name, options, headers)
-    asked = (names, options, [architecture, name], [*headers, *headers.values()])
+    architecture = architecture.removeprefix("sm_")
+    return Program(source, names, options, architecture, name, headers, nvrtc.find())
+
+
+def _key(program: Program, included: Mapping[str, str]) -> str:
+    own = [program.architecture, program.name]
+    asked = (program.names, program.options, own, [*program.headers, *program.headers.values()])
     parts = [part for group in asked for part in (str(len(group)), *group)]
-    files = [part for item in sorted((included or {}).items()) for part in item]
-    key = cache.key("cubin", compiler.identity, _PROBE_KEY, source, *parts, *files)
-    binary = _memory.get(key) or (None if included is None else _load(key))
-    if binary is None:
-        binary = _compile(key, source, names, options, architecture, name, headers, compiler)
-        if included is not None:
-            cache.put(key, "cubin", _pack(binary))
-    # Two threads may both have compiled it: the first is kept.
-    return binary if included is None else _memory.setdefault(key, binary)
+    files = [part for item in sorted(included.items()) for part in item]
+    identity = program.compiler.identity
+    return cache.key("cubin", identity, _PROBE_KEY, program.source, *parts, *files)
 
 
-def _compile(
-    key: str,
-    source: str,
-    names: Sequence[str],
-    options: Sequence[str],
-    architecture: str,
-    name: str,
-    headers: Mapping[str, str],
-    compiler: nvrtc.Compiler,
-) -> Binary:
+def _compile(key: str, program: Program) -> Binary:
     """Compile with the kernels found in the source, but for those that cannot be asked about."""
+    source, names = program.source, program.names
     found = [each for each in kernel_types.kernels_of(source) if each not in names]
-    paths = [f"-I{directory}" for directory in compiler.include]
-    try_minimal = is_self_contained(source, headers)
 
     def attempt(names: Sequence[str]) -> Binary:
         probes = [kernel_types.probe_of(each) for each in names]
         text = source + (kernel_types.PROBE if names else "")
-        image, lowered, _, log = compile_program(
-            compiler.path,
-            text,
-            name,
-            architecture,
-            [*options, *paths],
-            [*names, *probes],
-            headers,
-            try_minimal,
-        )
+        image, lowered, log = program.compile(text, [*names, *probes])
         symbols = dict(zip(names, lowered, strict=False))
         read = map(kernel_types.read_probe, lowered[len(names) :])
         types = {each: codes for each, codes in zip(names, read, strict=True) if codes is not None}
@@ -145,7 +187,7 @@ def _compile(
             return bool(attempt(names))
         return False
 
-    with _announced(name, architecture):
+    with _announced(program.name, program.architecture):
         try:
             return attempt([*names, *found])
         except CompileError as error:
@@ -156,7 +198,7 @@ def _compile(
                 return attempt([*names, *(each for each in found if is_good([*names, each]))])
     from cuplug.compilers import diagnostics
 
-    message = diagnostics.explain(failure, source, name, headers, compiler)
+    message = diagnostics.explain(failure, source, program.name, program.headers, program.compiler)
     raise CompileError(message, failure.log) from None
 
 

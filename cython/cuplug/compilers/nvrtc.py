@@ -14,6 +14,8 @@ from cuplug.compilers.program import find_compiler
 LIBRARIES = ("cu{major}/lib", "cuda_nvrtc/lib")
 HEADERS = ("cuda_runtime/include", "cuda_cccl/include")
 MAJORS = range(19, 12, -1)
+# Headers that stand for the C and C++ standard library, and for <cub/cub.cuh>.
+STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standard")
 
 
 class Compiler:
@@ -53,7 +55,7 @@ def find() -> Compiler:
     path = find_compiler(libraries)
     headers = _headers_beside(path)
     own = flags.get_include()
-    return Compiler(path, (own, *headers))
+    return Compiler(path, (own, STANDARD, *headers))
 
 
 def _headers_beside(path: str) -> list[str]:

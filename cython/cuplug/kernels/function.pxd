@@ -36,6 +36,7 @@ cdef class Function:
     cdef readonly str name
     cdef readonly str symbol
     cdef readonly object types
+    cdef public object module  # as which it is pickled; None without one
     cdef bytes text  # the name's UTF-8
     cdef cython.pymutex lock
     cdef object __weakref__

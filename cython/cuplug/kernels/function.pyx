@@ -54,6 +54,14 @@ cdef class Image:
                 load_image(self.code, self.name, &self.image)
         return self.image
 
+    def find_kernel(self, symbol, name):
+        """Raise unless the driver finds a kernel of that symbol."""
+        cdef cuplug_error error
+        cdef cuplug_kernel *kernel = NULL
+        cdef bytes symbol_bytes = symbol.encode(), name_bytes = name.encode()
+        if cuplug_find_kernel(self.load(), symbol_bytes, name_bytes, &kernel, &error):
+            raise_error(&error)
+
     def find_global(self, symbol, name, int32_t device):
         """Return the address and the bytes of a variable on a GPU."""
         cdef cuplug_error error

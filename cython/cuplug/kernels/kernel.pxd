@@ -7,3 +7,4 @@ from cuplug.kernels.function cimport Function
 @cython.final
 cdef class Kernel(Function):
     cdef dict launches  # by grid and block
+    cdef object declaration  # of `prepare`

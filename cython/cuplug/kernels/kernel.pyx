@@ -5,6 +5,8 @@ cimport cython
 
 from cuplug.kernels.function cimport Function
 
+from operator import getitem, methodcaller
+
 from cuplug.base.public import public
 from cuplug.compilers import kernel_types
 from cuplug.kernels.launch import Launch
@@ -58,7 +60,15 @@ cdef class Kernel(Function):
             )
         cdef Kernel declared = Kernel(self.image, self.name, self.symbol, types, self.device)
         declared.is_declared = self.types is None
+        declared.module, declared.declaration = self.module, signature
         return declared
+
+    def __reduce__(self):
+        if self.module is None:
+            raise TypeError(f"{self.name}: it is of no module, as which it could be pickled")
+        if self.declaration is None:
+            return getitem, (self.module, self.name)
+        return methodcaller("prepare", self.declaration), (self.module[self.name],)
 
     def __call__(self, *arguments, **keywords):
         """Refuse a call without a grid."""

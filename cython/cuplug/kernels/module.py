@@ -1,49 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of kernels compiled from source at run time."""
+"""Modules: compiled code, whose kernels and variables are found by their names."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from operator import index
 from typing import Any
 
 import numpy
 
-from cuplug.base.public import public
+from cuplug.base.public import PublicCall, public
 from cuplug.compilers import jit
-from cuplug.compilers.program import architecture_of
 from cuplug.cuda.placement import gpu_number
 from cuplug.errors import NotFoundError
+from cuplug.kernels import symbols
 from cuplug.kernels.function import Image
 from cuplug.kernels.kernel import Kernel
 from cuplug.kernels.variables import Global
 
-_modules: dict[tuple[str, bytes, int], Module] = {}
-
 
 @public
 class Module:
-    """Compiled CUDA source: `module["scale<4>"]` is a kernel. Made by `cuplug.compile`.
+    """Compiled CUDA code: `module["scale<4>"]` is a kernel.
+
+    Made by `cuplug.compile` and `cuplug.load_image`. It is pickled by what it was made of.
 
     Attributes
     ----------
     name : str
         Of the source.
     image : bytes
-        The machine code, or PTX where the GPU is newer than NVRTC.
+        The machine code; or PTX, where that was asked for or the GPU is newer than NVRTC.
     log : str
         The compiler's warnings, when it ran in this process.
     """
 
-    def __init__(self, name: str, binary: jit.Binary, device: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        binary: jit.Binary,
+        kernels: Iterable[str],
+        device: int,
+        made: PublicCall,
+        ptx: Callable[[], str],
+    ) -> None:
         self.name = name
         self.image = binary.image
         self.log = binary.log
         self._binary = binary
+        self._names = dict.fromkeys(kernels)
         self._device = device
+        self._made = made
+        self._make_ptx = ptx
         self._loaded = Image(binary.image, name)
         self._kernels: dict[str, Kernel] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._made.__reduce__()
+
+    @cached_property
+    def ptx(self) -> str:
+        """The code as PTX, NVIDIA's portable assembly; compiled anew for the same architecture.
+
+        Raises
+        ------
+        ValueError
+            Of machine code that was loaded: it has none.
+        """
+        return self._make_ptx()
 
     def __getitem__(self, name: str) -> Kernel:
         kernel = self._kernels.get(name)
@@ -56,23 +82,33 @@ class Module:
         if not isinstance(name, str):
             raise TypeError(f"{self.name}: seen {type(name).__name__}, wanted the name of a kernel")
         symbol, types = self._binary.lowered.get(name), self._binary.types.get(name)
-        if symbol is None and not name.isidentifier():
-            raise NotFoundError(
-                f"{self.name}: there is no kernel {name}; name it in names= of cuplug.compile; "
-                f"seen: {', '.join(self) or 'none'}"
-            )
-        if symbol is not None and types is None:
+        if symbol is None:
+            self._check_symbol(name)
+        elif types is None and name not in self:
             raise NotFoundError(f"{self.name}: {name} is no kernel")
-        return Kernel(self._loaded, name, symbol or name, types, self._device)
+        kernel = Kernel(self._loaded, name, symbol or name, types, self._device)
+        kernel.module = self
+        return kernel
+
+    def _check_symbol(self, name: str) -> None:
+        """Raise unless the code has a kernel that the compiler was not asked about."""
+        found = symbols.kernels_in(self.image)
+        if name in found:
+            return
+        if symbols.tells_all(self.image) or not name.isidentifier():
+            seen = symbols.describe(dict.fromkeys([*self, *found]), name)
+            named = "" if name.isidentifier() else "; other kernels are named in names="
+            raise NotFoundError(f"{self.name}: there is no kernel {name}: {seen}{named}")
+        self._loaded.find_kernel(name, name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._binary.types)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._binary.types)
+        return len(self._names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._binary.types
+        return name in self._names
 
     def __repr__(self) -> str:
         return f"<module {self.name}: {', '.join(self) or 'no kernels'}>"
@@ -120,65 +156,3 @@ class Module:
                 f"{name}: seen dtype {chosen} and shape {sizes}, wanted {n_bytes} bytes in all"
             )
         return Global(name, pointer, number, chosen, sizes)
-
-
-@public
-def compile(
-    source: str,
-    options: Sequence[str] = (),
-    names: Sequence[str] = (),
-    *,
-    name: str = "<string>",
-    headers: Mapping[str, str] | None = None,
-    device: Any = None,
-    architecture: str | int | None = None,
-) -> Module:
-    """Compile CUDA C++ at run time.
-
-    What was compiled before is taken from memory or from the cache on disk. The same source with
-    the same options, names and headers gives the same module, and so the same variables.
-
-    Parameters
-    ----------
-    source : str
-        Kernels that are no templates and lie in no namespace are found in it.
-    options : sequence of str
-        NVRTC's: "-DN=4", "-I/usr/include/mine", "--use_fast_math". `-lineinfo` is always given.
-    names : sequence of str
-        Other kernels, "scale<4>", "mine::add", and variables, "&mine::table".
-    name : str
-        Of the source, for messages and profilers.
-    headers : mapping of str to str
-        Texts by the names under which the source includes them.
-    device : str, int or device, optional
-        The GPU to compile for, and where kernels without arrays run; cuda:0 without.
-    architecture : str or int, optional
-        90, "90", "90a" instead of that of the device: then nothing needs a GPU before a launch.
-
-    Returns
-    -------
-    Module
-
-    Raises
-    ------
-    CompileError
-        The source is refused: the message shows the lines. Or there is no compiler.
-    CudaError
-        There is no GPU and no architecture was named.
-    """
-    number = gpu_number("compile", 0 if device is None else device)
-    if not isinstance(headers, Mapping | None):
-        raise TypeError(f"compile: headers: seen {type(headers).__name__}, wanted a mapping")
-    if isinstance(architecture, int):
-        architecture = str(architecture)
-    binary = jit.compile_to_binary(
-        source,
-        names=names,
-        options=options,
-        architecture=architecture_of(number) if architecture is None else architecture,
-        name=name,
-        headers=headers,
-    )
-    key = binary.key, binary.image, number
-    module = _modules.get(key)
-    return module or _modules.setdefault(key, Module(name, binary, number))

@@ -35,6 +35,9 @@ cdef extern from "internal/source.h" nogil:
         uint32_t accumulator_bytes
         uint32_t has_identity
         uint32_t n_outputs
+        uint32_t raw
+        uint32_t n_sizes
+        const cuplug_term *sizes
 
     int cuplug_elementwise_host(const cuplug_call *call) noexcept
     int cuplug_elementwise_cuda(const cuplug_call *call) noexcept

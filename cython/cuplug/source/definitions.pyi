@@ -12,9 +12,8 @@ Compiler = Callable[[Variant], tuple[int, int]]
 
 def load_functions(image: bytes, name: str, symbols: list[str], device: int) -> list[int]: ...
 def define_elementwise(
-    signatures: list[str],
+    overloads: list[tuple[str, Compiler, int, list[Term]]],
     doc: str,
-    compilers: list[Compiler],
     in_order: bool,
     made: PublicCall,
 ) -> Operator: ...

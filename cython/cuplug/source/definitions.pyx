@@ -11,7 +11,7 @@ from cuplug.base.core cimport (
     CUPLUG_VERSION,
     cuplug_error,
 )
-from cuplug.base.core_call cimport cuplug_definition_row, cuplug_entry
+from cuplug.base.core_call cimport cuplug_definition_row, cuplug_entry, cuplug_term
 from cuplug.base.core_jit cimport (
     cuplug_find_kernel,
     cuplug_image,
@@ -104,28 +104,41 @@ cdef Operator define_source(
     return define(rows, n_rows, "source", CUPLUG_VERSION, "<source>", doc, made)
 
 
-def define_elementwise(list signatures, str doc, list compilers, bint in_order, object made):
+cdef int set_sizes(cuplug_source *source, list sizes) except -1:
+    cdef cuplug_term *terms = <cuplug_term *>allocate(len(sizes), sizeof(cuplug_term))
+    for k, size in enumerate(sizes):
+        set_term(&terms[k], size)
+    source.sizes = terms
+    source.n_sizes = <uint32_t>len(sizes)
+    return 0
+
+
+def define_elementwise(list overloads, str doc, bint in_order, object made):
     """Define an element-wise operator.
 
     Parameters
     ----------
-    signatures : list of str
-        One for each overload, at most 16.
+    overloads : list of tuple
+        At most 16: the signature; what compiles, Variant -> (address of the function, 0), kept for
+        ever; a bit for each array that the code reads wherever it likes; the numbers that the code
+        is given behind the scalars, as `formula.Term`.
     doc : str
-    compilers : list of callables
-        For each overload: Variant -> (address of the function, 0), kept for ever.
     in_order : bool
         The code counts elements.
     made : PublicCall
         What makes it again.
     """
     cdef cuplug_definition_row rows[16]
-    cdef uint32_t flags = CUPLUG_ROW_TAKES_STRIDES | (CUPLUG_ROW_KEEPS_WHOLE if in_order else 0)
-    texts = [signature.encode() for signature in signatures]
-    for k in range(len(texts)):
+    cdef cuplug_source *source
+    cdef uint32_t whole = CUPLUG_ROW_KEEPS_WHOLE if in_order else 0
+    texts = [signature.encode() for signature, *_ in overloads]
+    for k, (_, compiler, raw, sizes) in enumerate(overloads):
+        source = new_source(compiler, in_order)
+        source.raw = raw
+        set_sizes(source, sizes)
         define_row(
-            &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda,
-            new_source(compilers[k], in_order), texts[k], flags
+            &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda, source, texts[k],
+            whole | (0 if raw else CUPLUG_ROW_TAKES_STRIDES)
         )
     return define_source(rows, len(texts), doc, made)
 

@@ -11,12 +11,15 @@ from cuplug.base.checks import check_texts, texts_of
 from cuplug.base.public import PublicCall, public
 from cuplug.call.operator import Operator
 from cuplug.compilers.host_compiler import EXPRESSION, compile_host
+from cuplug.signature import formula
+from cuplug.signature import signature as signatures
+from cuplug.signature.formula import Scope, Term
 from cuplug.signature.short_form import expand
 from cuplug.signature.variant import Variant
 from cuplug.source.cuda_compiler import compile_cuda
 from cuplug.source.definitions import define_elementwise
-from cuplug.source.element_wise_code import Elementwise, cuda_code, host_code
-from cuplug.source.expression import read_names
+from cuplug.source.element_wise_code import SIZE, Elementwise, cuda_code, host_code
+from cuplug.source.expression import Names, read_names, uses
 
 UNNAMED = "cuplug_value"  # an output without a name, in generated code
 
@@ -38,11 +41,14 @@ def elementwise(
     ----------
     signature : str
         "leaky_relu(x: T, slope: T) -> T": each parameter is an array or a number, arrays
-        broadcast. Or with brackets, for arrays alone: "axpy(a: T, x: T[...], y: T[...]) -> T[...]".
+        broadcast. Or with brackets, for arrays alone: "axpy(a: T, x: T[...], y: T[...]) -> T[...]";
+        inputs of other dimensions, "w: T[k]", are read at any index, "w[0]". Without arrays:
+        "arange(n: int) -> float32[n]".
     expression : str
         The value of the one output, "x > 0 ? x : slope * x". Where outputs have names, or arrays
         are changed in place: statements that assign them, "y = 2 * x; z = y + 1". The variable `i`
-        is the number of the element in C order, `n` how many there are.
+        is the number of the element in C order, `n` how many there are. Names of dimensions, and
+        `size(x)` and `size(x, -1)`, are sizes.
     preamble : str, optional
         Functions that the expression uses: "__device__ T half(T x) { return x / 2; }".
     doc : str, optional
@@ -79,9 +85,12 @@ def _elementwise(
     made = PublicCall(
         elementwise, signature, expression, preamble=preamble, doc=doc, options=options
     )
-    compilers = [_compiler(op, options) for op in ops]
+    overloads = [
+        (row, _compiler(op, options), op.raw, list(op.sizes.values()))
+        for row, op in zip(rows, ops, strict=True)
+    ]
     doc = doc or expression_line(expression)
-    return define_elementwise(rows, doc, compilers, bool(ops[0].counters), made)
+    return define_elementwise(overloads, doc, any(op.counts for op in ops), made)
 
 
 def expression_line(text: str) -> str:
@@ -90,11 +99,21 @@ def expression_line(text: str) -> str:
 
 
 def _read(row: str, expression: str, preamble: str) -> Elementwise:
-    names = read_names(row, ("loop",), UNNAMED)
+    names = read_names(row, UNNAMED, takes_raw=True)
     if not names.outputs:
         raise ValueError(f"{names.operator}: seen no output, wanted one or an inout array")
     is_value = [x.name for x in names.outputs] == [UNNAMED]
-    return Elementwise(names, expression, is_value, preamble)
+    sizes = _sizes(formula.read_scope(signatures.parse(row)), names, expression)
+    return Elementwise(names, expression, is_value, preamble, sizes)
+
+
+def _sizes(scope: Scope, names: Names, expression: str) -> dict[str, Term]:
+    """Return the sizes that an expression uses, as it writes them: "n", "size(x, 0)"."""
+    texts = [word for word in scope.sizes if uses(expression, word)]
+    found = SIZE.finditer(expression) if "size" not in names.words else ()
+    texts += dict.fromkeys(each[0] for each in found if each[1] in scope.arrays)
+    where = f"{names.operator}: expression"
+    return {text: formula.term(formula.parse(text, where)[0], scope, where) for text in texts}
 
 
 def _compiler(op: Elementwise, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
 
-from cuplug.base.dtypes import DTYPES
+from cuplug.base.dtypes import DTYPES, Dtype
+from cuplug.signature.formula import Term
 from cuplug.signature.variant import Variant
 from cuplug.source.expression import (
+    Name,
     Names,
     block_elements,
     load,
@@ -22,32 +26,70 @@ from cuplug.source.expression import (
     uses,
 )
 
+SIZE = re.compile(r"\bsize\(\s*(\w+)\s*(?:,\s*-?\s*\d+\s*)?\)")  # of an array, or of a dimension
+
 
 @dataclass(frozen=True)
 class Elementwise:
     """What an element-wise operator computes."""
 
-    names: Names
+    given: Names  # of the signature
     text: str  # statements that assign the outputs; with `is_value` an expression
     is_value: bool
     preamble: str
+    sizes: dict[str, Term] = field(default_factory=dict)  # by what the text writes
+
+    @cached_property
+    def names(self) -> Names:
+        """The signature's names and, behind its scalars, the sizes."""
+        sizes = [Name(self._size_name(text), "int64", "size") for text in self.sizes]
+        given = self.given
+        return Names(given.operator, given.arrays, (*given.scalars, *sizes))
+
+    def _size_name(self, text: str) -> str:
+        return text if text.isidentifier() else f"cuplug_size_{[*self.sizes].index(text)}"
+
+    @property
+    def raw(self) -> int:
+        """A bit for each array that is read as a whole."""
+        return sum(1 << k for k, x in enumerate(self.given.arrays) if x.kind == "raw")
 
     @property
     def counters(self) -> list[str]:
         """The text's own counters: `i`, the element's number, and `n`, how many there are."""
         return [x for x in ("i", "n") if uses(self.text, x) and x not in self.names.words]
 
+    @property
+    def counts(self) -> bool:
+        """Whether the text asks how many elements there are, or which one it is at."""
+        whole = {x.name for x in self.given.arrays if x.kind != "raw"}
+        of_whole = any(whole & {*re.findall(r"\w+", text)} for text in self.sizes)
+        return of_whole or bool(self.counters)
+
     def body(self, variant: Variant) -> str:
         """Return the statements on computed values."""
-        name = self.names.operator
-        if not self.is_value and uses(self.text, "return"):  # what was assigned is stored
-            body = quoted(self.text, name, ";}")
+        name, text = self.names.operator, self._computed(variant)
+        if not self.is_value and uses(text, "return"):  # what was assigned is stored
+            body = quoted(text, name, ";}")
             return f"\n#define return goto cuplug_return\n{{{body}#undef return\ncuplug_return:;"
         if not self.is_value:
-            return "{" + quoted(self.text, name, ";}")
+            return "{" + quoted(text, name, ";}")
         output = self.names.outputs[0]
         dtype = self.names.dtypes(variant)[output.variable]
-        return returned(dtype, self.text, name, f"{output.name} =", variant.on_host)
+        return returned(dtype, text, name, f"{output.name} =", variant.on_host)
+
+    def _computed(self, variant: Variant) -> str:
+        """Return the text with names for sizes, and elements of raw arrays as computed values."""
+        text = self.text
+        if any(not each.isidentifier() for each in self.sizes):
+            text = SIZE.sub(
+                lambda at: self._size_name(at[0]) if at[0] in self.sizes else at[0], text
+            )
+        dtypes = self.names.dtypes(variant)
+        for x in self.names.arrays:
+            if x.kind == "raw" and load(dtypes[x.variable], "") != "":
+                text = _loaded(text, x.name, dtypes[x.variable])
+        return text
 
     def element(self, variant: Variant) -> str:
         """Return the function for one element, whose scope has the user's names alone."""
@@ -55,6 +97,9 @@ class Elementwise:
         parameters, before, after = ["const cuplug_numbers cuplug_given"], [], []
         for x in self.names.arrays:
             dtype, is_read = dtypes[x.variable], x.kind != "output"
+            if x.kind == "raw":
+                parameters.append(f"const {dtype.stored} *const {x.name}")
+                continue
             const = "const " if x.kind == "array" else ""
             parameters.append(f"{const}{dtype.stored} *cuplug_at_{x.name}")
             value = load(dtype, f"*cuplug_at_{x.name}") if is_read else "0"
@@ -69,8 +114,11 @@ class Elementwise:
     def call(self, place: str, number: str, count: str) -> str:
         """Return the call for the element whose stored values are `place` of each array."""
         counted = [{"i": number, "n": count}[x] for x in self.counters]
-        arguments = ["given", *(f"&{place.format(x.name)}" for x in self.names.arrays), *counted]
-        return f"cuplug_element({', '.join(arguments)});"
+        arrays = [
+            f"data_{x.name}" if x.kind == "raw" else f"&{place.format(x.name)}"
+            for x in self.names.arrays
+        ]
+        return f"cuplug_element({', '.join(['given', *arrays, *counted])});"
 
     def head(self, variant: Variant) -> str:
         """Return what stands before the loops."""
@@ -81,13 +129,32 @@ class Elementwise:
 {self.element(variant)}"""
 
 
+def _loaded(text: str, name: str, dtype: Dtype) -> str:
+    """Return a text with each element of an array, x[...], as a computed value."""
+    found = re.search(rf"\b{name}\s*\[", text)
+    if not found:
+        return text
+    end, depth = found.end(), 1
+    while depth and end < len(text):
+        depth += {"[": 1, "]": -1}.get(text[end], 0)
+        end += 1
+    index = _loaded(text[found.end() : end], name, dtype)
+    value = load(dtype, f"{name}[{index}")
+    return text[: found.start()] + value + _loaded(text[end:], name, dtype)
+
+
 def host_code(op: Elementwise, variant: Variant) -> str:
     """Return C: a cuplug_loop_function of the name cuplug_function."""
     dtypes = op.names.dtypes(variant)
-    arrays = list(enumerate(op.names.arrays))
+    arrays = op.names.looped
     kinds = {x.name: dtypes[x.variable].stored for x in op.names.arrays}
     flat = [f"const int flat_{x.name} = cuplug_is_flat(loop, {k});" for k, x in arrays]
-    all_flat = " && ".join(f"flat_{x.name}" for x in op.names.arrays)
+    all_flat = " && ".join(f"flat_{x.name}" for _, x in arrays)
+    raw = [
+        f"const {kinds[x.name]} *const data_{x.name} = call->data[{k}];"
+        for k, x in enumerate(op.names.arrays)
+        if x.kind == "raw"
+    ]
     blocks = [f"{kinds[x.name]} block_{x.name}[BLOCK] CUPLUG_ALIGNED;" for _, x in arrays]
     widest = max(DTYPES[dtype].n_bytes for dtype in variant.types)
     block = block_elements(len(arrays), widest)
@@ -100,6 +167,7 @@ CUPLUG_PART cuplug_blocks(const cuplug_loop_call *call, long long from, long lon
   const cuplug_numbers given = cuplug_read(call->scalars);
   {" ".join(flat)}
   {" ".join(blocks)}
+  {" ".join(raw)}
   {_host_past(op, kinds)}
   const int64_t step = !({all_flat}) ? BLOCK : past ? PAST : CUPLUG_GRAIN;
   for (int64_t begin = from, m; begin < to; begin += m) {{
@@ -131,7 +199,7 @@ void cuplug_function(const cuplug_loop_call *call) {{
 def _host_places(op: Elementwise, kinds: dict[str, str]) -> str:
     """Point at each array's elements, or at a block of them."""
     lines = []
-    for k, x in enumerate(op.names.arrays):
+    for k, x in op.names.looped:
         kind, data = kinds[x.name], f"({kinds[x.name]} *)call->data[{k}]"
         if x.kind == "array":
             gather = f"cuplug_gather_{kind}(block_{x.name}, call->data[{k}], loop, {k}, begin, m)"
@@ -166,7 +234,7 @@ def _host_past(op: Elementwise, kinds: dict[str, str]) -> str:
 def _host_stores(op: Elementwise, kinds: dict[str, str]) -> str:
     """Take computed blocks to where they belong: large ones past the caches."""
     asks, stores = [], []
-    for k, x in enumerate(op.names.arrays):
+    for k, x in op.names.looped:
         kind, name = kinds[x.name], x.name
         if x.kind == "array":
             asks.append(
@@ -204,7 +272,7 @@ CUPLUG_KERNEL
   {_cuda_pointers(op, kinds)}
   const {index} n_packs = NDIM ? n : n / WIDTH;
   const {index} first = ({index})blockIdx.x * (THREADS * UNROLL) + threadIdx.x;
-  {" ".join(f"pack<{kinds[x.name]}, WIDTH> packs_{x.name}[UNROLL];" for x in op.names.arrays)}
+  {" ".join(f"pack<{kinds[x.name]}, WIDTH> packs_{x.name}[UNROLL];" for _, x in op.names.looped)}
   int64_t places[UNROLL][{n_arrays}] = {{}};
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {{
@@ -231,7 +299,7 @@ CUPLUG_KERNEL
 def _cuda_pointers(op: Elementwise, kinds: dict[str, str]) -> str:
     lines = []
     for k, x in enumerate(op.names.arrays):
-        const = "const " if x.kind == "array" else ""
+        const = "const " if x.kind in ("array", "raw") else ""
         kind = f"{const}{kinds[x.name]}"
         lines.append(f"{kind} *const data_{x.name} = static_cast<{kind} *>(a.data[{k}]);")
     return "\n".join(lines)
@@ -242,7 +310,7 @@ def _cuda_loads(op: Elementwise, variant: Variant) -> str:
         lines = ["locate<NDIM>(at, sizes, steps, places[u]);"]
     else:
         lines = [f"places[u][{k}] = at * WIDTH;" for k in range(len(op.names.arrays))]
-    for k, x in enumerate(op.names.arrays):
+    for k, x in op.names.looped:
         if x.kind != "output":
             still = "true" if variant.still >> k & 1 else "false"
             lines.append(
@@ -255,7 +323,7 @@ def _cuda_stores(op: Elementwise, kinds: dict[str, str]) -> str:
     lines = [
         f"*reinterpret_cast<pack<{kinds[x.name]}, WIDTH> *>(data_{x.name} + places[u][{k}]) = "
         f"packs_{x.name}[u];"
-        for k, x in enumerate(op.names.arrays)
+        for k, x in op.names.looped
         if x.kind != "array"
     ]
     return "\n".join(lines)

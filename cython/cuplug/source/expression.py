@@ -11,6 +11,7 @@ from functools import cache
 from cuplug.base import flags
 from cuplug.base.dtypes import DTYPES, Dtype
 from cuplug.signature import signature as signatures
+from cuplug.signature.signature import Parameter, Signature
 from cuplug.signature.variant import Variant
 
 _BLOCK_BYTES = 8192  # of all blocks of a loop
@@ -35,7 +36,7 @@ class Name:
 
     name: str
     variable: str  # the type variable, or the dtype
-    kind: str  # "array", "inout", "output" or "scalar"
+    kind: str  # "array", "inout", "output"; "raw": an array as a whole; "scalar", "size" or "list"
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,17 @@ class Names:
 
     operator: str
     arrays: tuple[Name, ...]
-    scalars: tuple[Name, ...]
+    scalars: tuple[Name, ...]  # lists included; behind them sizes that the expression uses
 
     @property
     def outputs(self) -> list[Name]:
         """The arrays that are written."""
-        return [x for x in self.arrays if x.kind != "array"]
+        return [x for x in self.arrays if x.kind in ("inout", "output")]
+
+    @property
+    def looped(self) -> list[tuple[int, Name]]:
+        """The arrays that are met element after element, with their numbers."""
+        return [(k, x) for k, x in enumerate(self.arrays) if x.kind != "raw"]
 
     @property
     def words(self) -> list[str]:
@@ -66,9 +72,9 @@ class Names:
 
 
 def read_names(
-    text: str, dims: tuple[str, ...], unnamed: str, ignored: tuple[str, ...] = ()
+    text: str, unnamed: str, ignored: tuple[str, ...] = (), takes_raw: bool = False
 ) -> Names:
-    """Read a signature, whose arrays must have dimensions of these kinds, without some names."""
+    """Read a signature without some names; its arrays are T[...], or with `takes_raw` raw ones."""
     parsed = signatures.parse(text)
     arrays: list[Name] = []
     scalars: list[Name] = []
@@ -76,19 +82,42 @@ def read_names(
         name = x.name or unnamed
         if name in ignored:
             continue
-        if x.type_variable < 0:
-            raise ValueError(f"{parsed.name}: {name}: seen a string, wanted an array or a number")
+        if x.type_variable < 0 or x.kind == "arrays":
+            seen = "a list of arrays" if x.kind == "arrays" else "a string"
+            raise ValueError(f"{parsed.name}: {name}: seen {seen}, wanted an array or a number")
         variable, dtypes = parsed.variables[x.type_variable]
-        found = Name(name, variable or dtypes[0], x.kind)
+        kind = _kind_of(parsed, x, name, takes_raw)
+        found = Name(name, variable or dtypes[0], kind)
         (arrays if x.is_array else scalars).append(found)
-        if x.is_array and (tuple(kind for kind, _ in x.dims) != dims or x.has_default):
-            raise ValueError(f"{parsed.name}: {name}: seen {text!r}, wanted arrays T[...]")
     names = Names(parsed.name, tuple(arrays), tuple(scalars))
     for word in names.words:
         if word in KEYWORDS or (word.startswith("cuplug_") and word != unnamed):
             kind = "a keyword of C or C++" if word in KEYWORDS else "a name of cuplug's own"
             raise ValueError(f"{parsed.name}: {word}: seen {kind}, wanted another name")
     return names
+
+
+def _kind_of(parsed: Signature, x: Parameter, name: str, takes_raw: bool) -> str:
+    """Return the kind of a name. Elements are those of arrays T[...]; where there is none of these,
+    those of outputs of one shape. Other inputs are raw."""
+    if not x.is_array or (_is_looped(x) and not x.has_default):
+        return x.kind
+    kinds = [kind for kind, _ in x.dims]
+    if takes_raw and not x.has_default and "loop" not in kinds and "unknown" not in kinds:
+        if x.kind == "array":
+            return "raw"
+        is_alone = not any(_is_looped(y) for y in parsed.arrays)
+        shapes = {parsed.shape(y) for y in parsed.outputs}
+        if x.kind == "output" and is_alone and len(shapes) == 1:
+            return x.kind
+    wanted = "wanted arrays T[...]"
+    if takes_raw:
+        wanted += ", inputs of other dimensions, or outputs of one shape"
+    raise ValueError(f"{parsed.name}: {name}: seen {parsed.text!r}, {wanted}")
+
+
+def _is_looped(x: Parameter) -> bool:
+    return [kind for kind, _ in x.dims] == ["loop"]
 
 
 @cache
@@ -126,6 +155,8 @@ def numbers(names: Names, variant: Variant) -> str:
     dtypes = names.dtypes(variant)
     members, reads = ["char cuplug_none;"], ["x.cuplug_none = 0;"]
     for k, x in enumerate(names.scalars):
+        if x.kind == "list":
+            continue
         dtype = dtypes[x.variable]
         members.append(f"{dtype.computed} {x.name};")
         place = f"from[{k}].{dtype.member}"
@@ -145,6 +176,7 @@ def unpacked(names: Names, variant: Variant) -> str:
     given = [
         f"const {dtypes[x.variable].computed} {x.name} = cuplug_given.{x.name};"
         for x in names.scalars
+        if x.kind != "list"
     ]
     return " ".join(given)
 

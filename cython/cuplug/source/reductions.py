@@ -104,7 +104,7 @@ def _reduction(
 ) -> Operator:
     reduce, choose, map, post, identity, accumulate, stop, preamble = texts
     row = _row(signature)
-    names = read_names(row, ("loop",), UNNAMED, ignored=("axis", "keepdims"))
+    names = read_names(row, UNNAMED, ignored=("axis", "keepdims"))
     code = Code(
         names, map or "", reduce or "", post or "", identity, preamble, accumulate, stop, choose
     )

@@ -1,0 +1,64 @@
+# Included by cuplug-config.cmake.
+
+# cuplug_add_plugin(<plugin> <source>...): lib<plugin>.so of .cu, .c and .cpp files. Where the project
+# has not enabled CUDA, the host side: of a .cu file, if there are no others, what a C++ compiler reads.
+function(cuplug_add_plugin name)
+  set(sources ${ARGN})
+  set(cuda ${ARGN})
+  list(FILTER cuda INCLUDE REGEX "\\.cu$")
+  set(others ${ARGN})
+  list(FILTER others EXCLUDE REGEX "\\.cu$")
+  get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+  set(has_cuda OFF)
+  if(cuda AND "CUDA" IN_LIST languages)
+    set(has_cuda ON)
+  elseif(others)
+    set(sources ${others})
+  else()
+    set_source_files_properties(${cuda} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-x;c++")
+  endif()
+  add_library(${name} MODULE ${sources})
+  target_link_libraries(${name} PRIVATE cuplug::plugin)
+  target_link_options(${name} PRIVATE LINKER:-z,now LINKER:-z,defs LINKER:--exclude-libs=ALL)
+  set_target_properties(${name} PROPERTIES PREFIX lib SUFFIX .so VISIBILITY_INLINES_HIDDEN ON
+    C_STANDARD 11 CXX_STANDARD 17 CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static)
+  if(NOT has_cuda)
+    target_compile_definitions(${name} PRIVATE CUPLUG_HOST_ONLY)
+  elseif(others)
+    # nvcc tells the table for which architectures it compiles; other compilers have to be told.
+    string(REGEX MATCHALL "[0-9]+" numbers "${CMAKE_CUDA_ARCHITECTURES}")
+    list(REMOVE_DUPLICATES numbers)
+    list(TRANSFORM numbers APPEND 0)
+    string(REPLACE ";" "," numbers "${numbers}")
+    target_compile_definitions(${name} PRIVATE
+      "$<$<COMPILE_LANGUAGE:C,CXX>:CUPLUG_ARCHITECTURES=${numbers}>")
+  endif()
+endfunction()
+
+# cuplug_install_plugins(<folder> [STUBS <module>] [TYPED] <plugin>...): install plugins into the
+# folder of a Python package, once `cuplug check` finds no error in them; with the type stubs of a
+# module that has their operators, and with typed functions for Cython.
+function(cuplug_install_plugins folder)
+  cmake_parse_arguments(PARSE_ARGV 1 told "TYPED" "STUBS" "")
+  set(plugins ${told_UNPARSED_ARGUMENTS})
+  find_package(Python REQUIRED COMPONENTS Interpreter)
+  set(cuplug ${Python_EXECUTABLE} -m cuplug)
+  set(made "${CMAKE_CURRENT_BINARY_DIR}/written")
+  set(files)
+  set(commands)
+  foreach(name IN LISTS plugins)
+    list(APPEND files $<TARGET_FILE:${name}>)
+    list(APPEND commands COMMAND ${cuplug} check $<TARGET_FILE:${name}>)
+    if(told_TYPED)
+      list(APPEND commands COMMAND ${cuplug} bind $<TARGET_FILE:${name}> -o "${made}")
+    endif()
+  endforeach()
+  if(told_STUBS)
+    list(APPEND commands COMMAND ${cuplug} stubs ${files} -o "${made}" --name ${told_STUBS})
+  endif()
+  string(MAKE_C_IDENTIFIER "cuplug_plugins_in_${folder}" target)
+  add_custom_target(${target} ALL ${commands} DEPENDS ${plugins} VERBATIM)
+  install(TARGETS ${plugins} LIBRARY DESTINATION "${folder}")
+  install(DIRECTORY "${made}/" DESTINATION "${folder}" OPTIONAL
+    FILES_MATCHING PATTERN "*.pyi" PATTERN "*.pxd")
+endfunction()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels in compiled code, by their symbols, and the message where one is not there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+ELF = b"\x7fELF"
+FATBIN = b"\x50\xed\x55\xba"
+CUDA_MACHINE = 190  # EM_CUDA, the number of NVIDIA's GPUs in the heads of ELF files
+
+# A kernel's parameters lie in a section of its own in machine code; in PTX it is an `.entry`.
+_KERNELS = re.compile(rb"\0\.nv\.constant0\.([\w$]+)\0|\.entry\s+([\w$]+)")
+
+
+def check_format(function: str, name: str, image: bytes) -> None:
+    """Raise unless it begins as PTX, a cubin or a fatbin does."""
+    machine = int.from_bytes(image[18:20], "little") if image.startswith(ELF) else CUDA_MACHINE
+    if machine != CUDA_MACHINE:
+        raise ValueError(
+            f"{function}: {name}: seen code for a CPU, wanted PTX, a cubin or a fatbin"
+        )
+    if not image.startswith((ELF, FATBIN)) and not is_ptx(image):
+        seen = repr(image[:16])
+        raise ValueError(f"{function}: {name}: seen {seen}, wanted PTX, a cubin or a fatbin")
+
+
+def is_ptx(image: bytes) -> bool:
+    """Return whether it is PTX, whose text begins with comments, its version and a target."""
+    return re.match(rb"(\s|//[^\n]*\n|/\*.*?\*/)*\.version\b", image, re.S) is not None
+
+
+def ptx_in(name: str, image: bytes) -> str:
+    """Return PTX as text.
+
+    Raises
+    ------
+    ValueError
+        It is machine code.
+    """
+    if is_ptx(image):
+        return image.decode().rstrip("\0")
+    raise ValueError(f"{name}: ptx: seen machine code that was loaded, which has none")
+
+
+def kernels_in(image: bytes) -> list[str]:
+    """Return the symbols of the kernels in machine code or PTX, in order; of a fatbin none."""
+    if not tells_all(image):
+        return []
+    found = {(first or second).decode() for first, second in _KERNELS.findall(image)}
+    return sorted(found)
+
+
+def tells_all(image: bytes) -> bool:
+    """Return whether `kernels_in` sees the kernels: parts of fatbins are compressed."""
+    return image.startswith(ELF) or is_ptx(image)
+
+
+def describe(names: Iterable[str], asked: str) -> str:
+    """Return the end of a message: names near the one asked for, else the first ones."""
+    import difflib
+
+    known = list(names)
+    near = difflib.get_close_matches(asked, known, cutoff=0.7)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    if not known:
+        return "it has no kernels"
+    more = f" and {len(known) - 8} more" if len(known) > 8 else ""
+    return f"seen {', '.join(known[:8])}{more}"

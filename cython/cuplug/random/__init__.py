@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random numbers as arrays of cuplug's own, the same bits on the CPU and on GPUs."""
+
+from cuplug.random.generator import Generator, default_rng
+
+Generator.__module__ = default_rng.__module__ = __name__  # for pickles, and for help()
+
+__all__ = ["Generator", "default_rng"]

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The generator: a key, a stream and a position among the blocks of Philox."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cuplug.array.array import Array
+from cuplug.array.make import empty
+from cuplug.array_api.creation import asarray, assign
+from cuplug.array_api.dtypes import kind_of, to_dtype
+from cuplug.array_api.indexing import take
+from cuplug.array_api.manipulation import reshape
+from cuplug.call.operator import Operator
+from cuplug.random import draws
+
+Size = int | Sequence[int] | None
+_MASK = (1 << 64) - 1
+
+
+class Generator:
+    """Random numbers for a seed: the same on the CPU, on any GPU, and for any number of threads.
+
+    Each element is made of one block of 128 bits of Philox4x32-10, whose counter is how many
+    elements were drawn before it. Methods are those of `numpy.random.Generator`; the numbers are
+    others, and arrays are `cuplug.Array`, made where `cuplug.empty` makes them.
+
+    Parameters
+    ----------
+    seed : int, sequence of int or numpy.random.SeedSequence, optional
+        Without it, bits of the operating system.
+
+    Attributes
+    ----------
+    seed_sequence : numpy.random.SeedSequence
+        What the key and the stream are made of.
+    position : int
+        How many elements were drawn; it may be set, to draw elements again or to leave some out.
+    """
+
+    def __init__(self, seed: Any = None) -> None:
+        is_sequence = isinstance(seed, np.random.SeedSequence)
+        self.seed_sequence = seed if is_sequence else np.random.SeedSequence(seed)
+        self._key, self._stream = map(int, self.seed_sequence.generate_state(2, np.uint64))
+        self._lock = threading.Lock()
+        self.position = 0
+
+    def random(
+        self, size: Size = None, dtype: Any = "float64", *, out: Any = None, device: Any = None
+    ) -> Array:
+        """Return numbers in [0, 1): `uniform` without bounds."""
+        return self.uniform(0, 1, size, dtype, out=out, device=device)
+
+    def uniform(
+        self,
+        low: float = 0.0,
+        high: float = 1.0,
+        size: Size = None,
+        dtype: Any = "float64",
+        *,
+        out: Any = None,
+        device: Any = None,
+    ) -> Array:
+        """Return numbers from `low` to before `high`, all as probable.
+
+        Parameters
+        ----------
+        low, high : float
+            Where rounding cannot tell them apart, `high` may be among the numbers.
+        size : int or sequence of int, optional
+            The shape. Without it that of `out`, or no dimensions.
+        dtype : str or numpy.dtype
+            float32, with 24 random bits, or float64, with 53.
+        out : array, optional
+            An array of any library, on the host or on a GPU, that takes the numbers.
+        device : str, int or device, optional
+            As for `cuplug.empty`.
+
+        Returns
+        -------
+        Array
+        """
+        name = _floating("uniform", dtype)
+        return self._draw(draws.uniform, name, (size, out, device), low, high)
+
+    def standard_normal(
+        self, size: Size = None, dtype: Any = "float64", *, out: Any = None, device: Any = None
+    ) -> Array:
+        """Return numbers of the normal distribution around 0 with variance 1."""
+        return self.normal(0, 1, size, dtype, out=out, device=device)
+
+    def normal(
+        self,
+        loc: float = 0.0,
+        scale: float = 1.0,
+        size: Size = None,
+        dtype: Any = "float64",
+        *,
+        out: Any = None,
+        device: Any = None,
+    ) -> Array:
+        """Return numbers of the normal distribution around `loc` with deviation `scale`.
+
+        They are the quantile function at 2**53 places, to 1e-15, computed in float64; none is
+        farther from `loc` than 8.3 times `scale`. Other parameters are those of `uniform`.
+        """
+        if not scale >= 0:
+            raise ValueError(f"normal: scale: seen {scale}, wanted a number that is not negative")
+        name = _floating("normal", dtype)
+        return self._draw(draws.normal, name, (size, out, device), loc, scale)
+
+    def integers(
+        self,
+        low: int,
+        high: int | None = None,
+        size: Size = None,
+        dtype: Any = "int64",
+        endpoint: bool = False,
+        *,
+        out: Any = None,
+        device: Any = None,
+    ) -> Array:
+        """Return integers from `low` to before `high`; with one bound, from 0 to before it.
+
+        With `endpoint`, `high` is among them. No number's probability differs from that of the
+        others by more than 2**-64 of it. Other parameters are those of `uniform`; the dtype is
+        bool or an integer one.
+        """
+        low, high = (0, low) if high is None else (low, high)
+        first, last = int(low), int(high) - (not endpoint)
+        wanted = to_dtype(dtype)
+        if kind_of(wanted) not in ("bool", "int", "uint"):
+            raise TypeError(f"integers: dtype: seen {wanted}, wanted bool or one of integers")
+        limits = (0, 1) if wanted.name == "bool" else (np.iinfo(wanted).min, np.iinfo(wanted).max)
+        if not limits[0] <= first <= last <= limits[1]:
+            raise ValueError(
+                f"integers: low, high: seen {low} and {high}, wanted low < high, and numbers that "
+                f"{wanted} holds"
+            )
+        place = (size, out, device)
+        return self._draw(draws.integers, wanted.name, place, first & _MASK, last - first)
+
+    def permutation(self, x: Any, axis: int = 0, *, device: Any = None) -> Array:
+        """Return the numbers below `x`, or an array's parts along `axis`, in random order.
+
+        They are in the order of 64 random bits for each, so all orders are as probable, but for
+        less than n**2 / 2**65 where two are alike.
+        """
+        if not isinstance(x, Array):
+            if np.ndim(x):
+                return self.permutation(asarray(x, device=device), axis)
+            return self._order(int(x), device)
+        if not x.ndim:
+            raise ValueError("permutation: x: seen no dimensions, wanted at least one")
+        return take(x, self._order(x.shape[axis], x.device), axis=axis)
+
+    def shuffle(self, x: Array, axis: int = 0) -> None:
+        """Put an array's parts along `axis` in random order, in place."""
+        if not isinstance(x, Array):
+            raise TypeError(f"shuffle: x: seen {type(x).__name__}, wanted a cuplug.Array")
+        assign(x, self.permutation(x, axis))
+
+    def choice(
+        self, a: Any, size: Size = None, replace: bool = True, *, axis: int = 0, device: Any = None
+    ) -> Array:
+        """Return numbers below `a`, or an array's parts along `axis`, all as probable.
+
+        Without `replace` each at most once. There are no other probabilities: for these, look up
+        `random` among sums of them, as `numpy.searchsorted` does.
+        """
+        whole = None if not isinstance(a, Array) and not np.ndim(a) else asarray(a, device=device)
+        n = int(a) if whole is None else whole.shape[axis]
+        where = device if whole is None else whole.device
+        shape = _shape(size)
+        wanted = math.prod(shape)
+        if replace:
+            found = self.integers(n, size=wanted, device=where) if wanted else empty(0, int, where)
+        elif wanted > n:
+            raise ValueError(f"choice: size: seen {wanted} of {n}, wanted no more without replace")
+        else:
+            found = self._order(n, where)[:wanted]
+        if whole is None:
+            return reshape(found, shape)
+        taken = take(whole, found, axis=axis)
+        axis %= whole.ndim
+        return reshape(taken, (*whole.shape[:axis], *shape, *whole.shape[axis + 1 :]))
+
+    def spawn(self, n_children: int) -> list[Generator]:
+        """Return generators whose numbers have nothing to do with each other or with this one's."""
+        return [type(self)(child) for child in self.seed_sequence.spawn(n_children)]
+
+    def _draw(
+        self, drawing: Callable[[str], Operator], dtype: str, place: Any, *numbers: Any
+    ) -> Array:
+        size, out, device = place
+        shape = tuple(out.shape) if size is None and out is not None else _shape(size)
+        result: Array = empty(shape, dtype, device) if out is None else out
+        with self._lock:
+            first = self.position
+            self.position += math.prod(shape)
+        drawing(dtype)(shape, self._key, self._stream, first & _MASK, *numbers, out=result)
+        return result
+
+    def _order(self, n: int, device: Any) -> Array:
+        """Return the numbers below n in random order; they are sorted on the host."""
+        if n < 0:
+            raise ValueError(f"permutation: x: seen {n}, wanted a number that is not negative")
+        keys = self.integers(_MASK, size=n, dtype="uint64", endpoint=True, device=device)
+        return asarray(np.argsort(keys.numpy(), kind="stable"), device=keys.device)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"seed_sequence": self.seed_sequence, "position": self.position}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Generator.__init__(self, state["seed_sequence"])
+        self.position = state["position"]
+
+    def __repr__(self) -> str:
+        seed = self.seed_sequence
+        return f"<generator of seed {seed.entropy}, {seed.spawn_key}, position {self.position}>"
+
+
+def default_rng(seed: Any = None) -> Generator:
+    """Return a `Generator` for a seed; a `Generator` itself, as it is."""
+    return seed if isinstance(seed, Generator) else Generator(seed)
+
+
+def _shape(size: Size) -> tuple[int, ...]:
+    if size is None:
+        return ()
+    return (int(size),) if np.ndim(size) == 0 else tuple(int(n) for n in size)  # type: ignore
+
+
+def _floating(name: str, dtype: Any) -> str:
+    found = to_dtype(dtype).name
+    if found not in ("float32", "float64"):
+        raise TypeError(f"{name}: dtype: seen {found}, wanted float32 or float64")
+    return str(found)

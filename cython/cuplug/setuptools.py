@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins in Python packages, built and packed by setuptools.
+
+In pyproject.toml, where setuptools and cuplug are among what the build requires:
+
+    [tool.cuplug]
+    package = "my_operators"
+
+or in setup.py: `setup(ext_modules=[Plugin("my_operators.twice", ["twice.cu"])])`. The libraries lie
+in the package, and the wheel fits all Pythons of its platform unless there are other extensions.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from setuptools import Distribution
+from setuptools.errors import OptionError
+
+from cuplug.author.extension import Plugin, relative
+from cuplug.author.sources import SUFFIXES, BuildError, find_sources, source_files
+
+__all__ = ["Plugin"]
+
+SETTINGS = {
+    "package": str,
+    "plugins": list,
+    "arch": str,
+    "options": list,
+    "stubs": str,
+    "typed": bool,
+}
+USUAL_PLUGINS = ("plugins/*",)
+
+
+def finalize(distribution: Distribution) -> None:
+    """Add what pyproject.toml says, and the build step; setuptools calls it for each package."""
+    found = [*(distribution.ext_modules or ()), *_configured("pyproject.toml")]
+    if not any(isinstance(extension, Plugin) for extension in found):
+        return
+    # Others' packages pass here too, maybe with a setuptools that does not know these commands.
+    from cuplug.author.packaging import BuildPlugins, TagWheel
+
+    distribution.ext_modules = found
+    for name, ours in (("build_ext", BuildPlugins), ("bdist_wheel", TagWheel)):
+        theirs = distribution.get_command_class(name)
+        distribution.cmdclass[name] = type(name, (ours, theirs), {})
+
+
+def _configured(path: str) -> Iterator[Plugin]:
+    """Yield the plugins of [tool.cuplug]."""
+    import tomllib
+
+    if not os.path.exists(path):
+        return
+    with open(path, "rb") as file:
+        told = tomllib.load(file).get("tool", {}).get("cuplug")
+    if told is None:
+        return
+    _check(told)
+    package = told.pop("package")
+    patterns = told.pop("plugins", USUAL_PLUGINS)
+    paths = [path for pattern in patterns for path in sorted(glob.glob(pattern)) if _is_one(path)]
+    if not paths:
+        raise OptionError(f"tool.cuplug: plugins: seen {list(patterns)}, which names no source")
+    for path in paths:
+        yield from _plugins_at(path, package, told)
+
+
+def _is_one(path: str) -> bool:
+    return bool(source_files(path)) if os.path.isdir(path) else path.endswith(SUFFIXES)
+
+
+def _check(told: dict[str, Any]) -> None:
+    for key, value in told.items():
+        if key not in SETTINGS:
+            raise OptionError(f"tool.cuplug: {key}: no such setting, wanted {', '.join(SETTINGS)}")
+        texts = value if isinstance(value, list) else []
+        if not isinstance(value, SETTINGS[key]) or not all(isinstance(x, str) for x in texts):
+            wanted = "a list of texts" if SETTINGS[key] is list else SETTINGS[key].__name__
+            raise OptionError(f"tool.cuplug: {key}: seen {value!r}, wanted {wanted}")
+    if "package" not in told:
+        raise OptionError("tool.cuplug: package: missing, wanted the package that has the plugins")
+
+
+def _plugins_at(path: str, package: str, told: dict[str, Any]) -> Iterator[Plugin]:
+    try:
+        found = find_sources(path)
+    except BuildError as error:
+        raise OptionError(str(error)) from None
+    for source in found:
+        yield Plugin(f"{package}.{source.name}", relative(source.files), **told)

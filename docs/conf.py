@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How `make site` makes the site of these pages: Sphinx, MyST and Furo."""
+
+import os
+import re
+from pathlib import Path
+
+import cuplug
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+
+project = "cuplug"
+release = version = cuplug.__version__
+copyright = "the cuplug authors"
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "hawkmoth",
+]
+exclude_patterns = ["pictures"]
+
+html_theme = "furo"
+html_title = f"cuplug {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_last_updated_fmt = None
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
+suppress_warnings = ["myst.strikethrough"]
+
+default_role = "code"
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_use_rtype = False
+napoleon_preprocess_types = False
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+HEADERS = ROOT / "build" / "site-headers"  # with the comments of members where hawkmoth reads them
+hawkmoth_root = str(HEADERS)
+hawkmoth_clang_c = ["-std=c11", f"-I{ROOT / 'include'}"]
+hawkmoth_clang_cpp = ["-std=c++17", f"-I{ROOT / 'include'}"]
+MEMBER = re.compile(r"^( +)([^/\n]+[;,]) +/\*( .*?\*/)$", re.M | re.S)
+
+HEADERS.mkdir(parents=True, exist_ok=True)
+for header in (ROOT / "include" / "cuplug").iterdir():
+    (HEADERS / header.name).write_text(MEMBER.sub(r"\1/**\3\n\1\2", header.read_text()))
+
+# Pages that are files elsewhere in the repository.
+BORROWED = {
+    "reference/changes": "CHANGELOG.md",
+    "reference/contributing": "CONTRIBUTING.md",
+    "reference/instructions": "benchmarks/results/instructions-x86-64.md",
+    "reference/measured": "benchmarks/results/nvidia-h200-16-cores.md",
+}
+PAGE_OF = {ROOT / file: page for page, file in BORROWED.items()}
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)")
+PICTURE = re.compile(
+    r'<picture>\s*<source[^>]*srcset="(?P<dark>[^"]+)">\s*'
+    r'<img alt="(?P<alt>[^"]*)" src="(?P<light>[^"]+)">\s*</picture>'
+)
+THEMED = "```{{image}} {path}\n:alt: {alt}\n:class: only-{theme}\n```\n"
+
+
+def link(found: re.Match[str], folder: Path, page: Path) -> str:
+    """Return a link of a text in `folder` as it is on `page`; to a folder, its words."""
+    file = (folder / found["path"]).resolve()
+    if not file.exists():
+        return "\\" + found[0]
+    if file.is_dir():
+        return found["text"]
+    target = HERE / f"{PAGE_OF[file]}.md" if file in PAGE_OF else file
+    return f"[{found['text']}]({os.path.relpath(target, page)}{found['anchor'] or ''})"
+
+
+def show(found: re.Match[str]) -> str:
+    """Return a picture in both themes, of which a reader may choose one."""
+    themes = ("light", "dark")
+    return "".join(THEMED.format(path=found[t], alt=found["alt"], theme=t) for t in themes)
+
+
+def read_page(app: object, name: str, source: list[str]) -> None:
+    """Take what GitHub would show as this site shows it."""
+    page = (HERE / name).parent
+    file = ROOT / BORROWED[name] if name in BORROWED else HERE / f"{name}.md"
+    text = PICTURE.sub(show, file.read_text())
+    source[0] = LINK.sub(lambda found: link(found, file.parent, page), text)
+
+
+def read_comment(app: object, lines: list[str], transform: object, options: object) -> None:
+    """Make reStructuredText of a comment in a header, which is plain text with `code` in it."""
+    lines[-1] = re.sub(r"^\s+\*\s", "", lines[-1])
+    text = "\n".join(lines)
+    parts = text.split("`")
+    parts[::2] = (re.sub(r"[*|]|_(?=\W|$)", r"\\\g<0>", part) for part in parts[::2])
+    lines[:] = "`".join(parts).splitlines()
+
+
+def setup(app: object) -> dict[str, object]:
+    """Register what this site adds to Sphinx."""
+    app.connect("source-read", read_page)
+    app.connect("hawkmoth-process-docstring", read_comment)
+    return {"version": version, "parallel_read_safe": True}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers as unsigned keys of the same order: what sorts and searches needs code for the widths of
+ * keys alone, not for each dtype. NaN is larger than all numbers. For host and CUDA entries. */
+#ifndef CUPLUG_PLUGINS_ORDER_H
+#define CUPLUG_PLUGINS_ORDER_H
+
+#include "elements.h"
+
+/* Bits of a dtype: all, the sign (0 without one), of floating dtypes infinity and NaN. Keys are
+ * inverted by `flip`. */
+typedef struct order {
+  uint64_t all, sign, infinity, nan, flip;
+  int64_t n_bytes;
+} order;
+
+static inline order order_of(const cuplug_tensor *x, int is_descending) {
+  const int bits = x->dtype.bits, mantissa = bits == 64                          ? 52
+                                             : bits == 32                        ? 23
+                                             : cuplug_type(x) == CUPLUG_BFLOAT16 ? 7
+                                                                                 : 10;
+  order o = {UINT64_MAX >> (64 - bits), 0, 0, 0, 0, bits / 8};
+  if (x->dtype.code != 1 && cuplug_type(x) != CUPLUG_BOOL) o.sign = (uint64_t)1 << (bits - 1);
+  if (!elements_are_whole(x)) {
+    o.infinity = o.sign - ((uint64_t)1 << mantissa);
+    o.nan = o.infinity + ((uint64_t)1 << (mantissa - 1));
+  }
+  o.flip = is_descending ? o.all : 0;
+  return o;
+}
+
+/* Keys of equal numbers are equal, those of zeros and of NaNs included. */
+ELEMENTS_INLINE uint64_t order_key(const order *o, uint64_t bits) {
+  if (o->infinity) {
+    const uint64_t size = bits & ~o->sign;
+    bits = size > o->infinity ? o->nan : size == 0 ? 0 : bits;
+    bits ^= bits & o->sign ? o->all : o->sign;
+  } else {
+    bits ^= o->sign;
+  }
+  return bits ^ o->flip;
+}
+
+/* The number of a key: zeros have lost their sign, NaNs what they carried. */
+ELEMENTS_INLINE uint64_t order_bits(const order *o, uint64_t key) {
+  key ^= o->flip;
+  return key ^ (o->infinity && !(key & o->sign) ? o->all : o->sign);
+}
+
+ELEMENTS_INLINE int order_is_nan(const order *o, uint64_t key) {
+  return o->infinity && (key ^ o->flip) == (o->nan ^ o->sign);
+}
+
+#endif

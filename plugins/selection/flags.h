@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the entries of select and of nonzero share: which elements are other than 0. */
+#ifndef CUPLUG_PLUGINS_SELECTION_FLAGS_H
+#define CUPLUG_PLUGINS_SELECTION_FLAGS_H
+
+#include "elements.h"
+
+/* Elements of n_bytes are other than 0 where some bit of `mask` is set, in each word of them; the
+ * signs of floating numbers do not count. */
+typedef struct flags_of {
+  const void *data;
+  int64_t n_bytes;
+  uint64_t mask;
+} flags_of;
+
+static inline flags_of flags_of_tensor(const cuplug_tensor *x) {
+  flags_of f = {x->data, cuplug_element_bytes(x), UINT64_MAX};
+  const int bits = elements_are_complex(x) ? x->dtype.bits / 2 : x->dtype.bits;
+  for (int k = bits - 1; k < 64 && !elements_are_whole(x); k += bits) f.mask &= ~((uint64_t)1 << k);
+  return f;
+}
+
+ELEMENTS_INLINE int flag_at(const flags_of *f, int64_t i) {
+  switch (f->n_bytes) {
+  case 1:
+    return (((const uint8_t *)f->data)[i] & (uint8_t)f->mask) != 0;
+  case 2:
+    return (((const uint16_t *)f->data)[i] & (uint16_t)f->mask) != 0;
+  case 4:
+    return (((const uint32_t *)f->data)[i] & (uint32_t)f->mask) != 0;
+  case 8:
+    return (((const uint64_t *)f->data)[i] & f->mask) != 0;
+  default: {
+    const uint64_t *x = (const uint64_t *)f->data + 2 * i;
+    return ((x[0] | x[1]) & f->mask) != 0;
+  }
+  }
+}
+
+#ifndef __CUDACC__
+/* The flags of n elements from number `first` on, each 0 or 1. */
+static inline void read_flags(const flags_of *f, int64_t first, int64_t n, uint8_t *flags) {
+  const flags_of at = {(const char *)f->data + first * f->n_bytes, f->n_bytes, f->mask};
+  switch (f->n_bytes) { /* in each branch the compiler knows the width: the loops do not ask */
+  case 1:
+    for (int64_t i = 0; i < n; i++) flags[i] = flag_at(&(flags_of){at.data, 1, at.mask}, i);
+    break;
+  case 2:
+    for (int64_t i = 0; i < n; i++) flags[i] = flag_at(&(flags_of){at.data, 2, at.mask}, i);
+    break;
+  case 4:
+    for (int64_t i = 0; i < n; i++) flags[i] = flag_at(&(flags_of){at.data, 4, at.mask}, i);
+    break;
+  default:
+    for (int64_t i = 0; i < n; i++) flags[i] = flag_at(&at, i);
+  }
+}
+#endif
+
+#endif

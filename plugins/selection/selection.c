@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select(x, mask): the elements where mask is true, in C order, as NumPy's x[mask].
+ *   x T[*s], mask bool[*s]; out T[?]
+ * select_backward(grad, mask): its gradient: those elements back at their places, 0 elsewhere.
+ *   grad T[n], mask bool[*s], true n times; out T[*s]. Another n is a ValueError; on a GPU, which
+ *   does not wait for the number, an IndexError that comes later.
+ * nonzero(x): where elements other than 0 are, in C order, as NumPy's nonzero. NaN is not 0.
+ *   x T[*s]; out int64[len(s), ?]: a row of positions for each dimension
+ *
+ * T: any dtype; moved as bytes. Bytes moved: mask or x twice, as the number of elements must be
+ * known before there is an output; what is chosen once more each way. On the host each thread
+ * counts in a chunk, then writes behind the chunks before it. */
+#include "selection/flags.h"
+
+#include <string.h>
+
+CUPLUG_ENTRY int select_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int select_backward_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int nonzero_cuda(const cuplug_call *call);
+
+#define CHUNK 16384 /* elements that one thread looks at */
+
+/* Flags of n elements, which the chunks before number c have ends[c - 1] true ones of. */
+typedef struct job {
+  const cuplug_call *call;
+  flags_of flags;
+  const char *from;
+  char *to;
+  int64_t n, element_bytes;
+  int64_t *ends;
+} job;
+
+static int64_t n_chunks(const job *j) { return (j->n + CHUNK - 1) / CHUNK; }
+
+static int count_chunks(void *context, int64_t begin, int64_t end) {
+  const job *j = context;
+  uint8_t flags[CHUNK];
+  for (int64_t c = begin; c < end; c++) {
+    const int64_t first = c * CHUNK, n = j->n - first < CHUNK ? j->n - first : CHUNK;
+    int64_t found = 0;
+    read_flags(&j->flags, first, n, flags);
+    for (int64_t i = 0; i < n; i++) found += flags[i];
+    j->ends[c] = found;
+  }
+  return CUPLUG_OK;
+}
+
+/* How many flags are true, or -1 where memory ran out. */
+static int64_t count_all(const cuplug_call *call, job *j) {
+  int64_t total = 0;
+  j->ends = cuplug_workspace(call, (uint64_t)(n_chunks(j) + 1) * sizeof *j->ends);
+  if (!j->ends || cuplug_parallel(call, n_chunks(j), 4, count_chunks, j)) return -1;
+  for (int64_t c = 0; c < n_chunks(j); c++) j->ends[c] = total += j->ends[c];
+  return total;
+}
+
+/* Each element is written, and the next one over it unless its flag is true. */
+#define COMPACT(T)                                                     \
+  {                                                                    \
+    const T *from = (const T *)j->from + first;                        \
+    T *to = (T *)j->to;                                                \
+    for (int64_t i = 0; at < last; at += flags[i++]) to[at] = from[i]; \
+  }
+
+static void compact(const job *j, const uint8_t *flags, int64_t first, int64_t at, int64_t last) {
+  ELEMENTS_BY_WIDTH(j->element_bytes, COMPACT)
+}
+
+#define EXPAND(T)                                                         \
+  {                                                                       \
+    const T *from = (const T *)j->from, zero = {0};                       \
+    T *to = (T *)j->to + first;                                           \
+    for (int64_t i = 0; i < n; i++) to[i] = flags[i] ? from[at++] : zero; \
+  }
+
+static void expand(const job *j, const uint8_t *flags, int64_t first, int64_t at, int64_t n) {
+  ELEMENTS_BY_WIDTH(j->element_bytes, EXPAND)
+}
+
+/* The positions in a chunk, one row for each dimension of x. */
+static void locate(const job *j, const uint8_t *flags, int64_t first, int64_t at, int64_t last) {
+  const cuplug_tensor *x = &j->call->tensors[0];
+  int64_t *out = j->call->outputs[0].data;
+  const int64_t n_found = j->call->outputs[0].shape[1];
+  for (int64_t i = 0; at < last; at += flags[i++]) {
+    int64_t rest = first + i;
+    for (int32_t d = x->ndim - 1; d > 0 && flags[i]; d--) {
+      out[d * n_found + at] = rest % x->shape[d];
+      rest /= x->shape[d];
+    }
+    out[at] = rest;
+  }
+}
+
+typedef void write_chunk(const job *j, const uint8_t *flags, int64_t first, int64_t at,
+                         int64_t end);
+
+static void write_chunks(const job *j, int64_t begin, int64_t end, write_chunk *write,
+                         int is_whole) {
+  uint8_t flags[CHUNK];
+  for (int64_t c = begin; c < end; c++) {
+    const int64_t first = c * CHUNK, n = j->n - first < CHUNK ? j->n - first : CHUNK;
+    read_flags(&j->flags, first, n, flags);
+    write(j, flags, first, c ? j->ends[c - 1] : 0, is_whole ? n : j->ends[c]);
+  }
+}
+
+static int compact_chunks(void *context, int64_t begin, int64_t end) {
+  write_chunks(context, begin, end, compact, 0);
+  return CUPLUG_OK;
+}
+static int expand_chunks(void *context, int64_t begin, int64_t end) {
+  write_chunks(context, begin, end, expand, 1);
+  return CUPLUG_OK;
+}
+static int locate_chunks(void *context, int64_t begin, int64_t end) {
+  write_chunks(context, begin, end, locate, 0);
+  return CUPLUG_OK;
+}
+
+static job job_of(const cuplug_call *call, const cuplug_tensor *flags) {
+  return (job){.call = call,
+               .flags = flags_of_tensor(flags),
+               .from = call->tensors[0].data,
+               .n = cuplug_n_elements(flags),
+               .element_bytes = cuplug_element_bytes(&call->tensors[0])};
+}
+
+CUPLUG_ENTRY int select_host(const cuplug_call *call) {
+  job j = job_of(call, &call->tensors[1]);
+  const int64_t n_found = count_all(call, &j);
+  if (n_found < 0) return CUPLUG_ERROR_MEMORY;
+  const int status = cuplug_output(call, 2, &n_found);
+  if (status) return status;
+  j.to = call->outputs[0].data;
+  return cuplug_parallel(call, n_chunks(&j), 4, compact_chunks, &j);
+}
+
+CUPLUG_ENTRY int select_backward_host(const cuplug_call *call) {
+  job j = job_of(call, &call->tensors[1]);
+  const int64_t n_found = count_all(call, &j), n = call->tensors[0].shape[0];
+  if (n_found < 0) return CUPLUG_ERROR_MEMORY;
+  if (n_found != n)
+    return cuplug_failf(call, CUPLUG_ERROR_VALUE,
+                        "grad: seen %lld elements, wanted %lld, as many as mask has true ones",
+                        (long long)n, (long long)n_found);
+  j.to = call->outputs[0].data;
+  return cuplug_parallel(call, n_chunks(&j), 4, expand_chunks, &j);
+}
+
+CUPLUG_ENTRY int nonzero_host(const cuplug_call *call) {
+  job j = job_of(call, &call->tensors[0]);
+  const int64_t n_found = count_all(call, &j);
+  if (n_found < 0) return CUPLUG_ERROR_MEMORY;
+  const int64_t shape[2] = {call->tensors[0].ndim, n_found};
+  const int status = cuplug_output(call, 1, shape);
+  return status ? status : cuplug_parallel(call, n_chunks(&j), 4, locate_chunks, &j);
+}
+
+#define PROPERTIES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+
+CUPLUG_OPERATOR(select_cuda, select_host, "select(x: T[*s], mask: bool[*s]) -> T[?] where T: any",
+                "The elements where mask is true, in C order: NumPy's x[mask]." PROPERTIES
+                    CUPLUG_GRADIENT(select_backward) CUPLUG_LINEAR(x));
+CUPLUG_OPERATOR(
+    select_backward_cuda, select_backward_host,
+    "select_backward(grad: T[n], mask: bool[*s]) -> T[*s] where T: any",
+    "The gradient of select: the elements of grad where mask is true, else 0." PROPERTIES
+        CUPLUG_GRADIENT(select) CUPLUG_LINEAR(grad));
+CUPLUG_OPERATOR(
+    nonzero_cuda, nonzero_host, "nonzero(x: T[*s]) -> int64[len(s), ?] where T: any, len(s) > 0",
+    "Where elements are other than 0: a row of positions for each dimension." PROPERTIES);
+CUPLUG_PLUGIN(selection, "1.0.0");

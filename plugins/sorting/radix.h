@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sorting lines of keys on the host: what all host entries of this plugin call. */
+#ifndef CUPLUG_PLUGINS_SORTING_RADIX_H
+#define CUPLUG_PLUGINS_SORTING_RADIX_H
+
+#include "order.h"
+
+/* n_lines of m keys each, one after the other. Keys of up to 4 bytes lie in 32 bits, others in 64.
+ * `index`, unless it is NULL, has what goes with each key. */
+typedef struct sorting {
+  const cuplug_call *call;
+  void *keys, *spare;
+  int64_t *index, *spare_index;
+  int64_t n_lines, m, n_bytes;
+} sorting;
+
+/* Takes workspaces for the keys of lines, and, if asked to, for an index. */
+int sorting_begin(sorting *s, const cuplug_call *call, int64_t n_bytes, int64_t n_lines, int64_t m,
+                  int has_index);
+
+/* Reads the keys of x along an axis; the index of each becomes its position in its line. */
+int sorting_load(sorting *s, const cuplug_tensor *x, const elements_axis *axis, const order *o);
+
+/* Sorts each line; equal keys stay in their order. */
+int sorting_run(sorting *s);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sorting along an axis: lines of m elements. Equal elements keep their order, also when
+ * `descending`. NaN is larger than all numbers: last, or first when descending.
+ *
+ * sort(x, axis, descending): the elements in order.                  x, out T[*s]
+ *   Zeros come without their sign, NaNs without what they carry.
+ * argsort(x, axis, descending): their positions in that order.       x T[*s], out int64[*s]
+ * sort_by(source, x, axis, descending): source in the order of x.    source, out V[*s], x T[*s]
+ * sort_backward(grad, x, axis, descending): the gradient of both: grad[j] at the place that element
+ *   number j of the order of x came from.                            grad, out V[*s], x T[*s]
+ *
+ * T: bool, integers, floating dtypes. Numbers become unsigned keys of the same order, and these are
+ * sorted by their bytes. Bytes moved: for each byte of T the keys twice, and so positions. */
+#include "sorting/radix.h"
+
+CUPLUG_ENTRY int sort_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int argsort_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int sort_by_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int sort_backward_cuda(const cuplug_call *call);
+
+#define AT_ONCE (1 << 14) /* elements that are worth a thread */
+
+/* What is written once lines are in order. */
+typedef struct writing {
+  const sorting *s;
+  elements_axis axis;
+  order order;
+  const void *from;
+  void *out;
+  int64_t element_bytes;
+} writing;
+
+/* For key number i of [begin, end): `line` begins at element `first`, i is number j in it. */
+#define FOR_KEYS(w, begin, end, BODY)                                                     \
+  for (int64_t i = begin; i < end;) {                                                     \
+    const int64_t line = i / (w)->s->m, last = (line + 1) * (w)->s->m;                    \
+    const int64_t first = elements_line(&(w)->axis, line), width = (w)->axis.width;       \
+    for (int64_t j = i - line * (w)->s->m; i < (last < end ? last : end); i++, j++) BODY; \
+  }
+
+static int write_numbers(void *context, int64_t begin, int64_t end) {
+  const writing *w = context;
+  const order o = w->order;
+#define CASE(T, K)        \
+  FOR_KEYS(w, begin, end, \
+           ((T *)w->out)[first + j * width] = (T)order_bits(&o, ((const K *)w->s->keys)[i]))
+  switch (o.n_bytes) {
+  case 1:
+    CASE(uint8_t, uint32_t)
+    break;
+  case 2:
+    CASE(uint16_t, uint32_t)
+    break;
+  case 4:
+    CASE(uint32_t, uint32_t)
+    break;
+  default:
+    CASE(uint64_t, uint64_t)
+  }
+#undef CASE
+  return CUPLUG_OK;
+}
+
+static int write_index(void *context, int64_t begin, int64_t end) {
+  const writing *w = context;
+  FOR_KEYS(w, begin, end, ((int64_t *)w->out)[first + j * width] = w->s->index[i])
+  return CUPLUG_OK;
+}
+
+static int write_taken(void *context, int64_t begin, int64_t end) {
+  const writing *w = context;
+#define CASE(V)                               \
+  FOR_KEYS(w, begin, end,                     \
+           ((V *)w->out)[first + j * width] = \
+               ((const V *)w->from)[first + w->s->index[i] * width])
+  ELEMENTS_BY_WIDTH(w->element_bytes, CASE)
+#undef CASE
+  return CUPLUG_OK;
+}
+
+static int write_back(void *context, int64_t begin, int64_t end) {
+  const writing *w = context;
+#define CASE(V)                                            \
+  FOR_KEYS(w, begin, end,                                  \
+           ((V *)w->out)[first + w->s->index[i] * width] = \
+               ((const V *)w->from)[first + j * width])
+  ELEMENTS_BY_WIDTH(w->element_bytes, CASE)
+#undef CASE
+  return CUPLUG_OK;
+}
+
+/* Sorts x, and writes what `write` makes of it and of the first array. */
+static int sort(const cuplug_call *call, const cuplug_tensor *x, cuplug_body *write) {
+  sorting s;
+  writing w = {.s = &s, .from = call->tensors[0].data, .out = call->outputs[0].data};
+  w.axis = elements_around(x, call->scalars[0].i);
+  w.order = order_of(x, call->scalars[1].i != 0);
+  w.element_bytes = cuplug_element_bytes(&call->tensors[0]);
+  const int64_t n_lines = w.axis.n_outer * w.axis.width;
+  int status = sorting_begin(&s, call, w.order.n_bytes, n_lines, w.axis.m, write != write_numbers);
+  if (!status) status = sorting_load(&s, x, &w.axis, &w.order);
+  if (!status) status = sorting_run(&s);
+  return status ? status : cuplug_parallel(call, n_lines * s.m, AT_ONCE, write, &w);
+}
+
+CUPLUG_ENTRY int sort_host(const cuplug_call *call) {
+  return sort(call, &call->tensors[0], write_numbers);
+}
+CUPLUG_ENTRY int argsort_host(const cuplug_call *call) {
+  return sort(call, &call->tensors[0], write_index);
+}
+CUPLUG_ENTRY int sort_by_host(const cuplug_call *call) {
+  return sort(call, &call->tensors[1], write_taken);
+}
+CUPLUG_ENTRY int sort_backward_host(const cuplug_call *call) {
+  return sort(call, &call->tensors[1], write_back);
+}
+
+#define REST ", axis: int = -1, descending: bool = False) -> "
+#define SORTABLE "T: bool | integer | floating, -len(s) <= axis < len(s)"
+
+CUPLUG_OPERATOR(
+    sort_cuda, sort_host, "sort(x: T[*s]" REST "T[*s] where " SORTABLE,
+    "The elements in order along an axis." CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(sort_backward));
+CUPLUG_OPERATOR(argsort_cuda, argsort_host, "argsort(x: T[*s]" REST "int64[*s] where " SORTABLE,
+                "Where the elements in order are: equal ones as they came." CUPLUG_DETERMINISTIC);
+CUPLUG_OPERATOR(sort_by_cuda, sort_by_host,
+                "sort_by(source: V[*s], x: T[*s]" REST "V[*s] where V: any, " SORTABLE,
+                "The elements of source in the order of x." CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(
+                    sort_backward) CUPLUG_LINEAR(source));
+CUPLUG_OPERATOR(sort_backward_cuda, sort_backward_host,
+                "sort_backward(grad: V[*s], x: T[*s]" REST
+                "V[*s] where V: floating | complex, " SORTABLE,
+                "The gradient of sort: grad where the elements of x came from." CUPLUG_DETERMINISTIC
+                    CUPLUG_GRADIENT(sort_by) CUPLUG_LINEAR(grad));
+CUPLUG_PLUGIN(sorting, "1.0.0");

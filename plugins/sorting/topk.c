@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* topk(x, k, axis, largest): the k largest or smallest elements along an axis, in order, and where
+ * they are. Of equal elements the first come first. NaN is larger than all numbers.
+ *   x T[*s]; values T[..., k, ...], indices int64[..., k, ...]: k in place of the axis
+ * topk_backward(grad_values, indices, x, axis): its gradient: zeros, and grad_values where indices
+ * say. No index may stand twice in a line. Bad indices are an IndexError.
+ *   grad_values T[*g], indices int64[*g]; of x T[*s] the shape alone; out T[*s]
+ *
+ * The digits of keys are counted, from the first one on, until it is known which key is number k.
+ * Keys below that, and the first ones that are equal, are sorted. Bytes moved: x once for each byte
+ * of T, and twice. */
+#include "sorting/radix.h"
+
+#include <string.h>
+
+CUPLUG_ENTRY int topk_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int topk_backward_cuda(const cuplug_call *call);
+
+#define AT_ONCE (1 << 15) /* elements that are worth a thread */
+
+typedef struct job {
+  const sorting *all;
+  sorting top;
+  elements_axis axis, axis_of_top;
+  const void *x;
+  void *values;
+  int64_t *indices, element_bytes;
+} job;
+
+/* The bin that number `*left` of counted keys is in; *left becomes its number there. */
+static uint64_t bin_of(const int64_t *counts, int64_t *left) {
+  uint64_t bin = 0;
+  for (; counts[bin] < *left; bin++) *left -= counts[bin];
+  return bin;
+}
+
+#define CHOOSE(K, name)                                                      \
+  static void choose_##name(const job *j, int64_t line) {                    \
+    const int64_t m = j->all->m, k = j->top.m;                               \
+    const K *keys = (const K *)j->all->keys + line * m;                      \
+    K *chosen = (K *)j->top.keys + line * k;                                 \
+    int64_t *index = j->top.index + line * k, left = k;                      \
+    K last = 0; /* key number k, as far as it is known */                    \
+    for (int shift = 8 * (int)j->all->n_bytes - 8; shift >= 0; shift -= 8) { \
+      int64_t counts[256] = {0};                                             \
+      for (int64_t i = 0; i < m; i++)                                        \
+        if (keys[i] >> shift >> 8 == last) counts[keys[i] >> shift & 255]++; \
+      last = (K)(last << 8 | bin_of(counts, &left));                         \
+    }                                                                        \
+    for (int64_t i = 0, below = 0, equal = k - left; i < m; i++) {           \
+      if (keys[i] > last || (keys[i] == last && equal == k)) continue;       \
+      const int64_t at = keys[i] < last ? below++ : equal++;                 \
+      chosen[at] = keys[i];                                                  \
+      index[at] = i;                                                         \
+    }                                                                        \
+  }
+
+CHOOSE(uint32_t, narrow)
+CHOOSE(uint64_t, wide)
+
+static int choose_lines(void *context, int64_t begin, int64_t end) {
+  const job *j = context;
+  for (int64_t line = begin; line < end; line++)
+    j->all->n_bytes == 8 ? choose_wide(j, line) : choose_narrow(j, line);
+  return CUPLUG_OK;
+}
+
+static int write_lines(void *context, int64_t begin, int64_t end) {
+  const job *j = context;
+  const int64_t width = j->axis.width, k = j->top.m;
+  for (int64_t line = begin; line < end; line++) {
+    const int64_t from = elements_line(&j->axis, line), to = elements_line(&j->axis_of_top, line);
+    const int64_t *index = j->top.index + line * k;
+    for (int64_t i = 0; i < k; i++) j->indices[to + i * width] = index[i];
+#define CASE(T)                   \
+  for (int64_t i = 0; i < k; i++) \
+    ((T *)j->values)[to + i * width] = ((const T *)j->x)[from + index[i] * width];
+    ELEMENTS_BY_WIDTH(j->element_bytes, CASE)
+#undef CASE
+  }
+  return CUPLUG_OK;
+}
+
+CUPLUG_ENTRY int topk_host(const cuplug_call *call) {
+  const cuplug_tensor *x = &call->tensors[0];
+  const int64_t k = call->scalars[0].i, axis = call->scalars[1].i;
+  const order o = order_of(x, call->scalars[2].i != 0);
+  sorting all;
+  job j = {.all = &all, .axis = elements_around(x, axis), .x = x->data};
+  const int64_t n_lines = j.axis.n_outer * j.axis.width;
+  if (k == 0 || n_lines == 0) return CUPLUG_OK;
+  j.axis_of_top = (elements_axis){j.axis.n_outer, k, j.axis.width};
+  j.values = call->outputs[0].data;
+  j.indices = call->outputs[1].data;
+  j.element_bytes = cuplug_element_bytes(x);
+  int status = sorting_begin(&all, call, o.n_bytes, n_lines, j.axis.m, 0);
+  if (!status) status = sorting_begin(&j.top, call, o.n_bytes, n_lines, k, 1);
+  if (!status) status = sorting_load(&all, x, &j.axis, &o);
+  const int64_t grain = 1 + AT_ONCE / all.m;
+  if (!status) status = cuplug_parallel(call, n_lines, grain, choose_lines, &j);
+  if (!status) status = sorting_run(&j.top);
+  return status ? status : cuplug_parallel(call, n_lines, grain, write_lines, &j);
+}
+
+/* ---- The gradient ---------------------------------------------------------------------------- */
+
+/* Puts line after line back. Returns the position of a bad index, or -1. */
+static int64_t put_back(const cuplug_call *call, elements_axis axis, elements_axis chosen) {
+  const int64_t *indices = call->tensors[1].data;
+  for (int64_t line = 0; line < axis.n_outer * axis.width; line++) {
+    const int64_t from = elements_line(&chosen, line), to = elements_line(&axis, line);
+    for (int64_t i = 0; i < chosen.m; i++) {
+      const int64_t at = from + i * axis.width, index = indices[at];
+      if (index < 0 || index >= axis.m) return at;
+#define CASE(T) \
+  ((T *)call->outputs[0].data)[to + index * axis.width] = ((const T *)call->tensors[0].data)[at];
+      ELEMENTS_BY_WIDTH(cuplug_element_bytes(&call->tensors[0]), CASE)
+#undef CASE
+    }
+  }
+  return -1;
+}
+
+CUPLUG_ENTRY int topk_backward_host(const cuplug_call *call) {
+  const cuplug_tensor *x = &call->tensors[2], *out = &call->outputs[0];
+  const int status =
+      elements_check_beside(call, "grad_values", &call->tensors[0], x, call->scalars[0].i);
+  if (status) return status;
+  memset(out->data, 0, (size_t)(cuplug_n_elements(out) * cuplug_element_bytes(out)));
+  const elements_axis axis = elements_around(x, call->scalars[0].i);
+  const int64_t bad = put_back(call, axis, elements_around(&call->tensors[0], call->scalars[0].i));
+  if (bad < 0) return CUPLUG_OK;
+  return cuplug_failf(call, CUPLUG_ERROR_INDEX,
+                      "indices: index %lld at position %lld is out of bounds for size %lld",
+                      (long long)((const int64_t *)call->tensors[1].data)[bad], (long long)bad,
+                      (long long)axis.m);
+}
+
+#define OF_TOP "[*s[:axis % len(s)], k, *s[axis % len(s) + 1:]]"
+
+CUPLUG_OPERATOR(
+    topk_cuda, topk_host,
+    "topk(x: T[*s], k: int, axis: int = -1, largest: bool = True) -> "
+    "(values: T" OF_TOP ", indices: int64" OF_TOP ") where T: bool | integer | floating, "
+    "-len(s) <= axis < len(s), 0 <= k <= s[axis % len(s)]",
+    "The k largest elements along an axis in descending order, or the smallest in "
+    "ascending order, and where they are." CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(topk_backward));
+CUPLUG_OPERATOR(
+    topk_backward_cuda, topk_backward_host,
+    "topk_backward(grad_values: T[*g], indices: int64[*g], x: T[*s], axis: int = -1) -> "
+    "T[*s] where T: floating, -len(s) <= axis < len(s), len(g) == len(s)",
+    "The gradient of topk: zeros, and grad_values where indices say." CUPLUG_LINEAR(grad_values));

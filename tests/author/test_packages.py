@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins in Python packages: by setuptools, by scikit-build-core, as `cuplug new` writes them."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from cuplug.commands import scaffold
+from places import ROOT
+from processes import run as cuplug
+
+HALF = (ROOT / "examples" / "drop_in" / "half.c").read_text()
+PROJECT = '[project]\nname = "ours"\nversion = "1.0"\n'
+ENTRY = '[project.entry-points."cuplug.plugins"]\nours = "ours"\n'
+WHERE = '[tool.setuptools]\npackages = ["ours"]\n'
+CALL = "import numpy as np; print(half(np.float32([1, 2, 3])), half.path)"
+
+pytest.importorskip("setuptools", "77.0.3")
+
+
+def run(command, cwd, path=(), **variables):
+    """Run a program that must succeed; return what it printed."""
+    python = os.pathsep.join(map(str, (*path, *filter(None, sys.path))))
+    environment = os.environ | {"PYTHONPATH": python, "CUPLUG_ARCH": "90", **variables}
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def installed(once):
+    """Return a folder with cuplug's metadata, as an installation has it."""
+
+    def write(folder):
+        code = "import sys, pathlib, link\nfor name, text in link.metadata().items():\n"
+        code += "    pathlib.Path(sys.argv[1], name).write_text(text)"
+        metadata = folder / "cuplug-0.1.0.dist-info"
+        metadata.mkdir()
+        run([sys.executable, "-c", code, str(metadata)], ROOT, [ROOT / "build_backend"])
+
+    return once("installed_metadata", write)
+
+
+@pytest.fixture
+def ours(tmp_path):
+    """Return the folder of a package with a plugin, which has a header."""
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "__init__.py").touch()
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "half.c").write_text(HALF.replace("/ 2", "/ DIVISOR"))
+    header = tmp_path / "plugins" / "divisor.h"
+    header.write_text("#define DIVISOR 2\n")
+    return tmp_path
+
+
+def settings(folder, text):
+    """Write a pyproject.toml."""
+    options = '\noptions = ["-include", "divisor.h", "-Iplugins"]\n'
+    (folder / "pyproject.toml").write_text(PROJECT + ENTRY + WHERE + text + options)
+
+
+def build(what, folder, installed):
+    """Build a wheel or a source archive as `pip` does; return it."""
+    code = f"from setuptools import build_meta as b; b.build_{what}('dist')"
+    run([sys.executable, "-c", code], folder, [installed])
+    (file,) = (folder / "dist").glob("*.whl" if what == "wheel" else "*.tar.gz")
+    return file
+
+
+def unpack(wheel, folder):
+    """Install a wheel; return where."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    for path in (folder / "site").rglob("*"):
+        path.chmod(0o755)
+    return folder / "site"
+
+
+def test_pyproject(ours, installed):
+    settings(ours, '[tool.cuplug]\npackage = "ours"\nstubs = "operators"\ntyped = true')
+    wheel = build("wheel", ours, installed)
+    assert wheel.name.startswith("ours-1.0-py3-none-linux_")
+    site = unpack(wheel, ours)
+    files = {file.name for file in (site / "ours").iterdir()}
+    assert files == {"__init__.py", "libhalf.so", "half_typed.pxd", "operators.pyi"}
+    assert "half: _half" in (site / "ours" / "operators.pyi").read_text()
+    out = run([sys.executable, "-c", f"from cuplug.ops import half; {CALL}"], site, [site])
+    assert out == f"[0.5 1.  1.5] {site}/ours/libhalf.so\n"
+
+
+def test_source_archives_have_all_that_is_compiled(ours, installed):
+    settings(ours, '[tool.cuplug]\npackage = "ours"')
+    with tarfile.open(build("sdist", ours, installed)) as archive:
+        names = archive.getnames()
+    assert {"ours-1.0/plugins/half.c", "ours-1.0/plugins/divisor.h"} <= set(names)
+
+
+def test_setup_beside_another_extension(ours, installed):
+    (ours / "other.c").write_text("#include <Python.h>\nvoid *PyInit_other(void) { return 0; }\n")
+    (ours / "setup.py").write_text(
+        "from cuplug.setuptools import Plugin\n"
+        "from setuptools import Extension, setup\n"
+        'half = Plugin("ours.half", ["plugins"], options=["-include", "plugins/divisor.h"])\n'
+        'setup(name="ours", version="1.0", packages=["ours"],\n'
+        '      ext_modules=[half, Extension("ours.other", ["other.c"])])\n'
+    )
+    wheel = build("wheel", ours, installed)
+    tag = f"cp3{sys.version_info.minor}"
+    assert wheel.name.startswith(f"ours-1.0-{tag}-{tag}-")
+    names = {Path(name).name.partition(".")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert {"libhalf", "other"} <= names
+
+
+def test_in_place(ours, installed):
+    settings(ours, '[tool.cuplug]\npackage = "ours"\nstubs = "operators"\ntyped = true')
+    code = "from setuptools import setup; setup()"
+    run([sys.executable, "-c", code, "-q", "build_ext", "--inplace"], ours, [installed])
+    files = {file.name for file in (ours / "ours").iterdir()}
+    assert files == {"__init__.py", "libhalf.so", "half_typed.pxd", "operators.pyi"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("stubs = 'x'", "tool.cuplug: package: missing, wanted the package that has the plugins"),
+        ("package = 3", "tool.cuplug: package: seen 3, wanted str"),
+        ("package = 'ours'\nplugins = [1]", "plugins: seen [1], wanted a list of texts"),
+        ("package = 'ours'\nfast = true", "fast: no such setting, wanted package, plugins, arch"),
+        ("package = 'ours'\nplugins = ['*.cu']", "plugins: seen ['*.cu'], which names no source"),
+    ],
+)
+def test_settings_that_are_wrong(ours, installed, text, sentence):
+    settings(ours, f"[tool.cuplug]\n{text}")
+    with pytest.raises(AssertionError) as seen:
+        build("wheel", ours, installed)
+    assert sentence in str(seen.value)
+
+
+def test_what_the_compiler_says_ends_the_build(ours, installed):
+    (ours / "plugins" / "half.c").write_text(HALF.replace("CUPLUG_OK", "UNKNOWN"))
+    settings(ours, '[tool.cuplug]\npackage = "ours"')
+    with pytest.raises(AssertionError, match="error: build: .* says(?s:.)*UNKNOWN"):
+        build("wheel", ours, installed)
+
+
+def test_packages_of_others_are_left_alone(ours, installed):
+    (ours / "pyproject.toml").write_text(PROJECT + WHERE)
+    assert build("wheel", ours, installed).name == "ours-1.0-py3-none-any.whl"
+
+
+def test_stubs(tmp_path, build_plugin):
+    half = build_plugin(ROOT / "examples" / "drop_in" / "half.c", "half")
+    done = cuplug("stubs", str(half), "-o", "made", cwd=tmp_path)
+    assert done.stdout == "operators: half, in made/half.pyi\n"
+    text = (tmp_path / "made" / "half.pyi").read_text()
+    assert "half: _half" in text
+    assert "def __getattr__" not in text
+    compile(text, "half.pyi", "exec")
+    done = cuplug("stubs", str(half), "--name", "a-b", cwd=tmp_path)
+    assert done.stderr == "cuplug: name: seen 'a-b', wanted an identifier\n"
+    done = cuplug("stubs", "none.so", cwd=tmp_path)
+    assert (done.returncode, "none.so: " in done.stderr) == (1, True)
+
+
+def test_new_package(tmp_path):
+    done = cuplug("new", "--package", "ours", "twice", cwd=tmp_path)
+    assert done.stdout.endswith("  cuplug test ours\n  pip install ./ours\n")
+    plugins = tmp_path / "ours" / "plugins"
+    (plugins / "twice.cu").unlink()
+    (plugins / "half.c").write_text(HALF)
+    assert cuplug("build", "ours", cwd=tmp_path).returncode == 0
+    assert (plugins / "libhalf.so").is_file()
+    for place, name in ((tmp_path, "ours"), (tmp_path / "ours", ".")):
+        assert cuplug("check", name, cwd=place).returncode == 0
+    done = cuplug("new", "ours", "twice", cwd=tmp_path)
+    assert "OPERATOR goes with --package" in done.stderr
+    for name in ("cuplug", "a-b"):
+        done = cuplug("new", "--package", name, cwd=tmp_path)
+        assert (done.returncode, (tmp_path / name).exists()) == (2, False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("back_end", list(scaffold.BACK_ENDS))
+def test_new_package_is_installed_tested_and_repaired(back_end, tmp_path, installed):
+    pytest.importorskip(back_end.replace("-", "_"))
+    files = scaffold.write_package("ours", "twice", back_end, str(tmp_path))
+    shutil.copy(ROOT / "examples" / "drop_in" / "half.c", tmp_path / "ours" / "plugins")
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "-w", "dist"]
+    run([*pip, "./ours"], tmp_path, [installed], CUDAARCHS="90")
+    (wheel,) = (tmp_path / "dist").iterdir()
+    assert wheel.name.startswith("ours-0.1.0-py3-none-linux_")
+    site = unpack(wheel, tmp_path)
+    packed = {str(file.relative_to(site / "ours")) for file in (site / "ours").rglob("*")}
+    assert packed == {
+        *("__init__.py", "operators.py", "operators.pyi", "py.typed", "libtwice.so", "libhalf.so"),
+        *("half_typed.pxd", "twice_typed.pxd"),
+    }
+    test = next(file for file in files if file.endswith("test_twice.py"))
+    pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
+    assert "1 passed" in run(pytest_, tmp_path, [site])
+    code = f"from ours import half, twice; {CALL}"
+    assert f"{site}/ours/libhalf.so\n" in run([sys.executable, "-c", code], tmp_path, [site])
+    if importlib.util.find_spec("auditwheel") and shutil.which("patchelf"):
+        repair = [sys.executable, "-m", "auditwheel", "repair", "-w", "repaired", str(wheel)]
+        run(repair, tmp_path)
+        (repaired,) = (tmp_path / "repaired").iterdir()
+        assert "-py3-none-manylinux_" in repaired.name

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The headers that stand for the standard library in code for NVRTC, which needs no GPU."""
+
+import os
+
+import cuplug
+import pytest
+from cuplug.compilers import nvrtc
+from emulated_driver import need_nvrtc
+
+HEADERS = sorted(
+    os.path.relpath(os.path.join(folder, name), nvrtc.STANDARD)
+    for folder, _, names in os.walk(nvrtc.STANDARD)
+    for name in names
+)
+
+# What stands in one header each, said as tutorials say it.
+USES = {
+    "algorithm": "*x = std::max(*x, 3);",
+    "array": "std::array<int, 2> a{1, 2}; *x = a[1];",
+    "cassert": "assert(*x);",
+    "climits": "*x = INT_MAX;",
+    "cmath": "*x = (int)std::sqrt(2.0f);",
+    "complex": "std::complex<float> z(1, 2); *x = (int)z.imag();",
+    "cstdint": "std::uint8_t a = 3; int64_t b = a; *x = (int)b;",
+    "cstdio": 'std::printf("%d", *x);',
+    "functional": "*x = std::plus<int>()(*x, 1);",
+    "limits": "*x = std::numeric_limits<int>::max();",
+    "stdint.h": "uint64_t a = 3; *x = (int)a;",
+    "stdio.h": 'printf("%d", *x);',
+    "tuple": "auto t = std::make_tuple(1, 2.0f); *x = std::get<0>(t);",
+    "type_traits": "static_assert(std::is_same<std::remove_const_t<const int>, int>::value);",
+    "utility": "std::pair<int, int> p(1, 2); *x = std::move(p.first);",
+}
+
+CUB = """
+#include <cub/cub.cuh>
+__global__ void sum(const int *x, int *y) {
+  typedef cub::BlockReduce<int, 128> reduce;
+  __shared__ typename reduce::TempStorage storage;
+  int total = reduce(storage).Sum(x[threadIdx.x]);
+  if (!threadIdx.x) *y = total;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def there_is_a_compiler():
+    need_nvrtc()
+    if len(nvrtc.find().include) < 3:
+        pytest.skip("CUDA's headers are not here")
+
+
+@pytest.mark.parametrize("header", USES)
+def test_what_tutorials_include(header):
+    source = f"#include <{header}>\n__global__ void f(int *x) {{ {USES[header]} }}"
+    assert list(cuplug.compile(source, architecture="90")) == ["f"]
+
+
+def test_all_at_once():
+    lines = "".join(f"#include <{header}>\n" for header in HEADERS)
+    module = cuplug.compile(f"{lines}__global__ void f(int *x) {{}}", architecture="90")
+    assert list(module) == ["f"]
+
+
+def test_headers_of_ones_own_come_first(tmp_path):
+    (tmp_path / "algorithm").write_text("#define MINE 3\n")
+    source = "#include <algorithm>\n__global__ void f(int *x) { *x = MINE; }"
+    assert "f" in cuplug.compile(source, [f"-I{tmp_path}"], architecture="90")
+
+
+def test_algorithms_of_blocks():
+    assert list(cuplug.compile(CUB, architecture="90")) == ["sum"]
+
+
+@pytest.mark.gpu
+@pytest.mark.sanitizer
+def test_algorithms_of_blocks_on_a_gpu():
+    import numpy
+
+    x, y = numpy.arange(128, dtype=numpy.int32), numpy.zeros(1, numpy.int32)
+    cuplug.compile(CUB)["sum"][1, 128](cuplug.In(x), cuplug.Out(y))
+    assert y[0] == x.sum()

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sort, argsort, sort_by, topk and their gradients against NumPy's stable sort."""
+
+import cuplug
+import ml_dtypes
+import numpy as np
+import pytest
+from backends import FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
+from cuplug.ops import argsort, sort, sort_backward, sort_by, topk, topk_backward
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+DTYPES = ["bool", *SIGNED, *UNSIGNED, *FLOATING]
+SHAPES = [(0,), (1,), (41,), (3, 0, 2), (7, 300), (3, 5, 401)]
+
+
+def numbers(shape, dtype, seed=0) -> np.ndarray:
+    """Return numbers of which many are equal; NaN, infinities, both zeros too."""
+    random = np.random.default_rng(seed)
+    dtype = dtype_of(dtype)
+    if dtype.kind in "biu":
+        low = -100 if dtype.kind == "i" else 0
+        return random.integers(low, 100, shape).astype(dtype)
+    x = random.integers(-50, 50, shape) * np.float32(0.25)
+    for value in (np.nan, -np.nan, np.inf, -np.inf, -0.0):
+        x[random.random(shape) < 0.02] = value
+    return x.astype(dtype)
+
+
+def wanted_order(x, axis, descending) -> np.ndarray:
+    """Return the positions in order; equal elements as they came, NaN larger than all numbers."""
+    x = x.astype(np.float64) if x.dtype == ml_dtypes.bfloat16 else x
+    if not descending:
+        return np.argsort(x, axis, kind="stable")
+    turned = np.argsort(np.flip(x, axis), axis, kind="stable")
+    return np.flip(x.shape[axis] - 1 - turned, axis)
+
+
+def put_back(grad, index, x, axis):
+    out = np.zeros(x.shape, grad.dtype)
+    np.put_along_axis(out, index, grad, axis)
+    return out
+
+
+def check(backend, x, axis, descending):
+    """Compare all operators that sort along an axis."""
+    index = wanted_order(x, axis, descending)
+    ordered = np.take_along_axis(x, index, axis)
+    source = np.arange(x.size, dtype=np.float32).reshape(x.shape)
+    assert_same(backend(argsort, x, axis, descending), index)
+    assert_same(backend(sort, x, axis, descending), ordered)
+    by_x = backend(sort_by, source, x, axis, descending)
+    assert_same(by_x, np.take_along_axis(source, index, axis))
+    back = backend(sort_backward, source, x, axis, descending)
+    assert_same(back, put_back(source, index, x, axis))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_dtype(backend, dtype, shape):
+    if not backend.supports(dtype_of(dtype)):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    for axis in range(-1, len(shape) - 1):
+        for descending in (False, True):
+            check(backend, numbers(shape, dtype), axis, descending)
+
+
+@pytest.mark.sanitizer
+@settings(max_examples=30)
+@given(
+    shape=st.lists(st.integers(0, 60), min_size=1, max_size=3),
+    dtype=st.sampled_from(["int8", "float16", "uint32", "float32", "int64", "float64"]),
+    descending=st.booleans(),
+    data=st.data(),
+)
+def test_shapes_and_axes(backend, shape, dtype, descending, data):
+    if not backend.supports(dtype_of(dtype)):
+        return
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    check(backend, numbers(tuple(shape), dtype), axis, descending)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "int64"])
+def test_long_lines(backend, dtype):
+    """By all threads, or one after the other by CUB; of several and along the first axis."""
+    if not backend.supports(dtype_of(dtype)):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    x = np.random.default_rng(0).standard_normal((2, 300_000)) * 1e9
+    x = np.abs(x) % 251 if dtype == "uint8" else x
+    check(backend, x.astype(dtype), 1, False)
+    check(backend, np.ascontiguousarray(x.astype(dtype).T), 0, True)
+
+
+def test_many_lines(backend):
+    check(backend, numbers((30_000, 10), "float32"), 1, False)
+    check(backend, numbers((10, 30_000), "float32"), 0, False)
+
+
+def test_strided_arrays(backend):
+    x = numbers((60, 70), "float64").T[::2, ::-3]
+    assert_same(backend(sort, x, 0), np.sort(x, 0))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("largest", [True, False])
+def test_topk(backend, dtype, largest):
+    if not backend.supports(dtype_of(dtype)):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    for shape, axis, k in [((9,), 0, 4), ((3, 50), 1, 50), ((40, 7), 0, 3), ((2, 9000), -1, 11)]:
+        check_topk(backend, numbers(shape, dtype), k, axis, largest)
+
+
+@pytest.mark.sanitizer
+@settings(max_examples=30)
+@given(
+    shape=st.lists(st.integers(1, 40), min_size=1, max_size=3),
+    dtype=st.sampled_from(["bool", "float16", "float32", "int64"]),
+    largest=st.booleans(),
+    data=st.data(),
+)
+def test_topk_of_shapes_and_axes(backend, shape, dtype, largest, data):
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    k = data.draw(st.integers(0, shape[axis]))
+    check_topk(backend, numbers(tuple(shape), dtype), k, axis, largest)
+
+
+def check_topk(backend, x, k, axis, largest):
+    values, indices = topk(backend.put(x), k, axis, largest, **backend.keywords)
+    assert cuplug.last_call().device == backend.device
+    index = np.take(wanted_order(x, axis, largest), range(k), axis)
+    assert_same(backend.take(indices), index)
+    assert_same(backend.take(values), np.take_along_axis(x, index, axis))
+    if x.dtype.kind == "f":
+        grad = np.arange(index.size, dtype=x.dtype).reshape(index.shape)
+        back = backend(topk_backward, grad, index, x, axis)
+        assert_same(back, put_back(grad, index, x, axis))
+
+
+@pytest.mark.parametrize("shape", [(70_000,), (3, 20_000), (5000, 12)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+def test_topk_of_long_lines(backend, dtype, shape):
+    """Chosen, not sorted; with many that equal the last one."""
+    axis = int(np.argmax(shape))
+    x = numbers(shape, dtype)
+    for k in (1, 100, shape[axis] // 4):
+        check_topk(backend, x, k, axis, True)
+        check_topk(backend, x, k, axis, False)
+    wide = np.random.default_rng(1).integers(0, 2**62, shape)
+    check_topk(backend, wide, 77, axis, True)
+
+
+@pytest.mark.parametrize("k", [-1, 4])
+def test_a_k_out_of_range_is_refused(k):
+    with pytest.raises(ValueError, match="topk: "):
+        topk(np.ones(3), k)
+
+
+def test_an_array_without_dimensions_is_refused():
+    with pytest.raises(ValueError, match="sort: "):
+        sort(np.ones(()))
+
+
+def test_complex_numbers_have_no_order():
+    with pytest.raises(TypeError, match="sort: x: seen complex64"):
+        sort(np.ones(3, np.complex64))
+
+
+@pytest.mark.parametrize("index", [-1, 5])
+def test_a_bad_index_of_a_gradient(backend, index):
+    arrays = (np.ones(2), np.array([0, index]), np.ones(5))
+    with pytest.raises(IndexError, match=rf"indices: index {index} at position 1"):
+        backend(topk_backward, *arrays)
+        cuplug.synchronize()

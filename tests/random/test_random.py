@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random numbers: known answers, the same everywhere; statistics, beside NumPy's generator."""
+
+import pickle
+import re
+import statistics
+import textwrap
+
+import cuplug
+import numpy as np
+import pytest
+from cuplug.source.element_wise import elementwise
+from cuplug.source.expression import template
+
+GPU = [pytest.mark.gpu, pytest.mark.sanitizer]
+DEVICES = ["cpu", pytest.param("cuda", marks=GPU)]
+N = 200_000
+# The three vectors that Random123 publishes for philox4x32 of 10 rounds: counter and key, words.
+KNOWN = [
+    ("00000000 " * 6, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+    ("ffffffff " * 6, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    (
+        "243f6a88 85a308d3 13198a2e 03707344 a4093822 299f31d0",
+        "d16cfe09 94fdcceb 5001e420 24126ea1",
+    ),
+]
+
+
+def halves(words):
+    """Return numbers of 64 bits of words, the lower one first."""
+    numbers = [int(word, 16) for word in words.split()]
+    return [low | high << 32 for low, high in zip(numbers[::2], numbers[1::2], strict=True)]
+
+
+def draw(device, seed=7, n=1003):
+    """Draw of everything there is."""
+    rng = cuplug.random.Generator(seed)
+    drawn = [
+        *(rng.random(n, dtype, device=device) for dtype in ("float32", "float64")),
+        *(rng.normal(1, 3, (n, 3), dtype, device=device) for dtype in ("float32", "float64")),
+        *(rng.integers(-100, 28, n, dtype, device=device) for dtype in ("int8", "int64")),
+        rng.integers(2**64 - 1, size=n, dtype="uint64", endpoint=True, device=device),
+        rng.integers(2, size=n, dtype="bool", device=device),
+        rng.permutation(n, device=device),
+        rng.choice(n, 10, replace=False, device=device),
+    ]
+    return [x.numpy() for x in drawn]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("given", "words"), KNOWN)
+def test_known_answers(given, words, device):
+    op = elementwise(
+        "philox(n: int, low: uint64, high: uint64, key: uint64) -> (a: uint64[n], b: uint64[n])",
+        "cuplug_bits x = cuplug_philox(key, low, high); a = x.first; b = x.second",
+        preamble=template("philox.h"),
+    )
+    out = [cuplug.empty(1, "uint64", device) for _ in range(2)]
+    op(1, *halves(given), out=tuple(out))
+    assert [int(x[0]) for x in out] == halves(words)
+
+
+@pytest.mark.gpu
+def test_the_same_bits_on_a_gpu():
+    for host, gpu in zip(draw("cpu"), draw("cuda"), strict=True):
+        assert host.dtype == gpu.dtype
+        np.testing.assert_array_equal(host, gpu)
+
+
+def test_the_same_bits_of_the_code_for_gpus(run_emulated):
+    body = f"""
+    import os, sys
+    import numpy as np
+    sys.path.insert(0, {__file__.rpartition("/")[0]!r})
+    from emulation import install_expressions
+    install_expressions()
+    from test_random import draw
+    for host, gpu in zip(draw("cpu"), draw("cuda"), strict=True):
+        np.testing.assert_array_equal(host, gpu)
+    """
+    run_emulated(textwrap.dedent(body))
+
+
+def test_each_element_is_of_its_own_block():
+    """However numbers are drawn, in parts or at once, and on how many threads."""
+    whole = cuplug.random.Generator(3).random(N, device="cpu").numpy()
+    rng = cuplug.random.Generator(3)
+    parts = [rng.random(n, device="cpu").numpy() for n in (1, 2, 70_000, N - 70_003)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    rng.position = 17
+    np.testing.assert_array_equal(rng.random((3, 4), device="cpu").numpy().ravel(), whole[17:29])
+    np.testing.assert_array_equal(
+        cuplug.random.Generator(3).random(N, "float32", device="cpu").numpy(),
+        (whole * 2**24).astype("int64").astype("float32") / np.float32(2**24),
+    )
+
+
+def test_no_number_of_threads_changes_them(run_python):
+    text = """if True:
+    import cuplug, hashlib
+    rng = cuplug.random.Generator(5)
+    drawn = [rng.random(300_001, device="cpu"), rng.normal(size=300_001, device="cpu")]
+    print(hashlib.sha256(b"".join(x.numpy().tobytes() for x in drawn)).hexdigest())
+    """
+    one, four = (run_python(text, {"OMP_NUM_THREADS": n}).stdout for n in "14")
+    assert len(one) == 65
+    assert one == four
+
+
+def test_normal_numbers_are_the_quantile_function():
+    rng = cuplug.random.Generator(11)
+    x = rng.standard_normal(2000, device="cpu").numpy()
+    rng.position = 0
+    bits = rng.integers(2**64 - 1, size=2000, dtype="uint64", endpoint=True, device="cpu").numpy()
+    p = ((bits >> np.uint64(12)).astype(float) + 0.5) * 2.0**-53
+    quantile = np.array([statistics.NormalDist().inv_cdf(each) for each in p])
+    np.testing.assert_allclose(-np.abs(x), quantile, rtol=2e-15)
+    assert 900 < (x > 0).sum() < 1100
+
+
+def test_the_far_tail_of_normal_numbers():
+    tail = """__device__ double tail(uint64_t x) {
+      cuplug_bits bits;
+      bits.first = x, bits.second = 0;
+      return cuplug_normal(bits);
+    }"""
+    row = "of(n: int, x: uint64) -> float64[n]"
+    op = elementwise(row, "tail(x)", preamble=template("philox.h") + tail)
+    for first in (0, 1 << 12, 1 << 30, 1 << 50, 1 << 58, (1 << 64) - 1):
+        p = ((first >> 12) + 0.5) * 2.0**-53
+        expected = statistics.NormalDist().inv_cdf(p)
+        np.testing.assert_allclose(op(1, first)[0], expected, rtol=2e-15, atol=1e-16)
+
+
+def kolmogorov_smirnov(x, y):
+    """Return the largest distance of two samples' distributions, over its 1e-6 quantile."""
+    every = np.sort(np.concatenate([x, y]))
+    found = [np.searchsorted(np.sort(each), every, side="right") / each.size for each in (x, y)]
+    return np.abs(found[0] - found[1]).max() / np.sqrt(np.log(2e6) * (1 / x.size + 1 / y.size) / 2)
+
+
+DISTRIBUTIONS = {
+    "random": lambda rng: rng.random(N),
+    "uniform": lambda rng: rng.uniform(-3, 5, N),
+    "random float32": lambda rng: rng.random(N, dtype="float32"),
+    "normal": lambda rng: rng.normal(2, 3, N),
+    "standard_normal float32": lambda rng: rng.standard_normal(N, dtype="float32"),
+    "integers": lambda rng: rng.integers(-1000, 1000, N),
+    "integers of three": lambda rng: rng.integers(3, size=N, dtype="int8"),
+    "integers of all": lambda rng: rng.integers(-(2**63), 2**63 - 1, N, endpoint=True),
+    "choice": lambda rng: rng.choice(50, N),
+    "permutation": lambda rng: rng.permutation(N)[: N // 2],
+}
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_statistics_are_those_of_numpy(name):
+    """Distributions, their moments, and that neighbours have nothing to do with each other."""
+    with cuplug.device("cpu"):
+        x = DISTRIBUTIONS[name](cuplug.random.Generator(2024)).numpy().astype(float)
+    y = np.asarray(DISTRIBUTIONS[name](np.random.default_rng(2024))).astype(float)
+    assert kolmogorov_smirnov(x, y) < 1
+    x, y = (x - y.mean()) / y.std(), (y - y.mean()) / y.std()
+    for power in (1, 2, 3, 4):
+        spread = np.sqrt(2 * (y ** (2 * power)).mean() / x.size)
+        assert abs((x**power).mean() - (y**power).mean()) < 5 * spread
+    for distance in (1, 2, 64):
+        assert abs((x[distance:] * x[:-distance]).mean()) < 5 / np.sqrt(x.size) + abs(
+            (y[distance:] * y[:-distance]).mean()
+        )
+
+
+def test_every_order_of_few_is_as_probable():
+    rng = cuplug.random.Generator(0)
+    orders = np.array([rng.permutation(4, device="cpu").numpy() for _ in range(2400)])
+    _, counts = np.unique(orders, axis=0, return_counts=True)
+    assert len(counts) == 24
+    assert ((counts - 100) ** 2 / 100).sum() < 60  # chi squared of 23: 5e-5
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_arrays_in_random_order(device):
+    rng = cuplug.random.default_rng(8)
+    x = cuplug.asarray(np.arange(60.0).reshape(20, 3), device=device)
+    moved = rng.permutation(x)
+    assert str(moved.device) == str(x.device)
+    order = np.argsort(moved.numpy()[:, 0])
+    np.testing.assert_array_equal(moved.numpy()[order], x.numpy())
+    assert (moved.numpy() != x.numpy()).any()
+    columns = np.sort(rng.permutation(x, axis=1).numpy(), axis=1)
+    np.testing.assert_array_equal(columns, x.numpy())
+    same = cuplug.asarray(x, copy=True)
+    assert rng.shuffle(same) is None
+    np.testing.assert_array_equal(np.sort(same.numpy()[:, 0]), x.numpy()[:, 0])
+    assert rng.choice(x, (2, 5)).shape == (2, 5, 3)
+    assert rng.choice(x, (2, 5), axis=1).shape == (20, 2, 5)
+    some = rng.choice(1000, 1000, replace=False, device=device).numpy()
+    np.testing.assert_array_equal(np.sort(some), np.arange(1000))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_outputs_that_are_given(device):
+    rng, again = cuplug.random.Generator(1), cuplug.random.Generator(1)
+    out = cuplug.empty((3, 5), "float32", device)
+    assert rng.normal(out=out, dtype="float32") is out
+    np.testing.assert_array_equal(out.numpy(), again.normal(size=(3, 5), dtype="float32").numpy())
+    host = np.empty(7)
+    assert rng.random(out=host) is host
+    np.testing.assert_array_equal(host, again.random(7, device="cpu").numpy())
+    with pytest.raises((TypeError, ValueError), match="uniform: out: seen"):
+        rng.random(out=host.astype("float32"))
+
+
+def test_seeds_and_children():
+    first = draw("cpu", seed=1, n=50)
+    for other, is_same in ((1, True), (2, False), ([1, 2], False), (2**100, False)):
+        drawn = draw("cpu", seed=other, n=50)
+        assert np.array_equal(first[0], drawn[0]) is is_same
+    children = cuplug.random.Generator(1).spawn(3)
+    drawn = {child.random(device="cpu").numpy().item() for child in children}
+    assert len(drawn | {first[1][0]}) == 4
+    again = cuplug.random.Generator(np.random.SeedSequence(1).spawn(3)[2])
+    assert again.random(device="cpu").numpy().item() in drawn
+    assert cuplug.random.Generator().position == 0
+    rng = cuplug.random.default_rng(again)
+    assert rng is again
+    kept = pickle.loads(pickle.dumps(rng))
+    left, right = (x.random(5, device="cpu").numpy() for x in (kept, rng))
+    np.testing.assert_array_equal(left, right)
+    assert repr(kept) == "<generator of seed 1, (2,), position 6>"
+
+
+REFUSED = [
+    (lambda r: r.random(3, "int32"), "uniform: dtype: seen int32, wanted float32 or float64"),
+    (lambda r: r.normal(0, -1), "normal: scale: seen -1, wanted a number that is not negative"),
+    (lambda r: r.integers(0), "integers: low, high: seen 0 and 0, wanted low < high"),
+    (lambda r: r.integers(-1, 5, 3, "uint8"), "integers: low, high: seen -1 and 5, wanted"),
+    (lambda r: r.integers(0, 129, 3, "int8"), "wanted low < high, and numbers that int8 holds"),
+    (lambda r: r.integers(5, dtype="float32"), "integers: dtype: seen float32, wanted bool or"),
+    (lambda r: r.permutation(-1), "permutation: x: seen -1, wanted a number that is not negative"),
+    (lambda r: r.choice(3, 4, replace=False), "choice: size: seen 4 of 3, wanted no more"),
+    (lambda r: r.shuffle([1, 2]), "shuffle: x: seen list, wanted a cuplug.Array"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_what_cannot_be_drawn(call, message):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        call(cuplug.random.Generator(0))
