@@ -24,6 +24,7 @@ Operators of plugins
 Operators and kernels from source
     elementwise          an element-wise operator of an expression
     reduction            a reduction of expressions
+    scan                 a scan of expressions: running sums and the like
     operator             an operator of a kernel, a function or both
     compile              compile CUDA C++
     load_image           load kernels that were compiled elsewhere: PTX, cubin, fatbin
@@ -115,6 +116,7 @@ _MODULES = {
     "source.element_wise": "elementwise",
     "source.from_source": "operator",
     "source.reductions": "reduction",
+    "source.scans": "scan",
 }
 _WITHOUT_NUMPY = ("author.build", "author.sources", "base.flags", "errors")
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

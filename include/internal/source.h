@@ -62,6 +62,10 @@ CUPLUG_API cuplug_entry cuplug_reduction_host;
 CUPLUG_API cuplug_entry cuplug_reduction_cuda;
 CUPLUG_API cuplug_reshape cuplug_reduction_reshape;
 
+/* Entries of scans: rows as above, whose last scalar is `axis: int = -1`. */
+CUPLUG_API cuplug_entry cuplug_scan_host;
+CUPLUG_API cuplug_entry cuplug_scan_cuda;
+
 typedef enum cuplug_pass_kind {
   CUPLUG_PASS_ARRAY,  /* the address of array `operand` */
   CUPLUG_PASS_SCALAR, /* scalar `operand` as a value of `type` */

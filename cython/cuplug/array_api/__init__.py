@@ -21,7 +21,7 @@ _MODULES = {
     "inspection": "__array_namespace_info__",
     "manipulation": "broadcast_arrays broadcast_shapes broadcast_to concat expand_dims flip "
     "matrix_transpose meshgrid moveaxis permute_dims reshape roll squeeze stack tile unstack",
-    "searching": "nonzero where",
+    "searching": "argmax argmin nonzero where",
     "statistical": "all any count_nonzero max mean min prod std sum var",
 }
 _CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}

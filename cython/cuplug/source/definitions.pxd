@@ -44,6 +44,8 @@ cdef extern from "internal/source.h" nogil:
     int cuplug_reduction_host(const cuplug_call *call) noexcept
     int cuplug_reduction_cuda(const cuplug_call *call) noexcept
     int cuplug_reduction_reshape(cuplug_frame *frame, cuplug_error *error) noexcept
+    int cuplug_scan_host(const cuplug_call *call) noexcept
+    int cuplug_scan_cuda(const cuplug_call *call) noexcept
 
     enum:
         CUPLUG_MAX_PASSES

@@ -27,6 +27,14 @@ def define_reduction(
     has_identity: bool,
     made: PublicCall,
 ) -> Operator: ...
+def define_scan(
+    signature: str,
+    doc: str,
+    compile: Compiler,
+    n_outputs: int,
+    accumulator_bytes: int,
+    made: PublicCall,
+) -> Operator: ...
 def define_function(
     signature: str,
     doc: str,

@@ -162,6 +162,22 @@ def define_reduction(
     return define_source(&row, 1, doc, made)
 
 
+def define_scan(
+    str signature, str doc, object compile, int n_outputs, int accumulator_bytes, object made
+):
+    """Define a scan: arguments as for `define_reduction`."""
+    cdef cuplug_definition_row row
+    cdef cuplug_source *source = new_source(compile, True)
+    cdef bytes text = signature.encode()
+    source.n_outputs = n_outputs
+    source.accumulator_bytes = accumulator_bytes
+    define_row(
+        &row, cuplug_scan_host, cuplug_scan_cuda, source, text,
+        CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE
+    )
+    return define_source(&row, 1, doc, made)
+
+
 def define_function(str signature, str doc, object compile_host, object compile_cuda, object made):
     """Define an operator of a function and a kernel; the compiler of a side without one is None."""
     cdef cuplug_definition_row row

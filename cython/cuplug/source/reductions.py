@@ -21,7 +21,7 @@ from cuplug.source.definitions import define_reduction
 from cuplug.source.element_wise import UNNAMED, expression_line
 from cuplug.source.expression import read_names
 from cuplug.source.reduction_code import Reduction as Code
-from cuplug.source.reduction_code import cuda_code, host_code
+from cuplug.source.reduction_loops import cuda_code, host_code
 
 OWN = ("a", "b", "n")  # what expressions call the values put together, and their number
 FIELD_BYTES = 16  # room for any
@@ -111,11 +111,7 @@ def _reduction(
     check_names(code, signature)
     if reduce is not None and choose is not None:
         raise ValueError(f"{names.operator}: seen reduce and choose, wanted one of them")
-    first = names.arrays[0].name
-    fields = () if choose else code.fields
-    mapped = "; ".join([f"{field} = {first}" for field in fields]) or first
-    made_of = "; ".join([f"{x.name} = a.{x.name}" for x in names.outputs]) if fields else "a"
-    code = replace(code, map=map or mapped, post=post or made_of)
+    code = with_defaults(code, map, post)
     made = PublicCall(
         reduction,
         signature,
@@ -127,13 +123,21 @@ def _reduction(
     return define_reduction(
         row,
         doc or shown,
-        _compiler(code, options),
+        compiler(code, options),
         code.counts,
         len(code.outputs),
         FIELD_BYTES * max(1, len(code.fields)),
         identity is not None,
         made,
     )
+
+
+def with_defaults(op: Code, map: str | None, post: str | None) -> Code:
+    """Return it with the texts that were not given: the first array, and what was put together."""
+    first, fields = op.names.arrays[0].name, () if op.choose else op.fields
+    mapped = "; ".join([f"{field} = {first}" for field in fields]) or first
+    made_of = "; ".join([f"{x.name} = a.{x.name}" for x in op.outputs]) if fields else "a"
+    return replace(op, map=map or mapped, post=post or made_of)
 
 
 def check_names(op: Code, signature: str) -> None:
@@ -163,7 +167,9 @@ def _row(signature: str) -> str:
     return add_parameters(arrays, "axis: int[] = None, keepdims: bool = False")
 
 
-def _compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:
+def compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:
+    """Return what compiles the code of a variant."""
+
     def compile_variant(variant: Variant) -> tuple[int, int]:
         if variant.on_host:
             code = host_code(op, variant)
