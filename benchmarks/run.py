@@ -42,6 +42,8 @@ MODULES = {
     "kernels": 4,
     "gradients": 3,
     "expressions": 4,
+    "reductions_host": 5,
+    "reductions_cuda": 5,
     "compiling": 5,
     "torch_ops": 1,
     "transfers": 3,
