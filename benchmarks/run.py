@@ -41,6 +41,7 @@ MODULES = {
     "team": 1,
     "kernels": 4,
     "gradients": 3,
+    "array_ops": 6,
     "expressions": 4,
     "reductions_host": 5,
     "reductions_cuda": 5,

@@ -4,7 +4,6 @@
 
 include build_backend/settings.mk
 
-comma  := ,
 space  := $(subst ,, )
 CFLAGS ?= -O2
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra $(WERROR) -Iinclude \
@@ -78,6 +77,8 @@ $(LIBRARY): $(CORE) $(BUILD)/link.config
 ARCH_LIST := $(subst $(space),$(comma),$(strip $(ARCHS:%=%0)))
 GENCODE   := $(foreach arch,$(ARCHS),-gencode=arch=compute_$(arch)$(comma)code=sm_$(arch)) \
   $(addprefix -gencode=arch=compute_,$(foreach arch,$(lastword $(ARCHS)),$(arch)$(comma)code=compute_$(arch)))
+# Machine code of CUB's kernels is most of a plugin; nvcc 12.8 and newer can make it smaller.
+SMALL     := $(if $(ARCHS),$(if $(findstring --compress-mode,$(shell $(NVCC) --help)),--compress-mode=size))
 SIDES      = $(if $(filter $(BUILD)/plugins/$*.cu.o,$(CUDA_SIDES)),-DCUPLUG_ARCHITECTURES=$(ARCH_LIST),-DCUPLUG_HOST_ONLY)
 
 LINK_CUDA := $(NVCC) -shared -cudart static $(addprefix -Xlinker ,-z now $(if $(SANITIZE),,-z defs) --exclude-libs=ALL) \
@@ -89,7 +90,7 @@ $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
 
 $(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config
 	@mkdir -p $(@D)
-	$(call say,compile $<)$(NVCC) -O3 -std=c++17 -lineinfo $(GENCODE) --threads 2 -Iinclude -Iplugins \
+	$(call say,compile $<)$(NVCC) -O3 -std=c++17 -lineinfo $(GENCODE) $(SMALL) --threads 2 -Iinclude -Iplugins \
 	  -Xcompiler -fPIC,-fvisibility=hidden,-Wall -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 $(foreach name,$(PLUGINS),$(eval $(PACKAGE)/lib/cuplug/lib$(name).so: $(filter $(BUILD)/plugins/$(name)/%,$(HOST_SIDES) $(CUDA_SIDES))))

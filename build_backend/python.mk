@@ -5,7 +5,7 @@ ROOMS   := cython/cuplug $(patsubst %/,%,$(wildcard cython/cuplug/*/))
 SOURCES := $(foreach room,$(ROOMS),$(wildcard $(addprefix $(room)/,*.py *.pyi *.pxd *.typed templates/*))) \
   $(shell find cython/cuplug/compilers/standard -type f)
 STAGED  := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PACKAGE)/lib/pkgconfig/cuplug.pc \
-  $(CMAKE_FILES:core/%=$(PACKAGE)/lib/cmake/cuplug/%)
+  $(CMAKE_FILES:core/%=$(PACKAGE)/lib/cmake/cuplug/%) $(patsubst %,$(PACKAGE)/%,$(wildcard docs/*.md))
 PYX     := $(wildcard cython/cuplug/*.pyx cython/cuplug/*/*.pyx)
 PXD     := $(filter %.pxd,$(SOURCES))
 # The environment's Python, or the one that will make it.
@@ -20,6 +20,10 @@ $(PACKAGE)/%: cython/cuplug/%
 	@ln -sfr $< $@
 
 $(PACKAGE)/include/cuplug/%: include/cuplug/%
+	@mkdir -p $(@D)
+	@ln -sfr $< $@
+
+$(PACKAGE)/docs/%: docs/%
 	@mkdir -p $(@D)
 	@ln -sfr $< $@
 

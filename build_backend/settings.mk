@@ -23,5 +23,13 @@ CMAKE_FILES := $(wildcard core/*.cmake)
 PLUGINS := $(sort $(patsubst plugins/%/,%,$(dir $(wildcard plugins/*/*.c))))
 STOCK   := $(PLUGINS:%=$(PACKAGE)/lib/cuplug/lib%.so)
 INSTALLED := $(or $(VENV),$(BUILD))/installed
-SEARCH  := PYTHONPATH="$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH))"
+# Python itself has no sanitizers: their runtimes must be there before it, and know of no leaks.
+comma    := ,
+RUNTIME.address   := libasan.so
+RUNTIME.undefined := libubsan.so
+RUNTIME.thread    := libtsan.so
+RUNTIMES := $(foreach name,$(subst $(comma), ,$(SANITIZE)),$(shell $(CC) -print-file-name=$(RUNTIME.$(name))))
+SANITIZED := $(if $(SANITIZE),LD_PRELOAD="$(strip $(RUNTIMES))" UBSAN_OPTIONS=halt_on_error=1 \
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 TSAN_OPTIONS=die_after_fork=0)
+SEARCH  := PYTHONPATH="$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH))" $(SANITIZED)
 RUN     := $(SEARCH) $(PY)

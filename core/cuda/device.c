@@ -11,6 +11,8 @@
 #include "cuda/memory.h"
 #include "cuda/stream.h"
 
+#include <internal/gpus.h>
+
 /* In the first version. */
 #define DEVICE_INFO_BYTES (offsetof(cuplug_device_info, name) + 128)
 #define MEMORY_INFO_BYTES (offsetof(cuplug_memory_info, pinned_bytes) + 8)
@@ -37,6 +39,20 @@ int cuplug_query_device(int32_t id, cuplug_device_info *info, cuplug_error *erro
   cuplug__clear(error);
   return cuplug__struct_give(info, &found, sizeof found, DEVICE_INFO_BYTES, "cuplug_device_info",
                              error);
+}
+
+int cuplug_query_attribute(int32_t device, int32_t attribute, int32_t *value, int32_t *is_known,
+                           cuplug_error *error) {
+  *value = *is_known = 0;
+  int status = cuplug__cuda_start(error);
+  if (!status) status = cuplug__cuda_check_device(device, error);
+  if (status) return status;
+  cuplug__clear(error);
+  int code = cuplug__driver.cuDeviceGetAttribute(value, (CUdevice_attribute)attribute,
+                                                 cuplug__gpus[device].handle);
+  *is_known = !code;
+  if (code == CUPLUG__CU_INVALID_VALUE) return CUPLUG_OK;
+  return cuplug__cuda_check(error, code, "asking for a GPU's attributes");
 }
 
 int cuplug_allocate_device(int32_t device, uint64_t bytes, void *stream, void **pointer,

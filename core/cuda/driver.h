@@ -55,6 +55,8 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
 typedef int CUjit_option;
@@ -75,6 +77,7 @@ enum {
   CUPLUG__CU_NO_BINARY_FOR_GPU = 209,
   CUPLUG__CU_UNSUPPORTED_PTX_VERSION = 222,
   CUPLUG__CU_NOT_FOUND = 500,
+  CUPLUG__CU_NOT_READY = 600,
   CUPLUG__CU_NOT_SUPPORTED = 801,
   CUPLUG__CU_SYSTEM_NOT_READY = 802,
   CUPLUG__CU_SYSTEM_DRIVER_MISMATCH = 803,
@@ -85,6 +88,8 @@ enum {
 
   CUPLUG__MAX_BLOCK_DIM_X = 2, /* device attributes; y and z follow */
   CUPLUG__MAX_GRID_DIM_X = 5,
+  CUPLUG__N_MULTIPROCESSORS = 16,
+  CUPLUG__COOPERATIVE_LAUNCH = 95,
   CUPLUG__MAX_SHARED_OPTIN = 97,
   CUPLUG__CAPABILITY_MAJOR = 75,
   CUPLUG__CAPABILITY_MINOR = 76,
@@ -103,6 +108,7 @@ enum {
   CUPLUG__LOCATION_DEVICE = 1,
   CUPLUG__HOST_PORTABLE = 1,
   CUPLUG__HOST_MAPPED = 2,
+  CUPLUG__MANAGED_GLOBAL = 1, /* for all streams */
   CUPLUG__STREAM_NON_BLOCKING = 1,
   CUPLUG__EVENT_NO_TIMING = 2,
   CUPLUG__CAPTURE_RELAXED = 2,
@@ -142,10 +148,23 @@ enum {
   X(cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr, CUstream))                                    \
   X(cuMemHostAlloc, "cuMemHostAlloc", (void **, size_t, unsigned int))                            \
   X(cuMemFreeHost, "cuMemFreeHost", (void *))                                                     \
+  X(cuMemAllocManaged, "cuMemAllocManaged", (CUdeviceptr *, size_t, unsigned int))                \
+  X(cuMemFree, "cuMemFree_v2", (CUdeviceptr))                                                     \
+  X(cuMemcpyPeerAsync, "cuMemcpyPeerAsync",                                                       \
+    (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))                           \
   X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr, const void *, size_t, CUstream))     \
   X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *, CUdeviceptr, size_t, CUstream))           \
   X(cuStreamCreate, "cuStreamCreate", (CUstream *, unsigned int))                                 \
+  X(cuStreamCreateWithPriority, "cuStreamCreateWithPriority", (CUstream *, unsigned int, int))    \
   X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream))                                            \
+  X(cuStreamQuery, "cuStreamQuery", (CUstream))                                                   \
+  X(cuStreamBeginCapture, "cuStreamBeginCapture_v2", (CUstream, CUstreamCaptureMode))             \
+  X(cuStreamEndCapture, "cuStreamEndCapture", (CUstream, CUgraph *))                              \
+  X(cuGraphInstantiate, "cuGraphInstantiateWithFlags",                                            \
+    (CUgraphExec *, CUgraph, unsigned long long))                                                 \
+  X(cuGraphDestroy, "cuGraphDestroy", (CUgraph))                                                  \
+  X(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec, CUstream))                                      \
+  X(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec))                                      \
   X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream))                                       \
   X(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream, CUevent, unsigned int))                    \
   X(cuStreamGetCtx, "cuStreamGetCtx", (CUstream, CUcontext *))                                    \
@@ -154,6 +173,8 @@ enum {
   X(cuEventDestroy, "cuEventDestroy_v2", (CUevent))                                               \
   X(cuEventRecord, "cuEventRecord", (CUevent, CUstream))                                          \
   X(cuEventSynchronize, "cuEventSynchronize", (CUevent))                                          \
+  X(cuEventQuery, "cuEventQuery", (CUevent))                                                      \
+  X(cuEventElapsedTime, "cuEventElapsedTime", (float *, CUevent, CUevent))                        \
   X(cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *, CUfunction, void **, void **)) \
   X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (CUstreamCaptureMode *))
 
@@ -179,6 +200,7 @@ enum {
   X(cuKernelGetLibrary, "cuKernelGetLibrary", (CUlibrary *, CUkernel))                             \
   X(cuLibraryGetKernelCount, "cuLibraryGetKernelCount", (unsigned int *, CUlibrary))               \
   X(cuLibraryEnumerateKernels, "cuLibraryEnumerateKernels", (CUkernel *, unsigned int, CUlibrary)) \
+  X(cuKernelGetName, "cuKernelGetName", (const char **, CUkernel))                                 \
   X(cuFuncLoad, "cuFuncLoad", (CUfunction))
 
 typedef struct cuplug__driver_table {

@@ -82,6 +82,31 @@ int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplu
   return CUPLUG_OK;
 }
 
+static int name_kernels(const CUkernel *kernels, const char **names, uint32_t n) {
+  int code = 0;
+  for (uint32_t k = 0; k < n && !code; k++)
+    code = (int)cuplug__driver.cuKernelGetName(&names[k], kernels[k]);
+  return code;
+}
+
+int cuplug_list_kernels(cuplug_image *image, const char **names, uint32_t *n, cuplug_error *error) {
+  const uint32_t room = *n;
+  cuplug__clear(error);
+  *n = 0;
+  if (!cuplug__driver.cuKernelGetName || !cuplug__driver.cuLibraryEnumerateKernels)
+    return CUPLUG_OK;
+  CUPLUG__RELAXED mode = cuplug__capture_relax();
+  int code = (int)cuplug__driver.cuLibraryGetKernelCount(n, image->library);
+  const uint32_t n_named = *n < room ? *n : room;
+  if (code || !n_named) return cuplug__cuda_check(error, code, "listing kernels");
+  CUkernel *kernels = calloc(n_named, sizeof *kernels);
+  if (!kernels) return cuplug__no_memory(error, "listing kernels");
+  code = (int)cuplug__driver.cuLibraryEnumerateKernels(kernels, n_named, image->library);
+  if (!code) code = name_kernels(kernels, names, n_named);
+  free(kernels);
+  return cuplug__cuda_check(error, code, "listing kernels");
+}
+
 int cuplug_find_global(cuplug_image *image, const char *lowered, const char *name, int32_t device,
                        void **pointer, uint64_t *bytes, cuplug_error *error) {
   CUdeviceptr address = 0;

@@ -219,6 +219,46 @@ static int check_grid(const cuplug_kernel *kernel, int32_t device, const cuplug_
   return CUPLUG_OK;
 }
 
+/* Clusters and programmatic launches came with compute capability 9.0. */
+static int check_cluster(const cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,
+                         cuplug_error *error) {
+  const int32_t capability = cuplug__gpus[device].capability;
+  const char *asked = grid->cluster[0] ? "cluster" : "overlapping";
+  if (!grid->cluster[0] && !(grid->flags & CUPLUG_OVERLAPPING)) return CUPLUG_OK;
+  if (capability < 90)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: %s: seen a GPU of compute capability %d.%d, wanted 9.0 or newer",
+                        kernel->name, asked, capability / 10, capability % 10);
+  for (int k = 0; k < 3; k++)
+    if (grid->cluster[0] && (!grid->cluster[k] || grid->blocks[k] % grid->cluster[k]))
+      return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                          "%s: grid: seen %u blocks in dimension %c, wanted a multiple of the "
+                          "cluster's %u",
+                          kernel->name, grid->blocks[k], "xyz"[k], grid -> cluster[k]);
+  return CUPLUG_OK;
+}
+
+/* All blocks of a cooperative launch must run at once. */
+static int check_cooperative(const cuplug_kernel *kernel, CUfunction function, int32_t device,
+                             const cuplug_grid *grid, cuplug_error *error) {
+  const uint32_t *block = grid->threads;
+  const uint64_t n_blocks = (uint64_t)grid->blocks[0] * grid->blocks[1] * grid->blocks[2];
+  int32_t is_supported = 0, n_processors = 0, n_each = 0;
+  if (!(grid->flags & CUPLUG_COOPERATIVE)) return CUPLUG_OK;
+  int status = limit(device, CUPLUG__COOPERATIVE_LAUNCH, &is_supported, error);
+  if (!status) status = limit(device, CUPLUG__N_MULTIPROCESSORS, &n_processors, error);
+  if (status) return status;
+  int code = cuplug__driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+      &n_each, function, (int)(block[0] * block[1] * block[2]), grid->shared_bytes);
+  if (code) return cuplug__cuda_fail(error, code, "asking for a kernel's occupancy");
+  const uint64_t most = is_supported ? (uint64_t)n_each * (uint64_t)n_processors : 0;
+  if (n_blocks <= most) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                      "%s: grid: seen %llu blocks, wanted at most %llu: those of a cooperative "
+                      "launch run at once",
+                      kernel->name, (unsigned long long)n_blocks, (unsigned long long)most);
+}
+
 /* The driver keeps one bound for each kernel and GPU: it only grows. */
 static int opt_in(cuplug_kernel *kernel, int32_t device, uint32_t bytes, cuplug_error *error) {
   int code = 0;
@@ -239,9 +279,10 @@ int cuplug_check_launch(cuplug_kernel *kernel, int32_t device, const cuplug_grid
   if (context.status) return context.status;
   int status = query(kernel, device, &info, error);
   if (!status) status = check_grid(kernel, device, grid, &info, error);
-  if (status || grid->shared_bytes + (uint64_t)info.shared_bytes <= USUAL_SHARED_BYTES)
-    return status;
-  return opt_in(kernel, device, grid->shared_bytes, error);
+  if (!status) status = check_cluster(kernel, device, grid, error);
+  if (!status && grid->shared_bytes + (uint64_t)info.shared_bytes > USUAL_SHARED_BYTES)
+    status = opt_in(kernel, device, grid->shared_bytes, error);
+  return status ? status : check_cooperative(kernel, function, device, grid, error);
 }
 
 int cuplug_launch_kernel(cuplug_kernel *kernel, int32_t device, const cuplug_grid *grid,

@@ -117,7 +117,7 @@ CUPLUG__COLD static void explain_memory(const cuplug__shipment *s) {
   }
   cuplug__append(error, " at once: %s",
                  s->n_rows > 1  ? "one step of the loop dimensions is that large"
-                 : f->loop_ndim ? "its loop dimensions cannot be cut, see docs/signatures.md"
+                 : f->loop_ndim ? "its loop dimensions cannot be cut"
                                 : "its signature has no loop dimensions to cut them by");
 }
 

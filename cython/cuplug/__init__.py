@@ -35,6 +35,8 @@ Operators and kernels from source
 Arrays
     Array                an array on the host or on a GPU
     asarray, empty, from_pointer  make one
+    empty_pinned         a NumPy array in pinned memory
+    empty_managed        an array that the host and a GPU see
     array_api            the functions of the Python array API standard
     random               random numbers, the same on the CPU and on GPUs
 
@@ -42,6 +44,9 @@ GPUs
     device               where host arrays run, in a `with` block
     devices              list the GPUs
     synchronize          wait for all work on a GPU
+    Stream, stream       work beside other work, in a `with` block
+    Event                a point in a stream's work: wait for it, measure time
+    Graph                the work of a `with` block, launched again and again
     memory_info          what cuplug holds of a GPU's memory
     trim                 give memory back
     progress             show how far long transfers are, in a `with` block
@@ -87,6 +92,7 @@ _MODULES = {
     "adoption.adopt": "adopt",
     "array.array": "Array",
     "array.make": "empty from_pointer",
+    "array.pinned": "empty_managed empty_pinned",
     "array_api": "array_api",
     "array_api.creation": "asarray",
     "author.build": "build",
@@ -96,6 +102,8 @@ _MODULES = {
     "call.named": "named_outputs",
     "call.run": "LastCall last_call",
     "cuda.devices": "Device devices synchronize",
+    "cuda.events": "Event Stream stream",
+    "cuda.graphs": "Graph",
     "cuda.memory": "MemoryInfo memory_info trim",
     "cuda.placement": "Placement device",
     "errors": "CompileError CudaError Error NotFoundError PluginError",

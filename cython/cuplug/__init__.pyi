@@ -6,9 +6,11 @@ from cuplug.adoption.adopt import adopt as adopt
 from cuplug.array.array import Array as Array
 from cuplug.array.make import empty as empty
 from cuplug.array.make import from_pointer as from_pointer
+from cuplug.array.pinned import empty_managed as empty_managed
+from cuplug.array.pinned import empty_pinned as empty_pinned
 from cuplug.array_api.creation import asarray as asarray
-from cuplug.author.build import BuildError as BuildError
 from cuplug.author.build import build as build
+from cuplug.author.sources import BuildError as BuildError
 from cuplug.base.flags import get_cmake_path as get_cmake_path
 from cuplug.base.flags import get_include as get_include
 from cuplug.base.flags import get_pkg_config_path as get_pkg_config_path
@@ -19,6 +21,10 @@ from cuplug.call.run import last_call as last_call
 from cuplug.cuda.devices import Device as Device
 from cuplug.cuda.devices import devices as devices
 from cuplug.cuda.devices import synchronize as synchronize
+from cuplug.cuda.events import Event as Event
+from cuplug.cuda.events import Stream as Stream
+from cuplug.cuda.events import stream as stream
+from cuplug.cuda.graphs import Graph as Graph
 from cuplug.cuda.memory import MemoryInfo as MemoryInfo
 from cuplug.cuda.memory import memory_info as memory_info
 from cuplug.cuda.memory import trim as trim

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.author.fitting import misfit
+from cuplug.author.fitting import Gradients, misfit
 from cuplug.base import numpy_dtypes
 from cuplug.base.dtypes import DTYPES, Dtype
 from cuplug.call.operator import Operator
@@ -90,7 +90,8 @@ def arguments(
     )
     if isinstance(operator, str):
         return drawn
-    return drawn.filter(lambda given: not misfit(operator, given))
+    fitted = drawn.map(Gradients(operator).fitted)
+    return fitted.filter(lambda given: not misfit(operator, given))
 
 
 @st.composite

@@ -57,6 +57,11 @@ typedef struct cuplug_kernel cuplug_kernel;
 CUPLUG_API int cuplug_load_image(const void *image, uint64_t bytes, const char *name,
                                  cuplug_image **loaded, cuplug_error *error);
 
+/* The lowered names of the kernels, borrowed for ever. `n`: in, the room in `names`; out, how many
+ * there are, 0 where the driver cannot say (before CUDA 12.4). [thread-safe] */
+CUPLUG_API int cuplug_list_kernels(cuplug_image *image, const char **names, uint32_t *n,
+                                   cuplug_error *error);
+
 /* A kernel by its lowered name; `name` is for messages. It is never freed. ERROR_NOT_FOUND where
  * there is none. [thread-safe] */
 CUPLUG_API int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *name,

@@ -62,6 +62,13 @@ def test_one_may_be_success(library):
         succeeds(0)
 
 
+def test_a_program_whose_main_is_called(build_plugin):
+    code = '#include <stdio.h>\nint main(void) { puts("hello"); return 1; }\n'
+    hello = build_plugin(code, "hello", extra=["-fvisibility=default"])
+    main = {"signature": "main() -> status: int32[]", "arguments": "", "returns": "status"}
+    assert cuplug.adopt(hello, {"prototypes": "int main(void);", "main": main}).main() == 1
+
+
 DOT = {
     "function": "Dot",
     "signature": "dot(x: float32[n], y: float32[n]) -> sum: float32[]",

@@ -283,6 +283,41 @@ def test_on_a_gpu(cuda_library, description):
     assert gather(source, index[:0]).shape == (0,)
 
 
+COPIES_BY_ITSELF = """
+import cuplug, numpy as np
+gather = cuplug.adopt({library!r}, {description!r}).gather
+rng = np.random.default_rng(0)
+source, index = rng.random(1000, np.float32), rng.integers(0, 1000, 500, np.int32)
+for _ in range(2):
+    assert np.array_equal(gather(source, index), source[index])
+print("done")
+"""
+
+
+@pytest.fixture
+def own_copies(build_plugin):
+    source = FIXTURES / "cuindex.cu"
+    return build_plugin(source, "cuindex", cuda=True, extra=["-Xcompiler", "-fvisibility=default"])
+
+
+def description_of_own_copies():
+    prototypes = "int Gather(float *source, int *index, float *res, int N, int M);"
+    return {"prototypes": prototypes, "gather": {**GATHER, "returns": "one"}}
+
+
+def test_a_library_that_copies_by_itself_is_adopted(own_copies):
+    gather = cuplug.adopt(own_copies, description_of_own_copies()).gather
+    assert gather(np.ones(3, np.float32), np.zeros(0, np.int32)).shape == (0,)
+
+
+@pytest.mark.gpu
+def test_a_library_that_copies_by_itself_and_resets_the_gpu(own_copies, run_python):
+    """In a process of its own, where nobody else has memory on the GPU."""
+    description = description_of_own_copies()
+    done = run_python(COPIES_BY_ITSELF.format(library=str(own_copies), description=description))
+    assert done.stdout == "done\n", done.stderr
+
+
 @pytest.mark.gpu
 def test_ping_on_a_gpu(cuda_library):
     ping = {"signature": "ping()", "function": "Ping", "arguments": "", "place": "cuda"}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An author's minutes: `cuplug new`, `cuplug build`, an edit, a watched folder."""
 
+import json
 import os
 import re
 import shutil
@@ -151,10 +152,14 @@ def test_several_plugins_in_a_folder(tmp_path):
     assert {file.name for file in tmp_path.glob("*.so")} == {"libhalf.so", "libthird.so"}
     done = run("test", ".", "--examples", "2", cwd=tmp_path)
     assert (done.returncode, done.stdout.count("accepted calls")) == (0, 2)
-    assert (
-        "seen 2 plugins (libhalf.so, libthird.so), wanted one"
-        in run("check", ".", cwd=tmp_path).stderr
-    )
+    done = run("check", ".", "--json", cwd=tmp_path)
+    files = json.loads(done.stdout)["files"]
+    assert [x["file"] for x in files] == ["./libhalf.so", "./libthird.so"]
+    assert (done.returncode, all(x["ok"] for x in files)) == (0, True)
+    done = run("bind", ".", "-o", "typed", cwd=tmp_path)
+    assert done.stdout.count("functions: 1, in typed/") == 2
+    for command in (["install", "."], ["bench", "."], ["bind", ".", "--name", "x"]):
+        assert re.search("seen (2 plugins|x for 2 plugins)", run(*command, cwd=tmp_path).stderr)
     done = run("build", ".", "-o", "libhalf.so", cwd=tmp_path)
     assert done.stderr == "cuplug: build: output: seen libhalf.so for 2 plugins, wanted a folder\n"
     (tmp_path / "loops.c").touch()

@@ -206,6 +206,9 @@ def test_new_package_is_installed_tested_and_repaired(back_end, tmp_path, instal
     assert "1 passed" in run(pytest_, tmp_path, [site])
     code = f"from ours import half, twice; {CALL}"
     assert f"{site}/ours/libhalf.so\n" in run([sys.executable, "-c", code], tmp_path, [site])
+    other = ["--python-version", "3.99", "--only-binary=:all:", "--no-deps", "--no-index"]
+    run([*pip[:3], "install", *other, "--target", "other", str(wheel)], tmp_path)
+    assert (tmp_path / "other" / "ours" / "libtwice.so").is_file()
     if importlib.util.find_spec("auditwheel") and shutil.which("patchelf"):
         repair = [sys.executable, "-m", "auditwheel", "repair", "-w", "repaired", str(wheel)]
         run(repair, tmp_path)

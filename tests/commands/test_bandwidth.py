@@ -3,6 +3,7 @@
 
 import json
 import re
+import shutil
 import sys
 
 import click
@@ -13,7 +14,7 @@ from cuplug.author.fitting import misfit
 from cuplug.author.sizing import n_bytes_of, sized_arguments
 from cuplug.commands import bandwidth, cli
 from cuplug.signature.signature import parse
-from places import FIXTURES
+from places import FIXTURES, ROOT
 from processes import run
 
 
@@ -113,3 +114,21 @@ def test_bench_on_a_gpu():
     measured = bandwidth.measure(cuplug.find("relu"), sizes=(1 << 20,))
     assert [x.side for x in measured] == ["cpu", "cuda"]
     assert np.isfinite(measured[1].share)
+
+
+def test_gradients_are_measured_at_the_size_that_is_wanted():
+    gradient = cuplug.find("gather_backward")
+    shapes = {"source": "64,16"}
+    measured = bandwidth.measure(gradient, shapes=shapes, sizes=(1 << 20,))
+    assert 1 << 18 <= measured[0].n_bytes <= 5 << 18
+    assert re.search(r"grad=float32\[(\d+), 16\], index=int8\[\1\]", measured[0].arguments)
+
+
+def test_a_folder_and_a_file(tmp_path, build_plugin):
+    half = build_plugin(ROOT / "examples" / "drop_in" / "half.c", "half")
+    folder = tmp_path / "half"
+    folder.mkdir()
+    shutil.copy(half, folder)
+    for what in (str(folder), str(half)):
+        assert bandwidth.find_operator(what).name == "half"
+    assert bandwidth.find_operator("relu").name == "relu"

@@ -322,3 +322,23 @@ def test_what_cannot_be_pinned():
     sentence = "^arguments: pinned: z: no such parameter or dimension, wanted one of n, x$"
     with pytest.raises(ValueError, match=sentence):
         testing.arguments("f(x: float32[n])", pinned={"z": 3})
+
+
+@pytest.mark.slow
+def test_gradients_are_drawn_in_the_shape_of_what_they_are_of():
+    for what in ("gather_backward", "relu_backward"):
+        results = suite.try_all(what, examples=5)
+        accepted = [r for r in results if r.property == "accepted calls"]
+        assert accepted
+        assert all(r.ok and r.accepted >= 0.8 * r.calls for r in accepted), accepted
+    large = [r for r in results if r.property == "large arrays"]
+    assert all(r.tried for r in large)
+
+
+@given(testing.arguments(cuplug.find("gather_backward")))
+@settings(max_examples=5, deadline=None)
+def test_arguments_of_a_gradient_fit(arguments):
+    gather = cuplug.find("gather").infer(
+        **{name: x for name, x in arguments.items() if name != "grad"}
+    )
+    assert arguments["grad"].shape == gather.outputs[0].shape

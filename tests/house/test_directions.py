@@ -81,7 +81,7 @@ def own_includes(file: Path) -> set[str]:
 def test_core_includes_the_c_library_and_itself(file):
     seen = system_includes(file)
     public = {f"cuplug/{name}" for name in ("plugin", "fault", "host", "loop", "nontemporal")}
-    names = ("formula", "signature", "frame", "define", "jit", "source", "xla")
+    names = ("formula", "signature", "frame", "define", "gpus", "jit", "source", "streams", "xla")
     internal = {f"internal/{name}" for name in names}
     assert seen <= STANDARD | SYSTEM | public | internal
     assert ("dlfcn" in seen) == (file.name == "library.c")
@@ -140,7 +140,9 @@ def test_public_headers():
         "frame": {"internal/signature"},
         "define": {"internal/frame"},
         "source": {"internal/define"},
+        "gpus": {"cuplug/host"},
         "jit": {"cuplug/host"},
+        "streams": {"cuplug/host"},
         "xla": {"cuplug/host"},
     }
     for name, included in internal.items():

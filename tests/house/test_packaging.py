@@ -73,9 +73,11 @@ print(gather(np.arange(3.), np.array([2])))
         "ops.pyi",
         "py.typed",
         "include/cuplug/plugin.h",
+        "docs/authors.md",
         "lib/pkgconfig/cuplug.pc",
         "lib/cmake/cuplug/cuplug-config.cmake",
         "lib/cmake/cuplug/cuplug-config-version.cmake",
+        "lib/cmake/cuplug/cuplug-plugins.cmake",
     ):
         assert (wheel / "cuplug" / file).is_file(), file
 

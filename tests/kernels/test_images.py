@@ -98,7 +98,7 @@ def test_what_is_no_image(image, kind, part):
         ("ad", "there is no kernel ad: did you mean add?"),
         (
             "scale<3>",
-            "there is no kernel scale<3>: did you mean scale<4>?; other kernels are",
+            "there is no kernel scale<3>, name it in names=: did you mean scale<4>?",
         ),
         ("nothing", "there is no kernel nothing: seen scale<4>, add, shift, "),
     ],

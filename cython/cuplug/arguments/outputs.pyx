@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from cuplug.arguments.inputs cimport empty_numpy, read_argument
 from cuplug.base.capsules cimport HostArray
 from cuplug.array.array cimport Array, empty_like_tensor
+from cuplug.array.buffer cimport is_on_gpu
 from cuplug.base.dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
 from cuplug.base.numpy_api cimport PyArray_DIMS, PyArrayObject
 from cuplug.base.numpy_dtypes cimport descr_of_dtype
@@ -28,7 +29,7 @@ from cuplug.base.core_call cimport cuplug_copy_input, cuplug_frame, cuplug_wante
 from cuplug.host.blocks cimport is_large
 from cuplug.arrays.kinds cimport CUPY, DLPACK, EXCHANGE, NUMPY, OWN, TORCH
 from cuplug.arrays.reading cimport keep, reading
-from cuplug.cuda.streams cimport refuse_capture
+from cuplug.cuda.streams cimport is_held, refuse_capture, work_stream
 
 import numpy
 
@@ -86,11 +87,18 @@ cdef inline object empty_on_gpu(reading *r, int protocol, cuplug_tensor *x):
 
 
 cdef object empty_own(reading *r, const cuplug_frame *frame, cuplug_tensor *x):
-    """Refused in a capture: a graph has nothing to order the memory's earlier use by."""
-    if r.given_stream != NULL:
+    """Refused in a capture, but by our own graphs, which keep it: others may launch theirs when the
+    memory is somebody else's."""
+    cdef void *stream = r.given_stream
+    if stream == NULL and is_on_gpu(x):
+        stream = work_stream(x.device.id)
+    if stream == NULL:
+        return empty_like_tensor(x)
+    result = empty_like_tensor(x)
+    if not is_held(x.device.id, result):
         name = (<const char *>frame.signature.name).decode()
-        refuse_capture(name, r.given_stream, "wanted an output given with out=")
-    return empty_like_tensor(x)
+        refuse_capture(name, stream, "wanted an output given with out=")
+    return result
 
 
 cdef object shape_of(const cuplug_tensor *x):

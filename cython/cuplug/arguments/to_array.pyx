@@ -3,9 +3,10 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
+from libc.stdint cimport int32_t
 
 from cuplug.arguments.inputs cimport read_argument
-from cuplug.array.array cimport Array, share_memory
+from cuplug.array.array cimport Array, empty_like_tensor, share_memory
 from cuplug.array.buffer cimport is_on_gpu
 from cuplug.array.make cimport from_numpy, place_for, to_descr
 from cuplug.arrays.kinds cimport BUFFER, NUMPY, OWN, array_kind
@@ -20,8 +21,13 @@ from cuplug.base.core cimport (
     CUPLUG_READ_ONLY,
     cuplug_argument,
     cuplug_device,
+    cuplug_error,
+    cuplug_tensor,
 )
+from cuplug.base.core_gpus cimport cuplug_copy_peer
 from cuplug.base.numpy_dtypes cimport dtype_of_descr
+from cuplug.base.status cimport raise_error
+from cuplug.cuda.streams cimport work_stream
 
 import numpy
 
@@ -43,9 +49,11 @@ def to_array(x, dtype, device, copy):
                 return shared
     finally:
         Py_XDECREF(r.kept)
+    cdef cuplug_device place = place_for("asarray", device)
+    if isinstance(x, Array) and copy is not False and both_on_gpus(x, place):
+        return to_other_gpu((<Array>x).in_order(), place)
     if isinstance(x, Array):
         x = x.numpy()
-    cdef cuplug_device place = place_for("asarray", device)
     host = numpy.asarray(x, dtype=descr)
     host = host if host.dtype.isnative else host.astype(host.dtype.newbyteorder("="))
     if not dtype_of_descr(host.dtype).bits:
@@ -57,6 +65,29 @@ def to_array(x, dtype, device, copy):
     if copy is False and (is_copied or not is_shared or place.type != CUPLUG_CPU):
         raise ValueError(f"asarray: copy: seen False, but {type(x).__name__} has to be copied")
     return from_numpy(host, place, is_copied)
+
+
+cdef bint both_on_gpus(Array x, cuplug_device place) except -1:
+    return is_on_gpu(&x.tensor) and place.type == CUPLUG_CUDA
+
+
+cdef Array to_other_gpu(Array x, cuplug_device place):
+    """A copy, without the host between them where the GPUs reach each other."""
+    cdef cuplug_tensor wanted = x.tensor
+    cdef cuplug_error error
+    cdef Array result
+    cdef int32_t here = x.tensor.device.id
+    cdef int status
+    wanted.device = place
+    wanted.strides = NULL
+    result = empty_like_tensor(&wanted)
+    status = cuplug_copy_peer(
+        place.id, result.tensor.data, work_stream(place.id), here, x.tensor.data,
+        work_stream(here), x.nbytes, &error
+    )
+    if status:
+        raise_error(&error)
+    return result
 
 
 cdef bint has_odd_strides(object host) except -1:
@@ -95,5 +126,5 @@ cdef object read_own_or_gpu(reading *r, object x, const array_kind *kind, object
     if a.flags & CUPLUG_READ_ONLY:
         raise ValueError("asarray: x: seen a read-only array, wanted a writable one: copy it first")
     add_current_stream(r, kind, a.tensor.device.id)
-    wait_for_streams(r, a.tensor.device.id, NULL)
+    wait_for_streams(r, a.tensor.device.id, work_stream(a.tensor.device.id))
     return share_memory(&a.tensor, (x, <object>r.kept if r.kept != NULL else None))

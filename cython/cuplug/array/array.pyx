@@ -11,12 +11,20 @@ from cuplug.array.buffer cimport is_contiguous, is_on_gpu, n_elements
 from cuplug.array.copies cimport seen_by_numpy, take_numpy, to_numpy
 from cuplug.array.layout cimport select
 from cuplug.base.capsules cimport export
-from cuplug.base.core cimport CUPLUG_CPU, CUPLUG_MAX_NDIM, cuplug_tensor
+from cuplug.base.core cimport (
+    CUPLUG_CPU,
+    CUPLUG_CUDA_MANAGED,
+    CUPLUG_MAX_NDIM,
+    cuplug_error,
+    cuplug_synchronize,
+    cuplug_tensor,
+)
 from cuplug.base.numpy_api cimport PyArray_DATA, PyArrayObject
 from cuplug.base.numpy_dtypes cimport descr_of_dtype
+from cuplug.base.status cimport raise_error
 from cuplug.cuda.memory cimport allocate
 from cuplug.cuda.placement cimport note_use
-from cuplug.cuda.streams cimport order_streams
+from cuplug.cuda.streams cimport memory_stream, order_streams, stream_owner, work_stream
 from cuplug.host.blocks cimport empty_array, is_large
 
 import numpy
@@ -124,7 +132,9 @@ cdef class Array(Arithmetic):
     # ---- For other libraries -----------------------------------------------------------------
 
     def __array__(self, dtype=None, copy=None):
-        if is_on_gpu(&self.tensor):
+        if self.tensor.device.type == CUPLUG_CUDA_MANAGED:
+            wait_for_work(&self.tensor)
+        elif is_on_gpu(&self.tensor):
             raise TypeError(
                 "cuplug.Array: it is in GPU memory; copy it to a NumPy array with x.numpy()"
             )
@@ -173,6 +183,15 @@ cdef Array part_of(Array x, object key):
     return share_memory(&part, x) if select(key, &x.tensor, shape, strides, &part) else None
 
 
+cdef int wait_for_work(const cuplug_tensor *x) except -1:
+    cdef cuplug_error error
+    cdef void *stream = work_stream(x.device.id)
+    cdef int status
+    with nogil:
+        status = cuplug_synchronize(x.device.id, stream, 0, &error)
+    return raise_error(&error) if status else 0
+
+
 cdef Array empty_like_tensor(cuplug_tensor *x):
     cdef Array result
     if not is_on_gpu(x):
@@ -182,7 +201,9 @@ cdef Array empty_like_tensor(cuplug_tensor *x):
         result.owner, result.tensor.data = memory, x.data
         return result
     result = without_memory(x)
-    allocate(result, x.device.id, n_elements(x) * <uint64_t>result.dtype.itemsize, NULL)
+    result.stream_owner = stream_owner(x.device.id)
+    cdef uint64_t n_bytes = n_elements(x) * <uint64_t>result.dtype.itemsize
+    allocate(result, x.device.id, n_bytes, memory_stream(x.device.id))
     x.data = result.tensor.data = result.data
     note_use(x.device.id)
     return result

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies between arrays and NumPy's."""
 
-from cuplug.array.buffer cimport Buffer, is_on_gpu
+from cuplug.array.buffer cimport Buffer, interface_of, is_on_gpu
 from cuplug.base.numpy_api cimport PyArray_DATA, PyArrayObject
-from cuplug.cuda.streams cimport parse_stream, refuse_capture
+from cuplug.cuda.streams cimport memory_stream, parse_stream, refuse_capture, work_stream
 from cuplug.host.blocks cimport empty_array, is_large
 from cuplug.host.progress cimport copy_watched
 
@@ -15,7 +15,7 @@ class Memory:
 
     def __init__(self, owner):
         self.owner = owner
-        self.__array_interface__ = owner.__array_interface__
+        self.__array_interface__ = interface_of(owner)
         if owner.dtype.isbuiltin != 1:  # NumPy's interface knows no dtypes of others
             self.__array_interface__["typestr"] = f"|V{owner.dtype.itemsize}"
 
@@ -32,6 +32,8 @@ cdef object to_numpy(Buffer x, object out, object stream):
         out[...] = seen_by_numpy(x)
         return out
     cdef void *after = parse_stream("numpy", stream)
+    if stream is None:
+        after = work_stream(x.tensor.device.id)
     if after != NULL:
         refuse_capture("numpy", after, "wanted a stream whose work is done")
     is_direct = out is not None and out.flags.c_contiguous
@@ -62,6 +64,8 @@ cdef int take_numpy(Buffer x, object values, object stream) except -1:
     if not is_on_gpu(&x.tensor):
         seen_by_numpy(x)[...] = values
         return 0
+    if stream is None:
+        after = memory_stream(x.tensor.device.id)
     if after != NULL:
         refuse_capture("set", after, "wanted a stream whose work is done")
     host = numpy.ascontiguousarray(values)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+from libc.stdint cimport int64_t
+
 from cuplug.array.array cimport Array
-from cuplug.base.core cimport cuplug_device
+from cuplug.base.core cimport cuplug_device, cuplug_tensor
 
 
 # The dtype of NumPy that a caller means.
@@ -9,3 +11,7 @@ cdef object to_descr(str function, object dtype)
 cdef cuplug_device place_for(str function, object device) except *
 # A copy of a NumPy array, or on the host itself unless `is_copied`.
 cdef Array from_numpy(object host, cuplug_device place, bint is_copied)
+# Sets the shape, in `sizes`, and the dtype of a tensor without strides and memory.
+cdef int describe(
+    str function, object shape, object dtype, int64_t *sizes, cuplug_tensor *x
+) except -1

@@ -17,11 +17,13 @@ _MODULES = {
     "ones_like tril triu zeros zeros_like",
     "dtypes": "astype can_cast finfo iinfo isdtype result_type",
     "elementwise": "abs clip imag real",
-    "indexing": "take take_along_axis",
+    "indexing": "repeat take take_along_axis",
     "inspection": "__array_namespace_info__",
     "manipulation": "broadcast_arrays broadcast_shapes broadcast_to concat expand_dims flip "
     "matrix_transpose meshgrid moveaxis permute_dims reshape roll squeeze stack tile unstack",
-    "searching": "argmax argmin nonzero where",
+    "scans": "cumulative_prod cumulative_sum diff",
+    "searching": "argmax argmin nonzero searchsorted where",
+    "sorting": "argsort sort unique_all unique_counts unique_inverse unique_values",
     "statistical": "all any count_nonzero max mean min prod std sum var",
 }
 _CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}

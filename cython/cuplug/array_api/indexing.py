@@ -22,12 +22,12 @@ from cuplug.array_api.manipulation import (
     permute_dims,
     reshape,
 )
-from cuplug.array_api.searching import nonzero, where
-from cuplug.array_api.statistical import max, min
+from cuplug.array_api.scans import cumulative_sum
+from cuplug.array_api.searching import nonzero, searchsorted, where
+from cuplug.array_api.statistical import count_nonzero, max, min
 from cuplug.call.operator import Operator
 from cuplug.lookup.find import find
 from cuplug.source.element_wise import elementwise
-from cuplug.source.from_source import operator as operator_of
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
@@ -45,14 +45,25 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     shape = broadcast_shapes((*indices.shape[:along], 1, *indices.shape[along + 1 :]), others)
     wide = broadcast_to(indices, (*shape[:along], indices.shape[along], *shape[along + 1 :]))
     whole = broadcast_to(x, (*shape[:along], x.shape[along], *shape[along + 1 :]))
-    counted = [_counted(n, k, x.ndim, x.device) for k, n in enumerate(wide.shape)]
-    counted[along] = wide
-    return take_at(whole, tuple(counted))
+    taken: Array = find("scatter.take_along_axis")(whole, wide, along)
+    return taken
 
 
-def _counted(n: int, dimension: int, ndim: int, device: Any) -> Array:
-    """Return 0 ... n - 1 along one dimension of several."""
-    return reshape(arange(n, device=device), [n if k == dimension else 1 for k in range(ndim)])
+def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
+    """Return an array with each element, or each part along a dimension, several times."""
+    if axis is None:
+        return repeat(reshape(x, (-1,)), repeats, axis=0)
+    along = axis_of("repeat", axis, x.ndim)
+    times = repeats if isinstance(repeats, Array) else asarray(index(repeats), device=x.device)
+    if kind_of(times.dtype) not in ("int", "uint"):
+        raise TypeError(f"repeat: repeats: seen {times.dtype}, wanted integers")
+    if times.size and int(min(times)) < 0:
+        raise ValueError("repeat: repeats: seen a number below 0")
+    if not x.shape[along]:
+        return copy(x)
+    ends = cumulative_sum(broadcast_to(times, (x.shape[along],)), dtype="int64")
+    numbers = arange(int(ends[-1]), device=x.device)
+    return take(x, searchsorted(ends, numbers, side="right"), axis=along)
 
 
 # ---- Keys with arrays ----------------------------------------------------------------------------
@@ -156,6 +167,9 @@ def _check_positions(k: Array, size: int) -> None:
 
 def take_at(x: Array, key: Any) -> Array:
     """Return what a key with arrays selects, as a copy."""
+    if _is_mask_of(x, key):
+        selected: Array = find("selection.select")(x, key)
+        return selected
     places = _Places(x, key)
     n, positions = len(places.sizes), places.positions
     taken = find("gather")(places.contiguous_rows(), positions)
@@ -164,37 +178,25 @@ def take_at(x: Array, key: Any) -> Array:
     return permute_dims(taken, order)
 
 
-_CUDA = """
-template <class T>
-__global__ void put(T *x, const long long *index, const T *values, long long n, long long k) {
-  const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-  if (i < n) x[index[i / k] * k + i % k] = values[i];
-}
-"""
-_HOST = """
-void put(T *x, const int64_t *index, const T *values, int64_t n, int64_t k) {
-  for (int64_t i = 0; i < n; i++) x[index[i / k] * k + i % k] = values[i];
-}
-"""
+def _is_mask_of(x: Array, key: Any) -> bool:
+    return isinstance(key, Array) and kind_of(key.dtype) == "bool" and key.shape == x.shape
 
 
-@cache
-def _putting() -> Operator:
-    return operator_of(
-        "put(inout x: T[n, k], index: int64[m], values: T[m, k]) where T: any",
-        arguments="x, index, values, m * k, k",
-        cuda=_CUDA,
-        host=_HOST,
-        kernel="put<T>",
-        threads="m * k",
-    )
+def _spread(x: Array, mask: Array, value: Any) -> Any:
+    """Return a value for each element where a mask is true, as what `where` takes."""
+    if isinstance(value, NUMBERS):
+        return value
+    values = asarray(value, dtype=x.dtype, device=x.device)
+    if not values.ndim:
+        return values
+    values = broadcast_to(values, (int(count_nonzero(mask)),))
+    return find("selection.select_backward")(values, mask)
 
 
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
-    is_mask = isinstance(key, Array) and kind_of(key.dtype) == "bool" and key.shape == x.shape
-    if is_mask and isinstance(value, NUMBERS):
-        assign(x, where(key, value, x))
+    if _is_mask_of(x, key):
+        assign(x, where(key, _spread(x, key, value), x))
         return
     places = _Places(x, key)
     positions, n = places.positions, len(places.sizes)
@@ -206,7 +208,5 @@ def put_at(x: Array, key: Any, value: Any) -> None:
     along = range(places.front, places.front + positions.ndim)
     turned = permute_dims(values, (*along, *(k for k in range(len(shape)) if k not in along)))
     rows = copy(places.contiguous_rows())
-    flat, size = reshape(rows, (rows.shape[0], -1 if rows.size else 0)), math.prod(rest)
-    if positions.size and size:
-        _putting()(flat, reshape(positions, (-1,)), reshape(turned, (-1, size)))
-    assign(places.rows, reshape(flat, places.rows.shape))
+    find("scatter.put")(rows, reshape(positions, (-1,)), reshape(turned, (positions.size, *rest)))
+    assign(places.rows, reshape(rows, places.rows.shape))

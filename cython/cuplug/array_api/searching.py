@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements that satisfy something."""
+"""Elements that satisfy something, and where they are."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import Any
-
-import numpy as np
 
 from cuplug.array.array import Array
 from cuplug.array_api.creation import asarray
@@ -14,6 +12,7 @@ from cuplug.array_api.dtypes import checked, kind_of
 from cuplug.array_api.elementwise import in_common
 from cuplug.array_api.manipulation import axes_of, reshape
 from cuplug.call.operator import Operator
+from cuplug.lookup.find import find
 from cuplug.source.element_wise import elementwise
 from cuplug.source.reductions import reduction
 
@@ -36,11 +35,22 @@ def where(condition: Array, x1: Any, x2: Any, /) -> Array:
 
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:
-    """Return the positions of elements that are not 0, for each dimension; found on the host."""
+    """Return the positions of elements that are not 0, for each dimension."""
     if not x.ndim:
         raise ValueError("nonzero: x: seen no dimensions, wanted at least one")
-    found = np.nonzero(x.numpy())
-    return tuple(asarray(k, dtype="int64", device=x.device) for k in found)
+    return tuple(find("selection.nonzero")(x))
+
+
+def searchsorted(
+    x1: Array, x2: Array, /, *, side: str = "left", sorter: Array | None = None
+) -> Array:
+    """Return where elements of x2 would be put into x1, which ascends or does so by `sorter`."""
+    checked("searchsorted", "x2", x2)
+    if sorter is not None:
+        x1 = find("gather")(x1, sorter)
+    x1, x2 = in_common("searchsorted", x1, x2)
+    result: Array = find("searchsorted")(x1, x2, side)
+    return result
 
 
 # NaN is both the greatest and the least, as in NumPy. Without jumps: loops become vectors.

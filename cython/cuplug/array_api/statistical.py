@@ -43,7 +43,8 @@ def _reduce(name: str, x: Array, result: str, axis: Any, keepdims: bool) -> Arra
     return found
 
 
-def _sum_dtype(x: Array, dtype: Any) -> str:
+def sum_dtype(x: Array, dtype: Any) -> str:
+    """Return the dtype that elements are summed in."""
     if dtype is not None:
         return str(to_dtype(dtype).name)
     kind = kind_of(x.dtype)
@@ -51,7 +52,7 @@ def _sum_dtype(x: Array, dtype: Any) -> str:
 
 
 def _summed(name: str, x: Array, axis: Any, dtype: Any, keepdims: bool) -> Array:
-    result = _sum_dtype(checked(name, "x", x), dtype)
+    result = sum_dtype(checked(name, "x", x), dtype)
     if dtype is not None and kind_of(x.dtype) != "bool":
         x = astype(x, dtype, copy=False)
     return _reduce(name, x, result, axis, keepdims)

@@ -10,7 +10,7 @@ from cuplug.base.core_call cimport cuplug_frame
 from cuplug.arrays.kinds cimport CUDA_INTERFACE, CUPY, EXCHANGE, TORCH, array_kind
 from cuplug.arrays.reading cimport add_stream, reading
 from cuplug.base.status cimport raise_error
-from cuplug.cuda.streams cimport order_streams
+from cuplug.cuda.streams cimport order_streams, work_stream
 from cuplug.arrays.torch cimport torch_stream
 
 
@@ -24,7 +24,7 @@ cdef int add_current_stream(reading *r, const array_kind *kind, int32_t device) 
 
 
 cdef int current_stream(const array_kind *kind, int32_t device, void **stream) except -1:
-    """What a library works on now: the legacy default stream where it does not say."""
+    """What a library works on now: that of the block around where it does not say."""
     stream[0] = NULL
     if kind.protocol == EXCHANGE:
         return kind.exchange.current_stream(CUPLUG_CUDA, device, stream)
@@ -32,6 +32,8 @@ cdef int current_stream(const array_kind *kind, int32_t device, void **stream) e
         stream[0] = <void *><size_t>current_cupy_stream(device).ptr
     elif kind.protocol == TORCH:
         stream[0] = torch_stream(device)
+    else:
+        stream[0] = work_stream(device)
     return 0
 
 
@@ -63,7 +65,7 @@ cdef int enter_given_stream(reading *r, cuplug_frame *frame) except -1:
             "where the call runs"
         )
     if r.device_kind == NULL:
-        add_stream(r, NULL)  # outputs without inputs are our own arrays
+        add_stream(r, work_stream(frame.device.id))  # outputs without inputs are our own arrays
     else:
         add_current_stream(r, r.device_kind, frame.device.id)
     frame.stream = r.given_stream
@@ -76,7 +78,7 @@ cdef int enter_stream(reading *r, cuplug_frame *frame) except -1:
         enter_given_stream(r, frame)
     elif r.device_kind.protocol == CUDA_INTERFACE and r.n_streams:
         frame.stream = r.streams[0]
-        add_stream(r, NULL)  # outputs are our own arrays
+        add_stream(r, work_stream(device))  # outputs are our own arrays
     else:
         current_stream(r.device_kind, device, &frame.stream)
     return wait_for_streams(r, device, frame.stream)

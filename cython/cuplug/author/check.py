@@ -145,7 +145,7 @@ def _check_signatures(subject: Subject) -> Iterator[Finding]:
             caret = " " * len(row.signature.encode()[:position].decode(errors="replace")) + "^"
             yield _error(
                 f"row {number}: {sentence}\n  {row.signature}\n  {caret}",
-                "see docs/signatures.md",
+                "see `cuplug help signatures`",
             )
             continue
         for condition in broken_by_defaults(parse(row.signature)):

@@ -71,4 +71,4 @@ def _wrong_gradient(
         if len(parsed) == len(rows):
             match_gradient(signature, parsed, linear_names(rows[0].properties.get("linear")))
     except ValueError as error:
-        yield f"the gradient of {row.operator} does not fit: {error}", "see docs/abi.md, Gradients"
+        yield f"the gradient of {row.operator} does not fit: {error}", "see `cuplug help gradients`"

@@ -56,8 +56,8 @@ def open_regular(path: str) -> BinaryIO:
     return file
 
 
-def read_library(path: str) -> SharedLibrary:
-    """Read a shared library.
+def read_library(path: str, whole: bool = True) -> SharedLibrary:
+    """Read a shared library; its symbols and sections, which take most of the time, if `whole`.
 
     Raises
     ------
@@ -68,14 +68,14 @@ def read_library(path: str) -> SharedLibrary:
     """
     with open_regular(path) as file:
         try:
-            return _read(path, ELFFile(file))
+            return _read(path, ELFFile(file), whole)
         except ElfError:
             raise
         except Exception as error:  # pyelftools raises whatever a damaged structure leads to
             raise ElfError(f"the ELF structure cannot be read: {error}") from error
 
 
-def _read(path: str, elf: ELFFile) -> SharedLibrary:
+def _read(path: str, elf: ELFFile, whole: bool) -> SharedLibrary:
     if elf["e_type"] != "ET_DYN":
         raise ElfError(f"this is {elf['e_type']}, a shared library (ET_DYN) is wanted")
     library = SharedLibrary(path, machine=elf["e_machine"])
@@ -83,12 +83,14 @@ def _read(path: str, elf: ELFFile) -> SharedLibrary:
     for segment in elf.iter_segments():
         if segment["p_type"] == "PT_DYNAMIC":
             _read_tags(library, segment)
-            _read_symbols(library, segment)
+            if whole:
+                _read_symbols(library, segment)
         elif segment["p_type"] == "PT_NOTE":
             notes.append((segment["p_offset"], segment["p_offset"] + segment["p_filesz"]))
         elif segment["p_type"] == "PT_GNU_STACK":
             library.has_executable_stack = bool(segment["p_flags"] & PF_X)
-    _read_sections(library, elf, notes)
+    if whole:
+        _read_sections(library, elf, notes)
     return library
 
 
@@ -177,6 +179,27 @@ def find_library(name: str, directories: list[str]) -> str | None:
     return next((path for path in candidates if os.path.isfile(path)), None)
 
 
+def linked(library: SharedLibrary, whole: bool = True) -> tuple[list[SharedLibrary], list[str]]:
+    """Return the libraries that one needs, and theirs; and the names of those found nowhere."""
+    found, missing = [], []
+    seen = set(library.needed)
+    queue = [(name, library) for name in library.needed]
+    while queue:
+        name, wanted_by = queue.pop(0)
+        path = find_library(name, search_directories(wanted_by))
+        if path is None:
+            missing.append(name)
+            continue
+        try:
+            found.append(read_library(path, whole))
+        except (OSError, ElfError):
+            continue
+        more = [name for name in found[-1].needed if name not in seen]
+        queue += [(name, found[-1]) for name in more]
+        seen.update(more)
+    return found, missing
+
+
 def resolve(library: SharedLibrary) -> tuple[list[str], list[str]]:
     """Look for what a library needs in the libraries that it names, and in theirs.
 
@@ -187,21 +210,6 @@ def resolve(library: SharedLibrary) -> tuple[list[str], list[str]]:
     missing_symbols : list of str
         Undefined symbols that none of the others exports.
     """
-    missing_libraries: list[str] = []
-    symbols = set(library.undefined)
-    seen = set(library.needed)
-    queue = [(name, library) for name in library.needed]
-    while queue:
-        name, wanted_by = queue.pop(0)
-        path = find_library(name, search_directories(wanted_by))
-        if path is None:
-            missing_libraries.append(name)
-            continue
-        try:
-            found = read_library(path)
-        except (OSError, ElfError):
-            continue
-        symbols -= found.exports.keys()
-        queue += [(more, found) for more in found.needed if more not in seen]
-        seen.update(found.needed)
-    return missing_libraries, sorted(symbols)
+    others, missing = linked(library)
+    exported = {name for other in others for name in other.exports}
+    return missing, sorted(set(library.undefined) - exported)

@@ -55,18 +55,31 @@ def _lacks_kernels(image: bytes) -> bool:
     return image.startswith(b"\x7fELF") and b".text." not in image
 
 
+def containers(sections: list[bytes]) -> Iterator[bytes]:
+    """Yield the containers, each as the driver loads it."""
+    for section in sections:
+        for start, _, end in _containers(section):
+            yield section[start:end]
+
+
 def _entries(section: bytes) -> Iterator[tuple[int, int, bytes]]:
+    for _, begin, end in _containers(section):
+        yield from _payload(section[begin:end])
+
+
+def _containers(section: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield where each one begins, its payload, and where both end."""
     at = 0
     while at + CONTAINER.size <= len(section):
         magic, _, header_bytes, payload_bytes = CONTAINER.unpack_from(section, at)
         if magic != MAGIC:
             at += 8  # containers begin at multiples of 8
             continue
-        begin = at + header_bytes
+        start, begin = at, at + header_bytes
         at = begin + payload_bytes
         if header_bytes < CONTAINER.size or at > len(section):
             raise ValueError("a container of the fat binary reaches past its section")
-        yield from _payload(section[begin:at])
+        yield start, begin, at
 
 
 def _payload(payload: bytes) -> Iterator[tuple[int, int, bytes]]:

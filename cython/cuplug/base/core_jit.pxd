@@ -55,10 +55,19 @@ cdef extern from "internal/jit.h" nogil:
         uint32_t blocks[3]
         uint32_t threads[3]
         uint32_t shared_bytes
+        uint32_t flags
+        uint32_t cluster[3]
+
+    enum:
+        CUPLUG_COOPERATIVE
+        CUPLUG_OVERLAPPING
 
     int cuplug_load_image(
         const void *image, uint64_t n_bytes, const char *name, cuplug_image **loaded,
         cuplug_error *error
+    )
+    int cuplug_list_kernels(
+        cuplug_image *image, const char **names, uint32_t *n, cuplug_error *error
     )
     int cuplug_find_kernel(
         cuplug_image *image, const char *lowered, const char *name, cuplug_kernel **kernel,

@@ -47,6 +47,7 @@ from cuplug.base.vectorcall cimport (
     vectorcallfunc,
 )
 
+from cuplug.base import ranges
 from cuplug.base.public import PublicCall, public
 from cuplug.call.hand_on import hand_on
 from cuplug.signature.inspected import CallSignature
@@ -61,6 +62,7 @@ cdef list retired = []  # names and positions that a call on another thread may 
 
 cdef str out_name = sys.intern("out")
 cdef str device_name = sys.intern("device")
+cdef bint has_ranges = ranges.is_on
 cdef str stream_name = sys.intern("stream")
 
 
@@ -293,6 +295,8 @@ cdef object call_operator(
     cdef reading r
     check_number(self, n)
     start_reading(&r)
+    if has_ranges:
+        ranges.push(self.name)
     try:
         read_arguments(args, n, &r)
         if keywords != NULL:
@@ -304,6 +308,8 @@ cdef object call_operator(
         return run_operator(self.op, &r, n, out, device)
     finally:
         Py_XDECREF(r.kept)
+        if has_ranges:
+            ranges.pop()
 
 
 cdef object hand_on_call(

@@ -24,6 +24,7 @@ from cuplug.author.sources import (
     find_sources,
 )
 from cuplug.commands.output import print_findings, print_lines, print_table
+from cuplug.compilers.toolkit import WHEELS
 from cuplug.discovery.table import Table, read_table
 
 if TYPE_CHECKING:
@@ -70,9 +71,8 @@ def _build_one(source: Source, output: str | None, arch: str, options: tuple[str
     table = read_table(built.path)
     print_lines([f"{built.path}: {_sides(built, table)}, {time.monotonic() - begin:.1f} s"])
     if source.has_cuda and not built.architectures:
-        print_lines(
-            ["the host side alone, as there is no nvcc: install the CUDA toolkit, or set CUDACXX"]
-        )
+        advice = f"install the CUDA toolkit (pip install '{WHEELS}'), or set CUDACXX"
+        print_lines([f"the host side alone, as there is no nvcc: {advice}"])
     return built
 
 

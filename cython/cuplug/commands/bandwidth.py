@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from cuplug.array.array import Array
 from cuplug.array.make import empty
 from cuplug.array_api.creation import asarray
-from cuplug.author.fitting import misfit
+from cuplug.author.fitting import Gradients, misfit
 from cuplug.author.sizing import n_bytes_of, sized_arguments
 from cuplug.author.sources import library_at
 from cuplug.call.operator import Operator
@@ -127,9 +128,11 @@ def _choose_calls(
         if isinstance(pin, Range):
             raise ValueError(f"--set: {name}: seen {said[name]!r}, wanted one value")
     given = read_shapes(signature, shapes)
+    gradients = Gradients(operator)
+    make = partial(sized_arguments, signature, dtype=dtype, pinned=pins, shapes=given)
     calls: dict[str, Arguments] = {}
     for size in sizes:
-        call = sized_arguments(signature, size, dtype, pins, given)
+        call = gradients.sized(make, size)
         calls.setdefault(describe(call), call)
     for call in calls.values():
         if sentence := misfit(operator, call):

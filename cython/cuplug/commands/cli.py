@@ -55,6 +55,8 @@ def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool, cmake: bo
       gcc $(cuplug --cflags) half.c -o libhalf.so
       nvcc $(cuplug --cflags --nvcc) half.cu -o libhalf.so
       LD_LIBRARY_CUPLUG_PATH=$PWD cuplug list
+
+    `cuplug help` has the documents.
     """
     if nvcc and not cflags:
         raise click.UsageError("--nvcc goes with --cflags")
@@ -69,12 +71,44 @@ def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool, cmake: bo
 
 @main.command("list")
 @click.option("--all", "everything", is_flag=True, help="Libraries without a table, too.")
+@click.option(
+    "--locked",
+    is_flag=False,
+    flag_value="cuplug.lock",
+    type=click.Path(),
+    metavar="[FILE]",
+    help="Compare with what `cuplug lock` wrote to FILE, or cuplug.lock.",
+)
 @json_option
-def list_command(everything: bool, as_json: bool) -> None:
+def list_command(everything: bool, locked: str | None, as_json: bool) -> None:
     """List the plugins on the search path, and those that are not used, with the reason."""
     from cuplug.commands import report
 
-    report.show_plugins(everything, as_json)
+    if locked is None:
+        report.show_plugins(everything, as_json)
+    elif not report.show_locked(locked, as_json):
+        sys.exit(EXIT_PROBLEM)
+
+
+@main.command()
+@click.argument("operators", nargs=-1)
+@click.option(
+    "-o",
+    "output",
+    type=click.Path(dir_okay=False),
+    default="cuplug.lock",
+    show_default=True,
+    help="The file to write.",
+)
+@json_option
+def lock(operators: tuple[str, ...], output: str, as_json: bool) -> None:
+    """Write down digests of the plugins of OPERATORS, or of all, and of what they link.
+
+    `cuplug list --locked` compares later; as CUPLUG_ALLOW_LIST, the file keeps other plugins out.
+    """
+    from cuplug.commands import report
+
+    report.show_lock(operators, output, as_json)
 
 
 @main.command()
@@ -100,20 +134,10 @@ def path(as_json: bool) -> None:
 @click.argument("file", type=click.Path())
 @json_option
 def check(file: str, as_json: bool) -> None:
-    """Check the build contract of a plugin FILE, or the one in a folder, without running it."""
-    from cuplug.author import check as checks
-    from cuplug.author.sources import library_at
-    from cuplug.commands import output
+    """Check the build contract of a plugin FILE, or those in a folder, without running them."""
+    from cuplug.commands import report
 
-    file = library_at(file) or file
-    findings = checks.check_file(file)
-    failed = any(finding.level == checks.ERROR for finding in findings)
-    if as_json:
-        listed = [finding.as_dict() for finding in findings]
-        output.print_json({"file": file, "ok": not failed, "findings": listed})
-    else:
-        output.print_findings((f.level, f.rule, f.text, f.advice) for f in findings)
-    sys.exit(EXIT_PROBLEM if failed else EXIT_FINE)
+    sys.exit(EXIT_FINE if report.show_checked(file, as_json) else EXIT_PROBLEM)
 
 
 @main.command()
@@ -165,20 +189,13 @@ def doctor(as_json: bool) -> None:
 @click.option("--name", help="The module's name; <plugin>_typed without it.")
 @json_option
 def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
-    """Write typed-memoryview functions for Cython code from the table of a plugin FILE."""
-    import dataclasses
+    """Write typed-memoryview functions for Cython code from the table of a plugin FILE.
 
-    from cuplug.author import bind as binding
-    from cuplug.author.sources import library_at
-    from cuplug.commands import output
+    Of a folder with several plugins, a module for each.
+    """
+    from cuplug.commands import report
 
-    written = binding.write_module(library_at(file) or file, directory, name)
-    if as_json:
-        output.print_json(dataclasses.asdict(written))
-    else:
-        click.echo(f"functions: {len(written.functions)}, in {written.pxd}")
-        for reason in written.skipped:
-            click.echo(f"skipped: {reason}")
+    report.show_bound(file, directory, name, as_json)
 
 
 @main.command()
@@ -190,18 +207,22 @@ def bind(file: str, directory: str, name: str | None, as_json: bool) -> None:
 @json_option
 def stubs(files: tuple[str, ...], directory: str, name: str | None, as_json: bool) -> None:
     """Write type stubs, NAME.pyi, for a module that has the operators of plugins."""
-    import dataclasses
+    from cuplug.commands import report
 
-    from cuplug.author import bind as binding
-    from cuplug.author.sources import libraries_at
-    from cuplug.commands import output
+    report.show_stubs(files, directory, name, as_json)
 
-    libraries = [library for file in files for library in libraries_at(file) or [file]]
-    written = binding.write_stubs(libraries, directory, name)
-    if as_json:
-        output.print_json(dataclasses.asdict(written))
+
+@main.command("help")
+@click.argument("topic", required=False)
+@click.pass_context
+def help_command(context: click.Context, topic: str | None) -> None:
+    """Show a page of the documents, or a part of one; without TOPIC, what there is."""
+    from cuplug.commands import pages
+
+    if topic:
+        pages.show_topic(topic, main, context.find_root())
     else:
-        click.echo(f"operators: {', '.join(written.operators)}, in {written.pyi}")
+        pages.show_topics()
 
 
 @main.command("cache")

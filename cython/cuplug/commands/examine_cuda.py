@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from cuplug.author import elf, fatbin
 from cuplug.author.fatbin import dotted
 from cuplug.commands.machine import NOTE, OK, PROBLEM, Finding, Machine
+from cuplug.compilers.toolkit import WHEELS
 from cuplug.cuda.devices import Device
 from cuplug.lookup.records import PluginFile
 
@@ -43,7 +44,8 @@ def examine_toolkit(machine: Machine) -> Iterator[Finding]:
         yield Finding(
             NOTE,
             "no nvcc on PATH or in CUDA_HOME",
-            "install the CUDA toolkit to compile kernels; running plugins needs none",
+            f"to compile kernels, install the CUDA toolkit (pip install '{WHEELS}'); running "
+            "plugins needs none",
         )
         return
     if toolkit.version is None:

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cuplug list`, `info`, `path` and `cache` show."""
+"""What `cuplug list`, `info`, `path`, `check`, `bind` and the like show."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import cuplug
+from cuplug.author import bind, check, locked
 from cuplug.author.fatbin import dotted
-from cuplug.commands.output import print_json, print_lines, print_table
+from cuplug.author.sources import libraries_at
+from cuplug.commands.kernels import kernels_of
+from cuplug.commands.output import print_findings, print_json, print_lines, print_table
 from cuplug.compilers import cache
 from cuplug.discovery.table import Row, read_table
+from cuplug.errors import PluginError
 from cuplug.lookup.records import PluginFile
 from cuplug.signature.signature import Parameter, Signature, parse
 
@@ -38,6 +43,31 @@ def show_plugins(everything: bool, as_json: bool) -> None:
     if refused:
         print_lines(["", "Not searched:"])
         print_table(("directory", "reason"), ((record.path, record.reason) for record in refused))
+
+
+def show_lock(names: Sequence[str], path: str, as_json: bool) -> None:
+    """Write down what the plugins of some operators, or all, consist of."""
+    used = [p for p in cuplug.plugins() if p.state == "ok"]
+    if names:
+        paths = {cuplug.find(name).path for name in names}
+        used = [p for p in used if p.path in paths]
+    files = locked.write_lock(path, used, cuplug.__version__)
+    if as_json:
+        print_json({"lock": path, "files": files})
+    else:
+        print_lines([f"{path}: {len(used)} plugins, {len(files)} files with what they link"])
+
+
+def show_locked(path: str, as_json: bool) -> bool:
+    """Compare what is used with what was written down; say whether it is the same."""
+    digests = locked.read_lock(path)
+    compared = locked.compare(digests, [p for p in cuplug.plugins() if p.state == "ok"])
+    ok = all(x.state == locked.SAME for x in compared)
+    if as_json:
+        print_json({"lock": path, "ok": ok, "files": [x.as_dict() for x in compared]})
+    else:
+        print_table(("state", "file", "found"), ((x.state, x.file, x.path) for x in compared))
+    return ok
 
 
 def _plugin_fields(record: PluginFile) -> dict[str, Any]:
@@ -89,7 +119,7 @@ def show_operator(name: str, as_json: bool) -> None:
     table = read_table(operator.path)
     rows = [row for row in table.rows if row.operator == operator.name] or _adopted_rows(operator)
     loaded = any(p.loaded for p in cuplug.plugins() if p.path == operator.path)
-    facts = {
+    facts: dict[str, Any] = {
         "name": operator.name,
         "plugin": operator.plugin,
         "version": operator.version,
@@ -97,6 +127,7 @@ def show_operator(name: str, as_json: bool) -> None:
         "loaded": loaded,
         "architectures": list(table.architectures),
         "signatures": [_row_fields(row, parse(row.signature)) for row in rows],
+        "kernels": kernels_of(operator.path),
     }
     if as_json:
         print_json(facts)
@@ -111,6 +142,16 @@ def show_operator(name: str, as_json: bool) -> None:
     )
     for row in rows:
         _show_row(row, parse(row.signature))
+    _show_kernels(facts["kernels"])
+
+
+def _show_kernels(kernels: list[dict[str, Any]]) -> None:
+    """Write what each kernel takes; threads of a block, and of a multiprocessor at once."""
+    keys = ("kernel", "registers", "shared_bytes", "local_bytes", "block", "active_threads")
+    if kernels:
+        print_lines(["", "kernels of the plugin on cuda:0:"])
+        columns = [key.replace("_", " ") for key in keys]
+        print_table(columns, [[str(facts[key]) for key in keys] for facts in kernels])
 
 
 def _adopted_rows(operator: cuplug.Operator) -> list[Row]:
@@ -160,6 +201,51 @@ def _type(signature: Signature, x: Parameter) -> str:
         return " | ".join(x.choices) or "str"
     name, dtypes = signature.variables[x.type_variable]
     return name or dtypes[0]
+
+
+def show_checked(file: str, as_json: bool) -> bool:
+    """Show what is to be said of a plugin, or of those in a folder; say whether they are fine."""
+    files = libraries_at(file) or [file]
+    told = []
+    for path in files:
+        findings = check.check_file(path)
+        ok = all(finding.level != check.ERROR for finding in findings)
+        listed = [finding.as_dict() for finding in findings]
+        told.append({"file": path, "ok": ok, "findings": listed})
+        if not as_json:
+            print_lines([f"{path}:"] if len(files) > 1 else [])
+            print_findings((f.level, f.rule, f.text, f.advice) for f in findings)
+    if as_json:
+        print_json(_one_or_files(told))
+    return all(x["ok"] for x in told)
+
+
+def show_bound(file: str, directory: str, name: str | None, as_json: bool) -> None:
+    """Write typed functions of a plugin, or of those in a folder, and say which."""
+    files = libraries_at(file) or [file]
+    if name and len(files) > 1:
+        raise PluginError(f"bind: --name: seen {name} for {len(files)} plugins, wanted one")
+    written = [bind.write_module(path, directory, name) for path in files]
+    if as_json:
+        print_json(_one_or_files([asdict(x) for x in written]))
+        return
+    for x in written:
+        print_lines([f"functions: {len(x.functions)}, in {x.pxd}"])
+        print_lines(f"skipped: {reason}" for reason in x.skipped)
+
+
+def show_stubs(files: Sequence[str], directory: str, name: str | None, as_json: bool) -> None:
+    """Write the type stubs of a module, and say of which operators."""
+    libraries = [library for file in files for library in libraries_at(file) or [file]]
+    written = bind.write_stubs(libraries, directory, name)
+    if as_json:
+        print_json(asdict(written))
+    else:
+        print_lines([f"operators: {', '.join(written.operators)}, in {written.pyi}"])
+
+
+def _one_or_files(told: list[dict[str, Any]]) -> dict[str, Any]:
+    return told[0] if len(told) == 1 else {"files": told}
 
 
 def show_cache(what: str, as_json: bool) -> None:

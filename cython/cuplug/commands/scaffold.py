@@ -9,6 +9,7 @@ import re
 from string import Template
 
 from cuplug import __version__
+from cuplug.compilers.toolkit import WHEELS
 
 DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 PLUGIN = {"plugin.cu.in": "{name}.cu", "test.py.in": "test_{name}.py"}
@@ -22,7 +23,8 @@ PACKAGE = {
     "package-ci.yml.in": ".github/workflows/build.yml",
     "package-gitignore.in": ".gitignore",
 }
-# What builds the package: its files, and how it is told the architectures of GPUs.
+# What builds the package: its files, and below the variable that names architectures of GPUs, and
+# what a machine without the toolkit installs.
 BACK_ENDS = {
     "setuptools": {"package-setuptools.toml.in": "pyproject.toml"},
     "scikit-build-core": {
@@ -30,9 +32,10 @@ BACK_ENDS = {
         "package-CMakeLists.txt.in": "CMakeLists.txt",
     },
 }
-ARCHITECTURES = {
-    "setuptools": {"arch": "CUPLUG_ARCH", "all": "all"},
-    "scikit-build-core": {"arch": "CUDAARCHS", "all": "all"},
+# CMake looks for nvcc on PATH alone, not in the wheels of the toolkit.
+WORDS = {
+    "setuptools": {"arch": "CUPLUG_ARCH", "nvcc": f" '{WHEELS}'"},
+    "scikit-build-core": {"arch": "CUDAARCHS", "nvcc": ""},
 }
 # Symbols are up to 95 bytes, and a table has room for 63 bytes of a name.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
@@ -81,7 +84,7 @@ def write_package(
         if x == taken:
             raise ValueError(f"new: name: {x!r} is a module that the package needs, wanted another")
     words = {"package": package, "name": name, "version": __version__}
-    words |= {"distribution": package.lower().replace("_", "-"), **ARCHITECTURES[back_end]}
+    words |= {"distribution": package.lower().replace("_", "-"), **WORDS[back_end]}
     return _write(PACKAGE | BACK_ENDS[back_end], os.path.join(directory, package), words)
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TextIO
 from hypothesis import HealthCheck, Phase, errors, given, seed, settings
 from hypothesis import strategies as st
 
-from cuplug.author.fitting import misfit
+from cuplug.author.fitting import Gradients, misfit
 from cuplug.author.sizing import sized_arguments
 from cuplug.call.operator import Operator
 from cuplug.commands import cuda_properties as cuda
@@ -82,6 +82,7 @@ class Trial:
         self.operator = find_operator(options["what"], options["operator"])
         self.signature: Signature = parse(options["signature"])
         self.pins = read_pins(self.signature, options["pins"])
+        self.gradients = Gradients(self.operator)
         self.options = options
         self.out = out
 
@@ -163,7 +164,7 @@ class Search:
         drawn = arguments(
             self.trial.signature.text, sizes, all_bits=self.kind == "any values", pinned=pinned
         )
-        return drawn.filter(self.fits)
+        return drawn.map(self.trial.gradients.fitted).filter(self.fits)
 
     def fits(self, example: dict[str, Any]) -> bool:
         """Say whether arguments come as far as the entry."""
@@ -173,7 +174,8 @@ class Search:
     def large(self) -> dict[str, Any]:
         """Return arguments of a large size."""
         pinned = {k: x.high if isinstance(x, Range) else x for k, x in self.trial.pins.items()}
-        return sized_arguments(self.trial.signature, LARGE_BYTES, pinned=pinned)
+        sized = partial(sized_arguments, self.trial.signature, pinned=pinned)
+        return self.trial.gradients.sized(sized, LARGE_BYTES)
 
     def text_of(self, error: Exception) -> str:
         """Say what failed; what Hypothesis says of its own work is put in words of ours."""

@@ -11,6 +11,7 @@ import subprocess
 import sysconfig
 from dataclasses import dataclass
 
+WHEELS = "cuda-toolkit[nvcc,cudart,cccl]"  # what pip installs nvcc and its headers by
 DIRECTORIES = ("/usr/local/cuda/bin", "/opt/cuda/bin")
 
 

@@ -12,19 +12,39 @@ from cuplug.base.core cimport (
     cuplug_query_device,
     cuplug_synchronize,
 )
+from cuplug.base.core_gpus cimport cuplug_query_attribute
 from cuplug.cuda.placement cimport parse_gpu, used_devices
 from cuplug.base.status cimport raise_error
 
 from cuplug.base.public import public
+from cuplug.cuda.attributes import NUMBERS
 from cuplug.errors import CudaError
 
-Device = public(
-    namedtuple("Device", "id name compute_capability memory_bytes driver_version")
-)
-Device.__doc__ = """One GPU.
+@public
+class Device(namedtuple("Device", "id name compute_capability memory_bytes driver_version")):
+    """One GPU.
 
-Its number, name, compute capability x 10 and bytes; the CUDA version of the driver x 1000.
-"""
+    Its number, name, compute capability x 10 and bytes; the CUDA version of the driver x 1000.
+    """
+
+    __slots__ = ()
+
+    @property
+    def attributes(self):
+        """All that the driver tells of it, by the names of CUDA's documentation.
+
+        `attributes["MULTIPROCESSOR_COUNT"]` is CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT. Those
+        that the driver does not know yet are not there.
+        """
+        cdef cuplug_error error
+        cdef int32_t value = 0, is_known = 0
+        found = {}
+        for name, number in NUMBERS.items():
+            if cuplug_query_attribute(self.id, number, &value, &is_known, &error):
+                raise_error(&error)
+            if is_known:
+                found[name] = value
+        return found
 
 
 @public

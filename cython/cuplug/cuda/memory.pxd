@@ -7,6 +7,7 @@ cdef class DeviceMemory:
     cdef void *data
     cdef int32_t gpu
     cdef void *stream  # NULL: the legacy default stream
+    cdef object stream_owner  # keeps it
 
 
 # Makes it.

@@ -8,3 +8,17 @@ cdef void *parse_stream(str function, object stream) except? NULL
 cdef int refuse_capture(str function, void *stream, str wanted) except -1
 # Makes `waiting` wait for the work on `stream`.
 cdef int order_streams(int32_t device, void *waiting, void *stream) except -1
+# Where the work on arrays of our own and of libraries without streams goes, of the `with` blocks
+# around; NULL: to the legacy default stream.
+cdef void *work_stream(int32_t device) except? NULL
+# Where such memory is allocated and filled: the same, but for a graph that is captured, of which
+# that is no part.
+cdef void *memory_stream(int32_t device) except? NULL
+# What keeps the stream of `memory_stream`; None for the legacy default stream.
+cdef object stream_owner(int32_t device)
+# Whether a `cuplug.Graph` is captured on a GPU, which then keeps `memory`, what it will work on.
+cdef bint is_held(int32_t device, object memory) except -1
+# Makes a stream that of the work on its GPU, until `leave_block`. `held`: what a graph keeps, or
+# None.
+cdef int enter_block(int32_t device, void *stream, object owner, list held) except -1
+cdef int leave_block() except -1

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams that callers name: their handles, their order, whether they are captured."""
+"""Streams that callers name: their handles, their order, whether they are captured, and which one
+work goes to inside of `with` blocks.
+"""
+
+from contextvars import ContextVar
 
 from libc.stdint cimport int32_t
 
@@ -9,6 +13,11 @@ from cuplug.base.status cimport raise_error
 
 cdef enum:
     LEGACY = 1  # the legacy default stream's handle; NULL stands for no stream here
+
+
+cdef bint has_blocks = False  # since one was entered first; calls ask nothing else before
+# The innermost block's (GPU, handle, owner, what a graph keeps or None), and the one around it.
+cdef object chosen = ContextVar("cuplug_stream", default=None)
 
 
 cdef void *parse_stream(str function, object stream) except? NULL:
@@ -55,4 +64,49 @@ cdef int order_streams(int32_t device, void *waiting, void *stream) except -1:
     cdef cuplug_error error
     if cuplug_order_streams(device, waiting, stream, &error):
         return raise_error(&error)
+    return 0
+
+
+cdef object block_of(int32_t device):
+    """The innermost block of a GPU; None without one."""
+    block = chosen.get() if has_blocks else None
+    while block is not None and block[0] != device:
+        block = block[4]
+    return block
+
+
+cdef void *work_stream(int32_t device) except? NULL:
+    if not has_blocks:
+        return NULL
+    block = block_of(device)
+    return NULL if block is None else <void *><size_t>block[1]
+
+
+cdef void *memory_stream(int32_t device) except? NULL:
+    block = block_of(device)
+    return NULL if block is None or block[3] is not None else <void *><size_t>block[1]
+
+
+cdef object stream_owner(int32_t device):
+    block = block_of(device)
+    return None if block is None or block[3] is not None else block[2]
+
+
+cdef bint is_held(int32_t device, object memory) except -1:
+    block = block_of(device)
+    if block is None or block[3] is None:
+        return False
+    block[3].append(memory)
+    return True
+
+
+cdef int enter_block(int32_t device, void *stream, object owner, list held) except -1:
+    global has_blocks
+    has_blocks = True
+    chosen.set((device, <size_t>stream, owner, held, chosen.get()))
+    return 0
+
+
+cdef int leave_block() except -1:
+    chosen.set(chosen.get()[4])
     return 0

@@ -14,6 +14,7 @@ from cuplug.base.core_jit cimport (
     cuplug_kernel_function,
     cuplug_kernel_info,
     cuplug_kernel_parameters,
+    cuplug_list_kernels,
     cuplug_load_image,
     cuplug_max_active_blocks,
     cuplug_query_kernel,
@@ -26,6 +27,9 @@ from cuplug.base.status cimport raise_error
 from collections import namedtuple
 
 from cuplug.base.public import public
+
+cdef enum:
+    MOST_KERNELS = 4096  # that are listed
 
 KernelAttributes = public(
     namedtuple(
@@ -53,6 +57,15 @@ cdef class Image:
             if self.image == NULL:
                 load_image(self.code, self.name, &self.image)
         return self.image
+
+    def list_kernels(self):
+        """Return the symbols of the kernels, as the driver knows them."""
+        cdef cuplug_error error
+        cdef const char *names[MOST_KERNELS]
+        cdef uint32_t n = MOST_KERNELS
+        if cuplug_list_kernels(self.load(), names, &n, &error):
+            raise_error(&error)
+        return sorted([(<const char *>names[k]).decode() for k in range(min(n, MOST_KERNELS))])
 
     def find_kernel(self, symbol, name):
         """Raise unless the driver finds a kernel of that symbol."""

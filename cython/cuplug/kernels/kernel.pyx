@@ -2,6 +2,7 @@
 """Kernels that were compiled at run time, as Python callables."""
 
 cimport cython
+from libc.stdint cimport int32_t
 
 from cuplug.kernels.function cimport Function
 
@@ -69,6 +70,54 @@ cdef class Kernel(Function):
         if self.declaration is None:
             return getitem, (self.module, self.name)
         return methodcaller("prepare", self.declaration), (self.module[self.name],)
+
+    def configure(
+        self, grid, block, shared=0, stream=None, *, cooperative=False, cluster=None,
+        overlapping=False
+    ):
+        """Return what `kernel[grid, block, shared, stream]` does, for launches of other kinds.
+
+        Parameters
+        ----------
+        grid, block : int or tuple of int
+        shared : int
+            Bytes of dynamic shared memory of a block.
+        stream : as in calls of operators, optional
+        cooperative : bool
+            All blocks run at once, so that `grid.sync()` of cooperative groups may be used.
+        cluster : int or tuple of int, optional
+            Blocks of a cluster, which share their shared memory. From compute capability 9.0 on.
+        overlapping : bool
+            It may begin while the kernel ahead of it on the stream still runs: it waits for that
+            one's memory with `cudaGridDependencySynchronize()` (a programmatic dependent launch).
+            From compute capability 9.0 on.
+        """
+        return Launch(self, (grid, block, shared, stream), cluster, cooperative, overlapping)
+
+    def tune(self, threads, *arguments, blocks=(64, 128, 256, 512, 1024), shared=0, device=None):
+        """Return a launch with the block size that is fastest for these arguments.
+
+        It is measured once, by launching the kernel some 50 times for each size, and remembered in
+        the cache on disk for this code, GPU and number of threads. What the kernel changes is
+        changed by each launch.
+
+        Parameters
+        ----------
+        threads : int or callable
+            Threads in all, in one dimension; or a function of the block size that returns the grid.
+        *arguments
+            What the kernel is launched with.
+        blocks : sequence of int
+            Sizes to try; those that the kernel or the GPU does not allow are left out.
+        shared : int
+            Bytes of dynamic shared memory of a block.
+        device : str, int or device, optional
+            The GPU where the arguments are; that of the module without.
+        """
+        from cuplug.kernels.tuning import tune
+
+        cdef int32_t number = self.number(device)
+        return tune(self, self.image.code, number, threads, arguments, blocks, shared)
 
     def __call__(self, *arguments, **keywords):
         """Refuse a call without a grid."""

@@ -5,5 +5,12 @@ from cuplug.kernels.function import Function
 
 @final
 class Launch:
-    def __init__(self, kernel: Function, configuration: tuple[Any, ...]) -> None: ...
+    def __init__(
+        self,
+        kernel: Function,
+        configuration: tuple[Any, ...],
+        cluster: Any = None,
+        is_cooperative: bool = False,
+        is_overlapping: bool = False,
+    ) -> None: ...
     def __call__(self, *args: Any) -> None: ...

@@ -10,6 +10,8 @@ from libc.string cimport memset
 from cuplug.base.core cimport CUPLUG_CUDA, cuplug_error, cuplug_query_stream
 from cuplug.base.core_call cimport cuplug_frame
 from cuplug.base.core_jit cimport (
+    CUPLUG_COOPERATIVE,
+    CUPLUG_OVERLAPPING,
     cuplug_grid,
     cuplug_kernel,
     cuplug_launch_kernel,
@@ -27,13 +29,18 @@ from cuplug.arrays.stream_order cimport (
     leave_stream,
     wait_for_streams,
 )
-from cuplug.cuda.streams cimport parse_stream, refuse_capture
+from cuplug.cuda.streams cimport parse_stream, refuse_capture, work_stream
 from cuplug.base.vectorcall cimport (
     PyVectorcall_Call,
     PyVectorcall_NARGS,
     enable_vectorcall,
     vectorcallfunc,
 )
+
+
+from cuplug.base import ranges
+
+cdef bint has_ranges = ranges.is_on
 
 
 @cython.final
@@ -47,10 +54,19 @@ cdef class Launch:
     cdef object stream_owner
     cdef uint64_t checked  # bit d: the grid was checked on GPU d
 
-    def __cinit__(self, Function kernel not None, tuple configuration not None):
+    def __cinit__(
+        self, Function kernel not None, tuple configuration not None, cluster=None,
+        bint is_cooperative=False, bint is_overlapping=False
+    ):
         self.kernel = kernel
         parse_grid(kernel.name, configuration, &self.grid)
-        if len(configuration) > 3:
+        if cluster is not None:
+            set_sizes(kernel.name, "cluster", cluster, self.grid.cluster)
+        if is_cooperative:
+            self.grid.flags |= CUPLUG_COOPERATIVE
+        if is_overlapping:
+            self.grid.flags |= CUPLUG_OVERLAPPING
+        if len(configuration) > 3 and configuration[3] is not None:
             self.stream = parse_stream(kernel.name, configuration[3])
             self.stream_owner = configuration[3]
         self.vectorcall = <vectorcallfunc>call_launch
@@ -99,10 +115,14 @@ cdef object call_launch(
     state.name = <PyObject *>self.kernel.name
     state.name_text = self.kernel.text
     state.device = -1
+    if has_ranges:
+        ranges.push(self.kernel.name)
     try:
         return run(self, &state, args, PyVectorcall_NARGS(nargsf))
     finally:
         Py_XDECREF(state.r.kept)
+        if has_ranges:
+            ranges.pop()
 
 
 cdef object run(Launch launch, launch_state *state, PyObject *const *args, Py_ssize_t n):
@@ -166,8 +186,11 @@ cdef int choose_stream(Launch launch, launch_state *state, cuplug_frame *frame) 
     frame.home.type = frame.device.type = CUPLUG_CUDA
     frame.home.id = frame.device.id = state.device if state.device >= 0 else launch.kernel.device
     frame.stream = launch.stream
+    if launch.stream == NULL and r.device_kind != NULL:
+        return enter_stream(r, frame)
     if launch.stream == NULL:
-        return enter_stream(r, frame) if r.device_kind != NULL else 0
+        frame.stream = work_stream(frame.device.id)
+        return 0
     use_stream(launch, state, frame)
     if r.device_kind != NULL:
         add_current_stream(r, r.device_kind, frame.device.id)

@@ -97,8 +97,8 @@ class Module:
             return
         if symbols.tells_all(self.image) or not name.isidentifier():
             seen = symbols.describe(dict.fromkeys([*self, *found]), name)
-            named = "" if name.isidentifier() else "; other kernels are named in names="
-            raise NotFoundError(f"{self.name}: there is no kernel {name}: {seen}{named}")
+            named = "" if name.isidentifier() else ", name it in names="
+            raise NotFoundError(f"{self.name}: there is no kernel {name}{named}: {seen}")
         self._loaded.find_kernel(name, name)
 
     def __iter__(self) -> Iterator[str]:

@@ -11,7 +11,7 @@ from cuplug.lookup.find import find, load
 from cuplug.signature.gradient import Gradient, linear_names, match_gradient
 from cuplug.signature.signature import parse
 
-__all__ = ["find_gradient"]
+__all__ = ["find_gradient", "sibling"]
 
 
 def find_gradient(operator: Operator, row: int) -> tuple[Operator, Gradient] | None:
@@ -38,21 +38,27 @@ def find_gradient(operator: Operator, row: int) -> tuple[Operator, Gradient] | N
     name = operator.properties[row].get("gradient")
     if not name:
         return None
-    found = find(name) if "." in name else _sibling(operator, name)
+    found = find(name) if "." in name else sibling(operator, name)
     rows = [parse(text) for text in found.signatures]
     linear = linear_names(found.properties[0].get("linear"))
     return found, match_gradient(parse(operator.signatures[row]), rows, linear)
 
 
-def _sibling(operator: Operator, name: str) -> Operator:
-    """Return an operator of the same file, whether or not it is the one found by that name."""
+def sibling(operator: Operator, name: str) -> Operator:
+    """Return an operator of the same file, whether or not it is the one found by that name.
+
+    Raises
+    ------
+    NotFoundError
+        The file has no operator of that name.
+    """
     with contextlib.suppress(NotFoundError):
         found = find(f"{operator.plugin}.{name}")
         if found.path == operator.path:
             return found
-    for sibling in load(operator.path).operators:
-        if sibling.name == name:
-            return sibling
+    for other in load(operator.path).operators:
+        if other.name == name:
+            return other
     raise NotFoundError(
         f"{operator.plugin}.{operator.name}: its gradient: there is no {name} in {operator.path}"
     )

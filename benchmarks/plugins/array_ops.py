@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stock operators on whole arrays, 1 Ki to 1 Gi elements, on the host and on the device."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from driver import DeviceTimer, Driver
+from measurement import Comparison, Contender, Skip, Target, settle, statement
+from module import GIB, Run, run_module
+
+KI, MI = 1 << 10, 1 << 20
+COPY = "device copy"
+BINS, TOP = 256, 64
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is computed: its arrays, and how each library says it, given its module.
+
+    `share` of a device copy's speed is wanted where the bytes that it must move say enough.
+    """
+
+    name: str
+    make: Callable[[np.random.Generator, int], list[np.ndarray]]
+    numpy: Function
+    cuplug: Function
+    torch: Function
+    cupy: Function
+    share: float | None = None
+
+
+def some(dtype: str) -> Callable[[np.random.Generator, int], list[np.ndarray]]:
+    """Return what makes whole numbers, whose sums are exact."""
+    return lambda random, n: [random.integers(-1, 2, n, np.int8).astype(dtype)]
+
+
+def floats(random: np.random.Generator, n: int) -> list[np.ndarray]:
+    return [random.random(n, np.float32)]
+
+
+def masked(random: np.random.Generator, n: int) -> list[np.ndarray]:
+    x = random.random(n, np.float32)
+    return [x, x < 0.31]
+
+
+def rows(random: np.random.Generator, n: int) -> list[np.ndarray]:
+    x = random.random((n // 256, 256), np.float32)
+    return [x, random.integers(0, 256, x.shape)]
+
+
+def added(random: np.random.Generator, n: int) -> list[np.ndarray]:
+    values = random.integers(-1, 2, n, np.int8).astype(np.float32)
+    return [np.zeros(n, np.float32), random.integers(0, n, n), values]
+
+
+def searched(random: np.random.Generator, n: int) -> list[np.ndarray]:
+    return [np.sort(random.random(64 * KI, np.float32)), random.random(n, np.float32)]
+
+
+def numpy_scatter_add(_: Any, x: Any, index: Any, values: Any) -> Any:
+    return np.bincount(index, values, len(x)).astype(np.float32)
+
+
+def cupy_scatter_add(cp: Any, x: Any, index: Any, values: Any) -> Any:
+    out = x.copy()
+    cp.add.at(out, index, values)
+    return out
+
+
+OPERATIONS = [
+    Operation(
+        "select, 31 % kept",
+        masked,
+        lambda np, x, mask: x[mask],
+        lambda ops, x, mask: ops.select(x, mask),
+        lambda torch, x, mask: x[mask],
+        lambda cp, x, mask: x[mask],
+        0.6,
+    ),
+    Operation(
+        "nonzero",
+        some("float32"),
+        lambda np, x: np.nonzero(x)[0],
+        lambda ops, x: ops.nonzero(x)[0],
+        lambda torch, x: torch.nonzero(x)[:, 0],
+        lambda cp, x: cp.nonzero(x)[0],
+    ),
+    Operation(
+        "sort",
+        floats,
+        lambda np, x: np.sort(x),
+        lambda ops, x: ops.sort(x),
+        lambda torch, x: torch.sort(x).values,
+        lambda cp, x: cp.sort(x),
+    ),
+    Operation(
+        "argsort",
+        floats,
+        lambda np, x: np.argsort(x, kind="stable"),
+        lambda ops, x: ops.argsort(x),
+        lambda torch, x: torch.sort(x, stable=True).indices,
+        lambda cp, x: cp.argsort(x),
+    ),
+    Operation(
+        f"topk, {TOP} of all",
+        floats,
+        lambda np, x: np.sort(np.partition(x, x.size - TOP)[-TOP:])[::-1],
+        lambda ops, x: ops.topk(x, TOP).values,
+        lambda torch, x: torch.topk(x, TOP).values,
+        lambda cp, x: cp.sort(cp.partition(x, x.size - TOP)[-TOP:])[::-1],
+    ),
+    Operation(
+        "unique",
+        some("int32"),
+        lambda np, x: np.unique(x),
+        lambda ops, x: ops.unique_values(x),
+        lambda torch, x: torch.unique(x),
+        lambda cp, x: cp.unique(x),
+    ),
+    Operation(
+        "cumulative_sum",
+        some("float32"),
+        lambda np, x: np.cumsum(x),
+        lambda ops, x: ops.cumulative_sum(x),
+        lambda torch, x: torch.cumsum(x, 0),
+        lambda cp, x: cp.cumsum(x),
+        0.9,
+    ),
+    Operation(
+        "take_along_axis, rows of 256",
+        rows,
+        lambda np, x, index: np.take_along_axis(x, index, 1),
+        lambda ops, x, index: ops.take_along_axis(x, index, 1),
+        lambda torch, x, index: torch.gather(x, 1, index),
+        lambda cp, x, index: cp.take_along_axis(x, index, 1),
+    ),
+    Operation(
+        "scatter_add, all anywhere",
+        added,
+        numpy_scatter_add,
+        lambda ops, x, index, values: ops.scatter_add(x, index, values),
+        lambda torch, x, index, values: torch.scatter_add(x, 0, index, values),
+        cupy_scatter_add,
+    ),
+    Operation(
+        "searchsorted in 64 Ki",
+        searched,
+        lambda np, x, values: np.searchsorted(x, values),
+        lambda ops, x, values: ops.searchsorted(x, values),
+        lambda torch, x, values: torch.searchsorted(x, values),
+        lambda cp, x, values: cp.searchsorted(x, values),
+    ),
+    Operation(
+        f"histogram, {BINS} bins",
+        floats,
+        lambda np, x: np.histogram(x, BINS, (0, 1))[0],
+        lambda ops, x: ops.histogram(x, bins=BINS, low=0.0, high=1.0),
+        lambda torch, x: torch.histc(x, BINS, 0, 1),
+        lambda cp, x: cp.histogram(x, BINS, (0, 1))[0],
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Library:
+    """How one library takes arrays and gives them back."""
+
+    module: str
+    function: Callable[[Operation], Function]
+    put: Callable[[Any, np.ndarray], Any]
+    get: Callable[[Any, Any], np.ndarray]
+
+
+HOST = {
+    "cuplug": Library("cuplug.ops", lambda x: x.cuplug, lambda _, x: x, lambda _, x: x),
+    "numpy": Library("numpy", lambda x: x.numpy, lambda _, x: x, lambda _, x: x),
+    "torch": Library(
+        "torch", lambda x: x.torch, lambda torch, x: torch.from_numpy(x), lambda _, x: x.numpy()
+    ),
+}
+DEVICE = {
+    "cuplug": Library(
+        "cuplug.ops", lambda x: x.cuplug, lambda _, x: own_array(x), lambda _, x: x.numpy()
+    ),
+    "torch": Library(
+        "torch",
+        lambda x: x.torch,
+        lambda torch, x: torch.from_numpy(x).cuda(),
+        lambda _, x: x.cpu().numpy(),
+    ),
+    "cupy": Library(
+        "cupy", lambda x: x.cupy, lambda cp, x: cp.asarray(x), lambda cp, x: cp.asnumpy(x)
+    ),
+}
+
+
+def own_array(x: np.ndarray) -> Any:
+    """Return a cuplug.Array in GPU memory."""
+    import cuplug
+
+    return cuplug.asarray(x, device="cuda")
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operation on arrays."""
+
+    operation: Operation
+    arrays: list[np.ndarray]
+    expected: np.ndarray
+    n: int
+
+    def call(self, library: Library) -> tuple[Callable[[], Any], Callable[[], np.ndarray]]:
+        """Return what computes, and what returns the result as the expected one's dtype."""
+        module = importlib.import_module(library.module)
+        arrays = [library.put(module, x) for x in self.arrays]
+        function = library.function(self.operation)
+
+        def result() -> np.ndarray:
+            return library.get(module, function(module, *arrays)).astype(self.expected.dtype)
+
+        return lambda: function(module, *arrays), result
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(x.nbytes for x in self.arrays) + self.expected.nbytes
+
+    @property
+    def size(self) -> str:
+        return f"{self.n // KI} Ki" if self.n < MI else f"{self.n // MI} Mi"
+
+
+def cases(sizes: list[int]) -> Iterator[Case]:
+    """Yield each operation on each size."""
+    for n, operation in itertools.product(sizes, OPERATIONS):
+        arrays = operation.make(np.random.default_rng(7), n)
+        yield Case(operation, arrays, np.asarray(operation.numpy(np, *arrays)), n)
+
+
+def on_host(case: Case) -> Comparison:
+    """Return the comparison with NumPy and PyTorch on the CPU."""
+    wanted = [Target("cuplug", "<= the best peer", ("numpy", "torch"))]
+    title = f"{case.operation.name}, {case.size}, CPU"
+    comparison = Comparison(title, "us", "numpy", wanted, case.expected, case.n_bytes)
+    comparison.synchronize = settle
+
+    def prepare(library: Library) -> Contender:
+        call, result = case.call(library)
+        return statement("call()", result, call=call)
+
+    for name, library in HOST.items():
+        comparison.add(name, lambda library=library: prepare(library))
+    return comparison
+
+
+def on_device(timer: DeviceTimer, case: Case) -> Comparison:
+    """Return the comparison with PyTorch and CuPy, and with a copy of as many bytes."""
+    wanted = [Target("cuplug", "<= the best peer", ("torch", "cupy"))]
+    if case.operation.share and case.n >= 64 * MI:
+        share = case.operation.share
+        wanted.append(Target("cuplug", f">= {share} of a device copy", (COPY,), 1 / share))
+    title = f"{case.operation.name}, {case.size}, GPU"
+    comparison = Comparison(title, "us", COPY, wanted, case.expected, case.n_bytes)
+    copies = itertools.repeat(timer.driver.copier(case.n_bytes // 2))
+    comparison.add(COPY, lambda: timer.contender(copies))
+
+    def prepare(library: Library) -> Contender:
+        call, result = case.call(library)
+        return timer.contender(itertools.repeat(call), result=result)
+
+    for name, library in DEVICE.items():
+        comparison.add(name, lambda library=library: prepare(library))
+    return comparison
+
+
+def sizes_for(run: Run, bytes_each: int) -> list[int]:
+    """Return 1 Ki to 1 Gi elements, as far as there is memory; not many in a quick run."""
+    sizes = [KI, MI] if run.quick else [KI, MI, 64 * MI, 1024 * MI]
+    return [n for n in sizes if n * bytes_each + GIB < run.memory]
+
+
+def measure(run: Run) -> None:
+    """Stock operators on whole arrays, 1 Ki to 1 Gi elements, on the host and on the device."""
+    try:
+        driver = Driver()
+    except Skip:
+        driver = None
+    host, device = sizes_for(run, 150), []
+    if driver:
+        device = [n for n in host if n * 80 < driver.free_bytes()]
+    left = len(OPERATIONS) * (len(host) + len(device))
+    for case in cases(host):
+        left -= 1
+        run.measure(on_host(case), left)
+        if case.n in device:
+            left -= 1
+            run.measure(on_device(DeviceTimer(driver), case), left)
+
+
+if __name__ == "__main__":
+    run_module(measure)

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams and events that Python users make. */
+#include "base/status.h"
+#include "cuda/context.h"
+#include "cuda/driver.h"
+#include "cuda/error.h"
+#include "cuda/fault.h"
+#include "cuda/stream.h"
+
+#include <internal/streams.h>
+
+int cuplug_make_stream(int32_t device, int is_non_blocking, int32_t priority, void **stream,
+                       cuplug_error *error) {
+  CUstream made = NULL;
+  cuplug__clear(error);
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  int code = cuplug__driver.cuStreamCreateWithPriority(
+      &made, is_non_blocking ? CUPLUG__STREAM_NON_BLOCKING : 0, priority);
+  *stream = made;
+  return cuplug__cuda_check(error, code, "making a stream");
+}
+
+int cuplug_free_stream(int32_t device, void *stream, cuplug_error *error) {
+  cuplug__clear(error);
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  return cuplug__cuda_check(error, cuplug__driver.cuStreamDestroy(stream), "freeing a stream");
+}
+
+int cuplug_make_event(int32_t device, int has_time, void **event, cuplug_error *error) {
+  CUevent made = NULL;
+  cuplug__clear(error);
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  int code = cuplug__driver.cuEventCreate(&made, has_time ? 0 : CUPLUG__EVENT_NO_TIMING);
+  *event = made;
+  return cuplug__cuda_check(error, code, "making an event");
+}
+
+int cuplug_free_event(int32_t device, void *event, cuplug_error *error) {
+  cuplug__clear(error);
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  return cuplug__cuda_check(error, cuplug__driver.cuEventDestroy(event), "freeing an event");
+}
+
+int cuplug_record_event(int32_t device, void *event, void *stream, cuplug_error *error) {
+  cuplug__clear(error);
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  return cuplug__cuda_check(error, cuplug__driver.cuEventRecord(event, CUPLUG__STREAM(stream)),
+                            "recording an event");
+}
+
+int cuplug_wait_for_event(int32_t device, void *stream, void *event, cuplug_error *error) {
+  cuplug__clear(error);
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  return cuplug__cuda_check(error,
+                            cuplug__driver.cuStreamWaitEvent(CUPLUG__STREAM(stream), event, 0),
+                            "having a stream wait for an event");
+}
+
+int cuplug_synchronize_event(int32_t device, void *event, cuplug_error *error) {
+  cuplug__clear(error);
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  int code = cuplug__driver.cuEventSynchronize(event);
+  int status = cuplug__cuda_check(error, code, "waiting for an event");
+  return status ? status : cuplug__fault_take_any(error);
+}
+
+int cuplug_query_work(int32_t device, void *stream, void *event, int32_t *is_done,
+                      cuplug_error *error) {
+  cuplug__clear(error);
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  int code = event ? (int)cuplug__driver.cuEventQuery(event)
+                   : (int)cuplug__driver.cuStreamQuery(CUPLUG__STREAM(stream));
+  *is_done = !code;
+  if (code == CUPLUG__CU_NOT_READY) return CUPLUG_OK;
+  return cuplug__cuda_check(error, code, "asking whether work is done");
+}
+
+int cuplug_elapsed_time(int32_t device, void *start, void *end, float *milliseconds,
+                        cuplug_error *error) {
+  *milliseconds = 0;
+  cuplug__clear(error);
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, error);
+  if (context.status) return context.status;
+  int code = cuplug__driver.cuEventElapsedTime(milliseconds, start, end);
+  if (code == CUPLUG__CU_NOT_READY)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "elapsed_time: seen an event whose work is not done, wanted one that was "
+                        "waited for");
+  return cuplug__cuda_check(error, code, "asking for the time between two events");
+}

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of neighbours along a dimension: cumulative sums and products, differences."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+from cuplug.array.array import Array
+from cuplug.array_api.dtypes import astype, checked, kind_of, to_dtype
+from cuplug.array_api.elementwise import binary
+from cuplug.array_api.manipulation import axis_of, concat
+from cuplug.array_api.statistical import sum_dtype
+from cuplug.lookup.find import find
+
+_WIDE = {"int": "int64", "uint": "uint64"}  # for those of fewer than 32 bits
+
+
+def _scanned(name: str, x: Array, axis: int | None, dtype: Any, include_initial: bool) -> Array:
+    if kind_of(checked(name, "x", x).dtype) == "bool":
+        raise TypeError(f"{name}: x: seen bool, wanted numbers")
+    if axis is None and x.ndim != 1:
+        raise ValueError(f"{name}: axis: seen None, wanted one of {x.ndim} dimensions")
+    along = axis_of(name, 0 if axis is None else axis, x.ndim)
+    wanted = to_dtype(sum_dtype(x, dtype))
+    kind = kind_of(wanted)
+    computed = _WIDE[kind] if kind in _WIDE and wanted.itemsize < 4 else wanted
+    scan = find(f"scan.{name}")
+    found = scan(astype(x, computed, copy=False), along, bool(include_initial))
+    return astype(found, wanted, copy=False)
+
+
+def cumulative_sum(
+    x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
+    """Return the sums of the elements up to each one; with `include_initial` 0 comes first."""
+    return _scanned("cumulative_sum", x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Array:
+    """Return the products of the elements up to each one; with `include_initial` 1 comes first."""
+    return _scanned("cumulative_prod", x, axis, dtype, include_initial)
+
+
+def diff(
+    x: Array,
+    /,
+    *,
+    axis: int = -1,
+    n: int = 1,
+    prepend: Array | None = None,
+    append: Array | None = None,
+) -> Array:
+    """Return what each element is more than the one before it, n times over."""
+    along = axis_of("diff", axis, checked("diff", "x", x).ndim)
+    if kind_of(x.dtype) == "bool":
+        raise TypeError("diff: x: seen bool, wanted numbers")
+    if index(n) < 0:
+        raise ValueError(f"diff: n: seen {n}, wanted 0 or more")
+    parts = [part for part in (prepend, x, append) if part is not None]
+    x = concat(parts, axis=along) if len(parts) > 1 else x
+    before = (slice(None),) * along
+    for _ in range(n):
+        x = binary("subtract", x[(*before, slice(1, None))], x[(*before, slice(None, -1))])
+    return x

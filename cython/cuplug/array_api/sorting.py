@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements in order, and those that differ."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import NamedTuple
+
+from cuplug.array.array import Array
+from cuplug.array_api.dtypes import checked, kind_of
+from cuplug.array_api.elementwise import binary, imag, real
+from cuplug.array_api.manipulation import axis_of, reshape
+from cuplug.lookup.find import find
+
+
+def _ordered(name: str, x: Array, axis: int, descending: bool) -> Array:
+    if kind_of(checked(name, "x", x).dtype) == "complex":
+        raise TypeError(f"{name}: x: seen {x.dtype}, wanted numbers that have an order")
+    axis = axis_of(name, axis, x.ndim)
+    result: Array = find(f"sorting.{name}")(x, axis=axis, descending=bool(descending))
+    return result
+
+
+def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+    """Return the elements in order along a dimension; NaN is larger than all numbers."""
+    return _ordered("sort", x, axis, descending)
+
+
+def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+    """Return where the elements in order are; equal ones stand as they came."""
+    return _ordered("argsort", x, axis, descending)
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def unique_all(x: Array, /) -> UniqueAll:
+    """Return the elements that differ, in order; where, which and how many they are."""
+    unique = find("sorting.unique")
+    if kind_of(checked("unique_all", "x", x).dtype) != "complex":
+        return UniqueAll(*unique(x))
+    if not x.size:
+        _, *rest = unique(real(x))
+        return UniqueAll(reshape(x, (0,)), *rest)
+    # Pairs of real and imaginary parts as numbers of such pairs.
+    rows, columns = (unique(part) for part in (real(x), imag(x)))
+    numbers = binary("multiply", rows.inverse_indices, index(columns.values.size))
+    _, *rest = unique(binary("add", numbers, columns.inverse_indices))
+    return UniqueAll(find("gather")(reshape(x, (-1,)), rest[0]), *rest)
+
+
+def unique_counts(x: Array, /) -> UniqueCounts:
+    """Return the elements that differ, in order, and how often each is there."""
+    found = unique_all(x)
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x: Array, /) -> UniqueInverse:
+    """Return the elements that differ, in order, and which of them each element is."""
+    found = unique_all(x)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x: Array, /) -> Array:
+    """Return the elements that differ, in order."""
+    if kind_of(checked("unique_values", "x", x).dtype) == "complex":
+        return unique_all(x).values
+    result: Array = find("sorting.unique_values")(x)
+    return result

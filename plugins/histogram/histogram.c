@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* histogram(x, bins, low, high): how many numbers are in each of as many even bins from low to
+ * high, as NumPy's: a number at an edge is in the bin above it, high in the last one; others and
+ * NaN in none.                                                     x T[*n], low < high; out
+ * int64[bins] histogram(x, edges): the same between edges, which ascend.         edges T[m], out
+ * int64[m - 1] bincount(x, size): how often 0 to size - 1 are there; others are an IndexError. x
+ * I[*n], out int64[size]
+ *
+ * T: bool, integers, floating dtypes. Bytes moved: x once. On the host each thread counts for
+ * itself; on a GPU each block does, in shared memory, where the bins fit in there. */
+#include "histogram/bins.h"
+
+#include <string.h>
+
+CUPLUG_ENTRY int histogram_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int histogram_edges_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int bincount_cuda(const cuplug_call *call);
+
+#define MOST_PARTS 64
+#define LEAST (1 << 15)       /* numbers that are worth a thread */
+#define MOST_COUNTS (1 << 22) /* of all threads together */
+
+typedef struct job {
+  const cuplug_call *call;
+  bins bins;
+  int64_t n_parts, *counts; /* of each part */
+} job;
+
+/* In each branch the compiler knows what bins_of asks for. */
+#define COUNT(...)                                                                           \
+  {                                                                                          \
+    bins b = j->bins;                                                                        \
+    __VA_ARGS__;                                                                             \
+    for (int64_t i = first; i < last; i++) {                                                 \
+      const int64_t bin = bins_of(&b, i);                                                    \
+      if ((uint64_t)bin < (uint64_t)b.n_bins)                                                \
+        counts[bin]++;                                                                       \
+      else if (is_strict)                                                                    \
+        return cuplug_failf(j->call, CUPLUG_ERROR_INDEX,                                     \
+                            "x: index %lld at position %lld is out of bounds for size %lld", \
+                            (long long)bin, (long long)i, (long long)b.n_bins);              \
+    }                                                                                        \
+    break;                                                                                   \
+  }
+
+static int count_parts(void *context, int64_t begin, int64_t end) {
+  const job *j = context;
+  const int is_strict = !j->bins.is_even && !j->bins.edges;
+  for (int64_t part = begin; part < end; part++) {
+    const int64_t first = j->bins.n * part / j->n_parts, last = j->bins.n * (part + 1) / j->n_parts;
+    int64_t *counts = j->counts + part * j->bins.n_bins;
+    memset(counts, 0, (size_t)j->bins.n_bins * sizeof *counts);
+    switch (j->bins.type) {
+    case CUPLUG_FLOAT32:
+      COUNT(b.type = CUPLUG_FLOAT32)
+    case CUPLUG_FLOAT64:
+      COUNT(b.type = CUPLUG_FLOAT64)
+    case CUPLUG_INT64:
+      COUNT(b.type = CUPLUG_INT64)
+    default:
+      COUNT()
+    }
+  }
+  return CUPLUG_OK;
+}
+
+static int count(const cuplug_call *call, int what) {
+  job j = {call, bins_of_call(call, what), 1, call->outputs[0].data};
+  const int64_t n_bins = j.bins.n_bins, wanted = j.bins.n / LEAST,
+                most = MOST_COUNTS / (n_bins + 1);
+  j.n_parts = wanted > MOST_PARTS ? MOST_PARTS : wanted;
+  if (j.n_parts > most) j.n_parts = most;
+  if (j.n_parts < 2) j.n_parts = 1;
+  if (n_bins == 0 && j.bins.n == 0) return CUPLUG_OK;
+  if (j.n_parts > 1)
+    j.counts = cuplug_workspace(call, (uint64_t)(j.n_parts * n_bins + 1) * sizeof *j.counts);
+  if (!j.counts && n_bins) return CUPLUG_ERROR_MEMORY;
+  const int status = cuplug_parallel(call, j.n_parts, 1, count_parts, &j);
+  int64_t *out = call->outputs[0].data;
+  if (status || j.n_parts == 1) return status;
+  memcpy(out, j.counts, (size_t)n_bins * sizeof *out);
+  for (int64_t k = n_bins; k < j.n_parts * n_bins; k++) out[k % n_bins] += j.counts[k];
+  return CUPLUG_OK;
+}
+
+CUPLUG_ENTRY int histogram_host(const cuplug_call *call) { return count(call, BINS_EVEN); }
+CUPLUG_ENTRY int histogram_edges_host(const cuplug_call *call) { return count(call, BINS_EDGES); }
+CUPLUG_ENTRY int bincount_host(const cuplug_call *call) { return count(call, BINS_COUNTS); }
+
+#define NUMBERS "T: bool | integer | floating"
+
+CUPLUG_OPERATOR(
+    histogram_edges_cuda, histogram_edges_host,
+    "histogram(x: T[*n], edges: T[m]) -> int64[m - 1] where " NUMBERS ", m > 0",
+    "How many numbers are in each bin between edges, which ascend." CUPLUG_DETERMINISTIC);
+CUPLUG_OPERATOR(histogram_cuda, histogram_host,
+                "histogram(x: T[*n], bins: int, low: float, high: float) -> int64[bins] "
+                "where " NUMBERS ", bins > 0, low < high",
+                "How many numbers are in each of even bins from low to high." CUPLUG_DETERMINISTIC);
+CUPLUG_OPERATOR(bincount_cuda, bincount_host,
+                "bincount(x: I[*n], size: int) -> int64[size] where I: integer, size >= 0",
+                "How often each of the integers from 0 to size - 1 is there." CUPLUG_DETERMINISTIC);
+CUPLUG_PLUGIN(histogram, "1.0.0");

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Along an axis of m elements, in lines:
+ *
+ * cumulative_sum(x, axis, include_initial): out[j] = x[0] + ... + x[j]; x T[*s], out T[*s]. With
+ *   include_initial 0 comes first, and the axis has m + 1 elements.
+ * cumulative_prod(x, axis, include_initial): the same of products, after 1.
+ * cumulative_sum_backward(grad, axis, include_initial): the gradient of cumulative_sum:
+ *   out[j] = grad[j] + ... + grad[m - 1], where grad has m elements, its first one left out with
+ *   include_initial.
+ *
+ * T: integers of 32 and 64 bits, which wrap around, floating and complex dtypes. float16 and
+ * bfloat16 are computed with as float32. Bytes moved: each element in and out once; on the host, of
+ * long lines, in twice.
+ *
+ * On the host, long lines are cut into chunks by their length: the sums of chunks are found, then
+ * each chunk is scanned from the sum of those before it on. So the bits are the same with any
+ * number of threads. */
+#include "scan/lines.h"
+
+#include <complex.h>
+#include <cuplug/half.h>
+
+CUPLUG_ENTRY int cumulative_sum_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int cumulative_sum_backward_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
+
+#define CHUNK (1 << 16) /* elements that are scanned by one thread */
+#define COLUMNS 256     /* lines beside each other that are scanned by one thread */
+#define LEAST (1 << 14) /* elements that are worth a thread */
+
+typedef double complex widest;
+
+typedef struct job {
+  scan_lines lines;
+  const void *from;
+  void *to;
+  widest *sums; /* of each chunk, then of those before it */
+  int64_t n_chunks, n_blocks;
+} job;
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Four functions for a dtype: sums of chunks, sums of the chunks before, scans of chunks, scans of
+ * blocks of columns. */
+#define SCAN(name, stored, computed, load, store, OP, identity)                                 \
+  static int sum_chunks_##name(void *context, int64_t begin, int64_t end) {                     \
+    const job *j = context;                                                                     \
+    for (int64_t c = begin; c < end; c++) {                                                     \
+      const int64_t line = c / j->n_chunks, first = c % j->n_chunks * CHUNK;                    \
+      const int64_t n = smaller(CHUNK, j->lines.n - first), step = j->lines.step;               \
+      const stored *from = (const stored *)j->from + scan_from(&j->lines, line) + first * step; \
+      computed sum = identity;                                                                  \
+      for (int64_t i = 0; i < n; i++) sum = sum OP load(from[i * step]);                        \
+      *(computed *)&j->sums[c] = sum;                                                           \
+    }                                                                                           \
+    return CUPLUG_OK;                                                                           \
+  }                                                                                             \
+  static void sum_before_##name(const job *j) {                                                 \
+    computed sum = identity;                                                                    \
+    for (int64_t c = 0; c < j->lines.n_lines * j->n_chunks; c++) {                              \
+      if (c % j->n_chunks == 0) sum = identity;                                                 \
+      const computed own = *(computed *)&j->sums[c];                                            \
+      *(computed *)&j->sums[c] = sum;                                                           \
+      sum = sum OP own;                                                                         \
+    }                                                                                           \
+  }                                                                                             \
+  static int scan_chunks_##name(void *context, int64_t begin, int64_t end) {                    \
+    const job *j = context;                                                                     \
+    for (int64_t c = begin; c < end; c++) {                                                     \
+      const int64_t line = c / j->n_chunks, first = c % j->n_chunks * CHUNK;                    \
+      const int64_t n = smaller(CHUNK, j->lines.n - first), step = j->lines.step;               \
+      const stored *from = (const stored *)j->from + scan_from(&j->lines, line) + first * step; \
+      stored *to = (stored *)j->to + scan_to(&j->lines, line) + first * step;                   \
+      computed sum = j->sums ? *(computed *)&j->sums[c] : identity;                             \
+      if (first == 0 && j->lines.has_initial) to[-step] = store(sum);                           \
+      for (int64_t i = 0; i < n; i++) {                                                         \
+        sum = sum OP load(from[i * step]);                                                      \
+        to[i * step] = store(sum);                                                              \
+      }                                                                                         \
+    }                                                                                           \
+    return CUPLUG_OK;                                                                           \
+  }                                                                                             \
+  static int scan_columns_##name(void *context, int64_t begin, int64_t end) {                   \
+    const job *j = context;                                                                     \
+    for (int64_t b = begin; b < end; b++) {                                                     \
+      const int64_t column = b % j->n_blocks * COLUMNS, width = j->lines.in.width;              \
+      const int64_t n = smaller(COLUMNS, width - column), step = j->lines.step;                 \
+      const int64_t line = b / j->n_blocks * width + column;                                    \
+      const stored *restrict from = (const stored *)j->from + scan_from(&j->lines, line);       \
+      stored *restrict to = (stored *)j->to + scan_to(&j->lines, line);                         \
+      computed sums[COLUMNS];                                                                   \
+      for (int64_t k = 0; k < n; k++) sums[k] = identity;                                       \
+      for (int64_t k = 0; k < n && j->lines.has_initial; k++) to[k - step] = store(sums[k]);    \
+      for (int64_t i = 0; i < j->lines.n; i++)                                                  \
+        for (int64_t k = 0; k < n; k++) {                                                       \
+          sums[k] = sums[k] OP load(from[i * step + k]);                                        \
+          to[i * step + k] = store(sums[k]);                                                    \
+        }                                                                                       \
+    }                                                                                           \
+    return CUPLUG_OK;                                                                           \
+  }
+
+#define FOR_DTYPES(X, kind, OP, identity)                                                        \
+  X(kind##_32, uint32_t, uint32_t, , , OP, identity)                                             \
+  X(kind##_64, uint64_t, uint64_t, , , OP, identity)                                             \
+  X(kind##_float16, uint16_t, float, cuplug_float16_load, cuplug_float16_store, OP, identity)    \
+  X(kind##_bfloat16, uint16_t, float, cuplug_bfloat16_load, cuplug_bfloat16_store, OP, identity) \
+  X(kind##_float32, float, float, , , OP, identity)                                              \
+  X(kind##_float64, double, double, , , OP, identity)                                            \
+  X(kind##_complex64, float complex, float complex, , , OP, identity)                            \
+  X(kind##_complex128, double complex, double complex, , , OP, identity)
+
+FOR_DTYPES(SCAN, sum, +, 0)
+FOR_DTYPES(SCAN, prod, *, 1)
+
+typedef struct functions {
+  cuplug_body *sum_chunks, *scan_chunks, *scan_columns;
+  void (*sum_before)(const job *j);
+} functions;
+
+#define FUNCTIONS(name, ...) \
+  {sum_chunks_##name, scan_chunks_##name, scan_columns_##name, sum_before_##name},
+
+static const functions SUMS[] = {FOR_DTYPES(FUNCTIONS, sum, +, 0)};
+static const functions PRODUCTS[] = {FOR_DTYPES(FUNCTIONS, prod, *, 1)};
+
+/* The place of a dtype in these. */
+static int number_of(const cuplug_tensor *x) {
+  if (elements_are_whole(x)) return x->dtype.bits == 64;
+  if (elements_are_complex(x)) return x->dtype.bits == 128 ? 7 : 6;
+  return x->dtype.bits == 64                 ? 5
+         : x->dtype.bits == 32               ? 4
+         : cuplug_type(x) == CUPLUG_BFLOAT16 ? 3
+                                             : 2;
+}
+
+static int scan(const cuplug_call *call, const functions *all, int is_backward) {
+  const functions *f = &all[number_of(&call->tensors[0])];
+  job j = {
+      scan_lines_of(call, is_backward), call->tensors[0].data, call->outputs[0].data, NULL, 1, 1};
+  const int64_t n_lines = j.lines.n_lines, n = j.lines.n, width = j.lines.in.width;
+  j.n_blocks = (width + COLUMNS - 1) / COLUMNS;
+  if (width >= 8) {
+    const int64_t each = n * smaller(width, COLUMNS) + 1;
+    return cuplug_parallel(call, j.lines.in.n_outer * j.n_blocks, 1 + LEAST / each, f->scan_columns,
+                           &j);
+  }
+  if (n > CHUNK) {
+    j.n_chunks = (n + CHUNK - 1) / CHUNK;
+    j.sums = cuplug_workspace(call, (uint64_t)(n_lines * j.n_chunks) * sizeof *j.sums);
+    if (!j.sums) return CUPLUG_ERROR_MEMORY;
+    const int status = cuplug_parallel(call, n_lines * j.n_chunks, 1, f->sum_chunks, &j);
+    if (status) return status;
+    f->sum_before(&j);
+  }
+  return cuplug_parallel(call, n_lines * j.n_chunks, 1 + LEAST / (n + 1), f->scan_chunks, &j);
+}
+
+CUPLUG_ENTRY int cumulative_sum_host(const cuplug_call *call) { return scan(call, SUMS, 0); }
+CUPLUG_ENTRY int cumulative_sum_backward_host(const cuplug_call *call) {
+  return scan(call, SUMS, 1);
+}
+CUPLUG_ENTRY int cumulative_prod_host(const cuplug_call *call) { return scan(call, PRODUCTS, 0); }
+
+#define SIZES(s, sign)                                                                  \
+  "[*" s "[:axis % len(" s ")], " s "[axis % len(" s ")] " sign " include_initial, *" s \
+  "[axis % len(" s ") + 1:]]"
+#define FORWARD(name)                                                                              \
+  name "(x: T[*s], axis: int = -1, include_initial: bool = False) -> T" SIZES(                     \
+      "s", "+") " where T: int32 | int64 | uint32 | uint64 | floating | complex, -len(s) <= axis " \
+                "< len(s)"
+
+CUPLUG_OPERATOR(cumulative_sum_cuda, cumulative_sum_host, FORWARD("cumulative_sum"),
+                "Sums of the elements up to each one along an axis." CUPLUG_DETERMINISTIC
+                    CUPLUG_GRADIENT(cumulative_sum_backward) CUPLUG_LINEAR(x));
+CUPLUG_OPERATOR(
+    cumulative_sum_backward_cuda, cumulative_sum_backward_host,
+    "cumulative_sum_backward(grad: T[*g], axis: int = -1, include_initial: bool = "
+    "False) -> T" SIZES("g", "-") " where T: floating | complex, "
+                                  "-len(g) <= axis < len(g)",
+    "The gradient of cumulative_sum: sums from each element of grad on." CUPLUG_DETERMINISTIC
+        CUPLUG_GRADIENT(cumulative_sum) CUPLUG_LINEAR(grad));
+CUPLUG_OPERATOR(cumulative_prod_cuda, cumulative_prod_host, FORWARD("cumulative_prod"),
+                "Products of the elements up to each one along an axis." CUPLUG_DETERMINISTIC);
+CUPLUG_PLUGIN(scan, "1.0.0");

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elements by their positions along an axis, which differ from line to line. indices I[*n] has as
+ * many dimensions as x T[*s], and its sizes but along the axis; -m <= index < m, negative ones
+ * count from the end, others are an IndexError.
+ *
+ * take_along_axis(source, indices, axis): out[..i..] = source[..indices[..i..]..]    out T[*n]
+ * take_along_axis_backward(grad, indices, source, axis): its gradient: zeros, to which grad is
+ * added at the places that indices mean                                       grad T[*n], out T[*s]
+ * put_along_axis(x, indices, values, axis): x[..indices[..i..]..] = values[..i..], in place
+ * scatter(x, indices, values, axis): the same in a copy                 values T[*n], out T[*s]
+ * scatter_backward(grad, indices, axis): the gradient of both: grad, 0 where something was put; and
+ *   grad where indices say, for one of the values that are put there
+ * scatter_add(x, indices, values, axis): a copy to which values are added
+ * scatter_add_backward(grad, indices, axis): its gradient: grad; and grad where indices say
+ * put(x, indices, values): x[indices[i]] = values[i], rows of x, in place
+ *                                              x T[m, *row], indices I[n], values T[n, *row]
+ *
+ * Values for one place are all added: on the host in their order, on a GPU in any. Of those that
+ * are put there one stays: on the host the last one. (On a GPU, gradients may be those of another
+ * one.) float16 and bfloat16 are rounded after each addition. After a bad index, what was written
+ * is unspecified. Bytes moved: indices and values once, a line of memory for each element; copies
+ * twice x. */
+#include "scatter/places.h"
+
+#include <complex.h>
+#include <cuplug/half.h>
+#include <string.h>
+
+CUPLUG_ENTRY int take_along_axis_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int take_along_axis_backward_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int put_along_axis_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int scatter_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int scatter_backward_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int scatter_add_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int scatter_add_backward_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int put_cuda(const cuplug_call *call);
+
+#define RUN 256         /* values whose places are found before they are moved */
+#define LEAST (1 << 14) /* values that are worth a thread */
+
+typedef struct job job;
+typedef void move(const job *j, const int64_t *at, int64_t first, int64_t n);
+
+struct job {
+  const cuplug_call *call;
+  places places;
+  move *move;
+  void *x, *values;
+  int64_t *last;  /* of each element of x that is written: the number of the value that stays */
+  int64_t n_each; /* values that one thread moves */
+  int64_t element_bytes;
+};
+
+#define TAKE(T) \
+  for (int64_t k = 0; k < n; k++) ((T *)j->values)[first + k] = ((const T *)j->x)[at[k]];
+#define PUT(T) \
+  for (int64_t k = 0; k < n; k++) ((T *)j->x)[at[k]] = ((const T *)j->values)[first + k];
+#define CLEAR(T)                    \
+  for (int64_t k = 0; k < n; k++) { \
+    ((T *)j->x)[at[k]] = (T){0};    \
+    j->last[at[k]] = first + k;     \
+  }
+#define TAKE_LAST(T)              \
+  for (int64_t k = 0; k < n; k++) \
+    ((T *)j->values)[first + k] = j->last[at[k]] == first + k ? ((const T *)j->x)[at[k]] : (T){0};
+
+static void take(const job *j, const int64_t *at, int64_t first, int64_t n) {
+  ELEMENTS_BY_WIDTH(j->element_bytes, TAKE)
+}
+static void put(const job *j, const int64_t *at, int64_t first, int64_t n) {
+  ELEMENTS_BY_WIDTH(j->element_bytes, PUT)
+}
+static void clear(const job *j, const int64_t *at, int64_t first, int64_t n) {
+  ELEMENTS_BY_WIDTH(j->element_bytes, CLEAR)
+}
+static void take_last(const job *j, const int64_t *at, int64_t first, int64_t n) {
+  ELEMENTS_BY_WIDTH(j->element_bytes, TAKE_LAST)
+}
+
+#define ADD(T, load, store)                                                           \
+  for (int64_t k = 0; k < n; k++)                                                     \
+    ((T *)j->x)[at[k]] =                                                              \
+        (T)store(load(((T *)j->x)[at[k]]) + load(((const T *)j->values)[first + k])); \
+  break;
+
+static void add(const job *j, const int64_t *at, int64_t first, int64_t n) {
+  switch (cuplug_type(&j->call->outputs[0])) {
+  case CUPLUG_INT8:
+  case CUPLUG_UINT8:
+    ADD(uint8_t, , )
+  case CUPLUG_INT16:
+  case CUPLUG_UINT16:
+    ADD(uint16_t, , )
+  case CUPLUG_INT32:
+  case CUPLUG_UINT32:
+    ADD(uint32_t, , )
+  case CUPLUG_INT64:
+  case CUPLUG_UINT64:
+    ADD(uint64_t, , )
+  case CUPLUG_FLOAT16:
+    ADD(uint16_t, cuplug_float16_load, cuplug_float16_store)
+  case CUPLUG_BFLOAT16:
+    ADD(uint16_t, cuplug_bfloat16_load, cuplug_bfloat16_store)
+  case CUPLUG_FLOAT32:
+    ADD(float, , )
+  case CUPLUG_FLOAT64:
+    ADD(double, , )
+  case CUPLUG_COMPLEX64:
+    ADD(float complex, , )
+  default:
+    ADD(double complex, , )
+  }
+}
+
+static int fail_index(const job *j, int64_t e) {
+  const int64_t number = places_number(&j->places, e);
+  return cuplug_failf(j->call, CUPLUG_ERROR_INDEX,
+                      "indices: index %lld at position %lld is out of bounds for size %lld",
+                      (long long)places_index(&j->places, number), (long long)number,
+                      (long long)j->places.x.m);
+}
+
+/* The elements of x that values `first` to first + n - 1 go with. Returns how many there are before
+ * a bad index. */
+static inline __attribute__((always_inline)) int64_t find_run(places p, int64_t first, int64_t n,
+                                                              int64_t *at) {
+  int64_t column = first % p.x.width, row = first / p.x.width % p.n_along;
+  int64_t base = first / p.x.width / p.n_along * p.x.m;
+  for (int64_t k = 0; k < n; k++) {
+    int64_t index = places_index(&p, p.has_rows ? row : first + k);
+    index += index < 0 ? p.x.m : 0;
+    if ((uint64_t)index >= (uint64_t)p.x.m) return k;
+    at[k] = (base + index) * p.x.width + column;
+    if (++column < p.x.width) continue;
+    column = 0;
+    if (++row < p.n_along) continue;
+    row = 0;
+    base += p.x.m;
+  }
+  return n;
+}
+
+/* In each branch the compiler knows what the loop asks for. */
+static int64_t find_places(const places *p, int64_t first, int64_t n, int64_t *at) {
+  places known = *p;
+  if (p->has_rows || p->type != CUPLUG_INT64) return find_run(*p, first, n, at);
+  known.type = CUPLUG_INT64;
+  known.has_rows = 0;
+  if (p->x.width > 1) return find_run(known, first, n, at);
+  known.x.width = 1;
+  return find_run(known, first, n, at);
+}
+
+static int move_parts(void *context, int64_t begin, int64_t end) {
+  const job *j = context;
+  int64_t at[RUN];
+  const int64_t last = end * j->n_each < j->places.n ? end * j->n_each : j->places.n;
+  for (int64_t first = begin * j->n_each; first < last; first += RUN) {
+    const int64_t n = last - first < RUN ? last - first : RUN;
+    const int64_t n_found = find_places(&j->places, first, n, at);
+    if (n_found < n) return fail_index(j, first + n_found);
+    j->move(j, at, first, n);
+  }
+  return CUPLUG_OK;
+}
+
+/* What is written by one value alone is moved by all threads; else the values for one part of x by
+ * one of them. */
+static int move_all(job *j, move *m) {
+  j->move = m;
+  const int is_alone = m == take || m == take_last;
+  const int64_t of_part = j->places.n_along * j->places.x.width;
+  j->n_each = is_alone ? RUN : of_part;
+  if (j->places.n == 0) return CUPLUG_OK;
+  const int64_t n_parts = (j->places.n + j->n_each - 1) / j->n_each;
+  return cuplug_parallel(j->call, n_parts, 1 + LEAST / j->n_each, move_parts, j);
+}
+
+static job job_of(const cuplug_call *call, const cuplug_tensor *x, void *data, void *values,
+                  int64_t axis, int has_rows) {
+  return (job){.call = call,
+               .places = places_of(&call->tensors[1], x, axis, has_rows),
+               .x = data,
+               .values = values,
+               .element_bytes = cuplug_element_bytes(x)};
+}
+
+static int64_t n_bytes(const cuplug_tensor *x) {
+  return cuplug_n_elements(x) * cuplug_element_bytes(x);
+}
+
+/* Checks the indices, which must have the sizes of x but along the axis. */
+static int check(const cuplug_call *call, const cuplug_tensor *x) {
+  return elements_check_beside(call, "indices", &call->tensors[1], x, call->scalars[0].i);
+}
+
+CUPLUG_ENTRY int take_along_axis_host(const cuplug_call *call) {
+  const cuplug_tensor *x = &call->tensors[0];
+  job j = job_of(call, x, x->data, call->outputs[0].data, call->scalars[0].i, 0);
+  const int status = check(call, x);
+  return status ? status : move_all(&j, take);
+}
+
+CUPLUG_ENTRY int take_along_axis_backward_host(const cuplug_call *call) {
+  const cuplug_tensor *x = &call->tensors[2], *out = &call->outputs[0];
+  job j = job_of(call, x, out->data, call->tensors[0].data, call->scalars[0].i, 0);
+  const int status = check(call, x);
+  if (status) return status;
+  if (n_bytes(out)) memset(out->data, 0, (size_t)n_bytes(out));
+  return move_all(&j, add);
+}
+
+CUPLUG_ENTRY int put_along_axis_host(const cuplug_call *call) {
+  const cuplug_tensor *x = &call->tensors[0];
+  job j = job_of(call, x, x->data, call->tensors[2].data, call->scalars[0].i, 0);
+  const int status = check(call, x);
+  return status ? status : move_all(&j, put);
+}
+
+CUPLUG_ENTRY int put_host(const cuplug_call *call) {
+  const cuplug_tensor *x = &call->tensors[0];
+  job j = job_of(call, x, x->data, call->tensors[2].data, 0, 1);
+  return move_all(&j, put);
+}
+
+/* Moves values to or from `out`, a copy of the first array. */
+static int change_copy(const cuplug_call *call, job *j, move *m) {
+  const cuplug_tensor *x = &call->tensors[0], *out = &call->outputs[0];
+  const int status = check(call, x);
+  if (status) return status;
+  if (n_bytes(out)) memcpy(out->data, x->data, (size_t)n_bytes(out));
+  return move_all(j, m);
+}
+
+static int change(const cuplug_call *call, move *m) {
+  job j = job_of(call, &call->tensors[0], call->outputs[0].data, call->tensors[2].data,
+                 call->scalars[0].i, 0);
+  return change_copy(call, &j, m);
+}
+
+CUPLUG_ENTRY int scatter_host(const cuplug_call *call) { return change(call, put); }
+CUPLUG_ENTRY int scatter_add_host(const cuplug_call *call) { return change(call, add); }
+
+CUPLUG_ENTRY int scatter_add_backward_host(const cuplug_call *call) {
+  job j = job_of(call, &call->tensors[0], call->outputs[0].data, call->outputs[1].data,
+                 call->scalars[0].i, 0);
+  return change_copy(call, &j, take);
+}
+
+CUPLUG_ENTRY int scatter_backward_host(const cuplug_call *call) {
+  const cuplug_tensor *grad = &call->tensors[0];
+  job j = job_of(call, grad, call->outputs[0].data, call->outputs[1].data, call->scalars[0].i, 0);
+  j.last = cuplug_workspace(call, (uint64_t)cuplug_n_elements(grad) * sizeof *j.last);
+  if (!j.last) return CUPLUG_ERROR_MEMORY;
+  const int status = change_copy(call, &j, clear);
+  j.x = grad->data;
+  return status ? status : move_all(&j, take_last);
+}
+
+#define AXIS "axis: int = -1"
+#define PLACES "I: integer, -len(s) <= axis < len(s), len(n) == len(s)"
+#define CHANGED "x: T[*s], indices: I[*n], values: T[*n], " AXIS ") "
+#define GRADIENTS "grad: T[*s], indices: I[*n], " AXIS ") -> (grad_x: T[*s], grad_values: T[*n]) "
+
+CUPLUG_OPERATOR(take_along_axis_cuda, take_along_axis_host,
+                "take_along_axis(source: T[*s], indices: I[*n], " AXIS ") -> T[*n] "
+                "where T: any, " PLACES,
+                "Elements by their positions along an axis, which differ from line to "
+                "line." CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(take_along_axis_backward)
+                    CUPLUG_LINEAR(source));
+CUPLUG_OPERATOR(take_along_axis_backward_cuda, take_along_axis_backward_host,
+                "take_along_axis_backward(grad: T[*n], indices: I[*n], source: T[*s], " AXIS ") "
+                "-> T[*s] where T: floating | complex, " PLACES,
+                "The gradient of take_along_axis: zeros, to which grad is added where indices "
+                "say." CUPLUG_GRADIENT(take_along_axis) CUPLUG_LINEAR(grad));
+CUPLUG_OPERATOR(put_along_axis_cuda, put_along_axis_host,
+                "put_along_axis(inout " CHANGED "where T: any, " PLACES,
+                "Writes values to positions along an axis, in place." CUPLUG_GRADIENT(
+                    scatter_backward) CUPLUG_LINEAR(x, values));
+CUPLUG_OPERATOR(scatter_cuda, scatter_host, "scatter(" CHANGED "-> T[*s] where T: any, " PLACES,
+                "A copy of x with values at positions along an axis." CUPLUG_GRADIENT(
+                    scatter_backward) CUPLUG_LINEAR(x, values));
+CUPLUG_OPERATOR(scatter_add_cuda, scatter_add_host,
+                "scatter_add(" CHANGED "-> T[*s] where T: integer | floating | complex, " PLACES,
+                "A copy of x to which values are added at positions along an axis." CUPLUG_GRADIENT(
+                    scatter_add_backward) CUPLUG_LINEAR(x, values));
+CUPLUG_OPERATOR(
+    scatter_backward_cuda, scatter_backward_host,
+    "scatter_backward(" GRADIENTS "where T: floating | complex, " PLACES,
+    "The gradients of scatter and of put_along_axis." CUPLUG_DETERMINISTIC CUPLUG_LINEAR(grad));
+CUPLUG_OPERATOR(scatter_add_backward_cuda, scatter_add_backward_host,
+                "scatter_add_backward(" GRADIENTS "where T: floating | complex, " PLACES,
+                "The gradients of scatter_add." CUPLUG_DETERMINISTIC CUPLUG_LINEAR(grad));
+CUPLUG_OPERATOR(put_cuda, put_host,
+                "put(inout x: T[m, *row], indices: I[n], values: T[n, *row]) "
+                "where T: any, I: integer",
+                "Writes rows to positions along the first axis, in place." CUPLUG_LINEAR(x,
+                                                                                         values));
+CUPLUG_PLUGIN(scatter, "1.0.0");

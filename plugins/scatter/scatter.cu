@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The specification is at the top of scatter.c. A thread moves one value; additions are atomic. */
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuplug/plugin.hpp>
+
+#include "scatter/places.h"
+
+namespace {
+
+constexpr int THREADS = 256;
+
+enum class move { take, put, clear, take_last };
+
+template <typename T, move what>
+__global__ void __launch_bounds__(THREADS)
+    move_kernel(T *x, T *values, const __grid_constant__ places p, int64_t *last,
+                cuplug_fault *fault) {
+  const int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+  if (e >= p.n) return;
+  const int64_t at = places_at(&p, e), number = places_number(&p, e);
+  if (at < 0)
+    cuplug_fault_index(fault, 1, number, places_index(&p, number), -p.x.m, p.x.m);
+  else if constexpr (what == move::take)
+    values[e] = x[at];
+  else if constexpr (what == move::put)
+    x[at] = values[e];
+  else if constexpr (what == move::clear)
+    x[at] = T{}, last[at] = e;
+  else
+    values[e] = last[at] == e ? x[at] : T{};
+}
+
+template <move what>
+int run(cuplug::call call, const places &p, void *x, void *values, int64_t element_bytes,
+        int64_t *last = nullptr) {
+  if (p.n == 0) return CUPLUG_OK;
+#define CASE(T)                                                                             \
+  return call.launch<move_kernel<T, what>>({cuplug::blocks(p.n, THREADS), THREADS}, (T *)x, \
+                                           (T *)values, p, last, call.fault());
+  ELEMENTS_BY_WIDTH(element_bytes, CASE)
+#undef CASE
+  return CUPLUG_OK;
+}
+
+/* ---- Additions ------------------------------------------------------------------------------- */
+
+__device__ inline uint16_t sum_of(uint16_t a, uint16_t b, __half *) {
+  return __half_as_ushort(
+      __float2half(__half2float(__ushort_as_half(a)) + __half2float(__ushort_as_half(b))));
+}
+__device__ inline uint16_t sum_of(uint16_t a, uint16_t b, __nv_bfloat16 *) {
+  return __bfloat16_as_ushort(__float2bfloat16(__bfloat162float(__ushort_as_bfloat16(a)) +
+                                               __bfloat162float(__ushort_as_bfloat16(b))));
+}
+__device__ inline uint16_t sum_of(uint16_t a, uint16_t b, uint16_t *) { return a + b; }
+__device__ inline uint8_t sum_of(uint8_t a, uint8_t b, uint8_t *) { return a + b; }
+
+template <int n_bytes> struct word_part { using type = uint8_t; };
+template <> struct word_part<2> { using type = uint16_t; };
+
+/* What is smaller than a word is exchanged within one. */
+template <typename T> __device__ void add_to(T *x, T value) {
+  using U = typename word_part<sizeof(T)>::type;
+  const int shift = (int)((uintptr_t)x & 3) * 8;
+  unsigned *word = (unsigned *)((uintptr_t)x & ~(uintptr_t)3), seen = *word, before;
+  const U own = *reinterpret_cast<const U *>(&value);
+  do {
+    before = seen;
+    const unsigned sum = sum_of((U)(before >> shift), own, (T *)nullptr);
+    const unsigned mask = (unsigned)(U)~U(0) << shift;
+    seen = atomicCAS(word, before, (before & ~mask) | sum << shift);
+  } while (seen != before);
+}
+__device__ inline void add_to(float *x, float value) { atomicAdd(x, value); }
+__device__ inline void add_to(double *x, double value) { atomicAdd(x, value); }
+__device__ inline void add_to(unsigned *x, unsigned value) { atomicAdd(x, value); }
+__device__ inline void add_to(unsigned long long *x, unsigned long long value) {
+  atomicAdd(x, value);
+}
+
+/* Elements are n_parts numbers: a complex one has two. */
+template <typename T, int n_parts>
+__global__ void __launch_bounds__(THREADS)
+    add_kernel(T *x, const T *__restrict__ values, const __grid_constant__ places p,
+               cuplug_fault *fault) {
+  const int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+  if (e >= p.n) return;
+  const int64_t at = places_at(&p, e), number = places_number(&p, e);
+  if (at < 0)
+    cuplug_fault_index(fault, 1, number, places_index(&p, number), -p.x.m, p.x.m);
+  else
+    for (int k = 0; k < n_parts; k++) add_to(x + at * n_parts + k, values[e * n_parts + k]);
+}
+
+template <typename T, int n_parts = 1>
+int add(cuplug::call call, const places &p, void *x, void *values) {
+  return call.launch<add_kernel<T, n_parts>>({cuplug::blocks(p.n, THREADS), THREADS}, (T *)x,
+                                             (const T *)values, p, call.fault());
+}
+
+int run_add(cuplug::call call, const places &p, void *x, void *values) {
+  if (p.n == 0) return CUPLUG_OK;
+  const cuplug_call *c = call;
+  switch (cuplug_type(&c->outputs[0])) {
+  case CUPLUG_INT8:
+  case CUPLUG_UINT8:
+    return add<uint8_t>(call, p, x, values);
+  case CUPLUG_INT16:
+  case CUPLUG_UINT16:
+    return add<uint16_t>(call, p, x, values);
+  case CUPLUG_INT32:
+  case CUPLUG_UINT32:
+    return add<unsigned>(call, p, x, values);
+  case CUPLUG_INT64:
+  case CUPLUG_UINT64:
+    return add<unsigned long long>(call, p, x, values);
+  case CUPLUG_FLOAT16:
+    return add<__half>(call, p, x, values);
+  case CUPLUG_BFLOAT16:
+    return add<__nv_bfloat16>(call, p, x, values);
+  case CUPLUG_FLOAT32:
+    return add<float>(call, p, x, values);
+  case CUPLUG_FLOAT64:
+    return add<double>(call, p, x, values);
+  case CUPLUG_COMPLEX64:
+    return add<float, 2>(call, p, x, values);
+  default:
+    return add<double, 2>(call, p, x, values);
+  }
+}
+
+/* ---- Entries --------------------------------------------------------------------------------- */
+
+int64_t n_bytes(const cuplug_tensor &x) { return cuplug_n_elements(&x) * cuplug_element_bytes(&x); }
+
+/* The places in x that indices mean, which must have the sizes of x but along the axis. */
+int find(const cuplug_call *c, const cuplug_tensor &x, places *p) {
+  *p = places_of(&c->tensors[1], &x, c->scalars[0].i, 0);
+  return elements_check_beside(c, "indices", &c->tensors[1], &x, c->scalars[0].i);
+}
+
+int copy(cuplug::call call, const cuplug_tensor &to, const cuplug_tensor &from) {
+  return n_bytes(to) ? call.check(cudaMemcpyAsync(to.data, from.data, n_bytes(to),
+                                                  cudaMemcpyDefault, call.stream()))
+                     : CUPLUG_OK;
+}
+
+} // namespace
+
+CUPLUG_ENTRY int take_along_axis_cuda(const cuplug_call *c) {
+  const cuplug_tensor &x = c->tensors[0];
+  places p;
+  const int status = find(c, x, &p);
+  return status ? status
+                : run<move::take>(c, p, x.data, c->outputs[0].data, cuplug_element_bytes(&x));
+}
+
+CUPLUG_ENTRY int take_along_axis_backward_cuda(const cuplug_call *c) {
+  const cuplug::call call(c);
+  const cuplug_tensor &out = c->outputs[0];
+  places p;
+  int status = find(c, c->tensors[2], &p);
+  if (!status && n_bytes(out))
+    status = call.check(cudaMemsetAsync(out.data, 0, n_bytes(out), call.stream()));
+  return status ? status : run_add(call, p, out.data, c->tensors[0].data);
+}
+
+CUPLUG_ENTRY int put_along_axis_cuda(const cuplug_call *c) {
+  const cuplug_tensor &x = c->tensors[0];
+  places p;
+  const int status = find(c, x, &p);
+  return status ? status
+                : run<move::put>(c, p, x.data, c->tensors[2].data, cuplug_element_bytes(&x));
+}
+
+CUPLUG_ENTRY int put_cuda(const cuplug_call *c) {
+  const cuplug_tensor &x = c->tensors[0];
+  return run<move::put>(c, places_of(&c->tensors[1], &x, 0, 1), x.data, c->tensors[2].data,
+                        cuplug_element_bytes(&x));
+}
+
+CUPLUG_ENTRY int scatter_cuda(const cuplug_call *c) {
+  const cuplug_tensor &out = c->outputs[0];
+  places p;
+  int status = find(c, c->tensors[0], &p);
+  if (!status) status = copy(c, out, c->tensors[0]);
+  return status ? status
+                : run<move::put>(c, p, out.data, c->tensors[2].data, cuplug_element_bytes(&out));
+}
+
+CUPLUG_ENTRY int scatter_add_cuda(const cuplug_call *c) {
+  places p;
+  int status = find(c, c->tensors[0], &p);
+  if (!status) status = copy(c, c->outputs[0], c->tensors[0]);
+  return status ? status : run_add(c, p, c->outputs[0].data, c->tensors[2].data);
+}
+
+CUPLUG_ENTRY int scatter_add_backward_cuda(const cuplug_call *c) {
+  const cuplug_tensor &grad = c->tensors[0];
+  places p;
+  int status = find(c, grad, &p);
+  if (!status) status = copy(c, c->outputs[0], grad);
+  return status ? status
+                : run<move::take>(c, p, grad.data, c->outputs[1].data, cuplug_element_bytes(&grad));
+}
+
+CUPLUG_ENTRY int scatter_backward_cuda(const cuplug_call *c) {
+  const cuplug::call call(c);
+  const cuplug_tensor &grad = c->tensors[0];
+  void *grad_x = c->outputs[0].data, *grad_values = c->outputs[1].data;
+  const int64_t width = cuplug_element_bytes(&grad);
+  places p;
+  int status = find(c, grad, &p);
+  if (status) return status;
+  int64_t *last = call.workspace<int64_t>(cuplug_n_elements(&grad));
+  if (!last) return CUPLUG_ERROR_MEMORY;
+  status = copy(call, c->outputs[0], grad);
+  if (!status) status = run<move::clear>(call, p, grad_x, nullptr, width, last);
+  return status ? status : run<move::take_last>(call, p, grad.data, grad_values, width, last);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* searchsorted(x, values, side): where values would be put into x so that it stays in order.
+ *   x T[m], ascending; values T[*n]; out int64[*n]: how many elements of x are below each value,
+ * or, with side "right", not above it NaN is larger than all numbers. T: bool, integers, floating
+ * dtypes. Bytes moved: values and out once, and log2(m) elements of x for each. */
+#include "searchsorted/search.h"
+
+CUPLUG_ENTRY int searchsorted_cuda(const cuplug_call *call);
+
+#define LEAST 1024 /* searches that are worth a thread */
+
+typedef struct job {
+  order order;
+  const void *x, *values;
+  int64_t m, *out;
+  int is_right;
+} job;
+
+/* In each branch the compiler knows the width. */
+#define SEARCH(width)                                                                   \
+  {                                                                                     \
+    order o = j->order;                                                                 \
+    o.n_bytes = width;                                                                  \
+    for (int64_t i = begin; i < end; i++)                                               \
+      j->out[i] = search_in(&o, j->x, j->m, search_key(&o, j->values, i), j->is_right); \
+    break;                                                                              \
+  }
+
+static int search(void *context, int64_t begin, int64_t end) {
+  const job *j = context;
+  switch (j->order.n_bytes) {
+  case 1:
+    SEARCH(1)
+  case 2:
+    SEARCH(2)
+  case 4:
+    SEARCH(4)
+  default:
+    SEARCH(8)
+  }
+  return CUPLUG_OK;
+}
+
+CUPLUG_ENTRY int searchsorted_host(const cuplug_call *call) {
+  const cuplug_tensor *x = &call->tensors[0], *values = &call->tensors[1];
+  job j = {order_of(x, 0),         x->data, values->data, x->shape[0], call->outputs[0].data,
+           call->scalars[0].i != 0};
+  return cuplug_parallel(call, cuplug_n_elements(values), LEAST, search, &j);
+}
+
+CUPLUG_OPERATOR(searchsorted_cuda, searchsorted_host,
+                "searchsorted(x: T[m], values: T[*n], side: \"left\" | \"right\" = \"left\") -> "
+                "int64[*n] where T: bool | integer | floating",
+                "Where values would be put into x, whose elements ascend." CUPLUG_DETERMINISTIC
+                    CUPLUG_INDEPENDENT(n));
+CUPLUG_PLUGIN(searchsorted, "1.0.0");

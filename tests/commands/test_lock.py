@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an application uses, by digests: `cuplug lock` and `cuplug list --locked`."""
+
+import json
+import shutil
+import subprocess
+
+import cuplug
+import pytest
+from click.testing import CliRunner
+from cuplug.commands.cli import main
+from raw_plugins import named_plugin, quoted
+
+pytestmark = pytest.mark.usefixtures("place")
+
+
+def run(*arguments):
+    """Run the command in this process."""
+    return CliRunner().invoke(main, arguments)
+
+
+@pytest.fixture
+def lock(place, tmp_path):
+    """Return the lock of a plugin that lies in the first folder, with what it links."""
+    named_plugin(place / "libours.so", "ours")
+    named_plugin(place / "libothers.so", "others")
+    done = run("lock", "ours", "-o", str(tmp_path / "cuplug.lock"))
+    assert done.exit_code == 0, done.output
+    assert "1 plugins, " in done.output
+    (tmp_path / "cuplug.lock").chmod(0o644)
+    return tmp_path / "cuplug.lock"
+
+
+def states(lock):
+    """Return the state of each file, by its name."""
+    done = run("list", "--locked", str(lock), "--json")
+    told = json.loads(done.output)
+    found = {x["file"]: x["state"] for x in told["files"]}
+    assert told["ok"] == (set(found.values()) == {"same"}) == (done.exit_code == 0)
+    return found
+
+
+def test_it_is_an_allow_list(lock, monkeypatch):
+    assert "# ours " in lock.read_text()
+    assert subprocess.run(["sha256sum", "-c", "--quiet", lock], check=False).returncode == 0
+    monkeypatch.setenv("CUPLUG_ALLOW_LIST", str(lock))
+    assert [p.name for p in cuplug.plugins() if p.state == "ok"] == ["ours"]
+
+
+def test_what_is_the_same(lock, place, tmp_path):
+    assert set(states(lock).values()) == {"same"}
+    assert "libours.so" in states(lock)
+    assert "libothers.so" not in states(lock)
+    assert run("list", "--locked", str(lock)).output.startswith("state  file")
+
+
+def test_what_has_changed(lock, place):
+    named_plugin(place / "libours.so", "ours", VERSION=quoted("9.9"))
+    assert states(lock)["libours.so"] == "changed"
+    (place / "libours.so").unlink()
+    assert states(lock)["libours.so"] == "missing"
+
+
+def test_a_plugin_that_comes_before(lock, place, tmp_path, monkeypatch):
+    before = tmp_path / "before"
+    before.mkdir(mode=0o755)
+    named_plugin(before / "libours.so", "ours", VERSION=quoted("0.1"))
+    monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", f"{before}:{place}")
+    assert states(lock)["libours.so"] == "changed"
+
+
+def test_a_library_that_a_plugin_links(place, tmp_path, monkeypatch):
+    libraries = tmp_path / "libraries"
+    libraries.mkdir(mode=0o755)
+    gcc = ["gcc", "-shared", "-fPIC", "-xc", "-"]
+    wanted = libraries / "libwanted.so"
+    subprocess.run([*gcc, "-o", wanted], input=b"int wanted(void) { return 1; }", check=True)
+    source = tmp_path / "user.c"
+    source.write_text(
+        "#include <cuplug/plugin.h>\nint wanted(void);\n"
+        "CUPLUG_ENTRY int user_host(const cuplug_call *c) { (void)c; return wanted() - 1; }\n"
+        'CUPLUG_HOST_OPERATOR(user_host, "user()", "Uses another library.");\n'
+        'CUPLUG_PLUGIN(user, "1.0");\n'
+    )
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(libraries))
+    options = [f"-L{libraries}", "-lwanted", "-Wl,--no-as-needed"]
+    shutil.copy(cuplug.build(source, options=["-Wl,--no-as-needed", *options]), place)
+    lock = tmp_path / "own.lock"
+    assert run("lock", "user", "-o", str(lock)).exit_code == 0
+    assert states(lock)["libwanted.so"] == "same"
+    subprocess.run([*gcc, "-o", wanted], input=b"int wanted(void) { return 2; }", check=True)
+    assert states(lock)["libwanted.so"] == "changed"
+    wanted.unlink()
+    done = run("lock", "user", "-o", str(lock))
+    assert "it links libwanted.so, which is not found" in done.output
+
+
+def test_an_adopted_library_with_its_description(place, tmp_path):
+    pytest.importorskip("cffi")
+    plain = place / "libplain.so"
+    gcc = ["gcc", "-shared", "-fPIC", "-xc", "-", "-o", plain]
+    subprocess.run(gcc, input=b"int zero(void) { return 0; }", check=True)
+    plain.chmod(0o755)
+    description = place / "libplain.cuplug.toml"
+    description.write_text(
+        'prototypes = "int zero(void);"\n[zero]\nsignature = "zero()"\narguments = ""\n'
+    )
+    description.chmod(0o644)
+    lock = tmp_path / "own.lock"
+    assert run("lock", "-o", str(lock)).exit_code == 0
+    assert states(lock)["libplain.cuplug.toml"] == "same"
+    description.write_text(description.read_text() + "# more\n")
+    assert states(lock)["libplain.cuplug.toml"] == "changed"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (None, "no such file: `cuplug lock` writes it"),
+        ("sha256 x\n", "line 1: seen 'sha256 x', wanted a digest and a file"),
+    ],
+)
+def test_what_is_no_lock(text, sentence, tmp_path):
+    lock = tmp_path / "cuplug.lock"
+    if text:
+        lock.write_text(text)
+    done = run("list", "--locked", str(lock))
+    assert (done.exit_code, sentence in done.output) == (1, True)
+
+
+def test_the_usual_name(lock, monkeypatch):
+    monkeypatch.chdir(lock.parent)
+    assert run("list", "--locked").exit_code == 0

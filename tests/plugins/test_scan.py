@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cumulative sums and products, and the gradient of the sums, against NumPy."""
+
+import numpy as np
+import pytest
+from backends import COMPLEX, FLOATING, assert_same, dtype_of
+from cuplug.ops import cumulative_prod, cumulative_sum, cumulative_sum_backward
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+DTYPES = ["int32", "int64", "uint32", "uint64", *FLOATING, *COMPLEX]
+SHAPES = [(1,), (41,), (3, 0, 2), (0, 3), (7, 300), (3, 5, 40), (4, 17, 9)]
+
+
+def numbers(shape, dtype, seed=0) -> np.ndarray:
+    """Return ones and minus ones, and zeros: their sums and products are exact."""
+    random = np.random.default_rng(seed)
+    dtype = dtype_of(dtype)
+    x = random.integers(0 if dtype.kind == "u" else -1, 2, shape)
+    return np.asarray(x + 1j * (x == 0) if dtype.kind == "c" else x, dtype)
+
+
+def computed(x) -> np.ndarray:
+    """Return 16-bit floats as float32."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+def wanted(function, x, axis, include_initial=False) -> np.ndarray:
+    wide = computed(x)
+    found = function(wide, axis, dtype=wide.dtype)
+    if include_initial:
+        shape = list(x.shape)
+        shape[axis] = 1
+        found = np.concatenate([np.full(shape, function is np.cumprod, wide.dtype), found], axis)
+    return found.astype(x.dtype)
+
+
+def wanted_back(grad, axis, include_initial=False) -> np.ndarray:
+    sums = np.flip(np.cumsum(np.flip(computed(grad), axis), axis), axis).astype(grad.dtype)
+    return np.take(sums, range(include_initial, grad.shape[axis]), axis)
+
+
+def check(backend, x, axis, include_initial):
+    result = backend(cumulative_sum, x, axis, include_initial)
+    assert_same(result, wanted(np.cumsum, x, axis, include_initial))
+    result = backend(cumulative_prod, x, axis, include_initial)
+    assert_same(result, wanted(np.cumprod, x, axis, include_initial))
+    if x.dtype.kind in "fc" and x.shape[axis] >= include_initial:
+        result = backend(cumulative_sum_backward, x, axis, include_initial)
+        assert_same(result, wanted_back(x, axis, include_initial))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_dtype(backend, dtype, shape):
+    if not backend.supports(dtype_of(dtype)):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    for axis in range(-1, len(shape) - 1):
+        check(backend, numbers(shape, dtype), axis, False)
+        check(backend, numbers(shape, dtype), axis, True)
+
+
+@pytest.mark.sanitizer
+@settings(max_examples=30)
+@given(
+    shape=st.lists(st.integers(0, 50), min_size=1, max_size=3),
+    dtype=st.sampled_from(["int32", "float16", "float32", "complex64", "complex128"]),
+    include_initial=st.booleans(),
+    data=st.data(),
+)
+def test_shapes_and_axes(backend, shape, dtype, include_initial, data):
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    check(backend, numbers(tuple(shape), dtype), axis, include_initial)
+
+
+LONG = [((200_000,), 0), ((3, 70_000), 1), ((70_000, 3), 0), ((70_000, 20), 0), ((9, 5000), 0)]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "complex128"])
+@pytest.mark.parametrize(("shape", "axis"), LONG, ids=str)
+def test_long_lines(backend, dtype, shape, axis):
+    """In chunks on the host; by CUB, a block or a thread for each line on a GPU."""
+    check(backend, numbers(shape, dtype), axis, False)
+    check(backend, numbers(shape, dtype), axis, True)
+
+
+def test_many_lines(backend):
+    check(backend, numbers((3000, 9), "float32"), 1, True)
+    check(backend, numbers((2, 5, 4500), "float32"), 1, True)
+
+
+def test_strided_arrays(backend):
+    x = numbers((60, 70), "float64").T[::2, ::-3]
+    assert_same(backend(cumulative_sum, x, 0), np.cumsum(x, 0))
+
+
+def test_sums_of_any_numbers(backend):
+    x = np.random.default_rng(0).standard_normal((2, 300_000)).astype(np.float32)
+    result = backend(cumulative_sum, x)
+    np.testing.assert_allclose(result, np.cumsum(x.astype(np.float64), -1), atol=2e-2)
+
+
+def test_16_bit_sums_do_not_stop(backend):
+    """Added in 16 bits, they would stay at 2048."""
+    result = backend(cumulative_sum, np.ones(5000, np.float16))
+    assert_same(result, np.arange(1, 5001, dtype=np.float32).astype(np.float16))
+
+
+def test_integers_wrap_around(backend):
+    x = np.full(3, 2**62, np.int64)
+    assert backend(cumulative_sum, x).tolist() == [2**62, -(2**63), -(2**62)]
+
+
+@pytest.mark.parametrize("n", [1, 3, 100_000])
+def test_infinities(backend, n):
+    x = np.ones(2 * n)
+    x[n] = np.inf
+    assert_same(backend(cumulative_sum, x), np.cumsum(x))
+
+
+def test_a_gradient_too_short_is_refused():
+    with pytest.raises(ValueError, match="cumulative_sum_backward"):
+        cumulative_sum_backward(np.ones((2, 0)), include_initial=True)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""unique, unique_values and searchsorted against NumPy."""
+
+import cuplug
+import numpy as np
+import pytest
+from backends import FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
+from cuplug.ops import searchsorted, unique, unique_values
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+DTYPES = ["bool", *SIGNED, *UNSIGNED, *FLOATING]
+SHAPES = [(), (0,), (1,), (7, 30), (300_000,)]
+
+
+def numbers(shape, dtype, seed=0) -> np.ndarray:
+    """Return numbers of which many are equal; of floats also NaN, and zeros of both signs."""
+    random, dtype = np.random.default_rng(seed), dtype_of(dtype)
+    if dtype.kind in "biu":
+        return np.asarray(random.integers(-20 * (dtype.kind == "i"), 20, shape)).astype(dtype)
+    x = np.asarray(random.integers(-20, 20, shape) * np.float32(0.25))
+    x = np.where(random.random(shape) < 0.05, np.nan, x)
+    return np.where(random.random(shape) < 0.05, -0.0, x).astype(dtype)
+
+
+def wide(x) -> np.ndarray:
+    """Return a dtype that NumPy sorts, of the same values."""
+    return x.astype(np.float32) if x.dtype.name == "bfloat16" else x
+
+
+def check(backend, x):
+    wanted = np.unique(wide(x), True, True, True, equal_nan=False)
+    found = unique(backend.put(x), **backend.keywords)
+    assert cuplug.last_call().device == backend.device
+    assert found._fields == ("values", "indices", "inverse_indices", "counts")
+    assert_same(backend.take(found.values), wanted[0].astype(x.dtype))
+    for result, expected in zip(found[1:], wanted[1:], strict=True):
+        assert_same(backend.take(result), expected.astype(np.int64))
+    assert_same(backend(unique_values, x), wanted[0].astype(x.dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_unique(backend, dtype, shape):
+    if not backend.supports(dtype_of(dtype)):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    check(backend, numbers(shape, dtype))
+
+
+@pytest.mark.sanitizer
+@settings(max_examples=30)
+@given(
+    x=st.lists(st.integers(-5, 5), max_size=100),
+    dtype=st.sampled_from(["int8", "float16", "float32", "int64"]),
+)
+def test_unique_of_lists(backend, x, dtype):
+    check(backend, np.array(x, dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searchsorted(backend, dtype, side):
+    if not backend.supports(dtype_of(dtype)):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    for m, shape in [(0, (3,)), (1, ()), (100, (0,)), (1000, (7, 300))]:
+        x, values = numbers((m,), dtype), numbers(shape, dtype, 1)
+        x = np.sort(wide(x)).astype(x.dtype)
+        wanted = np.searchsorted(wide(x), wide(values), side)
+        assert_same(backend(searchsorted, x, values, side), np.asarray(wanted, np.int64))
+
+
+def test_another_dtype_is_refused():
+    with pytest.raises(TypeError, match="searchsorted"):
+        searchsorted(np.arange(3), np.ones(2))
