@@ -43,6 +43,8 @@ MODULES = {
     "gradients": 3,
     "array_ops": 6,
     "expressions": 4,
+    "reductions_host": 5,
+    "reductions_cuda": 5,
     "compiling": 5,
     "torch_ops": 1,
     "transfers": 3,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
+import platform
 import sys
 from collections.abc import Callable, Iterator
 
@@ -55,6 +57,10 @@ def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
         tensors = {name: torch.from_numpy(array) for name, array in x.items()}
         yield "cuplug, 3 torch CPU tensors", python_loop(three, call=noop3, **tensors)
     yield "np.add(out=)", python_loop(out, call=np.add, **x)
+    square = np.ones((16, 16), np.float32)
+    total = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")
+    yield "cuplug, sum of 16 x 16", python_loop("call(x)", call=total, x=square)
+    yield "np.sum of 16 x 16", python_loop("call(x)", call=np.sum, x=square)
     compiled, values = native.typed_calls(), list(x.values())
     yield "typed function from Cython", lambda n: compiled.typed(*values, n)
     yield "cuplug_invoke from C", lambda n: compiled.c_api(*values, n)
@@ -62,6 +68,8 @@ def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
 
 def main(n_calls: int) -> None:
     """Run all cases, each warm."""
+    if platform.machine() == "x86_64":  # valgrind knows no AVX-512
+        os.environ["CC"] = "cc -mno-avx512f"
     requests = ctypes.CDLL(str(native.shared_library("callgrind_requests.c")))
     for name, run in cases():
         run(N_WARM)

@@ -54,9 +54,15 @@ static inline int match_scalar(cuplug__match *m, int32_t i, const cuplug_argumen
   return !status || !m->error ? status : refuse_scalar(m, i, a, type, status);
 }
 
+/* A number stands for a list of it alone. */
 static int match_list(cuplug__match *m, int32_t i, const cuplug_argument *a, cuplug_scalar *to) {
   cuplug_frame *f = m->frame;
   const uint32_t type = cuplug__type_of(m, m->s->parameters[i].type_variable);
+  cuplug_argument alone;
+  if (a->kind >= CUPLUG_ARGUMENT_BOOL && a->kind <= CUPLUG_ARGUMENT_COMPLEX) {
+    alone = cuplug_list_argument(a, 1);
+    a = &alone;
+  }
   if (a->kind != CUPLUG_ARGUMENT_LIST) return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
   if (a->list.n > CUPLUG_MAX_ITEMS - f->n_items)
     return cuplug__mismatch(m, i, CUPLUG_ERROR_VALUE,

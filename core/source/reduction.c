@@ -11,12 +11,16 @@
 
 #include <internal/source.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define N_COLUMNS 32 /* threads of a block side by side, by columns */
 #define N_BLOCKS_WANTED 8192
 #define N_LEAST 16 /* packs for each thread, so that a part pays */
+#define N_SHARED 4 /* packs of a row for each thread that shares it */
+/* Fewer packs for each of many outputs are a thread's alone: waiting for others costs more. */
+#define N_SHORT 64
+#define N_MANY 65536
+#define N_UNROLLED 4 /* packs that a thread waits for at once */
 #define HOST_BLOCK 1024
 #define N_HOST_ITEMS 64
 #define N_HOST_LEAST 4096 /* elements of a part */
@@ -24,51 +28,48 @@
 
 /* ---- Axes ------------------------------------------------------------------------------------ */
 
-static int refuse_axis(const char *name, const char *seen, int32_t ndim, cuplug_error *error) {
+static int refuse_axis(const char *name, int64_t seen, int32_t ndim, cuplug_error *error) {
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: axis: seen %s, wanted different numbers with %d <= axis < %d", name,
-                      seen, -ndim, ndim);
+                      "%s: axis: seen %" PRId64 ", wanted different numbers with %d <= axis < %d",
+                      name, seen, -ndim, ndim);
 }
 
-/* The dimensions that are reduced, a bit for each. */
-static int read_axes(const char *name, const char *text, int32_t ndim, uint64_t *axes,
+/* The dimensions that are reduced, a bit for each; without a list, all. */
+static int read_axes(const char *name, cuplug_items axis, int32_t ndim, uint64_t *axes,
                      cuplug_error *error) {
-  *axes = 0;
-  if (!strcmp(text, "all")) {
-    *axes = ndim < 64 ? (1ull << ndim) - 1 : UINT64_MAX;
-    return CUPLUG_OK;
-  }
-  for (const char *at = text; *at;) {
-    char *end;
-    long axis = strtol(at, &end, 10);
-    if (end == at || (*end && *end != ',') || axis < -ndim || axis >= ndim)
-      return refuse_axis(name, text, ndim, error);
-    uint64_t bit = 1ull << (axis < 0 ? axis + ndim : axis);
-    if (*axes & bit) return refuse_axis(name, text, ndim, error);
+  *axes = axis.items ? 0 : ndim < 64 ? (1ull << ndim) - 1 : UINT64_MAX;
+  for (int64_t k = 0; k < axis.n; k++) {
+    const int64_t at = ((const int64_t *)axis.items)[k];
+    if (at < -ndim || at >= ndim) return refuse_axis(name, at, ndim, error);
+    const uint64_t bit = 1ull << (at < 0 ? at + ndim : at);
+    if (*axes & bit) return refuse_axis(name, at, ndim, error);
     *axes |= bit;
-    at = *end ? end + 1 : end;
   }
   return CUPLUG_OK;
 }
 
-static const char *axis_of(const cuplug_scalar *scalars, uint32_t n) { return scalars[n - 2].s; }
+static cuplug_items axis_of(const cuplug_scalar *scalars, uint32_t n) {
+  return scalars[n - 2].list;
+}
 static int keeps_dims(const cuplug_scalar *scalars, uint32_t n) { return scalars[n - 1].i != 0; }
 
-int cuplug_reduction_reshape(cuplug_frame *f, cuplug_error *error) {
-  cuplug_tensor *out = &f->tensors[f->n_inputs];
-  uint64_t axes;
+static void reshape(cuplug_tensor *out, uint64_t axes, int keep) {
   int32_t ndim = 0;
-  int status =
-      read_axes(f->signature->name, axis_of(f->scalars, f->n_scalars), out->ndim, &axes, error);
-  if (status) return status;
-  const int keep = keeps_dims(f->scalars, f->n_scalars);
   for (int32_t d = 0; d < out->ndim; d++) {
     const int is_reduced = axes >> d & 1;
     if (is_reduced && !keep) continue;
     out->shape[ndim++] = is_reduced ? 1 : out->shape[d];
   }
   out->ndim = ndim;
-  return CUPLUG_OK;
+}
+
+int cuplug_reduction_reshape(cuplug_frame *f, cuplug_error *error) {
+  uint64_t axes;
+  int status = read_axes(f->signature->name, axis_of(f->scalars, f->n_scalars),
+                         f->tensors[f->n_inputs].ndim, &axes, error);
+  for (uint32_t k = f->n_inputs; !status && k < f->n_tensors; k++)
+    reshape(&f->tensors[k], axes, keeps_dims(f->scalars, f->n_scalars));
+  return status;
 }
 
 /* ---- Loops ----------------------------------------------------------------------------------- */
@@ -83,9 +84,14 @@ typedef struct reduction {
   const cuplug_code *code;
 } reduction;
 
-/* The output with the dimensions of the inputs, standing still along reduced ones. */
-static cuplug_tensor spread_output(const cuplug_call *call, uint64_t axes, int64_t *strides) {
-  cuplug_tensor out = call->tensors[call->n_tensors - 1];
+static uint32_t n_inputs_of(const reduction *r) {
+  return r->call->n_tensors - r->source->n_outputs;
+}
+
+/* An output with the dimensions of the inputs, standing still along reduced ones. */
+static cuplug_tensor spread_output(const cuplug_call *call, uint32_t k, uint64_t axes,
+                                   int64_t *strides) {
+  cuplug_tensor out = call->tensors[k];
   const int keep = keeps_dims(call->scalars, call->n_scalars);
   int32_t from = 0;
   for (int32_t d = 0; d < call->tensors[0].ndim; d++) {
@@ -99,29 +105,38 @@ static cuplug_tensor spread_output(const cuplug_call *call, uint64_t axes, int64
   return out;
 }
 
-static int read_loops(reduction *r) {
-  const cuplug_call *call = r->call;
-  const uint32_t n = call->n_tensors, output = n - 1;
-  int64_t strides[CUPLUG_MAX_NDIM];
-  cuplug_tensor tensors[CUPLUG_MAX_LOOP_ARRAYS];
-  uint64_t axes;
-  int status = read_axes("", axis_of(call->scalars, call->n_scalars), call->tensors[0].ndim, &axes,
-                         cuplug__error_of(call));
-  if (status) return status;
-  memcpy(tensors, call->tensors, n * sizeof(*tensors));
-  tensors[output] = spread_output(call, axes, strides);
+/* The dimensions of both loops; the reduced one goes on in C order where its elements count. */
+static void add_dims(reduction *r, const cuplug_tensor *tensors, uint64_t axes) {
+  const uint32_t n_inputs = n_inputs_of(r);
+  const uint32_t outputs = (uint32_t)((1ull << r->call->n_tensors) - (1ull << n_inputs));
   for (int32_t d = 0; d < tensors[0].ndim; d++) {
     if (axes >> d & 1)
-      cuplug__loop_add(&r->reduced, tensors, d, 1u << output);
+      cuplug__loop_add(&r->reduced, tensors, d, outputs);
     else
       cuplug__loop_add(&r->kept, tensors, d, 0);
   }
-  for (uint32_t k = 0; k < n; k++) r->data[k] = tensors[k].data;
   if (r->kept.n) cuplug__loop_collapse(&r->kept, 1);
   if (r->reduced.n)
-    cuplug__loop_collapse(&r->reduced, 1);
+    cuplug__loop_collapse(&r->reduced, !r->source->in_order);
   else
     r->reduced.ndim = 0;
+}
+
+static int read_loops(reduction *r) {
+  const cuplug_call *call = r->call;
+  const uint32_t n = call->n_tensors, n_inputs = n_inputs_of(r);
+  const int32_t ndim = call->tensors[0].ndim;
+  int64_t strides[r->source->n_outputs][ndim + 1];
+  cuplug_tensor tensors[CUPLUG_MAX_LOOP_ARRAYS];
+  uint64_t axes;
+  int status =
+      read_axes("", axis_of(call->scalars, call->n_scalars), ndim, &axes, cuplug__error_of(call));
+  if (status) return status;
+  memcpy(tensors, call->tensors, n * sizeof(*tensors));
+  for (uint32_t k = n_inputs; k < n; k++)
+    tensors[k] = spread_output(call, k, axes, strides[k - n_inputs]);
+  add_dims(r, tensors, axes);
+  for (uint32_t k = 0; k < n; k++) r->data[k] = tensors[k].data;
   if (r->kept.n && !r->reduced.n && !r->source->has_identity)
     return cuplug_fail(
         call, CUPLUG_ERROR_VALUE,
@@ -130,8 +145,8 @@ static int read_loops(reduction *r) {
 }
 
 /* The step of the first input that moves along the last dimension; 0 when none does. */
-static long long last_step(const cuplug_loop *loop) {
-  for (uint32_t k = 0; loop->ndim && k + 1 < loop->n_arrays; k++) {
+static long long last_step(const cuplug_loop *loop, uint32_t n_inputs) {
+  for (uint32_t k = 0; loop->ndim && k < n_inputs; k++) {
     long long step = loop->strides[loop->ndim - 1][k];
     if (step) return step < 0 ? -step : step;
   }
@@ -140,7 +155,9 @@ static long long last_step(const cuplug_loop *loop) {
 
 /* Whether neighbours in memory belong to different outputs. */
 static int is_by_columns(const reduction *r) {
-  const long long kept = last_step(&r->kept), reduced = last_step(&r->reduced);
+  const uint32_t n_inputs = n_inputs_of(r);
+  const long long kept = last_step(&r->kept, n_inputs);
+  const long long reduced = last_step(&r->reduced, n_inputs);
   return kept && (!reduced || kept < reduced);
 }
 
@@ -190,6 +207,7 @@ static int reduce_on_host(reduction *r, cuplug_variant *v) {
   const long long items = by_columns ? (r->kept.n + HOST_BLOCK - 1) / HOST_BLOCK : r->kept.n;
   cut(r, (N_HOST_ITEMS + items - 1) / items, N_HOST_LEAST);
   if ((status = take_partials(r))) return status;
+  unsigned char stopped[N_HOST_ITEMS] = {0};
   cuplug_loop_call arguments = {.data = r->data,
                                 .scalars = r->call->scalars,
                                 .loop = &r->kept,
@@ -197,7 +215,8 @@ static int reduce_on_host(reduction *r, cuplug_variant *v) {
                                 .partials = r->partials,
                                 .n_parts = r->n_parts,
                                 .part = r->part,
-                                .by_columns = by_columns};
+                                .by_columns = by_columns,
+                                .stopped = stopped};
   return cuplug__variant_run(r->call, r->code, &arguments);
 }
 
@@ -215,12 +234,36 @@ static uint32_t power_of_two(long long n, uint32_t most) {
 static void choose_packs(reduction *r, cuplug_variant *v) {
   cuplug_loop *along = v->columns ? &r->kept : &r->reduced;
   const cuplug_loop *across = v->columns ? &r->reduced : &r->kept;
-  const uint32_t n_inputs = r->call->n_tensors - 1;
+  const uint32_t n_inputs = n_inputs_of(r);
   const uint32_t width = cuplug__pack_width(r->call, n_inputs);
   v->width = 1;
   if (width == 1 || !cuplug__loop_has_packs(along, across, r->call, n_inputs, width)) return;
   v->width = (uint8_t)width;
   v->still = cuplug__loop_take_packs(along, width);
+}
+
+/* How many threads of a block lie side by side. By columns as many as there are outputs, up to a
+ * warp; by rows as share an output. Alone, all. */
+static uint32_t side_of(const reduction *r, const cuplug_variant *v) {
+  if (v->alone) return CUPLUG__N_THREADS;
+  if (v->columns) return power_of_two(r->kept.n, N_COLUMNS);
+  return power_of_two(r->reduced.n / N_SHARED, CUPLUG__N_THREADS);
+}
+
+/* The blocks for the outputs, and the parts of the reduced loop that make enough of them. */
+static int choose_grid(reduction *r, const cuplug_variant *v, cuplug_grid *g) {
+  const uint32_t side = side_of(r, v), across = CUPLUG__N_THREADS / side;
+  const int is_across = v->columns || v->alone;
+  const long long of_block = is_across ? side : across, shared_by = is_across ? across : side;
+  const long long n_blocks = (r->kept.n + of_block - 1) / of_block;
+  *g = (cuplug_grid){.blocks = {1, 1, 1}, .threads = {side, across, 1}};
+  cut(r, v->alone ? 1 : (N_BLOCKS_WANTED + n_blocks - 1) / n_blocks, shared_by * N_LEAST);
+  if (n_blocks > INT32_MAX)
+    return cuplug__fail(cuplug__error_of(r->call), CUPLUG_ERROR_VALUE,
+                        "seen %lld outputs, wanted at most %lld", r->kept.n, INT32_MAX * of_block);
+  g->blocks[0] = (uint32_t)n_blocks;
+  g->blocks[1] = (uint32_t)r->n_parts;
+  return CUPLUG_OK;
 }
 
 static int launch(reduction *r, const cuplug_variant *v) {
@@ -232,22 +275,11 @@ static int launch(reduction *r, const cuplug_variant *v) {
   cuplug_divisor kept[r->kept.ndim + 1], reduced[r->reduced.ndim + 1];
   long long kept_steps[(uint32_t)(r->kept.ndim + 1) * n_arrays];
   long long reduced_steps[(uint32_t)(r->reduced.ndim + 1) * n_arrays];
-  cuplug_grid g = {.blocks = {1, 1, 1}, .threads = {1, 1, 1}};
-  const uint32_t side = v->columns ? N_COLUMNS : power_of_two(r->reduced.n / 4, CUPLUG__N_THREADS);
-  g.threads[0] = side;
-  g.threads[1] = CUPLUG__N_THREADS / side;
-  const long long of_block = v->columns ? side : g.threads[1];
-  const long long n_blocks = (r->kept.n + of_block - 1) / of_block;
-  const long long shared_by = v->columns ? g.threads[1] : side;
-  cut(r, (N_BLOCKS_WANTED + n_blocks - 1) / n_blocks, shared_by * N_LEAST);
-  if (n_blocks > INT32_MAX)
-    return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
-                        "seen %lld outputs, wanted at most %lld", r->kept.n, INT32_MAX * of_block);
-  g.blocks[0] = (uint32_t)n_blocks;
-  g.blocks[1] = (uint32_t)r->n_parts;
-  r->kept.n *= v->columns ? v->width : 1; /* outputs again, no packs */
-  int status = take_partials(r);
+  cuplug_grid g;
+  int status = choose_grid(r, v, &g);
   if (status) return status;
+  r->kept.n *= v->columns ? v->width : 1; /* outputs again, no packs */
+  if ((status = take_partials(r))) return status;
   memcpy(arrays.data, r->data, sizeof(r->data));
   cuplug__loop_pack(&r->kept, kept, kept_steps);
   cuplug__loop_pack(&r->reduced, reduced, reduced_steps);
@@ -266,8 +298,9 @@ static int launch(reduction *r, const cuplug_variant *v) {
 
 static int reduce_on_cuda(reduction *r, cuplug_variant *v) {
   v->columns = (uint8_t)is_by_columns(r);
-  v->unroll = 4;
   choose_packs(r, v);
+  v->alone = r->reduced.n < (v->columns ? N_SHORT : N_SHARED) && r->kept.n >= N_MANY;
+  v->unroll = (uint8_t)power_of_two(r->reduced.n, N_UNROLLED);
   v->ndim = (uint8_t)r->kept.ndim;
   v->n_reduced = (uint8_t)r->reduced.ndim;
   v->wide = r->kept.n >= 1ll << 30 || r->reduced.n >= 1ll << 30;

@@ -24,10 +24,10 @@ Operators of plugins
 Operators and kernels from source
     elementwise          an element-wise operator of an expression
     reduction            a reduction of expressions
+    scan                 a scan of expressions: running sums and the like
     operator             an operator of a kernel, a function or both
     fuse                 a Python function of arrays as one operator
     Fused                what `fuse` returns
-    Reduction            what `reduction` returns: called like NumPy's `sum`
     compile              compile CUDA C++
     load_image           load kernels that were compiled elsewhere: PTX, cubin, fatbin
     Module               what these two return: kernels by their names
@@ -126,7 +126,8 @@ _MODULES = {
     "signature.spec": "ArraySpec Inferred",
     "source.element_wise": "elementwise",
     "source.from_source": "operator",
-    "source.reductions": "Reduction reduction",
+    "source.reductions": "reduction",
+    "source.scans": "scan",
 }
 _WITHOUT_NUMPY = ("author.build", "author.sources", "base.flags", "errors")
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

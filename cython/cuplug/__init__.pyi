@@ -59,7 +59,7 @@ from cuplug.signature.spec import ArraySpec as ArraySpec
 from cuplug.signature.spec import Inferred as Inferred
 from cuplug.source.element_wise import elementwise as elementwise
 from cuplug.source.from_source import operator as operator
-from cuplug.source.reductions import Reduction as Reduction
 from cuplug.source.reductions import reduction as reduction
+from cuplug.source.scans import scan as scan
 
 __version__: str

@@ -23,7 +23,7 @@ typedef struct cuplug_variant {
   uint8_t n_reduced; /* CUDA: of the reduced loop */
   uint8_t wide;      /* CUDA: 1: elements must be numbered with 64 bits */
   uint8_t columns;   /* CUDA: 1: a thread has outputs of its own; 0: threads share outputs */
-  uint8_t reserved;
+  uint8_t alone;     /* CUDA: 1: no thread shares outputs with another */
 } cuplug_variant;
 
 typedef struct cuplug_code {
@@ -44,6 +44,7 @@ typedef struct cuplug_source {
   uint32_t in_order;          /* 1: the code counts elements, so it must meet them in C order */
   uint32_t accumulator_bytes; /* reductions */
   uint32_t has_identity;      /* reductions: 1: that of nothing is known */
+  uint32_t n_outputs;         /* reductions and scans */
   uint32_t raw;               /* element-wise: bit k: code reads array k wherever it likes */
   uint32_t n_sizes;
   const cuplug_term *sizes; /* element-wise: numbers that code is given behind the scalars */
@@ -57,11 +58,15 @@ CUPLUG_API cuplug_entry cuplug_elementwise_host;
 CUPLUG_API cuplug_entry cuplug_elementwise_cuda;
 
 /* Entries of reductions: rows with CUPLUG_TAKES_STRIDES and CUPLUG_KEEPS_WHOLE whose arrays have
- * the loop dimensions alone, one output, and whose last two scalars are `axis: str = "all"`
- * (numbers with commas between them, negative ones from the end) and `keepdims: bool = False`. */
+ * the loop dimensions alone, and whose last two scalars are `axis: int[] = None` (negative numbers
+ * count from the end; None: all) and `keepdims: bool = False`. */
 CUPLUG_API cuplug_entry cuplug_reduction_host;
 CUPLUG_API cuplug_entry cuplug_reduction_cuda;
 CUPLUG_API cuplug_reshape cuplug_reduction_reshape;
+
+/* Entries of scans: rows as above, whose last scalar is `axis: int = -1`. */
+CUPLUG_API cuplug_entry cuplug_scan_host;
+CUPLUG_API cuplug_entry cuplug_scan_cuda;
 
 typedef enum cuplug_pass_kind {
   CUPLUG_PASS_ARRAY,  /* the address of array `operand` */

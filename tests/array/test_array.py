@@ -73,6 +73,20 @@ def test_keys_with_arrays_are_those_of_numpy(data):
         same(ours, x)
 
 
+def test_the_places_of_the_greatest_and_the_least(device):
+    x = np.array([[3.0, 7, 7, 1], [9, np.nan, 4, np.nan], [2, 2, 5, 5]], np.float32)
+    ours = cuplug.asarray(x, device=device, copy=True)
+    for name in ("argmax", "argmin"):
+        for axis, keep in ((None, False), (None, True), (0, False), (-1, True)):
+            wanted = getattr(np, name)(x, axis=axis, keepdims=keep)
+            same(getattr(xp, name)(ours, axis=axis, keepdims=keep), wanted)
+    assert int(xp.argmax(xp.asarray(5, device=device))) == 0
+    with pytest.raises(TypeError, match="argmin: x: seen bool, wanted real numbers"):
+        xp.argmin(ours > 1)
+    with pytest.raises(ValueError, match="argmax: seen nothing along axis, wanted at least one"):
+        xp.argmax(ours[:0])
+
+
 def test_masks(device):
     x = np.arange(-6.0, 6).reshape(3, 4)
     ours = cuplug.asarray(x, device=device, copy=True)

@@ -50,7 +50,7 @@ def language(build_plugin):
         ),
         (
             ["f(xs: T[n][], axes: int[] = None, w: float[] = None) -> T[n] where T: any"],
-            ["(Tensor[] xs, SymInt[]? axes=None, float[]? w=None) -> Tensor"],
+            ["(Tensor[] xs, SymInt[1]? axes=None, float[]? w=None) -> Tensor"],
         ),
         (  # a name that torch.compile has for itself, where it makes calls by name
             ["f(inout x: float32[n], mode: 'a' | 'b' = 'a')"],

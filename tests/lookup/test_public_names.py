@@ -49,7 +49,6 @@ def made_from_source():
         cuplug.operator("copy(x: T[n]) -> y: T[n] where T: any", arguments="x, y, n", host="..."),
         cuplug.operator("fill() -> y: int8[4]", arguments="y", cuda="...", grid=(1, 2), block=32),
         total,
-        total.operator,
     ]
 
 

@@ -70,6 +70,7 @@ def test_lists_of_arrays(ops):
     a, b = np.arange(6.0).reshape(2, 3), np.ones((2, 3))
     np.testing.assert_array_equal(ops.stack([a, b]), np.stack([a, b]))
     np.testing.assert_array_equal(ops.stack((a, b), [2, 0.5]), np.stack([2 * a, 0.5 * b]))
+    np.testing.assert_array_equal(ops.stack([a], 2), np.stack([2 * a]))
     np.testing.assert_array_equal(ops.stack(xs=[a.T, b.T]), np.stack([a.T, b.T]))
     strided = [np.arange(12.0)[::2], np.arange(12.0)[1::2]]
     np.testing.assert_array_equal(ops.stack(strided), np.stack(strided))
@@ -89,7 +90,7 @@ def test_lists_of_arrays(ops):
         (lambda f: f([np.ones(2)] * 64), ValueError, "xs: seen 64 arrays, wanted at most 63: a "),
         (lambda f: f([np.ones(2)] * 10**6), ValueError, "xs: seen 1000000 arrays, wanted at most"),
         (lambda f: f([np.ones(2)], ["a"]), TypeError, 'weights: item 0: seen the string "a", want'),
-        (lambda f: f([np.ones(2)], 2.0), TypeError, "weights: seen the float 2, wanted a list of"),
+        (lambda f: f([np.ones(2)], "a"), TypeError, 'weights: seen the string "a", wanted a list'),
         (lambda f: f([np.ones(2)], [1.0] * 257), ValueError, "weights: seen 257 items, wanted at"),
     ],
 )

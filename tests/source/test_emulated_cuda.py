@@ -140,6 +140,41 @@ def test_reductions_of_several_arrays(run):
     """)
 
 
+def test_reductions_of_several_values(run):
+    run("""
+    minmax = cuplug.reduction("minmax(x: T) -> (low: T, high: T)",
+                              reduce="low = min(a.low, b.low); high = max(a.high, b.high)")
+    better = "(b > a) | ((b != b) & (a == a))"
+    argmax = cuplug.reduction("argmax(x: T) -> int64", choose=better, post="i")
+    for x in (values((40, 50), "float32"), values((3, 9000), "int8"), values((70000, 3), "float32"),
+              values((70000, 8), "int16")):
+        for v, axis in itertools.product((x, x.T, x[::-1]), (None, 0, 1)):
+            np.testing.assert_array_equal(argmax(v, axis=axis, device="cuda"), v.argmax(axis))
+            low, high = minmax(v, axis=axis, device="cuda")
+            np.testing.assert_array_equal(low, v.min(axis))
+            np.testing.assert_array_equal(high, v.max(axis))
+    """)
+
+
+def test_scans(run):
+    run("""
+    sums = cuplug.scan("sums(x: T) -> T", reduce="a + b")
+    before = cuplug.scan("before(x: T) -> T", reduce="a + b", identity="0", exclusive=True)
+    linear = cuplug.scan("linear(m: T, c: T) -> T", accumulate="factor: T, term: T",
+                         map="factor = m; term = c", post="a.term", reduce="factor = a.factor * "
+                         "b.factor; term = b.factor * a.term + b.term")
+    for x in (values(50, "int32"), values((4, 30, 8), "int32"), values((2, 40000), "int32"),
+              values((3000, 6), "int32"), values(0, "int32")):
+        m = x % 2 + 1
+        for axis in range(x.ndim):
+            wanted = np.cumsum(x, axis, dtype="int32")
+            np.testing.assert_array_equal(sums(x, axis=axis, device="cuda"), wanted)
+            np.testing.assert_array_equal(before(x, axis=axis, device="cuda"), wanted - x)
+            np.testing.assert_array_equal(linear(m, x, axis=axis, device="cuda"),
+                                          linear(m, x, axis=axis))
+    """)
+
+
 def test_complex_numbers(run):
     """The host computes with C's own, CUDA code with complex.cuh."""
     run("""

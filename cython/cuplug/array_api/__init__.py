@@ -25,7 +25,7 @@ _MODULES = {
     "manipulation": "broadcast_arrays broadcast_shapes broadcast_to concat expand_dims flip "
     "matrix_transpose meshgrid moveaxis permute_dims reshape roll squeeze stack tile unstack",
     "scans": "cumulative_prod cumulative_sum diff",
-    "searching": "nonzero searchsorted where",
+    "searching": "argmax argmin nonzero searchsorted where",
     "sorting": "argsort sort unique_all unique_counts unique_inverse unique_values",
     "statistical": "all any count_nonzero max mean min prod std sum var",
 }

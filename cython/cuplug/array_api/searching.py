@@ -10,9 +10,11 @@ from cuplug.array.array import Array
 from cuplug.array_api.creation import asarray
 from cuplug.array_api.dtypes import checked, kind_of
 from cuplug.array_api.elementwise import in_common
+from cuplug.array_api.manipulation import axes_of, reshape
 from cuplug.call.operator import Operator
 from cuplug.lookup.find import find
 from cuplug.source.element_wise import elementwise
+from cuplug.source.reductions import reduction
 
 
 @cache
@@ -49,3 +51,33 @@ def searchsorted(
     x1, x2 = in_common("searchsorted", x1, x2)
     result: Array = find("searchsorted")(x1, x2, side)
     return result
+
+
+# NaN is both the greatest and the least, as in NumPy. Without jumps: loops become vectors.
+_BEST = {"argmax": "(b > a) | ((b != b) & (a == a))", "argmin": "(b < a) | ((b != b) & (a == a))"}
+
+
+@cache
+def _choosing_place(name: str, dtype: str) -> Operator:
+    return reduction(f"{name}(x: {dtype}) -> int64", choose=_BEST[name], post="i")
+
+
+def _place(name: str, x: Array, axis: Any, keepdims: bool) -> Array:
+    if kind_of(checked(name, "x", x).dtype) not in ("int", "uint", "float"):
+        raise TypeError(f"{name}: x: seen {x.dtype}, wanted real numbers")
+    if not x.ndim and axis is None:
+        x = reshape(x, (1,))
+        keepdims, axis = False, 0
+    axes = axes_of(name, range(x.ndim) if axis is None else axis, x.ndim)
+    found: Array = _choosing_place(name, x.dtype.name)(x, axis=axes, keepdims=keepdims)
+    return found
+
+
+def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """Return where the greatest element is, the first of equal ones; or the first NaN."""
+    return _place("argmax", x, axis, keepdims)
+
+
+def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """Return where the least element is, the first of equal ones; or the first NaN."""
+    return _place("argmin", x, axis, keepdims)

@@ -12,7 +12,8 @@ from cuplug.array_api.creation import copy, full
 from cuplug.array_api.dtypes import DEFAULTS, astype, checked, kind_of, to_dtype
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.manipulation import axes_of, reshape
-from cuplug.source.reductions import Reduction, reduction
+from cuplug.call.operator import Operator
+from cuplug.source.reductions import reduction
 
 REDUCED = {  # reduce, what nothing gives, map
     "sum": ("a + b", "0", None),
@@ -26,7 +27,7 @@ REDUCED = {  # reduce, what nothing gives, map
 
 
 @cache
-def _made(name: str, dtype: str, result: str) -> Reduction:
+def _made(name: str, dtype: str, result: str) -> Operator:
     reduce, identity, mapped = REDUCED[name]
     text = f"{name}(x: {dtype}) -> {result}"
     return reduction(text, reduce=reduce, identity=identity, map=mapped)
@@ -93,7 +94,7 @@ def count_nonzero(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> A
 
 
 @cache
-def _averaging(dtype: str) -> Reduction:
+def _averaging(dtype: str) -> Operator:
     return reduction(f"mean(x: {dtype}) -> {dtype}", reduce="a + b", identity="0", post="a / n")
 
 
@@ -114,7 +115,7 @@ def mean(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 @cache
-def _spreading(dtype: str, root: bool) -> Reduction:
+def _spreading(dtype: str, root: bool) -> Operator:
     share = "a / (n > correction ? n - correction : 0.0)"
     return reduction(
         f"var(x: {dtype}[...], m: {dtype}[...], correction: float64) -> {dtype}[...]",

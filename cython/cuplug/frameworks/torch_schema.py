@@ -167,7 +167,9 @@ def _type(row: Signature, x: Parameter) -> str:
         return "str"
     kinds = {_NUMBERS.get(DTYPES[name].kind, "Scalar") for name in row.dtypes(x)}
     number = kinds.pop() if len(kinds) == 1 else "Scalar"
-    return f"{number}[]" if x.kind == "list" else number
+    if x.kind == "list":
+        return "SymInt[1]" if number == "SymInt" else f"{number}[]"  # 1: takes a number alone, too
+    return number
 
 
 def _is_literal(value: Any) -> bool:

@@ -19,6 +19,7 @@ class Variant:
     n_reduced: int = 0
     wide: bool = False
     columns: bool = False
+    alone: bool = False
 
     @property
     def on_host(self) -> bool:

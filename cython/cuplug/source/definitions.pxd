@@ -18,6 +18,7 @@ cdef extern from "internal/source.h" nogil:
         uint8_t n_reduced
         uint8_t wide
         uint8_t columns
+        uint8_t alone
 
     ctypedef struct cuplug_code:
         void *function
@@ -33,6 +34,7 @@ cdef extern from "internal/source.h" nogil:
         uint32_t in_order
         uint32_t accumulator_bytes
         uint32_t has_identity
+        uint32_t n_outputs
         uint32_t raw
         uint32_t n_sizes
         const cuplug_term *sizes
@@ -42,6 +44,8 @@ cdef extern from "internal/source.h" nogil:
     int cuplug_reduction_host(const cuplug_call *call) noexcept
     int cuplug_reduction_cuda(const cuplug_call *call) noexcept
     int cuplug_reduction_reshape(cuplug_frame *frame, cuplug_error *error) noexcept
+    int cuplug_scan_host(const cuplug_call *call) noexcept
+    int cuplug_scan_cuda(const cuplug_call *call) noexcept
 
     enum:
         CUPLUG_MAX_PASSES

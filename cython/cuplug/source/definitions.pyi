@@ -22,8 +22,18 @@ def define_reduction(
     signature: str,
     doc: str,
     compile: Compiler,
+    in_order: bool,
+    n_outputs: int,
     accumulator_bytes: int,
     has_identity: bool,
+    made: PublicCall,
+) -> Operator: ...
+def define_scan(
+    signature: str,
+    doc: str,
+    compile: Compiler,
+    n_outputs: int,
+    accumulator_bytes: int,
     made: PublicCall,
 ) -> Operator: ...
 def define_function(

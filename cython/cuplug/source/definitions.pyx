@@ -46,6 +46,7 @@ cdef int compile_variant(
                 n_reduced=v.n_reduced,
                 wide=v.wide != 0,
                 columns=v.columns != 0,
+                alone=v.alone != 0,
             )
         )
         code.function = <void *><size_t>function
@@ -147,12 +148,14 @@ def define_elementwise(list overloads, str doc, bint in_order, bint never_waits,
 
 
 def define_reduction(
-    str signature, str doc, object compile, int accumulator_bytes, bint has_identity, object made
+    str signature, str doc, object compile, bint in_order, int n_outputs, int accumulator_bytes,
+    bint has_identity, object made
 ):
     """Define a reduction: arguments as for `define_elementwise`, of one overload."""
     cdef cuplug_definition_row row
-    cdef cuplug_source *source = new_source(compile, False)
+    cdef cuplug_source *source = new_source(compile, in_order)
     cdef bytes text = signature.encode()
+    source.n_outputs = n_outputs
     source.accumulator_bytes = accumulator_bytes
     source.has_identity = has_identity
     define_row(
@@ -160,6 +163,22 @@ def define_reduction(
         CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE
     )
     row.reshape = cuplug_reduction_reshape
+    return define_source(&row, 1, doc, made)
+
+
+def define_scan(
+    str signature, str doc, object compile, int n_outputs, int accumulator_bytes, object made
+):
+    """Define a scan: arguments as for `define_reduction`."""
+    cdef cuplug_definition_row row
+    cdef cuplug_source *source = new_source(compile, True)
+    cdef bytes text = signature.encode()
+    source.n_outputs = n_outputs
+    source.accumulator_bytes = accumulator_bytes
+    define_row(
+        &row, cuplug_scan_host, cuplug_scan_cuda, source, text,
+        CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE
+    )
     return define_source(&row, 1, doc, made)
 
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code of reductions, for one variant each."""
+"""What reductions and scans compute, for one variant each: types, names and the user's texts as
+functions."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cuplug.base.dtypes import DTYPES, Dtype
@@ -10,18 +13,36 @@ from cuplug.signature.variant import Variant
 from cuplug.source.expression import (
     Name,
     Names,
-    block_elements,
     load,
     numbers,
     preamble,
     prelude,
+    quoted,
     returned,
     store,
     types,
     unpacked,
+    uses,
 )
 
 WIDE = {"bool": "int64", "int": "int64", "uint": "uint64"}  # kind -> accumulator
+FIELD = re.compile(r"\s*(\w+)\s*:\s*(\w+)\s*")
+_ASSIGNMENT = re.compile(r";|(?<![=!<>])=(?!=)")
+# reduce -> the same of values that are 0 or 1, without a jump; what a value is that stays
+_LOGICAL = {"a||b": ("a | b", "a"), "a&&b": ("a & b", "!a")}
+
+
+def is_statements(text: str) -> bool:
+    """Say whether a text assigns names, and is no value."""
+    return _ASSIGNMENT.search(text) is not None
+
+
+def read_fields(text: str) -> dict[str, str]:
+    """Return the fields of "value: T, index: int64"; none of what is a dtype."""
+    matches = [FIELD.fullmatch(part) for part in text.split(",")] if ":" in text else []
+    if None in matches:
+        raise ValueError(f"accumulate: seen {text!r}, wanted a dtype, or 'name: dtype, ...'")
+    return {found[1]: found[2] for found in matches if found}
 
 
 @dataclass(frozen=True)
@@ -34,366 +55,227 @@ class Reduction:
     post: str
     identity: str | None
     preamble: str
-    accumulate: str | None  # the accumulator's dtype; None: by the output's
+    accumulate: str | None  # a dtype or fields; None: by the outputs'
+    stop: str | None  # of `a`: no value put to it changes it
+    choose: str | None = None  # instead of `reduce`: whether b is to be taken, and not a
+    exclusive: bool | None = None  # of a scan: whether an output is of what came before alone
 
     @property
     def inputs(self) -> tuple[Name, ...]:
         """The arrays that are read."""
-        return self.names.arrays[:-1]
+        return self.names.arrays[: len(self.names.arrays) - len(self.outputs)]
 
-    def accumulator(self, variant: Variant) -> Dtype:
-        """Return the dtype in which values are put together: as in NumPy, narrow ones wider."""
-        output = DTYPES[variant.types[-1]]
-        wide = "float32" if output.is_narrow else WIDE.get(output.kind, output.name)
-        return DTYPES[self.accumulate or wide]
+    @property
+    def outputs(self) -> list[Name]:
+        """The arrays that are written."""
+        return self.names.outputs
+
+    @property
+    def counts(self) -> bool:
+        """Whether elements are told by their number, `i`."""
+        return bool(self.choose) or (uses(self.map, "i") and "i" not in self.names.words)
+
+    @property
+    def logic(self) -> tuple[str, str] | None:
+        """What puts values of 0 and 1 together, and which stays; None: they are others."""
+        outputs = [x.variable for x in self.outputs]
+        is_plain = outputs == ["bool"] and self.accumulate is None
+        return _LOGICAL.get(self.reduce.replace(" ", "")) if is_plain else None
+
+    @property
+    def stops(self) -> str | None:
+        """When the rest does not matter."""
+        return self.stop or (self.logic[1] if self.logic else None)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The names of what is put together, with dtypes or type variables; {}: one number."""
+        if self.choose:
+            return {"value": self.accumulate or self.inputs[0].variable, "index": "int64"}
+        if self.accumulate is not None:
+            return read_fields(self.accumulate)
+        return {x.name: "" for x in self.outputs} if len(self.outputs) > 1 else {}
+
+    def accumulators(self, variant: Variant) -> dict[str, Dtype]:
+        """Return the dtypes in which values are put together: as in NumPy, narrow ones wider."""
+        dtypes = self.names.dtypes(variant)
+        wide = {x.name: self._wider(dtypes[x.variable]) for x in self.outputs}
+        if not self.fields:
+            given = self.accumulate or self._flag(dtypes)
+            return {"of": DTYPES[given] if given else next(iter(wide.values()))}
+        known = DTYPES | dtypes
+        found = {name: known[kind] if kind else wide[name] for name, kind in self.fields.items()}
+        return {name: DTYPES["float32"] if x.is_narrow else x for name, x in found.items()}
+
+    def _flag(self, dtypes: dict[str, Dtype]) -> str | None:
+        """Return an integer as wide as the first array: comparisons need no other width."""
+        n_bytes = min(dtypes[self.inputs[0].variable].n_bytes, 8)
+        return f"uint{8 * n_bytes}" if self.logic else None
+
+    @staticmethod
+    def _wider(output: Dtype) -> Dtype:
+        return DTYPES["float32" if output.is_narrow else WIDE.get(output.kind, output.name)]
 
     def texts(self) -> dict[str, str]:
         """Return the user's texts by the names that error messages give them."""
         name = self.names.operator
         texts = {f"{name} map": self.map, f"{name} reduce": self.reduce, f"{name} post": self.post}
-        return texts | {f"{name} identity": self.identity or "", f"{name} preamble": self.preamble}
+        texts |= {f"{name} identity": self.identity or "", f"{name} stop": self.stop or ""}
+        texts |= {f"{name} choose": self.choose or ""}
+        return texts | {f"{name} preamble": self.preamble}
+
+    def value_type(self, variant: Variant) -> str:
+        """Return the type `cuplug_value`, and how many of them lie in arrays on the host."""
+        accumulators = self.accumulators(variant)
+        if not self.fields:
+            return f"typedef {accumulators['of'].computed} cuplug_value;"
+        members = " ".join(f"{x.computed} {name};" for name, x in accumulators.items())
+        return f"typedef struct cuplug_value {{ {members} }} cuplug_value;"
 
     def functions(self, variant: Variant) -> str:
         """Return the expressions as functions: `cuplug_map` and so on."""
-        dtypes, name = self.names.dtypes(variant), self.names.operator
+        code = _Functions(self, variant)
+        a = "const cuplug_value a"
+        dtypes = self.names.dtypes(variant)
         own = [f"const {dtypes[x.variable].computed} {x.name}" for x in self.inputs]
-
-        def function(dtype: Dtype, parameters: list[str], text: str, part: str) -> str:
-            listed = ", ".join(["const cuplug_numbers cuplug_given", *parameters])
-            head = f"__device__ inline {dtype.computed} cuplug_{part}({listed})"
-            body = returned(dtype, text, f"{name} {part}", "return", variant.on_host)
-            return f"{head} {{ {unpacked(self.names, variant)} {body} }}"
-
-        value, result = self.accumulator(variant), dtypes[self.names.arrays[-1].variable]
-        pair = ["const cuplug_value a", "const cuplug_value b"]
+        index = "const int64_t i" if self.counts else "const int64_t"
         functions = [
-            function(value, own, self.map, "map"),
-            function(value, pair, self.reduce, "reduce"),
-            function(result, ["const cuplug_value a", "const int64_t n"], self.post, "post"),
+            code.of_value("map", [*own, index], self.map),
+            *(code.choosing() if self.choose else code.reducing(self.reduce)),
+            code.of_value("identity", [], self.identity),
+            code.of_outputs([a, "const int64_t n"], self.post),
+            code.of_truth("stops", [a], self.stops),
         ]
-        if self.identity is not None:
-            functions.append(function(value, [], self.identity, "identity"))
         return "\n".join(functions)
 
-    def call(self, function: str, *arguments: str) -> str:
-        """Return a call of one of the functions."""
-        return f"cuplug_{function}({', '.join(['given', *arguments])})"
-
-    def mapped(self, dtypes: dict[str, Dtype], place: str) -> str:
-        """Return the call of `cuplug_map` on stored values, which are `place` of each array."""
+    def element(self, variant: Variant, place: str) -> str:
+        """Return the function that maps stored values, which are `place` of each array."""
+        dtypes = self.names.dtypes(variant)
         values = [load(dtypes[x.variable], place.format(x.name)) for x in self.inputs]
-        return self.call("map", *values)
+        listed = ", ".join(["given", *values, "i"])
+        return (
+            "__device__ inline cuplug_value cuplug_element(const cuplug_numbers given, "
+            f"const cuplug_places p, int64_t at, int64_t i) {{ return cuplug_map({listed}); }}"
+        )
 
-    def result(self, variant: Variant, value: str, n: str) -> str:
-        """Return the stored value of an output."""
-        return store(DTYPES[variant.types[-1]], self.call("post", value, n))
-
-    def nothing(self) -> str:
-        """Return the value of a reduction of nothing."""
-        return "0" if self.identity is None else self.call("identity")
+    def lists(self, variant: Variant) -> str:
+        """Return what the templates repeat for each array."""
+        dtypes, n = self.names.dtypes(variant), len(self.inputs)
+        each = [
+            f"DO({k}, {x.name}, {dtypes[x.variable].stored})"
+            for k, x in enumerate(self.names.arrays)
+        ]
+        results = " ".join(f"{dtypes[x.variable].stored} {x.name};" for x in self.outputs)
+        return f"""#define CUPLUG_EACH_INPUT(DO) {" ".join(each[:n])}
+#define CUPLUG_EACH_OUTPUT(DO) {" ".join(each[n:])}
+typedef struct cuplug_results {{ {results} }} cuplug_results;"""
 
     def head(self, variant: Variant) -> str:
-        """Return what stands before the loops."""
+        """Return what stands before the loops, up to the places of elements."""
         return f"""{prelude(variant)}
 {types(self.names, variant)}
-typedef {self.accumulator(variant).computed} cuplug_value;
+{self.value_type(variant)}
 {preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
+{self.lists(variant)}
 {self.functions(variant)}
 """
 
 
-def host_code(op: Reduction, variant: Variant) -> str:
-    """Return C: a cuplug_loop_function of the name cuplug_function."""
-    dtypes, output = op.names.dtypes(variant), len(op.inputs)
-    kinds = {x.name: dtypes[x.variable].stored for x in op.names.arrays}
-    out = DTYPES[variant.types[-1]].stored
-
-    def places(loop: str, n: str) -> str:
-        return "\n".join(
-            f"const {kinds[x.name]} *at_{x.name} = (const {kinds[x.name]} *)call->data[{k}] + "
-            f"offset_{x.name};\n"
-            f"at_{x.name} = flat_{x.name} ? at_{x.name} + begin : "
-            f"cuplug_gather_{kinds[x.name]}(block_{x.name}, at_{x.name}, {loop}, {k}, begin, {n});"
-            for k, x in enumerate(op.inputs)
-        )
-
-    def offsets(loop: str, number: str) -> str:
-        return "\n".join(
-            f"const int64_t offset_{x.name} = cuplug_offset({loop}, {k}, {number});"
-            for k, x in enumerate(op.inputs)
-        )
-
-    def flat(loop: str) -> str:
-        return "\n".join(
-            f"const int flat_{x.name} = cuplug_is_flat({loop}, {k});"
-            for k, x in enumerate(op.inputs)
-        )
-
-    blocks = "\n".join(
-        f"{kinds[x.name]} block_{x.name}[BLOCK] __attribute__((aligned(64)));" for x in op.inputs
-    )
-    given = "const cuplug_numbers given = cuplug_read(call->scalars);"
-    value = op.mapped(dtypes, "at_{}[at]")
-    widest = max(x.n_bytes for x in (op.accumulator(variant), *dtypes.values()))
-    return f"""{op.head(variant)}
-enum {{ BLOCK = {block_elements(len(op.inputs) + 1, widest)} }};
-
-static inline int64_t end_of(const cuplug_loop_call *call, int64_t part) {{
-  return cuplug_least(call->reduced->n, (part + 1) * call->part);
-}}
-
-/* Of one output and one part: blocks are folded in halves, and their values paired. */
-static cuplug_value row(const cuplug_loop_call *call, int64_t output, int64_t part) {{
-  const cuplug_loop *kept = call->loop, *reduced = call->reduced;
-  {given}
-  {offsets("kept", "output")}
-  {flat("reduced")}
-  {blocks}
-  cuplug_value values[BLOCK / 2] __attribute__((aligned(64))), pairs[64], all = 0;
-  const int64_t first = part * call->part, end = end_of(call, part);
-  int64_t n_blocks = 0; /* bit k: pairs[k] holds 2^k of them */
-  for (int64_t begin = first; begin < end; begin += BLOCK, n_blocks++) {{
-    int64_t m = cuplug_least(BLOCK, end - begin), half = (m + 1) / 2;
-    {places("reduced", "m")}
-    CUPLUG_SIMD
-    for (int64_t at = 0; at < m - half; at++)
-      values[at] = {op.call("reduce", value, op.mapped(dtypes, "at_{}[half + at]"))};
-    for (int64_t at = m - half; at < half; at++) values[at] = {value};
-    for (int64_t n = half; n > 1; n = half) {{
-      half = (n + 1) / 2;
-      CUPLUG_SIMD
-      for (int64_t at = 0; at < n - half; at++)
-        values[at] = {op.call("reduce", "values[at]", "values[at + half]")};
-    }}
-    int k = 0;
-    for (; n_blocks >> k & 1; k++) values[0] = {op.call("reduce", "pairs[k]", "values[0]")};
-    pairs[k] = values[0];
-  }}
-  for (int k = 0, is_first = 1; n_blocks >> k; k++)
-    if (n_blocks >> k & 1) {{
-      all = is_first ? pairs[k] : {op.call("reduce", "pairs[k]", "all")};
-      is_first = 0;
-    }}
-  return all;
-}}
-
-/* Of up to BLOCK outputs and one part: one element of each output after the other. */
-static void columns(const cuplug_loop_call *call, int64_t begin, int64_t part,
-                    cuplug_value *restrict values) {{
-  const cuplug_loop *kept = call->loop, *reduced = call->reduced;
-  const int64_t m = cuplug_least(BLOCK, kept->n - begin), end = end_of(call, part);
-  {given}
-  {flat("kept")}
-  {blocks}
-  for (int64_t r = part * call->part; r < end; r++) {{
-    {offsets("reduced", "r")}
-    {places("kept", "m")}
-    if (r == part * call->part) {{
-      CUPLUG_SIMD
-      for (int64_t at = 0; at < m; at++) values[at] = {value};
-    }} else {{
-      CUPLUG_SIMD
-      for (int64_t at = 0; at < m; at++)
-        values[at] = {op.call("reduce", "values[at]", value)};
-    }}
-  }}
-}}
-
-static void store_outputs(const cuplug_loop_call *call, int64_t begin, int64_t m,
-                          const cuplug_value *values) {{
-  {given}
-  for (int64_t at = 0; at < m; at++) {{
-    const int64_t place = cuplug_offset(call->loop, {output}, begin + at);
-    (({out} *)call->data[{output}])[place] = {op.result(variant, "values[at]", "call->reduced->n")};
-  }}
-}}
-
-/* All parts of up to BLOCK outputs. */
-CUPLUG_PART put_together(const cuplug_loop_call *call, long long begin, long long end) {{
-  const int64_t n = call->loop->n, m = end - begin;
-  const cuplug_value *partials = call->partials;
-  cuplug_value values[BLOCK];
-  {given}
-  for (int64_t at = 0; at < m; at++) {{
-    values[at] = call->n_parts ? partials[begin + at] : {op.nothing()};
-    for (int64_t part = 1; part < call->n_parts; part++)
-      values[at] = {op.call("reduce", "values[at]", "partials[part * n + begin + at]")};
-  }}
-  store_outputs(call, begin, m, values);
-}}
-
-static void run_columns(const cuplug_loop_call *call, int64_t begin, int64_t part) {{
-  const int64_t n = call->loop->n;
-  cuplug_value values[BLOCK], *partials = call->partials;
-  columns(call, begin, part, call->n_parts > 1 ? partials + part * n + begin : values);
-  if (call->n_parts == 1) store_outputs(call, begin, cuplug_least(BLOCK, n - begin), values);
-}}
-
-static void run_row(const cuplug_loop_call *call, int64_t output, int64_t part) {{
-  const cuplug_value value = row(call, output, part);
-  if (call->n_parts == 1)
-    store_outputs(call, output, 1, &value);
-  else
-    ((cuplug_value *)call->partials)[part * call->loop->n + output] = value;
-}}
-
-/* An item is one part of one output, or of BLOCK of them. */
-static int64_t outputs_of(const cuplug_loop_call *call) {{ return call->by_columns ? BLOCK : 1; }}
-static int64_t items_of(const cuplug_loop_call *call) {{
-  return (call->loop->n + outputs_of(call) - 1) / outputs_of(call);
-}}
-
-CUPLUG_PART run_items(const cuplug_loop_call *call, long long from, long long to) {{
-  const int64_t n = items_of(call), step = outputs_of(call);
-  for (int64_t item = from; item < to; item++)
-    (call->by_columns ? run_columns : run_row)(call, item % n * step, item / n);
-}}
-
-static void run_range(const cuplug_loop_call *call, long long from, long long to) {{
-  cuplug_run_part(run_items, call, from, to);
-}}
-
-void cuplug_function(const cuplug_loop_call *call) {{
-  const int64_t n = call->loop->n, n_items = items_of(call) * call->n_parts;
-  const int64_t of_item = outputs_of(call) * call->part;
-  if (n * call->reduced->n < CUPLUG_PARALLEL_FROM)
-    run_range(call, 0, n_items);
-  else
-    call->parallel(call, run_range, n_items, of_item < CUPLUG_GRAIN ? CUPLUG_GRAIN / of_item : 1);
-  if (call->n_parts == 1) return;
-  for (int64_t begin = 0; begin < n; begin += BLOCK)
-    cuplug_run_part(put_together, call, begin, cuplug_least(n, begin + BLOCK));
-}}
-"""
+_CHOSEN = "cuplug_chosen"
+_MADE = "cuplug_value made; made.value = value; made.index = i; return made;"
 
 
-def cuda_code(op: Reduction, variant: Variant) -> str:
-    """Return CUDA C++: kernels cuplug_kernel, for each part, and cuplug_finish."""
-    dtypes, n_arrays = op.names.dtypes(variant), len(op.names.arrays)
-    kinds = [dtypes[x.variable].stored for x in op.inputs]
-    packs = "\n".join(
-        f"pack<{kind}, WIDTH> packs_{x.name};" for kind, x in zip(kinds, op.inputs, strict=True)
-    )
-    loads = "\n".join(
-        f"p.packs_{x.name} = load<WIDTH, {'true' if variant.still >> k & 1 else 'false'}>("
-        f"static_cast<const {kind} *>(a.data[{k}]), base[{k}] + at[{k}]);"
-        for k, (kind, x) in enumerate(zip(kinds, op.inputs, strict=True))
-    )
-    index = "int64_t" if variant.wide else "unsigned"
-    parameters = f"""const arrays a, const scalars read, const int64_t n_outputs,
-    const int64_t n_reduced, const int64_t part, const divisors<KEPT> kept,
-    const strides<{n_arrays}, KEPT> kept_steps, const divisors<REDUCED> reduced,
-    const strides<{n_arrays}, REDUCED> reduced_steps, cuplug_value *partials, const int64_t n,
-    const int64_t n_parts"""
-    return f"""{op.head(variant)}
-constexpr int WIDTH = {variant.width}, UNROLL = {variant.unroll};
-constexpr int KEPT = {variant.ndim}, REDUCED = {variant.n_reduced}, OUTPUT = {n_arrays - 1};
-constexpr bool COLUMNS = {"true" if variant.columns else "false"};
-constexpr int OUTPUTS = COLUMNS ? WIDTH : 1; /* of a thread */
-typedef {index} index;
-struct arrays {{ void *data[{n_arrays}]; }};
-struct scalars {{ cuplug_scalar of[{max(len(op.names.scalars), 1)}]; }};
-struct pack_of_each {{ {packs} }};
+@dataclass(frozen=True)
+class _Functions:
+    """The user's texts as functions."""
 
-__device__ inline void store_output(const arrays &a, const cuplug_numbers &given, int64_t number,
-                                    cuplug_value value, const divisors<KEPT> &kept,
-                                    const strides<{n_arrays}, KEPT> &steps, int64_t n) {{
-  int64_t at[{n_arrays}] = {{}};
-  locate<KEPT>((index)(number / OUTPUTS), kept, steps, at);
-  if (COLUMNS && WIDTH > 1) at[OUTPUT] += number % WIDTH * (steps.of[OUTPUT][KEPT - 1] / WIDTH);
-  static_cast<{DTYPES[variant.types[-1]].stored} *>(a.data[OUTPUT])[at[OUTPUT]] =
-      {op.result(variant, "value", "n")};
-}}
+    op: Reduction
+    variant: Variant
 
-CUPLUG_KERNEL cuplug_kernel({parameters}) {{
-  __shared__ cuplug_value shared[THREADS * OUTPUTS];
-  const cuplug_numbers given = cuplug_read(read.of);
-  /* by columns x numbers packs of outputs, y shares one; by rows the other way round */
-  const int sharer = COLUMNS ? threadIdx.y : threadIdx.x;
-  const int n_sharers = COLUMNS ? blockDim.y : blockDim.x;
-  const int64_t owner = COLUMNS ? (int64_t)blockIdx.x * blockDim.x + threadIdx.x
-                                : (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
-  const int64_t begin = blockIdx.y * part;
-  const int64_t end = begin + part < n_reduced ? begin + part : n_reduced;
-  const bool is_used = owner * OUTPUTS < n_outputs;
-  int64_t base[{n_arrays}] = {{}};
-  if (is_used) locate<KEPT>((index)owner, kept, kept_steps, base);
-  cuplug_value values[WIDTH];
-  bool is_first = true;
-  for (int64_t r = begin + sharer; is_used && r < end; r += (int64_t)n_sharers * UNROLL) {{
-    pack_of_each loaded[UNROLL];
-#pragma unroll
-    for (int u = 0; u < UNROLL; u++) {{
-      pack_of_each &p = loaded[u];
-      int64_t at[{n_arrays}] = {{}};
-      if (r + (int64_t)u * n_sharers >= end) continue;
-      locate<REDUCED>((index)(r + (int64_t)u * n_sharers), reduced, reduced_steps, at);
-      {loads}
-    }}
-#pragma unroll
-    for (int u = 0; u < UNROLL; u++) {{
-      const pack_of_each &p = loaded[u];
-      if (r + (int64_t)u * n_sharers >= end) continue;
-#pragma unroll
-      for (int k = 0; k < WIDTH; k++) {{
-        const cuplug_value mapped = {op.mapped(dtypes, "p.packs_{}.value[k]")};
-        values[k] = is_first ? mapped : {op.call("reduce", "values[k]", "mapped")};
-      }}
-      is_first = false;
-    }}
-  }}
-  if (!COLUMNS)
-#pragma unroll
-    for (int k = 1; k < WIDTH; k++)
-      if (!is_first) values[0] = {op.call("reduce", "values[0]", "values[k]")};
-  const int own = COLUMNS ? threadIdx.x : threadIdx.y * n_sharers;
-  const int step = COLUMNS ? blockDim.x : 1; /* from one sharer to the next */
-#pragma unroll
-  for (int k = 0; k < OUTPUTS; k++)
-    if (!is_first) shared[(own + sharer * step) * OUTPUTS + k] = values[k];
-  const int64_t n_here = end - begin < n_sharers ? end - begin : n_sharers;
-  for (int half = n_sharers / 2; half > 0; half /= 2) {{
-    __syncthreads();
-    if (!is_used || sharer >= half || sharer + half >= n_here) continue;
-#pragma unroll
-    for (int k = 0; k < OUTPUTS; k++) {{
-      cuplug_value &mine = shared[(own + sharer * step) * OUTPUTS + k];
-      const cuplug_value other = shared[(own + (sharer + half) * step) * OUTPUTS + k];
-      mine = {op.call("reduce", "mine", "other")};
-    }}
-  }}
-  if (!is_used || sharer) return;
-#pragma unroll
-  for (int k = 0; k < OUTPUTS; k++) {{
-    const int64_t number = owner * OUTPUTS + k;
-    const cuplug_value value = shared[own * OUTPUTS + k];
-    if (n_parts > 1)
-      partials[blockIdx.y * n_outputs + number] = value;
-    else
-      store_output(a, given, number, value, kept, kept_steps, n);
-  }}
-}}
+    def of_value(self, part: str, parameters: list[str], text: str | None) -> str:
+        """Return a function that gives a `cuplug_value`."""
+        if text is None:
+            zero = "{0}" if self.variant.on_host else "{}"
+            return self._function(
+                "cuplug_value", part, [], f"cuplug_value zero = {zero}; return zero;"
+            )
+        dtypes = self.op.accumulators(self.variant)
+        if self.op.logic:
+            text, as_bool = (self.op.logic[0], "") if part == "reduce" else (text, " != 0")
+            body = f"return ({quoted(text, self._name(part), f'){as_bool};')}"
+        elif self.op.choose:
+            value = returned(
+                dtypes["value"], text, self._name(part), "value =", self.variant.on_host
+            )
+            body = f"{dtypes['value'].computed} value; {value} {_MADE}"
+        elif self.op.fields and not is_statements(text):
+            body = f"return ({quoted(text, self._name(part), ');')}"
+        elif not self.op.fields:
+            body = returned(dtypes["of"], text, self._name(part), "return", self.variant.on_host)
+        else:
+            body = self._assigned("cuplug_value", part, dtypes, {n: n for n in dtypes}, text)
+        return self._function("cuplug_value", part, parameters, body)
 
-CUPLUG_KERNEL cuplug_finish({parameters}) {{
-  __shared__ cuplug_value shared[THREADS];
-  const cuplug_numbers given = cuplug_read(read.of);
-  const int64_t number = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const bool is_used = number < n_outputs;
-  const int own = threadIdx.y * blockDim.x + threadIdx.x;
-  cuplug_value value = {op.nothing()};
-  for (int64_t p = threadIdx.y; is_used && p < n_parts; p += blockDim.y) {{
-    const cuplug_value other = partials[p * n_outputs + number];
-    value = p == threadIdx.y ? other : {op.call("reduce", "value", "other")};
-  }}
-  shared[own] = value;
-  for (int half = blockDim.y / 2; half > 0; half /= 2) {{
-    __syncthreads();
-    if (threadIdx.y < half && threadIdx.y + half < n_parts)
-      shared[own] = {op.call("reduce", "shared[own]", "shared[own + half * blockDim.x]")};
-  }}
-  if (is_used && !threadIdx.y)
-    store_output(a, given, number, shared[own], kept, kept_steps, n);
-}}
-}} // namespace cuplug
-"""
+    def reducing(self, text: str) -> list[str]:
+        """Return the function that puts together, under both of its names."""
+        pair = ["const cuplug_value a", "const cuplug_value b"]
+        reduce = self.of_value("reduce", pair, text)
+        return [reduce, "#define cuplug_follow cuplug_reduce"]
+
+    def choosing(self) -> list[str]:
+        """Return whether one value is better than another, and what puts two together."""
+        kind = self.op.accumulators(self.variant)["value"].computed
+        pair = [f"const {kind} a", f"const {kind} b"]
+        given = "cuplug_given, {0}.value, {1}.value"
+        worse, better = (f"cuplug_better({given.format(*x)})" for x in ("ba", "ab"))
+        a, b = "const cuplug_value a", "const cuplug_value b"
+        body = f"return {better} || (!{worse} && b.index < a.index) ? b : a;"
+        return [
+            self.of_truth("better", pair, self.op.choose, "choose"),
+            self._function("cuplug_value", "reduce", [a, b], body),
+            self._function("cuplug_value", "follow", [a, b], f"return {better} ? b : a;"),
+        ]
+
+    def of_outputs(self, parameters: list[str], text: str) -> str:
+        """Return the function that gives `cuplug_results`."""
+        known = self.op.names.dtypes(self.variant)
+        dtypes = {x.name: known[x.variable] for x in self.op.outputs}
+        stored = {name: store(dtype, name) for name, dtype in dtypes.items()}
+        body = self._assigned("cuplug_results", "post", dtypes, stored, text)
+        if self.op.choose:
+            kind = self.op.accumulators(self.variant)["value"].computed
+            parameters = ["const cuplug_value cuplug_chosen", *parameters[1:]]
+            body = f"const {kind} a = {_CHOSEN}.value; const int64_t i = {_CHOSEN}.index; {body}"
+        return self._function("cuplug_results", "results_of", parameters, body)
+
+    def of_truth(self, part: str, parameters: list[str], text: str | None, of: str = "stop") -> str:
+        """Return a function that gives an int."""
+        body = f"return ({quoted(text or '0', self._name(of), ') != 0;')}"
+        return self._function("int", part, parameters, body)
+
+    def _name(self, part: str) -> str:
+        return f"{self.op.names.operator} {part}"
+
+    def _assigned(
+        self,
+        result: str,
+        part: str,
+        dtypes: Mapping[str, Dtype],
+        values: Mapping[str, str],
+        text: str,
+    ) -> str:
+        """Return statements that give a struct whose members were assigned under their names."""
+        declared = " ".join(f"{x.computed} {name};" for name, x in dtypes.items())
+        members = " ".join(f"cuplug_made.{name} = {value};" for name, value in values.items())
+        if is_statements(text):
+            body = "{" + quoted(text, self._name(part), ";}")
+        else:
+            name, dtype = next(iter(dtypes.items()))
+            body = returned(dtype, text, self._name(part), f"{name} =", self.variant.on_host)
+        return f"{result} cuplug_made; {declared} {body} {members} return cuplug_made;"
+
+    def _function(self, result: str, part: str, parameters: list[str], body: str) -> str:
+        listed = ", ".join(["const cuplug_numbers cuplug_given", *parameters])
+        given = unpacked(self.op.names, self.variant)
+        return f"__device__ inline {result} cuplug_{part}({listed}) {{ {given} {body} }}"

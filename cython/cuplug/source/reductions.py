@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import inspect
-import operator as operators
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -21,101 +21,63 @@ from cuplug.source.definitions import define_reduction
 from cuplug.source.element_wise import UNNAMED, expression_line
 from cuplug.source.expression import read_names
 from cuplug.source.reduction_code import Reduction as Code
-from cuplug.source.reduction_code import cuda_code, host_code
+from cuplug.source.reduction_loops import cuda_code, host_code
 
 OWN = ("a", "b", "n")  # what expressions call the values put together, and their number
-ACCUMULATOR_BYTES = 16  # room for any
-
-
-@public
-class Reduction:
-    """An operator that reduces axes: called like NumPy's `sum`.
-
-    `operator` is the `Operator` behind it, whose argument `axis` is text.
-    """
-
-    def __init__(self, operator: Operator) -> None:
-        self.operator = operator
-        self.__name__ = self.__qualname__ = operator.name
-        self.__doc__ = operator.__doc__
-
-    def __call__(
-        self,
-        *arrays: Any,
-        axis: int | tuple[int, ...] | None = None,
-        keepdims: bool = False,
-        **keywords: Any,
-    ) -> Any:
-        """Reduce arrays along `axis`: a number, a tuple of them, or None for all.
-
-        With `keepdims` the output has the reduced dimensions with size 1. Other keywords are those
-        of the signature, `out` and `device`.
-        """
-        try:
-            text = _axis_text(axis)
-        except TypeError:
-            wanted = "an int, a tuple of them or None"
-            raise TypeError(f"{self.__name__}: axis: seen {axis!r}, wanted {wanted}") from None
-        return self.operator(*arrays, axis=text, keepdims=keepdims, **keywords)
-
-    def __repr__(self) -> str:
-        return repr(self.operator).replace("<operator", "<reduction", 1)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reduction) and self.operator == other.operator
-
-    def __hash__(self) -> int:
-        return hash(self.operator)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Reduction, (self.operator,)
-
-
-def _axis_text(axis: Any) -> str:
-    if axis is None:
-        return "all"
-    numbers = axis if isinstance(axis, tuple) else (axis,)
-    return ",".join([str(operators.index(number)) for number in numbers])
+FIELD_BYTES = 16  # room for any
 
 
 @public
 def reduction(
     signature: str,
     *,
-    reduce: str,
+    reduce: str | None = None,
+    choose: str | None = None,
     map: str | None = None,
-    post: str = "a",
+    post: str | None = None,
     identity: str | None = None,
     accumulate: str | None = None,
+    stop: str | None = None,
     preamble: str = "",
     doc: str = "",
     options: Sequence[str] = (),
-) -> Reduction:
+) -> Operator:
     """Make a reduction of expressions in C, for the CPU and the GPU.
 
     Parameters
     ----------
     signature : str
         "norm(x: T) -> T", or with brackets. Several arrays broadcast; parameters with defaults and
-        those of dtypes beside arrays in brackets are numbers.
+        those of dtypes beside arrays in brackets are numbers. Several outputs have names:
+        "minmax(x: T) -> (low: T, high: T)".
     reduce : str
-        Two values put together: "a + b". It must be associative; the order is the same each time.
+        Two values put together: "a + b". It must be associative and commutative; the order is the
+        same each time. Or
+    choose : str
+        Whether `b` is to be taken instead of `a`: "b > a". One element is chosen, the first of
+        those that are as good; `a` is its value in `post`, `i` its number.
     map : str, optional
-        What is made of each element first: "x * x". The first array's element without.
+        What is made of each element first: "x * x". The first array's element without. The
+        variable `i` is the element's number in C order among those that are reduced.
     post : str, optional
         What is made of the value in the end: "sqrt(a)", or "a / n" with the number of elements.
     identity : str, optional
         The value of nothing: "0". Without, reducing nothing is an error.
     accumulate : str, optional
         The dtype of `a` and `b`. Without: float32 for float16 and bfloat16, 64 bits for bool and
-        integers, else that of the output.
+        integers, else that of the output. Or several named values, "value: T, index: int64", which
+        is also what several outputs are put together in. Texts then assign them, "value = x;
+        index = i", or choose: "b.value > a.value ? b : a".
+    stop : str, optional
+        When nothing put to `a` changes it: the rest is then not read on the CPU. Known of "a || b"
+        and "a && b".
     preamble, doc, options
         As for `elementwise`.
 
     Returns
     -------
-    Reduction
-        Called with arrays, `axis` and `keepdims`.
+    Operator
+        Called with arrays, `axis` (a number, several, or None for all) and `keepdims`.
 
     Raises
     ------
@@ -125,50 +87,89 @@ def reduction(
         At a call: an expression does not compile.
     """
     given = texts_of("reduction", "options", options)
+    optional = {"map": map, "post": post, "identity": identity, "accumulate": accumulate}
+    one = {"choose": choose} if reduce is None and choose is not None else {"reduce": reduce}
     check_texts(
         "reduction",
-        {"signature": signature, "reduce": reduce, "post": post, "preamble": preamble, "doc": doc},
-        {"map": map, "identity": identity, "accumulate": accumulate},
+        {"signature": signature, **one, "preamble": preamble, "doc": doc},
+        optional | {"choose": choose, "stop": stop},
     )
-    texts = (reduce, map, post, identity, accumulate, preamble)
-    return Reduction(_reduction(signature, texts, inspect.cleandoc(doc), given))
+    texts = (reduce, choose, map, post, identity, accumulate, stop, preamble)
+    return _reduction(signature, texts, inspect.cleandoc(doc), given)
 
 
 @cache
 def _reduction(
     signature: str, texts: tuple[Any, ...], doc: str, options: tuple[str, ...]
 ) -> Operator:
-    reduce, map, post, identity, accumulate, preamble = texts
+    reduce, choose, map, post, identity, accumulate, stop, preamble = texts
     row = _row(signature)
     names = read_names(row, UNNAMED, ignored=("axis", "keepdims"))
-    if [x.kind for x in names.outputs] != ["output"] or len(names.arrays) < 2:
-        raise ValueError(f"{names.operator}: seen {signature!r}, wanted arrays and one output")
-    if own := [x.name for x in (*names.arrays, *names.scalars) if x.name in OWN]:
-        raise ValueError(f"{names.operator}: {own[0]}: the expressions use a, b and n themselves")
-    if accumulate is not None and accumulate not in DTYPES:
-        raise ValueError(f"{names.operator}: accumulate: seen {accumulate!r}, wanted a dtype")
-    code = Code(names, map or names.arrays[0].name, reduce, post, identity, preamble, accumulate)
-    again = PublicCall(
+    code = Code(
+        names, map or "", reduce or "", post or "", identity, preamble, accumulate, stop, choose
+    )
+    check_names(code, signature)
+    if reduce is not None and choose is not None:
+        raise ValueError(f"{names.operator}: seen reduce and choose, wanted one of them")
+    code = with_defaults(code, map, post)
+    made = PublicCall(
         reduction,
         signature,
-        **{"reduce": reduce, "map": map, "post": post, "identity": identity},
-        **{"accumulate": accumulate, "preamble": preamble, "doc": doc, "options": options},
+        **{"reduce": reduce, "choose": choose, "map": map, "post": post, "identity": identity},
+        **{"accumulate": accumulate, "stop": stop, "preamble": preamble},
+        **{"doc": doc, "options": options},
     )
-    made = PublicCall(getattr, again, "operator")
-    compiler = _compiler(code, options)
-    shown = expression_line(f"{code.post} of {code.reduce} of {code.map}")
+    shown = expression_line(f"{code.post} of {choose or reduce} of {code.map}")
     return define_reduction(
-        row, doc or shown, compiler, ACCUMULATOR_BYTES, identity is not None, made
+        row,
+        doc or shown,
+        compiler(code, options),
+        code.counts,
+        len(code.outputs),
+        FIELD_BYTES * max(1, len(code.fields)),
+        identity is not None,
+        made,
     )
+
+
+def with_defaults(op: Code, map: str | None, post: str | None) -> Code:
+    """Return it with the texts that were not given: the first array, and what was put together."""
+    first, fields = op.names.arrays[0].name, () if op.choose else op.fields
+    mapped = "; ".join([f"{field} = {first}" for field in fields]) or first
+    made_of = "; ".join([f"{x.name} = a.{x.name}" for x in op.outputs]) if fields else "a"
+    return replace(op, map=map or mapped, post=post or made_of)
+
+
+def check_names(op: Code, signature: str) -> None:
+    """See that each name stands for one thing, and that there is something to reduce."""
+    names, operator = op.names, op.names.operator
+    if any(x.kind == "inout" for x in names.outputs) or not op.inputs or not op.outputs:
+        raise ValueError(f"{operator}: seen {signature!r}, wanted arrays and outputs")
+    given = [x.name for x in (*names.arrays, *names.scalars)]
+    if own := [name for name in given if name in OWN]:
+        raise ValueError(f"{operator}: {own[0]}: the expressions use a, b and n themselves")
+    try:
+        fields = op.fields
+    except ValueError as error:
+        raise ValueError(f"{operator}: {error}") from None
+    inputs = {x.name for x in (*op.inputs, *names.scalars)}
+    if twice := [name for name in fields if name in inputs]:
+        raise ValueError(f"{operator}: accumulate: {twice[0]}: seen twice, wanted another name")
+    kinds = {*DTYPES, *(x.variable for x in names.arrays), ""}
+    wanted = [op.accumulate] if op.accumulate and not fields else fields.values()
+    if unknown := [kind for kind in wanted if kind not in kinds]:
+        raise ValueError(f"{operator}: accumulate: seen {unknown[0]!r}, wanted a dtype")
 
 
 def _row(signature: str) -> str:
     """Return the signature with brackets and the parameters of reductions."""
     arrays = expand(signature)[0]
-    return add_parameters(arrays, 'axis: str = "all", keepdims: bool = False')
+    return add_parameters(arrays, "axis: int[] = None, keepdims: bool = False")
 
 
-def _compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:
+def compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:
+    """Return what compiles the code of a variant."""
+
     def compile_variant(variant: Variant) -> tuple[int, int]:
         if variant.on_host:
             code = host_code(op, variant)

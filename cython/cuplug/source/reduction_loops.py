@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The code of reductions and scans: what they compute, and behind it the loops of templates/."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cuplug.base.dtypes import Dtype
+from cuplug.signature.variant import Variant
+from cuplug.source.expression import block_elements, load, template
+from cuplug.source.reduction_code import WIDE, Reduction
+
+LANE_BYTES, FEW_BYTES = 512, 128  # of the lanes of a row, and of those that pairs are made of
+
+
+def _lanes(op: Reduction, variant: Variant) -> str:
+    """Return the type of many values, and what reads and writes one of them."""
+    dtypes = op.accumulators(variant)
+    members = " ".join(f"{x.computed} {name}[n_];" for name, x in dtypes.items())
+    get = ", ".join(f"(values_).{name}[at_]" for name in dtypes)
+    made = f"((cuplug_value){{{get}}})" if op.fields else f"({get})"
+    sets = " ".join(
+        f"(values_).{name}[at_] = {f'set_.{name}' if op.fields else 'set_'};" for name in dtypes
+    )
+    return f"""#define CUPLUG_VALUES(n_) struct {{ {members} }}
+#define CUPLUG_GET(values_, at_) {made}
+#define CUPLUG_SET(values_, at_, value_) \\
+  do {{ const cuplug_value set_ = (value_); {sets} }} while (0)"""
+
+
+def host_code(op: Reduction, variant: Variant) -> str:
+    """Return C: a cuplug_loop_function of the name cuplug_function."""
+    dtypes, accumulators = op.names.dtypes(variant), list(op.accumulators(variant).values())
+    widest = max(x.n_bytes for x in accumulators)
+    n_blocks = len(op.inputs) + len(accumulators)
+    block = block_elements(n_blocks, max(widest, *(x.n_bytes for x in dtypes.values())))
+    lanes, few = (min(1 << (n // widest).bit_length() - 1, block) for n in (LANE_BYTES, FEW_BYTES))
+    places = " ".join(f"const {dtypes[x.variable].stored} *{x.name};" for x in op.inputs)
+    return f"""{op.head(variant)}
+typedef struct cuplug_places {{ {places} }} cuplug_places;
+{op.element(variant, "p.{}[at]")}
+{_lanes(op, variant)}
+enum {{ BLOCK = {block}, LANES = {lanes}, FEW = {few},
+       N_INPUTS = {len(op.inputs)}, N_OUTPUTS = {len(op.outputs)},
+       COUNTS = {int(op.counts)}, CAN_STOP = {int(op.stops is not None)},
+       EXCLUSIVE = {int(op.exclusive or False)} }};
+typedef uint{8 * min(next(iter(accumulators)).n_bytes, 8)}_t cuplug_flag;
+{_templates(op)}"""
+
+
+def _templates(op: Reduction) -> str:
+    if op.exclusive is not None:
+        names = ["reduction_places.h", "scan.h"]
+    else:
+        row = "reduction_choose.h" if op.choose else "reduction_rows.h"
+        names = ["reduction_places.h", "reduction.h", row]
+    return "\n".join(map(template, names))
+
+
+def cuda_code(op: Reduction, variant: Variant) -> str:
+    """Return CUDA C++: kernels cuplug_kernel, for each part, and cuplug_finish."""
+    dtypes = op.names.dtypes(variant)
+    packs = " ".join(f"pack<{dtypes[x.variable].stored}, WIDTH> {x.name};" for x in op.inputs)
+    index = "int64_t" if variant.wide else "unsigned"
+    first = op.inputs[0]
+    return f"""{op.head(variant)}
+enum {{ WIDTH = {variant.width}, UNROLL = {variant.unroll}, KEPT = {variant.ndim},
+       REDUCED = {variant.n_reduced}, N_INPUTS = {len(op.inputs)}, N_OUTPUTS = {len(op.outputs)},
+       N_ARRAYS = N_INPUTS + N_OUTPUTS, N_SCALARS = {max(len(op.names.scalars), 1)},
+       EXCLUSIVE = {int(op.exclusive or False)} }};
+constexpr bool COLUMNS = {"true" if variant.columns else "false"};
+constexpr bool ALONE = {"true" if variant.alone else "false"};
+constexpr unsigned STILL = {variant.still}; /* bit k: array k stands still within packs */
+typedef {index} index;
+struct cuplug_places {{ {packs} }};
+{op.element(variant, "p.{}.value[at]")}
+#define CUPLUG_IS_SUM {int(_is_small_sum(op, dtypes))}
+#define cuplug_small(p, k) ((int){load(dtypes[first.variable], f"(p).{first.name}.value[k]")})
+{template("reduction.cuh" if op.exclusive is None else "scan.cuh")}"""
+
+
+def _is_small_sum(op: Reduction, dtypes: Mapping[str, Dtype]) -> bool:
+    """Say whether it is a sum of integers of one or two bytes, and nothing else is done to them."""
+    first = op.inputs[0]
+    is_small = dtypes[first.variable].n_bytes <= 2 and dtypes[first.variable].kind in WIDE
+    is_sum = op.map.strip() == first.name and op.reduce.replace(" ", "") in ("a+b", "b+a")
+    return is_small and is_sum and op.accumulate in (None, "int64", "uint64") and not op.fields

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loops of reductions on the host, behind reduction_places.h. What stands before both, for one
+ * variant:
+ *
+ *   cuplug_value                          what is put together: a number, or a struct of numbers
+ *   cuplug_element(given, p, at, i)       that of element `at` of the inputs `p`, number i
+ *   cuplug_reduce(given, a, b), cuplug_identity(given), cuplug_results_of(given, value, n)
+ *   cuplug_follow(given, a, b)            the same where b is of elements behind those of a
+ *   cuplug_stops(given, a)                whether no further value changes a
+ *   CUPLUG_EACH_INPUT(DO), _OUTPUT(DO)    DO(number of the array, name, type in memory)
+ *   CUPLUG_VALUES(n)                      a struct of n values, the fields of each in an array of
+ *                                         their own; CUPLUG_GET(values, at), CUPLUG_SET(...)
+ *   cuplug_better(given, a, b)            of choices: whether b is chosen, and not a; the value is
+ *                                         then the { value, index } of one element
+ *   cuplug_flag                           an unsigned integer as wide as a value
+ *   BLOCK, LANES, FEW, N_INPUTS, N_OUTPUTS, COUNTS, CAN_STOP
+ *
+ * Values are put together by lanes: lane k takes each LANES-th element, which vector instructions
+ * do for many lanes at once. After STEPS such steps lanes are folded in halves to FEW; those of
+ * different chunks are put together in pairs, pairs of pairs and so on: rounding errors grow with
+ * the logarithm of the number of elements. */
+enum { STEPS = BLOCK / LANES, N_PAIRS = 48, ROW_STEPS = CAN_STOP ? 16 : 128, FLAT_CHUNK = 1024 };
+
+typedef CUPLUG_VALUES(BLOCK) cuplug_values;
+typedef CUPLUG_VALUES(FEW) cuplug_few;
+
+#define CUPLUG_SET_REDUCED(values, at, a, b) CUPLUG_SET(values, at, cuplug_reduce(given, a, b))
+
+/* Folds n values to at most `to`, in halves. */
+#define CUPLUG_FOLD(values, n, to)                                                            \
+  for (int64_t n_ = (n), half_; n_ > (to); n_ = half_) {                                      \
+    half_ = (n_ + 1) / 2;                                                                     \
+    CUPLUG_SIMD                                                                               \
+    for (int64_t at = 0; at < n_ - half_; at++)                                               \
+      CUPLUG_SET_REDUCED(values, at, CUPLUG_GET(values, at), CUPLUG_GET(values, at + half_)); \
+  }
+
+/* Whether the value of another part is that of all; else they take no part of it but one element.
+ */
+static inline int is_stopped(const unsigned char *stopped) {
+  return stopped && __atomic_load_n(stopped, __ATOMIC_RELAXED);
+}
+static inline void stop(unsigned char *stopped) {
+  if (stopped) __atomic_store_n(stopped, 1, __ATOMIC_RELAXED);
+}
+
+/* One part of one output: reduction_rows.h, or reduction_choose.h. */
+static cuplug_value row(cuplug_task *task, int64_t output, int64_t part);
+
+/* ---- By columns ------------------------------------------------------------------------------ */
+
+/* Elements r to `end` of m outputs, `rows` at once; returns how many values that makes. */
+static inline int64_t column_chunk(cuplug_task *task, int64_t begin, int64_t m, int64_t r,
+                                   int64_t end, int64_t rows, cuplug_values *values) {
+  const cuplug_numbers given = task->given;
+  const int64_t n = cuplug_least(rows, end - r) * m;
+  int64_t numbers[COUNTS ? BLOCK : 1];
+  for (int64_t at = 0; COUNTS && at < n; at++) numbers[at] = at / m;
+  cuplug_places p = column_places(task, begin, m, r, n / m);
+  CUPLUG_SIMD
+  for (int64_t at = 0; at < n; at++)
+    CUPLUG_SET(*values, at, cuplug_element(given, p, at, r + numbers[COUNTS ? at : 0]));
+  for (r += rows; r < end; r += rows) {
+    const int64_t n_here = cuplug_least(rows, end - r) * m;
+    p = column_places(task, begin, m, r, n_here / m);
+    CUPLUG_SIMD
+    for (int64_t at = 0; at < n_here; at++)
+      CUPLUG_SET(*values, at,
+                 cuplug_follow(given, CUPLUG_GET(*values, at),
+                               cuplug_element(given, p, at, r + numbers[COUNTS ? at : 0])));
+  }
+  return n;
+}
+
+/* Whether each of m outputs has a value, among n, that stops it. */
+static int all_stop(const cuplug_numbers given, const cuplug_values *values, int64_t n, int64_t m) {
+  for (int64_t output = 0, stops; output < m; output++) {
+    stops = 0;
+    for (int64_t at = output; at < n; at += m)
+      stops |= cuplug_stops(given, CUPLUG_GET(*values, at));
+    if (!stops) return 0;
+  }
+  return 1;
+}
+
+/* One part of up to BLOCK outputs from `begin` on. Few outputs are walked by several rows at once.
+ */
+static void columns(cuplug_task *task, int64_t begin, int64_t part, cuplug_values *values) {
+  const cuplug_loop_call *call = task->call;
+  const cuplug_numbers given = task->given;
+  const int64_t m = cuplug_least(BLOCK, call->loop->n - begin);
+  const int64_t rows = m == call->loop->n ? BLOCK / m : 1;
+  const int64_t step = rows * ROW_STEPS;
+  unsigned char *stopped = CAN_STOP && call->n_parts > 1 ? &call->stopped[begin / BLOCK] : NULL;
+  int64_t r = part * call->part, end = end_of(call, part);
+  if (is_stopped(stopped)) end = r + 1;
+  const int64_t n = column_chunk(task, begin, m, r, cuplug_least(end, r + step), rows, values);
+  for (r += step; r < end; r += step) {
+    cuplug_values more;
+    if (CAN_STOP && all_stop(given, values, n, m)) {
+      stop(stopped);
+      break;
+    }
+    const int64_t n_more =
+        column_chunk(task, begin, m, r, cuplug_least(end, r + step), rows, &more);
+    CUPLUG_SIMD
+    for (int64_t at = 0; at < n_more; at++)
+      CUPLUG_SET_REDUCED(*values, at, CUPLUG_GET(*values, at), CUPLUG_GET(more, at));
+  }
+  for (int64_t n_rows = n / m, half; n_rows > 1; n_rows = half) {
+    half = (n_rows + 1) / 2;
+    CUPLUG_SIMD
+    for (int64_t at = 0; at < (n_rows - half) * m; at++)
+      CUPLUG_SET_REDUCED(*values, at, CUPLUG_GET(*values, at), CUPLUG_GET(*values, half * m + at));
+  }
+}
+
+/* ---- All ----------------------------------------------------------------------------------------
+ */
+
+static void store_outputs(const cuplug_task *task, int64_t begin, int64_t m,
+                          const cuplug_values *values) {
+  const cuplug_loop_call *call = task->call;
+  const cuplug_loop *kept = call->loop;
+  const cuplug_numbers given = task->given;
+  const int64_t n = call->reduced->n;
+  int is_flat = 1;
+  for (unsigned k = N_INPUTS; k < N_INPUTS + N_OUTPUTS; k++)
+    is_flat = is_flat && cuplug_is_flat(kept, k);
+#define CUPLUG_TARGET(k, name, type) \
+  type *to_##name = (type *)call->data[k] + (is_flat ? begin : 0);
+#define CUPLUG_STORE(k, name, type) to_##name[at] = results.name;
+#define CUPLUG_SCATTER(k, name, type) to_##name[cuplug_offset(kept, k, begin + at)] = results.name;
+  CUPLUG_EACH_OUTPUT(CUPLUG_TARGET)
+  if (is_flat) {
+    CUPLUG_SIMD
+    for (int64_t at = 0; at < m; at++) {
+      const cuplug_results results = cuplug_results_of(given, CUPLUG_GET(*values, at), n);
+      CUPLUG_EACH_OUTPUT(CUPLUG_STORE)
+    }
+    return;
+  }
+  for (int64_t at = 0; at < m; at++) {
+    const cuplug_results results = cuplug_results_of(given, CUPLUG_GET(*values, at), n);
+    CUPLUG_EACH_OUTPUT(CUPLUG_SCATTER)
+  }
+}
+
+/* An item is one part of some outputs: of one where rows are long or there are parts. */
+static int64_t outputs_of(const cuplug_loop_call *call) {
+  if (call->by_columns) return BLOCK;
+  const int64_t rows = call->n_parts == 1 ? CUPLUG_GRAIN / call->part : 1;
+  return rows < 1 ? 1 : cuplug_least(rows, BLOCK);
+}
+static int64_t items_of(const cuplug_loop_call *call) {
+  return (call->loop->n + outputs_of(call) - 1) / outputs_of(call);
+}
+
+CUPLUG_PART run_items(const cuplug_loop_call *call, long long from, long long to) {
+  const int64_t n = call->loop->n, n_items = items_of(call), step = outputs_of(call);
+  cuplug_task task;
+  cuplug_values values;
+  start_task(&task, call);
+  for (int64_t item = from; item < to; item++) {
+    const int64_t begin = item % n_items * step, part = item / n_items;
+    const int64_t m = cuplug_least(step, n - begin);
+    if (call->by_columns)
+      columns(&task, begin, part, &values);
+    else
+      for (int64_t at = 0; at < m; at++) CUPLUG_SET(values, at, row(&task, begin + at, part));
+    cuplug_value *partials = (cuplug_value *)call->partials + part * n + begin;
+    if (call->n_parts == 1) store_outputs(&task, begin, m, &values);
+    for (int64_t at = 0; call->n_parts > 1 && at < m; at++) partials[at] = CUPLUG_GET(values, at);
+  }
+}
+
+/* The outputs of no parts, or of several, which are put together in halves. */
+CUPLUG_PART put_together(const cuplug_loop_call *call, long long begin, long long end) {
+  const int64_t n = call->loop->n, m = end - begin;
+  cuplug_value *partials = (cuplug_value *)call->partials + begin;
+  cuplug_task task;
+  cuplug_values values;
+  start_task(&task, call);
+  const cuplug_numbers given = task.given;
+  for (int64_t n_parts = call->n_parts, half; n_parts > 1; n_parts = half) {
+    half = (n_parts + 1) / 2;
+    for (int64_t part = 0; part < n_parts - half; part++)
+      for (int64_t at = 0; at < m; at++)
+        partials[part * n + at] =
+            cuplug_reduce(given, partials[part * n + at], partials[(part + half) * n + at]);
+  }
+  for (int64_t at = 0; at < m; at++)
+    CUPLUG_SET(values, at, call->n_parts ? partials[at] : cuplug_identity(given));
+  store_outputs(&task, begin, m, &values);
+}
+
+static void run_range(const cuplug_loop_call *call, long long from, long long to) {
+  cuplug_run_part(run_items, call, from, to);
+}
+
+void cuplug_function(const cuplug_loop_call *call) {
+  const int64_t n = call->loop->n, n_items = items_of(call) * call->n_parts;
+  const int64_t of_item = outputs_of(call) * call->part;
+  if (n * call->reduced->n < CUPLUG_PARALLEL_FROM)
+    run_range(call, 0, n_items);
+  else
+    call->parallel(call, run_range, n_items, of_item < CUPLUG_GRAIN ? CUPLUG_GRAIN / of_item : 1);
+  if (call->n_parts == 1) return;
+  for (int64_t begin = 0; begin < n; begin += BLOCK)
+    cuplug_run_part(put_together, call, begin, cuplug_least(n, begin + BLOCK));
+}

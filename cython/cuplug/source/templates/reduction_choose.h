@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A row of a reduction that chooses an element, by `cuplug_better`: behind reduction.h. Values
+ * alone are compared, many at once; the number of the element is found in the end. */
+#define CUPLUG_VALUE_AT(at) cuplug_element(given, p, at, 0).value
+typedef __typeof__(((cuplug_value *)0)->value) cuplug_chosen;
+
+static inline int has_better(const cuplug_numbers given, const cuplug_places p, int64_t n,
+                             cuplug_chosen than) {
+  cuplug_flag found = 0;
+  CUPLUG_SIMD
+  for (int64_t at = 0; at < n; at++)
+    found |= (cuplug_flag)cuplug_better(given, than, CUPLUG_VALUE_AT(at));
+  return found != 0;
+}
+
+/* Where the first of n values is that none of them is better than. */
+static inline int64_t place_of_best(const cuplug_numbers given, const cuplug_places p, int64_t n) {
+  cuplug_chosen lanes[LANES] __attribute__((aligned(64)));
+  const int64_t n_lanes = cuplug_least(n, LANES);
+  CUPLUG_SIMD
+  for (int64_t at = 0; at < n_lanes; at++) lanes[at] = CUPLUG_VALUE_AT(at);
+  for (int64_t begin = LANES; begin < n; begin += LANES) {
+    const int64_t m = cuplug_least(LANES, n - begin);
+    CUPLUG_SIMD
+    for (int64_t at = 0; at < m; at++) {
+      const cuplug_chosen value = CUPLUG_VALUE_AT(begin + at);
+      lanes[at] = cuplug_better(given, lanes[at], value) ? value : lanes[at];
+    }
+  }
+  for (int64_t m = n_lanes, half; m > 1; m = half) {
+    half = (m + 1) / 2;
+    CUPLUG_SIMD
+    for (int64_t at = 0; at < m - half; at++)
+      lanes[at] = cuplug_better(given, lanes[at], lanes[half + at]) ? lanes[half + at] : lanes[at];
+  }
+  int64_t at = 0;
+  for (cuplug_flag found = 0; at + LANES <= n; at += LANES) {
+    CUPLUG_SIMD
+    for (int64_t k = 0; k < LANES; k++)
+      found |= (cuplug_flag)!cuplug_better(given, CUPLUG_VALUE_AT(at + k), lanes[0]);
+    if (found) break;
+  }
+  while (at < n - 1 && cuplug_better(given, CUPLUG_VALUE_AT(at), lanes[0])) at++;
+  return at;
+}
+
+/* The first of the best elements: a chunk is searched where it has a better one than those before.
+ */
+static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
+  const cuplug_numbers given = task->given;
+  int64_t offsets[N_INPUTS], at_row = part * task->call->part, end = end_of(task->call, part);
+  int64_t chunk = FLAT_CHUNK;
+  cuplug_value best;
+  row_offsets(task->call, output, offsets);
+  for (int k = 0; k < N_INPUTS; k++)
+    if (!task->is_flat[k]) chunk = BLOCK;
+  for (int64_t n, is_first = 1; at_row < end; at_row += n, is_first = 0) {
+    n = cuplug_least(chunk, end - at_row);
+    const cuplug_places p = row_places(task, offsets, at_row, n);
+    if (!is_first && !has_better(given, p, n, best.value)) continue;
+    const int64_t at = place_of_best(given, p, n);
+    const cuplug_value found = cuplug_element(given, p, at, at_row + at);
+    best = is_first ? found : cuplug_follow(given, best, found);
+  }
+  return best;
+}
