@@ -5,7 +5,9 @@
 #include "base/layout.h"
 #include "registry/operator.h"
 
+#include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define N_SETS 16 /* of matches that a thread keeps: by four bits of their key */
@@ -51,25 +53,48 @@ typedef struct known_set {
 } known_set;
 
 /* Of an operator and of its first array's first and last size, so that several operators, and
- * shapes that come in turn, are all known. */
+ * shapes that come in turn, are all known. Nothing of the arguments is checked yet. */
 static inline uint64_t key_of(const cuplug_operator *op, const cuplug__match *m) {
-  const cuplug_tensor *t = &m->args[0].tensor;
   uint64_t sizes = 0;
-  if (m->n_args && m->args[0].kind == CUPLUG_ARGUMENT_ARRAY && t->shape && t->ndim > 0)
-    sizes = (uint64_t)t->shape[0] + 31 * (uint64_t)t->shape[t->ndim - 1];
+  if (m->n_args && m->args[0].kind == CUPLUG_ARGUMENT_ARRAY) {
+    const cuplug_tensor *t = &m->args[0].tensor;
+    if (t->shape && t->ndim > 0 && t->ndim <= MAX_DIMS)
+      sizes = (uint64_t)t->shape[0] + 31 * (uint64_t)t->shape[t->ndim - 1];
+  }
   return (op->number << 40 ^ sizes) * 0x9e3779b97f4a7c15;
 }
 
-/* What a thread keeps. */
+/* What a thread keeps: allocated by its first match, as its stack, where thread-local data lies,
+ * may be small. */
 typedef struct memory {
   known_match *last[N_LAST]; /* of operators of these numbers */
   known_set sets[N_SETS];
 } memory;
 
-/* A function, so that the compiler does not look for the thread's memory at each use. */
-static __attribute__((noinline)) memory *own_memory(void) {
-  static _Thread_local memory own;
+/* A function, so that the compiler does not look for the thread's data at each use. */
+static __attribute__((noinline)) memory **own_memory(void) {
+  static _Thread_local memory *own;
   return &own;
+}
+
+static pthread_key_t thread_end;
+static int has_thread_end;
+
+static void forget(void *own) {
+  *own_memory() = NULL;
+  free(own);
+}
+
+static void make_thread_end(void) { has_thread_end = !pthread_key_create(&thread_end, forget); }
+
+/* The thread's memory; NULL where there is none to be had. */
+static memory *make_memory(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  memory **own = own_memory();
+  if (*own || pthread_once(&once, make_thread_end) || !has_thread_end) return *own;
+  memory *made = calloc(1, sizeof *made);
+  if (made && pthread_setspecific(thread_end, made)) free(made), made = NULL;
+  return *own = made;
 }
 
 /* The match of a key, or, with `is_new`, the one to be replaced by it. */
@@ -95,8 +120,9 @@ static int can_be_kept(const cuplug__match *m, const cuplug__overload *o) {
 void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row) {
   const cuplug_frame *f = m->frame;
   if (!op->number || !can_be_kept(m, &op->overloads[row])) return;
+  memory *own = make_memory();
+  if (!own) return;
   const uint64_t key = key_of(op, m);
-  memory *own = own_memory();
   known_match *known = own->last[op->number % N_LAST] = place_of(own, key, 1);
   known->key = key;
   known->number = op->number;
@@ -187,7 +213,8 @@ static int32_t restore(const known_match *known, cuplug__match *m, const cuplug_
 }
 
 int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
-  memory *own = own_memory();
+  memory *own = *own_memory();
+  if (!own) return -1;
   known_match **last = &own->last[op->number % N_LAST], *known = *last;
   const int32_t row = known ? restore(known, m, op) : -1;
   if (row >= 0) return row;

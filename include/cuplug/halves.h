@@ -123,21 +123,25 @@ CUPLUG__DEFINE_HALVES(cuplug__bfloat16_store_avx512, CUPLUG__AVX512, uint16_t, f
 #define CUPLUG__HALVES(name, to, from, n)
 #endif
 
+/** The values of n numbers of float16, as float32. */
 static inline void cuplug_float16_load_block(float *to, const uint16_t *from, size_t n) {
   CUPLUG__HALVES(cuplug__float16_load, to, from, n)
   for (size_t k = 0; k < n; k++) to[k] = cuplug_float16_load(from[k]);
 }
 
+/** Values as n numbers of float16, rounded to nearest. */
 static inline void cuplug_float16_store_block(uint16_t *to, const float *from, size_t n) {
   CUPLUG__HALVES(cuplug__float16_store, to, from, n)
   for (size_t k = 0; k < n; k++) to[k] = cuplug_float16_store(from[k]);
 }
 
+/** The values of n numbers of bfloat16, as float32. */
 static inline void cuplug_bfloat16_load_block(float *to, const uint16_t *from, size_t n) {
   CUPLUG__HALVES(cuplug__bfloat16_load, to, from, n)
   for (size_t k = 0; k < n; k++) to[k] = cuplug_bfloat16_load(from[k]);
 }
 
+/** Values as n numbers of bfloat16, rounded to nearest. */
 static inline void cuplug_bfloat16_store_block(uint16_t *to, const float *from, size_t n) {
   CUPLUG__HALVES(cuplug__bfloat16_store, to, from, n)
   for (size_t k = 0; k < n; k++) to[k] = cuplug_bfloat16_store(from[k]);

@@ -67,7 +67,8 @@ def build(
     """
     import warnings
 
-    built = build_library(find_source(path), output, arch, options)
+    given = texts_of("build", "options", options)
+    built = build_library(find_source(path), output, arch, given)
     if built.log:
         warnings.warn(built.log, stacklevel=2)
     return built.path
