@@ -38,6 +38,7 @@ suppress_warnings = ["myst.strikethrough"]
 default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+napoleon_use_ivar = True
 napoleon_use_rtype = False
 napoleon_preprocess_types = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
