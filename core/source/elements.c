@@ -61,14 +61,25 @@ typedef struct pair {
   uint64_t half[2];
 } pair;
 
-#define MOVE(T)                                                     \
-  for (int64_t j = 0; j < n; j++)                                   \
-    __builtin_memcpy((char *)to + j * to_step * (int64_t)sizeof(T), \
-                     (const char *)from + j * from_step * (int64_t)sizeof(T), sizeof(T));
+#define EACH(T, TO, FROM)                                        \
+  for (int64_t j = 0; j < n; j++)                                \
+    __builtin_memcpy((char *)to + j * (TO) * (int64_t)sizeof(T), \
+                     (const char *)from + j * (FROM) * (int64_t)sizeof(T), sizeof(T));
+
+/* Steps that the compiler knows become vector instructions. */
+#define MOVE(T)                             \
+  if (to_step == 1 && from_step == 0)       \
+    EACH(T, 1, 0)                           \
+  else if (to_step == 1 && from_step == 2)  \
+    EACH(T, 1, 2)                           \
+  else if (to_step == 1 && from_step == -1) \
+    EACH(T, 1, -1)                          \
+  else                                      \
+    EACH(T, to_step, from_step)
 
 /* Copies n elements with steps in elements. */
-static void move(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n,
-                 int64_t bytes) {
+static void move(void *restrict to, int64_t to_step, const void *restrict from, int64_t from_step,
+                 int64_t n, int64_t bytes) {
   if (to_step == 1 && from_step == 1) {
     memcpy(to, from, (size_t)(n * bytes));
     return;
