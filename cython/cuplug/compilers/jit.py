@@ -133,7 +133,8 @@ def compile_to_ptx(
     headers: Mapping[str, str] | None,
 ) -> str:
     """Return the PTX of what `compile_to_binary` has compiled, without its questions for types."""
-    virtual = f"compute_{architecture.removeprefix('compute_')}"
+    number = architecture.removeprefix("sm_").removeprefix("compute_")
+    virtual = f"compute_{number}"
     program = _check(source, names, options, virtual, name, headers)
     return program.compile(source, program.names)[0].decode().rstrip("\0")
 

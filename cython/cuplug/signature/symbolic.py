@@ -240,6 +240,8 @@ def _value(match: _Match, x: Parameter, value: Any, is_given: bool) -> Any:
     if x.kind in ("string", "choice"):
         fits = isinstance(value, str) and (x.kind == "string" or value in x.choices)
     elif x.kind == "list":
+        if _fits(_dtype(match, x), value):  # a number stands for a list of it alone
+            value = (value,)
         fits = isinstance(value, (list, tuple)) and all(_fits(_dtype(match, x), v) for v in value)
     else:
         fits = _fits(_dtype(match, x), value)
