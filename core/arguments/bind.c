@@ -165,6 +165,15 @@ static uint32_t next_row(const cuplug_operator *op, const cuplug__match *m, uint
   return op->rows ? cuplug__rows_next(op, m->args, m->n_args, row + 1) : row + 1;
 }
 
+static int finish(cuplug_operator *op, const cuplug__match *m, uint32_t row) {
+  cuplug_frame *f = m->frame;
+  f->row = row;
+  f->device = cuplug__is_cuda(f->home) ? f->home : (cuplug_device){0, 0};
+  f->is_brief = !f->device.type && m->most_bytes <= op->overloads[row].brief_bytes &&
+                atomic_load_explicit(&op->loaded, memory_order_relaxed);
+  return CUPLUG_OK;
+}
+
 /* No overload fits: says why of the one that came furthest. */
 CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_error *error) {
   const uint32_t first = op->rows ? cuplug__rows_next(op, m->args, m->n_args, 0) : 0;
@@ -180,19 +189,11 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
   m->error = error;
   int status = match_overload(m, &op->overloads[best]);
   if (!status) status = check_inout(m);
+  if (!status) return finish(op, m, best); /* the arguments have changed meanwhile */
   if (op->n_overloads > 1)
     cuplug__append(error, " (the nearest of %u signatures: %.200s)", op->n_overloads,
                    op->overloads[best].signature->text);
   return status;
-}
-
-static int finish(cuplug_operator *op, const cuplug__match *m, uint32_t row) {
-  cuplug_frame *f = m->frame;
-  f->row = row;
-  f->device = cuplug__is_cuda(f->home) ? f->home : (cuplug_device){0, 0};
-  f->is_brief = !f->device.type && m->most_bytes <= op->overloads[row].brief_bytes &&
-                atomic_load_explicit(&op->loaded, memory_order_relaxed);
-  return CUPLUG_OK;
 }
 
 /* Whether the arguments are like those of a call before, whose row is that of this call. */

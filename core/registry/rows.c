@@ -74,6 +74,9 @@ static void add_parameter(cuplug__row_sets *sets, uint32_t i, const cuplug_signa
     add_numbers(sets, i, dtypes, row);
     break;
   case CUPLUG_PARAMETER_LIST:
+    add_numbers(sets, i, dtypes, row);
+    add_kind(sets, i, CUPLUG_ARGUMENT_LIST, row);
+    break;
   case CUPLUG_PARAMETER_ARRAYS:
     add_kind(sets, i, CUPLUG_ARGUMENT_LIST, row);
     break;

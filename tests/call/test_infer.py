@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from places import FIXTURES
 from random_rows import random_plugin
+from raw_plugins import named_plugin, quoted
 from selection import runs_all
 
 N_RANDOM = 60
@@ -91,6 +92,15 @@ def test_refuses_what_the_walk_refuses(operators, data):
     else:
         walked = walk(rows, given)
         assert (walked.row, walked.outputs) == inferred
+
+
+def test_a_number_for_a_list_in_the_second_row(tmp_path):
+    rows = {
+        "SIGNATURE": quoted("numbered(x: float32[n]) -> float32[n]"),
+        "SECOND_SIGNATURE": quoted("numbered(x: int64[n], axes: int[] = None) -> int64[n]"),
+    }
+    (op,) = cuplug.load(named_plugin(tmp_path / "libnumbered.so", "numbered", **rows)).operators
+    assert op.infer(ArraySpec("int64", (3,)), 0).row == 1
 
 
 def test_nothing_is_loaded_and_no_memory_is_needed(build_plugin):

@@ -127,6 +127,7 @@ def test_sizes_from_a_list(ops):
     np.testing.assert_array_equal(ops.full((2, 3)), np.full((2, 3), 1.5))
     np.testing.assert_array_equal(ops.full([np.int8(2)], value=7), [7, 7])
     assert ops.full([0, 9]).shape == (0, 9)
+    assert ops.full(3).shape == (3,)  # a number stands for a list of it
     with pytest.raises(ValueError, match=r"^full: seen shape = \[\], wanted len\(shape\) > 0$"):
         ops.full([])
     with pytest.raises(
