@@ -49,7 +49,7 @@ def component(name: str, kind: str, licence: str, number: str) -> Component:
     return Component(
         name=name,
         version=number,
-        type=ComponentType.LIBRARY,
+        type=ComponentType("library"),
         purl=PackageURL(kind, None, name, number),
         bom_ref=name,
         licenses=[

@@ -166,7 +166,7 @@ def test_missing_headers_are_explained(monkeypatch):
     assert 'cannot open source file "vector"' in text
     assert "of the C++ standard library kernels have <algorithm>, <array>" in text
     assert "is not in" in message("#include <cuda_fp99.h>\n")
-    bare = nvrtc.Compiler(compiler.path, compiler.include[:2])
+    bare = nvrtc.Compiler(compiler.path, compiler.include[:3])
     monkeypatch.setattr(nvrtc, "find", lambda: bare)
     for header in ("cuda_fp16.h", "type_traits"):
         assert "CUDA's headers were not found beside" in message(f"#include <{header}>\n")

@@ -9,8 +9,9 @@ from cuplug.compilers import nvrtc
 from emulated_driver import need_nvrtc
 
 HEADERS = sorted(
-    os.path.relpath(os.path.join(folder, name), nvrtc.STANDARD)
-    for folder, _, names in os.walk(nvrtc.STANDARD)
+    os.path.relpath(os.path.join(folder, name), top)
+    for top in (nvrtc.STANDARD_C, nvrtc.STANDARD_CPP)
+    for folder, _, names in os.walk(top)
     for name in names
 )
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cuplug.compilers.nvrtc import STANDARD
+from cuplug.compilers.nvrtc import STANDARD_C, STANDARD_CPP
 
 if TYPE_CHECKING:
     from cuplug.compilers.nvrtc import Compiler
@@ -71,11 +71,12 @@ def _advice(log: str, compiler: Compiler) -> str:
         return ""
     header = missing[1] or missing[2]
     if _STANDARD.fullmatch(header):
-        there = ", ".join(f"<{name}>" for name in sorted(os.listdir(STANDARD)) if name.isalpha())
+        names = [*os.listdir(STANDARD_C), *os.listdir(STANDARD_CPP)]
+        there = ", ".join(f"<{name}>" for name in sorted(names) if name.isalpha())
         return f"<{header}>: of the C++ standard library kernels have {there} and the like"
     if not header.startswith(_CUDA):
         return ""
-    if compiler.include[-1] != STANDARD:
+    if compiler.include[-1] != STANDARD_CPP:
         return f"<{header}> is not in {', '.join(compiler.include)}, CUDA's headers here"
     return (
         f"<{header}>: CUDA's headers were not found beside {compiler.path} or in "

@@ -15,7 +15,8 @@ LIBRARIES = ("cu{major}/lib", "cuda_nvrtc/lib")
 HEADERS = ("cuda_runtime/include", "cuda_cccl/include")
 MAJORS = range(19, 12, -1)
 # Headers that stand for the C and C++ standard library, and for <cub/cub.cuh>.
-STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standard")
+_STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standard")
+STANDARD_C, STANDARD_CPP = (os.path.join(_STANDARD, name) for name in ("c", "cpp"))
 
 
 class Compiler:
@@ -55,7 +56,7 @@ def find() -> Compiler:
     path = find_compiler(libraries)
     headers = _headers_beside(path)
     own = flags.get_include()
-    return Compiler(path, (own, STANDARD, *headers))
+    return Compiler(path, (own, STANDARD_C, STANDARD_CPP, *headers))
 
 
 def _headers_beside(path: str) -> list[str]:
