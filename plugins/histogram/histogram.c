@@ -2,7 +2,8 @@
 /* histogram(x, bins, low, high): how many numbers are in each of as many even bins from low to
  * high, as NumPy's: a number at an edge is in the bin above it, high in the last one; others and
  * NaN in none.                                                     x T[*n], low < high; out
- * int64[bins] histogram(x, edges): the same between edges, which ascend.         edges T[m], out
+ * int64[bins] histogram(x, edges): the same between edges, which ascend: others are a ValueError on
+ * the host, a GPU does not look.                                             edges T[m], out
  * int64[m - 1] bincount(x, size): how often 0 to size - 1 are there; others are an IndexError. x
  * I[*n], out int64[size]
  *
@@ -84,7 +85,15 @@ static int count(const cuplug_call *call, int what) {
 }
 
 CUPLUG_ENTRY int histogram_host(const cuplug_call *call) { return count(call, BINS_EVEN); }
-CUPLUG_ENTRY int histogram_edges_host(const cuplug_call *call) { return count(call, BINS_EDGES); }
+CUPLUG_ENTRY int histogram_edges_host(const cuplug_call *call) {
+  const bins b = bins_of_call(call, BINS_EDGES);
+  for (int64_t k = 1; k <= b.n_bins; k++)
+    if (bins_key(&b, b.edges, k) < bins_key(&b, b.edges, k - 1))
+      return cuplug_failf(call, CUPLUG_ERROR_VALUE,
+                          "edges: seen a smaller number at position %lld, wanted ascending ones",
+                          (long long)k);
+  return count(call, BINS_EDGES);
+}
 CUPLUG_ENTRY int bincount_host(const cuplug_call *call) { return count(call, BINS_COUNTS); }
 
 #define NUMBERS "T: bool | integer | floating"

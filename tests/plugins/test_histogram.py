@@ -89,6 +89,12 @@ def test_a_number_without_a_bin(backend, value):
         cuplug.synchronize()
 
 
+def test_edges_that_do_not_ascend_are_refused():
+    for edges in ([0.0, 2.0, 1.0], [0.0, np.nan, 1.0]):
+        with pytest.raises(ValueError, match="edges: seen a smaller number at position 2, wanted"):
+            histogram(np.ones(3), np.array(edges), device="cpu")
+
+
 def test_a_range_without_numbers_is_refused():
     with pytest.raises(ValueError, match="histogram"):
         histogram(np.ones(3), bins=3, low=1.0, high=1.0)

@@ -242,6 +242,11 @@ REFUSED = [
     (lambda r: r.integers(5, dtype="float32"), "integers: dtype: seen float32, wanted bool or"),
     (lambda r: r.permutation(-1), "permutation: x: seen -1, wanted a number that is not negative"),
     (lambda r: r.choice(3, 4, replace=False), "choice: size: seen 4 of 3, wanted no more"),
+    (lambda r: r.integers(0.5, 2), "integers: low: seen 0.5, wanted an integer"),
+    (lambda r: r.random(-1), "size: seen (-1,), wanted sizes of at least 0"),
+    (lambda r: r.random("a"), "size: seen 'a', wanted an integer"),
+    (lambda r: setattr(r, "position", -1), "position: seen -1, wanted 0 <= position < 2**64"),
+    (lambda r: setattr(r, "position", "a"), "position: seen 'a', wanted an integer"),
     (lambda r: r.shuffle([1, 2]), "shuffle: x: seen list, wanted a cuplug.Array"),
 ]
 

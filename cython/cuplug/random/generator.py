@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
+import operator
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,18 @@ class Generator:
         self.seed_sequence = seed if is_sequence else np.random.SeedSequence(seed)
         self._key, self._stream = map(int, self.seed_sequence.generate_state(2, np.uint64))
         self._lock = threading.Lock()
-        self.position = 0
+        self._position = 0
+
+    @property
+    def position(self) -> int:
+        """How many elements were drawn."""
+        return self._position
+
+    @position.setter
+    def position(self, value: int) -> None:
+        if not 0 <= _integer("position", value) <= _MASK:
+            raise ValueError(f"position: seen {value}, wanted 0 <= position < 2**64")
+        self._position = int(value)
 
     def random(
         self, size: Size = None, dtype: Any = "float64", *, out: Any = None, device: Any = None
@@ -133,7 +145,8 @@ class Generator:
         bool or an integer one.
         """
         low, high = (0, low) if high is None else (low, high)
-        first, last = int(low), int(high) - (not endpoint)
+        first, last = _integer("integers: low", low), _integer("integers: high", high)
+        last -= not endpoint
         wanted = to_dtype(dtype)
         if kind_of(wanted) not in ("bool", "int", "uint"):
             raise TypeError(f"integers: dtype: seen {wanted}, wanted bool or one of integers")
@@ -202,8 +215,8 @@ class Generator:
         shape = tuple(out.shape) if size is None and out is not None else _shape(size)
         result: Array = empty(shape, dtype, device) if out is None else out
         with self._lock:
-            first = self.position
-            self.position += math.prod(shape)
+            first = self._position
+            self._position = first + math.prod(shape) & _MASK
         drawing(dtype)(shape, self._key, self._stream, first & _MASK, *numbers, out=result)
         return result
 
@@ -232,10 +245,21 @@ def default_rng(seed: Any = None) -> Generator:
     return seed if isinstance(seed, Generator) else Generator(seed)
 
 
+def _integer(what: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what}: seen {value!r}, wanted an integer") from None
+
+
 def _shape(size: Size) -> tuple[int, ...]:
     if size is None:
         return ()
-    return (int(size),) if np.ndim(size) == 0 else tuple(int(n) for n in size)  # type: ignore
+    sizes = size if isinstance(size, Iterable) else (size,)
+    shape = tuple(_integer("size", n) for n in sizes)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"size: seen {shape}, wanted sizes of at least 0")
+    return shape
 
 
 def _floating(name: str, dtype: Any) -> str:
