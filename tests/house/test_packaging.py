@@ -29,9 +29,16 @@ def run(command: list, cwd: Path, **variables: str) -> str:
     return done.stdout
 
 
+def without_network() -> list[str]:
+    """Return what starts a command in a network where nobody is; [] if there can be none."""
+    command = ["unshare", "--map-root-user", "--net"]
+    done = subprocess.run(["sh", "-c", f"{' '.join(command)} true"], capture_output=True)
+    return [] if done.returncode else command
+
+
 @pytest.fixture(scope="module")
 def wheel(once) -> Path:
-    """Build the wheel from a copy of the sources, without nvcc, and unpack it."""
+    """Build the wheel from a source archive, without nvcc and network, and unpack it."""
     pytest.importorskip("setuptools", "77.0.3")
     return once("wheel", build_wheel) / "unpacked"
 
@@ -40,22 +47,34 @@ def build_wheel(folder: Path) -> None:
     source, out = folder / "source", folder / "wheel"
     ignore = shutil.ignore_patterns("build", ".venv", ".git", "__pycache__", ".whl", "results")
     shutil.copytree(ROOT, source, ignore=ignore)
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--no-build-isolation",
-        "--no-deps",
-        "-w",
-        str(out),
-        ".",
-    ]
-    run(pip, source, NVCC="", PYTHONPATH="")
+    code = "import sys; sys.path.insert(0, 'build_backend'); import backend; "
+    code += f"print(backend.build_sdist({str(folder)!r}))"
+    archive = folder / run([sys.executable, "-c", code], source).split()[-1]
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index"]
+    command = [*without_network(), *pip, "-w", str(out), str(archive)]
+    run(command, folder, NVCC="", PYTHONPATH="")
     (file,) = out.glob("cuplug-*.whl")
     assert "none-any" not in file.name
     with zipfile.ZipFile(file) as archive:
         archive.extractall(folder / "unpacked")
+
+
+@pytest.mark.slow
+def test_a_source_archive_needs_no_network(wheel):
+    if not without_network():
+        pytest.skip("needs unshare, and the right to a network of one's own")
+    assert (wheel / "cuplug" / "lib" / "libcuplug.so.1").is_file()
+
+
+@pytest.mark.slow
+def test_programs_link_with_a_wheel(wheel, tmp_path):
+    from elftools.elf.elffile import ELFFile
+
+    flags = ["-Iinclude", f"-L{wheel}/cuplug/lib", "-lcuplug", "-o", str(tmp_path / "host")]
+    run(["cc", "examples/host.c", *flags], ROOT)
+    with open(tmp_path / "host", "rb") as file:
+        tags = ELFFile(file).get_section_by_name(".dynamic").iter_tags("DT_NEEDED")
+        assert next(tag.needed for tag in tags) == "libcuplug.so.1"
 
 
 @pytest.mark.slow
