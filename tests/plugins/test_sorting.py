@@ -65,6 +65,14 @@ def test_every_dtype(backend, dtype, shape):
             check(backend, numbers(shape, dtype), axis, descending)
 
 
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_more_lines_than_are_sorted_at_once():
+    x = np.random.default_rng(0).integers(0, 256, (300, 250_000), np.uint8)
+    ordered = sort(cuplug.asarray(x, device="cuda"), -1, False).numpy()
+    np.testing.assert_array_equal(ordered, np.sort(x, -1))
+
+
 @pytest.mark.sanitizer
 @settings(max_examples=30)
 @given(
