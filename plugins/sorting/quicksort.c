@@ -28,6 +28,7 @@
 #define NUMBERS _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define SHUFFLED(v, distance) \
   _mm512_permutexvar_epi32(_mm512_xor_si512(NUMBERS, _mm512_set1_epi32((int)(distance))), v)
+#define CHOSEN(a, b, bit) _mm512_mask_blend_epi32((__mmask16)LANES_WITH(bit), a, b)
 #define EXCHANGED(a, b, bit) _mm512_mask_max_epu32(LEAST(a, b), (__mmask16)LANES_WITH(bit), a, b)
 #define BELOW(v, pivot) _mm512_cmplt_epu32_mask(v, pivot)
 #define COUNT(below) __builtin_popcount(below)
@@ -52,6 +53,7 @@
 #define NUMBERS64 _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0)
 #define SHUFFLED(v, distance) \
   _mm512_permutexvar_epi64(_mm512_xor_si512(NUMBERS64, _mm512_set1_epi64(distance)), v)
+#define CHOSEN(a, b, bit) _mm512_mask_blend_epi64((__mmask8)LANES_WITH(bit), a, b)
 #define EXCHANGED(a, b, bit) _mm512_mask_max_epu64(LEAST(a, b), (__mmask8)LANES_WITH(bit), a, b)
 #define BELOW(v, pivot) _mm512_cmplt_epu64_mask(v, pivot)
 #define COUNT(below) __builtin_popcount(below)
@@ -102,7 +104,8 @@ static const uint32_t ORDERS[] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDER64
   _mm256_permutevar8x32_epi32(v, _mm256_xor_si256(NUMBERS8, _mm256_set1_epi32((int)(distance))))
 #define HAS_BIT(bit) \
   _mm256_cmpgt_epi32(_mm256_and_si256(NUMBERS8, _mm256_set1_epi32(bit)), _mm256_setzero_si256())
-#define EXCHANGED(a, b, bit) _mm256_blendv_epi8(LEAST(a, b), GREATEST(a, b), HAS_BIT(bit))
+#define CHOSEN(a, b, bit) _mm256_blendv_epi8(a, b, HAS_BIT(bit))
+#define EXCHANGED(a, b, bit) CHOSEN(LEAST(a, b), GREATEST(a, b), bit)
 #define BELOW(v, pivot)                                                                            \
   (~(unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(GREATEST(v, pivot), v))) & \
    0xff)
@@ -137,7 +140,8 @@ static const uint32_t ORDERS[] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDER64
       v, _mm256_xor_si256(NUMBERS8, _mm256_set1_epi32((int)(2 * (distance)))))
 #define HAS_BIT4(bit) \
   _mm256_cmpgt_epi64(_mm256_and_si256(NUMBERS4, _mm256_set1_epi64x(bit)), _mm256_setzero_si256())
-#define EXCHANGED(a, b, bit) _mm256_blendv_epi8(LEAST(a, b), GREATEST(a, b), HAS_BIT4(bit))
+#define CHOSEN(a, b, bit) _mm256_blendv_epi8(a, b, HAS_BIT4(bit))
+#define EXCHANGED(a, b, bit) CHOSEN(LEAST(a, b), GREATEST(a, b), bit)
 /* Two bits for each lane: it is moved as two of 32 bits. */
 #define BELOW(v, pivot) (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(LESS(v, pivot)))
 #define COUNT(below) (__builtin_popcount(below) / 2)

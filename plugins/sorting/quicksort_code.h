@@ -8,6 +8,7 @@
  *   LEAST(a, b), GREATEST(a, b), ALL(key)
  *   SHUFFLED(v, distance)                 in each lane the one whose number differs by these bits
  *   EXCHANGED(a, b, bit)                  GREATEST in lanes whose number has the bit, else LEAST
+ *   CHOSEN(a, b, bit)                     b in lanes whose number has the bit, else a
  *   BELOW(v, pivot), COUNT(below)         which lanes are less, how many
  *   STORE_PARTS(begin, end, v, below)     these lanes from `begin` on, the others before `end`;
  * what lies between those two in a vector's reach may change
@@ -61,20 +62,84 @@ INLINE void NAMED(merge)(VECTOR *v, int n) {
   for (int i = 0; i < 2 * n; i++) v[i] = NAMED(halves)(NAMED(compared)(v[i], LANES / 2, LANES / 2));
 }
 
+/* Compares vectors whose numbers differ by these bits. */
+INLINE void NAMED(compare_rows)(VECTOR *v, int distance) {
+  for (int i = 0; i < LANES; i++)
+    if (i < (i ^ distance)) NAMED(compare)(&v[i], &v[i ^ distance]);
+}
+
+/* Sorts each lane of vectors of which halves are bitonic. */
+INLINE void NAMED(merge_rows)(VECTOR *v, int distance) {
+  if (distance > 4) NAMED(compare_rows)(v, 8);
+  if (distance > 2) NAMED(compare_rows)(v, 4);
+  if (distance > 1) NAMED(compare_rows)(v, 2);
+  NAMED(compare_rows)(v, 1);
+}
+
+/* Puts sorted columns together, of which each `n` are one sequence, in pairs of sequences. */
+INLINE void NAMED(merge_columns)(VECTOR *v, unsigned n) {
+  for (int i = 0; i < LANES / 2; i++) {
+    const VECTOR a = v[i], b = v[LANES - 1 - i];
+    v[i] = EXCHANGED(a, SHUFFLED(b, 2 * n - 1), n);
+    v[LANES - 1 - i] = EXCHANGED(b, SHUFFLED(a, 2 * n - 1), n);
+  }
+  for (int i = 0; i < LANES; i++) {
+    if (n > 4) v[i] = NAMED(compared)(v[i], 4, 4);
+    if (n > 2) v[i] = NAMED(compared)(v[i], 2, 2);
+    if (n > 1) v[i] = NAMED(compared)(v[i], 1, 1);
+  }
+  NAMED(merge_rows)(v, LANES / 2);
+}
+
+INLINE void NAMED(transpose)(VECTOR *v, int distance) {
+  for (int i = 0; i < LANES; i++) {
+    if (i & distance) continue;
+    const VECTOR a = v[i], b = v[i + distance];
+    v[i] = CHOSEN(a, SHUFFLED(b, distance), distance);
+    v[i + distance] = CHOSEN(SHUFFLED(a, distance), b, distance);
+  }
+}
+
+/* Sorts as many vectors as each has lanes: between vectors no lanes need to be moved. */
+INLINE void NAMED(square)(VECTOR *v) {
+  NAMED(compare_rows)(v, 1);
+  NAMED(compare_rows)(v, 3);
+  NAMED(merge_rows)(v, 1);
+  if (LANES > 4) NAMED(compare_rows)(v, 7);
+  if (LANES > 4) NAMED(merge_rows)(v, 2);
+  if (LANES > 8) NAMED(compare_rows)(v, 15);
+  if (LANES > 8) NAMED(merge_rows)(v, 4);
+  NAMED(merge_columns)(v, 1);
+  NAMED(merge_columns)(v, 2);
+  if (LANES > 4) NAMED(merge_columns)(v, 4);
+  if (LANES > 8) NAMED(merge_columns)(v, 8);
+  NAMED(transpose)(v, 1);
+  NAMED(transpose)(v, 2);
+  if (LANES > 4) NAMED(transpose)(v, 4);
+  if (LANES > 8) NAMED(transpose)(v, 8);
+}
+
 /* Sorts the keys of n vectors, of which `count` are there. */
 INLINE void NAMED(network)(KEY *keys, int64_t count, int n) {
+  const int first = n < LANES ? 1 : LANES; /* vectors that are sorted before any are merged */
   VECTOR v[MOST];
 #pragma GCC unroll 16
   for (int i = 0; i < n; i++) {
     const int64_t left = count - i * LANES;
     v[i] =
         left >= LANES ? LOAD(keys + i * LANES) : LOAD_SOME(keys + i * LANES, left > 0 ? left : 0);
-    v[i] = NAMED(sorted)(v[i]);
   }
-  for (int i = 0; i < n && n > 1; i += 2) NAMED(merge)(v + i, 1);
-  for (int i = 0; i < n && n > 2; i += 4) NAMED(merge)(v + i, 2);
-  for (int i = 0; i < n && n > 4; i += 8) NAMED(merge)(v + i, 4);
-  if (n > 8) NAMED(merge)(v, 8);
+#pragma GCC unroll 16
+  for (int i = 0; i < n; i += first) {
+    if (first == 1)
+      v[i] = NAMED(sorted)(v[i]);
+    else
+      NAMED(square)(v + i);
+  }
+  for (int i = 0; i < n && n > 1 && first <= 1; i += 2) NAMED(merge)(v + i, 1);
+  for (int i = 0; i < n && n > 2 && first <= 2; i += 4) NAMED(merge)(v + i, 2);
+  for (int i = 0; i < n && n > 4 && first <= 4; i += 8) NAMED(merge)(v + i, 4);
+  if (n > 8 && first <= 8) NAMED(merge)(v, 8);
 #pragma GCC unroll 16
   for (int i = 0; i < n; i++) {
     const int64_t left = count - i * LANES;
@@ -112,15 +177,15 @@ TARGET static KEY NAMED(middle)(const KEY *keys, int64_t n) {
   return some[4 * LANES];
 }
 
-/* One above the middle of what keys there may be between the least and the greatest one; 0 where
- * all are equal. */
+/* One above the middle of what keys there may be between the least and the greatest one, or that
+ * one where all are equal. */
 TARGET static KEY NAMED(bisected)(const KEY *keys, int64_t n) {
   KEY least = keys[0], greatest = keys[0];
   for (int64_t i = 1; i < n; i++) {
     least = keys[i] < least ? keys[i] : least;
     greatest = keys[i] > greatest ? keys[i] : greatest;
   }
-  return least == greatest ? 0 : least + (greatest - least) / 2 + 1;
+  return least == greatest ? least : least + (greatest - least) / 2 + 1;
 }
 
 /* Where keys are written: there is room for a vector at both ends. */
@@ -211,6 +276,7 @@ TARGET static void NAMED(sort)(void *given, int64_t n, int depth) {
 #undef ALL
 #undef SHUFFLED
 #undef EXCHANGED
+#undef CHOSEN
 #undef BELOW
 #undef COUNT
 #undef STORE_PARTS
