@@ -149,6 +149,8 @@ cdef class Array(Arithmetic):
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """Export as a DLPack capsule, ordered before the work on `stream`."""
+        if self.dtype.names:
+            raise BufferError(f"cuplug.Array: DLPack has no structures, seen {self.dtype}")
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             if tuple(dl_device) != (CUPLUG_CPU, 0) or copy is False:
                 raise BufferError(f"cuplug.Array: it is on {self.device}, not on {dl_device}")
@@ -169,6 +171,8 @@ cdef class Array(Arithmetic):
     cdef Array in_order(self):
         """Itself, or a copy on a GPU whose elements follow each other."""
         cdef bint needs_copy = is_on_gpu(&self.tensor) and not is_contiguous(&self.tensor)
+        if needs_copy and self.dtype.names:
+            raise ValueError("cuplug.Array: seen strided structures on a GPU, wanted a whole array")
         return functions().copy(self) if needs_copy else self
 
 
@@ -180,7 +184,12 @@ cdef Array part_of(Array x, object key):
     cdef int64_t shape[CUPLUG_MAX_NDIM]
     cdef int64_t strides[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor part
-    return share_memory(&part, x) if select(key, &x.tensor, shape, strides, &part) else None
+    cdef Array result
+    if not select(key, &x.tensor, shape, strides, &part):
+        return None
+    result = share_memory(&part, x)
+    result.dtype = x.dtype
+    return result
 
 
 cdef int wait_for_work(const cuplug_tensor *x) except -1:
@@ -257,4 +266,6 @@ def view(Array x, tuple shape, tuple strides, int64_t first=0):
         sizes[k], steps[k] = shape[k], strides[k]
     if n_elements(&seen):
         seen.data = <char *>seen.data + first * <int64_t>x.dtype.itemsize
-    return share_memory(&seen, x)
+    cdef Array result = share_memory(&seen, x)
+    result.dtype = x.dtype
+    return result
