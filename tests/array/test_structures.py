@@ -40,6 +40,11 @@ def test_on_the_host(dtype):
     shared = cuplug.from_pointer(x.data_ptr, 6, dtype, "cpu", owner=host)
     assert shared.numpy()["n"].tolist() == list(range(6))
     assert "(5, " in repr(x)
+    for name in dtype.names[:1] if dtype == PACKED else dtype.names:
+        np.testing.assert_array_equal(x[name].numpy(), host[name])
+        np.testing.assert_array_equal(x[1:][name].numpy(), host[1:][name])
+    x["n"] = 7
+    assert host["n"].tolist() == [[7] * 3] * 2
     assert cuplug.empty(0, dtype, "cpu").numpy().dtype == dtype
     swapped = cuplug.asarray(host.astype(dtype.newbyteorder()), device="cpu")
     np.testing.assert_array_equal(swapped.numpy(), host)
@@ -47,6 +52,10 @@ def test_on_the_host(dtype):
 
 def test_what_structures_are_not_for():
     x = cuplug.asarray(points(), device="cpu")
+    with pytest.raises(KeyError, match="seen the field 'm', wanted one of"):
+        x["m"]
+    with pytest.raises(ValueError, match="x: its elements lie at no multiples of their 8 bytes"):
+        cuplug.asarray(points(PACKED), device="cpu")["x"]
     with pytest.raises(TypeError, match="relu: x: seen "):
         relu(x)
     with pytest.raises(BufferError, match="DLPack has no structures"):
@@ -76,6 +85,7 @@ BODY = """
     module["twice"][1, 32](x[4:], 2)  # from an offset
     seen = x.numpy()
     assert seen["n"].tolist() == [0, 2, 4, 6, 16, 20] and seen["v"][:, 2].tolist() == [3] * 6
+    assert x["n"].shape == (6,) and x["v"].shape == (6, 3) and x["z"].device == x.device
     out = np.zeros(6, point)
     assert x.numpy(out=out) is out and np.array_equal(out, seen)
     x.set(host)
