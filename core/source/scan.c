@@ -2,8 +2,8 @@
 /* The entries of scans that are compiled from expressions. Lines lie along one axis. On the host
  * they are cut into parts where they are few: what each part comes to is put together first, and
  * then each goes on from what came before it. A GPU goes through tiles in one pass: by columns,
- * where the outputs of neighbouring lines lie side by side, of up to N_SIDE lines; else by rows, of
- * all lines one behind the other. Many short columns are a thread's each. */
+ * where the outputs of neighbouring lines lie side by side, of lines that fill a sector; else by
+ * rows, of all lines one behind the other. Many short columns are a thread's each. */
 #include "base/status.h"
 #include "entry/run.h"
 #include "source/loop.h"
@@ -17,7 +17,7 @@
 #define N_HOST_ITEMS 64
 #define HOST_BLOCK 1024
 #define N_HOST_LEAST 32768 /* elements of a part: it is read twice */
-#define N_SIDE 32          /* lines of a tile by columns */
+#define N_SECTOR_BYTES 32  /* that memory moves at once */
 #define N_TILE_BYTES 64    /* of a thread's elements, if they are single numbers */
 #define N_SHORT 128        /* elements of a column that is a thread's alone */
 
@@ -136,8 +136,9 @@ typedef struct tiles {
 
 static tiles tiles_of(const scan *s, const cuplug_variant *v) {
   const long long n_lines = s->lines.n, n = s->scanned.n;
+  const long long bytes = cuplug_element_bytes(&s->call->outputs[0]);
   tiles t = {1, 1, 0, 0};
-  while (v->columns && t.side < N_SIDE && t.side < n_lines) t.side *= 2;
+  while (v->columns && t.side * bytes < N_SECTOR_BYTES && t.side < n_lines) t.side *= 2;
   const long long of_tile = CUPLUG__N_THREADS / t.side * v->unroll;
   if (v->columns) t.n_strips = (n_lines + t.side - 1) / t.side;
   const long long all = v->columns ? n : n * n_lines;

@@ -106,24 +106,42 @@ __device__ inline state heard(const volatile uint64_t *words, int64_t n_states, 
   return s;
 }
 
-/* What all tiles before number `tile` of its column come to: those of a window at once. All threads
- * come here; the first tile of a column has a beginning of a line. */
+/* What the tiles of a window have said: the nearest one stands last. */
+struct window {
+  cuplug_value values[THREADS];
+  int last_all[WARP]; /* of each column: the nearest that has said what all come to; -1: none */
+};
+
+/* What all tiles before number `number` of this thread's column come to: one that has said so, and
+ * those behind it one after the other. So bits do not depend on who was quick. All threads come
+ * here; a line begins in the first tile of a column, which says ALL. */
 __device__ inline state all_before(const cuplug_numbers &given, const uint64_t *words,
-                                   int64_t n_states, int64_t tile, int64_t n_strips, int side,
+                                   int64_t n_states, int64_t number, int64_t n_strips, int side,
                                    bool is_used) {
-  const int column = threadIdx.x % side, n_window = THREADS / side;
-  int64_t nearest = tile - n_strips;
-  state before = {};
-  for (bool is_done = false; !is_done; nearest -= n_window * n_strips) {
-    const int64_t own = nearest - (n_window - 1 - threadIdx.x / side) * n_strips;
-    const state mine = own < 0 || !is_used ? state{} : heard(words, n_states, own * side + column);
-    state window;
-    join_threads(given, mine, side, window);
-    before = join(given, window, before);
-    is_done = __syncthreads_and(before.is_cut || !is_used);
+  __shared__ window heard_of;
+  const int column = threadIdx.x % side, y = threadIdx.x / side, n_window = THREADS / side;
+  const int64_t own = number - (n_window - y) * n_strips;
+  for (bool is_done = false; !is_done;) {
+    if (threadIdx.x < side) heard_of.last_all[column] = -1;
+    __syncthreads();
+    if (own >= 0 && is_used) {
+      const state s = heard(words, n_states, own * side + column);
+      heard_of.values[threadIdx.x] = s.value;
+      if (s.is_cut) atomicMax(&heard_of.last_all[column], y);
+    }
+    __syncthreads();
+    is_done = __syncthreads_and(heard_of.last_all[column] >= 0 || !is_used);
   }
-  before.is_cut = false;
-  return before;
+  if (threadIdx.x < side && is_used) {
+    const int last = heard_of.last_all[column];
+    cuplug_value all = heard_of.values[last * side + column];
+#pragma unroll 8
+    for (int k = last + 1; k < n_window; k++)
+      all = cuplug_reduce(given, all, heard_of.values[k * side + column]);
+    heard_of.values[column] = all;
+  }
+  __syncthreads();
+  return {heard_of.values[column], is_used, false};
 }
 
 /* ---- Elements -------------------------------------------------------------------------------- */
