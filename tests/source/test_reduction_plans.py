@@ -90,9 +90,7 @@ def test_arrays_that_begin_at_different_places(backend):
     assert_same(np.asarray(backend.take(got)), (rows * y[1:302]).sum(axis=0))
 
 
-def test_ways_on_the_emulated_gpu(run_emulated):
-    """Each way is taken, and gives what NumPy does."""
-    run_emulated("""
+EMULATED = """
 import re
 import numpy as np
 import cuplug
@@ -100,20 +98,38 @@ from emulation import install_expressions, seen
 
 install_expressions()
 random = np.random.default_rng(0)
-total = cuplug.reduction("total(x: T) -> int64", reduce="a + b", identity="0")
+total = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")
 first = cuplug.reduction("first(x: T) -> int64", choose="b > a", post="i")
-cases = [((20_003,), None, 1), ((40, 501), 1, 0), ((9001, 3), 0, 0), ((2, 4001, 6), 1, 0),
-         ((3, 40_000), 0, 0), ((70_000, 3), 1, 0), ((3, 66_000), 0, 1), ((300, 36), 0, 0)]
-for (shape, axis, begin) in cases:
+wide = cuplug.reduction("wide(x: T) -> int64", reduce="a + b", identity="0")
+
+
+def check(shape, axis, begin, dtype="float32", operators=(total,)):
+    x = random.integers(-3, 3, shape).astype(dtype)
+    v, moved = x[..., begin:], cuplug.asarray(x, device="cuda")[..., begin:]
+    for operator in operators:
+        wanted = v.argmax(axis) if operator is first else v.sum(axis, dtype="i8")
+        np.testing.assert_array_equal(operator(moved, axis=axis).numpy(), wanted)
+
+"""
+QUICK = """
+check((20_003,), None, 1)
+check((9001, 3), 0, 0)
+check((300, 36), 0, 0)
+check((2, 66_001), 0, 0)
+for name in ("COLUMNS", "ALONE", "FLAT", "FEW", "STORES_PACKS"):  # each way is taken
+    ways = {re.search(rf"constexpr bool {name} = (\\w+)", code)[1] for code in seen}
+    assert ways == {"true", "false"}, name
+"""
+LONG = """
+for case in [((20_003,), None, 1), ((40, 501), 1, 0), ((9001, 3), 0, 0), ((2, 4001, 6), 1, 0),
+             ((3, 40_000), 0, 0), ((70_000, 3), 1, 0), ((3, 66_000), 0, 1), ((300, 36), 0, 0)]:
     for dtype in ("int8", "bool", "float32"):
-        x = random.integers(-3, 3, shape).astype(dtype)
-        v, moved = x[..., begin:], cuplug.asarray(x, device="cuda")[..., begin:]
-        np.testing.assert_array_equal(total(moved, axis=axis).numpy(), v.sum(axis, dtype="i8"))
-        np.testing.assert_array_equal(first(moved, axis=axis).numpy(), v.argmax(axis))
+        check(*case, dtype, (wide, first))
+"""
 
-def ways(name):
-    return {re.search(rf"constexpr bool {name} = (\\w+)", code)[1] for code in seen}
 
-for name in ("COLUMNS", "ALONE", "FLAT", "FEW", "STORES_PACKS"):
-    assert ways(name) == {"true", "false"}, name
-""")
+@pytest.mark.parametrize(
+    "checks", [QUICK, pytest.param(LONG, marks=pytest.mark.slow)], ids=["quick", "long"]
+)
+def test_ways_on_the_emulated_gpu(run_emulated, checks):
+    run_emulated(EMULATED + checks)
