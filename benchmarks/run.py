@@ -42,6 +42,7 @@ MODULES = {
     "kernels": 4,
     "gradients": 3,
     "array_ops": 6,
+    "array_functions": 6,
     "expressions": 4,
     "reductions_host": 5,
     "reductions_cuda": 5,
