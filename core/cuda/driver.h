@@ -117,7 +117,11 @@ enum {
   CUPLUG__LAUNCH_OVERLAPPING = 6,
   CUPLUG__JIT_ERROR_LOG = 5, /* options of the compiler of PTX */
   CUPLUG__JIT_ERROR_LOG_BYTES = 6,
-  CUPLUG__POINTER_DEVICE = 9 /* a pointer attribute: the ordinal */
+  CUPLUG__POINTER_MEMORY_TYPE = 2, /* pointer attributes */
+  CUPLUG__POINTER_BUFFER_ID = 7,
+  CUPLUG__POINTER_IS_MANAGED = 8,
+  CUPLUG__POINTER_DEVICE = 9, /* the ordinal */
+  CUPLUG__MEMORY_TYPE_HOST = 1
 };
 
 /* X(function, symbol, parameters). All return a CUresult. */
@@ -138,6 +142,8 @@ enum {
   X(cuCtxGetDevice, "cuCtxGetDevice", (CUdevice *))                                               \
   X(cuCtxSynchronize, "cuCtxSynchronize", (void))                                                 \
   X(cuPointerGetAttribute, "cuPointerGetAttribute", (void *, CUpointer_attribute, CUdeviceptr))   \
+  X(cuPointerGetAttributes, "cuPointerGetAttributes",                                             \
+    (unsigned int, CUpointer_attribute *, void **, CUdeviceptr))                                  \
   X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                                        \
   X(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *, const CUmemPoolProps *))                 \
   X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool, CUmemPool_attribute, void *))  \

@@ -7,6 +7,7 @@
 #include "cuda/fault.h"
 #include "cuda/lane.h"
 #include "cuda/memory.h"
+#include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "entry/entry.h"
 #include "entry/run.h"
@@ -18,9 +19,20 @@
 #include <stdlib.h>
 
 #define MIN_SLICES 8
+#ifndef MIN_SLOT_BYTES
+#define MIN_SLOT_BYTES ((uint64_t)512 << 10) /* smaller ones cost more than they overlap */
+#endif
+#ifndef MAX_SLOT_BYTES
+#define MAX_SLOT_BYTES ((uint64_t)8 << 20)
+#endif
 #define ROWS_UNIT \
   1024 /* slices are multiples where they can be: few bytes lie unaligned on the host */
 #define ALIGNMENT 256 /* of arrays in a slot, as of memory from the driver */
+
+/* A thread of the team more for each, as far as there are copies on the host. */
+#ifndef BYTES_OF_HELPER
+#define BYTES_OF_HELPER ((uint64_t)512 << 10)
+#endif
 
 /* Slices on their way: a slot each. Slices in turn go to the lanes in turn. */
 #define N_LANES 3
@@ -50,6 +62,10 @@ typedef struct pipeline {
   void *blocks[N_LANES]; /* device memory */
   slot slots[N_SLOTS];
   void *shared[CUPLUG_MAX_ARGUMENTS]; /* device memory of what is not cut; lane 0's */
+  uint64_t direct_mask;               /* bit k: array k is pinned, and needs no buffers */
+  uint64_t buffered_bytes;            /* of a row, of the arrays that are not */
+  int n_helpers;
+  cuplug__host_pages pages[CUPLUG_MAX_ARGUMENTS]; /* of outputs */
   uint64_t slot_bytes, n_slices;
   uint64_t slice; /* rows of each slice but the last */
   uint64_t offsets[CUPLUG_MAX_ARGUMENTS];
@@ -58,9 +74,8 @@ typedef struct pipeline {
 static uint64_t padding(const cuplug__shipment *s) { return s->n_parcels * (uint64_t)ALIGNMENT; }
 
 int cuplug__is_worth_slicing(const cuplug__shipment *s) {
-  const uint64_t slot_bytes = CUPLUG__N_PINNED * CUPLUG__PINNED_LARGE / SLOTS_OF_LANE;
   return s->n_rows >= CUPLUG__SLICED_BYTES / s->row_bytes && s->n_rows >= MIN_SLICES &&
-         s->row_bytes <= slot_bytes - padding(s);
+         s->row_bytes <= MAX_SLOT_BYTES - padding(s);
 }
 
 /* ---- One slice, step by step ----------------------------------------------------------------- */
@@ -89,18 +104,31 @@ static uint64_t bytes_back(const pipeline *p, uint64_t i, uint32_t k) {
   return parcel_of(p, k)->is_received ? bytes_of(p, i, k) : 0;
 }
 
+/* In the whole array. */
+static uint64_t first_row_of(const pipeline *p, uint64_t i) {
+  return p->shipment->first_row + i * p->slice;
+}
+
 /* Of the slice's first byte in the view. */
 static uint64_t place_of(const pipeline *p, uint64_t i, uint32_t k) {
-  return cuplug__parcel_place(parcel_of(p, k), i * p->slice);
+  return cuplug__parcel_place(parcel_of(p, k), first_row_of(p, i));
+}
+
+static int is_direct(const pipeline *p, uint32_t k) { return p->direct_mask >> k & 1; }
+
+/* Where the DMA finds a slice of array k, or leaves it. */
+static char *on_host(const pipeline *p, const slot *s, uint64_t i, uint32_t k) {
+  return is_direct(p, k) ? parcel_of(p, k)->view.data + place_of(p, i, k)
+                         : s->pinned + p->offsets[k];
 }
 
 static void begin_filling(pipeline *p, uint64_t i) {
   slot *s = slot_of(p, i);
   for (uint32_t k = 0; k < p->shipment->n_parcels; k++) {
     const uint64_t bytes = bytes_there(p, i, k);
-    if (bytes)
+    if (bytes && !is_direct(p, k))
       cuplug__host_copy_read(&s->copies[k], &parcel_of(p, k)->view, place_of(p, i, k), bytes,
-                             s->pinned + p->offsets[k], CUPLUG__MAX_COPY_THREADS);
+                             s->pinned + p->offsets[k], p->n_helpers);
   }
 }
 
@@ -116,7 +144,7 @@ static int send(pipeline *p, uint64_t i) {
     const uint64_t bytes = bytes_there(p, i, k);
     if (bytes)
       code = cuplug__driver.cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)s->device + p->offsets[k],
-                                              s->pinned + p->offsets[k], bytes, s->lane->stream);
+                                              on_host(p, s, i, k), bytes, s->lane->stream);
   }
   return cuplug__cuda_check(p->shipment->run->error, code, "copying to the device");
 }
@@ -139,7 +167,7 @@ static int request(pipeline *p, uint64_t i) {
   for (uint32_t k = 0; k < p->shipment->n_parcels && !code; k++) {
     const uint64_t bytes = bytes_back(p, i, k);
     if (bytes)
-      code = cuplug__driver.cuMemcpyDtoHAsync(s->pinned + p->offsets[k],
+      code = cuplug__driver.cuMemcpyDtoHAsync(on_host(p, s, i, k),
                                               (CUdeviceptr)(uintptr_t)s->device + p->offsets[k],
                                               bytes, s->lane->stream);
   }
@@ -160,14 +188,14 @@ static int begin_writing(pipeline *p, uint64_t i) {
   slot *s = slot_of(p, i);
   int code = cuplug__driver.cuEventSynchronize(s->event);
   if (code) return cuplug__named(run, cuplug__cuda_fail(run->error, code, "waiting for a slice"));
-  cuplug__shipment_shift(p->shipment, s->fault, i * p->slice);
+  cuplug__shipment_shift(p->shipment, s->fault, first_row_of(p, i));
   int status = cuplug__fault_take(s->fault, run->error);
   if (status) return status;
   for (uint32_t k = 0; k < p->shipment->n_parcels; k++) {
     const uint64_t bytes = bytes_back(p, i, k);
-    if (bytes)
+    if (bytes && !is_direct(p, k))
       cuplug__host_copy_write(&s->copies[k], &parcel_of(p, k)->view, place_of(p, i, k), bytes,
-                              s->pinned + p->offsets[k], CUPLUG__MAX_COPY_THREADS);
+                              s->pinned + p->offsets[k], p->n_helpers);
   }
   return CUPLUG_OK;
 }
@@ -219,26 +247,56 @@ static void divide_slots(pipeline *p) {
   }
 }
 
+/* Pinned arrays whose rows follow each other. */
+static uint64_t find_direct(const cuplug__shipment *s) {
+  uint64_t mask = 0;
+  for (uint32_t k = 0; k < s->n_parcels; k++) {
+    const cuplug__parcel *x = &s->parcels[k];
+    const uint64_t bytes = s->n_rows * x->bytes;
+    if (x->rows == CUPLUG__OWN_ROWS && x->is_known && cuplug__view_is_contiguous(&x->view) &&
+        cuplug__is_pinned(x->view.data + cuplug__parcel_place(x, s->first_row), bytes))
+      mask |= (uint64_t)1 << k;
+  }
+  return mask;
+}
+
+/* What is known before there are lanes. Small calls have few slices, so that each is worth its
+ * launch, and few helpers, so that waking them takes less than they do. */
+static void plan(pipeline *p) {
+  const cuplug__shipment *s = p->shipment;
+  const uint64_t part = s->n_rows * s->row_bytes / MIN_SLICES;
+  p->direct_mask = find_direct(s);
+  for (uint32_t k = 0; k < s->n_parcels; k++)
+    if (s->parcels[k].rows == CUPLUG__OWN_ROWS && !is_direct(p, k))
+      p->buffered_bytes += s->parcels[k].bytes;
+  p->slot_bytes = cuplug__least(part > MIN_SLOT_BYTES ? part : MIN_SLOT_BYTES, MAX_SLOT_BYTES);
+  if (p->slot_bytes < s->row_bytes + padding(s)) p->slot_bytes = s->row_bytes + padding(s);
+  p->slot_bytes = (p->slot_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  p->n_helpers =
+      (int)cuplug__least(s->n_rows * p->buffered_bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
+}
+
 /* 0 where the lanes have got small buffers only, and a row does not fit. */
 static int measure(pipeline *p) {
   const cuplug__shipment *s = p->shipment;
   const uint64_t unit = ROWS_UNIT;
-  p->slot_bytes = UINT64_MAX;
-  for (int i = 0; i < N_LANES; i++)
-    p->slot_bytes = cuplug__least(p->slot_bytes, p->lanes[i]->pinned_bytes);
-  p->slot_bytes *= CUPLUG__N_PINNED / SLOTS_OF_LANE;
-  uint64_t most = (p->slot_bytes - padding(s)) / s->row_bytes;
-  p->slice = cuplug__least(most, (s->n_rows - 1) / MIN_SLICES + 1);
+  for (int i = 0; i < N_LANES && p->buffered_bytes; i++)
+    p->slot_bytes =
+        cuplug__least(p->slot_bytes, p->lanes[i]->pinned_bytes * CUPLUG__N_PINNED / SLOTS_OF_LANE);
+  const uint64_t most = (p->slot_bytes - padding(s)) / s->row_bytes;
+  if (!most) return 0;
+  p->slice = (s->n_rows - 1) / ((s->n_rows - 1) / most + 1) + 1;
   if (p->slice >= unit) p->slice = cuplug__least(most, p->slice + unit - 1) / unit * unit;
-  if (p->slice) p->n_slices = (s->n_rows - 1) / p->slice + 1;
-  return p->slice > 0;
+  p->n_slices = (s->n_rows - 1) / p->slice + 1;
+  return 1;
 }
 
 static int take_lane(pipeline *p, int i) {
   const cuplug__run *run = p->shipment->run;
   int status = cuplug__lane_take(run->device.id, &p->lanes[i], run->error);
   if (status) return p->lanes[i] = NULL, status;
-  return cuplug__lane_pin(p->lanes[i], UINT64_MAX, run->error);
+  if (!p->buffered_bytes) return CUPLUG_OK;
+  return cuplug__lane_pin(p->lanes[i], SLOTS_OF_LANE * p->slot_bytes, run->error);
 }
 
 static int allocate_slots(pipeline *p) {
@@ -279,8 +337,26 @@ static int take_faults(pipeline *p) {
   return status;
 }
 
+/* Smaller ones come from the C library, which has their pages. */
+#define FRESH_BYTES ((uint64_t)16 << 20)
+
+static void begin_pages(pipeline *p) {
+  const cuplug__shipment *s = p->shipment;
+  for (uint32_t k = s->run->frame->n_inputs; k < s->n_parcels; k++) {
+    const cuplug__parcel *x = &s->parcels[k];
+    const uint64_t bytes = cuplug__parcel_bytes(x, s->n_rows);
+    if (bytes_back(p, 0, k) && bytes >= FRESH_BYTES && !is_direct(p, k))
+      cuplug__host_pages_begin(&p->pages[k], x->view.data + place_of(p, 0, k), bytes);
+  }
+}
+
+static void end_pages(pipeline *p) {
+  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) cuplug__host_pages_end(&p->pages[k]);
+}
+
 static int take_all(pipeline *p) {
   int status = CUPLUG_OK;
+  plan(p);
   for (int i = 0; i < N_LANES && !status; i++) status = take_lane(p, i);
   if (status || !measure(p)) return status;
   status = allocate_slots(p);
@@ -312,7 +388,9 @@ int cuplug__run_slices(cuplug__shipment *s, cuplug__watch *watch, int *fits) {
   *fits = status ? status != CUPLUG_ERROR_MEMORY : p->slice > 0;
   if (*fits && !status) {
     divide_slots(p);
+    begin_pages(p);
     status = run_all(p);
+    end_pages(p);
   }
   give_all(p);
   free(p);
