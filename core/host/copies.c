@@ -15,7 +15,9 @@
  * Larger ones for fresh memory, whose pages are made piece by piece, where `to` is a multiple of
  * these. */
 #define VIEW_PIECE ((uint64_t)256 << 10)
+#ifndef FRESH_PIECE
 #define FRESH_PIECE ((uint64_t)512 << 10)
+#endif
 
 /* Pages are made ahead in pieces of this size: threads that share one make, and clear, it each. */
 #define HUGE_PAGE ((uint64_t)2 << 20)
