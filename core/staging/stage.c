@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "entry/run.h"
 #include "host/watch.h"
+#include "staging/packed.h"
 #include "staging/parcel.h"
 #include "staging/parts.h"
 #include "staging/slices.h"
@@ -39,7 +40,10 @@ static int run_shipment(cuplug__shipment *s, int is_sliced, cuplug__watch *watch
   cuplug__run *run = s->run;
   int is_done = 0, status = CUPLUG_OK;
   run->frame->staged = 1;
-  if (is_sliced) status = run_slices(s, watch, &is_done);
+  if (is_sliced)
+    status = run_slices(s, watch, &is_done);
+  else if (!s->is_share)
+    status = cuplug__run_packed(s, watch, &is_done);
   if (!is_done) {
     cuplug__clear(run->error);
     status = cuplug__run_parts(s, watch);

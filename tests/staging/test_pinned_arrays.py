@@ -35,7 +35,7 @@ def test_no_buffers(run_loops):
         assert np.array_equal(changed, x + y)
         part = a[1000:2_000_000]
         assert np.array_equal(gpu.plus(part, part, device="cuda:*"), 2 * part)
-        del a, b, out, changed, part
+        del a, b, out, changed, part, on_gpu
         check_nothing_left()
         """,
         FAKE_CUDA_LAZY="1",
