@@ -137,13 +137,13 @@ static void choose_way(cuplug__reduction *r, cuplug_variant *v, plan *p) {
 
 /* ---- 3: sharing ------------------------------------------------------------------------------ */
 
-/* Packs that a thread waits for at once. */
+/* Packs that a thread waits for at once. What stands still is in a cache. */
 static uint32_t packs_ahead(const cuplug__reduction *r, const cuplug_variant *v) {
   long long bytes = 0;
   uint32_t n = 1;
   for (uint32_t k = 0; k < cuplug__reduction_inputs(r); k++)
-    bytes += v->width * cuplug_element_bytes(&r->call->tensors[k]);
-  while (n < N_MOST_AHEAD && 2 * n * bytes <= N_AHEAD_BYTES) n *= 2;
+    if (step_of(&r->reduced, k)) bytes += v->width * cuplug_element_bytes(&r->call->tensors[k]);
+  while (n < N_MOST_AHEAD && bytes && 2 * n * bytes <= N_AHEAD_BYTES) n *= 2;
   return n;
 }
 

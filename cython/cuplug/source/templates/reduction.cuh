@@ -178,7 +178,7 @@ __device__ inline void take_packs(const cuplug_numbers &given,
     for (int k = 0; k < WIDTH; k++) {
       const int64_t i = at.i + u * at.step + at.more[k];
       const cuplug_value made = cuplug_element(given, loaded[u], k, i);
-      values[k] = is_first ? made : cuplug_reduce(given, values[k], made);
+      values[k] = is_first ? made : cuplug_follow(given, values[k], made);
     }
     is_first = false;
   }
