@@ -17,6 +17,7 @@
 
 CUPLUG_ENTRY int topk_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int topk_backward_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int topk_backward_backward_cuda(const cuplug_call *call);
 
 #define AT_ONCE (1 << 15) /* elements that are worth a thread */
 
@@ -155,21 +156,33 @@ CUPLUG_ENTRY int topk_host(const cuplug_call *call) {
 
 /* ---- The gradient ---------------------------------------------------------------------------- */
 
-/* Puts line after line back. Returns the position of a bad index, or -1. */
-static int64_t put_back(const cuplug_call *call, elements_axis axis, elements_axis chosen) {
+/* Puts line after line back to the first output, or takes them from where they were put. Returns
+ * the position of a bad index, or -1. */
+static int64_t put_back(const cuplug_call *call, elements_axis axis, elements_axis chosen,
+                        int is_back) {
   const int64_t *indices = call->tensors[1].data;
+  const void *x = call->tensors[0].data;
+  void *out = call->outputs[0].data;
   for (int64_t line = 0; line < axis.n_outer * axis.width; line++) {
     const int64_t from = elements_line(&chosen, line), to = elements_line(&axis, line);
     for (int64_t i = 0; i < chosen.m; i++) {
       const int64_t at = from + i * axis.width, index = indices[at];
       if (index < 0 || index >= axis.m) return at;
-#define CASE(T) \
-  ((T *)call->outputs[0].data)[to + index * axis.width] = ((const T *)call->tensors[0].data)[at];
+      const int64_t place = to + index * axis.width;
+#define CASE(T) ((T *)out)[is_back ? place : at] = ((const T *)x)[is_back ? at : place];
       ELEMENTS_BY_WIDTH(cuplug_element_bytes(&call->tensors[0]), CASE)
 #undef CASE
     }
   }
   return -1;
+}
+
+static int check_index(const cuplug_call *call, int64_t bad, elements_axis axis) {
+  if (bad < 0) return CUPLUG_OK;
+  return cuplug_failf(call, CUPLUG_ERROR_INDEX,
+                      "indices: index %lld at position %lld is out of bounds for size %lld",
+                      (long long)((const int64_t *)call->tensors[1].data)[bad], (long long)bad,
+                      (long long)axis.m);
 }
 
 CUPLUG_ENTRY int topk_backward_host(const cuplug_call *call) {
@@ -179,12 +192,17 @@ CUPLUG_ENTRY int topk_backward_host(const cuplug_call *call) {
   if (status) return status;
   memset(out->data, 0, (size_t)(cuplug_n_elements(out) * cuplug_element_bytes(out)));
   const elements_axis axis = elements_around(x, call->scalars[0].i);
-  const int64_t bad = put_back(call, axis, elements_around(&call->tensors[0], call->scalars[0].i));
-  if (bad < 0) return CUPLUG_OK;
-  return cuplug_failf(call, CUPLUG_ERROR_INDEX,
-                      "indices: index %lld at position %lld is out of bounds for size %lld",
-                      (long long)((const int64_t *)call->tensors[1].data)[bad], (long long)bad,
-                      (long long)axis.m);
+  return check_index(
+      call, put_back(call, axis, elements_around(&call->tensors[0], call->scalars[0].i), 1), axis);
+}
+
+CUPLUG_ENTRY int topk_backward_backward_host(const cuplug_call *call) {
+  const cuplug_tensor *x = &call->tensors[0], *indices = &call->tensors[1];
+  const int status = elements_check_beside(call, "indices", indices, x, call->scalars[0].i);
+  if (status) return status;
+  const elements_axis axis = elements_around(x, call->scalars[0].i);
+  return check_index(call, put_back(call, axis, elements_around(indices, call->scalars[0].i), 0),
+                     axis);
 }
 
 #define OF_TOP "[*s[:axis % len(s)], k, *s[axis % len(s) + 1:]]"
@@ -200,4 +218,11 @@ CUPLUG_OPERATOR(
     topk_backward_cuda, topk_backward_host,
     "topk_backward(grad_values: T[*g], indices: int64[*g], x: T[*s], axis: int = -1) -> "
     "T[*s] where T: floating, -len(s) <= axis < len(s), len(g) == len(s)",
-    "The gradient of topk: zeros, and grad_values where indices say." CUPLUG_LINEAR(grad_values));
+    "The gradient of topk: zeros, and grad_values where indices say." CUPLUG_GRADIENT(
+        topk_backward_backward) CUPLUG_LINEAR(grad_values));
+CUPLUG_OPERATOR(
+    topk_backward_backward_cuda, topk_backward_backward_host,
+    "topk_backward_backward(x: T[*s], indices: int64[*g], axis: int = -1) -> T[*g] "
+    "where T: floating, -len(s) <= axis < len(s), len(g) == len(s)",
+    "The gradient of topk_backward: the elements of x where indices say." CUPLUG_DETERMINISTIC
+        CUPLUG_GRADIENT(topk_backward) CUPLUG_LINEAR(x));

@@ -6,7 +6,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 from backends import FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
-from cuplug.ops import argsort, sort, sort_backward, sort_by, topk, topk_backward
+from cuplug.ops import (
+    argsort,
+    sort,
+    sort_backward,
+    sort_by,
+    topk,
+    topk_backward,
+    topk_backward_backward,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +71,14 @@ def test_every_dtype(backend, dtype, shape):
     for axis in range(-1, len(shape) - 1):
         for descending in (False, True):
             check(backend, numbers(shape, dtype), axis, descending)
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_more_lines_than_are_sorted_at_once():
+    x = np.random.default_rng(0).integers(0, 256, (300, 250_000), np.uint8)
+    ordered = sort(cuplug.asarray(x, device="cuda"), -1, False).numpy()
+    np.testing.assert_array_equal(ordered, np.sort(x, -1))
 
 
 @pytest.mark.sanitizer
@@ -147,6 +163,8 @@ def check_topk(backend, x, k, axis, largest):
         grad = np.arange(index.size, dtype=x.dtype).reshape(index.shape)
         back = backend(topk_backward, grad, index, x, axis)
         assert_same(back, put_back(grad, index, x, axis))
+        taken = backend(topk_backward_backward, back, index, axis)
+        assert_same(taken, grad)
 
 
 @pytest.mark.parametrize("shape", [(70_000,), (3, 20_000), (5000, 12)], ids=str)
@@ -191,4 +209,7 @@ def test_a_bad_index_of_a_gradient(backend, index):
     arrays = (np.ones(2), np.array([0, index]), np.ones(5))
     with pytest.raises(IndexError, match=rf"indices: index {index} at position 1"):
         backend(topk_backward, *arrays)
+        cuplug.synchronize()
+    with pytest.raises(IndexError, match=rf"indices: index {index} at position 1"):
+        backend(topk_backward_backward, np.ones(5), arrays[1])
         cuplug.synchronize()
