@@ -44,6 +44,7 @@ MODULES = {
     "array_ops": 6,
     "array_functions": 6,
     "expressions": 4,
+    "expressions_host": 4,
     "reductions_host": 5,
     "reductions_cuda": 5,
     "compiling": 5,

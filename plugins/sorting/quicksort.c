@@ -117,9 +117,9 @@ static const uint32_t ORDERS[] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDER64
 #include "sorting/quicksort_code.h"
 
 #define NUMBERS4 _mm256_set_epi64x(3, 2, 1, 0)
-#define LESS(a, b)                                                                \
-  _mm256_cmpgt_epi64(_mm256_xor_si256(b, _mm256_set1_epi64x((long long)1 << 63)), \
-                     _mm256_xor_si256(a, _mm256_set1_epi64x((long long)1 << 63)))
+#define LESS(a, b)                                                       \
+  _mm256_cmpgt_epi64(_mm256_xor_si256(b, _mm256_set1_epi64x(INT64_MIN)), \
+                     _mm256_xor_si256(a, _mm256_set1_epi64x(INT64_MIN)))
 
 #define KEY uint64_t
 #define VECTOR __m256i
@@ -151,12 +151,21 @@ static const uint32_t ORDERS[] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDER64
   STORE((end)-LANES, parted)
 #include "sorting/quicksort_code.h"
 
+static int has_avx512(void) {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+static int has_avx2(void) {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("popcnt");
+}
+
 const sorting_by_vectors *sorting_by_vectors_of(int64_t n_bytes) {
   static const sorting_by_vectors by_512[] = {{sort_16x32, split_16x32}, {sort_8x64, split_8x64}};
   static const sorting_by_vectors by_256[] = {{sort_8x32, split_8x32}, {sort_4x64, split_4x64}};
-  if (!__builtin_cpu_supports("popcnt")) return NULL;
-  if (__builtin_cpu_supports("avx512f")) return &by_512[n_bytes == 8];
-  return __builtin_cpu_supports("avx2") ? &by_256[n_bytes == 8] : NULL;
+  if (has_avx512()) return &by_512[n_bytes == 8];
+  return has_avx2() ? &by_256[n_bytes == 8] : NULL;
 }
 
 #else
