@@ -51,6 +51,7 @@ MODULES = {
     "torch_ops": 1,
     "transfers": 3,
     "transfer_sizes": 4,
+    "transfers_at_once": 3,
 }
 
 
