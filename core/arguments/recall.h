@@ -9,7 +9,7 @@
 /* Keeps a match whose arrays are all there, contiguous, of few dimensions and not broadcast. */
 void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row);
 
-/* When the arrays are like those of the match that this thread has kept for an operator: what it
+/* When the arguments are like those of a match that this thread has kept for an operator: what it
  * found, but for the scalars and the row's number, which is returned. Else -1. Whether in-out
  * arrays overlap others is yet to be checked. */
 int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op);
