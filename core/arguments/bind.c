@@ -231,9 +231,14 @@ static inline __attribute__((always_inline)) int bind(cuplug_operator *op,
   const int32_t known = recall(&m, op);
   if (known >= 0) return finish(op, &m, (uint32_t)known);
   const uint32_t first = row_from(op, &m, 0);
+  int by_memory = 0; /* whether a row was passed over for what the next call may have otherwise */
   for (uint32_t row = first; row < op->n_overloads; row = row_from(op, &m, row + 1)) {
-    if (match_overload(&m, &op->overloads[row]) || (m.inout_mask && check_inout(&m))) continue;
-    if (row == first) cuplug__remember(&m, op, row); /* else other values may fit an earlier one */
+    if (match_overload(&m, &op->overloads[row])) continue;
+    if (m.inout_mask && check_inout(&m)) {
+      by_memory = 1;
+      continue;
+    }
+    if (!by_memory) cuplug__remember(&m, op, row, row == first);
     return finish(op, &m, row);
   }
   return report(op, &m, error);

@@ -115,11 +115,12 @@ static known_match *place_for(memory *own, uint64_t key) {
 }
 
 /* Which row is the first candidate follows from the kinds of all arguments. */
-static int keep_kinds(const cuplug__match *m, const cuplug_operator *op, known_match *known) {
+static int keep_kinds(const cuplug__match *m, const cuplug_operator *op, int is_first,
+                      known_match *known) {
   known->n_others = 0;
   for (uint32_t i = 0; op->rows && i < m->n_args; i++) {
     if (m->args[i].kind == CUPLUG_ARGUMENT_ARRAY) continue;
-    if (known->n_others == MAX_OTHERS) return 0;
+    if (!is_first || known->n_others == MAX_OTHERS) return 0;
     known->others[known->n_others] = (uint8_t)i;
     known->kinds[known->n_others++] = (uint8_t)m->args[i].kind;
   }
@@ -136,7 +137,8 @@ static int can_be_kept(const cuplug__match *m, const cuplug__overload *o) {
   return 1;
 }
 
-void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row) {
+void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
+                      int is_first) {
   const cuplug_frame *f = m->frame;
   if (!op->number || !can_be_kept(m, &op->overloads[row])) return;
   memory *own = make_memory();
@@ -145,7 +147,7 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
   known_match *known = place_for(own, key);
   own->last[op->number % N_LAST] = known;
   known->number = 0; /* for the case that it cannot be kept */
-  if (!keep_kinds(m, op, known)) return;
+  if (!keep_kinds(m, op, is_first, known)) return;
   known->key = key;
   known->number = op->number;
   known->row = row;
