@@ -99,6 +99,7 @@ cdef int define_row(
     row.context = source
     row.reshape = NULL
     row.flags = flags
+    row.implies_strides = 0
     return 0
 
 
@@ -147,6 +148,7 @@ def define_elementwise(list overloads, str doc, bint in_order, bint never_waits,
             &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda, source, texts[k],
             flags | (0 if raw else CUPLUG_ROW_TAKES_STRIDES)
         )
+        rows[k].implies_strides = 1
     return define_source(rows, len(texts), doc, made)
 
 
