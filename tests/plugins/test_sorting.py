@@ -73,6 +73,14 @@ def test_every_dtype(backend, dtype, shape):
             check(backend, numbers(shape, dtype), axis, descending)
 
 
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_more_lines_than_are_sorted_at_once():
+    x = np.random.default_rng(0).integers(0, 256, (300, 250_000), np.uint8)
+    ordered = sort(cuplug.asarray(x, device="cuda"), -1, False).numpy()
+    np.testing.assert_array_equal(ordered, np.sort(x, -1))
+
+
 @pytest.mark.sanitizer
 @settings(max_examples=30)
 @given(
@@ -97,6 +105,19 @@ def test_long_lines(backend, dtype):
     x = np.abs(x) % 251 if dtype == "uint8" else x
     check(backend, x.astype(dtype), 1, False)
     check(backend, np.ascontiguousarray(x.astype(dtype).T), 0, True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_long_lines_of_few_numbers(backend, dtype):
+    """Many that are equal, in order and against it; NaN and zeros with a sign come without them."""
+    x = numbers((200_000,), dtype)
+    for each in (x, np.sort(x), np.sort(x)[::-1]):
+        assert_same(backend(sort, each), np.sort(x))
+        assert_same(backend(sort, each, 0, True), wanted_sorted_down(x))
+
+
+def wanted_sorted_down(x):
+    return np.take(x, wanted_order(x, 0, True))
 
 
 def test_many_lines(backend):
@@ -157,6 +178,14 @@ def test_topk_of_long_lines(backend, dtype, shape):
         check_topk(backend, x, k, axis, False)
     wide = np.random.default_rng(1).integers(0, 2**62, shape)
     check_topk(backend, wide, 77, axis, True)
+
+
+@pytest.mark.parametrize("turned", [1, -1])
+def test_topk_where_each_element_is_better_than_those_before(backend, turned):
+    x = np.arange(20_000, dtype=np.float32)[::turned]
+    for k in (1, 7, 3000):
+        check_topk(backend, x, k, 0, True)
+        check_topk(backend, x, k, 0, False)
 
 
 @pytest.mark.parametrize("k", [-1, 4])
