@@ -20,6 +20,9 @@ class Variant:
     wide: bool = False
     columns: bool = False
     alone: bool = False
+    flat: bool = False
+    few: bool = False
+    stores: bool = False
 
     @property
     def on_host(self) -> bool:

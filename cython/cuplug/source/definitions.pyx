@@ -47,6 +47,9 @@ cdef int compile_variant(
                 wide=v.wide != 0,
                 columns=v.columns != 0,
                 alone=v.alone != 0,
+                flat=v.flat != 0,
+                few=v.few != 0,
+                stores=v.stores != 0,
             )
         )
         code.function = <void *><size_t>function

@@ -63,6 +63,7 @@ def cuda_code(op: Reduction, variant: Variant) -> str:
     packs = " ".join(f"pack<{dtypes[x.variable].stored}, WIDTH> {x.name};" for x in op.inputs)
     index = "int64_t" if variant.wide else "unsigned"
     first = op.inputs[0]
+    is_bool = "true" if dtypes[first.variable].kind == "bool" else "false"
     return f"""{op.head(variant)}
 enum {{ WIDTH = {variant.width}, UNROLL = {variant.unroll}, KEPT = {variant.ndim},
        REDUCED = {variant.n_reduced}, N_INPUTS = {len(op.inputs)}, N_OUTPUTS = {len(op.outputs)},
@@ -70,12 +71,16 @@ enum {{ WIDTH = {variant.width}, UNROLL = {variant.unroll}, KEPT = {variant.ndim
        EXCLUSIVE = {int(op.exclusive or False)} }};
 constexpr bool COLUMNS = {"true" if variant.columns else "false"};
 constexpr bool ALONE = {"true" if variant.alone else "false"};
+constexpr bool FLAT = {"true" if variant.flat else "false"};
+constexpr bool FEW = {"true" if variant.few else "false"};
+constexpr bool STORES_PACKS = {"true" if variant.stores else "false"};
 constexpr unsigned STILL = {variant.still}; /* bit k: array k stands still within packs */
 typedef {index} index;
 struct cuplug_places {{ {packs} }};
 {op.element(variant, "p.{}.value[at]")}
 #define CUPLUG_IS_SUM {int(_is_small_sum(op, dtypes))}
 #define cuplug_small(p, k) ((int){load(dtypes[first.variable], f"(p).{first.name}.value[k]")})
+#define cuplug_small_sum(p) sum_of<{is_bool}>((p).{first.name})
 {template("reduction.cuh" if op.exclusive is None else "scan.cuh")}"""
 
 

@@ -92,3 +92,5 @@ constexpr int THREADS = 256;
 } // namespace cuplug
 
 #define CUPLUG_KERNEL extern "C" __global__ void __launch_bounds__(cuplug::THREADS)
+#define CUPLUG_KERNEL_FOR(n_blocks) \
+  extern "C" __global__ void __launch_bounds__(cuplug::THREADS, n_blocks)
