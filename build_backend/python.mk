@@ -13,7 +13,8 @@ SUFFIX  := $(shell $(or $(wildcard $(PY)),$(PYTHON)) -c 'import sysconfig; print
 MODULES := $(PYX:cython/cuplug/%.pyx=$(PACKAGE)/%$(SUFFIX))
 
 # The environment takes longest, and waits for nothing.
-python: $(INSTALLED)/build $(STAGED) $(MODULES) $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi stale
+importable: $(INSTALLED)/build $(STAGED) $(MODULES) stale
+python: importable $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi
 
 $(PACKAGE)/%: cython/cuplug/%
 	@mkdir -p $(@D)

@@ -16,16 +16,8 @@
 #include "entry/prepare.h"
 #include "entry/run.h"
 #include "registry/operator.h"
+#include "staging/spread.h"
 #include "staging/stage.h"
-
-/* At the first run of an overload on a GPU. */
-static int make_ready(cuplug__run *run) {
-  int status = cuplug__ready_overload(run->frame->op, run->overload, run->device.id, run->error);
-  if (status) return status;
-  atomic_fetch_or_explicit(&run->overload->prepared, 1ull << (run->device.id & 63),
-                           memory_order_release);
-  return CUPLUG_OK;
-}
 
 static int run_prepared(cuplug__run *run) {
   cuplug_frame *f = run->frame;
@@ -44,17 +36,24 @@ static int run_prepared(cuplug__run *run) {
 }
 
 /* The first run, which pins memory and loads code, and those that wait. */
-static int run_relaxed(cuplug__run *run, int is_prepared) {
+static int run_relaxed(cuplug__run *run) {
   CUPLUG__RELAXED mode = cuplug__capture_relax();
-  int status = is_prepared ? CUPLUG_OK : make_ready(run);
+  int status = cuplug__ready_run(run);
   return status ? status : run_prepared(run);
 }
 
 static int run_entered(cuplug__run *run) {
   uint64_t prepared = atomic_load_explicit(&run->overload->prepared, memory_order_acquire);
   int is_prepared = prepared >> (run->device.id & 63) & 1;
-  if (is_prepared && run->frame->home.type == CUPLUG_CUDA) return run_prepared(run);
-  return run_relaxed(run, is_prepared);
+  return is_prepared && run->frame->home.type == CUPLUG_CUDA ? run_prepared(run) : run_relaxed(run);
+}
+
+static int run_on_all(cuplug__run *run) {
+  cuplug__cuda_note_operator(run->frame->op->name);
+  cuplug__spread_inputs(run->frame);
+  int status = cuplug__run_on_all(run);
+  run->frame->device = run->device;
+  return status;
 }
 
 static int run_cuda(cuplug__run *run) {
@@ -65,6 +64,7 @@ static int run_cuda(cuplug__run *run) {
                         "%s: it was to run on %s but %s has no CUDA entry for it", f->op->name,
                         cuplug__describe_device(run->device).s, cuplug_operator_path(f->op));
   if ((status = cuplug__fault_take_any(run->error))) return status;
+  if (run->device.id == CUPLUG_ALL_GPUS) return run_on_all(run);
   CUPLUG__ENTERED context = cuplug__cuda_enter(run->device.id, run->error);
   return context.status ? cuplug__named(run, context.status) : run_entered(run);
 }
@@ -89,6 +89,14 @@ cuplug_device cuplug__where(const cuplug_frame *f) {
 
 int cuplug_is_staged(const cuplug_frame *f) {
   return f->home.type == CUPLUG_CPU && cuplug__where(f).type == CUPLUG_CUDA;
+}
+
+int cuplug_check_place(const cuplug_frame *f, cuplug_error *error) {
+  if (f->home.type || f->device.type != CUPLUG_CUDA || f->device.id != CUPLUG_ALL_GPUS)
+    return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                      "%s: device: seen cuda:*, wanted one GPU: there is no array to be cut",
+                      f->op->name);
 }
 
 /* Nothing is missing and nothing contradicts: copies, outputs, the place to run. */

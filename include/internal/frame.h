@@ -76,6 +76,10 @@ CUPLUG_API int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uin
  * [thread-safe] */
 CUPLUG_API int cuplug_is_staged(const cuplug_frame *frame);
 
+/* Refuses a place where a frame without arrays cannot run, before its outputs are allocated: there
+ * is nothing to be cut. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_check_place(const cuplug_frame *frame, cuplug_error *error);
+
 /* The shape that input tensor k of a bound frame must have after broadcasting. Returns its ndim.
  * [thread-safe] [no-cuda] */
 CUPLUG_API int32_t cuplug_wanted_shape(const cuplug_frame *frame, uint32_t k,

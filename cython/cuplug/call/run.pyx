@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t, uint32_t
 
 from cuplug.arguments.inputs cimport read_again, read_argument, read_each
 from cuplug.base.core cimport (
+    CUPLUG_ALL_GPUS,
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_NONE,
     CUPLUG_CPU,
@@ -29,6 +30,7 @@ from cuplug.base.core cimport (
 from cuplug.base.core_call cimport (
     CUPLUG_PARAMETER_SCALAR,
     cuplug_bind,
+    cuplug_check_place,
     cuplug_frame,
     cuplug_is_staged,
     cuplug_operator_signature,
@@ -38,7 +40,7 @@ from cuplug.base.core_call cimport (
 )
 from cuplug.arrays.kinds cimport DLPACK
 from cuplug.arguments.outputs cimport allocate_output, copy_arguments, finish_output
-from cuplug.cuda.placement cimport default_device, has_default, note_use, parse_device
+from cuplug.cuda.placement cimport default_device, has_default, note_use, parse_places
 from cuplug.host.progress cimport report_progress, watched
 from cuplug.arrays.reading cimport MAX_READ, keep, kind_of, note_code, reading
 from cuplug.base.status cimport raise_error, raise_later
@@ -80,7 +82,7 @@ is_verbose = os.environ.get("CUPLUG_VERBOSE", "0") not in ("", "0")
 LastCall = public(namedtuple("LastCall", "operator device staged path"))
 LastCall.__doc__ = """What this thread's last call did.
 
-The operator's name; where it ran, "cpu" or "cuda:0"; whether arrays of the host went through the
+The operator's name; where it ran, "cpu", "cuda:0" or "cuda:*"; whether arrays of the host went through the
 GPU; the plugin's file.
 """
 
@@ -92,16 +94,21 @@ def last_call():
     Returns
     -------
     LastCall or None
-        Operator, device ("cpu" or "cuda:0"), whether host arrays were staged through the GPU,
+        Operator, device ("cpu", "cuda:0" or "cuda:*"), whether host arrays were staged through the GPU,
         and the plugin's file. None before the first call.
     """
     cdef const cuplug_operator *op = <cuplug_operator *>cuplug_last.op
     if op == NULL:
         return None
-    on_cuda = cuplug_last.device_type == CUPLUG_CUDA
-    device = f"cuda:{cuplug_last.device_id}" if on_cuda else "cpu"
+    device = place_name(cuplug_last.device_type, cuplug_last.device_id)
     name, path = cuplug_operator_name(op).decode(), os.fsdecode(cuplug_operator_path(op))
     return LastCall(name, device, cuplug_last.staged != 0, path)
+
+
+cdef str place_name(int32_t device_type, int32_t number):
+    if device_type != CUPLUG_CUDA:
+        return "cpu"
+    return "cuda:*" if number == CUPLUG_ALL_GPUS else f"cuda:{number}"
 
 
 cdef object run_operator(
@@ -203,17 +210,20 @@ cdef object result_type(const cuplug_signature *s):
 cdef cuplug_device read_place(reading *r, const cuplug_operator *op, object device) except *:
     if type(device) is not str and type(device) is not int:
         note_code(r)
-    return parse_device(cuplug_operator_name(op).decode(), device)
+    return parse_places(cuplug_operator_name(op).decode(), device)
 
 
 cdef int choose_device(cuplug_frame *frame, cuplug_device given) except -1:
     cdef cuplug_device by_default
+    cdef cuplug_error error
     if given.type:
         frame.device = given
     elif has_default and frame.home.type != CUPLUG_CUDA:
         default_device(&by_default)
         if by_default.type:
             frame.device = by_default
+    if frame.device.id == CUPLUG_ALL_GPUS and cuplug_check_place(frame, &error):
+        raise_error(&error)
     if not frame.home.type and not frame.device.type and frame.n_tensors > frame.n_inputs:
         # Outputs without inputs need memory on the side that will run.
         row = cuplug_operator_row(frame.op, frame.row)
@@ -378,7 +388,7 @@ cdef inline int note_run(const cuplug_frame *frame) except -1:
 
 
 cdef int print_run(const cuplug_frame *frame) except -1:
-    place = f"cuda:{frame.device.id}" if frame.device.type == CUPLUG_CUDA else "cpu"
+    place = place_name(frame.device.type, frame.device.id)
     staged = ", staged through pinned memory" if frame.staged else ""
     name = cuplug_operator_name(frame.op).decode()
     path = os.fsdecode(cuplug_operator_path(frame.op))
