@@ -43,6 +43,7 @@ MODULES = {
     "gradients": 3,
     "array_ops": 6,
     "expressions": 4,
+    "layouts_cuda": 4,
     "reductions_host": 5,
     "reductions_cuda": 5,
     "compiling": 5,

@@ -127,7 +127,7 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
   known->key = key;
   known->number = op->number;
   known->row = row;
-  known->takes_strides = m->takes_strides;
+  known->takes_strides = op->overloads[row].row->flags & CUPLUG_ROW_TAKES_STRIDES;
   known->n_args = m->n_args;
   known->n_tensors = f->n_tensors;
   known->n_inputs = f->n_inputs;
