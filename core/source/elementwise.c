@@ -168,8 +168,8 @@ static void choose_walk(const cuplug_call *call, const cuplug_source *source, cu
   const uint32_t width = cuplug__pack_width(call, call->n_tensors);
   const uint32_t outputs = (uint32_t)((1ull << call->n_tensors) - (1ull << n_inputs));
   const uint32_t side = CUPLUG__TILE_SIDE(input_bytes(call, n_inputs));
-  cuplug_walk_kind kind =
-      cuplug__walk(loop, call->tensors, outputs | inout_mask(call), width, source->in_order ? 0 : side, cut);
+  cuplug_walk_kind kind = cuplug__walk(loop, call->tensors, outputs | inout_mask(call), width,
+                                       source->in_order ? 0 : side, cut);
   v->unroll = 1; /* many threads with one load each are the fastest */
   v->width = (uint8_t)width;
   if (kind == CUPLUG_WALK_PACKS) {
