@@ -37,6 +37,8 @@ template <int ARITY, typename T, typename Op> struct map : operands<ARITY, T> {
   }
 };
 
+template <typename T> constexpr int LINES_UNROLL = CUPLUG__LINES_UNROLL(WIDTH<T>);
+
 /* Elements of tiles along each dimension, with that many inputs. */
 template <int ARITY, typename T> constexpr int SIDE = CUPLUG__TILE_SIDE(ARITY *(int)sizeof(T));
 
@@ -58,16 +60,16 @@ template <int ARITY, typename T, typename Op>
 __global__ void __launch_bounds__(cuplug::THREADS)
     lines_kernel(const map<ARITY, T, Op> code, int64_t n, const __grid_constant__ cuplug_cut cut,
                  const __grid_constant__ layout<ARITY> own) {
-  cuplug::walk::in_lines<WIDTH<T>, 0, int64_t>(code, n, cut, own.sizes, own.steps, cut.near,
-                                               cut.still);
+  cuplug::walk::in_lines<WIDTH<T>, LINES_UNROLL<T>, 0, int64_t>(code, n, cut, own.sizes, own.steps,
+                                                                cut.near, cut.still);
 }
 
 template <int ARITY, typename T, typename Op>
 __global__ void __launch_bounds__(cuplug::THREADS)
     tiles_kernel(const map<ARITY, T, Op> code, int64_t n, const __grid_constant__ cuplug_cut cut,
                  const __grid_constant__ layout<ARITY> own) {
-  cuplug::walk::in_tiles<SIDE<ARITY, T>, (1 << ARITY) - 1, 0>(code, n, cut, own.sizes, own.steps,
-                                                              cut.across);
+  cuplug::walk::in_tiles<SIDE<ARITY, T>, WIDTH<T>, (1 << ARITY) - 1, 0>(code, n, cut, own.sizes,
+                                                                        own.steps, cut.across);
 }
 
 /* Whether all arrays are contiguous, and begin at multiples of 16 bytes. */
@@ -101,7 +103,8 @@ int launch_any(const cuplug_call *call, const cuplug_tensor (&tensors)[ARITY + 1
     own.sizes.of[d] = cuplug__divisor(loop.sizes[d], n >= CUPLUG__WIDE_FROM);
     for (int k = 0; k <= ARITY; k++) own.steps.of[k][d] = strides[d][k];
   }
-  const unsigned blocks = n_blocks(cut.n_items, kind == CUPLUG_WALK_TILES ? 1 : cuplug::THREADS);
+  const unsigned blocks =
+      n_blocks(cut.n_items, kind == CUPLUG_WALK_TILES ? 1 : cuplug::THREADS * LINES_UNROLL<T>);
   if (kind == CUPLUG_WALK_TILES)
     return cuplug_launch<tiles_kernel<ARITY, T, Op>>(call, blocks, cuplug::THREADS, 0, code, n, cut,
                                                      own);

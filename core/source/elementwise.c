@@ -180,6 +180,7 @@ static void choose_walk(const cuplug_call *call, const cuplug_source *source, cu
     cut->n_items = loop->n;
     kind = CUPLUG_WALK_PACKS;
   } else if (kind == CUPLUG_WALK_LINES) {
+    v->unroll = CUPLUG__LINES_UNROLL(width);
     v->still = cut->still;
     v->near = cut->near;
   } else {

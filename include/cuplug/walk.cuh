@@ -112,63 +112,107 @@ __device__ inline piece<WIDTH> piece_of(const CODE &code, INDEX item, const cupl
   return {begin + low, low < 0 ? (int)-low : 0, left < WIDTH ? (int)left : WIDTH};
 }
 
-/* One pack for each thread. NDIM: of the loop, where it is known, else 0. `near`, `still`: arrays
- * that go on by 1 or by 0 in the last dimension. */
-template <int WIDTH, int NDIM, typename INDEX, int N, class CODE>
+/* Where a block's tile lies along a dimension: its first element, how many there are from there on,
+ * and how many of them are in the tile. */
+struct side {
+  int64_t first, left;
+  int n;
+};
+
+template <int WIDTH, typename T>
+__device__ inline void store_along(T *to, int64_t step, const side &s, int k,
+                                   const pack<T, WIDTH> &value) {
+  if (k + WIDTH <= s.n && step == 1 && reinterpret_cast<uint64_t>(to) % sizeof(value) == 0) {
+    *reinterpret_cast<pack<T, WIDTH> *>(to) = value;
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < WIDTH; j++)
+    if (k + j < s.n) to[j * step] = value.value[j];
+}
+
+/* Elements of a pack that do not lie together in all arrays, each found by itself; a few at once.
+ */
+template <int WIDTH, int N, typename INDEX, class CODE>
+__device__ inline void one_by_one(const CODE &code, const piece<WIDTH> &own, int64_t n, int ndim,
+                                  const divisors<N> &sizes, const strides<CODE::N, N> &steps,
+                                  INDEX) {
+  constexpr int FEW = WIDTH < 4 ? WIDTH : 4;
+#pragma unroll 1
+  for (int first = 0; first < WIDTH; first += FEW) {
+    typename CODE::template packs<FEW> p;
+    int64_t at[FEW][CODE::N] = {};
+#pragma unroll
+    for (int j = 0; j < FEW; j++) {
+      if (!own.has(first + j)) continue;
+      locate((INDEX)(own.first + first + j), sizes, steps, at[j], ndim);
+      each_of<CODE::READ>([&](auto k) {
+        constexpr int K = decltype(k)::value;
+        get<K>(p).value[j] = code.template data<K>()[at[j][K]];
+      });
+    }
+#pragma unroll
+    for (int j = 0; j < FEW; j++) {
+      if (!own.has(first + j)) continue;
+      code(p, j, own.first + first + j, n);
+      each_of<CODE::WRITTEN>([&](auto k) {
+        constexpr int K = decltype(k)::value;
+        code.template data<K>()[at[j][K]] = get<K>(p).value[j];
+      });
+    }
+  }
+}
+
+/* UNROLL packs for each thread. NDIM: of the loop, where it is known, else 0. `near`, `still`:
+ * arrays that go on by 1 or by 0 in the last dimension. */
+template <int WIDTH, int UNROLL, int NDIM, typename INDEX, int N, class CODE>
 __device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_cut &cut,
                                 const divisors<N> &sizes, const strides<CODE::N, N> &steps,
                                 unsigned near, unsigned still) {
   const int ndim = NDIM ? NDIM : cut.ndim, last = ndim - 1;
-  const INDEX item = (INDEX)blockIdx.x * THREADS + threadIdx.x;
-  if (item >= cut.n_items) return;
-  const piece<WIDTH> own = piece_of<WIDTH>(code, item, cut, ndim, sizes, steps);
-  if (own.from >= own.to) return;
-  int64_t at[CODE::N] = {};
-  const int64_t column = locate((INDEX)(own.first + own.from), sizes, steps, at, ndim);
-  const int64_t left = sizes.of[last].size - column; /* of the last dimension */
-  const bool is_together = own.is_whole() && left >= WIDTH;
-  typename CODE::template packs<WIDTH> p;
-  if (is_together) {
+  const bool is_flat = !cut.items.size; /* all that is written lies together */
+  typename CODE::template packs<WIDTH> loaded[UNROLL];
+  piece<WIDTH> own[UNROLL];
+  int64_t at[UNROLL][CODE::N] = {};
+  bool is_together[UNROLL];
+#pragma unroll
+  for (int u = 0; u < UNROLL; u++) {
+    const INDEX item = (INDEX)blockIdx.x * (THREADS * UNROLL) + u * THREADS + threadIdx.x;
+    own[u] = {0, 0, 0};
+    is_together[u] = false;
+    if (item >= cut.n_items) continue;
+    own[u] = piece_of<WIDTH>(code, item, cut, ndim, sizes, steps);
+    if (!own[u].is_whole()) continue;
+    const int64_t column = locate((INDEX)own[u].first, sizes, steps, at[u], ndim);
+    const int64_t left = sizes.of[last].size - column; /* of the last dimension */
+    is_together[u] = left >= WIDTH;
+    if (!is_together[u]) continue;
     each_of<CODE::READ>([&](auto k) {
       constexpr int K = decltype(k)::value;
-      const auto *from = code.template data<K>() + at[K];
+      const auto *from = code.template data<K>() + at[u][K];
       if (near >> K & 1)
-        get<K>(p) = load_anywhere<WIDTH>(from, column, left);
+        get<K>(loaded[u]) = load_anywhere<WIDTH>(from, column, left);
       else if (still >> K & 1)
-        get<K>(p) = load<WIDTH, true>(from, 0);
+        get<K>(loaded[u]) = load<WIDTH, true>(from, 0);
       else
-        get<K>(p) = load_each<WIDTH>(from, steps.of[K][last]);
+        get<K>(loaded[u]) = load_each<WIDTH>(from, steps.of[K][last]);
     });
-  } else {
-#pragma unroll
-    for (int j = 0; j < WIDTH; j++) {
-      int64_t place[CODE::N] = {};
-      if (!own.has(j)) continue;
-      locate((INDEX)(own.first + j), sizes, steps, place, ndim);
-      each_of<CODE::READ>([&](auto k) {
-        constexpr int K = decltype(k)::value;
-        get<K>(p).value[j] = code.template data<K>()[place[K]];
-      });
-    }
   }
 #pragma unroll
-  for (int j = 0; j < WIDTH; j++)
-    if (own.has(j)) code(p, j, own.first + j, n);
-  const bool is_flat = !cut.items.size; /* all that is written lies together */
-  each_of<CODE::WRITTEN>([&](auto k) {
-    constexpr int K = decltype(k)::value;
-    using pack_type = pack<typename CODE::template type<K>, WIDTH>;
-    auto *to = code.template data<K>() + at[K];
-    const int64_t step = steps.of[K][last];
-    const bool is_aligned = reinterpret_cast<uint64_t>(to) % sizeof(pack_type) == 0;
-    if (own.is_whole() && is_aligned && (is_flat || (is_together && step == 1))) {
-      *reinterpret_cast<pack_type *>(to) = get<K>(p);
-      return;
+  for (int u = 0; u < UNROLL; u++) {
+    if (!is_together[u]) {
+      if (own[u].from < own[u].to) one_by_one(code, own[u], n, ndim, sizes, steps, INDEX());
+      continue;
     }
 #pragma unroll
-    for (int j = 0; j < WIDTH; j++) /* lines lie within rows */
-      if (own.has(j)) to[(j - own.from) * step] = get<K>(p).value[j];
-  });
+    for (int j = 0; j < WIDTH; j++) code(loaded[u], j, own[u].first + j, n);
+    each_of<CODE::WRITTEN>([&](auto k) {
+      constexpr int K = decltype(k)::value;
+      const side whole = {0, WIDTH, WIDTH};
+      store_along<WIDTH>(code.template data<K>() + at[u][K], is_flat ? 1 : steps.of[K][last], whole,
+                         0, get<K>(loaded[u]));
+    });
+  }
 }
 
 /* ---- In tiles: inputs that lie across the outputs go through shared memory ------------------- */
@@ -180,79 +224,109 @@ template <int K, class TILES> __device__ inline auto &tile_of(TILES &all) {
     return tile_of<K - 1>(all.rest);
 }
 
-/* An element of each array, from the tiles or from memory. */
-template <unsigned MAY, class CODE, class TILES>
-__device__ inline void load_tiled(const CODE &code, TILES &shared, unsigned across,
-                                  const int64_t (&at)[CODE::N], int t, int l,
-                                  typename CODE::template packs<1> &p) {
-  each_of<CODE::READ>([&](auto k) {
-    constexpr int K = decltype(k)::value;
-    if constexpr (MAY >> K & 1) {
-      if (across >> K & 1) {
-        get<K>(p).value[0] = tile_of<K>(shared).at[l][t];
-        return;
-      }
-    }
-    get<K>(p).value[0] = code.template data<K>()[at[K]];
-  });
+template <int SIDE> __device__ inline side side_of(unsigned number, int64_t size) {
+  const int64_t first = (int64_t)number * SIDE, left = size - first;
+  return {first, left, left < SIDE ? (int)left : SIDE};
 }
 
-/* A tile for each block, of SIDE elements along the last two dimensions. `across`, of MAY:
- * arrays that lie side by side along the last but one, where others do along the last. */
-template <int SIDE, unsigned MAY, int NDIM, int N, class CODE>
+/* WIDTH elements that begin with number k of a side and go on by `step`; those past the end are
+ * not there. */
+template <int WIDTH, typename T>
+__device__ inline pack<T, WIDTH> load_along(const T *from, int64_t step, const side &s, int k) {
+  pack<T, WIDTH> result;
+  if (k + WIDTH <= s.n)
+    return step == 1 ? load_anywhere<WIDTH>(from, s.first + k, s.left - k)
+                     : load_each<WIDTH>(from, step);
+#pragma unroll
+  for (int j = 0; j < WIDTH; j++)
+    if (k + j < s.n) result.value[j] = from[j * step];
+  return result;
+}
+
+/* How the threads of a block share a tile: LANES side by side take a pack each, which leaves their
+ * elements in different banks. */
+template <int SIDE, int WIDTH> struct shares {
+  static constexpr int MOST = WIDTH == 1 ? 32 : 8;
+  static constexpr int LANES = SIDE / WIDTH < MOST ? SIDE / WIDTH : MOST, ROWS = THREADS / LANES;
+  static constexpr int ALONG = SIDE / WIDTH / LANES, DOWN = (SIDE + ROWS - 1) / ROWS;
+  static constexpr int N = ALONG * DOWN; /* packs of a thread */
+  __device__ static int along(int p) { return (threadIdx.x % LANES + p % ALONG * LANES) * WIDTH; }
+  __device__ static int down(int p) { return threadIdx.x / LANES + p / ALONG * ROWS; }
+};
+
+/* Loads a tile of one array in packs along t, all of a thread's before the first is stored. */
+template <int SIDE, int WIDTH, typename T, class TILE>
+__device__ inline void fill_tile(TILE &shared, const T *from, int64_t t_step, int64_t l_step,
+                                 const side &t, const side &l) {
+  using own = shares<SIDE, WIDTH>;
+  pack<T, WIDTH> packs[own::N];
+#pragma unroll
+  for (int p = 0; p < own::N; p++) {
+    const int k = own::along(p), row = own::down(p);
+    if (k < t.n && row < l.n)
+      packs[p] = load_along<WIDTH>(from + k * t_step + row * l_step, t_step, t, k);
+  }
+#pragma unroll
+  for (int p = 0; p < own::N; p++) {
+    const int k = own::along(p), row = own::down(p);
+    if (k >= t.n || row >= l.n) continue;
+#pragma unroll
+    for (int j = 0; j < WIDTH; j++) shared.at[row][k + j] = packs[p].value[j];
+  }
+}
+
+/* A tile for each block, of SIDE elements along the last two dimensions, in packs of WIDTH, which
+ * divides SIDE. `across`, of MAY: arrays that go on by 1 or -1 in the last but one. */
+template <int SIDE, int WIDTH, unsigned MAY, int NDIM, int N, class CODE>
 __device__ inline void in_tiles(const CODE &code, int64_t n, const cuplug_cut &cut,
                                 const divisors<N> &sizes, const strides<CODE::N, N> &steps,
                                 unsigned across) {
-  constexpr int ROWS = THREADS / SIDE, PASSES = SIDE / ROWS, AT_ONCE = 4;
+  using own = shares<SIDE, WIDTH>;
   __shared__ typename CODE::template tiles<SIDE, MAY> shared;
-  const int lane = threadIdx.x % SIDE, row = threadIdx.x / SIDE;
   const int l_dim = (NDIM ? NDIM : cut.ndim) - 1, t_dim = l_dim - 1;
   const unsigned lines = divide(blockIdx.x, cut.items), outer = divide(lines, cut.rows);
-  const int64_t t_first = (int64_t)(lines - outer * (unsigned)cut.rows.size) * SIDE;
-  const int64_t l_first = (int64_t)(blockIdx.x - lines * (unsigned)cut.items.size) * SIDE;
-  const int64_t t_left = sizes.of[t_dim].size - t_first, l_left = sizes.of[l_dim].size - l_first;
+  const side t = side_of<SIDE>(lines - outer * (unsigned)cut.rows.size, sizes.of[t_dim].size);
+  const side l = side_of<SIDE>(blockIdx.x - lines * (unsigned)cut.items.size, sizes.of[l_dim].size);
   int64_t base[CODE::N] = {};
   locate(outer, sizes, steps, base, t_dim);
 #pragma unroll
   for (int k = 0; k < CODE::N; k++)
-    base[k] += t_first * steps.of[k][t_dim] + l_first * steps.of[k][l_dim];
+    base[k] += t.first * steps.of[k][t_dim] + l.first * steps.of[k][l_dim];
   each_of<MAY>([&](auto k) {
     constexpr int K = decltype(k)::value;
-    if (!(across >> K & 1)) return;
-    typename CODE::template type<K> values[PASSES];
-    const int64_t t_step = steps.of[K][t_dim], l_step = steps.of[K][l_dim];
-    const auto *from = code.template data<K>() + base[K] + lane * t_step + row * l_step;
-#pragma unroll
-    for (int p = 0; p < PASSES; p++)
-      if (lane < t_left && row + p * ROWS < l_left) values[p] = from[p * ROWS * l_step];
-#pragma unroll
-    for (int p = 0; p < PASSES; p++)
-      if (lane < t_left && row + p * ROWS < l_left)
-        tile_of<K>(shared).at[row + p * ROWS][lane] = values[p];
+    if (across >> K & 1)
+      fill_tile<SIDE, WIDTH>(tile_of<K>(shared), code.template data<K>() + base[K],
+                             steps.of[K][t_dim], steps.of[K][l_dim], t, l);
   });
   __syncthreads();
+#pragma unroll(WIDTH < 8 ? own::N : 1) /* of narrow elements, one pack takes many registers */
+  for (int p = 0; p < own::N; p++) {
+    const int k = own::along(p), row = own::down(p);
+    typename CODE::template packs<WIDTH> packs;
+    if (k >= l.n || row >= t.n) continue;
+    each_of<CODE::READ>([&](auto array) {
+      constexpr int K = decltype(array)::value;
+      if constexpr (MAY >> K & 1) {
+        if (across >> K & 1) {
 #pragma unroll
-  for (int first = 0; first < PASSES; first += AT_ONCE) {
-    typename CODE::template packs<1> p[AT_ONCE];
-    int64_t at[AT_ONCE][CODE::N];
+          for (int j = 0; j < WIDTH; j++)
+            if (k + j < l.n) get<K>(packs).value[j] = tile_of<K>(shared).at[k + j][row];
+          return;
+        }
+      }
+      const int64_t step = steps.of[K][l_dim];
+      const auto *from = code.template data<K>() + base[K] + row * steps.of[K][t_dim] + k * step;
+      get<K>(packs) = load_along<WIDTH>(from, step, l, k);
+    });
 #pragma unroll
-    for (int u = 0; u < AT_ONCE; u++) {
-      const int t = row + (first + u) * ROWS;
-#pragma unroll
-      for (int k = 0; k < CODE::N; k++)
-        at[u][k] = base[k] + t * steps.of[k][t_dim] + lane * steps.of[k][l_dim];
-      if (t < t_left && lane < l_left) load_tiled<MAY>(code, shared, across, at[u], t, lane, p[u]);
-    }
-#pragma unroll
-    for (int u = 0; u < AT_ONCE; u++) {
-      const int t = row + (first + u) * ROWS;
-      if (t >= t_left || lane >= l_left) continue;
-      code(p[u], 0, 0, n); /* code that counts elements meets them in C order, not in tiles */
-      each_of<CODE::WRITTEN>([&](auto k) {
-        constexpr int K = decltype(k)::value;
-        code.template data<K>()[at[u][K]] = get<K>(p[u]).value[0];
-      });
-    }
+    for (int j = 0; j < WIDTH; j++) /* code that counts elements is not in tiles */
+      if (k + j < l.n) code(packs, j, 0, n);
+    each_of<CODE::WRITTEN>([&](auto array) {
+      constexpr int K = decltype(array)::value;
+      const int64_t step = steps.of[K][l_dim];
+      auto *to = code.template data<K>() + base[K] + row * steps.of[K][t_dim] + k * step;
+      store_along<WIDTH>(to, step, l, k, get<K>(packs));
+    });
   }
 }
 

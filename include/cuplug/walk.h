@@ -138,7 +138,10 @@ static inline cuplug_divisor cuplug__divisor(long long size, int is_wide) {
 #define CUPLUG__TILE_BYTES 40         /* of one element of each array in tiles of 32 */
 
 /* Elements of a tile along each of its dimensions, by the bytes of one of each input. */
-#define CUPLUG__TILE_SIDE(bytes) ((bytes) <= 8 ? 64 : 32)
+#define CUPLUG__TILE_SIDE(bytes) ((bytes) <= 1 ? 128 : (bytes) <= 8 ? 64 : 32)
+
+/* Packs of a thread, in lines: narrow elements take many registers. */
+#define CUPLUG__LINES_UNROLL(width) ((width) < 8 ? 2 : 1)
 
 typedef enum cuplug_walk_kind {
   CUPLUG_WALK_PACKS,

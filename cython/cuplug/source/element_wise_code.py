@@ -89,7 +89,8 @@ class Elementwise:
         """Return the side of tiles, as CUPLUG__TILE_SIDE of <cuplug/walk.h>."""
         dtypes = self.names.dtypes(variant)
         inputs = [x for x in self.names.arrays if x.kind != "output"]
-        return 64 if sum(dtypes[x.variable].n_bytes for x in inputs) <= 8 else 32
+        n_bytes = sum(dtypes[x.variable].n_bytes for x in inputs)
+        return 128 if n_bytes <= 1 else 64 if n_bytes <= 8 else 32
 
     @staticmethod
     def held(dtype: Dtype, variant: Variant) -> str:
@@ -273,7 +274,7 @@ def _cuda_walk(variant: Variant, tile_side: int) -> str:
         sizes = f"{variant.width}, {variant.unroll}, {variant.ndim}, {variant.still}u, {index}"
         return f"walk::in_packs<{sizes}>(c, n, sizes, steps);"
     if variant.walk == TILES:
-        sizes = f"{tile_side}, {variant.across}u, {variant.ndim}"
+        sizes = f"{tile_side}, {variant.width}, {variant.across}u, {variant.ndim}"
         return f"walk::in_tiles<{sizes}>(c, n, cut, sizes, steps, {variant.across}u);"
-    sizes = f"{variant.width}, {variant.ndim}, {index}"
+    sizes = f"{variant.width}, {variant.unroll}, {variant.ndim}, {index}"
     return f"walk::in_lines<{sizes}>(c, n, cut, sizes, steps, {variant.near}u, {variant.still}u);"
