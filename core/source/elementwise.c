@@ -244,7 +244,7 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   if (status) return status;
   cuplug_divisor divisors[loop.ndim + 1];
   long long steps[(uint32_t)(loop.ndim + 1) * loop.n_arrays];
-  cuplug__loop_pack(&loop, divisors, steps);
+  cuplug__loop_pack(&loop, variant.wide, divisors, steps);
   const long long of_block =
       variant.walk == CUPLUG_WALK_TILES ? 1 : (long long)CUPLUG__N_THREADS * variant.unroll;
   const long long n_blocks = (cut.n_items + of_block - 1) / of_block;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/packs.h"
 
-void cuplug__loop_pack(const cuplug_loop *loop, cuplug_divisor *divisors, long long *strides) {
-  const int is_wide = loop->n >= CUPLUG__WIDE_FROM;
+void cuplug__loop_pack(const cuplug_loop *loop, int is_wide, cuplug_divisor *divisors,
+                       long long *strides) {
   for (int d = 0; d < loop->ndim; d++) divisors[d] = cuplug__divisor(loop->sizes[d], is_wide);
   for (uint32_t k = 0; k < loop->n_arrays; k++)
     for (int d = 0; d < loop->ndim; d++) *strides++ = loop->strides[d][k];

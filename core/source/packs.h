@@ -8,8 +8,9 @@
 
 /* The dimensions of a loop, and the strides of each array behind each other, as kernels take them:
  * divisors[ndim], strides[n_arrays][ndim]. Both have room for one dimension more, which kernels
- * over loops without any read. */
-void cuplug__loop_pack(const cuplug_loop *loop, cuplug_divisor *divisors, long long *strides);
+ * over loops without any read. With is_wide, as the kernel's variant is, for numbers of 64 bits. */
+void cuplug__loop_pack(const cuplug_loop *loop, int is_wide, cuplug_divisor *divisors,
+                       long long *strides);
 
 /* 1 when the first `n_arrays` arrays of the call can be read in packs of `width` along the last
  * dimension of `loop`, wherever the loop `other` (may be NULL) stands. */

@@ -236,8 +236,8 @@ static int launch(cuplug__reduction *r, const cuplug_variant *v, plan *p) {
   r->kept.n *= v->columns ? v->width : 1; /* outputs again, no packs */
   if ((status = cuplug__reduction_partials(r))) return status;
   memcpy(arrays.data, r->data, sizeof(r->data));
-  cuplug__loop_pack(&r->kept, kept, kept_steps);
-  cuplug__loop_pack(&r->reduced, reduced, reduced_steps);
+  cuplug__loop_pack(&r->kept, v->wide, kept, kept_steps);
+  cuplug__loop_pack(&r->reduced, v->wide, reduced, reduced_steps);
   long long n_elements = r->reduced.n * (v->columns || v->flat ? 1 : v->width);
   long long n_reduced = r->reduced.n * p->n_columns;
   long long period = p->n_columns; /* of threads whose packs begin with the same column */

@@ -169,9 +169,9 @@ static int launch(scan *s, const cuplug_variant *v) {
     return cuplug__fail(cuplug__error_of(s->call), CUPLUG_ERROR_VALUE,
                         "seen %lld lines of %lld elements, wanted fewer", s->lines.n, s->scanned.n);
   memcpy(arrays.data, s->data, sizeof(s->data));
-  cuplug__loop_pack(&s->lines, lines, steps);
-  cuplug__loop_pack(&s->scanned, length, unused);
-  length[0] = s->scanned.ndim ? length[0] : (cuplug_divisor){1, 0, 0};
+  cuplug__loop_pack(&s->lines, v->wide, lines, steps);
+  cuplug__loop_pack(&s->scanned, v->wide, length, unused);
+  length[0] = s->scanned.ndim ? length[0] : cuplug__divisor(1, v->wide);
   cuplug_grid g = {.blocks = {1, 1, 1}, .threads = {CUPLUG__N_THREADS, 1, 1}};
   void *arguments[] = {
       &arrays, (void *)s->call->scalars, &s->lines.n, &s->scanned.n, length,      lines,
