@@ -45,6 +45,7 @@ MODULES = {
     "array_functions": 6,
     "expressions": 4,
     "expressions_host": 4,
+    "layouts_cuda": 4,
     "reductions_host": 5,
     "reductions_cuda": 5,
     "compiling": 5,
