@@ -34,6 +34,9 @@ def test_on_the_host(dtype):
     np.testing.assert_array_equal(np.asarray(x[:, 1:]), host[:, 1:])
     np.testing.assert_array_equal(x[1, ::2].numpy(), host[1, ::2])
     assert x[1, 2].numpy()["n"] == 5
+    copy = cuplug.asarray(x, copy=True)
+    assert copy.data_ptr != x.data_ptr
+    np.testing.assert_array_equal(copy.numpy(), host)
     new = cuplug.empty((2, 3), dtype, "cpu")
     new.set(host)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(new)).numpy(), host)
@@ -85,6 +88,8 @@ BODY = """
     module["twice"][1, 32](x[4:], 2)  # from an offset
     seen = x.numpy()
     assert seen["n"].tolist() == [0, 2, 4, 6, 16, 20] and seen["v"][:, 2].tolist() == [3] * 6
+    copy = cuplug.asarray(x, copy=True)
+    assert copy.data_ptr != x.data_ptr and copy.device == x.device
     assert x["n"].shape == (6,) and x["v"].shape == (6, 3) and x["z"].device == x.device
     out = np.zeros(6, point)
     assert x.numpy(out=out) is out and np.array_equal(out, seen)

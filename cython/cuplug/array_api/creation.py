@@ -55,6 +55,8 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     wanted = result.dtype if dtype is None or result.dtype.names else to_dtype(dtype)
     if wanted == result.dtype and not (copy and result is x):
         return result
+    if result.dtype.names:  # no operator copies structures
+        return to_array(result.numpy(), None, result.device, None)
     if copy is False:
         raise ValueError(f"asarray: copy: seen False, but {result.dtype} has to become {wanted}")
     return astype(result, wanted)
