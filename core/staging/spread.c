@@ -12,6 +12,7 @@
 #include "staging/stage.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,16 +34,17 @@ struct spread {
   cuplug_frame *frame; /* the caller's */
   uint64_t total_bytes;
   _Atomic int is_ended; /* by the caller's progress: the others are to follow */
+  int is_reported;
   uint32_t n_shares;
   share shares[];
 };
 
-/* ---- Progress: the caller hears of all, on its own thread -------------------------------------
- */
+/* ---- Progress: the caller hears of all, on its own thread ------------------------------------ */
 
 static int report_all(spread *s, cuplug_error *error) {
   uint64_t bytes = 0;
   for (uint32_t k = 0; k < s->n_shares; k++) bytes += s->shares[k].done_bytes;
+  s->is_reported = 1;
   int status = s->frame->progress(s->frame->user, cuplug__least(bytes, s->total_bytes),
                                   s->total_bytes, error);
   if (status) s->is_ended = 1;
@@ -58,8 +60,7 @@ static int report(void *user, uint64_t done_bytes, uint64_t total_bytes, cuplug_
   return cuplug__fail(error, CUPLUG_ERROR_VALUE, "the call was ended");
 }
 
-/* ---- One share ---------------------------------------------------------------------------------
- */
+/* ---- One share ------------------------------------------------------------------------------- */
 
 static int run_described(share *mine) {
   cuplug__shipment *shipment = cuplug__shipment_new(&mine->run);
@@ -86,8 +87,7 @@ static void *run_in_thread(void *argument) {
   return NULL;
 }
 
-/* ---- All shares --------------------------------------------------------------------------------
- */
+/* ---- All shares ------------------------------------------------------------------------------ */
 
 static void prepare_share(spread *s, const cuplug__run *run, uint32_t k, uint64_t n_rows) {
   share *mine = &s->shares[k];
@@ -104,11 +104,20 @@ static void prepare_share(spread *s, const cuplug__run *run, uint32_t k, uint64_
   mine->n_rows = n_rows / s->n_shares + (k < n_rows % s->n_shares);
 }
 
-/* The caller has the first one; where there are no threads to be had, all. */
-static void run_all(spread *s) {
+/* Signals are for the threads of the program. */
+static void start_threads(spread *s) {
+  sigset_t all, previous;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &previous);
   for (uint32_t k = 1; k < s->n_shares; k++)
     s->shares[k].has_thread =
         !pthread_create(&s->shares[k].thread, NULL, run_in_thread, &s->shares[k]);
+  pthread_sigmask(SIG_SETMASK, &previous, NULL);
+}
+
+/* The caller has the first one; where there are no threads to be had, all. */
+static void run_all(spread *s) {
+  start_threads(s);
   for (uint32_t k = 0; k < s->n_shares; k++)
     if (!s->shares[k].has_thread) run_in_thread(&s->shares[k]);
   for (uint32_t k = 1; k < s->n_shares; k++)
@@ -135,6 +144,8 @@ static int run_spread(const cuplug__run *run, uint32_t n_shares, uint64_t n_rows
   run_all(s);
   run->frame->staged = 1;
   int status = take_error(s, run->error);
+  if (!status && s->is_reported)
+    status = s->frame->progress(s->frame->user, s->total_bytes, s->total_bytes, run->error);
   free(s);
   return status;
 }

@@ -109,6 +109,24 @@ static void faults(void) {
   check_all_given_back();
 }
 
+/* 16 bytes an element: 32 MiB are enough for two GPUs. */
+static void on_all_gpus(void) {
+  const cuplug_device all = {CUPLUG_CUDA, CUPLUG_ALL_GPUS};
+  const int64_t n = (2 << 20) + 5;
+  arrays a = make_arrays(n);
+  CHECK(!divide(&a, 1, all, &error));
+  check_quotients(&a, 1);
+  CHECK(!divide(&a, 0, all, &error));
+  a.y[n - 1] = a.y[n / 2 + 9] = 0;
+  CHECK(divide(&a, 1, all, &error) == CUPLUG_ERROR_INDEX);
+  char wanted[80];
+  snprintf(wanted, sizeof wanted, "divide: y: index 0 at position %lld is out of range",
+           (long long)n / 2 + 9);
+  CHECK_MESSAGE(&error, wanted);
+  free_arrays(&a);
+  check_all_given_back();
+}
+
 /* One driver call fails, as the environment says; then the next call is right. */
 static void one_failure(void) {
   char failing[80];
@@ -248,6 +266,7 @@ static const scenario scenarios[] = {
     {"strided", strided, {"FAKE_CUDA_LAZY=1"}},
     {"reported", reported, {NULL}},
     {"faults", faults, {"FAKE_CUDA_LAZY=1"}},
+    {"on_all_gpus", on_all_gpus, {"FAKE_CUDA_LAZY=1"}},
     {"in_place", in_place, {"FAKE_CUDA_FAIL=cuLaunchKernelEx:1:999", "FAKE_CUDA_LAZY=1"}},
     {"each_failure", each_failure, {NULL}},
     {"threads", threads, {NULL}},
