@@ -106,12 +106,21 @@ static int reshape(cuplug__match *m, const cuplug__overload *o) {
   return status;
 }
 
+/* Whether arrays of any strides may pass: on a GPU more rows take them. All arrays lie where the
+ * first one does. */
+static uint32_t takes_strides(const cuplug__match *m, uint32_t flags) {
+  if (flags & CUPLUG_ROW_TAKES_STRIDES) return 1;
+  for (uint32_t k = 0; flags & CUPLUG_ROW_CUDA_TAKES_STRIDES && k < m->n_args; k++)
+    if (m->args[k].kind == CUPLUG_ARGUMENT_ARRAY) return cuplug__is_cuda(m->args[k].tensor.device);
+  return 0;
+}
+
 /* Fits one overload; fills the frame but for `op` and `row`. */
 static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   cuplug_frame *f = m->frame;
   const cuplug_signature *s = m->s = o->signature;
   int status = CUPLUG_OK;
-  m->takes_strides = o->row->flags & CUPLUG_ROW_TAKES_STRIDES;
+  m->takes_strides = takes_strides(m, o->row->flags);
   m->like = o->like;
   m->most_bytes = 0;
   m->n_matched = 0;

@@ -45,12 +45,15 @@ static int check_kind(const cuplug_frame *f, uint32_t k, const cuplug_argument *
 /* Writable, aligned, contiguous unless strides are taken. */
 static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument *given,
                         cuplug_error *error) {
-  uint32_t flags = f->op->overloads[f->row].row->flags;
+  const uint32_t flags = f->op->overloads[f->row].row->flags;
+  const uint32_t wanted = f->home.type == CUPLUG_CUDA
+                              ? CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_CUDA_TAKES_STRIDES
+                              : CUPLUG_ROW_TAKES_STRIDES;
   if (given->flags & CUPLUG_READ_ONLY)
     return refuse(f, k, CUPLUG_ERROR_VALUE, "a read-only array", "a writable one", error);
   if (given->flags & CUPLUG_MISALIGNED)
     return refuse(f, k, CUPLUG_ERROR_VALUE, "a misaligned array", "an aligned one", error);
-  if (!(flags & CUPLUG_ROW_TAKES_STRIDES) && !cuplug__is_contiguous(&given->tensor))
+  if (!(flags & wanted) && !cuplug__is_contiguous(&given->tensor))
     return refuse(f, k, CUPLUG_ERROR_VALUE, "an array that is not C-contiguous",
                   "a C-contiguous one", error);
   if (!cuplug__has_possible_strides(&given->tensor))

@@ -181,29 +181,42 @@ int cuplug_elementwise_host(const cuplug_call *call) {
   return loop.n ? run_loop(call, source, &loop, data, 1) : CUPLUG_OK;
 }
 
-/* Chooses how elements are loaded. Packs become the elements of the loop, unless all arrays are
- * contiguous: then the loop has no dimensions. */
-static void choose_packs(const cuplug_call *call, cuplug_loop *loop, cuplug_variant *v) {
-  uint32_t width = cuplug__pack_width(call, call->n_tensors);
-  int flat = 1;
-  for (uint32_t k = 0; k < call->n_tensors; k++) flat &= cuplug__loop_is_flat(loop, k);
+/* Bytes of an element of each input. */
+static int64_t input_bytes(const cuplug_call *call, uint32_t n_inputs) {
+  int64_t bytes = 0;
+  for (uint32_t k = 0; k < n_inputs; k++) bytes += cuplug_element_bytes(&call->tensors[k]);
+  return bytes;
+}
+
+/* Chooses how the kernel meets the elements. Where packs fit, they become the elements of the loop,
+ * unless all arrays are contiguous: then the loop has no dimensions. */
+static void choose_walk(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
+                        cuplug_variant *v, cuplug_cut *cut) {
+  const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
+  const uint32_t width = cuplug__pack_width(call, call->n_tensors);
+  const uint32_t outputs = (uint32_t)((1ull << call->n_tensors) - (1ull << n_inputs));
+  const uint32_t side = CUPLUG__TILE_SIDE(input_bytes(call, n_inputs));
+  cuplug_walk_kind kind = cuplug__walk(loop, call->tensors, outputs | inout_mask(call), width,
+                                       source->in_order ? 0 : side, cut);
   v->unroll = 1; /* many threads with one load each are the fastest */
-  v->width = 1;
-  if (flat) {
-    uint64_t rests = 0;
-    for (uint32_t k = 0; k < call->n_tensors; k++)
-      rests |= (uintptr_t)call->tensors[k].data %
-               (width * (uint64_t)cuplug_element_bytes(&call->tensors[k]));
-    v->width = (uint8_t)(rests ? 1 : width);
-    loop->ndim = 0;
-    return;
-  }
-  if (cuplug__loop_has_packs(loop, NULL, call, call->n_tensors, width)) {
-    v->width = (uint8_t)width;
+  v->width = (uint8_t)width;
+  if (kind == CUPLUG_WALK_PACKS) {
+    v->unroll = (uint8_t)source->unroll;
+  } else if (kind == CUPLUG_WALK_LINES &&
+             cuplug__loop_has_packs(loop, NULL, call, call->n_tensors, width)) {
     v->still = cuplug__loop_take_packs(loop, width);
+    cut->n_items = loop->n;
+    kind = CUPLUG_WALK_PACKS;
+  } else if (kind == CUPLUG_WALK_LINES) {
+    v->unroll = CUPLUG__LINES_UNROLL(width);
+    v->still = cut->still;
+    v->near = cut->near;
+  } else {
+    v->across = cut->across;
   }
+  v->walk = (uint8_t)kind;
   v->ndim = (uint8_t)loop->ndim;
-  v->wide = loop->n >= 1ll << 30;
+  v->wide = loop->ndim && loop->n >= CUPLUG__WIDE_FROM;
 }
 
 int cuplug_elementwise_cuda(const cuplug_call *call) {
@@ -216,6 +229,7 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   CUPLUG__LOOP_STRIDES(strides, call->tensors[0].ndim);
   cuplug_loop loop;
   cuplug_variant variant;
+  cuplug_cut cut;
   const cuplug_code *code;
   if (is_flat(call))
     read_flat(call, source->raw, &loop, arrays.data);
@@ -225,16 +239,17 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   int status = read_scalars(call, source, numbers, &scalars);
   if (status) return status;
   cuplug__variant_start(&variant, call);
-  choose_packs(call, &loop, &variant);
+  choose_walk(call, source, &loop, &variant, &cut);
   status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
   if (status) return status;
   cuplug_divisor divisors[loop.ndim + 1];
   long long steps[(uint32_t)(loop.ndim + 1) * loop.n_arrays];
   cuplug__loop_pack(&loop, divisors, steps);
   const long long of_block =
-      (long long)CUPLUG__N_THREADS * variant.unroll * (variant.ndim ? 1 : variant.width);
-  const cuplug_grid grid = {.blocks = {(uint32_t)((loop.n + of_block - 1) / of_block), 1, 1},
+      variant.walk == CUPLUG_WALK_TILES ? 1 : (long long)CUPLUG__N_THREADS * variant.unroll;
+  const long long n_blocks = (cut.n_items + of_block - 1) / of_block;
+  const cuplug_grid grid = {.blocks = {(uint32_t)(n_blocks ? n_blocks : 1), 1, 1},
                             .threads = {CUPLUG__N_THREADS, 1, 1}};
-  void *arguments[] = {&arrays, (void *)scalars, &loop.n, divisors, steps};
+  void *arguments[] = {&arrays, (void *)scalars, &loop.n, &cut, divisors, steps};
   return CUPLUG__SERVICE(call, launch)(call, code->function, &grid, arguments);
 }

@@ -13,8 +13,10 @@ CUPLUG__BEGIN_C
 
 /* What code is wanted for. Compared byte by byte. */
 typedef struct cuplug_variant {
-  int32_t device; /* the number of a GPU; -1: the host */
-  uint32_t still; /* CUDA: bit k: array k stands still in the last dimension */
+  int32_t device;  /* the number of a GPU; -1: the host */
+  uint32_t still;  /* CUDA: bit k: array k stands still in the last dimension */
+  uint32_t near;   /* CUDA element-wise, in lines: it goes on by 1 there */
+  uint32_t across; /* CUDA element-wise, in tiles: it goes through one */
   uint16_t types[CUPLUG_MAX_LOOP_ARRAYS]; /* dtype of each array: code << 8 | bits */
   uint8_t n_arrays;
   uint8_t width;     /* CUDA: elements of an array that are loaded at once */
@@ -27,7 +29,7 @@ typedef struct cuplug_variant {
   uint8_t flat;      /* CUDA: 1: elements lie together, and begin and end anywhere */
   uint8_t few;       /* CUDA: 1: a line has some outputs side by side */
   uint8_t stores;    /* CUDA: 1: a thread's outputs are stored as one pack */
-  uint8_t reserved;
+  uint8_t walk;      /* CUDA element-wise: a cuplug_walk_kind */
 } cuplug_variant;
 
 typedef struct cuplug_code {
@@ -51,6 +53,7 @@ typedef struct cuplug_source {
   uint32_t has_identity;      /* reductions: 1: that of nothing is known */
   uint32_t n_outputs;         /* reductions and scans */
   uint32_t raw;               /* element-wise: bit k: code reads array k wherever it likes */
+  uint32_t unroll;            /* element-wise: CUDA: packs of each thread of contiguous arrays */
   uint32_t n_sizes;
   const cuplug_term *sizes; /* element-wise: numbers that code is given behind the scalars */
   void *compiled;

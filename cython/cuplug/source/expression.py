@@ -129,6 +129,7 @@ def template(name: str) -> str:
         return file.read()
 
 
+CUDA = ("cuda_code.cuh", "cuplug/packs.cuh", "cuplug/walk.cuh")
 HOST = ("cuplug/half.h", "host_code.h", "host_divisions.h", "host_moves.h", "integers.h")
 
 
@@ -136,7 +137,7 @@ def prelude(variant: Variant, host: Sequence[str] = HOST) -> str:
     """Return what stands before all code for a side; that for GPUs is in a namespace."""
     texts = [template(name) for name in ("cuplug/loop.h", *(host if variant.on_host else ()))]
     if not variant.on_host:
-        texts += [template("cuda_code.cuh"), "namespace cuplug {"]
+        texts += [template(name) for name in CUDA] + ["namespace cuplug {"]
     return "\n".join(texts)
 
 
