@@ -171,7 +171,7 @@ static int launch(scan *s, const cuplug_variant *v) {
   memcpy(arrays.data, s->data, sizeof(s->data));
   cuplug__loop_pack(&s->lines, lines, steps);
   cuplug__loop_pack(&s->scanned, length, unused);
-  length[0] = s->scanned.ndim ? length[0] : (cuplug_divisor){1, 0, 0};
+  length[0] = s->scanned.ndim ? length[0] : (cuplug_divisor){.size = 1};
   cuplug_grid g = {.blocks = {1, 1, 1}, .threads = {CUPLUG__N_THREADS, 1, 1}};
   void *arguments[] = {
       &arrays, (void *)s->call->scalars, &s->lines.n, &s->scanned.n, length,      lines,
