@@ -231,10 +231,13 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   cuplug_variant variant;
   cuplug_cut cut;
   const cuplug_code *code;
-  if (is_flat(call))
+  if (is_flat(call)) {
     read_flat(call, source->raw, &loop, arrays.data);
-  else
+    memcpy(strides[0], loop.strides[0], sizeof strides[0]); /* of its own, as walks change them */
+    loop.strides = strides;
+  } else {
     read_loop(call, source, &loop, strides, arrays.data);
+  }
   if (!loop.n) return CUPLUG_OK;
   int status = read_scalars(call, source, numbers, &scalars);
   if (status) return status;

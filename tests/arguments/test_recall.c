@@ -24,7 +24,7 @@ static const char *const signatures[][2] = {
     {"f(x: float32[n], a: int32) -> float32[n]", "f(x: float32[n], a: float32) -> int64[n]"},
     {"f(x: float32[3], y: T[n]) where T: any", "f(x: float32[n], y: T[m]) where T: any"},
     {"f(x: float32[n], inout y: T[n]) where T: any", "f(x: float32[n], y: T[m]) where T: any"},
-    {"f(x: float32[n], a: float32) where 1 <= a", "f(x: float32[n], a: float32)"},
+    {"f(x: float32[n], a: int32) where 4 <= a", "f(x: float32[n], a: int64)"},
     {"f(x: float32[n], mode: 'raise' | 'wrap')", "f(x: float32[n], mode: str)"},
     {"f(x: float32[*n], y: float32[*n], z: float32[*n]) -> float32[*n]", NULL},
 };
