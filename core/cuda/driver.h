@@ -168,9 +168,13 @@ enum {
   CUPLUG__LAUNCH_OVERLAPPING = 6,
   CUPLUG__JIT_ERROR_LOG = 5, /* options of the compiler of PTX */
   CUPLUG__JIT_ERROR_LOG_BYTES = 6,
-  CUPLUG__POINTER_DEVICE = 9, /* a pointer attribute: the ordinal */
-  CUPLUG__ARRAY_SURFACE = 2,  /* a flag of arrays: surfaces may write them */
-  CUPLUG__COPY_DEVICE = 2,    /* types of memory in copies */
+  CUPLUG__POINTER_MEMORY_TYPE = 2, /* pointer attributes */
+  CUPLUG__POINTER_BUFFER_ID = 7,
+  CUPLUG__POINTER_IS_MANAGED = 8,
+  CUPLUG__POINTER_DEVICE = 9, /* the ordinal */
+  CUPLUG__MEMORY_TYPE_HOST = 1,
+  CUPLUG__ARRAY_SURFACE = 2, /* a flag of arrays: surfaces may write them */
+  CUPLUG__COPY_DEVICE = 2,   /* types of memory in copies */
   CUPLUG__COPY_ARRAY = 3,
   CUPLUG__RESOURCE_ARRAY = 0,
   CUPLUG__READ_AS_INTEGER = 1, /* flags of textures */
@@ -195,6 +199,8 @@ enum {
   X(cuCtxGetDevice, "cuCtxGetDevice", (CUdevice *))                                               \
   X(cuCtxSynchronize, "cuCtxSynchronize", (void))                                                 \
   X(cuPointerGetAttribute, "cuPointerGetAttribute", (void *, CUpointer_attribute, CUdeviceptr))   \
+  X(cuPointerGetAttributes, "cuPointerGetAttributes",                                             \
+    (unsigned int, CUpointer_attribute *, void **, CUdeviceptr))                                  \
   X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                                        \
   X(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *, const CUmemPoolProps *))                 \
   X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool, CUmemPool_attribute, void *))  \
