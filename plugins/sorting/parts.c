@@ -64,3 +64,50 @@ int sorting_run_by_vectors(const sorting *s, const order *o) {
   for (int64_t n = s->m; n; n /= 2) p.depth += 2;
   return cuplug_parallel(s->call, s->n_lines, 1 + AT_ONCE / (s->m + 1), sort_lines, &p);
 }
+
+/* ---- Keys of 4 bytes with an index ------------------------------------------------------------
+ */
+
+/* A key, and behind it its place: equal keys stay in their order. */
+static int pack(void *context, int64_t begin, int64_t end) {
+  const sorting *s = context;
+  const uint32_t *keys = s->keys;
+  uint64_t *packed = (uint64_t *)s->spare_index;
+  for (int64_t i = begin, last; i < end;) {
+    const int64_t first = i / s->m * s->m;
+    last = first + s->m < end ? first + s->m : end;
+    for (; i < last; i++) packed[i] = (uint64_t)keys[i] << 32 | (uint64_t)(i - first);
+  }
+  return CUPLUG_OK;
+}
+
+static int unpack(void *context, int64_t begin, int64_t end) {
+  const sorting *s = context;
+  uint32_t *keys = s->keys;
+  int64_t *to = s->spare_index;
+  for (int64_t i = begin, last; i < end;) {
+    const int64_t first = i / s->m * s->m;
+    last = first + s->m < end ? first + s->m : end;
+    for (; i < last; i++) {
+      const uint64_t packed = (uint64_t)to[i];
+      keys[i] = (uint32_t)(packed >> 32);
+      to[i] = s->index[first + (int64_t)(uint32_t)packed];
+    }
+  }
+  return CUPLUG_OK;
+}
+
+int sorting_can_pack(const sorting *s) {
+  return s->n_bytes == 4 && s->m <= UINT32_MAX && sorting_by_vectors_of(8);
+}
+
+int sorting_run_packed(sorting *s) {
+  sorting packed = *s;
+  packed.keys = s->spare_index, packed.n_bytes = 8, packed.by = sorting_by_vectors_of(8);
+  int status = cuplug_parallel(s->call, s->n_lines * s->m, AT_ONCE, pack, s);
+  if (!status) status = sorting_run_by_vectors(&packed, NULL);
+  if (!status) status = cuplug_parallel(s->call, s->n_lines * s->m, AT_ONCE, unpack, s);
+  int64_t *const index = s->index;
+  s->index = s->spare_index, s->spare_index = index;
+  return status;
+}

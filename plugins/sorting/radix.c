@@ -22,8 +22,10 @@ int sorting_begin(sorting *s, const cuplug_call *call, int64_t n_bytes, int64_t 
   s->keys = s->by && home ? home : cuplug_workspace(call, n * width);
   if (!s->keys) return CUPLUG_ERROR_MEMORY;
   if (s->by) return CUPLUG_OK;
-  s->spare = cuplug_workspace(call, n * width);
-  if (!s->spare) return CUPLUG_ERROR_MEMORY;
+  if (!has_index || !sorting_can_pack(s)) {
+    s->spare = cuplug_workspace(call, n * width);
+    if (!s->spare) return CUPLUG_ERROR_MEMORY;
+  }
   if (!has_index) return CUPLUG_OK;
   s->index = cuplug_workspace(call, n * sizeof *s->index);
   if (!s->index) return CUPLUG_ERROR_MEMORY;
@@ -241,6 +243,7 @@ static int sort_long(const sorting *s, int64_t line, int64_t (*places)[256]) {
 int sorting_run(sorting *s) {
   if (s->m < 2 || s->n_lines == 0) return CUPLUG_OK;
   if (s->by) return sorting_run_by_vectors(s, NULL);
+  if (s->index && sorting_can_pack(s)) return sorting_run_packed(s);
   if (s->m < LONG)
     return cuplug_parallel(s->call, s->n_lines, 1 + AT_ONCE / s->m,
                            s->n_bytes == 8 ? sort_lines_wide : sort_lines_narrow, s);

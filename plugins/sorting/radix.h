@@ -30,7 +30,11 @@ int sorting_load(sorting *s, const cuplug_tensor *x, const elements_axis *axis, 
 /* Sorts each line; equal keys stay in their order. */
 int sorting_run(sorting *s);
 
-/* The same by vectors. Keys become numbers again, unless o is NULL. */
+/* The same with an index by vectors of keys and places, where that can be. */
+int sorting_can_pack(const sorting *s);
+int sorting_run_packed(sorting *s);
+
+/* The same without an index, by vectors. Keys become numbers again, unless o is NULL. */
 int sorting_run_by_vectors(const sorting *s, const order *o);
 
 #endif

@@ -10,7 +10,7 @@
  *   number j of the order of x came from.                            grad, out V[*s], x T[*s]
  *
  * T: bool, integers, floating dtypes. Numbers become unsigned keys of the same order, and these are
- * sorted by their bytes; without positions, and of 4 bytes or more, by a quicksort in vectors.
+ * sorted by their bytes; those of 4 bytes, and of 8 without positions, by a quicksort in vectors.
  * Bytes moved: for each byte of T the keys twice, and so positions; by vectors x once, and the keys
  * twice for each time that halves them until caches hold them. */
 #include "sorting/radix.h"
