@@ -10,9 +10,10 @@
  *   3. Sharing. A thread waits for N_AHEAD_BYTES at once. By rows as many threads share an output
  *      as that leaves work for; by columns N_SIDE_BYTES lie side by side, and the other threads of
  *      a block share these columns. Few elements of many outputs are one thread's alone.
- *   4. Parts. The reduced loop is cut into even parts, until there are N_WAVES times as many blocks
- *      as the GPU holds at once, unless a thread then had less than N_AHEAD_BYTES; a second kernel
- *      puts them together. */
+ *   4. Parts. The reduced loop is cut into even parts, so that each thread has N_TURNS times
+ *      N_AHEAD_BYTES, of several columns N_COLUMN_TURNS times, but not into more than make
+ * N_MOST_WAVES times as many blocks as the GPU holds at once, nor, with shorter parts, into fewer
+ * than N_LEAST_WAVES; a second kernel puts them together. */
 #include "base/status.h"
 #include "cuda/gpus.h"
 #include "entry/run.h"
@@ -30,7 +31,10 @@
 #define N_SHORT 64       /* elements of an output that are few, where there are N_MANY */
 #define N_MANY 65536
 #define N_BLOCKS_HELD 8 /* by a multiprocessor at once */
-#define N_WAVES 2
+#define N_TURNS 2
+#define N_COLUMN_TURNS 4
+#define N_LEAST_WAVES 1
+#define N_MOST_WAVES 8
 #define N_FINISH_SIDE 32 /* outputs of a block of the second kernel */
 
 /* How a call is launched, besides its variant. */
@@ -174,9 +178,17 @@ static void choose_sharing(const cuplug__reduction *r, cuplug_variant *v, plan *
 
 /* ---- 4: parts -------------------------------------------------------------------------------- */
 
-static long long blocks_wanted(const cuplug__reduction *r) {
+/* The parts of the reduced loop, in each of which a thread may have `n_turns` times what it waits
+ * for at once, where so many blocks are there for the outputs. */
+static long long count_parts(const cuplug__reduction *r, const cuplug_variant *v, long long n_turns,
+                             long long n_blocks) {
   const long long n = cuplug__gpus[r->call->device.id].n_processors;
-  return (n > 0 ? n : 1) * N_BLOCKS_HELD * N_WAVES;
+  const long long wave = (n > 0 ? n : 1) * N_BLOCKS_HELD;
+  const long long least = N_LEAST_WAVES * wave / n_blocks, most = N_MOST_WAVES * wave / n_blocks;
+  long long n_parts = n_turns / (v->columns || v->few ? N_COLUMN_TURNS : N_TURNS);
+  if (n_parts < least) n_parts = least < n_turns ? least : n_turns;
+  if (n_parts > most) n_parts = most;
+  return n_parts > 1 ? n_parts : 1;
 }
 
 /* The blocks for the outputs, and the parts that make enough of them. */
@@ -187,10 +199,8 @@ static int choose_grid(cuplug__reduction *r, const cuplug_variant *v, const plan
   const long long of_block = v->few ? p->n_columns : is_across ? side : across;
   const long long shared_by = v->alone ? 1 : v->columns ? across : side;
   const long long n_blocks = (r->kept.n + of_block - 1) / of_block;
-  const long long most = p->n_packs / (shared_by * v->unroll);
-  long long n_parts = v->alone ? 1 : (blocks_wanted(r) + n_blocks - 1) / n_blocks;
-  if (n_parts > most) n_parts = most;
-  if (n_parts < 1) n_parts = 1;
+  const long long n_turns = p->n_packs / (shared_by * v->unroll);
+  const long long n_parts = v->alone ? 1 : count_parts(r, v, n_turns, n_blocks);
   r->n_parts = r->reduced.n ? n_parts : 0;
   r->part = p->n_packs / n_parts;
   *g = (cuplug_grid){.threads = {side, across, 1}};

@@ -18,7 +18,7 @@
 #define HOST_BLOCK 1024
 #define N_HOST_LEAST 32768 /* elements of a part: it is read twice */
 #define N_SECTOR_BYTES 32  /* that memory moves at once */
-#define N_TILE_BYTES 64    /* of a thread's elements, if they are single numbers */
+#define N_TILE_BYTES 128   /* of a thread's elements, if they are single numbers */
 #define N_SHORT 128        /* elements of a column that is a thread's alone */
 
 typedef struct scan {

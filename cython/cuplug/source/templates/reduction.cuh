@@ -13,25 +13,13 @@
  * ALONE, a thread shares with none. A FLAT line begins and ends anywhere: what lies before its
  * first whole pack, and behind its last one, is loaded by elements. */
 constexpr int OUTPUTS = COLUMNS ? WIDTH : 1; /* of a thread */
-constexpr int MOST_COLUMNS = 64;             /* N_FEW in reduction_cuda.c */
-constexpr int PARTS_AHEAD = 4;
+constexpr int PARTS_AHEAD = 8;
 struct arrays {
   void *data[N_ARRAYS];
 };
 struct scalars {
   cuplug_scalar of[N_SCALARS];
 };
-
-/* A value that may be there. */
-struct state {
-  cuplug_value value;
-  bool is_there;
-};
-
-__device__ inline void add(const cuplug_numbers &given, state &s, const cuplug_value &next) {
-  s.value = s.is_there ? cuplug_reduce(given, s.value, next) : next;
-  s.is_there = true;
-}
 
 /* Puts the outputs with this number where they belong; n elements went into each. */
 __device__ inline void store_output(const arrays &a, const cuplug_numbers &given, int64_t number,
@@ -63,12 +51,19 @@ __device__ inline void store_pack(const arrays &a, const cuplug_numbers &given,
   CUPLUG_EACH_OUTPUT(CUPLUG_STORE_PACK)
 }
 
+template <bool STILL_ONE, typename P, typename T>
+__device__ inline void load_into(P &p, const T *data, int64_t at) {
+  if constexpr (STILL_ONE)
+    p = load<WIDTH, true>(data, at);
+  else
+    p = *reinterpret_cast<const P *>(data + at);
+}
+
 __device__ inline cuplug_places load_places(const arrays &a, const int64_t (&base)[N_ARRAYS],
                                             const int64_t (&at)[N_ARRAYS]) {
   cuplug_places p;
 #define CUPLUG_LOAD(k, name, type) \
-  p.name =                         \
-      load<WIDTH, (STILL >> k & 1) != 0>(static_cast<const type *>(a.data[k]), base[k] + at[k]);
+  load_into<(STILL >> k & 1) != 0>(p.name, static_cast<const type *>(a.data[k]), base[k] + at[k]);
   CUPLUG_EACH_INPUT(CUPLUG_LOAD)
   return p;
 }
@@ -94,24 +89,6 @@ __device__ inline int lead_of(const arrays &a, const int64_t (&base)[N_ARRAYS]) 
   return lead;
 }
 
-/* Which threads walk one line, or one column: `lane` is this one's number among them. Those whose
- * values are put together stand in shared memory at own + sharer * step. */
-struct team {
-  int64_t owner;
-  int lane, n_lanes;
-  int sharer, n_sharers, own, step;
-};
-
-__device__ inline team team_of(int period) {
-  const int x = threadIdx.x, y = threadIdx.y, width = blockDim.x, height = blockDim.y;
-  const int64_t block = blockIdx.x;
-  if (ALONE) return {block * width + x, 0, 1, 0, 1, x, 1};
-  if (COLUMNS) return {block * width + x, y, height, y, height, x, width};
-  if (!FEW) return {block * height + y, x, width, x, width, y * width, 1};
-  const int n_sharers = width / period;
-  return {block, x, n_sharers * period, x / period, n_sharers, x % period, period};
-}
-
 /* The numbers of the elements of a thread's packs: i + u * step + more[k] of element k of pack u.
  */
 struct numbers {
@@ -129,46 +106,48 @@ __device__ inline numbers numbers_from(int64_t first, const team &t, int n_colum
   return n;
 }
 
-/* The sum of a pack of small integers. */
-template <bool IS_BOOL, typename T, int N> __device__ inline int sum_of(const pack<T, N> &p) {
-  int sum = 0;
-  if constexpr (sizeof(T) == 1 && N % 4 == 0) {
-    unsigned words[N / 4];
-    memcpy(words, p.value, N);
-#pragma unroll
-    for (int j = 0; j < N / 4; j++) {
-      const unsigned x = words[j], ones = 0x01010101;
-      if constexpr (IS_BOOL) /* 128 for each byte that is not 0 */
-        sum = (int)__dp4a(((x & 0x7f7f7f7f) + 0x7f7f7f7f | x) & 0x80808080, ones, (unsigned)sum);
-      else if constexpr (T(-1) < T(0))
-        sum = __dp4a((int)x, (int)ones, sum);
-      else
-        sum = (int)__dp4a(x, ones, (unsigned)sum);
-    }
-    return IS_BOOL ? sum >> 7 : sum;
-  }
-#pragma unroll
-  for (int k = 0; k < N; k++) sum += IS_BOOL ? p.value[k] != 0 : (int)p.value[k];
-  return sum;
+/* Adds the bytes of a word whose place in `ones` is 1; of bools 128 for each that is not 0. */
+template <typename T> __device__ inline int add_bytes(unsigned word, unsigned ones, int sum) {
+  if constexpr (T(-1) < T(0)) return __dp4a((int)word, (int)ones, sum);
+  return (int)__dp4a(word, ones, (unsigned)sum);
+}
+__device__ inline unsigned set_bytes(unsigned x) {
+  return ((x & 0x7f7f7f7f) + 0x7f7f7f7f | x) & 0x80808080;
 }
 
-/* Goes on from the values by UNROLL packs, of which those from n_packs on are not there. */
+/* Adds a pack of small integers: to the first sum, or each to its own. */
+template <bool IS_TOGETHER, bool IS_BOOL, typename T, typename P>
+__device__ inline void add_small(const P &p, int (&sums)[WIDTH]) {
+  constexpr bool is_words = sizeof(T) == 1 && WIDTH % 4 == 0;
+#pragma unroll
+  for (int k = 0; k < WIDTH; k++) {
+    int &sum = sums[IS_TOGETHER ? 0 : k];
+    if constexpr (!is_words) {
+      sum += IS_BOOL ? (p.value[k] != 0) * 128 : (int)p.value[k];
+    } else {
+      const unsigned word = IS_BOOL ? set_bytes(p.value[k / 4]) : p.value[k / 4];
+      if (!IS_TOGETHER) sum = add_bytes<T>(word, 1u << k % 4 * 8, sum);
+      if (IS_TOGETHER && k % 4 == 0) sum = add_bytes<T>(word, 0x01010101, sum);
+    }
+  }
+}
+
+/* Goes on from the values by the first n_packs of UNROLL packs. */
 __device__ inline void take_packs(const cuplug_numbers &given,
                                   const cuplug_places (&loaded)[UNROLL], int n_packs,
                                   const numbers &at, bool &is_first,
                                   cuplug_value (&values)[WIDTH]) {
 #if CUPLUG_IS_SUM /* of small integers: 32 bits hold those of some packs */
-  constexpr bool is_together = !COLUMNS && !FEW;
   int sums[WIDTH] = {};
 #pragma unroll
-  for (int u = 0; u < UNROLL; u++) {
-    if (u >= n_packs) continue;
-    if constexpr (is_together) sums[0] += cuplug_small_sum(loaded[u]);
+  for (int u = 0; u < UNROLL; u++)
+    if (u < n_packs)
+      add_small<!COLUMNS && !FEW, CUPLUG_IS_BOOL, cuplug_small_type>(loaded[u].CUPLUG_SMALL, sums);
 #pragma unroll
-    for (int k = 0; !is_together && k < WIDTH; k++) sums[k] += cuplug_small(loaded[u], k);
+  for (int k = 0; k < WIDTH; k++) {
+    if (CUPLUG_IS_BOOL) sums[k] >>= 7;
+    values[k] = is_first ? sums[k] : values[k] + sums[k];
   }
-#pragma unroll
-  for (int k = 0; k < WIDTH; k++) values[k] = is_first ? sums[k] : values[k] + sums[k];
   is_first = false;
 #else
 #pragma unroll
@@ -240,55 +219,6 @@ __device__ inline void take_edges(const arrays &a, const cuplug_numbers &given,
     take_edge(a, given, base, w.n_whole * WIDTH - w.lead, w.n_line, t, n_columns, states);
 }
 
-template <int N> struct slots {
-  cuplug_value value[N];
-  bool is_there[N];
-};
-
-/* Puts together the states of all sharers, in halves, as that of the first one. All threads come
- * here; with `in_warp` those that share are of one warp. */
-__device__ inline void share(const cuplug_numbers &given, slots<THREADS> &shared, const team &t,
-                             bool in_warp, state &s) {
-  const int mine = t.own + t.sharer * t.step;
-  in_warp ? __syncwarp() : __syncthreads();
-  if (t.sharer < t.n_sharers) {
-    if (s.is_there) shared.value[mine] = s.value;
-    shared.is_there[mine] = s.is_there;
-  }
-  for (int n = t.n_sharers, half; n > 1; n = half) {
-    half = (n + 1) / 2;
-    in_warp ? __syncwarp() : __syncthreads();
-    const int other = mine + half * t.step;
-    if (t.sharer >= n - half || !shared.is_there[other]) continue;
-    add(given, s, shared.value[other]);
-    shared.value[mine] = s.value;
-    shared.is_there[mine] = true;
-  }
-}
-
-/* What the states of a block's threads come to in each column: thread c has column c's in the end.
- * Threads whose numbers differ by a multiple of the period have the same columns; element 0 of
- * thread 0 is of column `first`. */
-__device__ inline cuplug_value share_columns(const cuplug_numbers &given, slots<THREADS> &shared,
-                                             const team &t, int n_columns, int first,
-                                             state (&states)[WIDTH]) {
-  __shared__ slots<MOST_COLUMNS> found;
-  const int own = threadIdx.x;
-  if (own < MOST_COLUMNS) found.is_there[own] = false;
-#pragma unroll
-  for (int k = 0; k < WIDTH; k++) {
-    share(given, shared, t, false, states[k]);
-    if (t.sharer || !states[k].is_there) continue;
-    const int column = (first + t.own * WIDTH + k) % n_columns;
-    state all = {found.value[column], found.is_there[column]};
-    add(given, all, states[k].value);
-    found.value[column] = all.value;
-    found.is_there[column] = true;
-  }
-  __syncthreads();
-  return found.value[own < n_columns ? own : 0];
-}
-
 #define CUPLUG_REDUCTION_PARAMETERS                                                            \
   const arrays a, const scalars read, const int64_t n_outputs, const int64_t n_reduced,        \
       const int64_t part, const divisors<KEPT> kept, const strides<N_ARRAYS, KEPT> kept_steps, \
@@ -296,31 +226,46 @@ __device__ inline cuplug_value share_columns(const cuplug_numbers &given, slots<
       cuplug_value *partials, const int64_t n, const int64_t n_parts, const int64_t n_columns, \
       const int64_t period
 
+/* Loads UNROLL packs from number p on and goes on by those that are WHOLE, or come before the end:
+ * instead of others the first is loaded again, so that no load waits for a question. */
+template <bool WHOLE>
+__device__ inline void walk_some(const arrays &a, const cuplug_numbers &given,
+                                 const int64_t (&base)[N_ARRAYS], const divisors<REDUCED> &reduced,
+                                 const strides<N_ARRAYS, REDUCED> &steps, const walk &w, int64_t p,
+                                 int n_lanes, const numbers &at, bool &is_first,
+                                 cuplug_value (&values)[WIDTH]) {
+  cuplug_places loaded[UNROLL];
+  int n_loaded = 0;
+#pragma unroll
+  for (int u = 0; u < UNROLL; u++) {
+    const int64_t next = p + (int64_t)u * n_lanes;
+    const bool is_there = WHOLE || next < w.end;
+    const int64_t r = is_there ? next : p;
+    int64_t place[N_ARRAYS] = {};
+    if constexpr (FLAT)
+      for (int k = 0; k < N_INPUTS; k++) place[k] = STILL >> k & 1 ? 0 : r * WIDTH - w.lead;
+    else
+      locate<REDUCED>((index)r, reduced, steps, place);
+    loaded[u] = load_places(a, base, place);
+    n_loaded += is_there;
+  }
+  take_packs(given, loaded, WHOLE ? UNROLL : n_loaded, at, is_first, values);
+}
+
 /* The states of a thread: of its columns, or by rows of what it has of the one output. */
 __device__ inline void walk_packs(const arrays &a, const cuplug_numbers &given,
                                   const int64_t (&base)[N_ARRAYS], const divisors<REDUCED> &reduced,
-                                  const strides<N_ARRAYS, REDUCED> &reduced_steps, const walk &w,
+                                  const strides<N_ARRAYS, REDUCED> &steps, const walk &w,
                                   const team &t, int n_columns, state (&states)[WIDTH]) {
   cuplug_value values[WIDTH];
   bool is_first = true;
-  numbers at = numbers_from(COLUMNS ? w.p : w.p * WIDTH - w.lead, t, n_columns);
-  for (int64_t p = w.p; p < w.end; p += (int64_t)t.n_lanes * UNROLL, at.i += at.step * UNROLL) {
-    cuplug_places loaded[UNROLL];
-    int n_loaded = 0;
-#pragma unroll
-    for (int u = 0; u < UNROLL; u++) {
-      const int64_t r = p + (int64_t)u * t.n_lanes;
-      int64_t place[N_ARRAYS] = {};
-      if (r >= w.end) continue;
-      if constexpr (FLAT)
-        for (int k = 0; k < N_INPUTS; k++) place[k] = STILL >> k & 1 ? 0 : r * WIDTH - w.lead;
-      else
-        locate<REDUCED>((index)r, reduced, reduced_steps, place);
-      loaded[u] = load_places(a, base, place);
-      n_loaded = u + 1;
-    }
-    take_packs(given, loaded, n_loaded, at, is_first, values);
-  }
+  int64_t p = w.p;
+  const int64_t step = (int64_t)t.n_lanes * UNROLL;
+  numbers at = numbers_from(COLUMNS ? p : p * WIDTH - w.lead, t, n_columns);
+  for (; p + step - t.n_lanes < w.end; p += step, at.i += at.step * UNROLL)
+    walk_some<true>(a, given, base, reduced, steps, w, p, t.n_lanes, at, is_first, values);
+  if (p < w.end)
+    walk_some<false>(a, given, base, reduced, steps, w, p, t.n_lanes, at, is_first, values);
 #pragma unroll
   for (int k = 0; k < WIDTH; k++) {
     states[k] = {values[k], !is_first};
@@ -331,7 +276,7 @@ __device__ inline void walk_packs(const arrays &a, const cuplug_numbers &given,
 }
 
 CUPLUG_KERNEL cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
-  __shared__ slots<THREADS> shared;
+  __shared__ slots shared;
   const cuplug_numbers given = cuplug_read(read.of);
   const team t = team_of((int)period);
   const bool is_used = FEW ? t.lane < t.n_lanes : t.owner * OUTPUTS < n_outputs;
@@ -351,9 +296,7 @@ CUPLUG_KERNEL cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
     const cuplug_value value = share_columns(given, shared, t, (int)n_columns, first, states);
     if (threadIdx.x < n_columns) put(t.owner * n_columns + threadIdx.x, value);
   } else {
-#pragma unroll
-    for (int k = 0; k < OUTPUTS; k++)
-      if constexpr (!ALONE) share(given, shared, t, !COLUMNS && t.n_sharers <= 32, states[k]);
+    if constexpr (!ALONE) share(given, shared, t, !COLUMNS && t.n_sharers <= 32, OUTPUTS, states);
     if (!is_used || t.sharer) return;
     if (STORES_PACKS && n_parts == 1) return store_pack(a, given, base, states, n);
 #pragma unroll
@@ -363,11 +306,11 @@ CUPLUG_KERNEL cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
 
 /* Threads side by side have an output each; those above each other share the parts of it. */
 CUPLUG_KERNEL cuplug_finish(CUPLUG_REDUCTION_PARAMETERS) {
-  __shared__ slots<THREADS> shared;
+  __shared__ slots shared;
   const cuplug_numbers given = cuplug_read(read.of);
   const int x = threadIdx.x, y = threadIdx.y, width = blockDim.x, height = blockDim.y;
   const int64_t number = (int64_t)blockIdx.x * width + x;
-  state s = {};
+  state s[1] = {};
   for (int64_t p = y; number < n_outputs && p < n_parts; p += PARTS_AHEAD * height) {
     cuplug_value loaded[PARTS_AHEAD];
 #pragma unroll
@@ -375,11 +318,11 @@ CUPLUG_KERNEL cuplug_finish(CUPLUG_REDUCTION_PARAMETERS) {
       if (p + u * height < n_parts) loaded[u] = partials[(p + u * height) * n_outputs + number];
 #pragma unroll
     for (int u = 0; u < PARTS_AHEAD; u++)
-      if (p + u * height < n_parts) add(given, s, loaded[u]);
+      if (p + u * height < n_parts) add(given, s[0], loaded[u]);
   }
-  share(given, shared, {number, y, height, y, height, x, width}, false, s);
+  share(given, shared, {number, y, height, y, height, x, width}, false, 1, s);
   /* a reduction of nothing has no parts, and its value is that of the identity */
-  if (!n_parts) s.value = cuplug_identity(given);
-  if (number < n_outputs && !y) store_output(a, given, number, s.value, kept, kept_steps, n);
+  if (!n_parts) s[0].value = cuplug_identity(given);
+  if (number < n_outputs && !y) store_output(a, given, number, s[0].value, kept, kept_steps, n);
 }
 } // namespace cuplug

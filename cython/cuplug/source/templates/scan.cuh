@@ -10,8 +10,11 @@
  * neighbours lie side by side. Values are put together in their order. */
 constexpr int ITEMS = UNROLL; /* of a thread */
 constexpr int TILE = THREADS * ITEMS, WARP = 32, AHEAD = 8;
-constexpr int BLOCKS_HELD = sizeof(cuplug_value) <= 8 ? 4 : 2; /* by a multiprocessor at once */
-constexpr int WORDS = (sizeof(cuplug_value) + 3) / 4;          /* of 32 bits */
+constexpr int BLOCKS_HELD = /* by a multiprocessor at once */
+    sizeof(cuplug_value) <= 4 && !COLUMNS ? 4
+    : sizeof(cuplug_value) <= 8           ? 3
+                                          : 2;
+constexpr int WORDS = (sizeof(cuplug_value) + 3) / 4; /* of 32 bits */
 struct arrays {
   void *data[N_ARRAYS];
 };
