@@ -12,7 +12,7 @@ INDEX = (DOCS / "index.md").read_text()
 PYTHON = (DOCS / "reference" / "python.md").read_text()
 PAGES = sorted(str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md"))
 # Parts of others, and what no program includes by itself.
-INNER = {"entries.hpp", "signature.hpp", "loop.h"}
+INNER = {"entries.hpp", "signature.hpp", "loop.h", "packs.cuh", "walk.cuh", "walk.h"}
 
 
 def listed() -> list[str]:
