@@ -45,12 +45,14 @@ MODULES = {
     "array_functions": 6,
     "expressions": 4,
     "expressions_host": 4,
+    "layouts_cuda": 4,
     "reductions_host": 5,
     "reductions_cuda": 5,
     "compiling": 5,
     "torch_ops": 1,
     "transfers": 3,
     "transfer_sizes": 4,
+    "transfers_at_once": 3,
 }
 
 

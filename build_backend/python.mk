@@ -62,6 +62,9 @@ MODULE_CFLAGS := -O1 -g0 -fPIC -fvisibility=hidden -fwrapv -fno-strict-aliasing 
   -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -Wl,-rpath,'$$ORIGIN/$(if $(findstring /,$*),../)lib'
 
+# Every call passes here.
+$(PACKAGE)/arguments/inputs$(SUFFIX): MODULE_CFLAGS += -O2
+
 SETTLED += $(call settle,$(BUILD)/modules.config,$(CC) $(MODULE_CFLAGS) $(LINKER) $(LDFLAGS))
 $(MODULES): $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/cuplug/%.c $(HEADERS) $(INTERNAL) $(BUILD)/python.flags $(BUILD)/modules.config | $(LIBRARY)
 	@mkdir -p $(@D)

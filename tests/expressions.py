@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from backends import dtype_of
 from cuplug.compilers import jit
+from cuplug.source.cuda_compiler import OPTIONS
 from hypothesis import strategies as st
 
 
@@ -30,6 +31,6 @@ def nvrtc(code: str) -> bytes:
         jit.nvrtc.find()
     except cuplug.CompileError:
         pytest.skip("needs NVRTC")
-    binary = jit.compile_to_binary(code, options=["--std=c++17", "--fmad=false"], name="test.cu")
+    binary = jit.compile_to_binary(code, options=[*OPTIONS], name="test.cu")
     assert binary.log == ""
     return binary.image

@@ -19,6 +19,8 @@
 #include "staging/spread.h"
 #include "staging/stage.h"
 
+#include <string.h>
+
 static int run_prepared(cuplug__run *run) {
   cuplug_frame *f = run->frame;
   cuplug__cuda_note_operator(f->op->name);
@@ -56,7 +58,7 @@ static int run_on_all(cuplug__run *run) {
   return status;
 }
 
-static int run_cuda(cuplug__run *run) {
+static __attribute__((noinline)) int run_cuda(cuplug__run *run) {
   cuplug_frame *f = run->frame;
   int status;
   if (!run->overload->cuda)
@@ -77,14 +79,12 @@ static int run_host(cuplug__run *run) {
                       cuplug_operator_path(op));
 }
 
-/* Without a word of the caller's it is the rule of arrays on the host, and of none. */
-cuplug_device cuplug__where(const cuplug_frame *f) {
-  const cuplug_device host = {CUPLUG_CPU, 0}, gpu = {CUPLUG_CUDA, 0};
-  const cuplug_row *row = f->op->overloads[f->row].row;
-  if (f->device.type) return f->device;
-  if (!*row->host_entry) return gpu;
-  if (!*row->cuda_entry || !(row->flags & CUPLUG_ROW_PREFERS_CUDA)) return host;
-  return cuplug__cuda_start(NULL) ? host : gpu;
+/* The rule of arrays on the host, and of none. */
+cuplug_device cuplug__default_place(const cuplug_frame *f) {
+  const cuplug__overload *o = &f->op->overloads[f->row];
+  const int has_host = *o->row->host_entry != 0;
+  const int on_host = o->prefers_host || (has_host && cuplug__cuda_start(NULL));
+  return (cuplug_device){on_host ? CUPLUG_CPU : CUPLUG_CUDA, 0};
 }
 
 int cuplug_is_staged(const cuplug_frame *f) {
@@ -99,8 +99,9 @@ int cuplug_check_place(const cuplug_frame *f, cuplug_error *error) {
                       f->op->name);
 }
 
-/* Nothing is missing and nothing contradicts: copies, outputs, the place to run. */
-static int check_frame(const cuplug_frame *f, cuplug_error *error) {
+/* Nothing is missing and nothing contradicts: copies, outputs, the place to run. Apart from the
+ * call, whose stack need not have room for its texts then. */
+static __attribute__((noinline)) int check_frame(const cuplug_frame *f, cuplug_error *error) {
   const cuplug_parameter *parameters = f->signature->parameters;
   const uint64_t copy_mask = f->copy_mask && cuplug_is_staged(f) ? f->odd_mask : f->copy_mask;
   for (uint32_t k = 0; copy_mask && k < f->n_inputs; k++)
@@ -113,7 +114,7 @@ static int check_frame(const cuplug_frame *f, cuplug_error *error) {
     if (!f->tensors[k].data && cuplug__n_bytes(&f->tensors[k]) > 0)
       return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: output %u has no memory", f->op->name,
                           k - f->n_inputs);
-  int elsewhere = f->device.type != f->home.type || f->device.id != f->home.id;
+  const int elsewhere = memcmp(&f->device, &f->home, sizeof f->home) != 0;
   if (f->home.type == CUPLUG_CUDA && elsewhere)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: device: %s was asked for but the arrays are on %s", f->op->name,
@@ -124,12 +125,33 @@ static int check_frame(const cuplug_frame *f, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
+/* The usual case: nothing is to be copied, outputs have memory, and it runs where the arrays are.
+ */
+static inline int is_ready(const cuplug_frame *f) {
+  if (f->copy_mask || (f->device.type && memcmp(&f->device, &f->home, sizeof f->home))) return 0;
+  for (uint32_t k = f->n_inputs; k < f->n_tensors; k++)
+    if (!f->tensors[k].data) return 0;
+  return f->device.type || f->home.type != CUPLUG_CUDA;
+}
+
+/* Entries that take strides have them always, but those that know that there may be none. */
+static inline int wants_strides(const cuplug__run *run) {
+  const cuplug__overload *o = run->overload;
+  if (!(o->row->flags & CUPLUG_ROW_TAKES_STRIDES)) return 0;
+  return !o->implies_strides || run->device.type != run->frame->home.type;
+}
+
+/* Who wants no record gives the call no less: the entry may fill one. */
+static __attribute__((noinline)) int run_with_record(cuplug_frame *f) {
+  cuplug_error error;
+  return cuplug_run(f, &error);
+}
+
 int cuplug_run(cuplug_frame *f, cuplug_error *error) {
-  cuplug_error local;
   cuplug__run run;
-  if (!error) error = &local;
+  if (!error) return run_with_record(f);
   cuplug__clear(error);
-  int status = check_frame(f, error);
+  int status = is_ready(f) ? CUPLUG_OK : check_frame(f, error);
   if (status) return status;
   if (!atomic_load_explicit(&f->op->loaded, memory_order_acquire) &&
       (status = cuplug_load_code(f->op, error)))
@@ -143,6 +165,7 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   run.tensors = f->tensors;
   atomic_flag_clear_explicit(&run.is_failing, memory_order_relaxed);
   run.n_workspaces = 0;
+  if (wants_strides(&run)) cuplug__write_strides(f);
   f->device = run.device;
   return run.device.type == CUPLUG_CUDA ? run_cuda(&run) : run_host(&run);
 }

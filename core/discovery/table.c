@@ -129,6 +129,7 @@ static const struct {
   const char *key;
   uint32_t flag;
 } flags[] = {{"takes_strides", CUPLUG_ROW_TAKES_STRIDES},
+             {"cuda_takes_strides", CUPLUG_ROW_CUDA_TAKES_STRIDES},
              {"prefers_cuda", CUPLUG_ROW_PREFERS_CUDA},
              {"never_waits", CUPLUG_ROW_NEVER_WAITS},
              {"keeps_whole", CUPLUG_ROW_KEEPS_WHOLE}};

@@ -5,6 +5,7 @@
 
 #include <cuplug/halves.h>
 #include <cuplug/nontemporal.h>
+#include <cuplug/walk.h>
 
 /* Elements; below, threads cost more than they save. Less than in the stock operators: an
  * expression may take much longer for each. */
@@ -267,15 +268,6 @@ static int run_range(void *context, int64_t from, int64_t to) {
 /* ---- What is known before the loop begins -----------------------------------------------------
  */
 
-static int is_flat(const cuplug_loop *loop, uint32_t k) {
-  int64_t expected = 1;
-  for (int d = loop->ndim - 1; d >= 0; d--) {
-    if (loop->strides[d][k] != expected) return 0;
-    expected *= loop->sizes[d];
-  }
-  return 1;
-}
-
 static int is_still(const cuplug_loop *loop, uint32_t k) {
   for (int d = 0; d < loop->ndim; d++)
     if (loop->strides[d][k]) return 0;
@@ -297,7 +289,7 @@ static void describe(elements *e, uint32_t k, const cuplug_tensor *t, const cupl
   x->is_read = !is_output;
   x->is_written = is_output || roles->inout >> k & 1;
   x->is_still = !x->is_written && is_still(e->loop, k);
-  const int flat = is_flat(e->loop, k);
+  const int flat = cuplug__loop_is_together(e->loop, k);
   x->is_together = flat || (e->is_by_rows && last_stride(e->loop, k) == 1);
   x->is_past = is_output && flat && e->loop->n >= CUPLUG_NONTEMPORAL_FROM / x->bytes;
   e->is_past |= x->is_past;

@@ -4,17 +4,12 @@
 #define CUPLUG_CORE_SOURCE_PACKS_H
 
 #include <cuplug/host.h>
-#include <cuplug/loop.h>
-
-#define CUPLUG__N_THREADS 256 /* of a block */
+#include <cuplug/walk.h>
 
 /* The dimensions of a loop, and the strides of each array behind each other, as kernels take them:
  * divisors[ndim], strides[n_arrays][ndim]. Both have room for one dimension more, which kernels
  * over loops without any read. */
 void cuplug__loop_pack(const cuplug_loop *loop, cuplug_divisor *divisors, long long *strides);
-
-/* The greatest power of two of elements that make no more than 16 bytes of each of the arrays. */
-uint32_t cuplug__pack_width(const cuplug_call *call, uint32_t n_arrays);
 
 /* 1 when the first `n_arrays` arrays of the call can be read in packs of `width` along the last
  * dimension of `loop`, wherever the loop `other` (may be NULL) stands. */

@@ -20,6 +20,18 @@ cuplug__shipment *cuplug__shipment_new(cuplug__run *run) {
   return new;
 }
 
+uint64_t cuplug__staged_bytes(const cuplug__run *run) {
+  const cuplug_frame *f = run->frame;
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < f->n_tensors; k++) {
+    const cuplug_tensor *x = &f->tensors[k];
+    if (x->ndim >= 0 && !cuplug__has_unknown(x))
+      bytes +=
+          (uint64_t)cuplug__n_bytes(x) * (uint64_t)((k < f->n_inputs) + cuplug__is_written(run, k));
+  }
+  return bytes;
+}
+
 static int takes_strides(const cuplug__shipment *s) {
   return (s->run->overload->row->flags & CUPLUG_ROW_TAKES_STRIDES) != 0;
 }

@@ -38,6 +38,9 @@ typedef struct cuplug__shipment {
   cuplug__parcel parcels[];
 } cuplug__shipment;
 
+/* Of all arrays of a run, there and back. */
+uint64_t cuplug__staged_bytes(const cuplug__run *run);
+
 /* Room for the arrays of a run, to be described and freed; NULL: there is no memory. */
 cuplug__shipment *cuplug__shipment_new(cuplug__run *run);
 

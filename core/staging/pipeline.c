@@ -13,20 +13,14 @@
 #include "staging/transfer.h"
 
 #define MIN_SLICES 8
-#ifndef MIN_SLOT_BYTES
 #define MIN_SLOT_BYTES ((uint64_t)512 << 10) /* smaller ones cost more than they overlap */
-#endif
-#ifndef MAX_SLOT_BYTES
 #define MAX_SLOT_BYTES ((uint64_t)8 << 20)
-#endif
 #define ROWS_UNIT \
   1024 /* slices are multiples where they can be: few bytes lie unaligned on the host */
 #define ALIGNMENT 256 /* of arrays in a slot, as of memory from the driver */
 
 /* A thread of the team more for each, as far as there are copies on the host. */
-#ifndef BYTES_OF_HELPER
 #define BYTES_OF_HELPER ((uint64_t)512 << 10)
-#endif
 
 _Static_assert(CUPLUG__SLOTS_OF_LANE <= CUPLUG__N_PINNED, "each slot has an event of its lane");
 

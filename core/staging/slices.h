@@ -7,10 +7,8 @@
 #include "host/watch.h"
 #include "staging/parcel.h"
 
-/* Less, of all arrays together, goes through whole. */
-#ifndef CUPLUG__SLICED_BYTES
+/* Less, of all arrays together, goes through at once. */
 #define CUPLUG__SLICED_BYTES ((uint64_t)1 << 20)
-#endif
 
 /* 1 for calls that are described in rows, of which there are enough, and some fit a slice. */
 int cuplug__is_worth_slicing(const cuplug__shipment *shipment);

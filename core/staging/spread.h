@@ -6,9 +6,7 @@
 #include "entry/run.h"
 
 /* Calls that move less go through fewer GPUs: one for each of these bytes. */
-#ifndef CUPLUG__SHARE_BYTES
 #define CUPLUG__SHARE_BYTES ((uint64_t)16 << 20)
-#endif
 
 /* Inputs have been broadcast; no device has been entered. The run's device becomes the GPU where
  * one was enough. ERROR_VALUE with the reason where the call cannot be cut. After an error the

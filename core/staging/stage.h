@@ -12,7 +12,4 @@ int cuplug__run_staged(cuplug__run *run);
 /* Likewise for some rows of a shipment that is described in rows. */
 int cuplug__run_share(cuplug__shipment *shipment, uint64_t first_row, uint64_t n_rows);
 
-/* Of all arrays that travel, there and back. */
-uint64_t cuplug__staged_bytes(const cuplug__run *run);
-
 #endif

@@ -3,13 +3,9 @@
 
 #include "cuda/gpus.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <time.h>
 
-#ifndef N_AT_ONCE
-#define N_AT_ONCE 2 /* while one begins or ends, the other has the bus */
-#endif
 #define PERIOD_NS 100000000 /* after which a waiting thread reports */
 #define N_PERIODS 20        /* after which it goes on, come what may */
 
@@ -40,7 +36,8 @@ static int begin(int32_t device, int at_most) {
 }
 
 int cuplug__turn_take(int32_t device, cuplug__watch *watch, cuplug_error *error) {
-  for (int k = n_own ? N_PERIODS : 0; !begin(device, k < N_PERIODS ? N_AT_ONCE : INT_MAX); k++) {
+  for (int k = n_own ? N_PERIODS : 0; !begin(device, k < N_PERIODS ? CUPLUG__TURNS : INT32_MAX);
+       k++) {
     int status = cuplug__watch_add(watch, 0, error);
     if (status) return status;
   }

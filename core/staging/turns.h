@@ -6,6 +6,9 @@
 
 #include "host/watch.h"
 
+/* At once on one GPU: while one begins or ends, another has the bus. */
+#define CUPLUG__TURNS 2
+
 /* Waits for a turn on the GPU, some time at most: who has one may wait for this very thread. A
  * thread that has one needs no other. Fails where the watch ends the call; else give it back. */
 int cuplug__turn_take(int32_t device, cuplug__watch *watch, cuplug_error *error);

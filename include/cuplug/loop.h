@@ -51,12 +51,28 @@ typedef void cuplug_loop_function(const cuplug_loop_call *call);
  * wherever it lies: a multiple of all vectors. */
 #define CUPLUG_GROUP 64
 
-/** What CUDA kernels get of a dimension: n / size is (umulhi(n, magic) + n) >> shift for n < 2^31.
- */
+/** What CUDA kernels get of a dimension: n / size is (umulhi(n, magic) + n) >> shift for n < 2^31;
+ * with wide_magic, which is 0 for shorter loops, the same in 64 bits. */
 typedef struct cuplug_divisor {
   long long size;
+  unsigned long long wide_magic;
   unsigned magic;
   unsigned shift;
 } cuplug_divisor;
+
+/** How a loop is cut into what threads or blocks of a CUDA kernel take: see <cuplug/walk.h>. */
+typedef struct cuplug_cut {
+  long long n_items;    /* packs, of all lines; or tiles */
+  long long line;       /* elements of a line, in each of which packs are counted anew */
+  cuplug_divisor items; /* packs of a line, of size 0 where there is one; tiles along the last
+                           dimension */
+  cuplug_divisor rows;  /* tiles: along the last dimension but one */
+  int ndim;             /* of the loop */
+  int lead;             /* places in the first pack that lie before the one line */
+  int anchor;           /* the array whose packs begin at multiples of their size */
+  unsigned near;        /* arrays that go on by 1 in the last dimension */
+  unsigned still;       /* arrays that go on by 0 */
+  unsigned across;      /* tiles: inputs that go on by 1 in the last dimension but one */
+} cuplug_cut;
 
 #endif

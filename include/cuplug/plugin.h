@@ -107,8 +107,8 @@ typedef enum cuplug_type_id {
 } cuplug_type_id;
 
 /** An array, laid out as DLPack's DLTensor. In a call: `byte_offset` is 0; `strides` (in elements)
- * is NULL, meaning C-contiguous, unless the row has CUPLUG_TAKES_STRIDES, when it is never NULL; an
- * optional array that was left out has `ndim` -1 and `data` NULL. */
+ * is NULL, meaning C-contiguous, unless the row has CUPLUG_TAKES_STRIDES, when it is never NULL, or
+ * CUPLUG_CUDA_TAKES_STRIDES; an optional array that was left out has `ndim` -1 and `data` NULL. */
 typedef struct cuplug_tensor {
   void *data;
   cuplug_device device;

@@ -18,7 +18,9 @@ CUPLUG__BEGIN_C
 
 /** Properties of an operator: they follow its doc string, without a comma. */
 #define CUPLUG_TAKES_STRIDES "\0!takes_strides" /* arrays of any strides pass as they are */
-#define CUPLUG_KEEPS_WHOLE "\0!keeps_whole"     /* it counts elements: no call is cut into parts */
+/* The same of arrays on a GPU alone; `strides` is NULL where they are C-contiguous. */
+#define CUPLUG_CUDA_TAKES_STRIDES "\0!cuda_takes_strides"
+#define CUPLUG_KEEPS_WHOLE "\0!keeps_whole"  /* it counts elements: no call is cut into parts */
 #define CUPLUG_PREFERS_CUDA "\0prefers_cuda" /* host arrays go through the GPU, if there is one */
 #define CUPLUG_NEVER_WAITS "\0never_waits"   /* small arrays take the host entry microseconds */
 /** Dimensions along which, as along `...`, elements have nothing to do with each other. */

@@ -13,8 +13,10 @@ CUPLUG__BEGIN_C
 
 /* What code is wanted for. Compared byte by byte. */
 typedef struct cuplug_variant {
-  int32_t device; /* the number of a GPU; -1: the host */
-  uint32_t still; /* CUDA: bit k: array k stands still in the last dimension */
+  int32_t device;  /* the number of a GPU; -1: the host */
+  uint32_t still;  /* CUDA: bit k: array k stands still in the last dimension */
+  uint32_t near;   /* CUDA element-wise, in lines: it goes on by 1 there */
+  uint32_t across; /* CUDA element-wise, in tiles: it goes through one */
   uint16_t types[CUPLUG_MAX_LOOP_ARRAYS]; /* dtype of each array: code << 8 | bits */
   uint8_t n_arrays;
   uint8_t width;     /* CUDA: elements of an array that are loaded at once */
@@ -27,7 +29,7 @@ typedef struct cuplug_variant {
   uint8_t flat;      /* CUDA: 1: elements lie together, and begin and end anywhere */
   uint8_t few;       /* CUDA: 1: a line has some outputs side by side */
   uint8_t stores;    /* CUDA: 1: a thread's outputs are stored as one pack */
-  uint8_t reserved;
+  uint8_t walk;      /* CUDA element-wise: a cuplug_walk_kind */
 } cuplug_variant;
 
 typedef struct cuplug_code {
@@ -35,6 +37,7 @@ typedef struct cuplug_code {
   /* CUDA reductions: the kernel that puts parts together. Element-wise on the host: not NULL where
    * the code wants whole groups of elements. */
   void *finish;
+  uint32_t has_halves; /* set by the core: 1: float16 or bfloat16 are among the arrays */
 } cuplug_code;
 
 /* Compiles; called once for each variant, or by several threads at once. Returns a status. */
@@ -50,6 +53,7 @@ typedef struct cuplug_source {
   uint32_t has_identity;      /* reductions: 1: that of nothing is known */
   uint32_t n_outputs;         /* reductions and scans */
   uint32_t raw;               /* element-wise: bit k: code reads array k wherever it likes */
+  uint32_t unroll;            /* element-wise: CUDA: packs of each thread of contiguous arrays */
   uint32_t n_sizes;
   const cuplug_term *sizes; /* element-wise: numbers that code is given behind the scalars */
   void *compiled;
@@ -57,7 +61,7 @@ typedef struct cuplug_source {
 
 /* Entries of element-wise operators: rows with CUPLUG_TAKES_STRIDES whose arrays all have one
  * shape; or, without that flag, rows of which the arrays that are not `raw` have one shape, and of
- * which one array is not. The host's code is a cuplug_loop_part. */
+ * which one array is not. They may imply their strides. The host's code is a cuplug_loop_part. */
 CUPLUG_API cuplug_entry cuplug_elementwise_host;
 CUPLUG_API cuplug_entry cuplug_elementwise_cuda;
 

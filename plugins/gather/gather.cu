@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of gather.c. Rows are moved in words of 1 to 16 bytes, the widest
- * that the row's size and the addresses are multiples of. */
+ * that the row's size and the addresses are multiples of. Of narrow rows, threads side by side take
+ * words side by side in the output, whichever rows these are of. */
+#include <cuplug/walk.cuh>
+#include <cuplug/walk.h>
+
 #include "gather/indices.cuh"
 
 namespace {
@@ -47,6 +51,32 @@ __global__ void __launch_bounds__(THREADS)
     if (row[u] >= 0) out[first + u * step] = words.at[u];
 }
 
+/* Rows of a few words: a word of the output for each thread, UNROLL of them a block apart. `by` is
+ * n_words. */
+template <typename Word, typename Index>
+__global__ void __launch_bounds__(THREADS)
+    gather_narrow_kernel(const Word *__restrict__ source, Index index, Word *__restrict__ out,
+                         shape s, cuplug_divisor by, cuplug_fault *fault) {
+  const int64_t first = (int64_t)blockIdx.x * (THREADS * UNROLL) + threadIdx.x;
+  const int64_t n = s.n * s.n_words;
+  int64_t from[UNROLL];
+  Word word[UNROLL];
+#pragma unroll
+  for (int u = 0; u < UNROLL; u++) {
+    const int64_t at = first + u * THREADS;
+    from[u] = -1;
+    if (at >= n) continue;
+    const int64_t i = cuplug::divide(at, by), row = index.row(i, s, fault);
+    if (row >= 0) from[u] = row * s.n_words + (at - i * s.n_words);
+  }
+#pragma unroll
+  for (int u = 0; u < UNROLL; u++)
+    if (from[u] >= 0) word[u] = source[from[u]];
+#pragma unroll
+  for (int u = 0; u < UNROLL; u++)
+    if (from[u] >= 0) out[first + u * THREADS] = word[u];
+}
+
 /* Wider rows: blockDim.x threads go along a row, blockDim.y rows side by side, UNROLL rows each.
  * gridDim.y blocks share a row. */
 template <typename Word, typename Index>
@@ -72,8 +102,16 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
+constexpr int NARROW = 32; /* words: of wider rows, no warp has more than two */
+
 template <typename Word, typename Index>
 int launch_rows(const cuplug_call *call, Index index, const shape &s) {
+  const int64_t n = s.n * s.n_words;
+  if (s.n_words && s.n_words < NARROW)
+    return cuplug_launch<gather_narrow_kernel<Word, Index>>(
+        call, n_blocks(n, THREADS * UNROLL), THREADS, 0, (const Word *)call->tensors[0].data, index,
+        (Word *)call->outputs[0].data, s, cuplug__divisor(s.n_words, n >= CUPLUG__WIDE_FROM),
+        call->fault);
   const dim3 threads = row_threads(s);
   return cuplug_launch<gather_rows_kernel<Word, Index>>(
       call, row_blocks(s, threads, threads.y * UNROLL), threads, 0,
@@ -84,8 +122,10 @@ template <typename Word, typename I>
 int launch(const cuplug_call *call, plain_index<I> index, const shape &s) {
   if (s.n_words != 1) return launch_rows<Word>(call, index, s);
   Word *out = (Word *)call->outputs[0].data;
-  const bool packed =
-      (uintptr_t)index.index % alignof(pack<I>) == 0 && (uintptr_t)out % alignof(pack<Word>) == 0;
+  /* wider packs would leave gaps between what threads side by side store at once */
+  const bool packed = sizeof(Word) * UNROLL <= 16 &&
+                      (uintptr_t)index.index % alignof(pack<I>) == 0 &&
+                      (uintptr_t)out % alignof(pack<Word>) == 0;
   return cuplug_launch<gather_words_kernel<Word, I>>(call, n_blocks(s.n, THREADS * UNROLL), THREADS,
                                                      0, (const Word *)call->tensors[0].data,
                                                      index.index, out, s, packed, call->fault);

@@ -24,20 +24,15 @@ template <typename T> struct alignas(2 * sizeof(T)) complex_number {
 };
 
 /* In place where there is no output. */
-template <typename T, typename Op> int scale(const cuplug_call *call, Op op) {
-  const elementwise::inputs<T, 1> in = {{(const T *)call->tensors[0].data}};
-  const int64_t n = cuplug_n_elements(&call->tensors[0]);
-  return elementwise::map<1, T>(call, in, (T *)call->tensors[call->n_tensors - 1].data, n, op);
-}
-
 template <typename T> int scale_floating(const cuplug_call *call) {
   using computed = elementwise::computed_t<T>;
-  return scale<T>(call, product<computed>{(computed)call->scalars[0].f});
+  return elementwise::map_call<1, T>(call, product<computed>{(computed)call->scalars[0].f});
 }
 
 template <typename T> int scale_complex(const cuplug_call *call, T sign) {
   const double *c = call->scalars[0].c;
-  return scale<complex_number<T>>(call, product<complex_number<T>>{{(T)c[0], sign * (T)c[1]}});
+  return elementwise::map_call<1, complex_number<T>>(
+      call, product<complex_number<T>>{{(T)c[0], sign * (T)c[1]}});
 }
 
 } // namespace
@@ -50,7 +45,7 @@ CUPLUG_ENTRY int scale_cuda(const cuplug_call *call) {
 #define INTEGER(SIGNED, UNSIGNED, T) \
   case CUPLUG_##SIGNED:              \
   case CUPLUG_##UNSIGNED:            \
-    return scale<T>(call, wrapped_product<T>{call->scalars[0].u});
+    return elementwise::map_call<1, T>(call, wrapped_product<T>{call->scalars[0].u});
   switch (cuplug_type(&call->tensors[0])) {
     ELEMENTWISE_FLOATING(CASE)
     INTEGER(INT8, UINT8, uint8_t)

@@ -335,6 +335,31 @@ static void check_outputs(void) {
   CHECK_TEXT(error.message, "op: out: seen float64[4], wanted float32");
 }
 
+/* What takes strides on a GPU alone gets them of arrays that lie there, and null of others. */
+static void check_strides_on_cuda(void) {
+  use("op(x: float32[...], y: float32[...]) -> float32[...]", NULL, CUPLUG_ROW_CUDA_TAKES_STRIDES);
+  int64_t turned[] = {1, 3};
+  cuplug_argument args[2] = {ARRAY(FLOAT32, SIZES(3, 4)), ARRAY(FLOAT32, SIZES(4))};
+  cuplug_argument out = ARRAY(FLOAT32, SIZES(3, 4));
+  args[0].tensor.strides = out.tensor.strides = turned;
+  out.tensor.data = memory + 1024;
+  CHECK(!bind(args, 2) && frame.copy_mask == 3);
+  CHECK(cuplug_set_output(&frame, 0, &out, &error) == CUPLUG_ERROR_VALUE);
+  CHECK_TEXT(error.message,
+             "op: out: seen an array that is not C-contiguous, wanted a C-contiguous one");
+  args[0].tensor.device.type = args[1].tensor.device.type = out.tensor.device.type = CUPLUG_CUDA;
+  for (int k = 0; k < 3; k++) { /* also when it is known from the calls before */
+    CHECK(!bind(args, 2) && frame.copy_mask == 0);
+    CHECK(frame.tensors[0].strides[1] == 3 && !frame.tensors[2].strides);
+    CHECK(frame.tensors[1].strides[0] == 0 && frame.tensors[1].strides[1] == 1);
+    CHECK(!cuplug_set_output(&frame, 0, &out, &error) && frame.tensors[2].strides == turned);
+  }
+  args[0].tensor.strides = NULL;
+  args[1] = args[0];
+  for (int k = 0; k < 3; k++)
+    CHECK(!bind(args, 2) && !frame.tensors[0].strides && !frame.tensors[1].strides);
+}
+
 int main(void) {
   check_gather();
   check_names();
@@ -348,5 +373,6 @@ int main(void) {
   check_scalars();
   check_overloads();
   check_outputs();
+  check_strides_on_cuda();
   return n_failed != 0;
 }

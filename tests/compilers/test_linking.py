@@ -16,7 +16,7 @@ from emulated_driver import need_nvrtc
 TWICE = """
 __constant__ float offset;
 __device__ float twice(float x) { return 2 * x + offset; }
-static __global__ void fill(float *x) { x[threadIdx.x] = threadIdx.x; }
+__global__ void fill(float *x) { x[threadIdx.x] = threadIdx.x; }
 """
 APPLY = """
 extern __device__ float twice(float);

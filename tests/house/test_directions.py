@@ -80,7 +80,7 @@ def own_includes(file: Path) -> set[str]:
 @pytest.mark.parametrize("file", sorted(CORE.rglob("*.[ch]")), ids=lambda file: file.name)
 def test_core_includes_the_c_library_and_itself(file):
     seen = system_includes(file)
-    own = ("plugin", "fault", "host", "loop", "halves", "nontemporal")
+    own = ("plugin", "fault", "host", "loop", "walk", "halves", "nontemporal")
     public = {f"cuplug/{name}" for name in own}
     names = ("formula", "signature", "frame", "define", "gpus", "jit", "source", "streams", "xla")
     internal = {f"internal/{name}" for name in names}
@@ -154,6 +154,8 @@ def test_public_headers():
         found = system_includes(headers / f"{name}.hpp") - {"exception", "new"}
         assert found == {f"cuplug/{part}" for part in parts}
     assert system_includes(headers / "loop.h") == set()
+    assert system_includes(headers / "walk.h") <= STANDARD | {"cuplug/loop", "cuplug/plugin"}
+    assert system_includes(headers / "packs.cuh") == set()
     assert system_includes(headers / "half.h") <= STANDARD
     assert system_includes(headers / "halves.h") <= STANDARD | {"cuplug/half", "cpuid", "immintrin"}
     assert system_includes(headers / "nontemporal.h") <= STANDARD | {"emmintrin"}
@@ -163,7 +165,7 @@ def test_public_headers():
 def test_plugins_know_the_authors_headers_alone(file):
     outside = system_includes(file) - STANDARD
     outside = {name for name in outside if not name.startswith(("cuda_", "cub/", "thrust/"))}
-    own = {"plugin", "plugin.hpp", "format", "half", "halves", "nontemporal"}
+    own = {"plugin", "plugin.hpp", "format", "half", "halves", "nontemporal", "walk", "walk.cuh"}
     assert outside <= {f"cuplug/{name}" for name in own} | {"complex"}
     headers = [*(ROOT / "plugins").glob("*.*"), *file.parent.glob("*.*")]
     assert {Path(name).stem for name in own_includes(file)} <= {path.stem for path in headers}

@@ -204,9 +204,8 @@ cdef Array field_of(Array x, str name):
     field, offset = x.dtype.fields[name][:2]
     dtype, inner = field.base, field.shape
     if any([stride % dtype.itemsize for stride in x.strides]):
-        raise ValueError(
-            f"cuplug.Array: {name}: its elements lie at no multiples of their {dtype.itemsize} bytes"
-        )
+        wanted = f"wanted multiples of the {dtype.itemsize} bytes of its elements"
+        raise ValueError(f"cuplug.Array: {name}: seen strides {x.strides}, {wanted}")
     steps = [math.prod(inner[k + 1 :]) for k in range(len(inner))]
     steps = [*[stride // dtype.itemsize for stride in x.strides], *steps]
     result = view(x, x.shape + inner, tuple(steps), 0, dtype)

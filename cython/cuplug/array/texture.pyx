@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Textures: arrays on a GPU that kernels read by texture functions and write by surface functions."""
+"""Textures: arrays on a GPU that kernels read by texture functions, and write by surface
+functions."""
 
 cimport cython
 from libc.stdint cimport int32_t

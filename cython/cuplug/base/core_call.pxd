@@ -106,6 +106,7 @@ cdef extern from "internal/frame.h" nogil:
         int32_t staged
         uint8_t parameter[64]
         cuplug_tensor tensors[64]
+        int64_t n_bytes[64]
         cuplug_scalar scalars[64]
 
     int cuplug_bind(
@@ -137,6 +138,7 @@ cdef extern from "internal/define.h" nogil:
         void *context
         cuplug_reshape *reshape
         uint32_t flags
+        uint32_t implies_strides
 
     ctypedef struct cuplug_definition:
         const char *plugin

@@ -6,10 +6,11 @@ import sys
 from collections import namedtuple
 
 from cpython.object cimport PyObject
-from cpython.tuple cimport PyTuple_Check, PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from cpython.sequence cimport PySequence_Fast_ITEMS
+from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t
 
-from cuplug.arguments.inputs cimport read_again, read_argument, read_each
+from cuplug.arguments.inputs cimport read_again, read_argument, read_arguments
 from cuplug.base.core cimport (
     CUPLUG_ALL_GPUS,
     CUPLUG_ARGUMENT_ARRAY,
@@ -82,8 +83,8 @@ is_verbose = os.environ.get("CUPLUG_VERBOSE", "0") not in ("", "0")
 LastCall = public(namedtuple("LastCall", "operator device staged path"))
 LastCall.__doc__ = """What this thread's last call did.
 
-The operator's name; where it ran, "cpu", "cuda:0" or "cuda:*"; whether arrays of the host went through the
-GPU; the plugin's file.
+The operator's name; where it ran, "cpu", "cuda:0" or "cuda:*"; whether arrays of the host went
+through the GPU; the plugin's file.
 """
 
 
@@ -94,8 +95,8 @@ def last_call():
     Returns
     -------
     LastCall or None
-        Operator, device ("cpu", "cuda:0" or "cuda:*"), whether host arrays were staged through the GPU,
-        and the plugin's file. None before the first call.
+        Operator, device ("cpu", "cuda:0" or "cuda:*"), whether host arrays were staged through
+        the GPU, and the plugin's file. None before the first call.
     """
     cdef const cuplug_operator *op = <cuplug_operator *>cuplug_last.op
     if op == NULL:
@@ -128,10 +129,12 @@ cdef object run_operator(
         n_given = read_outputs(r, n, out)
     if device != NULL and <object>device is not None:
         place = read_place(r, op, <object>device)
-    settle_arguments(op, r, n, n_given)  # no code of others runs from here on
+    if r.is_stale or r.n_scalar_arrays:
+        settle_arguments(op, r, n, n_given)  # no code of others runs from here on
     if cuplug_bind(op, r.args, n, &frame, &error):
         raise_error(&error)
-    choose_device(&frame, place)
+    if place.type or has_default or not frame.home.type:
+        choose_device(&frame, place)
     if frame.copy_mask and make_copies(r, &frame):
         if cuplug_bind(op, r.args, n, &frame, &error):
             raise_error(&error)
@@ -142,7 +145,7 @@ cdef object run_operator(
     frame.progress = report_progress
     frame.user = &late
     is_single = n_outputs == 1 and n_given == (out != NULL)
-    if is_single and not is_unknown(&frame.tensors[frame.n_inputs]):
+    if is_single and frame.n_bytes[frame.n_inputs] >= 0:
         result = one_output(r, &frame, 0, n, out)
     elif n_outputs == 0 and out == NULL:
         result = None
@@ -233,31 +236,23 @@ cdef int choose_device(cuplug_frame *frame, cuplug_device given) except -1:
     return 0
 
 
-cdef inline bint is_unknown(const cuplug_tensor *x) noexcept:
-    cdef int k
-    for k in range(x.ndim):
-        if x.shape[k] < 0:
-            return True
-    return False
-
-
 cdef uint32_t read_outputs(reading *r, uint32_t n, PyObject *out) except? 0xFFFFFFFF:
     """Read the outputs given as arguments behind the first n. Returns their number."""
-    cdef Py_ssize_t k, n_given = 1
-    r.objects[n] = out
-    if PyTuple_Check(<object>out):  # more than there is room for are more than an operator has
-        n_given = min(PyTuple_GET_SIZE(<tuple>out), MAX_READ - n)
-        for k in range(n_given):
-            r.objects[n + k] = PyTuple_GET_ITEM(<tuple>out, k)
-    read_each(&r.objects[n], <uint32_t>n_given, r, &r.args[n])
-    return <uint32_t>n_given
+    cdef uint32_t n_given
+    if not PyTuple_Check(<object>out):
+        read_arguments(&out, 1, r, n)
+        return 1
+    # More than there is room for are more than an operator has.
+    n_given = <uint32_t>min(PyTuple_GET_SIZE(<tuple>out), MAX_READ - n)
+    read_arguments(PySequence_Fast_ITEMS(<tuple>out), n_given, r, n)
+    return n_given
 
 
 cdef inline bint is_given(const reading *r, uint32_t at, const PyObject *out) noexcept:
     return out != NULL and r.args[at].kind != CUPLUG_ARGUMENT_NONE
 
 
-cdef object one_output(
+cdef inline object one_output(
     reading *r, cuplug_frame *frame, uint32_t k, uint32_t n, const PyObject *out
 ):
     """Output k, counted from 0: the caller's, or a new array."""
@@ -291,7 +286,7 @@ cdef list several_outputs(
         if is_given(r, n + k, out):
             result[k] = one_output(r, frame, k, n, out)
     for k in range(n_outputs):
-        if not is_given(r, n + k, out) and not is_unknown(&frame.tensors[frame.n_inputs + k]):
+        if not is_given(r, n + k, out) and frame.n_bytes[frame.n_inputs + k] >= 0:
             result[k] = one_output(r, frame, k, n, out)
     return result
 

@@ -73,7 +73,7 @@ def takes_any_layout_there(operator: Tried, arguments: Arguments, device: str = 
     changed = {id(x) for x in inouts(operator.signatures, arguments)}
     rows = [row for row in read_table(operator.path).rows if row.operator == operator.name]
     foreign = any(x.dtype.isbuiltin != 1 for x in arrays.values())
-    if changed or foreign or not arrays or not all(row.takes_strides for row in rows):
+    if changed or foreign or not arrays or not all(row.cuda_takes_strides for row in rows):
         return
     wanted = outcome(operator, arguments, device=device)
     if isinstance(wanted, type):

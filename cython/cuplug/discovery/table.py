@@ -37,6 +37,11 @@ class Row:
         return [side for side, entry in entries if entry]
 
     @property
+    def cuda_takes_strides(self) -> bool:
+        """Whether its CUDA entry is given arrays of any strides as they are."""
+        return self.takes_strides or "cuda_takes_strides" in self.properties
+
+    @property
     def takes_strides(self) -> bool:
         """Whether its entries are given arrays of any strides as they are."""
         return bool(self.flags & TAKES_STRIDES)

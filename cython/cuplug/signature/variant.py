@@ -13,6 +13,8 @@ class Variant:
     device: int  # the number of a GPU; -1: the host
     types: tuple[str, ...]  # of each array
     still: int = 0
+    near: int = 0
+    across: int = 0
     width: int = 1
     unroll: int = 1
     ndim: int = 0
@@ -23,6 +25,7 @@ class Variant:
     flat: bool = False
     few: bool = False
     stores: bool = False
+    walk: int = 0
 
     @property
     def on_host(self) -> bool:

@@ -10,7 +10,7 @@ from cuplug.compilers.program import architecture_of
 from cuplug.source.definitions import load_functions
 
 # Each operation rounds, as on the host; options that users give come later and win.
-OPTIONS = ("--std=c++17", "--fmad=false")
+OPTIONS = ("--std=c++17", "--fmad=false", "--device-as-default-execution-space")
 
 
 def compile_cuda(

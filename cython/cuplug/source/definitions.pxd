@@ -10,6 +10,8 @@ cdef extern from "internal/source.h" nogil:
     ctypedef struct cuplug_variant:
         int32_t device
         uint32_t still
+        uint32_t near
+        uint32_t across
         uint16_t types[32]
         uint8_t n_arrays
         uint8_t width
@@ -22,6 +24,7 @@ cdef extern from "internal/source.h" nogil:
         uint8_t flat
         uint8_t few
         uint8_t stores
+        uint8_t walk
 
     ctypedef struct cuplug_code:
         void *function
@@ -39,6 +42,7 @@ cdef extern from "internal/source.h" nogil:
         uint32_t has_identity
         uint32_t n_outputs
         uint32_t raw
+        uint32_t unroll
         uint32_t n_sizes
         const cuplug_term *sizes
 

@@ -12,7 +12,7 @@ Compiler = Callable[[Variant], tuple[int, int]]
 
 def load_functions(image: bytes, name: str, symbols: list[str], device: int) -> list[int]: ...
 def define_elementwise(
-    overloads: list[tuple[str, Compiler, int, list[Term]]],
+    overloads: list[tuple[str, Compiler, int, list[Term], int]],
     doc: str,
     in_order: bool,
     never_waits: bool,

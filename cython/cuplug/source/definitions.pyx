@@ -40,6 +40,8 @@ cdef int compile_variant(
                 device=v.device,
                 types=tuple([BY_ID[id].name for id in ids]),
                 still=v.still,
+                near=v.near,
+                across=v.across,
                 width=v.width,
                 unroll=v.unroll,
                 ndim=v.ndim,
@@ -50,6 +52,7 @@ cdef int compile_variant(
                 flat=v.flat != 0,
                 few=v.few != 0,
                 stores=v.stores != 0,
+                walk=v.walk,
             )
         )
         code.function = <void *><size_t>function
@@ -99,6 +102,7 @@ cdef int define_row(
     row.context = source
     row.reshape = NULL
     row.flags = flags
+    row.implies_strides = 0
     return 0
 
 
@@ -125,7 +129,7 @@ def define_elementwise(list overloads, str doc, bint in_order, bint never_waits,
     overloads : list of tuple
         At most 16: the signature; what compiles, Variant -> (address of the function, 0), kept for
         ever; a bit for each array that the code reads wherever it likes; the numbers that the code
-        is given behind the scalars, as `formula.Term`.
+        is given behind the scalars, as `formula.Term`; how many packs each thread of a GPU takes.
     doc : str
     in_order : bool
         The code counts elements.
@@ -139,14 +143,16 @@ def define_elementwise(list overloads, str doc, bint in_order, bint never_waits,
     cdef uint32_t flags = CUPLUG_ROW_KEEPS_WHOLE if in_order else 0
     flags |= CUPLUG_ROW_NEVER_WAITS if never_waits else 0
     texts = [signature.encode() for signature, *_ in overloads]
-    for k, (_, compiler, raw, sizes) in enumerate(overloads):
+    for k, (_, compiler, raw, sizes, unroll) in enumerate(overloads):
         source = new_source(compiler, in_order)
         source.raw = raw
+        source.unroll = unroll
         set_sizes(source, sizes)
         define_row(
             &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda, source, texts[k],
             flags | (0 if raw else CUPLUG_ROW_TAKES_STRIDES)
         )
+        rows[k].implies_strides = 1
     return define_source(rows, len(texts), doc, made)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -27,6 +28,7 @@ from cuplug.source.expression import (
     uses,
 )
 
+PACKS, TILES = 0, 2  # of cuplug_walk_kind
 SIZE = re.compile(r"\bsize\(\s*(\w+)\s*(?:,\s*-?\s*\d+\s*)?\)")  # of an array, or of a dimension
 
 
@@ -73,6 +75,22 @@ class Elementwise:
         """
         is_complex = any(x.kind == "complex" for x in self.names.dtypes(variant).values())
         return is_complex or has_vector_functions(self.text + self.preamble)
+
+    @property
+    def unroll(self) -> int:
+        """How many packs a thread of a GPU takes of contiguous arrays.
+
+        One is best where memory is waited for; where functions take long, others are computed
+        while they wait for each other.
+        """
+        return 4 if has_vector_functions(self.text + self.preamble) else 1
+
+    def tile_side(self, variant: Variant) -> int:
+        """Return the side of tiles, as CUPLUG__TILE_SIDE of <cuplug/walk.h>."""
+        dtypes = self.names.dtypes(variant)
+        inputs = [x for x in self.names.arrays if x.kind != "output"]
+        n_bytes = sum(dtypes[x.variable].n_bytes for x in inputs)
+        return 128 if n_bytes <= 1 else 64 if n_bytes <= 8 else 32
 
     @staticmethod
     def held(dtype: Dtype, variant: Variant) -> str:
@@ -133,12 +151,13 @@ class Elementwise:
         listed = ", ".join(parameters)
         return "\n".join([f"__device__ inline void cuplug_element({listed}) {{", *lines, "}"])
 
-    def call(self, place: str, number: str, count: str) -> str:
-        """Return the call for the element whose stored values are `place` of each array."""
+    def call(self, named: Sequence[object], place: str, number: str, count: str) -> str:
+        """Return the call for the element whose stored values are `place` of each array, which
+        `named` has."""
         counted = [{"i": number, "n": count}[x] for x in self.counters]
         arrays = [
-            f"data_{x.name}" if x.kind == "raw" else f"&{place.format(x.name)}"
-            for x in self.names.arrays
+            f"data_{x.name}" if x.kind == "raw" else f"&{place.format(name)}"
+            for x, name in zip(self.names.arrays, named, strict=True)
         ]
         return f"cuplug_element({', '.join(['given', *arrays, *counted])});"
 
@@ -184,7 +203,8 @@ def host_code(op: Elementwise, variant: Variant) -> str:
     number = "from + at"
     if op.wants_groups(variant):  # the last one has copies of the last element
         number = f"cuplug_least({number}, call->loop->n - 1)"
-    element = op.call("at_{}[at]", number, "call->loop->n")
+    names = [x.name for x in op.names.arrays]
+    element = op.call(names, "at_{}[at]", number, "call->loop->n")
     loop = f"CUPLUG_SIMD for (int64_t at = 0; at < m; at++) {element}"
     if op.wants_groups(variant):
         loop = f"""for (int64_t group = 0; group < m; group += CUPLUG_GROUP)
@@ -211,79 +231,50 @@ def cuda_code(op: Elementwise, variant: Variant) -> str:
     """Return CUDA C++: a kernel of the name cuplug_kernel."""
     dtypes = op.names.dtypes(variant)
     n_arrays, n_scalars = len(op.names.arrays), len(op.names.scalars)
-    kinds = {x.name: dtypes[x.variable].stored for x in op.names.arrays}
-    index = "unsigned" if variant.ndim and not variant.wide else "int64_t"
+    types = ", ".join(dtypes[x.variable].stored for x in op.names.arrays)
+    reads = sum(1 << k for k, x in op.names.looped if x.kind != "output")
+    writes = sum(1 << k for k, x in op.names.looped if x.kind != "array")
+    pointers = [
+        f"const {dtypes[x.variable].stored} *const data_{x.name} = this->template data<{k}>();"
+        for k, x in enumerate(op.names.arrays)
+        if x.kind == "raw"
+    ]
+    element = op.call(list(range(n_arrays)), "walk::get<{}>(p).value[j]", "number", "count")
     return f"""{op.head(variant)}
-constexpr int WIDTH = {variant.width}, UNROLL = {variant.unroll}, NDIM = {variant.ndim};
 struct arrays {{ void *data[{n_arrays}]; }};
 struct scalars {{ cuplug_scalar of[{max(n_scalars, 1)}]; }};
 
+struct code : walk::walked<{reads}, {writes}, {types}> {{
+  cuplug_numbers given;
+  template <class P>
+  __device__ void operator()(P &p, int j, int64_t number, int64_t count) const {{
+    {" ".join(pointers)}
+    {element}
+  }}
+}};
+
 CUPLUG_KERNEL
-    cuplug_kernel(const arrays a, const scalars read, const int64_t n, const divisors<NDIM> sizes,
-                  const strides<{n_arrays}, NDIM> steps) {{
-  const cuplug_numbers given = cuplug_read(read.of);
-  {_cuda_pointers(op, kinds)}
-  const {index} n_packs = NDIM ? n : n / WIDTH;
-  const {index} first = ({index})blockIdx.x * (THREADS * UNROLL) + threadIdx.x;
-  {" ".join(f"pack<{kinds[x.name]}, WIDTH> packs_{x.name}[UNROLL];" for _, x in op.names.looped)}
-  int64_t places[UNROLL][{n_arrays}] = {{}};
+    cuplug_kernel(const arrays a, const scalars read, const int64_t n, const cuplug_cut cut,
+                  const divisors<{variant.ndim}> sizes,
+                  const strides<{n_arrays}, {variant.ndim}> steps) {{
+  code c;
+  c.given = cuplug_read(read.of);
 #pragma unroll
-  for (int u = 0; u < UNROLL; u++) {{
-    const {index} at = first + u * THREADS;
-    if (at >= n_packs) continue;
-    {_cuda_loads(op, variant)}
-  }}
-#pragma unroll
-  for (int u = 0; u < UNROLL; u++) {{
-    const {index} at = first + u * THREADS;
-    if (at >= n_packs) continue;
-#pragma unroll
-    for (int k = 0; k < WIDTH; k++) {{
-      {op.call("packs_{}[u].value[k]", "(int64_t)at * WIDTH + k", "NDIM ? n * WIDTH : n")}
-    }}
-    {_cuda_stores(op, kinds)}
-  }}
-  {_cuda_rest(op) if not variant.ndim and variant.width > 1 else ""}
+  for (int k = 0; k < {n_arrays}; k++) c.arrays[k] = a.data[k];
+  {_cuda_walk(variant, op.tile_side(variant))}
 }}
 }} // namespace cuplug
 """
 
 
-def _cuda_pointers(op: Elementwise, kinds: dict[str, str]) -> str:
-    lines = []
-    for k, x in enumerate(op.names.arrays):
-        const = "const " if x.kind in ("array", "raw") else ""
-        kind = f"{const}{kinds[x.name]}"
-        lines.append(f"{kind} *const data_{x.name} = static_cast<{kind} *>(a.data[{k}]);")
-    return "\n".join(lines)
-
-
-def _cuda_loads(op: Elementwise, variant: Variant) -> str:
-    if variant.ndim:
-        lines = ["locate<NDIM>(at, sizes, steps, places[u]);"]
-    else:
-        lines = [f"places[u][{k}] = at * WIDTH;" for k in range(len(op.names.arrays))]
-    for k, x in op.names.looped:
-        if x.kind != "output":
-            still = "true" if variant.still >> k & 1 else "false"
-            lines.append(
-                f"packs_{x.name}[u] = load<WIDTH, {still}>(data_{x.name}, places[u][{k}]);"
-            )
-    return "\n".join(lines)
-
-
-def _cuda_stores(op: Elementwise, kinds: dict[str, str]) -> str:
-    lines = [
-        f"*reinterpret_cast<pack<{kinds[x.name]}, WIDTH> *>(data_{x.name} + places[u][{k}]) = "
-        f"packs_{x.name}[u];"
-        for k, x in op.names.looped
-        if x.kind != "array"
-    ]
-    return "\n".join(lines)
-
-
-def _cuda_rest(op: Elementwise) -> str:
-    """Return the code for the elements that fill no pack: the last block takes them."""
-    return f"""const int64_t rest = n_packs * WIDTH + threadIdx.x;
-  if (blockIdx.x != gridDim.x - 1 || rest >= n) return;
-  {op.call("data_{}[rest]", "rest", "n")}"""
+def _cuda_walk(variant: Variant, tile_side: int) -> str:
+    """Return the call of what <cuplug/walk.cuh> has for the elements' layout."""
+    index = "unsigned" if variant.ndim and not variant.wide else "int64_t"
+    if variant.walk == PACKS:
+        sizes = f"{variant.width}, {variant.unroll}, {variant.ndim}, {variant.still}u, {index}"
+        return f"walk::in_packs<{sizes}>(c, n, sizes, steps);"
+    if variant.walk == TILES:
+        sizes = f"{tile_side}, {variant.width}, {variant.across}u, {variant.ndim}"
+        return f"walk::in_tiles<{sizes}>(c, n, cut, sizes, steps, {variant.across}u);"
+    sizes = f"{variant.width}, {variant.unroll}, {variant.ndim}, {index}"
+    return f"walk::in_lines<{sizes}>(c, n, cut, sizes, steps, {variant.near}u, {variant.still}u);"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -129,6 +129,7 @@ def template(name: str) -> str:
         return file.read()
 
 
+CUDA = ("cuda_code.cuh", "cuplug/packs.cuh", "cuplug/walk.cuh")
 HOST = ("cuplug/half.h", "host_code.h", "host_divisions.h", "host_moves.h", "integers.h")
 
 
@@ -136,7 +137,7 @@ def prelude(variant: Variant, host: Sequence[str] = HOST) -> str:
     """Return what stands before all code for a side; that for GPUs is in a namespace."""
     texts = [template(name) for name in ("cuplug/loop.h", *(host if variant.on_host else ()))]
     if not variant.on_host:
-        texts += [template("cuda_code.cuh"), "namespace cuplug {"]
+        texts += [template(name) for name in CUDA] + ["namespace cuplug {"]
     return "\n".join(texts)
 
 
@@ -249,6 +250,37 @@ def preamble(text: str, names: Names, variant: Variant) -> str:
         if re.match(r"\s*#\s*include\b", line) and not variant.on_host:
             lines[k] = f'}}\n{line}\nnamespace cuplug {{\n#line {k + 2} "{name}"'
     return quoted("\n".join(lines), name)
+
+
+# What is no name of a value: members, calls and casts, what stands in quotes, comments, numbers.
+_NO_VALUE = re.compile(
+    r"""(?:\.|->)\s*[A-Za-z_]\w*|[A-Za-z_]\w*\s*\(|\(\s*[A-Za-z_]\w*[\s*]*\)|"(?:\\.|[^"])*"|"""
+    r"""'(?:\\.|[^'])*'|//[^\n]*|/\*.*?\*/|(?<!\w)\d(?:[eEpP][+-]|[\w.])*""",
+    re.S,
+)
+# Constants, types and what begins with an underscore may be known to compilers.
+_OF_COMPILERS = re.compile(
+    r"[A-Z][A-Z0-9_]*|_\w*|\w+_t|cuplug_\w*|u?int\d*|"
+    r"half2?|(?:float|double)\d|(?:grid|block)Dim|\w+Idx|warpSize"
+)
+
+
+def unknown_name(text: str, known: Collection[str]) -> str | None:
+    """Return the first word of a value's C text that nothing stands for.
+
+    Texts that declare variables, and those with directives, are left to compilers.
+    """
+    if re.search(r"[{#]|::|\w\s+\**\w+\s*=[^=]", text):
+        return None
+    words = re.findall(r"[A-Za-z_]\w*", _NO_VALUE.sub(" ", text))
+    return next(
+        (
+            x
+            for x in words
+            if x not in known and x not in KEYWORDS and not _OF_COMPILERS.fullmatch(x)
+        ),
+        None,
+    )
 
 
 def uses(text: str, name: str) -> bool:

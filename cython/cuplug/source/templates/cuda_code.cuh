@@ -52,43 +52,6 @@ __device__ inline uint16_t cuplug_bfloat16_store(float x) {
 #endif
 }
 
-template <typename T, int WIDTH> struct alignas(WIDTH * sizeof(T)) pack { T value[WIDTH]; };
-
-/* The pack at an element; one that stands still has the same element WIDTH times. */
-template <int WIDTH, bool STILL, typename T>
-__device__ inline pack<T, WIDTH> load(const T *data, int64_t at) {
-  if constexpr (!STILL) return *reinterpret_cast<const pack<T, WIDTH> *>(data + at);
-  [[maybe_unused]] pack<T, WIDTH> result;
-  const T value = data[at];
-#pragma unroll
-  for (int k = 0; k < WIDTH; k++) result.value[k] = value;
-  return result;
-}
-
-__device__ inline unsigned divide(unsigned n, const cuplug_divisor &by) {
-  return (__umulhi(n, by.magic) + n) >> by.shift;
-}
-__device__ inline int64_t divide(int64_t n, const cuplug_divisor &by) { return n / by.size; }
-
-template <int N> struct divisors { cuplug_divisor of[N ? N : 1]; };
-template <int N_ARRAYS, int N> struct strides { long long of[N_ARRAYS][N ? N : 1]; };
-
-/* Where element n of a loop of N dimensions lies in each array, in elements. */
-template <int N, int N_ARRAYS, typename INDEX>
-__device__ inline void locate(INDEX n, const divisors<N> &sizes, const strides<N_ARRAYS, N> &steps,
-                              int64_t (&at)[N_ARRAYS]) {
-#pragma unroll
-  for (int d = N - 1; d >= 0; d--) {
-    const INDEX rest = d ? divide(n, sizes.of[d]) : 0;
-    const int64_t index = n - rest * (INDEX)sizes.of[d].size;
-#pragma unroll
-    for (int k = 0; k < N_ARRAYS; k++) at[k] += index * steps.of[k][d];
-    n = rest;
-  }
-}
-
-constexpr int THREADS = 256;
-
 } // namespace cuplug
 
 #define CUPLUG_KERNEL extern "C" __global__ void __launch_bounds__(cuplug::THREADS)

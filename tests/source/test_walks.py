@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element-wise operators on GPU arrays of every layout: in packs, in lines and in tiles."""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from backends import dtype_of
+
+WAYS = """
+import itertools
+import numpy as np
+import cuplug
+
+random = np.random.default_rng(0)
+
+
+def views(x, other):
+    "Pairs of views alike, of an array of three dimensions and of one on the GPU that holds it."
+    orders = itertools.permutations(range(3))
+    yield from ((f"{order}", *(permuted(y, order) for y in (x, other))) for order in orders)
+    cuts = {"rows": np.s_[:, :, :-3], "shifted": np.s_[:, :, 1:], "stepped": np.s_[:, ::2, ::3],
+            "reversed": np.s_[::-1, :, ::-1], "thin": np.s_[..., :2], "column": np.s_[:, :1, 4:5]}
+    yield from ((name, x[cut], other[cut]) for name, cut in cuts.items())
+    yield "turned rows", permuted(x[:, 1:, 3:], (0, 2, 1)), permuted(other[:, 1:, 3:], (0, 2, 1))
+    flat = (3, x.size - 3)
+    for k in flat:
+        yield "flat", x.reshape(-1)[k:], ravel(other)[k:]
+
+
+def permuted(x, order):
+    return x.transpose(order) if isinstance(x, np.ndarray) else \\
+        cuplug.array_api.permute_dims(x, order)
+
+
+def ravel(x):
+    return cuplug.array_api.reshape(x, (-1,))
+
+
+def values(shape, dtype):
+    return random.integers(0, 7, shape).astype(dtype)
+
+
+def same(seen, wanted, what):
+    np.testing.assert_array_equal(np.asarray(seen.numpy()), wanted, err_msg=str(what))
+
+
+def check_alone(f, wanted, dtype, shape):
+    x = values(shape, dtype)
+    for name, v, d in views(x, cuplug.asarray(x, device="cuda")):
+        same(f(d), wanted(v), (dtype, name))
+        whole = np.full(tuple(n + 5 for n in reversed(v.shape)), 9, dtype)
+        for cut in (tuple(slice(2, 2 + n) for n in reversed(v.shape)),
+                    tuple(slice(4, n + 4) for n in reversed(v.shape))):
+            order = tuple(range(v.ndim))[::-1]
+            room = cuplug.asarray(whole, device="cuda")
+            out = room[cut]
+            f(d, out=out if v.ndim == 1 else cuplug.array_api.permute_dims(out, order))
+            expected = whole.copy()
+            expected[cut] = wanted(v).transpose()
+            same(room, expected, (dtype, name, "out"))
+
+
+def check_pairs(f, wanted, dtype, shape):
+    x, y = values(shape, dtype), values(shape, dtype)
+    firsts, seconds = (list(views(a, cuplug.asarray(a, device="cuda"))) for a in (x, y))
+    for (first, a, b), (second, c, d) in itertools.product(firsts, seconds):
+        if a.shape == c.shape:
+            same(f(b, d), wanted(a, c), (dtype, first, second))
+"""
+
+EMULATED = """
+from emulation import install_expressions, seen
+
+install_expressions()
+twice = cuplug.elementwise("twice(x: T) -> T", "x + x")
+add = cuplug.elementwise("add(x: T, y: T) -> T", "x + y")
+number = cuplug.elementwise("number(x: T) -> int64", "i * 8 + (int64_t)x")
+"""
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+def test_emulated(run_emulated, dtype):
+    """Shapes with tiles that are whole and not, and those for which there are none."""
+    run_emulated(
+        WAYS
+        + EMULATED
+        + textwrap.dedent(f"""
+    for shape in ((2, 70, 37), (17, 3, 20)):
+        check_alone(twice, lambda v: v + v, "{dtype}", shape)
+    walks = {{name for code in seen for name in ("in_packs<", "in_lines<", "in_tiles<")
+             if "walk::" + name in code}}
+    assert len(walks) == 3, walks
+    """)
+    )
+
+
+def test_emulated_pairs(run_emulated):
+    run_emulated(
+        WAYS
+        + EMULATED
+        + textwrap.dedent("""
+    check_pairs(add, lambda v, w: v + w, "int16", (18, 18, 18))
+    """)
+    )
+
+
+def test_emulated_numbers(run_emulated):
+    """Code that counts elements meets them in C order."""
+    run_emulated(
+        WAYS
+        + EMULATED
+        + textwrap.dedent("""
+    x = values((3, 40, 33), "uint8")
+    wanted = lambda v: np.arange(v.size).reshape(v.shape) * 8 + v
+    for name, v, d in views(x, cuplug.asarray(x, device="cuda")):
+        same(number(d), wanted(v), name)
+    """)
+    )
+
+
+def run_here(body: str) -> None:
+    """Run Python text on the GPU in a process of its own."""
+    text = WAYS + textwrap.dedent(body)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+STOCK = """
+import ml_dtypes
+relu = cuplug.ops.relu
+both = lambda v, w: np.where(w <= 0, w.dtype.type(0), v)
+
+
+def check(dtype):
+    "relu, relu_backward of all pairs, and scale in place."
+    one = lambda v: np.maximum(v - np.asarray(3).astype(dtype), np.asarray(0).astype(dtype))
+    for shape in ((2, 70, 137), (17, 3, 20), (40, 40, 40)):
+        x = (values(shape, "float32") - 3).astype(dtype)
+        for name, v, d in views(x, cuplug.asarray(x, device="cuda")):
+            same(relu(d), np.where(v <= 0, v.dtype.type(0), v), (dtype, name))
+    check_pairs(cuplug.ops.relu_backward, both, dtype, (18, 18, 18))
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float32", "int8", "float16", "float64"])
+def test_stock_operators(dtype):
+    run_here(f"{STOCK}\ncheck('{dtype}')\ncheck_alone(relu, lambda v: v, '{dtype}', (2, 70, 137))")
+
+
+@pytest.mark.gpu
+@pytest.mark.sanitizer
+def test_few_layouts_of_stock_operators():
+    run_here(f"{STOCK}\ncheck_alone(relu, lambda v: v, 'float32', (2, 37, 21))")
+    run_here(f"{STOCK}\ncheck_alone(relu, lambda v: v, 'int8', (2, 37, 21))")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "float64", "complex128"])
+def test_expressions(dtype):
+    run_here(f"""
+    twice = cuplug.elementwise("twice(x: T) -> T", "x + x")
+    for shape in ((2, 70, 137), (17, 3, 20)):
+        check_alone(twice, lambda v: v + v, "{dtype}", shape)
+    """)
+
+
+@pytest.mark.gpu
+def test_pairs_in_expressions():
+    run_here("""
+    add = cuplug.elementwise("add(x: T, y: T) -> T", "x + y")
+    check_pairs(add, lambda v, w: v + w, "float32", (24, 24, 24))
+    """)
+
+
+@pytest.mark.gpu
+def test_scale_in_place():
+    import cuplug
+
+    x = np.arange(60 * 50, dtype=np.float32).reshape(60, 50)
+    for cut in (np.s_[:, 3:], np.s_[1::2, ::-1], np.s_[5:6, 1:]):
+        d, wanted = cuplug.asarray(x, device="cuda"), x.copy()
+        cuplug.ops.scale(d[cut].T, 3)
+        wanted[cut] *= 3
+        np.testing.assert_array_equal(d.numpy(), wanted)
+
+
+@pytest.mark.gpu
+def test_many_dimensions():
+    import cuplug
+
+    x = np.arange(1 << 12, dtype=np.float32).reshape((2,) * 12) - 100
+    order = [5, 3, 11, 0, 7, 1, 9, 2, 10, 4, 8, 6]
+    d = cuplug.array_api.permute_dims(cuplug.asarray(x, device="cuda"), order)
+    np.testing.assert_array_equal(
+        cuplug.ops.relu(d).numpy(), np.maximum(x.transpose(order), np.float32(0))
+    )
+
+
+@pytest.mark.gpu
+@pytest.mark.large
+def test_more_elements_than_32_bits_number():
+    import cuplug
+
+    x = cuplug.array_api.zeros((1 << 11, (1 << 20) + 3), dtype="int8", device="cuda")
+    x[-1, -1] = 5
+    x[0, 1] = 3
+    for view, last, early in ((x.T, (-1, -1), (1, 0)), (x[:, 1:], (-1, -1), (0, 0))):
+        y = cuplug.ops.relu(view)
+        assert int(y[last]) == 5
+        assert int(y[early]) == 3
+
+
+def test_rows_that_take_strides_on_cuda_copy_on_the_host():
+    """What takes strides on a GPU alone is given arrays in order on the host."""
+    from cuplug.ops import relu
+
+    x = np.arange(-30, 30, dtype=dtype_of("float32")).reshape(6, 10)
+    np.testing.assert_array_equal(relu(x.T), np.maximum(x.T, 0))
+    out = np.empty((6, 10), np.float32).T
+    with pytest.raises(ValueError, match="seen an array that is not C-contiguous"):
+        relu(x.T, out=out)
