@@ -23,12 +23,13 @@
 
 #include <string.h>
 
-#define N_FEW 64         /* MOST_COLUMNS in reduction.cuh */
-#define N_FLAT 16        /* packs of a row, so that loading its ends apart pays */
-#define N_AHEAD_BYTES 64 /* of all arrays */
-#define N_MOST_AHEAD 8   /* packs */
-#define N_SIDE_BYTES 512 /* of the widest array */
-#define N_SHORT 64       /* elements of an output that are few, where there are N_MANY */
+#define N_FEW 64          /* MOST_COLUMNS in reduction.cuh */
+#define N_FLAT 16         /* packs of a row, so that loading its ends apart pays */
+#define N_VALUE_BYTES 256 /* of a thread's values, counted as 16 bytes each field */
+#define N_AHEAD_BYTES 64  /* of all arrays */
+#define N_MOST_AHEAD 8    /* packs */
+#define N_SIDE_BYTES 512  /* of the widest array */
+#define N_SHORT 64        /* elements of an output that are few, where there are N_MANY */
 #define N_MANY 65536
 #define N_BLOCKS_HELD 8 /* by a multiprocessor at once */
 #define N_TURNS 2
@@ -115,9 +116,16 @@ static int stores_packs(const cuplug__reduction *r, const cuplug_variant *v) {
   return v->columns && v->width > 1;
 }
 
+/* Elements of a pack: not so many that a thread cannot hold their values. */
+static uint32_t choose_width(const cuplug__reduction *r) {
+  uint32_t width = cuplug__pack_width(r->call, cuplug__reduction_inputs(r));
+  while (width > 1 && width * r->source->accumulator_bytes > N_VALUE_BYTES) width /= 2;
+  return width;
+}
+
 static void choose_way(cuplug__reduction *r, cuplug_variant *v, plan *p) {
   const uint32_t n_inputs = cuplug__reduction_inputs(r);
-  const uint32_t width = cuplug__pack_width(r->call, n_inputs);
+  const uint32_t width = choose_width(r);
   const int by_columns = cuplug__reduction_by_columns(r);
   v->few = by_columns && is_few(r, width);
   v->columns = by_columns && !v->few;

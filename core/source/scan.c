@@ -160,8 +160,8 @@ static int launch(scan *s, const cuplug_variant *v) {
   struct {
     void *data[CUPLUG_MAX_LOOP_ARRAYS];
   } arrays;
-  cuplug_divisor lines[s->lines.ndim + 1], length[2];
-  long long steps[(uint32_t)(s->lines.ndim + 1) * s->lines.n_arrays], unused[2 * 32];
+  cuplug_divisor lines[s->lines.ndim + 1], length = cuplug__divisor(s->scanned.n, v->wide);
+  long long steps[(uint32_t)(s->lines.ndim + 1) * s->lines.n_arrays];
   tiles t = tiles_of(s, v);
   void *words = NULL;
   int status = CUPLUG_OK;
@@ -170,11 +170,9 @@ static int launch(scan *s, const cuplug_variant *v) {
                         "seen %lld lines of %lld elements, wanted fewer", s->lines.n, s->scanned.n);
   memcpy(arrays.data, s->data, sizeof(s->data));
   cuplug__loop_pack(&s->lines, v->wide, lines, steps);
-  cuplug__loop_pack(&s->scanned, v->wide, length, unused);
-  length[0] = s->scanned.ndim ? length[0] : cuplug__divisor(1, v->wide);
   cuplug_grid g = {.blocks = {1, 1, 1}, .threads = {CUPLUG__N_THREADS, 1, 1}};
   void *arguments[] = {
-      &arrays, (void *)s->call->scalars, &s->lines.n, &s->scanned.n, length,      lines,
+      &arrays, (void *)s->call->scalars, &s->lines.n, &s->scanned.n, &length,     lines,
       steps,   s->scanned.strides[0],    &words,      &t.n_states,   &t.n_strips, &t.side};
   if (!v->alone && !(status = take_words(s, &t, &words, &g)))
     status = CUPLUG__SERVICE(s->call, launch)(s->call, s->code->function, &g, arguments);

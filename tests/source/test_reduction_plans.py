@@ -133,3 +133,33 @@ for case in [((20_003,), None, 1), ((40, 501), 1, 0), ((9001, 3), 0, 0), ((2, 40
 )
 def test_ways_on_the_emulated_gpu(run_emulated, checks):
     run_emulated(EMULATED + checks)
+
+
+VARIANCE = """
+import numpy as np
+import cuplug.array_api as xp
+
+random = np.random.default_rng(0)
+for dtype, near in (("float32", 2e-7), ("float64", 1e-10)):
+    for shape, middle in (((40, 301), 1e6), ((3000, 4), 0)):
+        x = (random.normal(size=shape) + middle).astype(dtype)
+        moved = xp.asarray(x, device="cuda")
+        for axis in (None, 0, 1):
+            wanted = x.astype("f8").var(axis=axis, ddof=1, keepdims=True)
+            got = xp.var(moved, axis=axis, correction=1.0, keepdims=True).numpy()
+            np.testing.assert_allclose(got, wanted, rtol=near)
+            got = xp.std(moved, axis=axis).numpy()
+            np.testing.assert_allclose(got, x.astype("f8").std(axis=axis), rtol=near)
+x[0, 0] = np.nan
+assert np.isnan(xp.var(xp.asarray(x, device="cuda")).numpy())
+assert xp.var(xp.asarray(np.ones((5, 7)), device="cuda")).numpy() == 0
+"""
+
+
+@pytest.mark.gpu
+def test_variance_in_one_pass():
+    exec(VARIANCE, {})
+
+
+def test_variance_on_the_emulated_gpu(run_emulated):
+    run_emulated(f"from emulation import install_expressions\ninstall_expressions()\n{VARIANCE}")

@@ -166,13 +166,13 @@ __device__ inline void take_packs(const cuplug_numbers &given,
 
 /* What a thread walks: packs p, p + n_lanes ... before `end`, and what stands around whole packs.
  */
-struct walk {
+struct path {
   int64_t begin, p, end, n_whole, n_line;
   int lead;
   bool is_used, is_first_part, is_last_part;
 };
 
-__device__ inline walk walk_of(const arrays &a, const int64_t (&base)[N_ARRAYS], const team &t,
+__device__ inline path path_of(const arrays &a, const int64_t (&base)[N_ARRAYS], const team &t,
                                int64_t n_reduced, int64_t part, int64_t n_parts, bool is_used) {
   /* the first parts have one pack more, until all packs are in one */
   const int64_t n_packs = FLAT ? (n_reduced + WIDTH - 1) / WIDTH : n_reduced;
@@ -209,7 +209,7 @@ __device__ inline void take_edge(const arrays &a, const cuplug_numbers &given,
 
 /* What stands before the first whole pack, and behind the last one. */
 __device__ inline void take_edges(const arrays &a, const cuplug_numbers &given,
-                                  const int64_t (&base)[N_ARRAYS], const walk &w, const team &t,
+                                  const int64_t (&base)[N_ARRAYS], const path &w, const team &t,
                                   int n_columns, state (&states)[WIDTH]) {
   const bool has_head = w.is_first_part && w.lead && (!FEW || t.lane == 0);
   const bool has_tail = w.is_last_part && (w.n_line + w.lead) % WIDTH && (w.n_whole || !w.lead) &&
@@ -231,7 +231,7 @@ __device__ inline void take_edges(const arrays &a, const cuplug_numbers &given,
 template <bool WHOLE>
 __device__ inline void walk_some(const arrays &a, const cuplug_numbers &given,
                                  const int64_t (&base)[N_ARRAYS], const divisors<REDUCED> &reduced,
-                                 const strides<N_ARRAYS, REDUCED> &steps, const walk &w, int64_t p,
+                                 const strides<N_ARRAYS, REDUCED> &steps, const path &w, int64_t p,
                                  int n_lanes, const numbers &at, bool &is_first,
                                  cuplug_value (&values)[WIDTH]) {
   cuplug_places loaded[UNROLL];
@@ -255,7 +255,7 @@ __device__ inline void walk_some(const arrays &a, const cuplug_numbers &given,
 /* The states of a thread: of its columns, or by rows of what it has of the one output. */
 __device__ inline void walk_packs(const arrays &a, const cuplug_numbers &given,
                                   const int64_t (&base)[N_ARRAYS], const divisors<REDUCED> &reduced,
-                                  const strides<N_ARRAYS, REDUCED> &steps, const walk &w,
+                                  const strides<N_ARRAYS, REDUCED> &steps, const path &w,
                                   const team &t, int n_columns, state (&states)[WIDTH]) {
   cuplug_value values[WIDTH];
   bool is_first = true;
@@ -283,7 +283,7 @@ CUPLUG_KERNEL cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
   int64_t base[N_ARRAYS] = {};
   state states[WIDTH];
   if (is_used) locate<KEPT>((index)(t.owner * (FEW ? n_columns : 1)), kept, kept_steps, base);
-  const walk w = walk_of(a, base, t, n_reduced, part, n_parts, is_used);
+  const path w = path_of(a, base, t, n_reduced, part, n_parts, is_used);
   walk_packs(a, given, base, reduced, reduced_steps, w, t, (int)n_columns, states);
   const auto put = [&](int64_t number, const cuplug_value &value) {
     if (n_parts > 1)
