@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all gpu-test framework-test array-api-test bench gallery pictures site instructions lint format fuzz hostile wheels wheel-test sdist release-check install clean help core plugins python
+.PHONY: all demo test test-all gpu-test framework-test array-api-test bench gallery pictures site site-test instructions lint format fuzz hostile wheels wheel-test sdist release-check install clean help core plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
 plugins: ## Build the stock plugins
@@ -18,8 +18,10 @@ python: ## Build the Python package
 all core plugins python:
 	$(build) $@
 
+# Of the stock plugins it builds those that it shows.
 COMMAND := $(if $(VENV),$(VENV)/bin/cuplug,$(RUN) -m cuplug)
-demo: all ## Run gather on 128 Mi values, on the CPU and on the GPU if there is one
+demo: ## Run gather on 128 Mi values, on the CPU and on the GPU if there is one
+	$(build) demo
 	@$(RUN) examples/demo.py '$(COMMAND)' '$(if $(VENV),$(PY),$(RUN))'
 
 # On all CPUs, where pytest-xdist is installed, which is asked once the packages are; PYTEST=-n0 is
@@ -80,6 +82,10 @@ pictures: ## Draw docs/pictures/ from the committed table
 site: all ## Make the site of docs/ in build/site; a warning is an error
 	$(build) $(INSTALLED)/site
 	$(RUN) -m sphinx -q -W --keep-going -b html -d $(BUILD)/site-pages docs $(BUILD)/site
+
+site-test: site ## Try the site in Chromium, for readers who listen or use the keyboard alone
+	$(build) $(INSTALLED)/site-test
+	$(RUN) -m pytest tests/house/test_accessible.py -m slow $(PYTEST)
 
 instructions: all ## Count instructions per call; needs valgrind
 	$(RUN) benchmarks/instructions.py

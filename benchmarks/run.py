@@ -42,14 +42,17 @@ MODULES = {
     "kernels": 4,
     "gradients": 3,
     "array_ops": 6,
+    "array_functions": 6,
     "expressions": 4,
     "layouts_cuda": 4,
+    "expressions_host": 4,
     "reductions_host": 5,
     "reductions_cuda": 5,
     "compiling": 5,
     "torch_ops": 1,
     "transfers": 3,
     "transfer_sizes": 4,
+    "transfers_at_once": 3,
 }
 
 
@@ -105,10 +108,9 @@ def run_module(name: str, seconds: float, options: list[str]) -> dict[str, Any]:
 def run_all(
     names: list[str], seconds: float, options: list[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Run modules one after the other."""
-    total = sum(MODULES[name] for name in names)
+    """Run modules one after the other; `seconds` are for each share of the time."""
     for name in names:
-        share = seconds * MODULES[name] / total
+        share = seconds * MODULES[name]
         click.echo(f"{name}: {share:.0f} s", err=True)
         yield name, run_module(name, share, options)
 
@@ -120,57 +122,85 @@ def show_all(names: list[str], seconds: float, options: list[str]) -> None:
         subprocess.run([*command, *options], env=environment(), check=True)
 
 
+def data_path(facts: dict[str, Any], output: Path) -> Path:
+    """Return the file of a machine's data."""
+    return output / f"{machine.slug(facts['name'])}.json"
+
+
 def write(report: dict[str, Any], output: Path) -> list[Path]:
     """Write the raw data and the table; return both paths."""
     output.mkdir(parents=True, exist_ok=True)
-    base = output / machine.slug(report["machine"]["name"])
-    data, text = base.with_suffix(".json"), base.with_suffix(".md")
+    data = data_path(report["machine"], output)
+    text = data.with_suffix(".md")
     data.write_text(json.dumps(report, indent=1) + "\n")
     text.write_text(render(report))
     return [data, text]
 
 
 def chosen(only: str | None) -> list[str]:
-    """Return the names of the modules to run; raise for an unknown one."""
-    names = only.split(",") if only else list(MODULES)
-    for name in names:
-        if name not in MODULES:
-            known = ", ".join(MODULES)
+    """Return the names of the modules to run, those of rooms too; raise for an unknown one."""
+    if not only:
+        return list(MODULES)
+    rooms = {name: module_path(name).parent.name for name in MODULES}
+    wanted = only.split(",")
+    for name in wanted:
+        if name not in MODULES and name not in rooms.values():
+            known = ", ".join([*MODULES, *dict.fromkeys(rooms.values())])
             raise click.BadParameter(f"{name!r} is no benchmark: {known}", param_hint="--only")
-    return names
+    return [name for name, room in rooms.items() if name in wanted or room in wanted]
+
+
+def measured(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run before has measured: same machine, same commit, same versions."""
+    if not path.exists():
+        return {}
+    before = json.loads(path.read_text())
+    if before["machine"] | {"date": ""} != facts | {"date": ""}:
+        return {}
+    return dict(before["benchmarks"])
 
 
 @click.command(help=__doc__)
-@click.option("--only", help="Names of benchmarks, separated by commas.")
+@click.option("--only", help="Names of benchmarks or of rooms of them, separated by commas.")
+@click.option("--resume", is_flag=True, help="Keep what the table of this machine has already.")
 @click.option("--quick", is_flag=True, help="Small sizes, few rounds: to see whether it works.")
 @click.option("--seconds", type=TIME, default=240.0, show_default=True, help="For measuring.")
 @click.option("--memory", default=0, help="GiB of memory to use; else what the system says.")
 @click.option("--show", is_flag=True, help="Show the tables on the screen; write nothing.")
 @click.option("--output", type=click.Path(path_type=Path), default=HERE / "results")
 def main(
-    only: str | None, quick: bool, seconds: float, memory: int, show: bool, output: Path
+    only: str | None,
+    resume: bool,
+    quick: bool,
+    seconds: float,
+    memory: int,
+    show: bool,
+    output: Path,
 ) -> None:
     """Run the benchmarks."""
-    names, start = chosen(only), time.monotonic()
+    names = chosen(only)
     use_staged_package()
     if show:
         return show_all(names, seconds, ["--memory", str(memory), *(["--quick"] if quick else [])])
     facts = machine.describe(ROOT)
     settings = {"quick": quick, "seconds": seconds, "only": only}
     options = ["--memory", str(memory), *(["--quick"] if quick else [])]
-    benchmarks: dict[str, dict[str, Any]] = {}
+    benchmarks = measured(data_path(facts, output), facts) if resume else {}
     report: dict[str, Any] = {"machine": facts, "settings": settings, "benchmarks": benchmarks}
     limit = min(seconds, QUICK_SECONDS) if quick else seconds
-    for name, data in run_all(names, limit, options):
+    paths: list[Path] = []
+    share = limit / sum(MODULES[name] for name in names)
+    for name, data in run_all([x for x in names if x not in benchmarks], share, options):
         benchmarks[name] = data
-        report["wall_s"] = round(time.monotonic() - start, 1)
+        report["wall_s"] = round(sum(each["wall_s"] for each in benchmarks.values()), 1)
         paths = write(report, output)  # what is measured stays, whatever becomes of the rest
     for name, data in benchmarks.items():
         if "skipped" in data:
             click.echo(f"{name}: not measured: {data['skipped']}")
     for line in summary(report):
         click.echo(line)
-    click.echo(f"{report['wall_s']:.0f} s; written: {', '.join(map(str, paths))}")
+    if paths:
+        click.echo(f"{report['wall_s']:.0f} s; written: {', '.join(map(str, paths))}")
 
 
 if __name__ == "__main__":

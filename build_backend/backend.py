@@ -42,6 +42,10 @@ def _make() -> None:
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # it would be packaged
     command = ["make", "--no-print-directory", *settings, "all"]
     subprocess.run(command, check=True, env=environment)
+    # A wheel holds no symbolic links: the name that -lcuplug looks for is a line for the linker.
+    link = PACKAGE / "lib" / "libcuplug.so"
+    link.unlink()
+    link.write_text("INPUT(libcuplug.so.1)\n")
 
 
 def get_requires_for_build_wheel(config_settings=None):

@@ -18,13 +18,23 @@ ALL_LDFLAGS := -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs) $
 KNOWN    = $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-arch))
 PRESENT  = $(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -x '[0-9.]*' | sort -uV))
 NATIVE   = $(filter $(foreach gpu,$(PRESENT),$(or $(filter $(gpu),$(KNOWN)),$(lastword $(KNOWN)))),$(KNOWN))
-ALL      = $(filter $(KNOWN),75 80 86 89 90 100 120)
-ARCHS   := $(if $(NVCC),$(if $(filter all,$(CUDA_ARCHS)),$(ALL),$(or $(filter-out native,$(CUDA_ARCHS)),$(NATIVE))))
+ALL      = $(firstword $(KNOWN))-virtual $(filter $(KNOWN),80 90 100 120)
+WANTED  := $(if $(NVCC),$(if $(filter all,$(CUDA_ARCHS)),$(ALL),$(or $(filter-out native,$(CUDA_ARCHS)),$(NATIVE))))
+MACHINE := $(filter-out %-virtual,$(WANTED))
+PTX     := $(or $(patsubst %-virtual,%,$(filter %-virtual,$(WANTED))),$(lastword $(MACHINE)))
+GENCODE := $(foreach arch,$(MACHINE),-gencode=arch=compute_$(arch)$(comma)code=sm_$(arch)) \
+  $(foreach arch,$(PTX),-gencode=arch=compute_$(arch)$(comma)code=compute_$(arch))
+ARCHS   := $(shell printf '%s\n' $(MACHINE) $(PTX) | sort -un)
 LEFT_OUT = CUDA code is left out: there is no $(if $(NVCC),GPU here (CUDA_ARCHS=all or CUDA_ARCHS="75 90" has it compiled),nvcc)
 
 CORE       := $(patsubst core/%.c,$(BUILD)/core/%.o,$(wildcard core/*/*.c))
 HOST_SIDES := $(patsubst plugins/%.c,$(BUILD)/plugins/%.o,$(wildcard plugins/*/*.c))
 CUDA_SIDES := $(if $(ARCHS),$(patsubst plugins/%,$(BUILD)/plugins/%.o,$(wildcard plugins/*/*.cu)))
+# What goes into a plugin, and where it lies.
+sides    = $(filter $(1:%=$(BUILD)/plugins/%/%),$(HOST_SIDES) $(CUDA_SIDES))
+library  = $(1:%=$(PACKAGE)/lib/cuplug/lib%.so)
+# What the demo calls, and tells to try next: the others, some of CUB's algorithms, take minutes.
+DEMO     = $(shell sed -n 's/.*from cuplug.ops import \([a-z_]*\).*/\1/p' examples/demo.py)
 
 $(if $(shell sh build_backend/prerequisites.sh compiler "$(CC)" "$(if $(ARCHS),$(NVCC))" && echo fine),,$(error The build cannot begin))
 
@@ -32,12 +42,13 @@ $(if $(shell sh build_backend/prerequisites.sh compiler "$(CC)" "$(if $(ARCHS),$
 settle = $(if $(subst <$(strip $2)>,,<$(file <$1)>),$(shell mkdir -p $(dir $1))$(file >$1,$(strip $2))changed)
 SETTLED := $(call settle,$(BUILD)/core.config,$(CC) $(ALL_CFLAGS))
 SETTLED += $(call settle,$(BUILD)/link.config,$(CORE) $(LINKER) $(ALL_LDFLAGS))
-SETTLED += $(if $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(NVCCFLAGS) $(ARCHS)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
+SETTLED += $(if $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(NVCCFLAGS) $(GENCODE)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
 
-.PHONY: all core plugins python stale
+.PHONY: all core demo importable plugins python stale
 all: python core plugins
 core: $(LIBRARY)
 plugins: $(STOCK)
+demo: $(INSTALLED)/build $(call library,$(DEMO)) importable
 
 # A build for C programs alone needs no Python.
 ifneq ($(filter-out core plugins,$(or $(MAKECMDGOALS),all)),)
@@ -53,6 +64,7 @@ MADE.core    := $(CORE) $(LIBRARY)
 MADE.plugins := $(HOST_SIDES) $(CUDA_SIDES) $(STOCK)
 MADE.python  := $(MADE.core) $(MADE.plugins) $(MODULES)
 MADE.all     := $(MADE.python)
+MADE.demo    := $(MADE.core) $(MODULES) $(call sides,$(DEMO)) $(call library,$(DEMO))
 MADE    := $(sort $(foreach goal,$(MAKECMDGOALS),$(MADE.$(goal))))
 MISSING := $(filter-out $(wildcard $(MADE)),$(MADE))
 count    = $(if $(filter $@,$(MISSING)),$(eval BEGUN += $@)[$(words $(BEGUN))/$(words $(MISSING))] )
@@ -78,8 +90,6 @@ $(LIBRARY): $(CORE) $(BUILD)/link.config
 # ---- The plugins: <name>.c with host entries and the table, <name>.cu with CUDA entries
 
 ARCH_LIST := $(subst $(space),$(comma),$(strip $(ARCHS:%=%0)))
-GENCODE   := $(foreach arch,$(ARCHS),-gencode=arch=compute_$(arch)$(comma)code=sm_$(arch)) \
-  $(addprefix -gencode=arch=compute_,$(foreach arch,$(lastword $(ARCHS)),$(arch)$(comma)code=compute_$(arch)))
 SIDES      = $(if $(filter $(BUILD)/plugins/$*.cu.o,$(CUDA_SIDES)),-DCUPLUG_ARCHITECTURES=$(ARCH_LIST),-DCUPLUG_HOST_ONLY)
 
 # Machine code for all GPUs is 20 times smaller compressed; nvcc before 12.8 cannot.
@@ -98,7 +108,7 @@ $(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config
 	$(call say,compile $<)$(NVCC) -O3 -std=c++17 $(NVCCFLAGS) $(COMPRESS) $(GENCODE) --threads 2 -Iinclude -Iplugins \
 	  -Xcompiler -fPIC,-fvisibility=hidden,-Wall -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
-$(foreach name,$(PLUGINS),$(eval $(PACKAGE)/lib/cuplug/lib$(name).so: $(filter $(BUILD)/plugins/$(name)/%,$(HOST_SIDES) $(CUDA_SIDES))))
+$(foreach name,$(PLUGINS),$(eval $(call library,$(name)): $(call sides,$(name))))
 $(STOCK): $(BUILD)/link.config
 	@mkdir -p $(@D)
 	$(call say,link $@)$(LINKER) -shared $(filter %.o,$^) $(ALL_LDFLAGS) $(if $(filter %.cu.o,$^),$(CUDA_LIBS)) -o $@

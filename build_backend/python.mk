@@ -13,7 +13,8 @@ SUFFIX  := $(shell $(or $(wildcard $(PY)),$(PYTHON)) -c 'import sysconfig; print
 MODULES := $(PYX:cython/cuplug/%.pyx=$(PACKAGE)/%$(SUFFIX))
 
 # The environment takes longest, and waits for nothing.
-python: $(INSTALLED)/build $(STAGED) $(MODULES) $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi stale
+importable: $(INSTALLED)/build $(STAGED) $(MODULES) stale
+python: importable $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi
 
 $(PACKAGE)/%: cython/cuplug/%
 	@mkdir -p $(@D)
@@ -60,6 +61,9 @@ $(BUILD)/python.flags: $(INSTALLED)/build
 MODULE_CFLAGS := -O1 -g0 -fPIC -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude \
   -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -Wl,-rpath,'$$ORIGIN/$(if $(findstring /,$*),../)lib'
+
+# Every call passes here.
+$(PACKAGE)/arguments/inputs$(SUFFIX): MODULE_CFLAGS += -O2
 
 SETTLED += $(call settle,$(BUILD)/modules.config,$(CC) $(MODULE_CFLAGS) $(LINKER) $(LDFLAGS))
 $(MODULES): $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/cuplug/%.c $(HEADERS) $(INTERNAL) $(BUILD)/python.flags $(BUILD)/modules.config | $(LIBRARY)

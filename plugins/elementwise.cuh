@@ -100,7 +100,7 @@ int launch_any(const cuplug_call *call, const cuplug_tensor (&tensors)[ARITY + 1
   const cuplug_walk_kind kind =
       cuplug__walk(&loop, tensors, 1u << ARITY, WIDTH<T>, SIDE<ARITY, T>, &cut);
   for (int d = 0; d < loop.ndim; d++) {
-    own.sizes.of[d] = cuplug__divisor(loop.sizes[d], n >= CUPLUG__WIDE_FROM);
+    own.sizes.of[d] = cuplug__divisor(loop.sizes[d], 1);
     for (int k = 0; k <= ARITY; k++) own.steps.of[k][d] = strides[d][k];
   }
   const unsigned blocks =

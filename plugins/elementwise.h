@@ -8,21 +8,12 @@
 #include <cuplug/nontemporal.h>
 #include <cuplug/plugin.h>
 
+#include "vectors.h"
+
 /* X(DTYPE, type): the others come through ELEMENTWISE_HALVES_ENTRY as float32. */
 #define ELEMENTWISE_FLOATING(X) \
   X(FLOAT32, float)             \
   X(FLOAT64, double)
-
-/* Compiles a function for wider vectors as well. Which of the copies is called is settled when the
- * plugin is loaded, by what the CPU has. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute)
-#if __has_attribute(target_clones)
-#define ELEMENTWISE_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-#endif
-#ifndef ELEMENTWISE_VECTORS
-#define ELEMENTWISE_VECTORS
-#endif
 
 /* Below this, threads cost more than they save when they have to be woken up first. */
 #define ELEMENTWISE_PARALLEL_FROM 65536
@@ -38,18 +29,17 @@ static inline int elementwise_parallel(const cuplug_call *call, int64_t n, cuplu
 
 /* The head of a host entry whose body is compiled so, and called for ranges of elements, `begin` to
  * `end` - 1: of all, or in parallel where it pays. The arrays are alike, the output the last. */
-#define ELEMENTWISE_ENTRY(name)                                                       \
-  ELEMENTWISE_VECTORS static int name##_range(const cuplug_call *call, int64_t begin, \
-                                              int64_t end);                           \
-  static int name##_body(void *call, int64_t begin, int64_t end) {                    \
-    return name##_range(call, begin, end);                                            \
-  }                                                                                   \
-  CUPLUG_ENTRY int name(const cuplug_call *call) {                                    \
-    const int64_t n = cuplug_n_elements(&call->tensors[0]);                           \
-    if (n < ELEMENTWISE_PARALLEL_FROM) return name##_range(call, 0, n);               \
-    return elementwise_parallel(call, n, name##_body);                                \
-  }                                                                                   \
-  ELEMENTWISE_VECTORS static int name##_range(const cuplug_call *call, int64_t begin, int64_t end)
+#define ELEMENTWISE_ENTRY(name)                                                         \
+  VECTORS static int name##_range(const cuplug_call *call, int64_t begin, int64_t end); \
+  static int name##_body(void *call, int64_t begin, int64_t end) {                      \
+    return name##_range(call, begin, end);                                              \
+  }                                                                                     \
+  CUPLUG_ENTRY int name(const cuplug_call *call) {                                      \
+    const int64_t n = cuplug_n_elements(&call->tensors[0]);                             \
+    if (n < ELEMENTWISE_PARALLEL_FROM) return name##_range(call, 0, n);                 \
+    return elementwise_parallel(call, n, name##_body);                                  \
+  }                                                                                     \
+  VECTORS static int name##_range(const cuplug_call *call, int64_t begin, int64_t end)
 
 /* The same for operators that compute with float16 and bfloat16 as float32: the body has blocks of
  * float32 then. */
@@ -60,7 +50,7 @@ static inline int elementwise_parallel(const cuplug_call *call, int64_t n, cuplu
     if (type != CUPLUG_FLOAT16 && type != CUPLUG_BFLOAT16) return name##_floats(call, begin, end); \
     return elementwise_halves(call, begin, end, name##_floats);                                    \
   }                                                                                                \
-  ELEMENTWISE_VECTORS static int name##_floats(const cuplug_call *call, int64_t begin, int64_t end)
+  VECTORS static int name##_floats(const cuplug_call *call, int64_t begin, int64_t end)
 
 /* The loop that follows has no iteration that needs another's. */
 #ifdef __clang__

@@ -15,7 +15,7 @@ from places import FIXTURES
 
 os.umask(0o022)  # folders that a group may write are refused
 
-pytest_plugins = ["selection", "builds", "backends", "fake_driver", "emulated_driver"]
+pytest_plugins = ["selection", "builds", "backends", "fake_driver", "fake_loops", "emulated_driver"]
 
 # Machines are slow at times, and fixtures of a test serve all examples.
 settings.register_profile(

@@ -12,8 +12,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from cuplug.compilers import jit, kernel_types
-from cuplug.compilers.program import compile_program
+from cuplug.compilers import jit, kernel_types, linking
+from cuplug.compilers.program import compile_program, link_program
 from cuplug.source import element_wise, reductions
 from places import FIXTURES
 
@@ -59,10 +59,17 @@ def install_modules() -> None:
         variables = [each for each in VARIABLE.findall(source) if each not in qualified]
         launches += [_size(variable, variable) for variable in variables]
         defines = [option for option in options if option.startswith("-D")]
-        library = _build(source + "".join(dict.fromkeys(launches)), defines)
-        return library.encode(), lowered, is_ptx, log
+        whole = source + "".join(dict.fromkeys(launches))
+        if rest[-1]:  # a part, to be linked
+            return whole.encode(), lowered, is_ptx, log
+        return _build(whole, defines).encode(), lowered, is_ptx, log
 
-    jit.compile_program = emulate
+    def link(path, name, parts, options, is_ptx):
+        if is_ptx:
+            return link_program(path, name, parts, options, is_ptx)
+        return _build(b"\n".join(parts.values()).decode()).encode()
+
+    jit.compile_program, linking.link_program = emulate, link
 
 
 def _launch(name: str, symbol: str, codes: tuple[int, ...] | None) -> str:

@@ -18,7 +18,7 @@ import native
 import numpy as np
 from calls import arrays, cuplug_operator, names
 
-N_WARM = 100
+N_WARM = 104
 
 
 def python_loop(text: str, **names_of: object) -> Callable[[int], object]:
@@ -27,6 +27,15 @@ def python_loop(text: str, **names_of: object) -> Callable[[int], object]:
     namespace: dict = {"repeat": itertools.repeat} | names_of
     exec(source, namespace)
     return namespace["loop"]
+
+
+def in_turn(text: str, texts: list[str], **names_of: object) -> Callable[[int], object]:
+    """Return a function that runs n calls, each other than the one before: `text` of each in turn.
+
+    n is a multiple of their number.
+    """
+    loop = python_loop("\n        ".join(text.format(each) for each in texts), **names_of)
+    return lambda number: loop(number // len(texts))
 
 
 def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
@@ -47,6 +56,7 @@ def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
     add = cuplug.elementwise("add(x: T, y: T) -> T", "x + y")
     yield "cuplug, expression x + y, out=", python_loop(out, call=add, **x)
     yield "cuplug, expression x + y, new output", python_loop("call(a, b)", call=add, **x)
+    yield from cases_in_turn(add)
     many = cuplug_operator("noop14", 14)
     yield "cuplug, 14 NumPy arrays", python_loop(f"call({names(14)})", call=many, **arrays(14))
     try:
@@ -64,6 +74,20 @@ def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
     compiled, values = native.typed_calls(), list(x.values())
     yield "typed function from Cython", lambda n: compiled.typed(*values, n)
     yield "cuplug_invoke from C", lambda n: compiled.c_api(*values, n)
+
+
+def cases_in_turn(add: cuplug.Operator) -> Iterator[tuple[str, Callable[[int], object]]]:
+    """Yield calls of one operator with several shapes, and of several operators."""
+    turns = [str(k) for k in range(8)]
+    shapes = [np.ones((k + 1, 16 // (k + 1)), np.float32) for k in range(8)]
+    x = {f"x{k}": value for k, value in enumerate(shapes)}
+    y = {f"y{k}": np.empty_like(value) for k, value in enumerate(shapes)}
+    shaped = in_turn("call(x{0}, x{0}, out=y{0})", turns, call=add, **x, **y)
+    yield "cuplug, expression x + y, out=, 8 shapes in turn", shaped
+    made = [cuplug.elementwise(f"add{k}(x: T, y: T) -> T", "x + y") for k in range(16 * 8)]
+    calls = {f"call{k}": made[16 * k] for k in range(8)}  # whose numbers are 16 apart
+    several = in_turn("call{0}(x0, x0, out=y0)", turns, **calls, **x, **y)
+    yield "cuplug, 8 expressions x + y in turn, out=", several
 
 
 def main(n_calls: int) -> None:

@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listing 1,000 plugins and finding one of them."""
+"""Listing 1,000 plugins and finding one of them; plugins of many operators, and of many rows."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import native
+import numpy as np
+from cuplug.base import flags
 from measurement import Comparison, Contender, Target, statement
 from module import Run, run_module
 
 N_PLUGINS = 1000
 PLACEHOLDER = "p0000"
+N_OPERATORS = 4000
+N_ROWS = 1000
 
 
 def copies(n: int) -> Path:
@@ -61,8 +67,47 @@ def in_python(directory: Path) -> Contender:
     return statement("plugins()", plugins=cuplug.plugins)
 
 
+def written(name: str, signatures: Sequence[str]) -> Path:
+    """Return a directory with a plugin that has these rows, of one entry, which does nothing."""
+    directory = native.BUILD / f"discovery-{name}"
+    directory.mkdir(parents=True, exist_ok=True)
+    source = directory / f"{name}.c"
+    row = 'CUPLUG_HOST_OPERATOR(nothing, "{}", "" CUPLUG_NEVER_WAITS);'
+    head = "#include <cuplug/plugin.h>\nCUPLUG_ENTRY int nothing(const cuplug_call *call) {\n"
+    body = f'  (void)call;\n  return CUPLUG_OK;\n}}\nCUPLUG_PLUGIN({name}, "1.0.0");\n'
+    source.write_text(head + body + "\n".join([row.format(text) for text in signatures]) + "\n")
+    native.compile_file(source, directory / f"lib{name}.so", shlex.split(flags.plugin_flags()))
+    return directory
+
+
+def call(directory: Path, name: str, size: int) -> Contender:
+    """Return a contender that calls an operator with one array, from Python."""
+    os.environ["LD_LIBRARY_CUPLUG_PATH"] = str(directory)
+    import cuplug
+
+    return statement("call(x)", call=cuplug.find(name), x=np.ones(size, np.float32))
+
+
+def measure_large(run: Run) -> None:
+    """Time what the size of a plugin's table may cost."""
+    many = written("many", [f"op{k}(x: float32[n])" for k in range(N_OPERATORS)])
+    found = f"cuplug_find, C, first in a process, of {N_OPERATORS:,} operators"
+    wanted = [Target(found, "< 10 ms", extra=10.0)]
+    comparison = Comparison("A plugin of many operators", "ms", found, wanted, number=1)
+    comparison.add(found, partial(in_c, many, "find", f"many.op{N_OPERATORS - 1}"))
+    run.measure(comparison, 0)
+    rows = written("rows", [f"rows(x: float32[{k + 1}])" for k in range(N_ROWS)])
+    one = written("one", [f"one(x: float32[{N_ROWS}])"])
+    last = f"the last of {N_ROWS:,} rows"
+    wanted = [Target(last, "< 0.3 us", extra=0.3), Target(last, "as one row", ("one row",), 1.1)]
+    comparison = Comparison("A warm call with a NumPy array, by its row", "us", "one row", wanted)
+    comparison.add("one row", partial(call, one, "one.one", N_ROWS))
+    comparison.add(last, partial(call, rows, "rows.rows", N_ROWS))
+    run.measure(comparison, 0)
+
+
 def measure(run: Run) -> None:
-    """Listing 1,000 plugins and finding one of them."""
+    """Listing 1,000 plugins and finding one of them; large tables."""
     many, few = copies(N_PLUGINS), copies(10)
     listed, found = "cuplug_list, C", "cuplug_find, C, first in a process, among 1,000"
     wanted = [
@@ -78,6 +123,7 @@ def measure(run: Run) -> None:
     few_found = "cuplug_find, C, first in a process, among 10"
     comparison.add(few_found, partial(in_c, few, "find", "p0005"))
     run.measure(comparison, 0)
+    measure_large(run)
 
 
 if __name__ == "__main__":

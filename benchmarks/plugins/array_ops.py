@@ -60,6 +60,25 @@ def added(random: np.random.Generator, n: int) -> list[np.ndarray]:
     return [np.zeros(n, np.float32), random.integers(0, n, n), values]
 
 
+def placed(random: np.random.Generator, n: int) -> list[np.ndarray]:
+    return [np.zeros(n, np.float32), random.permutation(n), random.random(n, np.float32)]
+
+
+def columns(random: np.random.Generator, n: int) -> list[np.ndarray]:
+    x = random.random((n // 256, 256), np.float32)
+    return [x, random.integers(0, len(x), x.shape)]
+
+
+def put(_: Any, x: Any, index: Any, values: Any) -> Any:
+    x[index] = values
+    return x
+
+
+def own_put(ops: Any, x: Any, index: Any, values: Any) -> Any:
+    ops.put(x, index, values)
+    return x
+
+
 def searched(random: np.random.Generator, n: int) -> list[np.ndarray]:
     return [np.sort(random.random(64 * KI, np.float32)), random.random(n, np.float32)]
 
@@ -141,6 +160,15 @@ OPERATIONS = [
         lambda torch, x, index: torch.gather(x, 1, index),
         lambda cp, x, index: cp.take_along_axis(x, index, 1),
     ),
+    Operation(
+        "take_along_axis, columns of 256",
+        columns,
+        lambda np, x, index: np.take_along_axis(x, index, 0),
+        lambda ops, x, index: ops.take_along_axis(x, index, 0),
+        lambda torch, x, index: torch.gather(x, 0, index),
+        lambda cp, x, index: cp.take_along_axis(x, index, 0),
+    ),
+    Operation("put, all anywhere", placed, put, own_put, put, put),
     Operation(
         "scatter_add, all anywhere",
         added,

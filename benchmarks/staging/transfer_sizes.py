@@ -12,7 +12,8 @@ from measurement import Comparison, Contender, Target, statement
 from module import GIB, Run, run_module
 
 KIB, MIB = 1 << 10, 1 << 20
-SIZES = (KIB, 8 * KIB, 64 * KIB, 512 * KIB, 4 * MIB, 32 * MIB, 256 * MIB, GIB)
+SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB, 32 * MIB, 256 * MIB, GIB)
+RELU_US = {4 * KIB: 40.0, 64 * KIB: 45.0, MIB: 160.0, 4 * MIB: 300.0}
 
 
 def cupy_to_host(x: np.ndarray) -> Contender:
@@ -41,6 +42,8 @@ WAYS: dict[str, dict[str, Prepare]] = {
         "cuplug": transfers.cuplug_relu,
         "torch": transfers.torch_relu,
         "cupy": transfers.cupy_relu,
+        "cuplug, pinned": transfers.cuplug_pinned,
+        "torch, pinned": transfers.torch_pinned,
     },
 }
 
@@ -56,6 +59,11 @@ def size_text(n_bytes: int) -> str:
 def compare(way: str, x: np.ndarray, driver: Driver) -> Comparison:
     """Return the comparison of one way for one array."""
     wanted = [Target("cuplug", "no slower than torch and cupy", ("torch", "cupy"))]
+    if way == "relu" and x.nbytes in RELU_US:
+        limit = RELU_US[x.nbytes]
+        wanted.append(Target("cuplug", f"<= {limit:.0f} us", extra=limit))
+    if way == "relu":
+        wanted.append(Target("cuplug, pinned", "<= 1.1 x torch, pinned", ("torch, pinned",), 1.1))
     n_ways, expected = (2, np.maximum(x, 0)) if way == "relu" else (1, x)
     title = f"{way}, {size_text(x.nbytes)}"
     comparison = Comparison(title, "us", "cupy", wanted, expected, n_ways * x.nbytes)

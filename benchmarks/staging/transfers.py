@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,7 @@ from module import GIB, Run, run_module
 
 MI = 1 << 20
 STAGED_GB_PER_S = 45.0
+MAX_KEPT = 32  # results: with more rounds their pages are used again
 
 
 def cuplug_relu(x: np.ndarray) -> Contender:
@@ -102,18 +107,139 @@ def cupy_to_device(x: np.ndarray) -> Contender:
     return statement(text, lambda: cupy.asarray(x).get(), call=cupy.asarray, x=x, synchronize=wait)
 
 
+def cuplug_kept(x: np.ndarray) -> Contender:
+    """The same with all results kept, in new pages: those that are dropped are used again."""
+    import cuplug
+
+    relu, kept = cuplug.find("relu"), deque[np.ndarray](maxlen=MAX_KEPT)
+    text = "append(call(x, device='cuda'))"
+    return statement(text, lambda: kept[-1], append=kept.append, call=relu, x=x)
+
+
+def pinned_like(x: np.ndarray) -> Any:
+    """Return a tensor in pinned memory with the values of x."""
+    import torch
+
+    return torch.from_numpy(x).pin_memory()
+
+
+def cuplug_pinned(x: np.ndarray) -> Contender:
+    """Pinned NumPy arrays in and out: no copy on the host."""
+    import cuplug
+
+    relu, source, out = cuplug.find("relu"), *(cuplug.empty_pinned(x.shape, x.dtype) for _ in "ab")
+    source[...] = x
+    text = "call(source, out=out, device='cuda')"
+    return statement(text, lambda: out, call=relu, source=source, out=out)
+
+
+def torch_pinned(x: np.ndarray) -> Contender:
+    """PyTorch: pinned tensors in and out, one copy each."""
+    import torch
+
+    source, out = pinned_like(x), pinned_like(np.zeros_like(x))
+
+    def call() -> None:
+        out.copy_(torch.relu(source.to("cuda", non_blocking=True)), non_blocking=True)
+        torch.cuda.synchronize()
+
+    return statement("call()", out.numpy, call=call)
+
+
+def torch_chunks(x: np.ndarray) -> Contender:
+    """PyTorch at its best: pinned tensors in chunks of 8 MiB on three streams."""
+    import torch
+
+    source, out, n = pinned_like(x), pinned_like(np.zeros_like(x)), 2 * MI
+    streams = [torch.cuda.Stream() for _ in range(3)]
+
+    def call() -> None:
+        for k, (part, to) in enumerate(zip(source.split(n), out.split(n), strict=True)):
+            with torch.cuda.stream(streams[k % 3]):
+                to.copy_(torch.relu(part.to("cuda", non_blocking=True)), non_blocking=True)
+        torch.cuda.synchronize()
+
+    return statement("call()", out.numpy, call=call)
+
+
+def bus(x: np.ndarray) -> Contender:
+    """The limit of the bus: pinned copies both ways at once."""
+    import torch
+
+    source, out = pinned_like(x), pinned_like(x)
+    there, back = (torch.empty(x.size, device="cuda") for _ in range(2))
+    streams = [torch.cuda.Stream() for _ in range(2)]
+
+    def call() -> None:
+        with torch.cuda.stream(streams[0]):
+            there.copy_(source, non_blocking=True)
+        with torch.cuda.stream(streams[1]):
+            out.copy_(back, non_blocking=True)
+        torch.cuda.synchronize()
+
+    return statement("call()", call=call)
+
+
+def memory(x: np.ndarray) -> Contender:
+    """The limit of the host's memory: one copy of the array by a thread for each core."""
+    out, n = np.zeros_like(x), os.cpu_count() or 1
+    pool, edges = ThreadPoolExecutor(n), np.linspace(0, x.size, n + 1).astype(int)
+    parts = [(out[a:b], x[a:b]) for a, b in pairwise(edges)]
+
+    def call() -> None:
+        list(pool.map(lambda pair: np.copyto(*pair), parts))
+
+    return statement("call()", call=call)
+
+
+LIMITS = {"limit: bus, both ways": bus, "limit: memory, one copy": memory}
+USUAL = {"torch": torch_relu, "cupy": cupy_relu}
+AT_BEST = {"torch, pinned, in chunks": torch_chunks}
+
+
+def compare_relu(
+    title: str, x: np.ndarray, driver: Driver, prepares: dict[str, Any], wanted: list[Target]
+) -> Comparison:
+    """Return a comparison of ways through the GPU, each of which computes relu."""
+    comparison = Comparison(
+        title, "ms", next(iter(prepares)), wanted, np.maximum(x, 0), 2 * x.nbytes, number=1
+    )
+    comparison.synchronize = driver.synchronize
+    comparison.settings["GB/s"] = "bytes to the device and back, over the time of both"
+    for name, prepare in (prepares | LIMITS).items():
+        comparison.add(name, lambda prepare=prepare: prepare(x))
+    return comparison
+
+
+def limits(x: np.ndarray, name: str, *limits_ms: float) -> list[Target]:
+    """Return targets in milliseconds, for the whole size."""
+    whole = x.size == 128 * MI
+    return [Target(name, f"<= {ms} ms", extra=ms) for ms in limits_ms if whole]
+
+
 def round_trip(x: np.ndarray, driver: Driver) -> Comparison:
     """Return the comparison of relu through the GPU."""
     title = f"relu through the GPU, NumPy to NumPy, {x.size // MI} Mi floats"
     wanted = [Target("cuplug", "below torch and cupy", ("torch", "cupy"))]
-    if x.size == 128 * MI:
-        wanted += [Target("cuplug", "<= 20 ms", extra=20.0)]
-    comparison = Comparison(title, "ms", "cupy", wanted, np.maximum(x, 0), 2 * x.nbytes, number=1)
-    comparison.synchronize = driver.synchronize
-    comparison.settings["GB/s"] = "bytes to the device and back, over the time of both"
-    for name, prepare in (("cuplug", cuplug_relu), ("torch", torch_relu), ("cupy", cupy_relu)):
-        comparison.add(name, lambda prepare=prepare: prepare(x))
-    return comparison
+    wanted += limits(x, "cuplug", 20.0, 11.5)
+    return compare_relu(title, x, driver, {"cuplug": cuplug_relu} | USUAL | AT_BEST, wanted)
+
+
+def kept_results(x: np.ndarray, driver: Driver) -> Comparison:
+    """Return the comparison with results that are kept."""
+    title = f"kept results: relu of {x.size // MI} Mi floats through the GPU"
+    wanted = [Target("cuplug", "below cupy", ("cupy",)), *limits(x, "cuplug", 20.0)]
+    prepares = {"cuplug": cuplug_kept, "cupy": cupy_relu}
+    return compare_relu(title, x, driver, prepares, wanted)
+
+
+def pinned_arrays(x: np.ndarray, driver: Driver) -> Comparison:
+    """Return the comparison of pinned arrays in and out."""
+    title = f"pinned arrays: relu of {x.size // MI} Mi floats through the GPU"
+    names = ("torch, pinned", *AT_BEST)
+    wanted = [Target("cuplug", "no slower than torch", names), *limits(x, "cuplug", 11.0)]
+    prepares = {"cuplug": cuplug_pinned, "torch, pinned": torch_pinned} | AT_BEST
+    return compare_relu(title, x, driver, prepares, wanted)
 
 
 def copies(x: np.ndarray, driver: Driver) -> Comparison:
@@ -143,10 +269,12 @@ def measure(run: Run) -> None:
     """NumPy to NumPy through the GPU, and the copies by themselves: 128 Mi floats."""
     driver = Driver()
     n = 16 * MI if run.quick else 128 * MI
-    run.require_memory(GIB + 10 * 4 * n)
+    run.require_memory(GIB + (10 + MAX_KEPT) * 4 * n)
     x = np.random.default_rng(3).standard_normal(n, np.float32)
-    run.measure(round_trip(x, driver), 1)
-    run.measure(copies(x, driver), 0)
+    run.min_rounds = 3 if run.quick else 15
+    compared = (round_trip, kept_results, pinned_arrays, copies)
+    for k, compare in enumerate(compared):
+        run.measure(compare(x, driver), len(compared) - 1 - k)
 
 
 if __name__ == "__main__":

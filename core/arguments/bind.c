@@ -24,11 +24,12 @@ static int64_t *store(cuplug_frame *f, int32_t n) {
   return place;
 }
 
-/* Rows that take strides are given them always. */
-static void write_strides(cuplug_frame *f, cuplug_tensor *t) {
-  if (t->strides || t->ndim < 0) return;
-  t->strides = store(f, t->ndim);
-  cuplug__contiguous_strides(t->ndim, t->shape, t->strides);
+void cuplug__write_strides(cuplug_frame *f) {
+  for (cuplug_tensor *t = f->tensors; t < f->tensors + f->n_tensors; t++) {
+    if (t->strides || t->ndim < 0) continue;
+    t->strides = store(f, t->ndim);
+    cuplug__contiguous_strides(t->ndim, t->shape, t->strides);
+  }
 }
 
 /* Repeats an array along new and size-1 dimensions by strides of 0; takes both arrays. */
@@ -106,6 +107,14 @@ static uint32_t takes_strides(const cuplug__match *m, uint32_t flags) {
   return 0;
 }
 
+static int reshape(cuplug__match *m, const cuplug__overload *o) {
+  cuplug_frame *f = m->frame;
+  int status = o->reshape(f, m->error);
+  for (uint32_t k = f->n_inputs; k < f->n_tensors; k++)
+    f->n_bytes[k] = cuplug__n_bytes(&f->tensors[k]);
+  return status;
+}
+
 /* Fits one overload; fills the frame but for `op` and `row`. */
 static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   cuplug_frame *f = m->frame;
@@ -140,17 +149,14 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   if (m->has_formulas && (status = cuplug__check_formulas(m))) return status;
   for (int32_t k = 0; k < s->n_outputs; k++)
     if ((status = cuplug__shape_output(m, s->n_parameters + k))) return status;
-  if (o->reshape && (status = o->reshape(f, m->error))) return status;
-  if (o->row->flags & CUPLUG_ROW_TAKES_STRIDES)
-    for (uint32_t k = 0; k < f->n_tensors; k++) write_strides(f, &f->tensors[k]);
-  return CUPLUG_OK;
+  return o->reshape ? reshape(m, o) : CUPLUG_OK;
 }
 
 /* As cuplug__span_of, with the size that matching has found. */
 static inline cuplug__span span_of(const cuplug__match *m, uint32_t k) {
   const cuplug_tensor *t = &m->frame->tensors[k];
   if (t->strides) return cuplug__strided_span(t);
-  return (cuplug__span){(uintptr_t)t->data, (uintptr_t)t->data + (uintptr_t)m->n_bytes[k]};
+  return (cuplug__span){(uintptr_t)t->data, (uintptr_t)t->data + (uintptr_t)m->frame->n_bytes[k]};
 }
 
 /* In-out arrays share no memory with other arrays. */
@@ -169,15 +175,15 @@ static int check_inout(cuplug__match *m) {
   return CUPLUG_OK;
 }
 
-/* The next row that may take the arguments. */
-static uint32_t next_row(const cuplug_operator *op, const cuplug__match *m, uint32_t row) {
-  return op->rows ? cuplug__rows_next(op, m->args, m->n_args, row + 1) : row + 1;
+/* The first row, from one on, that may take the arguments. */
+static uint32_t row_from(const cuplug_operator *op, const cuplug__match *m, uint32_t row) {
+  return op->rows ? cuplug__rows_next(op, m->args, m->n_args, row) : row;
 }
 
-static int finish(cuplug_operator *op, const cuplug__match *m, uint32_t row) {
+static inline int finish(cuplug_operator *op, const cuplug__match *m, uint32_t row) {
   cuplug_frame *f = m->frame;
   f->row = row;
-  f->device = cuplug__is_cuda(f->home) ? f->home : (cuplug_device){0, 0};
+  f->device = f->home.type == CUPLUG_CUDA ? f->home : (cuplug_device){0, 0};
   f->is_brief = !f->device.type && m->most_bytes <= op->overloads[row].brief_bytes &&
                 atomic_load_explicit(&op->loaded, memory_order_relaxed);
   return CUPLUG_OK;
@@ -185,7 +191,7 @@ static int finish(cuplug_operator *op, const cuplug__match *m, uint32_t row) {
 
 /* No overload fits: says why of the one that came furthest. */
 CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_error *error) {
-  const uint32_t first = op->rows ? cuplug__rows_next(op, m->args, m->n_args, 0) : 0;
+  const uint32_t first = row_from(op, m, 0);
   /* Those whose kinds and dtypes fit are nearer than others. */
   const int is_candidate = first < op->n_overloads;
   uint32_t best = is_candidate ? first : 0, k = best;
@@ -193,7 +199,7 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
   while (k < op->n_overloads) {
     match_overload(m, &op->overloads[k]);
     if (m->n_matched > n_best) n_best = m->n_matched, best = k;
-    k = is_candidate ? next_row(op, m, k) : k + 1;
+    k = is_candidate ? row_from(op, m, k + 1) : k + 1;
   }
   m->error = error;
   int status = match_overload(m, &op->overloads[best]);
@@ -205,16 +211,18 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
   return status;
 }
 
-/* Whether the arguments are like those of a call before, whose row is that of this call. */
-static inline int is_recalled(cuplug__match *m, cuplug_operator *op, uint32_t first) {
+/* The row of a call before, whose arguments were like these; -1: it does not take them. */
+static inline int32_t recall(cuplug__match *m, cuplug_operator *op) {
   const int32_t row = cuplug__recall(m, op);
-  if (row < 0 || (uint32_t)row != first) return 0;
-  if (m->n_matched < m->s->n_parameters && cuplug__match_scalars(m, &op->overloads[row])) return 0;
-  return !(m->inout_mask && check_inout(m));
+  if (row < 0) return -1;
+  if (m->n_matched < m->s->n_parameters && cuplug__match_scalars(m, &op->overloads[row])) return -1;
+  return m->inout_mask && check_inout(m) ? -1 : row;
 }
 
-static inline int bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
-                       uint32_t needs_memory, cuplug_frame *frame, cuplug_error *error) {
+static inline __attribute__((always_inline)) int bind(cuplug_operator *op,
+                                                      const cuplug_argument *args, uint32_t n_args,
+                                                      uint32_t needs_memory, cuplug_frame *frame,
+                                                      cuplug_error *error) {
   cuplug__match m; /* not zeroed: every call passes here */
   cuplug__clear(error);
   m.needs_memory = needs_memory;
@@ -229,11 +237,17 @@ static inline int bind(cuplug_operator *op, const cuplug_argument *args, uint32_
   frame->keep_scratch = NULL;
   frame->user = NULL;
   frame->staged = 0;
-  uint32_t row = op->rows ? cuplug__rows_next(op, args, n_args, 0) : 0;
-  if (is_recalled(&m, op, row)) return finish(op, &m, row);
-  for (; row < op->n_overloads; row = next_row(op, &m, row)) {
-    if (match_overload(&m, &op->overloads[row]) || (m.inout_mask && check_inout(&m))) continue;
-    cuplug__remember(&m, op, row);
+  const int32_t known = recall(&m, op);
+  if (known >= 0) return finish(op, &m, (uint32_t)known);
+  const uint32_t first = row_from(op, &m, 0);
+  int by_memory = 0; /* whether a row was passed over for what the next call may have otherwise */
+  for (uint32_t row = first; row < op->n_overloads; row = row_from(op, &m, row + 1)) {
+    if (match_overload(&m, &op->overloads[row])) continue;
+    if (m.inout_mask && check_inout(&m)) {
+      by_memory = 1;
+      continue;
+    }
+    if (!by_memory) cuplug__remember(&m, op, row, row == first);
     return finish(op, &m, row);
   }
   return report(op, &m, error);

@@ -200,7 +200,7 @@ CUPLUG__COLD static int refuse_memory(cuplug__match *m, int32_t i, const cuplug_
 /* Sizes are not negative, their product is below 2^63 bytes, and there is memory behind it. */
 static int match_memory(cuplug__match *m, int32_t i, const cuplug_tensor *t) {
   int64_t n_bytes = cuplug__n_bytes(t);
-  m->n_bytes[m->frame->n_tensors] = n_bytes;
+  m->frame->n_bytes[m->frame->n_tensors] = n_bytes;
   if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
   const int lacks_memory = n_bytes && !t->data && m->needs_memory;
   return n_bytes < 0 || lacks_memory ? refuse_memory(m, i, t, n_bytes) : CUPLUG_OK;
@@ -245,13 +245,11 @@ static int match_inout(cuplug__match *m, int32_t i, const cuplug_argument *a, in
 static inline int is_repeated(cuplug__match *m, const cuplug_tensor *t) {
   const uint32_t k = m->frame->n_tensors, like = m->item < 0 ? m->like[k] : k;
   const cuplug_tensor *before = &m->frame->tensors[like];
-  if (like == k || !t->data || t->ndim != before->ndim ||
-      memcmp(&t->dtype, &before->dtype, sizeof(t->dtype)) ||
-      memcmp(&t->device, &before->device, sizeof(t->device)) ||
+  if (like == k || !t->data || memcmp(&t->device, &before->device, CUPLUG__TYPE_BYTES) ||
       !cuplug__same_sizes(t->shape, before->shape, t->ndim))
     return 0;
   m->loop_mask |= (m->loop_mask >> like & 1) << k;
-  m->n_bytes[k] = m->n_bytes[like];
+  m->frame->n_bytes[k] = m->frame->n_bytes[like];
   return 1;
 }
 
@@ -270,6 +268,7 @@ static int leave_out(cuplug__match *m, int32_t i, uint32_t kind) {
   int left_out = kind == CUPLUG_ARGUMENT_ABSENT || kind == CUPLUG_ARGUMENT_NONE;
   if (!left_out || m->item >= 0 || m->s->parameters[i].default_kind != CUPLUG_ARGUMENT_NONE)
     return cuplug__unwanted(m, i, CUPLUG_ERROR_TYPE);
+  f->n_bytes[f->n_tensors] = 0;
   f->tensors[f->n_tensors++] = (cuplug_tensor){.ndim = -1};
   return CUPLUG_OK;
 }

@@ -17,16 +17,15 @@ typedef struct cuplug__match {
   cuplug_error *error; /* NULL: only the outcome matters */
   int32_t n_matched;   /* parameters that fitted */
   uint32_t takes_strides;
-  uint32_t needs_memory;                 /* 0: arrays stand for others, of which sizes are asked */
-  uint32_t has_formulas;                 /* 1: an input has a size that is worked out */
-  const uint8_t *like;                   /* of the overload */
-  int64_t most_bytes;                    /* of one array */
-  int64_t n_bytes[CUPLUG_MAX_ARGUMENTS]; /* of input tensors without strides */
-  uint32_t broadcasts;                   /* 1: their loop dimensions differ */
-  uint64_t inout_mask;                   /* tensors that are changed in place */
-  uint64_t loop_mask;                    /* tensors with loop dimensions */
-  uint64_t known_types;                  /* bit v: types[v] and type_from[v] are set */
-  uint64_t known_sizes;                  /* bit n: sizes[n] and size_from[n] are set */
+  uint32_t needs_memory; /* 0: arrays stand for others, of which sizes are asked */
+  uint32_t has_formulas; /* 1: an input has a size that is worked out */
+  const uint8_t *like;   /* of the overload */
+  int64_t most_bytes;    /* of one array */
+  uint32_t broadcasts;   /* 1: their loop dimensions differ */
+  uint64_t inout_mask;   /* tensors that are changed in place */
+  uint64_t loop_mask;    /* tensors with loop dimensions */
+  uint64_t known_types;  /* bit v: types[v] and type_from[v] are set */
+  uint64_t known_sizes;  /* bit n: sizes[n] and size_from[n] are set */
   uint32_t types[CUPLUG_MAX_ARGUMENTS];
   int8_t type_from[CUPLUG_MAX_ARGUMENTS];
   /* A named dimension; of a variadic one the number of its dimensions. */

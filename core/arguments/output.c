@@ -5,6 +5,8 @@
 #include "base/status.h"
 #include "registry/operator.h"
 
+#include <string.h>
+
 static int refuse(const cuplug_frame *f, uint32_t k, int status, const char *seen,
                   const char *wanted, cuplug_error *error) {
   const cuplug_parameter *x = &f->signature->parameters[f->signature->n_parameters + (int32_t)k];
@@ -84,19 +86,18 @@ static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor 
 }
 
 /* The usual case in few steps: contiguous, as wanted, and apart from all other arrays. */
-static int fits(const cuplug_frame *f, const cuplug_tensor *wanted, const cuplug_argument *given) {
-  const cuplug_tensor *x = &given->tensor;
-  if (given->kind != CUPLUG_ARGUMENT_ARRAY || given->flags || wanted->strides ||
-      x->ndim != wanted->ndim || (x->ndim && !x->shape) || cuplug_type(x) != cuplug_type(wanted) ||
-      x->device.type != f->home.type || x->device.id != f->home.id || !x->data || x->byte_offset ||
-      !cuplug__same_sizes(x->shape, wanted->shape, x->ndim) || !cuplug__is_contiguous(x))
+static int fits(const cuplug_frame *f, uint32_t k, const cuplug_argument *given) {
+  const cuplug_tensor *x = &given->tensor, *wanted = &f->tensors[k];
+  if (given->kind != CUPLUG_ARGUMENT_ARRAY || given->flags || f->n_bytes[k] < 0 ||
+      memcmp(&x->device, &wanted->device, CUPLUG__TYPE_BYTES) || !x->data || x->byte_offset ||
+      (x->ndim && !x->shape) || !cuplug__same_sizes(x->shape, wanted->shape, x->ndim) ||
+      !cuplug__is_contiguous(x))
     return 0;
-  const uintptr_t low = (uintptr_t)x->data, high = low + (uintptr_t)cuplug__n_bytes(wanted);
-  for (const cuplug_tensor *y = f->tensors; y < f->tensors + f->n_tensors; y++) {
-    if (y->strides) return 0;
-    const uintptr_t other = (uintptr_t)y->data;
-    if (other && other < high && low < other + (uintptr_t)cuplug__n_bytes(y) && y != wanted)
-      return 0;
+  const uintptr_t low = (uintptr_t)x->data, high = low + (uintptr_t)f->n_bytes[k];
+  for (uint32_t other = 0; other < f->n_tensors; other++) {
+    const uintptr_t begin = (uintptr_t)f->tensors[other].data;
+    if (f->tensors[other].strides) return 0;
+    if (begin && begin < high && low < begin + (uintptr_t)f->n_bytes[other] && other != k) return 0;
   }
   return 1;
 }
@@ -109,7 +110,7 @@ int cuplug_set_output(cuplug_frame *f, uint32_t k, const cuplug_argument *given,
     return cuplug__fail(error, CUPLUG_ERROR_TYPE, "%s: out: seen %u outputs, wanted %u",
                         f->signature->name, k + 1, f->n_tensors - f->n_inputs);
   cuplug_tensor *t = &f->tensors[f->n_inputs + k];
-  if (fits(f, t, given)) {
+  if (fits(f, f->n_inputs + k, given)) {
     t->data = given->tensor.data;
     return CUPLUG_OK;
   }
@@ -118,7 +119,6 @@ int cuplug_set_output(cuplug_frame *f, uint32_t k, const cuplug_argument *given,
   if ((status = check_overlap(f, k, &given->tensor, error))) return status;
   t->data = cuplug__first_element(&given->tensor);
   t->device = given->tensor.device;
-  if (given->tensor.strides && (t->strides || !cuplug__is_contiguous(&given->tensor)))
-    t->strides = given->tensor.strides;
+  t->strides = cuplug__is_contiguous(&given->tensor) ? NULL : given->tensor.strides;
   return CUPLUG_OK;
 }

@@ -11,9 +11,10 @@
 #include <string.h>
 
 #define N_SETS 16 /* of matches that a thread keeps: by four bits of their key */
-#define N_WAYS 2  /* matches of a set */
+#define N_WAYS 4  /* matches of a set */
 #define N_LAST 16 /* operators whose last match is tried first */
 #define MAX_ARRAYS 16
+#define MAX_OTHERS 16
 #define MAX_DIMS 4
 #define MAX_TYPES 16
 
@@ -23,28 +24,25 @@ typedef struct known_array {
 } known_array;
 
 typedef struct known_match {
-  uint64_t key;    /* of the operator and the first array's shape */
-  uint64_t number; /* of the operator; 0: none is kept */
-  uint32_t row, n_args, n_tensors, n_inputs, takes_strides;
+  uint64_t key;    /* of the operator and what its arrays are */
+  uint64_t number; /* of the operator */
+  uint32_t row, n_args, n_tensors, n_inputs;
   uint64_t inout_mask, known_types;
   cuplug_device home;
   int64_t most_bytes;
   uint32_t types[MAX_TYPES];
+  uint32_t n_others; /* arguments that are no arrays, of operators with several rows */
+  uint8_t others[MAX_OTHERS], kinds[MAX_OTHERS];
   int32_t loop_ndim;
   int64_t loop_shape[MAX_DIMS];
   uint8_t parameter[MAX_ARRAYS];  /* as in the frame */
-  int64_t n_bytes[MAX_ARRAYS];    /* as in the match */
+  int64_t n_bytes[MAX_ARRAYS];    /* as in the frame */
   known_array arrays[MAX_ARRAYS]; /* inputs, then outputs */
 } known_match;
 
-/* What is compared at once: a kind and its flags; a tensor's device, ndim and dtype. */
-enum {
-  HEAD_BYTES = offsetof(cuplug_argument, tensor),
-  TYPE_BYTES = offsetof(cuplug_tensor, shape) - offsetof(cuplug_tensor, device)
-};
-_Static_assert(HEAD_BYTES == 2 * sizeof(uint32_t) &&
-                   TYPE_BYTES == sizeof(cuplug_device) + sizeof(int32_t) + sizeof(cuplug_dtype),
-               "there are no gaps");
+/* A kind and its flags, which are compared at once. */
+#define HEAD_BYTES offsetof(cuplug_argument, tensor)
+_Static_assert(HEAD_BYTES == 2 * sizeof(uint32_t), "there are no gaps");
 
 /* One set of matches, of operators and shapes that share it. */
 typedef struct known_set {
@@ -52,16 +50,20 @@ typedef struct known_set {
   uint32_t next; /* the one to be replaced */
 } known_set;
 
-/* Of an operator and of its first array's first and last size, so that several operators, and
- * shapes that come in turn, are all known. Nothing of the arguments is checked yet. */
-static inline uint64_t key_of(const cuplug_operator *op, const cuplug__match *m) {
-  uint64_t sizes = 0;
-  if (m->n_args && m->args[0].kind == CUPLUG_ARGUMENT_ARRAY) {
-    const cuplug_tensor *t = &m->args[0].tensor;
+/* Of an operator and of its arrays' dtypes and first and last sizes, so that several operators, and
+ * shapes and dtypes that come in turn, are all known. Nothing of the arguments is checked yet. */
+static uint64_t key_of(const cuplug_operator *op, const cuplug__match *m) {
+  uint64_t key = op->number;
+  for (uint32_t i = 0; i < m->n_args && i < CUPLUG_MAX_ARGUMENTS; i++) {
+    const cuplug_argument *a = &m->args[i];
+    const cuplug_tensor *t = &a->tensor;
+    key = key * 31 + a->kind;
+    if (a->kind != CUPLUG_ARGUMENT_ARRAY) continue;
+    key = key * 31 + cuplug_type(t);
     if (t->shape && t->ndim > 0 && t->ndim <= MAX_DIMS)
-      sizes = (uint64_t)t->shape[0] + 31 * (uint64_t)t->shape[t->ndim - 1];
+      key = (key * 31 + (uint64_t)t->shape[0]) * 31 + (uint64_t)t->shape[t->ndim - 1];
   }
-  return (op->number << 40 ^ sizes) * 0x9e3779b97f4a7c15;
+  return key * 0x9e3779b97f4a7c15;
 }
 
 /* What a thread keeps: allocated by its first match, as its stack, where thread-local data lies,
@@ -97,12 +99,32 @@ static memory *make_memory(void) {
   return *own = made;
 }
 
-/* The match of a key, or, with `is_new`, the one to be replaced by it. */
-static known_match *place_of(memory *own, uint64_t key, int is_new) {
+/* The match of a key; NULL where none is kept. */
+static known_match *find(memory *own, uint64_t key) {
   known_set *set = &own->sets[key >> 60];
-  if (set->of[0].key == key) return &set->of[0];
-  if (!is_new || set->of[1].key == key) return &set->of[1];
-  return &set->of[set->next++ % N_WAYS];
+  for (uint32_t k = 0; k < N_WAYS; k++)
+    if (set->of[k].key == key && set->of[k].number) return &set->of[k];
+  return NULL;
+}
+
+/* Where the match of a key is to be kept, in place of another. */
+static known_match *place_for(memory *own, uint64_t key) {
+  known_set *set = &own->sets[key >> 60];
+  known_match *known = find(own, key);
+  return known ? known : &set->of[set->next++ % N_WAYS];
+}
+
+/* Which row is the first candidate follows from the kinds of all arguments. */
+static int keep_kinds(const cuplug__match *m, const cuplug_operator *op, int is_first,
+                      known_match *known) {
+  known->n_others = 0;
+  for (uint32_t i = 0; op->rows && i < m->n_args; i++) {
+    if (m->args[i].kind == CUPLUG_ARGUMENT_ARRAY) continue;
+    if (!is_first || known->n_others == MAX_OTHERS) return 0;
+    known->others[known->n_others] = (uint8_t)i;
+    known->kinds[known->n_others++] = (uint8_t)m->args[i].kind;
+  }
+  return 1;
 }
 
 static int can_be_kept(const cuplug__match *m, const cuplug__overload *o) {
@@ -111,23 +133,24 @@ static int can_be_kept(const cuplug__match *m, const cuplug__overload *o) {
       m->s->n_variables > MAX_TYPES || f->n_tensors > MAX_ARRAYS || f->loop_ndim > MAX_DIMS)
     return 0;
   for (uint32_t k = 0; k < f->n_tensors; k++)
-    if (f->tensors[k].ndim < 0 || f->tensors[k].ndim > MAX_DIMS ||
-        !cuplug__is_contiguous(&f->tensors[k]))
-      return 0;
+    if (f->tensors[k].ndim < 0 || f->tensors[k].ndim > MAX_DIMS || f->tensors[k].strides) return 0;
   return 1;
 }
 
-void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row) {
+void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
+                      int is_first) {
   const cuplug_frame *f = m->frame;
   if (!op->number || !can_be_kept(m, &op->overloads[row])) return;
   memory *own = make_memory();
   if (!own) return;
   const uint64_t key = key_of(op, m);
-  known_match *known = own->last[op->number % N_LAST] = place_of(own, key, 1);
+  known_match *known = place_for(own, key);
+  own->last[op->number % N_LAST] = known;
+  known->number = 0; /* for the case that it cannot be kept */
+  if (!keep_kinds(m, op, is_first, known)) return;
   known->key = key;
   known->number = op->number;
   known->row = row;
-  known->takes_strides = op->overloads[row].row->flags & CUPLUG_ROW_TAKES_STRIDES;
   known->n_args = m->n_args;
   known->n_tensors = f->n_tensors;
   known->n_inputs = f->n_inputs;
@@ -139,7 +162,7 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
   known->loop_ndim = f->loop_ndim;
   for (int32_t d = 0; d < f->loop_ndim; d++) known->loop_shape[d] = f->loop_shape[d];
   memcpy(known->parameter, f->parameter, sizeof known->parameter);
-  memcpy(known->n_bytes, m->n_bytes, f->n_inputs * sizeof *known->n_bytes);
+  memcpy(known->n_bytes, f->n_bytes, f->n_tensors * sizeof *known->n_bytes);
   for (uint32_t k = 0; k < f->n_tensors; k++) {
     const cuplug_tensor *t = &f->tensors[k];
     known_array *x = &known->arrays[k];
@@ -152,7 +175,8 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
 
 static inline int is_alike(const cuplug_argument *a, const known_array *x, int64_t n_bytes) {
   const cuplug_tensor *t = &a->tensor;
-  if (memcmp(a, &x->like, HEAD_BYTES) || memcmp(&t->device, &x->like.tensor.device, TYPE_BYTES))
+  if (memcmp(a, &x->like, HEAD_BYTES) ||
+      memcmp(&t->device, &x->like.tensor.device, CUPLUG__TYPE_BYTES))
     return 0;
   if (t->byte_offset || !t->shape) return 0; /* rare: looked at by matching */
   for (int32_t d = 0; d < t->ndim; d++)
@@ -161,20 +185,13 @@ static inline int is_alike(const cuplug_argument *a, const known_array *x, int64
   return t->data || !n_bytes;
 }
 
-/* Rows that take strides are given them always. */
-static __attribute__((noinline)) void write_strides(cuplug_frame *f) {
-  for (uint32_t k = 0; k < f->n_tensors; k++) {
-    cuplug_tensor *t = &f->tensors[k];
-    t->strides = f->storage + f->n_stored;
-    f->n_stored += (uint32_t)t->ndim;
-    cuplug__contiguous_strides(t->ndim, t->shape, t->strides);
-  }
-}
-
-static int32_t restore(const known_match *known, cuplug__match *m, const cuplug_operator *op) {
+static inline int32_t restore(const known_match *known, cuplug__match *m,
+                              const cuplug_operator *op) {
   const cuplug_argument *args = m->args;
   cuplug_frame *f = m->frame;
-  if (known->number != op->number || known->n_args != m->n_args || !op->number) return -1;
+  if (known->number != op->number || known->n_args != m->n_args) return -1;
+  for (uint32_t k = 0; k < known->n_others; k++)
+    if (args[known->others[k]].kind != known->kinds[k]) return -1;
   for (uint32_t k = 0; k < known->n_inputs; k++) {
     const cuplug_argument *a = &args[known->parameter[k]];
     cuplug_tensor *t = &f->tensors[k];
@@ -182,17 +199,17 @@ static int32_t restore(const known_match *known, cuplug__match *m, const cuplug_
     *t = known->arrays[k].like.tensor;
     t->data = a->tensor.data;
     t->shape = a->tensor.shape;
-    m->n_bytes[k] = known->n_bytes[k];
+    f->n_bytes[k] = known->n_bytes[k];
   }
   m->s = f->signature = op->overloads[known->row].signature;
-  m->takes_strides = m->broadcasts = 0;
   m->most_bytes = known->most_bytes;
   m->n_matched = (int32_t)known->n_inputs;
-  m->item = -1;
   m->inout_mask = known->inout_mask;
-  m->known_types = known->known_types;
-  if (m->n_matched < m->s->n_parameters) /* for the scalars */
+  if (m->n_matched < m->s->n_parameters) { /* for the scalars */
+    m->item = -1;
+    m->known_types = known->known_types;
     memcpy(m->types, known->types, sizeof known->types);
+  }
   memcpy(f->parameter, known->parameter, sizeof known->parameter);
   f->n_tensors = known->n_tensors;
   f->n_inputs = known->n_inputs;
@@ -200,24 +217,29 @@ static int32_t restore(const known_match *known, cuplug__match *m, const cuplug_
   f->n_scalars = f->n_stored = f->n_items = 0;
   f->home = known->home;
   f->loop_ndim = known->loop_ndim;
-  for (int32_t d = 0; d < known->loop_ndim; d++) f->loop_shape[d] = known->loop_shape[d];
+  memcpy(f->loop_shape, known->loop_shape, sizeof known->loop_shape);
   for (uint32_t k = known->n_inputs; k < known->n_tensors; k++) {
     const known_array *x = &known->arrays[k];
     cuplug_tensor *t = &f->tensors[k];
     *t = x->like.tensor;
-    t->shape = f->storage + f->n_stored;
-    for (int32_t d = 0; d < t->ndim; d++) f->storage[f->n_stored++] = x->shape[d];
+    t->shape = f->storage + f->n_stored; /* of 1024 words: there is room for MAX_DIMS of each */
+    memcpy(t->shape, x->shape, sizeof x->shape);
+    f->n_stored += MAX_DIMS;
+    f->n_bytes[k] = known->n_bytes[k];
   }
-  if (known->takes_strides) write_strides(f);
   return (int32_t)known->row;
 }
 
 int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
   memory *own = *own_memory();
-  if (!own) return -1;
-  known_match **last = &own->last[op->number % N_LAST], *known = *last;
-  const int32_t row = known ? restore(known, m, op) : -1;
-  if (row >= 0) return row;
-  *last = place_of(own, key_of(op, m), 0);
-  return *last == known ? -1 : restore(*last, m, op);
+  if (!own || !op->number) return -1;
+  known_match **last = &own->last[op->number % N_LAST];
+  for (int is_found = 0;; is_found = 1) {
+    known_match *known = *last;
+    const int32_t row = known ? restore(known, m, op) : -1;
+    if (row >= 0 || is_found) return row;
+    known_match *other = find(own, key_of(op, m));
+    if (!other || other == known) return -1;
+    *last = other;
+  }
 }

@@ -6,10 +6,13 @@
 
 #include "arguments/match.h"
 
-/* Keeps a match whose arrays are all there, contiguous, of few dimensions and not broadcast. */
-void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row);
+/* Keeps a match whose arrays are all there, contiguous, of few dimensions and not broadcast. Where
+ * rows before it might have taken arguments of these kinds, no other values are to be among them,
+ * for which those rows would be looked at again. */
+void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
+                      int is_first);
 
-/* When the arrays are like those of the match that this thread has kept for an operator: what it
+/* When the arguments are like those of a match that this thread has kept for an operator: what it
  * found, but for the scalars and the row's number, which is returned. Else -1. Whether in-out
  * arrays overlap others is yet to be checked. */
 int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op);

@@ -123,14 +123,15 @@ static int output_shape(cuplug__match *m, const cuplug_parameter *x, cuplug_tens
 }
 
 /* Of an output that is like no input. */
-static int shape_new(cuplug__match *m, const cuplug_parameter *x, cuplug_tensor *t) {
+static int shape_new(cuplug__match *m, const cuplug_parameter *x, uint32_t k) {
   cuplug_frame *f = m->frame;
+  cuplug_tensor *t = &f->tensors[k];
   uint32_t type = cuplug__type_of(m, x->type_variable);
   *t = (cuplug_tensor){.device = f->home, .shape = f->storage + f->n_stored};
   t->dtype = (cuplug_dtype){(uint8_t)(type >> 24), (uint8_t)(type >> 16), (uint16_t)type};
   int status = output_shape(m, x, t);
   if (status) return status;
-  int64_t n_bytes = cuplug__n_bytes(t);
+  const int64_t n_bytes = f->n_bytes[k] = cuplug__n_bytes(t);
   if (n_bytes > m->most_bytes) m->most_bytes = n_bytes;
   if (n_bytes >= 0 || cuplug__has_unknown(t)) return CUPLUG_OK;
   return cuplug__fail(m->error, CUPLUG_ERROR_VALUE,
@@ -144,11 +145,12 @@ int cuplug__shape_output(cuplug__match *m, int32_t i) {
   cuplug_tensor *t = &f->tensors[k];
   f->parameter[k] = (uint8_t)i;
   if (like >= f->n_inputs - m->n_items || m->broadcasts)
-    return shape_new(m, &m->s->parameters[i], t);
+    return shape_new(m, &m->s->parameters[i], k);
   *t = f->tensors[like];
   t->data = NULL;
   t->device = f->home;
   t->strides = NULL;
+  f->n_bytes[k] = f->n_bytes[like];
   return CUPLUG_OK;
 }
 

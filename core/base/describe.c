@@ -67,7 +67,9 @@ cuplug__text cuplug__describe_strides(const int64_t *strides, int32_t ndim) {
 
 cuplug__text cuplug__describe_device(cuplug_device device) {
   cuplug__text text = {""};
-  if (device.type == CUPLUG_CUDA || device.type == CUPLUG_CUDA_MANAGED)
+  if (device.type == CUPLUG_CUDA && device.id == CUPLUG_ALL_GPUS)
+    add(&text, "cuda:*");
+  else if (device.type == CUPLUG_CUDA || device.type == CUPLUG_CUDA_MANAGED)
     add(&text, "cuda:%d", (int)device.id);
   else if (device.type == CUPLUG_CPU || device.type == CUPLUG_CUDA_HOST)
     add(&text, "the host");

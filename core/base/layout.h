@@ -4,6 +4,12 @@
 #define CUPLUG_CORE_BASE_LAYOUT_H
 
 #include <cuplug/host.h>
+#include <stddef.h>
+
+/* Of a tensor's device, ndim and dtype, which lie side by side, to be compared at once. */
+#define CUPLUG__TYPE_BYTES (offsetof(cuplug_tensor, shape) - offsetof(cuplug_tensor, device))
+_Static_assert(CUPLUG__TYPE_BYTES == sizeof(cuplug_device) + sizeof(int32_t) + sizeof(cuplug_dtype),
+               "there are no gaps");
 
 static inline uint64_t cuplug__least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 

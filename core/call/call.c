@@ -16,16 +16,10 @@
 #include "entry/prepare.h"
 #include "entry/run.h"
 #include "registry/operator.h"
+#include "staging/spread.h"
 #include "staging/stage.h"
 
-/* At the first run of an overload on a GPU. */
-static int make_ready(cuplug__run *run) {
-  int status = cuplug__ready_overload(run->frame->op, run->overload, run->device.id, run->error);
-  if (status) return status;
-  atomic_fetch_or_explicit(&run->overload->prepared, 1ull << (run->device.id & 63),
-                           memory_order_release);
-  return CUPLUG_OK;
-}
+#include <string.h>
 
 static int run_prepared(cuplug__run *run) {
   cuplug_frame *f = run->frame;
@@ -44,20 +38,27 @@ static int run_prepared(cuplug__run *run) {
 }
 
 /* The first run, which pins memory and loads code, and those that wait. */
-static int run_relaxed(cuplug__run *run, int is_prepared) {
+static int run_relaxed(cuplug__run *run) {
   CUPLUG__RELAXED mode = cuplug__capture_relax();
-  int status = is_prepared ? CUPLUG_OK : make_ready(run);
+  int status = cuplug__ready_run(run);
   return status ? status : run_prepared(run);
 }
 
 static int run_entered(cuplug__run *run) {
   uint64_t prepared = atomic_load_explicit(&run->overload->prepared, memory_order_acquire);
   int is_prepared = prepared >> (run->device.id & 63) & 1;
-  if (is_prepared && run->frame->home.type == CUPLUG_CUDA) return run_prepared(run);
-  return run_relaxed(run, is_prepared);
+  return is_prepared && run->frame->home.type == CUPLUG_CUDA ? run_prepared(run) : run_relaxed(run);
 }
 
-static int run_cuda(cuplug__run *run) {
+static int run_on_all(cuplug__run *run) {
+  cuplug__cuda_note_operator(run->frame->op->name);
+  cuplug__spread_inputs(run->frame);
+  int status = cuplug__run_on_all(run);
+  run->frame->device = run->device;
+  return status;
+}
+
+static __attribute__((noinline)) int run_cuda(cuplug__run *run) {
   cuplug_frame *f = run->frame;
   int status;
   if (!run->overload->cuda)
@@ -65,6 +66,7 @@ static int run_cuda(cuplug__run *run) {
                         "%s: it was to run on %s but %s has no CUDA entry for it", f->op->name,
                         cuplug__describe_device(run->device).s, cuplug_operator_path(f->op));
   if ((status = cuplug__fault_take_any(run->error))) return status;
+  if (run->device.id == CUPLUG_ALL_GPUS) return run_on_all(run);
   CUPLUG__ENTERED context = cuplug__cuda_enter(run->device.id, run->error);
   return context.status ? cuplug__named(run, context.status) : run_entered(run);
 }
@@ -77,22 +79,29 @@ static int run_host(cuplug__run *run) {
                       cuplug_operator_path(op));
 }
 
-/* Without a word of the caller's it is the rule of arrays on the host, and of none. */
-cuplug_device cuplug__where(const cuplug_frame *f) {
-  const cuplug_device host = {CUPLUG_CPU, 0}, gpu = {CUPLUG_CUDA, 0};
-  const cuplug_row *row = f->op->overloads[f->row].row;
-  if (f->device.type) return f->device;
-  if (!*row->host_entry) return gpu;
-  if (!*row->cuda_entry || !(row->flags & CUPLUG_ROW_PREFERS_CUDA)) return host;
-  return cuplug__cuda_start(NULL) ? host : gpu;
+/* The rule of arrays on the host, and of none. */
+cuplug_device cuplug__default_place(const cuplug_frame *f) {
+  const cuplug__overload *o = &f->op->overloads[f->row];
+  const int has_host = *o->row->host_entry != 0;
+  const int on_host = o->prefers_host || (has_host && cuplug__cuda_start(NULL));
+  return (cuplug_device){on_host ? CUPLUG_CPU : CUPLUG_CUDA, 0};
 }
 
 int cuplug_is_staged(const cuplug_frame *f) {
   return f->home.type == CUPLUG_CPU && cuplug__where(f).type == CUPLUG_CUDA;
 }
 
-/* Nothing is missing and nothing contradicts: copies, outputs, the place to run. */
-static int check_frame(const cuplug_frame *f, cuplug_error *error) {
+int cuplug_check_place(const cuplug_frame *f, cuplug_error *error) {
+  if (f->home.type || f->device.type != CUPLUG_CUDA || f->device.id != CUPLUG_ALL_GPUS)
+    return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                      "%s: device: seen cuda:*, wanted one GPU: there is no array to be cut",
+                      f->op->name);
+}
+
+/* Nothing is missing and nothing contradicts: copies, outputs, the place to run. Apart from the
+ * call, whose stack need not have room for its texts then. */
+static __attribute__((noinline)) int check_frame(const cuplug_frame *f, cuplug_error *error) {
   const cuplug_parameter *parameters = f->signature->parameters;
   const uint64_t copy_mask = f->copy_mask && cuplug_is_staged(f) ? f->odd_mask : f->copy_mask;
   for (uint32_t k = 0; copy_mask && k < f->n_inputs; k++)
@@ -105,7 +114,7 @@ static int check_frame(const cuplug_frame *f, cuplug_error *error) {
     if (!f->tensors[k].data && cuplug__n_bytes(&f->tensors[k]) > 0)
       return cuplug__fail(error, CUPLUG_ERROR_VALUE, "%s: output %u has no memory", f->op->name,
                           k - f->n_inputs);
-  int elsewhere = f->device.type != f->home.type || f->device.id != f->home.id;
+  const int elsewhere = memcmp(&f->device, &f->home, sizeof f->home) != 0;
   if (f->home.type == CUPLUG_CUDA && elsewhere)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: device: %s was asked for but the arrays are on %s", f->op->name,
@@ -116,12 +125,33 @@ static int check_frame(const cuplug_frame *f, cuplug_error *error) {
   return CUPLUG_OK;
 }
 
+/* The usual case: nothing is to be copied, outputs have memory, and it runs where the arrays are.
+ */
+static inline int is_ready(const cuplug_frame *f) {
+  if (f->copy_mask || (f->device.type && memcmp(&f->device, &f->home, sizeof f->home))) return 0;
+  for (uint32_t k = f->n_inputs; k < f->n_tensors; k++)
+    if (!f->tensors[k].data) return 0;
+  return f->device.type || f->home.type != CUPLUG_CUDA;
+}
+
+/* Entries that take strides have them always, but those that know that there may be none. */
+static inline int wants_strides(const cuplug__run *run) {
+  const cuplug__overload *o = run->overload;
+  if (!(o->row->flags & CUPLUG_ROW_TAKES_STRIDES)) return 0;
+  return !o->implies_strides || run->device.type != run->frame->home.type;
+}
+
+/* Who wants no record gives the call no less: the entry may fill one. */
+static __attribute__((noinline)) int run_with_record(cuplug_frame *f) {
+  cuplug_error error;
+  return cuplug_run(f, &error);
+}
+
 int cuplug_run(cuplug_frame *f, cuplug_error *error) {
-  cuplug_error local;
   cuplug__run run;
-  if (!error) error = &local;
+  if (!error) return run_with_record(f);
   cuplug__clear(error);
-  int status = check_frame(f, error);
+  int status = is_ready(f) ? CUPLUG_OK : check_frame(f, error);
   if (status) return status;
   if (!atomic_load_explicit(&f->op->loaded, memory_order_acquire) &&
       (status = cuplug_load_code(f->op, error)))
@@ -135,6 +165,7 @@ int cuplug_run(cuplug_frame *f, cuplug_error *error) {
   run.tensors = f->tensors;
   atomic_flag_clear_explicit(&run.is_failing, memory_order_relaxed);
   run.n_workspaces = 0;
+  if (wants_strides(&run)) cuplug__write_strides(f);
   f->device = run.device;
   return run.device.type == CUPLUG_CUDA ? run_cuda(&run) : run_host(&run);
 }

@@ -2,9 +2,18 @@
 #ifndef CUPLUG_CORE_CALL_CALL_H
 #define CUPLUG_CORE_CALL_CALL_H
 
+#include "registry/operator.h"
+
 #include <internal/frame.h>
 
+/* Where the row of a bound frame runs without a word of the caller's. */
+cuplug_device cuplug__default_place(const cuplug_frame *frame);
+
 /* Where a bound frame, with its `device` as it is now, will run. */
-cuplug_device cuplug__where(const cuplug_frame *frame);
+static inline cuplug_device cuplug__where(const cuplug_frame *f) {
+  if (f->device.type) return f->device;
+  if (f->op->overloads[f->row].prefers_host) return (cuplug_device){CUPLUG_CPU, 0};
+  return cuplug__default_place(f);
+}
 
 #endif

@@ -132,6 +132,7 @@ int cuplug_invoke(cuplug_operator *op, const cuplug_argument *args, uint32_t n_a
   if (!status) status = cuplug_bind(op, args, n_parameters, &frame, error);
   if (status) return status;
   if (given) set_options(&frame, &options);
+  if ((status = cuplug_check_place(&frame, error))) return status;
   status = take_outputs(&frame, outputs, n, &n_missing, error);
   if (!status && n_missing) status = allocate_outputs(&frame, outputs, n, error);
   return status ? status : cuplug_run(&frame, error);

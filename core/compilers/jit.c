@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N_OWN_OPTIONS 2    /* --gpu-architecture, -lineinfo */
+#define N_OWN_OPTIONS 5    /* at most */
 #define VIRTUAL "compute_" /* before an architecture: PTX for it */
 
 /* Leaves out what NVRTC declares of textures and of CUDA's run time, which takes time in a small
@@ -72,12 +72,16 @@ static int take_log(const cuplug__nvrtc *nvrtc, nvrtcProgram compiled, cuplug_bi
   return code;
 }
 
-static int take_image(const cuplug__nvrtc *nvrtc, nvrtcProgram compiled, cuplug_binary *binary) {
+static int take_image(const cuplug__nvrtc *nvrtc, nvrtcProgram compiled,
+                      const cuplug_program *program, cuplug_binary *binary) {
   size_t bytes;
-  int code =
-      binary->is_ptx
-          ? take(nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, compiled, &binary->image, &bytes)
-          : take(nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, compiled, &binary->image, &bytes);
+  size_function *get_size = program->is_part ? nvrtc->nvrtcGetLTOIRSize
+                            : binary->is_ptx ? nvrtc->nvrtcGetPTXSize
+                                             : nvrtc->nvrtcGetCUBINSize;
+  text_function *get = program->is_part ? nvrtc->nvrtcGetLTOIR
+                       : binary->is_ptx ? nvrtc->nvrtcGetPTX
+                                        : nvrtc->nvrtcGetCUBIN;
+  int code = take(get_size, get, compiled, &binary->image, &bytes);
   binary->image_bytes = bytes;
   return code;
 }
@@ -112,7 +116,7 @@ static int compile(const cuplug__nvrtc *nvrtc, nvrtcProgram created, const cuplu
                         nvrtc->nvrtcGetErrorString(refusal), binary->log);
   if (refusal) return fail(nvrtc, refusal, program->name, error);
   if (!code) code = take_names(nvrtc, created, program, binary);
-  if (!code) code = take_image(nvrtc, created, binary);
+  if (!code) code = take_image(nvrtc, created, program, binary);
   return code ? fail(nvrtc, code, program->name, error) : CUPLUG_OK;
 }
 
@@ -158,8 +162,8 @@ int cuplug_compile_program(const char *path, const cuplug_program *program, cupl
   *binary = NULL;
   int status = cuplug__nvrtc_open(path, &nvrtc, error);
   if (status) return status;
-  const int n_options = (int)program->n_options + N_OWN_OPTIONS + 1;
-  const char **options = calloc((size_t)n_options, sizeof *options);
+  int n_options = 0;
+  const char **options = calloc(program->n_options + N_OWN_OPTIONS, sizeof *options);
   *binary = calloc(1, sizeof **binary);
   if (!options || !*binary) {
     status = cuplug__no_memory(error, "compiling");
@@ -167,10 +171,12 @@ int cuplug_compile_program(const char *path, const cuplug_program *program, cupl
   }
   status = choose_architecture(nvrtc, program, architecture, &(*binary)->is_ptx, error);
   if (status) goto free_options;
-  options[0] = architecture;
-  options[1] = "-lineinfo";
-  for (uint32_t k = 0; k < program->n_options; k++) options[k + 2] = program->options[k];
-  options[n_options - 1] = MINIMAL;
+  options[n_options++] = architecture;
+  options[n_options++] = "-lineinfo";
+  if (program->is_part) options[n_options++] = "-dlto"; /* the linker makes the code */
+  if (program->is_part) options[n_options++] = "-rdc=true";
+  for (uint32_t k = 0; k < program->n_options; k++) options[n_options++] = program->options[k];
+  options[n_options++] = MINIMAL;
   status = compile_minimal_first(nvrtc, program, options, n_options, *binary, error);
 free_options:
   free(options);

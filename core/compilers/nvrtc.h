@@ -20,6 +20,8 @@ typedef struct _nvrtcProgram *nvrtcProgram;
   X(nvrtcGetPTX, (nvrtcProgram, char *))                                                         \
   X(nvrtcGetCUBINSize, (nvrtcProgram, size_t *))                                                 \
   X(nvrtcGetCUBIN, (nvrtcProgram, char *))                                                       \
+  X(nvrtcGetLTOIRSize, (nvrtcProgram, size_t *))                                                 \
+  X(nvrtcGetLTOIR, (nvrtcProgram, char *))                                                       \
   X(nvrtcGetProgramLogSize, (nvrtcProgram, size_t *))                                            \
   X(nvrtcGetProgramLog, (nvrtcProgram, char *))                                                  \
   X(nvrtcAddNameExpression, (nvrtcProgram, const char *))                                        \

@@ -38,6 +38,7 @@ static int find_functions(void *library, cuplug_error *error) {
   } functions[] = {
 #define CUPLUG__X(function, symbol, parameters) {symbol, &cuplug__driver.function},
       CUPLUG__DRIVER_LIST(CUPLUG__X) CUPLUG__LIBRARY_LIST(CUPLUG__X) CUPLUG__NEWER_LIST(CUPLUG__X)
+          CUPLUG__TEXTURE_LIST(CUPLUG__X)
 #undef CUPLUG__X
   };
   const size_t n_needed = offsetof(cuplug__driver_table, cuLibraryLoadData) / sizeof(void *);

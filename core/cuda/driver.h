@@ -41,6 +41,49 @@ typedef struct cuplug__launch_config {
   uint32_t n_attributes;
 } cuplug__launch_config;
 
+/* The driver's CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY3D, CUDA_RESOURCE_DESC and CUDA_TEXTURE_DESC. */
+typedef struct cuplug__texels {
+  size_t width, height, depth; /* 0: no such dimension */
+  int32_t format;
+  uint32_t n_channels;
+  uint32_t flags;
+} cuplug__texels;
+
+typedef struct cuplug__copy_end {
+  size_t x_bytes, y, z, level;
+  int32_t memory_type;
+  const void *host;
+  unsigned long long device;
+  void *array;
+  void *reserved;
+  size_t pitch_bytes, height;
+} cuplug__copy_end;
+
+typedef struct cuplug__copy_3d {
+  cuplug__copy_end from, to;
+  size_t width_bytes, height, depth;
+} cuplug__copy_3d;
+
+typedef struct cuplug__resource {
+  int32_t type;
+  union {
+    void *array;
+    int32_t reserved[32];
+  } of;
+  uint32_t flags;
+} cuplug__resource;
+
+typedef struct cuplug__sampler {
+  int32_t addressing[3];
+  int32_t filter;
+  uint32_t flags;
+  uint32_t anisotropy;
+  int32_t mipmap_filter;
+  float mipmap[3];
+  float border[4];
+  int32_t reserved[12];
+} cuplug__sampler;
+
 #ifndef __cuda_cuda_h__
 typedef int CUresult;
 typedef int CUdevice;
@@ -65,6 +108,14 @@ typedef int CUfunction_attribute;
 typedef size_t (*CUoccupancyB2DSize)(int);
 typedef cuplug__pool_properties CUmemPoolProps;
 typedef cuplug__launch_config CUlaunchConfig;
+typedef struct CUarray_st *CUarray;
+typedef unsigned long long CUtexObject;
+typedef unsigned long long CUsurfObject;
+typedef cuplug__texels CUDA_ARRAY3D_DESCRIPTOR;
+typedef cuplug__copy_3d CUDA_MEMCPY3D;
+typedef cuplug__resource CUDA_RESOURCE_DESC;
+typedef cuplug__sampler CUDA_TEXTURE_DESC;
+typedef struct CUDA_RESOURCE_VIEW_DESC_st CUDA_RESOURCE_VIEW_DESC;
 #endif
 
 enum {
@@ -117,7 +168,17 @@ enum {
   CUPLUG__LAUNCH_OVERLAPPING = 6,
   CUPLUG__JIT_ERROR_LOG = 5, /* options of the compiler of PTX */
   CUPLUG__JIT_ERROR_LOG_BYTES = 6,
-  CUPLUG__POINTER_DEVICE = 9 /* a pointer attribute: the ordinal */
+  CUPLUG__POINTER_MEMORY_TYPE = 2, /* pointer attributes */
+  CUPLUG__POINTER_BUFFER_ID = 7,
+  CUPLUG__POINTER_IS_MANAGED = 8,
+  CUPLUG__POINTER_DEVICE = 9, /* the ordinal */
+  CUPLUG__MEMORY_TYPE_HOST = 1,
+  CUPLUG__ARRAY_SURFACE = 2, /* a flag of arrays: surfaces may write them */
+  CUPLUG__COPY_DEVICE = 2,   /* types of memory in copies */
+  CUPLUG__COPY_ARRAY = 3,
+  CUPLUG__RESOURCE_ARRAY = 0,
+  CUPLUG__READ_AS_INTEGER = 1, /* flags of textures */
+  CUPLUG__NORMALIZED = 2
 };
 
 /* X(function, symbol, parameters). All return a CUresult. */
@@ -138,6 +199,8 @@ enum {
   X(cuCtxGetDevice, "cuCtxGetDevice", (CUdevice *))                                               \
   X(cuCtxSynchronize, "cuCtxSynchronize", (void))                                                 \
   X(cuPointerGetAttribute, "cuPointerGetAttribute", (void *, CUpointer_attribute, CUdeviceptr))   \
+  X(cuPointerGetAttributes, "cuPointerGetAttributes",                                             \
+    (unsigned int, CUpointer_attribute *, void **, CUdeviceptr))                                  \
   X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                                        \
   X(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool *, const CUmemPoolProps *))                 \
   X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool, CUmemPool_attribute, void *))  \
@@ -203,11 +266,24 @@ enum {
   X(cuKernelGetName, "cuKernelGetName", (const char **, CUkernel))                                 \
   X(cuFuncLoad, "cuFuncLoad", (CUfunction))
 
+/* Of textures: NULL where a driver without them stands in for it. */
+#define CUPLUG__TEXTURE_LIST(X)                                                             \
+  X(cuArray3DCreate, "cuArray3DCreate_v2", (CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *))    \
+  X(cuArrayDestroy, "cuArrayDestroy", (CUarray))                                            \
+  X(cuMemcpy3DAsync, "cuMemcpy3DAsync_v2", (const CUDA_MEMCPY3D *, CUstream))               \
+  X(cuTexObjectCreate, "cuTexObjectCreate",                                                 \
+    (CUtexObject *, const CUDA_RESOURCE_DESC *, const CUDA_TEXTURE_DESC *,                  \
+     const CUDA_RESOURCE_VIEW_DESC *))                                                      \
+  X(cuTexObjectDestroy, "cuTexObjectDestroy", (CUtexObject))                                \
+  X(cuSurfObjectCreate, "cuSurfObjectCreate", (CUsurfObject *, const CUDA_RESOURCE_DESC *)) \
+  X(cuSurfObjectDestroy, "cuSurfObjectDestroy", (CUsurfObject))
+
 typedef struct cuplug__driver_table {
 #define CUPLUG__X(function, symbol, parameters) CUresult(*function) parameters;
   CUPLUG__DRIVER_LIST(CUPLUG__X)
   CUPLUG__LIBRARY_LIST(CUPLUG__X)
   CUPLUG__NEWER_LIST(CUPLUG__X)
+  CUPLUG__TEXTURE_LIST(CUPLUG__X)
 #undef CUPLUG__X
 } cuplug__driver_table;
 

@@ -145,6 +145,10 @@ static int report(const cuplug_fault *fault, const cuplug__names *names, cuplug_
     snprintf(number, sizeof number, "array %u", fault->tensor);
     tensor = number;
   }
+  if (fault->status == CUPLUG_ERROR_VALUE)
+    return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                        "%s: %s: seen a smaller number at position %lld, wanted ascending ones",
+                        names->operator_name, tensor, (long long)fault->position);
   if (is_size(fault))
     return cuplug__fail(error, CUPLUG_ERROR_INDEX,
                         "%s: %s: index %lld at position %lld is out of bounds for size %lld",

@@ -64,15 +64,19 @@ static int fail_init(cuplug_error *error, int code) {
 
 static int list_gpu(int32_t id) {
   cuplug__gpu *gpu = &cuplug__gpus[id];
-  int major = 0, minor = 0;
+  int major = 0, minor = 0, n_processors = 0;
   size_t bytes = 0;
   int code = cuplug__driver.cuDeviceGet(&gpu->handle, id);
   if (!code)
     code = cuplug__driver.cuDeviceGetAttribute(&major, CUPLUG__CAPABILITY_MAJOR, gpu->handle);
   if (!code)
     code = cuplug__driver.cuDeviceGetAttribute(&minor, CUPLUG__CAPABILITY_MINOR, gpu->handle);
+  if (!code)
+    code =
+        cuplug__driver.cuDeviceGetAttribute(&n_processors, CUPLUG__N_MULTIPROCESSORS, gpu->handle);
   if (!code) code = cuplug__driver.cuDeviceTotalMem(&bytes, gpu->handle);
   gpu->capability = major * 10 + minor;
+  gpu->n_processors = n_processors;
   gpu->memory_bytes = bytes;
   return code;
 }

@@ -13,6 +13,7 @@
 typedef struct cuplug__gpu {
   CUdevice handle;
   int32_t capability; /* 90 for 9.0 */
+  int32_t n_processors;
   uint64_t memory_bytes;
   _Atomic(CUcontext) context; /* the primary one, once retained */
 } cuplug__gpu;

@@ -138,9 +138,14 @@ static int pin(cuplug__lane *lane, uint64_t wanted, cuplug_error *error) {
 
 int cuplug__lane_pin(cuplug__lane *lane, uint64_t bytes, cuplug_error *error) {
   const uint64_t n = CUPLUG__N_PINNED;
-  uint64_t wanted = bytes > n * CUPLUG__PINNED_SMALL ? CUPLUG__PINNED_LARGE : CUPLUG__PINNED_SMALL;
+  uint64_t wanted = CUPLUG__PINNED_SMALL;
+  while (wanted < CUPLUG__PINNED_LARGE && bytes > n * wanted) wanted *= 4;
   if (lane->pinned_bytes >= wanted) return CUPLUG_OK;
   int reserved = reserve_pinned(lane->device, n * wanted);
+  if (!reserved) { /* what idle lanes have may be enough */
+    cuplug__lanes_trim(lane->device);
+    reserved = reserve_pinned(lane->device, n * wanted);
+  }
   if (!reserved && lane->pinned) return CUPLUG_OK;
   if (!reserved) wanted = CUPLUG__PINNED_SMALL, reserve_pinned(lane->device, n * wanted);
   int code = lane->pinned ? (int)cuplug__driver.cuStreamSynchronize(lane->stream) : 0;

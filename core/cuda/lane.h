@@ -6,13 +6,13 @@
 
 #include <cuplug/host.h>
 
-/* A lane's pinned buffers are small at first, and large once a copy has come that the small ones
- * do not hold together. Past MAX_PINNED of one device they stay small. */
+/* A lane's pinned buffers are small at first, and four times or sixteen times as large once a copy
+ * has come that they do not hold together. Past MAX_PINNED of one device they stay small. */
 #define CUPLUG__N_PINNED 8
 #define CUPLUG__PINNED_SMALL ((uint64_t)256 << 10)
 #define CUPLUG__PINNED_LARGE ((uint64_t)4 << 20)
 #define CUPLUG__MAX_PINNED ((uint64_t)256 << 20)
-#define CUPLUG__MAX_FREE_LANES 8 /* of one device; more are made when needed, and destroyed */
+#define CUPLUG__MAX_FREE_LANES 16 /* of one device; more are made when needed, and destroyed */
 
 /* A staging lane: a non-blocking stream of its own, pinned buffers, and a fault record that no
  * other call uses (name it with cuplug__fault_rename). Taken from a bounded free list and given

@@ -10,6 +10,7 @@
 #include "cuda/fault.h"
 #include "cuda/gpus.h"
 #include "cuda/memory.h"
+#include "entry/run.h"
 #include "registry/load.h"
 #include "registry/operator.h"
 
@@ -42,6 +43,14 @@ int cuplug__ready_overload(const cuplug_operator *op, cuplug__overload *overload
   /* Another thread may have been faster: its record serves both. */
   atomic_compare_exchange_strong(mine, &none, fault);
   return CUPLUG_OK;
+}
+
+int cuplug__ready_run(cuplug__run *run) {
+  const uint64_t bit = 1ull << (run->device.id & 63);
+  if (atomic_load_explicit(&run->overload->prepared, memory_order_acquire) & bit) return CUPLUG_OK;
+  int status = cuplug__ready_overload(run->frame->op, run->overload, run->device.id, run->error);
+  if (!status) atomic_fetch_or_explicit(&run->overload->prepared, bit, memory_order_release);
+  return status;
 }
 
 /* Has the driver load the code of all kernels that were compiled together with one, a CUkernel, as

@@ -14,8 +14,15 @@
 /* Small pieces: all threads work on the same few chunks, so that the next DMA can begin soon.
  * Larger ones for fresh memory, whose pages are made piece by piece, where `to` is a multiple of
  * these. */
+#define LEAST_PIECE ((uint64_t)64 << 10) /* of copies of few bytes */
 #define VIEW_PIECE ((uint64_t)256 << 10)
 #define FRESH_PIECE ((uint64_t)512 << 10)
+
+/* Pages are made ahead in pieces of this size: threads that share one make, and clear, it each. */
+#define HUGE_PAGE ((uint64_t)2 << 20)
+
+/* Threads that make pages: faster than the bus, and the others copy meanwhile. */
+#define N_PAGE_MAKERS 6
 
 /* Written to memory that may have no pages yet. */
 static int is_fresh(const cuplug__host_copy *copy) {
@@ -76,16 +83,24 @@ static void begin(cuplug__host_copy *copy, uint64_t bytes, uint64_t piece, int n
   copy->job = cuplug__team_begin(&copy->loop);
 }
 
+/* Enough for some threads, whole pages. */
+static uint64_t piece_of(uint64_t bytes, uint64_t most) {
+  const uint64_t wanted = bytes / 8 / LEAST_PIECE * LEAST_PIECE;
+  return wanted < LEAST_PIECE ? LEAST_PIECE : wanted < most ? wanted : most;
+}
+
 void cuplug__host_copy_read(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
                             uint64_t bytes, void *to, int n_helpers) {
-  const uint64_t best = cuplug__view_piece(view), piece = (VIEW_PIECE + best - 1) / best * best;
+  const uint64_t best = cuplug__view_piece(view), wanted = piece_of(bytes, VIEW_PIECE);
+  const uint64_t piece = (wanted + best - 1) / best * best;
   *copy = (cuplug__host_copy){.view = view, .first = first, .packed = to};
   begin(copy, bytes, piece, n_helpers);
 }
 
 void cuplug__host_copy_write(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
                              uint64_t bytes, const void *from, int n_helpers) {
-  const uint64_t piece = cuplug__view_is_contiguous(view) ? FRESH_PIECE : VIEW_PIECE;
+  const uint64_t most = cuplug__view_is_contiguous(view) ? FRESH_PIECE : VIEW_PIECE;
+  const uint64_t piece = piece_of(bytes, most);
   *copy = (cuplug__host_copy){.view = view, .first = first, .packed = (char *)from, .is_write = 1};
   begin(copy, bytes, piece, n_helpers);
 }
@@ -94,6 +109,35 @@ void cuplug__host_copy_end(cuplug__host_copy *copy) {
   (void)cuplug__team_end(&copy->loop, copy->job);
   copy->loop = (cuplug__loop){0};
   copy->job = NULL;
+}
+
+/* Huge pages from the first one on that the memory has a part of. */
+static int make_piece(void *context, int64_t begin, int64_t end) {
+  const cuplug__host_pages *pages = context;
+  char *base = pages->from - (uintptr_t)pages->from % HUGE_PAGE;
+  char *low = base + begin < pages->from ? pages->from : base + begin;
+  char *high = base + end < pages->to ? base + end : pages->to;
+  if (pages->is_over) return CUPLUG_ERROR_VALUE; /* none of the others begins */
+  make_pages(low, (uint64_t)(high - low));
+  return CUPLUG_OK;
+}
+
+void cuplug__host_pages_begin(cuplug__host_pages *pages, void *memory, uint64_t bytes) {
+  pages->from = memory;
+  pages->to = pages->from + bytes;
+  pages->is_over = 0;
+  pages->loop = (cuplug__loop){.body = make_piece,
+                               .context = pages,
+                               .n = (int64_t)((uintptr_t)memory % HUGE_PAGE + bytes),
+                               .grain = (int64_t)HUGE_PAGE,
+                               .n_helpers = N_PAGE_MAKERS};
+  pages->job = bytes ? cuplug__team_begin(&pages->loop) : NULL;
+}
+
+void cuplug__host_pages_end(cuplug__host_pages *pages) {
+  pages->is_over = 1;
+  if (pages->job) (void)cuplug__team_end(&pages->loop, pages->job);
+  pages->job = NULL;
 }
 
 void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to) {

@@ -23,6 +23,14 @@ typedef struct cuplug__host_copy {
   int is_write; /* to the view */
 } cuplug__host_copy;
 
+/* Pages of new memory, made by the team before anything is written there. */
+typedef struct cuplug__host_pages {
+  cuplug__loop loop;
+  cuplug__job *job; /* NULL: none are made */
+  char *from, *to;
+  _Atomic int is_over;
+} cuplug__host_pages;
+
 /* Both return at once; both memories, and the view, are in use until host_copy_end. Threads are
  * woken until n_helpers are awake. */
 void cuplug__host_copy_read(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
@@ -32,6 +40,11 @@ void cuplug__host_copy_write(cuplug__host_copy *copy, const cuplug__view *view, 
                              uint64_t bytes, const void *from, int n_helpers);
 /* Reads a whole view, at once; small ones by the calling thread alone. */
 void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to);
+
+/* Returns at once; the memory stays until host_pages_end, which leaves pages that have not been
+ * made to who writes there. */
+void cuplug__host_pages_begin(cuplug__host_pages *pages, void *memory, uint64_t bytes);
+void cuplug__host_pages_end(cuplug__host_pages *pages);
 
 /* Takes part in the copy and returns when it is done, at once if it was. */
 void cuplug__host_copy_end(cuplug__host_copy *copy);

@@ -16,7 +16,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cuplug_image *images; /* under the lock: what was loaded stays reachable */
 
-int cuplug__fail_load(cuplug_error *error, int code, const char *name) {
+int cuplug__fail_load(cuplug_error *error, int code, const cuplug_image *image) {
+  const char *name = image->name;
   if (code == CUPLUG__CU_NO_BINARY_FOR_GPU)
     return cuplug__fail(error, CUPLUG_ERROR_CUDA,
                         "%s: it was compiled for the architecture of another GPU", name);
@@ -25,36 +26,38 @@ int cuplug__fail_load(cuplug_error *error, int code, const char *name) {
                         "%s: the compiler of its PTX is newer than the driver, which supports CUDA "
                         "%d.%d: update the driver, or use an older compiler",
                         name, cuplug__driver_version / 1000, cuplug__driver_version % 1000 / 10);
+  if (*image->log)
+    return cuplug__fail(error, CUPLUG_ERROR_CUDA, "%s: the driver refuses it: %s", name,
+                        image->log);
   cuplug__cuda_fail(error, code, "loading compiled code");
   cuplug__prefix(error, "%s: ", name);
   return error ? error->status : CUPLUG_ERROR_CUDA;
 }
 
-#define LOG_BYTES 1024 /* of what the driver says about PTX that it refuses */
-
-static int load_data(CUlibrary *library, void *code, char log[LOG_BYTES]) {
+static int load_data(cuplug_image *image, void *code) {
   CUjit_option options[] = {CUPLUG__JIT_ERROR_LOG, CUPLUG__JIT_ERROR_LOG_BYTES};
-  void *values[] = {log, (void *)(uintptr_t)LOG_BYTES};
+  void *values[] = {image->log, (void *)(uintptr_t)sizeof image->log};
   CUPLUG__RELAXED mode = cuplug__capture_relax();
-  return (int)cuplug__driver.cuLibraryLoadData(library, code, options, values, 2, NULL, NULL, 0);
+  return (int)cuplug__driver.cuLibraryLoadData(&image->library, code, options, values, 2, NULL,
+                                               NULL, 0);
 }
 
-static cuplug_image *new_image(CUlibrary library, const char *name) {
-  cuplug_image *new = calloc(1, sizeof *new);
-  char *copy = strdup(name);
-  if (!new || !copy) {
-    free(new);
-    free(copy);
-    return NULL;
-  }
-  new->library = library;
-  new->name = copy;
-  return new;
+static cuplug_image *new_image(const char *name) {
+  cuplug_image *made = calloc(1, sizeof *made);
+  if (!made) return NULL;
+  made->name = strdup(name);
+  if (made->name) return made;
+  free(made);
+  return NULL;
+}
+
+static void free_image(cuplug_image *image) {
+  if (image) free(image->name);
+  free(image);
 }
 
 int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplug_image **loaded,
                       cuplug_error *error) {
-  CUlibrary library;
   cuplug__clear(error);
   *loaded = NULL;
   int status = cuplug__cuda_start(error);
@@ -63,21 +66,24 @@ int cuplug_load_image(const void *image, uint64_t bytes, const char *name, cuplu
     return cuplug__fail(
         error, CUPLUG_ERROR_CUDA,
         "%s: code compiled at run time wants an NVIDIA driver of CUDA 12.0 or newer", name);
-  char *copy = malloc(bytes + 1); /* PTX ends with a zero */
-  if (!copy) return cuplug__no_memory(error, "loading compiled code");
-  memcpy(copy, image, bytes);
-  copy[bytes] = 0;
-  char log[LOG_BYTES] = "";
-  int code = load_data(&library, copy, log);
+  cuplug_image *made = new_image(name);
+  char *copy = made ? malloc(bytes + 1) : NULL; /* PTX ends with a zero */
+  if (copy) {
+    memcpy(copy, image, bytes);
+    copy[bytes] = 0;
+    int code = load_data(made, copy);
+    status = code ? cuplug__fail_load(error, code, made) : CUPLUG_OK;
+  } else {
+    status = cuplug__no_memory(error, "loading compiled code");
+  }
   free(copy);
-  if (code && *log)
-    return cuplug__fail(error, CUPLUG_ERROR_CUDA, "%s: the driver refuses it: %s", name, log);
-  if (code) return cuplug__fail_load(error, code, name);
-  *loaded = new_image(library, name);
-  if (!*loaded) return cuplug__no_memory(error, "loading compiled code");
+  if (status) {
+    free_image(made);
+    return status;
+  }
   pthread_mutex_lock(&lock);
-  (*loaded)->next = images;
-  images = *loaded;
+  made->next = images;
+  images = *loaded = made;
   pthread_mutex_unlock(&lock);
   return CUPLUG_OK;
 }
@@ -119,7 +125,7 @@ int cuplug_find_global(cuplug_image *image, const char *lowered, const char *nam
   if (code == CUPLUG__CU_NOT_FOUND)
     return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: there is no variable %s", image->name,
                         name);
-  if (code) return cuplug__fail_load(error, code, image->name);
+  if (code) return cuplug__fail_load(error, code, image);
   *pointer = (void *)(uintptr_t)address;
   *bytes = size;
   return CUPLUG_OK;

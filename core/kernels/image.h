@@ -12,9 +12,10 @@ struct cuplug_image {
   CUlibrary library;
   char *name;
   cuplug_kernel *kernels;
+  char log[1024]; /* what the driver says of PTX, which may be when a kernel is first used */
 };
 
-/* What the driver said when code of that name was loaded -> the record. Returns the status. */
-int cuplug__fail_load(cuplug_error *error, int code, const char *name);
+/* What the driver said when code of the image was loaded -> the record. Returns the status. */
+int cuplug__fail_load(cuplug_error *error, int code, const cuplug_image *image);
 
 #endif

@@ -54,7 +54,7 @@ int cuplug_find_kernel(cuplug_image *image, const char *lowered, const char *nam
                         "%s: there is no kernel %s: one in C++ goes by the name expression that it "
                         "was compiled with",
                         image->name, name);
-  if (code) return cuplug__fail_load(error, code, image->name);
+  if (code) return cuplug__fail_load(error, code, image);
   pthread_mutex_lock(&lock);
   *kernel = find_known(image, handle);
   cuplug_kernel *new = *kernel ? NULL : new_kernel(image, handle, name);
@@ -72,7 +72,7 @@ int cuplug__kernel_load(cuplug_kernel *kernel, int32_t device, CUfunction *funct
   if (*function) return CUPLUG_OK;
   CUPLUG__RELAXED mode = cuplug__capture_relax();
   int code = cuplug__driver.cuKernelGetFunction(function, kernel->handle);
-  if (code) return cuplug__fail_load(error, code, kernel->name);
+  if (code) return cuplug__fail_load(error, code, kernel->image);
   atomic_store_explicit(&kernel->functions[device], *function, memory_order_release);
   return CUPLUG_OK;
 }

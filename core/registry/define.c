@@ -88,6 +88,7 @@ static int fill(cuplug__plugin *plugin, const cuplug_definition *from, cuplug_er
     plugin->overloads[k].host = from->rows[k].host;
     plugin->overloads[k].cuda = from->rows[k].cuda;
     plugin->overloads[k].context = from->rows[k].context;
+    plugin->overloads[k].implies_strides = from->rows[k].implies_strides;
     take_reshape(&plugin->overloads[k], from->rows[k].reshape);
   }
   atomic_store_explicit(&plugin->operators[0].loaded, 1, memory_order_release);

@@ -32,7 +32,9 @@ typedef struct cuplug__overload {
   uint32_t n_scalars, n_arrays;          /* of the parameters; n_arrays: single ones */
   cuplug_entry *host; /* NULL before the code is loaded, or without an entry on that side */
   cuplug_entry *cuda;
-  void *context; /* of entries made in memory */
+  void *context;            /* of entries made in memory */
+  uint32_t implies_strides; /* as in cuplug_definition_row */
+  uint32_t prefers_host;    /* 1: arrays of the host are not taken to a GPU unasked */
   cuplug_reshape *reshape;
   /* Of asynchronous calls on each GPU: two of them could not claim one. Made at the first. */
   cuplug_fault *_Atomic faults[CUPLUG__N_FAULTS];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The entries of element-wise operators that are compiled from an expression. */
+#include "arguments/bind.h"
 #include "base/layout.h"
 #include "entry/run.h"
 #include "host/copies.h"
@@ -12,30 +13,40 @@
 #include <internal/source.h>
 #include <string.h>
 
-#define N_PLAIN 8192 /* elements of a call that is handed on as it is */
+#define N_PLAIN 8192 /* elements of a flat call that is handed on as it is */
 
-/* Of contiguous arrays, of which the first that is not raw says how many elements there are. */
-static void read_flat(const cuplug_call *call, uint32_t raw, cuplug_loop *loop) {
-  loop->n = loop->sizes[0] = cuplug_n_elements(&call->tensors[__builtin_ctz(~raw)]);
-  loop->ndim = loop->n != 1;
-  for (uint32_t k = 0; k < call->n_tensors; k++) loop->strides[0][k] = 1;
+/* Whether there are no strides: those that are not raw are C-contiguous and of one shape. */
+static inline int is_flat(const cuplug_call *call) {
+  for (uint32_t k = 0; k < call->n_tensors; k++)
+    if (call->tensors[k].strides) return 0;
+  return 1;
 }
 
+/* The first array that is not raw says how many elements there are. */
+static inline void read_flat(const cuplug_call *call, uint32_t raw, cuplug_loop *loop,
+                             void **data) {
+#define ONES 1, 1, 1, 1, 1, 1, 1, 1
+  static long long strides[1][CUPLUG_MAX_LOOP_ARRAYS] = {{ONES, ONES, ONES, ONES}};
+  loop->strides = strides;
+  loop->n_arrays = call->n_tensors;
+  loop->n = loop->sizes[0] = cuplug_n_elements(&call->tensors[__builtin_ctz(~raw)]);
+  loop->ndim = loop->n != 1;
+  for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
+}
+
+/* `strides` has room for all dimensions. */
 static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
                       long long (*strides)[CUPLUG_MAX_LOOP_ARRAYS], void **data) {
+  cuplug__write_strides(((const cuplug__run *)call->run)->frame);
   cuplug__loop_start(loop, call->n_tensors, strides);
   for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
-  if (source->raw) {
-    read_flat(call, source->raw, loop);
-    return;
-  }
   for (int32_t d = 0; d < call->tensors[0].ndim; d++) cuplug__loop_add(loop, call->tensors, d, 0);
   cuplug__loop_collapse(loop, !source->in_order);
 }
 
 /* The call's scalars, and in `numbers` behind them the sizes that the code wants, if any. */
-static int read_scalars(const cuplug_call *call, const cuplug_source *source,
-                        cuplug_scalar *numbers, const cuplug_scalar **scalars) {
+static inline int read_scalars(const cuplug_call *call, const cuplug_source *source,
+                               cuplug_scalar *numbers, const cuplug_scalar **scalars) {
   *scalars = call->scalars;
   if (!source->n_sizes) return CUPLUG_OK;
   *scalars = numbers;
@@ -68,8 +79,10 @@ static int is_repeated(const cuplug_loop *loop, uint32_t k) {
 }
 
 /* Large inputs that lie across the loop are copied in its order, where there is memory for it: met
- * one by one, each element would be read in a cache line of its own. */
-static void straighten(const cuplug_call *call, cuplug_loop *loop, void **data, void **copies) {
+ * one by one, each element would be read in a cache line of its own. Its stack is given back before
+ * the code runs. */
+static __attribute__((noinline)) void straighten(const cuplug_call *call, cuplug_loop *loop,
+                                                 void **data, void **copies) {
   const cuplug__run *run = call->run;
   int64_t sizes[CUPLUG_MAX_NDIM], strides[CUPLUG_MAX_NDIM];
   cuplug__view view;
@@ -99,58 +112,73 @@ static uint32_t inout_mask(const cuplug_call *call) {
   return mask;
 }
 
-/* Whether the code can be given all arrays at once, as they are: few elements that lie together. */
-static int is_plain(const cuplug_call *call, const cuplug_loop *loop, int wants_groups) {
-  if (loop->ndim > 1 || loop->n > N_PLAIN || (wants_groups && loop->n % CUPLUG_GROUP)) return 0;
-  for (uint32_t k = 0; k < loop->n_arrays; k++) {
-    const uint32_t type = cuplug_type(&call->tensors[k]);
-    if ((loop->ndim && loop->strides[0][k] != 1) || type == CUPLUG_FLOAT16 ||
-        type == CUPLUG_BFLOAT16)
-      return 0;
-  }
-  return 1;
+/* Whether the code can be given all arrays of a flat loop at once, as they are. */
+static inline int is_plain(const cuplug_loop *loop, const cuplug_code *code) {
+  return loop->n <= N_PLAIN && !code->has_halves && !(code->finish && loop->n % CUPLUG_GROUP);
 }
 
-static int run_code(const cuplug_call *call, uint32_t raw, const cuplug_code *code,
-                    cuplug_loop_call *arguments) {
+/* Through blocks, by several threads. */
+static void run_elements(const cuplug_call *call, uint32_t raw, cuplug_loop_part *part,
+                         const cuplug_loop_call *arguments, int wants_groups) {
   const cuplug__roles roles = {((const cuplug__run *)call->run)->frame->n_inputs, inout_mask(call),
                                raw};
-  const int wants_groups = code->finish != NULL;
+  cuplug__elements_run(arguments, part, call->tensors, &roles, wants_groups);
+}
+
+static inline int run_code(const cuplug_call *call, cuplug_source *source, const cuplug_loop *loop,
+                           void *const *data, const cuplug_scalar *scalars, int flat) {
+  cuplug_loop_call arguments = {.data = data, .scalars = scalars, .loop = loop, .n_parts = 1};
+  const cuplug_code *code;
   cuplug_division division;
   cuplug_loop_part *part;
+  int status = cuplug__variant_find_plain(source, call, &code);
+  if (status) return status;
+  arguments.division = &division;
   division.claimed = 0;
-  arguments->division = &division;
   memcpy(&part, &code->function, sizeof(part));
-  if (is_plain(call, arguments->loop, wants_groups))
-    part(arguments, 0, arguments->loop->n);
+  if (flat && is_plain(loop, code))
+    part(&arguments, 0, loop->n);
   else
-    cuplug__elements_run(arguments, part, call->tensors, &roles, wants_groups);
+    run_elements(call, source->raw, part, &arguments, code->finish != NULL);
   if (!division.claimed) return CUPLUG_OK;
   return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE, "%s", division.message);
 }
 
-int cuplug_elementwise_host(const cuplug_call *call) {
-  cuplug_source *source = cuplug_entry_context(call);
-  const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
-  cuplug_scalar numbers[call->n_scalars + source->n_sizes + 1];
+static __attribute__((noinline)) int run_sized(const cuplug_call *call, cuplug_source *source,
+                                               const cuplug_loop *loop, void *const *data,
+                                               int flat) {
+  cuplug_scalar numbers[call->n_scalars + source->n_sizes];
   const cuplug_scalar *scalars;
+  int status = read_scalars(call, source, numbers, &scalars);
+  return status ? status : run_code(call, source, loop, data, scalars, flat);
+}
+
+static inline int run_loop(const cuplug_call *call, cuplug_source *source, const cuplug_loop *loop,
+                           void *const *data, int flat) {
+  if (source->n_sizes) return run_sized(call, source, loop, data, flat);
+  return run_code(call, source, loop, data, call->scalars, flat);
+}
+
+static __attribute__((noinline)) int run_strided(const cuplug_call *call, cuplug_source *source) {
+  const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
   void *data[CUPLUG_MAX_LOOP_ARRAYS], *copies[CUPLUG_MAX_LOOP_ARRAYS];
   CUPLUG__LOOP_STRIDES(strides, call->tensors[0].ndim);
   cuplug_loop loop;
-  cuplug_variant variant;
-  const cuplug_code *code;
   read_loop(call, source, &loop, strides, data);
   if (!loop.n) return CUPLUG_OK;
-  int status = read_scalars(call, source, numbers, &scalars);
-  if (status) return status;
-  cuplug__variant_start(&variant, call);
-  status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
-  if (status) return status;
   straighten(call, &loop, data, copies);
-  cuplug_loop_call arguments = {.data = data, .scalars = scalars, .loop = &loop, .n_parts = 1};
-  status = run_code(call, source->raw, code, &arguments);
+  const int status = run_loop(call, source, &loop, data, 0);
   for (uint32_t k = 0; k < n_inputs; k++) cuplug_free_host(copies[k]);
   return status;
+}
+
+int cuplug_elementwise_host(const cuplug_call *call) {
+  cuplug_source *source = cuplug_entry_context(call);
+  void *data[CUPLUG_MAX_LOOP_ARRAYS];
+  cuplug_loop loop;
+  if (!is_flat(call)) return run_strided(call, source);
+  read_flat(call, source->raw, &loop, data);
+  return loop.n ? run_loop(call, source, &loop, data, 1) : CUPLUG_OK;
 }
 
 /* Bytes of an element of each input. */
@@ -203,7 +231,10 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   cuplug_variant variant;
   cuplug_cut cut;
   const cuplug_code *code;
-  read_loop(call, source, &loop, strides, arrays.data);
+  if (is_flat(call))
+    read_flat(call, source->raw, &loop, arrays.data);
+  else
+    read_loop(call, source, &loop, strides, arrays.data);
   if (!loop.n) return CUPLUG_OK;
   int status = read_scalars(call, source, numbers, &scalars);
   if (status) return status;

@@ -118,13 +118,11 @@ static int measure_grid(const cuplug_call *call, const cuplug_plan *plan, cuplug
 
 int cuplug_kernel_cuda(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
-  cuplug_variant variant;
   const cuplug_code *code;
   cuplug_grid grid = {.blocks = {1, 1, 1}, .threads = {1, 1, 1}};
   value values[CUPLUG_MAX_PASSES];
   void *arguments[CUPLUG_MAX_PASSES];
-  cuplug__variant_start(&variant, call);
-  int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
+  int status = cuplug__variant_find_plain(source, call, &code);
   if (status) return status;
   const cuplug_plan *plan = code->finish;
   if ((status = measure_grid(call, plan, &grid))) return status;
@@ -138,13 +136,11 @@ int cuplug_kernel_cuda(const cuplug_call *call) {
 
 int cuplug_function_host(const cuplug_call *call) {
   cuplug_source *source = cuplug_entry_context(call);
-  cuplug_variant variant;
   const cuplug_code *code;
   cuplug_host_function *function;
   value held;
   int64_t numbers[CUPLUG_MAX_PASSES];
-  cuplug__variant_start(&variant, call);
-  int status = cuplug__variant_find(source, &variant, &code, cuplug__error_of(call));
+  int status = cuplug__variant_find_plain(source, call, &code);
   if (status) return status;
   const cuplug_plan *plan = code->finish;
   for (uint32_t k = 0; k < plan->n_passes && k < CUPLUG_MAX_PASSES; k++) {

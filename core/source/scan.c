@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entries of scans that are compiled from expressions. Lines lie along one axis; they are cut
- * into parts where they are few: what each part comes to is put together first, and then each goes
- * on from what came before it. */
+/* The entries of scans that are compiled from expressions. Lines lie along one axis. On the host
+ * they are cut into parts where they are few: what each part comes to is put together first, and
+ * then each goes on from what came before it. A GPU goes through tiles in one pass: by columns,
+ * where the outputs of neighbouring lines lie side by side, of lines that fill a sector; else by
+ * rows, of all lines one behind the other. Many short columns are a thread's each. */
 #include "base/status.h"
 #include "entry/run.h"
 #include "source/loop.h"
@@ -15,9 +17,9 @@
 #define N_HOST_ITEMS 64
 #define HOST_BLOCK 1024
 #define N_HOST_LEAST 32768 /* elements of a part: it is read twice */
-#define N_BLOCKS_WANTED 1024
-#define N_ROW_LEAST 16384 /* elements of a part of a block's, and of a thread's */
-#define N_COLUMN_LEAST 64
+#define N_SECTOR_BYTES 32  /* that memory moves at once */
+#define N_TILE_BYTES 128   /* of a thread's elements, if they are single numbers */
+#define N_SHORT 128        /* elements of a column that is a thread's alone */
 
 typedef struct scan {
   const cuplug_call *call;
@@ -45,10 +47,11 @@ static int read_loops(scan *s) {
   return CUPLUG_OK;
 }
 
-/* Whether the outputs of neighbouring lines lie side by side. */
+/* Whether the outputs of neighbouring lines lie side by side, and those of a line do not. */
 static int is_by_columns(const scan *s) {
+  const int last = s->lines.ndim - 1;
   for (uint32_t k = s->call->n_tensors - s->source->n_outputs; k < s->call->n_tensors; k++)
-    if (s->lines.ndim != 1 || s->lines.strides[0][k] != 1) return 0;
+    if (last < 0 || s->lines.strides[last][k] != 1 || s->scanned.strides[0][k] == 1) return 0;
   return 1;
 }
 
@@ -79,13 +82,11 @@ static int run(scanner *go, const cuplug_call *call) {
   int status = read_loops(&s);
   if (status || !s.lines.n || !s.scanned.n) return status;
   cuplug__variant_start(&variant, call);
-  variant.columns = (uint8_t)is_by_columns(&s);
   return go(&s, &variant);
 }
 
 static int scan_on_host(scan *s, cuplug_variant *v) {
-  const int by_columns = v->columns;
-  v->columns = 0; /* the same code does both */
+  const int by_columns = is_by_columns(s) && s->lines.ndim == 1;
   int status = cuplug__variant_find(s->source, v, &s->code, cuplug__error_of(s->call));
   if (status) return status;
   const long long items = by_columns ? (s->lines.n + HOST_BLOCK - 1) / HOST_BLOCK : s->lines.n;
@@ -104,38 +105,92 @@ static int scan_on_host(scan *s, cuplug_variant *v) {
 
 int cuplug_scan_host(const cuplug_call *call) { return run(scan_on_host, call); }
 
+/* ---- CUDA ------------------------------------------------------------------------------------ */
+
+/* Whether all arrays go through memory element after element, line behind line. */
+static int is_flat(const scan *s) {
+  for (uint32_t k = 0; k < s->call->n_tensors; k++)
+    if (s->scanned.strides[0][k] != 1 || s->lines.ndim > 1 ||
+        (s->lines.ndim && s->lines.strides[0][k] != s->scanned.n))
+      return 0;
+  return 1;
+}
+
+/* The elements of a thread: of integers 64 bits are put together. */
+static uint32_t items_of(const scan *s) {
+  int64_t widest = 4;
+  for (uint32_t k = s->call->n_tensors - s->source->n_outputs; k < s->call->n_tensors; k++) {
+    const cuplug_tensor *x = &s->call->tensors[k];
+    const int is_whole = x->dtype.code <= 1 || cuplug_type(x) == CUPLUG_BOOL;
+    const int64_t bytes = is_whole ? 8 : cuplug_element_bytes(x);
+    if (bytes > widest) widest = bytes;
+  }
+  if (s->source->accumulator_bytes > 16) widest = s->source->accumulator_bytes / 2;
+  return widest < N_TILE_BYTES ? (uint32_t)(N_TILE_BYTES / widest) : 1;
+}
+
+/* How tiles lie. */
+typedef struct tiles {
+  long long side, n_strips, n_states, n_blocks;
+} tiles;
+
+static tiles tiles_of(const scan *s, const cuplug_variant *v) {
+  const long long n_lines = s->lines.n, n = s->scanned.n;
+  const long long bytes = cuplug_element_bytes(&s->call->outputs[0]);
+  tiles t = {1, 1, 0, 0};
+  while (v->columns && t.side * bytes < N_SECTOR_BYTES && t.side < n_lines) t.side *= 2;
+  const long long of_tile = CUPLUG__N_THREADS / t.side * v->unroll;
+  if (v->columns) t.n_strips = (n_lines + t.side - 1) / t.side;
+  const long long all = v->columns ? n : n * n_lines;
+  t.n_blocks = t.n_strips * ((all + of_tile - 1) / of_tile);
+  t.n_states = t.n_blocks * t.side;
+  if (v->alone) t.n_blocks = (n_lines + CUPLUG__N_THREADS - 1) / CUPLUG__N_THREADS;
+  return t;
+}
+
+/* What tiles say: a ticket, and for each state as many words of 64 bits as it has of 32. */
+static int take_words(scan *s, const tiles *t, void **words, cuplug_grid *g) {
+  const long long n_words = 1 + t->n_states * ((s->source->accumulator_bytes + 3) / 4);
+  *words = cuplug_workspace(s->call, (uint64_t)n_words * 8);
+  g->blocks[0] = (uint32_t)((n_words + CUPLUG__N_THREADS - 1) / CUPLUG__N_THREADS);
+  return *words ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
+}
+
 static int launch(scan *s, const cuplug_variant *v) {
   struct {
     void *data[CUPLUG_MAX_LOOP_ARRAYS];
   } arrays;
-  cuplug_divisor lines[s->lines.ndim + 1];
-  long long steps[(uint32_t)(s->lines.ndim + 1) * s->lines.n_arrays];
-  const long long of_block = v->columns ? CUPLUG__N_THREADS : 1;
-  const long long n_blocks = (s->lines.n + of_block - 1) / of_block;
-  int status = cut(s, (N_BLOCKS_WANTED + n_blocks - 1) / n_blocks,
-                   v->columns ? N_COLUMN_LEAST : N_ROW_LEAST);
-  if (status) return status;
-  if (n_blocks > INT32_MAX)
+  cuplug_divisor lines[s->lines.ndim + 1], length[2];
+  long long steps[(uint32_t)(s->lines.ndim + 1) * s->lines.n_arrays], unused[2 * 32];
+  tiles t = tiles_of(s, v);
+  void *words = NULL;
+  int status = CUPLUG_OK;
+  if (t.n_blocks > INT32_MAX)
     return cuplug__fail(cuplug__error_of(s->call), CUPLUG_ERROR_VALUE,
-                        "seen %lld lines, wanted at most %lld", s->lines.n, INT32_MAX * of_block);
+                        "seen %lld lines of %lld elements, wanted fewer", s->lines.n, s->scanned.n);
   memcpy(arrays.data, s->data, sizeof(s->data));
   cuplug__loop_pack(&s->lines, lines, steps);
-  cuplug_grid g = {.blocks = {(uint32_t)n_blocks, (uint32_t)s->n_parts - 1, 1},
-                   .threads = {CUPLUG__N_THREADS, 1, 1}};
+  cuplug__loop_pack(&s->scanned, length, unused);
+  length[0] = s->scanned.ndim ? length[0] : cuplug__divisor(1, 0);
+  cuplug_grid g = {.blocks = {1, 1, 1}, .threads = {CUPLUG__N_THREADS, 1, 1}};
   void *arguments[] = {
-      &arrays, (void *)s->call->scalars, &s->lines.n, &s->scanned.n, &s->part, lines,
-      steps,   s->scanned.strides[0],    &s->partials};
-  if (s->n_parts > 1)
+      &arrays, (void *)s->call->scalars, &s->lines.n, &s->scanned.n, length,      lines,
+      steps,   s->scanned.strides[0],    &words,      &t.n_states,   &t.n_strips, &t.side};
+  if (!v->alone && !(status = take_words(s, &t, &words, &g)))
     status = CUPLUG__SERVICE(s->call, launch)(s->call, s->code->function, &g, arguments);
-  g.blocks[1] = (uint32_t)s->n_parts;
+  g.blocks[0] = (uint32_t)t.n_blocks;
   return status ? status
                 : CUPLUG__SERVICE(s->call, launch)(s->call, s->code->finish, &g, arguments);
 }
 
 static int scan_on_cuda(scan *s, cuplug_variant *v) {
+  v->columns = (uint8_t)is_by_columns(s);
+  v->alone = v->columns && s->scanned.n < N_SHORT;
+  v->flat = !v->columns && is_flat(s);
   v->width = 1;
+  v->unroll = (uint8_t)items_of(s);
   v->ndim = (uint8_t)s->lines.ndim;
-  v->wide = s->lines.n >= 1ll << 30;
+  v->wide = s->lines.n >= (1ll << 30) / s->scanned.n;
   int status = cuplug__variant_find(s->source, v, &s->code, cuplug__error_of(s->call));
   return status ? status : launch(s, v);
 }

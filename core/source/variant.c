@@ -15,14 +15,26 @@ typedef struct entry {
   cuplug_code code;
 } entry;
 
+static int32_t device_of(const cuplug_call *call) {
+  return call->device.type == CUPLUG_CUDA ? call->device.id : -1;
+}
+
+static uint16_t type_of(const cuplug_tensor *x) {
+  return (uint16_t)(x->dtype.code << 8 | x->dtype.bits);
+}
+
 void cuplug__variant_start(cuplug_variant *v, const cuplug_call *call) {
   memset(v, 0, sizeof(*v));
-  v->device = call->device.type == CUPLUG_CUDA ? call->device.id : -1;
+  v->device = device_of(call);
   v->n_arrays = (uint8_t)call->n_tensors;
-  for (uint32_t k = 0; k < call->n_tensors; k++) {
-    const cuplug_dtype dtype = call->tensors[k].dtype;
-    v->types[k] = (uint16_t)(dtype.code << 8 | dtype.bits);
-  }
+  for (uint32_t k = 0; k < call->n_tensors; k++) v->types[k] = type_of(&call->tensors[k]);
+}
+
+static int has_halves(const cuplug_variant *v) {
+  int found = 0;
+  for (uint32_t k = 0; k < v->n_arrays; k++)
+    found |= v->types[k] == CUPLUG_FLOAT16 >> 16 || v->types[k] == CUPLUG_BFLOAT16 >> 16;
+  return found;
 }
 
 int cuplug__variant_find(cuplug_source *source, const cuplug_variant *variant,
@@ -41,12 +53,35 @@ int cuplug__variant_find(cuplug_source *source, const cuplug_variant *variant,
     return status;
   }
   made->variant = *variant;
+  made->code.has_halves = has_halves(variant);
   made->next = head;
   while (!__atomic_compare_exchange_n((entry **)&source->compiled, &made->next, made, 0,
                                       __ATOMIC_RELEASE, __ATOMIC_RELAXED))
     ;
   *code = &made->code;
   return CUPLUG_OK;
+}
+
+/* Whether a variant is of the call's device and dtypes. The call path of expressions passes here:
+ * without the variant to compare with being made. */
+static int is_of(const cuplug_variant *v, const cuplug_call *call) {
+  if (v->device != device_of(call) || v->n_arrays != call->n_tensors) return 0;
+  for (uint32_t k = 0; k < call->n_tensors; k++)
+    if (v->types[k] != type_of(&call->tensors[k])) return 0;
+  return 1;
+}
+
+int cuplug__variant_find_plain(cuplug_source *source, const cuplug_call *call,
+                               const cuplug_code **code) {
+  cuplug_variant variant;
+  for (entry *at = __atomic_load_n((entry **)&source->compiled, __ATOMIC_ACQUIRE); at;
+       at = at->next)
+    if (is_of(&at->variant, call)) {
+      *code = &at->code;
+      return CUPLUG_OK;
+    }
+  cuplug__variant_start(&variant, call);
+  return cuplug__variant_find(source, &variant, code, cuplug__error_of(call));
 }
 
 typedef struct shared_part {

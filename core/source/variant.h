@@ -14,6 +14,10 @@ void cuplug__variant_start(cuplug_variant *variant, const cuplug_call *call);
 int cuplug__variant_find(cuplug_source *source, const cuplug_variant *variant,
                          const cuplug_code **code, cuplug_error *error);
 
+/* The code of a variant of the call's device and dtypes alone. */
+int cuplug__variant_find_plain(cuplug_source *source, const cuplug_call *call,
+                               const cuplug_code **code);
+
 /* Runs a cuplug_loop_function and reports what it met; fills the last two members of `arguments`.
  */
 int cuplug__variant_run(const cuplug_call *call, const cuplug_code *code,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public copies between the host and a GPU. */
+#include "base/layout.h"
 #include "base/status.h"
 #include "cuda/capture.h"
 #include "cuda/context.h"
 #include "cuda/fault.h"
 #include "cuda/lane.h"
+#include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "host/copies.h"
 #include "host/view.h"
@@ -23,21 +25,35 @@ static int copy_on_lane(cuplug__lane *lane, int to_host, void *to, const void *f
   return status ? status : cuplug__stream_synchronize(lane->stream, error);
 }
 
-/* One thread needs no lane: the driver has buffers of its own. */
-static int is_direct(int to_host, uint64_t bytes, void *stream) {
+/* One thread needs no lane: the driver has buffers of its own. Pinned memory needs none. */
+static int is_direct(int to_host, const void *host, uint64_t bytes, void *stream) {
   int is_captured = 0;
-  return bytes > (to_host ? CUPLUG__LANE_BYTES : 0) && bytes < CUPLUG__SHARED_BYTES &&
-         !cuplug__capture_query(stream, &is_captured) && !is_captured;
+  const int is_midway = bytes > (to_host ? CUPLUG__LANE_BYTES : 0) && bytes < CUPLUG__SHARED_BYTES;
+  if (!is_midway && (bytes < CUPLUG__ASKED_BYTES || !cuplug__is_pinned(host, bytes))) return 0;
+  return !cuplug__capture_query(stream, &is_captured) && !is_captured;
+}
+
+/* Of large copies that somebody watches: between two of them a report may come. */
+#define WATCHED_BYTES ((uint64_t)64 << 20)
+
+static int copy_directly(int to_host, char *to, const char *from, uint64_t bytes, void *stream,
+                         cuplug__watch *watch, cuplug_error *error) {
+  int status = CUPLUG_OK;
+  for (uint64_t at = 0, n; at < bytes && !status; at += n) {
+    n = cuplug__least(bytes - at, WATCHED_BYTES);
+    status = cuplug__driver_copy(to_host, to + at, from + at, n, stream, error);
+    if (!status) status = cuplug__stream_synchronize(stream, error);
+    if (!status) status = cuplug__watch_add(watch, n, error);
+  }
+  return status;
 }
 
 static int copy(int32_t device, int to_host, void *to, const void *from, uint64_t bytes,
                 void *stream, cuplug__watch *watch, cuplug_error *error) {
   cuplug__lane *lane;
   int status;
-  if (is_direct(to_host, bytes, CUPLUG__STREAM(stream))) {
-    status = cuplug__driver_copy(to_host, to, from, bytes, CUPLUG__STREAM(stream), error);
-    return status ? status : cuplug__stream_synchronize(CUPLUG__STREAM(stream), error);
-  }
+  if (is_direct(to_host, to_host ? to : from, bytes, CUPLUG__STREAM(stream)))
+    return copy_directly(to_host, to, from, bytes, CUPLUG__STREAM(stream), watch, error);
   status = cuplug__lane_take(device, &lane, error);
   if (status) return status;
   status = copy_on_lane(lane, to_host, to, from, bytes, stream, watch, error);

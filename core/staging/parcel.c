@@ -14,8 +14,22 @@ cuplug__shipment *cuplug__shipment_new(cuplug__run *run) {
   cuplug__shipment *new = malloc(sizeof *new + n * sizeof *new->parcels);
   if (!new) return NULL;
   new->run = run;
+  new->is_share = 0;
+  new->first_row = 0;
   new->n_parcels = n;
   return new;
+}
+
+uint64_t cuplug__staged_bytes(const cuplug__run *run) {
+  const cuplug_frame *f = run->frame;
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < f->n_tensors; k++) {
+    const cuplug_tensor *x = &f->tensors[k];
+    if (x->ndim >= 0 && !cuplug__has_unknown(x))
+      bytes +=
+          (uint64_t)cuplug__n_bytes(x) * (uint64_t)((k < f->n_inputs) + cuplug__is_written(run, k));
+  }
+  return bytes;
 }
 
 static int takes_strides(const cuplug__shipment *s) {
@@ -121,12 +135,16 @@ static int loop_place(const cuplug_frame *f, uint32_t k) {
   return n_loops == 1 && x->dims[0].kind == CUPLUG_DIM_LOOP ? LEADING_LOOP : OTHER_LOOP;
 }
 
-static int stands_in_the_way(const cuplug__run *run, uint32_t k) {
+/* What of array k stands in the way, or NULL. */
+static const char *obstacle_of(const cuplug__run *run, uint32_t k) {
   const cuplug_tensor *x = &run->frame->tensors[k];
   const int loop = loop_place(run->frame, k);
-  if (x->ndim < 0) return 0;
-  if (loop == OTHER_LOOP || cuplug__has_unknown(x)) return 1;
-  return cuplug__is_written(run, k) && (loop == NO_LOOP || !cuplug__is_contiguous(x));
+  if (x->ndim < 0) return NULL;
+  if (cuplug__has_unknown(x)) return "its size is known only after the run";
+  if (loop == OTHER_LOOP) return "its loop dimensions do not stand first";
+  if (!cuplug__is_written(run, k)) return NULL;
+  if (loop == NO_LOOP) return "it has no loop dimensions to be cut by";
+  return cuplug__is_contiguous(x) ? NULL : "its elements do not follow each other in memory";
 }
 
 static int count_rows(const cuplug_frame *f, uint64_t *n_rows) {
@@ -174,11 +192,27 @@ int cuplug__shipment_rows(cuplug__shipment *s) {
   if (run->overload->row->flags & CUPLUG_ROW_KEEPS_WHOLE || !count_rows(run->frame, &n_rows))
     return 0;
   for (uint32_t k = 0; k < s->n_parcels; k++)
-    if (stands_in_the_way(run, k)) return 0;
+    if (obstacle_of(run, k)) return 0;
   s->row_bytes = 0;
   for (uint32_t k = 0; k < s->n_parcels; k++) describe_rows(s, k);
   if (s->row_bytes) s->n_rows = n_rows;
   return s->row_bytes > 0;
+}
+
+int cuplug__shipment_explain(const cuplug__shipment *s, cuplug_error *error) {
+  const cuplug__run *run = s->run;
+  const cuplug_frame *f = run->frame;
+  int n_cut = 0;
+  if (run->overload->row->flags & CUPLUG_ROW_KEEPS_WHOLE)
+    return cuplug__append(error, "its entry is to see its arrays whole"), 1;
+  for (uint32_t k = 0; k < s->n_parcels; k++) {
+    const char *obstacle = obstacle_of(run, k);
+    const char *name = f->signature->parameters[f->parameter[k]].name;
+    if (obstacle) return cuplug__append(error, "%s: %s", *name ? name : "out", obstacle), 1;
+    n_cut += f->tensors[k].ndim >= 0 && loop_place(f, k) != NO_LOOP;
+  }
+  if (!n_cut) cuplug__append(error, "no array has loop dimensions to be cut by");
+  return !n_cut;
 }
 
 /* ---- Parts ----------------------------------------------------------------------------------- */

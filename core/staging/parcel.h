@@ -29,12 +29,17 @@ typedef struct cuplug__parcel {
 
 typedef struct cuplug__shipment {
   cuplug__run *run;
+  int is_share; /* of a call: these rows, and no others */
+  uint64_t first_row;
   uint64_t n_rows;    /* 1: all travels at once */
   uint64_t row_bytes; /* of one row of all arrays that are cut */
   uint32_t n_parcels;
   cuplug_tensor tensors[CUPLUG_MAX_ARGUMENTS]; /* for the entry */
   cuplug__parcel parcels[];
 } cuplug__shipment;
+
+/* Of all arrays of a run, there and back. */
+uint64_t cuplug__staged_bytes(const cuplug__run *run);
 
 /* Room for the arrays of a run, to be described and freed; NULL: there is no memory. */
 cuplug__shipment *cuplug__shipment_new(cuplug__run *run);
@@ -46,6 +51,9 @@ void cuplug__shipment_whole(cuplug__shipment *shipment);
  * 0 where the call cannot be cut so: every output and in-out array must have the loop dimensions
  * and be contiguous, and wherever loop dimensions stand they must stand first. */
 int cuplug__shipment_rows(cuplug__shipment *shipment);
+/* Appends why not, to what is said of the call; nothing where it has one row, or none. Returns
+ * whether there is a reason. */
+int cuplug__shipment_explain(const cuplug__shipment *shipment, cuplug_error *error);
 
 /* Bytes that a part of n rows has on the device. */
 static inline uint64_t cuplug__parcel_bytes(const cuplug__parcel *parcel, uint64_t n) {

@@ -116,27 +116,29 @@ CUPLUG__COLD static void explain_memory(const cuplug__shipment *s) {
     before = ",";
   }
   cuplug__append(error, " at once: %s",
-                 s->n_rows > 1  ? "one step of the loop dimensions is that large"
-                 : f->loop_ndim ? "its loop dimensions cannot be cut"
+                 s->n_rows > 1 || s->is_share ? "one step of the loop dimensions is that large"
+                 : f->loop_ndim               ? "its loop dimensions cannot be cut"
                                 : "its signature has no loop dimensions to cut them by");
 }
 
 /* How many rows to try after n were too many; 0: it cannot be less. */
 static uint64_t fewer_rows(cuplug__shipment *s, uint64_t n) {
   if (n > 1) return (n + 1) / 2;
-  return s->n_rows == 1 && cuplug__shipment_rows(s) ? (s->n_rows + 1) / 2 : 0;
+  return s->n_rows == 1 && !s->is_share && cuplug__shipment_rows(s) ? (s->n_rows + 1) / 2 : 0;
 }
 
 static int run_all(part *p) {
   cuplug__shipment *s = p->shipment;
-  uint64_t most = 1;
+  uint64_t n_done = 0;
   int status = CUPLUG_OK;
-  cuplug__shipment_whole(s);
-  while (!status && p->first < s->n_rows) {
-    p->n = cuplug__least(most, s->n_rows - p->first);
+  if (!s->is_share) cuplug__shipment_whole(s);
+  uint64_t most = s->n_rows;
+  while (!status && n_done < s->n_rows) {
+    p->first = s->first_row + n_done;
+    p->n = cuplug__least(most, s->n_rows - n_done);
     status = run_part(p);
     if (!status) {
-      p->first += p->n;
+      n_done += p->n;
     } else if (status == CUPLUG_ERROR_MEMORY && !p->is_back) {
       most = fewer_rows(s, p->n);
       if (!most) return explain_memory(s), status;

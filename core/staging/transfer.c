@@ -5,6 +5,7 @@
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/lane.h"
+#include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "host/copies.h"
 #include "host/view.h"
@@ -123,9 +124,11 @@ int cuplug__driver_copy(int to_host, void *to, const void *from, uint64_t bytes,
   return cuplug__cuda_check(error, code, to_host ? "copying to the host" : "copying to the device");
 }
 
-static int is_for_driver(const cuplug__view *view, uint64_t bytes) {
-  return bytes > CUPLUG__LANE_BYTES && bytes < CUPLUG__SHARED_BYTES &&
-         cuplug__view_is_contiguous(view);
+/* Pinned memory needs no buffers; few bytes are in one sooner than it is asked about. */
+static int is_for_driver(const cuplug__view *view, uint64_t first, uint64_t bytes) {
+  if (!cuplug__view_is_contiguous(view) || bytes < CUPLUG__ASKED_BYTES) return 0;
+  const int is_midway = bytes > CUPLUG__LANE_BYTES && bytes < CUPLUG__SHARED_BYTES;
+  return is_midway || cuplug__is_pinned(view->data + first, bytes);
 }
 
 /* ---- Either way ------------------------------------------------------------------------------ */
@@ -137,7 +140,7 @@ int cuplug__to_device(cuplug__lane *lane, void *to, const cuplug__view *from, ui
   int code = 0;
   int status;
   if (!bytes) return CUPLUG_OK;
-  if (is_for_driver(from, bytes)) {
+  if (is_for_driver(from, first, bytes)) {
     status = cuplug__driver_copy(0, to, from->data + first, bytes, lane->stream, error);
     return status ? status : cuplug__watch_add(watch, bytes, error);
   }
@@ -164,7 +167,7 @@ int cuplug__to_host(cuplug__lane *lane, const cuplug__view *to, uint64_t first, 
   int code = 0;
   int status;
   if (!bytes) return CUPLUG_OK;
-  if (is_for_driver(to, bytes)) {
+  if (is_for_driver(to, first, bytes)) {
     status = cuplug__driver_copy(1, to->data + first, from, bytes, lane->stream, error);
     if (!status) status = cuplug__stream_synchronize(lane->stream, error);
     return status ? status : cuplug__watch_add(watch, bytes, error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between pageable host memory and a device: in chunks through a lane's pinned buffers,
- * large ones shared with the workers, or by the driver, which stages such memory on one thread. */
+/* Copies between host memory and a device: in chunks through a lane's pinned buffers, large ones
+ * shared with the workers, or by the driver, which stages pageable memory on one thread, and needs
+ * none for pinned memory. */
 #ifndef CUPLUG_CORE_STAGING_TRANSFER_H
 #define CUPLUG_CORE_STAGING_TRANSFER_H
 
@@ -10,6 +11,9 @@
 
 /* Up to here a lane's one thread is as fast as the driver's. */
 #define CUPLUG__LANE_BYTES ((uint64_t)1 << 20)
+
+/* From here on it pays to ask whether memory is pinned. */
+#define CUPLUG__ASKED_BYTES ((uint64_t)32 << 10)
 
 /* On the lane's stream, of the bytes of a view from `first` on. to_device may return before the
  * last have arrived, and read the array until then; to_host returns when all have. `watch` may be

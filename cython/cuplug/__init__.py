@@ -39,6 +39,7 @@ Arrays
     asarray, empty, from_pointer  make one
     empty_pinned         a NumPy array in pinned memory
     empty_managed        an array that the host and a GPU see
+    Texture              an array for texture and surface functions of kernels
     array_api            the functions of the Python array API standard
     random               random numbers, the same on the CPU and on GPUs
 
@@ -95,6 +96,7 @@ _MODULES = {
     "array.array": "Array",
     "array.make": "empty from_pointer",
     "array.pinned": "empty_managed empty_pinned",
+    "array.texture": "Texture",
     "array_api": "array_api",
     "array_api.creation": "asarray",
     "author.build": "build",

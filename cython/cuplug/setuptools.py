@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from setuptools import Distribution
+from setuptools import Distribution, __version__
 from setuptools.errors import OptionError
 
 from cuplug.author.extension import Plugin, relative
@@ -33,6 +33,7 @@ SETTINGS = {
     "stubs": str,
     "typed": bool,
 }
+OLDEST_SETUPTOOLS = 77
 USUAL_PLUGINS = ("plugins/*",)
 
 
@@ -42,6 +43,11 @@ def finalize(distribution: Distribution) -> None:
     if not any(isinstance(extension, Plugin) for extension in found):
         return
     # Others' packages pass here too, maybe with a setuptools that does not know these commands.
+    if int(__version__.partition(".")[0]) < OLDEST_SETUPTOOLS:
+        raise OptionError(
+            f"setuptools: seen {__version__}, wanted {OLDEST_SETUPTOOLS} or newer: "
+            "pip install --upgrade setuptools"
+        )
     from cuplug.author.packaging import BuildPlugins, TagWheel
 
     distribution.ext_modules = found

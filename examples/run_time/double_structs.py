@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel that gets structs: arrays of different lengths, each by a pointer and a length, whole
-and from an offset."""
+"""A kernel that gets structs: arrays of different lengths, each by a pointer and a length; two
+structs in memory of the GPU, the second of them alone, and one by value."""
 
 import cuplug
 import numpy as np
@@ -28,14 +28,18 @@ def span(x: cuplug.Array, first: int = 0) -> tuple[int, int]:
 
 
 def main() -> list[np.ndarray]:
-    """Double two arrays, then one from its fourth element on."""
+    """Double two arrays, the second again, and the first from its fourth element on."""
     module = cuplug.compile(SOURCE, name="double_structs.cu")
     a = cuplug.asarray(np.arange(8, dtype=np.float32))
     b = cuplug.asarray(np.ones(3, np.float32))
 
-    module["double_spans"][2, 32](cuplug.In(np.array([span(a), span(b)], SPAN)))
+    spans = cuplug.asarray(np.array([span(a), span(b)], SPAN), device="cuda")
+    module["double_spans"][2, 32](spans)
     assert np.array_equal(a.numpy(), 2 * np.arange(8))
     assert np.array_equal(b.numpy(), [2, 2, 2])
+
+    module["double_spans"][1, 32](spans[1:])
+    assert np.array_equal(b.numpy(), [4, 4, 4])
 
     module["double_span"][1, 32](np.array(span(a, first=4), SPAN))  # one struct, by value
     assert np.array_equal(a.numpy(), [0, 2, 4, 6, 16, 20, 24, 28])

@@ -65,8 +65,8 @@ CUPLUG_API void cuplug_set_reclaim(cuplug_reclaim *reclaim);
  * compiled at run time. ERROR_VALUE: the operator has no CUDA entry. [thread-safe] [loads] */
 CUPLUG_API int cuplug_prepare(cuplug_operator *op, int32_t device, cuplug_error *error);
 
-/** Copies between pageable host memory and a device, through pinned staging, after the work already
- * on the stream. Reports faults of earlier calls. [thread-safe] [syncs] */
+/** Copies between host memory and a device, through pinned staging where it is pageable, after the
+ * work already on the stream. Reports faults of earlier calls. [thread-safe] [syncs] */
 CUPLUG_API int cuplug_copy_to_device(int32_t device, void *to, const void *from, uint64_t bytes,
                                      void *stream, cuplug_error *error);
 CUPLUG_API int cuplug_copy_to_host(int32_t device, void *to, const void *from, uint64_t bytes,

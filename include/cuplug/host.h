@@ -241,6 +241,10 @@ typedef int cuplug_allocate_output(void *user, uint32_t output, cuplug_tensor *t
 typedef int cuplug_progress(void *user, uint64_t done_bytes, uint64_t total_bytes,
                             cuplug_error *error);
 
+/** In place of a GPU's number, for arrays of the host: a call is cut along its loop dimensions, and
+ * goes through all of them. One that cannot be cut is refused. */
+#define CUPLUG_ALL_GPUS (-1)
+
 /** How a call is made; cuplug_default_options() and then what differs. */
 typedef struct cuplug_options {
   uint32_t struct_bytes; /* sizeof(cuplug_options) */

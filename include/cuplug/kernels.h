@@ -86,12 +86,9 @@ int cuplug_launch(const cuplug_call *call, const cuplug_grid &grid, A... argumen
 }
 #endif
 
-/** In a kernel: records that element `position` of tensor number `tensor` holds `value`, outside
- * low <= value < high. The call then ends in IndexError; the kernel must go on without using the
- * value. */
-__device__ static inline void cuplug_fault_index(cuplug_fault *fault, uint32_t tensor,
-                                                 int64_t position, int64_t value, int64_t low,
-                                                 int64_t high) {
+__device__ static inline void cuplug__fault(cuplug_fault *fault, int32_t status, uint32_t tensor,
+                                            int64_t position, int64_t value, int64_t low,
+                                            int64_t high) {
   if (atomicCAS(&fault->claimed, 0u, 1u) != 0u) return;
   fault->tensor = tensor;
   fault->position = position;
@@ -99,8 +96,24 @@ __device__ static inline void cuplug_fault_index(cuplug_fault *fault, uint32_t t
   fault->low = low;
   fault->high = high;
   __threadfence_system();
-  *(volatile int32_t *)&fault->status = CUPLUG_ERROR_INDEX;
+  *(volatile int32_t *)&fault->status = status;
   *(volatile uint32_t *)fault->summary = 1u;
+}
+
+/** In a kernel: records that element `position` of tensor number `tensor` holds `value`, outside
+ * low <= value < high. The call then ends in IndexError; the kernel must go on without using the
+ * value. */
+__device__ static inline void cuplug_fault_index(cuplug_fault *fault, uint32_t tensor,
+                                                 int64_t position, int64_t value, int64_t low,
+                                                 int64_t high) {
+  cuplug__fault(fault, CUPLUG_ERROR_INDEX, tensor, position, value, low, high);
+}
+
+/** In a kernel: records that element `position` of tensor number `tensor`, whose elements are to
+ * ascend, is smaller than the one before it. The call then ends in ValueError. */
+__device__ static inline void cuplug_fault_order(cuplug_fault *fault, uint32_t tensor,
+                                                 int64_t position) {
+  cuplug__fault(fault, CUPLUG_ERROR_VALUE, tensor, position, 0, 0, 0);
 }
 
 #endif

@@ -30,7 +30,7 @@ __device__ inline unsigned divide(unsigned n, const cuplug_divisor &by) {
   return (__umulhi(n, by.magic) + n) >> by.shift;
 }
 __device__ inline int64_t divide(int64_t n, const cuplug_divisor &by) {
-  if (!by.wide_magic) return divide((unsigned)n, by);
+  if (!by.wide_magic) return n / by.size;
   return (int64_t)((__umul64hi((uint64_t)n, by.wide_magic) + (uint64_t)n) >> by.shift);
 }
 

@@ -19,7 +19,9 @@ typedef struct cuplug_definition_row {
   void *context;           /* what both entries get from cuplug_entry_context; kept for ever */
   cuplug_reshape *reshape; /* NULL: the signature says all */
   uint32_t flags;          /* CUPLUG_ROW_TAKES_STRIDES ... */
-  uint32_t reserved;
+  /* 1: of arrays that are C-contiguous the entries may be given no strides, unless they are copies
+   * in the other memory. */
+  uint32_t implies_strides;
 } cuplug_definition_row;
 
 typedef struct cuplug_definition {

@@ -48,6 +48,7 @@ struct cuplug_frame {
   uint32_t is_brief; /* 1: on the host it takes microseconds: keep locks, as Python's, around it */
   uint8_t parameter[CUPLUG_MAX_ARGUMENTS];     /* parameter number of each tensor */
   cuplug_tensor tensors[CUPLUG_MAX_ARGUMENTS]; /* outputs: (set) data; shape and dtype are filled */
+  int64_t n_bytes[CUPLUG_MAX_ARGUMENTS]; /* of tensors without strides; -1: a size is unknown */
   cuplug_scalar scalars[CUPLUG_MAX_ARGUMENTS];
   uint64_t none_mask; /* bit k: scalar k is None */
   int32_t loop_ndim;  /* the broadcast shape of `...` */
@@ -61,7 +62,7 @@ struct cuplug_frame {
 /* Matches arguments (in the order of the signature's parameters; missing ones at the end are
  * absent) against the operator's rows, in the order of the table. Checks number, kinds, dtypes,
  * ranks, dimensions, layout, devices, ranges; converts scalars; computes the outputs' shapes and
- * dtypes.
+ * dtypes. Tensors that are C-contiguous have no strides before cuplug_run.
  *
  * Where an input would have to be copied first (not C-contiguous, misaligned, or to be broadcast)
  * `copy_mask` says so and the caller either passes such copies (shapes from cuplug_wanted_shape) in
@@ -75,6 +76,10 @@ CUPLUG_API int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uin
  * the host. They travel in parts, which are put in order on the way: copies need not be made.
  * [thread-safe] */
 CUPLUG_API int cuplug_is_staged(const cuplug_frame *frame);
+
+/* Refuses a place where a frame without arrays cannot run, before its outputs are allocated: there
+ * is nothing to be cut. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_check_place(const cuplug_frame *frame, cuplug_error *error);
 
 /* The shape that input tensor k of a bound frame must have after broadcasting. Returns its ndim.
  * [thread-safe] [no-cuda] */

@@ -20,11 +20,12 @@ typedef struct cuplug_program {
   uint32_t n_names;
   uint32_t n_headers;
   uint32_t try_minimal; /* 1: first with --minimal, faster for a text that includes no headers */
+  uint32_t is_part;     /* 1: the image is to be a part for cuplug_link_program */
 } cuplug_program;
 
 /* What came of it; free it with cuplug_free_binary. */
 typedef struct cuplug_binary {
-  void *image; /* machine code; PTX when the GPU is newer than NVRTC */
+  void *image; /* machine code; PTX when the GPU is newer than NVRTC; of a part, its LTO IR */
   uint64_t image_bytes;
   char **lowered; /* n_names of them, in the order of the program's names */
   char *log;      /* the compiler's, with warnings */
@@ -42,6 +43,24 @@ CUPLUG_API int cuplug_find_compiler(const char *directories, char path[4096], cu
 CUPLUG_API int cuplug_compile_program(const char *path, const cuplug_program *program,
                                       cuplug_binary **binary, cuplug_error *error);
 CUPLUG_API void cuplug_free_binary(cuplug_binary *binary);
+
+/* Code to be linked and optimised as a whole by nvJitLink: LTO IR, PTX, cubins, fatbins, objects
+ * and libraries, in arrays of n_parts. The options say the architecture, "-arch=sm_90". */
+typedef struct cuplug_linking {
+  const char *name; /* in messages */
+  const void *const *parts;
+  const uint64_t *part_bytes;
+  const char *const *part_names;
+  const char *const *options;
+  uint32_t n_parts;
+  uint32_t n_options;
+  int32_t is_ptx; /* 1: the image is to be PTX; "-ptx" is among the options */
+} cuplug_linking;
+
+/* Links with the nvJitLink at `path`; `*binary` as of cuplug_compile_program. [thread-safe]
+ * [no-cuda] */
+CUPLUG_API int cuplug_link_program(const char *path, const cuplug_linking *linking,
+                                   cuplug_binary **binary, cuplug_error *error);
 
 /* Whether others may write what a path leads to, by the rules for directories of plugins; for the
  * cache. ERROR_PLUGIN: the reason; ERROR_NOT_FOUND: there is nothing. [thread-safe] [no-cuda] */

@@ -26,6 +26,9 @@ typedef struct cuplug_variant {
   uint8_t wide;      /* CUDA: 1: elements must be numbered with 64 bits */
   uint8_t columns;   /* CUDA: 1: a thread has outputs of its own; 0: threads share outputs */
   uint8_t alone;     /* CUDA: 1: no thread shares outputs with another */
+  uint8_t flat;      /* CUDA: 1: elements lie together, and begin and end anywhere */
+  uint8_t few;       /* CUDA: 1: a line has some outputs side by side */
+  uint8_t stores;    /* CUDA: 1: a thread's outputs are stored as one pack */
   uint8_t walk;      /* CUDA element-wise: a cuplug_walk_kind */
 } cuplug_variant;
 
@@ -34,6 +37,7 @@ typedef struct cuplug_code {
   /* CUDA reductions: the kernel that puts parts together. Element-wise on the host: not NULL where
    * the code wants whole groups of elements. */
   void *finish;
+  uint32_t has_halves; /* set by the core: 1: float16 or bfloat16 are among the arrays */
 } cuplug_code;
 
 /* Compiles; called once for each variant, or by several threads at once. Returns a status. */
@@ -57,7 +61,7 @@ typedef struct cuplug_source {
 
 /* Entries of element-wise operators: rows with CUPLUG_TAKES_STRIDES whose arrays all have one
  * shape; or, without that flag, rows of which the arrays that are not `raw` have one shape, and of
- * which one array is not. The host's code is a cuplug_loop_part. */
+ * which one array is not. They may imply their strides. The host's code is a cuplug_loop_part. */
 CUPLUG_API cuplug_entry cuplug_elementwise_host;
 CUPLUG_API cuplug_entry cuplug_elementwise_cuda;
 

@@ -2,9 +2,10 @@
 # In a repository of Spack packages this file lies in packages/py_cuplug/, or packages/py-cuplug/
 # where its API is older than 2.0. From a checkout: `spack dev-build py-cuplug@0.1.0`.
 
-from spack.package import *
 from spack_repo.builtin.build_systems.cuda import CudaPackage
 from spack_repo.builtin.build_systems.python import PythonPackage
+
+from spack.package import *
 
 
 class PyCuplug(PythonPackage, CudaPackage):
@@ -31,12 +32,12 @@ class PyCuplug(PythonPackage, CudaPackage):
     depends_on("py-ml-dtypes@0.4:", type=("build", "run"))
     depends_on("py-click@8.1:", type=("build", "run"))
     depends_on("py-rich@13:", type=("build", "run"))
-    depends_on("py-pyelftools@0.30:", type=("build", "run"))
+    depends_on("py-pyelftools@0.29:", type=("build", "run"))
 
     conflicts("cuda_arch=none", when="+cuda", msg="name the GPUs: cuda_arch=90")
 
     import_modules = ["cuplug", "cuplug.ops"]
 
-    def setup_build_environment(self, env):
+    def setup_build_environment(self, env: EnvironmentModifications) -> None:
         env.set("NVCC", self.spec["cuda"].prefix.bin.nvcc if "+cuda" in self.spec else "")
         env.set("CUDA_ARCHS", " ".join(self.spec.variants["cuda_arch"].value))

@@ -75,7 +75,9 @@ struct any_index {
     }
   }
 
-  __device__ int64_t row(int64_t i, const shape &s, cuplug_fault *fault) const {
+  /* Out of line: all that it may have to do, for each of the rows of a thread, is ten times the
+   * code, and of the time to compile it. */
+  __device__ __noinline__ int64_t row(int64_t i, const shape &s, cuplug_fault *fault) const {
     const bool is_small = s.n <= UINT32_MAX; /* whose division takes a fraction of the time */
     const int64_t part = is_small ? (uint32_t)i / (uint32_t)n : i / n, place = i - part * n;
     const int64_t found = index ? resolve(at(place, s), s, place, fault) : only;

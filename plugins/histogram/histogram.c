@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* histogram(x, bins, low, high): how many numbers are in each of as many even bins from low to
  * high, as NumPy's: a number at an edge is in the bin above it, high in the last one; others and
- * NaN in none.                                                     x T[*n], low < high; out
- * int64[bins] histogram(x, edges): the same between edges, which ascend: others are a ValueError on
- * the host, a GPU does not look.                                             edges T[m], out
- * int64[m - 1] bincount(x, size): how often 0 to size - 1 are there; others are an IndexError. x
- * I[*n], out int64[size]
+ * NaN in none.
+ *   x T[*n], low < high; out int64[bins]
+ * histogram(x, edges): the same between edges, which ascend: others are a ValueError.
+ *   edges T[m]; out int64[m - 1]
+ * bincount(x, size): how often 0 to size - 1 are there; others are an IndexError.
+ *   x I[*n]; out int64[size]
  *
  * T: bool, integers, floating dtypes. Bytes moved: x once. On the host each thread counts for
  * itself; on a GPU each block does, in shared memory, where the bins fit in there. */

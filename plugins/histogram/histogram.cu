@@ -34,6 +34,21 @@ __global__ void __launch_bounds__(THREADS)
     if (own[k]) atomicAdd(&out[k], (unsigned long long)own[k]);
 }
 
+/* As many threads as edges. */
+__global__ void __launch_bounds__(THREADS)
+    check_kernel(const __grid_constant__ bins b, cuplug_fault *fault) {
+  const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+  if (k < 1 || k > b.n_bins) return;
+  if (bins_key(&b, b.edges, k) < bins_key(&b, b.edges, k - 1)) cuplug_fault_order(fault, 1, k);
+}
+
+int check_edges(cuplug::call call) {
+  const bins b = bins_of_call(call, BINS_EDGES);
+  if (b.n_bins == 0) return CUPLUG_OK;
+  return call.launch<check_kernel>({{cuplug::blocks(b.n_bins + 1, THREADS)}, {THREADS}}, b,
+                                   call.fault());
+}
+
 int count(cuplug::call call, int what) {
   const cuplug_call *c = call;
   const bins b = bins_of_call(c, what);
@@ -53,5 +68,8 @@ int count(cuplug::call call, int what) {
 } // namespace
 
 CUPLUG_ENTRY int histogram_cuda(const cuplug_call *call) { return count(call, BINS_EVEN); }
-CUPLUG_ENTRY int histogram_edges_cuda(const cuplug_call *call) { return count(call, BINS_EDGES); }
+CUPLUG_ENTRY int histogram_edges_cuda(const cuplug_call *call) {
+  const int status = check_edges(call);
+  return status ? status : count(call, BINS_EDGES);
+}
 CUPLUG_ENTRY int bincount_cuda(const cuplug_call *call) { return count(call, BINS_COUNTS); }

@@ -287,10 +287,12 @@ CUPLUG_OPERATOR(scatter_add_cuda, scatter_add_host,
 CUPLUG_OPERATOR(
     scatter_backward_cuda, scatter_backward_host,
     "scatter_backward(" GRADIENTS "where T: floating | complex, " PLACES,
-    "The gradients of scatter and of put_along_axis." CUPLUG_DETERMINISTIC CUPLUG_LINEAR(grad));
+    "The gradients of scatter and of put_along_axis." CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(scatter)
+        CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(scatter_add_backward_cuda, scatter_add_backward_host,
                 "scatter_add_backward(" GRADIENTS "where T: floating | complex, " PLACES,
-                "The gradients of scatter_add." CUPLUG_DETERMINISTIC CUPLUG_LINEAR(grad));
+                "The gradients of scatter_add." CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(scatter_add)
+                    CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(put_cuda, put_host,
                 "put(inout x: T[m, *row], indices: I[n], values: T[n, *row]) "
                 "where T: any, I: int32 | int64",

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of selection.c. CUB counts, selects and scans, in a workspace.
- * Calls wait once, for the number of elements, which is the size of the output. */
-#include <cub/device/device_reduce.cuh>
+/* The specification is at the top of selection.c. Tiles are counted, CUB adds up the counts, in a
+ * workspace, and each tile is then taken to its place. Calls wait once, for the number of elements,
+ * which is the size of the output. */
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
 #include <cub/device/device_scan.cuh>
-#include <cub/device/device_select.cuh>
 #include <cuplug/plugin.hpp>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
@@ -14,11 +15,6 @@ namespace {
 
 constexpr int THREADS = 256;
 
-/* Is element i other than 0? */
-struct is_set {
-  flags_of flags;
-  __device__ bool operator()(int64_t i) const { return flag_at(&flags, i) != 0; }
-};
 struct as_count {
   flags_of flags;
   __device__ int64_t operator()(int64_t i) const { return flag_at(&flags, i); }
@@ -28,21 +24,111 @@ auto counts_of(const flags_of &flags) {
   return thrust::make_transform_iterator(thrust::counting_iterator<int64_t>(0), as_count{flags});
 }
 
-/* *total, on the device, and its value on the host. */
-int count(cuplug::call call, const flags_of &flags, int64_t n, int64_t *total, int64_t *found) {
-  const int status = call.with_scratch([=](void *scratch, size_t &bytes) {
-    return cub::DeviceReduce::Sum(scratch, bytes, counts_of(flags), total, n, call.stream());
+/* A tile is of a block; its threads have ITEMS elements each, those of a warp side by side. */
+constexpr int WARP = 32, WARPS = THREADS / WARP, ITEMS = 16, TILE = THREADS * ITEMS;
+
+/* Is element i, of the width of W, other than 0? With a width that the compiler knows. */
+template <typename W> __device__ inline bool is_set(const flags_of &flags, int64_t i) {
+  const flags_of known = {flags.data, sizeof(W), flags.mask};
+  return flag_at(&known, i) != 0;
+}
+
+/* The flags of a thread's items, a bit for each: bit j is of element first + j * THREADS. */
+template <typename W>
+__device__ inline unsigned flags_from(const flags_of &flags, int64_t first, int64_t n) {
+  unsigned found = 0;
+#pragma unroll
+  for (int j = 0; j < ITEMS; j++) {
+    const int64_t i = first + j * THREADS;
+    if (i < n) found |= (unsigned)is_set<W>(flags, i) << j;
+  }
+  return found;
+}
+
+/* counts[tile]: how many elements of a tile are other than 0. */
+template <typename W>
+__global__ void __launch_bounds__(THREADS)
+    count_kernel(const __grid_constant__ flags_of flags, int64_t n, int64_t *counts) {
+  using reduce = cub::BlockReduce<int, THREADS>;
+  __shared__ typename reduce::TempStorage memory;
+  const int64_t first = (int64_t)blockIdx.x * TILE + threadIdx.x;
+  const int found = reduce(memory).Sum(__popc(flags_from<W>(flags, first, n)));
+  if (threadIdx.x == 0) counts[blockIdx.x] = found;
+}
+
+/* What is taken of element i: itself, or its number. */
+template <typename T> struct element_of {
+  const T *x;
+  __device__ T operator()(int64_t i) const { return x[i]; }
+};
+struct number_of {
+  __device__ int64_t operator()(int64_t i) const { return i; }
+};
+
+/* out[before[tile] ...]: what is taken of the elements of a tile that are other than 0, in order:
+ * item j of all warps, one warp after the other, then item j + 1. */
+template <typename W, typename T, typename F>
+__global__ void __launch_bounds__(THREADS)
+    take_kernel(const __grid_constant__ flags_of flags, int64_t n,
+                const int64_t *__restrict__ before, T *__restrict__ out, F take) {
+  using scan = cub::BlockScan<int, THREADS>;
+  __shared__ typename scan::TempStorage memory;
+  __shared__ int places[THREADS];
+  static_assert(ITEMS * WARPS <= THREADS, "a place for each item of each warp");
+  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+  const int64_t first = (int64_t)blockIdx.x * TILE + threadIdx.x;
+  const unsigned found = flags_from<W>(flags, first, n);
+  T items[ITEMS];
+#pragma unroll
+  for (int j = 0; j < ITEMS; j++)
+    if (found >> j & 1) items[j] = take(first + j * THREADS);
+  places[threadIdx.x] = 0;
+  __syncthreads();
+#pragma unroll
+  for (int j = 0; j < ITEMS; j++) {
+    const unsigned of_warp = __ballot_sync(~0u, found >> j & 1);
+    if (lane == 0) places[j * WARPS + warp] = __popc(of_warp);
+  }
+  __syncthreads();
+  int place = places[threadIdx.x];
+  scan(memory).ExclusiveSum(place, place);
+  places[threadIdx.x] = place;
+  __syncthreads();
+  T *to = out + before[blockIdx.x];
+#pragma unroll
+  for (int j = 0; j < ITEMS; j++) {
+    const unsigned below = __ballot_sync(~0u, found >> j & 1) & ((1u << lane) - 1);
+    if (found >> j & 1) to[places[j * WARPS + warp] + __popc(below)] = items[j];
+  }
+}
+
+/* What is known of an array's elements that are other than 0 before they are taken. */
+struct counted {
+  int64_t n_tiles, n_found;
+  int64_t *before; /* of each tile: how many are in those before it */
+};
+
+template <typename W> int count(cuplug::call call, const flags_of &flags, int64_t n, counted *c) {
+  *c = {cuplug::blocks(n, TILE), 0, nullptr};
+  if (n == 0) return CUPLUG_OK;
+  int64_t *before = c->before = call.workspace<int64_t>(c->n_tiles + 1);
+  if (!before) return CUPLUG_ERROR_MEMORY;
+  int status = call.check(cudaMemsetAsync(before + c->n_tiles, 0, sizeof(*before), call.stream()));
+  if (!status) status = call.launch<count_kernel<W>>({c->n_tiles, THREADS}, flags, n, before);
+  if (status) return status;
+  status = call.with_scratch([=](void *scratch, size_t &bytes) {
+    return cub::DeviceScan::ExclusiveSum(scratch, bytes, before, before, c->n_tiles + 1,
+                                         call.stream());
   });
-  return status ? status : call.fetch(found, total);
+  return status ? status : call.fetch(&c->n_found, before + c->n_tiles);
 }
 
 template <typename T>
-int select_as(cuplug::call call, const void *x, const bool *mask, void *out, int64_t *total,
-              int64_t n) {
-  return call.with_scratch([=](void *scratch, size_t &bytes) {
-    return cub::DeviceSelect::Flagged(scratch, bytes, (const T *)x, mask, (T *)out, total, n,
-                                      call.stream());
-  });
+int select_as(cuplug::call call, const void *x, const flags_of &mask, void *out, int64_t n,
+              const counted &c) {
+  return call.launch<take_kernel<uint8_t, T, element_of<T>>>({c.n_tiles, THREADS}, mask, n,
+                                                             (const int64_t *)c.before, (T *)out,
+                                                             element_of<T>{(const T *)x});
 }
 
 /* before[i]: how many elements of the mask before number i are true. A mask with another number of
@@ -96,16 +182,15 @@ int locate(cuplug::call call, const cuplug_tensor &x, int64_t *out, int64_t n_fo
 }
 
 int select(cuplug::call call) {
-  const cuplug_call *c = call;
-  const cuplug_tensor &x = c->tensors[0], &mask = c->tensors[1];
+  const cuplug_call *call_of = call;
+  const cuplug_tensor &x = call_of->tensors[0], &mask = call_of->tensors[1];
   const int64_t n = cuplug_n_elements(&x);
-  int64_t *total = call.workspace<int64_t>(1), n_found = 0;
-  if (!total) return CUPLUG_ERROR_MEMORY;
-  int status = n ? count(call, flags_of_tensor(&mask), n, total, &n_found) : CUPLUG_OK;
-  if (!status) status = cuplug_output(call, 2, &n_found);
-  if (status || n_found == 0) return status;
-#define CASE(T) \
-  return select_as<T>(call, x.data, (const bool *)mask.data, c->outputs[0].data, total, n);
+  const flags_of flags = flags_of_tensor(&mask);
+  counted c;
+  int status = count<uint8_t>(call, flags, n, &c);
+  if (!status) status = cuplug_output(call, 2, &c.n_found);
+  if (status || c.n_found == 0) return status;
+#define CASE(T) return select_as<T>(call, x.data, flags, call_of->outputs[0].data, n, c);
   ELEMENTS_BY_WIDTH(cuplug_element_bytes(&x), CASE)
 #undef CASE
   return CUPLUG_OK;
@@ -129,24 +214,28 @@ int select_backward(cuplug::call call) {
   return CUPLUG_OK;
 }
 
-int nonzero(cuplug::call call) {
-  const cuplug_call *c = call;
-  const cuplug_tensor &x = c->tensors[0];
+template <typename W> int nonzero_as(cuplug::call call) {
+  const cuplug_call *call_of = call;
+  const cuplug_tensor &x = call_of->tensors[0];
   const flags_of flags = flags_of_tensor(&x);
   const int64_t n = cuplug_n_elements(&x);
-  int64_t *total = call.workspace<int64_t>(1), n_found = 0;
-  if (!total) return CUPLUG_ERROR_MEMORY;
-  int status = n ? count(call, flags, n, total, &n_found) : CUPLUG_OK;
-  const int64_t shape[2] = {x.ndim, n_found};
+  counted c;
+  int status = count<W>(call, flags, n, &c);
+  const int64_t shape[2] = {x.ndim, c.n_found};
   if (!status) status = cuplug_output(call, 1, shape);
-  if (status || n_found == 0) return status;
-  int64_t *out = (int64_t *)c->outputs[0].data;
-  status = call.with_scratch([=](void *scratch, size_t &bytes) {
-    return cub::DeviceSelect::If(scratch, bytes, thrust::counting_iterator<int64_t>(0),
-                                 out + (x.ndim - 1) * n_found, total, n, is_set{flags},
-                                 call.stream());
-  });
-  return status || x.ndim == 1 ? status : locate(call, x, out, n_found);
+  if (status || c.n_found == 0) return status;
+  int64_t *out = (int64_t *)call_of->outputs[0].data;
+  status = call.launch<take_kernel<W, int64_t, number_of>>(
+      {c.n_tiles, THREADS}, flags, n, (const int64_t *)c.before, out + (x.ndim - 1) * c.n_found,
+      number_of{});
+  return status || x.ndim == 1 ? status : locate(call, x, out, c.n_found);
+}
+
+int nonzero(cuplug::call call) {
+#define CASE(W) return nonzero_as<W>(call);
+  ELEMENTS_BY_WIDTH(cuplug_element_bytes(&((const cuplug_call *)call)->tensors[0]), CASE)
+#undef CASE
+  return CUPLUG_OK;
 }
 
 } // namespace

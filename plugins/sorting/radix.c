@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A radix sort by bytes, from the last one on. Short lines are sorted by insertion, each by one
+/* Keys with what goes with them, and those that are sorted without vectors: a radix sort by bytes,
+ * from the last one on. Short lines are sorted by insertion, each by one
  * thread; long ones by all threads: each counts the digits of a chunk, then moves the chunk's keys
  * behind those of the chunks before it. */
 #include "sorting/radix.h"
+
+#include "vectors.h"
 
 #include <string.h>
 
@@ -12,11 +15,13 @@
 #define MOST_CHUNKS 64
 
 int sorting_begin(sorting *s, const cuplug_call *call, int64_t n_bytes, int64_t n_lines, int64_t m,
-                  int has_index) {
+                  int has_index, void *home) {
   const uint64_t n = (uint64_t)(n_lines * m), width = n_bytes == 8 ? 8 : 4;
   *s = (sorting){.call = call, .n_lines = n_lines, .m = m, .n_bytes = n_bytes};
-  s->keys = cuplug_workspace(call, n * width);
+  if (!has_index && n_bytes >= 4) s->by = sorting_by_vectors_of(n_bytes);
+  s->keys = s->by && home ? home : cuplug_workspace(call, n * width);
   if (!s->keys) return CUPLUG_ERROR_MEMORY;
+  if (s->by) return CUPLUG_OK;
   s->spare = cuplug_workspace(call, n * width);
   if (!s->spare) return CUPLUG_ERROR_MEMORY;
   if (!has_index) return CUPLUG_OK;
@@ -30,38 +35,46 @@ int sorting_begin(sorting *s, const cuplug_call *call, int64_t n_bytes, int64_t 
 
 typedef struct loading {
   const sorting *s;
-  const void *x;
+  const char *x;
   elements_axis axis;
   order order;
 } loading;
 
-/* Keys from number `begin` on, of line begin / m. */
-#define LOAD(T, K)                                                                              \
-  for (int64_t i = begin; i < end;) {                                                           \
-    const int64_t line = i / s->m, first = line * s->m;                                         \
-    const T *x = (const T *)j->x + elements_line(&j->axis, line);                               \
-    const int64_t last = first + s->m < end ? first + s->m : end;                               \
-    for (; i < last; i++) ((K *)s->keys)[i] = (K)order_key(&o, x[(i - first) * j->axis.width]); \
-  }
+#define READ(T, K, key_of)                                                              \
+  if (step == 1)                                                                        \
+    for (int64_t i = 0; i < n; i++) ((K *)keys)[i] = key_of(&order, ((const T *)x)[i]); \
+  else                                                                                  \
+    for (int64_t i = 0; i < n; i++) ((K *)keys)[i] = key_of(&order, ((const T *)x)[i * step]);
 
+VECTORS void sorting_read(const order *o, const void *x, int64_t step, int64_t n, void *keys) {
+  const struct order order = *o;
+  switch (o->n_bytes) {
+  case 1:
+    READ(uint8_t, uint32_t, order_key32)
+    break;
+  case 2:
+    READ(uint16_t, uint32_t, order_key32)
+    break;
+  case 4:
+    READ(uint32_t, uint32_t, order_key32)
+    break;
+  default:
+    READ(uint64_t, uint64_t, order_key64)
+  }
+}
+
+/* Keys from number `begin` on, of line begin / m. */
 static int load(void *context, int64_t begin, int64_t end) {
   const loading *j = context;
   const sorting *s = j->s;
-  const order o = j->order;
-  switch (s->n_bytes) {
-  case 1:
-    LOAD(uint8_t, uint32_t)
-    break;
-  case 2:
-    LOAD(uint16_t, uint32_t)
-    break;
-  case 4:
-    LOAD(uint32_t, uint32_t)
-    break;
-  default:
-    LOAD(uint64_t, uint64_t)
+  const int64_t n_bytes = s->n_bytes, step = j->axis.width, width = n_bytes == 8 ? 8 : 4;
+  for (int64_t i = begin, last; i < end; i = last) {
+    const int64_t line = i / s->m, first = line * s->m;
+    last = first + s->m < end ? first + s->m : end;
+    const char *x = j->x + (elements_line(&j->axis, line) + (i - first) * step) * n_bytes;
+    sorting_read(&j->order, x, step, last - i, (char *)s->keys + i * width);
+    for (int64_t at = i; at < last && s->index; at++) s->index[at] = at - first;
   }
-  for (int64_t i = begin; i < end && s->index; i++) s->index[i] = i % s->m;
   return CUPLUG_OK;
 }
 
@@ -227,6 +240,7 @@ static int sort_long(const sorting *s, int64_t line, int64_t (*places)[256]) {
 
 int sorting_run(sorting *s) {
   if (s->m < 2 || s->n_lines == 0) return CUPLUG_OK;
+  if (s->by) return sorting_run_by_vectors(s, NULL);
   if (s->m < LONG)
     return cuplug_parallel(s->call, s->n_lines, 1 + AT_ONCE / s->m,
                            s->n_bytes == 8 ? sort_lines_wide : sort_lines_narrow, s);

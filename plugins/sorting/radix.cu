@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CUB sorts: DeviceRadixSort one line at a time, DeviceSegmentedSort many lines that are too short
- * to fill a GPU. Each is compiled for two widths of keys, whatever the dtypes. */
+ * to fill a GPU. Each is compiled for two widths of keys, whatever the dtypes; the latter, which is
+ * a third of a megabyte of code each time, for keys with an index alone. */
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_segmented_sort.cuh>
 #include <thrust/iterator/counting_iterator.h>
@@ -12,6 +13,7 @@ namespace {
 
 constexpr int64_t LONG = 1 << 18;    /* keys of a line that fills a GPU by itself */
 constexpr int64_t AT_ONCE = 1 << 30; /* keys in one call of DeviceSegmentedSort */
+constexpr int64_t UNASKED = 1 << 26; /* of those, where an index is of no use but to CUB */
 
 template <typename T, typename K>
 __global__ void __launch_bounds__(SORTING_THREADS)
@@ -47,22 +49,24 @@ template <typename K> struct buffers {
   }
 };
 
-/* Sorts n_lines, from one pair of buffers to another; b says to which. */
+/* Sorts a line, from one pair of buffers to another; b says to which. */
 template <typename K>
-cudaError_t sort_once(void *scratch, size_t &bytes, buffers<K> &b, const sorting &s,
-                      int64_t n_lines, cudaStream_t stream) {
-  const int64_t n = n_lines * s.m;
+cudaError_t sort_line(void *scratch, size_t &bytes, buffers<K> &b, const sorting &s,
+                      cudaStream_t stream) {
   const int end = (int)(8 * s.n_bytes);
-  if (n_lines == 1)
-    return s.index
-               ? cub::DeviceRadixSort::SortPairs(scratch, bytes, b.keys, b.index, n, 0, end, stream)
-               : cub::DeviceRadixSort::SortKeys(scratch, bytes, b.keys, n, 0, end, stream);
+  return s.index
+             ? cub::DeviceRadixSort::SortPairs(scratch, bytes, b.keys, b.index, s.m, 0, end, stream)
+             : cub::DeviceRadixSort::SortKeys(scratch, bytes, b.keys, s.m, 0, end, stream);
+}
+
+/* Sorts n_lines likewise. */
+template <typename K>
+cudaError_t sort_lines(void *scratch, size_t &bytes, buffers<K> &b, const sorting &s,
+                       int64_t n_lines, cudaStream_t stream) {
   const thrust::counting_iterator<int64_t> lines(0);
   const auto begins = thrust::make_transform_iterator(lines, line_begin{s.m});
-  return s.index ? cub::DeviceSegmentedSort::StableSortPairs(scratch, bytes, b.keys, b.index, n,
-                                                             n_lines, begins, begins + 1, stream)
-                 : cub::DeviceSegmentedSort::StableSortKeys(scratch, bytes, b.keys, n, n_lines,
-                                                            begins, begins + 1, stream);
+  return cub::DeviceSegmentedSort::StableSortPairs(scratch, bytes, b.keys, b.index, n_lines * s.m,
+                                                   n_lines, begins, begins + 1, stream);
 }
 
 /* Copies n elements to the other buffer, unless they are in buffer `wanted`. */
@@ -73,20 +77,31 @@ int collect(cuplug::call call, cub::DoubleBuffer<T> b, int wanted, int64_t n) {
       cudaMemcpyAsync(b.Alternate(), b.Current(), n * sizeof(T), cudaMemcpyDefault, call.stream()));
 }
 
+/* For so many keys at once; CUB moves an index that nobody asked for, whatever is in it. */
+int64_t *unasked_index(cuplug::call call, const sorting &s, int64_t at_once) {
+  return s.index || at_once == 1 ? nullptr : call.workspace<int64_t>(2 * at_once * s.m);
+}
+
 /* Where the first lines went, all are to be. */
 template <typename K> int sort(cuplug::call call, sorting *s) {
-  const int64_t together = s->m >= LONG ? 1 : AT_ONCE / s->m;
+  const int64_t together = s->m >= LONG ? 1 : (s->index ? AT_ONCE : UNASKED) / s->m;
   const int64_t at_once = together < s->n_lines ? together : s->n_lines;
+  int64_t *unasked = unasked_index(call, *s, at_once);
+  if (!unasked && !s->index && at_once > 1) return CUPLUG_ERROR_MEMORY;
+  const auto sort_some = [&](void *scratch, size_t &bytes, buffers<K> &b, int64_t n_lines) {
+    if (unasked) b.index = cub::DoubleBuffer<int64_t>(unasked, unasked + at_once * s->m);
+    return call.check(at_once == 1 ? sort_line(scratch, bytes, b, *s, call.stream())
+                                   : sort_lines(scratch, bytes, b, *s, n_lines, call.stream()));
+  };
   buffers<K> whole(*s, 0);
   size_t bytes = 0;
-  if (int status = call.check(sort_once(nullptr, bytes, whole, *s, at_once, call.stream())))
-    return status;
+  if (int status = sort_some(nullptr, bytes, whole, at_once)) return status;
   void *scratch = call.workspace<char>((int64_t)bytes);
   if (!scratch) return CUPLUG_ERROR_MEMORY;
   for (int64_t line = 0; line < s->n_lines; line += at_once) {
     const int64_t n_lines = s->n_lines - line < at_once ? s->n_lines - line : at_once;
     buffers<K> part(*s, line);
-    int status = call.check(sort_once(scratch, bytes, part, *s, n_lines, call.stream()));
+    int status = sort_some(scratch, bytes, part, n_lines);
     if (line == 0)
       whole.keys.selector = part.keys.selector, whole.index.selector = part.index.selector;
     if (!status) status = collect(call, part.keys, whole.keys.selector, n_lines * s->m);

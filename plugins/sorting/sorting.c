@@ -10,7 +10,9 @@
  *   number j of the order of x came from.                            grad, out V[*s], x T[*s]
  *
  * T: bool, integers, floating dtypes. Numbers become unsigned keys of the same order, and these are
- * sorted by their bytes. Bytes moved: for each byte of T the keys twice, and so positions. */
+ * sorted by their bytes; without positions, and of 4 bytes or more, by a quicksort in vectors.
+ * Bytes moved: for each byte of T the keys twice, and so positions; by vectors x once, and the keys
+ * twice for each time that halves them until caches hold them. */
 #include "sorting/radix.h"
 
 CUPLUG_ENTRY int sort_cuda(const cuplug_call *call);
@@ -97,8 +99,11 @@ static int sort(const cuplug_call *call, const cuplug_tensor *x, cuplug_body *wr
   w.order = order_of(x, call->scalars[1].i != 0);
   w.element_bytes = cuplug_element_bytes(&call->tensors[0]);
   const int64_t n_lines = w.axis.n_outer * w.axis.width;
-  int status = sorting_begin(&s, call, w.order.n_bytes, n_lines, w.axis.m, write != write_numbers);
+  const int is_alone = write == write_numbers;
+  int status = sorting_begin(&s, call, w.order.n_bytes, n_lines, w.axis.m, !is_alone,
+                             is_alone && w.axis.width == 1 ? w.out : NULL);
   if (!status) status = sorting_load(&s, x, &w.axis, &w.order);
+  if (!status && s.keys == w.out) return sorting_run_by_vectors(&s, &w.order);
   if (!status) status = sorting_run(&s);
   return status ? status : cuplug_parallel(call, n_lines * s.m, AT_ONCE, write, &w);
 }

@@ -6,26 +6,42 @@
  * say. No index may stand twice in a line. Bad indices are an IndexError.
  *   grad_values T[*g], indices int64[*g]; of x T[*s] the shape alone; out T[*s]
  *
- * The digits of keys are counted, from the first one on, until it is known which key is number k.
- * Keys below that, and the first ones that are equal, are sorted. Bytes moved: x once for each byte
- * of T, and twice. */
+ * Of a line that is read once, keys that are smaller than the k least ones so far are put aside;
+ * when there is no more room for them, k are kept. Which ones is found by counting their digits,
+ * from the first one on. In the end those k are sorted. Bytes moved: x once. */
 #include "sorting/radix.h"
+#include "vectors.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 CUPLUG_ENTRY int topk_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int topk_backward_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int topk_backward_backward_cuda(const cuplug_call *call);
 
 #define AT_ONCE (1 << 15) /* elements that are worth a thread */
 
+#define BLOCK 1024 /* elements that are read as keys */
+#define GROUP 64   /* keys that are looked at as one: a block is a multiple of them */
+#define ROOM 1024  /* keys that are put aside, at least */
+
 typedef struct job {
-  const sorting *all;
+  const cuplug_call *call;
   sorting top;
   elements_axis axis, axis_of_top;
-  const void *x;
+  order order;
+  const char *x;
   void *values;
-  int64_t *indices, element_bytes;
+  int64_t *indices, element_bytes, room;
 } job;
+
+/* Keys of a line that may be among its k least ones, in the order in which they came. */
+typedef struct aside {
+  void *keys;
+  int64_t *index, n;
+  uint64_t below; /* of further keys only smaller ones matter, */
+  int is_full;    /* once there were k */
+} aside;
 
 /* The bin that number `*left` of counted keys is in; *left becomes its number there. */
 static uint64_t bin_of(const int64_t *counts, int64_t *left) {
@@ -34,34 +50,72 @@ static uint64_t bin_of(const int64_t *counts, int64_t *left) {
   return bin;
 }
 
-#define CHOOSE(K, name)                                                      \
-  static void choose_##name(const job *j, int64_t line) {                    \
-    const int64_t m = j->all->m, k = j->top.m;                               \
-    const K *keys = (const K *)j->all->keys + line * m;                      \
-    K *chosen = (K *)j->top.keys + line * k;                                 \
-    int64_t *index = j->top.index + line * k, left = k;                      \
-    K last = 0; /* key number k, as far as it is known */                    \
-    for (int shift = 8 * (int)j->all->n_bytes - 8; shift >= 0; shift -= 8) { \
-      int64_t counts[256] = {0};                                             \
-      for (int64_t i = 0; i < m; i++)                                        \
-        if (keys[i] >> shift >> 8 == last) counts[keys[i] >> shift & 255]++; \
-      last = (K)(last << 8 | bin_of(counts, &left));                         \
-    }                                                                        \
-    for (int64_t i = 0, below = 0, equal = k - left; i < m; i++) {           \
-      if (keys[i] > last || (keys[i] == last && equal == k)) continue;       \
-      const int64_t at = keys[i] < last ? below++ : equal++;                 \
-      chosen[at] = keys[i];                                                  \
-      index[at] = i;                                                         \
-    }                                                                        \
+/* keep: of more than k keys the k least ones, of equal ones the first.
+ * add: n <= BLOCK keys of a line, the first with number `first`; there is room for them. */
+#define ASIDE(K, name)                                                                \
+  static void keep_##name(aside *a, int64_t k, int64_t n_bytes) {                     \
+    K *keys = a->keys, last = 0; /* key number k, as far as it is known */            \
+    int64_t left = k, at = 0;                                                         \
+    for (int shift = 8 * (int)n_bytes - 8; shift >= 0; shift -= 8) {                  \
+      int64_t counts[256] = {0};                                                      \
+      for (int64_t i = 0; i < a->n; i++)                                              \
+        if (keys[i] >> shift >> 8 == last) counts[keys[i] >> shift & 255]++;          \
+      last = (K)(last << 8 | bin_of(counts, &left));                                  \
+    }                                                                                 \
+    for (int64_t i = 0; at < k; i++) {                                                \
+      const int is_last = keys[i] == last;                                            \
+      keys[at] = keys[i];                                                             \
+      a->index[at] = a->index[i];                                                     \
+      at += keys[i] < last || (is_last && left > 0);                                  \
+      left -= is_last;                                                                \
+    }                                                                                 \
+    a->n = k, a->below = last, a->is_full = 1;                                        \
+  }                                                                                   \
+  VECTORS static void add_##name(aside *a, const K *from, int64_t n, int64_t first) { \
+    const K below = (K)a->below;                                                      \
+    K *keys = a->keys;                                                                \
+    int64_t *index = a->index, at = a->n;                                             \
+    for (int64_t begin = 0; begin < n; begin += GROUP) {                              \
+      const int64_t end = begin + GROUP < n ? begin + GROUP : n;                      \
+      K found = 0;                                                                    \
+      for (int64_t i = begin; i < end; i++) found |= from[i] < below;                 \
+      for (int64_t i = begin; (found || !a->is_full) && i < end; i++) {               \
+        keys[at] = from[i];                                                           \
+        index[at] = first + i;                                                        \
+        at += !a->is_full || from[i] < below;                                         \
+      }                                                                               \
+    }                                                                                 \
+    a->n = at;                                                                        \
   }
 
-CHOOSE(uint32_t, narrow)
-CHOOSE(uint64_t, wide)
+ASIDE(uint32_t, narrow)
+ASIDE(uint64_t, wide)
+
+static void choose_line(const job *j, int64_t line, aside *a) {
+  const int64_t m = j->axis.m, k = j->top.m, step = j->axis.width, n_bytes = j->order.n_bytes;
+  const int is_wide = n_bytes == 8;
+  const char *x = j->x + elements_line(&j->axis, line) * n_bytes;
+  uint64_t block[BLOCK];
+  a->n = 0, a->is_full = 0;
+  for (int64_t begin = 0; begin < m; begin += BLOCK) {
+    const int64_t n = m - begin < BLOCK ? m - begin : BLOCK;
+    if (a->n + n > j->room) is_wide ? keep_wide(a, k, n_bytes) : keep_narrow(a, k, n_bytes);
+    sorting_read(&j->order, x + begin * step * n_bytes, step, n, block);
+    is_wide ? add_wide(a, block, n, begin) : add_narrow(a, (const uint32_t *)block, n, begin);
+  }
+  if (a->n > k) is_wide ? keep_wide(a, k, n_bytes) : keep_narrow(a, k, n_bytes);
+  memcpy((char *)j->top.keys + line * k * (is_wide ? 8 : 4), a->keys,
+         (size_t)(k * (is_wide ? 8 : 4)));
+  memcpy(j->top.index + line * k, a->index, (size_t)k * sizeof *a->index);
+}
 
 static int choose_lines(void *context, int64_t begin, int64_t end) {
   const job *j = context;
-  for (int64_t line = begin; line < end; line++)
-    j->all->n_bytes == 8 ? choose_wide(j, line) : choose_narrow(j, line);
+  aside a = {.index = malloc((size_t)(j->room + 1) * (sizeof *a.index + sizeof(uint64_t)))};
+  if (!a.index) return cuplug_fail(j->call, CUPLUG_ERROR_MEMORY, "no memory for keys");
+  a.keys = a.index + j->room + 1;
+  for (int64_t line = begin; line < end; line++) choose_line(j, line, &a);
+  free(a.index);
   return CUPLUG_OK;
 }
 
@@ -74,7 +128,7 @@ static int write_lines(void *context, int64_t begin, int64_t end) {
     for (int64_t i = 0; i < k; i++) j->indices[to + i * width] = index[i];
 #define CASE(T)                   \
   for (int64_t i = 0; i < k; i++) \
-    ((T *)j->values)[to + i * width] = ((const T *)j->x)[from + index[i] * width];
+    ((T *)j->values)[to + i * width] = ((const T *)(const void *)j->x)[from + index[i] * width];
     ELEMENTS_BY_WIDTH(j->element_bytes, CASE)
 #undef CASE
   }
@@ -84,19 +138,17 @@ static int write_lines(void *context, int64_t begin, int64_t end) {
 CUPLUG_ENTRY int topk_host(const cuplug_call *call) {
   const cuplug_tensor *x = &call->tensors[0];
   const int64_t k = call->scalars[0].i, axis = call->scalars[1].i;
-  const order o = order_of(x, call->scalars[2].i != 0);
-  sorting all;
-  job j = {.all = &all, .axis = elements_around(x, axis), .x = x->data};
-  const int64_t n_lines = j.axis.n_outer * j.axis.width;
+  job j = {.call = call, .axis = elements_around(x, axis), .x = x->data};
+  const int64_t n_lines = j.axis.n_outer * j.axis.width, grain = 1 + AT_ONCE / (j.axis.m + 1);
   if (k == 0 || n_lines == 0) return CUPLUG_OK;
+  j.order = order_of(x, call->scalars[2].i != 0);
   j.axis_of_top = (elements_axis){j.axis.n_outer, k, j.axis.width};
   j.values = call->outputs[0].data;
   j.indices = call->outputs[1].data;
   j.element_bytes = cuplug_element_bytes(x);
-  int status = sorting_begin(&all, call, o.n_bytes, n_lines, j.axis.m, 0);
-  if (!status) status = sorting_begin(&j.top, call, o.n_bytes, n_lines, k, 1);
-  if (!status) status = sorting_load(&all, x, &j.axis, &o);
-  const int64_t grain = 1 + AT_ONCE / all.m;
+  j.room = 4 * k + ROOM + BLOCK;
+  if (j.room > j.axis.m) j.room = j.axis.m;
+  int status = sorting_begin(&j.top, call, j.order.n_bytes, n_lines, k, 1, NULL);
   if (!status) status = cuplug_parallel(call, n_lines, grain, choose_lines, &j);
   if (!status) status = sorting_run(&j.top);
   return status ? status : cuplug_parallel(call, n_lines, grain, write_lines, &j);
@@ -104,21 +156,33 @@ CUPLUG_ENTRY int topk_host(const cuplug_call *call) {
 
 /* ---- The gradient ---------------------------------------------------------------------------- */
 
-/* Puts line after line back. Returns the position of a bad index, or -1. */
-static int64_t put_back(const cuplug_call *call, elements_axis axis, elements_axis chosen) {
+/* Puts line after line back to the first output, or takes them from where they were put. Returns
+ * the position of a bad index, or -1. */
+static int64_t put_back(const cuplug_call *call, elements_axis axis, elements_axis chosen,
+                        int is_back) {
   const int64_t *indices = call->tensors[1].data;
+  const void *x = call->tensors[0].data;
+  void *out = call->outputs[0].data;
   for (int64_t line = 0; line < axis.n_outer * axis.width; line++) {
     const int64_t from = elements_line(&chosen, line), to = elements_line(&axis, line);
     for (int64_t i = 0; i < chosen.m; i++) {
       const int64_t at = from + i * axis.width, index = indices[at];
       if (index < 0 || index >= axis.m) return at;
-#define CASE(T) \
-  ((T *)call->outputs[0].data)[to + index * axis.width] = ((const T *)call->tensors[0].data)[at];
+      const int64_t place = to + index * axis.width;
+#define CASE(T) ((T *)out)[is_back ? place : at] = ((const T *)x)[is_back ? at : place];
       ELEMENTS_BY_WIDTH(cuplug_element_bytes(&call->tensors[0]), CASE)
 #undef CASE
     }
   }
   return -1;
+}
+
+static int check_index(const cuplug_call *call, int64_t bad, elements_axis axis) {
+  if (bad < 0) return CUPLUG_OK;
+  return cuplug_failf(call, CUPLUG_ERROR_INDEX,
+                      "indices: index %lld at position %lld is out of bounds for size %lld",
+                      (long long)((const int64_t *)call->tensors[1].data)[bad], (long long)bad,
+                      (long long)axis.m);
 }
 
 CUPLUG_ENTRY int topk_backward_host(const cuplug_call *call) {
@@ -128,12 +192,17 @@ CUPLUG_ENTRY int topk_backward_host(const cuplug_call *call) {
   if (status) return status;
   memset(out->data, 0, (size_t)(cuplug_n_elements(out) * cuplug_element_bytes(out)));
   const elements_axis axis = elements_around(x, call->scalars[0].i);
-  const int64_t bad = put_back(call, axis, elements_around(&call->tensors[0], call->scalars[0].i));
-  if (bad < 0) return CUPLUG_OK;
-  return cuplug_failf(call, CUPLUG_ERROR_INDEX,
-                      "indices: index %lld at position %lld is out of bounds for size %lld",
-                      (long long)((const int64_t *)call->tensors[1].data)[bad], (long long)bad,
-                      (long long)axis.m);
+  return check_index(
+      call, put_back(call, axis, elements_around(&call->tensors[0], call->scalars[0].i), 1), axis);
+}
+
+CUPLUG_ENTRY int topk_backward_backward_host(const cuplug_call *call) {
+  const cuplug_tensor *x = &call->tensors[0], *indices = &call->tensors[1];
+  const int status = elements_check_beside(call, "indices", indices, x, call->scalars[0].i);
+  if (status) return status;
+  const elements_axis axis = elements_around(x, call->scalars[0].i);
+  return check_index(call, put_back(call, axis, elements_around(indices, call->scalars[0].i), 0),
+                     axis);
 }
 
 #define OF_TOP "[*s[:axis % len(s)], k, *s[axis % len(s) + 1:]]"
@@ -149,4 +218,11 @@ CUPLUG_OPERATOR(
     topk_backward_cuda, topk_backward_host,
     "topk_backward(grad_values: T[*g], indices: int64[*g], x: T[*s], axis: int = -1) -> "
     "T[*s] where T: floating, -len(s) <= axis < len(s), len(g) == len(s)",
-    "The gradient of topk: zeros, and grad_values where indices say." CUPLUG_LINEAR(grad_values));
+    "The gradient of topk: zeros, and grad_values where indices say." CUPLUG_GRADIENT(
+        topk_backward_backward) CUPLUG_LINEAR(grad_values));
+CUPLUG_OPERATOR(
+    topk_backward_backward_cuda, topk_backward_backward_host,
+    "topk_backward_backward(x: T[*s], indices: int64[*g], axis: int = -1) -> T[*g] "
+    "where T: floating, -len(s) <= axis < len(s), len(g) == len(s)",
+    "The gradient of topk_backward: the elements of x where indices say." CUPLUG_DETERMINISTIC
+        CUPLUG_GRADIENT(topk_backward) CUPLUG_LINEAR(x));

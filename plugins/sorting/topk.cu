@@ -228,39 +228,62 @@ int topk(cuplug::call call) {
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    back_kernel(const T *__restrict__ grad, const int64_t *__restrict__ indices, T *out,
-                const elements_axis axis, const elements_axis of_top, int64_t n,
+    back_kernel(const T *__restrict__ x, const int64_t *__restrict__ indices, T *out,
+                const elements_axis axis, const elements_axis of_top, int64_t n, bool is_back,
                 cuplug_fault *fault) {
   const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   if (i >= n) return;
   const int64_t j = indices[i], outer = i / (of_top.m * axis.width);
+  const int64_t place = (outer * axis.m + j) * axis.width + i % axis.width;
   if (j < 0 || j >= axis.m)
     cuplug_fault_index(fault, 1, i, j, 0, axis.m);
+  else if (is_back)
+    out[place] = x[i];
   else
-    out[(outer * axis.m + j) * axis.width + i % axis.width] = grad[i];
+    out[i] = x[place];
+}
+
+/* Elements to where indices say, or from there. */
+int move_back(cuplug::call call, elements_axis axis, elements_axis of_top, bool is_back) {
+  const cuplug_call *c = call;
+  const void *x = c->tensors[0].data;
+  const auto *indices = (const int64_t *)c->tensors[1].data;
+  void *out = c->outputs[0].data;
+  const int64_t n = cuplug_n_elements(&c->tensors[1]);
+  if (n == 0) return CUPLUG_OK;
+#define CASE(T)                                                                                    \
+  return call.launch<back_kernel<T>>({cuplug::blocks(n, THREADS), THREADS}, (const T *)x, indices, \
+                                     (T *)out, axis, of_top, n, is_back, call.fault());
+  ELEMENTS_BY_WIDTH(cuplug_element_bytes(&c->outputs[0]), CASE)
+#undef CASE
+  return CUPLUG_OK;
 }
 
 int topk_backward(cuplug::call call) {
   const cuplug_call *c = call;
   const cuplug_tensor &grad = c->tensors[0], &x = c->tensors[2], &out = c->outputs[0];
-  const int64_t n = cuplug_n_elements(&grad), n_out = cuplug_n_elements(&out);
-  const elements_axis axis = elements_around(&x, c->scalars[0].i);
-  const elements_axis of_top = elements_around(&grad, c->scalars[0].i);
-  int status = elements_check_beside(c, "grad_values", &grad, &x, c->scalars[0].i);
+  const int64_t n_out = cuplug_n_elements(&out), axis = c->scalars[0].i;
+  int status = elements_check_beside(c, "grad_values", &grad, &x, axis);
   if (status || n_out == 0) return status;
   status =
       call.check(cudaMemsetAsync(out.data, 0, n_out * cuplug_element_bytes(&out), call.stream()));
-  if (status || n == 0) return status;
-#define CASE(T)                                                                                   \
-  return call.launch<back_kernel<T>>({cuplug::blocks(n, THREADS), THREADS}, (const T *)grad.data, \
-                                     (const int64_t *)c->tensors[1].data, (T *)out.data, axis,    \
-                                     of_top, n, call.fault());
-  ELEMENTS_BY_WIDTH(cuplug_element_bytes(&out), CASE)
-#undef CASE
-  return CUPLUG_OK;
+  if (status) return status;
+  return move_back(call, elements_around(&x, axis), elements_around(&grad, axis), true);
+}
+
+int topk_backward_backward(cuplug::call call) {
+  const cuplug_call *c = call;
+  const cuplug_tensor &x = c->tensors[0], &indices = c->tensors[1];
+  const int64_t axis = c->scalars[0].i;
+  const int status = elements_check_beside(c, "indices", &indices, &x, axis);
+  if (status) return status;
+  return move_back(call, elements_around(&x, axis), elements_around(&indices, axis), false);
 }
 
 } // namespace
 
 CUPLUG_ENTRY int topk_cuda(const cuplug_call *call) { return topk(call); }
 CUPLUG_ENTRY int topk_backward_cuda(const cuplug_call *call) { return topk_backward(call); }
+CUPLUG_ENTRY int topk_backward_backward_cuda(const cuplug_call *call) {
+  return topk_backward_backward(call);
+}

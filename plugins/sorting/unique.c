@@ -25,7 +25,7 @@ static int sort_all(const cuplug_call *call, sorting *s, const order *o, int has
                     int64_t *n_found) {
   const cuplug_tensor *x = &call->tensors[0];
   const elements_axis all = {1, cuplug_n_elements(x), 1};
-  int status = sorting_begin(s, call, o->n_bytes, 1, all.m, has_index);
+  int status = sorting_begin(s, call, o->n_bytes, 1, all.m, has_index, NULL);
   if (!status) status = sorting_load(s, x, &all, o);
   if (!status) status = sorting_run(s);
   *n_found = 0;

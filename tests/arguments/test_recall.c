@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "check.h"
 #include "registry/operator.h"
+#include "registry/rows.h"
 
 #include <stdlib.h>
 
@@ -20,6 +21,11 @@ static const char *const signatures[][2] = {
      NULL},
     {"f(x: T[n], a: T, y: T[n] = None) -> (T[n, 2], T[?]) where T: float32 | int64", NULL},
     {"f(x: float32[n], a: int32) -> float32[n]", "f(x: int64[n], a: float32) -> int64[n]"},
+    {"f(x: float32[n], a: int32) -> float32[n]", "f(x: float32[n], a: float32) -> int64[n]"},
+    {"f(x: float32[3], y: T[n]) where T: any", "f(x: float32[n], y: T[m]) where T: any"},
+    {"f(x: float32[n], inout y: T[n]) where T: any", "f(x: float32[n], y: T[m]) where T: any"},
+    {"f(x: float32[n], a: float32) where 1 <= a", "f(x: float32[n], a: float32)"},
+    {"f(x: float32[n], mode: 'raise' | 'wrap')", "f(x: float32[n], mode: str)"},
     {"f(x: float32[*n], y: float32[*n], z: float32[*n]) -> float32[*n]", NULL},
 };
 #define N_OPERATORS (sizeof signatures / sizeof *signatures)
@@ -40,6 +46,7 @@ static void make_operators(void) {
       cuplug__make_overload(o, &rows[i][k], tensors[i][k]);
       o->brief_bytes = 64;
     }
+    CHECK(!cuplug__rows_make(&operators[i], &error));
   }
 }
 
@@ -114,7 +121,8 @@ static int same_frame(const cuplug_frame *a, const cuplug_frame *b) {
              a->loop_ndim == b->loop_ndim &&
              same_numbers(a->loop_shape, b->loop_shape, a->loop_ndim);
   for (uint32_t k = 0; same && k < a->n_tensors; k++)
-    same = a->parameter[k] == b->parameter[k] && same_tensor(&a->tensors[k], &b->tensors[k]);
+    same = a->parameter[k] == b->parameter[k] && same_tensor(&a->tensors[k], &b->tensors[k]) &&
+           (a->tensors[k].strides || a->n_bytes[k] == b->n_bytes[k]);
   for (uint32_t k = 0; same && k < a->n_scalars; k++)
     same = !memcmp(&a->scalars[k], &b->scalars[k], sizeof a->scalars[k]);
   return same;

@@ -11,6 +11,19 @@ import pytest
 from cuplug.cuda.attributes import NUMBERS
 
 
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        (-3, "empty_pinned: shape: seen (-3,), wanted sizes of at least 0"),
+        ((2, 2.5), "empty_pinned: shape: seen (2, 2.5), wanted an int or a sequence of them"),
+        ((2**40, 2**30), "empty_pinned: shape: seen (1099511627776, 1073741824), wanted less than"),
+    ],
+)
+def test_shapes_that_cannot_be(shape, message):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        cuplug.empty_pinned(shape)
+
+
 def test_pinned_arrays(run_streams):
     run_streams(
         """

@@ -214,3 +214,14 @@ def test_new_package_is_installed_tested_and_repaired(back_end, tmp_path, instal
         run(repair, tmp_path)
         (repaired,) = (tmp_path / "repaired").iterdir()
         assert "-py3-none-manylinux_" in repaired.name
+
+
+def test_an_old_setuptools_is_named(monkeypatch):
+    from cuplug import setuptools as ours
+    from setuptools import Distribution
+    from setuptools.errors import OptionError
+
+    monkeypatch.setattr(ours, "__version__", "65.5.1")
+    plugin = ours.Plugin("ours.twice", ["twice.c"])
+    with pytest.raises(OptionError, match=r"^setuptools: seen 65\.5\.1, wanted 77 or newer: pip "):
+        Distribution({"name": "ours", "ext_modules": [plugin]}).finalize_options()

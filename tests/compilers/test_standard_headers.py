@@ -52,6 +52,20 @@ def there_is_a_compiler():
         pytest.skip("CUDA's headers are not here")
 
 
+def test_cuda_headers_without_those_of_its_compiler(tmp_path, monkeypatch):
+    """As CUDA's packages for Python have them: crt/ is in one of its own, which may be missing."""
+    compiler = nvrtc.find()
+    *own, runtime = compiler.include[:4]
+    for name in os.listdir(runtime):
+        if name != "crt":
+            (tmp_path / name).symlink_to(os.path.join(runtime, name))
+    without = nvrtc.Compiler(compiler.path, (*own, str(tmp_path), *compiler.include[4:]))
+    monkeypatch.setattr(nvrtc, "find", lambda: without)
+    call = "cudaGridDependencySynchronize();"
+    source = f"#include <cuda_device_runtime_api.h>\n__global__ void f() {{ {call} }}"
+    assert list(cuplug.compile(source, architecture="90")) == ["f"]
+
+
 @pytest.mark.parametrize("header", USES)
 def test_what_tutorials_include(header):
     source = f"#include <{header}>\n__global__ void f(int *x) {{ {USES[header]} }}"

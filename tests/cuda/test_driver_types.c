@@ -29,6 +29,7 @@ int main(void) {
 CUPLUG__DRIVER_LIST(CUPLUG__X)
 CUPLUG__LIBRARY_LIST(CUPLUG__X)
 CUPLUG__NEWER_LIST(CUPLUG__X)
+CUPLUG__TEXTURE_LIST(CUPLUG__X)
 #undef CUPLUG__X
 
 #define SAME_FIELD(ours, our_field, theirs, their_field)                                   \
@@ -46,6 +47,49 @@ SAME_POOL(security_attributes, win32SecurityAttributes);
 SAME_POOL(max_bytes, maxSize);
 SAME_POOL(usage, usage);
 SAME_POOL(reserved, reserved);
+
+#define SAME_TEXELS(ours, theirs) SAME_FIELD(cuplug__texels, ours, CUDA_ARRAY3D_DESCRIPTOR, theirs)
+_Static_assert(sizeof(cuplug__texels) == sizeof(CUDA_ARRAY3D_DESCRIPTOR), "size");
+SAME_TEXELS(width, Width);
+SAME_TEXELS(depth, Depth);
+SAME_TEXELS(format, Format);
+SAME_TEXELS(n_channels, NumChannels);
+SAME_TEXELS(flags, Flags);
+_Static_assert((int)CUPLUG__ARRAY_SURFACE == (int)CUDA_ARRAY3D_SURFACE_LDST, "flag");
+
+#define SAME_COPY(ours, theirs) SAME_FIELD(cuplug__copy_3d, ours, CUDA_MEMCPY3D, theirs)
+_Static_assert(sizeof(cuplug__copy_3d) == sizeof(CUDA_MEMCPY3D), "size");
+SAME_COPY(from.x_bytes, srcXInBytes);
+SAME_COPY(from.memory_type, srcMemoryType);
+SAME_COPY(from.host, srcHost);
+SAME_COPY(from.device, srcDevice);
+SAME_COPY(from.array, srcArray);
+SAME_COPY(from.pitch_bytes, srcPitch);
+SAME_COPY(from.height, srcHeight);
+SAME_COPY(to.x_bytes, dstXInBytes);
+SAME_COPY(to.memory_type, dstMemoryType);
+SAME_COPY(to.device, dstDevice);
+SAME_COPY(to.array, dstArray);
+SAME_COPY(to.pitch_bytes, dstPitch);
+SAME_COPY(to.height, dstHeight);
+SAME_COPY(width_bytes, WidthInBytes);
+SAME_COPY(depth, Depth);
+_Static_assert((int)CUPLUG__COPY_DEVICE == (int)CU_MEMORYTYPE_DEVICE, "memory");
+_Static_assert((int)CUPLUG__COPY_ARRAY == (int)CU_MEMORYTYPE_ARRAY, "memory");
+
+_Static_assert(sizeof(cuplug__resource) == sizeof(CUDA_RESOURCE_DESC), "size");
+SAME_FIELD(cuplug__resource, of.array, CUDA_RESOURCE_DESC, res.array.hArray);
+SAME_FIELD(cuplug__resource, flags, CUDA_RESOURCE_DESC, flags);
+_Static_assert((int)CUPLUG__RESOURCE_ARRAY == (int)CU_RESOURCE_TYPE_ARRAY, "type");
+
+#define SAME_SAMPLER(ours, theirs) SAME_FIELD(cuplug__sampler, ours, CUDA_TEXTURE_DESC, theirs)
+_Static_assert(sizeof(cuplug__sampler) == sizeof(CUDA_TEXTURE_DESC), "size");
+SAME_SAMPLER(addressing, addressMode);
+SAME_SAMPLER(filter, filterMode);
+SAME_SAMPLER(flags, flags);
+SAME_SAMPLER(border, borderColor);
+_Static_assert((int)CUPLUG__READ_AS_INTEGER == (int)CU_TRSF_READ_AS_INTEGER, "flag");
+_Static_assert((int)CUPLUG__NORMALIZED == (int)CU_TRSF_NORMALIZED_COORDINATES, "flag");
 
 #define SAME_LAUNCH(ours, theirs) SAME_FIELD(cuplug__launch_config, ours, CUlaunchConfig, theirs)
 _Static_assert(sizeof(cuplug__launch_attribute) == sizeof(CUlaunchAttribute), "size");
@@ -125,7 +169,11 @@ SAME_NUMBER(CUPLUG__HOST_MAPPED, CU_MEMHOSTALLOC_DEVICEMAP);
 SAME_NUMBER(CUPLUG__MANAGED_GLOBAL, CU_MEM_ATTACH_GLOBAL);
 SAME_NUMBER(CUPLUG__STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
 SAME_NUMBER(CUPLUG__EVENT_NO_TIMING, CU_EVENT_DISABLE_TIMING);
+SAME_NUMBER(CUPLUG__POINTER_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+SAME_NUMBER(CUPLUG__POINTER_BUFFER_ID, CU_POINTER_ATTRIBUTE_BUFFER_ID);
+SAME_NUMBER(CUPLUG__POINTER_IS_MANAGED, CU_POINTER_ATTRIBUTE_IS_MANAGED);
 SAME_NUMBER(CUPLUG__POINTER_DEVICE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+SAME_NUMBER(CUPLUG__MEMORY_TYPE_HOST, CU_MEMORYTYPE_HOST);
 SAME_NUMBER(CUPLUG__CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 
 #undef cuEventElapsedTime /* drivers of CUDA 12.0 have the first one alone */

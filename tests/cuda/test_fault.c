@@ -51,6 +51,15 @@ static void sentences(void) {
   CHECK(cuplug__fault_take(NULL, &error) == CUPLUG_OK);
 }
 
+static void order(void) {
+  enter();
+  cuplug_fault *fault = make_record(&names);
+  raise_fault_of(fault, CUPLUG_ERROR_VALUE, 1, 7, 0, 0, 0);
+  CHECK(cuplug__fault_take(fault, &error) == CUPLUG_ERROR_VALUE);
+  CHECK_MESSAGE(&error, "op: index: seen a smaller number at position 7, wanted ascending ones");
+  CHECK(cuplug__fault_take(fault, &error) == CUPLUG_OK);
+}
+
 static void any(void) {
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
   enter();
@@ -221,6 +230,7 @@ static void asynchronous(void) {
 
 static const scenario scenarios[] = {
     {"sentences", sentences, {NULL}},
+    {"order", order, {NULL}},
     {"any", any, {NULL}},
     {"any_while_written", any_while_written, {NULL}},
     {"private_records", private_records, {NULL}},

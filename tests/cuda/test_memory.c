@@ -231,6 +231,8 @@ static void pinned(void) {
   CHECK(!cuplug__lane_pin(lane, together, &error));
   CHECK(lane->pinned_bytes == CUPLUG__PINNED_SMALL);
   CHECK(!cuplug__lane_pin(lane, together + 1, &error));
+  CHECK(lane->pinned_bytes == 4 * CUPLUG__PINNED_SMALL);
+  CHECK(!cuplug__lane_pin(lane, 4 * together + 1, &error));
   CHECK(lane->pinned_bytes == CUPLUG__PINNED_LARGE && lane->pinned);
   CHECK(!cuplug__lane_pin(lane, 1, &error) && lane->pinned_bytes == CUPLUG__PINNED_LARGE);
   memset(lane->pinned, 1, CUPLUG__N_PINNED * lane->pinned_bytes);
@@ -256,7 +258,7 @@ static void pinned_runs_short(void) {
   check_nothing_left();
 }
 
-/* Past the limit lanes get small buffers, or keep them; what a destroyed lane had is another's. */
+/* Past the limit lanes get small buffers, or keep them; what idle lanes had is another's. */
 static void pinned_limit(void) {
   enum { N = CUPLUG__MAX_PINNED / (CUPLUG__N_PINNED * CUPLUG__PINNED_LARGE) };
   cuplug__lane *all[N + 2];

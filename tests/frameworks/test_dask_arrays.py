@@ -351,11 +351,14 @@ def test_blocks_stay_on_a_gpu(run_fake):
     """)
 
 
-@pytest.mark.gpu
-def test_blocks_of_cuplug():
-    on_gpu = CUT.map_blocks(cuplug.asarray, device="cuda", dtype=X.dtype, meta=X[:0, :0])
-    y = relu(on_gpu).map_blocks(lambda block: block.numpy(), dtype=X.dtype)
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_blocks_of_cuplug(device):
+    own = CUT.map_blocks(cuplug.asarray, device=device, dtype=X.dtype, meta=X[:0, :0])
+    y = relu(own).map_blocks(lambda block: block.numpy(), dtype=X.dtype)
     assert_like(y, relu(X))
+    whole = relu(own).compute()
+    assert (type(whole), whole.device.type) == (cuplug.Array, device)
+    np.testing.assert_array_equal(whole.numpy(), relu(X))
 
 
 @pytest.mark.gpu

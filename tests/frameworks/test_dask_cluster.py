@@ -74,6 +74,16 @@ def test_results(client):
     assert len({worker for (worker,) in client.who_has(kept).values()}) == 2
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_blocks_of_cuplug_move(client, device):
+    """Between workers, where an array is cut anew, and to the client."""
+    own = CUT.map_blocks(cuplug.asarray, device=device, dtype=X.dtype, meta=X[:0, :0])
+    kept = client.persist(relu(own))
+    whole = relu(kept.rechunk((6, 8))).compute()
+    assert (type(whole), whole.device.type) == (cuplug.Array, device)
+    assert (whole.numpy() == relu(X)).all()
+
+
 def test_operators_that_are_sent(client):
     assert client.submit(cuplug.dask.relu, X).result().tolist() == relu(X).tolist()
     assert client.submit(relu, X).result().tolist() == relu(X).tolist()

@@ -6,7 +6,19 @@ import pytest
 from places import FIXTURES
 
 torch = pytest.importorskip("torch")
-from cuplug.torch import Function, gather, leaky_relu, piecewise_scale, relu, scale  # noqa: E402
+from cuplug.torch import (  # noqa: E402
+    Function,
+    gather,
+    leaky_relu,
+    piecewise_scale,
+    put_along_axis,
+    relu,
+    scale,
+    scatter,
+    scatter_add,
+    sort,
+    topk,
+)
 from torch import library  # noqa: E402
 from torch.autograd import forward_ad, gradcheck, gradgradcheck  # noqa: E402
 
@@ -32,6 +44,17 @@ def scaled(x):
     return y
 
 
+def put(x):
+    y = x.clone()
+    put_along_axis(y, places(x), x[:, :2] * 3)
+    return y
+
+
+def places(x):
+    """Return positions along the second axis, of each line its own."""
+    return torch.tensor([[3, 0], [1, 2], [-1, 1]], device=x.device)
+
+
 INDEX = [[2, 0], [1, 2]]
 STOCK = {
     "relu": relu,
@@ -42,6 +65,12 @@ STOCK = {
     "gather": lambda x: gather(x, torch.tensor(INDEX, device=x.device)),
     "axis": lambda x: gather(x, torch.tensor([3, -1, 9], device=x.device), "clip", 1),
     "number": lambda x: gather(x, 1, axis=1),
+    "topk": lambda x: topk(x, 2)[0],
+    "topk_smallest": lambda x: topk(x * x, 2, 0, False)[0],
+    "sort": lambda x: sort(x * x, 0),
+    "scatter": lambda x: scatter(x, places(x), x[:, :2] * 3),
+    "scatter_add": lambda x: scatter_add(x, places(x), x[:, 2:] * 3),
+    "put": put,
 }
 
 

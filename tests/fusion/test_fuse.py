@@ -279,6 +279,10 @@ def test_arguments_that_cannot_be_fused():
         fused(2.0)
     with pytest.raises(TypeError, match=re.escape("seen * or **, wanted parameters with names")):
         cuplug.fuse(lambda *x: x[0])
+    for nothing in (3, None):
+        wanted = f"fuse: function: seen {nothing!r}, wanted a Python function of arrays"
+        with pytest.raises(TypeError, match=re.escape(wanted)):
+            cuplug.fuse(nothing)
     with pytest.raises(OverflowError, match="seen 300 beside an array of int8, which it passes"):
         cuplug.fuse(lambda x: x + 300)(np.ones(3, "int8"))
     with pytest.raises(OverflowError, match="seen 300 beside an array of int8"):

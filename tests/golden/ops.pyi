@@ -830,6 +830,34 @@ class _topk_backward(Operator):
 
 topk_backward: _topk_backward
 
+class _topk_backward_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        x: ndarray[Any, _Dtype],
+        indices: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of topk_backward: the elements of x where indices say."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        indices: Any,
+        axis: int = -1,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of topk_backward: the elements of x where indices say."""
+
+topk_backward_backward: _topk_backward_backward
+
 class _unique_values_indices_inverse_indices_counts(NamedTuple, Generic[_Array]):
     values: _Array
     indices: Any

@@ -116,14 +116,20 @@ def test_the_summary_names_what_is_missed():
 
 
 def test_what_is_measured_stays_when_the_rest_fails(tmp_path, monkeypatch):
+    asked = []
+
     def measure_some(names, seconds, options):
+        asked.append(names)
         data = compare(one=Target("fast", "<= slow", ("slow",))).as_dict()
-        yield "calls", {"comparisons": [data]}
+        yield names[0], {"comparisons": [data], "wall_s": 1.0}
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "run_all", measure_some)
-    with pytest.raises(KeyboardInterrupt):
-        run.main.callback(None, False, 1.0, 0, False, tmp_path)
+    for resume in (False, True):
+        with pytest.raises(KeyboardInterrupt):
+            run.main.callback("call", resume, False, 1.0, 0, False, tmp_path)
+    rooms = {run.module_path(name).parent.name for name in asked[0]}
+    assert (rooms, asked[1]) == ({"call"}, asked[0][1:])
     report = json.loads(next(tmp_path.glob("*.json")).read_text())
     assert report["benchmarks"]["calls"]["comparisons"][0]["title"] == "work"
     assert "### work" in next(tmp_path.glob("*.md")).read_text()

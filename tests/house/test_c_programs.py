@@ -27,7 +27,7 @@ from selection import runs_all
 INCLUDE = ROOT / "include"
 CFLAGS = "-g -O1 -fno-sanitize-recover=all"
 FLAGS = ["-D_GNU_SOURCE", *CFLAGS.split(), "-Wall", "-Wextra", "-Werror"]
-FOLDERS = (INCLUDE, ROOT / "core", TESTS / "c", FIXTURES)
+FOLDERS = (INCLUDE, ROOT / "core", ROOT / "plugins", TESTS / "c", FIXTURES)
 INCLUDES = [f"-I{folder}" for folder in FOLDERS]
 
 

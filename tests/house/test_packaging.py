@@ -29,9 +29,16 @@ def run(command: list, cwd: Path, **variables: str) -> str:
     return done.stdout
 
 
+def without_network() -> list[str]:
+    """Return what starts a command in a network where nobody is; [] if there can be none."""
+    command = ["unshare", "--map-root-user", "--net"]
+    done = subprocess.run(["sh", "-c", f"{' '.join(command)} true"], capture_output=True)
+    return [] if done.returncode else command
+
+
 @pytest.fixture(scope="module")
 def wheel(once) -> Path:
-    """Build the wheel from a copy of the sources, without nvcc, and unpack it."""
+    """Build the wheel from a source archive, without nvcc and network, and unpack it."""
     pytest.importorskip("setuptools", "77.0.3")
     return once("wheel", build_wheel) / "unpacked"
 
@@ -40,22 +47,34 @@ def build_wheel(folder: Path) -> None:
     source, out = folder / "source", folder / "wheel"
     ignore = shutil.ignore_patterns("build", ".venv", ".git", "__pycache__", ".whl", "results")
     shutil.copytree(ROOT, source, ignore=ignore)
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--no-build-isolation",
-        "--no-deps",
-        "-w",
-        str(out),
-        ".",
-    ]
-    run(pip, source, NVCC="", PYTHONPATH="")
+    code = "import sys; sys.path.insert(0, 'build_backend'); import backend; "
+    code += f"print(backend.build_sdist({str(folder)!r}))"
+    archive = folder / run([sys.executable, "-c", code], source).split()[-1]
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index"]
+    command = [*without_network(), *pip, "-w", str(out), str(archive)]
+    run(command, folder, NVCC="", PYTHONPATH="")
     (file,) = out.glob("cuplug-*.whl")
     assert "none-any" not in file.name
     with zipfile.ZipFile(file) as archive:
         archive.extractall(folder / "unpacked")
+
+
+@pytest.mark.slow
+def test_a_source_archive_needs_no_network(wheel):
+    if not without_network():
+        pytest.skip("needs unshare, and the right to a network of one's own")
+    assert (wheel / "cuplug" / "lib" / "libcuplug.so.1").is_file()
+
+
+@pytest.mark.slow
+def test_programs_link_with_a_wheel(wheel, tmp_path):
+    from elftools.elf.elffile import ELFFile
+
+    flags = ["-Iinclude", f"-L{wheel}/cuplug/lib", "-lcuplug", "-o", str(tmp_path / "host")]
+    run(["cc", "examples/host.c", *flags], ROOT)
+    with open(tmp_path / "host", "rb") as file:
+        tags = ELFFile(file).get_section_by_name(".dynamic").iter_tags("DT_NEEDED")
+        assert next(tag.needed for tag in tags) == "libcuplug.so.1"
 
 
 @pytest.mark.slow
@@ -226,9 +245,12 @@ def test_all_cores_are_used_unless_told_otherwise(option, passed, tmp_path):
     assert re.findall(r"make.* (-j\S+) .*-f build_backend/build.mk", out) == passed.split()
 
 
-def cuda_commands(folder: Path, gpus: str, *settings: str) -> str:
-    """Return what make would run for plugins, where nvcc knows 8.0, 9.0 and 10.0."""
-    for name, text in (("nvcc", "compute_80\ncompute_90\ncompute_100\n"), ("nvidia-smi", gpus)):
+KNOWN = "compute_80\ncompute_90\ncompute_100\n"
+
+
+def cuda_commands(folder: Path, gpus: str, *settings: str, known: str = KNOWN) -> str:
+    """Return what make would run for plugins, with an nvcc that knows some architectures."""
+    for name, text in (("nvcc", known), ("nvidia-smi", gpus)):
         script = folder / name
         script.write_text(f"#!/bin/sh\nprintf '{text}'\n")
         script.chmod(0o755)
@@ -244,7 +266,6 @@ def cuda_commands(folder: Path, gpus: str, *settings: str) -> str:
         ("9.0\n9.0\n", [], ["90"]),
         ("8.0\n9.0\n", ["CUDA_ARCHS=native"], ["80", "90"]),
         ("12.0\n12.1\n", [], ["100"]),
-        ("", ["CUDA_ARCHS=all"], ["80", "90", "100"]),
         ("8.0\n", ["CUDA_ARCHS=75 90"], ["75", "90"]),
         ("9.0\n", ["NVCC="], []),
     ],
@@ -253,9 +274,19 @@ def test_cuda_code_is_for_the_gpus_that_are_here(gpus, settings, wanted, tmp_pat
     out = cuda_commands(tmp_path, gpus, *settings)
     line = next((line for line in out.splitlines() if "-gencode" in line), "")
     assert re.findall(r"code=sm_(\d+)", line) == wanted
+    assert re.findall(r"code=compute_(\d+)", line) == wanted[-1:]
     listed = ",".join(f"{arch}0" for arch in wanted)
     assert (f"-DCUPLUG_ARCHITECTURES={listed} " if wanted else "-DCUPLUG_HOST_ONLY ") in out
     assert ("CUDA code is left out" in out) == (not wanted)
+
+
+@pytest.mark.parametrize("setting", ["CUDA_ARCHS=all", "CUDA_ARCHS=75-virtual 80 90"])
+def test_code_for_all_gpus_is_machine_code_of_generations_and_the_oldest_ptx(setting, tmp_path):
+    known = "compute_75\ncompute_80\ncompute_86\ncompute_90\n"
+    out = cuda_commands(tmp_path, "", setting, known=known)
+    line = next(line for line in out.splitlines() if "-gencode" in line)
+    assert re.findall(r",code=(\w+)", line) == ["sm_80", "sm_90", "compute_75"]
+    assert "-DCUPLUG_ARCHITECTURES=750,800,900 " in out
 
 
 def test_each_purpose_has_its_packages():
@@ -312,14 +343,21 @@ def test_environment_has_the_package_and_the_command(tmp_path):
     assert all(path.is_file() for path in written)
 
 
+def test_the_demo_waits_for_the_plugins_that_it_shows(tmp_path):
+    make = ["make", "-n", "-f", "build_backend/build.mk", f"BUILD={tmp_path}", "VENV=", "demo"]
+    out = run([*make, f"PYTHON={sys.executable}"], ROOT)
+    assert set(re.findall(r"lib/cuplug/lib(\w+)\.so", out)) == {"gather", "relu"}
+    assert "call/operator.c" in out
+
+
 def test_what_the_demo_says_to_try_works(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(EXAMPLES)
     import demo
 
     python = f"PYTHONPATH={os.pathsep.join(path for path in sys.path if path)} {sys.executable}"
     demo.say_next(f"{python} -m cuplug", python)
-    heading, *commands = capsys.readouterr().out.splitlines()
-    assert heading == "Try next:"
+    heading, *commands, last = capsys.readouterr().out.splitlines()
+    assert (heading, last) == ("Try next:", "`make` builds the other stock plugins, too.")
     results = [run(["sh", "-c", command], tmp_path) for command in commands]
     assert "leaky_relu" in results[0]
     assert (tmp_path / "half" / "libhalf.so").is_file()

@@ -89,10 +89,22 @@ def test_a_number_without_a_bin(backend, value):
         cuplug.synchronize()
 
 
-def test_edges_that_do_not_ascend_are_refused():
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("n", [0, 3])
+def test_edges_that_do_not_ascend_are_refused(backend, n):
     for edges in ([0.0, 2.0, 1.0], [0.0, np.nan, 1.0]):
         with pytest.raises(ValueError, match="edges: seen a smaller number at position 2, wanted"):
-            histogram(np.ones(3), np.array(edges), device="cpu")
+            backend(histogram, np.ones(n), np.array(edges))
+            cuplug.synchronize()
+    assert_same(backend(histogram, np.ones(n), np.array([0.0, 1.0])), np.array([n]))
+
+
+def test_many_edges_that_do_not_ascend_are_refused(backend):
+    edges = np.arange(100_000.0)
+    edges[70_001] = 69_999
+    with pytest.raises(ValueError, match="edges: seen a smaller number at position 70001, wanted"):
+        backend(histogram, np.ones(3), edges)
+        cuplug.synchronize()
 
 
 def test_a_range_without_numbers_is_refused():

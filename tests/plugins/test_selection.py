@@ -55,6 +55,19 @@ def test_shapes_and_masks(backend, shape, share, dtype):
         assert_same(backend(nonzero, x), np.stack(np.nonzero(x)))
 
 
+@pytest.mark.sanitizer
+def test_masks_that_begin_anywhere(backend):
+    """Elements before whole packs of a mask and behind them are counted, too."""
+    if backend.name == "staged":
+        pytest.skip("arrays of the host are copied")
+    mask = np.random.default_rng(4).random(70_100) < 0.3
+    x, moved = np.arange(mask.size), backend.put(mask)
+    for begin, n in [(0, 5), (3, 9), (1, 31), (15, 16), (7, 70_001), (16, 65_536), (1, 1)]:
+        part = moved[begin : begin + n]
+        got = backend.take(select(backend.put(x[:n]), part))
+        assert_same(got, x[:n][mask[begin : begin + n]])
+
+
 def test_strided_arrays(backend):
     x, mask = numbers((60, 70), "float32"), np.random.default_rng(3).random((60, 70)) < 0.5
     x, mask = x.T[::2, ::-3], mask.T[::2, ::-3]

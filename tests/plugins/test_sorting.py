@@ -6,7 +6,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 from backends import FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
-from cuplug.ops import argsort, sort, sort_backward, sort_by, topk, topk_backward
+from cuplug.ops import (
+    argsort,
+    sort,
+    sort_backward,
+    sort_by,
+    topk,
+    topk_backward,
+    topk_backward_backward,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,6 +73,14 @@ def test_every_dtype(backend, dtype, shape):
             check(backend, numbers(shape, dtype), axis, descending)
 
 
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_more_lines_than_are_sorted_at_once():
+    x = np.random.default_rng(0).integers(0, 256, (300, 250_000), np.uint8)
+    ordered = sort(cuplug.asarray(x, device="cuda"), -1, False).numpy()
+    np.testing.assert_array_equal(ordered, np.sort(x, -1))
+
+
 @pytest.mark.sanitizer
 @settings(max_examples=30)
 @given(
@@ -89,6 +105,19 @@ def test_long_lines(backend, dtype):
     x = np.abs(x) % 251 if dtype == "uint8" else x
     check(backend, x.astype(dtype), 1, False)
     check(backend, np.ascontiguousarray(x.astype(dtype).T), 0, True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_long_lines_of_few_numbers(backend, dtype):
+    """Many that are equal, in order and against it; NaN and zeros with a sign come without them."""
+    x = numbers((200_000,), dtype)
+    for each in (x, np.sort(x), np.sort(x)[::-1]):
+        assert_same(backend(sort, each), np.sort(x))
+        assert_same(backend(sort, each, 0, True), wanted_sorted_down(x))
+
+
+def wanted_sorted_down(x):
+    return np.take(x, wanted_order(x, 0, True))
 
 
 def test_many_lines(backend):
@@ -134,6 +163,8 @@ def check_topk(backend, x, k, axis, largest):
         grad = np.arange(index.size, dtype=x.dtype).reshape(index.shape)
         back = backend(topk_backward, grad, index, x, axis)
         assert_same(back, put_back(grad, index, x, axis))
+        taken = backend(topk_backward_backward, back, index, axis)
+        assert_same(taken, grad)
 
 
 @pytest.mark.parametrize("shape", [(70_000,), (3, 20_000), (5000, 12)], ids=str)
@@ -147,6 +178,14 @@ def test_topk_of_long_lines(backend, dtype, shape):
         check_topk(backend, x, k, axis, False)
     wide = np.random.default_rng(1).integers(0, 2**62, shape)
     check_topk(backend, wide, 77, axis, True)
+
+
+@pytest.mark.parametrize("turned", [1, -1])
+def test_topk_where_each_element_is_better_than_those_before(backend, turned):
+    x = np.arange(20_000, dtype=np.float32)[::turned]
+    for k in (1, 7, 3000):
+        check_topk(backend, x, k, 0, True)
+        check_topk(backend, x, k, 0, False)
 
 
 @pytest.mark.parametrize("k", [-1, 4])
@@ -170,4 +209,7 @@ def test_a_bad_index_of_a_gradient(backend, index):
     arrays = (np.ones(2), np.array([0, index]), np.ones(5))
     with pytest.raises(IndexError, match=rf"indices: index {index} at position 1"):
         backend(topk_backward, *arrays)
+        cuplug.synchronize()
+    with pytest.raises(IndexError, match=rf"indices: index {index} at position 1"):
+        backend(topk_backward_backward, np.ones(5), arrays[1])
         cuplug.synchronize()

@@ -57,6 +57,15 @@ def test_in_out_arrays_are_results():
     assert back == ({"data": ("gradient", 0), "factor": ("argument", 1)}, (0,))
 
 
+def test_a_linear_operator_of_several_arrays_is_the_gradient_of_its_gradient():
+    back = "g(grad: T[n], k: int) -> (grad_y: T[n], grad_x: T[n])"
+    put = "f(x: T[n], y: T[n], k: int) -> T[n]"
+    wanted = {"x": ("gradient", 1), "y": ("gradient", 0), "k": ("argument", 1)}
+    assert matched(back, put, linear=("x", "y")) == (wanted, (0,))
+    with pytest.raises(ValueError, match="f: y: g has no such parameter or result"):
+        matched(back, put, linear=("x",))
+
+
 def test_a_linear_operator_is_the_gradient_of_its_gradient():
     taking = "take(x: T[n], i: int64[m]) -> T[m]"
     adding = "add(grad: T[m], i: int64[m], x: T[n]) -> T[n]"

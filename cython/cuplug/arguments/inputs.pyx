@@ -48,6 +48,7 @@ from cuplug.arrays.kinds cimport (
 from cuplug.arrays.libtorch cimport drop_strides, read_tensor
 from cuplug.base.numpy_api cimport *
 from cuplug.arrays.reading cimport (
+    N_STORED,
     copy_layout,
     divide_strides,
     keep,
@@ -72,36 +73,85 @@ _import_array()
 cdef extern from "Python.h":
     PyObject *PyTuple_GET_ITEM(tuple x, Py_ssize_t k)
 
+cdef extern from *:
+    """
+    #define CUPLUG_PLAIN_NDIM 4
+    static inline __attribute__((always_inline)) int cuplug_read_plain(
+        PyObject *obj, const cuplug_dtype *dtypes, int n_dtypes, cuplug_argument *a,
+        int64_t *room, const int64_t *last_room) {
+      if (!PyArray_CheckExact(obj) || room > last_room) return 0;
+      PyArrayObject *x = (PyArrayObject *)obj;
+      const PyArray_Descr *descr = PyArray_DESCR(x);
+      const npy_intp *sizes = PyArray_DIMS(x);
+      const int flags = PyArray_FLAGS(x), in_order = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+      const unsigned type = (unsigned)descr->type_num, ndim = (unsigned)PyArray_NDIM(x);
+      unsigned d = 0;
+      if (ndim - 1 >= CUPLUG_PLAIN_NDIM || (flags & in_order) != in_order ||
+          type >= (unsigned)n_dtypes || !dtypes[type].bits || descr->byteorder == NPY_OPPBYTE)
+        return 0;
+      a->kind = CUPLUG_ARGUMENT_ARRAY;
+      a->flags = flags & NPY_ARRAY_WRITEABLE ? 0 : CUPLUG_READ_ONLY;
+      a->tensor.data = PyArray_DATA(x);
+      a->tensor.device = (cuplug_device){CUPLUG_CPU, 0};
+      a->tensor.ndim = (int32_t)ndim;
+      a->tensor.dtype = dtypes[type];
+      a->tensor.shape = room;
+      a->tensor.strides = NULL;
+      a->tensor.byte_offset = 0;
+      do room[d] = sizes[d];
+      while (++d < ndim);
+      return (int)ndim;
+    }
+    """
+    int PLAIN_NDIM "CUPLUG_PLAIN_NDIM"
+    # Reads an array of NumPy's as most are: in C order, of one to PLAIN_NDIM dimensions, for whose
+    # sizes there is room, and of a dtype of its own in native byte order. Returns its ndim; 0: it
+    # is none.
+    int cuplug_read_plain(
+        PyObject *obj, const cuplug_dtype *dtypes, int n_dtypes, cuplug_argument *a, int64_t *room,
+        const int64_t *last_room
+    ) noexcept
+
 cdef object masked_array = None
 cdef const cuplug_dtype *dtypes = builtin_table()
 cdef array_kind *last_kind = NULL  # of arrays that are not NumPy's
 
 
-cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r) except -1:
-    cdef uint32_t i
-    for i in range(n):
-        r.objects[i] = objects[i]
-    return read_each(objects, n, r, r.args)
-
-
 cdef int read_argument(PyObject *obj, reading *r, cuplug_argument *a) except -1:
-    return read_each(&obj, 1, r, a)
+    return read_any(obj, r, a, cuplug_load_kind(&last_kind))
 
 
-cdef int read_each(
-    PyObject *const *objects, uint32_t n, reading *r, cuplug_argument *to
-) except -1:
+cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r, uint32_t at) except -1:
     """Other arrays than NumPy's are mostly of one library: the type seen last comes first."""
     cdef uint32_t i
+    cdef int ndim
     cdef const array_kind *last = cuplug_load_kind(&last_kind)
+    cdef cuplug_argument *to = &r.args[at]
+    cdef PyObject **kept = &r.objects[at]
+    cdef const int64_t *last_room = r.stored + N_STORED - PLAIN_NDIM
     for i in range(n):
-        if PyArray_CheckExact(objects[i]):
-            read_ndarray(objects[i], r, &to[i])  # here alone: compilers make one loop of it
-        elif last != NULL and last.type == type_of(objects[i]):
-            read_array(objects[i], r, &to[i], last)
+        kept[i] = objects[i]
+        ndim = cuplug_read_plain(objects[i], dtypes, N_BUILTIN, &to[i], r.room, last_room)
+        if ndim:
+            r.room += ndim
+            note_ndarray(r, objects[i])
         else:
-            read_other(objects[i], r, &to[i])
+            read_any(objects[i], r, &to[i], last)
     return 0
+
+
+cdef int read_any(PyObject *obj, reading *r, cuplug_argument *a, const array_kind *last) except -1:
+    if PyArray_CheckExact(obj):
+        return read_ndarray(obj, r, a)
+    if last != NULL and last.type == type_of(obj):
+        return read_array(obj, r, a, last)
+    return read_other(obj, r, a)
+
+
+cdef inline void note_ndarray(reading *r, PyObject *obj) noexcept:
+    if r.first == NULL:
+        r.first = obj
+        r.first_kind = numpy_kind()
 
 
 cdef int read_other(PyObject *obj, reading *r, cuplug_argument *a) except -1:
@@ -246,7 +296,7 @@ cdef inline int note_array(
     return 0
 
 
-cdef inline int read_ndarray(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+cdef int read_ndarray(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     cdef PyArrayObject *x = <PyArrayObject *>obj
     cdef int flags = PyArray_FLAGS(x)
     cdef int in_order = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
@@ -276,9 +326,7 @@ cdef inline int read_ndarray(PyObject *obj, reading *r, cuplug_argument *a) exce
         a.flags |= CUPLUG_BYTE_SWAPPED
     if not a.tensor.ndim:
         r.n_scalar_arrays += 1
-    if r.first == NULL:
-        r.first = obj
-        r.first_kind = numpy_kind()
+    note_ndarray(r, obj)
     return 0
 
 

@@ -25,7 +25,7 @@ from cuplug.base.core cimport (
     cuplug_tensor,
 )
 from cuplug.base.core_gpus cimport cuplug_copy_peer
-from cuplug.base.numpy_dtypes cimport dtype_of_descr
+from cuplug.base.numpy_dtypes cimport dtype_in_memory
 from cuplug.base.status cimport raise_error
 from cuplug.cuda.streams cimport work_stream
 
@@ -56,7 +56,7 @@ def to_array(x, dtype, device, copy):
         x = x.numpy()
     host = numpy.asarray(x, dtype=descr)
     host = host if host.dtype.isnative else host.astype(host.dtype.newbyteorder("="))
-    if not dtype_of_descr(host.dtype).bits:
+    if not dtype_in_memory(host.dtype).bits:
         seen = f"{type(x).__name__}, of elements of dtype {host.dtype}"
         raise TypeError(f"asarray: x: seen {seen}, wanted numbers that an operator takes")
     is_shared = host is x or host.base is not None
@@ -81,6 +81,7 @@ cdef Array to_other_gpu(Array x, cuplug_device place):
     wanted.device = place
     wanted.strides = NULL
     result = empty_like_tensor(&wanted)
+    result.dtype = x.dtype
     status = cuplug_copy_peer(
         place.id, result.tensor.data, work_stream(place.id), here, x.tensor.data,
         work_stream(here), x.nbytes, &error

@@ -20,12 +20,14 @@ from cuplug.base.core cimport (
     cuplug_tensor,
 )
 from cuplug.base.numpy_api cimport PyArray_DATA, PyArrayObject
-from cuplug.base.numpy_dtypes cimport descr_of_dtype
+from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_in_memory
 from cuplug.base.status cimport raise_error
 from cuplug.cuda.memory cimport allocate
 from cuplug.cuda.placement cimport note_use
 from cuplug.cuda.streams cimport hold, memory_stream, order_streams, stream_owner, work_stream
 from cuplug.host.blocks cimport empty_array, is_large
+
+import math
 
 import numpy
 
@@ -149,6 +151,8 @@ cdef class Array(Arithmetic):
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """Export as a DLPack capsule, ordered before the work on `stream`."""
+        if self.dtype.names:
+            raise BufferError(f"cuplug.Array: DLPack has no structures, seen {self.dtype}")
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             if tuple(dl_device) != (CUPLUG_CPU, 0) or copy is False:
                 raise BufferError(f"cuplug.Array: it is on {self.device}, not on {dl_device}")
@@ -169,6 +173,8 @@ cdef class Array(Arithmetic):
     cdef Array in_order(self):
         """Itself, or a copy on a GPU whose elements follow each other."""
         cdef bint needs_copy = is_on_gpu(&self.tensor) and not is_contiguous(&self.tensor)
+        if needs_copy and self.dtype.names:
+            raise ValueError("cuplug.Array: seen strided structures on a GPU, wanted a whole array")
         return functions().copy(self) if needs_copy else self
 
 
@@ -180,7 +186,31 @@ cdef Array part_of(Array x, object key):
     cdef int64_t shape[CUPLUG_MAX_NDIM]
     cdef int64_t strides[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor part
-    return share_memory(&part, x) if select(key, &x.tensor, shape, strides, &part) else None
+    cdef Array result
+    if isinstance(key, str) and x.dtype.names:
+        return field_of(x, key)
+    if not select(key, &x.tensor, shape, strides, &part):
+        return None
+    result = share_memory(&part, x)
+    result.dtype = x.dtype
+    return result
+
+
+cdef Array field_of(Array x, str name):
+    """The view of a field of structures."""
+    cdef Array result
+    if name not in x.dtype.fields:
+        raise KeyError(f"cuplug.Array: seen the field {name!r}, wanted one of {x.dtype.names}")
+    field, offset = x.dtype.fields[name][:2]
+    dtype, inner = field.base, field.shape
+    if any([stride % dtype.itemsize for stride in x.strides]):
+        wanted = f"wanted multiples of the {dtype.itemsize} bytes of its elements"
+        raise ValueError(f"cuplug.Array: {name}: seen strides {x.strides}, {wanted}")
+    steps = [math.prod(inner[k + 1 :]) for k in range(len(inner))]
+    steps = [*[stride // dtype.itemsize for stride in x.strides], *steps]
+    result = view(x, x.shape + inner, tuple(steps), 0, dtype)
+    result.tensor.data = <char *>result.tensor.data + <int64_t>offset
+    return result
 
 
 cdef int wait_for_work(const cuplug_tensor *x) except -1:
@@ -243,8 +273,12 @@ cdef Array without_memory(const cuplug_tensor *x):
     return result
 
 
-def view(Array x, tuple shape, tuple strides, int64_t first=0):
-    """Return a view of an array's memory: strides and the first element count elements."""
+def view(Array x, tuple shape, tuple strides, int64_t first=0, dtype=None):
+    """Return a view of an array's memory, as elements of a dtype.
+
+    Strides and the first element count elements.
+    """
+    dtype = x.dtype if dtype is None else dtype
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef int64_t steps[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor seen = x.tensor
@@ -256,5 +290,8 @@ def view(Array x, tuple shape, tuple strides, int64_t first=0):
     for k in range(seen.ndim):
         sizes[k], steps[k] = shape[k], strides[k]
     if n_elements(&seen):
-        seen.data = <char *>seen.data + first * <int64_t>x.dtype.itemsize
-    return share_memory(&seen, x)
+        seen.data = <char *>seen.data + first * <int64_t>dtype.itemsize
+    seen.dtype = dtype_in_memory(dtype)
+    cdef Array result = share_memory(&seen, x)
+    result.dtype = dtype
+    return result

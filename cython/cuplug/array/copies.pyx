@@ -37,7 +37,7 @@ cdef object to_numpy(Buffer x, object out, object stream):
     if after != NULL:
         refuse_capture("numpy", after, "wanted a stream whose work is done")
     is_direct = out is not None and out.flags.c_contiguous
-    result = out if is_direct else empty_array(&x.tensor, is_large(&x.tensor))
+    result = out if is_direct else empty_array(&x.tensor, is_large(&x.tensor)).view(x.dtype)
     cdef void *to = PyArray_DATA(<PyArrayObject *>result)
     copy_watched("numpy", x.tensor.device.id, True, to, x.tensor.data, x.nbytes, after)
     if out is None or is_direct:

@@ -5,6 +5,8 @@ from cuplug.array.array cimport Array
 from cuplug.base.core cimport cuplug_device, cuplug_tensor
 
 
+# The sizes that a caller means, none of them negative.
+cdef tuple parse_shape(str function, object shape)
 # The dtype of NumPy that a caller means.
 cdef object to_descr(str function, object dtype)
 # A device that a caller names; without, where new arrays are made.

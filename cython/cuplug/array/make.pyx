@@ -17,7 +17,7 @@ from cuplug.base.numpy_api cimport (
     PyArray_STRIDES,
     PyArrayObject,
 )
-from cuplug.base.numpy_dtypes cimport dtype_of_descr
+from cuplug.base.numpy_dtypes cimport dtype_in_memory
 from cuplug.cuda.placement cimport parse_device, where_arrays_go
 
 import numpy
@@ -36,6 +36,7 @@ def empty(shape, dtype=None, device=None):
     shape : int or tuple of int
     dtype : str or numpy.dtype, optional
         float64 without. Array API names; `bfloat16` and `float8_e4m3fn` need the package ml_dtypes.
+        Structured ones are for kernels: no operator takes them.
         The elements have the byte order of the machine, whatever that of `dtype` is.
     device : str, int or device, optional
         "cpu", "cuda", "cuda:1", a GPU's number, or a device object. Without it that of
@@ -54,9 +55,12 @@ def empty(shape, dtype=None, device=None):
     """
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor x
-    describe("empty", shape, "float64" if dtype is None else dtype, sizes, &x)
+    cdef Array result
+    dtype = "float64" if dtype is None else dtype
+    describe("empty", shape, dtype, sizes, &x)
     x.device = place_for("empty", device)
-    return empty_like_tensor(&x)
+    result = empty_like_tensor(&x)
+    return of_structures(result, dtype)
 
 
 @public
@@ -86,7 +90,14 @@ def from_pointer(pointer, shape, dtype, device="cuda", owner=None):
     x.data = <void *><uintptr_t>index(pointer)
     if <uintptr_t>x.data % to_descr("from_pointer", dtype).alignment:
         raise ValueError(f"from_pointer: pointer: seen {pointer:#x}, which is not aligned")
-    return share_memory(&x, owner)
+    return of_structures(share_memory(&x, owner), dtype)
+
+
+cdef Array of_structures(Array x, object dtype):
+    """With the fields that are meant, where the elements are structures."""
+    if x.dtype.kind == "V":
+        x.dtype = numpy.dtype(dtype)
+    return x
 
 
 cdef int describe(
@@ -95,10 +106,10 @@ cdef int describe(
     cdef int k
     lengths = parse_shape(function, shape)
     x.ndim, x.shape, x.strides, x.data, x.byte_offset = <int>len(lengths), sizes, NULL, NULL, 0
-    x.dtype = dtype_of_descr(to_descr(function, dtype))
+    x.dtype = dtype_in_memory(to_descr(function, dtype))
     if not x.dtype.bits:
         raise TypeError(f"{function}: dtype: seen {dtype}, which no operator takes")
-    cdef double n_bits = x.dtype.bits
+    cdef double n_bits = x.dtype.bits * x.dtype.lanes
     for k in range(x.ndim):
         sizes[k] = lengths[k]
         n_bits *= sizes[k]
@@ -145,13 +156,14 @@ cdef Array from_numpy(object host, cuplug_device place, bint is_copied):
     x.device = place
     x.ndim = PyArray_NDIM(array)
     x.shape = <int64_t *>PyArray_DIMS(array)
-    x.dtype = dtype_of_descr(host.dtype)
+    x.dtype = dtype_in_memory(host.dtype)
     x.byte_offset = 0
     if not (is_copied or is_on_gpu(&x)):
         for k in range(x.ndim):
             strides[k] = PyArray_STRIDES(array)[k] // <int64_t>host.itemsize
         x.strides, x.data = strides, PyArray_DATA(array)
-        return share_memory(&x, host)
+        return of_structures(share_memory(&x, host), host.dtype)
     result = empty_like_tensor(&x)
+    of_structures(result, host.dtype)
     take_numpy(result, host, None)
     return result

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays in memory that the host and GPUs see: pinned and managed."""
 
+from math import prod
+
 from libc.stdint cimport int32_t, int64_t
 
 from cuplug.array.array cimport Array, share_memory
 from cuplug.array.buffer cimport n_elements
-from cuplug.array.make cimport describe
+from cuplug.array.make cimport describe, parse_shape
 from cuplug.base.core cimport CUPLUG_CUDA_MANAGED, CUPLUG_MAX_NDIM, cuplug_error, cuplug_tensor
 from cuplug.base.core_gpus cimport cuplug_allocate_shared, cuplug_free_shared
 from cuplug.base.status cimport raise_error
@@ -62,7 +64,10 @@ def empty_pinned(shape, dtype="float64", device=None):
     descr = numpy_dtype(dtype) if isinstance(dtype, str) else numpy.dtype(dtype)
     if descr.hasobject:
         raise TypeError(f"empty_pinned: dtype: seen {descr}, wanted numbers or structs")
-    like = numpy.broadcast_to(numpy.empty((), descr), shape)
+    sizes = parse_shape("empty_pinned", shape)
+    if prod(sizes) * max(descr.itemsize, 1) >= 1 << 63:
+        raise ValueError(f"empty_pinned: shape: seen {sizes}, wanted less than 2^63 bytes")
+    like = numpy.broadcast_to(numpy.empty((), descr), sizes)
     memory = SharedMemory(parse_gpu("empty_pinned", device or 0).id, False, like.nbytes)
     return numpy.asarray(memory).view(descr).reshape(like.shape)
 

@@ -27,8 +27,9 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     Parameters
     ----------
     x : array_like
-        Of the host: anything that numpy.asarray takes; elements of the other byte order are
-        converted to the machine's. On a GPU, of any library: its memory is shared, and kept.
+        Of the host: anything that numpy.asarray takes, structures for kernels, too; elements of the
+        other byte order are converted to the machine's. On a GPU, of any library: its memory is
+        shared, and kept.
     dtype : str or numpy.dtype, optional
         What elements are converted to.
     device : str, int or device, optional
@@ -51,7 +52,7 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
         As for `empty`.
     """
     result = to_array(x, None if isinstance(x, Array) else dtype, device, copy)
-    wanted = result.dtype if dtype is None else to_dtype(dtype)
+    wanted = result.dtype if dtype is None or result.dtype.names else to_dtype(dtype)
     if wanted == result.dtype and not (copy and result is x):
         return result
     if copy is False:

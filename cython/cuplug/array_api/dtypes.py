@@ -56,6 +56,8 @@ def checked(name: str, argument: str, x: Any) -> Any:
 
 def kind_of(dtype: Any) -> str:
     """Return "bool", "int", "uint", "float" or "complex"."""
+    if dtype.name not in DTYPES:
+        raise TypeError(f"seen elements of dtype {dtype}, which no operator takes")
     return DTYPES[dtype.name].kind
 
 

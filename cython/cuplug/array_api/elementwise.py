@@ -30,7 +30,7 @@ PLAIN = [name for name in FUNCTIONS if name not in ("abs", "complex_abs", "imag"
 def made(name: str, dtype: str, in_place: bool = False) -> Operator:
     """Return the operator of a function for arguments of a dtype; x is changed, or a new array."""
     function = FUNCTIONS[name]
-    kind = DTYPES[dtype].kind
+    kind = DTYPES[dtype].kind if dtype in DTYPES else ""
     if kind not in function.expressions:
         kinds = " or ".join(function.expressions)
         raise TypeError(f"{name}: seen {dtype}, wanted numbers of the kind {kinds}")

@@ -54,7 +54,7 @@ def searchsorted(
 
 
 # NaN is both the greatest and the least, as in NumPy. Without jumps: loops become vectors.
-_BEST = {"argmax": "(b > a) | ((b != b) & (a == a))", "argmin": "(b < a) | ((b != b) & (a == a))"}
+_BEST = {"argmax": "!(b <= a) & (a == a)", "argmin": "!(b >= a) & (a == a)"}
 
 
 @cache

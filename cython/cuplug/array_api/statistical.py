@@ -126,6 +126,27 @@ def _spreading(dtype: str, root: bool) -> Operator:
     )
 
 
+@cache
+def _spreading_at_once(dtype: str, root: bool) -> Operator:
+    """Read elements once, as distances from one of them.
+
+    What is lost where sums cancel each other is then at most n units in the last place of float64.
+    """
+    square = "max(a.square - a.sum * a.sum / n, 0.0) / (n > correction ? n - correction : 0.0)"
+    return reduction(
+        f"var(x: {dtype}[...], one: {dtype}[...], correction: float64) -> {dtype}[...]",
+        accumulate="sum: float64, square: float64",
+        map="double d = (double)x - (double)one; sum = d; square = d * d",
+        reduce="sum = a.sum + b.sum; square = a.square + b.square",
+        post=f"sqrt({square})" if root else square,
+    )
+
+
+def _one_of(x: Array, axes: tuple[int, ...]) -> Array:
+    """Return the first element along the axes, which stay."""
+    return x[tuple([slice(0, 1) if d in axes else slice(None) for d in range(x.ndim)])]
+
+
 def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) -> Array:
     _floating("var", x)
     axes = axes_of("var", range(x.ndim) if axis is None else axis, x.ndim)
@@ -135,6 +156,11 @@ def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) 
             if correction < 1
             else full(x.shape, math.nan, dtype=x.dtype, device=x.device)
         )
+    if str(x.device) != "cpu" and kind_of(x.dtype) == "float" and x.size:
+        once = _spreading_at_once(x.dtype.name, root)
+        one = _one_of(x, axes)
+        spread: Array = once(x, one, correction=float(correction), axis=axes, keepdims=keepdims)
+        return spread
     centre = mean(x, axis=axes, keepdims=True)
     made = _spreading(x.dtype.name, root)
     found: Array = made(x, centre, correction=float(correction), axis=axes, keepdims=keepdims)

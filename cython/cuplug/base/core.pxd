@@ -15,6 +15,7 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_ROW_NEVER_WAITS
         CUPLUG_CPU
         CUPLUG_CUDA
+        CUPLUG_ALL_GPUS
         CUPLUG_CUDA_HOST
         CUPLUG_CUDA_MANAGED
         CUPLUG_READ_ONLY

@@ -106,6 +106,7 @@ cdef extern from "internal/frame.h" nogil:
         int32_t staged
         uint8_t parameter[64]
         cuplug_tensor tensors[64]
+        int64_t n_bytes[64]
         cuplug_scalar scalars[64]
 
     int cuplug_bind(
@@ -118,6 +119,7 @@ cdef extern from "internal/frame.h" nogil:
         cuplug_frame *frame, uint32_t k, const cuplug_argument *given, cuplug_error *error
     )
     int cuplug_is_staged(const cuplug_frame *frame)
+    int cuplug_check_place(const cuplug_frame *frame, cuplug_error *error)
     int cuplug_run(cuplug_frame *frame, cuplug_error *error)
 
 
@@ -136,6 +138,7 @@ cdef extern from "internal/define.h" nogil:
         void *context
         cuplug_reshape *reshape
         uint32_t flags
+        uint32_t implies_strides
 
     ctypedef struct cuplug_definition:
         const char *plugin

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Declarations of <internal/gpus.h> and <internal/streams.h>.
-from libc.stdint cimport int32_t, uint64_t
+# Declarations of <internal/gpus.h>, <internal/streams.h> and <internal/textures.h>.
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from cuplug.base.core cimport cuplug_error
 
@@ -39,3 +39,29 @@ cdef extern from "internal/streams.h" nogil:
     int cuplug_end_capture(int32_t device, void *stream, void **graph, cuplug_error *error)
     int cuplug_launch_graph(int32_t device, void *graph, void *stream, cuplug_error *error)
     int cuplug_free_graph(int32_t device, void *graph, cuplug_error *error)
+
+cdef extern from "internal/textures.h" nogil:
+    ctypedef struct cuplug_texture_form:
+        uint64_t sizes[3]
+        uint64_t texel_bytes
+        int32_t format
+        uint32_t n_channels
+        int32_t addressing
+        int32_t is_linear
+        int32_t is_normalized
+        int32_t keeps_integers
+
+    ctypedef struct cuplug_texture:
+        void *array
+        uint64_t reader
+        uint64_t writer
+
+    int cuplug_make_texture(
+        int32_t device, const cuplug_texture_form *form, cuplug_texture *texture,
+        cuplug_error *error
+    )
+    int cuplug_free_texture(int32_t device, const cuplug_texture *texture, cuplug_error *error)
+    int cuplug_copy_texture(
+        int32_t device, const cuplug_texture *texture, const cuplug_texture_form *form,
+        void *memory, int is_out, void *stream, cuplug_error *error
+    )

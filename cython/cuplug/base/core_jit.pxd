@@ -17,6 +17,7 @@ cdef extern from "internal/jit.h" nogil:
         uint32_t n_names
         uint32_t n_headers
         uint32_t try_minimal
+        uint32_t is_part
 
     ctypedef struct cuplug_binary:
         void *image
@@ -32,6 +33,21 @@ cdef extern from "internal/jit.h" nogil:
         cuplug_error *error
     )
     void cuplug_free_binary(cuplug_binary *binary)
+
+    ctypedef struct cuplug_linking:
+        const char *name
+        const void *const *parts
+        const uint64_t *part_bytes
+        const char *const *part_names
+        const char *const *options
+        uint32_t n_parts
+        uint32_t n_options
+        int32_t is_ptx
+
+    int cuplug_link_program(
+        const char *path, const cuplug_linking *linking, cuplug_binary **binary,
+        cuplug_error *error
+    )
     int cuplug_check_owner(const char *path, cuplug_error *error)
 
     enum:

@@ -97,6 +97,14 @@ cdef cuplug_dtype dtype_of_descr(object descr) except *:
     return dtype
 
 
+cdef cuplug_dtype dtype_in_memory(object descr) except *:
+    cdef cuplug_dtype dtype = dtype_of_descr(descr)
+    cdef bint is_plain = descr.names is not None and descr.isnative and not descr.hasobject
+    if is_plain and 0 < descr.itemsize < 1 << 16:
+        dtype.code, dtype.bits, dtype.lanes = OPAQUE, 8, descr.itemsize
+    return dtype
+
+
 cdef bint is_ml_dtype(object descr):
     return descr.type.__module__.partition(".")[0] == "ml_dtypes"
 
@@ -121,6 +129,8 @@ cdef object descr_of_dtype(cuplug_dtype dtype):
 
 
 cdef object find_descr(uint32_t type_id):
+    if type_id >> 24 == OPAQUE and type_id >> 16 & 0xFF == 8:
+        return numpy.dtype((numpy.void, type_id & 0xFFFF))
     if type_id not in BY_ID:
         raise TypeError(f"there is no dtype of DLPack code {type_id >> 24}")
     return numpy_dtype(BY_ID[type_id].name)

@@ -12,7 +12,7 @@ from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t
 
-from cuplug.arguments.inputs cimport read_argument, read_arguments
+from cuplug.arguments.inputs cimport read_arguments
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ABSENT,
     cuplug_load_code,
@@ -75,7 +75,8 @@ cdef class Operator(Described):
     out : array, or tuple of arrays, optional
         Where to put the outputs instead of into new arrays.
     device : str, int or device, optional
-        Where arrays of the host are to be worked on: "cpu", "cuda", "cuda:1".
+        Where arrays of the host are to be worked on: "cpu", "cuda", "cuda:1", or in parts on all
+        GPUs, "cuda:*".
     stream : object with __cuda_stream__, stream of PyTorch or CuPy, or int, optional
         Where to put the work on arrays of a GPU, instead of the current stream of their library.
         It is ordered after that stream, and that stream after it.
@@ -147,7 +148,7 @@ cdef class Operator(Described):
         start_reading(&r)
         r.takes_specs = True
         try:
-            read_arguments(PySequence_Fast_ITEMS(args), n, &r)
+            read_arguments(PySequence_Fast_ITEMS(args), n, &r, 0)
             n = read_keywords(
                 self, &r, n, PySequence_Fast_ITEMS(values), <PyObject *>names, &out, &device
             )
@@ -293,12 +294,13 @@ cdef object call_operator(
     cdef PyObject *out = NULL
     cdef PyObject *device = NULL
     cdef reading r
-    check_number(self, n)
+    if n > MAX_ARGUMENTS:
+        check_number(self, n)
     start_reading(&r)
     if has_ranges:
         ranges.push(self.name)
     try:
-        read_arguments(args, n, &r)
+        read_arguments(args, n, &r, 0)
         if keywords != NULL:
             n = read_keywords(self, &r, n, args + n, keywords, &out, &device)
         if r.handed_to != NULL:
@@ -322,7 +324,7 @@ cdef object hand_on_call(
     return hand_on(<str>r.handed_to, self, positional, named)
 
 
-cdef inline int check_number(Operator self, uint32_t n) except -1:
+cdef int check_number(Operator self, uint32_t n) except -1:
     if n > MAX_ARGUMENTS:
         raise TypeError(f"{self.name}: seen {n} arguments, wanted at most {MAX_ARGUMENTS}")
     return 0
@@ -353,8 +355,7 @@ cdef int read_keywords(
                 r.args[n_given].kind = CUPLUG_ARGUMENT_ABSENT
                 r.args[n_given].flags = 0
                 n_given += 1
-            r.objects[at] = values[k]
-            read_argument(values[k], r, &r.args[at])
+            read_arguments(&values[k], 1, r, at)
     return n_given
 
 

@@ -6,11 +6,13 @@ import sys
 from collections import namedtuple
 
 from cpython.object cimport PyObject
-from cpython.tuple cimport PyTuple_Check, PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from cpython.sequence cimport PySequence_Fast_ITEMS
+from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t
 
-from cuplug.arguments.inputs cimport read_again, read_argument, read_each
+from cuplug.arguments.inputs cimport read_again, read_argument, read_arguments
 from cuplug.base.core cimport (
+    CUPLUG_ALL_GPUS,
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_NONE,
     CUPLUG_CPU,
@@ -29,6 +31,7 @@ from cuplug.base.core cimport (
 from cuplug.base.core_call cimport (
     CUPLUG_PARAMETER_SCALAR,
     cuplug_bind,
+    cuplug_check_place,
     cuplug_frame,
     cuplug_is_staged,
     cuplug_operator_signature,
@@ -38,7 +41,7 @@ from cuplug.base.core_call cimport (
 )
 from cuplug.arrays.kinds cimport DLPACK
 from cuplug.arguments.outputs cimport allocate_output, copy_arguments, finish_output
-from cuplug.cuda.placement cimport default_device, has_default, note_use, parse_device
+from cuplug.cuda.placement cimport default_device, has_default, note_use, parse_places
 from cuplug.host.progress cimport report_progress, watched
 from cuplug.arrays.reading cimport MAX_READ, keep, kind_of, note_code, reading
 from cuplug.base.status cimport raise_error, raise_later
@@ -80,8 +83,8 @@ is_verbose = os.environ.get("CUPLUG_VERBOSE", "0") not in ("", "0")
 LastCall = public(namedtuple("LastCall", "operator device staged path"))
 LastCall.__doc__ = """What this thread's last call did.
 
-The operator's name; where it ran, "cpu" or "cuda:0"; whether arrays of the host went through the
-GPU; the plugin's file.
+The operator's name; where it ran, "cpu", "cuda:0" or "cuda:*"; whether arrays of the host went
+through the GPU; the plugin's file.
 """
 
 
@@ -92,16 +95,21 @@ def last_call():
     Returns
     -------
     LastCall or None
-        Operator, device ("cpu" or "cuda:0"), whether host arrays were staged through the GPU,
-        and the plugin's file. None before the first call.
+        Operator, device ("cpu", "cuda:0" or "cuda:*"), whether host arrays were staged through
+        the GPU, and the plugin's file. None before the first call.
     """
     cdef const cuplug_operator *op = <cuplug_operator *>cuplug_last.op
     if op == NULL:
         return None
-    on_cuda = cuplug_last.device_type == CUPLUG_CUDA
-    device = f"cuda:{cuplug_last.device_id}" if on_cuda else "cpu"
+    device = place_name(cuplug_last.device_type, cuplug_last.device_id)
     name, path = cuplug_operator_name(op).decode(), os.fsdecode(cuplug_operator_path(op))
     return LastCall(name, device, cuplug_last.staged != 0, path)
+
+
+cdef str place_name(int32_t device_type, int32_t number):
+    if device_type != CUPLUG_CUDA:
+        return "cpu"
+    return "cuda:*" if number == CUPLUG_ALL_GPUS else f"cuda:{number}"
 
 
 cdef object run_operator(
@@ -121,10 +129,12 @@ cdef object run_operator(
         n_given = read_outputs(r, n, out)
     if device != NULL and <object>device is not None:
         place = read_place(r, op, <object>device)
-    settle_arguments(op, r, n, n_given)  # no code of others runs from here on
+    if r.is_stale or r.n_scalar_arrays:
+        settle_arguments(op, r, n, n_given)  # no code of others runs from here on
     if cuplug_bind(op, r.args, n, &frame, &error):
         raise_error(&error)
-    choose_device(&frame, place)
+    if place.type or has_default or not frame.home.type:
+        choose_device(&frame, place)
     if frame.copy_mask and make_copies(r, &frame):
         if cuplug_bind(op, r.args, n, &frame, &error):
             raise_error(&error)
@@ -135,7 +145,7 @@ cdef object run_operator(
     frame.progress = report_progress
     frame.user = &late
     is_single = n_outputs == 1 and n_given == (out != NULL)
-    if is_single and not is_unknown(&frame.tensors[frame.n_inputs]):
+    if is_single and frame.n_bytes[frame.n_inputs] >= 0:
         result = one_output(r, &frame, 0, n, out)
     elif n_outputs == 0 and out == NULL:
         result = None
@@ -203,17 +213,20 @@ cdef object result_type(const cuplug_signature *s):
 cdef cuplug_device read_place(reading *r, const cuplug_operator *op, object device) except *:
     if type(device) is not str and type(device) is not int:
         note_code(r)
-    return parse_device(cuplug_operator_name(op).decode(), device)
+    return parse_places(cuplug_operator_name(op).decode(), device)
 
 
 cdef int choose_device(cuplug_frame *frame, cuplug_device given) except -1:
     cdef cuplug_device by_default
+    cdef cuplug_error error
     if given.type:
         frame.device = given
     elif has_default and frame.home.type != CUPLUG_CUDA:
         default_device(&by_default)
         if by_default.type:
             frame.device = by_default
+    if frame.device.id == CUPLUG_ALL_GPUS and cuplug_check_place(frame, &error):
+        raise_error(&error)
     if not frame.home.type and not frame.device.type and frame.n_tensors > frame.n_inputs:
         # Outputs without inputs need memory on the side that will run.
         row = cuplug_operator_row(frame.op, frame.row)
@@ -223,31 +236,23 @@ cdef int choose_device(cuplug_frame *frame, cuplug_device given) except -1:
     return 0
 
 
-cdef inline bint is_unknown(const cuplug_tensor *x) noexcept:
-    cdef int k
-    for k in range(x.ndim):
-        if x.shape[k] < 0:
-            return True
-    return False
-
-
 cdef uint32_t read_outputs(reading *r, uint32_t n, PyObject *out) except? 0xFFFFFFFF:
     """Read the outputs given as arguments behind the first n. Returns their number."""
-    cdef Py_ssize_t k, n_given = 1
-    r.objects[n] = out
-    if PyTuple_Check(<object>out):  # more than there is room for are more than an operator has
-        n_given = min(PyTuple_GET_SIZE(<tuple>out), MAX_READ - n)
-        for k in range(n_given):
-            r.objects[n + k] = PyTuple_GET_ITEM(<tuple>out, k)
-    read_each(&r.objects[n], <uint32_t>n_given, r, &r.args[n])
-    return <uint32_t>n_given
+    cdef uint32_t n_given
+    if not PyTuple_Check(<object>out):
+        read_arguments(&out, 1, r, n)
+        return 1
+    # More than there is room for are more than an operator has.
+    n_given = <uint32_t>min(PyTuple_GET_SIZE(<tuple>out), MAX_READ - n)
+    read_arguments(PySequence_Fast_ITEMS(<tuple>out), n_given, r, n)
+    return n_given
 
 
 cdef inline bint is_given(const reading *r, uint32_t at, const PyObject *out) noexcept:
     return out != NULL and r.args[at].kind != CUPLUG_ARGUMENT_NONE
 
 
-cdef object one_output(
+cdef inline object one_output(
     reading *r, cuplug_frame *frame, uint32_t k, uint32_t n, const PyObject *out
 ):
     """Output k, counted from 0: the caller's, or a new array."""
@@ -281,7 +286,7 @@ cdef list several_outputs(
         if is_given(r, n + k, out):
             result[k] = one_output(r, frame, k, n, out)
     for k in range(n_outputs):
-        if not is_given(r, n + k, out) and not is_unknown(&frame.tensors[frame.n_inputs + k]):
+        if not is_given(r, n + k, out) and frame.n_bytes[frame.n_inputs + k] >= 0:
             result[k] = one_output(r, frame, k, n, out)
     return result
 
@@ -378,7 +383,7 @@ cdef inline int note_run(const cuplug_frame *frame) except -1:
 
 
 cdef int print_run(const cuplug_frame *frame) except -1:
-    place = f"cuda:{frame.device.id}" if frame.device.type == CUPLUG_CUDA else "cpu"
+    place = place_name(frame.device.type, frame.device.id)
     staged = ", staged through pinned memory" if frame.staged else ""
     name = cuplug_operator_name(frame.op).decode()
     path = os.fsdecode(cuplug_operator_path(frame.op))

@@ -8,10 +8,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cuplug.compilers.nvrtc import STANDARD_C, STANDARD_CPP
+from cuplug.compilers.nvrtc import STANDARD_C, STANDARD_CPP, Compiler
 
 if TYPE_CHECKING:
-    from cuplug.compilers.nvrtc import Compiler
+    from cuplug.compilers.nvcc import Compiler as NvccCompiler
     from cuplug.errors import CompileError
 
 N_AROUND = 2  # lines before and behind
@@ -27,7 +27,11 @@ _CUDA = ("cooperative_groups", "cu", "mma", "nv/", "thrust")
 
 
 def explain(
-    error: CompileError, source: str, name: str, headers: Mapping[str, str], compiler: Compiler
+    error: CompileError,
+    source: str,
+    name: str,
+    headers: Mapping[str, str],
+    compiler: Compiler | NvccCompiler,
 ) -> str:
     """Return the message for a refused source: each error with its lines, numbered."""
     found = list(_PLACE.finditer(error.log))
@@ -37,7 +41,7 @@ def explain(
     shown = [_show(m, texts) for m in found[:N_ERRORS]]
     if len(found) > N_ERRORS:
         shown.append(f"and {len(found) - N_ERRORS} more; the exception's `log` has them all")
-    advice = _advice(error.log, compiler)
+    advice = _advice(error.log, compiler) if isinstance(compiler, Compiler) else ""
     return "\n".join([*shown, *([advice] if advice else [])])
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cuplug.base.checks import check_text, check_texts, texts_of
-from cuplug.compilers import cache, kernel_types, nvrtc
+from cuplug.compilers import cache, kernel_types, nvcc, nvrtc
 from cuplug.compilers.headers import included_texts, is_self_contained
 from cuplug.compilers.program import compile_program
 from cuplug.errors import CompileError
@@ -63,10 +63,21 @@ class Program:
     architecture: str
     name: str
     headers: dict[str, str]
-    compiler: nvrtc.Compiler
+    compiler: nvrtc.Compiler | nvcc.Compiler
+    is_part: bool = False  # of what will be linked
 
     def compile(self, text: str, names: Sequence[str]) -> tuple[bytes, list[str], str]:
         """Compile the source, or a text that goes on; return the image, lowered names, the log."""
+        if isinstance(self.compiler, nvcc.Compiler):
+            return self.compiler.compile(
+                text,
+                self.name,
+                self.architecture,
+                self.options,
+                names,
+                self.headers,
+                self.is_part,
+            )
         paths = [f"-I{directory}" for directory in self.compiler.include]
         image, lowered, _, log = compile_program(
             self.compiler.path,
@@ -77,18 +88,19 @@ class Program:
             names,
             self.headers,
             is_self_contained(self.source, self.headers),
+            self.is_part,
         )
         return image, lowered, log
 
 
 def compile_to_binary(
     source: str,
-    *,
     names: Sequence[str] = (),
     options: Sequence[str] = (),
     architecture: str = "90",
     name: str = "<string>",
     headers: Mapping[str, str] | None = None,
+    compiler: str = "nvrtc",
 ) -> Binary:
     """Compile CUDA C++, unless it was compiled before.
 
@@ -99,29 +111,35 @@ def compile_to_binary(
         Kernels and variables that are wanted: "scale<4>". Kernels that are no templates and lie in
         no namespace are found without.
     options : sequence of str
-        NVRTC's.
+        The compiler's.
     architecture : str
         Of the GPU: "90" for 9.0, "90a"; "compute_90" for PTX.
     name : str
         Of the source, for messages and profilers.
     headers : mapping of str to str
         Texts by the names under which the source includes them.
+    compiler : str
+        "nvrtc" or "nvcc".
 
     Raises
     ------
     CompileError
         The source is refused, with its lines; or there is no compiler.
     """
-    program = _check(source, names, options, architecture, name, headers)
-    included = included_texts(source, name, program.options, program.headers)
-    key = _key(program, included or {})
-    binary = _memory.get(key) or (None if included is None else _load(key))
+    program = check(source, names, options, architecture, name, headers, compiler)
+    key, is_whole = key_of(program)
+    return kept(key, is_whole, lambda: compile_source(key, program))
+
+
+def kept(key: str, is_whole: bool, make: Callable[[], Binary]) -> Binary:
+    """Return what was made before, else what `make` does; kept where the key tells all of it."""
+    binary = (_memory.get(key) or _load(key)) if is_whole else None
     if binary is None:
-        binary = _compile(key, program)
-        if included is not None:
+        binary = make()
+        if is_whole:
             cache.put(key, "cubin", _pack(binary))
     # Two threads may both have compiled it: the first is kept.
-    return binary if included is None else _memory.setdefault(key, binary)
+    return _memory.setdefault(key, binary) if is_whole else binary
 
 
 def compile_to_ptx(
@@ -131,22 +149,29 @@ def compile_to_ptx(
     architecture: str,
     name: str,
     headers: Mapping[str, str] | None,
+    compiler: str,
 ) -> str:
     """Return the PTX of what `compile_to_binary` has compiled, without its questions for types."""
-    number = architecture.removeprefix("sm_").removeprefix("compute_")
-    virtual = f"compute_{number}"
-    program = _check(source, names, options, virtual, name, headers)
+    virtual = f"compute_{number_of(architecture)}"
+    program = check(source, names, options, virtual, name, headers, compiler)
     return program.compile(source, program.names)[0].decode().rstrip("\0")
 
 
-def _check(
+def number_of(architecture: str) -> str:
+    """Return the number of an architecture, "90a" of "sm_90a" and "compute_90a"."""
+    return architecture.removeprefix("sm_").removeprefix("compute_")
+
+
+def check(
     source: str,
     names: Sequence[str],
     options: Sequence[str],
     architecture: str,
     name: str,
     headers: Mapping[str, str] | None,
+    compiler: str,
 ) -> Program:
+    """Check what is to be compiled, and find the compiler."""
     headers = dict(headers or {})
     names, options = texts_of("compile", "names", names), texts_of("compile", "options", options)
     check_texts("compile", {"source": source, "name": name, "architecture": architecture})
@@ -156,23 +181,38 @@ def _check(
     for k, (title, text) in enumerate(headers.items()):
         check_text("compile", f"headers: name {k}", title)
         check_text("compile", f"headers[{title!r}]", text)
+    if compiler not in ("nvrtc", "nvcc"):
+        raise ValueError(f"compile: compiler: seen {compiler!r}, wanted 'nvrtc' or 'nvcc'")
+    found = nvrtc.find() if compiler == "nvrtc" else nvcc.find()
     architecture = architecture.removeprefix("sm_")
-    return Program(source, names, options, architecture, name, headers, nvrtc.find())
+    return Program(source, names, options, architecture, name, headers, found)
 
 
-def _key(program: Program, included: Mapping[str, str]) -> str:
+def key_of(program: Program) -> tuple[str, bool]:
+    """Return the key of what comes of a program, and whether that tells all that it is made of."""
+    included = included_texts(program.source, program.name, program.options, program.headers)
     own = [program.architecture, program.name]
     asked = (program.names, program.options, own, [*program.headers, *program.headers.values()])
     parts = [part for group in asked for part in (str(len(group)), *group)]
-    files = [part for item in sorted(included.items()) for part in item]
+    files = [part for item in sorted((included or {}).items()) for part in item]
     identity = program.compiler.identity
-    return cache.key("cubin", identity, _PROBE_KEY, program.source, *parts, *files)
+    key = cache.key("cubin", identity, _PROBE_KEY, program.source, *parts, *files)
+    return key, included is not None
 
 
-def _compile(key: str, program: Program) -> Binary:
-    """Compile with the kernels found in the source, but for those that cannot be asked about."""
+def compile_source(key: str, program: Program, perhaps: Sequence[str] = ()) -> Binary:
+    """Compile with the kernels found in the source, but for those that cannot be asked about.
+
+    Parameters
+    ----------
+    key : str
+    program : Program
+    perhaps : sequence of str
+        Names that the source may have.
+    """
     source, names = program.source, program.names
-    found = [each for each in kernel_types.kernels_of(source) if each not in names]
+    found = [*perhaps, *kernel_types.kernels_of(source)]
+    found = [each for each in dict.fromkeys(found) if each not in names]
 
     def attempt(names: Sequence[str]) -> Binary:
         probes = [kernel_types.probe_of(each) for each in names]

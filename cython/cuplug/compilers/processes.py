@@ -29,10 +29,11 @@ class Run:
     timed_out: bool = False
 
 
-def run(command: list[str], directory: str) -> Run:
-    """Run a command in a directory, with messages in English.
+def run(command: list[str], directory: str, start: str | None = None) -> Run:
+    """Run a command, with messages in English and its temporary files in a directory.
 
-    What it started is ended with it when it takes too long.
+    What it started is ended with it when it takes too long. It starts in `start`, or in the
+    directory.
 
     Raises
     ------
@@ -45,7 +46,7 @@ def run(command: list[str], directory: str) -> Run:
     try:
         process = subprocess.Popen(
             command,
-            cwd=directory,
+            cwd=start or directory,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

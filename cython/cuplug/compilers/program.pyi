@@ -13,4 +13,8 @@ def compile_program(
     names: Sequence[str],
     headers: Mapping[str, str],
     try_minimal: bool,
+    is_part: bool = False,
 ) -> tuple[bytes, list[str], bool, str]: ...
+def link_program(
+    path: str, name: str, parts: Mapping[str, bytes], options: Sequence[str], is_ptx: bool
+) -> bytes: ...

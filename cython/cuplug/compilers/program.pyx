@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core's compiler for Python: NVRTC found and called, digests."""
+"""The core's compiler for Python: NVRTC found and called, its linker, digests."""
 
 import os
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
 from cuplug.base.core cimport (
     CUPLUG_ERROR_COMPILE,
@@ -18,6 +18,8 @@ from cuplug.base.core_jit cimport (
     cuplug_compile_program,
     cuplug_find_compiler,
     cuplug_free_binary,
+    cuplug_link_program,
+    cuplug_linking,
     cuplug_program,
     cuplug_sha256,
 )
@@ -67,7 +69,9 @@ cdef const char **strings(list texts) except NULL:
     return array
 
 
-def compile_program(path, text, name, architecture, options, names, headers, try_minimal):
+def compile_program(
+    path, text, name, architecture, options, names, headers, try_minimal, is_part=False
+):
     """Compile without the GIL.
 
     Parameters
@@ -78,6 +82,8 @@ def compile_program(path, text, name, architecture, options, names, headers, try
     options, names : sequence of str
     headers : mapping of str to str
     try_minimal : bool
+    is_part : bool
+        The image is to be a part for `link_program`.
 
     Returns
     -------
@@ -103,6 +109,7 @@ def compile_program(path, text, name, architecture, options, names, headers, try
     program.n_names = <uint32_t>len(all_names)
     program.n_headers = <uint32_t>len(header_names)
     program.try_minimal = bool(try_minimal)
+    program.is_part = bool(is_part)
     program.options = program.names = program.header_names = program.header_texts = NULL
     try:
         program.options = strings(all_options)
@@ -111,11 +118,8 @@ def compile_program(path, text, name, architecture, options, names, headers, try
         program.header_texts = strings(header_texts)
         with nogil:
             status = cuplug_compile_program(path_string, &program, &binary, &error)
-        if status == CUPLUG_ERROR_COMPILE and binary != NULL and binary.log != NULL:
-            message = (<const char *>error.message).decode("utf-8", "replace")
-            raise CompileError(message, binary.log.decode("utf-8", "replace"))
         if status:
-            raise_error(&error)
+            raise_failure(binary, &error)
         return as_tuple(binary)
     finally:
         cuplug_free_binary(binary)
@@ -123,6 +127,66 @@ def compile_program(path, text, name, architecture, options, names, headers, try
         PyMem_Free(<void *>program.names)
         PyMem_Free(<void *>program.header_names)
         PyMem_Free(<void *>program.header_texts)
+
+
+def link_program(path, name, parts, options, is_ptx):
+    """Link without the GIL what was compiled in parts.
+
+    Parameters
+    ----------
+    path : str
+        Of nvJitLink.
+    name : str
+    parts : mapping of str to bytes
+    options : sequence of str
+    is_ptx : bool
+        Whether the image is to be PTX.
+
+    Returns
+    -------
+    bytes
+        The image.
+    """
+    cdef list all_options = [option.encode() for option in options]
+    cdef list part_names = [each.encode() for each in parts]
+    cdef list codes = list(parts.values())
+    cdef list sizes = [len(code) for code in codes]
+    cdef bytes encoded_path = os.fsencode(path)
+    cdef bytes encoded_name = name.encode()
+    cdef bytes lengths = b"".join([size.to_bytes(8, "little") for size in sizes])
+    cdef const char *path_string = encoded_path
+    cdef cuplug_linking linking
+    cdef cuplug_binary *binary = NULL
+    cdef cuplug_error error
+    cdef int status
+    linking.name = encoded_name
+    linking.part_bytes = <const uint64_t *><const char *>lengths
+    linking.n_parts, linking.n_options = <uint32_t>len(codes), <uint32_t>len(all_options)
+    linking.is_ptx = bool(is_ptx)
+    linking.parts = NULL
+    linking.part_names = linking.options = NULL
+    try:
+        linking.parts = <const void *const *>strings(codes)
+        linking.part_names = strings(part_names)
+        linking.options = strings(all_options)
+        with nogil:
+            status = cuplug_link_program(path_string, &linking, &binary, &error)
+        if status:
+            raise_failure(binary, &error)
+        return PyBytes_FromStringAndSize(<const char *>binary.image, binary.image_bytes)
+    finally:
+        cuplug_free_binary(binary)
+        PyMem_Free(<void *>linking.parts)
+        PyMem_Free(<void *>linking.part_names)
+        PyMem_Free(<void *>linking.options)
+
+
+cdef int raise_failure(const cuplug_binary *binary, cuplug_error *error) except -1:
+    """With the log of a compiler that refused what it was given."""
+    if error.status == CUPLUG_ERROR_COMPILE and binary != NULL and binary.log != NULL:
+        message = (<const char *>error.message).decode("utf-8", "replace")
+        raise CompileError(message, binary.log.decode("utf-8", "replace"))
+    return raise_error(error)
 
 
 cdef tuple as_tuple(const cuplug_binary *binary):

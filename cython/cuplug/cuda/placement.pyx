@@ -8,7 +8,13 @@ from contextvars import ContextVar
 
 from libc.stdint cimport int32_t, uint64_t
 
-from cuplug.base.core cimport CUPLUG_CPU, CUPLUG_CUDA, cuplug_device, cuplug_n_devices
+from cuplug.base.core cimport (
+    CUPLUG_ALL_GPUS,
+    CUPLUG_CPU,
+    CUPLUG_CUDA,
+    cuplug_device,
+    cuplug_n_devices,
+)
 
 from cuplug.base.public import public
 cdef extern from *:
@@ -56,21 +62,33 @@ cdef cuplug_device read_device(object device) except *:
 
 
 cdef cuplug_device parse_name(str name) except *:
+    cdef cuplug_device place
     kind, colon, number = name.partition(":")
     if kind == "cpu" and number in ("", "0"):
         return make_device(CUPLUG_CPU, 0)
     if kind == "cuda" and not colon:
         return make_device(CUPLUG_CUDA, 0)
+    if kind == "cuda" and number == "*":
+        place = make_device(CUPLUG_CUDA, 0)
+        place.id = CUPLUG_ALL_GPUS
+        return place
     if kind == "cuda" and number.isascii() and number.isdigit() and len(number) <= 5:
         return make_device(CUPLUG_CUDA, int(number))
     raise ValueError(f"device: seen {name!r}, wanted 'cpu', 'cuda', 'cuda:1' or the like")
 
 
-cdef cuplug_device parse_device(str function, object device) except *:
+cdef cuplug_device parse_places(str function, object device) except *:
     try:
         return read_device(device)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{function}: {error}") from None
+
+
+cdef cuplug_device parse_device(str function, object device) except *:
+    cdef cuplug_device parsed = parse_places(function, device)
+    if parsed.id == CUPLUG_ALL_GPUS:
+        raise ValueError(f"{function}: device: seen 'cuda:*', wanted one GPU, or 'cpu'")
+    return parsed
 
 
 cdef cuplug_device parse_gpu(str function, object device) except *:
@@ -101,11 +119,14 @@ cdef cuplug_device where_arrays_go() except *:
         cuplug_n_devices(&n, NULL, NULL)
         device.type = CUPLUG_CUDA if n else CUPLUG_CPU
         device.id = 0
+    if device.id == CUPLUG_ALL_GPUS:  # an array is on one
+        device.id = 0
     return device
 
 
 cdef void note_use(int32_t device) noexcept nogil:
-    cuplug_set_bit(&used, <uint64_t>1 << (device & 63))
+    if device != CUPLUG_ALL_GPUS:  # which is for calls that wait
+        cuplug_set_bit(&used, <uint64_t>1 << (device & 63))
 
 
 cdef uint64_t used_devices() noexcept nogil:
@@ -160,7 +181,8 @@ class device:
     Parameters
     ----------
     name : str, int or device
-        "cpu", "cuda", "cuda:1", a GPU's number, or a device object of PyTorch or CuPy.
+        "cpu", "cuda", "cuda:1", a GPU's number, or a device object of PyTorch or CuPy; "cuda:*":
+        each call is cut along its loop dimensions, and goes through all GPUs.
     """
 
     def __init__(self, name):

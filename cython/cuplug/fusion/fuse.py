@@ -32,8 +32,8 @@ class Fused:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
+        self._signature = _signature(function)
         functools.update_wrapper(self, function)
-        self._signature = inspect.signature(function)
         kinds = {x.kind for x in self._signature.parameters.values()}
         if kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
             raise TypeError(f"fuse: {self._name}: seen * or **, wanted parameters with names")
@@ -95,6 +95,14 @@ class Fused:
 
     def __repr__(self) -> str:
         return f"<fused function {self._name}{self._signature}>"
+
+
+def _signature(function: Any) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):  # no function at all, or one that says nothing of itself
+        wanted = "a Python function of arrays"
+        raise TypeError(f"fuse: function: seen {function!r}, wanted {wanted}") from None
 
 
 @public

@@ -4,7 +4,7 @@
 from cpython.pycapsule cimport PyCapsule_New
 from libc.string cimport memset, strcpy
 
-from cuplug.base.numpy_dtypes cimport type_number
+from cuplug.base.numpy_dtypes cimport OPAQUE, descr_of_dtype, type_number
 from cuplug.base.core cimport (
     cuplug_allocate_host,
     cuplug_free_host,
@@ -12,6 +12,8 @@ from cuplug.base.core cimport (
     cuplug_tensor,
 )
 from cuplug.base.numpy_api cimport *
+
+import numpy
 
 _import_array()
 
@@ -48,6 +50,8 @@ cdef void free(void *context, void *memory, size_t n_bytes) noexcept nogil:
 
 
 cdef object empty_array(const cuplug_tensor *x, bint large):
+    if x.dtype.code == OPAQUE:
+        return numpy.empty([x.shape[k] for k in range(x.ndim)], descr_of_dtype(x.dtype))
     cdef int number = type_number(x.dtype)
     if not large:
         return PyArray_EMPTY(x.ndim, <npy_intp *>x.shape, number, 0)

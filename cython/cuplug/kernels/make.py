@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from cuplug.base.checks import check_text, texts_of
 from cuplug.base.public import PublicCall, public
-from cuplug.compilers import cache, jit
+from cuplug.compilers import cache, jit, linking
 from cuplug.compilers.program import architecture_of
 from cuplug.cuda.placement import gpu_number
 from cuplug.kernels import symbols
@@ -21,7 +21,7 @@ _modules: dict[tuple[str, bytes, int], Module] = {}
 
 @public
 def compile(
-    source: str,
+    source: str | Mapping[str, str] | Sequence[str],
     options: Sequence[str] = (),
     names: Sequence[str] = (),
     *,
@@ -29,6 +29,8 @@ def compile(
     headers: Mapping[str, str] | None = None,
     device: Any = None,
     architecture: str | int | None = None,
+    compiler: str = "nvrtc",
+    link: Sequence[str | bytes | os.PathLike[str]] = (),
 ) -> Module:
     """Compile CUDA C++ at run time.
 
@@ -37,10 +39,13 @@ def compile(
 
     Parameters
     ----------
-    source : str
-        Kernels that are no templates and lie in no namespace are found in it.
+    source : str, or mapping or sequence of str
+        Kernels that are no templates and lie in no namespace are found in it. Several sources, by
+        their names or without, are compiled each for itself, and linked: what one declares
+        `extern`, another has. They are optimised as a whole (LTO).
     options : sequence of str
-        NVRTC's: "-DN=4", "-I/usr/include/mine", "--use_fast_math". `-lineinfo` is always given.
+        The compiler's: "-DN=4", "-I/usr/include/mine", "--use_fast_math". `-lineinfo` is always
+        given.
     names : sequence of str
         Other kernels, "scale<4>", "mine::add", and variables, "&mine::table".
     name : str
@@ -52,6 +57,12 @@ def compile(
     architecture : str or int, optional
         90, "90", "90a" instead of that of the device: then nothing needs a GPU before a launch.
         "compute_90" for PTX, which the driver compiles for the GPU.
+    compiler : str
+        "nvrtc", or "nvcc" of the CUDA toolkit, which takes longer: for sources that include the C++
+        standard library or have functions of the host, too.
+    link : sequence of bytes, str or path
+        What was compiled elsewhere and belongs to it: LTO IR, PTX, cubins and fatbins of
+        relocatable code, objects of nvcc and libraries of these.
 
     Returns
     -------
@@ -71,25 +82,68 @@ def compile(
     if isinstance(architecture, int):
         architecture = str(architecture)
     chosen = architecture_of(number) if architecture is None else architecture
-    binary = jit.compile_to_binary(
-        source, names=names, options=options, architecture=chosen, name=name, headers=headers
-    )
+    sources, parts = _sources_of(source, check_text("compile", "name", name)), _parts_of(link)
+    headers = dict(headers or {})
+    asked = names, options, chosen, name, headers, compiler
+    binary, make_ptx = _compile(sources, parts, *asked)
     key = binary.key, binary.image, number
     if key in _modules:
         return _modules[key]
-    headers = dict(headers or {})
     made = PublicCall(
         compile,
-        source,
+        source if isinstance(source, str) else sources,
         options,
         names,
         name=name,
         headers=headers,
         device=None if device is None else number,
         architecture=architecture,
+        compiler=compiler,
+        link=list(parts.values()),
     )
-    ptx = partial(jit.compile_to_ptx, source, names, options, chosen, name, headers)
-    return _modules.setdefault(key, Module(name, binary, binary.types, number, made, ptx))
+    module = Module(name, binary, binary.types, number, made, make_ptx)
+    return _modules.setdefault(key, module)
+
+
+def _compile(
+    sources: dict[str, str], parts: dict[str, bytes], *asked: Any
+) -> tuple[jit.Binary, Callable[[], str]]:
+    """Return the code, and what makes PTX of it."""
+    if len(sources) == 1 and not parts:
+        ((name, source),) = sources.items()
+        asked = *asked[:3], name, *asked[4:]
+        return jit.compile_to_binary(source, *asked), partial(jit.compile_to_ptx, source, *asked)
+    binary = linking.compile_to_binary(sources, parts, *asked)
+    return binary, partial(linking.compile_to_ptx, sources, parts, *asked)
+
+
+def _sources_of(source: object, name: str) -> dict[str, str]:
+    """Return the texts by their names."""
+    if isinstance(source, Mapping):
+        named = dict(source)
+    elif isinstance(source, Sequence) and not isinstance(source, (str, bytes)):
+        named = {f"<source {k}>": text for k, text in enumerate(source)}
+    else:
+        named = {name: source}
+    if not named:
+        raise ValueError("compile: source: seen none, wanted one or several")
+    for title, text in named.items():
+        check_text("compile", "source: a name", title)
+        check_text("compile", "source" if title == name else f"source[{title!r}]", text)
+    return named
+
+
+def _parts_of(link: object) -> dict[str, bytes]:
+    """Return compiled code by what it is called in messages."""
+    if isinstance(link, (str, bytes)) or not isinstance(link, Sequence):
+        seen = type(link).__name__
+        raise TypeError(f"compile: link: seen {seen}, wanted a sequence of bytes or paths")
+    read = [_read("compile: link", each) for each in link]
+    titles = [title for _, title in read]
+    return {
+        title if titles.count(title) == 1 else f"{title} {k}": code
+        for k, (code, title) in enumerate(read)
+    }
 
 
 @public
@@ -132,7 +186,7 @@ def load_image(
     number = gpu_number("load_image", 0 if device is None else device)
     if not isinstance(names, Mapping | None):
         raise TypeError(f"load_image: names: seen {type(names).__name__}, wanted a mapping")
-    code, title = _read(image)
+    code, title = _read("load_image: image", image)
     title = title if name is None else check_text("load_image", "name", name)
     symbols.check_format("load_image", title, code)
     lowered = dict(names or {})
@@ -148,7 +202,7 @@ def load_image(
     return _modules.setdefault(key, module)
 
 
-def _read(image: object) -> tuple[bytes, str]:
+def _read(where: str, image: object) -> tuple[bytes, str]:
     """Return the code, and what it is called in messages."""
     if isinstance(image, (bytes, bytearray, memoryview)):
         return bytes(image), "<image>"
@@ -156,6 +210,6 @@ def _read(image: object) -> tuple[bytes, str]:
         return image.encode(), "<image>"
     if not isinstance(image, (str, os.PathLike)):
         seen = type(image).__name__
-        raise TypeError(f"load_image: image: seen {seen}, wanted bytes, PTX as text, or a path")
+        raise TypeError(f"{where}: seen {seen}, wanted bytes, PTX as text, or a path")
     with open(image, "rb") as file:
         return file.read(), os.path.basename(image)

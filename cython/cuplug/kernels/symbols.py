@@ -11,7 +11,7 @@ FATBIN = b"\x50\xed\x55\xba"
 CUDA_MACHINE = 190  # EM_CUDA, the number of NVIDIA's GPUs in the heads of ELF files
 
 # A kernel's parameters lie in a section of its own in machine code; in PTX it is an `.entry`.
-_KERNELS = re.compile(rb"\0\.nv\.constant0\.([\w$]+)\0|\.entry\s+([\w$]+)")
+_KERNELS = re.compile(rb"\0\.nv\.constant0\.([\w$]+)(?=\0)|\.entry\s+([\w$]+)")
 
 
 def check_format(function: str, name: str, image: bytes) -> None:

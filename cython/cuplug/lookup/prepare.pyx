@@ -3,18 +3,22 @@
 
 from collections.abc import Iterable
 
+from libc.stdint cimport int32_t
+
 from cuplug.base.core cimport (
+    CUPLUG_ALL_GPUS,
     CUPLUG_CPU,
     CUPLUG_CUDA,
     cuplug_device,
     cuplug_error,
     cuplug_load_code,
+    cuplug_n_devices,
     cuplug_operator,
     cuplug_prepare,
 )
 from cuplug.base.status cimport raise_error
 from cuplug.call.operator cimport Operator
-from cuplug.cuda.placement cimport note_use, parse_device
+from cuplug.cuda.placement cimport note_use, parse_places
 
 from cuplug.base.public import public
 from cuplug.lookup.find import find
@@ -43,12 +47,20 @@ def prepare(operators, device=None):
         An operator has no entry for a GPU.
     """
     cdef cuplug_device place
-    place.type = CUPLUG_CPU
+    cdef int32_t n = 0
+    place.type, place.id = CUPLUG_CPU, 0
     if device is not None:
-        place = parse_device("prepare", device)
+        place = parse_places("prepare", device)
     alone = isinstance(operators, (str, Operator)) or not isinstance(operators, Iterable)
-    for op in (operators,) if alone else operators:
-        prepare_operator(find(op) if isinstance(op, str) else op, place)
+    given = (operators,) if alone else operators
+    wanted = [find(op) if isinstance(op, str) else op for op in given]
+    numbers = [place.id]
+    if place.type == CUPLUG_CUDA and place.id == CUPLUG_ALL_GPUS:
+        cuplug_n_devices(&n, NULL, NULL)
+        numbers = range(max(n, 1))
+    for place.id in numbers:
+        for op in wanted:
+            prepare_operator(op, place)
 
 
 cdef int prepare_operator(object operator, cuplug_device place) except -1:

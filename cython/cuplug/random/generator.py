@@ -47,7 +47,7 @@ class Generator:
 
     def __init__(self, seed: Any = None) -> None:
         is_sequence = isinstance(seed, np.random.SeedSequence)
-        self.seed_sequence = seed if is_sequence else np.random.SeedSequence(seed)
+        self.seed_sequence = seed if is_sequence else _seed_sequence(seed)
         self._key, self._stream = map(int, self.seed_sequence.generate_state(2, np.uint64))
         self._lock = threading.Lock()
         self._position = 0
@@ -188,10 +188,12 @@ class Generator:
         `random` among sums of them, as `numpy.searchsorted` does.
         """
         whole = None if not isinstance(a, Array) and not np.ndim(a) else asarray(a, device=device)
-        n = int(a) if whole is None else whole.shape[axis]
+        n = _integer("choice: a", a) if whole is None else whole.shape[axis]
         where = device if whole is None else whole.device
         shape = _shape(size)
         wanted = math.prod(shape)
+        if n < 0 or (wanted and not n):
+            raise ValueError(f"choice: a: seen {n} to choose from, wanted at least 1")
         if replace:
             found = self.integers(n, size=wanted, device=where) if wanted else empty(0, int, where)
         elif wanted > n:
@@ -243,6 +245,15 @@ class Generator:
 def default_rng(seed: Any = None) -> Generator:
     """Return a `Generator` for a seed; a `Generator` itself, as it is."""
     return seed if isinstance(seed, Generator) else Generator(seed)
+
+
+def _seed_sequence(seed: Any) -> np.random.SeedSequence:
+    try:
+        return np.random.SeedSequence(seed)
+    except (TypeError, ValueError) as error:
+        wanted = "an integer of at least 0, a sequence of them, a SeedSequence or None"
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"seed: seen {seed!r}, wanted {wanted}") from None
 
 
 def _integer(what: str, value: Any) -> int:

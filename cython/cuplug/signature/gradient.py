@@ -105,10 +105,18 @@ def _given(
     if len(results) == 1:
         gradients["grad"] = Origin("gradient", 0)
     names = [x.name for row in gradient for x in row.parameters]
-    if len(results) == len(linear) == 1 and not gradients.keys() & set(names):
-        gradients = {linear[0]: Origin("gradient", 0)}
+    if linear and not gradients.keys() & set(names):
+        gradients = _to_linear(results, linear)
     origins |= gradients
     return {name: origins[name] for name in dict.fromkeys(names) if name in origins}
+
+
+def _to_linear(results: list[Parameter], linear: Sequence[str]) -> dict[str, Origin]:
+    """Return what arrays take in which the gradient's operator is linear: of several, by names."""
+    if len(results) == len(linear) == 1:
+        return {linear[0]: Origin("gradient", 0)}
+    places = {x.name.removeprefix(PREFIX): k for k, x in enumerate(results)}
+    return {name: Origin("gradient", places[name]) for name in linear if name in places}
 
 
 def _refusal(operator: Signature, row: Signature, given: dict[str, Origin]) -> str:

@@ -23,6 +23,9 @@ class Variant:
     columns: bool = False
     alone: bool = False
     walk: int = 0
+    flat: bool = False
+    few: bool = False
+    stores: bool = False
 
     @property
     def on_host(self) -> bool:

@@ -22,6 +22,9 @@ cdef extern from "internal/source.h" nogil:
         uint8_t columns
         uint8_t alone
         uint8_t walk
+        uint8_t flat
+        uint8_t few
+        uint8_t stores
 
     ctypedef struct cuplug_code:
         void *function

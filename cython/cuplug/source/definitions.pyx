@@ -50,6 +50,9 @@ cdef int compile_variant(
                 columns=v.columns != 0,
                 alone=v.alone != 0,
                 walk=v.walk,
+                flat=v.flat != 0,
+                few=v.few != 0,
+                stores=v.stores != 0,
             )
         )
         code.function = <void *><size_t>function
@@ -99,6 +102,7 @@ cdef int define_row(
     row.context = source
     row.reshape = NULL
     row.flags = flags
+    row.implies_strides = 0
     return 0
 
 
@@ -148,6 +152,7 @@ def define_elementwise(list overloads, str doc, bint in_order, bint never_waits,
             &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda, source, texts[k],
             flags | (0 if raw else CUPLUG_ROW_TAKES_STRIDES)
         )
+        rows[k].implies_strides = 1
     return define_source(rows, len(texts), doc, made)
 
 

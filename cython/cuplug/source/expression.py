@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -251,6 +251,37 @@ def preamble(text: str, names: Names, variant: Variant) -> str:
         if re.match(r"\s*#\s*include\b", line) and not variant.on_host:
             lines[k] = f'}}\n{line}\nnamespace cuplug {{\n#line {k + 2} "{name}"'
     return quoted("\n".join(lines), name)
+
+
+# What is no name of a value: members, calls and casts, what stands in quotes, comments, numbers.
+_NO_VALUE = re.compile(
+    r"""(?:\.|->)\s*[A-Za-z_]\w*|[A-Za-z_]\w*\s*\(|\(\s*[A-Za-z_]\w*[\s*]*\)|"(?:\\.|[^"])*"|"""
+    r"""'(?:\\.|[^'])*'|//[^\n]*|/\*.*?\*/|(?<!\w)\d(?:[eEpP][+-]|[\w.])*""",
+    re.S,
+)
+# Constants, types and what begins with an underscore may be known to compilers.
+_OF_COMPILERS = re.compile(
+    r"[A-Z][A-Z0-9_]*|_\w*|\w+_t|cuplug_\w*|u?int\d*|"
+    r"half2?|(?:float|double)\d|(?:grid|block)Dim|\w+Idx|warpSize"
+)
+
+
+def unknown_name(text: str, known: Collection[str]) -> str | None:
+    """Return the first word of a value's C text that nothing stands for.
+
+    Texts that declare variables, and those with directives, are left to compilers.
+    """
+    if re.search(r"[{#]|::|\w\s+\**\w+\s*=[^=]", text):
+        return None
+    words = re.findall(r"[A-Za-z_]\w*", _NO_VALUE.sub(" ", text))
+    return next(
+        (
+            x
+            for x in words
+            if x not in known and x not in KEYWORDS and not _OF_COMPILERS.fullmatch(x)
+        ),
+        None,
+    )
 
 
 def uses(text: str, name: str) -> bool:

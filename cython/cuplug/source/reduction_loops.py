@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from cuplug.base.dtypes import Dtype
 from cuplug.signature.variant import Variant
-from cuplug.source.expression import block_elements, load, template
+from cuplug.source.expression import block_elements, template
 from cuplug.source.reduction_code import WIDE, Reduction
 
 LANE_BYTES, FEW_BYTES = 512, 128  # of the lanes of a row, and of those that pairs are made of
@@ -60,9 +60,11 @@ def _templates(op: Reduction) -> str:
 def cuda_code(op: Reduction, variant: Variant) -> str:
     """Return CUDA C++: kernels cuplug_kernel, for each part, and cuplug_finish."""
     dtypes = op.names.dtypes(variant)
-    packs = " ".join(f"pack<{dtypes[x.variable].stored}, WIDTH> {x.name};" for x in op.inputs)
+    is_sum = _is_small_sum(op, dtypes) and not variant.still & 1
+    packs = " ".join(f"{_pack(dtypes[x.variable], variant, is_sum)} {x.name};" for x in op.inputs)
     index = "int64_t" if variant.wide else "unsigned"
     first = op.inputs[0]
+    is_bool = "true" if dtypes[first.variable].kind == "bool" else "false"
     return f"""{op.head(variant)}
 enum {{ WIDTH = {variant.width}, UNROLL = {variant.unroll}, KEPT = {variant.ndim},
        REDUCED = {variant.n_reduced}, N_INPUTS = {len(op.inputs)}, N_OUTPUTS = {len(op.outputs)},
@@ -70,13 +72,30 @@ enum {{ WIDTH = {variant.width}, UNROLL = {variant.unroll}, KEPT = {variant.ndim
        EXCLUSIVE = {int(op.exclusive or False)} }};
 constexpr bool COLUMNS = {"true" if variant.columns else "false"};
 constexpr bool ALONE = {"true" if variant.alone else "false"};
+constexpr bool FLAT = {"true" if variant.flat else "false"};
+constexpr bool FEW = {"true" if variant.few else "false"};
+constexpr bool STORES_PACKS = {"true" if variant.stores else "false"};
 constexpr unsigned STILL = {variant.still}; /* bit k: array k stands still within packs */
 typedef {index} index;
 struct cuplug_places {{ {packs} }};
 {op.element(variant, "p.{}.value[at]")}
-#define CUPLUG_IS_SUM {int(_is_small_sum(op, dtypes))}
-#define cuplug_small(p, k) ((int){load(dtypes[first.variable], f"(p).{first.name}.value[k]")})
-{template("reduction.cuh" if op.exclusive is None else "scan.cuh")}"""
+#define CUPLUG_IS_SUM {int(is_sum)}
+#define CUPLUG_IS_BOOL {is_bool}
+#define CUPLUG_SMALL {first.name}
+typedef {dtypes[first.variable].stored} cuplug_small_type;
+{_kernels(op)}"""
+
+
+def _kernels(op: Reduction) -> str:
+    names = ["reduction_threads.cuh", "reduction.cuh"] if op.exclusive is None else ["scan.cuh"]
+    return "\n".join(map(template, names))
+
+
+def _pack(dtype: Dtype, variant: Variant, is_sum: bool) -> str:
+    """Return the type of a pack; sums read bytes as words."""
+    if is_sum and dtype.n_bytes == 1 and variant.width % 4 == 0:
+        return f"pack<unsigned, {variant.width // 4}>"
+    return f"pack<{dtype.stored}, WIDTH>"
 
 
 def _is_small_sum(op: Reduction, dtypes: Mapping[str, Dtype]) -> bool:
@@ -84,4 +103,5 @@ def _is_small_sum(op: Reduction, dtypes: Mapping[str, Dtype]) -> bool:
     first = op.inputs[0]
     is_small = dtypes[first.variable].n_bytes <= 2 and dtypes[first.variable].kind in WIDE
     is_sum = op.map.strip() == first.name and op.reduce.replace(" ", "") in ("a+b", "b+a")
+    is_sum = is_sum and len(op.inputs) == 1
     return is_small and is_sum and op.accumulate in (None, "int64", "uint64") and not op.fields

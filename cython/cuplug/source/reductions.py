@@ -19,7 +19,7 @@ from cuplug.signature.variant import Variant
 from cuplug.source.cuda_compiler import compile_cuda
 from cuplug.source.definitions import define_reduction
 from cuplug.source.element_wise import UNNAMED, expression_line
-from cuplug.source.expression import read_names
+from cuplug.source.expression import read_names, unknown_name
 from cuplug.source.reduction_code import Reduction as Code
 from cuplug.source.reduction_loops import cuda_code, host_code
 
@@ -82,7 +82,8 @@ def reduction(
     Raises
     ------
     ValueError
-        The signature is wrong; at a call: `axis` is.
+        The signature is wrong, or an expression has a name that there is not; at a call: `axis`
+        is wrong.
     CompileError
         At a call: an expression does not compile.
     """
@@ -159,6 +160,18 @@ def check_names(op: Code, signature: str) -> None:
     wanted = [op.accumulate] if op.accumulate and not fields else fields.values()
     if unknown := [kind for kind in wanted if kind not in kinds]:
         raise ValueError(f"{operator}: accumulate: seen {unknown[0]!r}, wanted a dtype")
+    _check_texts(op)
+
+
+def _check_texts(op: Code) -> None:
+    """See that the texts use names that there are; a preamble may make any."""
+    if op.preamble:
+        return
+    names = [*op.names.words, *OWN, "i", *op.fields, *DTYPES]
+    for what in ("map", "reduce", "choose", "post", "identity", "stop"):
+        if word := unknown_name(getattr(op, what) or "", names):
+            wanted = ", ".join([*[x.name for x in (*op.inputs, *op.names.scalars)], *OWN])
+            raise ValueError(f"{op.names.operator}: {what}: seen {word!r}, wanted {wanted} or i")
 
 
 def _row(signature: str) -> str:

@@ -62,7 +62,8 @@ def scan(
     Raises
     ------
     ValueError
-        The signature is wrong; at a call: `axis` is.
+        The signature is wrong, or an expression has a name that there is not; at a call: `axis`
+        is wrong.
     CompileError
         At a call: an expression does not compile.
     """

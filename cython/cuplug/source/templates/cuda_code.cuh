@@ -55,3 +55,5 @@ __device__ inline uint16_t cuplug_bfloat16_store(float x) {
 } // namespace cuplug
 
 #define CUPLUG_KERNEL extern "C" __global__ void __launch_bounds__(cuplug::THREADS)
+#define CUPLUG_KERNEL_FOR(n_blocks) \
+  extern "C" __global__ void __launch_bounds__(cuplug::THREADS, n_blocks)

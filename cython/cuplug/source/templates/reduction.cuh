@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of reductions. What stands before is as for reduction.h, but that `cuplug_places` are
  * packs: elements that one instruction loads. A block has outputs and a part of what goes into
- * them. By rows packs lie along the reduced loop, and threads side by side share an output; by
- * columns they lie along the outputs, each thread has WIDTH of its own, and threads above each
- * other share them. Alone, a thread shares with none. */
+ * them; core/source/reduction_cuda.c has the rule by which one of these ways is chosen:
+ *
+ *   rows     threads side by side share an output, and packs lie along the reduced loop
+ *   FEW      the same for some outputs that lie side by side: element e of a line is of column
+ *            e % n_columns, and threads make steps of whole rows, so that each of a thread's WIDTH
+ *            values stays with one column
+ *   COLUMNS  packs lie along the outputs, each thread has WIDTH of its own, and threads above each
+ *            other share them
+ *
+ * ALONE, a thread shares with none. A FLAT line begins and ends anywhere: what lies before its
+ * first whole pack, and behind its last one, is loaded by elements. */
 constexpr int OUTPUTS = COLUMNS ? WIDTH : 1; /* of a thread */
+constexpr int PARTS_AHEAD = 8;
 struct arrays {
   void *data[N_ARRAYS];
 };
@@ -26,29 +35,119 @@ __device__ inline void store_output(const arrays &a, const cuplug_numbers &given
   CUPLUG_EACH_OUTPUT(CUPLUG_STORE)
 }
 
+/* WIDTH outputs side by side at a place. */
+__device__ inline void store_pack(const arrays &a, const cuplug_numbers &given,
+                                  const int64_t (&at)[N_ARRAYS], const state (&states)[WIDTH],
+                                  int64_t n) {
+  cuplug_results results[WIDTH];
+#pragma unroll
+  for (int j = 0; j < WIDTH; j++) results[j] = cuplug_results_of(given, states[j].value, n);
+#define CUPLUG_STORE_PACK(k, name, type)                                                   \
+  {                                                                                        \
+    pack<type, WIDTH> made;                                                                \
+    for (int j = 0; j < WIDTH; j++) made.value[j] = results[j].name;                       \
+    *reinterpret_cast<pack<type, WIDTH> *>(static_cast<type *>(a.data[k]) + at[k]) = made; \
+  }
+  CUPLUG_EACH_OUTPUT(CUPLUG_STORE_PACK)
+}
+
+template <bool STILL_ONE, typename P, typename T>
+__device__ inline void load_into(P &p, const T *data, int64_t at) {
+  if constexpr (STILL_ONE)
+    p = load<WIDTH, true>(data, at);
+  else
+    p = *reinterpret_cast<const P *>(data + at);
+}
+
 __device__ inline cuplug_places load_places(const arrays &a, const int64_t (&base)[N_ARRAYS],
                                             const int64_t (&at)[N_ARRAYS]) {
   cuplug_places p;
 #define CUPLUG_LOAD(k, name, type) \
-  p.name =                         \
-      load<WIDTH, (STILL >> k & 1) != 0>(static_cast<const type *>(a.data[k]), base[k] + at[k]);
+  load_into<(STILL >> k & 1) != 0>(p.name, static_cast<const type *>(a.data[k]), base[k] + at[k]);
   CUPLUG_EACH_INPUT(CUPLUG_LOAD)
   return p;
 }
 
-/* The values of UNROLL packs, of which those from n_packs on are not there. */
+/* Element `at` of a line, as the first of each pack. */
+__device__ inline cuplug_places load_element(const arrays &a, const int64_t (&base)[N_ARRAYS],
+                                             int64_t at) {
+  cuplug_places p;
+#define CUPLUG_LOAD_ELEMENT(k, name, type) \
+  p.name.value[0] =                        \
+      static_cast<const type *>(a.data[k])[base[k] + ((STILL >> k & 1) != 0 ? 0 : at)];
+  CUPLUG_EACH_INPUT(CUPLUG_LOAD_ELEMENT)
+  return p;
+}
+
+/* How many elements before a line the pack begins that its first element lies in. */
+__device__ inline int lead_of(const arrays &a, const int64_t (&base)[N_ARRAYS]) {
+  int lead = 0;
+#define CUPLUG_LEAD(k, name, type) \
+  if ((STILL >> k & 1) == 0)       \
+    lead = (int)((uint64_t)(static_cast<const type *>(a.data[k]) + base[k]) / sizeof(type) % WIDTH);
+  CUPLUG_EACH_INPUT(CUPLUG_LEAD)
+  return lead;
+}
+
+/* The numbers of the elements of a thread's packs: i + u * step + more[k] of element k of pack u.
+ */
+struct numbers {
+  int64_t i, step;
+  int more[WIDTH];
+};
+
+__device__ inline numbers numbers_from(int64_t first, const team &t, int n_columns) {
+  numbers n = {first, (int64_t)t.n_lanes * (COLUMNS ? 1 : WIDTH), {}};
+  const int64_t row = FEW ? first / n_columns : 0;
+  const int column = FEW ? (int)(first - row * n_columns) : 0;
+  if (FEW) n.i = row, n.step /= n_columns;
+#pragma unroll
+  for (int k = 0; k < WIDTH; k++) n.more[k] = COLUMNS ? 0 : FEW ? (column + k) / n_columns : k;
+  return n;
+}
+
+/* Adds the bytes of a word whose place in `ones` is 1; of bools 128 for each that is not 0. */
+template <typename T> __device__ inline int add_bytes(unsigned word, unsigned ones, int sum) {
+  if constexpr (T(-1) < T(0)) return __dp4a((int)word, (int)ones, sum);
+  return (int)__dp4a(word, ones, (unsigned)sum);
+}
+__device__ inline unsigned set_bytes(unsigned x) {
+  return ((x & 0x7f7f7f7f) + 0x7f7f7f7f | x) & 0x80808080;
+}
+
+/* Adds a pack of small integers: to the first sum, or each to its own. */
+template <bool IS_TOGETHER, bool IS_BOOL, typename T, typename P>
+__device__ inline void add_small(const P &p, int (&sums)[WIDTH]) {
+  constexpr bool is_words = sizeof(T) == 1 && WIDTH % 4 == 0;
+#pragma unroll
+  for (int k = 0; k < WIDTH; k++) {
+    int &sum = sums[IS_TOGETHER ? 0 : k];
+    if constexpr (!is_words) {
+      sum += IS_BOOL ? (p.value[k] != 0) * 128 : (int)p.value[k];
+    } else {
+      const unsigned word = IS_BOOL ? set_bytes(p.value[k / 4]) : p.value[k / 4];
+      if (!IS_TOGETHER) sum = add_bytes<T>(word, 1u << k % 4 * 8, sum);
+      if (IS_TOGETHER && k % 4 == 0) sum = add_bytes<T>(word, 0x01010101, sum);
+    }
+  }
+}
+
+/* Goes on from the values by the first n_packs of UNROLL packs. */
 __device__ inline void take_packs(const cuplug_numbers &given,
-                                  const cuplug_places (&loaded)[UNROLL], int n_packs, int64_t r,
-                                  int step, bool &is_first, cuplug_value (&values)[WIDTH]) {
+                                  const cuplug_places (&loaded)[UNROLL], int n_packs,
+                                  const numbers &at, bool &is_first,
+                                  cuplug_value (&values)[WIDTH]) {
 #if CUPLUG_IS_SUM /* of small integers: 32 bits hold those of some packs */
   int sums[WIDTH] = {};
 #pragma unroll
   for (int u = 0; u < UNROLL; u++)
+    if (u < n_packs)
+      add_small<!COLUMNS && !FEW, CUPLUG_IS_BOOL, cuplug_small_type>(loaded[u].CUPLUG_SMALL, sums);
 #pragma unroll
-    for (int k = 0; k < WIDTH; k++)
-      if (u < n_packs) sums[COLUMNS ? k : 0] += cuplug_small(loaded[u], k);
-#pragma unroll
-  for (int k = 0; k < WIDTH; k++) values[k] = is_first ? sums[k] : values[k] + sums[k];
+  for (int k = 0; k < WIDTH; k++) {
+    if (CUPLUG_IS_BOOL) sums[k] >>= 7;
+    values[k] = is_first ? sums[k] : values[k] + sums[k];
+  }
   is_first = false;
 #else
 #pragma unroll
@@ -56,100 +155,174 @@ __device__ inline void take_packs(const cuplug_numbers &given,
     if (u >= n_packs) continue;
 #pragma unroll
     for (int k = 0; k < WIDTH; k++) {
-      const int64_t number = r + (int64_t)u * step;
-      const int64_t i = COLUMNS ? number : number * WIDTH + k;
+      const int64_t i = at.i + u * at.step + at.more[k];
       const cuplug_value made = cuplug_element(given, loaded[u], k, i);
-      values[k] = is_first ? made : cuplug_reduce(given, values[k], made);
+      values[k] = is_first ? made : cuplug_follow(given, values[k], made);
     }
     is_first = false;
   }
 #endif
 }
 
-/* The value of each sharer, of which n have one, as that of the first. All threads come here. */
-__device__ inline cuplug_value share(const cuplug_numbers &given, cuplug_value *shared, int own,
-                                     int step, int sharer, int n_sharers, int64_t n,
-                                     const cuplug_value &value, bool has_value) {
-  __syncthreads();
-  if (has_value) shared[own + sharer * step] = value;
-  for (int half = n_sharers / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (!has_value || sharer >= half || sharer + half >= n) continue;
-    cuplug_value &mine = shared[own + sharer * step];
-    mine = cuplug_reduce(given, mine, shared[own + (sharer + half) * step]);
+/* What a thread walks: packs p, p + n_lanes ... before `end`, and what stands around whole packs.
+ */
+struct walk {
+  int64_t begin, p, end, n_whole, n_line;
+  int lead;
+  bool is_used, is_first_part, is_last_part;
+};
+
+__device__ inline walk walk_of(const arrays &a, const int64_t (&base)[N_ARRAYS], const team &t,
+                               int64_t n_reduced, int64_t part, int64_t n_parts, bool is_used) {
+  /* the first parts have one pack more, until all packs are in one */
+  const int64_t n_packs = FLAT ? (n_reduced + WIDTH - 1) / WIDTH : n_reduced;
+  const int64_t rest = n_packs - part * n_parts, y = blockIdx.y;
+  const int lead = FLAT && is_used ? lead_of(a, base) : 0;
+  const int64_t begin = y * part + (y < rest ? y : rest);
+  const int64_t n_whole = FLAT ? (n_reduced + lead) / WIDTH : n_packs;
+  const int64_t end = y == n_parts - 1 ? n_whole : begin + part + (y < rest);
+  const int64_t p = begin + t.lane;
+  return {begin,
+          FLAT && p == 0 && lead ? t.n_lanes : p,
+          is_used ? end : 0,
+          n_whole,
+          n_reduced,
+          lead,
+          is_used,
+          y == 0,
+          y == n_parts - 1};
+}
+
+/* Goes on from the states by the elements of a line that stand in the pack which begins with its
+ * element `first`: those of rows are shared by all threads. */
+__device__ inline void take_edge(const arrays &a, const cuplug_numbers &given,
+                                 const int64_t (&base)[N_ARRAYS], int64_t first, int64_t n_line,
+                                 const team &t, int n_columns, state (&states)[WIDTH]) {
+#pragma unroll
+  for (int k = 0; k < WIDTH; k++) {
+    const int64_t at = first + k;
+    if (at < 0 || at >= n_line || (!FEW && k % t.n_lanes != t.lane)) continue;
+    const int64_t i = FEW ? at / n_columns : at;
+    add(given, states[FEW ? k : 0], cuplug_element(given, load_element(a, base, at), 0, i));
   }
-  return shared[own];
+}
+
+/* What stands before the first whole pack, and behind the last one. */
+__device__ inline void take_edges(const arrays &a, const cuplug_numbers &given,
+                                  const int64_t (&base)[N_ARRAYS], const walk &w, const team &t,
+                                  int n_columns, state (&states)[WIDTH]) {
+  const bool has_head = w.is_first_part && w.lead && (!FEW || t.lane == 0);
+  const bool has_tail = w.is_last_part && (w.n_line + w.lead) % WIDTH && (w.n_whole || !w.lead) &&
+                        (!FEW || (w.n_whole - w.begin) % t.n_lanes == t.lane);
+  if (has_head) take_edge(a, given, base, -w.lead, w.n_line, t, n_columns, states);
+  if (has_tail)
+    take_edge(a, given, base, w.n_whole * WIDTH - w.lead, w.n_line, t, n_columns, states);
 }
 
 #define CUPLUG_REDUCTION_PARAMETERS                                                            \
   const arrays a, const scalars read, const int64_t n_outputs, const int64_t n_reduced,        \
       const int64_t part, const divisors<KEPT> kept, const strides<N_ARRAYS, KEPT> kept_steps, \
       const divisors<REDUCED> reduced, const strides<N_ARRAYS, REDUCED> reduced_steps,         \
-      cuplug_value *partials, const int64_t n, const int64_t n_parts
+      cuplug_value *partials, const int64_t n, const int64_t n_parts, const int64_t n_columns, \
+      const int64_t period
 
-CUPLUG_KERNEL cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
-  __shared__ cuplug_value shared[ALONE ? 1 : THREADS];
-  const cuplug_numbers given = cuplug_read(read.of);
-  const int sharer = ALONE ? 0 : COLUMNS ? threadIdx.y : threadIdx.x;
-  const int n_sharers = ALONE ? 1 : COLUMNS ? blockDim.y : blockDim.x;
-  const bool is_across = ALONE || COLUMNS; /* threads side by side have different outputs */
-  const int64_t owner = is_across ? (int64_t)blockIdx.x * blockDim.x + threadIdx.x
-                                  : (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
-  const int64_t begin = blockIdx.y * part;
-  const int64_t end = begin + part < n_reduced ? begin + part : n_reduced;
-  const bool is_used = owner * OUTPUTS < n_outputs;
-  int64_t base[N_ARRAYS] = {};
-  if (is_used) locate<KEPT>((index)owner, kept, kept_steps, base);
+/* Loads UNROLL packs from number p on and goes on by those that are WHOLE, or come before the end:
+ * instead of others the first is loaded again, so that no load waits for a question. */
+template <bool WHOLE>
+__device__ inline void walk_some(const arrays &a, const cuplug_numbers &given,
+                                 const int64_t (&base)[N_ARRAYS], const divisors<REDUCED> &reduced,
+                                 const strides<N_ARRAYS, REDUCED> &steps, const walk &w, int64_t p,
+                                 int n_lanes, const numbers &at, bool &is_first,
+                                 cuplug_value (&values)[WIDTH]) {
+  cuplug_places loaded[UNROLL];
+  int n_loaded = 0;
+#pragma unroll
+  for (int u = 0; u < UNROLL; u++) {
+    const int64_t next = p + (int64_t)u * n_lanes;
+    const bool is_there = WHOLE || next < w.end;
+    const int64_t r = is_there ? next : p;
+    int64_t place[N_ARRAYS] = {};
+    if constexpr (FLAT)
+      for (int k = 0; k < N_INPUTS; k++) place[k] = STILL >> k & 1 ? 0 : r * WIDTH - w.lead;
+    else
+      locate<REDUCED>((index)r, reduced, steps, place);
+    loaded[u] = load_places(a, base, place);
+    n_loaded += is_there;
+  }
+  take_packs(given, loaded, WHOLE ? UNROLL : n_loaded, at, is_first, values);
+}
+
+/* The states of a thread: of its columns, or by rows of what it has of the one output. */
+__device__ inline void walk_packs(const arrays &a, const cuplug_numbers &given,
+                                  const int64_t (&base)[N_ARRAYS], const divisors<REDUCED> &reduced,
+                                  const strides<N_ARRAYS, REDUCED> &steps, const walk &w,
+                                  const team &t, int n_columns, state (&states)[WIDTH]) {
   cuplug_value values[WIDTH];
   bool is_first = true;
-  for (int64_t r = begin + sharer; is_used && r < end; r += (int64_t)n_sharers * UNROLL) {
-    cuplug_places loaded[UNROLL];
-    int n_packs = 0;
+  int64_t p = w.p;
+  const int64_t step = (int64_t)t.n_lanes * UNROLL;
+  numbers at = numbers_from(COLUMNS ? p : p * WIDTH - w.lead, t, n_columns);
+  for (; p + step - t.n_lanes < w.end; p += step, at.i += at.step * UNROLL)
+    walk_some<true>(a, given, base, reduced, steps, w, p, t.n_lanes, at, is_first, values);
+  if (p < w.end)
+    walk_some<false>(a, given, base, reduced, steps, w, p, t.n_lanes, at, is_first, values);
 #pragma unroll
-    for (int u = 0; u < UNROLL; u++) {
-      int64_t at[N_ARRAYS] = {};
-      if (r + (int64_t)u * n_sharers >= end) continue;
-      locate<REDUCED>((index)(r + (int64_t)u * n_sharers), reduced, reduced_steps, at);
-      loaded[u] = load_places(a, base, at);
-      n_packs = u + 1;
-    }
-    take_packs(given, loaded, n_packs, r, n_sharers, is_first, values);
+  for (int k = 0; k < WIDTH; k++) {
+    states[k] = {values[k], !is_first};
+    if (!COLUMNS && !FEW && !CUPLUG_IS_SUM && k && !is_first) add(given, states[0], values[k]);
   }
-  if (!COLUMNS && !CUPLUG_IS_SUM)
-#pragma unroll
-    for (int k = 1; k < WIDTH; k++)
-      if (!is_first) values[0] = cuplug_reduce(given, values[0], values[k]);
-  const int own = COLUMNS ? threadIdx.x : threadIdx.y * n_sharers;
-  const int step = COLUMNS ? blockDim.x : 1; /* from one sharer to the next */
-#pragma unroll
-  for (int k = 0; k < OUTPUTS; k++) {
-    const int64_t number = owner * OUTPUTS + k;
-    if (!ALONE)
-      values[k] =
-          share(given, shared, own, step, sharer, n_sharers, end - begin, values[k], !is_first);
-    if (!is_used || sharer) continue;
+  if constexpr (FLAT)
+    if (w.is_used) take_edges(a, given, base, w, t, n_columns, states);
+}
+
+CUPLUG_KERNEL cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
+  __shared__ slots shared;
+  const cuplug_numbers given = cuplug_read(read.of);
+  const team t = team_of((int)period);
+  const bool is_used = FEW ? t.lane < t.n_lanes : t.owner * OUTPUTS < n_outputs;
+  int64_t base[N_ARRAYS] = {};
+  state states[WIDTH];
+  if (is_used) locate<KEPT>((index)(t.owner * (FEW ? n_columns : 1)), kept, kept_steps, base);
+  const walk w = walk_of(a, base, t, n_reduced, part, n_parts, is_used);
+  walk_packs(a, given, base, reduced, reduced_steps, w, t, (int)n_columns, states);
+  const auto put = [&](int64_t number, const cuplug_value &value) {
     if (n_parts > 1)
-      partials[blockIdx.y * n_outputs + number] = values[k];
+      partials[blockIdx.y * n_outputs + number] = value;
     else
-      store_output(a, given, number, values[k], kept, kept_steps, n);
+      store_output(a, given, number, value, kept, kept_steps, n);
+  };
+  if constexpr (FEW) {
+    const int first = (int)((w.begin * WIDTH - w.lead + WIDTH * n_columns) % n_columns);
+    const cuplug_value value = share_columns(given, shared, t, (int)n_columns, first, states);
+    if (threadIdx.x < n_columns) put(t.owner * n_columns + threadIdx.x, value);
+  } else {
+    if constexpr (!ALONE) share(given, shared, t, !COLUMNS && t.n_sharers <= 32, OUTPUTS, states);
+    if (!is_used || t.sharer) return;
+    if (STORES_PACKS && n_parts == 1) return store_pack(a, given, base, states, n);
+#pragma unroll
+    for (int k = 0; k < OUTPUTS; k++) put(t.owner * OUTPUTS + k, states[k].value);
   }
 }
 
 /* Threads side by side have an output each; those above each other share the parts of it. */
 CUPLUG_KERNEL cuplug_finish(CUPLUG_REDUCTION_PARAMETERS) {
-  __shared__ cuplug_value shared[THREADS];
+  __shared__ slots shared;
   const cuplug_numbers given = cuplug_read(read.of);
-  const int64_t number = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const bool is_used = number < n_outputs;
-  cuplug_value value = cuplug_identity(given);
-  for (int64_t p = threadIdx.y; is_used && p < n_parts; p += blockDim.y) {
-    const cuplug_value other = partials[p * n_outputs + number];
-    value = p == threadIdx.y ? other : cuplug_reduce(given, value, other);
+  const int x = threadIdx.x, y = threadIdx.y, width = blockDim.x, height = blockDim.y;
+  const int64_t number = (int64_t)blockIdx.x * width + x;
+  state s[1] = {};
+  for (int64_t p = y; number < n_outputs && p < n_parts; p += PARTS_AHEAD * height) {
+    cuplug_value loaded[PARTS_AHEAD];
+#pragma unroll
+    for (int u = 0; u < PARTS_AHEAD; u++)
+      if (p + u * height < n_parts) loaded[u] = partials[(p + u * height) * n_outputs + number];
+#pragma unroll
+    for (int u = 0; u < PARTS_AHEAD; u++)
+      if (p + u * height < n_parts) add(given, s[0], loaded[u]);
   }
-  value = share(given, shared, threadIdx.x, blockDim.x, threadIdx.y, blockDim.y, n_parts, value,
-                threadIdx.y < n_parts);
+  share(given, shared, {number, y, height, y, height, x, width}, false, 1, s);
   /* a reduction of nothing has no parts, and its value is that of the identity */
-  if (!n_parts) value = cuplug_identity(given);
-  if (is_used && !threadIdx.y) store_output(a, given, number, value, kept, kept_steps, n);
+  if (!n_parts) s[0].value = cuplug_identity(given);
+  if (number < n_outputs && !y) store_output(a, given, number, s[0].value, kept, kept_steps, n);
 }
 } // namespace cuplug

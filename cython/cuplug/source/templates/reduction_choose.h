@@ -13,35 +13,44 @@ static inline int has_better(const cuplug_numbers given, const cuplug_places p, 
   return found != 0;
 }
 
-/* Where the first of n values is that none of them is better than. */
+/* Where the first of n values is that none of them is better than. Each lane keeps its
+ * first best one and at which step that came; so many at once as the compiler knows of stay in
+ * registers. */
 static inline int64_t place_of_best(const cuplug_numbers given, const cuplug_places p, int64_t n) {
-  cuplug_chosen lanes[LANES] __attribute__((aligned(64)));
-  const int64_t n_lanes = cuplug_least(n, LANES);
+  cuplug_chosen lanes[LANES] __attribute__((aligned(64))), best[LANES] __attribute__((aligned(64)));
+  cuplug_flag steps[LANES] __attribute__((aligned(64))) = {0}, step = 1;
+  int64_t begin = LANES;
+  if (n < LANES) {
+    for (int64_t at = 0; at < LANES; at++) lanes[at] = CUPLUG_VALUE_AT(at < n ? at : 0);
+  } else {
+    CUPLUG_SIMD
+    for (int64_t at = 0; at < LANES; at++) lanes[at] = CUPLUG_VALUE_AT(at);
+  }
+#define CUPLUG_STEP(n_lanes)                                           \
+  CUPLUG_SIMD                                                          \
+  for (int64_t at = 0; at < (n_lanes); at++) {                         \
+    const cuplug_chosen value = CUPLUG_VALUE_AT(begin + at);           \
+    const int is_better = cuplug_better(given, lanes[at], value) != 0; \
+    lanes[at] = is_better ? value : lanes[at];                         \
+    steps[at] = is_better ? step : steps[at];                          \
+  }
+  for (; begin + LANES <= n; begin += LANES, step++) CUPLUG_STEP(LANES)
+  CUPLUG_STEP(n - begin)
+#undef CUPLUG_STEP
+  memcpy(best, lanes, sizeof(best));
+  for (int64_t half = LANES / 2; half; half /= 2) {
+    CUPLUG_SIMD
+    for (int64_t at = 0; at < half; at++)
+      best[at] = cuplug_better(given, best[at], best[half + at]) ? best[half + at] : best[at];
+  }
+  int32_t first = INT32_MAX;
   CUPLUG_SIMD
-  for (int64_t at = 0; at < n_lanes; at++) lanes[at] = CUPLUG_VALUE_AT(at);
-  for (int64_t begin = LANES; begin < n; begin += LANES) {
-    const int64_t m = cuplug_least(LANES, n - begin);
-    CUPLUG_SIMD
-    for (int64_t at = 0; at < m; at++) {
-      const cuplug_chosen value = CUPLUG_VALUE_AT(begin + at);
-      lanes[at] = cuplug_better(given, lanes[at], value) ? value : lanes[at];
-    }
+  for (int32_t at = 0; at < LANES; at++) {
+    const int32_t here =
+        cuplug_better(given, lanes[at], best[0]) ? INT32_MAX : steps[at] * LANES + at;
+    first = here < first ? here : first;
   }
-  for (int64_t m = n_lanes, half; m > 1; m = half) {
-    half = (m + 1) / 2;
-    CUPLUG_SIMD
-    for (int64_t at = 0; at < m - half; at++)
-      lanes[at] = cuplug_better(given, lanes[at], lanes[half + at]) ? lanes[half + at] : lanes[at];
-  }
-  int64_t at = 0;
-  for (cuplug_flag found = 0; at + LANES <= n; at += LANES) {
-    CUPLUG_SIMD
-    for (int64_t k = 0; k < LANES; k++)
-      found |= (cuplug_flag)!cuplug_better(given, CUPLUG_VALUE_AT(at + k), lanes[0]);
-    if (found) break;
-  }
-  while (at < n - 1 && cuplug_better(given, CUPLUG_VALUE_AT(at), lanes[0])) at++;
-  return at;
+  return first;
 }
 
 /* The first of the best elements: a chunk is searched where it has a better one than those before.

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of scans; what stands before is as for reduction.cuh, with packs of one element. A
- * line is cut into parts: cuplug_kernel puts together those of each part, and cuplug_finish goes on
- * from what came before a part. By columns a thread has a line, and neighbours lie side by side; by
- * rows the threads of a block share a tile of a line, each some elements that follow each other.
- * Values are put together in their order. */
-constexpr int ITEMS = sizeof(cuplug_value) <= 16 ? 8 : 1; /* of a thread in a tile */
-constexpr int TILE = THREADS * ITEMS, AHEAD = 4;
+/* The kernels of scans; what stands before is as for reduction.cuh, with packs of one element.
+ *
+ * Elements are read once and written once (D. Merrill, M. Garland: Single-pass parallel prefix scan
+ * with decoupled look-back, NVR-2016-002). A block has a tile, and each of its threads some
+ * elements that follow each other. By rows a tile is of all lines one behind the other; by columns
+ * it is of `side` lines that lie side by side. A block says what its tile comes to, puts together
+ * what those before it have said, and then says what all come to up to its own. Blocks take tiles
+ * in the order in which they start: they wait for blocks that run. ALONE, a thread has a line, and
+ * neighbours lie side by side. Values are put together in their order. */
+constexpr int ITEMS = UNROLL; /* of a thread */
+constexpr int TILE = THREADS * ITEMS, WARP = 32, AHEAD = 8;
+constexpr int BLOCKS_HELD = /* by a multiprocessor at once */
+    sizeof(cuplug_value) <= 4 && !COLUMNS ? 4
+    : sizeof(cuplug_value) <= 8           ? 3
+                                          : 2;
+constexpr int WORDS = (sizeof(cuplug_value) + 3) / 4; /* of 32 bits */
 struct arrays {
   void *data[N_ARRAYS];
 };
@@ -16,23 +25,136 @@ struct steps {
   long long of[N_ARRAYS];
 };
 
-/* What has been put together so far, if anything. */
+/* ---- Values on the way ----------------------------------------------------------------------- */
+
+/* What some elements that follow each other come to, if there are any; where a line begins among
+ * them, what comes before does not matter. */
 struct state {
   cuplug_value value;
-  bool has_value;
+  bool is_there, is_cut;
 };
 
-__device__ inline void go_on(const cuplug_numbers &given, state &s, const cuplug_value &next) {
-  s.value = s.has_value ? cuplug_reduce(given, s.value, next) : next;
-  s.has_value = true;
+__device__ inline state join(const cuplug_numbers &given, const state &a, const state &b) {
+  if (!b.is_there) return a;
+  if (b.is_cut || !a.is_there) return {b.value, true, a.is_cut || b.is_cut};
+  return {cuplug_reduce(given, a.value, b.value), true, a.is_cut};
 }
+
+/* That of the thread `step` lanes below, which there must be for the result to mean something. */
+__device__ inline state state_below(const state &s, int step) {
+  unsigned words[WORDS] = {};
+  state below;
+  memcpy(words, &s.value, sizeof s.value);
+#pragma unroll
+  for (int w = 0; w < WORDS; w++) words[w] = __shfl_up_sync(~0u, words[w], step);
+  memcpy(&below.value, words, sizeof s.value);
+  const unsigned flags = __shfl_up_sync(~0u, s.is_there | s.is_cut << 1, step);
+  below.is_there = flags & 1, below.is_cut = flags & 2;
+  return below;
+}
+
+/* What the threads of this one's column before it come to, and in `total` all of them. All threads
+ * come here; thread k is of column k % side. */
+__device__ inline state join_threads(const cuplug_numbers &given, const state &own, int side,
+                                     state &total) {
+  __shared__ state of_warps[THREADS];
+  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, column = lane % side;
+  state all = own;
+  for (int step = side; step < WARP; step *= 2) {
+    const state below = state_below(all, step);
+    if (lane >= step) all = join(given, below, all);
+  }
+  state before = side < WARP ? state_below(all, side) : state{};
+  if (lane < side) before.is_there = before.is_cut = false;
+  __syncthreads();
+  if (lane >= WARP - side) of_warps[warp * side + column] = all;
+  __syncthreads();
+  state ahead = {};
+  total = state{};
+  for (int w = 0; w < THREADS / WARP; w++) {
+    if (w == warp) ahead = total;
+    total = join(given, total, of_warps[w * side + column]);
+  }
+  return join(given, ahead, before);
+}
+
+/* ---- What tiles say -------------------------------------------------------------------------- */
+
+enum said { NOTHING, OWN, ALL }; /* what a tile comes to by itself, or with all before it */
+
+/* Words of 32 bits, each beside what is said: they need no order among each other. */
+__device__ inline void say(volatile uint64_t *words, int64_t n_states, int64_t at, said what,
+                           const cuplug_value &value) {
+  unsigned parts[WORDS] = {};
+  memcpy(parts, &value, sizeof value);
+#pragma unroll
+  for (int w = 0; w < WORDS; w++) words[w * n_states + at] = (uint64_t)what << 32 | parts[w];
+}
+
+__device__ inline state heard(const volatile uint64_t *words, int64_t n_states, int64_t at) {
+  unsigned parts[WORDS];
+  uint64_t least, most;
+  do {
+    least = ALL, most = NOTHING;
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) {
+      const uint64_t word = words[w * n_states + at], what = word >> 32;
+      parts[w] = (unsigned)word;
+      least = what < least ? what : least;
+      most = what > most ? what : most;
+    }
+  } while (least == NOTHING || least != most);
+  state s = {{}, true, most == ALL};
+  memcpy(&s.value, parts, sizeof s.value);
+  return s;
+}
+
+/* What the tiles of a window have said: the nearest one stands last. */
+struct window {
+  cuplug_value values[THREADS];
+  int last_all[WARP]; /* of each column: the nearest that has said what all come to; -1: none */
+};
+
+/* What all tiles before number `number` of this thread's column come to: one that has said so, and
+ * those behind it one after the other. So bits do not depend on who was quick. All threads come
+ * here; a line begins in the first tile of a column, which says ALL. */
+__device__ inline state all_before(const cuplug_numbers &given, const uint64_t *words,
+                                   int64_t n_states, int64_t number, int64_t n_strips, int side,
+                                   bool is_used) {
+  __shared__ window heard_of;
+  const int column = threadIdx.x % side, y = threadIdx.x / side, n_window = THREADS / side;
+  const int64_t own = number - (n_window - y) * n_strips;
+  for (bool is_done = false; !is_done;) {
+    if (threadIdx.x < side) heard_of.last_all[column] = -1;
+    __syncthreads();
+    if (own >= 0 && is_used) {
+      const state s = heard(words, n_states, own * side + column);
+      heard_of.values[threadIdx.x] = s.value;
+      if (s.is_cut) atomicMax(&heard_of.last_all[column], y);
+    }
+    __syncthreads();
+    is_done = __syncthreads_and(heard_of.last_all[column] >= 0 || !is_used);
+  }
+  if (threadIdx.x < side && is_used) {
+    const int last = heard_of.last_all[column];
+    cuplug_value all = heard_of.values[last * side + column];
+#pragma unroll 8
+    for (int k = last + 1; k < n_window; k++)
+      all = cuplug_reduce(given, all, heard_of.values[k * side + column]);
+    heard_of.values[column] = all;
+  }
+  __syncthreads();
+  return {heard_of.values[column], is_used, false};
+}
+
+/* ---- Elements -------------------------------------------------------------------------------- */
 
 __device__ inline cuplug_value element_at(const arrays &a, const cuplug_numbers &given,
                                           const int64_t (&base)[N_ARRAYS], const steps &step,
                                           int64_t r) {
   cuplug_places p;
 #define CUPLUG_LOAD(k, name, type) \
-  p.name.value[0] = static_cast<const type *>(a.data[k])[base[k] + r * step.of[k]];
+  p.name.value[0] = static_cast<const type *>(a.data[k])[base[k] + (FLAT ? 0 : r * step.of[k])];
   CUPLUG_EACH_INPUT(CUPLUG_LOAD)
   return cuplug_element(given, p, 0, r);
 }
@@ -42,108 +164,212 @@ __device__ inline void store_at(const arrays &a, const cuplug_numbers &given,
                                 const cuplug_value &value) {
   const cuplug_results results = cuplug_results_of(given, value, EXCLUSIVE ? r : r + 1);
 #define CUPLUG_STORE(k, name, type) \
-  static_cast<type *>(a.data[k])[base[k] + r * step.of[k]] = results.name;
+  static_cast<type *>(a.data[k])[base[k] + (FLAT ? 0 : r * step.of[k])] = results.name;
   CUPLUG_EACH_OUTPUT(CUPLUG_STORE)
 }
 
+/* Goes on from `s` by an element; returns what stands there. */
+__device__ inline cuplug_value go_on(const cuplug_numbers &given, state &s, bool begins_line,
+                                     const cuplug_value &next) {
+  const cuplug_value before = EXCLUSIVE && begins_line ? cuplug_identity(given) : s.value;
+  s.value = s.is_there && !begins_line ? cuplug_reduce(given, s.value, next) : next;
+  s.is_cut |= begins_line;
+  s.is_there = true;
+  return EXCLUSIVE ? before : s.value;
+}
+
+#define CUPLUG_SCAN_PARAMETERS                                                     \
+  const arrays a, const scalars read, const int64_t n_lines, const int64_t n,      \
+      const divisors<1> length, const divisors<KEPT> kept,                         \
+      const strides<N_ARRAYS, KEPT> kept_steps, const steps step, uint64_t *words, \
+      const int64_t n_states, const int64_t n_strips, const int64_t side
+
 /* One element after the other; some are loaded ahead. */
-template <bool STORES>
-__device__ inline void scan_line(const arrays &a, const cuplug_numbers &given,
-                                 const int64_t (&base)[N_ARRAYS], const steps &step, int64_t begin,
-                                 int64_t end, state &s) {
-  for (int64_t r = begin; r < end; r += AHEAD) {
+__device__ inline void scan_line(CUPLUG_SCAN_PARAMETERS) {
+  const cuplug_numbers given = cuplug_read(read.of);
+  const int64_t line = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+  int64_t base[N_ARRAYS] = {};
+  state s = {};
+  if (line >= n_lines) return;
+  locate<KEPT>((index)line, kept, kept_steps, base);
+  for (int64_t r = 0; r < n; r += AHEAD) {
     cuplug_value loaded[AHEAD];
 #pragma unroll
     for (int u = 0; u < AHEAD; u++)
-      if (r + u < end) loaded[u] = element_at(a, given, base, step, r + u);
+      if (r + u < n) loaded[u] = element_at(a, given, base, step, r + u);
 #pragma unroll
-    for (int u = 0; u < AHEAD; u++) {
-      if (r + u >= end) continue;
-      const cuplug_value before =
-          STORES && EXCLUSIVE && !s.has_value ? cuplug_identity(given) : s.value;
-      go_on(given, s, loaded[u]);
-      if (STORES) store_at(a, given, base, step, r + u, EXCLUSIVE ? before : s.value);
+    for (int u = 0; u < AHEAD; u++)
+      if (r + u < n) store_at(a, given, base, step, r + u, go_on(given, s, r + u == 0, loaded[u]));
+  }
+}
+
+/* The items of a thread: elements from number r of a line on. Those of rows go on in the next
+ * line: bit k of `cuts` is set where item k begins one. */
+struct run {
+  int64_t r;
+  int count;
+  unsigned cuts;
+};
+
+/* Element k is at k + k / WARP: no two threads that read some that follow each other, a power of
+ * two of them, then wait for one bank. */
+typedef unsigned exchanged[TILE + TILE / WARP];
+
+/* From each thread's own items to those in whose order neighbours lie side by side, or back: word
+ * by word, so that values of any size have room. */
+template <bool TO_OWN>
+__device__ inline void exchange(exchanged &words, cuplug_value (&items)[ITEMS]) {
+  unsigned parts[ITEMS][WORDS] = {};
+  const int side_by_side = threadIdx.x + threadIdx.x / WARP, step = THREADS + THREADS / WARP;
+  const int own = threadIdx.x * ITEMS + threadIdx.x * ITEMS / WARP;
+  for (int j = 0; j < ITEMS; j++) memcpy(parts[j], &items[j], sizeof items[j]);
+#pragma unroll
+  for (int w = 0; w < WORDS; w++) {
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < ITEMS; j++) words[TO_OWN ? side_by_side + j * step : own + j] = parts[j][w];
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < ITEMS; j++) parts[j][w] = words[TO_OWN ? own + j : side_by_side + j * step];
+  }
+  for (int j = 0; j < ITEMS; j++) memcpy(&items[j], parts[j], sizeof items[j]);
+}
+
+/* Goes on from `s` by a thread's items; with KEEPS they become what stands in their places. */
+template <bool KEEPS>
+__device__ inline void scan_items(const cuplug_numbers &given, const run &own, state &s,
+                                  cuplug_value (&items)[ITEMS]) {
+  const bool is_plain = own.count == ITEMS && !own.cuts;
+  if (is_plain && s.is_there) { /* by far the most: without a question for each item */
+#pragma unroll
+    for (int j = 0; j < ITEMS; j++) {
+      const cuplug_value before = s.value;
+      s.value = cuplug_reduce(given, s.value, items[j]);
+      if (KEEPS) items[j] = EXCLUSIVE ? before : s.value;
     }
-  }
-}
-
-/* Without conflicts of banks where each thread reads some that follow each other. */
-__device__ inline int padded(int k) { return k + k / 32; }
-
-/* Makes of the values of n threads those of all threads up to each. All threads come here. */
-__device__ inline void scan_threads(const cuplug_numbers &given, cuplug_value *totals, int n) {
-  const int own = threadIdx.x;
-  for (int step = 1; step < n; step *= 2) {
-    const bool takes = own >= step && own < n;
-    cuplug_value both;
-    __syncthreads();
-    if (takes) both = cuplug_reduce(given, totals[own - step], totals[own]);
-    __syncthreads();
-    if (takes) totals[own] = both;
-  }
-  __syncthreads();
-}
-
-/* The n elements of a tile, in shared memory, after `s`. All threads come here. */
-template <bool STORES>
-__device__ inline void scan_tile(const cuplug_numbers &given, cuplug_value *tile,
-                                 cuplug_value *totals, int n, state &s) {
-  const int own = threadIdx.x, first = own * ITEMS;
-  const int n_own = n - first < ITEMS ? n - first : ITEMS, n_used = (n + ITEMS - 1) / ITEMS;
-  state mine = {};
-  __syncthreads();
-  for (int j = 0; j < n_own; j++) go_on(given, mine, tile[padded(first + j)]);
-  if (n_own > 0) totals[own] = mine.value;
-  scan_threads(given, totals, n_used);
-  mine = s;
-  if (own && n_own > 0) go_on(given, mine, totals[own - 1]);
-  for (int j = 0; STORES && j < n_own; j++) {
-    cuplug_value &place = tile[padded(first + j)];
-    const cuplug_value before = EXCLUSIVE && !mine.has_value ? cuplug_identity(given) : mine.value;
-    go_on(given, mine, place);
-    place = EXCLUSIVE ? before : mine.value;
-  }
-  go_on(given, s, totals[n_used - 1]);
-  __syncthreads();
-}
-
-#define CUPLUG_SCAN_PARAMETERS                                                                 \
-  const arrays a, const scalars read, const int64_t n_lines, const int64_t n_scanned,          \
-      const int64_t part, const divisors<KEPT> kept, const strides<N_ARRAYS, KEPT> kept_steps, \
-      const steps step, cuplug_value *partials
-
-template <bool STORES> __device__ inline void scan_part(CUPLUG_SCAN_PARAMETERS) {
-  const cuplug_numbers given = cuplug_read(read.of);
-  const int64_t line = COLUMNS ? (int64_t)blockIdx.x * blockDim.x + threadIdx.x : blockIdx.x;
-  const int64_t begin = blockIdx.y * part;
-  const int64_t end = begin + part < n_scanned ? begin + part : n_scanned;
-  if (line >= n_lines) return;
-  int64_t base[N_ARRAYS] = {};
-  locate<KEPT>((index)line, kept, kept_steps, base);
-  state s = {};
-  for (int64_t p = 0; STORES && p < blockIdx.y; p++) go_on(given, s, partials[p * n_lines + line]);
-  if constexpr (COLUMNS) {
-    scan_line<STORES>(a, given, base, step, begin, end, s);
+  } else if (is_plain && !KEEPS) {
+    s = {items[0], true, false};
+#pragma unroll
+    for (int j = 1; j < ITEMS; j++) s.value = cuplug_reduce(given, s.value, items[j]);
   } else {
-    __shared__ cuplug_value tile[TILE + TILE / 32], totals[THREADS];
-    for (int64_t r = begin; r < end; r += TILE) {
-      const int n = end - r < TILE ? (int)(end - r) : TILE;
-      for (int k = threadIdx.x; k < n; k += THREADS)
-        tile[padded(k)] = element_at(a, given, base, step, r + k);
-      scan_tile<STORES>(given, tile, totals, n, s);
-      for (int k = threadIdx.x; STORES && k < n; k += THREADS)
-        store_at(a, given, base, step, r + k, tile[padded(k)]);
-      __syncthreads();
+#pragma unroll
+    for (int j = 0; j < ITEMS; j++) {
+      if (j >= own.count) continue;
+      const cuplug_value here = go_on(given, s, own.cuts >> j & 1, items[j]);
+      if (KEEPS) items[j] = here;
     }
   }
-  if (!STORES && (COLUMNS || !threadIdx.x)) partials[blockIdx.y * n_lines + line] = s.value;
 }
 
+/* Which elements a block and its threads have. */
+struct tile {
+  int64_t number, first, line; /* of all tiles; by rows of all elements; by columns of all lines */
+  int n_elements;              /* by rows */
+  bool is_used, begins;        /* the thread has a line; its first element begins one */
+  run own;
+};
+
+__device__ inline tile tile_of(unsigned ticket, int64_t n_lines, int64_t n,
+                               const divisors<1> &length, int64_t n_strips, int side) {
+  tile t = {ticket, 0, 0, TILE, true, false, {}};
+  if constexpr (COLUMNS) {
+    const int64_t part = ticket / n_strips, strip = ticket - part * n_strips;
+    t.line = strip * side + threadIdx.x % side;
+    t.is_used = t.line < n_lines;
+    t.begins = part == 0;
+    t.own.r = (part * (THREADS / side) + threadIdx.x / side) * ITEMS;
+    const int64_t rest = t.is_used ? n - t.own.r : 0;
+    t.own.count = rest < ITEMS ? (int)rest : ITEMS;
+    t.own.cuts = t.own.r == 0;
+  } else {
+    t.first = t.number * TILE;
+    const int64_t all = n_lines * n, rest = all - t.first, own = t.first + threadIdx.x * ITEMS;
+    t.n_elements = rest < TILE ? (int)rest : TILE;
+    t.begins = t.first - (int64_t)divide((index)t.first, length.of[0]) * n == 0;
+    t.own.r = own - (int64_t)divide((index)own, length.of[0]) * n;
+    t.own.count = all - own < ITEMS ? (int)(all - own) : ITEMS;
+    for (int64_t at = t.own.r ? n - t.own.r : 0; at < ITEMS; at += n) t.own.cuts |= 1u << at;
+  }
+  return t;
+}
+
+/* Goes through a tile's elements, by rows in an order in which neighbours lie side by side. */
+template <bool WHOLE, typename B>
+__device__ inline void each_of(const divisors<1> &length, const divisors<KEPT> &kept,
+                               const strides<N_ARRAYS, KEPT> &kept_steps, const tile &t, B body) {
+  int64_t base[N_ARRAYS] = {};
+  if (COLUMNS && t.is_used) locate<KEPT>((index)t.line, kept, kept_steps, base);
+  const int64_t first = t.first + threadIdx.x;
+#pragma unroll
+  for (int j = 0; j < ITEMS; j++) {
+    const int k = COLUMNS ? j : j * THREADS + threadIdx.x;
+    if (!WHOLE && k >= (COLUMNS ? t.own.count : t.n_elements)) continue;
+    if constexpr (COLUMNS) {
+      body(j, base, t.own.r + j);
+    } else {
+      int64_t place[N_ARRAYS] = {};
+      const int64_t at = first + j * THREADS;
+      const index line = divide((index)at, length.of[0]);
+      if constexpr (!FLAT) locate<KEPT>(line, kept, kept_steps, place);
+      for (int x = 0; FLAT && x < N_ARRAYS; x++) place[x] = at;
+      body(j, place, at - (int64_t)line * length.of[0].size);
+    }
+  }
+}
+
+template <typename B>
+__device__ inline void each_element(const divisors<1> &length, const divisors<KEPT> &kept,
+                                    const strides<N_ARRAYS, KEPT> &kept_steps, const tile &t,
+                                    B body) {
+  if (COLUMNS ? t.own.count == ITEMS : t.n_elements == TILE)
+    each_of<true>(length, kept, kept_steps, t, body);
+  else
+    each_of<false>(length, kept, kept_steps, t, body);
+}
+
+__device__ inline void scan_tile(CUPLUG_SCAN_PARAMETERS) {
+  __shared__ unsigned ticket;
+  __shared__ exchanged memory;
+  const cuplug_numbers given = cuplug_read(read.of);
+  uint64_t *said = words + 1;
+  if (threadIdx.x == 0) ticket = atomicAdd(reinterpret_cast<unsigned *>(words), 1u);
+  __syncthreads();
+  const tile t = tile_of(ticket, n_lines, n, length, n_strips, (int)side);
+  const int64_t at = t.number * side + threadIdx.x;
+  cuplug_value items[ITEMS];
+  state s = {}, total;
+  each_element(length, kept, kept_steps, t, [&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
+    items[j] = element_at(a, given, place, step, r);
+  });
+  if constexpr (!COLUMNS) exchange<true>(memory, items);
+  scan_items<false>(given, t.own, s, items);
+  s = join_threads(given, s, (int)side, total);
+  const bool speaks = threadIdx.x < side && total.is_there;
+  if (speaks) say(said, n_states, at, total.is_cut ? ALL : OWN, total.value);
+  if (!t.begins) {
+    const state before =
+        all_before(given, said, n_states, t.number, n_strips, (int)side, t.is_used);
+    total = join(given, before, total);
+    if (speaks && !total.is_cut) say(said, n_states, at, ALL, total.value);
+    s = join(given, before, s);
+  }
+  scan_items<true>(given, t.own, s, items);
+  if constexpr (!COLUMNS) exchange<false>(memory, items);
+  each_element(length, kept, kept_steps, t, [&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
+    store_at(a, given, place, step, r, items[j]);
+  });
+}
+
+/* Lets tiles say nothing, and begins with the first one. */
 CUPLUG_KERNEL cuplug_kernel(CUPLUG_SCAN_PARAMETERS) {
-  scan_part<false>(a, read, n_lines, n_scanned, part, kept, kept_steps, step, partials);
+  const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+  if (k <= n_states * WORDS) words[k] = NOTHING;
 }
 
-CUPLUG_KERNEL cuplug_finish(CUPLUG_SCAN_PARAMETERS) {
-  scan_part<true>(a, read, n_lines, n_scanned, part, kept, kept_steps, step, partials);
+CUPLUG_KERNEL_FOR(BLOCKS_HELD) cuplug_finish(CUPLUG_SCAN_PARAMETERS) {
+  if constexpr (ALONE)
+    scan_line(a, read, n_lines, n, length, kept, kept_steps, step, words, n_states, n_strips, side);
+  else
+    scan_tile(a, read, n_lines, n, length, kept, kept_steps, step, words, n_states, n_strips, side);
 }
 } // namespace cuplug

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of cuplug.Array on 1 Ki to 1 Gi elements, on the host and on the device."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from driver import DeviceTimer, Driver
+from measurement import Comparison, Contender, Skip, Target, settle, statement
+from module import GIB, Run, run_module
+
+KI, MI, GI = 1 << 10, 1 << 20, 1 << 30
+NEAR = 1e-5  # of functions that libraries round in different ways
+Call = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function: `usual` where libraries say it alike, given a module; else by library.
+
+    `n_arrays` of n elements go in, `columns` wide if that is not 0, or what `make` makes of them.
+    """
+
+    name: str
+    usual: Call
+    special: dict[str, Call]
+    n_arrays: int = 1
+    columns: int = 0
+    make: Callable[[list[np.ndarray]], list[np.ndarray]] = list
+
+    def of(self, library: str) -> Call:
+        """Return how a library says it."""
+        return self.special.get(library, self.usual)
+
+    def arrays(self, n: int) -> list[np.ndarray]:
+        """Return its arrays: multiples of 1/256 from 1 on, below 2."""
+        block = np.random.default_rng(7).integers(256, 512, min(n, MI)).astype("f4") / 256
+        made = [np.roll(np.tile(block, n // block.size), k) for k in range(self.n_arrays)]
+        return self.make([x.reshape(-1, self.columns) if self.columns else x for x in made])
+
+
+def alike(name: str, *more: Any, n_arrays: int = 1, columns: int = 0, **special: Call) -> Function:
+    """Return a function that has the same name in all libraries but those in `special`."""
+    return Function(name, lambda xp, *x: getattr(xp, name)(*x, *more), special, n_arrays, columns)
+
+
+def with_mask(x: list[np.ndarray]) -> list[np.ndarray]:
+    return [*x, x[0] < 1.3]
+
+
+def with_columns(x: list[np.ndarray]) -> list[np.ndarray]:
+    return [*x, np.random.default_rng(8).permutation(x[0].shape[1])]
+
+
+def with_places(x: list[np.ndarray]) -> list[np.ndarray]:
+    places = np.random.default_rng(8).integers(0, min(len(x[0]), KI), (min(len(x[0]), KI), 256))
+    return [x[0], np.tile(places, (max(len(x[0]) // KI, 1), 1))]
+
+
+def cleared(_: Any, x: Any, mask: Any) -> Any:
+    x[mask] = 0
+    return x
+
+
+FUNCTIONS = [
+    *map(alike, ("abs", "sqrt", "exp", "log", "sin", "tanh", "floor", "sign", "isnan")),
+    *(alike(name, n_arrays=2) for name in ("add", "divide", "maximum", "less", "pow")),
+    Function("where", lambda xp, x, mask: xp.where(mask, x, 2 * x), {}, make=with_mask),
+    alike("clip", 1.25, 1.75),
+    *(alike(name) for name in ("sum", "max", "mean", "any", "argmax")),
+    alike("std", torch=lambda torch, x: torch.std(x, correction=0)),
+    alike("roll", 1001),
+    alike("diff"),
+    alike("tile", (2,)),
+    alike("repeat", 2, torch=lambda torch, x: torch.repeat_interleave(x, 2)),
+    Function(
+        "concat",
+        lambda xp, x, y: xp.concatenate([x, y]),
+        {"cuplug": lambda xp, x, y: xp.concat([x, y]), "torch": lambda xp, x, y: xp.cat([x, y])},
+        2,
+    ),
+    Function(
+        "stack, axis 1",
+        lambda xp, x, y: xp.stack([x, y], axis=1),
+        {"torch": lambda torch, x, y: torch.stack([x, y], dim=1)},
+        2,
+    ),
+    alike("tril", columns=256),
+    Function(
+        "transposed copy",
+        lambda xp, x: xp.ascontiguousarray(x.T),
+        {
+            "cuplug": lambda xp, x: xp.asarray(x.T, copy=True),
+            "torch": lambda torch, x: x.T.contiguous(),
+        },
+        columns=256,
+    ),
+    Function(
+        "take of columns",
+        lambda xp, x, index: xp.take(x, index, axis=1),
+        {"torch": lambda torch, x, index: torch.index_select(x, 1, index)},
+        columns=256,
+        make=with_columns,
+    ),
+    Function(
+        "take along axis 0",
+        lambda xp, x, index: xp.take_along_axis(x, index, axis=0),
+        {"torch": lambda torch, x, index: torch.gather(x, 0, index)},
+        columns=256,
+        make=with_places,
+    ),
+    Function("x[mask] = 0", cleared, {}, make=with_mask),
+]
+MODULES = {"cuplug": "cuplug.array_api", "numpy": "numpy", "torch": "torch", "cupy": "cupy"}
+
+
+def put(library: str, x: np.ndarray, device: str) -> Any:
+    """Return an array of a library on "cpu" or "cuda"."""
+    module = importlib.import_module(library)
+    if library == "torch":
+        return module.from_numpy(x.copy()).to(device)
+    return module.asarray(x, device=device) if library == "cuplug" else module.array(x)
+
+
+def get(library: str, x: Any) -> np.ndarray:
+    """Return an array of a library as one of NumPy's."""
+    if library == "cupy":
+        return x.get()
+    return np.asarray({"torch": lambda: x.cpu().numpy(), "cuplug": x.numpy}[library]())
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function on arrays, and what it gives; None: that is not checked."""
+
+    function: Function
+    n: int
+    arrays: list[np.ndarray]
+    expected: np.ndarray | None
+
+    @property
+    def title(self) -> str:
+        size = f"{self.n // KI} Ki" if self.n < MI else f"{self.n // MI} Mi"
+        return f"{self.function.name}, {size}"
+
+    def checked(self, result: np.ndarray) -> np.ndarray:
+        """Return the expected result where it is near enough."""
+        assert self.expected is not None
+        near = np.allclose(result, self.expected, rtol=NEAR)
+        return self.expected if result.shape == self.expected.shape and near else result
+
+    def call(self, library: str, device: str) -> tuple[Call, Call | None]:
+        """Return what computes, and what returns the result."""
+        module = importlib.import_module(MODULES[library])
+        arrays = [put(library, x, device) for x in self.arrays]
+        call = partial(self.function.of(library), module, *arrays)
+        as_numpy = (lambda x: x) if library == "numpy" else partial(get, library)
+        result = None if self.expected is None else lambda: self.checked(as_numpy(call()))
+        return call, result
+
+
+def cases(sizes: list[int]) -> Iterator[Case]:
+    """Yield each function on each size; what the largest give is not checked."""
+    for n, function in itertools.product(sizes, FUNCTIONS):
+        arrays = function.arrays(n)
+        copies = [x.copy() for x in arrays] if n < GI else []
+        expected = np.asarray(function.of("numpy")(np, *copies)) if n < GI else None
+        yield Case(function, n, arrays, expected)
+
+
+def on_host(case: Case) -> Comparison:
+    """Return the comparison with NumPy and PyTorch on the CPU."""
+    wanted = [Target("cuplug", "<= the best peer", ("numpy", "torch"))]
+    comparison = Comparison(f"{case.title}, CPU", "us", "numpy", wanted, case.expected)
+    comparison.synchronize = settle
+
+    def prepare(library: str) -> Contender:
+        call, result = case.call(library, "cpu")
+        return statement("call()", result, call=call)
+
+    for library in ("cuplug", "numpy", "torch"):
+        comparison.add(library, partial(prepare, library))
+    return comparison
+
+
+def on_device(timer: DeviceTimer, case: Case) -> Comparison:
+    """Return the comparison with PyTorch and CuPy."""
+    wanted = [Target("cuplug", "<= the best peer", ("torch", "cupy"))]
+    comparison = Comparison(f"{case.title}, GPU", "us", "torch", wanted, case.expected)
+
+    def prepare(library: str) -> Contender:
+        call, result = case.call(library, "cuda")
+        return timer.contender(itertools.repeat(call), result=result)
+
+    for library in ("cuplug", "torch", "cupy"):
+        comparison.add(library, partial(prepare, library))
+    return comparison
+
+
+def measure(run: Run) -> None:
+    """Functions of cuplug.Array on 1 Ki to 1 Gi elements, on the host and on the device."""
+    try:
+        driver = Driver()
+    except Skip:
+        driver = None
+    sizes = [KI, MI] if run.quick else [KI, MI, 64 * MI, GI]
+    sizes = [n for n in sizes if n * 40 + GIB < run.memory and (n < GI or driver)]
+    timer = DeviceTimer(driver) if driver else None
+    left = len(FUNCTIONS) * len(sizes) * (2 if driver else 1)
+    for case in cases(sizes):
+        left -= 2 if driver else 1
+        if case.n < GI:
+            run.measure(on_host(case), left + bool(driver))
+        if timer and case.n * 60 < timer.driver.free_bytes():
+            run.measure(on_device(timer, case), left)
+
+
+if __name__ == "__main__":
+    run_module(measure)

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "staging/packed.h"
+
+#include "base/status.h"
+#include "cuda/fault.h"
+#include "cuda/lane.h"
+#include "cuda/memory.h"
+#include "cuda/pinned.h"
+#include "cuda/stream.h"
+#include "entry/entry.h"
+#include "entry/run.h"
+#include "host/view.h"
+#include "host/watch.h"
+#include "staging/parcel.h"
+#include "staging/transfer.h"
+
+#define ALIGNMENT 256 /* of arrays in the block, as of memory from the driver */
+
+/* Where the arrays lie, in pinned and alike in device memory: those that are sent, those that are
+ * sent and come back, those that come back; then the pinned ones, in device memory alone. */
+typedef struct pack {
+  cuplug__shipment *shipment;
+  cuplug__lane *lane;
+  char *device;
+  uint64_t offsets[CUPLUG_MAX_ARGUMENTS];
+  uint64_t n_sent, received, n_packed, bytes; /* [0, n_sent) and [received, n_packed) travel */
+  uint64_t direct_mask;                       /* bit k: array k is pinned */
+} pack;
+
+static int is_direct(const pack *p, uint32_t k) { return p->direct_mask >> k & 1; }
+
+/* In-out arrays change once it is known that nothing has failed. */
+static int is_pinned(const cuplug__parcel *x) {
+  return !(x->is_sent && x->is_received) && x->bytes >= CUPLUG__ASKED_BYTES &&
+         cuplug__view_is_contiguous(&x->view) && cuplug__is_pinned(x->view.data, x->bytes);
+}
+
+/* Asks about arrays of calls alone that may fit. */
+static int fits_pack(pack *p) {
+  const cuplug__shipment *s = p->shipment;
+  uint64_t bytes = 0, n_buffered = 0;
+  for (uint32_t k = 0; k < s->n_parcels; k++) {
+    if (!s->parcels[k].is_known && s->run->frame->tensors[k].ndim >= 0) return 0;
+    bytes += s->parcels[k].bytes;
+  }
+  for (uint32_t k = 0; k < s->n_parcels && bytes <= CUPLUG__PACKED_PINNED_BYTES; k++) {
+    const uint64_t bit = is_pinned(&s->parcels[k]);
+    p->direct_mask |= bit << k;
+    if (!bit) n_buffered += s->parcels[k].bytes;
+  }
+  return bytes < CUPLUG__PACKED_BYTES || (bytes <= CUPLUG__PACKED_PINNED_BYTES && !n_buffered);
+}
+
+static void add(pack *p, uint32_t k) {
+  p->offsets[k] = p->bytes;
+  p->bytes += (p->shipment->parcels[k].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static void add_arrays(pack *p, int is_sent, int is_received) {
+  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) {
+    const cuplug__parcel *x = &p->shipment->parcels[k];
+    if (x->is_sent == is_sent && x->is_received == is_received && !is_direct(p, k)) add(p, k);
+  }
+}
+
+static void lay_out(pack *p) {
+  add_arrays(p, 1, 0);
+  p->received = p->bytes;
+  add_arrays(p, 1, 1);
+  p->n_sent = p->bytes;
+  add_arrays(p, 0, 1);
+  p->n_packed = p->bytes;
+  for (uint32_t k = 0; k < p->shipment->n_parcels; k++)
+    if (is_direct(p, k)) add(p, k);
+}
+
+/* One copy on the lane's stream. */
+static int copy(const pack *p, int to_host, char *host, uint64_t offset, uint64_t bytes) {
+  char *device = p->device + offset;
+  if (!bytes) return CUPLUG_OK;
+  return cuplug__driver_copy(to_host, to_host ? host : device, to_host ? device : host, bytes,
+                             p->lane->stream, p->shipment->run->error);
+}
+
+static int copy_direct(const pack *p, int to_host) {
+  int status = CUPLUG_OK;
+  for (uint32_t k = 0; k < p->shipment->n_parcels && !status; k++) {
+    const cuplug__parcel *x = &p->shipment->parcels[k];
+    if (is_direct(p, k) && (to_host ? x->is_received : x->is_sent))
+      status = copy(p, to_host, x->view.data, p->offsets[k], x->bytes);
+  }
+  return status;
+}
+
+/* The pinned ones travel while the others are read. */
+static int send(const pack *p) {
+  const cuplug__shipment *s = p->shipment;
+  int status = copy_direct(p, 0);
+  for (uint32_t k = 0; k < s->n_parcels; k++)
+    if (s->parcels[k].is_sent && !is_direct(p, k))
+      cuplug__view_read(&s->parcels[k].view, 0, s->parcels[k].bytes,
+                        p->lane->pinned + p->offsets[k]);
+  return status ? status : copy(p, 0, p->lane->pinned, 0, p->n_sent);
+}
+
+static int call_entry(const pack *p) {
+  void *addresses[CUPLUG_MAX_ARGUMENTS];
+  for (uint32_t k = 0; k < p->shipment->n_parcels; k++) addresses[k] = p->device + p->offsets[k];
+  cuplug__shipment_show(p->shipment, 1, addresses);
+  return cuplug__call_entry(p->shipment->run);
+}
+
+/* Of a call that has failed, pinned outputs alone are written. */
+static int receive(const pack *p) {
+  const cuplug__run *run = p->shipment->run;
+  const uint64_t at = p->received;
+  int status = copy(p, 1, p->lane->pinned + at, at, p->n_packed - at);
+  if (!status) status = copy_direct(p, 1);
+  if (!status) status = cuplug__stream_synchronize(p->lane->stream, run->error);
+  return cuplug__named(run, status);
+}
+
+static void write_back(const pack *p) {
+  const cuplug__shipment *s = p->shipment;
+  for (uint32_t k = 0; k < s->n_parcels; k++)
+    if (s->parcels[k].is_received && !is_direct(p, k))
+      cuplug__view_write(&s->parcels[k].view, 0, s->parcels[k].bytes,
+                         p->lane->pinned + p->offsets[k]);
+}
+
+static int run_pack(const pack *p, cuplug__watch *watch) {
+  const cuplug__run *run = p->shipment->run;
+  int status = cuplug__named(run, send(p));
+  if (!status) status = call_entry(p);
+  if (!status) status = receive(p);
+  if (!status) status = cuplug__fault_take(run->fault, run->error);
+  if (status) return status;
+  write_back(p);
+  return cuplug__watch_add(watch, cuplug__staged_bytes(run), run->error);
+}
+
+static int take_memory(pack *p) {
+  const cuplug__run *run = p->shipment->run;
+  void *block = NULL;
+  int status = cuplug__lane_take(run->device.id, &p->lane, run->error);
+  if (status) return p->lane = NULL, status;
+  if (p->n_packed) status = cuplug__lane_pin(p->lane, p->n_packed, run->error);
+  if (!status)
+    status = cuplug__device_allocate(run->device.id, p->bytes, p->lane->stream, &block, run->error);
+  p->device = block;
+  return status;
+}
+
+int cuplug__run_packed(cuplug__shipment *s, cuplug__watch *watch, int *fits) {
+  cuplug__run *run = s->run;
+  pack p = {.shipment = s};
+  cuplug__shipment_whole(s);
+  *fits = fits_pack(&p);
+  if (!*fits) return CUPLUG_OK;
+  lay_out(&p);
+  int status = cuplug__named(run, take_memory(&p));
+  *fits = status != CUPLUG_ERROR_MEMORY;
+  if (!status) {
+    run->stream = p.lane->stream;
+    run->fault = p.lane->fault;
+    cuplug__fault_rename(run->fault, &run->overload->names);
+    status = run_pack(&p, watch);
+  }
+  if (!p.lane) return *fits ? status : CUPLUG_OK;
+  cuplug__device_free(p.device, p.lane->stream, NULL);
+  cuplug__lane_give(p.lane);
+  return *fits ? status : CUPLUG_OK;
+}

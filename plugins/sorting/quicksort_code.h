@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A quicksort of keys by vectors, for one kind of them: included by quicksort.c, which says what
+ * vectors there are.
+ *
+ *   KEY, VECTOR, LANES, NAMED(name)       a key, so many of them at once, this kind's names
+ *   LOAD(p), STORE(p, v)                  a whole vector
+ *   LOAD_SOME(p, n), STORE_SOME(p, v, n)  the first n lanes; the others are read as largest keys
+ *   LEAST(a, b), GREATEST(a, b), ALL(key)
+ *   SHUFFLED(v, distance)                 in each lane the one whose number differs by these bits
+ *   EXCHANGED(a, b, bit)                  GREATEST in lanes whose number has the bit, else LEAST
+ *   CHOSEN(a, b, bit)                     b in lanes whose number has the bit, else a
+ *   BELOW(v, pivot), COUNT(below)         which lanes are less, how many
+ *   STORE_PARTS(begin, end, v, below)     these lanes from `begin` on, the others before `end`;
+ * what lies between those two in a vector's reach may change
+ *
+ * What a few vectors hold is sorted by a network: K. E. Batcher, Sorting networks and their
+ * applications, AFIPS 1968. */
+#define INLINE static inline __attribute__((always_inline)) TARGET
+#define MOST 16   /* vectors of a network */
+#define AT_ONCE 8 /* vectors that are read before any is written */
+
+/* Puts the lesser of two lanes into the one without the bit. */
+INLINE VECTOR NAMED(compared)(VECTOR v, unsigned distance, unsigned bit) {
+  const VECTOR other = SHUFFLED(v, distance);
+  return EXCHANGED(v, other, bit);
+}
+
+/* Sorts lanes of which each half is above or below the other. */
+INLINE VECTOR NAMED(halves)(VECTOR v) {
+  if (LANES > 8) v = NAMED(compared)(v, 4, 4);
+  if (LANES > 4) v = NAMED(compared)(v, 2, 2);
+  return NAMED(compared)(v, 1, 1);
+}
+
+INLINE VECTOR NAMED(sorted)(VECTOR v) {
+  v = NAMED(compared)(v, 1, 1);
+  v = NAMED(compared)(v, 3, 2);
+  v = NAMED(compared)(v, 1, 1);
+  if (LANES > 4) {
+    v = NAMED(compared)(v, 7, 4);
+    v = NAMED(compared)(v, 2, 2);
+    v = NAMED(compared)(v, 1, 1);
+  }
+  return LANES > 8 ? NAMED(halves)(NAMED(compared)(v, 15, 8)) : v;
+}
+
+INLINE void NAMED(compare)(VECTOR *a, VECTOR *b) {
+  const VECTOR least = LEAST(*a, *b);
+  *b = GREATEST(*a, *b);
+  *a = least;
+}
+
+/* Sorts 2 * n vectors, of which each n are sorted. */
+INLINE void NAMED(merge)(VECTOR *v, int n) {
+  for (int i = 0; i < n; i++) {
+    v[2 * n - 1 - i] = SHUFFLED(v[2 * n - 1 - i], LANES - 1);
+    NAMED(compare)(&v[i], &v[2 * n - 1 - i]);
+  }
+  for (int distance = n / 2; distance; distance /= 2)
+    for (int i = 0; i < 2 * n; i++)
+      if (!(i & distance)) NAMED(compare)(&v[i], &v[i + distance]);
+  for (int i = 0; i < 2 * n; i++) v[i] = NAMED(halves)(NAMED(compared)(v[i], LANES / 2, LANES / 2));
+}
+
+/* Compares vectors whose numbers differ by these bits. */
+INLINE void NAMED(compare_rows)(VECTOR *v, int distance) {
+  for (int i = 0; i < LANES; i++)
+    if (i < (i ^ distance)) NAMED(compare)(&v[i], &v[i ^ distance]);
+}
+
+/* Sorts each lane of vectors of which halves are bitonic. */
+INLINE void NAMED(merge_rows)(VECTOR *v, int distance) {
+  if (distance > 4) NAMED(compare_rows)(v, 8);
+  if (distance > 2) NAMED(compare_rows)(v, 4);
+  if (distance > 1) NAMED(compare_rows)(v, 2);
+  NAMED(compare_rows)(v, 1);
+}
+
+/* Puts sorted columns together, of which each `n` are one sequence, in pairs of sequences. */
+INLINE void NAMED(merge_columns)(VECTOR *v, unsigned n) {
+  for (int i = 0; i < LANES / 2; i++) {
+    const VECTOR a = v[i], b = v[LANES - 1 - i];
+    v[i] = EXCHANGED(a, SHUFFLED(b, 2 * n - 1), n);
+    v[LANES - 1 - i] = EXCHANGED(b, SHUFFLED(a, 2 * n - 1), n);
+  }
+  for (int i = 0; i < LANES; i++) {
+    if (n > 4) v[i] = NAMED(compared)(v[i], 4, 4);
+    if (n > 2) v[i] = NAMED(compared)(v[i], 2, 2);
+    if (n > 1) v[i] = NAMED(compared)(v[i], 1, 1);
+  }
+  NAMED(merge_rows)(v, LANES / 2);
+}
+
+INLINE void NAMED(transpose)(VECTOR *v, int distance) {
+  for (int i = 0; i < LANES; i++) {
+    if (i & distance) continue;
+    const VECTOR a = v[i], b = v[i + distance];
+    v[i] = CHOSEN(a, SHUFFLED(b, distance), distance);
+    v[i + distance] = CHOSEN(SHUFFLED(a, distance), b, distance);
+  }
+}
+
+/* Sorts as many vectors as each has lanes: between vectors no lanes need to be moved. */
+INLINE void NAMED(square)(VECTOR *v) {
+  NAMED(compare_rows)(v, 1);
+  NAMED(compare_rows)(v, 3);
+  NAMED(merge_rows)(v, 1);
+  if (LANES > 4) NAMED(compare_rows)(v, 7);
+  if (LANES > 4) NAMED(merge_rows)(v, 2);
+  if (LANES > 8) NAMED(compare_rows)(v, 15);
+  if (LANES > 8) NAMED(merge_rows)(v, 4);
+  NAMED(merge_columns)(v, 1);
+  NAMED(merge_columns)(v, 2);
+  if (LANES > 4) NAMED(merge_columns)(v, 4);
+  if (LANES > 8) NAMED(merge_columns)(v, 8);
+  NAMED(transpose)(v, 1);
+  NAMED(transpose)(v, 2);
+  if (LANES > 4) NAMED(transpose)(v, 4);
+  if (LANES > 8) NAMED(transpose)(v, 8);
+}
+
+/* Sorts the keys of n vectors, of which `count` are there. */
+INLINE void NAMED(network)(KEY *keys, int64_t count, int n) {
+  const int first = n < LANES ? 1 : LANES; /* vectors that are sorted before any are merged */
+  VECTOR v[MOST];
+#pragma GCC unroll 16
+  for (int i = 0; i < n; i++) {
+    const int64_t left = count - i * LANES;
+    v[i] =
+        left >= LANES ? LOAD(keys + i * LANES) : LOAD_SOME(keys + i * LANES, left > 0 ? left : 0);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < n; i += first) {
+    if (first == 1)
+      v[i] = NAMED(sorted)(v[i]);
+    else
+      NAMED(square)(v + i);
+  }
+  for (int i = 0; i < n && n > 1 && first <= 1; i += 2) NAMED(merge)(v + i, 1);
+  for (int i = 0; i < n && n > 2 && first <= 2; i += 4) NAMED(merge)(v + i, 2);
+  for (int i = 0; i < n && n > 4 && first <= 4; i += 8) NAMED(merge)(v + i, 4);
+  if (n > 8 && first <= 8) NAMED(merge)(v, 8);
+#pragma GCC unroll 16
+  for (int i = 0; i < n; i++) {
+    const int64_t left = count - i * LANES;
+    if (left >= LANES)
+      STORE(keys + i * LANES, v[i]);
+    else if (left > 0)
+      STORE_SOME(keys + i * LANES, v[i], left);
+  }
+}
+
+TARGET static void NAMED(sort_few)(KEY *keys, int64_t n) {
+  if (n <= LANES)
+    NAMED(network)(keys, n, 1);
+  else if (n <= 2 * LANES)
+    NAMED(network)(keys, n, 2);
+  else if (n <= 4 * LANES)
+    NAMED(network)(keys, n, 4);
+  else if (n <= 8 * LANES)
+    NAMED(network)(keys, n, 8);
+  else
+    NAMED(network)(keys, n, MOST);
+}
+
+/* A key of the middle: that of few, which lie together, where others would take longer to read than
+ * a worse choice costs. */
+TARGET static KEY NAMED(middle)(const KEY *keys, int64_t n) {
+  KEY some[8 * LANES];
+  const int64_t step = n / (8 * LANES);
+  if (step < 16) {
+    STORE(some, NAMED(sorted)(LOAD(keys + n / 2)));
+    return some[LANES / 2];
+  }
+  for (int64_t i = 0; i < 8 * LANES; i++) some[i] = keys[i * step + step / 2];
+  NAMED(network)(some, 8 * LANES, 8);
+  return some[4 * LANES];
+}
+
+/* One above the middle of what keys there may be between the least and the greatest one, or that
+ * one where all are equal. */
+TARGET static KEY NAMED(bisected)(const KEY *keys, int64_t n) {
+  KEY least = keys[0], greatest = keys[0];
+  for (int64_t i = 1; i < n; i++) {
+    least = keys[i] < least ? keys[i] : least;
+    greatest = keys[i] > greatest ? keys[i] : greatest;
+  }
+  return least == greatest ? least : least + (greatest - least) / 2 + 1;
+}
+
+/* Where keys are written: there is room for a vector at both ends. */
+typedef struct NAMED(ends) {
+  KEY *begin, *end;
+} NAMED(ends);
+
+/* Writes keys below the pivot to the beginning, others to the end. */
+INLINE void NAMED(put)(NAMED(ends) * e, VECTOR v, VECTOR pivots) {
+  const unsigned below = BELOW(v, pivots);
+  const int64_t n_below = COUNT(below);
+  STORE_PARTS(e->begin, e->end, v, below);
+  e->begin += n_below, e->end -= LANES - n_below;
+}
+
+/* Moves keys below the pivot to the beginning of n > 2 * AT_ONCE * LANES, others to the end.
+ * Returns how many are below. Keys are read from the end that has less room. */
+TARGET static int64_t NAMED(divide)(KEY *keys, int64_t n, KEY pivot) {
+  enum { STEP = AT_ONCE * LANES };
+  const VECTOR pivots = ALL(pivot);
+  VECTOR first[AT_ONCE], last[AT_ONCE], v[AT_ONCE];
+  KEY *begin = keys + STEP, *end = keys + n - STEP, some[STEP];
+  NAMED(ends) to = {keys, keys + n};
+#pragma GCC unroll 8
+  for (int i = 0; i < AT_ONCE; i++)
+    first[i] = LOAD(keys + i * LANES), last[i] = LOAD(end + i * LANES);
+  while (end - begin >= STEP) {
+    const KEY *from = begin;
+    if (begin - to.begin <= to.end - end)
+      begin += STEP;
+    else
+      from = end -= STEP;
+#pragma GCC unroll 8
+    for (int i = 0; i < AT_ONCE; i++) v[i] = LOAD(from + i * LANES);
+#pragma GCC unroll 8
+    for (int i = 0; i < AT_ONCE; i++) NAMED(put)(&to, v[i], pivots);
+  }
+  const int64_t left = end - begin;
+  memcpy(some, begin, (size_t)left * sizeof(KEY));
+  int64_t done = 0;
+  for (; done + LANES <= left; done += LANES) NAMED(put)(&to, LOAD(some + done), pivots);
+  for (int64_t i = done; i < left; i++) {
+    *to.begin = to.end[-1] = some[i];
+    to.begin += some[i] < pivot;
+    to.end -= some[i] >= pivot;
+  }
+  for (int i = 0; i < AT_ONCE; i++) NAMED(put)(&to, first[i], pivots);
+  for (int i = 0; i < AT_ONCE; i++) NAMED(put)(&to, last[i], pivots);
+  return to.begin - keys;
+}
+
+/* Divides more keys than a network has into lesser ones and others. Returns how many are lesser: at
+ * least one; with *is_done all of these are equal. After `depth` divisions in a row the range of
+ * keys is halved, so that there is an end to bad ones. */
+TARGET static int64_t NAMED(split)(void *given, int64_t n, int depth, int *is_done) {
+  KEY *keys = given;
+  const KEY pivot = depth > 0 ? NAMED(middle)(keys, n) : NAMED(bisected)(keys, n);
+  const int64_t below = NAMED(divide)(keys, n, pivot);
+  *is_done = below == 0;
+  if (below) return below;
+  return pivot == (KEY)-1 ? n : NAMED(divide)(keys, n, pivot + 1); /* it is the least one */
+}
+
+TARGET static void NAMED(sort)(void *given, int64_t n, int depth) {
+  KEY *keys = given;
+  while (n > MOST * LANES) {
+    int is_done;
+    const int64_t below = NAMED(split)(keys, n, depth--, &is_done);
+    if (!is_done) NAMED(sort)(keys, below, depth);
+    keys += below, n -= below;
+  }
+  NAMED(sort_few)(keys, n);
+}
+
+#undef INLINE
+#undef MOST
+#undef AT_ONCE
+#undef KEY
+#undef VECTOR
+#undef LANES
+#undef NAMED
+#undef LOAD
+#undef STORE
+#undef LOAD_SOME
+#undef STORE_SOME
+#undef LEAST
+#undef GREATEST
+#undef ALL
+#undef SHUFFLED
+#undef EXCHANGED
+#undef CHOSEN
+#undef BELOW
+#undef COUNT
+#undef STORE_PARTS

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of structures, which kernels take and operators do not."""
+
+import pickle
+
+import cuplug
+import numpy as np
+import pytest
+from cuplug.ops import relu
+
+POINT = np.dtype([("n", np.int32), ("z", np.complex64), ("v", np.float32, 3)], align=True)
+PACKED = np.dtype([("n", np.int8), ("x", np.float64)])
+
+
+def points(dtype=POINT) -> np.ndarray:
+    """Return six structures."""
+    x = np.zeros((2, 3), dtype)
+    x["n"] = np.arange(6).reshape(2, 3)
+    return x
+
+
+@pytest.mark.parametrize("dtype", [POINT, PACKED])
+def test_on_the_host(dtype):
+    host = points(dtype)
+    x = cuplug.asarray(host, device="cpu")
+    assert (x.shape, x.dtype, x.strides, x.nbytes) == (
+        host.shape,
+        dtype,
+        host.strides,
+        host.nbytes,
+    )
+    assert x.data_ptr == host.ctypes.data
+    np.testing.assert_array_equal(x.numpy(), host)
+    np.testing.assert_array_equal(np.asarray(x[:, 1:]), host[:, 1:])
+    np.testing.assert_array_equal(x[1, ::2].numpy(), host[1, ::2])
+    assert x[1, 2].numpy()["n"] == 5
+    new = cuplug.empty((2, 3), dtype, "cpu")
+    new.set(host)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(new)).numpy(), host)
+    shared = cuplug.from_pointer(x.data_ptr, 6, dtype, "cpu", owner=host)
+    assert shared.numpy()["n"].tolist() == list(range(6))
+    assert "(5, " in repr(x)
+    for name in dtype.names[:1] if dtype == PACKED else dtype.names:
+        np.testing.assert_array_equal(x[name].numpy(), host[name])
+        np.testing.assert_array_equal(x[1:][name].numpy(), host[1:][name])
+    x["n"] = 7
+    assert host["n"].tolist() == [[7] * 3] * 2
+    assert cuplug.empty(0, dtype, "cpu").numpy().dtype == dtype
+    swapped = cuplug.asarray(host.astype(dtype.newbyteorder()), device="cpu")
+    np.testing.assert_array_equal(swapped.numpy(), host)
+
+
+def test_what_structures_are_not_for():
+    x = cuplug.asarray(points(), device="cpu")
+    with pytest.raises(KeyError, match="seen the field 'm', wanted one of"):
+        x["m"]
+    with pytest.raises(ValueError, match="x: seen strides .*, wanted multiples of the 8 bytes"):
+        cuplug.asarray(points(PACKED), device="cpu")["x"]
+    with pytest.raises(TypeError, match="relu: x: seen "):
+        relu(x)
+    with pytest.raises(BufferError, match="DLPack has no structures"):
+        x.__dlpack__()
+    with pytest.raises(TypeError):
+        x + x
+    for dtype in ([("x", object)], [("x", "V70000")], np.dtype("V4"), "U3"):
+        with pytest.raises(TypeError, match="which no operator takes"):
+            cuplug.empty(3, np.dtype(dtype), "cpu")
+
+
+KERNELS = """
+struct point { int n; float re, im; float v[3]; };
+extern "C" __global__ void twice(point *p, int n) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) { p[i].n *= 2; p[i].v[2] = p[i].re; }
+}
+extern "C" __global__ void floats(float *x) {}
+"""
+BODY = """
+    point = np.dtype([("n", np.int32), ("z", np.complex64), ("v", np.float32, 3)], align=True)
+    host = np.zeros(6, point)
+    host["n"], host["z"] = range(6), 3 + 1j
+    x = cuplug.asarray(host, device="cuda")
+    assert (x.dtype, x.nbytes) == (point, host.nbytes)
+    module = cuplug.compile(KERNELS)
+    module["twice"][1, 32](x, 6)
+    module["twice"][1, 32](x[4:], 2)  # from an offset
+    seen = x.numpy()
+    assert seen["n"].tolist() == [0, 2, 4, 6, 16, 20] and seen["v"][:, 2].tolist() == [3] * 6
+    assert x["n"].shape == (6,) and x["v"].shape == (6, 3) and x["z"].device == x.device
+    out = np.zeros(6, point)
+    assert x.numpy(out=out) is out and np.array_equal(out, seen)
+    x.set(host)
+    assert np.array_equal(x.numpy(), host)
+"""
+
+
+def test_kernels_take_structures(run_kernels):
+    wrong = """
+    floats = module["floats"][1, 1]
+    raises(TypeError, "floats: argument 1: seen Array, a structure of 24 bytes", floats, x)
+    raises(ValueError, "seen strided structures on a GPU", x[::2].numpy)
+    """
+    run_kernels(f"    KERNELS = {KERNELS!r}{BODY}{wrong}")
+
+
+@pytest.mark.gpu
+@pytest.mark.sanitizer
+def test_kernels_take_structures_on_a_gpu():
+    names = {"np": np, "cuplug": cuplug, "KERNELS": KERNELS}
+    exec("if True:" + BODY, names)
