@@ -21,14 +21,14 @@ template <typename T> constexpr int WIDTH = sizeof(T) < 16 ? 16 / sizeof(T) : 1;
 
 /* The inputs and, last, the output; all of one dtype. */
 template <int ARITY, typename T> struct operands;
-template <typename T> struct operands<1, T> : cuplug::walk::walked<1, 2, T, T> {};
-template <typename T> struct operands<2, T> : cuplug::walk::walked<3, 4, T, T, T> {};
+template <typename T> struct operands<1, T> : cuplug::walks::walked<1, 2, T, T> {};
+template <typename T> struct operands<2, T> : cuplug::walks::walked<3, 4, T, T, T> {};
 
 /* out[i] = op(in[i] ...) */
 template <int ARITY, typename T, typename Op> struct map : operands<ARITY, T> {
   Op op;
   template <class P> __device__ void operator()(P &p, int j, int64_t, int64_t) const {
-    using cuplug::walk::get;
+    using cuplug::walks::get;
     using C = computed_t<T>;
     if constexpr (ARITY == 1)
       get<1>(p).value[j] = (T)op((C)get<0>(p).value[j]);
@@ -52,24 +52,24 @@ template <int ARITY> struct layout {
 template <int ARITY, typename T, typename Op>
 __global__ void __launch_bounds__(cuplug::THREADS)
     packs_kernel(const map<ARITY, T, Op> code, int64_t n) {
-  cuplug::walk::in_packs<WIDTH<T>, 1, 0, 0, int64_t>(code, n, cuplug::divisors<0>(),
-                                                     cuplug::strides<ARITY + 1, 0>());
+  cuplug::walks::in_packs<WIDTH<T>, 1, 0, 0, int64_t>(code, n, cuplug::divisors<0>(),
+                                                      cuplug::strides<ARITY + 1, 0>());
 }
 
 template <int ARITY, typename T, typename Op>
 __global__ void __launch_bounds__(cuplug::THREADS)
     lines_kernel(const map<ARITY, T, Op> code, int64_t n, const __grid_constant__ cuplug_cut cut,
                  const __grid_constant__ layout<ARITY> own) {
-  cuplug::walk::in_lines<WIDTH<T>, LINES_UNROLL<T>, 0, int64_t>(code, n, cut, own.sizes, own.steps,
-                                                                cut.near, cut.still);
+  cuplug::walks::in_lines<WIDTH<T>, LINES_UNROLL<T>, 0, int64_t>(code, n, cut, own.sizes, own.steps,
+                                                                 cut.near, cut.still);
 }
 
 template <int ARITY, typename T, typename Op>
 __global__ void __launch_bounds__(cuplug::THREADS)
     tiles_kernel(const map<ARITY, T, Op> code, int64_t n, const __grid_constant__ cuplug_cut cut,
                  const __grid_constant__ layout<ARITY> own) {
-  cuplug::walk::in_tiles<SIDE<ARITY, T>, WIDTH<T>, (1 << ARITY) - 1, 0>(code, n, cut, own.sizes,
-                                                                        own.steps, cut.across);
+  cuplug::walks::in_tiles<SIDE<ARITY, T>, WIDTH<T>, (1 << ARITY) - 1, 0>(code, n, cut, own.sizes,
+                                                                         own.steps, cut.across);
 }
 
 /* Whether all arrays are contiguous, and begin at multiples of 16 bytes. */
@@ -100,7 +100,7 @@ int launch_any(const cuplug_call *call, const cuplug_tensor (&tensors)[ARITY + 1
   const cuplug_walk_kind kind =
       cuplug__walk(&loop, tensors, 1u << ARITY, WIDTH<T>, SIDE<ARITY, T>, &cut);
   for (int d = 0; d < loop.ndim; d++) {
-    own.sizes.of[d] = cuplug__divisor(loop.sizes[d], n >= CUPLUG__WIDE_FROM);
+    own.sizes.of[d] = cuplug__divisor(loop.sizes[d], 1);
     for (int k = 0; k <= ARITY; k++) own.steps.of[k][d] = strides[d][k];
   }
   const unsigned blocks =

@@ -30,7 +30,7 @@ __device__ inline unsigned divide(unsigned n, const cuplug_divisor &by) {
   return (__umulhi(n, by.magic) + n) >> by.shift;
 }
 __device__ inline int64_t divide(int64_t n, const cuplug_divisor &by) {
-  if (!by.wide_magic) return divide((unsigned)n, by);
+  if (!by.wide_magic) return n / by.size;
   return (int64_t)((__umul64hi((uint64_t)n, by.wide_magic) + (uint64_t)n) >> by.shift);
 }
 
@@ -54,7 +54,7 @@ __device__ inline INDEX locate(INDEX n, const divisors<N> &sizes, const strides<
   return last;
 }
 
-namespace walk {
+namespace walks {
 
 /* ---- Packs of all arrays --------------------------------------------------------------------- */
 
@@ -95,8 +95,8 @@ struct tiles<SIDE, MASK, T, REST...> {
 template <unsigned READS, unsigned WRITES, typename... T> struct walked {
   static constexpr int N = sizeof...(T);
   static constexpr unsigned READ = READS, WRITTEN = WRITES;
-  template <int WIDTH> using packs = walk::packs<WIDTH, T...>;
-  template <int SIDE, unsigned MASK> using tiles = walk::tiles<SIDE, MASK, T...>;
+  template <int WIDTH> using packs = walks::packs<WIDTH, T...>;
+  template <int SIDE, unsigned MASK> using tiles = walks::tiles<SIDE, MASK, T...>;
   template <int K> using type = typename type_at<K, T...>::type;
   void *arrays[N];
   template <int K> __device__ type<K> *data() const { return static_cast<type<K> *>(arrays[K]); }
@@ -171,7 +171,7 @@ __device__ inline pack<T, WIDTH> load_anywhere(const T *from, int64_t before, in
   return load_each<WIDTH>(from, 1);
 }
 
-} // namespace walk
+} // namespace walks
 } // namespace cuplug
 
 #endif

@@ -15,7 +15,7 @@
 #endif
 
 namespace cuplug {
-namespace walk {
+namespace walks {
 
 /* ---- In packs: all arrays aligned and whole -------------------------------------------------- */
 
@@ -330,7 +330,7 @@ __device__ inline void in_tiles(const CODE &code, int64_t n, const cuplug_cut &c
   }
 }
 
-} // namespace walk
+} // namespace walks
 } // namespace cuplug
 
 #endif

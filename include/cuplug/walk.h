@@ -223,7 +223,7 @@ static inline void cuplug__cut_lines(const cuplug_loop *loop, const cuplug_tenso
   cut->line = is_one ? loop->n : loop->sizes[last];
   const long long room = cut->line + (is_one ? cut->lead : (long long)width - 1);
   const long long n_packs = (room + width - 1) / width;
-  cut->items = cuplug__divisor(is_one ? 0 : n_packs, loop->n >= CUPLUG__WIDE_FROM);
+  cut->items = cuplug__divisor(is_one ? 0 : n_packs, 1);
   cut->n_items = n_packs * (loop->n / cut->line);
 }
 

@@ -110,8 +110,7 @@ int launch_rows(const cuplug_call *call, Index index, const shape &s) {
   if (s.n_words && s.n_words < NARROW)
     return cuplug_launch<gather_narrow_kernel<Word, Index>>(
         call, n_blocks(n, THREADS * UNROLL), THREADS, 0, (const Word *)call->tensors[0].data, index,
-        (Word *)call->outputs[0].data, s, cuplug__divisor(s.n_words, n >= CUPLUG__WIDE_FROM),
-        call->fault);
+        (Word *)call->outputs[0].data, s, cuplug__divisor(s.n_words, 1), call->fault);
   const dim3 threads = row_threads(s);
   return cuplug_launch<gather_rows_kernel<Word, Index>>(
       call, row_blocks(s, threads, threads.y * UNROLL), threads, 0,

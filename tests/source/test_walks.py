@@ -91,7 +91,7 @@ def test_emulated(run_emulated, dtype):
     for shape in ((2, 70, 37), (17, 3, 20)):
         check_alone(twice, lambda v: v + v, "{dtype}", shape)
     walks = {{name for code in seen for name in ("in_packs<", "in_lines<", "in_tiles<")
-             if "walk::" + name in code}}
+             if "walks::" + name in code}}
     assert len(walks) == 3, walks
     """)
     )

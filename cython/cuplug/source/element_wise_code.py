@@ -239,12 +239,12 @@ def cuda_code(op: Elementwise, variant: Variant) -> str:
         for k, x in enumerate(op.names.arrays)
         if x.kind == "raw"
     ]
-    element = op.call(list(range(n_arrays)), "walk::get<{}>(p).value[j]", "number", "count")
+    element = op.call(list(range(n_arrays)), "walks::get<{}>(p).value[j]", "number", "count")
     return f"""{op.head(variant)}
 struct arrays {{ void *data[{n_arrays}]; }};
 struct scalars {{ cuplug_scalar of[{max(n_scalars, 1)}]; }};
 
-struct code : walk::walked<{reads}, {writes}, {types}> {{
+struct code : walks::walked<{reads}, {writes}, {types}> {{
   cuplug_numbers given;
   template <class P>
   __device__ void operator()(P &p, int j, int64_t number, int64_t count) const {{
@@ -272,9 +272,9 @@ def _cuda_walk(variant: Variant, tile_side: int) -> str:
     index = "unsigned" if variant.ndim and not variant.wide else "int64_t"
     if variant.walk == PACKS:
         sizes = f"{variant.width}, {variant.unroll}, {variant.ndim}, {variant.still}u, {index}"
-        return f"walk::in_packs<{sizes}>(c, n, sizes, steps);"
+        return f"walks::in_packs<{sizes}>(c, n, sizes, steps);"
     if variant.walk == TILES:
         sizes = f"{tile_side}, {variant.width}, {variant.across}u, {variant.ndim}"
-        return f"walk::in_tiles<{sizes}>(c, n, cut, sizes, steps, {variant.across}u);"
+        return f"walks::in_tiles<{sizes}>(c, n, cut, sizes, steps, {variant.across}u);"
     sizes = f"{variant.width}, {variant.unroll}, {variant.ndim}, {index}"
-    return f"walk::in_lines<{sizes}>(c, n, cut, sizes, steps, {variant.near}u, {variant.still}u);"
+    return f"walks::in_lines<{sizes}>(c, n, cut, sizes, steps, {variant.near}u, {variant.still}u);"

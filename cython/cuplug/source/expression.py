@@ -130,6 +130,7 @@ def template(name: str) -> str:
 
 
 CUDA = ("cuda_code.cuh", "cuplug/packs.cuh", "cuplug/walk.cuh")
+FUNCTIONS = ("functions.cuh", "complex.cuh", "integers.h", "integers.cuh")  # of CUDA code
 HOST = ("cuplug/half.h", "host_code.h", "host_divisions.h", "host_moves.h", "integers.h")
 
 
@@ -163,7 +164,7 @@ def types(names: Names, variant: Variant) -> str:
     has_float8 = any(x.is_narrow and x.n_bytes == 1 for x in dtypes.values())
     lines = [template("float8.h")] if has_float8 else []
     if not variant.on_host:
-        lines += [template(name) for name in ("complex.cuh", "integers.h", "integers.cuh")]
+        lines += [template(name) for name in FUNCTIONS]
     lines += [f"#undef {word}" for word in names.words]  # of system headers, and compilers
     lines += [f"typedef {t.computed} {v};" for v, t in dtypes.items() if v not in DTYPES]
     return "\n".join(lines)

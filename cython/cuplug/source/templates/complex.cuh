@@ -4,7 +4,7 @@
  * Quotients: R. L. Smith, Algorithm 116: Complex division, CACM 5 (8), 1962. Inverse functions:
  * W. Kahan, Branch cuts for complex elementary functions, 1987. */
 using ::acos, ::acosh, ::asin, ::asinh, ::atan, ::atanh;
-using ::cos, ::cosh, ::exp, ::log, ::rsqrt, ::sin, ::sinh, ::sqrt, ::tan, ::tanh;
+using ::cos, ::cosh, ::exp, ::log, ::rsqrt, ::sinh, ::sqrt, ::tan, ::tanh;
 
 template <typename R> struct alignas(2 * sizeof(R)) complex_number {
   R re, im;

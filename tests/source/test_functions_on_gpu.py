@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of float32 on a GPU that are cuplug's own, held against those of float64."""
+
+import numpy as np
+import pytest
+
+
+def every(step: int) -> np.ndarray:
+    """Return every step-th float32 from 0 up, NaNs left out, and their opposites."""
+    bits = np.arange(0, 0x7F800001, step, dtype=np.uint32)
+    x = bits.view(np.float32)
+    return np.concatenate([x, -x])
+
+
+def ulps(seen: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return the distances in units in the last place of float32."""
+    return np.abs(seen - wanted) / np.spacing(np.abs(wanted).astype(np.float32)).astype(np.float64)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("step", [9973, pytest.param(7, marks=pytest.mark.slow)])
+def test_sine(step):
+    import cuplug
+
+    sine = cuplug.elementwise("sine(x: T) -> T", "sin(x)")
+    for x in np.array_split(every(step), max(1, 2_000_000_000 // step // 50_000_000)):
+        finite = x[np.isfinite(x)]
+        seen = sine(cuplug.asarray(finite, device="cuda")).numpy()
+        wanted = sine(cuplug.asarray(finite.astype(np.float64), device="cuda")).numpy()
+        assert ulps(seen.astype(np.float64), wanted).max() <= 2.5
+        assert (np.signbit(seen) == np.signbit(wanted)).all()
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan], np.float32)
+    seen = sine(cuplug.asarray(special, device="cuda")).numpy()
+    assert seen.tobytes()[:8] == special.tobytes()[:8]
+    assert np.isnan(seen[2:]).all()
+
+
+@pytest.mark.gpu
+def test_sine_of_other_numbers():
+    import cuplug
+
+    sine = cuplug.elementwise("sine(x: T) -> float64", "sin(x)")
+    for dtype in ("int32", "uint8", "float64"):
+        x = np.arange(100).astype(dtype)
+        seen = sine(cuplug.asarray(x, device="cuda")).numpy()
+        np.testing.assert_allclose(seen, np.sin(x.astype("f8")), rtol=1e-14)
