@@ -177,6 +177,7 @@ enum {
   CUPLUG__COPY_DEVICE = 2,   /* types of memory in copies */
   CUPLUG__COPY_ARRAY = 3,
   CUPLUG__RESOURCE_ARRAY = 0,
+  CUPLUG__ADDRESS_CLAMP = 1,
   CUPLUG__READ_AS_INTEGER = 1, /* flags of textures */
   CUPLUG__NORMALIZED = 2
 };

@@ -9,12 +9,16 @@
 #include <internal/textures.h>
 #include <string.h>
 
+/* Of dimension d. GPUs read a line as a plane of one row, and would mix it with what is beside. */
+static int32_t addressing_of(const cuplug_texture_form *form, int d) {
+  return form->sizes[d] ? form->addressing : CUPLUG__ADDRESS_CLAMP;
+}
+
 static int make_objects(const cuplug_texture_form *form, cuplug_texture *texture) {
-  const int way = form->addressing;
   const uint32_t as_integers = form->keeps_integers ? CUPLUG__READ_AS_INTEGER : 0;
   const cuplug__resource resource = {.type = CUPLUG__RESOURCE_ARRAY, .of.array = texture->array};
   const cuplug__sampler sampler = {
-      .addressing = {way, way, way},
+      .addressing = {addressing_of(form, 0), addressing_of(form, 1), addressing_of(form, 2)},
       .filter = form->is_linear,
       .flags = as_integers | (form->is_normalized ? CUPLUG__NORMALIZED : 0),
   };

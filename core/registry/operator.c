@@ -35,5 +35,6 @@ void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const cha
   o->row = row;
   o->names.tensors = tensors;
   o->signature = row->parsed;
+  o->prefers_host = *row->host_entry && !(*row->cuda_entry && row->flags & CUPLUG_ROW_PREFERS_CUDA);
   read_tensors(o);
 }

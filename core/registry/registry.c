@@ -143,10 +143,6 @@ static int is_brief(const cuplug_row *row) {
          !(row->flags & CUPLUG_ROW_PREFERS_CUDA);
 }
 
-static int prefers_host(const cuplug_row *row) {
-  return *row->host_entry && !(*row->cuda_entry && row->flags & CUPLUG_ROW_PREFERS_CUDA);
-}
-
 /* A row, and the first row of that operator. */
 typedef struct placed_row {
   uint32_t row, first;
@@ -220,7 +216,6 @@ static int fill(cuplug__plugin *plugin, const placed_row *rows, cuplug_error *er
     const cuplug_row *row = &plugin->table.rows[rows[k].row];
     cuplug__make_overload(overload, row, tensors);
     tensors += count_tensors(row);
-    overload->prefers_host = prefers_host(row);
     overload->brief_bytes = is_brief(row) ? BRIEF_BYTES : -1;
     if (rows[k].first == rows[k].row) op = new_operator(plugin, overload);
     op->n_overloads++;

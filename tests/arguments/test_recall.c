@@ -43,6 +43,7 @@ static void make_operators(void) {
       cuplug__overload *o = &overloads[i][operators[i].n_overloads++];
       CHECK(!cuplug_parse_signature(signatures[i][k], &rows[i][k].parsed, NULL, &error));
       static const char *tensors[N_OPERATORS][2][2 * CUPLUG_MAX_ARGUMENTS];
+      rows[i][k].host_entry = rows[i][k].cuda_entry = "";
       cuplug__make_overload(o, &rows[i][k], tensors[i][k]);
       o->brief_bytes = 64;
     }

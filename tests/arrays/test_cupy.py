@@ -116,5 +116,6 @@ def test_cuda_array_interface_alone():
     np.testing.assert_array_equal(out.get(), np.maximum(x.get(), 0))
     with pytest.raises(ValueError, match=r"^relu: out: seen a read-only array"):
         relu(x, out=Foreign(out, data=(out.data.ptr, True)))
+    np.testing.assert_array_equal(relu(Foreign(x.T)).numpy(), np.maximum(x.T.get(), 0))
     with pytest.raises(ValueError, match=r"^relu: x: seen a strided, misaligned or broadcast"):
-        relu(Foreign(x.T))
+        relu(Foreign(x[:2], data=(x.data.ptr + 4, False)))

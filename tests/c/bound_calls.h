@@ -20,6 +20,7 @@ static void use(const char *first, const char *second, uint32_t flags) {
   op.rows = NULL, op.n_overloads = second ? 2 : 1;
   for (uint32_t k = 0; k < op.n_overloads; k++) {
     rows[k].flags = flags;
+    rows[k].host_entry = rows[k].cuda_entry = "";
     cuplug_free_signature(rows[k].parsed);
     if (cuplug_parse_signature(texts[k], &rows[k].parsed, NULL, &error))
       fprintf(stderr, "%s\n", error.message), n_failed++;

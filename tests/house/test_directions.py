@@ -82,7 +82,18 @@ def test_core_includes_the_c_library_and_itself(file):
     seen = system_includes(file)
     own = ("plugin", "fault", "host", "loop", "walk", "halves", "nontemporal")
     public = {f"cuplug/{name}" for name in own}
-    names = ("formula", "signature", "frame", "define", "gpus", "jit", "source", "streams", "xla")
+    names = (
+        "formula",
+        "signature",
+        "frame",
+        "define",
+        "gpus",
+        "jit",
+        "source",
+        "streams",
+        "textures",
+        "xla",
+    )
     internal = {f"internal/{name}" for name in names}
     assert seen <= STANDARD | SYSTEM | public | internal
     assert ("dlfcn" in seen) == (file.name == "library.c")
