@@ -1,6 +1,7 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments against signatures: shapes and dtypes of outputs, and a sentence for each misfit. */
+#include "arguments/bind.h"
 #include "bound_calls.h"
 
 #include <math.h>
@@ -178,6 +179,8 @@ static void check_loop(void) {
   CHECK(frame.tensors[0].ndim == 3 && frame.tensors[0].strides[1] == 0);
   CHECK(frame.tensors[1].ndim == 4 && frame.tensors[1].strides[0] == 0 &&
         frame.tensors[1].strides[1] == 6 && frame.tensors[1].strides[3] == 1);
+  CHECK(!frame.tensors[2].strides); /* contiguous, until it runs */
+  cuplug__write_strides(&frame);
   CHECK(frame.tensors[2].strides[3] == 1);
   use("op(inout x: float32[...], y: float32[...])", NULL, 0);
   args[1] = ARRAY(FLOAT32, SIZES(4, 5, 3));
