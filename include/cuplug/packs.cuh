@@ -43,7 +43,8 @@ template <int N, int N_ARRAYS, typename INDEX>
 __device__ inline INDEX locate(INDEX n, const divisors<N> &sizes, const strides<N_ARRAYS, N> &steps,
                                int64_t (&at)[N_ARRAYS], int ndim = N) {
   INDEX last = 0;
-#pragma unroll
+  constexpr int UNROLLED = N <= 8 ? N : 1; /* a kernel for any number of dimensions stays small */
+#pragma unroll UNROLLED
   for (int d = ndim - 1; d >= 0; d--) {
     const INDEX rest = d ? divide(n, sizes.of[d]) : 0, index = n - rest * (INDEX)sizes.of[d].size;
 #pragma unroll
