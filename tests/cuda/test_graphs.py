@@ -81,6 +81,7 @@ CALLS = {
     "scatter": (ops.scatter, [floats, places, whole_numbers], ()),
     "scatter_add": (ops.scatter_add, [signs, indices, whole_numbers], ()),
     "topk_backward": (ops.topk_backward, [whole_numbers, places, floats], ()),
+    "topk_backward_backward": (ops.topk_backward_backward, [floats, places], ()),
     "take_along_axis": (ops.take_along_axis, [floats, indices], ()),
     "take_along_axis_backward": (
         ops.take_along_axis_backward,
