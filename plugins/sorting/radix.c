@@ -48,7 +48,7 @@ typedef struct loading {
   else                                                                                  \
     for (int64_t i = 0; i < n; i++) ((K *)keys)[i] = key_of(&order, ((const T *)x)[i * step]);
 
-VECTORS void sorting_read(const order *o, const void *x, int64_t step, int64_t n, void *keys) {
+VECTORS static void read_keys(const order *o, const void *x, int64_t step, int64_t n, void *keys) {
   const struct order order = *o;
   switch (o->n_bytes) {
   case 1:
@@ -63,6 +63,11 @@ VECTORS void sorting_read(const order *o, const void *x, int64_t step, int64_t n
   default:
     READ(uint64_t, uint64_t, order_key64)
   }
+}
+
+/* Of its own: compilers export functions with clones, hidden or not. */
+void sorting_read(const order *o, const void *x, int64_t step, int64_t n, void *keys) {
+  read_keys(o, x, step, n, keys);
 }
 
 /* Keys from number `begin` on, of line begin / m. */
