@@ -18,6 +18,24 @@ void *cuplug__library_open(const char *name, cuplug_error *error) {
 
 void *cuplug__library_symbol(void *library, const char *symbol) { return dlsym(library, symbol); }
 
+int cuplug__library_functions(const char *path, const char *called,
+                              const cuplug__function *functions, size_t n, cuplug_error *error) {
+  void *library = cuplug__library_open(path, error);
+  if (!library) {
+    cuplug__prefix(error, "%s cannot be loaded: ", called);
+    if (error) error->status = CUPLUG_ERROR_COMPILE;
+    return CUPLUG_ERROR_COMPILE;
+  }
+  for (size_t i = 0; i < n; i++) {
+    void *address = cuplug__library_symbol(library, functions[i].symbol);
+    if (!address)
+      return cuplug__fail(error, CUPLUG_ERROR_COMPILE, "%s has no %s: it is too old or damaged",
+                          path, functions[i].symbol);
+    memcpy(functions[i].slot, &address, sizeof address);
+  }
+  return CUPLUG_OK;
+}
+
 /* What tells a library apart from others. */
 typedef struct identity {
   uintptr_t base;

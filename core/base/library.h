@@ -16,6 +16,17 @@ void *cuplug__library_open(const char *name, cuplug_error *error);
 /* The address of a symbol in the library or its dependencies; NULL when none has it. */
 void *cuplug__library_symbol(void *library, const char *symbol);
 
+/* Where the address of a function is to be written. */
+typedef struct cuplug__function {
+  const char *symbol;
+  void *slot;
+} cuplug__function;
+
+/* Opens a library that must have all these functions, as the compilers of CUDA: ERROR_COMPILE, with
+ * what it is called in the message. */
+int cuplug__library_functions(const char *path, const char *called,
+                              const cuplug__function *functions, size_t n, cuplug_error *error);
+
 /* 1 when `bytes` bytes at `address` lie within one segment of this very library. */
 int cuplug__library_holds(void *library, const void *address, size_t bytes, int kind);
 

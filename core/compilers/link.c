@@ -5,7 +5,6 @@
 
 #include <internal/jit.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ANY_INPUT 10 /* NVJITLINK_INPUT_ANY: the library looks what a part is */
 
@@ -31,28 +30,13 @@ typedef struct linker {
 } linker;
 
 static int open_linker(const char *path, linker *l, cuplug_error *error) {
-  struct {
-    const char *symbol;
-    void *slot;
-  } functions[] = {
+  const cuplug__function functions[] = {
 #define CUPLUG__X(function, parameters) {#function, &l->function},
       LINKER_LIST(CUPLUG__X)
 #undef CUPLUG__X
   };
-  void *library = cuplug__library_open(path, error);
-  if (!library) {
-    cuplug__prefix(error, "nvJitLink cannot be loaded: ");
-    if (error) error->status = CUPLUG_ERROR_COMPILE;
-    return CUPLUG_ERROR_COMPILE;
-  }
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-    void *address = cuplug__library_symbol(library, functions[i].symbol);
-    if (!address)
-      return cuplug__fail(error, CUPLUG_ERROR_COMPILE, "%s has no %s: it is too old or damaged",
-                          path, functions[i].symbol);
-    memcpy(functions[i].slot, &address, sizeof address);
-  }
-  return CUPLUG_OK;
+  return cuplug__library_functions(path, "nvJitLink", functions,
+                                   sizeof functions / sizeof *functions, error);
 }
 
 /* What the linker says of a refusal is the message. */

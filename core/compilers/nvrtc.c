@@ -74,27 +74,14 @@ int cuplug_find_compiler(const char *directories, char path[PATH_BYTES], cuplug_
 
 /* Under the lock. */
 static int fill(const char *path, cuplug_error *error) {
-  struct {
-    const char *symbol;
-    void *slot;
-  } functions[] = {
+  const cuplug__function functions[] = {
 #define CUPLUG__X(function, parameters) {#function, &opened.function},
       CUPLUG__NVRTC_LIST(CUPLUG__X)
 #undef CUPLUG__X
           {"nvrtcGetErrorString", &opened.nvrtcGetErrorString}};
-  void *library = cuplug__library_open(path, error);
-  if (!library) {
-    cuplug__prefix(error, "NVRTC cannot be loaded: ");
-    if (error) error->status = CUPLUG_ERROR_COMPILE;
-    return CUPLUG_ERROR_COMPILE;
-  }
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-    void *address = cuplug__library_symbol(library, functions[i].symbol);
-    if (!address)
-      return cuplug__fail(error, CUPLUG_ERROR_COMPILE, "%s has no %s: it is too old or damaged",
-                          path, functions[i].symbol);
-    memcpy(functions[i].slot, &address, sizeof address);
-  }
+  int status = cuplug__library_functions(path, "NVRTC", functions,
+                                         sizeof functions / sizeof *functions, error);
+  if (status) return status;
   int major = 0, minor = 0, n = 0;
   opened.nvrtcVersion(&major, &minor);
   opened.version = major * 1000 + minor * 10;

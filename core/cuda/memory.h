@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool of device memory. The device has been entered in every call. */
+/* The pool of device memory, and which memory of the host is pinned. The device has been entered in
+ * every call. */
 #ifndef CUPLUG_CORE_CUDA_MEMORY_H
 #define CUPLUG_CORE_CUDA_MEMORY_H
 
@@ -15,5 +16,9 @@ int cuplug__device_free(void *pointer, void *stream, cuplug_error *error);
 int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error *error);
 /* Gives back what nobody uses: of the pool, and the free lanes. Waits for the default stream. */
 int cuplug__memory_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error);
+
+/* 1 when all these bytes of the host are pinned, allocated or registered as one block, whoever did
+ * it: GPUs copy from and to them without the host. 0 also where the driver cannot say. */
+int cuplug__is_pinned(const void *memory, uint64_t bytes);
 
 #endif

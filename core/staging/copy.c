@@ -6,7 +6,7 @@
 #include "cuda/context.h"
 #include "cuda/fault.h"
 #include "cuda/lane.h"
-#include "cuda/pinned.h"
+#include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "host/copies.h"
 #include "host/view.h"

@@ -5,7 +5,6 @@
 #include "cuda/fault.h"
 #include "cuda/lane.h"
 #include "cuda/memory.h"
-#include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "entry/entry.h"
 #include "entry/run.h"

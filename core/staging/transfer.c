@@ -5,7 +5,7 @@
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/lane.h"
-#include "cuda/pinned.h"
+#include "cuda/memory.h"
 #include "cuda/stream.h"
 #include "host/copies.h"
 #include "host/view.h"

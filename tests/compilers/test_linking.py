@@ -122,7 +122,17 @@ def test_what_does_not_fit_together():
         ({"compiler": "gcc"}, ValueError, "compiler: seen 'gcc', wanted 'nvrtc' or 'nvcc'"),
         ({"link": "a.o"}, TypeError, "compile: link: seen str, wanted a sequence of bytes"),
         ({"link": [3]}, TypeError, "compile: link: seen int, wanted bytes, PTX as text"),
-        ({"link": ["no/such.o"]}, FileNotFoundError, "no/such.o"),
+        (
+            {"link": ["no/such.o"]},
+            FileNotFoundError,
+            "compile: link: No such file or directory: 'no",
+        ),
+        (
+            {"link": [b""]},
+            ValueError,
+            "compile: link: <image>: seen no bytes, wanted compiled code",
+        ),
+        ({"source": {}, "architecture": None}, ValueError, "compile: source: seen none"),
     ],
 )
 def test_wrong_arguments(keywords, kind, part):

@@ -83,7 +83,7 @@ def test_a_fatbin(tmp_path):
         (b"some text", ValueError, "load_image: <image>: seen b'some text', wanted PTX, a cubin"),
         (b"\x7fELF" + bytes(60), ValueError, "seen code for a CPU"),
         (7, TypeError, "load_image: image: seen int, wanted bytes, PTX as text, or a path"),
-        ("no/such/file", FileNotFoundError, "no/such/file"),
+        ("no/such/file", FileNotFoundError, "load_image: image: No such file"),
     ],
 )
 def test_what_is_no_image(image, kind, part):

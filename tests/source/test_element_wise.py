@@ -273,6 +273,7 @@ ILL_FORMED = {
     ("f(x: T, s: str) -> T", "x"): "f: s: seen a string, wanted an array or a number",
     ("f(x: T[n]) -> T[?]", "x"): "wanted arrays T[...]",
     ("f(x: T)", "x"): "f: seen no output, wanted one or an inout array",
+    ("f(x: T) -> T", " "): "f: expression: seen no text, wanted one",
     ("f(x: T) -> x: T", "x = 1"): "two parameters are called 'x'",
     ("f(a: T, b: T, c: T, d: T, e: T) -> T", "a"): "f: 5 parameters may be arrays or numbers",
     ("f(x: T[...) -> T", "x"): "',' or ']' is wanted",

@@ -21,6 +21,12 @@ def test_ill_formed_definitions(signature, message):
         cuplug.reduction(signature, reduce="a + b")
 
 
+@pytest.mark.parametrize("make", [cuplug.reduction, cuplug.scan])
+def test_there_is_something_to_reduce(make):
+    with pytest.raises(ValueError, match="^f: reduce: seen no expression, wanted one$"):
+        make("f(x: T) -> T", reduce=" ")
+
+
 def test_accumulate_is_checked():
     with pytest.raises(ValueError, match="f: accumulate: seen 'complex', wanted a dtype"):
         cuplug.reduction("f(x: T) -> T", reduce="a + b", accumulate="complex")

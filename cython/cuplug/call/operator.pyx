@@ -76,7 +76,7 @@ cdef class Operator(Described):
         Where to put the outputs instead of into new arrays.
     device : str, int or device, optional
         Where arrays of the host are to be worked on: "cpu", "cuda", "cuda:1", or in parts on all
-        GPUs, "cuda:*".
+        GPUs, `"cuda:*"`.
     stream : object with __cuda_stream__, stream of PyTorch or CuPy, or int, optional
         Where to put the work on arrays of a GPU, instead of the current stream of their library.
         It is ordered after that stream, and that stream after it.

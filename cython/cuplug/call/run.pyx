@@ -83,7 +83,7 @@ is_verbose = os.environ.get("CUPLUG_VERBOSE", "0") not in ("", "0")
 LastCall = public(namedtuple("LastCall", "operator device staged path"))
 LastCall.__doc__ = """What this thread's last call did.
 
-The operator's name; where it ran, "cpu", "cuda:0" or "cuda:*"; whether arrays of the host went
+The operator's name; where it ran, "cpu", "cuda:0" or `"cuda:*"`; whether arrays of the host went
 through the GPU; the plugin's file.
 """
 
@@ -95,7 +95,7 @@ def last_call():
     Returns
     -------
     LastCall or None
-        Operator, device ("cpu", "cuda:0" or "cuda:*"), whether host arrays were staged through
+        Operator, device ("cpu", "cuda:0" or `"cuda:*"`), whether host arrays were staged through
         the GPU, and the plugin's file. None before the first call.
     """
     cdef const cuplug_operator *op = <cuplug_operator *>cuplug_last.op

@@ -181,7 +181,7 @@ class device:
     Parameters
     ----------
     name : str, int or device
-        "cpu", "cuda", "cuda:1", a GPU's number, or a device object of PyTorch or CuPy; "cuda:*":
+        "cpu", "cuda", "cuda:1", a GPU's number, or a device object of PyTorch or CuPy; `"cuda:*"`:
         each call is cut along its loop dimensions, and goes through all GPUs.
     """
 

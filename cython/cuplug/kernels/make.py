@@ -81,8 +81,8 @@ def compile(
         raise TypeError(f"compile: headers: seen {type(headers).__name__}, wanted a mapping")
     if isinstance(architecture, int):
         architecture = str(architecture)
-    chosen = architecture_of(number) if architecture is None else architecture
     sources, parts = _sources_of(source, check_text("compile", "name", name)), _parts_of(link)
+    chosen = architecture_of(number) if architecture is None else architecture
     headers = dict(headers or {})
     asked = names, options, chosen, name, headers, compiler
     binary, make_ptx = _compile(sources, parts, *asked)
@@ -140,6 +140,9 @@ def _parts_of(link: object) -> dict[str, bytes]:
         raise TypeError(f"compile: link: seen {seen}, wanted a sequence of bytes or paths")
     read = [_read("compile: link", each) for each in link]
     titles = [title for _, title in read]
+    for code, title in read:
+        if not code:
+            raise ValueError(f"compile: link: {title}: seen no bytes, wanted compiled code")
     return {
         title if titles.count(title) == 1 else f"{title} {k}": code
         for k, (code, title) in enumerate(read)
@@ -204,12 +207,19 @@ def load_image(
 
 def _read(where: str, image: object) -> tuple[bytes, str]:
     """Return the code, and what it is called in messages."""
+    name = "<image>"
     if isinstance(image, (bytes, bytearray, memoryview)):
-        return bytes(image), "<image>"
-    if isinstance(image, str) and ".version" in image:
-        return image.encode(), "<image>"
-    if not isinstance(image, (str, os.PathLike)):
+        code = bytes(image)
+    elif isinstance(image, str) and ".version" in image:
+        code = image.encode()
+    elif isinstance(image, (str, os.PathLike)):
+        name = os.path.basename(image)
+        try:
+            with open(image, "rb") as file:
+                code = file.read()
+        except OSError as error:
+            raise type(error)(error.errno, f"{where}: {error.strerror}", error.filename) from None
+    else:
         seen = type(image).__name__
         raise TypeError(f"{where}: seen {seen}, wanted bytes, PTX as text, or a path")
-    with open(image, "rb") as file:
-        return file.read(), os.path.basename(image)
+    return code, name

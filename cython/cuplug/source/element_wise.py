@@ -104,6 +104,8 @@ def _read(row: str, expression: str, preamble: str) -> Elementwise:
     names = read_names(row, UNNAMED, takes_raw=True)
     if not names.outputs:
         raise ValueError(f"{names.operator}: seen no output, wanted one or an inout array")
+    if not expression.strip():
+        raise ValueError(f"{names.operator}: expression: seen no text, wanted one")
     is_value = [x.name for x in names.outputs] == [UNNAMED]
     sizes = _sizes(formula.read_scope(signatures.parse(row)), names, expression)
     return Elementwise(names, expression, is_value, preamble, sizes)

@@ -146,6 +146,8 @@ def check_names(op: Code, signature: str) -> None:
     names, operator = op.names, op.names.operator
     if any(x.kind == "inout" for x in names.outputs) or not op.inputs or not op.outputs:
         raise ValueError(f"{operator}: seen {signature!r}, wanted arrays and outputs")
+    if not (op.choose or op.reduce).strip():
+        raise ValueError(f"{operator}: reduce: seen no expression, wanted one")
     given = [x.name for x in (*names.arrays, *names.scalars)]
     if own := [name for name in given if name in OWN]:
         raise ValueError(f"{operator}: {own[0]}: the expressions use a, b and n themselves")
