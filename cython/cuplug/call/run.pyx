@@ -140,10 +140,6 @@ cdef object run_operator(
             raise_error(&error)
         choose_device(&frame, place)
     n_outputs = frame.n_tensors - frame.n_inputs
-    late.watched.what = frame.signature.name
-    late.watched.task = -1
-    frame.progress = report_progress
-    frame.user = &late
     is_single = n_outputs == 1 and n_given == (out != NULL)
     if is_single and frame.n_bytes[frame.n_inputs] >= 0:
         result = one_output(r, &frame, 0, n, out)
@@ -154,11 +150,16 @@ cdef object run_operator(
         late.r = r
         late.outputs = <PyObject *>result
         frame.allocate = allocate_late
+        frame.user = &late
     if r.device_kind != NULL or r.given_stream != NULL:
         enter_stream(r, &frame)
     if frame.is_brief and frame.device.type != CUPLUG_CUDA:
         status = cuplug_run(&frame, &error)
     else:
+        late.watched.what = frame.signature.name
+        late.watched.task = -1
+        frame.progress = report_progress
+        frame.user = &late
         with nogil:
             status = cuplug_run(&frame, &error)
     if status:
