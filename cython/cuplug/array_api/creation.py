@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from cuplug.arguments.to_array import to_array
-from cuplug.array.array import Array
+from cuplug.array.array import Array, may_meet
 from cuplug.array.make import empty
-from cuplug.array_api.dtypes import DEFAULTS, astype, kind_of, result_type, to_dtype
+from cuplug.array_api.dtypes import DEFAULTS, astype, kind_of, name_of, result_type, to_dtype
 from cuplug.array_api.elementwise import NUMBERS
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.public import public
@@ -51,7 +51,10 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     MemoryError, CudaError
         As for `empty`.
     """
-    result = to_array(x, None if isinstance(x, Array) else dtype, device, copy)
+    if isinstance(x, Array):
+        result = x if device is None else to_array(x, None, device, copy)
+    else:
+        result = to_array(x, dtype, device, copy)
     wanted = result.dtype if dtype is None or result.dtype.names else to_dtype(dtype)
     if wanted == result.dtype and not (copy and result is x):
         return result
@@ -77,26 +80,15 @@ def assign(x: Array, value: Any) -> None:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, NUMBERS):
-        value = DTYPES[x.dtype.name].scalar(value)
+        value = DTYPES[name_of(x.dtype)].scalar(value)
     else:
-        value = asarray(value, device=x.device)
+        if not isinstance(value, Array) or value.device != x.device:
+            value = asarray(value, device=x.device)
         if value.dtype != x.dtype:
             value = astype(value, x.dtype)
-        if _may_meet(x, value):
+        if may_meet(x, value):
             value = copy(value)
-    _assigning(x.dtype.name)(x, value)
-
-
-def _may_meet(x: Array, y: Array) -> bool:
-    """Say whether two arrays may share memory."""
-
-    def span(a: Array) -> tuple[int, int]:
-        reach = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)]
-        low = a.data_ptr + sum(r for r in reach if r < 0)
-        return low, a.data_ptr + sum(r for r in reach if r > 0) + a.dtype.itemsize
-
-    (low, high), (first, last) = span(x), span(y)
-    return x.device == y.device and low < last and first < high
+    _assigning(name_of(x.dtype))(x, value)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
@@ -147,6 +139,10 @@ def _numbering(dtype: str) -> Operator:
     return elementwise(text, f"x = start + ({DTYPES[dtype].computed})i * step")
 
 
+def _is_finite(x: Any) -> bool:
+    return isinstance(x, (int, float, np.number)) and math.isfinite(x)
+
+
 def arange(
     start: Any,
     /,
@@ -161,18 +157,19 @@ def arange(
     if step == 0:
         raise ValueError("arange: step: seen 0, wanted another number")
     given = (start, stop, step)
-    if not all(isinstance(x, (int, float, np.number)) and math.isfinite(x) for x in given):
+    is_whole = type(start) is type(stop) is type(step) is int
+    if not is_whole and not all(map(_is_finite, given)):
         raise ValueError(f"arange: seen start, stop and step {given}, wanted finite numbers")
-    found = [to_dtype(type(x)) for x in given]
-    wanted = result_type(*found) if dtype is None else to_dtype(dtype)
-    n = max(math.ceil((stop - start) / step), 0)
-    if all(isinstance(x, int) for x in (start, stop, step)):
-        n = len(range(start, stop, step))
-    if kind_of(wanted) == "complex" or wanted.name in ("float16", "bfloat16"):
+    if dtype is None:
+        wanted = to_dtype(int) if is_whole else result_type(*[to_dtype(type(x)) for x in given])
+    else:
+        wanted = to_dtype(dtype)
+    n = len(range(*given)) if is_whole else max(math.ceil((stop - start) / step), 0)
+    if kind_of(wanted) == "complex" or name_of(wanted) in ("float16", "bfloat16"):
         return astype(arange(start, stop, step, dtype="float64", device=device), wanted)
     result = empty(n, wanted, device)
     if n:
-        _numbering(wanted.name)(result, start, step)
+        _numbering(name_of(wanted))(result, start, step)
     return result
 
 
@@ -221,7 +218,7 @@ def eye(
     n_cols = n_rows if n_cols is None else n_cols
     result = empty((n_rows, n_cols), dtype or DEFAULTS["real floating"], device)
     if result.size:
-        _diagonal(result.dtype.name)(result, n_cols, k)
+        _diagonal(name_of(result.dtype))(result, n_cols, k)
     return result
 
 
@@ -246,7 +243,7 @@ def _triangle_of(name: str, relation: str, x: Array, k: int) -> Array:
         raise ValueError(f"{name}: x: seen {x.ndim} dimensions, wanted at least 2")
     if not x.size:
         return copy(x)
-    result: Array = _triangle(name, relation, x.dtype.name)(x, *x.shape[-2:], k)
+    result: Array = _triangle(name, relation, name_of(x.dtype))(x, *x.shape[-2:], k)
     return result
 
 

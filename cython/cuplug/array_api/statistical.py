@@ -9,7 +9,7 @@ from typing import Any
 
 from cuplug.array.array import Array
 from cuplug.array_api.creation import copy, full
-from cuplug.array_api.dtypes import DEFAULTS, astype, checked, kind_of, to_dtype
+from cuplug.array_api.dtypes import DEFAULTS, astype, checked, kind_of, name_of, to_dtype
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.manipulation import axes_of, reshape
 from cuplug.call.operator import Operator
@@ -35,20 +35,22 @@ def _made(name: str, dtype: str, result: str) -> Operator:
 
 def _reduce(name: str, x: Array, result: str, axis: Any, keepdims: bool) -> Array:
     checked(name, "x", x)
-    axes = axes_of(name, range(x.ndim) if axis is None else axis, x.ndim) if axis != () else ()
+    axes = axes_of(name, axis, x.ndim)
     if not axes:  # nothing is put together, but what is made of each element
         reduced = _reduce(name, reshape(x, (*x.shape, 1)), result, -1, False)
         return reduced
-    found: Array = _made(name, x.dtype.name, result)(x, axis=axes, keepdims=keepdims)
+    found: Array = _made(name, name_of(x.dtype), result)(x, axis=axes, keepdims=keepdims)
     return found
 
 
 def sum_dtype(x: Array, dtype: Any) -> str:
     """Return the dtype that elements are summed in."""
     if dtype is not None:
-        return str(to_dtype(dtype).name)
+        return name_of(to_dtype(dtype))
     kind = kind_of(x.dtype)
-    return {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}.get(kind, x.dtype.name)
+    return {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}.get(
+        kind, name_of(x.dtype)
+    )
 
 
 def _summed(name: str, x: Array, axis: Any, dtype: Any, keepdims: bool) -> Array:
@@ -70,12 +72,12 @@ def prod(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = F
 
 def max(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the greatest element; NaN where there is one."""
-    return _reduce("max", x, checked("max", "x", x).dtype.name, axis, keepdims)
+    return _reduce("max", x, name_of(checked("max", "x", x).dtype), axis, keepdims)
 
 
 def min(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the least element; NaN where there is one."""
-    return _reduce("min", x, checked("min", "x", x).dtype.name, axis, keepdims)
+    return _reduce("min", x, name_of(checked("min", "x", x).dtype), axis, keepdims)
 
 
 def any(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
@@ -107,10 +109,10 @@ def _floating(name: str, x: Array) -> Array:
 def mean(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the arithmetic mean."""
     _floating("mean", x)
-    axes = axes_of("mean", range(x.ndim) if axis is None else axis, x.ndim)
+    axes = axes_of("mean", axis, x.ndim)
     if not axes:
         return copy(x)
-    found: Array = _averaging(x.dtype.name)(x, axis=axes, keepdims=keepdims)
+    found: Array = _averaging(name_of(x.dtype))(x, axis=axes, keepdims=keepdims)
     return found
 
 
@@ -149,7 +151,7 @@ def _one_of(x: Array, axes: tuple[int, ...]) -> Array:
 
 def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) -> Array:
     _floating("var", x)
-    axes = axes_of("var", range(x.ndim) if axis is None else axis, x.ndim)
+    axes = axes_of("var", axis, x.ndim)
     if not axes:
         return (
             binary("multiply", x, 0)
@@ -157,12 +159,12 @@ def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) 
             else full(x.shape, math.nan, dtype=x.dtype, device=x.device)
         )
     if str(x.device) != "cpu" and kind_of(x.dtype) == "float" and x.size:
-        once = _spreading_at_once(x.dtype.name, root)
+        once = _spreading_at_once(name_of(x.dtype), root)
         one = _one_of(x, axes)
         spread: Array = once(x, one, correction=float(correction), axis=axes, keepdims=keepdims)
         return spread
     centre = mean(x, axis=axes, keepdims=True)
-    made = _spreading(x.dtype.name, root)
+    made = _spreading(name_of(x.dtype), root)
     found: Array = made(x, centre, correction=float(correction), axis=axes, keepdims=keepdims)
     return found
 
