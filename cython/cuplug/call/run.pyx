@@ -8,7 +8,7 @@ from collections import namedtuple
 from cpython.object cimport PyObject
 from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from cuplug.arguments.inputs cimport read_again, read_argument, read_arguments
 from cuplug.base.core cimport (
@@ -33,11 +33,11 @@ from cuplug.base.core_call cimport (
     cuplug_bind,
     cuplug_check_place,
     cuplug_frame,
-    cuplug_is_staged,
     cuplug_operator_signature,
     cuplug_run,
     cuplug_set_output,
     cuplug_signature,
+    cuplug_wanted_copies,
 )
 from cuplug.arrays.kinds cimport DLPACK
 from cuplug.arguments.outputs cimport allocate_output, copy_arguments, finish_output
@@ -183,11 +183,11 @@ cdef int settle_arguments(cuplug_operator *op, reading *r, uint32_t n, uint32_t 
 
 
 cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
-    """Copy the inputs that need it: few when the call goes through a GPU."""
-    if cuplug_is_staged(frame):
-        if not frame.odd_mask:
-            return False
-        frame.copy_mask = frame.odd_mask
+    """Copy the inputs that need it."""
+    cdef uint64_t wanted = cuplug_wanted_copies(frame)
+    if not wanted:
+        return False
+    frame.copy_mask = wanted
     copy_arguments(r, frame)
     return True
 
