@@ -211,45 +211,44 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
   return status;
 }
 
-/* The row of a match that was kept, when the scalars and in-out arrays fit as well. */
-static int takes_rest(cuplug__match *m, const cuplug_operator *op, const cuplug__known *known) {
-  cuplug__recall_types(known, m);
-  if (m->n_matched < m->s->n_parameters && cuplug__match_scalars(m, &op->overloads[known->row]))
+/* Whether the scalars and in-out arrays fit as well where the other arrays are like those of a
+ * match that was kept. Apart, as match_rows: the state of matching takes room on the stack. */
+static __attribute__((noinline)) int fits_too(const cuplug_operator *op,
+                                              const cuplug_argument *args, uint32_t n_args,
+                                              cuplug_frame *f, const cuplug__known *known) {
+  cuplug__match m; /* not zeroed: every call with scalars passes here */
+  m.args = args;
+  m.n_args = n_args;
+  m.frame = f;
+  m.error = NULL;
+  cuplug__recall_types(known, &m);
+  if (m.n_matched < m.s->n_parameters && cuplug__match_scalars(&m, &op->overloads[known->row]))
     return 0;
-  return !m->inout_mask || !check_inout(m);
+  return !m.inout_mask || !check_inout(&m);
 }
 
-/* Tries one row after the other; `known` is a match of a call before, or NULL. */
-static __attribute__((noinline)) int match_rows(cuplug_operator *op, cuplug__match *m,
-                                                const cuplug__known *known, cuplug_error *error) {
-  cuplug_frame *f = m->frame;
-  m->error = NULL;
-  if (known && takes_rest(m, op, known)) return finish(op, f, known->most_bytes, known->row);
-  const uint32_t first = row_from(op, m, 0);
-  int by_memory = 0; /* whether a row was passed over for what the next call may have otherwise */
-  for (uint32_t row = first; row < op->n_overloads; row = row_from(op, m, row + 1)) {
-    if (match_overload(m, &op->overloads[row])) continue;
-    if (m->inout_mask && check_inout(m)) {
-      by_memory = 1;
-      continue;
-    }
-    if (!by_memory) cuplug__remember(m, op, row, row == first);
-    return finish(op, f, m->most_bytes, row);
-  }
-  return report(op, m, error);
-}
-
-/* What is more than to recall a match, apart: its state takes room on the stack. */
-static __attribute__((noinline)) int match(cuplug_operator *op, const cuplug_argument *args,
-                                           uint32_t n_args, uint32_t needs_memory,
-                                           cuplug_frame *frame, const cuplug__known *known,
-                                           cuplug_error *error) {
-  cuplug__match m; /* not zeroed: most calls with scalars pass here */
+/* Tries one row after the other. */
+static __attribute__((noinline)) int match_rows(cuplug_operator *op, const cuplug_argument *args,
+                                                uint32_t n_args, uint32_t needs_memory,
+                                                cuplug_frame *f, cuplug_error *error) {
+  cuplug__match m;
   m.needs_memory = needs_memory;
   m.args = args;
   m.n_args = n_args;
-  m.frame = frame;
-  return match_rows(op, &m, known, error);
+  m.frame = f;
+  m.error = NULL;
+  const uint32_t first = row_from(op, &m, 0);
+  int by_memory = 0; /* whether a row was passed over for what the next call may have otherwise */
+  for (uint32_t row = first; row < op->n_overloads; row = row_from(op, &m, row + 1)) {
+    if (match_overload(&m, &op->overloads[row])) continue;
+    if (m.inout_mask && check_inout(&m)) {
+      by_memory = 1;
+      continue;
+    }
+    if (!by_memory) cuplug__remember(&m, op, row, row == first);
+    return finish(op, f, m.most_bytes, row);
+  }
+  return report(op, &m, error);
 }
 
 static inline __attribute__((always_inline)) int bind(cuplug_operator *op,
@@ -265,8 +264,9 @@ static inline __attribute__((always_inline)) int bind(cuplug_operator *op,
   frame->user = NULL;
   frame->staged = 0;
   const cuplug__known *known = cuplug__recall(op, args, n_args, frame);
-  if (known && known->is_settled) return finish(op, frame, known->most_bytes, known->row);
-  return match(op, args, n_args, needs_memory, frame, known, error);
+  if (known && (known->is_settled || fits_too(op, args, n_args, frame, known)))
+    return finish(op, frame, known->most_bytes, known->row);
+  return match_rows(op, args, n_args, needs_memory, frame, error);
 }
 
 int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,

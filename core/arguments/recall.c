@@ -128,9 +128,9 @@ static int keep_kinds(const cuplug__match *m, const cuplug_operator *op, int is_
   return 1;
 }
 
-static int can_be_kept(const cuplug__match *m, const cuplug__overload *o) {
+static int can_be_kept(const cuplug__match *m) {
   const cuplug_frame *f = m->frame;
-  if (o->reshape || m->broadcasts || f->copy_mask || m->s->has_formulas || m->s->n_lists ||
+  if (m->broadcasts || f->copy_mask || m->s->has_formulas || m->s->n_lists ||
       m->s->n_variables > MAX_TYPES || f->n_tensors > MAX_ARRAYS || f->loop_ndim > MAX_DIMS)
     return 0;
   for (uint32_t k = 0; k < f->n_tensors; k++)
@@ -141,7 +141,7 @@ static int can_be_kept(const cuplug__match *m, const cuplug__overload *o) {
 void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
                       int is_first) {
   const cuplug_frame *f = m->frame;
-  if (!op->number || !can_be_kept(m, &op->overloads[row])) return;
+  if (!op->number || !can_be_kept(m)) return;
   memory *own = make_memory();
   if (!own) return;
   const uint64_t key = key_of(op, m->args, m->n_args);
@@ -241,26 +241,19 @@ void cuplug__recall_types(const cuplug__known *of, cuplug__match *m) {
   m->inout_mask = known->inout_mask;
   m->item = -1;
   m->known_types = known->known_types;
-  memcpy(m->types, known->types, sizeof known->types);
-}
-
-/* Another match than the operator's last one. */
-static __attribute__((noinline)) const cuplug__known *recall_other(const cuplug_operator *op,
-                                                                   const cuplug_argument *args,
-                                                                   uint32_t n_args, cuplug_frame *f,
-                                                                   memory *own) {
-  known_match **last = &own->last[op->number % N_LAST];
-  known_match *other = find(own, key_of(op, args, n_args));
-  if (!other || other == *last) return NULL;
-  *last = other;
-  return restore(other, op, args, n_args, f) ? &other->known : NULL;
+  if (known->known_types) memcpy(m->types, known->types, sizeof known->types);
 }
 
 const cuplug__known *cuplug__recall(const cuplug_operator *op, const cuplug_argument *args,
                                     uint32_t n_args, cuplug_frame *f) {
   memory *own = *own_memory();
   if (!own || !op->number) return NULL;
-  const known_match *last = own->last[op->number % N_LAST];
-  if (last && restore(last, op, args, n_args, f)) return &last->known;
-  return recall_other(op, args, n_args, f, own);
+  known_match **last = &own->last[op->number % N_LAST], *known = *last;
+  for (int is_found = 0;; is_found = 1) {
+    if (known && restore(known, op, args, n_args, f)) return &known->known;
+    if (is_found) return NULL;
+    known_match *other = find(own, key_of(op, args, n_args));
+    if (!other || other == known) return NULL;
+    *last = known = other;
+  }
 }
