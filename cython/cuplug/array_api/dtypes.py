@@ -112,7 +112,8 @@ def promoted(a: Any, b: Any) -> Any:
 
 def with_number(dtype: Any, number: Any) -> Any:
     """Return the dtype of an array's values put together with a Python number."""
-    return _widened(dtype, type(number))
+    kind: Any = type(number)
+    return _widened(dtype, kind)
 
 
 @cache
