@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the host and the CUDA entries of searches share. */
-#ifndef CUPLUG_PLUGINS_SEARCHSORTED_SEARCH_H
-#define CUPLUG_PLUGINS_SEARCHSORTED_SEARCH_H
+#ifndef CUPLUG_PLUGINS_SORTING_SEARCH_H
+#define CUPLUG_PLUGINS_SORTING_SEARCH_H
 
 #include "order.h"
 

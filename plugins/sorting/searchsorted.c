@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* searchsorted(x, values, side): where values would be put into x so that it stays in order.
  *   x T[m], ascending; values T[*n]; out int64[*n]: how many elements of x are below each value,
- * or, with side "right", not above it NaN is larger than all numbers. T: bool, integers, floating
+ * or, with side "right", not above it. NaN is larger than all numbers. T: bool, integers, floating
  * dtypes. Bytes moved: values and out once, and log2(m) elements of x for each. */
-#include "searchsorted/search.h"
+#include "sorting/search.h"
 
 CUPLUG_ENTRY int searchsorted_cuda(const cuplug_call *call);
 
@@ -64,4 +64,3 @@ CUPLUG_OPERATOR(searchsorted_cuda, searchsorted_host,
                 "int64[*n] where T: bool | integer | floating",
                 "Where values would be put into x, whose elements ascend." CUPLUG_DETERMINISTIC
                     CUPLUG_INDEPENDENT(n));
-CUPLUG_PLUGIN(searchsorted, "1.0.0");
