@@ -20,9 +20,11 @@ typedef struct job {
 
 /* Values that ascend, too, are found from where the one before was. */
 ELEMENTS_INLINE int64_t search_near(const order *o, const job *j, int64_t at, uint64_t key) {
-  const int is_near = at + NEAR <= j->m &&
-                      !search_is_behind(o, j->x, at + NEAR - 1, key, j->is_right) &&
-                      (!at || search_is_behind(o, j->x, at - 1, key, j->is_right));
+  int is_near = at + NEAR <= j->m;
+  if (is_near) { /* one jump in all, which values that ascend always take, others rarely */
+    const int ends = search_is_behind(o, j->x, at + NEAR - 1, key, j->is_right) == 0;
+    is_near = ends & ((at == 0) | search_is_behind(o, j->x, at - (at > 0), key, j->is_right));
+  }
   if (is_near) return search_from(o, j->x, at, NEAR, key, j->is_right);
   return search_in(o, j->x, j->m, key, j->is_right);
 }
