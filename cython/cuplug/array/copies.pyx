@@ -1,34 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies between arrays and NumPy's."""
 
-from cuplug.array.buffer cimport Buffer, interface_of, is_on_gpu
-from cuplug.base.numpy_api cimport PyArray_DATA, PyArrayObject
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+
+from cuplug.array.buffer cimport Buffer, is_on_gpu
+from cuplug.base.core cimport CUPLUG_MAX_NDIM
+from cuplug.base.numpy_api cimport *
 from cuplug.cuda.streams cimport memory_stream, parse_stream, refuse_capture, work_stream
 from cuplug.host.blocks cimport empty_array, is_large
 from cuplug.host.progress cimport copy_watched
 
 import numpy
 
-
-class Memory:
-    """Memory of the host as bytes, which keeps its owner."""
-
-    def __init__(self, owner):
-        self.owner = owner
-        self.__array_interface__ = interface_of(owner)
-        if owner.dtype.isbuiltin != 1:  # NumPy's interface knows no dtypes of others
-            self.__array_interface__["typestr"] = f"|V{owner.dtype.itemsize}"
+_import_array()
 
 
 cdef object seen_by_numpy(Buffer x):
-    return numpy.asarray(Memory(x)).view(x.dtype)
+    cdef npy_intp strides[CUPLUG_MAX_NDIM]
+    cdef npy_intp n_bytes = x.dtype.itemsize, step = n_bytes
+    cdef int k
+    if x.tensor.data == NULL:  # of no elements: NumPy would allocate some
+        return numpy.empty(x.shape, x.dtype)
+    for k in reversed(range(x.tensor.ndim)):
+        strides[k] = step if x.tensor.strides == NULL else x.tensor.strides[k] * n_bytes
+        step *= x.tensor.shape[k]
+    Py_INCREF(x.dtype)
+    seen = PyArray_NewFromDescr(
+        &PyArray_Type, <PyArray_Descr *>x.dtype, x.tensor.ndim, <npy_intp *>x.tensor.shape, strides,
+        x.tensor.data, NPY_ARRAY_WRITEABLE, NULL
+    )
+    Py_INCREF(x)
+    PyArray_SetBaseObject(<PyArrayObject *>seen, <PyObject *>x)
+    return seen
 
 
 cdef object to_numpy(Buffer x, object out, object stream):
     check_out(x, out)
     if not is_on_gpu(&x.tensor):
         if out is None:
-            return numpy.array(seen_by_numpy(x))
+            return seen_by_numpy(x).copy()
         out[...] = seen_by_numpy(x)
         return out
     cdef void *after = parse_stream("numpy", stream)

@@ -81,3 +81,8 @@ cdef extern from "numpy/arrayobject.h":
         PyTypeObject *subtype, int ndim, npy_intp *shape, int type_num, npy_intp *strides,
         void *data, int item_bytes, int flags, PyObject *base
     )
+    object PyArray_NewFromDescr(
+        PyTypeObject *subtype, PyArray_Descr *descr, int ndim, npy_intp *shape, npy_intp *strides,
+        void *data, int flags, PyObject *base
+    )  # takes over a reference to the descr
+    int PyArray_SetBaseObject(PyArrayObject *x, PyObject *base) except -1  # and to the base
