@@ -5,6 +5,8 @@ from libc.stdint cimport int64_t
 
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 
+from operator import index
+
 import numpy
 
 # What an item of a key is.
@@ -25,13 +27,18 @@ cdef void contiguous_strides(int ndim, const int64_t *shape, int64_t *strides) n
 
 
 cdef int kind_of_item(object item) except -1:
-    if isinstance(item, (int, numpy.integer)) and not isinstance(item, bool):
+    if isinstance(item, bool):
+        return OTHER
+    if isinstance(item, (int, numpy.integer)):
         return NUMBER
     if isinstance(item, slice):
         return RANGE
     if item is None:
         return NEW
-    return REST if item is Ellipsis else OTHER
+    if item is Ellipsis:
+        return REST
+    is_array = hasattr(item, "__dlpack__")
+    return NUMBER if hasattr(item, "__index__") and not is_array else OTHER
 
 
 cdef bint select(
@@ -56,7 +63,7 @@ cdef bint select(
         elif kind == NEW:
             shape[n], strides[n] = 1, 0
         else:
-            start, stop, step = item.indices(x.shape[at])
+            start, stop, step = limits(item, x.shape[at])
             shape[n] = len(range(start, stop, step))
             strides[n] = steps[at] * step if shape[n] > 1 else steps[at]
             first += start * steps[at] if shape[n] else 0
@@ -81,8 +88,17 @@ cdef list completed(tuple items, list kinds, int ndim):
     return [*pairs[:at], *rest, *pairs[at + 1 :]]
 
 
+cdef tuple limits(object item, int64_t size):
+    try:
+        return item.indices(size)
+    except TypeError:
+        raise TypeError(f"cuplug.Array: seen {item!r}, wanted integers or None in it") from None
+    except ValueError:
+        raise ValueError(f"cuplug.Array: seen {item!r}, wanted a step other than 0") from None
+
+
 cdef int64_t position(object item, int dimension, int64_t size) except -1:
-    k = int(item)
+    k = index(item)
     if not -size <= k < size:
         raise IndexError(
             f"cuplug.Array: index {k} is out of bounds for dimension {dimension} of size {size}"

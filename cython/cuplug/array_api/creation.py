@@ -13,7 +13,7 @@ from cuplug.arguments.to_array import to_array
 from cuplug.array.array import Array
 from cuplug.array.make import empty
 from cuplug.array_api.dtypes import DEFAULTS, astype, kind_of, result_type, to_dtype
-from cuplug.array_api.elementwise import NUMBERS
+from cuplug.array_api.elementwise import NUMBERS, plain_number
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.public import public
 from cuplug.call.operator import Operator
@@ -51,8 +51,9 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     MemoryError, CudaError
         As for `empty`.
     """
-    result = to_array(x, None if isinstance(x, Array) else dtype, device, copy)
-    wanted = result.dtype if dtype is None or result.dtype.names else to_dtype(dtype)
+    is_converted_here = isinstance(x, Array) or _may_be_out_of_range(x, dtype)
+    result = to_array(x, None if is_converted_here else dtype, device, copy)
+    wanted = result.dtype if dtype is None or result.dtype.names else to_dtype(dtype, "asarray")
     if wanted == result.dtype and not (copy and result is x):
         return result
     if result.dtype.names:  # no operator copies structures
@@ -60,6 +61,14 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     if copy is False:
         raise ValueError(f"asarray: copy: seen False, but {result.dtype} has to become {wanted}")
     return astype(result, wanted)
+
+
+def _may_be_out_of_range(x: Any, dtype: Any) -> bool:
+    """Say whether floats become integers, for which NumPy makes anything of large ones."""
+    if dtype is None or not isinstance(x, (np.ndarray, np.generic)):
+        return False
+    own, wanted = (DTYPES.get(y.name) for y in (x.dtype, to_dtype(dtype, "asarray")))
+    return bool(own and wanted and own.kind == "float" and wanted.kind in ("int", "uint"))
 
 
 def copy(x: Array) -> Array:
@@ -74,17 +83,30 @@ def _assigning(dtype: str) -> Operator:
 
 def assign(x: Array, value: Any) -> None:
     """Write a number or an array, which is broadcast, to all of an array."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, NUMBERS):
-        value = DTYPES[x.dtype.name].scalar(value)
-    else:
-        value = asarray(value, device=x.device)
-        if value.dtype != x.dtype:
-            value = astype(value, x.dtype)
-        if _may_meet(x, value):
-            value = copy(value)
+    value = as_elements(x, value)
+    if isinstance(value, Array) and _may_meet(x, value):
+        value = copy(value)
     _assigning(x.dtype.name)(x, value)
+
+
+def as_elements(x: Array, value: Any) -> Any:
+    """Return what is written to elements of an array as a number or an array of its dtype."""
+    value = plain_number(value)
+    if isinstance(value, NUMBERS):
+        return _number(x.dtype, value)
+    return astype(asarray(value, device=x.device), x.dtype, copy=False)
+
+
+def _number(dtype: Any, value: Any) -> Any:
+    kind = kind_of(dtype)
+    if isinstance(value, complex) and kind != "complex":
+        raise TypeError(f"assign: value: seen {value}, wanted a real number for {dtype}")
+    try:
+        return DTYPES[dtype.name].scalar(value)
+    except (OverflowError, ValueError):
+        seen = value if isinstance(value, float) else "an integer beyond 64 bits"
+        wanted = f"a value in the range of {dtype}"
+        raise ValueError(f"assign: value: seen {seen}, wanted {wanted}") from None
 
 
 def _may_meet(x: Array, y: Array) -> bool:

@@ -61,14 +61,19 @@ def kind_of(dtype: Any) -> str:
     return DTYPES[dtype.name].kind
 
 
-def to_dtype(dtype: Any) -> Any:
-    """Return the numpy.dtype that a caller means."""
+def to_dtype(dtype: Any, name: str = "cuplug.array_api") -> Any:
+    """Return the numpy.dtype that a caller of a function means."""
     if isinstance(dtype, str) and dtype in DTYPES:
         return numpy_dtype(dtype)
     if dtype in _PYTHON:
         names = ("bool", DEFAULTS["integral"], DEFAULTS["real floating"], "complex128")
         return np.dtype(names[_PYTHON.index(dtype)])
-    return np.dtype(dtype).newbyteorder("=")
+    try:
+        if dtype is not None:  # NumPy takes it for float64
+            return np.dtype(dtype).newbyteorder("=")
+    except TypeError:
+        pass
+    raise TypeError(f"{name}: dtype: seen {dtype!r}, wanted a dtype of NumPy or ml_dtypes")
 
 
 def promoted(a: Any, b: Any) -> Any:
@@ -183,7 +188,7 @@ def _conversion(from_: str, to: str) -> Any:
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     """Convert elements; what is too large for an integer becomes the greatest or least one."""
-    wanted = to_dtype(dtype)
+    wanted = to_dtype(dtype, "astype")
     result = x if device is None else x.to_device(device)
     if result.dtype == wanted and not copy:
         return result

@@ -68,13 +68,18 @@ def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     if not isinstance(x, Array):
         y, x = in_common(name, y, x) if isinstance(y, Array) else checked(name, "x", x)
         return x, y
-    if isinstance(y, np.generic):
-        y = y.item()
+    y = plain_number(y)
     if not isinstance(y, NUMBERS):
         checked(name, "y", y)
         dtype = promoted(x.dtype, y.dtype)
         return _for(name, x, dtype), _for(name, y, dtype)
     return _for(name, x, with_number(x.dtype, y)), y
+
+
+def plain_number(x: Any) -> Any:
+    """Return a number of NumPy's as one of Python's, and others as they are."""
+    is_number = isinstance(x, np.generic) and x.dtype.name in DTYPES
+    return x.item() if is_number else x
 
 
 def _for(name: str, x: Array, dtype: Any) -> Array:
