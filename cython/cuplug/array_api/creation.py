@@ -12,7 +12,15 @@ import numpy as np
 from cuplug.arguments.to_array import to_array
 from cuplug.array.array import Array
 from cuplug.array.make import empty
-from cuplug.array_api.dtypes import DEFAULTS, astype, kind_of, result_type, to_dtype
+from cuplug.array_api.dtypes import (
+    DEFAULTS,
+    astype,
+    checked,
+    integer,
+    kind_of,
+    result_type,
+    to_dtype,
+)
 from cuplug.array_api.elementwise import NUMBERS, plain_number
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.public import public
@@ -139,18 +147,21 @@ def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     return full(shape, 1, dtype=dtype or DEFAULTS["real floating"], device=device)
 
 
-def _like(x: Array, dtype: Any, device: Any) -> dict[str, Any]:
+def _like(name: str, x: Array, dtype: Any, device: Any) -> dict[str, Any]:
+    checked(name, "x", x)
     return {"dtype": dtype or x.dtype, "device": device or x.device}
 
 
 def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
     """Return an array of the same shape, dtype and device, uninitialised."""
-    return empty(x.shape, **_like(x, dtype, device))
+    known = _like("empty_like", x, dtype, device)
+    return empty(x.shape, **known)
 
 
 def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """Return an array like another one, of one value."""
-    return full(x.shape, fill_value, **_like(x, dtype, device))
+    known = _like("full_like", x, dtype, device)
+    return full(x.shape, fill_value, **known)
 
 
 def zeros_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
@@ -169,6 +180,20 @@ def _numbering(dtype: str) -> Operator:
     return elementwise(text, f"x = start + ({DTYPES[dtype].computed})i * step")
 
 
+def _is_finite(x: Any) -> bool:
+    is_integer = isinstance(x, (int, np.integer))
+    return is_integer or (isinstance(x, (float, np.floating)) and math.isfinite(x))
+
+
+def _n_steps(start: Any, stop: Any, step: Any) -> int:
+    if all(isinstance(x, (int, np.integer)) for x in (start, stop, step)):
+        return max(-((int(start) - int(stop)) // int(step)), 0)
+    try:
+        return max(math.ceil((stop - start) / step), 0)
+    except OverflowError:
+        raise ValueError("arange: seen more than 2**63 numbers, wanted fewer") from None
+
+
 def arange(
     start: Any,
     /,
@@ -180,16 +205,14 @@ def arange(
 ) -> Array:
     """Return numbers from `start` to before `stop`, at equal distances."""
     start, stop = (0, start) if stop is None else (start, stop)
+    given = (start, stop, step)
+    if not all(map(_is_finite, given)):
+        raise ValueError(f"arange: seen start, stop and step {given}, wanted finite numbers")
     if step == 0:
         raise ValueError("arange: step: seen 0, wanted another number")
-    given = (start, stop, step)
-    if not all(isinstance(x, (int, float, np.number)) and math.isfinite(x) for x in given):
-        raise ValueError(f"arange: seen start, stop and step {given}, wanted finite numbers")
     found = [to_dtype(type(x)) for x in given]
     wanted = result_type(*found) if dtype is None else to_dtype(dtype)
-    n = max(math.ceil((stop - start) / step), 0)
-    if all(isinstance(x, int) for x in (start, stop, step)):
-        n = len(range(start, stop, step))
+    n = _n_steps(*given)
     if kind_of(wanted) == "complex" or wanted.name in ("float16", "bfloat16"):
         return astype(arange(start, stop, step, dtype="float64", device=device), wanted)
     result = empty(n, wanted, device)
@@ -215,6 +238,7 @@ def linspace(
     endpoint: bool = True,
 ) -> Array:
     """Return `num` numbers from `start` to `stop`, at equal distances."""
+    num = integer("linspace: num", num)
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
     by_default = DEFAULTS["complex floating" if is_complex else "real floating"]
     wanted = to_dtype(dtype or by_default)
@@ -264,7 +288,7 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
 
 
 def _triangle_of(name: str, relation: str, x: Array, k: int) -> Array:
-    if x.ndim < 2:
+    if checked(name, "x", x).ndim < 2:
         raise ValueError(f"{name}: x: seen {x.ndim} dimensions, wanted at least 2")
     if not x.size:
         return copy(x)

@@ -12,7 +12,7 @@ import numpy as np
 
 from cuplug.array.array import Array
 from cuplug.array_api.creation import arange, as_elements, asarray, assign, copy, full
-from cuplug.array_api.dtypes import astype, checked, kind_of
+from cuplug.array_api.dtypes import astype, checked, integer, kind_of
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.manipulation import (
     axis_of,
@@ -33,15 +33,17 @@ from cuplug.source.element_wise import elementwise
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     """Return elements along a dimension, by their positions."""
-    if axis is None and x.ndim != 1:
+    if axis is None and checked("take", "x", x).ndim != 1:
         raise ValueError(f"take: axis: seen None, wanted one of {x.ndim} dimensions")
-    taken: Array = find("gather")(x, indices, axis=0 if axis is None else index(axis))
+    taken: Array = find("gather")(
+        x, indices, axis=0 if axis is None else integer("take: axis", axis)
+    )
     return taken
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     """Return elements along a dimension, by positions that differ for each of the others."""
-    along = axis_of("take_along_axis", axis, x.ndim)
+    along = axis_of("take_along_axis", axis, checked("take_along_axis", "x", x).ndim)
     if checked("take_along_axis", "indices", indices).dtype.name != "int32":
         indices = astype(indices, "int64", copy=False)
     others = (*x.shape[:along], 1, *x.shape[along + 1 :])
@@ -54,10 +56,15 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
 
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
     """Return an array with each element, or each part along a dimension, several times."""
+    checked("repeat", "x", x)
     if axis is None:
         return repeat(reshape(x, (-1,)), repeats, axis=0)
     along = axis_of("repeat", axis, x.ndim)
-    times = repeats if isinstance(repeats, Array) else asarray(index(repeats), device=x.device)
+    times = (
+        repeats
+        if isinstance(repeats, Array)
+        else asarray(integer("repeat: repeats", repeats), device=x.device)
+    )
     if kind_of(times.dtype) not in ("int", "uint"):
         raise TypeError(f"repeat: repeats: seen {times.dtype}, wanted integers")
     if times.size and int(min(times)) < 0:
