@@ -7,6 +7,7 @@ import importlib.metadata
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 from datetime import UTC, datetime
@@ -92,6 +93,7 @@ def describe(root: Path) -> dict[str, Any]:
     gpus = _gpus()
     cpu = _field("/proc/cpuinfo", "model name")
     name = gpus["GPU"].split(",")[0].removeprefix("1 x ") if gpus["GPU"] != "none" else cpu
+    compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
     kernel = ".".join(platform.release().split(".")[:2])
     return {
         "name": f"{name}, {cores} cores",
@@ -103,7 +105,7 @@ def describe(root: Path) -> dict[str, Any]:
         "memory": f"{memory:.0f} GiB",
         "system": f"{platform.system()} {kernel}, {' '.join(platform.libc_ver())}",
         "CUDA toolkit (nvcc)": _nvcc_version(),
-        "C compiler": (_output(os.environ.get("CC") or "cc", "--version") or "none").split("\n")[0],
+        "C compiler": (_output(*compiler, "--version") or "none").split("\n")[0],
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "not set"),
         "Python": platform.python_version(),
         "packages": _packages(),

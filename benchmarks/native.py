@@ -41,7 +41,7 @@ def compile_file(source: Path, output: Path, options: Sequence[str], *libraries:
         return output
     output.parent.mkdir(parents=True, exist_ok=True)
     unfinished = output.with_suffix(f".{os.getpid()}")
-    cc = [os.environ.get("CC") or "cc"]
+    cc = shlex.split(os.environ.get("CC", "")) or ["cc"]
     compiler = [nvcc(), "-arch=native"] if source.suffix == ".cu" else cc
     command = [*compiler, "-O2", *options, str(source), *libraries, "-o", str(unfinished)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -10,7 +10,8 @@ PYX     := $(wildcard cython/cuplug/*.pyx cython/cuplug/*/*.pyx)
 PXD     := $(filter %.pxd,$(SOURCES))
 # The environment's Python, or the one that will make it.
 SUFFIX  := $(shell $(or $(wildcard $(PY)),$(PYTHON)) -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))' 2>/dev/null)
-MODULES := $(PYX:cython/cuplug/%.pyx=$(PACKAGE)/%$(SUFFIX))
+# _cython holds what the others share of Cython's own code.
+MODULES := $(PYX:cython/cuplug/%.pyx=$(PACKAGE)/%$(SUFFIX)) $(PACKAGE)/_cython$(SUFFIX)
 
 # The environment takes longest, and waits for nothing.
 importable: $(INSTALLED)/build $(STAGED) $(MODULES) stale
@@ -39,7 +40,7 @@ $(PACKAGE)/lib/cmake/cuplug/%: core/%
 # What was made of a file that is gone would be imported, listed and packaged all the same.
 MODULE_OF = cython/cuplug/$(firstword $(subst ., ,$(1:$(PACKAGE)/%=%))).pyx
 STALE     = $(filter-out $(STOCK),$(wildcard $(PACKAGE)/lib/cuplug/*.so)) \
-  $(foreach made,$(filter-out $(PACKAGE)/lib/%,$(wildcard $(PACKAGE)/*.so $(PACKAGE)/*/*.so)),$(if $(wildcard $(call MODULE_OF,$(made))),,$(made)))
+  $(foreach made,$(filter-out $(PACKAGE)/lib/%,$(wildcard $(PACKAGE)/*.so $(PACKAGE)/*/*.so)),$(if $(wildcard $(call MODULE_OF,$(made))),,$(filter-out $(MODULES),$(made))))
 stale:
 	@rm -f $(STALE)
 	@test ! -d $(PACKAGE) || find $(PACKAGE) -xtype l -delete
@@ -57,13 +58,17 @@ $(BUILD)/cython/%.c: $(TRANSLATED)
 $(BUILD)/python.flags: $(INSTALLED)/build
 	@$(PY) build_backend/python_flags.py > $@
 
-# Cython's C is not ours to warn about; symbols other than the module's init stay hidden.
-MODULE_CFLAGS := -O1 -g0 -fPIC -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude \
-  -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+# Cython's C, and assertions in Python's headers, are not ours to warn about; symbols other than the
+# module's init stay hidden. As most functions of Python are called in one place of a module, it is
+# smaller without a PLT.
+MODULE_CFLAGS := -Os -g0 -fPIC -fno-plt -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude \
+  -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE),-DNDEBUG)
 MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -Wl,-rpath,'$$ORIGIN/$(if $(findstring /,$*),../)lib'
 
-# Every call passes here.
-$(PACKAGE)/arguments/inputs$(SUFFIX): MODULE_CFLAGS += -O2
+# Calls and launches pass through the first, every call through the last.
+CALLED := $(foreach part,_memoryviews arguments array/array array/buffer arrays base call kernels,$(PACKAGE)/$(part)%)
+$(filter $(CALLED),$(MODULES)): MODULE_CFLAGS += -O1
+$(PACKAGE)/arguments/inputs$(SUFFIX) $(PACKAGE)/call/operator$(SUFFIX): MODULE_CFLAGS += -O2
 
 SETTLED += $(call settle,$(BUILD)/modules.config,$(CC) $(MODULE_CFLAGS) $(LINKER) $(LDFLAGS))
 $(MODULES): $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/cuplug/%.c $(HEADERS) $(INTERNAL) $(BUILD)/python.flags $(BUILD)/modules.config | $(LIBRARY)

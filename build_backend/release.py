@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check that everything names one version, and that the changelog tells of it: release.py [TAG]
 
-With a tag, as v0.1.0, the version must be the tag's, and must have a date in the changelog.
+With a tag, as v0.1.0, the version must be the tag's, and must have a date in the changelog; and the
+project must have an address.
 """
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 from link import read_version
@@ -47,14 +49,32 @@ def faults_of_changelog(version: str, dated: bool) -> list[str]:
     return faults
 
 
+def faults_of_addresses() -> list[str]:
+    """Return what is wrong with the addresses that the pages of package registries show."""
+    urls = tomllib.loads(Path("pyproject.toml").read_text())["project"].get("urls", {})
+    found = [
+        f"pyproject.toml: [project.urls] has {name} = {url!r}, wanted https://..."
+        for name, url in urls.items()
+        if not url.startswith("https://")
+    ]
+    if not {"source", "repository"} & {name.lower() for name in urls}:
+        found.append(
+            "pyproject.toml: [project.urls] has no Source, wanted the public address of the"
+            " repository: who installs a release must find its source, and where to report faults"
+        )
+    return found
+
+
 def faults(tag: str | None) -> list[str]:
     """Return all that stands in the way of a release."""
     version = read_version()
     found = faults_of_changelog(version, dated=tag is not None)
     if not re.fullmatch(VERSION, version):
         found.append(f"include/cuplug/host.h: seen {version}, wanted one as 1.2.3 or 1.2.3rc1")
-    if tag is not None and tag != f"v{version}":
-        found.append(f"the tag is {tag}, wanted v{version}")
+    if tag is not None:
+        found += faults_of_addresses()
+        if tag != f"v{version}":
+            found.append(f"the tag is {tag}, wanted v{version}")
     for path, pattern in COPIES.items():
         seen = re.search(pattern, Path(path).read_text(), re.M)
         if seen is None or seen.group(1) != version:

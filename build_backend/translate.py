@@ -2,6 +2,7 @@
 """Translate the Cython modules that changed to C: translate.py BUILD N_PROCESSES [-Werror]
 
 cython/cuplug/call/run.pyx becomes BUILD/cython/cuplug/call/run.c; run.c.dep lists what it is of.
+Cython's own functions are in each module, but those that it can share, which are in one more.
 """
 
 import multiprocessing
@@ -12,8 +13,27 @@ import tempfile
 from pathlib import Path
 
 import Cython
-from Cython.Build import cythonize
+from Cython.Build import SharedModule, cythonize
 from Cython.Compiler import Errors, Options
+
+SHARED = "cuplug._cython"
+COMMON = {"freethreading_compatible": True}
+
+
+def share(build: Path) -> None:
+    """Write the C of what the modules share, unless it is of this Cython."""
+    path = build / "cython" / SHARED.replace(".", "/")
+    made, sources = path.with_suffix(".c"), (__file__, Cython.__file__)
+    if made.exists() and made.stat().st_mtime > max(os.stat(source).st_mtime for source in sources):
+        return
+    known = Options.default_options
+    # No module has typed memoryviews, whose code is the largest; Cython before 3.3 shares no other.
+    left_out = {"shared_utility_features_disabled": ["MemoryView"]}
+    options = {key: value for key, value in left_out.items() if key in known}
+    options |= {"shared_c_file_path": str(made), "module_name": SHARED}
+    options["compiler_directives"] = dict(COMMON)
+    made.parent.mkdir(parents=True, exist_ok=True)
+    SharedModule.generate_shared_module(Options.CompilationOptions(known, **options))
 
 
 def is_current(made: Path) -> bool:
@@ -37,7 +57,8 @@ def translate(modules: list[str], build: Path, n_processes: int) -> None:
             force=True,
             quiet=True,
             language_level=3,
-            compiler_directives={"freethreading_compatible": True, **Options.extra_warnings},
+            compiler_directives={**COMMON, **Options.extra_warnings},
+            shared_utility_qualified_name=SHARED,
         )
         for file in Path(folder).rglob("*.c*"):
             target = build / file.relative_to(folder)
@@ -53,6 +74,7 @@ def main() -> None:
     modules = sorted(Path("cython").rglob("*.pyx"))
     stale = [str(path) for path in modules if not is_current(build / path.with_suffix(".c"))]
     try:
+        share(build)
         translate(stale, build, n_processes)
     except Errors.CompileError:
         sys.exit(1)  # Cython has said why

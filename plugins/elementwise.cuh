@@ -11,11 +11,47 @@
 
 namespace elementwise {
 
+/* ---- Dtypes ---------------------------------------------------------------------------------- */
+
+/* A complex number; its product written out, without the search for infinities of C's. */
+template <typename T> struct alignas(2 * sizeof(T)) complex_number {
+  T re, im;
+  __device__ complex_number operator*(const complex_number &y) const {
+    return {re * y.re - im * y.im, re * y.im + im * y.re};
+  }
+};
+
+template <typename T> constexpr uint32_t dtype_of = 0;
+#define ELEMENTWISE_DTYPE(DTYPE, T) template <> constexpr uint32_t dtype_of<T> = CUPLUG_##DTYPE;
+ELEMENTWISE_DTYPE(FLOAT16, __half)
+ELEMENTWISE_DTYPE(BFLOAT16, __nv_bfloat16)
+ELEMENTWISE_DTYPE(FLOAT32, float)
+ELEMENTWISE_DTYPE(FLOAT64, double)
+ELEMENTWISE_DTYPE(COMPLEX64, complex_number<float>)
+ELEMENTWISE_DTYPE(COMPLEX128, complex_number<double>)
+ELEMENTWISE_DTYPE(INT8, int8_t)
+ELEMENTWISE_DTYPE(INT16, int16_t)
+ELEMENTWISE_DTYPE(INT32, int32_t)
+ELEMENTWISE_DTYPE(INT64, int64_t)
+ELEMENTWISE_DTYPE(UINT8, uint8_t)
+ELEMENTWISE_DTYPE(UINT16, uint16_t)
+ELEMENTWISE_DTYPE(UINT32, uint32_t)
+ELEMENTWISE_DTYPE(UINT64, uint64_t)
+#undef ELEMENTWISE_DTYPE
+
+/* What an operator takes. */
+template <typename... T> struct types {
+  template <typename... MORE> using with = types<T..., MORE...>;
+};
+using floating = types<__half, __nv_bfloat16, float, double>;
+
 /* The type to compute with. */
 template <typename T> struct computed { using type = T; };
 template <> struct computed<__half> { using type = float; };
 template <> struct computed<__nv_bfloat16> { using type = float; };
 template <typename T> using computed_t = typename computed<T>::type;
+
+/* ---- Code for an element --------------------------------------------------------------------- */
 
 template <typename T> constexpr int WIDTH = sizeof(T) < 16 ? 16 / sizeof(T) : 1;
 
@@ -25,8 +61,8 @@ template <typename T> struct operands<1, T> : cuplug::walks::walked<1, 2, T, T> 
 template <typename T> struct operands<2, T> : cuplug::walks::walked<3, 4, T, T, T> {};
 
 /* out[i] = op(in[i] ...) */
-template <int ARITY, typename T, typename Op> struct map : operands<ARITY, T> {
-  Op op;
+template <int ARITY, typename T, class OP> struct map : operands<ARITY, T> {
+  OP op;
   template <class P> __device__ void operator()(P &p, int j, int64_t, int64_t) const {
     using cuplug::walks::get;
     using C = computed_t<T>;
@@ -37,43 +73,74 @@ template <int ARITY, typename T, typename Op> struct map : operands<ARITY, T> {
   }
 };
 
-template <typename T> constexpr int LINES_UNROLL = CUPLUG__LINES_UNROLL(WIDTH<T>);
+/* An element of which only the size is known. */
+template <int BYTES> struct alignas(BYTES) word { unsigned char bytes[BYTES]; };
 
-/* Elements of tiles along each dimension, with that many inputs. */
-template <int ARITY, typename T> constexpr int SIDE = CUPLUG__TILE_SIDE(ARITY *(int)sizeof(T));
-
-/* The sizes and strides of any loop. */
-template <int ARITY> struct layout {
-  static constexpr int NDIM = sizeof(cuplug_loop::sizes) / sizeof(long long);
-  cuplug::divisors<NDIM> sizes;
-  cuplug::strides<ARITY + 1, NDIM> steps;
+/* The same where the run tells which of the types of this size the elements have: most of a kernel
+ * for strided arrays finds and moves them, and that once for all types keeps plugins small. */
+template <int ARITY, int BYTES, class OP, class TYPES> struct sized_map;
+template <int ARITY, int BYTES, class OP, typename... T>
+struct sized_map<ARITY, BYTES, OP, types<T...>> : operands<ARITY, word<BYTES>> {
+  OP op;
+  uint32_t dtype;
+  template <typename U, class P> __device__ void compute(P &p, int j) const {
+    if constexpr (sizeof(U) == BYTES) {
+      if (dtype != dtype_of<U>) return;
+      using cuplug::walks::get;
+      const auto read = [&](const word<BYTES> &stored) {
+        U x;
+        memcpy(&x, &stored, BYTES);
+        return (computed_t<U>)x;
+      };
+      U out;
+      if constexpr (ARITY == 1)
+        out = (U)op(read(get<0>(p).value[j]));
+      else
+        out = (U)op(read(get<0>(p).value[j]), read(get<1>(p).value[j]));
+      memcpy(&get<ARITY>(p).value[j], &out, BYTES);
+    }
+  }
+  template <class P> __device__ void operator()(P &p, int j, int64_t, int64_t) const {
+    (compute<T>(p, j), ...);
+  }
 };
 
-template <int ARITY, typename T, typename Op>
-__global__ void __launch_bounds__(cuplug::THREADS)
-    packs_kernel(const map<ARITY, T, Op> code, int64_t n) {
-  cuplug::walks::in_packs<WIDTH<T>, 1, 0, 0, int64_t>(code, n, cuplug::divisors<0>(),
-                                                      cuplug::strides<ARITY + 1, 0>());
+/* ---- Kernels --------------------------------------------------------------------------------- */
+
+/* The sizes and strides of any loop. */
+template <int N> struct layout {
+  static constexpr int NDIM = sizeof(cuplug_loop::sizes) / sizeof(long long);
+  cuplug::divisors<NDIM> sizes;
+  cuplug::strides<N, NDIM> steps;
+};
+
+template <int WIDTH, class CODE>
+__global__ void __launch_bounds__(cuplug::THREADS) packs_kernel(const CODE code, int64_t n) {
+  cuplug::walks::in_packs<WIDTH, 1, 0, 0, int64_t>(code, n, cuplug::divisors<0>(),
+                                                   cuplug::strides<CODE::N, 0>());
 }
 
-template <int ARITY, typename T, typename Op>
+/* Where WIDTH is more than 1, the input lies side by side along the last dimension. */
+template <int WIDTH, class CODE>
 __global__ void __launch_bounds__(cuplug::THREADS)
-    lines_kernel(const map<ARITY, T, Op> code, int64_t n, const __grid_constant__ cuplug_cut cut,
-                 const __grid_constant__ layout<ARITY> own) {
-  cuplug::walks::in_lines<WIDTH<T>, LINES_UNROLL<T>, 0, int64_t>(code, n, cut, own.sizes, own.steps,
-                                                                 cut.near, cut.still);
+    lines_kernel(const CODE code, int64_t n, const __grid_constant__ cuplug_cut cut,
+                 const __grid_constant__ layout<CODE::N> own) {
+  cuplug::walks::in_lines<WIDTH, 1, 0, int64_t>(code, n, cut, own.sizes, own.steps, ~0u, 0);
 }
 
-template <int ARITY, typename T, typename Op>
+/* With one input, which goes through the tile. */
+constexpr int SIDE = 32; /* elements of a tile along each dimension */
+template <class CODE>
 __global__ void __launch_bounds__(cuplug::THREADS)
-    tiles_kernel(const map<ARITY, T, Op> code, int64_t n, const __grid_constant__ cuplug_cut cut,
-                 const __grid_constant__ layout<ARITY> own) {
-  cuplug::walks::in_tiles<SIDE<ARITY, T>, WIDTH<T>, (1 << ARITY) - 1, 0>(code, n, cut, own.sizes,
-                                                                         own.steps, cut.across);
+    tiles_kernel(const CODE code, int64_t n, const __grid_constant__ cuplug_cut cut,
+                 const __grid_constant__ layout<CODE::N> own) {
+  cuplug::walks::in_tiles<SIDE, 1, 1, 0>(code, n, cut, own.sizes, own.steps, 1);
 }
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 /* Whether all arrays are contiguous, and begin at multiples of 16 bytes. */
-template <int ARITY> bool are_plain(const cuplug_tensor (&tensors)[ARITY + 1]) {
+template <int N> bool are_plain(const cuplug_tensor (&tensors)[N]) {
   uint64_t addresses = 0;
   for (const cuplug_tensor &x : tensors) {
     if (x.strides) return false;
@@ -82,76 +149,90 @@ template <int ARITY> bool are_plain(const cuplug_tensor (&tensors)[ARITY + 1]) {
   return addresses % 16 == 0;
 }
 
-inline unsigned n_blocks(int64_t n, int64_t per_block) {
-  return (unsigned)((n + per_block - 1) / per_block);
-}
-
-/* By the rule of <cuplug/walk.h>. */
-template <int ARITY, typename T, typename Op>
-int launch_any(const cuplug_call *call, const cuplug_tensor (&tensors)[ARITY + 1],
-               const map<ARITY, T, Op> &code, int64_t n) {
-  long long strides[layout<ARITY>::NDIM + 1][32];
-  cuplug_loop loop;
+struct plan {
+  cuplug_walk_kind kind;
+  int width; /* of packs, in lines */
   cuplug_cut cut;
-  layout<ARITY> own;
-  cuplug__loop_start(&loop, ARITY + 1, strides);
+};
+
+/* By the rule of <cuplug/walk.h>. Gradients, which have two inputs, seldom are strided: no tiles
+ * for them, and lines element by element, as where an input does not lie side by side. */
+template <int N>
+void make_plan(const cuplug_tensor (&tensors)[N], int width, plan *p, layout<N> *own) {
+  constexpr uint32_t WRITTEN = 1u << (N - 1);
+  long long strides[layout<N>::NDIM + 1][32];
+  cuplug_loop loop;
+  cuplug__loop_start(&loop, N, strides);
   for (int32_t d = 0; d < tensors[0].ndim; d++) cuplug__loop_add(&loop, tensors, d, 0);
   cuplug__loop_collapse(&loop, 1);
-  const cuplug_walk_kind kind =
-      cuplug__walk(&loop, tensors, 1u << ARITY, WIDTH<T>, SIDE<ARITY, T>, &cut);
+  p->kind = cuplug__walk(&loop, tensors, WRITTEN, width, N == 2 ? SIDE : 0, &p->cut);
+  p->width = N == 2 && p->cut.near & 1 ? width : 1;
+  if (p->kind == CUPLUG_WALK_LINES && p->width != width)
+    cuplug__cut_lines(&loop, tensors, WRITTEN, 1, &p->cut);
   for (int d = 0; d < loop.ndim; d++) {
-    own.sizes.of[d] = cuplug__divisor(loop.sizes[d], 1);
-    for (int k = 0; k <= ARITY; k++) own.steps.of[k][d] = strides[d][k];
+    own->sizes.of[d] = cuplug__divisor(loop.sizes[d], 1);
+    for (int k = 0; k < N; k++) own->steps.of[k][d] = strides[d][k];
   }
-  const unsigned blocks =
-      n_blocks(cut.n_items, kind == CUPLUG_WALK_TILES ? 1 : cuplug::THREADS * LINES_UNROLL<T>);
-  if (kind == CUPLUG_WALK_TILES)
-    return cuplug_launch<tiles_kernel<ARITY, T, Op>>(call, blocks, cuplug::THREADS, 0, code, n, cut,
-                                                     own);
-  if (kind == CUPLUG_WALK_LINES)
-    return cuplug_launch<lines_kernel<ARITY, T, Op>>(call, blocks, cuplug::THREADS, 0, code, n, cut,
-                                                     own);
-  return cuplug_launch<packs_kernel<ARITY, T, Op>>(call, blocks ? blocks : 1, cuplug::THREADS, 0,
-                                                   code, n);
 }
 
-/* out[i] = op(in[i] ...) for tensors of one shape, the output last; it may be its own input. */
-template <int ARITY, typename T, typename Op>
-int map_tensors(const cuplug_call *call, const cuplug_tensor (&tensors)[ARITY + 1], Op op) {
-  const int64_t n = cuplug_n_elements(&tensors[0]);
-  map<ARITY, T, Op> code;
-  for (int k = 0; k <= ARITY; k++) code.arrays[k] = tensors[k].data;
+/* With the blocks that these items need; one takes what is left over of packs. */
+template <auto kernel, typename... A>
+int launch(const cuplug_call *call, int64_t items, int per_block, const A &...arguments) {
+  const int64_t n_blocks = (items + per_block - 1) / per_block;
+  return cuplug_launch<kernel>(call, (unsigned)(n_blocks ? n_blocks : 1), cuplug::THREADS, 0,
+                               arguments...);
+}
+
+template <class CODE, int N, class OP> CODE code_of(const cuplug_tensor (&tensors)[N], OP op) {
+  CODE code;
+  for (int k = 0; k < N; k++) code.arrays[k] = tensors[k].data;
   code.op = op;
-  if (n == 0) return CUPLUG_OK;
-  if (!are_plain<ARITY>(tensors)) return launch_any<ARITY, T, Op>(call, tensors, code, n);
-  const unsigned blocks = n_blocks(n, (int64_t)WIDTH<T> * cuplug::THREADS);
-  return cuplug_launch<packs_kernel<ARITY, T, Op>>(call, blocks, cuplug::THREADS, 0, code, n);
+  return code;
 }
 
-/* The first ARITY tensors of the call in, the last out. */
-template <int ARITY, typename T, typename Op> int map_call(const cuplug_call *call, Op op) {
+template <typename T, class TYPES, int N, class OP>
+int map_type(const cuplug_call *call, const cuplug_tensor (&tensors)[N], OP op) {
+  using typed = map<N - 1, T, OP>;
+  using sized = sized_map<N - 1, sizeof(T), OP, TYPES>;
+  constexpr int W = WIDTH<T>;
+  const int64_t n = cuplug_n_elements(&tensors[0]);
+  plan p = {CUPLUG_WALK_PACKS, W, {}};
+  layout<N> own;
+  if (n == 0) return CUPLUG_OK;
+  if (!are_plain(tensors)) make_plan(tensors, W, &p, &own);
+  if (p.kind == CUPLUG_WALK_PACKS)
+    return launch<packs_kernel<W, typed>>(call, n / W, cuplug::THREADS, code_of<typed>(tensors, op),
+                                          n);
+  sized code = code_of<sized>(tensors, op);
+  code.dtype = dtype_of<T>;
+  if constexpr (N == 2) {
+    if (p.kind == CUPLUG_WALK_TILES)
+      return launch<tiles_kernel<sized>>(call, p.cut.n_items, 1, code, n, p.cut, own);
+    if (p.width > 1)
+      return launch<lines_kernel<W, sized>>(call, p.cut.n_items, cuplug::THREADS, code, n, p.cut,
+                                            own);
+  }
+  return launch<lines_kernel<1, sized>>(call, p.cut.n_items, cuplug::THREADS, code, n, p.cut, own);
+}
+
+/* out[i] = op(in[i] ...) for the first ARITY tensors of the call and the last, which may be its own
+ * input: all of one shape and one of the types. */
+template <int ARITY, typename... T, class OP>
+int map_call(const cuplug_call *call, types<T...>, OP op) {
   cuplug_tensor tensors[ARITY + 1];
   for (int k = 0; k < ARITY; k++) tensors[k] = call->tensors[k];
   tensors[ARITY] = call->tensors[call->n_tensors - 1];
-  return map_tensors<ARITY, T>(call, tensors, op);
-}
-
-inline int no_dtype(const cuplug_call *call) {
+  const uint32_t dtype = cuplug_type(&tensors[0]);
+  int status = CUPLUG_OK;
+  const auto has = [&](auto one) {
+    using U = decltype(one);
+    if (dtype == dtype_of<U>) status = map_type<U, types<T...>>(call, tensors, op);
+    return dtype == dtype_of<U>;
+  };
+  if ((has(T{}) || ...)) return status;
   return cuplug_fail(call, CUPLUG_ERROR_TYPE, "no code for this dtype");
 }
 
 } // namespace elementwise
-
-/* X(DTYPE, C++ type) */
-#define ELEMENTWISE_FLOATING(X) \
-  X(FLOAT16, __half)            \
-  X(BFLOAT16, __nv_bfloat16)    \
-  X(FLOAT32, float)             \
-  X(FLOAT64, double)
-#define ELEMENTWISE_SIGNED(X) \
-  X(INT8, int8_t)             \
-  X(INT16, int16_t)           \
-  X(INT32, int32_t)           \
-  X(INT64, int64_t)
 
 #endif

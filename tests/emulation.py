@@ -12,10 +12,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from cuplug.compilers import jit, kernel_types, linking
+from cuplug.compilers import jit, kernel_types, linking, toolkit
 from cuplug.compilers.program import compile_program, link_program
 from cuplug.source import element_wise, reductions
-from places import FIXTURES
+from places import FIXTURES, ROOT
 
 HEAD = "emulated_kernel.h"
 # Nothing of the C++ library is used: linking is quicker without it.
@@ -70,6 +70,23 @@ def install_modules() -> None:
         return _build(b"\n".join(parts.values()).decode()).encode()
 
     jit.compile_program, linking.link_program = emulate, link
+
+
+def build_plugin(name: str) -> None:
+    """Build a stock plugin whose CUDA side runs on the emulated driver, into $EMULATED."""
+    path = Path(os.environ["EMULATED"], f"lib{name}.so")
+    parts = [path.with_suffix(".host.o"), path.with_suffix(".cuda.o")]
+    folder, include = ROOT / "plugins", [f"-I{ROOT / each}" for each in ("plugins", "include")]
+    toolkit_headers = f"-I{Path(toolkit.find_nvcc()).resolve().parents[1] / 'include'}"
+    host = ["-x", "c", "-std=gnu11", "-O1", "-w", "-fPIC", "-DCUPLUG_ARCHITECTURES=900"]
+    device = ["-x", "c++", f"-I{FIXTURES}", toolkit_headers, "-include", "emulated_plugin.h"]
+    source = folder / name / name
+    for command in (
+        [COMPILER[0], *host, *include, "-c", f"{source}.c", "-o", parts[0]],
+        [*COMPILER, *device, *include, "-c", f"{source}.cu", "-o", parts[1]],
+        [COMPILER[0], "-shared", *parts, "-lm", "-o", path],
+    ):
+        subprocess.run(command, check=True)
 
 
 def _launch(name: str, symbol: str, codes: tuple[int, ...] | None) -> str:

@@ -180,11 +180,10 @@ static uint32_t row_from(const cuplug_operator *op, const cuplug__match *m, uint
   return op->rows ? cuplug__rows_next(op, m->args, m->n_args, row) : row;
 }
 
-static inline int finish(cuplug_operator *op, const cuplug__match *m, uint32_t row) {
-  cuplug_frame *f = m->frame;
+static inline int finish(cuplug_operator *op, cuplug_frame *f, int64_t most_bytes, uint32_t row) {
   f->row = row;
   f->device = f->home.type == CUPLUG_CUDA ? f->home : (cuplug_device){0, 0};
-  f->is_brief = !f->device.type && m->most_bytes <= op->overloads[row].brief_bytes &&
+  f->is_brief = !f->device.type && most_bytes <= op->overloads[row].brief_bytes &&
                 atomic_load_explicit(&op->loaded, memory_order_relaxed);
   return CUPLUG_OK;
 }
@@ -204,41 +203,40 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
   m->error = error;
   int status = match_overload(m, &op->overloads[best]);
   if (!status) status = check_inout(m);
-  if (!status) return finish(op, m, best); /* the arguments have changed meanwhile */
+  if (!status)
+    return finish(op, m->frame, m->most_bytes, best); /* the arguments have changed meanwhile */
   if (op->n_overloads > 1)
     cuplug__append(error, " (the nearest of %u signatures: %.200s)", op->n_overloads,
                    op->overloads[best].signature->text);
   return status;
 }
 
-/* The row of a call before, whose arguments were like these; -1: it does not take them. */
-static inline int32_t recall(cuplug__match *m, cuplug_operator *op) {
-  const int32_t row = cuplug__recall(m, op);
-  if (row < 0) return -1;
-  if (m->n_matched < m->s->n_parameters && cuplug__match_scalars(m, &op->overloads[row])) return -1;
-  return m->inout_mask && check_inout(m) ? -1 : row;
+/* Whether the scalars and in-out arrays fit as well where the other arrays are like those of a
+ * match that was kept. Apart, as match_rows: the state of matching takes room on the stack. */
+static __attribute__((noinline)) int fits_too(const cuplug_operator *op,
+                                              const cuplug_argument *args, uint32_t n_args,
+                                              cuplug_frame *f, const cuplug__known *known) {
+  cuplug__match m; /* not zeroed: every call with scalars passes here */
+  m.args = args;
+  m.n_args = n_args;
+  m.frame = f;
+  m.error = NULL;
+  cuplug__recall_types(known, &m);
+  if (m.n_matched < m.s->n_parameters && cuplug__match_scalars(&m, &op->overloads[known->row]))
+    return 0;
+  return !m.inout_mask || !check_inout(&m);
 }
 
-static inline __attribute__((always_inline)) int bind(cuplug_operator *op,
-                                                      const cuplug_argument *args, uint32_t n_args,
-                                                      uint32_t needs_memory, cuplug_frame *frame,
-                                                      cuplug_error *error) {
-  cuplug__match m; /* not zeroed: every call passes here */
-  cuplug__clear(error);
+/* Tries one row after the other. */
+static __attribute__((noinline)) int match_rows(cuplug_operator *op, const cuplug_argument *args,
+                                                uint32_t n_args, uint32_t needs_memory,
+                                                cuplug_frame *f, cuplug_error *error) {
+  cuplug__match m;
   m.needs_memory = needs_memory;
   m.args = args;
   m.n_args = n_args;
-  m.frame = frame;
+  m.frame = f;
   m.error = NULL;
-  frame->op = op;
-  frame->stream = NULL;
-  frame->allocate = NULL;
-  frame->progress = NULL;
-  frame->keep_scratch = NULL;
-  frame->user = NULL;
-  frame->staged = 0;
-  const int32_t known = recall(&m, op);
-  if (known >= 0) return finish(op, &m, (uint32_t)known);
   const uint32_t first = row_from(op, &m, 0);
   int by_memory = 0; /* whether a row was passed over for what the next call may have otherwise */
   for (uint32_t row = first; row < op->n_overloads; row = row_from(op, &m, row + 1)) {
@@ -248,9 +246,27 @@ static inline __attribute__((always_inline)) int bind(cuplug_operator *op,
       continue;
     }
     if (!by_memory) cuplug__remember(&m, op, row, row == first);
-    return finish(op, &m, row);
+    return finish(op, f, m.most_bytes, row);
   }
   return report(op, &m, error);
+}
+
+static inline __attribute__((always_inline)) int bind(cuplug_operator *op,
+                                                      const cuplug_argument *args, uint32_t n_args,
+                                                      uint32_t needs_memory, cuplug_frame *frame,
+                                                      cuplug_error *error) {
+  cuplug__clear(error);
+  frame->op = op;
+  frame->stream = NULL;
+  frame->allocate = NULL;
+  frame->progress = NULL;
+  frame->keep_scratch = NULL;
+  frame->user = NULL;
+  frame->staged = 0;
+  const cuplug__known *known = cuplug__recall(op, args, n_args, frame);
+  if (known && (known->is_settled || fits_too(op, args, n_args, frame, known)))
+    return finish(op, frame, known->most_bytes, known->row);
+  return match_rows(op, args, n_args, needs_memory, frame, error);
 }
 
 int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,

@@ -21,22 +21,23 @@
 typedef struct known_array {
   cuplug_argument like; /* without memory and strides; its shape is here: */
   int64_t shape[MAX_DIMS];
+  int64_t n_bytes; /* as in the frame */
 } known_array;
 
 typedef struct known_match {
-  uint64_t key;    /* of the operator and what its arrays are */
-  uint64_t number; /* of the operator */
-  uint32_t row, n_args, n_tensors, n_inputs;
+  cuplug__known known; /* first: who recalls it sees this alone */
+  uint64_t key;        /* of the operator and what its arrays are */
+  uint64_t number;     /* of the operator */
+  const cuplug_signature *signature;
+  uint32_t n_args, n_tensors, n_inputs;
   uint64_t inout_mask, known_types;
   cuplug_device home;
-  int64_t most_bytes;
   uint32_t types[MAX_TYPES];
   uint32_t n_others; /* arguments that are no arrays, of operators with several rows */
   uint8_t others[MAX_OTHERS], kinds[MAX_OTHERS];
   int32_t loop_ndim;
   int64_t loop_shape[MAX_DIMS];
   uint8_t parameter[MAX_ARRAYS];  /* as in the frame */
-  int64_t n_bytes[MAX_ARRAYS];    /* as in the frame */
   known_array arrays[MAX_ARRAYS]; /* inputs, then outputs */
 } known_match;
 
@@ -52,10 +53,10 @@ typedef struct known_set {
 
 /* Of an operator and of its arrays' dtypes and first and last sizes, so that several operators, and
  * shapes and dtypes that come in turn, are all known. Nothing of the arguments is checked yet. */
-static uint64_t key_of(const cuplug_operator *op, const cuplug__match *m) {
+static uint64_t key_of(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args) {
   uint64_t key = op->number;
-  for (uint32_t i = 0; i < m->n_args && i < CUPLUG_MAX_ARGUMENTS; i++) {
-    const cuplug_argument *a = &m->args[i];
+  for (uint32_t i = 0; i < n_args && i < CUPLUG_MAX_ARGUMENTS; i++) {
+    const cuplug_argument *a = &args[i];
     const cuplug_tensor *t = &a->tensor;
     key = key * 31 + a->kind;
     if (a->kind != CUPLUG_ARGUMENT_ARRAY) continue;
@@ -127,9 +128,9 @@ static int keep_kinds(const cuplug__match *m, const cuplug_operator *op, int is_
   return 1;
 }
 
-static int can_be_kept(const cuplug__match *m, const cuplug__overload *o) {
+static int can_be_kept(const cuplug__match *m) {
   const cuplug_frame *f = m->frame;
-  if (o->reshape || m->broadcasts || f->copy_mask || m->s->has_formulas || m->s->n_lists ||
+  if (m->broadcasts || f->copy_mask || m->s->has_formulas || m->s->n_lists ||
       m->s->n_variables > MAX_TYPES || f->n_tensors > MAX_ARRAYS || f->loop_ndim > MAX_DIMS)
     return 0;
   for (uint32_t k = 0; k < f->n_tensors; k++)
@@ -140,29 +141,30 @@ static int can_be_kept(const cuplug__match *m, const cuplug__overload *o) {
 void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
                       int is_first) {
   const cuplug_frame *f = m->frame;
-  if (!op->number || !can_be_kept(m, &op->overloads[row])) return;
+  if (!op->number || !can_be_kept(m)) return;
   memory *own = make_memory();
   if (!own) return;
-  const uint64_t key = key_of(op, m);
+  const uint64_t key = key_of(op, m->args, m->n_args);
   known_match *known = place_for(own, key);
   own->last[op->number % N_LAST] = known;
   known->number = 0; /* for the case that it cannot be kept */
   if (!keep_kinds(m, op, is_first, known)) return;
   known->key = key;
   known->number = op->number;
-  known->row = row;
+  known->signature = m->s;
+  known->known.row = row;
+  known->known.most_bytes = m->most_bytes;
+  known->known.is_settled = f->n_inputs == (uint32_t)m->s->n_parameters && !m->inout_mask;
   known->n_args = m->n_args;
   known->n_tensors = f->n_tensors;
   known->n_inputs = f->n_inputs;
   known->inout_mask = m->inout_mask;
   known->known_types = m->known_types;
   known->home = f->home;
-  known->most_bytes = m->most_bytes;
   memcpy(known->types, m->types, sizeof known->types);
   known->loop_ndim = f->loop_ndim;
   for (int32_t d = 0; d < f->loop_ndim; d++) known->loop_shape[d] = f->loop_shape[d];
   memcpy(known->parameter, f->parameter, sizeof known->parameter);
-  memcpy(known->n_bytes, f->n_bytes, f->n_tensors * sizeof *known->n_bytes);
   for (uint32_t k = 0; k < f->n_tensors; k++) {
     const cuplug_tensor *t = &f->tensors[k];
     known_array *x = &known->arrays[k];
@@ -170,46 +172,56 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
     x->like.flags = k < f->n_inputs ? m->args[f->parameter[k]].flags : 0;
     x->like.tensor = (cuplug_tensor){.device = t->device, .ndim = t->ndim, .dtype = t->dtype};
     for (int32_t d = 0; d < t->ndim; d++) x->shape[d] = t->shape[d];
+    x->n_bytes = f->n_bytes[k];
   }
 }
 
-static inline int is_alike(const cuplug_argument *a, const known_array *x, int64_t n_bytes) {
+/* Whether an array is like one of a match before; offsets are rare: looked at by matching. */
+static inline int is_alike(const cuplug_argument *a, const known_array *x) {
   const cuplug_tensor *t = &a->tensor;
   if (memcmp(a, &x->like, HEAD_BYTES) ||
-      memcmp(&t->device, &x->like.tensor.device, CUPLUG__TYPE_BYTES))
+      memcmp(&t->device, &x->like.tensor.device, CUPLUG__TYPE_BYTES) || !t->shape)
     return 0;
-  if (t->byte_offset || !t->shape) return 0; /* rare: looked at by matching */
-  for (int32_t d = 0; d < t->ndim; d++)
+  for (int32_t d = 0; d < x->like.tensor.ndim; d++)
     if (t->shape[d] != x->shape[d]) return 0;
-  if (!cuplug__is_contiguous(t)) return 0;
-  return t->data || !n_bytes;
+  if (((uintptr_t)t->strides | t->byte_offset) && (t->byte_offset || !cuplug__is_contiguous(t)))
+    return 0;
+  return t->data || !x->n_bytes;
 }
 
-static inline int32_t restore(const known_match *known, cuplug__match *m,
-                              const cuplug_operator *op) {
-  const cuplug_argument *args = m->args;
-  cuplug_frame *f = m->frame;
-  if (known->number != op->number || known->n_args != m->n_args) return -1;
-  for (uint32_t k = 0; k < known->n_others; k++)
-    if (args[known->others[k]].kind != known->kinds[k]) return -1;
+static inline int restore_inputs(const known_match *known, const cuplug_argument *args,
+                                 cuplug_frame *f) {
   for (uint32_t k = 0; k < known->n_inputs; k++) {
     const cuplug_argument *a = &args[known->parameter[k]];
+    if (!is_alike(a, &known->arrays[k])) return 0;
+    f->tensors[k] = a->tensor;
+    f->tensors[k].strides = NULL;
+    f->n_bytes[k] = known->arrays[k].n_bytes;
+  }
+  return 1;
+}
+
+static inline void restore_outputs(const known_match *known, cuplug_frame *f) {
+  for (uint32_t k = known->n_inputs; k < known->n_tensors; k++) {
+    const known_array *x = &known->arrays[k];
     cuplug_tensor *t = &f->tensors[k];
-    if (!is_alike(a, &known->arrays[k], known->n_bytes[k])) return -1;
-    *t = known->arrays[k].like.tensor;
-    t->data = a->tensor.data;
-    t->shape = a->tensor.shape;
-    f->n_bytes[k] = known->n_bytes[k];
+    *t = x->like.tensor;
+    t->shape = f->storage + f->n_stored; /* of 1024 words: there is room for MAX_DIMS of each */
+    memcpy(t->shape, x->shape, sizeof x->shape);
+    f->n_stored += MAX_DIMS;
+    f->n_bytes[k] = x->n_bytes;
   }
-  m->s = f->signature = op->overloads[known->row].signature;
-  m->most_bytes = known->most_bytes;
-  m->n_matched = (int32_t)known->n_inputs;
-  m->inout_mask = known->inout_mask;
-  if (m->n_matched < m->s->n_parameters) { /* for the scalars */
-    m->item = -1;
-    m->known_types = known->known_types;
-    memcpy(m->types, known->types, sizeof known->types);
-  }
+}
+
+static inline __attribute__((always_inline)) int restore(const known_match *known,
+                                                         const cuplug_operator *op,
+                                                         const cuplug_argument *args,
+                                                         uint32_t n_args, cuplug_frame *f) {
+  if (known->number != op->number || known->n_args != n_args) return 0;
+  for (uint32_t k = 0; k < known->n_others; k++)
+    if (args[known->others[k]].kind != known->kinds[k]) return 0;
+  if (!restore_inputs(known, args, f)) return 0;
+  f->signature = known->signature;
   memcpy(f->parameter, known->parameter, sizeof known->parameter);
   f->n_tensors = known->n_tensors;
   f->n_inputs = known->n_inputs;
@@ -218,28 +230,30 @@ static inline int32_t restore(const known_match *known, cuplug__match *m,
   f->home = known->home;
   f->loop_ndim = known->loop_ndim;
   memcpy(f->loop_shape, known->loop_shape, sizeof known->loop_shape);
-  for (uint32_t k = known->n_inputs; k < known->n_tensors; k++) {
-    const known_array *x = &known->arrays[k];
-    cuplug_tensor *t = &f->tensors[k];
-    *t = x->like.tensor;
-    t->shape = f->storage + f->n_stored; /* of 1024 words: there is room for MAX_DIMS of each */
-    memcpy(t->shape, x->shape, sizeof x->shape);
-    f->n_stored += MAX_DIMS;
-    f->n_bytes[k] = known->n_bytes[k];
-  }
-  return (int32_t)known->row;
+  restore_outputs(known, f);
+  return 1;
 }
 
-int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op) {
+void cuplug__recall_types(const cuplug__known *of, cuplug__match *m) {
+  const known_match *known = (const known_match *)of;
+  m->s = known->signature;
+  m->n_matched = (int32_t)known->n_inputs;
+  m->inout_mask = known->inout_mask;
+  m->item = -1;
+  m->known_types = known->known_types;
+  if (known->known_types) memcpy(m->types, known->types, sizeof known->types);
+}
+
+const cuplug__known *cuplug__recall(const cuplug_operator *op, const cuplug_argument *args,
+                                    uint32_t n_args, cuplug_frame *f) {
   memory *own = *own_memory();
-  if (!own || !op->number) return -1;
-  known_match **last = &own->last[op->number % N_LAST];
+  if (!own || !op->number) return NULL;
+  known_match **last = &own->last[op->number % N_LAST], *known = *last;
   for (int is_found = 0;; is_found = 1) {
-    known_match *known = *last;
-    const int32_t row = known ? restore(known, m, op) : -1;
-    if (row >= 0 || is_found) return row;
-    known_match *other = find(own, key_of(op, m));
-    if (!other || other == known) return -1;
-    *last = other;
+    if (known && restore(known, op, args, n_args, f)) return &known->known;
+    if (is_found) return NULL;
+    known_match *other = find(own, key_of(op, args, n_args));
+    if (!other || other == known) return NULL;
+    *last = known = other;
   }
 }

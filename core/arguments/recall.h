@@ -12,9 +12,20 @@
 void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row,
                       int is_first);
 
+/* What whoever recalls a match needs of it, beside the frame. */
+typedef struct cuplug__known {
+  uint32_t row;
+  uint32_t is_settled; /* 1: there are no scalars, and no in-out arrays, which may overlap others */
+  int64_t most_bytes;  /* of one array */
+} cuplug__known;
+
 /* When the arguments are like those of a match that this thread has kept for an operator: what it
- * found, but for the scalars and the row's number, which is returned. Else -1. Whether in-out
- * arrays overlap others is yet to be checked. */
-int32_t cuplug__recall(cuplug__match *m, const cuplug_operator *op);
+ * found, but for the scalars, as the frame has it. Else NULL. Valid until the thread's next
+ * match. */
+const cuplug__known *cuplug__recall(const cuplug_operator *op, const cuplug_argument *args,
+                                    uint32_t n_args, cuplug_frame *f);
+
+/* The same for the match that goes on with the scalars and in-out arrays. */
+void cuplug__recall_types(const cuplug__known *of, cuplug__match *m);
 
 #endif

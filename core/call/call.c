@@ -12,6 +12,7 @@
 #include "cuda/fault.h"
 #include "cuda/gpus.h"
 #include "cuda/stream.h"
+#include "entry/blocks.h"
 #include "entry/entry.h"
 #include "entry/prepare.h"
 #include "entry/run.h"
@@ -72,7 +73,8 @@ static __attribute__((noinline)) int run_cuda(cuplug__run *run) {
 }
 
 static int run_host(cuplug__run *run) {
-  if (run->overload->host) return cuplug__call_entry(run);
+  if (run->overload->host)
+    return run->frame->copy_mask ? cuplug__call_for_blocks(run) : cuplug__call_entry(run);
   const cuplug_operator *op = run->frame->op;
   return cuplug__fail(run->error, CUPLUG_ERROR_VALUE,
                       "%s: it was to run on the host but %s has no host entry for it", op->name,
@@ -87,8 +89,10 @@ cuplug_device cuplug__default_place(const cuplug_frame *f) {
   return (cuplug_device){on_host ? CUPLUG_CPU : CUPLUG_CUDA, 0};
 }
 
-int cuplug_is_staged(const cuplug_frame *f) {
-  return f->home.type == CUPLUG_CPU && cuplug__where(f).type == CUPLUG_CUDA;
+uint64_t cuplug_wanted_copies(const cuplug_frame *f) {
+  if (!f->copy_mask || f->home.type != CUPLUG_CPU) return f->copy_mask;
+  if (cuplug__where(f).type == CUPLUG_CUDA) return f->odd_mask;
+  return cuplug__takes_blocks(f) ? 0 : f->copy_mask;
 }
 
 int cuplug_check_place(const cuplug_frame *f, cuplug_error *error) {
@@ -103,7 +107,7 @@ int cuplug_check_place(const cuplug_frame *f, cuplug_error *error) {
  * call, whose stack need not have room for its texts then. */
 static __attribute__((noinline)) int check_frame(const cuplug_frame *f, cuplug_error *error) {
   const cuplug_parameter *parameters = f->signature->parameters;
-  const uint64_t copy_mask = f->copy_mask && cuplug_is_staged(f) ? f->odd_mask : f->copy_mask;
+  const uint64_t copy_mask = cuplug_wanted_copies(f);
   for (uint32_t k = 0; copy_mask && k < f->n_inputs; k++)
     if (copy_mask >> k & 1)
       return cuplug__fail(error, CUPLUG_ERROR_VALUE,

@@ -2,10 +2,10 @@
 /* The entries of element-wise operators that are compiled from an expression. */
 #include "arguments/bind.h"
 #include "base/layout.h"
+#include "entry/elements.h"
 #include "entry/run.h"
 #include "host/copies.h"
 #include "host/view.h"
-#include "source/elements.h"
 #include "source/loop.h"
 #include "source/packs.h"
 #include "source/variant.h"

@@ -52,7 +52,7 @@ typedef void cuplug_loop_function(const cuplug_loop_call *call);
 #define CUPLUG_GROUP 64
 
 /** What CUDA kernels get of a dimension: n / size is (umulhi(n, magic) + n) >> shift for n < 2^31;
- * with wide_magic, which may be 0, the same in 64 bits. */
+ * with wide_magic, where it was asked for, the same in 64 bits. */
 typedef struct cuplug_divisor {
   long long size;
   unsigned long long wide_magic;

@@ -30,12 +30,14 @@ __device__ inline unsigned divide(unsigned n, const cuplug_divisor &by) {
   return (__umulhi(n, by.magic) + n) >> by.shift;
 }
 __device__ inline int64_t divide(int64_t n, const cuplug_divisor &by) {
-  if (!by.wide_magic) return n / by.size;
   return (int64_t)((__umul64hi((uint64_t)n, by.wide_magic) + (uint64_t)n) >> by.shift);
 }
 
 template <int N> struct divisors { cuplug_divisor of[N ? N : 1]; };
 template <int N_ARRAYS, int N> struct strides { long long of[N_ARRAYS][N ? N : 1]; };
+
+/* Loops of a kernel for any number of dimensions stay small. */
+template <int NDIM> constexpr int AT_ONCE = NDIM <= 8 ? 8 : 1;
 
 /* Adds to `at` where element n of the first `ndim` dimensions of a loop lies in each array, in
  * elements; returns its index in the last of them. */
@@ -43,8 +45,7 @@ template <int N, int N_ARRAYS, typename INDEX>
 __device__ inline INDEX locate(INDEX n, const divisors<N> &sizes, const strides<N_ARRAYS, N> &steps,
                                int64_t (&at)[N_ARRAYS], int ndim = N) {
   INDEX last = 0;
-  constexpr int UNROLLED = N <= 8 ? N : 1; /* a kernel for any number of dimensions stays small */
-#pragma unroll UNROLLED
+#pragma unroll AT_ONCE < N>
   for (int d = ndim - 1; d >= 0; d--) {
     const INDEX rest = d ? divide(n, sizes.of[d]) : 0, index = n - rest * (INDEX)sizes.of[d].size;
 #pragma unroll

@@ -81,35 +81,42 @@ __device__ inline void in_packs(const CODE &code, int64_t n, const divisors<NDIM
 
 /* ---- In lines: packs begin where those of an output do --------------------------------------- */
 
-/* The elements `from` to `to` - 1 of a pack that begins with element `first` of the loop. */
-template <int WIDTH> struct piece {
-  int64_t first;
-  int from, to;
+/* The elements `from` to `to` - 1 of a pack that begins with element `first` of the loop; in the
+ * line's last dimension that is `column`, and in each array `at`. */
+template <int WIDTH, int N_ARRAYS> struct piece {
+  int64_t first = 0, column = 0;
+  int from = 0, to = 0;
+  int64_t at[N_ARRAYS] = {};
   __device__ bool is_whole() const { return to - from == WIDTH; }
   __device__ bool has(int j) const { return j >= from && j < to; }
 };
 
 /* The pack with this number, one for each thread, and what is in it of its line. */
 template <int WIDTH, int N, typename INDEX, class CODE>
-__device__ inline piece<WIDTH> piece_of(const CODE &code, INDEX item, const cuplug_cut &cut,
-                                        int ndim, const divisors<N> &sizes,
-                                        const strides<CODE::N, N> &steps) {
-  int64_t begin = 0, number = item, lead = cut.lead;
+__device__ inline piece<WIDTH, CODE::N>
+piece_of(const CODE &code, INDEX item, const cuplug_cut &cut, int ndim, const divisors<N> &sizes,
+         const strides<CODE::N, N> &steps) {
+  piece<WIDTH, CODE::N> own;
+  const INDEX line = cut.items.size ? divide(item, cut.items) : 0;
+  const int64_t begin = (int64_t)line * cut.line;
+  int64_t low = ((int64_t)item - (int64_t)line * cut.items.size) * WIDTH - cut.lead;
+  own.column = locate((INDEX)(cut.items.size || low < 0 ? begin : low), sizes, steps, own.at, ndim);
   if (cut.items.size) {
-    const INDEX line = divide(item, cut.items);
-    int64_t at[CODE::N] = {};
-    begin = (int64_t)line * cut.line;
-    number -= (int64_t)line * cut.items.size;
-    locate((INDEX)begin, sizes, steps, at, ndim);
     each_of<CODE::WRITTEN>([&](auto k) {
       constexpr int K = decltype(k)::value;
-      const uint64_t address = reinterpret_cast<uint64_t>(code.template data<K>() + at[K]);
+      const uint64_t address = reinterpret_cast<uint64_t>(code.template data<K>() + own.at[K]);
       using element = typename CODE::template type<K>;
-      if (K == cut.anchor) lead = address % (WIDTH * sizeof(element)) / sizeof(element);
+      if (K == cut.anchor) low -= address % (WIDTH * sizeof(element)) / sizeof(element);
     });
+    own.column = low;
+#pragma unroll
+    for (int k = 0; k < CODE::N; k++) own.at[k] += low * steps.of[k][ndim - 1];
   }
-  const int64_t low = number * WIDTH - lead, left = cut.line - low;
-  return {begin + low, low < 0 ? (int)-low : 0, left < WIDTH ? (int)left : WIDTH};
+  const int64_t left = cut.line - low;
+  own.first = begin + low;
+  own.from = low < 0 ? (int)-low : 0;
+  own.to = left < WIDTH ? (int)left : WIDTH;
+  return own;
 }
 
 /* Where a block's tile lies along a dimension: its first element, how many there are from there on,
@@ -134,18 +141,20 @@ __device__ inline void store_along(T *to, int64_t step, const side &s, int k,
 /* Elements of a pack that do not lie together in all arrays, each found by itself; a few at once.
  */
 template <int WIDTH, int N, typename INDEX, class CODE>
-__device__ inline void one_by_one(const CODE &code, const piece<WIDTH> &own, int64_t n, int ndim,
-                                  const divisors<N> &sizes, const strides<CODE::N, N> &steps,
-                                  INDEX) {
+__device__ inline void one_by_one(const CODE &code, const piece<WIDTH, CODE::N> &own, int64_t n,
+                                  int ndim, const divisors<N> &sizes,
+                                  const strides<CODE::N, N> &steps, INDEX) {
   constexpr int FEW = WIDTH < 4 ? WIDTH : 4;
 #pragma unroll 1
   for (int first = 0; first < WIDTH; first += FEW) {
     typename CODE::template packs<FEW> p;
     int64_t at[FEW][CODE::N] = {};
+#pragma unroll AT_ONCE < N>
+    for (int j = 0; j < FEW; j++)
+      if (own.has(first + j)) locate((INDEX)(own.first + first + j), sizes, steps, at[j], ndim);
 #pragma unroll
     for (int j = 0; j < FEW; j++) {
       if (!own.has(first + j)) continue;
-      locate((INDEX)(own.first + first + j), sizes, steps, at[j], ndim);
       each_of<CODE::READ>([&](auto k) {
         constexpr int K = decltype(k)::value;
         get<K>(p).value[j] = code.template data<K>()[at[j][K]];
@@ -172,26 +181,22 @@ __device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_cut &c
   const int ndim = NDIM ? NDIM : cut.ndim, last = ndim - 1;
   const bool is_flat = !cut.items.size; /* all that is written lies together */
   typename CODE::template packs<WIDTH> loaded[UNROLL];
-  piece<WIDTH> own[UNROLL];
-  int64_t at[UNROLL][CODE::N] = {};
+  piece<WIDTH, CODE::N> own[UNROLL];
   bool is_together[UNROLL];
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {
     const INDEX item = (INDEX)blockIdx.x * (THREADS * UNROLL) + u * THREADS + threadIdx.x;
-    own[u] = {0, 0, 0};
     is_together[u] = false;
     if (item >= cut.n_items) continue;
     own[u] = piece_of<WIDTH>(code, item, cut, ndim, sizes, steps);
-    if (!own[u].is_whole()) continue;
-    const int64_t column = locate((INDEX)own[u].first, sizes, steps, at[u], ndim);
-    const int64_t left = sizes.of[last].size - column; /* of the last dimension */
-    is_together[u] = left >= WIDTH;
+    const int64_t left = sizes.of[last].size - own[u].column; /* of the last dimension */
+    is_together[u] = own[u].is_whole() && (WIDTH == 1 || left >= WIDTH);
     if (!is_together[u]) continue;
     each_of<CODE::READ>([&](auto k) {
       constexpr int K = decltype(k)::value;
-      const auto *from = code.template data<K>() + at[u][K];
+      const auto *from = code.template data<K>() + own[u].at[K];
       if (near >> K & 1)
-        get<K>(loaded[u]) = load_anywhere<WIDTH>(from, column, left);
+        get<K>(loaded[u]) = load_anywhere<WIDTH>(from, own[u].column, left);
       else if (still >> K & 1)
         get<K>(loaded[u]) = load<WIDTH, true>(from, 0);
       else
@@ -201,7 +206,8 @@ __device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_cut &c
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {
     if (!is_together[u]) {
-      if (own[u].from < own[u].to) one_by_one(code, own[u], n, ndim, sizes, steps, INDEX());
+      if (WIDTH > 1 && own[u].from < own[u].to)
+        one_by_one(code, own[u], n, ndim, sizes, steps, INDEX());
       continue;
     }
 #pragma unroll
@@ -209,8 +215,8 @@ __device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_cut &c
     each_of<CODE::WRITTEN>([&](auto k) {
       constexpr int K = decltype(k)::value;
       const side whole = {0, WIDTH, WIDTH};
-      store_along<WIDTH>(code.template data<K>() + at[u][K], is_flat ? 1 : steps.of[K][last], whole,
-                         0, get<K>(loaded[u]));
+      store_along<WIDTH>(code.template data<K>() + own[u].at[K], is_flat ? 1 : steps.of[K][last],
+                         whole, 0, get<K>(loaded[u]));
     });
   }
 }

@@ -33,7 +33,7 @@ struct cuplug_frame {
   uint32_t n_inputs;                 /* tensors that are parameters: the outputs begin here */
   uint32_t n_scalars;
   uint64_t copy_mask; /* bit k: tensor k must be given as a C-contiguous, aligned copy */
-  uint64_t odd_mask;  /* of these, those that cuplug_is_staged does not help: CUPLUG_ODD_STRIDES */
+  uint64_t odd_mask;  /* of these, those that only a copy helps: CUPLUG_ODD_STRIDES */
   cuplug_device home; /* where the arrays are; type 0: there is none */
   cuplug_device
       device;   /* (set) where to run, and after the run where it ran. Bind leaves the arrays'
@@ -66,16 +66,15 @@ struct cuplug_frame {
  *
  * Where an input would have to be copied first (not C-contiguous, misaligned, or to be broadcast)
  * `copy_mask` says so and the caller either passes such copies (shapes from cuplug_wanted_shape) in
- * a second bind, or gives up: cuplug_run refuses a frame whose mask is not 0, unless
- * cuplug_is_staged says that the call goes through the GPU. In-out arrays are never copied but
- * refused. [thread-safe] [no-cuda] */
+ * a second bind, or gives up: cuplug_run refuses a frame that cuplug_wanted_copies says needs some.
+ * In-out arrays are never copied but refused. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                            cuplug_frame *frame, cuplug_error *error);
 
-/* 1 when the bound frame, with its `device` as it is now, will run on a GPU and its arrays are on
- * the host. They travel in parts, which are put in order on the way: copies need not be made.
+/* What of copy_mask cannot do without copies, with `device` as it is now: arrays of the host that
+ * go through a GPU, or that the host entry is given in blocks, are put in order on their way.
  * [thread-safe] */
-CUPLUG_API int cuplug_is_staged(const cuplug_frame *frame);
+CUPLUG_API uint64_t cuplug_wanted_copies(const cuplug_frame *frame);
 
 /* Refuses a place where a frame without arrays cannot run, before its outputs are allocated: there
  * is nothing to be cut. [thread-safe] [no-cuda] */

@@ -106,8 +106,10 @@ CUPLUG_OPERATOR(
 CUPLUG_OPERATOR(histogram_cuda, histogram_host,
                 "histogram(x: T[*n], bins: int, low: float, high: float) -> int64[bins] "
                 "where " NUMBERS ", bins > 0, low < high",
-                "How many numbers are in each of even bins from low to high." CUPLUG_DETERMINISTIC);
+                "How many numbers are in each of even bins from low to high." CUPLUG_NEVER_WAITS
+                    CUPLUG_DETERMINISTIC);
 CUPLUG_OPERATOR(bincount_cuda, bincount_host,
                 "bincount(x: I[*n], size: int) -> int64[size] where I: integer, size >= 0",
-                "How often each of the integers from 0 to size - 1 is there." CUPLUG_DETERMINISTIC);
+                "How often each of the integers from 0 to size - 1 is there." CUPLUG_NEVER_WAITS
+                    CUPLUG_DETERMINISTIC);
 CUPLUG_PLUGIN(histogram, "1.0.0");

@@ -17,19 +17,9 @@ struct backward {
 } // namespace
 
 CUPLUG_ENTRY int piecewise_scale_cuda(const cuplug_call *call) {
-#define CASE(DTYPE, T) \
-  case CUPLUG_##DTYPE: \
-    return elementwise::map_call<1, T>(call, forward{});
-  switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(CASE) }
-#undef CASE
-  return elementwise::no_dtype(call);
+  return elementwise::map_call<1>(call, elementwise::floating(), forward());
 }
 
 CUPLUG_ENTRY int piecewise_scale_backward_cuda(const cuplug_call *call) {
-#define CASE(DTYPE, T) \
-  case CUPLUG_##DTYPE: \
-    return elementwise::map_call<2, T>(call, backward{});
-  switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(CASE) }
-#undef CASE
-  return elementwise::no_dtype(call);
+  return elementwise::map_call<2>(call, elementwise::floating(), backward());
 }

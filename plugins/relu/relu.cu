@@ -4,6 +4,8 @@
 
 namespace {
 
+using numbers = elementwise::floating::with<int8_t, int16_t, int32_t, int64_t>;
+
 struct forward {
   template <typename T> __device__ T operator()(T x) const { return x <= 0 ? T(0) : x; }
 };
@@ -15,25 +17,9 @@ struct backward {
 } // namespace
 
 CUPLUG_ENTRY int relu_cuda(const cuplug_call *call) {
-#define CASE(DTYPE, T) \
-  case CUPLUG_##DTYPE: \
-    return elementwise::map_call<1, T>(call, forward{});
-  switch (cuplug_type(&call->tensors[0])) {
-    ELEMENTWISE_FLOATING(CASE)
-    ELEMENTWISE_SIGNED(CASE)
-  }
-#undef CASE
-  return elementwise::no_dtype(call);
+  return elementwise::map_call<1>(call, numbers(), forward());
 }
 
 CUPLUG_ENTRY int relu_backward_cuda(const cuplug_call *call) {
-#define CASE(DTYPE, T) \
-  case CUPLUG_##DTYPE: \
-    return elementwise::map_call<2, T>(call, backward{});
-  switch (cuplug_type(&call->tensors[0])) {
-    ELEMENTWISE_FLOATING(CASE)
-    ELEMENTWISE_SIGNED(CASE)
-  }
-#undef CASE
-  return elementwise::no_dtype(call);
+  return elementwise::map_call<2>(call, numbers(), backward());
 }

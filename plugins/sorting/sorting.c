@@ -124,9 +124,9 @@ CUPLUG_ENTRY int sort_backward_host(const cuplug_call *call) {
 #define REST ", axis: int = -1, descending: bool = False) -> "
 #define SORTABLE "T: bool | integer | floating, -len(s) <= axis < len(s)"
 
-CUPLUG_OPERATOR(
-    sort_cuda, sort_host, "sort(x: T[*s]" REST "T[*s] where " SORTABLE,
-    "The elements in order along an axis." CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(sort_backward));
+CUPLUG_OPERATOR(sort_cuda, sort_host, "sort(x: T[*s]" REST "T[*s] where " SORTABLE,
+                "The elements in order along an axis." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+                    CUPLUG_GRADIENT(sort_backward));
 CUPLUG_OPERATOR(argsort_cuda, argsort_host, "argsort(x: T[*s]" REST "int64[*s] where " SORTABLE,
                 "Where the elements in order are: equal ones as they came." CUPLUG_DETERMINISTIC);
 CUPLUG_OPERATOR(sort_by_cuda, sort_by_host,

@@ -237,3 +237,23 @@ def test_numbers():
 def test_what_is_refused(call, exception, message):
     with pytest.raises(exception, match=message):
         call(xp.ones(2, device="cpu"))
+
+
+def test_arrays_are_changed_in_place_where_views_of_them_overlap():
+    x = xp.asarray(np.arange(8, dtype=np.float32), device="cpu")
+    whole = x
+    x[1:] += x[:-1]
+    x += x
+    assert x is whole
+    np.testing.assert_array_equal(np.asarray(x), 2 * np.array([0, 1, 3, 5, 7, 9, 11, 13]))
+    x[::-1] -= x
+    with pytest.raises(ValueError, match="broadcast_to: shape: seen"):
+        x += xp.ones((2, 8), dtype="float32", device="cpu")
+
+
+def test_sizes_are_kept_by_their_array():
+    x = xp.empty((70000, 3), dtype="int8", device="cpu")
+    for _ in range(3):
+        views = [x[k:] for k in range(100)]
+        assert [view.shape for view in views] == [(70000 - k, 3) for k in range(100)]
+        assert xp.permute_dims(x, (1, 0)).shape == xp.reshape(x, (3, 70000)).shape == (3, 70000)

@@ -115,7 +115,7 @@ def test_linear_without_any_array_of_floats():
 
 
 STOCK = ["relu", "leaky_relu", "piecewise_scale", "scale", "gather"]
-STOCK += ["selection", "sorting", "scan", "scatter", "searchsorted", "histogram"]
+STOCK += ["selection", "sorting", "scan", "scatter", "histogram"]
 
 
 @pytest.mark.parametrize("name", STOCK)

@@ -24,7 +24,8 @@ def copy(tmp_path) -> Path:
     """Return a copy of the files that a release is judged by."""
     for name in ("core", "include", "packaging"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    shutil.copy(ROOT / "CHANGELOG.md", tmp_path)
+    for name in ("CHANGELOG.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
     return tmp_path
 
 
@@ -67,7 +68,32 @@ def test_a_version_that_differs_is_named(copy, file, new, said):
     assert said in text
 
 
+def set_addresses(folder: Path, *lines: str) -> None:
+    """Give the project these addresses, and no other."""
+    text = (folder / "pyproject.toml").read_text()
+    text = re.sub(r"^\[project\.urls\]\n(.+\n)*", "", text, flags=re.M)
+    text += "\n".join(["", "[project.urls]", *lines, ""])
+    (folder / "pyproject.toml").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('Documentation = "https://example.org/docs"', "[project.urls] has no Source, wanted"),
+        ('Source = "git@example.org:cuplug"', "has Source = 'git@example.org:cuplug', wanted http"),
+        ('Repository = "https://example.org/cuplug"', ""),
+    ],
+)
+def test_a_release_wants_a_public_address(copy, line, said):
+    set_addresses(copy, line)
+    assert check(copy)[0] == 0
+    seen = [text for text in check(copy, f"v{version()}")[1].split("\n") if "pyproject" in text]
+    assert len(seen) == bool(said)
+    assert said in "".join(seen)
+
+
 def test_a_tag_wants_a_date(copy):
+    set_addresses(copy, 'Source = "https://example.org/cuplug"')
     changelog = (copy / "CHANGELOG.md").read_text()
     head = re.search(r"^## \[.*$", changelog, re.M).group()
     change(copy / "CHANGELOG.md", head, f"## [{version()}] - unreleased")

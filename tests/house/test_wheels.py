@@ -91,6 +91,14 @@ def test_a_wheel_needs_only_what_every_machine_has(wheel, unpacked):
 
 
 @pytest.mark.slow
+def test_the_functions_of_cython_are_in_one_module(unpacked):
+    modules = unpacked.rglob("*.cpython-*.so")
+    name = b"<cyfunction %U at %p>"  # how the largest of them show themselves
+    (holder,) = (path for path in modules if name in path.read_bytes())
+    assert holder.name.startswith("_cython.")
+
+
+@pytest.mark.slow
 def test_record_has_the_digest_of_every_file(wheel):
     with zipfile.ZipFile(wheel) as archive:
         (record,) = (name for name in archive.namelist() if name.endswith("/RECORD"))

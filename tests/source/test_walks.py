@@ -8,6 +8,7 @@ import textwrap
 import numpy as np
 import pytest
 from backends import dtype_of
+from cuplug.compilers import toolkit
 
 WAYS = """
 import itertools
@@ -134,10 +135,9 @@ relu = cuplug.ops.relu
 both = lambda v, w: np.where(w <= 0, w.dtype.type(0), v)
 
 
-def check(dtype):
-    "relu, relu_backward of all pairs, and scale in place."
-    one = lambda v: np.maximum(v - np.asarray(3).astype(dtype), np.asarray(0).astype(dtype))
-    for shape in ((2, 70, 137), (17, 3, 20), (40, 40, 40)):
+def check(dtype, *shapes):
+    "relu, and relu_backward of all pairs."
+    for shape in shapes:
         x = (values(shape, "float32") - 3).astype(dtype)
         for name, v, d in views(x, cuplug.asarray(x, device="cuda")):
             same(relu(d), np.where(v <= 0, v.dtype.type(0), v), (dtype, name))
@@ -145,10 +145,56 @@ def check(dtype):
 """
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float64"])
+def test_emulated_stock_operators(run_emulated, emulated_cuda, dtype):
+    if not toolkit.find_nvcc():
+        pytest.skip("needs the headers of nvcc")
+    body = f"""
+from emulation import build_plugin
+
+build_plugin("relu")
+{STOCK}
+assert relu.path.startswith({str(emulated_cuda)!r})
+check("{dtype}", (2, 70, 37), (17, 3, 20))
+check_alone(relu, relu, "{dtype}", (2, 35, 37))
+"""
+    run_emulated(WAYS + body, LD_LIBRARY_CUPLUG_PATH=str(emulated_cuda))
+
+
+def test_emulated_scale(run_emulated, emulated_cuda):
+    if not toolkit.find_nvcc():
+        pytest.skip("needs the headers of nvcc")
+    body = """
+from emulation import build_plugin
+
+build_plugin("scale")
+scale, scale_backward = cuplug.ops.scale, cuplug.ops.scale_backward
+for dtype in ("bfloat16", "float32", "float64", "complex64", "complex128", "int8", "uint16",
+              "int32", "uint64"):
+    factor = {"c": 2 - 3j, "f": 1.5, "b": 2.5}.get(dtype[0], 3)
+    for shape in ((5, 40, 37), (1030,)):
+        x = cuplug.asarray(values(shape, "float32"), dtype=dtype).numpy()
+        for cut in (np.s_[..., :], np.s_[..., 1:], np.s_[..., ::2], np.s_[..., ::-1]):
+            d, wanted = cuplug.asarray(x, device="cuda"), x.copy()
+            scale(d[cut], factor)
+            part = x[cut].copy()
+            scale(part, factor)
+            wanted[cut] = part
+            same(d, wanted, (dtype, cut))
+            if dtype[0] in "fbc":
+                grad = cuplug.asarray(x, device="cuda")[cut]
+                same(scale_backward(grad, factor), scale_backward(x[cut], factor), (dtype, cut))
+                v, w = (permuted(each, range(x.ndim)[::-1]) for each in (x[cut], grad))
+                same(scale_backward(w, factor), scale_backward(v, factor), (dtype, cut, "turned"))
+"""
+    run_emulated(WAYS + body, LD_LIBRARY_CUPLUG_PATH=str(emulated_cuda))
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", ["float32", "int8", "float16", "float64"])
 def test_stock_operators(dtype):
-    run_here(f"{STOCK}\ncheck('{dtype}')\ncheck_alone(relu, lambda v: v, '{dtype}', (2, 70, 137))")
+    run_here(f"{STOCK}\ncheck('{dtype}', (2, 70, 137), (17, 3, 20), (40, 40, 40))")
+    run_here(f"{STOCK}\ncheck_alone(relu, lambda v: v, '{dtype}', (2, 70, 137))")
 
 
 @pytest.mark.gpu

@@ -140,6 +140,14 @@ cdef int read_arguments(PyObject *const *objects, uint32_t n, reading *r, uint32
     return 0
 
 
+cdef int read_keyword(PyObject *obj, reading *r, uint32_t at) except -1:
+    """Read one argument: most that are given by name are no arrays."""
+    if PyArray_CheckExact(obj):
+        return read_arguments(&obj, 1, r, at)
+    r.objects[at] = obj
+    return read_argument(obj, r, &r.args[at])
+
+
 cdef int read_any(PyObject *obj, reading *r, cuplug_argument *a, const array_kind *last) except -1:
     if PyArray_CheckExact(obj):
         return read_ndarray(obj, r, a)

@@ -4,12 +4,14 @@
 cimport cython
 from cpython.buffer cimport PyObject_GetBuffer
 from cpython.mem cimport PyMem_RawMalloc
-from libc.stdint cimport int64_t, uint64_t
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
 from cuplug.array.arithmetic cimport Arithmetic, functions
 from cuplug.array.buffer cimport is_contiguous, is_on_gpu, n_elements
 from cuplug.array.copies cimport host_values, seen_by_numpy, take_numpy, to_numpy
-from cuplug.array.layout cimport select
+from cuplug.array.layout cimport contiguous_strides, find_span, select
 from cuplug.base.capsules cimport export
 from cuplug.base.core cimport (
     CUPLUG_CPU,
@@ -62,7 +64,7 @@ cdef class Array(Arithmetic):
         """Of a matrix: rows and columns exchanged, without a copy."""
         if self.tensor.ndim != 2:
             raise ValueError(f"cuplug.Array: T: seen {self.tensor.ndim} dimensions, wanted 2")
-        return functions().permute_dims(self, (1, 0))
+        return permuted(self, (1, 0))
 
     @property
     def mT(self):
@@ -269,7 +271,19 @@ cdef Array without_memory(const cuplug_tensor *x):
         raise MemoryError()
     for k in range(x.ndim):
         result.tensor.shape[k] = x.shape[k]
-    result.shape = tuple([x.shape[k] for k in range(x.ndim)])
+    result.shape = tuple_of(x.shape, x.ndim)
+    return result
+
+
+cdef tuple tuple_of(const int64_t *numbers, int n):
+    """Every new array has such a one: to make a list of it first takes longer."""
+    cdef tuple result = PyTuple_New(n)
+    cdef object number
+    cdef int k
+    for k in range(n):
+        number = numbers[k]
+        Py_INCREF(number)
+        PyTuple_SET_ITEM(result, k, number)
     return result
 
 
@@ -295,3 +309,49 @@ def view(Array x, tuple shape, tuple strides, int64_t first=0, dtype=None):
     cdef Array result = share_memory(&seen, x)
     result.dtype = dtype
     return result
+
+
+def reshaped(Array x, tuple shape):
+    """Return a view of another shape; None where the elements do not follow in C order."""
+    cdef int64_t sizes[CUPLUG_MAX_NDIM]
+    cdef cuplug_tensor seen = x.tensor
+    cdef int k
+    cdef Array result
+    if len(shape) > CUPLUG_MAX_NDIM or not is_contiguous(&x.tensor):
+        return None
+    seen.ndim = len(shape)
+    seen.shape, seen.strides = sizes, NULL
+    for k in range(seen.ndim):
+        sizes[k] = shape[k]
+    result = share_memory(&seen, x)
+    result.dtype = x.dtype
+    return result
+
+
+def permuted(Array x, tuple order):
+    """Return a view with the dimensions in another order, in which each is once."""
+    cdef int64_t own[CUPLUG_MAX_NDIM]
+    cdef int64_t sizes[CUPLUG_MAX_NDIM]
+    cdef int64_t steps[CUPLUG_MAX_NDIM]
+    cdef const int64_t *strides = x.tensor.strides
+    cdef cuplug_tensor seen = x.tensor
+    cdef Array result
+    cdef int k, at
+    if strides == NULL:
+        contiguous_strides(x.tensor.ndim, x.tensor.shape, own)
+        strides = own
+    seen.shape, seen.strides = sizes, steps
+    for k in range(x.tensor.ndim):
+        at = order[k]
+        sizes[k], steps[k] = x.tensor.shape[at], strides[at]
+    result = share_memory(&seen, x)
+    result.dtype = x.dtype
+    return result
+
+
+def may_meet(Array x, Array y):
+    """Say whether two arrays may share memory."""
+    cdef uintptr_t low = 0, high = 0, first = 0, last = 0
+    find_span(&x.tensor, &low, &high)
+    find_span(&y.tensor, &first, &last)
+    return low < last and first < high

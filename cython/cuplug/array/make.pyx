@@ -120,7 +120,8 @@ cdef int describe(
 
 cdef tuple parse_shape(str function, object shape):
     try:
-        lengths = tuple(map(index, shape if isinstance(shape, Iterable) else (shape,)))
+        is_one = type(shape) is int or not isinstance(shape, (tuple, Iterable))
+        lengths = tuple(map(index, (shape,) if is_one else shape))
     except TypeError:
         wanted = "an int or a sequence of them"
         raise TypeError(f"{function}: shape: seen {shape!r}, wanted {wanted}") from None

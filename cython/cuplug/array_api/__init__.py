@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from importlib import import_module
 from typing import Any
 
 import numpy
 
+from cuplug.array.array import Array
 from cuplug.array_api.dtypes import NAMES
 from cuplug.array_api.elementwise import PLAIN, named
 
@@ -34,13 +35,20 @@ _CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "p
 __array_api_version__ = "2024.12"
 
 
+@lru_cache(256)
+def _recorder_of(cls: type) -> Callable[..., Any] | None:
+    """Return a class's `__cuplug_function__`: to find that there is none takes longer."""
+    return getattr(cls, "__cuplug_function__", None)
+
+
 def _recorded(function: Callable[..., Any]) -> Callable[..., Any]:
     """Let what stands for an array, of a class with `__cuplug_function__`, record a call of it."""
 
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
         for x in args:
-            record = getattr(type(x), "__cuplug_function__", None)
+            cls: Any = type(x)
+            record = None if cls is Array else _recorder_of(cls)
             if record is not None:
                 return record(x, function.__name__, args, keywords)
         return function(*args, **keywords)

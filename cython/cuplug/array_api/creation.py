@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cuplug.arguments.to_array import to_array
-from cuplug.array.array import Array
+from cuplug.array.array import Array, may_meet
 from cuplug.array.make import empty
 from cuplug.array_api.dtypes import (
     DEFAULTS,
@@ -18,6 +18,7 @@ from cuplug.array_api.dtypes import (
     checked,
     integer,
     kind_of,
+    name_of,
     result_type,
     to_dtype,
 )
@@ -59,8 +60,11 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     MemoryError, CudaError
         As for `empty`.
     """
-    is_converted_here = isinstance(x, Array) or _may_be_out_of_range(x, dtype)
-    result = to_array(x, None if is_converted_here else dtype, device, copy)
+    if isinstance(x, Array):
+        result = x if device is None else to_array(x, None, device, copy)
+    else:
+        is_converted_here = _may_be_out_of_range(x, dtype)
+        result = to_array(x, None if is_converted_here else dtype, device, copy)
     wanted = result.dtype if dtype is None or result.dtype.names else to_dtype(dtype, "asarray")
     if wanted == result.dtype and not (copy and result is x):
         return result
@@ -92,9 +96,9 @@ def _assigning(dtype: str) -> Operator:
 def assign(x: Array, value: Any) -> None:
     """Write a number or an array, which is broadcast, to all of an array."""
     value = as_elements(x, value)
-    if isinstance(value, Array) and _may_meet(x, value):
+    if isinstance(value, Array) and may_meet(x, value):
         value = copy(value)
-    _assigning(x.dtype.name)(x, value)
+    _assigning(name_of(x.dtype))(x, value)
 
 
 def as_elements(x: Array, value: Any) -> Any:
@@ -102,31 +106,20 @@ def as_elements(x: Array, value: Any) -> Any:
     value = plain_number(value)
     if isinstance(value, NUMBERS):
         return _number(x.dtype, value)
-    return astype(asarray(value, device=x.device), x.dtype, copy=False)
+    if not isinstance(value, Array) or value.device != x.device:
+        value = asarray(value, device=x.device)
+    return value if value.dtype == x.dtype else astype(value, x.dtype)
 
 
 def _number(dtype: Any, value: Any) -> Any:
-    kind = kind_of(dtype)
-    if isinstance(value, complex) and kind != "complex":
+    if isinstance(value, complex) and kind_of(dtype) != "complex":
         raise TypeError(f"assign: value: seen {value}, wanted a real number for {dtype}")
     try:
-        return DTYPES[dtype.name].scalar(value)
+        return DTYPES[name_of(dtype)].scalar(value)
     except (OverflowError, ValueError):
         seen = value if isinstance(value, float) else "an integer beyond 64 bits"
         wanted = f"a value in the range of {dtype}"
         raise ValueError(f"assign: value: seen {seen}, wanted {wanted}") from None
-
-
-def _may_meet(x: Array, y: Array) -> bool:
-    """Say whether two arrays may share memory."""
-
-    def span(a: Array) -> tuple[int, int]:
-        reach = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)]
-        low = a.data_ptr + sum(r for r in reach if r < 0)
-        return low, a.data_ptr + sum(r for r in reach if r > 0) + a.dtype.itemsize
-
-    (low, high), (first, last) = span(x), span(y)
-    return x.device == y.device and low < last and first < high
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
@@ -210,14 +203,17 @@ def arange(
         raise ValueError(f"arange: seen start, stop and step {given}, wanted finite numbers")
     if step == 0:
         raise ValueError("arange: step: seen 0, wanted another number")
-    found = [to_dtype(type(x)) for x in given]
-    wanted = result_type(*found) if dtype is None else to_dtype(dtype)
+    is_whole = type(start) is type(stop) is type(step) is int
+    if dtype is None:
+        wanted = to_dtype(int) if is_whole else result_type(*[to_dtype(type(x)) for x in given])
+    else:
+        wanted = to_dtype(dtype)
     n = _n_steps(*given)
-    if kind_of(wanted) == "complex" or wanted.name in ("float16", "bfloat16"):
+    if kind_of(wanted) == "complex" or name_of(wanted) in ("float16", "bfloat16"):
         return astype(arange(start, stop, step, dtype="float64", device=device), wanted)
     result = empty(n, wanted, device)
     if n:
-        _numbering(wanted.name)(result, start, step)
+        _numbering(name_of(wanted))(result, start, step)
     return result
 
 
@@ -267,7 +263,7 @@ def eye(
     n_cols = n_rows if n_cols is None else n_cols
     result = empty((n_rows, n_cols), dtype or DEFAULTS["real floating"], device)
     if result.size:
-        _diagonal(result.dtype.name)(result, n_cols, k)
+        _diagonal(name_of(result.dtype))(result, n_cols, k)
     return result
 
 
@@ -292,7 +288,7 @@ def _triangle_of(name: str, relation: str, x: Array, k: int) -> Array:
         raise ValueError(f"{name}: x: seen {x.ndim} dimensions, wanted at least 2")
     if not x.size:
         return copy(x)
-    result: Array = _triangle(name, relation, x.dtype.name)(x, *x.shape[-2:], k)
+    result: Array = _triangle(name, relation, name_of(x.dtype))(x, *x.shape[-2:], k)
     return result
 
 

@@ -63,20 +63,32 @@ def integer(what: str, value: Any) -> int:
         raise TypeError(f"{what}: seen {value!r:.60}, wanted an integer") from None
 
 
+@cache
+def name_of(dtype: Any) -> str:
+    """Return a dtype's name, which NumPy puts together each time that it is asked for."""
+    name: str = dtype.name
+    return name
+
+
+@cache
 def kind_of(dtype: Any) -> str:
     """Return "bool", "int", "uint", "float" or "complex"."""
-    if dtype.name not in DTYPES:
+    if name_of(dtype) not in DTYPES:
         raise TypeError(f"seen elements of dtype {dtype}, which no operator takes")
-    return DTYPES[dtype.name].kind
+    return DTYPES[name_of(dtype)].kind
+
+
+_named = cache(numpy_dtype)
 
 
 def to_dtype(dtype: Any, name: str = "cuplug.array_api") -> Any:
     """Return the numpy.dtype that a caller of a function means."""
+    if isinstance(dtype, np.dtype):
+        return dtype if dtype.isnative else dtype.newbyteorder("=")
     if isinstance(dtype, str) and dtype in DTYPES:
-        return numpy_dtype(dtype)
+        return _named(dtype)
     if isinstance(dtype, type) and dtype in _PYTHON:
-        names = ("bool", DEFAULTS["integral"], DEFAULTS["real floating"], "complex128")
-        return np.dtype(names[_PYTHON.index(dtype)])
+        return _of_python(dtype)
     try:
         if dtype is not None:  # NumPy takes it for float64
             return np.dtype(dtype).newbyteorder("=")
@@ -85,6 +97,13 @@ def to_dtype(dtype: Any, name: str = "cuplug.array_api") -> Any:
     raise TypeError(f"{name}: dtype: seen {dtype!r}, wanted a dtype of NumPy or ml_dtypes")
 
 
+@cache
+def _of_python(dtype: type) -> Any:
+    names = ("bool", DEFAULTS["integral"], DEFAULTS["real floating"], "complex128")
+    return np.dtype(names[_PYTHON.index(dtype)])
+
+
+@cache
 def promoted(a: Any, b: Any) -> Any:
     """Return the dtype of two arrays' values put together.
 
@@ -95,7 +114,7 @@ def promoted(a: Any, b: Any) -> Any:
     """
     if a == b:
         return a
-    if "bool" in (a.name, b.name):
+    if "bool" in (name_of(a), name_of(b)):
         raise TypeError(f"cuplug.array_api: {a} and {b} have no common dtype; convert one of them")
     try:
         return np.promote_types(a, b)
@@ -105,7 +124,13 @@ def promoted(a: Any, b: Any) -> Any:
 
 def with_number(dtype: Any, number: Any) -> Any:
     """Return the dtype of an array's values put together with a Python number."""
-    rank = next(k for k, x in enumerate(_PYTHON) if isinstance(number, x))
+    kind: Any = type(number)
+    return _widened(dtype, kind)
+
+
+@cache
+def _widened(dtype: Any, number: type) -> Any:
+    rank = next(k for k, x in enumerate(_PYTHON) if issubclass(number, x))
     own = _WIDTHS.index(kind_of(dtype).removeprefix("u"))
     if rank <= own:
         return dtype
@@ -136,7 +161,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     """Say whether a dtype, or an array's, is promoted to another one."""
     dtype, wanted = from_.dtype if isinstance(from_, Array) else to_dtype(from_), to_dtype(to)
     try:
-        return dtype.name == "bool" or bool(promoted(dtype, wanted) == wanted)
+        return name_of(dtype) == "bool" or bool(promoted(dtype, wanted) == wanted)
     except TypeError:
         return False
 
@@ -206,5 +231,5 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
         raise TypeError(
             f"astype: seen {result.dtype}, wanted real numbers for {wanted}; see real()"
         )
-    converted: Array = _conversion(result.dtype.name, wanted.name)(result)
+    converted: Array = _conversion(name_of(result.dtype), name_of(wanted))(result)
     return converted

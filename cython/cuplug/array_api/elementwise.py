@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.array import Array
-from cuplug.array_api.dtypes import DEFAULTS, astype, checked, kind_of, promoted, with_number
+from cuplug.array_api.dtypes import (
+    DEFAULTS,
+    astype,
+    checked,
+    kind_of,
+    name_of,
+    promoted,
+    with_number,
+)
 from cuplug.array_api.expressions import FUNCTIONS
 from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
@@ -51,16 +59,27 @@ def made(name: str, dtype: str, in_place: bool = False) -> Operator:
 def unary(name: str, x: Array) -> Array:
     """Call a function of one array."""
     checked(name, "x", x)
-    result: Array = made(name, x.dtype.name)(x)
+    result: Array = made(name, name_of(x.dtype))(x)
     return result
 
 
 def binary(name: str, x: Any, y: Any) -> Array:
     """Call a function of two arrays, or of an array and a number."""
+    if type(x) is Array and type(y) is Array and x.dtype is y.dtype:
+        direct = _direct(name, x.dtype)
+        if direct is not None:
+            same: Array = direct(x, y)
+            return same
     x, y = in_common(name, x, y)
-    dtype = (x if isinstance(x, Array) else y).dtype.name
+    dtype = name_of((x if isinstance(x, Array) else y).dtype)
     result: Array = made(name, dtype)(x, y)
     return result
+
+
+@cache
+def _direct(name: str, dtype: Any) -> Operator | None:
+    """Return the operator for arrays of one dtype; None where they are converted first."""
+    return made(name, name_of(dtype)) if _floating(name, dtype) == dtype else None
 
 
 def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
@@ -70,10 +89,9 @@ def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
         return x, y
     y = plain_number(y)
     if not isinstance(y, NUMBERS):
-        checked(name, "y", y)
-        dtype = promoted(x.dtype, y.dtype)
-        return _for(name, x, dtype), _for(name, y, dtype)
-    return _for(name, x, with_number(x.dtype, y)), y
+        dtype = _common(name, x.dtype, checked(name, "y", y).dtype)
+        return _with_dtype(x, dtype), _with_dtype(y, dtype)
+    return _with_dtype(x, _floating(name, with_number(x.dtype, y))), y
 
 
 def plain_number(x: Any) -> Any:
@@ -82,11 +100,19 @@ def plain_number(x: Any) -> Any:
     return x.item() if is_number else x
 
 
-def _for(name: str, x: Array, dtype: Any) -> Array:
-    """Return an array converted; integers to floats where a function is of floats alone."""
-    if name in _OF_FLOATS and kind_of(dtype) in ("int", "uint"):
-        dtype = np.dtype(DEFAULTS["real floating"])
-    return x if x.dtype == dtype else astype(x, dtype)
+@cache
+def _common(name: str, a: Any, b: Any) -> Any:
+    return _floating(name, promoted(a, b))
+
+
+def _floating(name: str, dtype: Any) -> Any:
+    """Return a dtype; that of floats for integers, where a function is of floats alone."""
+    is_wide = name in _OF_FLOATS and kind_of(dtype) in ("int", "uint")
+    return np.dtype(DEFAULTS["real floating"]) if is_wide else dtype
+
+
+def _with_dtype(x: Array, dtype: Any) -> Array:
+    return x if x.dtype is dtype or x.dtype == dtype else astype(x, dtype)
 
 
 def named(name: str) -> Callable[..., Array]:

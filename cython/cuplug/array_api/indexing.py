@@ -12,7 +12,7 @@ import numpy as np
 
 from cuplug.array.array import Array
 from cuplug.array_api.creation import arange, as_elements, asarray, assign, copy, full
-from cuplug.array_api.dtypes import astype, checked, integer, kind_of
+from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.manipulation import (
     axis_of,
@@ -26,8 +26,8 @@ from cuplug.array_api.manipulation import (
 from cuplug.array_api.scans import cumulative_sum
 from cuplug.array_api.searching import nonzero, searchsorted, where
 from cuplug.array_api.statistical import count_nonzero, max, min
+from cuplug.array_api.stock import stock
 from cuplug.call.operator import Operator
-from cuplug.lookup.find import find
 from cuplug.source.element_wise import elementwise
 
 
@@ -35,22 +35,21 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     """Return elements along a dimension, by their positions."""
     if axis is None and checked("take", "x", x).ndim != 1:
         raise ValueError(f"take: axis: seen None, wanted one of {x.ndim} dimensions")
-    taken: Array = find("gather")(
-        x, indices, axis=0 if axis is None else integer("take: axis", axis)
-    )
+    along = 0 if axis is None else integer("take: axis", axis)
+    taken: Array = stock("gather")(x, indices, axis=along)
     return taken
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     """Return elements along a dimension, by positions that differ for each of the others."""
     along = axis_of("take_along_axis", axis, checked("take_along_axis", "x", x).ndim)
-    if checked("take_along_axis", "indices", indices).dtype.name != "int32":
+    if name_of(checked("take_along_axis", "indices", indices).dtype) != "int32":
         indices = astype(indices, "int64", copy=False)
     others = (*x.shape[:along], 1, *x.shape[along + 1 :])
     shape = broadcast_shapes((*indices.shape[:along], 1, *indices.shape[along + 1 :]), others)
     wide = broadcast_to(indices, (*shape[:along], indices.shape[along], *shape[along + 1 :]))
     whole = broadcast_to(x, (*shape[:along], x.shape[along], *shape[along + 1 :]))
-    taken: Array = find("scatter.take_along_axis")(whole, wide, along)
+    taken: Array = stock("scatter.take_along_axis")(whole, wide, along)
     return taken
 
 
@@ -216,14 +215,23 @@ def _check_positions(k: Array, size: int) -> None:
 def take_at(x: Array, key: Any) -> Array:
     """Return what a key with arrays selects, as a copy."""
     if _is_mask_of(x, key):
-        selected: Array = find("selection.select")(x, key)
+        selected: Array = stock("selection.select")(x, key)
         return selected
+    if _is_plain_index(x, key):
+        rows: Array = stock("gather")(x, key)
+        return rows
     places = _Places(x, key)
     n, positions = len(places.sizes), places.positions
-    taken = find("gather")(places.contiguous_rows(), positions)
+    taken = stock("gather")(places.contiguous_rows(), positions)
     others = [*range(positions.ndim, positions.ndim + places.rows.ndim - n)]
     order = [*others[: places.front], *range(positions.ndim), *others[places.front :]]
     return permute_dims(taken, order)
+
+
+def _is_plain_index(x: Array, key: Any) -> bool:
+    """Say whether gather takes a key as it is, and finds its wrong positions before it returns."""
+    is_index = isinstance(key, Array) and kind_of(key.dtype) in ("int", "uint")
+    return is_index and x.ndim > 0 and x.device.type == "cpu" == key.device.type
 
 
 def _is_mask_of(x: Array, key: Any) -> bool:
@@ -235,7 +243,7 @@ def _spread(mask: Array, values: Any) -> Any:
     if not isinstance(values, Array) or not values.ndim:
         return values
     values = broadcast_to(values, (int(count_nonzero(mask)),))
-    return find("selection.select_backward")(values, mask)
+    return stock("selection.select_backward")(values, mask)
 
 
 def put_at(x: Array, key: Any, value: Any) -> None:
@@ -255,5 +263,5 @@ def put_at(x: Array, key: Any, value: Any) -> None:
     along = range(places.front, places.front + positions.ndim)
     turned = permute_dims(values, (*along, *(k for k in range(len(shape)) if k not in along)))
     rows = copy(places.contiguous_rows())
-    find("scatter.put")(rows, reshape(positions, (-1,)), reshape(turned, (positions.size, *rest)))
+    stock("scatter.put")(rows, reshape(positions, (-1,)), reshape(turned, (positions.size, *rest)))
     assign(places.rows, reshape(rows, places.rows.shape))

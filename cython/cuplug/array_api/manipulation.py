@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from operator import index
 from typing import Any
 
-from cuplug.array.array import Array, view
+from cuplug.array.array import Array, permuted, reshaped, view
 from cuplug.array.make import empty
 from cuplug.array_api.creation import assign, copy
 from cuplug.array_api.dtypes import checked, integer, result_type
@@ -30,7 +30,11 @@ def axis_of(name: str, axis: Any, ndim: int) -> int:
 
 
 def axes_of(name: str, axes: Any, ndim: int) -> Shape:
-    """Return axes counted from 0, none twice."""
+    """Return axes counted from 0, none twice; all of them for None."""
+    if axes is None:
+        return tuple(range(ndim))
+    if isinstance(axes, int):
+        return (axis_of(name, axes, ndim),)
     given = axes if isinstance(axes, (tuple, list, range)) else (axes,)
     found = tuple(axis_of(name, axis, ndim) for axis in given)
     if len(set(found)) != len(found):
@@ -60,8 +64,7 @@ def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
     order = axes_of("permute_dims", shape_of("permute_dims: axes", axes), x.ndim)
     if len(order) != x.ndim:
         raise ValueError(f"permute_dims: axes: seen {axes}, wanted all of {x.ndim} dimensions")
-    steps = steps_of(x)
-    return view(x, tuple(x.shape[k] for k in order), tuple(steps[k] for k in order))
+    return permuted(x, order)
 
 
 def matrix_transpose(x: Array, /) -> Array:
@@ -88,19 +91,24 @@ def reshape(x: Array, /, shape: Any, *, copy: bool | None = None) -> Array:
     """Return the elements in C order in another shape: a view unless that cannot be."""
     checked("reshape", "x", x)
     wanted = _completed(x, shape_of("reshape: shape", shape))
+    whole = None if copy else reshaped(x, wanted)
+    if whole is not None:
+        return whole
     steps = None if copy else _reshaped_steps(x, wanted)
     if steps is not None:
         return view(x, wanted, steps)
     if copy is False:
         raise ValueError("reshape: copy: seen False, but such a shape has no strides")
-    flat = _copied(x)
-    return view(flat, wanted, _contiguous_steps(wanted))
+    made: Array = view(_copied(x), wanted, _contiguous_steps(wanted))
+    return made
 
 
 _copied = copy
 
 
 def _completed(x: Array, shape: Shape) -> Shape:
+    if min(shape, default=0) >= 0 and math.prod(shape) == x.size:
+        return shape
     known = math.prod(n for n in shape if n >= 0)
     n_open = sum(n < 0 for n in shape)
     if n_open == 1 and min(shape) == -1 and known and not x.size % known:
@@ -163,7 +171,7 @@ def squeeze(x: Array, /, axis: Any) -> Array:
 def flip(x: Array, /, *, axis: Any = None) -> Array:
     """Return a view with elements along dimensions in reverse."""
     checked("flip", "x", x)
-    turned = axes_of("flip", range(x.ndim) if axis is None else axis, x.ndim) if axis != () else ()
+    turned = axes_of("flip", axis, x.ndim)
     return x[tuple(slice(None, None, -1 if k in turned else 1) for k in range(x.ndim))]
 
 
@@ -215,8 +223,8 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     shape = (*first.shape[:along], n, *first.shape[along + 1 :])
     result, at = empty(shape, result_type(*arrays), first.device), 0
     for x in arrays:
-        part = (*((slice(None),) * along), slice(at, at + x.shape[along]))
-        assign(result[part], x)
+        own = slice(at, at + x.shape[along])
+        assign(result[(*((slice(None),) * along), own) if along else own], x)
         at += x.shape[along]
     return result
 

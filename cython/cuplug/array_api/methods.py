@@ -7,8 +7,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from cuplug.array.array import Array
+from cuplug.array.array import Array, may_meet
 from cuplug.array_api.creation import asarray, assign, copy
+from cuplug.array_api.dtypes import name_of
 from cuplug.array_api.elementwise import NUMBERS, abs, binary, in_common, made, unary
 from cuplug.array_api.indexing import put_at, take_at
 from cuplug.array_api.manipulation import broadcast_to, matrix_transpose, permute_dims
@@ -32,13 +33,18 @@ __all__ = [
 VERSIONS = ("2022.12", "2023.12", "2024.12")
 
 
+_OPERANDS = (Array, *NUMBERS)
+
+
 def operator(name: str, x: Array, other: Any, reflected: bool = False) -> Any:
     """Return what Python's operators give."""
-    if not isinstance(other, (Array, *NUMBERS)) and not hasattr(other, "dtype"):
-        return NotImplemented
-    if not isinstance(other, (Array, *NUMBERS)) and getattr(other, "ndim", None) != 0:
+    if not isinstance(other, _OPERANDS) and not _is_number(other):
         return NotImplemented
     return binary(name, other, x) if reflected else binary(name, x, other)
+
+
+def _is_number(x: Any) -> bool:
+    return hasattr(x, "dtype") and getattr(x, "ndim", None) == 0
 
 
 def in_place(name: str, x: Array, other: Any) -> Array:
@@ -50,9 +56,11 @@ def in_place(name: str, x: Array, other: Any) -> Array:
             f"{name}: seen {x.dtype} and {other!r:.40}, which need {dtype}: not in place"
         )
     if isinstance(y, Array):
-        assign(x, binary(name, x, broadcast_to(y, x.shape)))
-    else:
-        made(name, x.dtype.name, True)(x, y)
+        y = y if y.shape == x.shape else broadcast_to(y, x.shape)
+        if may_meet(x, y):
+            assign(x, binary(name, x, y))
+            return x
+    made(name, name_of(x.dtype), True)(x, y)
     return x
 
 

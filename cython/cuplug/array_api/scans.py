@@ -11,7 +11,7 @@ from cuplug.array_api.dtypes import astype, checked, kind_of, to_dtype
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.manipulation import axis_of, concat
 from cuplug.array_api.statistical import sum_dtype
-from cuplug.lookup.find import find
+from cuplug.array_api.stock import stock
 
 _WIDE = {"int": "int64", "uint": "uint64"}  # for those of fewer than 32 bits
 
@@ -25,7 +25,7 @@ def _scanned(name: str, x: Array, axis: int | None, dtype: Any, include_initial:
     wanted = to_dtype(sum_dtype(x, dtype))
     kind = kind_of(wanted)
     computed = _WIDE[kind] if kind in _WIDE and wanted.itemsize < 4 else wanted
-    scan = find(f"scan.{name}")
+    scan = stock(f"scan.{name}")
     found = scan(astype(x, computed, copy=False), along, bool(include_initial))
     return astype(found, wanted, copy=False)
 

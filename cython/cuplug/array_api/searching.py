@@ -8,11 +8,11 @@ from typing import Any
 
 from cuplug.array.array import Array
 from cuplug.array_api.creation import asarray
-from cuplug.array_api.dtypes import checked, kind_of
+from cuplug.array_api.dtypes import checked, kind_of, name_of
 from cuplug.array_api.elementwise import in_common
 from cuplug.array_api.manipulation import axes_of, reshape
+from cuplug.array_api.stock import stock
 from cuplug.call.operator import Operator
-from cuplug.lookup.find import find
 from cuplug.source.element_wise import elementwise
 from cuplug.source.reductions import reduction
 
@@ -30,7 +30,7 @@ def where(condition: Array, x1: Any, x2: Any, /) -> Array:
         x1 = asarray(x1, device=condition.device)
     x1, x2 = in_common("where", x1, x2)
     dtype = (x1 if isinstance(x1, Array) else x2).dtype
-    result: Array = _choosing(dtype.name)(condition, x1, x2)
+    result: Array = _choosing(name_of(dtype))(condition, x1, x2)
     return result
 
 
@@ -38,7 +38,7 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
     """Return the positions of elements that are not 0, for each dimension."""
     if not checked("nonzero", "x", x).ndim:
         raise ValueError("nonzero: x: seen no dimensions, wanted at least one")
-    return tuple(find("selection.nonzero")(x))
+    return tuple(stock("selection.nonzero")(x))
 
 
 def searchsorted(
@@ -47,9 +47,9 @@ def searchsorted(
     """Return where elements of x2 would be put into x1, which ascends or does so by `sorter`."""
     checked("searchsorted", "x2", x2)
     if sorter is not None:
-        x1 = find("gather")(x1, sorter)
+        x1 = stock("gather")(x1, sorter)
     x1, x2 = in_common("searchsorted", x1, x2)
-    result: Array = find("searchsorted")(x1, x2, side)
+    result: Array = stock("searchsorted")(x1, x2, side)
     return result
 
 
@@ -68,8 +68,8 @@ def _place(name: str, x: Array, axis: Any, keepdims: bool) -> Array:
     if not x.ndim and axis is None:
         x = reshape(x, (1,))
         keepdims, axis = False, 0
-    axes = axes_of(name, range(x.ndim) if axis is None else axis, x.ndim)
-    found: Array = _choosing_place(name, x.dtype.name)(x, axis=axes, keepdims=keepdims)
+    axes = axes_of(name, axis, x.ndim)
+    found: Array = _choosing_place(name, name_of(x.dtype))(x, axis=axes, keepdims=keepdims)
     return found
 
 

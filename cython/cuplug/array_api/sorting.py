@@ -10,14 +10,14 @@ from cuplug.array.array import Array
 from cuplug.array_api.dtypes import checked, kind_of
 from cuplug.array_api.elementwise import binary, imag, real
 from cuplug.array_api.manipulation import axis_of, reshape
-from cuplug.lookup.find import find
+from cuplug.array_api.stock import stock
 
 
 def _ordered(name: str, x: Array, axis: int, descending: bool) -> Array:
     if kind_of(checked(name, "x", x).dtype) == "complex":
         raise TypeError(f"{name}: x: seen {x.dtype}, wanted numbers that have an order")
     axis = axis_of(name, axis, x.ndim)
-    result: Array = find(f"sorting.{name}")(x, axis=axis, descending=bool(descending))
+    result: Array = stock(f"sorting.{name}")(x, axis=axis, descending=bool(descending))
     return result
 
 
@@ -56,7 +56,7 @@ class UniqueInverse(NamedTuple):
 
 def unique_all(x: Array, /) -> UniqueAll:
     """Return the elements that differ, in order; where, which and how many they are."""
-    unique = find("sorting.unique")
+    unique = stock("sorting.unique")
     if kind_of(checked("unique_all", "x", x).dtype) != "complex":
         return UniqueAll(*unique(x))
     if not x.size:
@@ -66,7 +66,7 @@ def unique_all(x: Array, /) -> UniqueAll:
     rows, columns = (unique(part) for part in (real(x), imag(x)))
     numbers = binary("multiply", rows.inverse_indices, index(columns.values.size))
     _, *rest = unique(binary("add", numbers, columns.inverse_indices))
-    return UniqueAll(find("gather")(reshape(x, (-1,)), rest[0]), *rest)
+    return UniqueAll(stock("gather")(reshape(x, (-1,)), rest[0]), *rest)
 
 
 def unique_counts(x: Array, /) -> UniqueCounts:
@@ -85,5 +85,5 @@ def unique_values(x: Array, /) -> Array:
     """Return the elements that differ, in order."""
     if kind_of(checked("unique_values", "x", x).dtype) == "complex":
         return unique_all(x).values
-    result: Array = find("sorting.unique_values")(x)
+    result: Array = stock("sorting.unique_values")(x)
     return result

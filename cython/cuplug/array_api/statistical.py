@@ -9,7 +9,7 @@ from typing import Any
 
 from cuplug.array.array import Array
 from cuplug.array_api.creation import copy, full
-from cuplug.array_api.dtypes import DEFAULTS, astype, checked, kind_of, to_dtype
+from cuplug.array_api.dtypes import DEFAULTS, astype, checked, kind_of, name_of, to_dtype
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.manipulation import axes_of, reshape
 from cuplug.call.operator import Operator
@@ -35,11 +35,11 @@ def _made(name: str, dtype: str, result: str) -> Operator:
 
 def _reduce(name: str, x: Array, result: str, axis: Any, keepdims: bool) -> Array:
     checked(name, "x", x)
-    axes = axes_of(name, range(x.ndim) if axis is None else axis, x.ndim) if axis != () else ()
+    axes = axes_of(name, axis, x.ndim)
     if not axes:  # nothing is put together, but what is made of each element
         reduced = _reduce(name, reshape(x, (*x.shape, 1)), result, -1, False)
         return reduced
-    found: Array = _made(name, x.dtype.name, result)(x, axis=axes, keepdims=keepdims)
+    found: Array = _made(name, name_of(x.dtype), result)(x, axis=axes, keepdims=keepdims)
     return found
 
 
@@ -52,9 +52,11 @@ def _real(name: str, x: Array) -> Array:
 def sum_dtype(x: Array, dtype: Any) -> str:
     """Return the dtype that elements are summed in."""
     if dtype is not None:
-        return str(to_dtype(dtype).name)
+        return name_of(to_dtype(dtype))
     kind = kind_of(x.dtype)
-    return {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}.get(kind, x.dtype.name)
+    return {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}.get(
+        kind, name_of(x.dtype)
+    )
 
 
 def _summed(name: str, x: Array, axis: Any, dtype: Any, keepdims: bool) -> Array:
@@ -76,12 +78,12 @@ def prod(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = F
 
 def max(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the greatest element; NaN where there is one."""
-    return _reduce("max", x, _real("max", x).dtype.name, axis, keepdims)
+    return _reduce("max", x, name_of(_real("max", x).dtype), axis, keepdims)
 
 
 def min(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the least element; NaN where there is one."""
-    return _reduce("min", x, _real("min", x).dtype.name, axis, keepdims)
+    return _reduce("min", x, name_of(_real("min", x).dtype), axis, keepdims)
 
 
 def any(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
@@ -113,10 +115,10 @@ def _floating(name: str, x: Array) -> Array:
 def mean(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the arithmetic mean."""
     _floating("mean", x)
-    axes = axes_of("mean", range(x.ndim) if axis is None else axis, x.ndim)
+    axes = axes_of("mean", axis, x.ndim)
     if not axes:
         return copy(x)
-    found: Array = _averaging(x.dtype.name)(x, axis=axes, keepdims=keepdims)
+    found: Array = _averaging(name_of(x.dtype))(x, axis=axes, keepdims=keepdims)
     return found
 
 
@@ -156,7 +158,7 @@ def _one_of(x: Array, axes: tuple[int, ...]) -> Array:
 def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) -> Array:
     name = "std" if root else "var"
     _floating(name, _real(name, x))
-    axes = axes_of(name, range(x.ndim) if axis is None else axis, x.ndim)
+    axes = axes_of(name, axis, x.ndim)
     if not axes:
         return (
             binary("multiply", x, 0)
@@ -164,12 +166,12 @@ def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) 
             else full(x.shape, math.nan, dtype=x.dtype, device=x.device)
         )
     if str(x.device) != "cpu" and kind_of(x.dtype) == "float" and x.size:
-        once = _spreading_at_once(x.dtype.name, root)
+        once = _spreading_at_once(name_of(x.dtype), root)
         one = _one_of(x, axes)
         spread: Array = once(x, one, correction=float(correction), axis=axes, keepdims=keepdims)
         return spread
     centre = mean(x, axis=axes, keepdims=True)
-    made = _spreading(x.dtype.name, root)
+    made = _spreading(name_of(x.dtype), root)
     found: Array = made(x, centre, correction=float(correction), axis=axes, keepdims=keepdims)
     return found
 

@@ -118,7 +118,7 @@ cdef extern from "internal/frame.h" nogil:
     int cuplug_set_output(
         cuplug_frame *frame, uint32_t k, const cuplug_argument *given, cuplug_error *error
     )
-    int cuplug_is_staged(const cuplug_frame *frame)
+    uint64_t cuplug_wanted_copies(const cuplug_frame *frame)
     int cuplug_check_place(const cuplug_frame *frame, cuplug_error *error)
     int cuplug_run(cuplug_frame *frame, cuplug_error *error)
 

@@ -12,7 +12,7 @@ from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t
 
-from cuplug.arguments.inputs cimport read_arguments
+from cuplug.arguments.inputs cimport read_arguments, read_keyword
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ABSENT,
     cuplug_load_code,
@@ -355,7 +355,7 @@ cdef int read_keywords(
                 r.args[n_given].kind = CUPLUG_ARGUMENT_ABSENT
                 r.args[n_given].flags = 0
                 n_given += 1
-            read_arguments(&values[k], 1, r, at)
+            read_keyword(values[k], r, at)
     return n_given
 
 

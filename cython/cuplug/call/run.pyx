@@ -8,7 +8,7 @@ from collections import namedtuple
 from cpython.object cimport PyObject
 from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from cuplug.arguments.inputs cimport read_again, read_argument, read_arguments
 from cuplug.base.core cimport (
@@ -33,11 +33,11 @@ from cuplug.base.core_call cimport (
     cuplug_bind,
     cuplug_check_place,
     cuplug_frame,
-    cuplug_is_staged,
     cuplug_operator_signature,
     cuplug_run,
     cuplug_set_output,
     cuplug_signature,
+    cuplug_wanted_copies,
 )
 from cuplug.arrays.kinds cimport DLPACK
 from cuplug.arguments.outputs cimport allocate_output, copy_arguments, finish_output
@@ -140,10 +140,6 @@ cdef object run_operator(
             raise_error(&error)
         choose_device(&frame, place)
     n_outputs = frame.n_tensors - frame.n_inputs
-    late.watched.what = frame.signature.name
-    late.watched.task = -1
-    frame.progress = report_progress
-    frame.user = &late
     is_single = n_outputs == 1 and n_given == (out != NULL)
     if is_single and frame.n_bytes[frame.n_inputs] >= 0:
         result = one_output(r, &frame, 0, n, out)
@@ -154,11 +150,16 @@ cdef object run_operator(
         late.r = r
         late.outputs = <PyObject *>result
         frame.allocate = allocate_late
+        frame.user = &late
     if r.device_kind != NULL or r.given_stream != NULL:
         enter_stream(r, &frame)
     if frame.is_brief and frame.device.type != CUPLUG_CUDA:
         status = cuplug_run(&frame, &error)
     else:
+        late.watched.what = frame.signature.name
+        late.watched.task = -1
+        frame.progress = report_progress
+        frame.user = &late
         with nogil:
             status = cuplug_run(&frame, &error)
     if status:
@@ -182,11 +183,11 @@ cdef int settle_arguments(cuplug_operator *op, reading *r, uint32_t n, uint32_t 
 
 
 cdef bint make_copies(reading *r, cuplug_frame *frame) except -1:
-    """Copy the inputs that need it: few when the call goes through a GPU."""
-    if cuplug_is_staged(frame):
-        if not frame.odd_mask:
-            return False
-        frame.copy_mask = frame.odd_mask
+    """Copy the inputs that need it."""
+    cdef uint64_t wanted = cuplug_wanted_copies(frame)
+    if not wanted:
+        return False
+    frame.copy_mask = wanted
     copy_arguments(r, frame)
     return True
 

@@ -166,6 +166,8 @@ class Placement:
         return f"<device {self}>"
 
     def __eq__(self, other):
+        if type(other) is Placement:
+            return self.type == other.type and self.index == other.index
         return str(self) == str(other)
 
     def __hash__(self):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "source/elements.h"
+#include "entry/elements.h"
 
 #include "host/team.h"
 

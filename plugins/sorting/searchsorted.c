@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* searchsorted(x, values, side): where values would be put into x so that it stays in order.
  *   x T[m], ascending; values T[*n]; out int64[*n]: how many elements of x are below each value,
- * or, with side "right", not above it NaN is larger than all numbers. T: bool, integers, floating
+ * or, with side "right", not above it. NaN is larger than all numbers. T: bool, integers, floating
  * dtypes. Bytes moved: values and out once, and log2(m) elements of x for each. */
-#include "searchsorted/search.h"
+#include "sorting/search.h"
 
 CUPLUG_ENTRY int searchsorted_cuda(const cuplug_call *call);
 
@@ -16,14 +16,27 @@ typedef struct job {
   int is_right;
 } job;
 
+#define NEAR 16 /* elements that are looked at first */
+
+/* Values that ascend, too, are found from where the one before was. */
+ELEMENTS_INLINE int64_t search_near(const order *o, const job *j, int64_t at, uint64_t key) {
+  int is_near = at + NEAR <= j->m;
+  if (is_near) { /* one jump in all, which values that ascend always take, others rarely */
+    const int ends = search_is_behind(o, j->x, at + NEAR - 1, key, j->is_right) == 0;
+    is_near = ends & ((at == 0) | search_is_behind(o, j->x, at - (at > 0), key, j->is_right));
+  }
+  if (is_near) return search_from(o, j->x, at, NEAR, key, j->is_right);
+  return search_in(o, j->x, j->m, key, j->is_right);
+}
+
 /* In each branch the compiler knows the width. */
-#define SEARCH(width)                                                                   \
-  {                                                                                     \
-    order o = j->order;                                                                 \
-    o.n_bytes = width;                                                                  \
-    for (int64_t i = begin; i < end; i++)                                               \
-      j->out[i] = search_in(&o, j->x, j->m, search_key(&o, j->values, i), j->is_right); \
-    break;                                                                              \
+#define SEARCH(width)                                                        \
+  {                                                                          \
+    order o = j->order;                                                      \
+    o.n_bytes = width;                                                       \
+    for (int64_t i = begin, at = 0; i < end; i++)                            \
+      j->out[i] = at = search_near(&o, j, at, search_key(&o, j->values, i)); \
+    break;                                                                   \
   }
 
 static int search(void *context, int64_t begin, int64_t end) {
@@ -53,4 +66,3 @@ CUPLUG_OPERATOR(searchsorted_cuda, searchsorted_host,
                 "int64[*n] where T: bool | integer | floating",
                 "Where values would be put into x, whose elements ascend." CUPLUG_DETERMINISTIC
                     CUPLUG_INDEPENDENT(n));
-CUPLUG_PLUGIN(searchsorted, "1.0.0");

@@ -2,7 +2,7 @@
 /* The specification is at the top of searchsorted.c. */
 #include <cuplug/plugin.hpp>
 
-#include "searchsorted/search.h"
+#include "sorting/search.h"
 
 namespace {
 

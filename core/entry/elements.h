@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiled code over the elements of arrays of any strides: threads, blocks of elements that lie
- * together, and conversions, so that the code itself is one loop over contiguous memory. */
-#ifndef CUPLUG_CORE_SOURCE_ELEMENTS_H
-#define CUPLUG_CORE_SOURCE_ELEMENTS_H
+/* Code over the elements of arrays of any strides: threads, blocks of elements that lie together,
+ * and conversions, so that the code itself is one loop over contiguous memory. */
+#ifndef CUPLUG_CORE_ENTRY_ELEMENTS_H
+#define CUPLUG_CORE_ENTRY_ELEMENTS_H
 
 #include "entry/run.h"
 
