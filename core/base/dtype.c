@@ -47,13 +47,18 @@ static uint32_t bits_of_codes(uint32_t a, uint32_t b) {
   return bits;
 }
 
+/* Tables have thousands of names, and most differ in their first letter. */
+static int is_name(const char *name, const char *wanted) {
+  return *name == *wanted && !strcmp(name, wanted);
+}
+
 uint32_t cuplug__dtype_bits(const char *name) {
-  if (!strcmp(name, "any")) return CUPLUG__ANY_DTYPE;
-  if (!strcmp(name, "integer")) return bits_of_codes(0, 1);
-  if (!strcmp(name, "floating")) return bits_of_codes(2, 4);
-  if (!strcmp(name, "complex")) return bits_of_codes(5, 5);
+  if (is_name(name, "any")) return CUPLUG__ANY_DTYPE;
+  if (is_name(name, "integer")) return bits_of_codes(0, 1);
+  if (is_name(name, "floating")) return bits_of_codes(2, 4);
+  if (is_name(name, "complex")) return bits_of_codes(5, 5);
   for (uint32_t k = 0; k < cuplug__n_dtypes; k++)
-    if (!strcmp(dtypes[k].name, name)) return 1u << k;
+    if (is_name(name, dtypes[k].name)) return 1u << k;
   return 0;
 }
 

@@ -50,9 +50,21 @@ static size_t character_bytes(const unsigned char *c) {
   return overlong || surrogate || beyond || control ? 0 : n;
 }
 
-/* Checks that a string is a line of UTF-8. */
-static int check_line(const char *key, const char *text, cuplug_error *error) {
-  for (size_t k = 0; text[k];) {
+/* How many bytes at the beginning of a string are ASCII that a terminal shows, in eights. */
+static size_t shown_bytes(const char *text, size_t n) {
+  const uint64_t ones = UINT64_MAX / 255;
+  for (size_t k = 0; k + 8 <= n; k += 8) {
+    uint64_t x;
+    memcpy(&x, text + k, sizeof x);
+    const uint64_t below = (x - ' ' * ones) & ~x, above = x | (x + ones); /* a space; a tilde */
+    if ((below | above) & 128 * ones) return k;
+  }
+  return n & ~(size_t)7;
+}
+
+/* Checks that a string of n bytes is a line of UTF-8. */
+static int check_line(const char *key, const char *text, size_t n, cuplug_error *error) {
+  for (size_t k = shown_bytes(text, n); text[k];) {
     size_t step = character_bytes((const unsigned char *)text + k);
     if (!step)
       return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
@@ -71,23 +83,22 @@ typedef struct field {
   int is_critical;
 } field;
 
-static int is_key_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-}
+static const unsigned char in_keys[256] = {
+    ['a' ... 'z'] = 1, ['0' ... '9'] = 1, ['_'] = 1, ['.'] = 1};
 
-/* Takes apart one string of a note. */
-static int read_field(const char *string, field *f, cuplug_error *error) {
+/* Takes apart one string of a note, of n_bytes without its zero. */
+static int read_field(const char *string, size_t n_bytes, field *f, cuplug_error *error) {
   size_t n = 0;
   f->is_critical = *string == '!';
   const char *key = string + f->is_critical;
-  while (is_key_character(key[n])) n++;
+  while (in_keys[(unsigned char)key[n]]) n++;
   if (!n || n >= sizeof(f->key) || (key[n] && key[n] != '='))
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                         "\"%.40s\": a key of a to z, 0 to 9, _ and . is wanted", string);
   memcpy(f->key, key, n);
   f->key[n] = 0;
   f->value = key[n] ? key + n + 1 : key + n;
-  return check_line(f->key, f->value, error);
+  return check_line(f->key, f->value, (size_t)(string + n_bytes - f->value), error);
 }
 
 /* What becomes of one field. Fields that a reader does not know are skipped unless critical. */
@@ -105,9 +116,10 @@ static int read_text(const char *text, uint32_t n_bytes, take_field *take, void 
   field f;
   if (!n_bytes || text[n_bytes - 1])
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "its text does not end with a zero");
-  for (const char *at = text; at < text + n_bytes; at += strlen(at) + 1) {
-    if (!*at) continue;
-    int status = read_field(at, &f, error);
+  for (const char *at = text, *end; at < text + n_bytes; at = end + 1) {
+    end = at + strlen(at);
+    if (at == end) continue;
+    int status = read_field(at, (size_t)(end - at), &f, error);
     if (!status) status = take(to, &f, error);
     if (status) return status;
   }
@@ -141,15 +153,10 @@ static int is_key(const field *f, const char *key) {
 
 static int take_row_field(void *to, const field *f, cuplug_error *error) {
   cuplug_row *row = to;
-  const struct {
-    const char *key;
-    const char **place;
-  } texts[] = {{"signature", &row->signature},
-               {"doc", &row->doc},
-               {"host", &row->host_entry},
-               {"cuda", &row->cuda_entry}};
-  for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
-    if (is_key(f, texts[k].key)) return take_once(texts[k].place, f, error);
+  if (is_key(f, "signature")) return take_once(&row->signature, f, error);
+  if (is_key(f, "doc")) return take_once(&row->doc, f, error);
+  if (is_key(f, "host")) return take_once(&row->host_entry, f, error);
+  if (is_key(f, "cuda")) return take_once(&row->cuda_entry, f, error);
   for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
     if (is_key(f, flags[k].key)) {
       row->flags |= flags[k].flag;
@@ -192,7 +199,7 @@ int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cup
 const char *cuplug_row_property(const cuplug_row *row, const char *key) {
   field f;
   for (const char *at = row->text; at < row->text + row->text_bytes; at += strlen(at) + 1)
-    if (*at && !read_field(at, &f, NULL) && !strcmp(f.key, key)) return f.value;
+    if (*at && !read_field(at, strlen(at), &f, NULL) && !strcmp(f.key, key)) return f.value;
   return NULL;
 }
 
@@ -284,6 +291,15 @@ static int read_each(cuplug__table *table, uint32_t kind, read_note *read, cuplu
   return status;
 }
 
+/* Some compilers emit what a source has from its end on. */
+static void turn_rows(cuplug__table *table) {
+  for (uint32_t k = 0, last = table->n_rows - 1; k < last; k++, last--) {
+    const cuplug_row row = table->rows[k];
+    table->rows[k] = table->rows[last];
+    table->rows[last] = row;
+  }
+}
+
 static int is_sorted(const cuplug__table *table) {
   uint32_t k = 1;
   while (k < table->n_rows && compare_rows(&table->rows[k - 1], &table->rows[k]) < 0) k++;
@@ -302,6 +318,7 @@ static int read_notes(cuplug__table *table, cuplug_error *error) {
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                         "no note of the plugin: CUPLUG_PLUGIN is wanted");
   if (!table->n_rows) return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no operator");
+  if (compare_rows(&table->rows[0], &table->rows[table->n_rows - 1]) > 0) turn_rows(table);
   if (!is_sorted(table)) qsort(table->rows, table->n_rows, sizeof(*table->rows), compare_rows);
   return CUPLUG_OK;
 }

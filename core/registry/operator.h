@@ -36,8 +36,9 @@ typedef struct cuplug__overload {
   uint32_t implies_strides; /* as in cuplug_definition_row */
   uint32_t prefers_host;    /* 1: arrays of the host are not taken to a GPU unasked */
   cuplug_reshape *reshape;
-  /* Of asynchronous calls on each GPU: two of them could not claim one. Made at the first. */
-  cuplug_fault *_Atomic faults[CUPLUG__N_FAULTS];
+  /* Of asynchronous calls on each GPU: two of them could not claim one. Made at the first. Apart
+   * from the rest, so that memory is only taken where there are calls on GPUs. */
+  cuplug_fault *_Atomic *faults;
   _Atomic uint64_t prepared; /* bit d: checked and ready for GPU d */
   cuplug__names names;       /* of its tensors */
 } cuplug__overload;

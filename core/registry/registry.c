@@ -216,6 +216,7 @@ static int fill(cuplug__plugin *plugin, const placed_row *rows, cuplug_error *er
     const cuplug_row *row = &plugin->table.rows[rows[k].row];
     cuplug__make_overload(overload, row, tensors);
     tensors += count_tensors(row);
+    overload->faults = plugin->faults + (size_t)k * CUPLUG__N_FAULTS;
     overload->brief_bytes = is_brief(row) ? BRIEF_BYTES : -1;
     if (rows[k].first == rows[k].row) op = new_operator(plugin, overload);
     op->n_overloads++;
@@ -231,7 +232,8 @@ int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
   plugin->operators = calloc(n_rows, sizeof(*plugin->operators));
   plugin->overloads = calloc(n_rows, sizeof(*plugin->overloads));
   plugin->tensors = calloc(count_all_tensors(&plugin->table) + 1, sizeof(*plugin->tensors));
-  int status = rows && plugin->operators && plugin->overloads && plugin->tensors
+  plugin->faults = calloc(n_rows, CUPLUG__N_FAULTS * sizeof(*plugin->faults));
+  int status = rows && plugin->operators && plugin->overloads && plugin->tensors && plugin->faults
                    ? fill(plugin, rows, error)
                    : cuplug__no_memory(error, doing);
   free(rows);
@@ -245,6 +247,7 @@ void cuplug__plugin_free(cuplug__plugin *plugin) {
   free(plugin->operators);
   free(plugin->overloads);
   free(plugin->tensors);
+  free(plugin->faults);
   free(plugin);
 }
 

@@ -24,10 +24,11 @@ struct cuplug__plugin {
   cuplug__table table;
   uint32_t n_operators;
   cuplug_operator *operators;
-  cuplug__overload *overloads; /* table.n_rows of them, those of one operator together */
-  const char **tensors;        /* the names of all tensors of all overloads */
-  uint64_t rank;               /* counts cuplug_load: the greatest is searched first; 0 without */
-  void *library;               /* NULL until the code is loaded */
+  cuplug__overload *overloads;   /* table.n_rows of them, those of one operator together */
+  const char **tensors;          /* the names of all tensors of all overloads */
+  cuplug_fault *_Atomic *faults; /* CUPLUG__N_FAULTS of each overload */
+  uint64_t rank;                 /* counts cuplug_load: the greatest is searched first; 0 without */
+  void *library;                 /* NULL until the code is loaded */
   int has_digest;
   uint8_t digest[32]; /* of the file, where it was asked for */
   int is_in_place;    /* 1: it was loaded from the file itself, not from a copy */

@@ -53,7 +53,8 @@ int cuplug__parser_start(cuplug__parser *p, const char *text, cuplug_error *erro
                         CUPLUG_MAX_SIGNATURE, CUPLUG_MAX_SIGNATURE);
   size_t bytes = sizeof *p->s, seen[N_KINDS];
   count_marks(text, seen);
-  const size_t n_parts = seen[COMMA] + 2, n_dims = seen[COMMA] + seen[BRACKET] + 1;
+  const size_t n_parts = seen[COMMA] + (seen[RELATION] ? 2 : 1); /* 2: "->", "where" */
+  const size_t n_dims = seen[COMMA] + seen[BRACKET];
   const size_t parameters = reserve(&bytes, n_parts, sizeof(cuplug_parameter));
   const size_t variables = reserve(&bytes, n_parts, sizeof(cuplug_type_variable));
   const size_t dims = reserve(&bytes, n_dims, sizeof(cuplug_dim));
@@ -97,9 +98,8 @@ void cuplug__skip_space(cuplug__parser *p) {
   while (*p->at == ' ') p->at++;
 }
 
-int cuplug__take(cuplug__parser *p, const char *mark) {
+int cuplug__take_mark(cuplug__parser *p, const char *mark) {
   cuplug__skip_space(p);
-  if (*p->at != *mark) return 0; /* mostly: tables have thousands of signatures */
   size_t n = strlen(mark);
   if (strncmp(p->at, mark, n)) return 0;
   p->at += n;
@@ -110,6 +110,7 @@ int cuplug__is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 int cuplug__take_word(cuplug__parser *p, const char *word) {
   cuplug__skip_space(p);
+  if (*p->at != *word) return 0;
   size_t n = strlen(word);
   if (strncmp(p->at, word, n) || cuplug__is_word(p->at[n])) return 0;
   p->at += n;

@@ -31,8 +31,12 @@ int cuplug__parse_fail(cuplug__parser *p, const char *at, const char *wanted);
 /* Whether a character may stand in a name. */
 int cuplug__is_word(char c);
 void cuplug__skip_space(cuplug__parser *p);
+int cuplug__take_mark(cuplug__parser *p, const char *mark);
 /* Whether a mark, or a whole word, comes next; it is taken then. */
-int cuplug__take(cuplug__parser *p, const char *mark);
+static inline int cuplug__take(cuplug__parser *p, const char *mark) {
+  if (*p->at != ' ' && *p->at != *mark) return 0; /* mostly: tables have thousands of signatures */
+  return cuplug__take_mark(p, mark);
+}
 int cuplug__take_word(cuplug__parser *p, const char *word);
 int cuplug__expect(cuplug__parser *p, const char *mark, const char *wanted);
 int cuplug__at_string(cuplug__parser *p);

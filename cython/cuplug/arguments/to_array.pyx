@@ -8,6 +8,7 @@ from libc.stdint cimport int32_t
 from cuplug.arguments.inputs cimport read_argument
 from cuplug.array.array cimport Array, empty_like_tensor, share_memory
 from cuplug.array.buffer cimport is_on_gpu
+from cuplug.array.copies cimport host_values
 from cuplug.array.make cimport from_numpy, place_for, to_descr
 from cuplug.arrays.kinds cimport BUFFER, NUMPY, OWN, array_kind
 from cuplug.arrays.reading cimport kind_of, reading, start_reading
@@ -54,7 +55,7 @@ def to_array(x, dtype, device, copy):
         return to_other_gpu((<Array>x).in_order(), place)
     if isinstance(x, Array):
         x = x.numpy()
-    host = numpy.asarray(x, dtype=descr)
+    host = host_values("asarray: x", x, descr)
     host = host if host.dtype.isnative else host.astype(host.dtype.newbyteorder("="))
     if not dtype_in_memory(host.dtype).bits:
         seen = f"{type(x).__name__}, of elements of dtype {host.dtype}"

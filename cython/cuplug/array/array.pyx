@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
 from cuplug.array.arithmetic cimport Arithmetic, functions
 from cuplug.array.buffer cimport is_contiguous, is_on_gpu, n_elements
-from cuplug.array.copies cimport seen_by_numpy, take_numpy, to_numpy
+from cuplug.array.copies cimport host_values, seen_by_numpy, take_numpy, to_numpy
 from cuplug.array.layout cimport contiguous_strides, find_span, select
 from cuplug.base.capsules cimport export
 from cuplug.base.core cimport (
@@ -97,7 +97,7 @@ cdef class Array(Arithmetic):
         stream : as in calls of operators, optional
             The copy is made after its work.
         """
-        host = numpy.asarray(values, dtype=self.dtype)
+        host = host_values("set: values", values, self.dtype)
         if host.shape != self.shape:
             raise ValueError(f"set: values: seen shape {host.shape}, wanted {self.shape}")
         if is_contiguous(&self.tensor) or not is_on_gpu(&self.tensor):

@@ -8,3 +8,5 @@ cdef object to_numpy(Buffer x, object out, object stream)
 cdef int take_numpy(Buffer x, object values, object stream) except -1
 # A NumPy array that shares the memory of one on the host.
 cdef object seen_by_numpy(Buffer x)
+# What NumPy makes of numbers or of an array of the host, for an argument of a name.
+cdef object host_values(str name, object x, object descr)

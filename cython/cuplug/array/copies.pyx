@@ -16,6 +16,20 @@ import numpy
 _import_array()
 
 
+cdef object host_values(str name, object x, object descr):
+    """What NumPy makes of numbers, or of an array of the host."""
+    is_array = isinstance(x, (numpy.ndarray, numpy.generic))
+    if is_array and descr is not None and x.dtype.kind == "c" and descr.kind in "biuf":
+        raise TypeError(f"{name}: seen {x.dtype}, wanted real numbers for {descr}")
+    try:
+        return numpy.asarray(x, dtype=None if x is None else descr)  # which it takes for NaN
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        wanted = "numbers" if descr is None else f"numbers for {descr}"
+        seen = type(x).__name__
+        raise kind(f"{name}: seen {seen}, wanted {wanted}, in equal rows: {error}") from error
+
+
 cdef object seen_by_numpy(Buffer x):
     cdef npy_intp strides[CUPLUG_MAX_NDIM]
     cdef npy_intp n_bytes = x.dtype.itemsize, step = n_bytes

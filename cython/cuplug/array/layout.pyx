@@ -6,6 +6,8 @@ from libc.stdint cimport int64_t, uintptr_t
 
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 
+from operator import index
+
 import numpy
 
 # What an item of a key is.
@@ -47,13 +49,18 @@ cdef void find_span(const cuplug_tensor *x, uintptr_t *low, uintptr_t *high) noe
 
 
 cdef int kind_of_item(object item) except -1:
-    if isinstance(item, (int, numpy.integer)) and not isinstance(item, bool):
+    if isinstance(item, bool):
+        return OTHER
+    if isinstance(item, (int, numpy.integer)):
         return NUMBER
     if isinstance(item, slice):
         return RANGE
     if item is None:
         return NEW
-    return REST if item is Ellipsis else OTHER
+    if item is Ellipsis:
+        return REST
+    is_array = hasattr(item, "__dlpack__")
+    return NUMBER if hasattr(item, "__index__") and not is_array else OTHER
 
 
 cdef bint select(
@@ -117,7 +124,12 @@ cdef int64_t take_range(
 ) except? -1:
     """Size and stride of a slice of a dimension. Returns how far its first element is."""
     cdef Py_ssize_t start = 0, stop = 0, by = 0, length = 0
-    PySlice_GetIndicesEx(part, size, &start, &stop, &by, &length)
+    try:
+        PySlice_GetIndicesEx(part, size, &start, &stop, &by, &length)
+    except TypeError:
+        raise TypeError(f"cuplug.Array: seen {part!r}, wanted integers or None in it") from None
+    except ValueError:
+        raise ValueError(f"cuplug.Array: seen {part!r}, wanted a step other than 0") from None
     n[0] = length
     stride[0] = step * by if length > 1 else step
     return start * step if length else 0
@@ -137,7 +149,7 @@ cdef list completed(tuple items, list kinds, int ndim):
 
 
 cdef int64_t position(object item, int dimension, int64_t size) except -1:
-    k = int(item)
+    k = index(item)
     if not -size <= k < size:
         raise IndexError(
             f"cuplug.Array: index {k} is out of bounds for dimension {dimension} of size {size}"

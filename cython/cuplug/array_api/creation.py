@@ -12,8 +12,17 @@ import numpy as np
 from cuplug.arguments.to_array import to_array
 from cuplug.array.array import Array, may_meet
 from cuplug.array.make import empty
-from cuplug.array_api.dtypes import DEFAULTS, astype, kind_of, name_of, result_type, to_dtype
-from cuplug.array_api.elementwise import NUMBERS
+from cuplug.array_api.dtypes import (
+    DEFAULTS,
+    astype,
+    checked,
+    integer,
+    kind_of,
+    name_of,
+    result_type,
+    to_dtype,
+)
+from cuplug.array_api.elementwise import NUMBERS, plain_number
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.public import public
 from cuplug.call.operator import Operator
@@ -54,8 +63,9 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     if isinstance(x, Array):
         result = x if device is None else to_array(x, None, device, copy)
     else:
-        result = to_array(x, dtype, device, copy)
-    wanted = result.dtype if dtype is None or result.dtype.names else to_dtype(dtype)
+        is_converted_here = _may_be_out_of_range(x, dtype)
+        result = to_array(x, None if is_converted_here else dtype, device, copy)
+    wanted = result.dtype if dtype is None or result.dtype.names else to_dtype(dtype, "asarray")
     if wanted == result.dtype and not (copy and result is x):
         return result
     if result.dtype.names:  # no operator copies structures
@@ -63,6 +73,14 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     if copy is False:
         raise ValueError(f"asarray: copy: seen False, but {result.dtype} has to become {wanted}")
     return astype(result, wanted)
+
+
+def _may_be_out_of_range(x: Any, dtype: Any) -> bool:
+    """Say whether floats become integers, for which NumPy makes anything of large ones."""
+    if dtype is None or not isinstance(x, (np.ndarray, np.generic)):
+        return False
+    own, wanted = (DTYPES.get(y.name) for y in (x.dtype, to_dtype(dtype, "asarray")))
+    return bool(own and wanted and own.kind == "float" and wanted.kind in ("int", "uint"))
 
 
 def copy(x: Array) -> Array:
@@ -77,18 +95,31 @@ def _assigning(dtype: str) -> Operator:
 
 def assign(x: Array, value: Any) -> None:
     """Write a number or an array, which is broadcast, to all of an array."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, NUMBERS):
-        value = DTYPES[name_of(x.dtype)].scalar(value)
-    else:
-        if not isinstance(value, Array) or value.device != x.device:
-            value = asarray(value, device=x.device)
-        if value.dtype != x.dtype:
-            value = astype(value, x.dtype)
-        if may_meet(x, value):
-            value = copy(value)
+    value = as_elements(x, value)
+    if isinstance(value, Array) and may_meet(x, value):
+        value = copy(value)
     _assigning(name_of(x.dtype))(x, value)
+
+
+def as_elements(x: Array, value: Any) -> Any:
+    """Return what is written to elements of an array as a number or an array of its dtype."""
+    value = plain_number(value)
+    if isinstance(value, NUMBERS):
+        return _number(x.dtype, value)
+    if not isinstance(value, Array) or value.device != x.device:
+        value = asarray(value, device=x.device)
+    return value if value.dtype == x.dtype else astype(value, x.dtype)
+
+
+def _number(dtype: Any, value: Any) -> Any:
+    if isinstance(value, complex) and kind_of(dtype) != "complex":
+        raise TypeError(f"assign: value: seen {value}, wanted a real number for {dtype}")
+    try:
+        return DTYPES[name_of(dtype)].scalar(value)
+    except (OverflowError, ValueError):
+        seen = value if isinstance(value, float) else "an integer beyond 64 bits"
+        wanted = f"a value in the range of {dtype}"
+        raise ValueError(f"assign: value: seen {seen}, wanted {wanted}") from None
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
@@ -109,18 +140,21 @@ def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     return full(shape, 1, dtype=dtype or DEFAULTS["real floating"], device=device)
 
 
-def _like(x: Array, dtype: Any, device: Any) -> dict[str, Any]:
+def _like(name: str, x: Array, dtype: Any, device: Any) -> dict[str, Any]:
+    checked(name, "x", x)
     return {"dtype": dtype or x.dtype, "device": device or x.device}
 
 
 def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
     """Return an array of the same shape, dtype and device, uninitialised."""
-    return empty(x.shape, **_like(x, dtype, device))
+    known = _like("empty_like", x, dtype, device)
+    return empty(x.shape, **known)
 
 
 def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """Return an array like another one, of one value."""
-    return full(x.shape, fill_value, **_like(x, dtype, device))
+    known = _like("full_like", x, dtype, device)
+    return full(x.shape, fill_value, **known)
 
 
 def zeros_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
@@ -140,7 +174,17 @@ def _numbering(dtype: str) -> Operator:
 
 
 def _is_finite(x: Any) -> bool:
-    return isinstance(x, (int, float, np.number)) and math.isfinite(x)
+    is_integer = isinstance(x, (int, np.integer))
+    return is_integer or (isinstance(x, (float, np.floating)) and math.isfinite(x))
+
+
+def _n_steps(start: Any, stop: Any, step: Any) -> int:
+    if all(isinstance(x, (int, np.integer)) for x in (start, stop, step)):
+        return max(-((int(start) - int(stop)) // int(step)), 0)
+    try:
+        return max(math.ceil((stop - start) / step), 0)
+    except OverflowError:
+        raise ValueError("arange: seen more than 2**63 numbers, wanted fewer") from None
 
 
 def arange(
@@ -154,17 +198,17 @@ def arange(
 ) -> Array:
     """Return numbers from `start` to before `stop`, at equal distances."""
     start, stop = (0, start) if stop is None else (start, stop)
+    given = (start, stop, step)
+    if not all(map(_is_finite, given)):
+        raise ValueError(f"arange: seen start, stop and step {given}, wanted finite numbers")
     if step == 0:
         raise ValueError("arange: step: seen 0, wanted another number")
-    given = (start, stop, step)
     is_whole = type(start) is type(stop) is type(step) is int
-    if not is_whole and not all(map(_is_finite, given)):
-        raise ValueError(f"arange: seen start, stop and step {given}, wanted finite numbers")
     if dtype is None:
         wanted = to_dtype(int) if is_whole else result_type(*[to_dtype(type(x)) for x in given])
     else:
         wanted = to_dtype(dtype)
-    n = len(range(*given)) if is_whole else max(math.ceil((stop - start) / step), 0)
+    n = _n_steps(*given)
     if kind_of(wanted) == "complex" or name_of(wanted) in ("float16", "bfloat16"):
         return astype(arange(start, stop, step, dtype="float64", device=device), wanted)
     result = empty(n, wanted, device)
@@ -190,6 +234,7 @@ def linspace(
     endpoint: bool = True,
 ) -> Array:
     """Return `num` numbers from `start` to `stop`, at equal distances."""
+    num = integer("linspace: num", num)
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
     by_default = DEFAULTS["complex floating" if is_complex else "real floating"]
     wanted = to_dtype(dtype or by_default)
@@ -239,7 +284,7 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
 
 
 def _triangle_of(name: str, relation: str, x: Array, k: int) -> Array:
-    if x.ndim < 2:
+    if checked(name, "x", x).ndim < 2:
         raise ValueError(f"{name}: x: seen {x.ndim} dimensions, wanted at least 2")
     if not x.size:
         return copy(x)

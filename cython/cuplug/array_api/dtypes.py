@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from functools import cache
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,14 @@ def checked(name: str, argument: str, x: Any) -> Any:
     return x
 
 
+def integer(what: str, value: Any) -> int:
+    """Return an argument that must be an integer."""
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"{what}: seen {value!r:.60}, wanted an integer") from None
+
+
 @cache
 def name_of(dtype: Any) -> str:
     """Return a dtype's name, which NumPy puts together each time that it is asked for."""
@@ -72,23 +81,26 @@ def kind_of(dtype: Any) -> str:
 _named = cache(numpy_dtype)
 
 
-def to_dtype(dtype: Any) -> Any:
-    """Return the numpy.dtype that a caller means."""
+def to_dtype(dtype: Any, name: str = "cuplug.array_api") -> Any:
+    """Return the numpy.dtype that a caller of a function means."""
     if isinstance(dtype, np.dtype):
         return dtype if dtype.isnative else dtype.newbyteorder("=")
     if isinstance(dtype, str) and dtype in DTYPES:
         return _named(dtype)
-    if isinstance(dtype, type):
-        return _of_type(dtype)
-    return np.dtype(dtype).newbyteorder("=")
+    if isinstance(dtype, type) and dtype in _PYTHON:
+        return _of_python(dtype)
+    try:
+        if dtype is not None:  # NumPy takes it for float64
+            return np.dtype(dtype).newbyteorder("=")
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{name}: dtype: seen {dtype!r}, wanted a dtype of NumPy or ml_dtypes")
 
 
 @cache
-def _of_type(dtype: type) -> Any:
-    if dtype in _PYTHON:
-        names = ("bool", DEFAULTS["integral"], DEFAULTS["real floating"], "complex128")
-        return np.dtype(names[_PYTHON.index(dtype)])
-    return np.dtype(dtype).newbyteorder("=")
+def _of_python(dtype: type) -> Any:
+    names = ("bool", DEFAULTS["integral"], DEFAULTS["real floating"], "complex128")
+    return np.dtype(names[_PYTHON.index(dtype)])
 
 
 @cache
@@ -210,7 +222,8 @@ def _conversion(from_: str, to: str) -> Any:
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     """Convert elements; what is too large for an integer becomes the greatest or least one."""
-    wanted = to_dtype(dtype)
+    checked("astype", "x", x)
+    wanted = to_dtype(dtype, "astype")
     result = x if device is None else x.to_device(device)
     if result.dtype == wanted and not copy:
         return result

@@ -87,12 +87,17 @@ def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     if not isinstance(x, Array):
         y, x = in_common(name, y, x) if isinstance(y, Array) else checked(name, "x", x)
         return x, y
-    if isinstance(y, np.generic):
-        y = y.item()
+    y = plain_number(y)
     if not isinstance(y, NUMBERS):
         dtype = _common(name, x.dtype, checked(name, "y", y).dtype)
         return _with_dtype(x, dtype), _with_dtype(y, dtype)
     return _with_dtype(x, _floating(name, with_number(x.dtype, y))), y
+
+
+def plain_number(x: Any) -> Any:
+    """Return a number of NumPy's as one of Python's, and others as they are."""
+    is_number = isinstance(x, np.generic) and x.dtype.name in DTYPES
+    return x.item() if is_number else x
 
 
 @cache

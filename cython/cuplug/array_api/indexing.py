@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.array import Array
-from cuplug.array_api.creation import arange, asarray, assign, copy
-from cuplug.array_api.dtypes import astype, checked, kind_of, name_of
-from cuplug.array_api.elementwise import NUMBERS, binary
+from cuplug.array_api.creation import arange, as_elements, asarray, assign, copy, full
+from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
+from cuplug.array_api.elementwise import binary
 from cuplug.array_api.manipulation import (
     axis_of,
     broadcast_arrays,
     broadcast_shapes,
     broadcast_to,
+    expand_dims,
     permute_dims,
     reshape,
 )
@@ -32,15 +33,16 @@ from cuplug.source.element_wise import elementwise
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     """Return elements along a dimension, by their positions."""
-    if axis is None and x.ndim != 1:
+    if axis is None and checked("take", "x", x).ndim != 1:
         raise ValueError(f"take: axis: seen None, wanted one of {x.ndim} dimensions")
-    taken: Array = stock("gather")(x, indices, axis=0 if axis is None else index(axis))
+    along = 0 if axis is None else integer("take: axis", axis)
+    taken: Array = stock("gather")(x, indices, axis=along)
     return taken
 
 
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     """Return elements along a dimension, by positions that differ for each of the others."""
-    along = axis_of("take_along_axis", axis, x.ndim)
+    along = axis_of("take_along_axis", axis, checked("take_along_axis", "x", x).ndim)
     if name_of(checked("take_along_axis", "indices", indices).dtype) != "int32":
         indices = astype(indices, "int64", copy=False)
     others = (*x.shape[:along], 1, *x.shape[along + 1 :])
@@ -53,10 +55,15 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
 
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
     """Return an array with each element, or each part along a dimension, several times."""
+    checked("repeat", "x", x)
     if axis is None:
         return repeat(reshape(x, (-1,)), repeats, axis=0)
     along = axis_of("repeat", axis, x.ndim)
-    times = repeats if isinstance(repeats, Array) else asarray(index(repeats), device=x.device)
+    times = (
+        repeats
+        if isinstance(repeats, Array)
+        else asarray(integer("repeat: repeats", repeats), device=x.device)
+    )
     if kind_of(times.dtype) not in ("int", "uint"):
         raise TypeError(f"repeat: repeats: seen {times.dtype}, wanted integers")
     if times.size and int(min(times)) < 0:
@@ -80,19 +87,21 @@ class _Places:
     """
 
     def __init__(self, x: Array, key: Any) -> None:
-        items = _completed(x, [_item(k, x) for k in (key if isinstance(key, tuple) else (key,))])
+        items = [_item(k, x) for k in (key if isinstance(key, tuple) else (key,))]
+        x, items, dots = _completed(x, items)
         plain = [slice(None) if isinstance(item, Array) else item for item in items]
         kept = [item for item in items if not isinstance(item, int)]
         taken = [k for k, item in enumerate(kept) if isinstance(item, Array)]
         others = [k for k in range(len(kept)) if k not in taken]
         advanced = [k for k, item in enumerate(items) if isinstance(item, (int, Array))]
         is_run = advanced == list(range(advanced[0], advanced[-1] + 1))
+        is_run &= not advanced[0] < dots <= advanced[-1]  # '...' parts them, also where it is empty
         part = x[tuple(plain)]
         self.front = advanced[0] if is_run else 0
         self.rows = permute_dims(part, (*taken, *others))
         self.sizes = self.rows.shape[: len(taken)]
-        arrays = tuple(broadcast_arrays(*(item for item in kept if isinstance(item, Array))))
-        self.positions = _numbered(arrays, self.sizes)
+        arrays = tuple(item for item in kept if isinstance(item, Array))
+        self.positions = _numbered(_spread_together(arrays), self.sizes)
 
     def contiguous_rows(self) -> Array:
         """Return the rows with one first dimension, counted by `positions`."""
@@ -100,44 +109,81 @@ class _Places:
 
 
 def _item(item: Any, x: Array) -> Any:
-    if isinstance(item, (list, np.ndarray)):
-        item = asarray(item, device=x.device)
+    """Return an item of a key: masks, and positions but those of one element, as arrays."""
+    if isinstance(item, (bool, np.bool_, list, np.ndarray)) or hasattr(item, "__dlpack__"):
+        is_empty = isinstance(item, list) and not item  # which NumPy takes for floats
+        item = asarray(item, dtype="int64" if is_empty else None, device=x.device)
     if isinstance(item, Array) and kind_of(item.dtype) not in ("bool", "int", "uint"):
         raise IndexError(f"cuplug.Array: seen an index of dtype {item.dtype}, wanted integers")
-    is_known = item is None or item is ... or isinstance(item, (slice, Array))
-    if not (is_known or hasattr(item, "__index__")):
-        raise IndexError(
-            f"cuplug.Array: seen an index of type {type(item).__name__}, wanted integers"
-        )
-    return item
+    if item is None or item is ... or isinstance(item, (slice, Array)):
+        return item
+    if not hasattr(item, "__index__"):
+        seen = type(item).__name__
+        raise IndexError(f"cuplug.Array: seen an index of type {seen}, wanted integers")
+    return index(item)
 
 
-def _completed(x: Array, items: list[Any]) -> list[Any]:
-    """Return a key that names all dimensions, with positions in place of masks."""
+def _is_mask(item: Any) -> bool:
+    return isinstance(item, Array) and kind_of(item.dtype) == "bool"
 
-    def n_named(item: Any) -> int:
-        is_mask = isinstance(item, Array) and kind_of(item.dtype) == "bool"
-        return item.ndim if is_mask else int(item is not None and item is not Ellipsis)
 
-    n = sum(map(n_named, items))
+def _n_named(item: Any) -> int:
+    """Return how many dimensions an item of a key is for."""
+    return item.ndim if _is_mask(item) else int(item is not None and item is not Ellipsis)
+
+
+def _completed(x: Array, items: list[Any]) -> tuple[Array, list[Any], int]:
+    """Return a key that names all dimensions, with positions in place of masks.
+
+    Before it the array, which gets a dimension for each mask without any; after it, before which
+    of the items '...' was.
+    """
+    n = sum(map(_n_named, items))
     if n > x.ndim:
         raise IndexError(f"cuplug.Array: seen {n} indices, wanted at most {x.ndim}")
-    dots = [k for k, item in enumerate(items) if item is Ellipsis] or [len(items)]
+    dots = [k for k, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("cuplug.Array: seen several '...' in a key, wanted one")
+    place = dots[0] if dots else len(items)
     rest = [slice(None)] * (x.ndim - n)
     result: list[Any] = []
     at = 0
-    for item in [*items[: dots[0]], *rest, *items[dots[0] + 1 :]]:
-        shape = x.shape[at : at + n_named(item)]
-        at += n_named(item)
-        if isinstance(item, Array) and kind_of(item.dtype) == "bool":
-            if item.shape != shape:
-                raise IndexError(f"cuplug.Array: seen a mask of shape {item.shape}, wanted {shape}")
-            result += nonzero(item)
-        elif isinstance(item, Array):
-            result.append(astype(item, "int64", copy=False))
-        else:
-            result.append(item if isinstance(item, slice) or item is None else index(item))
-    return result
+    for item in items[:place]:
+        x, at = _add_item(result, item, x, at)
+    first = len(result)
+    result += rest
+    at += len(rest)
+    for item in items[place + 1 :]:
+        x, at = _add_item(result, item, x, at)
+    return x, result, first
+
+
+def _add_item(items: list[Any], item: Any, x: Array, at: int) -> tuple[Array, int]:
+    """Add what an item stands for; return the array, and the dimension behind it."""
+    behind = at + _n_named(item)
+    if not _is_mask(item):
+        if isinstance(item, Array):
+            _check_positions(item, x.shape[at])
+            item = astype(item, "int64", copy=False)
+        items.append(item)
+        return x, behind
+    if not item.ndim:
+        items.append(arange(int(bool(item)), device=x.device))
+        return expand_dims(x, axis=at), at + 1
+    if item.shape != x.shape[at:behind]:
+        shape = x.shape[at:behind]
+        raise IndexError(f"cuplug.Array: seen a mask of shape {item.shape}, wanted {shape}")
+    items += nonzero(item)
+    return x, behind
+
+
+def _spread_together(positions: tuple[Array, ...]) -> tuple[Array, ...]:
+    try:
+        return tuple(broadcast_arrays(*positions))
+    except ValueError:
+        seen = ", ".join(str(k.shape) for k in positions)
+        wanted = "such that can be broadcast together"
+        raise IndexError(f"cuplug.Array: seen indices of shapes {seen}, wanted {wanted}") from None
 
 
 @cache
@@ -149,7 +195,6 @@ def _numbered(positions: tuple[Array, ...], sizes: tuple[int, ...]) -> Array:
     """Return the numbers in C order of positions along several dimensions."""
     result: Array | None = None
     for k, size in zip(positions, sizes, strict=True):
-        _check_positions(k, size)
         wrapped = _wrapping()(k, size)
         result = (
             wrapped if result is None else binary("add", binary("multiply", result, size), wrapped)
@@ -193,12 +238,9 @@ def _is_mask_of(x: Array, key: Any) -> bool:
     return isinstance(key, Array) and kind_of(key.dtype) == "bool" and key.shape == x.shape
 
 
-def _spread(x: Array, mask: Array, value: Any) -> Any:
-    """Return a value for each element where a mask is true, as what `where` takes."""
-    if isinstance(value, NUMBERS):
-        return value
-    values = asarray(value, dtype=x.dtype, device=x.device)
-    if not values.ndim:
+def _spread(mask: Array, values: Any) -> Any:
+    """Return values for each element where a mask is true, as what `where` takes."""
+    if not isinstance(values, Array) or not values.ndim:
         return values
     values = broadcast_to(values, (int(count_nonzero(mask)),))
     return stock("selection.select_backward")(values, mask)
@@ -206,16 +248,18 @@ def _spread(x: Array, mask: Array, value: Any) -> Any:
 
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
+    value = as_elements(x, value)
     if _is_mask_of(x, key):
-        assign(x, where(key, _spread(x, key, value), x))
+        assign(x, where(key, _spread(key, value), x))
         return
     places = _Places(x, key)
     positions, n = places.positions, len(places.sizes)
     rest = places.rows.shape[n:]
     shape = (*rest[: places.front], *positions.shape, *rest[places.front :])
-    if not isinstance(value, (Array, *NUMBERS)):
-        value = asarray(value, device=x.device)
-    values = copy(broadcast_to(asarray(value, dtype=x.dtype, device=x.device), shape))
+    if isinstance(value, Array):
+        values = copy(broadcast_to(value, shape))
+    else:
+        values = full(shape, value, dtype=x.dtype, device=x.device)
     along = range(places.front, places.front + positions.ndim)
     turned = permute_dims(values, (*along, *(k for k in range(len(shape)) if k not in along)))
     rows = copy(places.contiguous_rows())

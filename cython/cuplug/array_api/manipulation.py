@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import index
 from typing import Any
 
 from cuplug.array.array import Array, permuted, reshaped, view
 from cuplug.array.make import empty
 from cuplug.array_api.creation import assign, copy
-from cuplug.array_api.dtypes import checked, result_type
+from cuplug.array_api.dtypes import checked, integer, result_type
 
 Shape = tuple[int, ...]
 
@@ -23,7 +23,7 @@ def steps_of(x: Array) -> Shape:
 
 def axis_of(name: str, axis: Any, ndim: int) -> int:
     """Return an axis counted from 0."""
-    k = index(axis)
+    k = integer(f"{name}: axis", axis)
     if not -ndim <= k < ndim:
         raise IndexError(f"{name}: axis: seen {k}, wanted one of {ndim} dimensions")
     return k % ndim
@@ -42,9 +42,26 @@ def axes_of(name: str, axes: Any, ndim: int) -> Shape:
     return found
 
 
+def shape_of(what: str, shape: Any) -> Shape:
+    """Return an argument that must be an integer or several."""
+    try:
+        return tuple(map(index, shape if isinstance(shape, Iterable) else (shape,)))
+    except TypeError:
+        seen = type(shape).__name__
+        raise TypeError(f"{what}: seen {seen}, wanted an integer or a sequence of them") from None
+
+
+def _sequence(name: str, arrays: Any) -> list[Array]:
+    if not isinstance(arrays, Iterable):
+        seen = type(arrays).__name__
+        raise TypeError(f"{name}: arrays: seen {seen}, wanted a sequence of cuplug.Array")
+    return [checked(name, "arrays", x) for x in arrays]
+
+
 def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
     """Return a view with the dimensions in another order."""
-    order = axes_of("permute_dims", tuple(axes), x.ndim)
+    checked("permute_dims", "x", x)
+    order = axes_of("permute_dims", shape_of("permute_dims: axes", axes), x.ndim)
     if len(order) != x.ndim:
         raise ValueError(f"permute_dims: axes: seen {axes}, wanted all of {x.ndim} dimensions")
     return permuted(x, order)
@@ -52,6 +69,7 @@ def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
 
 def matrix_transpose(x: Array, /) -> Array:
     """Return a view with the last two dimensions exchanged."""
+    checked("matrix_transpose", "x", x)
     if x.ndim < 2:
         raise ValueError(f"matrix_transpose: x: seen {x.ndim} dimensions, wanted at least 2")
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
@@ -59,6 +77,7 @@ def matrix_transpose(x: Array, /) -> Array:
 
 def moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
     """Return a view with some dimensions elsewhere."""
+    checked("moveaxis", "x", x)
     from_, to = (axes_of("moveaxis", axes, x.ndim) for axes in (source, destination))
     if len(from_) != len(to):
         raise ValueError("moveaxis: seen another number of destinations than of sources")
@@ -70,8 +89,8 @@ def moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
 
 def reshape(x: Array, /, shape: Any, *, copy: bool | None = None) -> Array:
     """Return the elements in C order in another shape: a view unless that cannot be."""
-    given = shape if isinstance(shape, (tuple, Sequence)) else (shape,)
-    wanted = _completed(x, tuple(map(index, given)))
+    checked("reshape", "x", x)
+    wanted = _completed(x, shape_of("reshape: shape", shape))
     whole = None if copy else reshaped(x, wanted)
     if whole is not None:
         return whole
@@ -135,12 +154,14 @@ def _reshaped_steps(x: Array, shape: Shape) -> Shape | None:
 
 def expand_dims(x: Array, /, axis: int = 0) -> Array:
     """Return a view with a dimension of size 1 more."""
+    checked("expand_dims", "x", x)
     at = axis_of("expand_dims", axis, x.ndim + 1)
     return x[(*((slice(None),) * at), None)]
 
 
 def squeeze(x: Array, /, axis: Any) -> Array:
     """Return a view without dimensions of size 1."""
+    checked("squeeze", "x", x)
     gone = axes_of("squeeze", axis, x.ndim)
     if long := [k for k in gone if x.shape[k] != 1]:
         raise ValueError(f"squeeze: axis: seen {long[0]} of size {x.shape[long[0]]}, wanted 1")
@@ -149,6 +170,7 @@ def squeeze(x: Array, /, axis: Any) -> Array:
 
 def flip(x: Array, /, *, axis: Any = None) -> Array:
     """Return a view with elements along dimensions in reverse."""
+    checked("flip", "x", x)
     turned = axes_of("flip", axis, x.ndim)
     return x[tuple(slice(None, None, -1 if k in turned else 1) for k in range(x.ndim))]
 
@@ -167,7 +189,8 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
 
 def broadcast_to(x: Array, /, shape: Shape) -> Array:
     """Return a view of another shape, which repeats elements."""
-    wanted = tuple(map(index, shape))
+    checked("broadcast_to", "x", x)
+    wanted = shape_of("broadcast_to: shape", shape)
     if broadcast_shapes(x.shape, wanted) != wanted:
         raise ValueError(f"broadcast_to: shape: seen {wanted}, which {x.shape} does not fit")
     more = len(wanted) - x.ndim
@@ -177,16 +200,15 @@ def broadcast_to(x: Array, /, shape: Shape) -> Array:
 
 def broadcast_arrays(*arrays: Array) -> list[Array]:
     """Return views of the shape that arrays are broadcast to."""
-    shape = broadcast_shapes(*(x.shape for x in arrays))
+    shape = broadcast_shapes(*(checked("broadcast_arrays", "arrays", x).shape for x in arrays))
     return [broadcast_to(x, shape) for x in arrays]
 
 
 def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
     """Return arrays one behind the other along a dimension; with None, all elements."""
+    arrays = _sequence("concat", arrays)
     if not arrays:
         raise ValueError("concat: arrays: seen none, wanted at least one")
-    for x in arrays:
-        checked("concat", "arrays", x)
     if axis is None:
         return concat([reshape(x, (-1,)) for x in arrays], axis=0)
     first = arrays[0]
@@ -209,7 +231,7 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
 
 def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
     """Return arrays beside each other along a new dimension."""
-    return concat([expand_dims(x, axis=axis) for x in arrays], axis=axis)
+    return concat([expand_dims(x, axis=axis) for x in _sequence("stack", arrays)], axis=axis)
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
@@ -219,13 +241,14 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
     """Return elements moved along dimensions; what leaves at one end comes in at the other."""
+    checked("roll", "x", x)
     if axis is None:
         return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
     axes = axis if isinstance(axis, tuple) else (axis,)
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
     for by, axis in zip(shifts, axes, strict=True):
         k = axis_of("roll", axis, x.ndim)
-        at = -index(by) % x.shape[k] if x.shape[k] else 0
+        at = -integer("roll: shift", by) % x.shape[k] if x.shape[k] else 0
         before = (slice(None),) * k
         x = concat([x[(*before, slice(at, None))], x[(*before, slice(None, at))]], axis=k)
     return copy(x)
@@ -233,8 +256,10 @@ def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
 
 def tile(x: Array, repetitions: Shape, /) -> Array:
     """Return an array repeated along each dimension."""
-    more = max(len(repetitions) - x.ndim, 0)
-    times = (1,) * (x.ndim - len(repetitions)) + tuple(map(index, repetitions))
+    checked("tile", "x", x)
+    given = shape_of("tile: repetitions", repetitions)
+    more = max(len(given) - x.ndim, 0)
+    times = (1,) * (x.ndim - len(given)) + given
     shape = (1,) * more + x.shape
     pairs = [n for pair in zip(times, shape, strict=True) for n in pair]
     spread = broadcast_to(reshape(x, [n for s in shape for n in (1, s)]), tuple(pairs))
@@ -245,7 +270,7 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
     """Return the coordinates of a grid, of those along each dimension."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing: seen {indexing!r}, wanted 'xy' or 'ij'")
-    n = len(arrays)
+    n = len(_sequence("meshgrid", arrays))
     order = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))
     spread = [
         reshape(x, [-1 if k == at else 1 for k in range(n)])

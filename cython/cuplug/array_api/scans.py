@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 from cuplug.array.array import Array
-from cuplug.array_api.dtypes import astype, checked, kind_of, to_dtype
+from cuplug.array_api.dtypes import astype, checked, integer, kind_of, to_dtype
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.manipulation import axis_of, concat
 from cuplug.array_api.statistical import sum_dtype
@@ -57,11 +56,12 @@ def diff(
     along = axis_of("diff", axis, checked("diff", "x", x).ndim)
     if kind_of(x.dtype) == "bool":
         raise TypeError("diff: x: seen bool, wanted numbers")
-    if index(n) < 0:
+    n = integer("diff: n", n)
+    if n < 0:
         raise ValueError(f"diff: n: seen {n}, wanted 0 or more")
     parts = [part for part in (prepend, x, append) if part is not None]
     x = concat(parts, axis=along) if len(parts) > 1 else x
     before = (slice(None),) * along
-    for _ in range(n):
+    for _ in range(min(n, x.shape[along])):  # then nothing is left
         x = binary("subtract", x[(*before, slice(1, None))], x[(*before, slice(None, -1))])
     return x

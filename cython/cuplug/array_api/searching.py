@@ -24,7 +24,7 @@ def _choosing(dtype: str) -> Operator:
 
 def where(condition: Array, x1: Any, x2: Any, /) -> Array:
     """Return elements of x1 where a condition holds, else of x2."""
-    if kind_of(condition.dtype) != "bool":
+    if kind_of(checked("where", "condition", condition).dtype) != "bool":
         raise TypeError(f"where: condition: seen {condition.dtype}, wanted bool")
     if not isinstance(x1, Array) and not isinstance(x2, Array):
         x1 = asarray(x1, device=condition.device)
@@ -36,7 +36,7 @@ def where(condition: Array, x1: Any, x2: Any, /) -> Array:
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:
     """Return the positions of elements that are not 0, for each dimension."""
-    if not x.ndim:
+    if not checked("nonzero", "x", x).ndim:
         raise ValueError("nonzero: x: seen no dimensions, wanted at least one")
     return tuple(stock("selection.nonzero")(x))
 

@@ -43,6 +43,12 @@ def _reduce(name: str, x: Array, result: str, axis: Any, keepdims: bool) -> Arra
     return found
 
 
+def _real(name: str, x: Array) -> Array:
+    if kind_of(checked(name, "x", x).dtype) == "complex":
+        raise TypeError(f"{name}: x: seen {x.dtype}, wanted real numbers")
+    return x
+
+
 def sum_dtype(x: Array, dtype: Any) -> str:
     """Return the dtype that elements are summed in."""
     if dtype is not None:
@@ -72,12 +78,12 @@ def prod(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = F
 
 def max(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the greatest element; NaN where there is one."""
-    return _reduce("max", x, name_of(checked("max", "x", x).dtype), axis, keepdims)
+    return _reduce("max", x, name_of(_real("max", x).dtype), axis, keepdims)
 
 
 def min(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the least element; NaN where there is one."""
-    return _reduce("min", x, name_of(checked("min", "x", x).dtype), axis, keepdims)
+    return _reduce("min", x, name_of(_real("min", x).dtype), axis, keepdims)
 
 
 def any(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
@@ -150,8 +156,9 @@ def _one_of(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) -> Array:
-    _floating("var", x)
-    axes = axes_of("var", axis, x.ndim)
+    name = "std" if root else "var"
+    _floating(name, _real(name, x))
+    axes = axes_of(name, axis, x.ndim)
     if not axes:
         return (
             binary("multiply", x, 0)

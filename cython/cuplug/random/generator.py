@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -14,9 +13,9 @@ import numpy as np
 from cuplug.array.array import Array
 from cuplug.array.make import empty
 from cuplug.array_api.creation import asarray, assign
-from cuplug.array_api.dtypes import kind_of, to_dtype
+from cuplug.array_api.dtypes import integer, kind_of, to_dtype
 from cuplug.array_api.indexing import take
-from cuplug.array_api.manipulation import reshape
+from cuplug.array_api.manipulation import axis_of, reshape
 from cuplug.call.operator import Operator
 from cuplug.lookup.find import find
 from cuplug.random import draws
@@ -59,7 +58,7 @@ class Generator:
 
     @position.setter
     def position(self, value: int) -> None:
-        if not 0 <= _integer("position", value) <= _MASK:
+        if not 0 <= integer("position", value) <= _MASK:
             raise ValueError(f"position: seen {value}, wanted 0 <= position < 2**64")
         self._position = int(value)
 
@@ -122,7 +121,7 @@ class Generator:
         They are the quantile function at 2**53 places, to 1e-15, computed in float64; none is
         farther from `loc` than 8.3 times `scale`. Other parameters are those of `uniform`.
         """
-        if not scale >= 0:
+        if not _number("normal: scale", scale) >= 0:
             raise ValueError(f"normal: scale: seen {scale}, wanted a number that is not negative")
         name = _floating("normal", dtype)
         return self._draw(draws.normal, name, (size, out, device), loc, scale)
@@ -145,7 +144,7 @@ class Generator:
         bool or an integer one.
         """
         low, high = (0, low) if high is None else (low, high)
-        first, last = _integer("integers: low", low), _integer("integers: high", high)
+        first, last = integer("integers: low", low), integer("integers: high", high)
         last -= not endpoint
         wanted = to_dtype(dtype)
         if kind_of(wanted) not in ("bool", "int", "uint"):
@@ -168,10 +167,11 @@ class Generator:
         if not isinstance(x, Array):
             if np.ndim(x):
                 return self.permutation(asarray(x, device=device), axis)
-            return self._order(int(x), device)
+            return self._order(integer("permutation: x", x), device)
         if not x.ndim:
             raise ValueError("permutation: x: seen no dimensions, wanted at least one")
-        return take(x, self._order(x.shape[axis], x.device), axis=axis)
+        along = axis_of("permutation", axis, x.ndim)
+        return take(x, self._order(x.shape[along], x.device), axis=along)
 
     def shuffle(self, x: Array, axis: int = 0) -> None:
         """Put an array's parts along `axis` in random order, in place."""
@@ -188,7 +188,8 @@ class Generator:
         `random` among sums of them, as `numpy.searchsorted` does.
         """
         whole = None if not isinstance(a, Array) and not np.ndim(a) else asarray(a, device=device)
-        n = _integer("choice: a", a) if whole is None else whole.shape[axis]
+        along = 0 if whole is None else axis_of("choice", axis, whole.ndim)
+        n = integer("choice: a", a) if whole is None else whole.shape[along]
         where = device if whole is None else whole.device
         shape = _shape(size)
         wanted = math.prod(shape)
@@ -202,18 +203,20 @@ class Generator:
             found = self._order(n, where)[:wanted]
         if whole is None:
             return reshape(found, shape)
-        taken = take(whole, found, axis=axis)
-        axis %= whole.ndim
-        return reshape(taken, (*whole.shape[:axis], *shape, *whole.shape[axis + 1 :]))
+        taken = take(whole, found, axis=along)
+        return reshape(taken, (*whole.shape[:along], *shape, *whole.shape[along + 1 :]))
 
     def spawn(self, n_children: int) -> list[Generator]:
         """Return generators whose numbers have nothing to do with each other or with this one's."""
-        return [type(self)(child) for child in self.seed_sequence.spawn(n_children)]
+        n = integer("spawn: n_children", n_children)
+        return [type(self)(child) for child in self.seed_sequence.spawn(n)]
 
     def _draw(
         self, drawing: Callable[[str], Operator], dtype: str, place: Any, *numbers: Any
     ) -> Array:
         size, out, device = place
+        if not (out is None or hasattr(type(out), "shape")):
+            raise TypeError(f"out: seen {type(out).__name__}, wanted an array")
         shape = tuple(out.shape) if size is None and out is not None else _shape(size)
         result: Array = empty(shape, dtype, device) if out is None else out
         with self._lock:
@@ -256,18 +259,17 @@ def _seed_sequence(seed: Any) -> np.random.SeedSequence:
         raise kind(f"seed: seen {seed!r}, wanted {wanted}") from None
 
 
-def _integer(what: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{what}: seen {value!r}, wanted an integer") from None
+def _number(what: str, value: Any) -> Any:
+    if not isinstance(value, (int, float, np.number)):
+        raise TypeError(f"{what}: seen {type(value).__name__}, wanted a number")
+    return value
 
 
 def _shape(size: Size) -> tuple[int, ...]:
     if size is None:
         return ()
     sizes = size if isinstance(size, Iterable) else (size,)
-    shape = tuple(_integer("size", n) for n in sizes)
+    shape = tuple(integer("size", n) for n in sizes)
     if any(n < 0 for n in shape):
         raise ValueError(f"size: seen {shape}, wanted sizes of at least 0")
     return shape

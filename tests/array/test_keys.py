@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys of arrays and what is written through them, held against NumPy."""
+
+from typing import Any
+
+import cuplug
+import numpy as np
+import pytest
+
+X = np.arange(24).reshape(2, 3, 4)
+TWO, MASK = np.array([1, 0]), np.array([True, False, True])
+
+KEYS = [
+    True,
+    False,
+    np.True_,
+    np.array(False),
+    (True, 1),
+    (0, True, [1, 1]),
+    (slice(None), np.array(True), MASK),
+    [],
+    (slice(None), []),
+    (None, TWO, ..., slice(None), 0),
+    (None, TWO, slice(None), ..., 0),
+    (slice(None), MASK, ..., 0),
+    (slice(None), ..., MASK, 0),
+    (..., TWO, TWO, TWO),
+    (TWO, ..., TWO, TWO),
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_keys(key):
+    """Masks without dimensions, empty lists, arrays of positions with `...` between them."""
+    x = cuplug.asarray(X, copy=True, device="cpu")
+    taken = x[key]
+    np.testing.assert_array_equal(taken.numpy(), X[key], strict=True)
+    wanted = X.copy()
+    wanted[key] = x[key] = np.arange(taken.size).reshape(taken.shape)
+    np.testing.assert_array_equal(x.numpy(), wanted)
+
+
+def test_mask_of_a_number():
+    x = cuplug.asarray(3.0, device="cpu")
+    assert x[True].shape == (1,)
+    assert x[x > 4].shape == (0,)
+    x[x > 2] = 5
+    assert float(x) == 5.0
+
+
+class Two:
+    """An index of somebody's own."""
+
+    def __index__(self):
+        return 2
+
+
+class Raising:
+    """An index that cannot say what it is."""
+
+    def __index__(self):
+        raise RuntimeError("no index today")
+
+
+def test_positions_of_any_type():
+    x = cuplug.asarray(X, device="cpu")
+    assert x[0, 1, Two()].numpy() == X[0, 1, 2]
+    assert x[cuplug.asarray(1), [0]].shape == (1, 4)
+    with pytest.raises(RuntimeError, match="no index today"):
+        x[Raising()]
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "says"),
+    [
+        (np.array([2**64 - 1], np.uint64), IndexError, "index 18446744073709551615 is out of"),
+        (([0], ..., ...), IndexError, r"several '\.\.\.' in a key"),
+        (([0, 1], [0, 1, 0]), IndexError, r"seen indices of shapes \(2,\), \(3,\), wanted such"),
+        (slice("a", None), TypeError, "seen slice.'a', None, None., wanted integers or None"),
+        (slice(None, None, 0), ValueError, "wanted a step other than 0"),
+        ([[0, 1], [1]], ValueError, "asarray: x: seen list, wanted numbers, in equal rows"),
+        (0.5, IndexError, "seen an index of type float, wanted integers"),
+    ],
+    ids=repr,
+)
+def test_refused_keys(key, error, says):
+    x = cuplug.asarray(X, copy=True, device="cpu")
+    with pytest.raises(error, match=says):
+        x[key]
+    with pytest.raises(error, match=says):
+        x[key] = 1
+    np.testing.assert_array_equal(x.numpy(), X)
+
+
+def write_all_ways(x: np.ndarray, value: Any) -> list[Any]:
+    """Return what is in an array, or which error came, after each way to write a value."""
+    seen: list[Any] = []
+    for key in (0, x == x, [0, 1]):
+        y = cuplug.asarray(x, copy=True, device="cpu")
+        try:
+            y[key] = value
+            seen.append(y[0, 0].numpy()[()])
+        except (TypeError, ValueError) as error:
+            seen.append(type(error) if "wanted" in str(error) else error)
+    return seen
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "bool", "float16", "float32"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(300, -1, 2.5, 1e300, np.float64(1e300), np.float16(np.inf), np.nan, 1j, np.inf, 10**400),
+        *(np.complex64(1), "a", None, np.timedelta64(5, "ns"), [1j, 2j], [[1, 2], [3]]),
+    ],
+    ids=lambda x: repr(x)[:30],
+)
+def test_each_way_to_write_is_alike(dtype, value):
+    """Through a slice, a mask and positions: the same value, or the same kind of error."""
+    seen = write_all_ways(np.ones((2, 2), dtype), value)
+    assert len(set(map(str, seen))) == 1, seen
+    if isinstance(value, float) and dtype in ("int8", "uint8", "int64") and value != 2.5:
+        assert seen[0] is ValueError
+
+
+@pytest.mark.parametrize("to", ["int8", "uint8", "int32", "int64"])
+def test_large_floats_become_the_greatest_integers(to):
+    """NumPy makes anything of them."""
+    x = np.array([1e300, -1e300, np.inf, 1.5])
+    seen = cuplug.asarray(x, dtype=to, device="cpu").numpy()
+    limits = np.iinfo(to)
+    assert seen.tolist() == [limits.max, limits.min, limits.max, 1]
+
+
+@pytest.mark.parametrize("how", ["asarray", "set"])
+def test_imaginary_parts_are_not_lost(how):
+    z, x = np.array([1j]), cuplug.asarray(np.zeros(1), device="cpu")
+    with pytest.raises(TypeError, match=rf"{how}: .*seen complex128, wanted real numbers"):
+        cuplug.asarray(z, dtype="float32", device="cpu") if how == "asarray" else x.set(z)
+
+
+@pytest.mark.parametrize("values", ["a", None, [[1], [1, 2]], object()], ids=repr)
+def test_refused_values(values):
+    x = cuplug.asarray(np.zeros(2), copy=True, device="cpu")
+    with pytest.raises((TypeError, ValueError), match="set: values: seen .*, wanted"):
+        x.set(values)
+    with pytest.raises((TypeError, ValueError), match="asarray: x: seen .*, wanted numbers"):
+        cuplug.asarray(values)
+
+
+@pytest.mark.parametrize("dtype", ["nope", None, 5, object()], ids=repr)
+def test_refused_dtypes(dtype):
+    x = cuplug.asarray(np.zeros(2), device="cpu")
+    with pytest.raises(TypeError, match="astype: dtype: seen .*, wanted a dtype of NumPy"):
+        cuplug.array_api.astype(x, dtype)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "var", "std"])
+def test_statistics_of_real_numbers_alone(name):
+    z = cuplug.asarray(np.array([1j, -1j, 2.0]), device="cpu")
+    with pytest.raises(TypeError, match=f"{name}: x: seen complex128, wanted real numbers"):
+        getattr(cuplug.array_api, name)(z)
+
+
+def test_differences_of_nothing_end():
+    x = cuplug.asarray(np.arange(3.0), device="cpu")
+    assert cuplug.array_api.diff(x, n=10**30).shape == (0,)
