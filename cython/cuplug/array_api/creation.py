@@ -16,6 +16,7 @@ from cuplug.array_api.dtypes import (
     DEFAULTS,
     astype,
     checked,
+    flag,
     integer,
     kind_of,
     name_of,
@@ -60,6 +61,7 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     MemoryError, CudaError
         As for `empty`.
     """
+    copy = None if copy is None else flag("asarray: copy", copy)
     if isinstance(x, Array):
         result = x if device is None else to_array(x, None, device, copy)
     else:
@@ -122,6 +124,10 @@ def _number(dtype: Any, value: Any) -> Any:
         raise ValueError(f"assign: value: seen {seen}, wanted {wanted}") from None
 
 
+def _given(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """Return an array of one value."""
     wanted = to_dtype(type(fill_value)) if dtype is None else to_dtype(dtype)
@@ -132,17 +138,17 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """Return an array of zeros."""
-    return full(shape, 0, dtype=dtype or DEFAULTS["real floating"], device=device)
+    return full(shape, 0, dtype=_given(dtype, DEFAULTS["real floating"]), device=device)
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
     """Return an array of ones."""
-    return full(shape, 1, dtype=dtype or DEFAULTS["real floating"], device=device)
+    return full(shape, 1, dtype=_given(dtype, DEFAULTS["real floating"]), device=device)
 
 
 def _like(name: str, x: Array, dtype: Any, device: Any) -> dict[str, Any]:
     checked(name, "x", x)
-    return {"dtype": dtype or x.dtype, "device": device or x.device}
+    return {"dtype": _given(dtype, x.dtype), "device": _given(device, x.device)}
 
 
 def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
@@ -237,10 +243,12 @@ def linspace(
     num = integer("linspace: num", num)
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
     by_default = DEFAULTS["complex floating" if is_complex else "real floating"]
-    wanted = to_dtype(dtype or by_default)
+    wanted = to_dtype(_given(dtype, by_default))
     name = "complex128" if kind_of(wanted) == "complex" else "float64"
     result = empty(num, name, device)
-    _spacing(name)(result, start, stop, num - 1 if endpoint and num > 1 else num)
+    _spacing(name)(
+        result, start, stop, num - flag("linspace: endpoint", endpoint) if num > 1 else num
+    )
     return result if result.dtype == wanted else astype(result, wanted)
 
 
@@ -261,7 +269,7 @@ def eye(
 ) -> Array:
     """Return a matrix of ones on diagonal k, and zeros."""
     n_cols = n_rows if n_cols is None else n_cols
-    result = empty((n_rows, n_cols), dtype or DEFAULTS["real floating"], device)
+    result = empty((n_rows, n_cols), _given(dtype, DEFAULTS["real floating"]), device)
     if result.size:
         _diagonal(name_of(result.dtype))(result, n_cols, k)
     return result

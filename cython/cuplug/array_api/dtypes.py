@@ -63,6 +63,22 @@ def integer(what: str, value: Any) -> int:
         raise TypeError(f"{what}: seen {value!r:.60}, wanted an integer") from None
 
 
+def flag(what: str, value: Any) -> bool:
+    """Return an argument that must be true or false."""
+    try:
+        return bool(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what}: seen {type(value).__name__}, wanted True or False") from None
+
+
+def sequence(what: str, value: Any, wanted: str) -> tuple[Any, ...]:
+    """Return the items of an argument that must have some."""
+    try:
+        return tuple(value)
+    except TypeError:
+        raise TypeError(f"{what}: seen {type(value).__name__}, wanted {wanted}") from None
+
+
 @cache
 def name_of(dtype: Any) -> str:
     """Return a dtype's name, which NumPy puts together each time that it is asked for."""
@@ -201,7 +217,9 @@ def finfo(type: Any, /) -> FloatInfo:
     """Return the limits of a floating dtype, or of an array's."""
     import ml_dtypes
 
-    dtype = type.dtype if isinstance(type, Array) else to_dtype(type)
+    dtype = type.dtype if isinstance(type, Array) else to_dtype(type, "finfo")
+    if DTYPES.get(dtype.name, DTYPES["bool"]).kind not in ("float", "complex"):
+        raise ValueError(f"finfo: type: seen {dtype}, wanted a floating dtype")
     dtype = np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
     x = ml_dtypes.finfo(dtype)
     eps, most, least, smallest = (float(y) for y in (x.eps, x.max, x.min, x.smallest_normal))
@@ -210,7 +228,9 @@ def finfo(type: Any, /) -> FloatInfo:
 
 def iinfo(type: Any, /) -> IntegerInfo:
     """Return the limits of an integer dtype, or of an array's."""
-    dtype = type.dtype if isinstance(type, Array) else to_dtype(type)
+    dtype = type.dtype if isinstance(type, Array) else to_dtype(type, "iinfo")
+    if dtype.kind not in "iu":
+        raise ValueError(f"iinfo: type: seen {dtype}, wanted an integer dtype")
     x = np.iinfo(dtype)
     return IntegerInfo(int(x.bits), int(x.max), int(x.min), dtype)
 
@@ -225,9 +245,10 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     checked("astype", "x", x)
     wanted = to_dtype(dtype, "astype")
     result = x if device is None else x.to_device(device)
-    if result.dtype == wanted and not copy:
+    if not flag("astype: copy", copy) and result.dtype == wanted:
         return result
-    if kind_of(result.dtype) == "complex" and kind_of(wanted) != "complex":
+    kind = kind_of(wanted)
+    if kind_of(result.dtype) == "complex" and kind != "complex":
         raise TypeError(
             f"astype: seen {result.dtype}, wanted real numbers for {wanted}; see real()"
         )

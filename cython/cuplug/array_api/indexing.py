@@ -67,7 +67,7 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
     if kind_of(times.dtype) not in ("int", "uint"):
         raise TypeError(f"repeat: repeats: seen {times.dtype}, wanted integers")
     if times.size and int(min(times)) < 0:
-        raise ValueError("repeat: repeats: seen a number below 0")
+        raise ValueError("repeat: repeats: seen a number below 0, wanted none")
     if not x.shape[along]:
         return copy(x)
     ends = cumulative_sum(broadcast_to(times, (x.shape[along],)), dtype="int64")

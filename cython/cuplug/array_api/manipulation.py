@@ -11,7 +11,7 @@ from typing import Any
 from cuplug.array.array import Array, permuted, reshaped, view
 from cuplug.array.make import empty
 from cuplug.array_api.creation import assign, copy
-from cuplug.array_api.dtypes import checked, integer, result_type
+from cuplug.array_api.dtypes import checked, integer, result_type, sequence
 
 Shape = tuple[int, ...]
 
@@ -47,15 +47,13 @@ def shape_of(what: str, shape: Any) -> Shape:
     try:
         return tuple(map(index, shape if isinstance(shape, Iterable) else (shape,)))
     except TypeError:
-        seen = type(shape).__name__
-        raise TypeError(f"{what}: seen {seen}, wanted an integer or a sequence of them") from None
+        wanted = "an integer or a sequence of them"
+        raise TypeError(f"{what}: seen {shape!r:.60}, wanted {wanted}") from None
 
 
 def _sequence(name: str, arrays: Any) -> list[Array]:
-    if not isinstance(arrays, Iterable):
-        seen = type(arrays).__name__
-        raise TypeError(f"{name}: arrays: seen {seen}, wanted a sequence of cuplug.Array")
-    return [checked(name, "arrays", x) for x in arrays]
+    given = sequence(f"{name}: arrays", arrays, "a sequence of cuplug.Array")
+    return [checked(name, "arrays", x) for x in given]
 
 
 def permute_dims(x: Array, /, axes: Sequence[int]) -> Array:
@@ -80,7 +78,7 @@ def moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
     checked("moveaxis", "x", x)
     from_, to = (axes_of("moveaxis", axes, x.ndim) for axes in (source, destination))
     if len(from_) != len(to):
-        raise ValueError("moveaxis: seen another number of destinations than of sources")
+        raise ValueError(f"moveaxis: seen {len(to)} destinations, wanted {len(from_)}, as sources")
     order = [k for k in range(x.ndim) if k not in from_]
     for at, k in sorted(zip(to, from_, strict=True)):
         order.insert(at, k)
@@ -177,9 +175,10 @@ def flip(x: Array, /, *, axis: Any = None) -> Array:
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """Return the shape that shapes are broadcast to."""
-    ndim = max(map(len, shapes), default=0)
+    given = [shape_of("broadcast_shapes: shapes", shape) for shape in shapes]
+    ndim = max(map(len, given), default=0)
     result = [1] * ndim
-    for shape in shapes:
+    for shape in given:
         for k, n in enumerate(shape, ndim - len(shape)):
             if n != 1 and result[k] not in (1, n):
                 raise ValueError(f"broadcast_shapes: seen {shapes}, which do not fit")
@@ -236,7 +235,8 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Return the parts along a dimension, as views."""
-    return tuple(moveaxis(x, axis, 0))
+    checked("unstack", "x", x)
+    return tuple(moveaxis(x, axis_of("unstack", axis, x.ndim), 0))
 
 
 def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
@@ -246,6 +246,8 @@ def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
         return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
     axes = axis if isinstance(axis, tuple) else (axis,)
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
+    if len(shifts) != len(axes):
+        raise ValueError(f"roll: shift: seen {len(shifts)} numbers, wanted {len(axes)}, as axes")
     for by, axis in zip(shifts, axes, strict=True):
         k = axis_of("roll", axis, x.ndim)
         at = -integer("roll: shift", by) % x.shape[k] if x.shape[k] else 0
@@ -258,6 +260,8 @@ def tile(x: Array, repetitions: Shape, /) -> Array:
     """Return an array repeated along each dimension."""
     checked("tile", "x", x)
     given = shape_of("tile: repetitions", repetitions)
+    if not all(0 <= n < 1 << 63 for n in given):
+        raise ValueError(f"tile: repetitions: seen {given!s:.60}, wanted 0 to 2**63 - 1")
     more = max(len(given) - x.ndim, 0)
     times = (1,) * (x.ndim - len(given)) + given
     shape = (1,) * more + x.shape
@@ -268,7 +272,7 @@ def tile(x: Array, repetitions: Shape, /) -> Array:
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
     """Return the coordinates of a grid, of those along each dimension."""
-    if indexing not in ("xy", "ij"):
+    if not isinstance(indexing, str) or indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing: seen {indexing!r}, wanted 'xy' or 'ij'")
     n = len(_sequence("meshgrid", arrays))
     order = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))

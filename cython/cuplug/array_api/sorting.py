@@ -7,7 +7,7 @@ from operator import index
 from typing import NamedTuple
 
 from cuplug.array.array import Array
-from cuplug.array_api.dtypes import checked, kind_of
+from cuplug.array_api.dtypes import checked, flag, kind_of
 from cuplug.array_api.elementwise import binary, imag, real
 from cuplug.array_api.manipulation import axis_of, reshape
 from cuplug.array_api.stock import stock
@@ -17,7 +17,9 @@ def _ordered(name: str, x: Array, axis: int, descending: bool) -> Array:
     if kind_of(checked(name, "x", x).dtype) == "complex":
         raise TypeError(f"{name}: x: seen {x.dtype}, wanted numbers that have an order")
     axis = axis_of(name, axis, x.ndim)
-    result: Array = stock(f"sorting.{name}")(x, axis=axis, descending=bool(descending))
+    result: Array = stock(f"sorting.{name}")(
+        x, axis=axis, descending=flag(f"{name}: descending", descending)
+    )
     return result
 
 

@@ -52,7 +52,9 @@ def _real(name: str, x: Array) -> Array:
 def sum_dtype(x: Array, dtype: Any) -> str:
     """Return the dtype that elements are summed in."""
     if dtype is not None:
-        return name_of(to_dtype(dtype))
+        wanted = to_dtype(dtype)
+        kind_of(wanted)
+        return name_of(wanted)
     kind = kind_of(x.dtype)
     return {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}.get(
         kind, name_of(x.dtype)
@@ -155,8 +157,17 @@ def _one_of(x: Array, axes: tuple[int, ...]) -> Array:
     return x[tuple([slice(0, 1) if d in axes else slice(None) for d in range(x.ndim)])]
 
 
+def _correction(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name}: correction: seen {value!r:.60}, wanted a number") from None
+
+
 def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) -> Array:
     name = "std" if root else "var"
+    correction = _correction(name, correction)
     _floating(name, _real(name, x))
     axes = axes_of(name, axis, x.ndim)
     if not axes:
@@ -168,11 +179,11 @@ def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) 
     if str(x.device) != "cpu" and kind_of(x.dtype) == "float" and x.size:
         once = _spreading_at_once(name_of(x.dtype), root)
         one = _one_of(x, axes)
-        spread: Array = once(x, one, correction=float(correction), axis=axes, keepdims=keepdims)
+        spread: Array = once(x, one, correction=correction, axis=axes, keepdims=keepdims)
         return spread
     centre = mean(x, axis=axes, keepdims=True)
     made = _spreading(name_of(x.dtype), root)
-    found: Array = made(x, centre, correction=float(correction), axis=axes, keepdims=keepdims)
+    found: Array = made(x, centre, correction=correction, axis=axes, keepdims=keepdims)
     return found
 
 

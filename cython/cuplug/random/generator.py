@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from cuplug.array.make import empty
 from cuplug.array_api.creation import asarray, assign
 from cuplug.array_api.dtypes import integer, kind_of, to_dtype
 from cuplug.array_api.indexing import take
-from cuplug.array_api.manipulation import axis_of, reshape
+from cuplug.array_api.manipulation import axis_of, reshape, shape_of
 from cuplug.call.operator import Operator
 from cuplug.lookup.find import find
 from cuplug.random import draws
@@ -165,7 +165,7 @@ class Generator:
         less than n**2 / 2**65 where two are alike.
         """
         if not isinstance(x, Array):
-            if np.ndim(x):
+            if _has_parts(x):
                 return self.permutation(asarray(x, device=device), axis)
             return self._order(integer("permutation: x", x), device)
         if not x.ndim:
@@ -187,7 +187,9 @@ class Generator:
         Without `replace` each at most once. There are no other probabilities: for these, look up
         `random` among sums of them, as `numpy.searchsorted` does.
         """
-        whole = None if not isinstance(a, Array) and not np.ndim(a) else asarray(a, device=device)
+        whole = (
+            None if not isinstance(a, Array) and not _has_parts(a) else asarray(a, device=device)
+        )
         along = 0 if whole is None else axis_of("choice", axis, whole.ndim)
         n = integer("choice: a", a) if whole is None else whole.shape[along]
         where = device if whole is None else whole.device
@@ -209,6 +211,8 @@ class Generator:
     def spawn(self, n_children: int) -> list[Generator]:
         """Return generators whose numbers have nothing to do with each other or with this one's."""
         n = integer("spawn: n_children", n_children)
+        if not 0 <= n < 1 << 32:  # as many as have numbers of their own
+            raise ValueError(f"spawn: n_children: seen {n!s:.60}, wanted 0 to 2**32 - 1")
         return [type(self)(child) for child in self.seed_sequence.spawn(n)]
 
     def _draw(
@@ -265,11 +269,17 @@ def _number(what: str, value: Any) -> Any:
     return value
 
 
+def _has_parts(x: Any) -> bool:
+    try:
+        return np.ndim(x) > 0
+    except ValueError:  # of rows that are not equal, which asarray tells
+        return True
+
+
 def _shape(size: Size) -> tuple[int, ...]:
     if size is None:
         return ()
-    sizes = size if isinstance(size, Iterable) else (size,)
-    shape = tuple(integer("size", n) for n in sizes)
+    shape = shape_of("size", size)
     if any(n < 0 for n in shape):
         raise ValueError(f"size: seen {shape}, wanted sizes of at least 0")
     return shape
