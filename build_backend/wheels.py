@@ -2,8 +2,8 @@
 """Build a wheel for each Python that is here: wheels.py FOLDER PYTHON...
 
 They are linked for glibc 2.28, whatever this machine has, and hold machine code for all GPUs that
-nvcc knows. The same sources, compilers and pyproject.toml give the same bytes. With CROSS=aarch64 they
-are for another machine, which CC and NVCC_CCBIN compile for.
+nvcc knows. The same sources, compilers and pyproject.toml give the same bytes. With CROSS=aarch64
+they are for another machine, which CC and NVCC_CCBIN compile for.
 """
 
 import os

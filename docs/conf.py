@@ -54,7 +54,10 @@ MEMBER = re.compile(r"^( +)([^/\n]+[;,]) +/\*( .*?\*/)$", re.M | re.S)
 
 HEADERS.mkdir(parents=True, exist_ok=True)
 for header in (ROOT / "include" / "cuplug").iterdir():
-    (HEADERS / header.name).write_text(MEMBER.sub(r"\1/**\3\n\1\2", header.read_text()))
+    text = MEMBER.sub(
+        lambda x: f"{x[1]}/** {' '.join(x[3].split())}\n{x[1]}{x[2]}", header.read_text()
+    )
+    (HEADERS / header.name).write_text(text)
 
 # Pages that are files elsewhere in the repository.
 BORROWED = {
