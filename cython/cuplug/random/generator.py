@@ -16,8 +16,8 @@ from cuplug.array_api.creation import asarray, assign
 from cuplug.array_api.dtypes import integer, kind_of, to_dtype
 from cuplug.array_api.indexing import take
 from cuplug.array_api.manipulation import axis_of, reshape, shape_of
+from cuplug.array_api.stock import stock
 from cuplug.call.operator import Operator
-from cuplug.lookup.find import find
 from cuplug.random import draws
 
 Size = int | Sequence[int] | None
@@ -234,7 +234,7 @@ class Generator:
         if n < 0:
             raise ValueError(f"permutation: x: seen {n}, wanted a number that is not negative")
         keys = self.integers(_MASK, size=n, dtype="uint64", endpoint=True, device=device)
-        order: Array = find("argsort")(keys)
+        order: Array = stock("sorting.argsort")(keys)
         return order
 
     def __getstate__(self) -> dict[str, Any]:
