@@ -143,9 +143,11 @@ cdef class Arithmetic(Buffer):
         return other // self, other % self
 
     def __pow__(self, other, modulo):
-        return functions().operator("pow", self, other)
+        return NotImplemented if modulo is not None else functions().operator("pow", self, other)
 
     def __rpow__(self, other, modulo):
+        if modulo is not None:
+            return NotImplemented
         return functions().operator("pow", self, other, True)
 
     def __ipow__(self, other, modulo):

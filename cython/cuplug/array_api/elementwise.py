@@ -44,6 +44,7 @@ def made(name: str, dtype: str, in_place: bool = False) -> Operator:
     if kind not in function.expressions:
         kinds = " or ".join(function.expressions)
         raise TypeError(f"{name}: seen {dtype}, wanted numbers of the kind {kinds}")
+    function.check(dtype)
     result = {"real": "float32" if dtype == "complex64" else "float64"}.get(
         function.result, function.result
     )
