@@ -73,7 +73,7 @@ def build_native(python: str) -> dict[str, str]:
     made = [f"BUILD={native}", f"PYTHON={python}", "VENV=", "NVCC=", "python"]
     command = ["make", f"-j{os.cpu_count()}", "-f", "build_backend/build.mk", *made]
     subprocess.run(command, check=True, env=without(FOREIGN + OF_MAKE))
-    return {"NATIVE": str(native), "_PYTHON_HOST_PLATFORM": f"linux-{CROSS}"}
+    return {"CROSS_FROM": str(native), "_PYTHON_HOST_PLATFORM": f"linux-{CROSS}"}
 
 
 def build(python: str, machine: str, folder: Path) -> Path:
