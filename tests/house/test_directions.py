@@ -90,6 +90,7 @@ def test_core_includes_the_c_library_and_itself(file):
         "gpus",
         "jit",
         "source",
+        "stock",
         "streams",
         "textures",
         "xla",

@@ -17,13 +17,11 @@ from cuplug.base.numpy_api cimport (
     PyArray_STRIDES,
     PyArrayObject,
 )
-from cuplug.base.numpy_dtypes cimport dtype_in_memory
+from cuplug.base.numpy_dtypes cimport dtype_in_memory, to_descr
 from cuplug.cuda.placement cimport parse_device, where_arrays_go
 
 import numpy
 
-from cuplug.base.dtypes import DTYPES
-from cuplug.base.numpy_dtypes import numpy_dtype
 from cuplug.base.public import public
 
 
@@ -129,19 +127,10 @@ cdef tuple parse_shape(str function, object shape):
         raise ValueError(f"{function}: shape: seen {len(lengths)} dimensions, wanted at most 64")
     if not all([0 <= length < 1 << 63 for length in lengths]):
         wanted = "sizes of at least 0, below 2^63"
-        raise ValueError(f"{function}: shape: seen {lengths}, wanted {wanted}")
+        is_long = any([length >> 64 for length in lengths if length > 0])
+        seen = "an integer beyond 64 bits" if is_long else lengths
+        raise ValueError(f"{function}: shape: seen {seen}, wanted {wanted}")
     return lengths
-
-
-cdef object to_descr(str function, object dtype):
-    if isinstance(dtype, str) and dtype in DTYPES:
-        return numpy_dtype(dtype)
-    try:
-        if dtype is not None:  # NumPy takes it for float64
-            return numpy.dtype(dtype)
-    except TypeError:
-        pass
-    raise TypeError(f"{function}: dtype: seen {dtype!r}, wanted a dtype of NumPy or ml_dtypes")
 
 
 cdef cuplug_device place_for(str function, object device) except *:

@@ -26,7 +26,9 @@ from cuplug.source.element_wise import elementwise
 
 NUMBERS = (bool, int, float, complex)
 _OF_FLOATS = frozenset(
-    name for name, x in FUNCTIONS.items() if not {"int", "bool"} & {*x.expressions}
+    name
+    for name, x in FUNCTIONS.items()
+    if "float" in x.expressions and not {"int", "bool"} & {*x.expressions}
 )
 
 
@@ -42,6 +44,7 @@ def made(name: str, dtype: str, in_place: bool = False) -> Operator:
     if kind not in function.expressions:
         kinds = " or ".join(function.expressions)
         raise TypeError(f"{name}: seen {dtype}, wanted numbers of the kind {kinds}")
+    function.check(dtype)
     result = {"real": "float32" if dtype == "complex64" else "float64"}.get(
         function.result, function.result
     )
@@ -58,8 +61,12 @@ def made(name: str, dtype: str, in_place: bool = False) -> Operator:
 
 def unary(name: str, x: Array) -> Array:
     """Call a function of one array."""
-    checked(name, "x", x)
-    result: Array = made(name, name_of(x.dtype))(x)
+    dtype = checked(name, "x", x).dtype
+    function = _direct(name, dtype)
+    if function is None:
+        dtype = _floating(name, dtype)
+        x, function = astype(x, dtype), made(name, name_of(dtype))
+    result: Array = function(x)
     return result
 
 
@@ -78,7 +85,7 @@ def binary(name: str, x: Any, y: Any) -> Array:
 
 @cache
 def _direct(name: str, dtype: Any) -> Operator | None:
-    """Return the operator for arrays of one dtype; None where they are converted first."""
+    """Return the operator for arrays of one dtype; None where these are converted first."""
     return made(name, name_of(dtype)) if _floating(name, dtype) == dtype else None
 
 

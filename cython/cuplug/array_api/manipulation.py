@@ -45,10 +45,11 @@ def axes_of(name: str, axes: Any, ndim: int) -> Shape:
 def shape_of(what: str, shape: Any) -> Shape:
     """Return an argument that must be an integer or several."""
     try:
-        return tuple(map(index, shape if isinstance(shape, Iterable) else (shape,)))
+        sizes = tuple(map(index, shape if isinstance(shape, Iterable) else (shape,)))
     except TypeError:
         wanted = "an integer or a sequence of them"
         raise TypeError(f"{what}: seen {shape!r:.60}, wanted {wanted}") from None
+    return tuple(integer(what, n) for n in sizes)
 
 
 def _sequence(name: str, arrays: Any) -> list[Array]:
@@ -266,7 +267,7 @@ def tile(x: Array, repetitions: Shape, /) -> Array:
     times = (1,) * (x.ndim - len(given)) + given
     shape = (1,) * more + x.shape
     pairs = [n for pair in zip(times, shape, strict=True) for n in pair]
-    spread = broadcast_to(reshape(x, [n for s in shape for n in (1, s)]), tuple(pairs))
+    spread = copy(broadcast_to(reshape(x, [n for s in shape for n in (1, s)]), tuple(pairs)))
     return reshape(spread, tuple(t * s for t, s in zip(times, shape, strict=True)))
 
 

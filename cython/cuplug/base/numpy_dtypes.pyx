@@ -156,3 +156,14 @@ cdef int type_number(cuplug_dtype dtype) except -1:
             return k
     descr = descr_of_dtype(dtype)
     return (<PyArray_Descr *>descr).type_num
+
+
+cdef object to_descr(str function, object dtype):
+    if isinstance(dtype, str) and dtype in DTYPES:
+        return numpy_dtype(dtype)
+    try:
+        if dtype is not None:  # NumPy takes it for float64
+            return numpy.dtype(dtype)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{function}: dtype: seen {dtype!r}, wanted a dtype of NumPy or ml_dtypes")

@@ -10,6 +10,7 @@ from cuplug.base.core cimport (
     cuplug_error,
     cuplug_find,
     cuplug_find_early,
+    cuplug_find_stock,
     cuplug_load,
     cuplug_operator,
     cuplug_operator_digest,
@@ -85,6 +86,29 @@ cdef int look_up(const char *name, cuplug_operator **op, cuplug_error *error) ex
             read_packages()
         status = cuplug_find(name, op, error)
     return status
+
+
+def find_stock(name):
+    """Find "plugin.operator" among the plugins that come with cuplug, whatever else is called so.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Operator
+    """
+    cdef cuplug_operator *op = NULL
+    cdef cuplug_error error
+    cdef int status
+    encoded = encode_name(name)
+    cdef const char *text = encoded
+    with nogil:
+        status = cuplug_find_stock(text, &op, &error)
+    if status:
+        raise_error(&error)
+    return wrap_operator(op, pickled)
 
 
 def pickled(Operator op):
