@@ -87,7 +87,8 @@ def build(python: str, machine: str, folder: Path) -> Path:
     (wheel,) = raw.glob("*.whl")
     parts = bundled(python, variables["CC"], variables["NVCC"], GLIBC)
     add_to_wheel(wheel, {f"sboms/{NAME}": describe(parts)})
-    platform = f"manylinux_{GLIBC.replace('.', '_')}_{machine}"
+    # auditwheel takes names for its own machine; for another it finds the oldest that fits.
+    platform = "auto" if CROSS else f"manylinux_{GLIBC.replace('.', '_')}_{machine}"
     repair = [sys.executable, "-m", "auditwheel", "repair", "--only-plat", "--plat", platform]
     repaired = WORK / "repaired"
     shutil.rmtree(repaired, ignore_errors=True)
