@@ -216,6 +216,8 @@ cdef Array field_of(Array x, str name):
         raise KeyError(f"cuplug.Array: seen the field {name!r}, wanted one of {x.dtype.names}")
     field, offset = x.dtype.fields[name][:2]
     dtype, inner = field.base, field.shape
+    if not dtype_in_memory(dtype).bits:
+        raise TypeError(f"cuplug.Array: {name}: seen a field of {dtype}, which no operator takes")
     if any([stride % dtype.itemsize for stride in x.strides]):
         wanted = f"wanted multiples of the {dtype.itemsize} bytes of its elements"
         raise ValueError(f"cuplug.Array: {name}: seen strides {x.strides}, {wanted}")

@@ -67,10 +67,10 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     else:
         is_converted_here = _may_be_out_of_range(x, dtype)
         result = to_array(x, None if is_converted_here else dtype, device, copy)
-    wanted = result.dtype if dtype is None or result.dtype.names else to_dtype(dtype, "asarray")
+    wanted = result.dtype if dtype is None else to_dtype(dtype, "asarray")
     if wanted == result.dtype and not (copy and result is x):
         return result
-    if result.dtype.names:  # no operator copies structures
+    if result.dtype.names and wanted == result.dtype:  # no operator copies structures
         return to_array(result.numpy(), None, result.device, None)
     if copy is False:
         raise ValueError(f"asarray: copy: seen False, but {result.dtype} has to become {wanted}")
