@@ -36,6 +36,13 @@ cdef class Arithmetic(Buffer):
             raise TypeError(f"cuplug.Array: seen {self.dtype}, wanted an integer for an index")
         return int(self.only("int"))
 
+    def __contains__(self, value):
+        found = self == value
+        return bool(functions().standard.any(found) if isinstance(found, Arithmetic) else found)
+
+    def __format__(self, text):
+        return format(self.numpy()[()] if text and not self.shape else str(self), text)
+
     cdef object only(self, str kind):
         if self.shape:
             raise TypeError(f"cuplug.Array: {kind}: seen shape {self.shape}, wanted ()")
@@ -128,6 +135,12 @@ cdef class Arithmetic(Buffer):
 
     def __imod__(self, other):
         return functions().in_place("remainder", self, other)
+
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        return other // self, other % self
 
     def __pow__(self, other, modulo):
         return NotImplemented if modulo is not None else functions().operator("pow", self, other)

@@ -8,10 +8,11 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
-from cuplug.array.arithmetic cimport Arithmetic, functions
+from cuplug.array.arithmetic cimport functions
 from cuplug.array.buffer cimport is_contiguous, is_on_gpu, n_elements
 from cuplug.array.copies cimport host_values, seen_by_numpy, take_numpy, to_numpy
 from cuplug.array.layout cimport contiguous_strides, find_span, repeats_elements, select
+from cuplug.array.methods cimport Methods
 from cuplug.base.capsules cimport export, two_integers
 from cuplug.base.core cimport (
     CUPLUG_CPU,
@@ -37,7 +38,7 @@ from cuplug.array.shown import shown
 from cuplug.base.public import public
 
 @cython.final
-cdef class Array(Arithmetic):
+cdef class Array(Methods):
     """An array on the host or in GPU memory, there on the legacy default stream.
 
     Made by `cuplug.asarray`, `cuplug.empty` and the like, and by operators that take such arrays.

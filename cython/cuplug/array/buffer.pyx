@@ -28,6 +28,11 @@ cdef class Buffer(DeviceMemory):
         return n_elements(&self.tensor)
 
     @property
+    def itemsize(self):
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
     def nbytes(self):
         """Bytes of all elements."""
         return n_elements(&self.tensor) * self.dtype.itemsize

@@ -26,7 +26,9 @@ from cuplug.source.element_wise import elementwise
 
 NUMBERS = (bool, int, float, complex)
 _OF_FLOATS = frozenset(
-    name for name, x in FUNCTIONS.items() if not {"int", "bool"} & {*x.expressions}
+    name
+    for name, x in FUNCTIONS.items()
+    if "float" in x.expressions and not {"int", "bool"} & {*x.expressions}
 )
 
 
@@ -59,8 +61,12 @@ def made(name: str, dtype: str, in_place: bool = False) -> Operator:
 
 def unary(name: str, x: Array) -> Array:
     """Call a function of one array."""
-    checked(name, "x", x)
-    result: Array = made(name, name_of(x.dtype))(x)
+    dtype = checked(name, "x", x).dtype
+    function = _direct(name, dtype)
+    if function is None:
+        dtype = _floating(name, dtype)
+        x, function = astype(x, dtype), made(name, name_of(dtype))
+    result: Array = function(x)
     return result
 
 
@@ -79,7 +85,7 @@ def binary(name: str, x: Any, y: Any) -> Array:
 
 @cache
 def _direct(name: str, dtype: Any) -> Operator | None:
-    """Return the operator for arrays of one dtype; None where they are converted first."""
+    """Return the operator for arrays of one dtype; None where these are converted first."""
     return made(name, name_of(dtype)) if _floating(name, dtype) == dtype else None
 
 
