@@ -110,7 +110,7 @@ cdef int describe(
     cdef double n_bits = x.dtype.bits * x.dtype.lanes
     for k in range(x.ndim):
         sizes[k] = lengths[k]
-        n_bits *= sizes[k]
+        n_bits *= sizes[k] if sizes[k] else 1  # NumPy refuses what is as large without a 0, too
     if n_bits >= 2.0**66:
         raise ValueError(f"{function}: shape: seen {lengths}, wanted less than 2^63 bytes")
     return 0
