@@ -4,12 +4,10 @@
 cimport cython
 from cpython.buffer cimport PyObject_GetBuffer
 from cpython.mem cimport PyMem_RawMalloc
-from cpython.ref cimport Py_INCREF
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
 from cuplug.array.arithmetic cimport Arithmetic, functions
-from cuplug.array.buffer cimport is_contiguous, is_on_gpu, n_elements
+from cuplug.array.buffer cimport FEW, is_contiguous, is_on_gpu, n_elements
 from cuplug.array.copies cimport host_values, seen_by_numpy, take_numpy, to_numpy
 from cuplug.array.layout cimport contiguous_strides, find_span, select
 from cuplug.base.capsules cimport export
@@ -17,17 +15,18 @@ from cuplug.base.core cimport (
     CUPLUG_CPU,
     CUPLUG_CUDA_MANAGED,
     CUPLUG_MAX_NDIM,
+    cuplug_element_bytes,
     cuplug_error,
     cuplug_synchronize,
     cuplug_tensor,
 )
-from cuplug.base.numpy_api cimport PyArray_DATA, PyArrayObject
+from cuplug.base.numpy_api cimport PyDataMemAllocator
 from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_in_memory
 from cuplug.base.status cimport raise_error
 from cuplug.cuda.memory cimport allocate
 from cuplug.cuda.placement cimport note_use
 from cuplug.cuda.streams cimport hold, memory_stream, order_streams, stream_owner, work_stream
-from cuplug.host.blocks cimport empty_array, is_large
+from cuplug.host.blocks cimport allocator_for, empty_array, is_large
 
 import math
 
@@ -188,14 +187,11 @@ cdef Array part_of(Array x, object key):
     cdef int64_t shape[CUPLUG_MAX_NDIM]
     cdef int64_t strides[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor part
-    cdef Array result
     if isinstance(key, str) and x.dtype.names:
         return field_of(x, key)
     if not select(key, &x.tensor, shape, strides, &part):
         return None
-    result = share_memory(&part, x)
-    result.dtype = x.dtype
-    return result
+    return share_memory(&part, x, x.dtype)
 
 
 cdef Array field_of(Array x, str name):
@@ -225,25 +221,47 @@ cdef int wait_for_work(const cuplug_tensor *x) except -1:
 
 
 cdef Array empty_like_tensor(cuplug_tensor *x):
-    cdef Array result
+    cdef Array result = without_memory(x, descr_of_dtype(x.dtype))
     if not is_on_gpu(x):
-        memory = empty_array(x, is_large(x))
-        x.data = PyArray_DATA(<PyArrayObject *>memory)
-        result = without_memory(x)
-        result.owner, result.tensor.data = memory, x.data
-        return result
-    result = without_memory(x)
-    result.stream_owner = stream_owner(x.device.id)
-    cdef uint64_t n_bytes = n_elements(x) * <uint64_t>result.dtype.itemsize
-    allocate(result, x.device.id, n_bytes, memory_stream(x.device.id))
-    hold(x.device.id, result)
-    x.data = result.tensor.data = result.data
-    note_use(x.device.id)
+        allocate_on_host(result, False)
+    else:
+        result.stream_owner = stream_owner(x.device.id)
+        allocate(result, x.device.id, n_bytes_of(x), memory_stream(x.device.id))
+        hold(x.device.id, result)
+        result.tensor.data = result.data
+        note_use(x.device.id)
+    x.data = result.tensor.data
     return result
 
 
-cdef Array share_memory(const cuplug_tensor *x, object owner):
-    cdef Array result = without_memory(x)
+cdef Array cleared_like_tensor(const cuplug_tensor *x):
+    cdef Array result = without_memory(x, descr_of_dtype(x.dtype))
+    allocate_on_host(result, True)
+    return result
+
+
+cdef uint64_t n_bytes_of(const cuplug_tensor *x) noexcept:
+    return n_elements(x) * <uint64_t>cuplug_element_bytes(x)
+
+
+cdef int allocate_on_host(Array x, bint is_cleared) except -1:
+    """Pages that the system clears are not kept for others."""
+    cdef bint large = is_large(&x.tensor)
+    cdef uint64_t n_bytes = n_bytes_of(&x.tensor)
+    cdef const PyDataMemAllocator *allocator = allocator_for(large and not is_cleared)
+    if is_cleared:
+        x.tensor.data = allocator.calloc(allocator.ctx, max(n_bytes, 1), 1)
+    else:
+        x.tensor.data = allocator.malloc(allocator.ctx, max(n_bytes, 1))
+    if x.tensor.data == NULL:
+        empty_array(&x.tensor, large)  # NumPy says how much there is not
+        raise MemoryError()
+    x.allocator = allocator
+    return 0
+
+
+cdef Array share_memory(const cuplug_tensor *x, object owner, object dtype=None):
+    cdef Array result = without_memory(x, descr_of_dtype(x.dtype) if dtype is None else dtype)
     cdef int k
     result.owner = owner
     result.tensor.data = <char *>x.data + x.byte_offset
@@ -256,34 +274,20 @@ cdef Array share_memory(const cuplug_tensor *x, object owner):
     return result
 
 
-cdef Array without_memory(const cuplug_tensor *x):
+cdef Array without_memory(const cuplug_tensor *x, object dtype):
     cdef Array result = Array.__new__(Array)
     cdef int k
-    result.dtype = descr_of_dtype(x.dtype)
-    result.tensor.data = NULL
+    result.dtype = dtype
     result.tensor.device = x.device
     result.tensor.ndim = x.ndim
     result.tensor.dtype = x.dtype
-    result.tensor.strides = NULL
-    result.tensor.byte_offset = 0
-    result.tensor.shape = <int64_t *>PyMem_RawMalloc((2 * x.ndim + 1) * sizeof(int64_t))
-    if result.tensor.shape == NULL:
-        raise MemoryError()
+    result.tensor.shape = result.few
+    if x.ndim > FEW:
+        result.tensor.shape = <int64_t *>PyMem_RawMalloc(2 * x.ndim * sizeof(int64_t))
+        if result.tensor.shape == NULL:
+            raise MemoryError()
     for k in range(x.ndim):
         result.tensor.shape[k] = x.shape[k]
-    result.shape = tuple_of(x.shape, x.ndim)
-    return result
-
-
-cdef tuple tuple_of(const int64_t *numbers, int n):
-    """Every new array has such a one: to make a list of it first takes longer."""
-    cdef tuple result = PyTuple_New(n)
-    cdef object number
-    cdef int k
-    for k in range(n):
-        number = numbers[k]
-        Py_INCREF(number)
-        PyTuple_SET_ITEM(result, k, number)
     return result
 
 
@@ -306,9 +310,7 @@ def view(Array x, tuple shape, tuple strides, int64_t first=0, dtype=None):
     if n_elements(&seen):
         seen.data = <char *>seen.data + first * <int64_t>dtype.itemsize
     seen.dtype = dtype_in_memory(dtype)
-    cdef Array result = share_memory(&seen, x)
-    result.dtype = dtype
-    return result
+    return share_memory(&seen, x, dtype)
 
 
 def reshaped(Array x, tuple shape):
@@ -316,16 +318,13 @@ def reshaped(Array x, tuple shape):
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor seen = x.tensor
     cdef int k
-    cdef Array result
     if len(shape) > CUPLUG_MAX_NDIM or not is_contiguous(&x.tensor):
         return None
     seen.ndim = len(shape)
     seen.shape, seen.strides = sizes, NULL
     for k in range(seen.ndim):
         sizes[k] = shape[k]
-    result = share_memory(&seen, x)
-    result.dtype = x.dtype
-    return result
+    return share_memory(&seen, x, x.dtype)
 
 
 def permuted(Array x, tuple order):
@@ -335,7 +334,6 @@ def permuted(Array x, tuple order):
     cdef int64_t steps[CUPLUG_MAX_NDIM]
     cdef const int64_t *strides = x.tensor.strides
     cdef cuplug_tensor seen = x.tensor
-    cdef Array result
     cdef int k, at
     if strides == NULL:
         contiguous_strides(x.tensor.ndim, x.tensor.shape, own)
@@ -344,9 +342,7 @@ def permuted(Array x, tuple order):
     for k in range(x.tensor.ndim):
         at = order[k]
         sizes[k], steps[k] = x.tensor.shape[at], strides[at]
-    result = share_memory(&seen, x)
-    result.dtype = x.dtype
-    return result
+    return share_memory(&seen, x, x.dtype)
 
 
 def may_meet(Array x, Array y):

@@ -2,6 +2,7 @@
 """NumPy's dtypes and the core's."""
 
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
 
 from cuplug.base.core cimport cuplug_dtype
@@ -22,7 +23,11 @@ cdef extern from *:
     """
     #define cuplug_load_count(place) __atomic_load_n((place), __ATOMIC_ACQUIRE)
     #define cuplug_store_count(place, n) __atomic_store_n((place), (n), __ATOMIC_RELEASE)
+    #define cuplug_load_descr cuplug_load_count
+    #define cuplug_store_descr cuplug_store_count
     """
+    PyObject *cuplug_load_descr(PyObject **place) noexcept
+    void cuplug_store_descr(PyObject **place, PyObject *descr) noexcept
     int cuplug_load_count(int *place) noexcept
     void cuplug_store_count(int *place, int n) noexcept
 
@@ -35,7 +40,8 @@ cdef cuplug_dtype builtin_dtypes[N_BUILTIN]
 cdef int user_type_nums[N_USER]
 cdef cuplug_dtype user_dtypes[N_USER]
 cdef int n_user_dtypes = 0
-cdef dict descrs = {}  # by type id
+cdef dict descrs = {}  # by type id; those of one lane in the table, too, without references
+cdef PyObject *descr_table[16][17]  # by code and bytes
 cdef cython.pymutex lock
 
 
@@ -122,9 +128,17 @@ cdef int add_user_dtype(int type_num, cuplug_dtype dtype) except -1:
 
 cdef object descr_of_dtype(cuplug_dtype dtype):
     cdef uint32_t type_id = dtype.code << 24 | dtype.bits << 16 | dtype.lanes
+    cdef PyObject *known
+    cdef bint is_plain = dtype.lanes == 1 and dtype.code < 16 and dtype.bits <= 128
+    if is_plain:
+        known = cuplug_load_descr(&descr_table[dtype.code][dtype.bits >> 3])
+        if known != NULL:
+            return <object>known
     descr = descrs.get(type_id)
     if descr is None:
-        descr = descrs[type_id] = find_descr(type_id)
+        descr = descrs.setdefault(type_id, find_descr(type_id))
+    if is_plain:
+        cuplug_store_descr(&descr_table[dtype.code][dtype.bits >> 3], <PyObject *>descr)
     return descr
 
 
