@@ -6,7 +6,7 @@ from cpython.buffer cimport PyObject_GetBuffer
 from cpython.mem cimport PyMem_RawMalloc
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
-from cuplug.array.arithmetic cimport Arithmetic, functions
+from cuplug.array.arithmetic cimport Arithmetic, changing, functions, is_apart, is_number
 from cuplug.array.buffer cimport FEW, is_contiguous, is_on_gpu, n_elements
 from cuplug.array.copies cimport host_values, seen_by_numpy, take_numpy, to_numpy
 from cuplug.array.layout cimport contiguous_strides, find_span, select
@@ -20,6 +20,7 @@ from cuplug.base.core cimport (
     cuplug_synchronize,
     cuplug_tensor,
 )
+from cuplug.base.dlpack cimport DLPACK_FLOAT
 from cuplug.base.numpy_api cimport PyDataMemAllocator
 from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_in_memory
 from cuplug.base.status cimport raise_error
@@ -121,7 +122,7 @@ cdef class Array(Arithmetic):
         if view is None:
             functions().put_at(self, key, value)
         else:
-            functions().assign(view, value)
+            assign(view, value)
 
     def __iter__(self):
         return map(self.__getitem__, range(len(self)))
@@ -192,6 +193,21 @@ cdef Array part_of(Array x, object key):
     if not select(key, &x.tensor, shape, strides, &part):
         return None
     return share_memory(&part, x, x.dtype)
+
+
+cdef int assign(Array x, object value) except -1:
+    cdef bint is_direct = is_apart(x, value) if type(value) is Array else is_number(value)
+    if type(value) is int and x.tensor.dtype.code == DLPACK_FLOAT:
+        value = as_float(value)
+    (changing("assign") if is_direct else functions().assign)(x, value)
+    return 0
+
+
+cdef object as_float(object value):
+    try:
+        return float(value)
+    except OverflowError:
+        return value  # which is refused
 
 
 cdef Array field_of(Array x, str name):

@@ -103,6 +103,12 @@ def assign(x: Array, value: Any) -> None:
     _assigning(name_of(x.dtype))(x, value)
 
 
+def assigning(dtype: Any, given: Any) -> Operator | None:
+    """Return what writes arrays of a dtype, or numbers of a type; None: they are converted."""
+    is_plain = given in (dtype, DTYPES[name_of(dtype)].scalar)
+    return _assigning(name_of(dtype)) if is_plain else None
+
+
 def as_elements(x: Array, value: Any) -> Any:
     """Return what is written to elements of an array as a number or an array of its dtype."""
     value = plain_number(value)

@@ -141,11 +141,12 @@ def promoted(a: Any, b: Any) -> Any:
 def with_number(dtype: Any, number: Any) -> Any:
     """Return the dtype of an array's values put together with a Python number."""
     kind: Any = type(number)
-    return _widened(dtype, kind)
+    return widened(dtype, kind)
 
 
 @cache
-def _widened(dtype: Any, number: type) -> Any:
+def widened(dtype: Any, number: type) -> Any:
+    """Return the dtype of an array's values put together with numbers of a type."""
     rank = next(k for k, x in enumerate(_PYTHON) if issubclass(number, x))
     own = _WIDTHS.index(kind_of(dtype).removeprefix("u"))
     if rank <= own:

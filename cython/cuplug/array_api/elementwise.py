@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,11 @@ from cuplug.array_api.dtypes import (
     kind_of,
     name_of,
     promoted,
+    widened,
     with_number,
 )
 from cuplug.array_api.expressions import FUNCTIONS
+from cuplug.array_api.functions import ArrayFunction
 from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
@@ -30,8 +31,9 @@ _OF_FLOATS = frozenset(
 )
 
 
-# Those of which there is no more to be said than their expressions.
-PLAIN = [name for name in FUNCTIONS if name not in ("abs", "complex_abs", "imag", "real")]
+# Those of the standard.
+PLAIN = [name for name in FUNCTIONS if name != "complex_abs"]
+_WORDS = {"abs": "the absolute value", "imag": "the imaginary part", "real": "the real part"}
 
 
 @cache
@@ -58,28 +60,47 @@ def made(name: str, dtype: str, in_place: bool = False) -> Operator:
 
 def unary(name: str, x: Array) -> Array:
     """Call a function of one array."""
-    checked(name, "x", x)
-    result: Array = made(name, name_of(x.dtype))(x)
+    result: Array = CALLED[name](x)
     return result
 
 
 def binary(name: str, x: Any, y: Any) -> Array:
     """Call a function of two arrays, or of an array and a number."""
-    if type(x) is Array and type(y) is Array and x.dtype is y.dtype:
-        direct = _direct(name, x.dtype)
-        if direct is not None:
-            same: Array = direct(x, y)
-            return same
+    result: Array = CALLED[name](x, y)
+    return result
+
+
+def _of_kind(name: str, dtype: Any) -> str:
+    """Return the name of what computes a function for elements of a dtype."""
+    if name == "abs" and kind_of(dtype) == "complex":
+        return "complex_abs"
+    return "positive" if name == "real" and kind_of(dtype) != "complex" else name
+
+
+def _unary(name: str, x: Array) -> Array:
+    dtype = checked(name, "x", x).dtype
+    result: Array = made(_of_kind(name, dtype), name_of(dtype))(x)
+    return result
+
+
+def _binary(name: str, x: Any, y: Any) -> Array:
     x, y = in_common(name, x, y)
     dtype = name_of((x if isinstance(x, Array) else y).dtype)
     result: Array = made(name, dtype)(x, y)
     return result
 
 
-@cache
-def _direct(name: str, dtype: Any) -> Operator | None:
-    """Return the operator for arrays of one dtype; None where they are converted first."""
-    return made(name, name_of(dtype)) if _floating(name, dtype) == dtype else None
+def direct(name: str, *given: Any, in_place: bool = False) -> Operator | None:
+    """Return the operator for arrays of dtypes and numbers of types; None: some are converted."""
+    dtypes = [x for x in given if isinstance(x, np.dtype)]
+    if not dtypes or any(x != dtypes[0] for x in dtypes):
+        return None
+    wanted = dtypes[0]
+    for number in given:
+        wanted = wanted if isinstance(number, np.dtype) else widened(wanted, number)
+    if _floating(name, wanted) != dtypes[0]:
+        return None
+    return made(_of_kind(name, wanted), name_of(wanted), in_place)
 
 
 def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
@@ -115,35 +136,23 @@ def _with_dtype(x: Array, dtype: Any) -> Array:
     return x if x.dtype is dtype or x.dtype == dtype else astype(x, dtype)
 
 
-def named(name: str) -> Callable[..., Array]:
+def _named(name: str) -> ArrayFunction:
     """Return a function of the standard."""
 
     def one(x: Array, /) -> Array:
-        return unary(name, x)
+        return _unary(name, x)
 
     def two(x1: Any, x2: Any, /) -> Array:
-        return binary(name, x1, x2)
+        return _binary(name, x1, x2)
 
     function = one if FUNCTIONS[name].n == 1 else two
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Return {name} of {'each element' if function is one else 'elements'}."
-    return function
+    where = "each element" if function is one else "elements"
+    function.__doc__ = f"Return {_WORDS.get(name, name)} of {where}."
+    return ArrayFunction(function, partial(direct, name))
 
 
-def abs(x: Array, /) -> Array:
-    """Return the absolute value of each element."""
-    return unary("complex_abs" if kind_of(checked("abs", "x", x).dtype) == "complex" else "abs", x)
-
-
-def imag(x: Array, /) -> Array:
-    """Return the imaginary part of each element."""
-    return unary("imag", x)
-
-
-def real(x: Array, /) -> Array:
-    """Return the real part of each element."""
-    is_complex = kind_of(checked("real", "x", x).dtype) == "complex"
-    return unary("real" if is_complex else "positive", x)
+CALLED = {name: _named(name) for name in PLAIN}
 
 
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:

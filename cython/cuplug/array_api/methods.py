@@ -3,31 +3,33 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from cuplug.array.array import Array, may_meet
-from cuplug.array_api.creation import asarray, assign, copy
+from cuplug.array_api.creation import asarray, assign, assigning, copy
 from cuplug.array_api.dtypes import name_of
-from cuplug.array_api.elementwise import NUMBERS, abs, binary, in_common, made, unary
+from cuplug.array_api.elementwise import CALLED, NUMBERS, binary, direct, in_common, made
+from cuplug.array_api.functions import ArrayFunction
 from cuplug.array_api.indexing import put_at, take_at
 from cuplug.array_api.manipulation import broadcast_to, matrix_transpose, permute_dims
 
 __all__ = [
-    "abs",
+    "CALLED",
+    "IN_PLACE",
     "asarray",
     "assign",
     "broadcast_to",
     "copy",
-    "in_place",
     "matrix_transpose",
+    "in_place",
     "namespace",
     "operator",
     "permute_dims",
     "put_at",
     "take_at",
-    "unary",
 ]
 
 VERSIONS = ("2022.12", "2023.12", "2024.12")
@@ -62,6 +64,16 @@ def in_place(name: str, x: Array, other: Any) -> Array:
             return x
     made(name, name_of(x.dtype), True)(x, y)
     return x
+
+
+_CHANGING = "add subtract multiply divide floor_divide remainder pow"
+_CHANGING += " bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift"
+# For operands of the same shape, in other memory, and numbers.
+IN_PLACE = {
+    name: ArrayFunction(partial(in_place, name), partial(direct, name, in_place=True))
+    for name in _CHANGING.split()
+}
+IN_PLACE["assign"] = ArrayFunction(assign, assigning)
 
 
 def namespace(api_version: str | None) -> ModuleType:
