@@ -122,7 +122,7 @@ cdef class Array(Arithmetic):
         if view is None:
             functions().put_at(self, key, value)
         else:
-            assign(view, value)
+            write(view, value)
 
     def __iter__(self):
         return map(self.__getitem__, range(len(self)))
@@ -195,7 +195,7 @@ cdef Array part_of(Array x, object key):
     return share_memory(&part, x, x.dtype)
 
 
-cdef int assign(Array x, object value) except -1:
+cdef int write(Array x, object value) except -1:
     cdef bint is_direct = is_apart(x, value) if type(value) is Array else is_number(value)
     if type(value) is int and x.tensor.dtype.code == DLPACK_FLOAT:
         value = as_float(value)

@@ -16,7 +16,7 @@ from cuplug.base.core cimport (
 from cuplug.array.layout cimport contiguous_strides
 from cuplug.cuda.memory cimport DeviceMemory
 
-from cuplug.cuda.placement import Placement
+from cuplug.cuda.placement import HOST, Placement
 
 
 cdef class Buffer(DeviceMemory):
@@ -63,8 +63,7 @@ cdef class Buffer(DeviceMemory):
     @property
     def device(self):
         """Where it is."""
-        on_gpu = is_on_gpu(&self.tensor)
-        return Placement("cuda", self.tensor.device.id) if on_gpu else Placement("cpu", None)
+        return Placement("cuda", self.tensor.device.id) if is_on_gpu(&self.tensor) else HOST
 
     @property
     def data_ptr(self):

@@ -14,8 +14,8 @@ from cuplug.array_api.functions import ArrayFunction
 
 # Module of this room -> what it has of the standard.
 _MODULES = {
-    "creation": "arange asarray empty empty_like eye from_dlpack full full_like linspace ones "
-    "ones_like tril triu zeros zeros_like",
+    "creation": "arange asarray empty eye from_dlpack linspace tril triu",
+    "filled": "empty_like full full_like ones ones_like zeros zeros_like",
     "dtypes": "astype can_cast finfo iinfo isdtype result_type",
     "elementwise": "clip",
     "indexing": "repeat take take_along_axis",

@@ -61,6 +61,9 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     MemoryError, CudaError
         As for `empty`.
     """
+    if dtype is None and copy is None:
+        is_own = isinstance(x, Array) and device is None
+        return x if is_own else to_array(x, None, device, None)
     copy = None if copy is None else flag("asarray: copy", copy)
     if isinstance(x, Array):
         result = x if device is None else to_array(x, None, device, copy)
@@ -132,51 +135,6 @@ def _number(dtype: Any, value: Any) -> Any:
 
 def _given(value: Any, default: Any) -> Any:
     return default if value is None else value
-
-
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array of one value."""
-    wanted = to_dtype(type(fill_value)) if dtype is None else to_dtype(dtype)
-    result = empty(shape, wanted, device)
-    assign(result, fill_value)
-    return result
-
-
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array of zeros."""
-    return full(shape, 0, dtype=_given(dtype, DEFAULTS["real floating"]), device=device)
-
-
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array of ones."""
-    return full(shape, 1, dtype=_given(dtype, DEFAULTS["real floating"]), device=device)
-
-
-def _like(name: str, x: Array, dtype: Any, device: Any) -> dict[str, Any]:
-    checked(name, "x", x)
-    return {"dtype": _given(dtype, x.dtype), "device": _given(device, x.device)}
-
-
-def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array of the same shape, dtype and device, uninitialised."""
-    known = _like("empty_like", x, dtype, device)
-    return empty(x.shape, **known)
-
-
-def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array like another one, of one value."""
-    known = _like("full_like", x, dtype, device)
-    return full(x.shape, fill_value, **known)
-
-
-def zeros_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array like another one, of zeros."""
-    return full_like(x, 0, dtype=dtype, device=device)
-
-
-def ones_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array like another one, of ones."""
-    return full_like(x, 1, dtype=dtype, device=device)
 
 
 @cache

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.array import Array
-from cuplug.array_api.creation import arange, as_elements, asarray, assign, copy, full
+from cuplug.array_api.creation import arange, as_elements, asarray, assign, copy
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
 from cuplug.array_api.elementwise import binary
+from cuplug.array_api.filled import full
 from cuplug.array_api.manipulation import (
     axis_of,
     broadcast_arrays,

@@ -72,6 +72,7 @@ cdef extern from "numpy/arrayobject.h":
     npy_intp *PyArray_DIMS(PyArrayObject *x)
     npy_intp *PyArray_STRIDES(PyArrayObject *x)
     int PyArray_FLAGS(PyArrayObject *x)
+    int PyArray_ITEMSIZE(PyArrayObject *x)
     PyArray_Descr *PyArray_DESCR(PyArrayObject *x)
     bint PyArray_ISBYTESWAPPED(PyArrayObject *x)
     int _import_array() except -1

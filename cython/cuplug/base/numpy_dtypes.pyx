@@ -105,7 +105,9 @@ cdef cuplug_dtype dtype_of_descr(object descr) except *:
 
 cdef cuplug_dtype dtype_in_memory(object descr) except *:
     cdef cuplug_dtype dtype = dtype_of_descr(descr)
-    cdef bint is_plain = descr.names is not None and descr.isnative and not descr.hasobject
+    if dtype.bits:
+        return dtype
+    is_plain = descr.names is not None and descr.isnative and not descr.hasobject
     if is_plain and 0 < descr.itemsize < 1 << 16:
         dtype.code, dtype.bits, dtype.lanes = OPAQUE, 8, descr.itemsize
     return dtype
