@@ -8,11 +8,12 @@ from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
 from cuplug.array.arithmetic cimport Arithmetic, changing, functions, is_apart, is_number
 from cuplug.array.buffer cimport FEW, is_contiguous, is_on_gpu, n_elements
-from cuplug.array.copies cimport host_values, seen_by_numpy, take_numpy, to_numpy
+from cuplug.array.copies cimport copy_brief, host_values, seen_by_numpy, take_numpy, to_numpy
 from cuplug.array.layout cimport contiguous_strides, find_span, select
 from cuplug.base.capsules cimport export
 from cuplug.base.core cimport (
     CUPLUG_CPU,
+    CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
     CUPLUG_MAX_NDIM,
     cuplug_element_bytes,
@@ -62,9 +63,18 @@ cdef class Array(Arithmetic):
     @property
     def T(self):
         """Of a matrix: rows and columns exchanged, without a copy."""
+        cdef int64_t shape[2]
+        cdef int64_t strides[2]
+        cdef const int64_t *steps = self.tensor.strides
+        cdef cuplug_tensor turned = self.tensor
         if self.tensor.ndim != 2:
             raise ValueError(f"cuplug.Array: T: seen {self.tensor.ndim} dimensions, wanted 2")
-        return permuted(self, (1, 0))
+        shape[0], shape[1] = turned.shape[1], turned.shape[0]
+        strides[0], strides[1] = 1, shape[0] if shape[0] else 1
+        if steps != NULL:
+            strides[0], strides[1] = steps[1], steps[0]
+        turned.shape, turned.strides = shape, strides
+        return share_memory(&turned, self, self.dtype)
 
     @property
     def mT(self):
@@ -196,7 +206,11 @@ cdef Array part_of(Array x, object key):
 
 
 cdef int write(Array x, object value) except -1:
-    cdef bint is_direct = is_apart(x, value) if type(value) is Array else is_number(value)
+    cdef bint is_direct = is_number(value)
+    if type(value) is Array:
+        if copy_brief(&x.tensor, &(<Array>value).tensor):
+            return 0
+        is_direct = is_apart(x, value)
     if type(value) is int and x.tensor.dtype.code == DLPACK_FLOAT:
         value = as_float(value)
     (changing("assign") if is_direct else functions().assign)(x, value)
@@ -212,7 +226,6 @@ cdef object as_float(object value):
 
 cdef Array field_of(Array x, str name):
     """The view of a field of structures."""
-    cdef Array result
     if name not in x.dtype.fields:
         raise KeyError(f"cuplug.Array: seen the field {name!r}, wanted one of {x.dtype.names}")
     field, offset = x.dtype.fields[name][:2]
@@ -222,9 +235,7 @@ cdef Array field_of(Array x, str name):
         raise ValueError(f"cuplug.Array: {name}: seen strides {x.strides}, {wanted}")
     steps = [math.prod(inner[k + 1 :]) for k in range(len(inner))]
     steps = [*[stride // dtype.itemsize for stride in x.strides], *steps]
-    result = view(x, x.shape + inner, tuple(steps), 0, dtype)
-    result.tensor.data = <char *>result.tensor.data + <int64_t>offset
-    return result
+    return view(x, x.shape + inner, tuple(steps), offset, dtype)
 
 
 cdef int wait_for_work(const cuplug_tensor *x) except -1:
@@ -237,7 +248,10 @@ cdef int wait_for_work(const cuplug_tensor *x) except -1:
 
 
 cdef Array empty_like_tensor(cuplug_tensor *x):
-    cdef Array result = without_memory(x, descr_of_dtype(x.dtype))
+    cdef Array result
+    if is_on_gpu(x):
+        x.device.type = CUPLUG_CUDA  # also where another one's memory is managed
+    result = without_memory(x, descr_of_dtype(x.dtype))
     if not is_on_gpu(x):
         allocate_on_host(result, False)
     else:
@@ -307,12 +321,8 @@ cdef Array without_memory(const cuplug_tensor *x, object dtype):
     return result
 
 
-def view(Array x, tuple shape, tuple strides, int64_t first=0, dtype=None):
-    """Return a view of an array's memory, as elements of a dtype.
-
-    Strides and the first element count elements.
-    """
-    dtype = x.dtype if dtype is None else dtype
+cdef Array view(Array x, tuple shape, tuple strides, int64_t offset, object dtype):
+    """An array's memory from a byte on, as elements of a dtype, which strides count."""
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef int64_t steps[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor seen = x.tensor
@@ -323,42 +333,9 @@ def view(Array x, tuple shape, tuple strides, int64_t first=0, dtype=None):
     seen.shape, seen.strides = sizes, steps
     for k in range(seen.ndim):
         sizes[k], steps[k] = shape[k], strides[k]
-    if n_elements(&seen):
-        seen.data = <char *>seen.data + first * <int64_t>dtype.itemsize
+    seen.data = <char *>seen.data + offset
     seen.dtype = dtype_in_memory(dtype)
     return share_memory(&seen, x, dtype)
-
-
-def reshaped(Array x, tuple shape):
-    """Return a view of another shape; None where the elements do not follow in C order."""
-    cdef int64_t sizes[CUPLUG_MAX_NDIM]
-    cdef cuplug_tensor seen = x.tensor
-    cdef int k
-    if len(shape) > CUPLUG_MAX_NDIM or not is_contiguous(&x.tensor):
-        return None
-    seen.ndim = len(shape)
-    seen.shape, seen.strides = sizes, NULL
-    for k in range(seen.ndim):
-        sizes[k] = shape[k]
-    return share_memory(&seen, x, x.dtype)
-
-
-def permuted(Array x, tuple order):
-    """Return a view with the dimensions in another order, in which each is once."""
-    cdef int64_t own[CUPLUG_MAX_NDIM]
-    cdef int64_t sizes[CUPLUG_MAX_NDIM]
-    cdef int64_t steps[CUPLUG_MAX_NDIM]
-    cdef const int64_t *strides = x.tensor.strides
-    cdef cuplug_tensor seen = x.tensor
-    cdef int k, at
-    if strides == NULL:
-        contiguous_strides(x.tensor.ndim, x.tensor.shape, own)
-        strides = own
-    seen.shape, seen.strides = sizes, steps
-    for k in range(x.tensor.ndim):
-        at = order[k]
-        sizes[k], steps[k] = x.tensor.shape[at], strides[at]
-    return share_memory(&seen, x, x.dtype)
 
 
 def may_meet(Array x, Array y):

@@ -20,11 +20,12 @@ _MODULES = {
     "elementwise": "clip",
     "indexing": "repeat take take_along_axis",
     "inspection": "__array_namespace_info__",
-    "manipulation": "broadcast_arrays broadcast_shapes broadcast_to concat expand_dims flip "
-    "matrix_transpose meshgrid moveaxis permute_dims reshape roll squeeze stack tile unstack",
+    "joins": "concat stack",
+    "manipulation": "broadcast_arrays broadcast_shapes meshgrid moveaxis roll tile unstack",
     "scans": "cumulative_prod cumulative_sum diff",
     "searching": "argmax argmin nonzero searchsorted where",
     "sorting": "argsort sort unique_all unique_counts unique_inverse unique_values",
+    "views": "broadcast_to expand_dims flip matrix_transpose permute_dims reshape squeeze",
     "statistical": "all any count_nonzero max mean min prod std sum var",
 }
 _CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 from cuplug.array.array cimport Array, cleared_like_tensor, empty_like_tensor, write
 from cuplug.array.buffer cimport is_on_gpu
 from cuplug.array.make cimport describe, new_array, of_structures, place_for, to_descr
-from cuplug.base.core cimport CUPLUG_CUDA, CUPLUG_MAX_NDIM, cuplug_tensor
+from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_tensor
 from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory
 
 from cuplug.array_api.dtypes import checked
@@ -76,7 +76,6 @@ cdef cuplug_tensor tensor_like(str function, object x, object dtype, object devi
     """Without memory, in C order."""
     cdef cuplug_tensor like = (<Array>checked(function, "x", x)).tensor
     like.strides = NULL
-    like.device.type = CUPLUG_CUDA if is_on_gpu(&like) else like.device.type
     if dtype is not None:
         like.dtype = dtype_in_memory(to_descr(function, dtype))
         if not like.dtype.bits:

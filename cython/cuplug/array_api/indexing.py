@@ -15,19 +15,12 @@ from cuplug.array_api.creation import arange, as_elements, asarray, assign, copy
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.filled import full
-from cuplug.array_api.manipulation import (
-    axis_of,
-    broadcast_arrays,
-    broadcast_shapes,
-    broadcast_to,
-    expand_dims,
-    permute_dims,
-    reshape,
-)
+from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
 from cuplug.array_api.scans import cumulative_sum
 from cuplug.array_api.searching import nonzero, searchsorted, where
 from cuplug.array_api.statistical import count_nonzero, max, min
 from cuplug.array_api.stock import stock
+from cuplug.array_api.views import axis_of, broadcast_to, expand_dims, permute_dims, reshape
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
 

@@ -14,7 +14,7 @@ from cuplug.array_api.dtypes import name_of
 from cuplug.array_api.elementwise import CALLED, NUMBERS, binary, direct, in_common, made
 from cuplug.array_api.functions import ArrayFunction
 from cuplug.array_api.indexing import put_at, take_at
-from cuplug.array_api.manipulation import broadcast_to, matrix_transpose, permute_dims
+from cuplug.array_api.views import broadcast_to, matrix_transpose, permute_dims
 
 __all__ = [
     "CALLED",

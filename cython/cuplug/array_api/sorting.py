@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cuplug.array.array import Array
 from cuplug.array_api.dtypes import checked, flag, kind_of
 from cuplug.array_api.elementwise import binary, unary
-from cuplug.array_api.manipulation import axis_of, reshape
+from cuplug.array_api.views import axis_of, reshape
 from cuplug.array_api.stock import stock
 
 

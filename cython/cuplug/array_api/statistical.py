@@ -12,7 +12,7 @@ from cuplug.array_api.creation import copy
 from cuplug.array_api.dtypes import DEFAULTS, astype, checked, kind_of, name_of, to_dtype
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.filled import full
-from cuplug.array_api.manipulation import axes_of, reshape
+from cuplug.array_api.views import axes_of, reshape
 from cuplug.call.operator import Operator
 from cuplug.source.reductions import reduction
 

@@ -15,7 +15,7 @@ from cuplug.array.make import empty
 from cuplug.array_api.creation import asarray, assign
 from cuplug.array_api.dtypes import integer, kind_of, to_dtype
 from cuplug.array_api.indexing import take
-from cuplug.array_api.manipulation import axis_of, reshape, shape_of
+from cuplug.array_api.views import axis_of, reshape, shape_of
 from cuplug.call.operator import Operator
 from cuplug.lookup.find import find
 from cuplug.random import draws
