@@ -10,8 +10,8 @@ from cuplug.array.array import Array
 from cuplug.array_api.creation import asarray
 from cuplug.array_api.dtypes import checked, kind_of, name_of
 from cuplug.array_api.elementwise import in_common
-from cuplug.array_api.views import axes_of, reshape
 from cuplug.array_api.stock import stock
+from cuplug.array_api.views import axes_of, reshape
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
 from cuplug.source.reductions import reduction

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from cuplug.array.array import Array
 from cuplug.array_api.dtypes import checked, flag, kind_of
 from cuplug.array_api.elementwise import binary, unary
-from cuplug.array_api.views import axis_of, reshape
 from cuplug.array_api.stock import stock
+from cuplug.array_api.views import axis_of, reshape
 
 
 def _ordered(name: str, x: Array, axis: int, descending: bool) -> Array:
