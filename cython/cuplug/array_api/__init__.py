@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from importlib import import_module
+from typing import Any
 
 import numpy
 
@@ -33,9 +34,13 @@ _CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "p
 __array_api_version__ = "2024.12"
 
 
+def _public(function: Any) -> ArrayFunction:
+    return function if isinstance(function, ArrayFunction) else ArrayFunction(function)
+
+
 for _module, _names in _MODULES.items():
     _found = import_module(f"{__name__}.{_module}")
-    globals().update({name: ArrayFunction(getattr(_found, name)) for name in _names.split()})
+    globals().update({name: _public(getattr(_found, name)) for name in _names.split()})
 globals().update({name: CALLED[name] for name in PLAIN})
 globals().update({name: numpy.dtype(name) for name in NAMES})
 globals().update(_CONSTANTS)

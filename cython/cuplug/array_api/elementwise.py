@@ -90,15 +90,21 @@ def _binary(name: str, x: Any, y: Any) -> Array:
     return result
 
 
-def direct(name: str, *given: Any, in_place: bool = False) -> Operator | None:
-    """Return the operator for arrays of dtypes and numbers of types; None: some are converted."""
+def kept(name: str, *given: Any) -> Any:
+    """Return the dtype that arrays of dtypes, and numbers of types, keep; None: some change it."""
     dtypes = [x for x in given if isinstance(x, np.dtype)]
     if not dtypes or any(x != dtypes[0] for x in dtypes):
         return None
     wanted = dtypes[0]
     for number in given:
         wanted = wanted if isinstance(number, np.dtype) else widened(wanted, number)
-    if _floating(name, wanted) != dtypes[0]:
+    return wanted if _floating(name, wanted) == dtypes[0] else None
+
+
+def direct(name: str, *given: Any, in_place: bool = False) -> Operator | None:
+    """Return the operator for arrays of dtypes and numbers of types; None: some are converted."""
+    wanted = kept(name, *given)
+    if wanted is None:
         return None
     return made(_of_kind(name, wanted), name_of(wanted), in_place)
 

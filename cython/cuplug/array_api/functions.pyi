@@ -7,6 +7,9 @@ class ArrayFunction:
     __name__: str
     __qualname__: str
     def __init__(
-        self, function: Callable[..., Any], find: Callable[..., Any] | None = None
+        self,
+        function: Callable[..., Any],
+        find: Callable[..., Any] | None = None,
+        in_place: bool = False,
     ) -> None: ...
     def __call__(self, *args: Any, **keywords: Any) -> Any: ...

@@ -70,10 +70,10 @@ _CHANGING = "add subtract multiply divide floor_divide remainder pow"
 _CHANGING += " bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift"
 # For operands of the same shape, in other memory, and numbers.
 IN_PLACE = {
-    name: ArrayFunction(partial(in_place, name), partial(direct, name, in_place=True))
+    name: ArrayFunction(partial(in_place, name), partial(direct, name, in_place=True), True)
     for name in _CHANGING.split()
 }
-IN_PLACE["assign"] = ArrayFunction(assign, assigning)
+IN_PLACE["assign"] = ArrayFunction(assign, assigning, True)
 
 
 def namespace(api_version: str | None) -> ModuleType:
