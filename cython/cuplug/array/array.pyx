@@ -117,7 +117,7 @@ cdef class Array(Arithmetic):
 
     def spread(self, shape):
         """Return a C-contiguous copy, broadcast to a shape."""
-        return functions().copy(functions().broadcast_to(self, shape))
+        return functions().copied(functions().broadcast_to(self, shape))
 
     def to_device(self, device, /, *, stream=None):
         """Return it on a device, "cpu" or "cuda:1": itself, where it is there."""
@@ -153,6 +153,8 @@ cdef class Array(Arithmetic):
                 "cuplug.Array: it is in GPU memory; copy it to a NumPy array with x.numpy()"
             )
         seen = seen_by_numpy(self)
+        if dtype is None and not copy:
+            return seen
         result = numpy.array(seen, dtype) if copy else numpy.asarray(seen, dtype)
         if copy is False and result is not seen:
             raise ValueError(f"cuplug.Array: seen {self.dtype}, whose conversion needs a copy")
@@ -187,7 +189,7 @@ cdef class Array(Arithmetic):
         cdef bint needs_copy = is_on_gpu(&self.tensor) and not is_contiguous(&self.tensor)
         if needs_copy and self.dtype.names:
             raise ValueError("cuplug.Array: seen strided structures on a GPU, wanted a whole array")
-        return functions().copy(self) if needs_copy else self
+        return functions().copied(self) if needs_copy else self
 
 
 public(Array)

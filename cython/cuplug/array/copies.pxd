@@ -14,3 +14,5 @@ cdef object host_values(str name, object x, object descr)
 # Copies a small array of the host, of the same shape and dtype, at once where both are contiguous.
 # False: nothing was done.
 cdef bint copy_brief(const cuplug_tensor *to, const cuplug_tensor *source) noexcept
+# Whether an array is small, on the host, contiguous, and not of structures.
+cdef bint is_brief(const cuplug_tensor *x) noexcept

@@ -23,20 +23,22 @@ cdef enum:
 
 
 cdef bint copy_brief(const cuplug_tensor *to, const cuplug_tensor *source) noexcept:
-    cdef int64_t n_bytes
     cdef int k
-    if is_on_gpu(to) or is_on_gpu(source) or to.ndim != source.ndim or to.dtype.lanes != 1:
-        return False
-    if memcmp(&to.dtype, &source.dtype, sizeof(to.dtype)):
+    if to.ndim != source.ndim or memcmp(&to.dtype, &source.dtype, sizeof(to.dtype)):
         return False
     for k in range(to.ndim):
         if to.shape[k] != source.shape[k]:
             return False
-    n_bytes = n_elements(to) * cuplug_element_bytes(to)
-    if n_bytes > BRIEF_BYTES or not (is_contiguous(to) and is_contiguous(source)):
+    if not (is_brief(to) and is_brief(source)):
         return False
-    memmove(to.data, source.data, n_bytes)
+    memmove(to.data, source.data, n_elements(to) * cuplug_element_bytes(to))
     return True
+
+
+cdef bint is_brief(const cuplug_tensor *x) noexcept:
+    cdef int64_t n_bytes = n_elements(x) * cuplug_element_bytes(x)
+    is_plain = n_bytes <= BRIEF_BYTES and x.dtype.lanes == 1 and not is_on_gpu(x)
+    return is_plain and is_contiguous(x)
 
 
 cdef object host_values(str name, object x, object descr):

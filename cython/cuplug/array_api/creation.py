@@ -24,6 +24,7 @@ from cuplug.array_api.dtypes import (
     to_dtype,
 )
 from cuplug.array_api.elementwise import NUMBERS, plain_number
+from cuplug.array_api.filled import copied
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.public import public
 from cuplug.call.operator import Operator
@@ -73,6 +74,8 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     wanted = result.dtype if dtype is None or result.dtype.names else to_dtype(dtype, "asarray")
     if wanted == result.dtype and not (copy and result is x):
         return result
+    if wanted == result.dtype and not wanted.names:
+        return copied(result)
     if result.dtype.names:  # no operator copies structures
         return to_array(result.numpy(), None, result.device, None)
     if copy is False:
@@ -88,11 +91,6 @@ def _may_be_out_of_range(x: Any, dtype: Any) -> bool:
     return bool(own and wanted and own.kind == "float" and wanted.kind in ("int", "uint"))
 
 
-def copy(x: Array) -> Array:
-    """Return a copy in C order."""
-    return astype(x, x.dtype)
-
-
 @cache
 def _assigning(dtype: str) -> Operator:
     return elementwise(f"assign(inout x: {dtype}, value: {dtype})", "x = value")
@@ -102,7 +100,7 @@ def assign(x: Array, value: Any) -> None:
     """Write a number or an array, which is broadcast, to all of an array."""
     value = as_elements(x, value)
     if isinstance(value, Array) and may_meet(x, value):
-        value = copy(value)
+        value = copied(value)
     _assigning(name_of(x.dtype))(x, value)
 
 
@@ -259,7 +257,7 @@ def _triangle_of(name: str, relation: str, x: Array, k: int) -> Array:
     if checked(name, "x", x).ndim < 2:
         raise ValueError(f"{name}: x: seen {x.ndim} dimensions, wanted at least 2")
     if not x.size:
-        return copy(x)
+        return copied(x)
     result: Array = _triangle(name, relation, name_of(x.dtype))(x, *x.shape[-2:], k)
     return result
 

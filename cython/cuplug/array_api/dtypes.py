@@ -57,6 +57,8 @@ def checked(name: str, argument: str, x: Any) -> Any:
 
 def integer(what: str, value: Any) -> int:
     """Return an argument that must be an integer."""
+    if type(value) is int:
+        return value
     try:
         return index(value)
     except TypeError:
@@ -237,8 +239,10 @@ def iinfo(type: Any, /) -> IntegerInfo:
 
 
 @cache
-def _conversion(from_: str, to: str) -> Any:
-    return elementwise(f"astype(x: {from_}[...]) -> {to}[...]", "x")
+def _conversion(from_: Any, to: Any) -> Any:
+    if kind_of(from_) == "complex" and kind_of(to) != "complex":
+        raise TypeError(f"astype: seen {from_}, wanted real numbers for {to}; see real()")
+    return elementwise(f"astype(x: {name_of(from_)}[...]) -> {name_of(to)}[...]", "x")
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
@@ -246,12 +250,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     checked("astype", "x", x)
     wanted = to_dtype(dtype, "astype")
     result = x if device is None else x.to_device(device)
-    if not flag("astype: copy", copy) and result.dtype == wanted:
+    if copy is not True and not flag("astype: copy", copy) and result.dtype == wanted:
         return result
-    kind = kind_of(wanted)
-    if kind_of(result.dtype) == "complex" and kind != "complex":
-        raise TypeError(
-            f"astype: seen {result.dtype}, wanted real numbers for {wanted}; see real()"
-        )
-    converted: Array = _conversion(name_of(result.dtype), name_of(wanted))(result)
+    converted: Array = _conversion(result.dtype, wanted)(result)
     return converted

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New arrays of one value, and of none."""
+"""New arrays of one value, of none, and of another array's."""
 
 from libc.stdint cimport int64_t
 
 from cuplug.array.array cimport Array, cleared_like_tensor, empty_like_tensor, write
 from cuplug.array.buffer cimport is_on_gpu
+from cuplug.array.copies cimport is_brief
 from cuplug.array.make cimport describe, new_array, of_structures, place_for, to_descr
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_tensor
 from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory
 
-from cuplug.array_api.dtypes import checked
+from cuplug.array_api.dtypes import astype, checked
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
@@ -54,6 +55,14 @@ def zeros_like(x, /, *, dtype=None, device=None):
     """Return an array like another one, of zeros."""
     cdef cuplug_tensor like = tensor_like("zeros_like", x, dtype, device)
     return cleared(&like)
+
+
+def copied(Array x not None):
+    """Return a copy in C order."""
+    cdef cuplug_tensor like = x.tensor
+    if not is_brief(&like):
+        return astype(x, x.dtype)
+    return written(empty_like_tensor(&like), x)
 
 
 cdef Array filled(str function, object shape, object value, object dtype, object device):

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.array import Array
-from cuplug.array_api.creation import arange, as_elements, asarray, assign, copy
+from cuplug.array_api.creation import arange, as_elements, asarray, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
 from cuplug.array_api.elementwise import binary
-from cuplug.array_api.filled import full
+from cuplug.array_api.filled import copied, full
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
 from cuplug.array_api.scans import cumulative_sum
 from cuplug.array_api.searching import nonzero, searchsorted, where
@@ -63,7 +63,7 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
     if times.size and int(min(times)) < 0:
         raise ValueError("repeat: repeats: seen a number below 0, wanted none")
     if not x.shape[along]:
-        return copy(x)
+        return copied(x)
     ends = cumulative_sum(broadcast_to(times, (x.shape[along],)), dtype="int64")
     numbers = arange(int(ends[-1]), device=x.device)
     return take(x, searchsorted(ends, numbers, side="right"), axis=along)
@@ -251,11 +251,11 @@ def put_at(x: Array, key: Any, value: Any) -> None:
     rest = places.rows.shape[n:]
     shape = (*rest[: places.front], *positions.shape, *rest[places.front :])
     if isinstance(value, Array):
-        values = copy(broadcast_to(value, shape))
+        values = copied(broadcast_to(value, shape))
     else:
         values = full(shape, value, dtype=x.dtype, device=x.device)
     along = range(places.front, places.front + positions.ndim)
     turned = permute_dims(values, (*along, *(k for k in range(len(shape)) if k not in along)))
-    rows = copy(places.contiguous_rows())
+    rows = copied(places.contiguous_rows())
     stock("scatter.put")(rows, reshape(positions, (-1,)), reshape(turned, (positions.size, *rest)))
     assign(places.rows, reshape(rows, places.rows.shape))

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from cuplug.array.array import Array
-from cuplug.array_api.creation import copy
 from cuplug.array_api.dtypes import checked, integer, sequence
+from cuplug.array_api.filled import copied
 from cuplug.array_api.joins import concat
 from cuplug.array_api.views import (
     axes_of,
@@ -79,7 +79,7 @@ def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
         before = (slice(None),) * k
         parts = [moved[(*before, slice(at, None))], moved[(*before, slice(None, at))]]
         moved = concat(parts, axis=k)
-    return copy(x) if moved is x else moved
+    return copied(x) if moved is x else moved
 
 
 def tile(x: Array, repetitions: Shape, /) -> Array:
@@ -106,4 +106,4 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
         reshape(x, [-1 if k == at else 1 for k in range(n)])
         for x, at in zip(arrays, order, strict=True)
     ]
-    return [copy(x) for x in broadcast_arrays(*spread)]
+    return [copied(x) for x in broadcast_arrays(*spread)]

@@ -9,9 +9,10 @@ from types import ModuleType
 from typing import Any
 
 from cuplug.array.array import Array, may_meet
-from cuplug.array_api.creation import asarray, assign, assigning, copy
+from cuplug.array_api.creation import asarray, assign, assigning
 from cuplug.array_api.dtypes import name_of
 from cuplug.array_api.elementwise import CALLED, NUMBERS, binary, direct, in_common, made
+from cuplug.array_api.filled import copied
 from cuplug.array_api.functions import ArrayFunction
 from cuplug.array_api.indexing import put_at, take_at
 from cuplug.array_api.views import broadcast_to, matrix_transpose, permute_dims
@@ -22,7 +23,7 @@ __all__ = [
     "asarray",
     "assign",
     "broadcast_to",
-    "copy",
+    "copied",
     "in_place",
     "matrix_transpose",
     "namespace",
