@@ -200,6 +200,8 @@ cdef Array part_of(Array x, object key):
     cdef int64_t shape[CUPLUG_MAX_NDIM]
     cdef int64_t strides[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor part
+    if type(key) is Array and (<Array>key).tensor.ndim:
+        return None
     if isinstance(key, str) and x.dtype.names:
         return field_of(x, key)
     if not select(key, &x.tensor, shape, strides, &part):

@@ -240,7 +240,7 @@ def iinfo(type: Any, /) -> IntegerInfo:
 
 @cache
 def _conversion(from_: Any, to: Any) -> Any:
-    if kind_of(from_) == "complex" and kind_of(to) != "complex":
+    if kind_of(to) != "complex" == kind_of(from_):
         raise TypeError(f"astype: seen {from_}, wanted real numbers for {to}; see real()")
     return elementwise(f"astype(x: {name_of(from_)}[...]) -> {name_of(to)}[...]", "x")
 

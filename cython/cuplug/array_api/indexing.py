@@ -20,7 +20,14 @@ from cuplug.array_api.scans import cumulative_sum
 from cuplug.array_api.searching import nonzero, searchsorted, where
 from cuplug.array_api.statistical import count_nonzero, max, min
 from cuplug.array_api.stock import stock
-from cuplug.array_api.views import axis_of, broadcast_to, expand_dims, permute_dims, reshape
+from cuplug.array_api.views import (
+    axis_of,
+    broadcast_to,
+    expand_dims,
+    is_in_order,
+    permute_dims,
+    reshape,
+)
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
 
@@ -240,22 +247,46 @@ def _spread(mask: Array, values: Any) -> Any:
     return stock("selection.select_backward")(values, mask)
 
 
+@cache
+def _masked(dtype: str) -> Operator:
+    text = f"assign(inout x: {dtype}, mask: bool, value: {dtype})"
+    return elementwise(text, "x = mask ? value : x")
+
+
+def _of_shape(x: Array, value: Any, shape: tuple[int, ...]) -> Array:
+    """Return elements of an array's dtype in memory of their own."""
+    if isinstance(value, Array):
+        return copied(broadcast_to(value, shape))
+    return full(shape, value, dtype=x.dtype, device=x.device)
+
+
+def _put_rows(rows: Array, positions: Array, values: Array, rest: tuple[int, ...]) -> None:
+    flat = reshape(positions, (-1,))
+    stock("scatter.put")(rows, flat, reshape(values, (positions.size, *rest)))
+
+
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
     value = as_elements(x, value)
     if _is_mask_of(x, key):
-        assign(x, where(key, _spread(key, value), x))
+        value = _spread(key, value)
+        if isinstance(value, Array):
+            assign(x, where(key, value, x))
+        else:
+            _masked(name_of(x.dtype))(x, key, value)
+        return
+    if _is_plain_index(x, key) and is_in_order(x):
+        _check_positions(key, x.shape[0])
+        shape = (*key.shape, *x.shape[1:])
+        _put_rows(x, key, _of_shape(x, value, shape), x.shape[1:])
         return
     places = _Places(x, key)
     positions, n = places.positions, len(places.sizes)
     rest = places.rows.shape[n:]
     shape = (*rest[: places.front], *positions.shape, *rest[places.front :])
-    if isinstance(value, Array):
-        values = copied(broadcast_to(value, shape))
-    else:
-        values = full(shape, value, dtype=x.dtype, device=x.device)
+    values = _of_shape(x, value, shape)
     along = range(places.front, places.front + positions.ndim)
     turned = permute_dims(values, (*along, *(k for k in range(len(shape)) if k not in along)))
     rows = copied(places.contiguous_rows())
-    stock("scatter.put")(rows, reshape(positions, (-1,)), reshape(turned, (positions.size, *rest)))
+    _put_rows(rows, positions, turned, rest)
     assign(places.rows, reshape(rows, places.rows.shape))

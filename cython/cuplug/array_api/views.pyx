@@ -222,6 +222,11 @@ def reshape(x, /, shape, *, copy=None):
     return share_memory(&to.x, source, source.dtype)
 
 
+def is_in_order(Array x not None):
+    """Say whether the elements follow each other in C order."""
+    return is_contiguous(&x.tensor)
+
+
 cdef int complete(Array x, tuple wanted, int64_t *shape) except -1:
     """Set the sizes of a shape, of which one may be -1."""
     cdef int64_t size = n_elements(&x.tensor), known = 1
