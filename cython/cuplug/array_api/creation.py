@@ -136,7 +136,11 @@ def _given(value: Any, default: Any) -> Any:
 
 
 @cache
-def _numbering(dtype: str) -> Operator:
+def _numbering(of: Any) -> Operator | None:
+    """Return what counts in a dtype; None where others count for it."""
+    dtype = name_of(of)
+    if kind_of(of) == "complex" or dtype in ("float16", "bfloat16"):
+        return None
     text = f"arange(inout x: {dtype}[...], start: {dtype}, step: {dtype})"
     return elementwise(text, f"x = start + ({DTYPES[dtype].computed})i * step")
 
@@ -146,8 +150,8 @@ def _is_finite(x: Any) -> bool:
     return is_integer or (isinstance(x, (float, np.floating)) and math.isfinite(x))
 
 
-def _n_steps(start: Any, stop: Any, step: Any) -> int:
-    if all(isinstance(x, (int, np.integer)) for x in (start, stop, step)):
+def _n_steps(start: Any, stop: Any, step: Any, is_whole: bool) -> int:
+    if is_whole or all(isinstance(x, (int, np.integer)) for x in (start, stop, step)):
         return max(-((int(start) - int(stop)) // int(step)), 0)
     try:
         return max(math.ceil((stop - start) / step), 0)
@@ -167,21 +171,22 @@ def arange(
     """Return numbers from `start` to before `stop`, at equal distances."""
     start, stop = (0, start) if stop is None else (start, stop)
     given = (start, stop, step)
-    if not all(map(_is_finite, given)):
+    is_whole = type(start) is type(stop) is type(step) is int
+    if not is_whole and not all(map(_is_finite, given)):
         raise ValueError(f"arange: seen start, stop and step {given}, wanted finite numbers")
     if step == 0:
         raise ValueError("arange: step: seen 0, wanted another number")
-    is_whole = type(start) is type(stop) is type(step) is int
     if dtype is None:
         wanted = to_dtype(int) if is_whole else result_type(*[to_dtype(type(x)) for x in given])
     else:
         wanted = to_dtype(dtype)
-    n = _n_steps(*given)
-    if kind_of(wanted) == "complex" or name_of(wanted) in ("float16", "bfloat16"):
+    n = _n_steps(*given, is_whole)
+    counting = _numbering(wanted)
+    if counting is None:
         return astype(arange(start, stop, step, dtype="float64", device=device), wanted)
     result = empty(n, wanted, device)
     if n:
-        _numbering(name_of(wanted))(result, start, step)
+        counting(result, start, step)
     return result
 
 
