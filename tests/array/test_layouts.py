@@ -29,9 +29,14 @@ def pair(shape, device="cpu", dtype="float32"):
 
 
 def views(x):
-    """Yield views of one shape, (3, 4, 5), of an array of shape (5, 4, 7)."""
+    """Yield views with the dimensions in each order."""
     for turn in itertools.permutations(range(3)):
         yield x.transpose(turn) if isinstance(x, np.ndarray) else xp.permute_dims(x, turn)
+
+
+def turned(x, ours):
+    """Return pairs of views alike."""
+    return list(zip(views(x), views(ours), strict=True))
 
 
 @pytest.mark.parametrize("call", [
@@ -48,15 +53,13 @@ def views(x):
 def test_functions_of_arrays_of_any_order(device, call):
     x, ours = pair((4, 4, 4), device)
     y, their = x * 2, ours * 2
-    for (a, b), (c, d) in itertools.product(
-        zip(views(x), views(ours)), zip(views(y), views(their))
-    ):
+    for (a, b), (c, d) in itertools.product(turned(x, ours), turned(y, their)):
         np.testing.assert_array_equal(call(xp, b, d).numpy(), call(np, a, c))
 
 
 def test_results_lie_as_the_arrays_do():
     x, ours = pair((3, 5, 7))
-    for a, b in zip(views(x), views(ours), strict=True):
+    for a, b in turned(x, ours):
         assert (b + 1).strides == (a + np.float32(1)).strides
         assert xp.less(b, b * 2).strides == (a < a * 2).strides
         assert (b + xp.asarray(b, copy=True)).shape == a.shape
@@ -65,7 +68,7 @@ def test_results_lie_as_the_arrays_do():
 
 def test_writing_to_arrays_of_any_order(device):
     x, ours = pair((4, 4, 4), device)
-    for (a, b), (c, d) in itertools.product(zip(views(x), views(ours)), repeat=2):
+    for (a, b), (c, d) in itertools.product(turned(x, ours), repeat=2):
         source, values = c.copy() + 1, d + 1
         a += source
         b += values
@@ -182,4 +185,5 @@ def test_a_wrong_position_changes_nothing():
 def test_functions_are_found_by_their_names(name):
     function = getattr(xp, name)
     assert pickle.loads(pickle.dumps(function)) is function
-    assert function.__name__ == name and function.__doc__
+    assert function.__name__ == name
+    assert function.__doc__
