@@ -62,6 +62,7 @@ def test_results_lie_as_the_arrays_do():
     for a, b in turned(x, ours):
         assert (b + 1).strides == (a + np.float32(1)).strides
         assert xp.less(b, b * 2).strides == (a < a * 2).strides
+        assert xp.astype(b, "float64").strides == a.astype("f8").strides
         assert (b + xp.asarray(b, copy=True)).shape == a.shape
         assert np.asarray(xp.asarray(b, copy=True)).flags.c_contiguous
 

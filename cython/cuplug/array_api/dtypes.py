@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cuplug.array.array import Array
+from cuplug.array_api.functions import ArrayFunction
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.numpy_dtypes import numpy_dtype
 from cuplug.source.element_wise import elementwise
@@ -242,7 +243,9 @@ def iinfo(type: Any, /) -> IntegerInfo:
 def _conversion(from_: Any, to: Any) -> Any:
     if kind_of(to) != "complex" == kind_of(from_):
         raise TypeError(f"astype: seen {from_}, wanted real numbers for {to}; see real()")
-    return elementwise(f"astype(x: {name_of(from_)}[...]) -> {name_of(to)}[...]", "x")
+    converting = elementwise(f"astype(x: {name_of(from_)}[...]) -> {name_of(to)}[...]", "x")
+    # Of one dtype, they are copies in C order.
+    return converting if from_ == to else ArrayFunction(converting, lambda _: converting)
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:

@@ -161,6 +161,20 @@ def _named(name: str) -> ArrayFunction:
 CALLED = {name: _named(name) for name in PLAIN}
 
 
+@cache
+def _clipping(dtype: str) -> Operator:
+    text = f"clip(x: {dtype}, low: {dtype}, high: {dtype}) -> {dtype}"
+    return elementwise(text, "min(high, max(x, low))")
+
+
+def _direct_clip(*given: Any) -> Operator | None:
+    """Return what clips at once, where no dtype changes."""
+    dtype = kept("clip", *given) if len(given) == 3 and isinstance(given[0], np.dtype) else None
+    is_real = dtype is not None and kind_of(dtype) in ("int", "uint", "float")
+    return _clipping(name_of(dtype)) if is_real else None
+
+
+@partial(ArrayFunction, find=_direct_clip)
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
     """Return elements in the range from `min` to `max`, in the array's dtype."""
     for name, bound in (("maximum", min), ("minimum", max)):

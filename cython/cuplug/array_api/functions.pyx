@@ -151,7 +151,7 @@ cdef object record_call(
     return record(x, self.__name__, tuple(given[:n]), dict(zip(names, given[n:])))
 
 
-# ---- Arrays whose elements lie in another order than C's, as x.T: read and written as they lie -------
+# ---- Arrays in another order than C's, as x.T: they are read and written as they lie -------------
 
 
 cdef bint turns_alike(
