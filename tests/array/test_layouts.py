@@ -164,6 +164,23 @@ def test_filled(device, name):
         np.testing.assert_array_equal(like.numpy(), x.numpy())
 
 
+@pytest.mark.parametrize("call", [
+    lambda m, x, n: m.repeat(x, n),
+    lambda m, x, n: m.repeat(x, n, axis=-1),
+    lambda m, x, n: m.tile(x, (n,)),
+    lambda m, x, n: m.tile(x, (n, 1)),
+])  # fmt: skip
+def test_repeated_elements_have_memory_of_their_own(device, call):
+    for shape, n in itertools.product(((1,), (1, 1), (2, 3), (3, 0)), (0, 1, 2, 5)):
+        x, ours = pair(shape, device)
+        seen, expected = call(xp, ours, n), call(np, x, n)
+        np.testing.assert_array_equal(seen.numpy(), expected)
+        if expected.size:
+            seen[..., :1] = expected[..., :1] = 9
+        np.testing.assert_array_equal(seen.numpy(), expected)
+        np.testing.assert_array_equal(ours.numpy(), x)
+
+
 def test_views_keep_memory():
     x = xp.arange(5000.0, device="cpu")
     for view in (x[10:], xp.reshape(x, (50, 100)), np.asarray(x), xp.flip(x)):

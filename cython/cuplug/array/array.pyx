@@ -37,6 +37,10 @@ import numpy
 from cuplug.array.shown import shown
 from cuplug.base.public import public
 
+cdef extern from "Python.h":
+    object PySeqIter_New(object x)
+
+
 @cython.final
 cdef class Array(Arithmetic):
     """An array on the host or in GPU memory, there on the legacy default stream.
@@ -135,7 +139,8 @@ cdef class Array(Arithmetic):
             write(view, value)
 
     def __iter__(self):
-        return map(self.__getitem__, range(len(self)))
+        len(self)  # which those of no dimensions have not
+        return PySeqIter_New(self)
 
     def __reduce__(self):
         return functions().asarray, (self.numpy(), None, str(self.device))

@@ -15,6 +15,7 @@ from cuplug.array_api.creation import arange, as_elements, asarray, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.filled import copied, full
+from cuplug.array_api.joins import stack
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
 from cuplug.array_api.scans import cumulative_sum
 from cuplug.array_api.searching import nonzero, searchsorted, where
@@ -30,6 +31,9 @@ from cuplug.array_api.views import (
 )
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
+
+
+_FEW = 4  # repeats
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
@@ -60,11 +64,9 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
     if axis is None:
         return repeat(reshape(x, (-1,)), repeats, axis=0)
     along = axis_of("repeat", axis, x.ndim)
-    times = (
-        repeats
-        if isinstance(repeats, Array)
-        else asarray(integer("repeat: repeats", repeats), device=x.device)
-    )
+    if not isinstance(repeats, Array):
+        return _repeated(x, integer("repeat: repeats", repeats), along)
+    times = repeats
     if kind_of(times.dtype) not in ("int", "uint"):
         raise TypeError(f"repeat: repeats: seen {times.dtype}, wanted integers")
     if times.size and int(min(times)) < 0:
@@ -74,6 +76,17 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
     ends = cumulative_sum(broadcast_to(times, (x.shape[along],)), dtype="int64")
     numbers = arange(int(ends[-1]), device=x.device)
     return take(x, searchsorted(ends, numbers, side="right"), axis=along)
+
+
+def _repeated(x: Array, times: int, along: int) -> Array:
+    if not 0 <= times < 1 << 63:
+        raise ValueError(f"repeat: repeats: seen {times!s:.60}, wanted 0 to 2**63 - 1")
+    before, n, behind = x.shape[:along], x.shape[along], x.shape[along + 1 :]
+    shape = (*before, n * times, *behind)
+    if 0 < times <= _FEW:  # loops over as few elements take longer than to go there several times
+        return reshape(stack([x] * times, axis=along + 1), shape)
+    wide = broadcast_to(expand_dims(x, axis=along + 1), (*before, n, times, *behind))
+    return reshape(wide, shape, copy=True)
 
 
 # ---- Keys with arrays ----------------------------------------------------------------------------

@@ -93,7 +93,7 @@ def tile(x: Array, repetitions: Shape, /) -> Array:
     shape = (1,) * more + x.shape
     pairs = [n for pair in zip(times, shape, strict=True) for n in pair]
     spread = broadcast_to(reshape(x, [n for s in shape for n in (1, s)]), tuple(pairs))
-    return reshape(spread, tuple(t * s for t, s in zip(times, shape, strict=True)))
+    return reshape(spread, tuple(t * s for t, s in zip(times, shape, strict=True)), copy=True)
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
