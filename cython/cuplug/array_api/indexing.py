@@ -32,7 +32,6 @@ from cuplug.array_api.views import (
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
 
-
 _FEW = 4  # repeats
 
 
