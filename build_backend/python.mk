@@ -9,7 +9,8 @@ STAGED  := $(SOURCES:cython/%=$(BUILD)/python/%) $(HEADERS:%=$(PACKAGE)/%) $(PAC
 PYX     := $(wildcard cython/cuplug/*.pyx cython/cuplug/*/*.pyx)
 PXD     := $(filter %.pxd,$(SOURCES))
 # The environment's Python, or the one that will make it.
-SUFFIX  := $(shell $(or $(wildcard $(PY)),$(PYTHON)) -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))' 2>/dev/null)
+EXT_SUFFIX := $(shell $(or $(wildcard $(PY)),$(PYTHON)) -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))' 2>/dev/null)
+SUFFIX  := $(if $(CROSS),$(subst -$(shell uname -m)-,-$(CROSS)-,$(EXT_SUFFIX)),$(EXT_SUFFIX))
 # _cython holds what the others share of Cython's own code.
 MODULES := $(PYX:cython/cuplug/%.pyx=$(PACKAGE)/%$(SUFFIX)) $(PACKAGE)/_cython$(SUFFIX)
 
@@ -76,13 +77,13 @@ $(MODULES): $(PACKAGE)/%$(SUFFIX): $(BUILD)/cython/cuplug/%.c $(HEADERS) $(INTER
 	$(call say,compile $<)$(CC) $(MODULE_CFLAGS) @$(BUILD)/python.flags -c $< -o $(<:.c=.o) && \
 	  $(LINKER) -shared $(<:.c=.o) $(MODULE_LIBS) $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS) -o $@
 
-# From the symbol tables of the stock plugins, read by the modules just built.
+# From the symbol tables of the stock plugins, read by the modules just built, which this machine runs.
 GENERATED  := $(BUILD)/generated/typed.pxd
 GENERATORS := $(addprefix cython/cuplug/,author/bind.py author/memoryviews.py author/stubs.py signature/signature.py discovery/table.py)
 SETTLED += $(call settle,$(BUILD)/stock.config,$(STOCK))
 $(GENERATED): $(MODULES) $(STOCK) $(BUILD)/stock.config $(wildcard $(GENERATORS)) | $(STAGED) stale
 	@mkdir -p $(@D)
-	$(call say,generate $@)$(RUN) -m cuplug.author.bind --stock $(@D)
+	$(call say,generate $@)$(if $(CROSS),cp $(NATIVE)/generated/* $(@D),$(RUN) -m cuplug.author.bind --stock $(@D))
 	@touch $@
 
 $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi: $(PACKAGE)/%: $(GENERATED)

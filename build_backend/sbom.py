@@ -37,7 +37,10 @@ def bundled(python: str, compiler: str, nvcc: str, glibc: str) -> dict[tuple[str
     cython, numpy = subprocess.check_output([python, "-c", ask], text=True).split()
     zig = version("ziglang")
     parts = {CYTHON: cython, NUMPY: numpy, COMPILER_RT: f"zig-{zig}", GLIBC: glibc}
-    parts[LIBGCC] = _first_number([*compiler.split(), "-dumpfullversion"], r"(\S+)")
+    asked = [*compiler.split(), "-dumpfullversion"]  # gcc's: others bring no libgcc
+    done = subprocess.run(asked, capture_output=True, text=True)
+    if done.returncode == 0:
+        parts[LIBGCC] = done.stdout.strip()
     if nvcc:
         parts[CUDART] = parts[CCCL] = _first_number([nvcc, "--version"], r"V([\d.]+)")
     return parts

@@ -2,7 +2,8 @@
 """Build a wheel for each Python that is here: wheels.py FOLDER PYTHON...
 
 They are linked for glibc 2.28, whatever this machine has, and hold machine code for all GPUs that
-nvcc knows. The same sources, compilers and pyproject.toml give the same bytes.
+nvcc knows. The same sources, compilers and pyproject.toml give the same bytes. With CROSS=aarch64
+they are for another machine, which CC and NVCC_CCBIN compile for.
 """
 
 import os
@@ -18,6 +19,10 @@ from sbom import NAME, bundled, describe
 GLIBC = "2.28"
 LIMIT_MB = 8
 WORK = Path("build/wheels")
+CROSS = os.environ.get("CROSS", "")
+# Of the compilers for another machine, or of `make`: a build for this one has its own.
+FOREIGN = ("CC", "CFLAGS", "CROSS", "LDFLAGS", "LINKER", "NVCC", "NVCC_CCBIN", "NVCCFLAGS")
+OF_MAKE = ("PYTHONPATH", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
 ASK = """
 import sys, sysconfig
 t = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
@@ -54,14 +59,26 @@ def settings(machine: str) -> dict[str, str]:
     defaults = {"SOURCE_DATE_EPOCH": str(epoch()), "LINKER": linker}
     defaults |= {"CUDA_ARCHS": "all", "NVCCFLAGS": ""}
     scripts = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    unwanted = ("PYTHONPATH", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
-    kept = {key: value for key, value in os.environ.items() if key not in unwanted}
-    return defaults | kept | {"PATH": scripts}
+    return defaults | without(OF_MAKE) | {"PATH": scripts}
+
+
+def without(names: tuple[str, ...]) -> dict[str, str]:
+    """Return the environment without some variables."""
+    return {key: value for key, value in os.environ.items() if key not in names}
+
+
+def build_native(python: str) -> dict[str, str]:
+    """Build for this machine what one for another takes from there; return the settings of that."""
+    native = Path(python).parent.parent / "native"
+    made = [f"BUILD={native}", f"PYTHON={python}", "VENV=", "NVCC=", "python"]
+    command = ["make", f"-j{os.cpu_count()}", "-f", "build_backend/build.mk", *made]
+    subprocess.run(command, check=True, env=without(FOREIGN + OF_MAKE))
+    return {"NATIVE": str(native), "_PYTHON_HOST_PLATFORM": f"linux-{CROSS}"}
 
 
 def build(python: str, machine: str, folder: Path) -> Path:
     """Build the wheel of one Python and repair it; return the file."""
-    variables = settings(machine)
+    variables = settings(machine) | (build_native(python) if CROSS else {})
     raw = WORK / "raw"
     shutil.rmtree(raw, ignore_errors=True)
     pip = [python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
@@ -91,7 +108,7 @@ def main() -> None:
     environments = {what: make_environment(python, what[0]) for what, python in wanted.items()}
     folder.mkdir(parents=True, exist_ok=True)
     for (_, machine), python in environments.items():
-        wheel = build(python, machine, folder)
+        wheel = build(python, CROSS or machine, folder)
         size_mb = wheel.stat().st_size / 1e6
         print(f"{wheel}: {size_mb:.2f} MB, of that", sizes(wheel), flush=True)
         if size_mb > LIMIT_MB:

@@ -54,7 +54,10 @@ MEMBER = re.compile(r"^( +)([^/\n]+[;,]) +/\*( .*?\*/)$", re.M | re.S)
 
 HEADERS.mkdir(parents=True, exist_ok=True)
 for header in (ROOT / "include" / "cuplug").iterdir():
-    (HEADERS / header.name).write_text(MEMBER.sub(r"\1/**\3\n\1\2", header.read_text()))
+    text = MEMBER.sub(
+        lambda x: f"{x[1]}/** {' '.join(x[3].split())}\n{x[1]}{x[2]}", header.read_text()
+    )
+    (HEADERS / header.name).write_text(text)
 
 # Pages that are files elsewhere in the repository.
 BORROWED = {
@@ -70,6 +73,7 @@ PICTURE = re.compile(
     r'<img alt="(?P<alt>[^"]*)" src="(?P<light>[^"]+)">\s*</picture>'
 )
 EMPTY_HEADING = re.compile(r"<th( [^>]*)><p></p></th>")
+TOGETHER = re.compile(r"^:(?:ivar|vartype) [^:]*(?=:)")
 THEMED = "```{{image}} {path}\n:alt: {alt}\n:class: only-{theme}\n```\n"
 
 
@@ -107,6 +111,12 @@ def read_comment(app: object, lines: list[str], transform: object, options: obje
     lines[:] = "`".join(parts).splitlines()
 
 
+def read_docstring(app: object, *what: object) -> None:
+    """Keep together the names of attributes that share a line: Sphinx ends a type at a space."""
+    lines = what[-1]
+    lines[:] = [TOGETHER.sub(lambda found: found[0].replace(", ", ",\u200b"), x) for x in lines]
+
+
 def show_page(app: object, page: str, template: str, context: dict, doctree: object) -> None:
     """Make a heading of a column that says nothing a cell, which nobody reads out."""
     context["body"] = EMPTY_HEADING.sub(r"<td\1></td>", context.get("body", ""))
@@ -116,5 +126,6 @@ def setup(app: object) -> dict[str, object]:
     """Register what this site adds to Sphinx."""
     app.connect("source-read", read_page)
     app.connect("hawkmoth-process-docstring", read_comment)
+    app.connect("autodoc-process-docstring", read_docstring, priority=900)  # after napoleon
     app.connect("html-page-context", show_page)
     return {"version": version, "parallel_read_safe": True}

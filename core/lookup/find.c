@@ -3,6 +3,7 @@
  * directory; for an operator without its plugin's name, all plugins in search order. */
 #include "base/status.h"
 #include "discovery/candidate.h"
+#include "discovery/owner.h"
 #include "discovery/search.h"
 #include "discovery/table.h"
 #include "discovery/trust.h"
@@ -12,6 +13,7 @@
 #include "registry/registry.h"
 
 #include <fcntl.h>
+#include <internal/stock.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,4 +190,30 @@ int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error) {
 
 int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error) {
   return find(name, 1, op, error);
+}
+
+static int find_in_stock(const cuplug__query *query, cuplug_operator **op, cuplug_error *error) {
+  char path[4096 + sizeof("/cuplug/lib.so") + CUPLUG_MAX_NAME];
+  cuplug__plugin *plugin;
+  cuplug__trust trust;
+  snprintf(path, sizeof path, "%s/cuplug/lib%s.so", cuplug__own_folder(), query->plugin);
+  int status = cuplug__trust_start(&trust, error);
+  if (status) return status;
+  status = take_file(AT_FDCWD, path, &trust, &plugin, error);
+  if (status && status != CUPLUG_ERROR_MEMORY)
+    cuplug__prefix(error, "%s: the stock plugin %s: ", query->text, path);
+  cuplug__trust_end(&trust);
+  if (status) return status;
+  *op = cuplug__plugin_operator(plugin, query->op);
+  if (*op) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_NOT_FOUND, "%s: the stock plugin %s has no such operator",
+                      query->text, path);
+}
+
+int cuplug_find_stock(const char *name, cuplug_operator **op, cuplug_error *error) {
+  cuplug__query query;
+  *op = NULL;
+  cuplug__clear(error);
+  const int status = parse_query(name, &query, error);
+  return status ? status : find_in_stock(&query, op, error);
 }

@@ -139,7 +139,8 @@ __all__ = sorted(_HOMES)
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        elsewhere = "functions of arrays are in cuplug.array_api, operators in cuplug.ops"
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {elsewhere}")
     if _HOMES[name] not in _WITHOUT_NUMPY:
         # First, though others import it: called from their depth, its import crossed the end of a
         # piece of CPython's stack some 800 times, and each time one was mapped and unmapped.

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The call behind the generated typed-memoryview functions."""
 
-from cuplug.base.core cimport cuplug_error, cuplug_find
+from cuplug.base.core cimport cuplug_error
 from cuplug.base.core_call cimport cuplug_bind, cuplug_frame, cuplug_run, cuplug_set_output
 
 from cuplug.base.status cimport raise_error
+from cuplug.lookup.find cimport look_up
 
 import cuplug.cuda.memory  # where a GPU's memory runs out, other libraries are asked for theirs
 
@@ -26,7 +27,7 @@ cdef int call(
     cdef uint32_t k
     cdef cuplug_operator *op = cuplug_load_slot(slot)
     if op == NULL:
-        if cuplug_find(name, &op, &error):
+        if look_up(name, &op, &error):
             return raise_error(&error)
         cuplug_store_slot(slot, op)
     if cuplug_bind(op, arguments, n_parameters, &frame, &error):

@@ -257,3 +257,13 @@ def test_sizes_are_kept_by_their_array():
         views = [x[k:] for k in range(100)]
         assert [view.shape for view in views] == [(70000 - k, 3) for k in range(100)]
         assert xp.permute_dims(x, (1, 0)).shape == xp.reshape(x, (3, 70000)).shape == (3, 70000)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_numpy_sees_dtypes_of_ml_dtypes(name):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = cuplug.asarray(np.arange(4).astype(getattr(ml_dtypes, name)), device="cpu")
+    seen = np.asarray(x)
+    assert seen.dtype == x.dtype
+    assert seen.astype(int).tolist() == [0, 1, 2, 3]
+    assert np.shares_memory(seen, x.__array__())

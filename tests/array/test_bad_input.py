@@ -53,3 +53,60 @@ def test_functions_of_arrays(function):
 )
 def test_random_numbers(name):
     tried(getattr(cuplug.random.default_rng(1), name), 2)
+
+
+def test_random_numbers_that_no_dtype_holds():
+    rng = cuplug.random.default_rng(1)
+    for low, high, dtype in [
+        (-1.7e308, 1.7e308, "float64"),
+        (0, np.inf, "float64"),
+        (0, 1e39, "f4"),
+    ]:
+        with pytest.raises(ValueError, match="uniform: low, high: seen .*, wanted numbers whose"):
+            rng.uniform(low, high, 3, dtype)
+
+
+def test_a_failed_draw_draws_nothing():
+    rng = cuplug.random.default_rng(1)
+    with pytest.raises(ValueError, match="uniform: out: seen"):
+        rng.random(5, out=np.empty(4))
+    assert rng.position == 0
+
+
+SENTENCES = [
+    (lambda x: cuplug.Array(1), "cuplug.Array: make one with cuplug.asarray"),
+    (lambda x: cuplug.Module(1), "cuplug.Module: make one with cuplug.compile"),
+    (lambda x: cuplug.Kernel(1), "cuplug.Kernel: get one from a module"),
+    (lambda x: cuplug.Operator(1), "cuplug.Operator: get one with cuplug.find"),
+    (lambda x: cuplug.Plugin(), "cuplug.Plugin: get one with cuplug.load"),
+    (lambda x: cuplug.Plugin((1,)), "cuplug.Plugin: operators: seen int, wanted cuplug.Operator"),
+    (lambda x: x.__delitem__(0), "cuplug.Array: del: seen elements"),
+    (lambda x: x.__array__("nope"), "__array__: dtype: seen 'nope', wanted a dtype"),
+    (lambda x: x.__array__("\udcff"), "__array__: dtype: seen .*, wanted a dtype"),
+    (lambda x: x.__dlpack__(max_version="a"), "max_version: seen 'a', wanted two integers"),
+    (lambda x: x.__dlpack__(dl_device=5), "dl_device: seen 5, wanted two integers"),
+    (lambda x: pow(x, 2, 3), "unsupported operand"),
+    (lambda x: cuplug.empty_pinned(3, 10**400), "empty_pinned: dtype: seen"),
+    (
+        lambda x: cuplug.elementwise("f(x: T) -> T where T: float32", "x", options=np.array(1)),
+        "a seq",
+    ),
+    (lambda x: array_api.nextafter(*[array_api.astype(x, "float16")] * 2), "wanted float32 or"),
+]
+
+
+@pytest.mark.parametrize(("call", "says"), SENTENCES, ids=[says[:30] for _, says in SENTENCES])
+def test_sentences(call, says):
+    with pytest.raises(TypeError, match=says):
+        call(ARRAY)
+
+
+def test_long_integers():
+    """Python itself does not write integers of more than 4,300 digits."""
+    for call in (cuplug.empty, cuplug.device, lambda n: array_api.sum(ARRAY, axis=n)):
+        with pytest.raises(ValueError, match="beyond"):
+            call(10**5000)
+
+
+def test_names_of_devices_of_any_str():
+    assert str(cuplug.empty(1, device=np.str_("cpu")).device) == "cpu"

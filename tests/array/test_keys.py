@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys of arrays and what is written through them, held against NumPy."""
 
+import sys
 from typing import Any
 
 import cuplug
@@ -164,3 +165,42 @@ def test_statistics_of_real_numbers_alone(name):
 def test_differences_of_nothing_end():
     x = cuplug.asarray(np.arange(3.0), device="cpu")
     assert cuplug.array_api.diff(x, n=10**30).shape == (0,)
+
+
+def test_set_of_an_array_that_repeats_elements():
+    x = cuplug.array_api.broadcast_to(cuplug.asarray(np.zeros(1), copy=True, device="cpu"), (3,))
+    with pytest.raises(ValueError, match="set: seen an array whose elements share memory"):
+        x.set(np.arange(3.0))
+    assert x.numpy().tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("times", [(), (1,), (1, 1), (2, 1)])
+@pytest.mark.parametrize("shape", [(), (1,), (2, 2)])
+def test_tiles_are_copies(shape, times):
+    """Else what is written to them would be in the array, too, for some numbers."""
+    x = cuplug.asarray(np.ones(shape), copy=True, device="cpu")
+    tiled = cuplug.array_api.tile(x, times)
+    np.testing.assert_array_equal(tiled.numpy(), np.tile(np.ones(shape), times))
+    tiled += np.float64(1)
+    assert (x.numpy() == 1).all()
+    assert (tiled.numpy() == 2).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_divided_by_zero(dtype):
+    x = np.array([1 - 1j, 0j, -1, 1j, complex("inf"), complex("nan")], dtype)
+    for zero in (complex(0, 0), complex(-0.0, 0.0), complex(0.0, -0.0)):
+        y = np.full_like(x, zero)
+        got = cuplug.array_api.divide(*(cuplug.asarray(z, device="cpu") for z in (x, y)))
+        np.testing.assert_array_equal(got.numpy(), x / y)
+        fused = cuplug.fuse(lambda a, b: a / b)
+        np.testing.assert_array_equal(fused(x, y), x / y)
+
+
+def test_buffers_keep_no_references():
+    x = cuplug.asarray(X, device="cpu")
+    before = sys.getrefcount(None)
+    for _ in range(1000):
+        memoryview(x).release()
+    assert abs(sys.getrefcount(None) - before) < 500

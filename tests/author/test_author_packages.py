@@ -170,7 +170,7 @@ def test_stubs(tmp_path, build_plugin):
 
 def test_new_package(tmp_path):
     done = cuplug("new", "--package", "ours", "twice", cwd=tmp_path)
-    assert done.stdout.endswith("  cuplug test ours\n  pip install ./ours\n")
+    assert done.stdout.endswith("  cuplug test ours\n  pip install --no-build-isolation ./ours\n")
     plugins = tmp_path / "ours" / "plugins"
     (plugins / "twice.cu").unlink()
     (plugins / "half.c").write_text(HALF)
@@ -186,10 +186,11 @@ def test_new_package(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("language", list(scaffold.LANGUAGES))
 @pytest.mark.parametrize("back_end", list(scaffold.BACK_ENDS))
-def test_new_package_is_installed_tested_and_repaired(back_end, tmp_path, installed):
+def test_new_package_is_installed_tested_and_repaired(back_end, language, tmp_path, installed):
     pytest.importorskip(back_end.replace("-", "_"))
-    files = scaffold.write_package("ours", "twice", back_end, str(tmp_path))
+    files = scaffold.write_package("ours", "twice", back_end, str(tmp_path), language)
     shutil.copy(ROOT / "examples" / "drop_in" / "half.c", tmp_path / "ours" / "plugins")
     pip = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "-w", "dist"]
     run([*pip, "./ours"], tmp_path, [installed], CUDAARCHS="90")

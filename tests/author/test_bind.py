@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -309,6 +310,20 @@ def test_typed_functions_refuse(probe, name):
 def test_a_plugin_that_is_not_on_the_path(probe):
     done = use(probe, "user.run_total(np.ones(1))", LD_LIBRARY_CUPLUG_PATH="")
     assert "NotFoundError: " in done.stderr
+
+
+def test_a_plugin_of_an_installed_package(probe, tmp_path):
+    package, metadata = tmp_path / "ours", tmp_path / "ours-1.0.dist-info"
+    for folder in (package, metadata):
+        folder.mkdir(mode=0o755)
+    shutil.copy(probe[0] / "libprobe.so", package)
+    (package / "__init__.py").touch()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: ours\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[cuplug.plugins]\nours = ours\n")
+    path = os.pathsep.join([str(tmp_path), str(probe[0]), str(Path(PACKAGE).parent)])
+    statements = "assert user.run_total(np.arange(5.0)) == 10"
+    done = use(probe, statements, PYTHONPATH=path, LD_LIBRARY_CUPLUG_PATH="")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_stock_functions_are_cimportable(tmp_path):

@@ -71,6 +71,17 @@ def test_new_build_test_call(tmp_path):
         assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_new_in_c_needs_no_cpp_compiler(tmp_path):
+    done = run("new", "twice", "--language", "c", cwd=tmp_path)
+    assert done.stdout.splitlines()[0] == "written: twice/twice.c, twice/test_twice.py"
+    done = run("build", "twice", cwd=tmp_path, CXX="no-such-compiler")
+    assert done.returncode == 0, done.stderr
+    assert ": cpu, " in done.stdout
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "twice"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "1 passed" in done.stdout, done.stdout
+
+
 def test_a_folder_that_is_no_plugin(tmp_path):
     (tmp_path / "relu").mkdir()
     assert run("test", "relu", "--examples", "1", cwd=tmp_path).returncode == 0

@@ -12,6 +12,7 @@ from cuplug.commands.cli import main
 from cuplug.commands.machine import NOTE, OK, PROBLEM, Machine
 from cuplug.compilers.toolkit import Toolkit, find_toolkit
 from cuplug.cuda.devices import Device
+from cuplug.errors import CompileError
 
 HOPPER = Device(0, "Some GPU", 90, 140 * 2**30, 13000)
 
@@ -176,3 +177,18 @@ def test_toolkit_from_its_variable(monkeypatch, tmp_path):
     assert find_toolkit() == Toolkit(str(nvcc), (12, 8))
     nvcc.write_text("#!/bin/sh\necho nothing\n")
     assert find_toolkit() == Toolkit(str(nvcc), None)
+
+
+def test_compilers_that_are_missing(monkeypatch):
+    def missing():
+        raise CompileError("no C compiler: seen none; install one")
+
+    monkeypatch.setattr(examine_setup.host_compiler, "find_compiler", lambda: ["my cc", "-m64"])
+    first, _ = examine_setup.examine_compilers(Machine())
+    assert (first.level, first.text) == (OK, "C compiler 'my cc' -m64")
+    monkeypatch.setattr(examine_setup.host_compiler, "find_compiler", missing)
+    monkeypatch.setattr(examine_setup.nvrtc, "find", missing)
+    found = list(examine_setup.examine_compilers(Machine()))
+    assert levels(found) == [NOTE, NOTE]
+    assert "apt install gcc" in found[0].advice
+    assert "nvidia-cuda-nvrtc" in found[1].advice

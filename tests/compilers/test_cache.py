@@ -93,9 +93,10 @@ def test_links_and_pipes_are_not_followed(directory, tmp_path):
     assert cache.get(KEY, "cubin") is None
 
 
-def test_a_cache_that_cannot_be_written_is_none(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["file/cache", "file" + "/x" * 30_000, "x" * 300])
+def test_a_cache_that_cannot_be_written_is_none(tmp_path, monkeypatch, name):
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv("CUPLUG_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    monkeypatch.setenv("CUPLUG_CACHE_DIR", str(tmp_path / name))
     assert cache.put(KEY, "cubin", b"data") is None
     assert cache.get(KEY, "cubin") is None
     assert cache.entries() == []

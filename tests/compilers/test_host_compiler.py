@@ -14,6 +14,7 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
+from cuplug.base import flags
 from cuplug.compilers import cache, host_compiler, processes
 
 
@@ -240,3 +241,11 @@ def test_expressions_with_each_compiler(compiler, monkeypatch):
     assert shift(x, np.int32(1)).tolist() == [-2, 0, 14]
     with pytest.raises(ValueError, match=re.escape("shift: line 1, column 3: seen a shift of")):
         shift(x, np.int32(32))
+
+
+def test_a_compiler_whose_name_has_no_end(monkeypatch):
+    monkeypatch.setenv("CC", "'gcc")
+    with pytest.raises(cuplug.CompileError, match="no C compiler: CC: seen .*, wanted a command"):
+        answer("int answer(void) { return 42; }")
+    with pytest.raises(ValueError, match="CC: seen .*, wanted a command: No closing quotation"):
+        flags.linker(cxx=False)

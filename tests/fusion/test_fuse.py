@@ -119,6 +119,7 @@ def test_values_are_those_of_the_promoted(ours, theirs):
         return tuple(binary(name)(x, y) for name in BINARY if name != "subtract")
 
     check(every, sample(ours, (3, 4)), sample(theirs, (4,), 1))
+    check(lambda x, y: (x / 3).round() + y.clip(0, 2), sample(ours, (3, 4)), sample(theirs, 4, 1))
     check(lambda x, a, b: (x * a, x / b, np.maximum(x, a)), sample(ours, 5), 2, np.float32(1.5))
 
 

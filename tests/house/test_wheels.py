@@ -47,15 +47,15 @@ def run(command: list, cwd: Path, **variables: str) -> str:
     return done.stdout
 
 
-def build_wheel(folder: Path) -> None:
+def build_wheel(folder: Path, **settings: str) -> None:
     """Build a wheel of a copy of the sources."""
     source = folder / "source"
     ignored = ("build", "dist", ".venv", ".git", "__pycache__", "results", ".*_cache")
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*ignored))
     variables = {"CUDA_ARCHS": "90", "CC": os.environ.get("CC", "cc")}
-    nvcc = os.environ.get("NVCC", shutil.which("nvcc") or "")  # NVCC= for a quick run
+    variables["NVCC"] = os.environ.get("NVCC", shutil.which("nvcc") or "")  # NVCC= for a quick run
     command = [sys.executable, "build_backend/wheels.py", str(folder / "dist"), sys.executable]
-    run(command, source, NVCC=nvcc, **variables)
+    run(command, source, **variables | settings)
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +183,27 @@ def test_c_programs_work_on_aarch64(tmp_path):
     command = [*loader, f"{system}:{library}", tmp_path / "host"]
     said = run(command, tmp_path, LD_LIBRARY_CUPLUG_PATH=str(tmp_path))
     assert said.endswith("gather: 3.5 0.5 1.5\npositive: 3 2\n")
+
+
+@pytest.mark.slow
+def test_a_wheel_for_aarch64(tmp_path):
+    from elftools.elf.elffile import ELFFile
+
+    for tool in ("auditwheel", "cyclonedx", "ziglang"):
+        pytest.importorskip(tool, reason="make wheel-test installs it")
+    zig = f"{sys.executable} -m ziglang cc -target aarch64-linux-gnu.2.28"
+    build_wheel(tmp_path, CROSS="aarch64", CC=zig, NVCC="")
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    assert wheel.name.endswith("-manylinux_2_28_aarch64.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".so")]
+        names.remove("cuplug/lib/libcuplug.so")  # a line for the linker
+        machines = {ELFFile(io.BytesIO(archive.read(name)))["e_machine"] for name in names}
+        assert b"\nrelu: _relu\n" in archive.read("cuplug/ops.pyi")
+    modules = [name for name in names if ".cpython-" in name]
+    assert modules
+    assert all(name.endswith("-aarch64-linux-gnu.so") for name in modules)
+    assert machines == {"EM_AARCH64"}
 
 
 def test_pythons_that_are_not_there_are_left_out(tmp_path):

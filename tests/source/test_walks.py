@@ -173,7 +173,7 @@ for dtype in ("bfloat16", "float32", "float64", "complex64", "complex128", "int8
               "int32", "uint64"):
     factor = {"c": 2 - 3j, "f": 1.5, "b": 2.5}.get(dtype[0], 3)
     for shape in ((5, 40, 37), (1030,)):
-        x = cuplug.asarray(values(shape, "float32"), dtype=dtype).numpy()
+        x = cuplug.asarray(values(shape, "float32"), dtype=dtype, device="cpu").numpy()
         for cut in (np.s_[..., :], np.s_[..., 1:], np.s_[..., ::2], np.s_[..., ::-1]):
             d, wanted = cuplug.asarray(x, device="cuda"), x.copy()
             scale(d[cut], factor)

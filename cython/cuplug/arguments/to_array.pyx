@@ -9,7 +9,7 @@ from cuplug.arguments.inputs cimport read_argument
 from cuplug.array.array cimport Array, empty_like_tensor, share_memory
 from cuplug.array.buffer cimport is_on_gpu
 from cuplug.array.copies cimport host_values
-from cuplug.array.make cimport from_numpy, place_for, to_descr
+from cuplug.array.make cimport from_numpy, place_for
 from cuplug.arrays.kinds cimport BUFFER, NUMPY, OWN, array_kind
 from cuplug.arrays.reading cimport kind_of, reading, start_reading
 from cuplug.arrays.stream_order cimport add_current_stream, wait_for_streams
@@ -27,7 +27,7 @@ from cuplug.base.core cimport (
 )
 from cuplug.base.core_gpus cimport cuplug_copy_peer
 from cuplug.base.numpy_api cimport *
-from cuplug.base.numpy_dtypes cimport dtype_in_memory
+from cuplug.base.numpy_dtypes cimport dtype_in_memory, to_descr
 from cuplug.base.status cimport raise_error
 from cuplug.cuda.streams cimport work_stream
 

@@ -99,6 +99,13 @@ cdef class Arithmetic(Buffer):
             raise TypeError(f"cuplug.Array: seen {self.dtype}, wanted an integer for an index")
         return int(self.only("int"))
 
+    def __contains__(self, value):
+        found = self == value
+        return bool(functions().standard.any(found) if isinstance(found, Arithmetic) else found)
+
+    def __format__(self, text):
+        return format(self.numpy()[()] if text and not self.shape else str(self), text)
+
     cdef object only(self, str kind):
         if self.shape:
             raise TypeError(f"cuplug.Array: {kind}: seen shape {self.shape}, wanted ()")
@@ -192,11 +199,17 @@ cdef class Arithmetic(Buffer):
     def __imod__(self, other):
         return changed("remainder", self, other)
 
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        return other // self, other % self
+
     def __pow__(self, other, modulo):
-        return computed("pow", self, other, False)
+        return NotImplemented if modulo is not None else computed("pow", self, other, False)
 
     def __rpow__(self, other, modulo):
-        return computed("pow", self, other, True)
+        return NotImplemented if modulo is not None else computed("pow", self, other, True)
 
     def __ipow__(self, other, modulo):
         return changed("pow", self, other)

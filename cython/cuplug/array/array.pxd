@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 cimport cython
 
-from cuplug.array.arithmetic cimport Arithmetic
+from cuplug.array.methods cimport Methods
 from cuplug.base.core cimport cuplug_tensor
 
 
 @cython.final
-cdef class Array(Arithmetic):
+cdef class Array(Methods):
     cdef Array in_order(self)
 
 

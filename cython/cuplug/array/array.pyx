@@ -4,13 +4,15 @@
 cimport cython
 from cpython.buffer cimport PyObject_GetBuffer
 from cpython.mem cimport PyMem_RawMalloc
+from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
-from cuplug.array.arithmetic cimport Arithmetic, changing, functions, is_apart, is_number
+from cuplug.array.arithmetic cimport changing, functions, is_apart, is_number
 from cuplug.array.buffer cimport FEW, is_contiguous, is_on_gpu, n_elements
 from cuplug.array.copies cimport copy_brief, host_values, seen_by_numpy, take_numpy, to_numpy
-from cuplug.array.layout cimport contiguous_strides, find_span, select
-from cuplug.base.capsules cimport export
+from cuplug.array.layout cimport contiguous_strides, find_span, repeats_elements, select
+from cuplug.array.methods cimport Methods
+from cuplug.base.capsules cimport export, two_integers
 from cuplug.base.core cimport (
     CUPLUG_CPU,
     CUPLUG_CUDA,
@@ -23,7 +25,7 @@ from cuplug.base.core cimport (
 )
 from cuplug.base.dlpack cimport DLPACK_FLOAT
 from cuplug.base.numpy_api cimport PyDataMemAllocator
-from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_in_memory
+from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_in_memory, to_descr
 from cuplug.base.status cimport raise_error
 from cuplug.cuda.memory cimport allocate
 from cuplug.cuda.placement cimport note_use
@@ -42,7 +44,7 @@ cdef extern from "Python.h":
 
 
 @cython.final
-cdef class Array(Arithmetic):
+cdef class Array(Methods):
     """An array on the host or in GPU memory, there on the legacy default stream.
 
     Made by `cuplug.asarray`, `cuplug.empty` and the like, and by operators that take such arrays.
@@ -61,7 +63,7 @@ cdef class Array(Arithmetic):
         The address of the first element.
     """
 
-    def __init__(self):
+    def __init__(self, *arguments, **keywords):
         raise TypeError("cuplug.Array: make one with cuplug.asarray, cuplug.empty or the like")
 
     @property
@@ -114,6 +116,8 @@ cdef class Array(Arithmetic):
         host = host_values("set: values", values, self.dtype)
         if host.shape != self.shape:
             raise ValueError(f"set: values: seen shape {host.shape}, wanted {self.shape}")
+        if repeats_elements(&self.tensor):
+            raise ValueError("set: seen an array whose elements share memory, wanted a copy of it")
         if is_contiguous(&self.tensor) or not is_on_gpu(&self.tensor):
             take_numpy(self, host, stream)
         else:
@@ -138,6 +142,9 @@ cdef class Array(Arithmetic):
         else:
             write(view, value)
 
+    def __delitem__(self, key):
+        raise TypeError("cuplug.Array: del: seen elements, which cannot be deleted")
+
     def __iter__(self):
         len(self)  # which those of no dimensions have not
         return PySeqIter_New(self)
@@ -160,20 +167,24 @@ cdef class Array(Arithmetic):
         seen = seen_by_numpy(self)
         if dtype is None and not copy:
             return seen
-        result = numpy.array(seen, dtype) if copy else numpy.asarray(seen, dtype)
+        descr = None if dtype is None else to_descr("__array__", dtype)
+        result = numpy.array(seen, descr) if copy else numpy.asarray(seen, descr)
         if copy is False and result is not seen:
             raise ValueError(f"cuplug.Array: seen {self.dtype}, whose conversion needs a copy")
         return result
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
-        PyObject_GetBuffer(self.__array__(), buffer, flags)
+        seen = self.__array__()
+        Py_DECREF(None)  # of Cython's, which NumPy writes over
+        PyObject_GetBuffer(seen, buffer, flags)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """Export as a DLPack capsule, ordered before the work on `stream`."""
         if self.dtype.names:
             raise BufferError(f"cuplug.Array: DLPack has no structures, seen {self.dtype}")
-        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            if tuple(dl_device) != (CUPLUG_CPU, 0) or copy is False:
+        place = None if dl_device is None else two_integers("dl_device", dl_device)
+        if place is not None and place != self.__dlpack_device__():
+            if place != (CUPLUG_CPU, 0) or copy is False:
                 raise BufferError(f"cuplug.Array: it is on {self.device}, not on {dl_device}")
             return functions().asarray(self, device="cpu").__dlpack__(max_version=max_version)
         if copy:
@@ -181,6 +192,8 @@ cdef class Array(Arithmetic):
             return exported.__dlpack__(stream=stream, max_version=max_version)
         if stream is not None and not is_on_gpu(&self.tensor):
             raise ValueError(f"cuplug.Array: stream: seen {stream}, wanted None on the host")
+        if stream is not None and not isinstance(stream, int):
+            raise TypeError(f"cuplug.Array: stream: seen {stream!r:.60}, wanted an integer or None")
         if stream is not None and stream not in (-1, 0, 1):
             order_streams(self.tensor.device.id, <void *><size_t>stream, NULL)
         return export(self, &self.tensor, max_version)

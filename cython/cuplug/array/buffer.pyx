@@ -46,6 +46,11 @@ cdef class Buffer(DeviceMemory):
         return n_elements(&self.tensor)
 
     @property
+    def itemsize(self):
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
     def nbytes(self):
         """Bytes of all elements."""
         return n_elements(&self.tensor) * self.dtype.itemsize
@@ -79,6 +84,8 @@ cdef class Buffer(DeviceMemory):
     def __array_interface__(self):
         if is_on_gpu(&self.tensor):
             raise AttributeError("__array_interface__: the array is in GPU memory")
+        if self.dtype.isbuiltin == 2:  # of a package, as bfloat16 of ml_dtypes
+            raise AttributeError(f"__array_interface__: it has no name for {self.dtype}")
         return interface_of(self)
 
     @property

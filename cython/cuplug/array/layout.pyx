@@ -54,6 +54,14 @@ cdef void find_span(const cuplug_tensor *x, uintptr_t *low, uintptr_t *high) noe
     high[0] += n_bytes
 
 
+cdef bint repeats_elements(const cuplug_tensor *x) noexcept:
+    cdef int k
+    for k in range(x.ndim):
+        if x.strides != NULL and not x.strides[k] and x.shape[k] > 1:
+            return True
+    return False
+
+
 # A key on its way: what is made of the dimensions before `at`, and where its first element is.
 ctypedef struct selection:
     const cuplug_tensor *x

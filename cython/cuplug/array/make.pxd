@@ -7,8 +7,6 @@ from cuplug.base.core cimport cuplug_device, cuplug_tensor
 
 # The sizes that a caller means, none of them negative.
 cdef tuple parse_shape(str function, object shape)
-# The dtype of NumPy that a caller means.
-cdef object to_descr(str function, object dtype)
 # A device that a caller names; without, where new arrays are made.
 cdef cuplug_device place_for(str function, object device) except *
 # A copy of a NumPy array, or on the host itself unless `is_copied`.

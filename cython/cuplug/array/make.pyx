@@ -19,21 +19,16 @@ from cuplug.base.numpy_api cimport (
     PyArray_STRIDES,
     PyArrayObject,
 )
-from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory
+from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory, to_descr
 from cuplug.cuda.placement cimport parse_device, where_arrays_go
 
 import numpy
 
-from cuplug.base.dtypes import DTYPES
-from cuplug.base.numpy_dtypes import numpy_dtype
 from cuplug.base.public import public
 
 cdef extern from "Python.h":
     PyObject *PyTuple_GET_ITEM(tuple x, Py_ssize_t k)
     long long PyLong_AsLongLongAndOverflow(object x, int *overflow)
-
-cdef dict named = {}  # NumPy's dtypes by the core's names: to make one takes longer
-cdef object numpy_dtype_class = numpy.dtype
 
 
 @public
@@ -166,23 +161,10 @@ cdef tuple parse_shape(str function, object shape):
         raise ValueError(f"{function}: shape: seen {len(lengths)} dimensions, wanted at most 64")
     if not all([0 <= length < 1 << 63 for length in lengths]):
         wanted = "sizes of at least 0, below 2^63"
-        raise ValueError(f"{function}: shape: seen {lengths}, wanted {wanted}")
+        is_long = any([length >> 64 for length in lengths if length > 0])
+        seen = "an integer beyond 64 bits" if is_long else lengths
+        raise ValueError(f"{function}: shape: seen {seen}, wanted {wanted}")
     return lengths
-
-
-cdef object to_descr(str function, object dtype):
-    if type(dtype) is str:
-        known = named.get(dtype)
-        if known is not None:
-            return known
-        if dtype in DTYPES:
-            return named.setdefault(dtype, numpy_dtype(dtype))
-    try:
-        if dtype is not None:  # NumPy takes it for float64
-            return numpy_dtype_class(dtype)
-    except (TypeError, ValueError):
-        pass
-    raise TypeError(f"{function}: dtype: seen {dtype!r}, wanted a dtype of NumPy or ml_dtypes")
 
 
 cdef cuplug_device place_for(str function, object device) except *:

@@ -10,12 +10,12 @@ from cuplug.array.buffer cimport n_elements
 from cuplug.array.make cimport describe, parse_shape
 from cuplug.base.core cimport CUPLUG_CUDA_MANAGED, CUPLUG_MAX_NDIM, cuplug_error, cuplug_tensor
 from cuplug.base.core_gpus cimport cuplug_allocate_shared, cuplug_free_shared
+from cuplug.base.numpy_dtypes cimport to_descr
 from cuplug.base.status cimport raise_error
 from cuplug.cuda.placement cimport note_use, parse_gpu
 
 import numpy
 
-from cuplug.base.numpy_dtypes import numpy_dtype
 from cuplug.base.public import public
 
 
@@ -61,7 +61,7 @@ def empty_pinned(shape, dtype="float64", device=None):
     numpy.ndarray
         Uninitialised. Its memory is freed with the last array that has a part of it.
     """
-    descr = numpy_dtype(dtype) if isinstance(dtype, str) else numpy.dtype(dtype)
+    descr = to_descr("empty_pinned", dtype)
     if descr.hasobject:
         raise TypeError(f"empty_pinned: dtype: seen {descr}, wanted numbers or structs")
     sizes = parse_shape("empty_pinned", shape)

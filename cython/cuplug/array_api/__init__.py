@@ -48,5 +48,15 @@ globals().update(_CONSTANTS)
 __all__ = sorted([*" ".join(_MODULES.values()).split(), *PLAIN, *NAMES, *_CONSTANTS])
 
 
+def __getattr__(name: str) -> Any:
+    text = f"module {__name__!r} has no attribute {name!r}"
+    if name in ("fft", "linalg", "matmul", "tensordot", "vecdot"):
+        text += (
+            ": linear algebra and Fourier transforms stay with the libraries that have them, which "
+            "share its arrays: numpy.asarray(x), torch.from_dlpack(x), cupy.from_dlpack(x)"
+        )
+    raise AttributeError(text)
+
+
 def __dir__() -> list[str]:
     return [*__all__, "__array_api_version__"]

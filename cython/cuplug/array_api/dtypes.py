@@ -58,12 +58,15 @@ def checked(name: str, argument: str, x: Any) -> Any:
 
 def integer(what: str, value: Any) -> int:
     """Return an argument that must be an integer."""
-    if type(value) is int:
+    if type(value) is int and -(1 << 63) <= value < 1 << 63:
         return value
     try:
-        return index(value)
+        number = index(value)
     except TypeError:
         raise TypeError(f"{what}: seen {value!r:.60}, wanted an integer") from None
+    if number.bit_length() > 128:  # which Python may not write
+        raise ValueError(f"{what}: seen an integer beyond 128 bits, wanted a smaller one")
+    return number
 
 
 def flag(what: str, value: Any) -> bool:

@@ -27,7 +27,9 @@ from cuplug.source.element_wise import elementwise
 
 NUMBERS = (bool, int, float, complex)
 _OF_FLOATS = frozenset(
-    name for name, x in FUNCTIONS.items() if not {"int", "bool"} & {*x.expressions}
+    name
+    for name, x in FUNCTIONS.items()
+    if "float" in x.expressions and not {"int", "bool"} & {*x.expressions}
 )
 
 
@@ -44,6 +46,7 @@ def made(name: str, dtype: str, in_place: bool = False) -> Operator:
     if kind not in function.expressions:
         kinds = " or ".join(function.expressions)
         raise TypeError(f"{name}: seen {dtype}, wanted numbers of the kind {kinds}")
+    function.check(dtype)
     result = {"real": "float32" if dtype == "complex64" else "float64"}.get(
         function.result, function.result
     )
@@ -78,8 +81,8 @@ def _of_kind(name: str, dtype: Any) -> str:
 
 
 def _unary(name: str, x: Array) -> Array:
-    dtype = checked(name, "x", x).dtype
-    result: Array = made(_of_kind(name, dtype), name_of(dtype))(x)
+    x = _with_dtype(x, _floating(name, checked(name, "x", x).dtype))
+    result: Array = made(_of_kind(name, x.dtype), name_of(x.dtype))(x)
     return result
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cuplug.base.dtypes import DTYPES
+
 INTEGERS, REALS, FLOATS = ("int", "uint"), ("int", "uint", "float"), ("float", "complex")
 NUMERIC = (*REALS, "complex")
 ALL = ("bool", *NUMERIC)
@@ -49,6 +51,8 @@ __device__ inline T complex_tanh(T z) {
   return isinf(x) && isfinite(y) ? (T)complex(copysign(1.0, x), copysign(0.0, y)) : tanh(z);
 }
 """
+# C's has no infinities: what is divided by 0 would be NaN.
+_QUOTIENT = "y == 0 ? (T)complex(real(x) / abs(real(y)), imag(x) / abs(real(y))) : x / y"
 _SAFE = "y == 0 || y == (T)-1"
 _BITS = "8 * (int)sizeof(T)"
 
@@ -61,6 +65,11 @@ class Function:
     expressions: Mapping[str, str]  # by kind
     n: int = 1  # arguments
     result: str = "T"  # the dtype; "real": that of a complex number's parts
+
+    def check(self, dtype: str) -> None:
+        """Refuse a dtype that is computed with as another one, where neighbours are asked for."""
+        if self.name == "nextafter" and DTYPES[dtype].is_narrow:
+            raise TypeError(f"{self.name}: seen {dtype}, wanted float32 or float64")
 
     def preamble(self, kind: str) -> str:
         """Return the functions that the expression of a kind calls."""
@@ -143,7 +152,7 @@ def _arithmetic() -> list[Function]:
     apart = "fmax(x, y) + log1p(exp(-abs(x - y)))"
     return [
         *(Function(name, _of(NUMERIC, f"x {sign} y"), 2) for name, sign in signs.items()),
-        Function("divide", _of(FLOATS, "x / y"), 2),
+        Function("divide", _of(FLOATS, "x / y", complex=_QUOTIENT), 2),
         Function(
             "floor_divide",
             {"int": whole, "uint": "y == 0 ? 0 : x / y", "float": "floored(x, y)"},

@@ -6,9 +6,9 @@ from libc.stdint cimport int64_t
 from cuplug.array.array cimport Array, cleared_like_tensor, empty_like_tensor, write
 from cuplug.array.buffer cimport is_on_gpu
 from cuplug.array.copies cimport is_brief
-from cuplug.array.make cimport describe, new_array, of_structures, place_for, to_descr
+from cuplug.array.make cimport describe, new_array, of_structures, place_for
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_tensor
-from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory
+from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory, to_descr
 
 from cuplug.array_api.dtypes import astype, checked
 

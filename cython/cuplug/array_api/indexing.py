@@ -40,7 +40,7 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     if axis is None and checked("take", "x", x).ndim != 1:
         raise ValueError(f"take: axis: seen None, wanted one of {x.ndim} dimensions")
     along = 0 if axis is None else integer("take: axis", axis)
-    taken: Array = stock("gather")(x, indices, axis=along)
+    taken: Array = stock("gather.gather")(x, indices, axis=along)
     return taken
 
 
@@ -231,11 +231,11 @@ def take_at(x: Array, key: Any) -> Array:
         selected: Array = stock("selection.select")(x, key)
         return selected
     if _is_plain_index(x, key):
-        rows: Array = stock("gather")(x, key)
+        rows: Array = stock("gather.gather")(x, key)
         return rows
     places = _Places(x, key)
     n, positions = len(places.sizes), places.positions
-    taken = stock("gather")(places.contiguous_rows(), positions)
+    taken = stock("gather.gather")(places.contiguous_rows(), positions)
     others = [*range(positions.ndim, positions.ndim + places.rows.ndim - n)]
     order = [*others[: places.front], *range(positions.ndim), *others[places.front :]]
     return permute_dims(taken, order)

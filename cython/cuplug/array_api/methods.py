@@ -10,12 +10,18 @@ from typing import Any
 
 from cuplug.array.array import Array, may_meet
 from cuplug.array_api.creation import asarray, assign, assigning
-from cuplug.array_api.dtypes import name_of
-from cuplug.array_api.elementwise import CALLED, NUMBERS, binary, direct, in_common, made
-from cuplug.array_api.filled import copied
+from cuplug.array_api.dtypes import astype, integer, kind_of, name_of
+from cuplug.array_api.elementwise import CALLED, NUMBERS, binary, direct, in_common, made, unary
+from cuplug.array_api.filled import copied, zeros_like
 from cuplug.array_api.functions import ArrayFunction
 from cuplug.array_api.indexing import put_at, take_at
-from cuplug.array_api.views import broadcast_to, matrix_transpose, permute_dims
+from cuplug.array_api.views import (
+    axis_of,
+    broadcast_to,
+    matrix_transpose,
+    part_of_complex,
+    permute_dims,
+)
 
 __all__ = [
     "CALLED",
@@ -24,15 +30,21 @@ __all__ = [
     "assign",
     "broadcast_to",
     "copied",
+    "exchanged",
     "in_place",
     "matrix_transpose",
     "namespace",
     "operator",
+    "part",
     "permute_dims",
     "put_at",
+    "rounded",
+    "standard",
     "take_at",
 ]
 
+standard = import_module("cuplug.array_api")
+DECIMALS = 308  # of which float64 has a power of ten
 VERSIONS = ("2022.12", "2023.12", "2024.12")
 
 
@@ -81,4 +93,34 @@ def namespace(api_version: str | None) -> ModuleType:
     """Return the functions of the standard."""
     if api_version not in (None, *VERSIONS):
         raise ValueError(f"api_version: seen {api_version!r}, wanted one of {', '.join(VERSIONS)}")
-    return import_module("cuplug.array_api")
+    return standard
+
+
+def part(x: Array, number: int) -> Array:
+    """Return the real parts, of number 0, or the imaginary ones, of number 1, as a view."""
+    if kind_of(x.dtype) != "complex":
+        return zeros_like(x) if number else x
+    return part_of_complex(x, number)
+
+
+def exchanged(x: Array, *axes: int) -> Array:
+    """Return a view with two dimensions exchanged."""
+    a, b = (axis_of("swapaxes", axis, x.ndim) for axis in axes)
+    order = list(range(x.ndim))
+    order[a], order[b] = b, a
+    return permute_dims(x, order)
+
+
+def rounded(x: Array, decimals: int) -> Array:
+    """Return each element rounded to so many decimals, halves to even."""
+    n = integer("round: decimals", decimals)
+    if not n:
+        return unary("round", x)
+    if not -DECIMALS <= n <= DECIMALS:
+        raise ValueError(f"round: decimals: seen {n}, wanted {-DECIMALS} to {DECIMALS}")
+    if n > 0 and kind_of(x.dtype) in ("int", "uint"):
+        return copied(x)
+    there, back = ("multiply", "divide") if n > 0 else ("divide", "multiply")
+    scale = 10.0 ** (n if n > 0 else -n)
+    whole = unary("round", binary(there, x, scale))
+    return astype(binary(back, whole, scale), x.dtype, copy=False)

@@ -58,9 +58,9 @@ def searchsorted(
     """Return where elements of x2 would be put into x1, which ascends or does so by `sorter`."""
     checked("searchsorted", "x2", x2)
     if sorter is not None:
-        x1 = stock("gather")(x1, sorter)
+        x1 = stock("gather.gather")(x1, sorter)
     x1, x2 = in_common("searchsorted", x1, x2)
-    result: Array = stock("searchsorted")(x1, x2, side)
+    result: Array = stock("sorting.searchsorted")(x1, x2, side)
     return result
 
 

@@ -68,7 +68,7 @@ def unique_all(x: Array, /) -> UniqueAll:
     rows, columns = (unique(part) for part in (unary("real", x), unary("imag", x)))
     numbers = binary("multiply", rows.inverse_indices, index(columns.values.size))
     _, *rest = unique(binary("add", numbers, columns.inverse_indices))
-    return UniqueAll(stock("gather")(reshape(x, (-1,)), rest[0]), *rest)
+    return UniqueAll(stock("gather.gather")(reshape(x, (-1,)), rest[0]), *rest)
 
 
 def unique_counts(x: Array, /) -> UniqueCounts:

@@ -109,14 +109,13 @@ def _averaging(dtype: str) -> Operator:
 
 
 def _floating(name: str, x: Array) -> Array:
-    if kind_of(checked(name, "x", x).dtype) not in ("float", "complex"):
-        raise TypeError(f"{name}: x: seen {x.dtype}, wanted floating numbers")
-    return x
+    is_floating = kind_of(checked(name, "x", x).dtype) in ("float", "complex")
+    return x if is_floating else astype(x, DEFAULTS["real floating"])
 
 
 def mean(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
-    """Return the arithmetic mean."""
-    _floating("mean", x)
+    """Return the arithmetic mean; of integers and bools in float64."""
+    x = _floating("mean", x)
     axes = axes_of("mean", axis, x.ndim)
     if not axes:
         return copied(x)
@@ -168,7 +167,7 @@ def _correction(name: str, value: Any) -> float:
 def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) -> Array:
     name = "std" if root else "var"
     correction = _correction(name, correction)
-    _floating(name, _real(name, x))
+    x = _floating(name, _real(name, x))
     axes = axes_of(name, axis, x.ndim)
     if not axes:
         return (

@@ -8,6 +8,7 @@ from libc.stdint cimport int64_t
 from cuplug.array.array cimport Array, share_memory
 from cuplug.array.buffer cimport is_contiguous, n_elements
 from cuplug.array.layout cimport contiguous_strides
+from cuplug.base.dlpack cimport DLPACK_FLOAT
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from cuplug.array_api.dtypes import checked, integer
 
 cdef extern from "Python.h":
     PyObject *PyTuple_GET_ITEM(tuple x, Py_ssize_t k)
+    long long PyLong_AsLongLongAndOverflow(object x, int *overflow)
 
 
 cdef int64_t MOST = 0x7FFFFFFFFFFFFFFF
@@ -58,7 +60,9 @@ def axis_of(str name, axis, int ndim):
 
 
 cdef int axis_number(str name, object axis, int ndim) except -1:
-    k = axis if type(axis) is int else integer(f"{name}: axis", axis)
+    if type(axis) is int and -ndim <= axis < ndim:
+        return axis if axis >= 0 else axis + ndim
+    k = integer(f"{name}: axis", axis)
     if not -ndim <= k < ndim:
         raise IndexError(f"{name}: axis: seen {k}, wanted one of {ndim} dimensions")
     return k if k >= 0 else k + ndim
@@ -82,17 +86,23 @@ def shape_of(what, shape):
     if type(shape) is tuple and are_plain(shape):
         return shape
     try:
-        return tuple(map(index, shape if isinstance(shape, (tuple, Iterable)) else (shape,)))
+        sizes = tuple(map(index, shape if isinstance(shape, Iterable) else (shape,)))
     except TypeError:
         wanted = "an integer or a sequence of them"
         raise TypeError(f"{what}: seen {shape!r:.60}, wanted {wanted}") from None
+    return tuple([integer(what, n) for n in sizes])
 
 
 cdef bint are_plain(tuple numbers) noexcept:
-    """Whether all are Python's integers."""
+    """Whether all are Python's integers, of 64 bits."""
     cdef Py_ssize_t k
+    cdef int overflow = 0
     for k in range(PyTuple_GET_SIZE(numbers)):
-        if type(<object>PyTuple_GET_ITEM(numbers, k)) is not int:
+        number = <object>PyTuple_GET_ITEM(numbers, k)
+        if type(number) is not int:
+            return False
+        PyLong_AsLongLongAndOverflow(number, &overflow)
+        if overflow:
             return False
     return True
 
@@ -170,6 +180,18 @@ def flip(x, /, *, axis=None):
             to.x.data = <char *>to.x.data + (to.shape[k] - 1) * to.strides[k] * n_bytes
             to.strides[k] = -to.strides[k]
     return share_memory(&to.x, own, own.dtype)
+
+
+def part_of_complex(Array x not None, int number):
+    """Return the real parts, of number 0, or the imaginary ones, of number 1, as a view."""
+    cdef layout to
+    cdef int k
+    start(&to, "part", x)
+    to.x.dtype.code, to.x.dtype.bits = DLPACK_FLOAT, to.x.dtype.bits // 2
+    to.x.data = <char *>to.x.data + number * cuplug_element_bytes(&to.x)
+    for k in range(to.x.ndim):
+        to.strides[k] *= 2
+    return share_memory(&to.x, x)
 
 
 def broadcast_to(x, /, shape):

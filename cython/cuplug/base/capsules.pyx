@@ -9,14 +9,26 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cuplug.base.dlpack cimport DLPACK_MAJOR, dlpack_managed_tensor, dlpack_versioned_tensor
 from cuplug.base.core cimport CUPLUG_CPU, cuplug_tensor
 
+from operator import index
+
 cdef extern from "Python.h":
     int Py_IsInitialized() nogil
 
 
 cdef object export(object owner, const cuplug_tensor *x, object max_version):
-    if max_version is not None and max_version[0] >= DLPACK_MAJOR:
+    if max_version is not None and two_integers("max_version", max_version)[0] >= DLPACK_MAJOR:
         return export_versioned(owner, x)
     return export_unversioned(owner, x)
+
+
+cdef tuple two_integers(str argument, object value):
+    """An argument of __dlpack__ that must be a pair."""
+    try:
+        first, second = value
+        return index(first), index(second)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"__dlpack__: {argument}: seen {value!r:.60}, wanted two integers")
 
 
 cdef object export_versioned(object owner, const cuplug_tensor *x):

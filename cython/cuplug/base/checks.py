@@ -49,7 +49,12 @@ def texts_of(function: str, argument: str, values: object) -> tuple[str, ...]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         seen = type(values).__name__
         raise TypeError(f"{function}: {argument}: seen {seen}, wanted a sequence of str")
-    return tuple(check_text(function, f"{argument}[{k}]", x) for k, x in enumerate(values))
+    try:
+        given = list(values)
+    except TypeError:  # of an array without dimensions
+        wanted = "a sequence of str"
+        raise TypeError(f"{function}: {argument}: seen {values!r:.60}, wanted {wanted}") from None
+    return tuple(check_text(function, f"{argument}[{k}]", x) for k, x in enumerate(given))
 
 
 def absolute(function: str, path: object, argument: str = "path") -> str:

@@ -57,7 +57,7 @@ def compiler(architectures: Sequence[int], cxx: bool) -> list[str]:
     """
     listed = ",".join(f"{x}0" for x in architectures)
     side = f"-DCUPLUG_ARCHITECTURES={listed}" if listed else "-DCUPLUG_HOST_ONLY"
-    command = _command("CXX", "c++") if cxx else _command("CC", "cc")
+    command = command_of("CXX", "c++") if cxx else command_of("CC", "cc")
     language = (*CXX_FLAGS, "-x", "c++") if cxx else C_FLAGS
     return [*command, *OPTIMIZED, f"-I{get_include()}", side, *language]
 
@@ -77,7 +77,7 @@ def nvcc_compiler(nvcc: str, architectures: Sequence[int]) -> list[str]:
 
 def linker(cxx: bool) -> list[str]:
     """Return the command that links a plugin without CUDA."""
-    command = _command("CXX", "c++") if cxx else _command("CC", "cc")
+    command = command_of("CXX", "c++") if cxx else command_of("CC", "cc")
     return [*command, "-shared", *(f"-Wl,{flag}" for flag in _joined(LINKER_FLAGS))]
 
 
@@ -90,10 +90,21 @@ def nvcc_linker(nvcc: str) -> list[str]:
     return [nvcc, "-shared", "-cudart", "static", *options, *wheels]
 
 
-def _command(variable: str, usual: str) -> list[str]:
+def command_of(variable: str, usual: str = "") -> list[str]:
+    """Return the command that a variable holds, or the usual one.
+
+    Raises
+    ------
+    ValueError
+        A quotation in it has no end.
+    """
     import shlex
 
-    return shlex.split(os.environ.get(variable, "")) or [usual]
+    text = os.environ.get(variable, "")
+    try:
+        return shlex.split(text) or usual.split()
+    except ValueError as error:
+        raise ValueError(f"{variable}: seen {text!r}, wanted a command: {error}") from None
 
 
 def _joined(options: Sequence[str]) -> list[str]:

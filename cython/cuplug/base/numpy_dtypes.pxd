@@ -16,3 +16,5 @@ cdef cuplug_dtype dtype_in_memory(object descr) except *
 cdef object descr_of_dtype(cuplug_dtype dtype)
 # NumPy's type number for a dtype of the core.
 cdef int type_number(cuplug_dtype dtype) except -1
+# What a caller means by a dtype.
+cdef object to_descr(str function, object dtype)

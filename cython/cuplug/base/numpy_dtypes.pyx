@@ -42,6 +42,7 @@ cdef cuplug_dtype user_dtypes[N_USER]
 cdef int n_user_dtypes = 0
 cdef dict descrs = {}  # by type id; those of one lane in the table, too, without references
 cdef PyObject *descr_table[16][17]  # by code and bytes
+cdef dict named = {}  # by the core's names: to make one takes longer
 cdef cython.pymutex lock
 
 
@@ -172,3 +173,18 @@ cdef int type_number(cuplug_dtype dtype) except -1:
             return k
     descr = descr_of_dtype(dtype)
     return (<PyArray_Descr *>descr).type_num
+
+
+cdef object to_descr(str function, object dtype):
+    if type(dtype) is str:
+        known = named.get(dtype)
+        if known is not None:
+            return known
+        if dtype in DTYPES:
+            return named.setdefault(dtype, numpy_dtype(dtype))
+    try:
+        if dtype is not None:  # NumPy takes it for float64
+            return numpy.dtype(dtype)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{function}: dtype: seen {dtype!r}, wanted a dtype of NumPy or ml_dtypes")

@@ -95,7 +95,7 @@ cdef class Operator(Described):
         What else it says, of each overload.
     """
 
-    def __init__(self):
+    def __init__(self, *arguments, **keywords):
         raise TypeError("cuplug.Operator: get one with cuplug.find or from cuplug.ops")
 
     def __call__(self, *args, **keywords):

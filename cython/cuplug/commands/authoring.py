@@ -45,7 +45,7 @@ def show_new(name: str, files: list[str], package: bool) -> None:
     print_lines([f"written: {', '.join(files)}", "next:"])
     print_lines(f"  cuplug {command} {name}" for command in ("build", "test"))
     if package:
-        print_lines([f"  pip install ./{name}"])
+        print_lines([f"  pip install --no-build-isolation ./{name}"])
 
 
 def build_and_show(

@@ -251,7 +251,14 @@ def cache_command(what: str, as_json: bool) -> None:
     show_default=True,
     help="What builds the package.",
 )
-def new(name: str, operator: str | None, package: bool, back_end: str) -> None:
+@click.option(
+    "--language",
+    type=click.Choice(["cuda", "c"]),
+    default="cuda",
+    show_default=True,
+    help="CUDA and C++, or C for the CPU alone.",
+)
+def new(name: str, operator: str | None, package: bool, back_end: str, language: str) -> None:
     """Write the folder NAME with a plugin, ready to build and to edit, and a test.
 
     The plugin of a package is called OPERATOR, or as the package is.
@@ -262,9 +269,9 @@ def new(name: str, operator: str | None, package: bool, back_end: str) -> None:
         raise click.UsageError("OPERATOR goes with --package")
     try:
         if package:
-            files = scaffold.write_package(name, operator or name, back_end)
+            files = scaffold.write_package(name, operator or name, back_end, ".", language)
         else:
-            files = scaffold.write_plugin(name)
+            files = scaffold.write_plugin(name, ".", language)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="NAME") from None
     authoring.show_new(name, files, package)

@@ -15,6 +15,7 @@ EXAMINATIONS: list[tuple[str, Callable[[Machine], Iterator[Finding]]]] = [
     ("driver", examine_cuda.examine_driver),
     ("gpu", examine_cuda.examine_gpus),
     ("toolkit", examine_cuda.examine_toolkit),
+    ("compilers", examine_setup.examine_compilers),
     ("search path", examine_setup.examine_search_path),
     ("plugins", examine_setup.examine_plugins),
     ("architectures", examine_cuda.examine_architectures),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import shlex
 import stat
 import sysconfig
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ import cuplug
 from cuplug.adoption.description import sidecar_of
 from cuplug.base import flags
 from cuplug.commands.machine import NOTE, OK, PROBLEM, Finding, Machine
+from cuplug.compilers import host_compiler, nvrtc
+from cuplug.errors import CompileError
 
 VARIABLES = (
     "LD_LIBRARY_CUPLUG_PATH",
@@ -38,6 +41,20 @@ def examine_package(machine: Machine) -> Iterator[Finding]:
     yield Finding(OK, f"cuplug {cuplug.__version__} in {flags.PACKAGE}")
     if not os.path.exists(os.path.join(flags.get_include(), "cuplug", "plugin.h")):
         yield Finding(PROBLEM, f"no headers in {flags.get_include()}", "install the package again")
+
+
+def examine_compilers(machine: Machine) -> Iterator[Finding]:
+    """Name what compiles operators from source: a C compiler for the CPU, NVRTC for GPUs."""
+    try:
+        yield Finding(OK, f"C compiler {shlex.join(host_compiler.find_compiler())}")
+    except CompileError as error:
+        advice = "for operators from source on the CPU, install one: sudo apt install gcc"
+        yield Finding(NOTE, str(error).partition(";")[0], advice)
+    try:
+        yield Finding(OK, f"NVRTC {nvrtc.find().path}")
+    except CompileError as error:
+        advice = "for kernels from source on a GPU, install it: pip install nvidia-cuda-nvrtc"
+        yield Finding(NOTE, str(error).partition(":")[0], advice)
 
 
 def examine_search_path(machine: Machine) -> Iterator[Finding]:

@@ -12,9 +12,9 @@ from cuplug import __version__
 from cuplug.compilers.toolkit import WHEELS
 
 DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
-PLUGIN = {"plugin.cu.in": "{name}.cu", "test.py.in": "test_{name}.py"}
+PLUGIN = {"plugin.{suffix}.in": "{name}.{suffix}", "test.py.in": "test_{name}.py"}
 PACKAGE = {
-    "plugin.cu.in": "plugins/{name}.cu",
+    "plugin.{suffix}.in": "plugins/{name}.{suffix}",
     "package-init.py.in": "src/{package}/__init__.py",
     "package-operators.py.in": "src/{package}/operators.py",
     "package-py.typed.in": "src/{package}/py.typed",
@@ -23,6 +23,8 @@ PACKAGE = {
     "package-ci.yml.in": ".github/workflows/build.yml",
     "package-gitignore.in": ".gitignore",
 }
+# For the CPU and GPUs, in C++ and CUDA; for the CPU alone, in C.
+LANGUAGES = {"cuda": "cu", "c": "c"}
 # What builds the package: its files, and below the variable that names architectures of GPUs, and
 # what a machine without the toolkit installs.
 BACK_ENDS = {
@@ -52,7 +54,7 @@ def check_name(name: str) -> None:
         raise ValueError(f"new: name: {name!r} is a word of Python, wanted another")
 
 
-def write_plugin(name: str, directory: str = ".") -> list[str]:
+def write_plugin(name: str, directory: str = ".", language: str = "cuda") -> list[str]:
     """Write the folder `name` with a plugin of one operator, and a test.
 
     Returns
@@ -68,11 +70,16 @@ def write_plugin(name: str, directory: str = ".") -> list[str]:
         There is something of that name; nothing is written.
     """
     check_name(name)
-    return _write(PLUGIN, os.path.join(directory, name), {"name": name})
+    words = {"name": name, "suffix": LANGUAGES[language]}
+    return _write(PLUGIN, os.path.join(directory, name), words)
 
 
 def write_package(
-    package: str, name: str, back_end: str = "setuptools", directory: str = "."
+    package: str,
+    name: str,
+    back_end: str = "setuptools",
+    directory: str = ".",
+    language: str = "cuda",
 ) -> list[str]:
     """Write the folder `package`: a Python package with a plugin `name` of one operator.
 
@@ -84,6 +91,7 @@ def write_package(
         if x == taken:
             raise ValueError(f"new: name: {x!r} is a module that the package needs, wanted another")
     words = {"package": package, "name": name, "version": __version__}
+    words |= {"suffix": LANGUAGES[language]}
     words |= {"distribution": package.lower().replace("_", "-"), **WORDS[back_end]}
     return _write(PACKAGE | BACK_ENDS[back_end], os.path.join(directory, package), words)
 
@@ -95,7 +103,7 @@ def _write(templates: dict[str, str], folder: str, words: dict[str, str]) -> lis
     os.mkdir(folder)
     written = []
     for template, file in templates.items():
-        with open(os.path.join(DIRECTORY, template)) as stream:
+        with open(os.path.join(DIRECTORY, template.format_map(words))) as stream:
             text = Template(stream.read()).substitute(words)
         written.append(os.path.join(folder, file.format_map(words)))
         os.makedirs(os.path.dirname(written[-1]), exist_ok=True)

@@ -176,7 +176,7 @@ def _is_own_directory() -> bool:
 
 def _make_directory() -> bool:
     if os.path.isabs(directory()):  # not for a user without a home: "~/.cache" stays as it is
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, RecursionError):  # of a path of a thousand folders
             os.makedirs(directory(), mode=0o700, exist_ok=True)
     return _is_own_directory()
 

@@ -13,6 +13,7 @@ import shutil
 from dataclasses import dataclass
 from functools import cache
 
+from cuplug.base.flags import command_of
 from cuplug.compilers import cache as disk
 from cuplug.compilers import host_includes
 from cuplug.compilers.processes import run, working_directory
@@ -121,7 +122,10 @@ def find_compiler() -> list[str]:
     CompileError
         There is none.
     """
-    chosen = shlex.split(os.environ.get("CC", ""))
+    try:
+        chosen = command_of("CC")
+    except ValueError as error:
+        raise CompileError(f"no C compiler: {error}") from None
     for command in [chosen] if chosen else [["cc"], ["gcc"], ["clang"]]:
         if shutil.which(command[0]):
             return command

@@ -40,7 +40,8 @@ cdef cuplug_device from_environment
 cdef cuplug_device make_device(int device_type, object number) except *:
     cdef cuplug_device device
     if not 0 <= number < MAX_GPUS:
-        raise ValueError(f"device: seen number {number}, wanted that of a GPU, from 0")
+        seen = f"number {number}" if -1 << 63 <= number < 1 << 63 else "a number beyond 64 bits"
+        raise ValueError(f"device: seen {seen}, wanted that of a GPU, from 0")
     device.type = device_type
     device.id = number
     return device
@@ -50,13 +51,13 @@ cdef cuplug_device read_device(object device) except *:
     if device is HOST or type(device) is str and device == "cpu":
         return make_device(CUPLUG_CPU, 0)
     if isinstance(device, str):
-        return parse_name(device)
+        return parse_name(str(device))
     if isinstance(device, int) and not isinstance(device, bool):
         return make_device(CUPLUG_CUDA, device)
     kind = getattr(device, "type", None)
     if isinstance(kind, str):  # torch.device and our own
         index = getattr(device, "index", None)
-        return parse_name(kind if index is None else f"{kind}:{index}")
+        return parse_name(str(kind) if index is None else f"{kind}:{index}")
     number = getattr(device, "id", None)
     if isinstance(number, int):  # cupy.cuda.Device
         return make_device(CUPLUG_CUDA, number)

@@ -95,6 +95,7 @@ class Text:
         own = f"fused_{name}_{dtype.name}"
         if own not in self.functions:
             function = FUNCTIONS[name]
+            function.check(dtype.name)
             kind = expression_kind(name, dtype)
             before = function.preamble(kind)
             expression = function.expressions[kind]

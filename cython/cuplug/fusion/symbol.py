@@ -85,7 +85,7 @@ class Symbol:
         return record(function.__name__, *args, **(keywords or {}))
 
     def __getattr__(self, name: str) -> Any:
-        if name in REDUCED or name in ("mean", "var", "std", "clip", "conj"):
+        if name in REDUCED or name in ("mean", "var", "std", "clip", "conj", "round"):
             return lambda *args, **keywords: record(name, self, *args, **keywords)
         if name in ("shape", "size", "ndim", "T", "strides", "device"):
             raise TypeError(

@@ -109,9 +109,12 @@ cdef int load_image(bytes code, bytes name, cuplug_image **image) except -1:
 cdef class Function:
     """What a compiled kernel is, apart from its launches."""
 
-    def __cinit__(
-        self, Image image not None, str name not None, str symbol not None, types, int32_t device
-    ):
+    def __cinit__(self, *given, **keywords):
+        cdef Image image
+        cdef str name, symbol
+        if len(given) != 5 or not isinstance(given[0], Image):
+            raise TypeError("cuplug.Kernel: get one from a module, which cuplug.compile makes")
+        image, name, symbol, types, device = given
         self.image = image
         self.name = name
         self.text = name.encode()

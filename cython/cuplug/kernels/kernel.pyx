@@ -36,7 +36,7 @@ cdef class Kernel(Function):
         The numbers of kernel_types.py; None where the compiler was not asked.
     """
 
-    def __cinit__(self, *arguments):
+    def __cinit__(self, *arguments, **keywords):
         self.launches = {}
 
     def prepare(self, signature):

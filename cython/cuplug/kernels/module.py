@@ -37,7 +37,12 @@ class Module:
         The compiler's warnings, when it ran in this process.
     """
 
-    def __init__(
+    def __init__(self, *parts: Any, **keywords: Any) -> None:
+        if len(parts) != 6 or not isinstance(parts[1], jit.Binary):
+            raise TypeError("cuplug.Module: make one with cuplug.compile or cuplug.load_image")
+        self._take(*parts)
+
+    def _take(
         self,
         name: str,
         binary: jit.Binary,

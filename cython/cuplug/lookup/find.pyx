@@ -10,6 +10,7 @@ from cuplug.base.core cimport (
     cuplug_error,
     cuplug_find,
     cuplug_find_early,
+    cuplug_find_stock,
     cuplug_load,
     cuplug_operator,
     cuplug_operator_digest,
@@ -61,16 +62,11 @@ def find(name, version=None, digest=None):
 cdef object find_any(object name):
     cdef cuplug_operator *op = NULL
     cdef cuplug_error error
-    cdef int status = 0
+    cdef int status
     encoded = encode_name(name)
     cdef const char *text = encoded
-    if not packages_are_read:  # to look through them takes longer than all else here
-        with nogil:
-            status = cuplug_find_early(text, &op, &error)
-    if not status and op == NULL:
-        read_packages()
-        with nogil:
-            status = cuplug_find(text, &op, &error)
+    with nogil:
+        status = look_up(text, &op, &error)
     if not status:
         return wrap_operator(op, pickled)
     try:
@@ -79,6 +75,40 @@ cdef object find_any(object name):
         from cuplug.lookup.sidecars import find_adopted
 
         return find_adopted(name, missing)
+
+
+cdef int look_up(const char *name, cuplug_operator **op, cuplug_error *error) except -1 nogil:
+    cdef int status = 0
+    if not packages_are_read:  # to look through them takes longer than all else here
+        status = cuplug_find_early(name, op, error)
+    if not status and op[0] == NULL:
+        with gil:
+            read_packages()
+        status = cuplug_find(name, op, error)
+    return status
+
+
+def find_stock(name):
+    """Find "plugin.operator" among the plugins that come with cuplug, whatever else is called so.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Operator
+    """
+    cdef cuplug_operator *op = NULL
+    cdef cuplug_error error
+    cdef int status
+    encoded = encode_name(name)
+    cdef const char *text = encoded
+    with nogil:
+        status = cuplug_find_stock(text, &op, &error)
+    if status:
+        raise_error(&error)
+    return wrap_operator(op, pickled)
 
 
 def pickled(Operator op):

@@ -51,7 +51,12 @@ class Plugin:
     operators : tuple of Operator
     """
 
-    def __init__(self, operators: tuple[Operator, ...]) -> None:
+    def __init__(self, operators: tuple[Operator, ...] = ()) -> None:
+        if not isinstance(operators, tuple) or not operators:
+            raise TypeError("cuplug.Plugin: get one with cuplug.load")
+        if wrong := [x for x in operators if not isinstance(x, Operator)]:
+            seen = type(wrong[0]).__name__
+            raise TypeError(f"cuplug.Plugin: operators: seen {seen}, wanted cuplug.Operator")
         self._take(operators)
 
     def _take(self, operators: tuple[Operator, ...]) -> None:

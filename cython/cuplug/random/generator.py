@@ -15,9 +15,9 @@ from cuplug.array.make import empty
 from cuplug.array_api.creation import asarray, assign
 from cuplug.array_api.dtypes import integer, kind_of, to_dtype
 from cuplug.array_api.indexing import take
+from cuplug.array_api.stock import stock
 from cuplug.array_api.views import axis_of, reshape, shape_of
 from cuplug.call.operator import Operator
-from cuplug.lookup.find import find
 from cuplug.random import draws
 
 Size = int | Sequence[int] | None
@@ -98,6 +98,10 @@ class Generator:
         Array
         """
         name = _floating("uniform", dtype)
+        span = _number("uniform: high", high) - _number("uniform: low", low)
+        if not abs(span) <= float(np.finfo(name).max):
+            wanted = f"numbers whose distance {name} holds"
+            raise ValueError(f"uniform: low, high: seen {low} and {high}, wanted {wanted}")
         return self._draw(draws.uniform, name, (size, out, device), low, high)
 
     def standard_normal(
@@ -121,6 +125,7 @@ class Generator:
         They are the quantile function at 2**53 places, to 1e-15, computed in float64; none is
         farther from `loc` than 8.3 times `scale`. Other parameters are those of `uniform`.
         """
+        _number("normal: loc", loc)
         if not _number("normal: scale", scale) >= 0:
             raise ValueError(f"normal: scale: seen {scale}, wanted a number that is not negative")
         name = _floating("normal", dtype)
@@ -220,13 +225,20 @@ class Generator:
     ) -> Array:
         size, out, device = place
         if not (out is None or hasattr(type(out), "shape")):
-            raise TypeError(f"out: seen {type(out).__name__}, wanted an array")
+            name = drawing.__name__
+            raise TypeError(f"{name}: out: seen {type(out).__name__}, wanted an array")
         shape = tuple(out.shape) if size is None and out is not None else _shape(size)
         result: Array = empty(shape, dtype, device) if out is None else out
         with self._lock:
             first = self._position
             self._position = first + math.prod(shape) & _MASK
-        drawing(dtype)(shape, self._key, self._stream, first & _MASK, *numbers, out=result)
+        try:
+            drawing(dtype)(shape, self._key, self._stream, first, *numbers, out=result)
+        except Exception:
+            with self._lock:  # nothing was drawn
+                if self._position == first + math.prod(shape) & _MASK:
+                    self._position = first
+            raise
         return result
 
     def _order(self, n: int, device: Any) -> Array:
@@ -234,7 +246,7 @@ class Generator:
         if n < 0:
             raise ValueError(f"permutation: x: seen {n}, wanted a number that is not negative")
         keys = self.integers(_MASK, size=n, dtype="uint64", endpoint=True, device=device)
-        order: Array = find("argsort")(keys)
+        order: Array = stock("sorting.argsort")(keys)
         return order
 
     def __getstate__(self) -> dict[str, Any]:
@@ -263,10 +275,15 @@ def _seed_sequence(seed: Any) -> np.random.SeedSequence:
         raise kind(f"seed: seen {seed!r}, wanted {wanted}") from None
 
 
-def _number(what: str, value: Any) -> Any:
-    if not isinstance(value, (int, float, np.number)):
-        raise TypeError(f"{what}: seen {type(value).__name__}, wanted a number")
-    return value
+def _number(what: str, value: Any) -> float:
+    try:
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    except OverflowError:
+        raise ValueError(f"{what}: seen an integer beyond float64, wanted a number") from None
+    raise TypeError(f"{what}: seen {type(value).__name__}, wanted a number")
 
 
 def _has_parts(x: Any) -> bool:

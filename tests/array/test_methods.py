@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cuplug.Array has as methods, against those of NumPy's arrays."""
+
+import cuplug
+import numpy as np
+import pytest
+from cuplug import array_api as xp
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+DTYPES = ["float64", "float32", "int64", "uint8", "complex64"]
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return request.param
+
+
+def values(dtype, shape=(3, 4, 1)):
+    x = np.random.default_rng(0).integers(0, 9, shape).astype(dtype)
+    return x + np.asarray(1j, dtype) * x[::-1] if x.dtype.kind == "c" else x
+
+
+def same(seen, wanted):
+    assert isinstance(seen, cuplug.Array)
+    assert seen.dtype == wanted.dtype
+    np.testing.assert_allclose(seen.numpy(), wanted, rtol=1e-6)
+
+
+OF_NUMBERS = {
+    "astype": lambda x: x.astype("complex128"),
+    "conj": lambda x: x.conj(),
+    "copy": lambda x: x.copy(),
+    "flatten": lambda x: x.flatten(),
+    "mean": lambda x: x.mean(axis=0),
+    "mean of all": lambda x: x.mean(),
+    "mean in a dtype": lambda x: x.mean(dtype="complex128"),
+    "nonzero": lambda x: x.nonzero()[0],
+    "prod": lambda x: x[:2].prod(1, keepdims=True),
+    "ravel": lambda x: x.ravel(),
+    "ravel of a turned array": lambda x: x.transpose().ravel(),
+    "real and imag": lambda x: x.real - x.imag,
+    "repeat": lambda x: x.repeat(2, axis=1),
+    "repeat all": lambda x: x.repeat(2),
+    "reshape": lambda x: x.reshape(2, -1),
+    "reshape by a tuple": lambda x: x.reshape((2, 6)),
+    "squeeze": lambda x: x.squeeze(),
+    "squeeze an axis": lambda x: x.squeeze(axis=2),
+    "sum": lambda x: x.sum(axis=(0, 2)),
+    "sum in a dtype": lambda x: x.sum(dtype="complex128"),
+    "swapaxes": lambda x: x.swapaxes(0, -1),
+    "take": lambda x: x.take([2, 0, 0], axis=1),
+    "take of all": lambda x: x.take([0, -1]),
+    "transpose": lambda x: x.transpose(),
+    "transpose by axes": lambda x: x.transpose(1, 0, 2),
+    "transpose by a tuple": lambda x: x.transpose((2, 0, 1)),
+}
+OF_REAL_NUMBERS = {
+    "all": lambda x: x.all(axis=1),
+    "any": lambda x: x.any(),
+    "argmax": lambda x: x.argmax(axis=1),
+    "argmin": lambda x: x.argmin(),
+    "argsort": lambda x: np.take_along_axis(values("float64"), _numpy(x.argsort(1)), 1),
+    "clip": lambda x: x.clip(2, 5),
+    "cumprod": lambda x: x.cumprod(axis=1),
+    "cumsum": lambda x: x.cumsum(),
+    "divmod": lambda x: divmod(x, 3)[1],
+    "max": lambda x: x.max(axis=0, keepdims=True),
+    "min": lambda x: x.min(),
+    "round": lambda x: x.round(),
+    "round to tens": lambda x: x.round(-1),
+    "std": lambda x: x.std(axis=1, ddof=1),
+    "var": lambda x: x.var(),
+    "var in a dtype": lambda x: x.var(dtype="float64"),
+}
+
+
+def _numpy(x):
+    return x.numpy() if isinstance(x, cuplug.Array) else x
+
+
+@pytest.mark.parametrize("name", [*OF_NUMBERS, *OF_REAL_NUMBERS])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_methods_are_those_of_numpy(name, dtype, device):
+    if dtype == "complex64" and name in OF_REAL_NUMBERS:
+        pytest.skip("of real numbers")
+    method = OF_NUMBERS.get(name) or OF_REAL_NUMBERS[name]
+    x = values(dtype)
+    seen, wanted = method(cuplug.asarray(x, device=device)), method(x)
+    same(cuplug.asarray(seen), np.asarray(wanted))
+
+
+def test_rounded_to_decimals(device):
+    x = np.array([-1.25, 0.125, 0.375, 2.5, 1e300, np.inf, np.nan])
+    same(cuplug.asarray(x, device=device).round(2), x.round(2))
+    same(cuplug.asarray(x, device=device).round(decimals=-1), x.round(-1))
+
+
+def test_values_of_python(device):
+    x = cuplug.asarray(values("float32", (2, 3)), device=device)
+    assert x.tolist() == values("float32", (2, 3)).tolist()
+    assert x.tobytes() == values("float32", (2, 3)).tobytes()
+    assert x.itemsize == 4
+    assert type(x[0, 0].item()) is float
+    assert x[:1, :1].item() == x.numpy()[0, 0]
+    assert f"{x.mean() / 3:.2f}" == f"{x.numpy().mean() / 3:.2f}"
+    assert f"{x}" == str(x)
+    assert x.numpy()[1, 2] in x
+    assert -1 not in x
+    assert "a" not in x
+    assert x.std(correction=1).item() == x.std(ddof=1).item() > x.std().item()
+
+
+def test_changes_in_place(device):
+    host = values("int64", (4, 5))
+    x = cuplug.asarray(host, device=device, copy=True)
+    x.sort(axis=0)
+    same(x, np.sort(host, axis=0))
+    x.sort(descending=True)
+    same(x, -np.sort(-np.sort(host, axis=0)))
+    x[:, 1:3].fill(7)
+    assert (x[:, 1:3] == 7).all()
+    z = cuplug.asarray(values("complex64"), device=device, copy=True)
+    z.real.fill(1)  # a view
+    z.imag[0] = 2
+    same(z[0], np.full((4, 1), 1 + 2j, "complex64"))
+
+
+def test_outputs_that_are_given(device):
+    x = cuplug.asarray(values("float64"), device=device)
+    out = cuplug.empty((4, 1), "float32", device=device)
+    assert x.sum(axis=0, out=out) is out
+    same(out, values("float64").sum(0).astype("float32"))
+    with pytest.raises(TypeError, match=r"out: seen shape \(4, 1\), wanted a cuplug.Array of \(\)"):
+        x.sum(out=out)
+    with pytest.raises(TypeError, match=r"out: seen ndarray, wanted a cuplug.Array of \(\)"):
+        x.sum(out=np.empty(()))
+
+
+def test_functions_of_numpy_that_ask_for_methods(device):
+    x = cuplug.asarray(values("float64"), device=device)
+    for function in (np.sum, np.mean, np.std, np.max, np.all, np.argmin, np.cumsum, np.round):
+        same(function(x), np.asarray(function(values("float64"))))
+    same(np.clip(x, 2, 5), values("float64").clip(2, 5))
+
+
+def test_integers_where_functions_are_of_floats(device):
+    x = cuplug.asarray(values("int64"), device=device)
+    for name in ("sqrt", "exp", "sin", "expm1", "signbit"):
+        same(getattr(xp, name)(x), getattr(np, name)(values("int64")))
+    same(xp.mean(x > 3), np.mean(values("int64") > 3))
+    with pytest.raises(TypeError, match="sqrt: seen bool, wanted numbers of the kind float"):
+        xp.sqrt(x > 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: x.item(), r"item: seen shape \(3, 4, 1\), wanted one element"),
+        (lambda x: x.reshape(5), r"reshape: shape: seen \(5,\), wanted 12 elements"),
+        (lambda x: x.reshape("a"), "reshape: shape: seen 'a', wanted an integer or a sequence"),
+        (lambda x: x.round(400), "round: decimals: seen 400, wanted -308 to 308"),
+        (lambda x: x.round(0.5), "round: decimals: seen 0.5, wanted an integer"),
+        (lambda x: x.squeeze(0), "squeeze: axis: seen 0 of size 3, wanted 1"),
+        (lambda x: x.std(correction="a"), "std: correction: seen 'a', wanted a number"),
+        (lambda x: x.sum(axis=3), "sum: axis: seen 3, wanted"),
+        (lambda x: x.swapaxes(0, 5), "swapaxes: axis: seen 5, wanted"),
+        (lambda x: x.transpose(0), "permute_dims: axes: seen"),
+        (lambda x: x.take([9], axis=1), "index 9 at position 0 is out of bounds for size 4"),
+        (lambda x: cuplug.Array([1, 2]), "make one with cuplug.asarray"),
+    ],
+)
+def test_bad_arguments_have_sentences(call, message):
+    with pytest.raises((TypeError, ValueError, IndexError), match=message):
+        call(cuplug.asarray(values("float64"), device="cpu"))
+
+
+def test_what_is_left_out_says_where_it_is():
+    with pytest.raises(AttributeError, match=r"'matmul': linear algebra .*: numpy.asarray\(x\)"):
+        xp.matmul  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'$"):
+        xp.nothing  # noqa: B018
