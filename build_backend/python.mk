@@ -67,7 +67,7 @@ MODULE_CFLAGS := -Os -g0 -fPIC -fno-plt -fvisibility=hidden -fwrapv -fno-strict-
 MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -Wl,-rpath,'$$ORIGIN/$(if $(findstring /,$*),../)lib'
 
 # Calls and launches pass through the first, every call through the last.
-CALLED := $(foreach part,_memoryviews arguments array/array array/buffer arrays base call kernels,$(PACKAGE)/$(part)%)
+CALLED := $(foreach part,_memoryviews arguments array base call kernels,$(PACKAGE)/$(part)%)
 $(filter $(CALLED),$(MODULES)): MODULE_CFLAGS += -O1
 $(PACKAGE)/arguments/inputs$(SUFFIX) $(PACKAGE)/call/operator$(SUFFIX): MODULE_CFLAGS += -O2
 

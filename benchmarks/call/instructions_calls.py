@@ -68,6 +68,11 @@ def cases() -> Iterator[tuple[str, Callable[[int], object]]]:
     else:
         tensors = {name: torch.from_numpy(array) for name, array in x.items()}
         yield "cuplug, 3 torch CPU tensors", python_loop(three, call=noop3, **tensors)
+    own = {name: cuplug.asarray(array.copy(), device="cpu") for name, array in x.items()}
+    yield "cuplug.Array, a + b", python_loop("a + b", **own)
+    yield "cuplug.Array, a[2:5]", python_loop("a[2:5]", **own)
+    yield "NumPy, a + b", python_loop("a + b", **x)
+    yield "NumPy, a[2:5]", python_loop("a[2:5]", **x)
     yield "np.add(out=)", python_loop(out, call=np.add, **x)
     square = np.ones((16, 16), np.float32)
     total = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")

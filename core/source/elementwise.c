@@ -34,6 +34,13 @@ static inline void read_flat(const cuplug_call *call, uint32_t raw, cuplug_loop 
   for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
 }
 
+/* Of the arrays: whose order is best for all. */
+static uint32_t first_written(const cuplug_call *call) {
+  uint32_t k = 0;
+  while (!cuplug__is_written(call->run, k)) k++;
+  return k;
+}
+
 /* `strides` has room for all dimensions. */
 static void read_loop(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
                       long long (*strides)[CUPLUG_MAX_LOOP_ARRAYS], void **data) {
@@ -41,7 +48,8 @@ static void read_loop(const cuplug_call *call, const cuplug_source *source, cupl
   cuplug__loop_start(loop, call->n_tensors, strides);
   for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
   for (int32_t d = 0; d < call->tensors[0].ndim; d++) cuplug__loop_add(loop, call->tensors, d, 0);
-  cuplug__loop_collapse(loop, !source->in_order);
+  if (!source->in_order) cuplug__loop_sort(loop, first_written(call));
+  cuplug__loop_merge(loop);
 }
 
 /* The call's scalars, and in `numbers` behind them the sizes that the code wants, if any. */

@@ -53,9 +53,11 @@ static inline void cuplug__loop_add(cuplug_loop *loop, const cuplug_tensor *tens
 
 static inline long long cuplug__magnitude(long long x) { return x < 0 ? -x : x; }
 
-/* Whether dimension b is to be outside of a: the last array that moves along both decides. */
-static inline int cuplug__loop_is_slower(const cuplug_loop *loop, int a, int b) {
-  for (uint32_t k = loop->n_arrays; k-- > 0;) {
+/* Whether dimension b is to be outside of a: array `first` decides, else the last one that moves
+ * along both. */
+static inline int cuplug__loop_is_slower(const cuplug_loop *loop, uint32_t first, int a, int b) {
+  for (uint32_t i = 0; i <= loop->n_arrays; i++) {
+    const uint32_t k = i ? loop->n_arrays - i : first;
     long long x = cuplug__magnitude(loop->strides[a][k]);
     long long y = cuplug__magnitude(loop->strides[b][k]);
     if (x && y && x != y) return y > x;
@@ -74,9 +76,9 @@ static inline void cuplug__loop_swap(cuplug_loop *loop, int a, int b) {
 }
 
 /* Insertion: the dimensions are nearly always in order. */
-static inline void cuplug__loop_sort(cuplug_loop *loop) {
+static inline void cuplug__loop_sort(cuplug_loop *loop, uint32_t first) {
   for (int d = 1; d < loop->ndim; d++)
-    for (int at = d; at > 0 && cuplug__loop_is_slower(loop, at - 1, at); at--)
+    for (int at = d; at > 0 && cuplug__loop_is_slower(loop, first, at - 1, at); at--)
       cuplug__loop_swap(loop, at - 1, at);
 }
 
@@ -87,11 +89,9 @@ static inline int cuplug__loop_can_merge(const cuplug_loop *loop, int outer, int
   return 1;
 }
 
-/* Merges dimensions that all arrays walk through like one. With `any_order` the fastest of the last
- * array becomes the last, then of the others: elements are then not met in C order. */
-static inline void cuplug__loop_collapse(cuplug_loop *loop, int any_order) {
+/* Merges dimensions that all arrays walk through like one. */
+static inline void cuplug__loop_merge(cuplug_loop *loop) {
   int last = 0; /* of the dimensions kept */
-  if (any_order) cuplug__loop_sort(loop);
   for (int d = 1; d < loop->ndim; d++) {
     int merges = cuplug__loop_can_merge(loop, last, d);
     if (!merges) last++;
@@ -100,6 +100,13 @@ static inline void cuplug__loop_collapse(cuplug_loop *loop, int any_order) {
       memcpy(loop->strides[last], loop->strides[d], loop->n_arrays * sizeof(**loop->strides));
   }
   if (loop->ndim) loop->ndim = last + 1;
+}
+
+/* The same. With `any_order` the fastest of the last array becomes the last, then of the others:
+ * elements are then not met in C order. */
+static inline void cuplug__loop_collapse(cuplug_loop *loop, int any_order) {
+  if (any_order) cuplug__loop_sort(loop, loop->n_arrays - 1);
+  cuplug__loop_merge(loop);
 }
 
 /* 1 when array k is met element after element in memory. */

@@ -50,26 +50,31 @@ static uint64_t bin_of(const int64_t *counts, int64_t *left) {
   return bin;
 }
 
-/* keep: of more than k keys the k least ones, of equal ones the first.
+/* keep: of more than k keys the k least ones, of equal ones the first. Digits are counted until all
+ *   keys of a bin are kept.
  * add: n <= BLOCK keys of a line, the first with number `first`; there is room for them. */
 #define ASIDE(K, name)                                                                \
   static void keep_##name(aside *a, int64_t k, int64_t n_bytes) {                     \
     K *keys = a->keys, last = 0; /* key number k, as far as it is known */            \
-    int64_t left = k, at = 0;                                                         \
-    for (int shift = 8 * (int)n_bytes - 8; shift >= 0; shift -= 8) {                  \
+    int64_t left = k, at = 0, n_in_bin = -1;                                          \
+    int shift = 8 * (int)n_bytes;                                                     \
+    while (shift > 0 && n_in_bin != left) {                                           \
       int64_t counts[256] = {0};                                                      \
+      shift -= 8;                                                                     \
       for (int64_t i = 0; i < a->n; i++)                                              \
         if (keys[i] >> shift >> 8 == last) counts[keys[i] >> shift & 255]++;          \
       last = (K)(last << 8 | bin_of(counts, &left));                                  \
+      n_in_bin = counts[last & 255];                                                  \
     }                                                                                 \
     for (int64_t i = 0; at < k; i++) {                                                \
-      const int is_last = keys[i] == last;                                            \
+      const K known = keys[i] >> shift;                                               \
+      const int is_last = known == last;                                              \
       keys[at] = keys[i];                                                             \
       a->index[at] = a->index[i];                                                     \
-      at += keys[i] < last || (is_last && left > 0);                                  \
+      at += known < last || (is_last && left > 0);                                    \
       left -= is_last;                                                                \
     }                                                                                 \
-    a->n = k, a->below = last, a->is_full = 1;                                        \
+    a->n = k, a->below = (K)(last << shift | (((K)1 << shift) - 1)), a->is_full = 1;  \
   }                                                                                   \
   VECTORS static void add_##name(aside *a, const K *from, int64_t n, int64_t first) { \
     const K below = (K)a->below;                                                      \
@@ -91,15 +96,20 @@ static uint64_t bin_of(const int64_t *counts, int64_t *left) {
 ASIDE(uint32_t, narrow)
 ASIDE(uint64_t, wide)
 
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The first block is small: of what follows it little is less than its k least keys. */
 static void choose_line(const job *j, int64_t line, aside *a) {
   const int64_t m = j->axis.m, k = j->top.m, step = j->axis.width, n_bytes = j->order.n_bytes;
   const int is_wide = n_bytes == 8;
+  const int64_t first = least(BLOCK, GROUP + (2 * k + GROUP - 1) / GROUP * GROUP);
   const char *x = j->x + elements_line(&j->axis, line) * n_bytes;
   uint64_t block[BLOCK];
   a->n = 0, a->is_full = 0;
-  for (int64_t begin = 0; begin < m; begin += BLOCK) {
-    const int64_t n = m - begin < BLOCK ? m - begin : BLOCK;
-    if (a->n + n > j->room) is_wide ? keep_wide(a, k, n_bytes) : keep_narrow(a, k, n_bytes);
+  for (int64_t begin = 0, n; begin < m; begin += n) {
+    n = least(m - begin, a->is_full ? BLOCK : first);
+    if (a->n + n > j->room || (!a->is_full && a->n >= first && first < BLOCK))
+      is_wide ? keep_wide(a, k, n_bytes) : keep_narrow(a, k, n_bytes);
     sorting_read(&j->order, x + begin * step * n_bytes, step, n, block);
     is_wide ? add_wide(a, block, n, begin) : add_narrow(a, (const uint32_t *)block, n, begin);
   }

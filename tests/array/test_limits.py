@@ -17,7 +17,7 @@ INTEGERS = ["int8", "uint16", "int64", "uint64"]
 )
 def test_shapes_of_too_many_bytes(shape):
     """Their number of elements would be another one, modulo 2**64."""
-    with pytest.raises(ValueError, match="seen shape .*, wanted less than 2.63 bytes"):
+    with pytest.raises(ValueError, match="seen .*, wanted less than 2.63 bytes"):
         xp.broadcast_to(ONE, shape)
     with pytest.raises(ValueError, match="shape: seen .*2.63"):
         cuplug.empty(shape, device="cpu")
@@ -34,7 +34,7 @@ def test_repeats_whose_sum_is_too_large(times):
 def test_repeats_of_nothing_must_fit():
     x = cuplug.asarray(np.zeros((0, 2)), device="cpu")
     assert xp.repeat(x, 3, axis=0).shape == (0, 2)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="does not fit"):
         xp.repeat(x, cuplug.asarray(np.array([1, 2]), device="cpu"), axis=0)
 
 

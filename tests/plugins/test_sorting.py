@@ -163,7 +163,7 @@ def check_topk(backend, x, k, axis, largest):
         assert_same(taken, grad)
 
 
-@pytest.mark.parametrize("shape", [(70_000,), (3, 20_000), (5000, 12)], ids=str)
+@pytest.mark.parametrize("shape", [(1300,), (70_000,), (3, 20_000), (5000, 12)], ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
 def test_topk_of_long_lines(backend, dtype, shape):
     """Chosen, not sorted; with many that equal the last one."""

@@ -26,11 +26,14 @@ from cuplug.base.core cimport (
     cuplug_tensor,
 )
 from cuplug.base.core_gpus cimport cuplug_copy_peer
+from cuplug.base.numpy_api cimport *
 from cuplug.base.numpy_dtypes cimport dtype_in_memory, to_descr
 from cuplug.base.status cimport raise_error
 from cuplug.cuda.streams cimport work_stream
 
 import numpy
+
+_import_array()
 
 
 def to_array(x, dtype, device, copy):
@@ -55,14 +58,16 @@ def to_array(x, dtype, device, copy):
         return to_other_gpu((<Array>x).in_order(), place)
     if isinstance(x, Array):
         x = x.numpy()
-    host = host_values("asarray: x", x, descr)
-    host = host if host.dtype.isnative else host.astype(host.dtype.newbyteorder("="))
+    host = x
+    if type(x) is not numpy.ndarray or descr is not None:
+        host = host_values("asarray: x", x, descr)
+    if not host.dtype.isnative:
+        host = host.astype(host.dtype.newbyteorder("="))
     if not dtype_in_memory(host.dtype).bits:
         seen = f"{type(x).__name__}, of elements of dtype {host.dtype}"
         raise TypeError(f"asarray: x: seen {seen}, wanted numbers that an operator takes")
     is_shared = host is x or host.base is not None
-    is_odd = not (host.flags.aligned and host.flags.writeable) or has_odd_strides(host)
-    is_copied = is_shared and (copy is True or is_odd)
+    is_copied = is_shared and (copy is True or is_odd(<PyArrayObject *>host))
     if copy is False and (is_copied or not is_shared or place.type != CUPLUG_CPU):
         raise ValueError(f"asarray: copy: seen False, but {type(x).__name__} has to be copied")
     return from_numpy(host, place, is_copied)
@@ -92,8 +97,14 @@ cdef Array to_other_gpu(Array x, cuplug_device place):
     return result
 
 
-cdef bint has_odd_strides(object host) except -1:
-    return any([stride % host.itemsize for stride in host.strides]) if host.itemsize else False
+cdef bint is_odd(PyArrayObject *host) noexcept:
+    """Whether no view of a NumPy array can be an Array."""
+    cdef int wanted = NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE, k
+    cdef Py_ssize_t item_bytes = PyArray_ITEMSIZE(host)
+    for k in range(PyArray_NDIM(host) if item_bytes else 0):
+        if PyArray_STRIDES(host)[k] % item_bytes:
+            return True
+    return PyArray_FLAGS(host) & wanted != wanted
 
 
 cdef object read_own_or_gpu(reading *r, object x, const array_kind *kind, object device):

@@ -3,7 +3,12 @@
 
 from importlib import import_module
 
+from cpython.bool cimport bool as bool_type
+from libc.stdint cimport uintptr_t
+
 from cuplug.array.buffer cimport Buffer
+from cuplug.array.layout cimport find_span
+from cuplug.base.core cimport cuplug_tensor
 
 cdef object computing = None
 
@@ -14,6 +19,64 @@ cdef object functions():
     if computing is None:
         computing = import_module("cuplug.array_api.methods")
     return computing
+
+
+cdef dict called_functions = {}
+cdef dict changing_functions = {}
+
+
+cdef object called(str name):
+    found = called_functions.get(name)
+    if found is None:
+        found = called_functions[name] = functions().CALLED[name]
+    return found
+
+
+cdef object changing(str name):
+    found = changing_functions.get(name)
+    if found is None:
+        found = changing_functions[name] = functions().IN_PLACE[name]
+    return found
+
+
+cdef inline bint is_number(object x) noexcept:
+    cls = type(x)
+    return cls is float or cls is int or cls is bool_type or cls is complex
+
+
+cdef object computed(str name, Buffer x, object other, bint is_reflected):
+    if type(other) is not type(x) and not is_number(other):
+        return functions().operator(name, x, other, is_reflected)
+    return called(name)(other, x) if is_reflected else called(name)(x, other)
+
+
+cdef object changed(str name, Buffer x, object other):
+    cdef bint is_direct = is_number(other)
+    if type(other) is type(x):
+        is_direct = is_alike(&x.tensor, &(<Buffer>other).tensor) and is_apart(x, other)
+    if not is_direct:
+        return functions().in_place(name, x, other)
+    changing(name)(x, other)
+    return x
+
+
+cdef bint is_alike(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
+    """Whether two arrays have the same shape."""
+    cdef int k
+    for k in range(x.ndim if x.ndim == y.ndim else 0):
+        if x.shape[k] != y.shape[k]:
+            return False
+    return x.ndim == y.ndim
+
+
+cdef bint is_apart(Buffer x, Buffer y) noexcept:
+    cdef uintptr_t low = 0, high = 0, first = 0, last = 0
+    find_span(&x.tensor, &low, &high)
+    find_span(&y.tensor, &first, &last)
+    is_near = x.tensor.device.type == y.tensor.device.type and (
+        x.tensor.device.id == y.tensor.device.id
+    )
+    return is_near and (low >= last or first >= high)
 
 
 cdef class Arithmetic(Buffer):
@@ -51,90 +114,90 @@ cdef class Arithmetic(Buffer):
         return self.numpy()[()]
 
     def __eq__(self, other):
-        return functions().operator("equal", self, other)
+        return computed("equal", self, other, False)
 
     def __ne__(self, other):
-        return functions().operator("not_equal", self, other)
+        return computed("not_equal", self, other, False)
 
     def __lt__(self, other):
-        return functions().operator("less", self, other)
+        return computed("less", self, other, False)
 
     def __le__(self, other):
-        return functions().operator("less_equal", self, other)
+        return computed("less_equal", self, other, False)
 
     def __gt__(self, other):
-        return functions().operator("greater", self, other)
+        return computed("greater", self, other, False)
 
     def __ge__(self, other):
-        return functions().operator("greater_equal", self, other)
+        return computed("greater_equal", self, other, False)
 
     __hash__ = None
 
     def __neg__(self):
-        return functions().unary("negative", self)
+        return called("negative")(self)
 
     def __pos__(self):
-        return functions().unary("positive", self)
+        return called("positive")(self)
 
     def __abs__(self):
-        return functions().abs(self)
+        return called("abs")(self)
 
     def __invert__(self):
-        return functions().unary("bitwise_invert", self)
+        return called("bitwise_invert")(self)
 
     def __add__(self, other):
-        return functions().operator("add", self, other)
+        return computed("add", self, other, False)
 
     def __radd__(self, other):
-        return functions().operator("add", self, other, True)
+        return computed("add", self, other, True)
 
     def __iadd__(self, other):
-        return functions().in_place("add", self, other)
+        return changed("add", self, other)
 
     def __sub__(self, other):
-        return functions().operator("subtract", self, other)
+        return computed("subtract", self, other, False)
 
     def __rsub__(self, other):
-        return functions().operator("subtract", self, other, True)
+        return computed("subtract", self, other, True)
 
     def __isub__(self, other):
-        return functions().in_place("subtract", self, other)
+        return changed("subtract", self, other)
 
     def __mul__(self, other):
-        return functions().operator("multiply", self, other)
+        return computed("multiply", self, other, False)
 
     def __rmul__(self, other):
-        return functions().operator("multiply", self, other, True)
+        return computed("multiply", self, other, True)
 
     def __imul__(self, other):
-        return functions().in_place("multiply", self, other)
+        return changed("multiply", self, other)
 
     def __truediv__(self, other):
-        return functions().operator("divide", self, other)
+        return computed("divide", self, other, False)
 
     def __rtruediv__(self, other):
-        return functions().operator("divide", self, other, True)
+        return computed("divide", self, other, True)
 
     def __itruediv__(self, other):
-        return functions().in_place("divide", self, other)
+        return changed("divide", self, other)
 
     def __floordiv__(self, other):
-        return functions().operator("floor_divide", self, other)
+        return computed("floor_divide", self, other, False)
 
     def __rfloordiv__(self, other):
-        return functions().operator("floor_divide", self, other, True)
+        return computed("floor_divide", self, other, True)
 
     def __ifloordiv__(self, other):
-        return functions().in_place("floor_divide", self, other)
+        return changed("floor_divide", self, other)
 
     def __mod__(self, other):
-        return functions().operator("remainder", self, other)
+        return computed("remainder", self, other, False)
 
     def __rmod__(self, other):
-        return functions().operator("remainder", self, other, True)
+        return computed("remainder", self, other, True)
 
     def __imod__(self, other):
-        return functions().in_place("remainder", self, other)
+        return changed("remainder", self, other)
 
     def __divmod__(self, other):
         return self // other, self % other
@@ -143,57 +206,55 @@ cdef class Arithmetic(Buffer):
         return other // self, other % self
 
     def __pow__(self, other, modulo):
-        return NotImplemented if modulo is not None else functions().operator("pow", self, other)
+        return NotImplemented if modulo is not None else computed("pow", self, other, False)
 
     def __rpow__(self, other, modulo):
-        if modulo is not None:
-            return NotImplemented
-        return functions().operator("pow", self, other, True)
+        return NotImplemented if modulo is not None else computed("pow", self, other, True)
 
     def __ipow__(self, other, modulo):
-        return functions().in_place("pow", self, other)
+        return changed("pow", self, other)
 
     def __and__(self, other):
-        return functions().operator("bitwise_and", self, other)
+        return computed("bitwise_and", self, other, False)
 
     def __rand__(self, other):
-        return functions().operator("bitwise_and", self, other, True)
+        return computed("bitwise_and", self, other, True)
 
     def __iand__(self, other):
-        return functions().in_place("bitwise_and", self, other)
+        return changed("bitwise_and", self, other)
 
     def __or__(self, other):
-        return functions().operator("bitwise_or", self, other)
+        return computed("bitwise_or", self, other, False)
 
     def __ror__(self, other):
-        return functions().operator("bitwise_or", self, other, True)
+        return computed("bitwise_or", self, other, True)
 
     def __ior__(self, other):
-        return functions().in_place("bitwise_or", self, other)
+        return changed("bitwise_or", self, other)
 
     def __xor__(self, other):
-        return functions().operator("bitwise_xor", self, other)
+        return computed("bitwise_xor", self, other, False)
 
     def __rxor__(self, other):
-        return functions().operator("bitwise_xor", self, other, True)
+        return computed("bitwise_xor", self, other, True)
 
     def __ixor__(self, other):
-        return functions().in_place("bitwise_xor", self, other)
+        return changed("bitwise_xor", self, other)
 
     def __lshift__(self, other):
-        return functions().operator("bitwise_left_shift", self, other)
+        return computed("bitwise_left_shift", self, other, False)
 
     def __rlshift__(self, other):
-        return functions().operator("bitwise_left_shift", self, other, True)
+        return computed("bitwise_left_shift", self, other, True)
 
     def __ilshift__(self, other):
-        return functions().in_place("bitwise_left_shift", self, other)
+        return changed("bitwise_left_shift", self, other)
 
     def __rshift__(self, other):
-        return functions().operator("bitwise_right_shift", self, other)
+        return computed("bitwise_right_shift", self, other, False)
 
     def __rrshift__(self, other):
-        return functions().operator("bitwise_right_shift", self, other, True)
+        return computed("bitwise_right_shift", self, other, True)
 
     def __irshift__(self, other):
-        return functions().in_place("bitwise_right_shift", self, other)
+        return changed("bitwise_right_shift", self, other)

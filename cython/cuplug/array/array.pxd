@@ -12,5 +12,9 @@ cdef class Array(Methods):
 
 # A new array of a tensor's shape and dtype on its device; sets the tensor's data.
 cdef Array empty_like_tensor(cuplug_tensor *x)
+# One of zeros, on the host.
+cdef Array cleared_like_tensor(const cuplug_tensor *x)
+# Writes a number or an array, which is broadcast, to all of an array.
+cdef int write(Array x, object value) except -1
 # One that shares the memory of a tensor, strided or not, and keeps what owns it.
-cdef Array share_memory(const cuplug_tensor *x, object owner)
+cdef Array share_memory(const cuplug_tensor *x, object owner, object dtype=*)

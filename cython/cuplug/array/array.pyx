@@ -4,31 +4,33 @@
 cimport cython
 from cpython.buffer cimport PyObject_GetBuffer
 from cpython.mem cimport PyMem_RawMalloc
-from cpython.ref cimport Py_DECREF, Py_INCREF
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
-from cuplug.array.arithmetic cimport functions
-from cuplug.array.buffer cimport is_contiguous, is_on_gpu, n_elements
-from cuplug.array.copies cimport host_values, seen_by_numpy, take_numpy, to_numpy
+from cuplug.array.arithmetic cimport changing, functions, is_apart, is_number
+from cuplug.array.buffer cimport FEW, is_contiguous, is_on_gpu, n_elements
+from cuplug.array.copies cimport copy_brief, host_values, seen_by_numpy, take_numpy, to_numpy
 from cuplug.array.layout cimport contiguous_strides, find_span, repeats_elements, select
 from cuplug.array.methods cimport Methods
 from cuplug.base.capsules cimport export, two_integers
 from cuplug.base.core cimport (
     CUPLUG_CPU,
+    CUPLUG_CUDA,
     CUPLUG_CUDA_MANAGED,
     CUPLUG_MAX_NDIM,
+    cuplug_element_bytes,
     cuplug_error,
     cuplug_synchronize,
     cuplug_tensor,
 )
-from cuplug.base.numpy_api cimport PyArray_DATA, PyArrayObject
+from cuplug.base.dlpack cimport DLPACK_FLOAT
+from cuplug.base.numpy_api cimport PyDataMemAllocator
 from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_in_memory, to_descr
 from cuplug.base.status cimport raise_error
 from cuplug.cuda.memory cimport allocate
 from cuplug.cuda.placement cimport note_use
 from cuplug.cuda.streams cimport hold, memory_stream, order_streams, stream_owner, work_stream
-from cuplug.host.blocks cimport empty_array, is_large
+from cuplug.host.blocks cimport allocator_for, empty_array, is_large
 
 import math
 
@@ -36,6 +38,10 @@ import numpy
 
 from cuplug.array.shown import shown
 from cuplug.base.public import public
+
+cdef extern from "Python.h":
+    object PySeqIter_New(object x)
+
 
 @cython.final
 cdef class Array(Methods):
@@ -63,9 +69,18 @@ cdef class Array(Methods):
     @property
     def T(self):
         """Of a matrix: rows and columns exchanged, without a copy."""
+        cdef int64_t shape[2]
+        cdef int64_t strides[2]
+        cdef const int64_t *steps = self.tensor.strides
+        cdef cuplug_tensor turned = self.tensor
         if self.tensor.ndim != 2:
             raise ValueError(f"cuplug.Array: T: seen {self.tensor.ndim} dimensions, wanted 2")
-        return permuted(self, (1, 0))
+        shape[0], shape[1] = turned.shape[1], turned.shape[0]
+        strides[0], strides[1] = 1, shape[0] if shape[0] else 1
+        if steps != NULL:
+            strides[0], strides[1] = steps[1], steps[0]
+        turned.shape, turned.strides = shape, strides
+        return share_memory(&turned, self, self.dtype)
 
     @property
     def mT(self):
@@ -110,7 +125,7 @@ cdef class Array(Methods):
 
     def spread(self, shape):
         """Return a C-contiguous copy, broadcast to a shape."""
-        return functions().copy(functions().broadcast_to(self, shape))
+        return functions().copied(functions().broadcast_to(self, shape))
 
     def to_device(self, device, /, *, stream=None):
         """Return it on a device, "cpu" or "cuda:1": itself, where it is there."""
@@ -125,13 +140,14 @@ cdef class Array(Methods):
         if view is None:
             functions().put_at(self, key, value)
         else:
-            functions().assign(view, value)
+            write(view, value)
 
     def __delitem__(self, key):
         raise TypeError("cuplug.Array: del: seen elements, which cannot be deleted")
 
     def __iter__(self):
-        return map(self.__getitem__, range(len(self)))
+        len(self)  # which those of no dimensions have not
+        return PySeqIter_New(self)
 
     def __reduce__(self):
         return functions().asarray, (self.numpy(), None, str(self.device))
@@ -149,6 +165,8 @@ cdef class Array(Methods):
                 "cuplug.Array: it is in GPU memory; copy it to a NumPy array with x.numpy()"
             )
         seen = seen_by_numpy(self)
+        if dtype is None and not copy:
+            return seen
         descr = None if dtype is None else to_descr("__array__", dtype)
         result = numpy.array(seen, descr) if copy else numpy.asarray(seen, descr)
         if copy is False and result is not seen:
@@ -189,7 +207,7 @@ cdef class Array(Methods):
         cdef bint needs_copy = is_on_gpu(&self.tensor) and not is_contiguous(&self.tensor)
         if needs_copy and self.dtype.names:
             raise ValueError("cuplug.Array: seen strided structures on a GPU, wanted a whole array")
-        return functions().copy(self) if needs_copy else self
+        return functions().copied(self) if needs_copy else self
 
 
 public(Array)
@@ -200,19 +218,36 @@ cdef Array part_of(Array x, object key):
     cdef int64_t shape[CUPLUG_MAX_NDIM]
     cdef int64_t strides[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor part
-    cdef Array result
+    if type(key) is Array and (<Array>key).tensor.ndim:
+        return None
     if isinstance(key, str) and x.dtype.names:
         return field_of(x, key)
     if not select(key, &x.tensor, shape, strides, &part):
         return None
-    result = share_memory(&part, x)
-    result.dtype = x.dtype
-    return result
+    return share_memory(&part, x, x.dtype)
+
+
+cdef int write(Array x, object value) except -1:
+    cdef bint is_direct = is_number(value)
+    if type(value) is Array:
+        if copy_brief(&x.tensor, &(<Array>value).tensor):
+            return 0
+        is_direct = is_apart(x, value)
+    if type(value) is int and x.tensor.dtype.code == DLPACK_FLOAT:
+        value = as_float(value)
+    (changing("assign") if is_direct else functions().assign)(x, value)
+    return 0
+
+
+cdef object as_float(object value):
+    try:
+        return float(value)
+    except OverflowError:
+        return value  # which is refused
 
 
 cdef Array field_of(Array x, str name):
     """The view of a field of structures."""
-    cdef Array result
     if name not in x.dtype.fields:
         raise KeyError(f"cuplug.Array: seen the field {name!r}, wanted one of {x.dtype.names}")
     field, offset = x.dtype.fields[name][:2]
@@ -224,9 +259,7 @@ cdef Array field_of(Array x, str name):
         raise ValueError(f"cuplug.Array: {name}: seen strides {x.strides}, {wanted}")
     steps = [math.prod(inner[k + 1 :]) for k in range(len(inner))]
     steps = [*[stride // dtype.itemsize for stride in x.strides], *steps]
-    result = view(x, x.shape + inner, tuple(steps), 0, dtype)
-    result.tensor.data = <char *>result.tensor.data + <int64_t>offset
-    return result
+    return view(x, x.shape + inner, tuple(steps), offset, dtype)
 
 
 cdef int wait_for_work(const cuplug_tensor *x) except -1:
@@ -240,24 +273,49 @@ cdef int wait_for_work(const cuplug_tensor *x) except -1:
 
 cdef Array empty_like_tensor(cuplug_tensor *x):
     cdef Array result
+    if is_on_gpu(x):
+        x.device.type = CUPLUG_CUDA  # also where another one's memory is managed
+    result = without_memory(x, descr_of_dtype(x.dtype))
     if not is_on_gpu(x):
-        memory = empty_array(x, is_large(x))
-        x.data = PyArray_DATA(<PyArrayObject *>memory)
-        result = without_memory(x)
-        result.owner, result.tensor.data = memory, x.data
-        return result
-    result = without_memory(x)
-    result.stream_owner = stream_owner(x.device.id)
-    cdef uint64_t n_bytes = n_elements(x) * <uint64_t>result.dtype.itemsize
-    allocate(result, x.device.id, n_bytes, memory_stream(x.device.id))
-    hold(x.device.id, result)
-    x.data = result.tensor.data = result.data
-    note_use(x.device.id)
+        allocate_on_host(result, False)
+    else:
+        result.stream_owner = stream_owner(x.device.id)
+        allocate(result, x.device.id, n_bytes_of(x), memory_stream(x.device.id))
+        hold(x.device.id, result)
+        result.tensor.data = result.data
+        note_use(x.device.id)
+    x.data = result.tensor.data
     return result
 
 
-cdef Array share_memory(const cuplug_tensor *x, object owner):
-    cdef Array result = without_memory(x)
+cdef Array cleared_like_tensor(const cuplug_tensor *x):
+    cdef Array result = without_memory(x, descr_of_dtype(x.dtype))
+    allocate_on_host(result, True)
+    return result
+
+
+cdef uint64_t n_bytes_of(const cuplug_tensor *x) noexcept:
+    return n_elements(x) * <uint64_t>cuplug_element_bytes(x)
+
+
+cdef int allocate_on_host(Array x, bint is_cleared) except -1:
+    """Pages that the system clears are not kept for others."""
+    cdef bint large = is_large(&x.tensor)
+    cdef uint64_t n_bytes = n_bytes_of(&x.tensor)
+    cdef const PyDataMemAllocator *allocator = allocator_for(large and not is_cleared)
+    if is_cleared:
+        x.tensor.data = allocator.calloc(allocator.ctx, max(n_bytes, 1), 1)
+    else:
+        x.tensor.data = allocator.malloc(allocator.ctx, max(n_bytes, 1))
+    if x.tensor.data == NULL:
+        empty_array(&x.tensor, large)  # NumPy says how much there is not
+        raise MemoryError()
+    x.allocator = allocator
+    return 0
+
+
+cdef Array share_memory(const cuplug_tensor *x, object owner, object dtype=None):
+    cdef Array result = without_memory(x, descr_of_dtype(x.dtype) if dtype is None else dtype)
     cdef int k
     result.owner = owner
     result.tensor.data = <char *>x.data + x.byte_offset
@@ -270,43 +328,25 @@ cdef Array share_memory(const cuplug_tensor *x, object owner):
     return result
 
 
-cdef Array without_memory(const cuplug_tensor *x):
+cdef Array without_memory(const cuplug_tensor *x, object dtype):
     cdef Array result = Array.__new__(Array)
     cdef int k
-    result.dtype = descr_of_dtype(x.dtype)
-    result.tensor.data = NULL
+    result.dtype = dtype
     result.tensor.device = x.device
     result.tensor.ndim = x.ndim
     result.tensor.dtype = x.dtype
-    result.tensor.strides = NULL
-    result.tensor.byte_offset = 0
-    result.tensor.shape = <int64_t *>PyMem_RawMalloc((2 * x.ndim + 1) * sizeof(int64_t))
-    if result.tensor.shape == NULL:
-        raise MemoryError()
+    result.tensor.shape = result.few
+    if x.ndim > FEW:
+        result.tensor.shape = <int64_t *>PyMem_RawMalloc(2 * x.ndim * sizeof(int64_t))
+        if result.tensor.shape == NULL:
+            raise MemoryError()
     for k in range(x.ndim):
         result.tensor.shape[k] = x.shape[k]
-    result.shape = tuple_of(x.shape, x.ndim)
     return result
 
 
-cdef tuple tuple_of(const int64_t *numbers, int n):
-    """Every new array has such a one: to make a list of it first takes longer."""
-    cdef tuple result = PyTuple_New(n)
-    cdef object number
-    cdef int k
-    for k in range(n):
-        number = numbers[k]
-        Py_INCREF(number)
-        PyTuple_SET_ITEM(result, k, number)
-    return result
-
-
-def view(Array x, tuple shape, tuple strides, int64_t first=0, dtype=None):
-    """Return a view of an array's memory, as elements of a dtype.
-
-    Strides and the first element count elements.
-    """
-    dtype = x.dtype if dtype is None else dtype
+cdef Array view(Array x, tuple shape, tuple strides, int64_t offset, object dtype):
+    """An array's memory from a byte on, as elements of a dtype, which strides count."""
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef int64_t steps[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor seen = x.tensor
@@ -322,50 +362,9 @@ def view(Array x, tuple shape, tuple strides, int64_t first=0, dtype=None):
         raise ValueError(f"cuplug.Array: seen shape {shape}, wanted less than 2^63 bytes")
     for k in range(seen.ndim):
         sizes[k], steps[k] = shape[k], strides[k]
-    if n_elements(&seen):
-        seen.data = <char *>seen.data + first * <int64_t>dtype.itemsize
+    seen.data = <char *>seen.data + offset
     seen.dtype = dtype_in_memory(dtype)
-    cdef Array result = share_memory(&seen, x)
-    result.dtype = dtype
-    return result
-
-
-def reshaped(Array x, tuple shape):
-    """Return a view of another shape; None where the elements do not follow in C order."""
-    cdef int64_t sizes[CUPLUG_MAX_NDIM]
-    cdef cuplug_tensor seen = x.tensor
-    cdef int k
-    cdef Array result
-    if len(shape) > CUPLUG_MAX_NDIM or not is_contiguous(&x.tensor):
-        return None
-    seen.ndim = len(shape)
-    seen.shape, seen.strides = sizes, NULL
-    for k in range(seen.ndim):
-        sizes[k] = shape[k]
-    result = share_memory(&seen, x)
-    result.dtype = x.dtype
-    return result
-
-
-def permuted(Array x, tuple order):
-    """Return a view with the dimensions in another order, in which each is once."""
-    cdef int64_t own[CUPLUG_MAX_NDIM]
-    cdef int64_t sizes[CUPLUG_MAX_NDIM]
-    cdef int64_t steps[CUPLUG_MAX_NDIM]
-    cdef const int64_t *strides = x.tensor.strides
-    cdef cuplug_tensor seen = x.tensor
-    cdef Array result
-    cdef int k, at
-    if strides == NULL:
-        contiguous_strides(x.tensor.ndim, x.tensor.shape, own)
-        strides = own
-    seen.shape, seen.strides = sizes, steps
-    for k in range(x.tensor.ndim):
-        at = order[k]
-        sizes[k], steps[k] = x.tensor.shape[at], strides[at]
-    result = share_memory(&seen, x)
-    result.dtype = x.dtype
-    return result
+    return share_memory(&seen, x, dtype)
 
 
 def may_meet(Array x, Array y):

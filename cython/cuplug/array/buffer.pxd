@@ -2,14 +2,19 @@
 from libc.stdint cimport int64_t
 
 from cuplug.base.core cimport cuplug_tensor
+from cuplug.base.numpy_api cimport PyDataMemAllocator
 from cuplug.cuda.memory cimport DeviceMemory
+
+cdef enum:
+    FEW = 4  # dimensions
 
 
 cdef class Buffer(DeviceMemory):
     cdef cuplug_tensor tensor  # shape and strides are its own; strides NULL: C-contiguous
-    cdef readonly tuple shape
     cdef readonly object dtype  # a numpy.dtype
-    cdef object owner  # of memory that is not its own: an array, a NumPy array for the host's
+    cdef object owner  # of memory that is not its own: an array
+    cdef const PyDataMemAllocator *allocator  # of memory of the host that is its own
+    cdef int64_t few[2 * FEW]  # shape and strides of few dimensions
     cdef object __weakref__
 
 

@@ -2,20 +2,38 @@
 """What an array is in memory, and what other libraries read of it."""
 
 from cpython.mem cimport PyMem_RawFree
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t
 
-from cuplug.base.core cimport CUPLUG_CUDA, CUPLUG_CUDA_MANAGED, CUPLUG_MAX_NDIM, cuplug_tensor
+from cuplug.base.core cimport (
+    CUPLUG_CUDA,
+    CUPLUG_CUDA_MANAGED,
+    CUPLUG_MAX_NDIM,
+    cuplug_element_bytes,
+    cuplug_tensor,
+)
 from cuplug.array.layout cimport contiguous_strides
 from cuplug.cuda.memory cimport DeviceMemory
 
-from cuplug.cuda.placement import Placement
+from cuplug.cuda.placement import HOST, Placement
 
 
 cdef class Buffer(DeviceMemory):
     """Memory with a shape, strides and a dtype."""
 
     def __dealloc__(self):
-        PyMem_RawFree(self.tensor.shape)
+        cdef int64_t n_bytes
+        if self.allocator != NULL:
+            n_bytes = n_elements(&self.tensor) * cuplug_element_bytes(&self.tensor)
+            self.allocator.free(self.allocator.ctx, self.tensor.data, n_bytes)
+        if self.tensor.shape != self.few:
+            PyMem_RawFree(self.tensor.shape)
+
+    @property
+    def shape(self):
+        """Sizes of the dimensions."""
+        return tuple_of(self.tensor.shape, self.tensor.ndim)
 
     @property
     def ndim(self):
@@ -50,8 +68,7 @@ cdef class Buffer(DeviceMemory):
     @property
     def device(self):
         """Where it is."""
-        on_gpu = is_on_gpu(&self.tensor)
-        return Placement("cuda", self.tensor.device.id) if on_gpu else Placement("cpu", None)
+        return Placement("cuda", self.tensor.device.id) if is_on_gpu(&self.tensor) else HOST
 
     @property
     def data_ptr(self):
@@ -59,9 +76,9 @@ cdef class Buffer(DeviceMemory):
         return <size_t>self.tensor.data
 
     def __len__(self):
-        if not self.shape:
+        if not self.tensor.ndim:
             raise TypeError("len() of an array without dimensions")
-        return self.shape[0]
+        return self.tensor.shape[0]
 
     @property
     def __array_interface__(self):
@@ -79,6 +96,18 @@ cdef class Buffer(DeviceMemory):
 
     def __dlpack_device__(self):
         return self.tensor.device.type, self.tensor.device.id
+
+
+cdef tuple tuple_of(const int64_t *numbers, int n):
+    """To make a list of it first takes longer."""
+    cdef tuple result = PyTuple_New(n)
+    cdef object number
+    cdef int k
+    for k in range(n):
+        number = numbers[k]
+        Py_INCREF(number)
+        PyTuple_SET_ITEM(result, k, number)
+    return result
 
 
 cdef dict interface_of(Buffer x):
@@ -101,15 +130,15 @@ cdef int64_t n_elements(const cuplug_tensor *x) noexcept:
 
 
 cdef bint is_contiguous(const cuplug_tensor *x) noexcept:
-    cdef int64_t own[CUPLUG_MAX_NDIM]
+    cdef int64_t step = 1
     cdef int k
-    if x.strides == NULL or not n_elements(x):
+    cdef bint is_broken = False
+    if x.strides == NULL:
         return True
-    contiguous_strides(x.ndim, x.shape, own)
-    for k in range(x.ndim):
-        if x.shape[k] != 1 and x.strides[k] != own[k]:
-            return False
-    return True
+    for k in range(x.ndim - 1, -1, -1):
+        is_broken |= x.shape[k] != 1 and x.strides[k] != step
+        step *= x.shape[k]
+    return not is_broken or not step
 
 
 cdef bint is_on_gpu(const cuplug_tensor *x) noexcept:

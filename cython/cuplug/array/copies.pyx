@@ -3,9 +3,11 @@
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t
+from libc.string cimport memcmp, memmove
 
-from cuplug.array.buffer cimport Buffer, is_on_gpu
-from cuplug.base.core cimport CUPLUG_MAX_NDIM
+from cuplug.array.buffer cimport Buffer, is_contiguous, is_on_gpu, n_elements
+from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 from cuplug.base.numpy_api cimport *
 from cuplug.cuda.streams cimport memory_stream, parse_stream, refuse_capture, work_stream
 from cuplug.host.blocks cimport empty_array, is_large
@@ -14,6 +16,29 @@ from cuplug.host.progress cimport copy_watched
 import numpy
 
 _import_array()
+
+
+cdef enum:
+    BRIEF_BYTES = 1 << 15  # an operator takes longer to start
+
+
+cdef bint copy_brief(const cuplug_tensor *to, const cuplug_tensor *source) noexcept:
+    cdef int k
+    if to.ndim != source.ndim or memcmp(&to.dtype, &source.dtype, sizeof(to.dtype)):
+        return False
+    for k in range(to.ndim):
+        if to.shape[k] != source.shape[k]:
+            return False
+    if not (is_brief(to) and is_brief(source)):
+        return False
+    memmove(to.data, source.data, n_elements(to) * cuplug_element_bytes(to))
+    return True
+
+
+cdef bint is_brief(const cuplug_tensor *x) noexcept:
+    cdef int64_t n_bytes = n_elements(x) * cuplug_element_bytes(x)
+    is_plain = n_bytes <= BRIEF_BYTES and x.dtype.lanes == 1 and not is_on_gpu(x)
+    return is_plain and is_contiguous(x)
 
 
 cdef object host_values(str name, object x, object descr):

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shapes and strides of parts of an array."""
 
+from cpython.object cimport PyObject
+from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.slice cimport PySlice_GetIndicesEx
+from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uintptr_t
 
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
@@ -9,6 +12,9 @@ from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tens
 from operator import index
 
 import numpy
+
+cdef extern from "Python.h":
+    Py_ssize_t PyNumber_AsSsize_t(object x, void *error) except? -1
 
 # What an item of a key is.
 cdef enum:
@@ -56,17 +62,34 @@ cdef bint repeats_elements(const cuplug_tensor *x) noexcept:
     return False
 
 
-cdef int kind_of_item(object item) except -1:
-    if isinstance(item, bool):
-        return OTHER
-    if isinstance(item, (int, numpy.integer)):
+# A key on its way: what is made of the dimensions before `at`, and where its first element is.
+ctypedef struct selection:
+    const cuplug_tensor *x
+    const int64_t *steps
+    int64_t *shape
+    int64_t *strides
+    int64_t first
+    int n
+    int at
+
+
+cdef inline int kind_of_item(object item) except -1:
+    if type(item) is int:
         return NUMBER
-    if isinstance(item, slice):
+    if type(item) is slice:
         return RANGE
     if item is None:
         return NEW
     if item is Ellipsis:
         return REST
+    return kind_of_other(item)
+
+
+cdef int kind_of_other(object item) except -1:
+    if isinstance(item, bool):
+        return OTHER
+    if isinstance(item, (int, numpy.integer)):
+        return NUMBER
     is_array = hasattr(item, "__dlpack__")
     return NUMBER if hasattr(item, "__index__") and not is_array else OTHER
 
@@ -74,57 +97,81 @@ cdef int kind_of_item(object item) except -1:
 cdef bint select(
     object key, const cuplug_tensor *x, int64_t *shape, int64_t *strides, cuplug_tensor *to
 ) except -1:
+    cdef PyObject *only = <PyObject *>key
+    cdef PyObject *const *items = &only
+    cdef Py_ssize_t k, n_items = 1
     cdef int64_t own[CUPLUG_MAX_NDIM]
-    cdef const int64_t *steps = x.strides
-    cdef int64_t first = 0
-    cdef int n = 0, at = 0
-    if x.ndim and (type(key) is int or type(key) is slice):
-        return select_first(key, x, shape, strides, to)
-    items = key if type(key) is tuple else (key,)
-    kinds = [kind_of_item(item) for item in items]
-    if OTHER in kinds:
+    cdef selection s
+    cdef int n_rest
+    if type(key) is tuple:
+        items, n_items = PySequence_Fast_ITEMS(key), PyTuple_GET_SIZE(key)
+    n_rest = n_not_named(items, n_items, x.ndim)
+    if n_rest < 0:
         return False
-    if steps == NULL:
+    s.x, s.steps, s.shape, s.strides, s.first, s.n, s.at = x, x.strides, shape, strides, 0, 0, 0
+    if s.steps == NULL:
         contiguous_strides(x.ndim, x.shape, own)
-        steps = own
-    for item, kind in completed(items, kinds, x.ndim):
-        if kind != NUMBER and n == CUPLUG_MAX_NDIM:
-            raise IndexError("cuplug.Array: a key makes more than 64 dimensions")
-        if kind == NUMBER:
-            first += position(item, at, x.shape[at]) * steps[at]
-        elif kind == NEW:
-            shape[n], strides[n] = 1, 0
-        else:
-            first += take_range(item, x.shape[at], steps[at], &shape[n], &strides[n])
-        at += kind != NEW
-        n += kind != NUMBER
+        s.steps = own
+    for k in range(n_items):
+        take_item(&s, <object>items[k], n_rest)
+    take_whole(&s, x.ndim - s.at)
     to[0] = x[0]
-    to.ndim, to.shape, to.strides = n, shape, strides
-    to.data = <char *>x.data + first * cuplug_element_bytes(x)
+    to.ndim, to.shape, to.strides = s.n, shape, strides
+    to.data = <char *>x.data + s.first * cuplug_element_bytes(x)
     return True
 
 
-cdef bint select_first(
-    object key, const cuplug_tensor *x, int64_t *shape, int64_t *strides, cuplug_tensor *to
-) except -1:
-    """As `select`, for an integer or a slice of the first dimension: what most keys are."""
-    cdef int k, dropped = type(key) is int
-    cdef int64_t own[CUPLUG_MAX_NDIM]
-    cdef const int64_t *steps = x.strides
-    cdef int64_t first
-    if steps == NULL:
-        contiguous_strides(x.ndim, x.shape, own)
-        steps = own
-    for k in range(dropped, x.ndim):
-        shape[k - dropped], strides[k - dropped] = x.shape[k], steps[k]
-    if dropped:
-        first = position(key, 0, x.shape[0]) * steps[0]
+cdef int n_not_named(PyObject *const *items, Py_ssize_t n_items, int ndim) except -2:
+    """How many dimensions a key leaves to '...'; -1 where it has arrays."""
+    cdef int n_named = 0, n_rests = 0, kind
+    cdef Py_ssize_t k
+    for k in range(n_items):
+        kind = kind_of_item(<object>items[k])
+        if kind == OTHER:
+            return -1
+        n_named += kind == NUMBER or kind == RANGE
+        n_rests += kind == REST
+    if n_named > ndim:
+        raise IndexError(f"cuplug.Array: seen {n_named} indices, wanted at most {ndim}")
+    if n_rests > 1:
+        raise IndexError("cuplug.Array: seen several '...' in a key, wanted one")
+    return ndim - n_named
+
+
+cdef int take_item(selection *s, object item, int n_rest) except -1:
+    cdef int kind = kind_of_item(item)
+    if kind == REST:
+        return take_whole(s, n_rest)
+    if kind == RANGE or kind == NEW:
+        check_room(s, 1)
+    if kind == NEW:
+        s.shape[s.n], s.strides[s.n] = 1, 0
+    elif kind == RANGE:
+        s.first += take_range(
+            item, s.x.shape[s.at], s.steps[s.at], &s.shape[s.n], &s.strides[s.n]
+        )
     else:
-        first = take_range(key, x.shape[0], steps[0], shape, strides)
-    to[0] = x[0]
-    to.ndim, to.shape, to.strides = x.ndim - dropped, shape, strides
-    to.data = <char *>x.data + first * cuplug_element_bytes(x)
-    return True
+        s.first += position(item, s.at, s.x.shape[s.at]) * s.steps[s.at]
+    s.n += kind == RANGE or kind == NEW
+    s.at += kind != NEW
+    return 0
+
+
+cdef int take_whole(selection *s, int n) except -1:
+    """The next n dimensions as they are."""
+    cdef int k
+    check_room(s, n)
+    for k in range(n):
+        s.shape[s.n + k], s.strides[s.n + k] = s.x.shape[s.at + k], s.steps[s.at + k]
+    s.n += n
+    s.at += n
+    return 0
+
+
+cdef inline int check_room(selection *s, int n) except -1:
+    if s.n + n > CUPLUG_MAX_NDIM:
+        raise IndexError("cuplug.Array: a key makes more than 64 dimensions")
+    return 0
 
 
 cdef int64_t take_range(
@@ -143,23 +190,11 @@ cdef int64_t take_range(
     return start * step if length else 0
 
 
-cdef list completed(tuple items, list kinds, int ndim):
-    """The items with their kinds, and whole ranges where dimensions are not named."""
-    n_named = kinds.count(NUMBER) + kinds.count(RANGE)
-    if n_named > ndim:
-        raise IndexError(f"cuplug.Array: seen {n_named} indices, wanted at most {ndim}")
-    if kinds.count(REST) > 1:
-        raise IndexError("cuplug.Array: seen several '...' in a key, wanted one")
-    rest = [(slice(None), RANGE)] * (ndim - n_named)
-    at = kinds.index(REST) if REST in kinds else len(items)
-    pairs = list(zip(items, kinds))
-    return [*pairs[:at], *rest, *pairs[at + 1 :]]
-
-
 cdef int64_t position(object item, int dimension, int64_t size) except -1:
-    k = index(item)
+    cdef Py_ssize_t k = PyNumber_AsSsize_t(item, NULL)  # of larger ones the largest
     if not -size <= k < size:
         raise IndexError(
-            f"cuplug.Array: index {k} is out of bounds for dimension {dimension} of size {size}"
+            f"cuplug.Array: index {index(item)} is out of bounds for dimension {dimension} of "
+            f"size {size}"
         )
     return k if k >= 0 else k + size

@@ -4,6 +4,8 @@
 from collections.abc import Iterable
 from operator import index
 
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uintptr_t
 
 from cuplug.array.array cimport Array, empty_like_tensor, share_memory
@@ -17,12 +19,16 @@ from cuplug.base.numpy_api cimport (
     PyArray_STRIDES,
     PyArrayObject,
 )
-from cuplug.base.numpy_dtypes cimport dtype_in_memory, to_descr
+from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory, to_descr
 from cuplug.cuda.placement cimport parse_device, where_arrays_go
 
 import numpy
 
 from cuplug.base.public import public
+
+cdef extern from "Python.h":
+    PyObject *PyTuple_GET_ITEM(tuple x, Py_ssize_t k)
+    long long PyLong_AsLongLongAndOverflow(object x, int *overflow)
 
 
 @public
@@ -51,14 +57,15 @@ def empty(shape, dtype=None, device=None):
     MemoryError, CudaError
         The device's memory ran out; there is no such GPU.
     """
+    return new_array("empty", shape, dtype, device)
+
+
+cdef Array new_array(str function, object shape, object dtype, object device):
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor x
-    cdef Array result
-    dtype = "float64" if dtype is None else dtype
-    describe("empty", shape, dtype, sizes, &x)
-    x.device = place_for("empty", device)
-    result = empty_like_tensor(&x)
-    return of_structures(result, dtype)
+    descr = describe(function, shape, "float64" if dtype is None else dtype, sizes, &x)
+    x.device = place_for(function, device)
+    return of_structures(empty_like_tensor(&x), descr)
 
 
 @public
@@ -81,39 +88,66 @@ def from_pointer(pointer, shape, dtype, device="cuda", owner=None):
     """
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor x
-    describe("from_pointer", shape, dtype, sizes, &x)
+    descr = describe("from_pointer", shape, dtype, sizes, &x)
     x.device = place_for("from_pointer", device)
     if not 0 <= index(pointer) < 1 << 64:
         raise ValueError(f"from_pointer: pointer: seen {pointer}, wanted an address")
     x.data = <void *><uintptr_t>index(pointer)
-    if <uintptr_t>x.data % to_descr("from_pointer", dtype).alignment:
+    if <uintptr_t>x.data % descr.alignment:
         raise ValueError(f"from_pointer: pointer: seen {pointer:#x}, which is not aligned")
-    return of_structures(share_memory(&x, owner), dtype)
+    return of_structures(share_memory(&x, owner), descr)
 
 
-cdef Array of_structures(Array x, object dtype):
+cdef Array of_structures(Array x, object descr):
     """With the fields that are meant, where the elements are structures."""
-    if x.dtype.kind == "V":
-        x.dtype = numpy.dtype(dtype)
+    if x.tensor.dtype.code == OPAQUE:
+        x.dtype = descr
     return x
 
 
-cdef int describe(
+cdef object describe(
     str function, object shape, object dtype, int64_t *sizes, cuplug_tensor *x
-) except -1:
+):
     cdef int k
-    lengths = parse_shape(function, shape)
-    x.ndim, x.shape, x.strides, x.data, x.byte_offset = <int>len(lengths), sizes, NULL, NULL, 0
-    x.dtype = dtype_in_memory(to_descr(function, dtype))
+    descr = to_descr(function, dtype)
+    x.ndim = read_shape(function, shape, sizes)
+    x.shape, x.strides, x.data, x.byte_offset = sizes, NULL, NULL, 0
+    x.dtype = dtype_in_memory(descr)
     if not x.dtype.bits:
         raise TypeError(f"{function}: dtype: seen {dtype}, which no operator takes")
     cdef double n_bits = x.dtype.bits * x.dtype.lanes
     for k in range(x.ndim):
-        sizes[k] = lengths[k]
         n_bits *= sizes[k] if sizes[k] else 1  # NumPy refuses what is as large without a 0, too
     if n_bits >= 2.0**66:
-        raise ValueError(f"{function}: shape: seen {lengths}, wanted less than 2^63 bytes")
-    return 0
+        seen = parse_shape(function, shape)
+        raise ValueError(f"{function}: shape: seen {seen}, wanted less than 2^63 bytes")
+    return descr
+
+
+cdef int read_shape(str function, object shape, int64_t *sizes) except -1:
+    """Set the sizes that a caller means. Returns their number."""
+    cdef Py_ssize_t k, n
+    cdef int64_t bits = 0
+    cdef tuple lengths
+    if type(shape) is int:
+        shape = (shape,)
+    lengths = shape if type(shape) is tuple else parse_shape(function, shape)
+    n = PyTuple_GET_SIZE(lengths)
+    for k in range(n if n <= CUPLUG_MAX_NDIM else 0):
+        sizes[k] = size_of(<object>PyTuple_GET_ITEM(lengths, k))
+        bits |= sizes[k]
+    if bits < 0 or n > CUPLUG_MAX_NDIM:
+        lengths = parse_shape(function, shape)
+        n = PyTuple_GET_SIZE(lengths)
+        for k in range(n):
+            sizes[k] = lengths[k]
+    return <int>n
+
+
+cdef inline int64_t size_of(object length) noexcept:
+    """A size that is a plain number; -1: `parse_shape` says what it is."""
+    cdef int overflow = 0
+    return PyLong_AsLongLongAndOverflow(length, &overflow) if type(length) is int else -1
 
 
 cdef tuple parse_shape(str function, object shape):
@@ -152,8 +186,7 @@ cdef Array from_numpy(object host, cuplug_device place, bint is_copied):
         for k in range(x.ndim):
             strides[k] = PyArray_STRIDES(array)[k] // <int64_t>host.itemsize
         x.strides, x.data = strides, PyArray_DATA(array)
-        return of_structures(share_memory(&x, host), host.dtype)
-    result = empty_like_tensor(&x)
-    of_structures(result, host.dtype)
+        return share_memory(&x, host, host.dtype)
+    result = of_structures(empty_like_tensor(&x), host.dtype)
     take_numpy(result, host, None)
     return result

@@ -27,7 +27,7 @@ cdef class Methods(Arithmetic):
 
     def copy(self):
         """Return a new array of the same elements, in C order."""
-        return functions().copy(self)
+        return functions().copied(self)
 
     def fill(self, value):
         """Set all elements to a number."""

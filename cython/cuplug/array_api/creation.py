@@ -24,6 +24,7 @@ from cuplug.array_api.dtypes import (
     to_dtype,
 )
 from cuplug.array_api.elementwise import NUMBERS, plain_number, unary
+from cuplug.array_api.filled import copied
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.public import public
 from cuplug.call.operator import Operator
@@ -61,6 +62,9 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     MemoryError, CudaError
         As for `empty`.
     """
+    if dtype is None and copy is None:
+        is_own = isinstance(x, Array) and device is None
+        return x if is_own else to_array(x, None, device, None)
     copy = None if copy is None else flag("asarray: copy", copy)
     if isinstance(x, Array):
         result = x if device is None else to_array(x, None, device, copy)
@@ -70,6 +74,8 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     wanted = result.dtype if dtype is None else to_dtype(dtype, "asarray")
     if wanted == result.dtype and not (copy and result is x):
         return result
+    if wanted == result.dtype and not wanted.names:
+        return copied(result)
     if result.dtype.names and wanted == result.dtype:  # no operator copies structures
         return to_array(result.numpy(), None, result.device, None)
     if copy is False:
@@ -85,11 +91,6 @@ def _may_be_out_of_range(x: Any, dtype: Any) -> bool:
     return bool(own and wanted and own.kind == "float" and wanted.kind in ("int", "uint"))
 
 
-def copy(x: Array) -> Array:
-    """Return a copy in C order."""
-    return astype(x, x.dtype)
-
-
 @cache
 def _assigning(dtype: str) -> Operator:
     return elementwise(f"assign(inout x: {dtype}, value: {dtype})", "x = value")
@@ -99,8 +100,14 @@ def assign(x: Array, value: Any) -> None:
     """Write a number or an array, which is broadcast, to all of an array."""
     value = as_elements(x, value)
     if isinstance(value, Array) and may_meet(x, value):
-        value = copy(value)
+        value = copied(value)
     _assigning(name_of(x.dtype))(x, value)
+
+
+def assigning(dtype: Any, given: Any) -> Operator | None:
+    """Return what writes arrays of a dtype, or numbers of a type; None: they are converted."""
+    is_plain = given in (dtype, DTYPES[name_of(dtype)].scalar)
+    return _assigning(name_of(dtype)) if is_plain else None
 
 
 def as_elements(x: Array, value: Any) -> Any:
@@ -128,60 +135,12 @@ def _given(value: Any, default: Any) -> Any:
     return default if value is None else value
 
 
-def _dtype_of(value: Any) -> Any:
-    if isinstance(value, NUMBERS):
-        return to_dtype(type(value))
-    if hasattr(value, "dtype"):
-        return to_dtype(value.dtype)
-    raise TypeError(f"full: fill_value: seen {type(value).__name__}, wanted a number")
-
-
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array of one value."""
-    result = empty(shape, _dtype_of(fill_value) if dtype is None else to_dtype(dtype), device)
-    assign(result, fill_value)
-    return result
-
-
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array of zeros."""
-    return full(shape, 0, dtype=_given(dtype, DEFAULTS["real floating"]), device=device)
-
-
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array of ones."""
-    return full(shape, 1, dtype=_given(dtype, DEFAULTS["real floating"]), device=device)
-
-
-def _like(name: str, x: Array, dtype: Any, device: Any) -> dict[str, Any]:
-    checked(name, "x", x)
-    return {"dtype": _given(dtype, x.dtype), "device": _given(device, x.device)}
-
-
-def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array of the same shape, dtype and device, uninitialised."""
-    known = _like("empty_like", x, dtype, device)
-    return empty(x.shape, **known)
-
-
-def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array like another one, of one value."""
-    known = _like("full_like", x, dtype, device)
-    return full(x.shape, fill_value, **known)
-
-
-def zeros_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array like another one, of zeros."""
-    return full_like(x, 0, dtype=dtype, device=device)
-
-
-def ones_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return an array like another one, of ones."""
-    return full_like(x, 1, dtype=dtype, device=device)
-
-
 @cache
-def _numbering(dtype: str) -> Operator:
+def _numbering(of: Any) -> Operator | None:
+    """Return what counts in a dtype; None where others count for it."""
+    dtype = name_of(of)
+    if kind_of(of) == "complex" or dtype in ("float16", "bfloat16"):
+        return None
     text = f"arange(inout x: {dtype}[...], start: {dtype}, step: {dtype})"
     return elementwise(text, f"x = start + ({DTYPES[dtype].computed})i * step")
 
@@ -191,8 +150,8 @@ def _is_finite(x: Any) -> bool:
     return is_integer or (isinstance(x, (float, np.floating)) and math.isfinite(x))
 
 
-def _n_steps(start: Any, stop: Any, step: Any) -> int:
-    if all(isinstance(x, (int, np.integer)) for x in (start, stop, step)):
+def _n_steps(start: Any, stop: Any, step: Any, is_whole: bool) -> int:
+    if is_whole or all(isinstance(x, (int, np.integer)) for x in (start, stop, step)):
         return max(-((int(start) - int(stop)) // int(step)), 0)
     try:
         return max(math.ceil((stop - start) / step), 0)
@@ -212,21 +171,22 @@ def arange(
     """Return numbers from `start` to before `stop`, at equal distances."""
     start, stop = (0, start) if stop is None else (start, stop)
     given = (start, stop, step)
-    if not all(map(_is_finite, given)):
+    is_whole = type(start) is type(stop) is type(step) is int
+    if not is_whole and not all(map(_is_finite, given)):
         raise ValueError(f"arange: seen start, stop and step {given}, wanted finite numbers")
     if step == 0:
         raise ValueError("arange: step: seen 0, wanted another number")
-    is_whole = type(start) is type(stop) is type(step) is int
     if dtype is None:
         wanted = to_dtype(int) if is_whole else result_type(*[to_dtype(type(x)) for x in given])
     else:
         wanted = to_dtype(dtype)
-    n = _n_steps(*given)
-    if kind_of(wanted) == "complex" or name_of(wanted) in ("float16", "bfloat16"):
+    n = _n_steps(*given, is_whole)
+    counting = _numbering(wanted)
+    if counting is None:
         return astype(arange(start, stop, step, dtype="float64", device=device), wanted)
     result = empty(n, wanted, device)
     if n:
-        _numbering(name_of(wanted))(result, start, step)
+        counting(result, start, step)
     return result
 
 
@@ -304,7 +264,7 @@ def _triangle_of(name: str, relation: str, x: Array, k: int) -> Array:
     if checked(name, "x", x).ndim < 2:
         raise ValueError(f"{name}: x: seen {x.ndim} dimensions, wanted at least 2")
     if not x.size:
-        return copy(x)
+        return copied(x)
     result: Array = _triangle(name, relation, name_of(x.dtype))(x, *x.shape[-2:], k)
     return result
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cuplug.array.array import Array
+from cuplug.array_api.functions import ArrayFunction
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.numpy_dtypes import numpy_dtype
 from cuplug.source.element_wise import elementwise
@@ -57,6 +58,8 @@ def checked(name: str, argument: str, x: Any) -> Any:
 
 def integer(what: str, value: Any) -> int:
     """Return an argument that must be an integer."""
+    if type(value) is int and -(1 << 63) <= value < 1 << 63:
+        return value
     try:
         number = index(value)
     except TypeError:
@@ -146,11 +149,12 @@ def promoted(a: Any, b: Any) -> Any:
 def with_number(dtype: Any, number: Any) -> Any:
     """Return the dtype of an array's values put together with a Python number."""
     kind: Any = type(number)
-    return _widened(dtype, kind)
+    return widened(dtype, kind)
 
 
 @cache
-def _widened(dtype: Any, number: type) -> Any:
+def widened(dtype: Any, number: type) -> Any:
+    """Return the dtype of an array's values put together with numbers of a type."""
     rank = next(k for k, x in enumerate(_PYTHON) if issubclass(number, x))
     own = _WIDTHS.index(kind_of(dtype).removeprefix("u"))
     if rank <= own:
@@ -241,8 +245,12 @@ def iinfo(type: Any, /) -> IntegerInfo:
 
 
 @cache
-def _conversion(from_: str, to: str) -> Any:
-    return elementwise(f"astype(x: {from_}[...]) -> {to}[...]", "x")
+def _conversion(from_: Any, to: Any) -> Any:
+    if kind_of(to) != "complex" == kind_of(from_):
+        raise TypeError(f"astype: seen {from_}, wanted real numbers for {to}; see real()")
+    converting = elementwise(f"astype(x: {name_of(from_)}[...]) -> {name_of(to)}[...]", "x")
+    # Of one dtype, they are copies in C order.
+    return converting if from_ == to else ArrayFunction(converting, lambda _: converting)
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
@@ -250,12 +258,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     checked("astype", "x", x)
     wanted = to_dtype(dtype, "astype")
     result = x if device is None else x.to_device(device)
-    if not flag("astype: copy", copy) and result.dtype == wanted:
+    if copy is not True and not flag("astype: copy", copy) and result.dtype == wanted:
         return result
-    kind = kind_of(wanted)
-    if kind_of(result.dtype) == "complex" and kind != "complex":
-        raise TypeError(
-            f"astype: seen {result.dtype}, wanted real numbers for {wanted}; see real()"
-        )
-    converted: Array = _conversion(name_of(result.dtype), name_of(wanted))(result)
+    converted: Array = _conversion(result.dtype, wanted)(result)
     return converted

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,11 @@ from cuplug.array_api.dtypes import (
     kind_of,
     name_of,
     promoted,
+    widened,
     with_number,
 )
 from cuplug.array_api.expressions import FUNCTIONS
+from cuplug.array_api.functions import ArrayFunction
 from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
@@ -32,8 +33,9 @@ _OF_FLOATS = frozenset(
 )
 
 
-# Those of which there is no more to be said than their expressions.
-PLAIN = [name for name in FUNCTIONS if name not in ("abs", "complex_abs", "imag", "real")]
+# Those of the standard.
+PLAIN = [name for name in FUNCTIONS if name != "complex_abs"]
+_WORDS = {"abs": "the absolute value", "imag": "the imaginary part", "real": "the real part"}
 
 
 @cache
@@ -61,32 +63,53 @@ def made(name: str, dtype: str, in_place: bool = False) -> Operator:
 
 def unary(name: str, x: Array) -> Array:
     """Call a function of one array."""
-    dtype = checked(name, "x", x).dtype
-    function = _direct(name, dtype)
-    if function is None:
-        dtype = _floating(name, dtype)
-        x, function = astype(x, dtype), made(name, name_of(dtype))
-    result: Array = function(x)
+    result: Array = CALLED[name](x)
     return result
 
 
 def binary(name: str, x: Any, y: Any) -> Array:
     """Call a function of two arrays, or of an array and a number."""
-    if type(x) is Array and type(y) is Array and x.dtype is y.dtype:
-        direct = _direct(name, x.dtype)
-        if direct is not None:
-            same: Array = direct(x, y)
-            return same
+    result: Array = CALLED[name](x, y)
+    return result
+
+
+def _of_kind(name: str, dtype: Any) -> str:
+    """Return the name of what computes a function for elements of a dtype."""
+    if name == "abs" and kind_of(dtype) == "complex":
+        return "complex_abs"
+    return "positive" if name == "real" and kind_of(dtype) != "complex" else name
+
+
+def _unary(name: str, x: Array) -> Array:
+    x = _with_dtype(x, _floating(name, checked(name, "x", x).dtype))
+    result: Array = made(_of_kind(name, x.dtype), name_of(x.dtype))(x)
+    return result
+
+
+def _binary(name: str, x: Any, y: Any) -> Array:
     x, y = in_common(name, x, y)
     dtype = name_of((x if isinstance(x, Array) else y).dtype)
     result: Array = made(name, dtype)(x, y)
     return result
 
 
-@cache
-def _direct(name: str, dtype: Any) -> Operator | None:
-    """Return the operator for arrays of one dtype; None where these are converted first."""
-    return made(name, name_of(dtype)) if _floating(name, dtype) == dtype else None
+def kept(name: str, *given: Any) -> Any:
+    """Return the dtype that arrays of dtypes, and numbers of types, keep; None: some change it."""
+    dtypes = [x for x in given if isinstance(x, np.dtype)]
+    if not dtypes or any(x != dtypes[0] for x in dtypes):
+        return None
+    wanted = dtypes[0]
+    for number in given:
+        wanted = wanted if isinstance(number, np.dtype) else widened(wanted, number)
+    return wanted if _floating(name, wanted) == dtypes[0] else None
+
+
+def direct(name: str, *given: Any, in_place: bool = False) -> Operator | None:
+    """Return the operator for arrays of dtypes and numbers of types; None: some are converted."""
+    wanted = kept(name, *given)
+    if wanted is None:
+        return None
+    return made(_of_kind(name, wanted), name_of(wanted), in_place)
 
 
 def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
@@ -122,35 +145,36 @@ def _with_dtype(x: Array, dtype: Any) -> Array:
     return x if x.dtype is dtype or x.dtype == dtype else astype(x, dtype)
 
 
-def named(name: str) -> Callable[..., Array]:
+def _named(name: str) -> ArrayFunction:
     """Return a function of the standard."""
 
     def one(x: Array, /) -> Array:
-        return unary(name, x)
+        return _unary(name, x)
 
     def two(x1: Any, x2: Any, /) -> Array:
-        return binary(name, x1, x2)
+        return _binary(name, x1, x2)
 
     function = one if FUNCTIONS[name].n == 1 else two
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Return {name} of {'each element' if function is one else 'elements'}."
-    return function
+    where = "each element" if function is one else "elements"
+    function.__doc__ = f"Return {_WORDS.get(name, name)} of {where}."
+    return ArrayFunction(function, partial(direct, name))
 
 
-def abs(x: Array, /) -> Array:
-    """Return the absolute value of each element."""
-    return unary("complex_abs" if kind_of(checked("abs", "x", x).dtype) == "complex" else "abs", x)
+CALLED = {name: _named(name) for name in PLAIN}
 
 
-def imag(x: Array, /) -> Array:
-    """Return the imaginary part of each element."""
-    return unary("imag", x)
+@cache
+def _clipping(dtype: str) -> Operator:
+    text = f"clip(x: {dtype}, low: {dtype}, high: {dtype}) -> {dtype}"
+    return elementwise(text, "min(high, max(x, low))")
 
 
-def real(x: Array, /) -> Array:
-    """Return the real part of each element."""
-    is_complex = kind_of(checked("real", "x", x).dtype) == "complex"
-    return unary("real" if is_complex else "positive", x)
+def _direct_clip(*given: Any) -> Operator | None:
+    """Return what clips at once, where no dtype changes."""
+    dtype = kept("clip", *given) if len(given) == 3 and isinstance(given[0], np.dtype) else None
+    is_real = dtype is not None and kind_of(dtype) in ("int", "uint", "float")
+    return _clipping(name_of(dtype)) if is_real else None
 
 
 def _in_range(bound: Array, dtype: Any) -> Array:
@@ -165,6 +189,7 @@ def _in_range(bound: Array, dtype: Any) -> Array:
     return astype(bound, dtype)
 
 
+@partial(ArrayFunction, find=_direct_clip)
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
     """Return elements in the range from `min` to `max`, in the array's dtype."""
     for name, bound in (("maximum", min), ("minimum", max)):

@@ -11,24 +11,28 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.array import Array
-from cuplug.array_api.creation import arange, as_elements, asarray, assign, copy, full
+from cuplug.array_api.creation import arange, as_elements, asarray, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
 from cuplug.array_api.elementwise import binary
-from cuplug.array_api.manipulation import (
-    axis_of,
-    broadcast_arrays,
-    broadcast_shapes,
-    broadcast_to,
-    expand_dims,
-    permute_dims,
-    reshape,
-)
+from cuplug.array_api.filled import copied, full
+from cuplug.array_api.joins import stack
+from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
 from cuplug.array_api.scans import cumulative_sum
 from cuplug.array_api.searching import nonzero, searchsorted, where
 from cuplug.array_api.statistical import count_nonzero, max, min
 from cuplug.array_api.stock import stock
+from cuplug.array_api.views import (
+    axis_of,
+    broadcast_to,
+    expand_dims,
+    is_in_order,
+    permute_dims,
+    reshape,
+)
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
+
+_FEW = 4  # repeats
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
@@ -59,24 +63,33 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
     if axis is None:
         return repeat(reshape(x, (-1,)), repeats, axis=0)
     along = axis_of("repeat", axis, x.ndim)
-    times = (
-        repeats
-        if isinstance(repeats, Array)
-        else asarray(integer("repeat: repeats", repeats), device=x.device)
-    )
+    if not isinstance(repeats, Array):
+        return _repeated(x, integer("repeat: repeats", repeats), along)
+    times = repeats
     if kind_of(times.dtype) not in ("int", "uint"):
         raise TypeError(f"repeat: repeats: seen {times.dtype}, wanted integers")
     if times.size and int(min(times)) < 0:
         raise ValueError("repeat: repeats: seen a number below 0, wanted none")
     times = broadcast_to(times, (x.shape[along],))
     if not times.size:
-        return copy(x)
+        return copied(x)
     most = int(max(times))
     if most * times.size >= 1 << 63:
         raise ValueError(f"repeat: repeats: seen {most}, wanted a sum below 2**63")
     ends = cumulative_sum(times, dtype="int64")
     numbers = arange(int(ends[-1]), device=x.device)
     return take(x, searchsorted(ends, numbers, side="right"), axis=along)
+
+
+def _repeated(x: Array, times: int, along: int) -> Array:
+    if not 0 <= times < 1 << 63:
+        raise ValueError(f"repeat: repeats: seen {times!s:.60}, wanted 0 to 2**63 - 1")
+    before, n, behind = x.shape[:along], x.shape[along], x.shape[along + 1 :]
+    shape = (*before, n * times, *behind)
+    if 0 < times <= _FEW:  # loops over as few elements take longer than to go there several times
+        return reshape(stack([x] * times, axis=along + 1), shape)
+    wide = broadcast_to(expand_dims(x, axis=along + 1), (*before, n, times, *behind))
+    return reshape(wide, shape, copy=True)
 
 
 # ---- Keys with arrays ----------------------------------------------------------------------------
@@ -250,22 +263,46 @@ def _spread(mask: Array, values: Any) -> Any:
     return stock("selection.select_backward")(values, mask)
 
 
+@cache
+def _masked(dtype: str) -> Operator:
+    text = f"assign(inout x: {dtype}, mask: bool, value: {dtype})"
+    return elementwise(text, "x = mask ? value : x")
+
+
+def _of_shape(x: Array, value: Any, shape: tuple[int, ...]) -> Array:
+    """Return elements of an array's dtype in memory of their own."""
+    if isinstance(value, Array):
+        return copied(broadcast_to(value, shape))
+    return full(shape, value, dtype=x.dtype, device=x.device)
+
+
+def _put_rows(rows: Array, positions: Array, values: Array, rest: tuple[int, ...]) -> None:
+    flat = reshape(positions, (-1,))
+    stock("scatter.put")(rows, flat, reshape(values, (positions.size, *rest)))
+
+
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
     value = as_elements(x, value)
     if _is_mask_of(x, key):
-        assign(x, where(key, _spread(key, value), x))
+        value = _spread(key, value)
+        if isinstance(value, Array):
+            assign(x, where(key, value, x))
+        else:
+            _masked(name_of(x.dtype))(x, key, value)
+        return
+    if _is_plain_index(x, key) and is_in_order(x):
+        _check_positions(key, x.shape[0])
+        shape = (*key.shape, *x.shape[1:])
+        _put_rows(x, key, _of_shape(x, value, shape), x.shape[1:])
         return
     places = _Places(x, key)
     positions, n = places.positions, len(places.sizes)
     rest = places.rows.shape[n:]
     shape = (*rest[: places.front], *positions.shape, *rest[places.front :])
-    if isinstance(value, Array):
-        values = copy(broadcast_to(value, shape))
-    else:
-        values = full(shape, value, dtype=x.dtype, device=x.device)
+    values = _of_shape(x, value, shape)
     along = range(places.front, places.front + positions.ndim)
     turned = permute_dims(values, (*along, *(k for k in range(len(shape)) if k not in along)))
-    rows = copy(places.contiguous_rows())
-    stock("scatter.put")(rows, reshape(positions, (-1,)), reshape(turned, (positions.size, *rest)))
+    rows = copied(places.contiguous_rows())
+    _put_rows(rows, positions, turned, rest)
     assign(places.rows, reshape(rows, places.rows.shape))

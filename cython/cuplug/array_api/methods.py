@@ -3,31 +3,33 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
-from cuplug.array.array import Array, may_meet, permuted, view
-from cuplug.array_api.creation import asarray, assign, copy, zeros_like
+from cuplug.array.array import Array, may_meet
+from cuplug.array_api.creation import asarray, assign, assigning
 from cuplug.array_api.dtypes import astype, integer, kind_of, name_of
-from cuplug.array_api.elementwise import NUMBERS, abs, binary, in_common, made, unary
+from cuplug.array_api.elementwise import CALLED, NUMBERS, binary, direct, in_common, made, unary
+from cuplug.array_api.filled import copied, zeros_like
+from cuplug.array_api.functions import ArrayFunction
 from cuplug.array_api.indexing import put_at, take_at
-from cuplug.array_api.manipulation import (
+from cuplug.array_api.views import (
     axis_of,
     broadcast_to,
     matrix_transpose,
+    part_of_complex,
     permute_dims,
-    steps_of,
 )
 
 __all__ = [
-    "abs",
+    "CALLED",
+    "IN_PLACE",
     "asarray",
     "assign",
     "broadcast_to",
-    "copy",
+    "copied",
     "exchanged",
     "in_place",
     "matrix_transpose",
@@ -39,7 +41,6 @@ __all__ = [
     "rounded",
     "standard",
     "take_at",
-    "unary",
 ]
 
 standard = import_module("cuplug.array_api")
@@ -78,6 +79,16 @@ def in_place(name: str, x: Array, other: Any) -> Array:
     return x
 
 
+_CHANGING = "add subtract multiply divide floor_divide remainder pow"
+_CHANGING += " bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift"
+# For operands of the same shape, in other memory, and numbers.
+IN_PLACE = {
+    name: ArrayFunction(partial(in_place, name), partial(direct, name, in_place=True), True)
+    for name in _CHANGING.split()
+}
+IN_PLACE["assign"] = ArrayFunction(assign, assigning, True)
+
+
 def namespace(api_version: str | None) -> ModuleType:
     """Return the functions of the standard."""
     if api_version not in (None, *VERSIONS):
@@ -89,8 +100,7 @@ def part(x: Array, number: int) -> Array:
     """Return the real parts, of number 0, or the imaginary ones, of number 1, as a view."""
     if kind_of(x.dtype) != "complex":
         return zeros_like(x) if number else x
-    dtype = np.dtype("float32" if x.dtype.itemsize == 8 else "float64")
-    return view(x, x.shape, tuple(2 * step for step in steps_of(x)), number, dtype)
+    return part_of_complex(x, number)
 
 
 def exchanged(x: Array, *axes: int) -> Array:
@@ -98,7 +108,7 @@ def exchanged(x: Array, *axes: int) -> Array:
     a, b = (axis_of("swapaxes", axis, x.ndim) for axis in axes)
     order = list(range(x.ndim))
     order[a], order[b] = b, a
-    return permuted(x, tuple(order))
+    return permute_dims(x, order)
 
 
 def rounded(x: Array, decimals: int) -> Array:
@@ -109,7 +119,7 @@ def rounded(x: Array, decimals: int) -> Array:
     if not -DECIMALS <= n <= DECIMALS:
         raise ValueError(f"round: decimals: seen {n}, wanted {-DECIMALS} to {DECIMALS}")
     if n > 0 and kind_of(x.dtype) in ("int", "uint"):
-        return copy(x)
+        return copied(x)
     there, back = ("multiply", "divide") if n > 0 else ("divide", "multiply")
     scale = 10.0 ** (n if n > 0 else -n)
     whole = unary("round", binary(there, x, scale))

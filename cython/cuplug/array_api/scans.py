@@ -8,9 +8,10 @@ from typing import Any
 from cuplug.array.array import Array
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, to_dtype
 from cuplug.array_api.elementwise import binary
-from cuplug.array_api.manipulation import axis_of, concat
+from cuplug.array_api.joins import concat
 from cuplug.array_api.statistical import sum_dtype
 from cuplug.array_api.stock import stock
+from cuplug.array_api.views import axis_of
 
 _WIDE = {"int": "int64", "uint": "uint64"}  # for those of fewer than 32 bits
 

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
+
+import numpy as np
 
 from cuplug.array.array import Array
 from cuplug.array_api.creation import asarray
 from cuplug.array_api.dtypes import checked, kind_of, name_of
-from cuplug.array_api.elementwise import in_common
-from cuplug.array_api.manipulation import axes_of, reshape
+from cuplug.array_api.elementwise import in_common, kept
+from cuplug.array_api.functions import ArrayFunction
 from cuplug.array_api.stock import stock
+from cuplug.array_api.views import axes_of, reshape
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
 from cuplug.source.reductions import reduction
@@ -22,6 +25,14 @@ def _choosing(dtype: str) -> Operator:
     return elementwise(f"where(c: bool, x: {dtype}, y: {dtype}) -> {dtype}", "c ? x : y")
 
 
+def _direct(condition: Any, *values: Any) -> Operator | None:
+    """Return the operator for a condition's dtype, and values' or the types of numbers."""
+    is_plain = isinstance(condition, np.dtype) and kind_of(condition) == "bool"
+    dtype = kept("where", *values) if is_plain else None
+    return None if dtype is None else _choosing(name_of(dtype))
+
+
+@partial(ArrayFunction, find=_direct)
 def where(condition: Array, x1: Any, x2: Any, /) -> Array:
     """Return elements of x1 where a condition holds, else of x2."""
     if kind_of(checked("where", "condition", condition).dtype) != "bool":

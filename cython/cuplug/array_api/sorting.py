@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from cuplug.array.array import Array
 from cuplug.array_api.dtypes import checked, flag, kind_of
-from cuplug.array_api.elementwise import binary, imag, real
-from cuplug.array_api.manipulation import axis_of, reshape
+from cuplug.array_api.elementwise import binary, unary
 from cuplug.array_api.stock import stock
+from cuplug.array_api.views import axis_of, reshape
 
 
 def _ordered(name: str, x: Array, axis: int, descending: bool) -> Array:
@@ -62,10 +62,10 @@ def unique_all(x: Array, /) -> UniqueAll:
     if kind_of(checked("unique_all", "x", x).dtype) != "complex":
         return UniqueAll(*unique(x))
     if not x.size:
-        _, *rest = unique(real(x))
+        _, *rest = unique(unary("real", x))
         return UniqueAll(reshape(x, (0,)), *rest)
     # Pairs of real and imaginary parts as numbers of such pairs.
-    rows, columns = (unique(part) for part in (real(x), imag(x)))
+    rows, columns = (unique(part) for part in (unary("real", x), unary("imag", x)))
     numbers = binary("multiply", rows.inverse_indices, index(columns.values.size))
     _, *rest = unique(binary("add", numbers, columns.inverse_indices))
     return UniqueAll(stock("gather.gather")(reshape(x, (-1,)), rest[0]), *rest)

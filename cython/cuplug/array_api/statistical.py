@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any
 
 from cuplug.array.array import Array
-from cuplug.array_api.creation import copy, full
 from cuplug.array_api.dtypes import DEFAULTS, astype, checked, kind_of, name_of, to_dtype
 from cuplug.array_api.elementwise import binary
-from cuplug.array_api.manipulation import axes_of, reshape
+from cuplug.array_api.filled import copied, full
+from cuplug.array_api.views import axes_of, reshape
 from cuplug.call.operator import Operator
 from cuplug.source.reductions import reduction
 
@@ -118,7 +118,7 @@ def mean(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     x = _floating("mean", x)
     axes = axes_of("mean", axis, x.ndim)
     if not axes:
-        return copy(x)
+        return copied(x)
     found: Array = _averaging(name_of(x.dtype))(x, axis=axes, keepdims=keepdims)
     return found
 

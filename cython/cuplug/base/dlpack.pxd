@@ -13,6 +13,7 @@ cdef enum:
     # Codes of dtypes.
     DLPACK_INT = 0
     DLPACK_UINT = 1
+    DLPACK_FLOAT = 2
     DLPACK_COMPLEX = 5
     DLPACK_BOOL = 6
 

@@ -47,6 +47,7 @@ cdef extern from "numpy/arrayobject.h":
         NPY_ARRAY_WRITEABLE
 
     ctypedef struct PyDataMemAllocator:
+        void *ctx
         void *(*malloc)(void *context, size_t n_bytes) noexcept nogil
         void *(*calloc)(void *context, size_t n, size_t item_bytes) noexcept nogil
         void *(*realloc)(void *context, void *memory, size_t n_bytes) noexcept nogil
@@ -71,10 +72,12 @@ cdef extern from "numpy/arrayobject.h":
     npy_intp *PyArray_DIMS(PyArrayObject *x)
     npy_intp *PyArray_STRIDES(PyArrayObject *x)
     int PyArray_FLAGS(PyArrayObject *x)
+    int PyArray_ITEMSIZE(PyArrayObject *x)
     PyArray_Descr *PyArray_DESCR(PyArrayObject *x)
     bint PyArray_ISBYTESWAPPED(PyArrayObject *x)
     int _import_array() except -1
     object PyDataMem_SetHandler(object handler)
+    PyObject *PyDataMem_DefaultHandler  # a capsule, "mem_handler"
     object PyArray_EMPTY(int ndim, npy_intp *shape, int type_num, int fortran)
     object PyArray_View(PyArrayObject *x, PyArray_Descr *descr, PyTypeObject *type)
     object PyArray_New(

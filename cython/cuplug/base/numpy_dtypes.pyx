@@ -2,6 +2,7 @@
 """NumPy's dtypes and the core's."""
 
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
 
 from cuplug.base.core cimport cuplug_dtype
@@ -22,7 +23,11 @@ cdef extern from *:
     """
     #define cuplug_load_count(place) __atomic_load_n((place), __ATOMIC_ACQUIRE)
     #define cuplug_store_count(place, n) __atomic_store_n((place), (n), __ATOMIC_RELEASE)
+    #define cuplug_load_descr cuplug_load_count
+    #define cuplug_store_descr cuplug_store_count
     """
+    PyObject *cuplug_load_descr(PyObject **place) noexcept
+    void cuplug_store_descr(PyObject **place, PyObject *descr) noexcept
     int cuplug_load_count(int *place) noexcept
     void cuplug_store_count(int *place, int n) noexcept
 
@@ -35,7 +40,9 @@ cdef cuplug_dtype builtin_dtypes[N_BUILTIN]
 cdef int user_type_nums[N_USER]
 cdef cuplug_dtype user_dtypes[N_USER]
 cdef int n_user_dtypes = 0
-cdef dict descrs = {}  # by type id
+cdef dict descrs = {}  # by type id; those of one lane in the table, too, without references
+cdef PyObject *descr_table[16][17]  # by code and bytes
+cdef dict named = {}  # by the core's names: to make one takes longer
 cdef cython.pymutex lock
 
 
@@ -99,7 +106,9 @@ cdef cuplug_dtype dtype_of_descr(object descr) except *:
 
 cdef cuplug_dtype dtype_in_memory(object descr) except *:
     cdef cuplug_dtype dtype = dtype_of_descr(descr)
-    cdef bint is_plain = descr.names is not None and descr.isnative and not descr.hasobject
+    if dtype.bits:
+        return dtype
+    is_plain = descr.names is not None and descr.isnative and not descr.hasobject
     if is_plain and 0 < descr.itemsize < 1 << 16:
         dtype.code, dtype.bits, dtype.lanes = OPAQUE, 8, descr.itemsize
     return dtype
@@ -122,9 +131,17 @@ cdef int add_user_dtype(int type_num, cuplug_dtype dtype) except -1:
 
 cdef object descr_of_dtype(cuplug_dtype dtype):
     cdef uint32_t type_id = dtype.code << 24 | dtype.bits << 16 | dtype.lanes
+    cdef PyObject *known
+    cdef bint is_plain = dtype.lanes == 1 and dtype.code < 16 and dtype.bits <= 128
+    if is_plain:
+        known = cuplug_load_descr(&descr_table[dtype.code][dtype.bits >> 3])
+        if known != NULL:
+            return <object>known
     descr = descrs.get(type_id)
     if descr is None:
-        descr = descrs[type_id] = find_descr(type_id)
+        descr = descrs.setdefault(type_id, find_descr(type_id))
+    if is_plain:
+        cuplug_store_descr(&descr_table[dtype.code][dtype.bits >> 3], <PyObject *>descr)
     return descr
 
 
@@ -159,8 +176,12 @@ cdef int type_number(cuplug_dtype dtype) except -1:
 
 
 cdef object to_descr(str function, object dtype):
-    if isinstance(dtype, str) and dtype in DTYPES:
-        return numpy_dtype(dtype)
+    if type(dtype) is str:
+        known = named.get(dtype)
+        if known is not None:
+            return known
+        if dtype in DTYPES:
+            return named.setdefault(dtype, numpy_dtype(dtype))
     try:
         if dtype is not None:  # NumPy takes it for float64
             return numpy.dtype(dtype)

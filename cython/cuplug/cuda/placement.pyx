@@ -48,6 +48,8 @@ cdef cuplug_device make_device(int device_type, object number) except *:
 
 
 cdef cuplug_device read_device(object device) except *:
+    if device is HOST or type(device) is str and device == "cpu":
+        return make_device(CUPLUG_CPU, 0)
     if isinstance(device, str):
         return parse_name(str(device))
     if isinstance(device, int) and not isinstance(device, bool):
@@ -173,6 +175,9 @@ class Placement:
 
     def __hash__(self):
         return hash(str(self))
+
+
+HOST = Placement("cpu", None)
 
 
 @public

@@ -19,7 +19,7 @@ Place = tuple[int | str, int | None]  # a position or a name; and where it is in
 def _join_as_cuplug_does() -> None:
     """What `compute` makes of several blocks; asked for when the first array of cuplug is there."""
     from cuplug.array.array import Array
-    from cuplug.array_api.manipulation import concat
+    from cuplug.array_api.joins import concat
 
     concatenate_lookup.register(Array, concat)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """New NumPy arrays; large ones in host memory of the core, whose pages are used again."""
 
-from cpython.pycapsule cimport PyCapsule_New
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.string cimport memset, strcpy
 
 from cuplug.base.numpy_dtypes cimport OPAQUE, descr_of_dtype, type_number
@@ -26,6 +26,13 @@ memory_handler.allocator.calloc = allocate_cleared
 memory_handler.allocator.realloc = reallocate
 memory_handler.allocator.free = free
 cdef object memory_capsule = PyCapsule_New(&memory_handler, "mem_handler", NULL)
+cdef PyDataMem_Handler *default_handler = <PyDataMem_Handler *>PyCapsule_GetPointer(
+    <object>PyDataMem_DefaultHandler, "mem_handler"
+)
+
+
+cdef const PyDataMemAllocator *allocator_for(bint large) noexcept:
+    return &memory_handler.allocator if large else &default_handler.allocator
 
 
 cdef void *allocate(void *context, size_t n_bytes) noexcept nogil:

@@ -15,8 +15,8 @@ from cuplug.array.make import empty
 from cuplug.array_api.creation import asarray, assign
 from cuplug.array_api.dtypes import integer, kind_of, to_dtype
 from cuplug.array_api.indexing import take
-from cuplug.array_api.manipulation import axis_of, reshape, shape_of
 from cuplug.array_api.stock import stock
+from cuplug.array_api.views import axis_of, reshape, shape_of
 from cuplug.call.operator import Operator
 from cuplug.random import draws
 

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New arrays of one value, of none, and of another array's."""
+
+from libc.stdint cimport int64_t
+
+from cuplug.array.array cimport Array, cleared_like_tensor, empty_like_tensor, write
+from cuplug.array.buffer cimport is_on_gpu
+from cuplug.array.copies cimport is_brief
+from cuplug.array.make cimport describe, new_array, of_structures, place_for
+from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_tensor
+from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory, to_descr
+
+from cuplug.array_api.dtypes import astype, checked, name_of
+
+
+def full(shape, fill_value, *, dtype=None, device=None):
+    """Return an array of one value."""
+    dtype = dtype_of_value(fill_value) if dtype is None else dtype
+    return filled("full", shape, fill_value, dtype, device)
+
+
+def ones(shape, *, dtype=None, device=None):
+    """Return an array of ones."""
+    return filled("ones", shape, 1, dtype, device)
+
+
+def zeros(shape, *, dtype=None, device=None):
+    """Return an array of zeros."""
+    cdef int64_t sizes[CUPLUG_MAX_NDIM]
+    cdef cuplug_tensor x
+    describe("zeros", shape, "float64" if dtype is None else dtype, sizes, &x)
+    x.device = place_for("zeros", device)
+    return cleared(&x)
+
+
+def empty_like(x, /, *, dtype=None, device=None):
+    """Return an array of the same shape, dtype and device, uninitialised."""
+    cdef cuplug_tensor like = tensor_like("empty_like", x, dtype, device)
+    descr = x.dtype if dtype is None else to_descr("empty_like", dtype)
+    return of_structures(empty_like_tensor(&like), descr)
+
+
+def full_like(x, /, fill_value, *, dtype=None, device=None):
+    """Return an array like another one, of one value."""
+    cdef cuplug_tensor like = tensor_like("full_like", x, dtype, device)
+    return written(empty_like_tensor(&like), fill_value)
+
+
+def ones_like(x, /, *, dtype=None, device=None):
+    """Return an array like another one, of ones."""
+    cdef cuplug_tensor like = tensor_like("ones_like", x, dtype, device)
+    return written(empty_like_tensor(&like), 1)
+
+
+def zeros_like(x, /, *, dtype=None, device=None):
+    """Return an array like another one, of zeros."""
+    cdef cuplug_tensor like = tensor_like("zeros_like", x, dtype, device)
+    return cleared(&like)
+
+
+def copied(Array x not None):
+    """Return a copy in C order."""
+    cdef cuplug_tensor like = x.tensor
+    if not is_brief(&like):
+        return astype(x, x.dtype)
+    return written(empty_like_tensor(&like), x)
+
+
+cdef object dtype_of_value(object value):
+    if isinstance(value, (int, float, complex)):
+        return type(value)
+    if hasattr(value, "dtype"):
+        return value.dtype
+    raise TypeError(f"full: fill_value: seen {type(value).__name__}, wanted a number")
+
+
+cdef Array filled(str function, object shape, object value, object dtype, object device):
+    return written(new_array(function, shape, dtype, device), value)
+
+
+cdef Array written(Array x, object value):
+    write(x, value)
+    return x
+
+
+cdef Array cleared(cuplug_tensor *x):
+    """On the host by the system, whose new pages are zeros."""
+    if x.dtype.code == OPAQUE or is_on_gpu(x):
+        return written(empty_like_tensor(x), 0)
+    return cleared_like_tensor(x)
+
+
+cdef cuplug_tensor tensor_like(str function, object x, object dtype, object device) except *:
+    """Without memory, in C order."""
+    cdef cuplug_tensor like = (<Array>checked(function, "x", x)).tensor
+    like.strides = NULL
+    if dtype is None and function != "empty_like":
+        name_of(x.dtype)  # structures have no numbers
+    if dtype is not None:
+        like.dtype = dtype_in_memory(to_descr(function, dtype))
+        if not like.dtype.bits:
+            raise TypeError(f"{function}: dtype: seen {dtype}, which no operator takes")
+    if device is not None:
+        like.device = place_for(function, device)
+    return like

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Callable
+from typing import Any, final
+
+@final
+class ArrayFunction:
+    __name__: str
+    __qualname__: str
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        find: Callable[..., Any] | None = None,
+        in_place: bool = False,
+    ) -> None: ...
+    def __call__(self, *args: Any, **keywords: Any) -> Any: ...

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Public functions of arrays, which find the operator for the dtypes of a call once."""
+
+cimport cython
+from cpython.bool cimport bool as bool_type
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uint32_t
+
+from cuplug.array.array cimport Array, share_memory
+from cuplug.array.buffer cimport is_on_gpu
+from cuplug.array.layout cimport contiguous_strides
+from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_dtype, cuplug_tensor
+from cuplug.base.vectorcall cimport (
+    PyVectorcall_Call,
+    PyVectorcall_NARGS,
+    enable_vectorcall,
+    vectorcallfunc,
+)
+
+from functools import lru_cache, update_wrapper
+
+cdef extern from "Python.h":
+    object PyObject_Vectorcall(
+        object callable, PyObject *const *args, size_t nargsf, PyObject *keywords
+    )
+
+cdef enum:
+    MAX_KEYED = 3  # arguments; more take part in no key
+    CODE_BITS = 10
+    FLOAT = 512  # above all codes of dtypes
+    INT
+    BOOL
+    COMPLEX
+
+
+@cython.final
+cdef class ArrayFunction:
+    """A function of arrays; what stands for one, of a class with `__cuplug_function__`, records it.
+
+    Parameters
+    ----------
+    function : callable
+        What is called.
+    find : callable, optional
+        Given the dtypes of arrays and the types of numbers in a call, returns the operator that
+        takes them as they are. Where it returns None, or raises TypeError, `function` is called.
+    in_place : bool
+        Whether the first array is changed.
+    """
+
+    cdef vectorcallfunc vectorcall
+    cdef object function
+    cdef object find
+    cdef bint in_place
+    cdef dict operators  # by the codes of arguments
+    cdef dict __dict__
+
+    def __init__(self, function, find=None, bint in_place=False):
+        self.vectorcall = <vectorcallfunc>call_function
+        self.function, self.find, self.in_place, self.operators = function, find, in_place, {}
+        update_wrapper(self, function)
+        self.__module__ = "cuplug.array_api"
+
+    def __call__(self, *args, **keywords):
+        return PyVectorcall_Call(self, args, keywords)
+
+    def __repr__(self):
+        return f"<function {self.__name__} of cuplug.array_api>"
+
+    def __reduce__(self):
+        return self.__name__
+
+
+cdef object call_function(
+    PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *keywords
+):
+    cdef ArrayFunction self = <ArrayFunction>callable
+    cdef Py_ssize_t k, n = PyVectorcall_NARGS(nargsf)
+    cdef int order[CUPLUG_MAX_NDIM]
+    if self.find is not None and keywords == NULL and 0 < n <= MAX_KEYED:
+        op = operator_for(self, args, n)
+        if op is not None and turns_alike(args, n, self.in_place, order):
+            return call_in_order(op, args, n, order)
+        if op is not None:
+            return PyObject_Vectorcall(op, args, nargsf, NULL)
+    for k in range(n):
+        if not is_common(<object>args[k]):
+            record = recorder_of(type(<object>args[k]))
+            if record is not None:
+                return record_call(self, record, <object>args[k], args, n, keywords)
+    return PyObject_Vectorcall(self.function, args, nargsf, keywords)
+
+
+cdef object operator_for(ArrayFunction self, PyObject *const *args, Py_ssize_t n):
+    cdef uint32_t code, key = 0
+    cdef Py_ssize_t k
+    for k in range(n):
+        code = code_of(<object>args[k])
+        if not code:
+            return None
+        key = key << CODE_BITS | code
+    op = self.operators.get(key, self)
+    if op is self:
+        op = self.operators[key] = find_operator(self, [<object>args[k] for k in range(n)])
+    return op
+
+
+cdef object find_operator(ArrayFunction self, list args):
+    try:
+        return self.find(*[x.dtype if isinstance(x, Array) else type(x) for x in args])
+    except TypeError:  # which the function words
+        return None
+
+
+cdef inline uint32_t code_of(object x) noexcept:
+    """What an argument has a key by: a dtype or a type of numbers; 0 for others."""
+    cdef cuplug_dtype dtype
+    if type(x) is Array:
+        dtype = (<Array>x).tensor.dtype
+        is_plain = dtype.lanes == 1 and dtype.code < 15 and dtype.bits <= 128
+        return 1 + (dtype.code << 5 | dtype.bits >> 3) if is_plain else 0
+    if type(x) is float:
+        return FLOAT
+    if type(x) is int:
+        return INT
+    if type(x) is bool_type:
+        return BOOL
+    return COMPLEX if type(x) is complex else 0
+
+
+cdef inline bint is_common(object x) noexcept:
+    """Whether an argument is of a class that records nothing."""
+    cls = type(x)
+    return (
+        cls is Array or cls is int or cls is tuple or cls is list or cls is float or x is None
+    )
+
+
+@lru_cache(256)
+def recorder_of(cls):
+    """Return a class's `__cuplug_function__`: to find that there is none takes longer."""
+    return getattr(cls, "__cuplug_function__", None)
+
+
+cdef object record_call(
+    ArrayFunction self, object record, object x, PyObject *const *args, Py_ssize_t n,
+    PyObject *keywords
+):
+    names = () if keywords == NULL else <tuple>keywords
+    given = [<object>args[k] for k in range(n + len(names))]
+    return record(x, self.__name__, tuple(given[:n]), dict(zip(names, given[n:])))
+
+
+# ---- Arrays in another order than C's, as x.T: they are read and written as they lie -------------
+
+
+cdef bint turns_alike(
+    PyObject *const *args, Py_ssize_t n, bint in_place, int *order
+) noexcept:
+    """Whether all arrays, of the host, are of one shape and lie in one order, which is not C's.
+
+    Where the first one is changed, it decides alone.
+    """
+    cdef const cuplug_tensor *first = NULL
+    cdef const cuplug_tensor *x
+    cdef Py_ssize_t k
+    cdef int d
+    for k in range(n):
+        if type(<object>args[k]) is not Array:
+            continue
+        x = &(<Array>args[k]).tensor
+        if first == NULL:
+            first = x
+        if first.strides == NULL or is_on_gpu(x) or x.ndim != first.ndim:
+            return False
+        if x.strides == NULL and not in_place:
+            return False
+        for d in range(x.ndim):
+            if x.shape[d] != first.shape[d]:
+                return False
+            if not in_place and x.strides[d] != first.strides[d]:
+                return False
+    return first != NULL and sort_dims(first, order)
+
+
+cdef bint sort_dims(const cuplug_tensor *x, int *order) noexcept:
+    """Order dimensions from far to near. False: they are, or an element stands for several."""
+    cdef bint is_turned = False
+    cdef int d, k
+    for d in range(x.ndim):
+        if x.strides[d] <= 0:
+            return False
+        k = d
+        while k and x.strides[order[k - 1]] < x.strides[d]:
+            order[k] = order[k - 1]
+            k -= 1
+            is_turned = True
+        order[k] = d
+    return is_turned
+
+
+cdef object call_in_order(object op, PyObject *const *args, Py_ssize_t n, const int *order):
+    cdef PyObject *turned[MAX_KEYED]
+    cdef list views = []
+    cdef Py_ssize_t k
+    for k in range(n):
+        view = <object>args[k]
+        if type(view) is Array:
+            view = permuted(view, order, False)
+        views.append(view)
+        turned[k] = <PyObject *>view
+    result = PyObject_Vectorcall(op, turned, n, NULL)
+    return permuted(result, order, True) if type(result) is Array else result
+
+
+cdef Array permuted(Array x, const int *order, bint is_back):
+    cdef int64_t own[CUPLUG_MAX_NDIM]
+    cdef int64_t shape[CUPLUG_MAX_NDIM]
+    cdef int64_t strides[CUPLUG_MAX_NDIM]
+    cdef const int64_t *steps = x.tensor.strides
+    cdef cuplug_tensor to = x.tensor
+    cdef int k, source, target
+    if steps == NULL:
+        contiguous_strides(x.tensor.ndim, x.tensor.shape, own)
+        steps = own
+    for k in range(x.tensor.ndim):
+        source = k if is_back else order[k]
+        target = order[k] if is_back else k
+        shape[target], strides[target] = x.tensor.shape[source], steps[source]
+    to.shape, to.strides = shape, strides
+    return share_memory(&to, x, x.dtype)
+
+
+cdef ArrayFunction nothing = None  # its fields are not read
+enable_vectorcall(ArrayFunction, <char *>&nothing.vectorcall - <char *><PyObject *>nothing)

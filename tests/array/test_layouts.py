@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays of any layout: what is computed of them, written to them, and made of them."""
+
+import gc
+import itertools
+import math
+import pickle
+
+import cuplug
+import numpy as np
+import pytest
+from cuplug import array_api as xp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return request.param
+
+
+def pair(shape, device="cpu", dtype="float32"):
+    x = (np.arange(math.prod(shape)).reshape(shape) % 7 + 1).astype(dtype)
+    return x, cuplug.asarray(x.copy(), device=device)
+
+
+def views(x):
+    """Yield views with the dimensions in each order."""
+    for turn in itertools.permutations(range(3)):
+        yield x.transpose(turn) if isinstance(x, np.ndarray) else xp.permute_dims(x, turn)
+
+
+def turned(x, ours):
+    """Return pairs of views alike."""
+    return list(zip(views(x), views(ours), strict=True))
+
+
+@pytest.mark.parametrize("call", [
+    lambda m, x, y: x + y,
+    lambda m, x, y: 2 - x,
+    lambda m, x, y: m.where(x < 4, x, y),
+    lambda m, x, y: m.where(x < 4, x, 0.5),
+    lambda m, x, y: m.clip(x, 2, 5),
+    lambda m, x, y: m.sqrt(x[::-1, :, 1:]),
+    lambda m, x, y: m.maximum(x[:, ::2], y[:, 1::2]),
+    lambda m, x, y: x * y[0],
+    lambda m, x, y: x + m.broadcast_to(y[:1], y.shape),
+])  # fmt: skip
+def test_functions_of_arrays_of_any_order(device, call):
+    x, ours = pair((4, 4, 4), device)
+    y, their = x * 2, ours * 2
+    for (a, b), (c, d) in itertools.product(turned(x, ours), turned(y, their)):
+        np.testing.assert_array_equal(call(xp, b, d).numpy(), call(np, a, c))
+
+
+def test_results_lie_as_the_arrays_do():
+    x, ours = pair((3, 5, 7))
+    for a, b in turned(x, ours):
+        assert (b + 1).strides == (a + np.float32(1)).strides
+        assert xp.less(b, b * 2).strides == (a < a * 2).strides
+        assert xp.astype(b, "float64").strides == a.astype("f8").strides
+        assert (b + xp.asarray(b, copy=True)).shape == a.shape
+        assert np.asarray(xp.asarray(b, copy=True)).flags.c_contiguous
+
+
+def test_writing_to_arrays_of_any_order(device):
+    x, ours = pair((4, 4, 4), device)
+    for (a, b), (c, d) in itertools.product(turned(x, ours), repeat=2):
+        source, values = c.copy() + 1, d + 1
+        a += source
+        b += values
+        np.testing.assert_array_equal(ours.numpy(), x)
+        a[:, 1:] = source[:, :-1]
+        b[:, 1:] = values[:, :-1]
+        np.testing.assert_array_equal(ours.numpy(), x)
+        a[...] = c.copy()
+        b[...] = d
+        np.testing.assert_array_equal(ours.numpy(), x)
+
+
+def test_writing_across_large_arrays(device):
+    x, ours = pair((1100, 1100), device)
+    y, their = x * 2, ours * 2
+    x += y.T
+    ours += their.T
+    x.T[:] = x.T + y
+    ours.T[:] = ours.T + their
+    x.T[:] = y
+    ours[:] += their.T
+    x += x.T.copy()
+    x[:] = y
+    ours.T[:] = their
+    np.testing.assert_array_equal(ours.numpy(), y.T)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_reshape(data):
+    shape = data.draw(SHAPES)
+    x = np.arange(math.prod(shape)).reshape(shape)
+    turn = data.draw(st.permutations(range(len(shape))))
+    a, b = x.transpose(turn), xp.permute_dims(cuplug.asarray(x, device="cpu"), turn)
+    wanted = data.draw(st.lists(st.integers(-1, 6), max_size=4).map(tuple))
+    if data.draw(st.booleans()) and x.size:
+        wanted = tuple(data.draw(st.permutations(shape)))
+    try:
+        expected = a.reshape(wanted)
+    except ValueError:
+        with pytest.raises(ValueError, match="reshape: shape: seen"):
+            xp.reshape(b, wanted)
+        return
+    seen = xp.reshape(b, wanted)
+    np.testing.assert_array_equal(seen.numpy(), expected)
+    assert np.shares_memory(np.asarray(seen), x) == np.shares_memory(expected, x)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SHAPES, st.lists(st.integers(-1, 4), max_size=5).map(tuple))
+def test_broadcast_to(shape, wanted):
+    x, ours = pair(shape)
+    try:
+        expected = np.broadcast_to(x, wanted)
+    except ValueError:
+        with pytest.raises(ValueError, match="broadcast_to: shape: seen"):
+            xp.broadcast_to(ours, wanted)
+    else:
+        np.testing.assert_array_equal(xp.broadcast_to(ours, wanted).numpy(), expected)
+
+
+def test_products_of_sizes_do_not_wrap_around():
+    x = xp.zeros(16, device="cpu")
+    for shape in ((1 << 32, 1 << 32, 16), (1 << 62, 4, 16), (-1, 1 << 62, 8)):
+        with pytest.raises(ValueError, match="wanted 16 elements"):
+            xp.reshape(x, shape)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+def test_concat_of_layouts_and_dtypes(device, axis):
+    x, ours = pair((3, 3), device)
+    given = [(x, ours), (x.T, ours.T), (x[::-1], ours[::-1]), (x[:0] if axis == 0 else x, None)]
+    given[3] = (given[3][0], ours[:0] if axis == 0 else ours)
+    wide = [(a.astype("f8"), xp.astype(b, "float64")) for a, b in given]
+    for parts in (given, given + wide, wide[:1]):
+        theirs, own = zip(*parts, strict=True)
+        seen = xp.concat(own, axis=axis)
+        expected = np.concatenate(theirs, axis=axis)
+        assert seen.dtype == expected.dtype
+        np.testing.assert_array_equal(seen.numpy(), expected)
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "full"])
+def test_filled(device, name):
+    value = {"zeros": 0, "ones": 1, "full": 7}[name]
+    given = (value,) if name == "full" else ()
+    for dtype, shape in itertools.product(("bool", "int8", "float64", "complex64"), ((), 0, 3000)):
+        cuplug.asarray(np.full(3000, 9.0), device=device)  # whose memory is used again
+        x = getattr(xp, name)(shape, *given, dtype=dtype, device=device)
+        np.testing.assert_array_equal(x.numpy(), np.full(shape, value, dtype))
+        like = getattr(xp, f"{name}_like")(xp.asarray(x), *given)
+        np.testing.assert_array_equal(like.numpy(), x.numpy())
+
+
+@pytest.mark.parametrize("call", [
+    lambda m, x, n: m.repeat(x, n),
+    lambda m, x, n: m.repeat(x, n, axis=-1),
+    lambda m, x, n: m.tile(x, (n,)),
+    lambda m, x, n: m.tile(x, (n, 1)),
+])  # fmt: skip
+def test_repeated_elements_have_memory_of_their_own(device, call):
+    for shape, n in itertools.product(((1,), (1, 1), (2, 3), (3, 0)), (0, 1, 2, 5)):
+        x, ours = pair(shape, device)
+        seen, expected = call(xp, ours, n), call(np, x, n)
+        np.testing.assert_array_equal(seen.numpy(), expected)
+        if expected.size:
+            seen[..., :1] = expected[..., :1] = 9
+        np.testing.assert_array_equal(seen.numpy(), expected)
+        np.testing.assert_array_equal(ours.numpy(), x)
+
+
+def test_views_keep_memory():
+    x = xp.arange(5000.0, device="cpu")
+    for view in (x[10:], xp.reshape(x, (50, 100)), np.asarray(x), xp.flip(x)):
+        expected = np.array(view)
+        kept = np.asarray(view)
+        del view
+        gc.collect()
+        xp.zeros(5000, device="cpu")
+        np.testing.assert_array_equal(kept, expected)
+
+
+def test_a_wrong_position_changes_nothing():
+    x, ours = pair((6,))
+    with pytest.raises(IndexError, match="index 6 is out of bounds"):
+        ours[cuplug.asarray([0, 6], device="cpu")] = 0
+    np.testing.assert_array_equal(ours.numpy(), x)
+
+
+@pytest.mark.parametrize("name", ["add", "abs", "sum", "concat", "where"])
+def test_functions_are_found_by_their_names(name):
+    function = getattr(xp, name)
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert function.__name__ == name
+    assert function.__doc__
