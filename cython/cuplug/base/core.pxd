@@ -245,7 +245,3 @@ cdef extern from "cuplug/host.h" nogil:
     int cuplug_query_pointer(const void *pointer, int32_t *device, cuplug_error *error)
     int cuplug_order_streams(int32_t device, void *waiting, void *stream, cuplug_error *error)
     int cuplug_synchronize(int32_t device, void *stream, int whole_device, cuplug_error *error)
-
-
-cdef extern from "internal/stock.h" nogil:
-    int cuplug_find_stock(const char *name, cuplug_operator **op, cuplug_error *error)

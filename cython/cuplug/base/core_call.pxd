@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Declarations of <internal/frame.h> and <internal/define.h>: one call in two halves, and operators
-# made in memory. For this package alone: those headers are not installed.
+# Declarations of <internal/frame.h>, <internal/define.h> and <internal/stock.h>: one call in two
+# halves, operators made in memory, those of the stock plugins. For this package alone: the headers
+# are not installed.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cuplug.base.core cimport (
@@ -170,3 +171,7 @@ cdef extern from "internal/define.h" nogil:
         const cuplug_call *call, const cuplug_term *term, const char *what, uint32_t type,
         int64_t *number
     )
+
+
+cdef extern from "internal/stock.h" nogil:
+    int cuplug_find_stock(const char *name, cuplug_operator **op, cuplug_error *error)

@@ -10,11 +10,11 @@ from cuplug.base.core cimport (
     cuplug_error,
     cuplug_find,
     cuplug_find_early,
-    cuplug_find_stock,
     cuplug_load,
     cuplug_operator,
     cuplug_operator_digest,
 )
+from cuplug.base.core_call cimport cuplug_find_stock
 from cuplug.call.operator cimport Operator, wrap_operator
 from cuplug.base.status cimport raise_error
 from cuplug.lookup.listing cimport packages_are_read, read_packages
