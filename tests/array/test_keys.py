@@ -204,3 +204,24 @@ def test_buffers_keep_no_references():
     for _ in range(1000):
         memoryview(x).release()
     assert abs(sys.getrefcount(None) - before) < 500
+
+
+def test_the_code_for_gpus(run_emulated):
+    """Quotients of complex numbers, and what is rounded to decimals, as on the CPU."""
+    run_emulated(
+        """
+import cuplug
+import numpy as np
+from emulation import install_expressions
+install_expressions()
+z, zero = np.array([1 - 1j, 0, 3j], "complex64"), np.array([0, 0, 2j], "complex64")
+floats = np.array([3e38, 700.5, -0.0, np.inf], "float32")
+for call, arrays in [
+    (lambda x, y: x / y, (z, zero)),
+    (lambda x: x.round(2), (floats,)),
+    (lambda x: x.round(-60), (floats,)),
+]:
+    here, there = (call(*(cuplug.asarray(x, device=d) for x in arrays)) for d in ("cpu", "cuda"))
+    np.testing.assert_array_equal(here.numpy(), there.numpy())
+"""
+    )

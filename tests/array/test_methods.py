@@ -95,6 +95,26 @@ def test_rounded_to_decimals(device):
     same(cuplug.asarray(x, device=device).round(decimals=-1), x.round(-1))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("decimals", [2, 5, 60, 300, -60, -300])
+def test_what_cannot_be_scaled_is_rounded(device, dtype, decimals):
+    """NumPy gives infinities and NaN."""
+    x = np.array([np.finfo(dtype).max, 0, -0.0, 700.5, np.inf, -1.25], dtype)
+    seen = cuplug.asarray(x, device=device).round(decimals).numpy()
+    few = np.array([round(float(v), decimals) if np.isfinite(v) else v for v in x])
+    np.testing.assert_allclose(seen, few.astype(dtype), rtol=np.finfo(dtype).eps)
+    assert (np.signbit(seen) == np.signbit(x)).all()
+
+
+def test_results_go_to_arrays_that_hold_them():
+    x = cuplug.asarray(np.array([0.5, 1.5]), device="cpu")
+    whole = cuplug.asarray(np.zeros((), int), copy=True, device="cpu")
+    with pytest.raises(TypeError, match="out: seen elements of int64, wanted an array that holds"):
+        x.sum(out=whole)
+    narrow = cuplug.asarray(np.zeros((), "float32"), copy=True, device="cpu")
+    assert float(x.sum(out=narrow)) == 2.0
+
+
 def test_values_of_python(device):
     x = cuplug.asarray(values("float32", (2, 3)), device=device)
     assert x.tolist() == values("float32", (2, 3)).tolist()

@@ -41,7 +41,7 @@ def names() -> list[str]:
     sys.path.append(
         str(Path(__file__).resolve().parents[1])
     )  # where all tests find what they share
-    for file in ("damaged_files", "lying_arguments", "races", "poor_machines"):
+    for file in ("damaged_files", "lying_arguments", "races", "poor_machines", "random_programs"):
         importlib.import_module(file)
     return list(ATTACKS)
 

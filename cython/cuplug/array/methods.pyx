@@ -5,6 +5,8 @@ from cuplug.array.arithmetic cimport functions
 
 from collections.abc import Iterable
 
+from numpy import can_cast
+
 
 cdef class Methods(Arithmetic):
     """What is asked of arrays by a dot: all is computed by `cuplug.array_api`."""
@@ -195,5 +197,8 @@ cdef object into(object out, object result):
     if not isinstance(out, Methods) or out.shape != result.shape:
         seen = f"shape {out.shape}" if isinstance(out, Methods) else type(out).__name__
         raise TypeError(f"cuplug.Array: out: seen {seen}, wanted a cuplug.Array of {result.shape}")
+    if not can_cast(result.dtype, out.dtype, "same_kind"):
+        wanted = f"an array that holds {result.dtype}"
+        raise TypeError(f"cuplug.Array: out: seen elements of {out.dtype}, wanted {wanted}")
     functions().assign(out, result)
     return out

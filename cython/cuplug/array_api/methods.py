@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -22,6 +22,8 @@ from cuplug.array_api.views import (
     part_of_complex,
     permute_dims,
 )
+from cuplug.call.operator import Operator
+from cuplug.source.element_wise import elementwise
 
 __all__ = [
     "CALLED",
@@ -111,6 +113,22 @@ def exchanged(x: Array, *axes: int) -> Array:
     return permute_dims(x, order)
 
 
+# What is too large to be scaled has no decimals.
+_ROUNDED = """
+__device__ inline T rounded(T x, T scale, bool is_up) {
+  const T there = is_up ? x * scale : x / scale, whole = rint(there);
+  if (!isfinite(there)) return x;
+  return whole == 0 ? whole : is_up ? whole / scale : whole * scale;
+}
+"""
+
+
+@cache
+def _rounding(dtype: str) -> Operator:
+    text = f"round(x: T, scale: float64, is_up: bool) -> T where T: {dtype}"
+    return elementwise(text, "rounded(x, (T)scale, is_up)", preamble=_ROUNDED)
+
+
 def rounded(x: Array, decimals: int) -> Array:
     """Return each element rounded to so many decimals, halves to even."""
     n = integer("round: decimals", decimals)
@@ -120,7 +138,10 @@ def rounded(x: Array, decimals: int) -> Array:
         raise ValueError(f"round: decimals: seen {n}, wanted {-DECIMALS} to {DECIMALS}")
     if n > 0 and kind_of(x.dtype) in ("int", "uint"):
         return copied(x)
-    there, back = ("multiply", "divide") if n > 0 else ("divide", "multiply")
     scale = 10.0 ** (n if n > 0 else -n)
+    if kind_of(x.dtype) == "float":
+        result: Array = _rounding(name_of(x.dtype))(x, scale, n > 0)
+        return result
+    there, back = ("multiply", "divide") if n > 0 else ("divide", "multiply")
     whole = unary("round", binary(there, x, scale))
     return astype(binary(back, whole, scale), x.dtype, copy=False)

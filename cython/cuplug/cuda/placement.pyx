@@ -40,7 +40,8 @@ cdef cuplug_device from_environment
 cdef cuplug_device make_device(int device_type, object number) except *:
     cdef cuplug_device device
     if not 0 <= number < MAX_GPUS:
-        seen = f"number {number}" if -1 << 63 <= number < 1 << 63 else "a number beyond 64 bits"
+        is_long = number.bit_length() > 128  # which Python may not write
+        seen = "a number beyond 128 bits" if is_long else f"number {number}"
         raise ValueError(f"device: seen {seen}, wanted that of a GPU, from 0")
     device.type = device_type
     device.id = number

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of several operations on arrays that share memory, run by cuplug and by NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import cuplug
+import numpy as np
+from attacks import attack, refusals
+from cuplug import array_api as xp
+
+DTYPES = ["bool", "int8", "uint8", "int32", "int64", "uint64", "float32", "float64", "complex64"]
+SIZES = [0, 1, 1, 2, 3, 5, 17]
+STEPS = [None, 1, -1, 2, -2, 3]
+N_KEPT = 8  # pairs of arrays
+REFUSED = (TypeError, ValueError, IndexError)
+
+Pair = tuple[Any, Any]  # NumPy's array and cuplug's
+
+
+class Program:
+    """Pairs of arrays, each of which must stay alike whatever is done with the others."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.pairs: list[Pair] = []
+        self.said: list[str] = []
+        for _ in range(3):
+            self.make()
+
+    def make(self) -> None:
+        """Add a new array, with memory of its own."""
+        shape = tuple(self.random.choice(SIZES) for _ in range(self.random.choice([0, 1, 2, 2, 3])))
+        x = np.random.default_rng(self.random.getrandbits(32)).integers(0, 4, shape)
+        x = x.astype(self.random.choice(DTYPES))
+        self.add(x, cuplug.asarray(x, copy=True, device="cpu"))
+
+    def add(self, x: Any, y: Any) -> None:
+        """Add a pair, in place of another where there are many."""
+        if len(self.pairs) == N_KEPT:
+            self.pairs.pop(self.random.randrange(N_KEPT))
+        self.pairs.append((x, y))
+
+    def pick(self) -> Pair:
+        """Return one of the pairs."""
+        return self.random.choice(self.pairs)
+
+    def key(self, shape: tuple[int, ...], has_arrays: bool) -> Any:
+        """Return a key for an array of a shape, whose positions are there."""
+        items: list[Any] = []
+        for n in shape:
+            kind = self.random.random()
+            if kind < 0.2 and n:
+                items.append(self.random.randrange(-n, n))
+            elif kind < 0.4 and n and has_arrays:
+                items.append(
+                    np.array(self.random.sample(range(n), self.random.randint(0, min(n, 3))))
+                )
+                items[-1] = items[-1].astype(int)  # also where there are none
+                has_arrays = False
+            else:
+                ends = [
+                    self.random.choice([None, self.random.randint(-n - 1, n + 1)]) for _ in "ab"
+                ]
+                items.append(slice(*ends, self.random.choice(STEPS)))
+        if self.random.random() < 0.2:
+            items.insert(self.random.randint(0, len(items)), None)
+        return (*items, ...) if self.random.random() < 0.2 else tuple(items)
+
+    def check(self) -> None:
+        """Compare all pairs."""
+        for x, y in self.pairs:
+            seen = y.numpy()
+            if (x.shape, x.dtype) != (seen.shape, seen.dtype) or not np.array_equal(x, seen):
+                raise AssertionError(
+                    f"seen {y!r}, wanted {x!r} after " + "; ".join(self.said[-12:])
+                )
+
+
+def view(p: Program) -> None:
+    """Look at a part of an array."""
+    x, y = p.pick()
+    key = p.key(x.shape, False)
+    key = key if ... in key else (*key, ...)  # an array of NumPy's, not a number
+    p.add(x[key], y[key])
+
+
+def turned(p: Program) -> None:
+    """Exchange dimensions, and turn them round."""
+    x, y = p.pick()
+    order = p.random.sample(range(x.ndim), x.ndim)
+    p.add(x.transpose(order), xp.permute_dims(y, order))
+
+
+def in_one_line(p: Program) -> None:
+    """Put the elements into one dimension, as a copy."""
+    x, y = p.pick()
+    p.add(x.reshape(-1, copy=True), xp.reshape(y, (-1,), copy=True))
+
+
+def made(p: Program) -> None:
+    """Call a function whose result has memory of its own."""
+    x, y = p.pick()
+    function: Callable[[Any, Any], Any] = p.random.choice(
+        [
+            lambda xp, x: xp.tile(x, (1,)),
+            lambda xp, x: xp.tile(x, (2, 1)),
+            lambda xp, x: xp.concat([x, x], axis=0),
+            lambda xp, x: xp.roll(x, 1),
+            lambda xp, x: xp.repeat(x, 2),
+            lambda xp, x: xp.where(x == x, x, x),
+            lambda xp, x: x != 1,
+            lambda xp, x: xp.sum(x, axis=0, dtype=x.dtype),
+            lambda xp, x: xp.cumulative_sum(x, axis=-1, dtype=x.dtype),
+            lambda xp, x: xp.nonzero(x)[0],
+        ]
+    )
+    if x.size > 2000:
+        return
+    wanted = np.array(function(np, x)) if x.ndim else None
+    with refusals(*REFUSED):
+        seen = function(xp, y)
+        if wanted is not None:
+            p.add(wanted, seen)
+
+
+def written(p: Program) -> None:
+    """Write a number, or what another array has, to a part of one."""
+    x, y = p.pick()
+    key = p.key(x.shape, True)
+    theirs, ours = p.random.choice([(1, 1), (0, 0), p.pick()])
+    fits = isinstance(theirs, int) or (
+        theirs.dtype == x.dtype and np.shape(x[key]) == theirs.shape and x.ndim > 0
+    )
+    if fits and x.flags.writeable:
+        p.said.append(f"x[{key}] = {np.shape(theirs)}")
+        x[key] = np.array(theirs)
+        y[key] = ours
+
+
+def changed(p: Program) -> None:
+    """Change an array in place by another one, which may share its memory."""
+    x, y = p.pick()
+    a, b = p.pick()
+    if x.dtype != a.dtype or x.shape != a.shape or x.dtype == bool:
+        return
+    p.said.append(f"+= {x.shape} {x.strides} {a.strides}")
+    x += np.array(a)
+    y += b
+
+
+@attack
+def programs_beside_numpy(random: Random, space: Path) -> int:
+    """Run operations on views of views, which are changed in between."""
+    n = 0
+    for _ in range(60):
+        p = Program(random)
+        for _ in range(60):
+            operation = random.choice(
+                [view, view, turned, in_one_line, made, written, changed, Program.make]
+            )
+            p.said.append(operation.__name__)
+            operation(p)
+            p.check()
+            n += 1
+    return n
