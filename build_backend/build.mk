@@ -95,7 +95,7 @@ SIDES      = $(if $(filter $(BUILD)/plugins/$*.cu.o,$(CUDA_SIDES)),-DCUPLUG_ARCH
 # Machine code for all GPUs is 20 times smaller compressed; nvcc before 12.8 cannot.
 COMPRESS  := $(if $(ARCHS),$(shell $(NVCC) --help | grep -q compress-mode && echo -compress-mode=size))
 # The CUDA runtime is linked statically; what nvcc's C++ compiler links, where something needs it.
-CXX_PARTS  = $(foreach part,libstdc++.so libgcc_s.so.1,$(shell $(or $(NVCC_CCBIN),g++) -print-file-name=$(part)))
+CXX_PARTS  = $(foreach part,libstdc++.so libgcc_s.so.1 libgcc.a,$(shell $(or $(NVCC_CCBIN),g++) -print-file-name=$(part)))
 CUDA_LIBS := $(if $(ARCHS),$(shell $(NVCC) -dryrun -shared x.o 2>&1 | sed -n 's/.*LIBRARIES= *//p') \
   -lcudart_static -lpthread -ldl -lrt -Wl$(comma)--as-needed $(CXX_PARTS))
 

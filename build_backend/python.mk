@@ -83,7 +83,7 @@ GENERATORS := $(addprefix cython/cuplug/,author/bind.py author/memoryviews.py au
 SETTLED += $(call settle,$(BUILD)/stock.config,$(STOCK))
 $(GENERATED): $(MODULES) $(STOCK) $(BUILD)/stock.config $(wildcard $(GENERATORS)) | $(STAGED) stale
 	@mkdir -p $(@D)
-	$(call say,generate $@)$(if $(CROSS),cp $(NATIVE)/generated/* $(@D),$(RUN) -m cuplug.author.bind --stock $(@D))
+	$(call say,generate $@)$(if $(CROSS),cp $(CROSS_FROM)/generated/* $(@D),$(RUN) -m cuplug.author.bind --stock $(@D))
 	@touch $@
 
 $(PACKAGE)/typed.pxd $(PACKAGE)/ops.pyi: $(PACKAGE)/%: $(GENERATED)

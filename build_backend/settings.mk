@@ -11,7 +11,7 @@ NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc) $(CUDA_HOME)/bin/nvcc 
 NVCCFLAGS ?= -lineinfo# what profilers need; half of the size
 CUDA_ARCHS ?= native#   "75 90", all, or native: those of the GPUs that are here, none without one
 CROSS  ?=#             aarch64: the machine that CC and LINKER make code for, where it is not this one
-NATIVE ?=#             with CROSS, a build of the same sources for this machine
+CROSS_FROM ?=#         with CROSS, a build of the same sources for this machine
 SANITIZE ?=#            address,undefined or thread, for the core and the host entries
 WERROR ?= -Werror#      empty where a compiler to come may warn of more: `pip install` does that
 V      ?=#              `make V=1` shows the commands

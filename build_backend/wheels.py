@@ -73,7 +73,7 @@ def build_native(python: str) -> dict[str, str]:
     made = [f"BUILD={native}", f"PYTHON={python}", "VENV=", "NVCC=", "python"]
     command = ["make", f"-j{os.cpu_count()}", "-f", "build_backend/build.mk", *made]
     subprocess.run(command, check=True, env=without(FOREIGN + OF_MAKE))
-    return {"NATIVE": str(native), "_PYTHON_HOST_PLATFORM": f"linux-{CROSS}"}
+    return {"CROSS_FROM": str(native), "_PYTHON_HOST_PLATFORM": f"linux-{CROSS}"}
 
 
 def build(python: str, machine: str, folder: Path) -> Path:
@@ -87,7 +87,8 @@ def build(python: str, machine: str, folder: Path) -> Path:
     (wheel,) = raw.glob("*.whl")
     parts = bundled(python, variables["CC"], variables["NVCC"], GLIBC)
     add_to_wheel(wheel, {f"sboms/{NAME}": describe(parts)})
-    platform = f"manylinux_{GLIBC.replace('.', '_')}_{machine}"
+    # auditwheel takes names for its own machine; for another it finds the oldest that fits.
+    platform = "auto" if CROSS else f"manylinux_{GLIBC.replace('.', '_')}_{machine}"
     repair = [sys.executable, "-m", "auditwheel", "repair", "--only-plat", "--plat", platform]
     repaired = WORK / "repaired"
     shutil.rmtree(repaired, ignore_errors=True)

@@ -4,6 +4,7 @@
 What makefiles ask for each file they compile is answered before anything else is loaded.
 """
 
+import io
 import os
 import sys
 from importlib.util import find_spec
@@ -26,6 +27,7 @@ def main() -> None:
 
     A reader that has seen enough, as `head` does, is no error to tell of.
     """
+    _open_streams()
     try:
         try:
             _run()
@@ -35,6 +37,16 @@ def main() -> None:
         # Python flushes once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def _open_streams() -> None:
+    """Let there be a place for what is written, which may hold any name of a file."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)  # None where it was closed
+        if stream is None:
+            setattr(sys, name, io.StringIO())
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run() -> None:

@@ -53,6 +53,29 @@ def test_on_the_host(dtype):
     np.testing.assert_array_equal(swapped.numpy(), host)
 
 
+TEXTS = np.zeros(3, [("name", "S4"), ("x", "<f4")])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: cuplug.asarray(x, dtype="float32"),
+        lambda x: cuplug.array_api.zeros_like(x),
+        lambda x: cuplug.array_api.concat([x, x]),
+        lambda x: cuplug.array_api.where(
+            cuplug.array_api.ones(3, dtype="bool", device="cpu"), x, x
+        ),
+        lambda x: x == x,
+        lambda x: x.__setitem__(0, x[1]),
+        cuplug.fuse(lambda x: x + 1),
+        lambda x: x["name"],
+    ],
+)
+def test_structures_are_told(call):
+    with pytest.raises(TypeError, match="seen (structures|a field) of .*, w"):
+        call(cuplug.asarray(TEXTS, device="cpu"))
+
+
 def test_what_structures_are_not_for():
     x = cuplug.asarray(points(), device="cpu")
     with pytest.raises(KeyError, match="seen the field 'm', wanted one of"):

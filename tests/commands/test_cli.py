@@ -236,6 +236,25 @@ def test_a_reader_that_has_seen_enough_is_not_told_of(arguments):
     assert (done.stderr, done.returncode) == ("", 1)
 
 
+@pytest.mark.parametrize("arguments", [["path"], ["--cflags"]])
+def test_output_that_is_closed(arguments):
+    command = [sys.executable, "-m", "cuplug", *arguments]
+    done = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *command],
+        env={**os.environ, "PYTHONPATH": str(Path(PACKAGE).parent)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert "Traceback" not in done.stderr
+    assert "--cflags" not in arguments or not done.returncode
+
+
+def test_names_that_the_terminal_has_no_letters_for(tmp_path):
+    (tmp_path / "ä").mkdir(mode=0o755)
+    done = run("path", LD_LIBRARY_CUPLUG_PATH=str(tmp_path / "ä"), PYTHONIOENCODING="ascii")
+    assert (done.stderr, str(tmp_path) + "/\\xe4" in done.stdout) == ("", True)
+
+
 @pytest.mark.parametrize("arguments", QUICK)
 def test_what_makefiles_ask_is_answered_alike(arguments, run_python):
     """By all of the command, and before anything else is loaded."""

@@ -86,7 +86,7 @@ def test_integers_wrap_and_divide_as_those_of_numpy(dtype):
 
 BINARY = ["add", "subtract", "multiply", "divide", "maximum", "less", "equal"]
 BINARY += ["logical_and", "pow", "hypot", "copysign"]
-OTHERS = [*REAL, "int", "float", "scalar int8", "scalar float32"]
+OTHERS = [*REAL, "truth", "int", "float", "scalar int8", "scalar float32"]
 
 
 def binary(name):
@@ -98,7 +98,7 @@ def test_promotion_is_that_of_numpy(name):
     """Of arrays, numbers of Python and scalars of NumPy; where NumPy refuses, so it is here."""
     for ours, theirs in itertools.product(REAL, OTHERS):
         x = np.ones((2, 2), ours)
-        y = {"int": 2, "float": 1.5}.get(theirs)
+        y = {"truth": True, "int": 2, "float": 1.5}.get(theirs)
         y = np.ones(2, theirs.split()[-1]) if y is None else y
         symbols = [Symbol("array", x.dtype, 0), Symbol("array", getattr(y, "dtype", type(y)), 1)]
         try:

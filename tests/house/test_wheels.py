@@ -194,7 +194,8 @@ def test_a_wheel_for_aarch64(tmp_path):
     zig = f"{sys.executable} -m ziglang cc -target aarch64-linux-gnu.2.28"
     build_wheel(tmp_path, CROSS="aarch64", CC=zig, NVCC="")
     (wheel,) = (tmp_path / "dist").glob("*.whl")
-    assert wheel.name.endswith("-manylinux_2_28_aarch64.whl")
+    assert "-manylinux_2_" in wheel.name
+    assert wheel.name.endswith("_aarch64.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.endswith(".so")]
         names.remove("cuplug/lib/libcuplug.so")  # a line for the linker

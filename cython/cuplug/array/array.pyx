@@ -252,6 +252,8 @@ cdef Array field_of(Array x, str name):
         raise KeyError(f"cuplug.Array: seen the field {name!r}, wanted one of {x.dtype.names}")
     field, offset = x.dtype.fields[name][:2]
     dtype, inner = field.base, field.shape
+    if not dtype_in_memory(dtype).bits:
+        raise TypeError(f"cuplug.Array: {name}: seen a field of {dtype}, which no operator takes")
     if any([stride % dtype.itemsize for stride in x.strides]):
         wanted = f"wanted multiples of the {dtype.itemsize} bytes of its elements"
         raise ValueError(f"cuplug.Array: {name}: seen strides {x.strides}, {wanted}")
@@ -348,11 +350,16 @@ cdef Array view(Array x, tuple shape, tuple strides, int64_t offset, object dtyp
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef int64_t steps[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor seen = x.tensor
+    cdef double n_bytes = dtype.itemsize
     cdef int k
     if len(shape) > CUPLUG_MAX_NDIM:
         raise ValueError(f"cuplug.Array: seen {len(shape)} dimensions, wanted at most 64")
     seen.ndim = len(shape)
     seen.shape, seen.strides = sizes, steps
+    for k in range(seen.ndim):
+        n_bytes *= shape[k] or 1
+    if n_bytes >= 2.0**63:
+        raise ValueError(f"cuplug.Array: seen shape {shape}, wanted less than 2^63 bytes")
     for k in range(seen.ndim):
         sizes[k], steps[k] = shape[k], strides[k]
     seen.data = <char *>seen.data + offset

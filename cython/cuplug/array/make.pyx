@@ -117,7 +117,7 @@ cdef object describe(
         raise TypeError(f"{function}: dtype: seen {dtype}, which no operator takes")
     cdef double n_bits = x.dtype.bits * x.dtype.lanes
     for k in range(x.ndim):
-        n_bits *= sizes[k]
+        n_bits *= sizes[k] if sizes[k] else 1  # NumPy refuses what is as large without a 0, too
     if n_bits >= 2.0**66:
         seen = parse_shape(function, shape)
         raise ValueError(f"{function}: shape: seen {seen}, wanted less than 2^63 bytes")

@@ -23,7 +23,7 @@ from cuplug.array_api.dtypes import (
     result_type,
     to_dtype,
 )
-from cuplug.array_api.elementwise import NUMBERS, plain_number
+from cuplug.array_api.elementwise import NUMBERS, plain_number, unary
 from cuplug.array_api.filled import copied
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.public import public
@@ -71,12 +71,12 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     else:
         is_converted_here = _may_be_out_of_range(x, dtype)
         result = to_array(x, None if is_converted_here else dtype, device, copy)
-    wanted = result.dtype if dtype is None or result.dtype.names else to_dtype(dtype, "asarray")
+    wanted = result.dtype if dtype is None else to_dtype(dtype, "asarray")
     if wanted == result.dtype and not (copy and result is x):
         return result
     if wanted == result.dtype and not wanted.names:
         return copied(result)
-    if result.dtype.names:  # no operator copies structures
+    if wanted == result.dtype:  # no operator copies structures
         return to_array(result.numpy(), None, result.device, None)
     if copy is False:
         raise ValueError(f"asarray: copy: seen False, but {result.dtype} has to become {wanted}")
@@ -216,6 +216,8 @@ def linspace(
     _spacing(name)(
         result, start, stop, num - flag("linspace: endpoint", endpoint) if num > 1 else num
     )
+    if kind_of(wanted) in ("int", "uint"):
+        result = unary("floor", result)  # as NumPy rounds them
     return result if result.dtype == wanted else astype(result, wanted)
 
 

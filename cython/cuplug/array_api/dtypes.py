@@ -88,6 +88,8 @@ def sequence(what: str, value: Any, wanted: str) -> tuple[Any, ...]:
 @cache
 def name_of(dtype: Any) -> str:
     """Return a dtype's name, which NumPy puts together each time that it is asked for."""
+    if dtype.names:
+        raise TypeError(f"seen structures of dtype {dtype}, wanted numbers: no operator takes them")
     name: str = dtype.name
     return name
 

@@ -177,10 +177,22 @@ def _direct_clip(*given: Any) -> Operator | None:
     return _clipping(name_of(dtype)) if is_real else None
 
 
+def _in_range(bound: Array, dtype: Any) -> Array:
+    """Return bounds in a dtype: those of integers outside of its range are its limits."""
+    kinds = {kind_of(bound.dtype), kind_of(dtype)}
+    if bound.dtype != dtype and kinds <= {"int", "uint"}:
+        limits, own = np.iinfo(dtype), np.iinfo(bound.dtype)
+        if own.min < limits.min:
+            bound = binary("maximum", bound, int(limits.min))
+        if own.max > limits.max:
+            bound = binary("minimum", bound, int(limits.max))
+    return astype(bound, dtype)
+
+
 @partial(ArrayFunction, find=_direct_clip)
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
     """Return elements in the range from `min` to `max`, in the array's dtype."""
     for name, bound in (("maximum", min), ("minimum", max)):
         if bound is not None:
-            x = binary(name, x, astype(bound, x.dtype) if isinstance(bound, Array) else bound)
+            x = binary(name, x, _in_range(bound, x.dtype) if isinstance(bound, Array) else bound)
     return unary("positive", x) if min is None and max is None else x

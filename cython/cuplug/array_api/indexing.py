@@ -70,9 +70,13 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
         raise TypeError(f"repeat: repeats: seen {times.dtype}, wanted integers")
     if times.size and int(min(times)) < 0:
         raise ValueError("repeat: repeats: seen a number below 0, wanted none")
-    if not x.shape[along]:
+    times = broadcast_to(times, (x.shape[along],))
+    if not times.size:
         return copied(x)
-    ends = cumulative_sum(broadcast_to(times, (x.shape[along],)), dtype="int64")
+    most = int(max(times))
+    if most * times.size >= 1 << 63:
+        raise ValueError(f"repeat: repeats: seen {most}, wanted a sum below 2**63")
+    ends = cumulative_sum(times, dtype="int64")
     numbers = arange(int(ends[-1]), device=x.device)
     return take(x, searchsorted(ends, numbers, side="right"), axis=along)
 

@@ -158,7 +158,10 @@ def _one_of(x: Array, axes: tuple[int, ...]) -> Array:
 
 def _correction(name: str, value: Any) -> float:
     try:
-        return float(value)
+        number = float(value)
+        if number == number:
+            return number
+        raise ValueError
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{name}: correction: seen {value!r:.60}, wanted a number") from None

@@ -201,12 +201,16 @@ def broadcast_to(x, /, shape):
     cdef tuple wanted = shape_of("broadcast_to: shape", shape)
     cdef int k, n = check_ndim(PyTuple_GET_SIZE(wanted)), more = n - to.x.ndim
     cdef int64_t size
+    cdef double n_bytes = cuplug_element_bytes(&to.x)
     cdef bint fits = more >= 0
     for k in range(n - 1, -1, -1):
         size = to.shape[k - more] if k >= more else 1
         to.strides[k] = 0 if size == 1 else to.strides[k - more]
         to.shape[k] = length_of(wanted, k)
         fits &= to.shape[k] >= 0 and (size == 1 or size == to.shape[k])
+        n_bytes *= max(wanted[k], 1)
+    if n_bytes >= 2.0**63:
+        raise ValueError(f"broadcast_to: seen shape {wanted}, wanted less than 2^63 bytes")
     if not fits:
         raise ValueError(f"broadcast_to: shape: seen {wanted}, which {own.shape} does not fit")
     to.x.ndim = n

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cuplug.array_api.dtypes import kind_of
 from cuplug.base.numpy_dtypes import numpy_dtype
 from cuplug.base.public import public
 from cuplug.fusion.plan import Plan
@@ -88,7 +89,17 @@ class Fused:
         if not hasattr(x, "dtype"):
             return x
         kind = "number" if isinstance(x, np.generic) else "array"
-        return Symbol(kind, numpy_dtype(str(x.dtype).rpartition(".")[2]), k)
+        return Symbol(kind, self._dtype_of(x), k)
+
+    def _dtype_of(self, x: Any) -> Any:
+        dtype = x.dtype
+        try:
+            if not isinstance(dtype, np.dtype):
+                dtype = numpy_dtype(str(dtype).rpartition(".")[2])
+            kind_of(dtype)
+        except TypeError as error:
+            raise TypeError(f"fuse: {self._name}: {error}") from None
+        return dtype
 
     def __reduce__(self) -> str:
         return str(self.function.__qualname__)

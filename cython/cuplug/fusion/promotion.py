@@ -57,7 +57,8 @@ def computed_with(name: str, types: list[Type]) -> tuple[list[Any], Type]:
         is_bool = FUNCTIONS[name].result == "bool"
         return [common] * len(types), np.dtype(bool) if is_bool else common
     ufunc = getattr(np, _UFUNCS.get(name, name))
-    *loop, result = ufunc.resolve_dtypes((*types, None))
+    known = [np.dtype(bool) if each is bool else each for each in types]
+    *loop, result = ufunc.resolve_dtypes((*known, None))
     if len({*loop}) > 1:
         loop = [np.result_type(*loop)] * len(loop)
     return [_known(name, dtype) for dtype in loop], result

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers at the ends of their ranges, and sizes that nothing can have."""
+
+import cuplug
+import numpy as np
+import pytest
+from cuplug import array_api as xp
+from hypothesis import given
+from hypothesis import strategies as st
+
+ONE = cuplug.asarray(np.ones(1), copy=True, device="cpu")
+INTEGERS = ["int8", "uint16", "int64", "uint64"]
+
+
+@pytest.mark.parametrize(
+    "shape", [(2**62, 8), (2**32, 2**32), (2**63,), (0, 2**62, 2**62)], ids=str
+)
+def test_shapes_of_too_many_bytes(shape):
+    """Their number of elements would be another one, modulo 2**64."""
+    with pytest.raises(ValueError, match="seen shape .*, wanted less than 2.63 bytes"):
+        xp.broadcast_to(ONE, shape)
+    with pytest.raises(ValueError, match="shape: seen .*2.63"):
+        cuplug.empty(shape, device="cpu")
+
+
+@pytest.mark.parametrize("times", [2**62, 2**64 - 1, [2**62, 2**62, 0], [2**63, 0, 2**63]], ids=str)
+def test_repeats_whose_sum_is_too_large(times):
+    x = cuplug.asarray(np.arange(3), device="cpu")
+    times = cuplug.asarray(np.array(times, np.uint64), device="cpu")
+    with pytest.raises(ValueError, match="repeat: repeats: seen .*, wanted a sum below"):
+        xp.repeat(x, times)
+
+
+def test_repeats_of_nothing_must_fit():
+    x = cuplug.asarray(np.zeros((0, 2)), device="cpu")
+    assert xp.repeat(x, 3, axis=0).shape == (0, 2)
+    with pytest.raises(ValueError, match="does not fit"):
+        xp.repeat(x, cuplug.asarray(np.array([1, 2]), device="cpu"), axis=0)
+
+
+def of(dtype: str) -> st.SearchStrategy[int]:
+    """Return numbers of a dtype, most of them at its ends."""
+    limits = np.iinfo(dtype)
+    low, high = int(limits.min), int(limits.max)
+    return st.one_of(st.sampled_from([low, low + 1, 0, 1, high - 1, high]), st.integers(low, high))
+
+
+@given(st.data(), st.sampled_from(INTEGERS), st.sampled_from(INTEGERS))
+def test_clip_by_bounds_of_any_integers(data, own, theirs):
+    numbers, bound = data.draw(st.lists(of(own), min_size=1, max_size=4)), data.draw(of(theirs))
+    x = cuplug.asarray(np.array(numbers, own), device="cpu")
+    y = cuplug.asarray(np.array(bound, theirs), device="cpu")
+    limits = np.iinfo(own)
+    held = max(int(limits.min), min(bound, int(limits.max)))
+    assert xp.clip(x, y).numpy().tolist() == [max(k, held) for k in numbers]
+    assert xp.clip(x, None, y).numpy().tolist() == [min(k, held) for k in numbers]
+
+
+@given(st.integers(-100, 100), st.integers(-100, 100), st.integers(0, 9), st.booleans())
+def test_linspace_of_integers_rounds_down(start, stop, n, endpoint):
+    got = xp.linspace(start, stop, n, dtype="int64", endpoint=endpoint, device="cpu")
+    floats = xp.linspace(start, stop, n, endpoint=endpoint, device="cpu")
+    assert got.numpy().tolist() == np.floor(floats.numpy()).tolist()
+
+
+def test_full_of_an_array_without_dimensions():
+    x = xp.full((2,), np.float32(3), device="cpu")
+    assert xp.full((2,), x[0], device="cpu").dtype == np.float32
+    with pytest.raises(TypeError, match="full: fill_value: seen str, wanted a number"):
+        xp.full((2,), "a", device="cpu")
+
+
+def test_no_number_of_degrees_of_freedom():
+    with pytest.raises(ValueError, match="var: correction: seen nan"):
+        xp.var(ONE, correction=float("nan"))
