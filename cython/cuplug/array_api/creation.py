@@ -76,7 +76,7 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
         return result
     if wanted == result.dtype and not wanted.names:
         return copied(result)
-    if result.dtype.names and wanted == result.dtype:  # no operator copies structures
+    if wanted == result.dtype:  # no operator copies structures
         return to_array(result.numpy(), None, result.device, None)
     if copy is False:
         raise ValueError(f"asarray: copy: seen False, but {result.dtype} has to become {wanted}")

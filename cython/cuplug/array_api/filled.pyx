@@ -10,12 +10,12 @@ from cuplug.array.make cimport describe, new_array, of_structures, place_for
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_tensor
 from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory, to_descr
 
-from cuplug.array_api.dtypes import astype, checked, name_of
+from cuplug.array_api.dtypes import astype, checked, to_dtype
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
     """Return an array of one value."""
-    dtype = dtype_of_value(fill_value) if dtype is None else dtype
+    dtype = dtype_of(fill_value) if dtype is None else dtype
     return filled("full", shape, fill_value, dtype, device)
 
 
@@ -28,34 +28,31 @@ def zeros(shape, *, dtype=None, device=None):
     """Return an array of zeros."""
     cdef int64_t sizes[CUPLUG_MAX_NDIM]
     cdef cuplug_tensor x
-    describe("zeros", shape, "float64" if dtype is None else dtype, sizes, &x)
+    descr = describe("zeros", shape, "float64" if dtype is None else dtype, sizes, &x)
     x.device = place_for("zeros", device)
-    return cleared(&x)
+    return cleared(&x, descr)
 
 
 def empty_like(x, /, *, dtype=None, device=None):
     """Return an array of the same shape, dtype and device, uninitialised."""
     cdef cuplug_tensor like = tensor_like("empty_like", x, dtype, device)
-    descr = x.dtype if dtype is None else to_descr("empty_like", dtype)
-    return of_structures(empty_like_tensor(&like), descr)
+    return of_structures(empty_like_tensor(&like), descr_like("empty_like", x, dtype))
 
 
 def full_like(x, /, fill_value, *, dtype=None, device=None):
     """Return an array like another one, of one value."""
-    cdef cuplug_tensor like = tensor_like("full_like", x, dtype, device)
-    return written(empty_like_tensor(&like), fill_value)
+    return written(empty_like(x, dtype=dtype, device=device), fill_value)
 
 
 def ones_like(x, /, *, dtype=None, device=None):
     """Return an array like another one, of ones."""
-    cdef cuplug_tensor like = tensor_like("ones_like", x, dtype, device)
-    return written(empty_like_tensor(&like), 1)
+    return written(empty_like(x, dtype=dtype, device=device), 1)
 
 
 def zeros_like(x, /, *, dtype=None, device=None):
     """Return an array like another one, of zeros."""
     cdef cuplug_tensor like = tensor_like("zeros_like", x, dtype, device)
-    return cleared(&like)
+    return cleared(&like, descr_like("zeros_like", x, dtype))
 
 
 def copied(Array x not None):
@@ -66,9 +63,9 @@ def copied(Array x not None):
     return written(empty_like_tensor(&like), x)
 
 
-cdef object dtype_of_value(object value):
-    if isinstance(value, (int, float, complex)):
-        return type(value)
+cdef object dtype_of(object value):
+    if isinstance(value, (bool, int, float, complex)):
+        return to_dtype(type(value))
     if hasattr(value, "dtype"):
         return value.dtype
     raise TypeError(f"full: fill_value: seen {type(value).__name__}, wanted a number")
@@ -83,10 +80,14 @@ cdef Array written(Array x, object value):
     return x
 
 
-cdef Array cleared(cuplug_tensor *x):
+cdef object descr_like(str function, Array x, object dtype):
+    return x.dtype if dtype is None else to_descr(function, dtype)
+
+
+cdef Array cleared(cuplug_tensor *x, object descr):
     """On the host by the system, whose new pages are zeros."""
     if x.dtype.code == OPAQUE or is_on_gpu(x):
-        return written(empty_like_tensor(x), 0)
+        return written(of_structures(empty_like_tensor(x), descr), 0)
     return cleared_like_tensor(x)
 
 
@@ -94,8 +95,6 @@ cdef cuplug_tensor tensor_like(str function, object x, object dtype, object devi
     """Without memory, in C order."""
     cdef cuplug_tensor like = (<Array>checked(function, "x", x)).tensor
     like.strides = NULL
-    if dtype is None and function != "empty_like":
-        name_of(x.dtype)  # structures have no numbers
     if dtype is not None:
         like.dtype = dtype_in_memory(to_descr(function, dtype))
         if not like.dtype.bits:

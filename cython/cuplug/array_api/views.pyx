@@ -11,7 +11,6 @@ from cuplug.array.layout cimport contiguous_strides
 from cuplug.base.dlpack cimport DLPACK_FLOAT
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 
-import math
 from collections.abc import Iterable
 from operator import index
 
@@ -209,11 +208,11 @@ def broadcast_to(x, /, shape):
         to.strides[k] = 0 if size == 1 else to.strides[k - more]
         to.shape[k] = length_of(wanted, k)
         fits &= to.shape[k] >= 0 and (size == 1 or size == to.shape[k])
-        n_bytes *= to.shape[k] or 1
-    if not fits or n_bytes >= 2.0**63:
-        is_small = math.prod([length or 1 for length in wanted]) * own.dtype.itemsize < 1 << 63
-        why = f"which {own.shape} does not fit" if is_small else "wanted less than 2^63 bytes"
-        raise ValueError(f"broadcast_to: shape: seen {wanted}, {why}")
+        n_bytes *= max(wanted[k], 1)
+    if n_bytes >= 2.0**63:
+        raise ValueError(f"broadcast_to: seen shape {wanted}, wanted less than 2^63 bytes")
+    if not fits:
+        raise ValueError(f"broadcast_to: shape: seen {wanted}, which {own.shape} does not fit")
     to.x.ndim = n
     return share_memory(&to.x, own, own.dtype)
 
