@@ -146,17 +146,33 @@ def test_least_and_greatest_of_mixed_integers(pair, side):
         assert_same(np.asarray(f(x, y, device=side)), np.array(exact, out))
 
 
+OF_FLOATS = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan]
+
+
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_least_and_greatest_of_floats(dtype, side):
-    values = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan], dtype)
-    x, y = (a.ravel() for a in np.meshgrid(values, values))
+    x, y = (a.ravel() for a in np.meshgrid(*[np.array(OF_FLOATS, dtype)] * 2))
     for name, reference in (("min", np.minimum), ("max", np.maximum)):
         f = cuplug.elementwise("f(x: T, y: T) -> T", f"{name}(x, y)")
         found = np.asarray(f(x, y, device=side))
         assert_same(found, reference(x, y))
         equal = (x == y) & (x == 0)  # of equal numbers it is the second
         assert (np.signbit(found[equal]) == np.signbit(y[equal])).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("side", SIDES)
+def test_numbers_are_chosen_before_nan(dtype, side):
+    x, y = (each.ravel() for each in np.meshgrid(*[np.array(OF_FLOATS, dtype)] * 2))
+    of = cuplug.elementwise(
+        "f(x: T, y: T) -> (low: T, inside: T, minus: bool)",
+        "low = fmin(x, y); inside = fmax(fmin(x, (T)2), y); minus = signbit(x)",
+    )
+    low, inside, minus = of(x, y, device=side)
+    np.testing.assert_array_equal(low, np.fmin(x, y))
+    np.testing.assert_array_equal(inside, np.fmax(np.fmin(x, x.dtype.type(2)), y))
+    np.testing.assert_array_equal(minus, np.signbit(x))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])

@@ -80,6 +80,19 @@ def test_functions_of_two(dtype):
         assert_near(of(x, y), exact, dtype, name)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("exponent", ["3", "4", "(T)3", "(T)4", "2", "-1"])
+def test_powers_by_constants(dtype, exponent):
+    x = points(dtype)
+    of = cuplug.elementwise("power(x: T) -> T", f"pow(x, {exponent})")
+    with np.errstate(all="ignore"):
+        exact = np.power(
+            x.astype("float64" if dtype == "float32" else np.longdouble),
+            int(exponent.removeprefix("(T)")),
+        )
+        assert_near(of(x), exact, dtype, f"pow(x, {exponent})")
+
+
 GELU = cuplug.elementwise("gelu(x: T) -> T", "(T)0.5 * x * (1 + erf(x * (T)0.7071067811865476))")
 MIXED = cuplug.elementwise("mixed(x: T) -> T", "x > 0 ? tanh(x) * exp(-x * x) + sin(x) : pow(2, x)")
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from cuplug.array_api.dtypes import (
     widened,
     with_number,
 )
-from cuplug.array_api.expressions import FUNCTIONS
+from cuplug.array_api.expressions import FUNCTIONS, POWERS
 from cuplug.array_api.functions import ArrayFunction
 from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
@@ -34,13 +34,16 @@ _OF_FLOATS = frozenset(
 
 
 # Those of the standard.
-PLAIN = [name for name in FUNCTIONS if name != "complex_abs"]
+PLAIN = [name for name in FUNCTIONS if name not in ("complex_abs", "cube", "root")]
 _WORDS = {"abs": "the absolute value", "imag": "the imaginary part", "real": "the real part"}
 
 
 @cache
-def made(name: str, dtype: str, in_place: bool = False) -> Operator:
-    """Return the operator of a function for arguments of a dtype; x is changed, or a new array."""
+def made(name: str, dtype: str, in_place: bool = False, given: tuple[str, ...] = ()) -> Operator:
+    """Return the operator of a function for arguments of a dtype; x is changed, or a new array.
+
+    Arguments of the dtypes in `given` are converted as they are read.
+    """
     function = FUNCTIONS[name]
     kind = DTYPES[dtype].kind if dtype in DTYPES else ""
     if kind not in function.expressions:
@@ -57,6 +60,13 @@ def made(name: str, dtype: str, in_place: bool = False) -> Operator:
         return elementwise(
             f"{name}({parameters}) where T: {dtype}", f"x = ({expression})", preamble=preamble
         )
+    if given:
+        result = dtype if result == "T" else result
+        parameters = ", ".join(f"{x}: {own}" for x, own in zip("vw", given, strict=False))
+        read = ", ".join(f"{x} = {own}" for x, own in zip("xy"[: function.n], "vw", strict=False))
+        preamble = f"typedef {DTYPES[dtype].computed} T;\n{preamble}"
+        text, code = f"{name}({parameters}) -> (z: {result})", f"const T {read}; z = ({expression})"
+        return elementwise(text, code, preamble=preamble)
     text = f"{name}({parameters}) -> {result} where T: {dtype}"
     return elementwise(text, expression, preamble=preamble)
 
@@ -108,8 +118,42 @@ def direct(name: str, *given: Any, in_place: bool = False) -> Operator | None:
     """Return the operator for arrays of dtypes and numbers of types; None: some are converted."""
     wanted = kept(name, *given)
     if wanted is None:
-        return None
+        return None if in_place else _converting(name, *given)
     return made(_of_kind(name, wanted), name_of(wanted), in_place)
+
+
+def _converting(name: str, *given: Any) -> Operator | None:
+    """Return the operator that converts its arguments as it reads them; None: there is none."""
+    dtypes = [x for x in given if isinstance(x, np.dtype)]
+    if not dtypes or len(given) != FUNCTIONS[name].n:
+        return None
+    wanted = reduce(promoted, dtypes)
+    for number in given:
+        wanted = wanted if isinstance(number, np.dtype) else widened(wanted, number)
+    wanted = _floating(name, wanted)
+    if kind_of(wanted) == "complex" or DTYPES[name_of(wanted)].is_narrow:
+        return None
+    own = [name_of(x if isinstance(x, np.dtype) else wanted) for x in given]
+    return made(name, name_of(wanted), given=tuple(own))
+
+
+def _direct_power(x: Any, *exponent: Any) -> Operator | None:
+    is_number = bool(exponent) and not isinstance(exponent[0], np.dtype)
+    return None if is_number else direct("pow", x, *exponent)
+
+
+def _power(x1: Any, x2: Any, /) -> Array:
+    """Return the powers of elements."""
+    name = known_power(x1.dtype, x2) if isinstance(x1, Array) else None
+    return _unary(name, x1) if name else _binary("pow", x1, x2)
+
+
+def known_power(dtype: Any, exponent: Any) -> str | None:
+    """Return the function that a power of a number is; None: there is no other than `pow`."""
+    name = POWERS.get(exponent) if type(exponent) in (int, float) else None
+    kind = kind_of(dtype)
+    is_exact = kind in ("float", "complex") or type(exponent) is int
+    return name if name and is_exact and kind in FUNCTIONS[name].expressions else None
 
 
 def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
@@ -161,7 +205,8 @@ def _named(name: str) -> ArrayFunction:
     return ArrayFunction(function, partial(direct, name))
 
 
-CALLED = {name: _named(name) for name in PLAIN}
+_power.__name__ = _power.__qualname__ = "pow"
+CALLED = {name: _named(name) for name in PLAIN} | {"pow": ArrayFunction(_power, _direct_power)}
 
 
 @cache

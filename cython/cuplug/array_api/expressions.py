@@ -106,6 +106,8 @@ def _unary() -> list[Function]:
         Function("negative", _of(NUMERIC, "-x")),
         Function("positive", _of(ALL, "x")),
         Function("square", _of(NUMERIC, "x * x")),
+        Function("cube", _of(NUMERIC, "x * x * x")),
+        Function("root", {"float": "isinf(x) ? abs(x) : sqrt(x + (T)0)", "complex": "sqrt(x)"}),
         Function("reciprocal", _of(FLOATS, "(T)1 / x")),
         Function(
             "sign",
@@ -190,4 +192,6 @@ def _compared() -> list[Function]:
     ]
 
 
+# Powers by known exponents: these functions take a hundredth of the time of most.
+POWERS = {2: "square", 3: "cube", 0.5: "root", -1: "reciprocal"}
 FUNCTIONS = {x.name: x for x in (*_plain(), *_unary(), *_of_parts(), *_arithmetic(), *_compared())}

@@ -11,7 +11,16 @@ from typing import Any
 from cuplug.array.array import Array, may_meet
 from cuplug.array_api.creation import asarray, assign, assigning
 from cuplug.array_api.dtypes import astype, integer, kind_of, name_of
-from cuplug.array_api.elementwise import CALLED, NUMBERS, binary, direct, in_common, made, unary
+from cuplug.array_api.elementwise import (
+    CALLED,
+    NUMBERS,
+    binary,
+    direct,
+    in_common,
+    known_power,
+    made,
+    unary,
+)
 from cuplug.array_api.filled import copied, zeros_like
 from cuplug.array_api.functions import ArrayFunction
 from cuplug.array_api.indexing import put_at, take_at
@@ -66,6 +75,9 @@ def _is_number(x: Any) -> bool:
 
 def in_place(name: str, x: Array, other: Any) -> Array:
     """Change an array as Python's `+=` and the like do."""
+    if name == "pow" and (short := known_power(x.dtype, other)):
+        made(short, name_of(x.dtype), True)(x)
+        return x
     _, y = in_common(name, x, other)
     dtype = (_ if isinstance(_, Array) else y).dtype
     if dtype != x.dtype:

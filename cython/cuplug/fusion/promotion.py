@@ -20,7 +20,7 @@ _ALIASES = """
 """
 ALIASES = dict(pair.split(":") for pair in _ALIASES.split())
 _UFUNCS = {ours: theirs for theirs, ours in ALIASES.items() if hasattr(np, theirs)}
-_UFUNCS["complex_abs"] = "absolute"
+_UFUNCS |= {"complex_abs": "absolute", "cube": "square", "root": "sqrt"}
 WEAK = (bool, int, float, complex)  # Python's numbers: what they are put together with decides
 Type = Any  # of a value: a numpy.dtype, or one of WEAK
 

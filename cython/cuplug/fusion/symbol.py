@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from cuplug.array_api.dtypes import kind_of, to_dtype
+from cuplug.array_api.elementwise import known_power
 from cuplug.array_api.expressions import FUNCTIONS
 from cuplug.array_api.statistical import REDUCED
 from cuplug.fusion.promotion import Type, computed_with, dtype_of, is_weak, named, put_together
@@ -179,9 +180,8 @@ def call(name: str, *args: Any) -> Symbol:
     """Return a function of single elements."""
     parts = [symbol_of(x) for x in args]
     if name == "pow" and parts[1].kind == "constant" and not is_weak(parts[0].type):
-        short = {2: "square", 0.5: "sqrt"}.get(parts[1].given)
-        is_exact = kind_of(parts[0].type) in ("float", "complex")
-        if short and is_exact and parts[1].type in (int, float):
+        short = known_power(parts[0].type, parts[1].given)
+        if short and parts[1].type in (int, float):
             name, parts = short, parts[:1]
     if len(parts) != FUNCTIONS[name].n:
         raise TypeError(f"fuse: {name}: seen {len(parts)} arguments, wanted {FUNCTIONS[name].n}")

@@ -74,11 +74,30 @@ CUPLUG_VECTOR_2(hypot)
         }),                                                                                      \
         ({                                                                                       \
           const __typeof__(cuplug_x_ + cuplug_y_) cuplug_a_ = cuplug_x_, cuplug_b_ = cuplug_y_;  \
-          cuplug_a_ relation cuplug_b_ || cuplug_a_ != cuplug_a_ ? cuplug_a_ : cuplug_b_;        \
+          /* in two steps: one that is within another is for vectors, too */                     \
+          const __typeof__(cuplug_a_) cuplug_c_ =                                                \
+              cuplug_a_ relation cuplug_b_ ? cuplug_a_ : cuplug_b_;                              \
+          cuplug_a_ != cuplug_a_ ? cuplug_a_ : cuplug_c_;                                        \
         }));                                                                                     \
   })
 #define min(a, b) CUPLUG_CHOSEN(a, b, <, cuplug_for_least)
 #define max(a, b) CUPLUG_CHOSEN(a, b, >, cuplug_for_greatest)
+/* As in C, where NaN is no number to be chosen; for vectors, too. */
+#undef fmin
+#undef fmax
+#undef signbit
+#define CUPLUG_NUMBER(a, b, relation)                                                     \
+  ({                                                                                      \
+    const __auto_type cuplug_x_ = (a);                                                    \
+    const __auto_type cuplug_y_ = (b);                                                    \
+    const __typeof__(cuplug_x_ + cuplug_y_) cuplug_a_ = cuplug_x_, cuplug_b_ = cuplug_y_; \
+    const __typeof__(cuplug_x_ + cuplug_y_) cuplug_c_ =                                   \
+        cuplug_a_ relation cuplug_b_ ? cuplug_a_ : cuplug_b_;                             \
+    cuplug_b_ != cuplug_b_ ? cuplug_a_ : cuplug_c_;                                       \
+  })
+#define fmin(a, b) CUPLUG_NUMBER(a, b, <)
+#define fmax(a, b) CUPLUG_NUMBER(a, b, >)
+#define signbit(x) (copysign((__typeof__((x) + 0.0f))1, x) < 0)
 #define abs(x)                               \
   _Generic((x) + 0, float                    \
            : fabsf, double                   \
@@ -95,18 +114,29 @@ CUPLUG_VECTOR_2(hypot)
 #undef pow
 #define CUPLUG_FLOAT_OR(x, yes, no) _Generic((x), float : yes, float _Complex : yes, default : no)
 #define CUPLUG_BOTH_FLOAT(x, y, yes, no) CUPLUG_FLOAT_OR(x, CUPLUG_FLOAT_OR(y, yes, no), no)
-#define pow(x, y)                                                  \
-  _Generic((x) + (y), float                                        \
-           : CUPLUG_BOTH_FLOAT(x, y, powf, (pow)), double          \
-           : (pow), float _Complex                                 \
-           : CUPLUG_BOTH_FLOAT(x, y, cpowf, cpow), double _Complex \
-           : cpow, long double                                     \
-           : powl, int                                             \
-           : cuplug_int_power, long                                \
-           : cuplug_signed_power, long long                        \
-           : cuplug_signed_power, unsigned                         \
-           : cuplug_unsigned_power, default                        \
+#define pow(x, y)                                                     \
+  _Generic((x) + (y), float                                           \
+           : CUPLUG_BOTH_FLOAT(x, y, cuplug_powf, cuplug_pow), double \
+           : cuplug_pow, float _Complex                               \
+           : CUPLUG_BOTH_FLOAT(x, y, cpowf, cpow), double _Complex    \
+           : cpow, long double                                        \
+           : powl, int                                                \
+           : cuplug_int_power, long                                   \
+           : cuplug_signed_power, long long                           \
+           : cuplug_signed_power, unsigned                            \
+           : cuplug_unsigned_power, default                           \
            : cuplug_power)(x, y)
+/* By constant exponents: libmvec takes the powers of negative numbers one by one. */
+#define CUPLUG_POWER(name, type)                                                    \
+  static inline __attribute__((always_inline)) type cuplug_##name(type x, type y) { \
+    const type square = x * x;                                                      \
+    if (__builtin_constant_p(y) && y == 3) return square * x;                       \
+    if (__builtin_constant_p(y) && y == 4) return square * square;                  \
+    return (name)(x, y);                                                            \
+  }
+CUPLUG_POWER(pow, double)
+CUPLUG_POWER(powf, float)
+#undef CUPLUG_POWER
 #define rsqrt(x) (1 / sqrt(x))
 #define real(x) creal(x)
 #define imag(x) cimag(x)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that convert what they read, and powers by known exponents, against NumPy."""
+
+import cuplug
+import numpy as np
+import pytest
+from cuplug import array_api as xp
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+SPECIAL = [-np.inf, -2.5, -1.0, -0.0, 0.0, 1.0, 3.0, np.inf, np.nan]
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return request.param
+
+
+def same(seen, wanted):
+    assert isinstance(seen, cuplug.Array)
+    assert seen.dtype == wanted.dtype
+    np.testing.assert_allclose(seen.numpy(), wanted, rtol=1e-6)
+    if wanted.dtype.kind == "f":
+        is_number = ~np.isnan(wanted)
+        signs = np.signbit(seen.numpy()), np.signbit(wanted)
+        np.testing.assert_array_equal(*(x[is_number] for x in signs))
+
+
+@pytest.mark.parametrize("exponent", [-2, -1, 0, 0.5, 1, 2, 2.0, 3, 4, 2.5])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int64", "uint8"])
+def test_powers_by_numbers(dtype, exponent, device):
+    """As by an array of the number: numpy.power has other rules for some numbers."""
+    is_of_floats = dtype.startswith("float")
+    x = np.array(SPECIAL, dtype) if is_of_floats else np.arange(1, 8).astype(dtype)
+    ours = cuplug.asarray(x, device=device)
+    if x.dtype.kind in "iu" and exponent in (-2, -1):
+        with pytest.raises(ValueError, match="wanted a power >= 0|in the range of"):
+            ours**exponent
+        return
+    wanted_dtype = "float64" if x.dtype.kind in "iu" and isinstance(exponent, float) else dtype
+    with np.errstate(all="ignore"):
+        wanted = np.power(x.astype(wanted_dtype), np.full(x.shape, exponent, wanted_dtype))
+    same(ours**exponent, wanted)
+    same(xp.pow(ours, exponent), wanted)
+    if wanted.dtype == x.dtype:
+        changed = cuplug.asarray(x, device=device, copy=True)
+        changed **= exponent
+        same(changed, wanted)
+
+
+PAIRS = [
+    ("int32", "float64"),
+    ("float32", "float64"),
+    ("uint8", "int64"),
+    ("int8", "uint8"),
+    ("int64", "float32"),
+    ("float16", "float32"),
+    ("int16", "float16"),
+    ("float32", "complex64"),
+    ("int32", "complex64"),
+]
+
+
+@pytest.mark.parametrize("dtypes", PAIRS, ids="-".join)
+@pytest.mark.parametrize("name", ["add", "divide", "maximum", "atan2", "less", "remainder"])
+def test_arrays_of_two_dtypes(name, dtypes, device):
+    x, y = (np.arange(1, 13).reshape(3, 4).astype(dtype) for dtype in dtypes)
+    wanted_dtype = np.result_type(x, y)
+    if wanted_dtype.kind == "c" and name not in ("add", "divide"):
+        pytest.skip("of real numbers")
+    if wanted_dtype.kind in "iu" and name in ("divide", "atan2"):
+        wanted_dtype = np.dtype("float64")
+    theirs = getattr(np, {"atan2": "arctan2"}.get(name, name))
+    wanted = theirs(x.astype(wanted_dtype), y[::-1].astype(wanted_dtype))
+    ours = cuplug.asarray(x, device=device), cuplug.asarray(y, device=device)[::-1]
+    same(getattr(xp, name)(*ours), wanted)
+    if x.dtype.itemsize < 8:
+        turned = getattr(xp, name)(ours[0].T, ours[1].T)
+        same(turned, wanted.T)
+
+
+def test_integers_and_numbers_that_are_floats(device):
+    x = np.arange(-3, 4, dtype="int32")
+    ours = cuplug.asarray(x, device=device)
+    same(ours + 0.5, x + 0.5)
+    same(0.5 - ours, 0.5 - x)
+    same(xp.exp(ours), np.exp(x))
+    same(xp.signbit(ours), np.signbit(x.astype("float64")))
+    same(ours / 2, x / 2)
