@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that convert what they read, and powers by known exponents, against NumPy."""
 
+import math
+
 import cuplug
 import numpy as np
 import pytest
@@ -76,6 +78,24 @@ def test_arrays_of_two_dtypes(name, dtypes, device):
     if x.dtype.itemsize < 8:
         turned = getattr(xp, name)(ours[0].T, ours[1].T)
         same(turned, wanted.T)
+
+
+ALL = ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64", "complex64"]
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_assigned_arrays_of_other_dtypes(dtype, device):
+    for other in ALL if dtype == "complex64" else ALL[:-1]:
+        x = cuplug.empty((3, 4), dtype, device=device)
+        for shape in ((), (1,), (4,), (3, 1), (3, 4)):
+            given = np.arange(1, 1 + math.prod(shape)).reshape(shape)
+            values = cuplug.asarray(given, dtype=other, device=device)
+            wanted = np.empty((3, 4), dtype)
+            x[...], wanted[...] = values, values.numpy()
+            same(x, wanted)
+        x[1:, ::2] = values[1:, ::2]
+        same(x, wanted)
+        same(xp.full(5, values[0, 0], dtype=dtype, device=device), np.ones(5, dtype))
 
 
 def test_integers_and_numbers_that_are_floats(device):

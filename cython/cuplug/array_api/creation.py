@@ -106,7 +106,8 @@ def assign(x: Array, value: Any) -> None:
 
 def assigning(dtype: Any, given: Any) -> Operator | None:
     """Return what writes arrays of a dtype, or numbers of a type; None: they are converted."""
-    is_plain = given in (dtype, DTYPES[name_of(dtype)].scalar)
+    is_array = isinstance(given, np.dtype)  # which equal Python's types
+    is_plain = given == dtype if is_array else given is DTYPES[name_of(dtype)].scalar
     return _assigning(name_of(dtype)) if is_plain else None
 
 
