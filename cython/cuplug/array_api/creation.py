@@ -24,7 +24,7 @@ from cuplug.array_api.dtypes import (
     to_dtype,
 )
 from cuplug.array_api.elementwise import NUMBERS, plain_number, unary
-from cuplug.array_api.filled import copied
+from cuplug.array_api.filled import copied, zeros
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.public import public
 from cuplug.call.operator import Operator
@@ -222,12 +222,6 @@ def linspace(
     return result if result.dtype == wanted else astype(result, wanted)
 
 
-@cache
-def _diagonal(dtype: str) -> Operator:
-    text = f"eye(inout x: {dtype}[...], columns: int, k: int)"
-    return elementwise(text, "x = i % columns - i / columns == k")
-
-
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -238,17 +232,21 @@ def eye(
     device: Any = None,
 ) -> Array:
     """Return a matrix of ones on diagonal k, and zeros."""
-    n_cols = n_rows if n_cols is None else n_cols
-    result = empty((n_rows, n_cols), _given(dtype, DEFAULTS["real floating"]), device)
-    if result.size:
-        _diagonal(name_of(result.dtype))(result, n_cols, k)
+    rows = integer("eye: n_rows", n_rows)
+    columns = rows if n_cols is None else integer("eye: n_cols", n_cols)
+    k = integer("eye: k", k)
+    result: Array = zeros((rows, columns), dtype=dtype, device=device)
+    n = min(rows, columns - k) if k >= 0 else min(rows + k, columns)
+    if n > 0:
+        first = k if k >= 0 else -k * columns
+        result.reshape(-1)[first :: columns + 1][:n] = 1
     return result
 
 
 @cache
 def _triangle(name: str, relation: str, dtype: str) -> Operator:
-    text = f"{name}(x: {dtype}[...], rows: int, columns: int, k: int) -> {dtype}[...]"
-    return elementwise(text, f"i % columns - i / columns % rows {relation} k ? x : 0")
+    text = f"{name}(x: {dtype}, row: int64, column: int64, k: int) -> {dtype}"
+    return elementwise(text, f"column - row {relation} k ? x : 0")
 
 
 def tril(x: Array, /, *, k: int = 0) -> Array:
@@ -266,7 +264,8 @@ def _triangle_of(name: str, relation: str, x: Array, k: int) -> Array:
         raise ValueError(f"{name}: x: seen {x.ndim} dimensions, wanted at least 2")
     if not x.size:
         return copied(x)
-    result: Array = _triangle(name, relation, name_of(x.dtype))(x, *x.shape[-2:], k)
+    rows, columns = (arange(n, device=x.device) for n in x.shape[-2:])
+    result: Array = _triangle(name, relation, name_of(x.dtype))(x, rows[:, None], columns, k)
     return result
 
 
