@@ -180,6 +180,8 @@ def test_integers_where_functions_are_of_floats(device):
         (lambda x: x.reshape("a"), "reshape: shape: seen 'a', wanted an integer or a sequence"),
         (lambda x: x.round(400), "round: decimals: seen 400, wanted -308 to 308"),
         (lambda x: x.round(0.5), "round: decimals: seen 0.5, wanted an integer"),
+        (lambda x: x.mean(dtype="int32"), "mean: dtype: seen int32, wanted one of floats"),
+        (lambda x: f"{x:.2f}", r"format: seen shape \(3, 4, 1\), wanted \(\)"),
         (lambda x: x.squeeze(0), "squeeze: axis: seen 0 of size 3, wanted 1"),
         (lambda x: x.std(correction="a"), "std: correction: seen 'a', wanted a number"),
         (lambda x: x.sum(axis=3), "sum: axis: seen 3, wanted"),

@@ -4,10 +4,9 @@
 from importlib import import_module
 
 from cpython.bool cimport bool as bool_type
-from libc.stdint cimport uintptr_t
 
 from cuplug.array.buffer cimport Buffer
-from cuplug.array.layout cimport find_span
+from cuplug.array.layout cimport may_overlap
 from cuplug.base.core cimport cuplug_tensor
 
 cdef object computing = None
@@ -70,13 +69,10 @@ cdef bint is_alike(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
 
 
 cdef bint is_apart(Buffer x, Buffer y) noexcept:
-    cdef uintptr_t low = 0, high = 0, first = 0, last = 0
-    find_span(&x.tensor, &low, &high)
-    find_span(&y.tensor, &first, &last)
     is_near = x.tensor.device.type == y.tensor.device.type and (
         x.tensor.device.id == y.tensor.device.id
     )
-    return is_near and (low >= last or first >= high)
+    return is_near and not may_overlap(&x.tensor, &y.tensor)
 
 
 cdef class Arithmetic(Buffer):
@@ -104,7 +100,7 @@ cdef class Arithmetic(Buffer):
         return bool(functions().standard.any(found) if isinstance(found, Arithmetic) else found)
 
     def __format__(self, text):
-        return format(self.numpy()[()] if text and not self.shape else str(self), text)
+        return format(self.only("format"), text) if text else str(self)
 
     cdef object only(self, str kind):
         if self.shape:

@@ -5,12 +5,12 @@ cimport cython
 from cpython.buffer cimport PyObject_GetBuffer
 from cpython.mem cimport PyMem_RawMalloc
 from cpython.ref cimport Py_DECREF
-from libc.stdint cimport int64_t, uint64_t, uintptr_t
+from libc.stdint cimport int64_t, uint64_t
 
 from cuplug.array.arithmetic cimport changing, functions, is_apart, is_number
 from cuplug.array.buffer cimport FEW, is_contiguous, is_on_gpu, n_elements
 from cuplug.array.copies cimport copy_brief, host_values, seen_by_numpy, take_numpy, to_numpy
-from cuplug.array.layout cimport contiguous_strides, find_span, repeats_elements, select
+from cuplug.array.layout cimport may_overlap, repeats_elements, select
 from cuplug.array.methods cimport Methods
 from cuplug.base.capsules cimport export, two_integers
 from cuplug.base.core cimport (
@@ -369,7 +369,4 @@ cdef Array view(Array x, tuple shape, tuple strides, int64_t offset, object dtyp
 
 def may_meet(Array x, Array y):
     """Say whether two arrays may share memory."""
-    cdef uintptr_t low = 0, high = 0, first = 0, last = 0
-    find_span(&x.tensor, &low, &high)
-    find_span(&y.tensor, &first, &last)
-    return low < last and first < high
+    return may_overlap(&x.tensor, &y.tensor)

@@ -34,6 +34,7 @@ cdef void contiguous_strides(int ndim, const int64_t *shape, int64_t *strides) n
 
 
 cdef void find_span(const cuplug_tensor *x, uintptr_t *low, uintptr_t *high) noexcept:
+    """From the first byte to behind the last; equal ones for an empty array."""
     cdef int64_t own[CUPLUG_MAX_NDIM]
     cdef const int64_t *strides = x.strides
     cdef int64_t reach, n_bytes = cuplug_element_bytes(x)
@@ -52,6 +53,13 @@ cdef void find_span(const cuplug_tensor *x, uintptr_t *low, uintptr_t *high) noe
         else:
             high[0] += reach
     high[0] += n_bytes
+
+
+cdef bint may_overlap(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
+    cdef uintptr_t low = 0, high = 0, first = 0, last = 0
+    find_span(x, &low, &high)
+    find_span(y, &first, &last)
+    return low < last and first < high
 
 
 cdef bint repeats_elements(const cuplug_tensor *x) noexcept:

@@ -115,16 +115,17 @@ cdef class Methods(Arithmetic):
 
     def mean(self, axis=None, dtype=None, out=None, keepdims=False):
         """Return the arithmetic mean."""
-        return into(out, standard().mean(converted(self, dtype), axis=axis, keepdims=keepdims))
+        x = converted("mean", self, dtype)
+        return into(out, standard().mean(x, axis=axis, keepdims=keepdims))
 
     def var(self, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None):
         """Return the variance, of n - ddof degrees of freedom; `correction` is another name."""
-        x, ddof = converted(self, dtype), ddof if correction is None else correction
+        x, ddof = converted("var", self, dtype), ddof if correction is None else correction
         return into(out, standard().var(x, axis=axis, correction=ddof, keepdims=keepdims))
 
     def std(self, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None):
         """Return the standard deviation; arguments as of `var`."""
-        x, ddof = converted(self, dtype), ddof if correction is None else correction
+        x, ddof = converted("std", self, dtype), ddof if correction is None else correction
         return into(out, standard().std(x, axis=axis, correction=ddof, keepdims=keepdims))
 
     def max(self, axis=None, out=None, keepdims=False):
@@ -186,8 +187,13 @@ cdef object one_or_several(tuple given):
     return given[0] if len(given) == 1 and isinstance(given[0], Iterable) else given
 
 
-cdef object converted(object x, object dtype):
-    return x if dtype is None else x.astype(dtype, False)
+cdef object converted(str function, object x, object dtype):
+    if dtype is None:
+        return x
+    result = x.astype(dtype, False)
+    if result.dtype.kind in "biu":
+        raise TypeError(f"{function}: dtype: seen {result.dtype}, wanted one of floats")
+    return result
 
 
 cdef object into(object out, object result):

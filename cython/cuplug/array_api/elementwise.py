@@ -103,35 +103,34 @@ def _binary(name: str, x: Any, y: Any) -> Array:
     return result
 
 
-def kept(name: str, *given: Any) -> Any:
-    """Return the dtype that arrays of dtypes, and numbers of types, keep; None: some change it."""
-    dtypes = [x for x in given if isinstance(x, np.dtype)]
-    if not dtypes or any(x != dtypes[0] for x in dtypes):
-        return None
-    wanted = dtypes[0]
+def _wanted(name: str, given: tuple[Any, ...]) -> Any:
+    """Return the dtype that a function computes with, of dtypes and types of numbers."""
+    wanted = reduce(promoted, (x for x in given if isinstance(x, np.dtype)))
     for number in given:
         wanted = wanted if isinstance(number, np.dtype) else widened(wanted, number)
-    return wanted if _floating(name, wanted) == dtypes[0] else None
+    return _floating(name, wanted)
+
+
+def kept(name: str, *given: Any) -> Any:
+    """Return the dtype that arrays of dtypes, and numbers of types, keep; None: some change it."""
+    wanted = _wanted(name, given)
+    return wanted if all(x == wanted for x in given if isinstance(x, np.dtype)) else None
 
 
 def direct(name: str, *given: Any, in_place: bool = False) -> Operator | None:
     """Return the operator for arrays of dtypes and numbers of types; None: some are converted."""
     wanted = kept(name, *given)
-    if wanted is None:
-        return None if in_place else _converting(name, *given)
-    return made(_of_kind(name, wanted), name_of(wanted), in_place)
+    if wanted is not None:
+        return made(_of_kind(name, wanted), name_of(wanted), in_place)
+    return None if in_place else _converting(name, *given)
 
 
 def _converting(name: str, *given: Any) -> Operator | None:
     """Return the operator that converts its arguments as it reads them; None: there is none."""
-    dtypes = [x for x in given if isinstance(x, np.dtype)]
-    if not dtypes or len(given) != FUNCTIONS[name].n:
-        return None
-    wanted = reduce(promoted, dtypes)
-    for number in given:
-        wanted = wanted if isinstance(number, np.dtype) else widened(wanted, number)
-    wanted = _floating(name, wanted)
+    wanted = _wanted(name, given)
     if kind_of(wanted) == "complex" or DTYPES[name_of(wanted)].is_narrow:
+        return None
+    if len(given) != FUNCTIONS[name].n:
         return None
     own = [name_of(x if isinstance(x, np.dtype) else wanted) for x in given]
     return made(name, name_of(wanted), given=tuple(own))

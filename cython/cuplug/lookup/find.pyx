@@ -59,18 +59,22 @@ def find(name, version=None, digest=None):
     return found
 
 
-cdef object find_any(object name):
+cdef object find_in_plugins(object name, bint is_stock):
     cdef cuplug_operator *op = NULL
     cdef cuplug_error error
     cdef int status
     encoded = encode_name(name)
     cdef const char *text = encoded
     with nogil:
-        status = look_up(text, &op, &error)
-    if not status:
-        return wrap_operator(op, pickled)
-    try:
+        status = cuplug_find_stock(text, &op, &error) if is_stock else look_up(text, &op, &error)
+    if status:
         raise_error(&error)
+    return wrap_operator(op, pickled)
+
+
+cdef object find_any(object name):
+    try:
+        return find_in_plugins(name, False)
     except NotFoundError as missing:
         from cuplug.lookup.sidecars import find_adopted
 
@@ -99,16 +103,7 @@ def find_stock(name):
     -------
     Operator
     """
-    cdef cuplug_operator *op = NULL
-    cdef cuplug_error error
-    cdef int status
-    encoded = encode_name(name)
-    cdef const char *text = encoded
-    with nogil:
-        status = cuplug_find_stock(text, &op, &error)
-    if status:
-        raise_error(&error)
-    return wrap_operator(op, pickled)
+    return find_in_plugins(name, True)
 
 
 def pickled(Operator op):
