@@ -5,6 +5,8 @@
 #include "cuda/error.h"
 #include "cuda/gpus.h"
 
+#include <internal/gpus.h>
+
 /* Two threads may both retain: the context is the same, and never released. */
 static int primary_context(cuplug__gpu *gpu, CUcontext *context, cuplug_error *error) {
   *context = atomic_load_explicit(&gpu->context, memory_order_acquire);
@@ -41,4 +43,12 @@ cuplug__context cuplug__cuda_enter(int32_t device, cuplug_error *error) {
 
 void cuplug__cuda_leave(const cuplug__context *context) {
   if (context->previous != context->current) cuplug__driver.cuCtxSetCurrent(context->previous);
+}
+
+uint64_t cuplug_used_gpus(void) {
+  uint64_t used = 0;
+  for (int32_t id = 0; id < cuplug__n_gpus; id++)
+    if (atomic_load_explicit(&cuplug__gpus[id].context, memory_order_relaxed))
+      used |= (uint64_t)1 << id;
+  return used;
 }

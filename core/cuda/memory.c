@@ -114,7 +114,8 @@ int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void *
   if (status) return status;
   if (bytes > cuplug__gpus[device].memory_bytes)
     return fail_out_of_memory(device, bytes, held, error);
-  size_t wanted = bytes ? bytes : 1;
+  /* In whole words, which kernels exchange that change a part of one. */
+  size_t wanted = bytes ? (bytes + 3) & ~(size_t)3 : 4;
   int code = cuplug__driver.cuMemAllocFromPoolAsync(&address, wanted, pool, stream);
   if (code == CUPLUG__CU_OUT_OF_MEMORY)
     code = allocate_again(device, wanted, pool, stream, &address, held);

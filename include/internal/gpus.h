@@ -8,6 +8,9 @@
 
 CUPLUG__BEGIN_C
 
+/* The GPUs that have been used: bit k for GPU k. [thread-safe] */
+CUPLUG_API uint64_t cuplug_used_gpus(void);
+
 /* An attribute by CUDA's number. `is_known`: 0 where the driver is older. [thread-safe] */
 CUPLUG_API int cuplug_query_attribute(int32_t device, int32_t attribute, int32_t *value,
                                       int32_t *is_known, cuplug_error *error);

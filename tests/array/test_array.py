@@ -44,6 +44,16 @@ def test_views_are_those_of_numpy(data):
         assert np.shares_memory(np.asarray(ours), x) or not x.size
 
 
+@pytest.mark.parametrize("rows", [[1, 2], [[1, 2], [3, 4]], ([0.5], [2]), [], [[], []]])
+def test_lists_of_arrays_without_dimensions(rows, device):
+    def arrays(x):
+        is_list = isinstance(x, list | tuple)
+        return type(x)(map(arrays, x)) if is_list else xp.asarray(x, device=device)
+
+    same(xp.asarray(arrays(rows), device=device), np.asarray(rows))
+    same(xp.asarray([arrays(rows), rows], dtype="float32"), np.asarray([rows] * 2, "float32"))
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_keys_with_arrays_are_those_of_numpy(data):

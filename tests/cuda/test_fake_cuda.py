@@ -242,6 +242,16 @@ def test_faults_of_two_gpus_at_once(run_streams):
     run_streams(body, FAKE_CUDA_LAZY="1")
 
 
+def test_gpus_that_only_c_has_used_are_waited_for(run_streams):
+    run_streams("""
+    core, pointer = ctypes.CDLL("libcuplug.so.1"), ctypes.c_void_p()
+    assert calls(cuplug.synchronize).count("cuCtxSynchronize") == 1  # the arrays' one
+    size = ctypes.c_uint64(16)
+    assert core.cuplug_allocate_device(1, size, None, ctypes.byref(pointer), None) == 0
+    assert calls(cuplug.synchronize).count("cuCtxSynchronize") == 2
+    """)
+
+
 def test_out_of_device_memory(run_fake):
     body = """
     for _ in range(5):

@@ -28,7 +28,6 @@ from cuplug.base.numpy_api cimport PyDataMemAllocator
 from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_in_memory, to_descr
 from cuplug.base.status cimport raise_error
 from cuplug.cuda.memory cimport allocate
-from cuplug.cuda.placement cimport note_use
 from cuplug.cuda.streams cimport hold, memory_stream, order_streams, stream_owner, work_stream
 from cuplug.host.blocks cimport allocator_for, empty_array, is_large
 
@@ -283,7 +282,6 @@ cdef Array empty_like_tensor(cuplug_tensor *x):
         allocate(result, x.device.id, n_bytes_of(x), memory_stream(x.device.id))
         hold(x.device.id, result)
         result.tensor.data = result.data
-        note_use(x.device.id)
     x.data = result.tensor.data
     return result
 
@@ -323,8 +321,6 @@ cdef Array share_memory(const cuplug_tensor *x, object owner, object dtype=None)
         result.tensor.strides = result.tensor.shape + x.ndim
         for k in range(x.ndim):
             result.tensor.strides[k] = x.strides[k]
-    if is_on_gpu(x):
-        note_use(x.device.id)
     return result
 
 

@@ -12,7 +12,7 @@ from cuplug.base.core cimport CUPLUG_CUDA_MANAGED, CUPLUG_MAX_NDIM, cuplug_error
 from cuplug.base.core_gpus cimport cuplug_allocate_shared, cuplug_free_shared
 from cuplug.base.numpy_dtypes cimport to_descr
 from cuplug.base.status cimport raise_error
-from cuplug.cuda.placement cimport note_use, parse_gpu
+from cuplug.cuda.placement cimport parse_gpu
 
 import numpy
 
@@ -32,7 +32,6 @@ cdef class SharedMemory:
         self.gpu, self.is_managed, self.n_bytes = gpu, is_managed, n_bytes
         if cuplug_allocate_shared(gpu, is_managed, n_bytes, &self.data, &error):
             raise_error(&error)
-        note_use(gpu)
 
     def __dealloc__(self):
         if self.data != NULL:

@@ -16,7 +16,7 @@ from cuplug.base.core_gpus cimport (
     cuplug_texture_form,
 )
 from cuplug.base.status cimport raise_error
-from cuplug.cuda.placement cimport note_use, parse_gpu
+from cuplug.cuda.placement cimport parse_gpu
 from cuplug.cuda.streams cimport hold, work_stream
 
 from cuplug.array.make import empty
@@ -91,7 +91,6 @@ cdef class Texture:
         set_modes(&self.form, self.dtype, filter, address, normalized, floats)
         if cuplug_make_texture(self.gpu, &self.form, &self.texture, &error):
             raise_error(&error)
-        note_use(self.gpu)
         copy(self, x, False)
 
     def __dealloc__(self):

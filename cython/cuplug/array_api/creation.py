@@ -25,6 +25,7 @@ from cuplug.array_api.dtypes import (
 )
 from cuplug.array_api.elementwise import NUMBERS, plain_number, unary
 from cuplug.array_api.filled import copied, zeros
+from cuplug.array_api.joins import stack
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.public import public
 from cuplug.call.operator import Operator
@@ -40,7 +41,7 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     x : array_like
         Of the host: anything that numpy.asarray takes, structures for kernels, too; elements of the
         other byte order are converted to the machine's. On a GPU, of any library: its memory is
-        shared, and kept.
+        shared, and kept. In lists: cuplug's own on GPUs, too.
     dtype : str or numpy.dtype, optional
         What elements are converted to.
     device : str, int or device, optional
@@ -64,13 +65,13 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     """
     if dtype is None and copy is None:
         is_own = isinstance(x, Array) and device is None
-        return x if is_own else to_array(x, None, device, None)
+        return x if is_own else _read(x, None, device, None)
     copy = None if copy is None else flag("asarray: copy", copy)
     if isinstance(x, Array):
         result = x if device is None else to_array(x, None, device, copy)
     else:
         is_converted_here = _may_be_out_of_range(x, dtype)
-        result = to_array(x, None if is_converted_here else dtype, device, copy)
+        result = _read(x, None if is_converted_here else dtype, device, copy)
     wanted = result.dtype if dtype is None else to_dtype(dtype, "asarray")
     if wanted == result.dtype and not (copy and result is x):
         return result
@@ -81,6 +82,30 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     if copy is False:
         raise ValueError(f"asarray: copy: seen False, but {result.dtype} has to become {wanted}")
     return astype(result, wanted)
+
+
+def _read(x: Any, dtype: Any, device: Any, copy: bool | None) -> Array:
+    try:
+        return to_array(x, dtype, device, copy)
+    except TypeError:
+        gpu = None if copy is False else _gpu_in(x)
+        if gpu is None:
+            raise
+        return _stacked(x, gpu if device is None else device)
+
+
+def _gpu_in(x: Any) -> Any:
+    """Return the GPU of the first array on one in nested lists; None: there is none."""
+    if isinstance(x, (list, tuple)):
+        return next(filter(None, map(_gpu_in, x)), None)
+    return x.device if isinstance(x, Array) and x.device.type == "cuda" else None
+
+
+def _stacked(x: Any, device: Any) -> Array:
+    """Return nested lists with arrays on GPUs as one array, which NumPy cannot make."""
+    if not isinstance(x, (list, tuple)):
+        return asarray(x, device=device)
+    return stack([_stacked(part, device) for part in x])
 
 
 def _may_be_out_of_range(x: Any, dtype: Any) -> bool:

@@ -136,9 +136,9 @@ def _converting(name: str, *given: Any) -> Operator | None:
     return made(name, name_of(wanted), given=tuple(own))
 
 
-def _direct_power(x: Any, *exponent: Any) -> Operator | None:
-    is_number = bool(exponent) and not isinstance(exponent[0], np.dtype)
-    return None if is_number else direct("pow", x, *exponent)
+def direct_power(x: Any, exponent: Any = None, in_place: bool = False) -> Operator | None:
+    """Return the operator for arrays of dtypes; None: they are converted, or a number is known."""
+    return direct("pow", x, exponent, in_place=in_place) if isinstance(exponent, np.dtype) else None
 
 
 def _power(x1: Any, x2: Any, /) -> Array:
@@ -149,8 +149,10 @@ def _power(x1: Any, x2: Any, /) -> Array:
 
 def known_power(dtype: Any, exponent: Any) -> str | None:
     """Return the function that a power of a number is; None: there is no other than `pow`."""
-    name = POWERS.get(exponent) if type(exponent) in (int, float) else None
     kind = kind_of(dtype)
+    if kind in ("int", "uint") and type(exponent) is int and exponent < 0:
+        raise ValueError(f"pow: seen {exponent}, wanted a power >= 0 of {dtype}")
+    name = POWERS.get(exponent) if type(exponent) in (int, float) else None
     is_exact = kind in ("float", "complex") or type(exponent) is int
     return name if name and is_exact and kind in FUNCTIONS[name].expressions else None
 
@@ -205,7 +207,7 @@ def _named(name: str) -> ArrayFunction:
 
 
 _power.__name__ = _power.__qualname__ = "pow"
-CALLED = {name: _named(name) for name in PLAIN} | {"pow": ArrayFunction(_power, _direct_power)}
+CALLED = {name: _named(name) for name in PLAIN} | {"pow": ArrayFunction(_power, direct_power)}
 
 
 @cache

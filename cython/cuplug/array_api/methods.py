@@ -16,6 +16,7 @@ from cuplug.array_api.elementwise import (
     NUMBERS,
     binary,
     direct,
+    direct_power,
     in_common,
     known_power,
     made,
@@ -93,13 +94,15 @@ def in_place(name: str, x: Array, other: Any) -> Array:
     return x
 
 
-_CHANGING = "add subtract multiply divide floor_divide remainder pow"
+_CHANGING = "add subtract multiply divide floor_divide remainder"
 _CHANGING += " bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift"
 # For operands of the same shape, in other memory, and numbers.
 IN_PLACE = {
     name: ArrayFunction(partial(in_place, name), partial(direct, name, in_place=True), True)
     for name in _CHANGING.split()
 }
+_in_place_power = partial(direct_power, in_place=True)
+IN_PLACE["pow"] = ArrayFunction(partial(in_place, "pow"), _in_place_power, True)
 IN_PLACE["assign"] = ArrayFunction(assign, assigning, True)
 
 

@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 from cuplug.base.core cimport cuplug_error
 
 cdef extern from "internal/gpus.h" nogil:
+    uint64_t cuplug_used_gpus()
     int cuplug_query_attribute(
         int32_t device, int32_t attribute, int32_t *value, int32_t *is_known, cuplug_error *error
     )

@@ -41,7 +41,7 @@ from cuplug.base.core_call cimport (
 )
 from cuplug.arrays.kinds cimport DLPACK
 from cuplug.arguments.outputs cimport allocate_output, copy_arguments, finish_output
-from cuplug.cuda.placement cimport default_device, has_default, note_use, parse_places
+from cuplug.cuda.placement cimport default_device, has_default, parse_places
 from cuplug.host.progress cimport report_progress, watched
 from cuplug.arrays.reading cimport MAX_READ, keep, kind_of, note_code, reading
 from cuplug.base.status cimport raise_error, raise_later
@@ -164,10 +164,8 @@ cdef object run_operator(
             status = cuplug_run(&frame, &error)
     if status:
         raise_error(&error)
-    if frame.device.type == CUPLUG_CUDA:
-        note_use(frame.device.id)
-        if r.n_streams:
-            leave_stream(r, &frame)
+    if frame.device.type == CUPLUG_CUDA and r.n_streams:
+        leave_stream(r, &frame)
     note_run(&frame)
     if r.first_kind != NULL and r.first_kind.protocol == DLPACK:
         result = finish_outputs(r, frame.signature.name, result, n, out)

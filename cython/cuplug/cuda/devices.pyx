@@ -12,8 +12,8 @@ from cuplug.base.core cimport (
     cuplug_query_device,
     cuplug_synchronize,
 )
-from cuplug.base.core_gpus cimport cuplug_query_attribute
-from cuplug.cuda.placement cimport parse_gpu, used_devices
+from cuplug.base.core_gpus cimport cuplug_query_attribute, cuplug_used_gpus
+from cuplug.cuda.placement cimport parse_gpu
 from cuplug.base.status cimport raise_error
 
 from cuplug.base.public import public
@@ -100,7 +100,7 @@ def synchronize(device=None):
     device : str, int or device, optional
         A GPU; without it, all that this process used through cuplug.
     """
-    cdef uint64_t wanted = used_devices()
+    cdef uint64_t wanted = cuplug_used_gpus()
     cdef cuplug_error error
     cdef int k, status = 0
     if device is not None:

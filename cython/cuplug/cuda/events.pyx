@@ -16,7 +16,7 @@ from cuplug.base.core_gpus cimport (
     cuplug_wait_for_event,
 )
 from cuplug.base.status cimport raise_error
-from cuplug.cuda.placement cimport note_use, parse_gpu
+from cuplug.cuda.placement cimport parse_gpu
 from cuplug.cuda.streams cimport enter_block, leave_block, order_streams, parse_stream, work_stream
 
 from operator import index
@@ -62,7 +62,6 @@ cdef class Stream:
         if cuplug_make_stream(gpu, bool(non_blocking), number, &self.stream, &error):
             raise_error(&error)
         self.device, self.is_own = gpu, True
-        note_use(gpu)
 
     def __dealloc__(self):
         if self.is_own:

@@ -12,7 +12,7 @@ from cuplug.base.core_gpus cimport (
 )
 from cuplug.base.status cimport raise_error
 from cuplug.cuda.events cimport Stream
-from cuplug.cuda.placement cimport note_use, parse_gpu
+from cuplug.cuda.placement cimport parse_gpu
 from cuplug.cuda.streams cimport enter_block, leave_block, parse_stream, work_stream
 
 from cuplug.base.public import public
@@ -92,7 +92,6 @@ cdef class Graph:
             raise ValueError("Graph: seen one without work, wanted `with graph: ...` before")
         if cuplug_launch_graph(self.device, self.graph, on, &error):
             raise_error(&error)
-        note_use(self.device)
 
 
 public(Graph)

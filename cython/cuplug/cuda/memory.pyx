@@ -18,7 +18,8 @@ from cuplug.base.core cimport (
     cuplug_trim,
     cuplug_trim_host,
 )
-from cuplug.cuda.placement cimport parse_gpu, used_devices
+from cuplug.base.core_gpus cimport cuplug_used_gpus
+from cuplug.cuda.placement cimport parse_gpu
 from cuplug.base.status cimport raise_error
 
 from cuplug.base.public import public
@@ -103,7 +104,7 @@ def trim(device=None):
     int
         The bytes that were given back.
     """
-    cdef uint64_t wanted = used_devices(), freed = 0, total = 0
+    cdef uint64_t wanted = cuplug_used_gpus(), freed = 0, total = 0
     cdef cuplug_error error
     cdef bint is_all = device is None
     cdef int k, status = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int32_t
 
 from cuplug.base.core cimport cuplug_device
 
@@ -16,6 +16,3 @@ cdef bint has_default
 cdef int default_device(cuplug_device *device) except -1
 # Where new arrays are made: there, else on the first GPU, on the host where there is none.
 cdef cuplug_device where_arrays_go() except *
-# The GPUs that calls and arrays of this process used: bit d for number d.
-cdef void note_use(int32_t device) noexcept nogil
-cdef uint64_t used_devices() noexcept nogil

@@ -6,7 +6,7 @@ array is.
 import os
 from contextvars import ContextVar
 
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int32_t
 
 from cuplug.base.core cimport (
     CUPLUG_ALL_GPUS,
@@ -17,19 +17,9 @@ from cuplug.base.core cimport (
 )
 
 from cuplug.base.public import public
-cdef extern from *:
-    """
-    #define cuplug_bits(bits) __atomic_load_n((bits), __ATOMIC_RELAXED)
-    #define cuplug_set_bit(bits, bit) \\
-      ((void)(cuplug_bits(bits) & (bit) ? 0 : __atomic_fetch_or((bits), (bit), __ATOMIC_RELAXED)))
-    """
-    uint64_t cuplug_bits(uint64_t *bits) noexcept nogil
-    void cuplug_set_bit(uint64_t *bits, uint64_t bit) noexcept nogil
-
 cdef enum:
     MAX_GPUS = 64  # as in the core: a bit for each
 
-cdef uint64_t used = 0
 cdef bint has_default = False
 # Of the `with` blocks around: the innermost one's device, as its type and number, and what was
 # chosen around it. One object may be entered by several threads and tasks at once.
@@ -126,15 +116,6 @@ cdef cuplug_device where_arrays_go() except *:
     if device.id == CUPLUG_ALL_GPUS:  # an array is on one
         device.id = 0
     return device
-
-
-cdef void note_use(int32_t device) noexcept nogil:
-    if device != CUPLUG_ALL_GPUS:  # which is for calls that wait
-        cuplug_set_bit(&used, <uint64_t>1 << (device & 63))
-
-
-cdef uint64_t used_devices() noexcept nogil:
-    return cuplug_bits(&used)
 
 
 def read_environment():

@@ -17,7 +17,6 @@ from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_FLOAT,
     CUPLUG_ARGUMENT_INT,
     CUPLUG_ARGUMENT_STRING,
-    CUPLUG_CUDA,
     cuplug_argument,
     cuplug_error,
     cuplug_operator,
@@ -27,7 +26,7 @@ from cuplug.base.core_call cimport cuplug_bind, cuplug_frame, cuplug_run
 from cuplug.base.status cimport raise_error, raise_later
 from cuplug.call.operator cimport Operator
 from cuplug.call.run cimport is_verbose, note_last
-from cuplug.cuda.placement cimport has_default, note_use
+from cuplug.cuda.placement cimport has_default
 from cuplug.frameworks.torch_functions cimport (
     boxed,
     cuda,
@@ -155,8 +154,6 @@ cdef answer run_plain(slot *s, uint64_t *stack, uint64_t *outputs) noexcept nogi
         drop_all(outputs, s.n_outputs)
         wait_to_raise(&error)
         return RAISED
-    if frame.device.type == CUPLUG_CUDA:
-        note_use(frame.device.id)
     note_last(&frame)
     return DONE
 

@@ -21,7 +21,7 @@ from cuplug.base.core_jit cimport (
     cuplug_suggest_block,
 )
 from cuplug.kernels.parameters cimport UNKNOWN
-from cuplug.cuda.placement cimport note_use, parse_gpu
+from cuplug.cuda.placement cimport parse_gpu
 from cuplug.base.status cimport raise_error
 
 from collections import namedtuple
@@ -91,7 +91,6 @@ cdef class Image:
             )
         if status:
             raise_error(&error)
-        note_use(device)
         return <size_t>pointer, n_bytes
 
 

@@ -19,7 +19,6 @@ from cuplug.base.core_jit cimport (
 )
 from cuplug.kernels.function cimport MAX_PARAMETERS, Function, cuplug_load_kernel, size_of
 from cuplug.kernels.parameters cimport convert, launch_state, parameter_value
-from cuplug.cuda.placement cimport note_use
 from cuplug.arrays.reading cimport reading, start_reading
 from cuplug.kernels.staged cimport Block, Staged, check_targets, stage, unstage
 from cuplug.base.status cimport raise_error
@@ -159,7 +158,6 @@ cdef object run(Launch launch, launch_state *state, PyObject *const *args, Py_ss
         )
     if status:
         raise_error(&error)
-    note_use(frame.device.id)
     if state.r.n_streams:
         leave_stream(&state.r, &frame)
     if is_staged:

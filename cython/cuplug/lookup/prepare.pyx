@@ -18,7 +18,7 @@ from cuplug.base.core cimport (
 )
 from cuplug.base.status cimport raise_error
 from cuplug.call.operator cimport Operator
-from cuplug.cuda.placement cimport note_use, parse_places
+from cuplug.cuda.placement cimport parse_places
 
 from cuplug.base.public import public
 from cuplug.lookup.find import find
@@ -77,6 +77,4 @@ cdef int prepare_operator(object operator, cuplug_device place) except -1:
             status = cuplug_load_code(op, &error)
     if status:
         return raise_error(&error)
-    if place.type == CUPLUG_CUDA:
-        note_use(place.id)
     return 0
