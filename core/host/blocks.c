@@ -1,77 +1,95 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large blocks of host memory. To make their pages takes as long as to fill them three times, so
- * freed blocks are kept, marked as free to the system (MADV_FREE): it takes their pages when it is
- * short of memory, and until then the next block of their size finds them in place. */
+/* Blocks of host memory. To make their pages takes as long as to fill them three times, and the C
+ * library gives those of freed memory back early, so freed blocks are kept. Large ones are marked
+ * as free to the system (MADV_FREE): it takes their pages when it is short of memory, and until
+ * then the next block of their size finds them in place. Small ones are the C library's, kept as
+ * they are. */
 #include <cuplug/host.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define HUGE_PAGE ((uint64_t)2 << 20) /* blocks are whole ones */
-#define HEADER_BYTES 64               /* before a caller's memory, and its alignment */
-#define MAX_KEPT 64                   /* blocks */
-#define KEPT_SHARE 8                  /* of the machine's memory, as the device pool's share */
+#define HUGE_PAGE ((uint64_t)2 << 20) /* large blocks are whole ones */
+#define LARGE_BYTES ((uint64_t)16 << 20)
+#define PAGE 4096
+#define ALIGNMENT 64 /* of a caller's memory */
+#define MAX_KEPT 64  /* blocks of each kind */
+#define KEPT_SHARE 8 /* of the machine's memory, as the device pool's share: large blocks */
+#define KEPT_SMALL_BYTES ((uint64_t)64 << 20)
 
 typedef struct block {
   char *address;
   uint64_t bytes;
 } block;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static block kept[MAX_KEPT]; /* under the lock, like the next two; oldest first */
-static uint32_t n_kept;
-static uint64_t kept_bytes;
+typedef struct shelf {
+  block kept[MAX_KEPT]; /* oldest first */
+  uint32_t n;
+  uint64_t bytes;
+} shelf;
 
-/* The child's copies of the blocks stay mapped, and are lost with it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static shelf small, large; /* under the lock */
+
+static int is_large(uint64_t bytes) { return bytes >= LARGE_BYTES; }
+
+static shelf *shelf_of(uint64_t bytes) { return is_large(bytes) ? &large : &small; }
+
+/* The child's copies of the blocks stay where they are, and are lost with it. */
 static void forget_blocks(void) {
   pthread_mutex_init(&lock, NULL);
-  n_kept = 0;
-  kept_bytes = 0;
+  small.n = large.n = 0;
+  small.bytes = large.bytes = 0;
 }
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_blocks); }
 
-static uint64_t most_kept_bytes(void) {
+static uint64_t most_kept_bytes(const shelf *s) {
+  if (s == &small) return KEPT_SMALL_BYTES;
   return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / KEPT_SHARE;
+}
+
+static void release(block b) {
+  if (is_large(b.bytes))
+    munmap(b.address, b.bytes);
+  else
+    free(b.address);
 }
 
 /* ---- The kept blocks, under the lock --------------------------------------------------------- */
 
-static block take_out(uint32_t i) {
-  block b = kept[i];
-  memmove(&kept[i], &kept[i + 1], (--n_kept - i) * sizeof *kept);
-  kept_bytes -= b.bytes;
+static block take_out(shelf *s, uint32_t i) {
+  block b = s->kept[i];
+  memmove(&s->kept[i], &s->kept[i + 1], (--s->n - i) * sizeof *s->kept);
+  s->bytes -= b.bytes;
   return b;
 }
 
 static void keep(block b) {
-  const uint64_t most = most_kept_bytes();
-  int is_kept = b.bytes <= most && !madvise(b.address, b.bytes, MADV_FREE);
-  while (is_kept && n_kept && (n_kept == MAX_KEPT || kept_bytes + b.bytes > most)) {
-    block oldest = take_out(0);
-    munmap(oldest.address, oldest.bytes);
-  }
-  if (!is_kept) {
-    munmap(b.address, b.bytes);
+  shelf *s = shelf_of(b.bytes);
+  const uint64_t most = most_kept_bytes(s);
+  if (b.bytes > most || (is_large(b.bytes) && madvise(b.address, b.bytes, MADV_FREE))) {
+    release(b);
     return;
   }
-  kept[n_kept++] = b;
-  kept_bytes += b.bytes;
+  while (s->n && (s->n == MAX_KEPT || s->bytes + b.bytes > most)) release(take_out(s, 0));
+  s->kept[s->n++] = b;
+  s->bytes += b.bytes;
 }
 
-/* The smallest that is large enough, and not so much larger that what is shrink off would be
- * missed.
- */
+/* The smallest that is large enough, and not so much larger that the rest would be missed. */
 static int find_kept(uint64_t bytes, block *found) {
-  uint32_t best = n_kept;
-  for (uint32_t i = 0; i < n_kept; i++)
-    if (kept[i].bytes >= bytes && kept[i].bytes <= bytes + bytes / 4 &&
-        (best == n_kept || kept[i].bytes <= kept[best].bytes))
+  shelf *s = shelf_of(bytes);
+  uint32_t best = s->n;
+  for (uint32_t i = 0; i < s->n; i++)
+    if (s->kept[i].bytes >= bytes && s->kept[i].bytes <= bytes + bytes / 4 &&
+        (best == s->n || s->kept[i].bytes <= s->kept[best].bytes))
       best = i;
-  if (best == n_kept) return 0;
-  *found = take_out(best);
+  if (best == s->n) return 0;
+  *found = take_out(s, best);
   return 1;
 }
 
@@ -80,6 +98,17 @@ static int find_kept(uint64_t bytes, block *found) {
 static void shrink(block *b, uint64_t bytes) {
   if (b->bytes > bytes) munmap(b->address + bytes, b->bytes - bytes);
   b->bytes = bytes;
+}
+
+static uint64_t whole(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+static int make(uint64_t bytes, block *b) {
+  *b = (block){aligned_alloc(ALIGNMENT, bytes), bytes};
+  if (b->address && bytes >= 2 * HUGE_PAGE) {
+    const uint64_t before = -(uint64_t)(uintptr_t)b->address % HUGE_PAGE;
+    madvise(b->address + before, (bytes - before) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+  }
+  return b->address != NULL;
 }
 
 static int map(uint64_t bytes, block *b) {
@@ -94,35 +123,42 @@ static int map(uint64_t bytes, block *b) {
   return 1;
 }
 
+static block *header_of(void *pointer) { return (block *)((char *)pointer - ALIGNMENT); }
+
+/* From behind a header at the begin of a block to the caller's memory. Where a read follows a write
+ * to the same place of another page, processors wait, for 100 bytes or so: arrays are to begin at
+ * different places, and far from the begin of pages, where the C library's large ones do. */
+static uint64_t distance_of(const char *address) {
+  const uintptr_t number = (uintptr_t)address / PAGE ^ (uintptr_t)address / HUGE_PAGE;
+  const uint64_t place = PAGE / 16 + number % 8 * (PAGE / 8);
+  return (place - (uintptr_t)address - ALIGNMENT) % PAGE;
+}
+
 void *cuplug_allocate_host(uint64_t bytes) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   const int kept_errno = errno;
   block b;
   if (!bytes || bytes > INT64_MAX - 2 * HUGE_PAGE) return NULL;
-  const uint64_t wanted = (bytes + HEADER_BYTES + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+  uint64_t wanted = whole(bytes + ALIGNMENT + PAGE, ALIGNMENT);
+  if (is_large(wanted)) wanted = whole(wanted, HUGE_PAGE);
   pthread_once(&once, watch_forks);
   pthread_mutex_lock(&lock);
   int found = find_kept(wanted, &b);
   pthread_mutex_unlock(&lock);
-  if (found) shrink(&b, wanted);
-  if (!found) found = map(wanted, &b);
+  if (found && is_large(wanted)) shrink(&b, wanted);
+  if (!found) found = is_large(wanted) ? map(wanted, &b) : make(wanted, &b);
   errno = kept_errno;
   if (!found) return NULL;
-  memcpy(b.address, &b.bytes, sizeof b.bytes);
-  return b.address + HEADER_BYTES;
-}
-
-static block block_of(void *pointer) {
-  block b = {.address = (char *)pointer - HEADER_BYTES};
-  memcpy(&b.bytes, b.address, sizeof b.bytes);
-  return b;
+  block *header = header_of(b.address + ALIGNMENT + distance_of(b.address));
+  *header = b;
+  return header + ALIGNMENT / sizeof *header;
 }
 
 void cuplug_free_host(void *pointer) {
   if (!pointer) return;
   const int kept_errno = errno;
   pthread_mutex_lock(&lock);
-  keep(block_of(pointer));
+  keep(*header_of(pointer));
   pthread_mutex_unlock(&lock);
   errno = kept_errno;
 }
@@ -130,7 +166,8 @@ void cuplug_free_host(void *pointer) {
 void *cuplug_reallocate_host(void *pointer, uint64_t bytes) {
   void *new = cuplug_allocate_host(bytes);
   if (!new || !pointer) return new;
-  const uint64_t before = block_of(pointer).bytes - HEADER_BYTES;
+  const block *b = header_of(pointer);
+  const uint64_t before = b->bytes - (uint64_t)((char *)pointer - b->address);
   memcpy(new, pointer, before < bytes ? before : bytes);
   cuplug_free_host(pointer);
   return new;
@@ -138,11 +175,9 @@ void *cuplug_reallocate_host(void *pointer, uint64_t bytes) {
 
 uint64_t cuplug_trim_host(void) {
   pthread_mutex_lock(&lock);
-  const uint64_t bytes = kept_bytes;
-  while (n_kept) {
-    block b = take_out(n_kept - 1);
-    munmap(b.address, b.bytes);
-  }
+  const uint64_t bytes = small.bytes + large.bytes;
+  while (small.n) release(take_out(&small, small.n - 1));
+  while (large.n) release(take_out(&large, large.n - 1));
   pthread_mutex_unlock(&lock);
   return bytes;
 }

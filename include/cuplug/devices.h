@@ -78,10 +78,10 @@ CUPLUG_API int cuplug_copy_watched(int32_t device, int to_host, void *to, const 
                                    uint64_t bytes, void *stream, cuplug_progress *progress,
                                    void *user, cuplug_error *error);
 
-/** Host memory for large arrays, of 16 MiB or so and more: the pages of freed blocks are kept for
- * the next ones, up to an eighth of the machine's memory, and the system may take them at any time.
- * Aligned to 64 bytes, not cleared. NULL for no bytes and when there is no memory. [thread-safe]
- * [no-cuda], like the next three */
+/** Host memory for arrays of 32 KiB or so and more: freed blocks are kept for the next ones, of
+ * those below 16 MiB up to 64 MiB, of larger ones up to an eighth of the machine's memory, whose
+ * pages the system may take at any time. Aligned to 64 bytes, not cleared. NULL for no bytes and
+ * when there is no memory. [thread-safe] [no-cuda], like the next three */
 CUPLUG_API void *cuplug_allocate_host(uint64_t bytes);
 /** Keeps the contents, as realloc does; NULL leaves the old memory as it is. */
 CUPLUG_API void *cuplug_reallocate_host(void *pointer, uint64_t bytes);

@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined | thread | none */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large blocks of host memory, kept for the next arrays. */
+/* Blocks of host memory, kept for the next arrays. */
 #include "check.h"
 
 #include <cuplug/host.h>
@@ -60,7 +60,28 @@ static void check_many(void) {
   for (int i = 0; i < N; i++) CHECK(blocks[i] = cuplug_allocate_host(MIB));
   for (int i = 0; i < N; i++) cuplug_free_host(blocks[i]);
   CHECK(errno == 33);
-  CHECK(cuplug_trim_host() == 64 * 2 * MIB);
+  const uint64_t kept = cuplug_trim_host();
+  CHECK(kept > 62 * MIB && kept <= 64 * MIB);
+  for (int i = 0; i < N; i++) CHECK(blocks[i] = cuplug_allocate_host(16 * MIB));
+  for (int i = 0; i < N; i++) cuplug_free_host(blocks[i]);
+  CHECK(cuplug_trim_host() == 64 * 18 * MIB);
+}
+
+static void check_small(void) {
+  char *first = cuplug_allocate_host(100 << 10), *other;
+  CHECK(first && !((uintptr_t)first % 64));
+  memset(first, 1, 100 << 10);
+  cuplug_free_host(first);
+  other = cuplug_allocate_host(60 << 10); /* not for much less */
+  CHECK(other && other != first);
+  cuplug_free_host(other);
+  other = cuplug_allocate_host(90 << 10);
+  CHECK(other == first);
+  memset(other, 2, 90 << 10);
+  other = cuplug_reallocate_host(other, 300 << 10);
+  CHECK(other[(90 << 10) - 1] == 2);
+  cuplug_free_host(other);
+  CHECK(cuplug_trim_host() < 500 << 10);
 }
 
 static void *churn(void *seed) {
@@ -107,6 +128,7 @@ int main(void) {
   check_reuse();
   check_sizes();
   check_many();
+  check_small();
   check_threads();
   check_fork();
   return n_failed ? 1 : 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Large NumPy outputs: ordinary arrays, in memory that is used again."""
+"""NumPy outputs: ordinary arrays, those that are not small in memory that is used again."""
 
 import gc
 import threading
@@ -23,8 +23,9 @@ def test_output_is_an_ordinary_array():
     numpy.testing.assert_array_equal(y, numpy.maximum(ramp(), 0))
 
 
-def test_memory_of_a_freed_output_is_used_again():
-    x = ramp()
+@pytest.mark.parametrize("n", [N, 10_000])
+def test_memory_of_a_freed_output_is_used_again(n):
+    x = ramp(n)
     y = relu(x)
     address = y.ctypes.data
     del y

@@ -3,7 +3,7 @@ from cuplug.base.core cimport cuplug_element_bytes, cuplug_n_elements, cuplug_te
 from cuplug.base.numpy_api cimport PyDataMemAllocator
 
 cdef enum:
-    LARGE_BYTES = 16 << 20  # the C library keeps the memory of smaller ones by itself
+    LARGE_BYTES = 32 << 10  # the C library keeps the memory of smaller ones by itself
 
 # A new C-ordered NumPy array of a tensor's shape and dtype, not cleared.
 cdef object empty_array(const cuplug_tensor *x, bint large)
