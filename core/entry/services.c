@@ -14,10 +14,7 @@
 
 #include <inttypes.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define WORKSPACE_ALIGNMENT 256u
 
 /* *pointer: what is freed after the call, *kept: what is not. */
 static int device_workspace(cuplug__run *run, uint64_t bytes, void **pointer, void **kept) {
@@ -39,7 +36,7 @@ static void *workspace(const cuplug_call *call, uint64_t bytes) {
   }
   if (run->device.type == CUPLUG_CUDA) {
     if (device_workspace(run, bytes, &pointer, &kept)) return NULL;
-  } else if (bytes > INT64_MAX || posix_memalign(&pointer, WORKSPACE_ALIGNMENT, bytes + !bytes)) {
+  } else if (!(pointer = cuplug_allocate_host(bytes + !bytes))) {
     cuplug__fail(run->error, CUPLUG_ERROR_MEMORY,
                  "workspace: wanted %" PRIu64 " bytes of host memory, which there are not", bytes);
     return NULL;
@@ -54,7 +51,7 @@ void cuplug__free_workspaces(cuplug__run *run) {
     if (run->device.type == CUPLUG_CUDA)
       cuplug__device_free(pointer, run->stream, NULL);
     else
-      free(pointer);
+      cuplug_free_host(pointer);
   }
 }
 

@@ -15,7 +15,7 @@
 #define HUGE_PAGE ((uint64_t)2 << 20) /* large blocks are whole ones */
 #define LARGE_BYTES ((uint64_t)16 << 20)
 #define PAGE 4096
-#define ALIGNMENT 64 /* of a caller's memory */
+#define ALIGNMENT 256 /* of a caller's memory, which lies this far behind the begin at least */
 #define MAX_KEPT 64  /* blocks of each kind */
 #define KEPT_SHARE 8 /* of the machine's memory, as the device pool's share: large blocks */
 #define KEPT_SMALL_BYTES ((uint64_t)64 << 20)
@@ -130,7 +130,7 @@ static block *header_of(void *pointer) { return (block *)((char *)pointer - ALIG
  * different places, and far from the begin of pages, where the C library's large ones do. */
 static uint64_t distance_of(const char *address) {
   const uintptr_t number = (uintptr_t)address / PAGE ^ (uintptr_t)address / HUGE_PAGE;
-  const uint64_t place = PAGE / 16 + number % 8 * (PAGE / 8);
+  const uint64_t place = ALIGNMENT + number % 8 * (PAGE / 8);
   return (place - (uintptr_t)address - ALIGNMENT) % PAGE;
 }
 
@@ -151,7 +151,7 @@ void *cuplug_allocate_host(uint64_t bytes) {
   if (!found) return NULL;
   block *header = header_of(b.address + ALIGNMENT + distance_of(b.address));
   *header = b;
-  return header + ALIGNMENT / sizeof *header;
+  return (char *)header + ALIGNMENT;
 }
 
 void cuplug_free_host(void *pointer) {

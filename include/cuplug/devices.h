@@ -80,7 +80,7 @@ CUPLUG_API int cuplug_copy_watched(int32_t device, int to_host, void *to, const 
 
 /** Host memory for arrays of 32 KiB or so and more: freed blocks are kept for the next ones, of
  * those below 16 MiB up to 64 MiB, of larger ones up to an eighth of the machine's memory, whose
- * pages the system may take at any time. Aligned to 64 bytes, not cleared. NULL for no bytes and
+ * pages the system may take at any time. Aligned to 256 bytes, not cleared. NULL for no bytes and
  * when there is no memory. [thread-safe] [no-cuda], like the next three */
 CUPLUG_API void *cuplug_allocate_host(uint64_t bytes);
 /** Keeps the contents, as realloc does; NULL leaves the old memory as it is. */

@@ -12,8 +12,9 @@
  * order, and takes sums below 2^-126 for 0, as its atomic additions do. Bytes moved: index and grad
  * once; out twice.
  *
- * On the host, indices are sorted into buckets, ranges of rows, in their order. A bucket is one
- * thread's: no other adds to its rows, which stay in the cache. */
+ * On the host, chunks of indices are sorted into buckets, ranges of rows, in their order, and where
+ * rows are single numbers, these with them. A bucket of all chunks is one thread's: no other adds
+ * to its rows, which stay in the cache. */
 #include "gather/indices.h"
 
 #include <cuplug/half.h>
@@ -35,19 +36,29 @@ typedef struct entry {
   int64_t row, position;
 } entry;
 
+/* This number is to be added to this row. */
+typedef struct float_entry {
+  int32_t row;
+  float value;
+} float_entry;
+typedef struct double_entry {
+  int64_t row;
+  double value;
+} double_entry;
+
 /* Complex numbers are two numbers side by side. */
 typedef struct job {
   indices index;
   const void *grad;
   void *sums, *out; /* one and the same but for 16-bit numbers, whose sums are float */
   int64_t n_outer, width, n_columns, n_buckets;
-  uint32_t type;                   /* of a number */
-  int shift;                       /* row >> shift is its bucket */
-  int64_t *rows;                   /* that the indices mean */
-  entry *sorted;                   /* bucket by bucket; NULL: there is one bucket */
-  int64_t (*places)[MOST_BUCKETS]; /* of each chunk: where its buckets go in `sorted` */
-  int64_t ends[MOST_BUCKETS];      /* of the buckets in `sorted` */
-  int64_t n_parts;                 /* that one thread adds to, of the n_outer */
+  uint32_t type;  /* of a number */
+  int shift;      /* row >> shift is its bucket */
+  int64_t *rows;  /* that the indices mean */
+  void *sorted;   /* entries of each chunk, bucket by bucket; NULL: there is one bucket */
+  int has_values; /* in its entries */
+  int32_t (*ends)[MOST_BUCKETS]; /* of each chunk's buckets */
+  int64_t n_parts;               /* that one thread adds to, of the n_outer */
   _Atomic int64_t first_bad;
 } job;
 
@@ -56,38 +67,58 @@ static int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size;
 
 /* ---- Sorting --------------------------------------------------------------------------------- */
 
+static void count(const job *j, int64_t c, int64_t n) {
+  const int64_t *rows = j->rows + c * CHUNK;
+  int32_t *begins = j->ends[c], at = 0;
+  memset(begins, 0, sizeof *j->ends);
+  for (int64_t i = 0; i < n; i++) begins[rows[i] >> j->shift]++;
+  for (int64_t b = 0; b < j->n_buckets; b++) {
+    const int32_t n_own = begins[b];
+    begins[b] = at;
+    at += n_own;
+  }
+}
+
+/* Each entry moves the begin of its bucket on, which becomes its end. */
+#define SORTING(name, type, entry, value)                                  \
+  static void sort_##name(const job *j, int64_t c, int64_t n) {            \
+    const int64_t *rows = j->rows + c * CHUNK;                             \
+    const type *grad = (const type *)j->grad + c * CHUNK;                  \
+    entry *sorted = (entry *)j->sorted + c * CHUNK;                        \
+    for (int64_t i = 0; i < n; i++)                                        \
+      sorted[j->ends[c][rows[i] >> j->shift]++] = (entry){rows[i], value}; \
+    (void)grad;                                                            \
+  }
+
+SORTING(positions, char, entry, c *CHUNK + i)
+SORTING(float16, uint16_t, float_entry, cuplug_float16_load(grad[i]))
+SORTING(bfloat16, uint16_t, float_entry, cuplug_bfloat16_load(grad[i]))
+SORTING(float32, float, float_entry, grad[i])
+SORTING(float64, double, double_entry, grad[i])
+
+static void sort(const job *j, int64_t c, int64_t n) {
+  count(j, c, n);
+  if (!j->has_values)
+    sort_positions(j, c, n);
+  else if (j->type == CUPLUG_FLOAT16)
+    sort_float16(j, c, n);
+  else if (j->type == CUPLUG_BFLOAT16)
+    sort_bfloat16(j, c, n);
+  else if (j->type == CUPLUG_FLOAT32)
+    sort_float32(j, c, n);
+  else
+    sort_float64(j, c, n);
+}
+
 static int resolve_chunks(void *context, int64_t begin, int64_t end) {
   job *j = context;
   for (int64_t c = begin; c < end; c++) {
     const int64_t first = c * CHUNK, last = smaller(first + CHUNK, j->index.n);
     const int64_t stopped = resolve_range(&j->index, first, last, j->rows + first);
-    if (stopped < last) note_first(&j->first_bad, stopped);
-    if (stopped < last || !j->sorted) continue;
-    memset(j->places[c], 0, sizeof *j->places);
-    for (int64_t i = first; i < last; i++) j->places[c][j->rows[i] >> j->shift]++;
-  }
-  return CUPLUG_OK;
-}
-
-/* From how many there are to where they go. */
-static void place_buckets(job *j) {
-  int64_t at = 0;
-  for (int64_t b = 0; b < j->n_buckets; b++) {
-    for (int64_t c = 0; c < parts_of(j->index.n, CHUNK); c++) {
-      const int64_t n = j->places[c][b];
-      j->places[c][b] = at;
-      at += n;
-    }
-    j->ends[b] = at;
-  }
-}
-
-static int sort_chunks(void *context, int64_t begin, int64_t end) {
-  const job *j = context;
-  for (int64_t c = begin; c < end; c++) {
-    const int64_t first = c * CHUNK, last = smaller(first + CHUNK, j->index.n);
-    for (int64_t i = first; i < last; i++)
-      j->sorted[j->places[c][j->rows[i] >> j->shift]++] = (entry){j->rows[i], i};
+    if (stopped < last)
+      note_first(&j->first_bad, stopped);
+    else if (j->sorted)
+      sort(j, c, last - first);
   }
   return CUPLUG_OK;
 }
@@ -96,7 +127,8 @@ static int sort_chunks(void *context, int64_t begin, int64_t end) {
 
 /* One thread's: the rows of a bucket in some of the parts, and some of their columns. */
 typedef struct piece {
-  int64_t first_row, last_row, first, last; /* rows, and places in `sorted` */
+  int64_t bucket, first_row, last_row;
+  int64_t first, last; /* places in `sorted`, of one chunk, or indices */
   int64_t part, last_part, column, n_columns;
   const int64_t *rows; /* of the indices from `first` on, where they are not sorted */
 } piece;
@@ -104,10 +136,9 @@ typedef struct piece {
 static piece piece_at(const job *j, int64_t k) {
   const int64_t bucket = k % j->n_buckets, n_blocks = parts_of(j->width, j->n_columns);
   const int64_t block = k / j->n_buckets % n_blocks, parts = k / j->n_buckets / n_blocks;
-  piece p = {.first_row = bucket << j->shift, .part = parts * j->n_parts};
+  piece p = {.bucket = bucket, .first_row = bucket << j->shift, .part = parts * j->n_parts};
   p.last_row = smaller((bucket + 1) << j->shift, j->index.m);
-  p.first = bucket ? j->ends[bucket - 1] : 0;
-  p.last = j->ends[bucket];
+  p.last = j->index.n;
   p.last_part = smaller(p.part + j->n_parts, j->n_outer);
   p.column = block * j->n_columns;
   p.n_columns = smaller(j->n_columns, j->width - p.column);
@@ -141,8 +172,9 @@ static void zero_lines(const job *j, const piece *p, int64_t part) {
                                    int64_t n_columns) {                                       \
     const stored *grad = (const stored *)j->grad + part * j->index.n * width + p->column;     \
     computed *sums = (computed *)j->sums + part * j->index.m * width + p->column;             \
+    const entry *sorted = j->sorted;                                                          \
     for (int64_t k = p->first; k < p->last; k++) {                                            \
-      const entry e = j->sorted ? j->sorted[k] : (entry){p->rows[k - p->first], k};           \
+      const entry e = sorted ? sorted[k] : (entry){p->rows[k - p->first], k};                 \
       const stored *restrict from = grad + e.position * width;                                \
       computed *restrict to = sums + e.row * width;                                           \
       for (int64_t c = 0; c < n_columns; c++) to[c] += load(from[c]);                         \
@@ -160,7 +192,19 @@ ADDING(bfloat16, uint16_t, float, cuplug_bfloat16_load)
 ADDING(float32, float, float, )
 ADDING(float64, double, double, )
 
+#define ADDING_VALUES(name, computed)                                                    \
+  static void add_##name##_values(const job *j, const piece *p) {                        \
+    const name##_entry *sorted = j->sorted;                                              \
+    computed *sums = j->sums;                                                            \
+    for (int64_t k = p->first; k < p->last; k++) sums[sorted[k].row] += sorted[k].value; \
+  }
+
+ADDING_VALUES(float, float)
+ADDING_VALUES(double, double)
+
 static void add_lines(const job *j, const piece *p, int64_t part) {
+  if (j->has_values && j->type == CUPLUG_FLOAT64) return add_double_values(j, p);
+  if (j->has_values) return add_float_values(j, p);
   if (j->type == CUPLUG_FLOAT16) add_float16(j, p, part);
   if (j->type == CUPLUG_BFLOAT16) add_bfloat16(j, p, part);
   if (j->type == CUPLUG_FLOAT32) add_float32(j, p, part);
@@ -179,13 +223,23 @@ static void round_lines(const job *j, const piece *p, int64_t part) {
   }
 }
 
+/* The entries of a bucket, chunk by chunk; or all indices. */
+static void add_piece(const job *j, piece *p, int64_t part) {
+  if (!j->sorted) return add_lines(j, p, part);
+  for (int64_t c = 0; c < parts_of(j->index.n, CHUNK); c++) {
+    p->first = c * CHUNK + (p->bucket ? j->ends[c][p->bucket - 1] : 0);
+    p->last = c * CHUNK + j->ends[c][p->bucket];
+    add_lines(j, p, part);
+  }
+}
+
 static int sum_pieces(void *context, int64_t begin, int64_t end) {
   const job *j = context;
   for (int64_t k = begin; k < end; k++) {
-    const piece p = piece_at(j, k);
+    piece p = piece_at(j, k);
     for (int64_t part = p.part; part < p.last_part; part++) {
       zero_lines(j, &p, part);
-      add_lines(j, &p, part);
+      add_piece(j, &p, part);
       round_lines(j, &p, part);
     }
   }
@@ -222,7 +276,6 @@ static void cut(job *j) {
   j->n_columns = j->width;
   j->n_parts = j->n_outer;
   j->shift = 62;
-  j->ends[0] = j->index.n;
   if (of_a_part * j->n_outer < PARALLEL_FROM) return;
   j->n_columns = smaller(j->width, COLUMNS);
   j->n_parts = 1 + PARALLEL_FROM / of_a_part;
@@ -242,22 +295,22 @@ static int take_sums(const cuplug_call *call, job *j) {
 
 static int take_rows(const cuplug_call *call, job *j) {
   const uint64_t n = (uint64_t)j->index.n, n_chunks = (uint64_t)parts_of(j->index.n, CHUNK);
+  const int is_wide = j->type == CUPLUG_FLOAT64;
   j->rows = cuplug_workspace(call, n * sizeof *j->rows);
   if (!j->rows) return CUPLUG_ERROR_MEMORY;
   if (j->n_buckets == 1) return CUPLUG_OK;
-  j->sorted = cuplug_workspace(call, n * sizeof *j->sorted);
+  j->has_values = j->width * j->n_outer == 1 && (is_wide || j->index.m <= INT32_MAX);
+  j->sorted =
+      cuplug_workspace(call, n * (j->has_values && !is_wide ? sizeof(float_entry) : sizeof(entry)));
   if (!j->sorted) return CUPLUG_ERROR_MEMORY;
-  j->places = cuplug_workspace(call, n_chunks * sizeof *j->places);
-  return j->places ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
+  j->ends = cuplug_workspace(call, n_chunks * sizeof *j->ends);
+  return j->ends ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
 }
 
 static int find_rows(const cuplug_call *call, job *j) {
-  const int64_t n_chunks = parts_of(j->index.n, CHUNK);
-  int status = take_rows(call, j);
-  if (!status) status = cuplug_parallel(call, n_chunks, 1, resolve_chunks, j);
-  if (status || !j->sorted || j->first_bad < j->index.n) return status;
-  place_buckets(j);
-  return cuplug_parallel(call, n_chunks, 1, sort_chunks, j);
+  const int status = take_rows(call, j);
+  if (status) return status;
+  return cuplug_parallel(call, parts_of(j->index.n, CHUNK), 1, resolve_chunks, j);
 }
 
 static int add_all(const cuplug_call *call, job *j) {

@@ -102,7 +102,7 @@ CUTS = [  # shape, axis, indices: rows in buckets, columns, parts, and what is o
 ]
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
 @pytest.mark.parametrize(("shape", "axis", "n"), CUTS)
 def test_large(backend, shape, axis, n, dtype):
     """More than one thread, and more than one block for a row."""
@@ -115,12 +115,13 @@ def test_large(backend, shape, axis, n, dtype):
     assert_same(result, expected(grad, index, source, axis=axis))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "complex128"])
-def test_the_host_adds_in_order(dtype):
-    """The same bits as one addition after the other gives."""
-    source = np.zeros(1000, dtype_of(dtype))
+@pytest.mark.parametrize("m", [1000, 300_000])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex128"])
+def test_the_host_adds_in_order(dtype, m):
+    """The same bits as one addition after the other gives, in buckets too."""
+    source = np.zeros(m, dtype_of(dtype))
     random = np.random.default_rng(0)
-    index = random.integers(0, 1000, 100_000)
+    index = random.integers(0, 1000, 100_000) * (m // 1000)
     grad = random.standard_normal(100_000).astype(source.dtype)
     wanted = expected(grad, index, source)
     for _ in range(3):
