@@ -180,6 +180,7 @@ def test_integers_where_functions_are_of_floats(device):
         (lambda x: x.reshape("a"), "reshape: shape: seen 'a', wanted an integer or a sequence"),
         (lambda x: x.round(400), "round: decimals: seen 400, wanted -308 to 308"),
         (lambda x: x.round(0.5), "round: decimals: seen 0.5, wanted an integer"),
+        (lambda x: x.astype("S3"), "astype: dtype: seen .S3, wanted one of numbers"),
         (lambda x: x.mean(dtype="int32"), "mean: dtype: seen int32, wanted one of floats"),
         (lambda x: f"{x:.2f}", r"format: seen shape \(3, 4, 1\), wanted \(\)"),
         (lambda x: x.squeeze(0), "squeeze: axis: seen 0 of size 3, wanted 1"),
@@ -201,3 +202,43 @@ def test_what_is_left_out_says_where_it_is():
         xp.matmul  # noqa: B018
     with pytest.raises(AttributeError, match="has no attribute 'nothing'$"):
         xp.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16", "uint8"])
+def test_ufuncs_of_numpy_compute_where_arrays_are(dtype, device):
+    x = np.arange(1, 7).reshape(2, 3).astype(dtype)
+    ours = cuplug.asarray(x, device=device)
+    seen = {
+        "a number first": (np.float64(2) * ours, 2.0 * x),
+        "a comparison": (np.int64(3) < ours, x > 3),
+        "of one": (np.sqrt(ours), np.sqrt(x.astype("float64" if dtype != "float32" else dtype))),
+        "of two": (np.maximum(ours, ours[::-1]), np.maximum(x, x[::-1])),
+    }
+    for what, (result, wanted) in seen.items():
+        assert type(result) is cuplug.Array, what
+        assert result.device == ours.device
+        np.testing.assert_allclose(result.numpy(), wanted, rtol=1e-6)
+
+
+def test_other_ufuncs_are_those_of_numpy():
+    x = np.arange(4.0)
+    ours = cuplug.asarray(x.copy(), device="cpu")
+    for result in (x + ours, np.add(ours, 1, dtype="float32"), np.add.reduce(ours), np.cbrt(ours)):
+        assert isinstance(result, np.ndarray | np.generic)
+    np.testing.assert_array_equal(np.add.accumulate(ours), np.add.accumulate(x))
+    out = np.empty(4)
+    assert np.add(ours, x, out=out) is out
+    np.testing.assert_array_equal(out, 2 * x)
+    assert np.multiply(x, 3, out=ours) is ours
+    assert ours.tolist() == (3 * x).tolist()
+    np.testing.assert_array_equal(np.modf(ours + 0.5), np.modf(3 * x + 0.5))
+
+
+@pytest.mark.parametrize("number", [-1, 0, 255, 256, -(2**70), 2**70])
+def test_integers_compare_with_those_that_their_dtype_has_not(number, device):
+    x = np.array([0, 7, 255], "uint8")
+    ours = cuplug.asarray(x, device=device)
+    for name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
+        wanted = [getattr(int(each), name)(number) for each in x]
+        assert getattr(ours, name)(number).tolist() == wanted, name
+    assert (number < ours).tolist() == [number < int(each) for each in x]

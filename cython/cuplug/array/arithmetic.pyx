@@ -99,6 +99,9 @@ cdef class Arithmetic(Buffer):
         found = self == value
         return bool(functions().standard.any(found) if isinstance(found, Arithmetic) else found)
 
+    def __array_ufunc__(self, function, method, *inputs, **keywords):
+        return functions().call_ufunc(function, method, inputs, keywords)
+
     def __format__(self, text):
         return format(self.only("format"), text) if text else str(self)
 

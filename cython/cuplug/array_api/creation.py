@@ -260,6 +260,8 @@ def eye(
     rows = integer("eye: n_rows", n_rows)
     columns = rows if n_cols is None else integer("eye: n_cols", n_cols)
     k = integer("eye: k", k)
+    if rows < 0 or columns < 0:
+        raise ValueError(f"eye: seen {rows} rows and {columns} columns, wanted at least 0")
     result: Array = zeros((rows, columns), dtype=dtype, device=device)
     n = min(rows, columns - k) if k >= 0 else min(rows + k, columns)
     if n > 0:

@@ -260,5 +260,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     result = x if device is None else x.to_device(device)
     if copy is not True and not flag("astype: copy", copy) and result.dtype == wanted:
         return result
+    if wanted.name not in DTYPES:
+        raise TypeError(f"astype: dtype: seen {wanted}, wanted one of numbers")
     converted: Array = _conversion(result.dtype, wanted)(result)
     return converted

@@ -20,6 +20,7 @@ from cuplug.array_api.dtypes import (
     with_number,
 )
 from cuplug.array_api.expressions import FUNCTIONS, POWERS
+from cuplug.array_api.filled import full_like
 from cuplug.array_api.functions import ArrayFunction
 from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
@@ -97,6 +98,8 @@ def _unary(name: str, x: Array) -> Array:
 
 
 def _binary(name: str, x: Any, y: Any) -> Array:
+    if name in _REFLECTED and (beyond := _beside_others(name, x, y)) is not None:
+        return beyond
     x, y = in_common(name, x, y)
     dtype = name_of((x if isinstance(x, Array) else y).dtype)
     result: Array = made(name, dtype)(x, y)
@@ -134,6 +137,24 @@ def _converting(name: str, *given: Any) -> Operator | None:
         return None
     own = [name_of(x if isinstance(x, np.dtype) else wanted) for x in given]
     return made(name, name_of(wanted), given=tuple(own))
+
+
+_REFLECTED = {"equal": "equal", "not_equal": "not_equal"}
+_REFLECTED |= {"less": "greater", "less_equal": "greater_equal"}
+_REFLECTED |= {theirs: name for name, theirs in _REFLECTED.items()}
+
+
+def _beside_others(name: str, x: Any, y: Any) -> Array | None:
+    """Return how integers compare with one that their dtype has not; None: it has it."""
+    if type(x) is int:
+        name, x, y = _REFLECTED[name], y, x
+    if type(y) is not int or not isinstance(x, Array) or kind_of(x.dtype) not in ("int", "uint"):
+        return None
+    limits = np.iinfo(x.dtype)
+    if limits.min <= y <= limits.max:
+        return None
+    is_true = name == "not_equal" or (name != "equal" and ("less" in name) == (y > 0))
+    return full_like(x, is_true, dtype="bool")
 
 
 def direct_power(x: Any, exponent: Any = None, in_place: bool = False) -> Operator | None:
@@ -203,7 +224,7 @@ def _named(name: str) -> ArrayFunction:
     function.__name__ = function.__qualname__ = name
     where = "each element" if function is one else "elements"
     function.__doc__ = f"Return {_WORDS.get(name, name)} of {where}."
-    return ArrayFunction(function, partial(direct, name))
+    return ArrayFunction(function, partial(direct, name), again=name in _REFLECTED)
 
 
 _power.__name__ = _power.__qualname__ = "pow"

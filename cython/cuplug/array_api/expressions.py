@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What functions of single elements are: an expression for each kind of numbers."""
+"""What functions of single elements are, an expression for each kind of numbers; their names."""
 
 from __future__ import annotations
 
@@ -195,3 +195,18 @@ def _compared() -> list[Function]:
 # Powers by known exponents: these functions take a hundredth of the time of most.
 POWERS = {2: "square", 3: "cube", 0.5: "root", -1: "reciprocal"}
 FUNCTIONS = {x.name: x for x in (*_plain(), *_unary(), *_of_parts(), *_arithmetic(), *_compared())}
+
+# What NumPy and PyTorch call functions of the standard.
+_ALIASES = """
+    absolute:abs arccos:acos arccosh:acosh arcsin:asin arcsinh:asinh arctan:atan arctan2:atan2
+    arctanh:atanh conjugate:conj invert:bitwise_invert left_shift:bitwise_left_shift
+    right_shift:bitwise_right_shift power:pow true_divide:divide rint:round amax:max amin:min
+    bitwise_not:bitwise_invert add:add sub:subtract mul:multiply div:divide neg:negative eq:equal
+    ne:not_equal lt:less le:less_equal gt:greater ge:greater_equal clamp:clip
+"""
+ALIASES = dict(pair.split(":") for pair in _ALIASES.split())
+
+
+def named(name: str) -> str:
+    """Return the standard's name of a function."""
+    return ALIASES.get(name, name)

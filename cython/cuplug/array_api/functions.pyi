@@ -11,5 +11,6 @@ class ArrayFunction:
         function: Callable[..., Any],
         find: Callable[..., Any] | None = None,
         in_place: bool = False,
+        again: bool = False,
     ) -> None: ...
     def __call__(self, *args: Any, **keywords: Any) -> Any: ...

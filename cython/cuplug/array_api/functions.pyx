@@ -46,18 +46,21 @@ cdef class ArrayFunction:
         takes them as they are. Where it returns None, or raises TypeError, `function` is called.
     in_place : bool
         Whether the first array is changed.
+    again : bool
+        Whether `function` is called, too, where the operator raises ValueError.
     """
 
     cdef vectorcallfunc vectorcall
     cdef object function
     cdef object find
-    cdef bint in_place
+    cdef bint in_place, again
     cdef dict operators  # by the codes of arguments
     cdef dict __dict__
 
-    def __init__(self, function, find=None, bint in_place=False):
+    def __init__(self, function, find=None, bint in_place=False, bint again=False):
         self.vectorcall = <vectorcallfunc>call_function
-        self.function, self.find, self.in_place, self.operators = function, find, in_place, {}
+        self.function, self.find, self.operators = function, find, {}
+        self.in_place, self.again = in_place, again
         update_wrapper(self, function)
         self.__module__ = "cuplug.array_api"
 
@@ -76,19 +79,27 @@ cdef object call_function(
 ):
     cdef ArrayFunction self = <ArrayFunction>callable
     cdef Py_ssize_t k, n = PyVectorcall_NARGS(nargsf)
-    cdef int order[CUPLUG_MAX_NDIM]
     if self.find is not None and keywords == NULL and 0 < n <= MAX_KEYED:
         op = operator_for(self, args, n)
-        if op is not None and turns_alike(args, n, self.in_place, order):
-            return call_in_order(op, args, n, order)
         if op is not None:
-            return PyObject_Vectorcall(op, args, nargsf, NULL)
+            try:
+                return call_operator(op, args, nargsf, self.in_place)
+            except ValueError:
+                if not self.again:
+                    raise
     for k in range(n):
         if not is_common(<object>args[k]):
             record = recorder_of(type(<object>args[k]))
             if record is not None:
                 return record_call(self, record, <object>args[k], args, n, keywords)
     return PyObject_Vectorcall(self.function, args, nargsf, keywords)
+
+
+cdef inline object call_operator(object op, PyObject *const *args, size_t nargsf, bint in_place):
+    cdef int order[CUPLUG_MAX_NDIM]
+    if turns_alike(args, PyVectorcall_NARGS(nargsf), in_place, order):
+        return call_in_order(op, args, PyVectorcall_NARGS(nargsf), order)
+    return PyObject_Vectorcall(op, args, nargsf, NULL)
 
 
 cdef object operator_for(ArrayFunction self, PyObject *const *args, Py_ssize_t n):

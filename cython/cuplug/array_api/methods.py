@@ -8,6 +8,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from cuplug.array.array import Array, may_meet
 from cuplug.array_api.creation import asarray, assign, assigning
 from cuplug.array_api.dtypes import astype, integer, kind_of, name_of
@@ -20,8 +22,10 @@ from cuplug.array_api.elementwise import (
     in_common,
     known_power,
     made,
+    plain_number,
     unary,
 )
+from cuplug.array_api.expressions import named
 from cuplug.array_api.filled import copied, zeros_like
 from cuplug.array_api.functions import ArrayFunction
 from cuplug.array_api.indexing import put_at, take_at
@@ -41,6 +45,7 @@ __all__ = [
     "asarray",
     "assign",
     "broadcast_to",
+    "call_ufunc",
     "copied",
     "exchanged",
     "in_place",
@@ -72,6 +77,23 @@ def operator(name: str, x: Array, other: Any, reflected: bool = False) -> Any:
 
 def _is_number(x: Any) -> bool:
     return hasattr(x, "dtype") and getattr(x, "ndim", None) == 0
+
+
+def call_ufunc(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> Any:
+    """Return what a ufunc of NumPy's gives, of arrays and numbers alone where the arrays are."""
+    scalars = [x[()] if isinstance(x, np.ndarray) and not x.ndim else x for x in inputs]
+    given = [plain_number(x) for x in scalars]
+    call = CALLED.get(named(function.__name__)) if method == "__call__" and not keywords else None
+    if call and all(isinstance(x, _OPERANDS) for x in given):
+        return call(*given)
+    out = keywords.get("out", ())
+    seen = {"out": tuple(map(_seen_by_numpy, out))} if out else {}
+    result = getattr(function, method)(*map(_seen_by_numpy, inputs), **(keywords | seen))
+    return out[0] if len(out) == 1 else out or result
+
+
+def _seen_by_numpy(x: Any) -> Any:
+    return np.asarray(x) if isinstance(x, Array) else x
 
 
 def in_place(name: str, x: Array, other: Any) -> Array:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which dtypes a function computes with, and what it is called elsewhere: NumPy's rules."""
+"""Which dtypes a function computes with: NumPy's rules."""
 
 from __future__ import annotations
 
@@ -8,26 +8,12 @@ from typing import Any
 import numpy as np
 
 from cuplug.array_api.dtypes import kind_of, result_type, to_dtype, with_number
-from cuplug.array_api.expressions import FUNCTIONS
+from cuplug.array_api.expressions import ALIASES, FUNCTIONS
 
-# What NumPy and PyTorch call functions of the standard.
-_ALIASES = """
-    absolute:abs arccos:acos arccosh:acosh arcsin:asin arcsinh:asinh arctan:atan arctan2:atan2
-    arctanh:atanh conjugate:conj invert:bitwise_invert left_shift:bitwise_left_shift
-    right_shift:bitwise_right_shift power:pow true_divide:divide rint:round amax:max amin:min
-    bitwise_not:bitwise_invert add:add sub:subtract mul:multiply div:divide neg:negative eq:equal
-    ne:not_equal lt:less le:less_equal gt:greater ge:greater_equal clamp:clip
-"""
-ALIASES = dict(pair.split(":") for pair in _ALIASES.split())
 _UFUNCS = {ours: theirs for theirs, ours in ALIASES.items() if hasattr(np, theirs)}
 _UFUNCS |= {"complex_abs": "absolute", "cube": "square", "root": "sqrt"}
 WEAK = (bool, int, float, complex)  # Python's numbers: what they are put together with decides
 Type = Any  # of a value: a numpy.dtype, or one of WEAK
-
-
-def named(name: str) -> str:
-    """Return the standard's name of a function."""
-    return ALIASES.get(name, name)
 
 
 def dtype_of(type_: Type) -> Any:

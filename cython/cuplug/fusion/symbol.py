@@ -12,9 +12,9 @@ import numpy as np
 
 from cuplug.array_api.dtypes import kind_of, to_dtype
 from cuplug.array_api.elementwise import known_power
-from cuplug.array_api.expressions import FUNCTIONS
+from cuplug.array_api.expressions import FUNCTIONS, named
 from cuplug.array_api.statistical import REDUCED
-from cuplug.fusion.promotion import Type, computed_with, dtype_of, is_weak, named, put_together
+from cuplug.fusion.promotion import Type, computed_with, dtype_of, is_weak, put_together
 
 NUMBERS = (bool, int, float, complex, np.generic)
 _OTHERS = ("where", "clip", "astype", "real", "imag", "mean", "var", "std", *REDUCED)
