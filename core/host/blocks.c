@@ -16,8 +16,8 @@
 #define LARGE_BYTES ((uint64_t)16 << 20)
 #define PAGE 4096
 #define ALIGNMENT 256 /* of a caller's memory, which lies this far behind the begin at least */
-#define MAX_KEPT 64  /* blocks of each kind */
-#define KEPT_SHARE 8 /* of the machine's memory, as the device pool's share: large blocks */
+#define MAX_KEPT 64   /* blocks of each kind */
+#define KEPT_SHARE 8  /* of the machine's memory, as the device pool's share: large blocks */
 #define KEPT_SMALL_BYTES ((uint64_t)64 << 20)
 
 typedef struct block {
