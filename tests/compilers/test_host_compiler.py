@@ -8,6 +8,7 @@ import re
 import shutil
 import stat
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -200,13 +201,13 @@ def test_no_room_for_temporary_files(monkeypatch):
     def full(*arguments, **settings):
         raise OSError(28, "No space left on device", "/full")
 
-    monkeypatch.setattr(processes.tempfile, "TemporaryDirectory", full)
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", full)
     with pytest.raises(cuplug.CompileError, match="compiling: /full: No space left on device"):
         answer("int answer(void) { return 9; }")
 
 
 def test_what_killed_processes_left_is_removed(tmp_path, monkeypatch):
-    monkeypatch.setattr(processes.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     old, new, other = (tmp_path / name for name in ("cuplug-code-1", "cuplug-code-2", "else"))
     for folder in (old, new, other):
         folder.mkdir()

@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import shlex
-import shutil
 from dataclasses import dataclass
 from functools import cache
 
@@ -127,13 +126,20 @@ def find_compiler() -> list[str]:
     except ValueError as error:
         raise CompileError(f"no C compiler: {error}") from None
     for command in [chosen] if chosen else [["cc"], ["gcc"], ["clang"]]:
-        if shutil.which(command[0]):
+        if _path_of(command[0]):
             return command
     wanted = f"CC={shlex.join(chosen)}, which is not there" if chosen else "none of cc, gcc, clang"
     raise CompileError(
         f"no C compiler: seen {wanted}; install one or set CC, or call the operator with arrays "
         "on a GPU"
     )
+
+
+def _path_of(command: str) -> str | None:
+    """Return the file that a command runs, as shutil.which, which takes longer to import."""
+    folders = [""] if os.path.dirname(command) else os.get_exec_path()
+    paths = (os.path.join(folder, command) for folder in folders)
+    return next((x for x in paths if os.path.isfile(x) and os.access(x, os.X_OK)), None)
 
 
 @cache
@@ -147,7 +153,7 @@ def _processor() -> str:
 
 def _identity(compiler: tuple[str, ...]) -> str:
     """Say which compiler it is: the one behind wrappers such as ccache and env, too."""
-    path = os.path.realpath(shutil.which(compiler[0]) or compiler[0])
+    path = os.path.realpath(_path_of(compiler[0]) or compiler[0])
     variables = tuple(os.environ.get(name, "") for name in _VARIABLES)
     seen = [path, *variables, _processor()]
     if _PLAIN.fullmatch(os.path.basename(path)) and _is_elf(path):
@@ -199,7 +205,7 @@ def _open(path: str) -> ctypes.CDLL:
             raise
     copy = os.memfd_create("cuplug")
     with open(copy, "wb") as to, open(path, "rb") as file:
-        shutil.copyfileobj(file, to)
+        to.write(file.read())
         to.flush()
         return ctypes.CDLL(f"/proc/self/fd/{copy}")
 

@@ -7,9 +7,10 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cuplug.base.checks import check_text, check_texts, texts_of
-from cuplug.compilers import cache, kernel_types, nvcc, nvrtc
+from cuplug.compilers import cache, kernel_types, nvrtc
 from cuplug.compilers.headers import included_texts, is_self_contained
 from cuplug.compilers.program import compile_program
 from cuplug.errors import CompileError
@@ -63,12 +64,12 @@ class Program:
     architecture: str
     name: str
     headers: dict[str, str]
-    compiler: nvrtc.Compiler | nvcc.Compiler
+    compiler: Any  # of nvrtc or of nvcc
     is_part: bool = False  # of what will be linked
 
     def compile(self, text: str, names: Sequence[str]) -> tuple[bytes, list[str], str]:
         """Compile the source, or a text that goes on; return the image, lowered names, the log."""
-        if isinstance(self.compiler, nvcc.Compiler):
+        if not isinstance(self.compiler, nvrtc.Compiler):
             return self.compiler.compile(
                 text,
                 self.name,
@@ -183,7 +184,12 @@ def check(
         check_text("compile", f"headers[{title!r}]", text)
     if compiler not in ("nvrtc", "nvcc"):
         raise ValueError(f"compile: compiler: seen {compiler!r}, wanted 'nvrtc' or 'nvcc'")
-    found = nvrtc.find() if compiler == "nvrtc" else nvcc.find()
+    if compiler == "nvrtc":
+        found: Any = nvrtc.find()
+    else:
+        from cuplug.compilers import nvcc  # which takes longer to import than to find a binary
+
+        found = nvcc.find()
     architecture = architecture.removeprefix("sm_")
     return Program(source, names, options, architecture, name, headers, found)
 

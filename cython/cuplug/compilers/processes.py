@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -91,6 +89,8 @@ def working_directory() -> Iterator[str]:
     CompileError
         The file system does not allow it, or has no room.
     """
+    import tempfile
+
     try:
         with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as directory:
             remove_stale(os.path.dirname(directory), PREFIX)
@@ -102,6 +102,8 @@ def working_directory() -> Iterator[str]:
 
 def remove_stale(parent: str, prefix: str) -> None:
     """Remove the user's folders of a prefix that are so old that a killed process left them."""
+    import shutil
+
     with contextlib.suppress(OSError), os.scandir(parent) as listed:
         for entry in listed:
             if not entry.name.startswith(prefix):
