@@ -35,14 +35,10 @@ test-all: ## Run the slow tests too, and the others at their full length
 	$(build) all $(INSTALLED)/test
 	CUPLUG_TEST_ALL=1 $(RUN) -m pytest $(PARALLEL) $(PYTEST)
 
-gpu-test: ## Run the tests that need a GPU, then again under compute-sanitizer
+GPU_JOBS ?= 4
+gpu-test: ## Run the tests that need a GPU, GPU_JOBS files at once, some again under compute-sanitizer
 	$(build) all $(INSTALLED)/test
-	$(RUN) -m pytest -m gpu $(PYTEST)
-	@if command -v compute-sanitizer >/dev/null; then set -e; for tool in memcheck racecheck; do \
-	  echo "compute-sanitizer --tool $$tool"; \
-	  $(SEARCH) compute-sanitizer --target-processes application-only --launch-timeout 120 --tool $$tool --error-exitcode 1 \
-	    $(PY) -m pytest -q -m "gpu and sanitizer" $(PYTEST); done; \
-	else echo "compute-sanitizer was not found: its runs are left out"; fi
+	$(RUN) tests/run_on_gpu.py --jobs $(GPU_JOBS) $(PYTEST)
 
 TORCH ?= newest
 framework-test: all ## Run the tests with PyTorch (each version in TORCH), JAX, Dask and others; 7 GB each

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the tests that need a GPU, files side by side, and some again under compute-sanitizer.
+
+python tests/run_on_gpu.py --jobs 8                         # or: make gpu-test GPU_JOBS=8
+python tests/run_on_gpu.py --tools memcheck -k "scatter"    # options that follow are pytest's
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+SANITIZER = ["compute-sanitizer", "--target-processes", "application-only"]
+SANITIZER += ["--launch-timeout", "120", "--error-exitcode", "1", "--tool"]
+MARKS = {False: "gpu", True: "gpu and sanitizer"}
+LIMIT_S = 900.0  # of one file
+LINES = 40  # of a failure that are shown
+
+
+@dataclass
+class Outcome:
+    """What came of a file, under one of compute-sanitizer's tools or none, ""."""
+
+    tool: str
+    file: str
+    returncode: int
+    text: str
+    seconds: float
+
+    @property
+    def n_passed(self) -> int:
+        """The number of tests that passed."""
+        rows = re.findall(r"^([.sFEx]+)(?: +\[ *\d+%\])?", self.text, re.M)
+        return sum(row.count(".") for row in rows)
+
+
+def files(mark: str, options: list[str]) -> list[str]:
+    """Return the files with tests of a mark that this machine can run."""
+    command = [*PYTEST, "--collect-only", "-m", mark, *options]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode not in (0, 5):
+        raise SystemExit(listed.stdout + listed.stderr)
+    return sorted(set(re.findall(r"^(\S+\.py)(?:::|: \d)", listed.stdout, re.M)))
+
+
+def run(tool: str, file: str, options: list[str]) -> Outcome:
+    """Run the tests of a file."""
+    start = time.monotonic()
+    command = [*([*SANITIZER, tool] if tool else []), *PYTEST, "-m", MARKS[bool(tool)], *options]
+    try:
+        done = subprocess.run(
+            [*command, file],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=LIMIT_S,
+        )
+        returncode, text = done.returncode, done.stdout
+    except subprocess.TimeoutExpired as error:
+        returncode, text = 124, f"{(error.stdout or b'').decode(errors='replace')}\nit hangs"
+    return Outcome(tool, file, returncode, text, time.monotonic() - start)
+
+
+def run_all(tools: list[str], jobs: int, options: list[str]) -> Iterator[Outcome]:
+    """Run each file, and each that is for compute-sanitizer with each tool, as they end."""
+    work = [(tool, file) for tool in tools for file in files(MARKS[True], options)]
+    work += [("", file) for file in files(MARKS[False], options)]
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(lambda each: run(*each, options), work)
+
+
+def main() -> int:
+    """Run what is asked for, and say what failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=4, help="files at once")
+    parser.add_argument("--tools", default="memcheck,racecheck", help="of compute-sanitizer")
+    given, options = parser.parse_known_args()
+    tools = [tool for tool in given.tools.split(",") if tool]
+    if tools and not shutil.which(SANITIZER[0]):
+        print("compute-sanitizer was not found: its runs are left out")
+        tools = []
+    outcomes = []
+    for each in run_all(tools, given.jobs, options):
+        outcomes.append(each)
+        is_fine = each.returncode == 0
+        print(f"{each.tool or 'pytest'} {each.file}: {each.n_passed} passed, {each.seconds:.0f} s")
+        if not is_fine:
+            print(f"FAILED with {each.returncode}:", *each.text.splitlines()[-LINES:], sep="\n  ")
+    for tool in ["", *tools]:
+        own = [each for each in outcomes if each.tool == tool]
+        failed = [each.file for each in own if each.returncode]
+        n_passed = sum(each.n_passed for each in own)
+        print(f"{tool or 'pytest'}: {n_passed:,} tests of {len(own)} files passed", end="")
+        print(f"; failed: {', '.join(failed)}" if failed else "")
+    return int(any(each.returncode for each in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
