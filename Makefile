@@ -133,14 +133,18 @@ TAG ?=
 release-check: ## Hold all versions and the changelog against each other, and against TAG
 	$(PYTHON) build_backend/release.py $(TAG)
 
+# The files that pkg-config and CMake read find the headers from where they lie.
+UP = $(shell realpath -m --relative-to=$(LIBDIR) $(PREFIX))
 install: core plugins ## Install the library, headers, stock plugins, and what pkg-config and CMake read
-	install -d $(DESTDIR)$(PREFIX)/lib/cuplug $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/cmake/cuplug $(DESTDIR)$(PREFIX)/include/cuplug
-	install -m 755 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib
-	ln -sf libcuplug.so.1 $(DESTDIR)$(PREFIX)/lib/libcuplug.so
-	install -m 644 $(STOCK) $(DESTDIR)$(PREFIX)/lib/cuplug
+	install -d $(addprefix $(DESTDIR),$(addprefix $(LIBDIR)/,cuplug pkgconfig cmake/cuplug) $(PREFIX)/include/cuplug)
+	install -m 755 $(LIBRARY) $(DESTDIR)$(LIBDIR)
+	ln -sf libcuplug.so.1 $(DESTDIR)$(LIBDIR)/libcuplug.so
+	install -m 644 $(STOCK) $(DESTDIR)$(LIBDIR)/cuplug
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/cuplug
-	install -m 644 core/cuplug.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	install -m 644 $(CMAKE_FILES) $(DESTDIR)$(PREFIX)/lib/cmake/cuplug
+	install -m 644 core/cuplug.pc $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 644 $(CMAKE_FILES) $(DESTDIR)$(LIBDIR)/cmake/cuplug
+	sed -i 's|^prefix=.*|prefix=$${pcfiledir}/../$(UP)|' $(DESTDIR)$(LIBDIR)/pkgconfig/cuplug.pc
+	sed -i 's|{_cuplug_lib}/\.\."|{_cuplug_lib}/$(UP)"|' $(DESTDIR)$(LIBDIR)/cmake/cuplug/cuplug-config.cmake
 
 clean: ## Remove what was built (the virtual environment stays)
 	rm -rf $(BUILD)

@@ -5,6 +5,7 @@ VENV   ?= .venv#        `make VENV=` uses the packages of the current Python and
 PYTHON ?= python3#      makes the virtual environment, or is used itself when VENV is empty
 BUILD  ?= build
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib# or lib64, or lib/x86_64-linux-gnu, as the system has it
 CC     ?= cc
 LINKER ?= $(CC)#        links what CC and NVCC compile: `make wheels` sets one for older C libraries
 NVCC   ?= $(firstword $(wildcard $(shell command -v nvcc) $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc))

@@ -45,13 +45,14 @@ def sources(tmp_path) -> Path:
     return tmp_path
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> Path:
-    """Return the prefix of what `make install` has installed."""
+@pytest.fixture(scope="module", params=["lib", "lib64", "lib/x86_64-linux-gnu"])
+def installed(tmp_path_factory, request) -> tuple[Path, Path]:
+    """Return the prefix and the folder of libraries of what `make install` has installed."""
     folder = tmp_path_factory.mktemp("installed")
-    settings = [f"PREFIX={folder}/usr", f"BUILD={folder}/build", "NVCC=", "VENV="]
-    run(["make", "-s", *settings, "install"], ROOT)
-    return folder / "usr"
+    prefix, libraries = folder / "usr", folder / "usr" / request.param
+    settings = [f"PREFIX={prefix}", f"LIBDIR={libraries}", f"BUILD={folder}/build"]
+    run(["make", "-s", *settings, "NVCC=", "VENV=", "install"], ROOT)
+    return prefix, libraries
 
 
 def build_by_make(sources: Path, pkg_config_path: str) -> None:
@@ -86,16 +87,18 @@ def test_programs_by_cmake(sources):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_programs_by_make_after_make_install(sources, installed):
-    build_by_make(sources, f"{installed}/lib/pkgconfig")
+    build_by_make(sources, f"{installed[1]}/pkgconfig")
     check_programs(sources)
 
 
 @pytest.mark.slow
 def test_programs_by_cmake_after_make_install(sources, installed):
     (sources / "Makefile").unlink()
-    build_by_cmake(sources, f"-DCMAKE_PREFIX_PATH={installed}")
+    prefix, libraries = installed
+    build_by_cmake(
+        sources, f"-DCMAKE_PREFIX_PATH={prefix}", f"-Dcuplug_DIR={libraries}/cmake/cuplug"
+    )
     check_programs(sources)
 
 
