@@ -263,8 +263,8 @@ def _make(command: list[str], directory: str, made: str, names: dict[str, str]) 
     raise _NotTakenError(f"{shlex.join(command)}: {seen[:SEEN]}", done.output)
 
 
-_ERROR = re.compile(r"^(.+?):(\d+):(?:(\d+):)? (?:fatal )?error: (.*?)(?: \[-W\S+\])?$", re.M)
-_UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`']?(\w+)")
+_ERROR = r"(?m)^(.+?):(\d+):(?:(\d+):)? (?:fatal )?error: (.*?)(?: \[-W\S+\])?$"
+_UNDEFINED = r"undefined (?:reference to|symbol:?) [`']?(\w+)"
 SHOWN = 90  # characters of a line
 SEEN = 2000  # characters of what a compiler says that no text is to blame for
 
@@ -275,10 +275,10 @@ def explain(output: str, names: dict[str, str]) -> str:
     Where they speak of none, the first error and where the texts begin.
     """
     plain = output.translate({0x2018: "'", 0x2019: "'"})  # of messages in UTF-8
-    undefined = dict.fromkeys(_UNDEFINED.findall(plain))
+    undefined = dict.fromkeys(re.findall(_UNDEFINED, plain))
     shown = [line for symbol in undefined for line in _show_use(symbol, names)]
     first = ""
-    for name, number, column, message in dict.fromkeys(_ERROR.findall(plain)):
+    for name, number, column, message in dict.fromkeys(re.findall(_ERROR, plain)):
         first = first or message
         if name in names:
             shown.append(_show(name, names[name], int(number), int(column or 0), message))
