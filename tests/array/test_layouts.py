@@ -205,3 +205,38 @@ def test_functions_are_found_by_their_names(name):
     assert pickle.loads(pickle.dumps(function)) is function
     assert function.__name__ == name
     assert function.__doc__
+
+
+VIEWS = [
+    lambda x: x.T,
+    lambda x: x[::2, 1:],
+    lambda x: x[:, ::-1],
+    lambda x: x[::-3, ::2],
+    lambda x: x[:, :1],
+    lambda x: x[:, 1:3].T,
+]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("columns", [3, 16, 17, 300])
+@pytest.mark.parametrize("n", [0, 1, 40, 4000])
+def test_strided_arrays_of_all_sizes_are_copied_and_written(dtype, columns, n):
+    a = np.arange(n * columns).reshape(n, columns).astype(dtype)
+    for view in VIEWS:
+        seen = xp.asarray(view(xp.asarray(a)), copy=True)
+        np.testing.assert_array_equal(seen.numpy(), view(a))
+        changed, expected = xp.zeros(a.shape, dtype=dtype), np.zeros(a.shape, dtype)
+        view(changed)[...] = seen
+        view(expected)[...] = view(a)
+        np.testing.assert_array_equal(changed.numpy(), expected)
+
+
+@pytest.mark.parametrize("n", [5, 3000, 3_000_000])
+def test_an_array_is_written_to_itself_in_another_order(n):
+    a = np.arange(n, dtype="float32")
+    for to, source in [((), slice(None, None, -1)), (slice(1, None), slice(None, -1))]:
+        x = xp.asarray(a, copy=True)
+        x[to or ...] = x[source]
+        expected = a.copy()
+        expected[to or ...] = expected[source].copy()
+        np.testing.assert_array_equal(x.numpy(), expected)
