@@ -5,6 +5,7 @@ import gc
 import itertools
 import math
 import pickle
+import re
 
 import cuplug
 import numpy as np
@@ -240,3 +241,44 @@ def test_an_array_is_written_to_itself_in_another_order(n):
         expected = a.copy()
         expected[to or ...] = expected[source].copy()
         np.testing.assert_array_equal(x.numpy(), expected)
+
+
+@pytest.mark.parametrize("view", [lambda x: x, *VIEWS[:4], lambda x: x[1]])
+@pytest.mark.parametrize("name", ["sum", "max", "min", "mean", "prod", "any", "argmax", "argmin"])
+def test_reductions_of_all_elements_go_in_c_order(device, name, view):
+    x, ours = pair((5, 6), device)
+    expected = getattr(np, name)(view(x))
+    for arguments in ({}, {"axis": None}):
+        seen = getattr(xp, name)(view(ours), **arguments)
+        assert (seen.shape, seen.dtype) == ((), expected.dtype)
+        np.testing.assert_allclose(seen.numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "mean", "any", "argmax"])
+@pytest.mark.parametrize("x", [3, 1.5, np.ones(2)], ids=str)
+def test_reductions_refuse_what_is_no_array(name, x):
+    with pytest.raises(TypeError, match=f"{name}: x: seen .*, wanted a cuplug.Array"):
+        getattr(xp, name)(x)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+@pytest.mark.parametrize("shapes", [((4, 1), (1, 5), 0), ((1, 6), (3, 2), 1), ((2, 3), (2, 2), -1)])
+def test_elements_along_an_axis_are_broadcast_together(device, shapes, dtype):
+    shape, wanted, axis = shapes
+    x, ours = pair(shape, device, dtype)
+    indices = (np.arange(math.prod(wanted)) % shape[axis]).reshape(wanted).astype("uint8")
+    expected = np.take_along_axis(x, indices.astype("int64"), axis)
+    seen = xp.take_along_axis(ours, xp.asarray(indices, device=device), axis=axis)
+    np.testing.assert_array_equal(seen.numpy(), expected)
+
+
+def test_tiles_have_their_limits(device):
+    _, ours = pair((2,), device)
+    for times, sentence in [
+        ((1 << 61, 1), "tile: seen 1.84e+19 bytes, wanted less than 2^63"),
+        ((1 << 63,), "tile: repetitions: seen"),
+        ((-1,), "tile: repetitions: seen"),
+        ((1,) * 33, "seen 66 dimensions, wanted at most 64"),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            xp.tile(ours, times)

@@ -17,7 +17,9 @@ from cuplug.base.vectorcall cimport (
     vectorcallfunc,
 )
 
-from functools import lru_cache, update_wrapper
+from functools import lru_cache, partial, update_wrapper
+
+import numpy
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(
@@ -46,17 +48,21 @@ cdef class ArrayFunction:
         takes them as they are. Where it returns None, or raises TypeError, `function` is called.
     in_place : bool
         Whether the first array is changed.
+    is_ordered : bool
+        Whether it matters in which order the elements of arrays lie, as in reductions.
     """
 
     cdef vectorcallfunc vectorcall
     cdef object function
     cdef object find
     cdef bint in_place
+    cdef bint is_ordered
     cdef dict operators  # by the codes of arguments
     cdef dict __dict__
 
-    def __init__(self, function, find=None, bint in_place=False):
+    def __init__(self, function, find=None, bint in_place=False, bint is_ordered=False):
         self.vectorcall = <vectorcallfunc>call_function
+        self.is_ordered = is_ordered
         self.function, self.find, self.in_place, self.operators = function, find, in_place, {}
         update_wrapper(self, function)
         self.__module__ = "cuplug.array_api"
@@ -71,6 +77,17 @@ cdef class ArrayFunction:
         return self.__name__
 
 
+def of_all(find):
+    """Make a function of one array, which takes all of it unless more is said, an `ArrayFunction`.
+
+    `find` is given a dtype. The order of the elements matters.
+    """
+    def find_for(dtype, *more):
+        return find(dtype) if not more and isinstance(dtype, numpy.dtype) else None
+
+    return partial(ArrayFunction, find=find_for, is_ordered=True)
+
+
 cdef object call_function(
     PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *keywords
 ):
@@ -79,7 +96,8 @@ cdef object call_function(
     cdef int order[CUPLUG_MAX_NDIM]
     if self.find is not None and keywords == NULL and 0 < n <= MAX_KEYED:
         op = operator_for(self, args, n)
-        if op is not None and turns_alike(args, n, self.in_place, order):
+        is_turned = op is not None and not self.is_ordered
+        if is_turned and turns_alike(args, n, self.in_place, order):
             return call_in_order(op, args, n, order)
         if op is not None:
             return PyObject_Vectorcall(op, args, nargsf, NULL)

@@ -22,7 +22,7 @@ def _scanned(name: str, x: Array, axis: int | None, dtype: Any, include_initial:
     if axis is None and x.ndim != 1:
         raise ValueError(f"{name}: axis: seen None, wanted one of {x.ndim} dimensions")
     along = axis_of(name, 0 if axis is None else axis, x.ndim)
-    wanted = to_dtype(sum_dtype(x, dtype))
+    wanted = to_dtype(sum_dtype(x.dtype, dtype))
     kind = kind_of(wanted)
     computed = _WIDE[kind] if kind in _WIDE and wanted.itemsize < 4 else wanted
     scan = stock(f"scan.{name}")
