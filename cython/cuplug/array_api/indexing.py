@@ -62,9 +62,9 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
     """Return an array with each element, or each part along a dimension, several times."""
     checked("repeat", "x", x)
-    if axis is None:
+    if axis is None and x.ndim != 1:
         return repeat(reshape(x, (-1,)), repeats, axis=0)
-    along = axis_of("repeat", axis, x.ndim)
+    along = axis_of("repeat", 0 if axis is None else axis, x.ndim)
     if not isinstance(repeats, Array):
         return repeated(x, integer("repeat: repeats", repeats), along)
     times = repeats

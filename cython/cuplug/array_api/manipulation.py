@@ -66,8 +66,9 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
 def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
     """Return elements moved along dimensions; what leaves at one end comes in at the other."""
     checked("roll", "x", x)
-    if axis is None:
+    if axis is None and x.ndim != 1:
         return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
+    axis = 0 if axis is None else axis
     axes = axis if isinstance(axis, tuple) else (axis,)
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
     if len(shifts) != len(axes):

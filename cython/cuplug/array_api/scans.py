@@ -60,8 +60,8 @@ def diff(
     n = integer("diff: n", n)
     if n < 0:
         raise ValueError(f"diff: n: seen {n}, wanted 0 or more")
-    parts = [part for part in (prepend, x, append) if part is not None]
-    x = concat(parts, axis=along) if len(parts) > 1 else x
+    if prepend is not None or append is not None:
+        x = concat([part for part in (prepend, x, append) if part is not None], axis=along)
     before = (slice(None),) * along
     for _ in range(min(n, x.shape[along])):  # then nothing is left
         x = binary("subtract", x[(*before, slice(1, None))], x[(*before, slice(None, -1))])
