@@ -79,8 +79,8 @@ $(BUILD)/core/%.o: core/%.c $(BUILD)/core.config
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(FRAMES) -Icore -MMD -MP -c $< -o $@
 
-# Its loops move what expressions and entries read and write.
-$(BUILD)/core/entry/elements.o: ALL_CFLAGS += -O3
+# Its loops move elements of strided arrays.
+$(BUILD)/core/host/move.o: ALL_CFLAGS += -O3
 
 $(LIBRARY): $(CORE) $(BUILD)/link.config
 	@mkdir -p $(@D)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "entry/elements.h"
 
+#include "host/move.h"
 #include "host/team.h"
 
 #include <cuplug/halves.h>
@@ -58,47 +59,6 @@ static int64_t last_stride(const cuplug_loop *loop, uint32_t k) {
 
 /* ---- Blocks <-> memory ----------------------------------------------------------------------- */
 
-typedef struct pair {
-  uint64_t half[2];
-} pair;
-
-#define EACH(T, TO, FROM)                                        \
-  for (int64_t j = 0; j < n; j++)                                \
-    __builtin_memcpy((char *)to + j * (TO) * (int64_t)sizeof(T), \
-                     (const char *)from + j * (FROM) * (int64_t)sizeof(T), sizeof(T));
-
-/* Steps that the compiler knows become vector instructions. */
-#define MOVE(T)                             \
-  if (to_step == 1 && from_step == 0)       \
-    EACH(T, 1, 0)                           \
-  else if (to_step == 1 && from_step == 2)  \
-    EACH(T, 1, 2)                           \
-  else if (to_step == 1 && from_step == -1) \
-    EACH(T, 1, -1)                          \
-  else                                      \
-    EACH(T, to_step, from_step)
-
-/* Copies n elements with steps in elements. */
-static void move(void *restrict to, int64_t to_step, const void *restrict from, int64_t from_step,
-                 int64_t n, int64_t bytes) {
-  if (to_step == 1 && from_step == 1) {
-    memcpy(to, from, (size_t)(n * bytes));
-    return;
-  }
-  switch (bytes) {
-  case 1:
-    MOVE(uint8_t) break;
-  case 2:
-    MOVE(uint16_t) break;
-  case 4:
-    MOVE(uint32_t) break;
-  case 8:
-    MOVE(uint64_t) break;
-  default:
-    MOVE(pair)
-  }
-}
-
 /* Moves m elements of array k from a place on between a block and memory, row by row. */
 static void move_rows(const elements *e, uint32_t k, const place *start, char *block, int64_t m,
                       int is_write) {
@@ -117,9 +77,9 @@ static void move_rows(const elements *e, uint32_t k, const place *start, char *b
     char *data = x->data + offset * x->bytes, *to = block + done * x->bytes;
     n = least(m - done, loop->sizes[last] - at[last]);
     if (is_write)
-      move(data, step, to, 1, n, x->bytes);
+      cuplug__move(data, step * x->bytes, to, x->bytes, n, x->bytes);
     else
-      move(to, 1, data, step, n, x->bytes);
+      cuplug__move(to, x->bytes, data, step * x->bytes, n, x->bytes);
     at[last] += n;
     offset += n * step;
     for (int d = last; d > 0 && at[d] == loop->sizes[d]; d--) {
@@ -199,7 +159,7 @@ static void write_block(const elements *e, work *w, uint32_t k, int64_t m) {
 
 /* Fills a block up to whole groups with copies of its last element, which the code can take. */
 static void fill_up(char *block, int64_t m, int64_t end, int64_t bytes) {
-  move(block + m * bytes, 1, block + (m - 1) * bytes, 0, end - m, bytes);
+  cuplug__move(block + m * bytes, bytes, block + (m - 1) * bytes, 0, end - m, bytes);
 }
 
 /* Points the code at its elements: m of them, or whole groups up to `end`. */

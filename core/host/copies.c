@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/copies.h"
 
+#include "base/layout.h"
+
 #include <cuplug/nontemporal.h>
 #include <errno.h>
+#include <internal/copies.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,6 +20,9 @@
 #define LEAST_PIECE ((uint64_t)64 << 10) /* of copies of few bytes */
 #define VIEW_PIECE ((uint64_t)256 << 10)
 #define FRESH_PIECE ((uint64_t)512 << 10)
+
+/* Of arrays that do not lie together: from here on they are copied by several threads. */
+#define STRIDED_BYTES ((uint64_t)256 << 10)
 
 /* Pages are made ahead in pieces of this size: threads that share one make, and clear, it each. */
 #define HUGE_PAGE ((uint64_t)2 << 20)
@@ -148,4 +154,21 @@ void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to)
   }
   cuplug__host_copy_read(&copy, view, 0, bytes, to, CUPLUG__MAX_COPY_THREADS);
   cuplug__host_copy_end(&copy);
+}
+
+int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *from) {
+  const uint64_t bytes = (uint64_t)(cuplug_n_elements(from) * cuplug_element_bytes(from));
+  const int n_helpers = bytes < STRIDED_BYTES ? 0 : CUPLUG__MAX_COPY_THREADS;
+  cuplug__host_copy copy;
+  cuplug__view view;
+  cuplug__view_array(&view, to);
+  if (cuplug__view_is_contiguous(&view)) {
+    cuplug__view_array(&view, from);
+    cuplug__host_copy_read(&copy, &view, 0, bytes, to->data, n_helpers);
+  } else {
+    if (cuplug__shares_elements(to)) return 0;
+    cuplug__host_copy_write(&copy, &view, 0, bytes, from->data, n_helpers);
+  }
+  cuplug__host_copy_end(&copy);
+  return 1;
 }

@@ -2,6 +2,7 @@
 #include "host/view.h"
 
 #include "base/layout.h"
+#include "host/move.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,28 +80,34 @@ static inline void copy(direction way, char *packed, char *host, size_t bytes) {
     memcpy(host, packed, bytes);
 }
 
-/* A size that the compiler knows is copied by single instructions. */
-#define COPY_EACH(size)                                                \
-  for (int64_t i = 0; i < n; i++)                                      \
-    copy(way, packed + i * (size), host + i * stride, (size_t)(size)); \
-  break
+/* n blocks, of which there are `step` in `packed` for each one. */
+static inline void copy_blocks(direction way, char *packed, int64_t step, char *host, int64_t n,
+                               int64_t block, int64_t stride) {
+  if (way == READ)
+    cuplug__move(packed, step * block, host, stride, n, block);
+  else
+    cuplug__move(host, stride, packed, step * block, n, block);
+}
 
-static inline __attribute__((always_inline)) void
-copy_blocks(direction way, char *packed, char *host, int64_t n, int64_t block, int64_t stride) {
-  switch (block) {
-  case 1:
-    COPY_EACH(1);
-  case 2:
-    COPY_EACH(2);
-  case 4:
-    COPY_EACH(4);
-  case 8:
-    COPY_EACH(8);
-  case 16:
-    COPY_EACH(16);
-  default:
-    COPY_EACH(block);
-  }
+#define NARROW 16 /* blocks */
+#define PASS 512  /* rows that are copied together: what is written stays in the caches */
+
+static inline int has_small_blocks(const cuplug__view *v) {
+  return v->block_bytes <= 16 && !(v->block_bytes & (v->block_bytes - 1));
+}
+
+/* Loops over the blocks of short rows take longer than to go over the rows several times. */
+static inline int is_narrow(const cuplug__view *v) {
+  const int is_short = v->ndim > 1 && v->shape[0] <= NARROW && v->shape[0] < v->shape[1];
+  return is_short && has_small_blocks(v);
+}
+
+/* Whole rows, column by column. */
+static void copy_columns(direction way, const cuplug__view *v, char *packed, char *host,
+                         int64_t n_rows) {
+  const int64_t block = (int64_t)v->block_bytes, n = v->shape[0];
+  for (int64_t i = 0; i < n; i++)
+    copy_blocks(way, packed + i * block, n, host + i * v->strides[0], n_rows, block, v->strides[1]);
 }
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
@@ -166,8 +173,8 @@ static int32_t near_dimension(const cuplug__view *v) {
   int32_t near = 0;
   for (int32_t d = 1; d < v->ndim; d++)
     if (llabs(v->strides[d]) < llabs(v->strides[near])) near = d;
-  const int is_small = v->block_bytes <= 16 && !(v->block_bytes & (v->block_bytes - 1));
-  return is_small && llabs(v->strides[0]) >= LINE && llabs(v->strides[near]) < LINE ? near : 0;
+  const int is_apt = has_small_blocks(v) && !is_narrow(v);
+  return is_apt && llabs(v->strides[0]) >= LINE && llabs(v->strides[near]) < LINE ? near : 0;
 }
 
 /* Blocks in what dimension d repeats. */
@@ -216,9 +223,15 @@ static inline __attribute__((always_inline)) void copy_range(direction way, cons
     if (done) {
       copy_units(v, near, at, units, packed);
       advance(v, at, near, units);
+    } else if (is_narrow(v) && !at->index[0] && n >= v->shape[0]) {
+      const int64_t rows = cuplug__least(v->shape[1] - at->index[1], n / v->shape[0]);
+      const int64_t n_rows = cuplug__least(rows, PASS);
+      done = n_rows * v->shape[0];
+      copy_columns(way, v, packed, at->data, n_rows);
+      advance(v, at, 1, n_rows);
     } else {
       done = cuplug__least(v->shape[0] - at->index[0], n);
-      copy_blocks(way, packed, at->data, done, (int64_t)v->block_bytes, v->strides[0]);
+      copy_blocks(way, packed, 1, at->data, done, (int64_t)v->block_bytes, v->strides[0]);
       advance(v, at, 0, done);
     }
     packed += done * (int64_t)v->block_bytes, n -= done;

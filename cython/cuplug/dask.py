@@ -8,7 +8,6 @@ Plugins     brings plugin files to the workers of a cluster
 """
 
 # Names without an underscore would hide operators.
-import sys as _sys
 from typing import Any as _Any
 
 from cuplug import ops as _ops
@@ -51,7 +50,7 @@ def __getattr__(name: str) -> _Any:
         from cuplug.frameworks.dask_plugins import Plugins
 
         return Plugins
-    return Function(_operator_attribute(__name__, name, _sys._getframe(1)))
+    return Function(_operator_attribute(__name__, name))
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All operators as functions of JAX: `from cuplug.jax import gather`."""
 
-import sys as _sys
 from typing import Any as _Any
 
 import jax as _jax
@@ -18,7 +17,7 @@ __all__ = ["Function", "hand_on"]
 
 
 def __getattr__(name: str) -> _Any:
-    return _function_of(_operator_attribute(__name__, name, _sys._getframe(1)))
+    return _function_of(_operator_attribute(__name__, name))
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,6 @@
 """All operators on the search path: `from cuplug.ops import gather`."""
 
 # Names without an underscore would hide operators.
-import sys as _sys
 from typing import Any as _Any
 
 import numpy as _numpy  # noqa: F401  (first: see cuplug/__init__.py)
@@ -14,7 +13,7 @@ from cuplug.lookup.find import plugins as _plugins
 def __getattr__(name: str) -> _Any:
     if name == "__all__":
         return __dir__()
-    return _operator_attribute(__name__, name, _sys._getframe(1))
+    return _operator_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,6 @@ Function    any operator as a function of PyTorch
 """
 
 # Names without an underscore would hide operators.
-import sys as _sys
 from typing import Any as _Any
 
 from cuplug import ops as _ops
@@ -55,7 +54,7 @@ class Function:
 
 
 def __getattr__(name: str) -> _Any:
-    return Function(_operator_attribute(__name__, name, _sys._getframe(1)))
+    return Function(_operator_attribute(__name__, name))
 
 
 def __dir__() -> list[str]:

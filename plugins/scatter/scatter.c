@@ -21,6 +21,7 @@
  * is unspecified. Bytes moved: indices and values once, a line of memory for each element; copies
  * twice x. */
 #include "scatter/places.h"
+#include "vectors.h"
 
 #include <complex.h>
 #include <cuplug/half.h>
@@ -140,14 +141,37 @@ static inline __attribute__((always_inline)) int64_t find_run(places p, int64_t 
   return n;
 }
 
+/* Of a line of m elements, which begins with element `base`. Says whether all indices are good. */
+VECTORS static int find_in_line(const int64_t *indices, int64_t n, int64_t m, int64_t base,
+                                int64_t *at) {
+  int is_bad = 0;
+  for (int64_t k = 0; k < n; k++) {
+    const int64_t index = indices[k] + (indices[k] < 0 ? m : 0);
+    is_bad |= (index < 0) | (index >= m);
+    at[k] = (int64_t)((uint64_t)base + (uint64_t)index);
+  }
+  return !is_bad;
+}
+
+/* What find_run does, of lines whose elements lie together. */
+static int64_t find_in_lines(const places *p, int64_t first, int64_t n, int64_t *at) {
+  const int64_t *indices = (const int64_t *)p->indices + first;
+  for (int64_t k = 0, part; k < n; k += part) {
+    const int64_t line = (first + k) / p->n_along, rest = (line + 1) * p->n_along - first - k;
+    part = rest < n - k ? rest : n - k;
+    if (!find_in_line(indices + k, part, p->x.m, line * p->x.m, at + k))
+      return k + find_run(*p, first + k, part, at + k);
+  }
+  return n;
+}
+
 /* In each branch the compiler knows what the loop asks for. */
 static int64_t find_places(const places *p, int64_t first, int64_t n, int64_t *at) {
   places known = *p;
   if (p->has_rows || p->type != CUPLUG_INT64) return find_run(*p, first, n, at);
+  if (p->x.width == 1) return find_in_lines(p, first, n, at);
   known.type = CUPLUG_INT64;
   known.has_rows = 0;
-  if (p->x.width > 1) return find_run(known, first, n, at);
-  known.x.width = 1;
   return find_run(known, first, n, at);
 }
 
@@ -220,6 +244,7 @@ CUPLUG_ENTRY int put_along_axis_host(const cuplug_call *call) {
 CUPLUG_ENTRY int put_host(const cuplug_call *call) {
   const cuplug_tensor *x = &call->tensors[0];
   job j = job_of(call, x, x->data, call->tensors[2].data, 0, 1);
+  j.places.has_rows = j.places.x.width > 1; /* rows of one element are one line */
   return move_all(&j, put);
 }
 

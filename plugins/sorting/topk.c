@@ -7,8 +7,8 @@
  *   grad_values T[*g], indices int64[*g]; of x T[*s] the shape alone; out T[*s]
  *
  * Of a line that is read once, keys that are smaller than the k least ones so far are put aside;
- * when there is no more room for them, k are kept. Which ones is found by counting their digits,
- * from the first one on. In the end those k are sorted. Bytes moved: x once. */
+ * when there is no more room for them, k are kept. Which ones is found by counting those up to some
+ * key. In the end those k are sorted. Bytes moved: x once. */
 #include "sorting/radix.h"
 #include "vectors.h"
 
@@ -43,51 +43,69 @@ typedef struct aside {
   int is_full;    /* once there were k */
 } aside;
 
-/* The bin that number `*left` of counted keys is in; *left becomes its number there. */
-static uint64_t bin_of(const int64_t *counts, int64_t *left) {
-  uint64_t bin = 0;
-  for (; counts[bin] < *left; bin++) *left -= counts[bin];
-  return bin;
-}
-
-/* keep: of more than k keys the k least ones, of equal ones the first. Digits are counted until all
- *   keys of a bin are kept.
+/* keep: of more than k keys the k least ones, of equal ones the first. Key number k is bisected: to
+ *   count smaller ones takes few vector instructions.
  * add: n <= BLOCK keys of a line, the first with number `first`; there is room for them. */
 #define ASIDE(K, name)                                                                \
-  static void keep_##name(aside *a, int64_t k, int64_t n_bytes) {                     \
-    K *keys = a->keys, last = 0; /* key number k, as far as it is known */            \
-    int64_t left = k, at = 0, n_in_bin = -1;                                          \
-    int shift = 8 * (int)n_bytes;                                                     \
-    while (shift > 0 && n_in_bin != left) {                                           \
-      int64_t counts[256] = {0};                                                      \
-      shift -= 8;                                                                     \
-      for (int64_t i = 0; i < a->n; i++)                                              \
-        if (keys[i] >> shift >> 8 == last) counts[keys[i] >> shift & 255]++;          \
-      last = (K)(last << 8 | bin_of(counts, &left));                                  \
-      n_in_bin = counts[last & 255];                                                  \
+  VECTORS static int64_t count_##name(const K *keys, int64_t n, K most) {             \
+    int64_t n_found = 0;                                                              \
+    for (int64_t begin = 0; begin < n; begin += BLOCK) {                              \
+      const int64_t end = begin + BLOCK < n ? begin + BLOCK : n;                      \
+      K found = 0;                                                                    \
+      for (int64_t i = begin; i < end; i++) found += keys[i] <= most;                 \
+      n_found += (int64_t)found;                                                      \
     }                                                                                 \
+    return n_found;                                                                   \
+  }                                                                                   \
+  VECTORS static void find_limits_##name(const K *keys, int64_t n, K *low, K *high) { \
+    K least_key = keys[0], greatest = keys[0];                                        \
+    for (int64_t i = 1; i < n; i++) {                                                 \
+      least_key = keys[i] < least_key ? keys[i] : least_key;                          \
+      greatest = keys[i] > greatest ? keys[i] : greatest;                             \
+    }                                                                                 \
+    *low = least_key, *high = greatest;                                               \
+  }                                                                                   \
+  static void keep_##name(aside *a, int64_t k) {                                      \
+    K *keys = a->keys, low, high;                                                     \
+    int64_t n_less = 0, at = 0; /* of keys smaller than `low` */                      \
+    find_limits_##name(keys, a->n, &low, &high);                                      \
+    while (low < high && n_less < k) {                                                \
+      const K middle = low + (high - low) / 2;                                        \
+      const int64_t n = count_##name(keys, a->n, middle);                             \
+      if (n > k)                                                                      \
+        high = middle;                                                                \
+      else                                                                            \
+        low = middle + 1, n_less = n;                                                 \
+    }                                                                                 \
+    int64_t left = k - n_less;                                                        \
     for (int64_t i = 0; at < k; i++) {                                                \
-      const K known = keys[i] >> shift;                                               \
-      const int is_last = known == last;                                              \
-      keys[at] = keys[i];                                                             \
+      const K key = keys[i];                                                          \
+      const int is_last = key == low;                                                 \
+      keys[at] = key;                                                                 \
       a->index[at] = a->index[i];                                                     \
-      at += known < last || (is_last && left > 0);                                    \
+      at += key < low || (is_last && left > 0);                                       \
       left -= is_last;                                                                \
     }                                                                                 \
-    a->n = k, a->below = (K)(last << shift | (((K)1 << shift) - 1)), a->is_full = 1;  \
+    a->n = k, a->below = low, a->is_full = 1;                                         \
   }                                                                                   \
   VECTORS static void add_##name(aside *a, const K *from, int64_t n, int64_t first) { \
     const K below = (K)a->below;                                                      \
     K *keys = a->keys;                                                                \
     int64_t *index = a->index, at = a->n;                                             \
+    if (!a->is_full) {                                                                \
+      memcpy(keys + at, from, (size_t)n * sizeof *keys);                              \
+      for (int64_t i = 0; i < n; i++) index[at + i] = first + i;                      \
+      a->n += n;                                                                      \
+      return;                                                                         \
+    }                                                                                 \
     for (int64_t begin = 0; begin < n; begin += GROUP) {                              \
       const int64_t end = begin + GROUP < n ? begin + GROUP : n;                      \
       K found = 0;                                                                    \
       for (int64_t i = begin; i < end; i++) found |= from[i] < below;                 \
-      for (int64_t i = begin; (found || !a->is_full) && i < end; i++) {               \
+      for (int64_t i = begin; found && i < end; i++) {                                \
         keys[at] = from[i];                                                           \
         index[at] = first + i;                                                        \
-        at += !a->is_full || from[i] < below;                                         \
+        at += from[i] < below;                                                        \
       }                                                                               \
     }                                                                                 \
     a->n = at;                                                                        \
@@ -109,11 +127,11 @@ static void choose_line(const job *j, int64_t line, aside *a) {
   for (int64_t begin = 0, n; begin < m; begin += n) {
     n = least(m - begin, a->is_full ? BLOCK : first);
     if (a->n + n > j->room || (!a->is_full && a->n >= first && first < BLOCK))
-      is_wide ? keep_wide(a, k, n_bytes) : keep_narrow(a, k, n_bytes);
+      is_wide ? keep_wide(a, k) : keep_narrow(a, k);
     sorting_read(&j->order, x + begin * step * n_bytes, step, n, block);
     is_wide ? add_wide(a, block, n, begin) : add_narrow(a, (const uint32_t *)block, n, begin);
   }
-  if (a->n > k) is_wide ? keep_wide(a, k, n_bytes) : keep_narrow(a, k, n_bytes);
+  if (a->n > k) is_wide ? keep_wide(a, k) : keep_narrow(a, k);
   memcpy((char *)j->top.keys + line * k * (is_wide ? 8 : 4), a->keys,
          (size_t)(k * (is_wide ? 8 : 4)));
   memcpy(j->top.index + line * k, a->index, (size_t)k * sizeof *a->index);

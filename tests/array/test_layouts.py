@@ -5,6 +5,7 @@ import gc
 import itertools
 import math
 import pickle
+import re
 
 import cuplug
 import numpy as np
@@ -205,3 +206,79 @@ def test_functions_are_found_by_their_names(name):
     assert pickle.loads(pickle.dumps(function)) is function
     assert function.__name__ == name
     assert function.__doc__
+
+
+VIEWS = [
+    lambda x: x.T,
+    lambda x: x[::2, 1:],
+    lambda x: x[:, ::-1],
+    lambda x: x[::-3, ::2],
+    lambda x: x[:, :1],
+    lambda x: x[:, 1:3].T,
+]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("columns", [3, 16, 17, 300])
+@pytest.mark.parametrize("n", [0, 1, 40, 4000])
+def test_strided_arrays_of_all_sizes_are_copied_and_written(dtype, columns, n):
+    a = np.arange(n * columns).reshape(n, columns).astype(dtype)
+    for view in VIEWS:
+        seen = xp.asarray(view(xp.asarray(a)), copy=True)
+        np.testing.assert_array_equal(seen.numpy(), view(a))
+        changed, expected = xp.zeros(a.shape, dtype=dtype), np.zeros(a.shape, dtype)
+        view(changed)[...] = seen
+        view(expected)[...] = view(a)
+        np.testing.assert_array_equal(changed.numpy(), expected)
+
+
+@pytest.mark.parametrize("n", [5, 3000, 3_000_000])
+def test_an_array_is_written_to_itself_in_another_order(n):
+    a = np.arange(n, dtype="float32")
+    for to, source in [((), slice(None, None, -1)), (slice(1, None), slice(None, -1))]:
+        x = xp.asarray(a, copy=True)
+        x[to or ...] = x[source]
+        expected = a.copy()
+        expected[to or ...] = expected[source].copy()
+        np.testing.assert_array_equal(x.numpy(), expected)
+
+
+@pytest.mark.parametrize("view", [lambda x: x, *VIEWS[:4], lambda x: x[1]])
+@pytest.mark.parametrize("name", ["sum", "max", "min", "mean", "prod", "any", "argmax", "argmin"])
+def test_reductions_of_all_elements_go_in_c_order(device, name, view):
+    x, ours = pair((5, 6), device)
+    expected = getattr(np, name)(view(x))
+    for arguments in ({}, {"axis": None}):
+        seen = getattr(xp, name)(view(ours), **arguments)
+        assert (seen.shape, seen.dtype) == ((), expected.dtype)
+        np.testing.assert_allclose(seen.numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "mean", "any", "argmax"])
+@pytest.mark.parametrize("x", [3, 1.5, np.ones(2)], ids=str)
+def test_reductions_refuse_what_is_no_array(name, x):
+    with pytest.raises(TypeError, match=f"{name}: x: seen .*, wanted a cuplug.Array"):
+        getattr(xp, name)(x)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+@pytest.mark.parametrize("shapes", [((4, 1), (1, 5), 0), ((1, 6), (3, 2), 1), ((2, 3), (2, 2), -1)])
+def test_elements_along_an_axis_are_broadcast_together(device, shapes, dtype):
+    shape, wanted, axis = shapes
+    x, ours = pair(shape, device, dtype)
+    indices = (np.arange(math.prod(wanted)) % shape[axis]).reshape(wanted).astype("uint8")
+    expected = np.take_along_axis(x, indices.astype("int64"), axis)
+    seen = xp.take_along_axis(ours, xp.asarray(indices, device=device), axis=axis)
+    np.testing.assert_array_equal(seen.numpy(), expected)
+
+
+def test_tiles_have_their_limits(device):
+    _, ours = pair((2,), device)
+    for times, sentence in [
+        ((1 << 61, 1), "tile: seen 1.84e+19 bytes, wanted less than 2^63"),
+        ((1 << 63,), "tile: repetitions: seen"),
+        ((-1,), "tile: repetitions: seen"),
+        ((1,) * 33, "seen 66 dimensions, wanted at most 64"),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            xp.tile(ours, times)

@@ -49,6 +49,23 @@ def test_all_names_run_the_new_code(write):
     assert np.array_equal(old, 2 * X)
 
 
+def test_looking_up_again_gives_the_same_object(write):
+    operator = cuplug.load(write(2)).reloaded
+    assert cuplug.find("reloaded") is cuplug.ops.reloaded is operator
+    write(3)
+    cuplug.reload(operator)
+    assert cuplug.find("reloaded") is cuplug.ops.reloaded
+    assert np.array_equal(cuplug.ops.reloaded(X), 3 * X)
+
+
+def test_what_nobody_holds_is_not_reloaded(write):
+    cuplug.load(write(2)).reloaded(X)
+    cuplug.find("reloaded")
+    write(3, name="another")
+    gc.collect()
+    assert cuplug.reload() == ()
+
+
 def test_an_unchanged_file_is_left_alone(write):
     operator = cuplug.load(write(2)).reloaded
     operator(X)

@@ -158,6 +158,20 @@ def test_bad_indices(backend, index):
             cuplug.synchronize()
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("shape", [(1, 1000), (9, 101), (500, 2), (1000, 1)], ids=str)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_first_bad_index_of_many_is_named(shape, axis, dtype):
+    x, last = np.ones(shape), np.prod(shape) - 1
+    for index in (shape[axis], np.iinfo(dtype).max, np.iinfo(dtype).min):
+        for position in (0, 255, 256, 613, last):
+            indices = np.zeros(shape, dtype)
+            indices.flat[[position, last]] = index, np.iinfo(dtype).min
+            message = rf"index {indices.flat[position]} at position {position} is out of bounds"
+            with pytest.raises(IndexError, match=message):
+                take_along_axis(x, indices, axis)
+
+
 def test_another_shape_is_refused():
     with pytest.raises(ValueError, match="indices: seen size 2 in dimension 0, wanted 4"):
         take_along_axis(np.ones((4, 3)), np.zeros((2, 3), int), 1)

@@ -11,8 +11,8 @@ cdef int take_numpy(Buffer x, object values, object stream) except -1
 cdef object seen_by_numpy(Buffer x)
 # What NumPy makes of numbers or of an array of the host, for an argument of a name.
 cdef object host_values(str name, object x, object descr)
-# Copies a small array of the host, of the same shape and dtype, at once where both are contiguous.
+# Copies a small array of the host, of the same shape and dtype, at once where one is contiguous.
 # False: nothing was done.
 cdef bint copy_brief(const cuplug_tensor *to, const cuplug_tensor *source) noexcept
-# Whether an array is small, on the host, contiguous, and not of structures.
+# Whether an array is small, on the host, and not of structures.
 cdef bint is_brief(const cuplug_tensor *x) noexcept

@@ -7,7 +7,9 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memmove
 
 from cuplug.array.buffer cimport Buffer, is_contiguous, is_on_gpu, n_elements
+from cuplug.array.layout cimport may_overlap
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
+from cuplug.base.core_call cimport cuplug_copy_array
 from cuplug.base.numpy_api cimport *
 from cuplug.cuda.streams cimport memory_stream, parse_stream, refuse_capture, work_stream
 from cuplug.host.blocks cimport empty_array, is_large
@@ -20,25 +22,37 @@ _import_array()
 
 cdef enum:
     BRIEF_BYTES = 1 << 15  # an operator takes longer to start
+    STRIDED_BYTES = 1 << 22  # and goes from element to element; larger outputs go past the caches
 
 
 cdef bint copy_brief(const cuplug_tensor *to, const cuplug_tensor *source) noexcept:
+    cdef bint to_packed = is_contiguous(to), from_packed = is_contiguous(source), is_done
     cdef int k
     if to.ndim != source.ndim or memcmp(&to.dtype, &source.dtype, sizeof(to.dtype)):
         return False
     for k in range(to.ndim):
         if to.shape[k] != source.shape[k]:
             return False
-    if not (is_brief(to) and is_brief(source)):
+    if is_on_gpu(to) or not is_quick(source, to_packed and from_packed):
         return False
-    memmove(to.data, source.data, n_elements(to) * cuplug_element_bytes(to))
-    return True
+    if to_packed and from_packed:
+        memmove(to.data, source.data, n_elements(to) * cuplug_element_bytes(to))
+        return True
+    if not (to_packed or from_packed) or may_overlap(to, source):
+        return False
+    with nogil:
+        is_done = cuplug_copy_array(to, source) != 0
+    return is_done
 
 
 cdef bint is_brief(const cuplug_tensor *x) noexcept:
+    return is_quick(x, is_contiguous(x))
+
+
+cdef bint is_quick(const cuplug_tensor *x, bint is_plain) noexcept:
     cdef int64_t n_bytes = n_elements(x) * cuplug_element_bytes(x)
-    is_plain = n_bytes <= BRIEF_BYTES and x.dtype.lanes == 1 and not is_on_gpu(x)
-    return is_plain and is_contiguous(x)
+    cdef int64_t most = BRIEF_BYTES if is_plain else STRIDED_BYTES
+    return n_bytes <= most and x.dtype.lanes == 1 and not is_on_gpu(x)
 
 
 cdef object host_values(str name, object x, object descr):

@@ -60,6 +60,7 @@ def copied(Array x not None):
     cdef cuplug_tensor like = x.tensor
     if not is_brief(&like):
         return astype(x, x.dtype)
+    like.strides = NULL
     return written(empty_like_tensor(&like), x)
 
 

@@ -17,7 +17,9 @@ from cuplug.base.vectorcall cimport (
     vectorcallfunc,
 )
 
-from functools import lru_cache, update_wrapper
+from functools import lru_cache, partial, update_wrapper
+
+import numpy
 
 cdef extern from "Python.h":
     object PyObject_Vectorcall(
@@ -48,19 +50,23 @@ cdef class ArrayFunction:
         Whether the first array is changed.
     again : bool
         Whether `function` is called, too, where the operator raises ValueError.
+    is_ordered : bool
+        Whether it matters in which order the elements of arrays lie, as in reductions.
     """
 
     cdef vectorcallfunc vectorcall
     cdef object function
     cdef object find
-    cdef bint in_place, again
+    cdef bint in_place, again, is_ordered
     cdef dict operators  # by the codes of arguments
     cdef dict __dict__
 
-    def __init__(self, function, find=None, bint in_place=False, bint again=False):
+    def __init__(
+        self, function, find=None, bint in_place=False, bint again=False, bint is_ordered=False
+    ):
         self.vectorcall = <vectorcallfunc>call_function
         self.function, self.find, self.operators = function, find, {}
-        self.in_place, self.again = in_place, again
+        self.in_place, self.again, self.is_ordered = in_place, again, is_ordered
         update_wrapper(self, function)
         self.__module__ = "cuplug.array_api"
 
@@ -74,6 +80,17 @@ cdef class ArrayFunction:
         return self.__name__
 
 
+def of_all(find):
+    """Make a function of one array, which takes all of it unless more is said, an `ArrayFunction`.
+
+    `find` is given a dtype. The order of the elements matters.
+    """
+    def find_for(dtype, *more):
+        return find(dtype) if not more and isinstance(dtype, numpy.dtype) else None
+
+    return partial(ArrayFunction, find=find_for, is_ordered=True)
+
+
 cdef object call_function(
     PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *keywords
 ):
@@ -83,7 +100,7 @@ cdef object call_function(
         op = operator_for(self, args, n)
         if op is not None:
             try:
-                return call_operator(op, args, nargsf, self.in_place)
+                return call_operator(self, op, args, nargsf)
             except ValueError:
                 if not self.again:
                     raise
@@ -95,10 +112,13 @@ cdef object call_function(
     return PyObject_Vectorcall(self.function, args, nargsf, keywords)
 
 
-cdef inline object call_operator(object op, PyObject *const *args, size_t nargsf, bint in_place):
+cdef inline object call_operator(
+    ArrayFunction self, object op, PyObject *const *args, size_t nargsf
+):
     cdef int order[CUPLUG_MAX_NDIM]
-    if turns_alike(args, PyVectorcall_NARGS(nargsf), in_place, order):
-        return call_in_order(op, args, PyVectorcall_NARGS(nargsf), order)
+    cdef Py_ssize_t n = PyVectorcall_NARGS(nargsf)
+    if not self.is_ordered and turns_alike(args, n, self.in_place, order):
+        return call_in_order(op, args, n, order)
     return PyObject_Vectorcall(op, args, nargsf, NULL)
 
 

@@ -15,7 +15,7 @@ from cuplug.array_api.creation import arange, as_elements, asarray, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.filled import copied, full
-from cuplug.array_api.joins import stack
+from cuplug.array_api.joins import repeated
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
 from cuplug.array_api.scans import cumulative_sum
 from cuplug.array_api.searching import nonzero, searchsorted, where
@@ -32,7 +32,7 @@ from cuplug.array_api.views import (
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
 
-_FEW = 4  # repeats
+_PLACES = (np.dtype("int64"), np.dtype("int32"))  # of indices that operators take
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
@@ -47,24 +47,26 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     """Return elements along a dimension, by positions that differ for each of the others."""
     along = axis_of("take_along_axis", axis, checked("take_along_axis", "x", x).ndim)
-    if name_of(checked("take_along_axis", "indices", indices).dtype) != "int32":
+    if checked("take_along_axis", "indices", indices).dtype not in _PLACES:
         indices = astype(indices, "int64", copy=False)
-    others = (*x.shape[:along], 1, *x.shape[along + 1 :])
-    shape = broadcast_shapes((*indices.shape[:along], 1, *indices.shape[along + 1 :]), others)
-    wide = broadcast_to(indices, (*shape[:along], indices.shape[along], *shape[along + 1 :]))
-    whole = broadcast_to(x, (*shape[:along], x.shape[along], *shape[along + 1 :]))
-    taken: Array = stock("scatter.take_along_axis")(whole, wide, along)
+    own, wanted = x.shape, indices.shape
+    if (*own[:along], *own[along + 1 :]) != (*wanted[:along], *wanted[along + 1 :]):
+        others = (*own[:along], 1, *own[along + 1 :])
+        shape = broadcast_shapes((*wanted[:along], 1, *wanted[along + 1 :]), others)
+        indices = broadcast_to(indices, (*shape[:along], wanted[along], *shape[along + 1 :]))
+        x = broadcast_to(x, (*shape[:along], own[along], *shape[along + 1 :]))
+    taken: Array = stock("scatter.take_along_axis")(x, indices, along)
     return taken
 
 
 def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
     """Return an array with each element, or each part along a dimension, several times."""
     checked("repeat", "x", x)
-    if axis is None:
+    if axis is None and x.ndim != 1:
         return repeat(reshape(x, (-1,)), repeats, axis=0)
-    along = axis_of("repeat", axis, x.ndim)
+    along = axis_of("repeat", 0 if axis is None else axis, x.ndim)
     if not isinstance(repeats, Array):
-        return _repeated(x, integer("repeat: repeats", repeats), along)
+        return repeated(x, integer("repeat: repeats", repeats), along)
     times = repeats
     if kind_of(times.dtype) not in ("int", "uint"):
         raise TypeError(f"repeat: repeats: seen {times.dtype}, wanted integers")
@@ -79,17 +81,6 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
     ends = cumulative_sum(times, dtype="int64")
     numbers = arange(int(ends[-1]), device=x.device)
     return take(x, searchsorted(ends, numbers, side="right"), axis=along)
-
-
-def _repeated(x: Array, times: int, along: int) -> Array:
-    if not 0 <= times < 1 << 63:
-        raise ValueError(f"repeat: repeats: seen {times!s:.60}, wanted 0 to 2**63 - 1")
-    before, n, behind = x.shape[:along], x.shape[along], x.shape[along + 1 :]
-    shape = (*before, n * times, *behind)
-    if 0 < times <= _FEW:  # loops over as few elements take longer than to go there several times
-        return reshape(stack([x] * times, axis=along + 1), shape)
-    wide = broadcast_to(expand_dims(x, axis=along + 1), (*before, n, times, *behind))
-    return reshape(wide, shape, copy=True)
 
 
 # ---- Keys with arrays ----------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays parted, moved, repeated and broadcast together."""
+"""Arrays parted, moved and broadcast together."""
 
 from __future__ import annotations
 
@@ -66,8 +66,9 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
 def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
     """Return elements moved along dimensions; what leaves at one end comes in at the other."""
     checked("roll", "x", x)
-    if axis is None:
+    if axis is None and x.ndim != 1:
         return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
+    axis = 0 if axis is None else axis
     axes = axis if isinstance(axis, tuple) else (axis,)
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
     if len(shifts) != len(axes):
@@ -80,20 +81,6 @@ def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
         parts = [moved[(*before, slice(at, None))], moved[(*before, slice(None, at))]]
         moved = concat(parts, axis=k)
     return copied(x) if moved is x else moved
-
-
-def tile(x: Array, repetitions: Shape, /) -> Array:
-    """Return an array repeated along each dimension."""
-    checked("tile", "x", x)
-    given = shape_of("tile: repetitions", repetitions)
-    if not all(0 <= n < 1 << 63 for n in given):
-        raise ValueError(f"tile: repetitions: seen {given!s:.60}, wanted 0 to 2**63 - 1")
-    more = max(len(given) - x.ndim, 0)
-    times = (1,) * (x.ndim - len(given)) + given
-    shape = (1,) * more + x.shape
-    pairs = [n for pair in zip(times, shape, strict=True) for n in pair]
-    spread = broadcast_to(reshape(x, [n for s in shape for n in (1, s)]), tuple(pairs))
-    return reshape(spread, tuple(t * s for t, s in zip(times, shape, strict=True)), copy=True)
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:

@@ -22,7 +22,7 @@ def _scanned(name: str, x: Array, axis: int | None, dtype: Any, include_initial:
     if axis is None and x.ndim != 1:
         raise ValueError(f"{name}: axis: seen None, wanted one of {x.ndim} dimensions")
     along = axis_of(name, 0 if axis is None else axis, x.ndim)
-    wanted = to_dtype(sum_dtype(x, dtype))
+    wanted = to_dtype(sum_dtype(x.dtype, dtype))
     kind = kind_of(wanted)
     computed = _WIDE[kind] if kind in _WIDE and wanted.itemsize < 4 else wanted
     scan = stock(f"scan.{name}")
@@ -60,8 +60,8 @@ def diff(
     n = integer("diff: n", n)
     if n < 0:
         raise ValueError(f"diff: n: seen {n}, wanted 0 or more")
-    parts = [part for part in (prepend, x, append) if part is not None]
-    x = concat(parts, axis=along) if len(parts) > 1 else x
+    if prepend is not None or append is not None:
+        x = concat([part for part in (prepend, x, append) if part is not None], axis=along)
     before = (slice(None),) * along
     for _ in range(min(n, x.shape[along])):  # then nothing is left
         x = binary("subtract", x[(*before, slice(1, None))], x[(*before, slice(None, -1))])

@@ -12,7 +12,7 @@ from cuplug.array.array import Array
 from cuplug.array_api.creation import asarray
 from cuplug.array_api.dtypes import checked, kind_of, name_of
 from cuplug.array_api.elementwise import in_common, kept
-from cuplug.array_api.functions import ArrayFunction
+from cuplug.array_api.functions import ArrayFunction, of_all
 from cuplug.array_api.stock import stock
 from cuplug.array_api.views import axes_of, reshape
 from cuplug.call.operator import Operator
@@ -73,6 +73,11 @@ def _choosing_place(name: str, dtype: str) -> Operator:
     return reduction(f"{name}(x: {dtype}) -> int64", choose=_BEST[name], post="i")
 
 
+def _direct_place(name: str, dtype: Any) -> Operator | None:
+    is_real = kind_of(dtype) in ("int", "uint", "float")
+    return _choosing_place(name, name_of(dtype)) if is_real else None
+
+
 def _place(name: str, x: Array, axis: Any, keepdims: bool) -> Array:
     if kind_of(checked(name, "x", x).dtype) not in ("int", "uint", "float"):
         raise TypeError(f"{name}: x: seen {x.dtype}, wanted real numbers")
@@ -84,11 +89,13 @@ def _place(name: str, x: Array, axis: Any, keepdims: bool) -> Array:
     return found
 
 
+@of_all(partial(_direct_place, "argmax"))
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Return where the greatest element is, the first of equal ones; or the first NaN."""
     return _place("argmax", x, axis, keepdims)
 
 
+@of_all(partial(_direct_place, "argmin"))
 def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Return where the least element is, the first of equal ones; or the first NaN."""
     return _place("argmin", x, axis, keepdims)

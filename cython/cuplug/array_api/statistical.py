@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from cuplug.array.array import Array
 from cuplug.array_api.dtypes import DEFAULTS, astype, checked, kind_of, name_of, to_dtype
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.filled import copied, full
+from cuplug.array_api.functions import of_all
 from cuplug.array_api.views import axes_of, reshape
 from cuplug.call.operator import Operator
 from cuplug.source.reductions import reduction
@@ -33,11 +34,26 @@ def _made(name: str, dtype: str, result: str) -> Operator:
     return reduction(text, reduce=reduce, identity=identity, map=mapped)
 
 
-def _reduce(name: str, x: Array, result: str, axis: Any, keepdims: bool) -> Array:
+def _direct(name: str, dtype: Any) -> Operator | None:
+    """Return the operator that reduces arrays of a dtype; None: they are converted, or refused."""
+    is_refused = name in ("max", "min") and kind_of(dtype) == "complex"
+    return None if is_refused else _made(name, name_of(dtype), _result(name, dtype))
+
+
+def _result(name: str, dtype: Any) -> str:
+    """Return the dtype of a reduction's result."""
+    if name in ("sum", "prod"):
+        return sum_dtype(dtype, None)
+    fixed = {"any": "bool", "all": "bool", "count_nonzero": DEFAULTS["indexing"]}
+    return fixed.get(name) or name_of(dtype)
+
+
+def _reduce(name: str, x: Array, axis: Any, keepdims: bool, result: str | None = None) -> Array:
     checked(name, "x", x)
+    result = result or _result(name, x.dtype)
     axes = axes_of(name, axis, x.ndim)
     if not axes:  # nothing is put together, but what is made of each element
-        reduced = _reduce(name, reshape(x, (*x.shape, 1)), result, -1, False)
+        reduced = _reduce(name, reshape(x, (*x.shape, 1)), -1, False, result)
         return reduced
     found: Array = _made(name, name_of(x.dtype), result)(x, axis=axes, keepdims=keepdims)
     return found
@@ -49,58 +65,63 @@ def _real(name: str, x: Array) -> Array:
     return x
 
 
-def sum_dtype(x: Array, dtype: Any) -> str:
-    """Return the dtype that elements are summed in."""
+def sum_dtype(own: Any, dtype: Any) -> str:
+    """Return the dtype that elements of a dtype are summed in."""
     if dtype is not None:
         wanted = to_dtype(dtype)
         kind_of(wanted)
         return name_of(wanted)
-    kind = kind_of(x.dtype)
-    return {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}.get(
-        kind, name_of(x.dtype)
-    )
+    wide = {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}
+    return wide.get(kind_of(own), name_of(own))
 
 
 def _summed(name: str, x: Array, axis: Any, dtype: Any, keepdims: bool) -> Array:
-    result = sum_dtype(checked(name, "x", x), dtype)
+    result = sum_dtype(checked(name, "x", x).dtype, dtype)
     if dtype is not None and kind_of(x.dtype) != "bool":
         x = astype(x, dtype, copy=False)
-    return _reduce(name, x, result, axis, keepdims)
+    return _reduce(name, x, axis, keepdims, result)
 
 
+@of_all(partial(_direct, "sum"))
 def sum(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
     """Return the sum."""
     return _summed("sum", x, axis, dtype, keepdims)
 
 
+@of_all(partial(_direct, "prod"))
 def prod(x: Array, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
     """Return the product."""
     return _summed("prod", x, axis, dtype, keepdims)
 
 
+@of_all(partial(_direct, "max"))
 def max(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the greatest element; NaN where there is one."""
-    return _reduce("max", x, name_of(_real("max", x).dtype), axis, keepdims)
+    return _reduce("max", _real("max", x), axis, keepdims)
 
 
+@of_all(partial(_direct, "min"))
 def min(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the least element; NaN where there is one."""
-    return _reduce("min", x, name_of(_real("min", x).dtype), axis, keepdims)
+    return _reduce("min", _real("min", x), axis, keepdims)
 
 
+@of_all(partial(_direct, "any"))
 def any(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Say whether an element is not 0."""
-    return _reduce("any", x, "bool", axis, keepdims)
+    return _reduce("any", x, axis, keepdims)
 
 
+@of_all(partial(_direct, "all"))
 def all(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Say whether no element is 0."""
-    return _reduce("all", x, "bool", axis, keepdims)
+    return _reduce("all", x, axis, keepdims)
 
 
+@of_all(partial(_direct, "count_nonzero"))
 def count_nonzero(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return how many elements are not 0."""
-    return _reduce("count_nonzero", x, DEFAULTS["indexing"], axis, keepdims)
+    return _reduce("count_nonzero", x, axis, keepdims)
 
 
 @cache
@@ -113,6 +134,11 @@ def _floating(name: str, x: Array) -> Array:
     return x if is_floating else astype(x, DEFAULTS["real floating"])
 
 
+def _direct_mean(dtype: Any) -> Operator | None:
+    return _averaging(name_of(dtype)) if kind_of(dtype) in ("float", "complex") else None
+
+
+@of_all(_direct_mean)
 def mean(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the arithmetic mean; of integers and bools in float64."""
     x = _floating("mean", x)

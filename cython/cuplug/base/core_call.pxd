@@ -173,5 +173,9 @@ cdef extern from "internal/define.h" nogil:
     )
 
 
+cdef extern from "internal/copies.h" nogil:
+    int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *source)
+
+
 cdef extern from "internal/stock.h" nogil:
     int cuplug_find_stock(const char *name, cuplug_operator **op, cuplug_error *error)

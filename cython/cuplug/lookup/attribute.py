@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import opcode
-from types import FrameType
+import sys
 
 from cuplug.call.operator import Operator
 from cuplug.errors import NotFoundError, OperatorAttributeError, OperatorImportError
@@ -13,8 +13,8 @@ from cuplug.lookup.find import find
 __all__ = ["operator_attribute"]
 
 
-def operator_attribute(module: str, name: str, user: FrameType) -> Operator:
-    """Find an operator for a module's `__getattr__`, which `user` has called.
+def operator_attribute(module: str, name: str) -> Operator:
+    """Find an operator for a module's `__getattr__`, the caller.
 
     Raises
     ------
@@ -28,6 +28,7 @@ def operator_attribute(module: str, name: str, user: FrameType) -> Operator:
     try:
         return find(name)
     except NotFoundError as error:
+        user = sys._getframe(2)
         is_import = user.f_code.co_code[user.f_lasti] == opcode.opmap["IMPORT_FROM"]
         exception = OperatorImportError if is_import else OperatorAttributeError
         raise exception(str(error)) from None

@@ -5,6 +5,7 @@ import os
 
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport strlen
 
 from cuplug.base.core cimport (
     cuplug_error,
@@ -27,6 +28,8 @@ from cuplug.lookup.listing import list_plugins
 
 cdef enum:
     ROOM = 64  # for the operators of one file, at first
+
+cdef dict wrapped = {}  # operators of plugins, by the addresses of what the core knows of them
 
 
 @public
@@ -69,7 +72,20 @@ cdef object find_in_plugins(object name, bint is_stock):
         status = cuplug_find_stock(text, &op, &error) if is_stock else look_up(text, &op, &error)
     if status:
         raise_error(&error)
-    return wrap_operator(op, pickled)
+    return operator_of(op)
+
+
+cdef Operator operator_of(cuplug_operator *op):
+    """The same for each look-up: to make one takes longer than a call."""
+    cdef Operator found = wrapped.get(<size_t>op)
+    if found is None or found.op != op:  # that one was reloaded
+        found = wrapped[<size_t>op] = wrap_operator(op, pickled)
+    return found
+
+
+def forget_operators():
+    """Keep none alive that nobody holds."""
+    wrapped.clear()
 
 
 cdef object find_any(object name):
@@ -141,7 +157,7 @@ cdef bytes encode_name(object name):
     if not isinstance(name, str):
         raise TypeError(f"find: name: seen {type(name).__name__}, wanted a string")
     encoded = name.encode("utf-8", "backslashreplace")
-    if b"\0" in encoded:
+    if strlen(encoded) != <size_t>len(encoded):
         raise ValueError(f"find: name: seen {name!r}, wanted a string without zero characters")
     return encoded
 
@@ -191,7 +207,7 @@ cdef tuple load_operators(bytes path, uint32_t room):
             raise_error(&error)
         if n > room:
             return load_operators(path, n)
-        return tuple([wrap_operator(ops[k], pickled) for k in range(n)])
+        return tuple([operator_of(ops[k]) for k in range(n)])
     finally:
         PyMem_RawFree(ops)
 

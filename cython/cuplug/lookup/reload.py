@@ -7,7 +7,7 @@ import os
 
 from cuplug.base.public import public
 from cuplug.call.operator import Operator, living_paths, reload_operators
-from cuplug.lookup.find import load
+from cuplug.lookup.find import forget_operators, load
 from cuplug.lookup.records import Plugin
 
 
@@ -37,6 +37,7 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
     NotFoundError
         A new file lacks an operator, which goes on with the old code.
     """
+    forget_operators()
     if what is None:
         paths = {path for path in living_paths() if os.path.isabs(path)}
     elif isinstance(what, Operator | Plugin):

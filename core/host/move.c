@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/move.h"
+
+#include <string.h>
+
+#define ONE(size, k) memcpy(to + (k)*to_step, from + (k)*from_step, (size_t)(size));
+
+/* Four at a time: a jump for each element may take as long as to move it. */
+#define MOVE(size)                                                   \
+  for (; n >= 4; n -= 4, to += 4 * to_step, from += 4 * from_step) { \
+    ONE(size, 0) ONE(size, 1) ONE(size, 2) ONE(size, 3)              \
+  }                                                                  \
+  for (int64_t i = 0; i < n; i++) ONE(size, i)                       \
+  break;
+
+static __attribute__((noinline)) void move_any(char *restrict to, int64_t to_step,
+                                               const char *restrict from, int64_t from_step,
+                                               int64_t n, int64_t bytes) {
+  switch (bytes) {
+  case 1:
+    MOVE(1)
+  case 2:
+    MOVE(2)
+  case 4:
+    MOVE(4)
+  case 8:
+    MOVE(8)
+  case 16:
+    MOVE(16)
+  default:
+    MOVE(bytes)
+  }
+}
+
+#define EACH(size, FROM) \
+  for (int64_t i = 0; i < n; i++) memcpy(to + i * (size), from + i * (FROM), (size_t)(size));
+
+/* Steps that the compiler knows become vector instructions. */
+#define MOVE_KNOWN(size)            \
+  if (from_step == 0)               \
+    EACH(size, 0)                   \
+  else if (from_step == 2 * (size)) \
+    EACH(size, 2 * (size))          \
+  else if (from_step == -(size))    \
+    EACH(size, -(size))             \
+  else                              \
+    break;                          \
+  return 1;
+
+/* Elements that come to lie together. 0: nothing was done. */
+static inline int move_known(char *restrict to, const char *restrict from, int64_t from_step,
+                             int64_t n, int64_t bytes) {
+  switch (bytes) {
+  case 1:
+    MOVE_KNOWN(1)
+  case 2:
+    MOVE_KNOWN(2)
+  case 4:
+    MOVE_KNOWN(4)
+  case 8:
+    MOVE_KNOWN(8)
+  case 16:
+    MOVE_KNOWN(16)
+  }
+  return 0;
+}
+
+void cuplug__move(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n,
+                  int64_t bytes) {
+  if (to_step == bytes && from_step == bytes)
+    memcpy(to, from, (size_t)(n * bytes));
+  else if (to_step != bytes || !move_known(to, from, from_step, n, bytes))
+    move_any(to, to_step, from, from_step, n, bytes);
+}
