@@ -32,25 +32,27 @@ typedef CUPLUG_VALUES(FEW) cuplug_few;
   for (int64_t at = 0; at < (n) - (half); at++) \
     CUPLUG_SET_REDUCED(values, at, CUPLUG_GET(values, at), CUPLUG_GET(values, at + (half)));
 
-/* Folds n values to at most `to`, in halves; and so n = 2^k <= 512 of them that the compiler knows,
- * without loops around the vectors. */
+/* Folds n values to at most `to`, in halves. */
 #define CUPLUG_FOLD(values, n, to)                       \
   for (int64_t n_ = (n), half_; n_ > (to); n_ = half_) { \
     half_ = (n_ + 1) / 2;                                \
     CUPLUG_FOLD_AT(values, n_, half_)                    \
   }
-#define CUPLUG_FOLD_IF(values, n, to, half) \
-  if ((to) <= (half) && (half) < (n)) CUPLUG_FOLD_AT(values, 2 * (half), half)
-#define CUPLUG_FOLD_KNOWN(values, n, to) \
-  CUPLUG_FOLD_IF(values, n, to, 256)     \
-  CUPLUG_FOLD_IF(values, n, to, 128)     \
-  CUPLUG_FOLD_IF(values, n, to, 64)      \
-  CUPLUG_FOLD_IF(values, n, to, 32)      \
-  CUPLUG_FOLD_IF(values, n, to, 16)      \
-  CUPLUG_FOLD_IF(values, n, to, 8)       \
-  CUPLUG_FOLD_IF(values, n, to, 4)       \
-  CUPLUG_FOLD_IF(values, n, to, 2)       \
-  CUPLUG_FOLD_IF(values, n, to, 1)
+/* DO(values, 2 * half, half) for each half of n values, a power of two that the compiler knows,
+ * down to `to`: no loop stands around those over vectors. */
+#define CUPLUG_IF_HALF(DO, values, n, to, half) \
+  if ((to) <= (half) && (half) < (n)) DO(values, 2 * (half), half)
+#define CUPLUG_EACH_HALF(DO, values, n, to) \
+  CUPLUG_IF_HALF(DO, values, n, to, 256)    \
+  CUPLUG_IF_HALF(DO, values, n, to, 128)    \
+  CUPLUG_IF_HALF(DO, values, n, to, 64)     \
+  CUPLUG_IF_HALF(DO, values, n, to, 32)     \
+  CUPLUG_IF_HALF(DO, values, n, to, 16)     \
+  CUPLUG_IF_HALF(DO, values, n, to, 8)      \
+  CUPLUG_IF_HALF(DO, values, n, to, 4)      \
+  CUPLUG_IF_HALF(DO, values, n, to, 2)      \
+  CUPLUG_IF_HALF(DO, values, n, to, 1)
+_Static_assert(LANES <= 512, "CUPLUG_EACH_HALF begins with 256");
 
 /* Whether the value of another part is that of all; else they take no part of it but one element.
  */
