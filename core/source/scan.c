@@ -19,9 +19,10 @@
 #define N_HOST_FEW 16      /* fewer lines beside each other are walked by rows */
 #define N_HOST_SHORT 12    /* elements: shorter lines are walked by columns, wherever they lie */
 #define N_HOST_LEAST 32768 /* elements of a part: it is read twice */
-#define N_SECTOR_BYTES 32  /* that memory moves at once */
-#define N_TILE_BYTES 128   /* of a thread's elements, if they are single numbers */
-#define N_SHORT 128        /* elements of a column that is a thread's alone */
+#define N_HOST_APART 4096
+#define N_SECTOR_BYTES 32 /* that memory moves at once */
+#define N_TILE_BYTES 128  /* of a thread's elements, if they are single numbers */
+#define N_SHORT 128       /* elements of a column that is a thread's alone */
 
 typedef struct scan {
   const cuplug_call *call;
@@ -61,6 +62,7 @@ static int cut(scan *s, long long wanted, long long least) {
   const long long n = s->scanned.n, most = n / least > 1 ? n / least : 1;
   if (wanted > most) wanted = most;
   s->part = (n + wanted - 1) / wanted;
+  if (s->part >= N_HOST_APART) s->part |= 272; /* or all parts begin in the same sets of caches */
   s->n_parts = (n + s->part - 1) / s->part;
   s->partials = NULL;
   if (s->n_parts < 2) return CUPLUG_OK;
