@@ -16,10 +16,13 @@
 
 #define N_HOST_ITEMS 64
 #define HOST_BLOCK 1024
+#define N_HOST_FEW 16      /* fewer lines beside each other are walked by rows */
+#define N_HOST_SHORT 12    /* elements: shorter lines are walked by columns, wherever they lie */
 #define N_HOST_LEAST 32768 /* elements of a part: it is read twice */
-#define N_SECTOR_BYTES 32  /* that memory moves at once */
-#define N_TILE_BYTES 128   /* of a thread's elements, if they are single numbers */
-#define N_SHORT 128        /* elements of a column that is a thread's alone */
+#define N_HOST_APART 4096
+#define N_SECTOR_BYTES 32 /* that memory moves at once */
+#define N_TILE_BYTES 128  /* of a thread's elements, if they are single numbers */
+#define N_SHORT 128       /* elements of a column that is a thread's alone */
 
 typedef struct scan {
   const cuplug_call *call;
@@ -59,6 +62,7 @@ static int cut(scan *s, long long wanted, long long least) {
   const long long n = s->scanned.n, most = n / least > 1 ? n / least : 1;
   if (wanted > most) wanted = most;
   s->part = (n + wanted - 1) / wanted;
+  if (s->part >= N_HOST_APART) s->part |= 272; /* or all parts begin in the same sets of caches */
   s->n_parts = (n + s->part - 1) / s->part;
   s->partials = NULL;
   if (s->n_parts < 2) return CUPLUG_OK;
@@ -85,12 +89,19 @@ static int run(scanner *go, const cuplug_call *call) {
   return go(&s, &variant);
 }
 
+/* How many blocks of lines of the last dimension are walked by columns; 0: rows are better. */
+static long long n_blocks_of(const scan *s) {
+  const long long last = s->lines.ndim ? s->lines.sizes[s->lines.ndim - 1] : 0;
+  if (last < N_HOST_FEW || !(is_by_columns(s) || s->scanned.n < N_HOST_SHORT)) return 0;
+  return s->lines.n / last * ((last + HOST_BLOCK - 1) / HOST_BLOCK);
+}
+
 static int scan_on_host(scan *s, cuplug_variant *v) {
-  const int by_columns = is_by_columns(s) && s->lines.ndim == 1;
+  const long long n_blocks = n_blocks_of(s);
   int status = cuplug__variant_find(s->source, v, &s->code, cuplug__error_of(s->call));
   if (status) return status;
-  const long long items = by_columns ? (s->lines.n + HOST_BLOCK - 1) / HOST_BLOCK : s->lines.n;
-  const long long least = by_columns ? (N_HOST_LEAST + s->lines.n - 1) / s->lines.n : N_HOST_LEAST;
+  const long long items = n_blocks ? n_blocks : s->lines.n;
+  const long long least = n_blocks ? (N_HOST_LEAST + s->lines.n - 1) / s->lines.n : N_HOST_LEAST;
   if ((status = cut(s, (N_HOST_ITEMS + items - 1) / items, least))) return status;
   cuplug_loop_call arguments = {.data = s->data,
                                 .scalars = s->call->scalars,
@@ -99,7 +110,7 @@ static int scan_on_host(scan *s, cuplug_variant *v) {
                                 .partials = s->partials,
                                 .n_parts = s->n_parts,
                                 .part = s->part,
-                                .by_columns = by_columns};
+                                .by_columns = n_blocks > 0};
   return cuplug__variant_run(s->call, s->code, &arguments);
 }
 

@@ -24,8 +24,10 @@ CUPLUG_ENTRY int cumulative_sum_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int cumulative_sum_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
 
-#define CHUNK (1 << 16) /* elements that are scanned by one thread */
-#define COLUMNS 256     /* lines beside each other that are scanned by one thread */
+#define CHUNK 65808 /* elements that are scanned by one thread; neighbours share no cache set */
+#define AT_ONCE 4   /* chunks that go on together, since each element waits for the one before */
+#define SHORT 16    /* elements of a line that is not worth it */
+#define COLUMNS 256 /* lines beside each other that are scanned by one thread */
 #define LEAST (1 << 14) /* elements that are worth a thread */
 
 typedef double complex widest;
@@ -34,70 +36,105 @@ typedef struct job {
   scan_lines lines;
   const void *from;
   void *to;
-  widest *sums; /* of each chunk, then of those before it */
-  int64_t n_chunks, n_blocks;
+  widest *sums; /* of each chunk, then of those before it; NULL: of whole lines there is no need */
+  int64_t n_chunks, n_blocks, at_once; /* at_once: 1 or AT_ONCE */
 } job;
+
+/* n elements of a line: where the first one is read and written. */
+typedef struct chunk {
+  int64_t from, to, n;
+} chunk;
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Four functions for a dtype: sums of chunks, sums of the chunks before, scans of chunks, scans of
- * blocks of columns. */
-#define SCAN(name, stored, computed, load, store, OP, identity)                                 \
-  static int sum_chunks_##name(void *context, int64_t begin, int64_t end) {                     \
-    const job *j = context;                                                                     \
-    for (int64_t c = begin; c < end; c++) {                                                     \
-      const int64_t line = c / j->n_chunks, first = c % j->n_chunks * CHUNK;                    \
-      const int64_t n = smaller(CHUNK, j->lines.n - first), step = j->lines.step;               \
-      const stored *from = (const stored *)j->from + scan_from(&j->lines, line) + first * step; \
-      computed sum = identity;                                                                  \
-      for (int64_t i = 0; i < n; i++) sum = sum OP load(from[i * step]);                        \
-      *(computed *)&j->sums[c] = sum;                                                           \
-    }                                                                                           \
-    return CUPLUG_OK;                                                                           \
-  }                                                                                             \
-  static void sum_before_##name(const job *j) {                                                 \
-    computed sum = identity;                                                                    \
-    for (int64_t c = 0; c < j->lines.n_lines * j->n_chunks; c++) {                              \
-      if (c % j->n_chunks == 0) sum = identity;                                                 \
-      const computed own = *(computed *)&j->sums[c];                                            \
-      *(computed *)&j->sums[c] = sum;                                                           \
-      sum = sum OP own;                                                                         \
-    }                                                                                           \
-  }                                                                                             \
-  static int scan_chunks_##name(void *context, int64_t begin, int64_t end) {                    \
-    const job *j = context;                                                                     \
-    for (int64_t c = begin; c < end; c++) {                                                     \
-      const int64_t line = c / j->n_chunks, first = c % j->n_chunks * CHUNK;                    \
-      const int64_t n = smaller(CHUNK, j->lines.n - first), step = j->lines.step;               \
-      const stored *from = (const stored *)j->from + scan_from(&j->lines, line) + first * step; \
-      stored *to = (stored *)j->to + scan_to(&j->lines, line) + first * step;                   \
-      computed sum = j->sums ? *(computed *)&j->sums[c] : identity;                             \
-      if (first == 0 && j->lines.has_initial) to[-step] = store(sum);                           \
-      for (int64_t i = 0; i < n; i++) {                                                         \
-        sum = sum OP load(from[i * step]);                                                      \
-        to[i * step] = store(sum);                                                              \
-      }                                                                                         \
-    }                                                                                           \
-    return CUPLUG_OK;                                                                           \
-  }                                                                                             \
-  static int scan_columns_##name(void *context, int64_t begin, int64_t end) {                   \
-    const job *j = context;                                                                     \
-    for (int64_t b = begin; b < end; b++) {                                                     \
-      const int64_t column = b % j->n_blocks * COLUMNS, width = j->lines.in.width;              \
-      const int64_t n = smaller(COLUMNS, width - column), step = j->lines.step;                 \
-      const int64_t line = b / j->n_blocks * width + column;                                    \
-      const stored *restrict from = (const stored *)j->from + scan_from(&j->lines, line);       \
-      stored *restrict to = (stored *)j->to + scan_to(&j->lines, line);                         \
-      computed sums[COLUMNS];                                                                   \
-      for (int64_t k = 0; k < n; k++) sums[k] = identity;                                       \
-      for (int64_t k = 0; k < n && j->lines.has_initial; k++) to[k - step] = store(sums[k]);    \
-      for (int64_t i = 0; i < j->lines.n; i++)                                                  \
-        for (int64_t k = 0; k < n; k++) {                                                       \
-          sums[k] = sums[k] OP load(from[i * step + k]);                                        \
-          to[i * step + k] = store(sums[k]);                                                    \
-        }                                                                                       \
-    }                                                                                           \
-    return CUPLUG_OK;                                                                           \
+/* Chunks that follow each other are those of neighbouring lines. */
+static inline chunk chunk_of(const job *j, int64_t c) {
+  const int64_t whole = j->n_chunks == 1 ? 0 : c / j->lines.n_lines;
+  const int64_t line = c - whole * j->lines.n_lines, first = whole * CHUNK;
+  const int64_t before = first * j->lines.step, n = smaller(CHUNK, j->lines.n - first);
+  return (chunk){scan_from(&j->lines, line) + before, scan_to(&j->lines, line) + before, n};
+}
+
+/* For a dtype: elements `begin` to `end` of `count` chunks; chunks from c on, and all of some; and
+ * the functions below, sums of chunks, sums of the chunks before, scans of
+ * chunks, scans of blocks of columns. */
+#define SCAN(name, stored, computed, load, store, OP, identity)                                  \
+  ELEMENTS_INLINE void go_on_##name(const job *j, const chunk *chunks, int count, int64_t begin, \
+                                    int64_t end, int stores, computed *sums) {                   \
+    const stored *from[AT_ONCE];                                                                 \
+    stored *to[AT_ONCE];                                                                         \
+    computed sum[AT_ONCE];                                                                       \
+    const int64_t step = j->lines.step;                                                          \
+    for (int k = 0; k < count; k++) {                                                            \
+      from[k] = (const stored *)j->from + chunks[k].from;                                        \
+      to[k] = (stored *)j->to + chunks[k].to;                                                    \
+      sum[k] = sums[k];                                                                          \
+    }                                                                                            \
+    for (int64_t i = begin; i < end; i++)                                                        \
+      for (int k = 0; k < count; k++) {                                                          \
+        sum[k] = sum[k] OP load(from[k][i * step]);                                              \
+        if (stores) to[k][i * step] = store(sum[k]);                                             \
+      }                                                                                          \
+    for (int k = 0; k < count; k++) sums[k] = sum[k];                                            \
+  }                                                                                              \
+  ELEMENTS_INLINE void go_through_##name(const job *j, int64_t c, int count, int stores) {       \
+    chunk chunks[AT_ONCE];                                                                       \
+    computed sums[AT_ONCE];                                                                      \
+    int64_t n = CHUNK;                                                                           \
+    for (int k = 0; k < count; k++) {                                                            \
+      chunks[k] = chunk_of(j, c + k);                                                            \
+      n = smaller(n, chunks[k].n);                                                               \
+      sums[k] = identity;                                                                        \
+      if (stores && j->sums) sums[k] = *(computed *)&j->sums[c + k];                             \
+      if (stores && j->lines.has_initial && c + k < j->lines.n_lines)                            \
+        ((stored *)j->to)[chunks[k].to - j->lines.step] = store(sums[k]);                        \
+    }                                                                                            \
+    go_on_##name(j, chunks, count, 0, n, stores, sums);                                          \
+    for (int k = 0; k < count; k++) {                                                            \
+      go_on_##name(j, chunks + k, 1, n, chunks[k].n, stores, sums + k);                          \
+      if (!stores) *(computed *)&j->sums[c + k] = sums[k];                                       \
+    }                                                                                            \
+  }                                                                                              \
+  ELEMENTS_INLINE int go_through_all_##name(const job *j, int64_t c, int64_t end, int stores) {  \
+    for (; j->at_once > 1 && c + AT_ONCE <= end; c += AT_ONCE)                                   \
+      go_through_##name(j, c, AT_ONCE, stores);                                                  \
+    for (; c < end; c++) go_through_##name(j, c, 1, stores);                                     \
+    return CUPLUG_OK;                                                                            \
+  }                                                                                              \
+  static int sum_chunks_##name(void *context, int64_t begin, int64_t end) {                      \
+    return go_through_all_##name(context, begin, end, 0);                                        \
+  }                                                                                              \
+  static void sum_before_##name(const job *j) {                                                  \
+    for (int64_t line = 0; line < j->lines.n_lines; line++) {                                    \
+      computed sum = identity;                                                                   \
+      for (int64_t c = line; c < j->lines.n_lines * j->n_chunks; c += j->lines.n_lines) {        \
+        const computed own = *(computed *)&j->sums[c];                                           \
+        *(computed *)&j->sums[c] = sum;                                                          \
+        sum = sum OP own;                                                                        \
+      }                                                                                          \
+    }                                                                                            \
+  }                                                                                              \
+  static int scan_chunks_##name(void *context, int64_t begin, int64_t end) {                     \
+    return go_through_all_##name(context, begin, end, 1);                                        \
+  }                                                                                              \
+  static int scan_columns_##name(void *context, int64_t begin, int64_t end) {                    \
+    const job *j = context;                                                                      \
+    for (int64_t b = begin; b < end; b++) {                                                      \
+      const int64_t column = b % j->n_blocks * COLUMNS, width = j->lines.in.width;               \
+      const int64_t n = smaller(COLUMNS, width - column), step = j->lines.step;                  \
+      const int64_t line = b / j->n_blocks * width + column;                                     \
+      const stored *restrict from = (const stored *)j->from + scan_from(&j->lines, line);        \
+      stored *restrict to = (stored *)j->to + scan_to(&j->lines, line);                          \
+      computed sums[COLUMNS];                                                                    \
+      for (int64_t k = 0; k < n; k++) sums[k] = identity;                                        \
+      for (int64_t k = 0; k < n && j->lines.has_initial; k++) to[k - step] = store(sums[k]);     \
+      for (int64_t i = 0; i < j->lines.n; i++)                                                   \
+        for (int64_t k = 0; k < n; k++) {                                                        \
+          sums[k] = sums[k] OP load(from[i * step + k]);                                         \
+          to[i * step + k] = store(sums[k]);                                                     \
+        }                                                                                        \
+    }                                                                                            \
+    return CUPLUG_OK;                                                                            \
   }
 
 #define FOR_DTYPES(X, kind, OP, identity)                                                        \
@@ -136,8 +173,13 @@ static int number_of(const cuplug_tensor *x) {
 
 static int scan(const cuplug_call *call, const functions *all, int is_backward) {
   const functions *f = &all[number_of(&call->tensors[0])];
-  job j = {
-      scan_lines_of(call, is_backward), call->tensors[0].data, call->outputs[0].data, NULL, 1, 1};
+  job j = {scan_lines_of(call, is_backward),
+           call->tensors[0].data,
+           call->outputs[0].data,
+           NULL,
+           1,
+           1,
+           1};
   const int64_t n_lines = j.lines.n_lines, n = j.lines.n, width = j.lines.in.width;
   j.n_blocks = (width + COLUMNS - 1) / COLUMNS;
   if (width >= 8) {
@@ -145,15 +187,18 @@ static int scan(const cuplug_call *call, const functions *all, int is_backward) 
     return cuplug_parallel(call, j.lines.in.n_outer * j.n_blocks, 1 + LEAST / each, f->scan_columns,
                            &j);
   }
+  /* Integers wait for so short that vectors, or one chunk after the other, do better. */
+  if (n >= SHORT && (width > 1 || !elements_are_whole(&call->tensors[0]))) j.at_once = AT_ONCE;
   if (n > CHUNK) {
     j.n_chunks = (n + CHUNK - 1) / CHUNK;
     j.sums = cuplug_workspace(call, (uint64_t)(n_lines * j.n_chunks) * sizeof *j.sums);
     if (!j.sums) return CUPLUG_ERROR_MEMORY;
-    const int status = cuplug_parallel(call, n_lines * j.n_chunks, 1, f->sum_chunks, &j);
+    const int status = cuplug_parallel(call, n_lines * j.n_chunks, j.at_once, f->sum_chunks, &j);
     if (status) return status;
     f->sum_before(&j);
   }
-  return cuplug_parallel(call, n_lines * j.n_chunks, 1 + LEAST / (n + 1), f->scan_chunks, &j);
+  return cuplug_parallel(call, n_lines * j.n_chunks, j.at_once + LEAST / (n + 1), f->scan_chunks,
+                         &j);
 }
 
 CUPLUG_ENTRY int cumulative_sum_host(const cuplug_call *call) { return scan(call, SUMS, 0); }

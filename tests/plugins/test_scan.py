@@ -73,7 +73,8 @@ def test_shapes_and_axes(backend, shape, dtype, include_initial, data):
     check(backend, numbers(tuple(shape), dtype), axis, include_initial)
 
 
-LONG = [((200_000,), 0), ((3, 70_000), 1), ((70_000, 3), 0), ((70_000, 20), 0), ((9, 5000), 0)]
+LONG = [((700_000,), 0), ((3, 70_000), 1), ((70_000, 3), 0), ((70_000, 20), 0), ((9, 5000), 0),
+        ((70_000, 7), 0), ((6, 131_616), 1), ((2, 16, 5), 1), ((11, 15), 1)]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float32", "complex128"])

@@ -62,6 +62,35 @@ def test_every_dtype(backend, dtype):
         assert_same(np.asarray(backend.take(got)), expected)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint64"])
+@pytest.mark.parametrize("shape", [(3,), (700,), (3, 5000), (5000, 3)], ids=str)
+def test_extremes_of_integers(backend, shape, dtype):
+    random = np.random.default_rng(2)
+    least, most = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    x = random.integers(least, most, shape, dtype_of(dtype), endpoint=True)
+    for reduce, function in (("max(a, b)", np.max), ("min(b,a)", np.min)):
+        made = cuplug.reduction("extreme(x: T) -> T", reduce=reduce)
+        for axis in (None, 0, -1):
+            got = made(backend.put(x), axis=axis, **backend.keywords)
+            assert_same(np.asarray(backend.take(got)), np.asarray(function(x, axis=axis)))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [{"map": "x + 1"}, {"post": "a * a / 100"}, {"identity": "-1000"}, {"stop": "a * a > 10000"}],
+    ids=str,
+)
+def test_extremes_of_what_needs_more_bits(texts):
+    made = cuplug.reduction("extreme(x: int8) -> int8", reduce="max(a, b)", **texts)
+    x = np.array([127, 3, -128, 100], np.int8)
+    mapped = x + np.int64(1) if "map" in texts else x
+    most = int(np.max(mapped))
+    wanted = most * most // 100 if "post" in texts else most
+    assert made(x) == np.int64(wanted).astype(np.int8)
+    if "identity" in texts:
+        assert made(x[:0]) == np.int64(-1000).astype(np.int8)
+
+
 @pytest.mark.sanitizer
 @pytest.mark.parametrize("dtype", FLOAT8)
 def test_float8_is_summed_in_float32(backend, dtype):

@@ -27,7 +27,7 @@ HIGHEST = cuplug.scan(
     reduce="b.value > a.value ? b : a",
 )
 SHAPES = [(1,), (5,), (3, 4), (0, 3), (3, 0), (4, 30, 8), (70_001,), (3, 70_000), (70_000, 3),
-          (300, 1500), (2500, 130)]  # fmt: skip
+          (300, 1500), (2500, 130), (2, 3, 1100), (90, 3, 40), (5000, 4)]  # fmt: skip
 
 
 @pytest.mark.sanitizer
@@ -77,11 +77,26 @@ def test_order(backend, shape):
 
 
 @pytest.mark.sanitizer
-def test_the_number_of_elements(backend):
-    x = values((7, 90), "float32")
-    for axis, n in ((0, np.arange(1, 8)[:, None]), (1, np.arange(1, 91))):
+@pytest.mark.parametrize("shape", [(7, 90), (2, 70_000), (70_000, 5), (15, 3, 40)], ids=str)
+def test_the_number_of_elements(backend, shape):
+    x = values(shape, "float32")
+    for axis in range(x.ndim):
+        n = np.arange(1, x.shape[axis] + 1).reshape(-1, *[1] * (x.ndim - 1 - axis))
         got = backend.take(MEANS(backend.put(x), axis=axis, **backend.keywords))
         assert_same(np.asarray(got), np.cumsum(x, axis, dtype="f8") / n)
+
+
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("shape", [(50, 40), (40_000, 2), (2000, 5)], ids=str)
+def test_what_stands_still(backend, shape):
+    shifted = cuplug.scan("shifted(x: T, y: T) -> T", map="x + y", reduce="a + b")
+    x = values(shape, "int32")
+    for y in (x[:1], x[:, :1], x[:1, :1]):
+        for axis in (0, 1):
+            got = backend.take(
+                shifted(backend.put(x), backend.put(y), axis=axis, **backend.keywords)
+            )
+            assert_same(np.asarray(got), np.cumsum(x + y, axis, dtype="int32"))
 
 
 def test_the_same_bits_for_any_number_of_threads(run_python):

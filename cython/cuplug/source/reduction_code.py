@@ -30,6 +30,7 @@ FIELD = re.compile(r"\s*(\w+)\s*:\s*(\w+)\s*")
 _ASSIGNMENT = re.compile(r";|(?<![=!<>])=(?!=)")
 # reduce -> the same of values that are 0 or 1, without a jump; what a value is that stays
 _LOGICAL = {"a||b": ("a | b", "a"), "a&&b": ("a & b", "!a")}
+_EXTREMES = ("max(a,b)", "max(b,a)", "min(a,b)", "min(b,a)")
 
 
 def is_statements(text: str) -> bool:
@@ -83,6 +84,15 @@ class Reduction:
         return _LOGICAL.get(self.reduce.replace(" ", "")) if is_plain else None
 
     @property
+    def is_extreme(self) -> bool:
+        """Whether one of the elements comes out as it is, and nothing else is made of them."""
+        texts = (self.map, self.post, self.identity, self.accumulate, self.stop, self.preamble)
+        variables = {x.variable for x in (self.inputs[0], *self.outputs)}
+        is_plain = texts == (self.inputs[0].name, "a", None, None, None, "")
+        is_one = len(variables) == len(self.outputs) == 1
+        return is_plain and is_one and self.reduce.replace(" ", "") in _EXTREMES
+
+    @property
     def stops(self) -> str | None:
         """When the rest does not matter."""
         return self.stop or (self.logic[1] if self.logic else None)
@@ -101,7 +111,7 @@ class Reduction:
         dtypes = self.names.dtypes(variant)
         wide = {x.name: self._wider(dtypes[x.variable]) for x in self.outputs}
         if not self.fields:
-            given = self.accumulate or self._flag(dtypes)
+            given = self.accumulate or self._flag(dtypes) or self._extreme(variant)
             return {"of": DTYPES[given] if given else next(iter(wide.values()))}
         known = DTYPES | dtypes
         found = {name: known[kind] if kind else wide[name] for name, kind in self.fields.items()}
@@ -111,6 +121,12 @@ class Reduction:
         """Return an integer as wide as the first array: comparisons need no other width."""
         n_bytes = min(dtypes[self.inputs[0].variable].n_bytes, 8)
         return f"uint{8 * n_bytes}" if self.logic else None
+
+    def _extreme(self, variant: Variant) -> str | None:
+        """Return the elements' own integers: on the host, vectors take more of narrow ones."""
+        dtype = self.names.dtypes(variant)[self.outputs[0].variable]
+        is_kept = variant.on_host and dtype.kind in WIDE and self.is_extreme
+        return ("uint8" if dtype.kind == "bool" else dtype.name) if is_kept else None
 
     @staticmethod
     def _wider(output: Dtype) -> Dtype:

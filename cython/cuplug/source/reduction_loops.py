@@ -50,7 +50,7 @@ typedef uint{8 * min(next(iter(accumulators)).n_bytes, 8)}_t cuplug_flag;
 
 def _templates(op: Reduction) -> str:
     if op.exclusive is not None:
-        names = ["reduction_places.h", "scan.h"]
+        names = ["scan.h"]
     else:
         row = "reduction_choose.h" if op.choose else "reduction_rows.h"
         names = ["reduction_places.h", "reduction.h", row]

@@ -26,14 +26,33 @@ typedef CUPLUG_VALUES(FEW) cuplug_few;
 
 #define CUPLUG_SET_REDUCED(values, at, a, b) CUPLUG_SET(values, at, cuplug_reduce(given, a, b))
 
+/* Puts values `half` and those behind it, as many as there are up to n, to the first ones. */
+#define CUPLUG_FOLD_AT(values, n, half)         \
+  CUPLUG_SIMD                                   \
+  for (int64_t at = 0; at < (n) - (half); at++) \
+    CUPLUG_SET_REDUCED(values, at, CUPLUG_GET(values, at), CUPLUG_GET(values, at + (half)));
+
 /* Folds n values to at most `to`, in halves. */
-#define CUPLUG_FOLD(values, n, to)                                                            \
-  for (int64_t n_ = (n), half_; n_ > (to); n_ = half_) {                                      \
-    half_ = (n_ + 1) / 2;                                                                     \
-    CUPLUG_SIMD                                                                               \
-    for (int64_t at = 0; at < n_ - half_; at++)                                               \
-      CUPLUG_SET_REDUCED(values, at, CUPLUG_GET(values, at), CUPLUG_GET(values, at + half_)); \
+#define CUPLUG_FOLD(values, n, to)                       \
+  for (int64_t n_ = (n), half_; n_ > (to); n_ = half_) { \
+    half_ = (n_ + 1) / 2;                                \
+    CUPLUG_FOLD_AT(values, n_, half_)                    \
   }
+/* DO(values, 2 * half, half) for each half of n values, a power of two that the compiler knows,
+ * down to `to`: no loop stands around those over vectors. */
+#define CUPLUG_IF_HALF(DO, values, n, to, half) \
+  if ((to) <= (half) && (half) < (n)) DO(values, 2 * (half), half)
+#define CUPLUG_EACH_HALF(DO, values, n, to) \
+  CUPLUG_IF_HALF(DO, values, n, to, 256)    \
+  CUPLUG_IF_HALF(DO, values, n, to, 128)    \
+  CUPLUG_IF_HALF(DO, values, n, to, 64)     \
+  CUPLUG_IF_HALF(DO, values, n, to, 32)     \
+  CUPLUG_IF_HALF(DO, values, n, to, 16)     \
+  CUPLUG_IF_HALF(DO, values, n, to, 8)      \
+  CUPLUG_IF_HALF(DO, values, n, to, 4)      \
+  CUPLUG_IF_HALF(DO, values, n, to, 2)      \
+  CUPLUG_IF_HALF(DO, values, n, to, 1)
+_Static_assert(LANES <= 512, "CUPLUG_EACH_HALF begins with 256");
 
 /* Whether the value of another part is that of all; else they take no part of it but one element.
  */

@@ -38,11 +38,11 @@ static inline int64_t place_of_best(const cuplug_numbers given, const cuplug_pla
   CUPLUG_STEP(n - begin)
 #undef CUPLUG_STEP
   memcpy(best, lanes, sizeof(best));
-  for (int64_t half = LANES / 2; half; half /= 2) {
-    CUPLUG_SIMD
-    for (int64_t at = 0; at < half; at++)
-      best[at] = cuplug_better(given, best[at], best[half + at]) ? best[half + at] : best[at];
-  }
+#define CUPLUG_BEST_AT(best, n, half)     \
+  CUPLUG_SIMD                             \
+  for (int64_t at = 0; at < (half); at++) \
+    best[at] = cuplug_better(given, best[at], best[half + at]) ? best[half + at] : best[at];
+  CUPLUG_EACH_HALF(CUPLUG_BEST_AT, best, LANES, 1)
   int32_t first = INT32_MAX;
   CUPLUG_SIMD
   for (int32_t at = 0; at < LANES; at++) {

@@ -18,7 +18,7 @@ static inline void row_chunk(const cuplug_numbers given, const cuplug_places p, 
   for (int64_t at = 0; at < n - begin; at++)
     CUPLUG_SET_REDUCED(lanes, at, CUPLUG_GET(lanes, at),
                        cuplug_element(given, p, begin + at, i + begin + at));
-  CUPLUG_FOLD(lanes, LANES, FEW)
+  CUPLUG_EACH_HALF(CUPLUG_FOLD_AT, lanes, LANES, FEW)
   for (int64_t at = 0; at < FEW; at++) CUPLUG_SET(*few, at, CUPLUG_GET(lanes, at));
 }
 
@@ -68,6 +68,6 @@ static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
     if (n_chunks >> k & 1)
       for (int64_t at = 0; at < FEW; at++)
         CUPLUG_SET_REDUCED(all, at, CUPLUG_GET(pairs[k], at), CUPLUG_GET(all, at));
-  CUPLUG_FOLD(all, FEW, 1)
+  CUPLUG_EACH_HALF(CUPLUG_FOLD_AT, all, FEW, 1)
   return CUPLUG_GET(all, 0);
 }

@@ -1,114 +1,213 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops of scans on the host, behind reduction_places.h. Lines along the scanned axis are cut
- * into parts by their length alone. What comes before a part is put together first, so that parts
- * need not wait for each other: each value is that of what came before the part, with the part's
- * elements one after the other. */
+/* The loops of scans on the host, behind what is listed in reduction.h. Lines along the scanned
+ * axis are cut into parts by their length alone. What comes before a part is put together first, so
+ * that parts need not wait for each other: each value is that of what came before the part, with
+ * the part's elements one after the other. */
 
 typedef CUPLUG_VALUES(BLOCK) cuplug_values;
 
-/* Stores the value at element r of line `begin` + at. */
-#define CUPLUG_PUT(k, name, type) \
-  ((type *)call->data[k])[r * call->reduced->strides[0][k] + places[k - N_INPUTS]] = results.name;
+/* A place in each array, and how far it is to another one. */
+#define CUPLUG_STEP(k, name, type) int64_t name;
+#define CUPLUG_TARGET(k, name, type) type *name;
+typedef struct cuplug_spot {
+  cuplug_places from;
+  struct {
+    CUPLUG_EACH_OUTPUT(CUPLUG_TARGET)
+  } to;
+} cuplug_spot;
+typedef struct cuplug_steps {
+  CUPLUG_EACH_INPUT(CUPLUG_STEP)
+  CUPLUG_EACH_OUTPUT(CUPLUG_STEP)
+} cuplug_steps;
 
-static inline void put(const cuplug_loop_call *call, const cuplug_numbers given,
-                       const int64_t *places, int64_t r, cuplug_value value) {
-  const cuplug_results results = cuplug_results_of(given, value, EXCLUSIVE ? r : r + 1);
-  CUPLUG_EACH_OUTPUT(CUPLUG_PUT)
+static inline cuplug_spot onward(cuplug_spot spot, const cuplug_steps steps, int64_t n) {
+#define CUPLUG_READ(k, name, type) spot.from.name += n * steps.name;
+#define CUPLUG_WRITE(k, name, type) spot.to.name += n * steps.name;
+  CUPLUG_EACH_INPUT(CUPLUG_READ)
+  CUPLUG_EACH_OUTPUT(CUPLUG_WRITE)
+#undef CUPLUG_READ
+#undef CUPLUG_WRITE
+  return spot;
 }
 
-/* Goes on from `value`, if there is one, by n elements of a line; with places they are stored. */
-static inline int take(const cuplug_task *task, const cuplug_places p, int64_t n, int64_t r,
-                       const int64_t *places, int has_value, cuplug_value *value) {
-  const cuplug_numbers given = task->given;
-  cuplug_value now = *value;
+/* Along the last dimension of a loop. */
+static inline cuplug_steps steps_of(const cuplug_loop *loop) {
+  const long long *strides = loop->ndim ? loop->strides[loop->ndim - 1] : NULL;
+  cuplug_steps steps;
+#define CUPLUG_READ(k, name, type) steps.name = strides ? strides[k] : 0;
+  CUPLUG_EACH_INPUT(CUPLUG_READ)
+  CUPLUG_EACH_OUTPUT(CUPLUG_READ)
+#undef CUPLUG_READ
+  return steps;
+}
+
+/* Element r of a line. */
+static inline cuplug_spot spot_of(const cuplug_loop_call *call, int64_t line, int64_t r) {
+  cuplug_spot spot;
+#define CUPLUG_READ(k, name, type) \
+  spot.from.name = (const type *)call->data[k] + cuplug_offset(call->loop, k, line);
+#define CUPLUG_WRITE(k, name, type) \
+  spot.to.name = (type *)call->data[k] + cuplug_offset(call->loop, k, line);
+  CUPLUG_EACH_INPUT(CUPLUG_READ)
+  CUPLUG_EACH_OUTPUT(CUPLUG_WRITE)
+#undef CUPLUG_READ
+#undef CUPLUG_WRITE
+  return onward(spot, steps_of(call->reduced), r);
+}
+
+/* Puts element r to the value before it, if it is not the first; returns that. */
+static inline __attribute__((always_inline)) cuplug_value take(const cuplug_numbers given,
+                                                               const cuplug_spot spot, int64_t r,
+                                                               int is_first, cuplug_value before,
+                                                               int stores) {
+  const cuplug_value element = cuplug_element(given, spot.from, 0, r);
+  const cuplug_value now = is_first ? element : cuplug_reduce(given, before, element);
+  if (!stores) return now;
+  const cuplug_results results =
+      EXCLUSIVE ? cuplug_results_of(given, is_first ? cuplug_identity(given) : before, r)
+                : cuplug_results_of(given, now, r + 1);
+#define CUPLUG_STORE(k, name, type) *spot.to.name = results.name;
+  CUPLUG_EACH_OUTPUT(CUPLUG_STORE)
+  return now;
+}
+
+/* ---- By rows: some parts of lines at once, since each of their elements waits for another ------
+ */
+
+typedef struct cuplug_chain { /* a part of a line, whose next element is r */
+  cuplug_spot spot;
+  int64_t r, end;
+  cuplug_value value;
+} cuplug_chain;
+
+static inline __attribute__((always_inline)) void start_chain(cuplug_chain *chain,
+                                                              const cuplug_loop_call *call,
+                                                              const cuplug_numbers given,
+                                                              int64_t item, int stores) {
+  const int64_t n = call->loop->n, line = item % n, part = item / n;
+  chain->r = part * call->part;
+  chain->end = cuplug_least(call->reduced->n, chain->r + call->part);
+  chain->spot = spot_of(call, line, chain->r);
+  if (stores && part) {
+    chain->value = ((cuplug_value *)call->partials)[item - n];
+    return;
+  }
+  chain->value = take(given, chain->spot, chain->r++, 1, cuplug_identity(given), stores);
+  chain->spot = onward(chain->spot, steps_of(call->reduced), 1);
+}
+
+static inline __attribute__((always_inline)) void
+run_chain(cuplug_chain *chain, const cuplug_numbers given, const cuplug_steps along, int stores) {
+  cuplug_value value = chain->value;
+  for (int64_t at = 0; at < chain->end - chain->r; at++)
+    value = take(given, onward(chain->spot, along, at), chain->r + at, 0, value, stores);
+  chain->value = value;
+}
+
+#define CUPLUG_EACH_CHAIN(DO) DO(0) DO(1) DO(2) DO(3)
+enum { CHAINS = 4 };
+
+/* What all of them have. */
+static inline __attribute__((always_inline)) void
+run_chains(cuplug_chain *chains, const cuplug_numbers given, const cuplug_steps along, int stores) {
+  int64_t n = INT64_MAX;
+#define CUPLUG_OPEN(c)                        \
+  const cuplug_spot spot##c = chains[c].spot; \
+  const int64_t r##c = chains[c].r;           \
+  cuplug_value value##c = chains[c].value;    \
+  n = cuplug_least(n, chains[c].end - r##c);
+#define CUPLUG_TAKE(c) \
+  value##c = take(given, onward(spot##c, along, at), r##c + at, 0, value##c, stores);
+#define CUPLUG_CLOSE(c)                       \
+  chains[c].spot = onward(spot##c, along, n); \
+  chains[c].r += n;                           \
+  chains[c].value = value##c;
+  CUPLUG_EACH_CHAIN(CUPLUG_OPEN)
   for (int64_t at = 0; at < n; at++) {
-    const cuplug_value element = cuplug_element(given, p, at, r + at);
-    if (EXCLUSIVE && places)
-      put(task->call, given, places, r + at, has_value ? now : cuplug_identity(given));
-    now = has_value ? cuplug_reduce(given, now, element) : element;
-    has_value = 1;
-    if (!EXCLUSIVE && places) put(task->call, given, places, r + at, now);
+    CUPLUG_EACH_CHAIN(CUPLUG_TAKE)
   }
-  *value = now;
-  return has_value;
+  CUPLUG_EACH_CHAIN(CUPLUG_CLOSE)
 }
 
-/* One part of a line; `value` is that of all parts before it. */
-static cuplug_value scan_row(cuplug_task *task, int64_t line, int64_t part, int has_value,
-                             cuplug_value value, int stores) {
-  const cuplug_loop_call *call = task->call;
-  int64_t offsets[N_INPUTS], places[N_OUTPUTS];
-  row_offsets(call, line, offsets);
-  for (unsigned k = 0; k < N_OUTPUTS; k++)
-    places[k] = cuplug_offset(call->loop, N_INPUTS + k, line);
-  for (int64_t r = part * call->part, n, end = end_of(call, part); r < end; r += n) {
-    n = cuplug_least(BLOCK, end - r);
-    const cuplug_places p = row_places(task, offsets, r, n);
-    has_value = take(task, p, n, r, stores ? places : NULL, has_value, &value);
-  }
-  return value;
-}
-
-/* Row r of m lines from `begin` on, all of whose outputs lie side by side. */
-static inline void put_row(const cuplug_loop_call *call, const cuplug_numbers given, int64_t begin,
-                           int64_t m, int64_t r, const cuplug_values *values) {
-#define CUPLUG_TARGET(k, name, type) \
-  type *to_##name = (type *)call->data[k] + begin + r * call->reduced->strides[0][k];
-#define CUPLUG_STORE(k, name, type) to_##name[at] = results.name;
-  CUPLUG_EACH_OUTPUT(CUPLUG_TARGET)
-  CUPLUG_SIMD
-  for (int64_t at = 0; at < m; at++) {
-    const cuplug_results results =
-        cuplug_results_of(given, CUPLUG_GET(*values, at), EXCLUSIVE ? r : r + 1);
-    CUPLUG_EACH_OUTPUT(CUPLUG_STORE)
-  }
-}
-
-/* One part of up to BLOCK lines, whose values are those of all parts before it. */
-static void scan_columns(cuplug_task *task, int64_t begin, int64_t m, int64_t part, int has_value,
-                         cuplug_values *values, int stores) {
-  const cuplug_loop_call *call = task->call;
-  const cuplug_numbers given = task->given;
-  cuplug_values first;
-  for (int64_t at = 0; EXCLUSIVE && at < m; at++) CUPLUG_SET(first, at, cuplug_identity(given));
-  for (int64_t r = part * call->part, end = end_of(call, part); r < end; r++, has_value = 1) {
-    const cuplug_places p = column_places(task, begin, m, r, 1);
-    if (EXCLUSIVE && stores) put_row(call, given, begin, m, r, has_value ? values : &first);
-    if (has_value) {
-      CUPLUG_SIMD
-      for (int64_t at = 0; at < m; at++)
-        CUPLUG_SET(*values, at,
-                   cuplug_reduce(given, CUPLUG_GET(*values, at), cuplug_element(given, p, at, r)));
-    } else {
-      CUPLUG_SIMD
-      for (int64_t at = 0; at < m; at++) CUPLUG_SET(*values, at, cuplug_element(given, p, at, r));
+static inline __attribute__((always_inline)) void scan_rows(const cuplug_loop_call *call,
+                                                            const cuplug_numbers given,
+                                                            int64_t from, int64_t to, int stores) {
+  const cuplug_steps along = steps_of(call->reduced);
+  cuplug_chain chains[CHAINS];
+  for (int64_t n; from < to; from += n) {
+    n = cuplug_least(CHAINS, to - from);
+    for (int64_t c = 0; c < n; c++) start_chain(&chains[c], call, given, from + c, stores);
+    if (n == CHAINS) run_chains(chains, given, along, stores);
+    for (int64_t c = 0; c < n; c++) {
+      run_chain(&chains[c], given, along, stores);
+      if (!stores) ((cuplug_value *)call->partials)[from + c] = chains[c].value;
     }
-    if (!EXCLUSIVE && stores) put_row(call, given, begin, m, r, values);
   }
 }
 
-/* An item is one part of a line, or of BLOCK lines side by side. */
-static int64_t lines_of(const cuplug_loop_call *call) { return call->by_columns ? BLOCK : 1; }
-static int64_t items_of(const cuplug_loop_call *call) {
-  return (call->loop->n + lines_of(call) - 1) / lines_of(call);
+/* ---- By columns: one element of each of many lines, then the next ---------------------------- */
+
+/* Lines of the last dimension of their loop, up to BLOCK. */
+static int64_t blocks_of(const cuplug_loop *loop) {
+  return (loop->sizes[loop->ndim - 1] + BLOCK - 1) / BLOCK;
 }
 
-static void run_items(const cuplug_loop_call *call, long long from, long long to, int stores) {
-  const int64_t n = call->loop->n, n_items = items_of(call);
-  cuplug_task task;
+/* One part of m lines from `begin` on; `across` is from one line to the next. */
+static inline __attribute__((always_inline)) void
+scan_columns(const cuplug_loop_call *call, const cuplug_numbers given, int64_t begin, int64_t m,
+             int64_t part, const cuplug_steps across, int stores) {
+  const cuplug_steps along = steps_of(call->reduced);
+  cuplug_value *partials = (cuplug_value *)call->partials + part * call->loop->n + begin;
   cuplug_values values;
-  start_task(&task, call);
-  for (int64_t item = from; item < to; item++) {
-    const int64_t begin = item % n_items * lines_of(call), part = item / n_items;
-    const int64_t m = cuplug_least(lines_of(call), n - begin);
-    cuplug_value *partials = (cuplug_value *)call->partials + part * n + begin;
-    const int has_value = stores && part > 0;
-    for (int64_t at = 0; has_value && at < m; at++) CUPLUG_SET(values, at, partials[at - n]);
-    if (call->by_columns)
-      scan_columns(&task, begin, m, part, has_value, &values, stores);
+  int64_t r = part * call->part, end = cuplug_least(call->reduced->n, r + call->part);
+  cuplug_spot spot = spot_of(call, begin, r);
+#define CUPLUG_ROW(is_first, before) \
+  CUPLUG_SIMD                        \
+  for (int64_t at = 0; at < m; at++) \
+    CUPLUG_SET(values, at, take(given, onward(spot, across, at), r, is_first, before, stores));
+  if (stores && part) {
+    for (int64_t at = 0; at < m; at++) CUPLUG_SET(values, at, partials[at - call->loop->n]);
+  } else {
+    CUPLUG_ROW(1, cuplug_identity(given))
+    spot = onward(spot, along, 1), r++;
+  }
+  for (; r < end; spot = onward(spot, along, 1), r++) CUPLUG_ROW(0, CUPLUG_GET(values, at))
+  for (int64_t at = 0; !stores && at < m; at++) partials[at] = CUPLUG_GET(values, at);
+}
+
+/* ---- All ------------------------------------------------------------------------------------- */
+
+/* An item is one part of a line, or of a block of lines. */
+static int64_t items_of(const cuplug_loop_call *call) {
+  const cuplug_loop *lines = call->loop;
+  return call->by_columns ? lines->n / lines->sizes[lines->ndim - 1] * blocks_of(lines) : lines->n;
+}
+
+static inline __attribute__((always_inline)) void run_items(const cuplug_loop_call *call,
+                                                            int64_t from, int64_t to, int stores) {
+  const cuplug_loop *lines = call->loop;
+  const cuplug_numbers given = cuplug_read(call->scalars);
+  if (!call->by_columns) {
+    scan_rows(call, given, from, to, stores);
+    return;
+  }
+  const int64_t n_items = items_of(call), last = lines->sizes[lines->ndim - 1];
+  const cuplug_steps across = steps_of(lines);
+  int is_flat = 1;
+#define CUPLUG_ONE(k, name, type) .name = 1,
+#define CUPLUG_IS_ONE(k, name, type) is_flat &= across.name == 1;
+  CUPLUG_EACH_INPUT(CUPLUG_IS_ONE)
+  CUPLUG_EACH_OUTPUT(CUPLUG_IS_ONE)
+  for (; from < to; from++) {
+    const int64_t block = from % n_items, in_last = block % blocks_of(lines) * BLOCK;
+    const int64_t begin = block / blocks_of(lines) * last + in_last, part = from / n_items;
+    const int64_t m = cuplug_least(BLOCK, last - in_last);
+    if (is_flat)
+      scan_columns(call, given, begin, m, part,
+                   (cuplug_steps){CUPLUG_EACH_INPUT(CUPLUG_ONE) CUPLUG_EACH_OUTPUT(CUPLUG_ONE)},
+                   stores);
     else
-      CUPLUG_SET(values, 0, scan_row(&task, begin, part, has_value, CUPLUG_GET(values, 0), stores));
-    for (int64_t at = 0; !stores && at < m; at++) partials[at] = CUPLUG_GET(values, at);
+      scan_columns(call, given, begin, m, part, across, stores);
   }
 }
 
@@ -138,14 +237,14 @@ static void scan_range(const cuplug_loop_call *call, long long from, long long t
 }
 
 void cuplug_function(const cuplug_loop_call *call) {
-  const int64_t n_lines = items_of(call), of_item = lines_of(call) * call->part;
-  const int64_t grain = of_item < CUPLUG_GRAIN ? CUPLUG_GRAIN / of_item : 1;
+  const int64_t n_lines = items_of(call), of_item = call->loop->n / n_lines * call->part;
+  const int64_t least = call->by_columns ? 1 : CHAINS, grain = CUPLUG_GRAIN / of_item;
   if (call->n_parts > 1) {
-    call->parallel(call, sum_range, n_lines * (call->n_parts - 1), grain);
+    call->parallel(call, sum_range, n_lines * (call->n_parts - 1), grain < least ? least : grain);
     cuplug_run_part(put_together, call, 0, call->loop->n);
   }
   if (call->loop->n * call->reduced->n < CUPLUG_PARALLEL_FROM)
     scan_range(call, 0, n_lines * call->n_parts);
   else
-    call->parallel(call, scan_range, n_lines * call->n_parts, grain);
+    call->parallel(call, scan_range, n_lines * call->n_parts, grain < least ? least : grain);
 }
