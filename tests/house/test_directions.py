@@ -83,6 +83,7 @@ def test_core_includes_the_c_library_and_itself(file):
     own = ("plugin", "fault", "host", "loop", "walk", "halves", "nontemporal")
     public = {f"cuplug/{name}" for name in own}
     names = (
+        "copies",
         "formula",
         "signature",
         "frame",
