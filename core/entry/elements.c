@@ -6,7 +6,6 @@
 #include <cuplug/halves.h>
 #include <cuplug/nontemporal.h>
 #include <cuplug/walk.h>
-#include <wchar.h>
 
 /* Elements; below, threads cost more than they save. Less than in the stock operators: an
  * expression may take much longer for each. */
@@ -84,13 +83,6 @@ static void move(void *restrict to, int64_t to_step, const void *restrict from, 
                  int64_t n, int64_t bytes) {
   if (to_step == 1 && from_step == 1) {
     memcpy(to, from, (size_t)(n * bytes));
-    return;
-  }
-  if (to_step == 1 && from_step == 0 &&
-      bytes == sizeof(wchar_t)) { /* for the vectors of this machine */
-    wchar_t value;
-    memcpy(&value, from, sizeof(value));
-    wmemset(to, value, (size_t)n);
     return;
   }
   switch (bytes) {
