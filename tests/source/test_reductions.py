@@ -25,7 +25,8 @@ DISTANCE = cuplug.reduction(
     identity="0",
 )
 
-SHAPES = [(), (1,), (5,), (3, 4), (40, 50, 6), (1, 7), (2000, 3), (3, 2000), (0, 3), (3, 0)]
+SHAPES = [(), (1,), (5,), (3, 4), (40, 50, 6), (1, 7), (2000, 3), (3, 2000), (0, 3), (3, 0),
+          (2100, 2), (2100, 4), (2100, 5)]  # fmt: skip
 
 
 def axes_of(ndim):
@@ -63,7 +64,7 @@ def test_every_dtype(backend, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint64"])
-@pytest.mark.parametrize("shape", [(3,), (700,), (3, 5000), (5000, 3)], ids=str)
+@pytest.mark.parametrize("shape", [(3,), (700,), (3, 5000), (5000, 3), (9000, 4)], ids=str)
 def test_extremes_of_integers(backend, shape, dtype):
     random = np.random.default_rng(2)
     least, most = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)

@@ -57,6 +57,11 @@ static inline void cuplug_walk_on(cuplug_walk *walk, const cuplug_loop *loop, un
   }
 }
 
+/* m elements, each at a distance of `stride` from the one before; steps that the compiler knows
+ * become vector instructions. */
+#define CUPLUG_GATHER(stride) \
+  for (int64_t j = 0; j < m; j++) block[done + j] = from[j * (stride)];
+
 /* Elements begin to begin + n of array k, between a block and memory. */
 #define CUPLUG_DEFINE_MOVES(T)                                                                     \
   static __attribute__((unused)) const T *cuplug_gather_##T(                                       \
@@ -71,8 +76,14 @@ static inline void cuplug_walk_on(cuplug_walk *walk, const cuplug_loop *loop, un
       m = cuplug_least(n - done, loop->sizes[last] - walk.at[last]);                               \
       if (stride == 1)                                                                             \
         memcpy(block + done, from, (size_t)m * sizeof(T));                                         \
+      else if (stride == 2)                                                                        \
+        CUPLUG_GATHER(2)                                                                           \
+      else if (stride == 3)                                                                        \
+        CUPLUG_GATHER(3)                                                                           \
+      else if (stride == 4)                                                                        \
+        CUPLUG_GATHER(4)                                                                           \
       else                                                                                         \
-        for (int64_t j = 0; j < m; j++) block[done + j] = from[j * stride];                        \
+        CUPLUG_GATHER(stride)                                                                      \
       cuplug_walk_on(&walk, loop, k, m);                                                           \
     }                                                                                              \
     return block;                                                                                  \
