@@ -16,6 +16,7 @@ from measurement import Comparison, Contender, Skip, Target, settle, statement
 from module import GIB, Run, run_module
 
 KI, MI, GI = 1 << 10, 1 << 20, 1 << 30
+PART = 16 * MI  # the largest that are made on the host
 NEAR = 1e-5  # of functions that libraries round in different ways
 Call = Callable[..., Any]
 
@@ -128,6 +129,12 @@ def put(library: str, x: np.ndarray, device: str) -> Any:
     return module.asarray(x, device=device) if library == "cuplug" else module.array(x)
 
 
+def grown(library: str, x: Any, times: int) -> Any:
+    """Return an array so many times behind itself, along its first dimension."""
+    module = importlib.import_module(MODULES[library])
+    return module.tile(x, (times, *[1] * (x.ndim - 1)))
+
+
 def get(library: str, x: Any) -> np.ndarray:
     """Return an array of a library as one of NumPy's."""
     if library == "cupy":
@@ -137,7 +144,10 @@ def get(library: str, x: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Case:
-    """A function on arrays, and what it gives; None: that is not checked."""
+    """A function on arrays, and what it gives; None: that is not checked.
+
+    Of the largest arrays a part is made, which grows on the device.
+    """
 
     function: Function
     n: int
@@ -159,6 +169,10 @@ class Case:
         """Return what computes, and what returns the result."""
         module = importlib.import_module(MODULES[library])
         arrays = [put(library, x, device) for x in self.arrays]
+        if self.n > PART:
+            n_rows = len(arrays[0])
+            times = [self.n // PART if len(x) == n_rows else 1 for x in arrays]
+            arrays = [grown(library, *each) for each in zip(arrays, times, strict=True)]
         call = partial(self.function.of(library), module, *arrays)
         as_numpy = (lambda x: x) if library == "numpy" else partial(get, library)
         result = None if self.expected is None else lambda: self.checked(as_numpy(call()))
@@ -168,9 +182,9 @@ class Case:
 def cases(sizes: list[int]) -> Iterator[Case]:
     """Yield each function on each size; what the largest give is not checked."""
     for n, function in itertools.product(sizes, FUNCTIONS):
-        arrays = function.arrays(n)
-        copies = [x.copy() for x in arrays] if n < GI else []
-        expected = np.asarray(function.of("numpy")(np, *copies)) if n < GI else None
+        arrays = function.arrays(min(n, PART))
+        copies = [x.copy() for x in arrays] if n <= PART else []
+        expected = np.asarray(function.of("numpy")(np, *copies)) if n <= PART else None
         yield Case(function, n, arrays, expected)
 
 
@@ -209,14 +223,16 @@ def measure(run: Run) -> None:
         driver = Driver()
     except Skip:
         driver = None
-    sizes = [KI, MI] if run.quick else [KI, MI, 64 * MI, GI]
-    sizes = [n for n in sizes if n * 40 + GIB < run.memory and (n < GI or driver)]
+    sizes = [KI, MI] if run.quick else [KI, MI, PART, *([GI] if driver else [])]
+    sizes = [n for n in sizes if min(n, PART) * 40 + GIB < run.memory]
     timer = DeviceTimer(driver) if driver else None
-    left = len(FUNCTIONS) * len(sizes) * (2 if driver else 1)
+    left = len(FUNCTIONS) * sum((n <= PART) + bool(driver) for n in sizes)
     for case in cases(sizes):
-        left -= 2 if driver else 1
-        if case.n < GI:
-            run.measure(on_host(case), left + bool(driver))
+        if case.n <= PART:
+            left -= 1
+            run.measure(on_host(case), left)
+        if timer:
+            left -= 1
         if timer and case.n * 60 < timer.driver.free_bytes():
             run.measure(on_device(timer, case), left)
 
