@@ -65,7 +65,7 @@ BORROWED = {
     "reference/contributing": "CONTRIBUTING.md",
     "reference/instructions": "benchmarks/results/instructions-x86-64.md",
     "reference/measured": "benchmarks/results/nvidia-h200-16-cores.md",
-    "reference/measured-without-a-gpu": "benchmarks/results/intel-r-xeon-r-processor-2-cores.md",
+    "reference/measured-without-a-gpu": "benchmarks/results/amd-epyc-2-cores.md",
 }
 PAGE_OF = {ROOT / file: page for page, file in BORROWED.items()}
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)")

@@ -16,27 +16,51 @@ typedef struct job {
   int is_right;
 } job;
 
-#define NEAR 16 /* elements that are looked at first */
+#define NEAR 16   /* elements that are looked at first */
+#define AT_ONCE 8 /* searches that go on together, since each step waits for the one before */
 
-/* Values that ascend, too, are found from where the one before was. */
-ELEMENTS_INLINE int64_t search_near(const order *o, const job *j, int64_t at, uint64_t key) {
-  int is_near = at + NEAR <= j->m;
-  if (is_near) { /* one jump in all, which values that ascend always take, others rarely */
-    const int ends = search_is_behind(o, j->x, at + NEAR - 1, key, j->is_right) == 0;
-    is_near = ends & ((at == 0) | search_is_behind(o, j->x, at - (at > 0), key, j->is_right));
-  }
-  if (is_near) return search_from(o, j->x, at, NEAR, key, j->is_right);
+/* Whether a value is found from where the one before was, as it is where values ascend, too. */
+ELEMENTS_INLINE int is_near(const order *o, const job *j, int64_t at, uint64_t key) {
+  if (at + NEAR > j->m) return 0;
+  const int ends = search_is_behind(o, j->x, at + NEAR - 1, key, j->is_right) == 0;
+  return ends & ((at == 0) | search_is_behind(o, j->x, at - (at > 0), key, j->is_right));
+}
+
+ELEMENTS_INLINE int64_t search_one(const order *o, const job *j, int64_t at, uint64_t key) {
+  if (is_near(o, j, at, key)) return search_from(o, j->x, at, NEAR, key, j->is_right);
   return search_in(o, j->x, j->m, key, j->is_right);
 }
 
+/* Values i to i + AT_ONCE. */
+ELEMENTS_INLINE void search_some(const order *o, const job *j, int64_t i) {
+  uint64_t keys[AT_ONCE];
+  int64_t *first = j->out + i, m = j->m;
+  for (int k = 0; k < AT_ONCE; k++) keys[k] = search_key(o, j->values, i + k), first[k] = 0;
+  for (int64_t half; m > 1; m -= half) {
+    half = m / 2;
+    for (int k = 0; k < AT_ONCE; k++)
+      first[k] +=
+          half & -(int64_t)search_is_behind(o, j->x, first[k] + half - 1, keys[k], j->is_right);
+  }
+  for (int k = 0; k < AT_ONCE; k++)
+    first[k] += search_is_behind(o, j->x, first[k], keys[k], j->is_right);
+}
+
 /* In each branch the compiler knows the width. */
-#define SEARCH(width)                                                        \
-  {                                                                          \
-    order o = j->order;                                                      \
-    o.n_bytes = width;                                                       \
-    for (int64_t i = begin, at = 0; i < end; i++)                            \
-      j->out[i] = at = search_near(&o, j, at, search_key(&o, j->values, i)); \
-    break;                                                                   \
+#define SEARCH(width)                                               \
+  {                                                                 \
+    order o = j->order;                                             \
+    o.n_bytes = width;                                              \
+    for (int64_t i = begin, at = 0; i < end;) {                     \
+      const uint64_t key = search_key(&o, j->values, i);            \
+      if (j->m && end - i >= AT_ONCE && !is_near(&o, j, at, key)) { \
+        search_some(&o, j, i);                                      \
+        at = j->out[(i += AT_ONCE) - 1];                            \
+      } else {                                                      \
+        at = j->out[i++] = search_one(&o, j, at, key);              \
+      }                                                             \
+    }                                                               \
+    break;                                                          \
   }
 
 static int search(void *context, int64_t begin, int64_t end) {
