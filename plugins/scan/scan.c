@@ -56,8 +56,8 @@ static inline chunk chunk_of(const job *j, int64_t c) {
 }
 
 /* For a dtype: elements `begin` to `end` of `count` chunks; chunks from c on, and all of some; and
- * the functions below, sums of chunks, sums of the chunks before, scans of
- * chunks, scans of blocks of columns. */
+ * the functions below: sums of chunks, sums of the chunks before, scans of chunks, scans of blocks
+ * of columns. */
 #define SCAN(name, stored, computed, load, store, OP, identity)                                  \
   ELEMENTS_INLINE void go_on_##name(const job *j, const chunk *chunks, int count, int64_t begin, \
                                     int64_t end, int stores, computed *sums) {                   \

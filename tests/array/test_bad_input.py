@@ -110,3 +110,29 @@ def test_long_integers():
 
 def test_names_of_devices_of_any_str():
     assert str(cuplug.empty(1, device=np.str_("cpu")).device) == "cpu"
+
+
+def test_lists_that_are_too_deep_beside_what_is_no_number():
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(TypeError, match="asarray: x: seen list, wanted numbers"):
+        cuplug.asarray([deep, np.array("a"), _Refusing()])
+
+
+class _Refusing:
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("no")
+
+
+@pytest.mark.parametrize(
+    ("indices", "exception", "message"),
+    [
+        (np.zeros((2, 3)), TypeError, "indices: seen float64, wanted integers"),
+        (np.zeros((2, 3), bool), TypeError, "indices: seen bool, wanted integers"),
+        (np.zeros(3, int), ValueError, "indices: seen 1 dimensions, wanted 2, as x has"),
+    ],
+)
+def test_indices_along_an_axis(indices, exception, message):
+    with pytest.raises(exception, match=f"take_along_axis: {message}"):
+        array_api.take_along_axis(ARRAY, cuplug.asarray(indices, device="cpu"))

@@ -31,6 +31,8 @@ from cuplug.base.public import public
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
 
+MAX_NDIM = 64  # of arrays
+
 
 @public
 def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | None = None) -> Array:
@@ -88,16 +90,16 @@ def _read(x: Any, dtype: Any, device: Any, copy: bool | None) -> Array:
     try:
         return to_array(x, dtype, device, copy)
     except TypeError:
-        gpu = None if copy is False else _gpu_in(x)
+        gpu = None if copy is False else _gpu_in(x, MAX_NDIM)
         if gpu is None:
             raise
         return _stacked(x, gpu if device is None else device)
 
 
-def _gpu_in(x: Any) -> Any:
-    """Return the GPU of the first array on one in nested lists; None: there is none."""
+def _gpu_in(x: Any, depth: int) -> Any:
+    """Return the GPU of the first array on one in lists nested so deeply; None: there is none."""
     if isinstance(x, (list, tuple)):
-        return next(filter(None, map(_gpu_in, x)), None)
+        return next(filter(None, (_gpu_in(part, depth - 1) for part in x if depth)), None)
     return x.device if isinstance(x, Array) and x.device.type == "cuda" else None
 
 

@@ -47,7 +47,13 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
 def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     """Return elements along a dimension, by positions that differ for each of the others."""
     along = axis_of("take_along_axis", axis, checked("take_along_axis", "x", x).ndim)
-    if checked("take_along_axis", "indices", indices).dtype not in _PLACES:
+    if kind_of(checked("take_along_axis", "indices", indices).dtype) not in ("int", "uint"):
+        raise TypeError(f"take_along_axis: indices: seen {indices.dtype}, wanted integers")
+    if indices.ndim != x.ndim:
+        raise ValueError(
+            f"take_along_axis: indices: seen {indices.ndim} dimensions, wanted {x.ndim}, as x has"
+        )
+    if indices.dtype not in _PLACES:
         indices = astype(indices, "int64", copy=False)
     own, wanted = x.shape, indices.shape
     if (*own[:along], *own[along + 1 :]) != (*wanted[:along], *wanted[along + 1 :]):
