@@ -14,11 +14,8 @@ import numpy as np
 NS_PER_UNIT = {"us": 1e3, "ms": 1e6}
 BATCH_NS = 500_000
 MAX_ROUNDS = 301
-
-
-def settle() -> None:
-    """Wait until the worker threads of the contender before have stopped spinning."""
-    time.sleep(0.01)
+SETTLED_S = 0.01  # after it the worker threads of the contender before have stopped spinning
+LONG_NS, FEW_ROUNDS = 100_000_000, 3
 
 
 class Skip(Exception):
@@ -95,8 +92,8 @@ class Comparison:
     """Contenders that do the same work, timed in turn, round by round.
 
     `number` is how often the work is done in one batch, None to find it, so that a batch takes
-    `batch_ns`; `synchronize` runs before and after each batch, untimed; `expected` is what every
-    contender must compute, and `n_bytes` what the work moves at least.
+    `batch_ns`; `synchronize` runs before and after each batch, untimed, and `pause_s` passes before
+    it; `expected` is what every contender must compute, and `n_bytes` what the work moves at least.
     """
 
     title: str
@@ -108,6 +105,7 @@ class Comparison:
     number: int | None = None
     batch_ns: int = BATCH_NS
     synchronize: Callable[[], None] = lambda: None
+    pause_s: float = 0.0
     settings: dict[str, Any] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     contenders: dict[str, Contender] = field(default_factory=dict)
@@ -130,7 +128,8 @@ class Comparison:
     def measure(self, seconds: float, min_rounds: int = 5) -> None:
         """Time all contenders in turn until the seconds are over, each at least `min_rounds` times.
 
-        The order turns by one from round to round.
+        The order turns by one from round to round. Who takes long and ten times as long as another
+        is timed in a few rounds alone.
         """
         names = list(self.contenders)
         self.samples |= {name: [] for name in names}
@@ -151,6 +150,7 @@ class Comparison:
         return facts | {"results": results, "targets": [t.judge(medians) for t in self.targets]}
 
     def _batch(self, contender: Contender, number: int) -> float:
+        time.sleep(self.pause_s)
         self.synchronize()
         elapsed_ns = contender.time_ns(number)
         self.synchronize()
@@ -165,15 +165,24 @@ class Comparison:
 
     def _calibrate(self, contender: Contender) -> int:
         """Return how many calls make a batch; of two the shorter counts: the first may be cold."""
-        number = 1
-        while number < 1 << 20 and any(
-            self._batch(contender, number) < self.batch_ns for _ in range(2)
-        ):
-            number *= 2
+        number, most = 1, 1 << 20
+        while number < most:
+            elapsed_ns = min(self._batch(contender, number) for _ in range(2))
+            if elapsed_ns >= self.batch_ns:
+                break
+            enough = int(1.1 * number * self.batch_ns / max(elapsed_ns, 1))
+            number = min(max(enough, 2 * number), 50 * number, most)
         return number
 
+    def _is_far_behind(self, name: str) -> bool:
+        seen, all_seen = self.samples[name], filter(None, self.samples.values())
+        if len(seen) < FEW_ROUNDS:
+            return False
+        best, batch_ns = min(map(min, all_seen)), self.numbers[name] * NS_PER_UNIT[self.unit]
+        return min(seen) > 10 * best and min(seen) * batch_ns > LONG_NS
+
     def _sample(self, name: str) -> None:
-        if name in self.reasons:
+        if name in self.reasons or self._is_far_behind(name):
             return
         try:
             elapsed_ns = self._batch(self.contenders[name], self.numbers[name])

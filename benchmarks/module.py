@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,13 @@ class Run:
             seen, wanted = self.memory / GIB, n_bytes / GIB
             raise Skip(f"{seen:.1f} GiB of memory are available, {wanted:.1f} GiB are needed")
 
-    def measure(self, comparison: Comparison, n_left: int) -> None:
+    def measure_all(self, prepares: Iterable[Callable[[], Comparison]]) -> None:
+        """Measure comparisons, each prepared when its turn comes, in equal shares of the time."""
+        every = list(prepares)
+        for n_left, prepare in zip(reversed(range(len(every))), every, strict=True):
+            self.measure(prepare(), n_left)
+
+    def measure(self, comparison: Comparison, n_left: int = 0) -> None:
         """Measure in an equal share of what time is left, `n_left` comparisons being to come.
 
         What it takes to prepare contenders does not count.

@@ -22,6 +22,7 @@ from table import render, summary
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 QUICK_SECONDS = 40.0
+RUN = ("date", "commit")  # facts that differ from run to run on one machine
 # Each module with its share of the time for measuring; they lie in rooms, as what they measure.
 MODULES = {
     "calls": 2,
@@ -151,18 +152,23 @@ def chosen(only: str | None) -> list[str]:
 
 
 def measured(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what a run before has measured: same machine, same commit, same versions."""
+    """Return what runs before have measured on the same machine, with the same versions.
+
+    Each benchmark says when and of which commit.
+    """
     if not path.exists():
         return {}
     before = json.loads(path.read_text())
-    if before["machine"] | {"date": ""} != facts | {"date": ""}:
+    run = {key: facts[key] for key in RUN}
+    if before["machine"] | run != facts:
         return {}
-    return dict(before["benchmarks"])
+    run = {key: before["machine"][key] for key in RUN}
+    return {name: run | data for name, data in before["benchmarks"].items()}
 
 
 @click.command(help=__doc__)
 @click.option("--only", help="Names of benchmarks or of rooms of them, separated by commas.")
-@click.option("--resume", is_flag=True, help="Keep what the table of this machine has already.")
+@click.option("--resume", is_flag=True, help="Leave out what was measured of this commit.")
 @click.option("--quick", is_flag=True, help="Small sizes, few rounds: to see whether it works.")
 @click.option("--seconds", type=TIME, default=240.0, show_default=True, help="For measuring.")
 @click.option("--memory", default=0, help="GiB of memory to use; else what the system says.")
@@ -183,24 +189,22 @@ def main(
     if show:
         return show_all(names, seconds, ["--memory", str(memory), *(["--quick"] if quick else [])])
     facts = machine.describe(ROOT)
-    settings = {"quick": quick, "seconds": seconds, "only": only}
+    run = {key: facts[key] for key in RUN}
+    before = {} if quick else measured(data_path(facts, output), facts)
+    done = {name for name in before if resume and before[name]["commit"] == run["commit"]}
     options = ["--memory", str(memory), *(["--quick"] if quick else [])]
-    benchmarks = measured(data_path(facts, output), facts) if resume else {}
-    report: dict[str, Any] = {"machine": facts, "settings": settings, "benchmarks": benchmarks}
-    limit = min(seconds, QUICK_SECONDS) if quick else seconds
-    paths: list[Path] = []
-    share = limit / sum(MODULES[name] for name in names)
-    for name, data in run_all([x for x in names if x not in benchmarks], share, options):
-        benchmarks[name] = data
-        report["wall_s"] = round(sum(each["wall_s"] for each in benchmarks.values()), 1)
+    share = (min(seconds, QUICK_SECONDS) if quick else seconds) / sum(MODULES[x] for x in names)
+    report: dict[str, Any] = {"machine": facts, "benchmarks": before}
+    for name, data in run_all([x for x in names if x not in done], share, options):
+        found = {**report["benchmarks"], name: run | data}
+        report["benchmarks"] = {name: found[name] for name in MODULES if name in found}
         paths = write(report, output)  # what is measured stays, whatever becomes of the rest
-    for name, data in benchmarks.items():
+        click.echo(f"{data['wall_s']:.0f} s; written: {', '.join(map(str, paths))}", err=True)
+    for name, data in report["benchmarks"].items():
         if "skipped" in data:
             click.echo(f"{name}: not measured: {data['skipped']}")
     for line in summary(report):
         click.echo(line)
-    if paths:
-        click.echo(f"{report['wall_s']:.0f} s; written: {', '.join(map(str, paths))}")
 
 
 if __name__ == "__main__":

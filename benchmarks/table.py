@@ -111,10 +111,13 @@ def render_targets(report: Data) -> str:
 
 def render(report: Data) -> str:
     """Return the whole report as Markdown."""
+    commit = report["machine"]["commit"]
     parts = [f"# Benchmarks: {report['machine']['name']}", "", render_targets(report)]
     parts += ["## Machine", "", render_machine(report["machine"])]
     for name, data in report["benchmarks"].items():
         parts += [f"## {name}", ""]
+        if data.get("commit", commit) != commit:
+            parts += [f"Measured at commit {data['commit'][:12]}, {data['date'][:10]}.", ""]
         if "skipped" in data:
             parts += [f"Not measured: {data['skipped']}", ""]
         parts.append(render_comparisons(data["comparisons"]))

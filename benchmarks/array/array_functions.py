@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from driver import DeviceTimer, Driver
-from measurement import Comparison, Contender, Skip, Target, settle, statement
+from measurement import SETTLED_S, Comparison, Contender, Skip, Target, statement
 from module import GIB, Run, run_module
 
 KI, MI, GI = 1 << 10, 1 << 20, 1 << 30
@@ -192,7 +192,7 @@ def on_host(case: Case) -> Comparison:
     """Return the comparison with NumPy and PyTorch on the CPU."""
     wanted = [Target("cuplug", "<= the best peer", ("numpy", "torch"))]
     comparison = Comparison(f"{case.title}, CPU", "us", "numpy", wanted, case.expected)
-    comparison.synchronize = settle
+    comparison.pause_s = SETTLED_S
 
     def prepare(library: str) -> Contender:
         call, result = case.call(library, "cpu")

@@ -209,9 +209,7 @@ def typed_functions() -> Comparison:
 
 def measure(run: Run) -> None:
     """Time of one call on the host: small NumPy arrays to a function that does nothing."""
-    run.measure(three_arrays(), 2)
-    run.measure(other_arguments(), 1)
-    run.measure(typed_functions(), 0)
+    run.measure_all([three_arrays, other_arguments, typed_functions])
 
 
 if __name__ == "__main__":

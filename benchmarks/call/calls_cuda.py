@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import native
@@ -296,8 +296,7 @@ def affordable(driver: Driver) -> Comparison:
 def measure(run: Run) -> None:
     """Host time of one asynchronous launch: three GPU arrays of 16 floats to one add kernel."""
     driver = Driver()
-    run.measure(launches(driver, run.quick), 1)
-    run.measure(affordable(driver), 0)
+    run.measure_all([partial(launches, driver, run.quick), partial(affordable, driver)])
 
 
 if __name__ == "__main__":

@@ -99,9 +99,8 @@ def compare(driver: Driver, n: int, scaled: bool = False) -> Comparison:
 def measure(run: Run) -> None:
     """Host time of one launch with 1, 8 and 14 GPU arrays, and with a scalar and keywords."""
     driver = Driver()
-    for k, n in enumerate((1, 8, 14)):
-        run.measure(compare(driver, n), 3 - k)
-    run.measure(compare(driver, 3, scaled=True), 0)
+    chains = [partial(compare, driver, n) for n in (1, 8, 14)]
+    run.measure_all([*chains, partial(compare, driver, 3, scaled=True)])
 
 
 if __name__ == "__main__":

@@ -109,8 +109,7 @@ def measure(run: Run) -> None:
             ),
             partial(comparison, "recorded, and its gradient", device, backward, expected=step),
         ]
-    for number, table in enumerate(tables):
-        run.measure(table(), len(tables) - number - 1)
+    run.measure_all(tables)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+from functools import partial
 
 import native
-from measurement import Comparison, Contender, Target, settle
+from measurement import SETTLED_S, Comparison, Contender, Target
 from module import Run, run_module
 
 SIZES = (1 << 16, 1 << 18, 1 << 20, 1 << 24)
@@ -34,7 +35,7 @@ def compare(n: int, n_threads: int) -> Comparison:
     wanted = [Target("cuplug", "<= OpenMP", ("OpenMP",))]
     title = f"relu, {n:,} floats, from C, {n_threads} threads"
     comparison = Comparison(title, "us", "OpenMP", wanted, None, 8 * n, number=N_CALLS[n])
-    comparison.synchronize = settle
+    comparison.pause_s = SETTLED_S
     comparison.settings["elements"] = n
     comparison.add("cuplug", lambda: contender("cuplug", n, n_threads))
     comparison.add("OpenMP", lambda: contender("openmp", n, n_threads))
@@ -45,8 +46,7 @@ def compare(n: int, n_threads: int) -> Comparison:
 def measure(run: Run) -> None:
     """Loops of a C program on all threads, beside OpenMP."""
     n_threads = len(os.sched_getaffinity(0))
-    for k, n in enumerate(SIZES):
-        run.measure(compare(n, n_threads), len(SIZES) - 1 - k)
+    run.measure_all(partial(compare, n, n_threads) for n in SIZES)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from driver import DeviceTimer, Driver
-from measurement import Comparison, Contender, Skip, Target, settle, statement
+from measurement import SETTLED_S, Comparison, Contender, Skip, Target, statement
 from module import GIB, Run, run_module
 
 KI, MI = 1 << 10, 1 << 20
@@ -284,7 +284,7 @@ def on_host(case: Case) -> Comparison:
     wanted = [Target("cuplug", "<= the best peer", ("numpy", "torch"))]
     title = f"{case.operation.name}, {case.size}, CPU"
     comparison = Comparison(title, "us", "numpy", wanted, case.expected, case.n_bytes)
-    comparison.synchronize = settle
+    comparison.pause_s = SETTLED_S
 
     def prepare(library: Library) -> Contender:
         call, result = case.call(library)
@@ -323,15 +323,16 @@ def measure(run: Run) -> None:
         driver = None
     sizes = [KI, MI] if run.quick else [KI, MI, 16 * MI, *([LARGEST] if driver else [])]
     pairs = chosen([n for n in sizes if n * BYTES_EACH + GIB < run.memory])
+    timer = DeviceTimer(driver) if driver else None
     left = sum((n < LARGEST) + bool(driver) for n, _ in pairs)
     for n, operation in pairs:
         case = case_of(n, operation)
         if n < LARGEST:
             left -= 1
             run.measure(on_host(case), left)
-        if driver and n * 80 < driver.free_bytes():
+        if timer and n * 80 < timer.driver.free_bytes():
             left -= 1
-            run.measure(on_device(DeviceTimer(driver), case), left)
+            run.measure(on_device(timer, case), left)
 
 
 if __name__ == "__main__":

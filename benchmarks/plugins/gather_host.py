@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 from driver import Driver
-from measurement import Comparison, Contender, Target, settle, statement
+from measurement import SETTLED_S, Comparison, Contender, Target, statement
 from module import GIB, Run, run_module
 
 MI = 1 << 20
@@ -80,7 +80,7 @@ def measure(run: Run) -> None:
     sizes = f"{n_source // MI} Mi floats, {n_index // 1024} Ki random int32 indices"
     title = f"gather, NumPy to NumPy, {sizes}"
     comparison = Comparison(title, "ms", take, wanted, number=N_INDEX_ARRAYS)
-    comparison.synchronize = settle
+    comparison.pause_s = SETTLED_S
     comparison.expected = source[indices[0]]
     comparison.settings["index arrays"] = f"{N_INDEX_ARRAYS} in turn"
     prepares = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from driver import DeviceTimer, Driver
-from measurement import Comparison, Contender, Target, settle, statement
+from measurement import SETTLED_S, Comparison, Contender, Target, statement
 from module import GIB, Run, run_module
 
 MI = 1 << 20
@@ -121,7 +121,7 @@ def compare(case: Case, device: str, contender: Callable[[Call, Call], Contender
     unit, title = ("ms", f"{case.title}, on the CPU") if device == "cpu" else ("us", case.title)
     comparison = Comparison(title, unit, PEERS[0], (target,))
     if device == "cpu":
-        comparison.synchronize = settle
+        comparison.pause_s = SETTLED_S
     comparison.expected = numpy_call(case)[0]()
     for name, make in contenders(case, device):
         comparison.add(name, lambda make=make: contender(*make()))

@@ -9,9 +9,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from host_threads import Worker, label, worker
-from measurement import Comparison, Contender, Skip, Target, settle
+from measurement import SETTLED_S, Comparison, Contender, Skip, Target
 from module import GIB, Run, run_module
 
 N = 131072
@@ -47,7 +48,7 @@ def compare(operator: str, workers: dict[int, Worker]) -> Comparison:
     one, most = label("cuplug", 1), label("cuplug", max(workers))
     wanted = [Target(most, "<= 1.3 x one thread", (one,), 1.3)]
     title = f"{TITLES[operator]}, beside as many computing processes as cores"
-    comparison = Comparison(title, "us", one, wanted, number=300, synchronize=settle)
+    comparison = Comparison(title, "us", one, wanted, number=300, pause_s=SETTLED_S)
     comparison.settings["time"] = "of each call, the 90th percentile of 300"
     for library in ("cuplug", "torch", "numpy"):
         for k, process in workers.items():
@@ -65,8 +66,7 @@ def measure(run: Run) -> None:
     with ExitStack() as stack:
         workers = {k: stack.enter_context(worker(k, N)) for k in (1, cores)}
         stack.enter_context(computing(cores))
-        for k, operator in enumerate(TITLES):
-            run.measure(compare(operator, workers), len(TITLES) - 1 - k)
+        run.measure_all(partial(compare, operator, workers) for operator in TITLES)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from measurement import Comparison, Contender, Target, settle, statement
+from measurement import SETTLED_S, Comparison, Contender, Target, statement
 from module import GIB, Run, run_module
 
 MI = 1 << 20
@@ -74,7 +74,7 @@ def compare(
     title = f"{name}, {x.size // MI} Mi floats, CPU"
     wanted = [Target("cuplug", "<= torch", ("torch",))]
     comparison = Comparison(title, "ms", "torch", wanted, expected, 2 * x.nbytes, number=1)
-    comparison.synchronize = settle
+    comparison.pause_s = SETTLED_S
     for contender, prepare in of.items():
         comparison.add(contender, lambda prepare=prepare: make(prepare, x))
     return comparison

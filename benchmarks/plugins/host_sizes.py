@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-from measurement import BATCH_NS, Comparison, Contender, Target, settle, statement
+from measurement import BATCH_NS, SETTLED_S, Comparison, Contender, Target, statement
 from module import Run, run_module
 
 SIZES = (16, 256, 4096, 16384, 65536, 262144, 1048576)
@@ -36,7 +38,7 @@ def compare(n: int) -> Comparison:
     wanted = [Target("cuplug", "no slower than NumPy and torch", ("numpy", "torch"))]
     title, expected = f"relu, array given, {n:,} floats, CPU", np.maximum(x, 0)
     comparison = Comparison(title, "us", "numpy", wanted, expected, 2 * x.nbytes)
-    comparison.synchronize = settle
+    comparison.pause_s = SETTLED_S
     comparison.batch_ns = 10 * BATCH_NS  # threads that sleep are woken up within each batch
     comparison.settings["elements"] = n
     for name, prepare in (("cuplug", cuplug_relu), ("numpy", numpy_relu), ("torch", torch_relu)):
@@ -46,8 +48,7 @@ def compare(n: int) -> Comparison:
 
 def measure(run: Run) -> None:
     """Time of relu on small host arrays: what a call costs before there is work for threads."""
-    for k, n in enumerate(SIZES):
-        run.measure(compare(n), len(SIZES) - 1 - k)
+    run.measure_all(partial(compare, n) for n in SIZES)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import native
-from measurement import Comparison, Contender, Skip, Target, settle
+from measurement import SETTLED_S, Comparison, Contender, Skip, Target
 from module import GIB, Run, run_module
 
 MI = 1 << 20
@@ -80,7 +80,7 @@ def compare(operator: str, workers: dict[int, Worker], n: int) -> Comparison:
     else:
         title, n_bytes = f"{operator}, {n // MI} Mi floats", 8 * n
     comparison = Comparison(f"{title}, by threads", "ms", numpy, wanted, None, n_bytes)
-    comparison.number, comparison.synchronize = 1 if n_bytes else 4, settle
+    comparison.number, comparison.pause_s = 1 if n_bytes else 4, SETTLED_S
     comparison.settings["threads"] = "OMP_NUM_THREADS; output array given"
     comparison.add(numpy, partial(contender, workers[1], operator, "numpy"))
     for library in (*ours, "torch"):
@@ -97,8 +97,8 @@ def measure(run: Run) -> None:
     run.require_memory(GIB + len(counts) * (GIB + 6 * 4 * n))
     with ExitStack() as stack:
         workers = {k: stack.enter_context(worker(k, n)) for k in counts}
-        for k, operator in enumerate(("relu", "leaky_relu", "gather")):
-            run.measure(compare(operator, workers, n), 2 - k)
+        operators = ("relu", "leaky_relu", "gather")
+        run.measure_all(partial(compare, operator, workers, n) for operator in operators)
 
 
 if __name__ == "__main__":

@@ -175,9 +175,7 @@ def measure(run: Run) -> None:
     run.require_memory(GIB + 4 * 4 * n_gather)
     timer = DeviceTimer(driver)
     cases = itertools.chain(gather_cases(n_gather), elementwise_cases(n))
-    n_cases = 6
-    for k, case in enumerate(cases):
-        run.measure(compare(timer, case), n_cases - 1 - k)
+    run.measure_all(partial(compare, timer, case) for case in cases)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from driver import DeviceTimer, Driver
-from kernels import COPY, MI, SLOPE, Case, Library, copy_target, largest, prepare
+from kernels import COPY, MI, SLOPE, Case, Library, copy_target, prepare
 from measurement import Comparison
 from module import GIB, Run, run_module
 
@@ -80,16 +80,14 @@ def cupy_library() -> Library:
 LIBRARIES = {"cuplug": cuplug_library, "torch": torch_library, "cupy": cupy_library}
 
 
-def cases(side: int, n: int) -> Iterator[Case]:
-    """Yield the expressions on n floats, and on side x side of them."""
-    random = np.random.default_rng(6)
-    block = random.standard_normal(min(n, 64 * MI), np.float32)
-    x = np.tile(block, n // block.size)
+def cases(side: int) -> Iterator[Case]:
+    """Yield the expressions on side x side floats."""
+    random, n = np.random.default_rng(6), side * side
+    x = random.standard_normal((side, side), np.float32)
     title = f"leaky_relu from an expression, {n // MI} Mi floats"
     yield Case("leaky_relu", title, COPY, x, n_bytes=2 * x.nbytes, targets=(copy_target(0.97),))
     title = f"hard swish of a Python function, fused, {n // MI} Mi floats"
     yield Case(FUSED, title, COPY, x, n_bytes=2 * x.nbytes, targets=(copy_target(0.96),))
-    x = x[: side * side].reshape(side, side)
     row, n_bytes = x[0].copy(), 2 * x.nbytes
     title = f"({side}, {side}) + ({side},) from an expression"
     yield Case("add", title, COPY, x, [[row]], n_bytes, (copy_target(0.95),))
@@ -116,11 +114,9 @@ def measure(run: Run) -> None:
     """Operators from expressions on device arrays, against PyTorch, CuPy and a device copy."""
     driver = Driver()
     side = 4096 if run.quick else 16384
-    n = 16 * MI if run.quick else max(largest(driver, run.memory), side * side)
     run.require_memory(GIB + 6 * 4 * side * side)
     timer = DeviceTimer(driver)
-    for k, case in enumerate(cases(side, n)):
-        run.measure(compare(timer, case), 4 - k)
+    run.measure_all(partial(compare, timer, case) for case in cases(side))
 
 
 if __name__ == "__main__":

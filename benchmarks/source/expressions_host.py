@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
-from measurement import Comparison, Contender, Target, settle, statement
+from measurement import SETTLED_S, Comparison, Contender, Target, statement
 from module import GIB, Run, run_module
 
 KI, MI = 1 << 10, 1 << 20
@@ -181,7 +182,7 @@ def compare(case: Case) -> Comparison:
     """Return the comparison of a case with the libraries that have it."""
     n_bytes = sum(x.nbytes for x in case.arrays) + case.expected.nbytes
     comparison = Comparison(case.title, "us", "numpy", [case.wanted], None, n_bytes)
-    comparison.synchronize = settle
+    comparison.pause_s = SETTLED_S
 
     def plain(make: Callable[[], Function]) -> Contender:
         function = make()
@@ -205,8 +206,7 @@ def measure(run: Run) -> None:
     dtypes = ["float32"] if run.quick else ["float32", "float64"]
     cases = [case for dtype in dtypes for case in functions(dtype)]
     cases += strided()
-    for k, case in enumerate(cases):
-        run.measure(compare(case), len(cases) - 1 - k)
+    run.measure_all(partial(compare, case) for case in cases)
 
 
 if __name__ == "__main__":

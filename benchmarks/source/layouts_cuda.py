@@ -8,6 +8,7 @@ import importlib
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -274,9 +275,7 @@ def measure(run: Run) -> None:
     side = 2048 if run.quick else 8192
     run.require_memory(GIB + 24 * side * side)
     timer = DeviceTimer(Driver())
-    n_cases = 19
-    for k, case in enumerate(cases(side)):
-        run.measure(compare(timer, case), n_cases - 1 - k)
+    run.measure_all(partial(compare, timer, case) for case in cases(side))
 
 
 if __name__ == "__main__":

@@ -220,10 +220,11 @@ def measure(run: Run) -> None:
     ones = np.random.default_rng(7).random(n + MARGIN, np.float32) < 1 / (1 << 12)
     buffers = {dtype: ones.astype(dtype) for dtype in DTYPES}  # sums are exact
     pointers = {dtype: driver.upload(x) for dtype, x in buffers.items()}
-    every = [*cases(n, buffers, run.quick)]
-    for k, case in enumerate(every):
-        view = View(pointers[case.x.dtype.name], case.x)
-        run.measure(compare(timer, case, view, copier), len(every) - 1 - k)
+
+    def prepare(case: Case) -> Comparison:
+        return compare(timer, case, View(pointers[case.x.dtype.name], case.x), copier)
+
+    run.measure_all(partial(prepare, case) for case in cases(n, buffers, run.quick))
 
 
 if __name__ == "__main__":

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from measurement import Comparison, Contender, Target, settle, statement
+from measurement import SETTLED_S, Comparison, Contender, Target, statement
 from module import GIB, Run, run_module
 
 MI = 1 << 20
@@ -86,7 +86,7 @@ def compare(name: str, dtype: str, shape: tuple[int, ...], axis: int | None) -> 
     comparison = Comparison(
         f"{name} of {shape} {dtype}, {where}, CPU", "us", "numpy", [best], expected, x.nbytes
     )
-    comparison.synchronize = settle
+    comparison.pause_s = SETTLED_S
 
     def contender(call: Callable[..., Any]) -> Contender:
         result: Callable[[], np.ndarray] = lambda: np.asarray(call(x, axis=axis))  # noqa: E731
@@ -111,9 +111,7 @@ def cases(is_quick: bool) -> Iterator[tuple[str, str, tuple[int, ...], int | Non
 def measure(run: Run) -> None:
     """Reductions and scans on the CPU, against NumPy and PyTorch, over each axis."""
     run.require_memory(GIB)
-    found = list(cases(run.quick))
-    for k, case in enumerate(found):
-        run.measure(compare(*case), len(found) - 1 - k)
+    run.measure_all(partial(compare, *case) for case in cases(run.quick))
 
 
 if __name__ == "__main__":

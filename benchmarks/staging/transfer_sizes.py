@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import transfers
@@ -81,9 +83,8 @@ def measure(run: Run) -> None:
     sizes = [size for size in SIZES if not run.quick or size <= 4 * MIB]
     run.require_memory(GIB + 8 * max(sizes))
     values = np.random.default_rng(8).standard_normal(max(sizes) // 4, np.float32)
-    pairs = [(size, way) for size in sizes for way in WAYS]
-    for k, (size, way) in enumerate(pairs):
-        run.measure(compare(way, values[: size // 4], driver), len(pairs) - 1 - k)
+    pairs = itertools.product(sizes, WAYS)
+    run.measure_all(partial(compare, way, values[: size // 4], driver) for size, way in pairs)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -273,8 +274,7 @@ def measure(run: Run) -> None:
     x = np.random.default_rng(3).standard_normal(n, np.float32)
     run.min_rounds = 3 if run.quick else 15
     compared = (round_trip, kept_results, pinned_arrays, copies)
-    for k, compare in enumerate(compared):
-        run.measure(compare(x, driver), len(compared) - 1 - k)
+    run.measure_all(partial(compare, x, driver) for compare in compared)
 
 
 if __name__ == "__main__":

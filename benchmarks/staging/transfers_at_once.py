@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,10 +137,11 @@ def measure(run: Run) -> None:
     prepares: list[Callable[[], Comparison]] = [lambda: in_threads(x)]
     if n_gpus > 1:
         prepares += [lambda: on_each_gpu(x, n_gpus), lambda: over_all_gpus(x, n_gpus)]
-    for k, prepare in enumerate(prepares):
-        comparison = prepare()
-        comparison.synchronize = driver.synchronize
-        run.measure(comparison, len(prepares) - 1 - k)
+
+    def synchronized(prepare: Callable[[], Comparison]) -> Comparison:
+        return replace(prepare(), synchronize=driver.synchronize)
+
+    run.measure_all(partial(synchronized, prepare) for prepare in prepares)
 
 
 if __name__ == "__main__":

@@ -135,6 +135,42 @@ def test_what_is_measured_stays_when_the_rest_fails(tmp_path, monkeypatch):
     assert "### work" in next(tmp_path.glob("*.md")).read_text()
 
 
+def test_what_other_commits_measured_stays_and_says_so(tmp_path, monkeypatch):
+    def measure_one(names, seconds, options):
+        yield names[0], {"comparisons": [], "wall_s": 1.0}
+
+    monkeypatch.setattr(run, "run_all", measure_one)
+    for commit, only in ("a" * 40, "discovery"), ("b" * 40, "calls"):
+        monkeypatch.setenv("CUPLUG_COMMIT", commit)
+        run.main.callback(only, False, False, 1.0, 0, False, tmp_path)
+    text = next(tmp_path.glob("*.md")).read_text()
+    assert text.index("## calls") < text.index("## discovery")
+    assert text.count("Measured at commit") == text.count("Measured at commit aaaaaaaaaaaa") == 1
+    facts = json.loads(next(tmp_path.glob("*.json")).read_text())["machine"]
+    assert run.measured(run.data_path(facts, tmp_path), facts | {"driver": "other"}) == {}
+
+
+def test_who_is_far_behind_is_timed_less():
+    comparison = Comparison("work", "ms", "a", number=1)
+    for name, ns in ("fast", 1e6), ("slow", 2e8), ("short and slow", 9e7):
+        comparison.add(name, lambda ns=ns: Contender(lambda number: ns))
+    comparison.measure(seconds=0.0, min_rounds=7)
+    counts = {name: row["n"] for name, row in comparison.as_dict()["results"].items()}
+    assert counts == {"fast": 7, "slow": 3, "short and slow": 7}
+
+
+def test_comparisons_share_the_time():
+    one, shares = Run(None, seconds=9.0, quick=True), []
+
+    def prepare():
+        comparison = Comparison("work", "us", "x")
+        comparison.measure = lambda seconds, min_rounds: shares.append(round(seconds, 1))
+        return comparison
+
+    one.measure_all(prepare for _ in range(3))
+    assert shares == [3.0, 4.5, 9.0]
+
+
 def test_a_quick_run_writes_table_and_data(tmp_path):
     command = [sys.executable, str(BENCHMARKS / "run.py"), "--quick", "--only", "discovery"]
     command += ["--seconds", "1", "--output", str(tmp_path)]
