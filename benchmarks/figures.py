@@ -3,13 +3,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from matplotlib.axes import Axes
+from drawing import (
+    DARK,
+    LIGHT,
+    Theme,
+    bars,
+    dots,
+    legend,
+    legend_below,
+    line_of,
+    lines,
+    log_y,
+    new_figure,
+    title,
+)
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SIZE_TICKS = {KIB: "1 KiB", 32 * KIB: "32 KiB", MIB: "1 MiB", 32 * MIB: "32 MiB", GIB: "1 GiB"}
@@ -17,25 +30,6 @@ SIZE_TICKS = {KIB: "1 KiB", 32 * KIB: "32 KiB", MIB: "1 MiB", 32 * MIB: "32 MiB"
 
 class Absent(LookupError):
     """What the table lacks."""
-
-
-@dataclass(frozen=True)
-class Theme:
-    """Colours that are read on one background; `peers` are those of lines and bars in turn."""
-
-    background: str
-    text: str
-    grid: str
-    ours: str
-    peers: tuple[str, ...]
-
-    def colour(self, name: str, k: int = 0) -> str:
-        """Return the colour of a contender: ours, or that of the k-th peer."""
-        return self.ours if name.startswith("cuplug") else self.peers[k % len(self.peers)]
-
-
-LIGHT = Theme("#ffffff", "#24292f", "#d8dee4", "#3f8f00", ("#7d8590", "#0969da", "#bc4c00"))
-DARK = Theme("#0d1117", "#e6edf3", "#30363d", "#76b900", ("#8b949e", "#58a6ff", "#f0883e"))
 
 
 @dataclass(frozen=True)
@@ -61,78 +55,6 @@ def medians(comparison: dict[str, Any], names: Iterable[str] = ()) -> dict[str, 
     """Return the medians of what was measured, of those names or of all, in their order."""
     results = comparison["results"]
     return {n: results[n]["median"] for n in names or comparison["order"] if n in results}
-
-
-def new_figure(theme: Theme, n_panels: int, height: float = 3.4) -> tuple[Figure, list[Axes]]:
-    """Return a figure with panels side by side."""
-    figure = Figure(figsize=(10, height), facecolor=theme.background, layout="constrained")
-    axes = figure.subplots(1, n_panels, squeeze=False)[0]
-    for panel in axes:
-        panel.set_facecolor(theme.background)
-        panel.tick_params(colors=theme.text, length=0)
-        panel.spines[:].set_visible(False)
-        panel.set_axisbelow(True)
-    return figure, list(axes)
-
-
-def title(panel: Axes, text: str, theme: Theme, unit: str = "") -> None:
-    """Write a panel's title, and the unit under its x axis."""
-    panel.set_title(text, color=theme.text, fontsize=10, loc="left")
-    panel.set_xlabel(unit, color=theme.text, fontsize=9)
-
-
-def bars(panel: Axes, values: dict[str, float], theme: Theme, digits: int = 2) -> None:
-    """Draw horizontal bars, the first on top, each with its value."""
-    names = list(values)
-    colours = [theme.colour(name) for name in names]
-    drawn = panel.barh(names, list(values.values()), color=colours, height=0.7)
-    labels = [f"{value:,.{digits}f}" for value in values.values()]
-    # a patch of background, so that a target's line does not cross the figure
-    patch = {"facecolor": theme.background, "edgecolor": "none", "pad": 0.8}
-    panel.bar_label(drawn, labels, padding=4, color=theme.text, fontsize=8, bbox=patch)
-    panel.invert_yaxis()
-    panel.margins(x=0.15)
-    panel.set_xticks([])
-    panel.tick_params(axis="y", labelsize=8)
-
-
-def line_of(panel: Axes, x: float, text: str, theme: Theme) -> None:
-    """Draw a target as a dashed vertical line with its text."""
-    panel.axvline(x, color=theme.text, linestyle="--", linewidth=1, zorder=0.5)
-    panel.annotate(text, (x, 1), xycoords=("data", "axes fraction"), color=theme.text, fontsize=8)
-
-
-def lines(
-    panel: Axes, curves: dict[str, dict[float, float]], theme: Theme, ticks: dict[float, str]
-) -> None:
-    """Draw curves over x with a logarithmic axis that has these ticks."""
-    ours = [name for name in curves if name.startswith("cuplug")]
-    peers = [name for name in curves if name not in ours]
-    for name, points in curves.items():
-        x, is_ours = sorted(points), name in ours
-        colour = theme.colour(name, 0 if is_ours else peers.index(name))
-        style = "o--" if is_ours and name != ours[0] else "o-"
-        width = 2.2 if is_ours else 1.4
-        y = [points[v] for v in x]
-        panel.plot(x, y, style, label=name, color=colour, linewidth=width, markersize=4)
-    panel.set_xscale("log", base=2)
-    panel.set_xticks(list(ticks), list(ticks.values()), fontsize=8)
-    panel.minorticks_off()
-    panel.tick_params(axis="y", labelsize=8)
-    panel.grid(color=theme.grid, linewidth=0.6)
-
-
-def log_y(panel: Axes, base: int = 10) -> None:
-    """Make the y axis logarithmic, with plain numbers."""
-    panel.set_yscale("log", base=base)
-    panel.yaxis.set_major_formatter("{x:g}")
-    panel.yaxis.set_minor_formatter(NullFormatter())
-    panel.tick_params(axis="y", which="minor", length=0)
-
-
-def legend(panel: Axes, theme: Theme) -> None:
-    """Draw the names of the curves."""
-    panel.legend(frameon=False, labelcolor=theme.text, fontsize=8)
 
 
 def calls(table: Table, theme: Theme) -> Figure:
@@ -252,6 +174,87 @@ def first_use(table: Table, theme: Theme) -> Figure:
     return figure
 
 
+def beside(name: str, comparison: dict[str, Any]) -> dict[str, list[float]]:
+    """Return how many times as fast as that contender each other one is."""
+    values = medians(comparison)
+    base = values.pop(name)
+    return {who: [base / value] for who, value in values.items()}
+
+
+def behind_best(comparisons: Iterable[dict[str, Any]]) -> dict[str, dict[str, list[float]]]:
+    """Return cuplug's times over those of the best peer, in rows by title up to its sizes."""
+    rows: dict[str, dict[str, list[float]]] = {}
+    for comparison in comparisons:
+        values = medians(comparison)
+        peers = [v for n, v in values.items() if n not in ("cuplug", "device copy")]
+        if "cuplug" in values and peers:
+            ratios = rows.setdefault(row_of(comparison["title"]), {"cuplug": []})
+            ratios["cuplug"].append(values["cuplug"] / min(peers))
+    return rows
+
+
+def row_of(title: str) -> str:
+    """Return a title without the sizes of its arrays, and where it runs.
+
+    >>> row_of("sum of (4, 1048576) int8, axis 1, CPU"), row_of("sort, 1 Ki, GPU")
+    ('sum of int8', 'sort')
+    """
+    title = re.sub(r", (all|axis \d|\d+ [KMG]i)?(, )?[CG]PU$", "", title)
+    return re.sub(r" \([\d, ]+\) (?=\w+\d|bool)", " ", title)
+
+
+COPY = "device copy"
+SPEED, TIME = "speed of a device copy = 1", "time of the best peer = 1"
+
+
+def reductions(table: Table, theme: Theme) -> Figure:
+    """Reductions and scans on device arrays, relative to a device copy of as many bytes."""
+    found = table.all("reductions_cuda", "")
+    sums = [c for c in found if c["title"].startswith("sum")]
+    groups = (sums, [c for c in found if c not in sums])
+    figure, panels = new_figure(theme, 2, 6)
+    for panel, group in zip(panels, groups, strict=True):
+        dots(panel, {c["title"]: beside(COPY, c) for c in group}, theme, 1 / 16, 2)
+        title(panel, "Reductions on the GPU", theme, SPEED)
+    legend_below(panels[0], theme)
+    return figure
+
+
+def host_functions(table: Table, theme: Theme) -> Figure:
+    """Reductions and expressions on the CPU, beside the fastest of the peers."""
+    figure, panels = new_figure(theme, 2, 5)
+    texts = {
+        "reductions_host": "Reductions on the CPU, each dot a shape and axis",
+        "expressions_host": "Expressions on the CPU",
+    }
+    for panel, (module, text) in zip(panels, texts.items(), strict=True):
+        dots(panel, behind_best(table.all(module, "")), theme, 1 / 64, 4)
+        title(panel, text, theme, TIME)
+    return figure
+
+
+def expressions(table: Table, theme: Theme) -> Figure:
+    """Element-wise operators on device arrays of any layout, relative to a device copy."""
+    figure, panels = new_figure(theme, 2, 4)
+    for panel, module in zip(panels, ("layouts_cuda", "expressions"), strict=True):
+        found = table.all(module, "")
+        dots(panel, {c["title"]: beside(COPY, c) for c in found}, theme, 1 / 16, 2)
+        title(panel, "Element-wise and moves on the GPU", theme, SPEED)
+    legend_below(panels[0], theme)
+    return figure
+
+
+def arrays(table: Table, theme: Theme) -> Figure:
+    """Stock operators of arrays, beside the fastest of the peers."""
+    found = table.all("array_ops", "")
+    figure, panels = new_figure(theme, 2, 4)
+    for panel, side in zip(panels, ("CPU", "GPU"), strict=True):
+        here = [c for c in found if c["title"].endswith(side)]
+        dots(panel, behind_best(here), theme, 1 / 64, 4)
+        title(panel, f"Arrays on the {side}, each dot a size", theme, TIME)
+    return figure
+
+
 FIGURES: dict[str, Callable[[Table, Theme], Figure]] = {
     "calls": calls,
     "transfers": transfers,
@@ -259,6 +262,10 @@ FIGURES: dict[str, Callable[[Table, Theme], Figure]] = {
     "small-inputs": small_inputs,
     "kernels": kernels,
     "first-use": first_use,
+    "reductions": reductions,
+    "expressions": expressions,
+    "host-functions": host_functions,
+    "arrays": arrays,
 }
 
 

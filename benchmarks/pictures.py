@@ -29,7 +29,7 @@ def stamp(table: Path) -> str:
     The hash is over the table and the programs that draw.
     """
     machine = json.loads(table.read_text())["machine"]
-    programs = (HERE / name for name in ("figures.py", "scheme.py"))
+    programs = (HERE / name for name in ("drawing.py", "figures.py", "scheme.py"))
     parts = [table.read_bytes(), *(program.read_bytes() for program in programs)]
     digest = hashlib.sha256(b"".join(parts)).hexdigest()
     return f"{machine['name']}, {machine['date']}, commit {machine['commit']}, {digest[:16]}"
