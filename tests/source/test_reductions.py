@@ -336,6 +336,15 @@ def test_any_and_all(shape, dtype):
             assert_same(every(x, axis=axis), np.asarray(x.all(axis)))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "int8"])
+def test_columns_of_which_some_need_not_be_read_to_the_end(dtype):
+    """So many that each thread has some of them, and a part of their elements."""
+    some = cuplug.reduction("some(x: T) -> bool", map="x != 0", reduce="a || b", identity="0")
+    row = (np.arange(33_797) // 1500 % 3 == 0).astype(dtype)
+    x = np.broadcast_to(row, (1000, row.size))
+    assert_same(some(x, axis=0), row != 0)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_what_does_not_matter_is_not_read(axis):
     """A division without a result would say that it was."""
