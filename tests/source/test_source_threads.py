@@ -7,7 +7,6 @@ import pytest
 from cuplug.author import elf
 from cuplug.compilers import cache
 
-
 SUMS = """
 import hashlib, numpy as np, cuplug
 random = np.random.default_rng(0)
