@@ -9,6 +9,9 @@ from cuplug.compilers import jit
 from cuplug.source.cuda_compiler import OPTIONS
 from hypothesis import strategies as st
 
+# Shapes with enough elements for reductions in parts, along either axis.
+LONG = [(5,), (300, 41), (100_003,), (2, 40_000), (40_000, 2), (3, 20, 400), (70_000, 3)]
+
 
 def values(shape, dtype, seed=0):
     drawn = np.random.default_rng(seed).integers(0, 9, shape)

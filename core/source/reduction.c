@@ -10,8 +10,9 @@
 
 #define HOST_BLOCK 1024
 #define N_HOST_ITEMS 64
-#define N_HOST_LEAST 4096 /* elements of a part */
-#define N_HOST_SHORT 32   /* reduced loops below this are walked by columns */
+#define N_HOST_LEAST 4096    /* elements of a part */
+#define N_HOST_BESIDE 65536  /* by columns: of all outputs, as a part stores a value for each */
+#define N_HOST_SHORT 32      /* reduced loops below this are walked by columns */
 
 /* ---- Axes ------------------------------------------------------------------------------------ */
 
@@ -167,15 +168,33 @@ static void cut(cuplug__reduction *r, long long wanted, long long least) {
   r->n_parts = r->part ? (n + r->part - 1) / r->part : 0;
 }
 
+/* Of the reduced loop, so that there is work for many threads, whatever their number. */
+static void cut_for_threads(cuplug__reduction *r, int by_columns) {
+  const long long n = r->kept.n, beside = n < HOST_BLOCK ? n : HOST_BLOCK;
+  const long long items = by_columns ? (n + HOST_BLOCK - 1) / HOST_BLOCK : n;
+  const long long least = by_columns ? (N_HOST_BESIDE + beside - 1) / beside : N_HOST_LEAST;
+  cut(r, (N_HOST_ITEMS + items - 1) / items, least);
+}
+
+/* Room for what parts come to, and whether outputs are stopped. */
+static int take_parts(cuplug__reduction *r, unsigned char **stopped) {
+  int status = cuplug__reduction_partials(r);
+  *stopped = NULL;
+  if (status || r->n_parts < 2) return status;
+  *stopped = cuplug_workspace(r->call, (uint64_t)r->kept.n);
+  if (!*stopped) return CUPLUG_ERROR_MEMORY;
+  memset(*stopped, 0, (size_t)r->kept.n);
+  return CUPLUG_OK;
+}
+
 static int reduce_on_host(cuplug__reduction *r, cuplug_variant *v) {
   int status = cuplug__variant_find(r->source, v, &r->code, cuplug__error_of(r->call));
   if (status) return status;
   const int by_columns =
       cuplug__reduction_by_columns(r) || (r->reduced.n < N_HOST_SHORT && r->kept.n > r->reduced.n);
-  const long long items = by_columns ? (r->kept.n + HOST_BLOCK - 1) / HOST_BLOCK : r->kept.n;
-  cut(r, (N_HOST_ITEMS + items - 1) / items, N_HOST_LEAST);
-  if ((status = cuplug__reduction_partials(r))) return status;
-  unsigned char stopped[N_HOST_ITEMS] = {0};
+  unsigned char *stopped;
+  cut_for_threads(r, by_columns);
+  if ((status = take_parts(r, &stopped))) return status;
   cuplug_loop_call arguments = {.data = r->data,
                                 .scalars = r->call->scalars,
                                 .loop = &r->kept,

@@ -17,7 +17,7 @@
 #define N_HOST_ITEMS 64
 #define HOST_BLOCK 1024
 #define N_HOST_FEW 16      /* fewer lines beside each other are walked by rows */
-#define N_HOST_SHORT 12    /* elements: shorter lines are walked by columns, wherever they lie */
+#define N_HOST_SHORT 40    /* elements: shorter lines are walked one after the other */
 #define N_HOST_LEAST 32768 /* elements of a part: it is read twice */
 #define N_HOST_APART 4096
 #define N_SECTOR_BYTES 32 /* that memory moves at once */
@@ -89,20 +89,28 @@ static int run(scanner *go, const cuplug_call *call) {
   return go(&s, &variant);
 }
 
-/* How many blocks of lines of the last dimension are walked by columns; 0: rows are better. */
-static long long n_blocks_of(const scan *s) {
+/* How many blocks of lines of the last dimension are walked by columns, or one short line after the
+ * other; 0: rows are better. */
+static long long n_blocks_of(const scan *s, int by_columns) {
   const long long last = s->lines.ndim ? s->lines.sizes[s->lines.ndim - 1] : 0;
-  if (last < N_HOST_FEW || !(is_by_columns(s) || s->scanned.n < N_HOST_SHORT)) return 0;
+  if (last < N_HOST_FEW || !(by_columns || s->scanned.n < N_HOST_SHORT)) return 0;
   return s->lines.n / last * ((last + HOST_BLOCK - 1) / HOST_BLOCK);
 }
 
+/* Elements of a part. */
+static long long least_of(const scan *s, long long n_blocks, int by_columns) {
+  if (!n_blocks) return N_HOST_LEAST;
+  return by_columns ? (N_HOST_LEAST + s->lines.n - 1) / s->lines.n : s->scanned.n;
+}
+
 static int scan_on_host(scan *s, cuplug_variant *v) {
-  const long long n_blocks = n_blocks_of(s);
+  const int by_columns = is_by_columns(s);
+  const long long n_blocks = n_blocks_of(s, by_columns);
   int status = cuplug__variant_find(s->source, v, &s->code, cuplug__error_of(s->call));
   if (status) return status;
   const long long items = n_blocks ? n_blocks : s->lines.n;
-  const long long least = n_blocks ? (N_HOST_LEAST + s->lines.n - 1) / s->lines.n : N_HOST_LEAST;
-  if ((status = cut(s, (N_HOST_ITEMS + items - 1) / items, least))) return status;
+  status = cut(s, (N_HOST_ITEMS + items - 1) / items, least_of(s, n_blocks, by_columns));
+  if (status) return status;
   cuplug_loop_call arguments = {.data = s->data,
                                 .scalars = s->call->scalars,
                                 .loop = &s->lines,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from backends import COMPLEX, FLOAT8, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
 from cuplug.source import reductions
-from expressions import sliced, values
+from expressions import LONG, sliced, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -257,17 +257,9 @@ mean = a.mean + d * (b.count / count);
 m2 = a.m2 + b.m2 + d * d * (a.count * b.count / count)""",
     post="mean = a.mean; var = a.m2 / a.count",
 )
-NAN_IS_BEST = "(b {} a) | ((b != b) & (a == a))"
-ARGMAX = cuplug.reduction("argmax(x: T) -> int64", choose=NAN_IS_BEST.format(">"), post="i")
-LEAST = cuplug.reduction(
-    "least(x: T) -> (value: T, index: int64)",
-    choose=NAN_IS_BEST.format("<"),
-    post="value = a; index = i",
-)
 LAST = cuplug.reduction(
     "last(x: T) -> int64", map="x != 0 ? i : -1", reduce="max(a, b)", identity="-1"
 )
-LONG = [(5,), (300, 41), (100_003,), (2, 40_000), (40_000, 2), (3, 20, 400), (70_000, 3)]
 
 
 @pytest.mark.sanitizer
@@ -281,32 +273,6 @@ def test_several_outputs(backend, shape):
         found = WELFORD(backend.put(x), axis=axis, keepdims=keep, **backend.keywords)
         wanted = x.astype("f8").var(axis, keepdims=keep)
         np.testing.assert_allclose(np.asarray(backend.take(found.var)), wanted, rtol=1e-12)
-
-
-@pytest.mark.sanitizer
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "bool", "uint64"])
-@pytest.mark.parametrize("shape", LONG, ids=str)
-def test_the_first_of_the_best_is_chosen(backend, shape, dtype):
-    """Values are equal often."""
-    x = (values(shape, "float64") % 50).astype(dtype)
-    if not backend.supports(x.dtype):
-        pytest.skip(f"{backend.name} has no {dtype}")
-    for v, axis in itertools.product((x, x.T, x[::-1]), (None, *range(x.ndim))):
-        got = backend.take(ARGMAX(backend.put(v), axis=axis, **backend.keywords))
-        assert_same(np.asarray(got), np.asarray(v.argmax(axis)))
-        found = LEAST(backend.put(v), axis=axis, **backend.keywords)
-        assert_same(np.asarray(backend.take(found.index)), np.asarray(v.argmin(axis)))
-        assert_same(np.asarray(backend.take(found.value)), np.asarray(v.min(axis)))
-
-
-@pytest.mark.sanitizer
-@pytest.mark.parametrize("shape", [(7, 9), (50, 4000), (4000, 50)], ids=str)
-def test_nan_is_chosen(backend, shape):
-    x = np.random.default_rng(0).standard_normal(shape)
-    x[3, 5] = x[3, 7] = x[5, 5] = np.nan
-    for axis in (None, 0, 1):
-        got = backend.take(ARGMAX(backend.put(x), axis=axis, **backend.keywords))
-        assert_same(np.asarray(got), np.asarray(x.argmax(axis)))
 
 
 @pytest.mark.sanitizer
@@ -334,6 +300,15 @@ def test_any_and_all(shape, dtype):
         for axis in (None, *range(x.ndim)):
             assert_same(some(x, axis=axis), np.asarray(x.any(axis)))
             assert_same(every(x, axis=axis), np.asarray(x.all(axis)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int8"])
+def test_columns_of_which_some_need_not_be_read_to_the_end(dtype):
+    """So many that each thread has some of them, and a part of their elements."""
+    some = cuplug.reduction("some(x: T) -> bool", map="x != 0", reduce="a || b", identity="0")
+    row = (np.arange(33_797) // 1500 % 3 == 0).astype(dtype)
+    x = np.broadcast_to(row, (1000, row.size))
+    assert_same(some(x, axis=0), row != 0)
 
 
 @pytest.mark.parametrize("axis", [0, 1])

@@ -27,7 +27,7 @@ HIGHEST = cuplug.scan(
     reduce="b.value > a.value ? b : a",
 )
 SHAPES = [(1,), (5,), (3, 4), (0, 3), (3, 0), (4, 30, 8), (70_001,), (3, 70_000), (70_000, 3),
-          (300, 1500), (2500, 130), (2, 3, 1100), (90, 3, 40), (5000, 4)]  # fmt: skip
+          (300, 1500), (2500, 130), (2, 3, 1100), (90, 3, 40), (5000, 4), (3, 700, 39)]  # fmt: skip
 
 
 @pytest.mark.sanitizer
@@ -55,7 +55,7 @@ def test_dtypes(backend, dtype):
 
 
 @pytest.mark.sanitizer
-@pytest.mark.parametrize("shape", [(50,), (3, 40_000), (40_000, 3)], ids=str)
+@pytest.mark.parametrize("shape", [(50,), (3, 40_000), (40_000, 3), (2500, 30)], ids=str)
 def test_order(backend, shape):
     """What is put together need not commute; numbers are those along the axis."""
     m, c = values(shape, "int64") % 3 + 1, values(shape, "int64", 1)

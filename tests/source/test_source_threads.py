@@ -7,27 +7,29 @@ import pytest
 from cuplug.author import elf
 from cuplug.compilers import cache
 
-
-@pytest.mark.parametrize("n_threads", ["1", "3"])
-def test_results_do_not_depend_on_threads(run_python, n_threads):
-    done = run_python(
-        """
-import numpy as np, cuplug, os
-x = np.random.default_rng(0).random(1_000_003, np.float32)
+SUMS = """
+import hashlib, numpy as np, cuplug
+random = np.random.default_rng(0)
 f = cuplug.elementwise("f(x: T, y: T) -> T", "x * y + x")
 total = cuplug.reduction("total(x: T) -> T", reduce="a + b")
-assert np.array_equal(f(x, x[0]), x * x[0] + x)
-print(total(x).tobytes().hex(), total(x.reshape(-1, 1009 if x.size % 1009 == 0 else 1), axis=0)[0])
-""",
-        env={"OMP_NUM_THREADS": n_threads},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[0] == np.float32(_total()).tobytes().hex()
+place = cuplug.reduction("place(x: T) -> int64", choose="!(b <= a)", post="i")
+for shape in [(1_000_003,), (1000, 1025), (70_001, 3), (200, 5000), (65, 40_000), (3, 100_003)]:
+    for dtype in ("float16", "float32", "float64"):
+        x = random.random(shape, np.float32).astype(dtype)
+        print(hashlib.sha256(f(x, x[-1]).tobytes()).hexdigest())
+        whole = np.floor(x * 3)
+        for axis in (None, *range(x.ndim)):
+            assert np.array_equal(place(x, axis=axis), np.argmax(x, axis))
+            assert np.array_equal(total(whole, axis=axis), whole.sum(axis, "f8").astype(dtype))
+            print(hashlib.sha256(total(x, axis=axis).tobytes()).hexdigest())
+"""
 
 
-def _total() -> np.ndarray:
-    x = np.random.default_rng(0).random(1_000_003, np.float32)
-    return cuplug.reduction("total(x: T) -> T", reduce="a + b")(x)
+def test_results_do_not_depend_on_threads(run_python):
+    """Whether arrays are cut along what is reduced, along what is kept, or both."""
+    found = [run_python(SUMS, env={"OMP_NUM_THREADS": n}) for n in ("1", "2", "5")]
+    assert not any(done.returncode for done in found), [done.stderr for done in found]
+    assert found[0].stdout == found[1].stdout == found[2].stdout
 
 
 def test_forked_children_have_threads_of_their_own(run_python):

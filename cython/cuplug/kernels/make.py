@@ -10,7 +10,7 @@ from typing import Any
 
 from cuplug.base.checks import check_text, texts_of
 from cuplug.base.public import PublicCall, public
-from cuplug.compilers import cache, jit, linking
+from cuplug.compilers import cache, jit
 from cuplug.compilers.program import architecture_of
 from cuplug.cuda.placement import gpu_number
 from cuplug.kernels import symbols
@@ -113,6 +113,8 @@ def _compile(
         ((name, source),) = sources.items()
         asked = *asked[:3], name, *asked[4:]
         return jit.compile_to_binary(source, *asked), partial(jit.compile_to_ptx, source, *asked)
+    from cuplug.compilers import linking
+
     binary = linking.compile_to_binary(sources, parts, *asked)
     return binary, partial(linking.compile_to_ptx, sources, parts, *asked)
 

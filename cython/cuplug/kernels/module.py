@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -18,7 +18,9 @@ from cuplug.errors import NotFoundError
 from cuplug.kernels import symbols
 from cuplug.kernels.function import Image
 from cuplug.kernels.kernel import Kernel
-from cuplug.kernels.variables import Global
+
+if TYPE_CHECKING:
+    from cuplug.kernels.variables import Global
 
 
 @public
@@ -160,4 +162,6 @@ class Module:
             raise ValueError(
                 f"{name}: seen dtype {chosen} and shape {sizes}, wanted {n_bytes} bytes in all"
             )
+        from cuplug.kernels.variables import Global
+
         return Global(name, pointer, number, chosen, sizes)

@@ -35,6 +35,7 @@ def host_code(op: Reduction, variant: Variant) -> str:
     n_blocks = len(op.inputs) + len(accumulators)
     block = block_elements(n_blocks, max(widest, *(x.n_bytes for x in dtypes.values())))
     lanes, few = (min(1 << (n // widest).bit_length() - 1, block) for n in (LANE_BYTES, FEW_BYTES))
+    is_whole = not op.fields and accumulators[0].kind in WIDE
     places = " ".join(f"const {dtypes[x.variable].stored} *{x.name};" for x in op.inputs)
     return f"""{op.head(variant)}
 typedef struct cuplug_places {{ {places} }} cuplug_places;
@@ -43,7 +44,7 @@ typedef struct cuplug_places {{ {places} }} cuplug_places;
 enum {{ BLOCK = {block}, LANES = {lanes}, FEW = {few},
        N_INPUTS = {len(op.inputs)}, N_OUTPUTS = {len(op.outputs)},
        COUNTS = {int(op.counts)}, CAN_STOP = {int(op.stops is not None)},
-       EXCLUSIVE = {int(op.exclusive or False)} }};
+       EXCLUSIVE = {int(op.exclusive or False)}, WHOLE = {int(is_whole)} }};
 typedef uint{8 * min(next(iter(accumulators)).n_bytes, 8)}_t cuplug_flag;
 {_templates(op)}"""
 

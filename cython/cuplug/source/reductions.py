@@ -54,8 +54,8 @@ def reduction(
         Two values put together: "a + b". It must be associative and commutative; the order is the
         same each time. Or
     choose : str
-        Whether `b` is to be taken instead of `a`: "b > a". One element is chosen, the first of
-        those that are as good; `a` is its value in `post`, `i` its number.
+        Whether `b` is to be taken instead of `a`: "b > a", not where both are as good. One element
+        is chosen, the first of those that are; `a` is its value in `post`, `i` its number.
     map : str, optional
         What is made of each element first: "x * x". The first array's element without. The
         variable `i` is the element's number in C order among those that are reduced.

@@ -110,7 +110,7 @@ static void columns(cuplug_task *task, int64_t begin, int64_t part, cuplug_value
   const int64_t m = cuplug_least(BLOCK, call->loop->n - begin);
   const int64_t rows = m == call->loop->n ? BLOCK / m : 1;
   const int64_t step = rows * ROW_STEPS;
-  unsigned char *stopped = CAN_STOP && call->n_parts > 1 ? &call->stopped[begin / BLOCK] : NULL;
+  unsigned char *stopped = CAN_STOP && call->n_parts > 1 ? &call->stopped[begin] : NULL;
   int64_t r = part * call->part, end = end_of(call, part);
   if (is_stopped(stopped)) end = r + 1;
   const int64_t n = column_chunk(task, begin, m, r, cuplug_least(end, r + step), rows, values);
@@ -165,6 +165,11 @@ static void store_outputs(const cuplug_task *task, int64_t begin, int64_t m,
   }
 }
 
+static void keep_values(cuplug_value *partials, int64_t m, const cuplug_values *values) {
+  CUPLUG_SIMD
+  for (int64_t at = 0; at < m; at++) partials[at] = CUPLUG_GET(*values, at);
+}
+
 /* An item is one part of some outputs: of one where rows are long or there are parts. */
 static int64_t outputs_of(const cuplug_loop_call *call) {
   if (call->by_columns) return BLOCK;
@@ -187,9 +192,10 @@ CUPLUG_PART run_items(const cuplug_loop_call *call, long long from, long long to
       columns(&task, begin, part, &values);
     else
       for (int64_t at = 0; at < m; at++) CUPLUG_SET(values, at, row(&task, begin + at, part));
-    cuplug_value *partials = (cuplug_value *)call->partials + part * n + begin;
-    if (call->n_parts == 1) store_outputs(&task, begin, m, &values);
-    for (int64_t at = 0; call->n_parts > 1 && at < m; at++) partials[at] = CUPLUG_GET(values, at);
+    if (call->n_parts == 1)
+      store_outputs(&task, begin, m, &values);
+    else
+      keep_values((cuplug_value *)call->partials + part * n + begin, m, &values);
   }
 }
 
@@ -203,10 +209,12 @@ CUPLUG_PART put_together(const cuplug_loop_call *call, long long begin, long lon
   const cuplug_numbers given = task.given;
   for (int64_t n_parts = call->n_parts, half; n_parts > 1; n_parts = half) {
     half = (n_parts + 1) / 2;
-    for (int64_t part = 0; part < n_parts - half; part++)
+    for (int64_t part = 0; part < n_parts - half; part++) {
+      CUPLUG_SIMD
       for (int64_t at = 0; at < m; at++)
         partials[part * n + at] =
             cuplug_reduce(given, partials[part * n + at], partials[(part + half) * n + at]);
+    }
   }
   for (int64_t at = 0; at < m; at++)
     CUPLUG_SET(values, at, call->n_parts ? partials[at] : cuplug_identity(given));
@@ -216,15 +224,18 @@ CUPLUG_PART put_together(const cuplug_loop_call *call, long long begin, long lon
 static void run_range(const cuplug_loop_call *call, long long from, long long to) {
   cuplug_run_part(run_items, call, from, to);
 }
+static void put_range(const cuplug_loop_call *call, long long from, long long to) {
+  for (; from < to; from += BLOCK)
+    cuplug_run_part(put_together, call, from, cuplug_least(to, from + BLOCK));
+}
 
 void cuplug_function(const cuplug_loop_call *call) {
   const int64_t n = call->loop->n, n_items = items_of(call) * call->n_parts;
-  const int64_t of_item = outputs_of(call) * call->part;
+  const int64_t of_item = cuplug_least(outputs_of(call), n) * call->part;
   if (n * call->reduced->n < CUPLUG_PARALLEL_FROM)
     run_range(call, 0, n_items);
   else
     call->parallel(call, run_range, n_items, of_item < CUPLUG_GRAIN ? CUPLUG_GRAIN / of_item : 1);
-  if (call->n_parts == 1) return;
-  for (int64_t begin = 0; begin < n; begin += BLOCK)
-    cuplug_run_part(put_together, call, begin, cuplug_least(n, begin + BLOCK));
+  if (call->n_parts != 1)
+    call->parallel(call, put_range, n, CUPLUG_GRAIN / (call->n_parts + 1) + 1);
 }

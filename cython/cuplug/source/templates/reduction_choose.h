@@ -13,12 +13,22 @@ static inline int has_better(const cuplug_numbers given, const cuplug_places p, 
   return found != 0;
 }
 
+/* Where each of n values is worse than one that is as good, as by "b >= a". */
+static __attribute__((noinline)) int64_t place_in_order(const cuplug_numbers given,
+                                                        const cuplug_places p, int64_t n) {
+  int64_t best = 0;
+  for (int64_t at = 1; at < n; at++)
+    if (cuplug_better(given, CUPLUG_VALUE_AT(best), CUPLUG_VALUE_AT(at))) best = at;
+  return best;
+}
+
 /* Where the first of n values is that none of them is better than. Each lane keeps its
  * first best one and at which step that came; so many at once as the compiler knows of stay in
  * registers. */
 static inline int64_t place_of_best(const cuplug_numbers given, const cuplug_places p, int64_t n) {
   cuplug_chosen lanes[LANES] __attribute__((aligned(64))), best[LANES] __attribute__((aligned(64)));
   cuplug_flag steps[LANES] __attribute__((aligned(64))) = {0}, step = 1;
+  cuplug_flag is_worse[LANES] __attribute__((aligned(64)));
   int64_t begin = LANES;
   if (n < LANES) {
     for (int64_t at = 0; at < LANES; at++) lanes[at] = CUPLUG_VALUE_AT(at < n ? at : 0);
@@ -43,14 +53,16 @@ static inline int64_t place_of_best(const cuplug_numbers given, const cuplug_pla
   for (int64_t at = 0; at < (half); at++) \
     best[at] = cuplug_better(given, best[at], best[half + at]) ? best[half + at] : best[at];
   CUPLUG_EACH_HALF(CUPLUG_BEST_AT, best, LANES, 1)
-  int32_t first = INT32_MAX;
   CUPLUG_SIMD
-  for (int32_t at = 0; at < LANES; at++) {
-    const int32_t here =
-        cuplug_better(given, lanes[at], best[0]) ? INT32_MAX : steps[at] * LANES + at;
+  for (int64_t at = 0; at < LANES; at++)
+    is_worse[at] = (cuplug_flag)(cuplug_better(given, lanes[at], best[0]) != 0);
+  uint32_t first = UINT32_MAX;
+  CUPLUG_SIMD
+  for (uint32_t at = 0; at < LANES; at++) {
+    const uint32_t here = ((uint32_t)steps[at] * LANES + at) | -(uint32_t)is_worse[at];
     first = here < first ? here : first;
   }
-  return first;
+  return first < n ? first : place_in_order(given, p, n);
 }
 
 /* The first of the best elements: a chunk is searched where it has a better one than those before.

@@ -41,6 +41,17 @@ static inline cuplug_steps steps_of(const cuplug_loop *loop) {
   return steps;
 }
 
+#define CUPLUG_ONE(k, name, type) .name = 1,
+static const cuplug_steps ones = {CUPLUG_EACH_INPUT(CUPLUG_ONE) CUPLUG_EACH_OUTPUT(CUPLUG_ONE)};
+
+#define CUPLUG_IS_ONE(k, name, type) &&steps.name == 1
+static int are_written_beside(const cuplug_steps steps) {
+  return 1 CUPLUG_EACH_OUTPUT(CUPLUG_IS_ONE);
+}
+static int are_ones(const cuplug_steps steps) {
+  return are_written_beside(steps) CUPLUG_EACH_INPUT(CUPLUG_IS_ONE);
+}
+
 /* Element r of a line. */
 static inline cuplug_spot spot_of(const cuplug_loop_call *call, int64_t line, int64_t r) {
   cuplug_spot spot;
@@ -137,9 +148,13 @@ static inline __attribute__((always_inline)) void scan_rows(const cuplug_loop_ca
   for (int64_t n; from < to; from += n) {
     n = cuplug_least(CHAINS, to - from);
     for (int64_t c = 0; c < n; c++) start_chain(&chains[c], call, given, from + c, stores);
-    if (n == CHAINS) run_chains(chains, given, along, stores);
+    const int is_vector = WHOLE && !stores && are_ones(along);
+    if (n == CHAINS && !is_vector) run_chains(chains, given, along, stores);
     for (int64_t c = 0; c < n; c++) {
-      run_chain(&chains[c], given, along, stores);
+      if (is_vector)
+        run_chain(&chains[c], given, ones, 0);
+      else
+        run_chain(&chains[c], given, along, stores);
       if (!stores) ((cuplug_value *)call->partials)[from + c] = chains[c].value;
     }
   }
@@ -175,7 +190,36 @@ scan_columns(const cuplug_loop_call *call, const cuplug_numbers given, int64_t b
   for (int64_t at = 0; !stores && at < m; at++) partials[at] = CUPLUG_GET(values, at);
 }
 
+/* Short lines, each from its beginning to its end. */
+static inline __attribute__((always_inline)) void
+scan_lines(const cuplug_loop_call *call, const cuplug_numbers given, int64_t begin, int64_t m,
+           const cuplug_steps across, const cuplug_steps along) {
+  const int64_t n = call->reduced->n;
+  const cuplug_spot first = spot_of(call, begin, 0);
+  for (int64_t at = 0; at < m; at++) {
+    const cuplug_spot spot = onward(first, across, at);
+    cuplug_value value = take(given, spot, 0, 1, cuplug_identity(given), 1);
+    for (int64_t r = 1; r < n; r++)
+      value = take(given, onward(spot, along, r), r, 0, value, 1);
+  }
+}
+
 /* ---- All ------------------------------------------------------------------------------------- */
+
+/* One part of m lines from `begin` on. */
+static inline __attribute__((always_inline)) void
+scan_block(const cuplug_loop_call *call, const cuplug_numbers given, int64_t begin, int64_t m,
+           int64_t part, int stores) {
+  const cuplug_steps across = steps_of(call->loop), along = steps_of(call->reduced);
+  if (are_ones(across))
+    scan_columns(call, given, begin, m, part, ones, stores);
+  else if (!stores || are_written_beside(across))
+    scan_columns(call, given, begin, m, part, across, stores);
+  else if (are_ones(along))
+    scan_lines(call, given, begin, m, across, ones);
+  else
+    scan_lines(call, given, begin, m, across, along);
+}
 
 /* An item is one part of a line, or of a block of lines. */
 static int64_t items_of(const cuplug_loop_call *call) {
@@ -192,22 +236,10 @@ static inline __attribute__((always_inline)) void run_items(const cuplug_loop_ca
     return;
   }
   const int64_t n_items = items_of(call), last = lines->sizes[lines->ndim - 1];
-  const cuplug_steps across = steps_of(lines);
-  int is_flat = 1;
-#define CUPLUG_ONE(k, name, type) .name = 1,
-#define CUPLUG_IS_ONE(k, name, type) is_flat &= across.name == 1;
-  CUPLUG_EACH_INPUT(CUPLUG_IS_ONE)
-  CUPLUG_EACH_OUTPUT(CUPLUG_IS_ONE)
   for (; from < to; from++) {
     const int64_t block = from % n_items, in_last = block % blocks_of(lines) * BLOCK;
     const int64_t begin = block / blocks_of(lines) * last + in_last, part = from / n_items;
-    const int64_t m = cuplug_least(BLOCK, last - in_last);
-    if (is_flat)
-      scan_columns(call, given, begin, m, part,
-                   (cuplug_steps){CUPLUG_EACH_INPUT(CUPLUG_ONE) CUPLUG_EACH_OUTPUT(CUPLUG_ONE)},
-                   stores);
-    else
-      scan_columns(call, given, begin, m, part, across, stores);
+    scan_block(call, given, begin, cuplug_least(BLOCK, last - in_last), part, stores);
   }
 }
 
