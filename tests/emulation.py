@@ -75,18 +75,18 @@ def install_modules() -> None:
 def build_plugin(name: str) -> None:
     """Build a stock plugin whose CUDA side runs on the emulated driver, into $EMULATED."""
     path = Path(os.environ["EMULATED"], f"lib{name}.so")
-    parts = [path.with_suffix(".host.o"), path.with_suffix(".cuda.o")]
-    folder, include = ROOT / "plugins", [f"-I{ROOT / each}" for each in ("plugins", "include")]
+    include = [f"-I{ROOT / each}" for each in ("plugins", "include")]
     toolkit_headers = f"-I{Path(toolkit.find_nvcc()).resolve().parents[1] / 'include'}"
     host = ["-x", "c", "-std=gnu11", "-O1", "-w", "-fPIC", "-DCUPLUG_ARCHITECTURES=900"]
     device = ["-x", "c++", f"-I{FIXTURES}", toolkit_headers, "-include", "emulated_plugin.h"]
-    source = folder / name / name
-    for command in (
-        [COMPILER[0], *host, *include, "-c", f"{source}.c", "-o", parts[0]],
-        [*COMPILER, *device, *include, "-c", f"{source}.cu", "-o", parts[1]],
-        [COMPILER[0], "-shared", *parts, "-lm", "-o", path],
-    ):
-        subprocess.run(command, check=True)
+    compilers = {".c": [COMPILER[0], *host], ".cu": [*COMPILER, *device]}
+    parts = []
+    for source in sorted(ROOT.glob(f"plugins/{name}/*.c*")):
+        if source.suffix in compilers:
+            parts.append(path.with_suffix(f".{source.name}.o"))
+            command = [*compilers[source.suffix], *include, "-c", source, "-o", parts[-1]]
+            subprocess.run(command, check=True)
+    subprocess.run([COMPILER[0], "-shared", *parts, "-lm", "-o", path], check=True)
 
 
 def _launch(name: str, symbol: str, codes: tuple[int, ...] | None) -> str:

@@ -55,41 +55,38 @@ __global__ void __launch_bounds__(THREADS)
  * n_words. */
 template <typename Word, typename Index>
 __global__ void __launch_bounds__(THREADS)
-    gather_narrow_kernel(const Word *__restrict__ source, Index index, Word *__restrict__ out,
-                         shape s, cuplug_divisor by, cuplug_fault *fault) {
+    gather_narrow_kernel(const Word *__restrict__ source, const __grid_constant__ Index index,
+                         Word *__restrict__ out, const __grid_constant__ shape s, cuplug_divisor by,
+                         cuplug_fault *fault) {
   const int64_t first = (int64_t)blockIdx.x * (THREADS * UNROLL) + threadIdx.x;
   const int64_t n = s.n * s.n_words;
-  int64_t from[UNROLL];
+  int64_t i[UNROLL], row[UNROLL];
   Word word[UNROLL];
 #pragma unroll
-  for (int u = 0; u < UNROLL; u++) {
-    const int64_t at = first + u * THREADS;
-    from[u] = -1;
-    if (at >= n) continue;
-    const int64_t i = cuplug::divide(at, by), row = index.row(i, s, fault);
-    if (row >= 0) from[u] = row * s.n_words + (at - i * s.n_words);
-  }
+  for (int u = 0; u < UNROLL; u++)
+    i[u] = first + u * THREADS < n ? cuplug::divide(first + u * THREADS, by) : -1;
+  index.find(i, s, fault, row);
 #pragma unroll
   for (int u = 0; u < UNROLL; u++)
-    if (from[u] >= 0) word[u] = source[from[u]];
+    if (row[u] >= 0) word[u] = source[(row[u] - i[u]) * s.n_words + first + u * THREADS];
 #pragma unroll
   for (int u = 0; u < UNROLL; u++)
-    if (from[u] >= 0) out[first + u * THREADS] = word[u];
+    if (row[u] >= 0) out[first + u * THREADS] = word[u];
 }
 
 /* Wider rows: blockDim.x threads go along a row, blockDim.y rows side by side, UNROLL rows each.
  * gridDim.y blocks share a row. */
 template <typename Word, typename Index>
 __global__ void __launch_bounds__(THREADS)
-    gather_rows_kernel(const Word *__restrict__ source, Index index, Word *__restrict__ out,
-                       shape s, cuplug_fault *fault) {
+    gather_rows_kernel(const Word *__restrict__ source, const __grid_constant__ Index index,
+                       Word *__restrict__ out, const __grid_constant__ shape s,
+                       cuplug_fault *fault) {
   const int64_t first = (int64_t)blockIdx.x * (blockDim.y * UNROLL) + threadIdx.y;
-  int64_t row[UNROLL];
+  int64_t at[UNROLL], row[UNROLL];
 #pragma unroll
-  for (int u = 0; u < UNROLL; u++) {
-    const int64_t at = first + u * blockDim.y;
-    row[u] = at < s.n ? index.row(at, s, fault) : -1;
-  }
+  for (int u = 0; u < UNROLL; u++)
+    at[u] = first + u * blockDim.y < s.n ? first + u * blockDim.y : -1;
+  index.find(at, s, fault, row);
   const int64_t begin = (int64_t)blockIdx.y * blockDim.x + threadIdx.x;
   for (int64_t w = begin; w < s.n_words; w += (int64_t)gridDim.y * blockDim.x) {
     Word word[UNROLL];
@@ -98,7 +95,7 @@ __global__ void __launch_bounds__(THREADS)
       if (row[u] >= 0) word[u] = source[row[u] * s.n_words + w];
 #pragma unroll
     for (int u = 0; u < UNROLL; u++)
-      if (row[u] >= 0) out[(first + u * blockDim.y) * s.n_words + w] = word[u];
+      if (row[u] >= 0) out[at[u] * s.n_words + w] = word[u];
   }
 }
 
@@ -166,11 +163,7 @@ int gather(const cuplug_call *call, const cuplug_tensor *array, int64_t axis) {
   shape s;
   const int status = any_index_of(call, array, sizes, &index, &s);
   if (status || s.n == 0) return status;
-  if (sizes.n_outer == 1 && index.type == CUPLUG_INT64)
-    return launch_words(call, plain_index<int64_t>{(const int64_t *)index.index}, s, row_bytes);
-  if (sizes.n_outer == 1 && index.type == CUPLUG_INT32)
-    return launch_words(call, plain_index<int32_t>{(const int32_t *)index.index}, s, row_bytes);
-  return launch_words(call, index, s, row_bytes);
+  return with_index(index, s, [&](auto own) { return launch_words(call, own, s, row_bytes); });
 }
 
 } // namespace

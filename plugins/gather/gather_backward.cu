@@ -22,6 +22,7 @@ constexpr int MOST_AT_ONCE = 4; /* floats in one atomic addition */
 constexpr int MOST_AT_ONCE = 1;
 #endif
 
+#ifdef __CUDA_ARCH__
 /* Written as reductions: in a kernel that may record faults, atomicAdd waits for an answer. */
 __device__ inline void add_to(double *to, double x) {
   asm volatile("red.global.add.f64 [%0], %1;" ::"l"(to), "d"(x) : "memory");
@@ -29,6 +30,9 @@ __device__ inline void add_to(double *to, double x) {
 __device__ inline void add_to(float *to, float x) {
   asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(x) : "memory");
 }
+#else
+template <typename T> __device__ inline void add_to(T *to, T x) { atomicAdd(to, x); }
+#endif
 
 template <typename T, int WIDTH>
 __device__ inline void add_pack(sum_t<T> *to, const pack<T, WIDTH> &x) {
@@ -55,7 +59,8 @@ struct slots {
 };
 
 __global__ void __launch_bounds__(THREADS)
-    claim_slots_kernel(any_index index, slots claimed, shape s, cuplug_fault *fault) {
+    claim_slots_kernel(const __grid_constant__ any_index index, slots claimed,
+                       const __grid_constant__ shape s, cuplug_fault *fault) {
   const int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   const int64_t row = at < s.n ? index.row(at, s, fault) : -1;
   if (row < 0 || *(volatile uint32_t *)&claimed.of_row[row]) return;
@@ -65,23 +70,37 @@ __global__ void __launch_bounds__(THREADS)
   claimed.of_row[row] = slot + 1; /* read by kernels to come */
 }
 
-/* blockDim.x threads go along a row, blockDim.y rows side by side. gridDim.y blocks share a row.
- * n_words counts packs of WIDTH numbers. */
-template <typename T, int WIDTH>
+constexpr int UNROLL = 4; /* rows of each thread, whose loads wait together */
+
+/* blockDim.x threads go along a row, blockDim.y rows side by side, UNROLL rows each. gridDim.y
+ * blocks share a row. n_words counts packs of WIDTH numbers. */
+template <typename T, int WIDTH, typename Index>
 __global__ void __launch_bounds__(THREADS)
-    add_rows_kernel(const T *__restrict__ grad, any_index index,
-                    const uint32_t *__restrict__ slot_of, sum_t<T> *sums, shape s,
-                    cuplug_fault *fault) {
+    add_rows_kernel(const T *__restrict__ grad, const __grid_constant__ Index index,
+                    const uint32_t *__restrict__ slot_of, sum_t<T> *sums,
+                    const __grid_constant__ shape s, cuplug_fault *fault) {
   constexpr int STEP = MOST_AT_ONCE > 1 ? WIDTH : 1; /* single additions lie side by side */
   using P = pack<T, STEP>;
   const int64_t n_packs = s.n_words * (WIDTH / STEP);
-  const int64_t at = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
-  int64_t row = at < s.n ? index.row(at, s, fault) : -1;
-  if (row < 0) return;
-  if (slot_of) row = (int64_t)slot_of[row] - 1;
+  const int64_t first = (int64_t)blockIdx.x * (blockDim.y * UNROLL) + threadIdx.y;
+  int64_t at[UNROLL], row[UNROLL];
+#pragma unroll
+  for (int u = 0; u < UNROLL; u++)
+    at[u] = first + u * blockDim.y < s.n ? first + u * blockDim.y : -1;
+  index.find(at, s, fault, row);
+#pragma unroll
+  for (int u = 0; u < UNROLL; u++)
+    if (slot_of && row[u] >= 0) row[u] = (int64_t)slot_of[row[u]] - 1;
   const int64_t begin = (int64_t)blockIdx.y * blockDim.x + threadIdx.x;
-  for (int64_t w = begin; w < n_packs; w += (int64_t)gridDim.y * blockDim.x)
-    add_pack<T, STEP>(sums + (row * n_packs + w) * STEP, ((const P *)grad)[at * n_packs + w]);
+  for (int64_t w = begin; w < n_packs; w += (int64_t)gridDim.y * blockDim.x) {
+    P packs[UNROLL];
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++)
+      if (row[u] >= 0) packs[u] = ((const P *)grad)[at[u] * n_packs + w];
+#pragma unroll
+    for (int u = 0; u < UNROLL; u++)
+      if (row[u] >= 0) add_pack<T, STEP>(sums + (row[u] * n_packs + w) * STEP, packs[u]);
+  }
 }
 
 /* One row of blockDim.x threads for each slot that was claimed. */
@@ -97,24 +116,38 @@ __global__ void __launch_bounds__(THREADS)
     out[row * width + c] = (T)sums[slot * width + c];
 }
 
-template <typename T, int WIDTH>
-int add_rows(const cuplug_call *call, const any_index &index, const uint32_t *slot_of,
-             sum_t<T> *sums, shape s, int64_t width) {
-  s.n_words = width / WIDTH;
+/* The indices, and what is added to. */
+template <typename T, typename Index> struct job {
+  Index index;
+  const uint32_t *slot_of;
+  sum_t<T> *sums;
+  int64_t width;
+};
+
+template <int WIDTH, typename T, typename Index>
+int launch(const cuplug_call *call, const job<T, Index> &j, shape s) {
+  s.n_words = j.width / WIDTH;
   const dim3 threads = row_threads(s);
-  return cuplug_launch<add_rows_kernel<T, WIDTH>>(call, row_blocks(s, threads, threads.y), threads,
-                                                  0, (const T *)call->tensors[0].data, index,
-                                                  slot_of, sums, s, call->fault);
+  return cuplug_launch<add_rows_kernel<T, WIDTH, Index>>(
+      call, row_blocks(s, threads, threads.y * UNROLL), threads, 0,
+      (const T *)call->tensors[0].data, j.index, j.slot_of, j.sums, s, call->fault);
 }
 
 /* In packs of 16 bytes where all rows begin at multiples of that. */
+template <typename T, typename Index>
+int launch(const cuplug_call *call, const job<T, Index> &j, const shape &s) {
+  constexpr int WIDTH = sizeof(T) < 8 ? 16 / sizeof(T) : 1;
+  const uint64_t addresses = (uint64_t)call->tensors[0].data | (uint64_t)j.sums;
+  if (j.width % WIDTH || addresses % 16) return launch<1>(call, j, s);
+  return launch<WIDTH>(call, j, s);
+}
+
 template <typename T>
 int add_rows(const cuplug_call *call, const any_index &index, const uint32_t *slot_of,
              sum_t<T> *sums, const shape &s, int64_t width) {
-  constexpr int WIDTH = sizeof(T) < 8 ? 16 / sizeof(T) : 1;
-  const uint64_t addresses = (uint64_t)call->tensors[0].data | (uint64_t)sums;
-  if (width % WIDTH || addresses % 16) return add_rows<T, 1>(call, index, slot_of, sums, s, width);
-  return add_rows<T, WIDTH>(call, index, slot_of, sums, s, width);
+  return with_index(index, s, [&](auto own) {
+    return launch(call, job<T, decltype(own)>{own, slot_of, sums, width}, s);
+  });
 }
 
 int zero(const cuplug_call *call, void *data, int64_t n_bytes) {

@@ -40,8 +40,16 @@ __device__ inline int64_t resolve(int64_t index, const shape &s, int64_t at, cup
 /* Along the first axis: row i is index number i. */
 template <typename I> struct plain_index {
   const I *index;
-  __device__ int64_t row(int64_t i, const shape &s, cuplug_fault *fault) const {
-    return resolve(index[i], s, i, fault);
+  /* The rows of several numbers, -1 for numbers below 0. All indices are loaded before the first is
+   * looked at: no load is moved ahead of what may record a fault. */
+  template <int N>
+  __device__ void find(const int64_t (&at)[N], const shape &s, cuplug_fault *fault,
+                       int64_t (&row)[N]) const {
+    I found[N];
+#pragma unroll
+    for (int k = 0; k < N; k++) found[k] = at[k] >= 0 ? index[at[k]] : 0;
+#pragma unroll
+    for (int k = 0; k < N; k++) row[k] = at[k] >= 0 ? resolve(found[k], s, at[k], fault) : -1;
   }
 };
 
@@ -76,12 +84,19 @@ struct any_index {
   }
 
   /* Out of line: all that it may have to do, for each of the rows of a thread, is ten times the
-   * code, and of the time to compile it. */
+   * code, and of the time to compile it. Kernels that call it take this and the shape as
+   * __grid_constant__: of others, each thread would copy both to memory to hand them on. */
   __device__ __noinline__ int64_t row(int64_t i, const shape &s, cuplug_fault *fault) const {
     const bool is_small = s.n <= UINT32_MAX; /* whose division takes a fraction of the time */
     const int64_t part = is_small ? (uint32_t)i / (uint32_t)n : i / n, place = i - part * n;
     const int64_t found = index ? resolve(at(place, s), s, place, fault) : only;
     return found < 0 ? -1 : part * s.m + found;
+  }
+  template <int N>
+  __device__ void find(const int64_t (&at)[N], const shape &s, cuplug_fault *fault,
+                       int64_t (&found)[N]) const {
+#pragma unroll
+    for (int k = 0; k < N; k++) found[k] = at[k] >= 0 ? row(at[k], s, fault) : -1;
   }
 };
 
@@ -99,6 +114,16 @@ inline int any_index_of(const cuplug_call *call, const cuplug_tensor *array,
   if (index->only >= 0) return CUPLUG_OK;
   return cuplug_failf(call, CUPLUG_ERROR_INDEX, "index: index %lld is out of bounds for size %lld",
                       (long long)call->scalars[0].i, (long long)s->m);
+}
+
+/* What `use` returns of the indices as simple as they are. */
+template <class F> int with_index(const any_index &index, const shape &s, const F &use) {
+  const bool is_plain = index.index && s.n == index.n;
+  if (is_plain && index.type == CUPLUG_INT64)
+    return use(plain_index<int64_t>{(const int64_t *)index.index});
+  if (is_plain && index.type == CUPLUG_INT32)
+    return use(plain_index<int32_t>{(const int32_t *)index.index});
+  return use(index);
 }
 
 inline unsigned n_blocks(int64_t n, int64_t per_block) {
