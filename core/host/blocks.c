@@ -123,6 +123,10 @@ static int map(uint64_t bytes, block *b) {
   return 1;
 }
 
+static int make_or_map(uint64_t bytes, block *b) {
+  return is_large(bytes) ? map(bytes, b) : make(bytes, b);
+}
+
 static block *header_of(void *pointer) { return (block *)((char *)pointer - ALIGNMENT); }
 
 /* From behind a header at the begin of a block to the caller's memory. Where a read follows a write
@@ -146,7 +150,8 @@ void *cuplug_allocate_host(uint64_t bytes) {
   int found = find_kept(wanted, &b);
   pthread_mutex_unlock(&lock);
   if (found && is_large(wanted)) shrink(&b, wanted);
-  if (!found) found = is_large(wanted) ? map(wanted, &b) : make(wanted, &b);
+  if (!found) found = make_or_map(wanted, &b);
+  if (!found && cuplug_trim_host()) found = make_or_map(wanted, &b); /* kept blocks have addresses */
   errno = kept_errno;
   if (!found) return NULL;
   block *header = header_of(b.address + ALIGNMENT + distance_of(b.address));

@@ -41,6 +41,24 @@ def test_keys(key):
     np.testing.assert_array_equal(x.numpy(), wanted)
 
 
+def test_keys_that_share_memory_with_what_is_written():
+    """They are read before anything is written, as by NumPy."""
+    places = np.random.default_rng(0).permutation(1000)
+    x, wanted = cuplug.asarray(places, copy=True, device="cpu"), places.copy()
+    x[x] = x[::-1]
+    wanted[places] = places[::-1]
+    np.testing.assert_array_equal(x.numpy(), wanted)
+    mask = places < 500
+    for ours in (slice(None, None, -1), slice(1, None)):
+        theirs = slice(None, 1000 - (ours.start or 0))
+        for value in (False, mask[: 1000 if ours.step else 999][::-1]):
+            y, wanted = cuplug.asarray(mask, copy=True, device="cpu"), mask.copy()
+            value = value if value is False else value[mask[theirs]]
+            y[ours][y[theirs]] = value
+            wanted[ours][mask[theirs]] = value
+            np.testing.assert_array_equal(y.numpy(), wanted)
+
+
 def test_mask_of_a_number():
     x = cuplug.asarray(3.0, device="cpu")
     assert x[True].shape == (1,)

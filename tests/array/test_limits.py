@@ -23,6 +23,17 @@ def test_shapes_of_too_many_bytes(shape):
         cuplug.empty(shape, device="cpu")
 
 
+def test_views_of_views_without_end():
+    """They all keep the memory, not each other, which would end one inside the other."""
+    x = ONE
+    for _ in range(500_000):
+        x = x[:]
+    assert float(x[0]) == 1.0
+    for _ in range(100_000):  # through NumPy, which keeps what it was given
+        x = cuplug.asarray(np.asarray(x), device="cpu")
+    assert float(x[0]) == 1.0
+
+
 @pytest.mark.parametrize("times", [2**62, 2**64 - 1, [2**62, 2**62, 0], [2**63, 0, 2**63]], ids=str)
 def test_repeats_whose_sum_is_too_large(times):
     x = cuplug.asarray(np.arange(3), device="cpu")

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,6 +85,26 @@ static void check_small(void) {
   CHECK(cuplug_trim_host() < 500 << 10);
 }
 
+/* Kept blocks count where the address space is limited: they go before there is no memory. */
+static void check_limit(void) {
+  struct rlimit before, limit;
+  unsigned long pages = 0;
+  cuplug_free_host(cuplug_allocate_host(40 * MIB));
+  FILE *file = fopen("/proc/self/statm", "r");
+  CHECK(file && fscanf(file, "%lu", &pages) == 1);
+  fclose(file);
+  getrlimit(RLIMIT_AS, &before);
+  limit = before;
+  limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + 30 * MIB;
+  setrlimit(RLIMIT_AS, &limit);
+  char *large = cuplug_allocate_host(60 * MIB);
+  CHECK(large);
+  cuplug_free_host(large);
+  CHECK(!cuplug_allocate_host(160 * MIB));
+  setrlimit(RLIMIT_AS, &before);
+  CHECK(cuplug_trim_host() == 0);
+}
+
 static void *churn(void *seed) {
   unsigned state = (unsigned)(uintptr_t)seed;
   for (int i = 0; i < 200; i++) {
@@ -130,6 +151,7 @@ int main(void) {
   check_sizes();
   check_many();
   check_small();
+  check_limit();
   check_threads();
   check_fork();
   return n_failed ? 1 : 0;

@@ -316,6 +316,8 @@ cdef Array share_memory(const cuplug_tensor *x, object owner, object dtype=None)
     cdef Array result = without_memory(x, descr_of_dtype(x.dtype) if dtype is None else dtype)
     cdef int k
     result.owner = owner
+    if type(owner) is Array and (<Array>owner).owner is not None:
+        result.owner = (<Array>owner).owner  # views of views are no chain, which would end deep
     result.tensor.data = <char *>x.data + x.byte_offset
     if not is_contiguous(x):
         result.tensor.strides = result.tensor.shape + x.ndim

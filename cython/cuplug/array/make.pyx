@@ -186,7 +186,16 @@ cdef Array from_numpy(object host, cuplug_device place, bint is_copied):
         for k in range(x.ndim):
             strides[k] = PyArray_STRIDES(array)[k] // <int64_t>host.itemsize
         x.strides, x.data = strides, PyArray_DATA(array)
-        return share_memory(&x, host, host.dtype)
+        return share_memory(&x, source_of(host), host.dtype)
     result = of_structures(empty_like_tensor(&x), host.dtype)
     take_numpy(result, host, None)
     return result
+
+
+cdef object source_of(object host):
+    """The Array whose memory an array of NumPy's shows, which may show another one; else itself."""
+    source = host.base
+    if type(source) is memoryview:
+        source = source.obj
+        source = source.base if type(source) is numpy.ndarray else None
+    return source if type(source) is Array else host

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.array import Array
+from cuplug.array.array import Array, may_meet
 from cuplug.array_api.creation import arange, as_elements, asarray, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
 from cuplug.array_api.elementwise import binary
@@ -281,6 +281,8 @@ def _put_rows(rows: Array, positions: Array, values: Array, rest: tuple[int, ...
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
     value = as_elements(x, value)
+    if isinstance(key, Array) and may_meet(x, key):
+        key = copied(key)
     if _is_mask_of(x, key):
         value = _spread(key, value)
         if isinstance(value, Array):
