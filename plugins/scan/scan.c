@@ -58,7 +58,7 @@ static inline chunk chunk_of(const job *j, int64_t c) {
 /* For a dtype: elements `begin` to `end` of `count` chunks; chunks from c on, and all of some; and
  * the functions below: sums of chunks, sums of the chunks before, scans of chunks, scans of blocks
  * of columns. */
-#define SCAN(name, stored, computed, load, store, OP, identity)                                  \
+#define SCAN(name, stored, computed, load, store, join, identity)                                \
   ELEMENTS_INLINE void go_on_##name(const job *j, const chunk *chunks, int count, int64_t begin, \
                                     int64_t end, int stores, computed *sums) {                   \
     const stored *from[AT_ONCE];                                                                 \
@@ -72,7 +72,7 @@ static inline chunk chunk_of(const job *j, int64_t c) {
     }                                                                                            \
     for (int64_t i = begin; i < end; i++)                                                        \
       for (int k = 0; k < count; k++) {                                                          \
-        sum[k] = sum[k] OP load(from[k][i * step]);                                              \
+        sum[k] = join(sum[k], load(from[k][i * step]));                                          \
         if (stores) to[k][i * step] = store(sum[k]);                                             \
       }                                                                                          \
     for (int k = 0; k < count; k++) sums[k] = sum[k];                                            \
@@ -110,7 +110,7 @@ static inline chunk chunk_of(const job *j, int64_t c) {
       for (int64_t c = line; c < j->lines.n_lines * j->n_chunks; c += j->lines.n_lines) {        \
         const computed own = *(computed *)&j->sums[c];                                           \
         *(computed *)&j->sums[c] = sum;                                                          \
-        sum = sum OP own;                                                                        \
+        sum = join(sum, own);                                                                    \
       }                                                                                          \
     }                                                                                            \
   }                                                                                              \
@@ -130,25 +130,43 @@ static inline chunk chunk_of(const job *j, int64_t c) {
       for (int64_t k = 0; k < n && j->lines.has_initial; k++) to[k - step] = store(sums[k]);     \
       for (int64_t i = 0; i < j->lines.n; i++)                                                   \
         for (int64_t k = 0; k < n; k++) {                                                        \
-          sums[k] = sums[k] OP load(from[i * step + k]);                                         \
+          sums[k] = join(sums[k], load(from[i * step + k]));                                     \
           to[i * step + k] = store(sums[k]);                                                     \
         }                                                                                        \
     }                                                                                            \
     return CUPLUG_OK;                                                                            \
   }
 
-#define FOR_DTYPES(X, kind, OP, identity)                                                        \
-  X(kind##_32, uint32_t, uint32_t, , , OP, identity)                                             \
-  X(kind##_64, uint64_t, uint64_t, , , OP, identity)                                             \
-  X(kind##_float16, uint16_t, float, cuplug_float16_load, cuplug_float16_store, OP, identity)    \
-  X(kind##_bfloat16, uint16_t, float, cuplug_bfloat16_load, cuplug_bfloat16_store, OP, identity) \
-  X(kind##_float32, float, float, , , OP, identity)                                              \
-  X(kind##_float64, double, double, , , OP, identity)                                            \
-  X(kind##_complex64, float complex, float complex, , , OP, identity)                            \
-  X(kind##_complex128, double complex, double complex, , , OP, identity)
+#define FOR_DTYPES(X, kind, identity)                                                         \
+  X(kind##_32, uint32_t, uint32_t, , , kind##_of, identity)                                   \
+  X(kind##_64, uint64_t, uint64_t, , , kind##_of, identity)                                   \
+  X(kind##_float16, uint16_t, float, cuplug_float16_load, cuplug_float16_store, kind##_of,    \
+    identity)                                                                                 \
+  X(kind##_bfloat16, uint16_t, float, cuplug_bfloat16_load, cuplug_bfloat16_store, kind##_of, \
+    identity)                                                                                 \
+  X(kind##_float32, float, float, , , kind##_of, identity)                                    \
+  X(kind##_float64, double, double, , , kind##_of, identity)                                  \
+  X(kind##_complex64, float complex, float complex, , , kind##_of_complex64, identity)        \
+  X(kind##_complex128, double complex, double complex, , , kind##_of_complex128, identity)
 
-FOR_DTYPES(SCAN, sum, +, 0)
-FOR_DTYPES(SCAN, prod, *, 1)
+#define sum_of(a, b) ((a) + (b))
+#define prod_of(a, b) ((a) * (b))
+#define sum_of_complex64 sum_of
+#define sum_of_complex128 sum_of
+/* Written out, as on GPUs: C's own product looks for infinities. */
+#define PRODUCT(name, part)                                                    \
+  static inline part complex prod_of_##name(part complex a, part complex b) {  \
+    const part x = __real__ a, y = __imag__ a, u = __real__ b, v = __imag__ b; \
+    part complex product;                                                      \
+    __real__ product = x * u - y * v;                                          \
+    __imag__ product = x * v + y * u;                                          \
+    return product;                                                            \
+  }
+PRODUCT(complex64, float)
+PRODUCT(complex128, double)
+
+FOR_DTYPES(SCAN, sum, 0)
+FOR_DTYPES(SCAN, prod, 1)
 
 typedef struct functions {
   cuplug_body *sum_chunks, *scan_chunks, *scan_columns;
@@ -158,8 +176,8 @@ typedef struct functions {
 #define FUNCTIONS(name, ...) \
   {sum_chunks_##name, scan_chunks_##name, scan_columns_##name, sum_before_##name},
 
-static const functions SUMS[] = {FOR_DTYPES(FUNCTIONS, sum, +, 0)};
-static const functions PRODUCTS[] = {FOR_DTYPES(FUNCTIONS, prod, *, 1)};
+static const functions SUMS[] = {FOR_DTYPES(FUNCTIONS, sum, 0)};
+static const functions PRODUCTS[] = {FOR_DTYPES(FUNCTIONS, prod, 1)};
 
 /* The place of a dtype in these. */
 static int number_of(const cuplug_tensor *x) {

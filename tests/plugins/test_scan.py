@@ -119,6 +119,21 @@ def test_infinities(backend, n):
     assert_same(backend(cumulative_sum, x), np.cumsum(x))
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", COMPLEX)
+@pytest.mark.parametrize("n", [5, 300_000])
+def test_complex_products_are_not_searched_for_infinities(backend, dtype, n):
+    """C's own product of an infinity and 1 is infinite, NumPy's and that of GPUs is NaN."""
+    x = np.ones(n, dtype)
+    x[:3] = 2, complex(np.inf, np.inf), 1j
+    result = backend(cumulative_prod, x)
+    assert_same(result[:1], x[:1])
+    assert np.isnan([result[1:].real, result[1:].imag]).all()
+    x[1] = complex(np.inf, 1)
+    wanted = np.cumprod(x[:5])
+    assert_same(backend(cumulative_prod, x)[:5], wanted)
+
+
 def test_a_gradient_too_short_is_refused():
     with pytest.raises(ValueError, match="cumulative_sum_backward"):
         cumulative_sum_backward(np.ones((2, 0)), include_initial=True)

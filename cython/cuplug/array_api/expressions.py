@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -28,29 +29,43 @@ __device__ inline T floored(T x, T y) {
   return whole - down > (T)0.5 ? down + 1 : down;
 }
 """
-# Of complex numbers, in double: where C has none, or the standard wants another result at infinity.
-_COMPLEX = """
+# Of complex numbers: what C has not, in double; and what the standard, or NumPy, wants otherwise at
+# infinity.
+_COMPLEX = {
+    "expm1": """
 __device__ inline T complex_expm1(T z) {
   const double x = real(z), y = imag(z), s = sin(y / 2);
+  if (x > 700) return exp(z);
   if (y == 0) return (T)complex(expm1(x) + 0.0, y);
-  if (isinf(x) && !isfinite(y)) return (T)(x < 0 ? complex(-1.0, 0.0) : complex(x, y - y));
+  if (isinf(x) && !isfinite(y)) return (T)complex(-1.0, 0.0);
   return (T)complex(expm1(x) * cos(y) - 2 * s * s, exp(x) * sin(y));
 }
+""",
+    "log1p": """
 __device__ inline T complex_log1p(T z) {
   const double x = real(z), y = imag(z);
-  const double size = fabs(x) < 0.5 && fabs(y) < 0.5 ? 0.5 * log1p(x * (2 + x) + y * y)
-                                                     : log(hypot(1 + x, y));
-  return (T)complex(size, atan2(y, 1 + x));
+  if (fabs(x) < 0.5 && fabs(y) < 0.5)
+    return (T)complex(0.5 * log1p(x * (2 + x) + y * y), atan2(y, 1 + x));
+  return (T)log(complex(1 + x, y));
 }
-__device__ inline T complex_log(T z, double unit) {
-  return (T)complex(log(hypot((double)real(z), (double)imag(z))) / unit,
-                    atan2((double)imag(z), (double)real(z)) / unit);
-}
+""",
+    "tanh": """
 __device__ inline T complex_tanh(T z) {
   const double x = real(z), y = imag(z);
   return isinf(x) && isfinite(y) ? (T)complex(copysign(1.0, x), copysign(0.0, y)) : tanh(z);
 }
-"""
+""",
+    "sign": """
+__device__ inline T complex_sign(T z) {
+  if (z == 0) return (T)0;
+  if (!isinf(abs(z))) return z / abs(z);
+  const double x = real(z) / 4, y = imag(z) / 4;
+  if (isfinite(x) && isfinite(y)) return (T)(complex(x, y) / abs(complex(x, y)));
+  if (isfinite(x)) return (T)complex(0.0, copysign(1.0, y));
+  return (T)complex(isfinite(y) ? copysign(1.0, x) : x / x, isfinite(y) ? 0.0 : x / x);
+}
+""",
+}
 # C's has no infinities: what is divided by 0 would be NaN.
 _QUOTIENT = "y == 0 ? (T)complex(real(x) / abs(real(y)), imag(x) / abs(real(y))) : x / y"
 _SAFE = "y == 0 || y == (T)-1"
@@ -76,7 +91,7 @@ class Function:
         text = self.expressions[kind]
         if kind == "float":
             return _FLOORED if "floored(" in text or "modulo(" in text else ""
-        return _COMPLEX if "complex_" in text else ""
+        return _COMPLEX.get(self.name, "") if kind == "complex" else ""
 
 
 def _of(kinds: tuple[str, ...], expression: str, **others: str) -> dict[str, str]:
@@ -88,7 +103,7 @@ def _plain() -> list[Function]:
     both = ["exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh"]
     both += ["acos", "acosh", "asin", "asinh", "atan", "atanh"]
     apart = {name: f"complex_{name}(x)" for name in ("tanh", "expm1", "log1p")}
-    apart |= {name: f"complex_log(x, log({base}.0))" for name, base in (("log2", 2), ("log10", 10))}
+    apart |= {"log2": f"(T)(log(x) / {math.log(2)})", "log10": f"(T)(log(x) / {math.log(10)})"}
     rounding = {"ceil": "ceil", "floor": "floor", "trunc": "trunc", "round": "rint"}
     binary = ["copysign", "hypot", "nextafter", "atan2"]
     return [
@@ -114,7 +129,7 @@ def _unary() -> list[Function]:
             _of(
                 *(("int", "float"), sign),
                 uint="x > 0 ? (T)1 : (T)0",
-                complex="x == 0 ? (T)0 : x / abs(x)",
+                complex="complex_sign(x)",
             ),
         ),
         Function("conj", _of(REALS, "x", complex="conj(x)")),

@@ -168,11 +168,10 @@ class Elementwise:
         has_bits = any(x.kind == "raw" or not dtypes[x.variable].is_half for x in narrow)
         host = ["cuplug/half.h"] if has_bits else []
         host += ["host_code.h", *(["host_divisions.h"] if self.may_divide else []), "integers.h"]
-        return f"""{prelude(variant, host)}
-{types(self.names, variant)}
-{preamble(self.preamble, self.names, variant)}
+        code = f"""{preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
 {self.element(variant)}"""
+        return f"{prelude(variant, host)}\n{types(self.names, variant, code)}"
 
 
 def _loaded(text: str, name: str, dtype: Dtype) -> str:

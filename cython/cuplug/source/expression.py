@@ -130,7 +130,8 @@ def template(name: str) -> str:
 
 
 CUDA = ("cuda_code.cuh", "cuplug/packs.cuh", "cuplug/walk.cuh")
-FUNCTIONS = ("functions.cuh", "complex.cuh", "integers.h", "integers.cuh")  # of CUDA code
+FUNCTIONS = ("functions.cuh", "integers.h", "integers.cuh")  # of CUDA code
+COMPLEX = ("complex.cuh", "complex_functions.cuh")  # of that with complex numbers
 HOST = ("cuplug/half.h", "host_code.h", "host_divisions.h", "host_moves.h", "integers.h")
 
 
@@ -158,16 +159,18 @@ def has_vector_functions(text: str) -> bool:
     return _vector_functions().search(text) is not None
 
 
-def types(names: Names, variant: Variant) -> str:
-    """Return what the dtypes need, and the type variables as types."""
+def types(names: Names, variant: Variant, code: str) -> str:
+    """Return what the dtypes need, the type variables as types, and behind them the code."""
     dtypes = names.dtypes(variant)
     has_float8 = any(x.is_narrow and x.n_bytes == 1 for x in dtypes.values())
+    own = [f"#undef {word}" for word in names.words]  # of system headers, and compilers
+    own += [f"typedef {t.computed} {v};" for v, t in dtypes.items() if v not in DTYPES]
+    code = "\n".join([*own, code])
     lines = [template("float8.h")] if has_float8 else []
     if not variant.on_host:
-        lines += [template(name) for name in FUNCTIONS]
-    lines += [f"#undef {word}" for word in names.words]  # of system headers, and compilers
-    lines += [f"typedef {t.computed} {v};" for v, t in dtypes.items() if v not in DTYPES]
-    return "\n".join(lines)
+        is_complex = re.search(r"\bcomplex", code) is not None
+        lines += [template(name) for name in (*(COMPLEX if is_complex else ()), *FUNCTIONS)]
+    return "\n".join([*lines, code])
 
 
 def numbers(names: Names, variant: Variant) -> str:

@@ -188,14 +188,13 @@ typedef struct cuplug_results {{ {results} }} cuplug_results;"""
 
     def head(self, variant: Variant) -> str:
         """Return what stands before the loops, up to the places of elements."""
-        return f"""{prelude(variant)}
-{types(self.names, variant)}
-{self.value_type(variant)}
+        code = f"""{self.value_type(variant)}
 {preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
 {self.lists(variant)}
 {self.functions(variant)}
 """
+        return f"{prelude(variant)}\n{types(self.names, variant, code)}"
 
 
 _CHOSEN = "cuplug_chosen"

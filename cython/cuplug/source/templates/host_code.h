@@ -114,17 +114,17 @@ CUPLUG_VECTOR_2(hypot)
 #undef pow
 #define CUPLUG_FLOAT_OR(x, yes, no) _Generic((x), float : yes, float _Complex : yes, default : no)
 #define CUPLUG_BOTH_FLOAT(x, y, yes, no) CUPLUG_FLOAT_OR(x, CUPLUG_FLOAT_OR(y, yes, no), no)
-#define pow(x, y)                                                     \
-  _Generic((x) + (y), float                                           \
-           : CUPLUG_BOTH_FLOAT(x, y, cuplug_powf, cuplug_pow), double \
-           : cuplug_pow, float _Complex                               \
-           : CUPLUG_BOTH_FLOAT(x, y, cpowf, cpow), double _Complex    \
-           : cpow, long double                                        \
-           : powl, int                                                \
-           : cuplug_int_power, long                                   \
-           : cuplug_signed_power, long long                           \
-           : cuplug_signed_power, unsigned                            \
-           : cuplug_unsigned_power, default                           \
+#define pow(x, y)                                                                \
+  _Generic((x) + (y), float                                                      \
+           : CUPLUG_BOTH_FLOAT(x, y, cuplug_powf, cuplug_pow), double            \
+           : cuplug_pow, float _Complex                                          \
+           : CUPLUG_BOTH_FLOAT(x, y, cuplug_cpowf, cuplug_cpow), double _Complex \
+           : cuplug_cpow, long double                                            \
+           : powl, int                                                           \
+           : cuplug_int_power, long                                              \
+           : cuplug_signed_power, long long                                      \
+           : cuplug_signed_power, unsigned                                       \
+           : cuplug_unsigned_power, default                                      \
            : cuplug_power)(x, y)
 /* By constant exponents: libmvec takes the powers of negative numbers one by one. */
 #define CUPLUG_POWER(name, type)                                                    \
@@ -137,6 +137,16 @@ CUPLUG_VECTOR_2(hypot)
 CUPLUG_POWER(pow, double)
 CUPLUG_POWER(powf, float)
 #undef CUPLUG_POWER
+/* Of 0 to the power of y, and of x to that of 0, as in NumPy. */
+#define CUPLUG_COMPLEX_POWER(name, type)                               \
+  static inline type cuplug_##name(type x, type y) {                   \
+    if (y == 0) return 1;                                              \
+    if (x == 0) return creal(y) > 0 ? 0 : __builtin_complex(NAN, NAN); \
+    return (name)(x, y);                                               \
+  }
+CUPLUG_COMPLEX_POWER(cpow, double _Complex)
+CUPLUG_COMPLEX_POWER(cpowf, float _Complex)
+#undef CUPLUG_COMPLEX_POWER
 #define rsqrt(x) (1 / sqrt(x))
 #define real(x) creal(x)
 #define imag(x) cimag(x)
