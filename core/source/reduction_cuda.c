@@ -7,13 +7,14 @@
  *   2. Packs. An instruction loads 16 bytes, along the outputs by columns, else along the reduced
  *      loop, if all arrays can be read so. Rows that begin or end anywhere, and few columns, are
  *      flat: elements before the first whole pack and behind the last are loaded one by one.
- *   3. Sharing. A thread waits for N_AHEAD_BYTES at once. By rows as many threads share an output
- *      as that leaves work for; by columns N_SIDE_BYTES lie side by side, and the other threads of
- *      a block share these columns. Few elements of many outputs are one thread's alone.
- *   4. Parts. The reduced loop is cut into even parts, so that each thread has N_TURNS times
- *      N_AHEAD_BYTES, of several columns N_COLUMN_TURNS times, but not into more than make
- * N_MOST_WAVES times as many blocks as the GPU holds at once, nor, with shorter parts, into fewer
- * than N_LEAST_WAVES; a second kernel puts them together. */
+ *   3. Sharing. A thread waits for N_AHEAD_BYTES at once: that is a turn. By rows as many threads
+ *      share an output as that leaves work for; where rows are many so few that each has
+ *      N_ROW_TURNS. By columns N_SIDE_BYTES lie side by side, and the other threads of a block
+ *      share these columns. Few elements of many outputs are one thread's alone.
+ *   4. Parts. The reduced loop is cut into even parts, so that each thread has N_TURNS, but not
+ *      into more than N_FINISH_PARTS for each thread of the second kernel, which puts them
+ *      together, or than make N_MOST_WAVES times as many blocks as the GPU holds at once; nor,
+ *      with shorter parts, into fewer than it holds. */
 #include "base/status.h"
 #include "cuda/gpus.h"
 #include "entry/run.h"
@@ -31,12 +32,15 @@
 #define N_SIDE_BYTES 512  /* of the widest array */
 #define N_SHORT 64        /* elements of an output that are few, where there are N_MANY */
 #define N_MANY 65536
-#define N_BLOCKS_HELD 8 /* by a multiprocessor at once */
-#define N_TURNS 2
-#define N_COLUMN_TURNS 4
-#define N_LEAST_WAVES 1
+#define N_BLOCKS_HELD 4 /* by a multiprocessor at once: N_HELD in reduction.cuh */
+#define N_WARP 32
+#define N_ROW_TURNS 2
+#define N_TURNS 4
+#define N_MOST_TURNS 2048 /* sums of 32 bits hold as many small integers */
 #define N_MOST_WAVES 8
-#define N_FINISH_SIDE 32 /* outputs of a block of the second kernel */
+#define N_FINISH_SIDE 32  /* outputs of a block of the second kernel */
+#define N_FINISH_LEAST 8  /* that many where they have too many parts */
+#define N_FINISH_PARTS 16 /* of a thread, which waits for them once or twice */
 
 /* How a call is launched, besides its variant. */
 typedef struct plan {
@@ -96,6 +100,17 @@ static int is_few(const cuplug__reduction *r, uint32_t width) {
   return n > 1 && n <= N_FEW && r->reduced.n * n >= least && is_flat(r, width, n);
 }
 
+/* The inputs that stand still along the reduced loop. */
+static uint32_t fixed_arrays(const cuplug__reduction *r) {
+  uint32_t fixed = 0;
+  for (uint32_t k = 0; k < cuplug__reduction_inputs(r); k++) {
+    int d = 0;
+    while (d < r->reduced.ndim && !r->reduced.strides[d][k]) d++;
+    fixed |= (uint32_t)(d == r->reduced.ndim) << k;
+  }
+  return fixed;
+}
+
 static uint32_t still_arrays(const cuplug__reduction *r, long long n_columns) {
   uint32_t still = 0;
   for (uint32_t k = 0; k < r->call->n_tensors; k++)
@@ -143,6 +158,7 @@ static void choose_way(cuplug__reduction *r, cuplug_variant *v, plan *p) {
     v->width = 1;
   }
   if (v->flat) v->still = still_arrays(r, p->n_columns);
+  v->fixed = fixed_arrays(r);
   p->n_packs = v->flat ? (r->reduced.n * p->n_columns + width - 1) / width : r->reduced.n;
   v->stores = (uint8_t)stores_packs(r, v);
 }
@@ -169,6 +185,22 @@ static uint32_t side_by_columns(const cuplug__reduction *r, const cuplug_variant
   return power_of_two(r->kept.n, most);
 }
 
+/* Blocks that the GPU holds at once. */
+static long long wave_of(const cuplug__reduction *r) {
+  const long long n = cuplug__gpus[r->call->device.id].n_processors;
+  return (n > 0 ? n : 1) * N_BLOCKS_HELD;
+}
+
+/* Flat rows have a thread for each element that is loaded by itself. */
+static uint32_t side_by_rows(const cuplug__reduction *r, const cuplug_variant *v,
+                             long long n_turns) {
+  const uint32_t least = v->flat ? 2u * v->width : 1;
+  const long long enough = wave_of(r) * CUPLUG__N_THREADS / r->kept.n;
+  uint32_t side = power_of_two(n_turns, CUPLUG__N_THREADS);
+  while (side > N_WARP && side / 2 >= enough && side * N_ROW_TURNS > n_turns) side /= 2;
+  return side < least ? least : side;
+}
+
 static void choose_sharing(const cuplug__reduction *r, cuplug_variant *v, plan *p) {
   const uint32_t ahead = packs_ahead(r, v);
   v->unroll = (uint8_t)power_of_two(p->n_packs, ahead);
@@ -178,7 +210,7 @@ static void choose_sharing(const cuplug__reduction *r, cuplug_variant *v, plan *
     v->alone = p->n_packs < N_SHORT && r->kept.n >= N_MANY;
     p->side = v->alone ? CUPLUG__N_THREADS : side_by_columns(r, v);
   } else {
-    p->side = power_of_two(p->n_packs / ahead, CUPLUG__N_THREADS);
+    p->side = side_by_rows(r, v, p->n_packs / ahead);
     v->alone = p->side == 1 && r->kept.n >= N_MANY;
     if (v->alone) p->side = CUPLUG__N_THREADS;
   }
@@ -186,16 +218,20 @@ static void choose_sharing(const cuplug__reduction *r, cuplug_variant *v, plan *
 
 /* ---- 4: parts -------------------------------------------------------------------------------- */
 
-/* The parts of the reduced loop, in each of which a thread may have `n_turns` times what it waits
- * for at once, where so many blocks are there for the outputs. */
-static long long count_parts(const cuplug__reduction *r, const cuplug_variant *v, long long n_turns,
-                             long long n_blocks) {
-  const long long n = cuplug__gpus[r->call->device.id].n_processors;
-  const long long wave = (n > 0 ? n : 1) * N_BLOCKS_HELD;
-  const long long least = N_LEAST_WAVES * wave / n_blocks, most = N_MOST_WAVES * wave / n_blocks;
-  long long n_parts = n_turns / (v->columns || v->few ? N_COLUMN_TURNS : N_TURNS);
-  if (n_parts < least) n_parts = least < n_turns ? least : n_turns;
+/* The most parts for the threads that the second kernel has for an output. */
+static long long most_parts(const cuplug__reduction *r) {
+  return N_FINISH_PARTS * CUPLUG__N_THREADS / power_of_two(r->kept.n, N_FINISH_LEAST);
+}
+
+/* The parts of the reduced loop, of `n_turns` for each thread, where so many blocks are there for
+ * the outputs. */
+static long long count_parts(const cuplug__reduction *r, long long n_turns, long long n_blocks) {
+  const long long least = wave_of(r) / n_blocks, most = N_MOST_WAVES * wave_of(r) / n_blocks;
+  long long n_parts = n_turns / N_TURNS;
+  if (n_parts > most_parts(r)) n_parts = most_parts(r);
   if (n_parts > most) n_parts = most;
+  if (n_parts < least) n_parts = least < n_turns ? least : n_turns;
+  if (n_parts < n_turns / N_MOST_TURNS) n_parts = n_turns / N_MOST_TURNS;
   return n_parts > 1 ? n_parts : 1;
 }
 
@@ -208,7 +244,7 @@ static int choose_grid(cuplug__reduction *r, const cuplug_variant *v, const plan
   const long long shared_by = v->alone ? 1 : v->columns ? across : side;
   const long long n_blocks = (r->kept.n + of_block - 1) / of_block;
   const long long n_turns = p->n_packs / (shared_by * v->unroll);
-  const long long n_parts = v->alone ? 1 : count_parts(r, v, n_turns, n_blocks);
+  const long long n_parts = v->alone ? 1 : count_parts(r, n_turns, n_blocks);
   r->n_parts = r->reduced.n ? n_parts : 0;
   r->part = p->n_packs / n_parts;
   *g = (cuplug_grid){.threads = {side, across, 1}};
@@ -224,7 +260,8 @@ static int choose_grid(cuplug__reduction *r, const cuplug_variant *v, const plan
 /* ---- The launches ---------------------------------------------------------------------------- */
 
 static cuplug_grid finish_grid(const cuplug__reduction *r) {
-  const uint32_t side = power_of_two(r->kept.n, N_FINISH_SIDE);
+  uint32_t side = power_of_two(r->kept.n, N_FINISH_SIDE);
+  while (side > N_FINISH_LEAST && r->n_parts * side > N_FINISH_PARTS * CUPLUG__N_THREADS) side /= 2;
   return (cuplug_grid){.blocks = {(uint32_t)((r->kept.n + side - 1) / side), 1, 1},
                        .threads = {side, CUPLUG__N_THREADS / side, 1}};
 }

@@ -15,6 +15,7 @@ CUPLUG__BEGIN_C
 typedef struct cuplug_variant {
   int32_t device;  /* the number of a GPU; -1: the host */
   uint32_t still;  /* CUDA: bit k: array k stands still in the last dimension */
+  uint32_t fixed;  /* CUDA reductions: it stands still along the reduced loop */
   uint32_t near;   /* CUDA element-wise, in lines: it goes on by 1 there */
   uint32_t across; /* CUDA element-wise, in tiles: it goes through one */
   uint16_t types[CUPLUG_MAX_LOOP_ARRAYS]; /* dtype of each array: code << 8 | bits */

@@ -103,8 +103,12 @@ first = cuplug.reduction("first(x: T) -> int64", choose="b > a", post="i")
 wide = cuplug.reduction("wide(x: T) -> int64", reduce="a + b", identity="0")
 
 
-def check(shape, axis, begin, dtype="float32", operators=(total,)):
-    x = random.integers(-3, 3, shape).astype(dtype)
+dot = cuplug.reduction("dot(x: T, y: T) -> T", map="x * y", reduce="a + b")
+
+
+def check(shape, axis, begin, dtype="float32", operators=(total,), value=None):
+    x = random.integers(-3, 3, shape) if value is None else np.full(shape, value)
+    x = x.astype(dtype)
     v, moved = x[..., begin:], cuplug.asarray(x, device="cuda")[..., begin:]
     for operator in operators:
         wanted = v.argmax(axis) if operator is first else v.sum(axis, dtype="i8")
@@ -113,6 +117,8 @@ def check(shape, axis, begin, dtype="float32", operators=(total,)):
 """
 QUICK = """
 check((20_003,), None, 1)
+check((40_000, 17), None, 0)  # as many parts as there are blocks at once
+check((9000, 68), 0, 0)  # more parts than threads of the second kernel
 check((9001, 3), 0, 0)
 check((100, 360), 0, 0)
 check((2, 66_001), 0, 0)
@@ -126,10 +132,36 @@ for case in [((20_003,), None, 1), ((40, 501), 1, 0), ((9001, 3), 0, 0), ((2, 40
     for dtype in ("int8", "bool", "float32"):
         check(*case, dtype, (wide, first))
 """
+SMALL = """
+for dtype, value in [("int8", -128), ("bool", 1), ("uint16", 65535)]:
+    for case in [((700, 360), 0, 0), ((9001, 3), 0, 1), ((20_003,), None, 1), ((70, 1000), 1, 0),
+                 ((70_000, 5), 1, 0), ((5, 66_000), 0, 0), ((700, 361), 0, 0), ((90, 371), 1, 1)]:
+        check(*case, dtype, (wide,), value)
+"""
+EDGES = """
+for dtype, n in [("float32", 70), ("int8", 270), ("int8", 1100)]:
+    for begin in range(17):
+        check((9, n), 1, begin, dtype, (wide, first))
+        check((9 * n,), None, begin, dtype, (wide, first))
+"""
+FIXED = """
+x = random.integers(-3, 3, (6, 40, 52)).astype("float32")
+for shape in [(), (52,), (40, 1), (6, 1, 52)]:
+    y = random.integers(-3, 3, shape).astype("float32")
+    for axis in (None, 0, 2, (0, 2)):
+        for begin in (0, 1):
+            v, w = x[..., begin:], y[..., begin:] if shape[-1:] == (52,) else y
+            got = dot(*(cuplug.asarray(z, device="cuda") for z in (v, w)), axis=axis)
+            np.testing.assert_array_equal(got.numpy(), (v * w).sum(axis))
+assert {re.search(r"FIXED = (\\d+)", code)[1] for code in seen} >= {"0", "2"}
+"""
+MANY_ROWS = 'check((4300, 512), 1, 0, "float64")'  # which fewer threads share
 
 
 @pytest.mark.parametrize(
-    "checks", [QUICK, pytest.param(LONG, marks=pytest.mark.slow)], ids=["quick", "long"]
+    "checks",
+    [QUICK, SMALL, EDGES, FIXED, MANY_ROWS, pytest.param(LONG, marks=pytest.mark.slow)],
+    ids=["quick", "small", "edges", "fixed", "many_rows", "long"],
 )
 def test_ways_on_the_emulated_gpu(run_emulated, checks):
     run_emulated(EMULATED + checks)

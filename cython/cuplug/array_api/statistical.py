@@ -174,6 +174,7 @@ def _spreading_at_once(dtype: str, root: bool) -> Operator:
         map="double d = (double)x - (double)one; sum = d; square = d * d",
         reduce="sum = a.sum + b.sum; square = a.square + b.square",
         post=f"sqrt({square})" if root else square,
+        options=("--fmad=true",),  # GPUs are slow with float64
     )
 
 

@@ -13,6 +13,7 @@ class Variant:
     device: int  # the number of a GPU; -1: the host
     types: tuple[str, ...]  # of each array
     still: int = 0
+    fixed: int = 0
     near: int = 0
     across: int = 0
     width: int = 1

@@ -10,6 +10,7 @@ cdef extern from "internal/source.h" nogil:
     ctypedef struct cuplug_variant:
         int32_t device
         uint32_t still
+        uint32_t fixed
         uint32_t near
         uint32_t across
         uint16_t types[32]

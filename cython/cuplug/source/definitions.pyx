@@ -40,6 +40,7 @@ cdef int compile_variant(
                 device=v.device,
                 types=tuple([BY_ID[id].name for id in ids]),
                 still=v.still,
+                fixed=v.fixed,
                 near=v.near,
                 across=v.across,
                 width=v.width,

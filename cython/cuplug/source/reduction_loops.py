@@ -77,10 +77,12 @@ constexpr bool FLAT = {"true" if variant.flat else "false"};
 constexpr bool FEW = {"true" if variant.few else "false"};
 constexpr bool STORES_PACKS = {"true" if variant.stores else "false"};
 constexpr unsigned STILL = {variant.still}; /* bit k: array k stands still within packs */
+constexpr unsigned FIXED = {variant.fixed}; /* and along the reduced loop */
 typedef {index} index;
 struct cuplug_places {{ {packs} }};
 {op.element(variant, "p.{}.value[at]")}
 #define CUPLUG_IS_SUM {int(is_sum)}
+#define CUPLUG_OWN_SUMS {int(is_sum and (variant.columns or variant.few))}
 #define CUPLUG_IS_BOOL {is_bool}
 #define CUPLUG_SMALL {first.name}
 typedef {dtypes[first.variable].stored} cuplug_small_type;

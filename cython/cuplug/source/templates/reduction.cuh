@@ -13,7 +13,19 @@
  * ALONE, a thread shares with none. A FLAT line begins and ends anywhere: what lies before its
  * first whole pack, and behind its last one, is loaded by elements. */
 constexpr int OUTPUTS = COLUMNS ? WIDTH : 1; /* of a thread */
-constexpr int PARTS_AHEAD = 8;
+constexpr int PARTS_AHEAD = sizeof(cuplug_value) <= 4 ? 16 : 8;
+#if CUPLUG_OWN_SUMS /* of small integers: 32 bits hold those of a thread */
+typedef int walked;
+#define CUPLUG_TOTAL(sum) (cuplug_value)(CUPLUG_IS_BOOL ? (sum) >> 7 : (sum))
+#else
+typedef cuplug_value walked;
+#define CUPLUG_TOTAL(value) value
+#endif
+/* Blocks that a multiprocessor holds at once, N_BLOCKS_HELD in core/source/reduction_cuda.c where
+ * values are narrow. Without this number the compiler spares registers, and loads wait for others.
+ */
+constexpr int WALKED_BYTES = WIDTH * sizeof(walked);
+constexpr int N_HELD = WALKED_BYTES <= 32 ? 4 : WALKED_BYTES <= 64 ? 3 : 2;
 struct arrays {
   void *data[N_ARRAYS];
 };
@@ -106,6 +118,7 @@ __device__ inline numbers numbers_from(int64_t first, const team &t, int n_colum
   return n;
 }
 
+#if CUPLUG_IS_SUM
 /* Adds the bytes of a word whose place in `ones` is 1; of bools 128 for each that is not 0. */
 template <typename T> __device__ inline int add_bytes(unsigned word, unsigned ones, int sum) {
   if constexpr (T(-1) < T(0)) return __dp4a((int)word, (int)ones, sum);
@@ -115,53 +128,47 @@ __device__ inline unsigned set_bytes(unsigned x) {
   return ((x & 0x7f7f7f7f) + 0x7f7f7f7f | x) & 0x80808080;
 }
 
-/* Adds a pack of small integers: to the first sum, or each to its own. */
-template <bool IS_TOGETHER, bool IS_BOOL, typename T, typename P>
-__device__ inline void add_small(const P &p, int (&sums)[WIDTH]) {
+/* Adds a pack of small integers: each to its own sum, or all to the first one. */
+template <typename T, typename P>
+__device__ inline void add_small(const P &p, walked (&sums)[WIDTH]) {
   constexpr bool is_words = sizeof(T) == 1 && WIDTH % 4 == 0;
+  int all = 0;
 #pragma unroll
   for (int k = 0; k < WIDTH; k++) {
-    int &sum = sums[IS_TOGETHER ? 0 : k];
+    int sum = CUPLUG_OWN_SUMS ? (int)sums[k] : all;
     if constexpr (!is_words) {
-      sum += IS_BOOL ? (p.value[k] != 0) * 128 : (int)p.value[k];
+      sum += CUPLUG_IS_BOOL ? (p.value[k] != 0) * 128 : (int)p.value[k];
     } else {
-      const unsigned word = IS_BOOL ? set_bytes(p.value[k / 4]) : p.value[k / 4];
-      if (!IS_TOGETHER) sum = add_bytes<T>(word, 1u << k % 4 * 8, sum);
-      if (IS_TOGETHER && k % 4 == 0) sum = add_bytes<T>(word, 0x01010101, sum);
+      const unsigned word = CUPLUG_IS_BOOL ? set_bytes(p.value[k / 4]) : p.value[k / 4];
+      if (CUPLUG_OWN_SUMS) sum = add_bytes<T>(word, 1u << k % 4 * 8, sum);
+      if (!CUPLUG_OWN_SUMS && k % 4 == 0) sum = add_bytes<T>(word, 0x01010101, sum);
     }
+    if (CUPLUG_OWN_SUMS) sums[k] = sum;
+    all = sum;
   }
+  if (!CUPLUG_OWN_SUMS) sums[0] += CUPLUG_IS_BOOL ? all >> 7 : all;
 }
+#endif
 
 /* Goes on from the values by the first n_packs of UNROLL packs. */
 __device__ inline void take_packs(const cuplug_numbers &given,
                                   const cuplug_places (&loaded)[UNROLL], int n_packs,
-                                  const numbers &at, bool &is_first,
-                                  cuplug_value (&values)[WIDTH]) {
-#if CUPLUG_IS_SUM /* of small integers: 32 bits hold those of some packs */
-  int sums[WIDTH] = {};
-#pragma unroll
-  for (int u = 0; u < UNROLL; u++)
-    if (u < n_packs)
-      add_small<!COLUMNS && !FEW, CUPLUG_IS_BOOL, cuplug_small_type>(loaded[u].CUPLUG_SMALL, sums);
-#pragma unroll
-  for (int k = 0; k < WIDTH; k++) {
-    if (CUPLUG_IS_BOOL) sums[k] >>= 7;
-    values[k] = is_first ? sums[k] : values[k] + sums[k];
-  }
-  is_first = false;
-#else
+                                  const numbers &at, bool &is_first, walked (&values)[WIDTH]) {
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {
     if (u >= n_packs) continue;
+#if CUPLUG_IS_SUM
+    add_small<cuplug_small_type>(loaded[u].CUPLUG_SMALL, values);
+#else
 #pragma unroll
     for (int k = 0; k < WIDTH; k++) {
       const int64_t i = at.i + u * at.step + at.more[k];
       const cuplug_value made = cuplug_element(given, loaded[u], k, i);
       values[k] = is_first ? made : cuplug_follow(given, values[k], made);
     }
+#endif
     is_first = false;
   }
-#endif
 }
 
 /* What a thread walks: packs p, p + n_lanes ... before `end`, and what stands around whole packs.
@@ -176,9 +183,9 @@ __device__ inline path path_of(const arrays &a, const int64_t (&base)[N_ARRAYS],
                                int64_t n_reduced, int64_t part, int64_t n_parts, bool is_used) {
   /* the first parts have one pack more, until all packs are in one */
   const int64_t n_packs = FLAT ? (n_reduced + WIDTH - 1) / WIDTH : n_reduced;
-  const int64_t rest = n_packs - part * n_parts, y = blockIdx.y;
+  const int64_t rest = n_packs - part * n_parts, y = ALONE ? 0 : blockIdx.y;
   const int lead = FLAT && is_used ? lead_of(a, base) : 0;
-  const int64_t begin = y * part + (y < rest ? y : rest);
+  const int64_t begin = ALONE ? 0 : y * part + (y < rest ? y : rest);
   const int64_t n_whole = FLAT ? (n_reduced + lead) / WIDTH : n_packs;
   const int64_t end = y == n_parts - 1 ? n_whole : begin + part + (y < rest);
   const int64_t p = begin + t.lane;
@@ -193,30 +200,43 @@ __device__ inline path path_of(const arrays &a, const int64_t (&base)[N_ARRAYS],
           y == n_parts - 1};
 }
 
-/* Goes on from the states by the elements of a line that stand in the pack which begins with its
- * element `first`: those of rows are shared by all threads. */
+/* The element of its line, which has whole packs, that a thread takes besides these; -1: none. By
+ * rows each of the first threads has one of those before the first whole pack, or behind the last.
+ */
+__device__ inline int64_t edge_of(const path &w, int lane) {
+  const bool is_head = lane < WIDTH;
+  const int64_t at = (is_head ? 0 : (w.n_whole - 1) * WIDTH) + lane - w.lead;
+  const bool is_there = is_head ? w.is_first_part && w.lead : w.is_last_part && lane < 2 * WIDTH;
+  return w.is_used && is_there && at >= 0 && at < w.n_line ? at : -1;
+}
+
+/* Goes on from the states of some columns by the elements of a line that stand in the pack which
+ * begins with its element `first`. */
 __device__ inline void take_edge(const arrays &a, const cuplug_numbers &given,
                                  const int64_t (&base)[N_ARRAYS], int64_t first, int64_t n_line,
-                                 const team &t, int n_columns, state (&states)[WIDTH]) {
+                                 int n_columns, state (&states)[WIDTH]) {
+  cuplug_places loaded[WIDTH];
+#pragma unroll
+  for (int k = 0; k < WIDTH; k++) {
+    const int64_t at = first + k < 0 ? 0 : first + k < n_line ? first + k : n_line - 1;
+    loaded[k] = load_element(a, base, at);
+  }
 #pragma unroll
   for (int k = 0; k < WIDTH; k++) {
     const int64_t at = first + k;
-    if (at < 0 || at >= n_line || (!FEW && k % t.n_lanes != t.lane)) continue;
-    const int64_t i = FEW ? at / n_columns : at;
-    add(given, states[FEW ? k : 0], cuplug_element(given, load_element(a, base, at), 0, i));
+    if (at >= 0 && at < n_line)
+      add(given, states[k], cuplug_element(given, loaded[k], 0, at / n_columns));
   }
 }
 
-/* What stands before the first whole pack, and behind the last one. */
+/* What stands before the first whole pack of few columns, and behind the last one. */
 __device__ inline void take_edges(const arrays &a, const cuplug_numbers &given,
                                   const int64_t (&base)[N_ARRAYS], const path &w, const team &t,
                                   int n_columns, state (&states)[WIDTH]) {
-  const bool has_head = w.is_first_part && w.lead && (!FEW || t.lane == 0);
-  const bool has_tail = w.is_last_part && (w.n_line + w.lead) % WIDTH && (w.n_whole || !w.lead) &&
-                        (!FEW || (w.n_whole - w.begin) % t.n_lanes == t.lane);
-  if (has_head) take_edge(a, given, base, -w.lead, w.n_line, t, n_columns, states);
-  if (has_tail)
-    take_edge(a, given, base, w.n_whole * WIDTH - w.lead, w.n_line, t, n_columns, states);
+  const bool has_head = w.is_first_part && w.lead && t.lane == 0;
+  const bool has_tail = w.is_last_part && (w.n_whole - w.begin) % t.n_lanes == t.lane;
+  if (has_head) take_edge(a, given, base, -w.lead, w.n_line, n_columns, states);
+  if (has_tail) take_edge(a, given, base, w.n_whole * WIDTH - w.lead, w.n_line, n_columns, states);
 }
 
 #define CUPLUG_REDUCTION_PARAMETERS                                                            \
@@ -229,11 +249,10 @@ __device__ inline void take_edges(const arrays &a, const cuplug_numbers &given,
 /* Loads UNROLL packs from number p on and goes on by those that are WHOLE, or come before the end:
  * instead of others the first is loaded again, so that no load waits for a question. */
 template <bool WHOLE>
-__device__ inline void walk_some(const arrays &a, const cuplug_numbers &given,
-                                 const int64_t (&base)[N_ARRAYS], const divisors<REDUCED> &reduced,
-                                 const strides<N_ARRAYS, REDUCED> &steps, const path &w, int64_t p,
-                                 int n_lanes, const numbers &at, bool &is_first,
-                                 cuplug_value (&values)[WIDTH]) {
+__device__ inline void
+walk_some(const arrays &a, const cuplug_numbers &given, const int64_t (&base)[N_ARRAYS],
+          const divisors<REDUCED> &reduced, const strides<N_ARRAYS, REDUCED> &steps, const path &w,
+          int64_t p, int n_lanes, const numbers &at, bool &is_first, walked (&values)[WIDTH]) {
   cuplug_places loaded[UNROLL];
   int n_loaded = 0;
 #pragma unroll
@@ -242,10 +261,10 @@ __device__ inline void walk_some(const arrays &a, const cuplug_numbers &given,
     const bool is_there = WHOLE || next < w.end;
     const int64_t r = is_there ? next : p;
     int64_t place[N_ARRAYS] = {};
-    if constexpr (FLAT)
-      for (int k = 0; k < N_INPUTS; k++) place[k] = STILL >> k & 1 ? 0 : r * WIDTH - w.lead;
-    else
-      locate<REDUCED>((index)r, reduced, steps, place);
+    if constexpr (!FLAT) locate<REDUCED>((index)r, reduced, steps, place);
+#pragma unroll
+    for (int k = 0; k < N_INPUTS; k++)
+      place[k] = FIXED >> k & 1 ? 0 : FLAT ? r * WIDTH - w.lead : place[k];
     loaded[u] = load_places(a, base, place);
     n_loaded += is_there;
   }
@@ -257,25 +276,32 @@ __device__ inline void walk_packs(const arrays &a, const cuplug_numbers &given,
                                   const int64_t (&base)[N_ARRAYS], const divisors<REDUCED> &reduced,
                                   const strides<N_ARRAYS, REDUCED> &steps, const path &w,
                                   const team &t, int n_columns, state (&states)[WIDTH]) {
-  cuplug_value values[WIDTH];
+  constexpr bool HAS_EDGE = FLAT && !FEW;
+  const int64_t edge = HAS_EDGE ? edge_of(w, t.lane) : -1;
+  cuplug_places at_edge;
+  walked values[WIDTH];
   bool is_first = true;
   int64_t p = w.p;
   const int64_t step = (int64_t)t.n_lanes * UNROLL;
   numbers at = numbers_from(COLUMNS ? p : p * WIDTH - w.lead, t, n_columns);
+  if (HAS_EDGE && edge >= 0) at_edge = load_element(a, base, edge);
+#pragma unroll
+  for (int k = 0; k < WIDTH && CUPLUG_IS_SUM; k++) values[k] = walked();
   for (; p + step - t.n_lanes < w.end; p += step, at.i += at.step * UNROLL)
     walk_some<true>(a, given, base, reduced, steps, w, p, t.n_lanes, at, is_first, values);
   if (p < w.end)
     walk_some<false>(a, given, base, reduced, steps, w, p, t.n_lanes, at, is_first, values);
 #pragma unroll
   for (int k = 0; k < WIDTH; k++) {
-    states[k] = {values[k], !is_first};
-    if (!COLUMNS && !FEW && !CUPLUG_IS_SUM && k && !is_first) add(given, states[0], values[k]);
+    states[k] = {CUPLUG_TOTAL(values[k]), !is_first};
+    if (!COLUMNS && !FEW && !CUPLUG_IS_SUM && k && !is_first)
+      add(given, states[0], states[k].value);
   }
-  if constexpr (FLAT)
-    if (w.is_used) take_edges(a, given, base, w, t, n_columns, states);
+  if (HAS_EDGE && edge >= 0) add(given, states[0], cuplug_element(given, at_edge, 0, edge));
+  if (FEW && w.is_used) take_edges(a, given, base, w, t, n_columns, states);
 }
 
-CUPLUG_KERNEL cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
+CUPLUG_KERNEL_FOR(N_HELD) cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
   __shared__ slots shared;
   const cuplug_numbers given = cuplug_read(read.of);
   const team t = team_of((int)period);
@@ -283,10 +309,11 @@ CUPLUG_KERNEL cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
   int64_t base[N_ARRAYS] = {};
   state states[WIDTH];
   if (is_used) locate<KEPT>((index)(t.owner * (FEW ? n_columns : 1)), kept, kept_steps, base);
-  const path w = path_of(a, base, t, n_reduced, part, n_parts, is_used);
+  const bool has_parts = !ALONE && n_parts > 1;
+  const path w = path_of(a, base, t, n_reduced, part, ALONE ? 1 : n_parts, is_used);
   walk_packs(a, given, base, reduced, reduced_steps, w, t, (int)n_columns, states);
   const auto put = [&](int64_t number, const cuplug_value &value) {
-    if (n_parts > 1)
+    if (has_parts)
       partials[blockIdx.y * n_outputs + number] = value;
     else
       store_output(a, given, number, value, kept, kept_steps, n);
@@ -296,16 +323,16 @@ CUPLUG_KERNEL cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
     const cuplug_value value = share_columns(given, shared, t, (int)n_columns, first, states);
     if (threadIdx.x < n_columns) put(t.owner * n_columns + threadIdx.x, value);
   } else {
-    if constexpr (!ALONE) share(given, shared, t, !COLUMNS && t.n_sharers <= 32, OUTPUTS, states);
+    if constexpr (!ALONE) share(given, shared, t, OUTPUTS, states);
     if (!is_used || t.sharer) return;
-    if (STORES_PACKS && n_parts == 1) return store_pack(a, given, base, states, n);
+    if (STORES_PACKS && !has_parts) return store_pack(a, given, base, states, n);
 #pragma unroll
     for (int k = 0; k < OUTPUTS; k++) put(t.owner * OUTPUTS + k, states[k].value);
   }
 }
 
 /* Threads side by side have an output each; those above each other share the parts of it. */
-CUPLUG_KERNEL cuplug_finish(CUPLUG_REDUCTION_PARAMETERS) {
+CUPLUG_KERNEL_FOR(1) cuplug_finish(CUPLUG_REDUCTION_PARAMETERS) {
   __shared__ slots shared;
   const cuplug_numbers given = cuplug_read(read.of);
   const int x = threadIdx.x, y = threadIdx.y, width = blockDim.x, height = blockDim.y;
@@ -314,13 +341,16 @@ CUPLUG_KERNEL cuplug_finish(CUPLUG_REDUCTION_PARAMETERS) {
   for (int64_t p = y; number < n_outputs && p < n_parts; p += PARTS_AHEAD * height) {
     cuplug_value loaded[PARTS_AHEAD];
 #pragma unroll
-    for (int u = 0; u < PARTS_AHEAD; u++)
-      if (p + u * height < n_parts) loaded[u] = partials[(p + u * height) * n_outputs + number];
+    for (int u = 0; u < PARTS_AHEAD; u++) { /* as in walk_some */
+      const int64_t next = p + u * height;
+      loaded[u] = partials[(next < n_parts ? next : p) * n_outputs + number];
+    }
+    add(given, s[0], loaded[0]);
 #pragma unroll
-    for (int u = 0; u < PARTS_AHEAD; u++)
-      if (p + u * height < n_parts) add(given, s[0], loaded[u]);
+    for (int u = 1; u < PARTS_AHEAD; u++)
+      if (p + u * height < n_parts) s[0].value = cuplug_reduce(given, s[0].value, loaded[u]);
   }
-  share(given, shared, {number, y, height, y, height, x, width}, false, 1, s);
+  share(given, shared, {number, y, height, y, height, x, width}, 1, s);
   /* a reduction of nothing has no parts, and its value is that of the identity */
   if (!n_parts) s[0].value = cuplug_identity(given);
   if (number < n_outputs && !y) store_output(a, given, number, s[0].value, kept, kept_steps, n);

@@ -42,12 +42,16 @@ struct slots {
 };
 
 /* Puts together states number `first` and so on of all sharers, in halves, as those of the first
- * one. All threads come here; with `in_warp` those that share are of one warp. */
+ * one. All threads come here; the first n sharers are of one warp where their states lie so. */
 template <int N>
 __device__ inline void share_some(const cuplug_numbers &given, slots &shared, const team &t,
-                                  bool in_warp, int first, int end, state (&states)[N]) {
+                                  int first, int end, state (&states)[N]) {
   const int mine = t.own + t.sharer * t.step;
-  in_warp ? __syncwarp() : __syncthreads();
+  const auto wait_for = [&](int n) {
+    const bool in_warp = t.step * n <= 32;
+    in_warp ? __syncwarp() : __syncthreads();
+  };
+  wait_for(t.n_sharers);
 #pragma unroll
   for (int k = 0; k < TOGETHER; k++) {
     if (t.sharer >= t.n_sharers || first + k >= end) continue;
@@ -56,7 +60,7 @@ __device__ inline void share_some(const cuplug_numbers &given, slots &shared, co
   }
   for (int n = t.n_sharers, half; n > 1; n = half) {
     half = (n + 1) / 2;
-    in_warp ? __syncwarp() : __syncthreads();
+    wait_for(n);
     const int other = mine + half * t.step;
 #pragma unroll
     for (int k = 0; k < TOGETHER; k++) {
@@ -70,10 +74,10 @@ __device__ inline void share_some(const cuplug_numbers &given, slots &shared, co
 
 template <int N>
 __device__ inline void share(const cuplug_numbers &given, slots &shared, const team &t,
-                             bool in_warp, int n_states, state (&states)[N]) {
+                             int n_states, state (&states)[N]) {
 #pragma unroll
   for (int k = 0; k < N; k += TOGETHER)
-    if (k < n_states) share_some(given, shared, t, in_warp, k, n_states, states);
+    if (k < n_states) share_some(given, shared, t, k, n_states, states);
 }
 
 /* What the states of a block's threads come to in each column: thread c has column c's in the end.
@@ -86,7 +90,7 @@ __device__ inline cuplug_value share_columns(const cuplug_numbers &given, slots 
   __shared__ bool is_found[MOST_COLUMNS];
   const int own = threadIdx.x;
   if (own < MOST_COLUMNS) is_found[own] = false;
-  share(given, shared, t, false, WIDTH, states);
+  share(given, shared, t, WIDTH, states);
 #pragma unroll
   for (int k = 0; k < WIDTH; k++) { /* no two threads have one column at once */
     __syncthreads();
