@@ -30,7 +30,7 @@ static inline cuplug_value short_row(const cuplug_numbers given, const cuplug_pl
   cuplug_few lanes;
   if (n >= FEW) {
     row_chunk(given, p, n, i, FEW, &lanes);
-    CUPLUG_EACH_HALF(CUPLUG_FOLD_AT, lanes, FEW, 1)
+    CUPLUG_EACH_HALF(CUPLUG_FOLD_FEW_AT, lanes, FEW, 1)
     return CUPLUG_GET(lanes, 0);
   }
   CUPLUG_SIMD
@@ -75,6 +75,6 @@ static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
     if (n_chunks >> k & 1)
       for (int64_t at = 0; at < FEW; at++)
         CUPLUG_SET_REDUCED(all, at, CUPLUG_GET(pairs[k], at), CUPLUG_GET(all, at));
-  CUPLUG_EACH_HALF(CUPLUG_FOLD_AT, all, FEW, 1)
+  CUPLUG_EACH_HALF(CUPLUG_FOLD_FEW_AT, all, FEW, 1)
   return CUPLUG_GET(all, 0);
 }
