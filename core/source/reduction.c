@@ -10,9 +10,10 @@
 
 #define HOST_BLOCK 1024
 #define N_HOST_ITEMS 64
-#define N_HOST_LEAST 4096    /* elements of a part */
-#define N_HOST_BESIDE 65536  /* by columns: of all outputs, as a part stores a value for each */
-#define N_HOST_SHORT 32      /* reduced loops below this are walked by columns */
+#define N_HOST_LEAST 4096   /* elements of a part */
+#define N_HOST_BESIDE 16384 /* of all outputs of a part, by columns */
+#define N_HOST_ROWS 64      /* and of each of them, as a part stores a value for each */
+#define N_HOST_SHORT 32     /* reduced loops below this are walked by columns */
 
 /* ---- Axes ------------------------------------------------------------------------------------ */
 
@@ -172,7 +173,8 @@ static void cut(cuplug__reduction *r, long long wanted, long long least) {
 static void cut_for_threads(cuplug__reduction *r, int by_columns) {
   const long long n = r->kept.n, beside = n < HOST_BLOCK ? n : HOST_BLOCK;
   const long long items = by_columns ? (n + HOST_BLOCK - 1) / HOST_BLOCK : n;
-  const long long least = by_columns ? (N_HOST_BESIDE + beside - 1) / beside : N_HOST_LEAST;
+  const long long rows = (N_HOST_BESIDE + beside - 1) / beside;
+  const long long least = by_columns ? (rows < N_HOST_ROWS ? N_HOST_ROWS : rows) : N_HOST_LEAST;
   cut(r, (N_HOST_ITEMS + items - 1) / items, least);
 }
 

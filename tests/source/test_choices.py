@@ -34,6 +34,14 @@ def test_the_first_of_the_best_is_chosen(backend, shape, dtype):
         assert_same(np.asarray(backend.take(found.value)), np.asarray(v.min(axis)))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "int8"])
+def test_rows_of_any_length(dtype):
+    """Shorter than the lanes of a row, and whose last lanes are among those before."""
+    for n in range(32, 300, 5):
+        x = values((40, n), "float64", n).astype(dtype)
+        assert_same(ARGMAX(x, axis=1), x.argmax(1))
+
+
 @pytest.mark.sanitizer
 @pytest.mark.parametrize("shape", [(7, 9), (50, 4000), (4000, 50)], ids=str)
 def test_nan_is_chosen(backend, shape):

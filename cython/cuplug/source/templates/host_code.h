@@ -179,8 +179,11 @@ static inline uint64_t cuplug_same(uint64_t x) { return x; }
 /* The loop that follows has no iteration that needs another's. */
 #ifdef __clang__
 #define CUPLUG_SIMD _Pragma("clang loop vectorize(assume_safety)")
+#define CUPLUG_SIMD_ONCE CUPLUG_SIMD
 #else
 #define CUPLUG_SIMD _Pragma("GCC ivdep")
+/* Of so few iterations that they would become so many statements, and no vectors. */
+#define CUPLUG_SIMD_ONCE _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #endif
 
 static inline int64_t cuplug_least(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -27,10 +27,11 @@ typedef CUPLUG_VALUES(FEW) cuplug_few;
 #define CUPLUG_SET_REDUCED(values, at, a, b) CUPLUG_SET(values, at, cuplug_reduce(given, a, b))
 
 /* Puts values `half` and those behind it, as many as there are up to n, to the first ones. */
-#define CUPLUG_FOLD_AT(values, n, half)         \
-  CUPLUG_SIMD                                   \
-  for (int64_t at = 0; at < (n) - (half); at++) \
-    CUPLUG_SET_REDUCED(values, at, CUPLUG_GET(values, at), CUPLUG_GET(values, at + (half)));
+#define CUPLUG_FOLD_BY(simd, values, n, half)        \
+  simd for (int64_t at = 0; at < (n) - (half); at++) \
+      CUPLUG_SET_REDUCED(values, at, CUPLUG_GET(values, at), CUPLUG_GET(values, at + (half)));
+#define CUPLUG_FOLD_AT(values, n, half) CUPLUG_FOLD_BY(CUPLUG_SIMD, values, n, half)
+#define CUPLUG_FOLD_FEW_AT(values, n, half) CUPLUG_FOLD_BY(CUPLUG_SIMD_ONCE, values, n, half)
 
 /* Folds n values to at most `to`, in halves. */
 #define CUPLUG_FOLD(values, n, to)                       \

@@ -22,35 +22,46 @@ static __attribute__((noinline)) int64_t place_in_order(const cuplug_numbers giv
   return best;
 }
 
+/* Lanes that are folded at once, though fewer are left: as vectors, without jumps. */
+enum { BESIDE = LANES < 32 ? 1 : 16 };
+
 /* Where the first of n values is that none of them is better than. Each lane keeps its
  * first best one and at which step that came; so many at once as the compiler knows of stay in
- * registers. */
+ * registers. The last step is of the last LANES values, whichever came before. */
 static inline int64_t place_of_best(const cuplug_numbers given, const cuplug_places p, int64_t n) {
   cuplug_chosen lanes[LANES] __attribute__((aligned(64))), best[LANES] __attribute__((aligned(64)));
   cuplug_flag steps[LANES] __attribute__((aligned(64))) = {0}, step = 1;
   cuplug_flag is_worse[LANES] __attribute__((aligned(64)));
+  const uint32_t last = n < LANES ? 0 : (uint32_t)(n - LANES);
   int64_t begin = LANES;
   if (n < LANES) {
-    for (int64_t at = 0; at < LANES; at++) lanes[at] = CUPLUG_VALUE_AT(at < n ? at : 0);
+    CUPLUG_SIMD
+    for (int64_t at = 0; at < n; at++) lanes[at] = CUPLUG_VALUE_AT(at);
+    const cuplug_chosen value = CUPLUG_VALUE_AT(0);
+    CUPLUG_SIMD
+    for (int64_t at = n; at < LANES; at++) lanes[at] = value;
   } else {
     CUPLUG_SIMD
     for (int64_t at = 0; at < LANES; at++) lanes[at] = CUPLUG_VALUE_AT(at);
   }
-#define CUPLUG_STEP(n_lanes)                                           \
+#define CUPLUG_STEP                                                    \
   CUPLUG_SIMD                                                          \
-  for (int64_t at = 0; at < (n_lanes); at++) {                         \
+  for (int64_t at = 0; at < LANES; at++) {                             \
     const cuplug_chosen value = CUPLUG_VALUE_AT(begin + at);           \
     const int is_better = cuplug_better(given, lanes[at], value) != 0; \
     lanes[at] = is_better ? value : lanes[at];                         \
     steps[at] = is_better ? step : steps[at];                          \
   }
-  for (; begin + LANES <= n; begin += LANES, step++) CUPLUG_STEP(LANES)
-  CUPLUG_STEP(n - begin)
+  for (; begin + LANES <= n; begin += LANES, step++) CUPLUG_STEP
+  if (begin < n) {
+    begin = last;
+    CUPLUG_STEP
+  }
 #undef CUPLUG_STEP
   memcpy(best, lanes, sizeof(best));
-#define CUPLUG_BEST_AT(best, n, half)     \
-  CUPLUG_SIMD                             \
-  for (int64_t at = 0; at < (half); at++) \
+#define CUPLUG_BEST_AT(best, n, half)                                  \
+  CUPLUG_SIMD_ONCE                                                     \
+  for (int64_t at = 0; at < ((half) < BESIDE ? BESIDE : (half)); at++) \
     best[at] = cuplug_better(given, best[at], best[half + at]) ? best[half + at] : best[at];
   CUPLUG_EACH_HALF(CUPLUG_BEST_AT, best, LANES, 1)
   CUPLUG_SIMD
@@ -59,7 +70,8 @@ static inline int64_t place_of_best(const cuplug_numbers given, const cuplug_pla
   uint32_t first = UINT32_MAX;
   CUPLUG_SIMD
   for (uint32_t at = 0; at < LANES; at++) {
-    const uint32_t here = ((uint32_t)steps[at] * LANES + at) | -(uint32_t)is_worse[at];
+    const uint32_t from = (uint32_t)steps[at] * LANES, before = from < last ? from : last;
+    const uint32_t here = (before + at) | -(uint32_t)is_worse[at];
     first = here < first ? here : first;
   }
   return first < n ? first : place_in_order(given, p, n);

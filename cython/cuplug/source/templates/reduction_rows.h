@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A row of a reduction by `cuplug_reduce`: behind reduction.h. */
-/* n >= LANES elements, the first with number i, as FEW values. */
-static inline void row_chunk(const cuplug_numbers given, const cuplug_places p, int64_t n,
-                             int64_t i, cuplug_few *few) {
+/* n >= n_lanes elements, the first with number i, as FEW values. */
+static inline __attribute__((always_inline)) void row_chunk(const cuplug_numbers given,
+                                                            const cuplug_places p, int64_t n,
+                                                            int64_t i, const int64_t n_lanes,
+                                                            cuplug_few *few) {
   CUPLUG_VALUES(LANES) lanes __attribute__((aligned(64)));
-  int64_t begin = LANES;
+  int64_t begin = n_lanes;
   CUPLUG_SIMD
-  for (int64_t at = 0; at < LANES; at++)
+  for (int64_t at = 0; at < n_lanes; at++)
     CUPLUG_SET(lanes, at, cuplug_element(given, p, at, i + at));
-  for (; begin + LANES <= n; begin += LANES) {
+  for (; begin + n_lanes <= n; begin += n_lanes) {
     CUPLUG_SIMD
-    for (int64_t at = 0; at < LANES; at++)
+    for (int64_t at = 0; at < n_lanes; at++)
       CUPLUG_SET_REDUCED(lanes, at, CUPLUG_GET(lanes, at),
                          cuplug_element(given, p, begin + at, i + begin + at));
   }
@@ -18,14 +20,19 @@ static inline void row_chunk(const cuplug_numbers given, const cuplug_places p, 
   for (int64_t at = 0; at < n - begin; at++)
     CUPLUG_SET_REDUCED(lanes, at, CUPLUG_GET(lanes, at),
                        cuplug_element(given, p, begin + at, i + begin + at));
-  CUPLUG_EACH_HALF(CUPLUG_FOLD_AT, lanes, LANES, FEW)
+  CUPLUG_EACH_HALF(CUPLUG_FOLD_AT, lanes, n_lanes, FEW)
   for (int64_t at = 0; at < FEW; at++) CUPLUG_SET(*few, at, CUPLUG_GET(lanes, at));
 }
 
 /* Fewer than LANES elements. */
 static inline cuplug_value short_row(const cuplug_numbers given, const cuplug_places p, int64_t n,
                                      int64_t i) {
-  CUPLUG_VALUES(LANES) lanes __attribute__((aligned(64)));
+  cuplug_few lanes;
+  if (n >= FEW) {
+    row_chunk(given, p, n, i, FEW, &lanes);
+    CUPLUG_EACH_HALF(CUPLUG_FOLD_FEW_AT, lanes, FEW, 1)
+    return CUPLUG_GET(lanes, 0);
+  }
   CUPLUG_SIMD
   for (int64_t at = 0; at < n; at++) CUPLUG_SET(lanes, at, cuplug_element(given, p, at, i + at));
   CUPLUG_FOLD(lanes, n, 1)
@@ -53,7 +60,7 @@ static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
     n = end - at_row < BLOCK + LANES ? end - at_row : BLOCK;
     cuplug_few few;
     int k = 0;
-    row_chunk(given, row_places(task, offsets, at_row, n), n, at_row, &few);
+    row_chunk(given, row_places(task, offsets, at_row, n), n, at_row, LANES, &few);
     if (CAN_STOP && few_stop(given, &few)) {
       stop(stopped);
       end = 0;
@@ -68,6 +75,6 @@ static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
     if (n_chunks >> k & 1)
       for (int64_t at = 0; at < FEW; at++)
         CUPLUG_SET_REDUCED(all, at, CUPLUG_GET(pairs[k], at), CUPLUG_GET(all, at));
-  CUPLUG_EACH_HALF(CUPLUG_FOLD_AT, all, FEW, 1)
+  CUPLUG_EACH_HALF(CUPLUG_FOLD_FEW_AT, all, FEW, 1)
   return CUPLUG_GET(all, 0);
 }

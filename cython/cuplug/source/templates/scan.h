@@ -199,17 +199,17 @@ scan_lines(const cuplug_loop_call *call, const cuplug_numbers given, int64_t beg
   for (int64_t at = 0; at < m; at++) {
     const cuplug_spot spot = onward(first, across, at);
     cuplug_value value = take(given, spot, 0, 1, cuplug_identity(given), 1);
-    for (int64_t r = 1; r < n; r++)
-      value = take(given, onward(spot, along, r), r, 0, value, 1);
+    for (int64_t r = 1; r < n; r++) value = take(given, onward(spot, along, r), r, 0, value, 1);
   }
 }
 
 /* ---- All ------------------------------------------------------------------------------------- */
 
 /* One part of m lines from `begin` on. */
-static inline __attribute__((always_inline)) void
-scan_block(const cuplug_loop_call *call, const cuplug_numbers given, int64_t begin, int64_t m,
-           int64_t part, int stores) {
+static inline __attribute__((always_inline)) void scan_block(const cuplug_loop_call *call,
+                                                             const cuplug_numbers given,
+                                                             int64_t begin, int64_t m, int64_t part,
+                                                             int stores) {
   const cuplug_steps across = steps_of(call->loop), along = steps_of(call->reduced);
   if (are_ones(across))
     scan_columns(call, given, begin, m, part, ones, stores);
