@@ -8,6 +8,7 @@
 #include <cuda_fp16.h>
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
+#include <type_traits>
 
 namespace elementwise {
 
@@ -73,8 +74,17 @@ template <int ARITY, typename T, class OP> struct map : operands<ARITY, T> {
   }
 };
 
-/* An element of which only the size is known. */
-template <int BYTES> struct alignas(BYTES) word { unsigned char bytes[BYTES]; };
+/* An element of which only the size is known. As an integer: bytes would be moved one by one. */
+template <int BYTES> struct word_of { using type = uint8_t; };
+template <> struct word_of<2> { using type = uint16_t; };
+template <> struct word_of<4> { using type = uint32_t; };
+template <> struct word_of<8> { using type = uint64_t; };
+template <> struct word_of<16> {
+  struct alignas(16) type {
+    uint64_t at[2];
+  };
+};
+template <int BYTES> using word = typename word_of<BYTES>::type;
 
 /* The same where the run tells which of the types of this size the elements have: most of a kernel
  * for strided arrays finds and moves them, and that once for all types keeps plugins small. */
@@ -107,12 +117,12 @@ struct sized_map<ARITY, BYTES, OP, types<T...>> : operands<ARITY, word<BYTES>> {
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
-/* The sizes and strides of any loop. */
-template <int N> struct layout {
-  static constexpr int NDIM = sizeof(cuplug_loop::sizes) / sizeof(long long);
+/* The sizes and strides of a loop of at most NDIM dimensions. */
+template <int N, int NDIM> struct layout {
   cuplug::divisors<NDIM> sizes;
   cuplug::strides<N, NDIM> steps;
 };
+constexpr int ANY = sizeof(cuplug_loop::sizes) / sizeof(long long); /* dimensions */
 
 template <int WIDTH, class CODE>
 __global__ void __launch_bounds__(cuplug::THREADS) packs_kernel(const CODE code, int64_t n) {
@@ -120,21 +130,23 @@ __global__ void __launch_bounds__(cuplug::THREADS) packs_kernel(const CODE code,
                                                    cuplug::strides<CODE::N, 0>());
 }
 
-/* Where WIDTH is more than 1, the input lies side by side along the last dimension. */
-template <int WIDTH, class CODE>
+/* Where WIDTH is more than 1, the input lies side by side along the last dimension. Loops of 1 or 2
+ * dimensions have fewer than CUPLUG__WIDE_FROM elements. */
+template <int WIDTH, int NDIM, class CODE>
 __global__ void __launch_bounds__(cuplug::THREADS)
     lines_kernel(const CODE code, int64_t n, const __grid_constant__ cuplug_cut cut,
-                 const __grid_constant__ layout<CODE::N> own) {
-  cuplug::walks::in_lines<WIDTH, 1, 0, int64_t>(code, n, cut, own.sizes, own.steps, ~0u, 0);
+                 const __grid_constant__ layout<CODE::N, NDIM> own) {
+  using index = std::conditional_t<NDIM == ANY, int64_t, unsigned>;
+  cuplug::walks::in_lines<WIDTH, CUPLUG__LINES_UNROLL(WIDTH), NDIM == ANY ? 0 : NDIM, index>(
+      code, n, cut, own.sizes, own.steps, ~0u, 0);
 }
 
 /* With one input, which goes through the tile. */
-constexpr int SIDE = 32; /* elements of a tile along each dimension */
-template <class CODE>
-__global__ void __launch_bounds__(cuplug::THREADS)
+template <int SIDE, int WIDTH, class CODE>
+__global__ void __launch_bounds__(cuplug::THREADS, cuplug::walks::TILE_BLOCKS<WIDTH>)
     tiles_kernel(const CODE code, int64_t n, const __grid_constant__ cuplug_cut cut,
-                 const __grid_constant__ layout<CODE::N> own) {
-  cuplug::walks::in_tiles<SIDE, 1, 1, 0>(code, n, cut, own.sizes, own.steps, 1);
+                 const __grid_constant__ layout<CODE::N, ANY> own) {
+  cuplug::walks::in_tiles<SIDE, WIDTH, 1, 0>(code, n, cut, own.sizes, own.steps);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -149,30 +161,37 @@ template <int N> bool are_plain(const cuplug_tensor (&tensors)[N]) {
   return addresses % 16 == 0;
 }
 
-struct plan {
-  cuplug_walk_kind kind;
+/* How a call meets its elements. */
+template <int N> struct plan {
+  cuplug_walk_kind kind = CUPLUG_WALK_PACKS;
+  int64_t n;
   int width; /* of packs, in lines */
   cuplug_cut cut;
+  cuplug_loop loop;
+  long long strides[ANY + 1][32];
 };
 
 /* By the rule of <cuplug/walk.h>. Gradients, which have two inputs, seldom are strided: no tiles
  * for them, and lines element by element, as where an input does not lie side by side. */
 template <int N>
-void make_plan(const cuplug_tensor (&tensors)[N], int width, plan *p, layout<N> *own) {
+void make_plan(const cuplug_tensor (&tensors)[N], int width, int side, plan<N> *p) {
   constexpr uint32_t WRITTEN = 1u << (N - 1);
-  long long strides[layout<N>::NDIM + 1][32];
-  cuplug_loop loop;
-  cuplug__loop_start(&loop, N, strides);
-  for (int32_t d = 0; d < tensors[0].ndim; d++) cuplug__loop_add(&loop, tensors, d, 0);
-  cuplug__loop_collapse(&loop, 1);
-  p->kind = cuplug__walk(&loop, tensors, WRITTEN, width, N == 2 ? SIDE : 0, &p->cut);
+  cuplug__loop_start(&p->loop, N, p->strides);
+  for (int32_t d = 0; d < tensors[0].ndim; d++) cuplug__loop_add(&p->loop, tensors, d, 0);
+  cuplug__loop_collapse(&p->loop, 1);
+  p->kind = cuplug__walk(&p->loop, tensors, WRITTEN, width, N == 2 ? side : 0, &p->cut);
   p->width = N == 2 && p->cut.near & 1 ? width : 1;
   if (p->kind == CUPLUG_WALK_LINES && p->width != width)
-    cuplug__cut_lines(&loop, tensors, WRITTEN, 1, &p->cut);
-  for (int d = 0; d < loop.ndim; d++) {
-    own->sizes.of[d] = cuplug__divisor(loop.sizes[d], 1);
-    for (int k = 0; k < N; k++) own->steps.of[k][d] = strides[d][k];
+    cuplug__cut_lines(&p->loop, tensors, WRITTEN, 1, &p->cut);
+}
+
+template <int NDIM, int N> layout<N, NDIM> layout_of(const plan<N> &p) {
+  layout<N, NDIM> own;
+  for (int d = 0; d < p.loop.ndim; d++) {
+    own.sizes.of[d] = cuplug__divisor(p.loop.sizes[d], 1);
+    for (int k = 0; k < N; k++) own.steps.of[k][d] = p.strides[d][k];
   }
+  return own;
 }
 
 /* With the blocks that these items need; one takes what is left over of packs. */
@@ -190,29 +209,44 @@ template <class CODE, int N, class OP> CODE code_of(const cuplug_tensor (&tensor
   return code;
 }
 
+template <int WIDTH, int NDIM, class CODE, int N>
+int launch_lines(const cuplug_call *call, const CODE &code, const plan<N> &p) {
+  const int per_block = cuplug::THREADS * CUPLUG__LINES_UNROLL(WIDTH);
+  return launch<lines_kernel<WIDTH, NDIM, CODE>>(call, p.cut.n_items, per_block, code, p.n, p.cut,
+                                                 layout_of<NDIM>(p));
+}
+
+/* Of arrays that are not in packs. */
+template <int WIDTH, class CODE, int N>
+int launch_strided(const cuplug_call *call, const CODE &code, const plan<N> &p) {
+  if constexpr (N == 2) {
+    constexpr int SIDE = CUPLUG__TILE_SIDE(sizeof(typename CODE::template type<0>));
+    if (p.kind == CUPLUG_WALK_TILES)
+      return launch<tiles_kernel<SIDE, WIDTH, CODE>>(call, p.cut.n_items, 1, code, p.n, p.cut,
+                                                     layout_of<ANY>(p));
+    const int ndim = p.n < CUPLUG__WIDE_FROM ? p.loop.ndim : ANY;
+    if (p.width > 1 && ndim == 1) return launch_lines<WIDTH, 1>(call, code, p);
+    if (p.width > 1 && ndim == 2) return launch_lines<WIDTH, 2>(call, code, p);
+    if (p.width > 1) return launch_lines<WIDTH, ANY>(call, code, p);
+  }
+  return launch_lines<1, ANY>(call, code, p);
+}
+
 template <typename T, class TYPES, int N, class OP>
 int map_type(const cuplug_call *call, const cuplug_tensor (&tensors)[N], OP op) {
   using typed = map<N - 1, T, OP>;
   using sized = sized_map<N - 1, sizeof(T), OP, TYPES>;
   constexpr int W = WIDTH<T>;
-  const int64_t n = cuplug_n_elements(&tensors[0]);
-  plan p = {CUPLUG_WALK_PACKS, W, {}};
-  layout<N> own;
-  if (n == 0) return CUPLUG_OK;
-  if (!are_plain(tensors)) make_plan(tensors, W, &p, &own);
+  plan<N> p;
+  p.n = cuplug_n_elements(&tensors[0]);
+  if (p.n == 0) return CUPLUG_OK;
+  if (!are_plain(tensors)) make_plan(tensors, W, CUPLUG__TILE_SIDE(sizeof(T)), &p);
   if (p.kind == CUPLUG_WALK_PACKS)
-    return launch<packs_kernel<W, typed>>(call, n / W, cuplug::THREADS, code_of<typed>(tensors, op),
-                                          n);
+    return launch<packs_kernel<W, typed>>(call, p.n / W, cuplug::THREADS,
+                                          code_of<typed>(tensors, op), p.n);
   sized code = code_of<sized>(tensors, op);
   code.dtype = dtype_of<T>;
-  if constexpr (N == 2) {
-    if (p.kind == CUPLUG_WALK_TILES)
-      return launch<tiles_kernel<sized>>(call, p.cut.n_items, 1, code, n, p.cut, own);
-    if (p.width > 1)
-      return launch<lines_kernel<W, sized>>(call, p.cut.n_items, cuplug::THREADS, code, n, p.cut,
-                                            own);
-  }
-  return launch<lines_kernel<1, sized>>(call, p.cut.n_items, cuplug::THREADS, code, n, p.cut, own);
+  return launch_strided<W>(call, code, p);
 }
 
 /* out[i] = op(in[i] ...) for the first ARITY tensors of the call and the last, which may be its own

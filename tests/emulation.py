@@ -4,6 +4,7 @@ makes of it what runs thread after thread. $EMULATED is a folder for that.
 
 Of modules NVRTC tells names and types. Code of expressions is known as it was generated."""
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -73,8 +74,14 @@ def install_modules() -> None:
 
 
 def build_plugin(name: str) -> None:
-    """Build a stock plugin whose CUDA side runs on the emulated driver, into $EMULATED."""
+    """Build a stock plugin whose CUDA side runs on the emulated driver, into $EMULATED.
+
+    Other processes may do so at the same time, or have it loaded: what is there is not replaced.
+    """
     path = Path(os.environ["EMULATED"], f"lib{name}.so")
+    if path.exists():
+        return
+    mine = path.with_name(f"{name}-{os.getpid()}.built")
     include = [f"-I{ROOT / each}" for each in ("plugins", "include")]
     toolkit_headers = f"-I{Path(toolkit.find_nvcc()).resolve().parents[1] / 'include'}"
     host = ["-x", "c", "-std=gnu11", "-O1", "-w", "-fPIC", "-DCUPLUG_ARCHITECTURES=900"]
@@ -83,10 +90,12 @@ def build_plugin(name: str) -> None:
     parts = []
     for source in sorted(ROOT.glob(f"plugins/{name}/*.c*")):
         if source.suffix in compilers:
-            parts.append(path.with_suffix(f".{source.name}.o"))
+            parts.append(mine.with_suffix(f".{source.name}.o"))
             command = [*compilers[source.suffix], *include, "-c", source, "-o", parts[-1]]
             subprocess.run(command, check=True)
-    subprocess.run([COMPILER[0], "-shared", *parts, "-lm", "-o", path], check=True)
+    subprocess.run([COMPILER[0], "-shared", *parts, "-lm", "-o", mine], check=True)
+    with contextlib.suppress(FileExistsError):
+        os.link(mine, path)
 
 
 def _launch(name: str, symbol: str, codes: tuple[int, ...] | None) -> str:

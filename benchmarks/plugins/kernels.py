@@ -123,9 +123,9 @@ def compare(timer: DeviceTimer, case: Case) -> Comparison:
     return comparison
 
 
-def copy_target(fraction: float) -> Target:
-    """Return the target of that fraction of a device copy's speed."""
-    return Target("cuplug", f">= {fraction} of a device copy", (COPY,), 1 / fraction)
+def copy_target(fraction: float, what: str = "") -> Target:
+    """Return the target of that fraction of the speed of a device copy, `what` being copied."""
+    return Target("cuplug", f">= {fraction} of a device copy{what}", (COPY,), 1 / fraction)
 
 
 def gather_cases(n: int) -> Iterator[Case]:

@@ -25,7 +25,7 @@ Views = Callable[..., tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Case:
-    """What is computed of views of arrays on the device, and the bytes that must move.
+    """What is computed of views of arrays on the device, and the bytes that memory must move.
 
     `exact` says that all libraries give the same bits; without `cupy` or `torch` these have no way
     of doing it in one pass.
@@ -42,6 +42,7 @@ class Case:
     share: float
     exact: bool = True
     beats_peers: bool = False
+    copied: str = ""  # by the device copy, where that is not what the arrays hold
 
     def function(self, name: str) -> Function:
         return {"cuplug": self.cuplug, "torch": self.torch, "cupy": self.cupy}[name]
@@ -197,7 +198,10 @@ def computing_cases(x: np.ndarray) -> Iterator[Case]:
 
 
 def gather_cases(n: int) -> Iterator[Case]:
-    """Yield random rows that are no multiples of what memory hands out."""
+    """Yield random rows that are no multiples of what memory hands out.
+
+    Memory moves the sectors that the rows lie in, the indices and the output.
+    """
     random = np.random.default_rng(3)
     for width, dtype, name in ((3, "f2", "halves"), (4, "f4", "floats"), (7, "f8", "doubles")):
         row_bytes = width * np.dtype(dtype).itemsize
@@ -210,7 +214,7 @@ def gather_cases(n: int) -> Iterator[Case]:
                    lambda x, index: x[index], stock("gather"),
                    in_torch(lambda torch, x, index: torch.index_select(x, 0, index)),
                    in_cupy(lambda cp, x, index: cp.take(x, index, axis=0)), n_bytes, 0.9,
-                   beats_peers=True)  # fmt: skip
+                   beats_peers=True, copied=f" of the {SECTOR}-byte sectors touched")  # fmt: skip
 
 
 @functools.lru_cache(maxsize=6)
@@ -247,7 +251,7 @@ def prepare(timer: DeviceTimer, case: Case, name: str) -> Contender:
 
 def compare(timer: DeviceTimer, case: Case) -> Comparison:
     """Return the comparison of a case."""
-    targets = [copy_target(case.share)]
+    targets = [copy_target(case.share, case.copied)]
     if case.beats_peers:
         targets.append(Target("cuplug", "<= the best peer", ("torch", "cupy")))
     comparison = Comparison(case.title, "us", COPY, targets, n_bytes=case.n_bytes)

@@ -58,16 +58,79 @@ __device__ inline INDEX locate(INDEX n, const divisors<N> &sizes, const strides<
 
 namespace walks {
 
-/* ---- Packs of all arrays --------------------------------------------------------------------- */
+/* ---- Packs on their way -----------------------------------------------------------------------
+ */
 
-template <int WIDTH, typename... T> struct packs {};
-template <int WIDTH, typename T, typename... REST> struct packs<WIDTH, T, REST...> {
-  pack<T, WIDTH> first;
-  packs<WIDTH, REST...> rest;
+/* How a pack is held until its elements are wanted: of narrow ones as words. Their elements would
+ * be taken apart where the ways of loading meet, and so each load waited for before the next. */
+template <typename T, int WIDTH, bool IN_WORDS = (sizeof(T) < 4 && WIDTH * sizeof(T) % 4 == 0)>
+struct held_pack {
+  using type = pack<T, WIDTH>;
+};
+template <typename T, int WIDTH> struct held_pack<T, WIDTH, true> {
+  using type = pack<unsigned, WIDTH * sizeof(T) / 4>;
+};
+template <typename T, int WIDTH> using held = typename held_pack<T, WIDTH>::type;
+
+/* The same bytes as another type of this size. */
+template <class TO, class FROM> __device__ inline void put(TO &to, const FROM &from) {
+  static_assert(sizeof(TO) == sizeof(FROM), "");
+  memcpy(&to, &from, sizeof to);
+}
+template <class TO, class FROM> __device__ inline TO same_bytes(const FROM &from) {
+  TO to;
+  put(to, from);
+  return to;
+}
+
+/* A pack of the bytes of two, without the first `shift` ones. */
+template <int WORDS>
+__device__ inline pack<unsigned, WORDS> shifted(const pack<unsigned, WORDS> (&two)[2],
+                                                unsigned shift) {
+  pack<unsigned, 2 * WORDS> words;
+  pack<unsigned, WORDS> result;
+#pragma unroll
+  for (int k = 0; k < 2 * WORDS; k++) words.value[k] = two[k / WORDS].value[k % WORDS];
+#pragma unroll
+  for (int step = WORDS / 2; step > 0; step /= 2)
+#pragma unroll
+    for (int k = 0; k + step < 2 * WORDS; k++)
+      if (shift & 4 * step) words.value[k] = words.value[k + step];
+#pragma unroll
+  for (int k = 0; k < WORDS; k++)
+    result.value[k] = __funnelshift_r(words.value[k], words.value[k + 1], shift % 4 * 8);
+  return result;
+}
+
+/* A pack as it was loaded. A misaligned one is cut out of the two that it lies in when it is
+ * wanted: that waits for them. */
+template <typename T, int WIDTH, bool MAY_SHIFT = (WIDTH > 1 && WIDTH * sizeof(T) % 4 == 0)>
+struct loose_pack {
+  held<T, WIDTH> loaded;
+  __device__ void hold(held<T, WIDTH> all) { loaded = all; }
+  __device__ held<T, WIDTH> whole() const { return loaded; }
+};
+template <typename T, int WIDTH> struct loose_pack<T, WIDTH, true> {
+  pack<unsigned, WIDTH * sizeof(T) / 4> two[2];
+  unsigned shift; /* bytes; 0: the first is all */
+  __device__ void hold(held<T, WIDTH> all) {
+    put(two[0], all);
+    shift = 0;
+  }
+  __device__ held<T, WIDTH> whole() const {
+    return same_bytes<held<T, WIDTH>>(shift ? shifted(two, shift) : two[0]);
+  }
 };
 
-template <int K, int WIDTH, typename T, typename... REST>
-__device__ inline auto &get(packs<WIDTH, T, REST...> &p) {
+/* ---- Packs of all arrays --------------------------------------------------------------------- */
+
+template <class... P> struct of_arrays {};
+template <class P, class... REST> struct of_arrays<P, REST...> {
+  P first;
+  of_arrays<REST...> rest;
+};
+
+template <int K, class P, class... REST> __device__ inline auto &get(of_arrays<P, REST...> &p) {
   if constexpr (K == 0)
     return p.first;
   else
@@ -79,10 +142,11 @@ template <int K, typename T, typename... REST> struct type_at {
 };
 template <typename T, typename... REST> struct type_at<0, T, REST...> { using type = T; };
 
-/* Rows are as wide as leaves their columns in different banks. */
+/* Rows are as wide as leaves their columns in different banks, and consist of words of 4 bytes. */
 template <typename T, int SIDE, bool IS_THERE> struct tile {
   static constexpr int PAD = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
-  T at[SIDE][SIDE + PAD];
+  using element = T;
+  alignas(T) alignas(4) T at[SIDE][SIDE + PAD];
 };
 template <typename T, int SIDE> struct tile<T, SIDE, false> {};
 
@@ -97,9 +161,18 @@ struct tiles<SIDE, MASK, T, REST...> {
 template <unsigned READS, unsigned WRITES, typename... T> struct walked {
   static constexpr int N = sizeof...(T);
   static constexpr unsigned READ = READS, WRITTEN = WRITES;
-  template <int WIDTH> using packs = walks::packs<WIDTH, T...>;
+  template <int WIDTH> using packs = of_arrays<pack<T, WIDTH>...>;
+  template <int WIDTH> using loose_packs = of_arrays<loose_pack<T, WIDTH>...>;
   template <int SIDE, unsigned MASK> using tiles = walks::tiles<SIDE, MASK, T...>;
   template <int K> using type = typename type_at<K, T...>::type;
+  /* The bytes of the widest element of these arrays. */
+  __device__ static constexpr int widest(unsigned mask) {
+    const int bytes[] = {(int)sizeof(T)...};
+    int most = 1;
+    for (int k = 0; k < N; k++)
+      if (mask >> k & 1 && bytes[k] > most) most = bytes[k];
+    return most;
+  }
   void *arrays[N];
   template <int K> __device__ type<K> *data() const { return static_cast<type<K> *>(arrays[K]); }
 };
@@ -124,53 +197,40 @@ template <unsigned MASK, int K = 0, class F> __device__ inline void each_of(cons
 
 /* WIDTH elements that lie `step` apart. */
 template <int WIDTH, typename T>
-__device__ inline pack<T, WIDTH> load_each(const T *from, int64_t step) {
+__device__ inline held<T, WIDTH> load_each(const T *from, int64_t step) {
   pack<T, WIDTH> result;
 #pragma unroll
   for (int k = 0; k < WIDTH; k++) result.value[k] = from[k * step];
-  return result;
+  return same_bytes<held<T, WIDTH>>(result);
 }
 
-/* A pack of the bytes of two, without the first `shift` ones. */
-template <int WORDS>
-__device__ inline pack<unsigned, WORDS> shifted(const pack<unsigned, WORDS> (&two)[2],
-                                                unsigned shift) {
-  pack<unsigned, 2 * WORDS> words;
-  pack<unsigned, WORDS> result;
-#pragma unroll
-  for (int k = 0; k < 2 * WORDS; k++) words.value[k] = two[k / WORDS].value[k % WORDS];
-#pragma unroll
-  for (int step = WORDS / 2; step > 0; step /= 2)
-#pragma unroll
-    for (int k = 0; k + step < 2 * WORDS; k++)
-      if (shift & 4 * step) words.value[k] = words.value[k + step];
-#pragma unroll
-  for (int k = 0; k < WORDS; k++)
-    result.value[k] = __funnelshift_r(words.value[k], words.value[k + 1], shift % 4 * 8);
-  return result;
+/* How far behind a place where packs begin an element lies, in bytes. */
+template <int WIDTH, typename T> __device__ inline unsigned misaligned(const T *from) {
+  return reinterpret_cast<uint64_t>(from) % (WIDTH * sizeof(T));
 }
 
-/* The pack at any address. A misaligned one is cut out of the two aligned ones that it lies in,
- * where these have nothing but the `before` elements ahead of it and the `after` ones from it on.
- */
-template <int WIDTH, typename T>
-__device__ inline pack<T, WIDTH> load_anywhere(const T *from, int64_t before, int64_t after) {
-  constexpr int BYTES = WIDTH * sizeof(T), WORDS = BYTES / 4;
-  const unsigned shift = reinterpret_cast<uint64_t>(from) % BYTES;
-  if (!shift) return load<WIDTH, false>(from, 0);
-  if constexpr (WORDS && WIDTH > 1) {
-    const int64_t size = sizeof(T);
-    if (before * size >= shift && after * size >= 2 * BYTES - shift) {
-      using words = pack<unsigned, WORDS>;
-      const words *lies =
-          reinterpret_cast<const words *>(reinterpret_cast<const char *>(from) - shift);
-      const words two[2] = {lies[0], lies[1]}, found = shifted(two, shift);
-      pack<T, WIDTH> result;
-      memcpy(&result, &found, BYTES);
-      return result;
+template <int WIDTH, typename T> __device__ inline held<T, WIDTH> load_aligned(const T *from) {
+  return *reinterpret_cast<const held<T, WIDTH> *>(from);
+}
+
+/* Loads a misaligned pack: as the two aligned ones that it lies in, where these have nothing but
+ * the `before` elements ahead of it and the `after` ones from it on. */
+template <int WIDTH, typename T, typename OFFSET>
+__device__ inline void load_misaligned(loose_pack<T, WIDTH> &to, const T *from, OFFSET before,
+                                       OFFSET after) {
+  if constexpr (WIDTH > 1 && WIDTH * sizeof(T) % 4 == 0) {
+    const unsigned shift = misaligned<WIDTH>(from);
+    const int ahead = shift / sizeof(T);
+    if (before >= ahead && after >= 2 * WIDTH - ahead) {
+      const auto *lies = reinterpret_cast<const pack<unsigned, WIDTH * sizeof(T) / 4> *>(
+          reinterpret_cast<const char *>(from) - shift);
+      to.two[0] = lies[0];
+      to.two[1] = lies[1];
+      to.shift = shift;
+      return;
     }
   }
-  return load_each<WIDTH>(from, 1);
+  to.hold(load_each<WIDTH>(from, 1));
 }
 
 } // namespace walks

@@ -81,10 +81,15 @@ __device__ inline void in_packs(const CODE &code, int64_t n, const divisors<NDIM
 
 /* ---- In lines: packs begin where those of an output do --------------------------------------- */
 
+/* Of numbers of elements, which are negative ahead of a line. */
+template <typename INDEX> struct signed_index { using type = int64_t; };
+template <> struct signed_index<unsigned> { using type = int; };
+
 /* The elements `from` to `to` - 1 of a pack that begins with element `first` of the loop; in the
  * line's last dimension that is `column`, and in each array `at`. */
-template <int WIDTH, int N_ARRAYS> struct piece {
-  int64_t first = 0, column = 0;
+template <int WIDTH, int N_ARRAYS, typename INDEX> struct piece {
+  using offset = typename signed_index<INDEX>::type;
+  offset first = 0, column = 0;
   int from = 0, to = 0;
   int64_t at[N_ARRAYS] = {};
   __device__ bool is_whole() const { return to - from == WIDTH; }
@@ -93,15 +98,17 @@ template <int WIDTH, int N_ARRAYS> struct piece {
 
 /* The pack with this number, one for each thread, and what is in it of its line. */
 template <int WIDTH, int N, typename INDEX, class CODE>
-__device__ inline piece<WIDTH, CODE::N>
+__device__ inline piece<WIDTH, CODE::N, INDEX>
 piece_of(const CODE &code, INDEX item, const cuplug_cut &cut, int ndim, const divisors<N> &sizes,
          const strides<CODE::N, N> &steps) {
-  piece<WIDTH, CODE::N> own;
-  const INDEX line = cut.items.size ? divide(item, cut.items) : 0;
-  const int64_t begin = (int64_t)line * cut.line;
-  int64_t low = ((int64_t)item - (int64_t)line * cut.items.size) * WIDTH - cut.lead;
-  own.column = locate((INDEX)(cut.items.size || low < 0 ? begin : low), sizes, steps, own.at, ndim);
-  if (cut.items.size) {
+  piece<WIDTH, CODE::N, INDEX> own;
+  using offset = typename piece<WIDTH, CODE::N, INDEX>::offset;
+  const bool is_one = !cut.items.size;
+  const INDEX line = is_one ? 0 : divide(item, cut.items);
+  const offset size = (offset)cut.line, begin = (offset)line * size;
+  offset low = (offset)(item - line * (INDEX)cut.items.size) * WIDTH - cut.lead;
+  own.column = (offset)locate((INDEX)(is_one && low > 0 ? low : begin), sizes, steps, own.at, ndim);
+  if (!is_one) {
     each_of<CODE::WRITTEN>([&](auto k) {
       constexpr int K = decltype(k)::value;
       const uint64_t address = reinterpret_cast<uint64_t>(code.template data<K>() + own.at[K]);
@@ -112,38 +119,31 @@ piece_of(const CODE &code, INDEX item, const cuplug_cut &cut, int ndim, const di
 #pragma unroll
     for (int k = 0; k < CODE::N; k++) own.at[k] += low * steps.of[k][ndim - 1];
   }
-  const int64_t left = cut.line - low;
+  const offset left = size - low;
   own.first = begin + low;
   own.from = low < 0 ? (int)-low : 0;
   own.to = left < WIDTH ? (int)left : WIDTH;
   return own;
 }
 
-/* Where a block's tile lies along a dimension: its first element, how many there are from there on,
- * and how many of them are in the tile. */
-struct side {
-  int64_t first, left;
-  int n;
-};
-
+/* Stores the first n elements of a pack. */
 template <int WIDTH, typename T>
-__device__ inline void store_along(T *to, int64_t step, const side &s, int k,
-                                   const pack<T, WIDTH> &value) {
-  if (k + WIDTH <= s.n && step == 1 && reinterpret_cast<uint64_t>(to) % sizeof(value) == 0) {
+__device__ inline void store_along(T *to, int64_t step, int n, const pack<T, WIDTH> &value) {
+  if (n >= WIDTH && step == 1 && !misaligned<WIDTH>(to)) {
     *reinterpret_cast<pack<T, WIDTH> *>(to) = value;
     return;
   }
 #pragma unroll
   for (int j = 0; j < WIDTH; j++)
-    if (k + j < s.n) to[j * step] = value.value[j];
+    if (j < n) to[j * step] = value.value[j];
 }
 
 /* Elements of a pack that do not lie together in all arrays, each found by itself; a few at once.
  */
 template <int WIDTH, int N, typename INDEX, class CODE>
-__device__ inline void one_by_one(const CODE &code, const piece<WIDTH, CODE::N> &own, int64_t n,
-                                  int ndim, const divisors<N> &sizes,
-                                  const strides<CODE::N, N> &steps, INDEX) {
+__device__ inline void one_by_one(const CODE &code, const piece<WIDTH, CODE::N, INDEX> &own,
+                                  int64_t n, int ndim, const divisors<N> &sizes,
+                                  const strides<CODE::N, N> &steps) {
   constexpr int FEW = WIDTH < 4 ? WIDTH : 4;
 #pragma unroll 1
   for (int first = 0; first < WIDTH; first += FEW) {
@@ -180,43 +180,48 @@ __device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_cut &c
                                 unsigned near, unsigned still) {
   const int ndim = NDIM ? NDIM : cut.ndim, last = ndim - 1;
   const bool is_flat = !cut.items.size; /* all that is written lies together */
-  typename CODE::template packs<WIDTH> loaded[UNROLL];
-  piece<WIDTH, CODE::N> own[UNROLL];
+  typename CODE::template loose_packs<WIDTH> loaded[UNROLL];
+  piece<WIDTH, CODE::N, INDEX> own[UNROLL];
+  using offset = typename signed_index<INDEX>::type;
   bool is_together[UNROLL];
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {
     const INDEX item = (INDEX)blockIdx.x * (THREADS * UNROLL) + u * THREADS + threadIdx.x;
     is_together[u] = false;
-    if (item >= cut.n_items) continue;
+    if (item >= (INDEX)cut.n_items) continue;
     own[u] = piece_of<WIDTH>(code, item, cut, ndim, sizes, steps);
-    const int64_t left = sizes.of[last].size - own[u].column; /* of the last dimension */
+    const offset left = (offset)sizes.of[last].size - own[u].column; /* of the last dimension */
     is_together[u] = own[u].is_whole() && (WIDTH == 1 || left >= WIDTH);
     if (!is_together[u]) continue;
     each_of<CODE::READ>([&](auto k) {
       constexpr int K = decltype(k)::value;
       const auto *from = code.template data<K>() + own[u].at[K];
-      if (near >> K & 1)
-        get<K>(loaded[u]) = load_anywhere<WIDTH>(from, own[u].column, left);
-      else if (still >> K & 1)
-        get<K>(loaded[u]) = load<WIDTH, true>(from, 0);
+      auto &to = get<K>(loaded[u]);
+      if (!(near >> K & 1))
+        to.hold(load_each<WIDTH>(from, still >> K & 1 ? 0 : steps.of[K][last]));
+      else if (misaligned<WIDTH>(from))
+        load_misaligned<WIDTH>(to, from, own[u].column, left);
       else
-        get<K>(loaded[u]) = load_each<WIDTH>(from, steps.of[K][last]);
+        to.hold(load_aligned<WIDTH>(from));
     });
   }
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {
     if (!is_together[u]) {
-      if (WIDTH > 1 && own[u].from < own[u].to)
-        one_by_one(code, own[u], n, ndim, sizes, steps, INDEX());
+      if (WIDTH > 1 && own[u].from < own[u].to) one_by_one(code, own[u], n, ndim, sizes, steps);
       continue;
     }
+    typename CODE::template packs<WIDTH> packs;
+    each_of<CODE::READ>([&](auto k) {
+      constexpr int K = decltype(k)::value;
+      put(get<K>(packs), get<K>(loaded[u]).whole());
+    });
 #pragma unroll
-    for (int j = 0; j < WIDTH; j++) code(loaded[u], j, own[u].first + j, n);
+    for (int j = 0; j < WIDTH; j++) code(packs, j, own[u].first + j, n);
     each_of<CODE::WRITTEN>([&](auto k) {
       constexpr int K = decltype(k)::value;
-      const side whole = {0, WIDTH, WIDTH};
       store_along<WIDTH>(code.template data<K>() + own[u].at[K], is_flat ? 1 : steps.of[K][last],
-                         whole, 0, get<K>(loaded[u]));
+                         WIDTH, get<K>(packs));
     });
   }
 }
@@ -230,42 +235,55 @@ template <int K, class TILES> __device__ inline auto &tile_of(TILES &all) {
     return tile_of<K - 1>(all.rest);
 }
 
-template <int SIDE> __device__ inline side side_of(unsigned number, int64_t size) {
+/* Where a block's tile lies along a dimension: its first element, and, as far as packs may reach,
+ * how many there are ahead of it and from it on; and how many of these are in the tile. */
+struct side {
+  int64_t first;
+  int before, after, n;
+};
+
+template <int SIDE, int WIDTH> __device__ inline side side_of(unsigned number, int64_t size) {
   const int64_t first = (int64_t)number * SIDE, left = size - first;
-  return {first, left, left < SIDE ? (int)left : SIDE};
+  const int most = SIDE + WIDTH;
+  const int after = left < most ? (int)left : most;
+  return {first, number ? WIDTH : 0, after, after < SIDE ? after : SIDE};
 }
 
 /* WIDTH elements that begin with number k of a side and go on by `step`; those past the end are
  * not there. */
 template <int WIDTH, typename T>
-__device__ inline pack<T, WIDTH> load_along(const T *from, int64_t step, const side &s, int k) {
+__device__ inline held<T, WIDTH> load_along(const T *from, int64_t step, const side &s, int k) {
+  if (k + WIDTH <= s.n && step == 1) {
+    if (!misaligned<WIDTH>(from)) return load_aligned<WIDTH>(from);
+    loose_pack<T, WIDTH> found;
+    load_misaligned<WIDTH>(found, from, s.before + k, s.after - k);
+    return found.whole();
+  }
+  if (k + WIDTH <= s.n) return load_each<WIDTH>(from, step);
   pack<T, WIDTH> result;
-  if (k + WIDTH <= s.n)
-    return step == 1 ? load_anywhere<WIDTH>(from, s.first + k, s.left - k)
-                     : load_each<WIDTH>(from, step);
 #pragma unroll
   for (int j = 0; j < WIDTH; j++)
     if (k + j < s.n) result.value[j] = from[j * step];
-  return result;
+  return same_bytes<held<T, WIDTH>>(result);
 }
 
-/* How the threads of a block share a tile: LANES side by side take a pack each, which leaves their
- * elements in different banks. */
-template <int SIDE, int WIDTH> struct shares {
+/* How the threads of a block share a tile: LANES side by side take a pack each, of DEEP rows, which
+ * leaves their elements in different banks. */
+template <int SIDE, int WIDTH, int DEEP> struct shares {
   static constexpr int MOST = WIDTH == 1 ? 32 : 8;
   static constexpr int LANES = SIDE / WIDTH < MOST ? SIDE / WIDTH : MOST, ROWS = THREADS / LANES;
-  static constexpr int ALONG = SIDE / WIDTH / LANES, DOWN = (SIDE + ROWS - 1) / ROWS;
-  static constexpr int N = ALONG * DOWN; /* packs of a thread */
+  static constexpr int ALONG = SIDE / WIDTH / LANES, DOWN = (SIDE / DEEP + ROWS - 1) / ROWS;
+  static constexpr int N = ALONG * DOWN; /* of a thread */
   __device__ static int along(int p) { return (threadIdx.x % LANES + p % ALONG * LANES) * WIDTH; }
-  __device__ static int down(int p) { return threadIdx.x / LANES + p / ALONG * ROWS; }
+  __device__ static int down(int p) { return (threadIdx.x / LANES + p / ALONG * ROWS) * DEEP; }
 };
 
 /* Loads a tile of one array in packs along t, all of a thread's before the first is stored. */
 template <int SIDE, int WIDTH, typename T, class TILE>
 __device__ inline void fill_tile(TILE &shared, const T *from, int64_t t_step, int64_t l_step,
                                  const side &t, const side &l) {
-  using own = shares<SIDE, WIDTH>;
-  pack<T, WIDTH> packs[own::N];
+  using own = shares<SIDE, WIDTH, 1>;
+  held<T, WIDTH> packs[own::N];
 #pragma unroll
   for (int p = 0; p < own::N; p++) {
     const int k = own::along(p), row = own::down(p);
@@ -276,63 +294,85 @@ __device__ inline void fill_tile(TILE &shared, const T *from, int64_t t_step, in
   for (int p = 0; p < own::N; p++) {
     const int k = own::along(p), row = own::down(p);
     if (k >= t.n || row >= l.n) continue;
+    auto *to = reinterpret_cast<decltype(&packs[p].value[0])>(&shared.at[row][k]);
 #pragma unroll
-    for (int j = 0; j < WIDTH; j++) shared.at[row][k + j] = packs[p].value[j];
+    for (unsigned j = 0; j < sizeof packs[p] / sizeof *to; j++) to[j] = packs[p].value[j];
   }
 }
 
+/* The packs of DEEP rows from `row` on, from a tile in which they lie across: what these have side
+ * by side there is loaded at once. */
+template <int WIDTH, int K, int DEEP, class PACKS, class TILE>
+__device__ inline void read_tile(PACKS (&packs)[DEEP], const TILE &shared, int k, int row) {
+#pragma unroll
+  for (int j = 0; j < WIDTH; j++) {
+    const auto together =
+        *reinterpret_cast<const pack<typename TILE::element, DEEP> *>(&shared.at[k + j][row]);
+#pragma unroll
+    for (int q = 0; q < DEEP; q++) get<K>(packs[q]).value[j] = together.value[q];
+  }
+}
+
+/* Blocks that a GPU's multiprocessors are to hold of light code in tiles: of other widths,
+ * registers would not suffice. */
+template <int WIDTH> constexpr int TILE_BLOCKS = WIDTH == 4 || WIDTH == 8 ? 6 : 1;
+
 /* A tile for each block, of SIDE elements along the last two dimensions, in packs of WIDTH, which
- * divides SIDE. `across`, of MAY: arrays that go on by 1 or -1 in the last but one. */
-template <int SIDE, int WIDTH, unsigned MAY, int NDIM, int N, class CODE>
+ * divides SIDE. ACROSS: inputs that go on by 1 or -1 in the last but one. */
+template <int SIDE, int WIDTH, unsigned ACROSS, int NDIM, int N, class CODE>
 __device__ inline void in_tiles(const CODE &code, int64_t n, const cuplug_cut &cut,
-                                const divisors<N> &sizes, const strides<CODE::N, N> &steps,
-                                unsigned across) {
-  using own = shares<SIDE, WIDTH>;
-  __shared__ typename CODE::template tiles<SIDE, MAY> shared;
+                                const divisors<N> &sizes, const strides<CODE::N, N> &steps) {
+  constexpr int MOST = SIDE * SIDE / WIDTH / THREADS, OF_WORD = 4 / CODE::widest(ACROSS);
+  constexpr int DEEP = MOST < 1 || OF_WORD < 1 ? 1 : OF_WORD < MOST ? OF_WORD : MOST;
+  using own = shares<SIDE, WIDTH, DEEP>;
+  __shared__ typename CODE::template tiles<SIDE, ACROSS> shared;
   const int l_dim = (NDIM ? NDIM : cut.ndim) - 1, t_dim = l_dim - 1;
   const unsigned lines = divide(blockIdx.x, cut.items), outer = divide(lines, cut.rows);
-  const side t = side_of<SIDE>(lines - outer * (unsigned)cut.rows.size, sizes.of[t_dim].size);
-  const side l = side_of<SIDE>(blockIdx.x - lines * (unsigned)cut.items.size, sizes.of[l_dim].size);
+  const unsigned t_number = lines - outer * (unsigned)cut.rows.size;
+  const unsigned l_number = blockIdx.x - lines * (unsigned)cut.items.size;
+  const side t = side_of<SIDE, WIDTH>(t_number, sizes.of[t_dim].size);
+  const side l = side_of<SIDE, WIDTH>(l_number, sizes.of[l_dim].size);
   int64_t base[CODE::N] = {};
   locate(outer, sizes, steps, base, t_dim);
 #pragma unroll
   for (int k = 0; k < CODE::N; k++)
     base[k] += t.first * steps.of[k][t_dim] + l.first * steps.of[k][l_dim];
-  each_of<MAY>([&](auto k) {
+  each_of<ACROSS>([&](auto k) {
     constexpr int K = decltype(k)::value;
-    if (across >> K & 1)
-      fill_tile<SIDE, WIDTH>(tile_of<K>(shared), code.template data<K>() + base[K],
-                             steps.of[K][t_dim], steps.of[K][l_dim], t, l);
+    fill_tile<SIDE, WIDTH>(tile_of<K>(shared), code.template data<K>() + base[K],
+                           steps.of[K][t_dim], steps.of[K][l_dim], t, l);
   });
   __syncthreads();
 #pragma unroll(WIDTH < 8 ? own::N : 1) /* of narrow elements, one pack takes many registers */
   for (int p = 0; p < own::N; p++) {
     const int k = own::along(p), row = own::down(p);
-    typename CODE::template packs<WIDTH> packs;
+    typename CODE::template packs<WIDTH> packs[DEEP];
     if (k >= l.n || row >= t.n) continue;
     each_of<CODE::READ>([&](auto array) {
       constexpr int K = decltype(array)::value;
-      if constexpr (MAY >> K & 1) {
-        if (across >> K & 1) {
+      if constexpr (ACROSS >> K & 1) {
+        read_tile<WIDTH, K>(packs, tile_of<K>(shared), k, row);
+      } else {
+        const int64_t step = steps.of[K][l_dim], down = steps.of[K][t_dim];
+        const auto *from = code.template data<K>() + base[K] + row * down + k * step;
 #pragma unroll
-          for (int j = 0; j < WIDTH; j++)
-            if (k + j < l.n) get<K>(packs).value[j] = tile_of<K>(shared).at[k + j][row];
-          return;
-        }
+        for (int q = 0; q < DEEP; q++)
+          if (row + q < t.n) put(get<K>(packs[q]), load_along<WIDTH>(from + q * down, step, l, k));
       }
-      const int64_t step = steps.of[K][l_dim];
-      const auto *from = code.template data<K>() + base[K] + row * steps.of[K][t_dim] + k * step;
-      get<K>(packs) = load_along<WIDTH>(from, step, l, k);
     });
 #pragma unroll
-    for (int j = 0; j < WIDTH; j++) /* code that counts elements is not in tiles */
-      if (k + j < l.n) code(packs, j, 0, n);
-    each_of<CODE::WRITTEN>([&](auto array) {
-      constexpr int K = decltype(array)::value;
-      const int64_t step = steps.of[K][l_dim];
-      auto *to = code.template data<K>() + base[K] + row * steps.of[K][t_dim] + k * step;
-      store_along<WIDTH>(to, step, l, k, get<K>(packs));
-    });
+    for (int q = 0; q < DEEP; q++) {
+      if (row + q >= t.n) continue;
+#pragma unroll
+      for (int j = 0; j < WIDTH; j++) /* code that counts elements is not in tiles */
+        if (k + j < l.n) code(packs[q], j, 0, n);
+      each_of<CODE::WRITTEN>([&](auto array) {
+        constexpr int K = decltype(array)::value;
+        const int64_t step = steps.of[K][l_dim], down = steps.of[K][t_dim];
+        auto *to = code.template data<K>() + base[K] + (row + q) * down + k * step;
+        store_along<WIDTH>(to, step, l.n - k, get<K>(packs[q]));
+      });
+    }
   }
 }
 

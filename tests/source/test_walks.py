@@ -23,7 +23,8 @@ def views(x, other):
     orders = itertools.permutations(range(3))
     yield from ((f"{order}", *(permuted(y, order) for y in (x, other))) for order in orders)
     cuts = {"rows": np.s_[:, :, :-3], "shifted": np.s_[:, :, 1:], "stepped": np.s_[:, ::2, ::3],
-            "reversed": np.s_[::-1, :, ::-1], "thin": np.s_[..., :2], "column": np.s_[:, :1, 4:5]}
+            "reversed": np.s_[::-1, :, ::-1], "thin": np.s_[..., :2], "column": np.s_[:, :1, 4:5],
+            "inner": np.s_[:, 1:, 2:]}
     yield from ((name, x[cut], other[cut]) for name, cut in cuts.items())
     yield "turned rows", permuted(x[:, 1:, 3:], (0, 2, 1)), permuted(other[:, 1:, 3:], (0, 2, 1))
     flat = (3, x.size - 3)
@@ -62,6 +63,16 @@ def check_alone(f, wanted, dtype, shape):
             expected = whole.copy()
             expected[cut] = wanted(v).transpose()
             same(room, expected, (dtype, name, "out"))
+
+
+def large(dtype):
+    "Views alike, of a matrix and of one on the GPU, with tiles that are whole and not."
+    x = values((131, 277), dtype)
+    d = cuplug.asarray(x, device="cuda")
+    for cut in (np.s_[:], np.s_[:, 1:], np.s_[3:, :-3], np.s_[:128, 5:261], np.s_[::-1, ::-1],
+                np.s_[::2], np.s_[:, ::2]):
+        yield f"{dtype} {cut}", x[cut], d[cut]
+        yield f"{dtype} {cut} turned", x[cut].T, permuted(d[cut], (1, 0))
 
 
 def check_pairs(f, wanted, dtype, shape):
@@ -108,6 +119,26 @@ def test_emulated_pairs(run_emulated):
     )
 
 
+def test_emulated_large_tiles(run_emulated):
+    run_emulated(
+        WAYS
+        + EMULATED
+        + textwrap.dedent("""
+    for dtype in ("int8", "int16", "float32", "float64"):
+        for what, v, d in large(dtype):
+            same(twice(d), v + v, what)
+    mix = cuplug.elementwise("mix(x: T, y: U) -> U", "x + y")
+    for a, b in (("int8", "int16"), ("int16", "float32"), ("float64", "int8"), ("int8", "int8")):
+        x, y, z = values((131, 277), a), values((277, 131), b), values((131, 277), b)
+        dx, dy, dz = (cuplug.asarray(each, device="cuda") for each in (x, y, z))
+        turned = lambda each: permuted(each, (1, 0))
+        same(mix(turned(dx), dy), (x.T + y).astype(b), (a, b, "first"))
+        same(mix(dx, turned(dy)), (x + y.T).astype(b), (a, b, "second"))
+        same(mix(turned(dx)[1:], turned(dz)[1:]), (x.T + z.T)[1:].astype(b), (a, b, "both"))
+    """)
+    )
+
+
 def test_emulated_numbers(run_emulated):
     """Code that counts elements meets them in C order."""
     run_emulated(
@@ -139,13 +170,13 @@ def check(dtype, *shapes):
     "relu, and relu_backward of all pairs."
     for shape in shapes:
         x = (values(shape, "float32") - 3).astype(dtype)
-        for name, v, d in views(x, cuplug.asarray(x, device="cuda")):
+        for name, v, d in (*views(x, cuplug.asarray(x, device="cuda")), *large(dtype)):
             same(relu(d), np.where(v <= 0, v.dtype.type(0), v), (dtype, name))
     check_pairs(cuplug.ops.relu_backward, both, dtype, (18, 18, 18))
 """
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float64"])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
 def test_emulated_stock_operators(run_emulated, emulated_cuda, dtype):
     if not toolkit.find_nvcc():
         pytest.skip("needs the headers of nvcc")

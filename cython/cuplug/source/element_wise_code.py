@@ -252,7 +252,7 @@ struct code : walks::walked<{reads}, {writes}, {types}> {{
   }}
 }};
 
-CUPLUG_KERNEL
+{_cuda_kernel(op, variant)}
     cuplug_kernel(const arrays a, const scalars read, const int64_t n, const cuplug_cut cut,
                   const divisors<{variant.ndim}> sizes,
                   const strides<{n_arrays}, {variant.ndim}> steps) {{
@@ -266,6 +266,13 @@ CUPLUG_KERNEL
 """
 
 
+def _cuda_kernel(op: Elementwise, variant: Variant) -> str:
+    """Return what a kernel begins with; `unroll` of 1 is that of code that waits for memory."""
+    if variant.walk == TILES and op.unroll == 1:
+        return f"CUPLUG_KERNEL_FOR(walks::TILE_BLOCKS<{variant.width}>)"
+    return "CUPLUG_KERNEL"
+
+
 def _cuda_walk(variant: Variant, tile_side: int) -> str:
     """Return the call of what <cuplug/walk.cuh> has for the elements' layout."""
     index = "unsigned" if variant.ndim and not variant.wide else "int64_t"
@@ -274,6 +281,6 @@ def _cuda_walk(variant: Variant, tile_side: int) -> str:
         return f"walks::in_packs<{sizes}>(c, n, sizes, steps);"
     if variant.walk == TILES:
         sizes = f"{tile_side}, {variant.width}, {variant.across}u, {variant.ndim}"
-        return f"walks::in_tiles<{sizes}>(c, n, cut, sizes, steps, {variant.across}u);"
+        return f"walks::in_tiles<{sizes}>(c, n, cut, sizes, steps);"
     sizes = f"{variant.width}, {variant.unroll}, {variant.ndim}, {index}"
     return f"walks::in_lines<{sizes}>(c, n, cut, sizes, steps, {variant.near}u, {variant.still}u);"
