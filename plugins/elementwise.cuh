@@ -8,7 +8,6 @@
 #include <cuda_fp16.h>
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
-#include <type_traits>
 
 namespace elementwise {
 
@@ -124,6 +123,10 @@ template <int N, int NDIM> struct layout {
 };
 constexpr int ANY = sizeof(cuplug_loop::sizes) / sizeof(long long); /* dimensions */
 
+/* Numbers packs. */
+template <int NDIM> struct index_of { using type = unsigned; };
+template <> struct index_of<ANY> { using type = int64_t; };
+
 template <int WIDTH, class CODE>
 __global__ void __launch_bounds__(cuplug::THREADS) packs_kernel(const CODE code, int64_t n) {
   cuplug::walks::in_packs<WIDTH, 1, 0, 0, int64_t>(code, n, cuplug::divisors<0>(),
@@ -136,7 +139,7 @@ template <int WIDTH, int NDIM, class CODE>
 __global__ void __launch_bounds__(cuplug::THREADS)
     lines_kernel(const CODE code, int64_t n, const __grid_constant__ cuplug_cut cut,
                  const __grid_constant__ layout<CODE::N, NDIM> own) {
-  using index = std::conditional_t<NDIM == ANY, int64_t, unsigned>;
+  using index = typename index_of<NDIM>::type;
   cuplug::walks::in_lines<WIDTH, CUPLUG__LINES_UNROLL(WIDTH), NDIM == ANY ? 0 : NDIM, index>(
       code, n, cut, own.sizes, own.steps, ~0u, 0);
 }

@@ -58,8 +58,7 @@ __device__ inline INDEX locate(INDEX n, const divisors<N> &sizes, const strides<
 
 namespace walks {
 
-/* ---- Packs on their way -----------------------------------------------------------------------
- */
+/* ---- Packs on their way ---------------------------------------------------------------------- */
 
 /* How a pack is held until its elements are wanted: of narrow ones as words. Their elements would
  * be taken apart where the ways of loading meet, and so each load waited for before the next. */
@@ -232,6 +231,34 @@ __device__ inline void load_misaligned(loose_pack<T, WIDTH> &to, const T *from, 
   }
   to.hold(load_each<WIDTH>(from, 1));
 }
+
+/* Stores a pack whose elements lie `step` apart. */
+template <int WIDTH, typename T>
+__device__ inline void store_along(T *to, int64_t step, const pack<T, WIDTH> &value) {
+  if (step == 1 && !misaligned<WIDTH>(to)) {
+    *reinterpret_cast<pack<T, WIDTH> *>(to) = value;
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < WIDTH; j++) to[j * step] = value.value[j];
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+/* Of numbers of elements, which are negative ahead of a line. */
+template <typename INDEX> struct signed_index { using type = int64_t; };
+template <> struct signed_index<unsigned> { using type = int; };
+
+/* The elements `from` to `to` - 1 of a pack that begins with element `first` of the loop; in the
+ * line's last dimension that is `column`, and in each array `at`. */
+template <int WIDTH, int N_ARRAYS, typename INDEX> struct piece {
+  using offset = typename signed_index<INDEX>::type;
+  offset first = 0, column = 0;
+  int from = 0, to = 0;
+  int64_t at[N_ARRAYS] = {};
+  __device__ bool is_whole() const { return to - from == WIDTH; }
+  __device__ bool has(int j) const { return j >= from && j < to; }
+};
 
 } // namespace walks
 } // namespace cuplug

@@ -81,21 +81,6 @@ __device__ inline void in_packs(const CODE &code, int64_t n, const divisors<NDIM
 
 /* ---- In lines: packs begin where those of an output do --------------------------------------- */
 
-/* Of numbers of elements, which are negative ahead of a line. */
-template <typename INDEX> struct signed_index { using type = int64_t; };
-template <> struct signed_index<unsigned> { using type = int; };
-
-/* The elements `from` to `to` - 1 of a pack that begins with element `first` of the loop; in the
- * line's last dimension that is `column`, and in each array `at`. */
-template <int WIDTH, int N_ARRAYS, typename INDEX> struct piece {
-  using offset = typename signed_index<INDEX>::type;
-  offset first = 0, column = 0;
-  int from = 0, to = 0;
-  int64_t at[N_ARRAYS] = {};
-  __device__ bool is_whole() const { return to - from == WIDTH; }
-  __device__ bool has(int j) const { return j >= from && j < to; }
-};
-
 /* The pack with this number, one for each thread, and what is in it of its line. */
 template <int WIDTH, int N, typename INDEX, class CODE>
 __device__ inline piece<WIDTH, CODE::N, INDEX>
@@ -124,18 +109,6 @@ piece_of(const CODE &code, INDEX item, const cuplug_cut &cut, int ndim, const di
   own.from = low < 0 ? (int)-low : 0;
   own.to = left < WIDTH ? (int)left : WIDTH;
   return own;
-}
-
-/* Stores the first n elements of a pack. */
-template <int WIDTH, typename T>
-__device__ inline void store_along(T *to, int64_t step, int n, const pack<T, WIDTH> &value) {
-  if (n >= WIDTH && step == 1 && !misaligned<WIDTH>(to)) {
-    *reinterpret_cast<pack<T, WIDTH> *>(to) = value;
-    return;
-  }
-#pragma unroll
-  for (int j = 0; j < WIDTH; j++)
-    if (j < n) to[j * step] = value.value[j];
 }
 
 /* Elements of a pack that do not lie together in all arrays, each found by itself; a few at once.
@@ -221,7 +194,7 @@ __device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_cut &c
     each_of<CODE::WRITTEN>([&](auto k) {
       constexpr int K = decltype(k)::value;
       store_along<WIDTH>(code.template data<K>() + own[u].at[K], is_flat ? 1 : steps.of[K][last],
-                         WIDTH, get<K>(packs));
+                         get<K>(packs));
     });
   }
 }
@@ -317,6 +290,69 @@ __device__ inline void read_tile(PACKS (&packs)[DEEP], const TILE &shared, int k
  * registers would not suffice. */
 template <int WIDTH> constexpr int TILE_BLOCKS = WIDTH == 4 || WIDTH == 8 ? 6 : 1;
 
+/* Where a block is in a tile: in each array the first element, and how far its elements lie apart
+ * along t and l. */
+template <int N> struct spot {
+  int64_t base[N], t_step[N], l_step[N];
+  __device__ int64_t at(int k, int row, int column) const {
+    return base[k] + row * t_step[k] + column * l_step[k];
+  }
+};
+
+/* The elements of a row from `column` on, one by one. */
+template <unsigned ACROSS, class CODE, class TILES>
+__device__ inline void rest_of_row(const CODE &code, int64_t n, const spot<CODE::N> &own,
+                                   TILES &shared, int row, int column, int end) {
+#pragma unroll 1
+  for (; column < end; column++) {
+    typename CODE::template packs<1> p;
+    each_of<CODE::READ>([&](auto k) {
+      constexpr int K = decltype(k)::value;
+      if constexpr (ACROSS >> K & 1)
+        get<K>(p).value[0] = tile_of<K>(shared).at[column][row];
+      else
+        get<K>(p).value[0] = code.template data<K>()[own.at(K, row, column)];
+    });
+    code(p, 0, 0, n);
+    each_of<CODE::WRITTEN>([&](auto k) {
+      constexpr int K = decltype(k)::value;
+      code.template data<K>()[own.at(K, row, column)] = get<K>(p).value[0];
+    });
+  }
+}
+
+/* The pack at `column` of each of DEEP rows. */
+template <int WIDTH, int DEEP, unsigned ACROSS, class CODE, class TILES>
+__device__ inline void whole_packs(const CODE &code, int64_t n, const spot<CODE::N> &own,
+                                   TILES &shared, const side &t, const side &l, int row,
+                                   int column) {
+  typename CODE::template packs<WIDTH> packs[DEEP];
+  each_of<CODE::READ>([&](auto k) {
+    constexpr int K = decltype(k)::value;
+    if constexpr (ACROSS >> K & 1) {
+      read_tile<WIDTH, K>(packs, tile_of<K>(shared), column, row);
+    } else {
+#pragma unroll
+      for (int q = 0; q < DEEP; q++)
+        if (row + q < t.n)
+          put(get<K>(packs[q]),
+              load_along<WIDTH>(code.template data<K>() + own.at(K, row + q, column), own.l_step[K],
+                                l, column));
+    }
+  });
+#pragma unroll
+  for (int q = 0; q < DEEP; q++) {
+    if (row + q >= t.n) continue;
+#pragma unroll
+    for (int j = 0; j < WIDTH; j++) code(packs[q], j, 0, n); /* what counts is not in tiles */
+    each_of<CODE::WRITTEN>([&](auto k) {
+      constexpr int K = decltype(k)::value;
+      store_along<WIDTH>(code.template data<K>() + own.at(K, row + q, column), own.l_step[K],
+                         get<K>(packs[q]));
+    });
+  }
+}
+
 /* A tile for each block, of SIDE elements along the last two dimensions, in packs of WIDTH, which
  * divides SIDE. ACROSS: inputs that go on by 1 or -1 in the last but one. */
 template <int SIDE, int WIDTH, unsigned ACROSS, int NDIM, int N, class CODE>
@@ -324,7 +360,7 @@ __device__ inline void in_tiles(const CODE &code, int64_t n, const cuplug_cut &c
                                 const divisors<N> &sizes, const strides<CODE::N, N> &steps) {
   constexpr int MOST = SIDE * SIDE / WIDTH / THREADS, OF_WORD = 4 / CODE::widest(ACROSS);
   constexpr int DEEP = MOST < 1 || OF_WORD < 1 ? 1 : OF_WORD < MOST ? OF_WORD : MOST;
-  using own = shares<SIDE, WIDTH, DEEP>;
+  using mine = shares<SIDE, WIDTH, DEEP>;
   __shared__ typename CODE::template tiles<SIDE, ACROSS> shared;
   const int l_dim = (NDIM ? NDIM : cut.ndim) - 1, t_dim = l_dim - 1;
   const unsigned lines = divide(blockIdx.x, cut.items), outer = divide(lines, cut.rows);
@@ -333,47 +369,28 @@ __device__ inline void in_tiles(const CODE &code, int64_t n, const cuplug_cut &c
   const side t = side_of<SIDE, WIDTH>(t_number, sizes.of[t_dim].size);
   const side l = side_of<SIDE, WIDTH>(l_number, sizes.of[l_dim].size);
   int64_t base[CODE::N] = {};
+  spot<CODE::N> own;
   locate(outer, sizes, steps, base, t_dim);
 #pragma unroll
-  for (int k = 0; k < CODE::N; k++)
-    base[k] += t.first * steps.of[k][t_dim] + l.first * steps.of[k][l_dim];
+  for (int k = 0; k < CODE::N; k++) {
+    own.t_step[k] = steps.of[k][t_dim];
+    own.l_step[k] = steps.of[k][l_dim];
+    own.base[k] = base[k] + t.first * own.t_step[k] + l.first * own.l_step[k];
+  }
   each_of<ACROSS>([&](auto k) {
     constexpr int K = decltype(k)::value;
-    fill_tile<SIDE, WIDTH>(tile_of<K>(shared), code.template data<K>() + base[K],
-                           steps.of[K][t_dim], steps.of[K][l_dim], t, l);
+    fill_tile<SIDE, WIDTH>(tile_of<K>(shared), code.template data<K>() + own.base[K], own.t_step[K],
+                           own.l_step[K], t, l);
   });
   __syncthreads();
-#pragma unroll(WIDTH < 8 ? own::N : 1) /* of narrow elements, one pack takes many registers */
-  for (int p = 0; p < own::N; p++) {
-    const int k = own::along(p), row = own::down(p);
-    typename CODE::template packs<WIDTH> packs[DEEP];
-    if (k >= l.n || row >= t.n) continue;
-    each_of<CODE::READ>([&](auto array) {
-      constexpr int K = decltype(array)::value;
-      if constexpr (ACROSS >> K & 1) {
-        read_tile<WIDTH, K>(packs, tile_of<K>(shared), k, row);
-      } else {
-        const int64_t step = steps.of[K][l_dim], down = steps.of[K][t_dim];
-        const auto *from = code.template data<K>() + base[K] + row * down + k * step;
-#pragma unroll
-        for (int q = 0; q < DEEP; q++)
-          if (row + q < t.n) put(get<K>(packs[q]), load_along<WIDTH>(from + q * down, step, l, k));
-      }
-    });
-#pragma unroll
-    for (int q = 0; q < DEEP; q++) {
-      if (row + q >= t.n) continue;
-#pragma unroll
-      for (int j = 0; j < WIDTH; j++) /* code that counts elements is not in tiles */
-        if (k + j < l.n) code(packs[q], j, 0, n);
-      each_of<CODE::WRITTEN>([&](auto array) {
-        constexpr int K = decltype(array)::value;
-        const int64_t step = steps.of[K][l_dim], down = steps.of[K][t_dim];
-        auto *to = code.template data<K>() + base[K] + (row + q) * down + k * step;
-        store_along<WIDTH>(to, step, l.n - k, get<K>(packs[q]));
-      });
-    }
+#pragma unroll(WIDTH < 8 ? mine::N : 1) /* of narrow elements, one pack takes many registers */
+  for (int p = 0; p < mine::N; p++) {
+    const int column = mine::along(p), row = mine::down(p);
+    if (column + WIDTH <= l.n && row < t.n)
+      whole_packs<WIDTH, DEEP, ACROSS>(code, n, own, shared, t, l, row, column);
   }
+  if ((int)threadIdx.x < t.n) /* what fills no pack: a row for each */
+    rest_of_row<ACROSS>(code, n, own, shared, threadIdx.x, l.n - l.n % WIDTH, l.n);
 }
 
 } // namespace walks
