@@ -3,10 +3,11 @@
 #ifndef CUPLUG_FORMAT_H
 #define CUPLUG_FORMAT_H
 
-#include <cuplug/plugin.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <cuplug/plugin.h> /* behind them: with nvcc, <cuplug/kernels.h> formats, too */
 
 #if defined(__GNUC__)
 #define CUPLUG__PRINTF __attribute__((format(printf, 3, 4)))

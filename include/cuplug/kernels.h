@@ -8,7 +8,6 @@
 #include <cuplug/fault.h>
 #include <cuplug/format.h>
 #include <cuplug/plugin.h>
-#include <stdio.h>
 
 /* Reports an error of the CUDA runtime, `what` being what met it; CUPLUG_OK where there is none. */
 static inline int cuplug__cuda_status(const cuplug_call *call, cudaError_t code, const char *what) {

@@ -96,7 +96,7 @@ CUPLUG__BEGIN_C
 
 /** The plugin itself, once, at file scope: name (an identifier) and version. */
 #define CUPLUG_PLUGIN(name, version)                                                     \
-  struct name##_is_an_identifier;                                                   \
+  struct name##_is_an_identifier;                                                        \
   CUPLUG__ASSERT(sizeof(#name) <= 64, "a plugin's name has at most 63 characters");      \
   CUPLUG_ENTRY const struct cuplug_symbols_note cuplug_symbols;                          \
   CUPLUG__NOTE(, cuplug_symbols, CUPLUG_NOTE_PLUGIN,                                     \

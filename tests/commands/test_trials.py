@@ -137,7 +137,11 @@ def test_a_cause_is_said_once(picky):
 
 
 def test_an_example_of_several_failures_is_shown_once(capsys):
-    failures = [("layouts", "1", "f(1)"), ("out= filled", "2", "f(1)"), ("large arrays", "3", "f(2)")]
+    failures = [
+        ("layouts", "1", "f(1)"),
+        ("out= filled", "2", "f(1)"),
+        ("large arrays", "3", "f(2)"),
+    ]
     show_results([suite.Result("f", "f()", x, False, text, code) for x, text, code in failures])
     shown = capsys.readouterr().out
     assert "\nlayouts, out= filled fail for\n  f(1)\n\nlarge arrays fails for\n  f(2)\n" in shown
