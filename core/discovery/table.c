@@ -151,20 +151,35 @@ static int is_key(const field *f, const char *key) {
   return *f->key == *key && !strcmp(f->key, key);
 }
 
+/* A value may come to mean something: who writes it does not mean this flag as it is today. */
+static int take_flag(cuplug_row *row, uint32_t flag, const field *f, cuplug_error *error) {
+  if (*f->value)
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: \"%s\", no value is wanted", f->key,
+                        f->value);
+  row->flags |= flag;
+  return CUPLUG_OK;
+}
+
+static int take_number(cuplug_row *row, const field *f, cuplug_error *error) {
+  const size_t n = strspn(f->value, "0123456789");
+  if (!n || n > 9 || f->value[n])
+    return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "row: \"%s\", at most 9 digits are wanted",
+                        f->value);
+  row->number = strtoul(f->value, NULL, 10);
+  return CUPLUG_OK;
+}
+
 static int take_row_field(void *to, const field *f, cuplug_error *error) {
   cuplug_row *row = to;
   if (is_key(f, "signature")) return take_once(&row->signature, f, error);
   if (is_key(f, "doc")) return take_once(&row->doc, f, error);
   if (is_key(f, "host")) return take_once(&row->host_entry, f, error);
   if (is_key(f, "cuda")) return take_once(&row->cuda_entry, f, error);
+  if (is_key(f, "row")) return take_number(row, f, error);
   for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
-    if (is_key(f, flags[k].key)) {
-      row->flags |= flags[k].flag;
-      return CUPLUG_OK;
-    }
-  if (!is_key(f, "row")) return skip_field(f, error);
-  row->number = strtoul(f->value, NULL, 10);
-  return CUPLUG_OK;
+    if (is_key(f, flags[k].key)) return take_flag(row, flags[k].flag, f, error);
+  if (!strncmp(f->key, "entry.", 6)) row->has_other_entry |= *f->value != 0;
+  return skip_field(f, error);
 }
 
 static int check_entry(const char *key, const char *entry, cuplug_error *error) {
@@ -191,7 +206,7 @@ int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cup
   if (!status) status = check_entry("host", row->host_entry, error);
   if (!status) status = check_entry("cuda", row->cuda_entry, error);
   if (status) return status;
-  if (!*row->cuda_entry && !*row->host_entry)
+  if (!*row->cuda_entry && !*row->host_entry && !row->has_other_entry)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "no entry, a CUDA or a host entry is wanted");
   return parse(row, error);
 }
@@ -263,11 +278,19 @@ static int read_plugin(cuplug__table *table, const cuplug__note *note, cuplug_er
                       table->name, CUPLUG_MAX_NAME - 1);
 }
 
+/* Looks for the signature behind what was wrong, for the name of the operator. */
+static void name_row(cuplug_row *row) {
+  if (*row->signature || !row->text_bytes || row->text[row->text_bytes - 1]) return;
+  const char *signature = cuplug_row_property(row, "signature");
+  if (signature) row->signature = signature;
+}
+
 static int read_row(cuplug__table *table, const cuplug__note *note, cuplug_error *error) {
   cuplug_row *row = &table->rows[table->n_rows];
   int status = cuplug__row_read(note->text, note->text_bytes, row, error);
   if (status) {
     char name[64];
+    name_row(row);
     cuplug__row_operator(row, name);
     cuplug__prefix(error, "operator %s: ", *name ? name : "?");
   } else {

@@ -20,6 +20,7 @@ struct cuplug_row {
   const char *text; /* all of the note: zero-terminated "key=value", one behind the other */
   uint32_t text_bytes;
   uint32_t flags;           /* CUPLUG_ROW_TAKES_STRIDES ... */
+  uint32_t has_other_entry; /* 1: for a device that this core does not know, entry.N */
   unsigned long number;     /* where it stands in its source: compilers emit notes in any order */
   cuplug_signature *parsed; /* owned */
 };

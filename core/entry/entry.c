@@ -15,14 +15,15 @@
 /* Makes the record of a failed entry whole: a known status, a message, the operator's name. */
 static int finish(cuplug__run *run, int status) {
   cuplug_error *error = run->error;
-  const char *name = run->frame->op->name;
-  if (!cuplug_status_name(status)) {
+  const char *name = run->frame->op->name, *word = cuplug_status_name(status);
+  const int is_told = error->status != CUPLUG_OK && *error->message;
+  if (!is_told && word)
+    cuplug__fail(error, status, "the plugin failed (%s) without a message", word);
+  if (!is_told && !word)
     cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "the plugin returned %d, which is no status", status);
-  } else if (error->status == CUPLUG_OK || !*error->message) {
-    cuplug__fail(error, status, "the plugin failed (%s) without a message",
-                 cuplug_status_name(status));
-  }
-  error->status = cuplug_status_name(status) ? status : CUPLUG_ERROR_PLUGIN;
+  if (is_told && !word)
+    cuplug__append(error, " (status %d, which this core does not know)", status);
+  error->status = word ? status : CUPLUG_ERROR_PLUGIN;
   error->message[CUPLUG_ERROR_MESSAGE_BYTES - 1] = 0;
   if (error->cuda_code) {
     cuplug__cuda_note_sticky(error->cuda_code, name);

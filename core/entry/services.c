@@ -105,6 +105,10 @@ static int output(const cuplug_call *call, uint32_t k, const int64_t *shape) {
 
 static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid,
                   void **arguments) {
+  if (grid->flags & ~(CUPLUG_COOPERATIVE | CUPLUG_OVERLAPPING))
+    return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_PLUGIN,
+                        "launch: flags 0x%x, of which this core knows 0x%x", grid->flags,
+                        CUPLUG_COOPERATIVE | CUPLUG_OVERLAPPING);
   int code = cuplug__driver_launch(kernel, grid, call->stream, arguments);
   return code ? cuplug__cuda_report(cuplug__error_of(call), code, "kernel launch") : CUPLUG_OK;
 }
@@ -113,6 +117,7 @@ static int launch(const cuplug_call *call, void *kernel, const cuplug_grid *grid
 static int fail(const cuplug_call *call, int status, int cuda_code, const char *text) {
   cuplug__run *run = call->run;
   while (atomic_flag_test_and_set_explicit(&run->is_failing, memory_order_acquire)) sched_yield();
+  if (!status) status = CUPLUG_ERROR_PLUGIN; /* it failed, whatever it says */
   cuplug__fail(run->error, status, "%s", text ? text : "");
   run->error->cuda_code = cuda_code;
   atomic_flag_clear_explicit(&run->is_failing, memory_order_release);

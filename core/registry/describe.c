@@ -8,6 +8,7 @@
 #include "registry/registry.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -75,10 +76,12 @@ const char *cuplug_row_signature(const cuplug_row *row) { return row->signature;
 const char *cuplug_row_doc(const cuplug_row *row) { return row->doc; }
 
 const char *cuplug_row_entry(const cuplug_row *row, int32_t device_type) {
+  char key[sizeof "entry.-2147483648"];
+  snprintf(key, sizeof key, "entry.%d", (int)device_type);
   const char *entry = device_type == CUPLUG_CPU    ? row->host_entry
                       : device_type == CUPLUG_CUDA ? row->cuda_entry
-                                                   : "";
-  return *entry ? entry : NULL;
+                                                   : cuplug_row_property(row, key);
+  return entry && *entry ? entry : NULL;
 }
 
 uint32_t cuplug_row_flags(const cuplug_row *row) { return row->flags; }

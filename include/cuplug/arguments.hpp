@@ -62,9 +62,20 @@ template <class T, class U> struct as_const_as<const T, U> { using type = const 
 
 /* ---- Arrays --------------------------------------------------------------------------------- */
 
+template <class T> struct elements {};
+template <> struct elements<void> {
+  template <class Index> int &operator[](Index) const {
+    static_assert(sizeof(Index) == 0, "elements of a type variable, which the entry lists, too, in "
+                                      "parentheses before the names");
+    static int none;
+    return none;
+  }
+};
+template <> struct elements<const void> : elements<void> {};
+
 /** An array; T is void where the entry does not name its dtype. It is its address, too: x[i], and
  * an argument of kernels. One that was left out is false, and its size is 0. */
-template <class T> class array {
+template <class T> class array : public elements<T> {
 public:
   array(const cuplug_call *call, const cuplug_tensor *tensor)
       : data_(static_cast<T *>(tensor->data)),

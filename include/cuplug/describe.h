@@ -36,7 +36,8 @@ CUPLUG_API const cuplug_row *cuplug_operator_row(const cuplug_operator *op, uint
 CUPLUG_API const char *cuplug_row_signature(const cuplug_row *row);
 /** One line; "" where the plugin says nothing. */
 CUPLUG_API const char *cuplug_row_doc(const cuplug_row *row);
-/** The exported function for CUPLUG_CPU or CUPLUG_CUDA; NULL where it has none. */
+/** The exported function for a DLPack device type, CUPLUG_CPU or CUPLUG_CUDA, or one that this core
+ * does not call; NULL where it has none. */
 CUPLUG_API const char *cuplug_row_entry(const cuplug_row *row, int32_t device_type);
 /** What it says of a key, such as "gradient": its value, "" for one without a value, NULL where it
  * says nothing. docs/abi.md lists the keys. */

@@ -69,9 +69,11 @@
   static int entry##_body(                                                                       \
       [[maybe_unused]] cuplug::call call map_names(CUPLUG__PARAMETER, entry, types, __VA_ARGS__))
 
-#define CUPLUG__CHECK_TYPE(entry, signature, name)                   \
-  static_assert(cuplug::dtypes_of(signature::text(), #name, 0) != 0, \
-                #name ": no type variable of this name in the signature's where clause");
+#define CUPLUG__CHECK_TYPE(entry, signature, name)                                        \
+  static_assert(cuplug::dtypes_of(signature::text(), #name, 0) != 0,                      \
+                #name ": no type variable of this name in the signature's where clause"); \
+  static_assert(!(cuplug::dtypes_of(signature::text(), #name, 0) & cuplug::misspelt),     \
+                #name ": the signature's where clause gives it a name that is no dtype");
 #define CUPLUG__NAME(entry, signature, name)                                                  \
   struct of_##name : entry##_types {                                                          \
     static constexpr cuplug::item found = cuplug::find(signature::text(), #name);             \

@@ -160,14 +160,18 @@ typedef struct cuplug_argument {
 } cuplug_argument;
 
 static inline cuplug_argument cuplug_array(const cuplug_tensor *tensor) {
+  const uint32_t is_complex = tensor->dtype.code == CUPLUG_COMPLEX64 >> 24;
+  const uintptr_t alignment = (uintptr_t)cuplug_element_bytes(tensor) >> is_complex;
+  const uintptr_t address = (uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset;
   cuplug_argument a;
-  a.kind = CUPLUG_ARGUMENT_ARRAY, a.flags = 0, a.tensor = *tensor;
+  a.kind = CUPLUG_ARGUMENT_ARRAY, a.tensor = *tensor;
+  a.flags = alignment && address % alignment ? CUPLUG_MISALIGNED : 0;
   return a;
 }
 /** An array that must not be written: it is refused as an output and for `inout`. */
 static inline cuplug_argument cuplug_read_only_array(const cuplug_tensor *tensor) {
-  cuplug_argument a;
-  a.kind = CUPLUG_ARGUMENT_ARRAY, a.flags = CUPLUG_READ_ONLY, a.tensor = *tensor;
+  cuplug_argument a = cuplug_array(tensor);
+  a.flags |= CUPLUG_READ_ONLY;
   return a;
 }
 static inline cuplug_argument cuplug_float(double value) {
@@ -197,10 +201,10 @@ static inline cuplug_argument cuplug_complex(double real, double imaginary) {
   a.scalar.c[0] = real, a.scalar.c[1] = imaginary;
   return a;
 }
-/** UTF-8, zero-terminated; also the name of a choice. */
+/** UTF-8, zero-terminated; also the name of a choice. NULL is None. */
 static inline cuplug_argument cuplug_string(const char *value) {
   cuplug_argument a;
-  a.kind = CUPLUG_ARGUMENT_STRING, a.flags = 0, a.scalar.s = value;
+  a.kind = value ? CUPLUG_ARGUMENT_STRING : CUPLUG_ARGUMENT_NONE, a.flags = 0, a.scalar.s = value;
   return a;
 }
 static inline cuplug_argument cuplug_none(void) {

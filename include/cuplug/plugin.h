@@ -16,8 +16,8 @@
  * first tests CUPLUG_HAS_FIELD(object, field). Reserved fields are zero.
  *
  * An entry never exits, prints, throws, synchronises or resets the device, or keeps a pointer that
- * it was given. It may run on several threads at once.
- */
+ * it was given, and leaves the current device as it is. It may run on several threads at once.
+ * Functions without the tag [thread-safe] are called on the entry's own thread. */
 #ifndef CUPLUG_PLUGIN_H
 #define CUPLUG_PLUGIN_H
 
@@ -106,9 +106,10 @@ typedef enum cuplug_type_id {
 #undef CUPLUG__X
 } cuplug_type_id;
 
-/** An array, laid out as DLPack's DLTensor. In a call: `byte_offset` is 0; `strides` (in elements)
- * is NULL, meaning C-contiguous, unless the row has CUPLUG_TAKES_STRIDES, when it is never NULL, or
- * CUPLUG_CUDA_TAKES_STRIDES; an optional array that was left out has `ndim` -1 and `data` NULL. */
+/** An array, laid out as DLPack's DLTensor. In a call: `data` is aligned as C aligns elements, no
+ * more; `byte_offset` is 0; `strides` (in elements) is NULL, meaning C-contiguous, unless the row
+ * has CUPLUG_TAKES_STRIDES, when it is never NULL, or CUPLUG_CUDA_TAKES_STRIDES; an optional array
+ * that was left out has `ndim` -1 and `data` NULL. Outputs share memory with no other array. */
 typedef struct cuplug_tensor {
   void *data;
   cuplug_device device;
@@ -231,7 +232,7 @@ static inline void *cuplug_workspace(const cuplug_call *call, uint64_t bytes) {
 
 /** Allocates output `tensor` (its number in call->tensors), whose signature has unknown dimensions
  * `?`, with the shape that the entry found (ndim sizes), and sets its `data`. Returns CUPLUG_OK or
- * an error that the entry returns. */
+ * an error that the entry returns. [stream-ordered] */
 CUPLUG__MUST_USE static inline int cuplug_output(const cuplug_call *call, uint32_t tensor,
                                                  const int64_t *shape) {
   return CUPLUG__SERVICE(call, output)(call, tensor, shape);

@@ -9,8 +9,7 @@
  *       return CUPLUG_OK;
  *     }
  *     CUPLUG_CUDA_ENTRY(topk, (T), x, n, k, values, indices) {
- *       return call.launch<topk_kernel<T>>({cuplug::blocks(n, 256), 256}, x, n, k, values,
- * indices);
+ *       return call.launch<topk_kernel<T>>({1, 256}, x, n, k, values, indices);
  *     }
  *     CUPLUG_PLUGIN(topk, "1.0.0");
  *
@@ -44,7 +43,7 @@ struct extent {
 };
 
 /** How a kernel is launched: `{blocks, threads}`, `{{8, 8}, {16, 16}, shared_bytes}`,
- * `cuplug::grid(blocks, threads).cluster(2).cooperative()`. */
+ * `cuplug::grid(blocks, threads).in_clusters(2).cooperative()`. */
 struct grid : cuplug_grid {
   grid(extent blocks, extent threads, uint32_t shared_bytes = 0)
       : cuplug_grid{{blocks.x, blocks.y, blocks.z},

@@ -109,6 +109,8 @@ constexpr int dtype_at(const char *text, int at) {
                                         : -1;
 }
 
+constexpr uint32_t misspelt = 1u << 31; /* in the place of dtypes */
+
 /** The dtypes of a word of a `where` clause, groups included: bit k for number k. */
 constexpr uint32_t dtypes_at(const char *text, int at) {
   if (is_word(text, at, "any")) return (1u << n_dtypes) - 1;
@@ -116,7 +118,7 @@ constexpr uint32_t dtypes_at(const char *text, int at) {
   if (is_word(text, at, "floating")) return 0x1e00u;
   if (is_word(text, at, "complex")) return 0x6000u;
   const int number = dtype_at(text, at);
-  return number < 0 ? 0 : 1u << number;
+  return number < 0 ? misspelt : 1u << number;
 }
 
 /* ---- Parameters and outputs ----------------------------------------------------------------- */

@@ -40,13 +40,17 @@ CUPLUG__BEGIN_C
 #ifdef __cplusplus
 CUPLUG__END_C
 static inline constexpr bool cuplug__is_entry(cuplug_entry *) { return true; }
+template <class Other> constexpr bool cuplug__is_entry(Other *) { return false; }
 CUPLUG__BEGIN_C
 #define CUPLUG__ASSERT static_assert
 #define CUPLUG__IS_ENTRY(entry) cuplug__is_entry(entry)
 #else
 #define CUPLUG__ASSERT _Static_assert
-#define CUPLUG__IS_ENTRY(entry) _Generic(&(entry), cuplug_entry * : 1)
+#define CUPLUG__IS_ENTRY(entry) _Generic(&(entry), cuplug_entry * : 1, default : 0)
 #endif
+#define CUPLUG__MUST_BE_ENTRY(entry)      \
+  CUPLUG__ASSERT(CUPLUG__IS_ENTRY(entry), \
+                 #entry ": an entry is CUPLUG_ENTRY int " #entry "(const cuplug_call *call)")
 
 #define CUPLUG__NOTE(storage, name, kind, string)                                            \
   struct CUPLUG__JOIN(name, _note) {                                                         \
@@ -75,22 +79,24 @@ CUPLUG__BEGIN_C
   CUPLUG__NOTE(static, CUPLUG__EXPANDED_JOIN(cuplug_operator_, number), CUPLUG_NOTE_OPERATOR, \
                "row=" CUPLUG__EXPANDED_TEXT(number) "\0" entries "signature=" signature       \
                                                     "\0doc=" doc)
-#define CUPLUG_HOST_OPERATOR(host, signature, doc)              \
-  CUPLUG__ASSERT(CUPLUG__IS_ENTRY(host), "it is not an entry"); \
+#define CUPLUG_HOST_OPERATOR(host, signature, doc) \
+  CUPLUG__MUST_BE_ENTRY(host);                     \
   CUPLUG__OPERATOR(__COUNTER__, "host=" #host "\0", signature, doc)
-#define CUPLUG_CUDA_OPERATOR(cuda, signature, doc)              \
-  CUPLUG__ASSERT(CUPLUG__IS_ENTRY(cuda), "it is not an entry"); \
+#define CUPLUG_CUDA_OPERATOR(cuda, signature, doc) \
+  CUPLUG__MUST_BE_ENTRY(cuda);                     \
   CUPLUG__OPERATOR(__COUNTER__, "cuda=" #cuda "\0", signature, doc)
 #ifdef CUPLUG_HOST_ONLY
 #define CUPLUG_OPERATOR(cuda, host, signature, doc) CUPLUG_HOST_OPERATOR(host, signature, doc)
 #else
-#define CUPLUG_OPERATOR(cuda, host, signature, doc)                                       \
-  CUPLUG__ASSERT(CUPLUG__IS_ENTRY(cuda) && CUPLUG__IS_ENTRY(host), "it is not an entry"); \
+#define CUPLUG_OPERATOR(cuda, host, signature, doc) \
+  CUPLUG__MUST_BE_ENTRY(cuda);                      \
+  CUPLUG__MUST_BE_ENTRY(host);                      \
   CUPLUG__OPERATOR(__COUNTER__, "cuda=" #cuda "\0host=" #host "\0", signature, doc)
 #endif
 
 /** The plugin itself, once, at file scope: name (an identifier) and version. */
 #define CUPLUG_PLUGIN(name, version)                                                     \
+  struct name##_is_an_identifier;                                                        \
   CUPLUG__ASSERT(sizeof(#name) <= 64, "a plugin's name has at most 63 characters");      \
   CUPLUG_ENTRY const struct cuplug_symbols_note cuplug_symbols;                          \
   CUPLUG__NOTE(, cuplug_symbols, CUPLUG_NOTE_PLUGIN,                                     \

@@ -1,29 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layout of the public structures, in each language that an author may write in."""
+"""The layout of the public structures, in each language that an author may write in, and as
+docs/abi.md tells it."""
 
 import os
+import re
 import shutil
 import subprocess
 
 import pytest
 from builds import COMPILER, compile_library
+from cuplug.compilers.toolkit import find_nvcc
 from places import ROOT, TESTS
 
 SOURCE = TESTS / "arguments" / "test_layout.c"
-OPTIONS = ["-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}"]
+INCLUDE = f"-I{ROOT / 'include'}"
+WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
+OPTIONS = [*WARNINGS, "-pedantic", INCLUDE]
+STANDARDS = {
+    "c": ["c11", "c17", "c2x", "gnu11"],
+    "c++": ["c++11", "c++14", "c++17", "c++20"],
+}
+COMPILERS = [
+    (compiler, language, standard)
+    for compiler in ("gcc", "clang")
+    for language, standards in STANDARDS.items()
+    for standard in standards
+]
 
 
-@pytest.mark.parametrize("standard", ["c11", "c17", "gnu11", "c++11", "c++14", "c++17", "c++20"])
-def test_layout(standard, tmp_path):
-    is_cxx = "++" in standard
-    compiler = [os.environ.get("CXX", "c++")] if is_cxx else COMPILER
-    if not shutil.which(compiler[0]):
-        pytest.skip(f"needs {compiler[0]}")
-    language = ["-x", "c++" if is_cxx else "c", f"-std={standard}"]
+@pytest.mark.parametrize(("compiler", "language", "standard"), COMPILERS)
+def test_layout(compiler, language, standard, tmp_path):
+    names = {"gcc": COMPILER, "clang": ["clang"]}
+    if language == "c++":
+        names = {"gcc": [os.environ.get("CXX", "c++")], "clang": ["clang++"]}
+    command = names[compiler]
+    if not shutil.which(command[0]):
+        pytest.skip(f"needs {command[0]}")
     program = tmp_path / "layout"
-    compile_library([*compiler, *OPTIONS, *language, str(SOURCE), "-o", str(program)])
+    flags = [*OPTIONS, "-x", language, f"-std={standard}"]
+    compile_library([*command, *flags, str(SOURCE), "-o", str(program)])
     done = subprocess.run([program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not find_nvcc(), reason="needs nvcc")
+@pytest.mark.parametrize("standard", ["c++17", "c++20"])
+def test_nvcc(standard, tmp_path):
+    """To an object: a program would need the CUDA runtime."""
+    flags = [INCLUDE, f"-std={standard}", "-x", "cu", "-Xcompiler", ",".join(WARNINGS)]
+    compile_library([find_nvcc(), *flags, "-c", str(SOURCE), "-o", str(tmp_path / "layout.o")])
 
 
 def test_a_moved_field_is_seen(tmp_path):
@@ -37,3 +62,42 @@ def test_a_moved_field_is_seen(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode != 0
     assert "cuplug_options.user moved" in done.stderr
+
+
+# Of docs/abi.md, in its order; what it calls otherwise than the header.
+STRUCTURES = ["cuplug_call", "cuplug_tensor", "cuplug_grid", "cuplug_fault"]
+OTHER_NAMES = {"code": "dtype.code", "bits": "dtype.bits", "lanes": "dtype.lanes"}
+FIELD = re.compile(r"`(?:u?int(\d+) |\w+ (?=\*))?(\*?)([\w.]+)(?:\[(\d)\])?`")
+
+
+def told_fields(page: str) -> list[tuple[str, str, int, int]]:
+    """Return what the page says: structure, field, offset and bytes."""
+    tables = re.findall(r"\| offset \| field \| \|\n\|---\|---\|---\|\n((?:\|.*\n)+)", page)
+    assert len(tables) == len(STRUCTURES)
+    fields = []
+    for structure, table in zip(STRUCTURES, tables, strict=True):
+        for row in table.splitlines():
+            _, start, cell, *_ = row.split("|")
+            at = int(start)
+            for bits, star, name, count in FIELD.findall(cell):
+                is_number = bits and not star
+                n_bytes = int(bits) // 8 * int(count or 1) if is_number else 8
+                fields.append((structure, OTHER_NAMES.get(name, name), at, n_bytes))
+                at += n_bytes
+    return fields
+
+
+def test_the_page_tells_each_field(tmp_path):
+    told = told_fields((ROOT / "docs" / "abi.md").read_text())
+    lines = ["#include <cuplug/fault.h>", "#include <cuplug/plugin.h>"]
+    for structure, field, offset, n_bytes in told:
+        lines += [
+            f'_Static_assert(offsetof({structure}, {field}) == {offset}, "{field}");',
+            f'_Static_assert(sizeof(({structure}){{0}}.{field}) == {n_bytes}, "{field}");',
+        ]
+    for structure in STRUCTURES:
+        n_told = sum(n_bytes for name, _, _, n_bytes in told if name == structure)
+        lines.append(f'_Static_assert(sizeof({structure}) == {n_told}, "{structure}");')
+    source = tmp_path / "page.c"
+    source.write_text("\n".join([*lines, ""]))
+    compile_library([*COMPILER, INCLUDE, "-std=c11", "-fsyntax-only", str(source)])

@@ -47,6 +47,16 @@ REFUSED = {
         "allocate: wanted a size for each dimension of the output",
     ),
     "a header": (LARGE, f"(large, (T), x, out) {BODY}", "include <cuda_fp16.h>, <cuda_bf16.h> or"),
+    "a misspelt dtype": (
+        F.replace("float32", "flaot32"),
+        f"(f, (T), x, out) {BODY}",
+        "T: the signature's where clause gives it a name that is no dtype",
+    ),
+    "elements of a type variable": (
+        SCALAR,
+        "(g, x) { return x[0] > 0; }",
+        "elements of a type variable, which the entry lists, too, in parentheses before",
+    ),
     "a scalar of a type variable": (
         SCALAR,
         f"(g, x, a) {BODY}",

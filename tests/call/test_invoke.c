@@ -282,6 +282,31 @@ static void check_signature(void) {
   check_parameter(s, 2, "kept", CUPLUG_PARAMETER_OUTPUT, f32, 1, NULL);
 }
 
+/* Memory that is not as the type wants it is known by its address. */
+static void check_misaligned(void) {
+  char bytes[32];
+  int64_t n = 1;
+  const cuplug_type_id types[] = {CUPLUG_FLOAT64, CUPLUG_COMPLEX128, CUPLUG_FLOAT32, CUPLUG_INT8};
+  char *at = bytes + (8 - (uintptr_t)bytes % 8) % 8;
+  for (int k = 0; k < 4; k++) {
+    cuplug_tensor x = cuplug_make_tensor(at, types[k], 1, &n);
+    CHECK(!cuplug_array(&x).flags);
+    x.byte_offset = 4;
+    CHECK(!cuplug_array(&x).flags == (k > 1));
+    x.byte_offset = 1;
+    CHECK(!cuplug_array(&x).flags == (k == 3));
+    CHECK(cuplug_read_only_array(&x).flags == (cuplug_array(&x).flags | CUPLUG_READ_ONLY));
+  }
+  cuplug_tensor x = cuplug_make_tensor(at + 1, CUPLUG_FLOAT32, 1, &n);
+  cuplug_argument args[] = {cuplug_array(&x), cuplug_absent(), cuplug_absent()};
+  memory m = {0};
+  const cuplug_options options = allocating(&m);
+  CHECK_REFUSED(CUPLUG_ERROR_VALUE, cuplug_invoke(split, args, 3, &options, &error),
+                "split: x: seen a strided, misaligned or broadcast array, wanted a C-contiguous "
+                "copy of it");
+  free_memory(&m);
+}
+
 static void check_row(void) {
   const cuplug_row *row = cuplug_operator_row(split, 0);
   CHECK_TEXT(cuplug_row_entry(row, CUPLUG_CPU), "in_memory");
@@ -325,6 +350,7 @@ int main(void) {
   check_arguments();
   check_tensors();
   check_allocated();
+  check_misaligned();
   check_without_inputs();
   check_refused_outputs();
   check_refused_late();

@@ -234,9 +234,19 @@ def test_status_becomes_its_exception(ops, status):
 
 def test_status_that_is_none(ops):
     with pytest.raises(
-        cuplug.PluginError, match=r"^fail: the plugin returned 7, which is no status"
+        cuplug.PluginError, match="^returns: the plugin returned 7, which is no status$"
+    ):
+        ops.returns(7)
+    with pytest.raises(
+        cuplug.PluginError,
+        match=r"^fail: status: seen 7, wanted another \(status 7, which this core does not know\)$",
     ):
         ops.fail(7)
+
+
+def test_a_failure_without_a_status_is_one(ops):
+    with pytest.raises(cuplug.PluginError, match="^fail: status: seen 0, wanted another$"):
+        ops.fail(0)
 
 
 def test_cuda_error_has_a_code_and_pickles():

@@ -11,6 +11,7 @@ import pytest
 from cuplug import testing
 from cuplug.author.fitting import misfit
 from cuplug.commands import suite
+from cuplug.commands.authoring import show_results
 from cuplug.commands.pins import Range, read_pins, settable
 from cuplug.commands.trial import CUDA
 from cuplug.signature.signature import parse
@@ -133,6 +134,17 @@ def test_a_cause_is_said_once(picky):
     assert shown.count("as in: the same result again") == 7
     assert shown.count("import cuplug") == 1
     assert "hypothesis" not in done.stdout.lower()
+
+
+def test_an_example_of_several_failures_is_shown_once(capsys):
+    failures = [
+        ("layouts", "1", "f(1)"),
+        ("out= filled", "2", "f(1)"),
+        ("large arrays", "3", "f(2)"),
+    ]
+    show_results([suite.Result("f", "f()", x, False, text, code) for x, text, code in failures])
+    shown = capsys.readouterr().out
+    assert "\nlayouts, out= filled fail for\n  f(1)\n\nlarge arrays fails for\n  f(2)\n" in shown
 
 
 def test_an_error_that_comes_now_and_then_is_in_our_words(picky_results):

@@ -279,6 +279,8 @@ def test_failing_operator(run_fake):
                                   "with a newer CUDA than the driver supports (13.0)") as caught:
         gpu.too_new(x)
     assert caught.error.code == 35
+    with Raises(cuplug.PluginError, "newer_grid: launch: flags 0x4, of which this core knows 0x3"):
+        gpu.newer_grid(x)
     assert np.array_equal(gpu.triple(x, device="cuda"), 3 * x)
     cuplug.synchronize()
     assert counts().allocations == 0 and counts().streams == 1

@@ -233,6 +233,18 @@ LIES = {
     "operator raw: sideways: a property that this core does not know and must: update cuplug": {
         "EXTRA": '"\\0!sideways"'
     },
+    "operator raw: upwards: a property that this core does not know and must: update cuplug": {
+        "ROW": '"!upwards\\0host=raw_host\\0signature=raw(x: float32[n])"'
+    },
+    'operator raw: keeps_whole: "n", no value is wanted': {"EXTRA": '"\\0!keeps_whole=n"'},
+    'operator raw: row: "first", at most 9 digits are wanted': {"EXTRA": '"\\0row=first"'},
+    'operator raw: row: "-1", at most 9 digits are wanted': {"EXTRA": '"\\0row=-1"'},
+    'operator raw: row: "1234567890", at most 9 digits are wanted': {
+        "EXTRA": '"\\0row=1234567890"'
+    },
+    "operator raw: no entry, a CUDA or a host entry is wanted ": {
+        "ROW": '"entry.10=\\0signature=raw(x: float32[n])"'
+    },
 }
 
 
@@ -253,6 +265,19 @@ def test_what_this_core_does_not_know_is_skipped(place):
     assert cuplug.find("forward")(numpy.float32([1])).shape == (1,)
     path = named_plugin(place / "libpartly.so", "partly", OPERATOR_KIND="7u")
     assert cuplug.find("partly").signatures == ("partly(x: float64[...]) -> float64[...]",)
+
+
+def test_operators_of_other_devices_are_found_and_refused_at_the_call(place):
+    """A core that knows the device runs them: here the others of the plugin do."""
+    row = '"entry.10=elsewhere_rocm\\0signature=elsewhere(x: float32[n]) -> float32[n]"'
+    path = named_plugin(place / "libelsewhere.so", "elsewhere", ROW=row)
+    assert (listed(path).state, listed(path).sides) == ("ok", ("cpu",))
+    elsewhere = cuplug.load(path).elsewhere
+    assert elsewhere(numpy.float64([1])).shape == (1,)
+    with pytest.raises(ValueError, match="^elsewhere: it was to run on .* has no .* entry for it$"):
+        elsewhere(numpy.float32([1]), device="cpu")
+    with pytest.raises((ValueError, cuplug.CudaError)):
+        elsewhere(numpy.float32([1]))
 
 
 def test_note_longer_than_its_segment(place):

@@ -30,7 +30,9 @@ static void check_accepted(const cuplug__table *table) {
   for (uint32_t k = 0; k < table->n_rows; k++) {
     const cuplug_row *row = &table->rows[k];
     require(row->text_bytes && !row->text[row->text_bytes - 1]);
-    require(cuplug__is_identifier(row->host_entry) || cuplug__is_identifier(row->cuda_entry));
+    require(cuplug__is_identifier(row->host_entry) || cuplug__is_identifier(row->cuda_entry) ||
+            row->has_other_entry);
+    require(row->number < 1000000000);
     require(!cuplug_parse_signature(row->signature, &signature, NULL, NULL));
     cuplug__row_operator(row, name);
     require(!strcmp(signature->name, name));

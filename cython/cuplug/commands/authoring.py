@@ -102,9 +102,9 @@ def show_results(results: list[Result]) -> None:
         of_it = [r for r in results if (r.operator, r.signature) == place]
         causes = _causes(of_it)
         print_findings((_word(r), r.property, _said(r, causes), "") for r in of_it)
-        for r in of_it:
-            if r.code and not r.ok and causes[r.text] is r:
-                print_lines(["", f"{r.property} fails for", *_indented(r.code)])
+        for code, properties in _examples(of_it, causes).items():
+            verb = "fail" if len(properties) > 1 else "fails"
+            print_lines(["", f"{', '.join(properties)} {verb} for", *_indented(code)])
         print_lines([""])
     words = [_word(r) for r in results]
     n_untried = words.count("note")
@@ -119,6 +119,15 @@ def _causes(results: list[Result]) -> dict[str, Result]:
         if not r.ok:
             causes.setdefault(r.text, r)
     return causes
+
+
+def _examples(results: list[Result], causes: dict[str, Result]) -> dict[str, list[str]]:
+    """Return each example that fails, once, with the properties that it shows to fail."""
+    examples: dict[str, list[str]] = {}
+    for r in results:
+        if r.code and not r.ok and causes[r.text] is r:
+            examples.setdefault(r.code, []).append(r.property)
+    return examples
 
 
 def _said(result: Result, causes: dict[str, Result]) -> str:
