@@ -35,6 +35,7 @@ RUNTIME.undefined := libubsan.so
 RUNTIME.thread    := libtsan.so
 RUNTIMES := $(foreach name,$(subst $(comma), ,$(SANITIZE)),$(shell $(CC) -print-file-name=$(RUNTIME.$(name))))
 SANITIZED := $(if $(SANITIZE),LD_PRELOAD="$(strip $(RUNTIMES))" UBSAN_OPTIONS=halt_on_error=1 \
-  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 TSAN_OPTIONS=die_after_fork=0)
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+  TSAN_OPTIONS=die_after_fork=0:suppressions=$(abspath tests/hostile/tsan.supp))
 SEARCH  := PYTHONPATH="$(abspath $(BUILD)/python)$(addprefix :,$(PYTHONPATH))" $(SANITIZED)
 RUN     := $(SEARCH) $(PY)

@@ -151,7 +151,8 @@ void *cuplug_allocate_host(uint64_t bytes) {
   pthread_mutex_unlock(&lock);
   if (found && is_large(wanted)) shrink(&b, wanted);
   if (!found) found = make_or_map(wanted, &b);
-  if (!found && cuplug_trim_host()) found = make_or_map(wanted, &b); /* kept blocks have addresses */
+  /* Where the address space is limited, kept blocks count. */
+  if (!found && cuplug_trim_host()) found = make_or_map(wanted, &b);
   errno = kept_errno;
   if (!found) return NULL;
   block *header = header_of(b.address + ALIGNMENT + distance_of(b.address));

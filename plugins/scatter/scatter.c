@@ -146,7 +146,8 @@ VECTORS static int find_in_line(const int64_t *indices, int64_t n, int64_t m, in
                                 int64_t *at) {
   int is_bad = 0;
   for (int64_t k = 0; k < n; k++) {
-    const int64_t index = indices[k] + (indices[k] < 0 ? m : 0);
+    int64_t index = indices[k]; /* read once: others may change it */
+    index += index < 0 ? m : 0;
     is_bad |= (index < 0) | (index >= m);
     at[k] = (int64_t)((uint64_t)base + (uint64_t)index);
   }

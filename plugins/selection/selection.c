@@ -32,15 +32,19 @@ typedef struct job {
 
 static int64_t n_chunks(const job *j) { return (j->n + CHUNK - 1) / CHUNK; }
 
+static int64_t count(const uint8_t *flags, int64_t n) {
+  int32_t found = 0;
+  for (int64_t i = 0; i < n; i++) found += flags[i];
+  return found;
+}
+
 static int count_chunks(void *context, int64_t begin, int64_t end) {
   const job *j = context;
   uint8_t flags[CHUNK];
   for (int64_t c = begin; c < end; c++) {
     const int64_t first = c * CHUNK, n = j->n - first < CHUNK ? j->n - first : CHUNK;
-    int64_t found = 0;
     read_flags(&j->flags, first, n, flags);
-    for (int64_t i = 0; i < n; i++) found += flags[i];
-    j->ends[c] = found;
+    j->ends[c] = count(flags, n);
   }
   return CUPLUG_OK;
 }
@@ -95,27 +99,31 @@ static void locate(const job *j, const uint8_t *flags, int64_t first, int64_t at
 typedef void write_chunk(const job *j, const uint8_t *flags, int64_t first, int64_t at,
                          int64_t end);
 
-static void write_chunks(const job *j, int64_t begin, int64_t end, write_chunk *write,
-                         int is_whole) {
+/* What another thread has changed since it was counted would not fit. */
+static int write_chunks(const job *j, int64_t begin, int64_t end, write_chunk *write,
+                        int is_whole) {
   uint8_t flags[CHUNK];
   for (int64_t c = begin; c < end; c++) {
     const int64_t first = c * CHUNK, n = j->n - first < CHUNK ? j->n - first : CHUNK;
+    const int64_t at = c ? j->ends[c - 1] : 0;
     read_flags(&j->flags, first, n, flags);
-    write(j, flags, first, c ? j->ends[c - 1] : 0, is_whole ? n : j->ends[c]);
+    if (count(flags, n) != j->ends[c] - at)
+      return cuplug_failf(j->call, CUPLUG_ERROR_VALUE,
+                          "%s: seen elements that change during the call, wanted a copy of them",
+                          j->call->n_tensors == 1 ? "x" : "mask");
+    write(j, flags, first, at, is_whole ? n : j->ends[c]);
   }
+  return CUPLUG_OK;
 }
 
 static int compact_chunks(void *context, int64_t begin, int64_t end) {
-  write_chunks(context, begin, end, compact, 0);
-  return CUPLUG_OK;
+  return write_chunks(context, begin, end, compact, 0);
 }
 static int expand_chunks(void *context, int64_t begin, int64_t end) {
-  write_chunks(context, begin, end, expand, 1);
-  return CUPLUG_OK;
+  return write_chunks(context, begin, end, expand, 1);
 }
 static int locate_chunks(void *context, int64_t begin, int64_t end) {
-  write_chunks(context, begin, end, locate, 0);
-  return CUPLUG_OK;
+  return write_chunks(context, begin, end, locate, 0);
 }
 
 static job job_of(const cuplug_call *call, const cuplug_tensor *flags) {

@@ -31,11 +31,11 @@ ELEMENTS_INLINE int64_t search_one(const order *o, const job *j, int64_t at, uin
   return search_in(o, j->x, j->m, key, j->is_right);
 }
 
-/* Values i to i + AT_ONCE. */
-ELEMENTS_INLINE void search_some(const order *o, const job *j, int64_t i) {
+/* Values i to i + AT_ONCE. Returns where the last one was found. */
+ELEMENTS_INLINE int64_t search_some(const order *o, const job *j, int64_t i) {
   uint64_t keys[AT_ONCE];
-  int64_t *first = j->out + i, m = j->m;
-  for (int k = 0; k < AT_ONCE; k++) keys[k] = search_key(o, j->values, i + k), first[k] = 0;
+  int64_t first[AT_ONCE] = {0}, m = j->m;
+  for (int k = 0; k < AT_ONCE; k++) keys[k] = search_key(o, j->values, i + k);
   for (int64_t half; m > 1; m -= half) {
     half = m / 2;
     for (int k = 0; k < AT_ONCE; k++)
@@ -43,7 +43,8 @@ ELEMENTS_INLINE void search_some(const order *o, const job *j, int64_t i) {
           half & -(int64_t)search_is_behind(o, j->x, first[k] + half - 1, keys[k], j->is_right);
   }
   for (int k = 0; k < AT_ONCE; k++)
-    first[k] += search_is_behind(o, j->x, first[k], keys[k], j->is_right);
+    j->out[i + k] = first[k] += search_is_behind(o, j->x, first[k], keys[k], j->is_right);
+  return first[AT_ONCE - 1];
 }
 
 /* In each branch the compiler knows the width. */
@@ -54,8 +55,8 @@ ELEMENTS_INLINE void search_some(const order *o, const job *j, int64_t i) {
     for (int64_t i = begin, at = 0; i < end;) {                     \
       const uint64_t key = search_key(&o, j->values, i);            \
       if (j->m && end - i >= AT_ONCE && !is_near(&o, j, at, key)) { \
-        search_some(&o, j, i);                                      \
-        at = j->out[(i += AT_ONCE) - 1];                            \
+        at = search_some(&o, j, i);                                 \
+        i += AT_ONCE;                                               \
       } else {                                                      \
         at = j->out[i++] = search_one(&o, j, at, key);              \
       }                                                             \

@@ -41,6 +41,20 @@ def test_keys(key):
     np.testing.assert_array_equal(x.numpy(), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "uint32", "uint64", "int64"])
+def test_positions_of_any_dtype(dtype):
+    places = np.array([5, 0, 3], dtype)
+    x, wanted = cuplug.asarray(np.arange(6), copy=True, device="cpu"), np.arange(6)
+    k = cuplug.asarray(places, device="cpu")
+    np.testing.assert_array_equal(x[k].numpy(), wanted[places])
+    x[k] = wanted[places] = [7, 8, 9]
+    x[k[:0]] = 1
+    np.testing.assert_array_equal(x.numpy(), wanted)
+    if dtype.startswith("int"):
+        x[k - 6] = wanted[places - 6] = 2
+        np.testing.assert_array_equal(x.numpy(), wanted)
+
+
 def test_keys_that_share_memory_with_what_is_written():
     """They are read before anything is written, as by NumPy."""
     places = np.random.default_rng(0).permutation(1000)

@@ -14,7 +14,8 @@ from random import Random
 import cuplug
 import numpy as np
 from attacks import attack, refusals
-from cuplug.ops import gather, relu
+from cuplug import array_api as xp
+from cuplug.ops import gather, nonzero, relu, scatter_add, select, select_backward, topk, unique
 
 X = np.random.default_rng(0).standard_normal(200_000).astype(np.float32)
 INDEX = np.random.default_rng(1).integers(0, X.size, 100_000)
@@ -68,6 +69,51 @@ def shapes_changed_meanwhile(random: Random, folder: Path) -> int:
     finally:
         end()
     return 1500
+
+
+def _changing() -> tuple[Callable[[], None], list[Callable[[], object]]]:
+    """Return what changes arrays to and fro, and calls that look at them more than once."""
+    n = 50_000
+    numbers, places, out = np.arange(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    mask = np.zeros(n, bool)
+    x, k, m, o = (cuplug.asarray(a, device="cpu") for a in (numbers, places, mask, out))
+    y = cuplug.asarray(numbers, device="cpu", copy=True)
+
+    def change() -> None:
+        places[:], mask[:], out[:] = 1 << 40, True, -(1 << 62)
+        places[:], mask[:], out[:] = 0, False, 7
+
+    sort, search = cuplug.find("sort"), cuplug.find("searchsorted")
+    return change, [
+        *(lambda f=f: f(k) for f in (xp.sort, xp.argsort, xp.unique_all, xp.max, nonzero, unique)),
+        *(lambda f=f: f(x, k) for f in (gather, xp.take_along_axis, xp.repeat, xp.searchsorted)),
+        *(lambda key=key: x[key] for key in (k, m, (k, None), (m, None))),
+        *(lambda key=key: y.__setitem__(key, 5) for key in (k, m, (m, None))),
+        lambda: y.__setitem__(m, x[:3]),
+        lambda: select(x, m),
+        lambda: select_backward(x, m),
+        lambda: scatter_add(x, k, x, 0),
+        lambda: topk(k, 100),
+        lambda: xp.searchsorted(k, x),
+        lambda: sort(x, out=o),
+        lambda: search(x, y, out=o),
+        lambda: o.sort(),
+    ]
+
+
+@attack
+def contents_changed_meanwhile(random: Random, folder: Path) -> int:
+    """Positions, masks and outputs change on another thread while operators look at them."""
+    change, calls = _changing()
+    end = beside(change)
+    try:
+        for _ in range(600):
+            with refusals(IndexError, ValueError, MemoryError):
+                random.choice(calls)()
+    finally:
+        end()
+    check_all()
+    return 600
 
 
 @attack

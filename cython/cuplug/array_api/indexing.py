@@ -274,6 +274,8 @@ def _of_shape(x: Array, value: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _put_rows(rows: Array, positions: Array, values: Array, rest: tuple[int, ...]) -> None:
+    if positions.dtype not in _PLACES:
+        positions = astype(positions, "int64", copy=False)
     flat = reshape(positions, (-1,))
     stock("scatter.put")(rows, flat, reshape(values, (positions.size, *rest)))
 
