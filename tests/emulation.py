@@ -72,21 +72,32 @@ def install_modules() -> None:
     jit.compile_program, linking.link_program = emulate, link
 
 
-def build_plugin(name: str) -> None:
-    """Build a stock plugin whose CUDA side runs on the emulated driver, into $EMULATED."""
-    path = Path(os.environ["EMULATED"], f"lib{name}.so")
-    parts = [path.with_suffix(".host.o"), path.with_suffix(".cuda.o")]
-    folder, include = ROOT / "plugins", [f"-I{ROOT / each}" for each in ("plugins", "include")]
+def build_plugin(name: str, cuda: Sequence[str] = (), without: Sequence[str] = ()) -> None:
+    """Build a stock plugin whose CUDA side runs on the emulated driver, into $EMULATED.
+
+    `cuda` are its files of CUDA code, if not the one of its name; of entries `without` there is no
+    code: they are not called.
+    """
+    path, source = Path(os.environ["EMULATED"], f"lib{name}.so"), ROOT / "plugins" / name
+    include = [f"-I{ROOT / each}" for each in ("plugins", "include")]
     toolkit_headers = f"-I{Path(toolkit.find_nvcc()).resolve().parents[1] / 'include'}"
     host = ["-x", "c", "-std=gnu11", "-O1", "-w", "-fPIC", "-DCUPLUG_ARCHITECTURES=900"]
-    device = ["-x", "c++", f"-I{FIXTURES}", toolkit_headers, "-include", "emulated_plugin.h"]
-    source = folder / name / name
-    for command in (
-        [COMPILER[0], *host, *include, "-c", f"{source}.c", "-o", parts[0]],
-        [*COMPILER, *device, *include, "-c", f"{source}.cu", "-o", parts[1]],
-        [COMPILER[0], "-shared", *parts, "-lm", "-o", path],
-    ):
-        subprocess.run(command, check=True)
+    device = [
+        "-x",
+        "c++",
+        "-fpermissive",
+        f"-I{FIXTURES}",
+        toolkit_headers,
+        "-include",
+        "emulated_plugin.h",
+    ]
+    commands = [[COMPILER[0], *host, each] for each in source.glob("*.c")]
+    commands += [[*COMPILER, *device, source / f"{each}.cu"] for each in cuda or [name]]
+    parts = [path.with_suffix(f".{k}.o") for k in range(len(commands))]
+    for command, part in zip(commands, parts, strict=True):
+        subprocess.run([*command, *include, "-c", "-o", part], check=True)
+    nowhere = [f"-Wl,--defsym={each}=0" for each in without]
+    subprocess.run([COMPILER[0], "-shared", *nowhere, *parts, "-lm", "-o", path], check=True)
 
 
 def _launch(name: str, symbol: str, codes: tuple[int, ...] | None) -> str:
