@@ -8,7 +8,7 @@ HEAD = """
 import numpy as np
 import cuplug
 from cuplug import ops
-from emulation import build_plugin
+from emulation import FIXTURES, build_plugin
 
 random = np.random.default_rng(0)
 
@@ -94,17 +94,54 @@ for dtype in ("int64", "int16"):
 """)
 
 
-def test_searches(run):
+def test_selection(run):
     run("""
-others = ("sort", "argsort", "sort_by", "sort_backward", "topk", "topk_backward",
-          "topk_backward_backward", "unique", "unique_values")
-build_plugin("sorting", ["searchsorted"], [f"{name}_cuda" for name in others])
-for dtype in ("bool", "int8", "uint16", "float16", "int32", "float32", "uint64", "float64"):
+build_plugin("selection")
+for shape in ((0,), (1,), (4095,), (4096,), (4097,), (3, 1500), (2, 3, 5), (9001,)):
+    for dtype in ("bool", "int16", "float32", "complex64", "complex128"):
+        for share in (0, 0.3, 1):
+            x = (random.integers(1, 9, shape) * (random.random(shape) < share)).astype(dtype)
+            mask = random.random(shape) < share
+            same(ops.select, x, mask)
+            same(ops.nonzero, x)
+            same(ops.select_backward, x[mask], mask)
+x = np.zeros(4096 * 1030, "int8")  # more tiles than threads add up
+x[::40_000] = 1
+same(ops.nonzero, x)
+mask = np.ones(5000, bool)
+fails(IndexError, ops.select_backward, np.ones(4999), mask)
+fails(IndexError, ops.select_backward, np.ones(5001), mask)
+""")
+
+
+def test_sorting(run):
+    run("""
+others = ("topk", "topk_backward", "topk_backward_backward")
+files = ["sorting", "keys", "unique", "searchsorted", FIXTURES / "emulated_sort"]
+build_plugin("sorting", files, [f"{name}_cuda" for name in others])
+
+
+def values(dtype, *shape):
+    x = random.integers(0, 90, shape).astype(dtype)
+    if dtype[0] == "f":
+        x.flat[::7], x.flat[3::11], x.flat[5::13] = np.nan, -0.0, -np.nan
+    return x
+
+
+for dtype in ("bool", "int8", "float16", "uint32", "float32", "float64", "int64"):
+    for shape, axis in (((0,), 0), ((1,), 0), ((1100,), 0), ((7, 30), 1), ((30, 41), 0),
+                        ((2, 9, 5), 1)):
+        x = values(dtype, *shape)
+        other = random.integers(0, 90, shape).astype("complex64")
+        for descending in (False, True):
+            same(ops.sort, x, axis=axis, descending=descending)
+            same(ops.argsort, x, axis=axis, descending=descending)
+            same(ops.sort_by, other, x, axis=axis, descending=descending)
+    for n in (0, 1, 4096, 4500):
+        x = values(dtype, n)
+        same(ops.unique_values, x)
+        same(ops.unique, x)
     for m in (0, 1, 2, 700):
-        x = np.sort(random.integers(0, 90, m).astype(dtype))
-        values = random.integers(0, 95, 1000).astype(dtype)
-        if dtype[0] == "f":
-            x[m - m // 5 :], values[::7], values[3] = np.nan, -np.nan, -0.0
         for side in ("left", "right"):
-            same(ops.searchsorted, x, values, side=side)
+            same(ops.searchsorted, ops.sort(values(dtype, m)), values(dtype, 1000), side=side)
 """)
