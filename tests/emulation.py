@@ -73,27 +73,29 @@ def install_modules() -> None:
     jit.compile_program, linking.link_program = emulate, link
 
 
-def build_plugin(name: str) -> None:
+def build_plugin(name: str, cuda: Sequence[str] = (), without: Sequence[str] = ()) -> None:
     """Build a stock plugin whose CUDA side runs on the emulated driver, into $EMULATED.
 
-    Other processes may do so at the same time, or have it loaded: what is there is not replaced.
+    `cuda` are its files of CUDA code, if not all; of entries `without` there is no code: they are
+    not called. Other processes may build it at the same time, or have it loaded: what is there is
+    not replaced.
     """
-    path = Path(os.environ["EMULATED"], f"lib{name}.so")
+    path, folder = Path(os.environ["EMULATED"], f"lib{name}.so"), ROOT / "plugins" / name
     if path.exists():
         return
     mine = path.with_name(f"{name}-{os.getpid()}.built")
     include = [f"-I{ROOT / each}" for each in ("plugins", "include")]
-    toolkit_headers = f"-I{Path(toolkit.find_nvcc()).resolve().parents[1] / 'include'}"
+    include += [f"-I{FIXTURES}", f"-I{Path(toolkit.find_nvcc()).resolve().parents[1] / 'include'}"]
     host = ["-x", "c", "-std=gnu11", "-O1", "-w", "-fPIC", "-DCUPLUG_ARCHITECTURES=900"]
-    device = ["-x", "c++", f"-I{FIXTURES}", toolkit_headers, "-include", "emulated_plugin.h"]
-    compilers = {".c": [COMPILER[0], *host], ".cu": [*COMPILER, *device]}
-    parts = []
-    for source in sorted(ROOT.glob(f"plugins/{name}/*.c*")):
-        if source.suffix in compilers:
-            parts.append(mine.with_suffix(f".{source.name}.o"))
-            command = [*compilers[source.suffix], *include, "-c", source, "-o", parts[-1]]
-            subprocess.run(command, check=True)
-    subprocess.run([COMPILER[0], "-shared", *parts, "-lm", "-o", mine], check=True)
+    device = ["-x", "c++", "-fpermissive", "-include", "emulated_plugin.h"]
+    commands = [[COMPILER[0], *host, each] for each in sorted(folder.glob("*.c"))]
+    sources = [folder / f"{each}.cu" for each in cuda] or sorted(folder.glob("*.cu"))
+    commands += [[*COMPILER, *device, each] for each in sources]
+    parts = [mine.with_suffix(f".{k}.o") for k in range(len(commands))]
+    for command, part in zip(commands, parts, strict=True):
+        subprocess.run([*command, *include, "-c", "-o", part], check=True)
+    nowhere = [f"-Wl,--defsym={each}=0" for each in without]
+    subprocess.run([COMPILER[0], "-shared", *nowhere, *parts, "-lm", "-o", mine], check=True)
     with contextlib.suppress(FileExistsError):
         os.link(mine, path)
 

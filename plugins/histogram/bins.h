@@ -19,7 +19,8 @@ typedef struct bins {
   int64_t n, n_bins;
   uint32_t type;
   int is_even;
-  double low, high;
+  double low, high, scale; /* scale: bins to a unit */
+  double margin;           /* bins: so far from all even edges rounding does not matter */
   order order;
 } bins;
 
@@ -84,12 +85,23 @@ BINS_DEVICE double bins_edge(const bins *b, int64_t k) {
 }
 
 /* The bin of x among even ones, found by a division and then by its edges; -1: none. */
-BINS_DEVICE int64_t bins_even(const bins *b, double x) {
+BINS_DEVICE int64_t bins_by_edges(const bins *b, double x) {
   if (!(x >= bins_rounded(b->type, b->low) && x <= bins_rounded(b->type, b->high))) return -1;
   int64_t k = (int64_t)((x - b->low) / (b->high - b->low) * (double)b->n_bins);
   k = k < 0 ? 0 : k >= b->n_bins ? b->n_bins - 1 : k;
   if (k > 0 && x < bins_edge(b, k)) return k - 1;
   return k < b->n_bins - 1 && x >= bins_edge(b, k + 1) ? k + 1 : k;
+}
+
+/* The same: of nearly all x that are in some bin without division and edges. */
+BINS_DEVICE int64_t bins_even(const bins *b, double x) {
+  const double at = (x - b->low) * b->scale;
+  if (at > 0 && at < (double)b->n_bins) {
+    const int64_t k = (int64_t)at;
+    const double rest = at - (double)k;
+    if (rest > b->margin && rest < 1 - b->margin) return k;
+  }
+  return bins_by_edges(b, x);
 }
 
 BINS_DEVICE uint64_t bins_key(const bins *b, const void *x, int64_t i) {
@@ -133,13 +145,29 @@ BINS_DEVICE int64_t bins_of(const bins *b, int64_t i) {
 
 enum { BINS_EVEN, BINS_EDGES, BINS_COUNTS };
 
+/* Edges are wrong by half a unit in the last place of their dtype, or by half the least number that
+ * it has, and what is computed in double by some of its own. */
+static inline void bins_set_margin(bins *b) {
+  const int is_half = b->type == CUPLUG_FLOAT16;
+  const double unit = is_half                      ? 0x1p-11
+                      : b->type == CUPLUG_BFLOAT16 ? 0x1p-8
+                      : b->type == CUPLUG_FLOAT32  ? 0x1p-24
+                                                   : 0;
+  const double largest = b->high > -b->low ? b->high : -b->low;
+  const double wrong = 2 * (unit + 0x1p-50) * largest + (is_half ? 0x1p-24 : 0x1p-133);
+  b->scale = (double)b->n_bins / (b->high - b->low);
+  b->margin = wrong * b->scale + (double)b->n_bins * 0x1p-49;
+  if (!(b->scale > 0x1p-1000 && b->scale < 0x1p1000)) b->margin = 1; /* digits are lost */
+}
+
 static inline bins bins_of_call(const cuplug_call *call, int what) {
   const cuplug_tensor *x = &call->tensors[0];
-  bins b = {x->data, 0, cuplug_n_elements(x), call->outputs[0].shape[0], cuplug_type(x), 0,
+  bins b = {x->data, 0, cuplug_n_elements(x), call->outputs[0].shape[0], cuplug_type(x), 0, 0, 0,
             0,       0, order_of(x, 0)};
   b.is_even = what == BINS_EVEN;
   if (b.is_even) b.low = call->scalars[1].f;
   if (b.is_even) b.high = call->scalars[2].f;
+  if (b.is_even) bins_set_margin(&b);
   if (what == BINS_EDGES) b.edges = call->tensors[1].data;
   return b;
 }

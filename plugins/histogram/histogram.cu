@@ -11,22 +11,37 @@ constexpr int64_t SHARED = 8192;  /* bins that are counted in shared memory */
 constexpr int64_t MOST = 1 << 30; /* numbers of a block, whose counts have 32 bits */
 constexpr int64_t BLOCKS = 1024;  /* that keep any GPU busy */
 
-template <bool is_shared>
+constexpr int AT_ONCE = 4; /* numbers of a thread, which do not wait for each other */
+
+/* The dtype is `type`, if that is not 0. */
+template <uint32_t type, int what, bool is_shared>
 __global__ void __launch_bounds__(THREADS)
-    count_kernel(const __grid_constant__ bins b, unsigned long long *out, cuplug_fault *fault) {
-  extern __shared__ unsigned own[];
+    count_kernel(const __grid_constant__ bins given, unsigned long long *out, cuplug_fault *fault) {
+  __shared__ unsigned own[is_shared ? SHARED : 1];
+  bins b = given;
+  if (type) b.type = type;
+  b.is_even = what == BINS_EVEN;
+  if (what != BINS_EDGES) b.edges = nullptr;
   for (int64_t k = threadIdx.x; is_shared && k < b.n_bins; k += THREADS) own[k] = 0;
   __syncthreads();
-  const bool is_strict = !b.is_even && !b.edges;
-  for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < b.n;
-       i += (int64_t)gridDim.x * THREADS) {
-    const int64_t bin = bins_of(&b, i);
-    if ((uint64_t)bin >= (uint64_t)b.n_bins) {
-      if (is_strict) cuplug_fault_index(fault, 0, i, bin, 0, b.n_bins);
-    } else if (is_shared) {
-      atomicAdd(&own[bin], 1u);
-    } else {
-      atomicAdd(&out[bin], 1ull);
+  const int64_t step = (int64_t)gridDim.x * THREADS;
+  for (int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x; first < b.n;
+       first += step * AT_ONCE) {
+    int64_t bin[AT_ONCE];
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++)
+      bin[u] = bins_of(&b, first + u * step < b.n ? first + u * step : first);
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++) {
+      if (first + u * step >= b.n) continue;
+      if ((uint64_t)bin[u] >= (uint64_t)b.n_bins) {
+        if (what == BINS_COUNTS)
+          cuplug_fault_index(fault, 0, first + u * step, bin[u], 0, b.n_bins);
+      } else if (is_shared) {
+        atomicAdd(&own[bin[u]], 1u);
+      } else {
+        atomicAdd(&out[bin[u]], 1ull);
+      }
     }
   }
   __syncthreads();
@@ -49,7 +64,16 @@ int check_edges(cuplug::call call) {
                                    call.fault());
 }
 
-int count(cuplug::call call, int what) {
+template <uint32_t type, int what>
+int count_of(cuplug::call call, const bins &b, unsigned long long *out) {
+  const int64_t wanted = cuplug::blocks(b.n, THREADS * 8), least = b.n / MOST + 1;
+  const int64_t blocks = wanted < BLOCKS ? wanted : least > BLOCKS ? least : BLOCKS;
+  if (b.n_bins <= SHARED)
+    return call.launch<count_kernel<type, what, true>>({{blocks}, {THREADS}}, b, out, call.fault());
+  return call.launch<count_kernel<type, what, false>>({{blocks}, {THREADS}}, b, out, call.fault());
+}
+
+template <int what> int count(cuplug::call call) {
   const cuplug_call *c = call;
   const bins b = bins_of_call(c, what);
   auto *out = (unsigned long long *)c->outputs[0].data;
@@ -57,19 +81,18 @@ int count(cuplug::call call, int what) {
     if (int status = call.check(cudaMemsetAsync(out, 0, b.n_bins * sizeof *out, call.stream())))
       return status;
   if (b.n == 0) return CUPLUG_OK;
-  const int64_t wanted = cuplug::blocks(b.n, THREADS * 8), least = b.n / MOST + 1;
-  const int64_t blocks = wanted < BLOCKS ? wanted : least > BLOCKS ? least : BLOCKS;
-  if (b.n_bins <= SHARED)
-    return call.launch<count_kernel<true>>(
-        {{blocks}, {THREADS}, (uint32_t)(b.n_bins * sizeof(unsigned))}, b, out, call.fault());
-  return call.launch<count_kernel<false>>({{blocks}, {THREADS}}, b, out, call.fault());
+  if (what == BINS_EVEN && b.type == CUPLUG_FLOAT32)
+    return count_of<CUPLUG_FLOAT32, BINS_EVEN>(call, b, out);
+  if (what == BINS_COUNTS && b.type == CUPLUG_INT64)
+    return count_of<CUPLUG_INT64, BINS_COUNTS>(call, b, out);
+  return count_of<0, what>(call, b, out);
 }
 
 } // namespace
 
-CUPLUG_ENTRY int histogram_cuda(const cuplug_call *call) { return count(call, BINS_EVEN); }
+CUPLUG_ENTRY int histogram_cuda(const cuplug_call *call) { return count<BINS_EVEN>(call); }
 CUPLUG_ENTRY int histogram_edges_cuda(const cuplug_call *call) {
   const int status = check_edges(call);
-  return status ? status : count(call, BINS_EDGES);
+  return status ? status : count<BINS_EDGES>(call);
 }
-CUPLUG_ENTRY int bincount_cuda(const cuplug_call *call) { return count(call, BINS_COUNTS); }
+CUPLUG_ENTRY int bincount_cuda(const cuplug_call *call) { return count<BINS_COUNTS>(call); }

@@ -31,17 +31,9 @@ ELEMENTS_INLINE int64_t places_index(const places *p, int64_t i) {
                                  : ((const int64_t *)p->indices)[i];
 }
 
-/* The number of the index that goes with value e, and the element of x that it means, or -1. */
+/* The number of the index that goes with value e. */
 ELEMENTS_INLINE int64_t places_number(const places *p, int64_t e) {
   return p->has_rows ? e / p->x.width : e;
-}
-ELEMENTS_INLINE int64_t places_at(const places *p, int64_t e) {
-  const int64_t outer = e / (p->n_along * p->x.width);
-  const int64_t column = p->x.width == 1 ? 0 : e % p->x.width;
-  int64_t index = places_index(p, places_number(p, e));
-  index += index < 0 ? p->x.m : 0;
-  if ((uint64_t)index >= (uint64_t)p->x.m) return -1;
-  return (outer * p->x.m + index) * p->x.width + column;
 }
 
 #endif

@@ -19,8 +19,9 @@
  * are put there one stays: on the host the last one. (On a GPU, gradients may be those of another
  * one.) float16 and bfloat16 are rounded after each addition. After a bad index, what was written
  * is unspecified. Bytes moved: indices and values once, a line of memory for each element; copies
- * twice x. */
-#include "scatter/places.h"
+ * twice x. On the host, where x is larger than the cache, values and their places three times, and
+ * x once: buckets.c. */
+#include "scatter/scatter.h"
 #include "vectors.h"
 
 #include <complex.h>
@@ -38,28 +39,16 @@ CUPLUG_ENTRY int put_cuda(const cuplug_call *call);
 
 #define RUN 256         /* values whose places are found before they are moved */
 #define LEAST (1 << 14) /* values that are worth a thread */
-
-typedef struct job job;
-typedef void move(const job *j, const int64_t *at, int64_t first, int64_t n);
-
-struct job {
-  const cuplug_call *call;
-  places places;
-  move *move;
-  void *x, *values;
-  int64_t *last;  /* of each element of x that is written: the number of the value that stays */
-  int64_t n_each; /* values that one thread moves */
-  int64_t element_bytes;
-};
+#define SLAB (1 << 18)  /* bytes that one thread copies */
 
 #define TAKE(T) \
   for (int64_t k = 0; k < n; k++) ((T *)j->values)[first + k] = ((const T *)j->x)[at[k]];
 #define PUT(T) \
   for (int64_t k = 0; k < n; k++) ((T *)j->x)[at[k]] = ((const T *)j->values)[first + k];
-#define CLEAR(T)                    \
-  for (int64_t k = 0; k < n; k++) { \
-    ((T *)j->x)[at[k]] = (T){0};    \
-    j->last[at[k]] = first + k;     \
+#define CLEAR(T)                                                     \
+  for (int64_t k = 0; k < n; k++) {                                  \
+    ((T *)j->x)[at[k]] = (T){0};                                     \
+    j->last[at[k]] = j->numbers ? j->numbers[first + k] : first + k; \
   }
 #define TAKE_LAST(T)              \
   for (int64_t k = 0; k < n; k++) \
@@ -167,7 +156,7 @@ static int64_t find_in_lines(const places *p, int64_t first, int64_t n, int64_t 
 }
 
 /* In each branch the compiler knows what the loop asks for. */
-static int64_t find_places(const places *p, int64_t first, int64_t n, int64_t *at) {
+static int64_t find_all(const places *p, int64_t first, int64_t n, int64_t *at) {
   places known = *p;
   if (p->has_rows || p->type != CUPLUG_INT64) return find_run(*p, first, n, at);
   if (p->x.width == 1) return find_in_lines(p, first, n, at);
@@ -176,27 +165,33 @@ static int64_t find_places(const places *p, int64_t first, int64_t n, int64_t *a
   return find_run(known, first, n, at);
 }
 
+int find_places(const job *j, int64_t first, int64_t n, int64_t *at) {
+  const int64_t n_found = find_all(&j->places, first, n, at);
+  return n_found < n ? fail_index(j, first + n_found) : CUPLUG_OK;
+}
+
 static int move_parts(void *context, int64_t begin, int64_t end) {
   const job *j = context;
   int64_t at[RUN];
   const int64_t last = end * j->n_each < j->places.n ? end * j->n_each : j->places.n;
   for (int64_t first = begin * j->n_each; first < last; first += RUN) {
     const int64_t n = last - first < RUN ? last - first : RUN;
-    const int64_t n_found = find_places(&j->places, first, n, at);
-    if (n_found < n) return fail_index(j, first + n_found);
+    const int status = find_places(j, first, n, at);
+    if (status) return status;
     j->move(j, at, first, n);
   }
   return CUPLUG_OK;
 }
 
 /* What is written by one value alone is moved by all threads; else the values for one part of x by
- * one of them. */
+ * one of them, or those for one bucket. */
 static int move_all(job *j, move *m) {
   j->move = m;
   const int is_alone = m == take || m == take_last;
   const int64_t of_part = j->places.n_along * j->places.x.width;
   j->n_each = is_alone ? RUN : of_part;
   if (j->places.n == 0) return CUPLUG_OK;
+  if (!is_alone && wants_buckets(j)) return move_in_buckets(j);
   const int64_t n_parts = (j->places.n + j->n_each - 1) / j->n_each;
   return cuplug_parallel(j->call, n_parts, 1 + LEAST / j->n_each, move_parts, j);
 }
@@ -214,6 +209,28 @@ static int64_t n_bytes(const cuplug_tensor *x) {
   return cuplug_n_elements(x) * cuplug_element_bytes(x);
 }
 
+/* The bytes of an output; without `from` they are zeros. */
+typedef struct filling {
+  char *to;
+  const char *from;
+  int64_t n;
+} filling;
+
+static int fill_slabs(void *context, int64_t begin, int64_t end) {
+  const filling *f = context;
+  const int64_t first = begin * SLAB, last = end * SLAB < f->n ? end * SLAB : f->n;
+  if (f->from)
+    memcpy(f->to + first, f->from + first, (size_t)(last - first));
+  else
+    memset(f->to + first, 0, (size_t)(last - first));
+  return CUPLUG_OK;
+}
+
+static int fill(const cuplug_call *call, const void *from) {
+  filling f = {call->outputs[0].data, from, n_bytes(&call->outputs[0])};
+  return f.n ? cuplug_parallel(call, (f.n + SLAB - 1) / SLAB, 1, fill_slabs, &f) : CUPLUG_OK;
+}
+
 /* Checks the indices, which must have the sizes of x but along the axis. */
 static int check(const cuplug_call *call, const cuplug_tensor *x) {
   return elements_check_beside(call, "indices", &call->tensors[1], x, call->scalars[0].i);
@@ -229,10 +246,9 @@ CUPLUG_ENTRY int take_along_axis_host(const cuplug_call *call) {
 CUPLUG_ENTRY int take_along_axis_backward_host(const cuplug_call *call) {
   const cuplug_tensor *x = &call->tensors[2], *out = &call->outputs[0];
   job j = job_of(call, x, out->data, call->tensors[0].data, call->scalars[0].i, 0);
-  const int status = check(call, x);
-  if (status) return status;
-  if (n_bytes(out)) memset(out->data, 0, (size_t)n_bytes(out));
-  return move_all(&j, add);
+  int status = check(call, x);
+  if (!status) status = fill(call, NULL);
+  return status ? status : move_all(&j, add);
 }
 
 CUPLUG_ENTRY int put_along_axis_host(const cuplug_call *call) {
@@ -251,11 +267,10 @@ CUPLUG_ENTRY int put_host(const cuplug_call *call) {
 
 /* Moves values to or from `out`, a copy of the first array. */
 static int change_copy(const cuplug_call *call, job *j, move *m) {
-  const cuplug_tensor *x = &call->tensors[0], *out = &call->outputs[0];
-  const int status = check(call, x);
-  if (status) return status;
-  if (n_bytes(out)) memcpy(out->data, x->data, (size_t)n_bytes(out));
-  return move_all(j, m);
+  const cuplug_tensor *x = &call->tensors[0];
+  int status = check(call, x);
+  if (!status) status = fill(call, x->data);
+  return status ? status : move_all(j, m);
 }
 
 static int change(const cuplug_call *call, move *m) {
@@ -275,11 +290,12 @@ CUPLUG_ENTRY int scatter_add_backward_host(const cuplug_call *call) {
 
 CUPLUG_ENTRY int scatter_backward_host(const cuplug_call *call) {
   const cuplug_tensor *grad = &call->tensors[0];
-  job j = job_of(call, grad, call->outputs[0].data, call->outputs[1].data, call->scalars[0].i, 0);
+  job j = job_of(call, grad, call->outputs[0].data, NULL, call->scalars[0].i, 0);
   j.last = cuplug_workspace(call, (uint64_t)cuplug_n_elements(grad) * sizeof *j.last);
   if (!j.last) return CUPLUG_ERROR_MEMORY;
   const int status = change_copy(call, &j, clear);
   j.x = grad->data;
+  j.values = call->outputs[1].data;
   return status ? status : move_all(&j, take_last);
 }
 

@@ -1,43 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of scatter.c. A thread moves one value; additions are atomic. */
+/* The specification is at the top of scatter.c. Additions are atomic. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuplug/plugin.hpp>
+#include <cuplug/walk.cuh>
+#include <cuplug/walk.h>
 
 #include "scatter/places.h"
 
 namespace {
 
 constexpr int THREADS = 256;
+constexpr int AT_ONCE = 4; /* values of a thread, whose loads do not wait for each other */
+
+/* Places that are found without divisions. */
+struct lines {
+  places p;
+  cuplug_divisor line, width; /* values of a line and those beside it; elements of a row */
+};
+
+lines lines_of(const places &p) {
+  return {p, cuplug__divisor(p.n_along * p.x.width, 1), cuplug__divisor(p.x.width, 1)};
+}
+
+/* The element of x that value e goes with, or -1, which is recorded. */
+__device__ inline int64_t place_at(const lines &l, int64_t e, cuplug_fault *fault) {
+  const places &p = l.p;
+  const int64_t outer = cuplug::divide(e, l.line);
+  const int64_t row = p.x.width == 1 ? e : cuplug::divide(e, l.width);
+  const int64_t number = p.has_rows ? row : e, seen = places_index(&p, number);
+  const int64_t index = seen + (seen < 0 ? p.x.m : 0);
+  if ((uint64_t)index < (uint64_t)p.x.m)
+    return (outer * p.x.m + index) * p.x.width + (e - row * p.x.width);
+  cuplug_fault_index(fault, 1, number, seen, -p.x.m, p.x.m);
+  return -1;
+}
 
 enum class move { take, put, clear, take_last };
 
 template <typename T, move what>
 __global__ void __launch_bounds__(THREADS)
-    move_kernel(T *x, T *values, const __grid_constant__ places p, int64_t *last,
+    move_kernel(T *x, T *values, const __grid_constant__ lines l, int64_t *last,
                 cuplug_fault *fault) {
-  const int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  if (e >= p.n) return;
-  const int64_t at = places_at(&p, e), number = places_number(&p, e);
-  if (at < 0)
-    cuplug_fault_index(fault, 1, number, places_index(&p, number), -p.x.m, p.x.m);
-  else if constexpr (what == move::take)
-    values[e] = x[at];
-  else if constexpr (what == move::put)
-    x[at] = values[e];
-  else if constexpr (what == move::clear)
-    x[at] = T{}, last[at] = e;
-  else
-    values[e] = last[at] == e ? x[at] : T{};
+  const int64_t first = (int64_t)blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x;
+  int64_t at[AT_ONCE];
+  T moved[AT_ONCE];
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++) {
+    const int64_t e = first + k * THREADS;
+    at[k] = e < l.p.n ? place_at(l, e, fault) : -1;
+  }
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++) {
+    const int64_t e = first + k * THREADS;
+    moved[k] = T{};
+    if (at[k] < 0) continue;
+    if constexpr (what == move::put) moved[k] = values[e];
+    if constexpr (what == move::take) moved[k] = x[at[k]];
+    if constexpr (what == move::take_last)
+      if (last[at[k]] == e) moved[k] = x[at[k]];
+  }
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++) {
+    const int64_t e = first + k * THREADS;
+    if (at[k] < 0) continue;
+    if constexpr (what == move::put || what == move::clear)
+      x[at[k]] = moved[k];
+    else
+      values[e] = moved[k];
+    if constexpr (what == move::clear) last[at[k]] = e;
+  }
 }
 
 template <move what>
 int run(cuplug::call call, const places &p, void *x, void *values, int64_t element_bytes,
         int64_t *last = nullptr) {
   if (p.n == 0) return CUPLUG_OK;
-#define CASE(T)                                                                             \
-  return call.launch<move_kernel<T, what>>({cuplug::blocks(p.n, THREADS), THREADS}, (T *)x, \
-                                           (T *)values, p, last, call.fault());
+#define CASE(T)                                                                               \
+  return call.launch<move_kernel<T, what>>({cuplug::blocks(p.n, THREADS * AT_ONCE), THREADS}, \
+                                           (T *)x, (T *)values, lines_of(p), last, call.fault());
   ELEMENTS_BY_WIDTH(element_bytes, CASE)
 #undef CASE
   return CUPLUG_OK;
@@ -82,21 +123,19 @@ __device__ inline void add_to(unsigned long long *x, unsigned long long value) {
 /* Elements are n_parts numbers: a complex one has two. */
 template <typename T, int n_parts>
 __global__ void __launch_bounds__(THREADS)
-    add_kernel(T *x, const T *__restrict__ values, const __grid_constant__ places p,
+    add_kernel(T *x, const T *__restrict__ values, const __grid_constant__ lines l,
                cuplug_fault *fault) {
   const int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  if (e >= p.n) return;
-  const int64_t at = places_at(&p, e), number = places_number(&p, e);
-  if (at < 0)
-    cuplug_fault_index(fault, 1, number, places_index(&p, number), -p.x.m, p.x.m);
-  else
-    for (int k = 0; k < n_parts; k++) add_to(x + at * n_parts + k, values[e * n_parts + k]);
+  if (e >= l.p.n) return;
+  const int64_t at = place_at(l, e, fault);
+  if (at < 0) return;
+  for (int k = 0; k < n_parts; k++) add_to(x + at * n_parts + k, values[e * n_parts + k]);
 }
 
 template <typename T, int n_parts = 1>
 int add(cuplug::call call, const places &p, void *x, void *values) {
   return call.launch<add_kernel<T, n_parts>>({cuplug::blocks(p.n, THREADS), THREADS}, (T *)x,
-                                             (const T *)values, p, call.fault());
+                                             (const T *)values, lines_of(p), call.fault());
 }
 
 int run_add(cuplug::call call, const places &p, void *x, void *values) {

@@ -9,19 +9,38 @@
 
 constexpr int SORTING_THREADS = 256;
 
+/* Positions in lines, of 32 bits where they suffice. */
+struct sorted_index {
+  void *at;
+  bool is_wide;
+  __device__ int64_t operator[](int64_t i) const {
+    return is_wide ? ((const int64_t *)at)[i] : ((const uint32_t *)at)[i];
+  }
+  __device__ void set(int64_t i, int64_t j) const {
+    if (is_wide)
+      ((int64_t *)at)[i] = j;
+    else
+      ((uint32_t *)at)[i] = (uint32_t)j;
+  }
+};
+
 /* n_lines of m keys each, one after the other, in memory of the device. Keys of up to 4 bytes lie
  * in 32 bits, others in 64. `index`, unless it is null, has what goes with each key. */
 struct sorting {
-  void *keys, *spare;
-  int64_t *index, *spare_index;
+  void *keys, *spare, *index, *spare_index;
   int64_t n_lines, m, n_bytes;
+  bool is_wide; /* the index has 64 bits */
 
   int64_t n() const { return n_lines * m; }
+  int64_t key_bytes() const { return n_bytes == 8 ? 8 : 4; }
+  int64_t index_bytes() const { return is_wide ? 8 : 4; }
+  sorted_index indices() const { return {index, is_wide}; }
 };
 
-/* Takes workspaces for the keys of lines, and, if asked to, for an index. */
+/* Takes workspaces for the keys of lines, and, unless `n_indices` is 0, for an index of numbers
+ * below that. */
 int sorting_begin(cuplug::call call, sorting *s, int64_t n_bytes, int64_t n_lines, int64_t m,
-                  bool has_index);
+                  int64_t n_indices);
 
 /* Reads the keys of x along an axis; the index of each becomes its position in its line. */
 int sorting_load(cuplug::call call, const sorting &s, const cuplug_tensor &x,
@@ -31,10 +50,14 @@ int sorting_load(cuplug::call call, const sorting &s, const cuplug_tensor &x,
  * workspaces. */
 int sorting_run(cuplug::call call, sorting *s);
 
-/* Key or element number i of the sorted lines, where x has it. */
-__device__ inline int64_t sorting_place(const elements_axis &axis, int64_t i, int64_t j_of_line) {
-  return axis.width == 1 ? i - i % axis.m + j_of_line
-                         : elements_line(&axis, i / axis.m) + j_of_line * axis.width;
+/* The line of key number i of all. */
+__device__ inline int64_t sorting_line(const elements_axis &axis, int64_t i) {
+  return axis.n_outer * axis.width == 1 ? 0 : i / axis.m;
+}
+
+/* Where x has element j of a line. */
+__device__ inline int64_t sorting_place(const elements_axis &axis, int64_t line, int64_t j) {
+  return elements_line(&axis, line) + j * axis.width;
 }
 
 #endif

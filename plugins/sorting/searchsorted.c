@@ -7,7 +7,7 @@
 
 CUPLUG_ENTRY int searchsorted_cuda(const cuplug_call *call);
 
-#define LEAST 1024 /* searches that are worth a thread */
+#define LEAST (1 << 12) /* elements that are looked at, which are worth a thread */
 
 typedef struct job {
   order order;
@@ -19,71 +19,79 @@ typedef struct job {
 #define NEAR 16   /* elements that are looked at first */
 #define AT_ONCE 8 /* searches that go on together, since each step waits for the one before */
 
-/* Whether a value is found from where the one before was, as it is where values ascend, too. */
-ELEMENTS_INLINE int is_near(const order *o, const job *j, int64_t at, uint64_t key) {
-  if (at + NEAR > j->m) return 0;
-  const int ends = search_is_behind(o, j->x, at + NEAR - 1, key, j->is_right) == 0;
-  return ends & ((at == 0) | search_is_behind(o, j->x, at - (at > 0), key, j->is_right));
-}
-
-ELEMENTS_INLINE int64_t search_one(const order *o, const job *j, int64_t at, uint64_t key) {
-  if (is_near(o, j, at, key)) return search_from(o, j->x, at, NEAR, key, j->is_right);
-  return search_in(o, j->x, j->m, key, j->is_right);
-}
-
-/* Values i to i + AT_ONCE. Returns where the last one was found. */
-ELEMENTS_INLINE int64_t search_some(const order *o, const job *j, int64_t i) {
-  uint64_t keys[AT_ONCE];
-  int64_t first[AT_ONCE] = {0}, m = j->m;
-  for (int k = 0; k < AT_ONCE; k++) keys[k] = search_key(o, j->values, i + k);
-  for (int64_t half; m > 1; m -= half) {
-    half = m / 2;
-    for (int k = 0; k < AT_ONCE; k++)
-      first[k] +=
-          half & -(int64_t)search_is_behind(o, j->x, first[k] + half - 1, keys[k], j->is_right);
+/* is_near: whether a value is found from where the one before was, as it is where values ascend,
+ *   too.
+ * search_some: values i to i + AT_ONCE. Returns where the last one was found. */
+#define SEARCHES(width)                                                                            \
+  ELEMENTS_INLINE int is_near##width(const order *o, const job *j, int64_t at,                     \
+                                     uint##width##_t key) {                                        \
+    if (at + NEAR > j->m) return 0;                                                                \
+    const int ends = search_is_behind##width(o, j->x, at + NEAR - 1, key, j->is_right) == 0;       \
+    return ends & ((at == 0) | search_is_behind##width(o, j->x, at - (at > 0), key, j->is_right)); \
+  }                                                                                                \
+  ELEMENTS_INLINE int64_t search_one##width(const order *o, const job *j, int64_t at,              \
+                                            uint##width##_t key) {                                 \
+    if (is_near##width(o, j, at, key))                                                             \
+      return search_from##width(o, j->x, at, NEAR, key, j->is_right);                              \
+    return search_in##width(o, j->x, j->m, key, j->is_right);                                      \
+  }                                                                                                \
+  ELEMENTS_INLINE int64_t search_some##width(const order *o, const job *j, int64_t i) {            \
+    uint##width##_t keys[AT_ONCE];                                                                 \
+    int64_t first[AT_ONCE] = {0}, m = j->m;                                                        \
+    for (int k = 0; k < AT_ONCE; k++) keys[k] = search_key##width(o, j->values, i + k);            \
+    for (int64_t half; m > 1; m -= half) {                                                         \
+      half = m / 2;                                                                                \
+      for (int k = 0; k < AT_ONCE; k++)                                                            \
+        first[k] += half & -(int64_t)search_is_behind##width(o, j->x, first[k] + half - 1,         \
+                                                             keys[k], j->is_right);                \
+    }                                                                                              \
+    for (int k = 0; k < AT_ONCE; k++)                                                              \
+      j->out[i + k] = first[k] +=                                                                  \
+          search_is_behind##width(o, j->x, first[k], keys[k], j->is_right);                        \
+    return first[AT_ONCE - 1];                                                                     \
   }
-  for (int k = 0; k < AT_ONCE; k++)
-    j->out[i + k] = first[k] += search_is_behind(o, j->x, first[k], keys[k], j->is_right);
-  return first[AT_ONCE - 1];
-}
+SEARCHES(32)
+SEARCHES(64)
 
 /* In each branch the compiler knows the width. */
-#define SEARCH(width)                                               \
-  {                                                                 \
-    order o = j->order;                                             \
-    o.n_bytes = width;                                              \
-    for (int64_t i = begin, at = 0; i < end;) {                     \
-      const uint64_t key = search_key(&o, j->values, i);            \
-      if (j->m && end - i >= AT_ONCE && !is_near(&o, j, at, key)) { \
-        at = search_some(&o, j, i);                                 \
-        i += AT_ONCE;                                               \
-      } else {                                                      \
-        at = j->out[i++] = search_one(&o, j, at, key);              \
-      }                                                             \
-    }                                                               \
-    break;                                                          \
+#define SEARCH(bytes, width)                                               \
+  {                                                                        \
+    order o = j->order;                                                    \
+    o.n_bytes = bytes;                                                     \
+    for (int64_t i = begin, at = 0; i < end;) {                            \
+      const uint##width##_t key = search_key##width(&o, j->values, i);     \
+      if (j->m && end - i >= AT_ONCE && !is_near##width(&o, j, at, key)) { \
+        at = search_some##width(&o, j, i);                                 \
+        i += AT_ONCE;                                                      \
+      } else {                                                             \
+        at = j->out[i++] = search_one##width(&o, j, at, key);              \
+      }                                                                    \
+    }                                                                      \
+    break;                                                                 \
   }
 
 static int search(void *context, int64_t begin, int64_t end) {
   const job *j = context;
   switch (j->order.n_bytes) {
   case 1:
-    SEARCH(1)
+    SEARCH(1, 32)
   case 2:
-    SEARCH(2)
+    SEARCH(2, 32)
   case 4:
-    SEARCH(4)
+    SEARCH(4, 32)
   default:
-    SEARCH(8)
+    SEARCH(8, 64)
   }
   return CUPLUG_OK;
 }
+
+static int64_t steps(int64_t m) { return m ? 64 - __builtin_clzll((uint64_t)m) : 1; }
 
 CUPLUG_ENTRY int searchsorted_host(const cuplug_call *call) {
   const cuplug_tensor *x = &call->tensors[0], *values = &call->tensors[1];
   job j = {order_of(x, 0),         x->data, values->data, x->shape[0], call->outputs[0].data,
            call->scalars[0].i != 0};
-  return cuplug_parallel(call, cuplug_n_elements(values), LEAST, search, &j);
+  return cuplug_parallel(call, cuplug_n_elements(values), LEAST / steps(j.m), search, &j);
 }
 
 CUPLUG_OPERATOR(searchsorted_cuda, searchsorted_host,

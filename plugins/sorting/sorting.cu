@@ -9,7 +9,7 @@ enum class result { numbers, index, taken, back };
 
 struct writing {
   const void *keys, *from;
-  const int64_t *index;
+  sorted_index index;
   void *out;
   elements_axis axis;
   order o;
@@ -20,14 +20,19 @@ template <typename T, typename K, result wanted>
 __global__ void __launch_bounds__(SORTING_THREADS) write_kernel(const __grid_constant__ writing w) {
   const int64_t i = (int64_t)blockIdx.x * SORTING_THREADS + threadIdx.x;
   if (i >= w.n) return;
-  const int64_t place = sorting_place(w.axis, i, i % w.axis.m);
   T *const out = (T *)w.out;
-  if constexpr (wanted == result::numbers) {
-    out[place] = (T)order_bits(&w.o, ((const K *)w.keys)[i]);
+  constexpr bool is_placed = wanted == result::numbers || wanted == result::index;
+  const bool is_direct = is_placed && w.axis.width == 1;
+  const int64_t line = is_direct ? 0 : sorting_line(w.axis, i), j = i - line * w.axis.m;
+  const int64_t place = is_direct ? i : sorting_place(w.axis, line, j);
+  if constexpr (wanted == result::numbers && sizeof(K) == 8) {
+    out[place] = order_bits64(&w.o, ((const K *)w.keys)[i]);
+  } else if constexpr (wanted == result::numbers) {
+    out[place] = (T)order_bits32(&w.o, ((const K *)w.keys)[i]);
   } else if constexpr (wanted == result::index) {
     out[place] = (T)w.index[i];
   } else {
-    const int64_t origin = sorting_place(w.axis, i, w.index[i]);
+    const int64_t origin = sorting_place(w.axis, line, w.index[i]);
     if constexpr (wanted == result::taken)
       out[place] = ((const T *)w.from)[origin];
     else
@@ -69,11 +74,11 @@ template <result wanted> int sort(cuplug::call call, const cuplug_tensor &x) {
   const order o = order_of(&x, c->scalars[1].i != 0);
   sorting s;
   int status = sorting_begin(call, &s, o.n_bytes, axis.n_outer * axis.width, axis.m,
-                             wanted != result::numbers);
+                             wanted == result::numbers ? 0 : axis.m);
   if (status || s.n() == 0) return status;
   status = sorting_load(call, s, x, axis, o);
   if (!status) status = sorting_run(call, &s);
-  const writing w = {s.keys, c->tensors[0].data, s.index, c->outputs[0].data, axis, o, s.n()};
+  const writing w = {s.keys, c->tensors[0].data, s.indices(), c->outputs[0].data, axis, o, s.n()};
   return status ? status : write<wanted>(call, w, cuplug_element_bytes(&c->tensors[0]));
 }
 

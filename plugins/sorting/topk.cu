@@ -113,7 +113,7 @@ template <typename T, typename K>
 __global__ void __launch_bounds__(THREADS)
     collect_kernel(const __grid_constant__ lines l, const search *__restrict__ searches,
                    const int64_t *__restrict__ below, const int64_t *__restrict__ equal, K *keys,
-                   int64_t *index) {
+                   const sorted_index index) {
   using scan = cub::BlockScan<unsigned, THREADS>;
   __shared__ typename scan::TempStorage memory;
   const int64_t line = blockIdx.y, first = elements_line(&l.axis, line);
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(THREADS)
     if (own == 1 || (own && rank < s.left)) {
       const int64_t to = line * l.k + (own == 1 ? rank : l.k - s.left + rank);
       keys[to] = key;
-      index[to] = j;
+      index.set(to, j);
     }
     n_below += total & 0xffff;
     n_equal += total >> 16;
@@ -171,7 +171,7 @@ int choose(cuplug::call call, const lines &l, int64_t n_lines, const sorting &to
   if (!status) status = accumulate(call, equal, n_lines * n_chunks);
   return status ? status
                 : call.launch<collect_kernel<T, K>>({chunks, THREADS}, l, searches, below, equal,
-                                                    (K *)top.keys, top.index);
+                                                    (K *)top.keys, top.indices());
 }
 
 int choose(cuplug::call call, const lines &l, int64_t n_lines, const sorting &top) {
@@ -190,9 +190,8 @@ int choose(cuplug::call call, const lines &l, int64_t n_lines, const sorting &to
 /* The first k of each line whose index is sorted, `m` to a line. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    write_kernel(const T *__restrict__ x, const int64_t *__restrict__ index, T *values,
-                 int64_t *indices, const elements_axis axis, const elements_axis of_top, int64_t m,
-                 int64_t n) {
+    write_kernel(const T *__restrict__ x, const sorted_index index, T *values, int64_t *indices,
+                 const elements_axis axis, const elements_axis of_top, int64_t m, int64_t n) {
   const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   if (i >= n) return;
   const int64_t line = i / of_top.m, j = i - line * of_top.m, from = index[line * m + j];
@@ -211,16 +210,17 @@ int topk(cuplug::call call) {
   if (n == 0) return CUPLUG_OK;
   const bool is_chosen = axis.m >= CHUNK && k <= axis.m / 4 && n_lines <= MOST_LINES;
   sorting s;
-  int status = sorting_begin(call, &s, o.n_bytes, n_lines, is_chosen ? k : axis.m, true);
+  int status = sorting_begin(call, &s, o.n_bytes, n_lines, is_chosen ? k : axis.m, axis.m);
   if (!status)
     status = is_chosen ? choose(call, {x.data, axis, o, k}, n_lines, s)
                        : sorting_load(call, s, x, axis, o);
   if (!status) status = sorting_run(call, &s);
   if (status) return status;
-#define CASE(T)                                                                                   \
-  return call.launch<write_kernel<T>>(                                                            \
-      {cuplug::blocks(n, THREADS), THREADS}, (const T *)x.data, s.index, (T *)c->outputs[0].data, \
-      (int64_t *)c->outputs[1].data, axis, elements_axis{axis.n_outer, k, axis.width}, s.m, n);
+#define CASE(T)                                                                                 \
+  return call.launch<write_kernel<T>>({cuplug::blocks(n, THREADS), THREADS}, (const T *)x.data, \
+                                      s.indices(), (T *)c->outputs[0].data,                     \
+                                      (int64_t *)c->outputs[1].data, axis,                      \
+                                      elements_axis{axis.n_outer, k, axis.width}, s.m, n);
   ELEMENTS_BY_WIDTH(o.n_bytes, CASE)
 #undef CASE
   return CUPLUG_OK;

@@ -1,47 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of unique.c. The call waits once, for the number of values. */
-#include <cub/device/device_scan.cuh>
-#include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_iterator.h>
-
+#include "compaction.cuh"
 #include "sorting/radix.cuh"
 
 namespace {
 
 constexpr int THREADS = SORTING_THREADS;
 
-/* 1 where a sorted key is another than the one before it. */
+/* Whether a sorted key is another than the one before it. */
 struct is_first {
   const void *keys;
   order o;
   __device__ uint64_t key(int64_t i) const {
     return o.n_bytes == 8 ? ((const uint64_t *)keys)[i] : ((const uint32_t *)keys)[i];
   }
-  __device__ int64_t operator()(int64_t i) const {
+  __device__ bool operator()(int64_t i) const {
     return i == 0 || key(i) != key(i - 1) || order_is_nan(&o, key(i));
   }
 };
 
-struct found {
-  void *values;
-  int64_t *indices, *inverse, *firsts;
+template <typename T> struct take_value {
+  static constexpr bool ALL = false;
+  using item = T;
+  is_first first;
+  T *values;
+  __device__ T load(int64_t i) const { return (T)order_bits(&first.o, first.key(i)); }
+  __device__ void store(T value, int64_t, int64_t place, bool) const { values[place] = value; }
 };
 
-/* ranks[i]: how many of the sorted keys up to number i are first. */
-template <typename T>
-__global__ void __launch_bounds__(THREADS)
-    write_kernel(const __grid_constant__ is_first first, const int64_t *__restrict__ index,
-                 const int64_t *__restrict__ ranks, const __grid_constant__ found to, int64_t n) {
-  const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  if (i >= n) return;
-  const int64_t rank = ranks[i] - 1;
-  if (to.inverse) to.inverse[index[i]] = rank;
-  if (!first(i)) return;
-  ((T *)to.values)[rank] = (T)order_bits(&first.o, first.key(i));
-  if (!to.inverse) return;
-  to.indices[rank] = index[i];
-  to.firsts[rank] = i;
-}
+/* With where values are, which of them each element is, and where they begin among the keys. */
+template <typename T> struct take_all {
+  static constexpr bool ALL = true;
+  using item = int64_t;
+  take_value<T> values;
+  sorted_index index;
+  int64_t *indices, *inverse, *firsts;
+  __device__ int64_t load(int64_t i) const { return index[i]; }
+  __device__ void store(int64_t from, int64_t i, int64_t place, bool is_set) const {
+    inverse[from] = is_set ? place : place - 1;
+    if (!is_set) return;
+    values.store(values.load(i), i, place, true);
+    indices[place] = from;
+    firsts[place] = i;
+  }
+};
 
 /* From where values begin to how many there are of each. */
 __global__ void __launch_bounds__(THREADS)
@@ -50,71 +52,78 @@ __global__ void __launch_bounds__(THREADS)
   if (i < n_found) counts[i] = (i + 1 < n_found ? firsts[i + 1] : n) - firsts[i];
 }
 
-/* Sorts x, and numbers the keys that differ. */
-int sort_all(cuplug::call call, sorting *s, const order &o, bool has_index, int64_t **ranks,
-             int64_t *n_found) {
+/* Sorts x, and counts the keys that differ. */
+int sort_all(cuplug::call call, sorting *s, const order &o, bool has_index,
+             compaction::tiles *tiles) {
   const cuplug_call *c = call;
   const elements_axis all = {1, cuplug_n_elements(&c->tensors[0]), 1};
-  int status = sorting_begin(call, s, o.n_bytes, 1, all.m, has_index);
-  *ranks = status ? nullptr : call.workspace<int64_t>(all.m);
-  *n_found = 0;
-  if (!*ranks) return CUPLUG_ERROR_MEMORY;
-  if (all.m == 0) return CUPLUG_OK;
-  status = sorting_load(call, *s, c->tensors[0], all, o);
+  int status = sorting_begin(call, s, o.n_bytes, 1, all.m, has_index ? all.m : 0);
+  if (!status && all.m) status = sorting_load(call, *s, c->tensors[0], all, o);
   if (!status) status = sorting_run(call, s);
-  if (status) return status;
-  status = call.with_scratch([=](void *scratch, size_t &bytes) {
-    const auto firsts = thrust::make_transform_iterator(thrust::counting_iterator<int64_t>(0),
-                                                        is_first{s->keys, o});
-    return cub::DeviceScan::InclusiveSum(scratch, bytes, firsts, *ranks, all.m, call.stream());
-  });
-  return status ? status : call.fetch(n_found, *ranks + all.m - 1);
+  return status ? status : compaction::count(call, is_first{s->keys, o}, all.m, tiles);
 }
 
-int write(cuplug::call call, const sorting &s, const order &o, const int64_t *ranks,
-          const found &to) {
-  const cuplug::grid grid({cuplug::blocks(s.m, THREADS)}, THREADS);
-  const is_first first = {s.keys, o};
-  switch (o.n_bytes) {
-  case 1:
-    return call.launch<write_kernel<uint8_t>>(grid, first, s.index, ranks, to, s.m);
-  case 2:
-    return call.launch<write_kernel<uint16_t>>(grid, first, s.index, ranks, to, s.m);
-  case 4:
-    return call.launch<write_kernel<uint32_t>>(grid, first, s.index, ranks, to, s.m);
-  default:
-    return call.launch<write_kernel<uint64_t>>(grid, first, s.index, ranks, to, s.m);
-  }
-}
-
-int unique(cuplug::call call) {
-  const cuplug_call *c = call;
-  const order o = order_of(&c->tensors[0], 0);
-  sorting s;
-  int64_t *ranks, n_found;
-  int status = sort_all(call, &s, o, true, &ranks, &n_found);
-  for (uint32_t k : {1u, 2u, 4u})
-    if (!status) status = cuplug_output(c, k, &n_found);
-  if (status || n_found == 0) return status;
-  int64_t *firsts = call.workspace<int64_t>(n_found);
-  if (!firsts) return CUPLUG_ERROR_MEMORY;
-  const found to = {c->outputs[0].data, (int64_t *)c->outputs[1].data,
-                    (int64_t *)c->outputs[2].data, firsts};
-  status = write(call, s, o, ranks, to);
-  return status ? status
-                : call.launch<count_kernel>({cuplug::blocks(n_found, THREADS), THREADS}, firsts,
-                                            (int64_t *)c->outputs[3].data, n_found, s.m);
+template <typename T>
+int take_values(cuplug::call call, const is_first &first, const compaction::tiles &tiles) {
+  return compaction::take(
+      call, take_value<T>{first, (T *)((const cuplug_call *)call)->outputs[0].data}, tiles);
 }
 
 int unique_values(cuplug::call call) {
   const cuplug_call *c = call;
   const order o = order_of(&c->tensors[0], 0);
   sorting s;
-  int64_t *ranks, n_found;
-  int status = sort_all(call, &s, o, false, &ranks, &n_found);
-  if (!status) status = cuplug_output(c, 1, &n_found);
-  if (status || n_found == 0) return status;
-  return write(call, s, o, ranks, {c->outputs[0].data, nullptr, nullptr, nullptr});
+  compaction::tiles tiles;
+  int status = sort_all(call, &s, o, false, &tiles);
+  if (!status) status = cuplug_output(c, 1, &tiles.n_found);
+  if (status || tiles.n_found == 0) return status;
+  const is_first first = {s.keys, o};
+  switch (o.n_bytes) {
+  case 1:
+    return take_values<uint8_t>(call, first, tiles);
+  case 2:
+    return take_values<uint16_t>(call, first, tiles);
+  case 4:
+    return take_values<uint32_t>(call, first, tiles);
+  default:
+    return take_values<uint64_t>(call, first, tiles);
+  }
+}
+
+template <typename T>
+int take_all_of(cuplug::call call, const is_first &first, const sorted_index &index,
+                const compaction::tiles &tiles) {
+  const cuplug_call *c = call;
+  const auto output = [c](int k) { return (int64_t *)c->outputs[k].data; };
+  int64_t *firsts = call.workspace<int64_t>(tiles.n_found);
+  if (!firsts) return CUPLUG_ERROR_MEMORY;
+  const take_all<T> all = {{first, (T *)c->outputs[0].data}, index, output(1), output(2), firsts};
+  const cuplug::grid grid({cuplug::blocks(tiles.n_found, THREADS)}, THREADS);
+  const int status = compaction::take(call, all, tiles);
+  return status ? status
+                : call.launch<count_kernel>(grid, firsts, output(3), tiles.n_found, tiles.n);
+}
+
+int unique(cuplug::call call) {
+  const cuplug_call *c = call;
+  const order o = order_of(&c->tensors[0], 0);
+  sorting s;
+  compaction::tiles tiles;
+  int status = sort_all(call, &s, o, true, &tiles);
+  for (uint32_t k : {1u, 2u, 4u})
+    if (!status) status = cuplug_output(c, k, &tiles.n_found);
+  if (status || tiles.n_found == 0) return status;
+  const is_first first = {s.keys, o};
+  switch (o.n_bytes) {
+  case 1:
+    return take_all_of<uint8_t>(call, first, s.indices(), tiles);
+  case 2:
+    return take_all_of<uint16_t>(call, first, s.indices(), tiles);
+  case 4:
+    return take_all_of<uint32_t>(call, first, s.indices(), tiles);
+  default:
+    return take_all_of<uint64_t>(call, first, s.indices(), tiles);
+  }
 }
 
 } // namespace

@@ -132,6 +132,69 @@ def test_the_last_value_stays_on_the_host():
     assert result.tolist() == [n - 2, n - 1, n - 3]
 
 
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize(
+    ("shape", "n", "dtype"),
+    [
+        ((1 << 22,), 70_001, "int8"),
+        ((2_500_001,), 300_000, "float16"),
+        ((1_200_000,), 65_537, "float32"),
+        ((300_000, 3), 50_000, "complex64"),
+        ((300_000,), 123_457, "complex128"),
+    ],
+    ids=str,
+)
+def test_places_beyond_the_cache(shape, n, dtype, index):
+    """Of values for one place the last one stays, and sums do not depend on the threads."""
+    m, random = shape[0], np.random.default_rng(n)
+    x, values = numbers(shape, dtype), numbers((n, *shape[1:]), dtype, 1)
+    indices = random.integers(-m, m, n).astype(index)
+    indices[::3] %= 1000
+    wanted, got = x.copy(), x.copy()
+    wanted[indices] = values
+    put(got, indices, values)
+    assert_same(got, wanted)
+    lines = np.ascontiguousarray(
+        np.broadcast_to(indices.reshape(n, *(1,) * (x.ndim - 1)), values.shape)
+    )
+    assert_same(scatter(x, lines, values, 0), wanted)
+    assert_same(scatter_add(x, lines, values, 0), added(x, lines, values, 0))
+    if x.dtype.kind in "fc":
+        zeros = np.zeros_like(x)
+        assert_same(take_along_axis_backward(values, lines, x, 0), added(zeros, lines, values, 0))
+        check_gradients_of_scatter(x, lines, values)
+
+
+def check_gradients_of_scatter(grad, lines, values):
+    """That of a place that is written is its last value's."""
+    at = (lines % len(grad), *list(np.indices(lines.shape, sparse=True))[1:])
+    number = np.full(grad.shape, -1)
+    number[at] = np.arange(lines.size).reshape(lines.shape)
+    results = scatter_backward(grad, lines, 0)
+    assert_same(results.grad_x, np.where(number < 0, grad, 0).astype(grad.dtype))
+    is_last = number[at] == np.arange(lines.size).reshape(lines.shape)
+    assert_same(results.grad_values, np.where(is_last, grad[at], 0).astype(grad.dtype))
+
+
+def test_more_values_than_are_sorted_at_once():
+    m, n = 1 << 22, (1 << 24) + 5
+    indices = np.random.default_rng(0).integers(0, m, n, np.int32)
+    values, x, wanted = np.arange(n).astype("int8"), np.zeros(m, "int8"), np.zeros(m, "int8")
+    put(x, indices, values)
+    wanted[indices] = values
+    assert (x == wanted).all()
+
+
+def test_bad_indices_of_places_beyond_the_cache():
+    x, indices = np.zeros(1 << 20, np.float32), np.arange(100_000)
+    for position in (0, 8191, 70_000, 99_999):
+        bad = indices.copy()
+        bad[position] = 1 << 20
+        message = rf"index {1 << 20} at position {position} is out of bounds for size {1 << 20}"
+        with pytest.raises(IndexError, match=message):
+            put(x, bad, np.ones(100_000, np.float32))
+
+
 @pytest.mark.parametrize("row", [(), (1,), (3, 4), (0,)], ids=str)
 def test_put(backend, row):
     x, indices = numbers((50, *row), "int16"), places((50,), 0, 20)

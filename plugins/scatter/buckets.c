@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values for places anywhere in x: chunks of them are sorted into buckets, ranges of places, in
+ * their order. A bucket of all chunks is one thread's: no other writes to its range, which stays in
+ * the cache, and of values for one place the last one stays. */
+#include "scatter/scatter.h"
+
+#include <string.h>
+
+#define FROM (1 << 16)   /* values; below, sorting and waking threads costs more than it saves */
+#define CACHED (1 << 22) /* bytes that stay in the cache while they are written in any order */
+#define NARROW 16        /* elements of a row; wider ones are written side by side */
+#define PARTS 64         /* of x, which keep threads busy by themselves */
+#define N_BUCKETS 256
+#define LEAST_BUCKET 14 /* bits of its places: with fewer buckets, chunks are sorted sooner */
+#define CHUNK 8192      /* values that are sorted by one thread: their places lie on its stack */
+#define ROUND (1 << 24) /* values that are sorted before they are moved */
+
+typedef struct buckets {
+  const job *job;
+  struct job sorted;
+  int64_t first, n;           /* values of the round */
+  int64_t *at;                /* their places, of each chunk bucket by bucket, */
+  void *kept;                 /* and so the values, or their numbers */
+  int32_t (*ends)[N_BUCKETS]; /* of each chunk's buckets */
+  int shift;                  /* place >> shift is its bucket */
+} buckets;
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t n_chunks(int64_t n) { return (n + CHUNK - 1) / CHUNK; }
+static int64_t n_elements(const job *j) {
+  return j->places.x.n_outer * j->places.x.m * j->places.x.width;
+}
+
+static void count(const buckets *b, int64_t c, const int64_t *at, int64_t n) {
+  int32_t *begins = b->ends[c], begin = 0;
+  memset(begins, 0, sizeof *b->ends);
+  for (int64_t k = 0; k < n; k++) begins[at[k] >> b->shift]++;
+  for (int64_t k = 0; k < N_BUCKETS; k++) {
+    const int32_t n_own = begins[k];
+    begins[k] = begin;
+    begin += n_own;
+  }
+}
+
+/* Each value moves the begin of its bucket on, which becomes its end. */
+#define SORT(T, value)                           \
+  {                                              \
+    T *restrict kept = (T *)b->kept + c * CHUNK; \
+    for (int64_t k = 0; k < n; k++) {            \
+      const int32_t to = ends[at[k] >> shift]++; \
+      places[to] = at[k];                        \
+      kept[to] = value;                          \
+    }                                            \
+  }
+#define SORT_VALUES(T) SORT(T, ((const T *)b->job->values)[first + k])
+
+static void sort(const buckets *b, int64_t c, const int64_t *at, int64_t n) {
+  int32_t *restrict ends = b->ends[c];
+  int64_t *restrict places = b->at + c * CHUNK;
+  const int64_t first = b->first + c * CHUNK;
+  const int shift = b->shift;
+  if (!b->job->values)
+    SORT(int64_t, first + k)
+  else
+    ELEMENTS_BY_WIDTH(b->job->element_bytes, SORT_VALUES)
+}
+
+static int sort_chunks(void *context, int64_t begin, int64_t end) {
+  const buckets *b = context;
+  int64_t at[CHUNK];
+  for (int64_t c = begin; c < end; c++) {
+    const int64_t n = smaller(b->n - c * CHUNK, CHUNK);
+    const int status = find_places(b->job, b->first + c * CHUNK, n, at);
+    if (status) return status;
+    count(b, c, at, n);
+    sort(b, c, at, n);
+  }
+  return CUPLUG_OK;
+}
+
+static int move_buckets(void *context, int64_t begin, int64_t end) {
+  const buckets *b = context;
+  for (int64_t k = begin; k < end; k++)
+    for (int64_t c = 0; c < n_chunks(b->n); c++) {
+      const int64_t first = c * CHUNK + (k ? b->ends[c][k - 1] : 0);
+      b->job->move(&b->sorted, b->at + first, first, c * CHUNK + b->ends[c][k] - first);
+    }
+  return CUPLUG_OK;
+}
+
+static int take_memory(buckets *b, int64_t n) {
+  const cuplug_call *call = b->job->call;
+  const int64_t each = b->job->values ? b->job->element_bytes : (int64_t)sizeof *b->job->numbers;
+  b->at = cuplug_workspace(call, (uint64_t)n * sizeof *b->at);
+  b->kept = b->at ? cuplug_workspace(call, (uint64_t)(n * each)) : NULL;
+  b->ends = b->kept ? cuplug_workspace(call, (uint64_t)n_chunks(n) * sizeof *b->ends) : NULL;
+  b->sorted = *b->job;
+  if (b->job->values)
+    b->sorted.values = b->kept;
+  else
+    b->sorted.numbers = b->kept;
+  return b->ends ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
+}
+
+int wants_buckets(const job *j) {
+  return j->places.n >= FROM && n_elements(j) * j->element_bytes >= CACHED &&
+         j->places.x.width < NARROW && j->places.x.n_outer < PARTS;
+}
+
+int move_in_buckets(const job *j) {
+  buckets b = {.job = j, .shift = LEAST_BUCKET};
+  int status = take_memory(&b, smaller(j->places.n, ROUND));
+  while ((n_elements(j) - 1) >> b.shift >= N_BUCKETS) b.shift++;
+  for (; b.first < j->places.n && !status; b.first += b.n) {
+    b.n = smaller(j->places.n - b.first, ROUND);
+    status = cuplug_parallel(j->call, n_chunks(b.n), 1, sort_chunks, &b);
+    if (!status) status = cuplug_parallel(j->call, N_BUCKETS, 1, move_buckets, &b);
+  }
+  return status;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the host entries of this plugin share: values that are moved to their places, or from there.
+ */
+#ifndef CUPLUG_PLUGINS_SCATTER_SCATTER_H
+#define CUPLUG_PLUGINS_SCATTER_SCATTER_H
+
+#include "scatter/places.h"
+
+typedef struct job job;
+
+/* Moves values `first` to first + n - 1, whose places are `at`, in their order. */
+typedef void move(const job *j, const int64_t *at, int64_t first, int64_t n);
+
+struct job {
+  const cuplug_call *call;
+  places places;
+  move *move;
+  void *x, *values;       /* values may be NULL: their numbers matter alone */
+  const int64_t *numbers; /* of the values; NULL: they are in order */
+  int64_t *last;  /* of each element of x that is written: the number of the value that stays */
+  int64_t n_each; /* values that one thread moves */
+  int64_t element_bytes;
+};
+
+/* The elements of x that values `first` to first + n - 1 go with. A bad index is an error. */
+int find_places(const job *j, int64_t first, int64_t n, int64_t *at);
+
+/* Whether threads that move values in buckets are quicker than one that moves one after the other.
+ */
+int wants_buckets(const job *j);
+
+/* Moves all values, those for one place in their order, on all threads. */
+int move_in_buckets(const job *j);
+
+#endif

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CUDA entries of stock plugins on the emulated driver, beside what the host computes."""
+
+import pytest
+from cuplug.compilers import toolkit
+
+HEAD = """
+import numpy as np
+import cuplug
+from cuplug import ops
+from emulation import FIXTURES, build_plugin
+
+random = np.random.default_rng(0)
+
+
+def same(operator, *arrays, **keywords):
+    "Compare results, and arrays that are written to, on the host and on the emulated GPU."
+    own = [np.array(x) for x in arrays]
+    wanted = operator(*own, **keywords)
+    there = [cuplug.asarray(x, device="cuda") for x in arrays]
+    got = operator(*there, **keywords)
+    cuplug.synchronize()
+    pairs = list(zip(there, own))
+    results = zip(got, wanted) if isinstance(wanted, tuple) else [(got, wanted)]
+    pairs += [pair for pair in results if wanted is not None]
+    for x, y in pairs:
+        np.testing.assert_array_equal(np.asarray(x.numpy()), np.asarray(y))
+
+
+def fails(error, operator, *arrays, **keywords):
+    try:
+        operator(*(cuplug.asarray(x, device="cuda") for x in arrays), **keywords)
+        cuplug.synchronize()
+    except error as seen:
+        return str(seen)
+    raise AssertionError("no error")
+"""
+
+
+@pytest.fixture
+def run(run_emulated, emulated_cuda):
+    """Return a function that runs Python text where stock plugins are emulated."""
+    if not toolkit.find_nvcc():
+        pytest.skip("needs the headers of nvcc")
+    return lambda text: run_emulated(HEAD + text, LD_LIBRARY_CUPLUG_PATH=str(emulated_cuda))
+
+
+def test_scatter(run):
+    run("""
+build_plugin("scatter")
+for shape, axis, n in (((2100,), 0, 2049), ((3, 500), 1, 401), ((130, 7), 0, 33),
+                       ((2, 30, 3), 1, 20), ((3, 4), 1, 0), ((5,), 0, 1)):
+    for dtype in ("int8", "int16", "float32", "float64", "complex128"):
+        order = np.argsort(random.random(shape), axis)
+        index = np.take(order, range(n), axis)
+        index -= (random.random(index.shape) < 0.5) * shape[axis]
+        x, values = (random.integers(0, 9, s).astype(dtype) for s in (shape, index.shape))
+        for indices in (index, index.astype("int32")):
+            same(ops.take_along_axis, x, indices, axis=axis)
+            same(ops.put_along_axis, x, indices, values, axis=axis)
+            same(ops.scatter, x, indices, values, axis=axis)
+            same(ops.scatter_add, x, indices, values, axis=axis)
+            if dtype[0] in "fc":
+                same(ops.scatter_backward, x, indices, axis=axis)
+                same(ops.scatter_add_backward, x, indices, axis=axis)
+                same(ops.take_along_axis_backward, values, indices, x, axis=axis)
+for row in ((), (1,), (3, 5), (0,)):
+    index = random.permutation(1500)[:1030]
+    same(ops.put, np.zeros((1500, *row)), index, random.random((1030, *row)))
+x, index = np.zeros((3, 1500)), np.zeros((3, 1500), int)
+index[1, 3] = 1500
+text = fails(IndexError, ops.take_along_axis, x, index)
+assert "index 1500 at position 1503 is out of bounds for size 1500" in text, text
+""")
+
+
+def test_histogram(run):
+    run("""
+build_plugin("histogram")
+for dtype in ("int8", "uint64", "float16", "float32", "float64"):
+    for n in (0, 1, 513, 2500):
+        x = (random.integers(0, 31, n) * (0.1 if dtype[0] == "f" else 1)).astype(dtype)
+        for bins, low, high in ((10, 0, 3), (1, -5, 5), (300, -1, 30), (9000, 0, 3)):
+            same(ops.histogram, x, bins=bins, low=float(low), high=float(high))
+        same(ops.histogram, x, np.array([0, 1, 2, 2, 3], dtype))
+x = np.array([np.nan, np.inf, -np.inf, 1e-310, 5e-310, 1e300, -1e308, 0, 1], "float64")
+for low, high in ((0.0, 1e-309), (-1.7e308, 1.7e308), (-1e308, 5e307), (1.0, 1.0000000000000004)):
+    same(ops.histogram, x, bins=7, low=low, high=high)
+for dtype in ("int64", "int16"):
+    same(ops.bincount, random.integers(0, 40, 3000).astype(dtype), size=40)
+    same(ops.bincount, random.integers(0, 9000, 3000).astype(dtype), size=9000)
+    text = fails(IndexError, ops.bincount, np.array([1, 2, 7], dtype), size=7)
+    assert "index 7 at position 2" in text, text
+""")
+
+
+def test_selection(run):
+    run("""
+build_plugin("selection")
+for shape in ((0,), (1,), (4095,), (4096,), (4097,), (3, 1500), (2, 3, 5), (9001,)):
+    for dtype in ("bool", "int16", "float32", "complex64", "complex128"):
+        for share in (0, 0.3, 1):
+            x = (random.integers(1, 9, shape) * (random.random(shape) < share)).astype(dtype)
+            mask = random.random(shape) < share
+            same(ops.select, x, mask)
+            same(ops.nonzero, x)
+            same(ops.select_backward, x[mask], mask)
+x = np.zeros(4096 * 1030, "int8")  # more tiles than threads add up
+x[::40_000] = 1
+same(ops.nonzero, x)
+mask = np.ones(5000, bool)
+fails(IndexError, ops.select_backward, np.ones(4999), mask)
+fails(IndexError, ops.select_backward, np.ones(5001), mask)
+""")
+
+
+def test_sorting(run):
+    run("""
+others = ("topk", "topk_backward", "topk_backward_backward")
+files = ["sorting", "keys", "unique", "searchsorted", FIXTURES / "emulated_sort"]
+build_plugin("sorting", files, [f"{name}_cuda" for name in others])
+
+
+def values(dtype, *shape):
+    x = random.integers(0, 90, shape).astype(dtype)
+    if dtype[0] == "f":
+        x.flat[::7], x.flat[3::11], x.flat[5::13] = np.nan, -0.0, -np.nan
+    return x
+
+
+for dtype in ("bool", "int8", "float16", "uint32", "float32", "float64", "int64"):
+    for shape, axis in (((0,), 0), ((1,), 0), ((1100,), 0), ((7, 30), 1), ((30, 41), 0),
+                        ((2, 9, 5), 1)):
+        x = values(dtype, *shape)
+        other = random.integers(0, 90, shape).astype("complex64")
+        for descending in (False, True):
+            same(ops.sort, x, axis=axis, descending=descending)
+            same(ops.argsort, x, axis=axis, descending=descending)
+            same(ops.sort_by, other, x, axis=axis, descending=descending)
+    for n in (0, 1, 4096, 4500):
+        x = values(dtype, n)
+        same(ops.unique_values, x)
+        same(ops.unique, x)
+    for m in (0, 1, 2, 700):
+        for side in ("left", "right"):
+            same(ops.searchsorted, ops.sort(values(dtype, m)), values(dtype, 1000), side=side)
+""")
