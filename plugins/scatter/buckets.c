@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define FROM (1 << 16)   /* values; below, sorting and waking threads costs more than it saves */
-#define CACHED (1 << 22) /* bytes that stay in the cache while they are written in any order */
+#define CACHED (1 << 25) /* bytes of x; of fewer the caches hold enough */
 #define NARROW 16        /* elements of a row; wider ones are written side by side */
 #define PARTS 64         /* of x, which keep threads busy by themselves */
 #define N_BUCKETS 256
