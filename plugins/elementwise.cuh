@@ -133,6 +133,10 @@ __global__ void __launch_bounds__(cuplug::THREADS) packs_kernel(const CODE code,
                                                    cuplug::strides<CODE::N, 0>());
 }
 
+/* What is seldom waits for one pack at a time: each kernel is there for all sizes of elements, in
+ * each plugin. */
+template <int WIDTH, int NDIM> constexpr int UNROLL = NDIM == ANY ? 1 : CUPLUG__LINES_UNROLL(WIDTH);
+
 /* Where WIDTH is more than 1, the input lies side by side along the last dimension. Loops of 1 or 2
  * dimensions have fewer than CUPLUG__WIDE_FROM elements. */
 template <int WIDTH, int NDIM, class CODE>
@@ -140,7 +144,7 @@ __global__ void __launch_bounds__(cuplug::THREADS)
     lines_kernel(const CODE code, int64_t n, const __grid_constant__ cuplug_cut cut,
                  const __grid_constant__ layout<CODE::N, NDIM> own) {
   using index = typename index_of<NDIM>::type;
-  cuplug::walks::in_lines<WIDTH, CUPLUG__LINES_UNROLL(WIDTH), NDIM == ANY ? 0 : NDIM, index>(
+  cuplug::walks::in_lines<WIDTH, UNROLL<WIDTH, NDIM>, NDIM == ANY ? 0 : NDIM, index>(
       code, n, cut, own.sizes, own.steps, ~0u, 0);
 }
 
@@ -188,11 +192,14 @@ void make_plan(const cuplug_tensor (&tensors)[N], int width, int side, plan<N> *
     cuplug__cut_lines(&p->loop, tensors, WRITTEN, 1, &p->cut);
 }
 
+/* Of a loop with fewer dimensions the first ones have one element. */
 template <int NDIM, int N> layout<N, NDIM> layout_of(const plan<N> &p) {
   layout<N, NDIM> own;
-  for (int d = 0; d < p.loop.ndim; d++) {
-    own.sizes.of[d] = cuplug__divisor(p.loop.sizes[d], 1);
-    for (int k = 0; k < N; k++) own.steps.of[k][d] = p.strides[d][k];
+  const int more = NDIM == ANY ? 0 : NDIM - p.loop.ndim;
+  for (int to = 0; to < p.loop.ndim + more; to++) {
+    const int d = to - more;
+    own.sizes.of[to] = cuplug__divisor(d < 0 ? 1 : p.loop.sizes[d], 1);
+    for (int k = 0; k < N; k++) own.steps.of[k][to] = d < 0 ? 0 : p.strides[d][k];
   }
   return own;
 }
@@ -214,7 +221,7 @@ template <class CODE, int N, class OP> CODE code_of(const cuplug_tensor (&tensor
 
 template <int WIDTH, int NDIM, class CODE, int N>
 int launch_lines(const cuplug_call *call, const CODE &code, const plan<N> &p) {
-  const int per_block = cuplug::THREADS * CUPLUG__LINES_UNROLL(WIDTH);
+  const int per_block = cuplug::THREADS * UNROLL<WIDTH, NDIM>;
   return launch<lines_kernel<WIDTH, NDIM, CODE>>(call, p.cut.n_items, per_block, code, p.n, p.cut,
                                                  layout_of<NDIM>(p));
 }
@@ -227,9 +234,8 @@ int launch_strided(const cuplug_call *call, const CODE &code, const plan<N> &p) 
     if (p.kind == CUPLUG_WALK_TILES)
       return launch<tiles_kernel<SIDE, WIDTH, CODE>>(call, p.cut.n_items, 1, code, p.n, p.cut,
                                                      layout_of<ANY>(p));
-    const int ndim = p.n < CUPLUG__WIDE_FROM ? p.loop.ndim : ANY;
-    if (p.width > 1 && ndim == 1) return launch_lines<WIDTH, 1>(call, code, p);
-    if (p.width > 1 && ndim == 2) return launch_lines<WIDTH, 2>(call, code, p);
+    const bool is_usual = p.n < CUPLUG__WIDE_FROM && p.loop.ndim <= 2;
+    if (p.width > 1 && is_usual) return launch_lines<WIDTH, 2>(call, code, p);
     if (p.width > 1) return launch_lines<WIDTH, ANY>(call, code, p);
   }
   return launch_lines<1, ANY>(call, code, p);
