@@ -129,7 +129,7 @@ def dots(
             label = name if marker == "o" else None
             x, y = zip(*shown, strict=True) if shown else ((), ())
             size = 34 if is_ours else 20
-            panel.scatter(x, y, size, colour, marker, label=label, linewidths=0, alpha=0.85)
+            panel.scatter(x, y, size, colour, marker=marker, label=label, linewidths=0, alpha=0.85)
     panel.set_yticks(range(len(rows)), list(rows), fontsize=7)
     panel.set_ylim(len(rows) - 0.5, -0.5)
     panel.set_xscale("log", base=2)
