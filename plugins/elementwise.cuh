@@ -133,18 +133,18 @@ __global__ void __launch_bounds__(cuplug::THREADS) packs_kernel(const CODE code,
                                                    cuplug::strides<CODE::N, 0>());
 }
 
-/* What is seldom waits for one pack at a time: each kernel is there for all sizes of elements, in
- * each plugin. */
-template <int WIDTH, int NDIM> constexpr int UNROLL = NDIM == ANY ? 1 : CUPLUG__LINES_UNROLL(WIDTH);
+/* Each kernel is there for all sizes of elements, in each plugin: of lines there are two. WIDTH is
+ * more than 1 where the input lies side by side along the last of FEW dimensions, with fewer than
+ * CUPLUG__WIDE_FROM elements; the other one takes all. */
+constexpr int FEW = 3;
+template <int WIDTH> constexpr int UNROLL = WIDTH == 1 ? 1 : CUPLUG__LINES_UNROLL(WIDTH);
 
-/* Where WIDTH is more than 1, the input lies side by side along the last dimension. Loops of 1 or 2
- * dimensions have fewer than CUPLUG__WIDE_FROM elements. */
 template <int WIDTH, int NDIM, class CODE>
 __global__ void __launch_bounds__(cuplug::THREADS)
     lines_kernel(const CODE code, int64_t n, const __grid_constant__ cuplug_cut cut,
                  const __grid_constant__ layout<CODE::N, NDIM> own) {
   using index = typename index_of<NDIM>::type;
-  cuplug::walks::in_lines<WIDTH, UNROLL<WIDTH, NDIM>, NDIM == ANY ? 0 : NDIM, index>(
+  cuplug::walks::in_lines<WIDTH, UNROLL<WIDTH>, NDIM == ANY ? 0 : NDIM, index>(
       code, n, cut, own.sizes, own.steps, ~0u, 0);
 }
 
@@ -187,7 +187,8 @@ void make_plan(const cuplug_tensor (&tensors)[N], int width, int side, plan<N> *
   for (int32_t d = 0; d < tensors[0].ndim; d++) cuplug__loop_add(&p->loop, tensors, d, 0);
   cuplug__loop_collapse(&p->loop, 1);
   p->kind = cuplug__walk(&p->loop, tensors, WRITTEN, width, N == 2 ? side : 0, &p->cut);
-  p->width = N == 2 && p->cut.near & 1 ? width : 1;
+  const bool is_usual = p->n < CUPLUG__WIDE_FROM && p->loop.ndim <= FEW;
+  p->width = N == 2 && is_usual && p->cut.near & 1 ? width : 1;
   if (p->kind == CUPLUG_WALK_LINES && p->width != width)
     cuplug__cut_lines(&p->loop, tensors, WRITTEN, 1, &p->cut);
 }
@@ -221,7 +222,7 @@ template <class CODE, int N, class OP> CODE code_of(const cuplug_tensor (&tensor
 
 template <int WIDTH, int NDIM, class CODE, int N>
 int launch_lines(const cuplug_call *call, const CODE &code, const plan<N> &p) {
-  const int per_block = cuplug::THREADS * UNROLL<WIDTH, NDIM>;
+  const int per_block = cuplug::THREADS * UNROLL<WIDTH>;
   return launch<lines_kernel<WIDTH, NDIM, CODE>>(call, p.cut.n_items, per_block, code, p.n, p.cut,
                                                  layout_of<NDIM>(p));
 }
@@ -234,9 +235,8 @@ int launch_strided(const cuplug_call *call, const CODE &code, const plan<N> &p) 
     if (p.kind == CUPLUG_WALK_TILES)
       return launch<tiles_kernel<SIDE, WIDTH, CODE>>(call, p.cut.n_items, 1, code, p.n, p.cut,
                                                      layout_of<ANY>(p));
-    const bool is_usual = p.n < CUPLUG__WIDE_FROM && p.loop.ndim <= 2;
-    if (p.width > 1 && is_usual) return launch_lines<WIDTH, 2>(call, code, p);
-    if (p.width > 1) return launch_lines<WIDTH, ANY>(call, code, p);
+    if constexpr (WIDTH > 1)
+      if (p.width > 1) return launch_lines<WIDTH, FEW>(call, code, p);
   }
   return launch_lines<1, ANY>(call, code, p);
 }

@@ -133,20 +133,17 @@ int launch(const cuplug_call *call, const job<T, Index> &j, shape s) {
       (const T *)call->tensors[0].data, j.index, j.slot_of, j.sums, s, call->fault);
 }
 
-/* In packs of 16 bytes where all rows begin at multiples of that. */
-template <typename T, typename Index>
-int launch(const cuplug_call *call, const job<T, Index> &j, const shape &s) {
-  constexpr int WIDTH = sizeof(T) < 8 ? 16 / sizeof(T) : 1;
-  const uint64_t addresses = (uint64_t)call->tensors[0].data | (uint64_t)j.sums;
-  if (j.width % WIDTH || addresses % 16) return launch<1>(call, j, s);
-  return launch<WIDTH>(call, j, s);
-}
-
+/* In packs of 16 bytes where all rows begin at multiples of that; other rows are mostly of one
+ * number, of which finding the index is most of the work. */
 template <typename T>
 int add_rows(const cuplug_call *call, const any_index &index, const uint32_t *slot_of,
              sum_t<T> *sums, const shape &s, int64_t width) {
+  constexpr int WIDTH = sizeof(T) < 8 ? 16 / sizeof(T) : 1;
+  const uint64_t addresses = (uint64_t)call->tensors[0].data | (uint64_t)sums;
+  if (WIDTH > 1 && width % WIDTH == 0 && addresses % 16 == 0)
+    return launch<WIDTH>(call, job<T, any_index>{index, slot_of, sums, width}, s);
   return with_index(index, s, [&](auto own) {
-    return launch(call, job<T, decltype(own)>{own, slot_of, sums, width}, s);
+    return launch<1>(call, job<T, decltype(own)>{own, slot_of, sums, width}, s);
   });
 }
 
