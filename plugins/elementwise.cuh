@@ -137,15 +137,14 @@ __global__ void __launch_bounds__(cuplug::THREADS) packs_kernel(const CODE code,
  * more than 1 where the input lies side by side along the last of FEW dimensions, with fewer than
  * CUPLUG__WIDE_FROM elements; the other one takes all. */
 constexpr int FEW = 3;
-template <int WIDTH> constexpr int UNROLL = WIDTH == 1 ? 1 : CUPLUG__LINES_UNROLL(WIDTH);
 
 template <int WIDTH, int NDIM, class CODE>
 __global__ void __launch_bounds__(cuplug::THREADS)
     lines_kernel(const CODE code, int64_t n, const __grid_constant__ cuplug_cut cut,
                  const __grid_constant__ layout<CODE::N, NDIM> own) {
   using index = typename index_of<NDIM>::type;
-  cuplug::walks::in_lines<WIDTH, UNROLL<WIDTH>, NDIM == ANY ? 0 : NDIM, index>(
-      code, n, cut, own.sizes, own.steps, ~0u, 0);
+  cuplug::walks::in_lines<WIDTH, 1, NDIM == ANY ? 0 : NDIM, index>(code, n, cut, own.sizes,
+                                                                   own.steps, ~0u, 0);
 }
 
 /* With one input, which goes through the tile. */
@@ -222,9 +221,8 @@ template <class CODE, int N, class OP> CODE code_of(const cuplug_tensor (&tensor
 
 template <int WIDTH, int NDIM, class CODE, int N>
 int launch_lines(const cuplug_call *call, const CODE &code, const plan<N> &p) {
-  const int per_block = cuplug::THREADS * UNROLL<WIDTH>;
-  return launch<lines_kernel<WIDTH, NDIM, CODE>>(call, p.cut.n_items, per_block, code, p.n, p.cut,
-                                                 layout_of<NDIM>(p));
+  return launch<lines_kernel<WIDTH, NDIM, CODE>>(call, p.cut.n_items, cuplug::THREADS, code, p.n,
+                                                 p.cut, layout_of<NDIM>(p));
 }
 
 /* Of arrays that are not in packs. */
