@@ -8,6 +8,7 @@
 #include "order.h"
 
 constexpr int SORTING_THREADS = 256;
+constexpr int SORTING_SHORT = 1024; /* keys of a line that a block has in shared memory */
 
 /* Positions in lines, of 32 bits where they suffice. */
 struct sorted_index {
@@ -49,6 +50,9 @@ int sorting_load(cuplug::call call, const sorting &s, const cuplug_tensor &x,
 /* Sorts each line; equal keys stay in their order. `keys` and `index` are then others of the
  * workspaces. */
 int sorting_run(cuplug::call call, sorting *s);
+
+/* The same of few lines of 2 to SORTING_SHORT keys, where they are, in one launch. */
+int sorting_run_short(cuplug::call call, const sorting &s);
 
 /* The line of key number i of all. */
 __device__ inline int64_t sorting_line(const elements_axis &axis, int64_t i) {

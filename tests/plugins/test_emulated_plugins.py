@@ -117,7 +117,7 @@ fails(IndexError, ops.select_backward, np.ones(5001), mask)
 def test_sorting(run):
     run("""
 others = ("topk", "topk_backward", "topk_backward_backward")
-files = ["sorting", "keys", "unique", "searchsorted", FIXTURES / "emulated_sort"]
+files = ["sorting", "keys", "short", "unique", "searchsorted", FIXTURES / "emulated_sort"]
 build_plugin("sorting", files, [f"{name}_cuda" for name in others])
 
 
@@ -129,8 +129,8 @@ def values(dtype, *shape):
 
 
 for dtype in ("bool", "int8", "float16", "uint32", "float32", "float64", "int64"):
-    for shape, axis in (((0,), 0), ((1,), 0), ((1100,), 0), ((7, 30), 1), ((30, 41), 0),
-                        ((2, 9, 5), 1)):
+    for shape, axis in (((0,), 0), ((1,), 0), ((1024,), 0), ((1100,), 0), ((2, 700), 1),
+                        ((7, 33), 1), ((30, 41), 0), ((2, 2, 5), 1)):
         x = values(dtype, *shape)
         other = random.integers(0, 90, shape).astype("complex64")
         for descending in (False, True):
@@ -144,4 +144,32 @@ for dtype in ("bool", "int8", "float16", "uint32", "float32", "float64", "int64"
     for m in (0, 1, 2, 700):
         for side in ("left", "right"):
             same(ops.searchsorted, ops.sort(values(dtype, m)), values(dtype, 1000), side=side)
+""")
+
+
+def test_scan(run):
+    """Lines that are long, in tiles: whole and not, side by side, backwards, from anywhere on."""
+    run("""
+build_plugin("scan", ["scan", "long", FIXTURES / "emulated_scan"])
+
+
+def check(x, axis):
+    for initial in (False, True):
+        same(ops.cumulative_sum, x, axis=axis, include_initial=initial)
+        same(ops.cumulative_prod, x, axis=axis, include_initial=initial)
+        if x.dtype.kind in "fc":
+            same(ops.cumulative_sum_backward, x, axis=axis, include_initial=initial)
+
+
+for dtype in ("uint64", "float16", "float32", "complex64"):
+    for shape, axis in (((65_541,), 0), ((65_540, 2), 0), ((9, 40), 1)):
+        x = random.integers(0 if dtype[0] == "u" else -1, 2, shape)
+        check(np.asarray(x + 1j * (x == 0) if dtype[0] == "c" else x, dtype), axis)
+for n in (655_361, 1_400_000):  # windows of tiles: one and its last tile, more than two
+    same(ops.cumulative_sum, random.integers(-1, 2, n).astype("complex128"))
+same(ops.cumulative_sum, random.integers(-1, 2, (3, 70_001)).astype("int32"))
+buffer = cuplug.asarray(np.ones(70_003, "float32"), device="cuda")
+for first in range(3):
+    got = ops.cumulative_sum(buffer[first : first + 70_000 - first % 3])
+    np.testing.assert_array_equal(got.numpy(), 1 + np.arange(70_000 - first % 3))
 """)

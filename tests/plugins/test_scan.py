@@ -80,9 +80,22 @@ LONG = [((700_000,), 0), ((3, 70_000), 1), ((70_000, 3), 0), ((70_000, 20), 0), 
 @pytest.mark.parametrize("dtype", ["int64", "float32", "complex128"])
 @pytest.mark.parametrize(("shape", "axis"), LONG, ids=str)
 def test_long_lines(backend, dtype, shape, axis):
-    """In chunks on the host; by CUB, a block or a thread for each line on a GPU."""
+    """In chunks on the host; by all of a GPU, a block or a thread for each line."""
     check(backend, numbers(shape, dtype), axis, False)
     check(backend, numbers(shape, dtype), axis, True)
+
+
+def test_windows_of_tiles(backend):
+    """A GPU puts together what 2,621,440 elements of 4 bytes come to first."""
+    for n in (2_621_441, 7_000_000):
+        check(backend, numbers((n,), "float32"), 0, False)
+
+
+def test_the_same_bits_again(backend):
+    x = np.random.default_rng(0).standard_normal(5_000_003).astype(np.float32)
+    first = np.asarray(backend(cumulative_sum, x))
+    for _ in range(5):
+        np.testing.assert_array_equal(backend(cumulative_sum, x), first)
 
 
 def test_many_lines(backend):

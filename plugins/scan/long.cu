@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Long lines, in one pass: each element is read once and written once. Blocks stay, and take tiles
+ * in turn. A block says what its next tile comes to before it asks what stands before its present
+ * one: a tile waits for what all tiles before it have said about themselves, and for no chain of
+ * them. The sooner a tile is said after it was taken, the better: so few come at once.
+ *
+ * Blocks take tiles in the order of their tickets: they wait for blocks that run. What tiles come
+ * to is put together in windows, which lie at the same places whoever adds them up: bits depend
+ * neither on the GPU nor on who was quick. */
+#include <cuda_pipeline.h>
+
+#include "scan/values.cuh"
+
+namespace {
+
+constexpr int THREADS = 256, WARP = 32, WARPS = THREADS / WARP;
+constexpr int ROWS = 5;  /* of a warp in a tile: 16 bytes for each lane */
+constexpr int DEPTH = 2; /* tiles of a block: its present one, and those that come */
+constexpr int EACH = 2, WINDOW = EACH * THREADS; /* tiles whose sums are put together first */
+constexpr int TICKETS = 16;  /* words before what tiles say: they have lines of their own */
+constexpr int FILLED = 1024; /* blocks that keep any GPU busy */
+
+template <typename T> struct alignas(16) chunk {
+  static constexpr int N = 16 / sizeof(T);
+  T of[N];
+};
+template <typename T> constexpr int SEGMENT = ROWS *WARP *chunk<T>::N; /* of a warp */
+template <typename T> constexpr int TILE = WARPS *SEGMENT<T>;
+template <typename C>
+constexpr int HELD = /* blocks on a multiprocessor at once */
+    sizeof(C) <= 4   ? 4
+    : sizeof(C) == 8 ? 3
+                     : 2;
+
+template <typename T> struct job {
+  const T *x;
+  T *out;
+  scan_lines lines;
+  unsigned n_tiles, per_line;
+  uint64_t *words;
+};
+
+template <typename T> using rows = chunk<T>[ROWS][WARP];
+
+template <typename T> struct shared_memory {
+  rows<T> tiles[DEPTH][WARPS];
+  scan_computed_t<T> sums[WARPS], parts[2][WARPS];
+  unsigned ticket;
+};
+
+/* A warp's part of a tile: where it begins, and how many elements there are from there on. */
+template <typename T> struct segment {
+  int64_t line, first, rest;
+  __device__ segment(const job<T> &j, unsigned t) {
+    line = t / j.per_line;
+    first = (int64_t)(t - (unsigned)line * j.per_line) * TILE<T> + threadIdx.x / WARP * SEGMENT<T>;
+    rest = j.lines.n - first;
+  }
+  /* Whether it is moved 16 bytes at a time. */
+  __device__ bool is_plain(const T *at, int64_t step) const {
+    return step == 1 && rest >= SEGMENT<T> && (uintptr_t)at % 16 == 0;
+  }
+};
+
+/* ---- Values of threads ----------------------------------------------------------------------- */
+
+/* What is said of a tile, in words of 32 bits, each beside a mark: they need no order among each
+ * other. */
+template <typename C> constexpr int WORDS = (int)sizeof(C) / 4;
+
+template <typename C> __device__ inline C of_lane(const C &value, int lane) {
+  unsigned parts[WORDS<C>];
+  C there;
+  memcpy(parts, &value, sizeof value);
+#pragma unroll
+  for (int w = 0; w < WORDS<C>; w++) parts[w] = __shfl_sync(~0u, parts[w], lane);
+  memcpy(&there, parts, sizeof there);
+  return there;
+}
+
+/* What the values of a warp come to, in lane 0. */
+template <typename Op, typename C> __device__ inline C join_lanes(C value) {
+  const int lane = threadIdx.x % WARP;
+#pragma unroll
+  for (int step = 1; step < WARP; step *= 2) value = Op()(value, of_lane(value, lane ^ step));
+  return value;
+}
+
+template <typename C>
+__device__ inline void say(volatile uint64_t *said, int64_t n, int64_t at, const C &value) {
+  unsigned parts[WORDS<C>];
+  memcpy(parts, &value, sizeof value);
+#pragma unroll
+  for (int w = 0; w < WORDS<C>; w++) said[w * n + at] = (uint64_t)1 << 32 | parts[w];
+}
+
+/* What some tiles come to, of which `there` have to be asked: all at once, then until each has
+ * said it. Of the others: the identity. */
+template <typename Op, typename C, int N>
+__device__ inline void hear(const volatile uint64_t *said, int64_t n, const int64_t (&at)[N],
+                            const bool (&is_there)[N], C (&values)[N]) {
+  uint64_t words[N][WORDS<C>];
+#pragma unroll
+  for (int k = 0; k < N; k++)
+#pragma unroll
+    for (int w = 0; w < WORDS<C>; w++)
+      if (is_there[k]) words[k][w] = said[w * n + at[k]];
+#pragma unroll
+  for (int k = 0; k < N; k++) {
+    values[k] = Op::template identity<C>();
+    if (!is_there[k]) continue;
+    unsigned parts[WORDS<C>];
+#pragma unroll
+    for (int w = 0; w < WORDS<C>; w++) {
+      while (!(words[k][w] >> 32)) words[k][w] = said[w * n + at[k]];
+      parts[w] = (unsigned)words[k][w];
+    }
+    memcpy(&values[k], parts, sizeof values[k]);
+  }
+}
+
+/* ---- Tiles before ---------------------------------------------------------------------------- */
+
+/* What a block knows of a line: what comes before a window. */
+template <typename C> struct known {
+  int64_t line;
+  unsigned window;
+  C before;
+};
+
+/* What tiles of windows `at` and `at + 1` before number k of a line come to. All threads come
+ * here; `said` is of the line. */
+template <typename Op, typename T, typename C>
+__device__ inline void join_windows(const uint64_t *said, int64_t n, unsigned at, unsigned k,
+                                    shared_memory<T> &m, C (&sums)[2]) {
+  const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+  int64_t from[2 * EACH];
+  bool is_there[2 * EACH];
+  C values[2 * EACH];
+#pragma unroll
+  for (int i = 0; i < 2 * EACH; i++) {
+    from[i] = (int64_t)at * WINDOW + i * THREADS + threadIdx.x;
+    is_there[i] = from[i] < k;
+  }
+  hear<Op>(said, n, from, is_there, values);
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    C sum = values[half * EACH];
+    for (int i = 1; i < EACH; i++) sum = Op()(sum, values[half * EACH + i]);
+    sum = join_lanes<Op>(sum);
+    if (lane == 0) m.parts[half][warp] = sum;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    sums[half] = m.parts[half][0];
+    for (int w = 1; w < WARPS; w++) sums[half] = Op()(sums[half], m.parts[half][w]);
+  }
+}
+
+/* What the tiles of its line before tile t come to. */
+template <typename Op, typename T, typename C>
+__device__ inline C join_before(const job<T> &j, unsigned t, shared_memory<T> &m, known<C> &of) {
+  const int64_t line = t / j.per_line;
+  const unsigned k = t - (unsigned)line * j.per_line, last = k / WINDOW;
+  const uint64_t *said = j.words + TICKETS + line * j.per_line;
+  if (line != of.line) of = {line, 0, Op::template identity<C>()};
+  for (;; __syncthreads()) {
+    C sums[2];
+    join_windows<Op>(said, (int64_t)j.n_tiles, of.window, k, m, sums);
+    if (of.window == last) return Op()(of.before, sums[0]);
+    of.before = Op()(of.before, sums[0]);
+    if (++of.window == last) return Op()(of.before, sums[1]);
+    of.before = Op()(of.before, sums[1]);
+    of.window++;
+  }
+}
+
+/* ---- Elements -------------------------------------------------------------------------------- */
+
+/* Lets a warp's part of tile t come to shared memory. */
+template <typename Op, typename T>
+__device__ inline void fetch(const job<T> &j, unsigned t, rows<T> &to) {
+  const int lane = threadIdx.x % WARP;
+  if (t < j.n_tiles) {
+    const segment<T> s(j, t);
+    const int64_t step = j.lines.step;
+    const T *from = j.x + scan_from(&j.lines, s.line) + s.first * step;
+    if (s.is_plain(from, step)) {
+#pragma unroll
+      for (int r = 0; r < ROWS; r++)
+        __pipeline_memcpy_async(&to[r][lane], (const chunk<T> *)from + r * WARP + lane, 16);
+    } else {
+      T *at = (T *)&to;
+#pragma unroll 1 /* for registers */
+      for (int k = lane; k < SEGMENT<T>; k += WARP)
+        if (k >= s.rest)
+          at[k] = Op::template identity<T>();
+        else if constexpr (sizeof(T) >= 4)
+          __pipeline_memcpy_async(at + k, from + k * step, sizeof(T));
+        else
+          at[k] = from[k * step];
+    }
+  }
+  __pipeline_commit();
+}
+
+template <typename Op, typename T>
+__device__ inline scan_computed_t<T> join_rows(const rows<T> &items) {
+  using C = scan_computed_t<T>;
+  const int lane = threadIdx.x % WARP;
+  C sums[ROWS];
+#pragma unroll
+  for (int r = 0; r < ROWS; r++) {
+    const chunk<T> own = items[r][lane];
+    sums[r] = static_cast<C>(own.of[0]);
+#pragma unroll
+    for (int e = 1; e < chunk<T>::N; e++) sums[r] = Op()(sums[r], static_cast<C>(own.of[e]));
+  }
+#pragma unroll
+  for (int r = 1; r < ROWS; r++) sums[0] = Op()(sums[0], sums[r]);
+  return join_lanes<Op>(sums[0]);
+}
+
+/* A warp's items become what stands in their places, if `before` comes before them. */
+template <typename Op, typename T, typename C>
+__device__ inline void scan_rows(const rows<T> &items, C before, chunk<T> (&results)[ROWS]) {
+  constexpr int N = chunk<T>::N;
+  const int lane = threadIdx.x % WARP;
+  C here[ROWS][N], up[ROWS];
+#pragma unroll
+  for (int r = 0; r < ROWS; r++) {
+    const chunk<T> own = items[r][lane];
+    here[r][0] = static_cast<C>(own.of[0]);
+#pragma unroll
+    for (int e = 1; e < N; e++) here[r][e] = Op()(here[r][e - 1], static_cast<C>(own.of[e]));
+    up[r] = here[r][N - 1];
+  }
+#pragma unroll
+  for (int step = 1; step < WARP; step *= 2)
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+      const C below = of_lane(up[r], lane - step);
+      if (lane >= step) up[r] = Op()(below, up[r]);
+    }
+#pragma unroll
+  for (int r = 0; r < ROWS; r++) {
+    const C below = of_lane(up[r], lane - 1), all = of_lane(up[r], WARP - 1);
+    const C own = lane ? Op()(before, below) : before;
+#pragma unroll
+    for (int e = 0; e < N; e++) results[r].of[e] = static_cast<T>(Op()(own, here[r][e]));
+    before = Op()(before, all);
+  }
+}
+
+/* Writes a warp's part of tile t, whose items are no longer needed. */
+template <typename T>
+__device__ inline void store(const job<T> &j, unsigned t, const chunk<T> (&results)[ROWS],
+                             rows<T> &items) {
+  const int lane = threadIdx.x % WARP;
+  const segment<T> s(j, t);
+  const int64_t step = j.lines.step;
+  T *to = j.out + scan_to(&j.lines, s.line) + s.first * step;
+  if (s.is_plain(to, step)) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) ((chunk<T> *)to)[r * WARP + lane] = results[r];
+    return;
+  }
+#pragma unroll
+  for (int r = 0; r < ROWS; r++) items[r][lane] = results[r];
+  __syncwarp();
+  const T *at = (const T *)&items;
+  for (int k = lane; k < SEGMENT<T> && k < s.rest; k += WARP) to[k * step] = at[k];
+  __syncwarp();
+}
+
+/* Says what a tile comes to; returns what its warps before this one do. All threads come here. */
+template <typename Op, typename T>
+__device__ inline scan_computed_t<T> begin_tile(const job<T> &j, unsigned t, const rows<T> &items,
+                                                shared_memory<T> &m) {
+  using C = scan_computed_t<T>;
+  const int warp = threadIdx.x / WARP;
+  const C sum = join_rows<Op, T>(items);
+  if (threadIdx.x % WARP == 0) m.sums[warp] = sum;
+  __syncthreads();
+  C all = Op::template identity<C>(), before = all;
+#pragma unroll
+  for (int w = 0; w < WARPS; w++) {
+    if (w == warp) before = all;
+    all = Op()(all, m.sums[w]);
+  }
+  if (threadIdx.x == 0 && t < j.n_tiles)
+    say(j.words + TICKETS, (int64_t)j.n_tiles, (int64_t)t, all);
+  return before;
+}
+
+template <typename T, typename Op>
+__global__ void __launch_bounds__(THREADS, HELD<scan_computed_t<T>>)
+    long_kernel(const __grid_constant__ job<T> j) {
+  using C = scan_computed_t<T>;
+  __shared__ shared_memory<T> m;
+  const int warp = threadIdx.x / WARP;
+  unsigned *tickets = (unsigned *)j.words;
+  unsigned tiles[DEPTH] = {}; /* the present one, the next one, those that come */
+  known<C> of_line = {0, 0, Op::template identity<C>()};
+  C before = of_line.before;
+  /* Between a block's tickets are those of others, since it waits for each. */
+#pragma unroll
+  for (int k = 1; k < DEPTH; k++) {
+    if (threadIdx.x == 0) m.ticket = atomicAdd(tickets, 1u);
+    __syncthreads();
+    tiles[k] = m.ticket;
+    if (tiles[1] >= j.n_tiles) return;
+    fetch<Op>(j, tiles[k], m.tiles[k][warp]);
+    __syncthreads();
+  }
+  bool is_there = false;
+  for (int slot = 0; !is_there || tiles[0] < j.n_tiles;) {
+    unsigned ticket = 0;
+    if (threadIdx.x == 0) ticket = atomicAdd(tickets, 1u);
+    rows<T> &items = m.tiles[slot][warp];
+    slot = slot + 1 == DEPTH ? 0 : slot + 1;
+    __pipeline_wait_prior(DEPTH - 2);
+    __syncwarp();
+    const C before_next = begin_tile<Op>(j, tiles[1], m.tiles[slot][warp], m);
+    if (threadIdx.x == 0) m.ticket = ticket;
+    const C before_tile = join_before<Op>(j, tiles[0], m, of_line);
+    if (is_there) {
+      chunk<T> results[ROWS];
+      scan_rows<Op, T>(items, Op()(before_tile, before), results);
+      store(j, tiles[0], results, items);
+    }
+    is_there = true;
+    before = before_next;
+    ticket = m.ticket;
+    fetch<Op>(j, ticket, items);
+#pragma unroll
+    for (int k = 0; k + 1 < DEPTH; k++) tiles[k] = tiles[k + 1];
+    tiles[DEPTH - 1] = ticket;
+  }
+}
+
+} // namespace
+
+template <typename T, typename Op>
+int scan_long(cuplug::call call, const T *x, T *out, const scan_lines &lines) {
+  const int64_t per_line = cuplug::blocks(lines.n, TILE<T>), n_tiles = per_line * lines.n_lines;
+  const int64_t n_words = TICKETS + n_tiles * WORDS<scan_computed_t<T>>;
+  auto *words = call.workspace<uint64_t>(n_words);
+  if (!words) return CUPLUG_ERROR_MEMORY;
+  const job<T> j = {x, out, lines, (unsigned)n_tiles, (unsigned)per_line, words};
+  const int status = call.check(cudaMemsetAsync(words, 0, n_words * sizeof *words, call.stream()));
+  if (status) return status;
+  return call.launch<long_kernel<T, Op>>({n_tiles < FILLED ? n_tiles : FILLED, THREADS}, j);
+}
+
+#define INSTANCES(T)                                                                      \
+  template int scan_long<T, scan_plus>(cuplug::call, const T *, T *, const scan_lines &); \
+  template int scan_long<T, scan_times>(cuplug::call, const T *, T *, const scan_lines &);
+SCAN_DTYPES(INSTANCES)

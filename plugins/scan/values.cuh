@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the CUDA entries of scans compute with. */
+#ifndef CUPLUG_PLUGINS_SCAN_VALUES_CUH
+#define CUPLUG_PLUGINS_SCAN_VALUES_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuplug/plugin.hpp>
+
+#include "scan/lines.h"
+
+/* Products are written out, as on the host. */
+template <typename R> struct alignas(2 * sizeof(R)) scan_complex {
+  R real, imag;
+  scan_complex() = default;
+  __host__ __device__ scan_complex(R real, R imag = 0) : real(real), imag(imag) {}
+  __host__ __device__ scan_complex operator+(const scan_complex &b) const {
+    return {real + b.real, imag + b.imag};
+  }
+  __host__ __device__ scan_complex operator*(const scan_complex &b) const {
+    return {real * b.real - imag * b.imag, real * b.imag + imag * b.real};
+  }
+};
+
+struct scan_plus {
+  template <typename T> __host__ __device__ T operator()(const T &a, const T &b) const {
+    return a + b;
+  }
+  template <typename T> __host__ __device__ static T identity() { return T(0); }
+};
+struct scan_times {
+  template <typename T> __host__ __device__ T operator()(const T &a, const T &b) const {
+    return a * b;
+  }
+  template <typename T> __host__ __device__ static T identity() { return T(1); }
+};
+
+/* What elements are computed with. */
+template <typename T> struct scan_computed { using type = T; };
+template <> struct scan_computed<__half> { using type = float; };
+template <> struct scan_computed<__nv_bfloat16> { using type = float; };
+template <typename T> using scan_computed_t = typename scan_computed<T>::type;
+
+/* Each line by all of the GPU: for lines that are long and few, and not empty. */
+template <typename T, typename Op>
+int scan_long(cuplug::call call, const T *x, T *out, const scan_lines &lines);
+
+/* Each line by a block. */
+template <typename T, typename Op>
+int scan_each(cuplug::call call, const T *x, T *out, const scan_lines &lines);
+
+/* For the dtypes of elements that there are. */
+#define SCAN_DTYPES(X) \
+  X(uint32_t)          \
+  X(uint64_t)          \
+  X(__half) X(__nv_bfloat16) X(float) X(double) X(scan_complex<float>) X(scan_complex<double>)
+
+#endif
