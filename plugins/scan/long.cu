@@ -2,7 +2,8 @@
 /* Long lines, in one pass: each element is read once and written once. Blocks stay, and take tiles
  * in turn. A block says what its next tile comes to before it asks what stands before its present
  * one: a tile waits for what all tiles before it have said about themselves, and for no chain of
- * them. The sooner a tile is said after it was taken, the better: so few come at once.
+ * them. Others wait for a tile from when it is taken until that is said: so a block has no more
+ * tiles on their way than one; other blocks of its multiprocessor hide the memory's latency.
  *
  * Blocks take tiles in the order of their tickets: they wait for blocks that run. What tiles come
  * to is put together in windows, which lie at the same places whoever adds them up: bits depend
@@ -26,11 +27,11 @@ template <typename T> struct alignas(16) chunk {
 };
 template <typename T> constexpr int SEGMENT = ROWS *WARP *chunk<T>::N; /* of a warp */
 template <typename T> constexpr int TILE = WARPS *SEGMENT<T>;
-template <typename C>
+template <typename T>
 constexpr int HELD = /* blocks on a multiprocessor at once */
-    sizeof(C) <= 4   ? 4
-    : sizeof(C) == 8 ? 3
-                     : 2;
+    sizeof(T) == 4    ? 4
+    : sizeof(T) == 16 ? 2
+                      : 3;
 
 template <typename T> struct job {
   const T *x;
@@ -295,8 +296,7 @@ __device__ inline scan_computed_t<T> begin_tile(const job<T> &j, unsigned t, con
 }
 
 template <typename T, typename Op>
-__global__ void __launch_bounds__(THREADS, HELD<scan_computed_t<T>>)
-    long_kernel(const __grid_constant__ job<T> j) {
+__global__ void __launch_bounds__(THREADS, HELD<T>) long_kernel(const __grid_constant__ job<T> j) {
   using C = scan_computed_t<T>;
   __shared__ shared_memory<T> m;
   const int warp = threadIdx.x / WARP;
