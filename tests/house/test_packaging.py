@@ -299,6 +299,14 @@ def test_each_purpose_has_its_packages():
         assert package in packages(purpose)
 
 
+def test_each_target_finds_how_to_install_what_it_needs(tmp_path):
+    asked = set(re.findall(r"\$\(INSTALLED\)/([a-z-]+)", (ROOT / "Makefile").read_text()))
+    assert {"test", "site", "site-test"} <= asked
+    made = [f"{tmp_path}/installed/{purpose}" for purpose in sorted(asked)]
+    settings = [f"BUILD={tmp_path}", f"VENV={tmp_path}", "NVCC="]
+    run(["make", "-n", "-f", "build_backend/build.mk", *settings, *made], ROOT)
+
+
 @pytest.mark.slow
 def test_translation_follows_what_modules_are_made_of(tmp_path):
     package = tmp_path / "cython" / "cuplug"
