@@ -247,6 +247,9 @@ def test_architectures_that_are_none(arch, tmp_path):
     (tmp_path / "third.cu").write_text(THIRD)
     with pytest.raises(cuplug.BuildError, match='^build: arch: seen ".*", wanted "native", "all"'):
         cuplug.build(tmp_path / "third.cu", arch=arch)
+    if arch:  # an empty variable is none
+        done = run("build", "third.cu", cwd=tmp_path, CUPLUG_ARCH=arch)
+        assert done.stderr.startswith(f'cuplug: build: arch: seen "{arch}"')
 
 
 @needs_nvcc
