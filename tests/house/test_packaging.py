@@ -191,6 +191,17 @@ def test_what_a_python_lacks_is_named(word, environment, wanted, tmp_path):
     assert wanted in prerequisites("python", fake_python(tmp_path, word), environment)
 
 
+def test_an_old_setuptools_is_refused_with_a_sentence():
+    code = "import setuptools; setuptools.__version__ = '66.1.1'; import backend; "
+    code += "backend.prepare_metadata_for_build_wheel('.')"
+    path = os.environ | {"PYTHONPATH": str(BACKEND)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("cuplug needs setuptools 77.0.3 or newer, seen 66.1.1: /")
+
+
 def test_changed_settings_and_headers_rebuild(tmp_path):
     target = f"{tmp_path}/core/base/status.o"
     make = [*BUILD, f"BUILD={tmp_path}", "NVCC=", target]
