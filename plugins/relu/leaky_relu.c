@@ -47,4 +47,3 @@ CUPLUG_OPERATOR(leaky_relu_backward_cuda, leaky_relu_backward_host,
                 "The gradient of leaky_relu: grad where x is positive, else slope times "
                 "grad." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
                     CUPLUG_GRADIENT(leaky_relu_backward) CUPLUG_LINEAR(grad));
-CUPLUG_PLUGIN(leaky_relu, "1.0.0");

@@ -48,4 +48,3 @@ CUPLUG_OPERATOR(
     "The gradient of piecewise_scale: grad times the factor that x gets." CUPLUG_CUDA_TAKES_STRIDES
         CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(piecewise_scale_backward)
             CUPLUG_LINEAR(grad));
-CUPLUG_PLUGIN(piecewise_scale, "1.0.0");
