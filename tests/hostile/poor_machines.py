@@ -160,7 +160,7 @@ for _ in range(4):
 time.sleep({random.uniform(0.0, 0.2)})
 """
     for _ in range(4):
-        must_end_well(run(folder, text, 30.0))
+        must_end_well(run(folder, text))
     return 4
 
 
