@@ -12,6 +12,8 @@
  * bfloat16 are computed with as float32. Bytes moved: each element in and out once; on the host, of
  * long lines, in twice.
  *
+ * out[0] is x[0] itself, not what comes of it and 0 or 1: of -0 and of infinities that is another.
+ *
  * On the host, long lines are cut into chunks by their length: the sums of chunks are found, then
  * each chunk is scanned from the sum of those before it on. So the bits are the same with any
  * number of threads. */
@@ -84,12 +86,16 @@ static inline chunk chunk_of(const job *j, int64_t c) {
     for (int k = 0; k < count; k++) {                                                            \
       chunks[k] = chunk_of(j, c + k);                                                            \
       n = smaller(n, chunks[k].n);                                                               \
-      sums[k] = identity;                                                                        \
-      if (stores && j->sums) sums[k] = *(computed *)&j->sums[c + k];                             \
-      if (stores && j->lines.has_initial && c + k < j->lines.n_lines)                            \
-        ((stored *)j->to)[chunks[k].to - j->lines.step] = store(sums[k]);                        \
+      const int is_first = c + k < j->lines.n_lines;                                             \
+      if (stores && j->lines.has_initial && is_first)                                            \
+        ((stored *)j->to)[chunks[k].to - j->lines.step] = store(identity);                       \
+      if (n == 0) continue;                                                                      \
+      sums[k] = load(((const stored *)j->from)[chunks[k].from]);                                 \
+      if (stores && !is_first) sums[k] = join(*(computed *)&j->sums[c + k], sums[k]);            \
+      if (stores) ((stored *)j->to)[chunks[k].to] = store(sums[k]);                              \
     }                                                                                            \
-    go_on_##name(j, chunks, count, 0, n, stores, sums);                                          \
+    if (n == 0) return;                                                                          \
+    go_on_##name(j, chunks, count, 1, n, stores, sums);                                          \
     for (int k = 0; k < count; k++) {                                                            \
       go_on_##name(j, chunks + k, 1, n, chunks[k].n, stores, sums + k);                          \
       if (!stores) *(computed *)&j->sums[c + k] = sums[k];                                       \
@@ -106,8 +112,9 @@ static inline chunk chunk_of(const job *j, int64_t c) {
   }                                                                                              \
   static void sum_before_##name(const job *j) {                                                  \
     for (int64_t line = 0; line < j->lines.n_lines; line++) {                                    \
-      computed sum = identity;                                                                   \
-      for (int64_t c = line; c < j->lines.n_lines * j->n_chunks; c += j->lines.n_lines) {        \
+      const int64_t n_lines = j->lines.n_lines;                                                  \
+      computed sum = *(computed *)&j->sums[line];                                                \
+      for (int64_t c = line + n_lines; c < n_lines * j->n_chunks; c += n_lines) {                \
         const computed own = *(computed *)&j->sums[c];                                           \
         *(computed *)&j->sums[c] = sum;                                                          \
         sum = join(sum, own);                                                                    \
@@ -126,9 +133,9 @@ static inline chunk chunk_of(const job *j, int64_t c) {
       const stored *restrict from = (const stored *)j->from + scan_from(&j->lines, line);        \
       stored *restrict to = (stored *)j->to + scan_to(&j->lines, line);                          \
       computed sums[COLUMNS];                                                                    \
-      for (int64_t k = 0; k < n; k++) sums[k] = identity;                                        \
-      for (int64_t k = 0; k < n && j->lines.has_initial; k++) to[k - step] = store(sums[k]);     \
-      for (int64_t i = 0; i < j->lines.n; i++)                                                   \
+      for (int64_t k = 0; k < n && j->lines.has_initial; k++) to[k - step] = store(identity);    \
+      for (int64_t k = 0; k < n && j->lines.n; k++) to[k] = store(sums[k] = load(from[k]));      \
+      for (int64_t i = 1; i < j->lines.n; i++)                                                   \
         for (int64_t k = 0; k < n; k++) {                                                        \
           sums[k] = join(sums[k], load(from[i * step + k]));                                     \
           to[i * step + k] = store(sums[k]);                                                     \

@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(THREADS)
     typename scan::TempStorage scan;
     typename store::TempStorage store;
   } memory;
-  running<C, Op> before = {Op::template identity<C>()};
+  running<C, Op> before;
   const int64_t line = blockIdx.x;
   const T *from = x + scan_from(&lines, line);
   T *to = out + scan_to(&lines, line);
@@ -98,7 +98,10 @@ __global__ void __launch_bounds__(THREADS)
         .Load(elements_from(from + first * lines.step, lines.step), items, n,
               Op::template identity<C>());
     __syncthreads();
-    scan(memory.scan).InclusiveScan(items, items, Op(), before);
+    if (first == 0) /* x[0] itself, not what comes of it and the identity */
+      scan(memory.scan).InclusiveScan(items, items, Op(), before.total);
+    else
+      scan(memory.scan).InclusiveScan(items, items, Op(), before);
     __syncthreads();
     store(memory.store).Store(elements_to(to + first * lines.step, lines.step), items, n);
     __syncthreads();
@@ -113,9 +116,10 @@ __global__ void __launch_bounds__(THREADS)
   if (line >= lines.n_lines) return;
   const T *from = x + scan_from(&lines, line);
   T *to = out + scan_to(&lines, line);
-  computed_t<T> sum = Op::template identity<computed_t<T>>();
+  computed_t<T> sum = static_cast<computed_t<T>>(*from);
+  *to = *from;
 #pragma unroll 4
-  for (int64_t i = 0; i < lines.n; i++) {
+  for (int64_t i = 1; i < lines.n; i++) {
     sum = Op()(sum, static_cast<computed_t<T>>(from[i * lines.step]));
     to[i * lines.step] = static_cast<T>(sum);
   }

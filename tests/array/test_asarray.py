@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cuplug.asarray`, of arrays on the host and on a GPU, on the fake driver."""
 
+import cuplug
+import numpy as np
 import pytest
+from cuplug import array_api as xp
 
 
 def test_dtypes_of_arrays_of_the_host(run_fake):
@@ -39,6 +42,36 @@ def test_arrays_of_other_libraries_are_shared(run_streams):
     cuplug.synchronize()
     assert counts().misuses == 0
     """)
+
+
+class OnlyDLPack:
+    """An array of the host that NumPy finds by `from_dlpack` alone."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack__(self, **options):
+        return self.x.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+
+def test_arrays_of_the_host_with_dlpack_alone():
+    x = np.arange(6.0).reshape(2, 3)
+    for theirs in (OnlyDLPack(x), OnlyDLPack(x.T)):
+        for make in (cuplug.asarray, xp.from_dlpack):
+            ours = make(theirs, device="cpu")
+            ours[0, 0] += 1
+            assert theirs.x[0, 0] == ours[0, 0]
+            assert (ours.numpy() == theirs.x).all()
+    assert cuplug.asarray(OnlyDLPack(x), "float32", device="cpu").dtype == np.float32
+    x.flags.writeable = False
+    copied = cuplug.asarray(OnlyDLPack(x), device="cpu")
+    copied[...] = 7
+    assert x[1, 2] == 5
+    with pytest.raises(TypeError, match="asarray: x: seen OnlyDLPack that cannot be read"):
+        cuplug.asarray(OnlyDLPack(np.array(["a"])), device="cpu")
 
 
 def test_the_streams_of_others_come_first(run_streams):
