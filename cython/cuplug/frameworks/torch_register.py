@@ -185,11 +185,25 @@ def hand_on(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any])
                 "wanted without (or pass x.detach())"
             )
     whole = register(operator)
-    result = whole(*args, **given)
+    keeps = not any(x.kind == "inout" for row in whole.rows for x in row.parameters)
+    tensors = {name: _as_tensor(x, keeps) for name, x in given.items()}
+    result = whole(*(_as_tensor(x, keeps) for x in args), **tensors)
     names, *others = {tuple(x.name for x in row.outputs) for row in whole.rows}
     if isinstance(result, tuple) and all(names) and not others:
         return named_outputs(operator.name, names, tuple(result))
     return result
+
+
+def _as_tensor(x: Any, keeps: bool) -> Any:
+    """Return NumPy arrays, which may stand beside tensors, as tensors.
+
+    `keeps` says that none is changed: then one that is read-only may be copied.
+    """
+    if isinstance(x, (list, tuple)):
+        return [_as_tensor(item, keeps) for item in x]
+    if not isinstance(x, numpy.ndarray) or not (keeps or x.flags.writeable):
+        return x
+    return torch.from_numpy(x if x.flags.writeable else x.copy())
 
 
 def _has_tensor(x: Any) -> bool:
