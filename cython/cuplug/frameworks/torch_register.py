@@ -117,8 +117,10 @@ def _implement(name: str, entry: Entry) -> None:
             _library.impl(name, kernel, key)
     _library.impl(name, recording, "Autograd")
     if not entry.overload.mutated:  # their writes have to be counted
-        for key in keys:
-            _implement_boxed(name, f"Autograd{key}", entry, recording)
+        for key in (f"Autograd{key}" for key in keys):
+            # Where sizes are symbols: handed to a boxed kernel, integers would become numbers.
+            if _implement_boxed(name, key, entry, recording):
+                entry.call.py_impl(getattr(torch._C.DispatchKey, key))(recording)
     if entry.overload.mutated:
         _library.impl(name, count_writes(entry), "ADInplaceOrView", with_keyset=True)
     qualified = f"{NAMESPACE}::{name}"
