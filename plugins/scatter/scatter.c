@@ -19,8 +19,8 @@
  * are put there one stays: on the host the last one. (On a GPU, gradients may be those of another
  * one.) float16 and bfloat16 are rounded after each addition. After a bad index, what was written
  * is unspecified. Bytes moved: indices and values once, a line of memory for each element; copies
- * twice x. On the host, where x is larger than the cache, values and their places three times, and
- * x once: buckets.c. */
+ * twice x. On the host, where threads sort the values first, these and their places three times,
+ * and x once: buckets.c. */
 #include "scatter/scatter.h"
 #include "vectors.h"
 
@@ -37,7 +37,6 @@ CUPLUG_ENTRY int scatter_add_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int scatter_add_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int put_cuda(const cuplug_call *call);
 
-#define RUN 256         /* values whose places are found before they are moved */
 #define LEAST (1 << 14) /* values that are worth a thread */
 #define SLAB (1 << 18)  /* bytes that one thread copies */
 
