@@ -11,7 +11,6 @@ from cuplug.lookup.attribute import OperatorModule as _OperatorModule
 from cuplug.lookup.attribute import operator_attribute as _operator_attribute
 from cuplug.lookup.find import plugins as _plugins
 
-
 _sys.modules[__name__].__class__ = _OperatorModule
 
 
