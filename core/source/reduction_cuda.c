@@ -266,6 +266,12 @@ static cuplug_grid finish_grid(const cuplug__reduction *r) {
                        .threads = {side, CUPLUG__N_THREADS / side, 1}};
 }
 
+/* Launches overlap where they can: kernels wait for the one ahead themselves. */
+static int start(const cuplug__reduction *r, void *kernel, cuplug_grid g, void **arguments) {
+  if (cuplug__gpus[r->call->device.id].capability >= 90) g.flags = CUPLUG_OVERLAPPING;
+  return CUPLUG__SERVICE(r->call, launch)(r->call, kernel, &g, arguments);
+}
+
 static int launch(cuplug__reduction *r, const cuplug_variant *v, plan *p) {
   const cuplug_call *call = r->call;
   struct {
@@ -294,10 +300,9 @@ static int launch(cuplug__reduction *r, const cuplug_variant *v, plan *p) {
                        reduced_steps, &r->partials,
                        &n_elements,   &r->n_parts,
                        &p->n_columns, &period};
-  if (r->n_parts) status = CUPLUG__SERVICE(call, launch)(call, r->code->function, &g, arguments);
+  if (r->n_parts) status = start(r, r->code->function, g, arguments);
   if (status || r->n_parts == 1) return status;
-  g = finish_grid(r);
-  return CUPLUG__SERVICE(call, launch)(call, r->code->finish, &g, arguments);
+  return start(r, r->code->finish, finish_grid(r), arguments);
 }
 
 static int reduce_on_cuda(cuplug__reduction *r, cuplug_variant *v) {

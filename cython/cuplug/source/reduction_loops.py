@@ -85,6 +85,8 @@ struct cuplug_places {{ {packs} }};
 #define CUPLUG_OWN_SUMS {int(is_sum and (variant.columns or variant.few))}
 #define CUPLUG_IS_BOOL {is_bool}
 #define CUPLUG_SMALL {first.name}
+#define CUPLUG_SMALL_BYTES {dtypes[first.variable].n_bytes}
+#define CUPLUG_CHOOSES {int(op.choose is not None)}
 typedef {dtypes[first.variable].stored} cuplug_small_type;
 {_kernels(op)}"""
 
