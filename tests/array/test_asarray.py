@@ -107,3 +107,31 @@ def test_arrays_that_are_there_already(run_streams):
     moved = cuplug.asarray(d, device="cuda:0")
     assert str(moved.device) == "cuda:0" and np.array_equal(moved.numpy(), x)
     """)
+
+
+def test_what_is_imported_when_it_is_first_used(run_python):
+    """Arrays are made and shown without what compiles; on the host, without what is for GPUs."""
+    code = """
+import sys, cuplug, numpy
+def found(*rooms):
+    return [name for name in sys.modules if name.startswith(tuple(f"cuplug.{x}" for x in rooms))]
+x = cuplug.asarray([1.0, 2.0], "float32", "cpu")
+assert repr(x) and cuplug.asarray(numpy.ones(3), device="cpu").shape == (3,)
+print(found("source", "compilers", "array_api.elementwise"))
+assert (2 * x).tolist() == [2, 4]
+print(found("compilers.jit", "compilers.nvrtc", "source.red", "lookup", "array_api.indexing"))
+assert x[x > 1].tolist() == [2]
+"""
+    assert run_python(code).stdout == "[]\n[]\n"
+
+
+def test_the_namespace_knows_all_functions_before_they_are_imported(run_python):
+    code = """
+from cuplug import array_api as xp
+first = dir(xp)
+from cuplug.array_api.elementwise import CALLED
+print(set(CALLED) - set(first), set(xp._MODULES["elementwise"].split()) - set(CALLED))
+print([name for name in xp.__all__ if callable(f := getattr(xp, name)) and f.__name__ != name])
+print(dir(xp) == first, xp.mean is xp.mean)
+"""
+    assert run_python(code).stdout == "set() {'clip'}\n[]\nTrue True\n"

@@ -55,6 +55,11 @@ class Fused:
             bound = self._signature.bind(*args, **keywords)
             bound.apply_defaults()
             args = tuple(bound.arguments.values())
+        if Symbol in map(type, args):  # in a function that is traced, of which it becomes a part
+            if options:
+                seen = ", ".join(options)
+                raise TypeError(f"fuse: {self._name}: seen {seen} in a fused function, wanted none")
+            return self._apply(args)
         key = tuple([self._key(x) for x in args])
         plan = self._plans.get(key)
         if plan is None:
@@ -74,14 +79,18 @@ class Fused:
         return isinstance(x, np.generic), dtype
 
     def _trace(self, args: Sequence[Any]) -> Plan:
-        given = iter([self._symbol(k, x) for k, x in enumerate(args)])
+        return Plan(self._name, self._apply([self._symbol(k, x) for k, x in enumerate(args)]))
+
+    def _apply(self, args: Sequence[Any]) -> Any:
+        """Call the function as it was written."""
+        given = iter(args)
         positional, named = [], {}
         for name, parameter in self._signature.parameters.items():
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
                 named[name] = next(given)
             else:
                 positional.append(next(given))
-        return Plan(self._name, self.function(*positional, **named))
+        return self.function(*positional, **named)
 
     def _symbol(self, k: int, x: Any) -> Any:
         if type(x) in _NUMBERS:
