@@ -216,4 +216,5 @@ def test_what_arrays_of_the_host_are_asked_for(copy, max_version, device):
             return x.__dlpack_device__()
 
     y = np.from_dlpack(Asked())
-    assert y.tolist() == [1, 2] and np.shares_memory(y, np.asarray(x)) is (copy is not True)
+    assert y.tolist() == [1, 2]
+    assert np.shares_memory(y, np.asarray(x)) is (copy is not True)

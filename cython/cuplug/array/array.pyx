@@ -184,7 +184,8 @@ cdef class Array(Methods):
         place = None if dl_device is None else two_integers("dl_device", dl_device)
         if place is not None and place != self.__dlpack_device__():
             if place != (CUPLUG_CPU, 0):
-                raise BufferError(f"cuplug.Array: it is on {self.device}, not on {device_text(place)}")
+                seen = f"it is on {self.device}, not on {device_text(place)}"
+                raise BufferError(f"cuplug.Array: {seen}")
             if copy is False:
                 where = f"on {self.device}, which has to be copied to cpu"
                 raise BufferError(f"cuplug.Array: copy: seen False, but an array {where}")

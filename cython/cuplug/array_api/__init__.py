@@ -39,6 +39,10 @@ _MODULES = {
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 _CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
+_LEFT_OUT = (
+    ": linear algebra and Fourier transforms stay with the libraries that have them, which share "
+    "its arrays: numpy.asarray(x), torch.from_dlpack(x), cupy.from_dlpack(x)"
+)
 
 __array_api_version__ = "2024.12"
 
@@ -50,13 +54,9 @@ __all__ = sorted([*_HOMES, *NAMES, *_CONSTANTS])
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        text = f"module {__name__!r} has no attribute {name!r}"
-        if name in ("fft", "linalg", "matmul", "tensordot", "vecdot"):
-            text += (
-                ": linear algebra and Fourier transforms stay with the libraries that have them, "
-                "which share its arrays: numpy.asarray(x), torch.from_dlpack(x), cupy.from_dlpack(x)"
-            )
-        raise AttributeError(text)
+        is_left_out = name in ("fft", "linalg", "matmul", "tensordot", "vecdot")
+        more = _LEFT_OUT if is_left_out else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{more}")
     module = import_module(f"{__name__}.{_HOMES[name]}")
     found = getattr(module, "CALLED", {}).get(name) or getattr(module, name)
     public = found if isinstance(found, ArrayFunction) else ArrayFunction(found)
