@@ -27,7 +27,7 @@
 #define N_FEW 64          /* MOST_COLUMNS in reduction.cuh */
 #define N_FLAT 16         /* packs of a row, so that loading its ends apart pays */
 #define N_VALUE_BYTES 256 /* of a thread's values, counted as 16 bytes each field */
-#define N_AHEAD_BYTES 128  /* of all arrays */
+#define N_AHEAD_BYTES 128 /* of all arrays */
 #define N_MOST_AHEAD 8    /* packs */
 #define N_SIDE_BYTES 512  /* of the widest array */
 #define N_SHORT 64        /* elements of an output that are few, where there are N_MANY */
