@@ -4,6 +4,7 @@
  * the cache, and of values for one place the last one stays. */
 #include "scatter/scatter.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* With MANY threads or more, values and places from FROM on are worth waking them; fewer threads
@@ -21,7 +22,7 @@
 #define LEAST_BITS 10  /* of a place in its bucket */
 #define CACHED_BITS 16 /* of those that a cache holds */
 
-#define CHUNK 16384     /* values that are sorted by one thread: their places lie on its stack */
+#define CHUNK 16384     /* values that are sorted by one thread */
 #define ROUND (1 << 24) /* values that are sorted before they are moved */
 
 typedef struct buckets {
@@ -84,14 +85,15 @@ static void sort(const buckets *b, int64_t c, const int64_t *at, int64_t n) {
 
 static int sort_chunks(void *context, int64_t begin, int64_t end) {
   const buckets *b = context;
-  int64_t at[CHUNK];
-  for (int64_t c = begin; c < end; c++) {
+  int64_t *at = malloc(CHUNK * sizeof *at); /* a caller's stack may be smaller */
+  int status = at ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
+  for (int64_t c = begin; c < end && !status; c++) {
     const int64_t n = smaller(b->n - c * CHUNK, CHUNK);
-    const int status = find_and_count(b, c, n, at);
-    if (status) return status;
-    sort(b, c, at, n);
+    status = find_and_count(b, c, n, at);
+    if (!status) sort(b, c, at, n);
   }
-  return CUPLUG_OK;
+  free(at);
+  return status;
 }
 
 /* Values of a bucket, which begins with place `begin`. */
