@@ -16,7 +16,8 @@
  *
  * On the host, long lines are cut into chunks by their length: the sums of chunks are found, then
  * each chunk is scanned from the sum of those before it on. So the bits are the same with any
- * number of threads. */
+ * number of threads. On a GPU a tile of a long line goes on from whatever the tiles before it have
+ * said by then, so that sums of floats differ by their rounding from call to call. */
 #include "scan/lines.h"
 
 #include <complex.h>
@@ -242,15 +243,14 @@ CUPLUG_ENTRY int cumulative_prod_host(const cuplug_call *call) { return scan(cal
 
 CUPLUG_OPERATOR(cumulative_sum_cuda, cumulative_sum_host, FORWARD("cumulative_sum"),
                 "Sums of the elements up to each one along an axis." CUPLUG_NEVER_WAITS
-                    CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(cumulative_sum_backward) CUPLUG_LINEAR(x));
+                    CUPLUG_GRADIENT(cumulative_sum_backward) CUPLUG_LINEAR(x));
 CUPLUG_OPERATOR(
     cumulative_sum_backward_cuda, cumulative_sum_backward_host,
     "cumulative_sum_backward(grad: T[*g], axis: int = -1, include_initial: bool = "
     "False) -> T" SIZES("g", "-") " where T: floating | complex, "
                                   "-len(g) <= axis < len(g)",
     "The gradient of cumulative_sum: sums from each element of grad on." CUPLUG_NEVER_WAITS
-        CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(cumulative_sum) CUPLUG_LINEAR(grad));
+        CUPLUG_GRADIENT(cumulative_sum) CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(cumulative_prod_cuda, cumulative_prod_host, FORWARD("cumulative_prod"),
-                "Products of the elements up to each one along an axis." CUPLUG_NEVER_WAITS
-                    CUPLUG_DETERMINISTIC);
+                "Products of the elements up to each one along an axis." CUPLUG_NEVER_WAITS);
 CUPLUG_PLUGIN(scan, "1.0.0");

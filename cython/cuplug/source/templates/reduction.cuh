@@ -41,8 +41,8 @@ struct scalars {
   cuplug_scalar of[N_SCALARS];
 };
 
-/* Launches overlap: this one begins while the last blocks of the kernel ahead run, and lets the next
- * one begin so. Memory is read and written when the kernel ahead is done. */
+/* Launches overlap: this one begins while the last blocks of the kernel ahead run, and lets the
+ * next one begin so. Memory is read and written when the kernel ahead is done. */
 __device__ inline void wait_for_kernel_ahead() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
@@ -225,7 +225,9 @@ __device__ inline path path_of(const arrays &a, const int64_t (&base)[N_ARRAYS],
   const int64_t end = y == n_parts - 1 ? n_whole : begin + part + (y < rest);
   const int64_t p = begin + t.lane;
   return {begin,
-          !is_used ? end : FLAT && p == 0 && lead ? t.n_lanes : p,
+          !is_used                 ? end
+          : FLAT && p == 0 && lead ? t.n_lanes
+                                   : p,
           end,
           n_whole,
           n_reduced,
