@@ -266,9 +266,12 @@ static cuplug_grid finish_grid(const cuplug__reduction *r) {
                        .threads = {side, CUPLUG__N_THREADS / side, 1}};
 }
 
-/* Launches overlap where they can: kernels wait for the one ahead themselves. */
+/* Launches overlap where they can, and may be captured into graphs: kernels wait for the one ahead
+ * themselves. */
 static int start(const cuplug__reduction *r, void *kernel, cuplug_grid g, void **arguments) {
-  if (cuplug__gpus[r->call->device.id].capability >= 90) g.flags = CUPLUG_OVERLAPPING;
+  if (cuplug__gpus[r->call->device.id].capability >= 90 &&
+      cuplug__driver_version >= CUPLUG__OVERLAPPING_GRAPHS)
+    g.flags = CUPLUG_OVERLAPPING;
   return CUPLUG__SERVICE(r->call, launch)(r->call, kernel, &g, arguments);
 }
 
