@@ -199,6 +199,19 @@ def test_all_operators_are_imported(run_python):
     assert run_python(code).stdout == "relu gather False\n"
 
 
+@pytest.mark.parametrize("name", ["", " ", "relu:nope", "a\0b", "\ud800", "x" * 100_000])
+def test_what_no_operator_can_be_called_is_no_attribute(name):
+    assert getattr(cuplug.ops, name, None) is None
+    with pytest.raises(AttributeError, match="'cuplug.ops' has no attribute") as caught:
+        getattr(cuplug.ops, name)
+    assert len(str(caught.value)) < 800
+
+
+def test_attributes_of_what_is_no_module():
+    with pytest.raises(TypeError, match="requires a 'module' object"):
+        type(cuplug.ops).__getattribute__(None, "relu")
+
+
 def test_import_loads_the_core_alone(run_python):
     code = "import sys, cuplug; print(sorted(m for m in sys.modules if m.startswith('cuplug')))"
     seen = eval(run_python(code).stdout)

@@ -52,7 +52,10 @@ class Fused:
         """Compute it. `out`, `device` and `stream` are those of operators."""
         options = {x: keywords.pop(x) for x in self._options if x in keywords} if keywords else {}
         if keywords or len(args) != self._n or self._has_names:
-            bound = self._signature.bind(*args, **keywords)
+            try:
+                bound = self._signature.bind(*args, **keywords)
+            except TypeError as error:
+                raise TypeError(f"fuse: {self._name}: {error}") from None
             bound.apply_defaults()
             args = tuple(bound.arguments.values())
         if Symbol in map(type, args):  # in a function that is traced, of which it becomes a part
@@ -79,7 +82,11 @@ class Fused:
         return isinstance(x, np.generic), dtype
 
     def _trace(self, args: Sequence[Any]) -> Plan:
-        return Plan(self._name, self._apply([self._symbol(k, x) for k, x in enumerate(args)]))
+        given = [self._symbol(k, x) for k, x in enumerate(args)]
+        try:
+            return Plan(self._name, self._apply(given))
+        except RecursionError:
+            raise RecursionError(f"fuse: {self._name}: it calls itself without end") from None
 
     def _apply(self, args: Sequence[Any]) -> Any:
         """Call the function as it was written."""

@@ -39,6 +39,9 @@ def operator_attribute(module: str, name: str) -> Operator:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     try:
         return find(name)
+    except ValueError as error:  # of no name that an operator can have
+        text = f"module {module!r} has no attribute {name[:100]!r}"
+        raise AttributeError(f"{text}: {str(error)[:200]}") from None
     except NotFoundError as error:
         user = sys._getframe(2)
         is_import = user.f_code.co_code[user.f_lasti] == opcode.opmap["IMPORT_FROM"]
