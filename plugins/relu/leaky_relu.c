@@ -3,39 +3,14 @@
  * leaky_relu_backward(grad, x, slope) = grad where x > 0, else slope grad. grad, x: T[...] ->
  * T[...] T: floating dtypes; slope is rounded to float32 (float64 for T float64). NaN stays NaN.
  * Each element is read and written once. float16 and bfloat16 are computed with as float32. */
-#include "elementwise.h"
+#include "relu/factors.h"
 
 CUPLUG_ENTRY int leaky_relu_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int leaky_relu_backward_cuda(const cuplug_call *call);
 
-#define FORWARD(DTYPE, T)                                            \
-  case CUPLUG_##DTYPE: {                                             \
-    const T *restrict x = call->tensors[0].data;                     \
-    T *out = call->tensors[1].data;                                  \
-    const T slope = (T)call->scalars[0].f;                           \
-    ELEMENTWISE_MAP(call, T, out, i, x[i] * (x[i] > 0 ? 1 : slope)); \
-    return CUPLUG_OK;                                                \
-  }
-
-ELEMENTWISE_HALVES_ENTRY(leaky_relu_host) {
-  switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(FORWARD) }
-  return elementwise_no_dtype(call);
-}
-
-#define BACKWARD(DTYPE, T)                                              \
-  case CUPLUG_##DTYPE: {                                                \
-    const T *restrict grad = call->tensors[0].data;                     \
-    const T *restrict x = call->tensors[1].data;                        \
-    T *out = call->tensors[2].data;                                     \
-    const T slope = (T)call->scalars[0].f;                              \
-    ELEMENTWISE_MAP(call, T, out, i, grad[i] * (x[i] > 0 ? 1 : slope)); \
-    return CUPLUG_OK;                                                   \
-  }
-
-ELEMENTWISE_HALVES_ENTRY(leaky_relu_backward_host) {
-  switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(BACKWARD) }
-  return elementwise_no_dtype(call);
-}
+#define GIVEN(T) const T slope = (T)call->scalars[0].f;
+#define FACTOR(v, T) ((v) > 0 ? 1 : slope)
+FACTOR_ENTRIES(leaky_relu)
 
 CUPLUG_OPERATOR(leaky_relu_cuda, leaky_relu_host,
                 "leaky_relu(x: T[...], slope: float = 0.01) -> T[...] where T: floating",

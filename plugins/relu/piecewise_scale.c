@@ -3,39 +3,14 @@
  * piecewise_scale_backward(grad, x) = f(x) grad.          grad, x: T[...] -> T[...]
  * T: floating dtypes. NaN stays NaN. Each element is read and written once. float16 and bfloat16
  * are computed with as float32; 0.1 is rounded to the dtype computed with. */
-#include "elementwise.h"
+#include "relu/factors.h"
 
 CUPLUG_ENTRY int piecewise_scale_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int piecewise_scale_backward_cuda(const cuplug_call *call);
 
-#define FACTOR(v, computed) ((v) < 0 ? (computed)0.5 : (v) < 1 ? (computed)2 : (computed)0.1)
-
-#define SCALE(DTYPE, T)                                       \
-  case CUPLUG_##DTYPE: {                                      \
-    const T *restrict x = call->tensors[0].data;              \
-    T *out = call->tensors[1].data;                           \
-    ELEMENTWISE_MAP(call, T, out, i, x[i] * FACTOR(x[i], T)); \
-    return CUPLUG_OK;                                         \
-  }
-
-ELEMENTWISE_HALVES_ENTRY(piecewise_scale_host) {
-  switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(SCALE) }
-  return elementwise_no_dtype(call);
-}
-
-#define BACKWARD(DTYPE, T)                                       \
-  case CUPLUG_##DTYPE: {                                         \
-    const T *restrict grad = call->tensors[0].data;              \
-    const T *restrict x = call->tensors[1].data;                 \
-    T *out = call->tensors[2].data;                              \
-    ELEMENTWISE_MAP(call, T, out, i, grad[i] * FACTOR(x[i], T)); \
-    return CUPLUG_OK;                                            \
-  }
-
-ELEMENTWISE_HALVES_ENTRY(piecewise_scale_backward_host) {
-  switch (cuplug_type(&call->tensors[0])) { ELEMENTWISE_FLOATING(BACKWARD) }
-  return elementwise_no_dtype(call);
-}
+#define GIVEN(T)
+#define FACTOR(v, T) ((v) < 0 ? (T)0.5 : (v) < 1 ? (T)2 : (T)0.1)
+FACTOR_ENTRIES(piecewise_scale)
 
 CUPLUG_OPERATOR(
     piecewise_scale_cuda, piecewise_scale_host,

@@ -310,25 +310,6 @@ def test_arguments_that_cannot_be_fused():
         cuplug.fuse(lambda x, a: x + a)(np.ones(3, "int8"), 300)
 
 
-def test_arguments_and_calls_that_a_function_has_not():
-    @cuplug.fuse
-    def add(x, y):
-        return x + y
-
-    @cuplug.fuse
-    def endless(x):
-        return endless(x)
-
-    x = sample("float32", (3,))
-    for call in (lambda: add(x), lambda: cuplug.fuse(lambda x: add(x))(x)):
-        with pytest.raises(TypeError, match="^fuse: add: missing a required argument: 'y'$"):
-            call()
-    with pytest.raises(TypeError, match="^fuse: add: too many positional arguments$"):
-        add(x, x, x)
-    with pytest.raises(RecursionError, match="^fuse: endless: it calls itself without end$"):
-        endless(x)
-
-
 def test_pickles_by_name():
     assert pickle.loads(pickle.dumps(PICKLED)) is PICKLED
 
