@@ -167,7 +167,9 @@ class Comparison:
         """Return how many calls make a batch; of two the shorter counts: the first may be cold."""
         number, most = 1, 1 << 20
         while number < most:
-            elapsed_ns = min(self._batch(contender, number) for _ in range(2))
+            elapsed_ns = self._batch(contender, number)
+            if elapsed_ns < LONG_NS:
+                elapsed_ns = min(elapsed_ns, self._batch(contender, number))
             if elapsed_ns >= self.batch_ns:
                 break
             enough = int(1.1 * number * self.batch_ns / max(elapsed_ns, 1))

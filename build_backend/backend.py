@@ -5,11 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from archive import settle_sdist
 from link import read_version
-from setuptools import Distribution, build_meta
+from setuptools import Distribution, __version__, build_meta
 
 __all__ = [
     "build_editable",
@@ -26,8 +27,18 @@ BUILD = Path("build/wheel")  # pyproject.toml names it too
 PACKAGE = BUILD / "python" / "cuplug"
 
 
+def _check_setuptools() -> None:
+    """Refuse an older one, which cannot read the settings: `--no-build-isolation` takes any."""
+    requires = tomllib.loads(Path("pyproject.toml").read_text())["build-system"]["requires"]
+    (wanted,) = (name[12:] for name in requires if name.startswith("setuptools>="))
+    if [int(part) for part in __version__.split(".")[:3]] < [int(n) for n in wanted.split(".")]:
+        advice = f"{sys.executable} -m pip install 'setuptools>={wanted}'"
+        sys.exit(f"cuplug needs setuptools {wanted} or newer, seen {__version__}: {advice}")
+
+
 def _prepare() -> None:
     """Leave what pyproject.toml refers to: its packages, and the version of host.h."""
+    _check_setuptools()
     (PACKAGE / "commands").mkdir(parents=True, exist_ok=True)
     (BUILD / "version").write_text(read_version())
     Distribution.has_ext_modules = lambda self: True  # the wheel is for this platform

@@ -6,8 +6,9 @@ include build_backend/settings.mk
 
 space  := $(subst ,, )
 CFLAGS ?= -O2
+# Operators are called on stacks of 64 KiB, of which one function may take half.
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra $(WERROR) -Iinclude \
-  $(CFLAGS) $(if $(SANITIZE),-g -fno-omit-frame-pointer -fsanitize=$(SANITIZE))
+  $(CFLAGS) $(if $(SANITIZE),-g -fno-omit-frame-pointer -fsanitize=$(SANITIZE),-Wframe-larger-than=32768)
 # Loops with a condition become vector instructions only where floating-point exceptions may differ.
 # A product and a sum are rounded each, whether or not the CPU can do both at once.
 VECTORISED := -O3 -fno-trapping-math -ffp-contract=off

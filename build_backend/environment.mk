@@ -10,7 +10,8 @@ EXTRAS.array-api := array-api
 EXTRAS.wheels := wheels
 EXTRAS.wheel-test := author dev wheels
 EXTRAS.site  := author site
-PURPOSES     := $(addprefix $(INSTALLED)/,test lint bench array-api site wheels wheel-test)
+EXTRAS.site-test := dev site-test
+PURPOSES     := $(patsubst EXTRAS.%,$(INSTALLED)/%,$(filter EXTRAS.%,$(.VARIABLES)))
 
 needs = $(PYTHON) build_backend/requirements.py $(EXTRAS.$(notdir $1))
 SETTLED += $(call settle,$(INSTALLED)/environment.config,$(VENV) $(PYTHON))

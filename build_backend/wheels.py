@@ -90,6 +90,7 @@ def build(python: str, machine: str, folder: Path) -> Path:
     # auditwheel takes names for its own machine; for another it finds the oldest that fits.
     platform = "auto" if CROSS else f"manylinux_{GLIBC.replace('.', '_')}_{machine}"
     repair = [sys.executable, "-m", "auditwheel", "repair", "--only-plat", "--plat", platform]
+    repair += ["--zip-compression-level", "9"]
     repaired = WORK / "repaired"
     shutil.rmtree(repaired, ignore_errors=True)
     subprocess.run([*repair, "-w", repaired, wheel], check=True, env=variables)

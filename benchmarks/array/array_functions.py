@@ -7,11 +7,12 @@ import importlib
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from driver import DeviceTimer, Driver
+from libraries import MODULES, grown
 from measurement import SETTLED_S, Comparison, Contender, Skip, Target, statement
 from module import GIB, Run, run_module
 
@@ -26,6 +27,7 @@ class Function:
     """A function: `usual` where libraries say it alike, given a module; else by library.
 
     `n_arrays` of n elements go in, `columns` wide if that is not 0, or what `make` makes of them.
+    Random ones give other numbers in each library.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Function:
     n_arrays: int = 1
     columns: int = 0
     make: Callable[[list[np.ndarray]], list[np.ndarray]] = list
+    is_random: bool = False
 
     def of(self, library: str) -> Call:
         """Return how a library says it."""
@@ -69,6 +72,39 @@ def cleared(_: Any, x: Any, mask: Any) -> Any:
     return x
 
 
+@cache
+def generator(library: str) -> Any:
+    """Return a library's generator of random numbers; PyTorch's is the library itself."""
+    module = importlib.import_module(library)
+    return module if library == "torch" else module.random.default_rng(7)
+
+
+def drawn(name: str, torch: Call, **options: Any) -> Function:
+    """Return what draws as many numbers as an array has, by a method of NumPy's names."""
+
+    def on_host(np: Any, x: Any) -> Any:
+        return getattr(generator("numpy"), name)(size=len(x), **options)
+
+    special = {
+        "cuplug": lambda xp, x: getattr(generator("cuplug"), name)(
+            size=len(x), device=x.device, **options
+        ),
+        "cupy": lambda cp, x: getattr(generator("cupy"), name)(size=len(x), **options),
+        "torch": lambda _, x: torch(generator("torch"), len(x), x.device),
+    }
+    return Function(f"random.{name}", on_host, special, is_random=True)
+
+
+PERMUTATION = Function(
+    "random.permutation",
+    lambda np, x: generator("numpy").permutation(len(x)),
+    {
+        "cuplug": lambda xp, x: generator("cuplug").permutation(len(x), device=x.device),
+        "cupy": lambda cp, x: cp.random.permutation(len(x)),
+        "torch": lambda torch, x: torch.randperm(len(x), device=x.device),
+    },
+    is_random=True,
+)
 FUNCTIONS = [
     *map(alike, ("abs", "sqrt", "exp", "log", "sin", "tanh", "floor", "sign", "isnan")),
     *(alike(name, n_arrays=2) for name in ("add", "divide", "maximum", "less", "pow")),
@@ -117,8 +153,18 @@ FUNCTIONS = [
         make=with_places,
     ),
     Function("x[mask] = 0", cleared, {}, make=with_mask),
+    drawn("random", lambda torch, n, device: torch.rand(n, device=device), dtype=np.float32),
+    drawn(
+        "standard_normal", lambda torch, n, device: torch.randn(n, device=device), dtype=np.float32
+    ),
+    drawn(
+        "integers",
+        lambda torch, n, device: torch.randint(0, 1000, (n,), device=device),
+        low=0,
+        high=1000,
+    ),
+    PERMUTATION,
 ]
-MODULES = {"cuplug": "cuplug.array_api", "numpy": "numpy", "torch": "torch", "cupy": "cupy"}
 
 
 def put(library: str, x: np.ndarray, device: str) -> Any:
@@ -127,12 +173,6 @@ def put(library: str, x: np.ndarray, device: str) -> Any:
     if library == "torch":
         return module.from_numpy(x.copy()).to(device)
     return module.asarray(x, device=device) if library == "cuplug" else module.array(x)
-
-
-def grown(library: str, x: Any, times: int) -> Any:
-    """Return an array so many times behind itself, along its first dimension."""
-    module = importlib.import_module(MODULES[library])
-    return module.tile(x, (times, *[1] * (x.ndim - 1)))
 
 
 def get(library: str, x: Any) -> np.ndarray:
@@ -170,9 +210,7 @@ class Case:
         module = importlib.import_module(MODULES[library])
         arrays = [put(library, x, device) for x in self.arrays]
         if self.n > PART:
-            n_rows = len(arrays[0])
-            times = [self.n // PART if len(x) == n_rows else 1 for x in arrays]
-            arrays = [grown(library, *each) for each in zip(arrays, times, strict=True)]
+            arrays = grown(library, arrays, self.n // PART)
         call = partial(self.function.of(library), module, *arrays)
         as_numpy = (lambda x: x) if library == "numpy" else partial(get, library)
         result = None if self.expected is None else lambda: self.checked(as_numpy(call()))
@@ -184,7 +222,8 @@ def cases(sizes: list[int]) -> Iterator[Case]:
     for n, function in itertools.product(sizes, FUNCTIONS):
         arrays = function.arrays(min(n, PART))
         copies = [x.copy() for x in arrays] if n <= PART else []
-        expected = np.asarray(function.of("numpy")(np, *copies)) if n <= PART else None
+        is_known = n <= PART and not function.is_random
+        expected = np.asarray(function.of("numpy")(np, *copies)) if is_known else None
         yield Case(function, n, arrays, expected)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stock operators on whole arrays, 1 Ki to 64 Mi elements, on the host and on the device."""
+"""Stock operators on whole arrays, 1 Ki to 1 Gi elements, on the host and on the device."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ import importlib
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from driver import DeviceTimer, Driver
+from libraries import grown
 from measurement import SETTLED_S, Comparison, Contender, Skip, Target, statement
 from module import GIB, Run, run_module
 
-KI, MI = 1 << 10, 1 << 20
-LARGEST = 64 * MI  # on the device alone: sorted by NumPy, as a check, it takes long
+KI, MI, GI = 1 << 10, 1 << 20, 1 << 30
+PART = 16 * MI  # the largest on the host, of which larger ones are made on the device
+COPIED = 64 * MI  # beside a device copy, what moves as much memory
 COPY = "device copy"
 BINS, TOP = 256, 64
 Function = Callable[..., Any]
+Call = Callable[[], Any]
 BYTES_EACH = 150  # of host memory for an element, results and what libraries need included
 
 
@@ -26,7 +30,8 @@ BYTES_EACH = 150  # of host memory for an element, results and what libraries ne
 class Operation:
     """What is computed: its arrays, and how each library says it, given its module.
 
-    `share` of a device copy's speed is wanted where the bytes that it must move say enough.
+    `share` of a device copy's speed is wanted where the bytes that it must move say enough. With
+    `is_anywhere` the second array has positions in the first.
     """
 
     name: str
@@ -36,6 +41,7 @@ class Operation:
     torch: Function
     cupy: Function
     share: float | None = None
+    is_anywhere: bool = False
 
 
 def some(dtype: str) -> Callable[[np.random.Generator, int], list[np.ndarray]]:
@@ -169,8 +175,9 @@ OPERATIONS = [
         lambda ops, x, index: ops.take_along_axis(x, index, 0),
         lambda torch, x, index: torch.gather(x, 0, index),
         lambda cp, x, index: cp.take_along_axis(x, index, 0),
+        is_anywhere=True,
     ),
-    Operation("put, all anywhere", placed, put, own_put, put, put),
+    Operation("put, all anywhere", placed, put, own_put, put, put, is_anywhere=True),
     Operation(
         "scatter_add, all anywhere",
         added,
@@ -178,6 +185,7 @@ OPERATIONS = [
         lambda ops, x, index, values: ops.scatter_add(x, index, values),
         lambda torch, x, index, values: torch.scatter_add(x, 0, index, values),
         cupy_scatter_add,
+        is_anywhere=True,
     ),
     Operation(
         "searchsorted in 64 Ki",
@@ -240,26 +248,34 @@ def own_array(x: np.ndarray) -> Any:
 
 @dataclass(frozen=True)
 class Case:
-    """An operation on arrays."""
+    """An operation on arrays, and what it gives; None: that is not checked."""
 
     operation: Operation
     arrays: list[np.ndarray]
-    expected: np.ndarray
+    expected: np.ndarray | None
     n: int
 
-    def call(self, library: Library) -> tuple[Callable[[], Any], Callable[[], np.ndarray]]:
+    def call(self, name: str, library: Library) -> tuple[Call, Call | None]:
         """Return what computes, and what returns the result as the expected one's dtype."""
-        module = importlib.import_module(library.module)
+        module, expected = importlib.import_module(library.module), self.expected
         arrays = [library.put(module, x) for x in self.arrays]
+        if expected is None:
+            times, places = self.n // PART, arrays[1:2]
+            arrays = grown(name, arrays, times)
+            if self.operation.is_anywhere:
+                each = library.put(module, np.arange(times).reshape(-1, *[1] * places[0].ndim))
+                arrays[1] = (places[0] * times + each).reshape(-1, *places[0].shape[1:])
         function = library.function(self.operation)
 
         def result() -> np.ndarray:
-            return library.get(module, function(module, *arrays)).astype(self.expected.dtype)
+            return library.get(module, function(module, *arrays)).astype(expected.dtype)
 
-        return lambda: function(module, *arrays), result
+        return lambda: function(module, *arrays), None if expected is None else result
 
     @property
-    def n_bytes(self) -> int:
+    def n_bytes(self) -> int | None:
+        if self.expected is None:
+            return None
         return sum(x.nbytes for x in self.arrays) + self.expected.nbytes
 
     @property
@@ -268,15 +284,21 @@ class Case:
 
 
 def chosen(sizes: list[int]) -> list[tuple[int, Operation]]:
-    """Return each operation on each size, on the largest those with a share of a copy's speed."""
+    """Return each operation on each size, beside a copy those with a share of its speed."""
     pairs = itertools.product(sizes, OPERATIONS)
-    return [(n, operation) for n, operation in pairs if n < LARGEST or operation.share]
+    return [(n, operation) for n, operation in pairs if n != COPIED or operation.share]
+
+
+def made(n: int) -> int:
+    """Return how many elements are made on the host."""
+    return n if n < GI else PART
 
 
 def case_of(n: int, operation: Operation) -> Case:
-    """Make the arrays of an operation, and what it gives."""
-    arrays = operation.make(np.random.default_rng(7), n)
-    return Case(operation, arrays, np.asarray(operation.numpy(np, *arrays)), n)
+    """Make the arrays of an operation, and what it gives; of the largest a part."""
+    arrays = operation.make(np.random.default_rng(7), made(n))
+    expected = np.asarray(operation.numpy(np, *arrays)) if n < GI else None
+    return Case(operation, arrays, expected, n)
 
 
 def on_host(case: Case) -> Comparison:
@@ -286,48 +308,51 @@ def on_host(case: Case) -> Comparison:
     comparison = Comparison(title, "us", "numpy", wanted, case.expected, case.n_bytes)
     comparison.pause_s = SETTLED_S
 
-    def prepare(library: Library) -> Contender:
-        call, result = case.call(library)
+    def prepare(name: str) -> Contender:
+        call, result = case.call(name, HOST[name])
         return statement("call()", result, call=call)
 
-    for name, library in HOST.items():
-        comparison.add(name, lambda library=library: prepare(library))
+    for name in HOST:
+        comparison.add(name, partial(prepare, name))
     return comparison
 
 
 def on_device(timer: DeviceTimer, case: Case) -> Comparison:
     """Return the comparison with PyTorch and CuPy, and with a copy of as many bytes."""
     wanted = [Target("cuplug", "<= the best peer", ("torch", "cupy"))]
-    if case.operation.share and case.n >= LARGEST:
+    if case.operation.share and case.n == COPIED:
         share = case.operation.share
         wanted.append(Target("cuplug", f">= {share} of a device copy", (COPY,), 1 / share))
     title = f"{case.operation.name}, {case.size}, GPU"
-    comparison = Comparison(title, "us", COPY, wanted, case.expected, case.n_bytes)
-    copies = itertools.repeat(timer.driver.copier(case.n_bytes // 2))
-    comparison.add(COPY, lambda: timer.contender(copies))
+    reference = "torch" if case.n_bytes is None else COPY
+    comparison = Comparison(title, "us", reference, wanted, case.expected, case.n_bytes)
+    if case.n_bytes is not None:
+        copies = itertools.repeat(timer.driver.copier(case.n_bytes // 2))
+        comparison.add(COPY, lambda: timer.contender(copies))
 
-    def prepare(library: Library) -> Contender:
-        call, result = case.call(library)
+    def prepare(name: str) -> Contender:
+        call, result = case.call(name, DEVICE[name])
         return timer.contender(itertools.repeat(call), result=result)
 
-    for name, library in DEVICE.items():
-        comparison.add(name, lambda library=library: prepare(library))
+    for name in DEVICE:
+        comparison.add(name, partial(prepare, name))
     return comparison
 
 
 def measure(run: Run) -> None:
-    """Stock operators on whole arrays, 1 Ki to 64 Mi elements, on the host and on the device."""
+    """Stock operators on whole arrays, 1 Ki to 1 Gi elements, on the host and on the device."""
     try:
         driver = Driver()
     except Skip:
         driver = None
-    sizes = [KI, MI] if run.quick else [KI, MI, 16 * MI, *([LARGEST] if driver else [])]
-    pairs = chosen([n for n in sizes if n * BYTES_EACH + GIB < run.memory])
+    sizes = [KI, MI] if run.quick else [KI, MI, PART, *([COPIED, GI] if driver else [])]
+    pairs = chosen([n for n in sizes if made(n) * BYTES_EACH + GIB < run.memory])
     timer = DeviceTimer(driver) if driver else None
-    left = sum((n < LARGEST) + bool(driver) for n, _ in pairs)
+    left = sum((n <= PART) + bool(driver) for n, _ in pairs)
     for n, operation in pairs:
         case = case_of(n, operation)
-        if n < LARGEST:
+        run.min_rounds = 3 if n > MI else run.min_rounds  # peers sort 16 Mi for seconds
+        if n <= PART:
             left -= 1
             run.measure(on_host(case), left)
         if timer and n * 80 < timer.driver.free_bytes():

@@ -132,9 +132,11 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   f->home = (cuplug_device){0, 0};
   f->signature = s;
   f->loop_ndim = 0;
-  if (m->n_args > (uint32_t)s->n_parameters)
+  if (m->n_args > (uint32_t)s->n_parameters) {
+    m->n_matched = s->n_parameters - (int32_t)m->n_args; /* below all rows that take as many */
     return cuplug__fail(m->error, CUPLUG_ERROR_TYPE, "%s: seen %u arguments, wanted at most %d",
                         s->name, m->n_args, (int)s->n_parameters);
+  }
   for (int32_t i = 0; i < s->n_parameters; i++) {
     if (s->parameters[i].kind > CUPLUG_PARAMETER_INOUT) continue;
     if ((status = cuplug__match_array(m, i, cuplug__argument(m, i)))) return status;
@@ -194,7 +196,7 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
   /* Those whose kinds and dtypes fit are nearer than others. */
   const int is_candidate = first < op->n_overloads;
   uint32_t best = is_candidate ? first : 0, k = best;
-  int32_t n_best = -1;
+  int32_t n_best = INT32_MIN;
   while (k < op->n_overloads) {
     match_overload(m, &op->overloads[k]);
     if (m->n_matched > n_best) n_best = m->n_matched, best = k;

@@ -8,7 +8,8 @@
 #include <cuplug/host.h>
 #include <stdatomic.h>
 
-#define CUPLUG__MIN_DRIVER 12000 /* CUDA 12.0 */
+#define CUPLUG__MIN_DRIVER 12000         /* CUDA 12.0 */
+#define CUPLUG__OVERLAPPING_GRAPHS 12030 /* from which on graphs hold overlapping launches */
 
 typedef struct cuplug__pool_properties {
   int32_t allocation_type;

@@ -130,16 +130,20 @@ static int parallel(const cuplug_call *call, int64_t n, int64_t grain, cuplug_bo
   return cuplug__team_run(n, grain, body, context);
 }
 
+static int threads(const cuplug_call *call) {
+  (void)call;
+  return cuplug__team_threads();
+}
+
 cuplug_service *cuplug__find_service(const char *name, uint32_t version) {
   static const struct {
     const char *name;
     uint32_t version;
     cuplug_service *function;
-  } services[] = {{"launch", 1, (cuplug_service *)launch},
-                  {"workspace", 1, (cuplug_service *)workspace},
-                  {"output", 1, (cuplug_service *)output},
-                  {"fail", 1, (cuplug_service *)fail},
-                  {"parallel", 1, (cuplug_service *)parallel}};
+  } services[] = {
+      {"launch", 1, (cuplug_service *)launch},     {"workspace", 1, (cuplug_service *)workspace},
+      {"output", 1, (cuplug_service *)output},     {"fail", 1, (cuplug_service *)fail},
+      {"parallel", 1, (cuplug_service *)parallel}, {"threads", 1, (cuplug_service *)threads}};
   for (size_t k = 0; name && k < sizeof services / sizeof *services; k++)
     if (services[k].version == version && !strcmp(services[k].name, name))
       return services[k].function;

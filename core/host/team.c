@@ -85,6 +85,12 @@ static int count_threads(void) {
   return n_threads;
 }
 
+int cuplug__team_threads(void) {
+  const int kept = errno, n = count_threads();
+  errno = kept;
+  return n;
+}
+
 /* ---- Making threads, and waking them --------------------------------------------------------- */
 
 static void *work(void *number);
@@ -222,8 +228,7 @@ int cuplug__team_run(int64_t n, int64_t grain, cuplug_body *body, void *context)
   cuplug__loop loop = {body, context, n, grain, .n_helpers = INT32_MAX};
   const int64_t n_helpers = cuplug__loop_chunks(&loop) - 1;
   if (n_helpers < INT32_MAX) loop.n_helpers = (int)n_helpers;
-  const int kept = errno, n_most = count_threads();
-  errno = kept;
+  const int n_most = cuplug__team_threads();
   cuplug__job *job = n_most > 1 ? cuplug__job_open(&loop, n_most) : NULL;
   return job ? run(job) : cuplug__loop_alone(&loop);
 }

@@ -18,6 +18,9 @@ cuplug__job *cuplug__team_begin(const cuplug__loop *loop);
  * what team_begin returned, if only NULL. */
 int cuplug__team_end(const cuplug__loop *loop, cuplug__job *job);
 
+/* How many there are with the caller: as many as the process has cores for. */
+int cuplug__team_threads(void);
+
 /* cuplug_parallel of <cuplug/parallel.h>. */
 int cuplug__team_run(int64_t n, int64_t grain, cuplug_body *body, void *context);
 

@@ -155,13 +155,15 @@ static int find_started(finder *f, cuplug_operator **op, cuplug_error *error) {
   return status;
 }
 
-static int find_anew(finder *f, cuplug_operator **op, cuplug_error *error) {
-  int status = cuplug__trust_start(&f->trust, error);
+static int find_anew(const cuplug__query *query, int is_early, uint64_t generation,
+                     cuplug_operator **op, cuplug_error *error) {
+  finder f = {.query = query, .is_early = is_early, .generation = generation};
+  int status = cuplug__trust_start(&f.trust, error);
   if (status) return status;
-  status = cuplug__registry_search(&f->search, &f->trust, error);
-  if (!status) status = find_started(f, op, error);
-  cuplug__search_end(&f->search);
-  cuplug__trust_end(&f->trust);
+  status = cuplug__registry_search(&f.search, &f.trust, error);
+  if (!status) status = find_started(&f, op, error);
+  cuplug__search_end(&f.search);
+  cuplug__trust_end(&f.trust);
   return status;
 }
 
@@ -171,12 +173,11 @@ static int find(const char *name, int is_early, cuplug_operator **op, cuplug_err
   cuplug__clear(error);
   int status = parse_query(name, &query, error);
   if (status) return status;
-  finder f = {.query = &query, .is_early = is_early};
   cuplug__registry_lock();
   *op = cuplug__registry_cached(name);
-  f.generation = cuplug__registry_generation();
+  const uint64_t generation = cuplug__registry_generation();
   cuplug__registry_unlock();
-  if (!*op) status = find_anew(&f, op, error);
+  if (!*op) status = find_anew(&query, is_early, generation, op, error);
   if (!status)
     cuplug__clear(error);
   else

@@ -27,7 +27,7 @@
 #define N_FEW 64          /* MOST_COLUMNS in reduction.cuh */
 #define N_FLAT 16         /* packs of a row, so that loading its ends apart pays */
 #define N_VALUE_BYTES 256 /* of a thread's values, counted as 16 bytes each field */
-#define N_AHEAD_BYTES 64  /* of all arrays */
+#define N_AHEAD_BYTES 128 /* of all arrays */
 #define N_MOST_AHEAD 8    /* packs */
 #define N_SIDE_BYTES 512  /* of the widest array */
 #define N_SHORT 64        /* elements of an output that are few, where there are N_MANY */
@@ -266,6 +266,15 @@ static cuplug_grid finish_grid(const cuplug__reduction *r) {
                        .threads = {side, CUPLUG__N_THREADS / side, 1}};
 }
 
+/* Launches overlap where they can, and may be captured into graphs: kernels wait for the one ahead
+ * themselves. */
+static int start(const cuplug__reduction *r, void *kernel, cuplug_grid g, void **arguments) {
+  if (cuplug__gpus[r->call->device.id].capability >= 90 &&
+      cuplug__driver_version >= CUPLUG__OVERLAPPING_GRAPHS)
+    g.flags = CUPLUG_OVERLAPPING;
+  return CUPLUG__SERVICE(r->call, launch)(r->call, kernel, &g, arguments);
+}
+
 static int launch(cuplug__reduction *r, const cuplug_variant *v, plan *p) {
   const cuplug_call *call = r->call;
   struct {
@@ -294,10 +303,9 @@ static int launch(cuplug__reduction *r, const cuplug_variant *v, plan *p) {
                        reduced_steps, &r->partials,
                        &n_elements,   &r->n_parts,
                        &p->n_columns, &period};
-  if (r->n_parts) status = CUPLUG__SERVICE(call, launch)(call, r->code->function, &g, arguments);
+  if (r->n_parts) status = start(r, r->code->function, g, arguments);
   if (status || r->n_parts == 1) return status;
-  g = finish_grid(r);
-  return CUPLUG__SERVICE(call, launch)(call, r->code->finish, &g, arguments);
+  return start(r, r->code->finish, finish_grid(r), arguments);
 }
 
 static int reduce_on_cuda(cuplug__reduction *r, cuplug_variant *v) {

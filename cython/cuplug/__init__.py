@@ -98,7 +98,7 @@ _MODULES = {
     "array.pinned": "empty_managed empty_pinned",
     "array.texture": "Texture",
     "array_api": "array_api",
-    "array_api.creation": "asarray",
+    "array_api.conversion": "asarray",
     "author.build": "build",
     "author.sources": "BuildError",
     "base.flags": "get_cmake_path get_include get_pkg_config_path",

@@ -9,7 +9,7 @@ from cuplug.array.make import from_pointer as from_pointer
 from cuplug.array.pinned import empty_managed as empty_managed
 from cuplug.array.pinned import empty_pinned as empty_pinned
 from cuplug.array.texture import Texture as Texture
-from cuplug.array_api.creation import asarray as asarray
+from cuplug.array_api.conversion import asarray as asarray
 from cuplug.author.build import build as build
 from cuplug.author.sources import BuildError as BuildError
 from cuplug.base.flags import get_cmake_path as get_cmake_path

@@ -2,12 +2,16 @@
 """All operators on the search path: `from cuplug.ops import gather`."""
 
 # Names without an underscore would hide operators.
+import sys as _sys
 from typing import Any as _Any
 
 import numpy as _numpy  # noqa: F401  (first: see cuplug/__init__.py)
 
+from cuplug.lookup.attribute import OperatorModule as _OperatorModule
 from cuplug.lookup.attribute import operator_attribute as _operator_attribute
 from cuplug.lookup.find import plugins as _plugins
+
+_sys.modules[__name__].__class__ = _OperatorModule
 
 
 def __getattr__(name: str) -> _Any:

@@ -14,6 +14,7 @@ from cuplug.call.operator import Operator as _Operator
 from cuplug.frameworks.torch_register import hand_on
 from cuplug.frameworks.torch_register import register as _register
 from cuplug.lookup.attribute import operator_attribute as _operator_attribute
+from cuplug.signature.call_signature import to_inspect as _to_inspect
 
 __all__ = ["Function", "hand_on"]
 
@@ -40,7 +41,7 @@ class Function:
         self._call = whole if whole.spelled else whole.packet
         self.__name__ = self.__qualname__ = operator.name
         self.__doc__ = operator.__doc__
-        self.__signature__ = operator.__signature__
+        self.__signature__ = _to_inspect(operator.signatures, is_own=False)
 
     def __call__(self, *args: _Any, **keywords: _Any) -> _Any:
         """Call the operator on tensors; several outputs are a tuple."""

@@ -30,6 +30,15 @@ CUPLUG__MUST_USE static inline int cuplug_parallel(const cuplug_call *call, int6
   return status;
 }
 
+typedef int cuplug_threads_service(const cuplug_call *call);
+
+/** How many threads such a loop runs on at most, this one included: to choose between ways whose
+ * results are the same. 1 where the host does not say. */
+static inline int cuplug_n_threads(const cuplug_call *call) {
+  cuplug_threads_service *threads = CUPLUG__SERVICE(call, threads);
+  return threads ? threads(call) : 1;
+}
+
 CUPLUG__END_C
 
 #endif

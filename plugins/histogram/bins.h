@@ -5,6 +5,8 @@
 
 #include "order.h"
 
+#include <float.h>
+
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -158,6 +160,12 @@ static inline void bins_set_margin(bins *b) {
   b->scale = (double)b->n_bins / (b->high - b->low);
   b->margin = wrong * b->scale + (double)b->n_bins * 0x1p-49;
   if (!(b->scale > 0x1p-1000 && b->scale < 0x1p1000)) b->margin = 1; /* digits are lost */
+}
+
+static inline int bins_check(const cuplug_call *call, const bins *b) {
+  if (!b->is_even || b->high - b->low <= DBL_MAX) return CUPLUG_OK;
+  return cuplug_fail(call, CUPLUG_ERROR_VALUE,
+                     "high: seen a distance from low that is not finite, wanted one that is");
 }
 
 static inline bins bins_of_call(const cuplug_call *call, int what) {

@@ -2,7 +2,7 @@
 /* histogram(x, bins, low, high): how many numbers are in each of as many even bins from low to
  * high, as NumPy's: a number at an edge is in the bin above it, high in the last one; others and
  * NaN in none.
- *   x T[*n], low < high; out int64[bins]
+ *   x T[*n], low < high, a finite distance; out int64[bins]
  * histogram(x, edges): the same between edges, which ascend: others are a ValueError.
  *   edges T[m]; out int64[m - 1]
  * bincount(x, size): how often 0 to size - 1 are there; others are an IndexError.
@@ -70,6 +70,8 @@ static int count(const cuplug_call *call, int what) {
   job j = {call, bins_of_call(call, what), 1, call->outputs[0].data};
   const int64_t n_bins = j.bins.n_bins, wanted = j.bins.n / LEAST,
                 most = MOST_COUNTS / (n_bins + 1);
+  int status = bins_check(call, &j.bins);
+  if (status) return status;
   j.n_parts = wanted > MOST_PARTS ? MOST_PARTS : wanted;
   if (j.n_parts > most) j.n_parts = most;
   if (j.n_parts < 2) j.n_parts = 1;
@@ -77,7 +79,7 @@ static int count(const cuplug_call *call, int what) {
   if (j.n_parts > 1)
     j.counts = cuplug_workspace(call, (uint64_t)(j.n_parts * n_bins + 1) * sizeof *j.counts);
   if (!j.counts && n_bins) return CUPLUG_ERROR_MEMORY;
-  const int status = cuplug_parallel(call, j.n_parts, 1, count_parts, &j);
+  status = cuplug_parallel(call, j.n_parts, 1, count_parts, &j);
   int64_t *out = call->outputs[0].data;
   if (status || j.n_parts == 1) return status;
   memcpy(out, j.counts, (size_t)n_bins * sizeof *out);

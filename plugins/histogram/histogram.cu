@@ -77,6 +77,7 @@ template <int what> int count(cuplug::call call) {
   const cuplug_call *c = call;
   const bins b = bins_of_call(c, what);
   auto *out = (unsigned long long *)c->outputs[0].data;
+  if (int status = bins_check(c, &b)) return status;
   if (b.n_bins)
     if (int status = call.check(cudaMemsetAsync(out, 0, b.n_bins * sizeof *out, call.stream())))
       return status;

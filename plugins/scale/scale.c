@@ -28,6 +28,17 @@ CUPLUG_ENTRY int scale_backward_cuda(const cuplug_call *call);
     return CUPLUG_OK;                                         \
   }
 
+/* A product that is rounded by itself: gcc 12 fuses those of complex numbers with their sums in
+ * vectors, whatever -ffp-contract says, and not in what is left of a loop. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_assoc_barrier)
+#define PRODUCT(a, b) __builtin_assoc_barrier((a) * (b))
+#endif
+#endif
+#ifndef PRODUCT
+#define PRODUCT(a, b) ((a) * (b))
+#endif
+
 /* Written out: C's own product of complex numbers looks for infinities in each. */
 #define COMPLEX(DTYPE, part)                                                       \
   case CUPLUG_##DTYPE: {                                                           \
@@ -35,8 +46,8 @@ CUPLUG_ENTRY int scale_backward_cuda(const cuplug_call *call);
     const part re = (part)call->scalars[0].c[0], im = (part)call->scalars[0].c[1]; \
     ELEMENTWISE_LOOP(i, {                                                          \
       const part x = data[2 * i], y = data[2 * i + 1];                             \
-      data[2 * i] = x * re - y * im;                                               \
-      data[2 * i + 1] = x * im + y * re;                                           \
+      data[2 * i] = PRODUCT(x, re) - PRODUCT(y, im);                               \
+      data[2 * i + 1] = PRODUCT(x, im) + PRODUCT(y, re);                           \
     })                                                                             \
     return CUPLUG_OK;                                                              \
   }
@@ -69,8 +80,9 @@ ELEMENTWISE_HALVES_ENTRY(scale_host) {
     part *restrict out = call->tensors[1].data;                                     \
     const part re = (part)call->scalars[0].c[0], im = -(part)call->scalars[0].c[1]; \
     ELEMENTWISE_LOOP(i, {                                                           \
-      out[2 * i] = grad[2 * i] * re - grad[2 * i + 1] * im;                         \
-      out[2 * i + 1] = grad[2 * i] * im + grad[2 * i + 1] * re;                     \
+      const part x = grad[2 * i], y = grad[2 * i + 1];                              \
+      out[2 * i] = PRODUCT(x, re) - PRODUCT(y, im);                                 \
+      out[2 * i + 1] = PRODUCT(x, im) + PRODUCT(y, re);                             \
     })                                                                              \
     return CUPLUG_OK;                                                               \
   }

@@ -12,9 +12,12 @@
  * bfloat16 are computed with as float32. Bytes moved: each element in and out once; on the host, of
  * long lines, in twice.
  *
+ * out[0] is x[0] itself, not what comes of it and 0 or 1: of -0 and of infinities that is another.
+ *
  * On the host, long lines are cut into chunks by their length: the sums of chunks are found, then
  * each chunk is scanned from the sum of those before it on. So the bits are the same with any
- * number of threads. */
+ * number of threads. On a GPU a tile of a long line goes on from whatever the tiles before it have
+ * said by then, so that sums of floats differ by their rounding from call to call. */
 #include "scan/lines.h"
 
 #include <complex.h>
@@ -84,12 +87,16 @@ static inline chunk chunk_of(const job *j, int64_t c) {
     for (int k = 0; k < count; k++) {                                                            \
       chunks[k] = chunk_of(j, c + k);                                                            \
       n = smaller(n, chunks[k].n);                                                               \
-      sums[k] = identity;                                                                        \
-      if (stores && j->sums) sums[k] = *(computed *)&j->sums[c + k];                             \
-      if (stores && j->lines.has_initial && c + k < j->lines.n_lines)                            \
-        ((stored *)j->to)[chunks[k].to - j->lines.step] = store(sums[k]);                        \
+      const int is_first = c + k < j->lines.n_lines;                                             \
+      if (stores && j->lines.has_initial && is_first)                                            \
+        ((stored *)j->to)[chunks[k].to - j->lines.step] = store(identity);                       \
+      if (n == 0) continue;                                                                      \
+      sums[k] = load(((const stored *)j->from)[chunks[k].from]);                                 \
+      if (stores && !is_first) sums[k] = join(*(computed *)&j->sums[c + k], sums[k]);            \
+      if (stores) ((stored *)j->to)[chunks[k].to] = store(sums[k]);                              \
     }                                                                                            \
-    go_on_##name(j, chunks, count, 0, n, stores, sums);                                          \
+    if (n == 0) return;                                                                          \
+    go_on_##name(j, chunks, count, 1, n, stores, sums);                                          \
     for (int k = 0; k < count; k++) {                                                            \
       go_on_##name(j, chunks + k, 1, n, chunks[k].n, stores, sums + k);                          \
       if (!stores) *(computed *)&j->sums[c + k] = sums[k];                                       \
@@ -106,8 +113,9 @@ static inline chunk chunk_of(const job *j, int64_t c) {
   }                                                                                              \
   static void sum_before_##name(const job *j) {                                                  \
     for (int64_t line = 0; line < j->lines.n_lines; line++) {                                    \
-      computed sum = identity;                                                                   \
-      for (int64_t c = line; c < j->lines.n_lines * j->n_chunks; c += j->lines.n_lines) {        \
+      const int64_t n_lines = j->lines.n_lines;                                                  \
+      computed sum = *(computed *)&j->sums[line];                                                \
+      for (int64_t c = line + n_lines; c < n_lines * j->n_chunks; c += n_lines) {                \
         const computed own = *(computed *)&j->sums[c];                                           \
         *(computed *)&j->sums[c] = sum;                                                          \
         sum = join(sum, own);                                                                    \
@@ -126,9 +134,9 @@ static inline chunk chunk_of(const job *j, int64_t c) {
       const stored *restrict from = (const stored *)j->from + scan_from(&j->lines, line);        \
       stored *restrict to = (stored *)j->to + scan_to(&j->lines, line);                          \
       computed sums[COLUMNS];                                                                    \
-      for (int64_t k = 0; k < n; k++) sums[k] = identity;                                        \
-      for (int64_t k = 0; k < n && j->lines.has_initial; k++) to[k - step] = store(sums[k]);     \
-      for (int64_t i = 0; i < j->lines.n; i++)                                                   \
+      for (int64_t k = 0; k < n && j->lines.has_initial; k++) to[k - step] = store(identity);    \
+      for (int64_t k = 0; k < n && j->lines.n; k++) to[k] = store(sums[k] = load(from[k]));      \
+      for (int64_t i = 1; i < j->lines.n; i++)                                                   \
         for (int64_t k = 0; k < n; k++) {                                                        \
           sums[k] = join(sums[k], load(from[i * step + k]));                                     \
           to[i * step + k] = store(sums[k]);                                                     \
@@ -235,15 +243,14 @@ CUPLUG_ENTRY int cumulative_prod_host(const cuplug_call *call) { return scan(cal
 
 CUPLUG_OPERATOR(cumulative_sum_cuda, cumulative_sum_host, FORWARD("cumulative_sum"),
                 "Sums of the elements up to each one along an axis." CUPLUG_NEVER_WAITS
-                    CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(cumulative_sum_backward) CUPLUG_LINEAR(x));
+                    CUPLUG_GRADIENT(cumulative_sum_backward) CUPLUG_LINEAR(x));
 CUPLUG_OPERATOR(
     cumulative_sum_backward_cuda, cumulative_sum_backward_host,
     "cumulative_sum_backward(grad: T[*g], axis: int = -1, include_initial: bool = "
     "False) -> T" SIZES("g", "-") " where T: floating | complex, "
                                   "-len(g) <= axis < len(g)",
     "The gradient of cumulative_sum: sums from each element of grad on." CUPLUG_NEVER_WAITS
-        CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(cumulative_sum) CUPLUG_LINEAR(grad));
+        CUPLUG_GRADIENT(cumulative_sum) CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(cumulative_prod_cuda, cumulative_prod_host, FORWARD("cumulative_prod"),
-                "Products of the elements up to each one along an axis." CUPLUG_NEVER_WAITS
-                    CUPLUG_DETERMINISTIC);
+                "Products of the elements up to each one along an axis." CUPLUG_NEVER_WAITS);
 CUPLUG_PLUGIN(scan, "1.0.0");

@@ -14,6 +14,8 @@ template <typename R> struct alignas(2 * sizeof(R)) scan_complex {
   R real, imag;
   scan_complex() = default;
   __host__ __device__ scan_complex(R real, R imag = 0) : real(real), imag(imag) {}
+  __host__ __device__ bool is_one() const { return real == 1 && imag == 0; }
+  __host__ __device__ scan_complex operator-() const { return {-real, -imag}; }
   __host__ __device__ scan_complex operator+(const scan_complex &b) const {
     return {real + b.real, imag + b.imag};
   }
@@ -22,15 +24,24 @@ template <typename R> struct alignas(2 * sizeof(R)) scan_complex {
   }
 };
 
+/* The identity changes no value at all: neither -0 nor a complex infinity. INITIAL is what stands
+ * before a line's first element where that is asked for. */
 struct scan_plus {
+  static constexpr int INITIAL = 0;
   template <typename T> __host__ __device__ T operator()(const T &a, const T &b) const {
     return a + b;
   }
-  template <typename T> __host__ __device__ static T identity() { return T(0); }
+  template <typename T> __host__ __device__ static T identity() { return -T(0); }
 };
 struct scan_times {
+  static constexpr int INITIAL = 1;
   template <typename T> __host__ __device__ T operator()(const T &a, const T &b) const {
     return a * b;
+  }
+  template <typename R>
+  __host__ __device__ scan_complex<R> operator()(const scan_complex<R> &a,
+                                                 const scan_complex<R> &b) const {
+    return a.is_one() ? b : b.is_one() ? a : a * b;
   }
   template <typename T> __host__ __device__ static T identity() { return T(1); }
 };

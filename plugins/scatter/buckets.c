@@ -4,22 +4,32 @@
  * the cache, and of values for one place the last one stays. */
 #include "scatter/scatter.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define FROM (1 << 16)   /* values; below, sorting and waking threads costs more than it saves */
-#define CACHED (1 << 25) /* bytes of x; of fewer the caches hold enough */
-#define NARROW 16        /* elements of a row; wider ones are written side by side */
-#define PARTS 64         /* of x, which keep threads busy by themselves */
+/* With MANY threads or more, values and places from FROM on are worth waking them; fewer threads
+ * are no quicker than one that moves all in order, unless x has CACHED bytes or more. */
+#define FROM (1 << 16)
+#define MANY 4
+#define CACHED (1 << 25)
+#define NARROW 16 /* elements of a row; wider ones are written side by side */
+#define PARTS 64  /* of x, which keep threads busy by themselves */
+
+/* FEW_BUCKETS keep threads busy, and chunks are soon sorted into them, in long parts; there are
+ * more where a cache would not hold such a bucket. */
+#define FEW_BUCKETS 64
 #define N_BUCKETS 256
-#define LEAST_BUCKET 14 /* bits of its places: with fewer buckets, chunks are sorted sooner */
-#define CHUNK 8192      /* values that are sorted by one thread: their places lie on its stack */
+#define LEAST_BITS 10  /* of a place in its bucket */
+#define CACHED_BITS 16 /* of those that a cache holds */
+
+#define CHUNK 16384     /* values that are sorted by one thread */
 #define ROUND (1 << 24) /* values that are sorted before they are moved */
 
 typedef struct buckets {
   const job *job;
   struct job sorted;
   int64_t first, n;           /* values of the round */
-  int64_t *at;                /* their places, of each chunk bucket by bucket, */
+  uint32_t *at;               /* their places in their bucket, of each chunk bucket by bucket, */
   void *kept;                 /* and so the values, or their numbers */
   int32_t (*ends)[N_BUCKETS]; /* of each chunk's buckets */
   int shift;                  /* place >> shift is its bucket */
@@ -31,32 +41,40 @@ static int64_t n_elements(const job *j) {
   return j->places.x.n_outer * j->places.x.m * j->places.x.width;
 }
 
-static void count(const buckets *b, int64_t c, const int64_t *at, int64_t n) {
+/* The places of a chunk, and where its buckets begin. */
+static int find_and_count(const buckets *b, int64_t c, int64_t n, int64_t *at) {
   int32_t *begins = b->ends[c], begin = 0;
   memset(begins, 0, sizeof *b->ends);
-  for (int64_t k = 0; k < n; k++) begins[at[k] >> b->shift]++;
+  for (int64_t k = 0; k < n; k += RUN) {
+    const int64_t last = smaller(k + RUN, n);
+    const int status = find_places(b->job, b->first + c * CHUNK + k, last - k, at + k);
+    if (status) return status;
+    for (int64_t i = k; i < last; i++) begins[at[i] >> b->shift]++;
+  }
   for (int64_t k = 0; k < N_BUCKETS; k++) {
     const int32_t n_own = begins[k];
     begins[k] = begin;
     begin += n_own;
   }
+  return CUPLUG_OK;
 }
 
 /* Each value moves the begin of its bucket on, which becomes its end. */
-#define SORT(T, value)                           \
-  {                                              \
-    T *restrict kept = (T *)b->kept + c * CHUNK; \
-    for (int64_t k = 0; k < n; k++) {            \
-      const int32_t to = ends[at[k] >> shift]++; \
-      places[to] = at[k];                        \
-      kept[to] = value;                          \
-    }                                            \
+#define SORT(T, value)                                    \
+  {                                                       \
+    T *restrict kept = (T *)b->kept + c * CHUNK;          \
+    for (int64_t k = 0; k < n; k++) {                     \
+      const int64_t bucket = at[k] >> shift;              \
+      const int32_t to = ends[bucket]++;                  \
+      places[to] = (uint32_t)(at[k] - (bucket << shift)); \
+      kept[to] = value;                                   \
+    }                                                     \
   }
 #define SORT_VALUES(T) SORT(T, ((const T *)b->job->values)[first + k])
 
 static void sort(const buckets *b, int64_t c, const int64_t *at, int64_t n) {
   int32_t *restrict ends = b->ends[c];
-  int64_t *restrict places = b->at + c * CHUNK;
+  uint32_t *restrict places = b->at + c * CHUNK;
   const int64_t first = b->first + c * CHUNK;
   const int shift = b->shift;
   if (!b->job->values)
@@ -67,23 +85,31 @@ static void sort(const buckets *b, int64_t c, const int64_t *at, int64_t n) {
 
 static int sort_chunks(void *context, int64_t begin, int64_t end) {
   const buckets *b = context;
-  int64_t at[CHUNK];
-  for (int64_t c = begin; c < end; c++) {
+  int64_t *at = malloc(CHUNK * sizeof *at); /* a caller's stack may be smaller */
+  int status = at ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
+  for (int64_t c = begin; c < end && !status; c++) {
     const int64_t n = smaller(b->n - c * CHUNK, CHUNK);
-    const int status = find_places(b->job, b->first + c * CHUNK, n, at);
-    if (status) return status;
-    count(b, c, at, n);
-    sort(b, c, at, n);
+    status = find_and_count(b, c, n, at);
+    if (!status) sort(b, c, at, n);
   }
-  return CUPLUG_OK;
+  free(at);
+  return status;
+}
+
+/* Values of a bucket, which begins with place `begin`. */
+static void move_part(const buckets *b, int64_t begin, int64_t first, int64_t n) {
+  int64_t at[RUN];
+  for (int64_t i = 0; i < n; i++) at[i] = begin + b->at[first + i];
+  b->job->move(&b->sorted, at, first, n);
 }
 
 static int move_buckets(void *context, int64_t begin, int64_t end) {
   const buckets *b = context;
   for (int64_t k = begin; k < end; k++)
     for (int64_t c = 0; c < n_chunks(b->n); c++) {
-      const int64_t first = c * CHUNK + (k ? b->ends[c][k - 1] : 0);
-      b->job->move(&b->sorted, b->at + first, first, c * CHUNK + b->ends[c][k] - first);
+      const int64_t last = c * CHUNK + b->ends[c][k];
+      for (int64_t i = c * CHUNK + (k ? b->ends[c][k - 1] : 0); i < last; i += RUN)
+        move_part(b, k << b->shift, i, smaller(last - i, RUN));
     }
   return CUPLUG_OK;
 }
@@ -103,14 +129,20 @@ static int take_memory(buckets *b, int64_t n) {
 }
 
 int wants_buckets(const job *j) {
-  return j->places.n >= FROM && n_elements(j) * j->element_bytes >= CACHED &&
-         j->places.x.width < NARROW && j->places.x.n_outer < PARTS;
+  const int64_t n = n_elements(j);
+  if (j->places.n < FROM || j->places.x.width >= NARROW || j->places.x.n_outer >= PARTS) return 0;
+  return n * j->element_bytes >= CACHED || (n >= FROM && cuplug_n_threads(j->call) >= MANY);
+}
+
+static int shift_of(int64_t n) {
+  int shift = LEAST_BITS;
+  while ((n - 1) >> shift >= (shift < CACHED_BITS ? FEW_BUCKETS : N_BUCKETS)) shift++;
+  return shift;
 }
 
 int move_in_buckets(const job *j) {
-  buckets b = {.job = j, .shift = LEAST_BUCKET};
+  buckets b = {.job = j, .shift = shift_of(n_elements(j))};
   int status = take_memory(&b, smaller(j->places.n, ROUND));
-  while ((n_elements(j) - 1) >> b.shift >= N_BUCKETS) b.shift++;
   for (; b.first < j->places.n && !status; b.first += b.n) {
     b.n = smaller(j->places.n - b.first, ROUND);
     status = cuplug_parallel(j->call, n_chunks(b.n), 1, sort_chunks, &b);

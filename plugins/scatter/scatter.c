@@ -19,8 +19,8 @@
  * are put there one stays: on the host the last one. (On a GPU, gradients may be those of another
  * one.) float16 and bfloat16 are rounded after each addition. After a bad index, what was written
  * is unspecified. Bytes moved: indices and values once, a line of memory for each element; copies
- * twice x. On the host, where x is larger than the cache, values and their places three times, and
- * x once: buckets.c. */
+ * twice x. On the host, where threads sort the values first, these and their places three times,
+ * and x once: buckets.c. */
 #include "scatter/scatter.h"
 #include "vectors.h"
 
@@ -37,7 +37,7 @@ CUPLUG_ENTRY int scatter_add_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int scatter_add_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int put_cuda(const cuplug_call *call);
 
-#define RUN 256         /* values whose places are found before they are moved */
+#define WIDE 16         /* elements of a row, which vectors take side by side */
 #define LEAST (1 << 14) /* values that are worth a thread */
 #define SLAB (1 << 18)  /* bytes that one thread copies */
 
@@ -143,6 +143,34 @@ VECTORS static int find_in_line(const int64_t *indices, int64_t n, int64_t m, in
   return !is_bad;
 }
 
+/* Of n elements side by side, the first of them element `base` of row 0 of `width`. Says the same.
+ */
+VECTORS static int find_in_row(const int64_t *indices, int64_t n, int64_t m, int64_t width,
+                               int64_t base, int64_t *at) {
+  int is_bad = 0;
+  for (int64_t k = 0; k < n; k++) {
+    int64_t index = indices[k]; /* read once: others may change it */
+    index += index < 0 ? m : 0;
+    is_bad |= (index < 0) | (index >= m);
+    at[k] = (int64_t)((uint64_t)index * (uint64_t)width + (uint64_t)(base + k));
+  }
+  return !is_bad;
+}
+
+/* What find_run does, of rows that vectors are worth while for. */
+static int64_t find_in_rows(const places *p, int64_t first, int64_t n, int64_t *at) {
+  const int64_t *indices = (const int64_t *)p->indices + first;
+  const int64_t width = p->x.width;
+  for (int64_t k = 0, part; k < n; k += part) {
+    const int64_t row = (first + k) / width, column = (first + k) % width;
+    const int64_t base = row / p->n_along * p->x.m * width + column;
+    part = width - column < n - k ? width - column : n - k;
+    if (!find_in_row(indices + k, part, p->x.m, width, base, at + k))
+      return k + find_run(*p, first + k, part, at + k);
+  }
+  return n;
+}
+
 /* What find_run does, of lines whose elements lie together. */
 static int64_t find_in_lines(const places *p, int64_t first, int64_t n, int64_t *at) {
   const int64_t *indices = (const int64_t *)p->indices + first;
@@ -160,6 +188,7 @@ static int64_t find_all(const places *p, int64_t first, int64_t n, int64_t *at) 
   places known = *p;
   if (p->has_rows || p->type != CUPLUG_INT64) return find_run(*p, first, n, at);
   if (p->x.width == 1) return find_in_lines(p, first, n, at);
+  if (p->x.width >= WIDE) return find_in_rows(p, first, n, at);
   known.type = CUPLUG_INT64;
   known.has_rows = 0;
   return find_run(known, first, n, at);

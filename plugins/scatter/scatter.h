@@ -6,6 +6,8 @@
 
 #include "scatter/places.h"
 
+#define RUN 256 /* values whose places are found before they are moved */
+
 typedef struct job job;
 
 /* Moves values `first` to first + n - 1, whose places are `at`, in their order. */
@@ -25,8 +27,8 @@ struct job {
 /* The elements of x that values `first` to first + n - 1 go with. A bad index is an error. */
 int find_places(const job *j, int64_t first, int64_t n, int64_t *at);
 
-/* Whether threads that move values in buckets are quicker than one that moves one after the other.
- */
+/* Whether the threads that there are move values in buckets sooner than one of them one after the
+ * other. */
 int wants_buckets(const job *j);
 
 /* Moves all values, those for one place in their order, on all threads. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """cuplug.Array against NumPy, on the host and on a GPU: views, keys, functions, other libraries."""
 
+import io
 import math
 import pickle
 
@@ -191,6 +192,10 @@ def test_values_go_in_and_out(device):
     assert x.numpy(out=out) is out
     np.testing.assert_array_equal(out, [[0, 3], [1, 4], [2, 5]])
     same(pickle.loads(pickle.dumps(x)), out)
+    file = io.BytesIO()
+    np.save(file, x if device == "cpu" else x.numpy())
+    file.seek(0)
+    same(cuplug.asarray(np.load(file), device=device), out)
     with pytest.raises(ValueError, match=r"^set: values: seen shape \(3,\), wanted \(3, 2\)"):
         x.set(np.zeros(3))
     with pytest.raises(ValueError, match="^numpy: out: seen float64 of shape"):

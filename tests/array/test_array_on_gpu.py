@@ -67,8 +67,10 @@ refused(TypeError, "x: seen NoneType, of elements of dtype obj", lambda: cuplug.
 refused(TypeError, "nope", lambda: cuplug.empty(3, "nope"))
 refused(ValueError, "cuda:9", lambda: cuplug.empty(3, device="cuda:9"))
 refused(MemoryError, "", lambda: cuplug.empty(2**45))
-refused(BufferError, "not on (2, 5)", lambda: y.__dlpack__(dl_device=(2, 5)))
-refused(BufferError, "not on (1, 0)", lambda: y.__dlpack__(dl_device=(1, 0), copy=False))
+refused(BufferError, "is on cuda:0, not on cuda:5", lambda: y.__dlpack__(dl_device=(2, 5)))
+refused(BufferError, "not on DLPack's device (8, 0)", lambda: y.__dlpack__(dl_device=(8, 0)))
+COPIED = "copy: seen False, but an array on cuda:0, which has to be copied to cpu"
+refused(BufferError, COPIED, lambda: y.__dlpack__(dl_device=(1, 0), copy=False))
 assert "dltensor" in repr(y.__dlpack__(dl_device=(1, 0)))
 refused(TypeError, "without dimensions", lambda: len(cuplug.empty(())))
 np.testing.assert_array_equal(y.numpy(), np.arange(3.0))

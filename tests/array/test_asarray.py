@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cuplug.asarray`, of arrays on the host and on a GPU, on the fake driver."""
 
+import cuplug
+import numpy as np
 import pytest
+from cuplug import array_api as xp
 
 
 def test_dtypes_of_arrays_of_the_host(run_fake):
@@ -41,6 +44,36 @@ def test_arrays_of_other_libraries_are_shared(run_streams):
     """)
 
 
+class OnlyDLPack:
+    """An array of the host that NumPy finds by `from_dlpack` alone."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack__(self, **options):
+        return self.x.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.x.__dlpack_device__()
+
+
+def test_arrays_of_the_host_with_dlpack_alone():
+    x = np.arange(6.0).reshape(2, 3)
+    for theirs in (OnlyDLPack(x), OnlyDLPack(x.T)):
+        for make in (cuplug.asarray, xp.from_dlpack):
+            ours = make(theirs, device="cpu")
+            ours[0, 0] += 1
+            assert theirs.x[0, 0] == ours[0, 0]
+            assert (ours.numpy() == theirs.x).all()
+    assert cuplug.asarray(OnlyDLPack(x), "float32", device="cpu").dtype == np.float32
+    x.flags.writeable = False
+    copied = cuplug.asarray(OnlyDLPack(x), device="cpu")
+    copied[...] = 7
+    assert x[1, 2] == 5
+    with pytest.raises(TypeError, match="asarray: x: seen OnlyDLPack that cannot be read"):
+        cuplug.asarray(OnlyDLPack(np.array(["a"])), device="cpu")
+
+
 def test_the_streams_of_others_come_first(run_streams):
     run_streams("""
     d, stream = cuplug.asarray(np.arange(3.0)), make_stream(0)
@@ -74,3 +107,31 @@ def test_arrays_that_are_there_already(run_streams):
     moved = cuplug.asarray(d, device="cuda:0")
     assert str(moved.device) == "cuda:0" and np.array_equal(moved.numpy(), x)
     """)
+
+
+def test_what_is_imported_when_it_is_first_used(run_python):
+    """Arrays are made and shown without what compiles; on the host, without what is for GPUs."""
+    code = """
+import sys, cuplug, numpy
+def found(*rooms):
+    return [name for name in sys.modules if name.startswith(tuple(f"cuplug.{x}" for x in rooms))]
+x = cuplug.asarray([1.0, 2.0], "float32", "cpu")
+assert repr(x) and cuplug.asarray(numpy.ones(3), device="cpu").shape == (3,)
+print(found("source", "compilers", "array_api.elementwise"))
+assert (2 * x).tolist() == [2, 4]
+print(found("compilers.jit", "compilers.nvrtc", "source.red", "lookup", "array_api.indexing"))
+assert x[x > 1].tolist() == [2]
+"""
+    assert run_python(code).stdout == "[]\n[]\n"
+
+
+def test_the_namespace_knows_all_functions_before_they_are_imported(run_python):
+    code = """
+from cuplug import array_api as xp
+first = dir(xp)
+from cuplug.array_api.elementwise import CALLED
+print(set(CALLED) - set(first), set(xp._MODULES["elementwise"].split()) - set(CALLED))
+print([name for name in xp.__all__ if callable(f := getattr(xp, name)) and f.__name__ != name])
+print(dir(xp) == first, xp.mean is xp.mean)
+"""
+    assert run_python(code).stdout == "set() {'clip'}\n[]\nTrue True\n"

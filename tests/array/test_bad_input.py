@@ -12,7 +12,7 @@ from cuplug import array_api
 ARRAY = cuplug.asarray(np.arange(6.0).reshape(2, 3), device="cpu")
 BAD: list[Any] = [None, "a", b"ab", 0.5, -1, 10**400, 1j, float("nan"), object(), int, print, ...]
 BAD += [(), (1, 2), [], [[1], [2, 3]], {1: 2}, slice(None), np.zeros((2, 2)), np.array("a")]
-FUNCTIONS = [x for x in map(array_api.__dict__.get, array_api.__all__) if callable(x)]
+FUNCTIONS = [x for x in (getattr(array_api, name) for name in array_api.__all__) if callable(x)]
 FUNCTIONS.remove(array_api.__array_namespace_info__)  # which takes nothing
 
 

@@ -200,3 +200,21 @@ def test_arrays_of_jax(ops):
     for call in (lambda out: scale(out, 2), lambda out: ops.copy(np.zeros(4, out.dtype), out=out)):
         with pytest.raises(ValueError, match="seen a read-only array"):
             call(x.astype("float32"))  # they never change
+
+
+@pytest.mark.parametrize("copy", [None, False, True])
+@pytest.mark.parametrize("max_version", [None, (0, 0), (1, 0), (2, 0)])
+@pytest.mark.parametrize("device", [None, (1, 0)])
+def test_what_arrays_of_the_host_are_asked_for(copy, max_version, device):
+    x = cuplug.asarray([1.0, 2.0], device="cpu")
+
+    class Asked:
+        def __dlpack__(self, **_):
+            return x.__dlpack__(max_version=max_version, dl_device=device, copy=copy)
+
+        def __dlpack_device__(self):
+            return x.__dlpack_device__()
+
+    y = np.from_dlpack(Asked())
+    assert y.tolist() == [1, 2]
+    assert np.shares_memory(y, np.asarray(x)) is (copy is not True)

@@ -65,6 +65,16 @@ CUPLUG_PLUGIN(limit, "1.0.0");
 """
 
 
+IN_ALL = """#include <cuplug/plugin.h>
+CUPLUG_ENTRY int team_host(const cuplug_call *call) {
+  *(int64_t *)call->outputs[0].data = cuplug_n_threads(call);
+  return CUPLUG_OK;
+}
+CUPLUG_HOST_OPERATOR(team_host, "team() -> int64[1]", "Threads that loops run on.");
+CUPLUG_PLUGIN(team, "1.0.0");
+"""
+
+
 @pytest.fixture(scope="module")
 def begins(build_plugin):
     return cuplug.load(build_plugin(IN_C, "begins")).begins
@@ -104,6 +114,12 @@ def test_exceptions_and_failures_of_lambdas(twice):
             twice(x, at)
     with pytest.raises(IndexError, match="^twice: bad: failed"):
         twice(x, x.size)
+
+
+def test_how_many_threads_there_are(build_plugin):
+    """No more than CPUs that the process may use; of which a limit of its group may leave fewer."""
+    (n,) = cuplug.load(build_plugin(IN_ALL, "team")).team()
+    assert 1 <= n <= len(os.sched_getaffinity(0))
 
 
 def test_entries_with_threads_of_their_own_have_one_in_a_forked_child(build_plugin):

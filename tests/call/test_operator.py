@@ -91,6 +91,15 @@ def test_wrong_calls(ops, call, message):
     assert str(raised.value) == message
 
 
+def test_rows_that_take_as_many_arguments_are_nearer():
+    """`gather` has rows of three and of four parameters."""
+    x, index = np.ones(3), np.array([1])
+    with pytest.raises(TypeError, match='gather: source: seen the string "abc", wanted T'):
+        cuplug.ops.gather("abc", index, "raise", 0)
+    with pytest.raises(TypeError, match="gather: seen 5 arguments, wanted at most 4"):
+        cuplug.ops.gather(x, index, "raise", 0, 5)
+
+
 @pytest.mark.parametrize(
     "name", ["gpu", "cuda:", "cuda:-1", "cuda:x", "cpu:1", "", "cuda:99999999"]
 )

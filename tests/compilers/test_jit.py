@@ -154,6 +154,20 @@ def test_messages_of_headers_options_names():
     )
     assert "unrecognized option" in message("", options=["--no-such-option"])
     assert "nothing" in message("__global__ void f() {}", names=["nothing<3>"])
+    source = "template <int N> __global__ void scale(int *x) {}\nnamespace mine { " + (
+        "__global__ void add(int *x) {} }"
+    )
+    assert message(source, names=["scal<4>", "mine::add"], name="f.cu") == (
+        'f.cu: names: scal<4>: identifier "scal" is undefined: did you mean scale?'
+    )
+    assert message(source, names=["mine::ad"], name="f.cu") == (
+        'f.cu: names: mine::ad: namespace "mine" has no member "ad": did you mean add?'
+    )
+    assert message("__device__ int table;", names=["&tabl"], name="f.cu") == (
+        'f.cu: names: &tabl: identifier "tabl" is undefined: did you mean table?'
+    )
+    assert "names: scale: cannot determine which instance" in message(source, names=["scale"])
+    assert message("int f() { return y; }", names=["g"]).count("undefined") == 2
     assert "architecture: seen 35, wanted one that NVRTC" in message("", architecture="35")
     many = "".join(f"__device__ int f{k}() {{ return missing{k}; }}\n" for k in range(9))
     text = message(many)

@@ -191,6 +191,11 @@ def test_nvcc_takes_code_of_both_sides():
 def test_what_nvcc_refuses():
     source = "__global__ void f(int *x) {\n  *x = y;\n}\n"
     assert refusal(source, name="f.cu", compiler="nvcc") == refusal(source, name="f.cu")
+    source = "template <int N> __global__ void scale(int *x) {}"
+    for names in (["scal<4>"], ["scale<4>", "&tabl"]):
+        said = refusal(source, names=names, compiler="nvcc")
+        assert said == refusal(source, names=names)
+        assert said.startswith(f"<string>: names: {names[-1]}: identifier ")
     with pytest.raises(cuplug.CompileError, match="Unsupported gpu architecture 'compute_1'"):
         cuplug.compile("", architecture="1", compiler="nvcc")
     with pytest.raises(ValueError, match=r"headers: seen '../a.h', wanted a name of no folder"):

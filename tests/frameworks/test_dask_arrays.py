@@ -244,6 +244,10 @@ def test_dtypes_that_numpy_has_not():
         (lambda _: relu(CUT, out=CUT), "relu: out: seen with dask arrays, whose blocks are new"),
         (lambda _: relu(CUT.astype("U")), "relu: x: seen <U32[6, 8], wanted an array of numbers"),
         (lambda _: gather(CUT[CUT > 0]), "gather: index: it is missing"),
+        (
+            lambda _: leaky_relu(CUT, dask.delayed(0.5)),
+            "leaky_relu: slope: seen an object of dask.delayed, wanted an array (dask.array.from_",
+        ),
         (lambda b: b.negate(CUT), "negate: x: seen in a call on dask arrays, wanted a NumPy array"),
     ],
 )

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays that are spread over several devices: jax.shard_map, and what XLA cuts by itself."""
 
+import os
+import re
+import subprocess
+import sys
+
 import cuplug
 import numpy as np
 import pytest
 from jax_devices import jax, on
-from places import FIXTURES
+from places import FIXTURES, ROOT
 
 from cuplug.jax import Function, gather, relu, scale  # isort: skip
 
@@ -151,3 +156,18 @@ def test_other_dimensions_are_brought_together(devices):
     x, i = jnp.arange(48.0).reshape(16, 3), jnp.arange(16) % 4
     seen = jax.jit(gather)(spread(x, mesh, "i"), spread(i, mesh))
     np.testing.assert_array_equal(seen, x[i])
+
+
+@pytest.mark.slow
+def test_scaling_is_measured():
+    command = [sys.executable, ROOT / "benchmarks" / "frameworks" / "jax_scaling.py"]
+    sizes = ["--devices", "1,2", "--elements", "1000", "--calls", "2"]
+    done = subprocess.run(
+        [*command, *sizes],
+        env=os.environ | {"JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert len(re.findall(r"^\| [12] \| \d", done.stdout, re.M)) == 2

@@ -1,13 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """jax.vmap and derivatives of operators, in every order."""
 
+from functools import partial
+
 import cuplug
 import numpy as np
 import pytest
 from jax_devices import jax, on, on_each_device
 from places import FIXTURES
 
-from cuplug.jax import Function, gather, leaky_relu, piecewise_scale, relu, scale  # isort: skip
+from cuplug.jax import (  # isort: skip
+    Function,
+    gather,
+    leaky_relu,
+    piecewise_scale,
+    relu,
+    scale,
+    topk,
+)
 
 jnp = jax.numpy
 
@@ -191,6 +201,39 @@ def test_forward_along_what_is_linear(device):
 
 
 @on_each_device
+@pytest.mark.parametrize(
+    ("function", "wanted"),
+    [
+        (relu, jax.nn.relu),
+        (partial(leaky_relu, slope=0.25), partial(jax.nn.leaky_relu, negative_slope=0.25)),
+        (lambda x: topk(x, 2).values, lambda x: jax.lax.top_k(x, 2)[0]),
+    ],
+    ids=["relu", "leaky_relu", "topk"],
+)
+def test_forward_along_what_is_not_linear(device, function, wanted):
+    """By the transpose of the gradient."""
+
+    def loss(f):
+        return lambda x: (f(x) ** 3).sum()
+
+    with on(device):
+        x, t = points(2, 5), points(2, 5)[::-1]
+        for order in (
+            lambda f: jax.jvp(f, (x,), (t,)),
+            lambda f: jax.jit(lambda x, t: jax.jvp(f, (x,), (t,)))(x, t),
+            lambda f: jax.vmap(lambda x, t: jax.jvp(f, (x,), (t,)))(x, t),
+            lambda f: jax.linearize(f, x)[1](t),
+            lambda f: jax.jacfwd(jax.jacfwd(loss(f)))(x),
+            lambda f: jax.jit(jax.hessian(loss(f)))(x),
+            lambda f: jax.jvp(jax.checkpoint(loss(f)), (x,), (t,)),
+            lambda f: jax.jvp(jax.grad(loss(f)), (x,), (t,)),
+            lambda f: jax.grad(lambda x: jax.jvp(loss(f), (x,), (t,))[1])(x),
+        ):
+            for a, b in zip(*map(jax.tree.leaves, (order(function), order(wanted))), strict=True):
+                np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+
+
+@on_each_device
 def test_derivatives_of_programs_with_loops(device):
     def loop(f):
         def step(carry, _):
@@ -274,11 +317,13 @@ def test_arrays_in_place(host, graded):
 # ---- Refusals ------------------------------------------------------------------------------------
 
 
-def test_forward_where_an_operator_is_not_linear(host):
+def test_forward_where_the_gradient_has_none(host, graded):
     x = points(3)
-    for run in (lambda x: jax.jvp(relu, (x,), (x,)), jax.jit(jax.jacfwd(relu))):
-        with pytest.raises(NotImplementedError, match="relu: it is differentiated backward alone"):
+    weigh = partial(graded["weigh"], w=x)
+    for run in (lambda x: jax.jvp(weigh, (x,), (x,)), jax.jit(jax.jacfwd(weigh))):
+        with pytest.raises(NotImplementedError, match="weigh: it is differentiated backward alone"):
             run(x)
+    np.testing.assert_allclose(jax.grad(lambda x: weigh(x).sum())(x), x)
 
 
 def test_operators_without_a_gradient(host, graded):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators as those of PyTorch: schemas, calls, errors, vmap."""
 
+import inspect
 import threading
 
 import cuplug
@@ -346,3 +347,19 @@ def test_cuplug_ops_hands_on():
     x = torch.randn(3, 4)
     assert torch.equal(torch.vmap(cuplug.ops.relu)(x), x.relu())
     assert np.array_equal(cuplug.ops.relu(x.numpy()), x.relu().numpy())
+
+
+def test_cuplug_ops_take_arrays_of_numpy_beside_tensors_that_require_grad():
+    x, index = torch.arange(6.0), np.array([5, 0, 5])
+    for read_only in (False, True):
+        index.flags.writeable = not read_only
+        recorded = x.clone().requires_grad_()
+        y = cuplug.ops.gather(recorded, index)
+        assert torch.equal(y, cuplug.ops.gather(x, index))
+        y.sum().backward()
+        assert recorded.grad.tolist() == [1, 0, 0, 0, 0, 2]
+
+
+def test_signatures_name_what_a_call_takes():
+    assert str(inspect.signature(relu)) == "(x)"
+    assert str(inspect.signature(gather)) == "(*args)"

@@ -18,8 +18,9 @@ torch = pytest.importorskip("torch")
 from cuplug.frameworks.torch_fake import matched_row  # noqa: E402
 from cuplug.frameworks.torch_register import register  # noqa: E402
 from cuplug.frameworks.torch_schema import overloads_of  # noqa: E402
-from cuplug.torch import Function, gather, leaky_relu, relu, scale  # noqa: E402
+from cuplug.torch import Function, gather, leaky_relu, relu, scale, topk  # noqa: E402
 from torch import library  # noqa: E402
+from torch._dynamo.testing import CompileCounterWithBackend  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -37,6 +38,7 @@ def fresh_compiler():
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()
+    torch.set_flush_denormal(False)  # set by the libraries of PyTorch 2.4's inductor
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,15 @@ def language(build_plugin):
 
 def compiled(function, backend="aot_eager", **options):
     return torch.compile(function, backend=backend, fullgraph=True, **options)
+
+
+def test_tensors_on_two_devices_are_refused_as_by_a_call():
+    """Else what is computed of them were never written."""
+    text = r"^gather: index: it is on meta but source is on cpu; move one to the other$"
+    with pytest.raises(ValueError, match=text):
+        gather(torch.arange(6.0), torch.empty(2, dtype=torch.int64, device="meta"))
+    with FakeTensorMode(), pytest.raises(ValueError, match="source is on cuda"):
+        gather(torch.empty(6, device="cuda:0"), torch.empty(2, dtype=torch.int64))
 
 
 @on_each_device
@@ -71,13 +82,32 @@ def test_forward_and_backward(device, backend):
 
 
 def test_sizes_are_symbols():
-    count = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    count = CompileCounterWithBackend("aot_eager")
     function = torch.compile(lambda x: relu(x) + gather(x, 0), backend=count, fullgraph=True)
     for n in (3, 5, 8, 13):
         x = torch.randn(n, n + 1)
         assert torch.equal(function(x), x.relu() + x[0])
     assert count.frame_count <= 2
     assert torch._dynamo.explain(lambda x: relu(x).sin())(x).graph_break_count == 0
+
+
+def test_numbers_are_symbols():
+    """Those that are worked out of sizes: no number of one call is kept for others."""
+
+    def model(x):
+        return topk(x, x.shape[0] - 2)[0]
+
+    count = CompileCounterWithBackend("aot_eager")
+    function = torch.compile(model, backend=count, fullgraph=True)
+    sizes = (4, 6, 10, 14)
+    for n in sizes:
+        x = torch.randn(n)
+        assert torch.equal(function(x), model(x))
+    assert count.frame_count <= 2
+    module = type("Model", (torch.nn.Module,), {"forward": lambda _, x: model(x)})()
+    dynamic = {"x": {0: torch.export.Dim("n", min=4)}}
+    program = torch.export.export(module, (torch.randn(4),), dynamic_shapes=dynamic).module()
+    assert [program(torch.randn(n)).shape for n in sizes] == [(n - 2,) for n in sizes]
 
 
 def test_sizes_that_are_worked_out(language):

@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cuplug.torch import gather, leaky_relu, relu  # noqa: E402
+from torch.distributed import fsdp  # noqa: E402
 
 MODEL = """
 import torch
@@ -55,6 +56,7 @@ DISTRIBUTED = """
 import os, sys
 import torch.distributed as dist
 from model import Model, losses, torch
+from torch.distributed.device_mesh import init_device_mesh
 
 device, wrap = sys.argv[1:]
 dist.init_process_group("nccl" if device == "cuda" else "gloo")
@@ -69,6 +71,12 @@ for kind in ("cuplug", "torch"):
         from torch.distributed.fsdp import FullyShardedDataParallel
 
         model = FullyShardedDataParallel(model, device_id=place, use_orig_params=True)
+    elif wrap == "fully_shard":
+        from torch.distributed.fsdp import fully_shard
+
+        mesh = init_device_mesh(device, (2,))
+        for part in (model.first, model.second, model):
+            fully_shard(part, mesh=mesh)
     else:
         from torch.nn.parallel import DistributedDataParallel
 
@@ -79,6 +87,9 @@ assert found[0][-1] < found[0][0]
 assert torch.allclose(*map(torch.tensor, found), rtol=1e-4, atol=1e-5), found
 print("equal")
 """
+WRAPS = ["ddp", "fsdp"]
+if hasattr(fsdp, "fully_shard"):  # PyTorch 2.6
+    WRAPS.append("fully_shard")
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
@@ -113,6 +124,7 @@ def test_losses_compiled(model, device):
     compiled = torch.compile(model.Model("cuplug").to(device), fullgraph=True)
     wanted = model.losses(model.Model("torch").to(device), device)
     assert are_close(model.losses(compiled, device), wanted)
+    torch.set_flush_denormal(False)  # set by the libraries of PyTorch 2.4's inductor
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -125,11 +137,12 @@ def test_autocast(model, device):
     seen.sum().backward()
 
 
-def run_distributed(folder, *args):
+def run_distributed(folder, device, wrap):
+    hidden = {} if device == "cuda" else {"CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     done = subprocess.run(
-        [*command, str(folder / "distributed.py"), *args],
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        [*command, str(folder / "distributed.py"), device, wrap],
+        env=os.environ | hidden | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=300,
@@ -140,12 +153,13 @@ def run_distributed(folder, *args):
 
 
 @pytest.mark.slow
-def test_two_processes(model, tmp_path):
-    run_distributed(tmp_path, "cpu", "ddp")
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_two_processes(model, tmp_path, wrap):
+    run_distributed(tmp_path, "cpu", wrap)
 
 
 @pytest.mark.gpu(n=2)
-@pytest.mark.parametrize("wrap", ["ddp", "fsdp"])
+@pytest.mark.parametrize("wrap", WRAPS)
 def test_two_gpus_in_two_processes(model, tmp_path, wrap):
     run_distributed(tmp_path, "cuda", wrap)
 

@@ -193,6 +193,26 @@ def test_results_keep_their_own_shapes():
     check(apart, sample("float32", (3, 4)), sample("float32", (3, 4)))
 
 
+def test_fused_functions_call_each_other(monkeypatch):
+    @cuplug.fuse
+    def scaled(x, by=2.0, *, shift=0.0):
+        return x * by + shift
+
+    @cuplug.fuse
+    def both(x, y):
+        return scaled(x, shift=1), scaled(by=y, x=x.sum(axis=0))
+
+    x = sample("float32", (3, 4))
+    first, second = both(x, 0.5)
+    np.testing.assert_array_equal(first, x * 2 + 1)
+    np.testing.assert_allclose(second, x.sum(axis=0) * np.float32(0.5), rtol=1e-6)
+    chained = cuplug.fuse(lambda x: scaled(scaled(x), 3.0))
+    np.testing.assert_array_equal(chained(x), (x * 2) * 3)
+    assert count_calls(monkeypatch, chained, x) == 1
+    with pytest.raises(TypeError, match="scaled: seen out in a fused function, wanted none"):
+        cuplug.fuse(lambda x, y: scaled(x, out=y))(x, x)
+
+
 def test_arguments():
     @cuplug.fuse
     def scaled(x, factor=2.0, *, mode="plain", negate=False):

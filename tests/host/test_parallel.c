@@ -1,6 +1,6 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuplug_parallel of a plugin whose host has no such service. */
+/* cuplug_parallel and cuplug_n_threads of a plugin whose host has no such services. */
 #include "check.h"
 
 #include <cuplug/plugin.h>
@@ -11,7 +11,7 @@
 static int seen[N];
 
 static cuplug_service *no_service(const char *name, uint32_t version) {
-  CHECK(!strcmp(name, "parallel") && version == 1);
+  CHECK((!strcmp(name, "parallel") || !strcmp(name, "threads")) && version == 1);
   return NULL;
 }
 
@@ -33,5 +33,6 @@ int main(void) {
   CHECK(!cuplug_parallel(&call, GRAIN, GRAIN, count, &bad)); /* asks for no service */
   CHECK(!cuplug_parallel(&call, 0, GRAIN, count, &bad));
   CHECK(seen[0] == 3 && seen[7] == 2);
+  CHECK(cuplug_n_threads(&call) == 1);
   return n_failed != 0;
 }

@@ -191,6 +191,17 @@ def test_what_a_python_lacks_is_named(word, environment, wanted, tmp_path):
     assert wanted in prerequisites("python", fake_python(tmp_path, word), environment)
 
 
+def test_an_old_setuptools_is_refused_with_a_sentence():
+    code = "import setuptools; setuptools.__version__ = '66.1.1'; import backend; "
+    code += "backend.prepare_metadata_for_build_wheel('.')"
+    path = os.environ | {"PYTHONPATH": str(BACKEND)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("cuplug needs setuptools 77.0.3 or newer, seen 66.1.1: /")
+
+
 def test_changed_settings_and_headers_rebuild(tmp_path):
     target = f"{tmp_path}/core/base/status.o"
     make = [*BUILD, f"BUILD={tmp_path}", "NVCC=", target]
@@ -297,6 +308,14 @@ def test_each_purpose_has_its_packages():
     for purpose, package in [("dev", "pytest"), ("lint", "ruff"), ("author", "hypothesis")]:
         assert package not in packages()
         assert package in packages(purpose)
+
+
+def test_each_target_finds_how_to_install_what_it_needs(tmp_path):
+    asked = set(re.findall(r"\$\(INSTALLED\)/([a-z-]+)", (ROOT / "Makefile").read_text()))
+    assert {"test", "site", "site-test"} <= asked
+    made = [f"{tmp_path}/installed/{purpose}" for purpose in sorted(asked)]
+    settings = [f"BUILD={tmp_path}", f"VENV={tmp_path}", "NVCC="]
+    run(["make", "-n", "-f", "build_backend/build.mk", *settings, *made], ROOT)
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import pytest
 from cuplug import errors
 from cuplug.kernels.variables import Global
 from places import FIXTURES, ROOT
+from raw_plugins import named_plugin
 
 PACKAGE = ROOT / "cython" / "cuplug"
 MODULES = {"array_api", "ops", "random"}
@@ -168,9 +169,47 @@ def test_no_operator_is_hidden_by_what_finds_it():
     assert [name for name in vars(cuplug.ops) if not name.startswith("_")] == []
 
 
+def test_attributes_follow_the_search_path(place, tmp_path, monkeypatch):
+    named_plugin(place / "libmoved.so", "moved")
+    assert cuplug.ops.moved is cuplug.find("moved")
+    (tmp_path / "other").mkdir()
+    other = named_plugin(tmp_path / "other" / "libmoved.so", "moved")
+    for name in ("LD_LIBRARY_CUPLUG_PATH", "LD_LIBRARY_PATH"):
+        monkeypatch.setenv(name, str(tmp_path / "other"))
+    assert cuplug.ops.moved.path == str(other)
+    monkeypatch.delenv("LD_LIBRARY_CUPLUG_PATH")
+    monkeypatch.delenv("LD_LIBRARY_PATH")
+    with pytest.raises(AttributeError, match="^moved: no plugin has an operator of that name"):
+        cuplug.ops.moved  # noqa: B018
+
+
+def test_functions_that_use_the_operators_are_pickled(run_python):
+    assert pickle.loads(pickle.dumps(cuplug.ops)) is cuplug.ops
+    pytest.importorskip("cloudpickle")
+    code = (
+        "import cloudpickle, pickle\n"
+        "from cuplug import ops\n"
+        "print(pickle.loads(cloudpickle.dumps(lambda: ops.relu.name))())"
+    )
+    assert run_python(code).stdout == "relu\n"
+
+
 def test_all_operators_are_imported(run_python):
     code = "from cuplug.ops import *; print(relu.name, gather.name, '__getattr__' in globals())"
     assert run_python(code).stdout == "relu gather False\n"
+
+
+@pytest.mark.parametrize("name", ["", " ", "relu:nope", "a\0b", "\ud800", "x" * 100_000])
+def test_what_no_operator_can_be_called_is_no_attribute(name):
+    assert getattr(cuplug.ops, name, None) is None
+    with pytest.raises(AttributeError, match="'cuplug.ops' has no attribute") as caught:
+        getattr(cuplug.ops, name)
+    assert len(str(caught.value)) < 800
+
+
+def test_attributes_of_what_is_no_module():
+    with pytest.raises(TypeError, match="requires a 'module' object"):
+        type(cuplug.ops).__getattribute__(None, "relu")
 
 
 def test_import_loads_the_core_alone(run_python):

@@ -112,3 +112,10 @@ def test_a_range_without_numbers_is_refused():
         histogram(np.ones(3), bins=3, low=1.0, high=1.0)
     with pytest.raises(ValueError, match="histogram"):
         histogram(np.ones(3), bins=0, low=0.0, high=1.0)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-np.inf, np.inf), (0, np.inf), (-1e308, 1e308)])
+def test_a_range_that_is_not_finite_is_refused(backend, low, high):
+    message = "histogram: high: seen a distance from low that is not finite, wanted one that is"
+    with pytest.raises(ValueError, match=message):
+        backend(histogram, np.ones(3), 4, float(low), float(high))

@@ -37,6 +37,21 @@ def product(x, factor):
         return np.asarray(x.astype(wide) * wide.type(factor)).astype(x.dtype)
 
 
+@pytest.mark.parametrize("dtype", ["float32", *COMPLEX])
+def test_a_result_does_not_depend_on_its_place(backend, dtype):
+    """Nor on whether it is computed in a vector or in what is left of a loop."""
+    random = np.random.default_rng(1)
+    x, factor = random.standard_normal(100).astype(dtype), 1.37
+    if dtype != "float32":
+        x, factor = x * np.asarray(0.3 + 2j, dtype), 1.37 - 0.61j
+    whole, back = backend(scale, x.copy(), factor), backend(scale_backward, x, factor)
+    for begin in range(20):
+        for n in (1, 2, 3, 7, 17, 31):
+            part = slice(begin, begin + n)
+            assert backend(scale, x[part].copy(), factor).tobytes() == whole[part].tobytes()
+            assert backend(scale_backward, x[part], factor).tobytes() == back[part].tobytes()
+
+
 def test_changes_the_array_and_returns_nothing():
     x = np.arange(5.0)
     assert scale(x, 2) is None

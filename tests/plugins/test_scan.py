@@ -147,6 +147,28 @@ def test_complex_products_are_not_searched_for_infinities(backend, dtype, n):
     assert_same(backend(cumulative_prod, x)[:5], wanted)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", *COMPLEX])
+@pytest.mark.parametrize("include_initial", [False, True])
+@pytest.mark.parametrize(("shape", "axis"), [((1,), 0), ((3, 17), 1), ((5, 20), 0), ((2, 9), 0),
+    ((70_000,), 0), ((70_000, 2), 0), ((3, 66_000), 1), ((2, 5000), 0)], ids=str)  # fmt: skip
+def test_the_first_value_is_the_first_element(backend, dtype, include_initial, shape, axis):
+    """Put to 0 or to 1, -0 would lose its sign, and an infinity have a part that is NaN."""
+    if not backend.supports(dtype_of(dtype)):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    x = np.zeros(shape, dtype_of(dtype))
+    x[...] = complex(-0.0, -0.0) if x.dtype.kind == "c" else -0.0
+    sums = backend(cumulative_sum, x, axis, include_initial)
+    sums = np.take(sums, range(include_initial, sums.shape[axis]), axis)
+    assert sums.tobytes() == x.tobytes()
+    assert backend(cumulative_sum_backward, x, axis).tobytes() == x.tobytes()
+    first = np.take(x, [0], axis)
+    first[...] = complex(np.inf, -0.0) if x.dtype.kind == "c" else -np.inf
+    np.moveaxis(x, axis, 0)[0] = np.take(first, 0, axis)
+    products = np.take(backend(cumulative_prod, x, axis, include_initial), [include_initial], axis)
+    assert products.tobytes() == first.tobytes()
+
+
 def test_a_gradient_too_short_is_refused():
     with pytest.raises(ValueError, match="cumulative_sum_backward"):
         cumulative_sum_backward(np.ones((2, 0)), include_initial=True)

@@ -103,6 +103,7 @@ def test_large(backend):
     check(backend, numbers((300, 1000), "float32"), places((300, 1000), 1, 500), 1)
     check(backend, numbers((1000, 300), "float32"), places((1000, 300), 0, 500), 0)
     check(backend, numbers((200_000,), "float32"), places((200_000,), 0, 100_000), 0)
+    check(backend, numbers((7, 50, 33), "float32"), places((7, 50, 33), 1, 31), 1)
 
 
 def test_gradients(backend):

@@ -261,3 +261,8 @@ REFUSED = [
 def test_what_cannot_be_drawn(call, message):
     with pytest.raises((TypeError, ValueError), match=re.escape(message)):
         call(cuplug.random.Generator(0))
+
+
+def test_names_of_older_ways_to_draw():
+    with pytest.raises(AttributeError, match=r"'rand': .* generator, as rng = default_rng\(seed\)"):
+        cuplug.random.rand(3)

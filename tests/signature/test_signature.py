@@ -105,4 +105,5 @@ def test_for_the_module_inspect():
     assert signature.bind(1, 2, mode="wrap", out=3).arguments["out"] == 3
     either = to_inspect([GATHER, "gather(x: int8[n])"])
     assert str(either) == "(*args, out=None, device=None, stream=None)"
+    assert str(to_inspect([GATHER], is_own=False)) == "(source, index, mode='raise')"
     assert to_inspect(["f()"]).parameters["device"].kind is inspect.Parameter.KEYWORD_ONLY

@@ -172,6 +172,10 @@ def test_scans(run):
             np.testing.assert_array_equal(before(x, axis=axis, device="cuda"), wanted - x)
             np.testing.assert_array_equal(linear(m, x, axis=axis, device="cuda"),
                                           linear(m, x, axis=axis))
+    for shape in ((3,), (4, 30, 8), (2, 40000), (3000, 6)):
+        x = np.full(shape, -0.0)
+        for axis, device in itertools.product(range(x.ndim), ("cpu", "cuda")):
+            assert sums(x, axis=axis, device=device).tobytes() == x.tobytes()
     """)
 
 

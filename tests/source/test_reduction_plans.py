@@ -106,10 +106,10 @@ wide = cuplug.reduction("wide(x: T) -> int64", reduce="a + b", identity="0")
 dot = cuplug.reduction("dot(x: T, y: T) -> T", map="x * y", reduce="a + b")
 
 
-def check(shape, axis, begin, dtype="float32", operators=(total,), value=None):
+def check(shape, axis, begin, dtype="float32", operators=(total,), value=None, end=None):
     x = random.integers(-3, 3, shape) if value is None else np.full(shape, value)
     x = x.astype(dtype)
-    v, moved = x[..., begin:], cuplug.asarray(x, device="cuda")[..., begin:]
+    v, moved = x[..., begin:end], cuplug.asarray(x, device="cuda")[..., begin:end]
     for operator in operators:
         wanted = v.argmax(axis) if operator is first else v.sum(axis, dtype="i8")
         np.testing.assert_array_equal(operator(moved, axis=axis).numpy(), wanted)
@@ -155,16 +155,38 @@ for shape in [(), (52,), (40, 1), (6, 1, 52)]:
             np.testing.assert_array_equal(got.numpy(), (v * w).sum(axis))
 assert {re.search(r"FIXED = (\\d+)", code)[1] for code in seen} >= {"0", "2"}
 """
+COLUMNS = """
+for dtype, operators in [("float32", (total, first)), ("int8", (wide, first))]:
+    for end in (16, 32, 68, 608):  # by so many threads side by side: the others share them
+        for n in (9, 257, 3001):  # fewer threads than there are have elements; or all
+            check((n, 640), 0, 0, dtype, operators, end=end)
+check((3001, 33), 0, 0, "float32", (total, first), end=1)
+"""
+OVERLAPPING = """
+import os
+check((40_000, 17), None, 0)
+lines = open(os.environ["FAKE_CUDA_LOG"]).read().splitlines()
+kernels = [line for line in lines if line.startswith("cuLaunchKernelEx")]
+assert (lines.count("overlapping"), len(kernels)) == (%d, 2), lines
+"""
 MANY_ROWS = 'check((4300, 512), 1, 0, "float64")'  # which fewer threads share
 
 
 @pytest.mark.parametrize(
     "checks",
-    [QUICK, SMALL, EDGES, FIXED, MANY_ROWS, pytest.param(LONG, marks=pytest.mark.slow)],
-    ids=["quick", "small", "edges", "fixed", "many_rows", "long"],
+    [QUICK, SMALL, EDGES, FIXED, COLUMNS, MANY_ROWS, pytest.param(LONG, marks=pytest.mark.slow)],
+    ids=["quick", "small", "edges", "fixed", "columns", "many_rows", "long"],
 )
 def test_ways_on_the_emulated_gpu(run_emulated, checks):
     run_emulated(EMULATED + checks)
+
+
+@pytest.mark.parametrize(("driver", "n"), [("12020", 0), ("12030", 2)])
+def test_kernels_may_begin_while_the_one_ahead_runs(run_emulated, tmp_path, driver, n):
+    """Where graphs can hold such launches."""
+    log = str(tmp_path / "log")
+    text = EMULATED + OVERLAPPING % n
+    run_emulated(text, FAKE_CUDA_LOG=log, FAKE_CUDA_DRIVER_VERSION=driver)
 
 
 VARIANCE = """

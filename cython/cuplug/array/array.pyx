@@ -183,8 +183,12 @@ cdef class Array(Methods):
             raise BufferError(f"cuplug.Array: DLPack has no structures, seen {self.dtype}")
         place = None if dl_device is None else two_integers("dl_device", dl_device)
         if place is not None and place != self.__dlpack_device__():
-            if place != (CUPLUG_CPU, 0) or copy is False:
-                raise BufferError(f"cuplug.Array: it is on {self.device}, not on {dl_device}")
+            if place != (CUPLUG_CPU, 0):
+                seen = f"it is on {self.device}, not on {device_text(place)}"
+                raise BufferError(f"cuplug.Array: {seen}")
+            if copy is False:
+                where = f"on {self.device}, which has to be copied to cpu"
+                raise BufferError(f"cuplug.Array: copy: seen False, but an array {where}")
             return functions().asarray(self, device="cpu").__dlpack__(max_version=max_version)
         if copy:
             exported = functions().asarray(self, copy=True)
@@ -210,6 +214,13 @@ cdef class Array(Methods):
 
 
 public(Array)
+
+
+cdef str device_text(tuple place):
+    """A device of DLPack's as Placement writes it, where it has a name there."""
+    if place[0] == CUPLUG_CPU:
+        return "cpu"
+    return f"cuda:{place[1]}" if place[0] == CUPLUG_CUDA else f"DLPack's device {place}"
 
 
 cdef Array part_of(Array x, object key):

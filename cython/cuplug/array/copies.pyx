@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies between arrays and NumPy's."""
 
+from cpython.buffer cimport PyObject_CheckBuffer
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t
@@ -61,12 +62,22 @@ cdef object host_values(str name, object x, object descr):
     if is_array and descr is not None and x.dtype.kind == "c" and descr.kind in "biuf":
         raise TypeError(f"{name}: seen {x.dtype}, wanted real numbers for {descr}")
     try:
+        if has_only_dlpack(x):
+            x = numpy.from_dlpack(x)
         return numpy.asarray(x, dtype=None if x is None else descr)  # which it takes for NaN
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, BufferError, RuntimeError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         wanted = "numbers" if descr is None else f"numbers for {descr}"
         seen = type(x).__name__
         raise kind(f"{name}: seen {seen}, wanted {wanted}, in equal rows: {error}") from error
+
+
+cdef bint has_only_dlpack(object x):
+    """Whether an array says where it is by no protocol that `numpy.asarray` asks for."""
+    cls = type(x)
+    if not hasattr(cls, "__dlpack__") or PyObject_CheckBuffer(x):
+        return False
+    return not (hasattr(cls, "__array__") or hasattr(x, "__array_interface__"))
 
 
 cdef object seen_by_numpy(Buffer x):

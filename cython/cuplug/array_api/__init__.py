@@ -10,15 +10,23 @@ from typing import Any
 import numpy
 
 from cuplug.array_api.dtypes import NAMES
-from cuplug.array_api.elementwise import CALLED, PLAIN
 from cuplug.array_api.functions import ArrayFunction
 
-# Module of this room -> what it has of the standard.
+# Module of this room -> what it has of the standard. It is imported when that is first used.
 _MODULES = {
-    "creation": "arange asarray empty eye from_dlpack linspace tril triu",
+    "conversion": "asarray from_dlpack",
+    "creation": "arange empty eye linspace tril triu",
     "filled": "empty_like full full_like ones ones_like zeros zeros_like",
     "dtypes": "astype can_cast finfo iinfo isdtype result_type",
-    "elementwise": "clip",
+    "elementwise": """
+        abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_invert
+        bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor ceil clip conj copysign
+        cos cosh divide equal exp expm1 floor floor_divide greater greater_equal hypot imag
+        isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp logical_and
+        logical_not logical_or logical_xor maximum minimum multiply negative nextafter
+        not_equal positive pow real reciprocal remainder round sign signbit sin sinh sqrt
+        square subtract tan tanh trunc
+    """,
     "indexing": "repeat take take_along_axis",
     "inspection": "__array_namespace_info__",
     "joins": "concat stack tile",
@@ -29,33 +37,30 @@ _MODULES = {
     "views": "broadcast_to expand_dims flip matrix_transpose permute_dims reshape squeeze",
     "statistical": "all any count_nonzero max mean min prod std sum var",
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 _CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
+_LEFT_OUT = (
+    ": linear algebra and Fourier transforms stay with the libraries that have them, which share "
+    "its arrays: numpy.asarray(x), torch.from_dlpack(x), cupy.from_dlpack(x)"
+)
 
 __array_api_version__ = "2024.12"
 
-
-def _public(function: Any) -> ArrayFunction:
-    return function if isinstance(function, ArrayFunction) else ArrayFunction(function)
-
-
-for _module, _names in _MODULES.items():
-    _found = import_module(f"{__name__}.{_module}")
-    globals().update({name: _public(getattr(_found, name)) for name in _names.split()})
-globals().update({name: CALLED[name] for name in PLAIN})
 globals().update({name: numpy.dtype(name) for name in NAMES})
 globals().update(_CONSTANTS)
 
-__all__ = sorted([*" ".join(_MODULES.values()).split(), *PLAIN, *NAMES, *_CONSTANTS])
+__all__ = sorted([*_HOMES, *NAMES, *_CONSTANTS])
 
 
 def __getattr__(name: str) -> Any:
-    text = f"module {__name__!r} has no attribute {name!r}"
-    if name in ("fft", "linalg", "matmul", "tensordot", "vecdot"):
-        text += (
-            ": linear algebra and Fourier transforms stay with the libraries that have them, which "
-            "share its arrays: numpy.asarray(x), torch.from_dlpack(x), cupy.from_dlpack(x)"
-        )
-    raise AttributeError(text)
+    if name not in _HOMES:
+        is_left_out = name in ("fft", "linalg", "matmul", "tensordot", "vecdot")
+        more = _LEFT_OUT if is_left_out else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{more}")
+    module = import_module(f"{__name__}.{_HOMES[name]}")
+    found = getattr(module, "CALLED", {}).get(name) or getattr(module, name)
+    public = found if isinstance(found, ArrayFunction) else ArrayFunction(found)
+    return globals().setdefault(name, public)
 
 
 def __dir__() -> list[str]:

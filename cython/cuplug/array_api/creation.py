@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.arguments.to_array import to_array
 from cuplug.array.array import Array, may_meet
 from cuplug.array.make import empty
+from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import (
     DEFAULTS,
     astype,
@@ -25,97 +25,9 @@ from cuplug.array_api.dtypes import (
 )
 from cuplug.array_api.elementwise import NUMBERS, plain_number, unary
 from cuplug.array_api.filled import copied, zeros
-from cuplug.array_api.joins import stack
 from cuplug.base.dtypes import DTYPES
-from cuplug.base.public import public
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
-
-MAX_NDIM = 64  # of arrays
-
-
-@public
-def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | None = None) -> Array:
-    """Make an `Array` of an array of any library, of numbers, or of lists of them.
-
-    Parameters
-    ----------
-    x : array_like
-        Of the host: anything that numpy.asarray takes, structures for kernels, too; elements of the
-        other byte order are converted to the machine's. On a GPU, of any library: its memory is
-        shared, and kept. In lists: cuplug's own on GPUs, too.
-    dtype : str or numpy.dtype, optional
-        What elements are converted to.
-    device : str, int or device, optional
-        "cpu", "cuda", "cuda:1". Without it that of an `Array`, or of an array on a GPU; for others
-        as for `empty`.
-    copy : bool, optional
-        True: always; False: never, which is a ValueError where it cannot be. Without it memory
-        of the same device is shared.
-
-    Returns
-    -------
-    Array
-
-    Raises
-    ------
-    TypeError, ValueError
-        Elements that no operator takes, a device that is none, a read-only array on a GPU, one of
-        another library on another GPU.
-    MemoryError, CudaError
-        As for `empty`.
-    """
-    if dtype is None and copy is None:
-        is_own = isinstance(x, Array) and device is None
-        return x if is_own else _read(x, None, device, None)
-    copy = None if copy is None else flag("asarray: copy", copy)
-    if isinstance(x, Array):
-        result = x if device is None else to_array(x, None, device, copy)
-    else:
-        is_converted_here = _may_be_out_of_range(x, dtype)
-        result = _read(x, None if is_converted_here else dtype, device, copy)
-    wanted = result.dtype if dtype is None else to_dtype(dtype, "asarray")
-    if wanted == result.dtype and not (copy and result is x):
-        return result
-    if wanted == result.dtype and not wanted.names:
-        return copied(result)
-    if wanted == result.dtype:  # no operator copies structures
-        return to_array(result.numpy(), None, result.device, None)
-    if copy is False:
-        raise ValueError(f"asarray: copy: seen False, but {result.dtype} has to become {wanted}")
-    return astype(result, wanted)
-
-
-def _read(x: Any, dtype: Any, device: Any, copy: bool | None) -> Array:
-    try:
-        return to_array(x, dtype, device, copy)
-    except TypeError:
-        gpu = None if copy is False else _gpu_in(x, MAX_NDIM)
-        if gpu is None:
-            raise
-        return _stacked(x, gpu if device is None else device)
-
-
-def _gpu_in(x: Any, depth: int) -> Any:
-    """Return the GPU of the first array on one in lists nested so deeply; None: there is none."""
-    if isinstance(x, (list, tuple)):
-        return next(filter(None, (_gpu_in(part, depth - 1) for part in x if depth)), None)
-    return x.device if isinstance(x, Array) and x.device.type == "cuda" else None
-
-
-def _stacked(x: Any, device: Any) -> Array:
-    """Return nested lists with arrays on GPUs as one array, which NumPy cannot make."""
-    if not isinstance(x, (list, tuple)):
-        return asarray(x, device=device)
-    return stack([_stacked(part, device) for part in x])
-
-
-def _may_be_out_of_range(x: Any, dtype: Any) -> bool:
-    """Say whether floats become integers, for which NumPy makes anything of large ones."""
-    if dtype is None or not isinstance(x, (np.ndarray, np.generic)):
-        return False
-    own, wanted = (DTYPES.get(y.name) for y in (x.dtype, to_dtype(dtype, "asarray")))
-    return bool(own and wanted and own.kind == "float" and wanted.kind in ("int", "uint"))
 
 
 @cache
@@ -296,11 +208,3 @@ def _triangle_of(name: str, relation: str, x: Array, k: int) -> Array:
     rows, columns = (arange(n, device=x.device) for n in x.shape[-2:])
     result: Array = _triangle(name, relation, name_of(x.dtype))(x, rows[:, None], columns, k)
     return result
-
-
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """Return an array of another library as an `Array`, where it is, without a copy."""
-    where = device
-    if where is None and hasattr(x, "__dlpack_device__"):
-        where = "cpu" if x.__dlpack_device__()[0] in (1, 3) else None
-    return asarray(x, device=where, copy=copy)

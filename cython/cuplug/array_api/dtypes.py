@@ -13,7 +13,6 @@ from cuplug.array.array import Array
 from cuplug.array_api.functions import ArrayFunction
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.numpy_dtypes import numpy_dtype
-from cuplug.source.element_wise import elementwise
 
 __all__ = [
     "astype",
@@ -246,6 +245,8 @@ def iinfo(type: Any, /) -> IntegerInfo:
 
 @cache
 def _conversion(from_: Any, to: Any) -> Any:
+    from cuplug.source.element_wise import elementwise  # which takes longer than `asarray`
+
     if kind_of(to) != "complex" == kind_of(from_):
         raise TypeError(f"astype: seen {from_}, wanted real numbers for {to}; see real()")
     converting = elementwise(f"astype(x: {name_of(from_)}[...]) -> {name_of(to)}[...]", "x")

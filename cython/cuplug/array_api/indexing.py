@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.array import Array, may_meet
-from cuplug.array_api.creation import arange, as_elements, asarray, assign
+from cuplug.array_api.conversion import asarray
+from cuplug.array_api.creation import arange, as_elements, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.filled import copied, full

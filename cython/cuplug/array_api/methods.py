@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.array import Array, may_meet
-from cuplug.array_api.creation import asarray, assign, assigning
+from cuplug.array_api.conversion import asarray
+from cuplug.array_api.creation import assign, assigning
 from cuplug.array_api.dtypes import astype, integer, kind_of, name_of
 from cuplug.array_api.elementwise import (
     CALLED,
@@ -28,7 +29,6 @@ from cuplug.array_api.elementwise import (
 from cuplug.array_api.expressions import named
 from cuplug.array_api.filled import copied, zeros_like
 from cuplug.array_api.functions import ArrayFunction
-from cuplug.array_api.indexing import put_at, take_at
 from cuplug.array_api.views import (
     axis_of,
     broadcast_to,
@@ -54,10 +54,8 @@ __all__ = [
     "operator",
     "part",
     "permute_dims",
-    "put_at",
     "rounded",
     "standard",
-    "take_at",
 ]
 
 standard = import_module("cuplug.array_api")
@@ -66,6 +64,14 @@ VERSIONS = ("2022.12", "2023.12", "2024.12")
 
 
 _OPERANDS = (Array, *NUMBERS)
+
+
+def __getattr__(name: str) -> Any:
+    """Return `take_at` or `put_at`, for keys that need a copy; reductions come with them."""
+    if name not in ("put_at", "take_at"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module("cuplug.array_api.indexing"), name)
+    return found
 
 
 def operator(name: str, x: Array, other: Any, reflected: bool = False) -> Any:

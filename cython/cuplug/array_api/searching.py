@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.array import Array
-from cuplug.array_api.creation import asarray
+from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import checked, kind_of, name_of
 from cuplug.array_api.elementwise import in_common, kept
 from cuplug.array_api.functions import ArrayFunction, of_all

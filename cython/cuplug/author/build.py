@@ -227,7 +227,8 @@ def _output_of(command: list[str]) -> str:
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         )
     except OSError as error:
-        raise BuildError(f"build: {command[0]}: {error.strerror}: set CC, CXX or CUDACXX") from None
+        advice = "install a compiler, or set CC, CXX or CUDACXX"
+        raise BuildError(f"build: {command[0]}: {error.strerror}: {advice}") from None
     if done.returncode:
         said = done.stdout.rstrip()
         raise BuildError(f"build: {command[0]} says\n{said}\nto\n{shlex.join(command)}")

@@ -15,7 +15,7 @@ import numpy as np
 
 from cuplug.array.array import Array
 from cuplug.array.make import empty
-from cuplug.array_api.creation import asarray
+from cuplug.array_api.conversion import asarray
 from cuplug.author.fitting import Gradients, misfit
 from cuplug.author.sizing import n_bytes_of, sized_arguments
 from cuplug.author.sources import library_at

@@ -281,7 +281,12 @@ def new(name: str, operator: str | None, package: bool, back_end: str, language:
 @click.argument("source", type=click.Path())
 @click.argument("options", nargs=-1)
 @click.option("-o", "output", type=click.Path(), help="The library, or the folder for it.")
-@click.option("--arch", default="native", help='"native", "all", or numbers: "80,90".')
+@click.option(
+    "--arch",
+    default="native",
+    envvar="CUPLUG_ARCH",
+    help='"native", "all", or numbers: "80,90"; without, those of $CUPLUG_ARCH.',
+)
 @click.option("--watch", is_flag=True, help="Build again when a source changes.")
 def build(
     source: str, options: tuple[str, ...], output: str | None, arch: str, watch: bool

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array_api.creation import asarray
+from cuplug.array_api.conversion import asarray
 from cuplug.commands.properties import (
     EPSILONS,
     LAYOUTS,

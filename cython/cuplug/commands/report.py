@@ -298,7 +298,7 @@ def show_topic(topic: str, commands: Sequence[str]) -> None:
     if not text:
         names = [*(page.name for page in known), *commands]
         names += [part for page in known for part in page.sections()]
-        near = difflib.get_close_matches(pages.anchor_of(topic), names, 3)
+        near = difflib.get_close_matches(pages.anchor_of(topic), names, 3, cutoff=0.7)
         advice = f"; did you mean {' or '.join(near)}?" if near else ""
         raise NotFoundError(f"help: {topic}: no page, heading or command of that name{advice}")
     if not sys.stdout.isatty():

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cuplug.compilers.nvrtc import STANDARD_C, STANDARD_CPP, Compiler
+from cuplug.compilers.nvrtc import NAMES, STANDARD_C, STANDARD_CPP, Compiler
 
 if TYPE_CHECKING:
     from cuplug.compilers.nvcc import Compiler as NvccCompiler
@@ -21,6 +21,11 @@ _PLACE = re.compile(
     r"(?P<text>[^\n]*)\n(?:(?P<code>[^\n]*)\n(?P<caret>[ ]*\^))?",
     re.M,
 )
+# A name among name expressions, or one whose parameters are asked for; to nvcc in an initialiser.
+_NAMED = re.compile(
+    r"(?:#pragma nv_mangled_name |= \(void \*\)\()&?"
+    r"(?:cuplug_jit::.*\bcodes_\((.*)\)\)>|(.*?))(?:\);)?$"
+)
 _MISSING = re.compile(r'cannot open source file "([^"]+)"|could not open source file "([^"]+)"')
 _STANDARD = re.compile(r"[a-z_]+|(?:ctype|errno|inttypes|signal|stdarg|time|unistd)\.h")
 _CUDA = ("cooperative_groups", "cu", "mma", "nv/", "thrust")
@@ -30,19 +35,44 @@ def explain(
     error: CompileError,
     source: str,
     name: str,
+    names: Sequence[str],
     headers: Mapping[str, str],
     compiler: Compiler | NvccCompiler,
 ) -> str:
     """Return the message for a refused source: each error with its lines, numbered."""
-    found = list(_PLACE.finditer(error.log))
-    if not found:
+    every = list(_PLACE.finditer(error.log))
+    found = [m for m in every if m["file"] != NAMES]
+    wrong = _of_names([m for m in every if m["file"] == NAMES], names, source)
+    shown = [f"{name}: names: {each}" for each in wrong]
+    if not found and not shown:
         return str(error)
     texts = {name: source, **headers}
-    shown = [_show(m, texts) for m in found[:N_ERRORS]]
+    shown = [*(_show(m, texts) for m in found[:N_ERRORS]), *shown][:N_ERRORS]
     if len(found) > N_ERRORS:
         shown.append(f"and {len(found) - N_ERRORS} more; the exception's `log` has them all")
     advice = _advice(error.log, compiler) if isinstance(compiler, Compiler) else ""
     return "\n".join([*shown, *([advice] if advice else [])])
+
+
+def _of_names(found: list[re.Match[str]], names: Sequence[str], source: str) -> list[str]:
+    """Return what is wrong with the names that were asked for: the first error of each."""
+    said: dict[str, str] = {}
+    for m in found:
+        place = _NAMED.search(m["code"] or "")
+        name = (place[1] or place[2]).strip().removeprefix("&") if place else ""
+        said.setdefault(name, m["text"])
+    plain = [(each, each.strip().removeprefix("&")) for each in names]
+    return [f"{each}: {said[x]}{_near(x, source)}" for each, x in plain if x in said]
+
+
+def _near(name: str, source: str) -> str:
+    """Return the end of a message: the source's words near those of a name that it has not."""
+    import difflib
+
+    known = set(re.findall(r"[A-Za-z_]\w*", source))
+    unknown = [word for word in re.findall(r"[A-Za-z_]\w*", name) if word not in known]
+    near = [x for word in unknown for x in difflib.get_close_matches(word, known, 1, 0.7)]
+    return f": did you mean {' or '.join(near)}?" if near else ""
 
 
 def _show(found: re.Match[str], texts: Mapping[str, str]) -> str:

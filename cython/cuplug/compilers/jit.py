@@ -245,7 +245,9 @@ def compile_source(key: str, program: Program, perhaps: Sequence[str] = ()) -> B
                 return attempt([*names, *(each for each in found if is_good([*names, each]))])
     from cuplug.compilers import diagnostics
 
-    message = diagnostics.explain(failure, source, program.name, program.headers, program.compiler)
+    message = diagnostics.explain(
+        failure, source, program.name, names, program.headers, program.compiler
+    )
     raise CompileError(message, failure.log) from None
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cuplug.base import flags
 from cuplug.compilers import cache, processes, toolkit
+from cuplug.compilers.nvrtc import NAMES
 from cuplug.errors import CompileError
 
 SOURCE = "source.cu"
@@ -120,7 +121,7 @@ def _with_names(text: str, name: str, names: Sequence[str], marker: str) -> str:
         f'extern "C" __device__ void *{marker}{k} = (void *)({address});'
         for k, address in enumerate(addresses)
     ]
-    return "\n".join([line, text, *variables, ""])
+    return "\n".join([line, text, f'#line 1 "{NAMES}"', *variables, ""])
 
 
 def _write(directory: str, name: str, text: str) -> None:

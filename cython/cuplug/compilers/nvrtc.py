@@ -17,6 +17,7 @@ MAJORS = range(19, 12, -1)
 # Headers that stand for the C and C++ standard library, and for <cub/cub.cuh>.
 _STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standard")
 STANDARD_C, STANDARD_CPP = (os.path.join(_STANDARD, name) for name in ("c", "cpp"))
+NAMES = "__nv_name_map"  # the file of name expressions, in messages
 
 
 class Compiler:

@@ -17,6 +17,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 from dask.array.utils import meta_from_array
+from dask.delayed import Delayed
 
 from cuplug.base.numpy_dtypes import numpy_dtype
 from cuplug.call.named import named_outputs
@@ -99,16 +100,28 @@ def _spec(operator: Operator, key: int | str, x: Any) -> Any:
         return [_spec(operator, key, item) for item in x]
     if isinstance(x, np.generic):
         return x.item()
+    if isinstance(x, Delayed):
+        raise TypeError(
+            f"{operator.name}: {_name(operator, key)}: seen an object of dask.delayed, wanted an "
+            "array (dask.array.from_delayed makes one, of a number with shape=())"
+        )
     if not (hasattr(x, "dtype") and hasattr(x, "shape")):
         return x
     try:
         return ArraySpec(x.dtype, tuple(map(to_size, x.shape)))
     except TypeError:
-        name = list(operator.__signature__.parameters)[key] if isinstance(key, int) else key
         raise TypeError(
-            f"{operator.name}: {name}: seen {x.dtype}[{', '.join(map(str, x.shape))}], wanted "
-            "an array of numbers"
+            f"{operator.name}: {_name(operator, key)}: seen "
+            f"{x.dtype}[{', '.join(map(str, x.shape))}], wanted an array of numbers"
         ) from None
+
+
+def _name(operator: Operator, key: int | str) -> str:
+    """Return the name of an argument, as the first row that has it says."""
+    if isinstance(key, str):
+        return key
+    rows = [_parse(text).parameters for text in operator.signatures]
+    return next((row[key].name for row in rows if key < len(row)), f"argument {key}")
 
 
 def _is_unknown(spec: Any) -> bool:

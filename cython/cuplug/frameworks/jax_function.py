@@ -13,6 +13,7 @@ from cuplug.call.operator import Operator
 from cuplug.frameworks import jax_gradient  # noqa: F401  (its rules)
 from cuplug.frameworks.jax_arguments import Call, read_call, rows_of, texts_of
 from cuplug.frameworks.jax_call import bind
+from cuplug.signature.call_signature import to_inspect
 from cuplug.signature.gradient import results_of
 from cuplug.signature.signature import parse
 
@@ -35,7 +36,7 @@ class Function:
         self.operator = operator
         self.__name__ = self.__qualname__ = operator.name
         self.__doc__ = operator.__doc__
-        self.__signature__ = operator.__signature__
+        self.__signature__ = to_inspect(operator.signatures, is_own=False)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         call, operands = read_call(self.operator, args, keywords)

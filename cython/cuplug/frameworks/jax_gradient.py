@@ -2,18 +2,20 @@
 """Derivatives of calls: forward along arrays in which an operator is linear, backward by the
 operator that its plugin names.
 
-Where an operator is not linear, its derivative forward is a primitive, `tangent_p`, that can be
-transposed and nothing else: that is all that jax.grad and jax.vjp need of it.
+Where an operator is not linear, its derivative forward is a primitive, `tangent_p`, which jax.grad
+and jax.vjp transpose. What else is done with it is done with what it stands for, the transpose of
+the gradient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, batching, mlir, xla
 
 from cuplug.frameworks.jax_arguments import ABSENT, Call, read_call, rows_of
 from cuplug.frameworks.jax_call import bind, call_p, like
@@ -214,20 +216,67 @@ def _tangent_avals(*avals: Any, results: Any, **_: Any) -> list[Any]:
     return [like(avals, dtype, shape) for dtype, shape in results]
 
 
-def _refuse_forward(*_: Any, call: Call, **__: Any) -> Any:
-    raise NotImplementedError(
-        f"{call.operator.name}: it is differentiated backward alone, by jax.grad, jax.vjp and "
-        f"jax.jacrev: {call.operator.plugin} does not say that it is linear"
-    )
+def _along(
+    *args: Any,
+    call: Call,
+    row: int,
+    moving: Sequence[int],
+    kept: Any,
+    results: Sequence[tuple[str, Any]],
+    operands: Any,
+) -> list[Any]:
+    """Return the results' tangents: the gradient is linear in theirs, and transposed for it."""
+    known = dict(zip(kept, args[len(moving) :], strict=True))
+    cotangents = [ad.Zero(jax.core.ShapedArray(shape, dtype)) for dtype, shape in results]
+    floating = [k for k, x in enumerate(cotangents) if _is_floating(x.aval)]
+
+    def gradient(*given: Any) -> list[Any]:
+        values = dict(zip(floating, given, strict=True))
+        all_of_them = [values.get(k, x) for k, x in enumerate(cotangents)]
+        found = _pull_back(call, row, all_of_them, known, operands, results)
+        zeros = {k: jax.numpy.zeros(operands[k][1], operands[k][0]) for k in moving}
+        return [found.get(k, zeros[k]) for k in moving]
+
+    try:
+        transposed = jax.linear_transpose(gradient, *(cotangents[k].aval for k in floating))
+        made = transposed([*args[: len(moving)]])
+    except NotImplementedError as error:
+        raise NotImplementedError(
+            f"{call.operator.name}: it is differentiated backward alone, by jax.grad, jax.vjp and "
+            f"jax.jacrev, as its gradient has none: {error}"
+        ) from None
+    values = dict(zip(floating, made, strict=True))
+    return [values.get(k, ad.instantiate_zeros(x)) for k, x in enumerate(cotangents)]
+
+
+def _is_floating(aval: Any) -> bool:
+    return bool(jax.numpy.issubdtype(aval.dtype, jax.numpy.inexact))
+
+
+def _jvp_of_tangents(primals: Sequence[Any], tangents: Sequence[Any], **of_call: Any) -> Any:
+    moving = [k for k, x in enumerate(tangents) if not isinstance(x, ad.Zero)]
+
+    def along(*moved: Any) -> list[Any]:
+        values = dict(zip(moving, moved, strict=True))
+        return _along(*(values.get(k, x) for k, x in enumerate(primals)), **of_call)
+
+    given = ([x[k] for k in moving] for x in (primals, tangents))
+    results, made = jax.jvp(along, *given)
+    return results, _floating(results, made)
+
+
+def _batch_tangents(args: Sequence[Any], dims: Sequence[Any], **of_call: Any) -> Any:
+    results = jax.vmap(partial(_along, **of_call), tuple(dims))(*args)
+    return results, [0] * len(results)
 
 
 def _register() -> None:
     tangent_p.multiple_results = True
-    tangent_p.def_impl(_refuse_forward)
+    tangent_p.def_impl(partial(xla.apply_primitive, tangent_p))
     tangent_p.def_abstract_eval(_tangent_avals)
-    mlir.register_lowering(tangent_p, _refuse_forward)
-    batching.primitive_batchers[tangent_p] = _refuse_forward
-    ad.primitive_jvps[tangent_p] = _refuse_forward
+    mlir.register_lowering(tangent_p, mlir.lower_fun(_along, multiple_results=True))
+    batching.primitive_batchers[tangent_p] = _batch_tangents
+    ad.primitive_jvps[tangent_p] = _jvp_of_tangents
     ad.primitive_transposes[tangent_p] = _transpose_tangents
     ad.primitive_jvps[call_p] = _jvp
     ad.primitive_transposes[call_p] = _transpose

@@ -124,7 +124,7 @@ def fake_kernel(entry: Entry) -> Callable[..., Any]:
     def fake(*args: Any) -> Any:
         given = entry.named(args)
         specs = matched_row(entry.whole, given, _unknown)[1]
-        device = _device(given.values())
+        device = _device(entry.whole.operator.name, given)
         outputs = [
             torch.empty(x.shape, dtype=getattr(torch, x.dtype), device=device) for x in specs
         ]
@@ -133,18 +133,21 @@ def fake_kernel(entry: Entry) -> Callable[..., Any]:
     return fake
 
 
-def _empty(x: ArraySpec, device: torch.device) -> torch.Tensor:
-    return torch.empty(x.shape, dtype=getattr(torch, x.dtype), device=device)
-
-
 def _unknown() -> Any:
     return library.get_ctx().new_dynamic_size()
 
 
-def _device(values: Any) -> torch.device:
-    for x in values:
-        if isinstance(x, (list, tuple)) and x:
-            x = x[0]
-        if isinstance(x, torch.Tensor):
-            return x.device
-    return torch.device("cpu")
+def _device(operator: str, given: dict[str, Any]) -> torch.device:
+    """Return where all tensors of a call are; it is the host of a call without any."""
+    items = [(name, y) for name, x in given.items() for y in (x if isinstance(x, list) else [x])]
+    places = [(name, x.device) for name, x in items if isinstance(x, torch.Tensor)]
+    if not places:
+        return torch.device("cpu")
+    first, device = places[0]
+    for name, other in places:
+        if other != device:
+            raise ValueError(
+                f"{operator}: {name}: it is on {other} but {first} is on {device}; "
+                "move one to the other"
+            )
+    return device

@@ -117,8 +117,10 @@ def _implement(name: str, entry: Entry) -> None:
             _library.impl(name, kernel, key)
     _library.impl(name, recording, "Autograd")
     if not entry.overload.mutated:  # their writes have to be counted
-        for key in keys:
-            _implement_boxed(name, f"Autograd{key}", entry, recording)
+        for key in (f"Autograd{key}" for key in keys):
+            # Where sizes are symbols: handed to a boxed kernel, integers would become numbers.
+            if _implement_boxed(name, key, entry, recording):
+                entry.call.py_impl(getattr(torch._C.DispatchKey, key))(recording)
     if entry.overload.mutated:
         _library.impl(name, count_writes(entry), "ADInplaceOrView", with_keyset=True)
     qualified = f"{NAMESPACE}::{name}"
@@ -185,11 +187,25 @@ def hand_on(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any])
                 "wanted without (or pass x.detach())"
             )
     whole = register(operator)
-    result = whole(*args, **given)
+    keeps = not any(x.kind == "inout" for row in whole.rows for x in row.parameters)
+    tensors = {name: _as_tensor(x, keeps) for name, x in given.items()}
+    result = whole(*(_as_tensor(x, keeps) for x in args), **tensors)
     names, *others = {tuple(x.name for x in row.outputs) for row in whole.rows}
     if isinstance(result, tuple) and all(names) and not others:
         return named_outputs(operator.name, names, tuple(result))
     return result
+
+
+def _as_tensor(x: Any, keeps: bool) -> Any:
+    """Return NumPy arrays, which may stand beside tensors, as tensors.
+
+    `keeps` says that none is changed: then one that is read-only may be copied.
+    """
+    if isinstance(x, (list, tuple)):
+        return [_as_tensor(item, keeps) for item in x]
+    if not isinstance(x, numpy.ndarray) or not (keeps or x.flags.writeable):
+        return x
+    return torch.from_numpy(x if x.flags.writeable else x.copy())
 
 
 def _has_tensor(x: Any) -> bool:

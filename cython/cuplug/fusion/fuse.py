@@ -52,9 +52,17 @@ class Fused:
         """Compute it. `out`, `device` and `stream` are those of operators."""
         options = {x: keywords.pop(x) for x in self._options if x in keywords} if keywords else {}
         if keywords or len(args) != self._n or self._has_names:
-            bound = self._signature.bind(*args, **keywords)
+            try:
+                bound = self._signature.bind(*args, **keywords)
+            except TypeError as error:
+                raise TypeError(f"fuse: {self._name}: {error}") from None
             bound.apply_defaults()
             args = tuple(bound.arguments.values())
+        if Symbol in map(type, args):  # in a function that is traced, of which it becomes a part
+            if options:
+                seen = ", ".join(options)
+                raise TypeError(f"fuse: {self._name}: seen {seen} in a fused function, wanted none")
+            return self._apply(args)
         key = tuple([self._key(x) for x in args])
         plan = self._plans.get(key)
         if plan is None:
@@ -74,14 +82,22 @@ class Fused:
         return isinstance(x, np.generic), dtype
 
     def _trace(self, args: Sequence[Any]) -> Plan:
-        given = iter([self._symbol(k, x) for k, x in enumerate(args)])
+        given = [self._symbol(k, x) for k, x in enumerate(args)]
+        try:
+            return Plan(self._name, self._apply(given))
+        except RecursionError:
+            raise RecursionError(f"fuse: {self._name}: it calls itself without end") from None
+
+    def _apply(self, args: Sequence[Any]) -> Any:
+        """Call the function as it was written."""
+        given = iter(args)
         positional, named = [], {}
         for name, parameter in self._signature.parameters.items():
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
                 named[name] = next(given)
             else:
                 positional.append(next(given))
-        return Plan(self._name, self.function(*positional, **named))
+        return self.function(*positional, **named)
 
     def _symbol(self, k: int, x: Any) -> Any:
         if type(x) in _NUMBERS:

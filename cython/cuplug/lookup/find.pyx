@@ -2,8 +2,12 @@
 """Finding and loading plugins."""
 
 import os
+from types import ModuleType
 
+from cpython.dict cimport PyDict_GetItemWithError
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.module cimport PyModule_Check, PyModule_GetDict
+from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport strlen
 
@@ -106,6 +110,25 @@ cdef int look_up(const char *name, cuplug_operator **op, cuplug_error *error) ex
             read_packages()
         status = cuplug_find(name, op, error)
     return status
+
+
+def operator_or_attribute(module, str name not None):
+    """Return an attribute of a module that has operators, as the module's `__getattribute__`.
+
+    Python would make an exception before it asks the module's `__getattr__`, which takes longer
+    than a call.
+    """
+    cdef PyObject *own = NULL
+    if PyModule_Check(module):
+        own = PyDict_GetItemWithError(<object>PyModule_GetDict(module), name)
+        if own != NULL:
+            return <object>own
+        if not name.startswith("_"):
+            try:
+                return find_any(name)
+            except (NotFoundError, ValueError):
+                pass
+    return ModuleType.__getattribute__(module, name)
 
 
 def find_stock(name):

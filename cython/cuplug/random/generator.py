@@ -12,7 +12,8 @@ import numpy as np
 
 from cuplug.array.array import Array
 from cuplug.array.make import empty
-from cuplug.array_api.creation import asarray, assign
+from cuplug.array_api.conversion import asarray
+from cuplug.array_api.creation import assign
 from cuplug.array_api.dtypes import integer, kind_of, to_dtype
 from cuplug.array_api.indexing import take
 from cuplug.array_api.stock import stock

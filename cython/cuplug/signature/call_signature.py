@@ -13,19 +13,24 @@ _OWN = [
     Parameter("device", Parameter.KEYWORD_ONLY, default=None),
     Parameter("stream", Parameter.KEYWORD_ONLY, default=None),
 ]
-_ANY = [Parameter("args", Parameter.VAR_POSITIONAL), *_OWN]
 
 
-def to_inspect(texts: Sequence[str]) -> Signature:
-    """Return the call signature of overloads; `(*args, ...)` where they differ."""
+def to_inspect(texts: Sequence[str], is_own: bool = True) -> Signature:
+    """Return the call signature of overloads; `(*args, ...)` where they differ.
+
+    `is_own` says that a call takes what all of cuplug's own take, `out=` and the like.
+    """
     if not texts:
         return Signature()
     overloads = [_parameters(signatures.parse(text)) for text in texts]
-    same = all(overload == overloads[0] for overload in overloads)
+    own = _OWN if is_own else []
+    some = Signature([Parameter("args", Parameter.VAR_POSITIONAL), *own])
+    if any(overload != overloads[0] for overload in overloads):
+        return some
     try:
-        return Signature([*overloads[0], *_OWN] if same else _ANY)
+        return Signature([*overloads[0], *own])
     except ValueError:  # what Python does not have: a default before a parameter without one
-        return Signature(_ANY)
+        return some
 
 
 def _parameters(signature: signatures.Signature) -> list[Parameter]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuplug.compilers.jit import compile_to_binary
 from cuplug.compilers.program import architecture_of
 from cuplug.source.definitions import load_functions
 
@@ -42,6 +41,8 @@ def compile_cuda(
     CompileError
         The text is wrong: the message shows the user's lines. Or there is no NVRTC.
     """
+    from cuplug.compilers.jit import compile_to_binary  # which nothing on the host needs
+
     binary = compile_to_binary(
         source,
         options=[*OPTIONS, *options],

@@ -85,13 +85,15 @@ struct cuplug_places {{ {packs} }};
 #define CUPLUG_OWN_SUMS {int(is_sum and (variant.columns or variant.few))}
 #define CUPLUG_IS_BOOL {is_bool}
 #define CUPLUG_SMALL {first.name}
+#define CUPLUG_SMALL_BYTES {dtypes[first.variable].n_bytes}
+#define CUPLUG_CHOOSES {int(op.choose is not None)}
 typedef {dtypes[first.variable].stored} cuplug_small_type;
 {_kernels(op)}"""
 
 
 def _kernels(op: Reduction) -> str:
-    names = ["reduction_threads.cuh", "reduction.cuh"] if op.exclusive is None else ["scan.cuh"]
-    return "\n".join(map(template, names))
+    names = ["reduction_threads.cuh", "reduction_packs.cuh", "reduction.cuh"]
+    return "\n".join(map(template, names if op.exclusive is None else ["scan.cuh"]))
 
 
 def _pack(dtype: Dtype, variant: Variant, is_sum: bool) -> str:

@@ -12,104 +12,45 @@
  *
  * ALONE, a thread shares with none. A FLAT line begins and ends anywhere: what lies before its
  * first whole pack, and behind its last one, is loaded by elements. */
-constexpr int OUTPUTS = COLUMNS ? WIDTH : 1; /* of a thread */
 constexpr int PARTS_AHEAD = sizeof(cuplug_value) <= 4 ? 16 : 8;
 #if CUPLUG_OWN_SUMS /* of small integers: 32 bits hold those of a thread */
 typedef int walked;
-#define CUPLUG_TOTAL(sum) (cuplug_value)(CUPLUG_IS_BOOL ? (sum) >> 7 : (sum))
+#elif CUPLUG_CHOOSES /* the best one, and in which of its packs a thread found it */
+struct walked {
+  decltype(cuplug_value::value) value;
+  int pack;
+};
 #else
 typedef cuplug_value walked;
-#define CUPLUG_TOTAL(value) value
+#endif
+#if CUPLUG_OWN_SUMS && CUPLUG_SMALL_BYTES == 1 /* nor do those of a block need more */
+typedef int summed;
+#else
+typedef cuplug_value summed;
 #endif
 /* Blocks that a multiprocessor holds at once, N_BLOCKS_HELD in core/source/reduction_cuda.c where
  * values are narrow. Without this number the compiler spares registers, and loads wait for others.
  */
 constexpr int WALKED_BYTES = WIDTH * sizeof(walked);
 constexpr int N_HELD = WALKED_BYTES <= 32 ? 4 : WALKED_BYTES <= 64 ? 3 : 2;
-struct arrays {
-  void *data[N_ARRAYS];
-};
-struct scalars {
-  cuplug_scalar of[N_SCALARS];
-};
-
-/* Puts the outputs with this number where they belong; n elements went into each. */
-__device__ inline void store_output(const arrays &a, const cuplug_numbers &given, int64_t number,
-                                    const cuplug_value &value, const divisors<KEPT> &kept,
-                                    const strides<N_ARRAYS, KEPT> &steps, int64_t n) {
-  int64_t at[N_ARRAYS] = {};
-  locate<KEPT>((index)(number / OUTPUTS), kept, steps, at);
-  if constexpr (COLUMNS && WIDTH > 1)
-    for (int k = N_INPUTS; k < N_ARRAYS; k++)
-      at[k] += number % WIDTH * (steps.of[k][KEPT - 1] / WIDTH);
-  const cuplug_results results = cuplug_results_of(given, value, n);
-#define CUPLUG_STORE(k, name, type) static_cast<type *>(a.data[k])[at[k]] = results.name;
-  CUPLUG_EACH_OUTPUT(CUPLUG_STORE)
+/* Launches overlap: this one begins while the last blocks of the kernel ahead run, and lets the
+ * next one begin so. Memory is read and written when the kernel ahead is done. */
+__device__ inline void wait_for_kernel_ahead() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 
-/* WIDTH outputs side by side at a place. */
-__device__ inline void store_pack(const arrays &a, const cuplug_numbers &given,
-                                  const int64_t (&at)[N_ARRAYS], const state (&states)[WIDTH],
-                                  int64_t n) {
-  cuplug_results results[WIDTH];
-#pragma unroll
-  for (int j = 0; j < WIDTH; j++) results[j] = cuplug_results_of(given, states[j].value, n);
-#define CUPLUG_STORE_PACK(k, name, type)                                                   \
-  {                                                                                        \
-    pack<type, WIDTH> made;                                                                \
-    for (int j = 0; j < WIDTH; j++) made.value[j] = results[j].name;                       \
-    *reinterpret_cast<pack<type, WIDTH> *>(static_cast<type *>(a.data[k]) + at[k]) = made; \
-  }
-  CUPLUG_EACH_OUTPUT(CUPLUG_STORE_PACK)
-}
-
-template <bool STILL_ONE, typename P, typename T>
-__device__ inline void load_into(P &p, const T *data, int64_t at) {
-  if constexpr (STILL_ONE)
-    p = load<WIDTH, true>(data, at);
-  else
-    p = *reinterpret_cast<const P *>(data + at);
-}
-
-__device__ inline cuplug_places load_places(const arrays &a, const int64_t (&base)[N_ARRAYS],
-                                            const int64_t (&at)[N_ARRAYS]) {
-  cuplug_places p;
-#define CUPLUG_LOAD(k, name, type) \
-  load_into<(STILL >> k & 1) != 0>(p.name, static_cast<const type *>(a.data[k]), base[k] + at[k]);
-  CUPLUG_EACH_INPUT(CUPLUG_LOAD)
-  return p;
-}
-
-/* Element `at` of a line, as the first of each pack. */
-__device__ inline cuplug_places load_element(const arrays &a, const int64_t (&base)[N_ARRAYS],
-                                             int64_t at) {
-  cuplug_places p;
-#define CUPLUG_LOAD_ELEMENT(k, name, type) \
-  p.name.value[0] =                        \
-      static_cast<const type *>(a.data[k])[base[k] + ((STILL >> k & 1) != 0 ? 0 : at)];
-  CUPLUG_EACH_INPUT(CUPLUG_LOAD_ELEMENT)
-  return p;
-}
-
-/* How many elements before a line the pack begins that its first element lies in. */
-__device__ inline int lead_of(const arrays &a, const int64_t (&base)[N_ARRAYS]) {
-  int lead = 0;
-#define CUPLUG_LEAD(k, name, type) \
-  if ((STILL >> k & 1) == 0)       \
-    lead = (int)((uint64_t)(static_cast<const type *>(a.data[k]) + base[k]) / sizeof(type) % WIDTH);
-  CUPLUG_EACH_INPUT(CUPLUG_LEAD)
-  return lead;
-}
-
-/* The numbers of the elements of a thread's packs: i + u * step + more[k] of element k of pack u.
- */
+/* The numbers of the elements of a thread's packs, which are counted from 0 on. */
 struct numbers {
-  int64_t i, step;
-  int more[WIDTH];
+  int64_t i;
+  int step, more[WIDTH];
+  __device__ int64_t of(int pack, int k) const { return i + (int64_t)pack * step + more[k]; }
 };
 
 __device__ inline numbers numbers_from(int64_t first, const team &t, int n_columns) {
-  numbers n = {first, (int64_t)t.n_lanes * (COLUMNS ? 1 : WIDTH), {}};
+  numbers n = {first, t.n_lanes * (COLUMNS ? 1 : WIDTH), {}};
   const int64_t row = FEW ? first / n_columns : 0;
   const int column = FEW ? (int)(first - row * n_columns) : 0;
   if (FEW) n.i = row, n.step /= n_columns;
@@ -150,9 +91,9 @@ __device__ inline void add_small(const P &p, walked (&sums)[WIDTH]) {
 }
 #endif
 
-/* Goes on from the values by the first n_packs of UNROLL packs. */
+/* Goes on from the values by the first n_packs of UNROLL packs, behind n_taken others. */
 __device__ inline void take_packs(const cuplug_numbers &given,
-                                  const cuplug_places (&loaded)[UNROLL], int n_packs,
+                                  const cuplug_places (&loaded)[UNROLL], int n_packs, int n_taken,
                                   const numbers &at, bool &is_first, walked (&values)[WIDTH]) {
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {
@@ -162,13 +103,31 @@ __device__ inline void take_packs(const cuplug_numbers &given,
 #else
 #pragma unroll
     for (int k = 0; k < WIDTH; k++) {
-      const int64_t i = at.i + u * at.step + at.more[k];
-      const cuplug_value made = cuplug_element(given, loaded[u], k, i);
+      const cuplug_value made = cuplug_element(given, loaded[u], k, at.of(n_taken + u, k));
+#if CUPLUG_CHOOSES
+      if (is_first || cuplug_better(given, values[k].value, made.value))
+        values[k] = {made.value, n_taken + u};
+#else
       values[k] = is_first ? made : cuplug_follow(given, values[k], made);
+#endif
     }
 #endif
     is_first = false;
   }
+}
+
+/* What a thread's values come to. */
+__device__ inline cuplug_value total_of(const walked &value, int k, const numbers &at) {
+#if CUPLUG_OWN_SUMS
+  return (cuplug_value)(CUPLUG_IS_BOOL ? value >> 7 : value);
+#elif CUPLUG_CHOOSES
+  cuplug_value total;
+  total.value = value.value;
+  total.index = at.of(value.pack, k);
+  return total;
+#else
+  return value;
+#endif
 }
 
 /* What a thread walks: packs p, p + n_lanes ... before `end`, and what stands around whole packs.
@@ -190,8 +149,10 @@ __device__ inline path path_of(const arrays &a, const int64_t (&base)[N_ARRAYS],
   const int64_t end = y == n_parts - 1 ? n_whole : begin + part + (y < rest);
   const int64_t p = begin + t.lane;
   return {begin,
-          FLAT && p == 0 && lead ? t.n_lanes : p,
-          is_used ? end : 0,
+          !is_used                 ? end
+          : FLAT && p == 0 && lead ? t.n_lanes
+                                   : p,
+          end,
           n_whole,
           n_reduced,
           lead,
@@ -246,14 +207,13 @@ __device__ inline void take_edges(const arrays &a, const cuplug_numbers &given,
       cuplug_value *partials, const int64_t n, const int64_t n_parts, const int64_t n_columns, \
       const int64_t period
 
-/* Loads UNROLL packs from number p on and goes on by those that are WHOLE, or come before the end:
+/* Loads UNROLL packs from number p on, which are WHOLE, or come before the end; returns how many:
  * instead of others the first is loaded again, so that no load waits for a question. */
 template <bool WHOLE>
-__device__ inline void
-walk_some(const arrays &a, const cuplug_numbers &given, const int64_t (&base)[N_ARRAYS],
-          const divisors<REDUCED> &reduced, const strides<N_ARRAYS, REDUCED> &steps, const path &w,
-          int64_t p, int n_lanes, const numbers &at, bool &is_first, walked (&values)[WIDTH]) {
-  cuplug_places loaded[UNROLL];
+__device__ inline int load_packs(const arrays &a, const int64_t (&base)[N_ARRAYS],
+                                 const divisors<REDUCED> &reduced,
+                                 const strides<N_ARRAYS, REDUCED> &steps, const path &w, int64_t p,
+                                 int n_lanes, cuplug_places (&loaded)[UNROLL]) {
   int n_loaded = 0;
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {
@@ -268,7 +228,7 @@ walk_some(const arrays &a, const cuplug_numbers &given, const int64_t (&base)[N_
     loaded[u] = load_places(a, base, place);
     n_loaded += is_there;
   }
-  take_packs(given, loaded, WHOLE ? UNROLL : n_loaded, at, is_first, values);
+  return n_loaded;
 }
 
 /* The states of a thread: of its columns, or by rows of what it has of the one output. */
@@ -278,22 +238,27 @@ __device__ inline void walk_packs(const arrays &a, const cuplug_numbers &given,
                                   const team &t, int n_columns, state (&states)[WIDTH]) {
   constexpr bool HAS_EDGE = FLAT && !FEW;
   const int64_t edge = HAS_EDGE ? edge_of(w, t.lane) : -1;
-  cuplug_places at_edge;
+  cuplug_places at_edge, loaded[UNROLL];
   walked values[WIDTH];
   bool is_first = true;
   int64_t p = w.p;
+  int n_taken = 0;
   const int64_t step = (int64_t)t.n_lanes * UNROLL;
-  numbers at = numbers_from(COLUMNS ? p : p * WIDTH - w.lead, t, n_columns);
+  const numbers at = numbers_from(COLUMNS ? p : p * WIDTH - w.lead, t, n_columns);
   if (HAS_EDGE && edge >= 0) at_edge = load_element(a, base, edge);
 #pragma unroll
   for (int k = 0; k < WIDTH && CUPLUG_IS_SUM; k++) values[k] = walked();
-  for (; p + step - t.n_lanes < w.end; p += step, at.i += at.step * UNROLL)
-    walk_some<true>(a, given, base, reduced, steps, w, p, t.n_lanes, at, is_first, values);
-  if (p < w.end)
-    walk_some<false>(a, given, base, reduced, steps, w, p, t.n_lanes, at, is_first, values);
+  for (; p + step - t.n_lanes < w.end; p += step, n_taken += UNROLL) {
+    load_packs<true>(a, base, reduced, steps, w, p, t.n_lanes, loaded);
+    take_packs(given, loaded, UNROLL, n_taken, at, is_first, values);
+  }
+  if (p < w.end) {
+    const int n_loaded = load_packs<false>(a, base, reduced, steps, w, p, t.n_lanes, loaded);
+    take_packs(given, loaded, n_loaded, n_taken, at, is_first, values);
+  }
 #pragma unroll
   for (int k = 0; k < WIDTH; k++) {
-    states[k] = {CUPLUG_TOTAL(values[k]), !is_first};
+    states[k] = {total_of(values[k], k, at), !is_first};
     if (!COLUMNS && !FEW && !CUPLUG_IS_SUM && k && !is_first)
       add(given, states[0], states[k].value);
   }
@@ -302,6 +267,7 @@ __device__ inline void walk_packs(const arrays &a, const cuplug_numbers &given,
 }
 
 CUPLUG_KERNEL_FOR(N_HELD) cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
+  wait_for_kernel_ahead();
   __shared__ slots shared;
   const cuplug_numbers given = cuplug_read(read.of);
   const team t = team_of((int)period);
@@ -322,8 +288,19 @@ CUPLUG_KERNEL_FOR(N_HELD) cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
     const int first = (int)((w.begin * WIDTH - w.lead + WIDTH * n_columns) % n_columns);
     const cuplug_value value = share_columns(given, shared, t, (int)n_columns, first, states);
     if (threadIdx.x < n_columns) put(t.owner * n_columns + threadIdx.x, value);
+  } else if constexpr (COLUMNS && !ALONE) {
+    const int64_t first = (int64_t)blockIdx.x * blockDim.x * WIDTH;
+    summed values[WIDTH];
+#pragma unroll
+    for (int k = 0; k < WIDTH; k++) values[k] = (summed)states[k].value;
+    share_block(
+        values, w.end - w.begin < t.n_lanes ? (int)(w.end - w.begin) : t.n_lanes,
+        [&](const summed &x, const summed &y) { return (summed)cuplug_reduce(given, x, y); },
+        [&](int column, const summed &value) {
+          if (first + column < n_outputs) put(first + column, value);
+        });
   } else {
-    if constexpr (!ALONE) share(given, shared, t, OUTPUTS, states);
+    if constexpr (!ALONE) share(given, shared, t, 1, states);
     if (!is_used || t.sharer) return;
     if (STORES_PACKS && !has_parts) return store_pack(a, given, base, states, n);
 #pragma unroll
@@ -333,6 +310,7 @@ CUPLUG_KERNEL_FOR(N_HELD) cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
 
 /* Threads side by side have an output each; those above each other share the parts of it. */
 CUPLUG_KERNEL_FOR(1) cuplug_finish(CUPLUG_REDUCTION_PARAMETERS) {
+  wait_for_kernel_ahead();
   __shared__ slots shared;
   const cuplug_numbers given = cuplug_read(read.of);
   const int x = threadIdx.x, y = threadIdx.y, width = blockDim.x, height = blockDim.y;
@@ -341,7 +319,7 @@ CUPLUG_KERNEL_FOR(1) cuplug_finish(CUPLUG_REDUCTION_PARAMETERS) {
   for (int64_t p = y; number < n_outputs && p < n_parts; p += PARTS_AHEAD * height) {
     cuplug_value loaded[PARTS_AHEAD];
 #pragma unroll
-    for (int u = 0; u < PARTS_AHEAD; u++) { /* as in walk_some */
+    for (int u = 0; u < PARTS_AHEAD; u++) { /* as in load_packs */
       const int64_t next = p + u * height;
       loaded[u] = partials[(next < n_parts ? next : p) * n_outputs + number];
     }

@@ -33,16 +33,22 @@ __device__ inline team team_of(int period) {
 }
 
 /* Room for the states of all threads, TOGETHER of each at once. */
-constexpr int STATES = COLUMNS || FEW ? WIDTH : 1;
-constexpr int TOGETHER_BYTES = 16384 / THREADS / sizeof(cuplug_value);
-constexpr int TOGETHER = TOGETHER_BYTES < 1 ? 1 : TOGETHER_BYTES < STATES ? TOGETHER_BYTES : STATES;
+constexpr int STATES = FEW ? WIDTH : 1;
+template <typename T> __device__ constexpr int most_together(int n_states) {
+  int n = 1;
+  while (2 * n <= n_states && 2 * n * THREADS * (int)sizeof(T) <= 16384) n *= 2;
+  return n;
+}
+constexpr int TOGETHER = most_together<cuplug_value>(STATES);
+constexpr int FOLDED = 8; /* values that a thread reads there before it puts them together */
 struct slots {
   cuplug_value value[TOGETHER][THREADS];
   bool is_there[TOGETHER][THREADS];
 };
 
-/* Puts together states number `first` and so on of all sharers, in halves, as those of the first
- * one. All threads come here; the first n sharers are of one warp where their states lie so. */
+/* Puts together states number `first` and so on of all sharers, FOLDED to one, as those of the
+ * first one. All threads come here; the first n sharers are of one warp where their states lie so.
+ */
 template <int N>
 __device__ inline void share_some(const cuplug_numbers &given, slots &shared, const team &t,
                                   int first, int end, state (&states)[N]) {
@@ -58,16 +64,23 @@ __device__ inline void share_some(const cuplug_numbers &given, slots &shared, co
     if (states[first + k].is_there) shared.value[k][mine] = states[first + k].value;
     shared.is_there[k][mine] = states[first + k].is_there;
   }
-  for (int n = t.n_sharers, half; n > 1; n = half) {
-    half = (n + 1) / 2;
+  for (int n = t.n_sharers, left; n > 1; n = left) {
+    left = (n + FOLDED - 1) / FOLDED;
     wait_for(n);
-    const int other = mine + half * t.step;
 #pragma unroll
     for (int k = 0; k < TOGETHER; k++) {
-      if (t.sharer >= n - half || first + k >= end || !shared.is_there[k][other]) continue;
-      add(given, states[first + k], shared.value[k][other]);
+      if (t.sharer >= left || first + k >= end) continue;
+      state others[FOLDED];
+#pragma unroll
+      for (int j = 1; j < FOLDED; j++) {
+        const int other = t.sharer + j * left, at = other < n ? mine + j * left * t.step : mine;
+        others[j] = {shared.value[k][at], other < n && shared.is_there[k][at]};
+      }
+#pragma unroll
+      for (int j = 1; j < FOLDED; j++)
+        if (others[j].is_there) add(given, states[first + k], others[j].value);
       shared.value[k][mine] = states[first + k].value;
-      shared.is_there[k][mine] = true;
+      shared.is_there[k][mine] = states[first + k].is_there;
     }
   }
 }
@@ -103,4 +116,42 @@ __device__ inline cuplug_value share_columns(const cuplug_numbers &given, slots 
   }
   __syncthreads();
   return found[own < n_columns ? own : 0];
+}
+
+/* Puts together what the first n_sharers of the threads above each other have of a block's
+ * columns, and gives what each column comes to, by its number in the block, to `put`: columns that
+ * lie side by side are those of threads side by side. */
+template <typename T, typename F, typename P>
+__device__ inline void share_block(const T (&values)[WIDTH], int n_sharers, const F &together,
+                                   const P &put) {
+  constexpr int N = most_together<T>(WIDTH);
+  alignas(16) __shared__ T shared[THREADS * N];
+  const int width = blockDim.x, mine = threadIdx.y * width + threadIdx.x, n_columns = width * N;
+#pragma unroll
+  for (int first = 0; first < WIDTH; first += N) {
+    if (first) __syncthreads();
+#pragma unroll
+    for (int k = 0; k < N; k++) shared[mine * N + k] = values[first + k];
+    __syncthreads();
+    int n = n_sharers;
+    for (int left; n > FOLDED; n = left) {
+      left = (n + FOLDED - 1) / FOLDED;
+      for (int at = mine; at < left * n_columns; at += THREADS) {
+        T all = shared[at];
+        for (int j = left; at + j * n_columns < n * n_columns; j += left)
+          all = together(all, shared[at + j * n_columns]);
+        shared[at] = all;
+      }
+      __syncthreads();
+    }
+    for (int at = mine; at < n_columns; at += THREADS) {
+      T loaded[FOLDED];
+#pragma unroll
+      for (int j = 0; j < FOLDED; j++) loaded[j] = shared[at + (j < n ? j : 0) * n_columns];
+#pragma unroll
+      for (int j = 1; j < FOLDED; j++)
+        if (j < n) loaded[0] = together(loaded[0], loaded[j]);
+      put(at / N * WIDTH + first + at % N, loaded[0]);
+    }
+  }
 }
