@@ -14,10 +14,9 @@
  *
  * out[0] is x[0] itself, not what comes of it and 0 or 1: of -0 and of infinities that is another.
  *
- * On the host, long lines are cut into chunks by their length: the sums of chunks are found, then
- * each chunk is scanned from the sum of those before it on. So the bits are the same with any
- * number of threads. On a GPU a tile of a long line goes on from whatever the tiles before it have
- * said by then, so that sums of floats differ by their rounding from call to call. */
+ * Long lines are cut into chunks by their length: what chunks come to is found, then each is
+ * scanned from what those before it come to. So the bits are the same with any number of threads,
+ * and of a GPU's blocks. */
 #include "scan/lines.h"
 
 #include <complex.h>
@@ -243,14 +242,15 @@ CUPLUG_ENTRY int cumulative_prod_host(const cuplug_call *call) { return scan(cal
 
 CUPLUG_OPERATOR(cumulative_sum_cuda, cumulative_sum_host, FORWARD("cumulative_sum"),
                 "Sums of the elements up to each one along an axis." CUPLUG_NEVER_WAITS
-                    CUPLUG_GRADIENT(cumulative_sum_backward) CUPLUG_LINEAR(x));
+                    CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(cumulative_sum_backward) CUPLUG_LINEAR(x));
 CUPLUG_OPERATOR(
     cumulative_sum_backward_cuda, cumulative_sum_backward_host,
     "cumulative_sum_backward(grad: T[*g], axis: int = -1, include_initial: bool = "
     "False) -> T" SIZES("g", "-") " where T: floating | complex, "
                                   "-len(g) <= axis < len(g)",
     "The gradient of cumulative_sum: sums from each element of grad on." CUPLUG_NEVER_WAITS
-        CUPLUG_GRADIENT(cumulative_sum) CUPLUG_LINEAR(grad));
+        CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(cumulative_sum) CUPLUG_LINEAR(grad));
 CUPLUG_OPERATOR(cumulative_prod_cuda, cumulative_prod_host, FORWARD("cumulative_prod"),
-                "Products of the elements up to each one along an axis." CUPLUG_NEVER_WAITS);
+                "Products of the elements up to each one along an axis." CUPLUG_NEVER_WAITS
+                    CUPLUG_DETERMINISTIC);
 CUPLUG_PLUGIN(scan, "1.0.0");
