@@ -27,6 +27,8 @@ KEYS = [
     (slice(None), ..., MASK, 0),
     (..., TWO, TWO, TWO),
     (TWO, ..., TWO, TWO),
+    ((1, 0), slice(None), (3, 0)),
+    (slice(None), ((1,), (0,)), ()),
 ]
 
 
@@ -251,6 +253,7 @@ floats = np.array([3e38, 700.5, -0.0, np.inf], "float32")
 for call, arrays in [
     (lambda x, y: x / y, (z, zero)),
     (lambda x: x.round(2), (floats,)),
+    (lambda x: x * (x > 1), (floats[:3],)),
     (lambda x: x.round(-60), (floats,)),
 ]:
     here, there = (call(*(cuplug.asarray(x, device=d) for x in arrays)) for d in ("cpu", "cuda"))

@@ -125,8 +125,8 @@ class _Places:
 
 def _item(item: Any, x: Array) -> Any:
     """Return an item of a key: masks, and positions but those of one element, as arrays."""
-    if isinstance(item, (bool, np.bool_, list, np.ndarray)) or hasattr(item, "__dlpack__"):
-        is_empty = isinstance(item, list) and not item  # which NumPy takes for floats
+    if isinstance(item, (bool, np.bool_, list, tuple, np.ndarray)) or hasattr(item, "__dlpack__"):
+        is_empty = isinstance(item, (list, tuple)) and not item  # which NumPy takes for floats
         item = asarray(item, dtype="int64" if is_empty else None, device=x.device)
     if isinstance(item, Array) and kind_of(item.dtype) not in ("bool", "int", "uint"):
         raise IndexError(f"cuplug.Array: seen an index of dtype {item.dtype}, wanted integers")
