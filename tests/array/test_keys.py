@@ -29,6 +29,8 @@ KEYS = [
     (TWO, ..., TWO, TWO),
     ((1, 0), slice(None), (3, 0)),
     (slice(None), ((1,), (0,)), ()),
+    np.zeros((0, 3), bool),
+    (slice(None), np.zeros((3, 0), bool)),
 ]
 
 

@@ -185,8 +185,8 @@ def _add_item(items: list[Any], item: Any, x: Array, at: int) -> tuple[Array, in
     if not item.ndim:
         items.append(arange(int(bool(item)), device=x.device))
         return expand_dims(x, axis=at), at + 1
-    if item.shape != x.shape[at:behind]:
-        shape = x.shape[at:behind]
+    shape = x.shape[at:behind]
+    if any(n not in (0, size) for n, size in zip(item.shape, shape, strict=True)):  # 0: of nothing
         raise IndexError(f"cuplug.Array: seen a mask of shape {item.shape}, wanted {shape}")
     items += nonzero(item)
     return x, behind
