@@ -256,6 +256,7 @@ for call, arrays in [
     (lambda x, y: x / y, (z, zero)),
     (lambda x: x.round(2), (floats,)),
     (lambda x: x * (x > 1), (floats[:3],)),
+    (lambda x: (x * 1.5).round(), (z,)),
     (lambda x: x.round(-60), (floats,)),
 ]:
     here, there = (call(*(cuplug.asarray(x, device=d) for x in arrays)) for d in ("cpu", "cuda"))

@@ -43,6 +43,8 @@ OF_NUMBERS = {
     "repeat all": lambda x: x.repeat(2),
     "reshape": lambda x: x.reshape(2, -1),
     "reshape by a tuple": lambda x: x.reshape((2, 6)),
+    "round": lambda x: x.round(),
+    "round to tens": lambda x: x.round(-1),
     "squeeze": lambda x: x.squeeze(),
     "squeeze an axis": lambda x: x.squeeze(axis=2),
     "sum": lambda x: x.sum(axis=(0, 2)),
@@ -66,8 +68,6 @@ OF_REAL_NUMBERS = {
     "divmod": lambda x: divmod(x, 3)[1],
     "max": lambda x: x.max(axis=0, keepdims=True),
     "min": lambda x: x.min(),
-    "round": lambda x: x.round(),
-    "round to tens": lambda x: x.round(-1),
     "std": lambda x: x.std(axis=1, ddof=1),
     "var": lambda x: x.var(),
     "var in a dtype": lambda x: x.var(dtype="float64"),
@@ -93,6 +93,12 @@ def test_rounded_to_decimals(device):
     x = np.array([-1.25, 0.125, 0.375, 2.5, 1e300, np.inf, np.nan])
     same(cuplug.asarray(x, device=device).round(2), x.round(2))
     same(cuplug.asarray(x, device=device).round(decimals=-1), x.round(-1))
+
+
+def test_parts_of_complex_numbers_are_rounded(device):
+    x = np.array([-1.25 + 0.5j, 2.5 - 3.5j, complex(np.nan, -0.0), 7j])
+    same(cuplug.asarray(x, device=device).round(), x.round())
+    same(cuplug.asarray(x, device=device).round(1), x.round(1))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
