@@ -69,12 +69,15 @@ def emulated_cuda(once) -> Path:
 
 @pytest.fixture
 def run_emulated(emulated_cuda):
-    """Return a function that runs Python text in a process with the emulated GPU."""
+    """Return a function that runs Python text in a process with the emulated GPU.
+
+    It returns what was printed.
+    """
     paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
     usual = {"EMULATED": str(emulated_cuda), "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
-    def run(text: str, **variables: str) -> None:
-        run_on(str(emulated_cuda), text, **usual, **variables)
+    def run(text: str, **variables: str) -> str:
+        return run_on(str(emulated_cuda), text, **usual, **variables)
 
     return run
 
@@ -84,10 +87,10 @@ def run_kernels(run_emulated):
     """Return a function that runs Python text in which `cuplug.compile` is for the emulated GPU."""
     need_nvrtc()
 
-    def run(body: str, **variables: str) -> None:
+    def run(body: str, **variables: str) -> str:
         # What is compiled there is nothing for the cache of the others.
         text = PRELUDE + f"SCALE = {SCALE!r}\n" + textwrap.dedent(body)
-        run_emulated(text, CUPLUG_CACHE_BYTES="0", **variables)
+        return run_emulated(text, CUPLUG_CACHE_BYTES="0", **variables)
 
     return run
 

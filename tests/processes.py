@@ -18,8 +18,8 @@ def environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith("CUPLUG_")} | kept
 
 
-def run_on(driver: str, text: str, **variables: str) -> None:
-    """Run Python text with the libcuda.so.1 of a directory, "" for none; it must succeed."""
+def run_on(driver: str, text: str, **variables: str) -> str:
+    """Run Python text with the libcuda.so.1 of a directory, "" for none; return what it printed."""
     others = {k: v for k, v in environment().items() if not k.startswith("LD_")}
     done = subprocess.run(
         [sys.executable, "-c", text],
@@ -29,6 +29,7 @@ def run_on(driver: str, text: str, **variables: str) -> None:
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
 
 
 def run(*arguments: str, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess:

@@ -30,7 +30,8 @@ def main() -> np.ndarray:
     increase(x.data_ptr, 8)
     increase(x.data_ptr + 4 * 4, 4)  # from the fifth element on
     assert np.array_equal(x.numpy(), [3] * 4 + [4] * 4)
-    part = cuplug.from_pointer(x.data_ptr + 4 * 4, 4, "float32", x.device, owner=x)
+    theirs = ForeignArray(x)
+    part = cuplug.from_pointer(theirs.gpudata + 4 * 4, 4, "float32", x.device, owner=theirs)
     increase(part, 4)
     part.set(2 * part.numpy())  # into the memory that is there
     assert np.array_equal(x.numpy(out=np.empty(8, np.float32)), [3] * 4 + [10] * 4)

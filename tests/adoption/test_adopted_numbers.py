@@ -66,7 +66,8 @@ def test_a_program_whose_main_is_called(build_plugin):
     code = '#include <stdio.h>\nint main(void) { puts("hello"); return 1; }\n'
     hello = build_plugin(code, "hello", extra=["-fvisibility=default"])
     main = {"signature": "main() -> status: int32[]", "arguments": "", "returns": "status"}
-    assert cuplug.adopt(hello, {"prototypes": "int main(void);", "main": main}).main() == 1
+    result = cuplug.adopt(hello, {"prototypes": "int main(void);", "main": main}).main()
+    assert (result.shape, int(result)) == ((), 1)
 
 
 DOT = {

@@ -60,6 +60,9 @@ PAIRS = [
     ("int16", "float16"),
     ("float32", "complex64"),
     ("int32", "complex64"),
+    ("bool", "int16"),
+    ("float32", "bool"),
+    ("bool", "complex64"),
 ]
 
 
@@ -79,6 +82,16 @@ def test_arrays_of_two_dtypes(name, dtypes, device):
     if x.dtype.itemsize < 8:
         turned = getattr(xp, name)(ours[0].T, ours[1].T)
         same(turned, wanted.T)
+
+
+def test_masks_are_factors(device):
+    x = np.array([-1.5, 0, 2.5], "float32")
+    ours = cuplug.asarray(x, device=device, copy=True)
+    same(ours * (ours > 0), x * (x > 0))
+    same(xp.concat([ours > 0, ours]), np.concatenate([x > 0, x]))
+    ours *= ours < 0
+    same(ours, x * (x < 0))
+    assert xp.result_type("bool", "bfloat16") == xp.asarray(1, dtype="bfloat16", device="cpu").dtype
 
 
 ALL = ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64", "complex64"]

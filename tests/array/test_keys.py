@@ -27,6 +27,10 @@ KEYS = [
     (slice(None), ..., MASK, 0),
     (..., TWO, TWO, TWO),
     (TWO, ..., TWO, TWO),
+    ((1, 0), slice(None), (3, 0)),
+    (slice(None), ((1,), (0,)), ()),
+    np.zeros((0, 3), bool),
+    (slice(None), np.zeros((3, 0), bool)),
 ]
 
 
@@ -251,6 +255,8 @@ floats = np.array([3e38, 700.5, -0.0, np.inf], "float32")
 for call, arrays in [
     (lambda x, y: x / y, (z, zero)),
     (lambda x: x.round(2), (floats,)),
+    (lambda x: x * (x > 1), (floats[:3],)),
+    (lambda x: (x * 1.5).round(), (z,)),
     (lambda x: x.round(-60), (floats,)),
 ]:
     here, there = (call(*(cuplug.asarray(x, device=d) for x in arrays)) for d in ("cpu", "cuda"))

@@ -43,6 +43,8 @@ OF_NUMBERS = {
     "repeat all": lambda x: x.repeat(2),
     "reshape": lambda x: x.reshape(2, -1),
     "reshape by a tuple": lambda x: x.reshape((2, 6)),
+    "round": lambda x: x.round(),
+    "round to tens": lambda x: x.round(-1),
     "squeeze": lambda x: x.squeeze(),
     "squeeze an axis": lambda x: x.squeeze(axis=2),
     "sum": lambda x: x.sum(axis=(0, 2)),
@@ -66,8 +68,6 @@ OF_REAL_NUMBERS = {
     "divmod": lambda x: divmod(x, 3)[1],
     "max": lambda x: x.max(axis=0, keepdims=True),
     "min": lambda x: x.min(),
-    "round": lambda x: x.round(),
-    "round to tens": lambda x: x.round(-1),
     "std": lambda x: x.std(axis=1, ddof=1),
     "var": lambda x: x.var(),
     "var in a dtype": lambda x: x.var(dtype="float64"),
@@ -93,6 +93,12 @@ def test_rounded_to_decimals(device):
     x = np.array([-1.25, 0.125, 0.375, 2.5, 1e300, np.inf, np.nan])
     same(cuplug.asarray(x, device=device).round(2), x.round(2))
     same(cuplug.asarray(x, device=device).round(decimals=-1), x.round(-1))
+
+
+def test_parts_of_complex_numbers_are_rounded(device):
+    x = np.array([-1.25 + 0.5j, 2.5 - 3.5j, complex(np.nan, -0.0), 7j])
+    same(cuplug.asarray(x, device=device).round(), x.round())
+    same(cuplug.asarray(x, device=device).round(1), x.round(1))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -123,7 +129,14 @@ def test_values_of_python(device):
     assert type(x[0, 0].item()) is float
     assert x[:1, :1].item() == x.numpy()[0, 0]
     assert f"{x.mean() / 3:.2f}" == f"{x.numpy().mean() / 3:.2f}"
-    assert f"{x}" == str(x)
+    assert f"{x}" == str(x) == str(x.numpy())
+    assert f"{x[0, 0]}" == str(x.numpy()[0, 0])
+    assert str(cuplug.asarray(np.arange(1e5), device=device)) == str(np.arange(1e5))
+    assert round(x[0, 0] / 3, 2) == round(x.tolist()[0][0] / 3, 2)
+    assert type(round(x[0, 0])) is int
+    out = np.empty((2, 3), np.float32)
+    assert (2 * x).get(out=out) is out
+    np.testing.assert_array_equal(out, (2 * x).get())
     assert x.numpy()[1, 2] in x
     assert -1 not in x
     assert "a" not in x
@@ -190,6 +203,14 @@ def test_integers_where_functions_are_of_floats(device):
         (lambda x: x.transpose(0), "permute_dims: axes: seen"),
         (lambda x: x.take([9], axis=1), "index 9 at position 0 is out of bounds for size 4"),
         (lambda x: cuplug.Array([1, 2]), "make one with cuplug.asarray"),
+        (lambda x: cuplug.array([1, 2]), "seen a call of a package; cuplug.asarray makes arrays"),
+        (lambda x: x @ x, r"^cuplug.Array: @: linear algebra .*: numpy.asarray\(x\), torch.from_"),
+        (lambda x: x == [1, 2], "^equal: y: seen list, wanted a cuplug.Array .cuplug.asarray"),
+        (lambda x: (1, 2) - x, "^subtract: y: seen tuple, wanted a cuplug.Array"),
+        (lambda x: x > 1 and x < 3, r"bool: seen shape .*: write x.any\(\) or x.all\(\), and"),
+        (lambda x: round(x), r"round: seen shape \(3, 4, 1\), wanted \(\)"),
+        (lambda x: list(x[0, 0, 0]), "^iteration over an array without dimensions"),
+        (lambda x: x.astype("int64").__iadd__(x), "seen int64 and float64, which need float64:"),
     ],
 )
 def test_bad_arguments_have_sentences(call, message):
@@ -202,6 +223,16 @@ def test_what_is_left_out_says_where_it_is():
         xp.matmul  # noqa: B018
     with pytest.raises(AttributeError, match="has no attribute 'nothing'$"):
         xp.nothing  # noqa: B018
+    for theirs, ours in {"power": "pow", "cumsum": "cumulative_sum", "array": "asarray"}.items():
+        with pytest.raises(AttributeError, match=f"{theirs!r}: the standard calls it {ours}$"):
+            getattr(xp, theirs)
+
+
+def test_products_with_arrays_of_numpy_are_those_of_numpy():
+    x = np.arange(6.0).reshape(2, 3)
+    ours = cuplug.asarray(x, device="cpu")
+    np.testing.assert_array_equal(ours @ x.T, x @ x.T)
+    np.testing.assert_array_equal(x.T @ ours, x.T @ x)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int16", "uint8"])

@@ -37,9 +37,17 @@ def shell(command: str, folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_with_gcc(tmp_path, run_python):
+@pytest.mark.parametrize(
+    "compiling",
+    [
+        "gcc $(cuplug --cflags) half.c -o libhalf.so",
+        "gcc -c $(cuplug --cflags) half.c && gcc -shared half.o -o libhalf.so",
+    ],
+    ids=["one step", "two steps"],
+)
+def test_with_gcc(compiling, tmp_path, run_python):
     shutil.copy(DROP_IN / "half.c", tmp_path)
-    shell("gcc $(cuplug --cflags) half.c -o libhalf.so && cuplug check libhalf.so", tmp_path)
+    shell(f"{compiling} && cuplug check libhalf.so", tmp_path)
     done = run_python(
         CALL.format(name="half", by=2, more=""), env={"LD_LIBRARY_CUPLUG_PATH": str(tmp_path)}
     )

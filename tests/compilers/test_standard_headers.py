@@ -4,6 +4,7 @@
 import os
 
 import cuplug
+import numpy as np
 import pytest
 from cuplug.compilers import nvrtc
 from emulated_driver import need_nvrtc
@@ -34,13 +35,20 @@ USES = {
     "utility": "std::pair<int, int> p(1, 2); *x = std::move(p.first);",
 }
 
-CUB = """
-#include <cub/cub.cuh>
+SUM = """
 __global__ void sum(const int *x, int *y) {
   typedef cub::BlockReduce<int, 128> reduce;
   __shared__ typename reduce::TempStorage storage;
   int total = reduce(storage).Sum(x[threadIdx.x]);
   if (!threadIdx.x) *y = total;
+}
+"""
+UNIFORM = """
+#include <curand_kernel.h>
+__global__ void uniform(float *x) {
+  curandStatePhilox4_32_10_t state;
+  curand_init(7, threadIdx.x, 0, &state);
+  x[threadIdx.x] = curand_uniform(&state);
 }
 """
 
@@ -84,15 +92,33 @@ def test_headers_of_ones_own_come_first(tmp_path):
     assert "f" in cuplug.compile(source, [f"-I{tmp_path}"], architecture="90")
 
 
-def test_algorithms_of_blocks():
-    assert list(cuplug.compile(CUB, architecture="90")) == ["sum"]
+def needs_curand():
+    if not any(os.path.exists(f"{x}/curand_kernel.h") for x in nvrtc.find().include):
+        pytest.skip("cuRAND's headers are not here")
+
+
+@pytest.mark.parametrize("header", ["cub/cub.cuh", "cub/block/block_reduce.cuh"])
+def test_algorithms_of_blocks(header):
+    assert list(cuplug.compile(f"#include <{header}>\n{SUM}", architecture="90")) == ["sum"]
+
+
+def test_random_numbers_of_curand():
+    needs_curand()
+    assert list(cuplug.compile(UNIFORM, architecture="90")) == ["uniform"]
 
 
 @pytest.mark.gpu
 @pytest.mark.sanitizer
 def test_algorithms_of_blocks_on_a_gpu():
-    import numpy
-
-    x, y = numpy.arange(128, dtype=numpy.int32), numpy.zeros(1, numpy.int32)
-    cuplug.compile(CUB)["sum"][1, 128](cuplug.In(x), cuplug.Out(y))
+    x, y = np.arange(128, dtype=np.int32), np.zeros(1, np.int32)
+    cuplug.compile(f"#include <cub/cub.cuh>\n{SUM}")["sum"][1, 128](cuplug.In(x), cuplug.Out(y))
     assert y[0] == x.sum()
+
+
+@pytest.mark.gpu
+def test_random_numbers_of_curand_on_a_gpu():
+    needs_curand()
+    x = np.zeros(128, np.float32)
+    cuplug.compile(UNIFORM)["uniform"][1, 128](cuplug.Out(x))
+    assert np.unique(x).size > 120
+    assert ((x > 0) & (x <= 1)).all()

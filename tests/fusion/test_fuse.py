@@ -271,6 +271,7 @@ REFUSED = {
     "float": (lambda x: float(x), "they are no Python numbers"),
     "loop": (lambda x: sum(each for each in x), "not known while the function is traced"),
     "part": (lambda x: x[0] + 1, "has no parts: index it before"),
+    "product": (lambda x: x @ x, "fuse: @: no function of single elements and no reduction"),
     "mask": (lambda x: x.__setitem__(x > 0, 0), "write where(mask, value, x)"),
     "in place": (lambda x: x.__iadd__(1), "write x = x + y"),
     "shape": (lambda x: x / x.shape[0], "knows none while it is traced"),

@@ -2,6 +2,7 @@
 """Modules without a GPU: PTX out, code that was compiled elsewhere in, names that are not there,
 pickles. Loading is for a GPU."""
 
+import copy
 import pickle
 import shutil
 import subprocess
@@ -108,6 +109,15 @@ def test_a_name_that_is_not_there_is_an_error_at_once(module, name, part):
         module[name]
     assert part in str(caught.value)
     assert name not in module
+
+
+@pytest.mark.parametrize("name", ["get_function", "add"])
+def test_kernels_are_no_attributes(module, name):
+    with pytest.raises(
+        AttributeError, match=rf"no attribute '{name}': a kernel is module\[\"f\"\]"
+    ):
+        getattr(module, name)
+    assert copy.copy(module)["add"].name == "add"
 
 
 def test_kernels_that_a_macro_makes_are_there():

@@ -3,6 +3,7 @@
 needs the real one is marked."""
 
 import pytest
+from emulated_driver import need_nvrtc
 
 
 def test_arrays_in_and_out(run_kernels):
@@ -27,6 +28,29 @@ def test_arrays_in_and_out(run_kernels):
     scale[1, 32](InOut(empty), 2, 0)
     """
     run_kernels(body)
+
+
+PRINTING = """
+#include <stdio.h>
+__global__ void HelloKernel() { printf("hello from thread %d\\n", threadIdx.x); }
+"""
+HELLO = f"""
+import cuplug
+cuplug.compile({PRINTING!r})["HelloKernel"][1, 3]()
+cuplug.synchronize()
+"""
+PRINTED = "".join(f"hello from thread {k}\n" for k in range(3))
+
+
+def test_a_kernel_that_prints(run_kernels):
+    assert run_kernels(HELLO) == PRINTED
+
+
+@pytest.mark.gpu
+def test_a_kernel_that_prints_on_a_gpu(run_python):
+    need_nvrtc()
+    done = run_python(HELLO)
+    assert (done.stdout, done.stderr) == (PRINTED, "")
 
 
 def test_out_is_written_alone(run_kernels):

@@ -75,6 +75,9 @@ cdef bint is_apart(Buffer x, Buffer y) noexcept:
     return is_near and not may_overlap(&x.tensor, &y.tensor)
 
 
+IN_CONDITIONS = ": write x.any() or x.all(), and `&`, `|`, `~` in place of `and`, `or`, `not`"
+
+
 cdef class Arithmetic(Buffer):
     """Memory that is calculated with."""
 
@@ -102,12 +105,16 @@ cdef class Arithmetic(Buffer):
     def __array_ufunc__(self, function, method, *inputs, **keywords):
         return functions().call_ufunc(function, method, inputs, keywords)
 
+    def __round__(self, digits=None):
+        return round(self.only("round").item(), digits)
+
     def __format__(self, text):
         return format(self.only("format"), text) if text else str(self)
 
     cdef object only(self, str kind):
         if self.shape:
-            raise TypeError(f"cuplug.Array: {kind}: seen shape {self.shape}, wanted ()")
+            more = IN_CONDITIONS if kind == "bool" else ""
+            raise TypeError(f"cuplug.Array: {kind}: seen shape {self.shape}, wanted (){more}")
         if self.dtype.kind == "c" and kind in ("int", "float"):
             raise TypeError(f"cuplug.Array: {kind}: seen {self.dtype}, wanted real numbers")
         return self.numpy()[()]
@@ -170,6 +177,9 @@ cdef class Arithmetic(Buffer):
 
     def __imul__(self, other):
         return changed("multiply", self, other)
+
+    def __matmul__(self, other):
+        return functions().matmul(other)
 
     def __truediv__(self, other):
         return computed("divide", self, other, False)

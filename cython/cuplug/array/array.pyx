@@ -35,7 +35,7 @@ import math
 
 import numpy
 
-from cuplug.array.shown import shown
+from cuplug.array.shown import shown, values_shown
 from cuplug.base.public import public
 
 cdef extern from "Python.h":
@@ -102,6 +102,10 @@ cdef class Array(Methods):
         """
         return to_numpy(self.in_order(), out, stream)
 
+    def get(self, *, out=None, stream=None):
+        """Copy to a NumPy array: what CuPy and PyCUDA call `numpy`."""
+        return self.numpy(out=out, stream=stream)
+
     def set(self, values, *, stream=None):
         """Copy an array of the host, of the same shape, into this one, as elements of its dtype.
 
@@ -145,7 +149,8 @@ cdef class Array(Methods):
         raise TypeError("cuplug.Array: del: seen elements, which cannot be deleted")
 
     def __iter__(self):
-        len(self)  # which those of no dimensions have not
+        if not self.tensor.ndim:
+            raise TypeError("iteration over an array without dimensions")
         return PySeqIter_New(self)
 
     def __reduce__(self):
@@ -153,6 +158,9 @@ cdef class Array(Methods):
 
     def __repr__(self):
         return shown(self)
+
+    def __str__(self):
+        return values_shown(self)
 
     # ---- For other libraries -----------------------------------------------------------------
 

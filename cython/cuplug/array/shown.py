@@ -12,14 +12,23 @@ EDGE = 3  # elements at each end of a dimension that is too long to be shown
 
 def shown(x: Any) -> str:
     """Return an array's text: its values, of a large one those at the ends, and where it is."""
+    head = f"{type(x).__name__}("
+    return f"{head}{_text(x, ', ', head)}, dtype={x.dtype}, device='{x.device}')"
+
+
+def values_shown(x: Any) -> str:
+    """Return the values alone, as NumPy prints them."""
+    return _text(x, " ", "") if x.ndim else str(x.numpy())
+
+
+def _text(x: Any, separator: str, head: str) -> str:
     is_long = x.size > numpy.get_printoptions()["threshold"]
     values = _ends(x, x.ndim - 1) if is_long else x.numpy()
-    head = f"{type(x).__name__}("
     threshold = 0 if is_long else values.size
-    text = numpy.array2string(
-        values, None, None, None, ", ", head, threshold=threshold, edgeitems=EDGE
+    text: str = numpy.array2string(
+        values, None, None, None, separator, head, threshold=threshold, edgeitems=EDGE
     )
-    return f"{head}{text}, dtype={x.dtype}, device='{x.device}')"
+    return text
 
 
 def _ends(x: Any, axis: int) -> Any:

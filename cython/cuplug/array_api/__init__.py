@@ -39,7 +39,16 @@ _MODULES = {
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 _CONSTANTS = {"e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None, "pi": math.pi}
-_LEFT_OUT = (
+# What NumPy alone calls functions of the standard, beside `expressions.ALIASES`.
+_NAMES_OF_NUMPY = {
+    "array": "asarray",
+    "concatenate": "concat",
+    "cumprod": "cumulative_prod",
+    "cumsum": "cumulative_sum",
+    "transpose": "permute_dims",
+    "unique": "unique_values",
+}
+LEFT_OUT = (
     ": linear algebra and Fourier transforms stay with the libraries that have them, which share "
     "its arrays: numpy.asarray(x), torch.from_dlpack(x), cupy.from_dlpack(x)"
 )
@@ -54,13 +63,19 @@ __all__ = sorted([*_HOMES, *NAMES, *_CONSTANTS])
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        is_left_out = name in ("fft", "linalg", "matmul", "tensordot", "vecdot")
-        more = _LEFT_OUT if is_left_out else ""
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{more}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_elsewhere(name)}")
     module = import_module(f"{__name__}.{_HOMES[name]}")
     found = getattr(module, "CALLED", {}).get(name) or getattr(module, name)
     public = found if isinstance(found, ArrayFunction) else ArrayFunction(found)
     return globals().setdefault(name, public)
+
+
+def _elsewhere(name: str) -> str:
+    """Return what is said of a name that there is not."""
+    if name in ("dot", "fft", "linalg", "matmul", "tensordot", "vecdot"):
+        return LEFT_OUT
+    own = _NAMES_OF_NUMPY.get(name) or import_module(f"{__name__}.expressions").named(name)
+    return f": the standard calls it {own}" if own in _HOMES else ""
 
 
 def __dir__() -> list[str]:

@@ -133,12 +133,10 @@ def promoted(a: Any, b: Any) -> Any:
     Raises
     ------
     TypeError
-        The standard has none: of bool and numbers, of float16 and bfloat16.
+        There is none, as of float16 and bfloat16.
     """
     if a == b:
         return a
-    if "bool" in (name_of(a), name_of(b)):
-        raise TypeError(f"cuplug.array_api: {a} and {b} have no common dtype; convert one of them")
     try:
         return np.promote_types(a, b)
     except TypeError:
@@ -185,7 +183,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     """Say whether a dtype, or an array's, is promoted to another one."""
     dtype, wanted = from_.dtype if isinstance(from_, Array) else to_dtype(from_), to_dtype(to)
     try:
-        return name_of(dtype) == "bool" or bool(promoted(dtype, wanted) == wanted)
+        return bool(promoted(dtype, wanted) == wanted)
     except TypeError:
         return False
 

@@ -104,12 +104,13 @@ def _plain() -> list[Function]:
     both += ["acos", "acosh", "asin", "asinh", "atan", "atanh"]
     apart = {name: f"complex_{name}(x)" for name in ("tanh", "expm1", "log1p")}
     apart |= {"log2": f"(T)(log(x) / {math.log(2)})", "log10": f"(T)(log(x) / {math.log(10)})"}
-    rounding = {"ceil": "ceil", "floor": "floor", "trunc": "trunc", "round": "rint"}
-    binary = ["copysign", "hypot", "nextafter", "atan2"]
+    parts = "(T)complex(rint(real(x)), rint(imag(x)))"
+    whole, binary = ["ceil", "floor", "trunc"], ["copysign", "hypot", "nextafter", "atan2"]
     return [
         *(Function(name, _of(FLOATS, f"{name}(x)")) for name in both),
         *(Function(name, {"float": f"{name}(x)", "complex": z}) for name, z in apart.items()),
-        *(Function(name, _of(INTEGERS, "x", float=f"{c}(x)")) for name, c in rounding.items()),
+        *(Function(name, _of(INTEGERS, "x", float=f"{name}(x)")) for name in whole),
+        Function("round", _of(INTEGERS, "x", float="rint(x)", complex=parts)),
         *(Function(name, {"float": f"{name}(x, y)"}, 2) for name in binary),
     ]
 

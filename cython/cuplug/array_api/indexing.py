@@ -125,8 +125,8 @@ class _Places:
 
 def _item(item: Any, x: Array) -> Any:
     """Return an item of a key: masks, and positions but those of one element, as arrays."""
-    if isinstance(item, (bool, np.bool_, list, np.ndarray)) or hasattr(item, "__dlpack__"):
-        is_empty = isinstance(item, list) and not item  # which NumPy takes for floats
+    if isinstance(item, (bool, np.bool_, list, tuple, np.ndarray)) or hasattr(item, "__dlpack__"):
+        is_empty = isinstance(item, (list, tuple)) and not item  # which NumPy takes for floats
         item = asarray(item, dtype="int64" if is_empty else None, device=x.device)
     if isinstance(item, Array) and kind_of(item.dtype) not in ("bool", "int", "uint"):
         raise IndexError(f"cuplug.Array: seen an index of dtype {item.dtype}, wanted integers")
@@ -185,8 +185,8 @@ def _add_item(items: list[Any], item: Any, x: Array, at: int) -> tuple[Array, in
     if not item.ndim:
         items.append(arange(int(bool(item)), device=x.device))
         return expand_dims(x, axis=at), at + 1
-    if item.shape != x.shape[at:behind]:
-        shape = x.shape[at:behind]
+    shape = x.shape[at:behind]
+    if any(n not in (0, size) for n, size in zip(item.shape, shape, strict=True)):  # 0: of nothing
         raise IndexError(f"cuplug.Array: seen a mask of shape {item.shape}, wanted {shape}")
     items += nonzero(item)
     return x, behind

@@ -13,7 +13,7 @@ import numpy as np
 from cuplug.array.array import Array, may_meet
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import assign, assigning
-from cuplug.array_api.dtypes import astype, integer, kind_of, name_of
+from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
 from cuplug.array_api.elementwise import (
     CALLED,
     NUMBERS,
@@ -49,6 +49,7 @@ __all__ = [
     "copied",
     "exchanged",
     "in_place",
+    "matmul",
     "matrix_transpose",
     "namespace",
     "operator",
@@ -76,9 +77,18 @@ def __getattr__(name: str) -> Any:
 
 def operator(name: str, x: Array, other: Any, reflected: bool = False) -> Any:
     """Return what Python's operators give."""
+    if isinstance(other, (list, tuple)):  # to which Python would find it unequal
+        checked(name, "y", other)
     if not isinstance(other, _OPERANDS) and not _is_number(other):
         return NotImplemented
     return binary(name, other, x) if reflected else binary(name, x, other)
+
+
+def matmul(other: Any) -> Any:
+    """Return what `@` gives beside another library's array, which may compute it."""
+    if isinstance(other, Array):
+        raise TypeError(f"cuplug.Array: @{standard.LEFT_OUT}")
+    return NotImplemented
 
 
 def _is_number(x: Any) -> bool:
@@ -110,9 +120,8 @@ def in_place(name: str, x: Array, other: Any) -> Array:
     _, y = in_common(name, x, other)
     dtype = (_ if isinstance(_, Array) else y).dtype
     if dtype != x.dtype:
-        raise TypeError(
-            f"{name}: seen {x.dtype} and {other!r:.40}, which need {dtype}: not in place"
-        )
+        seen = f"{x.dtype} and {getattr(other, 'dtype', other)!s:.40}"
+        raise TypeError(f"{name}: seen {seen}, which need {dtype}: not in place")
     if isinstance(y, Array):
         y = y if y.shape == x.shape else broadcast_to(y, x.shape)
         if may_meet(x, y):

@@ -123,6 +123,11 @@ class Symbol:
             "place of x[mask] = value"
         )
 
+    def __matmul__(self, other: Any) -> NoReturn:
+        raise refused("@")
+
+    __rmatmul__ = __matmul__
+
     def _in_place(self, other: Any) -> NoReturn:
         raise TypeError(
             "fuse: += and the like change an array in place, which a traced function cannot: "

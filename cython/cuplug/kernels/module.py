@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy
 
@@ -63,6 +63,12 @@ class Module:
         self._make_ptx = ptx
         self._loaded = Image(binary.image, name)
         self._kernels: dict[str, Kernel] = {}
+
+    if not TYPE_CHECKING:  # which is to find such names
+
+        def __getattr__(self, name: str) -> NoReturn:
+            elsewhere = 'a kernel is module["f"], a variable module.global_("x")'
+            raise AttributeError(f"'Module' object has no attribute {name!r}: {elsewhere}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._made.__reduce__()
