@@ -104,7 +104,10 @@ $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(VECTORISED) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
 
-$(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config
+$(BUILD)/nvcc.works: $(BUILD)/plugins.config
+	@sh build_backend/prerequisites.sh cuda $@ $(NVCC) $(NVCCFLAGS)
+
+$(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config | $(BUILD)/nvcc.works
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(NVCC) -O3 -std=c++17 $(NVCCFLAGS) $(COMPRESS) $(GENCODE) --threads 2 -Iinclude -Iplugins \
 	  -Xcompiler -fPIC,-fvisibility=hidden,-Wall -MMD -MP -MF $(@:.o=.d) -c $< -o $@

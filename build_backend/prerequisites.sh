@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Names what is missing on this machine before the build would, with the command that installs it.
 #   prerequisites.sh compiler CC NVCC         NVCC may be empty
+#   prerequisites.sh cuda FILE NVCC [FLAG...] FILE: where what nvcc makes of nothing goes
 #   prerequisites.sh python PYTHON VENV       VENV may be empty: PYTHON's own packages serve
 
 missing() {
@@ -19,6 +20,16 @@ compiler() {
     missing "the C library's headers" "apt-get install libc6-dev"
   [ -z "$2" ] || command -v "${NVCC_CCBIN:-g++}" >/dev/null ||
     missing "a C++ compiler for $2" "apt-get install g++ (or make NVCC=, which builds without CUDA)"
+}
+
+# nvcc takes C++ compilers and C libraries up to some version.
+cuda() {
+  made=$1
+  shift
+  said=$("$@" -x cu -ptx -o "$made" /dev/null 2>&1) && return
+  printf '%s\n' "$said" | grep -m 1 error >&2 || printf '%s\n' "$said" >&2
+  missing "a C++ compiler and a C library that $1 takes" \
+    "install a newer CUDA toolkit, or an older compiler (make NVCC_CCBIN=g++-14); make NVCC= builds without CUDA"
 }
 
 python() {

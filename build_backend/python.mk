@@ -30,9 +30,10 @@ $(PACKAGE)/docs/%: docs/%
 	@mkdir -p $(@D)
 	@ln -sfr $< $@
 
-$(PACKAGE)/lib/pkgconfig/%: core/%
+# A copy: behind a link, pkg-config takes the place of what it leads to.
+$(PACKAGE)/lib/pkgconfig/%: core/% build_backend/python.mk
 	@mkdir -p $(@D)
-	@ln -sfr $< $@
+	@install -m 644 $< $@
 
 $(PACKAGE)/lib/cmake/cuplug/%: core/%
 	@mkdir -p $(@D)

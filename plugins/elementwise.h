@@ -44,7 +44,7 @@ static inline int elementwise_parallel(const cuplug_call *call, int64_t n, cuplu
 /* The same for operators that compute with float16 and bfloat16 as float32: the body has blocks of
  * float32 then. */
 #define ELEMENTWISE_HALVES_ENTRY(name)                                                             \
-  static int name##_floats(const cuplug_call *call, int64_t begin, int64_t end);                   \
+  VECTORS static int name##_floats(const cuplug_call *call, int64_t begin, int64_t end);           \
   ELEMENTWISE_ENTRY(name) {                                                                        \
     const uint32_t type = cuplug_type(&call->tensors[0]);                                          \
     if (type != CUPLUG_FLOAT16 && type != CUPLUG_BFLOAT16) return name##_floats(call, begin, end); \

@@ -55,7 +55,7 @@ def check(op, expected, *arrays):
 
 
 def check_out(x, y, step, transposed):
-    "The elements of a strided output are written, and nothing between them."
+    "The elements of a strided output are written at once, and nothing between them."
     sizes = tuple(n * abs(step) for n in x.shape)
     memory = np.full(sizes[::-1] if transposed else sizes, 77, np.float32)
     wanted = memory.copy()
@@ -78,7 +78,9 @@ def check_all(shape, seed, layout, other, axes, room):
     wide = y.astype(np.float64)
     check(gpu.mix, (x + 2 * wide + 7, (x > y).astype(np.uint8)), x, lay_out(wide, other))
     check(gpu.plus, x + narrow, lay_out(x, layout), lay_out(narrow, other))
-    check_out(lay_out(x, layout), lay_out(narrow, other), *room)
+    memory = float(os.environ.get("FAKE_CUDA_MEMORY_BYTES", "inf"))
+    if 4 * x.nbytes <= memory:  # a strided output is not cut
+        check_out(lay_out(x, layout), lay_out(narrow, other), *room)
     changed = x.copy()
     assert gpu.accumulate(changed, lay_out(narrow[..., :1] + np.zeros_like(x), other),
                           device="cuda") is None

@@ -9,7 +9,7 @@
  * thread's mode is relaxed meanwhile. Declares the mode that is gone back to where the block ends:
  *     CUPLUG__RELAXED mode = cuplug__capture_relax();
  */
-#define CUPLUG__RELAXED __attribute__((cleanup(cuplug__capture_restore))) int
+#define CUPLUG__RELAXED __attribute__((unused, cleanup(cuplug__capture_restore))) int
 int cuplug__capture_relax(void);
 void cuplug__capture_restore(const int *mode);
 /* Whether work put on a stream becomes part of a graph. Return the driver's code: the legacy stream

@@ -38,17 +38,17 @@ constexpr int64_t blocks(int64_t n, int64_t per_block) {
 
 struct extent {
   uint32_t x, y, z;
-  constexpr extent(int64_t x, int64_t y = 1, int64_t z = 1)
-      : x((uint32_t)x), y((uint32_t)y), z((uint32_t)z) {}
+  constexpr extent(int64_t n_x, int64_t n_y = 1, int64_t n_z = 1)
+      : x((uint32_t)n_x), y((uint32_t)n_y), z((uint32_t)n_z) {}
 };
 
 /** How a kernel is launched: `{blocks, threads}`, `{{8, 8}, {16, 16}, shared_bytes}`,
  * `cuplug::grid(blocks, threads).in_clusters(2).cooperative()`. */
 struct grid : cuplug_grid {
-  grid(extent blocks, extent threads, uint32_t shared_bytes = 0)
-      : cuplug_grid{{blocks.x, blocks.y, blocks.z},
-                    {threads.x, threads.y, threads.z},
-                    shared_bytes,
+  grid(extent n_blocks, extent n_threads, uint32_t n_bytes = 0)
+      : cuplug_grid{{n_blocks.x, n_blocks.y, n_blocks.z},
+                    {n_threads.x, n_threads.y, n_threads.z},
+                    n_bytes, /* shared, of each block */
                     0,
                     {0, 0, 0},
                     0} {}
@@ -60,9 +60,8 @@ struct grid : cuplug_grid {
   grid &cooperative() { return with(CUPLUG_COOPERATIVE); }
   /** It may begin while the kernel ahead runs: programmatic launch. */
   grid &overlapping() { return with(CUPLUG_OVERLAPPING); }
-  grid &in_clusters(extent blocks) {
-    cuplug_grid::cluster[0] = blocks.x, cuplug_grid::cluster[1] = blocks.y;
-    cuplug_grid::cluster[2] = blocks.z;
+  grid &in_clusters(extent n_blocks) {
+    cluster[0] = n_blocks.x, cluster[1] = n_blocks.y, cluster[2] = n_blocks.z;
     return *this;
   }
 };

@@ -10,6 +10,9 @@ import pytest
 from cuplug.ops import leaky_relu
 from places import FIXTURES
 
+# NumPy goes on to let arrays change so.
+pytestmark = pytest.mark.filterwarnings("ignore:Setting the (shape|dtype):DeprecationWarning")
+
 LARGE, SMALL = 1 << 20, 1000  # of 8 bytes: what is cut off goes back to the system
 
 

@@ -63,7 +63,8 @@ def test_flags_for_nvcc_name_the_same_headers():
 
 def test_libs_link_a_program(tmp_path):
     (tmp_path / "host.c").write_text(
-        "#include <cuplug/host.h>\nint main(void) { puts(cuplug_version()); return 0; }\n"
+        "#include <cuplug/host.h>\n#include <stdio.h>\n"
+        "int main(void) { puts(cuplug_version()); return 0; }\n"
     )
     include = run("--cflags").stdout.split()[-1]
     libs = run("--libs").stdout.split()

@@ -115,7 +115,8 @@ def test_c_program(source, sanitizer, core_objects, fake_cuda, tmp_path):
 
 def headers() -> list:
     """Return every public header with each standard that it is for."""
-    standards = {".h": ["c11", "c17", "c2x", "c++11", "c++17", "c++20"], ".hpp": ["c++17", "c++20"]}
+    cpp = ["c++17", "c++20", "c++2b"]
+    standards = {".h": ["c11", "c17", "c2x", "c++11", *cpp], ".hpp": cpp}
     files = sorted(path for path in INCLUDE.glob("*/*.h*") if path.stem != "kernels")
     return [(path.relative_to(INCLUDE), one) for path in files for one in standards[path.suffix]]
 
@@ -128,8 +129,18 @@ def test_header_compiles_alone(header, standard, tmp_path):
         pytest.skip(f"needs {compiler[0]}")
     source = tmp_path / "alone.c"
     source.write_text(f"#include <{header}>\n" * 2)
-    options = [f"-std={standard}", "-x", language, "-pedantic", "-Wall", "-Wextra", "-Werror"]
+    warnings = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+    # Without -O1, gcc's intrinsics are macros that warn of themselves.
+    options = [f"-std={standard}", "-O1", "-x", language, *warnings]
     compile_library([*compiler, *options, "-fsyntax-only", *INCLUDES, str(source)])
+
+
+def test_clang_takes_what_is_built():
+    if not shutil.which("clang"):
+        pytest.skip("needs clang")
+    sources = [*ROOT.glob("core/*/*.c"), *ROOT.glob("plugins/*/*.c"), *TESTS.glob("*/test_*.c")]
+    options = ["-std=c11", *FLAGS, "-fsyntax-only", *INCLUDES]
+    compile_library(["clang", *options, *map(str, sources)])
 
 
 @pytest.mark.parametrize("target", ["table", "signature", "bind"])

@@ -176,6 +176,12 @@ def test_missing_prerequisites_are_named():
     assert "apt-get install g++" in without_cxx
 
 
+def test_what_nvcc_does_not_take_is_named(tmp_path):
+    (tmp_path / "nvcc").write_text("echo a.h: note\necho 'b.h: error: too new'\nexit 1\n")
+    error, advice = prerequisites("cuda", "made", "sh", str(tmp_path / "nvcc")).splitlines()
+    assert (error, "make NVCC_CCBIN=g++-14" in advice) == ("b.h: error: too new", True)
+
+
 @pytest.mark.parametrize(
     ("word", "environment", "wanted"),
     [

@@ -76,6 +76,7 @@ def check_programs(folder: Path) -> None:
 
 
 def test_programs_by_make(sources):
+    assert not Path(cuplug.get_pkg_config_path(), "cuplug.pc").is_symlink()  # pkgconf 2 follows it
     build_by_make(sources, cuplug.get_pkg_config_path())
     check_programs(sources)
 

@@ -32,19 +32,12 @@ EXPRESSION = (
     "-fwrapv",
     "-fsanitize=integer-divide-by-zero,signed-integer-overflow,shift-exponent",
 )
-# From clang 20 on all arithmetic is looked at, unless a file leaves it out: divisions it cannot.
-_WRAPPING = "wrapping.txt"
-_LEFT_OUT = "[signed-integer-overflow]\ntype:*\n"
 # What not every compiler takes, best first: complex arithmetic without calls; conditions that stay
 # as they are, since loops with jumps between them become no vector instructions.
 TRIED = (("-fcx-fortran-rules", "-fno-thread-jumps"), ("-fcx-fortran-rules",), ())
 # For clang and expressions, before those: glibc's functions of vectors, which gcc is told of in
 # host_code.h.
-_CLANG = tuple(
-    (f"-fsanitize-ignorelist={_WRAPPING}", *functions, *complex)
-    for functions in (("-fveclib=libmvec",), ())
-    for complex in (("-fcx-fortran-rules",), ())
-)
+_CLANG = tuple(("-fveclib=libmvec", *complex) for complex in (("-fcx-fortran-rules",), ()))
 
 # What changes what a compiler does, beside its command.
 _VARIABLES = (
@@ -222,8 +215,6 @@ def compile_object(
     """
     with open(os.path.join(directory, "source.c"), "w", encoding="utf-8") as file:
         file.write(job.source)
-    with open(os.path.join(directory, _WRAPPING), "w", encoding="utf-8") as file:
-        file.write(_LEFT_OUT)
     listed = ["-MD", "-MF", host_includes.LIST]
     command = [*job.compiler, *job.options, *more, *listed, "-c", "source.c", "-o", "code.o"]
     return _make(command, directory, "code.o", names)
@@ -243,7 +234,7 @@ def _compile_library(job: Job, directory: str, names: dict[str, str]) -> str:
 
 
 def _is_clang_expression(job: Job) -> bool:
-    """Say whether clang is to be told what it shall not look at, and which functions it has."""
+    """Say whether clang is to be told which functions it has."""
     return EXPRESSION[-1] in job.options and "clang" in job.identity
 
 

@@ -154,6 +154,19 @@ CUPLUG_COMPLEX_POWER(cpowf, float _Complex)
 #define complex(re, im) \
   _Generic((re) + (im), float : cuplug_complex64_of, default : cuplug_complex128_of)(re, im)
 
+#ifdef __clang__
+/* From clang 20 on, -fsanitize looks at sums and products of integers, too, though they wrap: what
+ * it calls then does nothing, so that the optimiser leaves out both. */
+#define CUPLUG_WRAPS(name, ...)                                                               \
+  __attribute__((visibility("hidden"))) void __ubsan_handle_##name##_overflow(const void *at, \
+                                                                              __VA_ARGS__) {}
+CUPLUG_WRAPS(add, uintptr_t a, uintptr_t b)
+CUPLUG_WRAPS(sub, uintptr_t a, uintptr_t b)
+CUPLUG_WRAPS(mul, uintptr_t a, uintptr_t b)
+CUPLUG_WRAPS(negate, uintptr_t a)
+#undef CUPLUG_WRAPS
+#endif
+
 #define CUPLUG_PART static __attribute__((noinline)) void
 
 typedef union cuplug_scalar {
