@@ -216,6 +216,8 @@ for dtype in ("int8", "int16", "int32", "int64", "float16", "float32", "float64"
             cut = np.s_[first : first + n]
             check(ops.relu, (d[cut],), (x[cut],))
             check(ops.relu_backward, (g[cut], d[cut]), (grad[cut], x[cut]))
+            if dtype not in ("int8", "int16", "int32", "int64"):
+                check(ops.leaky_relu, (d[cut],), (x[cut],))
     for cut in (np.s_[8999:90:-1], np.s_[5:8000:3]):
         check(ops.relu, (d[cut],), (x[cut],))
     rows, on_device = x[:8970].reshape(30, 13, 23), cuplug.array_api.reshape(d[:8970], (30, 13, 23))
