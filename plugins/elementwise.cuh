@@ -8,6 +8,7 @@
 #include <cuda_fp16.h>
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
+#include <type_traits>
 
 namespace elementwise {
 
@@ -60,9 +61,42 @@ template <int ARITY, typename T> struct operands;
 template <typename T> struct operands<1, T> : cuplug::walks::walked<1, 2, T, T> {};
 template <typename T> struct operands<2, T> : cuplug::walks::walked<3, 4, T, T, T> {};
 
+/* Whether an operator of one input has code for words of elements side by side. */
+template <class OP, typename T, class = void> constexpr bool has_words = false;
+template <class OP, typename T>
+constexpr bool has_words<OP, T, std::void_t<decltype(OP().of_word(types<T>(), 0u))>> = true;
+
+/* out[i] = op(in[i] ...) of whole packs whose elements are T's, however these are stored: as they
+ * are moved, so that they are not taken apart twice. */
+template <int ARITY, typename T, class OP, class P>
+__device__ inline void map_pack(const OP &op, P &p) {
+  using namespace cuplug::walks;
+  using C = computed_t<T>;
+  using whole = cuplug::pack<T, sizeof(get<0>(p)) / sizeof(T)>;
+  const auto first = same_bytes<whole>(get<0>(p));
+  whole out;
+  if constexpr (ARITY == 1 && sizeof out % 4 == 0 && has_words<OP, T>) {
+    auto words = same_bytes<cuplug::pack<unsigned, sizeof out / 4>>(first);
+#pragma unroll
+    for (unsigned &word : words.value) word = op.of_word(types<T>(), word);
+    put(out, words);
+  } else if constexpr (ARITY == 1) {
+#pragma unroll
+    for (int j = 0; j < sizeof out / sizeof(T); j++) out.value[j] = (T)op((C)first.value[j]);
+  } else {
+    const auto second = same_bytes<whole>(get<1>(p));
+#pragma unroll
+    for (int j = 0; j < sizeof out / sizeof(T); j++)
+      out.value[j] = (T)op((C)first.value[j], (C)second.value[j]);
+  }
+  put(get<ARITY>(p), out);
+}
+
 /* out[i] = op(in[i] ...) */
 template <int ARITY, typename T, class OP> struct map : operands<ARITY, T> {
+  static constexpr bool TAKES_PACKS = true;
   OP op;
+  template <class P> __device__ void operator()(P &p) const { map_pack<ARITY, T>(op, p); }
   template <class P> __device__ void operator()(P &p, int j, int64_t, int64_t) const {
     using cuplug::walks::get;
     using C = computed_t<T>;
@@ -90,8 +124,14 @@ template <int BYTES> using word = typename word_of<BYTES>::type;
 template <int ARITY, int BYTES, class OP, class TYPES> struct sized_map;
 template <int ARITY, int BYTES, class OP, typename... T>
 struct sized_map<ARITY, BYTES, OP, types<T...>> : operands<ARITY, word<BYTES>> {
+  static constexpr bool TAKES_PACKS = true;
   OP op;
   uint32_t dtype;
+  template <typename U, class P> __device__ void compute(P &p) const {
+    if constexpr (sizeof(U) == BYTES)
+      if (dtype == dtype_of<U>) map_pack<ARITY, U>(op, p);
+  }
+  template <class P> __device__ void operator()(P &p) const { (compute<T>(p), ...); }
   template <typename U, class P> __device__ void compute(P &p, int j) const {
     if constexpr (sizeof(U) == BYTES) {
       if (dtype != dtype_of<U>) return;
@@ -133,9 +173,9 @@ __global__ void __launch_bounds__(cuplug::THREADS) packs_kernel(const CODE code,
                                                    cuplug::strides<CODE::N, 0>());
 }
 
-/* Each kernel is there for all sizes of elements, in each plugin: of lines there are two. WIDTH is
- * more than 1 where the input lies side by side along the last of FEW dimensions, with fewer than
- * CUPLUG__WIDE_FROM elements; the other one takes all. */
+/* Each kernel is there for all sizes of elements, in each plugin: of lines there are three. WIDTH
+ * is more than 1 where input and output lie side by side along the last of FEW dimensions, or the
+ * only one, with fewer than CUPLUG__WIDE_FROM elements; the other one takes all. */
 constexpr int FEW = 3;
 
 template <int WIDTH, int NDIM, class CODE>
@@ -143,8 +183,9 @@ __global__ void __launch_bounds__(cuplug::THREADS)
     lines_kernel(const CODE code, int64_t n, const __grid_constant__ cuplug_cut cut,
                  const __grid_constant__ layout<CODE::N, NDIM> own) {
   using index = typename index_of<NDIM>::type;
-  cuplug::walks::in_lines<WIDTH, 1, NDIM == ANY ? 0 : NDIM, index>(code, n, cut, own.sizes,
-                                                                   own.steps, ~0u, 0);
+  constexpr int KNOWN = NDIM == ANY ? 0 : NDIM;
+  constexpr unsigned NEAR = WIDTH > 1 ? (1u << CODE::N) - 1 : 0;
+  cuplug::walks::in_lines<WIDTH, 1, KNOWN, index>(code, n, cut, own.sizes, own.steps, NEAR, 0);
 }
 
 /* With one input, which goes through the tile. */
@@ -187,7 +228,7 @@ void make_plan(const cuplug_tensor (&tensors)[N], int width, int side, plan<N> *
   cuplug__loop_collapse(&p->loop, 1);
   p->kind = cuplug__walk(&p->loop, tensors, WRITTEN, width, N == 2 ? side : 0, &p->cut);
   const bool is_usual = p->n < CUPLUG__WIDE_FROM && p->loop.ndim <= FEW;
-  p->width = N == 2 && is_usual && p->cut.near & 1 ? width : 1;
+  p->width = N == 2 && is_usual && p->cut.near == 3 ? width : 1;
   if (p->kind == CUPLUG_WALK_LINES && p->width != width)
     cuplug__cut_lines(&p->loop, tensors, WRITTEN, 1, &p->cut);
 }
@@ -234,7 +275,9 @@ int launch_strided(const cuplug_call *call, const CODE &code, const plan<N> &p) 
       return launch<tiles_kernel<SIDE, WIDTH, CODE>>(call, p.cut.n_items, 1, code, p.n, p.cut,
                                                      layout_of<ANY>(p));
     if constexpr (WIDTH > 1)
-      if (p.width > 1) return launch_lines<WIDTH, FEW>(call, code, p);
+      if (p.width > 1)
+        return p.loop.ndim == 1 ? launch_lines<WIDTH, 1>(call, code, p)
+                                : launch_lines<WIDTH, FEW>(call, code, p);
   }
   return launch_lines<1, ANY>(call, code, p);
 }

@@ -40,16 +40,17 @@ template <int N_ARRAYS, int N> struct strides { long long of[N_ARRAYS][N ? N : 1
 template <int NDIM> constexpr int AT_ONCE = NDIM <= 8 ? 8 : 1;
 
 /* Adds to `at` where element n of the first `ndim` dimensions of a loop lies in each array, in
- * elements; returns its index in the last of them. */
+ * elements; returns its index in the last of them. `near`: arrays that go on by 1 in that one. */
 template <int N, int N_ARRAYS, typename INDEX>
 __device__ inline INDEX locate(INDEX n, const divisors<N> &sizes, const strides<N_ARRAYS, N> &steps,
-                               int64_t (&at)[N_ARRAYS], int ndim = N) {
+                               int64_t (&at)[N_ARRAYS], int ndim = N, unsigned near = 0) {
   INDEX last = 0;
 #pragma unroll AT_ONCE < N>
   for (int d = ndim - 1; d >= 0; d--) {
     const INDEX rest = d ? divide(n, sizes.of[d]) : 0, index = n - rest * (INDEX)sizes.of[d].size;
 #pragma unroll
-    for (int k = 0; k < N_ARRAYS; k++) at[k] += (int64_t)index * steps.of[k][d];
+    for (int k = 0; k < N_ARRAYS; k++)
+      at[k] += (int64_t)index * (d == ndim - 1 && near >> k & 1 ? 1 : steps.of[k][d]);
     if (d == ndim - 1) last = index;
     n = rest;
   }
@@ -160,6 +161,7 @@ struct tiles<SIDE, MASK, T, REST...> {
 template <unsigned READS, unsigned WRITES, typename... T> struct walked {
   static constexpr int N = sizeof...(T);
   static constexpr unsigned READ = READS, WRITTEN = WRITES;
+  static constexpr bool TAKES_PACKS = false; /* 1: whole ones have a call of their own, code(p) */
   template <int WIDTH> using packs = of_arrays<pack<T, WIDTH>...>;
   template <int WIDTH> using loose_packs = of_arrays<loose_pack<T, WIDTH>...>;
   template <int SIDE, unsigned MASK> using tiles = walks::tiles<SIDE, MASK, T...>;
@@ -194,12 +196,13 @@ template <unsigned MASK, int K = 0, class F> __device__ inline void each_of(cons
   }
 }
 
-/* WIDTH elements that lie `step` apart. */
+/* WIDTH elements that lie `step` apart; from number `n` on they begin at `rest`. */
 template <int WIDTH, typename T>
-__device__ inline held<T, WIDTH> load_each(const T *from, int64_t step) {
+__device__ inline held<T, WIDTH> load_each(const T *from, int64_t step, int n = WIDTH,
+                                           const T *rest = nullptr) {
   pack<T, WIDTH> result;
 #pragma unroll
-  for (int k = 0; k < WIDTH; k++) result.value[k] = from[k * step];
+  for (int k = 0; k < WIDTH; k++) result.value[k] = k < n ? from[k * step] : rest[(k - n) * step];
   return same_bytes<held<T, WIDTH>>(result);
 }
 
@@ -235,12 +238,14 @@ __device__ inline void load_misaligned(loose_pack<T, WIDTH> &to, const T *from, 
 /* Stores a pack whose elements lie `step` apart. */
 template <int WIDTH, typename T>
 __device__ inline void store_along(T *to, int64_t step, const pack<T, WIDTH> &value) {
+  const auto all = same_bytes<held<T, WIDTH>>(value);
   if (step == 1 && !misaligned<WIDTH>(to)) {
-    *reinterpret_cast<pack<T, WIDTH> *>(to) = value;
+    *reinterpret_cast<held<T, WIDTH> *>(to) = all;
     return;
   }
+  const auto each = same_bytes<pack<T, WIDTH>>(all);
 #pragma unroll
-  for (int j = 0; j < WIDTH; j++) to[j * step] = value.value[j];
+  for (int j = 0; j < WIDTH; j++) to[j * step] = each.value[j];
 }
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
@@ -259,6 +264,38 @@ template <int WIDTH, int N_ARRAYS, typename INDEX> struct piece {
   __device__ bool is_whole() const { return to - from == WIDTH; }
   __device__ bool has(int j) const { return j >= from && j < to; }
 };
+
+/* The pack with this number, one for each thread, and what is in it of its line. */
+template <int WIDTH, int N, typename INDEX, class CODE>
+__device__ inline piece<WIDTH, CODE::N, INDEX>
+piece_of(const CODE &code, INDEX item, const cuplug_cut &cut, int ndim, const divisors<N> &sizes,
+         const strides<CODE::N, N> &steps, unsigned near) {
+  piece<WIDTH, CODE::N, INDEX> own;
+  using offset = typename piece<WIDTH, CODE::N, INDEX>::offset;
+  const bool is_one = (ndim == 1 && !(CODE::WRITTEN & ~near)) || !cut.items.size;
+  const INDEX line = is_one ? 0 : divide(item, cut.items);
+  const offset size = (offset)cut.line, begin = (offset)line * size;
+  offset low = (offset)(item - line * (INDEX)cut.items.size) * WIDTH - cut.lead;
+  const INDEX begins = (INDEX)(is_one && low > 0 ? low : begin);
+  own.column = (offset)locate(begins, sizes, steps, own.at, ndim, near);
+  if (!is_one) {
+    each_of<CODE::WRITTEN>([&](auto k) {
+      constexpr int K = decltype(k)::value;
+      const uint64_t address = reinterpret_cast<uint64_t>(code.template data<K>() + own.at[K]);
+      using element = typename CODE::template type<K>;
+      if (K == cut.anchor) low -= address % (WIDTH * sizeof(element)) / sizeof(element);
+    });
+    own.column = low;
+#pragma unroll
+    for (int k = 0; k < CODE::N; k++)
+      own.at[k] += near >> k & 1 ? low : low * steps.of[k][ndim - 1];
+  }
+  const offset left = size - low;
+  own.first = begin + low;
+  own.from = low < 0 ? (int)-low : 0;
+  own.to = left < WIDTH ? (int)left : WIDTH;
+  return own;
+}
 
 } // namespace walks
 } // namespace cuplug

@@ -17,6 +17,17 @@
 namespace cuplug {
 namespace walks {
 
+/* Does what is to be done with all elements of a pack of each array. */
+template <int WIDTH, class CODE, class P>
+__device__ inline void all_elements(const CODE &code, P &p, int64_t first, int64_t n) {
+  if constexpr (CODE::TAKES_PACKS) {
+    code(p);
+  } else {
+#pragma unroll
+    for (int j = 0; j < WIDTH; j++) code(p, j, first + j, n);
+  }
+}
+
 /* ---- In packs: all arrays aligned and whole -------------------------------------------------- */
 
 template <class CODE>
@@ -61,9 +72,7 @@ __device__ inline void in_packs(const CODE &code, int64_t n, const divisors<NDIM
   for (int u = 0; u < UNROLL; u++) {
     const INDEX at = first + u * THREADS;
     if (at >= n_packs) continue;
-#pragma unroll
-    for (int j = 0; j < WIDTH; j++)
-      code(loaded[u], j, (int64_t)at * WIDTH + j, NDIM ? n * WIDTH : n);
+    all_elements<WIDTH>(code, loaded[u], (int64_t)at * WIDTH, NDIM ? n * WIDTH : n);
     each_of<CODE::WRITTEN>([&](auto k) {
       constexpr int K = decltype(k)::value;
       using pack_type = pack<typename CODE::template type<K>, WIDTH>;
@@ -81,38 +90,7 @@ __device__ inline void in_packs(const CODE &code, int64_t n, const divisors<NDIM
 
 /* ---- In lines: packs begin where those of an output do --------------------------------------- */
 
-/* The pack with this number, one for each thread, and what is in it of its line. */
-template <int WIDTH, int N, typename INDEX, class CODE>
-__device__ inline piece<WIDTH, CODE::N, INDEX>
-piece_of(const CODE &code, INDEX item, const cuplug_cut &cut, int ndim, const divisors<N> &sizes,
-         const strides<CODE::N, N> &steps) {
-  piece<WIDTH, CODE::N, INDEX> own;
-  using offset = typename piece<WIDTH, CODE::N, INDEX>::offset;
-  const bool is_one = !cut.items.size;
-  const INDEX line = is_one ? 0 : divide(item, cut.items);
-  const offset size = (offset)cut.line, begin = (offset)line * size;
-  offset low = (offset)(item - line * (INDEX)cut.items.size) * WIDTH - cut.lead;
-  own.column = (offset)locate((INDEX)(is_one && low > 0 ? low : begin), sizes, steps, own.at, ndim);
-  if (!is_one) {
-    each_of<CODE::WRITTEN>([&](auto k) {
-      constexpr int K = decltype(k)::value;
-      const uint64_t address = reinterpret_cast<uint64_t>(code.template data<K>() + own.at[K]);
-      using element = typename CODE::template type<K>;
-      if (K == cut.anchor) low -= address % (WIDTH * sizeof(element)) / sizeof(element);
-    });
-    own.column = low;
-#pragma unroll
-    for (int k = 0; k < CODE::N; k++) own.at[k] += low * steps.of[k][ndim - 1];
-  }
-  const offset left = size - low;
-  own.first = begin + low;
-  own.from = low < 0 ? (int)-low : 0;
-  own.to = left < WIDTH ? (int)left : WIDTH;
-  return own;
-}
-
-/* Elements of a pack that do not lie together in all arrays, each found by itself; a few at once.
- */
+/* Elements of a pack that is not whole, or of many lines, each by itself; a few at once. */
 template <int WIDTH, int N, typename INDEX, class CODE>
 __device__ inline void one_by_one(const CODE &code, const piece<WIDTH, CODE::N, INDEX> &own,
                                   int64_t n, int ndim, const divisors<N> &sizes,
@@ -145,6 +123,34 @@ __device__ inline void one_by_one(const CODE &code, const piece<WIDTH, CODE::N, 
   }
 }
 
+/* Loads a whole pack of each input. One that goes on where the last dimension begins anew has its
+ * rest in another place. */
+template <int WIDTH, int N, typename INDEX, class CODE, class PACKS>
+__device__ inline void load_whole(const CODE &code, PACKS &to,
+                                  const piece<WIDTH, CODE::N, INDEX> &own, int ndim,
+                                  const divisors<N> &sizes, const strides<CODE::N, N> &steps,
+                                  unsigned near, unsigned still) {
+  const int last = ndim - 1;
+  const auto left = (decltype(own.column))sizes.of[last].size - own.column;
+  int64_t rest[CODE::N] = {};
+  const bool has_rest = ndim > 1 && left < WIDTH;
+  if (has_rest) locate((INDEX)(own.first + left), sizes, steps, rest, ndim, near);
+  each_of<CODE::READ>([&](auto k) {
+    constexpr int K = decltype(k)::value;
+    const auto *data = code.template data<K>(), *from = data + own.at[K];
+    auto &into = get<K>(to);
+    const int64_t step = near >> K & 1 ? 1 : still >> K & 1 ? 0 : steps.of[K][last];
+    if (has_rest)
+      into.hold(load_each<WIDTH>(from, step, (int)left, data + rest[K]));
+    else if (!(near >> K & 1))
+      into.hold(load_each<WIDTH>(from, step));
+    else if (misaligned<WIDTH>(from))
+      load_misaligned<WIDTH>(into, from, own.column, left);
+    else
+      into.hold(load_aligned<WIDTH>(from));
+  });
+}
+
 /* UNROLL packs for each thread. NDIM: of the loop, where it is known, else 0. `near`, `still`:
  * arrays that go on by 1 or by 0 in the last dimension. */
 template <int WIDTH, int UNROLL, int NDIM, typename INDEX, int N, class CODE>
@@ -152,35 +158,21 @@ __device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_cut &c
                                 const divisors<N> &sizes, const strides<CODE::N, N> &steps,
                                 unsigned near, unsigned still) {
   const int ndim = NDIM ? NDIM : cut.ndim, last = ndim - 1;
-  const bool is_flat = !cut.items.size; /* all that is written lies together */
   typename CODE::template loose_packs<WIDTH> loaded[UNROLL];
   piece<WIDTH, CODE::N, INDEX> own[UNROLL];
-  using offset = typename signed_index<INDEX>::type;
-  bool is_together[UNROLL];
+  bool is_whole[UNROLL];
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {
     const INDEX item = (INDEX)blockIdx.x * (THREADS * UNROLL) + u * THREADS + threadIdx.x;
-    is_together[u] = false;
+    is_whole[u] = false;
     if (item >= (INDEX)cut.n_items) continue;
-    own[u] = piece_of<WIDTH>(code, item, cut, ndim, sizes, steps);
-    const offset left = (offset)sizes.of[last].size - own[u].column; /* of the last dimension */
-    is_together[u] = own[u].is_whole() && (WIDTH == 1 || left >= WIDTH);
-    if (!is_together[u]) continue;
-    each_of<CODE::READ>([&](auto k) {
-      constexpr int K = decltype(k)::value;
-      const auto *from = code.template data<K>() + own[u].at[K];
-      auto &to = get<K>(loaded[u]);
-      if (!(near >> K & 1))
-        to.hold(load_each<WIDTH>(from, still >> K & 1 ? 0 : steps.of[K][last]));
-      else if (misaligned<WIDTH>(from))
-        load_misaligned<WIDTH>(to, from, own[u].column, left);
-      else
-        to.hold(load_aligned<WIDTH>(from));
-    });
+    own[u] = piece_of<WIDTH>(code, item, cut, ndim, sizes, steps, near);
+    is_whole[u] = own[u].is_whole() && (WIDTH == 1 || sizes.of[last].size >= WIDTH);
+    if (is_whole[u]) load_whole(code, loaded[u], own[u], ndim, sizes, steps, near, still);
   }
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {
-    if (!is_together[u]) {
+    if (!is_whole[u]) {
       if (WIDTH > 1 && own[u].from < own[u].to) one_by_one(code, own[u], n, ndim, sizes, steps);
       continue;
     }
@@ -189,12 +181,11 @@ __device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_cut &c
       constexpr int K = decltype(k)::value;
       put(get<K>(packs), get<K>(loaded[u]).whole());
     });
-#pragma unroll
-    for (int j = 0; j < WIDTH; j++) code(packs, j, own[u].first + j, n);
+    all_elements<WIDTH>(code, packs, own[u].first, n);
     each_of<CODE::WRITTEN>([&](auto k) {
       constexpr int K = decltype(k)::value;
-      store_along<WIDTH>(code.template data<K>() + own[u].at[K], is_flat ? 1 : steps.of[K][last],
-                         get<K>(packs));
+      store_along<WIDTH>(code.template data<K>() + own[u].at[K],
+                         near >> K & 1 ? 1 : steps.of[K][last], get<K>(packs));
     });
   }
 }
@@ -343,8 +334,7 @@ __device__ inline void whole_packs(const CODE &code, int64_t n, const spot<CODE:
 #pragma unroll
   for (int q = 0; q < DEEP; q++) {
     if (row + q >= t.n) continue;
-#pragma unroll
-    for (int j = 0; j < WIDTH; j++) code(packs[q], j, 0, n); /* what counts is not in tiles */
+    all_elements<WIDTH>(code, packs[q], 0, n); /* what counts is not in tiles */
     each_of<CODE::WRITTEN>([&](auto k) {
       constexpr int K = decltype(k)::value;
       store_along<WIDTH>(code.template data<K>() + own.at(K, row + q, column), own.l_step[K],

@@ -8,6 +8,10 @@ using numbers = elementwise::floating::with<int8_t, int16_t, int32_t, int64_t>;
 
 struct forward {
   template <typename T> __device__ T operator()(T x) const { return x <= 0 ? T(0) : x; }
+  __device__ unsigned of_word(elementwise::types<int8_t>, unsigned x) const {
+    const unsigned negative = x >> 7 & 0x01010101;
+    return x & ~(negative * 0xff);
+  }
 };
 
 struct backward {

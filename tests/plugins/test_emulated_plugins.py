@@ -175,3 +175,54 @@ for first in range(3):
     got = ops.cumulative_sum(buffer[first : first + 70_000 - first % 3])
     np.testing.assert_array_equal(got.numpy(), 1 + np.arange(70_000 - first % 3))
 """)
+
+
+def test_relu(run):
+    run("""
+import ml_dtypes
+build_plugin("relu")
+
+
+def values(dtype, n):
+    if np.dtype(dtype).kind == "i":
+        return random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, n, dtype, endpoint=True)
+    x = random.normal(size=n).astype(dtype)
+    x[::7], x[3::11], x[5::13], x[2::17] = 0, -0.0, -np.inf, np.nan
+    return x
+
+
+def equal(got, wanted):
+    wide = [x.astype("f4") if x.dtype == ml_dtypes.bfloat16 else x for x in (got.numpy(), wanted)]
+    np.testing.assert_array_equal(*wide)
+
+
+def check(operator, device, host):
+    equal(operator(*device), operator(*host))
+    n = len(host[0])
+    whole = cuplug.asarray(np.full(2 * n + 40, 9, host[0].dtype), device="cuda")
+    expected = np.array(whole.numpy())
+    for cut in (np.s_[:n], np.s_[3 : n + 3], np.s_[1 : 2 * n + 1 : 2]):
+        operator(*device, out=whole[cut])
+        expected[cut] = operator(*host)
+        equal(whole, expected)
+
+
+for dtype in ("int8", "int16", "int32", "int64", "float16", "float32", "float64",
+              ml_dtypes.bfloat16):
+    x, grad = values(dtype, 9000), values(dtype, 9000)
+    d, g = (cuplug.asarray(each, device="cuda") for each in (x, grad))
+    for n in (0, 1, 15, 16, 33, 4097, 8960):
+        for first in range(0, 18 if n < 100 else 3):
+            cut = np.s_[first : first + n]
+            check(ops.relu, (d[cut],), (x[cut],))
+            check(ops.relu_backward, (g[cut], d[cut]), (grad[cut], x[cut]))
+            if dtype not in ("int8", "int16", "int32", "int64"):
+                check(ops.leaky_relu, (d[cut],), (x[cut],))
+    for cut in (np.s_[8999:90:-1], np.s_[5:8000:3]):
+        check(ops.relu, (d[cut],), (x[cut],))
+    rows, on_device = x[:8970].reshape(30, 13, 23), cuplug.array_api.reshape(d[:8970], (30, 13, 23))
+    for cut in (np.s_[:, 1:, :], np.s_[:, :, 1:], np.s_[:, :-2, 2:20], np.s_[..., ::2]):
+        equal(ops.relu(on_device[cut]), ops.relu(rows[cut]))
+    turned = cuplug.array_api.permute_dims(on_device, (2, 1, 0))
+    equal(ops.relu(turned), ops.relu(rows.transpose(2, 1, 0)))
+""")
