@@ -37,6 +37,8 @@ def emulate(source, symbols, device, name, texts, options, space="cuplug") -> li
     """Do what `compile_cuda` does; return the functions that launch the kernels."""
     seen.append(source)
     launches = "".join(f"EMULATE({space}, {symbol})\n" for symbol in symbols)
+    if space:  # of its own: what one name stands for would be one for all libraries
+        source = f"#define {space} {space}_{hashlib.sha256(source.encode()).hexdigest()}\n{source}"
     library = ctypes.CDLL(_build(f"{source}\n{launches}"))
     functions = (library[f"emulated_{symbol}"] for symbol in symbols)
     return [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
