@@ -16,8 +16,7 @@
  *
  * On the host, long lines are cut into chunks by their length: the sums of chunks are found, then
  * each chunk is scanned from the sum of those before it on. So the bits are the same with any
- * number of threads. On a GPU a tile of a long line goes on from whatever the tiles before it have
- * said by then, so that sums of floats differ by their rounding from call to call. */
+ * number of threads; on a GPU they are the same each time. */
 #include "scan/lines.h"
 
 #include <complex.h>

@@ -31,8 +31,7 @@ __global__ void __launch_bounds__(THREADS)
     begin_lines_kernel(T *out, const __grid_constant__ scan_lines lines) {
   const int64_t line = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   if (line >= lines.n_lines) return;
-  out[scan_to(&lines, line) - lines.step] =
-      static_cast<T>(scan_computed_t<T>(Op::INITIAL));
+  out[scan_to(&lines, line) - lines.step] = static_cast<T>(scan_computed_t<T>(Op::INITIAL));
 }
 
 template <typename T, typename Op> int scan(cuplug::call call, const scan_lines &lines) {
