@@ -101,3 +101,14 @@ def test_large_values(run, n_fields):
         got = many(x, axis=axis, device="cuda")
         np.testing.assert_array_equal(got, 2 * np.cumsum(x, axis))
     """)
+
+
+def test_blocks_at_once(run):
+    """They wait for each other, and bits are the same whoever comes first."""
+    run("""
+    install_expressions(n_blocks=7)
+    for shape, axis in (((200_000,), 0), ((3, 30_001), 1), ((20_000, 4), 0), ((3000, 100), 0)):
+        check(values(shape), axis)
+        x = cuplug.asarray(random.random(shape).astype("float32"), device="cuda")
+        assert len({sums(x, axis=axis).numpy().tobytes() for _ in range(4)}) == 1
+    """)
