@@ -26,10 +26,15 @@ COMPILER = [os.environ.get("CXX", "c++"), *FLAGS]
 VARIABLE = re.compile(r"__(?:device|constant)__[^;(){}=]*?(\w+)\s*(?:\[[^;{}]*?\])*\s*[;=]")
 
 seen: list[str] = []  # the code of expressions
+defines: list[str] = []  # for it
 
 
-def install_expressions() -> None:
-    """Make operators from expressions run on the emulated driver in this process."""
+def install_expressions(n_blocks: int = 0) -> None:
+    """Make operators from expressions run on the emulated driver in this process.
+
+    With `n_blocks`, as many blocks run at once.
+    """
+    defines[:] = [f"-DEMULATED_BLOCKS={n_blocks}"] if n_blocks else []
     element_wise.compile_cuda = reductions.compile_cuda = emulate
 
 
@@ -37,7 +42,9 @@ def emulate(source, symbols, device, name, texts, options, space="cuplug") -> li
     """Do what `compile_cuda` does; return the functions that launch the kernels."""
     seen.append(source)
     launches = "".join(f"EMULATE({space}, {symbol})\n" for symbol in symbols)
-    library = ctypes.CDLL(_build(f"{source}\n{launches}"))
+    if space:  # of its own: what one name stands for would be one for all libraries
+        source = f"#define {space} {space}_{hashlib.sha256(source.encode()).hexdigest()}\n{source}"
+    library = ctypes.CDLL(_build(f"{source}\n{launches}", defines))
     functions = (library[f"emulated_{symbol}"] for symbol in symbols)
     return [ctypes.cast(function, ctypes.c_void_p).value for function in functions]
 

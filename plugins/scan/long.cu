@@ -10,6 +10,7 @@
  * neither on the GPU nor on who was quick. */
 #include <cuda_pipeline.h>
 
+#include "scan/chunks.cuh"
 #include "scan/values.cuh"
 
 namespace {
@@ -21,10 +22,6 @@ constexpr int EACH = 2, WINDOW = EACH * THREADS; /* tiles whose sums are put tog
 constexpr int TICKETS = 16;  /* words before what tiles say: they have lines of their own */
 constexpr int FILLED = 1024; /* blocks that keep any GPU busy */
 
-template <typename T> struct alignas(16) chunk {
-  static constexpr int N = 16 / sizeof(T);
-  T of[N];
-};
 template <typename T> constexpr int SEGMENT = ROWS *WARP *chunk<T>::N; /* of a warp */
 template <typename T> constexpr int TILE = WARPS *SEGMENT<T>;
 template <typename T>
@@ -41,13 +38,19 @@ template <typename T> struct job {
   uint64_t *words;
 };
 
-template <typename T> using rows = chunk<T>[ROWS][WARP];
+/* And one more, where they begin within 16 bytes. */
+template <typename T> using rows = chunk<T>[ROWS * WARP + 1];
 
 template <typename T> struct shared_memory {
   rows<T> tiles[DEPTH][WARPS];
   scan_computed_t<T> sums[WARPS], parts[2][WARPS];
   unsigned ticket;
 };
+
+/* Where a segment whose first element is at `at` begins in memory. */
+template <typename T> __device__ inline T *lowest(T *at, int64_t step) {
+  return step < 0 ? at - (SEGMENT<T> - 1) : at;
+}
 
 /* A warp's part of a tile: where it begins, and how many elements there are from there on. */
 template <typename T> struct segment {
@@ -57,9 +60,16 @@ template <typename T> struct segment {
     first = (int64_t)(t - (unsigned)line * j.per_line) * TILE<T> + threadIdx.x / WARP * SEGMENT<T>;
     rest = j.lines.n - first;
   }
-  /* Whether it is moved 16 bytes at a time. */
-  __device__ bool is_plain(const T *at, int64_t step) const {
-    return step == 1 && rest >= SEGMENT<T> && (uintptr_t)at % 16 == 0;
+  __device__ const T *from(const job<T> &j) const {
+    return j.x + scan_from(&j.lines, line) + first * j.lines.step;
+  }
+  /* How many bytes of the line lie before it in the 16 that it begins in; -1: it is not moved 16
+   * bytes at a time. */
+  __device__ int lead(const T *at, int64_t step) const {
+    const int n_bytes = (int)((uintptr_t)lowest(at, step) % 16);
+    const bool is_within = first > 0 && rest >= SEGMENT<T> + chunk<T>::N;
+    const bool is_whole = rest >= SEGMENT<T> && (n_bytes == 0 || is_within);
+    return is_whole && (step == 1 || step == -1) ? n_bytes : -1;
   }
 };
 
@@ -186,11 +196,14 @@ __device__ inline void fetch(const job<T> &j, unsigned t, rows<T> &to) {
   if (t < j.n_tiles) {
     const segment<T> s(j, t);
     const int64_t step = j.lines.step;
-    const T *from = j.x + scan_from(&j.lines, s.line) + s.first * step;
-    if (s.is_plain(from, step)) {
+    const T *from = s.from(j);
+    const int lead = s.lead(from, step);
+    if (lead >= 0) {
+      const auto *chunks = (const chunk<T> *)((const char *)lowest(from, step) - lead) + lane;
 #pragma unroll
       for (int r = 0; r < ROWS; r++)
-        __pipeline_memcpy_async(&to[r][lane], (const chunk<T> *)from + r * WARP + lane, 16);
+        __pipeline_memcpy_async(to + r * WARP + lane, chunks + r * WARP, 16);
+      if (lead && lane == 0) __pipeline_memcpy_async(to + ROWS * WARP, chunks + ROWS * WARP, 16);
     } else {
       T *at = (T *)&to;
 #pragma unroll 1 /* for registers */
@@ -206,6 +219,25 @@ __device__ inline void fetch(const job<T> &j, unsigned t, rows<T> &to) {
   __pipeline_commit();
 }
 
+/* Puts a warp's part of tile t in the line's order, as it came from memory. */
+template <typename T>
+__device__ inline void straighten(const job<T> &j, unsigned t, rows<T> &items) {
+  const int lane = threadIdx.x % WARP;
+  const segment<T> s(j, t);
+  const bool is_back = j.lines.step < 0;
+  const int lead = s.lead(s.from(j), j.lines.step);
+  if (t >= j.n_tiles || lead < 0 || (lead == 0 && !is_back)) return;
+  chunk<T> own[ROWS];
+#pragma unroll
+  for (int r = 0; r < ROWS; r++) {
+    const int k = is_back ? ROWS * WARP - 1 - r * WARP - lane : r * WARP + lane;
+    own[r] = lead ? from_both(items[k], items[k + 1], lead) : items[k];
+  }
+  __syncwarp();
+#pragma unroll
+  for (int r = 0; r < ROWS; r++) items[r * WARP + lane] = is_back ? reversed(own[r]) : own[r];
+}
+
 template <typename Op, typename T>
 __device__ inline scan_computed_t<T> join_rows(const rows<T> &items) {
   using C = scan_computed_t<T>;
@@ -213,7 +245,7 @@ __device__ inline scan_computed_t<T> join_rows(const rows<T> &items) {
   C sums[ROWS];
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
-    const chunk<T> own = items[r][lane];
+    const chunk<T> own = items[r * WARP + lane];
     sums[r] = static_cast<C>(own.of[0]);
 #pragma unroll
     for (int e = 1; e < chunk<T>::N; e++) sums[r] = Op()(sums[r], static_cast<C>(own.of[e]));
@@ -231,7 +263,7 @@ __device__ inline void scan_rows(const rows<T> &items, C before, chunk<T> (&resu
   C here[ROWS][N], up[ROWS];
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
-    const chunk<T> own = items[r][lane];
+    const chunk<T> own = items[r * WARP + lane];
     here[r][0] = static_cast<C>(own.of[0]);
 #pragma unroll
     for (int e = 1; e < N; e++) here[r][e] = Op()(here[r][e - 1], static_cast<C>(own.of[e]));
@@ -262,13 +294,18 @@ __device__ inline void store(const job<T> &j, unsigned t, const chunk<T> (&resul
   const segment<T> s(j, t);
   const int64_t step = j.lines.step;
   T *to = j.out + scan_to(&j.lines, s.line) + s.first * step;
-  if (s.is_plain(to, step)) {
+  if (s.lead(to, step) == 0) {
+    auto *chunks = (chunk<T> *)lowest(to, step);
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) ((chunk<T> *)to)[r * WARP + lane] = results[r];
+    for (int r = 0; r < ROWS; r++)
+      if (step > 0)
+        chunks[r * WARP + lane] = results[r];
+      else
+        chunks[ROWS * WARP - 1 - r * WARP - lane] = reversed(results[r]);
     return;
   }
 #pragma unroll
-  for (int r = 0; r < ROWS; r++) items[r][lane] = results[r];
+  for (int r = 0; r < ROWS; r++) items[r * WARP + lane] = results[r];
   __syncwarp();
   const T *at = (const T *)&items;
   for (int k = lane; k < SEGMENT<T> && k < s.rest; k += WARP) to[k * step] = at[k];
@@ -277,10 +314,11 @@ __device__ inline void store(const job<T> &j, unsigned t, const chunk<T> (&resul
 
 /* Says what a tile comes to; returns what its warps before this one do. All threads come here. */
 template <typename Op, typename T>
-__device__ inline scan_computed_t<T> begin_tile(const job<T> &j, unsigned t, const rows<T> &items,
+__device__ inline scan_computed_t<T> begin_tile(const job<T> &j, unsigned t, rows<T> &items,
                                                 shared_memory<T> &m) {
   using C = scan_computed_t<T>;
   const int warp = threadIdx.x / WARP;
+  straighten(j, t, items);
   const C sum = join_rows<Op, T>(items);
   if (threadIdx.x % WARP == 0) m.sums[warp] = sum;
   __syncthreads();

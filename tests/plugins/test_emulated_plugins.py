@@ -170,10 +170,17 @@ for dtype in ("uint64", "float16", "float32", "complex64"):
 for n in (655_361, 1_400_000):  # windows of tiles: one and its last tile, more than two
     same(ops.cumulative_sum, random.integers(-1, 2, n).astype("complex128"))
 same(ops.cumulative_sum, random.integers(-1, 2, (3, 70_001)).astype("int32"))
-buffer = cuplug.asarray(np.ones(70_003, "float32"), device="cuda")
-for first in range(3):
-    got = ops.cumulative_sum(buffer[first : first + 70_000 - first % 3])
-    np.testing.assert_array_equal(got.numpy(), 1 + np.arange(70_000 - first % 3))
+for dtype in ("float16", "float32", "complex64"):
+    x = random.integers(-1, 2, 70_020).astype(dtype)
+    there = cuplug.asarray(x, device="cuda")
+    for first in range(9 if dtype == "float16" else 5):
+        for n in (70_000, 69_999 - first):
+            part = x[first : first + n]
+            got = ops.cumulative_sum(there[first : first + n]).numpy()
+            np.testing.assert_array_equal(got, np.cumsum(part, dtype="c8").astype(dtype))
+            got = ops.cumulative_sum_backward(there[first : first + n]).numpy()
+            wanted = np.cumsum(part[::-1], dtype="c8")[::-1]
+            np.testing.assert_array_equal(got, wanted.astype(dtype))
 """)
 
 
