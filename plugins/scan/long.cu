@@ -38,6 +38,9 @@ template <typename T> struct job {
   uint64_t *words;
 };
 
+/* How lines lie: PLAIN ones go up, and all begin at a multiple of 16 bytes. */
+enum class layout { PLAIN, ANY };
+
 /* And one more, where they begin within 16 bytes. */
 template <typename T> using rows = chunk<T>[ROWS * WARP + 1];
 
@@ -53,7 +56,7 @@ template <typename T> __device__ inline T *lowest(T *at, int64_t step) {
 }
 
 /* A warp's part of a tile: where it begins, and how many elements there are from there on. */
-template <typename T> struct segment {
+template <typename T, layout L> struct segment {
   int64_t line, first, rest;
   __device__ segment(const job<T> &j, unsigned t) {
     line = t / j.per_line;
@@ -66,6 +69,7 @@ template <typename T> struct segment {
   /* How many bytes of the line lie before it in the 16 that it begins in; -1: it is not moved 16
    * bytes at a time. */
   __device__ int lead(const T *at, int64_t step) const {
+    if constexpr (L == layout::PLAIN) return rest >= SEGMENT<T> ? 0 : -1;
     const int n_bytes = (int)((uintptr_t)lowest(at, step) % 16);
     const bool is_within = first > 0 && rest >= SEGMENT<T> + chunk<T>::N;
     const bool is_whole = rest >= SEGMENT<T> && (n_bytes == 0 || is_within);
@@ -190,12 +194,12 @@ __device__ inline C join_before(const job<T> &j, unsigned t, shared_memory<T> &m
 /* ---- Elements -------------------------------------------------------------------------------- */
 
 /* Lets a warp's part of tile t come to shared memory. */
-template <typename Op, typename T>
+template <typename Op, layout L, typename T>
 __device__ inline void fetch(const job<T> &j, unsigned t, rows<T> &to) {
   const int lane = threadIdx.x % WARP;
   if (t < j.n_tiles) {
-    const segment<T> s(j, t);
-    const int64_t step = j.lines.step;
+    const segment<T, L> s(j, t);
+    const int64_t step = L == layout::PLAIN ? 1 : j.lines.step;
     const T *from = s.from(j);
     const int lead = s.lead(from, step);
     if (lead >= 0) {
@@ -220,10 +224,10 @@ __device__ inline void fetch(const job<T> &j, unsigned t, rows<T> &to) {
 }
 
 /* Puts a warp's part of tile t in the line's order, as it came from memory. */
-template <typename T>
+template <layout L, typename T>
 __device__ inline void straighten(const job<T> &j, unsigned t, rows<T> &items) {
   const int lane = threadIdx.x % WARP;
-  const segment<T> s(j, t);
+  const segment<T, L> s(j, t);
   const bool is_back = j.lines.step < 0;
   const int lead = s.lead(s.from(j), j.lines.step);
   if (t >= j.n_tiles || lead < 0 || (lead == 0 && !is_back)) return;
@@ -287,12 +291,12 @@ __device__ inline void scan_rows(const rows<T> &items, C before, chunk<T> (&resu
 }
 
 /* Writes a warp's part of tile t, whose items are no longer needed. */
-template <typename T>
+template <layout L, typename T>
 __device__ inline void store(const job<T> &j, unsigned t, const chunk<T> (&results)[ROWS],
                              rows<T> &items) {
   const int lane = threadIdx.x % WARP;
-  const segment<T> s(j, t);
-  const int64_t step = j.lines.step;
+  const segment<T, L> s(j, t);
+  const int64_t step = L == layout::PLAIN ? 1 : j.lines.step;
   T *to = j.out + scan_to(&j.lines, s.line) + s.first * step;
   if (s.lead(to, step) == 0) {
     auto *chunks = (chunk<T> *)lowest(to, step);
@@ -313,12 +317,12 @@ __device__ inline void store(const job<T> &j, unsigned t, const chunk<T> (&resul
 }
 
 /* Says what a tile comes to; returns what its warps before this one do. All threads come here. */
-template <typename Op, typename T>
+template <typename Op, layout L, typename T>
 __device__ inline scan_computed_t<T> begin_tile(const job<T> &j, unsigned t, rows<T> &items,
                                                 shared_memory<T> &m) {
   using C = scan_computed_t<T>;
   const int warp = threadIdx.x / WARP;
-  straighten(j, t, items);
+  if constexpr (L == layout::ANY) straighten<L>(j, t, items);
   const C sum = join_rows<Op, T>(items);
   if (threadIdx.x % WARP == 0) m.sums[warp] = sum;
   __syncthreads();
@@ -333,7 +337,7 @@ __device__ inline scan_computed_t<T> begin_tile(const job<T> &j, unsigned t, row
   return before;
 }
 
-template <typename T, typename Op>
+template <typename T, typename Op, layout L>
 __global__ void __launch_bounds__(THREADS, HELD<T>) long_kernel(const __grid_constant__ job<T> j) {
   using C = scan_computed_t<T>;
   __shared__ shared_memory<T> m;
@@ -349,7 +353,7 @@ __global__ void __launch_bounds__(THREADS, HELD<T>) long_kernel(const __grid_con
     __syncthreads();
     tiles[k] = m.ticket;
     if (tiles[1] >= j.n_tiles) return;
-    fetch<Op>(j, tiles[k], m.tiles[k][warp]);
+    fetch<Op, L>(j, tiles[k], m.tiles[k][warp]);
     __syncthreads();
   }
   bool is_there = false;
@@ -360,22 +364,31 @@ __global__ void __launch_bounds__(THREADS, HELD<T>) long_kernel(const __grid_con
     slot = slot + 1 == DEPTH ? 0 : slot + 1;
     __pipeline_wait_prior(DEPTH - 2);
     __syncwarp();
-    const C before_next = begin_tile<Op>(j, tiles[1], m.tiles[slot][warp], m);
+    const C before_next = begin_tile<Op, L>(j, tiles[1], m.tiles[slot][warp], m);
     if (threadIdx.x == 0) m.ticket = ticket;
     const C before_tile = join_before<Op>(j, tiles[0], m, of_line);
     if (is_there) {
       chunk<T> results[ROWS];
       scan_rows<Op, T>(items, Op()(before_tile, before), results);
-      store(j, tiles[0], results, items);
+      store<L>(j, tiles[0], results, items);
     }
     is_there = true;
     before = before_next;
     ticket = m.ticket;
-    fetch<Op>(j, ticket, items);
+    fetch<Op, L>(j, ticket, items);
 #pragma unroll
     for (int k = 0; k + 1 < DEPTH; k++) tiles[k] = tiles[k + 1];
     tiles[DEPTH - 1] = ticket;
   }
+}
+
+template <typename T> bool is_plain(const job<T> &j) {
+  const int64_t m_in = j.lines.n_lines > 1 ? j.lines.in.m : 0;
+  const int64_t m_out = j.lines.n_lines > 1 ? j.lines.out.m : 0;
+  const auto first_in = (uintptr_t)(j.x + j.lines.first_in);
+  const auto first_out = (uintptr_t)(j.out + j.lines.first_out);
+  return j.lines.step == 1 &&
+         (first_in | first_out | m_in * sizeof(T) | m_out * sizeof(T)) % 16 == 0;
 }
 
 } // namespace
@@ -389,7 +402,9 @@ int scan_long(cuplug::call call, const T *x, T *out, const scan_lines &lines) {
   const job<T> j = {x, out, lines, (unsigned)n_tiles, (unsigned)per_line, words};
   const int status = call.check(cudaMemsetAsync(words, 0, n_words * sizeof *words, call.stream()));
   if (status) return status;
-  return call.launch<long_kernel<T, Op>>({n_tiles < FILLED ? n_tiles : FILLED, THREADS}, j);
+  const cuplug::grid grid({n_tiles < FILLED ? n_tiles : FILLED}, THREADS);
+  if (is_plain(j)) return call.launch<long_kernel<T, Op, layout::PLAIN>>(grid, j);
+  return call.launch<long_kernel<T, Op, layout::ANY>>(grid, j);
 }
 
 #define INSTANCES(T)                                                                      \

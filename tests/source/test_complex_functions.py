@@ -132,7 +132,11 @@ def test_powers(dtype, side):
     x, y = (a.ravel() for a in np.meshgrid(*[combined(parts, dtype)] * 2))
     found = computed(xp.pow, side, x, y).numpy()
     own = computed(xp.pow, "cpu", x, y).numpy()
-    near = ~(abs(y * np.log(x)) > 80)  # beyond, the exponent's rounding shows
+    exponent = y * np.log(x)
+    for powers in (found, own):  # zeros at an angle that is no number have any signs, as in C
+        at = np.isnan(exponent.imag) & (powers == 0)
+        powers[at] = 0
+    near = ~(abs(exponent) > 80)  # beyond, the exponent's rounding shows
     assert_alike(found[near], own[near], x[near], "pow", scale=abs(own[near]), eps=200)
     known = (y == 0) | (x == 0)
     np.testing.assert_array_equal(found[known], np.power(x, y)[known])
