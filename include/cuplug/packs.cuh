@@ -196,13 +196,12 @@ template <unsigned MASK, int K = 0, class F> __device__ inline void each_of(cons
   }
 }
 
-/* WIDTH elements that lie `step` apart; from number `n` on they begin at `rest`. */
+/* WIDTH elements that lie `step` apart. */
 template <int WIDTH, typename T>
-__device__ inline held<T, WIDTH> load_each(const T *from, int64_t step, int n = WIDTH,
-                                           const T *rest = nullptr) {
+__device__ inline held<T, WIDTH> load_each(const T *from, int64_t step) {
   pack<T, WIDTH> result;
 #pragma unroll
-  for (int k = 0; k < WIDTH; k++) result.value[k] = k < n ? from[k * step] : rest[(k - n) * step];
+  for (int k = 0; k < WIDTH; k++) result.value[k] = from[k * step];
   return same_bytes<held<T, WIDTH>>(result);
 }
 

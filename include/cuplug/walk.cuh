@@ -90,7 +90,8 @@ __device__ inline void in_packs(const CODE &code, int64_t n, const divisors<NDIM
 
 /* ---- In lines: packs begin where those of an output do --------------------------------------- */
 
-/* Elements of a pack that is not whole, or of many lines, each by itself; a few at once. */
+/* Elements of a pack that do not lie together in all arrays, each found by itself; a few at once.
+ */
 template <int WIDTH, int N, typename INDEX, class CODE>
 __device__ inline void one_by_one(const CODE &code, const piece<WIDTH, CODE::N, INDEX> &own,
                                   int64_t n, int ndim, const divisors<N> &sizes,
@@ -123,34 +124,6 @@ __device__ inline void one_by_one(const CODE &code, const piece<WIDTH, CODE::N, 
   }
 }
 
-/* Loads a whole pack of each input. One that goes on where the last dimension begins anew has its
- * rest in another place. */
-template <int WIDTH, int N, typename INDEX, class CODE, class PACKS>
-__device__ inline void load_whole(const CODE &code, PACKS &to,
-                                  const piece<WIDTH, CODE::N, INDEX> &own, int ndim,
-                                  const divisors<N> &sizes, const strides<CODE::N, N> &steps,
-                                  unsigned near, unsigned still) {
-  const int last = ndim - 1;
-  const auto left = (decltype(own.column))sizes.of[last].size - own.column;
-  int64_t rest[CODE::N] = {};
-  const bool has_rest = ndim > 1 && left < WIDTH;
-  if (has_rest) locate((INDEX)(own.first + left), sizes, steps, rest, ndim, near);
-  each_of<CODE::READ>([&](auto k) {
-    constexpr int K = decltype(k)::value;
-    const auto *data = code.template data<K>(), *from = data + own.at[K];
-    auto &into = get<K>(to);
-    const int64_t step = near >> K & 1 ? 1 : still >> K & 1 ? 0 : steps.of[K][last];
-    if (has_rest)
-      into.hold(load_each<WIDTH>(from, step, (int)left, data + rest[K]));
-    else if (!(near >> K & 1))
-      into.hold(load_each<WIDTH>(from, step));
-    else if (misaligned<WIDTH>(from))
-      load_misaligned<WIDTH>(into, from, own.column, left);
-    else
-      into.hold(load_aligned<WIDTH>(from));
-  });
-}
-
 /* UNROLL packs for each thread. NDIM: of the loop, where it is known, else 0. `near`, `still`:
  * arrays that go on by 1 or by 0 in the last dimension. */
 template <int WIDTH, int UNROLL, int NDIM, typename INDEX, int N, class CODE>
@@ -160,19 +133,32 @@ __device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_cut &c
   const int ndim = NDIM ? NDIM : cut.ndim, last = ndim - 1;
   typename CODE::template loose_packs<WIDTH> loaded[UNROLL];
   piece<WIDTH, CODE::N, INDEX> own[UNROLL];
-  bool is_whole[UNROLL];
+  using offset = typename signed_index<INDEX>::type;
+  bool is_together[UNROLL];
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {
     const INDEX item = (INDEX)blockIdx.x * (THREADS * UNROLL) + u * THREADS + threadIdx.x;
-    is_whole[u] = false;
+    is_together[u] = false;
     if (item >= (INDEX)cut.n_items) continue;
     own[u] = piece_of<WIDTH>(code, item, cut, ndim, sizes, steps, near);
-    is_whole[u] = own[u].is_whole() && (WIDTH == 1 || sizes.of[last].size >= WIDTH);
-    if (is_whole[u]) load_whole(code, loaded[u], own[u], ndim, sizes, steps, near, still);
+    const offset left = (offset)sizes.of[last].size - own[u].column; /* of the last dimension */
+    is_together[u] = own[u].is_whole() && (WIDTH == 1 || left >= WIDTH);
+    if (!is_together[u]) continue;
+    each_of<CODE::READ>([&](auto k) {
+      constexpr int K = decltype(k)::value;
+      const auto *from = code.template data<K>() + own[u].at[K];
+      auto &to = get<K>(loaded[u]);
+      if (!(near >> K & 1))
+        to.hold(load_each<WIDTH>(from, still >> K & 1 ? 0 : steps.of[K][last]));
+      else if (misaligned<WIDTH>(from))
+        load_misaligned<WIDTH>(to, from, own[u].column, left);
+      else
+        to.hold(load_aligned<WIDTH>(from));
+    });
   }
 #pragma unroll
   for (int u = 0; u < UNROLL; u++) {
-    if (!is_whole[u]) {
+    if (!is_together[u]) {
       if (WIDTH > 1 && own[u].from < own[u].to) one_by_one(code, own[u], n, ndim, sizes, steps);
       continue;
     }
