@@ -10,6 +10,8 @@
  * neither on the GPU nor on who was quick. */
 #include <cuda_pipeline.h>
 
+#include <type_traits>
+
 #include "scan/chunks.cuh"
 #include "scan/said.cuh"
 #include "scan/values.cuh"
@@ -39,14 +41,18 @@ template <typename T> struct job {
   uint64_t *words;
 };
 
-/* How lines lie: PLAIN ones go up, and all begin at a multiple of 16 bytes. */
+/* How lines lie: PLAIN ones go up, and all begin at a multiple of 16 bytes. What is rare goes the
+ * way of ANY, to keep files small. */
 enum class layout { PLAIN, ANY };
+template <typename T, typename Op>
+constexpr bool HAS_PLAIN = std::is_same<Op, scan_plus>::value && sizeof(T) <= 8;
 
-/* And one more, where they begin within 16 bytes. */
-template <typename T> using rows = chunk<T>[ROWS * WARP + 1];
+/* And one more, where they begin within 16 bytes; in all a multiple of 128 bytes, from which on
+ * copies that do not go through registers are quicker. */
+template <typename T> using rows = chunk<T>[ROWS * WARP + 8];
 
 template <typename T> struct shared_memory {
-  rows<T> tiles[DEPTH][WARPS];
+  alignas(128) rows<T> tiles[DEPTH][WARPS];
   scan_computed_t<T> sums[WARPS], parts[2][WARPS];
   unsigned ticket;
 };
@@ -347,7 +353,8 @@ int scan_long(cuplug::call call, const T *x, T *out, const scan_lines &lines) {
   const int status = call.check(cudaMemsetAsync(words, 0, n_words * sizeof *words, call.stream()));
   if (status) return status;
   const cuplug::grid grid({n_tiles < FILLED ? n_tiles : FILLED}, THREADS);
-  if (is_plain(j)) return call.launch<long_kernel<T, Op, layout::PLAIN>>(grid, j);
+  if constexpr (HAS_PLAIN<T, Op>)
+    if (is_plain(j)) return call.launch<long_kernel<T, Op, layout::PLAIN>>(grid, j);
   return call.launch<long_kernel<T, Op, layout::ANY>>(grid, j);
 }
 

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of scan.c. A long line is scanned by all of the GPU, long.cu;
- * many lines by a block each, each.cu, or, where they lie side by side, by a thread each. */
+/* The specification is at the top of scan.c. Lines that lie side by side are scanned by blocks of
+ * 32, columns.cu, or, if they are short and many, by a thread each; other long ones by all of the
+ * GPU, long.cu, and others by a block each, each.cu. */
 #include "scan/values.cuh"
 
 namespace {
 
 constexpr int THREADS = 256;
-constexpr int64_t LONG = 1 << 16;   /* elements of a line that fills a GPU by itself */
-constexpr int64_t FEW = 128;        /* lines that do not, with a block for each */
-constexpr int64_t FILLED = 1 << 12; /* lines that do, with a thread for each */
+constexpr int64_t LONG = 1 << 16; /* elements of a line that fills a GPU by itself */
+constexpr int64_t FEW = 128;      /* lines that do not, with a block for each */
+constexpr int64_t WIDE = 16;      /* lines side by side, of which blocks take 32 */
+constexpr int64_t SHORT = 128;    /* elements of lines by a thread each, if they are MANY */
+constexpr int64_t MANY = 1 << 12;
 
 template <typename T, typename Op>
 __global__ void __launch_bounds__(THREADS)
-    columns_kernel(const T *__restrict__ x, T *__restrict__ out,
-                   const __grid_constant__ scan_lines lines) {
+    short_kernel(const T *__restrict__ x, T *__restrict__ out,
+                 const __grid_constant__ scan_lines lines) {
   const int64_t line = (int64_t)blockIdx.x * THREADS + threadIdx.x;
   if (line >= lines.n_lines) return;
   const T *from = x + scan_from(&lines, line);
@@ -42,9 +45,10 @@ template <typename T, typename Op> int scan(cuplug::call call, const scan_lines 
   if (lines.has_initial)
     if (int status = call.launch<begin_lines_kernel<T, Op>>(of_lines, out, lines)) return status;
   if (lines.n == 0) return CUPLUG_OK;
+  if (lines.in.width > 1 && lines.n < SHORT && lines.n_lines >= MANY)
+    return call.launch<short_kernel<T, Op>>(of_lines, x, out, lines);
+  if (lines.in.width >= WIDE) return scan_columns<T, Op>(call, x, out, lines);
   if (lines.n >= LONG && lines.n_lines <= FEW) return scan_long<T, Op>(call, x, out, lines);
-  if (lines.in.width > 1 && lines.n_lines >= FILLED)
-    return call.launch<columns_kernel<T, Op>>(of_lines, x, out, lines);
   return scan_each<T, Op>(call, x, out, lines);
 }
 

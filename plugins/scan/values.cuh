@@ -56,6 +56,10 @@ template <typename T> using scan_computed_t = typename scan_computed<T>::type;
 template <typename T, typename Op>
 int scan_long(cuplug::call call, const T *x, T *out, const scan_lines &lines);
 
+/* 32 lines that lie side by side by a block, or by some. */
+template <typename T, typename Op>
+int scan_columns(cuplug::call call, const T *x, T *out, const scan_lines &lines);
+
 /* Each line by a block. */
 template <typename T, typename Op>
 int scan_each(cuplug::call call, const T *x, T *out, const scan_lines &lines);

@@ -152,7 +152,7 @@ for dtype in ("bool", "int8", "float16", "uint32", "float32", "float64", "int64"
 def test_scan(run):
     """Lines that are long, in tiles: whole and not, side by side, backwards, from anywhere on."""
     run("""
-build_plugin("scan", ["scan", "long", FIXTURES / "emulated_scan"])
+build_plugin("scan", ["scan", "long", "columns", FIXTURES / "emulated_scan"])
 
 
 def check(x, axis):
@@ -164,7 +164,8 @@ def check(x, axis):
 
 
 for dtype in ("uint64", "float16", "float32", "complex64"):
-    for shape, axis in (((65_541,), 0), ((65_540, 2), 0), ((9, 40), 1)):
+    columns = [((300, 40), 0), ((2, 130, 17), 1), ((3, 16), 0), ((130, 4097), 0)]
+    for shape, axis in (((65_541,), 0), ((65_540, 2), 0), ((9, 40), 1), ((3, 5000), 0), *columns):
         x = random.integers(0 if dtype[0] == "u" else -1, 2, shape)
         check(np.asarray(x + 1j * (x == 0) if dtype[0] == "c" else x, dtype), axis)
 for n in (655_361, 1_400_000):  # windows of tiles: one and its last tile, more than two
