@@ -21,6 +21,8 @@
 #define N_HOST_LEAST 32768 /* elements of a part: it is read twice */
 #define N_HOST_APART 4096
 #define N_STRIP_BYTES 128 /* of neighbouring lines, as many as a GPU's memory moves at once */
+#define N_SECTOR_BYTES 32 /* the fewest that it moves */
+#define N_BUSY 400        /* lines, or strips of them, that keep any GPU busy, each by one block */
 #define N_MANY 512        /* lines: where strips are few, each of their columns costs time */
 #define N_GROUP 8         /* tiles: GROUP in scan_states.cuh */
 #define N_FILLED 1024     /* blocks that keep any GPU busy */
@@ -152,15 +154,35 @@ static int shift_of(const scan *s) {
   return shift;
 }
 
+static long long strips_of(const scan *s, int shift) {
+  return (s->lines.n + (1ll << shift) - 1) >> shift;
+}
+
+/* That of strips which are a block's each: narrower ones, until there are enough. */
+static int own_shift_of(const scan *s, const cuplug_variant *v) {
+  const long long bytes = cuplug_element_bytes(&s->call->outputs[0]);
+  int shift = v->columns ? shift_of(s) : 0;
+  while (shift && strips_of(s, shift) < N_BUSY && bytes << shift > N_SECTOR_BYTES) shift--;
+  return shift;
+}
+
 static tiles tiles_of(const scan *s, const cuplug_variant *v) {
-  const int shift = v->columns ? shift_of(s) : 0;
+  const int shift = !v->columns ? 0 : v->few ? shift_of(s) : own_shift_of(s, v);
   const long long n_lines = s->lines.n, n = v->columns ? s->scanned.n : s->scanned.n * n_lines;
   const long long rows = CUPLUG__N_THREADS * s->code->n_items >> shift;
   const long long n_parts = (n + rows - 1) / rows, n_groups = n_parts / N_GROUP;
-  tiles t = {0, 0, v->columns ? (n_lines + (1ll << shift) - 1) >> shift : 1, shift};
+  tiles t = {0, 0, v->columns ? strips_of(s, shift) : 1, shift};
   t.n = t.n_strips * n_parts;
-  t.n_states = (t.n + t.n_strips * n_groups) << shift;
+  if (v->few) t.n_states = (t.n + t.n_strips * n_groups) << shift;
   return t;
+}
+
+/* Where blocks stay, no more than keep any GPU busy. */
+static long long count_blocks(const scan *s, const cuplug_variant *v, const tiles *t) {
+  if (v->alone) return (s->lines.n + CUPLUG__N_THREADS - 1) / CUPLUG__N_THREADS;
+  if (v->columns && !v->few) return t->n_strips;
+  const long long most = v->few ? t->n : s->lines.n;
+  return most < N_FILLED ? most : N_FILLED;
 }
 
 /* What tiles say: a ticket, and for each state as many words of 64 bits as it has of 32. */
@@ -191,10 +213,9 @@ static int launch(scan *s, const cuplug_variant *v) {
                        &length,     lines,
                        steps,       s->scanned.strides[0],
                        &words,      &t};
-  if (!v->alone && !(status = take_words(s, &t, &words, &g)))
+  if (v->few && !(status = take_words(s, &t, &words, &g)))
     status = CUPLUG__SERVICE(s->call, launch)(s->call, s->code->function, &g, arguments);
-  const long long of_lines = (s->lines.n + CUPLUG__N_THREADS - 1) / CUPLUG__N_THREADS;
-  g.blocks[0] = (uint32_t)(v->alone ? of_lines : t.n < N_FILLED ? t.n : N_FILLED);
+  g.blocks[0] = (uint32_t)count_blocks(s, v, &t);
   return status ? status
                 : CUPLUG__SERVICE(s->call, launch)(s->call, s->code->finish, &g, arguments);
 }
@@ -202,6 +223,7 @@ static int launch(scan *s, const cuplug_variant *v) {
 static int scan_on_cuda(scan *s, cuplug_variant *v) {
   v->columns = (uint8_t)is_by_columns(s);
   v->alone = v->columns && s->scanned.n < N_SHORT;
+  v->few = !v->alone && strips_of(s, own_shift_of(s, v)) < N_BUSY;
   v->flat = !v->columns && is_flat(s);
   v->width = 1;
   v->ndim = (uint8_t)s->lines.ndim;

@@ -28,7 +28,7 @@ typedef struct cuplug_variant {
   uint8_t columns;   /* CUDA: 1: a thread has outputs of its own; 0: threads share outputs */
   uint8_t alone;     /* CUDA: 1: no thread shares outputs with another */
   uint8_t flat;      /* CUDA: 1: elements lie together, and begin and end anywhere */
-  uint8_t few;       /* CUDA: 1: a line has some outputs side by side */
+  uint8_t few;       /* CUDA: 1: a line has some outputs side by side; scans: blocks share lines */
   uint8_t stores;    /* CUDA: 1: a thread's outputs are stored as one pack */
   uint8_t walk;      /* CUDA element-wise: a cuplug_walk_kind */
 } cuplug_variant;

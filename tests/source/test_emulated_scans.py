@@ -59,6 +59,19 @@ def test_rows(run):
     """)
 
 
+def test_lines_of_one_block(run):
+    """Several of a block, those of more than one tile, and strips of 8 columns, one not whole."""
+    run("""
+    for shape, axis in (((401, 6000), 1), ((5000, 30), 1), ((400, 2), 1), ((900, 3203), 0)):
+        check(values(shape), axis)
+    check(values((2, 200, 1700), "float64"), 1)
+    x = cuplug.asarray(values((140, 6600)), device="cuda")
+    check(x[:, 1::2].numpy(), 0, x[:, 1::2])
+    m, c = random.integers(1, 3, (500, 40)), random.integers(-2, 3, (500, 40))
+    np.testing.assert_array_equal(linear(m, c, axis=1, device="cuda"), linear(m, c, axis=1))
+    """)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 17, 33, 600])
 def test_columns(run, n):
     """Strips of 1 to 32 columns, the last one not whole."""

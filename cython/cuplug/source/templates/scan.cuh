@@ -4,11 +4,11 @@
  * Elements are read once and written once (after D. Merrill, M. Garland: Single-pass parallel
  * prefix scan with decoupled look-back, NVR-2016-002). A block has a tile, and each of its threads
  * some elements that follow each other. By rows a tile is of all lines one behind the other; by
- * columns it is of some lines that lie side by side. Blocks stay, and take tiles in turn: a block
- * says what its next tile comes to before it asks what stands before its present one, which others
- * have said by then. Blocks take tiles in the order of their tickets: they wait for blocks that
- * run. ALONE, a thread has a line, and neighbours lie side by side. Values are put together in
- * their order. */
+ * columns it is of some lines that lie side by side. Where lines are not FEW, a block has some to
+ * itself. Else blocks stay, and take tiles in turn: a block says what its next tile comes to before
+ * it asks what stands before its present one, which others have said by then. Blocks take tiles in
+ * the order of their tickets: they wait for blocks that run. ALONE, a thread has a line, and
+ * neighbours lie side by side. Values are put together in their order. */
 constexpr int AHEAD = 8;
 constexpr int BLOCKS_HELD = /* by a multiprocessor at once */
     BYTES <= 4 || (BYTES <= 8 && !COLUMNS) ? 4 : 3;
@@ -164,28 +164,38 @@ struct tile {
   run own;
 };
 
-__device__ inline tile tile_of(unsigned number, int64_t n_lines, int64_t n,
+/* That which begins with element `first`, by columns of the lines of a strip, and ends before `end`
+ * in any case. */
+__device__ inline tile tile_at(int64_t first, int64_t end, int strip, int64_t n_lines, int64_t n,
                                const divisors<1> &length, const tiling &of) {
   const seat own = seat_of(of);
-  const unsigned ticket = again(number);
   const int n_rows = TILE >> own.shift, above = own.y * ITEMS;
-  const unsigned n_strips = COLUMNS ? (unsigned)of.n_strips : 1, part = ticket / n_strips;
-  tile t = {ticket, 0, 0, (int)(ticket - part * n_strips), (int)part, 0, true, part == 0, {}};
-  t.first = (int64_t)part * n_rows;
-  const int64_t rest = (COLUMNS ? n : n_lines * n) - t.first, first = t.first + above;
+  tile t = {0, first, 0, strip, 0, 0, true, first == 0, {}};
+  const int64_t rest = end - first, at = first + above;
   t.n_rows = rest < n_rows ? (int)rest : n_rows;
   t.own.count = t.n_rows - above < ITEMS ? t.n_rows - above : ITEMS;
-  t.own.r = first;
+  t.own.r = at;
   if constexpr (COLUMNS) {
-    t.line = (int64_t)t.strip * own.side + own.column;
+    t.line = (int64_t)strip * own.side + own.column;
     t.is_used = t.line < n_lines;
     if (!t.is_used) t.own.count = 0;
-    t.own.cuts = first == 0;
+    t.own.cuts = at == 0;
   } else {
-    t.begins = t.first - (int64_t)divide((index)t.first, length.of[0]) * n == 0;
-    t.own.r = first - (int64_t)divide((index)first, length.of[0]) * n;
-    for (int64_t at = t.own.r ? n - t.own.r : 0; at < ITEMS; at += n) t.own.cuts |= 1u << at;
+    t.begins = first - (int64_t)divide((index)first, length.of[0]) * n == 0;
+    t.own.r = at - (int64_t)divide((index)at, length.of[0]) * n;
+    for (int64_t k = t.own.r ? n - t.own.r : 0; k < ITEMS; k += n) t.own.cuts |= 1u << k;
   }
+  return t;
+}
+
+__device__ inline tile tile_of(unsigned number, int64_t n_lines, int64_t n,
+                               const divisors<1> &length, const tiling &of) {
+  const unsigned ticket = again(number), n_strips = COLUMNS ? (unsigned)of.n_strips : 1;
+  const unsigned part = ticket / n_strips;
+  const int64_t first = (int64_t)part * (TILE >> seat_of(of).shift);
+  tile t = tile_at(first, COLUMNS ? n : n_lines * n, (int)(ticket - part * n_strips), n_lines, n,
+                   length, of);
+  t.number = ticket, t.part = (int)part;
   return t;
 }
 
@@ -225,6 +235,53 @@ __device__ inline void each_element(CUPLUG_SCAN_PARAMETERS, const tile &t, B bod
     each_of<true>(CUPLUG_SCAN_ARGUMENTS, t, body);
   else
     each_of<false>(CUPLUG_SCAN_ARGUMENTS, t, body);
+}
+
+__device__ inline void load_tile(CUPLUG_SCAN_PARAMETERS, const cuplug_numbers &given, const tile &t,
+                                 cuplug_value (&items)[ITEMS]) {
+  each_element(CUPLUG_SCAN_ARGUMENTS, t, [&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
+    items[j] = element_at(a, given, place, r);
+  });
+}
+
+/* Stores what stands in the places of a thread's items; `s` is what comes before them. */
+__device__ inline void store_tile(CUPLUG_SCAN_PARAMETERS, const cuplug_numbers &given,
+                                  const tile &t, state s, cuplug_value (&items)[ITEMS],
+                                  kept_items &slot) {
+  const seat own = seat_of(of);
+  scan_items<true>(given, t.own, s, items);
+  keep<true>(items, own, slot);
+  __syncthreads();
+  take<false>(slot, own, items);
+  each_element(CUPLUG_SCAN_ARGUMENTS, t, [&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
+    store_at(a, given, place, r, items[j]);
+  });
+}
+
+/* ---- Lines of one block ---------------------------------------------------------------------- */
+
+/* Tile after tile, by columns of a strip, by rows of some lines one behind the other. */
+__device__ inline void scan_own(CUPLUG_SCAN_PARAMETERS) {
+  __shared__ board m;
+  __shared__ kept_items slot;
+  const cuplug_numbers given = cuplug_read(read.of);
+  const seat own = seat_of(of);
+  const int64_t block = blockIdx.x, n_blocks = gridDim.x;
+  const int64_t end = COLUMNS ? n : (block + 1) * n_lines / n_blocks * n;
+  int64_t first = COLUMNS ? 0 : block * n_lines / n_blocks * n;
+  for (state before = {}; first < end; first += TILE >> own.shift) {
+    const tile t = tile_at(first, end, (int)block, n_lines, n, length, of);
+    cuplug_value items[ITEMS];
+    state s = {}, total;
+    load_tile(CUPLUG_SCAN_ARGUMENTS, given, t, items);
+    keep<false>(items, own, slot);
+    __syncthreads();
+    take<true>(slot, own, items);
+    scan_items<false>(given, t.own, s, items);
+    s = join(given, before, join_threads(given, s, own, m, total));
+    before = join(given, before, total);
+    store_tile(CUPLUG_SCAN_ARGUMENTS, given, t, s, items, slot);
+  }
 }
 
 /* ---- Tiles in turn --------------------------------------------------------------------------- */
@@ -271,28 +328,6 @@ __device__ inline state join_before(const cuplug_numbers &given, uint64_t *said,
   return all;
 }
 
-__device__ inline void load_tile(CUPLUG_SCAN_PARAMETERS, const cuplug_numbers &given, const tile &t,
-                                 cuplug_value (&items)[ITEMS]) {
-  each_element(CUPLUG_SCAN_ARGUMENTS, t, [&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
-    items[j] = element_at(a, given, place, r);
-  });
-}
-
-/* Stores what stands in the places of a tile's items; `s` is what comes before this thread's. */
-__device__ inline void store_tile(CUPLUG_SCAN_PARAMETERS, const cuplug_numbers &given,
-                                  const tile &t, state s, kept_items &slot) {
-  const seat own = seat_of(of);
-  cuplug_value items[ITEMS];
-  take<true>(slot, own, items);
-  scan_items<true>(given, t.own, s, items);
-  keep<true>(items, own, slot);
-  __syncthreads();
-  take<false>(slot, own, items);
-  each_element(CUPLUG_SCAN_ARGUMENTS, t, [&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
-    store_at(a, given, place, r, items[j]);
-  });
-}
-
 __device__ inline void scan_tiles(CUPLUG_SCAN_PARAMETERS) {
   __shared__ board m;
   __shared__ kept_items slots[2];
@@ -318,7 +353,10 @@ __device__ inline void scan_tiles(CUPLUG_SCAN_PARAMETERS) {
     if (is_there) {
       const tile now = tile_of(present, n_lines, n, length, of);
       const state all = join_before(given, said, of, now, m);
-      store_tile(CUPLUG_SCAN_ARGUMENTS, given, now, join(given, all, before), slots[slot ^ 1]);
+      cuplug_value items[ITEMS];
+      take<true>(slots[slot ^ 1], seat_of(of), items);
+      store_tile(CUPLUG_SCAN_ARGUMENTS, given, now, join(given, all, before), items,
+                 slots[slot ^ 1]);
     }
     if (!has_next) return;
     if (threadIdx.x == 0) m.ticket = ticket;
@@ -336,6 +374,8 @@ CUPLUG_KERNEL cuplug_kernel(CUPLUG_SCAN_PARAMETERS) {
 CUPLUG_KERNEL_FOR(BLOCKS_HELD) cuplug_finish(CUPLUG_SCAN_PARAMETERS) {
   if constexpr (ALONE)
     scan_line(CUPLUG_SCAN_ARGUMENTS);
+  else if constexpr (!FEW)
+    scan_own(CUPLUG_SCAN_ARGUMENTS);
   else
     scan_tiles(CUPLUG_SCAN_ARGUMENTS);
 }
