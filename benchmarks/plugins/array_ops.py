@@ -49,6 +49,10 @@ def some(dtype: str) -> Callable[[np.random.Generator, int], list[np.ndarray]]:
     return lambda random, n: [random.integers(-1, 2, n, np.int8).astype(dtype)]
 
 
+def some_columns(random: np.random.Generator, n: int) -> list[np.ndarray]:
+    return [some("float32")(random, n)[0].reshape(-1, 256)]
+
+
 def floats(random: np.random.Generator, n: int) -> list[np.ndarray]:
     return [random.random(n, np.float32)]
 
@@ -159,6 +163,14 @@ OPERATIONS = [
         lambda torch, x: torch.cumsum(x, 0),
         lambda cp, x: cp.cumsum(x),
         0.9,
+    ),
+    Operation(
+        "cumulative_sum, columns of 256",
+        some_columns,
+        lambda np, x: np.cumsum(x, 0),
+        lambda ops, x: ops.cumulative_sum(x, 0),
+        lambda torch, x: torch.cumsum(x, 0),
+        lambda cp, x: cp.cumsum(x, 0),
     ),
     Operation(
         "take_along_axis, rows of 256",
