@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of float32 on a GPU that are cuplug's own, held against those of float64."""
+"""Functions on a GPU that are cuplug's own, held against those of float64 or NumPy's."""
 
 import numpy as np
 import pytest
@@ -44,3 +44,20 @@ def test_sine_of_other_numbers():
         x = np.arange(100).astype(dtype)
         seen = sine(cuplug.asarray(x, device="cuda")).numpy()
         np.testing.assert_allclose(seen, np.sin(x.astype("f8")), rtol=1e-14)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+def test_hypot_to_the_largest_numbers(dtype):
+    import cuplug
+
+    limits = np.finfo(dtype) if dtype[0] == "f" else np.iinfo(dtype)
+    values = [0, 1, 3, limits.max // 2, limits.max]
+    if dtype[0] == "f":
+        values += [limits.smallest_subnormal, limits.tiny, 1e-3, limits.max**0.5, np.inf, np.nan]
+    x, y = np.meshgrid(np.array([*values, *(-v for v in values)], dtype), np.array(values, dtype))
+    side = cuplug.elementwise("side(x: T, y: T) -> float64", "hypot(x, y)")
+    seen = side(*(cuplug.asarray(a, device="cuda") for a in (x, y))).numpy()
+    with np.errstate(over="ignore"):
+        wanted = np.hypot(x, y)
+    np.testing.assert_allclose(seen, wanted, 2 * np.finfo(wanted.dtype).eps)
