@@ -118,9 +118,8 @@ fails(IndexError, ops.select_backward, np.ones(5001), mask)
 
 def test_sorting(run):
     run("""
-others = ("topk", "topk_backward", "topk_backward_backward")
-files = ["sorting", "keys", "short", "unique", "searchsorted", FIXTURES / "emulated_sort"]
-build_plugin("sorting", files, [f"{name}_cuda" for name in others])
+files = ["sorting", "keys", "short", "few", "topk", "unique", "searchsorted"]
+build_plugin("sorting", [*files, FIXTURES / "emulated_sort"])
 
 
 def values(dtype, *shape):
@@ -139,13 +138,24 @@ for dtype in ("bool", "int8", "float16", "uint32", "float32", "float64", "int64"
             same(ops.sort, x, axis=axis, descending=descending)
             same(ops.argsort, x, axis=axis, descending=descending)
             same(ops.sort_by, other, x, axis=axis, descending=descending)
-    for n in (0, 1, 4096, 4500):
+        for k in (0, 1, shape[axis] // 2, shape[axis]):
+            if k <= shape[axis]:
+                same(ops.topk, x, k=k, axis=axis)
+                same(ops.topk, x, k=k, axis=axis, largest=False)
+    for n in (0, 1, 2, 33, 1000, 1024, 1025, 4096, 4500):
         x = values(dtype, n)
         same(ops.unique_values, x)
         same(ops.unique, x)
     for m in (0, 1, 2, 700):
         for side in ("left", "right"):
             same(ops.searchsorted, ops.sort(values(dtype, m)), values(dtype, 1000), side=side)
+same(ops.topk, values("float32", 3, 5000), k=70, axis=1)  # of chosen keys
+for dtype in ("int8", "uint16", "int32", "float32", "uint64", "int64"):  # few values, or not
+    kind = np.iinfo(dtype) if dtype[0] != "f" else np.finfo(dtype)
+    for n_values in (1, 3, 200, 600, 1024, 1100):
+        some = np.append(random.integers(0, 9999, n_values - 1), [kind.max]).astype(dtype)
+        x = random.choice(np.append(some, kind.min).astype(dtype), 5000)
+        same(ops.unique_values, x)
 """)
 
 
