@@ -150,12 +150,16 @@ for dtype in ("bool", "int8", "float16", "uint32", "float32", "float64", "int64"
         for side in ("left", "right"):
             same(ops.searchsorted, ops.sort(values(dtype, m)), values(dtype, 1000), side=side)
 same(ops.topk, values("float32", 3, 5000), k=70, axis=1)  # of chosen keys
-for dtype in ("int8", "uint16", "int32", "float32", "uint64", "int64"):  # few values, or not
-    kind = np.iinfo(dtype) if dtype[0] != "f" else np.finfo(dtype)
+for dtype in ("bool", "int8", "uint16", "int32", "uint64", "int64"):  # few values, or not
     for n_values in (1, 3, 200, 600, 1024, 1100):
-        some = np.append(random.integers(0, 9999, n_values - 1), [kind.max]).astype(dtype)
-        x = random.choice(np.append(some, kind.min).astype(dtype), 5000)
+        x = random.choice(random.integers(0, 9999, n_values), 5000).astype(dtype)
         same(ops.unique_values, x)
+        if dtype != "bool":
+            x[::4], x[1::4] = np.iinfo(dtype).min, np.iinfo(dtype).max
+            same(ops.unique_values, x)
+x = random.choice(np.array([3, 0.0, -0.0, 1.5, -np.inf], "float32"), 1 << 22)
+same(ops.unique_values, x)
+same(ops.unique_values, np.append(np.sort(x), np.nan).astype("float32"))
 """)
 
 
