@@ -97,48 +97,47 @@ template <typename K> __device__ inline bool insert(K *table, K key) {
   return false;
 }
 
+template <typename T, typename K>
+__device__ inline void read(const void *x, int64_t first, int64_t n, K (&bits)[AT_ONCE]) {
+#pragma unroll
+  for (int u = 0; u < AT_ONCE; u++)
+    if (first + u * THREADS < n) bits[u] = ((const T *)x)[first + u * THREADS];
+}
+
+/* Of a block's elements. */
+struct knowledge {
+  bool has_all, has_top; /* in the table; the key ~0, which is in none */
+};
+
+/* Puts elements `first`, first + THREADS and so on into a table. */
 template <typename K>
-__global__ void __launch_bounds__(THREADS, RESIDENT)
-    few_kernel(const void *__restrict__ x, const __grid_constant__ order o, int64_t n,
-               memory<K> *out) {
-  __shared__ K keys[SLOTS];
+__device__ inline void insert_some(K *table, const order &o, const void *x, int64_t first,
+                                   int64_t n, volatile knowledge *known) {
+  K bits[AT_ONCE];
+  if constexpr (sizeof(K) == 8)
+    read<uint64_t>(x, first, n, bits);
+  else if (o.n_bytes == 1)
+    read<uint8_t>(x, first, n, bits);
+  else if (o.n_bytes == 2)
+    read<uint16_t>(x, first, n, bits);
+  else
+    read<uint32_t>(x, first, n, bits);
+#pragma unroll
+  for (int u = 0; u < AT_ONCE && first + u * THREADS < n; u++) {
+    const K key = key_of(o, bits[u]);
+    if (key == ~K(0))
+      known->has_top = true;
+    else if (order_is_nan(&o, key) || !insert(table, key))
+      known->has_all = false;
+  }
+}
+
+/* Sorts the keys of all elements, in `keys`, and writes them. */
+template <typename K> __device__ void sort_table(const order &o, K *keys, memory<K> *out) {
   __shared__ unsigned n_keys;
-  __shared__ volatile bool has_all, has_top, is_last;
-#pragma unroll 1
-  for (int i = threadIdx.x; i < SLOTS; i += THREADS) keys[i] = ~K(0);
-  if (threadIdx.x == 0) n_keys = 0, has_all = true, has_top = false;
-  __syncthreads();
-  for (int64_t first = (int64_t)blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x;
-       first < n && has_all; first += (int64_t)gridDim.x * (THREADS * AT_ONCE)) {
-    K own[AT_ONCE];
-#pragma unroll
-    for (int u = 0; u < AT_ONCE; u++)
-      if (first + u * THREADS < n) own[u] = key_at<K>(o, x, first + u * THREADS);
-#pragma unroll
-    for (int u = 0; u < AT_ONCE; u++) {
-      if (first + u * THREADS >= n) break;
-      if (own[u] == ~K(0))
-        has_top = true;
-      else if (order_is_nan(&o, own[u]) || !insert(keys, own[u]))
-        has_all = false;
-    }
-  }
-  __syncthreads();
-#pragma unroll 1
-  for (int i = threadIdx.x; i < SLOTS && has_all; i += THREADS)
-    if (keys[i] != ~K(0) && !insert(out->table, keys[i])) has_all = false;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    if (!has_all) out->has_all = 0;
-    if (has_top) out->has_no_top = 0;
-    __threadfence();
-    is_last = atomicAdd(&out->n_done, 1u) + 1 == gridDim.x - 1; /* from ~0 on */
-  }
-  __syncthreads();
-  if (!is_last) return;
-  __threadfence();
   const volatile memory<K> *all = out;
+  if (threadIdx.x == 0) n_keys = 0;
+  __syncthreads();
 #pragma unroll 1
   for (int i = threadIdx.x; i < SLOTS; i += THREADS) {
     const K key = all->table[i];
@@ -154,6 +153,39 @@ __global__ void __launch_bounds__(THREADS, RESIDENT)
   for (int i = n_below + threadIdx.x; i < padded(m); i += THREADS) keys[i] = ~K(0);
   sort<false>(keys, nullptr, padded(m));
   write_values<false, K>(o, keys, nullptr, m, out, nullptr);
+}
+
+template <typename K>
+__global__ void __launch_bounds__(THREADS, RESIDENT)
+    few_kernel(const void *__restrict__ x, const __grid_constant__ order o, int64_t n,
+               memory<K> *out) {
+  __shared__ K keys[SLOTS];
+  __shared__ volatile knowledge known;
+  __shared__ bool is_last;
+  constexpr int EACH = THREADS * AT_ONCE;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < SLOTS; i += THREADS) keys[i] = ~K(0);
+  if (threadIdx.x == 0) known.has_all = true, known.has_top = false;
+  __syncthreads();
+  for (int64_t first = (int64_t)blockIdx.x * EACH + threadIdx.x; first < n && known.has_all;
+       first += (int64_t)gridDim.x * EACH)
+    insert_some(keys, o, x, first, n, &known);
+  __syncthreads();
+#pragma unroll 1
+  for (int i = threadIdx.x; i < SLOTS && known.has_all; i += THREADS)
+    if (keys[i] != ~K(0) && !insert(out->table, keys[i])) known.has_all = false;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    if (!known.has_all) out->has_all = 0;
+    if (known.has_top) out->has_no_top = 0;
+    __threadfence();
+    is_last = atomicAdd(&out->n_done, 1u) + 1 == gridDim.x - 1; /* from ~0 on */
+  }
+  __syncthreads();
+  if (!is_last) return;
+  __threadfence();
+  sort_table(o, keys, out);
 }
 
 /* Copies what was found to the outputs, as many as it is. */

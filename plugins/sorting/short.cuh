@@ -17,14 +17,21 @@ inline __host__ __device__ int padded(int64_t m) {
   return n;
 }
 
-/* Element i of x, of up to 4 bytes for a K of 32 bits. */
+template <typename K> __device__ inline K key_of(const order &o, K bits) {
+  if constexpr (sizeof(K) == 8)
+    return order_key64(&o, bits);
+  else
+    return order_key32(&o, bits);
+}
+
+/* Of element i of x, which has up to 4 bytes for a K of 32 bits. */
 template <typename K> __device__ inline K key_at(const order &o, const void *x, int64_t i) {
   if constexpr (sizeof(K) == 8)
-    return order_key64(&o, ((const uint64_t *)x)[i]);
+    return key_of(o, ((const uint64_t *)x)[i]);
   else
-    return order_key32(&o, o.n_bytes == 1   ? ((const uint8_t *)x)[i]
-                           : o.n_bytes == 2 ? ((const uint16_t *)x)[i]
-                                            : ((const uint32_t *)x)[i]);
+    return key_of<uint32_t>(o, o.n_bytes == 1   ? ((const uint8_t *)x)[i]
+                               : o.n_bytes == 2 ? ((const uint16_t *)x)[i]
+                                                : ((const uint32_t *)x)[i]);
 }
 
 /* The other way round. */
