@@ -13,7 +13,6 @@ using namespace network;
 constexpr int SLOTS = MOST; /* of a table */
 constexpr int PROBES = 16;  /* slots that a key may be in: more than half of all get filled */
 constexpr int AT_ONCE = 8;  /* elements of a thread, whose loads do not wait for each other */
-constexpr int RESIDENT = 3; /* blocks of a multiprocessor */
 constexpr int64_t LARGE = 1 << 22; /* from where on a sort takes long: floats may have few values */
 constexpr int BLOCKS = 384;        /* that keep a large GPU busy; each has a table to fill */
 
@@ -156,7 +155,7 @@ template <typename K> __device__ void sort_table(const order &o, K *keys, memory
 }
 
 template <typename K>
-__global__ void __launch_bounds__(THREADS, RESIDENT)
+__global__ void __launch_bounds__(THREADS)
     few_kernel(const void *__restrict__ x, const __grid_constant__ order o, int64_t n,
                memory<K> *out) {
   __shared__ K keys[SLOTS];

@@ -71,6 +71,10 @@ x, index = np.zeros((3, 1500)), np.zeros((3, 1500), int)
 index[1, 3] = 1500
 text = fails(IndexError, ops.take_along_axis, x, index)
 assert "index 1500 at position 1503 is out of bounds for size 1500" in text, text
+x, index = np.zeros(600), np.arange(600)
+index[[40, 40 + 256]] = -601, 600  # of one thread, which reports one of them
+text = fails(IndexError, ops.scatter_add, x, index, np.ones(600))
+assert "index -601 at position 40 " in text or "index 600 at position 296 " in text, text
 """)
 
 
