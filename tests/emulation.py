@@ -80,12 +80,11 @@ def install_modules() -> None:
     jit.compile_program, linking.link_program = emulate, link
 
 
-def build_plugin(name: str, cuda: Sequence[str] = (), without: Sequence[str] = ()) -> None:
+def build_plugin(name: str, cuda: Sequence[str] = ()) -> None:
     """Build a stock plugin whose CUDA side runs on the emulated driver, into $EMULATED.
 
-    `cuda` are its files of CUDA code, if not all; of entries `without` there is no code: they are
-    not called. Other processes may build it at the same time, or have it loaded: what is there is
-    not replaced.
+    `cuda` are its files of CUDA code, if not all. Other processes may build it at the same time, or
+    have it loaded: what is there is not replaced.
     """
     path, folder = Path(os.environ["EMULATED"], f"lib{name}.so"), ROOT / "plugins" / name
     if path.exists():
@@ -101,8 +100,7 @@ def build_plugin(name: str, cuda: Sequence[str] = (), without: Sequence[str] = (
     parts = [mine.with_suffix(f".{k}.o") for k in range(len(commands))]
     for command, part in zip(commands, parts, strict=True):
         subprocess.run([*command, *include, "-c", "-o", part], check=True)
-    nowhere = [f"-Wl,--defsym={each}=0" for each in without]
-    subprocess.run([COMPILER[0], "-shared", *nowhere, *parts, "-lm", "-o", mine], check=True)
+    subprocess.run([COMPILER[0], "-shared", *parts, "-lm", "-o", mine], check=True)
     with contextlib.suppress(FileExistsError):
         os.link(mine, path)
 

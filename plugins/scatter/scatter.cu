@@ -23,17 +23,46 @@ lines lines_of(const places &p) {
   return {p, cuplug__divisor(p.n_along * p.x.width, 1), cuplug__divisor(p.x.width, 1)};
 }
 
-/* The element of x that value e goes with, or -1, which is recorded. */
-__device__ inline int64_t place_at(const lines &l, int64_t e, cuplug_fault *fault) {
-  const places &p = l.p;
-  const int64_t outer = cuplug::divide(e, l.line);
-  const int64_t row = p.x.width == 1 ? e : cuplug::divide(e, l.width);
-  const int64_t number = p.has_rows ? row : e, seen = places_index(&p, number);
-  const int64_t index = seen + (seen < 0 ? p.x.m : 0);
-  if ((uint64_t)index < (uint64_t)p.x.m)
-    return (outer * p.x.m + index) * p.x.width + (e - row * p.x.width);
-  cuplug_fault_index(fault, 1, number, seen, -p.x.m, p.x.m);
-  return -1;
+template <typename I>
+__device__ inline void read_indices(const places &p, int64_t first, const int64_t (&rows)[AT_ONCE],
+                                    int64_t (&seen)[AT_ONCE]) {
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++) {
+    const int64_t e = first + k * THREADS;
+    if (e < p.n) seen[k] = ((const I *)p.indices)[p.has_rows ? rows[k] : e];
+  }
+}
+
+/* The elements of x that values `first`, first + THREADS and so on go with; -1 for bad indices, of
+ * which one is recorded, and behind the last value. All indices are read before one is looked at:
+ * no load waits for another. */
+__device__ inline void find_places(const lines &l, int64_t first, int64_t (&at)[AT_ONCE],
+                                   cuplug_fault *fault) {
+  const elements_axis &x = l.p.x;
+  int64_t rows[AT_ONCE], seen[AT_ONCE];
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++) {
+    const int64_t e = first + k * THREADS;
+    rows[k] = x.width == 1 ? e : cuplug::divide(e, l.width);
+  }
+  if (l.p.type == CUPLUG_INT32)
+    read_indices<int32_t>(l.p, first, rows, seen);
+  else
+    read_indices<int64_t>(l.p, first, rows, seen);
+  int64_t bad = -1, bad_index = 0; /* the last one: a record has room for one */
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++) {
+    const int64_t e = first + k * THREADS;
+    at[k] = -1;
+    if (e >= l.p.n) continue;
+    const int64_t index = seen[k] + (seen[k] < 0 ? x.m : 0);
+    const int64_t outer = x.n_outer == 1 ? 0 : cuplug::divide(e, l.line);
+    if ((uint64_t)index < (uint64_t)x.m)
+      at[k] = (outer * x.m + index) * x.width + (e - rows[k] * x.width);
+    else
+      bad = l.p.has_rows ? rows[k] : e, bad_index = seen[k];
+  }
+  if (bad >= 0) cuplug_fault_index(fault, 1, bad, bad_index, -x.m, x.m);
 }
 
 enum class move { take, put, clear, take_last };
@@ -45,11 +74,7 @@ __global__ void __launch_bounds__(THREADS)
   const int64_t first = (int64_t)blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x;
   int64_t at[AT_ONCE];
   T moved[AT_ONCE];
-#pragma unroll
-  for (int k = 0; k < AT_ONCE; k++) {
-    const int64_t e = first + k * THREADS;
-    at[k] = e < l.p.n ? place_at(l, e, fault) : -1;
-  }
+  find_places(l, first, at, fault);
 #pragma unroll
   for (int k = 0; k < AT_ONCE; k++) {
     const int64_t e = first + k * THREADS;
@@ -125,17 +150,27 @@ template <typename T, int n_parts>
 __global__ void __launch_bounds__(THREADS)
     add_kernel(T *x, const T *__restrict__ values, const __grid_constant__ lines l,
                cuplug_fault *fault) {
-  const int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  if (e >= l.p.n) return;
-  const int64_t at = place_at(l, e, fault);
-  if (at < 0) return;
-  for (int k = 0; k < n_parts; k++) add_to(x + at * n_parts + k, values[e * n_parts + k]);
+  const int64_t first = (int64_t)blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x;
+  int64_t at[AT_ONCE];
+  T added[AT_ONCE][n_parts];
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++) {
+    const int64_t e = first + k * THREADS;
+    if (e >= l.p.n) continue;
+    for (int i = 0; i < n_parts; i++) added[k][i] = values[e * n_parts + i];
+  }
+  find_places(l, first, at, fault);
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++) {
+    if (at[k] < 0) continue;
+    for (int i = 0; i < n_parts; i++) add_to(x + at[k] * n_parts + i, added[k][i]);
+  }
 }
 
 template <typename T, int n_parts = 1>
 int add(cuplug::call call, const places &p, void *x, void *values) {
-  return call.launch<add_kernel<T, n_parts>>({cuplug::blocks(p.n, THREADS), THREADS}, (T *)x,
-                                             (const T *)values, lines_of(p), call.fault());
+  return call.launch<add_kernel<T, n_parts>>({cuplug::blocks(p.n, THREADS * AT_ONCE), THREADS},
+                                             (T *)x, (const T *)values, lines_of(p), call.fault());
 }
 
 int run_add(cuplug::call call, const places &p, void *x, void *values) {

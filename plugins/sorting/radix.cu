@@ -11,7 +11,6 @@
 
 namespace {
 
-constexpr int64_t FEW = 128;         /* short lines that run at once, with a block for each */
 constexpr int64_t LONG = 1 << 18;    /* keys of a line that fills a GPU by itself */
 constexpr int64_t AT_ONCE = 1 << 30; /* keys in one call of DeviceSegmentedSort */
 constexpr int64_t UNASKED = 1 << 26; /* of those, where an index is of no use but to CUB */
@@ -107,7 +106,6 @@ template <typename K, typename I> int sort(cuplug::call call, sorting *s) {
 
 int sorting_run(cuplug::call call, sorting *s) {
   if (s->m < 2 || s->n_lines == 0) return CUPLUG_OK;
-  if (s->m <= SORTING_SHORT && s->n_lines <= FEW) return sorting_run_short(call, *s);
   if (s->n_bytes == 8)
     return s->is_wide ? sort<uint64_t, int64_t>(call, s) : sort<uint64_t, uint32_t>(call, s);
   return s->is_wide ? sort<uint32_t, int64_t>(call, s) : sort<uint32_t, uint32_t>(call, s);

@@ -51,8 +51,35 @@ int sorting_load(cuplug::call call, const sorting &s, const cuplug_tensor &x,
  * workspaces. */
 int sorting_run(cuplug::call call, sorting *s);
 
-/* The same of few lines of 2 to SORTING_SHORT keys, where they are, in one launch. */
-int sorting_run_short(cuplug::call call, const sorting &s);
+/* Few lines of up to SORTING_SHORT keys, and what becomes of each once a block has it in order: its
+ * first k numbers in `out`; or, with `from` or `indices`, the elements of `from` that go with them,
+ * and where they are; `is_back`: the elements of `from` in the places of those. */
+struct sorting_short {
+  const void *x; /* has the keys along an axis, unless `keys` are known with what goes with each */
+  elements_axis axis;
+  order o;
+  const void *keys;
+  sorted_index index;
+  int64_t m, k;
+  const void *from;
+  void *out;
+  int64_t *indices;
+  int64_t element_bytes;
+  bool is_back;
+};
+bool sorting_is_short(int64_t n_lines, int64_t m);
+
+/* In one launch, without a workspace. */
+int sorting_run_short(cuplug::call call, const sorting_short &s);
+
+/* Takes the top.m least keys of each line of x, those that are equal in their order. */
+bool sorting_can_choose(const elements_axis &axis, int64_t k);
+int sorting_choose(cuplug::call call, const sorting &top, const cuplug_tensor &x,
+                   const elements_axis &axis, const order &o);
+
+/* unique, or unique_values, of the n > 0 elements of the first array, with their outputs: sets
+ * `is_done`, unless they are more than a block sorts and have more values than a table holds. */
+int sorting_unique_few(cuplug::call call, const order &o, int64_t n, bool has_index, bool *is_done);
 
 /* The line of key number i of all. */
 __device__ inline int64_t sorting_line(const elements_axis &axis, int64_t i) {

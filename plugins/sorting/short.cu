@@ -1,63 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short lines, each by a block in its shared memory: a bitonic network. Equal keys are told apart
- * by their index, which ascends among them. */
-#include "sorting/radix.cuh"
+/* Short lines, each by a block, from the elements to what is asked for. */
+#include "sorting/short.cuh"
 
 namespace {
 
-constexpr int MOST = SORTING_SHORT, THREADS = MOST / 2, WARP = 32;
+using namespace network;
 
-/* Has each two keys at a distance of `step`, where all keys of a part of 2 * step are a warp's if
- * step <= WARP, in order: ascending in even parts of `size`, else descending. */
-template <typename K, typename I>
-__device__ inline void exchange(K *keys, I *index, int n, int size, int step, bool has_index) {
-  const int p = threadIdx.x, i = 2 * p - (p & (step - 1)), j = i + step;
-  if (p >= n / 2) return;
-  const K a = keys[i], b = keys[j];
-  const I at_a = has_index ? index[i] : I(0), at_b = has_index ? index[j] : I(0);
-  const bool is_above = a > b || (a == b && at_a > at_b),
-             is_below = a < b || (a == b && at_a < at_b);
-  if (i & size ? !is_below : !is_above) return;
-  keys[i] = b, keys[j] = a;
-  if (has_index) index[i] = at_b, index[j] = at_a;
+constexpr int64_t FEW = 128; /* lines that run at once, with a block for each */
+
+__device__ inline void move(const sorting_short &s, int64_t to, int64_t from) {
+#define CASE(T) ((T *)s.out)[s.is_back ? from : to] = ((const T *)s.from)[s.is_back ? to : from];
+  ELEMENTS_BY_WIDTH(s.element_bytes, CASE)
+#undef CASE
 }
 
-template <typename K, typename I>
-__global__ void __launch_bounds__(THREADS) short_kernel(K *keys, I *index, int m) {
-  __shared__ K line[MOST];
-  __shared__ I places[MOST];
-  int n = 2;
-  while (n < m) n *= 2;
-  keys += (int64_t)blockIdx.x * m;
-  if (index) index += (int64_t)blockIdx.x * m;
-  for (int i = threadIdx.x; i < n; i += THREADS) {
-    line[i] = i < m ? keys[i] : ~K(0); /* those behind stay there */
-    if (index) places[i] = i < m ? index[i] : (I)(~0ull >> 1);
+template <typename K, bool has_index>
+__global__ void __launch_bounds__(THREADS) short_kernel(const __grid_constant__ sorting_short s) {
+  __shared__ K keys[MOST];
+  __shared__ uint32_t index[has_index ? MOST : 1];
+  const int n = padded(s.m);
+  const elements_axis of_out = {s.axis.n_outer, s.k, s.axis.width};
+  const int64_t line = blockIdx.x, first = elements_line(&s.axis, line);
+  const int64_t first_out = elements_line(&of_out, line);
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
+    keys[i] = i >= s.m ? ~K(0)
+              : s.keys ? ((const K *)s.keys)[line * s.m + i]
+                       : key_at<K>(s.o, s.x, first + i * s.axis.width);
+    if (has_index) index[i] = i;
   }
-  for (int size = 2; size <= n; size *= 2)
-    for (int step = size / 2; step > 0; step /= 2) {
-      const int before = step == size / 2 ? 1 : 2 * step;
-      if (size == 2 || step > WARP || before > WARP)
-        __syncthreads();
-      else
-        __syncwarp();
-      exchange(line, places, n, size, step, index != nullptr);
+  sort<has_index>(keys, index, n);
+  for (int j = threadIdx.x; j < s.k; j += blockDim.x) {
+    const int64_t to = first_out + j * s.axis.width;
+    if constexpr (has_index) {
+      const int64_t from = s.keys ? s.index[line * s.m + index[j]] : index[j];
+      if (s.indices) s.indices[to] = from;
+      if (s.from) move(s, to, first + from * s.axis.width);
+    } else {
+      put(s.o, s.out, to, keys[j]);
     }
-  __syncthreads();
-  for (int i = threadIdx.x; i < m; i += THREADS) {
-    keys[i] = line[i];
-    if (index) index[i] = places[i];
   }
 }
 
-template <typename K, typename I> int sort(cuplug::call call, const sorting &s) {
-  return call.launch<short_kernel<K, I>>({s.n_lines, THREADS}, (K *)s.keys, (I *)s.index, (int)s.m);
+template <typename K> int sort_lines(cuplug::call call, const sorting_short &s) {
+  const int n_lines = (int)(s.axis.n_outer * s.axis.width), n = padded(s.m);
+  const cuplug::grid grid(n_lines, n > 2 * WARP ? n / 2 : WARP);
+  return s.from || s.indices ? call.launch<short_kernel<K, true>>(grid, s)
+                             : call.launch<short_kernel<K, false>>(grid, s);
 }
 
 } // namespace
 
-int sorting_run_short(cuplug::call call, const sorting &s) {
-  if (s.n_bytes == 8)
-    return s.is_wide ? sort<uint64_t, int64_t>(call, s) : sort<uint64_t, uint32_t>(call, s);
-  return s.is_wide ? sort<uint32_t, int64_t>(call, s) : sort<uint32_t, uint32_t>(call, s);
+bool sorting_is_short(int64_t n_lines, int64_t m) {
+  return n_lines > 0 && n_lines <= FEW && m > 0 && m <= SORTING_SHORT;
+}
+
+int sorting_run_short(cuplug::call call, const sorting_short &s) {
+  return s.o.n_bytes == 8 ? sort_lines<uint64_t>(call, s) : sort_lines<uint32_t>(call, s);
 }

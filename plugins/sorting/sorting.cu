@@ -72,14 +72,28 @@ template <result wanted> int sort(cuplug::call call, const cuplug_tensor &x) {
   const cuplug_call *c = call;
   const elements_axis axis = elements_around(&x, c->scalars[0].i);
   const order o = order_of(&x, c->scalars[1].i != 0);
+  const int64_t n_lines = axis.n_outer * axis.width;
+  const int64_t element_bytes = cuplug_element_bytes(&c->tensors[0]);
+  const void *const source = c->tensors[0].data;
+  void *const out = c->outputs[0].data;
+  if (sorting_is_short(n_lines, axis.m)) {
+    sorting_short line = {x.data, axis, o};
+    line.m = line.k = axis.m;
+    line.from = wanted == result::taken || wanted == result::back ? source : nullptr;
+    line.out = out;
+    line.indices = wanted == result::index ? (int64_t *)out : nullptr;
+    line.element_bytes = element_bytes;
+    line.is_back = wanted == result::back;
+    return sorting_run_short(call, line);
+  }
   sorting s;
-  int status = sorting_begin(call, &s, o.n_bytes, axis.n_outer * axis.width, axis.m,
-                             wanted == result::numbers ? 0 : axis.m);
+  int status =
+      sorting_begin(call, &s, o.n_bytes, n_lines, axis.m, wanted == result::numbers ? 0 : axis.m);
   if (status || s.n() == 0) return status;
   status = sorting_load(call, s, x, axis, o);
   if (!status) status = sorting_run(call, &s);
-  const writing w = {s.keys, c->tensors[0].data, s.indices(), c->outputs[0].data, axis, o, s.n()};
-  return status ? status : write<wanted>(call, w, cuplug_element_bytes(&c->tensors[0]));
+  const writing w = {s.keys, source, s.indices(), out, axis, o, s.n()};
+  return status ? status : write<wanted>(call, w, element_bytes);
 }
 
 } // namespace

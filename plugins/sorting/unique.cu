@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of unique.c. The call waits once, for the number of values. */
+/* The specification is at the top of unique.c. The call waits for the number of values: once, or
+ * twice where it had to see that they are not few. */
 #include "compaction.cuh"
 #include "sorting/radix.cuh"
 
@@ -74,7 +75,10 @@ int unique_values(cuplug::call call) {
   const order o = order_of(&c->tensors[0], 0);
   sorting s;
   compaction::tiles tiles;
-  int status = sort_all(call, &s, o, false, &tiles);
+  bool is_done;
+  int status = sorting_unique_few(call, o, cuplug_n_elements(&c->tensors[0]), false, &is_done);
+  if (status || is_done) return status;
+  status = sort_all(call, &s, o, false, &tiles);
   if (!status) status = cuplug_output(c, 1, &tiles.n_found);
   if (status || tiles.n_found == 0) return status;
   const is_first first = {s.keys, o};
@@ -109,7 +113,10 @@ int unique(cuplug::call call) {
   const order o = order_of(&c->tensors[0], 0);
   sorting s;
   compaction::tiles tiles;
-  int status = sort_all(call, &s, o, true, &tiles);
+  bool is_done;
+  int status = sorting_unique_few(call, o, cuplug_n_elements(&c->tensors[0]), true, &is_done);
+  if (status || is_done) return status;
+  status = sort_all(call, &s, o, true, &tiles);
   for (uint32_t k : {1u, 2u, 4u})
     if (!status) status = cuplug_output(c, k, &tiles.n_found);
   if (status || tiles.n_found == 0) return status;

@@ -71,6 +71,10 @@ x, index = np.zeros((3, 1500)), np.zeros((3, 1500), int)
 index[1, 3] = 1500
 text = fails(IndexError, ops.take_along_axis, x, index)
 assert "index 1500 at position 1503 is out of bounds for size 1500" in text, text
+x, index = np.zeros(600), np.arange(600)
+index[[40, 40 + 256]] = -601, 600  # of one thread, which reports one of them
+text = fails(IndexError, ops.scatter_add, x, index, np.ones(600))
+assert "index -601 at position 40 " in text or "index 600 at position 296 " in text, text
 """)
 
 
@@ -118,9 +122,8 @@ fails(IndexError, ops.select_backward, np.ones(5001), mask)
 
 def test_sorting(run):
     run("""
-others = ("topk", "topk_backward", "topk_backward_backward")
-files = ["sorting", "keys", "short", "unique", "searchsorted", FIXTURES / "emulated_sort"]
-build_plugin("sorting", files, [f"{name}_cuda" for name in others])
+files = ["sorting", "keys", "short", "few", "topk", "unique", "searchsorted"]
+build_plugin("sorting", [*files, FIXTURES / "emulated_sort"])
 
 
 def values(dtype, *shape):
@@ -139,13 +142,28 @@ for dtype in ("bool", "int8", "float16", "uint32", "float32", "float64", "int64"
             same(ops.sort, x, axis=axis, descending=descending)
             same(ops.argsort, x, axis=axis, descending=descending)
             same(ops.sort_by, other, x, axis=axis, descending=descending)
-    for n in (0, 1, 4096, 4500):
+        for k in (0, 1, shape[axis] // 2, shape[axis]):
+            if k <= shape[axis]:
+                same(ops.topk, x, k=k, axis=axis)
+                same(ops.topk, x, k=k, axis=axis, largest=False)
+    for n in (0, 1, 2, 33, 1000, 1024, 1025, 4096, 4500):
         x = values(dtype, n)
         same(ops.unique_values, x)
         same(ops.unique, x)
     for m in (0, 1, 2, 700):
         for side in ("left", "right"):
             same(ops.searchsorted, ops.sort(values(dtype, m)), values(dtype, 1000), side=side)
+same(ops.topk, values("float32", 3, 5000), k=70, axis=1)  # of chosen keys
+for dtype in ("bool", "int8", "uint16", "int32", "uint64", "int64"):  # few values, or not
+    for n_values in (1, 3, 200, 600, 1024, 1100):
+        x = random.choice(random.integers(0, 9999, n_values), 5000).astype(dtype)
+        same(ops.unique_values, x)
+        if dtype != "bool":
+            x[::4], x[1::4] = np.iinfo(dtype).min, np.iinfo(dtype).max
+            same(ops.unique_values, x)
+x = random.choice(np.array([3, 0.0, -0.0, 1.5, -np.inf], "float32"), 1 << 22)
+same(ops.unique_values, x)
+same(ops.unique_values, np.append(np.sort(x), [np.nan] * 2).astype("float32"))
 """)
 
 

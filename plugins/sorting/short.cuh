@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys that a block sorts in its shared memory, by a bitonic network. Equal keys are told apart by
+ * their index, which ascends among them. */
+#ifndef CUPLUG_PLUGINS_SORTING_SHORT_CUH
+#define CUPLUG_PLUGINS_SORTING_SHORT_CUH
+
+#include "sorting/radix.cuh"
+
+namespace network {
+
+constexpr int MOST = SORTING_SHORT, THREADS = MOST / 2, WARP = 32;
+
+/* How many keys the network sorts, whose threads are half as many: those behind the m-th are ~0. */
+inline __host__ __device__ int padded(int64_t m) {
+  int n = 2;
+  while (n < m) n *= 2;
+  return n;
+}
+
+template <typename K> __device__ inline K key_of(const order &o, K bits) {
+  if constexpr (sizeof(K) == 8)
+    return order_key64(&o, bits);
+  else
+    return order_key32(&o, bits);
+}
+
+/* Of element i of x, which has up to 4 bytes for a K of 32 bits. */
+template <typename K> __device__ inline K key_at(const order &o, const void *x, int64_t i) {
+  if constexpr (sizeof(K) == 8)
+    return key_of(o, ((const uint64_t *)x)[i]);
+  else
+    return key_of<uint32_t>(o, o.n_bytes == 1   ? ((const uint8_t *)x)[i]
+                               : o.n_bytes == 2 ? ((const uint16_t *)x)[i]
+                                                : ((const uint32_t *)x)[i]);
+}
+
+/* The other way round. */
+template <typename K> __device__ inline void put(const order &o, void *x, int64_t i, K key) {
+  if constexpr (sizeof(K) == 8) {
+    ((uint64_t *)x)[i] = order_bits64(&o, key);
+  } else {
+    const uint32_t bits = order_bits32(&o, key);
+    if (o.n_bytes == 1)
+      ((uint8_t *)x)[i] = (uint8_t)bits;
+    else if (o.n_bytes == 2)
+      ((uint16_t *)x)[i] = (uint16_t)bits;
+    else
+      ((uint32_t *)x)[i] = bits;
+  }
+}
+
+/* Has each two keys at a distance of `step`, where all keys of a part of 2 * step are a warp's if
+ * step <= WARP, in order: ascending in even parts of `size`, else descending. */
+template <bool has_index, typename K>
+__device__ inline void exchange(K *keys, uint32_t *index, int n, int size, int step) {
+  const int p = threadIdx.x, i = 2 * p - (p & (step - 1)), j = i + step;
+  if (p >= n / 2) return;
+  const K a = keys[i], b = keys[j];
+  const uint32_t at_a = has_index ? index[i] : 0, at_b = has_index ? index[j] : 0;
+  const bool is_above = a > b || (a == b && at_a > at_b),
+             is_below = a < b || (a == b && at_a < at_b);
+  if (i & size ? !is_below : !is_above) return;
+  keys[i] = b, keys[j] = a;
+  if (has_index) index[i] = at_b, index[j] = at_a;
+}
+
+/* Sorts n keys, a power of two from 2 on, once all threads have written theirs. */
+template <bool has_index, typename K> __device__ inline void sort(K *keys, uint32_t *index, int n) {
+#pragma unroll 1
+  for (int size = 2; size <= n; size *= 2)
+#pragma unroll 1
+    for (int step = size / 2; step > 0; step /= 2) {
+      const int before = step == size / 2 ? 1 : 2 * step;
+      if (size == 2 || step > WARP || before > WARP)
+        __syncthreads();
+      else
+        __syncwarp();
+      exchange<has_index>(keys, index, n, size, step);
+    }
+  __syncthreads();
+}
+
+} // namespace network
+
+#endif
