@@ -139,5 +139,7 @@ template <typename R> __device__ inline R imag(complex_number<R> z) { return z.i
 template <typename R> __device__ inline complex_number<R> conj(complex_number<R> z) {
   return {z.re, -z.im};
 }
+__device__ inline float hypot(float x, float y); /* functions.cuh has these */
+__device__ inline double hypot(double x, double y);
 template <typename R> __device__ inline R abs(complex_number<R> z) { return hypot(z.re, z.im); }
 template <typename R> __device__ inline R arg(complex_number<R> z) { return ::atan2(z.im, z.re); }
