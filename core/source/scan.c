@@ -20,13 +20,12 @@
 #define N_HOST_SHORT 40    /* elements: shorter lines are walked one after the other */
 #define N_HOST_LEAST 32768 /* elements of a part: it is read twice */
 #define N_HOST_APART 4096
-#define N_STRIP_BYTES 128 /* of neighbouring lines, as many as a GPU's memory moves at once */
-#define N_SECTOR_BYTES 32 /* the fewest that it moves */
-#define N_BUSY 400        /* lines, or strips of them, that keep any GPU busy, each by one block */
-#define N_MANY 512        /* lines: where strips are few, each of their columns costs time */
-#define N_GROUP 8         /* tiles: GROUP in scan_states.cuh */
-#define N_FILLED 1024     /* blocks that keep any GPU busy */
+#define N_SECTOR_BYTES 32 /* that memory moves at once */
+#define N_TILE_BYTES 128  /* of a thread's elements, if they are single numbers */
 #define N_SHORT 128       /* elements of a column that is a thread's alone */
+#define N_WARP 32         /* neighbouring columns that are a block's, where such strips are many */
+#define N_BUSY 128        /* of these strips */
+#define N_MOST_BYTES 64   /* of what is put together there */
 
 typedef struct scan {
   const cuplug_call *call;
@@ -139,50 +138,41 @@ static int is_flat(const scan *s) {
   return 1;
 }
 
-/* How tiles lie: `tiling` in scan_states.cuh. */
+/* The elements of a thread, a power of two: of integers 64 bits are put together. */
+static uint32_t items_of(const scan *s) {
+  int64_t widest = 4;
+  for (uint32_t k = s->call->n_tensors - s->source->n_outputs; k < s->call->n_tensors; k++) {
+    const cuplug_tensor *x = &s->call->tensors[k];
+    const int is_whole = x->dtype.code <= 1 || cuplug_type(x) == CUPLUG_BOOL;
+    const int64_t bytes = is_whole ? 8 : cuplug_element_bytes(x);
+    if (bytes > widest) widest = bytes;
+  }
+  if (s->source->accumulator_bytes > 16) widest = s->source->accumulator_bytes / 2;
+  uint32_t items = 1;
+  while (2 * items * widest <= N_TILE_BYTES) items *= 2;
+  return items;
+}
+
+/* How tiles lie. */
 typedef struct tiles {
-  long long n, n_states, n_strips, shift;
+  long long side, n_strips, n_states, n_blocks;
 } tiles;
 
-/* How many lines a strip has, as a power of two: at most MOST_SIDE in scan_states.cuh. */
-static int shift_of(const scan *s) {
-  const long long n = s->lines.n, bytes = cuplug_element_bytes(&s->call->outputs[0]);
-  const uint32_t of_value = s->source->accumulator_bytes;
-  const int most = of_value > 64 ? 2 : of_value > 16 ? 3 : n < N_MANY ? 4 : 5;
-  int shift = 0;
-  while (shift < most && 1ll << shift < n && bytes << shift < N_STRIP_BYTES) shift++;
-  return shift;
-}
-
-static long long strips_of(const scan *s, int shift) {
-  return (s->lines.n + (1ll << shift) - 1) >> shift;
-}
-
-/* That of strips which are a block's each: narrower ones, until there are enough. */
-static int own_shift_of(const scan *s, const cuplug_variant *v) {
-  const long long bytes = cuplug_element_bytes(&s->call->outputs[0]);
-  int shift = v->columns ? shift_of(s) : 0;
-  while (shift && strips_of(s, shift) < N_BUSY && bytes << shift > N_SECTOR_BYTES) shift--;
-  return shift;
-}
-
 static tiles tiles_of(const scan *s, const cuplug_variant *v) {
-  const int shift = !v->columns ? 0 : v->few ? shift_of(s) : own_shift_of(s, v);
-  const long long n_lines = s->lines.n, n = v->columns ? s->scanned.n : s->scanned.n * n_lines;
-  const long long rows = CUPLUG__N_THREADS * s->code->n_items >> shift;
-  const long long n_parts = (n + rows - 1) / rows, n_groups = n_parts / N_GROUP;
-  tiles t = {0, 0, v->columns ? strips_of(s, shift) : 1, shift};
-  t.n = t.n_strips * n_parts;
-  if (v->few) t.n_states = (t.n + t.n_strips * n_groups) << shift;
+  const long long n_lines = s->lines.n, n = s->scanned.n;
+  const long long bytes = cuplug_element_bytes(&s->call->outputs[0]);
+  tiles t = {1, 1, 0, 0};
+  while (v->columns && t.side * bytes < N_SECTOR_BYTES && t.side < n_lines) t.side *= 2;
+  const long long of_tile = CUPLUG__N_THREADS / t.side * v->unroll;
+  if (v->columns) t.n_strips = (n_lines + t.side - 1) / t.side;
+  const long long all = v->columns ? n : n * n_lines;
+  t.n_blocks = t.n_strips * ((all + of_tile - 1) / of_tile);
+  t.n_states = t.n_blocks * t.side;
+  if (v->alone)
+    t.n_blocks = (n_lines + CUPLUG__N_THREADS - 1) / CUPLUG__N_THREADS;
+  else if (v->columns && !v->few)
+    t.n_blocks = (n_lines + N_WARP - 1) / N_WARP;
   return t;
-}
-
-/* Where blocks stay, no more than keep any GPU busy. */
-static long long count_blocks(const scan *s, const cuplug_variant *v, const tiles *t) {
-  if (v->alone) return (s->lines.n + CUPLUG__N_THREADS - 1) / CUPLUG__N_THREADS;
-  if (v->columns && !v->few) return t->n_strips;
-  const long long most = v->few ? t->n : s->lines.n;
-  return most < N_FILLED ? most : N_FILLED;
 }
 
 /* What tiles say: a ticket, and for each state as many words of 64 bits as it has of 32. */
@@ -202,20 +192,18 @@ static int launch(scan *s, const cuplug_variant *v) {
   tiles t = tiles_of(s, v);
   void *words = NULL;
   int status = CUPLUG_OK;
-  if (t.n > INT32_MAX)
+  if (t.n_blocks > INT32_MAX)
     return cuplug__fail(cuplug__error_of(s->call), CUPLUG_ERROR_VALUE,
                         "seen %lld lines of %lld elements, wanted fewer", s->lines.n, s->scanned.n);
   memcpy(arrays.data, s->data, sizeof(s->data));
   cuplug__loop_pack(&s->lines, v->wide, lines, steps);
   cuplug_grid g = {.blocks = {1, 1, 1}, .threads = {CUPLUG__N_THREADS, 1, 1}};
-  void *arguments[] = {&arrays,     (void *)s->call->scalars,
-                       &s->lines.n, &s->scanned.n,
-                       &length,     lines,
-                       steps,       s->scanned.strides[0],
-                       &words,      &t};
+  void *arguments[] = {
+      &arrays, (void *)s->call->scalars, &s->lines.n, &s->scanned.n, &length,     lines,
+      steps,   s->scanned.strides[0],    &words,      &t.n_states,   &t.n_strips, &t.side};
   if (v->few && !(status = take_words(s, &t, &words, &g)))
     status = CUPLUG__SERVICE(s->call, launch)(s->call, s->code->function, &g, arguments);
-  g.blocks[0] = (uint32_t)count_blocks(s, v, &t);
+  g.blocks[0] = (uint32_t)t.n_blocks;
   return status ? status
                 : CUPLUG__SERVICE(s->call, launch)(s->call, s->code->finish, &g, arguments);
 }
@@ -223,9 +211,12 @@ static int launch(scan *s, const cuplug_variant *v) {
 static int scan_on_cuda(scan *s, cuplug_variant *v) {
   v->columns = (uint8_t)is_by_columns(s);
   v->alone = v->columns && s->scanned.n < N_SHORT;
-  v->few = !v->alone && strips_of(s, own_shift_of(s, v)) < N_BUSY;
+  v->few = !v->alone && (!v->columns || s->lines.n <= (N_BUSY - 1) * N_WARP ||
+                         s->source->accumulator_bytes > N_MOST_BYTES);
   v->flat = !v->columns && is_flat(s);
   v->width = 1;
+  v->unroll = (uint8_t)items_of(s);
+  if (!v->few && v->unroll > 1) v->unroll /= 2; /* as many are on their way */
   v->ndim = (uint8_t)s->lines.ndim;
   v->wide = s->lines.n >= (1ll << 30) / s->scanned.n;
   int status = cuplug__variant_find(s->source, v, &s->code, cuplug__error_of(s->call));

@@ -39,7 +39,6 @@ typedef struct cuplug_code {
    * the code wants whole groups of elements. */
   void *finish;
   uint32_t has_halves; /* set by the core: 1: float16 or bfloat16 are among the arrays */
-  uint32_t n_items;    /* CUDA scans: elements of a thread */
 } cuplug_code;
 
 /* Compiles; called once for each variant, or by several threads at once. Returns a status. */

@@ -71,10 +71,8 @@ __global__ void __launch_bounds__(THREADS, 3) columns_kernel(const __grid_consta
   if (!j.out && is_used && warp == 0) j.sums[blockIdx.y * j.lines.n_lines + line] = before;
 }
 
-} // namespace
-
 template <typename T, typename Op>
-int scan_columns(cuplug::call call, const T *x, T *out, const scan_lines &lines) {
+int run(cuplug::call call, const T *x, T *out, const scan_lines &lines) {
   job<T> j = {x, out, lines, cuplug::blocks(lines.in.width, WARP), lines.n, nullptr};
   const int64_t n_strips = lines.in.n_outer * j.n_strips,
                 n_tiles = cuplug::blocks(lines.n, TILE<T>);
@@ -92,7 +90,6 @@ int scan_columns(cuplug::call call, const T *x, T *out, const scan_lines &lines)
   return call.launch<columns_kernel<T, Op>>(cuplug::grid({n_strips, n_parts}, THREADS), j);
 }
 
-#define INSTANCES(T)                                                                         \
-  template int scan_columns<T, scan_plus>(cuplug::call, const T *, T *, const scan_lines &); \
-  template int scan_columns<T, scan_times>(cuplug::call, const T *, T *, const scan_lines &);
-SCAN_DTYPES(INSTANCES)
+} // namespace
+
+SCAN_DTYPES(SCAN_DEFINE, scan_columns)

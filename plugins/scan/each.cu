@@ -76,14 +76,11 @@ __global__ void __launch_bounds__(THREADS) each_kernel(const T *__restrict__ x, 
   }
 }
 
-} // namespace
-
 template <typename T, typename Op>
-int scan_each(cuplug::call call, const T *x, T *out, const scan_lines &lines) {
+int run(cuplug::call call, const T *x, T *out, const scan_lines &lines) {
   return call.launch<each_kernel<T, Op>>({lines.n_lines, THREADS}, x, out, lines);
 }
 
-#define INSTANCES(T)                                                                      \
-  template int scan_each<T, scan_plus>(cuplug::call, const T *, T *, const scan_lines &); \
-  template int scan_each<T, scan_times>(cuplug::call, const T *, T *, const scan_lines &);
-SCAN_DTYPES(INSTANCES)
+} // namespace
+
+SCAN_DTYPES(SCAN_DEFINE, scan_each)

@@ -341,10 +341,8 @@ template <typename T> bool is_plain(const job<T> &j) {
          (first_in | first_out | m_in * sizeof(T) | m_out * sizeof(T)) % 16 == 0;
 }
 
-} // namespace
-
 template <typename T, typename Op>
-int scan_long(cuplug::call call, const T *x, T *out, const scan_lines &lines) {
+int run(cuplug::call call, const T *x, T *out, const scan_lines &lines) {
   const int64_t per_line = cuplug::blocks(lines.n, TILE<T>), n_tiles = per_line * lines.n_lines;
   const int64_t n_words = TICKETS + n_tiles * WORDS<scan_computed_t<T>>;
   auto *words = call.workspace<uint64_t>(n_words);
@@ -358,7 +356,6 @@ int scan_long(cuplug::call call, const T *x, T *out, const scan_lines &lines) {
   return call.launch<long_kernel<T, Op, layout::ANY>>(grid, j);
 }
 
-#define INSTANCES(T)                                                                      \
-  template int scan_long<T, scan_plus>(cuplug::call, const T *, T *, const scan_lines &); \
-  template int scan_long<T, scan_times>(cuplug::call, const T *, T *, const scan_lines &);
-SCAN_DTYPES(INSTANCES)
+} // namespace
+
+SCAN_DTYPES(SCAN_DEFINE, scan_long)

@@ -47,9 +47,9 @@ template <typename T, typename Op> int scan(cuplug::call call, const scan_lines 
   if (lines.n == 0) return CUPLUG_OK;
   if (lines.in.width > 1 && lines.n < SHORT && lines.n_lines >= MANY)
     return call.launch<short_kernel<T, Op>>(of_lines, x, out, lines);
-  if (lines.in.width >= WIDE) return scan_columns<T, Op>(call, x, out, lines);
-  if (lines.n >= LONG && lines.n_lines <= FEW) return scan_long<T, Op>(call, x, out, lines);
-  return scan_each<T, Op>(call, x, out, lines);
+  if (lines.in.width >= WIDE) return scan_columns(call, x, out, lines, Op());
+  if (lines.n >= LONG && lines.n_lines <= FEW) return scan_long(call, x, out, lines, Op());
+  return scan_each(call, x, out, lines, Op());
 }
 
 template <typename Op> int scan(cuplug::call call, bool is_backward) {

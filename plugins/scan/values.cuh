@@ -52,22 +52,32 @@ template <> struct scan_computed<__half> { using type = float; };
 template <> struct scan_computed<__nv_bfloat16> { using type = float; };
 template <typename T> using scan_computed_t = typename scan_computed<T>::type;
 
-/* Each line by all of the GPU: for lines that are long and few, and not empty. */
-template <typename T, typename Op>
-int scan_long(cuplug::call call, const T *x, T *out, const scan_lines &lines);
-
-/* 32 lines that lie side by side by a block, or by some. */
-template <typename T, typename Op>
-int scan_columns(cuplug::call call, const T *x, T *out, const scan_lines &lines);
-
-/* Each line by a block. */
-template <typename T, typename Op>
-int scan_each(cuplug::call call, const T *x, T *out, const scan_lines &lines);
-
 /* For the dtypes of elements that there are. */
-#define SCAN_DTYPES(X) \
-  X(uint32_t)          \
-  X(uint64_t)          \
-  X(__half) X(__nv_bfloat16) X(float) X(double) X(scan_complex<float>) X(scan_complex<double>)
+#define SCAN_DTYPES(X, name) \
+  X(name, uint32_t)          \
+  X(name, uint64_t)          \
+  X(name, __half)            \
+  X(name, __nv_bfloat16)     \
+  X(name, float) X(name, double) X(name, scan_complex<float>) X(name, scan_complex<double>)
+
+/* Functions that are no templates: after one of them nvcc names what is local to a file, or else
+ * after its own process, so that no two builds are the same. */
+#define SCAN_DECLARE(name, T)                                                     \
+  int name(cuplug::call call, const T *x, T *out, const scan_lines &, scan_plus); \
+  int name(cuplug::call call, const T *x, T *out, const scan_lines &, scan_times);
+#define SCAN_DEFINE(name, T)                                                             \
+  int name(cuplug::call call, const T *x, T *out, const scan_lines &lines, scan_plus) {  \
+    return run<T, scan_plus>(call, x, out, lines);                                       \
+  }                                                                                      \
+  int name(cuplug::call call, const T *x, T *out, const scan_lines &lines, scan_times) { \
+    return run<T, scan_times>(call, x, out, lines);                                      \
+  }
+
+/* Each line by all of the GPU: for lines that are long and few, and not empty. */
+SCAN_DTYPES(SCAN_DECLARE, scan_long)
+/* 32 lines that lie side by side by a block, or by some. */
+SCAN_DTYPES(SCAN_DECLARE, scan_columns)
+/* Each line by a block. */
+SCAN_DTYPES(SCAN_DECLARE, scan_each)
 
 #endif

@@ -13,7 +13,7 @@ using namespace network;
 constexpr int SLOTS = MOST; /* of a table */
 constexpr int PROBES = 16;  /* slots that a key may be in: more than half of all get filled */
 constexpr int AT_ONCE = 8;  /* elements of a thread, whose loads do not wait for each other */
-constexpr int64_t LARGE = 1 << 22; /* from where on a sort takes long: floats may have few values */
+constexpr int64_t LARGE = 1 << 22; /* from here on a sort takes so long that it is worth a try */
 constexpr int BLOCKS = 384;        /* that keep a large GPU busy; each has a table to fill */
 
 /* What a call needs of the GPU's memory. The first ones are set to ~0 before. */
@@ -232,7 +232,8 @@ int unique_few(cuplug::call call, const order &o, int64_t n, bool has_index, boo
 int sorting_unique_few(cuplug::call call, const order &o, int64_t n, bool has_index,
                        bool *is_done) {
   *is_done = false;
-  const bool is_sorted_sooner = n > MOST && (has_index || (o.infinity && n < LARGE));
+  const bool may_be_few = o.n_bytes == 1 || (n >= LARGE && !o.infinity);
+  const bool is_sorted_sooner = n > MOST && (has_index || !may_be_few);
   if (n == 0 || is_sorted_sooner) return CUPLUG_OK;
   return o.n_bytes == 8 ? unique_few<uint64_t>(call, o, n, has_index, is_done)
                         : unique_few<uint32_t>(call, o, n, has_index, is_done);

@@ -47,6 +47,15 @@ def test_unique(backend, dtype, shape):
     check(backend, numbers(shape, dtype))
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("n_values", [3, 900, 2000])
+def test_few_values_of_many_elements(backend, dtype, n_values):
+    random = np.random.default_rng(0)
+    values = np.concatenate([[-1], random.integers(-(2**31), 2**31, n_values)])
+    x = random.choice(values, 1 << 22).astype(dtype)
+    assert_same(backend(unique_values, x), np.unique(x))
+
+
 @pytest.mark.sanitizer
 @settings(max_examples=30)
 @given(

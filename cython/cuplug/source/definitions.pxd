@@ -30,7 +30,6 @@ cdef extern from "internal/source.h" nogil:
     ctypedef struct cuplug_code:
         void *function
         void *finish
-        uint32_t n_items
 
     ctypedef int cuplug_compile(
         void *user, const cuplug_variant *variant, cuplug_code *code, cuplug_error *error

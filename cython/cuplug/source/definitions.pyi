@@ -8,7 +8,7 @@ from cuplug.signature.variant import Variant
 from cuplug.source.passes import Pass
 
 MAX_PASSES: int
-Compiler = Callable[[Variant], tuple[int, ...]]
+Compiler = Callable[[Variant], tuple[int, int]]
 
 def load_functions(image: bytes, name: str, symbols: list[str], device: int) -> list[int]: ...
 def define_elementwise(

@@ -35,7 +35,7 @@ cdef int compile_variant(
 ) noexcept with gil:
     try:
         ids = [<uint32_t>v.types[k] << 16 | 1 for k in range(v.n_arrays)]
-        function, finish, *n_items = (<object>user)(
+        function, finish = (<object>user)(
             Variant(
                 device=v.device,
                 types=tuple([BY_ID[id].name for id in ids]),
@@ -58,7 +58,6 @@ cdef int compile_variant(
         )
         code.function = <void *><size_t>function
         code.finish = <void *><size_t>finish
-        code.n_items = n_items[0] if n_items else 0
         return 0
     except BaseException as raised:
         return raise_later(raised, error)
@@ -180,8 +179,7 @@ def define_reduction(
 def define_scan(
     str signature, str doc, object compile, int n_outputs, int accumulator_bytes, object made
 ):
-    """Define a scan: arguments as for `define_reduction`; what compiles also returns how many
-    elements a thread of a GPU takes."""
+    """Define a scan: arguments as for `define_reduction`."""
     cdef cuplug_definition_row row
     cdef cuplug_source *source = new_source(compile, True)
     cdef bytes text = signature.encode()

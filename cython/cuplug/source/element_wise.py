@@ -120,7 +120,7 @@ def _sizes(scope: Scope, names: Names, expression: str) -> dict[str, Term]:
     return {text: formula.term(formula.parse(text, where)[0], scope, where) for text in texts}
 
 
-def _compiler(op: Elementwise, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, ...]]:
+def _compiler(op: Elementwise, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:
     texts = {op.names.operator: op.text, f"{op.names.operator} preamble": op.preamble}
 
     def compile_variant(variant: Variant) -> tuple[int, int]:

@@ -11,7 +11,6 @@ from cuplug.source.expression import block_elements, template
 from cuplug.source.reduction_code import WIDE, Reduction
 
 LANE_BYTES, FEW_BYTES = 512, 128  # of the lanes of a row, and of those that pairs are made of
-N_SCAN_WORDS = 22  # of 32 bits, of a thread's elements: two tiles of a block in shared memory
 
 
 def _lanes(op: Reduction, variant: Variant) -> str:
@@ -59,27 +58,16 @@ def _templates(op: Reduction) -> str:
     return "\n".join(map(template, names))
 
 
-def scan_items(op: Reduction, variant: Variant) -> int:
-    """Return how many elements a thread of a GPU takes of a tile: an odd number."""
-    n_bytes, widest = 0, 1
-    for x in op.accumulators(variant).values():
-        n_bytes += -n_bytes % x.n_bytes + x.n_bytes
-        widest = max(widest, x.n_bytes)
-    n_words = (n_bytes + -n_bytes % widest + 3) // 4
-    return max(1, (N_SCAN_WORDS // n_words - 1) | 1)
-
-
 def cuda_code(op: Reduction, variant: Variant) -> str:
     """Return CUDA C++: kernels cuplug_kernel, for each part, and cuplug_finish."""
     dtypes = op.names.dtypes(variant)
     is_sum = _is_small_sum(op, dtypes) and not variant.still & 1
     packs = " ".join(f"{_pack(dtypes[x.variable], variant, is_sum)} {x.name};" for x in op.inputs)
     index = "int64_t" if variant.wide else "unsigned"
-    unroll = variant.unroll if op.exclusive is None else scan_items(op, variant)
     first = op.inputs[0]
     is_bool = "true" if dtypes[first.variable].kind == "bool" else "false"
     return f"""{op.head(variant)}
-enum {{ WIDTH = {variant.width}, UNROLL = {unroll}, KEPT = {variant.ndim},
+enum {{ WIDTH = {variant.width}, UNROLL = {variant.unroll}, KEPT = {variant.ndim},
        REDUCED = {variant.n_reduced}, N_INPUTS = {len(op.inputs)}, N_OUTPUTS = {len(op.outputs)},
        N_ARRAYS = N_INPUTS + N_OUTPUTS, N_SCALARS = {max(len(op.names.scalars), 1)},
        EXCLUSIVE = {int(op.exclusive or False)} }};
@@ -105,8 +93,7 @@ typedef {dtypes[first.variable].stored} cuplug_small_type;
 
 def _kernels(op: Reduction) -> str:
     names = ["reduction_threads.cuh", "reduction_packs.cuh", "reduction.cuh"]
-    of_scans = ["scan_states.cuh", "scan.cuh"]
-    return "\n".join(map(template, names if op.exclusive is None else of_scans))
+    return "\n".join(map(template, names if op.exclusive is None else ["scan.cuh"]))
 
 
 def _pack(dtype: Dtype, variant: Variant, is_sum: bool) -> str:

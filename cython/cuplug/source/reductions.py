@@ -21,7 +21,7 @@ from cuplug.source.definitions import define_reduction
 from cuplug.source.element_wise import UNNAMED, expression_line
 from cuplug.source.expression import read_names, unknown_name
 from cuplug.source.reduction_code import Reduction as Code
-from cuplug.source.reduction_loops import cuda_code, host_code, scan_items
+from cuplug.source.reduction_loops import cuda_code, host_code
 
 OWN = ("a", "b", "n")  # what expressions call the values put together, and their number
 FIELD_BYTES = 16  # room for any
@@ -182,10 +182,10 @@ def _row(signature: str) -> str:
     return add_parameters(arrays, "axis: int[] = None, keepdims: bool = False")
 
 
-def compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, ...]]:
+def compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:
     """Return what compiles the code of a variant."""
 
-    def compile_variant(variant: Variant) -> tuple[int, ...]:
+    def compile_variant(variant: Variant) -> tuple[int, int]:
         if variant.on_host:
             code = host_code(op, variant)
             return compile_host(code, "cuplug_function", op.texts(), EXPRESSION), 0
@@ -193,6 +193,6 @@ def compiler(op: Code, options: tuple[str, ...]) -> Callable[[Variant], tuple[in
         code = cuda_code(op, variant)
         symbols = ["cuplug_kernel", "cuplug_finish"]
         kernel, finish = compile_cuda(code, symbols, variant.device, name, op.texts(), options)
-        return kernel, finish, scan_items(op, variant)
+        return kernel, finish
 
     return compile_variant

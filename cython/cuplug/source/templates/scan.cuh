@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of scans; what stands before is as for reduction.cuh, with packs of one element.
  *
- * Elements are read once and written once (after D. Merrill, M. Garland: Single-pass parallel
- * prefix scan with decoupled look-back, NVR-2016-002). A block has a tile, and each of its threads
- * some elements that follow each other. By rows a tile is of all lines one behind the other; by
- * columns it is of some lines that lie side by side. Where lines are not FEW, a block has some to
- * itself. Else blocks stay, and take tiles in turn: a block says what its next tile comes to before
- * it asks what stands before its present one, which others have said by then. Blocks take tiles in
- * the order of their tickets: they wait for blocks that run. ALONE, a thread has a line, and
- * neighbours lie side by side. Values are put together in their order. */
-constexpr int AHEAD = 8;
+ * Elements are read once and written once (D. Merrill, M. Garland: Single-pass parallel prefix scan
+ * with decoupled look-back, NVR-2016-002). A block has a tile, and each of its threads some
+ * elements that follow each other. By rows a tile is of all lines one behind the other; by columns
+ * it is of `side` lines that lie side by side. A block says what its tile comes to, puts together
+ * what those before it have said, and then says what all come to up to its own. Blocks take tiles
+ * in the order in which they start: they wait for blocks that run. Of columns that are not
+ * FEW a block has a strip to itself; ALONE, a thread has a line, and neighbours lie side by side.
+ * Values are put together in their order. */
+constexpr int ITEMS = UNROLL; /* of a thread */
+constexpr int TILE = THREADS * ITEMS, WARP = 32, WARPS = THREADS / WARP, AHEAD = 8;
 constexpr int BLOCKS_HELD = /* by a multiprocessor at once */
-    BYTES <= 4 || (BYTES <= 8 && !COLUMNS) ? 4 : 3;
+    sizeof(cuplug_value) <= 4 && !COLUMNS ? 4
+    : sizeof(cuplug_value) <= 8           ? 3
+                                          : 2;
+constexpr int WORDS = (sizeof(cuplug_value) + 3) / 4; /* of 32 bits */
 struct arrays {
   void *data[N_ARRAYS];
 };
@@ -22,29 +26,147 @@ struct steps {
   long long of[N_ARRAYS];
 };
 
+/* ---- Values on the way ----------------------------------------------------------------------- */
+
+/* What some elements that follow each other come to, if there are any; where a line begins among
+ * them, what comes before does not matter. */
+struct state {
+  cuplug_value value;
+  bool is_there, is_cut;
+};
+
+__device__ inline state join(const cuplug_numbers &given, const state &a, const state &b) {
+  if (!b.is_there) return a;
+  if (b.is_cut || !a.is_there) return {b.value, true, a.is_cut || b.is_cut};
+  return {cuplug_reduce(given, a.value, b.value), true, a.is_cut};
+}
+
+/* That of the thread `step` lanes below, which there must be for the result to mean something. */
+__device__ inline state state_below(const state &s, int step) {
+  unsigned words[WORDS] = {};
+  state below;
+  memcpy(words, &s.value, sizeof s.value);
+#pragma unroll
+  for (int w = 0; w < WORDS; w++) words[w] = __shfl_up_sync(~0u, words[w], step);
+  memcpy(&below.value, words, sizeof s.value);
+  const unsigned flags = __shfl_up_sync(~0u, s.is_there | s.is_cut << 1, step);
+  below.is_there = flags & 1, below.is_cut = flags & 2;
+  return below;
+}
+
+/* What the threads of this one's column before it come to, and in `total` all of them. All threads
+ * come here; thread k is of column k % side. */
+__device__ inline state join_threads(const cuplug_numbers &given, const state &own, int side,
+                                     state &total) {
+  __shared__ state of_warps[THREADS];
+  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, column = lane % side;
+  state all = own;
+  for (int step = side; step < WARP; step *= 2) {
+    const state below = state_below(all, step);
+    if (lane >= step) all = join(given, below, all);
+  }
+  state before = side < WARP ? state_below(all, side) : state{};
+  if (lane < side) before.is_there = before.is_cut = false;
+  __syncthreads();
+  if (lane >= WARP - side) of_warps[warp * side + column] = all;
+  __syncthreads();
+  state ahead = {};
+  total = state{};
+  for (int w = 0; w < WARPS; w++) {
+    if (w == warp) ahead = total;
+    total = join(given, total, of_warps[w * side + column]);
+  }
+  return join(given, ahead, before);
+}
+
+/* ---- What tiles say -------------------------------------------------------------------------- */
+
+enum said { NOTHING, OWN, ALL }; /* what a tile comes to by itself, or with all before it */
+
+/* Words of 32 bits, each beside what is said: they need no order among each other. */
+__device__ inline void say(volatile uint64_t *words, int64_t n_states, int64_t at, said what,
+                           const cuplug_value &value) {
+  unsigned parts[WORDS] = {};
+  memcpy(parts, &value, sizeof value);
+#pragma unroll
+  for (int w = 0; w < WORDS; w++) words[w * n_states + at] = (uint64_t)what << 32 | parts[w];
+}
+
+__device__ inline state heard(const volatile uint64_t *words, int64_t n_states, int64_t at) {
+  unsigned parts[WORDS];
+  uint64_t least, most;
+  do {
+    least = ALL, most = NOTHING;
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) {
+      const uint64_t word = words[w * n_states + at], what = word >> 32;
+      parts[w] = (unsigned)word;
+      least = what < least ? what : least;
+      most = what > most ? what : most;
+    }
+  } while (least == NOTHING || least != most);
+  state s = {{}, true, most == ALL};
+  memcpy(&s.value, parts, sizeof s.value);
+  return s;
+}
+
+/* What the tiles of a window have said: the nearest one stands last. */
+struct window {
+  cuplug_value values[THREADS];
+  int last_all[WARP]; /* of each column: the nearest that has said what all come to; -1: none */
+};
+
+/* What all tiles before number `number` of this thread's column come to: one that has said so, and
+ * those behind it one after the other. So bits do not depend on who was quick. All threads come
+ * here; a line begins in the first tile of a column, which says ALL. */
+__device__ inline state all_before(const cuplug_numbers &given, const uint64_t *words,
+                                   int64_t n_states, int64_t number, int64_t n_strips, int side,
+                                   bool is_used) {
+  __shared__ window heard_of;
+  const int column = threadIdx.x % side, y = threadIdx.x / side, n_window = THREADS / side;
+  const int64_t own = number - (n_window - y) * n_strips;
+  for (bool is_done = false; !is_done;) {
+    if (threadIdx.x < side) heard_of.last_all[column] = -1;
+    __syncthreads();
+    if (own >= 0 && is_used) {
+      const state s = heard(words, n_states, own * side + column);
+      heard_of.values[threadIdx.x] = s.value;
+      if (s.is_cut) atomicMax(&heard_of.last_all[column], y);
+    }
+    __syncthreads();
+    is_done = __syncthreads_and(heard_of.last_all[column] >= 0 || !is_used);
+  }
+  if (threadIdx.x < side && is_used) {
+    const int last = heard_of.last_all[column];
+    cuplug_value all = heard_of.values[last * side + column];
+#pragma unroll 8
+    for (int k = last + 1; k < n_window; k++)
+      all = cuplug_reduce(given, all, heard_of.values[k * side + column]);
+    heard_of.values[column] = all;
+  }
+  __syncthreads();
+  return {heard_of.values[column], is_used, false};
+}
+
 /* ---- Elements -------------------------------------------------------------------------------- */
 
-/* The element at a place of each array, number r of its line. */
 __device__ inline cuplug_value element_at(const arrays &a, const cuplug_numbers &given,
-                                          const int64_t (&place)[N_ARRAYS], int64_t r) {
+                                          const int64_t (&base)[N_ARRAYS], const steps &step,
+                                          int64_t r) {
   cuplug_places p;
-#define CUPLUG_LOAD(k, name, type) p.name.value[0] = static_cast<const type *>(a.data[k])[place[k]];
+#define CUPLUG_LOAD(k, name, type) \
+  p.name.value[0] = static_cast<const type *>(a.data[k])[base[k] + (FLAT ? 0 : r * step.of[k])];
   CUPLUG_EACH_INPUT(CUPLUG_LOAD)
   return cuplug_element(given, p, 0, r);
 }
 
 __device__ inline void store_at(const arrays &a, const cuplug_numbers &given,
-                                const int64_t (&place)[N_ARRAYS], int64_t r,
+                                const int64_t (&base)[N_ARRAYS], const steps &step, int64_t r,
                                 const cuplug_value &value) {
   const cuplug_results results = cuplug_results_of(given, value, EXCLUSIVE ? r : r + 1);
-#define CUPLUG_STORE(k, name, type) static_cast<type *>(a.data[k])[place[k]] = results.name;
+#define CUPLUG_STORE(k, name, type) \
+  static_cast<type *>(a.data[k])[base[k] + (FLAT ? 0 : r * step.of[k])] = results.name;
   CUPLUG_EACH_OUTPUT(CUPLUG_STORE)
-}
-
-/* Goes on by n elements of a line. */
-__device__ inline void move_on(int64_t (&place)[N_ARRAYS], const steps &step, int64_t n) {
-#pragma unroll
-  for (int k = 0; k < N_ARRAYS; k++) place[k] += n * step.of[k];
 }
 
 /* Goes on from `s` by an element; returns what stands there. */
@@ -57,30 +179,71 @@ __device__ inline cuplug_value go_on(const cuplug_numbers &given, state &s, bool
   return EXCLUSIVE ? before : s.value;
 }
 
-#define CUPLUG_SCAN_PARAMETERS                                                \
-  const arrays a, const scalars read, const int64_t n_lines, const int64_t n, \
-      const divisors<1> length, const divisors<KEPT> kept,                    \
-      const strides<N_ARRAYS, KEPT> kept_steps, const steps step, uint64_t *words, const tiling of
-#define CUPLUG_SCAN_ARGUMENTS a, read, n_lines, n, length, kept, kept_steps, step, words, of
+#define CUPLUG_SCAN_PARAMETERS                                                     \
+  const arrays a, const scalars read, const int64_t n_lines, const int64_t n,      \
+      const divisors<1> length, const divisors<KEPT> kept,                         \
+      const strides<N_ARRAYS, KEPT> kept_steps, const steps step, uint64_t *words, \
+      const int64_t n_states, const int64_t n_strips, const int64_t side
+#define CUPLUG_SCAN_ARGUMENTS \
+  a, read, n_lines, n, length, kept, kept_steps, step, words, n_states, n_strips, side
 
 /* One element after the other; some are loaded ahead. */
 __device__ inline void scan_line(CUPLUG_SCAN_PARAMETERS) {
   const cuplug_numbers given = cuplug_read(read.of);
   const int64_t line = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  int64_t from[N_ARRAYS] = {};
+  int64_t base[N_ARRAYS] = {};
   state s = {};
   if (line >= n_lines) return;
-  locate<KEPT>((index)line, kept, kept_steps, from);
+  locate<KEPT>((index)line, kept, kept_steps, base);
   for (int64_t r = 0; r < n; r += AHEAD) {
     cuplug_value loaded[AHEAD];
-    int64_t to[N_ARRAYS];
-    memcpy(to, from, sizeof to);
 #pragma unroll
-    for (int u = 0; u < AHEAD; u++, move_on(from, step, 1))
-      if (r + u < n) loaded[u] = element_at(a, given, from, r + u);
+    for (int u = 0; u < AHEAD; u++)
+      if (r + u < n) loaded[u] = element_at(a, given, base, step, r + u);
 #pragma unroll
-    for (int u = 0; u < AHEAD; u++, move_on(to, step, 1))
-      if (r + u < n) store_at(a, given, to, r + u, go_on(given, s, r + u == 0, loaded[u]));
+    for (int u = 0; u < AHEAD; u++)
+      if (r + u < n) store_at(a, given, base, step, r + u, go_on(given, s, r + u == 0, loaded[u]));
+  }
+}
+
+/* Goes down lines that lie side by side, as many as a warp has threads; each warp has elements
+ * below the other's. The next ones are on their way while the present ones are put together. */
+__device__ inline void scan_strip(CUPLUG_SCAN_PARAMETERS) {
+  __shared__ cuplug_value of_warps[2][WARPS][WARP];
+  const cuplug_numbers given = cuplug_read(read.of);
+  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+  const int64_t line = (int64_t)blockIdx.x * WARP + lane, end = line < n_lines ? n : 0;
+  int64_t base[N_ARRAYS] = {};
+  cuplug_value next[ITEMS];
+  const auto load = [&](int64_t r) {
+#pragma unroll
+    for (int j = 0; j < ITEMS; j++)
+      if (r + j < end) next[j] = element_at(a, given, base, step, r + j);
+  };
+  state before = {};
+  if (end) locate<KEPT>((index)line, kept, kept_steps, base);
+  load(warp * ITEMS);
+  for (int64_t tile = 0, k = 0; tile < n; tile += TILE / WARP, k ^= 1) {
+    const int64_t r = tile + warp * ITEMS;
+    cuplug_value items[ITEMS], all;
+    memcpy(items, next, sizeof items);
+    load(r + TILE / WARP);
+    all = items[0];
+#pragma unroll
+    for (int j = 1; j < ITEMS; j++)
+      if (r + j < n) all = cuplug_reduce(given, all, items[j]);
+    of_warps[k][warp][lane] = all;
+    __syncthreads();
+    state here = before;
+#pragma unroll
+    for (int w = 0; w < WARPS; w++) {
+      if (w == warp) here = before;
+      if (tile + w * ITEMS < n) before = join(given, before, {of_warps[k][w][lane], true, false});
+    }
+#pragma unroll
+    for (int j = 0; j < ITEMS; j++)
+      if (r + j < end)
+        store_at(a, given, base, step, r + j, go_on(given, here, r + j == 0, items[j]));
   }
 }
 
@@ -92,41 +255,28 @@ struct run {
   unsigned cuts;
 };
 
-/* The items of a tile, word by word: element k of its memory's order is at k. */
-typedef unsigned kept_items[WORDS][TILE];
+/* Element k is at k + k / WARP: no two threads that read some that follow each other, a power of
+ * two of them, then wait for one bank. */
+typedef unsigned exchanged[TILE + TILE / WARP];
 
-/* Where a thread's items begin there, and how far apart they are. */
-template <bool OWN_ORDER> struct places {
-  int first, apart;
-  __device__ explicit places(const seat &own) : first(threadIdx.x), apart(THREADS) {
-    if (!OWN_ORDER) return;
-    apart = own.side;
-    first = own.y * ITEMS * apart + own.column;
+/* From each thread's own items to those in whose order neighbours lie side by side, or back: word
+ * by word, so that values of any size have room. */
+template <bool TO_OWN>
+__device__ inline void exchange(exchanged &words, cuplug_value (&items)[ITEMS]) {
+  unsigned parts[ITEMS][WORDS] = {};
+  const int side_by_side = threadIdx.x + threadIdx.x / WARP, step = THREADS + THREADS / WARP;
+  const int own = threadIdx.x * ITEMS + threadIdx.x * ITEMS / WARP;
+  for (int j = 0; j < ITEMS; j++) memcpy(parts[j], &items[j], sizeof items[j]);
+#pragma unroll
+  for (int w = 0; w < WORDS; w++) {
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < ITEMS; j++) words[TO_OWN ? side_by_side + j * step : own + j] = parts[j][w];
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < ITEMS; j++) parts[j][w] = words[TO_OWN ? own + j : side_by_side + j * step];
   }
-};
-
-template <bool OWN_ORDER>
-__device__ inline void keep(const cuplug_value (&items)[ITEMS], const seat &own, kept_items &to) {
-  const places<OWN_ORDER> at(own);
-#pragma unroll
-  for (int j = 0; j < ITEMS; j++) {
-    unsigned parts[WORDS] = {};
-    memcpy(parts, &items[j], sizeof items[j]);
-#pragma unroll
-    for (int w = 0; w < WORDS; w++) to[w][at.first + j * at.apart] = parts[w];
-  }
-}
-
-template <bool OWN_ORDER>
-__device__ inline void take(const kept_items &from, const seat &own, cuplug_value (&items)[ITEMS]) {
-  const places<OWN_ORDER> at(own);
-#pragma unroll
-  for (int j = 0; j < ITEMS; j++) {
-    unsigned parts[WORDS];
-#pragma unroll
-    for (int w = 0; w < WORDS; w++) parts[w] = from[w][at.first + j * at.apart];
-    memcpy(&items[j], parts, sizeof items[j]);
-  }
+  for (int j = 0; j < ITEMS; j++) memcpy(&items[j], parts[j], sizeof items[j]);
 }
 
 /* Goes on from `s` by a thread's items; with KEEPS they become what stands in their places. */
@@ -158,225 +308,114 @@ __device__ inline void scan_items(const cuplug_numbers &given, const run &own, s
 /* Which elements a block and its threads have. */
 struct tile {
   int64_t number, first, line; /* of all tiles; by rows of all elements; by columns of all lines */
-  int strip, part;             /* its place among the tiles of its strip */
-  int n_rows;                  /* by rows: elements */
+  int n_elements;              /* by rows */
   bool is_used, begins;        /* the thread has a line; its first element begins one */
   run own;
 };
 
-/* That which begins with element `first`, by columns of the lines of a strip, and ends before `end`
- * in any case. */
-__device__ inline tile tile_at(int64_t first, int64_t end, int strip, int64_t n_lines, int64_t n,
-                               const divisors<1> &length, const tiling &of) {
-  const seat own = seat_of(of);
-  const int n_rows = TILE >> own.shift, above = own.y * ITEMS;
-  tile t = {0, first, 0, strip, 0, 0, true, first == 0, {}};
-  const int64_t rest = end - first, at = first + above;
-  t.n_rows = rest < n_rows ? (int)rest : n_rows;
-  t.own.count = t.n_rows - above < ITEMS ? t.n_rows - above : ITEMS;
-  t.own.r = at;
+__device__ inline tile tile_of(unsigned ticket, int64_t n_lines, int64_t n,
+                               const divisors<1> &length, int64_t n_strips, int side) {
+  tile t = {ticket, 0, 0, TILE, true, false, {}};
   if constexpr (COLUMNS) {
-    t.line = (int64_t)strip * own.side + own.column;
+    const int64_t part = ticket / n_strips, strip = ticket - part * n_strips;
+    t.line = strip * side + threadIdx.x % side;
     t.is_used = t.line < n_lines;
-    if (!t.is_used) t.own.count = 0;
-    t.own.cuts = at == 0;
+    t.begins = part == 0;
+    t.own.r = (part * (THREADS / side) + threadIdx.x / side) * ITEMS;
+    const int64_t rest = t.is_used ? n - t.own.r : 0;
+    t.own.count = rest < ITEMS ? (int)rest : ITEMS;
+    t.own.cuts = t.own.r == 0;
   } else {
-    t.begins = first - (int64_t)divide((index)first, length.of[0]) * n == 0;
-    t.own.r = at - (int64_t)divide((index)at, length.of[0]) * n;
-    for (int64_t k = t.own.r ? n - t.own.r : 0; k < ITEMS; k += n) t.own.cuts |= 1u << k;
+    t.first = t.number * TILE;
+    const int64_t all = n_lines * n, rest = all - t.first, own = t.first + threadIdx.x * ITEMS;
+    t.n_elements = rest < TILE ? (int)rest : TILE;
+    t.begins = t.first - (int64_t)divide((index)t.first, length.of[0]) * n == 0;
+    t.own.r = own - (int64_t)divide((index)own, length.of[0]) * n;
+    t.own.count = all - own < ITEMS ? (int)(all - own) : ITEMS;
+    for (int64_t at = t.own.r ? n - t.own.r : 0; at < ITEMS; at += n) t.own.cuts |= 1u << at;
   }
   return t;
 }
 
-__device__ inline tile tile_of(unsigned number, int64_t n_lines, int64_t n,
-                               const divisors<1> &length, const tiling &of) {
-  const unsigned ticket = again(number), n_strips = COLUMNS ? (unsigned)of.n_strips : 1;
-  const unsigned part = ticket / n_strips;
-  const int64_t first = (int64_t)part * (TILE >> seat_of(of).shift);
-  tile t = tile_at(first, COLUMNS ? n : n_lines * n, (int)(ticket - part * n_strips), n_lines, n,
-                   length, of);
-  t.number = ticket, t.part = (int)part;
-  return t;
-}
-
-/* Goes through a tile's elements, in an order in which neighbours lie side by side. */
+/* Goes through a tile's elements, by rows in an order in which neighbours lie side by side. */
 template <bool WHOLE, typename B>
-__device__ inline void each_of(CUPLUG_SCAN_PARAMETERS, const tile &t, B body) {
-  const seat own = seat_of(of);
-  int64_t here[N_ARRAYS] = {};
-  if constexpr (COLUMNS) {
-    locate<KEPT>((index)t.line, kept, kept_steps, here);
-    move_on(here, step, t.first + own.y);
-  }
+__device__ inline void each_of(const divisors<1> &length, const divisors<KEPT> &kept,
+                               const strides<N_ARRAYS, KEPT> &kept_steps, const tile &t, B body) {
+  int64_t base[N_ARRAYS] = {};
+  if (COLUMNS && t.is_used) locate<KEPT>((index)t.line, kept, kept_steps, base);
+  const int64_t first = t.first + threadIdx.x;
 #pragma unroll
   for (int j = 0; j < ITEMS; j++) {
-    const int row = own.y + j * own.height;
-    const int64_t at = t.first + row;
-    if (!WHOLE && row >= t.n_rows) return;
+    const int k = COLUMNS ? j : j * THREADS + threadIdx.x;
+    if (!WHOLE && k >= (COLUMNS ? t.own.count : t.n_elements)) continue;
     if constexpr (COLUMNS) {
-      body(j, here, at);
-      move_on(here, step, own.height);
+      body(j, base, t.own.r + j);
     } else {
       int64_t place[N_ARRAYS] = {};
+      const int64_t at = first + j * THREADS;
       const index line = divide((index)at, length.of[0]);
-      const int64_t r = at - (int64_t)line * length.of[0].size;
       if constexpr (!FLAT) locate<KEPT>(line, kept, kept_steps, place);
-      if constexpr (!FLAT) move_on(place, step, r);
       for (int x = 0; FLAT && x < N_ARRAYS; x++) place[x] = at;
-      body(j, place, r);
+      body(j, place, at - (int64_t)line * length.of[0].size);
     }
   }
 }
 
 template <typename B>
-__device__ inline void each_element(CUPLUG_SCAN_PARAMETERS, const tile &t, B body) {
-  if (!t.is_used) return;
-  if (t.n_rows == TILE >> seat_of(of).shift)
-    each_of<true>(CUPLUG_SCAN_ARGUMENTS, t, body);
+__device__ inline void each_element(const divisors<1> &length, const divisors<KEPT> &kept,
+                                    const strides<N_ARRAYS, KEPT> &kept_steps, const tile &t,
+                                    B body) {
+  if (COLUMNS ? t.own.count == ITEMS : t.n_elements == TILE)
+    each_of<true>(length, kept, kept_steps, t, body);
   else
-    each_of<false>(CUPLUG_SCAN_ARGUMENTS, t, body);
+    each_of<false>(length, kept, kept_steps, t, body);
 }
 
-__device__ inline void load_tile(CUPLUG_SCAN_PARAMETERS, const cuplug_numbers &given, const tile &t,
-                                 cuplug_value (&items)[ITEMS]) {
-  each_element(CUPLUG_SCAN_ARGUMENTS, t, [&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
-    items[j] = element_at(a, given, place, r);
-  });
-}
-
-/* Stores what stands in the places of a thread's items; `s` is what comes before them. */
-__device__ inline void store_tile(CUPLUG_SCAN_PARAMETERS, const cuplug_numbers &given,
-                                  const tile &t, state s, cuplug_value (&items)[ITEMS],
-                                  kept_items &slot) {
-  const seat own = seat_of(of);
-  scan_items<true>(given, t.own, s, items);
-  keep<true>(items, own, slot);
-  __syncthreads();
-  take<false>(slot, own, items);
-  each_element(CUPLUG_SCAN_ARGUMENTS, t, [&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
-    store_at(a, given, place, r, items[j]);
-  });
-}
-
-/* ---- Lines of one block ---------------------------------------------------------------------- */
-
-/* Tile after tile, by columns of a strip, by rows of some lines one behind the other. */
-__device__ inline void scan_own(CUPLUG_SCAN_PARAMETERS) {
-  __shared__ board m;
-  __shared__ kept_items slot;
+__device__ inline void scan_tile(CUPLUG_SCAN_PARAMETERS) {
+  __shared__ unsigned ticket;
+  __shared__ exchanged memory;
   const cuplug_numbers given = cuplug_read(read.of);
-  const seat own = seat_of(of);
-  const int64_t block = blockIdx.x, n_blocks = gridDim.x;
-  const int64_t end = COLUMNS ? n : (block + 1) * n_lines / n_blocks * n;
-  int64_t first = COLUMNS ? 0 : block * n_lines / n_blocks * n;
-  for (state before = {}; first < end; first += TILE >> own.shift) {
-    const tile t = tile_at(first, end, (int)block, n_lines, n, length, of);
-    cuplug_value items[ITEMS];
-    state s = {}, total;
-    load_tile(CUPLUG_SCAN_ARGUMENTS, given, t, items);
-    keep<false>(items, own, slot);
-    __syncthreads();
-    take<true>(slot, own, items);
-    scan_items<false>(given, t.own, s, items);
-    s = join(given, before, join_threads(given, s, own, m, total));
-    before = join(given, before, total);
-    store_tile(CUPLUG_SCAN_ARGUMENTS, given, t, s, items, slot);
-  }
-}
-
-/* ---- Tiles in turn --------------------------------------------------------------------------- */
-
-/* Says what a tile comes to, and keeps its items; returns what the threads before this one do. */
-__device__ inline state begin_tile(const cuplug_numbers &given, uint64_t *said, const tiling &of,
-                                   const tile &t, cuplug_value (&items)[ITEMS], kept_items &slot,
-                                   board &m) {
-  const seat own = seat_of(of);
-  state s = {}, total;
-  keep<false>(items, own, slot);
-  __syncthreads();
-  take<true>(slot, own, items);
-  scan_items<false>(given, t.own, s, items);
-  s = join_threads(given, s, own, m, total);
-  if (threadIdx.x < own.side && total.is_there)
-    say(said, of.n_states, t.number * own.side + threadIdx.x, total.is_cut ? ALL : OWN,
-        total.value);
-  return s;
-}
-
-/* Of the last tile of a group: says what all of it comes to. Others wait for that. */
-__device__ inline void end_group(const cuplug_numbers &given, uint64_t *said, const tiling &of,
-                                 const tile &t, board &m) {
-  if (t.part % GROUP != GROUP - 1) return;
-  const seat own = seat_of(of);
-  const state all = hear(given, said, of, {t.strip, t.part + 1, GROUP, GROUP}, own, m, t.is_used);
-  const int64_t group = of.n_tiles + t.part / GROUP * of.n_strips + t.strip;
-  if (threadIdx.x < own.side && t.is_used)
-    say(said, of.n_states, group * own.side + threadIdx.x, all.is_cut ? ALL : OWN, all.value);
-}
-
-/* What the tiles before this one come to, which the next group's first tile says too. */
-__device__ inline state join_before(const cuplug_numbers &given, uint64_t *said, const tiling &of,
-                                    const tile &t, board &m) {
-  if (t.begins) return state{};
-  const seat own = seat_of(of);
-  const int in_group = t.part % GROUP, most = HEARD >> own.shift;
-  const int n = most < MOST_HEARD ? most : MOST_HEARD;
-  const state all = hear(given, said, of, {t.strip, t.part, in_group, n}, own, m, t.is_used);
-  const int64_t group = of.n_tiles + (t.part / GROUP - 1) * of.n_strips + t.strip;
-  if (in_group == 0 && threadIdx.x < own.side && t.is_used)
-    say(said, of.n_states, group * own.side + threadIdx.x, ALL, all.value);
-  return all;
-}
-
-__device__ inline void scan_tiles(CUPLUG_SCAN_PARAMETERS) {
-  __shared__ board m;
-  __shared__ kept_items slots[2];
-  const cuplug_numbers given = cuplug_read(read.of);
-  unsigned *tickets = reinterpret_cast<unsigned *>(words), present = 0;
   uint64_t *said = words + 1;
-  state before = {};
-  if (threadIdx.x == 0) m.ticket = atomicAdd(tickets, 1u);
+  if (threadIdx.x == 0) ticket = atomicAdd(reinterpret_cast<unsigned *>(words), 1u);
   __syncthreads();
-  for (int slot = 0, is_there = 0;; slot ^= 1) {
-    const unsigned next = m.ticket;
-    const bool has_next = next < of.n_tiles;
-    state before_then = {};
-    unsigned ticket = next;
-    if (is_there) end_group(given, said, of, tile_of(present, n_lines, n, length, of), m);
-    if (has_next) {
-      cuplug_value items[ITEMS];
-      load_tile(CUPLUG_SCAN_ARGUMENTS, given, tile_of(next, n_lines, n, length, of), items);
-      before_then =
-          begin_tile(given, said, of, tile_of(next, n_lines, n, length, of), items, slots[slot], m);
-      if (threadIdx.x == 0) ticket = atomicAdd(tickets, 1u);
-    }
-    if (is_there) {
-      const tile now = tile_of(present, n_lines, n, length, of);
-      const state all = join_before(given, said, of, now, m);
-      cuplug_value items[ITEMS];
-      take<true>(slots[slot ^ 1], seat_of(of), items);
-      store_tile(CUPLUG_SCAN_ARGUMENTS, given, now, join(given, all, before), items,
-                 slots[slot ^ 1]);
-    }
-    if (!has_next) return;
-    if (threadIdx.x == 0) m.ticket = ticket;
-    __syncthreads();
-    is_there = 1, present = next, before = before_then;
+  const tile t = tile_of(ticket, n_lines, n, length, n_strips, (int)side);
+  const int64_t at = t.number * side + threadIdx.x;
+  cuplug_value items[ITEMS];
+  state s = {}, total;
+  each_element(length, kept, kept_steps, t, [&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
+    items[j] = element_at(a, given, place, step, r);
+  });
+  if constexpr (!COLUMNS) exchange<true>(memory, items);
+  scan_items<false>(given, t.own, s, items);
+  s = join_threads(given, s, (int)side, total);
+  const bool speaks = threadIdx.x < side && total.is_there;
+  if (speaks) say(said, n_states, at, total.is_cut ? ALL : OWN, total.value);
+  if (!t.begins) {
+    const state before =
+        all_before(given, said, n_states, t.number, n_strips, (int)side, t.is_used);
+    total = join(given, before, total);
+    if (speaks && !total.is_cut) say(said, n_states, at, ALL, total.value);
+    s = join(given, before, s);
   }
+  scan_items<true>(given, t.own, s, items);
+  if constexpr (!COLUMNS) exchange<false>(memory, items);
+  each_element(length, kept, kept_steps, t, [&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
+    store_at(a, given, place, step, r, items[j]);
+  });
 }
 
 /* Lets tiles say nothing, and begins with the first one. */
 CUPLUG_KERNEL cuplug_kernel(CUPLUG_SCAN_PARAMETERS) {
   const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  if (k <= of.n_states * WORDS) words[k] = NOTHING;
+  if (k <= n_states * WORDS) words[k] = NOTHING;
 }
 
 CUPLUG_KERNEL_FOR(BLOCKS_HELD) cuplug_finish(CUPLUG_SCAN_PARAMETERS) {
   if constexpr (ALONE)
     scan_line(CUPLUG_SCAN_ARGUMENTS);
-  else if constexpr (!FEW)
-    scan_own(CUPLUG_SCAN_ARGUMENTS);
+  else if constexpr (COLUMNS && !FEW)
+    scan_strip(CUPLUG_SCAN_ARGUMENTS);
   else
-    scan_tiles(CUPLUG_SCAN_ARGUMENTS);
+    scan_tile(CUPLUG_SCAN_ARGUMENTS);
 }
 } // namespace cuplug
