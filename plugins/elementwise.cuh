@@ -8,7 +8,6 @@
 #include <cuda_fp16.h>
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
-#include <type_traits>
 
 namespace elementwise {
 
@@ -64,7 +63,7 @@ template <typename T> struct operands<2, T> : cuplug::walks::walked<3, 4, T, T, 
 /* Whether an operator of one input has code for words of elements side by side. */
 template <class OP, typename T, class = void> constexpr bool has_words = false;
 template <class OP, typename T>
-constexpr bool has_words<OP, T, std::void_t<decltype(OP().of_word(types<T>(), 0u))>> = true;
+constexpr bool has_words<OP, T, decltype(void(OP().of_word(types<T>(), 0u)))> = true;
 
 /* out[i] = op(in[i] ...) of whole packs whose elements are T's, however these are stored: as they
  * are moved, so that they are not taken apart twice. */
