@@ -22,7 +22,8 @@ template <typename T> struct alignas(2 * sizeof(T)) complex_number {
 };
 
 template <typename T> constexpr uint32_t dtype_of = 0;
-#define ELEMENTWISE_DTYPE(DTYPE, T) template <> constexpr uint32_t dtype_of<T> = CUPLUG_##DTYPE;
+#define ELEMENTWISE_DTYPE(DTYPE, T) \
+  template <> inline constexpr uint32_t dtype_of<T> = CUPLUG_##DTYPE;
 ELEMENTWISE_DTYPE(FLOAT16, __half)
 ELEMENTWISE_DTYPE(BFLOAT16, __nv_bfloat16)
 ELEMENTWISE_DTYPE(FLOAT32, float)
