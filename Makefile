@@ -114,7 +114,7 @@ hostile: all ## Attack cuplug for MINUTES minutes: damaged files, lies, races, l
 	$(build) $(INSTALLED)/test
 	$(RUN) tests/hostile/run.py --minutes $(MINUTES)
 
-PYTHONS ?= python3.11 python3.12 python3.13 python3.14 python3.14t
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14 python3.14t python3.15
 DIST ?= dist
 wheels: ## Build wheels for PYTHONS, those of them that are here, into DIST
 	$(build) $(INSTALLED)/wheels

@@ -8,7 +8,6 @@
 #include <cuda_fp16.h>
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
-#include <type_traits>
 
 namespace elementwise {
 
@@ -23,7 +22,8 @@ template <typename T> struct alignas(2 * sizeof(T)) complex_number {
 };
 
 template <typename T> constexpr uint32_t dtype_of = 0;
-#define ELEMENTWISE_DTYPE(DTYPE, T) template <> constexpr uint32_t dtype_of<T> = CUPLUG_##DTYPE;
+#define ELEMENTWISE_DTYPE(DTYPE, T) \
+  template <> inline constexpr uint32_t dtype_of<T> = CUPLUG_##DTYPE;
 ELEMENTWISE_DTYPE(FLOAT16, __half)
 ELEMENTWISE_DTYPE(BFLOAT16, __nv_bfloat16)
 ELEMENTWISE_DTYPE(FLOAT32, float)
@@ -64,7 +64,7 @@ template <typename T> struct operands<2, T> : cuplug::walks::walked<3, 4, T, T, 
 /* Whether an operator of one input has code for words of elements side by side. */
 template <class OP, typename T, class = void> constexpr bool has_words = false;
 template <class OP, typename T>
-constexpr bool has_words<OP, T, std::void_t<decltype(OP().of_word(types<T>(), 0u))>> = true;
+constexpr bool has_words<OP, T, decltype(void(OP().of_word(types<T>(), 0u)))> = true;
 
 /* out[i] = op(in[i] ...) of whole packs whose elements are T's, however these are stored: as they
  * are moved, so that they are not taken apart twice. */

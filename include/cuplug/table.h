@@ -71,27 +71,41 @@ CUPLUG__BEGIN_C
 #define CUPLUG__ARCHITECTURES ""
 #endif
 
+/* Newer clangs, 23 among them, call __COUNTER__ an extension of C2y under -pedantic. */
+#define CUPLUG__COUNTED
+#define CUPLUG__COUNTED_END
+#if defined(__clang__) && !defined(__CUDACC__)
+#if __has_warning("-Wc2y-extensions")
+#undef CUPLUG__COUNTED
+#undef CUPLUG__COUNTED_END
+#define CUPLUG__COUNTED \
+  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wc2y-extensions\"")
+#define CUPLUG__COUNTED_END _Pragma("clang diagnostic pop")
+#endif
+#endif
+
 /* An operator, or one more overload of it, at file scope: entries, signature, a line of
  * documentation with properties. Overloads of one operator stand in one source file: the first that
  * fits is taken. With CUPLUG_HOST_ONLY defined (no nvcc at hand) CUDA entries are left out. */
 #define CUPLUG__OPERATOR(number, entries, signature, doc)                                     \
+  CUPLUG__COUNTED_END                                                                         \
   CUPLUG__ASSERT(sizeof(signature) <= CUPLUG_MAX_SIGNATURE + 1, "the signature is too long"); \
   CUPLUG__NOTE(static, CUPLUG__EXPANDED_JOIN(cuplug_operator_, number), CUPLUG_NOTE_OPERATOR, \
                "row=" CUPLUG__EXPANDED_TEXT(number) "\0" entries "signature=" signature       \
                                                     "\0doc=" doc)
 #define CUPLUG_HOST_OPERATOR(host, signature, doc) \
   CUPLUG__MUST_BE_ENTRY(host);                     \
-  CUPLUG__OPERATOR(__COUNTER__, "host=" #host "\0", signature, doc)
+  CUPLUG__COUNTED CUPLUG__OPERATOR(__COUNTER__, "host=" #host "\0", signature, doc)
 #define CUPLUG_CUDA_OPERATOR(cuda, signature, doc) \
   CUPLUG__MUST_BE_ENTRY(cuda);                     \
-  CUPLUG__OPERATOR(__COUNTER__, "cuda=" #cuda "\0", signature, doc)
+  CUPLUG__COUNTED CUPLUG__OPERATOR(__COUNTER__, "cuda=" #cuda "\0", signature, doc)
 #ifdef CUPLUG_HOST_ONLY
 #define CUPLUG_OPERATOR(cuda, host, signature, doc) CUPLUG_HOST_OPERATOR(host, signature, doc)
 #else
 #define CUPLUG_OPERATOR(cuda, host, signature, doc) \
   CUPLUG__MUST_BE_ENTRY(cuda);                      \
   CUPLUG__MUST_BE_ENTRY(host);                      \
-  CUPLUG__OPERATOR(__COUNTER__, "cuda=" #cuda "\0host=" #host "\0", signature, doc)
+  CUPLUG__COUNTED CUPLUG__OPERATOR(__COUNTER__, "cuda=" #cuda "\0host=" #host "\0", signature, doc)
 #endif
 
 /** The plugin itself, once, at file scope: name (an identifier) and version. */

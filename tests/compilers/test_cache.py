@@ -193,7 +193,7 @@ def write_and_read(seed: int) -> None:
 
 def test_many_processes(monkeypatch):
     monkeypatch.setenv("CUPLUG_CACHE_BYTES", "12000")
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")  # the tests before may have threads
     processes = [context.Process(target=write_and_read, args=(seed,)) for seed in range(6)]
     for process in processes:
         process.start()

@@ -124,7 +124,8 @@ def test_errors_of_texts_that_are_not_whole():
         "> f: h(x)",
         "> f preamble: __device__ T h(T x) {",
     ]
-    assert shown("x /* open")[0] == "f: line 1: unterminated comment"
+    head = shown("x /* open")[0]  # of gcc, or of clang
+    assert head.replace("/* ", "") == "f: line 1: unterminated comment"
     assert shown("größe")[1] == "> 1 | größe"
 
 

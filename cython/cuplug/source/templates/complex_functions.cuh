@@ -93,6 +93,13 @@ __device__ inline complex_number<R> product(complex_number<R> x, complex_number<
   return a * b * -log(R(0));
 }
 
+/* The square root of z, whose size is neither huge nor subnormal. */
+template <typename R> __device__ inline complex_number<R> root(complex_number<R> z, R size) {
+  const R x = z.re, y = z.im, part = sqrt((::fabs(x) + size) / 2);
+  if (x < 0) return {::fabs(y) / (2 * part), ::copysign(part, y)};
+  return {part, y / (2 * part)};
+}
+
 } // namespace annex_g
 
 template <typename R> __device__ inline complex_number<R> exp(complex_number<R> z) {
@@ -109,11 +116,8 @@ template <typename R> __device__ inline complex_number<R> log(complex_number<R> 
 
 template <typename R> __device__ inline complex_number<R> sqrt(complex_number<R> z) {
   const R x = z.re, y = z.im, size = abs(z);
-  if (annex_g::range<R>::least < size && size < annex_g::range<R>::most) {
-    const R root = sqrt((::fabs(x) + size) / 2);
-    if (x < 0) return {::fabs(y) / (2 * root), ::copysign(root, y)};
-    return {root, y / (2 * root)};
-  }
+  if (annex_g::range<R>::least < size && size < annex_g::range<R>::most)
+    return annex_g::root(z, size);
   if (isinf(y)) return {::fabs(y), y};
   if (isinf(x) && x < 0) return {::fabs(y - y), ::copysign(x, y)};
   if (isinf(x)) return {x, ::copysign(y - y, y)};
@@ -121,7 +125,8 @@ template <typename R> __device__ inline complex_number<R> sqrt(complex_number<R>
   if (size != size) return {x + y, x + y};
   const bool is_large = size > 1;
   const R scale = is_large ? R(0x1p-4) : R(0x1p108), back = is_large ? R(0x1p2) : R(0x1p-54);
-  return sqrt(complex_number<R>(x * scale, y * scale)) * back;
+  const complex_number<R> w(x * scale, y * scale);
+  return annex_g::root(w, abs(w)) * back;
 }
 
 template <typename R> __device__ inline complex_number<R> rsqrt(complex_number<R> z) {
