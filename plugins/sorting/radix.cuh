@@ -77,8 +77,9 @@ bool sorting_can_choose(const elements_axis &axis, int64_t k);
 int sorting_choose(cuplug::call call, const sorting &top, const cuplug_tensor &x,
                    const elements_axis &axis, const order &o);
 
-/* unique, or unique_values, of the n > 0 elements of the first array, with their outputs: sets
- * `is_done`, unless they are more than a block sorts and have more values than a table holds. */
+/* unique, or unique_values, of the n elements of the first array, with their outputs: sets
+ * `is_done`, unless they are more than a block sorts, and their values more than a table holds or,
+ * by dtype and n, not worth to be counted. */
 int sorting_unique_few(cuplug::call call, const order &o, int64_t n, bool has_index, bool *is_done);
 
 /* The line of key number i of all. */
