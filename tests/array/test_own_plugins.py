@@ -6,7 +6,7 @@ import pytest
 from cuplug.array_api.stock import stock
 from raw_plugins import named_plugin
 
-NAMES = ("gather", "scan", "scatter", "selection", "sorting")
+NAMES = ("gather", "indexing", "scan", "sorting")
 CODE = """
 import cuplug, numpy as np
 from cuplug import array_api as xp

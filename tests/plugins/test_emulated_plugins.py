@@ -47,7 +47,7 @@ def run(run_emulated, emulated_cuda):
 
 def test_scatter(run):
     run("""
-build_plugin("scatter")
+build_plugin("indexing")
 for shape, axis, n in (((2100,), 0, 2049), ((3, 500), 1, 401), ((130, 7), 0, 33),
                        ((2, 30, 3), 1, 20), ((3, 4), 1, 0), ((5,), 0, 1)):
     for dtype in ("int8", "int16", "float32", "float64", "complex128"):
@@ -80,7 +80,7 @@ assert "index -601 at position 40 " in text or "index 600 at position 296 " in t
 
 def test_histogram(run):
     run("""
-build_plugin("histogram")
+build_plugin("indexing")
 for dtype in ("int8", "uint64", "float16", "float32", "float64"):
     for n in (0, 1, 513, 2500):
         x = (random.integers(0, 31, n) * (0.1 if dtype[0] == "f" else 1)).astype(dtype)
@@ -102,7 +102,7 @@ for dtype in ("int64", "int16"):
 
 def test_selection(run):
     run("""
-build_plugin("selection")
+build_plugin("indexing")
 for shape in ((0,), (1,), (4095,), (4096,), (4097,), (3, 1500), (2, 3, 5), (9001,)):
     for dtype in ("bool", "int16", "float32", "complex64", "complex128"):
         for share in (0, 0.3, 1):

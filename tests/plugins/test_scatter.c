@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values that are moved in buckets, as with many threads, and in their order, as with few: what is
  * written is the same, whichever range of a loop comes first. */
-#include "scatter/buckets.c"
-#include "scatter/scatter.c"
+#include "indexing/buckets.c"
+#include "indexing/scatter.c"
 
 #include "check.h"
 

@@ -198,7 +198,7 @@ def test_emulated_scale(run_emulated, emulated_cuda):
     body = """
 from emulation import build_plugin
 
-build_plugin("scale")
+build_plugin("relu")
 scale, scale_backward = cuplug.ops.scale, cuplug.ops.scale_backward
 for dtype in ("bfloat16", "float32", "float64", "complex64", "complex128", "int8", "uint16",
               "int32", "uint64"):

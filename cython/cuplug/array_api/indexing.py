@@ -62,7 +62,7 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
         shape = broadcast_shapes((*wanted[:along], 1, *wanted[along + 1 :]), others)
         indices = broadcast_to(indices, (*shape[:along], wanted[along], *shape[along + 1 :]))
         x = broadcast_to(x, (*shape[:along], own[along], *shape[along + 1 :]))
-    taken: Array = stock("scatter.take_along_axis")(x, indices, along)
+    taken: Array = stock("indexing.take_along_axis")(x, indices, along)
     return taken
 
 
@@ -230,7 +230,7 @@ def _check_positions(k: Array, size: int) -> None:
 def take_at(x: Array, key: Any) -> Array:
     """Return what a key with arrays selects, as a copy."""
     if _is_mask_of(x, key):
-        selected: Array = stock("selection.select")(x, key)
+        selected: Array = stock("indexing.select")(x, key)
         return selected
     if _is_plain_index(x, key):
         rows: Array = stock("gather.gather")(x, key)
@@ -258,7 +258,7 @@ def _spread(mask: Array, values: Any) -> Any:
     if not isinstance(values, Array) or not values.ndim:
         return values
     values = broadcast_to(values, (int(count_nonzero(mask)),))
-    return stock("selection.select_backward")(values, mask)
+    return stock("indexing.select_backward")(values, mask)
 
 
 @cache
@@ -278,7 +278,7 @@ def _put_rows(rows: Array, positions: Array, values: Array, rest: tuple[int, ...
     if positions.dtype not in _PLACES:
         positions = astype(positions, "int64", copy=False)
     flat = reshape(positions, (-1,))
-    stock("scatter.put")(rows, flat, reshape(values, (positions.size, *rest)))
+    stock("indexing.put")(rows, flat, reshape(values, (positions.size, *rest)))
 
 
 def put_at(x: Array, key: Any, value: Any) -> None:

@@ -49,7 +49,7 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
     """Return the positions of elements that are not 0, for each dimension."""
     if not checked("nonzero", "x", x).ndim:
         raise ValueError("nonzero: x: seen no dimensions, wanted at least one")
-    return tuple(stock("selection.nonzero")(x))
+    return tuple(stock("indexing.nonzero")(x))
 
 
 def searchsorted(

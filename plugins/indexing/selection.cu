@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of selection.c. */
 #include "compaction.cuh"
-#include "selection/flags.h"
+#include "indexing/flags.h"
 
 namespace {
 

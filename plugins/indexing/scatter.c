@@ -21,7 +21,7 @@
  * is unspecified. Bytes moved: indices and values once, a line of memory for each element; copies
  * twice x. On the host, where threads sort the values first, these and their places three times,
  * and x once: buckets.c. */
-#include "scatter/scatter.h"
+#include "indexing/scatter.h"
 #include "vectors.h"
 
 #include <complex.h>
@@ -369,4 +369,4 @@ CUPLUG_OPERATOR(put_cuda, put_host,
                 "where T: any, I: int32 | int64",
                 "Writes rows to positions along the first axis, in place." CUPLUG_NEVER_WAITS
                     CUPLUG_LINEAR(x, values));
-CUPLUG_PLUGIN(scatter, "1.0.0");
+CUPLUG_PLUGIN(indexing, "1.0.0");

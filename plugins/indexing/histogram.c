@@ -10,7 +10,7 @@
  *
  * T: bool, integers, floating dtypes. Bytes moved: x once. On the host each thread counts for
  * itself; on a GPU each block does, in shared memory, where the bins fit in there. */
-#include "histogram/bins.h"
+#include "indexing/bins.h"
 
 #include <string.h>
 
@@ -114,4 +114,3 @@ CUPLUG_OPERATOR(bincount_cuda, bincount_host,
                 "bincount(x: I[*n], size: int) -> int64[size] where I: integer, size >= 0",
                 "How often each of the integers from 0 to size - 1 is there." CUPLUG_NEVER_WAITS
                     CUPLUG_DETERMINISTIC);
-CUPLUG_PLUGIN(histogram, "1.0.0");

@@ -2,7 +2,7 @@
 /* The specification is at the top of histogram.c. */
 #include <cuplug/plugin.hpp>
 
-#include "histogram/bins.h"
+#include "indexing/bins.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
  * T: any dtype; moved as bytes. Bytes moved: mask or x twice, on a GPU once and its bits twice, as
  * the number of elements must be known before there is an output; what is chosen once more each
  * way. On the host each thread counts in a chunk, then writes behind the chunks before it. */
-#include "selection/flags.h"
+#include "indexing/flags.h"
 
 #include <string.h>
 
@@ -178,4 +178,3 @@ CUPLUG_OPERATOR(
 CUPLUG_OPERATOR(
     nonzero_cuda, nonzero_host, "nonzero(x: T[*s]) -> int64[len(s), ?] where T: any, len(s) > 0",
     "Where elements are other than 0: a row of positions for each dimension." PROPERTIES);
-CUPLUG_PLUGIN(selection, "1.0.0");

@@ -2,7 +2,7 @@
 /* Values for places anywhere in x: chunks of them are sorted into buckets, ranges of places, in
  * their order. A bucket of all chunks is one thread's: no other writes to its range, which stays in
  * the cache, and of values for one place the last one stays. */
-#include "scatter/scatter.h"
+#include "indexing/scatter.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
 
-#include "scatter/places.h"
+#include "indexing/places.h"
 
 namespace {
 
