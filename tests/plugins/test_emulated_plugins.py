@@ -161,9 +161,7 @@ for dtype in ("bool", "int8", "uint16", "int32", "uint64", "int64"):  # few valu
         if dtype != "bool":
             x[::4], x[1::4] = np.iinfo(dtype).min, np.iinfo(dtype).max
             same(ops.unique_values, x)
-x = random.choice(np.array([3, 0.0, -0.0, 1.5, -np.inf], "float32"), 1 << 22)
-same(ops.unique_values, x)
-same(ops.unique_values, np.append(np.sort(x), [np.nan] * 2).astype("float32"))
+same(ops.unique_values, random.choice(np.array([7, -1, -(2**40)]), 1 << 22))
 """)
 
 

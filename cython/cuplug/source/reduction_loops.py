@@ -93,7 +93,8 @@ typedef {dtypes[first.variable].stored} cuplug_small_type;
 
 def _kernels(op: Reduction) -> str:
     names = ["reduction_threads.cuh", "reduction_packs.cuh", "reduction.cuh"]
-    return "\n".join(map(template, names if op.exclusive is None else ["scan.cuh"]))
+    of_scans = ["scan_states.cuh", "scan.cuh"]
+    return "\n".join(map(template, names if op.exclusive is None else of_scans))
 
 
 def _pack(dtype: Dtype, variant: Variant, is_sum: bool) -> str:
