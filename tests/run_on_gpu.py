@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 SANITIZER = ["compute-sanitizer", "--target-processes", "application-only"]
 SANITIZER += ["--launch-timeout", "120", "--error-exitcode", "1", "--tool"]
-MARKS = {False: "gpu", True: "gpu and sanitizer"}
+MARKS = {False: "gpu and not alone", True: "gpu and sanitizer and not alone"}
+ALONE = "gpu and alone"
 LIMIT_S = 900.0  # of one file
 LINES = 40  # of a failure that are shown
 
@@ -53,10 +54,10 @@ def files(mark: str, options: list[str]) -> list[str]:
     return sorted(set(re.findall(r"^(\S+\.py)(?:::|: \d)", listed.stdout, re.M)))
 
 
-def run(tool: str, file: str, options: list[str]) -> Outcome:
-    """Run the tests of a file."""
+def run(tool: str, file: str, mark: str, options: list[str]) -> Outcome:
+    """Run the tests of a file that have a mark."""
     start = time.monotonic()
-    command = [*([*SANITIZER, tool] if tool else []), *PYTEST, "-m", MARKS[bool(tool)], *options]
+    command = [*([*SANITIZER, tool] if tool else []), *PYTEST, "-m", mark, *options]
     try:
         done = subprocess.run(
             [*command, file],
@@ -74,11 +75,13 @@ def run(tool: str, file: str, options: list[str]) -> Outcome:
 
 
 def run_all(tools: list[str], jobs: int, options: list[str]) -> Iterator[Outcome]:
-    """Run each file, and each that is for compute-sanitizer with each tool, as they end."""
-    work = [(tool, file) for tool in tools for file in files(MARKS[True], options)]
-    work += [("", file) for file in files(MARKS[False], options)]
+    """Run each file, and some with each of compute-sanitizer's tools; then what runs alone."""
+    work = [(tool, file, MARKS[True]) for tool in tools for file in files(MARKS[True], options)]
+    work += [("", file, MARKS[False]) for file in files(MARKS[False], options)]
     with ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(lambda each: run(*each, options), work)
+    for file in files(ALONE, options):
+        yield run("", file, ALONE, options)
 
 
 def main() -> int:
@@ -102,7 +105,8 @@ def main() -> int:
         own = [each for each in outcomes if each.tool == tool]
         failed = [each.file for each in own if each.returncode]
         n_passed = sum(each.n_passed for each in own)
-        print(f"{tool or 'pytest'}: {n_passed:,} tests of {len(own)} files passed", end="")
+        n_files = len({each.file for each in own})
+        print(f"{tool or 'pytest'}: {n_passed:,} tests of {n_files} files passed", end="")
         print(f"; failed: {', '.join(failed)}" if failed else "")
     return int(any(each.returncode for each in outcomes))
 

@@ -283,6 +283,7 @@ def test_memory_on_a_gpu():
 
 
 @pytest.mark.gpu
+@pytest.mark.alone
 def test_other_libraries_give_their_caches_back():
     torch = pytest.importorskip("torch")
     cuplug.trim()
@@ -303,6 +304,7 @@ def test_other_libraries_give_their_caches_back():
 
 
 @pytest.mark.gpu
+@pytest.mark.alone
 def test_cuplug_gives_its_cache_back():
     """An output of PyTorch's needs what cuplug's pool keeps."""
     torch = pytest.importorskip("torch")
