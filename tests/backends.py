@@ -31,16 +31,25 @@ class Backend:
     device: str  # where the operator must have run
 
     def __call__(self, operator, *arrays, **keywords) -> np.ndarray:
-        """Call an operator on NumPy arrays put here; check where it ran; return a NumPy array."""
+        """Call an operator on NumPy arrays, or lists of them, put here; return a NumPy array.
+
+        Where it ran is checked.
+        """
         import cuplug
 
-        moved = [self.put(x) if isinstance(x, np.ndarray) else x for x in arrays]
+        moved = [self.moved(x) for x in arrays]
         result = operator(*moved, **keywords, **self.keywords)
         assert cuplug.last_call().device == self.device
         if result is None:  # in place: the first array holds the result
             result = moved[0]
         assert type(result) is type(moved[0])
         return self.take(result)
+
+    def moved(self, x):
+        """Return an array, or a list of arrays, here; anything else as it is."""
+        if isinstance(x, list):
+            return [self.moved(item) for item in x]
+        return self.put(x) if isinstance(x, np.ndarray) else x
 
     def supports(self, dtype: np.dtype) -> bool:
         """Say whether the library of this backend has a dtype."""

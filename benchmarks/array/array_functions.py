@@ -67,6 +67,16 @@ def with_places(x: list[np.ndarray]) -> list[np.ndarray]:
     return [x[0], np.tile(places, (max(len(x[0]) // KI, 1), 1))]
 
 
+def with_pairs(x: list[np.ndarray]) -> list[np.ndarray]:
+    """As many positions along both axes as there are elements, in any order."""
+    random, n = np.random.default_rng(8), x[0].size
+    return [*x, *(random.integers(0, size, n) for size in x[0].shape)]
+
+
+def with_positions(x: list[np.ndarray]) -> list[np.ndarray]:
+    return [*x, np.random.default_rng(8).permutation(len(x[0]))]
+
+
 def cleared(_: Any, x: Any, mask: Any) -> Any:
     x[mask] = 0
     return x
@@ -153,6 +163,15 @@ FUNCTIONS = [
         make=with_places,
     ),
     Function("x[mask] = 0", cleared, {}, make=with_mask),
+    Function("x[index]", lambda xp, x, index: x[index], {}, make=with_positions),
+    Function(
+        "x[rows, columns]",
+        lambda xp, x, rows, columns: x[rows, columns],
+        {},
+        columns=256,
+        make=with_pairs,
+    ),
+    Function("x[index] = 0", cleared, {}, make=with_positions),
     drawn("random", lambda torch, n, device: torch.rand(n, device=device), dtype=np.float32),
     drawn(
         "standard_normal", lambda torch, n, device: torch.randn(n, device=device), dtype=np.float32

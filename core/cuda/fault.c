@@ -138,13 +138,8 @@ static int is_size(const cuplug_fault *fault) {
 }
 
 static int report(const cuplug_fault *fault, const cuplug__names *names, cuplug_error *error) {
-  char number[32];
-  const char *tensor = NULL;
-  if (fault->tensor < names->n_tensors) tensor = names->tensors[fault->tensor];
-  if (!tensor || !*tensor) {
-    snprintf(number, sizeof number, "array %u", fault->tensor);
-    tensor = number;
-  }
+  char tensor[CUPLUG__NAME_BYTES];
+  cuplug__name_tensor(tensor, names, fault->tensor, UINT32_MAX);
   if (fault->status == CUPLUG_ERROR_VALUE)
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: %s: seen a smaller number at position %lld, wanted ascending ones",

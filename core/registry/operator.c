@@ -2,6 +2,8 @@
 /* One operator: its rows, ready to be matched, and what is told of it. */
 #include "registry/operator.h"
 
+#include <stdio.h>
+
 static int is_alike(const cuplug_parameter *x, const cuplug_parameter *y) {
   int same = x->type_variable == y->type_variable && x->n_dims == y->n_dims;
   for (int32_t k = 0; same && k < x->n_dims; k++)
@@ -18,6 +20,7 @@ static void read_tensors(cuplug__overload *o) {
     const cuplug_parameter *x = &s->parameters[i];
     if (i < s->n_parameters && x->kind > CUPLUG_PARAMETER_INOUT) {
       o->scalars[o->n_scalars++] = (uint8_t)i;
+      if (x->kind == CUPLUG_PARAMETER_ARRAYS) o->names.list = x->name, o->names.n_lists++;
       continue;
     }
     o->n_arrays += i < s->n_parameters;
@@ -29,6 +32,7 @@ static void read_tensors(cuplug__overload *o) {
   }
   o->names.operator_name = s->name;
   o->names.n_tensors = n;
+  o->names.n_single = o->n_arrays;
 }
 
 void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const char **tensors) {
@@ -37,4 +41,18 @@ void cuplug__make_overload(cuplug__overload *o, const cuplug_row *row, const cha
   o->signature = row->parsed;
   o->prefers_host = *row->host_entry && !(*row->cuda_entry && row->flags & CUPLUG_ROW_PREFERS_CUDA);
   read_tensors(o);
+}
+
+void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *names, uint32_t tensor,
+                         uint32_t n_inputs) {
+  const int is_output = tensor >= n_inputs;
+  const uint32_t at = is_output ? names->n_single + (tensor - n_inputs) : tensor;
+  const int is_in_list = names->n_lists && !is_output && at >= names->n_single;
+  const char *name = at < names->n_tensors && !is_in_list ? names->tensors[at] : "";
+  if (is_in_list && names->n_lists == 1)
+    snprintf(text, CUPLUG__NAME_BYTES, "%s[%u]", names->list, at - names->n_single);
+  else if (*name || is_output)
+    snprintf(text, CUPLUG__NAME_BYTES, "%s", *name ? name : "its output");
+  else
+    snprintf(text, CUPLUG__NAME_BYTES, "array %u", tensor);
 }

@@ -16,8 +16,17 @@ typedef struct cuplug__row_sets cuplug__row_sets;
 typedef struct cuplug__names {
   const char *operator_name;
   uint32_t n_tensors;
-  const char **tensors; /* "" where the signature has no name */
+  const char **tensors; /* without those in lists; "" where the signature has no name */
+  const char *list;     /* of arrays, the last one: they come after the n_single others */
+  uint32_t n_single, n_lists;
 } cuplug__names;
+
+#define CUPLUG__NAME_BYTES 96 /* names have at most 63 */
+
+/* What tensor number `tensor` of a call is called, whose outputs begin with number `n_inputs`;
+ * UINT32_MAX where that is not known, and the tensor is an input. */
+void cuplug__name_tensor(char text[CUPLUG__NAME_BYTES], const cuplug__names *names, uint32_t tensor,
+                         uint32_t n_inputs);
 
 #define CUPLUG__N_FAULTS 64 /* GPUs at most */
 

@@ -109,9 +109,10 @@ CUPLUG__COLD static void explain_memory(const cuplug__shipment *s) {
   cuplug_error *error = s->run->error;
   const char *before = "; the call needs";
   for (uint32_t k = 0; k < f->n_tensors; k++) {
-    const char *name = s->run->overload->names.tensors[k];
+    char name[CUPLUG__NAME_BYTES];
     if (!s->parcels[k].is_known) continue;
-    cuplug__append(error, "%s %s (%lld bytes)", before, *name ? name : "its output",
+    cuplug__name_tensor(name, &s->run->overload->names, k, f->n_inputs);
+    cuplug__append(error, "%s %s (%lld bytes)", before, name,
                    (long long)cuplug__n_bytes(&f->tensors[k]));
     before = ",";
   }

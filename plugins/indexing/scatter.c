@@ -54,10 +54,10 @@ CUPLUG_ENTRY int put_cuda(const cuplug_call *call);
   for (int64_t k = 0; k < n; k++) \
     ((T *)j->values)[first + k] = j->last[at[k]] == first + k ? ((const T *)j->x)[at[k]] : (T){0};
 
-static void take(const job *j, const int64_t *at, int64_t first, int64_t n) {
+void take(const job *j, const int64_t *at, int64_t first, int64_t n) {
   ELEMENTS_BY_WIDTH(j->element_bytes, TAKE)
 }
-static void put(const job *j, const int64_t *at, int64_t first, int64_t n) {
+void put(const job *j, const int64_t *at, int64_t first, int64_t n) {
   ELEMENTS_BY_WIDTH(j->element_bytes, PUT)
 }
 static void clear(const job *j, const int64_t *at, int64_t first, int64_t n) {
@@ -73,7 +73,7 @@ static void take_last(const job *j, const int64_t *at, int64_t first, int64_t n)
         (T)store(load(((T *)j->x)[at[k]]) + load(((const T *)j->values)[first + k])); \
   break;
 
-static void add(const job *j, const int64_t *at, int64_t first, int64_t n) {
+void add(const job *j, const int64_t *at, int64_t first, int64_t n) {
   switch (cuplug_type(&j->call->outputs[0])) {
   case CUPLUG_INT8:
   case CUPLUG_UINT8:
@@ -214,7 +214,7 @@ static int move_parts(void *context, int64_t begin, int64_t end) {
 
 /* What is written by one value alone is moved by all threads; else the values for one part of x by
  * one of them, or those for one bucket. */
-static int move_all(job *j, move *m) {
+int move_all(job *j, move *m) {
   j->move = m;
   const int is_alone = m == take || m == take_last;
   const int64_t of_part = j->places.n_along * j->places.x.width;
@@ -255,7 +255,7 @@ static int fill_slabs(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-static int fill(const cuplug_call *call, const void *from) {
+int fill(const cuplug_call *call, const void *from) {
   filling f = {call->outputs[0].data, from, n_bytes(&call->outputs[0])};
   return f.n ? cuplug_parallel(call, (f.n + SLAB - 1) / SLAB, 1, fill_slabs, &f) : CUPLUG_OK;
 }

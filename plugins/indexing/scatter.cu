@@ -6,6 +6,7 @@
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
 
+#include "indexing/index.cuh"
 #include "indexing/places.h"
 
 namespace {
@@ -292,4 +293,30 @@ CUPLUG_ENTRY int scatter_backward_cuda(const cuplug_call *c) {
   status = copy(call, c->outputs[0], grad);
   if (!status) status = run<move::clear>(call, p, grad_x, nullptr, width, last);
   return status ? status : run<move::take_last>(call, p, grad.data, grad_values, width, last);
+}
+
+/* ---- Positions along several axes ------------------------------------------------------------ */
+
+CUPLUG_ENTRY int index_cuda(const cuplug_call *c) {
+  const cuplug_tensor &x = c->tensors[0], &out = c->outputs[0];
+  places p;
+  const int status = index_find(c, x, out, &p);
+  return status ? status : run<move::take>(c, p, x.data, out.data, cuplug_element_bytes(&x));
+}
+
+CUPLUG_ENTRY int index_put_cuda(const cuplug_call *c) {
+  const cuplug_tensor &x = c->tensors[0], &values = c->tensors[1];
+  places p;
+  const int status = index_find(c, x, values, &p);
+  return status ? status : run<move::put>(c, p, x.data, values.data, cuplug_element_bytes(&x));
+}
+
+CUPLUG_ENTRY int index_backward_cuda(const cuplug_call *c) {
+  const cuplug::call call(c);
+  const cuplug_tensor &grad = c->tensors[0], &out = c->outputs[0];
+  places p;
+  int status = index_find(c, out, grad, &p);
+  if (!status && n_bytes(out))
+    status = call.check(cudaMemsetAsync(out.data, 0, n_bytes(out), call.stream()));
+  return status ? status : run_add(call, p, out.data, grad.data);
 }

@@ -27,6 +27,14 @@ struct job {
 /* The elements of x that values `first` to first + n - 1 go with. A bad index is an error. */
 int find_places(const job *j, int64_t first, int64_t n, int64_t *at);
 
+move take, put, add; /* from x; to x; to what is there */
+
+/* Moves all values, on as many threads as that is worth. */
+int move_all(job *j, move *m);
+
+/* Gives the first output the bytes of `from`; without it zeros. */
+int fill(const cuplug_call *call, const void *from);
+
 /* Whether the threads that there are move values in buckets sooner than one of them one after the
  * other. */
 int wants_buckets(const job *j);

@@ -116,7 +116,7 @@ def test_masks(device):
         ((0, -5), "index -5 is out of bounds for dimension 1 of size 4"),
         ((0, 0, 0), "seen 3 indices, wanted at most 2"),
         ((..., ...), "several '...'"),
-        ([3], "index 3 is out of bounds for a size of 3"),
+        ([3], "index 3 at position 0 is out of bounds for size 3"),
         (np.array([True, False]), r"a mask of shape \(2,\), wanted \(3,\)"),
         (np.array([0.5]), "seen an index of dtype float64"),
     ],

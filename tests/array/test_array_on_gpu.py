@@ -155,6 +155,22 @@ def test_operators_on_device_arrays():
 
 
 @pytest.mark.gpu
+def test_positions_are_looked_at_on_the_gpu():
+    """What is wrong is told of later, once, and nothing is written for it."""
+    x = cuplug.asarray(np.zeros((3, 4)), device="cuda")
+    for key in ([0, 3], ([0, 3], [0, 0])):
+        taken = x[key]
+        with pytest.raises(IndexError, match="index 3 at position 1 is out of bounds for size 3"):
+            taken.numpy()
+        x[key] = 7
+        with pytest.raises(IndexError, match="index 3 at position 1 is out of bounds for size 3"):
+            cuplug.synchronize()
+        cuplug.synchronize()
+    assert x[0].numpy().tolist() == [7] * 4
+    assert not x[1:].numpy().any()
+
+
+@pytest.mark.gpu
 def test_other_libraries_read_device_arrays():
     x = cuplug.asarray(np.arange(5.0))
     torch = pytest.importorskip("torch")

@@ -110,7 +110,11 @@ def test_positions_of_any_type():
 @pytest.mark.parametrize(
     ("key", "error", "says"),
     [
-        (np.array([2**64 - 1], np.uint64), IndexError, "index 18446744073709551615 is out of"),
+        (
+            np.array([2**64 - 1], np.uint64),
+            IndexError,
+            "index 9223372036854775807 at position 0 is out of",
+        ),
         (([0], ..., ...), IndexError, r"several '\.\.\.' in a key"),
         (([0, 1], [0, 1, 0]), IndexError, r"seen indices of shapes \(2,\), \(3,\), wanted such"),
         (slice("a", None), TypeError, "seen slice.'a', None, None., wanted integers or None"),

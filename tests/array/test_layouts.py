@@ -195,7 +195,7 @@ def test_views_keep_memory():
 
 def test_a_wrong_position_changes_nothing():
     x, ours = pair((6,))
-    with pytest.raises(IndexError, match="index 6 is out of bounds"):
+    with pytest.raises(IndexError, match="index 6 at position 1 is out of bounds"):
         ours[cuplug.asarray([0, 6], device="cpu")] = 0
     np.testing.assert_array_equal(ours.numpy(), x)
 

@@ -306,6 +306,75 @@ class _histogram(Operator):
 
 histogram: _histogram
 
+class _index(Operator):
+    @overload
+    def __call__(
+        self,
+        x: ndarray[Any, _Dtype],
+        indices: Sequence[Any],
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """Rows by their positions along the first axes: NumPy's x[rows, columns]."""
+    @overload
+    def __call__(
+        self,
+        x: _Array,
+        indices: Sequence[Any],
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """Rows by their positions along the first axes: NumPy's x[rows, columns]."""
+
+index: _index
+
+class _index_backward(Operator):
+    @overload
+    def __call__(
+        self,
+        grad: ndarray[Any, _Dtype],
+        indices: Sequence[Any],
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> ndarray[Any, _Dtype]:
+        """The gradient of index: zeros, to which grad is added at the positions."""
+    @overload
+    def __call__(
+        self,
+        grad: _Array,
+        indices: Sequence[Any],
+        x: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The gradient of index: zeros, to which grad is added at the positions."""
+
+index_backward: _index_backward
+
+class _index_put(Operator):
+    def __call__(
+        self,
+        x: Any,
+        indices: Sequence[Any],
+        values: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> None:
+        """Writes rows to positions along the first axes, in place."""
+
+index_put: _index_put
+
 class _leaky_relu(Operator):
     def __call__(
         self,

@@ -78,6 +78,69 @@ assert "index -601 at position 40 " in text or "index 600 at position 296 " in t
 """)
 
 
+def test_index(run):
+    run("""
+build_plugin("indexing")
+for shape, n_axes, n in (((40, 30), 2, (1100,)), ((4, 5, 6), 2, (3, 5)), ((9,), 1, (4,)),
+                         ((3, 2, 2), 3, (0,)), ((3, 0), 1, (2,))):
+    sizes = shape[:n_axes]
+    numbers = random.permutation(int(np.prod(sizes)))[:int(np.prod(n))].reshape(n)
+    places = np.unravel_index(numbers, sizes)
+    rows = [k - (random.random(n) < 0.5) * m for k, m in zip(places, sizes)]
+    for dtype in ("int8", "float32", "complex128"):
+        x = random.integers(0, 9, shape).astype(dtype)
+        for kind in ("int32", "int64"):
+            key = [k.astype(kind) for k in rows]
+            values = random.integers(0, 9, (*n, *shape[n_axes:])).astype(dtype)
+            same(lambda x, v, *k: ops.index(x, list(k)), x, values, *key)
+            same(lambda x, v, *k: ops.index_put(x, list(k), v), x, values, *key)
+            if dtype != "int8":
+                same(lambda x, v, *k: ops.index_backward(v, list(k), x), x, values, *key)
+x, key = np.zeros((3, 4)), [np.zeros(1500, int), np.zeros(1500, int)]
+key[1][1234] = 4
+for call in (lambda x, *k: ops.index(x, list(k)),
+             lambda x, *k: ops.index_put(x, list(k), cuplug.asarray(np.ones(1500), device="cuda"))):
+    text = fails(IndexError, call, x, *key)
+    assert "indices[1]: index 4 at position 1234 is out of bounds for size 4" in text, text
+    cuplug.synchronize()
+""")
+
+
+def test_keys_of_arrays(run):
+    """Wrong positions are told of later, once, and nothing is written for them."""
+    run("""
+from cuplug.array_api import indexing
+from emulation import install_expressions
+
+build_plugin("gather"), build_plugin("indexing"), install_expressions()
+indexing.stock = lambda name: getattr(ops, name.split(".")[1])  # the emulated ones
+X = random.integers(0, 99, (6, 5, 4)).astype("float32")
+rows, columns = np.array([[1, -2], [0, 5]]), np.array([3, -1])
+for key in ((rows,), (slice(None), columns), (rows, columns), (slice(1, None), columns, columns),
+            (0, slice(None), columns), (..., columns), (rows[:, :1], slice(2), columns)):
+    x = cuplug.asarray(X, device="cuda", copy=True)
+    own = tuple(cuplug.asarray(k, device="cuda") if isinstance(k, np.ndarray) else k for k in key)
+    np.testing.assert_array_equal(x[own].numpy(), X[key])
+    changed = X.copy()
+    changed[key] = 7
+    x[own] = 7
+    np.testing.assert_array_equal(x.numpy(), changed)
+x = cuplug.asarray(X, device="cuda", copy=True)
+for write in (lambda: x.__setitem__(([0, 6], [0, 0], [0, 0]), 5), lambda: x.__setitem__([9], 5)):
+    write()
+    try:
+        cuplug.synchronize()
+    except IndexError as error:
+        assert "is out of bounds for size 6" in str(error), error
+    else:
+        raise AssertionError("no error")
+    cuplug.synchronize()
+changed = X.copy()
+changed[0, 0, 0] = 5
+np.testing.assert_array_equal(x.numpy(), changed)
+""")
+
+
 def test_histogram(run):
     run("""
 build_plugin("indexing")

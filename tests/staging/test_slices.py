@@ -98,6 +98,16 @@ def test_no_loop_dimensions(run_fake):
     run_fake(body, FAKE_CUDA_MEMORY_BYTES="9000")
 
 
+def test_lists_of_arrays_that_do_not_fit(run_fake):
+    body = """
+    with Raises(MemoryError, "stack: out of device memory: wanted ") as caught:
+        gpu.stack([x, x, x])
+    items = ", ".join(f"xs[{k}] (4000 bytes)" for k in range(3))
+    assert f"the call needs {items}, its output (12000 bytes) at once" in str(caught.error)
+    """
+    run_fake(body, FAKE_CUDA_MEMORY_BYTES="9000")
+
+
 @pytest.mark.parametrize(("shape", "memory"), [((500, 40), "100000"), ((200000, 12), "1073741824")])
 def test_faults_say_positions_in_the_whole_array(run_loops, shape, memory):
     body = f"""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from operator import index
 from typing import Any
@@ -93,34 +92,31 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
 # ---- Keys with arrays ----------------------------------------------------------------------------
 
 
-class _Places:
-    """What a key with arrays selects.
+_Parts = tuple[Array, list[Array], list[int], int]
 
-    `rows` is a view whose first dimensions, `sizes`, are those that arrays stand for; `positions`
-    counts elements of these in C order. In the result those are in place of the first of them, or
-    in front where others are between.
+
+def _parted(x: Array, key: Any) -> _Parts:
+    """Return a view without the parts of a key that are no arrays, and what the arrays stand for.
+
+    That is the arrays of positions, the view's dimensions that they are for, and which dimension of
+    the result theirs begin at: the first of them, or the front where others are between.
     """
+    items = [_item(k, x) for k in (key if isinstance(key, tuple) else (key,))]
+    x, items, dots = _completed(x, items)
+    plain = [slice(None) if isinstance(item, Array) else item for item in items]
+    kept = [item for item in items if not isinstance(item, int)]
+    taken = [k for k, item in enumerate(kept) if isinstance(item, Array)]
+    advanced = [k for k, item in enumerate(items) if isinstance(item, (int, Array))]
+    is_run = advanced == list(range(advanced[0], advanced[-1] + 1))
+    is_run &= not advanced[0] < dots <= advanced[-1]  # '...' parts them, also where it is empty
+    return x[tuple(plain)], [kept[k] for k in taken], taken, advanced[0] if is_run else 0
 
-    def __init__(self, x: Array, key: Any) -> None:
-        items = [_item(k, x) for k in (key if isinstance(key, tuple) else (key,))]
-        x, items, dots = _completed(x, items)
-        plain = [slice(None) if isinstance(item, Array) else item for item in items]
-        kept = [item for item in items if not isinstance(item, int)]
-        taken = [k for k, item in enumerate(kept) if isinstance(item, Array)]
-        others = [k for k in range(len(kept)) if k not in taken]
-        advanced = [k for k, item in enumerate(items) if isinstance(item, (int, Array))]
-        is_run = advanced == list(range(advanced[0], advanced[-1] + 1))
-        is_run &= not advanced[0] < dots <= advanced[-1]  # '...' parts them, also where it is empty
-        part = x[tuple(plain)]
-        self.front = advanced[0] if is_run else 0
-        self.rows = permute_dims(part, (*taken, *others))
-        self.sizes = self.rows.shape[: len(taken)]
-        arrays = tuple(item for item in kept if isinstance(item, Array))
-        self.positions = _numbered(_spread_together(arrays), self.sizes)
 
-    def contiguous_rows(self) -> Array:
-        """Return the rows with one first dimension, counted by `positions`."""
-        return reshape(self.rows, (math.prod(self.sizes), *self.rows.shape[len(self.sizes) :]))
+def _in_front(part: Array, taken: list[int]) -> Array:
+    """Return a view whose first dimensions are those that are taken."""
+    if taken == [*range(len(taken))]:
+        return part
+    return permute_dims(part, (*taken, *(k for k in range(part.ndim) if k not in taken)))
 
 
 def _item(item: Any, x: Array) -> Any:
@@ -177,9 +173,6 @@ def _add_item(items: list[Any], item: Any, x: Array, at: int) -> tuple[Array, in
     """Add what an item stands for; return the array, and the dimension behind it."""
     behind = at + _n_named(item)
     if not _is_mask(item):
-        if isinstance(item, Array):
-            _check_positions(item, x.shape[at])
-            item = astype(item, "int64", copy=False)
         items.append(item)
         return x, behind
     if not item.ndim:
@@ -192,65 +185,60 @@ def _add_item(items: list[Any], item: Any, x: Array, at: int) -> tuple[Array, in
     return x, behind
 
 
-def _spread_together(positions: tuple[Array, ...]) -> tuple[Array, ...]:
+def _spread_together(positions: list[Array]) -> list[Array]:
     try:
-        return tuple(broadcast_arrays(*positions))
+        return broadcast_arrays(*positions)
     except ValueError:
         seen = ", ".join(str(k.shape) for k in positions)
         wanted = "such that can be broadcast together"
         raise IndexError(f"cuplug.Array: seen indices of shapes {seen}, wanted {wanted}") from None
 
 
-@cache
-def _wrapping() -> Operator:
-    return elementwise("wrapped(k: int64[...], n: int64) -> int64[...]", "k < 0 ? k + n : k")
+def _alike(positions: list[Array]) -> list[Array]:
+    """Return positions of one dtype and one shape, as operators take them."""
+    dtype, shape = positions[0].dtype, positions[0].shape
+    if dtype not in _PLACES or any(k.dtype != dtype for k in positions):
+        positions = [astype(_signed(k), "int64", copy=False) for k in positions]
+    return positions if all(k.shape == shape for k in positions) else _spread_together(positions)
 
 
-def _numbered(positions: tuple[Array, ...], sizes: tuple[int, ...]) -> Array:
-    """Return the numbers in C order of positions along several dimensions."""
-    result: Array | None = None
-    for k, size in zip(positions, sizes, strict=True):
-        wrapped = _wrapping()(k, size)
-        result = (
-            wrapped if result is None else binary("add", binary("multiply", result, size), wrapped)
-        )
-    assert result is not None
-    return result
-
-
-def _check_positions(k: Array, size: int) -> None:
-    if not k.size:
-        return
-    low, high = int(min(k)), int(max(k))
-    if low < -size or high >= size:
-        seen = low if low < -size else high
-        raise IndexError(f"cuplug.Array: index {seen} is out of bounds for a size of {size}")
+def _signed(k: Array) -> Array:
+    """Return positions that int64 holds; those that it does not are wrong ones all the same."""
+    return binary("minimum", k, (1 << 63) - 1) if k.dtype == np.uint64 else k
 
 
 def take_at(x: Array, key: Any) -> Array:
     """Return what a key with arrays selects, as a copy."""
+    found: Array
     if _is_mask_of(x, key):
-        selected: Array = stock("indexing.select")(x, key)
-        return selected
-    if _is_plain_index(x, key):
-        rows: Array = stock("gather.gather")(x, key)
-        return rows
-    places = _Places(x, key)
-    n, positions = len(places.sizes), places.positions
-    taken = stock("gather.gather")(places.contiguous_rows(), positions)
-    others = [*range(positions.ndim, positions.ndim + places.rows.ndim - n)]
-    order = [*others[: places.front], *range(positions.ndim), *others[places.front :]]
-    return permute_dims(taken, order)
+        found = stock("indexing.select")(x, key)
+        return found
+    part, arrays, taken, front = _along_first(x, key) or _parted(x, key)
+    if taken == [front]:
+        found = stock("gather.gather")(part, arrays[0], axis=front)
+        return found
+    arrays = _alike(arrays)
+    found = stock("indexing.index")(_in_front(part, taken), arrays)
+    n = arrays[0].ndim
+    if not front:
+        return found
+    others = [*range(n, found.ndim)]
+    return permute_dims(found, [*others[:front], *range(n), *others[front:]])
 
 
-def _is_plain_index(x: Array, key: Any) -> bool:
-    """Say whether gather takes a key as it is, and finds its wrong positions before it returns."""
-    is_index = isinstance(key, Array) and kind_of(key.dtype) in ("int", "uint")
-    return is_index and x.ndim > 0 and x.device.type == "cpu" == key.device.type
+def _along_first(x: Array, key: Any) -> _Parts | None:
+    """Return what `_parted` does of a key that is positions along the first dimensions alone."""
+    arrays = list(key) if isinstance(key, tuple) else [key]
+    device = x.device
+    for k in arrays:
+        if not isinstance(k, Array) or k.dtype.kind not in "iu" or k.device != device:
+            return None
+    n = len(arrays)
+    return (x, arrays, [*range(n)], 0) if 0 < n <= x.ndim else None
 
 
 def _is_mask_of(x: Array, key: Any) -> bool:
-    return isinstance(key, Array) and kind_of(key.dtype) == "bool" and key.shape == x.shape
+    return isinstance(key, Array) and key.dtype.kind == "b" and key.shape == x.shape
 
 
 def _spread(mask: Array, values: Any) -> Any:
@@ -268,43 +256,31 @@ def _masked(dtype: str) -> Operator:
 
 
 def _of_shape(x: Array, value: Any, shape: tuple[int, ...]) -> Array:
-    """Return elements of an array's dtype in memory of their own."""
-    if isinstance(value, Array):
-        return copied(broadcast_to(value, shape))
-    return full(shape, value, dtype=x.dtype, device=x.device)
-
-
-def _put_rows(rows: Array, positions: Array, values: Array, rest: tuple[int, ...]) -> None:
-    if positions.dtype not in _PLACES:
-        positions = astype(positions, "int64", copy=False)
-    flat = reshape(positions, (-1,))
-    stock("indexing.put")(rows, flat, reshape(values, (positions.size, *rest)))
+    """Return elements of an array's dtype in C order, in memory that is not the array's."""
+    if not isinstance(value, Array):
+        return full(shape, value, dtype=x.dtype, device=x.device)
+    is_whole = value.shape == shape and is_in_order(value) and not may_meet(x, value)
+    return value if is_whole else copied(broadcast_to(value, shape))
 
 
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
     value = as_elements(x, value)
-    if isinstance(key, Array) and may_meet(x, key):
-        key = copied(key)
     if _is_mask_of(x, key):
+        key = copied(key) if may_meet(x, key) else key
         value = _spread(key, value)
         if isinstance(value, Array):
             assign(x, where(key, value, x))
         else:
             _masked(name_of(x.dtype))(x, key, value)
         return
-    if _is_plain_index(x, key) and is_in_order(x):
-        _check_positions(key, x.shape[0])
-        shape = (*key.shape, *x.shape[1:])
-        _put_rows(x, key, _of_shape(x, value, shape), x.shape[1:])
-        return
-    places = _Places(x, key)
-    positions, n = places.positions, len(places.sizes)
-    rest = places.rows.shape[n:]
-    shape = (*rest[: places.front], *positions.shape, *rest[places.front :])
-    values = _of_shape(x, value, shape)
-    along = range(places.front, places.front + positions.ndim)
-    turned = permute_dims(values, (*along, *(k for k in range(len(shape)) if k not in along)))
-    rows = copied(places.contiguous_rows())
-    _put_rows(rows, positions, turned, rest)
-    assign(places.rows, reshape(rows, places.rows.shape))
+    part, arrays, taken, front = _along_first(x, key) or _parted(x, key)
+    rows, arrays = _in_front(part, taken), _alike(arrays)
+    arrays = [copied(k) if may_meet(x, k) else k for k in arrays]
+    rest, own = rows.shape[len(arrays) :], arrays[0].shape
+    values = _of_shape(x, value, (*rest[:front], *own, *rest[front:]))
+    turned = _in_front(values, [*range(front, front + len(own))])
+    target = rows if is_in_order(rows) else copied(rows)
+    stock("indexing.index_put")(target, arrays, turned)
+    if target is not rows:
+        assign(rows, target)

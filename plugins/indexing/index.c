@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of an array by positions along its first axes, one array of positions for each.
+ *
+ * index(x, indices): out[i] = x[indices[0][i], indices[1][i], ...], NumPy's x[rows, columns]
+ *   x T[*s]; indices: a list of at most len(s) arrays I[*n]; out T[*n, *s[len(indices):]]
+ * index_put(x, indices, values): x[indices[0][i], ...] = values[i], in place
+ *   values: as many elements as index would give
+ * index_backward(grad, indices, x): the gradient of index: zeros, to which grad is added
+ *
+ * I: int32 or int64; -size <= position < size, negative ones count from the end, others are an
+ * IndexError: on the host before anything is written, on a GPU in a later call, and what they stand
+ * for is left out. Of values for one place one stays, on the host the last one. Bytes moved:
+ * positions and values once, a line of memory for each row; numbers of rows once each way. */
+#include "indexing/index.h"
+#include "indexing/scatter.h"
+#include "vectors.h"
+
+CUPLUG_ENTRY int index_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int index_put_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int index_backward_cuda(const cuplug_call *call);
+
+#define BLOCK 1024      /* numbers that stay in the nearest cache */
+#define LEAST (1 << 14) /* numbers that are worth a thread */
+
+typedef struct numbering {
+  const cuplug_call *call;
+  index_axes axes;
+  int64_t *numbers;
+} numbering;
+
+/* Adds what n positions mean, times the step; says whether all are within the size. Each is read
+ * once, whatever another thread writes meanwhile. */
+#define ADD(T)                                                                         \
+  for (int64_t i = 0; i < n; i++) {                                                    \
+    const int64_t position = ((const T *)indices)[first + i];                          \
+    const uint64_t wrapped = (uint64_t)position + (uint64_t)(position < 0 ? size : 0); \
+    bad |= wrapped >= (uint64_t)size;                                                  \
+    numbers[i] += wrapped * (uint64_t)step;                                            \
+  }
+
+VECTORS static int add_axis(const void *indices, uint32_t type, int64_t first, int64_t n,
+                            int64_t size, int64_t step, uint64_t *numbers) {
+  int bad = 0;
+  if (type == CUPLUG_INT32)
+    ADD(int32_t)
+  else
+    ADD(int64_t)
+  return !bad;
+}
+
+static int fail_position(const numbering *j, int32_t axis, int64_t first, int64_t n) {
+  const index_axes *a = &j->axes;
+  const places p = {.indices = a->indices[axis], .type = a->type};
+  int64_t k = first, size = a->sizes[axis], seen = 0;
+  for (; k < first + n; k++) {
+    seen = places_index(&p, k);
+    if (seen < -size || seen >= size) break;
+  }
+  if (k == first + n) /* another thread has changed it since */
+    return cuplug_failf(j->call, CUPLUG_ERROR_INDEX,
+                        "indices[%d]: seen elements that change during the call, wanted a copy",
+                        (int)axis);
+  return cuplug_failf(j->call, CUPLUG_ERROR_INDEX,
+                      "indices[%d]: index %lld at position %lld is out of bounds for size %lld",
+                      (int)axis, (long long)seen, (long long)k, (long long)size);
+}
+
+static int number(void *context, int64_t begin, int64_t end) {
+  const numbering *j = context;
+  const index_axes *a = &j->axes;
+  for (int64_t first = begin; first < end; first += BLOCK) {
+    const int64_t n = end - first < BLOCK ? end - first : BLOCK;
+    uint64_t *numbers = (uint64_t *)j->numbers + first;
+    memset(numbers, 0, (size_t)n * sizeof *numbers);
+    for (int32_t k = 0; k < a->n_axes; k++)
+      if (!add_axis(a->indices[k], a->type, first, n, a->sizes[k], a->steps[k], numbers))
+        return fail_position(j, k, first, n);
+  }
+  return CUPLUG_OK;
+}
+
+/* Rows of `data`, which has the sizes of x, and the values of another array. */
+static int move_rows(const cuplug_call *call, const cuplug_tensor *x, void *data,
+                     const cuplug_tensor *values, move *m) {
+  numbering j = {.call = call};
+  int status = index_axes_of(call, x, values, &j.axes);
+  if (status || j.axes.n == 0) return status;
+  j.numbers = cuplug_workspace(call, (uint64_t)j.axes.n * sizeof *j.numbers);
+  if (!j.numbers) return CUPLUG_ERROR_MEMORY;
+  status = cuplug_parallel(call, j.axes.n, LEAST, number, &j);
+  job moving = {.call = call,
+                .places = index_places(&j.axes, j.numbers),
+                .x = data,
+                .values = values->data,
+                .element_bytes = cuplug_element_bytes(x)};
+  return status ? status : move_all(&moving, m);
+}
+
+CUPLUG_ENTRY int index_host(const cuplug_call *call) {
+  const cuplug_tensor *x = &call->tensors[0];
+  return move_rows(call, x, x->data, &call->outputs[0], take);
+}
+
+CUPLUG_ENTRY int index_put_host(const cuplug_call *call) {
+  const cuplug_tensor *x = &call->tensors[0];
+  return move_rows(call, x, x->data, &call->tensors[1], put);
+}
+
+CUPLUG_ENTRY int index_backward_host(const cuplug_call *call) {
+  const int status = fill(call, NULL);
+  if (status) return status;
+  return move_rows(call, &call->tensors[1], call->outputs[0].data, &call->tensors[0], add);
+}
+
+#define POSITIONS "I: int32 | int64, 0 < len(indices), len(indices) <= len(s)"
+
+CUPLUG_OPERATOR(index_cuda, index_host,
+                "index(x: T[*s], indices: I[*n][]) -> T[*n, *s[len(indices):]] "
+                "where T: any, " POSITIONS,
+                "Rows by their positions along the first axes: NumPy's x[rows, "
+                "columns]." CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(index_backward)
+                    CUPLUG_LINEAR(x));
+CUPLUG_OPERATOR(index_put_cuda, index_put_host,
+                "index_put(inout x: T[*s], indices: I[*n][], values: T[*v]) "
+                "where T: any, " POSITIONS,
+                "Writes rows to positions along the first axes, in place." CUPLUG_NEVER_WAITS);
+CUPLUG_OPERATOR(index_backward_cuda, index_backward_host,
+                "index_backward(grad: T[*g], indices: I[*n][], x: T[*s]) -> T[*s] "
+                "where T: floating | complex, " POSITIONS,
+                "The gradient of index: zeros, to which grad is added at the "
+                "positions." CUPLUG_NEVER_WAITS CUPLUG_LINEAR(grad));
