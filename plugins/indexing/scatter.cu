@@ -6,6 +6,7 @@
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
 
+#include "additions.cuh"
 #include "indexing/places.h"
 
 namespace {
@@ -137,12 +138,6 @@ template <typename T> __device__ void add_to(T *x, T value) {
     const unsigned mask = (unsigned)(U)~U(0) << shift;
     seen = atomicCAS(word, before, (before & ~mask) | sum << shift);
   } while (seen != before);
-}
-__device__ inline void add_to(float *x, float value) { atomicAdd(x, value); }
-__device__ inline void add_to(double *x, double value) { atomicAdd(x, value); }
-__device__ inline void add_to(unsigned *x, unsigned value) { atomicAdd(x, value); }
-__device__ inline void add_to(unsigned long long *x, unsigned long long value) {
-  atomicAdd(x, value);
 }
 
 /* Elements are n_parts numbers: a complex one has two. */
