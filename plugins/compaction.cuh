@@ -10,40 +10,17 @@ namespace compaction {
 
 /* A tile is of a block; its threads have ITEMS elements each, those of a warp side by side. */
 constexpr int THREADS = 256, WARP = 32, WARPS = THREADS / WARP, ITEMS = 16, TILE = THREADS * ITEMS;
-constexpr int WORDS = TILE / WARP, EACH = WORDS / WARP;
+constexpr int WORDS = TILE / WARP;
 constexpr int ADDERS = 1024; /* threads of the one block that adds up counts */
 
-/* What is known before elements are taken. `bits` are the flags of 32 elements each. */
+/* What is known before elements are taken: of 32 elements each the flags, and how many are set in
+ * the tile before these; and how many are in the tiles before. */
 struct tiles {
   int64_t n, n_tiles, n_found;
-  int64_t *before; /* of each tile: how many are in those before it */
   unsigned *bits;
+  uint16_t *starts;
+  int64_t *before;
 };
-
-template <class Flags>
-__global__ void __launch_bounds__(THREADS)
-    count_kernel(const __grid_constant__ Flags flags, const __grid_constant__ tiles t) {
-  __shared__ unsigned total;
-  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-  const int64_t first = (int64_t)blockIdx.x * TILE + threadIdx.x;
-  bool is_set[ITEMS];
-  unsigned own = 0, n_set = 0;
-  if (threadIdx.x == 0) total = 0;
-#pragma unroll
-  for (int j = 0; j < ITEMS; j++)
-    is_set[j] = first + j * THREADS < t.n && flags(first + j * THREADS);
-  __syncthreads();
-#pragma unroll
-  for (int j = 0; j < ITEMS; j++) {
-    const unsigned word = __ballot_sync(~0u, is_set[j]);
-    n_set += __popc(word);
-    if (lane == j) own = word;
-  }
-  if (lane < ITEMS) t.bits[(int64_t)blockIdx.x * WORDS + lane * WARPS + warp] = own;
-  if (lane == 0) atomicAdd(&total, n_set);
-  __syncthreads();
-  if (threadIdx.x == 0) t.before[blockIdx.x] = total;
-}
 
 /* Of n values of a warp's lanes: the sum of those of the lanes before. */
 template <typename T> __device__ inline T sum_before(T own, int lane) {
@@ -53,6 +30,63 @@ template <typename T> __device__ inline T sum_before(T own, int lane) {
     if (lane >= step) sum += below;
   }
   return sum - own;
+}
+
+/* Lane j < ITEMS has word j of its warp, the other lanes 0. Of one tile there is nothing to add up.
+ */
+__device__ inline void keep_words(const tiles &t, unsigned own) {
+  __shared__ unsigned of_warps[WARPS];
+  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+  unsigned start = sum_before((unsigned)__popc(own), lane);
+  if (lane == WARP - 1) of_warps[warp] = start;
+  __syncthreads();
+#pragma unroll
+  for (int w = 0; w < WARPS; w++) start += w < warp ? of_warps[w] : 0;
+  const int64_t at = (int64_t)blockIdx.x * WORDS + warp * ITEMS + lane;
+  if (lane < ITEMS) {
+    t.bits[at] = own;
+    t.starts[at] = (uint16_t)start;
+  }
+  if (threadIdx.x != THREADS - 1) return;
+  const bool is_only = t.n_tiles == 1;
+  t.before[blockIdx.x + is_only] = start;
+  if (is_only) t.before[0] = 0;
+}
+
+template <class Flags>
+__global__ void __launch_bounds__(THREADS)
+    count_kernel(const __grid_constant__ Flags flags, const __grid_constant__ tiles t) {
+  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+  const int64_t first = (int64_t)blockIdx.x * TILE + warp * (ITEMS * WARP) + lane;
+  bool is_set[ITEMS];
+  unsigned own = 0;
+#pragma unroll
+  for (int j = 0; j < ITEMS; j++) is_set[j] = first + j * WARP < t.n && flags(first + j * WARP);
+#pragma unroll
+  for (int j = 0; j < ITEMS; j++) {
+    const unsigned word = __ballot_sync(~0u, is_set[j]);
+    if (lane == j) own = word;
+  }
+  keep_words(t, own);
+}
+
+/* The same, of flags that are bytes, and read 16 at once: flags.together(i) has those from i on, in
+ * bits. */
+template <class Flags>
+__global__ void __launch_bounds__(THREADS)
+    count_bytes_kernel(const __grid_constant__ Flags flags, const __grid_constant__ tiles t) {
+  static_assert(ITEMS == 16, "threads side by side have half a word each");
+  const int lane = threadIdx.x % WARP;
+  const int64_t first = (int64_t)blockIdx.x * TILE + threadIdx.x * ITEMS;
+  unsigned half = 0;
+  if (first + ITEMS <= t.n)
+    half = flags.together(first);
+  else
+#pragma unroll 1
+    for (int j = 0; first + j < t.n; j++) half |= (unsigned)flags(first + j) << j;
+  const unsigned low = __shfl_sync(~0u, half, lane * 2 % WARP);
+  const unsigned high = __shfl_sync(~0u, half, lane * 2 % WARP + 1);
+  keep_words(t, lane < ITEMS ? low | high << ITEMS : 0);
 }
 
 /* Counts become sums of those before; the sum of all is behind them. */
@@ -79,53 +113,58 @@ static __global__ void __launch_bounds__(ADDERS) add_kernel(const __grid_constan
   }
 }
 
+/* What is kept of the elements of a warp, loaded 16 bytes at once. */
+struct alignas(16) warp_bits {
+  unsigned of[ITEMS];
+};
+struct alignas(16) warp_starts {
+  uint16_t of[ITEMS];
+};
+
 /* take.load(i) is called for elements whose flags are set, take.store(what it returned, i, how many
  * are set before i, 1) afterwards; with Take::ALL for the others, too, with 0. */
 template <class Take>
 __global__ void __launch_bounds__(THREADS)
     take_kernel(const __grid_constant__ Take take, const __grid_constant__ tiles t) {
-  __shared__ int places[WORDS];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-  const int64_t first = (int64_t)blockIdx.x * TILE + threadIdx.x;
-  const unsigned *words = t.bits + (int64_t)blockIdx.x * WORDS;
-  const unsigned own = lane < ITEMS ? words[lane * WARPS + warp] : 0;
+  const int64_t number = (int64_t)blockIdx.x * WARPS + warp, first = number * (ITEMS * WARP) + lane;
+  const warp_bits bits = ((const warp_bits *)t.bits)[number];
+  const warp_starts starts = ((const warp_starts *)t.starts)[number];
+  const int64_t before = t.before[blockIdx.x];
   typename Take::item items[ITEMS];
 #pragma unroll
   for (int j = 0; j < ITEMS; j++) {
-    const unsigned word = __shfl_sync(~0u, own, j);
-    const int64_t i = first + j * THREADS;
-    if (Take::ALL ? i < t.n : word >> lane & 1) items[j] = take.load(i);
+    const int64_t i = first + j * WARP;
+    if (Take::ALL ? i < t.n : bits.of[j] >> lane & 1) items[j] = take.load(i);
   }
-  if (warp == 0) {
-    int counts[EACH], sum = 0;
-    for (int k = 0; k < EACH; k++) sum += counts[k] = __popc(words[lane * EACH + k]);
-    int before = sum_before(sum, lane);
-    for (int k = 0; k < EACH; k++) {
-      places[lane * EACH + k] = before;
-      before += counts[k];
-    }
-  }
-  __syncthreads();
-  const int64_t before = t.before[blockIdx.x];
 #pragma unroll
   for (int j = 0; j < ITEMS; j++) {
-    const unsigned word = __shfl_sync(~0u, own, j), below = word & ((1u << lane) - 1);
-    const int64_t i = first + j * THREADS;
-    const bool is_set = word >> lane & 1;
-    if (Take::ALL ? i < t.n : is_set)
-      take.store(items[j], i, before + places[j * WARPS + warp] + __popc(below), is_set);
+    const int64_t i = first + j * WARP;
+    const bool is_set = bits.of[j] >> lane & 1;
+    const unsigned place = starts.of[j] + __popc(bits.of[j] & ((1u << lane) - 1));
+    if (Take::ALL ? i < t.n : is_set) take.store(items[j], i, before + place, is_set);
   }
+}
+
+template <class Flags> int count_tiles(cuplug::call call, const Flags &flags, const tiles &t) {
+  if constexpr (Flags::ARE_BYTES)
+    if (flags.is_aligned())
+      return call.launch<count_bytes_kernel<Flags>>({t.n_tiles, THREADS}, flags, t);
+  return call.launch<count_kernel<Flags>>({t.n_tiles, THREADS}, flags, t);
 }
 
 /* Finds which of n elements are to be taken, but not yet how many. */
 template <class Flags> int begin(cuplug::call call, const Flags &flags, int64_t n, tiles *t) {
-  *t = {n, cuplug::blocks(n, TILE), 0, nullptr, nullptr};
+  *t = {n, cuplug::blocks(n, TILE), 0, nullptr, nullptr, nullptr};
   if (n == 0) return CUPLUG_OK;
-  t->before = call.workspace<int64_t>(t->n_tiles + 1);
-  t->bits = t->before ? call.workspace<unsigned>(t->n_tiles * WORDS) : nullptr;
-  if (!t->bits) return CUPLUG_ERROR_MEMORY;
-  const int status = call.launch<count_kernel<Flags>>({t->n_tiles, THREADS}, flags, *t);
-  return status ? status : call.launch<add_kernel>({1, ADDERS}, *t);
+  const int64_t n_words = t->n_tiles * WORDS, word_bytes = sizeof *t->bits + sizeof *t->starts;
+  char *memory = call.workspace<char>(n_words * word_bytes + (t->n_tiles + 1) * sizeof *t->before);
+  if (!memory) return CUPLUG_ERROR_MEMORY;
+  t->bits = (unsigned *)memory;
+  t->starts = (uint16_t *)(t->bits + n_words);
+  t->before = (int64_t *)(t->starts + n_words);
+  const int status = count_tiles(call, flags, *t);
+  return status || t->n_tiles == 1 ? status : call.launch<add_kernel>({1, ADDERS}, *t);
 }
 
 /* The same, and waits for how many they are. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of gather.c. Rows are moved in words of 1 to 16 bytes, the widest
  * that the row's size and the addresses are multiples of. Of narrow rows, threads side by side take
- * words side by side in the output, whichever rows these are of. */
+ * words side by side in the output, whichever rows these are of. Where each part of the source has
+ * rows to be taken, threads take the same words of many parts: an index is looked at once for all
+ * of them. */
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
 
@@ -11,8 +13,8 @@ namespace {
 
 constexpr int UNROLL = 4; /* independent loads of each thread */
 
-/* UNROLL values side by side, loaded and stored at once where they are aligned. */
-template <typename T> struct alignas(sizeof(T) * UNROLL) pack { T at[UNROLL]; };
+/* Values side by side, loaded and stored at once where they are aligned. */
+template <typename T, int N = UNROLL> struct alignas(sizeof(T) * N) pack { T at[N]; };
 
 /* Rows of one word, UNROLL for each thread: side by side where `packed`, else a block apart. */
 template <typename Word, typename Index>
@@ -99,6 +101,88 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
+/* Rows of each of n_parts parts: a part of the output has n words, one of the source has n_from. */
+struct columns {
+  any_index index;
+  shape s;
+  int64_t n_parts, n, n_from;
+  cuplug_divisor by; /* n_words */
+  unsigned n_tiles;  /* blocks that share the words of a part */
+  unsigned n_groups; /* such blocks, which take parts in turn */
+};
+
+/* Words side by side that a thread stores at once, where it may, and parts whose words it loads
+ * before it stores the first. */
+template <typename Word> constexpr int ABREAST = sizeof(Word) < 4 ? 4 : 16 / sizeof(Word);
+template <typename Word, int SIDE>
+constexpr int PARTS = SIDE > 1           ? 8 / SIDE
+                      : sizeof(Word) < 4 ? 8
+                                         : 4;
+
+/* Where the words of a block lie in each part of the source, -1 for those of bad indices. */
+__device__ inline void find_words(const columns &c, int64_t begin, int n, int64_t *places,
+                                  cuplug_fault *fault) {
+  const int own = threadIdx.y * blockDim.x + threadIdx.x;
+  const int64_t word = begin + own;
+  if (own < n && word < c.n) {
+    const int64_t number = cuplug::divide(word, c.by);
+    const int64_t row = c.index.row_of_part(number, c.s, fault);
+    places[own] = row < 0 ? -1 : (row - number) * c.s.n_words + word;
+  }
+  __syncthreads();
+}
+
+/* `bad` has a bit for each word that is not stored. */
+template <typename Word, int SIDE>
+__device__ inline void store(Word *to, const pack<Word, SIDE> &words, unsigned bad) {
+  if (!bad) {
+    *(pack<Word, SIDE> *)to = words;
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < SIDE; k++)
+    if (!(bad >> k & 1)) to[k] = words.at[k];
+}
+
+/* SIDE words for each of blockDim.x threads, the same in all parts; blockDim.y parts side by side,
+ * PARTS of each thread at once. */
+template <typename Word, int SIDE>
+__global__ void __launch_bounds__(THREADS)
+    gather_columns_kernel(const Word *__restrict__ source, Word *__restrict__ out,
+                          const __grid_constant__ columns c, cuplug_fault *fault) {
+  constexpr int N = PARTS<Word, SIDE>;
+  __shared__ int64_t places[THREADS];
+  const unsigned group = blockIdx.x / c.n_tiles, tile = blockIdx.x - group * c.n_tiles;
+  const int64_t begin = (int64_t)tile * (blockDim.x * SIDE), own = begin + threadIdx.x * SIDE;
+  find_words(c, begin, blockDim.x * SIDE, places, fault);
+  if (own >= c.n) return;
+  const int64_t at_once = blockDim.y * N, step = c.n_groups * at_once;
+  int64_t part = group * at_once + threadIdx.y;
+  const Word *from[SIDE];
+  Word *to = out + part * c.n + own;
+  unsigned bad = 0;
+#pragma unroll
+  for (int k = 0; k < SIDE; k++) {
+    const int64_t place = places[threadIdx.x * SIDE + k];
+    bad |= (unsigned)(place < 0) << k;
+    from[k] = source + part * c.n_from + (place < 0 ? 0 : place); /* loaded for nothing if < 0 */
+  }
+  for (; part < c.n_parts; part += step, to += step * c.n) {
+    pack<Word, SIDE> words[N];
+#pragma unroll
+    for (int u = 0; u < N; u++)
+      if (part + u * blockDim.y < c.n_parts)
+#pragma unroll
+        for (int k = 0; k < SIDE; k++) words[u].at[k] = from[k][u * blockDim.y * c.n_from];
+#pragma unroll
+    for (int u = 0; u < N; u++)
+      if (part + u * blockDim.y < c.n_parts)
+        store<Word, SIDE>(to + u * blockDim.y * c.n, words[u], bad);
+#pragma unroll
+    for (int k = 0; k < SIDE; k++) from[k] += step * c.n_from;
+  }
+}
+
 constexpr int NARROW = 32; /* words: of wider rows, no warp has more than two */
 
 template <typename Word, typename Index>
@@ -127,8 +211,33 @@ int launch(const cuplug_call *call, plain_index<I> index, const shape &s) {
                                                      index.index, out, s, packed, call->fault);
 }
 
-template <typename Word> int launch(const cuplug_call *call, any_index index, const shape &s) {
-  return launch_rows<Word>(call, index, s);
+/* More blocks than fill a GPU where each has BATCHES times what its threads load together to do. */
+template <typename Word, int SIDE> int launch_columns(const cuplug_call *call, columns c) {
+  constexpr int64_t BATCHES = 8;
+  const int64_t n_packs = (c.n + SIDE - 1) / SIDE, tiles = n_blocks(n_packs, THREADS / SIDE);
+  const unsigned along = n_blocks(n_packs, tiles);
+  const dim3 threads(along, THREADS / along);
+  const int64_t batches = n_blocks(c.n_parts, threads.y * PARTS<Word, SIDE>);
+  int64_t groups = n_blocks(batches, BATCHES);
+  if (groups * tiles < FILLED) groups = n_blocks(FILLED, tiles);
+  if (groups > batches) groups = batches > 1 ? batches : 1;
+  c.n_tiles = (unsigned)tiles, c.n_groups = (unsigned)groups;
+  return cuplug_launch<gather_columns_kernel<Word, SIDE>>(
+      call, c.n_tiles * c.n_groups, threads, 0, (const Word *)call->tensors[0].data,
+      (Word *)call->outputs[0].data, c, call->fault);
+}
+
+/* Of rows of no bytes the indices are checked: as words of no part. Packs of few parts would leave
+ * threads without work. */
+template <typename Word> int launch(const cuplug_call *call, any_index index, shape s) {
+  constexpr int SIDE = ABREAST<Word>;
+  const int64_t n_parts = s.n_words ? s.n / index.n : 0;
+  s.n_words += !s.n_words;
+  const columns c = {
+      index, s, n_parts, index.n * s.n_words, s.m * s.n_words, cuplug__divisor(s.n_words, 1), 0, 0};
+  const bool packed = c.n % SIDE == 0 && n_parts >= 8 &&
+                      (uintptr_t)call->outputs[0].data % alignof(pack<Word, SIDE>) == 0;
+  return packed ? launch_columns<Word, SIDE>(call, c) : launch_columns<Word, 1>(call, c);
 }
 
 template <typename Index>

@@ -5,6 +5,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "additions.cuh"
 #include "gather/indices.cuh"
 
 namespace {
@@ -20,18 +21,6 @@ template <typename T, int WIDTH> struct alignas(sizeof(T) * WIDTH) pack { T at[W
 constexpr int MOST_AT_ONCE = 4; /* floats in one atomic addition */
 #else
 constexpr int MOST_AT_ONCE = 1;
-#endif
-
-#ifdef __CUDA_ARCH__
-/* Written as reductions: in a kernel that may record faults, atomicAdd waits for an answer. */
-__device__ inline void add_to(double *to, double x) {
-  asm volatile("red.global.add.f64 [%0], %1;" ::"l"(to), "d"(x) : "memory");
-}
-__device__ inline void add_to(float *to, float x) {
-  asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(x) : "memory");
-}
-#else
-template <typename T> __device__ inline void add_to(T *to, T x) { atomicAdd(to, x); }
 #endif
 
 template <typename T, int WIDTH>

@@ -83,13 +83,18 @@ struct any_index {
     }
   }
 
+  /* The row, in its part, of index number i. */
+  __device__ int64_t row_of_part(int64_t i, const shape &s, cuplug_fault *fault) const {
+    return index ? resolve(at(i, s), s, i, fault) : only;
+  }
+
   /* Out of line: all that it may have to do, for each of the rows of a thread, is ten times the
    * code, and of the time to compile it. Kernels that call it take this and the shape as
    * __grid_constant__: of others, each thread would copy both to memory to hand them on. */
   __device__ __noinline__ int64_t row(int64_t i, const shape &s, cuplug_fault *fault) const {
     const bool is_small = s.n <= UINT32_MAX; /* whose division takes a fraction of the time */
     const int64_t part = is_small ? (uint32_t)i / (uint32_t)n : i / n, place = i - part * n;
-    const int64_t found = index ? resolve(at(place, s), s, place, fault) : only;
+    const int64_t found = row_of_part(place, s, fault);
     return found < 0 ? -1 : part * s.m + found;
   }
   template <int N>

@@ -6,6 +6,7 @@
 #include <cuplug/walk.cuh>
 #include <cuplug/walk.h>
 
+#include "additions.cuh"
 #include "indexing/index.cuh"
 #include "indexing/places.h"
 
@@ -13,6 +14,15 @@ namespace {
 
 constexpr int THREADS = 256;
 constexpr int AT_ONCE = 4; /* values of a thread, whose loads do not wait for each other */
+
+/* Blocks that a multiprocessor has threads for. A million values are then on their way at once on
+ * the largest GPUs, where registers suffice. */
+#if defined(__CUDA_ARCH__) && \
+    (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000)
+constexpr int FULL = 2048 / THREADS;
+#else
+constexpr int FULL = 1024 / THREADS;
+#endif
 
 /* Places that are found without divisions. */
 struct lines {
@@ -24,13 +34,20 @@ lines lines_of(const places &p) {
   return {p, cuplug__divisor(p.n_along * p.x.width, 1), cuplug__divisor(p.x.width, 1)};
 }
 
+/* The row of the values that value e is in, and the number of the index that goes with it. */
+__device__ inline int64_t row_of(const lines &l, int64_t e) {
+  return l.p.x.width == 1 ? e : cuplug::divide(e, l.width);
+}
+__device__ inline int64_t number_of(const lines &l, int64_t e) {
+  return l.p.has_rows ? row_of(l, e) : e;
+}
+
 template <typename I>
-__device__ inline void read_indices(const places &p, int64_t first, const int64_t (&rows)[AT_ONCE],
-                                    int64_t (&seen)[AT_ONCE]) {
+__device__ inline void read_indices(const lines &l, int64_t first, int64_t (&seen)[AT_ONCE]) {
 #pragma unroll
   for (int k = 0; k < AT_ONCE; k++) {
     const int64_t e = first + k * THREADS;
-    if (e < p.n) seen[k] = ((const I *)p.indices)[p.has_rows ? rows[k] : e];
+    if (e < l.p.n) seen[k] = ((const I *)l.p.indices)[number_of(l, e)];
   }
 }
 
@@ -40,36 +57,32 @@ __device__ inline void read_indices(const places &p, int64_t first, const int64_
 __device__ inline void find_places(const lines &l, int64_t first, int64_t (&at)[AT_ONCE],
                                    cuplug_fault *fault) {
   const elements_axis &x = l.p.x;
-  int64_t rows[AT_ONCE], seen[AT_ONCE];
-#pragma unroll
-  for (int k = 0; k < AT_ONCE; k++) {
-    const int64_t e = first + k * THREADS;
-    rows[k] = x.width == 1 ? e : cuplug::divide(e, l.width);
-  }
   if (l.p.type == CUPLUG_INT32)
-    read_indices<int32_t>(l.p, first, rows, seen);
+    read_indices<int32_t>(l, first, at);
   else
-    read_indices<int64_t>(l.p, first, rows, seen);
-  int64_t bad = -1, bad_index = 0; /* the last one: a record has room for one */
+    read_indices<int64_t>(l, first, at);
+  int bad = -1; /* the last one: a record has room for one */
 #pragma unroll
   for (int k = 0; k < AT_ONCE; k++) {
-    const int64_t e = first + k * THREADS;
+    const int64_t e = first + k * THREADS, seen = at[k], row = row_of(l, e);
+    const int64_t index = seen + (seen < 0 ? x.m : 0);
+    const int64_t outer = x.n_outer == 1 ? 0 : cuplug::divide(e, l.line);
     at[k] = -1;
     if (e >= l.p.n) continue;
-    const int64_t index = seen[k] + (seen[k] < 0 ? x.m : 0);
-    const int64_t outer = x.n_outer == 1 ? 0 : cuplug::divide(e, l.line);
     if ((uint64_t)index < (uint64_t)x.m)
-      at[k] = (outer * x.m + index) * x.width + (e - rows[k] * x.width);
+      at[k] = (outer * x.m + index) * x.width + (e - row * x.width);
     else
-      bad = l.p.has_rows ? rows[k] : e, bad_index = seen[k];
+      bad = k;
   }
-  if (bad >= 0) cuplug_fault_index(fault, 1, bad, bad_index, -x.m, x.m);
+  if (bad < 0) return;
+  const int64_t number = number_of(l, first + bad * THREADS);
+  cuplug_fault_index(fault, 1, number, places_index(&l.p, number), -x.m, x.m);
 }
 
 enum class move { take, put, clear, take_last };
 
 template <typename T, move what>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, FULL)
     move_kernel(T *x, T *values, const __grid_constant__ lines l, int64_t *last,
                 cuplug_fault *fault) {
   const int64_t first = (int64_t)blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x;
@@ -139,16 +152,15 @@ template <typename T> __device__ void add_to(T *x, T value) {
     seen = atomicCAS(word, before, (before & ~mask) | sum << shift);
   } while (seen != before);
 }
-__device__ inline void add_to(float *x, float value) { atomicAdd(x, value); }
-__device__ inline void add_to(double *x, double value) { atomicAdd(x, value); }
-__device__ inline void add_to(unsigned *x, unsigned value) { atomicAdd(x, value); }
-__device__ inline void add_to(unsigned long long *x, unsigned long long value) {
-  atomicAdd(x, value);
-}
+
+template <int n_bytes>
+constexpr int BLOCKS = n_bytes <= 4   ? FULL
+                       : n_bytes == 8 ? FULL * 3 / 4
+                                      : FULL * 5 / 8;
 
 /* Elements are n_parts numbers: a complex one has two. */
 template <typename T, int n_parts>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, BLOCKS<sizeof(T) * n_parts>)
     add_kernel(T *x, const T *__restrict__ values, const __grid_constant__ lines l,
                cuplug_fault *fault) {
   const int64_t first = (int64_t)blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x;

@@ -7,9 +7,10 @@
  * nonzero(x): where elements other than 0 are, in C order, as NumPy's nonzero. NaN is not 0.
  *   x T[*s]; out int64[len(s), ?]: a row of positions for each dimension
  *
- * T: any dtype; moved as bytes. Bytes moved: mask or x twice, on a GPU once and its bits twice, as
- * the number of elements must be known before there is an output; what is chosen once more each
- * way. On the host each thread counts in a chunk, then writes behind the chunks before it. */
+ * T: any dtype; moved as bytes. Bytes moved: mask or x twice, as the number of elements must be
+ * known before there is an output; on a GPU once, and six bytes for 32 elements twice; what is
+ * chosen once more each way. On the host each thread counts in a chunk, then writes behind the
+ * chunks before it. */
 #include "indexing/flags.h"
 
 #include <string.h>

@@ -9,10 +9,26 @@ constexpr int THREADS = 256;
 
 /* Is an element, of the width of W, other than 0? With a width that the compiler knows. */
 template <typename W> struct is_set {
+  static constexpr bool ARE_BYTES = sizeof(W) == 1;
   flags_of flags;
   __device__ bool operator()(int64_t i) const {
     const flags_of known = {flags.data, sizeof(W), flags.mask};
     return flag_at(&known, i) != 0;
+  }
+  bool is_aligned() const { return (uintptr_t)flags.data % sizeof(uint4) == 0; }
+  /* Of 16 bytes. What is set in one of four is added up to its highest bit, and these are moved
+   * side by side by a product. */
+  __device__ unsigned together(int64_t i) const {
+    const uint4 bytes = *(const uint4 *)((const uint8_t *)flags.data + i);
+    const unsigned words[] = {bytes.x, bytes.y, bytes.z, bytes.w};
+    const unsigned mask = (unsigned)(flags.mask & 255) * 0x01010101u;
+    unsigned bits = 0;
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      const unsigned x = words[k] & mask, set = ((x & 0x7f7f7f7fu) + 0x7f7f7f7fu | x) & 0x80808080u;
+      bits |= ((set >> 7) * 0x01020408u >> 24) << k * 4;
+    }
+    return bits;
   }
 };
 

@@ -10,6 +10,7 @@ constexpr int THREADS = SORTING_THREADS;
 
 /* Whether a sorted key is another than the one before it. */
 struct is_first {
+  static constexpr bool ARE_BYTES = false;
   const void *keys;
   order o;
   __device__ uint64_t key(int64_t i) const {

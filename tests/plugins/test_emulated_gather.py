@@ -71,6 +71,38 @@ CASES = {
             check((5, 17, 13), index, "float32", axis)
             check((5, 17, 13), index, "float16", axis)
     """,
+    "columns": """
+    shapes = ((1, 5, 1), (2, 5, 1), (8, 9, 1), (9, 9, 1), (70, 9, 1), (2300, 3, 1), (33, 5, 3),
+              (17, 4, 64), (3, 4, 300), (9, 300, 1))
+    for shape in shapes:
+        for n in (1, 3, 4, 6, 132, 300):
+            index = random.integers(-shape[1], shape[1], n)
+            for dtype in ("int8", "float16", "float32", "float64", "complex128"):
+                check(shape, index, dtype, 1, shift=int(n == 4))
+    for shape in ((40, 1, 5), (40, 5, 0), (0, 5, 2), (5, 6, 2)):
+        check(shape, np.zeros(0, "int64"), "float32", 1)
+        check(shape, np.zeros((1, 2), "int8"), "int32", 1)
+    for mode in ("wrap", "clip"):
+        check((21, 9, 2), random.integers(-100, 100, 44).astype("int16"), "float32", 1, mode)
+    # more than fill a GPU: threads come back for further parts
+    check((5, 3), random.integers(0, 3, 256 * 2049), "int8", 1)
+    check((9, 3), random.integers(0, 3, 256 * 2049), "int16", 1)
+    """,
+    "bad columns": """
+    for n, dtype in ((44, "float32"), (45, "float32"), (44, "int8"), (44, "complex128")):
+        source, index = values((50, 9), dtype), random.integers(-9, 9, n)
+        wanted = np.take(source, index, 1)
+        index[[0, 7, 43]], wanted[:, [0, 7, 43]] = (9, -10, 2**40), 0
+        out = put(np.zeros_like(wanted))
+        try:
+            gather(put(source), put(index), axis=1, out=out)
+            cuplug.synchronize()
+        except IndexError as error:
+            assert "is out of bounds for size 9" in str(error), error
+        else:
+            raise AssertionError(f"{n} {dtype}")
+        np.testing.assert_array_equal(out.numpy(), wanted)
+    """,
     "modes": """
     for mode in ("wrap", "clip"):
         for dtype in ("int8", "int32", "int64"):
@@ -100,6 +132,19 @@ CASES = {
         source = values((5, 6, 7), "float32")
         seen = gather(put(source), -2, axis=axis)
         np.testing.assert_array_equal(seen.numpy(), np.take(source, -2, axis))
+    for shape, axis in (((2100, 3), 1), ((3, 2100), 0), ((3, 1000, 2), 1), ((4,), 0)):
+        for dtype in ("int8", "float64"):
+            source = values(shape, dtype)
+            seen = gather(put(source, 1), 1, axis=axis)
+            np.testing.assert_array_equal(seen.numpy(), np.take(source, 1, axis))
+    for shape in ((3, 0), (2, 3, 0)):
+        try:
+            gather(put(np.zeros(shape)), put(np.array([1, 3], "int16")), axis=len(shape) - 2)
+            cuplug.synchronize()
+        except IndexError as error:
+            assert "index 3 at position 1 is out of bounds for size 3" in str(error), error
+        else:
+            raise AssertionError(shape)
     """,
 }
 

@@ -165,6 +165,8 @@ for dtype in ("int64", "int16"):
 
 def test_selection(run):
     run("""
+import ml_dtypes
+
 build_plugin("indexing")
 for shape in ((0,), (1,), (4095,), (4096,), (4097,), (3, 1500), (2, 3, 5), (9001,)):
     for dtype in ("bool", "int16", "float32", "complex64", "complex128"):
@@ -174,6 +176,14 @@ for shape in ((0,), (1,), (4095,), (4096,), (4097,), (3, 1500), (2, 3, 5), (9001
             same(ops.select, x, mask)
             same(ops.nonzero, x)
             same(ops.select_backward, x[mask], mask)
+for n in (1, 15, 16, 17, 4111, 8192):
+    x, mask = random.integers(-128, 128, n).astype("int8"), random.random(n) < 0.5
+    x[random.random(n) < 0.5] = 0
+    x[::5], x[1::7] = -128, 1
+    same(ops.nonzero, x)
+    same(ops.nonzero, np.where(x > 0, -0.0, x).astype(ml_dtypes.float8_e4m3fn))
+    there = [cuplug.asarray(np.append(y[:1], y), device="cuda")[1:] for y in (x, mask)]
+    np.testing.assert_array_equal(ops.select(*there).numpy(), x[mask])  # between packs
 x = np.zeros(4096 * 1030, "int8")  # more tiles than threads add up
 x[::40_000] = 1
 same(ops.nonzero, x)

@@ -85,6 +85,28 @@ def test_large_axes(backend, shape):
         assert_same(backend(gather, source, -2, axis=axis), np.take(source, -2, axis))
 
 
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize(
+    "shape", [(1, 9), (8, 9), (70, 9), (2300, 3), (33, 5, 3), (9, 300), (3, 4, 300), (4100, 256)]
+)
+def test_columns(backend, shape, dtype):
+    """Of few parts and many, with outputs that lie in packs and between them."""
+    if not backend.supports(np.dtype(dtype)):
+        pytest.skip(f"{backend.name} has no {dtype}")
+    source = numbers(shape, dtype)
+    for n in 1, 3, 4, 132, 256, 300:
+        index = np.random.default_rng(n).integers(-shape[1], shape[1], n)
+        wanted = np.take(source, index, axis=1)
+        assert_same(backend(gather, source, index, axis=1), wanted)
+        if backend.name in ("staged", "own"):
+            continue
+        out = backend.put(np.zeros(wanted.size + 1, dtype))
+        gather(backend.put(source), backend.put(index), axis=1,
+               out=out[1:].reshape(wanted.shape), **backend.keywords)  # fmt: skip
+        assert_same(backend.take(out)[1:], wanted.reshape(-1))
+
+
 @pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
 def test_unsigned_indices_beyond_int64(backend, mode):
     if not backend.supports(np.dtype(np.uint64)):
@@ -247,6 +269,19 @@ def test_the_others_beside_a_bad_index(backend, position):
     if backend.name not in ("host", "staged"):
         wanted = np.where(index == 300, 0, source[index % 300]).astype(np.float32)
         assert_same(backend.take(out), wanted)
+
+
+@pytest.mark.parametrize("n", [44, 45])
+def test_the_others_beside_a_bad_column(backend, n):
+    source, index = numbers((500, 9), "float32") + 1, np.arange(n) % 18 - 9
+    index[[0, 7, 43]] = 9, -10, 2**40
+    out = backend.put(np.zeros((500, n), np.float32))
+    with pytest.raises(IndexError, match=r"index \S+ at position \d+ is out of bounds for size 9"):
+        gather(backend.put(source), backend.put(index), axis=1, out=out, **backend.keywords)
+        cuplug.synchronize()
+    if backend.name not in ("host", "staged"):
+        is_bad = (index < -9) | (index >= 9)
+        assert_same(backend.take(out), np.where(is_bad, 0, source[:, np.where(is_bad, 0, index)]))
 
 
 @pytest.mark.large
