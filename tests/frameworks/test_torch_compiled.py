@@ -1,25 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators in torch.compile and torch.export: whole graphs, sizes as symbols, opcheck."""
+"""Operators in torch.compile and torch.export: whole graphs, sizes as symbols."""
 
 import textwrap
-import warnings
 
 import cuplug
 import pytest
-from cuplug.testing import arguments
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from places import FIXTURES, ROOT
-from random_rows import random_plugin
-from selection import runs_all
+from places import FIXTURES
 
 torch = pytest.importorskip("torch")
 
-from cuplug.frameworks.torch_fake import matched_row  # noqa: E402
-from cuplug.frameworks.torch_register import register  # noqa: E402
-from cuplug.frameworks.torch_schema import overloads_of  # noqa: E402
 from cuplug.torch import Function, gather, leaky_relu, relu, scale, topk  # noqa: E402
-from torch import library  # noqa: E402
 from torch._dynamo.testing import CompileCounterWithBackend  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 
@@ -29,8 +19,6 @@ with_backends = pytest.mark.parametrize(
     "backend",
     ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)],
 )
-N_RANDOM = 40
-UTILS = ("test_faketensor", *(("test_aot_dispatch_dynamic",) if runs_all() else ()))
 
 
 @pytest.fixture(autouse=True)
@@ -260,127 +248,3 @@ def test_cuda_graph_and_side_streams():
     x.copy_(torch.randn(64))
     graph.replay()
     assert torch.equal(z, x.relu())
-
-
-# ---- opcheck -------------------------------------------------------------------------------------
-
-
-def tensors(arguments, device="cpu"):
-    if isinstance(arguments, (list, tuple)):
-        return [tensors(x, device) for x in arguments]
-    if not hasattr(arguments, "dtype") or not hasattr(arguments, "__array_interface__"):
-        return arguments
-    return as_tensor(arguments).to(device)
-
-
-def as_tensor(x):
-    name = x.dtype.name
-    if hasattr(torch, name) and x.dtype.isbuiltin != 2:
-        return torch.from_numpy(x.copy())
-    integers = torch.from_numpy(x.view(f"i{x.dtype.itemsize}").copy())
-    return integers.view(getattr(torch, name))
-
-
-SAMPLES = {
-    relu: [(torch.randn(4, 3),), (torch.randn(3, requires_grad=True),), (torch.arange(3),)],
-    leaky_relu: [(torch.randn(4, 3), 0.5), (torch.randn(3, requires_grad=True),)],
-    gather: [
-        (torch.randn(4, 3), torch.tensor([1, 0])),
-        (torch.randn(4, 3), 1),
-        (torch.randn(4, 3), torch.tensor([[9]]), "clip", 1),
-    ],
-    scale: [(torch.randn(3), 2.0), (torch.arange(4), 3)],
-}
-
-
-def check(call, sample, device="cpu", utils=None):
-    given = [x.detach().clone().to(device) if isinstance(x, torch.Tensor) else x for x in sample]
-    for x, y in zip(given, sample, strict=True):
-        if isinstance(x, torch.Tensor):
-            x.requires_grad_(y.requires_grad)
-    options = {} if utils is None else {"test_utils": utils}
-    result = library.opcheck(call, tuple(given), **options)
-    assert set(result.values()) <= {"SUCCESS"}, result
-
-
-@on_each_device
-@pytest.mark.parametrize("function", SAMPLES, ids=lambda x: x.__name__)
-def test_opcheck_of_stock_operators(device, function):
-    for sample in SAMPLES[function]:
-        is_number = function is gather and not isinstance(sample[1], torch.Tensor)
-        check(function.packet.row2 if is_number else function.packet.default, sample, device)
-
-
-@on_each_device
-def test_opcheck_of_piecewise_scale(device):
-    check(torch.ops.cuplug.piecewise_scale.default, (torch.randn(5),), device)
-
-
-EXAMPLES = {
-    "topk": (torch.randn(9), 3),
-    "nonzero": (torch.tensor([0, 3, 0, 2]),),
-    "softmax": (torch.randn(3, 4),),
-    "layer_norm": (torch.randn(3, 4, requires_grad=True), torch.ones(4), torch.zeros(4)),
-    "layer_norm_backward": (torch.randn(3, 4), torch.randn(3, 4), torch.ones(4)),
-    "running_average": (torch.randn(3, 4), torch.zeros(4), torch.tensor(0)),
-    "batched_matmul": (torch.randn(2, 3, 4), torch.randn(2, 4, 5)),
-    "gelu": (torch.randn(3, 4, requires_grad=True),),
-    "residual_add": (torch.randn(3, 4), torch.randn(3, 4)),
-}
-
-
-@pytest.mark.slow
-@on_each_device
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_opcheck_of_examples(build_plugin, device, name):
-    for plugin in ("layer_norm_backward", name) if name == "layer_norm" else (name,):
-        source = ROOT / "examples" / "plugins" / f"{plugin}.cu"
-        plugins = cuplug.load(build_plugin(source, plugin, cuda=True))
-    operator = getattr(plugins, name)
-    check(Function(operator).packet.default, EXAMPLES[name], device)
-
-
-def test_opcheck_of_fixtures(graded, language, ops):
-    x = torch.randn(4).double()
-    check(Function(graded.weigh).packet.default, (x.clone().requires_grad_(), x))
-    check(Function(graded.split).packet.default, (x.clone().requires_grad_(),))
-    check(Function(graded.stretch).packet.default, (x, 2.0))
-    check(
-        Function(graded.total).packet.default, ([x, x],), utils=("test_schema", "test_faketensor")
-    )
-    check(Function(language.head).packet.default, (x.float(), 2))
-    check(Function(ops.positive).packet.default, (x,))
-
-
-@pytest.fixture(scope="module")
-def drawn(build_plugin):
-    return cuplug.load(build_plugin(random_plugin(N_RANDOM, 3, "drawn"), "drawn")).operators
-
-
-@settings(max_examples=500 if runs_all() else 60)
-@given(data=st.data())
-def test_random_signatures(drawn, data):
-    """What is traced is what a call gives, with sizes and with symbols."""
-    operator = drawn[data.draw(st.integers(0, len(drawn) - 1))]
-    whole = register(operator)
-    given = {name: tensors(x) for name, x in data.draw(arguments(operator)).items()}
-    row, outputs = matched_row(whole, given)
-    group = next(x for x in whole.packet.overloads() if row in rows_of(whole, x))
-    call = getattr(whole.packet, group)
-    given = {whole.spelled.get(name, name): x for name, x in given.items()}
-    try:
-        seen = call(**given)
-    except TypeError as error:  # of versions before PyTorch 2.8
-        assume("float8 types are not supported by dlpack" not in str(error))
-        raise
-    seen = () if seen is None else seen if isinstance(seen, tuple) else (seen,)
-    assert [str(x.dtype) for x in seen] == [f"torch.{x.dtype}" for x in outputs]
-    for x, spec in zip(seen, outputs, strict=True):
-        assert all(b in (a, -1) for a, b in zip(x.shape, spec.shape, strict=True))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        library.opcheck(call, (), given, test_utils=UTILS)
-
-
-def rows_of(whole, name):
-    return next(x.rows for x in overloads_of(whole.rows) if (x.name or "default") == name)
