@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listing 1,000 plugins and finding one of them; plugins of many operators, and of many rows."""
+"""Listing plugins and finding one of them; the command; plugins of many operators, and of rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,8 @@ from measurement import Comparison, Contender, Target, statement
 from module import Run, run_module
 
 N_PLUGINS = 1000
+N_FILES = 20_000
+N_SHOWN = 10_000
 PLACEHOLDER = "p0000"
 N_OPERATORS = 4000
 N_ROWS = 1000
@@ -54,6 +57,27 @@ def in_c(
     if repeat_in_c:
         return Contender(run)
     return Contender(lambda number: sum(run(1) for _ in range(number)))
+
+
+def links(n: int) -> Path:
+    """Return a directory with n names of one file, which is not the plugin that they say."""
+    directory = native.BUILD / f"discovery-links-{n}"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    for k in range(n):
+        os.link(native.plugin("small"), directory / f"liblink{k}.so")
+    return directory
+
+
+def python(*arguments: str, path: str = "") -> Contender:
+    """Return a contender that runs Python, from its start to its end."""
+    environment = os.environ | {"LD_LIBRARY_CUPLUG_PATH": path}
+
+    def run() -> None:
+        command = [sys.executable, *arguments]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+
+    return statement("run()", run=run)
 
 
 def in_python(directory: Path) -> Contender:
@@ -106,8 +130,26 @@ def measure_large(run: Run) -> None:
     run.measure(comparison, 0)
 
 
+def measure_many_files(run: Run) -> None:
+    """Time what the size of a folder costs, and the command."""
+    title = f"{N_FILES:,} files in a folder, page cache warm"
+    wanted = [Target("cuplug_list, C", "<= 250 ms", extra=250.0)]
+    comparison = Comparison(title, "ms", "cuplug_list, C", wanted, number=1)
+    rounds = ("list", "NUMBER", "0")
+    comparison.add("cuplug_list, C", partial(in_c, links(N_FILES), *rounds, repeat_in_c=True))
+    run.measure(comparison, 0)
+    listed, flagged = f"cuplug list, of {N_SHOWN:,} plugins", "cuplug --cflags"
+    wanted = [Target(listed, "< 1,500 ms", extra=1500.0), Target(flagged, "< 50 ms", extra=50.0)]
+    comparison = Comparison("The command cuplug", "ms", "python -c pass", wanted, number=1)
+    command, many = ("-m", "cuplug"), str(copies(N_SHOWN))
+    comparison.add(listed, lambda: python(*command, "list", path=many))
+    comparison.add(flagged, lambda: python(*command, "--cflags"))
+    comparison.add("python -c pass", lambda: python("-c", "pass"))
+    run.measure(comparison, 0)
+
+
 def measure(run: Run) -> None:
-    """Listing 1,000 plugins and finding one of them; large tables."""
+    """Listing plugins and finding one of them; many files; large tables."""
     many, few = copies(N_PLUGINS), copies(10)
     listed, found = "cuplug_list, C", "cuplug_find, C, first in a process, among 1,000"
     wanted = [
@@ -124,6 +166,7 @@ def measure(run: Run) -> None:
     comparison.add(few_found, partial(in_c, few, "find", "p0005"))
     run.measure(comparison, 0)
     measure_large(run)
+    measure_many_files(run)
 
 
 if __name__ == "__main__":
