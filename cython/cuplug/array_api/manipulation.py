@@ -8,7 +8,7 @@ from typing import Any
 from cuplug.array.array import Array
 from cuplug.array_api.dtypes import checked, integer, sequence
 from cuplug.array_api.filled import copied
-from cuplug.array_api.joins import concat
+from cuplug.array_api.joins import rolled
 from cuplug.array_api.views import (
     axes_of,
     axis_of,
@@ -76,10 +76,8 @@ def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
     moved = x
     for by, axis in zip(shifts, axes, strict=True):
         k = axis_of("roll", axis, x.ndim)
-        at = -integer("roll: shift", by) % x.shape[k] if x.shape[k] else 0
-        before = (slice(None),) * k
-        parts = [moved[(*before, slice(at, None))], moved[(*before, slice(None, at))]]
-        moved = concat(parts, axis=k)
+        n = x.shape[k]
+        moved = rolled(moved, -integer("roll: shift", by) % n if n else 0, k)
     return copied(x) if moved is x else moved
 
 
