@@ -253,6 +253,7 @@ for dtype in ("int8", "int16", "int32", "int64", "float16", "float32", "float64"
     equal(ops.relu(turned), ops.relu(rows.transpose(2, 1, 0)))
 """)
 
+
 def test_joins(run):
     run("""
 build_plugin("indexing")

@@ -12,7 +12,7 @@ from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory
 
 from cuplug.array_api.dtypes import checked, name_of, result_type, sequence
 from cuplug.array_api.stock import stock
-from cuplug.array_api.views import axis_of, expand_dims, reshape, shape_of
+from cuplug.array_api.views import axis_of, expand_dims, part_along, reshape, shape_of
 
 cdef enum:
     MOST = 4  # parts that one operator joins
@@ -39,19 +39,7 @@ def stack(arrays, /, *, axis=0):
 def rolled(Array x not None, int64_t at, int along):
     """Return an array that begins with part `at` along a dimension, those before it at the end."""
     cdef int64_t size = x.tensor.shape[along]
-    return joined([part_of(x, along, at, size), part_of(x, along, 0, at)], along)
-
-
-cdef Array part_of(Array x, int along, int64_t begin, int64_t end):
-    """A view of some parts along a dimension."""
-    cdef int64_t shape[CUPLUG_MAX_NDIM]
-    cdef int64_t strides[CUPLUG_MAX_NDIM]
-    cdef cuplug_tensor part = x.tensor
-    copy_layout(&x.tensor, shape, strides)
-    shape[along] = end - begin
-    part.shape, part.strides = shape, strides
-    part.data = <char *>part.data + begin * strides[along] * cuplug_element_bytes(&part)
-    return share_memory(&part, x, x.dtype)
+    return joined([part_along(x, along, at, size), part_along(x, along, 0, at)], along)
 
 
 cdef void copy_layout(const cuplug_tensor *x, int64_t *shape, int64_t *strides) noexcept:
