@@ -10,6 +10,7 @@
 
 #define BLOCKS_PARALLEL_FROM (1 << 18) /* bytes; below, waking threads costs more */
 #define BLOCKS_GRAIN (1 << 16)         /* bytes of a thread's range */
+#define BLOCKS_PAST 2048               /* bytes that are stored past the caches at once */
 #define BLOCKS_NEAR 8192               /* bytes of a block that stays in the cache */
 
 /* Writes elements `first` to first + n - 1 of the output to `to`. */
@@ -27,8 +28,8 @@ static inline int64_t blocks_least(int64_t a, int64_t b) { return a < b ? a : b;
 
 static int blocks_range(void *context, int64_t begin, int64_t end) {
   const blocks_job *j = context;
-  char block[CUPLUG_NONTEMPORAL_BLOCK] __attribute__((aligned(CUPLUG_LINE_BYTES)));
-  const int64_t step = (j->is_past ? CUPLUG_NONTEMPORAL_BLOCK : BLOCKS_NEAR) / j->bytes;
+  char block[BLOCKS_PAST] __attribute__((aligned(CUPLUG_LINE_BYTES)));
+  const int64_t step = (j->is_past ? BLOCKS_PAST : BLOCKS_NEAR) / j->bytes;
   const uintptr_t start = (uintptr_t)j->out + (uintptr_t)(begin * j->bytes);
   int64_t line = begin - (j->is_past ? (int64_t)(start % CUPLUG_LINE_BYTES) / j->bytes : 0);
   for (; line < end; line += step) {
@@ -41,11 +42,10 @@ static int blocks_range(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Fills the output, by several threads where that pays. */
-static inline int blocks_run(const cuplug_call *call, const void *job, blocks_fill *fill) {
-  const cuplug_tensor *out = &call->outputs[0];
-  const int64_t n = cuplug_n_elements(out), bytes = cuplug_element_bytes(out);
-  blocks_job j = {job, fill, out->data, bytes, n * bytes >= CUPLUG_NONTEMPORAL_FROM};
+/* Fills the output, n elements of so many bytes, by several threads where that pays. */
+static inline int blocks_run(const cuplug_call *call, const void *job, blocks_fill *fill, int64_t n,
+                             int64_t bytes) {
+  blocks_job j = {job, fill, call->outputs[0].data, bytes, n * bytes >= CUPLUG_NONTEMPORAL_FROM};
   if (n * bytes < BLOCKS_PARALLEL_FROM) return blocks_range(&j, 0, n);
   return cuplug_parallel(call, n, BLOCKS_GRAIN / bytes, blocks_range, &j);
 }

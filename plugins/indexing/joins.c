@@ -40,30 +40,42 @@ static inline const joins_part *part_at(const joins_rows *rows, int64_t at, int6
   return part;
 }
 
-#define COPY(T) \
-  for (int64_t k = 0; k < n; k++) ((T *)to)[k] = ((const T *)from)[k * step];
-
-static void copy(char *to, const char *from, int64_t step, int64_t n, int64_t bytes) {
-  if (step == 1 && n * bytes >= LONG)
-    memcpy(to, from, (size_t)(n * bytes));
-  else
-    ELEMENTS_BY_WIDTH(bytes, COPY)
-}
-
-/* Elements of any row, part by part. */
-static void fill_parts(const joins_rows *rows, char *to, int64_t first, int64_t n) {
-  const int64_t bytes = rows->element_bytes;
-  int64_t row = first / rows->size, at = first % rows->size, begin;
-  while (n > 0) {
-    const int64_t own = at % rows->period;
-    const joins_part *part = part_at(rows, own, &begin);
-    const int64_t m = blocks_least(n, blocks_least(part->end - own, rows->size - at));
-    const int64_t from = row * part->row_step + (own - begin) * part->step;
-    copy(to, part->data + from * bytes, part->step, m, bytes);
-    to += m * bytes, n -= m, at += m;
-    if (at == rows->size) at = 0, row++;
+/* Elements of any row, part by part; of one that has a single element, as often as it stands. */
+#define PARTS(T)                                                                                 \
+  static void parts_##T(const joins_rows *rows, T *to, int64_t first, int64_t n) {               \
+    int64_t row = first / rows->size, at = first % rows->size, own = at % rows->period, begin;   \
+    const int is_one = rows->period == 1;                                                        \
+    const joins_part *part = part_at(rows, own, &begin), *last = rows->parts + rows->n_parts;    \
+    for (int64_t m; n > 0; to += m, n -= m) {                                                    \
+      const T *from = (const T *)part->data + row * part->row_step + (own - begin) * part->step; \
+      m = blocks_least(n, is_one ? rows->size - at : part->end - own);                           \
+      copy_##T(to, from, is_one ? 0 : part->step, m);                                            \
+      at += m, own = begin = part->end;                                                          \
+      if (++part == last) part = rows->parts, own = begin = 0;                                   \
+      if (at == rows->size) at = 0, row++;                                                       \
+    }                                                                                            \
   }
-}
+#define COPY(T)                                                                         \
+  static inline void copy_##T(T *restrict to, const T *from, int64_t step, int64_t n) { \
+    const T value = *from;                                                              \
+    if (step == 0)                                                                      \
+      for (int64_t k = 0; k < n; k++) to[k] = value;                                    \
+    else if (step == 1 && n * (int64_t)sizeof *to >= LONG)                              \
+      memcpy(to, from, (size_t)n * sizeof *to);                                         \
+    else                                                                                \
+      for (int64_t k = 0; k < n; k++) to[k] = from[k * step];                           \
+  }                                                                                     \
+  PARTS(T)
+COPY(uint8_t)
+COPY(uint16_t)
+COPY(uint32_t)
+COPY(uint64_t)
+COPY(two_words)
+
+#define FILL_PARTS(T) parts_##T(rows, (T *)to, first, n);
+
+static void fill_parts(const joins_rows *rows, char *to, int64_t first,
+                       int64_t n){ELEMENTS_BY_WIDTH(rows->element_bytes, FILL_PARTS)}
 
 /* ---- Short rows: column by column, as vectors take them -------------------------------------- */
 
@@ -82,24 +94,34 @@ static void fill_parts(const joins_rows *rows, char *to, int64_t first, int64_t 
   static void along_##T(T *restrict to, const T *from, int64_t by, int64_t step, int64_t n) { \
     for (int64_t k = 0; k < n; k++) to[k * by] = from[k * step];                              \
   }
-COLUMNS(uint8_t)
-COLUMNS(uint16_t)
-COLUMNS(uint32_t)
-COLUMNS(uint64_t)
-COLUMNS(two_words)
+COLUMNS(uint8_t) COLUMNS(uint16_t) COLUMNS(uint32_t) COLUMNS(uint64_t) COLUMNS(two_words)
 
-#define FILL_COLUMNS(T)                    \
-  if (size == 2 && j->are_near)            \
-    beside_2_##T((T *)to, c, row, n_rows); \
-  else if (size == 3 && j->are_near)       \
-    beside_3_##T((T *)to, c, row, n_rows); \
-  else if (size == 4 && j->are_near)       \
-    beside_4_##T((T *)to, c, row, n_rows); \
-  else                                     \
-    for (int64_t k = 0; k < size; k++)     \
+/* The same element `size` times in each row: FEW times, but where that reaches past the last. */
+#define AGAIN(T)                                                                           \
+  VECTORS static void again_##T(T *restrict to, const T *from, int64_t size, int64_t step, \
+                                int64_t n) {                                               \
+    const int64_t n_last = blocks_least(n, (FEW + size - 1) / size);                       \
+    for (int64_t i = 0; i < n - n_last; i++, to += size)                                   \
+      for (int k = 0; k < FEW; k++) to[k] = from[i * step];                                \
+    for (int64_t i = n - n_last; i < n; i++, to += size)                                   \
+      for (int64_t k = 0; k < size; k++) to[k] = from[i * step];                           \
+  }
+    AGAIN(uint8_t) AGAIN(uint16_t) AGAIN(uint32_t) AGAIN(uint64_t) AGAIN(two_words)
+
+#define FILL_COLUMNS(T)                                                                  \
+  if (size == 2 && j->are_near)                                                          \
+    beside_2_##T((T *)to, c, row, n_rows);                                               \
+  else if (size == 3 && j->are_near)                                                     \
+    beside_3_##T((T *)to, c, row, n_rows);                                               \
+  else if (size == 4 && j->are_near)                                                     \
+    beside_4_##T((T *)to, c, row, n_rows);                                               \
+  else if (j->rows.period == 1)                                                          \
+    again_##T((T *)to, (const T *)c[0].data + row * c[0].step, size, c[0].step, n_rows); \
+  else                                                                                   \
+    for (int64_t k = 0; k < size; k++)                                                   \
       along_##T((T *)to + k, (const T *)c[k].data + row * c[k].step, size, c[k].step, n_rows);
 
-static void fill_columns(const job *j, char *to, int64_t row, int64_t n_rows) {
+        static void fill_columns(const job *j, char *to, int64_t row, int64_t n_rows) {
   const int64_t size = j->rows.size;
   const column *c = j->columns;
   ELEMENTS_BY_WIDTH(j->rows.element_bytes, FILL_COLUMNS)
@@ -133,10 +155,11 @@ static void find_columns(job *j) {
 
 CUPLUG_ENTRY int join_host(const cuplug_call *call) {
   job j = {.rows = joins_rows_of(call)};
-  if (cuplug_n_elements(&call->outputs[0]) == 0) return CUPLUG_OK;
-  if (j.rows.size > FEW) return blocks_run(call, &j, fill_long);
+  const int64_t n = j.rows.n * j.rows.size, bytes = j.rows.element_bytes;
+  if (n == 0) return CUPLUG_OK;
+  if (j.rows.size > FEW) return blocks_run(call, &j, fill_long, n, bytes);
   find_columns(&j);
-  return blocks_run(call, &j, fill_short);
+  return blocks_run(call, &j, fill_short, n, bytes);
 }
 
 CUPLUG_ENTRY int repeat_host(const cuplug_call *call) { return join_host(call); }

@@ -69,12 +69,10 @@ __global__ void __launch_bounds__(cuplug::THREADS)
   const T *rows[FROM::N];
 #pragma unroll
   for (int k = 0; k < FROM::N; k++) rows[k] = from.data[k] + row * from.row_step[k];
-  if constexpr (WIDTH > 1) {
-    const auto own = from.find(rows, 0, column);
-    if (own.is_near && own.after >= WIDTH) {
-      store_along<WIDTH>(out + first, 1, load_together<WIDTH>(own.at, own.before, own.after));
-      return;
-    }
+  const auto own = from.find(rows, 0, column);
+  if (own.is_near && own.after >= WIDTH) {
+    store_along<WIDTH>(out + first, 1, load_together<WIDTH>(own.at, own.before, own.after));
+    return;
   }
   int down = 0;
   if (left < WIDTH) {

@@ -48,7 +48,7 @@ static void fill(const void *context, char *to, int64_t first, int64_t n) {
 static int fill_all(const cuplug_call *call, int is_upper) {
   const cuplug_tensor *x = &call->tensors[0];
   const job j = {triangles_of(call, is_upper), x->data, cuplug_element_bytes(x)};
-  return j.t.n ? blocks_run(call, &j, fill) : CUPLUG_OK;
+  return j.t.n ? blocks_run(call, &j, fill, j.t.n, j.bytes) : CUPLUG_OK;
 }
 
 CUPLUG_ENTRY int tril_host(const cuplug_call *call) { return fill_all(call, 0); }

@@ -268,6 +268,12 @@ for dtype in ("uint8", "int16", "float32", "float64", "complex128"):
         halves = there[:, at:], there[:, :at]
         got = ops.join(*halves).numpy()
         np.testing.assert_array_equal(got, np.roll(whole, -at, axis=1))
+        wider = cuplug.asarray(np.pad(whole, ((0, 0), (2, 4))), device="cuda")
+        for first, end in ((2, -4), (1, -5)):  # at even places, and at odd ones
+            part = wider[:, first:end]
+            got, own = ops.join(part, part).numpy(), part.numpy()
+            np.testing.assert_array_equal(got, np.concatenate([own, own], axis=1))
+            np.testing.assert_array_equal(ops.repeat(part, 3).numpy(), np.tile(own, (1, 3)))
         turned = there[::-1, ::-1], cuplug.asarray(whole.T.copy(), device="cuda").T
         got = ops.join(*turned, there, there[:, ::2]).numpy()
         wanted = np.concatenate([whole[::-1, ::-1], whole, whole, whole[:, ::2]], axis=1)

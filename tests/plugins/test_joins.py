@@ -7,7 +7,7 @@ from cuplug import ops
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-DTYPES = ("bool", "int16", "float32", "complex64", "complex128")
+DTYPES = ("bool", "uint8", "int16", "float32", "complex64", "complex128")
 
 
 def matrices(dtype, n, widths):
@@ -26,10 +26,16 @@ def laid(x, layout):
         wide = np.zeros((2 * x.shape[0], 3 * x.shape[1] + 1), x.dtype)
         wide[::2, 1::3] = x
         return wide[::2, 1::3]
+    if layout in ("near", "at odd places"):
+        first, n = (2, x.shape[1] + 2) if layout == "near" else (1, x.shape[1] + 1)
+        wide = np.zeros((x.shape[0], n + n % 2), x.dtype)
+        wide[:, first : first + x.shape[1]] = x
+        return wide[:, first : first + x.shape[1]]
     return x
 
 
-LAYOUTS = st.sampled_from(("plain", "reversed", "columns", "apart"))
+EACH = ("plain", "reversed", "columns", "apart", "near", "at odd places")
+LAYOUTS = st.sampled_from(EACH)
 
 
 def test_empty():
@@ -107,7 +113,7 @@ def test_bad_input():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_on_gpu(dtype):
     for n, widths in ((5000, (1, 1)), (999, (1, 1, 1)), (3000, (3, 1, 2, 5)), (70, (300, 301))):
-        for layout in ("plain", "reversed", "columns", "apart"):
+        for layout in EACH:
             given_ = [laid(x, layout) for x in matrices(dtype, n, widths)]
             got = ops.join(*given_, device="cuda")
             np.testing.assert_array_equal(got, np.concatenate(given_, axis=1))

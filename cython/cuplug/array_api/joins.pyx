@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 
 from cuplug.array.array cimport Array, empty_like_tensor, share_memory, write
 from cuplug.array.buffer cimport is_on_gpu, n_elements
-from cuplug.array.copies cimport copy_brief, is_brief
+from cuplug.array.copies cimport copy_brief
 from cuplug.array.layout cimport contiguous_strides
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory
@@ -16,7 +16,7 @@ from cuplug.array_api.views import axis_of, expand_dims, part_along, reshape, sh
 
 cdef enum:
     MOST = 4  # parts that one operator joins
-    SHORT = 16  # elements of a row; on the host, copies of longer ones are as fast
+    SHORT_BYTES = 1 << 14  # of a row; on the host, copies of longer ones are as fast
     BRIEF_BYTES = 1 << 15  # an operator takes longer to start
 
 
@@ -117,7 +117,13 @@ cdef bint wants_operator(const cuplug_tensor *whole, int along, Py_ssize_t n_par
         return True
     for k in range(along, whole.ndim):
         size *= whole.shape[k]
-    return size <= SHORT and n_elements(whole) * cuplug_element_bytes(whole) > BRIEF_BYTES
+    size *= cuplug_element_bytes(whole)
+    return size <= SHORT_BYTES and is_worth(whole)
+
+
+cdef bint is_worth(const cuplug_tensor *x) noexcept:
+    """Whether an operator's start is worth while for an array on the host."""
+    return n_elements(x) * cuplug_element_bytes(x) > BRIEF_BYTES
 
 
 cdef Array joined_rows(list arrays, int along):
@@ -204,7 +210,7 @@ def repeated(Array x not None, times, int along):
     """Return an array with each part along a dimension several times, one after the other."""
     cdef wide_view to
     cdef Array rows
-    cdef int64_t size = 1
+    cdef int64_t size = cuplug_element_bytes(&x.tensor)
     cdef int k, n = x.tensor.ndim
     if not 0 <= times < 1 << 63:
         raise ValueError(f"repeat: repeats: seen {times!s:.60}, wanted 0 to 2**63 - 1")
@@ -215,8 +221,8 @@ def repeated(Array x not None, times, int along):
     check_bytes("repeat", &to)
     for k in range(n):
         to.whole[k] = x.tensor.shape[k] * (times if k == along else 1)
-        size *= to.shape[k + 1] if k >= along else 1
-    if is_on_gpu(&x.tensor) or (size <= SHORT and not is_brief(&to.x)):
+        size *= x.tensor.shape[k] if k > along else 1
+    if is_on_gpu(&x.tensor) or (size <= SHORT_BYTES and is_worth(&to.x)):
         rows = rows_of(x, along + 1)
         if rows is not None:
             to.x.ndim, to.x.shape = n, to.whole
