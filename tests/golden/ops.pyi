@@ -375,6 +375,46 @@ class _index_put(Operator):
 
 index_put: _index_put
 
+class _join(Operator):
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        b: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The rows of matrices, one behind the other."""
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        b: Any,
+        c: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The same of three."""
+    @overload
+    def __call__(
+        self,
+        a: _Array,
+        b: Any,
+        c: Any,
+        d: Any,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """The same of four."""
+
+join: _join
+
 class _leaky_relu(Operator):
     def __call__(
         self,
@@ -538,6 +578,20 @@ class _relu_backward(Operator):
         """The gradient of relu: grad where x is positive, else 0."""
 
 relu_backward: _relu_backward
+
+class _repeat(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        times: int,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """Each row several times, one behind the other."""
+
+repeat: _repeat
 
 class _scale(Operator):
     def __call__(
@@ -926,6 +980,34 @@ class _topk_backward_backward(Operator):
         """The gradient of topk_backward: the elements of x where indices say."""
 
 topk_backward_backward: _topk_backward_backward
+
+class _tril(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        k: int = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """Matrices with zeros above diagonal k."""
+
+tril: _tril
+
+class _triu(Operator):
+    def __call__(
+        self,
+        x: _Array,
+        k: int = 0,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> _Array:
+        """Matrices with zeros below diagonal k."""
+
+triu: _triu
 
 class _unique_values_indices_inverse_indices_counts(NamedTuple, Generic[_Array]):
     values: _Array

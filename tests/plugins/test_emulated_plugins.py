@@ -8,8 +8,10 @@ HEAD = """
 import numpy as np
 import cuplug
 from cuplug import ops
-from emulation import FIXTURES, build_plugin
+from emulation import FIXTURES, build_plugin, install_expressions
 
+
+install_expressions()
 random = np.random.default_rng(0)
 
 
@@ -322,4 +324,107 @@ for dtype in ("int8", "int16", "int32", "int64", "float16", "float32", "float64"
         equal(ops.relu(on_device[cut]), ops.relu(rows[cut]))
     turned = cuplug.array_api.permute_dims(on_device, (2, 1, 0))
     equal(ops.relu(turned), ops.relu(rows.transpose(2, 1, 0)))
+""")
+
+
+def test_joins(run):
+    run("""
+build_plugin("indexing")
+for dtype in ("uint8", "int16", "float32", "float64", "complex128"):
+    for n, widths in ((700, (1, 1)), (333, (1, 1, 1)), (200, (3, 1, 2, 5)), (9, (300, 301)),
+                      (1, (1001, 999)), (3, (0, 4)), (0, (1, 1)), (2, (1030, 1, 70, 5))):
+        parts = [random.integers(0, 99, (n, width)).astype(dtype) for width in widths]
+        same(ops.join, *parts)
+        whole = np.concatenate(parts, axis=1)
+        there = cuplug.asarray(whole, device="cuda")
+        at = widths[0]
+        halves = there[:, at:], there[:, :at]
+        got = ops.join(*halves).numpy()
+        np.testing.assert_array_equal(got, np.roll(whole, -at, axis=1))
+        wider = cuplug.asarray(np.pad(whole, ((0, 0), (2, 4))), device="cuda")
+        for first, end in ((2, -4), (1, -5)):  # at even places, and at odd ones
+            part = wider[:, first:end]
+            got, own = ops.join(part, part).numpy(), part.numpy()
+            np.testing.assert_array_equal(got, np.concatenate([own, own], axis=1))
+            np.testing.assert_array_equal(ops.repeat(part, 3).numpy(), np.tile(own, (1, 3)))
+        turned = there[::-1, ::-1], cuplug.asarray(whole.T.copy(), device="cuda").T
+        got = ops.join(*turned, there, there[:, ::2]).numpy()
+        wanted = np.concatenate([whole[::-1, ::-1], whole, whole, whole[:, ::2]], axis=1)
+        np.testing.assert_array_equal(got, wanted)
+    for width, times in ((1, 2), (3, 5), (64, 3), (1, 40), (0, 2), (2, 0)):
+        x = random.integers(0, 99, (301, width)).astype(dtype)
+        same(ops.repeat, x, times=times)
+        got = ops.repeat(cuplug.asarray(x, device="cuda")[::-2, ::-1], times).numpy()
+        np.testing.assert_array_equal(got, np.tile(x[::-2, ::-1], (1, times)))
+    out = cuplug.empty(701, dtype, device="cuda")[1:].reshape(350, 2)  # misaligned
+    x, y = (random.integers(0, 99, (350, 1)).astype(dtype) for _ in range(2))
+    ops.join(cuplug.asarray(x, device="cuda"), cuplug.asarray(y, device="cuda"), out=out)
+    np.testing.assert_array_equal(out.numpy(), np.concatenate([x, y], axis=1))
+""")
+
+
+def test_rows_far_apart(run):
+    run("""
+build_plugin("indexing")
+wide = cuplug.empty((3, 1 << 26), "uint8", device="cuda")
+for far in (wide[:, :21], wide[:, 5:26], wide[:, :: 1 << 22], wide[::-1, :2]):
+    x = random.integers(0, 99, far.shape).astype("uint8")
+    far[...] = cuplug.asarray(x, device="cuda")
+    for n in (2, 3, 4):
+        np.testing.assert_array_equal(ops.join(*[far] * n).numpy(), np.tile(x, (1, n)))
+    np.testing.assert_array_equal(ops.repeat(far, 3).numpy(), np.tile(x, (1, 3)))
+""")
+
+
+def test_triangles(run):
+    run("""
+build_plugin("indexing")
+for dtype in ("uint8", "int16", "float32", "float64", "complex128"):
+    for shape in ((1, 1), (3, 3, 3), (40, 33), (33, 64), (5, 300), (0, 3), (2, 7, 1, 9), (900, 1)):
+        x = random.integers(1, 99, shape).astype(dtype)
+        for k in (-40, -1, 0, 1, 7, 64, -(2**63), 2**63 - 1):
+            same(ops.tril, x, k=k)
+            same(ops.triu, x, k=k)
+    x = random.integers(1, 99, 35 * 33 + 1).astype(dtype)
+    there = cuplug.asarray(x, device="cuda")[1:].reshape(35, 33)  # misaligned
+    np.testing.assert_array_equal(ops.tril(there, 2).numpy(), np.tril(x[1:].reshape(35, 33), 2))
+""")
+
+
+def test_functions_of_arrays(run):
+    """What is made of the operators, with any layout, by single launches or not."""
+    run("""
+from cuplug import array_api as xp
+from cuplug.lookup import find
+build_plugin("indexing")
+find.find_stock = lambda name: getattr(ops, name.partition(".")[2])
+
+
+def views(x):
+    return [x, x.T, x[::-1], x[:, ::2], x[:, :1], x[:0], x.reshape(-1), x.reshape(3, 4, 5)[:, 1:3]]
+
+
+def alike(seen, wanted):
+    assert seen.dtype == wanted.dtype
+    np.testing.assert_array_equal(seen.numpy(), wanted)
+
+
+for dtype in ("uint8", "float32", "complex128"):
+    x = random.integers(0, 99, (12, 5)).astype(dtype)
+    for ours, own in zip(views(cuplug.asarray(x, device="cuda")), views(x)):
+        for axis in range(-1, own.ndim):
+            for n in (1, 2, 3, 5):
+                alike(xp.concat([ours] * n, axis=axis), np.concatenate([own] * n, axis=axis))
+                alike(xp.stack([ours] * n, axis=axis), np.stack([own] * n, axis=axis))
+                alike(xp.repeat(ours, n, axis=axis), np.repeat(own, n, axis=axis))
+            for shift in (0, 3, -1, 10**9 + 1):
+                alike(xp.roll(ours, shift, axis=axis), np.roll(own, shift, axis=axis))
+        alike(xp.concat([ours, xp.astype(ours, "complex128")]),
+              np.concatenate([own, own.astype("complex128")]))
+        alike(xp.roll(ours, 2), np.roll(own, 2))
+        alike(xp.repeat(ours, 3), np.repeat(own, 3))
+        if own.ndim > 1:
+            alike(xp.roll(ours, (1, -2), axis=(0, 1)), np.roll(own, (1, -2), axis=(0, 1)))
+            alike(xp.tril(ours, k=1), np.tril(own, 1))
+            alike(xp.triu(ours, k=-1), np.triu(own, -1))
 """)

@@ -25,6 +25,7 @@ from cuplug.array_api.dtypes import (
 )
 from cuplug.array_api.elementwise import NUMBERS, plain_number, unary
 from cuplug.array_api.filled import copied, zeros
+from cuplug.array_api.stock import stock
 from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
@@ -184,27 +185,18 @@ def eye(
     return result
 
 
-@cache
-def _triangle(name: str, relation: str, dtype: str) -> Operator:
-    text = f"{name}(x: {dtype}, row: int64, column: int64, k: int) -> {dtype}"
-    return elementwise(text, f"column - row {relation} k ? x : 0")
-
-
 def tril(x: Array, /, *, k: int = 0) -> Array:
     """Return matrices with zeros above diagonal k."""
-    return _triangle_of("tril", "<=", x, k)
+    return _triangle("tril", x, k)
 
 
 def triu(x: Array, /, *, k: int = 0) -> Array:
     """Return matrices with zeros below diagonal k."""
-    return _triangle_of("triu", ">=", x, k)
+    return _triangle("triu", x, k)
 
 
-def _triangle_of(name: str, relation: str, x: Array, k: int) -> Array:
+def _triangle(name: str, x: Array, k: int) -> Array:
     if checked(name, "x", x).ndim < 2:
         raise ValueError(f"{name}: x: seen {x.ndim} dimensions, wanted at least 2")
-    if not x.size:
-        return copied(x)
-    rows, columns = (arange(n, device=x.device) for n in x.shape[-2:])
-    result: Array = _triangle(name, relation, name_of(x.dtype))(x, rows[:, None], columns, k)
+    result: Array = stock(f"indexing.{name}")(x, k)
     return result

@@ -4,16 +4,20 @@
 from libc.stdint cimport int64_t
 
 from cuplug.array.array cimport Array, empty_like_tensor, share_memory, write
-from cuplug.array.copies cimport copy_brief, is_brief
+from cuplug.array.buffer cimport is_on_gpu, n_elements
+from cuplug.array.copies cimport copy_brief
 from cuplug.array.layout cimport contiguous_strides
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
-from cuplug.base.numpy_dtypes cimport dtype_in_memory
+from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory
 
 from cuplug.array_api.dtypes import checked, name_of, result_type, sequence
-from cuplug.array_api.views import axis_of, expand_dims, reshape, shape_of
+from cuplug.array_api.stock import stock
+from cuplug.array_api.views import axis_of, expand_dims, part_along, reshape, shape_of
 
 cdef enum:
-    FEW = 4  # repeats
+    MOST = 4  # parts that one operator joins
+    SHORT_BYTES = 1 << 14  # of a row; on the host, copies of longer ones are as fast
+    BRIEF_BYTES = 1 << 15  # an operator takes longer to start
 
 
 def concat(arrays, /, *, axis=0):
@@ -28,40 +32,145 @@ def concat(arrays, /, *, axis=0):
 
 def stack(arrays, /, *, axis=0):
     """Return arrays beside each other along a new dimension."""
-    given = [expand_dims(x, axis=axis) for x in arrays_of("stack", arrays)]
+    cdef list given = [expand_dims(x, axis=axis) for x in arrays_of("stack", arrays)]
     return concat(given, axis=axis)
 
 
+def rolled(Array x not None, int64_t at, int along):
+    """Return an array that begins with part `at` along a dimension, those before it at the end."""
+    cdef int64_t size = x.tensor.shape[along]
+    return joined([part_along(x, along, at, size), part_along(x, along, 0, at)], along)
+
+
+cdef void copy_layout(const cuplug_tensor *x, int64_t *shape, int64_t *strides) noexcept:
+    cdef int k
+    if x.strides == NULL:
+        contiguous_strides(x.ndim, x.shape, strides)
+    for k in range(x.ndim):
+        shape[k] = x.shape[k]
+        if x.strides != NULL:
+            strides[k] = x.strides[k]
+
+
 cdef list arrays_of(str name, object arrays):
-    given = sequence(f"{name}: arrays", arrays, "a sequence of cuplug.Array")
-    return [checked(name, "arrays", x) for x in given]
+    given = arrays
+    if type(given) is not list and type(given) is not tuple:
+        given = sequence(f"{name}: arrays", arrays, "a sequence of cuplug.Array")
+    return [x if type(x) is Array else checked(name, "arrays", x) for x in given]
 
 
 cdef Array joined(list arrays, int along):
     cdef int64_t shape[CUPLUG_MAX_NDIM]
-    cdef int64_t strides[CUPLUG_MAX_NDIM]
-    cdef Array x, first = arrays[0], result
-    cdef cuplug_tensor part = first.tensor
+    cdef Array x, rows, first = arrays[0]
+    cdef cuplug_tensor whole = first.tensor
+    cdef bint is_alike = True
     cdef int k
     dtype = first.dtype
-    part.shape = shape
-    for k in range(part.ndim):
+    whole.shape, whole.strides = shape, NULL
+    for k in range(whole.ndim):
         shape[k] = first.tensor.shape[k]
     shape[along] = 0
     for x in arrays:
         check_fit(&first.tensor, x, along)
         shape[along] += x.tensor.shape[along]
+        is_alike &= x.dtype is dtype and is_beside(&first.tensor, &x.tensor)
         dtype = dtype if x.dtype is dtype else result_type(*arrays)
-    part.dtype = dtype_in_memory(dtype)
-    result = empty_like_tensor(&part)
-    contiguous_strides(part.ndim, shape, strides)
-    part.strides, part.byte_offset = strides, 0
+    if is_alike and wants_operator(&whole, along, len(arrays)):
+        rows = joined_rows(arrays, along)
+        if rows is not None:
+            return shaped(rows, &whole)
+    whole.dtype = dtype_in_memory(dtype)
+    return written(arrays, along, &whole, dtype)
+
+
+cdef Array written(list arrays, int along, cuplug_tensor *whole, object dtype):
+    """Arrays that are written one after the other."""
+    cdef int64_t shape[CUPLUG_MAX_NDIM]
+    cdef int64_t strides[CUPLUG_MAX_NDIM]
+    cdef Array x, result = empty_like_tensor(whole)
+    cdef cuplug_tensor part = whole[0]
+    copy_layout(whole, shape, strides)
+    part.shape, part.strides, part.byte_offset = shape, strides, 0
     for x in arrays:
         shape[along] = x.tensor.shape[along]
         if not copy_brief(&part, &x.tensor):
             write(share_memory(&part, result, dtype), x)
         part.data = <char *>part.data + shape[along] * strides[along] * cuplug_element_bytes(&part)
     return result
+
+
+cdef bint is_beside(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
+    """Whether two arrays are on one device."""
+    return x.device.type == y.device.type and x.device.id == y.device.id
+
+
+# ---- By one operator: all is written once, in order ----------------------------------------------
+
+
+cdef bint wants_operator(const cuplug_tensor *whole, int along, Py_ssize_t n_parts) noexcept:
+    """Whether parts are to be joined so: on a GPU; on the host where rows are short."""
+    cdef int64_t size = 1
+    cdef int k
+    if not 1 < n_parts <= MOST or whole.dtype.code == OPAQUE:
+        return False
+    if is_on_gpu(whole):
+        return True
+    for k in range(along, whole.ndim):
+        size *= whole.shape[k]
+    size *= cuplug_element_bytes(whole)
+    return size <= SHORT_BYTES and is_worth(whole)
+
+
+cdef bint is_worth(const cuplug_tensor *x) noexcept:
+    """Whether an operator's start is worth while for an array on the host."""
+    return n_elements(x) * cuplug_element_bytes(x) > BRIEF_BYTES
+
+
+cdef Array joined_rows(list arrays, int along):
+    """The rows that arrays have from a dimension on, joined; None where they have no strides."""
+    cdef list views = [rows_of(x, along) for x in arrays]
+    for view in views:
+        if view is None:
+            return None
+    return stock("indexing.join")(*views)
+
+
+cdef Array rows_of(Array x, int along):
+    """The dimensions before one, and those from it on, as one each; None without strides for it."""
+    cdef int64_t shape[2]
+    cdef int64_t strides[2]
+    cdef cuplug_tensor rows = x.tensor
+    rows.ndim, rows.shape, rows.strides = 2, shape, strides
+    if not merge(&x.tensor, 0, along, &shape[0], &strides[0]):
+        return None
+    if not merge(&x.tensor, along, x.tensor.ndim, &shape[1], &strides[1]):
+        return None
+    if x.tensor.strides == NULL:
+        rows.strides = NULL
+    return share_memory(&rows, x, x.dtype)
+
+
+cdef bint merge(
+    const cuplug_tensor *x, int first, int last, int64_t *size, int64_t *stride
+) noexcept:
+    """Dimensions as one. False: there are no strides for that."""
+    cdef int k
+    size[0] = stride[0] = 1
+    for k in range(last - 1, first - 1, -1):
+        if x.strides != NULL and x.shape[k] != 1:
+            if size[0] != 1 and x.strides[k] != stride[0] * size[0]:
+                return False
+            if size[0] == 1:
+                stride[0] = x.strides[k]
+        size[0] *= x.shape[k]
+    return True
+
+
+cdef Array shaped(Array rows, const cuplug_tensor *whole):
+    """The elements of a new array in the shape of another one."""
+    cdef cuplug_tensor to = whole[0]
+    to.device, to.data, to.strides, to.byte_offset = rows.tensor.device, rows.tensor.data, NULL, 0
+    return share_memory(&to, rows, rows.dtype)
 
 
 cdef int check_fit(const cuplug_tensor *first, Array x, int along) except -1:
@@ -100,6 +209,8 @@ def tile(x, repetitions, /):
 def repeated(Array x not None, times, int along):
     """Return an array with each part along a dimension several times, one after the other."""
     cdef wide_view to
+    cdef Array rows
+    cdef int64_t size = cuplug_element_bytes(&x.tensor)
     cdef int k, n = x.tensor.ndim
     if not 0 <= times < 1 << 63:
         raise ValueError(f"repeat: repeats: seen {times!s:.60}, wanted 0 to 2**63 - 1")
@@ -110,8 +221,12 @@ def repeated(Array x not None, times, int along):
     check_bytes("repeat", &to)
     for k in range(n):
         to.whole[k] = x.tensor.shape[k] * (times if k == along else 1)
-    if 0 < times <= FEW and not is_brief(&to.x):  # operators take longer for as short rows
-        return reshape(stack([x] * times, axis=along + 1), tuple([to.whole[k] for k in range(n)]))
+        size *= x.tensor.shape[k] if k > along else 1
+    if is_on_gpu(&x.tensor) or (size <= SHORT_BYTES and is_worth(&to.x)):
+        rows = rows_of(x, along + 1)
+        if rows is not None:
+            to.x.ndim, to.x.shape = n, to.whole
+            return shaped(stock("indexing.repeat")(rows, times), &to.x)
     return copy_wide(&to, x, n)
 
 
@@ -125,15 +240,12 @@ ctypedef struct wide_view:
 
 
 cdef int start_wide(wide_view *to, Array own, int ndim) except -1:
-    cdef int k
     name_of(own.dtype)  # refuses structures
     if ndim > CUPLUG_MAX_NDIM:
         raise ValueError(f"cuplug.Array: seen {ndim} dimensions, wanted at most 64")
     to.x = own.tensor
     to.x.ndim, to.x.shape, to.x.strides = ndim, to.shape, to.strides
-    contiguous_strides(own.tensor.ndim, own.tensor.shape, to.own_strides)
-    for k in range(own.tensor.ndim if own.tensor.strides != NULL else 0):
-        to.own_strides[k] = own.tensor.strides[k]
+    copy_layout(&own.tensor, to.whole, to.own_strides)
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from cuplug.array.array import Array
 from cuplug.array_api.dtypes import checked, integer, sequence
 from cuplug.array_api.filled import copied
-from cuplug.array_api.joins import concat
+from cuplug.array_api.joins import rolled
 from cuplug.array_api.views import (
     axes_of,
     axis_of,
@@ -69,18 +69,22 @@ def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
     if axis is None and x.ndim != 1:
         return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
     axis = 0 if axis is None else axis
+    if not isinstance(axis, tuple) and not isinstance(shift, tuple):
+        return _roll_along(x, shift, axis)
     axes = axis if isinstance(axis, tuple) else (axis,)
     shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
     if len(shifts) != len(axes):
         raise ValueError(f"roll: shift: seen {len(shifts)} numbers, wanted {len(axes)}, as axes")
     moved = x
     for by, axis in zip(shifts, axes, strict=True):
-        k = axis_of("roll", axis, x.ndim)
-        at = -integer("roll: shift", by) % x.shape[k] if x.shape[k] else 0
-        before = (slice(None),) * k
-        parts = [moved[(*before, slice(at, None))], moved[(*before, slice(None, at))]]
-        moved = concat(parts, axis=k)
+        moved = _roll_along(moved, by, axis)
     return copied(x) if moved is x else moved
+
+
+def _roll_along(x: Array, shift: Any, axis: Any) -> Array:
+    k = axis_of("roll", axis, x.ndim)
+    n = x.shape[k]
+    return rolled(x, -integer("roll: shift", shift) % n if n else 0, k)
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:

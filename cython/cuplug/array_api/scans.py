@@ -11,7 +11,7 @@ from cuplug.array_api.elementwise import binary
 from cuplug.array_api.joins import concat
 from cuplug.array_api.statistical import sum_dtype
 from cuplug.array_api.stock import stock
-from cuplug.array_api.views import axis_of
+from cuplug.array_api.views import axis_of, part_along
 
 _WIDE = {"int": "int64", "uint": "uint64"}  # for those of fewer than 32 bits
 
@@ -62,7 +62,8 @@ def diff(
         raise ValueError(f"diff: n: seen {n}, wanted 0 or more")
     if prepend is not None or append is not None:
         x = concat([part for part in (prepend, x, append) if part is not None], axis=along)
-    before = (slice(None),) * along
-    for _ in range(min(n, x.shape[along])):  # then nothing is left
-        x = binary("subtract", x[(*before, slice(1, None))], x[(*before, slice(None, -1))])
+    size = x.shape[along]
+    for left in range(size - 1, max(size - n, 0) - 1, -1):
+        ahead, behind = part_along(x, along, 1, left + 1), part_along(x, along, 0, left)
+        x = binary("subtract", ahead, behind)
     return x

@@ -3,6 +3,12 @@
 
 from functools import cache
 
-from cuplug.lookup.find import find_stock
+from cuplug.call.operator import Operator
 
-stock = cache(find_stock)  # to look for one takes longer than a call
+
+@cache  # to look for one takes longer than a call
+def stock(name: str) -> Operator:
+    """Return the stock operator of a name."""
+    from cuplug.lookup.find import find_stock  # which takes longer than `asarray`
+
+    return find_stock(name)

@@ -223,6 +223,15 @@ cdef int64_t length_of(tuple shape, int k) except? -1:
     return length if 0 <= length < 1 << 63 else -1
 
 
+def part_along(Array x not None, int along, int64_t begin, int64_t end):
+    """Return elements `begin` to end - 1 along a dimension, which has so many."""
+    cdef layout to
+    start(&to, "part_along", x)
+    to.shape[along] = end - begin
+    to.x.data = <char *>to.x.data + begin * to.strides[along] * cuplug_element_bytes(&to.x)
+    return share_memory(&to.x, x, x.dtype)
+
+
 # ---- Other shapes --------------------------------------------------------------------------------
 
 

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* join(a, b), join(a, b, c), join(a, b, c, d): the rows of matrices put together.
+ *   a T[m, p], b T[m, q] ...; out T[m, p + q ...]
+ * repeat(x, times): each row several times, one behind the other.
+ *   x T[m, w]; out T[m, times * w]
+ *
+ * Any dtype; elements are moved as bytes. Inputs may have any strides: columns that are put beside
+ * each other are rows of one element. Bytes moved: each input once, out once. */
+#include "indexing/joins.h"
+
+#include "elements.h"
+#include "indexing/blocks.h"
+#include "vectors.h"
+
+#include <string.h>
+
+CUPLUG_ENTRY int join_cuda(const cuplug_call *call);
+CUPLUG_ENTRY int repeat_cuda(const cuplug_call *call);
+
+#define FEW 16  /* elements of a row that is written column by column */
+#define LONG 64 /* bytes that a call of memcpy pays for */
+
+/* Where the elements of a column of the output are. */
+typedef struct column {
+  const char *data;
+  int64_t step;
+} column;
+
+typedef struct job {
+  joins_rows rows;
+  column columns[FEW]; /* of rows of at most as many */
+  int are_near;        /* 1: the elements of each column lie side by side */
+} job;
+
+/* The part that has element `at` of a period. */
+static inline const joins_part *part_at(const joins_rows *rows, int64_t at, int64_t *begin) {
+  const joins_part *part = rows->parts;
+  *begin = 0;
+  while (at >= part->end) *begin = part++->end;
+  return part;
+}
+
+/* Elements of any row, part by part; of one that has a single element, as often as it stands. */
+#define PARTS(T)                                                                                 \
+  static void parts_##T(const joins_rows *rows, T *to, int64_t first, int64_t n) {               \
+    int64_t row = first / rows->size, at = first % rows->size, own = at % rows->period, begin;   \
+    const int is_one = rows->period == 1;                                                        \
+    const joins_part *part = part_at(rows, own, &begin), *last = rows->parts + rows->n_parts;    \
+    for (int64_t m; n > 0; to += m, n -= m) {                                                    \
+      const T *from = (const T *)part->data + row * part->row_step + (own - begin) * part->step; \
+      m = blocks_least(n, is_one ? rows->size - at : part->end - own);                           \
+      copy_##T(to, from, is_one ? 0 : part->step, m);                                            \
+      at += m, own = begin = part->end;                                                          \
+      if (++part == last) part = rows->parts, own = begin = 0;                                   \
+      if (at == rows->size) at = 0, row++;                                                       \
+    }                                                                                            \
+  }
+#define COPY(T)                                                                         \
+  static inline void copy_##T(T *restrict to, const T *from, int64_t step, int64_t n) { \
+    const T value = *from;                                                              \
+    if (step == 0)                                                                      \
+      for (int64_t k = 0; k < n; k++) to[k] = value;                                    \
+    else if (step == 1 && n * (int64_t)sizeof *to >= LONG)                              \
+      memcpy(to, from, (size_t)n * sizeof *to);                                         \
+    else                                                                                \
+      for (int64_t k = 0; k < n; k++) to[k] = from[k * step];                           \
+  }                                                                                     \
+  PARTS(T)
+COPY(uint8_t)
+COPY(uint16_t)
+COPY(uint32_t)
+COPY(uint64_t)
+COPY(two_words)
+
+#define FILL_PARTS(T) parts_##T(rows, (T *)to, first, n);
+
+static void fill_parts(const joins_rows *rows, char *to, int64_t first,
+                       int64_t n){ELEMENTS_BY_WIDTH(rows->element_bytes, FILL_PARTS)}
+
+/* ---- Short rows: column by column, as vectors take them -------------------------------------- */
+
+/* beside: columns of neighbours in memory, of which the compiler knows how many. */
+#define BESIDE(T, N)                                                                              \
+  VECTORS static void beside_##N##_##T(T *restrict to, const column *c, int64_t row, int64_t n) { \
+    const T *from[N];                                                                             \
+    for (int k = 0; k < N; k++) from[k] = (const T *)c[k].data + row;                             \
+    for (int64_t i = 0; i < n; i++)                                                               \
+      for (int k = 0; k < N; k++) to[N * i + k] = from[k][i];                                     \
+  }
+#define COLUMNS(T)                                                                            \
+  BESIDE(T, 2)                                                                                \
+  BESIDE(T, 3)                                                                                \
+  BESIDE(T, 4)                                                                                \
+  static void along_##T(T *restrict to, const T *from, int64_t by, int64_t step, int64_t n) { \
+    for (int64_t k = 0; k < n; k++) to[k * by] = from[k * step];                              \
+  }
+COLUMNS(uint8_t) COLUMNS(uint16_t) COLUMNS(uint32_t) COLUMNS(uint64_t) COLUMNS(two_words)
+
+/* The same element `size` times in each row: FEW times, but where that reaches past the last. */
+#define AGAIN(T)                                                                           \
+  VECTORS static void again_##T(T *restrict to, const T *from, int64_t size, int64_t step, \
+                                int64_t n) {                                               \
+    const int64_t n_last = blocks_least(n, (FEW + size - 1) / size);                       \
+    for (int64_t i = 0; i < n - n_last; i++, to += size)                                   \
+      for (int k = 0; k < FEW; k++) to[k] = from[i * step];                                \
+    for (int64_t i = n - n_last; i < n; i++, to += size)                                   \
+      for (int64_t k = 0; k < size; k++) to[k] = from[i * step];                           \
+  }
+    AGAIN(uint8_t) AGAIN(uint16_t) AGAIN(uint32_t) AGAIN(uint64_t) AGAIN(two_words)
+
+#define FILL_COLUMNS(T)                                                                  \
+  if (size == 2 && j->are_near)                                                          \
+    beside_2_##T((T *)to, c, row, n_rows);                                               \
+  else if (size == 3 && j->are_near)                                                     \
+    beside_3_##T((T *)to, c, row, n_rows);                                               \
+  else if (size == 4 && j->are_near)                                                     \
+    beside_4_##T((T *)to, c, row, n_rows);                                               \
+  else if (j->rows.period == 1)                                                          \
+    again_##T((T *)to, (const T *)c[0].data + row * c[0].step, size, c[0].step, n_rows); \
+  else                                                                                   \
+    for (int64_t k = 0; k < size; k++)                                                   \
+      along_##T((T *)to + k, (const T *)c[k].data + row * c[k].step, size, c[k].step, n_rows);
+
+        static void fill_columns(const job *j, char *to, int64_t row, int64_t n_rows) {
+  const int64_t size = j->rows.size;
+  const column *c = j->columns;
+  ELEMENTS_BY_WIDTH(j->rows.element_bytes, FILL_COLUMNS)
+}
+
+static void fill_short(const void *context, char *to, int64_t first, int64_t n) {
+  const job *j = context;
+  const int64_t size = j->rows.size, bytes = j->rows.element_bytes;
+  const int64_t lead = blocks_least((size - first % size) % size, n), n_rows = (n - lead) / size;
+  const int64_t done = lead + n_rows * size;
+  fill_parts(&j->rows, to, first, lead);
+  fill_columns(j, to + lead * bytes, (first + lead) / size, n_rows);
+  fill_parts(&j->rows, to + done * bytes, first + done, n - done);
+}
+
+static void fill_long(const void *context, char *to, int64_t first, int64_t n) {
+  fill_parts(&((const job *)context)->rows, to, first, n);
+}
+
+static void find_columns(job *j) {
+  int64_t begin;
+  j->are_near = 1;
+  for (int64_t k = 0; k < j->rows.size; k++) {
+    const int64_t own = k % j->rows.period;
+    const joins_part *part = part_at(&j->rows, own, &begin);
+    const int64_t from = (own - begin) * part->step * j->rows.element_bytes;
+    j->columns[k] = (column){part->data + from, part->row_step};
+    j->are_near &= part->row_step == 1;
+  }
+}
+
+CUPLUG_ENTRY int join_host(const cuplug_call *call) {
+  job j = {.rows = joins_rows_of(call)};
+  const int64_t n = j.rows.n * j.rows.size, bytes = j.rows.element_bytes;
+  if (n == 0) return CUPLUG_OK;
+  if (j.rows.size > FEW) return blocks_run(call, &j, fill_long, n, bytes);
+  find_columns(&j);
+  return blocks_run(call, &j, fill_short, n, bytes);
+}
+
+CUPLUG_ENTRY int repeat_host(const cuplug_call *call) { return join_host(call); }
+
+#define PROPERTIES CUPLUG_TAKES_STRIDES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
+
+CUPLUG_OPERATOR(join_cuda, join_host, "join(a: T[m, p], b: T[m, q]) -> T[m, p + q] where T: any",
+                "The rows of matrices, one behind the other." PROPERTIES CUPLUG_LINEAR(a, b));
+CUPLUG_OPERATOR(join_cuda, join_host,
+                "join(a: T[m, p], b: T[m, q], c: T[m, r]) -> T[m, p + q + r] where T: any",
+                "The same of three." PROPERTIES CUPLUG_LINEAR(a, b, c));
+CUPLUG_OPERATOR(
+    join_cuda, join_host,
+    "join(a: T[m, p], b: T[m, q], c: T[m, r], d: T[m, s]) -> T[m, p + q + r + s] where T: any",
+    "The same of four." PROPERTIES CUPLUG_LINEAR(a, b, c, d));
+CUPLUG_OPERATOR(repeat_cuda, repeat_host,
+                "repeat(x: T[m, w], times: int) -> T[m, times * w] where T: any, times >= 0",
+                "Each row several times, one behind the other." PROPERTIES CUPLUG_LINEAR(x));

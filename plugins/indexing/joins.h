@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of `join` and `repeat`, as their entries see them: a row of the output has those of all
+ * parts, one behind the other; or one again and again. */
+#ifndef CUPLUG_INDEXING_JOINS_H
+#define CUPLUG_INDEXING_JOINS_H
+
+#include <cuplug/walk.h>
+
+#define JOINS_MOST 4 /* parts */
+
+/* An array whose rows go into those of the output. */
+typedef struct joins_part {
+  const char *data;
+  int64_t end; /* where it ends in a row of the output */
+  int64_t row_step, step;
+} joins_part;
+
+typedef struct joins_rows {
+  int64_t n, size, element_bytes; /* rows; elements of one */
+  int64_t period;                 /* elements until the parts begin again */
+  int n_parts;
+  joins_part parts[JOINS_MOST];
+} joins_rows;
+
+/* Whether pairs of elements are moved as well as single ones. */
+static inline int joins_are_even(const joins_rows *rows, const void *out) {
+  uint64_t bits = (uint64_t)out / (uint64_t)rows->element_bytes;
+  if (rows->element_bytes == 16) return 0;
+  for (int k = 0; k < rows->n_parts; k++) {
+    const joins_part *part = &rows->parts[k];
+    if (part->step != 1) return 0;
+    bits |= (uint64_t)part->data / (uint64_t)rows->element_bytes;
+    bits |= (uint64_t)part->end | (uint64_t)part->row_step;
+  }
+  return bits % 2 == 0;
+}
+
+/* Elements side by side become wider ones, as far as that goes. */
+static inline void joins_widen(joins_rows *rows, const void *out) {
+  while (joins_are_even(rows, out)) {
+    rows->element_bytes *= 2;
+    rows->size /= 2, rows->period /= 2;
+    for (int k = 0; k < rows->n_parts; k++) {
+      rows->parts[k].end /= 2;
+      rows->parts[k].row_step /= 2;
+    }
+  }
+}
+
+/* Of a call that has a matrix of each part, then the output. */
+static inline joins_rows joins_rows_of(const cuplug_call *call) {
+  const cuplug_tensor *out = &call->outputs[0];
+  joins_rows rows = {.n = out->shape[0],
+                     .size = out->shape[1],
+                     .element_bytes = cuplug_element_bytes(out),
+                     .n_parts = (int)call->n_tensors - 1};
+  for (int k = 0; k < rows.n_parts; k++) {
+    const cuplug_tensor *x = &call->tensors[k];
+    rows.period += x->shape[1];
+    rows.parts[k] = (joins_part){.data = (const char *)x->data,
+                                 .end = rows.period,
+                                 .row_step = cuplug__stride(x, 0),
+                                 .step = cuplug__stride(x, 1)};
+  }
+  if (rows.n && rows.size) joins_widen(&rows, out->data);
+  return rows;
+}
+
+#endif
