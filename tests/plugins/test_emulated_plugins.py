@@ -8,7 +8,7 @@ HEAD = """
 import numpy as np
 import cuplug
 from cuplug import ops
-from emulation import FIXTURES, build_plugin
+from emulation import build_plugin, build_sorting
 
 random = np.random.default_rng(0)
 
@@ -122,8 +122,7 @@ fails(IndexError, ops.select_backward, np.ones(5001), mask)
 
 def test_sorting(run):
     run("""
-files = ["sorting", "keys", "short", "few", "topk", "unique", "searchsorted"]
-build_plugin("sorting", [*files, FIXTURES / "emulated_sort"])
+build_sorting()
 
 
 def values(dtype, *shape):
