@@ -46,8 +46,8 @@ template <> struct random_bits_of<true> {
   }
 };
 
-/* Those of N elements from number `element` of the sequence on, in registers. Where these do not
- * begin with a block they are in one block more, and all move up. */
+/* Those of N elements from number `element` of the sequence on, in registers. Of the block that has
+ * these, `beside` elements come before; then some are in one block more, and all move up. */
 template <bool is_wide, int N> struct random_bits {
   using of = random_bits_of<is_wide>;
   static constexpr int PER = of::PER_BLOCK, BLOCKS = (N + PER - 1) / PER, ALL = (BLOCKS + 1) * PER;
@@ -63,12 +63,11 @@ template <bool is_wide, int N> struct random_bits {
 #pragma unroll
     for (int j = 0; j + STEP < ALL; j++) at[j] = at[j + STEP];
   }
-  __device__ random_bits(const random_source &from, uint64_t element) {
-    const int beside = (int)(element % PER);
+  __device__ random_bits(const random_source &from, uint64_t element, int beside) {
 #pragma unroll
-    for (int k = 0; k < BLOCKS; k++) fill(from, element - beside, k);
+    for (int k = 0; k < BLOCKS; k++) fill(from, element, k);
     if (beside == 0) return;
-    if (beside + N > BLOCKS * PER) fill(from, element - beside, BLOCKS);
+    if (beside + N > BLOCKS * PER) fill(from, element, BLOCKS);
     if (beside & 1) move_up<1>();
     if (PER == 4 && beside & 2) move_up<2>();
   }

@@ -56,14 +56,25 @@ RANDOM_INLINE double random_uniform64(uint64_t bits, double low, double span) {
   return fma(random_unit64(bits), span, low);
 }
 
+/* bits & kept | set: an instruction, of which nvcc would make two. */
+RANDOM_INLINE uint32_t random_masked(uint32_t bits, uint32_t kept, uint32_t set) {
+#ifdef __CUDA_ARCH__
+  uint32_t masked;
+  asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(masked) : "r"(bits), "r"(kept), "r"(set));
+  return masked;
+#else
+  return (bits & kept) | set;
+#endif
+}
+
 /* ---- Normal, float32 ------------------------------------------------------------------------- */
 
 /* The quantile function at t = v / 2^31 for an odd v of 31 bits, and a bit for the side; the table
  * is quantile_table, or a copy. */
 RANDOM_INLINE float random_normal32(uint32_t bits, const float (*table)[QUANTILE_ROWS]) {
-  const uint32_t t = random_float_bits((float)(int32_t)((bits & 0x7fffffffu) | 1));
+  const uint32_t t = random_float_bits((float)(int32_t)random_masked(bits, 0x7fffffff, 1));
   const uint32_t row = (t >> 21) - 4 * 127;
-  const float f = 2.0f - random_float((t & 0x7fffffu) | 0x3f800000u);
+  const float f = 2.0f - random_float(random_masked(t, 0x7fffff, 0x3f800000));
   float x = table[4][row];
   x = fmaf(x, f, table[3][row]);
   x = fmaf(x, f, table[2][row]);

@@ -31,15 +31,20 @@ template <typename T> struct packs {
   }
 };
 
-/* Numbers as code(bits) makes them; code.after(bits, i, out) has the last word about a pack. */
+/* Numbers as code(bits) makes them; code.after(bits, i, out) has the last word about a pack. All
+ * threads of a block go on as long as one has a pack: what they have in common is worked out once
+ * for a warp. */
 template <typename T, bool is_wide, class CODE>
 __device__ void draw(const random_draw &d, const CODE &code) {
-  constexpr int N = random_pack<T>::N;
+  constexpr int N = random_pack<T>::N, PER = random_bits_of<is_wide>::PER_BLOCK;
   const packs<T> out(d);
+  const uint64_t first = d.from.first - (uint64_t)out.lead;
   const int64_t step = (int64_t)gridDim.x * THREADS;
-  for (int64_t p = (int64_t)blockIdx.x * THREADS + threadIdx.x; out.first(p) < d.n; p += step) {
-    const int64_t i = out.first(p);
-    const random_bits<is_wide, N> own(d.from, d.from.first + (uint64_t)i);
+  for (int64_t p = (int64_t)blockIdx.x * THREADS; out.first(p) < d.n; p += step) {
+    const int64_t i = out.first(p + threadIdx.x);
+    const uint64_t element = d.from.first + (uint64_t)i;
+    const int beside = (int)((N % PER ? element : first) % PER);
+    const random_bits<is_wide, N> own(d.from, element, beside);
     random_pack<T> values;
 #pragma unroll
     for (int j = 0; j < N; j++) values.of[j] = code(own.at[j]);

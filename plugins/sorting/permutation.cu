@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(THREADS)
                 const sorted_index index, int64_t n) {
   const int64_t i = 4 * ((int64_t)blockIdx.x * THREADS + threadIdx.x);
   if (i >= n) return;
-  const random_bits<false, 4> bits(from, from.first + (uint64_t)i);
+  const random_bits<false, 4> bits(from, from.first + (uint64_t)i, (int)(from.first % 4));
   random_pack<uint32_t> own, numbers;
 #pragma unroll
   for (int k = 0; k < 4; k++) own.of[k] = bits.at[k], numbers.of[k] = (uint32_t)(i + k);
