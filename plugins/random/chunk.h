@@ -3,7 +3,6 @@
 #ifndef CUPLUG_PLUGINS_RANDOM_CHUNK_H
 #define CUPLUG_PLUGINS_RANDOM_CHUNK_H
 
-#include "philox_words.h"
 #include "random/draws.h"
 
 #define NARROW(k) words[k]
@@ -55,11 +54,9 @@ INTEGERS(uint64_t, NARROW, uint32_t, 32)
 INTEGERS(uint32_t, WIDE, uint64_t, 64)
 INTEGERS(uint64_t, WIDE, uint64_t, 64)
 
-/* Elements i to i + n - 1 of the draw, n <= RANDOM_CHUNK. */
-ELEMENTS_INLINE void random_chunk(const random_draw *d, uint64_t i, int64_t n, random_words *room,
-                                  void *to) {
-  const uint32_t *words = d->is_wide ? random_wide_words(&d->from, i, n, room)
-                                     : random_narrow_words(&d->from, i, n, room);
+/* Elements i to i + n - 1 of the draw, of their bits. */
+ELEMENTS_INLINE void random_chunk(const random_draw *d, uint64_t i, int64_t n,
+                                  const uint32_t *words, void *to) {
   const int is_single = d->element_bytes == 4;
   if (d->kind == RANDOM_UNIFORM && is_single)
     random_put_uniform32(d, n, words, to);

@@ -13,6 +13,7 @@
  * The same bits on the host and on GPUs. Bytes moved: x is written once. */
 #include <cuplug/nontemporal.h>
 
+#include "philox_words.h"
 #include "random/chunk.h"
 
 CUPLUG_ENTRY int uniform_cuda(const cuplug_call *call);
@@ -23,20 +24,22 @@ CUPLUG_ENTRY int integers_cuda(const cuplug_call *call);
 #define AT_ONCE 16384       /* elements that are worth a thread; of whole chunks */
 
 /* Of its own kind of vectors each; without fused products and sums their function is slow. */
-typedef void draw_chunk(const random_draw *d, uint64_t i, int64_t n, random_words *room, void *to);
+typedef void draw_chunk(const random_draw *d, uint64_t i, int64_t n, const uint32_t *words,
+                        void *to);
 
-static void chunk_plain(const random_draw *d, uint64_t i, int64_t n, random_words *room, void *to) {
-  random_chunk(d, i, n, room, to);
+static void chunk_plain(const random_draw *d, uint64_t i, int64_t n, const uint32_t *words,
+                        void *to) {
+  random_chunk(d, i, n, words, to);
 }
 
 #ifdef __x86_64__
-__attribute__((target("avx2,fma"))) static void chunk_256(const random_draw *d, uint64_t i,
-                                                          int64_t n, random_words *room, void *to) {
-  random_chunk(d, i, n, room, to);
+__attribute__((target("avx2,fma"))) static void
+chunk_256(const random_draw *d, uint64_t i, int64_t n, const uint32_t *words, void *to) {
+  random_chunk(d, i, n, words, to);
 }
 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma"))) static void
-chunk_512(const random_draw *d, uint64_t i, int64_t n, random_words *room, void *to) {
-  random_chunk(d, i, n, room, to);
+chunk_512(const random_draw *d, uint64_t i, int64_t n, const uint32_t *words, void *to) {
+  random_chunk(d, i, n, words, to);
 }
 
 static draw_chunk *chunk_by_vectors(void) {
@@ -54,6 +57,7 @@ static draw_chunk *chunk_by_vectors(void) { return chunk_plain; }
  * caches. */
 static int draw_range(void *context, int64_t begin, int64_t end) {
   const random_draw *d = context;
+  random_fill *const fill = random_fill_by_vectors();
   draw_chunk *const chunk = chunk_by_vectors();
   const int past = d->n * d->element_bytes >= CUPLUG_NONTEMPORAL_FROM;
   const int64_t lead = past ? (uintptr_t)d->out % CUPLUG_LINE_BYTES / d->element_bytes : 0;
@@ -63,7 +67,8 @@ static int draw_range(void *context, int64_t begin, int64_t end) {
     const int64_t i = line < begin ? begin : line;
     const int64_t n = (line + RANDOM_CHUNK < end ? line + RANDOM_CHUNK : end) - i;
     char *const to = (char *)d->out + i * d->element_bytes;
-    chunk(d, (uint64_t)i, n, &room, past ? (void *)numbers : to);
+    const uint32_t *words = random_words_of(fill, &d->from, (uint64_t)i, n, d->is_wide, &room);
+    chunk(d, (uint64_t)i, n, words, past ? (void *)numbers : to);
     if (past) cuplug_copy_nontemporal(to, numbers, (size_t)(n * d->element_bytes));
   }
   if (past) cuplug_nontemporal_fence();

@@ -23,14 +23,17 @@ typedef struct job {
   int64_t *out;
 } job;
 
-VECTORS static void fill(const job *j, int64_t begin, int64_t end) {
+static int fill_part(void *context, int64_t begin, int64_t end) {
+  const job *j = context;
+  random_fill *const fill = random_fill_by_vectors();
   random_words room;
   for (int64_t i = begin, n; i < end; i += n) {
     n = end - i < RANDOM_CHUNK ? end - i : RANDOM_CHUNK;
-    const uint32_t *words = random_narrow_words(&j->from, (uint64_t)i, n, &room);
+    const uint32_t *words = random_words_of(fill, &j->from, (uint64_t)i, n, 0, &room);
     memcpy((uint32_t *)j->s.keys + i, words, (size_t)n * sizeof *words);
     for (int64_t k = i; k < i + n; k++) j->s.index[k] = k;
   }
+  return CUPLUG_OK;
 }
 
 /* Whether some of these keys is like the one behind it. */
@@ -38,11 +41,6 @@ VECTORS static int has_equal(const uint32_t *keys, int64_t n) {
   uint32_t n_equal = 0;
   for (int64_t i = 0; i < n; i++) n_equal += keys[i] == keys[i + 1];
   return n_equal != 0;
-}
-
-static int fill_part(void *context, int64_t begin, int64_t end) {
-  fill(context, begin, end);
-  return CUPLUG_OK;
 }
 
 /* Puts n elements whose keys are equal in their order. */
