@@ -12,13 +12,12 @@ constexpr int64_t BLOCKS = 4096; /* that keep any GPU busy; each may need a tabl
 
 /* ---- Packs ----------------------------------------------------------------------------------- */
 
-/* Pack p has the elements from `first(p)` on, some perhaps before the output's first one. */
+/* Packs of an output; of the first one some elements may lie before the output's. */
 template <typename T> struct packs {
   T *out;
   int64_t n, lead;
   __device__ packs(const random_draw &d)
       : out((T *)d.out), n(d.n), lead((int64_t)((uintptr_t)d.out % 16 / sizeof(T))) {}
-  __device__ int64_t first(int64_t p) const { return p * random_pack<T>::N - lead; }
   __device__ bool has(int64_t i) const { return i >= 0 && i < n; }
   __device__ void store(int64_t i, const random_pack<T> &values) const {
     if (i >= 0 && i + random_pack<T>::N <= n) {
@@ -31,24 +30,45 @@ template <typename T> struct packs {
   }
 };
 
-/* Numbers as code(bits) makes them; code.after(bits, i, out) has the last word about a pack. All
- * threads of a block go on as long as one has a pack: what they have in common is worked out once
- * for a warp. */
+/* Stores two packs of each thread, from element i on. Of threads side by side the first one stores
+ * those that come first of both: at once they write all of a sector. */
+template <typename T>
+__device__ void store_two(const packs<T> &out, int64_t i, random_pack<T> (&values)[2]) {
+  constexpr int N = random_pack<T>::N;
+  const int lane = threadIdx.x % 32;
+  const bool is_odd = lane % 2;
+#pragma unroll
+  for (int j = 0; j < N; j++) {
+    T &first = values[0].of[j], &second = values[1].of[j];
+    const T other = __shfl_sync(0xffffffff, is_odd ? first : second, lane ^ 1);
+    first = is_odd ? other : first;
+    second = is_odd ? second : other;
+  }
+  out.store(is_odd ? i - N : i, values[0]);
+  out.store(is_odd ? i + N : i + 2 * N, values[1]);
+  __syncwarp();
+}
+
+/* Numbers as code(bits) makes them; code.after(bits, i, out) has the last word about them. A thread
+ * has a pack, or a block's. All threads of a block go on as long as one has some: what they have in
+ * common is worked out once for a warp. */
 template <typename T, bool is_wide, class CODE>
 __device__ void draw(const random_draw &d, const CODE &code) {
   constexpr int N = random_pack<T>::N, PER = random_bits_of<is_wide>::PER_BLOCK;
+  constexpr int EACH = N < PER ? PER : N;
   const packs<T> out(d);
-  const uint64_t first = d.from.first - (uint64_t)out.lead;
+  const int beside = (int)((d.from.first - (uint64_t)out.lead) % PER);
   const int64_t step = (int64_t)gridDim.x * THREADS;
-  for (int64_t p = (int64_t)blockIdx.x * THREADS; out.first(p) < d.n; p += step) {
-    const int64_t i = out.first(p + threadIdx.x);
-    const uint64_t element = d.from.first + (uint64_t)i;
-    const int beside = (int)((N % PER ? element : first) % PER);
-    const random_bits<is_wide, N> own(d.from, element, beside);
-    random_pack<T> values;
+  for (int64_t p = (int64_t)blockIdx.x * THREADS; p * EACH - out.lead < d.n; p += step) {
+    const int64_t i = (p + threadIdx.x) * EACH - out.lead;
+    const random_bits<is_wide, EACH> own(d.from, d.from.first + (uint64_t)i, beside);
+    random_pack<T> values[EACH / N];
 #pragma unroll
-    for (int j = 0; j < N; j++) values.of[j] = code(own.at[j]);
-    out.store(i, values);
+    for (int j = 0; j < EACH; j++) values[j / N].of[j % N] = code(own.at[j]);
+    if constexpr (EACH == N)
+      out.store(i, values[0]);
+    else
+      store_two(out, i, values);
     code.after(own, i, out);
   }
 }

@@ -8,7 +8,7 @@ HEAD = """
 import numpy as np
 import cuplug
 from cuplug import ops
-from emulation import build_plugin, build_sorting
+from emulation import FIXTURES, build_plugin, build_sorting
 
 random = np.random.default_rng(0)
 
