@@ -10,8 +10,9 @@ CFLAGS ?= -O2
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra $(WERROR) -Iinclude \
   $(CFLAGS) $(if $(SANITIZE),-g -fno-omit-frame-pointer -fsanitize=$(SANITIZE),-Wframe-larger-than=32768)
 # Loops with a condition become vector instructions only where floating-point exceptions may differ.
-# A product and a sum are rounded each, whether or not the CPU can do both at once.
-VECTORISED := -O3 -fno-trapping-math -ffp-contract=off
+# A product and a sum are rounded each, whether or not the CPU can do both at once. Roots are
+# instructions where nobody asks for errno.
+VECTORISED := -O3 -fno-trapping-math -fno-math-errno -ffp-contract=off
 ALL_LDFLAGS := -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs) $(LDFLAGS)
 
 # The architectures to compile CUDA code for; without any it is left out. A GPU that is newer than
@@ -115,6 +116,6 @@ $(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config | $(BUILD)/nvcc.wo
 $(foreach name,$(PLUGINS),$(eval $(call library,$(name)): $(call sides,$(name))))
 $(STOCK): $(BUILD)/link.config
 	@mkdir -p $(@D)
-	$(call say,link $@)$(LINKER) -shared $(filter %.o,$^) $(ALL_LDFLAGS) $(if $(filter %.cu.o,$^),$(CUDA_LIBS)) -o $@
+	$(call say,link $@)$(LINKER) -shared $(filter %.o,$^) $(ALL_LDFLAGS) $(if $(filter %.cu.o,$^),$(CUDA_LIBS)) -Wl,--as-needed -lm -o $@
 
 -include $(wildcard $(BUILD)/core/*/*.d $(BUILD)/plugins/*/*.d)

@@ -80,7 +80,7 @@ def install_modules() -> None:
     jit.compile_program, linking.link_program = emulate, link
 
 
-def build_plugin(name: str, cuda: Sequence[str] = ()) -> None:
+def build_plugin(name: str, cuda: Sequence[str | Path] = ()) -> None:
     """Build a stock plugin whose CUDA side runs on the emulated driver, into $EMULATED.
 
     `cuda` are its files of CUDA code, if not all. Other processes may build it at the same time, or
@@ -103,6 +103,12 @@ def build_plugin(name: str, cuda: Sequence[str] = ()) -> None:
     subprocess.run([COMPILER[0], "-shared", *parts, "-lm", "-o", mine], check=True)
     with contextlib.suppress(FileExistsError):
         os.link(mine, path)
+
+
+def build_sorting() -> None:
+    """Build the plugin `sorting` so, where CUB sorts in it by what stands for that."""
+    files = ["sorting", "keys", "short", "few", "topk", "unique", "searchsorted", "permutation"]
+    build_plugin("sorting", [*files, FIXTURES / "emulated_sort"])
 
 
 def _launch(name: str, symbol: str, codes: tuple[int, ...] | None) -> str:

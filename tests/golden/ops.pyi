@@ -375,6 +375,24 @@ class _index_put(Operator):
 
 index_put: _index_put
 
+class _integers(Operator):
+    def __call__(
+        self,
+        x: Any,
+        key: int,
+        sequence: int,
+        first: int,
+        low: int,
+        last: int,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> None:
+        """Integers from low to low + last."""
+
+integers: _integers
+
 class _join(Operator):
     @overload
     def __call__(
@@ -469,6 +487,40 @@ class _nonzero(Operator):
         """Where elements are other than 0: a row of positions for each dimension."""
 
 nonzero: _nonzero
+
+class _normal(Operator):
+    def __call__(
+        self,
+        x: Any,
+        key: int,
+        sequence: int,
+        first: int,
+        loc: float,
+        scale: float,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> None:
+        """Normal numbers around loc."""
+
+normal: _normal
+
+class _permutation(Operator):
+    def __call__(
+        self,
+        n: int,
+        key: int,
+        sequence: int,
+        first: int,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """The numbers below n in random order."""
+
+permutation: _permutation
 
 class _piecewise_scale(Operator):
     def __call__(
@@ -1008,6 +1060,24 @@ class _triu(Operator):
         """Matrices with zeros below diagonal k."""
 
 triu: _triu
+
+class _uniform(Operator):
+    def __call__(
+        self,
+        x: Any,
+        key: int,
+        sequence: int,
+        first: int,
+        low: float,
+        span: float,
+        *,
+        out: Any = None,
+        device: Any = None,
+        stream: Any = None,
+    ) -> None:
+        """Numbers from low to before low + span."""
+
+uniform: _uniform
 
 class _unique_values_indices_inverse_indices_counts(NamedTuple, Generic[_Array]):
     values: _Array

@@ -8,7 +8,7 @@ HEAD = """
 import numpy as np
 import cuplug
 from cuplug import ops
-from emulation import FIXTURES, build_plugin, install_expressions
+from emulation import FIXTURES, build_plugin, build_sorting, install_expressions
 
 
 install_expressions()
@@ -112,9 +112,8 @@ def test_keys_of_arrays(run):
     """Wrong positions are told of later, once, and nothing is written for them."""
     run("""
 from cuplug.array_api import indexing
-from emulation import install_expressions
 
-build_plugin("gather"), build_plugin("indexing"), install_expressions()
+build_plugin("gather"), build_plugin("indexing")
 indexing.stock = lambda name: getattr(ops, name.split(".")[1])  # the emulated ones
 X = random.integers(0, 99, (6, 5, 4)).astype("float32")
 rows, columns = np.array([[1, -2], [0, 5]]), np.array([3, -1])
@@ -197,8 +196,7 @@ fails(IndexError, ops.select_backward, np.ones(5001), mask)
 
 def test_sorting(run):
     run("""
-files = ["sorting", "keys", "short", "few", "topk", "unique", "searchsorted"]
-build_plugin("sorting", [*files, FIXTURES / "emulated_sort"])
+build_sorting()
 
 
 def values(dtype, *shape):

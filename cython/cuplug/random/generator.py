@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,23 +12,22 @@ from cuplug.array.array import Array
 from cuplug.array.make import empty
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import assign
-from cuplug.array_api.dtypes import integer, kind_of, to_dtype
+from cuplug.array_api.dtypes import integer
 from cuplug.array_api.indexing import take
 from cuplug.array_api.stock import stock
-from cuplug.array_api.views import axis_of, reshape, shape_of
-from cuplug.call.operator import Operator
-from cuplug.random import draws
+from cuplug.array_api.views import axis_of, reshape
+from cuplug.random.outputs import Size, fitting, floating, integral, shape_of_size, written
+from cuplug.random.source import Source
 
-Size = int | Sequence[int] | None
 _MASK = (1 << 64) - 1
 
 
 class Generator:
     """Random numbers for a seed: the same on the CPU, on any GPU, and for any number of threads.
 
-    Each element is made of one block of 128 bits of Philox4x32-10, whose counter is how many
-    elements were drawn before it. Methods are those of `numpy.random.Generator`; the numbers are
-    others, and arrays are `cuplug.Array`, made where `cuplug.empty` makes them.
+    Each element has random bits of its own, by Philox4x32-10, whose counter is how many elements
+    were drawn before it, at once or one by one. Methods are those of `numpy.random.Generator`; the
+    numbers are others, and arrays are `cuplug.Array`, made where `cuplug.empty` makes them.
 
     Parameters
     ----------
@@ -48,26 +45,25 @@ class Generator:
     def __init__(self, seed: Any = None) -> None:
         is_sequence = isinstance(seed, np.random.SeedSequence)
         self.seed_sequence = seed if is_sequence else _seed_sequence(seed)
-        self._key, self._stream = map(int, self.seed_sequence.generate_state(2, np.uint64))
-        self._lock = threading.Lock()
-        self._position = 0
+        self._source = Source(*map(int, self.seed_sequence.generate_state(2, np.uint64)))
 
     @property
     def position(self) -> int:
         """How many elements were drawn."""
-        return self._position
+        return self._source.position
 
     @position.setter
     def position(self, value: int) -> None:
         if not 0 <= integer("position", value) <= _MASK:
             raise ValueError(f"position: seen {value}, wanted 0 <= position < 2**64")
-        self._position = int(value)
+        self._source.position = int(value)
 
     def random(
         self, size: Size = None, dtype: Any = "float64", *, out: Any = None, device: Any = None
     ) -> Array:
         """Return numbers in [0, 1): `uniform` without bounds."""
-        return self.uniform(0, 1, size, dtype, out=out, device=device)
+        wanted = floating("uniform", dtype)
+        return self._draw("random.uniform", wanted, size, out, device, 0.0, 1.0)
 
     def uniform(
         self,
@@ -98,18 +94,20 @@ class Generator:
         -------
         Array
         """
-        name = _floating("uniform", dtype)
-        span = _number("uniform: high", high) - _number("uniform: low", low)
-        if not abs(span) <= float(np.finfo(name).max):
-            wanted = f"numbers whose distance {name} holds"
-            raise ValueError(f"uniform: low, high: seen {low} and {high}, wanted {wanted}")
-        return self._draw(draws.uniform, name, (size, out, device), low, high)
+        wanted = floating("uniform", dtype)
+        first = _number("uniform: low", low)
+        span = _number("uniform: high", high) - first
+        if not abs(span) <= float(np.finfo(wanted).max):
+            distance = f"numbers whose distance {wanted} holds"
+            raise ValueError(f"uniform: low, high: seen {low} and {high}, wanted {distance}")
+        return self._draw("random.uniform", wanted, size, out, device, first, span)
 
     def standard_normal(
         self, size: Size = None, dtype: Any = "float64", *, out: Any = None, device: Any = None
     ) -> Array:
         """Return numbers of the normal distribution around 0 with variance 1."""
-        return self.normal(0, 1, size, dtype, out=out, device=device)
+        wanted = floating("normal", dtype)
+        return self._draw("random.normal", wanted, size, out, device, 0.0, 1.0)
 
     def normal(
         self,
@@ -123,14 +121,15 @@ class Generator:
     ) -> Array:
         """Return numbers of the normal distribution around `loc` with deviation `scale`.
 
-        They are the quantile function at 2**53 places, to 1e-15, computed in float64; none is
-        farther from `loc` than 8.3 times `scale`. Other parameters are those of `uniform`.
+        They are the quantile function: in float64 at 2**53 places, to 1e-15, none farther from
+        `loc` than 8.3 times `scale`; in float32 at 2**31 places, to 4e-7 of the distance and 4e-8
+        of `scale`, up to 6.3 times. Other parameters are those of `uniform`.
         """
-        _number("normal: loc", loc)
-        if not _number("normal: scale", scale) >= 0:
+        middle, spread = _number("normal: loc", loc), _number("normal: scale", scale)
+        if not spread >= 0:
             raise ValueError(f"normal: scale: seen {scale}, wanted a number that is not negative")
-        name = _floating("normal", dtype)
-        return self._draw(draws.normal, name, (size, out, device), loc, scale)
+        wanted = floating("normal", dtype)
+        return self._draw("random.normal", wanted, size, out, device, middle, spread)
 
     def integers(
         self,
@@ -152,23 +151,19 @@ class Generator:
         low, high = (0, low) if high is None else (low, high)
         first, last = integer("integers: low", low), integer("integers: high", high)
         last -= not endpoint
-        wanted = to_dtype(dtype)
-        if kind_of(wanted) not in ("bool", "int", "uint"):
-            raise TypeError(f"integers: dtype: seen {wanted}, wanted bool or one of integers")
-        limits = (0, 1) if wanted.name == "bool" else (np.iinfo(wanted).min, np.iinfo(wanted).max)
-        if not limits[0] <= first <= last <= limits[1]:
+        wanted, least, most = integral(dtype)
+        if not least <= first <= last <= most:
             raise ValueError(
                 f"integers: low, high: seen {low} and {high}, wanted low < high, and numbers that "
                 f"{wanted} holds"
             )
-        place = (size, out, device)
-        return self._draw(draws.integers, wanted.name, place, first & _MASK, last - first)
+        return self._draw("random.integers", wanted, size, out, device, first & _MASK, last - first)
 
     def permutation(self, x: Any, axis: int = 0, *, device: Any = None) -> Array:
         """Return the numbers below `x`, or an array's parts along `axis`, in random order.
 
-        They are in the order of 64 random bits for each, so all orders are as probable, but for
-        less than n**2 / 2**65 where two are alike.
+        They are in the order of 96 random bits for each, so all orders are as probable, but for
+        less than n**2 / 2**97 where two are alike.
         """
         if not isinstance(x, Array):
             if _has_parts(x):
@@ -199,7 +194,7 @@ class Generator:
         along = 0 if whole is None else axis_of("choice", axis, whole.ndim)
         n = integer("choice: a", a) if whole is None else whole.shape[along]
         where = device if whole is None else whole.device
-        shape = _shape(size)
+        shape = shape_of_size(size)
         wanted = math.prod(shape)
         if n < 0 or (wanted and not n):
             raise ValueError(f"choice: a: seen {n} to choose from, wanted at least 1")
@@ -222,33 +217,22 @@ class Generator:
         return [type(self)(child) for child in self.seed_sequence.spawn(n)]
 
     def _draw(
-        self, drawing: Callable[[str], Operator], dtype: str, place: Any, *numbers: Any
+        self, name: str, dtype: Any, size: Size, out: Any, device: Any, *numbers: float
     ) -> Array:
-        size, out, device = place
-        if not (out is None or hasattr(type(out), "shape")):
-            name = drawing.__name__
-            raise TypeError(f"{name}: out: seen {type(out).__name__}, wanted an array")
-        shape = tuple(out.shape) if size is None and out is not None else _shape(size)
-        result: Array = empty(shape, dtype, device) if out is None else out
-        with self._lock:
-            first = self._position
-            self._position = first + math.prod(shape) & _MASK
-        try:
-            drawing(dtype)(shape, self._key, self._stream, first, *numbers, out=result)
-        except Exception:
-            with self._lock:  # nothing was drawn
-                if self._position == first + math.prod(shape) & _MASK:
-                    self._position = first
-            raise
-        return result
+        operator = stock(name)
+        if out is None:
+            shape = size if type(size) is int and size >= 0 else shape_of_size(size)
+            return self._source.draw(operator, shape, dtype, device, *numbers)
+        x = fitting(operator.name, dtype, size, out)
+        self._source.fill(operator, x, math.prod(x.shape), *numbers)
+        written(x, out)
+        return out
 
     def _order(self, n: int, device: Any) -> Array:
         """Return the numbers below n in random order."""
         if n < 0:
             raise ValueError(f"permutation: x: seen {n}, wanted a number that is not negative")
-        keys = self.integers(_MASK, size=n, dtype="uint64", endpoint=True, device=device)
-        order: Array = stock("sorting.argsort")(keys)
-        return order
+        return self._source.order(stock("sorting.permutation"), n, device)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"seed_sequence": self.seed_sequence, "position": self.position}
@@ -292,19 +276,3 @@ def _has_parts(x: Any) -> bool:
         return np.ndim(x) > 0
     except ValueError:  # of rows that are not equal, which asarray tells
         return True
-
-
-def _shape(size: Size) -> tuple[int, ...]:
-    if size is None:
-        return ()
-    shape = shape_of("size", size)
-    if any(n < 0 for n in shape):
-        raise ValueError(f"size: seen {shape}, wanted sizes of at least 0")
-    return shape
-
-
-def _floating(name: str, dtype: Any) -> str:
-    found = to_dtype(dtype).name
-    if found not in ("float32", "float64"):
-        raise TypeError(f"{name}: dtype: seen {found}, wanted float32 or float64")
-    return str(found)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What numbers are drawn into: shapes, dtypes, and arrays that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cuplug.array.make import empty
+from cuplug.array_api.conversion import asarray
+from cuplug.array_api.creation import assigning
+from cuplug.array_api.dtypes import kind_of, to_dtype
+from cuplug.array_api.views import is_in_order, shape_of
+
+Size = int | Sequence[int] | None
+
+# By what callers give for them: to find out takes longer than to draw a few.
+_FLOATS: dict[Any, Any] = {}
+_INTEGERS: dict[Any, tuple[Any, int, int]] = {}
+
+
+def floating(name: str, dtype: Any) -> Any:
+    """Return the dtype of floats that a caller means."""
+    try:
+        return _FLOATS[dtype]
+    except (KeyError, TypeError):
+        pass
+    found = to_dtype(dtype)
+    if found.name not in ("float32", "float64"):
+        raise TypeError(f"{name}: dtype: seen {found.name}, wanted float32 or float64")
+    if isinstance(dtype, (str, type)):
+        _FLOATS[dtype] = found
+    return found
+
+
+def integral(dtype: Any) -> tuple[Any, int, int]:
+    """Return the dtype of integers that a caller means, its least number and its greatest."""
+    try:
+        return _INTEGERS[dtype]
+    except (KeyError, TypeError):
+        pass
+    found = to_dtype(dtype)
+    if kind_of(found) not in ("bool", "int", "uint"):
+        raise TypeError(f"integers: dtype: seen {found}, wanted bool or one of integers")
+    is_bool = found.name == "bool"
+    limits = (0, 1) if is_bool else (int(np.iinfo(found).min), int(np.iinfo(found).max))
+    if isinstance(dtype, (str, type)):
+        _INTEGERS[dtype] = (found, *limits)
+    return (found, *limits)
+
+
+def shape_of_size(size: Size) -> tuple[int, ...]:
+    """Return the shape that a caller means."""
+    if size is None:
+        return ()
+    shape = shape_of("size", size)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"size: seen {shape}, wanted sizes of at least 0")
+    return shape
+
+
+def fitting(name: str, dtype: Any, size: Size, out: Any) -> Any:
+    """Return what is drawn into for an array of any library: it, or a new one if it is strided."""
+    if not hasattr(type(out), "shape"):
+        raise TypeError(f"{name}: out: seen {type(out).__name__}, wanted an array")
+    seen = asarray(out)
+    if seen.dtype != dtype:
+        raise TypeError(f"{name}: out: seen {seen.dtype}, wanted {dtype}")
+    if size is not None and seen.shape != shape_of_size(size):
+        raise ValueError(f"{name}: out: seen shape {seen.shape}, wanted {shape_of_size(size)}")
+    return out if is_in_order(seen) else empty(seen.shape, dtype, seen.device)
+
+
+def written(x: Any, out: Any) -> None:
+    """Write what was drawn to the array that it is for."""
+    if x is not out:
+        write = assigning(x.dtype, x.dtype)
+        assert write is not None  # of one dtype
+        write(out, x)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose numbers are drawn: a key, a sequence and a position in it, and how operators get them."""
+
+cimport cython
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uint64_t
+
+from cuplug.array.array cimport Array
+from cuplug.array.buffer cimport is_on_gpu, n_elements
+from cuplug.array.make cimport new_array
+from cuplug.cuda.placement cimport has_default
+
+cdef extern from "Python.h":
+    object PyObject_Vectorcall(
+        object callable, PyObject *const *args, size_t nargsf, PyObject *keywords
+    )
+
+cdef enum:
+    N = 6  # arguments of an operator that draws
+
+cdef tuple on_host = ("device",)
+
+
+@cython.final
+cdef class Source:
+    """Elements that operators draw, by a key and a sequence.
+
+    Parameters
+    ----------
+    key, sequence : int
+        Of 64 bits.
+
+    Attributes
+    ----------
+    position : int
+        How many elements were drawn, modulo 2**64.
+    """
+
+    cdef object key, sequence
+    cdef public uint64_t position
+
+    def __init__(self, key, sequence):
+        self.key, self.sequence = key, sequence
+
+    def draw(self, operator, shape, dtype, device, first, second):
+        """Return a new array of what an operator draws, given two numbers."""
+        cdef Array x = new_array("empty", shape, dtype, device)
+        self.draw_into(operator, x, n_elements(&x.tensor), first, second)
+        return x
+
+    def fill(self, operator, x, n, first, second):
+        """Draw into an array of any library, which has n elements."""
+        self.draw_into(operator, x, n, first, second)
+
+    def order(self, operator, n, device):
+        """Return the numbers below n in the order in which an operator puts them."""
+        cdef Array x = new_array("empty", n, "int64", device)
+        cdef uint64_t start = self.take(<uint64_t>n_elements(&x.tensor))
+        try:
+            operator(n, self.key, self.sequence, start, out=x)
+        except BaseException:
+            self.give_back(start, <uint64_t>n_elements(&x.tensor))
+            raise
+        return x
+
+    cdef int draw_into(self, object operator, object x, uint64_t n, object a, object b) except -1:
+        """Of the host on the host, whatever device stands for others."""
+        cdef PyObject *arguments[N + 1]
+        cdef bint is_placed = has_default and not (
+            isinstance(x, Array) and is_on_gpu(&(<Array>x).tensor)
+        )
+        cdef uint64_t start = self.take(n)
+        cdef object place = "cpu", begin = start
+        arguments[0], arguments[1] = <PyObject *>x, <PyObject *>self.key
+        arguments[2], arguments[3] = <PyObject *>self.sequence, <PyObject *>begin
+        arguments[4], arguments[5] = <PyObject *>a, <PyObject *>b
+        arguments[N] = <PyObject *>place
+        try:
+            PyObject_Vectorcall(
+                operator, arguments, N, <PyObject *>on_host if is_placed else NULL
+            )
+        except BaseException:
+            self.give_back(start, n)
+            raise
+        return 0
+
+    cdef uint64_t take(self, uint64_t n) noexcept:
+        """The position, which moves on. Of threads one has the interpreter's lock."""
+        cdef uint64_t start = self.position
+        self.position = start + n
+        return start
+
+    cdef void give_back(self, uint64_t start, uint64_t n) noexcept:
+        """Nothing was drawn."""
+        if self.position == start + n:
+            self.position = start
