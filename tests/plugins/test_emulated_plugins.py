@@ -10,7 +10,6 @@ import cuplug
 from cuplug import ops
 from emulation import FIXTURES, build_plugin, build_sorting, install_expressions
 
-
 install_expressions()
 random = np.random.default_rng(0)
 
