@@ -105,6 +105,9 @@ $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(VECTORISED) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
 
+# A table says whether there is a CUDA side, which may have come since.
+$(foreach side,$(CUDA_SIDES),$(eval $(side:.cu.o=.o): $(side:$(BUILD)/%.o=%)))
+
 $(BUILD)/nvcc.works: $(BUILD)/plugins.config
 	@sh build_backend/prerequisites.sh cuda $@ $(NVCC) $(NVCCFLAGS)
 

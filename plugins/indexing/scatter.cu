@@ -7,8 +7,7 @@
 #include <cuplug/walk.h>
 
 #include "additions.cuh"
-#include "indexing/index.cuh"
-#include "indexing/places.h"
+#include "indexing/scatter.cuh"
 
 namespace {
 
@@ -244,13 +243,9 @@ CUPLUG_ENTRY int take_along_axis_cuda(const cuplug_call *c) {
 }
 
 CUPLUG_ENTRY int take_along_axis_backward_cuda(const cuplug_call *c) {
-  const cuplug::call call(c);
-  const cuplug_tensor &out = c->outputs[0];
   places p;
-  int status = find(c, c->tensors[2], &p);
-  if (!status && n_bytes(out))
-    status = call.check(cudaMemsetAsync(out.data, 0, n_bytes(out), call.stream()));
-  return status ? status : run_add(call, p, out.data, c->tensors[0].data);
+  const int status = find(c, c->tensors[2], &p);
+  return status ? status : scatter_add(c, p, c->tensors[0].data);
 }
 
 CUPLUG_ENTRY int put_along_axis_cuda(const cuplug_call *c) {
@@ -307,28 +302,18 @@ CUPLUG_ENTRY int scatter_backward_cuda(const cuplug_call *c) {
   return status ? status : run<move::take_last>(call, p, grad.data, grad_values, width, last);
 }
 
-/* ---- Positions along several axes ------------------------------------------------------------ */
-
-CUPLUG_ENTRY int index_cuda(const cuplug_call *c) {
-  const cuplug_tensor &x = c->tensors[0], &out = c->outputs[0];
-  places p;
-  const int status = index_find(c, x, out, &p);
-  return status ? status : run<move::take>(c, p, x.data, out.data, cuplug_element_bytes(&x));
+int scatter_take(const cuplug_call *c, const places &p, void *x, void *values) {
+  return run<move::take>(c, p, x, values, cuplug_element_bytes(&c->outputs[0]));
 }
 
-CUPLUG_ENTRY int index_put_cuda(const cuplug_call *c) {
-  const cuplug_tensor &x = c->tensors[0], &values = c->tensors[1];
-  places p;
-  const int status = index_find(c, x, values, &p);
-  return status ? status : run<move::put>(c, p, x.data, values.data, cuplug_element_bytes(&x));
+int scatter_put(const cuplug_call *c, const places &p, void *x, void *values) {
+  return run<move::put>(c, p, x, values, cuplug_element_bytes(&c->tensors[0]));
 }
 
-CUPLUG_ENTRY int index_backward_cuda(const cuplug_call *c) {
+int scatter_add(const cuplug_call *c, const places &p, void *values) {
   const cuplug::call call(c);
-  const cuplug_tensor &grad = c->tensors[0], &out = c->outputs[0];
-  places p;
-  int status = index_find(c, out, grad, &p);
-  if (!status && n_bytes(out))
-    status = call.check(cudaMemsetAsync(out.data, 0, n_bytes(out), call.stream()));
-  return status ? status : run_add(call, p, out.data, grad.data);
+  const cuplug_tensor &out = c->outputs[0];
+  int status = CUPLUG_OK;
+  if (n_bytes(out)) status = call.check(cudaMemsetAsync(out.data, 0, n_bytes(out), call.stream()));
+  return status ? status : run_add(call, p, out.data, values);
 }
