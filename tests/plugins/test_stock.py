@@ -14,10 +14,3 @@ def test_all_operators_run_on_both_sides(plugin):
     operators = [cuplug.find(f"{plugin.name}.{name}") for name in plugin.operators]
     assert {x.name: x.sides for x in operators} == dict.fromkeys(plugin.operators, plugin.sides)
     assert plugin.sides == ("cpu", "cuda")
-
-
-@pytest.mark.parametrize("plugin", STOCK, ids=lambda x: x.name)
-def test_what_names_a_gradient_has_one(plugin):
-    for operator in (cuplug.find(f"{plugin.name}.{name}") for name in plugin.operators):
-        gradient = operator.properties.get("gradient")
-        assert gradient is None or cuplug.find(gradient).plugin == plugin.name
