@@ -4,7 +4,7 @@
  * index(x, indices): out[i] = x[indices[0][i], indices[1][i], ...], NumPy's x[rows, columns]
  *   x T[*s]; indices: a list of at most len(s) arrays I[*n]; out T[*n, *s[len(indices):]]
  * index_put(x, indices, values): x[indices[0][i], ...] = values[i], in place
- *   values: as many elements as index would give
+ *   values T[*v]: as many elements as index would give, or one for all
  * index_backward(grad, indices, x): the gradient of index: zeros, to which grad is added
  *
  * I: int32 or int64; -size <= position < size, negative ones count from the end, others are an
@@ -79,11 +79,23 @@ static int number(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
+#define REPEAT(T) \
+  for (int64_t k = 0; k < n; k++) ((T *)to)[k] = *(const T *)value;
+
+/* As many values as there are places for one. NULL where memory ran out. */
+static void *repeated(const cuplug_call *call, const cuplug_tensor *value_of, int64_t n) {
+  const int64_t element_bytes = cuplug_element_bytes(value_of);
+  const void *value = value_of->data;
+  void *to = cuplug_workspace(call, (uint64_t)(n * element_bytes));
+  if (to) ELEMENTS_BY_WIDTH(element_bytes, REPEAT)
+  return to;
+}
+
 /* Rows of `data`, which has the sizes of x, and the values of another array. */
 static int move_rows(const cuplug_call *call, const cuplug_tensor *x, void *data,
                      const cuplug_tensor *values, move *m) {
   numbering j = {.call = call};
-  int status = index_axes_of(call, x, values, &j.axes);
+  int status = index_axes_of(call, x, values, m == put, &j.axes);
   if (status || j.axes.n == 0) return status;
   j.numbers = cuplug_workspace(call, (uint64_t)j.axes.n * sizeof *j.numbers);
   if (!j.numbers) return CUPLUG_ERROR_MEMORY;
@@ -93,7 +105,10 @@ static int move_rows(const cuplug_call *call, const cuplug_tensor *x, void *data
                 .x = data,
                 .values = values->data,
                 .element_bytes = cuplug_element_bytes(x)};
-  return status ? status : move_all(&moving, m);
+  if (status) return status;
+  if (cuplug_n_elements(values) < moving.places.n)
+    moving.values = repeated(call, values, moving.places.n);
+  return moving.values ? move_all(&moving, m) : CUPLUG_ERROR_MEMORY;
 }
 
 CUPLUG_ENTRY int index_host(const cuplug_call *call) {

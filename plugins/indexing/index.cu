@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The specification is at the top of index.c. Positions become numbers of rows, and scatter.cu
- * moves the rows. */
+/* The specification is at the top of index.c. What moves values finds their places itself; of sums,
+ * which scatter.cu makes, they are numbered before. */
 #include <cuplug/plugin.hpp>
+#include <cuplug/walk.cuh>
+#include <cuplug/walk.h>
 
 #include "indexing/index.h"
 #include "indexing/scatter.cuh"
@@ -9,67 +11,117 @@
 namespace {
 
 constexpr int THREADS = 256;
-constexpr int AT_ONCE = 4; /* rows of a thread, whose loads do not wait for each other */
+constexpr int AT_ONCE = 4; /* values of a thread, whose loads do not wait for each other */
 
-/* A bad position is recorded, and its row gets a number that is none. */
-template <typename I>
-__global__ void __launch_bounds__(THREADS)
-    index_kernel(const __grid_constant__ index_axes a, int64_t *numbers, cuplug_fault *fault) {
-  const int64_t first = (int64_t)blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x;
-  int64_t number[AT_ONCE] = {};
+/* The numbers of the rows that positions `at` mean; -1 for bad ones, which are recorded, and where
+ * `at` is below 0. */
+__device__ inline void find_rows(const index_axes &a, const int64_t (&at)[AT_ONCE],
+                                 int64_t (&row)[AT_ONCE], cuplug_fault *fault) {
+#pragma unroll
+  for (int u = 0; u < AT_ONCE; u++) row[u] = at[u] < 0 ? -1 : 0;
   for (int k = 0; k < a.n_axes; k++) {
-    const I *indices = (const I *)a.indices[k];
+    const void *indices = a.indices[k];
     const int64_t size = a.sizes[k];
     int64_t seen[AT_ONCE];
 #pragma unroll
-    for (int u = 0; u < AT_ONCE; u++)
-      seen[u] = first + u * THREADS < a.n ? indices[first + u * THREADS] : 0;
+    for (int u = 0; u < AT_ONCE; u++) {
+      seen[u] = 0;
+      if (at[u] < 0) continue;
+      seen[u] = a.type == CUPLUG_INT32 ? ((const int32_t *)indices)[at[u]]
+                                       : ((const int64_t *)indices)[at[u]];
+    }
 #pragma unroll
     for (int u = 0; u < AT_ONCE; u++) {
-      const int64_t at = first + u * THREADS, wrapped = seen[u] + (seen[u] < 0 ? size : 0);
+      const int64_t wrapped = seen[u] + (seen[u] < 0 ? size : 0);
       const bool is_bad = (uint64_t)wrapped >= (uint64_t)size;
-      if (is_bad && at < a.n) cuplug_fault_index(fault, a.first + k, at, seen[u], -size, size);
-      number[u] = is_bad || number[u] < 0 ? INT64_MIN : number[u] + wrapped * a.steps[k];
+      if (is_bad && at[u] >= 0) cuplug_fault_index(fault, a.first + k, at[u], seen[u], -size, size);
+      row[u] = is_bad || row[u] < 0 ? -1 : row[u] + wrapped * a.steps[k];
     }
   }
-#pragma unroll
-  for (int u = 0; u < AT_ONCE; u++)
-    if (first + u * THREADS < a.n) numbers[first + u * THREADS] = number[u];
 }
 
-/* The places of a call's values. What moves them finds bad numbers, too, but a call has one record,
- * which tells of the position. */
-int find(cuplug::call call, const cuplug_tensor &x, const cuplug_tensor &values, places *p) {
-  index_axes a;
-  if (int status = index_axes_of(call, &x, &values, &a)) return status;
-  int64_t *numbers = call.workspace<int64_t>(a.n ? a.n : 1);
-  if (!numbers) return CUPLUG_ERROR_MEMORY;
-  *p = index_places(&a, numbers);
+/* With `is_one` the first value is for all places. */
+template <typename T, bool is_put>
+__global__ void __launch_bounds__(THREADS)
+    move_kernel(T *x, T *values, const __grid_constant__ index_axes a, cuplug_divisor width,
+                bool is_one, cuplug_fault *fault) {
+  const int64_t first = (int64_t)blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x;
+  const int64_t n = a.n * a.width;
+  int64_t at[AT_ONCE], row[AT_ONCE];
+  T moved[AT_ONCE];
+#pragma unroll
+  for (int u = 0; u < AT_ONCE; u++) {
+    const int64_t e = first + u * THREADS;
+    at[u] = e >= n ? -1 : a.width == 1 ? e : cuplug::divide(e, width);
+  }
+  find_rows(a, at, row, fault);
+#pragma unroll
+  for (int u = 0; u < AT_ONCE; u++) {
+    const int64_t e = first + u * THREADS, place = row[u] * a.width + (e - at[u] * a.width);
+    moved[u] = T{};
+    if (row[u] >= 0) moved[u] = is_put ? values[is_one ? 0 : e] : x[place];
+  }
+#pragma unroll
+  for (int u = 0; u < AT_ONCE; u++) {
+    const int64_t e = first + u * THREADS, place = row[u] * a.width + (e - at[u] * a.width);
+    if (row[u] >= 0) (is_put ? x[place] : values[e]) = moved[u];
+  }
+}
+
+__global__ void __launch_bounds__(THREADS)
+    number_kernel(const __grid_constant__ index_axes a, int64_t *numbers, cuplug_fault *fault) {
+  const int64_t first = (int64_t)blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x;
+  int64_t at[AT_ONCE], row[AT_ONCE];
+#pragma unroll
+  for (int u = 0; u < AT_ONCE; u++) at[u] = first + u * THREADS < a.n ? first + u * THREADS : -1;
+  find_rows(a, at, row, fault);
+#pragma unroll
+  for (int u = 0; u < AT_ONCE; u++)
+    if (at[u] >= 0) numbers[at[u]] = row[u] < 0 ? INT64_MIN : row[u];
+}
+
+int number(cuplug::call call, const index_axes &a, int64_t *numbers) {
   const cuplug::grid grid = {cuplug::blocks(a.n, THREADS * AT_ONCE), THREADS};
-  if (a.type == CUPLUG_INT32)
-    return call.launch<index_kernel<int32_t>>(grid, a, numbers, call.fault());
-  return call.launch<index_kernel<int64_t>>(grid, a, numbers, call.fault());
+  return call.launch<number_kernel>(grid, a, numbers, call.fault());
+}
+
+/* Of empty rows the positions are looked at all the same. */
+template <bool is_put>
+int move(cuplug::call call, const cuplug_tensor &x, const cuplug_tensor &values) {
+  index_axes a;
+  if (int status = index_axes_of(call, &x, &values, is_put, &a)) return status;
+  const bool is_one = cuplug_n_elements(&values) < a.n * a.width;
+  if (a.n && !a.width) {
+    int64_t *numbers = call.workspace<int64_t>(a.n);
+    return numbers ? number(call, a, numbers) : CUPLUG_ERROR_MEMORY;
+  }
+#define CASE(T)                                                                                   \
+  return call.launch<move_kernel<T, is_put>>(                                                     \
+      {cuplug::blocks(a.n * a.width, THREADS * AT_ONCE), THREADS}, (T *)x.data, (T *)values.data, \
+      a, cuplug__divisor(a.width ? a.width : 1, 1), is_one, call.fault());
+  ELEMENTS_BY_WIDTH(cuplug_element_bytes(&x), CASE)
+#undef CASE
+  return CUPLUG_OK;
 }
 
 } // namespace
 
 CUPLUG_ENTRY int index_cuda(const cuplug_call *c) {
-  const cuplug_tensor &x = c->tensors[0], &out = c->outputs[0];
-  places p;
-  const int status = find(c, x, out, &p);
-  return status ? status : scatter_take(c, p, x.data, out.data);
+  return move<false>(c, c->tensors[0], c->outputs[0]);
 }
 
 CUPLUG_ENTRY int index_put_cuda(const cuplug_call *c) {
-  const cuplug_tensor &x = c->tensors[0], &values = c->tensors[1];
-  places p;
-  const int status = find(c, x, values, &p);
-  return status ? status : scatter_put(c, p, x.data, values.data);
+  return move<true>(c, c->tensors[0], c->tensors[1]);
 }
 
+/* What adds finds bad numbers, too, but a call has one record, which tells of the position. */
 CUPLUG_ENTRY int index_backward_cuda(const cuplug_call *c) {
-  const cuplug_tensor &grad = c->tensors[0];
-  places p;
-  const int status = find(c, c->outputs[0], grad, &p);
-  return status ? status : scatter_add(c, p, grad.data);
+  const cuplug::call call(c);
+  const cuplug_tensor &grad = c->tensors[0], &out = c->outputs[0];
+  index_axes a;
+  if (int status = index_axes_of(c, &out, &grad, 0, &a)) return status;
+  int64_t *numbers = call.workspace<int64_t>(a.n ? a.n : 1);
+  if (!numbers) return CUPLUG_ERROR_MEMORY;
+  const int status = number(call, a, numbers);
+  return status ? status : scatter_add(c, index_places(&a, numbers), grad.data);
 }

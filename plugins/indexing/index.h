@@ -18,10 +18,10 @@ typedef struct index_axes {
   uint32_t type, first; /* number of the first one in call->tensors */
 } index_axes;
 
-/* The signature says how many lists there are. `values` go there or come from there. Fails where
- * these are not as many as positions and rows. */
+/* The signature says how many lists there are. `values` go there or come from there; one value may
+ * be for all. Fails where they are not as many as positions and rows. */
 static inline int index_axes_of(const cuplug_call *call, const cuplug_tensor *x,
-                                const cuplug_tensor *values, index_axes *a) {
+                                const cuplug_tensor *values, int is_one_for_all, index_axes *a) {
   const cuplug_items *list = &call->scalars[0].list;
   const cuplug_tensor *indices = (const cuplug_tensor *)list->items;
   int64_t n_values;
@@ -39,11 +39,12 @@ static inline int index_axes_of(const cuplug_call *call, const cuplug_tensor *x,
   }
   a->n_rows = (int64_t)n_rows;
   a->width = (int64_t)width;
-  if (!__builtin_mul_overflow(a->n, a->width, &n_values) && cuplug_n_elements(values) == n_values)
-    return CUPLUG_OK;
+  const int64_t n_seen = cuplug_n_elements(values);
+  const int is_counted = !__builtin_mul_overflow(a->n, a->width, &n_values);
+  if (is_counted && (n_seen == n_values || (n_seen == 1 && is_one_for_all))) return CUPLUG_OK;
   return cuplug_failf(call, CUPLUG_ERROR_VALUE,
                       "values: seen %lld elements, wanted %lld for each of %lld positions",
-                      (long long)cuplug_n_elements(values), (long long)a->width, (long long)a->n);
+                      (long long)n_seen, (long long)a->width, (long long)a->n);
 }
 
 /* The places of values whose rows of x have these numbers. */

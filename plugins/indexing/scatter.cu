@@ -302,14 +302,6 @@ CUPLUG_ENTRY int scatter_backward_cuda(const cuplug_call *c) {
   return status ? status : run<move::take_last>(call, p, grad.data, grad_values, width, last);
 }
 
-int scatter_take(const cuplug_call *c, const places &p, void *x, void *values) {
-  return run<move::take>(c, p, x, values, cuplug_element_bytes(&c->outputs[0]));
-}
-
-int scatter_put(const cuplug_call *c, const places &p, void *x, void *values) {
-  return run<move::put>(c, p, x, values, cuplug_element_bytes(&c->tensors[0]));
-}
-
 int scatter_add(const cuplug_call *c, const places &p, void *values) {
   const cuplug::call call(c);
   const cuplug_tensor &out = c->outputs[0];

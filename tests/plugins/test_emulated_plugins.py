@@ -95,6 +95,7 @@ for shape, n_axes, n in (((40, 30), 2, (1100,)), ((4, 5, 6), 2, (3, 5)), ((9,), 
             values = random.integers(0, 9, (*n, *shape[n_axes:])).astype(dtype)
             same(lambda x, v, *k: ops.index(x, list(k)), x, values, *key)
             same(lambda x, v, *k: ops.index_put(x, list(k), v), x, values, *key)
+            same(lambda x, v, *k: ops.index_put(x, list(k), v), x, np.array(7, dtype), *key)
             if dtype != "int8":
                 same(lambda x, v, *k: ops.index_backward(v, list(k), x), x, values, *key)
 x, key = np.zeros((3, 4)), [np.zeros(1500, int), np.zeros(1500, int)]

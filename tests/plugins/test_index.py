@@ -70,6 +70,15 @@ def test_large(backend):
     check(backend, numbers((50, 60, 70), "float64"), positions((50, 60), (40, 50)))
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1, 1)], ids=str)
+@pytest.mark.parametrize("n", [4, 3000])
+def test_one_value_for_all_places(backend, shape, n):
+    x, indices = numbers((70, 80, 2), "float32"), positions((70, 80), (n,))
+    wanted = x.copy()
+    wanted[tuple(indices)] = 77
+    assert_same(backend(index_put, x, indices, np.full(shape, 77, np.float32)), wanted)
+
+
 def test_of_values_for_one_place_all_are_added(backend):
     rows, columns = np.arange(60_000) % 3, np.arange(60_000) % 5
     values = np.ones(60_000, np.float32)
@@ -127,6 +136,8 @@ def test_refused(arguments, message):
 
 def test_values_of_another_number():
     message = "values: seen 3 elements, wanted 4 for each of 2 positions"
+    with pytest.raises(ValueError, match="index_backward: values: seen 1 elements, wanted 4"):
+        index_backward(np.ones(1), [np.array([0, 1])], np.ones((3, 4)))
     with pytest.raises(ValueError, match=f"index_put: {message}"):
         index_put(np.ones((3, 4)), [np.array([0, 1])], np.ones(3))
 

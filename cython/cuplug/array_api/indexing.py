@@ -255,10 +255,8 @@ def _masked(dtype: str) -> Operator:
     return elementwise(text, "x = mask ? value : x")
 
 
-def _of_shape(x: Array, value: Any, shape: tuple[int, ...]) -> Array:
-    """Return elements of an array's dtype in C order, in memory that is not the array's."""
-    if not isinstance(value, Array):
-        return full(shape, value, dtype=x.dtype, device=x.device)
+def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
+    """Return values in C order, in memory that is not the array's."""
     is_whole = value.shape == shape and is_in_order(value) and not may_meet(x, value)
     return value if is_whole else copied(broadcast_to(value, shape))
 
@@ -278,8 +276,11 @@ def put_at(x: Array, key: Any, value: Any) -> None:
     rows, arrays = _in_front(part, taken), _alike(arrays)
     arrays = [copied(k) if may_meet(x, k) else k for k in arrays]
     rest, own = rows.shape[len(arrays) :], arrays[0].shape
-    values = _of_shape(x, value, (*rest[:front], *own, *rest[front:]))
-    turned = _in_front(values, [*range(front, front + len(own))])
+    if isinstance(value, Array):
+        values = _of_shape(x, value, (*rest[:front], *own, *rest[front:]))
+        turned = _in_front(values, [*range(front, front + len(own))])
+    else:
+        turned = full((), value, dtype=x.dtype, device=x.device)  # for all places
     target = rows if is_in_order(rows) else copied(rows)
     stock("indexing.index_put")(target, arrays, turned)
     if target is not rows:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.make import empty
-from cuplug.array_api.conversion import asarray
+from cuplug.array_api.conversion import from_dlpack
 from cuplug.array_api.creation import assigning
 from cuplug.array_api.dtypes import kind_of, to_dtype
 from cuplug.array_api.views import is_in_order, shape_of
@@ -65,7 +65,7 @@ def fitting(name: str, dtype: Any, size: Size, out: Any) -> Any:
     """Return what is drawn into for an array of any library: it, or a new one if it is strided."""
     if not hasattr(type(out), "shape"):
         raise TypeError(f"{name}: out: seen {type(out).__name__}, wanted an array")
-    seen = asarray(out)
+    seen = from_dlpack(out)  # where it is
     if seen.dtype != dtype:
         raise TypeError(f"{name}: out: seen {seen.dtype}, wanted {dtype}")
     if size is not None and seen.shape != shape_of_size(size):
