@@ -20,7 +20,7 @@ ALL_LDFLAGS := -Wl,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE),-Wl,-z,defs) $
 KNOWN    = $(patsubst compute_%,%,$(shell $(NVCC) --list-gpu-arch))
 PRESENT  = $(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | grep -x '[0-9.]*' | sort -uV))
 NATIVE   = $(filter $(foreach gpu,$(PRESENT),$(or $(filter $(gpu),$(KNOWN)),$(lastword $(KNOWN)))),$(KNOWN))
-ALL      = $(firstword $(KNOWN))-virtual $(filter $(KNOWN),80 90 100 120)
+ALL      = $(firstword $(KNOWN))-virtual $(filter $(KNOWN),80 90 120)
 WANTED  := $(if $(NVCC),$(if $(filter all,$(CUDA_ARCHS)),$(ALL),$(or $(filter-out native,$(CUDA_ARCHS)),$(NATIVE))))
 MACHINE := $(filter-out %-virtual,$(WANTED))
 PTX     := $(or $(patsubst %-virtual,%,$(filter %-virtual,$(WANTED))),$(lastword $(MACHINE)))
