@@ -9,7 +9,7 @@ from pathlib import Path
 import cuplug
 import pytest
 from builds import compile_driver, compile_library
-from cuplug.compilers import nvrtc
+from cuplug.compilers import nvrtc, toolkit
 from emulation import COMPILER, HEAD
 from places import FIXTURES, TESTS
 from processes import run_on
@@ -101,3 +101,45 @@ def need_nvrtc() -> None:
         nvrtc.find()
     except cuplug.CompileError as error:
         pytest.skip(str(error))
+
+
+PLUGINS = """
+import numpy as np
+import cuplug
+from cuplug import ops
+from emulation import FIXTURES, build_plugin, build_sorting, install_expressions
+
+install_expressions()
+random = np.random.default_rng(0)
+
+
+def same(operator, *arrays, **keywords):
+    "Compare results, and arrays that are written to, on the host and on the emulated GPU."
+    own = [np.array(x) for x in arrays]
+    wanted = operator(*own, **keywords)
+    there = [cuplug.asarray(x, device="cuda") for x in arrays]
+    got = operator(*there, **keywords)
+    cuplug.synchronize()
+    pairs = list(zip(there, own))
+    results = zip(got, wanted) if isinstance(wanted, tuple) else [(got, wanted)]
+    pairs += [pair for pair in results if wanted is not None]
+    for x, y in pairs:
+        np.testing.assert_array_equal(np.asarray(x.numpy()), np.asarray(y))
+
+
+def fails(error, operator, *arrays, **keywords):
+    try:
+        operator(*(cuplug.asarray(x, device="cuda") for x in arrays), **keywords)
+        cuplug.synchronize()
+    except error as seen:
+        return str(seen)
+    raise AssertionError("no error")
+"""
+
+
+@pytest.fixture
+def run_plugins(run_emulated, emulated_cuda):
+    """Return a function that runs Python text where stock plugins are emulated."""
+    if not toolkit.find_nvcc():
+        pytest.skip("needs the headers of nvcc")
+    return lambda text: run_emulated(PLUGINS + text, LD_LIBRARY_CUPLUG_PATH=str(emulated_cuda))
