@@ -12,7 +12,7 @@
 
 static cuplug_error error;
 static const char *tensors[] = {"source", "index", ""};
-static const cuplug__names names = {"op", 3, tensors};
+static const cuplug__names names = {.operator_name = "op", .n_tensors = 3, .tensors = tensors};
 
 static void enter(void) { CHECK(!cuplug__cuda_enter(0, &error).status); }
 
@@ -63,7 +63,8 @@ static void order(void) {
 static void any(void) {
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
   enter();
-  const cuplug__names of_a = {"a", 3, tensors}, of_b = {"b", 2, tensors};
+  const cuplug__names of_a = {.operator_name = "a", .n_tensors = 3, .tensors = tensors},
+                      of_b = {.operator_name = "b", .n_tensors = 2, .tensors = tensors};
   cuplug_fault *a = make_record(&of_a), *b = make_record(&of_b);
   CHECK(cuplug__fault_take_any(&error) == CUPLUG_OK);
   raise_fault(a, 0, 1, 2, 0, 1);
@@ -92,7 +93,7 @@ static void any_while_written(void) {
 
 static void private_records(void) {
   static const char *x[] = {"x"};
-  static const cuplug__names relu = {"relu", 1, x};
+  static const cuplug__names relu = {.operator_name = "relu", .n_tensors = 1, .tensors = x};
   cuplug_fault *fault, *other;
   enter();
   CHECK(!cuplug__fault_private(&fault, &error));
@@ -119,7 +120,7 @@ static void many_records(void) {
   enter();
   for (int i = 0; i < 200; i++) {
     snprintf(text[i], sizeof text[i], "op%d", i);
-    numbered[i] = (cuplug__names){text[i], 1, tensors};
+    numbered[i] = (cuplug__names){.operator_name = text[i], .n_tensors = 1, .tensors = tensors};
     faults[i] = make_record(&numbered[i]);
     CHECK(i == 0 || faults[i]->summary == faults[0]->summary);
   }
@@ -139,7 +140,7 @@ static void many_records(void) {
 /* Of a tensor that there is not. */
 static void too_many_tensors(void) {
   const char *all[CUPLUG_MAX_ARGUMENTS] = {"x"};
-  cuplug__names full = {"op", CUPLUG_MAX_ARGUMENTS, all};
+  cuplug__names full = {.operator_name = "op", .n_tensors = CUPLUG_MAX_ARGUMENTS, .tensors = all};
   enter();
   cuplug_fault *fault = make_record(&full);
   raise_fault(fault, CUPLUG_MAX_ARGUMENTS, 0, 1, 0, 1);
