@@ -143,4 +143,4 @@ CUPLUG_OPERATOR(index_backward_cuda, index_backward_host,
                 "index_backward(grad: T[*g], indices: I[*n][], x: T[*s]) -> T[*s] "
                 "where T: floating | complex, " POSITIONS,
                 "The gradient of index: zeros, to which grad is added at the "
-                "positions." CUPLUG_NEVER_WAITS CUPLUG_LINEAR(grad));
+                "positions." CUPLUG_NEVER_WAITS CUPLUG_GRADIENT(index) CUPLUG_LINEAR(grad));

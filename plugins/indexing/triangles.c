@@ -58,7 +58,7 @@ CUPLUG_ENTRY int triu_host(const cuplug_call *call) { return fill_all(call, 1); 
 
 CUPLUG_OPERATOR(tril_cuda, tril_host,
                 "tril(x: T[..., r, c], k: int = 0) -> T[..., r, c] where T: any",
-                "Matrices with zeros above diagonal k." PROPERTIES);
+                "Matrices with zeros above diagonal k." PROPERTIES CUPLUG_GRADIENT(tril));
 CUPLUG_OPERATOR(triu_cuda, triu_host,
                 "triu(x: T[..., r, c], k: int = 0) -> T[..., r, c] where T: any",
-                "Matrices with zeros below diagonal k." PROPERTIES);
+                "Matrices with zeros below diagonal k." PROPERTIES CUPLUG_GRADIENT(triu));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sorting/quicksort.h"
+#include "sorting/radix.h"
 
 #include <string.h>
 

@@ -8,7 +8,9 @@ from places import FIXTURES
 torch = pytest.importorskip("torch")
 from cuplug.torch import (  # noqa: E402
     Function,
+    cumulative_sum,
     gather,
+    index,
     leaky_relu,
     piecewise_scale,
     put_along_axis,
@@ -16,8 +18,13 @@ from cuplug.torch import (  # noqa: E402
     scale,
     scatter,
     scatter_add,
+    select,
     sort,
+    sort_by,
+    take_along_axis,
     topk,
+    tril,
+    triu,
 )
 from torch import library  # noqa: E402
 from torch.autograd import forward_ad, gradcheck, gradgradcheck  # noqa: E402
@@ -71,6 +78,13 @@ STOCK = {
     "scatter": lambda x: scatter(x, places(x), x[:, :2] * 3),
     "scatter_add": lambda x: scatter_add(x, places(x), x[:, 2:] * 3),
     "put": put,
+    "take": lambda x: take_along_axis(x, places(x)),
+    "index": lambda x: index(x, list(torch.tensor(INDEX, device=x.device))),
+    "select": lambda x: select(x, x < 1),
+    "sort_by": lambda x: sort_by(x, x.detach() ** 2),
+    "cumulative_sum": lambda x: cumulative_sum(x, 0, include_initial=True),
+    "tril": lambda x: tril(x, 1),
+    "triu": triu,
 }
 
 
