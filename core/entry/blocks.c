@@ -93,7 +93,7 @@ int cuplug__call_for_blocks(cuplug__run *run) {
   void *data[CUPLUG_MAX_LOOP_ARRAYS];
   cuplug_tensor bits[CUPLUG_MAX_LOOP_ARRAYS];
   blocks b = {.run = run, .error = run->error};
-  cuplug__roles roles = {f->n_inputs, 0, 0};
+  cuplug__roles roles = {.n_inputs = f->n_inputs, .is_dear = 1};
   cuplug__spread_inputs(f);
   cuplug__write_strides(f);
   const int32_t ndim = f->tensors[0].ndim;

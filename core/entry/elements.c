@@ -18,6 +18,7 @@
 
 typedef struct operand {
   char *data;
+  int64_t ahead;                                           /* bytes to what is asked for; or 0 */
   int64_t bytes;                                           /* of an element in memory */
   int64_t code_bytes;                                      /* of an element as the code has it */
   void (*load)(float *to, const uint16_t *from, size_t n); /* NULL: the code reads what is stored */
@@ -169,9 +170,9 @@ static void take(const elements *e, work *w, int64_t m, int64_t end) {
     char *together = direct(e, k, &w->place);
     w->at[k] = x->is_raw ? x->data : w->blocks[k];
     if (x->is_still || x->is_raw) continue;
+    if (x->ahead) cuplug_prefetch(together, (size_t)(m * x->bytes), x->ahead);
     if (together && end == m && !x->load && !x->is_past) {
       w->at[k] = together;
-      if (e->is_past && x->is_read) cuplug_prefetch_ahead(together, (size_t)(m * x->bytes));
     } else if (x->is_read) {
       read_block(e, w, k, m);
       fill_up(w->blocks[k], m, end, x->code_bytes);
@@ -257,8 +258,18 @@ static void describe(elements *e, uint32_t k, const cuplug_tensor *t, const cupl
   if (x->is_past) e->lead = (uintptr_t)x->data % CUPLUG_LINE_BYTES / (uint64_t)x->bytes;
 }
 
+/* What a processor does not foresee: behind a row, the one below it, and what lies ahead where
+ * stores go past the caches. */
+static int64_t ahead_of(const elements *e, uint32_t k) {
+  const cuplug_loop *loop = e->loop;
+  const operand *x = &e->of[k];
+  if (!x->is_read || !x->is_together) return 0;
+  if (cuplug__loop_is_together(loop, k)) return e->is_past && !x->load ? CUPLUG_AHEAD_BYTES : 0;
+  return loop->strides[loop->ndim - 2][k] * x->bytes;
+}
+
 /* Blocks of a size that serves all arrays. */
-static void choose_blocks(elements *e) {
+static void choose_blocks(elements *e, int is_dear) {
   int64_t widest = 1, widest_stored = 1;
   int needs_blocks = e->is_past;
   for (uint32_t k = 0; k < e->n_arrays; k++) {
@@ -266,11 +277,12 @@ static void choose_blocks(elements *e) {
     if (x->code_bytes > widest) widest = x->code_bytes;
     if (x->bytes > widest_stored) widest_stored = x->bytes;
     needs_blocks |= x->load || !x->is_together;
+    e->of[k].ahead = ahead_of(e, k);
   }
   e->room = CUPLUG_GROUP;
   while (2 * e->room * widest * e->n_arrays <= BLOCK_BYTES) e->room *= 2;
   e->step = needs_blocks ? e->room : GRAIN;
-  const int64_t past = CUPLUG_NONTEMPORAL_BLOCK / widest_stored;
+  const int64_t past = is_dear ? e->room : CUPLUG_NONTEMPORAL_BLOCK / widest_stored;
   if (e->is_past) e->step = least(e->room, past > CUPLUG_GROUP ? past : CUPLUG_GROUP);
 }
 
@@ -286,7 +298,7 @@ void cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
   e.is_past = e.has_halves = 0;
   e.lead = 0;
   for (uint32_t k = 0; k < e.n_arrays; k++) describe(&e, k, &tensors[k], roles);
-  choose_blocks(&e);
+  choose_blocks(&e, roles->is_dear);
   if (loop->n < PARALLEL_FROM)
     run_range(&e, 0, loop->n);
   else

@@ -10,9 +10,11 @@
 #include <internal/source.h>
 
 /* What is done with the arrays of a call: those from `n_inputs` on are outputs; of the others, a
- * bit for each that is written too, and for each that the code reads wherever it likes. */
+ * bit for each that is written too, and for each that the code reads wherever it likes. And whether
+ * a call of the code takes the time of some hundred elements. */
 typedef struct cuplug__roles {
   uint32_t n_inputs, inout, raw;
+  int is_dear;
 } cuplug__roles;
 
 /* Calls the code, a cuplug_loop_part, for all elements of the call's loop. `tensors` are the

@@ -128,8 +128,8 @@ static inline int is_plain(const cuplug_loop *loop, const cuplug_code *code) {
 /* Through blocks, by several threads. */
 static void run_elements(const cuplug_call *call, uint32_t raw, cuplug_loop_part *part,
                          const cuplug_loop_call *arguments, int wants_groups) {
-  const cuplug__roles roles = {((const cuplug__run *)call->run)->frame->n_inputs, inout_mask(call),
-                               raw};
+  const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
+  const cuplug__roles roles = {.n_inputs = n_inputs, .inout = inout_mask(call), .raw = raw};
   cuplug__elements_run(arguments, part, call->tensors, &roles, wants_groups);
 }
 

@@ -17,12 +17,17 @@
 #define CUPLUG_NONTEMPORAL_BLOCK 512                /* bytes that are best stored at once */
 #define CUPLUG_AHEAD_BYTES 4096 /* how far ahead of a block its inputs are best asked for */
 
-/** Asks for the lines that follow a block's after CUPLUG_AHEAD_BYTES: non-temporal stores hold up
- * what the processor asks for by itself. They need not be of the array. */
-static inline void cuplug_prefetch_ahead(const void *block, size_t bytes) {
-  const uintptr_t ahead = (uintptr_t)block + CUPLUG_AHEAD_BYTES;
+/** Asks for the lines that lie `ahead` bytes behind a block. They need not be of the array. */
+static inline void cuplug_prefetch(const void *block, size_t bytes, int64_t ahead) {
+  const uintptr_t from = (uintptr_t)block + (uintptr_t)ahead;
   for (size_t k = 0; k < bytes; k += CUPLUG_LINE_BYTES)
-    __builtin_prefetch((const void *)(ahead + k));
+    __builtin_prefetch((const void *)(from + k));
+}
+
+/** The same by CUPLUG_AHEAD_BYTES: non-temporal stores hold up what the processor asks for by
+ * itself. */
+static inline void cuplug_prefetch_ahead(const void *block, size_t bytes) {
+  cuplug_prefetch(block, bytes, CUPLUG_AHEAD_BYTES);
 }
 
 /** memcpy, by non-temporal stores where the machine has them and `to` and `bytes` are of whole

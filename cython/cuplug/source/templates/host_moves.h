@@ -17,6 +17,12 @@ static inline int cuplug_is_flat(const cuplug_loop *loop, unsigned k) {
   return 1;
 }
 
+/* Asks for n elements that are read next. Where conditions choose, compilers read memory through
+ * masks, and not every processor foresees such reads. They need not be of the array. */
+#define CUPLUG_ASK_FOR(from, n)                                        \
+  for (size_t at_ = 0; at_ < (size_t)(n) * sizeof(*(from)); at_ += 64) \
+  __builtin_prefetch((const void *)((uintptr_t)(from) + at_))
+
 /* Where a walk along array k stands: the indices, and the place in elements. */
 typedef struct cuplug_walk {
   int64_t at[64];

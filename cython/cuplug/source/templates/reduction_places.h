@@ -40,6 +40,7 @@ static inline cuplug_places row_places(cuplug_task *task, const int64_t *offsets
 #define CUPLUG_PLACE(k, name, type)                                                           \
   {                                                                                           \
     const type *data = (const type *)call->data[k] + offsets[k];                              \
+    if (task->is_flat[k]) CUPLUG_ASK_FOR(data + begin + n, n);                                \
     p.name = task->is_flat[k]                                                                 \
                  ? data + begin                                                               \
                  : cuplug_gather_##type(task->blocks.name, data, call->reduced, k, begin, n); \
@@ -57,15 +58,31 @@ static inline void row_offsets(const cuplug_loop_call *call, int64_t output, int
 /* ---- By columns: one element of each of many outputs, then the next ----------------------------
  */
 
+/* Element r of an output, and the one that is asked for while that is read: AHEAD rows below, or,
+ * at the end of a part, of the outputs beside. */
+enum { AHEAD = 2 };
+static inline int64_t row_ahead(const cuplug_loop_call *call, int64_t r, int64_t *begin,
+                                int64_t m) {
+  const int64_t first = r / call->part * call->part;
+  const int64_t end = cuplug_least(call->reduced->n, first + call->part);
+  if (r + AHEAD < end) return r + AHEAD;
+  *begin += m;
+  return cuplug_least(first + (r + AHEAD - end), end - 1);
+}
+
 /* `rows` elements of each of m outputs from `begin` on, the first ones with number r. */
 static inline cuplug_places column_places(cuplug_task *task, int64_t begin, int64_t m, int64_t r,
                                           int64_t rows) {
   const cuplug_loop_call *call = task->call;
   cuplug_places p;
+  int64_t begin_ahead = begin;
+  const int64_t r_ahead = row_ahead(call, r, &begin_ahead, m);
 #define CUPLUG_PLACE(k, name, type)                                                               \
   {                                                                                               \
     const type *data = (const type *)call->data[k];                                               \
     p.name = data + begin + cuplug_offset(call->reduced, k, r);                                   \
+    if (task->is_flat[k] && !(task->is_packed[k] && m == call->loop->n))                          \
+      CUPLUG_ASK_FOR(data + begin_ahead + cuplug_offset(call->reduced, k, r_ahead), m);           \
     if (!(rows == 1 ? task->is_flat[k] : task->is_packed[k])) {                                   \
       for (int64_t j = 0; j < rows; j++)                                                          \
         cuplug_gather_##type(task->blocks.name + j * m,                                           \
