@@ -28,24 +28,30 @@ typedef struct numbering {
   int64_t *numbers;
 } numbering;
 
-/* Adds what n positions mean, times the step; says whether all are within the size. Each is read
- * once, whatever another thread writes meanwhile. */
-#define ADD(T)                                                                         \
+/* What n positions mean, in the statement behind; says whether all are within the size. Each is
+ * read once, whatever another thread writes meanwhile. */
+#define EACH(T, ...)                                                                   \
   for (int64_t i = 0; i < n; i++) {                                                    \
     const int64_t position = ((const T *)indices)[first + i];                          \
     const uint64_t wrapped = (uint64_t)position + (uint64_t)(position < 0 ? size : 0); \
     bad |= wrapped >= (uint64_t)size;                                                  \
-    numbers[i] += wrapped * (uint64_t)step;                                            \
+    __VA_ARGS__;                                                                       \
   }
+#define EACH_OF_TYPE(...)      \
+  int bad = 0;                 \
+  if (type == CUPLUG_INT32)    \
+    EACH(int32_t, __VA_ARGS__) \
+  else                         \
+    EACH(int64_t, __VA_ARGS__) \
+  return !bad;
 
+VECTORS static int are_within(const void *indices, uint32_t type, int64_t first, int64_t n,
+                              int64_t size){EACH_OF_TYPE()}
+
+/* The same, and adds them, times the step. */
 VECTORS static int add_axis(const void *indices, uint32_t type, int64_t first, int64_t n,
                             int64_t size, int64_t step, uint64_t *numbers) {
-  int bad = 0;
-  if (type == CUPLUG_INT32)
-    ADD(int32_t)
-  else
-    ADD(int64_t)
-  return !bad;
+  EACH_OF_TYPE(numbers[i] += wrapped * (uint64_t)step)
 }
 
 static int fail_position(const numbering *j, int32_t axis, int64_t first, int64_t n) {
@@ -79,6 +85,27 @@ static int number(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
+/* Positions along one axis are numbers themselves. */
+static int check_positions(void *context, int64_t begin, int64_t end) {
+  const numbering *j = context;
+  const index_axes *a = &j->axes;
+  if (are_within(a->indices[0], a->type, begin, end - begin, a->sizes[0])) return CUPLUG_OK;
+  return fail_position(j, 0, begin, end - begin);
+}
+
+/* All positions are good before a value is moved. */
+static int find_numbers(numbering *j, places *p) {
+  const index_axes *a = &j->axes;
+  const int is_one = a->n_axes == 1;
+  if (is_one) {
+    *p = index_places(a, a->indices[0], a->type);
+    return cuplug_parallel(j->call, a->n, LEAST, check_positions, j);
+  }
+  j->numbers = cuplug_workspace(j->call, (uint64_t)a->n * sizeof *j->numbers);
+  *p = index_places(a, j->numbers, CUPLUG_INT64);
+  return j->numbers ? cuplug_parallel(j->call, a->n, LEAST, number, j) : CUPLUG_ERROR_MEMORY;
+}
+
 #define REPEAT(T) \
   for (int64_t k = 0; k < n; k++) ((T *)to)[k] = *(const T *)value;
 
@@ -95,20 +122,15 @@ static void *repeated(const cuplug_call *call, const cuplug_tensor *value_of, in
 static int move_rows(const cuplug_call *call, const cuplug_tensor *x, void *data,
                      const cuplug_tensor *values, move *m) {
   numbering j = {.call = call};
+  job moving = {
+      .call = call, .x = data, .values = values->data, .element_bytes = cuplug_element_bytes(x)};
   int status = index_axes_of(call, x, values, m == put, &j.axes);
   if (status || j.axes.n == 0) return status;
-  j.numbers = cuplug_workspace(call, (uint64_t)j.axes.n * sizeof *j.numbers);
-  if (!j.numbers) return CUPLUG_ERROR_MEMORY;
-  status = cuplug_parallel(call, j.axes.n, LEAST, number, &j);
-  job moving = {.call = call,
-                .places = index_places(&j.axes, j.numbers),
-                .x = data,
-                .values = values->data,
-                .element_bytes = cuplug_element_bytes(x)};
-  if (status) return status;
-  if (cuplug_n_elements(values) < moving.places.n)
-    moving.values = repeated(call, values, moving.places.n);
-  return moving.values ? move_all(&moving, m) : CUPLUG_ERROR_MEMORY;
+  if ((status = find_numbers(&j, &moving.places))) return status;
+  if (cuplug_n_elements(values) == moving.places.n) return move_all(&moving, m);
+  if (moving.element_bytes <= PUT_ONE_BYTES) return move_all(&moving, put_one);
+  moving.values = repeated(call, values, moving.places.n);
+  return moving.values ? move_all(&moving, put) : CUPLUG_ERROR_MEMORY;
 }
 
 CUPLUG_ENTRY int index_host(const cuplug_call *call) {

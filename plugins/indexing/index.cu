@@ -123,5 +123,5 @@ CUPLUG_ENTRY int index_backward_cuda(const cuplug_call *c) {
   int64_t *numbers = call.workspace<int64_t>(a.n ? a.n : 1);
   if (!numbers) return CUPLUG_ERROR_MEMORY;
   const int status = number(call, a, numbers);
-  return status ? status : scatter_add(c, index_places(&a, numbers), grad.data);
+  return status ? status : scatter_add(c, index_places(&a, numbers, CUPLUG_INT64), grad.data);
 }

@@ -47,9 +47,9 @@ static inline int index_axes_of(const cuplug_call *call, const cuplug_tensor *x,
                       (long long)n_seen, (long long)a->width, (long long)a->n);
 }
 
-/* The places of values whose rows of x have these numbers. */
-static inline places index_places(const index_axes *a, const int64_t *numbers) {
-  places p = {numbers, {1, a->n_rows, a->width}, a->n, a->n * a->width, CUPLUG_INT64, 1};
+/* The places of values whose rows of x have these numbers, of a dtype. */
+static inline places index_places(const index_axes *a, const void *numbers, uint32_t type) {
+  places p = {numbers, {1, a->n_rows, a->width}, a->n, a->n * a->width, type, 1};
   p.has_rows = a->width != 1; /* rows of one element are one line */
   return p;
 }

@@ -60,6 +60,26 @@ void take(const job *j, const int64_t *at, int64_t first, int64_t n) {
 void put(const job *j, const int64_t *at, int64_t first, int64_t n) {
   ELEMENTS_BY_WIDTH(j->element_bytes, PUT)
 }
+/* Several threads may write one element. */
+#define PUT_ONE(T)                                                                                \
+  {                                                                                               \
+    const T value = *(const T *)j->values;                                                        \
+    for (int64_t k = 0; k < n; k++) __atomic_store_n((T *)j->x + at[k], value, __ATOMIC_RELAXED); \
+  }                                                                                               \
+  break;
+void put_one(const job *j, const int64_t *at, int64_t first, int64_t n) {
+  (void)first;
+  switch (j->element_bytes) {
+  case 1:
+    PUT_ONE(uint8_t)
+  case 2:
+    PUT_ONE(uint16_t)
+  case 4:
+    PUT_ONE(uint32_t)
+  default:
+    PUT_ONE(uint64_t)
+  }
+}
 static void clear(const job *j, const int64_t *at, int64_t first, int64_t n) {
   ELEMENTS_BY_WIDTH(j->element_bytes, CLEAR)
 }
@@ -131,15 +151,20 @@ static inline __attribute__((always_inline)) int64_t find_run(places p, int64_t 
 }
 
 /* Of a line of m elements, which begins with element `base`. Says whether all indices are good. */
-VECTORS static int find_in_line(const int64_t *indices, int64_t n, int64_t m, int64_t base,
-                                int64_t *at) {
-  int is_bad = 0;
-  for (int64_t k = 0; k < n; k++) {
-    int64_t index = indices[k]; /* read once: others may change it */
-    index += index < 0 ? m : 0;
-    is_bad |= (index < 0) | (index >= m);
-    at[k] = (int64_t)((uint64_t)base + (uint64_t)index);
+#define FIND_IN_LINE(T)                                                                    \
+  for (int64_t k = 0; k < n; k++) {                                                        \
+    int64_t index = ((const T *)indices)[first + k]; /* read once: others may change it */ \
+    index += index < 0 ? m : 0;                                                            \
+    is_bad |= (index < 0) | (index >= m);                                                  \
+    at[k] = (int64_t)((uint64_t)base + (uint64_t)index);                                   \
   }
+VECTORS static int find_in_line(const void *indices, uint32_t type, int64_t first, int64_t n,
+                                int64_t m, int64_t base, int64_t *at) {
+  int is_bad = 0;
+  if (type == CUPLUG_INT32)
+    FIND_IN_LINE(int32_t)
+  else
+    FIND_IN_LINE(int64_t)
   return !is_bad;
 }
 
@@ -173,11 +198,10 @@ static int64_t find_in_rows(const places *p, int64_t first, int64_t n, int64_t *
 
 /* What find_run does, of lines whose elements lie together. */
 static int64_t find_in_lines(const places *p, int64_t first, int64_t n, int64_t *at) {
-  const int64_t *indices = (const int64_t *)p->indices + first;
   for (int64_t k = 0, part; k < n; k += part) {
     const int64_t line = (first + k) / p->n_along, rest = (line + 1) * p->n_along - first - k;
     part = rest < n - k ? rest : n - k;
-    if (!find_in_line(indices + k, part, p->x.m, line * p->x.m, at + k))
+    if (!find_in_line(p->indices, p->type, first + k, part, p->x.m, line * p->x.m, at + k))
       return k + find_run(*p, first + k, part, at + k);
   }
   return n;
@@ -186,8 +210,9 @@ static int64_t find_in_lines(const places *p, int64_t first, int64_t n, int64_t 
 /* In each branch the compiler knows what the loop asks for. */
 static int64_t find_all(const places *p, int64_t first, int64_t n, int64_t *at) {
   places known = *p;
-  if (p->has_rows || p->type != CUPLUG_INT64) return find_run(*p, first, n, at);
+  if (p->has_rows) return find_run(*p, first, n, at);
   if (p->x.width == 1) return find_in_lines(p, first, n, at);
+  if (p->type != CUPLUG_INT64) return find_run(*p, first, n, at);
   if (p->x.width >= WIDE) return find_in_rows(p, first, n, at);
   known.type = CUPLUG_INT64;
   known.has_rows = 0;
@@ -212,11 +237,11 @@ static int move_parts(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* What is written by one value alone is moved by all threads; else the values for one part of x by
- * one of them, or those for one bucket. */
+/* What is written by one value alone, or by equal ones, is moved by all threads; else the values
+ * for one part of x by one of them, or those for one bucket. */
 int move_all(job *j, move *m) {
   j->move = m;
-  const int is_alone = m == take || m == take_last;
+  const int is_alone = m == take || m == take_last || m == put_one;
   const int64_t of_part = j->places.n_along * j->places.x.width;
   j->n_each = is_alone ? RUN : of_part;
   if (j->places.n == 0) return CUPLUG_OK;

@@ -28,6 +28,8 @@ struct job {
 int find_places(const job *j, int64_t first, int64_t n, int64_t *at);
 
 move take, put, add; /* from x; to x; to what is there */
+move put_one;        /* the same value to x everywhere, of up to PUT_ONE_BYTES, in any order */
+#define PUT_ONE_BYTES 8
 
 /* Moves all values, on as many threads as that is worth. */
 int move_all(job *j, move *m);

@@ -207,9 +207,18 @@ def _signed(k: Array) -> Array:
     return binary("minimum", k, (1 << 63) - 1) if k.dtype == np.uint64 else k
 
 
+def _is_positions_of(x: Array, key: Any) -> bool:
+    """Say whether a key is positions along the first dimension, where the array is."""
+    is_whole = isinstance(key, Array) and key.dtype.kind in "iu"
+    return is_whole and x.ndim > 0 and key.device == x.device
+
+
 def take_at(x: Array, key: Any) -> Array:
     """Return what a key with arrays selects, as a copy."""
     found: Array
+    if _is_positions_of(x, key):
+        found = stock("gather.gather")(x, key)
+        return found
     if _is_mask_of(x, key):
         found = stock("indexing.select")(x, key)
         return found
@@ -261,9 +270,18 @@ def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
     return value if is_whole else copied(broadcast_to(value, shape))
 
 
+def _single(x: Array, value: Any) -> Array:
+    """Return a value for all places."""
+    return full((), value, dtype=x.dtype, device=x.device)
+
+
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
     value = as_elements(x, value)
+    is_short = _is_positions_of(x, key) and key.dtype in _PLACES and not isinstance(value, Array)
+    if is_short and is_in_order(x) and not may_meet(x, key):
+        stock("indexing.index_put")(x, [key], _single(x, value))
+        return
     if _is_mask_of(x, key):
         key = copied(key) if may_meet(x, key) else key
         value = _spread(key, value)
@@ -280,7 +298,7 @@ def put_at(x: Array, key: Any, value: Any) -> None:
         values = _of_shape(x, value, (*rest[:front], *own, *rest[front:]))
         turned = _in_front(values, [*range(front, front + len(own))])
     else:
-        turned = full((), value, dtype=x.dtype, device=x.device)  # for all places
+        turned = _single(x, value)
     target = rows if is_in_order(rows) else copied(rows)
     stock("indexing.index_put")(target, arrays, turned)
     if target is not rows:
