@@ -119,8 +119,8 @@ static void *repeated(const cuplug_call *call, const cuplug_tensor *value_of, in
 }
 
 /* Rows of `data`, which has the sizes of x, and the values of another array. */
-static int move_rows(const cuplug_call *call, const cuplug_tensor *x, void *data,
-                     const cuplug_tensor *values, move *m) {
+static int move_values(const cuplug_call *call, const cuplug_tensor *x, void *data,
+                       const cuplug_tensor *values, move *m) {
   numbering j = {.call = call};
   job moving = {
       .call = call, .x = data, .values = values->data, .element_bytes = cuplug_element_bytes(x)};
@@ -135,18 +135,18 @@ static int move_rows(const cuplug_call *call, const cuplug_tensor *x, void *data
 
 CUPLUG_ENTRY int index_host(const cuplug_call *call) {
   const cuplug_tensor *x = &call->tensors[0];
-  return move_rows(call, x, x->data, &call->outputs[0], take);
+  return move_values(call, x, x->data, &call->outputs[0], take);
 }
 
 CUPLUG_ENTRY int index_put_host(const cuplug_call *call) {
   const cuplug_tensor *x = &call->tensors[0];
-  return move_rows(call, x, x->data, &call->tensors[1], put);
+  return move_values(call, x, x->data, &call->tensors[1], put);
 }
 
 CUPLUG_ENTRY int index_backward_host(const cuplug_call *call) {
   const int status = fill(call, NULL);
   if (status) return status;
-  return move_rows(call, &call->tensors[1], call->outputs[0].data, &call->tensors[0], add);
+  return move_values(call, &call->tensors[1], call->outputs[0].data, &call->tensors[0], add);
 }
 
 #define POSITIONS "I: int32 | int64, 0 < len(indices), len(indices) <= len(s)"

@@ -122,7 +122,7 @@ void add(const job *j, const int64_t *at, int64_t first, int64_t n) {
   }
 }
 
-static int fail_index(const job *j, int64_t e) {
+int fail_index(const job *j, int64_t e) {
   const int64_t number = places_number(&j->places, e);
   return cuplug_failf(j->call, CUPLUG_ERROR_INDEX,
                       "indices: index %lld at position %lld is out of bounds for size %lld",
@@ -245,6 +245,7 @@ int move_all(job *j, move *m) {
   const int64_t of_part = j->places.n_along * j->places.x.width;
   j->n_each = is_alone ? RUN : of_part;
   if (j->places.n == 0) return CUPLUG_OK;
+  if (can_move_rows(j)) return move_rows(j);
   if (!is_alone && wants_buckets(j)) return move_in_buckets(j);
   const int64_t n_parts = (j->places.n + j->n_each - 1) / j->n_each;
   return cuplug_parallel(j->call, n_parts, 1 + LEAST / j->n_each, move_parts, j);

@@ -27,12 +27,19 @@ struct job {
 /* The elements of x that values `first` to first + n - 1 go with. A bad index is an error. */
 int find_places(const job *j, int64_t first, int64_t n, int64_t *at);
 
+/* The error of the index that goes with value e. */
+int fail_index(const job *j, int64_t e);
+
 move take, put, add; /* from x; to x; to what is there */
 move put_one;        /* the same value to x everywhere, of up to PUT_ONE_BYTES, in any order */
 #define PUT_ONE_BYTES 8
 
 /* Moves all values, on as many threads as that is worth. */
 int move_all(job *j, move *m);
+
+/* Whether they are long rows that are copied, or filled; moves them whole, on all threads. */
+int can_move_rows(const job *j);
+int move_rows(const job *j);
 
 /* Gives the first output the bytes of `from`; without it zeros. */
 int fill(const cuplug_call *call, const void *from);

@@ -24,8 +24,10 @@ static void fill_row(const job *j, char *to, const char *from, int64_t n, int64_
   const size_t all = (size_t)(n * j->bytes), after = all - before;
   if (j->t.is_upper) {
     memset(to, 0, before);
+    cuplug_prefetch_ahead(from + before, after);
     memcpy(to + before, from + before, after);
   } else {
+    cuplug_prefetch_ahead(from, before);
     memcpy(to, from, before);
     memset(to + before, 0, after);
   }

@@ -5,7 +5,7 @@ import cuplug
 import numpy as np
 import pytest
 from backends import COMPLEX, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
-from cuplug.ops import index, index_backward, index_put
+from cuplug.ops import index, index_backward, index_put, put
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,6 +90,32 @@ def test_the_last_value_stays_on_the_host():
     x = np.zeros((2, 2))
     index_put(x, [np.array([1, 0, 1]), np.array([0, 1, 0])], np.array([5.0, 6.0, 7.0]))
     assert x.tolist() == [[0, 6], [7, 0]]
+
+
+@settings(max_examples=20)
+@given(
+    m=st.sampled_from([1, 2, 3, 5, 100]),
+    n=st.sampled_from([1, 7, 300]),
+    width=st.sampled_from([16, 17, 200, 1500]),
+    dtype=st.sampled_from(["int8", "float16", "float32", "complex128"]),
+    position=st.sampled_from(["int32", "int64"]),
+)
+def test_long_rows_on_the_host(m, n, width, dtype, position):
+    places = np.random.default_rng(n).integers(-m, m, n).astype(position)
+    x, values = numbers((m, 2, width), dtype), numbers((n, 2, width), dtype, 1)
+    last = x.copy()
+    for place, value in zip(places, values, strict=True):
+        last[place] = value
+    for put_to in (lambda y: put(y, places, values), lambda y: index_put(y, [places], values)):
+        changed = x.copy()
+        put_to(changed)
+        assert_same(changed, last)
+    for one in (np.asarray(7, x.dtype), np.asarray([0], x.dtype)):
+        changed, filled = x.copy(), x.copy()
+        index_put(changed, [places], one)
+        filled[places] = one
+        assert_same(changed, filled)
+    assert_same(index(x, [places]), x[places])
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])

@@ -36,6 +36,8 @@ def host_code(op: Reduction, variant: Variant) -> str:
     block = block_elements(n_blocks, max(widest, *(x.n_bytes for x in dtypes.values())))
     lanes, few = (min(1 << (n // widest).bit_length() - 1, block) for n in (LANE_BYTES, FEW_BYTES))
     is_whole = not op.fields and accumulators[0].kind in WIDE
+    narrow = f"{'u' * (accumulators[0].kind == 'uint')}int32_t"
+    of_lanes = f"struct {{ {narrow} of[LANES]; }}" if _is_narrow(op, dtypes) else ""
     places = " ".join(f"const {dtypes[x.variable].stored} *{x.name};" for x in op.inputs)
     return f"""{op.head(variant)}
 typedef struct cuplug_places {{ {places} }} cuplug_places;
@@ -46,6 +48,7 @@ enum {{ BLOCK = {block}, LANES = {lanes}, FEW = {few},
        COUNTS = {int(op.counts)}, CAN_STOP = {int(op.stops is not None)},
        EXCLUSIVE = {int(op.exclusive or False)}, WHOLE = {int(is_whole)} }};
 typedef uint{8 * min(next(iter(accumulators)).n_bytes, 8)}_t cuplug_flag;
+typedef {of_lanes or "CUPLUG_VALUES(LANES)"} cuplug_lanes;
 {_templates(op)}"""
 
 
@@ -108,6 +111,16 @@ def _is_small_sum(op: Reduction, dtypes: Mapping[str, Dtype]) -> bool:
     """Say whether it is a sum of integers of one or two bytes, and nothing else is done to them."""
     first = op.inputs[0]
     is_small = dtypes[first.variable].n_bytes <= 2 and dtypes[first.variable].kind in WIDE
-    is_sum = op.map.strip() == first.name and op.reduce.replace(" ", "") in ("a+b", "b+a")
-    is_sum = is_sum and len(op.inputs) == 1
-    return is_small and is_sum and op.accumulate in (None, "int64", "uint64") and not op.fields
+    return is_small and op.map.strip() == first.name and _is_whole_sum(op)
+
+
+def _is_whole_sum(op: Reduction) -> bool:
+    is_sum = op.reduce.replace(" ", "") in ("a+b", "b+a") and len(op.inputs) == 1
+    return is_sum and op.accumulate in (None, "int64", "uint64") and not op.fields
+
+
+def _is_narrow(op: Reduction, dtypes: Mapping[str, Dtype]) -> bool:
+    """Say whether the sum of a block of elements needs no more than 32 bits."""
+    outputs = [dtypes[x.variable].kind in WIDE for x in op.outputs]
+    is_count = op.map.replace(" ", "") == f"{op.inputs[0].name}!=0"
+    return _is_small_sum(op, dtypes) or (is_count and all(outputs) and _is_whole_sum(op))

@@ -13,6 +13,7 @@
  *   cuplug_better(given, a, b)            of choices: whether b is chosen, and not a; the value is
  *                                         then the { value, index } of one element
  *   cuplug_flag                           an unsigned integer as wide as a value
+ *   cuplug_lanes                          LANES values, in as many bits as those of a block need
  *   BLOCK, LANES, FEW, N_INPUTS, N_OUTPUTS, COUNTS, CAN_STOP
  *
  * Values are put together by lanes: lane k takes each LANES-th element, which vector instructions

@@ -5,7 +5,7 @@ static inline __attribute__((always_inline)) void row_chunk(const cuplug_numbers
                                                             const cuplug_places p, int64_t n,
                                                             int64_t i, const int64_t n_lanes,
                                                             cuplug_few *few) {
-  CUPLUG_VALUES(LANES) lanes __attribute__((aligned(64)));
+  cuplug_lanes lanes __attribute__((aligned(64)));
   int64_t begin = n_lanes;
   CUPLUG_SIMD
   for (int64_t at = 0; at < n_lanes; at++)
@@ -46,8 +46,18 @@ static inline int few_stop(const cuplug_numbers given, const cuplug_few *few) {
   return stops;
 }
 
+/* Elements that are put together before pairs are: where that is exact, more of them. */
+static inline int64_t chunk_of(const cuplug_task *task) {
+  const int is_exact = sizeof(cuplug_lanes) < sizeof(CUPLUG_VALUES(LANES));
+  int64_t chunk = is_exact ? 8 * BLOCK : BLOCK;
+  for (int k = 0; k < N_INPUTS; k++)
+    if (!task->is_flat[k]) chunk = BLOCK;
+  return chunk;
+}
+
 static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
   const cuplug_loop_call *call = task->call;
+  const int64_t chunk = chunk_of(task);
   const cuplug_numbers given = task->given;
   unsigned char *stopped = CAN_STOP && call->n_parts > 1 ? &call->stopped[output] : NULL;
   int64_t offsets[N_INPUTS], at_row = part * call->part, end = end_of(call, part), n_chunks = 0;
@@ -57,7 +67,7 @@ static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
   if (end - at_row < LANES)
     return short_row(given, row_places(task, offsets, at_row, end - at_row), end - at_row, at_row);
   for (int64_t n; at_row < end; at_row += n, n_chunks++) {
-    n = end - at_row < BLOCK + LANES ? end - at_row : BLOCK;
+    n = end - at_row < chunk + LANES ? end - at_row : chunk;
     cuplug_few few;
     int k = 0;
     row_chunk(given, row_places(task, offsets, at_row, n), n, at_row, LANES, &few);
