@@ -21,15 +21,17 @@
 
 #include <complex.h>
 #include <cuplug/half.h>
+#include <cuplug/nontemporal.h>
 
 CUPLUG_ENTRY int cumulative_sum_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int cumulative_sum_backward_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
 
-#define CHUNK 65808 /* elements that are scanned by one thread; neighbours share no cache set */
-#define AT_ONCE 4   /* chunks that go on together, since each element waits for the one before */
-#define SHORT 16    /* elements of a line that is not worth it */
-#define COLUMNS 256 /* lines beside each other that are scanned by one thread */
+#define CHUNK 65808  /* elements that are scanned by one thread; neighbours share no cache set */
+#define AT_ONCE 4    /* chunks that go on together, since each element waits for the one before */
+#define SHORT 16     /* elements of a line that is not worth it */
+#define COLUMNS 512  /* lines beside each other that are scanned by one thread */
+#define ROWS_AHEAD 8 /* of columns, that are asked for */
 #define LEAST (1 << 14) /* elements that are worth a thread */
 
 typedef double complex widest;
@@ -132,14 +134,17 @@ static inline chunk chunk_of(const job *j, int64_t c) {
       const int64_t line = b / j->n_blocks * width + column;                                     \
       const stored *restrict from = (const stored *)j->from + scan_from(&j->lines, line);        \
       stored *restrict to = (stored *)j->to + scan_to(&j->lines, line);                          \
+      const int64_t ahead = ROWS_AHEAD * step * (int64_t)sizeof *from;                           \
       computed sums[COLUMNS];                                                                    \
       for (int64_t k = 0; k < n && j->lines.has_initial; k++) to[k - step] = store(identity);    \
       for (int64_t k = 0; k < n && j->lines.n; k++) to[k] = store(sums[k] = load(from[k]));      \
-      for (int64_t i = 1; i < j->lines.n; i++)                                                   \
+      for (int64_t i = 1; i < j->lines.n; i++) {                                                 \
+        cuplug_prefetch(from + i * step, (size_t)n * sizeof *from, ahead);                       \
         for (int64_t k = 0; k < n; k++) {                                                        \
           sums[k] = join(sums[k], load(from[i * step + k]));                                     \
           to[i * step + k] = store(sums[k]);                                                     \
         }                                                                                        \
+      }                                                                                          \
     }                                                                                            \
     return CUPLUG_OK;                                                                            \
   }

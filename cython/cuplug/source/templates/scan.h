@@ -176,10 +176,15 @@ scan_columns(const cuplug_loop_call *call, const cuplug_numbers given, int64_t b
   cuplug_values values;
   int64_t r = part * call->part, end = cuplug_least(call->reduced->n, r + call->part);
   cuplug_spot spot = spot_of(call, begin, r);
-#define CUPLUG_ROW(is_first, before) \
-  CUPLUG_SIMD                        \
-  for (int64_t at = 0; at < m; at++) \
-    CUPLUG_SET(values, at, take(given, onward(spot, across, at), r, is_first, before, stores));
+#define CUPLUG_READ(k, name, type) \
+  if (across.name == 1) CUPLUG_ASK_FOR(spot.from.name + 2 * along.name, m);
+#define CUPLUG_ROW(is_first, before)                                                              \
+  {                                                                                               \
+    CUPLUG_EACH_INPUT(CUPLUG_READ)                                                                \
+    CUPLUG_SIMD                                                                                   \
+    for (int64_t at = 0; at < m; at++)                                                            \
+      CUPLUG_SET(values, at, take(given, onward(spot, across, at), r, is_first, before, stores)); \
+  }
   if (stores && part) {
     for (int64_t at = 0; at < m; at++) CUPLUG_SET(values, at, partials[at - call->loop->n]);
   } else {
