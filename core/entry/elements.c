@@ -229,10 +229,15 @@ static int run_range(void *context, int64_t from, int64_t to) {
 /* ---- What is known before the loop begins -----------------------------------------------------
  */
 
+/* Along how many dimensions an array is broadcast. */
+static int n_still(const cuplug_loop *loop, uint32_t k) {
+  int n = 0;
+  for (int d = 0; d < loop->ndim; d++) n += loop->strides[d][k] == 0;
+  return n;
+}
+
 static int is_still(const cuplug_loop *loop, uint32_t k) {
-  for (int d = 0; d < loop->ndim; d++)
-    if (loop->strides[d][k]) return 0;
-  return loop->ndim > 0;
+  return loop->ndim > 0 && n_still(loop, k) == loop->ndim;
 }
 
 static void describe(elements *e, uint32_t k, const cuplug_tensor *t, const cuplug__roles *roles) {
@@ -268,7 +273,8 @@ static int64_t ahead_of(const elements *e, uint32_t k) {
   return loop->strides[loop->ndim - 2][k] * x->bytes;
 }
 
-/* Blocks of a size that serves all arrays. */
+/* Blocks of a size that serves all arrays: larger ones where a block costs more, by the code or by
+ * arrays that are broadcast. */
 static void choose_blocks(elements *e, int is_dear) {
   int64_t widest = 1, widest_stored = 1;
   int needs_blocks = e->is_past;
@@ -278,6 +284,7 @@ static void choose_blocks(elements *e, int is_dear) {
     if (x->bytes > widest_stored) widest_stored = x->bytes;
     needs_blocks |= x->load || !x->is_together;
     e->of[k].ahead = ahead_of(e, k);
+    is_dear |= !x->is_still && n_still(e->loop, k);
   }
   e->room = CUPLUG_GROUP;
   while (2 * e->room * widest * e->n_arrays <= BLOCK_BYTES) e->room *= 2;
