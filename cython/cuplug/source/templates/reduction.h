@@ -70,20 +70,20 @@ static cuplug_value row(cuplug_task *task, int64_t output, int64_t part);
 
 /* ---- By columns ------------------------------------------------------------------------------ */
 
-/* Elements r to `end` of m outputs, `rows` at once; returns how many values that makes. */
-static inline int64_t column_chunk(cuplug_task *task, int64_t begin, int64_t m, int64_t r,
+/* Elements r to `end` of some outputs, `rows` at once; returns how many values that makes. */
+static inline int64_t column_chunk(cuplug_task *task, const cuplug_columns *c, int64_t r,
                                    int64_t end, int64_t rows, cuplug_values *values) {
   const cuplug_numbers given = task->given;
-  const int64_t n = cuplug_least(rows, end - r) * m;
+  const int64_t m = c->m, n = cuplug_least(rows, end - r) * m;
   int64_t numbers[COUNTS ? BLOCK : 1];
   for (int64_t at = 0; COUNTS && at < n; at++) numbers[at] = at / m;
-  cuplug_places p = column_places(task, begin, m, r, n / m);
+  cuplug_places p = column_places(task, c, r, n / m);
   CUPLUG_SIMD
   for (int64_t at = 0; at < n; at++)
     CUPLUG_SET(*values, at, cuplug_element(given, p, at, r + numbers[COUNTS ? at : 0]));
   for (r += rows; r < end; r += rows) {
     const int64_t n_here = cuplug_least(rows, end - r) * m;
-    p = column_places(task, begin, m, r, n_here / m);
+    p = column_places(task, c, r, n_here / m);
     CUPLUG_SIMD
     for (int64_t at = 0; at < n_here; at++)
       CUPLUG_SET(*values, at,
@@ -104,26 +104,28 @@ static int all_stop(const cuplug_numbers given, const cuplug_values *values, int
   return 1;
 }
 
-/* One part of up to BLOCK outputs from `begin` on. Few outputs are walked by several rows at once.
- */
-static void columns(cuplug_task *task, int64_t begin, int64_t part, cuplug_values *values) {
+/* One part of up to `most` outputs from `begin` on; returns how many it took. Few outputs are
+ * walked by several rows at once. */
+static int64_t columns(cuplug_task *task, int64_t begin, int64_t most, int64_t part,
+                       cuplug_values *values) {
   const cuplug_loop_call *call = task->call;
   const cuplug_numbers given = task->given;
-  const int64_t m = cuplug_least(BLOCK, call->loop->n - begin);
-  const int64_t rows = m == call->loop->n ? BLOCK / m : 1;
+  const int64_t m = cuplug_least(most, task->run - begin % task->run);
+  const int64_t rows = m == task->run ? BLOCK / m : 1;
+  cuplug_columns c = {.begin = begin, .m = m};
+  row_offsets(call, begin, c.offsets);
   const int64_t step = rows * ROW_STEPS;
   unsigned char *stopped = CAN_STOP && call->n_parts > 1 ? &call->stopped[begin] : NULL;
   int64_t r = part * call->part, end = end_of(call, part);
   if (is_stopped(stopped)) end = r + 1;
-  const int64_t n = column_chunk(task, begin, m, r, cuplug_least(end, r + step), rows, values);
+  const int64_t n = column_chunk(task, &c, r, cuplug_least(end, r + step), rows, values);
   for (r += step; r < end; r += step) {
     cuplug_values more;
     if (CAN_STOP && all_stop(given, values, n, m)) {
       stop(stopped);
       break;
     }
-    const int64_t n_more =
-        column_chunk(task, begin, m, r, cuplug_least(end, r + step), rows, &more);
+    const int64_t n_more = column_chunk(task, &c, r, cuplug_least(end, r + step), rows, &more);
     CUPLUG_SIMD
     for (int64_t at = 0; at < n_more; at++)
       CUPLUG_SET_REDUCED(*values, at, CUPLUG_GET(*values, at), CUPLUG_GET(more, at));
@@ -134,6 +136,7 @@ static void columns(cuplug_task *task, int64_t begin, int64_t part, cuplug_value
     for (int64_t at = 0; at < (n_rows - half) * m; at++)
       CUPLUG_SET_REDUCED(*values, at, CUPLUG_GET(*values, at), CUPLUG_GET(*values, half * m + at));
   }
+  return m;
 }
 
 /* ---- All ----------------------------------------------------------------------------------------
@@ -188,16 +191,18 @@ CUPLUG_PART run_items(const cuplug_loop_call *call, long long from, long long to
   cuplug_values values;
   start_task(&task, call);
   for (int64_t item = from; item < to; item++) {
-    const int64_t begin = item % n_items * step, part = item / n_items;
-    const int64_t m = cuplug_least(step, n - begin);
-    if (call->by_columns)
-      columns(&task, begin, part, &values);
-    else
-      for (int64_t at = 0; at < m; at++) CUPLUG_SET(values, at, row(&task, begin + at, part));
-    if (call->n_parts == 1)
-      store_outputs(&task, begin, m, &values);
-    else
-      keep_values((cuplug_value *)call->partials + part * n + begin, m, &values);
+    const int64_t first = item % n_items * step, part = item / n_items;
+    const int64_t end = cuplug_least(first + step, n);
+    for (int64_t begin = first, m = end - first; begin < end; begin += m) {
+      if (call->by_columns)
+        m = columns(&task, begin, end - begin, part, &values);
+      else
+        for (int64_t at = 0; at < m; at++) CUPLUG_SET(values, at, row(&task, begin + at, part));
+      if (call->n_parts == 1)
+        store_outputs(&task, begin, m, &values);
+      else
+        keep_values((cuplug_value *)call->partials + part * n + begin, m, &values);
+    }
   }
 }
 

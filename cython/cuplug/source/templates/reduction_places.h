@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the elements of reductions and scans lie on the host: in the arrays, or gathered in blocks.
  * What stands before it is listed in reduction.h. */
+enum { LEAST_RUN = 64 }; /* outputs; fewer ones side by side are gathered */
 #define CUPLUG_BLOCK(k, name, type) type name[BLOCK + LANES] __attribute__((aligned(64)));
 typedef struct cuplug_blocks {
   CUPLUG_EACH_INPUT(CUPLUG_BLOCK)
@@ -12,6 +13,7 @@ typedef struct cuplug_task {
   cuplug_numbers given;
   int is_flat[N_INPUTS]; /* along the loop that is walked: the reduced one by rows, else the kept */
   int is_packed[N_INPUTS]; /* by columns: rows of outputs lie side by side */
+  int64_t run;             /* by columns: outputs whose elements lie together where it is flat */
   cuplug_blocks blocks;
 } cuplug_task;
 
@@ -19,14 +21,28 @@ static int64_t end_of(const cuplug_loop_call *call, int64_t part) {
   return cuplug_least(call->reduced->n, (part + 1) * call->part);
 }
 
+/* Outputs side by side whose elements are so in all inputs: all of them, or those of the last
+ * dimension, where these are enough. */
+static int64_t run_of(const cuplug_loop *kept) {
+  const int last = kept->ndim - 1;
+  int is_flat = 1, is_flat_in_last = last >= 0 && kept->sizes[last] >= LEAST_RUN;
+  for (int k = 0; k < N_INPUTS; k++) {
+    is_flat &= cuplug_is_flat(kept, k);
+    is_flat_in_last = is_flat_in_last && kept->strides[last][k] == 1;
+  }
+  return is_flat || !is_flat_in_last ? kept->n : kept->sizes[last];
+}
+
 static void start_task(cuplug_task *task, const cuplug_loop_call *call) {
   const cuplug_loop *kept = call->loop, *reduced = call->reduced;
   task->call = call;
   task->given = cuplug_read(call->scalars);
+  task->run = call->by_columns ? run_of(kept) : 0;
   for (int k = 0; k < N_INPUTS; k++) {
-    task->is_flat[k] = cuplug_is_flat(call->by_columns ? kept : reduced, k);
+    const int is_in_runs = call->by_columns && task->run != kept->n;
+    task->is_flat[k] = is_in_runs || cuplug_is_flat(call->by_columns ? kept : reduced, k);
     task->is_packed[k] =
-        task->is_flat[k] && reduced->ndim == 1 && reduced->strides[0][k] == kept->n;
+        task->is_flat[k] && reduced->ndim == 1 && reduced->strides[0][k] == task->run;
   }
 }
 
@@ -58,38 +74,43 @@ static inline void row_offsets(const cuplug_loop_call *call, int64_t output, int
 /* ---- By columns: one element of each of many outputs, then the next ----------------------------
  */
 
-/* Element r of an output, and the one that is asked for while that is read: AHEAD rows below, or,
- * at the end of a part, of the outputs beside. */
+/* Some outputs side by side: the first one, how many, and where their elements are. */
+typedef struct cuplug_columns {
+  int64_t begin, m, offsets[N_INPUTS];
+} cuplug_columns;
+
+/* How far it is to what is asked for while row r of them is read: AHEAD rows below, or, at the end
+ * of a part, in the outputs beside. */
 enum { AHEAD = 2 };
-static inline int64_t row_ahead(const cuplug_loop_call *call, int64_t r, int64_t *begin,
-                                int64_t m) {
+static inline int64_t row_ahead(const cuplug_loop_call *call, int64_t r, int64_t *beside) {
   const int64_t first = r / call->part * call->part;
   const int64_t end = cuplug_least(call->reduced->n, first + call->part);
-  if (r + AHEAD < end) return r + AHEAD;
-  *begin += m;
-  return cuplug_least(first + (r + AHEAD - end), end - 1);
+  *beside = r + AHEAD >= end;
+  return *beside ? cuplug_least(first + (r + AHEAD - end), end - 1) : r + AHEAD;
 }
 
-/* `rows` elements of each of m outputs from `begin` on, the first ones with number r. */
-static inline cuplug_places column_places(cuplug_task *task, int64_t begin, int64_t m, int64_t r,
+/* `rows` elements of each of them, the first ones with number r. */
+static inline cuplug_places column_places(cuplug_task *task, const cuplug_columns *c, int64_t r,
                                           int64_t rows) {
   const cuplug_loop_call *call = task->call;
+  const int64_t m = c->m;
   cuplug_places p;
-  int64_t begin_ahead = begin;
-  const int64_t r_ahead = row_ahead(call, r, &begin_ahead, m);
-#define CUPLUG_PLACE(k, name, type)                                                               \
-  {                                                                                               \
-    const type *data = (const type *)call->data[k];                                               \
-    p.name = data + begin + cuplug_offset(call->reduced, k, r);                                   \
-    if (task->is_flat[k] && !(task->is_packed[k] && m == call->loop->n))                          \
-      CUPLUG_ASK_FOR(data + begin_ahead + cuplug_offset(call->reduced, k, r_ahead), m);           \
-    if (!(rows == 1 ? task->is_flat[k] : task->is_packed[k])) {                                   \
-      for (int64_t j = 0; j < rows; j++)                                                          \
-        cuplug_gather_##type(task->blocks.name + j * m,                                           \
-                             data + cuplug_offset(call->reduced, k, r + j), call->loop, k, begin, \
-                             m);                                                                  \
-      p.name = task->blocks.name;                                                                 \
-    }                                                                                             \
+  int64_t beside;
+  const int64_t r_ahead = row_ahead(call, r, &beside);
+#define CUPLUG_PLACE(k, name, type)                                                                \
+  {                                                                                                \
+    const type *data = (const type *)call->data[k];                                                \
+    p.name = data + c->offsets[k] + cuplug_offset(call->reduced, k, r);                            \
+    if (task->is_flat[k] && !(task->is_packed[k] && m == task->run))                               \
+      CUPLUG_ASK_FOR(data + c->offsets[k] + cuplug_offset(call->reduced, k, r_ahead) + beside * m, \
+                     m);                                                                           \
+    if (!(rows == 1 ? task->is_flat[k] : task->is_packed[k])) {                                    \
+      for (int64_t j = 0; j < rows; j++)                                                           \
+        cuplug_gather_##type(task->blocks.name + j * m,                                            \
+                             data + cuplug_offset(call->reduced, k, r + j), call->loop, k,         \
+                             c->begin, m);                                                         \
+      p.name = task->blocks.name;                                                                  \
+    }                                                                                              \
   }
   CUPLUG_EACH_INPUT(CUPLUG_PLACE)
 #undef CUPLUG_PLACE
