@@ -29,6 +29,38 @@ __device__ inline T floored(T x, T y) {
   return whole - down > (T)0.5 ? down + 1 : down;
 }
 """
+# Of integers, rounded down; the divisor is neither 0 nor -1. On the host, where a division takes
+# some 15 steps and no vectors, by the inverse of the divisor, where that is small: what is left,
+# twice, is below the divisor or, as the inverse is rounded, the divisor itself.
+_DIVIDED = """
+#ifdef __CUDACC__
+#define IS_SMALL(T, y) 0
+#else
+#define IS_SMALL(T, y) (sizeof(T) < 8 || ((y) == (T)(int)(y) && ((int)(y) > 0 || (T)-1 < (T)1)))
+#endif
+__device__ inline T divided(T x, T y, int wants_rest) {
+  if (IS_SMALL(T, y)) {
+    const double inverse = 1.0 / (double)y;
+    const int64_t by = (int64_t)y;
+    uint64_t whole = (uint64_t)(T)((double)x * inverse);
+    int64_t rest = (int64_t)((uint64_t)x - whole * (uint64_t)by);
+    if (sizeof(T) == 8) {
+      const int64_t more = (int64_t)((double)rest * inverse);
+      whole += (uint64_t)more;
+      rest -= more * by;
+    }
+    const int is_below = by > 0 ? rest < 0 : rest > 0;
+    rest += is_below ? by : 0;
+    const int is_above = by > 0 ? rest >= by : rest <= by;
+    rest -= is_above ? by : 0;
+    return wants_rest ? (T)rest : (T)(whole - (uint64_t)is_below + (uint64_t)is_above);
+  }
+  const T rest = x % y;
+  const int is_other = rest != 0 && (x < 0) != (y < 0);
+  if (wants_rest) return is_other ? rest + y : rest;
+  return x / y - (T)is_other;
+}
+"""
 # Of complex numbers: what C has not, in double; and what the standard, or NumPy, wants otherwise at
 # infinity.
 _COMPLEX = {
@@ -91,6 +123,8 @@ class Function:
         text = self.expressions[kind]
         if kind == "float":
             return _FLOORED if "floored(" in text or "modulo(" in text else ""
+        if kind in INTEGERS:
+            return _DIVIDED if "divided(" in text else ""
         return _COMPLEX.get(self.name, "") if kind == "complex" else ""
 
 
@@ -164,21 +198,27 @@ def _of_parts() -> list[Function]:
 
 def _arithmetic() -> list[Function]:
     signs = {"add": "+", "subtract": "-", "multiply": "*"}
-    less = "(x % y != 0 && (x < 0) != (y < 0))"
-    whole = f"y == 0 ? 0 : y == (T)-1 ? -x : x / y - {less}"
-    rest = f"{_SAFE} ? 0 : x % y + ({less} ? y : 0)"
+    whole, rest = "divided(x, y, 0)", "divided(x, y, 1)"
     apart = "fmax(x, y) + log1p(exp(-abs(x - y)))"
     return [
         *(Function(name, _of(NUMERIC, f"x {sign} y"), 2) for name, sign in signs.items()),
         Function("divide", _of(FLOATS, "x / y", complex=_QUOTIENT), 2),
         Function(
             "floor_divide",
-            {"int": whole, "uint": "y == 0 ? 0 : x / y", "float": "floored(x, y)"},
+            {
+                "int": f"y == 0 ? 0 : y == (T)-1 ? -x : {whole}",
+                "uint": f"y == 0 ? 0 : {whole}",
+                "float": "floored(x, y)",
+            },
             2,
         ),
         Function(
             "remainder",
-            {"int": rest, "uint": "y == 0 ? 0 : x % y", "float": "modulo(x, y)"},
+            {
+                "int": f"{_SAFE} ? 0 : {rest}",
+                "uint": f"y == 0 ? 0 : {rest}",
+                "float": "modulo(x, y)",
+            },
             2,
         ),
         Function("pow", _of(NUMERIC, "pow(x, y)"), 2),

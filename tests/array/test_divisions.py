@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integers divided and rounded down, and what is left, against NumPy, at every limit."""
+
+import cuplug
+import cuplug.array_api as xp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+DTYPES = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+DIVISORS = [
+    1,
+    2,
+    3,
+    7,
+    10,
+    127,
+    255,
+    1000003,
+    *(2**k + d for k in (31, 32, 52, 63) for d in (-1, 0, 1)),
+]
+DIVISORS += [-y for y in DIVISORS] + [0, 2**64 - 1]
+
+
+def within(dtype, numbers) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    return np.array([x for x in numbers if limits.min <= x <= limits.max], dtype)
+
+
+def dividends(dtype, y) -> np.ndarray:
+    """Return numbers of all sizes, the limits, and multiples of y with their neighbours."""
+    limits, random = np.iinfo(dtype), np.random.default_rng(3)
+    x = random.integers(limits.min, limits.max, 500, dtype, endpoint=True)
+    few = random.integers(max(limits.min, -100), 100, 50).astype(dtype)
+    multiples = [k // y * y + d for k in x.tolist() for d in (-1, 0, 1)] if y else []
+    ends = [limits.min, limits.min + 1, limits.max, limits.max - 1]
+    return np.concatenate([x, few, within(dtype, [*ends, *multiples])])
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("dtype", DTYPES)
+@np.errstate(all="ignore")
+def test_by_each_divisor(dtype, device):
+    for y in within(dtype, DIVISORS):
+        values = dividends(dtype, int(y))
+        x, each = (cuplug.asarray(v, device=device) for v in (values, np.full_like(values, y)))
+        wanted, rest = values // y, values % y
+        for divisor in (int(y), each):
+            np.testing.assert_array_equal((x // divisor).numpy(), wanted)
+            np.testing.assert_array_equal((x % divisor).numpy(), rest)
+
+
+@given(x=st.integers(-(2**63), 2**63 - 1), y=st.integers(-(2**63), 2**63 - 1))
+def test_any_two_numbers(x, y):
+    if y in (0, -1):
+        return
+    pair = xp.asarray([x]), xp.asarray([y])
+    assert int(xp.floor_divide(*pair)[0]) == x // y
+    assert int(xp.remainder(*pair)[0]) == x % y
