@@ -96,26 +96,13 @@ static int check_positions(void *context, int64_t begin, int64_t end) {
 /* All positions are good before a value is moved. */
 static int find_numbers(numbering *j, places *p) {
   const index_axes *a = &j->axes;
-  const int is_one = a->n_axes == 1;
-  if (is_one) {
+  if (a->n_axes == 1) {
     *p = index_places(a, a->indices[0], a->type);
     return cuplug_parallel(j->call, a->n, LEAST, check_positions, j);
   }
   j->numbers = cuplug_workspace(j->call, (uint64_t)a->n * sizeof *j->numbers);
   *p = index_places(a, j->numbers, CUPLUG_INT64);
   return j->numbers ? cuplug_parallel(j->call, a->n, LEAST, number, j) : CUPLUG_ERROR_MEMORY;
-}
-
-#define REPEAT(T) \
-  for (int64_t k = 0; k < n; k++) ((T *)to)[k] = *(const T *)value;
-
-/* As many values as there are places for one. NULL where memory ran out. */
-static void *repeated(const cuplug_call *call, const cuplug_tensor *value_of, int64_t n) {
-  const int64_t element_bytes = cuplug_element_bytes(value_of);
-  const void *value = value_of->data;
-  void *to = cuplug_workspace(call, (uint64_t)(n * element_bytes));
-  if (to) ELEMENTS_BY_WIDTH(element_bytes, REPEAT)
-  return to;
 }
 
 /* Rows of `data`, which has the sizes of x, and the values of another array. */
@@ -129,8 +116,10 @@ static int move_values(const cuplug_call *call, const cuplug_tensor *x, void *da
   if ((status = find_numbers(&j, &moving.places))) return status;
   if (cuplug_n_elements(values) == moving.places.n) return move_all(&moving, m);
   if (moving.element_bytes <= PUT_ONE_BYTES) return move_all(&moving, put_one);
-  moving.values = repeated(call, values, moving.places.n);
-  return moving.values ? move_all(&moving, put) : CUPLUG_ERROR_MEMORY;
+  moving.values = cuplug_workspace(call, (uint64_t)(moving.places.n * moving.element_bytes));
+  if (!moving.values) return CUPLUG_ERROR_MEMORY;
+  repeat_value(moving.values, values->data, moving.places.n, moving.element_bytes);
+  return move_all(&moving, put);
 }
 
 CUPLUG_ENTRY int index_host(const cuplug_call *call) {

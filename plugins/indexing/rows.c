@@ -8,11 +8,14 @@
 #define LEAST (1 << 16) /* bytes that are worth a thread */
 #define N_PARTS 2       /* of x for each thread */
 
-#define FILL(T) \
-  for (int64_t k = 0; k < n; k++) ((T *)to)[k] = *(const T *)value;
+#define REPEAT(T)                                       \
+  {                                                     \
+    const T one = *(const T *)value;                    \
+    for (int64_t k = 0; k < n; k++) ((T *)to)[k] = one; \
+  }
 
-static void fill_row(void *to, const void *value, int64_t n, int64_t bytes) {
-  ELEMENTS_BY_WIDTH(bytes, FILL)
+void repeat_value(void *to, const void *value, int64_t n, int64_t bytes) {
+  ELEMENTS_BY_WIDTH(bytes, REPEAT)
 }
 
 /* Row r of the values, whose place is row `index` of x. */
@@ -24,7 +27,7 @@ static void move_row(const job *j, int64_t r, int64_t index) {
   else if (j->move == put)
     memcpy(there, value, (size_t)bytes);
   else
-    fill_row(there, j->values, width, j->element_bytes);
+    repeat_value(there, j->values, width, j->element_bytes);
 }
 
 /* Those of rows `first` to `last` - 1 whose places are rows `from` to `to` - 1. */

@@ -37,6 +37,9 @@ move put_one;        /* the same value to x everywhere, of up to PUT_ONE_BYTES, 
 /* Moves all values, on as many threads as that is worth. */
 int move_all(job *j, move *m);
 
+/* Writes a value of so many bytes n times. */
+void repeat_value(void *to, const void *value, int64_t n, int64_t bytes);
+
 /* Whether they are long rows that are copied, or filled; moves them whole, on all threads. */
 int can_move_rows(const job *j);
 int move_rows(const job *j);

@@ -3,6 +3,8 @@
 /* Values that are moved in buckets, as with many threads, and in their order, as with few: what is
  * written is the same, whichever range of a loop comes first. */
 #include "indexing/buckets.c"
+#include "indexing/rows.c"
+#undef LEAST
 #include "indexing/scatter.c"
 
 #include "check.h"
