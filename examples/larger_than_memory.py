@@ -60,7 +60,7 @@ def to_host(block: object) -> np.ndarray:
 
 
 def gathered(x: da.Array, index: np.ndarray) -> da.Array:
-    """Say what is to be computed: four steps, which become one task for each block."""
+    """Say what is to be computed: four steps, which become two tasks for each block."""
     on_gpu = x.map_blocks(to_gpu, dtype=x.dtype, meta=x._meta)
     y = piecewise_scale(gather(on_gpu, index))
     return y.map_blocks(to_host, dtype=y.dtype, meta=y._meta)

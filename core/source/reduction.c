@@ -13,7 +13,6 @@
 #define N_HOST_LEAST 4096   /* elements of a part */
 #define N_HOST_BESIDE 16384 /* of all outputs of a part, by columns */
 #define N_HOST_ROWS 64      /* and of each of them, as a part stores a value for each */
-#define N_HOST_SHORT 32     /* reduced loops below this are walked by columns */
 
 /* ---- Axes ------------------------------------------------------------------------------------ */
 
@@ -192,8 +191,8 @@ static int take_parts(cuplug__reduction *r, unsigned char **stopped) {
 static int reduce_on_host(cuplug__reduction *r, cuplug_variant *v) {
   int status = cuplug__variant_find(r->source, v, &r->code, cuplug__error_of(r->call));
   if (status) return status;
-  const int by_columns =
-      cuplug__reduction_by_columns(r) || (r->reduced.n < N_HOST_SHORT && r->kept.n > r->reduced.n);
+  const int is_short = r->reduced.n < r->source->columns_below && r->kept.n > r->reduced.n;
+  const int by_columns = cuplug__reduction_by_columns(r) || is_short;
   unsigned char *stopped;
   cut_for_threads(r, by_columns);
   if ((status = take_parts(r, &stopped))) return status;

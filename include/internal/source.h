@@ -52,6 +52,7 @@ typedef struct cuplug_source {
   uint32_t in_order;          /* 1: the code counts elements, so it must meet them in C order */
   uint32_t accumulator_bytes; /* reductions */
   uint32_t has_identity;      /* reductions: 1: that of nothing is known */
+  uint32_t columns_below;     /* reductions on the host: shorter rows are walked side by side */
   uint32_t n_outputs;         /* reductions and scans */
   uint32_t raw;               /* element-wise: bit k: code reads array k wherever it likes */
   uint32_t unroll;            /* element-wise: CUDA: packs of each thread of contiguous arrays */

@@ -355,6 +355,23 @@ def test_blocks_stay_on_a_gpu(run_fake):
     """)
 
 
+@pytest.mark.slow
+def test_arrays_go_where_the_blocks_are(run_fake):
+    """Those that were given with the call; a dask array of NumPy's blocks stays where it is."""
+    run_fake("""
+        import dask.array as da, pytest
+        source = da.from_array(x, chunks=len(x))
+        on_gpu = source.map_blocks(cuplug.asarray, device="cuda", dtype=x.dtype, meta=x[:0])
+        index = np.array([3, 1, 1], np.int64)
+        picked = gpu.pick(on_gpu, index).compute(scheduler="synchronous")
+        assert type(picked) is cuplug.Array and (picked.numpy() == x[index]).all()
+        there = cuplug.asarray(index, device="cuda")
+        assert (gpu.pick(on_gpu, there).compute(scheduler="synchronous").numpy() == x[index]).all()
+        with pytest.raises(ValueError, match="index: it is on the host but source is on cuda:0"):
+            gpu.pick(on_gpu, da.from_array(index)).compute(scheduler="synchronous")
+    """)
+
+
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_blocks_of_cuplug(device):
     own = CUT.map_blocks(cuplug.asarray, device=device, dtype=X.dtype, meta=X[:0, :0])
@@ -362,6 +379,7 @@ def test_blocks_of_cuplug(device):
     assert_like(y, relu(X))
     whole = relu(own).compute()
     assert (type(whole), whole.device.type) == (cuplug.Array, device)
+    assert dask.sizeof.sizeof(whole) == X.nbytes
     np.testing.assert_array_equal(whole.numpy(), relu(X))
 
 

@@ -19,7 +19,7 @@ from cuplug.array_api.dtypes import (
     widened,
     with_number,
 )
-from cuplug.array_api.expressions import FUNCTIONS, POWERS
+from cuplug.array_api.expressions import BY_NUMBER, FUNCTIONS, POWERS
 from cuplug.array_api.filled import full_like
 from cuplug.array_api.functions import ArrayFunction
 from cuplug.base.dtypes import DTYPES
@@ -40,12 +40,19 @@ _WORDS = {"abs": "the absolute value", "imag": "the imaginary part", "real": "th
 
 
 @cache
-def made(name: str, dtype: str, in_place: bool = False, given: tuple[str, ...] = ()) -> Operator:
+def made(
+    name: str,
+    dtype: str,
+    in_place: bool = False,
+    given: tuple[str, ...] = (),
+    by_number: bool = False,
+) -> Operator:
     """Return the operator of a function for arguments of a dtype; x is changed, or a new array.
 
-    Arguments of the dtypes in `given` are converted as they are read.
+    Arguments of the dtypes in `given` are converted as they are read. With `by_number` it is
+    better where the second one is a number.
     """
-    function = FUNCTIONS[name]
+    function = (by_number and BY_NUMBER.get(name)) or FUNCTIONS[name]
     kind = DTYPES[dtype].kind if dtype in DTYPES else ""
     if kind not in function.expressions:
         kinds = " or ".join(function.expressions)
@@ -124,7 +131,8 @@ def direct(name: str, *given: Any, in_place: bool = False) -> Operator | None:
     """Return the operator for arrays of dtypes and numbers of types; None: some are converted."""
     wanted = kept(name, *given)
     if wanted is not None:
-        return made(_of_kind(name, wanted), name_of(wanted), in_place)
+        by_number = name in BY_NUMBER and not isinstance(given[1], np.dtype)
+        return made(_of_kind(name, wanted), name_of(wanted), in_place, by_number=by_number)
     return None if in_place else _converting(name, *given)
 
 

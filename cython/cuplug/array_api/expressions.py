@@ -30,16 +30,18 @@ __device__ inline T floored(T x, T y) {
 }
 """
 # Of integers, rounded down; the divisor is neither 0 nor -1. On the host, where a division takes
-# some 15 steps and no vectors, by the inverse of the divisor, where that is small: what is left,
-# twice, is below the divisor or, as the inverse is rounded, the divisor itself.
+# some 15 steps and no vectors, by the inverse of the divisor, where that is exact enough or found
+# once, of a number that is small: what is left, twice, is below the divisor or, as the inverse is
+# rounded, the divisor itself.
 _DIVIDED = """
 #ifdef __CUDACC__
-#define IS_SMALL(T, y) 0
+#define IS_INVERTED(T, y, is_number) 0
 #else
-#define IS_SMALL(T, y) (sizeof(T) < 8 || ((y) == (T)(int)(y) && ((int)(y) > 0 || (T)-1 < (T)1)))
+#define IS_INVERTED(T, y, is_number) \\
+  (sizeof(T) < 8 || (is_number && (y) == (T)(int)(y) && ((int)(y) > 0 || (T)-1 < (T)1)))
 #endif
-__device__ inline T divided(T x, T y, int wants_rest) {
-  if (IS_SMALL(T, y)) {
+__device__ inline T divided(T x, T y, int wants_rest, int is_number) {
+  if (IS_INVERTED(T, y, is_number)) {
     const double inverse = 1.0 / (double)y;
     const int64_t by = (int64_t)y;
     uint64_t whole = (uint64_t)(T)((double)x * inverse);
@@ -100,7 +102,6 @@ __device__ inline T complex_sign(T z) {
 }
 # C's has no infinities: what is divided by 0 would be NaN.
 _QUOTIENT = "y == 0 ? (T)complex(real(x) / abs(real(y)), imag(x) / abs(real(y))) : x / y"
-_SAFE = "y == 0 || y == (T)-1"
 _BITS = "8 * (int)sizeof(T)"
 
 
@@ -196,13 +197,10 @@ def _of_parts() -> list[Function]:
     ]
 
 
-def _arithmetic() -> list[Function]:
-    signs = {"add": "+", "subtract": "-", "multiply": "*"}
-    whole, rest = "divided(x, y, 0)", "divided(x, y, 1)"
-    apart = "fmax(x, y) + log1p(exp(-abs(x - y)))"
+def _dividing(is_number: int) -> list[Function]:
+    """Return divisions that are rounded down, by an array or by a number."""
+    whole, rest = f"divided(x, y, 0, {is_number})", f"divided(x, y, 1, {is_number})"
     return [
-        *(Function(name, _of(NUMERIC, f"x {sign} y"), 2) for name, sign in signs.items()),
-        Function("divide", _of(FLOATS, "x / y", complex=_QUOTIENT), 2),
         Function(
             "floor_divide",
             {
@@ -215,12 +213,22 @@ def _arithmetic() -> list[Function]:
         Function(
             "remainder",
             {
-                "int": f"{_SAFE} ? 0 : {rest}",
+                "int": f"y == 0 || y == (T)-1 ? 0 : {rest}",
                 "uint": f"y == 0 ? 0 : {rest}",
                 "float": "modulo(x, y)",
             },
             2,
         ),
+    ]
+
+
+def _arithmetic() -> list[Function]:
+    signs = {"add": "+", "subtract": "-", "multiply": "*"}
+    apart = "fmax(x, y) + log1p(exp(-abs(x - y)))"
+    return [
+        *(Function(name, _of(NUMERIC, f"x {sign} y"), 2) for name, sign in signs.items()),
+        Function("divide", _of(FLOATS, "x / y", complex=_QUOTIENT), 2),
+        *_dividing(0),
         Function("pow", _of(NUMERIC, "pow(x, y)"), 2),
         Function("logaddexp", {"float": f"x == y ? x + log((T)2) : {apart}"}, 2),
         Function("maximum", _of(REALS, "max(x, y)"), 2),
@@ -251,6 +259,7 @@ def _compared() -> list[Function]:
 # Powers by known exponents: these functions take a hundredth of the time of most.
 POWERS = {2: "square", 3: "cube", 0.5: "root", -1: "reciprocal"}
 FUNCTIONS = {x.name: x for x in (*_plain(), *_unary(), *_of_parts(), *_arithmetic(), *_compared())}
+BY_NUMBER = {x.name: x for x in _dividing(1)}  # in their place, where the second one is a number
 
 # What NumPy and PyTorch call functions of the standard.
 _ALIASES = """

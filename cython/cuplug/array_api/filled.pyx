@@ -55,6 +55,13 @@ def zeros_like(x, /, *, dtype=None, device=None):
     return cleared(&like, descr_like("zeros_like", x, dtype))
 
 
+def single_like(Array x not None, value):
+    """Return an array without dimensions, of one value, of another one's dtype and device."""
+    cdef cuplug_tensor like = x.tensor
+    like.ndim = 0
+    return written(empty_like_tensor(&like), value)
+
+
 def copied(Array x not None):
     """Return a copy in C order."""
     cdef cuplug_tensor like = x.tensor

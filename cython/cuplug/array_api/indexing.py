@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.array import Array, may_meet
+from cuplug.array.array import Array, is_along_first, may_meet
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, as_elements, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
-from cuplug.array_api.elementwise import binary
-from cuplug.array_api.filled import copied, full
+from cuplug.array_api.elementwise import NUMBERS, binary
+from cuplug.array_api.filled import copied, single_like
 from cuplug.array_api.joins import repeated
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
 from cuplug.array_api.scans import cumulative_sum
@@ -207,16 +207,10 @@ def _signed(k: Array) -> Array:
     return binary("minimum", k, (1 << 63) - 1) if k.dtype == np.uint64 else k
 
 
-def _is_positions_of(x: Array, key: Any) -> bool:
-    """Say whether a key is positions along the first dimension, where the array is."""
-    is_whole = isinstance(key, Array) and key.dtype.kind in "iu"
-    return is_whole and x.ndim > 0 and key.device == x.device
-
-
 def take_at(x: Array, key: Any) -> Array:
     """Return what a key with arrays selects, as a copy."""
     found: Array
-    if _is_positions_of(x, key):
+    if is_along_first(x, key):
         found = stock("gather.gather")(x, key)
         return found
     if _is_mask_of(x, key):
@@ -270,18 +264,13 @@ def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
     return value if is_whole else copied(broadcast_to(value, shape))
 
 
-def _single(x: Array, value: Any) -> Array:
-    """Return a value for all places."""
-    return full((), value, dtype=x.dtype, device=x.device)
-
-
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
+    if isinstance(value, NUMBERS) and is_along_first(x, key) and key.dtype in _PLACES:
+        if is_in_order(x) and not may_meet(x, key):
+            stock("indexing.index_put")(x, [key], single_like(x, value))
+            return
     value = as_elements(x, value)
-    is_short = _is_positions_of(x, key) and key.dtype in _PLACES and not isinstance(value, Array)
-    if is_short and is_in_order(x) and not may_meet(x, key):
-        stock("indexing.index_put")(x, [key], _single(x, value))
-        return
     if _is_mask_of(x, key):
         key = copied(key) if may_meet(x, key) else key
         value = _spread(key, value)
@@ -298,7 +287,7 @@ def put_at(x: Array, key: Any, value: Any) -> None:
         values = _of_shape(x, value, (*rest[:front], *own, *rest[front:]))
         turned = _in_front(values, [*range(front, front + len(own))])
     else:
-        turned = _single(x, value)
+        turned = single_like(x, value)
     target = rows if is_in_order(rows) else copied(rows)
     stock("indexing.index_put")(target, arrays, turned)
     if target is not rows:

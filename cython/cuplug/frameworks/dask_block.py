@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 from dask.array.dispatch import concatenate_lookup
+from dask.sizeof import sizeof
 
 __all__ = ["Block", "Item", "Place"]
 
+_CUDA = 2  # as DLPack numbers kinds of devices
 Place = tuple[int | str, int | None]  # a position or a name; and where it is in a list
 
 
@@ -24,29 +26,43 @@ def _join_as_cuplug_does() -> None:
     concatenate_lookup.register(Array, concat)
 
 
+@sizeof.register_lazy("cuplug")
+def _count_bytes_as_numpy_does() -> None:
+    """By which a scheduler weighs where a task is to run, also of arrays on a GPU."""
+    from cuplug.array.array import Array
+
+    sizeof.register(Array, lambda x: x.nbytes)
+
+
 @dataclass(frozen=True)
 class Block:
     """A call in which blocks take the places of arrays.
 
     The operator is kept pickled, as its name and what tells its code: a scheduler, which passes
     tasks on, needs no plugin. The process that runs a task finds the operator there, or refuses.
+    Arrays that were no dask arrays, the places in `whole`, go to the GPU where the blocks are.
     """
 
     operator: bytes
     args: tuple[Any, ...]
     keywords: dict[str, Any]
     places: tuple[Place, ...]
+    whole: frozenset[Place]
 
     def __call__(self, *blocks: Any) -> Any:
         """Call the operator."""
         args = [_copied(x) for x in self.args]
         keywords = {name: _copied(x) for name, x in self.keywords.items()}
-        for (key, item), block in zip(self.places, blocks, strict=True):
+        arrays = [_only(block) for block in blocks]
+        gpu = next(filter(None, map(_gpu_of, arrays)), None)
+        for place, array in zip(self.places, arrays, strict=True):
+            key, item = place
             holder: Any = args if isinstance(key, int) else keywords
+            given = _sent(array, gpu) if gpu and place in self.whole else array
             if item is None:
-                holder[key] = _only(block)
+                holder[key] = given
             else:
-                holder[key][item] = _only(block)
+                holder[key][item] = given
         return pickle.loads(self.operator)(*args, **keywords)
 
 
@@ -74,3 +90,18 @@ def _only(block: Any) -> Any:
     while isinstance(block, list):
         (block,) = block
     return np.asarray(block) if isinstance(block, np.generic) else block  # as of x.max()
+
+
+def _gpu_of(array: Any) -> str | None:
+    """Return the GPU that an array is on, if it is on one."""
+    place = array.__dlpack_device__() if hasattr(array, "__dlpack_device__") else (0, 0)
+    return f"cuda:{place[1]}" if place[0] == _CUDA else None
+
+
+def _sent(array: Any, gpu: str) -> Any:
+    """Return an array of NumPy on a GPU, and others as they are."""
+    if not isinstance(array, np.ndarray):
+        return array
+    from cuplug.array_api.conversion import asarray
+
+    return asarray(array, device=gpu)

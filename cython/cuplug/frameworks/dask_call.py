@@ -44,6 +44,7 @@ class _Input:
     parameter: Parameter
     place: Place
     array: da.Array
+    is_whole: bool  # it was no dask array
     labels: tuple[Label, ...] = ()
 
 
@@ -155,9 +156,9 @@ def _inputs(signature: Signature, given: _Given) -> Iterator[_Input]:
         value = given.get(key)
         if x.kind == "arrays" and value is not None:
             for item, array in enumerate(value):
-                yield _Input(x, (key, item), _as_dask(array))
+                yield _Input(x, (key, item), _as_dask(array), not isinstance(array, da.Array))
         elif isinstance(value, da.Array) or (x.is_array and value is not None):
-            yield _Input(x, (key, None), _as_dask(value))
+            yield _Input(x, (key, None), _as_dask(value), not isinstance(value, da.Array))
 
 
 def _as_dask(x: Any) -> da.Array:
@@ -230,7 +231,8 @@ def _block(operator: Operator, given: _Given, inputs: list[_Input], device: Any)
     if device is not None:
         keywords["device"] = device if isinstance(device, int) else str(device)
     args = tuple(kept[k] for k in positions)
-    return Block(pickle.dumps(operator), args, keywords, places)
+    whole = frozenset(x.place for x in inputs if x.is_whole)
+    return Block(pickle.dumps(operator), args, keywords, places, whole)
 
 
 def _outputs(

@@ -41,6 +41,7 @@ cdef extern from "internal/source.h" nogil:
         uint32_t in_order
         uint32_t accumulator_bytes
         uint32_t has_identity
+        uint32_t columns_below
         uint32_t n_outputs
         uint32_t raw
         uint32_t unroll

@@ -26,6 +26,7 @@ def define_reduction(
     n_outputs: int,
     accumulator_bytes: int,
     has_identity: bool,
+    columns_below: int,
     made: PublicCall,
 ) -> Operator: ...
 def define_scan(

@@ -98,14 +98,17 @@ CUPLUG_VECTOR_2(hypot)
 #define fmin(a, b) CUPLUG_NUMBER(a, b, <)
 #define fmax(a, b) CUPLUG_NUMBER(a, b, >)
 #define signbit(x) (copysign((__typeof__((x) + 0.0f))1, x) < 0)
+/* cabs is for one number, hypot for vectors, too. */
+static inline double cuplug_cabs(double _Complex z) { return (hypot)(__real__ z, __imag__ z); }
+static inline float cuplug_cabsf(float _Complex z) { return hypotf(__real__ z, __imag__ z); }
 #define abs(x)                               \
   _Generic((x) + 0, float                    \
            : fabsf, double                   \
            : (fabs), int                     \
            : __builtin_abs, long             \
            : __builtin_labs, float _Complex  \
-           : cabsf, double _Complex          \
-           : (cabs), long long               \
+           : cuplug_cabsf, double _Complex   \
+           : cuplug_cabs, long long          \
            : __builtin_llabs, unsigned       \
            : cuplug_same, unsigned long      \
            : cuplug_same, unsigned long long \
