@@ -53,7 +53,18 @@ cdef bint is_brief(const cuplug_tensor *x) noexcept:
 cdef bint is_quick(const cuplug_tensor *x, bint is_plain) noexcept:
     cdef int64_t n_bytes = n_elements(x) * cuplug_element_bytes(x)
     cdef int64_t most = BRIEF_BYTES if is_plain else STRIDED_BYTES
-    return n_bytes <= most and x.dtype.lanes == 1 and not is_on_gpu(x)
+    return (n_bytes <= most or is_across(x)) and x.dtype.lanes == 1 and not is_on_gpu(x)
+
+
+cdef bint is_across(const cuplug_tensor *x) noexcept:
+    """Whether elements that lie side by side are apart in C order: operators would copy twice."""
+    cdef int k, last = x.ndim - 1
+    if x.strides == NULL or last < 1 or x.strides[last] == 1:
+        return False
+    for k in range(last):
+        if x.strides[k] == 1:
+            return True
+    return False
 
 
 cdef object host_values(str name, object x, object descr):
