@@ -81,6 +81,7 @@ def test_out_of_memory_says_sizes():
     assert np.array_equal(cuplug.asarray(host, device="cuda").numpy(), host)
 
 
+@pytest.mark.alone
 def test_out_of_memory_step_by_step():
     """Blocks of 4 GiB until there is no more; all of it is there again afterwards."""
     blocks = []

@@ -77,7 +77,8 @@ def test_the_example_in_this_process(tmp_path, capsys, n):
     runpy.run_path(str(STORE))["work"](tmp_path, 3 * MIB, MIB)
     printed = capsys.readouterr().out
     found = re.match(r"0\.00315 GB in 3 blocks, (\d+) GPUs\ngathered and scaled: \d", printed)
-    assert found and int(found[1]) >= n
+    assert found
+    assert int(found[1]) >= n
 
 
 @pytest.mark.slow

@@ -266,10 +266,10 @@ def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
 
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
-    if isinstance(value, NUMBERS) and is_along_first(x, key) and key.dtype in _PLACES:
-        if is_in_order(x) and not may_meet(x, key):
-            stock("indexing.index_put")(x, [key], single_like(x, value))
-            return
+    is_short = isinstance(value, NUMBERS) and is_along_first(x, key) and key.dtype in _PLACES
+    if is_short and is_in_order(x) and not may_meet(x, key):
+        stock("indexing.index_put")(x, [key], single_like(x, value))
+        return
     value = as_elements(x, value)
     if _is_mask_of(x, key):
         key = copied(key) if may_meet(x, key) else key
