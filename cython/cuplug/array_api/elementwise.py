@@ -19,7 +19,7 @@ from cuplug.array_api.dtypes import (
     widened,
     with_number,
 )
-from cuplug.array_api.expressions import BY_NUMBER, FUNCTIONS, POWERS
+from cuplug.array_api.expressions import BY_NUMBER, FUNCTIONS, NOT_PUBLIC, POWERS
 from cuplug.array_api.filled import full_like
 from cuplug.array_api.functions import ArrayFunction
 from cuplug.base.dtypes import DTYPES
@@ -35,7 +35,7 @@ _OF_FLOATS = frozenset(
 
 
 # Those of the standard.
-PLAIN = [name for name in FUNCTIONS if name not in ("complex_abs", "cube", "root")]
+PLAIN = [name for name in FUNCTIONS if name not in NOT_PUBLIC]
 _WORDS = {"abs": "the absolute value", "imag": "the imaginary part", "real": "the real part"}
 
 

@@ -152,13 +152,19 @@ def _plain() -> list[Function]:
 
 def _unary() -> list[Function]:
     sign = "x > 0 ? (T)1 : x < 0 ? (T)-1 : x != x ? x : (T)0"
+    root = "isinf(x) ? abs(x) : sqrt(x + (T)0)"
     return [
         Function("abs", {"int": "x < 0 ? -x : x", "uint": "x", "float": "abs(x)"}),
         Function("negative", _of(NUMERIC, "-x")),
         Function("positive", _of(ALL, "x")),
         Function("square", _of(NUMERIC, "x * x")),
         Function("cube", _of(NUMERIC, "x * x * x")),
-        Function("root", {"float": "isinf(x) ? abs(x) : sqrt(x + (T)0)", "complex": "sqrt(x)"}),
+        Function("fourth", _of(NUMERIC, "x * x * (x * x)")),
+        Function("fifth", _of(NUMERIC, "x * x * (x * x) * x")),
+        Function("inverse_square", _of(FLOATS, "(T)1 / x * ((T)1 / x)")),
+        Function("root", {"float": root, "complex": "sqrt(x)"}),
+        Function("inverse_root", {"float": f"(T)1 / ({root})"}),
+        Function("root_of_cube", {"float": f"abs(x) * ({root})"}),
         Function("reciprocal", _of(FLOATS, "(T)1 / x")),
         Function(
             "sign",
@@ -257,7 +263,9 @@ def _compared() -> list[Function]:
 
 
 # Powers by known exponents: these functions take a hundredth of the time of most.
-POWERS = {2: "square", 3: "cube", 0.5: "root", -1: "reciprocal"}
+POWERS = {-2: "inverse_square", -1: "reciprocal", -0.5: "inverse_root", 0.5: "root"}
+POWERS |= {1.5: "root_of_cube", 2: "square", 3: "cube", 4: "fourth", 5: "fifth"}
+NOT_PUBLIC = {"complex_abs", *POWERS.values()} - {"reciprocal", "square"}
 FUNCTIONS = {x.name: x for x in (*_plain(), *_unary(), *_of_parts(), *_arithmetic(), *_compared())}
 BY_NUMBER = {x.name: x for x in _dividing(1)}  # in their place, where the second one is a number
 

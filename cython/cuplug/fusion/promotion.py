@@ -11,7 +11,9 @@ from cuplug.array_api.dtypes import kind_of, result_type, to_dtype, with_number
 from cuplug.array_api.expressions import ALIASES, FUNCTIONS
 
 _UFUNCS = {ours: theirs for theirs, ours in ALIASES.items() if hasattr(np, theirs)}
-_UFUNCS |= {"complex_abs": "absolute", "cube": "square", "root": "sqrt"}
+_UFUNCS |= {"complex_abs": "absolute", "inverse_square": "reciprocal"}
+_UFUNCS |= dict.fromkeys(("cube", "fourth", "fifth"), "square")
+_UFUNCS |= dict.fromkeys(("root", "inverse_root", "root_of_cube"), "sqrt")
 WEAK = (bool, int, float, complex)  # Python's numbers: what they are put together with decides
 Type = Any  # of a value: a numpy.dtype, or one of WEAK
 
