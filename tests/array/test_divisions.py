@@ -58,3 +58,34 @@ def test_any_two_numbers(x, y):
     pair = xp.asarray([x]), xp.asarray([y])
     assert int(xp.floor_divide(*pair)[0]) == x // y
     assert int(xp.remainder(*pair)[0]) == x % y
+
+
+# ---- Floats --------------------------------------------------------------------------------------
+
+
+def floats(dtype):
+    """Return pairs of all sizes, multiples with their neighbours, and the ends of what is exact."""
+    random = np.random.default_rng(5)
+    sizes = 10 ** random.uniform(-12, 12, (2, 5000))
+    x, y = (random.normal(size=(2, 5000)) * sizes).astype(dtype)
+    multiples = (random.integers(-1000, 1000, 5000) * y).astype(dtype)
+    near = [np.nextafter(multiples, end, dtype=dtype) for end in (-np.inf, np.inf)]
+    few = np.array([0.0, -0.0, 1, -1, 0.1, -2.5, 5e-324, 1e300, np.inf, np.nan], dtype)
+    few = np.concatenate([few, (2.0 ** np.array([22, 23, 51, 52, 53]) + 1).astype(dtype)])
+    left, right = (part.ravel() for part in np.meshgrid(few, few))
+    return np.concatenate([x, multiples, *near, left]), np.concatenate([y, y, y, y, right])
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@np.errstate(all="ignore")
+def test_floats(dtype, device):
+    x, y = floats(dtype)
+    ours = [cuplug.asarray(each, device=device) for each in (x, y)]
+    wanted, rest = np.floor_divide(x, y), np.remainder(x, y)
+    seen, left = xp.floor_divide(*ours).numpy(), xp.remainder(*ours).numpy()
+    np.testing.assert_array_equal(left, rest)
+    is_number = ~np.isnan(rest)
+    np.testing.assert_array_equal(np.signbit(left)[is_number], np.signbit(rest)[is_number])
+    is_finite = np.isfinite(x) & np.isfinite(wanted)  # of others NumPy has no infinities
+    np.testing.assert_array_equal(seen[is_finite], wanted[is_finite])
