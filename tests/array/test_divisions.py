@@ -87,5 +87,5 @@ def test_floats(dtype, device):
     np.testing.assert_array_equal(left, rest)
     is_number = ~np.isnan(rest)
     np.testing.assert_array_equal(np.signbit(left)[is_number], np.signbit(rest)[is_number])
-    is_finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(wanted)  # others: as the standard says
+    is_finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(wanted)  # as the standard says
     np.testing.assert_array_equal(seen[is_finite], wanted[is_finite])

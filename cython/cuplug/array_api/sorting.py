@@ -9,6 +9,10 @@ from typing import NamedTuple
 from cuplug.array.array import Array
 from cuplug.array_api.dtypes import checked, flag, kind_of
 from cuplug.array_api.elementwise import binary, unary
+from cuplug.array_api.filled import full, zeros_like
+from cuplug.array_api.joins import concat
+from cuplug.array_api.scans import diff
+from cuplug.array_api.searching import nonzero
 from cuplug.array_api.stock import stock
 from cuplug.array_api.views import axis_of, reshape
 
@@ -73,8 +77,15 @@ def unique_all(x: Array, /) -> UniqueAll:
 
 def unique_counts(x: Array, /) -> UniqueCounts:
     """Return the elements that differ, in order, and how often each is there."""
-    found = unique_all(x)
-    return UniqueCounts(found.values, found.counts)
+    if kind_of(checked("unique_counts", "x", x).dtype) == "complex" or x.device.type == "cuda":
+        found = unique_all(x)
+        return UniqueCounts(found.values, found.counts)
+    # Values are sorted in a third of the time that it takes to find where they were.
+    ordered = sort(reshape(x, (-1,)))
+    is_other = binary("not_equal", ordered[1:], ordered[:-1])
+    n = full((1,), ordered.size, dtype="int64", device=x.device)
+    begins = concat([zeros_like(n)[: ordered.size], binary("add", nonzero(is_other)[0], 1)])
+    return UniqueCounts(stock("gather.gather")(ordered, begins), diff(begins, append=n))
 
 
 def unique_inverse(x: Array, /) -> UniqueInverse:
