@@ -19,6 +19,7 @@ GPUS = ROOT / "examples" / "dask_gpus.py"
 STORE = ROOT / "examples" / "larger_than_memory.py"
 SCHEDULER = ROOT / "benchmarks" / "frameworks" / "dask_scheduler.py"
 SCALING = ROOT / "benchmarks" / "frameworks" / "dask_scaling.py"
+SEVERAL = ROOT / "benchmarks" / "frameworks" / "several_gpus.py"
 MIB = 1 << 20
 
 # What a cluster warns of is not ours.
@@ -129,3 +130,15 @@ def test_the_scheduler_is_measured():
 def test_scaling_is_measured():
     printed = run(SCALING, "--workers", "1,2", "--blocks", 2, "--elements", 1000, "--calls", 2)
     assert len(re.findall(r"^\| [12] \| \d", printed, re.M)) == 2
+
+
+@pytest.mark.slow
+def test_all_is_written_to_one_page(tmp_path):
+    pytest.importorskip("zarr")
+    options = ["--gigabytes", 0.01, "--elements", 1 << 12, "--calls", 2, "--gpus", 1]
+    run(SEVERAL, "--store", tmp_path / "store", "--output", tmp_path, *options)
+    (page,) = tmp_path.glob("several-gpus-*.md")
+    text = page.read_text()
+    assert re.search(r"^\| commit \| \w+", text, re.M)
+    assert re.search(r"^\| 1 \| \d", text, re.M)
+    assert "GB/s; read and written alone: " in text
