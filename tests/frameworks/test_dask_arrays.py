@@ -71,6 +71,7 @@ def cut_as_told(operator, arguments):
             arguments[name] = arguments[name].rechunk({int(k): -1})
 
 
+@pytest.mark.filterwarnings("ignore::dask.array.PerformanceWarning")  # of many small blocks
 @pytest.mark.parametrize("name", ["gather", "leaky_relu", "piecewise_scale", "relu_backward"])
 @settings(max_examples=25)
 @given(st.data())
