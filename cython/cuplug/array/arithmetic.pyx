@@ -4,9 +4,12 @@
 from importlib import import_module
 
 from cpython.bool cimport bool as bool_type
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
-from cuplug.array.buffer cimport Buffer
+from cuplug.array.buffer cimport Buffer, is_on_gpu
 from cuplug.array.layout cimport may_overlap
+from cuplug.base.dlpack cimport DLPACK_BOOL, DLPACK_FLOAT, DLPACK_INT
 from cuplug.base.core cimport cuplug_tensor
 
 cdef object computing = None
@@ -47,6 +50,27 @@ cdef object computed(str name, Buffer x, object other, bint is_reflected):
     if type(other) is not type(x) and not is_number(other):
         return functions().operator(name, x, other, is_reflected)
     return called(name)(other, x) if is_reflected else called(name)(x, other)
+
+
+cdef object number_on_host(const cuplug_tensor *x):
+    """The only element, of the dtypes that most have; None of others, which NumPy reads."""
+    cdef double double_value = 0
+    cdef float float_value = 0
+    cdef int64_t value = 0
+    if is_on_gpu(x) or x.dtype.lanes != 1:
+        return None
+    if x.dtype.code == DLPACK_FLOAT and x.dtype.bits == 64:
+        memcpy(&double_value, x.data, sizeof(double_value))
+        return double_value
+    if x.dtype.code == DLPACK_FLOAT and x.dtype.bits == 32:
+        memcpy(&float_value, x.data, sizeof(float_value))
+        return float_value
+    if x.dtype.code == DLPACK_INT and x.dtype.bits == 64:
+        memcpy(&value, x.data, sizeof(value))
+        return value
+    if x.dtype.code == DLPACK_BOOL:
+        return (<const char *>x.data)[0] != 0
+    return None
 
 
 cdef object changed(str name, Buffer x, object other):
@@ -112,9 +136,12 @@ cdef class Arithmetic(Buffer):
         return format(self.only("format"), text) if text else str(self)
 
     cdef object only(self, str kind):
-        if self.shape:
+        if self.tensor.ndim:
             more = IN_CONDITIONS if kind == "bool" else ""
             raise TypeError(f"cuplug.Array: {kind}: seen shape {self.shape}, wanted (){more}")
+        value = number_on_host(&self.tensor) if kind in ("bool", "int", "float") else None
+        if value is not None:
+            return value
         if self.dtype.kind == "c" and kind in ("int", "float"):
             raise TypeError(f"cuplug.Array: {kind}: seen {self.dtype}, wanted real numbers")
         return self.numpy()[()]
