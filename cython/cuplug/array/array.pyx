@@ -23,7 +23,7 @@ from cuplug.base.core cimport (
     cuplug_synchronize,
     cuplug_tensor,
 )
-from cuplug.base.dlpack cimport DLPACK_FLOAT, DLPACK_INT, DLPACK_UINT
+from cuplug.base.dlpack cimport DLPACK_FLOAT
 from cuplug.base.numpy_api cimport PyDataMemAllocator
 from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_in_memory, to_descr
 from cuplug.base.status cimport raise_error
@@ -387,16 +387,3 @@ cdef Array view(Array x, tuple shape, tuple strides, int64_t offset, object dtyp
 def may_meet(Array x, Array y):
     """Say whether two arrays may share memory."""
     return may_overlap(&x.tensor, &y.tensor)
-
-
-def is_along_first(Array x not None, key):
-    """Say whether a key is an array of positions along the first dimension, where the array is."""
-    if not isinstance(key, Array):
-        return False
-    cdef cuplug_tensor *a = &x.tensor
-    cdef cuplug_tensor *b = &(<Array>key).tensor
-    if a.ndim == 0 or is_on_gpu(a) != is_on_gpu(b):
-        return False
-    if is_on_gpu(a) and a.device.id != b.device.id:
-        return False
-    return b.dtype.code == DLPACK_INT or b.dtype.code == DLPACK_UINT

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array.array import Array, is_along_first, may_meet
+from cuplug.array.array import Array, may_meet
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, as_elements, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
@@ -25,6 +25,7 @@ from cuplug.array_api.views import (
     axis_of,
     broadcast_to,
     expand_dims,
+    is_along_first,
     is_in_order,
     permute_dims,
     reshape,

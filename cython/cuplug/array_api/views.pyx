@@ -6,9 +6,9 @@ from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport int64_t
 
 from cuplug.array.array cimport Array, share_memory
-from cuplug.array.buffer cimport is_contiguous, n_elements
+from cuplug.array.buffer cimport is_contiguous, is_on_gpu, n_elements
 from cuplug.array.layout cimport contiguous_strides
-from cuplug.base.dlpack cimport DLPACK_FLOAT
+from cuplug.base.dlpack cimport DLPACK_FLOAT, DLPACK_INT, DLPACK_UINT
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 
 from collections.abc import Iterable
@@ -260,6 +260,19 @@ def reshape(x, /, shape, *, copy=None):
 def is_in_order(Array x not None):
     """Say whether the elements follow each other in C order."""
     return is_contiguous(&x.tensor)
+
+
+def is_along_first(Array x not None, key):
+    """Say whether a key is an array of positions along the first dimension, where the array is."""
+    if not isinstance(key, Array):
+        return False
+    cdef cuplug_tensor *a = &x.tensor
+    cdef cuplug_tensor *b = &(<Array>key).tensor
+    if a.ndim == 0 or is_on_gpu(a) != is_on_gpu(b):
+        return False
+    if is_on_gpu(a) and a.device.id != b.device.id:
+        return False
+    return b.dtype.code == DLPACK_INT or b.dtype.code == DLPACK_UINT
 
 
 cdef int complete(Array x, tuple wanted, int64_t *shape) except -1:
