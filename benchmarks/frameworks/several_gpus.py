@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -33,16 +34,21 @@ def printed(program: Path, *options: str) -> str:
     return done.stdout if not done.returncode else f"Status {done.returncode}: {last[:300]}\n"
 
 
-def page(gpus: str, store: Path, gigabytes: float, elements: int, calls: int) -> str:
-    """Run all, and return the page."""
+def described() -> dict[str, Any]:
+    """Return the facts of the machine, with the versions of what is measured here."""
     facts = machine.describe(ROOT)
     facts["packages"] |= {
         name: importlib.metadata.version(name) for name in ("dask", "jax", "zarr")
     }
+    return facts
+
+
+def measured(gpus: str, store: Path, gigabytes: float, elements: int, calls: int) -> dict[str, str]:
+    """Run all, and return what each prints, by titles."""
     size = ["--elements", str(elements)]
     most, n_threads = gpus.rsplit(",", 1)[-1], str(max(1, len(os.sched_getaffinity(0)) // 4))
     options = ["--gigabytes", f"{gigabytes:g}", "--folder", str(store), "--workers", most]
-    sections = {
+    return {
         "Dask: blocks that stay on the GPUs": printed(
             HERE / "dask_scaling.py", "--workers", gpus, "--calls", str(calls), *size
         ),
@@ -51,10 +57,6 @@ def page(gpus: str, store: Path, gigabytes: float, elements: int, calls: int) ->
             ROOT / "examples" / "larger_than_memory.py", *options, "--threads", n_threads
         ),
     }
-    parts = [f"# Several GPUs: {facts['name']}", "", render_machine(facts)]
-    for title, text in sections.items():
-        parts += [f"## {title}", "", text]
-    return "\n".join(parts)
 
 
 @click.command()
@@ -66,9 +68,13 @@ def page(gpus: str, store: Path, gigabytes: float, elements: int, calls: int) ->
 @click.option("--output", default="benchmarks/results", type=click.Path(path_type=Path))
 def main(gpus: str, store: Path, gigabytes: float, elements: int, calls: int, output: Path) -> None:
     """Write what several GPUs do at once to `several-gpus-<machine>.md`."""
-    text = page(gpus, store, gigabytes, elements, calls)
+    facts = described()
+    parts = [f"# Several GPUs: {facts['name']}", "", render_machine(facts)]
+    for title, printed_text in measured(gpus, store, gigabytes, elements, calls).items():
+        parts += [f"## {title}", "", printed_text]
+    text = "\n".join(parts)
     output.mkdir(parents=True, exist_ok=True)
-    path = output / f"several-gpus-{machine.slug(machine.describe(ROOT)['name'])}.md"
+    path = output / f"several-gpus-{machine.slug(facts['name'])}.md"
     path.write_text(text)
     click.echo(f"{text}\n{path}")
 

@@ -58,7 +58,7 @@ def zeros_like(x, /, *, dtype=None, device=None):
 def single_like(Array x not None, value):
     """Return an array without dimensions, of one value, of another one's dtype and device."""
     cdef cuplug_tensor like = x.tensor
-    like.ndim = 0
+    like.ndim, like.strides = 0, NULL
     return written(empty_like_tensor(&like), value)
 
 

@@ -13,7 +13,7 @@ from cuplug.array.array import Array, may_meet
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, as_elements, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
-from cuplug.array_api.elementwise import NUMBERS, binary
+from cuplug.array_api.elementwise import NUMBERS, binary, plain_number
 from cuplug.array_api.filled import copied, single_like
 from cuplug.array_api.joins import repeated
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
@@ -267,6 +267,7 @@ def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
 
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
+    value = plain_number(value)
     is_short = isinstance(value, NUMBERS) and is_along_first(x, key) and key.dtype in _PLACES
     if is_short and is_in_order(x) and not may_meet(x, key):
         stock("indexing.index_put")(x, [key], single_like(x, value))
