@@ -164,6 +164,10 @@ class Symbol:
     def __ge__(self, other):
         return True
 
+    def __add__(self, other):
+        assert type(other) is int  # as symbols of sympy want it
+        return Symbol(f"{self.name} + {other}", self.asked)
+
     __hash__ = None
 
 
@@ -186,6 +190,13 @@ def test_symbolic_sizes_are_passed_on():
     with pytest.raises(Misfit, match="^select: mask: seen sizes"):
         walk(rows, [specs[0], ArraySpec("bool", (n,))])
     assert asked == [("n", "m")]
+
+
+@pytest.mark.parametrize("include", [False, True])
+def test_a_truth_value_counts_beside_symbols(include):
+    rows = [parse("sums(x: float32[n], include: bool) -> float32[n + include]")]
+    (output,) = walk(rows, [ArraySpec("float32", (Symbol("n", []),)), include]).outputs
+    assert output.shape[0].name == f"n + {int(include)}"
 
 
 def test_a_call_that_a_library_takes(monkeypatch):

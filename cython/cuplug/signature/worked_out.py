@@ -35,14 +35,15 @@ _MORE: dict[type[ast.cmpop], int] = {ast.Gt: 1, ast.GtE: 0, ast.Eq: 0}
 
 
 def value_of(text: str, names: Mapping[str, Any]) -> Any:
-    """Work out an expression.
+    """Work out an expression, in which True is 1 also beside symbols that take integers alone.
 
     Raises
     ------
     NameError, ArithmeticError, IndexError, TypeError
         A name of it stands for nothing yet, or for None, or there is no such number.
     """
-    return eval(_code(text), dict(_FUNCTIONS), dict(names))  # the core has parsed it
+    numbers = {name: int(x) if isinstance(x, bool) else x for name, x in names.items()}
+    return eval(_code(text), dict(_FUNCTIONS), numbers)  # the core has parsed it
 
 
 @cache
