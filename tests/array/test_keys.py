@@ -59,6 +59,34 @@ def test_positions_of_any_dtype(dtype):
         np.testing.assert_array_equal(x.numpy(), wanted)
 
 
+@pytest.mark.parametrize("second", [[1, 2, 0], [[1], [2]], 1], ids=repr)
+@pytest.mark.parametrize("dtypes", [("int64", "int64"), ("int32", "int32"), ("int64", "uint8")])
+def test_positions_along_the_first_axes(dtypes, second):
+    """Of one shape and dtype, and others, for an array whose other dimensions go with them."""
+    keys = np.array([1, 0, 1], dtypes[0]), np.array(second, dtypes[1])
+    own = tuple(cuplug.asarray(k, device="cpu") for k in keys)
+    x, wanted = cuplug.asarray(X, copy=True, device="cpu"), X.copy()
+    np.testing.assert_array_equal(x[own].numpy(), wanted[keys], strict=True)
+    x[own] = wanted[keys] = 7
+    np.testing.assert_array_equal(x.numpy(), wanted)
+    x[own] = wanted[keys] = np.arange(wanted[keys].size).reshape(wanted[keys].shape)
+    np.testing.assert_array_equal(x.numpy(), wanted)
+    for bad in ((own[0], own[1] + 2), (own[1], own[0] + 2), own * 2):
+        with pytest.raises(IndexError):
+            x[bad] = 8
+        with pytest.raises(IndexError):
+            x[bad]
+    np.testing.assert_array_equal(x.numpy(), wanted)
+
+
+def test_positions_in_what_is_written():
+    places = np.array([[0, 1, 1], [1, 2, 0], [0, 0, 0]])
+    x, wanted = cuplug.asarray(places, copy=True, device="cpu"), places.copy()
+    x[x[0], x[1]] = 2
+    wanted[places[0], places[1]] = 2
+    np.testing.assert_array_equal(x.numpy(), wanted)
+
+
 def test_keys_that_share_memory_with_what_is_written():
     """They are read before anything is written, as by NumPy."""
     places = np.random.default_rng(0).permutation(1000)

@@ -384,6 +384,9 @@ cdef Array view(Array x, tuple shape, tuple strides, int64_t offset, object dtyp
     return share_memory(&seen, x, dtype)
 
 
-def may_meet(Array x, Array y):
-    """Say whether two arrays may share memory."""
-    return may_overlap(&x.tensor, &y.tensor)
+def may_meet(Array x not None, *others):
+    """Say whether an array may share memory with one of others."""
+    for other in others:
+        if may_overlap(&x.tensor, &(<Array?>other).tensor):
+            return True
+    return False

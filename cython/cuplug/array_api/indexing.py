@@ -22,6 +22,7 @@ from cuplug.array_api.searching import nonzero, searchsorted, where
 from cuplug.array_api.statistical import count_nonzero, max, min
 from cuplug.array_api.stock import stock
 from cuplug.array_api.views import (
+    are_along_first,
     axis_of,
     broadcast_to,
     expand_dims,
@@ -102,7 +103,10 @@ def _parted(x: Array, key: Any) -> _Parts:
     That is the arrays of positions, the view's dimensions that they are for, and which dimension of
     the result theirs begin at: the first of them, or the front where others are between.
     """
-    items = [_item(k, x) for k in (key if isinstance(key, tuple) else (key,))]
+    keys = key if isinstance(key, tuple) else (key,)
+    if are_along_first(x, keys):
+        return x, list(keys), [*range(len(keys))], 0
+    items = [_item(k, x) for k in keys]
     x, items, dots = _completed(x, items)
     plain = [slice(None) if isinstance(item, Array) else item for item in items]
     kept = [item for item in items if not isinstance(item, int)]
@@ -214,10 +218,13 @@ def take_at(x: Array, key: Any) -> Array:
     if is_along_first(x, key):
         found = stock("gather.gather")(x, key)
         return found
+    if isinstance(key, tuple) and are_along_first(x, key):
+        found = stock("indexing.index")(x, key)
+        return found
     if _is_mask_of(x, key):
         found = stock("indexing.select")(x, key)
         return found
-    part, arrays, taken, front = _along_first(x, key) or _parted(x, key)
+    part, arrays, taken, front = _parted(x, key)
     if taken == [front]:
         found = stock("gather.gather")(part, arrays[0], axis=front)
         return found
@@ -228,17 +235,6 @@ def take_at(x: Array, key: Any) -> Array:
         return found
     others = [*range(n, found.ndim)]
     return permute_dims(found, [*others[:front], *range(n), *others[front:]])
-
-
-def _along_first(x: Array, key: Any) -> _Parts | None:
-    """Return what `_parted` does of a key that is positions along the first dimensions alone."""
-    arrays = list(key) if isinstance(key, tuple) else [key]
-    device = x.device
-    for k in arrays:
-        if not isinstance(k, Array) or k.dtype.kind not in "iu" or k.device != device:
-            return None
-    n = len(arrays)
-    return (x, arrays, [*range(n)], 0) if 0 < n <= x.ndim else None
 
 
 def _is_mask_of(x: Array, key: Any) -> bool:
@@ -268,10 +264,11 @@ def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
     value = plain_number(value)
-    is_short = isinstance(value, NUMBERS) and is_along_first(x, key) and key.dtype in _PLACES
-    if is_short and is_in_order(x) and not may_meet(x, key):
-        stock("indexing.index_put")(x, [key], single_like(x, value))
-        return
+    if isinstance(value, NUMBERS) and is_in_order(x):
+        positions = key if isinstance(key, tuple) else (key,)
+        if are_along_first(x, positions) and not may_meet(x, *positions):
+            stock("indexing.index_put")(x, positions, single_like(x, value))
+            return
     value = as_elements(x, value)
     if _is_mask_of(x, key):
         key = copied(key) if may_meet(x, key) else key
@@ -281,7 +278,7 @@ def put_at(x: Array, key: Any, value: Any) -> None:
         else:
             _masked(name_of(x.dtype))(x, key, value)
         return
-    part, arrays, taken, front = _along_first(x, key) or _parted(x, key)
+    part, arrays, taken, front = _parted(x, key)
     rows, arrays = _in_front(part, taken), _alike(arrays)
     arrays = [copied(k) if may_meet(x, k) else k for k in arrays]
     rest, own = rows.shape[len(arrays) :], arrays[0].shape

@@ -264,15 +264,39 @@ def is_in_order(Array x not None):
 
 def is_along_first(Array x not None, key):
     """Say whether a key is an array of positions along the first dimension, where the array is."""
-    if not isinstance(key, Array):
+    if not isinstance(key, Array) or x.tensor.ndim == 0:
         return False
-    cdef cuplug_tensor *a = &x.tensor
-    cdef cuplug_tensor *b = &(<Array>key).tensor
-    if a.ndim == 0 or is_on_gpu(a) != is_on_gpu(b):
+    cdef cuplug_tensor *k = &(<Array>key).tensor
+    if is_on_gpu(k) != is_on_gpu(&x.tensor):
         return False
-    if is_on_gpu(a) and a.device.id != b.device.id:
+    if is_on_gpu(k) and k.device.id != x.tensor.device.id:
         return False
-    return b.dtype.code == DLPACK_INT or b.dtype.code == DLPACK_UINT
+    return k.dtype.code == DLPACK_INT or k.dtype.code == DLPACK_UINT
+
+
+def are_along_first(Array x not None, tuple keys not None):
+    """Say whether keys are such arrays, each for a dimension: as operators take them, of one shape
+    and of int32 or int64.
+    """
+    if not 0 < len(keys) <= x.tensor.ndim:
+        return False
+    for key in keys:
+        if not is_along_first(x, key):
+            return False
+        if not are_alike(&(<Array>keys[0]).tensor, &(<Array>key).tensor):
+            return False
+    cdef cuplug_tensor *first = &(<Array>keys[0]).tensor
+    return first.dtype.code == DLPACK_INT and first.dtype.bits >= 32
+
+
+cdef bint are_alike(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
+    cdef int k
+    if x.dtype.code != y.dtype.code or x.dtype.bits != y.dtype.bits or x.ndim != y.ndim:
+        return False
+    for k in range(x.ndim):
+        if x.shape[k] != y.shape[k]:
+            return False
+    return True
 
 
 cdef int complete(Array x, tuple wanted, int64_t *shape) except -1:
