@@ -13,7 +13,7 @@
 #include "registry/registry.h"
 
 #include <fcntl.h>
-#include <internal/stock.h>
+#include <internal/lookup.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +191,13 @@ int cuplug_find(const char *name, cuplug_operator **op, cuplug_error *error) {
 
 int cuplug_find_early(const char *name, cuplug_operator **op, cuplug_error *error) {
   return find(name, 1, op, error);
+}
+
+cuplug_operator *cuplug_find_loaded(const char *name) {
+  cuplug__registry_lock();
+  cuplug_operator *op = cuplug__registry_in_use(name);
+  cuplug__registry_unlock();
+  return op;
 }
 
 static int find_in_stock(const cuplug__query *query, cuplug_operator **op, cuplug_error *error) {

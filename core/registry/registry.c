@@ -99,16 +99,26 @@ static int is_current(const cuplug__plugin *plugin) {
                              cuplug__identity_equal(&now, &plugin->identity));
 }
 
-cuplug_operator *cuplug__registry_cached(const char *query) {
+/* The answer to a query, as long as the search path stays the same. */
+static cuplug_operator *answer_to(const char *query) {
   uint64_t fingerprint = cuplug__search_fingerprint();
   if (fingerprint != registry.fingerprint) forget_answers();
   registry.fingerprint = fingerprint;
-  for (size_t k = 0; k < registry.n_answers; k++) {
-    if (strcmp(registry.answers[k].query, query)) continue;
-    if (is_current(registry.answers[k].op->plugin)) return registry.answers[k].op;
-    forget_answers();
-  }
+  for (size_t k = 0; k < registry.n_answers; k++)
+    if (!strcmp(registry.answers[k].query, query)) return registry.answers[k].op;
   return NULL;
+}
+
+cuplug_operator *cuplug__registry_cached(const char *query) {
+  cuplug_operator *op = answer_to(query);
+  if (!op || is_current(op->plugin)) return op;
+  forget_answers();
+  return NULL;
+}
+
+cuplug_operator *cuplug__registry_in_use(const char *query) {
+  cuplug_operator *op = answer_to(query);
+  return op && op->plugin->library ? op : NULL;
 }
 
 void cuplug__registry_rank(cuplug__plugin *plugin) {

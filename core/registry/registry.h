@@ -76,6 +76,8 @@ void cuplug__registry_rank(cuplug__plugin *plugin);
 
 /* Names found before, as long as the search path stays the same. */
 cuplug_operator *cuplug__registry_cached(const char *query);
+/* Those of them whose code is loaded, for which no file is looked at. */
+cuplug_operator *cuplug__registry_in_use(const char *query);
 /* Keeps an answer of a search that began in a generation, unless that has passed. */
 int cuplug__registry_cache(const char *query, cuplug_operator *op, uint64_t generation,
                            cuplug_error *error);

@@ -51,6 +51,14 @@ def test_nothing_shadows_the_cython_package():
     assert not (ROOT / "cython" / "__init__.py").exists()
 
 
+def test_cimports_name_modules():
+    """Of `from cuplug.base cimport core` Cython lists no dependency: C would not be made anew."""
+    files = [x for x in sources() if x.suffix in (".pyx", ".pxd")]
+    assert files
+    rooms = re.compile(r"^\s*from cuplug(\.\w+)? cimport ", re.M)
+    assert [x.name for x in files if rooms.search(x.read_text())] == []
+
+
 def test_places_that_contributing_names_are_there():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     table = text.partition("## Where a change goes")[2].partition("## House rules")[0]

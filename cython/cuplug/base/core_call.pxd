@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Declarations of <internal/frame.h>, <internal/define.h>, <internal/copies.h> and
-# <internal/stock.h>: one call in two halves, operators made in memory, copies on the host, those of
+# <internal/lookup.h>: one call in two halves, operators made in memory, copies on the host, those of
 # the stock plugins. For this package alone: the headers are not installed.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -177,5 +177,6 @@ cdef extern from "internal/copies.h" nogil:
     int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *source)
 
 
-cdef extern from "internal/stock.h" nogil:
+cdef extern from "internal/lookup.h" nogil:
     int cuplug_find_stock(const char *name, cuplug_operator **op, cuplug_error *error)
+    cuplug_operator *cuplug_find_loaded(const char *name)

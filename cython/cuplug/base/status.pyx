@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.string cimport strcpy
 
-from cuplug.base cimport core
+cimport cuplug.base.core as core
 
 from cuplug.errors import EXCEPTIONS, CudaError
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the core says of itself: its version, the names of its statuses and dtypes."""
 
-from cuplug.base cimport core
+cimport cuplug.base.core as core
 
 
 def version():

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-from cuplug.base cimport core
+cimport cuplug.base.core as core
 
 cdef dict properties_of(const core.cuplug_row *row)

@@ -19,7 +19,7 @@ from cuplug.base.core cimport (
     cuplug_operator,
     cuplug_operator_digest,
 )
-from cuplug.base.core_call cimport cuplug_find_stock
+from cuplug.base.core_call cimport cuplug_find_loaded, cuplug_find_stock
 from cuplug.call.operator cimport Operator, wrap_operator
 from cuplug.base.status cimport raise_error
 from cuplug.lookup.listing cimport packages_are_read, read_packages
@@ -29,6 +29,10 @@ from cuplug.base.checks import absolute
 from cuplug.base.public import public
 from cuplug.lookup.records import Plugin
 from cuplug.lookup.listing import list_plugins
+
+cdef extern from "Python.h":
+    bint PyUnicode_IS_ASCII(object text)
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *n_bytes) except NULL
 
 cdef enum:
     ROOM = 64  # for the operators of one file, at first
@@ -93,6 +97,12 @@ def forget_operators():
 
 
 cdef object find_any(object name):
+    cdef cuplug_operator *op = NULL
+    cdef Py_ssize_t n_bytes = 0
+    if type(name) is str and PyUnicode_IS_ASCII(name):  # by far the most
+        op = cuplug_find_loaded(PyUnicode_AsUTF8AndSize(name, &n_bytes))
+    if op != NULL:
+        return operator_of(op)
     try:
         return find_in_plugins(name, False)
     except NotFoundError as missing:

@@ -6,7 +6,7 @@ import os
 cimport cython
 from libc.stdint cimport uint32_t
 
-from cuplug.base cimport core
+cimport cuplug.base.core as core
 from cuplug.base.status cimport raise_error
 from cuplug.base.texts cimport to_architectures, to_str
 

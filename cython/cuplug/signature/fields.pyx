@@ -3,7 +3,8 @@
 
 from libc.stdint cimport uint32_t
 
-from cuplug.base cimport core, core_call
+cimport cuplug.base.core as core
+cimport cuplug.base.core_call as core_call
 from cuplug.base.texts cimport to_str
 
 from cuplug.base.dtypes import DTYPES

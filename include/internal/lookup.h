@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Look-ups for cuplug's own layers above the core. Not installed. */
+#ifndef CUPLUG_INTERNAL_LOOKUP_H
+#define CUPLUG_INTERNAL_LOOKUP_H
+
+#include <cuplug/host.h>
+
+CUPLUG__BEGIN_C
+
+/* Finds "plugin.operator" among the stock plugins, whatever else has these names: what is built
+ * from them means them. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_find_stock(const char *name, cuplug_operator **op, cuplug_error *error);
+
+/* What cuplug_find would return, if it has found that before and its code is loaded; else NULL. It
+ * reads no file, and waits for nothing that does. [thread-safe] [no-cuda] */
+CUPLUG_API cuplug_operator *cuplug_find_loaded(const char *name);
+
+CUPLUG__END_C
+
+#endif
