@@ -2,8 +2,8 @@
 /* The entries of scans that are compiled from expressions. Lines lie along one axis. On the host
  * they are cut into parts where they are few: what each part comes to is put together first, and
  * then each goes on from what came before it. A GPU goes through tiles in one pass: by columns,
- * where the outputs of neighbouring lines lie side by side, of lines that fill a sector; else by
- * rows, of all lines one behind the other. Many short columns are a thread's each. */
+ * where the outputs of neighbouring lines lie side by side, of lines that fill a sector, or of all;
+ * else by rows, of all lines one behind the other. Many short columns are a thread's each. */
 #include "base/status.h"
 #include "entry/run.h"
 #include "source/loop.h"
@@ -129,11 +129,22 @@ int cuplug_scan_host(const cuplug_call *call) { return run(scan_on_host, call); 
 
 /* ---- CUDA ------------------------------------------------------------------------------------ */
 
-/* Whether all arrays go through memory element after element, line behind line. */
-static int is_flat(const scan *s) {
+/* Columns of a tile, a power of two: they fill a sector, if there are as many. */
+static long long side_of(const scan *s) {
+  const long long bytes = cuplug_element_bytes(&s->call->outputs[0]);
+  long long side = 1;
+  while (side * bytes < N_SECTOR_BYTES && side < s->lines.n) side *= 2;
+  return side;
+}
+
+/* Whether all arrays go through memory element after element: line behind line, or by columns that
+ * are as many as a tile has. */
+static int is_flat(const scan *s, int by_columns) {
+  const long long beside = by_columns ? side_of(s) : 1;
+  if (s->lines.ndim > 1 || (by_columns && s->lines.n != beside)) return 0;
   for (uint32_t k = 0; k < s->call->n_tensors; k++)
-    if (s->scanned.strides[0][k] != 1 || s->lines.ndim > 1 ||
-        (s->lines.ndim && s->lines.strides[0][k] != s->scanned.n))
+    if (s->scanned.strides[0][k] != beside ||
+        (s->lines.ndim && s->lines.strides[0][k] != (by_columns ? 1 : s->scanned.n)))
       return 0;
   return 1;
 }
@@ -160,9 +171,7 @@ typedef struct tiles {
 
 static tiles tiles_of(const scan *s, const cuplug_variant *v) {
   const long long n_lines = s->lines.n, n = s->scanned.n;
-  const long long bytes = cuplug_element_bytes(&s->call->outputs[0]);
-  tiles t = {1, 1, 0, 0};
-  while (v->columns && t.side * bytes < N_SECTOR_BYTES && t.side < n_lines) t.side *= 2;
+  tiles t = {v->columns ? side_of(s) : 1, 1, 0, 0};
   const long long of_tile = CUPLUG__N_THREADS / t.side * v->unroll;
   if (v->columns) t.n_strips = (n_lines + t.side - 1) / t.side;
   const long long all = v->columns ? n : n * n_lines;
@@ -213,7 +222,7 @@ static int scan_on_cuda(scan *s, cuplug_variant *v) {
   v->alone = v->columns && s->scanned.n < N_SHORT;
   v->few = !v->alone && (!v->columns || s->lines.n <= (N_BUSY - 1) * N_WARP ||
                          s->source->accumulator_bytes > N_MOST_BYTES);
-  v->flat = !v->columns && is_flat(s);
+  v->flat = v->few && is_flat(s, v->columns);
   v->width = 1;
   v->unroll = (uint8_t)items_of(s);
   if (!v->few && v->unroll > 1) v->unroll /= 2; /* as many are on their way */

@@ -116,6 +116,23 @@ def test_large_values(run, n_fields):
     """)
 
 
+@pytest.mark.parametrize("n_blocks", [1, 7])
+def test_windows(run, n_blocks):
+    """Of lines of more tiles than are put together at once, and lines that begin among them."""
+    run(f"""
+    install_expressions(n_blocks={n_blocks})
+    fields = [f"f{{k}}" for k in range(5)]
+    many = cuplug.scan(
+        "many(x: T) -> T", accumulate=", ".join(f"{{f}}: float64" for f in fields),
+        map="; ".join(f"{{f}} = x" for f in fields), post="a.f0 + a.f4",
+        reduce="; ".join(f"{{f}} = a.{{f}} + b.{{f}}" for f in fields))
+    shapes = ((400_003,), 0), ((2, 200_001), 1), ((33_001, 5), 0), ((30_001, 4), 0), ((9_001, 16), 0)
+    for shape, axis in shapes:
+        x = values(shape, "float64")
+        np.testing.assert_array_equal(many(x, axis=axis, device="cuda"), 2 * np.cumsum(x, axis))
+    """)
+
+
 def test_blocks_at_once(run):
     """They wait for each other, and bits are the same whoever comes first."""
     run("""

@@ -118,6 +118,10 @@ __device__ inline void scan_strip(CUPLUG_SCAN_PARAMETERS) {
   }
 }
 
+/* Whether a tile goes through memory element after element: by rows, and by columns that are FLAT,
+ * whose `side` lines are all there are. */
+constexpr bool IN_ORDER = !COLUMNS || FLAT;
+
 /* The items of a thread: elements from number r of a line on. Those of rows go on in the next
  * line: bit k of `cuts` is set where item k begins one. */
 struct run {
@@ -133,19 +137,22 @@ typedef unsigned exchanged[TILE + TILE / WARP];
 /* From each thread's own items to those in whose order neighbours lie side by side, or back: word
  * by word, so that values of any size have room. */
 template <bool TO_OWN>
-__device__ inline void exchange(exchanged &words, cuplug_value (&items)[ITEMS]) {
+__device__ inline void exchange(exchanged &words, int side, cuplug_value (&items)[ITEMS]) {
   unsigned parts[ITEMS][WORDS] = {};
   const int side_by_side = threadIdx.x + threadIdx.x / WARP, step = THREADS + THREADS / WARP;
-  const int own = threadIdx.x * ITEMS + threadIdx.x * ITEMS / WARP;
+  const int first = threadIdx.x / side * side * ITEMS + threadIdx.x % side;
+  const auto own = [=](int j) {
+    return COLUMNS ? first + j * side + (first + j * side) / WARP : first + first / WARP + j;
+  };
   for (int j = 0; j < ITEMS; j++) memcpy(parts[j], &items[j], sizeof items[j]);
 #pragma unroll
   for (int w = 0; w < WORDS; w++) {
     __syncthreads();
 #pragma unroll
-    for (int j = 0; j < ITEMS; j++) words[TO_OWN ? side_by_side + j * step : own + j] = parts[j][w];
+    for (int j = 0; j < ITEMS; j++) words[TO_OWN ? side_by_side + j * step : own(j)] = parts[j][w];
     __syncthreads();
 #pragma unroll
-    for (int j = 0; j < ITEMS; j++) parts[j][w] = words[TO_OWN ? own + j : side_by_side + j * step];
+    for (int j = 0; j < ITEMS; j++) parts[j][w] = words[TO_OWN ? own(j) : side_by_side + j * step];
   }
   for (int j = 0; j < ITEMS; j++) memcpy(&items[j], parts[j], sizeof items[j]);
 }
@@ -178,15 +185,16 @@ __device__ inline void scan_items(const cuplug_numbers &given, const run &own, s
 
 /* Which elements a block and its threads have. */
 struct tile {
-  int64_t number, first, line; /* of all tiles; by rows of all elements; by columns of all lines */
-  int n_elements;              /* by rows */
+  int64_t number, first, line; /* of all tiles; in order of all elements; by columns of all lines */
+  int n_elements;              /* in order */
   bool is_used, begins;        /* the thread has a line; its first element begins one */
   run own;
 };
 
 __device__ inline tile tile_of(unsigned ticket, int64_t n_lines, int64_t n,
                                const divisors<1> &length, int64_t n_strips, int side) {
-  tile t = {ticket, 0, 0, TILE, true, false, {}};
+  const int64_t first = (int64_t)ticket * TILE, rest_of_all = n_lines * n - first;
+  tile t = {ticket, first, 0, rest_of_all < TILE ? (int)rest_of_all : TILE, true, false, {}};
   if constexpr (COLUMNS) {
     const int64_t part = ticket / n_strips, strip = ticket - part * n_strips;
     t.line = strip * side + threadIdx.x % side;
@@ -197,37 +205,40 @@ __device__ inline tile tile_of(unsigned ticket, int64_t n_lines, int64_t n,
     t.own.count = rest < ITEMS ? (int)rest : ITEMS;
     t.own.cuts = t.own.r == 0;
   } else {
-    t.first = t.number * TILE;
-    const int64_t all = n_lines * n, rest = all - t.first, own = t.first + threadIdx.x * ITEMS;
-    t.n_elements = rest < TILE ? (int)rest : TILE;
-    t.begins = t.first - (int64_t)divide((index)t.first, length.of[0]) * n == 0;
+    const int64_t own = first + threadIdx.x * ITEMS, rest = n_lines * n - own;
+    t.begins = first - (int64_t)divide((index)first, length.of[0]) * n == 0;
     t.own.r = own - (int64_t)divide((index)own, length.of[0]) * n;
-    t.own.count = all - own < ITEMS ? (int)(all - own) : ITEMS;
+    t.own.count = rest < ITEMS ? (int)rest : ITEMS;
     for (int64_t at = t.own.r ? n - t.own.r : 0; at < ITEMS; at += n) t.own.cuts |= 1u << at;
   }
   return t;
 }
 
-/* Goes through a tile's elements, by rows in an order in which neighbours lie side by side. */
+/* Goes through a tile's elements, where it can in an order in which neighbours lie side by side. */
 template <bool WHOLE, typename B>
 __device__ inline void each_of(const divisors<1> &length, const divisors<KEPT> &kept,
-                               const strides<N_ARRAYS, KEPT> &kept_steps, const tile &t, B body) {
+                               const strides<N_ARRAYS, KEPT> &kept_steps, const tile &t, int side,
+                               B body) {
   int64_t base[N_ARRAYS] = {};
-  if (COLUMNS && t.is_used) locate<KEPT>((index)t.line, kept, kept_steps, base);
+  if (!IN_ORDER && t.is_used) locate<KEPT>((index)t.line, kept, kept_steps, base);
   const int64_t first = t.first + threadIdx.x;
 #pragma unroll
   for (int j = 0; j < ITEMS; j++) {
-    const int k = COLUMNS ? j : j * THREADS + threadIdx.x;
-    if (!WHOLE && k >= (COLUMNS ? t.own.count : t.n_elements)) continue;
-    if constexpr (COLUMNS) {
+    const int k = IN_ORDER ? j * THREADS + threadIdx.x : j;
+    if (!WHOLE && k >= (IN_ORDER ? t.n_elements : t.own.count)) continue;
+    if constexpr (!IN_ORDER) {
       body(j, base, t.own.r + j);
     } else {
       int64_t place[N_ARRAYS] = {};
       const int64_t at = first + j * THREADS;
-      const index line = divide((index)at, length.of[0]);
-      if constexpr (!FLAT) locate<KEPT>(line, kept, kept_steps, place);
       for (int x = 0; FLAT && x < N_ARRAYS; x++) place[x] = at;
-      body(j, place, at - (int64_t)line * length.of[0].size);
+      if constexpr (COLUMNS) {
+        body(j, place, at >> __popc(side - 1));
+      } else {
+        const index line = divide((index)at, length.of[0]);
+        if constexpr (!FLAT) locate<KEPT>(line, kept, kept_steps, place);
+        body(j, place, at - (int64_t)line * length.of[0].size);
+      }
     }
   }
 }
@@ -235,42 +246,45 @@ __device__ inline void each_of(const divisors<1> &length, const divisors<KEPT> &
 template <typename B>
 __device__ inline void each_element(const divisors<1> &length, const divisors<KEPT> &kept,
                                     const strides<N_ARRAYS, KEPT> &kept_steps, const tile &t,
-                                    B body) {
-  if (COLUMNS ? t.own.count == ITEMS : t.n_elements == TILE)
-    each_of<true>(length, kept, kept_steps, t, body);
+                                    int side, B body) {
+  if (IN_ORDER ? t.n_elements == TILE : t.own.count == ITEMS)
+    each_of<true>(length, kept, kept_steps, t, side, body);
   else
-    each_of<false>(length, kept, kept_steps, t, body);
+    each_of<false>(length, kept, kept_steps, t, side, body);
 }
 
 __device__ inline void scan_tile(CUPLUG_SCAN_PARAMETERS) {
   __shared__ unsigned ticket;
   __shared__ exchanged memory;
   const cuplug_numbers given = cuplug_read(read.of);
+  const int beside = (int)side;
   uint64_t *said = words + 1;
   if (threadIdx.x == 0) ticket = atomicAdd(reinterpret_cast<unsigned *>(words), 1u);
   __syncthreads();
-  const tile t = tile_of(ticket, n_lines, n, length, n_strips, (int)side);
+  const tile t = tile_of(ticket, n_lines, n, length, n_strips, beside);
   const int64_t at = t.number * side + threadIdx.x;
+  const auto each = [&](auto body) {
+    each_element(length, kept, kept_steps, t, beside, body);
+  };
   cuplug_value items[ITEMS];
   state s = {}, total;
-  each_element(length, kept, kept_steps, t, [&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
+  each([&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
     items[j] = element_at(a, given, place, step, r);
   });
-  if constexpr (!COLUMNS) exchange<true>(memory, items);
+  if constexpr (IN_ORDER) exchange<true>(memory, beside, items);
   scan_items<false>(given, t.own, s, items);
-  s = join_threads(given, s, (int)side, total);
-  const bool speaks = threadIdx.x < side && total.is_there;
+  s = join_threads(given, s, beside, total);
+  const bool speaks = threadIdx.x < beside && total.is_there;
   if (speaks) say(said, n_states, at, total.is_cut ? ALL : OWN, total.value);
   if (!t.begins) {
-    const state before =
-        all_before(given, said, n_states, t.number, n_strips, (int)side, t.is_used);
+    const state before = all_before(given, said, n_states, t.number, n_strips, beside, t.is_used);
     total = join(given, before, total);
     if (speaks && !total.is_cut) say(said, n_states, at, ALL, total.value);
     s = join(given, before, s);
   }
   scan_items<true>(given, t.own, s, items);
-  if constexpr (!COLUMNS) exchange<false>(memory, items);
-  each_element(length, kept, kept_steps, t, [&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
+  if constexpr (IN_ORDER) exchange<false>(memory, beside, items);
+  each([&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
     store_at(a, given, place, step, r, items[j]);
   });
 }
