@@ -263,9 +263,7 @@ __device__ inline void scan_tile(CUPLUG_SCAN_PARAMETERS) {
   __syncthreads();
   const tile t = tile_of(ticket, n_lines, n, length, n_strips, beside);
   const int64_t at = t.number * side + threadIdx.x;
-  const auto each = [&](auto body) {
-    each_element(length, kept, kept_steps, t, beside, body);
-  };
+  const auto each = [&](auto body) { each_element(length, kept, kept_steps, t, beside, body); };
   cuplug_value items[ITEMS];
   state s = {}, total;
   each([&](int j, const int64_t(&place)[N_ARRAYS], int64_t r) {
