@@ -12,7 +12,7 @@ CUPLUG__BEGIN_C
 CUPLUG_API int cuplug_find_stock(const char *name, cuplug_operator **op, cuplug_error *error);
 
 /* What cuplug_find would return, if it has found that before and its code is loaded; else NULL. It
- * reads no file, and waits for nothing that does. [thread-safe] [no-cuda] */
+ * reads no file, and nobody whom it waits for waits for Python. [thread-safe] [no-cuda] */
 CUPLUG_API cuplug_operator *cuplug_find_loaded(const char *name);
 
 CUPLUG__END_C

@@ -207,6 +207,26 @@ def test_what_no_operator_can_be_called_is_no_attribute(name):
     assert len(str(caught.value)) < 800
 
 
+@pytest.mark.parametrize("name", ["relu\0", "relu\0x", "relu.relu\0", "relu ", "RELU"])
+def test_names_beside_that_of_an_operator_in_use(name):
+    cuplug.ops.relu(np.zeros(1, "float32"))
+    cuplug.find("relu.relu")
+    assert getattr(cuplug.ops, name, None) is None
+    with pytest.raises((ValueError, LookupError)):
+        cuplug.find(name)
+
+
+def test_an_operator_in_use_gives_way_to_one_ahead_of_it(tmp_path, monkeypatch):
+    """And comes back where that is no longer on the search path."""
+    stock = cuplug.ops.leaky_relu
+    stock(np.zeros(1, "float32"))
+    named_plugin(tmp_path / "libleaky_relu.so", "leaky_relu")
+    with monkeypatch.context() as changed:
+        changed.setenv("LD_LIBRARY_CUPLUG_PATH", str(tmp_path))
+        assert cuplug.ops.leaky_relu.path == str(tmp_path / "libleaky_relu.so")
+    assert cuplug.ops.leaky_relu is stock
+
+
 def test_attributes_of_what_is_no_module():
     with pytest.raises(TypeError, match="requires a 'module' object"):
         type(cuplug.ops).__getattribute__(None, "relu")

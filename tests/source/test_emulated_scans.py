@@ -118,7 +118,7 @@ def test_large_values(run, n_fields):
 
 @pytest.mark.parametrize("n_blocks", [1, 7])
 def test_windows(run, n_blocks):
-    """Of lines of more tiles than are put together at once, and lines that begin among them."""
+    """Of lines of more tiles than are asked at once, and lines that begin among them."""
     run(f"""
     install_expressions(n_blocks={n_blocks})
     fields = [f"f{{k}}" for k in range(5)]

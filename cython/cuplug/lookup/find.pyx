@@ -96,11 +96,18 @@ def forget_operators():
     wrapped.clear()
 
 
-cdef object find_any(object name):
-    cdef cuplug_operator *op = NULL
+cdef cuplug_operator *find_in_use(object name) except? NULL:
+    """By far the most look-ups: without what letting go of the GIL takes, as no file is read."""
     cdef Py_ssize_t n_bytes = 0
-    if type(name) is str and PyUnicode_IS_ASCII(name):  # by far the most
-        op = cuplug_find_loaded(PyUnicode_AsUTF8AndSize(name, &n_bytes))
+    cdef const char *text
+    if type(name) is not str or not PyUnicode_IS_ASCII(name):
+        return NULL
+    text = PyUnicode_AsUTF8AndSize(name, &n_bytes)
+    return cuplug_find_loaded(text) if strlen(text) == <size_t>n_bytes else NULL
+
+
+cdef object find_any(object name):
+    cdef cuplug_operator *op = find_in_use(name)
     if op != NULL:
         return operator_of(op)
     try:
