@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Declarations of <internal/frame.h>, <internal/define.h>, <internal/copies.h> and
-# <internal/lookup.h>: one call in two halves, operators made in memory, copies on the host, those of
-# the stock plugins. For this package alone: the headers are not installed.
+# <internal/lookup.h>: one call in two halves, operators made in memory, copies on the host, and
+# look-ups. For this package alone: the headers are not installed.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cuplug.base.core cimport (
