@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from cuplug.array.buffer cimport Buffer, is_on_gpu
-from cuplug.array.layout cimport may_overlap
+from cuplug.array.layout cimport may_overlap, same_shape
 from cuplug.base.dlpack cimport DLPACK_BOOL, DLPACK_FLOAT, DLPACK_INT
 from cuplug.base.core cimport cuplug_tensor
 
@@ -76,20 +76,11 @@ cdef object number_on_host(const cuplug_tensor *x):
 cdef object changed(str name, Buffer x, object other):
     cdef bint is_direct = is_number(other)
     if type(other) is type(x):
-        is_direct = is_alike(&x.tensor, &(<Buffer>other).tensor) and is_apart(x, other)
+        is_direct = same_shape(&x.tensor, &(<Buffer>other).tensor) and is_apart(x, other)
     if not is_direct:
         return functions().in_place(name, x, other)
     changing(name)(x, other)
     return x
-
-
-cdef bint is_alike(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
-    """Whether two arrays have the same shape."""
-    cdef int k
-    for k in range(x.ndim if x.ndim == y.ndim else 0):
-        if x.shape[k] != y.shape[k]:
-            return False
-    return x.ndim == y.ndim
 
 
 cdef bint is_apart(Buffer x, Buffer y) noexcept:

@@ -6,6 +6,7 @@ from cuplug.base.core cimport cuplug_tensor
 
 # The strides of C order, in elements.
 cdef void contiguous_strides(int ndim, const int64_t *shape, int64_t *strides) noexcept
+cdef bint same_shape(const cuplug_tensor *x, const cuplug_tensor *y) noexcept
 # Whether the spans of two arrays meet, each from its first byte to its last one.
 cdef bint may_overlap(const cuplug_tensor *x, const cuplug_tensor *y) noexcept
 # Whether elements share memory, as those of arrays that are broadcast do.

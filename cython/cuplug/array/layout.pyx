@@ -33,6 +33,14 @@ cdef void contiguous_strides(int ndim, const int64_t *shape, int64_t *strides) n
         stride *= shape[k] if shape[k] else 1
 
 
+cdef bint same_shape(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
+    cdef int k
+    for k in range(x.ndim if x.ndim == y.ndim else 0):
+        if x.shape[k] != y.shape[k]:
+            return False
+    return x.ndim == y.ndim
+
+
 cdef void find_span(const cuplug_tensor *x, uintptr_t *low, uintptr_t *high) noexcept:
     """From the first byte to behind the last; equal ones for an empty array."""
     cdef int64_t own[CUPLUG_MAX_NDIM]

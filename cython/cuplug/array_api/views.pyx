@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 
 from cuplug.array.array cimport Array, share_memory
 from cuplug.array.buffer cimport is_contiguous, is_on_gpu, n_elements
-from cuplug.array.layout cimport contiguous_strides
+from cuplug.array.layout cimport contiguous_strides, same_shape
 from cuplug.base.dlpack cimport DLPACK_FLOAT, DLPACK_INT, DLPACK_UINT
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 
@@ -278,23 +278,18 @@ def are_along_first(Array x not None, tuple keys not None):
     """Say whether keys are such arrays, each for a dimension: as operators take them, of one shape
     and of int32 or int64.
     """
+    cdef const cuplug_tensor *first = NULL
+    cdef const cuplug_tensor *k
     if not 0 < len(keys) <= x.tensor.ndim:
         return False
     for key in keys:
         if not is_along_first(x, key):
             return False
-        if not are_alike(&(<Array>keys[0]).tensor, &(<Array>key).tensor):
+        k = &(<Array>key).tensor
+        first = first if first != NULL else k
+        if k.dtype.bits != first.dtype.bits or not same_shape(k, first):
             return False
-    cdef cuplug_tensor *first = &(<Array>keys[0]).tensor
-    return first.dtype.code == DLPACK_INT and first.dtype.bits >= 32
-
-
-cdef bint are_alike(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
-    cdef int k
-    if x.dtype.code != y.dtype.code or x.dtype.bits != y.dtype.bits or x.ndim != y.ndim:
-        return False
-    for k in range(x.ndim):
-        if x.shape[k] != y.shape[k]:
+        if k.dtype.code != DLPACK_INT or k.dtype.bits < 32:
             return False
     return True
 
