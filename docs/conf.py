@@ -60,12 +60,16 @@ for header in (ROOT / "include" / "cuplug").iterdir():
     (HEADERS / header.name).write_text(text)
 
 # Pages that are files elsewhere in the repository.
+RESULTS = "benchmarks/results"
 BORROWED = {
     "reference/changes": "CHANGELOG.md",
     "reference/contributing": "CONTRIBUTING.md",
-    "reference/instructions": "benchmarks/results/instructions-x86-64.md",
-    "reference/measured": "benchmarks/results/nvidia-h200-16-cores.md",
-    "reference/measured-without-a-gpu": "benchmarks/results/amd-epyc-2-cores.md",
+    "reference/instructions": f"{RESULTS}/instructions-x86-64.md",
+    "reference/measured": f"{RESULTS}/nvidia-h200-16-cores.md",
+    "reference/measured-on-several-gpus": (
+        f"{RESULTS}/several-gpus-2-x-nvidia-h100-80gb-hbm3-32-cores.md"
+    ),
+    "reference/measured-without-a-gpu": f"{RESULTS}/amd-epyc-2-cores.md",
 }
 PAGE_OF = {ROOT / file: page for page, file in BORROWED.items()}
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[^)#:\s]+)(?P<anchor>#[^)\s]*)?\)")
