@@ -4,6 +4,9 @@
 #define CUPLUG_PLUGINS_SELECTION_FLAGS_H
 
 #include "elements.h"
+#include "vectors.h"
+
+#include <string.h>
 
 /* Elements of n_bytes are other than 0 where some bit of `mask` is set, in each word of them; the
  * signs of floating numbers do not count. */
@@ -38,8 +41,8 @@ ELEMENTS_INLINE int flag_at(const flags_of *f, int64_t i) {
 }
 
 #ifndef __CUDACC__
-/* The flags of n elements from number `first` on, each 0 or 1. */
-static inline void read_flags(const flags_of *f, int64_t first, int64_t n, uint8_t *flags) {
+/* Sets the flags of n elements from number `first` on, each 0 or 1, and says how many are 1. */
+VECTORS static int64_t read_flags(const flags_of *f, int64_t first, int64_t n, uint8_t *flags) {
   const flags_of at = {(const char *)f->data + first * f->n_bytes, f->n_bytes, f->mask};
   switch (f->n_bytes) { /* in each branch the compiler knows the width: the loops do not ask */
   case 1:
@@ -54,6 +57,14 @@ static inline void read_flags(const flags_of *f, int64_t first, int64_t n, uint8
   default:
     for (int64_t i = 0; i < n; i++) flags[i] = flag_at(&at, i);
   }
+  int64_t n_set = 0, i = 0;
+  uint64_t eight;
+  for (; i + 8 <= n; i += 8) {
+    memcpy(&eight, flags + i, sizeof eight);
+    n_set += __builtin_popcountll(eight);
+  }
+  for (; i < n; i++) n_set += flags[i];
+  return n_set;
 }
 #endif
 

@@ -33,19 +33,12 @@ typedef struct job {
 
 static int64_t n_chunks(const job *j) { return (j->n + CHUNK - 1) / CHUNK; }
 
-static int64_t count(const uint8_t *flags, int64_t n) {
-  int32_t found = 0;
-  for (int64_t i = 0; i < n; i++) found += flags[i];
-  return found;
-}
-
 static int count_chunks(void *context, int64_t begin, int64_t end) {
   const job *j = context;
   uint8_t flags[CHUNK];
   for (int64_t c = begin; c < end; c++) {
     const int64_t first = c * CHUNK, n = j->n - first < CHUNK ? j->n - first : CHUNK;
-    read_flags(&j->flags, first, n, flags);
-    j->ends[c] = count(flags, n);
+    j->ends[c] = read_flags(&j->flags, first, n, flags);
   }
   return CUPLUG_OK;
 }
@@ -59,15 +52,44 @@ static int64_t count_all(const cuplug_call *call, job *j) {
   return total;
 }
 
-/* Each element is written, and the next one over it unless its flag is true. */
-#define COMPACT(T)                                                     \
-  {                                                                    \
-    const T *from = (const T *)j->from + first;                        \
-    T *to = (T *)j->to;                                                \
-    for (int64_t i = 0; at < last; at += flags[i++]) to[at] = from[i]; \
+#define SPARSE 16 /* elements for a true flag, from which on eight flags are looked at together */
+
+static int are_sparse(int64_t n_true, int64_t n) { return n_true < n / SPARSE; }
+
+/* Where the next true flag is, from number i on; there is one. */
+static int64_t next_true(const uint8_t *flags, int64_t n, int64_t i) {
+  uint64_t eight;
+  for (; i + 8 <= n; i += 8) {
+    memcpy(&eight, flags + i, sizeof eight);
+    if (eight) return i + __builtin_ctzll(eight) / 8; /* x86 and ARM: the first byte is lowest */
+  }
+  while (!flags[i]) i++;
+  return i;
+}
+
+/* Does what is behind for number i of each true flag of n, `last - at` of them. Where they are
+ * dense, for each element: what it writes, the next one writes over unless its flag is true. */
+#define EACH_TRUE(...)                                 \
+  if (are_sparse(last - at, n)) {                      \
+    for (int64_t i = -1; at < last; at++) {            \
+      i = next_true(flags, n, i + 1);                  \
+      __VA_ARGS__;                                     \
+    }                                                  \
+  } else {                                             \
+    for (int64_t i = 0; at < last; at += flags[i++]) { \
+      __VA_ARGS__;                                     \
+    }                                                  \
   }
 
-static void compact(const job *j, const uint8_t *flags, int64_t first, int64_t at, int64_t last) {
+#define COMPACT(T)                              \
+  {                                             \
+    const T *from = (const T *)j->from + first; \
+    T *to = (T *)j->to;                         \
+    EACH_TRUE(to[at] = from[i])                 \
+  }
+
+static void compact(const job *j, const uint8_t *flags, int64_t first, int64_t n, int64_t at,
+                    int64_t last) {
   ELEMENTS_BY_WIDTH(j->element_bytes, COMPACT)
 }
 
@@ -78,53 +100,58 @@ static void compact(const job *j, const uint8_t *flags, int64_t first, int64_t a
     for (int64_t i = 0; i < n; i++) to[i] = flags[i] ? from[at++] : zero; \
   }
 
-static void expand(const job *j, const uint8_t *flags, int64_t first, int64_t at, int64_t n) {
+static void expand(const job *j, const uint8_t *flags, int64_t first, int64_t n, int64_t at,
+                   int64_t last) {
+  (void)last;
   ELEMENTS_BY_WIDTH(j->element_bytes, EXPAND)
 }
 
-/* The positions in a chunk, one row for each dimension of x. */
-static void locate(const job *j, const uint8_t *flags, int64_t first, int64_t at, int64_t last) {
+/* The positions in a chunk, one row for each dimension of x: at first the elements' numbers in the
+ * last one, of which what is beyond a row's size goes to the row before. */
+static void locate(const job *j, const uint8_t *flags, int64_t first, int64_t n, int64_t at,
+                   int64_t last) {
   const cuplug_tensor *x = &j->call->tensors[0];
-  int64_t *out = j->call->outputs[0].data;
-  const int64_t n_found = j->call->outputs[0].shape[1];
-  for (int64_t i = 0; at < last; at += flags[i++]) {
-    int64_t rest = first + i;
-    for (int32_t d = x->ndim - 1; d > 0 && flags[i]; d--) {
-      out[d * n_found + at] = rest % x->shape[d];
-      rest /= x->shape[d];
+  const int64_t n_found = j->call->outputs[0].shape[1], begin = at;
+  int64_t *row = (int64_t *)j->call->outputs[0].data + (x->ndim - 1) * n_found;
+  EACH_TRUE(row[at] = first + i)
+  for (int32_t d = x->ndim - 1; d > 0; d--, row -= n_found) {
+    const int64_t size = x->shape[d];
+    int64_t outer = -1; /* the numbers grow: many have the same */
+    for (at = begin; at < last; at++) {
+      if (row[at] - outer * size >= size) outer = row[at] / size;
+      row[at - n_found] = outer;
+      row[at] -= outer * size;
     }
-    out[at] = rest;
   }
 }
 
-typedef void write_chunk(const job *j, const uint8_t *flags, int64_t first, int64_t at,
-                         int64_t end);
+/* Of n flags from element `first` on, of which the output has numbers at to last - 1. */
+typedef void write_chunk(const job *j, const uint8_t *flags, int64_t first, int64_t n, int64_t at,
+                         int64_t last);
 
 /* What another thread has changed since it was counted would not fit. */
-static int write_chunks(const job *j, int64_t begin, int64_t end, write_chunk *write,
-                        int is_whole) {
+static int write_chunks(const job *j, int64_t begin, int64_t end, write_chunk *write) {
   uint8_t flags[CHUNK];
   for (int64_t c = begin; c < end; c++) {
     const int64_t first = c * CHUNK, n = j->n - first < CHUNK ? j->n - first : CHUNK;
     const int64_t at = c ? j->ends[c - 1] : 0;
-    read_flags(&j->flags, first, n, flags);
-    if (count(flags, n) != j->ends[c] - at)
+    if (read_flags(&j->flags, first, n, flags) != j->ends[c] - at)
       return cuplug_failf(j->call, CUPLUG_ERROR_VALUE,
                           "%s: seen elements that change during the call, wanted a copy of them",
                           j->call->n_tensors == 1 ? "x" : "mask");
-    write(j, flags, first, at, is_whole ? n : j->ends[c]);
+    write(j, flags, first, n, at, j->ends[c]);
   }
   return CUPLUG_OK;
 }
 
 static int compact_chunks(void *context, int64_t begin, int64_t end) {
-  return write_chunks(context, begin, end, compact, 0);
+  return write_chunks(context, begin, end, compact);
 }
 static int expand_chunks(void *context, int64_t begin, int64_t end) {
-  return write_chunks(context, begin, end, expand, 1);
+  return write_chunks(context, begin, end, expand);
 }
 static int locate_chunks(void *context, int64_t begin, int64_t end) {
-  return write_chunks(context, begin, end, locate, 0);
+  return write_chunks(context, begin, end, locate);
 }
 
 static job job_of(const cuplug_call *call, const cuplug_tensor *flags) {

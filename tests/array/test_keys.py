@@ -79,6 +79,40 @@ def test_positions_along_the_first_axes(dtypes, second):
     np.testing.assert_array_equal(x.numpy(), wanted)
 
 
+@pytest.mark.parametrize("key", [(TWO,), (TWO, TWO), (slice(None), TWO), (slice(0, 2), TWO)])
+@pytest.mark.parametrize(
+    "turn",
+    [
+        lambda v: v,
+        lambda v: v.astype("float32"),
+        lambda v: np.repeat(v, 2, axis=-1)[..., ::2],
+        lambda v: v[:1],
+        lambda v: v[..., 0, 0],
+    ],
+    ids=["alike", "of another dtype", "strided", "broadcast", "of fewer dimensions"],
+)
+def test_values_for_positions(key, turn):
+    x, wanted = cuplug.asarray(X, copy=True, device="cpu"), X.copy()
+    own = tuple(k if isinstance(k, slice) else cuplug.asarray(k, device="cpu") for k in key)
+    np.testing.assert_array_equal(x[own].numpy(), wanted[key], strict=True)
+    values = turn(100 + np.arange(wanted[key].size).reshape(wanted[key].shape))
+    try:
+        wanted[key] = values
+    except ValueError:
+        with pytest.raises(ValueError, match="broadcast"):
+            x[own] = cuplug.asarray(values, device="cpu")
+    else:
+        x[own] = cuplug.asarray(values, device="cpu")
+    np.testing.assert_array_equal(x.numpy(), wanted)
+
+
+def test_values_in_what_is_written():
+    x, wanted = cuplug.asarray(X, copy=True, device="cpu"), X.copy()
+    x[cuplug.asarray(TWO, device="cpu")] = x
+    wanted[TWO] = X
+    np.testing.assert_array_equal(x.numpy(), wanted)
+
+
 def test_positions_in_what_is_written():
     places = np.array([[0, 1, 1], [1, 2, 0], [0, 0, 0]])
     x, wanted = cuplug.asarray(places, copy=True, device="cpu"), places.copy()

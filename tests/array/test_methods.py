@@ -158,6 +158,30 @@ def test_changes_in_place(device):
     same(z[0], np.full((4, 1), 1 + 2j, "complex64"))
 
 
+def test_parts_of_complex_numbers_are_views(device):
+    z = cuplug.asarray(values("complex64"), device=device, copy=True)
+    xp = z.__array_namespace__()
+    xp.real(z).fill(3)
+    xp.imag(z)[0] = 4
+    same(z[0], np.full((4, 1), 3 + 4j, "complex64"))
+    x = cuplug.asarray(values("float32"), device=device)
+    xp.real(x).fill(0)  # a copy
+    same(x, values("float32"))
+    with pytest.raises(TypeError, match="imag: seen float32, wanted numbers of the kind complex"):
+        xp.imag(x)
+
+
+def test_the_end_of_an_iteration(device):
+    rows = iter(cuplug.asarray(values("float32")[:, :, 0], device=device))
+    for wanted in values("float32")[:, :, 0]:
+        same(next(rows), wanted)
+    with pytest.raises(StopIteration):
+        next(rows)
+    assert list(cuplug.empty((0, 3), device=device)) == []
+    with pytest.raises(TypeError, match="iteration over an array without dimensions"):
+        iter(cuplug.empty((), device=device))
+
+
 def test_outputs_that_are_given(device):
     x = cuplug.asarray(values("float64"), device=device)
     out = cuplug.empty((4, 1), "float32", device=device)

@@ -89,6 +89,16 @@ def test_large(backend):
     assert_same(backend(select_backward, x[mask], mask), np.where(mask, x, 0))
 
 
+@pytest.mark.parametrize("share", [1e-4, 0.01, 0.06, 0.07, 0.3, 1])
+@pytest.mark.parametrize("shape", [(2, 40_000), (40_000, 2), (9, 1, 7_001), (3, 50, 70, 2)])
+def test_masks_sparse_and_dense(backend, shape, share):
+    """More than one chunk, which few or all elements are taken of, in rows short and long."""
+    mask = np.random.default_rng(6).random(shape) < share
+    x = np.arange(mask.size).reshape(shape)
+    assert_same(backend(select, x, mask), x[mask])
+    assert_same(backend(nonzero, mask), np.stack(np.nonzero(mask)))
+
+
 def test_another_shape_is_refused():
     with pytest.raises(ValueError, match="select: "):
         select(np.ones((2, 3)), np.ones((3, 2), bool))

@@ -38,9 +38,6 @@ import numpy
 from cuplug.array.shown import shown, values_shown
 from cuplug.base.public import public
 
-cdef extern from "Python.h":
-    object PySeqIter_New(object x)
-
 
 @cython.final
 cdef class Array(Methods):
@@ -151,7 +148,7 @@ cdef class Array(Methods):
     def __iter__(self):
         if not self.tensor.ndim:
             raise TypeError("iteration over an array without dimensions")
-        return PySeqIter_New(self)
+        return _rows(self)
 
     def __reduce__(self):
         return functions().asarray, (self.numpy(), None, str(self.device))
@@ -229,6 +226,12 @@ cdef str device_text(tuple place):
     if place[0] == CUPLUG_CPU:
         return "cpu"
     return f"cuda:{place[1]}" if place[0] == CUPLUG_CUDA else f"DLPack's device {place}"
+
+
+def _rows(Array x):
+    cdef int64_t k
+    for k in range(x.tensor.shape[0]):
+        yield part_of(x, k)
 
 
 cdef Array part_of(Array x, object key):

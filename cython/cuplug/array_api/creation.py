@@ -92,8 +92,11 @@ def _is_finite(x: Any) -> bool:
 
 
 def _n_steps(start: Any, stop: Any, step: Any, is_whole: bool) -> int:
-    if is_whole or all(isinstance(x, (int, np.integer)) for x in (start, stop, step)):
-        return max(-((int(start) - int(stop)) // int(step)), 0)
+    if is_whole:
+        n: int = -((start - stop) // step)
+        return n if n > 0 else 0
+    if all(isinstance(x, (int, np.integer)) for x in (start, stop, step)):
+        return _n_steps(int(start), int(stop), int(step), True)
     try:
         return max(math.ceil((stop - start) / step), 0)
     except OverflowError:

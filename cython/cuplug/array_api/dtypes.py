@@ -259,7 +259,12 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     result = x if device is None else x.to_device(device)
     if copy is not True and not flag("astype: copy", copy) and result.dtype == wanted:
         return result
-    if wanted.name not in DTYPES:
+    if wanted.names or name_of(wanted) not in DTYPES:
         raise TypeError(f"astype: dtype: seen {wanted}, wanted one of numbers")
     converted: Array = _conversion(result.dtype, wanted)(result)
     return converted
+
+
+def in_dtype(x: Array, dtype: Any) -> Array:
+    """Return an array, converted where its dtype is another one."""
+    return x if x.dtype is dtype or x.dtype == dtype else astype(x, dtype)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import cache, partial, reduce
+from functools import cache, lru_cache, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from cuplug.array_api.dtypes import (
     DEFAULTS,
     astype,
     checked,
+    in_dtype,
     kind_of,
     name_of,
     promoted,
@@ -22,6 +23,7 @@ from cuplug.array_api.dtypes import (
 from cuplug.array_api.expressions import BY_NUMBER, FUNCTIONS, NOT_PUBLIC, POWERS
 from cuplug.array_api.filled import full_like
 from cuplug.array_api.functions import ArrayFunction
+from cuplug.array_api.views import part_of_complex
 from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
@@ -37,6 +39,7 @@ _OF_FLOATS = frozenset(
 # Those of the standard.
 PLAIN = [name for name in FUNCTIONS if name not in NOT_PUBLIC]
 _WORDS = {"abs": "the absolute value", "imag": "the imaginary part", "real": "the real part"}
+_PARTS = {"real": 0, "imag": 1}  # of complex numbers, which are views
 
 
 @cache
@@ -99,7 +102,9 @@ def _of_kind(name: str, dtype: Any) -> str:
 
 
 def _unary(name: str, x: Array) -> Array:
-    x = _with_dtype(x, _floating(name, checked(name, "x", x).dtype))
+    if name in _PARTS and kind_of(checked(name, "x", x).dtype) == "complex":
+        return part_of_complex(x, _PARTS[name])
+    x = in_dtype(x, _floating(name, checked(name, "x", x).dtype))
     result: Array = made(_of_kind(name, x.dtype), name_of(x.dtype))(x)
     return result
 
@@ -173,15 +178,20 @@ def direct_power(x: Any, exponent: Any = None, in_place: bool = False) -> Operat
 def _power(x1: Any, x2: Any, /) -> Array:
     """Return the powers of elements."""
     name = known_power(x1.dtype, x2) if isinstance(x1, Array) else None
-    return _unary(name, x1) if name else _binary("pow", x1, x2)
+    return _POWERS[name](x1) if name else _binary("pow", x1, x2)
 
 
 def known_power(dtype: Any, exponent: Any) -> str | None:
     """Return the function that a power of a number is; None: there is no other than `pow`."""
+    return _known_power(dtype, exponent) if type(exponent) in (int, float) else None
+
+
+@lru_cache(256, typed=True)
+def _known_power(dtype: Any, exponent: Any) -> str | None:
     kind = kind_of(dtype)
     if kind in ("int", "uint") and type(exponent) is int and exponent < 0:
         raise ValueError(f"pow: seen {exponent}, wanted a power >= 0 of {dtype}")
-    name = POWERS.get(exponent) if type(exponent) in (int, float) else None
+    name = POWERS.get(exponent)
     is_exact = kind in ("float", "complex") or type(exponent) is int
     return name if name and is_exact and kind in FUNCTIONS[name].expressions else None
 
@@ -194,8 +204,8 @@ def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     y = plain_number(y)
     if not isinstance(y, NUMBERS):
         dtype = _common(name, x.dtype, checked(name, "y", y).dtype)
-        return _with_dtype(x, dtype), _with_dtype(y, dtype)
-    return _with_dtype(x, _floating(name, with_number(x.dtype, y))), y
+        return in_dtype(x, dtype), in_dtype(y, dtype)
+    return in_dtype(x, _floating(name, with_number(x.dtype, y))), y
 
 
 def plain_number(x: Any) -> Any:
@@ -215,10 +225,6 @@ def _floating(name: str, dtype: Any) -> Any:
     return np.dtype(DEFAULTS["real floating"]) if is_wide else dtype
 
 
-def _with_dtype(x: Array, dtype: Any) -> Array:
-    return x if x.dtype is dtype or x.dtype == dtype else astype(x, dtype)
-
-
 def _named(name: str) -> ArrayFunction:
     """Return a function of the standard."""
 
@@ -232,10 +238,12 @@ def _named(name: str) -> ArrayFunction:
     function.__name__ = function.__qualname__ = name
     where = "each element" if function is one else "elements"
     function.__doc__ = f"Return {_WORDS.get(name, name)} of {where}."
-    return ArrayFunction(function, partial(direct, name), again=name in _REFLECTED)
+    find = None if name in _PARTS else partial(direct, name)
+    return ArrayFunction(function, find, again=name in _REFLECTED)
 
 
 _power.__name__ = _power.__qualname__ = "pow"
+_POWERS: dict[str, Any] = {name: _named(name) for name in POWERS.values()}
 CALLED = {name: _named(name) for name in PLAIN} | {"pow": ArrayFunction(_power, direct_power)}
 
 

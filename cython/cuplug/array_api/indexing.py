@@ -16,17 +16,16 @@ from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
 from cuplug.array_api.elementwise import NUMBERS, binary, plain_number
 from cuplug.array_api.filled import copied, single_like
 from cuplug.array_api.joins import repeated
+from cuplug.array_api.keys import are_along_first, are_values_of, axis_of_positions
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
 from cuplug.array_api.scans import cumulative_sum
 from cuplug.array_api.searching import nonzero, searchsorted, where
 from cuplug.array_api.statistical import count_nonzero, max, min
 from cuplug.array_api.stock import stock
 from cuplug.array_api.views import (
-    are_along_first,
     axis_of,
     broadcast_to,
     expand_dims,
-    is_along_first,
     is_in_order,
     permute_dims,
     reshape,
@@ -56,7 +55,7 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
             f"take_along_axis: indices: seen {indices.ndim} dimensions, wanted {x.ndim}, as x has"
         )
     if indices.dtype not in _PLACES:
-        indices = astype(indices, "int64", copy=False)
+        indices = astype(indices, "int64")
     own, wanted = x.shape, indices.shape
     if (*own[:along], *own[along + 1 :]) != (*wanted[:along], *wanted[along + 1 :]):
         others = (*own[:along], 1, *own[along + 1 :])
@@ -104,7 +103,7 @@ def _parted(x: Array, key: Any) -> _Parts:
     the result theirs begin at: the first of them, or the front where others are between.
     """
     keys = key if isinstance(key, tuple) else (key,)
-    if are_along_first(x, keys):
+    if len(keys) <= x.ndim and all(axis_of_positions(x, k) == 0 for k in keys):
         return x, list(keys), [*range(len(keys))], 0
     items = [_item(k, x) for k in keys]
     x, items, dots = _completed(x, items)
@@ -215,8 +214,10 @@ def _signed(k: Array) -> Array:
 def take_at(x: Array, key: Any) -> Array:
     """Return what a key with arrays selects, as a copy."""
     found: Array
-    if is_along_first(x, key):
-        found = stock("gather.gather")(x, key)
+    along = axis_of_positions(x, key)
+    if along is not None:
+        positions, gather = key[along] if isinstance(key, tuple) else key, stock("gather.gather")
+        found = gather(x, positions, axis=along) if along else gather(x, positions)
         return found
     if isinstance(key, tuple) and are_along_first(x, key):
         found = stock("indexing.index")(x, key)
@@ -263,13 +264,24 @@ def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
 
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
+    if not _put_short(x, key if isinstance(key, tuple) else (key,), value):
+        _put(x, key, as_elements(x, value))
+
+
+def _put_short(x: Array, positions: tuple[Any, ...], value: Any) -> bool:
+    """Write where the operator takes all that is given as it is; say whether it did."""
+    if not is_in_order(x) or not are_along_first(x, positions) or may_meet(x, *positions):
+        return False
     value = plain_number(value)
-    if isinstance(value, NUMBERS) and is_in_order(x):
-        positions = key if isinstance(key, tuple) else (key,)
-        if are_along_first(x, positions) and not may_meet(x, *positions):
-            stock("indexing.index_put")(x, positions, single_like(x, value))
-            return
-    value = as_elements(x, value)
+    if isinstance(value, NUMBERS):
+        value = single_like(x, value)
+    elif not are_values_of(x, positions, value) or may_meet(x, value):
+        return False
+    stock("indexing.index_put")(x, positions, value)
+    return True
+
+
+def _put(x: Array, key: Any, value: Any) -> None:
     if _is_mask_of(x, key):
         key = copied(key) if may_meet(x, key) else key
         value = _spread(key, value)

@@ -13,7 +13,7 @@ import numpy as np
 from cuplug.array.array import Array, may_meet
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import assign, assigning
-from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
+from cuplug.array_api.dtypes import checked, in_dtype, integer, kind_of, name_of
 from cuplug.array_api.elementwise import (
     CALLED,
     NUMBERS,
@@ -196,4 +196,4 @@ def rounded(x: Array, decimals: int) -> Array:
         return result
     there, back = ("multiply", "divide") if n > 0 else ("divide", "multiply")
     whole = unary("round", binary(there, x, scale))
-    return astype(binary(back, whole, scale), x.dtype, copy=False)
+    return in_dtype(binary(back, whole, scale), x.dtype)

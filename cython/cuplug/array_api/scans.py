@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from cuplug.array.array import Array
-from cuplug.array_api.dtypes import astype, checked, integer, kind_of, to_dtype
+from cuplug.array_api.dtypes import checked, in_dtype, integer, kind_of, to_dtype
 from cuplug.array_api.elementwise import binary
 from cuplug.array_api.joins import concat
 from cuplug.array_api.statistical import sum_dtype
@@ -22,12 +23,17 @@ def _scanned(name: str, x: Array, axis: int | None, dtype: Any, include_initial:
     if axis is None and x.ndim != 1:
         raise ValueError(f"{name}: axis: seen None, wanted one of {x.ndim} dimensions")
     along = axis_of(name, 0 if axis is None else axis, x.ndim)
-    wanted = to_dtype(sum_dtype(x.dtype, dtype))
-    kind = kind_of(wanted)
-    computed = _WIDE[kind] if kind in _WIDE and wanted.itemsize < 4 else wanted
-    scan = stock(f"scan.{name}")
-    found = scan(astype(x, computed, copy=False), along, bool(include_initial))
-    return astype(found, wanted, copy=False)
+    wanted, computed = _dtypes(sum_dtype(x.dtype, dtype))
+    found = stock(f"scan.{name}")(in_dtype(x, computed), along, bool(include_initial))
+    return in_dtype(found, wanted)
+
+
+@cache
+def _dtypes(name: str) -> tuple[Any, Any]:
+    """Return a result's dtype, and that in which it is computed."""
+    wanted, kind = to_dtype(name), kind_of(to_dtype(name))
+    is_narrow = kind in _WIDE and wanted.itemsize < 4
+    return wanted, to_dtype(_WIDE[kind]) if is_narrow else wanted
 
 
 def cumulative_sum(

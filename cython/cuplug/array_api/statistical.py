@@ -26,6 +26,8 @@ REDUCED = {  # reduce, what nothing gives, map
     "count_nonzero": ("a + b", "0", "x != 0"),
 }
 
+_WIDE = {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}  # what they are summed in
+
 
 @cache
 def _made(name: str, dtype: str, result: str) -> Operator:
@@ -71,8 +73,7 @@ def sum_dtype(own: Any, dtype: Any) -> str:
         wanted = to_dtype(dtype)
         kind_of(wanted)
         return name_of(wanted)
-    wide = {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}
-    return wide.get(kind_of(own), name_of(own))
+    return _WIDE.get(kind_of(own)) or name_of(own)
 
 
 def _summed(name: str, x: Array, axis: Any, dtype: Any, keepdims: bool) -> Array:

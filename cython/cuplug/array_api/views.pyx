@@ -6,9 +6,9 @@ from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport int64_t
 
 from cuplug.array.array cimport Array, share_memory
-from cuplug.array.buffer cimport is_contiguous, is_on_gpu, n_elements
-from cuplug.array.layout cimport contiguous_strides, same_shape
-from cuplug.base.dlpack cimport DLPACK_FLOAT, DLPACK_INT, DLPACK_UINT
+from cuplug.array.buffer cimport is_contiguous, n_elements
+from cuplug.array.layout cimport contiguous_strides
+from cuplug.base.dlpack cimport DLPACK_FLOAT
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 
 from collections.abc import Iterable
@@ -260,38 +260,6 @@ def reshape(x, /, shape, *, copy=None):
 def is_in_order(Array x not None):
     """Say whether the elements follow each other in C order."""
     return is_contiguous(&x.tensor)
-
-
-def is_along_first(Array x not None, key):
-    """Say whether a key is an array of positions along the first dimension, where the array is."""
-    if not isinstance(key, Array) or x.tensor.ndim == 0:
-        return False
-    cdef cuplug_tensor *k = &(<Array>key).tensor
-    if is_on_gpu(k) != is_on_gpu(&x.tensor):
-        return False
-    if is_on_gpu(k) and k.device.id != x.tensor.device.id:
-        return False
-    return k.dtype.code == DLPACK_INT or k.dtype.code == DLPACK_UINT
-
-
-def are_along_first(Array x not None, tuple keys not None):
-    """Say whether keys are such arrays, each for a dimension: as operators take them, of one shape
-    and of int32 or int64.
-    """
-    cdef const cuplug_tensor *first = NULL
-    cdef const cuplug_tensor *k
-    if not 0 < len(keys) <= x.tensor.ndim:
-        return False
-    for key in keys:
-        if not is_along_first(x, key):
-            return False
-        k = &(<Array>key).tensor
-        first = first if first != NULL else k
-        if k.dtype.bits != first.dtype.bits or not same_shape(k, first):
-            return False
-        if k.dtype.code != DLPACK_INT or k.dtype.bits < 32:
-            return False
-    return True
 
 
 cdef int complete(Array x, tuple wanted, int64_t *shape) except -1:

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked first of keys with arrays of positions: whether operators take them as they are."""
+
+from cpython.tuple cimport PyTuple_GET_SIZE
+
+from cuplug.array.array cimport Array
+from cuplug.array.buffer cimport is_contiguous, is_on_gpu
+from cuplug.array.layout cimport same_shape
+from cuplug.base.core cimport cuplug_tensor
+from cuplug.base.dlpack cimport DLPACK_INT, DLPACK_UINT
+
+
+def axis_of_positions(Array x not None, key):
+    """Return the dimension that a key has an array of positions for, where it takes all of those
+    before it; None for other keys.
+    """
+    cdef Py_ssize_t k, last = 0
+    if type(key) is tuple:
+        last = PyTuple_GET_SIZE(<tuple>key) - 1
+        if not 0 <= last < x.tensor.ndim:
+            return None
+        for k in range(last):
+            if not is_of_all((<tuple>key)[k]):
+                return None
+        key = (<tuple>key)[last]
+    return last if last < x.tensor.ndim and is_beside(x, key) else None
+
+
+def are_along_first(Array x not None, tuple keys not None):
+    """Say whether keys are arrays of positions, each for a dimension from the first one on: of one
+    shape, and of int32 or int64.
+    """
+    cdef const cuplug_tensor *first = NULL
+    cdef const cuplug_tensor *k
+    if not 0 < len(keys) <= x.tensor.ndim:
+        return False
+    for key in keys:
+        if not is_beside(x, key):
+            return False
+        k = &(<Array>key).tensor
+        first = first if first != NULL else k
+        if k.dtype.bits != first.dtype.bits or not same_shape(k, first):
+            return False
+        if k.dtype.code != DLPACK_INT or k.dtype.bits < 32:
+            return False
+    return True
+
+
+def are_values_of(Array x not None, tuple keys not None, value):
+    """Say whether values are an array in C order, one value for each that such keys select."""
+    if type(value) is not Array:
+        return False
+    cdef const cuplug_tensor *own = &x.tensor
+    cdef const cuplug_tensor *v = &(<Array>value).tensor
+    cdef const cuplug_tensor *k = &(<Array?>keys[0]).tensor
+    cdef int d, n = <int>PyTuple_GET_SIZE(keys)
+    if not are_on_one_device(own, v) or not is_contiguous(v) or (<Array>value).dtype != x.dtype:
+        return False
+    if v.ndim != k.ndim + own.ndim - n:
+        return False
+    for d in range(v.ndim):
+        if v.shape[d] != (k.shape[d] if d < k.ndim else own.shape[d - k.ndim + n]):
+            return False
+    return True
+
+
+cdef bint is_of_all(object item):
+    if type(item) is not slice:
+        return False
+    return item.start is None and item.stop is None and item.step is None
+
+
+cdef bint is_beside(Array x, object key) noexcept:
+    """Whether a key is an array of integers where the array is."""
+    if type(key) is not Array:
+        return False
+    cdef const cuplug_tensor *k = &(<Array>key).tensor
+    is_whole = k.dtype.code == DLPACK_INT or k.dtype.code == DLPACK_UINT
+    return is_whole and are_on_one_device(k, &x.tensor)
+
+
+cdef bint are_on_one_device(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
+    return is_on_gpu(x) == is_on_gpu(y) and (not is_on_gpu(x) or x.device.id == y.device.id)
