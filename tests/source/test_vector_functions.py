@@ -81,6 +81,21 @@ def test_functions_of_two(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_powers_whose_logarithm_has_to_be_exact(dtype):
+    """Results of all sizes, of numbers near 1 and far from it."""
+    random, wide = np.random.default_rng(8), "float64" if dtype == "float32" else np.longdouble
+    distances = [10.0**-k for k in range(16)]
+    near = [1 + random.uniform(-r, r, 4000) for r in distances]
+    x = np.concatenate([*near, np.exp2(random.uniform(-120, 120, 20_000))]).astype(dtype)
+    with np.errstate(all="ignore"):
+        reach = np.finfo(dtype).maxexp + 30
+        y = (random.uniform(-reach, reach, x.size) / np.log2(x.astype(wide))).astype(dtype)
+        exact = np.power(x.astype(wide), y.astype(wide))
+    of = cuplug.elementwise("pow_of(x: T, y: T) -> T", "pow(x, y)")
+    assert_near(of(x, y), exact, dtype, "pow")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("exponent", ["3", "4", "(T)3", "(T)4", "2", "-1"])
 def test_powers_by_constants(dtype, exponent):
     x = points(dtype)
@@ -94,6 +109,7 @@ def test_powers_by_constants(dtype, exponent):
 
 
 GELU = cuplug.elementwise("gelu(x: T) -> T", "(T)0.5 * x * (1 + erf(x * (T)0.7071067811865476))")
+POWERS = cuplug.elementwise("powers(x: T) -> T", "pow(x, (T)1.7) + pow(x, x)")
 MIXED = cuplug.elementwise("mixed(x: T) -> T", "x > 0 ? tanh(x) * exp(-x * x) + sin(x) : pow(2, x)")
 
 
@@ -102,7 +118,7 @@ def bits(x):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
-@pytest.mark.parametrize("of", [GELU, MIXED], ids=lambda op: op.name)
+@pytest.mark.parametrize("of", [GELU, MIXED, POWERS], ids=lambda op: op.name)
 def test_an_element_has_the_same_bits_wherever_it_lies(of, dtype):
     x = np.random.default_rng(0).normal(0, 3, 3000).astype(dtype)
     whole = bits(of(x))
@@ -184,7 +200,8 @@ import test_vector_functions as test
 for dtype in ("float32", "float64"):
     test.test_functions_are_exact_to_a_few_units(dtype)
     test.test_functions_of_two(dtype)
-for of in (test.GELU, test.MIXED):
+    test.test_powers_whose_logarithm_has_to_be_exact(dtype)
+for of in (test.GELU, test.MIXED, test.POWERS):
     test.test_an_element_has_the_same_bits_wherever_it_lies(of, "float32")
 test.test_functions_of_halves_are_those_of_float32()
 """,

@@ -171,7 +171,7 @@ class Elementwise:
         code = f"""{preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
 {self.element(variant)}"""
-        return f"{prelude(variant, host)}\n{types(self.names, variant, code)}"
+        return f"{prelude(variant, code, host)}\n{types(self.names, variant, code)}"
 
 
 def _loaded(text: str, name: str, dtype: Dtype) -> str:

@@ -135,12 +135,23 @@ COMPLEX = ("complex.cuh", "complex_functions.cuh")  # of that with complex numbe
 HOST = ("cuplug/half.h", "host_code.h", "host_divisions.h", "host_moves.h", "integers.h")
 
 
-def prelude(variant: Variant, host: Sequence[str] = HOST) -> str:
+def prelude(variant: Variant, code: str, host: Sequence[str] = HOST) -> str:
     """Return what stands before all code for a side; that for GPUs is in a namespace."""
-    texts = [template(name) for name in ("cuplug/loop.h", *(host if variant.on_host else ()))]
+    texts = [template("cuplug/loop.h")]
+    texts += [template(name) for name in (*_powers(code), *host) if variant.on_host]
     if not variant.on_host:
         texts += [template(name) for name in CUDA] + ["namespace cuplug {"]
     return "\n".join(texts)
+
+
+def _powers(code: str) -> list[str]:
+    """Return what powers of the numbers that C text computes with need."""
+    if not re.search(r"\bpow\b", code):
+        return []
+    own = [
+        f"host_powers_{kind}.h" for kind in ("float", "double") if re.search(rf"\b{kind}\b", code)
+    ]
+    return ["host_powers.h", *own]
 
 
 def may_divide(text: str) -> bool:

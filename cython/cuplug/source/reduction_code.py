@@ -194,7 +194,7 @@ typedef struct cuplug_results {{ {results} }} cuplug_results;"""
 {self.lists(variant)}
 {self.functions(variant)}
 """
-        return f"{prelude(variant)}\n{types(self.names, variant, code)}"
+        return f"{prelude(variant, code)}\n{types(self.names, variant, code)}"
 
 
 _CHOSEN = "cuplug_chosen"

@@ -129,16 +129,22 @@ static inline float cuplug_cabsf(float _Complex z) { return hypotf(__real__ z, _
            : cuplug_signed_power, unsigned                                       \
            : cuplug_unsigned_power, default                                      \
            : cuplug_power)(x, y)
-/* By constant exponents: libmvec takes the powers of negative numbers one by one. */
-#define CUPLUG_POWER(name, type)                                                    \
+/* By constant exponents: functions for vectors take the powers of negative numbers one by one. */
+#ifndef CUPLUG_POWF
+#define CUPLUG_POWF powf
+#endif
+#ifndef CUPLUG_POW
+#define CUPLUG_POW pow
+#endif
+#define CUPLUG_POWER(name, type, of_vectors)                                        \
   static inline __attribute__((always_inline)) type cuplug_##name(type x, type y) { \
     const type square = x * x;                                                      \
     if (__builtin_constant_p(y) && y == 3) return square * x;                       \
     if (__builtin_constant_p(y) && y == 4) return square * square;                  \
-    return (name)(x, y);                                                            \
+    return (of_vectors)(x, y);                                                      \
   }
-CUPLUG_POWER(pow, double)
-CUPLUG_POWER(powf, float)
+CUPLUG_POWER(pow, double, CUPLUG_POW)
+CUPLUG_POWER(powf, float, CUPLUG_POWF)
 #undef CUPLUG_POWER
 /* Of 0 to the power of y, and of x to that of 0, as in NumPy. */
 #define CUPLUG_COMPLEX_POWER(name, type)                               \
