@@ -51,8 +51,8 @@
   static cuplug_lanes_##type cuplug_powers_##type(cuplug_lanes_##type x, cuplug_lanes_##type y);  \
   CUPLUG_PART_OF_POWERS(type, d, n_ymm)                                                           \
   CUPLUG_PART_OF_POWERS(type, c, n_ymm)                                                           \
-      CUPLUG_PART_OF_POWERS(type, b, n_xmm) static type cuplug_power_##type##_(type x, type y)    \
-          CUPLUG_BESIDE("cuplug_power_" #type);                                                   \
+  CUPLUG_PART_OF_POWERS(type, b, n_xmm)                                                           \
+  static type cuplug_power_##type##_(type x, type y) CUPLUG_BESIDE("cuplug_power_" #type);        \
   static type cuplug_power_##type##_(type x, type y) {                                            \
     return cuplug_powers_##type(cuplug_all_##type(x), cuplug_all_##type(y))[0];                   \
   }                                                                                               \
