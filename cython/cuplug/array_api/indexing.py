@@ -16,7 +16,7 @@ from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
 from cuplug.array_api.elementwise import NUMBERS, binary, plain_number
 from cuplug.array_api.filled import copied, single_like
 from cuplug.array_api.joins import repeated
-from cuplug.array_api.keys import are_along_first, are_values_of, axis_of_positions
+from cuplug.array_api.keys import are_along_first, are_values_of, axis_of_positions, is_mask_of
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
 from cuplug.array_api.scans import cumulative_sum
 from cuplug.array_api.searching import nonzero, searchsorted, where
@@ -214,6 +214,9 @@ def _signed(k: Array) -> Array:
 def take_at(x: Array, key: Any) -> Array:
     """Return what a key with arrays selects, as a copy."""
     found: Array
+    if is_mask_of(x, key):
+        found = stock("indexing.select")(x, key)
+        return found
     along = axis_of_positions(x, key)
     if along is not None:
         positions, gather = key[along] if isinstance(key, tuple) else key, stock("gather.gather")
@@ -221,9 +224,6 @@ def take_at(x: Array, key: Any) -> Array:
         return found
     if isinstance(key, tuple) and are_along_first(x, key):
         found = stock("indexing.index")(x, key)
-        return found
-    if _is_mask_of(x, key):
-        found = stock("indexing.select")(x, key)
         return found
     part, arrays, taken, front = _parted(x, key)
     if taken == [front]:
@@ -236,10 +236,6 @@ def take_at(x: Array, key: Any) -> Array:
         return found
     others = [*range(n, found.ndim)]
     return permute_dims(found, [*others[:front], *range(n), *others[front:]])
-
-
-def _is_mask_of(x: Array, key: Any) -> bool:
-    return isinstance(key, Array) and key.dtype.kind == "b" and key.shape == x.shape
 
 
 def _spread(mask: Array, values: Any) -> Any:
@@ -282,7 +278,7 @@ def _put_short(x: Array, positions: tuple[Any, ...], value: Any) -> bool:
 
 
 def _put(x: Array, key: Any, value: Any) -> None:
-    if _is_mask_of(x, key):
+    if is_mask_of(x, key):
         key = copied(key) if may_meet(x, key) else key
         value = _spread(key, value)
         if isinstance(value, Array):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked first of keys with arrays of positions: whether operators take them as they are."""
+"""What is asked first of keys with arrays: whether operators take them as they are."""
 
 from cpython.tuple cimport PyTuple_GET_SIZE
 
@@ -7,7 +7,15 @@ from cuplug.array.array cimport Array
 from cuplug.array.buffer cimport is_contiguous, is_on_gpu
 from cuplug.array.layout cimport same_shape
 from cuplug.base.core cimport cuplug_tensor
-from cuplug.base.dlpack cimport DLPACK_INT, DLPACK_UINT
+from cuplug.base.dlpack cimport DLPACK_BOOL, DLPACK_INT, DLPACK_UINT
+
+
+def is_mask_of(Array x not None, key):
+    """Say whether a key is an array of bools, one for each element."""
+    if type(key) is not Array:
+        return False
+    cdef const cuplug_tensor *k = &(<Array>key).tensor
+    return k.dtype.code == DLPACK_BOOL and same_shape(k, &x.tensor)
 
 
 def axis_of_positions(Array x not None, key):
