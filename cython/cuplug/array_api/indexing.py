@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.array import Array, may_meet
+from cuplug.array.keys import are_along_first, are_values_of, axis_of_positions, is_mask_of
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, as_elements, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
 from cuplug.array_api.elementwise import NUMBERS, binary, plain_number
 from cuplug.array_api.filled import copied, single_like
 from cuplug.array_api.joins import repeated
-from cuplug.array_api.keys import are_along_first, are_values_of, axis_of_positions, is_mask_of
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
 from cuplug.array_api.scans import cumulative_sum
 from cuplug.array_api.searching import nonzero, searchsorted, where
