@@ -49,7 +49,8 @@ stale:
 
 # One run of Cython for all modules, as most of its time is its start.
 TRANSLATED := $(BUILD)/cython/translated
-$(TRANSLATED): $(PYX) $(PXD) build_backend/translate.py $(INSTALLED)/build
+SETTLED += $(call settle,$(BUILD)/translated.config,$(PYX))
+$(TRANSLATED): $(PYX) $(PXD) build_backend/translate.py $(INSTALLED)/build $(BUILD)/translated.config
 	@mkdir -p $(@D)
 	$(call say,translate the Cython modules to C)$(PY) build_backend/translate.py $(BUILD) $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),$(CPUS)) $(WERROR)
 	@touch $@

@@ -239,6 +239,19 @@ def test_what_was_made_of_files_that_are_gone_goes(tmp_path):
     assert left == {*kept, package / "ops.py"}
 
 
+def test_a_moved_module_is_translated(tmp_path):
+    """Its file may be older than what was translated of the others."""
+    target = tmp_path / "cython" / "translated"
+    command = [*BUILD, "-n", f"BUILD={tmp_path}", "VENV=", "NVCC=", str(target)]
+    run(command, ROOT)
+    for made in (tmp_path / "installed" / "build", target):
+        made.parent.mkdir(exist_ok=True)
+        made.touch()
+    assert "translate the Cython modules" not in run(command, ROOT)
+    (tmp_path / "translated.config").write_text("cython/cuplug/elsewhere.pyx")
+    assert "translate the Cython modules" in run(command, ROOT)
+
+
 def test_a_missing_compiler_ends_the_build(tmp_path):
     command = ["make", f"BUILD={tmp_path}", "CC=no-such-cc", "core"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
