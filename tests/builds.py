@@ -28,6 +28,16 @@ def compile_library(command: list[str]) -> None:
         pytest.fail(f"{shlex.join(command)}\n{done.stdout}{done.stderr}", pytrace=False)
 
 
+def run_at(command: list, cwd: Path, **variables: str) -> str:
+    """Run a command that must succeed; return what it printed."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment | variables, capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
+
+
 def compile_module(
     source: Path, folder: Path, name: str = "", search: Path = BUILT, options: Iterable[str] = ()
 ) -> None:
