@@ -10,7 +10,7 @@
 
 #define HOST_BLOCK 1024
 #define N_HOST_ITEMS 64
-#define N_HOST_LEAST 4096   /* elements of a part */
+#define N_HOST_LEAST 8192   /* elements of a part */
 #define N_HOST_BESIDE 16384 /* of all outputs of a part, by columns */
 #define N_HOST_ROWS 64      /* and of each of them, as a part stores a value for each */
 

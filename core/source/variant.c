@@ -5,6 +5,7 @@
 #include "entry/run.h"
 #include "host/team.h"
 
+#include <cuplug/halves.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,6 +108,7 @@ int cuplug__variant_run(const cuplug_call *call, const cuplug_code *code,
   cuplug_loop_function *function;
   division.claimed = 0;
   arguments->parallel = parallel;
+  arguments->load_float16 = cuplug_float16_load_block;
   arguments->division = &division;
   memcpy(&function, &code->function, sizeof(function));
   function(arguments);

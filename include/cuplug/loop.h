@@ -41,6 +41,8 @@ struct cuplug_loop_call {
   /** Calls `part` for n items in ranges of `grain`, on several threads. */
   void (*parallel)(const cuplug_loop_call *call, cuplug_loop_part *part, long long n,
                    long long grain);
+  /** Makes n elements of float16 to float, by the CPU's own instructions. */
+  void (*load_float16)(float *to, const unsigned short *from, unsigned long n);
   cuplug_division
       *division; /* not claimed yet; where it is after the call, outputs are incomplete */
 };

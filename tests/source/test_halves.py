@@ -61,3 +61,28 @@ def test_stock_operators_compute_halves_as_floats(name, dtype):
         assert_same(operator(x[:n].copy()), wanted[:n])
     table = np.tile(x, 257)
     assert_same(operator(table), np.tile(wanted, 257))
+
+
+TOTAL = cuplug.reduction("total(x: T) -> T", reduce="a + b")
+DOT = cuplug.reduction("dot(x: T, y: U) -> float32", map="x * y", reduce="a + b")
+FIRST = cuplug.reduction("first(x: T) -> int64", choose="b > a", post="i")
+
+
+@pytest.mark.parametrize("n", [1, 3, 31, 32, 33, 127, 128, 255, 256, 257, 700, 1151, 1200, 2500])
+def test_reductions_take_halves_as_floats(n):
+    """In rows and columns, beside each other or not, and beside arrays of floats."""
+    random = np.random.default_rng(n)
+    whole = random.integers(-3, 4, (70, 3 * n)).astype("f2")
+    for x in (
+        whole[:, :n],
+        whole[:, ::3],
+        whole[::-1, n - 1 :: -1],
+        np.asfortranarray(whole)[:, :n],
+    ):
+        wide = x.astype("f4")
+        for v, w in ((x, wide), (x.T, wide.T)):
+            for axis in (0, 1):
+                assert_same(TOTAL(v, axis=axis), w.sum(axis).astype("f2"))
+                assert_same(DOT(v, w, axis=axis), (w * w).sum(axis))
+                assert_same(FIRST(v, axis=axis), w.argmax(axis))
+    assert_same(TOTAL(whole), np.asarray(whole.astype("f4").sum().astype("f2")))

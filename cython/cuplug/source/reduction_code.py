@@ -30,6 +30,7 @@ FIELD = re.compile(r"\s*(\w+)\s*:\s*(\w+)\s*")
 _ASSIGNMENT = re.compile(r";|(?<![=!<>])=(?!=)")
 # reduce -> the same of values that are 0 or 1, without a jump; what a value is that stays
 _LOGICAL = {"a||b": ("a | b", "a"), "a&&b": ("a & b", "!a")}
+_CHOICE = re.compile(r"\?|&&|\|\||\bif\b|\bf?(?:min|max)\b")
 _EXTREMES = ("max(a,b)", "max(b,a)", "min(a,b)", "min(b,a)")
 
 
@@ -91,6 +92,12 @@ class Reduction:
         is_plain = texts == (self.inputs[0].name, "a", None, None, None, "")
         is_one = len(variables) == len(self.outputs) == 1
         return is_plain and is_one and self.reduce.replace(" ", "") in _EXTREMES
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether conditions choose between elements."""
+        text = f"{self.map};{self.reduce};{self.preamble}"
+        return bool(self.choose) or _CHOICE.search(text) is not None
 
     @property
     def stops(self) -> str | None:
@@ -164,10 +171,21 @@ class Reduction:
         ]
         return "\n".join(functions)
 
+    def held(self, dtype: Dtype, variant: Variant) -> str:
+        """Return the C type of the elements that the code is given.
+
+        On the host float16 is float, but for scans, which take elements where they lie.
+        """
+        is_float = variant.on_host and dtype.name == "float16" and self.exclusive is None
+        return "float" if is_float else dtype.stored
+
     def element(self, variant: Variant, place: str) -> str:
-        """Return the function that maps stored values, which are `place` of each array."""
-        dtypes = self.names.dtypes(variant)
-        values = [load(dtypes[x.variable], place.format(x.name)) for x in self.inputs]
+        """Return the function that maps held values, which are `place` of each array."""
+        dtypes, values = self.names.dtypes(variant), []
+        for x in self.inputs:
+            dtype, at = dtypes[x.variable], place.format(x.name)
+            is_same = self.held(dtype, variant) == dtype.computed
+            values.append(at if is_same else load(dtype, at))
         listed = ", ".join(["given", *values, "i"])
         return (
             "__device__ inline cuplug_value cuplug_element(const cuplug_numbers given, "
@@ -177,10 +195,11 @@ class Reduction:
     def lists(self, variant: Variant) -> str:
         """Return what the templates repeat for each array."""
         dtypes, n = self.names.dtypes(variant), len(self.inputs)
-        each = [
-            f"DO({k}, {x.name}, {dtypes[x.variable].stored})"
-            for k, x in enumerate(self.names.arrays)
-        ]
+        each = []
+        for k, x in enumerate(self.names.arrays):
+            dtype = dtypes[x.variable]
+            is_held = k >= n or self.held(dtype, variant) == dtype.stored
+            each.append(f"DO({k}, {x.name}, {dtype.stored if is_held else f'{dtype.name}_t'})")
         results = " ".join(f"{dtypes[x.variable].stored} {x.name};" for x in self.outputs)
         return f"""#define CUPLUG_EACH_INPUT(DO) {" ".join(each[:n])}
 #define CUPLUG_EACH_OUTPUT(DO) {" ".join(each[n:])}

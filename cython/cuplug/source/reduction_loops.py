@@ -38,7 +38,7 @@ def host_code(op: Reduction, variant: Variant) -> str:
     is_whole = not op.fields and accumulators[0].kind in WIDE
     narrow = f"{'u' * (accumulators[0].kind == 'uint')}int32_t"
     of_lanes = f"struct {{ {narrow} of[LANES]; }}" if _is_narrow(op, dtypes) else ""
-    places = " ".join(f"const {dtypes[x.variable].stored} *{x.name};" for x in op.inputs)
+    places = " ".join(f"const {op.held(dtypes[x.variable], variant)} *{x.name};" for x in op.inputs)
     return f"""{op.head(variant)}
 typedef struct cuplug_places {{ {places} }} cuplug_places;
 {op.element(variant, "p.{}[at]")}
@@ -46,7 +46,8 @@ typedef struct cuplug_places {{ {places} }} cuplug_places;
 enum {{ BLOCK = {block}, LANES = {lanes}, FEW = {few},
        N_INPUTS = {len(op.inputs)}, N_OUTPUTS = {len(op.outputs)},
        COUNTS = {int(op.counts)}, CAN_STOP = {int(op.stops is not None)},
-       EXCLUSIVE = {int(op.exclusive or False)}, WHOLE = {int(is_whole)} }};
+       EXCLUSIVE = {int(op.exclusive or False)}, WHOLE = {int(is_whole)},
+       HAS_CHOICES = {int(op.has_choices)} }};
 typedef uint{8 * min(next(iter(accumulators)).n_bytes, 8)}_t cuplug_flag;
 typedef {of_lanes or "CUPLUG_VALUES(LANES)"} cuplug_lanes;
 {_templates(op)}"""

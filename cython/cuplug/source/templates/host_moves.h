@@ -68,45 +68,41 @@ static inline void cuplug_walk_on(cuplug_walk *walk, const cuplug_loop *loop, un
 #define CUPLUG_GATHER(stride) \
   for (int64_t j = 0; j < m; j++) block[done + j] = from[j * (stride)];
 
-/* Elements begin to begin + n of array k, between a block and memory. */
-#define CUPLUG_DEFINE_MOVES(T)                                                                     \
-  static __attribute__((unused)) const T *cuplug_gather_##T(                                       \
-      T *block, const void *data, const cuplug_loop *loop, unsigned k, int64_t begin, int64_t n) { \
-    cuplug_walk walk;                                                                              \
-    const int last = loop->ndim - 1;                                                               \
-    cuplug_walk_to(&walk, loop, k, begin);                                                         \
-    if (last < 0) *block = *(const T *)data;                                                       \
-    for (int64_t done = 0, m; last >= 0 && done < n; done += m) {                                  \
-      const T *from = (const T *)data + walk.offset;                                               \
-      const int64_t stride = loop->strides[last][k];                                               \
-      m = cuplug_least(n - done, loop->sizes[last] - walk.at[last]);                               \
-      if (stride == 1)                                                                             \
-        memcpy(block + done, from, (size_t)m * sizeof(T));                                         \
-      else if (stride == 2)                                                                        \
-        CUPLUG_GATHER(2)                                                                           \
-      else if (stride == 3)                                                                        \
-        CUPLUG_GATHER(3)                                                                           \
-      else if (stride == 4)                                                                        \
-        CUPLUG_GATHER(4)                                                                           \
-      else                                                                                         \
-        CUPLUG_GATHER(stride)                                                                      \
-      cuplug_walk_on(&walk, loop, k, m);                                                           \
-    }                                                                                              \
-    return block;                                                                                  \
-  }                                                                                                \
-  static __attribute__((unused)) void cuplug_scatter_##T(                                          \
-      const T *block, void *data, const cuplug_loop *loop, unsigned k, int64_t begin, int64_t n) { \
-    cuplug_walk walk;                                                                              \
-    const int last = loop->ndim - 1;                                                               \
-    cuplug_walk_to(&walk, loop, k, begin);                                                         \
-    if (last < 0) *(T *)data = *block;                                                             \
-    for (int64_t done = 0, m; last >= 0 && done < n; done += m) {                                  \
-      T *to = (T *)data + walk.offset;                                                             \
-      const int64_t stride = loop->strides[last][k];                                               \
-      m = cuplug_least(n - done, loop->sizes[last] - walk.at[last]);                               \
-      for (int64_t j = 0; j < m; j++) to[j * stride] = block[done + j];                            \
-      cuplug_walk_on(&walk, loop, k, m);                                                           \
-    }                                                                                              \
+/* Of each type: that of its elements in blocks, n elements that lie together, and elements begin to
+ * begin + n of array k, which are brought into a block. */
+#define CUPLUG_DEFINE_MOVES(T)                                                                    \
+  typedef T cuplug_held_##T;                                                                      \
+  enum { CUPLUG_IS_CONVERTED_##T = 0 };                                                           \
+  static inline const T *cuplug_beside_##T(const cuplug_loop_call *call, T *block, const T *from, \
+                                           int64_t n) {                                           \
+    (void)call, (void)block, (void)n;                                                             \
+    return from;                                                                                  \
+  }                                                                                               \
+  static __attribute__((unused))                                                                  \
+  const T *cuplug_gather_##T(const cuplug_loop_call *call, T *block, const T *data,               \
+                             const cuplug_loop *loop, unsigned k, int64_t begin, int64_t n) {     \
+    cuplug_walk walk;                                                                             \
+    const int last = loop->ndim - 1;                                                              \
+    (void)call;                                                                                   \
+    cuplug_walk_to(&walk, loop, k, begin);                                                        \
+    if (last < 0) *block = *data;                                                                 \
+    for (int64_t done = 0, m; last >= 0 && done < n; done += m) {                                 \
+      const T *from = data + walk.offset;                                                         \
+      const int64_t stride = loop->strides[last][k];                                              \
+      m = cuplug_least(n - done, loop->sizes[last] - walk.at[last]);                              \
+      if (stride == 1)                                                                            \
+        memcpy(block + done, from, (size_t)m * sizeof(T));                                        \
+      else if (stride == 2)                                                                       \
+        CUPLUG_GATHER(2)                                                                          \
+      else if (stride == 3)                                                                       \
+        CUPLUG_GATHER(3)                                                                          \
+      else if (stride == 4)                                                                       \
+        CUPLUG_GATHER(4)                                                                          \
+      else                                                                                        \
+        CUPLUG_GATHER(stride)                                                                     \
+      cuplug_walk_on(&walk, loop, k, m);                                                          \
+    }                                                                                             \
+    return block;                                                                                 \
   }
 CUPLUG_DEFINE_MOVES(uint8_t)
 CUPLUG_DEFINE_MOVES(int8_t)
@@ -120,3 +116,25 @@ CUPLUG_DEFINE_MOVES(float)
 CUPLUG_DEFINE_MOVES(double)
 CUPLUG_DEFINE_MOVES(complex64_t)
 CUPLUG_DEFINE_MOVES(complex128_t)
+
+/* Halves are floats in blocks: compilers know no vector instruction for them by themselves. */
+typedef uint16_t float16_t;
+typedef float cuplug_held_float16_t;
+enum { CUPLUG_IS_CONVERTED_float16_t = 1, FEW_HALVES = 32 };
+static __attribute__((unused)) const float *cuplug_beside_float16_t(const cuplug_loop_call *call,
+                                                                    float *block,
+                                                                    const float16_t *from,
+                                                                    int64_t n) {
+  if (n >= FEW_HALVES)
+    call->load_float16(block, from, (unsigned long)n);
+  else
+    for (int64_t at = 0; at < n; at++) block[at] = cuplug_float16_load(from[at]);
+  return block;
+}
+static __attribute__((unused)) const float *
+cuplug_gather_float16_t(const cuplug_loop_call *call, float *block, const float16_t *data,
+                        const cuplug_loop *loop, unsigned k, int64_t begin, int64_t n) {
+  float16_t halves[n];
+  cuplug_gather_uint16_t(call, halves, data, loop, k, begin, n);
+  return cuplug_beside_float16_t(call, block, halves, n);
+}

@@ -15,6 +15,7 @@
  *   cuplug_flag                           an unsigned integer as wide as a value
  *   cuplug_lanes                          LANES values, in as many bits as those of a block need
  *   BLOCK, LANES, FEW, N_INPUTS, N_OUTPUTS, COUNTS, CAN_STOP
+ *   HAS_CHOICES                           whether conditions choose between elements
  *
  * Values are put together by lanes: lane k takes each LANES-th element, which vector instructions
  * do for many lanes at once. After STEPS such steps lanes are folded in halves to FEW; those of

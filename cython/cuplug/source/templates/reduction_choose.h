@@ -82,11 +82,9 @@ static inline int64_t place_of_best(const cuplug_numbers given, const cuplug_pla
 static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
   const cuplug_numbers given = task->given;
   int64_t offsets[N_INPUTS], at_row = part * task->call->part, end = end_of(task->call, part);
-  int64_t chunk = FLAT_CHUNK;
+  const int64_t chunk = task->uses_blocks ? BLOCK : FLAT_CHUNK;
   cuplug_value best;
   row_offsets(task->call, output, offsets);
-  for (int k = 0; k < N_INPUTS; k++)
-    if (!task->is_flat[k]) chunk = BLOCK;
   for (int64_t n, is_first = 1; at_row < end; at_row += n, is_first = 0) {
     n = cuplug_least(chunk, end - at_row);
     const cuplug_places p = row_places(task, offsets, at_row, n);

@@ -2,7 +2,8 @@
 /* Where the elements of reductions and scans lie on the host: in the arrays, or gathered in blocks.
  * What stands before it is listed in reduction.h. */
 enum { LEAST_RUN = 64 }; /* outputs; fewer ones side by side are gathered */
-#define CUPLUG_BLOCK(k, name, type) type name[BLOCK + LANES] __attribute__((aligned(64)));
+#define CUPLUG_BLOCK(k, name, type) \
+  cuplug_held_##type name[BLOCK + LANES] __attribute__((aligned(64)));
 typedef struct cuplug_blocks {
   CUPLUG_EACH_INPUT(CUPLUG_BLOCK)
 } cuplug_blocks;
@@ -13,6 +14,7 @@ typedef struct cuplug_task {
   cuplug_numbers given;
   int is_flat[N_INPUTS]; /* along the loop that is walked: the reduced one by rows, else the kept */
   int is_packed[N_INPUTS]; /* by columns: rows of outputs lie side by side */
+  int uses_blocks;         /* by rows: BLOCK + LANES elements at a time at most */
   int64_t run;             /* by columns: outputs whose elements lie together where it is flat */
   cuplug_blocks blocks;
 } cuplug_task;
@@ -33,16 +35,19 @@ static int64_t run_of(const cuplug_loop *kept) {
   return is_flat || !is_flat_in_last ? kept->n : kept->sizes[last];
 }
 
+#define CUPLUG_OR_CONVERTED(k, name, type) | CUPLUG_IS_CONVERTED_##type
 static void start_task(cuplug_task *task, const cuplug_loop_call *call) {
   const cuplug_loop *kept = call->loop, *reduced = call->reduced;
   task->call = call;
   task->given = cuplug_read(call->scalars);
   task->run = call->by_columns ? run_of(kept) : 0;
+  task->uses_blocks = 0 CUPLUG_EACH_INPUT(CUPLUG_OR_CONVERTED);
   for (int k = 0; k < N_INPUTS; k++) {
     const int is_in_runs = call->by_columns && task->run != kept->n;
     task->is_flat[k] = is_in_runs || cuplug_is_flat(call->by_columns ? kept : reduced, k);
     task->is_packed[k] =
         task->is_flat[k] && reduced->ndim == 1 && reduced->strides[0][k] == task->run;
+    task->uses_blocks |= !task->is_flat[k];
   }
 }
 
@@ -53,13 +58,14 @@ static inline cuplug_places row_places(cuplug_task *task, const int64_t *offsets
                                        int64_t n) {
   const cuplug_loop_call *call = task->call;
   cuplug_places p;
-#define CUPLUG_PLACE(k, name, type)                                                           \
-  {                                                                                           \
-    const type *data = (const type *)call->data[k] + offsets[k];                              \
-    if (task->is_flat[k]) CUPLUG_ASK_FOR(data + begin + n, n);                                \
-    p.name = task->is_flat[k]                                                                 \
-                 ? data + begin                                                               \
-                 : cuplug_gather_##type(task->blocks.name, data, call->reduced, k, begin, n); \
+#define CUPLUG_PLACE(k, name, type)                                                     \
+  {                                                                                     \
+    const type *data = (const type *)call->data[k] + offsets[k];                        \
+    cuplug_held_##type *block = task->blocks.name;                                      \
+    if (HAS_CHOICES && task->is_flat[k]) CUPLUG_ASK_FOR(data + begin + n, n);           \
+    p.name = task->is_flat[k]                                                           \
+                 ? cuplug_beside_##type(call, block, data + begin, n)                   \
+                 : cuplug_gather_##type(call, block, data, call->reduced, k, begin, n); \
   }
   CUPLUG_EACH_INPUT(CUPLUG_PLACE)
 #undef CUPLUG_PLACE
@@ -100,17 +106,16 @@ static inline cuplug_places column_places(cuplug_task *task, const cuplug_column
 #define CUPLUG_PLACE(k, name, type)                                                                \
   {                                                                                                \
     const type *data = (const type *)call->data[k];                                                \
-    p.name = data + c->offsets[k] + cuplug_offset(call->reduced, k, r);                            \
+    const type *here = data + c->offsets[k] + cuplug_offset(call->reduced, k, r);                  \
+    cuplug_held_##type *block = task->blocks.name;                                                 \
+    const int is_beside = rows == 1 ? task->is_flat[k] : task->is_packed[k];                       \
     if (task->is_flat[k] && !(task->is_packed[k] && m == task->run))                               \
       CUPLUG_ASK_FOR(data + c->offsets[k] + cuplug_offset(call->reduced, k, r_ahead) + beside * m, \
                      m);                                                                           \
-    if (!(rows == 1 ? task->is_flat[k] : task->is_packed[k])) {                                    \
-      for (int64_t j = 0; j < rows; j++)                                                           \
-        cuplug_gather_##type(task->blocks.name + j * m,                                            \
-                             data + cuplug_offset(call->reduced, k, r + j), call->loop, k,         \
-                             c->begin, m);                                                         \
-      p.name = task->blocks.name;                                                                  \
-    }                                                                                              \
+    p.name = is_beside ? cuplug_beside_##type(call, block, here, rows * m) : block;                \
+    for (int64_t j = 0; !is_beside && j < rows; j++)                                               \
+      cuplug_gather_##type(call, block + j * m, data + cuplug_offset(call->reduced, k, r + j),     \
+                           call->loop, k, c->begin, m);                                            \
   }
   CUPLUG_EACH_INPUT(CUPLUG_PLACE)
 #undef CUPLUG_PLACE

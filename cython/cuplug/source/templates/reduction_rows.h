@@ -49,10 +49,7 @@ static inline int few_stop(const cuplug_numbers given, const cuplug_few *few) {
 /* Elements that are put together before pairs are: where that is exact, more of them. */
 static inline int64_t chunk_of(const cuplug_task *task) {
   const int is_exact = sizeof(cuplug_lanes) < sizeof(CUPLUG_VALUES(LANES));
-  int64_t chunk = is_exact ? 8 * BLOCK : BLOCK;
-  for (int k = 0; k < N_INPUTS; k++)
-    if (!task->is_flat[k]) chunk = BLOCK;
-  return chunk;
+  return is_exact && !task->uses_blocks ? 8 * BLOCK : BLOCK;
 }
 
 static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
