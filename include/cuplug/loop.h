@@ -13,9 +13,11 @@ typedef struct cuplug_loop {
   long long (*strides)[32]; /* [dimension][array], in elements */
 } cuplug_loop;
 
-/** The first division of integers in a call that has no result: by 0, or of the least by -1. */
+/** What went wrong in a call: there was no memory, or a division of integers has no result, the
+ * first one by 0, or of the least by -1. */
 typedef struct cuplug_division {
-  int claimed; /* 1 where there was one */
+  int no_memory;
+  int claimed; /* 1 where there was such a division */
   char message[252];
 } cuplug_division;
 
@@ -41,6 +43,10 @@ struct cuplug_loop_call {
   /** Calls `part` for n items in ranges of `grain`, on several threads. */
   void (*parallel)(const cuplug_loop_call *call, cuplug_loop_part *part, long long n,
                    long long grain);
+  /** Calls `part` with `bytes` of memory, aligned to 64, as `room`; without any the call fails. */
+  void (*with_room)(const cuplug_loop_call *call, unsigned long bytes, cuplug_loop_part *part,
+                    long long from, long long to);
+  void *room;
   /** Makes n elements of float16 to float, by the CPU's own instructions. */
   void (*load_float16)(float *to, const unsigned short *from, unsigned long n);
   cuplug_division

@@ -94,3 +94,41 @@ def test_generated_code_needs_no_library_of_threads():
     assert len(loaded) >= 2
     for path in loaded:
         assert not [name for name in elf.read_library(path).needed if "omp" in name]
+
+
+def test_a_thread_without_memory_for_a_reduction(run_python):
+    """The first one of a thread asks for some."""
+    done = run_python(
+        """
+import resource, threading
+import numpy as np, cuplug
+total = cuplug.reduction("total(x: T) -> T", reduce="a + b")
+x = np.ones((30, 40))
+total(x)
+seen, hard = [], resource.getrlimit(resource.RLIMIT_AS)[1]
+
+def use():
+    with open("/proc/self/statm") as file:
+        pages = int(file.read().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * 4096, hard))
+    filled = []
+    try:
+        while True:
+            filled.append(bytearray(20_000))
+    except MemoryError:
+        pass
+    try:
+        total(x, axis=0)
+    except MemoryError as error:
+        seen.append(str(error))
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    assert (total(x, axis=0) == 30).all()
+
+thread = threading.Thread(target=use)
+thread.start()
+thread.join()
+assert seen == ["total: out of memory while reducing"], seen
+""",
+        env={"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"},
+    )
+    assert done.returncode == 0, done.stderr

@@ -15,7 +15,7 @@ from cuplug.signature import signature as signatures
 from cuplug.signature.signature import Parameter, Signature
 from cuplug.signature.variant import Variant
 
-_BLOCK_BYTES = 8192  # of all blocks of a loop
+_BLOCK_BYTES, _MOST = 32768, 8192  # of all blocks of a loop, and elements: CUPLUG_GRAIN
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 
 
@@ -233,9 +233,9 @@ def store(dtype: Dtype, text: str) -> str:
 def block_elements(n_blocks: int, widest: int) -> int:
     """Return how many elements, of `widest` bytes, are in each of the blocks of a loop on the host.
 
-    They lie on its thread's stack, which may be small, and in the first cache.
+    They are in the nearest caches.
     """
-    return 1 << (_BLOCK_BYTES // n_blocks // widest).bit_length() - 1
+    return min(1 << (_BLOCK_BYTES // n_blocks // widest).bit_length() - 1, _MOST)
 
 
 def quoted(text: str, name: str, close: str = "") -> str:

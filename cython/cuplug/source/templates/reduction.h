@@ -18,12 +18,17 @@
  *   HAS_CHOICES                           whether conditions choose between elements
  *
  * Values are put together by lanes: lane k takes each LANES-th element, which vector instructions
- * do for many lanes at once. After STEPS such steps lanes are folded in halves to FEW; those of
- * different chunks are put together in pairs, pairs of pairs and so on: rounding errors grow with
+ * do for many lanes at once. Those of a chunk are folded in halves to FEW; those of different
+ * chunks are put together in pairs, pairs of pairs and so on: rounding errors grow with
  * the logarithm of the number of elements. */
-enum { STEPS = BLOCK / LANES, N_PAIRS = 48, ROW_STEPS = CAN_STOP ? 16 : 128, FLAT_CHUNK = 1024 };
+enum { CHUNK = BLOCK / 4 < LANES ? LANES : BLOCK / 4, N_PAIRS = 48 };
+enum { ROW_STEPS = CAN_STOP ? 16 : 128 };
+/* By columns: values of a page. So many elements are read of several short rows at once, and of
+ * each of a few long ones, as memory is then read at as many places. Of more rows, pieces are as
+ * long as a block has room for: processors foresee long ones, and best whole rows. */
+enum { FEW_ROWS = 8, OF_PAGE = 4096 / sizeof(cuplug_value) };
+enum { PAGE = OF_PAGE < BLOCK ? OF_PAGE : BLOCK };
 
-typedef CUPLUG_VALUES(BLOCK) cuplug_values;
 typedef CUPLUG_VALUES(FEW) cuplug_few;
 
 #define CUPLUG_SET_REDUCED(values, at, a, b) CUPLUG_SET(values, at, cuplug_reduce(given, a, b))
@@ -76,7 +81,7 @@ static inline int64_t column_chunk(cuplug_task *task, const cuplug_columns *c, i
                                    int64_t end, int64_t rows, cuplug_values *values) {
   const cuplug_numbers given = task->given;
   const int64_t m = c->m, n = cuplug_least(rows, end - r) * m;
-  int64_t numbers[COUNTS ? BLOCK : 1];
+  int64_t *const numbers = task->room->numbers;
   for (int64_t at = 0; COUNTS && at < n; at++) numbers[at] = at / m;
   cuplug_places p = column_places(task, c, r, n / m);
   CUPLUG_SIMD
@@ -107,12 +112,12 @@ static int all_stop(const cuplug_numbers given, const cuplug_values *values, int
 
 /* One part of up to `most` outputs from `begin` on; returns how many it took. Few outputs are
  * walked by several rows at once. */
-static int64_t columns(cuplug_task *task, int64_t begin, int64_t most, int64_t part,
-                       cuplug_values *values) {
+static int64_t columns(cuplug_task *task, int64_t begin, int64_t most, int64_t part) {
   const cuplug_loop_call *call = task->call;
   const cuplug_numbers given = task->given;
+  cuplug_values *const values = &task->room->values, *const more = &task->room->more;
   const int64_t m = cuplug_least(most, task->run - begin % task->run);
-  const int64_t rows = m == task->run ? BLOCK / m : 1;
+  const int64_t rows = m == task->run && m < PAGE ? PAGE / m : 1;
   cuplug_columns c = {.begin = begin, .m = m};
   row_offsets(call, begin, c.offsets);
   const int64_t step = rows * ROW_STEPS;
@@ -121,15 +126,14 @@ static int64_t columns(cuplug_task *task, int64_t begin, int64_t most, int64_t p
   if (is_stopped(stopped)) end = r + 1;
   const int64_t n = column_chunk(task, &c, r, cuplug_least(end, r + step), rows, values);
   for (r += step; r < end; r += step) {
-    cuplug_values more;
     if (CAN_STOP && all_stop(given, values, n, m)) {
       stop(stopped);
       break;
     }
-    const int64_t n_more = column_chunk(task, &c, r, cuplug_least(end, r + step), rows, &more);
+    const int64_t n_more = column_chunk(task, &c, r, cuplug_least(end, r + step), rows, more);
     CUPLUG_SIMD
     for (int64_t at = 0; at < n_more; at++)
-      CUPLUG_SET_REDUCED(*values, at, CUPLUG_GET(*values, at), CUPLUG_GET(more, at));
+      CUPLUG_SET_REDUCED(*values, at, CUPLUG_GET(*values, at), CUPLUG_GET(*more, at));
   }
   for (int64_t n_rows = n / m, half; n_rows > 1; n_rows = half) {
     half = (n_rows + 1) / 2;
@@ -178,7 +182,7 @@ static void keep_values(cuplug_value *partials, int64_t m, const cuplug_values *
 
 /* An item is one part of some outputs: of one where rows are long or there are parts. */
 static int64_t outputs_of(const cuplug_loop_call *call) {
-  if (call->by_columns) return BLOCK;
+  if (call->by_columns) return call->reduced->n < FEW_ROWS ? PAGE : BLOCK;
   const int64_t rows = call->n_parts == 1 ? CUPLUG_GRAIN / call->part : 1;
   return rows < 1 ? 1 : cuplug_least(rows, BLOCK);
 }
@@ -189,20 +193,20 @@ static int64_t items_of(const cuplug_loop_call *call) {
 CUPLUG_PART run_items(const cuplug_loop_call *call, long long from, long long to) {
   const int64_t n = call->loop->n, n_items = items_of(call), step = outputs_of(call);
   cuplug_task task;
-  cuplug_values values;
   start_task(&task, call);
+  cuplug_values *const values = &task.room->values;
   for (int64_t item = from; item < to; item++) {
     const int64_t first = item % n_items * step, part = item / n_items;
     const int64_t end = cuplug_least(first + step, n);
     for (int64_t begin = first, m = end - first; begin < end; begin += m) {
       if (call->by_columns)
-        m = columns(&task, begin, end - begin, part, &values);
+        m = columns(&task, begin, end - begin, part);
       else
-        for (int64_t at = 0; at < m; at++) CUPLUG_SET(values, at, row(&task, begin + at, part));
+        for (int64_t at = 0; at < m; at++) CUPLUG_SET(*values, at, row(&task, begin + at, part));
       if (call->n_parts == 1)
-        store_outputs(&task, begin, m, &values);
+        store_outputs(&task, begin, m, values);
       else
-        keep_values((cuplug_value *)call->partials + part * n + begin, m, &values);
+        keep_values((cuplug_value *)call->partials + part * n + begin, m, values);
     }
   }
 }
@@ -212,8 +216,8 @@ CUPLUG_PART put_together(const cuplug_loop_call *call, long long begin, long lon
   const int64_t n = call->loop->n, m = end - begin;
   cuplug_value *partials = (cuplug_value *)call->partials + begin;
   cuplug_task task;
-  cuplug_values values;
   start_task(&task, call);
+  cuplug_values *const values = &task.room->values;
   const cuplug_numbers given = task.given;
   for (int64_t n_parts = call->n_parts, half; n_parts > 1; n_parts = half) {
     half = (n_parts + 1) / 2;
@@ -225,16 +229,22 @@ CUPLUG_PART put_together(const cuplug_loop_call *call, long long begin, long lon
     }
   }
   for (int64_t at = 0; at < m; at++)
-    CUPLUG_SET(values, at, call->n_parts ? partials[at] : cuplug_identity(given));
-  store_outputs(&task, begin, m, &values);
+    CUPLUG_SET(*values, at, call->n_parts ? partials[at] : cuplug_identity(given));
+  store_outputs(&task, begin, m, values);
 }
 
-static void run_range(const cuplug_loop_call *call, long long from, long long to) {
+static void run_in_room(const cuplug_loop_call *call, long long from, long long to) {
   cuplug_run_part(run_items, call, from, to);
 }
-static void put_range(const cuplug_loop_call *call, long long from, long long to) {
+static void put_in_room(const cuplug_loop_call *call, long long from, long long to) {
   for (; from < to; from += BLOCK)
     cuplug_run_part(put_together, call, from, cuplug_least(to, from + BLOCK));
+}
+static void run_range(const cuplug_loop_call *call, long long from, long long to) {
+  call->with_room(call, sizeof(cuplug_room), run_in_room, from, to);
+}
+static void put_range(const cuplug_loop_call *call, long long from, long long to) {
+  call->with_room(call, sizeof(cuplug_room), put_in_room, from, to);
 }
 
 void cuplug_function(const cuplug_loop_call *call) {

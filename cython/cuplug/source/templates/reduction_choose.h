@@ -22,6 +22,8 @@ static __attribute__((noinline)) int64_t place_in_order(const cuplug_numbers giv
   return best;
 }
 
+enum { FLAT_CHUNK = 1024 }; /* of elements that need no block */
+
 /* Lanes that are folded at once, though fewer are left: as vectors, without jumps. */
 enum { BESIDE = LANES < 32 ? 1 : 16 };
 
@@ -82,7 +84,7 @@ static inline int64_t place_of_best(const cuplug_numbers given, const cuplug_pla
 static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
   const cuplug_numbers given = task->given;
   int64_t offsets[N_INPUTS], at_row = part * task->call->part, end = end_of(task->call, part);
-  const int64_t chunk = task->uses_blocks ? BLOCK : FLAT_CHUNK;
+  const int64_t chunk = task->uses_blocks ? CHUNK : FLAT_CHUNK;
   cuplug_value best;
   row_offsets(task->call, output, offsets);
   for (int64_t n, is_first = 1; at_row < end; at_row += n, is_first = 0) {

@@ -7,6 +7,14 @@ enum { LEAST_RUN = 64 }; /* outputs; fewer ones side by side are gathered */
 typedef struct cuplug_blocks {
   CUPLUG_EACH_INPUT(CUPLUG_BLOCK)
 } cuplug_blocks;
+typedef CUPLUG_VALUES(BLOCK) cuplug_values;
+
+/* What is too large for small stacks: besides, by columns, the numbers of elements. */
+typedef struct cuplug_room {
+  cuplug_blocks blocks;
+  cuplug_values values, more;
+  int64_t numbers[COUNTS ? BLOCK : 1];
+} cuplug_room;
 
 /* What a range of items shares. */
 typedef struct cuplug_task {
@@ -14,9 +22,9 @@ typedef struct cuplug_task {
   cuplug_numbers given;
   int is_flat[N_INPUTS]; /* along the loop that is walked: the reduced one by rows, else the kept */
   int is_packed[N_INPUTS]; /* by columns: rows of outputs lie side by side */
-  int uses_blocks;         /* by rows: BLOCK + LANES elements at a time at most */
+  int uses_blocks;         /* not all are read where they lie: BLOCK + LANES at a time at most */
   int64_t run;             /* by columns: outputs whose elements lie together where it is flat */
-  cuplug_blocks blocks;
+  cuplug_room *room;
 } cuplug_task;
 
 static int64_t end_of(const cuplug_loop_call *call, int64_t part) {
@@ -39,6 +47,7 @@ static int64_t run_of(const cuplug_loop *kept) {
 static void start_task(cuplug_task *task, const cuplug_loop_call *call) {
   const cuplug_loop *kept = call->loop, *reduced = call->reduced;
   task->call = call;
+  task->room = call->room;
   task->given = cuplug_read(call->scalars);
   task->run = call->by_columns ? run_of(kept) : 0;
   task->uses_blocks = 0 CUPLUG_EACH_INPUT(CUPLUG_OR_CONVERTED);
@@ -61,7 +70,7 @@ static inline cuplug_places row_places(cuplug_task *task, const int64_t *offsets
 #define CUPLUG_PLACE(k, name, type)                                                     \
   {                                                                                     \
     const type *data = (const type *)call->data[k] + offsets[k];                        \
-    cuplug_held_##type *block = task->blocks.name;                                      \
+    cuplug_held_##type *block = task->room->blocks.name;                                \
     if (HAS_CHOICES && task->is_flat[k]) CUPLUG_ASK_FOR(data + begin + n, n);           \
     p.name = task->is_flat[k]                                                           \
                  ? cuplug_beside_##type(call, block, data + begin, n)                   \
@@ -107,7 +116,7 @@ static inline cuplug_places column_places(cuplug_task *task, const cuplug_column
   {                                                                                                \
     const type *data = (const type *)call->data[k];                                                \
     const type *here = data + c->offsets[k] + cuplug_offset(call->reduced, k, r);                  \
-    cuplug_held_##type *block = task->blocks.name;                                                 \
+    cuplug_held_##type *block = task->room->blocks.name;                                           \
     const int is_beside = rows == 1 ? task->is_flat[k] : task->is_packed[k];                       \
     if (task->is_flat[k] && !(task->is_packed[k] && m == task->run))                               \
       CUPLUG_ASK_FOR(data + c->offsets[k] + cuplug_offset(call->reduced, k, r_ahead) + beside * m, \

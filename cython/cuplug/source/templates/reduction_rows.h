@@ -49,7 +49,7 @@ static inline int few_stop(const cuplug_numbers given, const cuplug_few *few) {
 /* Elements that are put together before pairs are: where that is exact, more of them. */
 static inline int64_t chunk_of(const cuplug_task *task) {
   const int is_exact = sizeof(cuplug_lanes) < sizeof(CUPLUG_VALUES(LANES));
-  return is_exact && !task->uses_blocks ? 8 * BLOCK : BLOCK;
+  return is_exact && !task->uses_blocks ? 8 * CHUNK : CHUNK;
 }
 
 static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
