@@ -15,7 +15,7 @@ NS_PER_UNIT = {"us": 1e3, "ms": 1e6}
 BATCH_NS = 500_000
 MAX_ROUNDS = 301
 SETTLED_S = 0.01  # after it the worker threads of the contender before have stopped spinning
-LONG_NS, FEW_ROUNDS = 100_000_000, 3
+LONG_NS, FEW_ROUNDS = 100_000_000, 3  # a batch as long varies little
 
 
 class Skip(Exception):
@@ -92,8 +92,9 @@ class Comparison:
     """Contenders that do the same work, timed in turn, round by round.
 
     `number` is how often the work is done in one batch, None to find it, so that a batch takes
-    `batch_ns`; `synchronize` runs before and after each batch, untimed, and `pause_s` passes before
-    it; `expected` is what every contender must compute, and `n_bytes` what the work moves at least.
+    `batch_ns`; `synchronize` runs before and after each batch, untimed, and `pause_s` passes when
+    the contender changes; `expected` is what every contender must compute, and `n_bytes` what the
+    work moves at least.
     """
 
     title: str
@@ -111,6 +112,7 @@ class Comparison:
     contenders: dict[str, Contender] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
+    shortest_ns: dict[str, float] = field(default_factory=dict)
     samples: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, name: str, prepare: Callable[[], Contender]) -> None:
@@ -118,9 +120,10 @@ class Comparison:
         self.order.append(name)
         try:
             contender = prepare()
-            self._batch(contender, 1)
+            time.sleep(self.pause_s)
+            self.shortest_ns[name] = self._batch(contender, 1)
             self._check(contender)
-            self.numbers[name] = self.number or self._calibrate(contender)
+            self.numbers[name] = self.number or self._calibrate(name, contender)
             self.contenders[name] = contender
         except Exception as error:
             self.reasons[name] = explain(error)
@@ -128,18 +131,21 @@ class Comparison:
     def measure(self, seconds: float, min_rounds: int = 5) -> None:
         """Time all contenders in turn until the seconds are over, each at least `min_rounds` times.
 
-        The order turns by one from round to round. Who takes long and ten times as long as another
-        is timed in a few rounds alone.
+        The order turns by one from round to round. Of who takes long, half as many rounds suffice,
+        and one if another takes a tenth of the time.
         """
         names = list(self.contenders)
         self.samples |= {name: [] for name in names}
         deadline = time.monotonic() + seconds
+        few_rounds = max(FEW_ROUNDS, (min_rounds + 1) // 2)
         for k in range(MAX_ROUNDS if names else 0):
-            if k >= min_rounds and time.monotonic() > deadline:
+            is_over = time.monotonic() > deadline
+            if is_over and k >= min_rounds:
                 return
             turn = k % len(names)
             for name in names[turn:] + names[:turn]:
-                self._sample(name)
+                if not self._takes_long(name, few_rounds if is_over else MAX_ROUNDS):
+                    self._sample(name)
 
     def as_dict(self) -> dict[str, Any]:
         """Return settings, statistics, reasons and judged targets as plain data."""
@@ -150,7 +156,6 @@ class Comparison:
         return facts | {"results": results, "targets": [t.judge(medians) for t in self.targets]}
 
     def _batch(self, contender: Contender, number: int) -> float:
-        time.sleep(self.pause_s)
         self.synchronize()
         elapsed_ns = contender.time_ns(number)
         self.synchronize()
@@ -163,36 +168,47 @@ class Comparison:
         if seen.dtype != self.expected.dtype or not np.array_equal(seen, self.expected):
             raise ArithmeticError("its result differs from the expected one")
 
-    def _calibrate(self, contender: Contender) -> int:
+    def _calibrate(self, name: str, contender: Contender) -> int:
         """Return how many calls make a batch; of two the shorter counts: the first may be cold."""
         number, most = 1, 1 << 20
         while number < most:
             elapsed_ns = self._batch(contender, number)
             if elapsed_ns < LONG_NS:
                 elapsed_ns = min(elapsed_ns, self._batch(contender, number))
+            self.shortest_ns[name] = min(elapsed_ns / number, self.shortest_ns[name])
             if elapsed_ns >= self.batch_ns:
                 break
             enough = int(1.1 * number * self.batch_ns / max(elapsed_ns, 1))
             number = min(max(enough, 2 * number), 50 * number, most)
         return number
 
-    def _is_far_behind(self, name: str) -> bool:
-        seen, all_seen = self.samples[name], filter(None, self.samples.values())
-        if len(seen) < FEW_ROUNDS:
+    def _takes_long(self, name: str, few_rounds: int) -> bool:
+        """Return whether a contender takes so long that it has been timed often enough."""
+        shortest_ns, n_seen = self.shortest_ns[name], len(self.samples[name])
+        if shortest_ns * self.numbers[name] < LONG_NS:
             return False
-        best, batch_ns = min(map(min, all_seen)), self.numbers[name] * NS_PER_UNIT[self.unit]
-        return min(seen) > 10 * best and min(seen) * batch_ns > LONG_NS
+        is_far = shortest_ns > 10 * min(self.shortest_ns[x] for x in self.contenders)
+        return n_seen >= (1 if is_far else few_rounds)
+
+    def _settle(self, name: str) -> None:
+        """Pass the pause; then caches are cold, and an untimed call warms them if it is short."""
+        time.sleep(self.pause_s)
+        if self.shortest_ns[name] < self.pause_s * 1e9:
+            self._batch(self.contenders[name], 1)
 
     def _sample(self, name: str) -> None:
-        if name in self.reasons or self._is_far_behind(name):
+        if name in self.reasons:
             return
         try:
+            self._settle(name)
             elapsed_ns = self._batch(self.contenders[name], self.numbers[name])
         except Exception as error:
             self.reasons[name] = explain(error)
             self.samples[name].clear()
             return
-        self.samples[name].append(elapsed_ns / self.numbers[name] / NS_PER_UNIT[self.unit])
+        each_ns = elapsed_ns / self.numbers[name]
+        self.shortest_ns[name] = min(each_ns, self.shortest_ns[name])
+        self.samples[name].append(each_ns / NS_PER_UNIT[self.unit])
 
     def _statistics(self, name: str) -> dict[str, float]:
         samples = self.samples[name]

@@ -150,13 +150,14 @@ def test_what_other_commits_measured_stays_and_says_so(tmp_path, monkeypatch):
     assert run.measured(run.data_path(facts, tmp_path), facts | {"driver": "other"}) == {}
 
 
-def test_who_is_far_behind_is_timed_less():
+def test_who_takes_long_is_timed_less():
     comparison = Comparison("work", "ms", "a", number=1)
-    for name, ns in ("fast", 1e6), ("slow", 2e8), ("short and slow", 9e7):
+    times = {"fast": 1e7, "slow, near": 1e8 - 1e6, "slow, far": 2e8, "short, far": 9e7}
+    for name, ns in {**times, "a tenth": 1e8}.items():
         comparison.add(name, lambda ns=ns: Contender(lambda number: ns))
     comparison.measure(seconds=0.0, min_rounds=7)
     counts = {name: row["n"] for name, row in comparison.as_dict()["results"].items()}
-    assert counts == {"fast": 7, "slow": 3, "short and slow": 7}
+    assert counts == {"fast": 7, "slow, near": 7, "slow, far": 1, "short, far": 7, "a tenth": 4}
 
 
 def test_comparisons_share_the_time():
