@@ -199,7 +199,7 @@ class Reduction:
         for k, x in enumerate(self.names.arrays):
             dtype = dtypes[x.variable]
             is_held = k >= n or self.held(dtype, variant) == dtype.stored
-            each.append(f"DO({k}, {x.name}, {dtype.stored if is_held else f'{dtype.name}_t'})")
+            each.append(f"DO({k}, {x.name}, {dtype.stored if is_held else 'cuplug_half'})")
         results = " ".join(f"{dtypes[x.variable].stored} {x.name};" for x in self.outputs)
         return f"""#define CUPLUG_EACH_INPUT(DO) {" ".join(each[:n])}
 #define CUPLUG_EACH_OUTPUT(DO) {" ".join(each[n:])}

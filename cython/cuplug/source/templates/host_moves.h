@@ -124,13 +124,13 @@ CUPLUG_DEFINE_MOVES(complex64_t)
 CUPLUG_DEFINE_MOVES(complex128_t)
 
 /* Halves are floats in blocks: compilers know no vector instruction for them by themselves. */
-typedef uint16_t float16_t;
-typedef float cuplug_held_float16_t;
-enum { CUPLUG_IS_CONVERTED_float16_t = 1, FEW_HALVES = 32 };
-static __attribute__((unused)) const float *cuplug_beside_float16_t(const cuplug_loop_call *call,
-                                                                    float *block,
-                                                                    const float16_t *from,
-                                                                    int64_t n) {
+typedef uint16_t cuplug_half;
+typedef float cuplug_held_cuplug_half;
+enum { CUPLUG_IS_CONVERTED_cuplug_half = 1, FEW_HALVES = 32 };
+static __attribute__((unused)) const float *cuplug_beside_cuplug_half(const cuplug_loop_call *call,
+                                                                      float *block,
+                                                                      const cuplug_half *from,
+                                                                      int64_t n) {
   if (n >= FEW_HALVES)
     call->load_float16(block, from, (unsigned long)n);
   else
@@ -138,9 +138,9 @@ static __attribute__((unused)) const float *cuplug_beside_float16_t(const cuplug
   return block;
 }
 static __attribute__((unused)) const float *
-cuplug_gather_float16_t(const cuplug_loop_call *call, float *block, const float16_t *data,
-                        const cuplug_loop *loop, unsigned k, int64_t begin, int64_t n) {
-  float16_t halves[n];
+cuplug_gather_cuplug_half(const cuplug_loop_call *call, float *block, const cuplug_half *data,
+                          const cuplug_loop *loop, unsigned k, int64_t begin, int64_t n) {
+  cuplug_half halves[n];
   cuplug_gather_uint16_t(call, halves, data, loop, k, begin, n);
-  return cuplug_beside_float16_t(call, block, halves, n);
+  return cuplug_beside_cuplug_half(call, block, halves, n);
 }
