@@ -132,7 +132,7 @@ class Comparison:
         """Time all contenders in turn until the seconds are over, each at least `min_rounds` times.
 
         The order turns by one from round to round. Of who takes long, half as many rounds suffice,
-        and one if another takes a tenth of the time.
+        and one if another takes a fifth of the time.
         """
         names = list(self.contenders)
         self.samples |= {name: [] for name in names}
@@ -187,7 +187,7 @@ class Comparison:
         shortest_ns, n_seen = self.shortest_ns[name], len(self.samples[name])
         if shortest_ns * self.numbers[name] < LONG_NS:
             return False
-        is_far = shortest_ns > 10 * min(self.shortest_ns[x] for x in self.contenders)
+        is_far = shortest_ns > 5 * min(self.shortest_ns[x] for x in self.contenders)
         return n_seen >= (1 if is_far else few_rounds)
 
     def _settle(self, name: str) -> None:

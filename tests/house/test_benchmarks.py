@@ -152,12 +152,12 @@ def test_what_other_commits_measured_stays_and_says_so(tmp_path, monkeypatch):
 
 def test_who_takes_long_is_timed_less():
     comparison = Comparison("work", "ms", "a", number=1)
-    times = {"fast": 1e7, "slow, near": 1e8 - 1e6, "slow, far": 2e8, "short, far": 9e7}
-    for name, ns in {**times, "a tenth": 1e8}.items():
+    times = {"fast": 2e7, "nearly slow": 1e8 - 1e6, "slow, far": 2e8, "short": 9e7}
+    for name, ns in {**times, "a fifth": 1e8}.items():
         comparison.add(name, lambda ns=ns: Contender(lambda number: ns))
     comparison.measure(seconds=0.0, min_rounds=7)
     counts = {name: row["n"] for name, row in comparison.as_dict()["results"].items()}
-    assert counts == {"fast": 7, "slow, near": 7, "slow, far": 1, "short, far": 7, "a tenth": 4}
+    assert counts == {"fast": 7, "nearly slow": 7, "slow, far": 1, "short": 7, "a fifth": 4}
 
 
 def test_comparisons_share_the_time():
