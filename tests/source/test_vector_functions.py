@@ -222,3 +222,10 @@ def test_glibc_has_the_functions_for_vectors(monkeypatch, tmp_path):
     (entry,) = [each for each in cache.entries() if each.kind == "so"]
     needed = elf.read_library(entry.path).needed
     assert "libmvec.so.1" in needed
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_functions_of_real_numbers_take_no_complex_ones(dtype):
+    for name in ("erf", "erfc"):
+        with pytest.raises(cuplug.CompileError, match=f"{name}_of: .*\n.*{name}"):
+            cuplug.elementwise(f"{name}_of(x: T) -> T", f"{name}(x)")(np.ones(3, dtype))

@@ -17,13 +17,29 @@
 #define CUPLUG_ONES 0x1.8p52
 #define CUPLUG_ONES_F 0x1.8p23f
 
+/* 2^k of the k that is left there. */
+static inline __attribute__((always_inline, unused)) double cuplug_two_to(double shifted) {
+  uint64_t bits;
+  memcpy(&bits, &shifted, sizeof(bits));
+  bits = (bits + 1023) << 52;
+  memcpy(&shifted, &bits, sizeof(bits));
+  return shifted;
+}
+static inline __attribute__((always_inline, unused)) float cuplug_two_to_f(float shifted) {
+  uint32_t bits;
+  memcpy(&bits, &shifted, sizeof(bits));
+  bits = (bits + 127) << 23;
+  memcpy(&shifted, &bits, sizeof(bits));
+  return shifted;
+}
+
 static inline __attribute__((always_inline)) double cuplug_tanh(double x) {
   const double size = __builtin_fabs(x), t = 2 * (size > 20 ? 20 : size); /* beyond, it is 1 */
   const double shifted = __builtin_fma(t, 0x1.71547652b82fep0, CUPLUG_ONES);
   const double k = shifted - CUPLUG_ONES;
   const double near = __builtin_fma(k, -0x1.62e42fefa39efp-1, t);
   const double r = __builtin_fma(k, -0x1.abc9e3b39803fp-56, near);
-  double q = 1.0 / 6227020800, power;
+  double q = 1.0 / 6227020800;
   q = __builtin_fma(q, r, 1.0 / 479001600);
   q = __builtin_fma(q, r, 1.0 / 39916800);
   q = __builtin_fma(q, r, 1.0 / 3628800);
@@ -35,10 +51,7 @@ static inline __attribute__((always_inline)) double cuplug_tanh(double x) {
   q = __builtin_fma(q, r, 1.0 / 24);
   q = __builtin_fma(q, r, 1.0 / 6);
   q = __builtin_fma(q, r, 1.0 / 2);
-  uint64_t bits;
-  memcpy(&bits, &shifted, sizeof(bits));
-  bits = (bits + 1023) << 52;
-  memcpy(&power, &bits, sizeof(bits));
+  const double power = cuplug_two_to(shifted);
   const double e = __builtin_fma(power, __builtin_fma(r * r, q, r), power - 1);
   return __builtin_copysign(e / (e + 2), x);
 }
@@ -49,16 +62,13 @@ static inline __attribute__((always_inline)) float cuplug_tanhf(float x) {
   const float k = shifted - CUPLUG_ONES_F;
   const float near = __builtin_fmaf(k, -0x1.62e43p-1f, t);
   const float r = __builtin_fmaf(k, 0x1.05c61p-29f, near);
-  float q = 1.0f / 5040, power;
+  float q = 1.0f / 5040;
   q = __builtin_fmaf(q, r, 1.0f / 720);
   q = __builtin_fmaf(q, r, 1.0f / 120);
   q = __builtin_fmaf(q, r, 1.0f / 24);
   q = __builtin_fmaf(q, r, 1.0f / 6);
   q = __builtin_fmaf(q, r, 1.0f / 2);
-  uint32_t bits;
-  memcpy(&bits, &shifted, sizeof(bits));
-  bits = (bits + 127) << 23;
-  memcpy(&power, &bits, sizeof(bits));
+  const float power = cuplug_two_to_f(shifted);
   const float e = __builtin_fmaf(power, __builtin_fmaf(r * r, q, r), power - 1);
   return __builtin_copysignf(e / (e + 2), x);
 }
@@ -80,22 +90,29 @@ static inline __attribute__((always_inline)) float cuplug_erff(float x) {
   far = __builtin_fmaf(far, t, -0x1.a0448ep+0f);
   far = __builtin_fmaf(far, t, -0x1.0250ep-11f);
   const float shifted = far + CUPLUG_ONES_F, r = far - (shifted - CUPLUG_ONES_F);
-  float q = 0x1.5bba0ap-10f, power;
+  float q = 0x1.5bba0ap-10f;
   q = __builtin_fmaf(q, r, 0x1.3cea88p-7f);
   q = __builtin_fmaf(q, r, 0x1.c6b752p-5f);
   q = __builtin_fmaf(q, r, 0x1.ebf9bcp-3f);
   q = __builtin_fmaf(q, r, 0x1.62e42ap-1f);
-  uint32_t bits;
-  memcpy(&bits, &shifted, sizeof(bits));
-  bits = (bits + 127) << 23;
-  memcpy(&power, &bits, sizeof(bits));
+  const float power = cuplug_two_to_f(shifted);
   const float rest = __builtin_fmaf(power * r, q, power);
   const float large = __builtin_copysignf(1 - rest, x), small = __builtin_fmaf(near, x, x);
   return size < 1 ? small : large;
 }
 
 #undef erf
-#define erf(x) _Generic((x) + 0, float : cuplug_erff, default : (erf))(x)
+/* Of real numbers alone: compilers refuse others. */
+#define erf(x)                         \
+  _Generic((x) + 0, float              \
+           : cuplug_erff, double       \
+           : (erf), int                \
+           : (erf), unsigned           \
+           : (erf), long               \
+           : (erf), unsigned long      \
+           : (erf), long long          \
+           : (erf), unsigned long long \
+           : (erf))(x)
 #endif
 
 #undef tanh
