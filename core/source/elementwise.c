@@ -2,6 +2,7 @@
 /* The entries of element-wise operators that are compiled from an expression. */
 #include "arguments/bind.h"
 #include "base/layout.h"
+#include "cuda/gpus.h"
 #include "entry/elements.h"
 #include "entry/run.h"
 #include "host/copies.h"
@@ -14,6 +15,8 @@
 #include <string.h>
 
 #define N_PLAIN 8192 /* elements of a flat call that is handed on as it is */
+#define N_HELD 2048  /* threads that a multiprocessor of a GPU holds at once */
+#define OF_FLOATS 4  /* elements of a pack; functions of half and double precision take longer */
 
 /* Whether there are no strides: those that are not raw are C-contiguous and of one shape. */
 static inline int is_flat(const cuplug_call *call) {
@@ -196,6 +199,26 @@ static int64_t input_bytes(const cuplug_call *call, uint32_t n_inputs) {
   return bytes;
 }
 
+/* Whether an output's packs are less than 16 bytes. */
+static int stores_little(const cuplug_call *call, uint32_t n_inputs, uint32_t width) {
+  for (uint32_t k = n_inputs; k < call->n_tensors; k++)
+    if (width * (uint64_t)cuplug_element_bytes(&call->tensors[k]) < 16) return 1;
+  return 0;
+}
+
+/* Packs of a thread of contiguous arrays. With one load each, many threads wait for memory best.
+ * Where that is not all that is waited for, functions of one pack are computed while others are on
+ * their way, as long as the blocks fill the GPU. */
+static uint32_t packs_of_thread(const cuplug_call *call, const cuplug_source *source, long long n,
+                                uint32_t width) {
+  const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
+  const uint32_t work = source->work * (width == OF_FLOATS ? 1 : 2);
+  const long long wave = (long long)cuplug__gpus[call->device.id].n_processors * N_HELD;
+  uint32_t n_packs = work > 2 ? 4 : work > 1 || stores_little(call, n_inputs, width) ? 2 : 1;
+  while (n_packs > 1 && n / (n_packs * width) < wave) n_packs /= 2;
+  return n_packs;
+}
+
 /* Chooses how the kernel meets the elements. Where packs fit, they become the elements of the loop,
  * unless all arrays are contiguous: then the loop has no dimensions. */
 static void choose_walk(const cuplug_call *call, const cuplug_source *source, cuplug_loop *loop,
@@ -206,10 +229,10 @@ static void choose_walk(const cuplug_call *call, const cuplug_source *source, cu
   const uint32_t side = CUPLUG__TILE_SIDE(input_bytes(call, n_inputs));
   cuplug_walk_kind kind = cuplug__walk(loop, call->tensors, outputs | inout_mask(call), width,
                                        source->in_order ? 0 : side, cut);
-  v->unroll = 1; /* many threads with one load each are the fastest */
+  v->unroll = 1;
   v->width = (uint8_t)width;
   if (kind == CUPLUG_WALK_PACKS) {
-    v->unroll = (uint8_t)source->unroll;
+    v->unroll = (uint8_t)packs_of_thread(call, source, loop->n, width);
   } else if (kind == CUPLUG_WALK_LINES &&
              cuplug__loop_has_packs(loop, NULL, call, call->n_tensors, width)) {
     v->still = cuplug__loop_take_packs(loop, width);

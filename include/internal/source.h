@@ -55,7 +55,7 @@ typedef struct cuplug_source {
   uint32_t columns_below;     /* reductions on the host: shorter rows are walked side by side */
   uint32_t n_outputs;         /* reductions and scans */
   uint32_t raw;               /* element-wise: bit k: code reads array k wherever it likes */
-  uint32_t unroll;            /* element-wise: CUDA: packs of each thread of contiguous arrays */
+  uint32_t work;              /* element-wise: CUDA: functions such as exp that an element takes */
   uint32_t n_sizes;
   const cuplug_term *sizes; /* element-wise: numbers that code is given behind the scalars */
   void *compiled;

@@ -296,3 +296,38 @@ def test_rows_that_take_strides_on_cuda_copy_on_the_host():
     out = np.empty((6, 10), np.float32).T
     with pytest.raises(ValueError, match="seen an array that is not C-contiguous"):
         relu(x.T, out=out)
+
+
+# What takes long, or stores less than it loads, has several packs for each thread of large arrays.
+PACKS = """
+power = cuplug.elementwise("power(x: T) -> T", "pow(x, (T)1.5)")
+tenths = cuplug.elementwise("tenths(x: T) -> int8", "(int8_t)(x * 10)")
+for f, wanted, dtype, sizes in (
+    (power, lambda v: v**1.5, "float32", {1 << 20: 1, 1 << 22: 2, 5_000_003: 4}),
+    (tenths, lambda v: (v * 10).astype("int8"), "float64", {300_001: 1, 1_500_001: 2}),
+):
+    for n, n_packs in sizes.items():
+        x = random.uniform(0.5, 3, n).astype(dtype)
+        d = cuplug.asarray(x, device="cuda")
+        result = f(d).numpy()
+        np.testing.assert_allclose(result, wanted(x), rtol=1e-6)
+        for cut in (np.s_[:1000], np.s_[n // 3 : n // 3 + 1000], np.s_[n - 1000 :]):
+            same(f(d[cut]), result[cut], (dtype, n, cut))
+"""
+
+
+def test_emulated_packs_of_threads(run_emulated):
+    run_emulated(
+        WAYS
+        + EMULATED
+        + PACKS
+        + textwrap.dedent("""
+    for wide, packs in (("4, ", "124"), ("2, ", "12")):
+        assert all(any(f"in_packs<{wide}{n}, " in code for code in seen) for n in packs)
+    """)
+    )
+
+
+@pytest.mark.gpu
+def test_packs_of_threads():
+    run_here(PACKS)

@@ -44,7 +44,7 @@ cdef extern from "internal/source.h" nogil:
         uint32_t columns_below
         uint32_t n_outputs
         uint32_t raw
-        uint32_t unroll
+        uint32_t work
         uint32_t n_sizes
         const cuplug_term *sizes
 

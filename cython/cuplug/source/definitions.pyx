@@ -144,10 +144,10 @@ def define_elementwise(list overloads, str doc, bint in_order, bint never_waits,
     cdef uint32_t flags = CUPLUG_ROW_KEEPS_WHOLE if in_order else 0
     flags |= CUPLUG_ROW_NEVER_WAITS if never_waits else 0
     texts = [signature.encode() for signature, *_ in overloads]
-    for k, (_, compiler, raw, sizes, unroll) in enumerate(overloads):
+    for k, (_, compiler, raw, sizes, work) in enumerate(overloads):
         source = new_source(compiler, in_order)
         source.raw = raw
-        source.unroll = unroll
+        source.work = work
         set_sizes(source, sizes)
         define_row(
             &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda, source, texts[k],

@@ -86,7 +86,7 @@ def _elementwise(
         elementwise, signature, expression, preamble=preamble, doc=doc, options=options
     )
     overloads = [
-        (row, _compiler(op, options), op.raw, list(op.sizes.values()), op.unroll)
+        (row, _compiler(op, options), op.raw, list(op.sizes.values()), op.work)
         for row, op in zip(rows, ops, strict=True)
     ]
     doc = doc or expression_line(expression)

@@ -14,7 +14,6 @@ from cuplug.signature.variant import Variant
 from cuplug.source.expression import (
     Name,
     Names,
-    has_vector_functions,
     load,
     may_divide,
     numbers,
@@ -26,8 +25,10 @@ from cuplug.source.expression import (
     types,
     unpacked,
     uses,
+    vector_functions,
 )
 
+WORK = {"pow": 3, "acosh": 2, "asinh": 2, "atanh": 2}  # of functions that are made of several
 PACKS, TILES = 0, 2  # of cuplug_walk_kind
 SIZE = re.compile(r"\bsize\(\s*(\w+)\s*(?:,\s*-?\s*\d+\s*)?\)")  # of an array, or of a dimension
 
@@ -74,16 +75,16 @@ class Elementwise:
         and complex products, which compilers fuse.
         """
         is_complex = any(x.kind == "complex" for x in self.names.dtypes(variant).values())
-        return is_complex or has_vector_functions(self.text + self.preamble)
+        return is_complex or bool(self._functions)
 
     @property
-    def unroll(self) -> int:
-        """How many packs a thread of a GPU takes of contiguous arrays.
+    def _functions(self) -> list[str]:
+        return vector_functions(self.text + self.preamble)
 
-        One is best where memory is waited for; where functions take long, others are computed
-        while they wait for each other.
-        """
-        return 4 if has_vector_functions(self.text + self.preamble) else 1
+    @property
+    def work(self) -> int:
+        """How long an element takes on a GPU, in functions such as exp."""
+        return sum(WORK.get(name, 1) for name in self._functions)
 
     def tile_side(self, variant: Variant) -> int:
         """Return the side of tiles, as CUPLUG__TILE_SIDE of <cuplug/walk.h>."""
@@ -267,8 +268,8 @@ struct code : walks::walked<{reads}, {writes}, {types}> {{
 
 
 def _cuda_kernel(op: Elementwise, variant: Variant) -> str:
-    """Return what a kernel begins with; `unroll` of 1 is that of code that waits for memory."""
-    if variant.walk == TILES and op.unroll == 1:
+    """Return what a kernel begins with."""
+    if variant.walk == TILES and not op.work:
         return f"CUPLUG_KERNEL_FOR(walks::TILE_BLOCKS<{variant.width}>)"
     return "CUPLUG_KERNEL"
 

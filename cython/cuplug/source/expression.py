@@ -163,12 +163,15 @@ def may_divide(text: str) -> bool:
 @cache
 def _vector_functions() -> re.Pattern[str]:
     names = re.findall(r"^CUPLUG_VECTOR_\d\((\w+)\)", template("host_code.h"), re.M)
-    return re.compile(rf"\b(?:{'|'.join(names)})f?\b")
+    return re.compile(rf"\b({'|'.join(names)})f?\b")
 
 
-def has_vector_functions(text: str) -> bool:
-    """Say whether C text calls functions that the C library may have for vectors too."""
-    return _vector_functions().search(text) is not None
+def vector_functions(text: str) -> list[str]:
+    """Return the names of functions in C text that the C library may have for vectors too.
+
+    Each is named as often as the text does, `expf` as "exp".
+    """
+    return _vector_functions().findall(text)
 
 
 def types(names: Names, variant: Variant, code: str) -> str:
