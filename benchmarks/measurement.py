@@ -15,6 +15,7 @@ NS_PER_UNIT = {"us": 1e3, "ms": 1e6}
 BATCH_NS = 500_000
 MAX_ROUNDS = 301
 SETTLED_S = 0.01  # after it the worker threads of the contender before have stopped spinning
+STILL, STILL_S = ("numpy", "cuplug"), 0.001  # whose threads, if any, wait at once for more work
 LONG_NS, FEW_ROUNDS = 100_000_000, 3  # a batch as long varies little
 
 
@@ -94,7 +95,8 @@ class Comparison:
     `number` is how often the work is done in one batch, None to find it, so that a batch takes
     `batch_ns`; `synchronize` runs before and after each batch, untimed, and `pause_s` passes when
     the contender changes; `expected` is what every contender must compute, and `n_bytes` what the
-    work moves at least.
+    work moves at least. `is_anew` says that nothing of a run is kept for the next: the first one,
+    whose result is checked, is timed as well.
     """
 
     title: str
@@ -107,6 +109,7 @@ class Comparison:
     batch_ns: int = BATCH_NS
     synchronize: Callable[[], None] = lambda: None
     pause_s: float = 0.0
+    is_anew: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     contenders: dict[str, Contender] = field(default_factory=dict)
@@ -114,19 +117,22 @@ class Comparison:
     numbers: dict[str, int] = field(default_factory=dict)
     shortest_ns: dict[str, float] = field(default_factory=dict)
     samples: dict[str, list[float]] = field(default_factory=dict)
+    last: str = ""  # who ran last
 
     def add(self, name: str, prepare: Callable[[], Contender]) -> None:
         """Prepare a contender, run it once and check its result; note the reason if that fails."""
         self.order.append(name)
         try:
             contender = prepare()
-            time.sleep(self.pause_s)
-            self.shortest_ns[name] = self._batch(contender, 1)
+            self._pause(name)
+            self.shortest_ns[name] = first_ns = self._batch(contender, 1)
             self._check(contender)
+            self.samples[name] = [first_ns / NS_PER_UNIT[self.unit]] if self.is_anew else []
             self.numbers[name] = self.number or self._calibrate(name, contender)
             self.contenders[name] = contender
         except Exception as error:
             self.reasons[name] = explain(error)
+            self.samples.pop(name, None)
 
     def measure(self, seconds: float, min_rounds: int = 5) -> None:
         """Time all contenders in turn until the seconds are over, each at least `min_rounds` times.
@@ -135,7 +141,6 @@ class Comparison:
         and one if another takes a fifth of the time.
         """
         names = list(self.contenders)
-        self.samples |= {name: [] for name in names}
         deadline = time.monotonic() + seconds
         few_rounds = max(FEW_ROUNDS, (min_rounds + 1) // 2)
         for k in range(MAX_ROUNDS if names else 0):
@@ -169,13 +174,18 @@ class Comparison:
             raise ArithmeticError("its result differs from the expected one")
 
     def _calibrate(self, name: str, contender: Contender) -> int:
-        """Return how many calls make a batch; of two the shorter counts: the first may be cold."""
+        """Return how many calls make a batch; of two the shorter counts: the first may be cold.
+
+        A long call is the first that is timed.
+        """
         number, most = 1, 1 << 20
         while number < most:
             elapsed_ns = self._batch(contender, number)
             if elapsed_ns < LONG_NS:
                 elapsed_ns = min(elapsed_ns, self._batch(contender, number))
             self.shortest_ns[name] = min(elapsed_ns / number, self.shortest_ns[name])
+            if elapsed_ns >= max(LONG_NS, self.batch_ns) and number == 1:
+                self.samples[name].append(elapsed_ns / NS_PER_UNIT[self.unit])
             if elapsed_ns >= self.batch_ns:
                 break
             enough = int(1.1 * number * self.batch_ns / max(elapsed_ns, 1))
@@ -190,9 +200,14 @@ class Comparison:
         is_far = shortest_ns > 5 * min(self.shortest_ns[x] for x in self.contenders)
         return n_seen >= (1 if is_far else few_rounds)
 
+    def _pause(self, name: str) -> None:
+        """Wait until the threads of who ran last have stopped spinning."""
+        time.sleep(min(self.pause_s, STILL_S) if self.last.startswith(STILL) else self.pause_s)
+        self.last = name
+
     def _settle(self, name: str) -> None:
         """Pass the pause; then caches are cold, and an untimed call warms them if it is short."""
-        time.sleep(self.pause_s)
+        self._pause(name)
         if self.shortest_ns[name] < self.pause_s * 1e9:
             self._batch(self.contenders[name], 1)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,15 @@ def available_memory() -> int:
     with open("/proc/meminfo") as lines:
         facts = dict(line.split(":", 1) for line in lines)
     return int(facts["MemAvailable"].split()[0]) * 1024
+
+
+def at_once(calls: Iterable[Callable[[], object]]) -> None:
+    """Make calls on all cores: what they compile is there when it is measured.
+
+    One that fails says so when its turn comes.
+    """
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        wait([pool.submit(call) for call in calls])
 
 
 class Run:

@@ -21,6 +21,7 @@ from table import render, summary
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+BYTE_CODE = ROOT / "build" / "benchmarks" / "byte-code"
 QUICK_SECONDS = 40.0
 RUN = ("date", "commit")  # facts that differ from run to run on one machine
 # Each module with its share of the time for measuring; they lie in rooms, as what they measure.
@@ -72,10 +73,14 @@ def module_path(name: str) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Return the variables with which a module finds this folder and the rooms."""
+    """Return the variables with which a module finds this folder, the rooms and byte code.
+
+    Where packages are installed without byte code, each process would compile all that it imports.
+    """
     rooms = [HERE, *sorted(path for path in HERE.iterdir() if path.is_dir())]
     paths = [*map(str, rooms), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    own = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONPYCACHEPREFIX": str(BYTE_CODE)}
+    return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | own
 
 
 def run_module(name: str, seconds: float, options: list[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from driver import DeviceTimer, Driver
 from libraries import MODULES, grown
 from measurement import SETTLED_S, Comparison, Contender, Skip, Target, statement
-from module import GIB, Run, run_module
+from module import GIB, Run, at_once, run_module
 
 KI, MI, GI = 1 << 10, 1 << 20, 1 << 30
 PART = 16 * MI  # the largest that are made on the host
@@ -247,6 +247,18 @@ def cases(sizes: list[int]) -> Iterator[Case]:
         yield Case(function, n, arrays, expected)
 
 
+def compilations(has_gpu: bool) -> Iterator[Call]:
+    """Yield calls of the functions on few elements, in the libraries that compile at run time."""
+    devices = {"cpu": ["cuplug"], **({"cuda": ["cuplug", "cupy"]} if has_gpu else {})}
+    for case, device in itertools.product(cases([KI]), devices):
+        yield from (partial(once, case, library, device) for library in devices[device])
+
+
+def once(case: Case, library: str, device: str) -> None:
+    """Call a function once."""
+    case.call(library, device)[0]()
+
+
 def on_host(case: Case) -> Comparison:
     """Return the comparison with NumPy and PyTorch on the CPU."""
     wanted = [Target("cuplug", "<= the best peer", ("numpy", "torch"))]
@@ -285,6 +297,7 @@ def measure(run: Run) -> None:
     sizes = [KI, MI] if run.quick else [KI, MI, PART, *([GI] if driver else [])]
     sizes = [n for n in sizes if min(n, PART) * 40 + GIB < run.memory]
     timer = DeviceTimer(driver) if driver else None
+    at_once(compilations(bool(driver)))
     left = len(FUNCTIONS) * sum((n <= PART) + bool(driver) for n in sizes)
     for case in cases(sizes):
         if case.n <= PART:

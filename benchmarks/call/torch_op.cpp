@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The add kernel as a PyTorch extension: an operator of torch.ops and a pybind11 function. */
 #include <c10/cuda/CUDAStream.h>
-#include <torch/extension.h>
+#include <torch/csrc/utils/pybind.h> /* with torch/library.h, a third of torch/extension.h */
+#include <torch/library.h>
 
 extern "C" int add_launch(const float *x, const float *y, float *z, int64_t n, void *stream);
 

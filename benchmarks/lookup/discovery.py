@@ -64,8 +64,9 @@ def links(n: int) -> Path:
     directory = native.BUILD / f"discovery-links-{n}"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
+    plugin = native.plugin("small")
     for k in range(n):
-        os.link(native.plugin("small"), directory / f"liblink{k}.so")
+        os.link(plugin, directory / f"liblink{k}.so")
     return directory
 
 

@@ -161,10 +161,10 @@ def elementwise_cases(n: int) -> Iterator[Case]:
 
 
 def largest(driver: Driver, memory: int) -> int:
-    """Return how many floats the elementwise cases take: 1 Gi, or what there is room for."""
+    """Return how many floats the elementwise cases take: 256 Mi, or what there is room for."""
     device_bytes_per_float, host_bytes_per_float = 80, 24
     room = min(driver.free_bytes() // device_bytes_per_float, memory // host_bytes_per_float)
-    return next((n for n in (1024 * MI, 256 * MI, 64 * MI) if n <= room), 16 * MI)
+    return next((n for n in (256 * MI, 64 * MI) if n <= room), 16 * MI)
 
 
 def measure(run: Run) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from driver import DeviceTimer, Driver
 from measurement import Comparison, Contender, Target
-from module import GIB, Run, run_module
+from module import GIB, Run, at_once, run_module
 
 MI = 1 << 20
 COPY = "device copy"
@@ -193,6 +193,13 @@ def prepare(timer: DeviceTimer, case: Case, view: View, library: Library) -> Con
     )
 
 
+def compile_case(case: Case, view: View) -> None:
+    """Have the libraries compile what they do for a case."""
+    for make in (cuplug_library, cupy_library):
+        library = make()
+        library.functions[case.function](library.put(view), axis=case.axis)
+
+
 def compare(
     timer: DeviceTimer, case: Case, view: View, copier: Callable[[int], Callable[[], None]]
 ) -> Comparison:
@@ -221,10 +228,15 @@ def measure(run: Run) -> None:
     buffers = {dtype: ones.astype(dtype) for dtype in DTYPES}  # sums are exact
     pointers = {dtype: driver.upload(x) for dtype, x in buffers.items()}
 
-    def prepare(case: Case) -> Comparison:
-        return compare(timer, case, View(pointers[case.x.dtype.name], case.x), copier)
+    def view_of(case: Case) -> View:
+        return View(pointers[case.x.dtype.name], case.x)
 
-    run.measure_all(partial(prepare, case) for case in cases(n, buffers, run.quick))
+    def prepare(case: Case) -> Comparison:
+        return compare(timer, case, view_of(case), copier)
+
+    every = list(cases(n, buffers, run.quick))
+    at_once(partial(compile_case, case, view_of(case)) for case in every)
+    run.measure_all(partial(prepare, case) for case in every)
 
 
 if __name__ == "__main__":

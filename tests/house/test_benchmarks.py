@@ -72,6 +72,39 @@ def test_preparing_takes_nothing_from_the_time_for_measuring():
     assert 7.9 < shares[1] <= 8
 
 
+def counted(elapsed_ns: float, runs: list[int]) -> Contender:
+    """A contender as long as that, which notes how often it works."""
+    return Contender(lambda number: runs.append(number) or number * elapsed_ns, lambda: VALUES)
+
+
+@pytest.mark.parametrize(
+    ("elapsed_s", "is_anew", "n_runs", "n_timed"),
+    # the first run is checked, the second is found long; short ones are settled before each round
+    [(2.0, False, 2, 1), (0.3, False, 4, 3), (2.0, True, 1, 1), (0.3, True, 3, 3)],
+)
+def test_who_takes_long_runs_seldom(elapsed_s, is_anew, n_runs, n_timed):
+    runs: dict[str, list[int]] = {"quick": [], "long": []}
+    number = 1 if is_anew else None
+    comparison = Comparison("work", "ms", "quick", expected=VALUES, number=number, is_anew=is_anew)
+    comparison.add("quick", lambda: counted(0.2e9, runs["quick"]))
+    comparison.add("long", lambda: counted(elapsed_s * 1e9, runs["long"]))
+    comparison.measure(seconds=0.0, min_rounds=5)
+    row = comparison.as_dict()["results"]["long"]
+    assert (len(runs["long"]), row["n"], row["median"]) == (n_runs, n_timed, elapsed_s * 1e3)
+
+
+def test_a_pause_follows_those_whose_threads_spin(monkeypatch):
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    comparison = Comparison("work", "us", "numpy", expected=VALUES, pause_s=0.01)
+    for name in ("cuplug", "numpy", "torch"):
+        comparison.add(name, lambda: steady(10_000.0))
+    assert pauses == [0.01, 0.001, 0.001]
+    pauses.clear()
+    comparison.measure(seconds=0.0, min_rounds=2)
+    assert pauses == [0.01, 0.001, 0.001, 0.01, 0.001, 0.01]
+
+
 def test_a_contender_that_fails_later_loses_its_samples():
     ages = iter([1, 1, 1])
     comparison = Comparison("work", "us", "a", number=1)
