@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 import timeit
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -16,6 +18,7 @@ BATCH_NS = 500_000
 MAX_ROUNDS = 301
 SETTLED_S = 0.01  # after it the worker threads of the contender before have stopped spinning
 STILL, STILL_S = ("numpy", "cuplug"), 0.001  # whose threads, if any, wait at once for more work
+PART = 1 << 20  # elements that are compared at once
 LONG_NS, FEW_ROUNDS = 100_000_000, 3  # a batch as long varies little
 
 
@@ -39,6 +42,19 @@ def statement(text: str, result: Callable[[], np.ndarray] | None = None, **names
     """Return a contender that runs Python source in a loop, the garbage collector off."""
     timer = timeit.Timer(text, timer=time.perf_counter_ns, globals=names)
     return Contender(timer.timeit, result)
+
+
+def alike(
+    seen: np.ndarray,
+    wanted: np.ndarray,
+    compare: Callable[[np.ndarray, np.ndarray], bool] = np.array_equal,
+) -> bool:
+    """Say whether two arrays are of one shape and compare well, in all parts; by all cores."""
+    if seen.shape != wanted.shape:
+        return False
+    parts = [np.array_split(x.reshape(-1), max(1, x.size // PART)) for x in (seen, wanted)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return all(pool.map(compare, *parts))
 
 
 @dataclass(frozen=True)
@@ -170,7 +186,7 @@ class Comparison:
         if self.expected is None or contender.result is None:
             return
         seen = contender.result()
-        if seen.dtype != self.expected.dtype or not np.array_equal(seen, self.expected):
+        if seen.dtype != self.expected.dtype or not alike(seen, self.expected):
             raise ArithmeticError("its result differs from the expected one")
 
     def _calibrate(self, name: str, contender: Contender) -> int:

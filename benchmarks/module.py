@@ -3,20 +3,22 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from measurement import Comparison, Skip, explain
 from table import render_comparisons
 
 GIB = 1 << 30
+Made = TypeVar("Made")
 
 
 class Seconds(click.FloatRange):
@@ -45,6 +47,18 @@ def at_once(calls: Iterable[Callable[[], object]]) -> None:
     """
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         wait([pool.submit(call) for call in calls])
+
+
+def in_groups(makes: Iterable[Callable[[], Made]], bytes_each: int, memory: int) -> Iterator[Made]:
+    """Yield what each call makes: as many at once as there are cores, and memory for.
+
+    None is under way while one of them is measured.
+    """
+    n = max(1, min(os.cpu_count() or 1, memory // 4 // max(bytes_each, 1)))
+    left = iter(makes)
+    with ThreadPoolExecutor(n) as pool:
+        while group := list(itertools.islice(left, n)):
+            yield from list(pool.map(lambda make: make(), group))
 
 
 class Run:

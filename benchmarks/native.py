@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def compile_file(source: Path, output: Path, options: Sequence[str], *libraries:
     if output.exists() and output.stat().st_mtime > newest:
         return output
     output.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = output.with_suffix(f".{os.getpid()}")
+    unfinished = output.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
     cc = shlex.split(os.environ.get("CC", "")) or ["cc"]
     compiler = [nvcc(), "-arch=native"] if source.suffix == ".cu" else cc
     command = [*compiler, "-O2", *options, str(source), *libraries, "-o", str(unfinished)]

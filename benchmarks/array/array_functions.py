@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from driver import DeviceTimer, Driver
 from libraries import MODULES, grown
-from measurement import SETTLED_S, Comparison, Contender, Skip, Target, statement
-from module import GIB, Run, at_once, run_module
+from measurement import SETTLED_S, Comparison, Contender, Skip, Target, alike, statement
+from module import GIB, Run, at_once, in_groups, run_module
 
 KI, MI, GI = 1 << 10, 1 << 20, 1 << 30
 PART = 16 * MI  # the largest that are made on the host
+BYTES_EACH = 40  # of host memory for an element
 NEAR = 1e-5  # of functions that libraries round in different ways
 Call = Callable[..., Any]
 
@@ -49,7 +50,7 @@ class Function:
         return self.make([x.reshape(-1, self.columns) if self.columns else x for x in made])
 
 
-def alike(name: str, *more: Any, n_arrays: int = 1, columns: int = 0, **special: Call) -> Function:
+def named(name: str, *more: Any, n_arrays: int = 1, columns: int = 0, **special: Call) -> Function:
     """Return a function that has the same name in all libraries but those in `special`."""
     return Function(name, lambda xp, *x: getattr(xp, name)(*x, *more), special, n_arrays, columns)
 
@@ -116,16 +117,16 @@ PERMUTATION = Function(
     is_random=True,
 )
 FUNCTIONS = [
-    *map(alike, ("abs", "sqrt", "exp", "log", "sin", "tanh", "floor", "sign", "isnan")),
-    *(alike(name, n_arrays=2) for name in ("add", "divide", "maximum", "less", "pow")),
+    *map(named, ("abs", "sqrt", "exp", "log", "sin", "tanh", "floor", "sign", "isnan")),
+    *(named(name, n_arrays=2) for name in ("add", "divide", "maximum", "less", "pow")),
     Function("where", lambda xp, x, mask: xp.where(mask, x, 2 * x), {}, make=with_mask),
-    alike("clip", 1.25, 1.75),
-    *(alike(name) for name in ("sum", "max", "mean", "any", "argmax")),
-    alike("std", torch=lambda torch, x: torch.std(x, correction=0)),
-    alike("roll", 1001),
-    alike("diff"),
-    alike("tile", (2,)),
-    alike("repeat", 2, torch=lambda torch, x: torch.repeat_interleave(x, 2)),
+    named("clip", 1.25, 1.75),
+    *(named(name) for name in ("sum", "max", "mean", "any", "argmax")),
+    named("std", torch=lambda torch, x: torch.std(x, correction=0)),
+    named("roll", 1001),
+    named("diff"),
+    named("tile", (2,)),
+    named("repeat", 2, torch=lambda torch, x: torch.repeat_interleave(x, 2)),
     Function(
         "concat",
         lambda xp, x, y: xp.concatenate([x, y]),
@@ -138,7 +139,7 @@ FUNCTIONS = [
         {"torch": lambda torch, x, y: torch.stack([x, y], dim=1)},
         2,
     ),
-    alike("tril", columns=256),
+    named("tril", columns=256),
     Function(
         "transposed copy",
         lambda xp, x: xp.ascontiguousarray(x.T),
@@ -221,9 +222,10 @@ class Case:
     def checked(self, result: np.ndarray) -> np.ndarray:
         """Return the expected result where it is near enough."""
         assert self.expected is not None
-        if result.shape != self.expected.shape or np.array_equal(result, self.expected):
+        if alike(result, self.expected):
             return result  # which is quickly seen, of most functions
-        return self.expected if np.allclose(result, self.expected, rtol=NEAR) else result
+        is_near = alike(result, self.expected, partial(np.allclose, rtol=NEAR))
+        return self.expected if is_near else result
 
     def call(self, library: str, device: str) -> tuple[Call, Call | None]:
         """Return what computes, and what returns the result."""
@@ -237,20 +239,27 @@ class Case:
         return call, lambda: self.checked(get(library, call()))
 
 
-def cases(sizes: list[int]) -> Iterator[Case]:
-    """Yield each function on each size; what the largest give is not checked."""
-    for n, function in itertools.product(sizes, FUNCTIONS):
-        arrays = function.arrays(min(n, PART))
-        copies = [x.copy() for x in arrays] if n <= PART else []
-        is_known = n <= PART and not function.is_random
-        expected = np.asarray(function.of("numpy")(np, *copies)) if is_known else None
-        yield Case(function, n, arrays, expected)
+def case_of(function: Function, n: int) -> Case:
+    """Return a function on n elements; what the most of them give is not checked."""
+    arrays = function.arrays(min(n, PART))
+    is_known = n <= PART and not function.is_random
+    copies = [x.copy() for x in arrays] if is_known else []
+    expected = np.asarray(function.of("numpy")(np, *copies)) if is_known else None
+    return Case(function, n, arrays, expected)
+
+
+def cases(sizes: list[int], memory: int) -> Iterator[Case]:
+    """Yield each function on each size, the smallest first."""
+    for n in sizes:
+        makes = (partial(case_of, function, n) for function in FUNCTIONS)
+        yield from in_groups(makes, min(n, PART) * BYTES_EACH, memory)
 
 
 def compilations(has_gpu: bool) -> Iterator[Call]:
     """Yield calls of the functions on few elements, in the libraries that compile at run time."""
     devices = {"cpu": ["cuplug"], **({"cuda": ["cuplug", "cupy"]} if has_gpu else {})}
-    for case, device in itertools.product(cases([KI]), devices):
+    for function, device in itertools.product(FUNCTIONS, devices):
+        case = case_of(function, KI)
         yield from (partial(once, case, library, device) for library in devices[device])
 
 
@@ -295,11 +304,12 @@ def measure(run: Run) -> None:
     except Skip:
         driver = None
     sizes = [KI, MI] if run.quick else [KI, MI, PART, *([GI] if driver else [])]
-    sizes = [n for n in sizes if min(n, PART) * 40 + GIB < run.memory]
+    sizes = [n for n in sizes if min(n, PART) * BYTES_EACH + GIB < run.memory]
     timer = DeviceTimer(driver) if driver else None
     at_once(compilations(bool(driver)))
     left = len(FUNCTIONS) * sum((n <= PART) + bool(driver) for n in sizes)
-    for case in cases(sizes):
+    for case in cases(sizes, run.memory):
+        run.min_rounds = 3 if case.n > MI else run.min_rounds
         if case.n <= PART:
             left -= 1
             run.measure(on_host(case), left)

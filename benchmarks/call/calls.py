@@ -12,7 +12,7 @@ from functools import partial
 import native
 import numpy as np
 from measurement import Comparison, Contender, Target, statement
-from module import Run, run_module
+from module import Run, at_once, run_module
 
 SIZE = 16
 LETTERS = "abcdefghijklmn"
@@ -209,6 +209,7 @@ def typed_functions() -> Comparison:
 
 def measure(run: Run) -> None:
     """Time of one call on the host: small NumPy arrays to a function that does nothing."""
+    at_once([partial(cuplug_operator, "noop3", 3), plain_function, tvm_ffi_function])
     run.measure_all([three_arrays, other_arguments, typed_functions])
 
 

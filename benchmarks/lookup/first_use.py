@@ -99,9 +99,10 @@ def measure(run: Run) -> None:
     host = {"cuplug, NumPy arrays": "host"}
     run.measure(first_call("host", host, "noop", "noop_host"), 3 if gpu else 2)
     if gpu:
+        run.min_rounds = 3  # PyTorch alone takes seconds to import, which is not timed
         ours = {"cuplug, own arrays": "own", "cuplug, torch tensors": "torch"}
         run.measure(first_call("GPU", ours, "add3", "add3_cuda", "cuda"), 2)
-    run.min_rounds *= 3  # they vary, and the first calls have used the time
+    run.min_rounds = 15  # they vary, and the first calls have used the time
     run.measure(imports(), 1)
     run.min_rounds = 3
     run.measure(peers_imports(), 0)

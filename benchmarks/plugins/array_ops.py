@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from driver import DeviceTimer, Driver
 from libraries import grown
 from measurement import SETTLED_S, Comparison, Contender, Skip, Target, statement
-from module import GIB, Run, run_module
+from module import GIB, Run, in_groups, run_module
 
 KI, MI, GI = 1 << 10, 1 << 20, 1 << 30
 PART = 16 * MI  # the largest on the host, of which larger ones are made on the device
@@ -304,6 +304,13 @@ def made(n: int) -> int:
     return n if n < GI else PART
 
 
+def cases(pairs: list[tuple[int, Operation]], memory: int) -> Iterator[Case]:
+    """Yield the operations on their arrays; those on one size are made at once."""
+    for n, each in itertools.groupby(pairs, lambda pair: pair[0]):
+        makes = (partial(case_of, n, operation) for _, operation in each)
+        yield from in_groups(makes, made(n) * BYTES_EACH, memory)
+
+
 def case_of(n: int, operation: Operation) -> Case:
     """Make the arrays of an operation, and what it gives; of the largest a part."""
     arrays = operation.make(np.random.default_rng(7), made(n))
@@ -359,8 +366,8 @@ def measure(run: Run) -> None:
     pairs = chosen([n for n in sizes if made(n) * BYTES_EACH + GIB < run.memory])
     timer = DeviceTimer(driver) if driver else None
     left = sum((n <= PART) + bool(driver) for n, _ in pairs)
-    for n, operation in pairs:
-        case = case_of(n, operation)
+    for case in cases(pairs, run.memory):
+        n = case.n
         run.min_rounds = 3 if n > MI else run.min_rounds  # peers sort 16 Mi for seconds
         if n <= PART:
             left -= 1

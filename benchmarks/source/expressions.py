@@ -113,7 +113,7 @@ def compare(timer: DeviceTimer, case: Case) -> Comparison:
 def measure(run: Run) -> None:
     """Operators from expressions on device arrays, against PyTorch, CuPy and a device copy."""
     driver = Driver()
-    side = 4096 if run.quick else 16384
+    side = 4096 if run.quick else 8192
     run.require_memory(GIB + 6 * 4 * side * side)
     timer = DeviceTimer(driver)
     run.measure_all(partial(compare, timer, case) for case in cases(side))

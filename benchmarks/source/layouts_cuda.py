@@ -15,8 +15,9 @@ import numpy as np
 from driver import DeviceTimer, Driver
 from kernels import COPY, copy_target
 from measurement import Comparison, Contender, Target
-from module import GIB, Run, run_module
+from module import GIB, Run, at_once, run_module
 
+FEW = 512  # rows and columns of what is compiled ahead
 SECTOR = 32  # bytes that memory hands out at once
 HALF, ROOT_HALF = 0.5, 0.7071067811865476
 Function = Callable[..., Any]
@@ -233,6 +234,13 @@ def put(name: str, number: int) -> Any:
 UNDER_WAY: dict[int, np.ndarray] = {}
 
 
+def compile_case(case: Case) -> None:
+    """Have the libraries compile what they do for a case."""
+    UNDER_WAY.update({id(x): x for x in case.arrays})
+    for name in ("cuplug", "cupy"):
+        case.function(name)(*case.views(*(put(name, id(x)) for x in case.arrays)))
+
+
 def prepare(timer: DeviceTimer, case: Case, name: str) -> Contender:
     """Return a library's contender."""
     UNDER_WAY.update({id(x): x for x in case.arrays})
@@ -279,6 +287,7 @@ def measure(run: Run) -> None:
     side = 2048 if run.quick else 8192
     run.require_memory(GIB + 24 * side * side)
     timer = DeviceTimer(Driver())
+    at_once(partial(compile_case, case) for case in cases(FEW))
     run.measure_all(partial(compare, timer, case) for case in cases(side))
 
 

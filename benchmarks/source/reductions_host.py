@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from measurement import SETTLED_S, Comparison, Contender, Target, statement
-from module import GIB, Run, run_module
+from module import GIB, Run, at_once, run_module
 
 MI = 1 << 20
 SHAPES = [(MI,), (1024, 1024), (4, MI), (MI, 4)]
@@ -77,6 +77,11 @@ def values(shape: tuple[int, ...], dtype: str, name: str) -> np.ndarray:
     return (random.random(shape, np.float32) < 1 / 1024).astype(dtype)
 
 
+def compile_case(name: str, dtype: str, shape: tuple[int, ...], axis: int | None) -> None:
+    """Have cuplug compile what it does for a case."""
+    cuplug_functions()[name](np.zeros(shape, dtype), axis=axis)
+
+
 def compare(name: str, dtype: str, shape: tuple[int, ...], axis: int | None) -> Comparison:
     """Return the comparison of one function on one shape."""
     x = values(shape, dtype, name)
@@ -111,7 +116,10 @@ def cases(is_quick: bool) -> Iterator[tuple[str, str, tuple[int, ...], int | Non
 def measure(run: Run) -> None:
     """Reductions and scans on the CPU, against NumPy and PyTorch, over each axis."""
     run.require_memory(GIB)
-    run.measure_all(partial(compare, *case) for case in cases(run.quick))
+    every = list(cases(run.quick))
+    at_once([partial(compile_case, *every[0])])  # which makes all operators
+    at_once(partial(compile_case, *case) for case in every)
+    run.measure_all(partial(compare, *case) for case in every)
 
 
 if __name__ == "__main__":
