@@ -175,7 +175,7 @@ def measured(path: Path, facts: dict[str, Any]) -> dict[str, Any]:
 @click.option("--only", help="Names of benchmarks or of rooms of them, separated by commas.")
 @click.option("--resume", is_flag=True, help="Leave out what was measured of this commit.")
 @click.option("--quick", is_flag=True, help="Small sizes, few rounds: to see whether it works.")
-@click.option("--seconds", type=TIME, default=240.0, show_default=True, help="For measuring.")
+@click.option("--seconds", type=TIME, default=60.0, show_default=True, help="For measuring.")
 @click.option("--memory", default=0, help="GiB of memory to use; else what the system says.")
 @click.option("--show", is_flag=True, help="Show the tables on the screen; write nothing.")
 @click.option("--output", type=click.Path(path_type=Path), default=HERE / "results")
