@@ -323,7 +323,7 @@ def on_host(case: Case) -> Comparison:
     wanted = [Target("cuplug", "<= the best peer", ("numpy", "torch"))]
     title = f"{case.operation.name}, {case.size}, CPU"
     comparison = Comparison(title, "us", "numpy", wanted, case.expected, case.n_bytes)
-    comparison.pause_s = SETTLED_S if case.n > KI else 0  # of which none uses threads
+    comparison.pause_s = SETTLED_S
 
     def prepare(name: str) -> Contender:
         call, result = case.call(name, HOST[name])
