@@ -28,6 +28,7 @@ typedef struct operand {
   int8_t is_together; /* the elements of each block lie together in memory */
   int8_t is_still;    /* one element for the whole loop */
   int8_t is_past;     /* so large that it is stored past the caches */
+  int8_t has_block;   /* the code may not meet it where it lies */
 } operand;
 
 typedef struct elements {
@@ -199,14 +200,14 @@ static void run_blocks(const elements *e, work *w, int64_t from, int64_t to) {
 /* ---- Threads --------------------------------------------------------------------------------- */
 
 static int64_t room_bytes(const elements *e, uint32_t k) {
-  return e->room * e->of[k].code_bytes + ALIGNMENT;
+  return e->of[k].has_block ? e->room * e->of[k].code_bytes + ALIGNMENT : 0;
 }
 
 static char *aligned(char *x) { return x + (-(uintptr_t)x & (ALIGNMENT - 1)); }
 
 static int run_range(void *context, int64_t from, int64_t to) {
   const elements *e = context;
-  int64_t bytes = e->has_halves ? e->room * 2 + ALIGNMENT : 0;
+  int64_t bytes = ALIGNMENT + (e->has_halves ? e->room * 2 : 0);
   for (uint32_t k = 0; k < e->n_arrays; k++) bytes += room_bytes(e, k);
   char memory[bytes], *next = memory;
   const int64_t n_still = least(e->room, to - from + CUPLUG_GROUP);
@@ -276,18 +277,21 @@ static int64_t ahead_of(const elements *e, uint32_t k) {
 /* Blocks of a size that serves all arrays: larger ones where a block costs more, by the code or by
  * arrays that are broadcast. */
 static void choose_blocks(elements *e, int is_dear) {
-  int64_t widest = 1, widest_stored = 1;
+  int64_t widest = 1, widest_stored = 1, n_blocks = 0;
   int needs_blocks = e->is_past;
   for (uint32_t k = 0; k < e->n_arrays; k++) {
     const operand *x = &e->of[k];
     if (x->code_bytes > widest) widest = x->code_bytes;
     if (x->bytes > widest_stored) widest_stored = x->bytes;
     needs_blocks |= x->load || !x->is_together;
+    e->of[k].has_block =
+        !x->is_raw && (e->wants_groups || x->load || !x->is_together || x->is_still || x->is_past);
+    n_blocks += e->of[k].has_block;
     e->of[k].ahead = ahead_of(e, k);
     is_dear |= !x->is_still && n_still(e->loop, k);
   }
   e->room = CUPLUG_GROUP;
-  while (2 * e->room * widest * e->n_arrays <= BLOCK_BYTES) e->room *= 2;
+  while (e->room < GRAIN && 2 * e->room * widest * n_blocks <= BLOCK_BYTES) e->room *= 2;
   e->step = needs_blocks ? e->room : GRAIN;
   const int64_t past = is_dear ? e->room : CUPLUG_NONTEMPORAL_BLOCK / widest_stored;
   if (e->is_past) e->step = least(e->room, past > CUPLUG_GROUP ? past : CUPLUG_GROUP);

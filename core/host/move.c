@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define LONG_BYTES 1024 /* from there on it pays to begin an instruction that fills memory */
+
 #define ONE(size, k) memcpy(to + (k)*to_step, from + (k)*from_step, (size_t)(size));
 
 /* Four at a time: a jump for each element may take as long as to move it. */
@@ -47,9 +49,31 @@ static __attribute__((noinline)) void move_any(char *restrict to, int64_t to_ste
     break;                          \
   return 1;
 
+/* Writes an element many times, by the instruction for it, which stores whole lines. Returns how
+ * many were written. */
+static inline int64_t fill_words(char *to, const char *from, int64_t n, int64_t bytes) {
+#ifdef __x86_64__
+  if (bytes > 8 || bytes & (bytes - 1) || n * bytes < LONG_BYTES) return 0;
+  uint64_t word = 0;
+  memcpy(&word, from, (size_t)bytes);
+  for (int64_t k = bytes; k < 8; k *= 2) word |= word << 8 * k;
+  int64_t n_words = n * bytes / 8;
+  const int64_t n_done = n_words * 8 / bytes;
+  __asm__ volatile("rep stosq" : "+D"(to), "+c"(n_words) : "a"(word) : "memory");
+  return n_done;
+#else
+  (void)to, (void)from, (void)n, (void)bytes;
+  return 0;
+#endif
+}
+
 /* Elements that come to lie together. 0: nothing was done. */
 static inline int move_known(char *restrict to, const char *restrict from, int64_t from_step,
                              int64_t n, int64_t bytes) {
+  if (from_step == 0) {
+    const int64_t n_done = fill_words(to, from, n, bytes);
+    to += n_done * bytes, n -= n_done;
+  }
   switch (bytes) {
   case 1:
     MOVE_KNOWN(1)

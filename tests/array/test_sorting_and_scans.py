@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of cuplug.array_api that stock plugins do: order, sets, scans, searches, positions."""
 
+import itertools
+
 import numpy as np
 import pytest
 from cuplug import array_api as xp
@@ -62,6 +64,24 @@ def test_searches(device):
     same(xp.searchsorted(turned, seen, sorter=sorter), np.searchsorted(x, values))
     for result, expected in zip(xp.nonzero(y), np.nonzero(x), strict=True):
         same(result, expected)
+
+
+@with_device
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint32", "int64"])
+def test_searches_for_every_kind_of_number(device, side, dtype):
+    """Zeros of both signs, infinities and NaNs among others, in x and in the values."""
+    random = np.random.default_rng(5)
+    few = [0, 1, 2, 2, 3, np.iinfo(dtype).max] if dtype[0] in "iu" else [-np.inf, -1, -0.0, 0.0, 2,
+           np.inf, np.nan]  # fmt: skip
+    for n_found, n_values in itertools.product((1, 2, 7, 300), (1, 15, 16, 17, 333)):
+        x = np.sort(random.choice(np.array(few, dtype), n_found))
+        for chosen in (few, few[:-1]):
+            values = random.choice(np.array(chosen, dtype), n_values)
+            seen = xp.searchsorted(
+                xp.asarray(x, device=device), xp.asarray(values, device=device), side=side
+            )
+            same(seen, np.searchsorted(x, values, side))
 
 
 @with_device

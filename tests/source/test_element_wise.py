@@ -341,3 +341,22 @@ def test_importing_the_package_does_not_import_compilers(run_python):
     code = "import cuplug, sys; print({'ctypes', 'subprocess', 'tempfile'} & set(sys.modules))"
     plain = "import numpy, sys; print({'ctypes', 'subprocess', 'tempfile'} & set(sys.modules))"
     assert len(run_python(code).stdout) <= len(run_python(plain).stdout)
+
+
+@pytest.mark.parametrize(
+    "name", ["bool", "int16", "bfloat16", "float32", "complex64", "complex128"]
+)
+def test_columns_beside_rows_of_any_length(name):
+    """An element that stands still along a row is repeated; long rows in another way."""
+    given_first = cuplug.elementwise("given_first(x: T, y: T) -> T", "x")
+    dtype, random = dtype_of(name), np.random.default_rng(2)
+    for n in (1, 31, 255, 256, 257, 1023, 1025, 2049, 4097, 9001):
+        column = random.integers(0, 2 if name == "bool" else 99, (3, 1)).astype(dtype)
+        rows = np.zeros((3, n), dtype)
+        wanted = np.broadcast_to(column, rows.shape)
+        assert_same(given_first(column, rows), wanted)
+        assert_same(given_first(column[:, ::-1], rows[:, ::-1]), wanted)
+        out = np.zeros((3, n + 2), dtype)
+        given_first(column, rows, out=out[:, 1:-1])
+        assert_same(out[:, 1:-1], wanted)
+        assert not out[:, [0, -1]].any()
