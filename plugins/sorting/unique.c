@@ -7,6 +7,9 @@
  * Zeros are equal, NaNs are not: each stands for itself. T: bool, integers, floating dtypes. */
 #include "sorting/radix.h"
 
+#include <stdatomic.h>
+#include <string.h>
+
 CUPLUG_ENTRY int unique_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int unique_values_cuda(const cuplug_call *call);
 
@@ -52,10 +55,120 @@ static void write_number(const order *o, void *out, int64_t at, uint64_t bits) {
 #undef CASE
 }
 
+/* ---- Few values ------------------------------------------------------------------------------ */
+
+#define FEW 256         /* values that differ, and are sooner found in a table than sorted */
+#define SLOT_BITS 10    /* of the table: most values are where they are looked for */
+#define LEAST (1 << 12) /* elements for which a table pays */
+#define RANGE (1 << 15) /* elements of a thread */
+
+typedef struct table {
+  int n;
+  uint8_t is_used[1 << SLOT_BITS];
+  uint64_t bits[1 << SLOT_BITS];
+} table;
+
+typedef struct few {
+  const void *x;
+  int64_t n_bytes;
+  atomic_int is_many;
+  atomic_flag is_locked;
+  table found;
+} few;
+
+/* 0: the table is full. */
+ELEMENTS_INLINE int add_bits(table *t, uint64_t bits) {
+  uint32_t at = (uint32_t)(bits * 0x9e3779b97f4a7c15u >> (64 - SLOT_BITS));
+  for (; t->is_used[at]; at = (at + 1) % (1 << SLOT_BITS))
+    if (t->bits[at] == bits) return 1;
+  if (t->n == FEW) return 0;
+  t->is_used[at] = 1;
+  t->bits[at] = bits;
+  t->n++;
+  return 1;
+}
+
+static int add_table(table *to, const table *from) {
+  for (int at = 0; at < 1 << SLOT_BITS; at++)
+    if (from->is_used[at] && !add_bits(to, from->bits[at])) return 0;
+  return 1;
+}
+
+#define ADD_ALL(T)                                      \
+  for (int64_t i = begin; i < end; i++)                 \
+    if (!add_bits(own, ((const T *)f->x)[i])) return 0; \
+  return 1;
+
+static int add_elements(const few *f, table *own, int64_t begin, int64_t end) {
+  switch (f->n_bytes) {
+  case 1:
+    ADD_ALL(uint8_t)
+  case 2:
+    ADD_ALL(uint16_t)
+  case 4:
+    ADD_ALL(uint32_t)
+  default:
+    ADD_ALL(uint64_t)
+  }
+}
+
+static int collect(void *context, int64_t begin, int64_t end) {
+  few *f = context;
+  table own;
+  if (atomic_load(&f->is_many)) return CUPLUG_OK;
+  own.n = 0;
+  memset(own.is_used, 0, sizeof own.is_used);
+  int is_few = add_elements(f, &own, begin, end);
+  if (is_few) {
+    while (atomic_flag_test_and_set(&f->is_locked)) continue;
+    is_few = add_table(&f->found, &own);
+    atomic_flag_clear(&f->is_locked);
+  }
+  if (!is_few) atomic_store(&f->is_many, 1);
+  return CUPLUG_OK;
+}
+
+/* Puts a key where it belongs among n others, unless it is there. Returns how many there are. */
+static int put_key(uint64_t *keys, int n, uint64_t key) {
+  int k = n;
+  while (k > 0 && keys[k - 1] > key) k--;
+  if (k > 0 && keys[k - 1] == key) return n;
+  memmove(keys + k + 1, keys + k, (size_t)(n - k) * sizeof(*keys));
+  keys[k] = key;
+  return n + 1;
+}
+
+/* Puts the keys that differ into `keys`, in order, and returns how many; -1: more than FEW, or
+ * there are NaNs, each of which stands for itself. */
+static int64_t few_keys(const cuplug_call *call, const order *o, uint64_t *keys) {
+  const cuplug_tensor *x = &call->tensors[0];
+  const int64_t n = cuplug_n_elements(x);
+  few f = {.x = x->data, .n_bytes = o->n_bytes, .is_locked = ATOMIC_FLAG_INIT};
+  if (n < LEAST || cuplug_parallel(call, n, RANGE, collect, &f) || atomic_load(&f.is_many))
+    return -1;
+  int n_keys = 0;
+  for (int at = 0; at < 1 << SLOT_BITS; at++) {
+    if (!f.found.is_used[at]) continue;
+    const uint64_t key = order_key(o, f.found.bits[at]);
+    if (order_is_nan(o, key)) return -1;
+    n_keys = put_key(keys, n_keys, key);
+  }
+  return n_keys;
+}
+
+/* ---- The entries ----------------------------------------------------------------------------- */
+
 CUPLUG_ENTRY int unique_values_host(const cuplug_call *call) {
   const order o = order_of(&call->tensors[0], 0);
+  uint64_t keys[FEW];
   sorting s;
-  int64_t n_found;
+  int64_t n_found = few_keys(call, &o, keys);
+  if (n_found >= 0) {
+    int status = cuplug_output(call, 1, &n_found);
+    for (int64_t k = 0; k < n_found && !status; k++)
+      write_number(&o, call->outputs[0].data, k, order_bits(&o, keys[k]));
+    return status;
+  }
   int status = sort_all(call, &s, &o, 0, &n_found);
   if (!status) status = cuplug_output(call, 1, &n_found);
   if (status) return status;

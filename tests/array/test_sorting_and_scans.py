@@ -85,6 +85,23 @@ def test_searches_for_every_kind_of_number(device, side, dtype):
 
 
 @with_device
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "int16", "float16", "float32", "int64", "float64"]
+)
+def test_few_and_many_values(device, dtype):
+    """As many values as fit a table, one more, one more at the end, and NaNs."""
+    random = np.random.default_rng(6)
+    for n, n_values in itertools.product((4095, 4096, 70_001), (1, 2, 3, 255, 256, 257, 600)):
+        x = (random.integers(0, n_values, n) - n_values // 2).astype(dtype)
+        changed = x.copy()
+        changed[-1] = 1 if dtype == "bool" else np.nan if dtype[0] == "f" else 99
+        zeros = np.where(x == 0, -x, x) if dtype[0] == "f" else x
+        for each in (x, changed, zeros):
+            seen = xp.unique_values(xp.asarray(each, device=device))
+            same(seen, np.unique(each, equal_nan=False))
+
+
+@with_device
 def test_positions(device):
     y, order = xp.asarray(MANY, device=device), np.argsort(MANY, 1)
     index = xp.asarray(order, device=device)
