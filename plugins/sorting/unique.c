@@ -7,7 +7,6 @@
  * Zeros are equal, NaNs are not: each stands for itself. T: bool, integers, floating dtypes. */
 #include "sorting/radix.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 CUPLUG_ENTRY int unique_cuda(const cuplug_call *call);
@@ -60,20 +59,19 @@ static void write_number(const order *o, void *out, int64_t at, uint64_t bits) {
 #define FEW 256         /* values that differ, and are sooner found in a table than sorted */
 #define SLOT_BITS 10    /* of the table: most values are where they are looked for */
 #define LEAST (1 << 12) /* elements for which a table pays */
-#define RANGE (1 << 15) /* elements of a thread */
+#define RANGE (1 << 15) /* elements that are worth a thread */
+#define MOST_PARTS 64
 
 typedef struct table {
-  int n;
+  int n; /* -1: there are more than FEW */
   uint8_t is_used[1 << SLOT_BITS];
   uint64_t bits[1 << SLOT_BITS];
 } table;
 
 typedef struct few {
   const void *x;
-  int64_t n_bytes;
-  atomic_int is_many;
-  atomic_flag is_locked;
-  table found;
+  int64_t n, n_bytes, n_parts;
+  table *found; /* of each part */
 } few;
 
 /* 0: the table is full. */
@@ -94,12 +92,12 @@ static int add_table(table *to, const table *from) {
   return 1;
 }
 
-#define ADD_ALL(T)                                      \
-  for (int64_t i = begin; i < end; i++)                 \
-    if (!add_bits(own, ((const T *)f->x)[i])) return 0; \
+#define ADD_ALL(T)                                    \
+  for (int64_t i = begin; i < end; i++)               \
+    if (!add_bits(t, ((const T *)f->x)[i])) return 0; \
   return 1;
 
-static int add_elements(const few *f, table *own, int64_t begin, int64_t end) {
+static int add_elements(const few *f, table *t, int64_t begin, int64_t end) {
   switch (f->n_bytes) {
   case 1:
     ADD_ALL(uint8_t)
@@ -112,19 +110,14 @@ static int add_elements(const few *f, table *own, int64_t begin, int64_t end) {
   }
 }
 
-static int collect(void *context, int64_t begin, int64_t end) {
-  few *f = context;
-  table own;
-  if (atomic_load(&f->is_many)) return CUPLUG_OK;
-  own.n = 0;
-  memset(own.is_used, 0, sizeof own.is_used);
-  int is_few = add_elements(f, &own, begin, end);
-  if (is_few) {
-    while (atomic_flag_test_and_set(&f->is_locked)) continue;
-    is_few = add_table(&f->found, &own);
-    atomic_flag_clear(&f->is_locked);
+static int collect_parts(void *context, int64_t begin, int64_t end) {
+  const few *f = context;
+  for (int64_t part = begin; part < end; part++) {
+    table *t = f->found + part;
+    t->n = 0;
+    memset(t->is_used, 0, sizeof t->is_used);
+    if (!add_elements(f, t, f->n * part / f->n_parts, f->n * (part + 1) / f->n_parts)) t->n = -1;
   }
-  if (!is_few) atomic_store(&f->is_many, 1);
   return CUPLUG_OK;
 }
 
@@ -143,13 +136,19 @@ static int put_key(uint64_t *keys, int n, uint64_t key) {
 static int64_t few_keys(const cuplug_call *call, const order *o, uint64_t *keys) {
   const cuplug_tensor *x = &call->tensors[0];
   const int64_t n = cuplug_n_elements(x);
-  few f = {.x = x->data, .n_bytes = o->n_bytes, .is_locked = ATOMIC_FLAG_INIT};
-  if (n < LEAST || cuplug_parallel(call, n, RANGE, collect, &f) || atomic_load(&f.is_many))
-    return -1;
+  few f = {x->data, n, o->n_bytes, n / RANGE, NULL};
+  if (n < LEAST) return -1;
+  if (f.n_parts > MOST_PARTS) f.n_parts = MOST_PARTS;
+  if (f.n_parts < 1) f.n_parts = 1;
+  f.found = cuplug_workspace(call, (uint64_t)f.n_parts * sizeof *f.found);
+  if (!f.found || cuplug_parallel(call, f.n_parts, 1, collect_parts, &f)) return -1;
+  table *all = f.found;
+  for (int64_t part = 0; part < f.n_parts; part++)
+    if (f.found[part].n < 0 || !add_table(all, f.found + part)) return -1;
   int n_keys = 0;
   for (int at = 0; at < 1 << SLOT_BITS; at++) {
-    if (!f.found.is_used[at]) continue;
-    const uint64_t key = order_key(o, f.found.bits[at]);
+    if (!all->is_used[at]) continue;
+    const uint64_t key = order_key(o, all->bits[at]);
     if (order_is_nan(o, key)) return -1;
     n_keys = put_key(keys, n_keys, key);
   }
