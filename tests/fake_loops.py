@@ -88,7 +88,7 @@ def check_all(shape, seed, layout, other, axes, room):
 
 
 def check_nothing_left():
-    cuplug.synchronize("cuda:0")
+    cuplug.trim()  # lanes keep memory
     assert counts().misuses == 0 and counts().allocations == 0
 
 """

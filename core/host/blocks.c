@@ -2,8 +2,9 @@
 /* Blocks of host memory. To make their pages takes as long as to fill them three times, and the C
  * library gives those of freed memory back early, so freed blocks are kept. Large ones are marked
  * as free to the system (MADV_FREE): it takes their pages when it is short of memory, and until
- * then the next block of their size finds them in place. Small ones are the C library's, kept as
- * they are. */
+ * then the next block of their size finds them in place. The last one, where it is not very large,
+ * is marked once another comes: who drops a result before each call has it back without that. Small
+ * ones are the C library's, kept as they are. */
 #include <cuplug/host.h>
 #include <errno.h>
 #include <pthread.h>
@@ -15,14 +16,16 @@
 #define HUGE_PAGE ((uint64_t)2 << 20) /* large blocks are whole ones */
 #define LARGE_BYTES ((uint64_t)16 << 20)
 #define PAGE 4096
-#define ALIGNMENT 256 /* of a caller's memory, which lies this far behind the begin at least */
-#define MAX_KEPT 64   /* blocks of each kind */
-#define KEPT_SHARE 8  /* of the machine's memory, as the device pool's share: large blocks */
+#define ALIGNMENT 256    /* of a caller's memory, which lies this far behind the begin at least */
+#define MAX_KEPT 64      /* blocks of each kind */
+#define KEPT_SHARE 8     /* of the machine's memory, as the device pool's share: large blocks */
+#define UNMARKED_SHARE 8 /* of those, the last block */
 #define KEPT_SMALL_BYTES ((uint64_t)64 << 20)
 
 typedef struct block {
   char *address;
   uint64_t bytes;
+  int is_marked;
 } block;
 
 typedef struct shelf {
@@ -68,16 +71,24 @@ static block take_out(shelf *s, uint32_t i) {
   return b;
 }
 
+static void mark_last(shelf *s) {
+  if (!s->n) return;
+  block *last = &s->kept[s->n - 1];
+  if (last->is_marked) return;
+  last->is_marked = !madvise(last->address, last->bytes, MADV_FREE);
+  if (!last->is_marked) release(take_out(s, s->n - 1));
+}
+
 static void keep(block b) {
   shelf *s = shelf_of(b.bytes);
   const uint64_t most = most_kept_bytes(s);
-  if (b.bytes > most || (is_large(b.bytes) && madvise(b.address, b.bytes, MADV_FREE))) {
-    release(b);
-    return;
-  }
+  if (b.bytes > most) return release(b);
+  b.is_marked = 0;
+  if (s == &large) mark_last(s);
   while (s->n && (s->n == MAX_KEPT || s->bytes + b.bytes > most)) release(take_out(s, 0));
   s->kept[s->n++] = b;
   s->bytes += b.bytes;
+  if (s == &large && b.bytes > most / UNMARKED_SHARE) mark_last(s);
 }
 
 /* The smallest that is large enough, and not so much larger that the rest would be missed. */
@@ -103,7 +114,7 @@ static void shrink(block *b, uint64_t bytes) {
 static uint64_t whole(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 static int make(uint64_t bytes, block *b) {
-  *b = (block){aligned_alloc(ALIGNMENT, bytes), bytes};
+  *b = (block){.address = aligned_alloc(ALIGNMENT, bytes), .bytes = bytes};
   if (b->address && bytes >= 2 * HUGE_PAGE) {
     const uint64_t before = -(uint64_t)(uintptr_t)b->address % HUGE_PAGE;
     madvise(b->address + before, (bytes - before) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
@@ -117,7 +128,7 @@ static int map(uint64_t bytes, block *b) {
   if (low == MAP_FAILED) return 0;
   const uint64_t before = -(uint64_t)(uintptr_t)low % HUGE_PAGE;
   if (before) munmap(low, before);
-  *b = (block){low + before, bytes + HUGE_PAGE - before};
+  *b = (block){.address = low + before, .bytes = bytes + HUGE_PAGE - before};
   shrink(b, bytes);
   madvise(b->address, bytes, MADV_HUGEPAGE);
   return 1;

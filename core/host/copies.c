@@ -24,6 +24,9 @@
 /* Of arrays that do not lie together: from here on they are copied by several threads. */
 #define STRIDED_BYTES ((uint64_t)256 << 10)
 
+/* Arrays of less are in the caches still when the DMA comes, and mostly have their pages. */
+#define CACHED_BYTES ((uint64_t)32 << 20)
+
 /* Pages are made ahead in pieces of this size: threads that share one make, and clear, it each. */
 #define HUGE_PAGE ((uint64_t)2 << 20)
 
@@ -33,6 +36,10 @@
 /* Written to memory that may have no pages yet. */
 static int is_fresh(const cuplug__host_copy *copy) {
   return copy->is_write && cuplug__view_is_contiguous(copy->view);
+}
+
+static int is_small(const cuplug__view *view) {
+  return cuplug__view_is_contiguous(view) && view->block_bytes < CACHED_BYTES;
 }
 
 /* Makes the pages inside of the range at once; what fails here is left to the copy. */
@@ -45,8 +52,7 @@ static void make_pages(char *to, uint64_t bytes) {
   errno = kept;
 }
 
-/* Past the caches: lines that are written whole are not read from memory before, as others are.
- * The reads come from pinned memory, which the DMA has just written and the caches still hold. */
+/* Past the caches: lines that are written whole are not read from memory before, as others are. */
 static void copy_out(char *to, const char *from, uint64_t bytes) {
   const uint64_t before = -(uint64_t)(uintptr_t)to % CUPLUG_LINE_BYTES;
   const uint64_t head = before < bytes ? before : bytes;
@@ -62,8 +68,10 @@ static int copy_piece(void *context, int64_t begin, int64_t end) {
   const cuplug__host_copy *copy = context;
   const uint64_t from = (uint64_t)begin < copy->lead ? copy->lead : (uint64_t)begin;
   const uint64_t bytes = (uint64_t)end - from, at = from - copy->lead, place = copy->first + at;
-  if (is_fresh(copy)) {
-    make_pages(copy->view->data + place, bytes);
+  if (copy->is_for_dma && is_small(copy->view)) {
+    copy_out(copy->packed + at, copy->view->data + place, bytes);
+  } else if (is_fresh(copy)) {
+    if (!is_small(copy->view)) make_pages(copy->view->data + place, bytes);
     copy_out(copy->view->data + place, copy->packed + at, bytes);
   } else if (copy->is_write) {
     cuplug__view_write(copy->view, place, bytes, copy->packed + at);
@@ -95,12 +103,20 @@ static uint64_t piece_of(uint64_t bytes, uint64_t most) {
   return wanted < LEAST_PIECE ? LEAST_PIECE : wanted < most ? wanted : most;
 }
 
-void cuplug__host_copy_read(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
-                            uint64_t bytes, void *to, int n_helpers) {
+static void begin_reading(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
+                          uint64_t bytes, void *to, int n_helpers) {
   const uint64_t best = cuplug__view_piece(view), wanted = piece_of(bytes, VIEW_PIECE);
   const uint64_t piece = (wanted + best - 1) / best * best;
-  *copy = (cuplug__host_copy){.view = view, .first = first, .packed = to};
+  copy->view = view;
+  copy->first = first;
+  copy->packed = to;
   begin(copy, bytes, piece, n_helpers);
+}
+
+void cuplug__host_copy_read(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
+                            uint64_t bytes, void *to, int n_helpers) {
+  *copy = (cuplug__host_copy){.is_for_dma = 1};
+  begin_reading(copy, view, first, bytes, to, n_helpers);
 }
 
 void cuplug__host_copy_write(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
@@ -147,24 +163,24 @@ void cuplug__host_pages_end(cuplug__host_pages *pages) {
 }
 
 void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to) {
-  cuplug__host_copy copy;
+  cuplug__host_copy copy = {0};
   if (bytes < CUPLUG__SHARED_BYTES) {
     cuplug__view_read(view, 0, bytes, to);
     return;
   }
-  cuplug__host_copy_read(&copy, view, 0, bytes, to, CUPLUG__MAX_COPY_THREADS);
+  begin_reading(&copy, view, 0, bytes, to, CUPLUG__MAX_COPY_THREADS);
   cuplug__host_copy_end(&copy);
 }
 
 int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *from) {
   const uint64_t bytes = (uint64_t)(cuplug_n_elements(from) * cuplug_element_bytes(from));
   const int n_helpers = bytes < STRIDED_BYTES ? 0 : CUPLUG__MAX_COPY_THREADS;
-  cuplug__host_copy copy;
+  cuplug__host_copy copy = {0};
   cuplug__view view;
   cuplug__view_array(&view, to);
   if (cuplug__view_is_contiguous(&view)) {
     cuplug__view_array(&view, from);
-    cuplug__host_copy_read(&copy, &view, 0, bytes, to->data, n_helpers);
+    begin_reading(&copy, &view, 0, bytes, to->data, n_helpers);
   } else {
     if (cuplug__shares_elements(to)) return 0;
     cuplug__host_copy_write(&copy, &view, 0, bytes, from->data, n_helpers);

@@ -19,8 +19,9 @@ typedef struct cuplug__host_copy {
   cuplug__job *job;
   const cuplug__view *view; /* its bytes from `first` on */
   uint64_t first, lead;
-  char *packed; /* the other side, contiguous */
-  int is_write; /* to the view */
+  char *packed;   /* the other side, contiguous */
+  int is_write;   /* to the view */
+  int is_for_dma; /* it reads what is packed */
 } cuplug__host_copy;
 
 /* Pages of new memory, made by the team before anything is written there. */
@@ -32,7 +33,8 @@ typedef struct cuplug__host_pages {
 } cuplug__host_pages;
 
 /* Both return at once; both memories, and the view, are in use until host_copy_end. Threads are
- * woken until n_helpers are awake. */
+ * woken until n_helpers are awake. What is read goes past the caches: from those of several cores
+ * the DMA gets it at half its rate. */
 void cuplug__host_copy_read(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
                             uint64_t bytes, void *to, int n_helpers);
 /* The array may be fresh: pages of a contiguous one are made by the team. */

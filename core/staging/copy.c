@@ -25,11 +25,12 @@ static int copy_on_lane(cuplug__lane *lane, int to_host, void *to, const void *f
   return status ? status : cuplug__stream_synchronize(lane->stream, error);
 }
 
-/* One thread needs no lane: the driver has buffers of its own. Pinned memory needs none. */
+/* Pinned memory needs no lane, nor do small copies to the device: the driver has buffers of its
+ * own. */
 static int is_direct(int to_host, const void *host, uint64_t bytes, void *stream) {
   int is_captured = 0;
-  const int is_midway = bytes > (to_host ? CUPLUG__LANE_BYTES : 0) && bytes < CUPLUG__SHARED_BYTES;
-  if (!is_midway && (bytes < CUPLUG__ASKED_BYTES || !cuplug__is_pinned(host, bytes))) return 0;
+  const int is_small = !to_host && bytes < CUPLUG__TEAM_BYTES;
+  if (!is_small && (bytes < CUPLUG__ASKED_BYTES || !cuplug__is_pinned(host, bytes))) return 0;
   return !cuplug__capture_query(stream, &is_captured) && !is_captured;
 }
 

@@ -144,8 +144,7 @@ static int take_memory(pack *p) {
   int status = cuplug__lane_take(run->device.id, &p->lane, run->error);
   if (status) return p->lane = NULL, status;
   if (p->n_packed) status = cuplug__lane_pin(p->lane, p->n_packed, run->error);
-  if (!status)
-    status = cuplug__device_allocate(run->device.id, p->bytes, p->lane->stream, &block, run->error);
+  if (!status) status = cuplug__lane_block(p->lane, p->bytes, &block, run->error);
   p->device = block;
   return status;
 }
@@ -166,7 +165,6 @@ int cuplug__run_packed(cuplug__shipment *s, cuplug__watch *watch, int *fits) {
     status = run_pack(&p, watch);
   }
   if (!p.lane) return *fits ? status : CUPLUG_OK;
-  cuplug__device_free(p.device, p.lane->stream, NULL);
   cuplug__lane_give(p.lane);
   return *fits ? status : CUPLUG_OK;
 }

@@ -84,11 +84,8 @@ static int take_lane(cuplug__pipeline *p, int i) {
 
 static int allocate_slots(cuplug__pipeline *p) {
   const cuplug__run *run = p->shipment->run;
-  int status = CUPLUG_OK;
-  for (int i = 0; i < CUPLUG__N_LANES && !status; i++)
-    status = cuplug__device_allocate(run->device.id, CUPLUG__SLOTS_OF_LANE * p->slot_bytes,
-                                     p->lanes[i]->stream, &p->blocks[i], run->error);
-  return status;
+  return cuplug__device_allocate(run->device.id, CUPLUG__N_SLOTS * p->slot_bytes,
+                                 p->lanes[0]->stream, &p->block, run->error);
 }
 
 /* Arrays that all slices read travel once, on the first lane; the others wait for it. */
@@ -105,7 +102,8 @@ static int send_shared(cuplug__pipeline *p) {
     if (!status)
       status = cuplug__to_device(lane, p->shared[k], &x->view, 0, bytes, p->watch, run->error);
   }
-  /* Slots share the pinned buffers with what is still on its way from them. */
+  /* Slots share the pinned buffers with what is still on its way from them, and the other lanes the
+   * memory of this one. */
   return status ? status : cuplug__stream_synchronize(lane->stream, run->error);
 }
 
@@ -133,7 +131,7 @@ static void divide_slots(cuplug__pipeline *p) {
     s->lane = p->lanes[lane];
     s->event = s->lane->events[place];
     if (s->lane->pinned) s->pinned = s->lane->pinned + place * p->slot_bytes;
-    s->device = (char *)p->blocks[lane] + place * p->slot_bytes;
+    s->device = (char *)p->block + (uint64_t)i * p->slot_bytes;
   }
 }
 
@@ -162,7 +160,7 @@ void cuplug__pipeline_give(cuplug__pipeline *p) {
     if (!p->lanes[i]) continue;
     for (uint32_t k = 0; i == 0 && k < p->shipment->n_parcels; k++)
       cuplug__device_free(p->shared[k], p->lanes[0]->stream, NULL);
-    cuplug__device_free(p->blocks[i], p->lanes[i]->stream, NULL);
+    if (i == 0) cuplug__device_free(p->block, p->lanes[0]->stream, NULL);
     cuplug__lane_give(p->lanes[i]);
   }
   for (int i = 0; i < CUPLUG__N_SLOTS; i++)

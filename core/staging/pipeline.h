@@ -29,9 +29,9 @@ typedef struct cuplug__pipeline {
   cuplug__shipment *shipment;
   cuplug__watch *watch;
   cuplug__lane *lanes[CUPLUG__N_LANES];
-  void *blocks[CUPLUG__N_LANES]; /* device memory */
+  void *block; /* device memory of all slots; lane 0's, like what is shared */
   cuplug__slot slots[CUPLUG__N_SLOTS];
-  void *shared[CUPLUG_MAX_ARGUMENTS]; /* device memory of what is not cut; lane 0's */
+  void *shared[CUPLUG_MAX_ARGUMENTS]; /* device memory of what is not cut */
   uint64_t direct_mask;               /* bit k: array k is pinned, and needs no buffers */
   uint64_t buffered_bytes;            /* of a row, of the arrays that are not */
   int n_helpers;

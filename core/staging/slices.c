@@ -166,8 +166,8 @@ static int run_all(cuplug__pipeline *p) {
   return status;
 }
 
-/* Smaller ones come from the C library, which has their pages. */
-#define FRESH_BYTES ((uint64_t)16 << 20)
+/* Smaller ones come from the C library, which mostly has their pages. */
+#define FRESH_BYTES ((uint64_t)2 << 20)
 
 static void begin_pages(cuplug__pipeline *p) {
   const cuplug__shipment *s = p->shipment;

@@ -15,8 +15,8 @@
 
 #define N_COPYING 4 /* chunks on their way between arrays and buffers; the DMA has the others */
 
-/* One more helper for each: woken for less they come late, and are in the way of the others. */
-#define BYTES_OF_HELPER ((uint64_t)2 << 20)
+/* One more helper for each. */
+#define BYTES_OF_HELPER ((uint64_t)512 << 10)
 
 /* One copy: chunk i goes through buffer i % N_PINNED of the lane. */
 typedef struct transfer {
@@ -42,7 +42,7 @@ static int plan(transfer *t, cuplug__lane *lane, const cuplug__view *view, uint6
   t->bytes = bytes;
   t->chunk_bytes = wanted ? cuplug__least(wanted, lane->pinned_bytes) : unit;
   t->n_chunks = (bytes - 1) / t->chunk_bytes + 1;
-  t->n_copying = bytes < CUPLUG__SHARED_BYTES ? 1 : N_COPYING;
+  t->n_copying = bytes < CUPLUG__TEAM_BYTES ? 1 : N_COPYING;
   t->n_helpers = (int)cuplug__least(1 + bytes / BYTES_OF_HELPER, CUPLUG__MAX_COPY_THREADS);
   memset(t->copies, 0, sizeof t->copies);
   return CUPLUG_OK;
@@ -126,9 +126,8 @@ int cuplug__driver_copy(int to_host, void *to, const void *from, uint64_t bytes,
 
 /* Pinned memory needs no buffers; few bytes are in one sooner than it is asked about. */
 static int is_for_driver(const cuplug__view *view, uint64_t first, uint64_t bytes) {
-  if (!cuplug__view_is_contiguous(view) || bytes < CUPLUG__ASKED_BYTES) return 0;
-  const int is_midway = bytes > CUPLUG__LANE_BYTES && bytes < CUPLUG__SHARED_BYTES;
-  return is_midway || cuplug__is_pinned(view->data + first, bytes);
+  return bytes >= CUPLUG__ASKED_BYTES && cuplug__view_is_contiguous(view) &&
+         cuplug__is_pinned(view->data + first, bytes);
 }
 
 /* ---- Either way ------------------------------------------------------------------------------ */

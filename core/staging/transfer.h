@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between host memory and a device: in chunks through a lane's pinned buffers, large ones
- * shared with the workers, or by the driver, which stages pageable memory on one thread, and needs
- * none for pinned memory. */
+/* Copies between host memory and a device: in chunks through a lane's pinned buffers, shared with
+ * the threads of the team, or, of pinned memory, by the driver. */
 #ifndef CUPLUG_CORE_STAGING_TRANSFER_H
 #define CUPLUG_CORE_STAGING_TRANSFER_H
 
@@ -9,8 +8,8 @@
 #include "host/view.h"
 #include "host/watch.h"
 
-/* Up to here a lane's one thread is as fast as the driver's. */
-#define CUPLUG__LANE_BYTES ((uint64_t)1 << 20)
+/* For smaller ones, waking threads costs more than it gains. */
+#define CUPLUG__TEAM_BYTES ((uint64_t)512 << 10)
 
 /* From here on it pays to ask whether memory is pinned. */
 #define CUPLUG__ASKED_BYTES ((uint64_t)32 << 10)

@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +53,40 @@ static void check_sizes(void) {
   CHECK(small);
   cuplug_free_host(small);
   cuplug_trim_host();
+}
+
+static int n_marked;    /* as free, to the system */
+static int is_refusing; /* that: kernels before 4.5 */
+
+int madvise(void *address, size_t bytes, int advice) {
+  n_marked += advice == MADV_FREE;
+  if (advice == MADV_FREE && is_refusing) return errno = EINVAL, -1;
+  return (int)syscall(SYS_madvise, address, bytes, advice);
+}
+
+/* The block that was freed last is not, unless it is very large. */
+static void check_marks(void) {
+  const uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+  n_marked = 0;
+  for (int k = 0; k < 3; k++) cuplug_free_host(cuplug_allocate_host(16 * MIB));
+  CHECK(n_marked == 0);
+  void *first = cuplug_allocate_host(16 * MIB), *second = cuplug_allocate_host(16 * MIB);
+  cuplug_free_host(first);
+  CHECK(n_marked == 0);
+  cuplug_free_host(second);
+  CHECK(n_marked == 1);
+  CHECK(cuplug_allocate_host(16 * MIB) == second);
+  cuplug_free_host(second);
+  CHECK(n_marked == 1); /* the first is already */
+  cuplug_free_host(cuplug_allocate_host(memory / 64 + MIB));
+  CHECK(n_marked == 3);
+  CHECK(cuplug_trim_host() > memory / 64 + 2 * 16 * MIB);
+  is_refusing = 1; /* then nothing else is kept */
+  first = cuplug_allocate_host(16 * MIB);
+  cuplug_free_host(cuplug_allocate_host(17 * MIB));
+  cuplug_free_host(first);
+  CHECK(cuplug_trim_host() == 18 * MIB);
+  is_refusing = 0;
 }
 
 /* More blocks than are kept: the oldest go. errno is the caller's. */
@@ -149,6 +185,7 @@ static void check_fork(void) {
 int main(void) {
   check_reuse();
   check_sizes();
+  check_marks();
   check_many();
   check_small();
   check_limit();

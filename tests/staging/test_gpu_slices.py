@@ -69,7 +69,7 @@ def test_layouts():
 @pytest.mark.sanitizer
 @pytest.mark.parametrize("n", [(1 << 18) - 1, 1 << 18, (1 << 19) + 1, (1 << 20) - 1, 1 << 20])
 def test_around_one_and_four_mib(add_row, n):
-    """Copies by the caller's thread, by the driver and by several threads."""
+    """Copies in slices, and of what they share, by one thread and by several."""
     x, y = numbers(3, n), numbers(n)
     assert np.array_equal(relu(y[::-1], device="cuda"), np.maximum(y[::-1], 0))
     assert np.array_equal(relu(x[1], device="cuda"), np.maximum(x[1], 0))

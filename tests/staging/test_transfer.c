@@ -5,6 +5,7 @@
 /* Copies through pinned buffers. The fake driver is lazy: a copy is done when it is waited for, so
  * a pinned buffer that is used again too early shows as wrong data. */
 #include "cuda/context.h"
+#include "cuda/driver.h"
 #include "cuda/lane.h"
 #include "cuda/memory.h"
 #include "host/view.h"
@@ -15,10 +16,10 @@
 
 #define LARGE CUPLUG__PINNED_LARGE
 #define SMALL CUPLUG__PINNED_SMALL
-#define DRIVER CUPLUG__LANE_BYTES /* from here to LARGE the driver stages */
-#define RING CUPLUG__N_PINNED     /* chunks that fill a lane's buffers */
+#define TEAM CUPLUG__TEAM_BYTES /* from here on the team takes part */
+#define RING CUPLUG__N_PINNED   /* chunks that fill a lane's buffers */
 
-/* Around the ends of chunks and of the buffers; from LARGE on the workers take part. */
+/* Around the ends of chunks and of the buffers. */
 static const uint64_t sizes[] = {0,
                                  1,
                                  7,
@@ -148,9 +149,9 @@ static void check_written_apart(cuplug__lane *lane, void *from, const uint8_t *b
   free(wanted);
 }
 
-/* As staged calls copy: in chunks, by the driver, and with the workers. */
+/* As staged calls copy: in chunks, by one thread and by several. */
 static void on_a_lane(void) {
-  static const uint64_t more[] = {DRIVER - 1, DRIVER, DRIVER + 1};
+  static const uint64_t more[] = {TEAM - 1, TEAM, TEAM + 1};
   cuplug__lane *lane;
   void *pointer;
   const cuplug__context context = cuplug__cuda_enter(0, &error);
@@ -259,17 +260,21 @@ static void failures(void) {
   free(to);
 }
 
-/* The copies that the driver stages fail, and the wait of the second; the next ones are right. */
-static void failures_on_a_lane(void) {
-  const uint64_t n = 2 * DRIVER;
+/* The copies of pinned memory, by the driver, fail, and the wait of the second; the next ones are
+ * right. */
+static void failures_of_pinned_memory(void) {
+  const uint64_t n = 2 * TEAM;
   cuplug__lane *lane;
   void *pointer;
-  uint8_t *from = make_bytes(n, 6), *to = malloc(n);
-  CHECK(to);
+  uint8_t *bytes = make_bytes(n, 6);
+  void *from, *to;
   const cuplug__context context = cuplug__cuda_enter(0, &error);
   CHECK(!context.status);
   CHECK(!cuplug__lane_take(0, &lane, &error));
   CHECK(!cuplug__device_allocate(0, n, lane->stream, &pointer, &error));
+  CHECK(!cuplug__driver.cuMemHostAlloc(&from, n, CUPLUG__HOST_PORTABLE));
+  CHECK(!cuplug__driver.cuMemHostAlloc(&to, n, CUPLUG__HOST_PORTABLE));
+  memcpy(from, bytes, n);
   CHECK(copy_to_device(lane, pointer, from, n) == CUPLUG_ERROR_CUDA);
   CHECK_MESSAGE(&error, "copying to the device: CUDA error 999");
   CHECK(!copy_to_device(lane, pointer, from, n));
@@ -281,10 +286,10 @@ static void failures_on_a_lane(void) {
   check_bytes(to, n, 6);
   CHECK(!cuplug__device_free(pointer, lane->stream, &error));
   cuplug__lane_give(lane);
+  CHECK(!cuplug__driver.cuMemFreeHost(from) && !cuplug__driver.cuMemFreeHost(to));
   cuplug__cuda_leave(&context);
   check_nothing_left();
-  free(from);
-  free(to);
+  free(bytes);
 }
 
 /* Whichever chunk it is of. */
@@ -345,8 +350,8 @@ static const scenario scenarios[] = {
      {"FAKE_CUDA_FAIL=cuMemHostAlloc:1:999,cuMemHostAlloc:2:999,"
       "cuMemHostAlloc:4:999,cuStreamSynchronize:1:999",
       "N_WANTED=3"}},
-    {"failures_on_a_lane",
-     failures_on_a_lane,
+    {"failures_of_pinned_memory",
+     failures_of_pinned_memory,
      {"FAKE_CUDA_FAIL=cuMemcpyHtoDAsync:1:999,cuMemcpyDtoHAsync:1:999,cuStreamSynchronize:1:999",
       "FAKE_CUDA_LAZY=1"}},
     {"each_failure", each_failure, {NULL}},
