@@ -3,9 +3,9 @@
 
 #include "arguments/match.h"
 #include "base/layout.h"
+#include "base/own.h"
 #include "registry/operator.h"
 
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,37 +67,19 @@ static uint64_t key_of(const cuplug_operator *op, const cuplug_argument *args, u
   return key * 0x9e3779b97f4a7c15;
 }
 
-/* What a thread keeps: allocated by its first match, as its stack, where thread-local data lies,
- * may be small. */
+/* What a thread keeps: allocated by its first match. */
 typedef struct memory {
   known_match *last[N_LAST]; /* of operators of these numbers */
   known_set sets[N_SETS];
 } memory;
 
-/* A function, so that the compiler does not look for the thread's data at each use. */
-static __attribute__((noinline)) memory **own_memory(void) {
-  static _Thread_local memory *own;
-  return &own;
-}
+/* The thread's; NULL where there is none. */
+static memory *own_memory(void) { return cuplug__own_for(CUPLUG__OWN_MATCHES)->memory; }
 
-static pthread_key_t thread_end;
-static int has_thread_end;
-
-static void forget(void *own) {
-  *own_memory() = NULL;
-  free(own);
-}
-
-static void make_thread_end(void) { has_thread_end = !pthread_key_create(&thread_end, forget); }
-
-/* The thread's memory; NULL where there is none to be had. */
 static memory *make_memory(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  memory **own = own_memory();
-  if (*own || pthread_once(&once, make_thread_end) || !has_thread_end) return *own;
-  memory *made = calloc(1, sizeof *made);
-  if (made && pthread_setspecific(thread_end, made)) free(made), made = NULL;
-  return *own = made;
+  cuplug__own *own = cuplug__own_for(CUPLUG__OWN_MATCHES);
+  if (!own->memory) cuplug__own_grow(own, sizeof(memory));
+  return own->memory;
 }
 
 /* The match of a key; NULL where none is kept. */
@@ -246,7 +228,7 @@ void cuplug__recall_types(const cuplug__known *of, cuplug__match *m) {
 
 const cuplug__known *cuplug__recall(const cuplug_operator *op, const cuplug_argument *args,
                                     uint32_t n_args, cuplug_frame *f) {
-  memory *own = *own_memory();
+  memory *own = own_memory();
   if (!own || !op->number) return NULL;
   known_match **last = &own->last[op->number % N_LAST], *known = *last;
   for (int is_found = 0;; is_found = 1) {

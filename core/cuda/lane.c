@@ -7,12 +7,9 @@
 #include "cuda/error.h"
 #include "cuda/fault.h"
 #include "cuda/gpus.h"
-#include "cuda/memory.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-
-#define LEAST_BLOCK ((uint64_t)64 << 10)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cuplug__lane *free_lanes[CUPLUG__MAX_GPUS]; /* under the lock, like the next two */
@@ -50,18 +47,12 @@ static void unpin(cuplug__lane *lane) {
   lane->pinned_bytes = 0;
 }
 
-/* Waited for: the driver gives it to others then. */
-static void drop_block(cuplug__lane *lane) {
-  if (!lane->block) return;
-  cuplug__device_free(lane->block, lane->stream, NULL);
-  cuplug__driver.cuStreamSynchronize(lane->stream);
-  lane->block = NULL;
-  lane->block_bytes = 0;
-}
-
 static void destroy_lane(cuplug__lane *lane) {
   unpin(lane);
-  drop_block(lane);
+  if (lane->block) {
+    cuplug__driver.cuMemFreeAsync((CUdeviceptr)(uintptr_t)lane->block, lane->stream);
+    cuplug__driver.cuStreamSynchronize(lane->stream); /* the driver gives it to others then */
+  }
   for (int i = 0; i < CUPLUG__N_PINNED; i++)
     if (lane->events[i]) cuplug__driver.cuEventDestroy(lane->events[i]);
   if (lane->stream) cuplug__driver.cuStreamDestroy(lane->stream);
@@ -168,17 +159,4 @@ int cuplug__lane_pin(cuplug__lane *lane, uint64_t bytes, cuplug_error *error) {
   }
   unpin(lane);
   return pin(lane, wanted, error);
-}
-
-int cuplug__lane_block(cuplug__lane *lane, uint64_t bytes, void **block, cuplug_error *error) {
-  uint64_t wanted = LEAST_BLOCK;
-  int status = CUPLUG_OK;
-  if (lane->block_bytes < bytes) {
-    drop_block(lane);
-    while (wanted < bytes) wanted *= 2;
-    status = cuplug__device_allocate(lane->device, wanted, lane->stream, &lane->block, error);
-    if (!status) lane->block_bytes = wanted;
-  }
-  *block = lane->block;
-  return status;
 }

@@ -23,7 +23,7 @@ typedef struct cuplug__lane {
   char *pinned; /* the buffers, one behind the other */
   void *events[CUPLUG__N_PINNED];
   uint64_t pinned_bytes; /* of each buffer */
-  void *block;           /* device memory */
+  void *block;           /* device memory that small calls have in turn */
   uint64_t block_bytes;
   cuplug_fault *fault;
   struct cuplug__lane *next;
@@ -34,9 +34,6 @@ void cuplug__lane_give(cuplug__lane *lane);
 /* Gives the lane pinned buffers that suit copies of `bytes`, if it has not got them. They may be
  * small ones whatever is asked for, where other lanes have much. */
 int cuplug__lane_pin(cuplug__lane *lane, uint64_t bytes, cuplug_error *error);
-/* Device memory of the lane's own, of which calls have some in turn: asking the pool for it takes a
- * fourth of a small call. For few bytes: it stays with the lane. */
-int cuplug__lane_block(cuplug__lane *lane, uint64_t bytes, void **block, cuplug_error *error);
 /* Destroys the free lanes of a device. */
 void cuplug__lanes_trim(int32_t device);
 /* Bytes of the pinned buffers of all lanes of a device. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/variant.h"
 
+#include "base/own.h"
 #include "base/status.h"
 #include "entry/run.h"
 #include "host/team.h"
 
 #include <cuplug/halves.h>
 #include <cuplug/nontemporal.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,41 +104,17 @@ static void parallel(const cuplug_loop_call *call, cuplug_loop_part *part, long 
   (void)cuplug__team_run(n, grain, run_range, &shared);
 }
 
-/* Memory that each thread keeps for parts, as much as one of them wanted, until it ends. */
-static _Thread_local struct {
-  char *memory;
-  unsigned long bytes;
-} own;
-static pthread_key_t thread_end;
-static int has_thread_end;
-
-static void forget(void *memory) {
-  own.memory = NULL;
-  own.bytes = 0;
-  free(memory);
-}
-
-static void make_thread_end(void) { has_thread_end = !pthread_key_create(&thread_end, forget); }
-
-static int grow(unsigned long bytes) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  if (pthread_once(&once, make_thread_end) || !has_thread_end) return 0;
-  char *memory = realloc(own.memory, bytes);
-  if (!memory) return 0;
-  own.memory = memory;
-  own.bytes = bytes;
-  return !pthread_setspecific(thread_end, memory);
-}
-
-/* Parts call no parts. */
+/* Parts call no parts: a thread has one room, as large as one of them wanted. */
 static void with_room(const cuplug_loop_call *call, unsigned long bytes, cuplug_loop_part *part,
                       long long from, long long to) {
+  cuplug__own *own = cuplug__own_for(CUPLUG__OWN_ROOM);
   cuplug_loop_call in_room = *call;
-  if (own.bytes < bytes + CUPLUG_LINE_BYTES && !grow(bytes + CUPLUG_LINE_BYTES)) {
+  if (own->bytes < bytes + CUPLUG_LINE_BYTES && !cuplug__own_grow(own, bytes + CUPLUG_LINE_BYTES)) {
     __atomic_store_n(&call->division->no_memory, 1, __ATOMIC_RELAXED);
     return;
   }
-  in_room.room = own.memory + CUPLUG_LINE_BYTES - (uintptr_t)own.memory % CUPLUG_LINE_BYTES;
+  in_room.room =
+      (char *)own->memory + CUPLUG_LINE_BYTES - (uintptr_t)own->memory % CUPLUG_LINE_BYTES;
   part(&in_room, from, to);
 }
 

@@ -14,6 +14,7 @@
 #include "staging/transfer.h"
 
 #define ALIGNMENT 256 /* of arrays in the block, as of memory from the driver */
+#define LEAST_BLOCK ((uint64_t)64 << 10)
 
 /* Where the arrays lie, in pinned and alike in device memory: those that are sent, those that are
  * sent and come back, those that come back; then the pinned ones, in device memory alone. */
@@ -138,15 +139,30 @@ static int run_pack(const pack *p, cuplug__watch *watch) {
   return cuplug__watch_add(watch, cuplug__staged_bytes(run), run->error);
 }
 
+/* It stays with the lane: asking the pool for some would take a good part of a small call. */
+static int take_block(pack *p) {
+  cuplug__lane *lane = p->lane;
+  cuplug_error *error = p->shipment->run->error;
+  uint64_t bytes = LEAST_BLOCK;
+  int status = CUPLUG_OK;
+  if (!lane->block || lane->block_bytes < p->bytes) {
+    while (bytes < p->bytes) bytes *= 2;
+    cuplug__device_free(lane->block, lane->stream, NULL);
+    lane->block = NULL;
+    lane->block_bytes = 0;
+    status = cuplug__device_allocate(lane->device, bytes, lane->stream, &lane->block, error);
+    if (!status) lane->block_bytes = bytes;
+  }
+  p->device = lane->block;
+  return status;
+}
+
 static int take_memory(pack *p) {
   const cuplug__run *run = p->shipment->run;
-  void *block = NULL;
   int status = cuplug__lane_take(run->device.id, &p->lane, run->error);
   if (status) return p->lane = NULL, status;
   if (p->n_packed) status = cuplug__lane_pin(p->lane, p->n_packed, run->error);
-  if (!status) status = cuplug__lane_block(p->lane, p->bytes, &block, run->error);
-  p->device = block;
-  return status;
+  return status ? status : take_block(p);
 }
 
 int cuplug__run_packed(cuplug__shipment *s, cuplug__watch *watch, int *fits) {

@@ -241,28 +241,6 @@ static void pinned(void) {
   check_nothing_left();
 }
 
-/* A lane keeps the largest block that it was asked for. */
-static void lane_block(void) {
-  cuplug__lane *lane;
-  void *block, *again;
-  enter();
-  CHECK(!cuplug__lane_take(0, &lane, &error));
-  CHECK(!cuplug__lane_block(lane, 0, &block, &error) && !block);
-  CHECK(!cuplug__lane_block(lane, 1, &block, &error) && block);
-  CHECK(!cuplug__lane_block(lane, 64 << 10, &again, &error) && again == block);
-  CHECK(!cuplug__lane_block(lane, (64 << 10) + 1, &block, &error));
-  CHECK(fake_counts().n_allocations == 1);
-  cuplug__lane_give(lane);
-  CHECK(!cuplug__lane_take(0, &lane, &error));
-  CHECK(!cuplug__lane_block(lane, 128 << 10, &again, &error) && again == block);
-  CHECK(cuplug__lane_block(lane, 2 << 20, &again, &error) == CUPLUG_ERROR_MEMORY && !again);
-  CHECK(!cuplug__lane_block(lane, 1, &block, &error) && block);
-  cuplug__lane_give(lane);
-  CHECK(fake_counts().n_allocations == 1);
-  cuplug__lanes_trim(0);
-  check_nothing_left();
-}
-
 /* What idle lanes have pinned is given back where there is no more to pin. */
 static void pinned_runs_short(void) {
   cuplug__lane *idle, *lane;
@@ -396,7 +374,6 @@ static const scenario scenarios[] = {
     {"pool_fails", pool_fails, {"FAKE_CUDA_FAIL=cuMemPoolCreate:1:999"}},
     {"lanes", lanes, {NULL}},
     {"pinned", pinned, {NULL}},
-    {"lane_block", lane_block, {"FAKE_CUDA_MEMORY_BYTES=1048576"}},
     {"pinned_limit", pinned_limit, {NULL}},
     {"pinned_runs_short",
      pinned_runs_short,

@@ -55,8 +55,8 @@ static void check_sizes(void) {
   cuplug_trim_host();
 }
 
-static int n_marked;    /* as free, to the system */
-static int is_refusing; /* that: kernels before 4.5 */
+static _Atomic int n_marked; /* as free, to the system */
+static int is_refusing;      /* that: kernels before 4.5 */
 
 int madvise(void *address, size_t bytes, int advice) {
   n_marked += advice == MADV_FREE;

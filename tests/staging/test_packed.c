@@ -51,6 +51,23 @@ static void pinned(void) {
   check_all_given_back();
 }
 
+/* A lane keeps the memory of the largest small call, which others have in turn. */
+static void one_block(void) {
+  static const int64_t sizes[] = {0, 10, 100000, 5, 0, 20000, 100000};
+  for (int k = 0; k < 7; k++) {
+    int64_t n = sizes[k];
+    float *x = make_pinned(n + 1), *out = malloc((size_t)(n + 1) * sizeof *out);
+    CHECK(out);
+    cuplug_argument args[] = {on_host(CUPLUG_FLOAT32, x, &n), on_host(CUPLUG_FLOAT32, out, &n)};
+    CHECK(!invoke_on(gpu0, find("triple"), args, 2, &error));
+    for (int64_t i = 0; i < n; i++) CHECK(out[i] == 3 * (float)i);
+    CHECK(!cuplug_free_shared(0, 0, x, &error));
+    free(out);
+    CHECK(fake_counts().n_allocations == 1);
+  }
+  check_all_given_back();
+}
+
 /* In-out arrays are as they were, pinned or not. */
 static void failing_in_place(void) {
   int64_t n = 20000;
@@ -69,6 +86,8 @@ static const scenario scenarios[] = {
      received_never,
      {"FAKE_CUDA_FAIL=cuMemcpyDtoHAsync:1:2", "FAKE_CUDA_LAZY=1"}},
     {"pinned", pinned, {"FAKE_CUDA_LAZY=1"}},
+    {"one_block", one_block, {"FAKE_CUDA_LAZY=1"}},
+    {"one_block", one_block, {"FAKE_CUDA_FAIL=cuMemAllocFromPoolAsync:2:2"}},
     {"failing_in_place",
      failing_in_place,
      {"FAKE_CUDA_FAIL=cuStreamSynchronize:1:999", "FAKE_CUDA_LAZY=1"}},
