@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import itertools
 import json
 import math
@@ -40,11 +42,15 @@ def available_memory() -> int:
     return int(facts["MemAvailable"].split()[0]) * 1024
 
 
-def at_once(calls: Iterable[Callable[[], object]]) -> None:
+def at_once(calls: Iterable[Callable[[], object]], packages: Iterable[str] = ()) -> None:
     """Make calls on all cores: what they compile is there when it is measured.
 
-    One that fails says so when its turn comes.
+    One that fails says so when its turn comes. Packages that several import are imported before:
+    PyTorch, by several threads and by way of others, was seen to find parts of itself missing.
     """
+    for name in packages:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         wait([pool.submit(call) for call in calls])
 

@@ -298,7 +298,7 @@ def measure(run: Run) -> None:
     driver = Driver()
     built = [floor, launch_of_tensors, partial(native.plugin, "add3")]
     built += [partial(tvm_ffi_function, "add3"), *([] if run.quick else [torch_extension])]
-    at_once(built)
+    at_once(built, ["torch"])
     run.measure_all([partial(launches, driver, run.quick), partial(affordable, driver)])
 
 

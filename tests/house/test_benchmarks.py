@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmarks' own machinery: wrong results, failures and targets are told as they are."""
 
+import importlib
 import json
 import re
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -16,7 +18,7 @@ sys.path.append(str(BENCHMARKS))
 
 import run  # noqa: E402
 from measurement import Comparison, Contender, Skip, Target, statement  # noqa: E402
-from module import Run  # noqa: E402
+from module import Run, at_once  # noqa: E402
 from table import render_comparison, summary  # noqa: E402
 
 VALUES = np.arange(3.0)
@@ -203,6 +205,18 @@ def test_comparisons_share_the_time():
 
     one.measure_all(prepare for _ in range(3))
     assert shares == [3.0, 4.5, 9.0]
+
+
+def test_packages_are_imported_before_threads_use_them(tmp_path, monkeypatch):
+    (tmp_path / "slow_package.py").write_text("import threading\nowner = threading.get_ident()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    owners = []
+
+    def use():
+        owners.append(importlib.import_module("slow_package").owner)
+
+    at_once([use, lambda: 1 / 0, use], ["no_such_package", "slow_package"])
+    assert owners == [threading.get_ident()] * 2
 
 
 def test_a_quick_run_writes_table_and_data(tmp_path):
