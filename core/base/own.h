@@ -6,7 +6,11 @@
 
 #include <stddef.h>
 
-typedef enum cuplug__use { CUPLUG__OWN_MATCHES, CUPLUG__OWN_ROOM, CUPLUG__N_USES } cuplug__use;
+typedef enum cuplug__use {
+  CUPLUG__OWN_MATCHES, /* of arguments, which are recalled */
+  CUPLUG__OWN_ROOM,    /* for parts of loops */
+  CUPLUG__N_USES
+} cuplug__use;
 
 typedef struct cuplug__own {
   void *memory; /* NULL at first */

@@ -45,7 +45,7 @@ CUPLUG_API int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cup
  *
  * Without it the pool keeps up to an eighth of the GPU's memory when arrays are freed, and what is
  * beyond that goes back whenever a stream is waited for; up to 16 idle lanes keep their pinned
- * memory, at most 256 MiB for each GPU, and up to 8 MiB of the GPU's each. Where an allocation
+ * memory, at most 256 MiB for each GPU, and up to 16 MiB of the GPU's each. Where an allocation
  * fails all of this is given back and it is tried once more. `freed_bytes` may be NULL.
  * [thread-safe] [syncs] */
 CUPLUG_API int cuplug_trim(int32_t device, uint64_t *freed_bytes, cuplug_error *error);
