@@ -61,11 +61,12 @@ void put(const job *j, const int64_t *at, int64_t first, int64_t n) {
   ELEMENTS_BY_WIDTH(j->element_bytes, PUT)
 }
 /* Several threads may write one element. */
-#define PUT_ONE(T)                                                                                \
-  {                                                                                               \
-    const T value = *(const T *)j->values;                                                        \
-    for (int64_t k = 0; k < n; k++) __atomic_store_n((T *)j->x + at[k], value, __ATOMIC_RELAXED); \
-  }                                                                                               \
+#define PUT_ONE(T)                                                    \
+  {                                                                   \
+    const T value = *(const T *)j->values;                            \
+    _Pragma("GCC unroll 4") for (int64_t k = 0; k < n; k++)           \
+        __atomic_store_n((T *)j->x + at[k], value, __ATOMIC_RELAXED); \
+  }                                                                   \
   break;
 void put_one(const job *j, const int64_t *at, int64_t first, int64_t n) {
   (void)first;

@@ -88,8 +88,18 @@ def test_positions_along_the_first_axes(dtypes, second):
         lambda v: np.repeat(v, 2, axis=-1)[..., ::2],
         lambda v: v[:1],
         lambda v: v[..., 0, 0],
+        lambda v: np.array(v.flat[0]),
+        lambda v: np.array(v.flat[0], "float32"),
     ],
-    ids=["alike", "of another dtype", "strided", "broadcast", "of fewer dimensions"],
+    ids=[
+        "alike",
+        "of another dtype",
+        "strided",
+        "broadcast",
+        "of fewer dimensions",
+        "one",
+        "one float",
+    ],
 )
 def test_values_for_positions(key, turn):
     x, wanted = cuplug.asarray(X, copy=True, device="cpu"), X.copy()
@@ -110,6 +120,13 @@ def test_values_in_what_is_written():
     x, wanted = cuplug.asarray(X, copy=True, device="cpu"), X.copy()
     x[cuplug.asarray(TWO, device="cpu")] = x
     wanted[TWO] = X
+    np.testing.assert_array_equal(x.numpy(), wanted)
+
+
+def test_one_value_of_what_is_written():
+    x, wanted = cuplug.asarray(X, copy=True, device="cpu"), X.copy()
+    x[cuplug.asarray(TWO, device="cpu")] = x[1, 2, 3]
+    wanted[TWO] = X[1, 2, 3]
     np.testing.assert_array_equal(x.numpy(), wanted)
 
 

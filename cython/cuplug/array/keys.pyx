@@ -3,9 +3,9 @@
 
 from cpython.tuple cimport PyTuple_GET_SIZE
 
-from cuplug.array.array cimport Array
+from cuplug.array.array cimport Array, empty_like_tensor, write
 from cuplug.array.buffer cimport is_contiguous, is_on_gpu
-from cuplug.array.layout cimport same_shape
+from cuplug.array.layout cimport may_overlap, same_shape
 from cuplug.base.core cimport cuplug_tensor
 from cuplug.base.dlpack cimport DLPACK_BOOL, DLPACK_INT, DLPACK_UINT
 
@@ -34,13 +34,13 @@ def axis_of_positions(Array x not None, key):
     return last if last < x.tensor.ndim and is_beside(x, key) else None
 
 
-def are_along_first(Array x not None, tuple keys not None):
+cpdef bint are_along_first(Array x, tuple keys) noexcept:
     """Say whether keys are arrays of positions, each for a dimension from the first one on: of one
     shape, and of int32 or int64.
     """
     cdef const cuplug_tensor *first = NULL
     cdef const cuplug_tensor *k
-    if not 0 < len(keys) <= x.tensor.ndim:
+    if not 0 < PyTuple_GET_SIZE(keys) <= x.tensor.ndim:
         return False
     for key in keys:
         if not is_beside(x, key):
@@ -54,22 +54,45 @@ def are_along_first(Array x not None, tuple keys not None):
     return True
 
 
-def are_values_of(Array x not None, tuple keys not None, value):
-    """Say whether values are an array in C order, one value for each that such keys select."""
-    if type(value) is not Array:
-        return False
+def values_for(Array x not None, tuple keys not None, value):
+    """Return a value as an array that can be put, as it is, to where keys along the first
+    dimensions select; None, where it cannot, or they are others.
+    """
+    cdef cuplug_tensor like = x.tensor
+    cdef Array single
+    if not is_contiguous(&like) or not are_along_first(x, keys) or meets_any(x, keys):
+        return None
+    if type(value) is Array:
+        return value if is_for(x, keys, value) else None
+    if not isinstance(value, (bool, int, float, complex)):
+        return None
+    like.ndim, like.strides = 0, NULL
+    single = empty_like_tensor(&like)
+    write(single, value)
+    return single
+
+
+cdef bint is_for(Array x, tuple keys, Array values) except -1:
+    """Whether values in C order, one for each element or for all, have the array's dtype."""
     cdef const cuplug_tensor *own = &x.tensor
-    cdef const cuplug_tensor *v = &(<Array>value).tensor
-    cdef const cuplug_tensor *k = &(<Array?>keys[0]).tensor
+    cdef const cuplug_tensor *v = &values.tensor
+    cdef const cuplug_tensor *k = &(<Array>keys[0]).tensor
     cdef int d, n = <int>PyTuple_GET_SIZE(keys)
-    if not are_on_one_device(own, v) or not is_contiguous(v) or (<Array>value).dtype != x.dtype:
+    if not are_on_one_device(own, v) or not is_contiguous(v) or values.dtype != x.dtype:
         return False
-    if v.ndim != k.ndim + own.ndim - n:
+    if may_overlap(own, v) or v.ndim and v.ndim != k.ndim + own.ndim - n:
         return False
     for d in range(v.ndim):
         if v.shape[d] != (k.shape[d] if d < k.ndim else own.shape[d - k.ndim + n]):
             return False
     return True
+
+
+cdef bint meets_any(Array x, tuple keys) noexcept:
+    for key in keys:
+        if may_overlap(&x.tensor, &(<Array>key).tensor):
+            return True
+    return False
 
 
 cdef bint is_of_all(object item):

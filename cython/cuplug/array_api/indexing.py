@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.array import Array, may_meet
-from cuplug.array.keys import are_along_first, are_values_of, axis_of_positions, is_mask_of
+from cuplug.array.keys import are_along_first, axis_of_positions, is_mask_of, values_for
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, as_elements, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
-from cuplug.array_api.elementwise import NUMBERS, binary, plain_number
+from cuplug.array_api.elementwise import binary, plain_number
 from cuplug.array_api.filled import copied, single_like
 from cuplug.array_api.joins import repeated
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
@@ -260,21 +260,12 @@ def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
 
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
-    if not _put_short(x, key if isinstance(key, tuple) else (key,), value):
+    positions = key if isinstance(key, tuple) else (key,)
+    values = values_for(x, positions, plain_number(value))
+    if values is None:
         _put(x, key, as_elements(x, value))
-
-
-def _put_short(x: Array, positions: tuple[Any, ...], value: Any) -> bool:
-    """Write where the operator takes all that is given as it is; say whether it did."""
-    if not is_in_order(x) or not are_along_first(x, positions) or may_meet(x, *positions):
-        return False
-    value = plain_number(value)
-    if isinstance(value, NUMBERS):
-        value = single_like(x, value)
-    elif not are_values_of(x, positions, value) or may_meet(x, value):
-        return False
-    stock("indexing.index_put")(x, positions, value)
-    return True
+    else:
+        stock("indexing.index_put")(x, positions, values)
 
 
 def _put(x: Array, key: Any, value: Any) -> None:

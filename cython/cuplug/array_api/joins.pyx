@@ -10,7 +10,8 @@ from cuplug.array.layout cimport contiguous_strides
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory
 
-from cuplug.array_api.dtypes import checked, name_of, result_type, sequence
+from cuplug.array_api.dtypes import checked, integer, name_of, result_type, sequence
+from cuplug.array_api.filled import copied
 from cuplug.array_api.stock import stock
 from cuplug.array_api.views import axis_of, expand_dims, part_along, reshape, shape_of
 
@@ -36,9 +37,29 @@ def stack(arrays, /, *, axis=0):
     return concat(given, axis=axis)
 
 
-def rolled(Array x not None, int64_t at, int along):
-    """Return an array that begins with part `at` along a dimension, those before it at the end."""
-    cdef int64_t size = x.tensor.shape[along]
+def roll(x, /, shift, *, axis=None):
+    """Return elements moved along dimensions; what leaves at one end comes in at the other."""
+    cdef Array given = x if type(x) is Array else checked("roll", "x", x)
+    if axis is None and given.tensor.ndim != 1:
+        return reshape(roll(reshape(given, (-1,)), shift, axis=0), given.shape)
+    axis = 0 if axis is None else axis
+    if not isinstance(axis, tuple) and not isinstance(shift, tuple):
+        return rolled(given, shift, axis)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
+    if len(shifts) != len(axes):
+        raise ValueError(f"roll: shift: seen {len(shifts)} numbers, wanted {len(axes)}, as axes")
+    moved = given
+    for shift, axis in zip(shifts, axes):
+        moved = rolled(moved, shift, axis)
+    return copied(given) if moved is given else moved
+
+
+cdef Array rolled(Array x, object shift, object axis):
+    cdef int along = axis_of("roll", axis, x.tensor.ndim)
+    cdef int64_t size = x.tensor.shape[along], at = 0
+    if size:
+        at = -integer("roll: shift", shift) % size
     return joined([part_along(x, along, at, size), part_along(x, along, 0, at)], along)
 
 

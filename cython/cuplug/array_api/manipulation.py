@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from cuplug.array.array import Array
-from cuplug.array_api.dtypes import checked, integer, sequence
+from cuplug.array_api.dtypes import checked, sequence
 from cuplug.array_api.filled import copied
-from cuplug.array_api.joins import rolled
 from cuplug.array_api.views import (
     axes_of,
     axis_of,
@@ -61,30 +60,6 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Return the parts along a dimension, as views."""
     checked("unstack", "x", x)
     return tuple(moveaxis(x, axis_of("unstack", axis, x.ndim), 0))
-
-
-def roll(x: Array, /, shift: Any, *, axis: Any = None) -> Array:
-    """Return elements moved along dimensions; what leaves at one end comes in at the other."""
-    checked("roll", "x", x)
-    if axis is None and x.ndim != 1:
-        return reshape(roll(reshape(x, (-1,)), shift, axis=0), x.shape)
-    axis = 0 if axis is None else axis
-    if not isinstance(axis, tuple) and not isinstance(shift, tuple):
-        return _roll_along(x, shift, axis)
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
-    if len(shifts) != len(axes):
-        raise ValueError(f"roll: shift: seen {len(shifts)} numbers, wanted {len(axes)}, as axes")
-    moved = x
-    for by, axis in zip(shifts, axes, strict=True):
-        moved = _roll_along(moved, by, axis)
-    return copied(x) if moved is x else moved
-
-
-def _roll_along(x: Array, shift: Any, axis: Any) -> Array:
-    k = axis_of("roll", axis, x.ndim)
-    n = x.shape[k]
-    return rolled(x, -integer("roll: shift", shift) % n if n else 0, k)
 
 
 def meshgrid(*arrays: Array, indexing: str = "xy") -> list[Array]:
