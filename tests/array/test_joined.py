@@ -81,3 +81,21 @@ def test_large(device, dtype):
             same(xp.triu(seen, k=k), np.triu(wanted, k))
         same(xp.roll(seen, 3, axis=1), np.roll(wanted, 3, axis=1))
         same(xp.repeat(seen, 3, axis=1), np.repeat(wanted, 3, axis=1))
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (3, 0)])
+@pytest.mark.parametrize(
+    ("shift", "axis", "error", "says"),
+    [
+        (1.5, 1, TypeError, "roll: shift: seen 1.5, wanted an integer"),
+        ("a", 1, TypeError, "roll: shift: seen 'a', wanted an integer"),
+        (1, "a", TypeError, "roll: axis: seen 'a', wanted an integer"),
+        (1, 2, IndexError, "roll: axis: seen 2, wanted one of 2 dimensions"),
+        ((1, 2), (0,), ValueError, "roll: shift: seen 2 numbers, wanted 1, as axes"),
+    ],
+)
+def test_what_roll_refuses(shape, shift, axis, error, says):
+    with pytest.raises(error, match=f"^{says}$"):
+        xp.roll(xp.zeros(shape), shift, axis=axis)
+    with pytest.raises(TypeError, match="^roll: x: seen ndarray, wanted a cuplug.Array"):
+        xp.roll(np.zeros(shape), 1)

@@ -58,8 +58,9 @@ def roll(x, /, shift, *, axis=None):
 cdef Array rolled(Array x, object shift, object axis):
     cdef int along = axis_of("roll", axis, x.tensor.ndim)
     cdef int64_t size = x.tensor.shape[along], at = 0
+    by = integer("roll: shift", shift)
     if size:
-        at = -integer("roll: shift", shift) % size
+        at = -by % size
     return joined([part_along(x, along, at, size), part_along(x, along, 0, at)], along)
 
 
