@@ -207,16 +207,15 @@ static int stores_little(const cuplug_call *call, uint32_t n_inputs, uint32_t wi
 }
 
 /* Packs of a thread of contiguous arrays. With one load each, many threads wait for memory best.
- * Where that is not all that is waited for, functions of one pack are computed while others are on
- * their way, as long as the blocks fill the GPU. */
+ * Where that is not all that is waited for, functions of one pack are computed while another is on
+ * its way, as long as the blocks fill the GPU; more packs were slower by up to 3 % on an H100. */
 static uint32_t packs_of_thread(const cuplug_call *call, const cuplug_source *source, long long n,
                                 uint32_t width) {
   const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
-  const uint32_t work = source->work * (width == OF_FLOATS ? 1 : 2);
+  const int is_long = source->work > (width == OF_FLOATS ? 2 : 1);
   const long long wave = (long long)cuplug__gpus[call->device.id].n_processors * N_HELD;
-  uint32_t n_packs = work > 2 ? 4 : work > 1 || stores_little(call, n_inputs, width) ? 2 : 1;
-  while (n_packs > 1 && n / (n_packs * width) < wave) n_packs /= 2;
-  return n_packs;
+  const int fills = n / (2 * width) >= wave;
+  return fills && (is_long || stores_little(call, n_inputs, width)) ? 2 : 1;
 }
 
 /* Chooses how the kernel meets the elements. Where packs fit, they become the elements of the loop,
