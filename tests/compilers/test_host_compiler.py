@@ -16,7 +16,7 @@ import cuplug
 import numpy as np
 import pytest
 from cuplug.base import flags
-from cuplug.compilers import cache, host_compiler, processes
+from cuplug.compilers import cache, host_compiler, host_includes, processes
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +63,33 @@ def test_a_changed_header_is_another_code(tmp_path, monkeypatch):
     times_back(tmp_path / "deeper.h")
     assert answer(text, options=options) == 1
     assert len(kept("so")) == 2
+
+
+def test_headers_are_read_again_where_they_look_otherwise(tmp_path, monkeypatch):
+    header, read, digest = tmp_path / "n.h", [], host_includes.sha256
+    text, options = '#include "n.h"\nint answer(void) { return N; }', (f"-I{tmp_path}",)
+
+    def in_another_process():
+        """Return the answer, and whether headers were read for it."""
+        read.clear()
+        host_includes._known.clear()
+        host_includes._digest_of.cache_clear()
+        return answer(text, options=options), bool(read)
+
+    monkeypatch.setattr(host_includes, "sha256", lambda x: read.append(x) or digest(x))
+    monkeypatch.setattr(host_includes, "_RECENT_NS", 0)
+    header.write_text("#define N 1\n")
+    before = header.stat().st_mtime_ns
+    assert [in_another_process() for _ in range(2)] == [(1, True), (1, False)]
+    header.write_text("#define N 2\n")
+    os.utime(header, ns=(before, before))
+    assert [in_another_process() for _ in range(2)] == [(2, True), (2, False)]
+    header.unlink()
+    with pytest.raises(cuplug.CompileError, match=r"n\.h"):
+        in_another_process()
+    monkeypatch.setattr(host_includes, "_RECENT_NS", 10**12)  # it might change without a trace
+    header.write_text("#define N 3\n")
+    assert [in_another_process() for _ in range(2)] == [(3, True), (3, True)]
 
 
 def test_headers_of_cpath(tmp_path, monkeypatch):
