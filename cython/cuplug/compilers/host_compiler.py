@@ -9,8 +9,8 @@ import os
 import platform
 import re
 import shlex
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from cuplug.base.flags import command_of
 from cuplug.compilers import cache as disk
@@ -50,8 +50,7 @@ _PLAIN = re.compile(r"(?:[\w.]+-)*(?:gcc|clang)(?:-[\d.]+)?")
 _loaded: dict[str, ctypes.CDLL] = {}  # never unloaded: operators hold addresses
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """One compilation: the compiler's command, its options, the text, and their key."""
 
     compiler: tuple[str, ...]

@@ -6,8 +6,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuplug.base.checks import check_text, check_texts, texts_of
 from cuplug.compilers import cache, kernel_types, nvrtc
@@ -54,8 +53,7 @@ _PROBE_KEY = cache.key(kernel_types.PROBE)
 _memory: dict[str, Binary] = {}
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(NamedTuple):
     """What is to be compiled; see `compile_to_binary`."""
 
     source: str

@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache as once
 
 from cuplug.compilers import cache, jit, nvrtc
@@ -47,10 +46,8 @@ def compile_to_binary(
         A source is refused, a name is in none of them, or they do not fit together.
     """
     programs = [
-        replace(
-            jit.check(text, names, options, architecture, title, headers, compiler),
-            names=(),
-            is_part=True,
+        jit.check(text, names, options, architecture, title, headers, compiler)._replace(
+            names=(), is_part=True
         )
         for title, text in sources.items()
     ]

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cuplug.errors import CompileError
 
@@ -18,8 +17,7 @@ PREFIX = "cuplug-code-"
 STALE_S = 3600.0  # a folder this old is of a process that was killed
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """What came of a run: its status, and the beginning of its output and errors together."""
 
     returncode: int
@@ -38,7 +36,8 @@ def run(command: list[str], directory: str, start: str | None = None) -> Run:
     CompileError
         It cannot be started.
     """
-    import subprocess  # for what is not in the cache alone
+    import signal  # these two for what is not in the cache alone
+    import subprocess
 
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "LANGUAGE": "C", "TMPDIR": directory}
     try:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from cuplug.signature.signature import Parameter, Signature
@@ -72,7 +71,7 @@ def output_sizes(
     """Return the dimensions of an output as they are written, each with the sizes it comes to."""
     found = []
     for kind, value in output.dims:
-        sizes = shape_of(signature, replace(output, dims=((kind, value),)), names, Unknown())
+        sizes = shape_of(signature, output._replace(dims=((kind, value),)), names, Unknown())
         is_unknown = kind == "formula" and _names_unknown(str(value), names)  # min(n, 4) is 4 or 3
         found.append((kind, value, [math.nan] if is_unknown else list(map(_known_or_nan, sizes))))
     return found

@@ -8,7 +8,7 @@ record. Numbers are worked out by the core, of + - * // %, min, max, size(x) and
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cuplug.base.dtypes import DTYPES
 from cuplug.signature.signature import Parameter, Signature
@@ -30,16 +30,14 @@ _FUNCTIONS = {"min": LEAST, "max": GREATEST}
 _MEMBERS = {"bool": 0, "int": 0, "uint": 1}  # of scalars, as the value of their step
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(NamedTuple):
     """A formula of a signature's names, with its text."""
 
     steps: tuple[Step, ...]
     text: str
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(NamedTuple):
     """The names of a signature, where they are found in a call."""
 
     signature: Signature

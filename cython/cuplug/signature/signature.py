@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuplug.errors import SignatureError
 from cuplug.signature.fields import parse_fields
@@ -15,8 +14,7 @@ ARRAY_KINDS = ("array", "inout", "output")
 GROUP_KINDS = ("variadic", "loop")
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One parameter or output."""
 
     name: str  # "" for an output without a name
@@ -37,8 +35,7 @@ class Parameter:
         return self.kind in ARRAY_KINDS
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(NamedTuple):
     """One parsed signature."""
 
     name: str

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(NamedTuple):
     """One combination of device, dtypes and layout; the fields are those of `cuplug_variant`."""
 
     device: int  # the number of a GPU; -1: the host

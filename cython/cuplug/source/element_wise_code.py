@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from typing import NamedTuple
 
 from cuplug.base.dtypes import Dtype
 from cuplug.signature.formula import Term
@@ -34,17 +33,16 @@ PACKS, TILES = 0, 2  # of cuplug_walk_kind
 SIZE = re.compile(r"\bsize\(\s*(\w+)\s*(?:,\s*-?\s*\d+\s*)?\)")  # of an array, or of a dimension
 
 
-@dataclass(frozen=True)
-class Elementwise:
+class Elementwise(NamedTuple):
     """What an element-wise operator computes."""
 
     given: Names  # of the signature
     text: str  # statements that assign the outputs; with `is_value` an expression
     is_value: bool
     preamble: str
-    sizes: dict[str, Term] = field(default_factory=dict)  # by what the text writes
+    sizes: dict[str, Term]  # by what the text writes
 
-    @cached_property
+    @property
     def names(self) -> Names:
         """The signature's names and, behind its scalars, the sizes."""
         sizes = [Name(self._size_name(text), "int64", "size") for text in self.sizes]

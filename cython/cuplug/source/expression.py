@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from cuplug.base import flags
 from cuplug.base.dtypes import DTYPES, Dtype
@@ -31,8 +31,7 @@ _KEYWORDS = """
 KEYWORDS = frozenset(_KEYWORDS.split())
 
 
-@dataclass(frozen=True)
-class Name:
+class Name(NamedTuple):
     """A name that an expression uses: of an array's element or of a scalar."""
 
     name: str
@@ -40,8 +39,7 @@ class Name:
     kind: str  # "array", "inout", "output"; "raw": an array as a whole; "scalar", "size" or "list"
 
 
-@dataclass(frozen=True)
-class Names:
+class Names(NamedTuple):
     """What stands in a signature: arrays in the order of a call, outputs last; scalars."""
 
     operator: str

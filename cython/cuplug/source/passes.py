@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cuplug.base.dtypes import DTYPES, Dtype
 from cuplug.compilers import kernel_types
@@ -22,8 +22,7 @@ RECORDS = {
 }
 
 
-@dataclass(frozen=True)
-class Pass:
+class Pass(NamedTuple):
     """What one parameter is given; the fields are those of `cuplug_pass`."""
 
     kind: int
@@ -34,8 +33,7 @@ class Pass:
     unit_alignment: int = 1
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A kernel or a function, whose parameters are given arguments."""
 
     operator: str

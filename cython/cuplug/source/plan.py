@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cuplug.base.dtypes import DTYPES, Dtype
 from cuplug.compilers import kernel_types
@@ -49,8 +49,7 @@ __device__ inline void cuplug_fault_index(cuplug_fault *fault, unsigned tensor,
 """
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """What an operator is made of."""
 
     scope: formula.Scope

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cuplug.base.dtypes import DTYPES, Dtype
 from cuplug.signature.variant import Variant
@@ -47,8 +47,7 @@ def read_fields(text: str) -> dict[str, str]:
     return {found[1]: found[2] for found in matches if found}
 
 
-@dataclass(frozen=True)
-class Reduction:
+class Reduction(NamedTuple):
     """What a reduction computes: `post` of all `map`s that `reduce` puts together."""
 
     names: Names
@@ -220,8 +219,7 @@ _CHOSEN = "cuplug_chosen"
 _MADE = "cuplug_value made; made.value = value; made.index = i; return made;"
 
 
-@dataclass(frozen=True)
-class _Functions:
+class _Functions(NamedTuple):
     """The user's texts as functions."""
 
     op: Reduction

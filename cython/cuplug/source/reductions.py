@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -140,7 +139,7 @@ def with_defaults(op: Code, map: str | None, post: str | None) -> Code:
     first, fields = op.names.arrays[0].name, () if op.choose else op.fields
     mapped = "; ".join([f"{field} = {first}" for field in fields]) or first
     made_of = "; ".join([f"{x.name} = a.{x.name}" for x in op.outputs]) if fields else "a"
-    return replace(op, map=map or mapped, post=post or made_of)
+    return op._replace(map=map or mapped, post=post or made_of)
 
 
 def check_names(op: Code, signature: str) -> None:

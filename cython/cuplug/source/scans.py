@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -88,7 +87,7 @@ def _scan(
     check_names(given, signature)
     if exclusive and identity is None:
         raise ValueError(f"{names.operator}: exclusive: wanted identity, which comes first")
-    code = replace(with_defaults(given, map, post), exclusive=exclusive)
+    code = with_defaults(given, map, post)._replace(exclusive=exclusive)
     made = PublicCall(
         scan,
         signature,
