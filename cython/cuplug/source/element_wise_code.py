@@ -27,7 +27,7 @@ from cuplug.source.expression import (
     vector_functions,
 )
 
-# Of functions that take longer than exp on a GPU.
+# Of functions that were seen to take longer than exp on a GPU.
 WORK = {"pow": 3} | dict.fromkeys(("acosh", "asinh", "atanh", "erf", "erfc", "log"), 2)
 PACKS, TILES = 0, 2  # of cuplug_walk_kind
 SIZE = re.compile(r"\bsize\(\s*(\w+)\s*(?:,\s*-?\s*\d+\s*)?\)")  # of an array, or of a dimension
