@@ -11,7 +11,13 @@
 namespace {
 
 constexpr int THREADS = 256;
-constexpr int AT_ONCE = 4; /* values of a thread, whose loads do not wait for each other */
+constexpr int AT_ONCE = 4;      /* values of a thread, whose loads do not wait for each other, */
+constexpr int AXES_AT_ONCE = 2; /* and axes whose positions are read meanwhile */
+
+__device__ inline int64_t index_at(const index_axes &a, int axis, int64_t at) {
+  return a.type == CUPLUG_INT32 ? ((const int32_t *)a.indices[axis])[at]
+                                : ((const int64_t *)a.indices[axis])[at];
+}
 
 /* The numbers of the rows that positions `at` mean; -1 for bad ones, which are recorded, and where
  * `at` is below 0. */
@@ -19,23 +25,28 @@ __device__ inline void find_rows(const index_axes &a, const int64_t (&at)[AT_ONC
                                  int64_t (&row)[AT_ONCE], cuplug_fault *fault) {
 #pragma unroll
   for (int u = 0; u < AT_ONCE; u++) row[u] = at[u] < 0 ? -1 : 0;
-  for (int k = 0; k < a.n_axes; k++) {
-    const void *indices = a.indices[k];
-    const int64_t size = a.sizes[k];
-    int64_t seen[AT_ONCE];
+  for (int first = 0; first < a.n_axes; first += AXES_AT_ONCE) {
+    int64_t seen[AXES_AT_ONCE][AT_ONCE] = {};
 #pragma unroll
-    for (int u = 0; u < AT_ONCE; u++) {
-      seen[u] = 0;
-      if (at[u] < 0) continue;
-      seen[u] = a.type == CUPLUG_INT32 ? ((const int32_t *)indices)[at[u]]
-                                       : ((const int64_t *)indices)[at[u]];
+    for (int j = 0; j < AXES_AT_ONCE; j++) {
+      const int k = first + j;
+      if (k >= a.n_axes) continue;
+#pragma unroll
+      for (int u = 0; u < AT_ONCE; u++)
+        if (at[u] >= 0) seen[j][u] = index_at(a, k, at[u]);
     }
 #pragma unroll
-    for (int u = 0; u < AT_ONCE; u++) {
-      const int64_t wrapped = seen[u] + (seen[u] < 0 ? size : 0);
-      const bool is_bad = (uint64_t)wrapped >= (uint64_t)size;
-      if (is_bad && at[u] >= 0) cuplug_fault_index(fault, a.first + k, at[u], seen[u], -size, size);
-      row[u] = is_bad || row[u] < 0 ? -1 : row[u] + wrapped * a.steps[k];
+    for (int j = 0; j < AXES_AT_ONCE; j++) {
+      const int k = first + j;
+      if (k >= a.n_axes) continue;
+#pragma unroll
+      for (int u = 0; u < AT_ONCE; u++) {
+        const int64_t wrapped = seen[j][u] + (seen[j][u] < 0 ? a.sizes[k] : 0);
+        const bool is_bad = (uint64_t)wrapped >= (uint64_t)a.sizes[k];
+        if (is_bad && at[u] >= 0)
+          cuplug_fault_index(fault, a.first + k, at[u], seen[j][u], -a.sizes[k], a.sizes[k]);
+        row[u] = is_bad || row[u] < 0 ? -1 : row[u] + wrapped * a.steps[k];
+      }
     }
   }
 }

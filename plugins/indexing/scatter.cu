@@ -23,76 +23,88 @@ constexpr int FULL = 2048 / THREADS;
 constexpr int FULL = 1024 / THREADS;
 #endif
 
-/* Places that are found without divisions. */
+/* Places that are found without divisions, and with 32 bits where all numbers are below 2^31. */
 struct lines {
   places p;
   cuplug_divisor line, width; /* values of a line and those beside it; elements of a row */
+  bool is_short;
 };
 
 lines lines_of(const places &p) {
-  return {p, cuplug__divisor(p.n_along * p.x.width, 1), cuplug__divisor(p.x.width, 1)};
+  const int64_t most = INT32_MAX - THREADS * AT_ONCE, n_x = p.x.n_outer * p.x.m * p.x.width;
+  return {p, cuplug__divisor(p.n_along * p.x.width, 1), cuplug__divisor(p.x.width, 1),
+          p.n < most && n_x < most};
 }
 
+template <typename N> constexpr N NOWHERE = N(-1);
+
 /* The row of the values that value e is in, and the number of the index that goes with it. */
-__device__ inline int64_t row_of(const lines &l, int64_t e) {
+template <typename N> __device__ inline N row_of(const lines &l, N e) {
   return l.p.x.width == 1 ? e : cuplug::divide(e, l.width);
 }
-__device__ inline int64_t number_of(const lines &l, int64_t e) {
+template <typename N> __device__ inline N number_of(const lines &l, N e) {
   return l.p.has_rows ? row_of(l, e) : e;
 }
 
-template <typename I>
-__device__ inline void read_indices(const lines &l, int64_t first, int64_t (&seen)[AT_ONCE]) {
+template <typename I, typename N>
+__device__ inline void read_indices(const lines &l, N first, int64_t (&seen)[AT_ONCE]) {
 #pragma unroll
   for (int k = 0; k < AT_ONCE; k++) {
-    const int64_t e = first + k * THREADS;
-    if (e < l.p.n) seen[k] = ((const I *)l.p.indices)[number_of(l, e)];
+    const N e = first + k * THREADS;
+    if (e < (N)l.p.n) seen[k] = ((const I *)l.p.indices)[number_of(l, e)];
   }
 }
 
-/* The elements of x that values `first`, first + THREADS and so on go with; -1 for bad indices, of
- * which one is recorded, and behind the last value. All indices are read before one is looked at:
- * no load waits for another. */
-__device__ inline void find_places(const lines &l, int64_t first, int64_t (&at)[AT_ONCE],
-                                   cuplug_fault *fault) {
+/* The elements of x that values `first`, first + THREADS and so on go with; NOWHERE for bad
+ * indices, of which one is recorded, and behind the last value. All indices are read before one is
+ * looked at: no load waits for another. */
+template <typename N>
+__device__ inline void find_places(const lines &l, N first, N (&at)[AT_ONCE], cuplug_fault *fault) {
   const elements_axis &x = l.p.x;
+  int64_t seen[AT_ONCE];
   if (l.p.type == CUPLUG_INT32)
-    read_indices<int32_t>(l, first, at);
+    read_indices<int32_t>(l, first, seen);
   else
-    read_indices<int64_t>(l, first, at);
+    read_indices<int64_t>(l, first, seen);
   int bad = -1; /* the last one: a record has room for one */
 #pragma unroll
   for (int k = 0; k < AT_ONCE; k++) {
-    const int64_t e = first + k * THREADS, seen = at[k], row = row_of(l, e);
-    const int64_t index = seen + (seen < 0 ? x.m : 0);
-    const int64_t outer = x.n_outer == 1 ? 0 : cuplug::divide(e, l.line);
-    at[k] = -1;
-    if (e >= l.p.n) continue;
+    const N e = first + k * THREADS, row = row_of(l, e);
+    const N outer = x.n_outer == 1 ? 0 : cuplug::divide(e, l.line);
+    const int64_t index = seen[k] + (seen[k] < 0 ? x.m : 0);
+    at[k] = NOWHERE<N>;
+    if (e >= (N)l.p.n) continue;
     if ((uint64_t)index < (uint64_t)x.m)
-      at[k] = (outer * x.m + index) * x.width + (e - row * x.width);
+      at[k] = (outer * (N)x.m + (N)index) * (N)x.width + (e - row * (N)x.width);
     else
       bad = k;
   }
   if (bad < 0) return;
-  const int64_t number = number_of(l, first + bad * THREADS);
+  const int64_t number = number_of(l, first + bad * (N)THREADS);
   cuplug_fault_index(fault, 1, number, places_index(&l.p, number), -x.m, x.m);
+}
+
+/* Does `work` with the number of a thread's first value, of as many bits as numbers have. */
+template <typename F> __device__ inline void with_first(const lines &l, const F &work) {
+  if (l.is_short)
+    work(blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x);
+  else
+    work((int64_t)blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x);
 }
 
 enum class move { take, put, clear, take_last };
 
-template <typename T, move what>
-__global__ void __launch_bounds__(THREADS, FULL)
-    move_kernel(T *x, T *values, const __grid_constant__ lines l, int64_t *last,
-                cuplug_fault *fault) {
-  const int64_t first = (int64_t)blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x;
-  int64_t at[AT_ONCE];
+template <move what, typename T, typename N>
+__device__ inline void move_values(T *x, T *values, const lines &l, N first, int64_t *last,
+                                   cuplug_fault *fault) {
+  N at[AT_ONCE];
   T moved[AT_ONCE];
   find_places(l, first, at, fault);
 #pragma unroll
   for (int k = 0; k < AT_ONCE; k++) {
-    const int64_t e = first + k * THREADS;
+    const N e = first + k * THREADS;
     moved[k] = T{};
-    if (at[k] < 0) continue;
+    if (at[k] == NOWHERE<N>) continue;
     if constexpr (what == move::put) moved[k] = values[e];
     if constexpr (what == move::take) moved[k] = x[at[k]];
     if constexpr (what == move::take_last)
@@ -100,14 +112,21 @@ __global__ void __launch_bounds__(THREADS, FULL)
   }
 #pragma unroll
   for (int k = 0; k < AT_ONCE; k++) {
-    const int64_t e = first + k * THREADS;
-    if (at[k] < 0) continue;
+    const N e = first + k * THREADS;
+    if (at[k] == NOWHERE<N>) continue;
     if constexpr (what == move::put || what == move::clear)
       x[at[k]] = moved[k];
     else
       values[e] = moved[k];
     if constexpr (what == move::clear) last[at[k]] = e;
   }
+}
+
+template <typename T, move what>
+__global__ void __launch_bounds__(THREADS, sizeof(T) <= 8 ? FULL : FULL * 3 / 4)
+    move_kernel(T *x, T *values, const __grid_constant__ lines l, int64_t *last,
+                cuplug_fault *fault) {
+  with_first(l, [&](auto first) { move_values<what>(x, values, l, first, last, fault); });
 }
 
 template <move what>
@@ -152,31 +171,36 @@ template <typename T> __device__ void add_to(T *x, T value) {
   } while (seen != before);
 }
 
+/* Elements are n_parts numbers: a complex one has two. */
+template <int n_parts, typename T, typename N>
+__device__ inline void add_values(T *x, const T *__restrict__ values, const lines &l, N first,
+                                  cuplug_fault *fault) {
+  N at[AT_ONCE];
+  T added[AT_ONCE][n_parts];
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++) {
+    const N e = first + k * THREADS;
+    if (e >= (N)l.p.n) continue;
+    for (int i = 0; i < n_parts; i++) added[k][i] = values[(int64_t)e * n_parts + i];
+  }
+  find_places(l, first, at, fault);
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++) {
+    if (at[k] == NOWHERE<N>) continue;
+    for (int i = 0; i < n_parts; i++) add_to(x + (int64_t)at[k] * n_parts + i, added[k][i]);
+  }
+}
+
 template <int n_bytes>
 constexpr int BLOCKS = n_bytes <= 4   ? FULL
                        : n_bytes == 8 ? FULL * 3 / 4
                                       : FULL * 5 / 8;
 
-/* Elements are n_parts numbers: a complex one has two. */
 template <typename T, int n_parts>
 __global__ void __launch_bounds__(THREADS, BLOCKS<sizeof(T) * n_parts>)
     add_kernel(T *x, const T *__restrict__ values, const __grid_constant__ lines l,
                cuplug_fault *fault) {
-  const int64_t first = (int64_t)blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x;
-  int64_t at[AT_ONCE];
-  T added[AT_ONCE][n_parts];
-#pragma unroll
-  for (int k = 0; k < AT_ONCE; k++) {
-    const int64_t e = first + k * THREADS;
-    if (e >= l.p.n) continue;
-    for (int i = 0; i < n_parts; i++) added[k][i] = values[e * n_parts + i];
-  }
-  find_places(l, first, at, fault);
-#pragma unroll
-  for (int k = 0; k < AT_ONCE; k++) {
-    if (at[k] < 0) continue;
-    for (int i = 0; i < n_parts; i++) add_to(x + at[k] * n_parts + i, added[k][i]);
-  }
+  with_first(l, [&](auto first) { add_values<n_parts>(x, values, l, first, fault); });
 }
 
 template <typename T, int n_parts = 1>
