@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys of arrays and what is written through them, held against NumPy."""
 
+import math
 import sys
 from typing import Any
 
@@ -346,3 +347,27 @@ for call, arrays in [
     np.testing.assert_array_equal(here.numpy(), there.numpy())
 """
     )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int32", "int64", "uint64",
+                                   "bool", "complex64"])  # fmt: skip
+def test_a_number_is_written_to_one_element_as_to_several(dtype):
+    """Straight to memory, where it fits; numbers that do not fit are refused by both."""
+
+    def written(key, value):
+        x = cuplug.asarray(np.ones(3, dtype))
+        try:
+            x[key] = value
+        except (TypeError, ValueError, OverflowError) as error:
+            return type(error), str(error)
+        return x.numpy().tobytes()
+
+    limits = [2**31 - 1, -(2**31), 2**63 - 1, -(2**63), 2**63, 2**64, -1, 10**400]
+    floats = [0.1, -0.0, 1e-46, 3.4028235677973366e38, 1e39, 1e308, math.inf, -math.inf, math.nan]
+    for value in (0, 1, True, 2**24 + 1, *limits, *floats, 1 + 2j, np.float32(0.1), np.int64(7)):
+        assert written(1, value) == written(slice(1, 2), value), value
+        if written(1, value)[0] not in (TypeError, ValueError, OverflowError):
+            own = np.ones(3, dtype)
+            own[1] = value
+            assert written(1, value) == own.tobytes(), value

@@ -4,6 +4,8 @@
 from importlib import import_module
 
 from cpython.bool cimport bool as bool_type
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
@@ -25,6 +27,7 @@ cdef object functions():
 
 cdef dict called_functions = {}
 cdef dict changing_functions = {}
+cdef dict stock_operators = {}
 
 
 cdef object called(str name):
@@ -38,6 +41,13 @@ cdef object changing(str name):
     found = changing_functions.get(name)
     if found is None:
         found = changing_functions[name] = functions().IN_PLACE[name]
+    return found
+
+
+cdef object stock(str name):
+    found = stock_operators.get(name)
+    if found is None:
+        found = stock_operators[name] = functions().stock(name)
     return found
 
 
@@ -71,6 +81,37 @@ cdef object number_on_host(const cuplug_tensor *x):
     if x.dtype.code == DLPACK_BOOL:
         return (<const char *>x.data)[0] != 0
     return None
+
+
+cdef object as_float(object value):
+    try:
+        return float(value)
+    except OverflowError:
+        return value  # which is refused
+
+
+cdef bint wrote_number(const cuplug_tensor *x, object value) except -1:
+    cdef double double_value
+    cdef float float_value
+    cdef int64_t int_value
+    cdef int overflow = 0
+    if x.ndim or is_on_gpu(x) or x.dtype.lanes != 1:
+        return False
+    if x.dtype.code == DLPACK_FLOAT and type(value) is float:
+        double_value = value
+        float_value = <float>double_value
+        if x.dtype.bits == 64:
+            memcpy(x.data, &double_value, sizeof(double_value))
+            return True
+        if x.dtype.bits == 32 and (isfinite(float_value) or not isfinite(double_value)):
+            memcpy(x.data, &float_value, sizeof(float_value))
+            return True
+    if x.dtype.code == DLPACK_INT and x.dtype.bits == 64 and type(value) is int:
+        int_value = PyLong_AsLongLongAndOverflow(value, &overflow)
+        if not overflow:
+            memcpy(x.data, &int_value, sizeof(int_value))
+            return True
+    return False
 
 
 cdef object changed(str name, Buffer x, object other):

@@ -7,8 +7,9 @@ from cpython.mem cimport PyMem_RawMalloc
 from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int64_t, uint64_t
 
-from cuplug.array.arithmetic cimport changing, functions, is_apart, is_number
-from cuplug.array.buffer cimport FEW, is_contiguous, is_on_gpu, n_elements
+from cuplug.array.arithmetic cimport as_float, changing, functions, is_apart, is_number
+from cuplug.array.arithmetic cimport stock, wrote_number
+from cuplug.array.buffer cimport FEW, are_positions, is_contiguous, is_on_gpu, n_elements
 from cuplug.array.copies cimport copy_brief, host_values, seen_by_numpy, take_numpy, to_numpy
 from cuplug.array.layout cimport may_overlap, repeats_elements, select
 from cuplug.array.methods cimport Methods
@@ -133,6 +134,8 @@ cdef class Array(Methods):
 
     def __getitem__(self, key):
         view = part_of(self, key)
+        if view is None and self.tensor.ndim and are_positions(self, key):
+            return stock("gather.gather")(self, key)
         return functions().take_at(self, key) if view is None else view
 
     def __setitem__(self, key, value):
@@ -256,15 +259,10 @@ cdef int write(Array x, object value) except -1:
         is_direct = is_apart(x, value)
     if type(value) is int and x.tensor.dtype.code == DLPACK_FLOAT:
         value = as_float(value)
+    if is_direct and wrote_number(&x.tensor, value):
+        return 0
     (changing("assign") if is_direct else functions().assign)(x, value)
     return 0
-
-
-cdef object as_float(object value):
-    try:
-        return float(value)
-    except OverflowError:
-        return value  # which is refused
 
 
 cdef Array field_of(Array x, str name):

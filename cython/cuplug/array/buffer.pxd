@@ -23,3 +23,6 @@ cdef bint is_contiguous(const cuplug_tensor *x) noexcept
 # What the array interfaces of NumPy and CUDA tell alike.
 cdef dict interface_of(Buffer x)
 cdef bint is_on_gpu(const cuplug_tensor *x) noexcept
+cdef bint are_on_one_device(const cuplug_tensor *x, const cuplug_tensor *y) noexcept
+# Whether a key is an array of integers on the device of x.
+cdef bint are_positions(Buffer x, object key) noexcept

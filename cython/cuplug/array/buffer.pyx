@@ -13,6 +13,7 @@ from cuplug.base.core cimport (
     cuplug_element_bytes,
     cuplug_tensor,
 )
+from cuplug.base.dlpack cimport DLPACK_INT, DLPACK_UINT
 from cuplug.array.layout cimport contiguous_strides
 from cuplug.cuda.memory cimport DeviceMemory
 
@@ -143,3 +144,15 @@ cdef bint is_contiguous(const cuplug_tensor *x) noexcept:
 
 cdef bint is_on_gpu(const cuplug_tensor *x) noexcept:
     return x.device.type == CUPLUG_CUDA or x.device.type == CUPLUG_CUDA_MANAGED
+
+
+cdef bint are_on_one_device(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
+    return is_on_gpu(x) == is_on_gpu(y) and (not is_on_gpu(x) or x.device.id == y.device.id)
+
+
+cdef bint are_positions(Buffer x, object key) noexcept:
+    if type(key) is not type(x):
+        return False
+    cdef const cuplug_tensor *k = &(<Buffer>key).tensor
+    is_whole = k.dtype.code == DLPACK_INT or k.dtype.code == DLPACK_UINT
+    return is_whole and are_on_one_device(k, &x.tensor)

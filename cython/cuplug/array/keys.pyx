@@ -4,10 +4,10 @@
 from cpython.tuple cimport PyTuple_GET_SIZE
 
 from cuplug.array.array cimport Array, empty_like_tensor, write
-from cuplug.array.buffer cimport is_contiguous, is_on_gpu
+from cuplug.array.buffer cimport are_on_one_device, are_positions, is_contiguous
 from cuplug.array.layout cimport may_overlap, same_shape
 from cuplug.base.core cimport cuplug_tensor
-from cuplug.base.dlpack cimport DLPACK_BOOL, DLPACK_INT, DLPACK_UINT
+from cuplug.base.dlpack cimport DLPACK_BOOL, DLPACK_INT
 
 
 def is_mask_of(Array x not None, key):
@@ -31,7 +31,7 @@ def axis_of_positions(Array x not None, key):
             if not is_of_all((<tuple>key)[k]):
                 return None
         key = (<tuple>key)[last]
-    return last if last < x.tensor.ndim and is_beside(x, key) else None
+    return last if last < x.tensor.ndim and are_positions(x, key) else None
 
 
 cpdef bint are_along_first(Array x, tuple keys) noexcept:
@@ -43,7 +43,7 @@ cpdef bint are_along_first(Array x, tuple keys) noexcept:
     if not 0 < PyTuple_GET_SIZE(keys) <= x.tensor.ndim:
         return False
     for key in keys:
-        if not is_beside(x, key):
+        if not are_positions(x, key):
             return False
         k = &(<Array>key).tensor
         first = first if first != NULL else k
@@ -99,16 +99,3 @@ cdef bint is_of_all(object item):
     if type(item) is not slice:
         return False
     return item.start is None and item.stop is None and item.step is None
-
-
-cdef bint is_beside(Array x, object key) noexcept:
-    """Whether a key is an array of integers where the array is."""
-    if type(key) is not Array:
-        return False
-    cdef const cuplug_tensor *k = &(<Array>key).tensor
-    is_whole = k.dtype.code == DLPACK_INT or k.dtype.code == DLPACK_UINT
-    return is_whole and are_on_one_device(k, &x.tensor)
-
-
-cdef bint are_on_one_device(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
-    return is_on_gpu(x) == is_on_gpu(y) and (not is_on_gpu(x) or x.device.id == y.device.id)

@@ -261,7 +261,9 @@ def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
 def put_at(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
     positions = key if isinstance(key, tuple) else (key,)
-    values = values_for(x, positions, plain_number(value))
+    values = values_for(x, positions, value)
+    if values is None and isinstance(value, np.generic):
+        values = values_for(x, positions, plain_number(value))
     if values is None:
         _put(x, key, as_elements(x, value))
     else:

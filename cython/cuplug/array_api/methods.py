@@ -29,6 +29,7 @@ from cuplug.array_api.elementwise import (
 from cuplug.array_api.expressions import named
 from cuplug.array_api.filled import copied, zeros_like
 from cuplug.array_api.functions import ArrayFunction
+from cuplug.array_api.stock import stock
 from cuplug.array_api.views import (
     axis_of,
     broadcast_to,
@@ -57,6 +58,7 @@ __all__ = [
     "permute_dims",
     "rounded",
     "standard",
+    "stock",
 ]
 
 standard = import_module("cuplug.array_api")
