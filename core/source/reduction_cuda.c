@@ -10,7 +10,8 @@
  *   3. Sharing. A thread waits for N_AHEAD_BYTES at once: that is a turn. By rows as many threads
  *      share an output as that leaves work for; where rows are many so few that each has
  *      N_ROW_TURNS. By columns N_SIDE_BYTES lie side by side, and the other threads of a block
- *      share these columns. Few elements of many outputs are one thread's alone.
+ *      share these columns. Few elements of many outputs are one thread's alone, which has at
+ *      most N_STORE_BYTES of outputs, so that neighbours store side by side.
  *   4. Parts. The reduced loop is cut into even parts, so that each thread has N_TURNS, but not
  *      into more than N_FINISH_PARTS for each thread of the second kernel, which puts them
  *      together, or than make N_MOST_WAVES times as many blocks as the GPU holds at once; nor,
@@ -32,10 +33,12 @@
 #define N_SIDE_BYTES 512  /* of the widest array */
 #define N_SHORT 64        /* elements of an output that are few, where there are N_MANY */
 #define N_MANY 65536
-#define N_BLOCKS_HELD 4 /* by a multiprocessor at once: N_HELD in reduction.cuh */
+#define N_STORE_BYTES 32 /* of a thread's outputs where few elements go into each */
+#define N_BLOCKS_HELD 3  /* by a multiprocessor at once, of most kernels: N_HELD in reduction.cuh \
+                          */
 #define N_WARP 32
 #define N_ROW_TURNS 2
-#define N_TURNS 4
+#define N_TURNS 8
 #define N_MOST_TURNS 2048 /* sums of 32 bits hold as many small integers */
 #define N_MOST_WAVES 8
 #define N_FINISH_SIDE 32  /* outputs of a block of the second kernel */
@@ -131,17 +134,29 @@ static int stores_packs(const cuplug__reduction *r, const cuplug_variant *v) {
   return v->columns && v->width > 1;
 }
 
-/* Elements of a pack: not so many that a thread cannot hold their values. */
-static uint32_t choose_width(const cuplug__reduction *r) {
-  uint32_t width = cuplug__pack_width(r->call, cuplug__reduction_inputs(r));
-  while (width > 1 && width * r->source->accumulator_bytes > N_VALUE_BYTES) width /= 2;
+/* Whether few elements go into each of many outputs. */
+static int is_short(long long n, long long n_outputs) { return n < N_SHORT && n_outputs >= N_MANY; }
+
+/* Elements of a pack: not so many that a thread cannot hold their values, nor that neighbours store
+ * far from each other. */
+static uint32_t choose_width(const cuplug__reduction *r, int by_columns) {
+  const uint32_t n_inputs = cuplug__reduction_inputs(r);
+  uint32_t width = cuplug__pack_width(r->call, n_inputs), widest = 1;
+  for (uint32_t k = n_inputs; k < r->call->n_tensors; k++) {
+    const uint32_t bytes = (uint32_t)cuplug_element_bytes(&r->call->tensors[k]);
+    if (bytes > widest) widest = bytes;
+  }
+  const int is_storing = by_columns && is_short(r->reduced.n, r->kept.n);
+  while (width > 1 && (width * r->source->accumulator_bytes > N_VALUE_BYTES ||
+                       (is_storing && width * widest > N_STORE_BYTES)))
+    width /= 2;
   return width;
 }
 
 static void choose_way(cuplug__reduction *r, cuplug_variant *v, plan *p) {
   const uint32_t n_inputs = cuplug__reduction_inputs(r);
-  const uint32_t width = choose_width(r);
   const int by_columns = cuplug__reduction_by_columns(r);
+  const uint32_t width = choose_width(r, by_columns);
   v->few = by_columns && is_few(r, width);
   v->columns = by_columns && !v->few;
   cuplug_loop *along = v->columns ? &r->kept : &r->reduced;
@@ -207,7 +222,7 @@ static void choose_sharing(const cuplug__reduction *r, cuplug_variant *v, plan *
   if (v->few) {
     p->side = CUPLUG__N_THREADS;
   } else if (v->columns) {
-    v->alone = p->n_packs < N_SHORT && r->kept.n >= N_MANY;
+    v->alone = is_short(p->n_packs, r->kept.n);
     p->side = v->alone ? CUPLUG__N_THREADS : side_by_columns(r, v);
   } else {
     p->side = side_by_rows(r, v, p->n_packs / ahead);

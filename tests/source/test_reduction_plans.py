@@ -20,7 +20,7 @@ DOT = cuplug.reduction("dot(x: T, y: T) -> T", map="x * y", reduce="a + b")
 SHAPES = [(100_003,), (307, 1001), (40_001, 3), (30_000, 7), (9000, 64), (9001, 65), (3, 40_001),
           (4, 70_000), (7, 5001, 3), (70_000, 5), (2, 34), (260, 2, 130)]  # fmt: skip
 DTYPES = ["float16", "float64", "int8", "bool", "uint16", "complex128"]
-OF_EACH_DTYPE = [(307, 1001), (40_001, 3), (3, 40_001)]
+OF_EACH_DTYPE = [(307, 1001), (40_001, 3), (3, 40_001), (4, 70_000)]
 
 
 def numbers(shape, dtype, seed=0):
