@@ -35,10 +35,10 @@ template <typename K, typename I> struct buffers {
 template <typename K, typename I>
 cudaError_t sort_line(void *scratch, size_t &bytes, buffers<K, I> &b, const sorting &s,
                       cudaStream_t stream) {
-  const int end = (int)(8 * s.n_bytes);
-  return s.index
-             ? cub::DeviceRadixSort::SortPairs(scratch, bytes, b.keys, b.index, s.m, 0, end, stream)
-             : cub::DeviceRadixSort::SortKeys(scratch, bytes, b.keys, s.m, 0, end, stream);
+  const int first = s.first_bit, end = (int)(8 * s.n_bytes);
+  return s.index ? cub::DeviceRadixSort::SortPairs(scratch, bytes, b.keys, b.index, s.m, first, end,
+                                                   stream)
+                 : cub::DeviceRadixSort::SortKeys(scratch, bytes, b.keys, s.m, first, end, stream);
 }
 
 /* Sorts n_lines likewise; of several an index has 32 bits. */

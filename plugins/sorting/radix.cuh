@@ -30,7 +30,8 @@ struct sorted_index {
 struct sorting {
   void *keys, *spare, *index, *spare_index;
   int64_t n_lines, m, n_bytes;
-  bool is_wide; /* the index has 64 bits */
+  bool is_wide;      /* the index has 64 bits */
+  int first_bit = 0; /* of a line's keys; those below are not looked at */
 
   int64_t n() const { return n_lines * m; }
   int64_t key_bytes() const { return n_bytes == 8 ? 8 : 4; }

@@ -42,8 +42,7 @@ __global__ void __launch_bounds__(THREADS) short_kernel(const __grid_constant__ 
 }
 
 template <typename K> int sort_lines(cuplug::call call, const sorting_short &s) {
-  const int n_lines = (int)(s.axis.n_outer * s.axis.width), n = padded(s.m);
-  const cuplug::grid grid(n_lines, n > 2 * WARP ? n / 2 : WARP);
+  const cuplug::grid grid((int)(s.axis.n_outer * s.axis.width), threads(s.m));
   return s.from || s.indices ? call.launch<short_kernel<K, true>>(grid, s)
                              : call.launch<short_kernel<K, false>>(grid, s);
 }

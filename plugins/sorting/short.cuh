@@ -17,6 +17,12 @@ inline __host__ __device__ int padded(int64_t m) {
   return n;
 }
 
+/* The threads of a block that sorts m keys. */
+inline unsigned threads(int64_t m) {
+  const int n = padded(m);
+  return n > 2 * WARP ? n / 2 : WARP;
+}
+
 template <typename K> __device__ inline K key_of(const order &o, K bits) {
   if constexpr (sizeof(K) == 8)
     return order_key64(&o, bits);

@@ -158,13 +158,13 @@ def orders_on_both_sides(sizes, first):
 @pytest.mark.sanitizer
 def test_the_same_bits_on_a_gpu():
     on_both_sides((0, 1, 5, 300, 5001))
-    orders_on_both_sides((0, 1, 2, 3, 1000, 5000), 3)
+    orders_on_both_sides((0, 1, 2, 3, 1000, 1024, 1025, 4096, 4097, 5000), 3)
 
 
 @pytest.mark.gpu
 def test_the_same_bits_of_many_on_a_gpu():
     on_both_sides((1 << 20, 5_000_001))
-    orders_on_both_sides((100_001, 5_000_000), TWINS)
+    orders_on_both_sides((100_001, 1 << 20, (1 << 20) + 1, 5_000_000), TWINS)
 
 
 def test_the_same_bits_of_the_code_for_gpus(run_emulated, emulated_cuda):
@@ -178,8 +178,8 @@ def test_the_same_bits_of_the_code_for_gpus(run_emulated, emulated_cuda):
     build_sorting()
     import test_draws
     test_draws.on_both_sides((0, 1, 5, 300, 1300))
-    test_draws.orders_on_both_sides((0, 1, 2, 3, 700), 3)
-    test_draws.orders_on_both_sides((1000,), test_draws.TWINS)
+    test_draws.orders_on_both_sides((0, 1, 2, 3, 65, 700, 1025), 3)
+    test_draws.orders_on_both_sides((1000, 1100), test_draws.TWINS)
     import cuplug.random.generator, numpy as np
     from test_random import draw
     cuplug.random.generator.stock = cuplug.find
