@@ -75,12 +75,16 @@ const char *cuplug_row_signature(const cuplug_row *row) { return row->signature;
 
 const char *cuplug_row_doc(const cuplug_row *row) { return row->doc; }
 
-const char *cuplug_row_entry(const cuplug_row *row, int32_t device_type) {
+static const char *entry_for(const cuplug_row *row, int32_t device_type) {
   char key[sizeof "entry.-2147483648"];
   snprintf(key, sizeof key, "entry.%d", (int)device_type);
+  return cuplug_row_property(row, key);
+}
+
+const char *cuplug_row_entry(const cuplug_row *row, int32_t device_type) {
   const char *entry = device_type == CUPLUG_CPU    ? row->host_entry
                       : device_type == CUPLUG_CUDA ? row->cuda_entry
-                                                   : cuplug_row_property(row, key);
+                                                   : entry_for(row, device_type);
   return entry && *entry ? entry : NULL;
 }
 

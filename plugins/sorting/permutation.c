@@ -16,41 +16,51 @@
 CUPLUG_ENTRY int permutation_cuda(const cuplug_call *call);
 
 #define AT_ONCE (1 << 14) /* elements that are worth a thread */
+#define FEW (1 << 12)     /* whose numbers leave most bits for keys */
 
 typedef struct job {
   random_source from;
   sorting s;
+  const uint32_t *bits; /* the narrow ones of each element, where not all of them are sorted */
   int64_t *out;
 } job;
 
-static int fill_part(void *context, int64_t begin, int64_t end) {
-  const job *j = context;
+static void draw_bits(const job *j, int64_t begin, int64_t end, uint32_t *bits) {
   random_fill *const fill = random_fill_by_vectors();
   random_words room;
   for (int64_t i = begin, n; i < end; i += n) {
     n = end - i < RANDOM_CHUNK ? end - i : RANDOM_CHUNK;
     const uint32_t *words = random_words_of(fill, &j->from, (uint64_t)i, n, 0, &room);
-    memcpy((uint32_t *)j->s.keys + i, words, (size_t)n * sizeof *words);
-    for (int64_t k = i; k < i + n; k++) j->s.index[k] = k;
+    memcpy(bits + i, words, (size_t)n * sizeof *words);
   }
+}
+
+static int fill_part(void *context, int64_t begin, int64_t end) {
+  const job *j = context;
+  draw_bits(j, begin, end, j->s.keys);
+  for (int64_t k = begin; k < end; k++) j->s.index[k] = k;
   return CUPLUG_OK;
 }
 
-/* Whether some of these keys is like the one behind it. */
-VECTORS static int has_equal(const uint32_t *keys, int64_t n) {
-  uint32_t n_equal = 0;
-  for (int64_t i = 0; i < n; i++) n_equal += keys[i] == keys[i + 1];
-  return n_equal != 0;
+/* Whether some of these keys is like the one behind it, but for the bits below `step`. */
+VECTORS static int has_like(const uint32_t *keys, int64_t n, uint32_t step) {
+  uint32_t n_like = 0;
+  for (int64_t i = 0; i < n; i++) n_like += (keys[i] ^ keys[i + 1]) < step;
+  return n_like != 0;
 }
 
-/* Puts n elements whose keys are equal in their order. */
-static void settle(const job *j, const int64_t *index, int64_t n, int64_t *out) {
-  for (int64_t i = 0; i < n; i++) {
-    const uint64_t deciding = random_deciding(&j->from, (uint64_t)index[i]);
-    int64_t n_before = n - 1;
-    for (int64_t k = 0; k < n; k++)
-      n_before -= k != i && permutation_is_first(&j->from, index[i], deciding, index[k]);
-    out[n_before] = index[i];
+static int is_first(const job *j, int64_t a, int64_t b) {
+  if (j->bits && j->bits[a] != j->bits[b]) return j->bits[a] < j->bits[b];
+  return permutation_is_first(&j->from, a, random_deciding(&j->from, (uint64_t)a), b);
+}
+
+/* Puts n elements whose keys are alike in their order. */
+static void settle(const job *j, int64_t *elements, int64_t n) {
+  for (int64_t i = 1; i < n; i++) {
+    const int64_t own = elements[i];
+    int64_t at = i;
+    for (; at > 0 && is_first(j, own, elements[at - 1]); at--) elements[at] = elements[at - 1];
+    elements[at] = own;
   }
 }
 
@@ -62,18 +72,43 @@ static int write_part(void *context, int64_t begin, int64_t end) {
   while (begin > 0 && begin < end && keys[begin] == keys[begin - 1]) begin++;
   if (begin == end) return CUPLUG_OK;
   memcpy(j->out + begin, index + begin, (size_t)(end - begin) * sizeof *index);
-  if (!has_equal(keys + begin, end - begin - (end == n))) return CUPLUG_OK;
+  if (!has_like(keys + begin, end - begin - (end == n), 1)) return CUPLUG_OK;
   for (int64_t i = begin, last; i < end; i = last) {
     for (last = i + 1; last < n && keys[last] == keys[i];) last++;
-    if (last > i + 1) settle(j, index + i, last - i, j->out + i);
+    if (last == i + 1) continue;
+    memcpy(j->out + i, index + i, (size_t)(last - i) * sizeof *index);
+    settle(j, j->out + i, last - i);
   }
   return CUPLUG_OK;
+}
+
+/* The upper bits of each element, and in place of the others its number: one word, which vectors
+ * sort. */
+static int order_few(const cuplug_call *call, job *j, int64_t n, const sorting_by_vectors *by) {
+  uint32_t *const bits = cuplug_workspace(call, 2 * (uint64_t)n * sizeof *bits), step = 1;
+  uint32_t *const words = bits + n;
+  const sorting s = {.call = call, .by = by, .keys = words, .n_lines = 1, .m = n, .n_bytes = 4};
+  if (!bits) return CUPLUG_ERROR_MEMORY;
+  while (step < n) step *= 2;
+  draw_bits(j, 0, n, bits);
+  for (int64_t i = 0; i < n; i++) words[i] = (bits[i] & ~(step - 1)) | (uint32_t)i;
+  const int status = sorting_run_by_vectors(&s, NULL);
+  for (int64_t i = 0; i < n; i++) j->out[i] = words[i] & (step - 1);
+  j->bits = bits;
+  if (!has_like(words, n - 1, step)) return status;
+  for (int64_t i = 0, last; i < n; i = last) {
+    for (last = i + 1; last < n && (words[last] ^ words[i]) < step;) last++;
+    settle(j, j->out + i, last - i);
+  }
+  return status;
 }
 
 CUPLUG_ENTRY int permutation_host(const cuplug_call *call) {
   job j = {.from = permutation_source(call), .out = call->outputs[0].data};
   const int64_t n = call->scalars[0].i;
+  const sorting_by_vectors *by = n <= FEW ? sorting_by_vectors_of(4) : NULL;
   if (n == 0) return CUPLUG_OK;
+  if (by) return order_few(call, &j, n, by);
   int status = sorting_begin(&j.s, call, 4, 1, n, 1, NULL);
   if (!status) status = cuplug_parallel(call, n, AT_ONCE, fill_part, &j);
   if (!status) status = sorting_run(&j.s);

@@ -191,7 +191,7 @@ def test_the_same_bits_of_the_code_for_gpus(run_emulated, emulated_cuda):
 
 @pytest.mark.parametrize("first", [0, 3, TWINS])
 def test_permutations(first):
-    for n in (0, 1, 2, 3, 1000, 100_000):
+    for n in (0, 1, 2, 3, 1000, 4096, 4097, 100_000):
         out = cuplug.empty(n, "int64", "cpu")
         cuplug.find("sorting.permutation")(n, KEY, SEQUENCE, first, out=out)
         np.testing.assert_array_equal(out.numpy(), philox.permutation(KEY, SEQUENCE, first, n))

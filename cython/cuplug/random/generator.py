@@ -273,6 +273,6 @@ def _number(what: str, value: Any) -> float:
 
 def _has_parts(x: Any) -> bool:
     try:
-        return np.ndim(x) > 0
+        return type(x) is not int and np.ndim(x) > 0  # NumPy makes an array of it
     except ValueError:  # of rows that are not equal, which asarray tells
         return True
