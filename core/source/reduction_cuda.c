@@ -30,12 +30,11 @@
 #define N_VALUE_BYTES 256 /* of a thread's values, counted as 16 bytes each field */
 #define N_AHEAD_BYTES 128 /* of all arrays */
 #define N_MOST_AHEAD 8    /* packs */
-#define N_SIDE_BYTES 512  /* of the widest array */
+#define N_SIDE_BYTES 512  /* of the widest array; half of it without packs */
 #define N_SHORT 64        /* elements of an output that are few, where there are N_MANY */
 #define N_MANY 65536
 #define N_STORE_BYTES 32 /* of a thread's outputs where few elements go into each */
-#define N_BLOCKS_HELD 3  /* by a multiprocessor at once, of most kernels: N_HELD in reduction.cuh \
-                          */
+#define N_BLOCKS_HELD 3  /* by a multiprocessor, of most kernels: N_HELD in reduction.cuh */
 #define N_WARP 32
 #define N_ROW_TURNS 2
 #define N_TURNS 8
@@ -196,7 +195,8 @@ static uint32_t side_by_columns(const cuplug__reduction *r, const cuplug_variant
     const long long bytes = v->width * cuplug_element_bytes(&r->call->tensors[k]);
     if (bytes > pack_bytes) pack_bytes = bytes;
   }
-  const uint32_t most = power_of_two(N_SIDE_BYTES / pack_bytes, CUPLUG__N_THREADS);
+  const int bytes = v->width > 1 ? N_SIDE_BYTES : N_SIDE_BYTES / 2;
+  const uint32_t most = power_of_two(bytes / pack_bytes, CUPLUG__N_THREADS);
   return power_of_two(r->kept.n, most);
 }
 
