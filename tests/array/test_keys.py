@@ -350,8 +350,10 @@ for call, arrays in [
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int32", "int64", "uint64",
-                                   "bool", "complex64"])  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype",
+    "float16 float32 float64 int8 int32 int64 uint64 bool complex64".split(),
+)
 def test_a_number_is_written_to_one_element_as_to_several(dtype):
     """Straight to memory, where it fits; numbers that do not fit are refused by both."""
 

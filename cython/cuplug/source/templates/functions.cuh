@@ -28,8 +28,9 @@ template <typename I> __device__ inline auto sin(I x) -> decltype((double)x) {
 }
 
 /* At most 2 units in the last place. Both sides are computed, which takes less than the choice of
- * each coefficient: x + x p(x x), and 1 - 2^(-|x| g(|x|)), whose polynomials have the least error of
- * their degrees up to 0.9 and from there to 4; beyond, g is so large that the power is nothing. */
+ * each coefficient: x + x p(x x), and 1 - 2^(-|x| g(|x|)), whose polynomials have the least error
+ * of their degrees up to 0.9 and from there to 4; beyond, g is so large that the power is nothing.
+ */
 __device__ inline float erf(float x) {
   const float s = x * x, t = fabsf(x);
   float p = fmaf(-6.09037833e-4f, s, 5.01196693e-3f), g = fmaf(1.50516416e-5f, t, -4.54242711e-4f);
