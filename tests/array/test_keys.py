@@ -352,7 +352,7 @@ for call, arrays in [
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "dtype",
-    "float16 float32 float64 int8 int32 int64 uint64 bool complex64".split(),
+    ["float16", "float32", "float64", "int8", "int32", "int64", "uint64", "bool", "complex64"],
 )
 def test_a_number_is_written_to_one_element_as_to_several(dtype):
     """Straight to memory, where it fits; numbers that do not fit are refused by both."""
