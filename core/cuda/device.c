@@ -71,6 +71,12 @@ int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error
   return cuplug__device_free(pointer, CUPLUG__STREAM(stream), error);
 }
 
+int cuplug_release_device(int32_t device, void *pointer, uint64_t bytes, void *stream) {
+  CUPLUG__ENTERED context = cuplug__cuda_enter(device, NULL);
+  if (context.status) return context.status;
+  return cuplug__device_release(device, pointer, bytes, CUPLUG__STREAM(stream), NULL);
+}
+
 int cuplug_query_memory(int32_t device, cuplug_memory_info *info, cuplug_error *error) {
   cuplug__clear(error);
   cuplug_memory_info found;

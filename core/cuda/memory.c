@@ -8,6 +8,7 @@
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/gpus.h"
+#include "cuda/kept.h"
 #include "cuda/lane.h"
 #include "cuda/stream.h"
 
@@ -68,6 +69,11 @@ static uint64_t pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute)
   return cuplug__driver.cuMemPoolGetAttribute(pool, attribute, &value) ? 0 : value;
 }
 
+static uint64_t used_bytes(int32_t device, CUmemoryPool pool) {
+  const uint64_t used = pool_attribute(pool, CUPLUG__POOL_USED), kept = cuplug__kept_bytes(device);
+  return used > kept ? used - kept : 0;
+}
+
 static int fail_out_of_memory(int32_t device, uint64_t bytes, const char *held,
                               cuplug_error *error) {
   size_t free_bytes = 0, total_bytes = 0;
@@ -77,13 +83,14 @@ static int fail_out_of_memory(int32_t device, uint64_t bytes, const char *held,
                       "out of device memory: wanted %llu bytes (%.2f GiB) on cuda:%d, free %.2f of "
                       "%.2f GiB, cuplug uses %.2f GiB%s",
                       (unsigned long long)bytes, gib(bytes), device, gib(free_bytes),
-                      gib(total_bytes), gib(pool_attribute(pool, CUPLUG__POOL_USED)), held);
+                      gib(total_bytes), gib(used_bytes(device, pool)), held);
 }
 
 /* Gives back what nobody uses. The driver gives freed memory back once the host has seen that the
  * work before the free is done: `stream` is waited for, unless it is captured. */
 static int give_back(int32_t device, CUmemoryPool pool, void *stream) {
   int is_captured = 0;
+  if (cuplug__kept_free(device)) cuplug__driver.cuStreamSynchronize(CUPLUG__STREAM(NULL));
   if (!cuplug__capture_query(stream, &is_captured) && !is_captured)
     cuplug__driver.cuStreamSynchronize(stream);
   cuplug__lanes_trim(device);
@@ -105,6 +112,11 @@ static int allocate_again(int32_t device, size_t bytes, CUmemoryPool pool, void 
   return code;
 }
 
+static int is_default(const void *stream) { return stream == CUPLUG__STREAM(NULL); }
+
+/* In whole words, which kernels exchange that change a part of one. */
+static size_t words_of(uint64_t bytes) { return bytes ? (bytes + 3) & ~(size_t)3 : 4; }
+
 int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void **pointer,
                             cuplug_error *error) {
   CUmemoryPool pool;
@@ -114,8 +126,8 @@ int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void *
   if (status) return status;
   if (bytes > cuplug__gpus[device].memory_bytes)
     return fail_out_of_memory(device, bytes, held, error);
-  /* In whole words, which kernels exchange that change a part of one. */
-  size_t wanted = bytes ? (bytes + 3) & ~(size_t)3 : 4;
+  const size_t wanted = words_of(bytes);
+  if (is_default(stream) && (*pointer = cuplug__kept_take(device, wanted))) return CUPLUG_OK;
   int code = cuplug__driver.cuMemAllocFromPoolAsync(&address, wanted, pool, stream);
   if (code == CUPLUG__CU_OUT_OF_MEMORY)
     code = allocate_again(device, wanted, pool, stream, &address, held);
@@ -134,6 +146,13 @@ int cuplug__device_free(void *pointer, void *stream, cuplug_error *error) {
                             "freeing device memory");
 }
 
+int cuplug__device_release(int32_t device, void *pointer, uint64_t bytes, void *stream,
+                           cuplug_error *error) {
+  if (pointer && is_default(stream) && cuplug__kept_give(device, pointer, words_of(bytes)))
+    return CUPLUG_OK;
+  return cuplug__device_free(pointer, stream, error);
+}
+
 int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error *error) {
   CUmemoryPool pool;
   size_t free_bytes = 0, total_bytes = 0;
@@ -144,7 +163,7 @@ int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error 
   *info = (cuplug_memory_info){.total_bytes = total_bytes,
                                .free_bytes = free_bytes,
                                .reserved_bytes = pool_attribute(pool, CUPLUG__POOL_RESERVED),
-                               .used_bytes = pool_attribute(pool, CUPLUG__POOL_USED),
+                               .used_bytes = used_bytes(device, pool),
                                .most_used_bytes = pool_attribute(pool, CUPLUG__POOL_MOST_USED),
                                .pinned_bytes = cuplug__lanes_pinned(device)};
   return CUPLUG_OK;

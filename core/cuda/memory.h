@@ -12,6 +12,9 @@
 int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void **pointer,
                             cuplug_error *error);
 int cuplug__device_free(void *pointer, void *stream, cuplug_error *error);
+/* The same, of a block that was allocated with so many bytes: it may be kept. */
+int cuplug__device_release(int32_t device, void *pointer, uint64_t bytes, void *stream,
+                           cuplug_error *error);
 
 int cuplug__memory_query(int32_t device, cuplug_memory_info *info, cuplug_error *error);
 /* Gives back what nobody uses: of the pool, and the free lanes. Waits for the default stream. */

@@ -22,6 +22,7 @@ typedef struct cuplug__run {
   atomic_flag is_failing; /* while an error is reported */
   uint32_t n_workspaces;
   void *workspaces[CUPLUG__MAX_WORKSPACES];
+  uint64_t workspace_bytes[CUPLUG__MAX_WORKSPACES];
 } cuplug__run;
 
 /* The record of a call of an entry that belongs to the core. */

@@ -41,6 +41,7 @@ static void *workspace(const cuplug_call *call, uint64_t bytes) {
                  "workspace: wanted %" PRIu64 " bytes of host memory, which there are not", bytes);
     return NULL;
   }
+  run->workspace_bytes[run->n_workspaces] = bytes;
   run->workspaces[run->n_workspaces++] = pointer;
   return kept ? kept : pointer;
 }
@@ -49,7 +50,8 @@ void cuplug__free_workspaces(cuplug__run *run) {
   while (run->n_workspaces) {
     void *pointer = run->workspaces[--run->n_workspaces];
     if (run->device.type == CUPLUG_CUDA)
-      cuplug__device_free(pointer, run->stream, NULL);
+      cuplug__device_release(run->device.id, pointer, run->workspace_bytes[run->n_workspaces],
+                             run->stream, NULL);
     else
       cuplug_free_host(pointer);
   }

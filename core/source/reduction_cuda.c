@@ -12,10 +12,10 @@
  *      N_ROW_TURNS. By columns N_SIDE_BYTES lie side by side, and the other threads of a block
  *      share these columns. Few elements of many outputs are one thread's alone, which has at
  *      most N_STORE_BYTES of outputs, so that neighbours store side by side.
- *   4. Parts. The reduced loop is cut into even parts, so that each thread has N_TURNS, but not
- *      into more than N_FINISH_PARTS for each thread of the second kernel, which puts them
- *      together, or than make N_MOST_WAVES times as many blocks as the GPU holds at once; nor,
- *      with shorter parts, into fewer than it holds. */
+ *   4. Parts. The reduced loop is cut into even parts, so that each thread has N_TURNS, by
+ *      columns twice as many, but not into more than make N_MOST_WAVES times as many blocks as the
+ *      GPU holds at once; nor, with shorter parts, into fewer than it holds; and not into more than
+ *      N_FINISH_PARTS for each thread of the second kernel, which puts them together. */
 #include "base/status.h"
 #include "cuda/gpus.h"
 #include "entry/run.h"
@@ -34,10 +34,10 @@
 #define N_SHORT 64        /* elements of an output that are few, where there are N_MANY */
 #define N_MANY 65536
 #define N_STORE_BYTES 32 /* of a thread's outputs where few elements go into each */
-#define N_BLOCKS_HELD 3  /* by a multiprocessor, of most kernels: N_HELD in reduction.cuh */
+#define N_BLOCKS_HELD 4  /* by a multiprocessor at once: N_HELD in reduction.cuh */
 #define N_WARP 32
 #define N_ROW_TURNS 2
-#define N_TURNS 8
+#define N_TURNS 4
 #define N_MOST_TURNS 2048 /* sums of 32 bits hold as many small integers */
 #define N_MOST_WAVES 8
 #define N_FINISH_SIDE 32  /* outputs of a block of the second kernel */
@@ -233,19 +233,19 @@ static void choose_sharing(const cuplug__reduction *r, cuplug_variant *v, plan *
 
 /* ---- 4: parts -------------------------------------------------------------------------------- */
 
-/* The most parts for the threads that the second kernel has for an output. */
-static long long most_parts(const cuplug__reduction *r) {
-  return N_FINISH_PARTS * CUPLUG__N_THREADS / power_of_two(r->kept.n, N_FINISH_LEAST);
-}
-
 /* The parts of the reduced loop, of `n_turns` for each thread, where so many blocks are there for
- * the outputs. */
-static long long count_parts(const cuplug__reduction *r, long long n_turns, long long n_blocks) {
-  const long long least = wave_of(r) / n_blocks, most = N_MOST_WAVES * wave_of(r) / n_blocks;
-  long long n_parts = n_turns / N_TURNS;
-  if (n_parts > most_parts(r)) n_parts = most_parts(r);
+ * the outputs. By columns these are many, and the second kernel takes its time for each part. */
+static long long count_parts(const cuplug__reduction *r, const cuplug_variant *v, long long n_turns,
+                             long long n_blocks) {
+  const int by_columns = v->columns || v->few;
+  const long long wave = by_columns ? wave_of(r) * 3 / 4 : wave_of(r);
+  const long long least = wave / n_blocks, most = N_MOST_WAVES * wave / n_blocks;
+  const long long to_finish =
+      N_FINISH_PARTS * CUPLUG__N_THREADS / power_of_two(r->kept.n, N_FINISH_LEAST);
+  long long n_parts = n_turns / (by_columns ? 2 * N_TURNS : N_TURNS);
   if (n_parts > most) n_parts = most;
   if (n_parts < least) n_parts = least < n_turns ? least : n_turns;
+  if (n_parts > to_finish) n_parts = to_finish;
   if (n_parts < n_turns / N_MOST_TURNS) n_parts = n_turns / N_MOST_TURNS;
   return n_parts > 1 ? n_parts : 1;
 }
@@ -259,7 +259,7 @@ static int choose_grid(cuplug__reduction *r, const cuplug_variant *v, const plan
   const long long shared_by = v->alone ? 1 : v->columns ? across : side;
   const long long n_blocks = (r->kept.n + of_block - 1) / of_block;
   const long long n_turns = p->n_packs / (shared_by * v->unroll);
-  const long long n_parts = v->alone ? 1 : count_parts(r, n_turns, n_blocks);
+  const long long n_parts = v->alone ? 1 : count_parts(r, v, n_turns, n_blocks);
   r->n_parts = r->reduced.n ? n_parts : 0;
   r->part = p->n_packs / n_parts;
   *g = (cuplug_grid){.threads = {side, across, 1}};

@@ -15,6 +15,10 @@ CUPLUG_API uint64_t cuplug_used_gpus(void);
 CUPLUG_API int cuplug_query_attribute(int32_t device, int32_t attribute, int32_t *value,
                                       int32_t *is_known, cuplug_error *error);
 
+/* Frees what cuplug_allocate_device gave for as many bytes, and may keep it for the next of that
+ * many. [thread-safe] [stream-ordered] */
+CUPLUG_API int cuplug_release_device(int32_t device, void *pointer, uint64_t bytes, void *stream);
+
 /* Pinned memory of the host, which all GPUs see; or managed memory, which moves to where it is
  * used. [thread-safe] */
 CUPLUG_API int cuplug_allocate_shared(int32_t device, int is_managed, uint64_t bytes,

@@ -107,9 +107,9 @@ def test_no_hidden_synchronisation(run_streams):
     before = counts().synchronizations
     names = [name for _ in range(5) for name in calls(work)]
     assert counts().synchronizations == before
-    assert {"cuLaunchKernelEx", "cuMemAllocFromPoolAsync", "cuMemFreeAsync",
-            "cuEventRecord"} <= set(names)
+    assert {"cuLaunchKernelEx", "cuEventRecord"} <= set(names)
     assert not WAITING & set(names), WAITING & set(names)
+    assert not {"cuMemAllocFromPoolAsync", "cuMemFreeAsync"} & set(names)  # kept, and used again
     assert counts().misuses == 0
     """,
         FAKE_CUDA_LAZY="1",

@@ -230,7 +230,6 @@ cdef extern from "cuplug/host.h" nogil:
     int cuplug_allocate_device(
         int32_t device, uint64_t bytes, void *stream, void **pointer, cuplug_error *error
     )
-    int cuplug_free_device(int32_t device, void *pointer, void *stream, cuplug_error *error)
     void *cuplug_allocate_host(uint64_t bytes) noexcept
     void *cuplug_reallocate_host(void *pointer, uint64_t bytes) noexcept
     void cuplug_free_host(void *pointer) noexcept

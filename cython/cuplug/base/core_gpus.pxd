@@ -9,6 +9,7 @@ cdef extern from "internal/gpus.h" nogil:
     int cuplug_query_attribute(
         int32_t device, int32_t attribute, int32_t *value, int32_t *is_known, cuplug_error *error
     )
+    int cuplug_release_device(int32_t device, void *pointer, uint64_t n_bytes, void *stream)
     int cuplug_allocate_shared(
         int32_t device, int is_managed, uint64_t n_bytes, void **pointer, cuplug_error *error
     )

@@ -11,14 +11,13 @@ from cuplug.base.core cimport (
     cuplug_allocate_device,
     cuplug_device,
     cuplug_error,
-    cuplug_free_device,
     cuplug_memory_info,
     cuplug_query_memory,
     cuplug_set_reclaim,
     cuplug_trim,
     cuplug_trim_host,
 )
-from cuplug.base.core_gpus cimport cuplug_used_gpus
+from cuplug.base.core_gpus cimport cuplug_release_device, cuplug_used_gpus
 from cuplug.cuda.placement cimport parse_gpu
 from cuplug.base.status cimport raise_error
 
@@ -29,12 +28,12 @@ cdef extern from "Python.h":
 cdef class DeviceMemory:
     def __dealloc__(self):
         if self.data != NULL:
-            cuplug_free_device(self.gpu, self.data, self.stream, NULL)
+            cuplug_release_device(self.gpu, self.data, self.n_bytes, self.stream)
 
 
 cdef int allocate(DeviceMemory memory, int32_t gpu, uint64_t n_bytes, void *stream) except -1:
     cdef cuplug_error error
-    memory.gpu, memory.stream = gpu, stream
+    memory.gpu, memory.n_bytes, memory.stream = gpu, n_bytes, stream
     if cuplug_allocate_device(gpu, n_bytes, stream, &memory.data, &error):
         raise_error(&error)
     return 0

@@ -28,9 +28,8 @@ typedef int summed;
 #else
 typedef cuplug_value summed;
 #endif
-/* Blocks that a multiprocessor holds at once, N_BLOCKS_HELD or more in core/source/reduction_cuda.c
- * unless values are wide. Without this number the compiler spares registers, and loads wait for
- * others.
+/* Blocks that a multiprocessor holds at once, N_BLOCKS_HELD in core/source/reduction_cuda.c where
+ * values are narrow. Without this number the compiler spares registers, and loads wait for others.
  */
 constexpr int WALKED_BYTES = WIDTH * sizeof(walked);
 constexpr int N_HELD = WALKED_BYTES <= 32 ? 4 : WALKED_BYTES <= 64 ? 3 : 2;
