@@ -10,8 +10,8 @@ cdef class Arithmetic(Buffer):
 # The module that computes with arrays, imported when something is computed.
 cdef object functions()
 cdef object stock(str name)  # a stock operator
-# Writes a float or an int to the only element, on the host, of the dtypes that most have and where it
-# fits; False: it does not.
+# Writes a float or an int to the only element, on the host, of the dtypes that most have and where
+# it fits; False: it does not.
 cdef bint wrote_number(const cuplug_tensor *x, object value) except -1
 # What changes its first argument, an array, by a number, or by an array in other memory.
 cdef object changing(str name)
