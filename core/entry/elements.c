@@ -27,6 +27,7 @@ typedef struct operand {
   int8_t is_raw;      /* the code reads it wherever it likes */
   int8_t is_together; /* the elements of each block lie together in memory */
   int8_t is_still;    /* one element for the whole loop */
+  int8_t is_of_row;   /* the code takes one element for a row */
   int8_t is_past;     /* so large that it is stored past the caches */
   int8_t has_block;   /* the code may not meet it where it lies */
 } operand;
@@ -169,8 +170,10 @@ static void take(const elements *e, work *w, int64_t m, int64_t end) {
   for (uint32_t k = 0; k < e->n_arrays; k++) {
     const operand *x = &e->of[k];
     char *together = direct(e, k, &w->place);
-    w->at[k] = x->is_raw ? x->data : w->blocks[k];
-    if (x->is_still || x->is_raw) continue;
+    w->at[k] = x->is_raw      ? x->data
+               : x->is_of_row ? x->data + w->place.offsets[k] * x->bytes
+                              : w->blocks[k];
+    if (x->is_still || x->is_raw || x->is_of_row) continue;
     if (x->ahead) cuplug_prefetch(together, (size_t)(m * x->bytes), x->ahead);
     if (together && end == m && !x->load && !x->is_past) {
       w->at[k] = together;
@@ -241,12 +244,29 @@ static int is_still(const cuplug_loop *loop, uint32_t k) {
   return loop->ndim > 0 && n_still(loop, k) == loop->ndim;
 }
 
+static int is_half_type(const cuplug_tensor *t) {
+  const uint32_t type = cuplug_type(t);
+  return type == CUPLUG_FLOAT16 || type == CUPLUG_BFLOAT16;
+}
+
+uint32_t cuplug__elements_still(const cuplug_loop *loop, const cuplug_tensor *tensors,
+                                const cuplug__roles *roles) {
+  uint32_t found = 0;
+  if (loop->n < PARALLEL_FROM || loop->ndim < 2 || loop->sizes[loop->ndim - 1] < ROW_FROM) return 0;
+  for (uint32_t k = 0; k < roles->n_inputs; k++) {
+    const int is_plain = !((roles->inout | roles->raw) >> k & 1) && !is_half_type(&tensors[k]);
+    if (is_plain && !last_stride(loop, k) && !is_still(loop, k)) found |= 1u << k;
+  }
+  return found;
+}
+
 static void describe(elements *e, uint32_t k, const cuplug_tensor *t, const cuplug__roles *roles) {
   operand *x = &e->of[k];
   const uint32_t type = cuplug_type(t);
   const int is_output = k >= roles->n_inputs;
   x->is_raw = roles->raw >> k & 1;
-  const int is_half = !x->is_raw && (type == CUPLUG_FLOAT16 || type == CUPLUG_BFLOAT16);
+  x->is_of_row = roles->still >> k & 1;
+  const int is_half = !x->is_raw && is_half_type(t);
   x->data = e->call->data[k];
   x->bytes = cuplug_element_bytes(t);
   x->code_bytes = is_half ? (int64_t)sizeof(float) : x->bytes;
@@ -283,6 +303,9 @@ static void choose_blocks(elements *e, int is_dear) {
     const operand *x = &e->of[k];
     if (x->code_bytes > widest) widest = x->code_bytes;
     if (x->bytes > widest_stored) widest_stored = x->bytes;
+    e->of[k].has_block = 0;
+    e->of[k].ahead = 0;
+    if (x->is_of_row) continue;
     needs_blocks |= x->load || !x->is_together;
     e->of[k].has_block =
         !x->is_raw && (e->wants_groups || x->load || !x->is_together || x->is_still || x->is_past);

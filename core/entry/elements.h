@@ -10,12 +10,18 @@
 #include <internal/source.h>
 
 /* What is done with the arrays of a call: those from `n_inputs` on are outputs; of the others, a
- * bit for each that is written too, and for each that the code reads wherever it likes. And whether
- * a call of the code takes the time of some hundred elements. */
+ * bit for each that is written too, for each that the code reads wherever it likes, and for each of
+ * which it takes one element for the whole row. And whether a call of the code takes the time of
+ * some hundred elements. */
 typedef struct cuplug__roles {
-  uint32_t n_inputs, inout, raw;
+  uint32_t n_inputs, inout, raw, still;
   int is_dear;
 } cuplug__roles;
+
+/* Of large arrays in long rows, a bit for each input that stands still along a row, but moves from
+ * row to row, and that the code reads as it is stored. */
+uint32_t cuplug__elements_still(const cuplug_loop *loop, const cuplug_tensor *tensors,
+                                const cuplug__roles *roles);
 
 /* Calls the code, a cuplug_loop_part, for all elements of the call's loop. `tensors` are the
  * arrays as the call has them. With `wants_groups` the code gets elements in groups of

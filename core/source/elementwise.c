@@ -128,12 +128,19 @@ static inline int is_plain(const cuplug_loop *loop, const cuplug_code *code) {
   return loop->n <= N_PLAIN && !code->has_halves && !(code->finish && loop->n % CUPLUG_GROUP);
 }
 
-/* Through blocks, by several threads. */
-static void run_elements(const cuplug_call *call, uint32_t raw, cuplug_loop_part *part,
-                         const cuplug_loop_call *arguments, int wants_groups) {
+/* Through blocks, by several threads: what is done with the arrays. */
+static cuplug__roles roles_of(const cuplug_call *call, const cuplug_source *source) {
   const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
-  const cuplug__roles roles = {.n_inputs = n_inputs, .inout = inout_mask(call), .raw = raw};
-  cuplug__elements_run(arguments, part, call->tensors, &roles, wants_groups);
+  return (cuplug__roles){.n_inputs = n_inputs, .inout = inout_mask(call), .raw = source->raw};
+}
+
+static inline int find_code(const cuplug_call *call, cuplug_source *source, uint32_t still,
+                            const cuplug_code **code) {
+  cuplug_variant variant;
+  if (!still) return cuplug__variant_find_plain(source, call, code);
+  cuplug__variant_start(&variant, call);
+  variant.still = still;
+  return cuplug__variant_find(source, &variant, code, cuplug__error_of(call));
 }
 
 static inline int run_code(const cuplug_call *call, cuplug_source *source, const cuplug_loop *loop,
@@ -142,15 +149,22 @@ static inline int run_code(const cuplug_call *call, cuplug_source *source, const
   const cuplug_code *code;
   cuplug_division division;
   cuplug_loop_part *part;
-  int status = cuplug__variant_find_plain(source, call, &code);
+  cuplug__roles roles = {0};
+  if (!flat) {
+    roles = roles_of(call, source);
+    roles.still = cuplug__elements_still(loop, call->tensors, &roles);
+  }
+  int status = find_code(call, source, roles.still, &code);
   if (status) return status;
   arguments.division = &division;
   division.claimed = 0;
   memcpy(&part, &code->function, sizeof(part));
-  if (flat && is_plain(loop, code))
+  if (flat && is_plain(loop, code)) {
     part(&arguments, 0, loop->n);
-  else
-    run_elements(call, source->raw, part, &arguments, code->finish != NULL);
+  } else {
+    if (flat) roles = roles_of(call, source);
+    cuplug__elements_run(&arguments, part, call->tensors, &roles, code->finish != NULL);
+  }
   if (!division.claimed) return CUPLUG_OK;
   return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE, "%s", division.message);
 }

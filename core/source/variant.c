@@ -65,10 +65,10 @@ int cuplug__variant_find(cuplug_source *source, const cuplug_variant *variant,
   return CUPLUG_OK;
 }
 
-/* Whether a variant is of the call's device and dtypes. The call path of expressions passes here:
- * without the variant to compare with being made. */
+/* Whether a variant is of the call's device and dtypes alone. The call path of expressions passes
+ * here: without the variant to compare with being made. */
 static int is_of(const cuplug_variant *v, const cuplug_call *call) {
-  if (v->device != device_of(call) || v->n_arrays != call->n_tensors) return 0;
+  if (v->device != device_of(call) || v->n_arrays != call->n_tensors || v->still) return 0;
   for (uint32_t k = 0; k < call->n_tensors; k++)
     if (v->types[k] != type_of(&call->tensors[k])) return 0;
   return 1;

@@ -192,18 +192,22 @@ def host_code(op: Elementwise, variant: Variant) -> str:
     """Return C: a cuplug_loop_part of the name cuplug_function.
 
     The compiler knows how many elements a group has: vector instructions compute all of them.
+    Arrays that stand still have one element.
     """
-    pointers = []
+    pointers, places = [], []
     for k, x in enumerate(op.names.arrays):
         dtype = op.names.dtypes(variant)[x.variable]
         const = "const " if x.kind in ("array", "raw") else ""
         place = (dtype.stored, "data") if x.kind == "raw" else (op.held(dtype, variant), "at")
         pointers.append(f"{const}{place[0]} *const {place[1]}_{x.name} = call->data[{k}];")
+        is_still = variant.still >> k & 1
+        if is_still:
+            pointers.append(f"const {place[0]} still_{x.name} = *at_{x.name};")
+        places.append(f"still_{x.name}" if is_still else f"at_{x.name}[at]")
     number = "from + at"
     if op.wants_groups(variant):  # the last one has copies of the last element
         number = f"cuplug_least({number}, call->loop->n - 1)"
-    names = [x.name for x in op.names.arrays]
-    element = op.call(names, "at_{}[at]", number, "call->loop->n")
+    element = op.call(places, "{}", number, "call->loop->n")
     loop = f"CUPLUG_SIMD for (int64_t at = 0; at < m; at++) {element}"
     if op.wants_groups(variant):
         loop = f"""for (int64_t group = 0; group < m; group += CUPLUG_GROUP)
