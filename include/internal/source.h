@@ -14,7 +14,7 @@ CUPLUG__BEGIN_C
 /* What code is wanted for. Compared byte by byte. */
 typedef struct cuplug_variant {
   int32_t device;  /* the number of a GPU; -1: the host */
-  uint32_t still;  /* CUDA: bit k: array k stands still in the last dimension */
+  uint32_t still;  /* CUDA, element-wise: bit k: array k stands still in the last dimension */
   uint32_t fixed;  /* CUDA reductions: it stands still along the reduced loop */
   uint32_t near;   /* CUDA element-wise, in lines: it goes on by 1 there */
   uint32_t across; /* CUDA element-wise, in tiles: it goes through one */
