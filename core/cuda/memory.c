@@ -8,11 +8,11 @@
 #include "cuda/driver.h"
 #include "cuda/error.h"
 #include "cuda/gpus.h"
-#include "cuda/kept.h"
 #include "cuda/lane.h"
 #include "cuda/stream.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* Freed blocks up to this share of the device's memory stay with the pool: enough to reuse, and
  * other allocators in the process find the rest. */
@@ -62,6 +62,100 @@ static int device_pool(int32_t device, CUmemoryPool *pool, cuplug_error *error) 
   return status;
 }
 
+/* ---- Kept memory ----------------------------------------------------------------------------- */
+
+/* Freed memory of the legacy default stream is kept for the next that wants as many bytes there: to
+ * free it and to allocate it again by the driver takes the GPU a microsecond. Other streams may be
+ * destroyed, and have none. Without a lock, since calls on a GPU take none. */
+
+/* Blocks of one device, and the share of its memory that the largest of them may have. */
+#define N_SLOTS 16
+#define LARGEST_SHARE 1024
+
+/* Whoever makes it BUSY owns it; nobody waits for one that is. */
+enum { EMPTY, FULL, BUSY };
+
+typedef struct slot {
+  _Atomic int state;
+  _Atomic uint64_t bytes; /* a hint, until the slot is owned */
+  void *pointer;
+} slot;
+
+static slot slots[CUPLUG__MAX_GPUS][N_SLOTS];
+static _Atomic unsigned next_place[CUPLUG__MAX_GPUS]; /* which block makes room */
+
+static int own(slot *s, int state) {
+  return atomic_compare_exchange_strong_explicit(&s->state, &state, BUSY, memory_order_acquire,
+                                                 memory_order_relaxed);
+}
+
+static void *leave(slot *s, int state) {
+  void *pointer = s->pointer;
+  atomic_store_explicit(&s->state, state, memory_order_release);
+  return pointer;
+}
+
+static void fill(slot *s, void *pointer, uint64_t bytes) {
+  s->pointer = pointer;
+  atomic_store_explicit(&s->bytes, bytes, memory_order_relaxed);
+  leave(s, FULL);
+}
+
+static int has(slot *s, uint64_t bytes) {
+  return atomic_load_explicit(&s->bytes, memory_order_relaxed) == bytes;
+}
+
+/* NULL: none of so many bytes. */
+static void *take_kept(int32_t device, uint64_t bytes) {
+  for (slot *s = slots[device]; s < slots[device] + N_SLOTS; s++) {
+    if (!has(s, bytes) || !own(s, FULL)) continue;
+    if (has(s, bytes)) return leave(s, EMPTY);
+    leave(s, FULL);
+  }
+  return NULL;
+}
+
+static void give_to_pool(void *pointer) {
+  cuplug__driver.cuMemFreeAsync((CUdeviceptr)(uintptr_t)pointer, CUPLUG__STREAM(NULL));
+}
+
+/* Whether the block is kept, perhaps in place of another. */
+static int keep(int32_t device, void *pointer, uint64_t bytes) {
+  if (bytes > cuplug__gpus[device].memory_bytes / LARGEST_SHARE) return 0;
+  for (slot *s = slots[device]; s < slots[device] + N_SLOTS; s++)
+    if (own(s, EMPTY)) {
+      fill(s, pointer, bytes);
+      return 1;
+    }
+  slot *s = &slots[device][atomic_fetch_add(&next_place[device], 1) % N_SLOTS];
+  if (!own(s, FULL)) return 0;
+  void *const old = s->pointer;
+  fill(s, pointer, bytes);
+  give_to_pool(old);
+  return 1;
+}
+
+/* Returns whether there were any. */
+static int free_kept(int32_t device) {
+  int n = 0;
+  for (slot *s = slots[device]; s < slots[device] + N_SLOTS; s++) {
+    if (!own(s, FULL)) continue;
+    give_to_pool(leave(s, EMPTY));
+    n++;
+  }
+  return n != 0;
+}
+
+static uint64_t kept_bytes(int32_t device) {
+  uint64_t bytes = 0;
+  for (slot *s = slots[device]; s < slots[device] + N_SLOTS; s++)
+    if (atomic_load_explicit(&s->state, memory_order_acquire) == FULL)
+      bytes += atomic_load_explicit(&s->bytes, memory_order_relaxed);
+  return bytes;
+}
+
+/* ---- Allocating ------------------------------------------------------------------------------ */
+
 static double gib(uint64_t bytes) { return (double)bytes / (1 << 30); }
 
 static uint64_t pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute) {
@@ -70,7 +164,7 @@ static uint64_t pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute)
 }
 
 static uint64_t used_bytes(int32_t device, CUmemoryPool pool) {
-  const uint64_t used = pool_attribute(pool, CUPLUG__POOL_USED), kept = cuplug__kept_bytes(device);
+  const uint64_t used = pool_attribute(pool, CUPLUG__POOL_USED), kept = kept_bytes(device);
   return used > kept ? used - kept : 0;
 }
 
@@ -90,7 +184,7 @@ static int fail_out_of_memory(int32_t device, uint64_t bytes, const char *held,
  * work before the free is done: `stream` is waited for, unless it is captured. */
 static int give_back(int32_t device, CUmemoryPool pool, void *stream) {
   int is_captured = 0;
-  if (cuplug__kept_free(device)) cuplug__driver.cuStreamSynchronize(CUPLUG__STREAM(NULL));
+  if (free_kept(device)) cuplug__driver.cuStreamSynchronize(CUPLUG__STREAM(NULL));
   if (!cuplug__capture_query(stream, &is_captured) && !is_captured)
     cuplug__driver.cuStreamSynchronize(stream);
   cuplug__lanes_trim(device);
@@ -127,7 +221,7 @@ int cuplug__device_allocate(int32_t device, uint64_t bytes, void *stream, void *
   if (bytes > cuplug__gpus[device].memory_bytes)
     return fail_out_of_memory(device, bytes, held, error);
   const size_t wanted = words_of(bytes);
-  if (is_default(stream) && (*pointer = cuplug__kept_take(device, wanted))) return CUPLUG_OK;
+  if (is_default(stream) && (*pointer = take_kept(device, wanted))) return CUPLUG_OK;
   int code = cuplug__driver.cuMemAllocFromPoolAsync(&address, wanted, pool, stream);
   if (code == CUPLUG__CU_OUT_OF_MEMORY)
     code = allocate_again(device, wanted, pool, stream, &address, held);
@@ -148,8 +242,7 @@ int cuplug__device_free(void *pointer, void *stream, cuplug_error *error) {
 
 int cuplug__device_release(int32_t device, void *pointer, uint64_t bytes, void *stream,
                            cuplug_error *error) {
-  if (pointer && is_default(stream) && cuplug__kept_give(device, pointer, words_of(bytes)))
-    return CUPLUG_OK;
+  if (pointer && is_default(stream) && keep(device, pointer, words_of(bytes))) return CUPLUG_OK;
   return cuplug__device_free(pointer, stream, error);
 }
 
