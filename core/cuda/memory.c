@@ -181,12 +181,14 @@ static int fail_out_of_memory(int32_t device, uint64_t bytes, const char *held,
 }
 
 /* Gives back what nobody uses. The driver gives freed memory back once the host has seen that the
- * work before the free is done: `stream` is waited for, unless it is captured. */
+ * work before the free is done: `stream` is waited for, unless it is captured; then the default
+ * stream, which frees what is kept, is left alone, too. */
 static int give_back(int32_t device, CUmemoryPool pool, void *stream) {
   int is_captured = 0;
-  if (free_kept(device)) cuplug__driver.cuStreamSynchronize(CUPLUG__STREAM(NULL));
-  if (!cuplug__capture_query(stream, &is_captured) && !is_captured)
+  if (!cuplug__capture_query(stream, &is_captured) && !is_captured) {
+    if (free_kept(device)) cuplug__driver.cuStreamSynchronize(CUPLUG__STREAM(NULL));
     cuplug__driver.cuStreamSynchronize(stream);
+  }
   cuplug__lanes_trim(device);
   return cuplug__driver.cuMemPoolTrimTo(pool, 0);
 }

@@ -85,22 +85,23 @@ static int write_part(void *context, int64_t begin, int64_t end) {
 /* The upper bits of each element, and in place of the others its number: one word, which vectors
  * sort. */
 static int order_few(const cuplug_call *call, job *j, int64_t n, const sorting_by_vectors *by) {
-  uint32_t *const bits = cuplug_workspace(call, 2 * (uint64_t)n * sizeof *bits), step = 1;
-  uint32_t *const words = bits + n;
+  uint32_t *const bits = cuplug_workspace(call, (uint64_t)n * sizeof *bits), step = 1;
+  uint32_t *const words = bits ? cuplug_workspace(call, (uint64_t)n * sizeof *words) : NULL;
   const sorting s = {.call = call, .by = by, .keys = words, .n_lines = 1, .m = n, .n_bytes = 4};
-  if (!bits) return CUPLUG_ERROR_MEMORY;
+  if (!words) return CUPLUG_ERROR_MEMORY;
   while (step < n) step *= 2;
   draw_bits(j, 0, n, bits);
   for (int64_t i = 0; i < n; i++) words[i] = (bits[i] & ~(step - 1)) | (uint32_t)i;
   const int status = sorting_run_by_vectors(&s, NULL);
+  if (status) return status;
   for (int64_t i = 0; i < n; i++) j->out[i] = words[i] & (step - 1);
   j->bits = bits;
-  if (!has_like(words, n - 1, step)) return status;
+  if (!has_like(words, n - 1, step)) return CUPLUG_OK;
   for (int64_t i = 0, last; i < n; i = last) {
     for (last = i + 1; last < n && (words[last] ^ words[i]) < step;) last++;
     settle(j, j->out + i, last - i);
   }
-  return status;
+  return CUPLUG_OK;
 }
 
 CUPLUG_ENTRY int permutation_host(const cuplug_call *call) {
