@@ -136,7 +136,7 @@ HOST = ("cuplug/half.h", "host_code.h", "host_divisions.h", "host_moves.h", "int
 def prelude(variant: Variant, code: str, host: Sequence[str] = HOST) -> str:
     """Return what stands before all code for a side; that for GPUs is in a namespace."""
     texts = [template("cuplug/loop.h")]
-    own = ["host_functions.h"] if re.search(r"\b(?:erf|tanh)\b", code) else []
+    own = ["host_functions.h"] if re.search(r"\b(?:erf|exp|tanh)\b", code) else []
     texts += [template(name) for name in (*_powers(code), *host, *own) if variant.on_host]
     if not variant.on_host:
         texts += [template(name) for name in CUDA] + ["namespace cuplug {"]

@@ -39,32 +39,42 @@ template <typename R> __device__ inline bool is_within(complex_number<R> z, R li
 }
 
 /* a + b; what rounding takes is added to `lost`. */
-template <typename R> __device__ inline R added(R a, R b, R &lost) {
-  const R sum = a + b, part = sum - a;
+__device__ inline double added(double a, double b, double &lost) {
+  const double sum = a + b, part = sum - a;
   lost += (a - (sum - part)) + (b - part);
   return sum;
 }
 
-/* log |z|; near 1 from |z|^2 - 1 with twice as many digits, since nearly all may cancel. */
+/* a^2 + b^2 - 1 of numbers of which nearly all may cancel: rounded once, or nearly so. */
+__device__ inline double less_one(float a, float b) {
+  return ::fma(double(b), double(b), ::fma(double(a), double(a), -1.0));
+}
+__device__ inline double less_one(double a, double b) {
+  const double aa = a * a, bb = b * b;
+  double lost = 0, last = 0;
+  const double sum = added(added(aa, -1.0, lost), bb, lost);
+  const double small = added(lost, added(::fma(a, a, -aa), ::fma(b, b, -bb), last), last);
+  const double whole = added(sum, small, last);
+  return whole + last;
+}
+
+/* log |z|: |z|^2 is 2^k m, where m - 1 is precise near 1. One way for nearly all numbers, since the
+ * threads of a warp that take two take the time of both. */
 template <typename R> __device__ inline R log_abs(complex_number<R> z) {
   const bool is_real = ::fabs(z.re) > ::fabs(z.im);
   const R a = is_real ? z.re : z.im, b = is_real ? z.im : z.re;
-  const R aa = a * a, bb = b * b, square = aa + bb;
-  if (R(0.5) < square && square < 2) {
-    R lost = 0, last = 0;
-    const R sum = added(added(aa, R(-1), lost), bb, lost);
-    const R small = added(lost, added(::fma(a, a, -aa), ::fma(b, b, -bb), last), last);
-    const R whole = added(sum, small, last);
-    return ::log1p(whole + last) / 2;
-  }
-  R of = square, times = R(0.5), more = 0;
-  if (!(range<R>::least < square && square < range<R>::most)) {
+  const double square = ::fma(double(b), double(b), double(a) * a);
+  if (!(range<double>::least < square && square < range<double>::most)) {
     const bool is_small = ::fabs(a) < 1;
     const R by = is_small ? range<R>::far : 1 / range<R>::far;
-    of = ::hypot(z.re * by, z.im * by), times = 1;
-    more = is_small ? -range<R>::log_far : range<R>::log_far;
+    const R more = is_small ? -range<R>::log_far : range<R>::log_far;
+    return log(::hypot(z.re * by, z.im * by)) + more;
   }
-  return log(of) * times + more;
+  constexpr int one = 0x3ff00000, least = 0x3fe6a09e; /* the high bits of 1 and of 1 / sqrt(2) */
+  const int high = __double2hiint(square) + (one - least), k = (high >> 20) - (one >> 20);
+  const double m = __hiloint2double((high & 0xfffff) + least, __double2loint(square));
+  const R part = ::log1p(R(k ? m - 1 : less_one(a, b)));
+  return ::fma(R(k), range<R>::log_2 / 2, part / 2);
 }
 
 /* Circular functions are hyperbolic ones of what is swapped, where both are odd: sin by sinh. */

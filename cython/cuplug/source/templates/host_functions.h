@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tanh, and with AVX-512 erf of float, for expressions on CPUs that multiply and add in one
- * instruction, in operations of which compilers make vectors; behind host_code.h. glibc's take 1.2
- * to 1.9 times as long.
+/* exp of float, tanh, and with AVX-512 erf of float, for expressions on CPUs that multiply and add
+ * in one instruction, in operations of which compilers make vectors; behind host_code.h. glibc's
+ * take 1.2 to 1.9 times as long.
+ *
+ * exp(k log(2) + r), |r| at most log(2) / 2, is 2^k exp(r): log(2) is a sum of two numbers, exp(r)
+ * is 1 + r + r^2 P(r), by a polynomial that is minimax, by Lawson's algorithm. The error is at most
+ * 2.2 units in the last place.
  *
  * As in fdlibm's s_tanh.c (Sun Microsystems, 1993), tanh(|x|) is e / (e + 2) with e = exp(t) - 1,
- * t = 2 |x|. Where t = k log(2) + r, |r| at most log(2) / 2, e is 2^k (exp(r) - 1) + 2^k - 1:
- * log(2) is a sum of two numbers, and exp(r) - 1 the beginning of its power series. The error is at
- * most 2.6 units in the last place.
+ * t = 2 |x|. Where t = k log(2) + r, e is 2^k (exp(r) - 1) + 2^k - 1, exp(r) - 1 the beginning of
+ * its power series. The error is at most 2.6 units in the last place.
  *
  * erf(x) is x + x P(x^2) below 1, else 1 - 2^Q(|x|), by polynomials that are minimax, by Lawson's
  * algorithm: of erf(x) / x - 1, of the logarithm of 1 - erf(x), and of (2^r - 1) / r. The error is
@@ -31,6 +34,31 @@ static inline __attribute__((always_inline, unused)) float cuplug_two_to_f(float
   bits = (bits + 127) << 23;
   memcpy(&shifted, &bits, sizeof(bits));
   return shifted;
+}
+
+/* 2^k is a product of two numbers, whose exponents have halves of k + 254: where results are
+ * subnormal, or k is 128, it is no number itself. A bound for integers, and one for numbers: two
+ * for numbers gcc would make paths of, which it then computes one by one. */
+static inline __attribute__((always_inline)) float cuplug_expf(float x) {
+  const float t = x < -104 ? -104 : x, zero = CUPLUG_ONES_F + 254; /* below, it is 0 */
+  float shifted = __builtin_fmaf(t, 0x1.715476p0f, zero), most = zero + 129, power, rest;
+  int32_t bits, bound;
+  memcpy(&bits, &shifted, sizeof(bits));
+  memcpy(&bound, &most, sizeof(bound));
+  bits = bits < bound ? bits : bound; /* above, r is so large that it is infinite; or NaN */
+  memcpy(&shifted, &bits, sizeof(bits));
+  const float k = shifted - zero, near = __builtin_fmaf(k, -0x1.62e4p-1f, t);
+  const float r = __builtin_fmaf(k, -0x1.7f7d1cp-20f, near);
+  float q = 0x1.10627ap-7f;
+  q = __builtin_fmaf(q, r, 0x1.572a08p-5f);
+  q = __builtin_fmaf(q, r, 0x1.5557aep-3f);
+  q = __builtin_fmaf(q, r, 0x1.fffdfcp-2f);
+  q = __builtin_fmaf(q, r, 1);
+  q = __builtin_fmaf(q, r, 1);
+  const uint32_t half = ((uint32_t)bits >> 1) << 23, other = ((uint32_t)bits << 23) - half;
+  memcpy(&power, &half, sizeof(power));
+  memcpy(&rest, &other, sizeof(rest));
+  return q * power * rest;
 }
 
 static inline __attribute__((always_inline)) double cuplug_tanh(double x) {
@@ -115,6 +143,13 @@ static inline __attribute__((always_inline)) float cuplug_erff(float x) {
            : (erf))(x)
 #endif
 
+#undef exp
+#define exp(x)                           \
+  _Generic((x) + 0, float                \
+           : cuplug_expf, float _Complex \
+           : cexpf, double _Complex      \
+           : cexp, default               \
+           : (exp))(x)
 #undef tanh
 #define tanh(x)                           \
   _Generic((x) + 0, float                 \
