@@ -51,6 +51,17 @@ def test_by_each_divisor(dtype, device):
             np.testing.assert_array_equal((x % divisor).numpy(), rest)
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@np.errstate(all="ignore")
+def test_all_pairs_of_bytes(dtype, device):
+    limits = np.iinfo(dtype)
+    numbers = np.arange(limits.min, limits.max + 1, dtype=dtype)
+    x, y = (cuplug.asarray(each, device=device) for each in (numbers[:, None], numbers))
+    np.testing.assert_array_equal((x // y).numpy(), numbers[:, None] // numbers)
+    np.testing.assert_array_equal((x % y).numpy(), numbers[:, None] % numbers)
+
+
 @given(x=st.integers(-(2**63), 2**63 - 1), y=st.integers(-(2**63), 2**63 - 1))
 def test_any_two_numbers(x, y):
     if y in (0, -1):

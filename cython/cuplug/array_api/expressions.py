@@ -49,10 +49,11 @@ __device__ inline T floored(T x, T y) {
   return whole - down > (T)0.5 ? down + 1 : down;
 }
 """
-# Of integers, rounded down; the divisor is neither 0 nor -1. On the host, where a division takes
+# Of integers, rounded down; 0 by 0, and by -1 what wraps. On the host, where a division takes
 # some 15 steps and no vectors, by the inverse of the divisor, where that is exact enough or found
 # once, of a number that is small: what is left, twice, is below the divisor or, as the inverse is
-# rounded, the divisor itself.
+# rounded, the divisor itself. On GPUs, those of up to 16 bits as floats: with one half more, the
+# quotient is further from an integer than its error.
 _DIVIDED = """
 #ifdef __CUDACC__
 #define IS_INVERTED(T, y, is_number) 0
@@ -61,6 +62,16 @@ _DIVIDED = """
   (sizeof(T) < 8 || (is_number && (y) == (T)(int)(y) && ((int)(y) > 0 || (T)-1 < (T)1)))
 #endif
 __device__ inline T divided(T x, T y, int wants_rest, int is_number) {
+#ifdef __CUDACC__
+  if (sizeof(T) < 4) {
+    const float by = y == 0 ? __uint_as_float(0x7f800000) : (float)y; /* for no branch */
+    const float more = (float)x + copysignf(0.5f, by);
+    const int whole = (int)floorf(__fdividef(more, by)), own = y == 0 ? 0 : x;
+    return (T)(wants_rest ? own - whole * (int)y : whole);
+  }
+#endif
+  if (y == 0) return 0;
+  if ((T)-1 < (T)1 && y == (T)-1) return wants_rest ? 0 : (T)(0 - (uint64_t)x);
   if (IS_INVERTED(T, y, is_number)) {
     const double inverse = 1.0 / (double)y;
     const int64_t by = (int64_t)y;
@@ -227,24 +238,8 @@ def _dividing(is_number: int) -> list[Function]:
     """Return divisions that are rounded down, by an array or by a number."""
     whole, rest = f"divided(x, y, 0, {is_number})", f"divided(x, y, 1, {is_number})"
     return [
-        Function(
-            "floor_divide",
-            {
-                "int": f"y == 0 ? 0 : y == (T)-1 ? -x : {whole}",
-                "uint": f"y == 0 ? 0 : {whole}",
-                "float": "floored(x, y)",
-            },
-            2,
-        ),
-        Function(
-            "remainder",
-            {
-                "int": f"y == 0 || y == (T)-1 ? 0 : {rest}",
-                "uint": f"y == 0 ? 0 : {rest}",
-                "float": "modulo(x, y)",
-            },
-            2,
-        ),
+        Function("floor_divide", _of(INTEGERS, whole, float="floored(x, y)"), 2),
+        Function("remainder", _of(INTEGERS, rest, float="modulo(x, y)"), 2),
     ]
 
 
