@@ -75,16 +75,19 @@ def test_any_two_numbers(x, y):
 
 
 def floats(dtype):
-    """Return pairs of all sizes, multiples with their neighbours, and the ends of what is exact."""
+    """Return usual pairs, pairs of all sizes, multiples with their neighbours, and the ends of what
+    is exact."""
     random = np.random.default_rng(5)
     sizes = 10 ** random.uniform(-12, 12, (2, 5000))
     x, y = (random.normal(size=(2, 5000)) * sizes).astype(dtype)
     multiples = (random.integers(-1000, 1000, 5000) * y).astype(dtype)
     near = [np.nextafter(multiples, end, dtype=dtype) for end in (-np.inf, np.inf)]
     few = np.array([0.0, -0.0, 1, -1, 0.1, -2.5, 5e-324, 1e300, np.inf, np.nan], dtype)
+    usual = random.normal(size=(2, 1000)).astype(dtype)
     few = np.concatenate([few, (2.0 ** np.array([22, 23, 51, 52, 53]) + 1).astype(dtype)])
     left, right = (part.ravel() for part in np.meshgrid(few, few))
-    return np.concatenate([x, multiples, *near, left]), np.concatenate([y, y, y, y, right])
+    x = np.concatenate([usual[0], x, multiples, *near, left])
+    return x, np.concatenate([usual[1], y, y, y, y, right])
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -84,3 +84,31 @@ def test_full_of_an_array_without_dimensions():
 def test_no_number_of_degrees_of_freedom():
     with pytest.raises(ValueError, match="var: correction: seen nan"):
         xp.var(ONE, correction=float("nan"))
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@np.errstate(all="ignore")
+def test_the_next_numbers(dtype, device):
+    limits, random = np.finfo(dtype), np.random.default_rng(4)
+    ends = [0, limits.smallest_subnormal, limits.tiny, 1, 1.5, limits.max, np.inf, np.nan]
+    x, y = (
+        each.ravel() for each in np.meshgrid(*[np.array([*ends, *(-z for z in ends)], dtype)] * 2)
+    )
+    bits = random.integers(0, 2 ** (limits.bits - 1), (2, 5000), f"u{limits.bits // 8}") * 2 + 1
+    x, y = np.concatenate([x, bits[0].view(dtype)]), np.concatenate([y, bits[1].view(dtype)])
+    found = xp.nextafter(*(cuplug.asarray(each, device=device) for each in (x, y))).numpy()
+    wanted = np.nextafter(x, y)
+    np.testing.assert_array_equal(found, wanted)
+    is_number = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(found)[is_number], np.signbit(wanted)[is_number])
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_choices_between_bools(device):
+    parts = [np.array(each).ravel() for each in np.meshgrid(*[[False, True]] * 3)]
+    arrays = [cuplug.asarray(np.tile(each, 20), device=device) for each in parts]
+    wanted = np.where(*(each.numpy() for each in arrays))
+    np.testing.assert_array_equal(xp.where(*arrays).numpy(), wanted)
+    fused = cuplug.fuse(lambda c, x, y: xp.where(c, x, y))
+    np.testing.assert_array_equal(fused(*arrays).numpy(), wanted)

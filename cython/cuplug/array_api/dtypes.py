@@ -252,16 +252,25 @@ def _conversion(from_: Any, to: Any) -> Any:
     return converting if from_ == to else ArrayFunction(converting, lambda _: converting)
 
 
+@cache
+def _conversion_to(from_: Any, dtype: Any) -> Any:
+    """Return what converts to a dtype as a caller names it."""
+    wanted = to_dtype(dtype, "astype")
+    if wanted.names or name_of(wanted) not in DTYPES:
+        raise TypeError(f"astype: dtype: seen {wanted}, wanted one of numbers")
+    return _conversion(from_, wanted)
+
+
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     """Convert elements; what is too large for an integer becomes the greatest or least one."""
     checked("astype", "x", x)
-    wanted = to_dtype(dtype, "astype")
+    if not isinstance(dtype, (str, type)):  # others may not be keys
+        dtype = to_dtype(dtype, "astype")
     result = x if device is None else x.to_device(device)
-    if copy is not True and not flag("astype: copy", copy) and result.dtype == wanted:
+    may_keep = copy is not True and not flag("astype: copy", copy)
+    if may_keep and result.dtype == to_dtype(dtype, "astype"):
         return result
-    if wanted.names or name_of(wanted) not in DTYPES:
-        raise TypeError(f"astype: dtype: seen {wanted}, wanted one of numbers")
-    converted: Array = _conversion(result.dtype, wanted)(result)
+    converted: Array = _conversion_to(result.dtype, dtype)(result)
     return converted
 
 

@@ -13,41 +13,53 @@ INTEGERS, REALS, FLOATS = ("int", "uint"), ("int", "uint", "float"), ("float", "
 NUMERIC = (*REALS, "complex")
 ALL = ("bool", *NUMERIC)
 
-# Python's division, as CPython has it; by 0 and of infinities as the standard says. What is left is
-# found in one step where the quotient has few digits: rounded, it is at most 1 too large, and the
-# product is subtracted before it is rounded. fmod takes a step for each digit. Signs are a matter
-# of chance: no jumps.
+# Python's division, as CPython has it; by 0 and of infinities as the standard says. What is left of
+# usual numbers is found in one step, by vectors: the quotient has few digits and, rounded, is 1 too
+# large at most; the product is subtracted before it is rounded. fmod takes a step for each digit.
 _FLOORED = """
-__device__ inline T only(T x, int is_wanted) {
-  uint64_t bits = 0;
-  memcpy(&bits, &x, sizeof x);
-  bits &= -(uint64_t)is_wanted;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-__device__ inline T left(T x, T y) {
 #ifdef __FMA__
-  const T whole = trunc(x / y);
-  if (fabs(whole) < (T)(sizeof(T) > 4 ? 1ll << 51 : 1 << 22)) {
-    const T rest = fma(-whole, only(y, whole != 0), x);
-    return rest + only(copysign(y, x), (rest != 0) & ((rest < 0) ^ (x < 0)));
-  }
+#define CUPLUG_USUAL(x, y) \\
+  ((fabs(x) < fabs(y) * (T)(sizeof(T) > 4 ? 1ll << 50 : 1 << 21)) & (fabs(y) < (T)INFINITY))
+#else
+#define CUPLUG_USUAL(x, y) 0
 #endif
-  return fmod(x, y);
+__device__ inline T left(T x, T y, int usual) {
+  if (!usual && !CUPLUG_USUAL(x, y)) return fmod(x, y);
+  const T whole = trunc(x / y), rest = fma(-whole, y, x);
+  return rest != 0 && (rest < 0) != (x < 0) ? rest + copysign(y, x) : rest;
 }
-__device__ inline T modulo(T x, T y) {
-  T rest = left(x, y);
-  rest += only(y, (rest != 0) & ((y < 0) ^ (rest < 0)));
-  return rest == 0 ? copysign(rest, y) : rest;
+__device__ inline T modulo(T x, T y, int usual) {
+  if (usual == 2) return CUPLUG_USUAL(x, y);
+  const T rest = left(x, y, usual), both = rest != 0 && (y < 0) != (rest < 0) ? rest + y : rest;
+  return both == 0 ? copysign(both, y) : both;
 }
-__device__ inline T floored(T x, T y) {
-  if (y == 0 || isinf(x) || isinf(y)) return floor(x / y);
-  T rest = left(x, y), whole = (x - rest) / y;
-  whole -= only((T)1, (rest != 0) & ((y < 0) ^ (rest < 0)));
-  if (whole == 0) return copysign((T)0, x / y);
-  T down = floor(whole);
-  return whole - down > (T)0.5 ? down + 1 : down;
+__device__ inline T floored(T x, T y, int usual) {
+  if (usual == 2) return CUPLUG_USUAL(x, y);
+  if (!usual && (y == 0 || isinf(x) || isinf(y))) return floor(x / y);
+  const T rest = left(x, y, usual), among = (x - rest) / y;
+  const T whole = rest != 0 && (y < 0) != (rest < 0) ? among - 1 : among, down = floor(whole);
+  const T nearest = whole - down > (T)0.5 ? down + 1 : down;
+  return whole == 0 ? copysign((T)0, x / y) : nearest;
 }
+"""
+# The next number towards y. On the host by bits, which vectors take: numbers of one sign are in the
+# order of their bits.
+_NEIGHBOUR = """
+#ifdef __CUDACC__
+#define neighbour(x, y) nextafter(x, y)
+#else
+__device__ inline T neighbour(T x, T y) {
+  typedef __typeof__(__builtin_choose_expr(sizeof(T) == 4, (uint32_t)0, (uint64_t)0)) bits_of;
+  bits_of bits, least = 1;
+  T next, first;
+  memcpy(&bits, &x, sizeof x);
+  bits += (bits_of)0 - ((x < y) != (x > 0)) * (bits_of)2 + 1;
+  memcpy(&next, &bits, sizeof x);
+  memcpy(&first, &least, sizeof x);
+  next = x == 0 ? copysign(first, y) : next;
+  return x == y ? y : x != x || y != y ? x + y : next;
+}
+#endif
 """
 # Of integers, rounded down; 0 by 0, and by -1 what wraps. On the host, where a division takes
 # some 15 steps and no vectors, by the inverse of the divisor, where that is exact enough or found
@@ -154,6 +166,8 @@ class Function:
         """Return the functions that the expression of a kind calls."""
         text = self.expressions[kind]
         if kind == "float":
+            if "neighbour(" in text:
+                return _NEIGHBOUR
             return _FLOORED if "floored(" in text or "modulo(" in text else ""
         if kind in INTEGERS:
             return _DIVIDED if "divided(" in text else ""
@@ -171,13 +185,14 @@ def _plain() -> list[Function]:
     apart = {name: f"complex_{name}(x)" for name in ("tanh", "expm1", "log1p")}
     apart |= {"log2": f"(T)(log(x) / {math.log(2)})", "log10": f"(T)(log(x) / {math.log(10)})"}
     parts = "(T)complex(rint(real(x)), rint(imag(x)))"
-    whole, binary = ["ceil", "floor", "trunc"], ["copysign", "hypot", "nextafter", "atan2"]
+    whole, binary = ["ceil", "floor", "trunc"], ["copysign", "hypot", "atan2"]
     return [
         *(Function(name, _of(FLOATS, f"{name}(x)")) for name in both),
         *(Function(name, {"float": f"{name}(x)", "complex": z}) for name, z in apart.items()),
         *(Function(name, _of(INTEGERS, "x", float=f"{name}(x)")) for name in whole),
         Function("round", _of(INTEGERS, "x", float="rint(x)", complex=parts)),
         *(Function(name, {"float": f"{name}(x, y)"}, 2) for name in binary),
+        Function("nextafter", {"float": "neighbour(x, y)"}, 2),
     ]
 
 
@@ -238,8 +253,8 @@ def _dividing(is_number: int) -> list[Function]:
     """Return divisions that are rounded down, by an array or by a number."""
     whole, rest = f"divided(x, y, 0, {is_number})", f"divided(x, y, 1, {is_number})"
     return [
-        Function("floor_divide", _of(INTEGERS, whole, float="floored(x, y)"), 2),
-        Function("remainder", _of(INTEGERS, rest, float="modulo(x, y)"), 2),
+        Function("floor_divide", _of(INTEGERS, whole, float="floored(x, y, usual)"), 2),
+        Function("remainder", _of(INTEGERS, rest, float="modulo(x, y, usual)"), 2),
     ]
 
 

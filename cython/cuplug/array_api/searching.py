@@ -22,7 +22,8 @@ from cuplug.source.reductions import reduction
 
 @cache
 def _choosing(dtype: str) -> Operator:
-    return elementwise(f"where(c: bool, x: {dtype}, y: {dtype}) -> {dtype}", "c ? x : y")
+    chosen = "(c & x) | (!c & y)" if dtype == "bool" else "c ? x : y"  # compilers jump for bools
+    return elementwise(f"where(c: bool, x: {dtype}, y: {dtype}) -> {dtype}", chosen)
 
 
 def _direct(condition: Any, *values: Any) -> Operator | None:

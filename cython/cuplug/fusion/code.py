@@ -82,7 +82,10 @@ class Text:
         if x.kind == "constant":
             return _written(x.given)
         if x.kind == "where":
-            return "{} ? {} : {}".format(*parts)
+            condition, yes, no = parts
+            if x.dtype == bool:  # compilers jump for these
+                return f"({condition} & {yes}) | (!{condition} & {no})"
+            return f"{condition} ? {yes} : {no}"
         if x.kind == "cast":
             if x.parts[0].kind == "number" and x.parts[0].type is int:
                 self.bounded.append((x.parts[0], x.type))
@@ -106,7 +109,7 @@ class Text:
             self.functions[own] = (
                 f"#define T {DTYPES[dtype.name].computed}\n{before}\n"
                 f"__device__ inline {_computed(x)} {own}({given}) {{\n"
-                f"return ({expression});\n}}\n#undef T"
+                f"enum {{ usual = 0 }};\nreturn ({expression});\n}}\n#undef T"
             )
         return own
 

@@ -67,6 +67,15 @@ class Elementwise(NamedTuple):
         """Whether there may be operations on integers that have no result."""
         return may_divide(self.text + self.preamble)
 
+    @property
+    def has_usual(self) -> bool:
+        """Whether the text depends on `usual`, beside CUPLUG_USUAL in the preamble.
+
+        If it is 2, the result says whether an element is usual; where all of a group are, vectors
+        compute it, with 1. Other groups are computed one by one, with 0.
+        """
+        return "CUPLUG_USUAL" in self.preamble and uses(self.text, "usual")
+
     def wants_groups(self, variant: Variant) -> bool:
         """Whether the code for the host takes whole groups of elements.
 
@@ -147,11 +156,14 @@ class Elementwise(NamedTuple):
             if x.kind != "array":
                 after.append(f"{at} = {x.name if is_same else store(dtype, x.name)};")
         parameters += [f"const int64_t {x}" for x in self.counters]
+        parameters += ["const int usual"] * self.has_usual
         lines = [unpacked(self.names, variant), *before, self.body(variant), *after]
         listed = ", ".join(parameters)
         return "\n".join([f"__device__ inline void cuplug_element({listed}) {{", *lines, "}"])
 
-    def call(self, named: Sequence[object], place: str, number: str, count: str) -> str:
+    def call(
+        self, named: Sequence[object], place: str, number: str, count: str, usual: int = 0
+    ) -> str:
         """Return the call for the element whose stored values are `place` of each array, which
         `named` has."""
         counted = [{"i": number, "n": count}[x] for x in self.counters]
@@ -159,6 +171,7 @@ class Elementwise(NamedTuple):
             f"data_{x.name}" if x.kind == "raw" else f"&{place.format(name)}"
             for x, name in zip(self.names.arrays, named, strict=True)
         ]
+        counted += [str(usual)] * self.has_usual
         return f"cuplug_element({', '.join(['given', *arrays, *counted])});"
 
     def head(self, variant: Variant) -> str:
@@ -215,6 +228,8 @@ def host_code(op: Elementwise, variant: Variant) -> str:
       const int64_t at = group + lane;
       {element}
     }}"""
+    if op.has_usual:
+        loop = _by_groups(op, variant, places, number)
     run = "cuplug_run_part(cuplug_elements, call, from, to)"
     return f"""{op.head(variant)}
 CUPLUG_PART cuplug_elements(const cuplug_loop_call *call, long long from, long long to) {{
@@ -228,6 +243,32 @@ void cuplug_function(const cuplug_loop_call *call, long long from, long long to)
   {run if op.may_divide else "cuplug_elements(call, from, to)"};
 }}
 """
+
+
+def _by_groups(op: Elementwise, variant: Variant, places: list[str], number: str) -> str:
+    """Return the loop of an operator for which elements are usual or not."""
+    (k,) = (k for k, x in enumerate(op.names.arrays) if x.kind in ("output", "inout"))
+    written = op.names.arrays[k]
+    held = op.held(op.names.dtypes(variant)[written.variable], variant)
+    before = places[k] if written.kind == "inout" else "0"
+    each = "for (int64_t at = group; at < end; at++)"
+    ask, vectors, alone = (
+        op.call(into, "{}", number, "call->loop->n", usual)
+        for into, usual in (([*places[:k], "asked", *places[k + 1 :]], 2), (places, 1), (places, 0))
+    )
+    return f"""for (int64_t group = 0; group < m; group += CUPLUG_GROUP) {{
+    const int64_t end = cuplug_least(group + CUPLUG_GROUP, m);
+    int usual = 1;
+    CUPLUG_SIMD {each} {{
+      {held} asked = {before};
+      {ask}
+      usual &= asked != 0;
+    }}
+    if (usual)
+      CUPLUG_SIMD {each} {vectors}
+    else
+      {each} {alone}
+  }}"""
 
 
 def cuda_code(op: Elementwise, variant: Variant) -> str:
