@@ -119,6 +119,8 @@ PERMUTATION = Function(
 FUNCTIONS = [
     *map(named, ("abs", "sqrt", "exp", "log", "sin", "tanh", "floor", "sign", "isnan")),
     *(named(name, n_arrays=2) for name in ("add", "divide", "maximum", "less", "pow")),
+    *(named(name, n_arrays=2) for name in ("remainder", "floor_divide", "nextafter")),
+    Function("astype", lambda xp, x: x.astype("float64"), {"torch": lambda _, x: x.double()}),
     Function("where", lambda xp, x, mask: xp.where(mask, x, 2 * x), {}, make=with_mask),
     named("clip", 1.25, 1.75),
     *(named(name) for name in ("sum", "max", "mean", "any", "argmax")),

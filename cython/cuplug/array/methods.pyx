@@ -37,7 +37,8 @@ cdef class Methods(Arithmetic):
 
     def astype(self, dtype, copy=True):
         """Return the elements in a dtype; itself, where it has that and `copy` is false."""
-        return standard().astype(self, dtype, copy=copy)
+        of = standard().astype
+        return of(self, dtype) if copy is True else of(self, dtype, copy=copy)
 
     # ---- Each element ------------------------------------------------------------------------
 

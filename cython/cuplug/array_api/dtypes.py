@@ -252,25 +252,29 @@ def _conversion(from_: Any, to: Any) -> Any:
     return converting if from_ == to else ArrayFunction(converting, lambda _: converting)
 
 
-@cache
-def _conversion_to(from_: Any, dtype: Any) -> Any:
-    """Return what converts to a dtype as a caller names it."""
-    wanted = to_dtype(dtype, "astype")
+def _conversion_of(from_: Any, wanted: Any) -> Any:
     if wanted.names or name_of(wanted) not in DTYPES:
         raise TypeError(f"astype: dtype: seen {wanted}, wanted one of numbers")
     return _conversion(from_, wanted)
 
 
+@cache
+def _conversion_to(from_: Any, dtype: str | type) -> Any:
+    """Return what converts to a dtype as a caller names it."""
+    return _conversion_of(from_, to_dtype(dtype, "astype"))
+
+
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     """Convert elements; what is too large for an integer becomes the greatest or least one."""
+    if copy is True and device is None and type(x) is Array and isinstance(dtype, (str, type)):
+        converted: Array = _conversion_to(x.dtype, dtype)(x)  # a shorter way to the same
+        return converted
     checked("astype", "x", x)
-    if not isinstance(dtype, (str, type)):  # others may not be keys
-        dtype = to_dtype(dtype, "astype")
+    wanted = to_dtype(dtype, "astype")
     result = x if device is None else x.to_device(device)
-    may_keep = copy is not True and not flag("astype: copy", copy)
-    if may_keep and result.dtype == to_dtype(dtype, "astype"):
+    if copy is not True and not flag("astype: copy", copy) and result.dtype == wanted:
         return result
-    converted: Array = _conversion_to(result.dtype, dtype)(result)
+    converted = _conversion_of(result.dtype, wanted)(result)
     return converted
 
 

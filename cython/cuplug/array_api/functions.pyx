@@ -162,9 +162,9 @@ cdef inline uint32_t code_of(object x) noexcept:
 cdef inline bint is_common(object x) noexcept:
     """Whether an argument is of a class that records nothing."""
     cls = type(x)
-    return (
-        cls is Array or cls is int or cls is tuple or cls is list or cls is float or x is None
-    )
+    if cls is Array or cls is int or cls is tuple or cls is list or cls is float or x is None:
+        return True
+    return cls is str or cls is type or cls is bool_type
 
 
 @lru_cache(256)
