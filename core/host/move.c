@@ -67,12 +67,32 @@ static inline int64_t fill_words(char *to, const char *from, int64_t n, int64_t 
 #endif
 }
 
+/* Writes elements of 1, 2 or 4 bytes that lie in the other order, a word at a time. Returns how
+ * many were written. */
+static inline int64_t turn_words(char *to, const char *from, int64_t n, int64_t bytes) {
+  const uint64_t low = 0x00ff00ff00ff00ff;
+  const int64_t n_words = bytes == 1 || bytes == 2 || bytes == 4 ? n * bytes / 8 : 0;
+  for (int64_t i = 0; i < n_words; i++) {
+    uint64_t word;
+    memcpy(&word, from - 8 * i - (8 - bytes), 8);
+    if (bytes == 4) word = word << 32 | word >> 32;
+    if (bytes < 4) word = __builtin_bswap64(word);
+    if (bytes == 2) word = (word & low) << 8 | (word >> 8 & low);
+    memcpy(to + 8 * i, &word, 8);
+  }
+  return n_words * 8 / bytes;
+}
+
 /* Elements that come to lie together. 0: nothing was done. */
 static inline int move_known(char *restrict to, const char *restrict from, int64_t from_step,
                              int64_t n, int64_t bytes) {
   if (from_step == 0) {
     const int64_t n_done = fill_words(to, from, n, bytes);
     to += n_done * bytes, n -= n_done;
+  }
+  if (from_step == -bytes) {
+    const int64_t n_done = turn_words(to, from, n, bytes);
+    to += n_done * bytes, from -= n_done * bytes, n -= n_done;
   }
   switch (bytes) {
   case 1:

@@ -30,7 +30,7 @@ CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
 #define CHUNK 65808  /* elements that are scanned by one thread; neighbours share no cache set */
 #define AT_ONCE 4    /* chunks that go on together, since each element waits for the one before */
 #define SHORT 16     /* elements of a line that is not worth it */
-#define COLUMNS 512  /* lines beside each other that are scanned by one thread */
+#define COLUMNS 512  /* lines beside each other that are scanned by one thread, at most */
 #define ROWS_AHEAD 8 /* of columns, that are asked for */
 #define LEAST (1 << 14) /* elements that are worth a thread */
 
@@ -41,7 +41,8 @@ typedef struct job {
   const void *from;
   void *to;
   widest *sums; /* of each chunk, then of those before it; NULL: of whole lines there is no need */
-  int64_t n_chunks, n_blocks, at_once; /* at_once: 1 or AT_ONCE */
+  int64_t n_chunks, at_once; /* at_once: 1 or AT_ONCE */
+  int64_t columns, n_blocks; /* of so many columns */
 } job;
 
 /* n elements of a line: where the first one is read and written. */
@@ -129,8 +130,8 @@ static inline chunk chunk_of(const job *j, int64_t c) {
   static int scan_columns_##name(void *context, int64_t begin, int64_t end) {                    \
     const job *j = context;                                                                      \
     for (int64_t b = begin; b < end; b++) {                                                      \
-      const int64_t column = b % j->n_blocks * COLUMNS, width = j->lines.in.width;               \
-      const int64_t n = smaller(COLUMNS, width - column), step = j->lines.step;                  \
+      const int64_t column = b % j->n_blocks * j->columns, width = j->lines.in.width;            \
+      const int64_t n = smaller(j->columns, width - column), step = j->lines.step;               \
       const int64_t line = b / j->n_blocks * width + column;                                     \
       const stored *restrict from = (const stored *)j->from + scan_from(&j->lines, line);        \
       stored *restrict to = (stored *)j->to + scan_to(&j->lines, line);                          \
@@ -201,6 +202,18 @@ static int number_of(const cuplug_tensor *x) {
                                              : 2;
 }
 
+/* Columns of a block: fewer where threads would have none, of rows' pieces of two lines at least.
+ */
+static int64_t columns_of(const cuplug_call *call, const scan_lines *lines) {
+  const int64_t least = 2 * CUPLUG_LINE_BYTES / cuplug_element_bytes(&call->tensors[0]);
+  const int64_t n_threads = cuplug_n_threads(call), width = lines->in.width;
+  int64_t columns = COLUMNS;
+  if (n_threads == 1 || lines->n * lines->n_lines < 2 * LEAST) return columns;
+  while (columns > least && (width - 1) / columns + 1 < 2 * n_threads / lines->in.n_outer)
+    columns /= 2;
+  return columns;
+}
+
 static int scan(const cuplug_call *call, const functions *all, int is_backward) {
   const functions *f = &all[number_of(&call->tensors[0])];
   job j = {scan_lines_of(call, is_backward),
@@ -209,11 +222,13 @@ static int scan(const cuplug_call *call, const functions *all, int is_backward) 
            NULL,
            1,
            1,
+           COLUMNS,
            1};
   const int64_t n_lines = j.lines.n_lines, n = j.lines.n, width = j.lines.in.width;
-  j.n_blocks = (width + COLUMNS - 1) / COLUMNS;
   if (width >= 8) {
-    const int64_t each = n * smaller(width, COLUMNS) + 1;
+    j.columns = columns_of(call, &j.lines);
+    const int64_t each = n * smaller(width, j.columns) + 1;
+    j.n_blocks = (width - 1) / j.columns + 1;
     return cuplug_parallel(call, j.lines.in.n_outer * j.n_blocks, 1 + LEAST / each, f->scan_columns,
                            &j);
   }
