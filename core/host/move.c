@@ -71,7 +71,8 @@ static inline int64_t fill_words(char *to, const char *from, int64_t n, int64_t 
  * many were written. */
 static inline int64_t turn_words(char *to, const char *from, int64_t n, int64_t bytes) {
   const uint64_t low = 0x00ff00ff00ff00ff;
-  const int64_t n_words = bytes == 1 || bytes == 2 || bytes == 4 ? n * bytes / 8 : 0;
+  const int64_t n_words = n * bytes / 8;
+  if (bytes != 1 && bytes != 2 && bytes != 4) return 0;
   for (int64_t i = 0; i < n_words; i++) {
     uint64_t word;
     memcpy(&word, from - 8 * i - (8 - bytes), 8);

@@ -202,8 +202,7 @@ static int number_of(const cuplug_tensor *x) {
                                              : 2;
 }
 
-/* Columns of a block: fewer where threads would have none, of rows' pieces of two lines at least.
- */
+/* Columns of a block: fewer where threads would have none, but two lines of the cache of a row. */
 static int64_t columns_of(const cuplug_call *call, const scan_lines *lines) {
   const int64_t least = 2 * CUPLUG_LINE_BYTES / cuplug_element_bytes(&call->tensors[0]);
   const int64_t n_threads = cuplug_n_threads(call), width = lines->in.width;
