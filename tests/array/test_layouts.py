@@ -282,3 +282,12 @@ def test_tiles_have_their_limits(device):
     ]:
         with pytest.raises(ValueError, match=re.escape(sentence)):
             xp.tile(ours, times)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex128"])
+def test_copies_of_elements_in_the_other_order(device, dtype):
+    for n in (1, 2, 7, 8, 9, 31, 1000, 70001):
+        x = (np.arange(n) % 101).astype(dtype)
+        ours = cuplug.asarray(x, device=device)
+        np.testing.assert_array_equal(xp.asarray(ours[::-1], copy=True).numpy(), x[::-1])
+        np.testing.assert_array_equal(xp.asarray(ours[1:][::-1], copy=True).numpy(), x[1:][::-1])

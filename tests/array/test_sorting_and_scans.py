@@ -55,6 +55,18 @@ def test_scans(device):
 
 
 @with_device
+@pytest.mark.parametrize("shape", [(300, 700), (2000, 40), (3, 900, 130), (2, 20000, 9)])
+def test_scans_down_columns_by_several_threads(device, shape):
+    x = np.random.default_rng(6).integers(-1000, 1000, shape)
+    for dtype in ("int32", "int64", "float32", "float64", "complex64"):
+        ours = xp.asarray(x.astype(dtype), device=device)
+        found = xp.cumulative_sum(ours, axis=-2, include_initial=True).numpy()
+        wanted = np.cumsum(x, axis=-2)  # which all of these dtypes hold
+        np.testing.assert_array_equal(found[..., 1:, :], wanted)
+        assert not found[..., :1, :].any()
+
+
+@with_device
 def test_searches(device):
     x, values = np.sort(MANY.ravel()), MANY[:5].astype("float32")
     y, seen = xp.asarray(x, device=device), xp.asarray(values, device=device)
