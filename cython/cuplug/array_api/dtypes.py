@@ -245,6 +245,8 @@ def iinfo(type: Any, /) -> IntegerInfo:
 def _conversion(from_: Any, to: Any) -> Any:
     from cuplug.source.element_wise import elementwise  # which takes longer than `asarray`
 
+    if to.names or name_of(to) not in DTYPES:
+        raise TypeError(f"astype: dtype: seen {to}, wanted one of numbers")
     if kind_of(to) != "complex" == kind_of(from_):
         raise TypeError(f"astype: seen {from_}, wanted real numbers for {to}; see real()")
     converting = elementwise(f"astype(x: {name_of(from_)}[...]) -> {name_of(to)}[...]", "x")
@@ -252,29 +254,23 @@ def _conversion(from_: Any, to: Any) -> Any:
     return converting if from_ == to else ArrayFunction(converting, lambda _: converting)
 
 
-def _conversion_of(from_: Any, wanted: Any) -> Any:
-    if wanted.names or name_of(wanted) not in DTYPES:
-        raise TypeError(f"astype: dtype: seen {wanted}, wanted one of numbers")
-    return _conversion(from_, wanted)
-
-
 @cache
 def _conversion_to(from_: Any, dtype: str | type) -> Any:
     """Return what converts to a dtype as a caller names it."""
-    return _conversion_of(from_, to_dtype(dtype, "astype"))
+    return _conversion(from_, to_dtype(dtype, "astype"))
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     """Convert elements; what is too large for an integer becomes the greatest or least one."""
     if copy is True and device is None and type(x) is Array and isinstance(dtype, (str, type)):
-        converted: Array = _conversion_to(x.dtype, dtype)(x)  # a shorter way to the same
+        converted: Array = _conversion_to(x.dtype, dtype)(x)  # a name costs no dtype
         return converted
     checked("astype", "x", x)
     wanted = to_dtype(dtype, "astype")
     result = x if device is None else x.to_device(device)
     if copy is not True and not flag("astype: copy", copy) and result.dtype == wanted:
         return result
-    converted = _conversion_of(result.dtype, wanted)(result)
+    converted = _conversion(result.dtype, wanted)(result)
     return converted
 
 
