@@ -107,7 +107,8 @@ def build_plugin(name: str, cuda: Sequence[str | Path] = ()) -> None:
 
 def build_sorting() -> None:
     """Build the plugin `sorting` so, where CUB sorts in it by what stands for that."""
-    files = ["sorting", "keys", "short", "few", "topk", "unique", "searchsorted", "permutation"]
+    files = ["sorting", "keys", "short", "tiles", "merge", "few", "topk", "unique"]
+    files += ["searchsorted", "permutation"]
     build_plugin("sorting", [*files, FIXTURES / "emulated_sort"])
 
 

@@ -30,7 +30,11 @@ struct lines {
 };
 
 template <typename T> __device__ T key_at(const lines &l, int64_t first, int64_t j) {
-  return (T)order_key(&l.o, ((const T *)l.x)[first + j * l.axis.width]);
+  const T bits = ((const T *)l.x)[first + j * l.axis.width];
+  if constexpr (sizeof(T) == 8)
+    return order_key64(&l.o, bits);
+  else
+    return (T)order_key32(&l.o, bits);
 }
 
 __global__ void __launch_bounds__(THREADS)
@@ -49,11 +53,11 @@ __global__ void __launch_bounds__(THREADS)
   for (int b = threadIdx.x; b < BINS; b += THREADS) bins[b] = 0;
   __syncthreads();
   const int64_t line = blockIdx.y, first = elements_line(&l.axis, line);
-  const uint64_t prefix = searches[line].prefix;
-#pragma unroll 4
+  const T prefix = (T)searches[line].prefix;
+#pragma unroll 8
   for (int64_t j = (int64_t)blockIdx.x * THREADS + threadIdx.x; j < l.axis.m;
        j += (int64_t)gridDim.x * THREADS) {
-    const uint64_t key = (uint64_t)key_at<T>(l, first, j) >> shift;
+    const T key = key_at<T>(l, first, j) >> shift;
     if (key >> n_bits == prefix) atomicAdd(&bins[key & ((1 << n_bits) - 1)], 1u);
   }
   __syncthreads();
@@ -68,6 +72,7 @@ __global__ void __launch_bounds__(THREADS)
   __shared__ typename scan::TempStorage memory;
   constexpr int EACH = BINS / THREADS;
   unsigned long long *of_line = counts + (int64_t)blockIdx.x * BINS, own[EACH], sum = 0, before;
+#pragma unroll
   for (int b = 0; b < EACH; b++) {
     own[b] = of_line[threadIdx.x * EACH + b];
     of_line[threadIdx.x * EACH + b] = 0;
@@ -79,9 +84,26 @@ __global__ void __launch_bounds__(THREADS)
   unsigned long long left = (unsigned long long)s.left;
   if (before >= left || before + sum < left) return;
   left -= before;
-  int b = 0;
-  for (; own[b] < left; b++) left -= own[b];
-  searches[blockIdx.x] = {s.prefix << n_bits | (uint64_t)(threadIdx.x * EACH + b), (int64_t)left};
+  int digit = threadIdx.x * EACH;
+  bool is_found = false;
+#pragma unroll
+  for (int b = 0; b < EACH; b++) { /* no number that registers are asked by */
+    is_found |= own[b] >= left;
+    if (!is_found) left -= own[b], digit++;
+  }
+  searches[blockIdx.x] = {s.prefix << n_bits | (uint64_t)digit, (int64_t)left};
+}
+
+/* The keys of a thread in its chunk, none of which waits for another; the last one of the line for
+ * those behind it, too. */
+template <typename T>
+__device__ inline void read_chunk(const lines &l, int64_t first, T (&keys)[ROUNDS]) {
+  const int64_t begin = (int64_t)blockIdx.x * CHUNK + threadIdx.x;
+#pragma unroll
+  for (int r = 0; r < ROUNDS; r++) {
+    const int64_t j = begin + r * THREADS;
+    keys[r] = key_at<T>(l, first, j < l.axis.m ? j : l.axis.m - 1);
+  }
 }
 
 /* How many keys of each chunk are below key number k, and how many equal. */
@@ -93,13 +115,13 @@ __global__ void __launch_bounds__(THREADS)
   __shared__ typename reduce::TempStorage memory;
   const int64_t line = blockIdx.y, first = elements_line(&l.axis, line);
   const T last = (T)searches[line].prefix;
+  T keys[ROUNDS];
+  read_chunk(l, first, keys);
   unsigned n = 0; /* those below, and from bit 16 on those equal */
 #pragma unroll
   for (int r = 0; r < ROUNDS; r++) {
     const int64_t j = (int64_t)blockIdx.x * CHUNK + r * THREADS + threadIdx.x;
-    if (j >= l.axis.m) break;
-    const T key = key_at<T>(l, first, j);
-    n += key < last ? 1u : key == last ? 1u << 16 : 0u;
+    if (j < l.axis.m) n += keys[r] < last ? 1u : keys[r] == last ? 1u << 16 : 0u;
   }
   const unsigned total = reduce(memory).Sum(n);
   if (threadIdx.x) return;
@@ -121,10 +143,13 @@ __global__ void __launch_bounds__(THREADS)
   const search s = searches[line];
   const T last = (T)s.prefix;
   int64_t n_below = below[chunk] - below[of_line], n_equal = equal[chunk] - equal[of_line];
+  T read[ROUNDS];
+  read_chunk(l, first, read);
+#pragma unroll
   for (int r = 0; r < ROUNDS; r++) {
     const int64_t j = (int64_t)blockIdx.x * CHUNK + r * THREADS + threadIdx.x;
     const bool is_there = j < l.axis.m;
-    const T key = is_there ? key_at<T>(l, first, j) : T(0);
+    const T key = read[r];
     const unsigned own = !is_there ? 0u : key < last ? 1u : key == last ? 1u << 16 : 0u;
     if (!__syncthreads_or(own != 0)) continue;
     unsigned before, total;
@@ -177,7 +202,7 @@ int choose(cuplug::call call, const lines &l, int64_t n_lines, const sorting &to
 } // namespace
 
 bool sorting_can_choose(const elements_axis &axis, int64_t k) {
-  return axis.m >= CHUNK && k <= axis.m / 4 && axis.n_outer * axis.width <= MOST_LINES;
+  return axis.m > SORTING_SHORT && k <= axis.m / 4 && axis.n_outer * axis.width <= MOST_LINES;
 }
 
 int sorting_choose(cuplug::call call, const sorting &top, const cuplug_tensor &x,

@@ -1,47 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements become keys, which lie one line after the other. */
-#include "sorting/radix.cuh"
+#include "sorting/columns.cuh"
 
 namespace {
 
 constexpr int THREADS = SORTING_THREADS;
-constexpr int AT_ONCE = 4; /* elements of a thread, which do not wait for each other */
+constexpr int AT_ONCE = 4;    /* elements of a thread, which do not wait for each other */
+constexpr int MOST_BITS = 32; /* of a key that has the number of its line */
 
+/* `shift`: where the number of its line begins in a key, or 0. */
+template <typename T, typename K> struct loading {
+  const T *x;
+  K *keys;
+  sorted_index index;
+  order o;
+  int shift;
+
+  __device__ K key(T bits) const {
+    if constexpr (sizeof(T) == 8)
+      return order_key64(&o, bits);
+    else
+      return order_key32(&o, bits);
+  }
+  __device__ K read(const columns::spot &at) const { return key(x[at.place]); }
+  __device__ void write(const columns::spot &at, K key) const {
+    keys[at.i] = shift ? key | (K)at.line << shift : key;
+    if (index.at) index.set(at.i, at.j);
+  }
+};
+
+/* Of lines that lie one after the other. */
 template <typename T, typename K>
 __global__ void __launch_bounds__(THREADS)
-    load_kernel(const T *__restrict__ x, K *__restrict__ keys, const sorted_index index,
-                const __grid_constant__ elements_axis axis, const __grid_constant__ order o,
-                int64_t n) {
+    load_kernel(const __grid_constant__ loading<T, K> l, int64_t m, int64_t n) {
   const int64_t first = (int64_t)blockIdx.x * (THREADS * AT_ONCE) + threadIdx.x;
-  const bool is_direct = axis.width == 1 && !index.at;
   T bits[AT_ONCE];
-  int64_t j[AT_ONCE];
+#pragma unroll
+  for (int u = 0; u < AT_ONCE; u++)
+    if (first + u * THREADS < n) bits[u] = l.x[first + u * THREADS];
 #pragma unroll
   for (int u = 0; u < AT_ONCE; u++) {
     const int64_t i = first + u * THREADS;
     if (i >= n) continue;
-    const int64_t line = is_direct ? 0 : sorting_line(axis, i);
-    j[u] = i - line * axis.m;
-    bits[u] = x[is_direct ? i : sorting_place(axis, line, j[u])];
-  }
-#pragma unroll
-  for (int u = 0; u < AT_ONCE; u++) {
-    const int64_t i = first + u * THREADS;
-    if (i >= n) continue;
-    if constexpr (sizeof(T) == 8)
-      keys[i] = order_key64(&o, bits[u]);
-    else
-      keys[i] = order_key32(&o, bits[u]);
-    if (index.at) index.set(i, j[u]);
+    const int64_t line = m == n || !(l.index.at || l.shift) ? 0 : i / m;
+    l.write({line, i - line * m, i, i}, l.key(bits[u]));
   }
 }
 
 template <typename T, typename K>
 int load(cuplug::call call, const sorting &s, const cuplug_tensor &x, const elements_axis &axis,
          const order &o) {
-  return call.launch<load_kernel<T, K>>({cuplug::blocks(s.n(), THREADS * AT_ONCE), THREADS},
-                                        (const T *)x.data, (K *)s.keys, s.indices(), axis, o,
-                                        s.n());
+  const loading<T, K> l = {(const T *)x.data, (K *)s.keys, s.indices(), o,
+                           s.line_bits ? 8 * (int)sizeof(T) : 0};
+  return axis.width == 1 ? call.launch<load_kernel<T, K>>(
+                               {cuplug::blocks(s.n(), THREADS * AT_ONCE), THREADS}, l, s.m, s.n())
+                         : columns::turn<true, K>(call, axis, l);
+}
+
+/* How many bits tell lines apart. */
+int bits_of(int64_t n_lines) {
+  int bits = 0;
+  while (n_lines > (int64_t)1 << bits) bits++;
+  return bits;
 }
 
 } // namespace
@@ -58,16 +78,18 @@ int sorting_begin(cuplug::call call, sorting *s, int64_t n_bytes, int64_t n_line
   return s->spare_index ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
 }
 
-int sorting_load(cuplug::call call, const sorting &s, const cuplug_tensor &x,
-                 const elements_axis &axis, const order &o) {
-  switch (s.n_bytes) {
+int sorting_load(cuplug::call call, sorting *s, const cuplug_tensor &x, const elements_axis &axis,
+                 const order &o) {
+  const int line_bits = bits_of(s->n_lines);
+  if (8 * s->n_bytes + line_bits <= MOST_BITS) s->line_bits = line_bits;
+  switch (s->n_bytes) {
   case 1:
-    return load<uint8_t, uint32_t>(call, s, x, axis, o);
+    return load<uint8_t, uint32_t>(call, *s, x, axis, o);
   case 2:
-    return load<uint16_t, uint32_t>(call, s, x, axis, o);
+    return load<uint16_t, uint32_t>(call, *s, x, axis, o);
   case 4:
-    return load<uint32_t, uint32_t>(call, s, x, axis, o);
+    return load<uint32_t, uint32_t>(call, *s, x, axis, o);
   default:
-    return load<uint64_t, uint64_t>(call, s, x, axis, o);
+    return load<uint64_t, uint64_t>(call, *s, x, axis, o);
   }
 }

@@ -95,7 +95,7 @@ CUPLUG_ENTRY int permutation_cuda(const cuplug_call *c) {
   const random_source from = permutation_source(c);
   const int64_t n = c->scalars[0].i;
   int64_t *const out = (int64_t *)c->outputs[0].data;
-  if (sorting_is_short(1, n))
+  if (n > 0 && n <= network::MOST)
     return call.launch<short_kernel>({1u, network::threads(n)}, from, out, (int)n);
   sorting s;
   int status = sorting_begin(call, &s, 4, 1, n, n);

@@ -8,7 +8,7 @@
 #include "order.h"
 
 constexpr int SORTING_THREADS = 256;
-constexpr int SORTING_SHORT = 1024; /* keys of a line that a block has in shared memory */
+constexpr int SORTING_SHORT = 4096; /* keys of a line that a block has in shared memory */
 
 /* Positions in lines, of 32 bits where they suffice. */
 struct sorted_index {
@@ -32,6 +32,7 @@ struct sorting {
   int64_t n_lines, m, n_bytes;
   bool is_wide;      /* the index has 64 bits */
   int first_bit = 0; /* of a line's keys; those below are not looked at */
+  int line_bits = 0; /* above the bits of a key: the number of its line, if it has that */
 
   int64_t n() const { return n_lines * m; }
   int64_t key_bytes() const { return n_bytes == 8 ? 8 : 4; }
@@ -44,15 +45,17 @@ struct sorting {
 int sorting_begin(cuplug::call call, sorting *s, int64_t n_bytes, int64_t n_lines, int64_t m,
                   int64_t n_indices);
 
-/* Reads the keys of x along an axis; the index of each becomes its position in its line. */
-int sorting_load(cuplug::call call, const sorting &s, const cuplug_tensor &x,
-                 const elements_axis &axis, const order &o);
+/* Reads the keys of x along an axis; the index of each becomes its position in its line. Small keys
+ * get the number of their line, so that all lines are sorted as one. */
+int sorting_load(cuplug::call call, sorting *s, const cuplug_tensor &x, const elements_axis &axis,
+                 const order &o);
 
 /* Sorts each line; equal keys stay in their order. `keys` and `index` are then others of the
  * workspaces. */
 int sorting_run(cuplug::call call, sorting *s);
+int sorting_run_long(cuplug::call call, sorting *s); /* of lines that fill a GPU */
 
-/* Few lines of up to SORTING_SHORT keys, and what becomes of each once a block has it in order: its
+/* Lines of up to SORTING_SHORT keys, and what becomes of each once a block has it in order: its
  * first k numbers in `out`; or, with `from` or `indices`, the elements of `from` that go with them,
  * and where they are; `is_back`: the elements of `from` in the places of those. */
 struct sorting_short {
@@ -72,6 +75,8 @@ bool sorting_is_short(int64_t n_lines, int64_t m);
 
 /* In one launch, without a workspace. */
 int sorting_run_short(cuplug::call call, const sorting_short &s);
+int sorting_run_tiles(cuplug::call call,
+                      const sorting_short &s); /* of many lines, or longer ones */
 
 /* Takes the top.m least keys of each line of x, those that are equal in their order. */
 bool sorting_can_choose(const elements_axis &axis, int64_t k);

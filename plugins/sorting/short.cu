@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short lines, each by a block, from the elements to what is asked for. */
+/* Few short lines, each by a block, from the elements to what is asked for. */
 #include "sorting/short.cuh"
 
 namespace {
@@ -8,11 +8,7 @@ using namespace network;
 
 constexpr int64_t FEW = 128; /* lines that run at once, with a block for each */
 
-__device__ inline void move(const sorting_short &s, int64_t to, int64_t from) {
-#define CASE(T) ((T *)s.out)[s.is_back ? from : to] = ((const T *)s.from)[s.is_back ? to : from];
-  ELEMENTS_BY_WIDTH(s.element_bytes, CASE)
-#undef CASE
-}
+bool are_few(int64_t n_lines, int64_t m) { return n_lines <= FEW && m <= MOST; }
 
 template <typename K, bool has_index>
 __global__ void __launch_bounds__(THREADS) short_kernel(const __grid_constant__ sorting_short s) {
@@ -29,16 +25,8 @@ __global__ void __launch_bounds__(THREADS) short_kernel(const __grid_constant__ 
     if (has_index) index[i] = i;
   }
   sort<has_index>(keys, index, n);
-  for (int j = threadIdx.x; j < s.k; j += blockDim.x) {
-    const int64_t to = first_out + j * s.axis.width;
-    if constexpr (has_index) {
-      const int64_t from = s.keys ? s.index[line * s.m + index[j]] : index[j];
-      if (s.indices) s.indices[to] = from;
-      if (s.from) move(s, to, first + from * s.axis.width);
-    } else {
-      put(s.o, s.out, to, keys[j]);
-    }
-  }
+  for (int j = threadIdx.x; j < s.k; j += blockDim.x)
+    write_short(s, line, first, first_out + j * s.axis.width, has_index ? index[j] : 0, keys[j]);
 }
 
 template <typename K> int sort_lines(cuplug::call call, const sorting_short &s) {
@@ -50,9 +38,10 @@ template <typename K> int sort_lines(cuplug::call call, const sorting_short &s) 
 } // namespace
 
 bool sorting_is_short(int64_t n_lines, int64_t m) {
-  return n_lines > 0 && n_lines <= FEW && m > 0 && m <= SORTING_SHORT;
+  return n_lines > 0 && m > 0 && (are_few(n_lines, m) || (m > 1 && m <= SORTING_SHORT));
 }
 
 int sorting_run_short(cuplug::call call, const sorting_short &s) {
+  if (!are_few(s.axis.n_outer * s.axis.width, s.m)) return sorting_run_tiles(call, s);
   return s.o.n_bytes == 8 ? sort_lines<uint64_t>(call, s) : sort_lines<uint32_t>(call, s);
 }

@@ -8,7 +8,7 @@
 
 namespace network {
 
-constexpr int MOST = SORTING_SHORT, THREADS = MOST / 2, WARP = 32;
+constexpr int MOST = 1024, THREADS = MOST / 2, WARP = 32;
 
 /* How many keys the network sorts, whose threads are half as many: those behind the m-th are ~0. */
 inline __host__ __device__ int padded(int64_t m) {
@@ -53,6 +53,23 @@ template <typename K> __device__ inline void put(const order &o, void *x, int64_
     else
       ((uint32_t *)x)[i] = bits;
   }
+}
+
+/* Writes what becomes of a key, which was number j of its line, and goes to `to`. The line begins
+ * at element `first`. */
+template <typename K>
+__device__ inline void write_short(const sorting_short &s, int64_t line, int64_t first, int64_t to,
+                                   int64_t j, K key) {
+  if (!s.indices && !s.from) {
+    put(s.o, s.out, to, key);
+    return;
+  }
+  const int64_t from = s.keys ? s.index[line * s.m + j] : j, at = first + from * s.axis.width;
+  if (s.indices) s.indices[to] = from;
+  if (!s.from) return;
+#define CASE(T) ((T *)s.out)[s.is_back ? at : to] = ((const T *)s.from)[s.is_back ? to : at];
+  ELEMENTS_BY_WIDTH(s.element_bytes, CASE)
+#undef CASE
 }
 
 /* Has each two keys at a distance of `step`, where all keys of a part of 2 * step are a warp's if

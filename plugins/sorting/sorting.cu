@@ -1,55 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of sorting.c. */
-#include "sorting/radix.cuh"
+#include "sorting/columns.cuh"
 
 namespace {
 
 /* What is written once lines are in order. */
 enum class result { numbers, index, taken, back };
 
-struct writing {
-  const void *keys, *from;
+/* K of keys, T of what is written. */
+template <typename T, typename K, result wanted> struct writing {
+  const K *keys;
+  const T *from;
   sorted_index index;
-  void *out;
+  T *out;
   elements_axis axis;
   order o;
-  int64_t n;
+
+  __device__ T read(const columns::spot &at) const {
+    if constexpr (wanted == result::numbers && sizeof(K) == 8)
+      return (T)order_bits64(&o, keys[at.i]);
+    else if constexpr (wanted == result::numbers)
+      return (T)order_bits32(&o, keys[at.i]);
+    else if constexpr (wanted == result::index)
+      return (T)index[at.i];
+    else if constexpr (wanted == result::taken)
+      return from[sorting_place(axis, at.line, index[at.i])];
+    else
+      return from[at.place];
+  }
+  __device__ void write(const columns::spot &at, T value) const {
+    if constexpr (wanted == result::back)
+      out[sorting_place(axis, at.line, index[at.i])] = value;
+    else
+      out[at.place] = value;
+  }
 };
 
+/* Of lines that lie one after the other. */
 template <typename T, typename K, result wanted>
-__global__ void __launch_bounds__(SORTING_THREADS) write_kernel(const __grid_constant__ writing w) {
+__global__ void __launch_bounds__(SORTING_THREADS)
+    write_kernel(const __grid_constant__ writing<T, K, wanted> w, int64_t n) {
+  constexpr bool has_lines = wanted == result::taken || wanted == result::back;
   const int64_t i = (int64_t)blockIdx.x * SORTING_THREADS + threadIdx.x;
-  if (i >= w.n) return;
-  T *const out = (T *)w.out;
-  constexpr bool is_placed = wanted == result::numbers || wanted == result::index;
-  const bool is_direct = is_placed && w.axis.width == 1;
-  const int64_t line = is_direct ? 0 : sorting_line(w.axis, i), j = i - line * w.axis.m;
-  const int64_t place = is_direct ? i : sorting_place(w.axis, line, j);
-  if constexpr (wanted == result::numbers && sizeof(K) == 8) {
-    out[place] = order_bits64(&w.o, ((const K *)w.keys)[i]);
-  } else if constexpr (wanted == result::numbers) {
-    out[place] = (T)order_bits32(&w.o, ((const K *)w.keys)[i]);
-  } else if constexpr (wanted == result::index) {
-    out[place] = (T)w.index[i];
-  } else {
-    const int64_t origin = sorting_place(w.axis, line, w.index[i]);
-    if constexpr (wanted == result::taken)
-      out[place] = ((const T *)w.from)[origin];
-    else
-      out[origin] = ((const T *)w.from)[place];
-  }
+  if (i >= n) return;
+  const int64_t line = has_lines ? sorting_line(w.axis, i) : 0;
+  const columns::spot at = {line, i - line * w.axis.m, i, i};
+  w.write(at, w.read(at));
 }
 
 template <result wanted, typename T, typename K = uint32_t>
-int write(cuplug::call call, const writing &w) {
-  return call.launch<write_kernel<T, K, wanted>>(
-      {cuplug::blocks(w.n, SORTING_THREADS), SORTING_THREADS}, w);
+int write(cuplug::call call, const sorting &s, const elements_axis &axis, const order &o,
+          const void *from, void *out) {
+  const writing<T, K, wanted> w = {
+      (const K *)s.keys, (const T *)from, s.indices(), (T *)out, axis, o};
+  return axis.width == 1 ? call.launch<write_kernel<T, K, wanted>>(
+                               {cuplug::blocks(s.n(), SORTING_THREADS), SORTING_THREADS}, w, s.n())
+                         : columns::turn<wanted == result::back, T>(call, axis, w);
 }
 
-template <result wanted> int write(cuplug::call call, const writing &w, int64_t element_bytes) {
-#define CASE(T) return write<wanted, T>(call, w);
+template <result wanted>
+int write(cuplug::call call, const sorting &s, const elements_axis &axis, const order &o,
+          const void *from, void *out, int64_t element_bytes) {
+#define CASE(T) return write<wanted, T>(call, s, axis, o, from, out);
   if constexpr (wanted == result::index) {
-    return write<wanted, int64_t>(call, w);
+    return write<wanted, int64_t>(call, s, axis, o, from, out);
   } else if constexpr (wanted == result::numbers) {
     switch (element_bytes) {
     case 1:
@@ -59,7 +73,7 @@ template <result wanted> int write(cuplug::call call, const writing &w, int64_t 
     case 4:
       CASE(uint32_t)
     default:
-      return write<wanted, uint64_t, uint64_t>(call, w);
+      return write<wanted, uint64_t, uint64_t>(call, s, axis, o, from, out);
     }
   } else {
     ELEMENTS_BY_WIDTH(element_bytes, CASE)
@@ -70,9 +84,10 @@ template <result wanted> int write(cuplug::call call, const writing &w, int64_t 
 
 template <result wanted> int sort(cuplug::call call, const cuplug_tensor &x) {
   const cuplug_call *c = call;
-  const elements_axis axis = elements_around(&x, c->scalars[0].i);
+  elements_axis axis = elements_around(&x, c->scalars[0].i);
   const order o = order_of(&x, c->scalars[1].i != 0);
   const int64_t n_lines = axis.n_outer * axis.width;
+  if (axis.m == 1) axis = {n_lines, 1, 1};
   const int64_t element_bytes = cuplug_element_bytes(&c->tensors[0]);
   const void *const source = c->tensors[0].data;
   void *const out = c->outputs[0].data;
@@ -90,10 +105,9 @@ template <result wanted> int sort(cuplug::call call, const cuplug_tensor &x) {
   int status =
       sorting_begin(call, &s, o.n_bytes, n_lines, axis.m, wanted == result::numbers ? 0 : axis.m);
   if (status || s.n() == 0) return status;
-  status = sorting_load(call, s, x, axis, o);
+  status = sorting_load(call, &s, x, axis, o);
   if (!status) status = sorting_run(call, &s);
-  const writing w = {s.keys, source, s.indices(), out, axis, o, s.n()};
-  return status ? status : write<wanted>(call, w, element_bytes);
+  return status ? status : write<wanted>(call, s, axis, o, source, out, element_bytes);
 }
 
 } // namespace

@@ -39,7 +39,7 @@ int topk(cuplug::call call) {
   if (!status && is_short)
     return sorting_run_short(call, {x.data, axis, o, s.keys, s.indices(), m, k, x.data,
                                     c->outputs[0].data, indices, o.n_bytes, false});
-  if (!status && !is_chosen) status = sorting_load(call, s, x, axis, o);
+  if (!status && !is_chosen) status = sorting_load(call, &s, x, axis, o);
   if (!status) status = sorting_run(call, &s);
   if (status) return status;
 #define CASE(T)                                                                                 \

@@ -121,6 +121,39 @@ def test_many_lines(backend):
     check(backend, numbers((10, 30_000), "float32"), 0, False)
 
 
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
+@pytest.mark.parametrize("m", [2, 3, 9, 100, 129, 512, 1023, 1024, 1025, 1400, 2049, 4095, 4096])
+def test_lines_of_all_lengths(backend, dtype, m):
+    """By rows and by columns, as many as one block has, and one more."""
+    for n_lines in (1, 129, 4096 // m + 1):
+        x = numbers((n_lines, m), dtype)
+        check(backend, x, 1, False)
+        check(backend, np.ascontiguousarray(x.T), 0, True)
+    check(backend, numbers((3, m, 45), dtype), 1, False)
+
+
+@pytest.mark.sanitizer
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
+@pytest.mark.parametrize("m", [4097, 8192, 9001, 40_000])
+def test_lines_that_no_block_holds(backend, dtype, m):
+    """In order, against it, and in none; each pair of parts may have equal elements."""
+    for n_lines in (2, 37):
+        x = numbers((n_lines, m), dtype)
+        x[1] = np.sort(x[1])
+        check(backend, x, 1, False)
+        check(backend, np.ascontiguousarray(x.T), 0, True)
+    wide = (np.random.default_rng(2).permutation(2 * m) % 60_000).astype(dtype).reshape(2, m, 1)
+    check(backend, np.concatenate([wide, -wide, wide], 2), 1, False)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
+def test_topk_of_many_lines(backend, dtype):
+    for shape, axis in [((200, 700), 1), ((700, 150), 0), ((130, 2000), 1), ((2, 900, 70), 1)]:
+        for k in (1, 40, shape[axis]):
+            check_topk(backend, numbers(shape, dtype), k, axis, True)
+
+
 def test_strided_arrays(backend):
     x = numbers((60, 70), "float64").T[::2, ::-3]
     assert_same(backend(sort, x, 0), np.sort(x, 0))
