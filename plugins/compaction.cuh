@@ -60,8 +60,13 @@ __global__ void __launch_bounds__(THREADS)
   const int64_t first = (int64_t)blockIdx.x * TILE + warp * (ITEMS * WARP) + lane;
   bool is_set[ITEMS];
   unsigned own = 0;
+  if (((int64_t)blockIdx.x + 1) * TILE <= t.n) { /* no flag waits for a question */
 #pragma unroll
-  for (int j = 0; j < ITEMS; j++) is_set[j] = first + j * WARP < t.n && flags(first + j * WARP);
+    for (int j = 0; j < ITEMS; j++) is_set[j] = flags(first + j * WARP);
+  } else {
+#pragma unroll
+    for (int j = 0; j < ITEMS; j++) is_set[j] = first + j * WARP < t.n && flags(first + j * WARP);
+  }
 #pragma unroll
   for (int j = 0; j < ITEMS; j++) {
     const unsigned word = __ballot_sync(~0u, is_set[j]);

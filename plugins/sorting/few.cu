@@ -13,8 +13,9 @@ using namespace network;
 constexpr int SLOTS = MOST; /* of a table */
 constexpr int PROBES = 16;  /* slots that a key may be in: more than half of all get filled */
 constexpr int AT_ONCE = 8;  /* elements of a thread, whose loads do not wait for each other */
-constexpr int64_t LARGE = 1 << 22; /* from here on a sort takes so long that it is worth a try */
-constexpr int BLOCKS = 384;        /* that keep a large GPU busy; each has a table to fill */
+constexpr int64_t LARGE = 1 << 22;    /* from here on a sort takes so long that it is worth a try */
+constexpr int BLOCKS = 384;           /* that keep a large GPU busy; each has a table to fill */
+constexpr int BYTES = 256, PACK = 16; /* values of a byte, and bytes that are read at once */
 
 /* What a call needs of the GPU's memory. The first ones are set to ~0 before. */
 template <typename K> struct memory {
@@ -115,8 +116,6 @@ __device__ inline void insert_some(K *table, const order &o, const void *x, int6
   K bits[AT_ONCE];
   if constexpr (sizeof(K) == 8)
     read<uint64_t>(x, first, n, bits);
-  else if (o.n_bytes == 1)
-    read<uint8_t>(x, first, n, bits);
   else if (o.n_bytes == 2)
     read<uint16_t>(x, first, n, bits);
   else
@@ -129,6 +128,30 @@ __device__ inline void insert_some(K *table, const order &o, const void *x, int6
     else if (order_is_nan(&o, key) || !insert(table, key))
       known->has_all = false;
   }
+}
+
+/* Puts the values of a block's bytes into a table. */
+template <typename K>
+__device__ inline void insert_bytes(K *table, const order &o, const uint8_t *x, int64_t n,
+                                    volatile knowledge *known) {
+  __shared__ unsigned is_seen[BYTES];
+  is_seen[threadIdx.x % BYTES] = 0;
+  __syncthreads();
+  const int64_t step = (int64_t)gridDim.x * THREADS;
+  const int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+  const int64_t to_packs = -(intptr_t)x & (PACK - 1), head = to_packs < n ? to_packs : n;
+  const int64_t n_packs = (n - head) / PACK;
+  for (int64_t i = first; i < n_packs; i += step) {
+    const uint4 pack = ((const uint4 *)(x + head))[i];
+    const uint32_t words[] = {pack.x, pack.y, pack.z, pack.w};
+#pragma unroll
+    for (int k = 0; k < PACK; k++) is_seen[words[k / 4] >> 8 * (k % 4) & 0xff] = 1;
+  }
+  for (int64_t i = first; i < n - n_packs * PACK; i += step)
+    is_seen[x[i < head ? i : i + n_packs * PACK]] = 1;
+  __syncthreads();
+  for (int byte = threadIdx.x; byte < BYTES; byte += THREADS)
+    if (is_seen[byte] && !insert(table, key_of<K>(o, byte))) known->has_all = false;
 }
 
 /* Sorts the keys of all elements, in `keys`, and writes them. */
@@ -166,9 +189,12 @@ __global__ void __launch_bounds__(THREADS)
   for (int i = threadIdx.x; i < SLOTS; i += THREADS) keys[i] = ~K(0);
   if (threadIdx.x == 0) known.has_all = true, known.has_top = false;
   __syncthreads();
-  for (int64_t first = (int64_t)blockIdx.x * EACH + threadIdx.x; first < n && known.has_all;
-       first += (int64_t)gridDim.x * EACH)
-    insert_some(keys, o, x, first, n, &known);
+  if (o.n_bytes == 1)
+    insert_bytes(keys, o, (const uint8_t *)x, n, &known);
+  else
+    for (int64_t first = (int64_t)blockIdx.x * EACH + threadIdx.x; first < n && known.has_all;
+         first += (int64_t)gridDim.x * EACH)
+      insert_some(keys, o, x, first, n, &known);
   __syncthreads();
 #pragma unroll 1
   for (int i = threadIdx.x; i < SLOTS && known.has_all; i += THREADS)

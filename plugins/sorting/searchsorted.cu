@@ -7,6 +7,10 @@
 namespace {
 
 constexpr int THREADS = 256;
+constexpr int KEPT = 48 << 10;   /* bytes of keys in shared memory */
+constexpr int AT_ONCE = 4;       /* values of a thread, which do not wait for each other */
+constexpr int64_t BLOCKS = 1056; /* of which four at once are an SM's */
+constexpr int64_t REPAID = 16;   /* values for each key, from where on keys are worth being kept */
 
 struct searching {
   const void *x, *values;
@@ -33,7 +37,56 @@ __global__ void __launch_bounds__(THREADS) search_kernel(const __grid_constant__
     s.out[i] = search_in32(&o, s.x, s.m, search_key32(&o, s.values, i), s.is_right);
 }
 
+/* Where key i is in shared memory: those that a search may ask for next, at distances of a power of
+ * two, are in different banks. */
+__device__ inline int spread(int i) { return i ^ (i >> 5 & 31) ^ (i >> 10 & 31); }
+
+/* The same where a block has all keys of x in its shared memory. */
+template <typename T, typename K>
+__global__ void __launch_bounds__(THREADS) search_kept_kernel(const __grid_constant__ searching s) {
+  __shared__ K keys[KEPT / sizeof(K)];
+  const int m = (int)s.m;
+  const auto key = [&](const void *from, int64_t i) {
+    order o = s.o;
+    o.n_bytes = sizeof(T);
+    if constexpr (sizeof(T) == 8)
+      return search_key64(&o, from, i);
+    else
+      return search_key32(&o, from, i);
+  };
+  for (int i = threadIdx.x; i < m; i += THREADS) keys[spread(i)] = key(s.x, i);
+  __syncthreads();
+  const int64_t step = (int64_t)gridDim.x * THREADS;
+  for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < s.n; i += AT_ONCE * step) {
+    K most[AT_ONCE]; /* the greatest key that is behind */
+    int first[AT_ONCE];
+    bool is_none[AT_ONCE];
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++) {
+      most[u] = key(s.values, i + u * step < s.n ? i + u * step : i);
+      is_none[u] = !s.is_right && most[u] == 0;
+      most[u] -= !s.is_right;
+      first[u] = 0;
+    }
+    for (int left = m; left > 0;) {
+      const int half = left > 1 ? left / 2 : 1;
+#pragma unroll
+      for (int u = 0; u < AT_ONCE; u++)
+        if (keys[spread(first[u] + half - 1)] <= most[u]) first[u] += half;
+      left -= half;
+    }
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++)
+      if (i + u * step < s.n) s.out[i + u * step] = is_none[u] ? 0 : first[u];
+  }
+}
+
 template <typename T> int search(cuplug::call call, const searching &s) {
+  using K = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  if (s.m > 0 && s.m <= (int64_t)(KEPT / sizeof(K)) && s.n >= REPAID * s.m) {
+    const int64_t wanted = cuplug::blocks(s.n, THREADS * AT_ONCE);
+    return call.launch<search_kept_kernel<T, K>>({wanted < BLOCKS ? wanted : BLOCKS, THREADS}, s);
+  }
   const cuplug::grid grid({cuplug::blocks(s.n, THREADS)}, THREADS);
   return s.m <= INT32_MAX ? call.launch<search_kernel<T, true>>(grid, s)
                           : call.launch<search_kernel<T, false>>(grid, s);

@@ -9,24 +9,23 @@ namespace {
 constexpr int THREADS = SORTING_THREADS;
 
 /* Whether a sorted key is another than the one before it. */
-struct is_first {
+template <typename K> struct is_first {
   static constexpr bool ARE_BYTES = false;
-  const void *keys;
+  const K *keys;
   order o;
-  __device__ uint64_t key(int64_t i) const {
-    return o.n_bytes == 8 ? ((const uint64_t *)keys)[i] : ((const uint32_t *)keys)[i];
-  }
   __device__ bool operator()(int64_t i) const {
-    return i == 0 || key(i) != key(i - 1) || order_is_nan(&o, key(i));
+    const K own = keys[i], before = keys[i ? i - 1 : 0];
+    return i == 0 || own != before || order_is_nan(&o, own);
   }
 };
 
 template <typename T> struct take_value {
+  using K = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
   static constexpr bool ALL = false;
   using item = T;
-  is_first first;
+  is_first<K> first;
   T *values;
-  __device__ T load(int64_t i) const { return (T)order_bits(&first.o, first.key(i)); }
+  __device__ T load(int64_t i) const { return (T)order_bits(&first.o, first.keys[i]); }
   __device__ void store(T value, int64_t, int64_t place, bool) const { values[place] = value; }
 };
 
@@ -54,87 +53,70 @@ __global__ void __launch_bounds__(THREADS)
   if (i < n_found) counts[i] = (i + 1 < n_found ? firsts[i + 1] : n) - firsts[i];
 }
 
-/* Sorts x, and counts the keys that differ. */
-int sort_all(cuplug::call call, sorting *s, const order &o, bool has_index,
+/* Sorts x, and counts the keys that differ, of which there are as many in the outputs. */
+template <typename T>
+int sort_all(cuplug::call call, sorting *s, const order &o, bool has_index, take_value<T> *values,
              compaction::tiles *tiles) {
   const cuplug_call *c = call;
   const elements_axis all = {1, cuplug_n_elements(&c->tensors[0]), 1};
   int status = sorting_begin(call, s, o.n_bytes, 1, all.m, has_index ? all.m : 0);
-  if (!status && all.m) status = sorting_load(call, *s, c->tensors[0], all, o);
+  if (!status && all.m) status = sorting_load(call, s, c->tensors[0], all, o);
   if (!status) status = sorting_run(call, s);
-  return status ? status : compaction::count(call, is_first{s->keys, o}, all.m, tiles);
+  values->first = {(const typename take_value<T>::K *)s->keys, o};
+  if (!status) status = compaction::count(call, values->first, all.m, tiles);
+  for (uint32_t k : {1u, 2u, 4u})
+    if (!status && (has_index || k == 1)) status = cuplug_output(c, k, &tiles->n_found);
+  values->values = (T *)c->outputs[0].data;
+  return status;
 }
 
-template <typename T>
-int take_values(cuplug::call call, const is_first &first, const compaction::tiles &tiles) {
-  return compaction::take(
-      call, take_value<T>{first, (T *)((const cuplug_call *)call)->outputs[0].data}, tiles);
-}
-
-int unique_values(cuplug::call call) {
-  const cuplug_call *c = call;
-  const order o = order_of(&c->tensors[0], 0);
+template <typename T> int unique_values(cuplug::call call, const order &o) {
   sorting s;
   compaction::tiles tiles;
-  bool is_done;
-  int status = sorting_unique_few(call, o, cuplug_n_elements(&c->tensors[0]), false, &is_done);
-  if (status || is_done) return status;
-  status = sort_all(call, &s, o, false, &tiles);
-  if (!status) status = cuplug_output(c, 1, &tiles.n_found);
-  if (status || tiles.n_found == 0) return status;
-  const is_first first = {s.keys, o};
-  switch (o.n_bytes) {
-  case 1:
-    return take_values<uint8_t>(call, first, tiles);
-  case 2:
-    return take_values<uint16_t>(call, first, tiles);
-  case 4:
-    return take_values<uint32_t>(call, first, tiles);
-  default:
-    return take_values<uint64_t>(call, first, tiles);
-  }
+  take_value<T> values;
+  const int status = sort_all(call, &s, o, false, &values, &tiles);
+  return status || tiles.n_found == 0 ? status : compaction::take(call, values, tiles);
 }
 
-template <typename T>
-int take_all_of(cuplug::call call, const is_first &first, const sorted_index &index,
-                const compaction::tiles &tiles) {
+template <typename T> int unique(cuplug::call call, const order &o) {
   const cuplug_call *c = call;
   const auto output = [c](int k) { return (int64_t *)c->outputs[k].data; };
+  sorting s;
+  compaction::tiles tiles;
+  take_value<T> values;
+  int status = sort_all(call, &s, o, true, &values, &tiles);
+  if (status || tiles.n_found == 0) return status;
   int64_t *firsts = call.workspace<int64_t>(tiles.n_found);
   if (!firsts) return CUPLUG_ERROR_MEMORY;
-  const take_all<T> all = {{first, (T *)c->outputs[0].data}, index, output(1), output(2), firsts};
+  const take_all<T> all = {values, s.indices(), output(1), output(2), firsts};
   const cuplug::grid grid({cuplug::blocks(tiles.n_found, THREADS)}, THREADS);
-  const int status = compaction::take(call, all, tiles);
+  status = compaction::take(call, all, tiles);
   return status ? status
                 : call.launch<count_kernel>(grid, firsts, output(3), tiles.n_found, tiles.n);
 }
 
-int unique(cuplug::call call) {
+template <bool has_index> int run(cuplug::call call) {
   const cuplug_call *c = call;
   const order o = order_of(&c->tensors[0], 0);
-  sorting s;
-  compaction::tiles tiles;
   bool is_done;
-  int status = sorting_unique_few(call, o, cuplug_n_elements(&c->tensors[0]), true, &is_done);
+  const int status =
+      sorting_unique_few(call, o, cuplug_n_elements(&c->tensors[0]), has_index, &is_done);
   if (status || is_done) return status;
-  status = sort_all(call, &s, o, true, &tiles);
-  for (uint32_t k : {1u, 2u, 4u})
-    if (!status) status = cuplug_output(c, k, &tiles.n_found);
-  if (status || tiles.n_found == 0) return status;
-  const is_first first = {s.keys, o};
+#define CASE(T) return has_index ? unique<T>(call, o) : unique_values<T>(call, o);
   switch (o.n_bytes) {
   case 1:
-    return take_all_of<uint8_t>(call, first, s.indices(), tiles);
+    CASE(uint8_t)
   case 2:
-    return take_all_of<uint16_t>(call, first, s.indices(), tiles);
+    CASE(uint16_t)
   case 4:
-    return take_all_of<uint32_t>(call, first, s.indices(), tiles);
+    CASE(uint32_t)
   default:
-    return take_all_of<uint64_t>(call, first, s.indices(), tiles);
+    CASE(uint64_t)
   }
+#undef CASE
 }
 
 } // namespace
 
-CUPLUG_ENTRY int unique_cuda(const cuplug_call *call) { return unique(call); }
-CUPLUG_ENTRY int unique_values_cuda(const cuplug_call *call) { return unique_values(call); }
+CUPLUG_ENTRY int unique_cuda(const cuplug_call *call) { return run<true>(call); }
+CUPLUG_ENTRY int unique_values_cuda(const cuplug_call *call) { return run<false>(call); }

@@ -16,7 +16,8 @@ def values(dtype, *shape):
 
 for dtype in ("bool", "int8", "float16", "uint32", "float32", "float64", "int64"):
     for shape, axis in (((0,), 0), ((1,), 0), ((1024,), 0), ((1100,), 0), ((2, 700), 1),
-                        ((7, 33), 1), ((30, 41), 0), ((2, 2, 5), 1)):
+                        ((7, 33), 1), ((30, 41), 0), ((2, 2, 5), 1), ((2, 1100), 1),
+                        ((200, 7), 1), ((3, 140, 50), 1), ((2, 300), 0)):
         x = values(dtype, *shape)
         other = random.integers(0, 90, shape).astype("complex64")
         for descending in (False, True):
@@ -27,14 +28,23 @@ for dtype in ("bool", "int8", "float16", "uint32", "float32", "float64", "int64"
             if k <= shape[axis]:
                 same(ops.topk, x, k=k, axis=axis)
                 same(ops.topk, x, k=k, axis=axis, largest=False)
+    for shape, axis in (((4200,), 0), ((3, 9000), 1), ((16_385, 2), 0), ((2, 4097, 5), 1),
+                        ((1, 1, 40), 1)):
+        x = values(dtype, *shape)
+        same(ops.sort, x, axis=axis)
+        same(ops.argsort, x, axis=axis, descending=True)
+        same(ops.sort_by, np.arange(x.size).reshape(shape), x, axis=axis)
+        same(ops.sort_backward, np.arange(x.size, dtype="float32").reshape(shape), x, axis=axis)
     for n in (0, 1, 2, 33, 1000, 1024, 1025, 4096, 4500):
         x = values(dtype, n)
         same(ops.unique_values, x)
         same(ops.unique, x)
     for m in (0, 1, 2, 700):
         for side in ("left", "right"):
-            same(ops.searchsorted, ops.sort(values(dtype, m)), values(dtype, 1000), side=side)
+            for n in (1000, 20_000):
+                same(ops.searchsorted, ops.sort(values(dtype, m)), values(dtype, n), side=side)
 same(ops.topk, values("float32", 3, 5000), k=70, axis=1)  # of chosen keys
+same(ops.topk, values("float32", 2, 9000), k=4100, axis=1)
 for dtype in ("bool", "int8", "uint16", "int32", "uint64", "int64"):  # few values, or not
     for n_values in (1, 3, 200, 600, 1024, 1100):
         x = random.choice(random.integers(0, 9999, n_values), 5000).astype(dtype)

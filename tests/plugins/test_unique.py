@@ -57,6 +57,19 @@ def test_few_values_of_many_elements(backend, dtype, n_values):
 
 
 @pytest.mark.sanitizer
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8"])
+def test_values_of_bytes(backend, dtype):
+    """Wherever they begin, and however many; of all values there are, too."""
+    x = np.random.default_rng(0).integers(0, 256, 100_000).astype(np.uint8)
+    x = (x > 0) if dtype == "bool" else x.view(dtype)
+    there = backend.put(x)
+    for first, n in [(0, 1025), (1, 1026), (15, 1040), (7, 90_001), (3, 99_997)]:
+        found = unique_values(there[first : first + n], **backend.keywords)
+        assert_same(backend.take(found), np.unique(x[first : first + n]))
+    assert_same(backend(unique_values, np.full(5000, x[0])), x[:1])
+
+
+@pytest.mark.sanitizer
 @settings(max_examples=30)
 @given(
     x=st.lists(st.integers(-5, 5), max_size=100),
@@ -71,7 +84,7 @@ def test_unique_of_lists(backend, x, dtype):
 def test_searchsorted(backend, dtype, side):
     if not backend.supports(dtype_of(dtype)):
         pytest.skip(f"{backend.name} has no {dtype}")
-    for m, shape in [(0, (3,)), (1, ()), (100, (0,)), (1000, (7, 300))]:
+    for m, shape in [(0, (3,)), (1, ()), (100, (0,)), (1000, (7, 300)), (300, (7001,))]:
         x, values = numbers((m,), dtype), numbers(shape, dtype, 1)
         x = np.sort(wide(x)).astype(x.dtype)
         wanted = np.searchsorted(wide(x), wide(values), side)

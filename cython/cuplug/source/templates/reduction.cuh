@@ -248,7 +248,9 @@ __device__ inline void walk_packs(const arrays &a, const cuplug_numbers &given,
   if (HAS_EDGE && edge >= 0) at_edge = load_element(a, base, edge);
 #pragma unroll
   for (int k = 0; k < WIDTH && CUPLUG_IS_SUM; k++) values[k] = walked();
-  for (; p + step - t.n_lanes < w.end; p += step, n_taken += UNROLL) {
+  /* by rows all threads of a team turn from the loop at once */
+  int64_t last = !w.is_used ? w.end : COLUMNS ? p : w.begin + t.n_lanes - !w.lead;
+  for (; last + step - t.n_lanes < w.end; p += step, last += step, n_taken += UNROLL) {
     load_packs<true>(a, base, reduced, steps, w, p, t.n_lanes, loaded);
     take_packs(given, loaded, UNROLL, n_taken, at, is_first, values);
   }
