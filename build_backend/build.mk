@@ -81,8 +81,8 @@ $(BUILD)/core/%.o: core/%.c $(BUILD)/core.config
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(FRAMES) -Icore -MMD -MP -c $< -o $@
 
-# Its loops move elements of strided arrays.
-$(BUILD)/core/host/move.o: ALL_CFLAGS += -O3
+# Their loops move elements of strided arrays.
+$(BUILD)/core/host/move.o $(BUILD)/core/host/tiles.o: ALL_CFLAGS += -O3
 
 $(LIBRARY): $(CORE) $(BUILD)/link.config
 	@mkdir -p $(@D)

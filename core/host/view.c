@@ -3,6 +3,7 @@
 
 #include "base/layout.h"
 #include "host/move.h"
+#include "host/tiles.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -112,121 +113,33 @@ static void copy_columns(direction way, const cuplug__view *v, char *packed, cha
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* In transposed arrays a row's blocks lie far apart, each in a line of its own, and the blocks next
- * to them belong to the next rows: tiles of LINE bytes by TILE_ROW blocks read each line once. */
-#define LINE 64
-#define TILE_ROW 64
-#define BELOW (2 * LINE - 1) /* bytes to the end of the tile below, wherever lines begin */
 #define MAX_PIECE ((int64_t)256 << 20) /* bytes; larger ones would be few, for many threads */
-#define ALIASED 4096 /* of rows at multiples of these bytes, a cache holds few lines at a time */
 
-/* n_rows x n_blocks blocks by way of a buffer: for rows that push each other out of the caches. */
-static inline __attribute__((always_inline)) void copy_tile(char *to, int64_t to_stride,
-                                                            const char *from, int64_t row_stride,
-                                                            int64_t stride, int64_t n_rows,
-                                                            int64_t n_blocks, int64_t block) {
-  char tile[LINE * TILE_ROW] __attribute__((aligned(LINE)));
-  for (int64_t i = 0; i < n_blocks; i++, from += stride) {
-    __builtin_prefetch(from + BELOW);
-    for (int64_t r = 0; r < n_rows; r++)
-      memcpy(tile + (r * TILE_ROW + i) * block, from + r * row_stride, (size_t)block);
-  }
-  for (int64_t r = 0; r < n_rows; r++)
-    memcpy(to + r * to_stride, tile + r * TILE_ROW * block, (size_t)(n_blocks * block));
-}
-
-/* The same of wide blocks, whose rows are few enough for any cache: 16 bytes of each at a time. */
-static inline __attribute__((always_inline)) void copy_wide(char *to, int64_t to_stride,
-                                                            const char *from, int64_t row_stride,
-                                                            int64_t stride, int64_t n_rows,
-                                                            int64_t n_blocks, int64_t block) {
-  const int64_t step = 16 / block;
-  int64_t i = 0;
-  for (; i + step <= n_blocks; i += step, from += step * stride) {
-    for (int64_t k = 0; k < step; k++) __builtin_prefetch(from + k * stride + BELOW);
-    for (int64_t r = 0; r < n_rows; r++) {
-      char both[16];
-      for (int64_t k = 0; k < step; k++)
-        memcpy(both + k * block, from + k * stride + r * row_stride, (size_t)block);
-      memcpy(to + r * to_stride + i * block, both, 16);
-    }
-  }
-  for (; i < n_blocks; i++, from += stride)
-    for (int64_t r = 0; r < n_rows; r++)
-      memcpy(to + r * to_stride + i * block, from + r * row_stride, (size_t)block);
-}
-
-/* A whole tile of blocks of 4 bytes that lie side by side: four by four in registers. */
-typedef uint32_t four __attribute__((vector_size(16), aligned(1), may_alias));
-#ifdef __clang__
-#define EACH(a, b, p, q, r, s) __builtin_shufflevector(a, b, p, q, r, s)
-#else
-#define EACH(a, b, p, q, r, s) __builtin_shuffle(a, b, (four){p, q, r, s})
-#endif
-static void copy_fours(char *to, int64_t to_stride, const char *from, int64_t stride) {
-  for (int64_t i = 0; i < TILE_ROW; i += 4, from += 4 * stride, to += 16) {
-    for (int64_t k = 0; k < 4; k++) __builtin_prefetch(from + k * stride + BELOW);
-    for (int64_t k = 0; k < LINE; k += 16) {
-      const four a = *(const four *)(from + k), b = *(const four *)(from + stride + k),
-                 c = *(const four *)(from + 2 * stride + k),
-                 d = *(const four *)(from + 3 * stride + k);
-      const four ab = EACH(a, b, 0, 4, 1, 5), more_ab = EACH(a, b, 2, 6, 3, 7),
-                 cd = EACH(c, d, 0, 4, 1, 5), more_cd = EACH(c, d, 2, 6, 3, 7);
-      char *row = to + k / 4 * to_stride;
-      *(four *)row = EACH(ab, cd, 0, 1, 4, 5);
-      *(four *)(row + to_stride) = EACH(ab, cd, 2, 3, 6, 7);
-      *(four *)(row + 2 * to_stride) = EACH(more_ab, more_cd, 0, 1, 4, 5);
-      *(four *)(row + 3 * to_stride) = EACH(more_ab, more_cd, 2, 3, 6, 7);
-    }
-  }
-}
-#undef EACH
-
-/* Of tiles that are whole, the compiler knows all sizes. */
-#define COPY_TILE(copy, size)                                                   \
-  if (n_rows == LINE / (size) && n_blocks == TILE_ROW && row_stride == (size))  \
-    copy(to, to_stride, from, (size), stride, LINE / (size), TILE_ROW, (size)); \
-  else                                                                          \
-    copy(to, to_stride, from, row_stride, stride, n_rows, n_blocks, (size));    \
-  break
-
-static void copy_any_tile(char *to, int64_t to_stride, const char *from, int64_t row_stride,
-                          int64_t stride, int64_t n_rows, int64_t n_blocks, int64_t block) {
-  switch (block) {
-  case 1:
-    COPY_TILE(copy_tile, 1);
-  case 2:
-    COPY_TILE(copy_tile, 2);
-  case 4:
-    if (n_rows == LINE / 4 && n_blocks == TILE_ROW && row_stride == 4 && to_stride % ALIASED) {
-      copy_fours(to, to_stride, from, stride);
-      break;
-    }
-    COPY_TILE(copy_tile, 4);
-  case 8:
-    COPY_TILE(copy_wide, 8);
-  default:
-    COPY_TILE(copy_wide, 16);
-  }
-}
-
-static void copy_rows(char *to, int64_t to_stride, const char *from, int64_t row_stride,
-                      int64_t stride, int64_t n_rows, int64_t n_blocks, int64_t block) {
-  const int64_t tile_rows = LINE / block;
-  for (int64_t i = 0; i < n_blocks; i += TILE_ROW)
-    for (int64_t r = 0; r < n_rows; r += tile_rows)
-      copy_any_tile(to + r * to_stride + i * block, to_stride, from + r * row_stride + i * stride,
-                    row_stride, stride, cuplug__least(tile_rows, n_rows - r),
-                    cuplug__least(TILE_ROW, n_blocks - i), block);
-}
-
-/* The dimension whose neighbours share lines where those of a row do not, or 0. */
-static int32_t near_dimension(const cuplug__view *v) {
+/* The dimension in which blocks lie nearest, where those of a row lie further apart, or 0. */
+static int32_t nearest(const cuplug__view *v) {
   int32_t near = 0;
   for (int32_t d = 1; d < v->ndim; d++)
     if (llabs(v->strides[d]) < llabs(v->strides[near])) near = d;
+  return near;
+}
+
+/* Whether blocks near in that dimension share lines where those of a row do not. */
+static int shares_lines(const cuplug__view *v, int32_t near) {
   const int is_apt = has_small_blocks(v) && !is_narrow(v);
-  return is_apt && llabs(v->strides[0]) >= LINE && llabs(v->strides[near]) < LINE ? near : 0;
+  return is_apt && llabs(v->strides[0]) >= CUPLUG__LINE && llabs(v->strides[near]) < CUPLUG__LINE;
+}
+
+/* Whether squares of blocks can be transposed. */
+static int has_squares(const cuplug__view *v, int32_t near) {
+  const int64_t block = (int64_t)v->block_bytes;
+  const int64_t side = has_small_blocks(v) ? cuplug__square_side(block) : 0;
+  return side && llabs(v->strides[near]) == block && v->shape[0] >= side && v->shape[near] >= side;
+}
+
+/* The dimension along which tiles are copied, or 0. */
+static int32_t near_dimension(const cuplug__view *v) {
+  const int32_t near = nearest(v);
+  return near && (has_squares(v, near) || shares_lines(v, near)) ? near : 0;
 }
 
 /* Blocks in what dimension d repeats. */
@@ -242,18 +155,18 @@ static void copy_units(const cuplug__view *v, int32_t near, const place *at, int
   const int64_t n_rows = unit_of(v, near) / v->shape[0];
   place row = *at;
   for (int64_t i = 0; i < n_rows; i++) {
-    copy_rows(to + i * row_bytes, n_rows * row_bytes, row.data, v->strides[near], v->strides[0], n,
-              v->shape[0], block);
+    cuplug__copy_tiles(to + i * row_bytes, n_rows * row_bytes, row.data, v->strides[near],
+                       v->strides[0], n, v->shape[0], block);
     if (i + 1 < n_rows) advance(v, &row, 1, 1);
   }
 }
 
-int cuplug__view_is_transposed(const cuplug__view *v) { return near_dimension(v) > 0; }
+int cuplug__view_is_transposed(const cuplug__view *v) { return shares_lines(v, nearest(v)); }
 
 uint64_t cuplug__view_piece(const cuplug__view *v) {
   const int32_t near = near_dimension(v);
   const int64_t unit = unit_of(v, near);
-  return near && unit <= MAX_PIECE / LINE ? (uint64_t)unit * LINE : 1;
+  return near && unit <= MAX_PIECE / CUPLUG__LINE ? (uint64_t)unit * CUPLUG__LINE : 1;
 }
 
 /* ---- Ranges ---------------------------------------------------------------------------------- */

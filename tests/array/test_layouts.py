@@ -291,3 +291,13 @@ def test_copies_of_elements_in_the_other_order(device, dtype):
         ours = cuplug.asarray(x, device=device)
         np.testing.assert_array_equal(xp.asarray(ours[::-1], copy=True).numpy(), x[::-1])
         np.testing.assert_array_equal(xp.asarray(ours[1:][::-1], copy=True).numpy(), x[1:][::-1])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "float64", "complex128"])
+def test_copies_of_transposed_arrays(device, dtype):
+    for shape in ((1, 1), (8, 8), (7, 9), (16, 64), (100, 10), (33, 31), (2, 3, 40), (300, 1023)):
+        x, ours = pair(shape, device, dtype)
+        for a, b in ((x, ours), (x[::-1], ours[::-1]), (x[..., ::-1], ours[..., ::-1])):
+            copy = xp.asarray(xp.permute_dims(b, range(b.ndim)[::-1]), copy=True)
+            np.testing.assert_array_equal(copy.numpy(), a.T)
+        np.testing.assert_array_equal(ours.numpy(), x)

@@ -161,6 +161,39 @@ static void check_by_threads(void) {
   free(a.memory);
 }
 
+/* Rows of elements that lie `step` elements apart in them, and side by side, or backwards, across.
+ */
+static void check_across(int64_t n_rows, int64_t row, int64_t step, uint16_t bits) {
+  const int64_t element = bits / 8, across = n_rows * llabs(step) + 1;
+  const int64_t low = step < 0 ? step * (n_rows - 1) : 0;
+  cuplug__view view;
+  array a = {.x = {.ndim = 2, .dtype = {1, bits, 1}, .shape = a.shape, .strides = a.strides}};
+  a.shape[0] = n_rows, a.shape[1] = row;
+  a.strides[0] = step, a.strides[1] = across;
+  a.bytes = (uint64_t)(n_rows * row * element);
+  a.memory_bytes = (uint64_t)(row * across * element);
+  a.memory = malloc(a.memory_bytes);
+  CHECK(a.memory);
+  for (uint64_t i = 0; i < a.memory_bytes; i++) a.memory[i] = (char)below(251);
+  a.x.data = a.memory - low * element;
+  char *wanted = in_order(&a);
+  cuplug__view_array(&view, &a.x);
+  check_range(&a, &view, wanted, 0, a.bytes);
+  check_range(&a, &view, wanted, a.bytes / 3, a.bytes / 2);
+  free(wanted);
+  free(a.memory);
+}
+
+/* Rows as short as squares are, as long as tiles, and those that a cache holds few of. */
+static void check_transposed(void) {
+  static const int64_t n_rows[] = {2, 4, 9, 70}, rows[] = {2, 5, 8, 17, 64, 131, 1021, 1024};
+  static const int64_t steps[] = {1, -1, 2};
+  for (uint16_t bits = 8; bits <= 128; bits *= 2)
+    for (int i = 0; i < 4; i++)
+      for (int j = 0; j < 8; j++)
+        for (int k = 0; k < 3; k++) check_across(n_rows[i], rows[j], steps[k], bits);
+}
+
 /* Transposed arrays are copied best by whole rows that share lines. */
 static void check_pieces(void) {
   const int64_t shape[] = {6, 1000}, transposed[] = {1, 6}, rows[] = {1000, 1};
@@ -168,11 +201,13 @@ static void check_pieces(void) {
   cuplug__view view;
   x.strides = (int64_t *)transposed;
   cuplug__view_array(&view, &x);
-  CHECK(cuplug__view_piece(&view) == 1);
+  CHECK(cuplug__view_piece(&view) == 16 * 1000 * 4);
+  CHECK(!cuplug__view_is_transposed(&view)); /* a line has elements of each row */
   const int64_t far[] = {1, 100};
   x.strides = (int64_t *)far;
   cuplug__view_array(&view, &x);
   CHECK(cuplug__view_piece(&view) == 16 * 1000 * 4);
+  CHECK(cuplug__view_is_transposed(&view));
   const int64_t long_rows[] = {6, 1 << 23};
   x.shape = (int64_t *)long_rows; /* 512 MiB that share lines */
   cuplug__view_array(&view, &x);
@@ -186,6 +221,7 @@ static void check_pieces(void) {
 int main(void) {
   for (int i = 0; i < 200; i++) check_ranges();
   for (int i = 0; i < 30; i++) check_by_threads();
+  check_transposed();
   check_pieces();
   return n_failed != 0;
 }
