@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/move.h"
 
+#include "host/shuffle.h"
+
 #include <string.h>
 
 #define LONG_BYTES 1024 /* from there on it pays to begin an instruction that fills memory */
@@ -67,8 +69,38 @@ static inline int64_t fill_words(char *to, const char *from, int64_t n, int64_t 
 #endif
 }
 
-/* Writes elements of 1, 2 or 4 bytes that lie in the other order, a word at a time. Returns how
- * many were written. */
+#ifdef __x86_64__
+/* Places from the last to the first. */
+#define DOWN_4(k) (k) + 3, (k) + 2, (k) + 1, (k)
+#define DOWN_8(k) DOWN_4((k) + 4), DOWN_4(k)
+#define DOWN_16(k) DOWN_8((k) + 8), DOWN_8(k)
+#define DOWN_32(k) DOWN_16((k) + 16), DOWN_16(k)
+#define TURN(size, type, ...)                                                    \
+  case size: {                                                                   \
+    typedef type vector __attribute__((vector_size(32), aligned(1), may_alias)); \
+    for (int64_t i = 0; i < n_vectors; i++) {                                    \
+      const vector x = *(const vector *)(from + (size)-32 * (i + 1));            \
+      *(vector *)(to + 32 * i) = CUPLUG__SHUFFLE(vector, x, x, __VA_ARGS__);     \
+    }                                                                            \
+    return n_vectors * 32 / (size);                                              \
+  }
+
+/* Writes elements that lie in the other order. Returns how many were written. */
+__attribute__((target("avx2"))) static int64_t turn_vectors(char *to, const char *from, int64_t n,
+                                                            int64_t bytes) {
+  const int64_t n_vectors = n * bytes / 32;
+  switch (bytes) {
+    TURN(1, uint8_t, DOWN_32(0))
+    TURN(2, uint16_t, DOWN_16(0))
+    TURN(4, uint32_t, DOWN_8(0))
+    TURN(8, uint64_t, DOWN_4(0))
+    TURN(16, uint64_t, 2, 3, 0, 1)
+  }
+  return 0;
+}
+#endif
+
+/* The same of 1, 2 or 4 bytes for every processor, a word at a time. */
 static inline int64_t turn_words(char *to, const char *from, int64_t n, int64_t bytes) {
   const uint64_t low = 0x00ff00ff00ff00ff;
   const int64_t n_words = n * bytes / 8;
@@ -84,6 +116,13 @@ static inline int64_t turn_words(char *to, const char *from, int64_t n, int64_t 
   return n_words * 8 / bytes;
 }
 
+static inline int64_t turn(char *to, const char *from, int64_t n, int64_t bytes) {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx2")) return turn_vectors(to, from, n, bytes);
+#endif
+  return turn_words(to, from, n, bytes);
+}
+
 /* Elements that come to lie together. 0: nothing was done. */
 static inline int move_known(char *restrict to, const char *restrict from, int64_t from_step,
                              int64_t n, int64_t bytes) {
@@ -92,7 +131,7 @@ static inline int move_known(char *restrict to, const char *restrict from, int64
     to += n_done * bytes, n -= n_done;
   }
   if (from_step == -bytes) {
-    const int64_t n_done = turn_words(to, from, n, bytes);
+    const int64_t n_done = turn(to, from, n, bytes);
     to += n_done * bytes, from -= n_done * bytes, n -= n_done;
   }
   switch (bytes) {
