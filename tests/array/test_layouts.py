@@ -163,6 +163,7 @@ def test_filled(device, name):
         np.testing.assert_array_equal(x.numpy(), np.full(shape, value, dtype))
         like = getattr(xp, f"{name}_like")(xp.asarray(x), *given)
         np.testing.assert_array_equal(like.numpy(), x.numpy())
+    assert xp.full(3, 1 << 70, dtype="bool", device=device).numpy().all()
 
 
 @pytest.mark.parametrize("call", [

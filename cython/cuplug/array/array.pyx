@@ -24,7 +24,7 @@ from cuplug.base.core cimport (
     cuplug_synchronize,
     cuplug_tensor,
 )
-from cuplug.base.dlpack cimport DLPACK_FLOAT
+from cuplug.base.dlpack cimport DLPACK_BOOL, DLPACK_FLOAT
 from cuplug.base.numpy_api cimport PyDataMemAllocator
 from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_in_memory, to_descr
 from cuplug.base.status cimport raise_error
@@ -259,6 +259,8 @@ cdef int write(Array x, object value) except -1:
         is_direct = is_apart(x, value)
     if type(value) is int and x.tensor.dtype.code == DLPACK_FLOAT:
         value = as_float(value)
+    elif type(value) is int and x.tensor.dtype.code == DLPACK_BOOL:
+        value = bool(value)
     if is_direct and wrote_number(&x.tensor, value):
         return 0
     (changing("assign") if is_direct else functions().assign)(x, value)
