@@ -37,6 +37,7 @@ def test_on_the_host(dtype):
     copy = cuplug.asarray(x, copy=True)
     assert copy.data_ptr != x.data_ptr
     np.testing.assert_array_equal(copy.numpy(), host)
+    np.testing.assert_array_equal(x.T.copy().numpy(), host.T)
     new = cuplug.empty((2, 3), dtype, "cpu")
     new.set(host)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(new)).numpy(), host)

@@ -23,7 +23,7 @@ _import_array()
 
 cdef enum:
     BRIEF_BYTES = 1 << 15  # an operator takes longer to start
-    STRIDED_BYTES = 1 << 22  # and goes from element to element; larger outputs go past the caches
+    STRIDED_BYTES = 1 << 24  # and goes from element to element; larger outputs go past the caches
 
 
 cdef bint copy_brief(const cuplug_tensor *to, const cuplug_tensor *source) noexcept:
@@ -41,6 +41,8 @@ cdef bint copy_brief(const cuplug_tensor *to, const cuplug_tensor *source) noexc
         return True
     if not (to_packed or from_packed) or may_overlap(to, source):
         return False
+    if n_elements(to) * cuplug_element_bytes(to) <= BRIEF_BYTES:  # the lock takes longer
+        return cuplug_copy_array(to, source) != 0
     with nogil:
         is_done = cuplug_copy_array(to, source) != 0
     return is_done

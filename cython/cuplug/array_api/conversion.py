@@ -49,9 +49,13 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     MemoryError, CudaError
         As for `empty`.
     """
+    if dtype is None and device is None and isinstance(x, Array):
+        if copy is None:
+            return x
+        if copy is True:
+            return copied(x)
     if dtype is None and copy is None:
-        is_own = isinstance(x, Array) and device is None
-        return x if is_own else _read(x, None, device, None)
+        return _read(x, None, device, None)
     copy = None if copy is None else flag("asarray: copy", copy)
     if isinstance(x, Array):
         result = x if device is None else to_array(x, None, device, copy)
@@ -61,10 +65,8 @@ def asarray(x: Any, /, dtype: Any = None, device: Any = None, *, copy: bool | No
     wanted = result.dtype if dtype is None else to_dtype(dtype, "asarray")
     if wanted == result.dtype and not (copy and result is x):
         return result
-    if wanted == result.dtype and not wanted.names:
+    if wanted == result.dtype:
         return copied(result)
-    if wanted == result.dtype:  # no operator copies structures
-        return to_array(result.numpy(), None, result.device, None)
     if copy is False:
         raise ValueError(f"asarray: copy: seen False, but {result.dtype} has to become {wanted}")
     return astype(result, wanted)

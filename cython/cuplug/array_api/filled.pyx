@@ -10,6 +10,7 @@ from cuplug.array.make cimport describe, new_array, of_structures, place_for
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_tensor
 from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory, to_descr
 
+from cuplug.arguments.to_array import to_array
 from cuplug.array_api.dtypes import astype, checked, to_dtype
 
 
@@ -65,6 +66,8 @@ def single_like(Array x not None, value):
 def copied(Array x not None):
     """Return a copy in C order."""
     cdef cuplug_tensor like = x.tensor
+    if like.dtype.code == OPAQUE:  # no operator copies structures
+        return to_array(x.numpy(), None, x.device, None)
     if not is_brief(&like):
         return astype(x, x.dtype)
     like.strides = NULL
