@@ -5,6 +5,7 @@
 
 #define AT_ONCE (1 << 15) /* keys that are worth a thread */
 #define LONG (1 << 16)    /* keys that are divided between threads */
+#define NEAR (1 << 12)    /* bytes of lines that become numbers together */
 
 typedef struct part {
   const sorting *s;
@@ -16,22 +17,39 @@ typedef struct part {
 
 VECTORS static void to_numbers(const order *o, void *keys, int64_t n) {
   const struct order order = *o;
-  uint32_t *narrow = keys;
-  uint64_t *wide = keys;
-  if (o->n_bytes == 4)
-    for (int64_t i = 0; i < n; i++) narrow[i] = order_bits32(&order, narrow[i]);
-  else
-    for (int64_t i = 0; i < n; i++) wide[i] = order_bits64(&order, wide[i]);
+#define CASE(T, width) \
+  for (int64_t i = 0; i < n; i++) ((T *)keys)[i] = order_bits##width(&order, ((T *)keys)[i]);
+  switch (o->n_bytes) {
+  case 1:
+    CASE(uint8_t, 8)
+    break;
+  case 2:
+    CASE(uint16_t, 16)
+    break;
+  case 4:
+    CASE(uint32_t, 32)
+    break;
+  default:
+    CASE(uint64_t, 64)
+  }
+#undef CASE
 }
 
 static int sort_parts(void *context, int64_t begin, int64_t end);
 
+static int sort_few(const part *p) {
+  if (!p->s->by || p->n > p->s->by->most)
+    return sorting_count(p->s->call, (uint8_t *)p->keys, p->n);
+  p->s->by->sort(p->keys, p->n, p->depth);
+  return CUPLUG_OK;
+}
+
 /* The keys that are divided last are in the caches of the thread that goes on with them. */
 static int sort_part(const part *p) {
-  if (p->n < LONG || p->is_done) {
-    if (!p->is_done) p->s->by->sort(p->keys, p->n, p->depth);
+  if (p->n < LONG || p->is_done || p->s->n_bytes == 1) {
+    const int status = p->is_done ? CUPLUG_OK : sort_few(p);
     if (p->order) to_numbers(p->order, p->keys, p->n);
-    return CUPLUG_OK;
+    return status;
   }
   part parts[2] = {*p, *p};
   parts[0].n = p->s->by->split(p->keys, p->n, p->depth, &parts[0].is_done);
@@ -48,13 +66,21 @@ static int sort_parts(void *context, int64_t begin, int64_t end) {
   return status;
 }
 
+/* Short lines become numbers together. */
 static int sort_lines(void *context, int64_t begin, int64_t end) {
   part p = *(const part *)context;
-  int status = CUPLUG_OK;
+  const order *const order = p.order;
+  const int64_t bytes = p.n * p.s->n_bytes, at_once = 1 + NEAR / (bytes + 1);
   char *const keys = p.keys;
-  for (int64_t line = begin; line < end && !status; line++) {
-    p.keys = keys + line * p.n * p.s->n_bytes;
-    status = sort_part(&p);
+  int status = CUPLUG_OK;
+  if (at_once > 1) p.order = NULL;
+  for (int64_t line = begin, n; line < end && !status; line += n) {
+    n = end - line < at_once ? end - line : at_once;
+    for (int64_t k = 0; k < n && !status; k++) {
+      p.keys = keys + (line + k) * bytes;
+      status = sort_part(&p);
+    }
+    if (order != p.order) to_numbers(order, keys + line * bytes, n * p.n);
   }
   return status;
 }
@@ -63,51 +89,4 @@ int sorting_run_by_vectors(const sorting *s, const order *o) {
   part p = {s, o, s->keys, s->m, 0, 0};
   for (int64_t n = s->m; n; n /= 2) p.depth += 2;
   return cuplug_parallel(s->call, s->n_lines, 1 + AT_ONCE / (s->m + 1), sort_lines, &p);
-}
-
-/* ---- Keys of 4 bytes with an index ------------------------------------------------------------
- */
-
-/* A key, and behind it its place: equal keys stay in their order. */
-static int pack(void *context, int64_t begin, int64_t end) {
-  const sorting *s = context;
-  const uint32_t *keys = s->keys;
-  uint64_t *packed = (uint64_t *)s->spare_index;
-  for (int64_t i = begin, last; i < end;) {
-    const int64_t first = i / s->m * s->m;
-    last = first + s->m < end ? first + s->m : end;
-    for (; i < last; i++) packed[i] = (uint64_t)keys[i] << 32 | (uint64_t)(i - first);
-  }
-  return CUPLUG_OK;
-}
-
-static int unpack(void *context, int64_t begin, int64_t end) {
-  const sorting *s = context;
-  uint32_t *keys = s->keys;
-  int64_t *to = s->spare_index;
-  for (int64_t i = begin, last; i < end;) {
-    const int64_t first = i / s->m * s->m;
-    last = first + s->m < end ? first + s->m : end;
-    for (; i < last; i++) {
-      const uint64_t packed = (uint64_t)to[i];
-      keys[i] = (uint32_t)(packed >> 32);
-      to[i] = s->index[first + (int64_t)(uint32_t)packed];
-    }
-  }
-  return CUPLUG_OK;
-}
-
-int sorting_can_pack(const sorting *s) {
-  return s->n_bytes == 4 && s->m <= UINT32_MAX && sorting_by_vectors_of(8);
-}
-
-int sorting_run_packed(sorting *s) {
-  sorting packed = *s;
-  packed.keys = s->spare_index, packed.n_bytes = 8, packed.by = sorting_by_vectors_of(8);
-  int status = cuplug_parallel(s->call, s->n_lines * s->m, AT_ONCE, pack, s);
-  if (!status) status = sorting_run_by_vectors(&packed, NULL);
-  if (!status) status = cuplug_parallel(s->call, s->n_lines * s->m, AT_ONCE, unpack, s);
-  int64_t *const index = s->index;
-  s->index = s->spare_index, s->spare_index = index;
-  return status;
 }

@@ -87,7 +87,8 @@ static int write_part(void *context, int64_t begin, int64_t end) {
 static int order_few(const cuplug_call *call, job *j, int64_t n, const sorting_by_vectors *by) {
   uint32_t *const bits = cuplug_workspace(call, (uint64_t)n * sizeof *bits), step = 1;
   uint32_t *const words = bits ? cuplug_workspace(call, (uint64_t)n * sizeof *words) : NULL;
-  const sorting s = {.call = call, .by = by, .keys = words, .n_lines = 1, .m = n, .n_bytes = 4};
+  const sorting s = {
+      .call = call, .by = by, .keys = words, .n_lines = 1, .m = n, .n_bytes = 4, .width = 4};
   if (!words) return CUPLUG_ERROR_MEMORY;
   while (step < n) step *= 2;
   draw_bits(j, 0, n, bits);
@@ -110,7 +111,7 @@ CUPLUG_ENTRY int permutation_host(const cuplug_call *call) {
   const sorting_by_vectors *by = n <= FEW ? sorting_by_vectors_of(4) : NULL;
   if (n == 0) return CUPLUG_OK;
   if (by) return order_few(call, &j, n, by);
-  int status = sorting_begin(&j.s, call, 4, 1, n, 1, NULL);
+  int status = sorting_begin(&j.s, call, 4, 1, n, SORTING_GIVEN, NULL);
   if (!status) status = cuplug_parallel(call, n, AT_ONCE, fill_part, &j);
   if (!status) status = sorting_run(&j.s);
   return status ? status : cuplug_parallel(call, n, AT_ONCE, write_part, &j);

@@ -1,23 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A quicksort of keys by vectors, for one kind of them: included by quicksort.c, which says what
- * vectors there are.
+/* Sorting keys by vectors, for one kind of them: included by quicksort.c, which says what vectors
+ * there are.
  *
  *   KEY, VECTOR, LANES, NAMED(name)       a key, so many of them at once, this kind's names
  *   LOAD(p), STORE(p, v)                  a whole vector
+ *
+ * With LEAST, few keys by a network (sort_few): K. E. Batcher, Sorting networks and their
+ * applications, AFIPS 1968.
+ *
  *   LOAD_SOME(p, n), STORE_SOME(p, v, n)  the first n lanes; the others are read as largest keys
- *   LEAST(a, b), GREATEST(a, b), ALL(key)
+ *   LEAST(a, b), GREATEST(a, b)
  *   SHUFFLED(v, distance)                 in each lane the one whose number differs by these bits
  *   EXCHANGED(a, b, bit)                  GREATEST in lanes whose number has the bit, else LEAST
- *   CHOSEN(a, b, bit)                     b in lanes whose number has the bit, else a
+ *   CHOSEN(a, b, bit)                     b in lanes whose number has the bit, else a: where there
+ *                                         are no more lanes than vectors of a network
+ *
+ * With BELOW, any number of keys by a quicksort (sort, split).
+ *
+ *   ALL(key)
  *   BELOW(v, pivot), COUNT(below)         which lanes are less, how many
  *   STORE_PARTS(begin, end, v, below)     these lanes from `begin` on, the others before `end`;
  * what lies between those two in a vector's reach may change
- *
- * What a few vectors hold is sorted by a network: K. E. Batcher, Sorting networks and their
- * applications, AFIPS 1968. */
+ *   MOST_FEW, SORT_FEW(keys, n)           a network of other vectors, and how many keys it has */
 #define INLINE static inline __attribute__((always_inline)) TARGET
 #define MOST 16   /* vectors of a network */
 #define AT_ONCE 8 /* vectors that are read before any is written */
+
+#ifdef LEAST
+#ifndef SORT_FEW
+#define SORT_FEW(keys, n) NAMED(sort_few)(keys, n)
+#define MOST_FEW (MOST * LANES)
+#endif
 
 /* Puts the lesser of two lanes into the one without the bit. */
 INLINE VECTOR NAMED(compared)(VECTOR v, unsigned distance, unsigned bit) {
@@ -27,6 +40,7 @@ INLINE VECTOR NAMED(compared)(VECTOR v, unsigned distance, unsigned bit) {
 
 /* Sorts lanes of which each half is above or below the other. */
 INLINE VECTOR NAMED(halves)(VECTOR v) {
+  if (LANES > 16) v = NAMED(compared)(v, 8, 8);
   if (LANES > 8) v = NAMED(compared)(v, 4, 4);
   if (LANES > 4) v = NAMED(compared)(v, 2, 2);
   return NAMED(compared)(v, 1, 1);
@@ -41,7 +55,13 @@ INLINE VECTOR NAMED(sorted)(VECTOR v) {
     v = NAMED(compared)(v, 2, 2);
     v = NAMED(compared)(v, 1, 1);
   }
-  return LANES > 8 ? NAMED(halves)(NAMED(compared)(v, 15, 8)) : v;
+  if (LANES > 8) {
+    v = NAMED(compared)(v, 15, 8);
+    v = NAMED(compared)(v, 4, 4);
+    v = NAMED(compared)(v, 2, 2);
+    v = NAMED(compared)(v, 1, 1);
+  }
+  return LANES > 16 ? NAMED(halves)(NAMED(compared)(v, 31, 16)) : v;
 }
 
 INLINE void NAMED(compare)(VECTOR *a, VECTOR *b) {
@@ -62,6 +82,7 @@ INLINE void NAMED(merge)(VECTOR *v, int n) {
   for (int i = 0; i < 2 * n; i++) v[i] = NAMED(halves)(NAMED(compared)(v[i], LANES / 2, LANES / 2));
 }
 
+#if LANES <= MOST
 /* Compares vectors whose numbers differ by these bits. */
 INLINE void NAMED(compare_rows)(VECTOR *v, int distance) {
   for (int i = 0; i < LANES; i++)
@@ -119,6 +140,8 @@ INLINE void NAMED(square)(VECTOR *v) {
   if (LANES > 8) NAMED(transpose)(v, 8);
 }
 
+#endif
+
 /* Sorts the keys of n vectors, of which `count` are there. */
 INLINE void NAMED(network)(KEY *keys, int64_t count, int n) {
   const int first = n < LANES ? 1 : LANES; /* vectors that are sorted before any are merged */
@@ -131,10 +154,13 @@ INLINE void NAMED(network)(KEY *keys, int64_t count, int n) {
   }
 #pragma GCC unroll 16
   for (int i = 0; i < n; i += first) {
-    if (first == 1)
-      v[i] = NAMED(sorted)(v[i]);
-    else
+#if LANES <= MOST
+    if (first > 1) {
       NAMED(square)(v + i);
+      continue;
+    }
+#endif
+    v[i] = NAMED(sorted)(v[i]);
   }
   for (int i = 0; i < n && n > 1 && first <= 1; i += 2) NAMED(merge)(v + i, 1);
   for (int i = 0; i < n && n > 2 && first <= 2; i += 4) NAMED(merge)(v + i, 2);
@@ -163,17 +189,21 @@ TARGET static void NAMED(sort_few)(KEY *keys, int64_t n) {
     NAMED(network)(keys, n, MOST);
 }
 
+#endif
+
+#ifdef BELOW
 /* A key of the middle: that of few, which lie together, where others would take longer to read than
  * a worse choice costs. */
 TARGET static KEY NAMED(middle)(const KEY *keys, int64_t n) {
   KEY some[8 * LANES];
   const int64_t step = n / (8 * LANES);
   if (step < 16) {
-    STORE(some, NAMED(sorted)(LOAD(keys + n / 2)));
+    memcpy(some, keys + n / 2, LANES * sizeof(KEY));
+    SORT_FEW(some, LANES);
     return some[LANES / 2];
   }
   for (int64_t i = 0; i < 8 * LANES; i++) some[i] = keys[i * step + step / 2];
-  NAMED(network)(some, 8 * LANES, 8);
+  SORT_FEW(some, 8 * LANES);
   return some[4 * LANES];
 }
 
@@ -252,14 +282,15 @@ TARGET static int64_t NAMED(split)(void *given, int64_t n, int depth, int *is_do
 
 TARGET static void NAMED(sort)(void *given, int64_t n, int depth) {
   KEY *keys = given;
-  while (n > MOST * LANES) {
+  while (n > MOST_FEW) {
     int is_done;
     const int64_t below = NAMED(split)(keys, n, depth--, &is_done);
     if (!is_done) NAMED(sort)(keys, below, depth);
     keys += below, n -= below;
   }
-  NAMED(sort_few)(keys, n);
+  SORT_FEW(keys, n);
 }
+#endif
 
 #undef INLINE
 #undef MOST
@@ -281,3 +312,5 @@ TARGET static void NAMED(sort)(void *given, int64_t n, int depth) {
 #undef BELOW
 #undef COUNT
 #undef STORE_PARTS
+#undef SORT_FEW
+#undef MOST_FEW

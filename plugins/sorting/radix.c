@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys with what goes with them, and those that are sorted without vectors: a radix sort by bytes,
- * from the last one on. Short lines are sorted by insertion, each by one
- * thread; long ones by all threads: each counts the digits of a chunk, then moves the chunk's keys
- * behind those of the chunks before it. */
+/* Lines of keys, and how they are sorted where there are no vectors, or with an index where keys
+ * and places do not make one word: a radix sort by bytes, from the last one on. Short lines are
+ * sorted by insertion, each by one thread; long ones by all threads: each counts the digits of a
+ * chunk, then moves the chunk's keys behind those of the chunks before it. */
 #include "sorting/radix.h"
 
 #include "vectors.h"
@@ -15,22 +15,18 @@
 #define MOST_CHUNKS 64
 
 int sorting_begin(sorting *s, const cuplug_call *call, int64_t n_bytes, int64_t n_lines, int64_t m,
-                  int has_index, void *home) {
-  const uint64_t n = (uint64_t)(n_lines * m), width = n_bytes == 8 ? 8 : 4;
-  *s = (sorting){.call = call, .n_lines = n_lines, .m = m, .n_bytes = n_bytes};
-  if (!has_index && n_bytes >= 4) s->by = sorting_by_vectors_of(n_bytes);
-  s->keys = s->by && home ? home : cuplug_workspace(call, n * width);
+                  sorting_index index, void *home) {
+  const uint64_t n = (uint64_t)(n_lines * m);
+  const int is_alone = index == SORTING_ALONE;
+  *s = (sorting){.call = call, .n_lines = n_lines, .m = m, .n_bytes = n_bytes, .width = n_bytes};
+  s->is_given = index == SORTING_GIVEN;
+  if (s->is_given && n_bytes < 4) s->width = 4;
+  if (is_alone) s->by = sorting_by_vectors_of(n_bytes);
+  s->keys = is_alone && home ? home : cuplug_workspace(call, n * (uint64_t)s->width);
   if (!s->keys) return CUPLUG_ERROR_MEMORY;
-  if (s->by) return CUPLUG_OK;
-  if (!has_index || !sorting_can_pack(s)) {
-    s->spare = cuplug_workspace(call, n * width);
-    if (!s->spare) return CUPLUG_ERROR_MEMORY;
-  }
-  if (!has_index) return CUPLUG_OK;
-  s->index = cuplug_workspace(call, n * sizeof *s->index);
-  if (!s->index) return CUPLUG_ERROR_MEMORY;
-  s->spare_index = cuplug_workspace(call, n * sizeof *s->index);
-  return s->spare_index ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
+  if (is_alone) return CUPLUG_OK;
+  s->index = home ? home : cuplug_workspace(call, n * sizeof *s->index);
+  return s->index ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -48,14 +44,23 @@ typedef struct loading {
   else                                                                                  \
     for (int64_t i = 0; i < n; i++) ((K *)keys)[i] = key_of(&order, ((const T *)x)[i * step]);
 
-VECTORS static void read_keys(const order *o, const void *x, int64_t step, int64_t n, void *keys) {
+VECTORS static void read_keys(const order *o, const void *x, int64_t step, int64_t n, int64_t width,
+                              void *keys) {
   const struct order order = *o;
   switch (o->n_bytes) {
   case 1:
-    READ(uint8_t, uint32_t, order_key32)
+    if (width == 1) {
+      READ(uint8_t, uint8_t, order_key8)
+    } else {
+      READ(uint8_t, uint32_t, order_key32)
+    }
     break;
   case 2:
-    READ(uint16_t, uint32_t, order_key32)
+    if (width == 2) {
+      READ(uint16_t, uint16_t, order_key16)
+    } else {
+      READ(uint16_t, uint32_t, order_key32)
+    }
     break;
   case 4:
     READ(uint32_t, uint32_t, order_key32)
@@ -66,21 +71,26 @@ VECTORS static void read_keys(const order *o, const void *x, int64_t step, int64
 }
 
 /* Of its own: compilers export functions with clones, hidden or not. */
-void sorting_read(const order *o, const void *x, int64_t step, int64_t n, void *keys) {
-  read_keys(o, x, step, n, keys);
+void sorting_read(const order *o, const void *x, int64_t step, int64_t n, int64_t width,
+                  void *keys) {
+  read_keys(o, x, step, n, width, keys);
 }
 
 /* Keys from number `begin` on, of line begin / m. */
 static int load(void *context, int64_t begin, int64_t end) {
   const loading *j = context;
   const sorting *s = j->s;
-  const int64_t n_bytes = s->n_bytes, step = j->axis.width, width = n_bytes == 8 ? 8 : 4;
+  const int64_t n_bytes = s->n_bytes, step = j->axis.width, width = s->width;
+  if (step == 1) {
+    sorting_read(&j->order, j->x + begin * n_bytes, 1, end - begin, width,
+                 (char *)s->keys + begin * width);
+    return CUPLUG_OK;
+  }
   for (int64_t i = begin, last; i < end; i = last) {
     const int64_t line = i / s->m, first = line * s->m;
     last = first + s->m < end ? first + s->m : end;
     const char *x = j->x + (elements_line(&j->axis, line) + (i - first) * step) * n_bytes;
-    sorting_read(&j->order, x, step, last - i, (char *)s->keys + i * width);
-    for (int64_t at = i; at < last && s->index; at++) s->index[at] = at - first;
+    sorting_read(&j->order, x, step, last - i, width, (char *)s->keys + i * width);
   }
   return CUPLUG_OK;
 }
@@ -105,62 +115,90 @@ static int place_digits(int64_t *counts, int64_t n) {
   return 0;
 }
 
-#define EXCHANGE(T, a, b) \
-  do {                    \
-    T *exchanged_ = a;    \
-    a = b;                \
-    b = exchanged_;       \
-  } while (0)
+/* Where passes read and write what goes with keys: places are read from nowhere at first, so that
+ * the last pass can write them to where they belong. */
+typedef struct turns {
+  int64_t *index, *spare;
+  const int64_t *from;
+  int64_t *to;
+} turns;
 
-#define LINES_OF(K, name)                                                                          \
-  static void insert_##name(K *keys, int64_t *index, int64_t n) {                                  \
-    for (int64_t i = 1; i < n; i++) {                                                              \
-      const K key = keys[i];                                                                       \
-      const int64_t its = index ? index[i] : 0;                                                    \
-      int64_t at = i;                                                                              \
-      for (; at > 0 && keys[at - 1] > key; at--) {                                                 \
-        keys[at] = keys[at - 1];                                                                   \
-        if (index) index[at] = index[at - 1];                                                      \
-      }                                                                                            \
-      keys[at] = key;                                                                              \
-      if (index) index[at] = its;                                                                  \
-    }                                                                                              \
-  }                                                                                                \
-  static void sort_line_##name(K *keys, K *spare, int64_t *index, int64_t *spare_index, int64_t n, \
-                               int64_t n_bytes) {                                                  \
-    int64_t counts[sizeof(K)][256] = {{0}};                                                        \
-    K *const home = keys;                                                                          \
-    int64_t *const index_home = index;                                                             \
-    for (int64_t i = 0; i < n; i++)                                                                \
-      for (int64_t p = 0; p < n_bytes; p++) counts[p][keys[i] >> (8 * p) & 255]++;                 \
-    for (int64_t p = 0; p < n_bytes; p++) {                                                        \
-      if (place_digits(counts[p], n)) continue;                                                    \
-      for (int64_t i = 0; i < n; i++) {                                                            \
-        const int64_t to = counts[p][keys[i] >> (8 * p) & 255]++;                                  \
-        spare[to] = keys[i];                                                                       \
-        if (index) spare_index[to] = index[i];                                                     \
-      }                                                                                            \
-      EXCHANGE(K, keys, spare);                                                                    \
-      EXCHANGE(int64_t, index, spare_index);                                                       \
-    }                                                                                              \
-    if (keys == home) return;                                                                      \
-    memcpy(home, keys, (size_t)n * sizeof(K));                                                     \
-    if (index_home) memcpy(index_home, index, (size_t)n * sizeof *index);                          \
-  }                                                                                                \
-  static int sort_lines_##name(void *context, int64_t begin, int64_t end) {                        \
-    const sorting *s = context;                                                                    \
-    for (int64_t line = begin; line < end; line++) {                                               \
-      K *keys = (K *)s->keys + line * s->m;                                                        \
-      int64_t *index = s->index ? s->index + line * s->m : NULL;                                   \
-      if (s->m <= FEW)                                                                             \
-        insert_##name(keys, index, s->m);                                                          \
-      else                                                                                         \
-        sort_line_##name(keys, (K *)s->spare + line * s->m, index,                                 \
-                         index ? s->spare_index + line * s->m : NULL, s->m, s->n_bytes);           \
-    }                                                                                              \
-    return CUPLUG_OK;                                                                              \
+static turns first_turn(const sorting *s, int64_t first, int n_passes) {
+  turns t = {NULL, NULL, NULL, NULL};
+  if (!s->index) return t;
+  t.index = s->index + first, t.spare = s->spare_index + first;
+  if (s->is_given) t.from = t.index;
+  t.to = !s->is_given && n_passes % 2 ? t.index : t.spare;
+  return t;
+}
+
+static void next_turn(turns *t) {
+  t->from = t->to;
+  t->to = t->to == t->index ? t->spare : t->index;
+}
+
+static void last_turn(const turns *t, int64_t n) {
+  if (t->from == t->index) return;
+  if (t->from) memcpy(t->index, t->from, (size_t)n * sizeof *t->index);
+  for (int64_t i = 0; i < n && !t->from; i++) t->index[i] = i;
+}
+
+#define LINES_OF(K, name)                                                             \
+  static void insert_##name(K *keys, int64_t *index, int64_t n) {                     \
+    for (int64_t i = 1; i < n; i++) {                                                 \
+      const K key = keys[i];                                                          \
+      const int64_t its = index ? index[i] : 0;                                       \
+      int64_t at = i;                                                                 \
+      for (; at > 0 && keys[at - 1] > key; at--) {                                    \
+        keys[at] = keys[at - 1];                                                      \
+        if (index) index[at] = index[at - 1];                                         \
+      }                                                                               \
+      keys[at] = key;                                                                 \
+      if (index) index[at] = its;                                                     \
+    }                                                                                 \
+  }                                                                                   \
+  static void sort_line_##name(const sorting *s, int64_t first) {                     \
+    K *const home = (K *)s->keys + first;                                             \
+    K *keys = home, *spare = (K *)s->spare + first;                                   \
+    const int64_t n = s->m;                                                           \
+    int64_t counts[sizeof(K)][256] = {{0}};                                           \
+    int is_same[sizeof(K)], n_passes = 0;                                             \
+    for (int64_t i = 0; i < n; i++)                                                   \
+      for (int64_t p = 0; p < s->n_bytes; p++) counts[p][keys[i] >> (8 * p) & 255]++; \
+    for (int64_t p = 0; p < s->n_bytes; p++)                                          \
+      n_passes += !(is_same[p] = place_digits(counts[p], n));                         \
+    turns t = first_turn(s, first, n_passes);                                         \
+    for (int64_t p = 0; p < s->n_bytes; p++) {                                        \
+      if (is_same[p]) continue;                                                       \
+      for (int64_t i = 0; i < n; i++) {                                               \
+        const int64_t at = counts[p][keys[i] >> (8 * p) & 255]++;                     \
+        spare[at] = keys[i];                                                          \
+        if (t.to) t.to[at] = t.from ? t.from[i] : i;                                  \
+      }                                                                               \
+      K *const moved = spare;                                                         \
+      spare = keys, keys = moved;                                                     \
+      next_turn(&t);                                                                  \
+    }                                                                                 \
+    last_turn(&t, n);                                                                 \
+    if (keys != home) memcpy(home, keys, (size_t)n * sizeof(K));                      \
+  }                                                                                   \
+  static int sort_lines_##name(void *context, int64_t begin, int64_t end) {           \
+    const sorting *s = context;                                                       \
+    for (int64_t line = begin; line < end; line++) {                                  \
+      const int64_t first = line * s->m;                                              \
+      const turns t = first_turn(s, first, 0);                                        \
+      if (s->m <= FEW) {                                                              \
+        last_turn(&t, s->m);                                                          \
+        insert_##name((K *)s->keys + first, t.index, s->m);                           \
+      } else {                                                                        \
+        sort_line_##name(s, first);                                                   \
+      }                                                                               \
+    }                                                                                 \
+    return CUPLUG_OK;                                                                 \
   }
 
+LINES_OF(uint8_t, bytes)
+LINES_OF(uint16_t, halves)
 LINES_OF(uint32_t, narrow)
 LINES_OF(uint64_t, wide)
 
@@ -169,8 +207,7 @@ LINES_OF(uint64_t, wide)
 typedef struct pass {
   const void *keys;
   void *to;
-  const int64_t *index;
-  int64_t *index_to;
+  turns turn;
   int64_t n, chunk;
   int shift;
   int64_t (*places)[256]; /* of each chunk: how often each digit is there, then where they go */
@@ -191,19 +228,32 @@ typedef struct pass {
   static int move_##name(void *context, int64_t begin, int64_t end) {  \
     const pass *p = context;                                           \
     const K *keys = p->keys;                                           \
+    K *const to = p->to;                                               \
+    const int shift = p->shift;                                        \
+    const turns t = p->turn;                                           \
     for (int64_t c = begin; c < end; c++) {                            \
-      const int64_t first = c * p->chunk, last = first + p->chunk;     \
-      for (int64_t i = first; i < (last < p->n ? last : p->n); i++) {  \
-        const int64_t to = p->places[c][keys[i] >> p->shift & 255]++;  \
-        ((K *)p->to)[to] = keys[i];                                    \
-        if (p->index) p->index_to[to] = p->index[i];                   \
+      const int64_t first = c * p->chunk, after = first + p->chunk;    \
+      const int64_t last = after < p->n ? after : p->n;                \
+      int64_t *places = p->places[c];                                  \
+      for (int64_t i = first; i < last; i++) {                         \
+        const int64_t at = places[keys[i] >> shift & 255]++;           \
+        to[at] = keys[i];                                              \
+        if (t.to) t.to[at] = t.from ? t.from[i] : i;                   \
       }                                                                \
     }                                                                  \
     return CUPLUG_OK;                                                  \
   }
 
+PASSES_OF(uint8_t, bytes)
+PASSES_OF(uint16_t, halves)
 PASSES_OF(uint32_t, narrow)
 PASSES_OF(uint64_t, wide)
+
+/* By the logarithm of the width of keys. */
+static cuplug_body *const BY_LINES[] = {sort_lines_bytes, sort_lines_halves, sort_lines_narrow,
+                                        sort_lines_wide};
+static cuplug_body *const COUNTS[] = {count_bytes, count_halves, count_narrow, count_wide};
+static cuplug_body *const MOVES[] = {move_bytes, move_halves, move_narrow, move_wide};
 
 /* Returns whether all keys have the same digit: they stay where they are. */
 static int place_chunks(pass *p, int64_t n_chunks) {
@@ -222,36 +272,38 @@ static int place_chunks(pass *p, int64_t n_chunks) {
 
 /* Sorts line `line`, in passes from `keys` to `spare` and back. */
 static int sort_long(const sorting *s, int64_t line, int64_t (*places)[256]) {
-  const int is_wide = s->n_bytes == 8;
-  const int64_t width = is_wide ? 8 : 4, at = line * s->m;
-  char *keys = (char *)s->keys + at * width, *spare = (char *)s->spare + at * width;
-  int64_t *index = s->index ? s->index + at : NULL;
-  int64_t *spare_index = s->index ? s->spare_index + at : NULL;
+  const int kind = __builtin_ctz((unsigned)s->width);
+  const int64_t first = line * s->m, at = first * s->width;
+  char *keys = (char *)s->keys + at, *spare = (char *)s->spare + at;
   pass p = {.n = s->m, .chunk = (s->m + MOST_CHUNKS - 1) / MOST_CHUNKS, .places = places};
   const int64_t n_chunks = (s->m + p.chunk - 1) / p.chunk;
+  p.turn = first_turn(s, first, (int)s->n_bytes);
   for (p.shift = 0; p.shift < 8 * s->n_bytes; p.shift += 8) {
-    p.keys = keys, p.to = spare, p.index = index, p.index_to = spare_index;
-    int status = cuplug_parallel(s->call, n_chunks, 1, is_wide ? count_wide : count_narrow, &p);
+    p.keys = keys, p.to = spare;
+    int status = cuplug_parallel(s->call, n_chunks, 1, COUNTS[kind], &p);
     if (status) return status;
     if (place_chunks(&p, n_chunks)) continue;
-    status = cuplug_parallel(s->call, n_chunks, 1, is_wide ? move_wide : move_narrow, &p);
+    status = cuplug_parallel(s->call, n_chunks, 1, MOVES[kind], &p);
     if (status) return status;
-    EXCHANGE(char, keys, spare);
-    EXCHANGE(int64_t, index, spare_index);
+    spare = keys, keys = p.to;
+    next_turn(&p.turn);
   }
-  if (keys == (char *)s->keys + at * width) return CUPLUG_OK;
-  memcpy(spare, keys, (size_t)(s->m * width));
-  if (s->index) memcpy(spare_index, index, (size_t)s->m * sizeof *index);
+  last_turn(&p.turn, s->m);
+  if (keys != (char *)s->keys + at) memcpy(spare, keys, (size_t)(s->m * s->width));
   return CUPLUG_OK;
 }
 
 int sorting_run(sorting *s) {
-  if (s->m < 2 || s->n_lines == 0) return CUPLUG_OK;
-  if (s->by) return sorting_run_by_vectors(s, NULL);
+  const uint64_t n = (uint64_t)(s->n_lines * s->m);
+  if (n == 0) return CUPLUG_OK;
+  if (!s->index && (s->by || s->width == 1)) return sorting_run_by_vectors(s, NULL);
   if (s->index && sorting_can_pack(s)) return sorting_run_packed(s);
+  s->spare = cuplug_workspace(s->call, n * (uint64_t)s->width);
+  if (s->index) s->spare_index = cuplug_workspace(s->call, n * sizeof *s->index);
+  if (!s->spare || (s->index && !s->spare_index)) return CUPLUG_ERROR_MEMORY;
   if (s->m < LONG)
     return cuplug_parallel(s->call, s->n_lines, 1 + AT_ONCE / s->m,
-                           s->n_bytes == 8 ? sort_lines_wide : sort_lines_narrow, s);
+                           BY_LINES[__builtin_ctz((unsigned)s->width)], s);
   int64_t(*places)[256] = cuplug_workspace(s->call, MOST_CHUNKS * sizeof *places);
   int status = places ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
   for (int64_t line = 0; line < s->n_lines && !status; line++) status = sort_long(s, line, places);

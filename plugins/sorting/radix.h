@@ -5,6 +5,10 @@
 
 #include "order.h"
 
+/* Of narrow keys more are computed at once. */
+ORDER_OF_WIDTH(uint8_t, 8)
+ORDER_OF_WIDTH(uint16_t, 16)
+
 /* Keys without anything that goes with them, sorted in place by vectors (quicksort.c). Of keys of
  * one width; `depth`: how many bad divisions there may be, some twice the logarithm. */
 typedef struct sorting_by_vectors {
@@ -12,30 +16,36 @@ typedef struct sorting_by_vectors {
   /* Moves lesser keys before the others, where there are 512 or more. Returns how many are lesser,
    * at least one; with *is_done these are equal. */
   int64_t (*split)(void *keys, int64_t n, int depth, int *is_done);
+  int64_t most; /* keys that `sort` takes: there is no `split` where this is less than any number */
 } sorting_by_vectors;
 
-/* For keys of 4 or 8 bytes, or NULL where this CPU has no vectors for it. */
+/* For keys of so many bytes, or NULL where this CPU has no vectors for it. */
 const sorting_by_vectors *sorting_by_vectors_of(int64_t n_bytes);
 
-/* n_lines of m keys each, one after the other. Keys of up to 4 bytes lie in 32 bits, others in 64.
- * `index`, unless it is NULL, has what goes with each key. */
+/* What goes with keys: nothing, their places in their lines, or what the caller gives. */
+typedef enum sorting_index { SORTING_ALONE, SORTING_PLACES, SORTING_GIVEN } sorting_index;
+
+/* n_lines of m keys each, one after the other, of `width` bytes: of n_bytes, but of 4 or more where
+ * the caller gives an index. `index`, unless it is NULL, has what goes with each key. */
 typedef struct sorting {
   const cuplug_call *call;
-  const sorting_by_vectors *by; /* or NULL: a radix sort, which takes the spare arrays */
+  const sorting_by_vectors *by; /* or NULL: with an index, or where there are none */
   void *keys, *spare;
   int64_t *index, *spare_index;
-  int64_t n_lines, m, n_bytes;
+  int64_t n_lines, m, n_bytes, width;
+  int is_given, wants_keys; /* unless set, an index may be in order, but not the keys */
 } sorting;
 
-/* Reads n elements of x, which are `step` apart, as keys. */
-void sorting_read(const order *o, const void *x, int64_t step, int64_t n, void *keys);
+/* Reads n elements of x, which are `step` apart, as keys of `width` bytes. */
+void sorting_read(const order *o, const void *x, int64_t step, int64_t n, int64_t width,
+                  void *keys);
 
-/* Takes workspaces for the keys of lines, and, if asked to, for an index. Keys by vectors may lie
- * in `home` instead, unless it is NULL. */
+/* Takes workspaces for the keys of lines, and, if asked to, for an index. What is wanted, keys or
+ * places, lies in `home` instead, unless it is NULL. */
 int sorting_begin(sorting *s, const cuplug_call *call, int64_t n_bytes, int64_t n_lines, int64_t m,
-                  int has_index, void *home);
+                  sorting_index index, void *home);
 
-/* Reads the keys of x along an axis; the index of each becomes its position in its line. */
+/* Reads the keys of x along an axis. */
 int sorting_load(sorting *s, const cuplug_tensor *x, const elements_axis *axis, const order *o);
 
 /* Sorts each line; equal keys stay in their order. */
@@ -45,7 +55,11 @@ int sorting_run(sorting *s);
 int sorting_can_pack(const sorting *s);
 int sorting_run_packed(sorting *s);
 
-/* The same without an index, by vectors. Keys become numbers again, unless o is NULL. */
+/* The same without an index, by vectors; bytes are counted where there are many, or no vectors.
+ * Keys become numbers again, unless o is NULL. */
 int sorting_run_by_vectors(const sorting *s, const order *o);
+
+/* Sorts bytes in place: counts how often each is there. */
+int sorting_count(const cuplug_call *call, uint8_t *keys, int64_t n);
 
 #endif

@@ -10,7 +10,8 @@
  *   number j of the order of x came from.                            grad, out V[*s], x T[*s]
  *
  * T: bool, integers, floating dtypes. Numbers become unsigned keys of the same order, and these are
- * sorted by their bytes; those of 4 bytes, and of 8 without positions, by a quicksort in vectors.
+ * sorted alone by vectors, or bytes by how often each is there; with positions as words of both by
+ * vectors, where these have the bits, or digit by digit.
  * Bytes moved: for each byte of T the keys twice, and so positions; by vectors x once, and the keys
  * twice for each time that halves them until caches hold them. */
 #include "sorting/radix.h"
@@ -43,21 +44,21 @@ typedef struct writing {
 static int write_numbers(void *context, int64_t begin, int64_t end) {
   const writing *w = context;
   const order o = w->order;
-#define CASE(T, K)        \
+#define CASE(T)           \
   FOR_KEYS(w, begin, end, \
-           ((T *)w->out)[first + j * width] = (T)order_bits(&o, ((const K *)w->s->keys)[i]))
+           ((T *)w->out)[first + j * width] = (T)order_bits(&o, ((const T *)w->s->keys)[i]))
   switch (o.n_bytes) {
   case 1:
-    CASE(uint8_t, uint32_t)
+    CASE(uint8_t)
     break;
   case 2:
-    CASE(uint16_t, uint32_t)
+    CASE(uint16_t)
     break;
   case 4:
-    CASE(uint32_t, uint32_t)
+    CASE(uint32_t)
     break;
   default:
-    CASE(uint64_t, uint64_t)
+    CASE(uint64_t)
   }
 #undef CASE
   return CUPLUG_OK;
@@ -99,13 +100,16 @@ static int sort(const cuplug_call *call, const cuplug_tensor *x, cuplug_body *wr
   w.order = order_of(x, call->scalars[1].i != 0);
   w.element_bytes = cuplug_element_bytes(&call->tensors[0]);
   const int64_t n_lines = w.axis.n_outer * w.axis.width;
-  const int is_alone = write == write_numbers;
-  int status = sorting_begin(&s, call, w.order.n_bytes, n_lines, w.axis.m, !is_alone,
-                             is_alone && w.axis.width == 1 ? w.out : NULL);
+  const int is_alone = write == write_numbers, is_index = write == write_index;
+  int status = sorting_begin(&s, call, w.order.n_bytes, n_lines, w.axis.m,
+                             is_alone ? SORTING_ALONE : SORTING_PLACES,
+                             w.axis.width == 1 && (is_alone || is_index) ? w.out : NULL);
   if (!status) status = sorting_load(&s, x, &w.axis, &w.order);
-  if (!status && s.keys == w.out) return sorting_run_by_vectors(&s, &w.order);
+  if (!status && s.keys == w.out && (s.by || s.width == 1))
+    return sorting_run_by_vectors(&s, &w.order);
   if (!status) status = sorting_run(&s);
-  return status ? status : cuplug_parallel(call, n_lines * s.m, AT_ONCE, write, &w);
+  if (status || s.index == w.out) return status;
+  return cuplug_parallel(call, n_lines * s.m, AT_ONCE, write, &w);
 }
 
 CUPLUG_ENTRY int sort_host(const cuplug_call *call) {

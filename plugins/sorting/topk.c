@@ -128,7 +128,7 @@ static void choose_line(const job *j, int64_t line, aside *a) {
     n = least(m - begin, a->is_full ? BLOCK : first);
     if (a->n + n > j->room || (!a->is_full && a->n >= first && first < BLOCK))
       is_wide ? keep_wide(a, k) : keep_narrow(a, k);
-    sorting_read(&j->order, x + begin * step * n_bytes, step, n, block);
+    sorting_read(&j->order, x + begin * step * n_bytes, step, n, j->top.width, block);
     is_wide ? add_wide(a, block, n, begin) : add_narrow(a, (const uint32_t *)block, n, begin);
   }
   if (a->n > k) is_wide ? keep_wide(a, k) : keep_narrow(a, k);
@@ -176,7 +176,7 @@ CUPLUG_ENTRY int topk_host(const cuplug_call *call) {
   j.element_bytes = cuplug_element_bytes(x);
   j.room = 4 * k + ROOM + BLOCK;
   if (j.room > j.axis.m) j.room = j.axis.m;
-  int status = sorting_begin(&j.top, call, j.order.n_bytes, n_lines, k, 1, NULL);
+  int status = sorting_begin(&j.top, call, j.order.n_bytes, n_lines, k, SORTING_GIVEN, NULL);
   if (!status) status = cuplug_parallel(call, n_lines, grain, choose_lines, &j);
   if (!status) status = sorting_run(&j.top);
   return status ? status : cuplug_parallel(call, n_lines, grain, write_lines, &j);

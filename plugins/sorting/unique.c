@@ -13,7 +13,16 @@ CUPLUG_ENTRY int unique_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int unique_values_cuda(const cuplug_call *call);
 
 static uint64_t key_at(const sorting *s, int64_t i) {
-  return s->n_bytes == 8 ? ((const uint64_t *)s->keys)[i] : ((const uint32_t *)s->keys)[i];
+  switch (s->width) {
+  case 1:
+    return ((const uint8_t *)s->keys)[i];
+  case 2:
+    return ((const uint16_t *)s->keys)[i];
+  case 4:
+    return ((const uint32_t *)s->keys)[i];
+  default:
+    return ((const uint64_t *)s->keys)[i];
+  }
 }
 
 /* Is sorted key number i another than the one before it? */
@@ -27,7 +36,9 @@ static int sort_all(const cuplug_call *call, sorting *s, const order *o, int has
                     int64_t *n_found) {
   const cuplug_tensor *x = &call->tensors[0];
   const elements_axis all = {1, cuplug_n_elements(x), 1};
-  int status = sorting_begin(s, call, o->n_bytes, 1, all.m, has_index, NULL);
+  int status = sorting_begin(s, call, o->n_bytes, 1, all.m,
+                             has_index ? SORTING_PLACES : SORTING_ALONE, NULL);
+  s->wants_keys = 1;
   if (!status) status = sorting_load(s, x, &all, o);
   if (!status) status = sorting_run(s);
   *n_found = 0;

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 DTYPES = ["bool", *SIGNED, *UNSIGNED, *FLOATING]
-SHAPES = [(0,), (1,), (41,), (3, 0, 2), (7, 300), (3, 5, 401)]
+SHAPES = [(0,), (1,), (41,), (3, 0, 2), (7, 300), (3, 5, 401), (2, 1100)]
 
 
 def numbers(shape, dtype, seed=0) -> np.ndarray:
@@ -96,13 +96,13 @@ def test_shapes_and_axes(backend, shape, dtype, descending, data):
     check(backend, numbers(tuple(shape), dtype), axis, descending)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "int64"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "int16", "float32", "int64"])
 def test_long_lines(backend, dtype):
     """By all threads, or one after the other by CUB; of several and along the first axis."""
     if not backend.supports(dtype_of(dtype)):
         pytest.skip(f"{backend.name} has no {dtype}")
-    x = np.random.default_rng(0).standard_normal((2, 300_000)) * 1e9
-    x = np.abs(x) % 251 if dtype == "uint8" else x
+    x = np.random.default_rng(0).standard_normal((2, 300_000))
+    x = np.abs(x * 1e9) % 251 if dtype == "uint8" else x * (5000 if dtype[-2:] == "16" else 1e9)
     check(backend, x.astype(dtype), 1, False)
     check(backend, np.ascontiguousarray(x.astype(dtype).T), 0, True)
 
@@ -114,6 +114,17 @@ def test_long_lines_of_few_numbers(backend, dtype):
     for each in (x, np.sort(x), np.sort(x)[::-1]):
         check(backend, each, 0, False)
         check(backend, each, 0, True)
+
+
+@pytest.mark.parametrize("m", [50, 1000, 300_000])
+@pytest.mark.parametrize("low", [1, 2, 2**16, 2**32])
+@pytest.mark.parametrize("high", [0, 1, 2**31, 2**62])
+def test_wide_numbers_that_are_alike(backend, m, low, high):
+    """Of which few bits differ, the upper ones or the lower ones."""
+    random = np.random.default_rng(0)
+    x = random.integers(-2, 3, (3, m)) * high + random.integers(0, 3, (3, m)) * low
+    check(backend, x, 1, False)
+    check(backend, x.astype(np.float64), 1, True)
 
 
 def test_many_lines(backend):
