@@ -3,6 +3,7 @@
  *   x T[m], ascending; values T[*n]; out int64[*n]: how many elements of x are below each value,
  * or, with side "right", not above it. NaN is larger than all numbers. T: bool, integers, floating
  * dtypes. Bytes moved: values and out once, and log2(m) elements of x for each. */
+#include "sorting/radix.h"
 #include "sorting/search.h"
 
 #include <string.h>
@@ -10,12 +11,14 @@
 CUPLUG_ENTRY int searchsorted_cuda(const cuplug_call *call);
 
 #define LEAST (1 << 12) /* elements that are looked at, which are worth a thread */
+#define MANY (1 << 9)   /* bytes that are worth a search of each that there can be */
 
 typedef struct job {
   order order;
   const void *x, *values;
   int64_t m, *out;
   int is_right;
+  const int64_t *of_bytes; /* where each is found */
 } job;
 
 #define NEAR 16    /* elements that are looked at first */
@@ -117,11 +120,51 @@ static int search(void *context, int64_t begin, int64_t end) {
 
 static int64_t steps(int64_t m) { return m ? 64 - __builtin_clzll((uint64_t)m) : 1; }
 
+static int look_up(void *context, int64_t begin, int64_t end) {
+  const job *j = context;
+  const uint8_t *values = j->values;
+  for (int64_t i = begin; i < end; i++) j->out[i] = j->of_bytes[values[i]];
+  return CUPLUG_OK;
+}
+
+/* Many bytes: each that there can be is searched once. */
+static int search_bytes(const cuplug_call *call, const job *given, int64_t n) {
+  uint8_t values[256];
+  int64_t found[256];
+  job j = *given;
+  for (int d = 0; d < 256; d++) values[d] = (uint8_t)d;
+  j.values = values, j.out = found;
+  search(&j, 0, 256);
+  j.values = given->values, j.out = given->out, j.of_bytes = found;
+  return cuplug_parallel(call, n, LEAST, look_up, &j);
+}
+
+/* The keys of an array instead of its elements: the order of keys is that of unsigned integers. */
+static int read_keys(const cuplug_call *call, const cuplug_tensor *x, const order *o,
+                     const void **keys) {
+  const elements_axis all = {1, cuplug_n_elements(x), 1};
+  sorting s;
+  int status = sorting_begin(&s, call, o->n_bytes, 1, all.m, SORTING_ALONE, NULL);
+  if (!status) status = sorting_load(&s, x, &all, o);
+  *keys = s.keys;
+  return status;
+}
+
 CUPLUG_ENTRY int searchsorted_host(const cuplug_call *call) {
   const cuplug_tensor *x = &call->tensors[0], *values = &call->tensors[1];
-  job j = {order_of(x, 0),         x->data, values->data, x->shape[0], call->outputs[0].data,
-           call->scalars[0].i != 0};
-  return cuplug_parallel(call, cuplug_n_elements(values), LEAST / steps(j.m), search, &j);
+  const int64_t n = cuplug_n_elements(values);
+  const order o = order_of(x, 0);
+  job j = {.order = o, .x = x->data, .values = values->data, .m = x->shape[0]};
+  j.out = call->outputs[0].data;
+  j.is_right = call->scalars[0].i != 0;
+  if (o.n_bytes == 1 && n >= MANY) return search_bytes(call, &j, n);
+  if (o.n_bytes == 2 && o.infinity && n >= j.m) {
+    int status = read_keys(call, x, &o, &j.x);
+    if (!status) status = read_keys(call, values, &o, &j.values);
+    if (status) return status;
+    j.order = (order){.all = o.all, .n_bytes = 2};
+  }
+  return cuplug_parallel(call, n, LEAST / steps(j.m), search, &j);
 }
 
 CUPLUG_OPERATOR(searchsorted_cuda, searchsorted_host,

@@ -142,12 +142,23 @@ static int put_key(uint64_t *keys, int n, uint64_t key) {
   return n + 1;
 }
 
+/* The keys of bytes, of which all can be looked for. */
+static int keys_of_bytes(const uint8_t *x, int64_t n, const order *o, uint64_t *keys) {
+  uint8_t is_there[256] = {0};
+  int n_keys = 0;
+  for (int64_t i = 0; i < n; i++) is_there[x[i]] = 1;
+  for (uint64_t key = 0; key < 256; key++)
+    if (is_there[order_bits(o, key)]) keys[n_keys++] = key;
+  return n_keys;
+}
+
 /* Puts the keys that differ into `keys`, in order, and returns how many; -1: more than FEW, or
  * there are NaNs, each of which stands for itself. */
 static int64_t few_keys(const cuplug_call *call, const order *o, uint64_t *keys) {
   const cuplug_tensor *x = &call->tensors[0];
   const int64_t n = cuplug_n_elements(x);
   few f = {x->data, n, o->n_bytes, n / RANGE, NULL};
+  if (o->n_bytes == 1 && n <= RANGE) return keys_of_bytes(x->data, n, o, keys);
   if (n < LEAST) return -1;
   if (f.n_parts > MOST_PARTS) f.n_parts = MOST_PARTS;
   if (f.n_parts < 1) f.n_parts = 1;
