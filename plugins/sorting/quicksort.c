@@ -93,6 +93,7 @@
    : (distance) == 16 ? _mm512_shuffle_i64x2(v, v, 0x4e) \
                       : _mm512_permutexvar_epi16(        \
                             _mm512_xor_si512(NUMBERS16, _mm512_set1_epi16((short)(distance))), v))
+#define CHOSEN16(a, b, bit) _mm512_mask_blend_epi16(LANES_WITH(bit), a, b)
 #define EXCHANGED16(a, b, bit) _mm512_mask_max_epu16(LEAST16(a, b), LANES_WITH(bit), a, b)
 
 #define KEY uint16_t
@@ -106,6 +107,7 @@
 #define LEAST LEAST16
 #define GREATEST GREATEST16
 #define SHUFFLED SHUFFLED16
+#define CHOSEN CHOSEN16
 #define EXCHANGED EXCHANGED16
 #include "sorting/quicksort_code.h"
 
@@ -121,6 +123,7 @@
 #define LEAST LEAST16
 #define GREATEST GREATEST16
 #define SHUFFLED SHUFFLED16
+#define CHOSEN CHOSEN16
 #define EXCHANGED EXCHANGED16
 #include "sorting/quicksort_code.h"
 
@@ -148,6 +151,7 @@
 #undef LEAST16
 #undef GREATEST16
 #undef SHUFFLED16
+#undef CHOSEN16
 #undef EXCHANGED16
 
 /* ---- AVX2 ------------------------------------------------------------------------------------ */

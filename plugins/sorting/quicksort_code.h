@@ -12,8 +12,7 @@
  *   LEAST(a, b), GREATEST(a, b)
  *   SHUFFLED(v, distance)                 in each lane the one whose number differs by these bits
  *   EXCHANGED(a, b, bit)                  GREATEST in lanes whose number has the bit, else LEAST
- *   CHOSEN(a, b, bit)                     b in lanes whose number has the bit, else a: where there
- *                                         are no more lanes than vectors of a network
+ *   CHOSEN(a, b, bit)                     b in lanes whose number has the bit, else a
  *
  * With BELOW, any number of keys by a quicksort (sort, split).
  *
@@ -38,14 +37,6 @@ INLINE VECTOR NAMED(compared)(VECTOR v, unsigned distance, unsigned bit) {
   return EXCHANGED(v, other, bit);
 }
 
-/* Sorts lanes of which each half is above or below the other. */
-INLINE VECTOR NAMED(halves)(VECTOR v) {
-  if (LANES > 16) v = NAMED(compared)(v, 8, 8);
-  if (LANES > 8) v = NAMED(compared)(v, 4, 4);
-  if (LANES > 4) v = NAMED(compared)(v, 2, 2);
-  return NAMED(compared)(v, 1, 1);
-}
-
 INLINE VECTOR NAMED(sorted)(VECTOR v) {
   v = NAMED(compared)(v, 1, 1);
   v = NAMED(compared)(v, 3, 2);
@@ -61,7 +52,14 @@ INLINE VECTOR NAMED(sorted)(VECTOR v) {
     v = NAMED(compared)(v, 2, 2);
     v = NAMED(compared)(v, 1, 1);
   }
-  return LANES > 16 ? NAMED(halves)(NAMED(compared)(v, 31, 16)) : v;
+  if (LANES > 16) {
+    v = NAMED(compared)(v, 31, 16);
+    v = NAMED(compared)(v, 8, 8);
+    v = NAMED(compared)(v, 4, 4);
+    v = NAMED(compared)(v, 2, 2);
+    v = NAMED(compared)(v, 1, 1);
+  }
+  return v;
 }
 
 INLINE void NAMED(compare)(VECTOR *a, VECTOR *b) {
@@ -70,81 +68,81 @@ INLINE void NAMED(compare)(VECTOR *a, VECTOR *b) {
   *a = least;
 }
 
-/* Sorts 2 * n vectors, of which each n are sorted. */
-INLINE void NAMED(merge)(VECTOR *v, int n) {
-  for (int i = 0; i < n; i++) {
-    v[2 * n - 1 - i] = SHUFFLED(v[2 * n - 1 - i], LANES - 1);
-    NAMED(compare)(&v[i], &v[2 * n - 1 - i]);
-  }
-  for (int distance = n / 2; distance; distance /= 2)
-    for (int i = 0; i < 2 * n; i++)
-      if (!(i & distance)) NAMED(compare)(&v[i], &v[i + distance]);
-  for (int i = 0; i < 2 * n; i++) v[i] = NAMED(halves)(NAMED(compared)(v[i], LANES / 2, LANES / 2));
-}
-
-#if LANES <= MOST
 /* Compares vectors whose numbers differ by these bits. */
-INLINE void NAMED(compare_rows)(VECTOR *v, int distance) {
-  for (int i = 0; i < LANES; i++)
+INLINE void NAMED(compare_rows)(VECTOR *v, int n, int distance) {
+#pragma GCC unroll 16
+  for (int i = 0; i < n; i++)
     if (i < (i ^ distance)) NAMED(compare)(&v[i], &v[i ^ distance]);
 }
 
 /* Sorts each lane of vectors of which halves are bitonic. */
-INLINE void NAMED(merge_rows)(VECTOR *v, int distance) {
-  if (distance > 4) NAMED(compare_rows)(v, 8);
-  if (distance > 2) NAMED(compare_rows)(v, 4);
-  if (distance > 1) NAMED(compare_rows)(v, 2);
-  NAMED(compare_rows)(v, 1);
+INLINE void NAMED(merge_rows)(VECTOR *v, int n, int distance) {
+  if (distance > 4) NAMED(compare_rows)(v, n, 8);
+  if (distance > 2) NAMED(compare_rows)(v, n, 4);
+  if (distance > 1) NAMED(compare_rows)(v, n, 2);
+  NAMED(compare_rows)(v, n, 1);
 }
 
-/* Puts sorted columns together, of which each `n` are one sequence, in pairs of sequences. */
-INLINE void NAMED(merge_columns)(VECTOR *v, unsigned n) {
-  for (int i = 0; i < LANES / 2; i++) {
-    const VECTOR a = v[i], b = v[LANES - 1 - i];
-    v[i] = EXCHANGED(a, SHUFFLED(b, 2 * n - 1), n);
-    v[LANES - 1 - i] = EXCHANGED(b, SHUFFLED(a, 2 * n - 1), n);
+/* Which lanes columns are in, by the bits of their numbers: where there are fewer vectors than
+ * lanes the upper bits are the low ones of lanes, which `transpose` makes those of vectors. */
+INLINE unsigned NAMED(turned)(unsigned bits, int n) {
+  return n >= LANES ? bits : (bits * n | bits * n / LANES) & (LANES - 1);
+}
+
+/* Puts sorted columns of n vectors together, of which each `group` are one sequence, in pairs of
+ * sequences. */
+INLINE void NAMED(merge_columns)(VECTOR *v, int n, unsigned group) {
+  const unsigned bit = NAMED(turned)(group, n), others = NAMED(turned)(2 * group - 1, n);
+#pragma GCC unroll 16
+  for (int i = 0; i < n / 2; i++) {
+    const VECTOR a = v[i], b = v[n - 1 - i];
+    v[i] = EXCHANGED(a, SHUFFLED(b, others), bit);
+    v[n - 1 - i] = EXCHANGED(b, SHUFFLED(a, others), bit);
   }
-  for (int i = 0; i < LANES; i++) {
-    if (n > 4) v[i] = NAMED(compared)(v[i], 4, 4);
-    if (n > 2) v[i] = NAMED(compared)(v[i], 2, 2);
-    if (n > 1) v[i] = NAMED(compared)(v[i], 1, 1);
+#pragma GCC unroll 16
+  for (int i = 0; i < n; i++) {
+    if (group > 8) v[i] = NAMED(compared)(v[i], NAMED(turned)(8, n), NAMED(turned)(8, n));
+    if (group > 4) v[i] = NAMED(compared)(v[i], NAMED(turned)(4, n), NAMED(turned)(4, n));
+    if (group > 2) v[i] = NAMED(compared)(v[i], NAMED(turned)(2, n), NAMED(turned)(2, n));
+    if (group > 1) v[i] = NAMED(compared)(v[i], NAMED(turned)(1, n), NAMED(turned)(1, n));
   }
-  NAMED(merge_rows)(v, LANES / 2);
+  NAMED(merge_rows)(v, n, n / 2);
 }
 
-INLINE void NAMED(transpose)(VECTOR *v, int distance) {
-  for (int i = 0; i < LANES; i++) {
-    if (i & distance) continue;
-    const VECTOR a = v[i], b = v[i + distance];
-    v[i] = CHOSEN(a, SHUFFLED(b, distance), distance);
-    v[i + distance] = CHOSEN(SHUFFLED(a, distance), b, distance);
+/* Exchanges a bit of the numbers of n vectors and of lanes. */
+INLINE void NAMED(transpose)(VECTOR *v, int n, int bit) {
+#pragma GCC unroll 16
+  for (int i = 0; i < n; i++) {
+    if (i & bit) continue;
+    const VECTOR a = v[i], b = v[i + bit];
+    v[i] = CHOSEN(a, SHUFFLED(b, bit), bit);
+    v[i + bit] = CHOSEN(SHUFFLED(a, bit), b, bit);
   }
 }
 
-/* Sorts as many vectors as each has lanes: between vectors no lanes need to be moved. */
-INLINE void NAMED(square)(VECTOR *v) {
-  NAMED(compare_rows)(v, 1);
-  NAMED(compare_rows)(v, 3);
-  NAMED(merge_rows)(v, 1);
-  if (LANES > 4) NAMED(compare_rows)(v, 7);
-  if (LANES > 4) NAMED(merge_rows)(v, 2);
-  if (LANES > 8) NAMED(compare_rows)(v, 15);
-  if (LANES > 8) NAMED(merge_rows)(v, 4);
-  NAMED(merge_columns)(v, 1);
-  NAMED(merge_columns)(v, 2);
-  if (LANES > 4) NAMED(merge_columns)(v, 4);
-  if (LANES > 8) NAMED(merge_columns)(v, 8);
-  NAMED(transpose)(v, 1);
-  NAMED(transpose)(v, 2);
-  if (LANES > 4) NAMED(transpose)(v, 4);
-  if (LANES > 8) NAMED(transpose)(v, 8);
+/* Sorts n vectors, from 2 on: first each lane, between vectors, where no lanes need to be moved. */
+INLINE void NAMED(sort_rows)(VECTOR *v, int n) {
+  NAMED(compare_rows)(v, n, 1);
+  if (n > 2) NAMED(compare_rows)(v, n, 3);
+  if (n > 2) NAMED(merge_rows)(v, n, 1);
+  if (n > 4) NAMED(compare_rows)(v, n, 7);
+  if (n > 4) NAMED(merge_rows)(v, n, 2);
+  if (n > 8) NAMED(compare_rows)(v, n, 15);
+  if (n > 8) NAMED(merge_rows)(v, n, 4);
+  NAMED(merge_columns)(v, n, 1);
+  NAMED(merge_columns)(v, n, 2);
+  if (LANES > 4) NAMED(merge_columns)(v, n, 4);
+  if (LANES > 8) NAMED(merge_columns)(v, n, 8);
+  if (LANES > 16) NAMED(merge_columns)(v, n, 16);
+  NAMED(transpose)(v, n, 1);
+  if (n > 2) NAMED(transpose)(v, n, 2);
+  if (n > 4 && LANES > 4) NAMED(transpose)(v, n, 4);
+  if (n > 8 && LANES > 8) NAMED(transpose)(v, n, 8);
 }
-
-#endif
 
 /* Sorts the keys of n vectors, of which `count` are there. */
 INLINE void NAMED(network)(KEY *keys, int64_t count, int n) {
-  const int first = n < LANES ? 1 : LANES; /* vectors that are sorted before any are merged */
+  const int fold = n > LANES ? n / LANES : 1; /* vectors that a column makes */
   VECTOR v[MOST];
 #pragma GCC unroll 16
   for (int i = 0; i < n; i++) {
@@ -152,27 +150,18 @@ INLINE void NAMED(network)(KEY *keys, int64_t count, int n) {
     v[i] =
         left >= LANES ? LOAD(keys + i * LANES) : LOAD_SOME(keys + i * LANES, left > 0 ? left : 0);
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < n; i += first) {
-#if LANES <= MOST
-    if (first > 1) {
-      NAMED(square)(v + i);
-      continue;
-    }
-#endif
-    v[i] = NAMED(sorted)(v[i]);
-  }
-  for (int i = 0; i < n && n > 1 && first <= 1; i += 2) NAMED(merge)(v + i, 1);
-  for (int i = 0; i < n && n > 2 && first <= 2; i += 4) NAMED(merge)(v + i, 2);
-  for (int i = 0; i < n && n > 4 && first <= 4; i += 8) NAMED(merge)(v + i, 4);
-  if (n > 8 && first <= 8) NAMED(merge)(v, 8);
+  if (n == 1)
+    v[0] = NAMED(sorted)(v[0]);
+  else
+    NAMED(sort_rows)(v, n);
 #pragma GCC unroll 16
   for (int i = 0; i < n; i++) {
     const int64_t left = count - i * LANES;
+    const VECTOR sorted = v[i / fold + i % fold * LANES];
     if (left >= LANES)
-      STORE(keys + i * LANES, v[i]);
+      STORE(keys + i * LANES, sorted);
     else if (left > 0)
-      STORE_SOME(keys + i * LANES, v[i], left);
+      STORE_SOME(keys + i * LANES, sorted, left);
   }
 }
 
