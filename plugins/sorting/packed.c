@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of keys with an index by vectors: a word is a key and its place in the line, so that equal
- * keys stay in their order. Of keys of 8 bytes it has 32 bits, from the first one on that differs
- * between keys; those whose 32 bits are equal are sorted once more, by the bits that are left. */
+ * keys stay in their order. Bits that all keys share are left out: where the others and a place
+ * have 32 together, words are of 32 bits, else of 64, half of them for each. Keys of 8 bytes whose
+ * half is equal are sorted once more, by the bits that are left. */
 #include "sorting/radix.h"
 
 #include <stdatomic.h>
 
 #define AT_ONCE (1 << 15)  /* keys that are worth a thread */
 #define DEPTH 64           /* bad divisions of few keys */
-#define FEW_BYTES (1 << 9) /* more of them are sooner counted */
+#define FEW_BYTES (1 << 9) /* that are not sooner counted */
 
 typedef struct packing packing;
 typedef void packing_run(const packing *p, int64_t first, int64_t i, int64_t last);
@@ -20,41 +21,61 @@ struct packing {
   void *words;
   int64_t *to; /* what goes with each key, in order */
   _Atomic uint64_t differing;
-  int shift;
-  uint64_t left; /* bits of keys that differ and are not in words */
+  uint64_t same, left; /* bits that all keys share, and those that are not in words */
+  int shift, bits;     /* of keys; of places */
 };
 
 /* For keys number i to `last` of the line whose first one is number `first`. */
-#define PACKING(K, W, bits, name)                                                       \
+#define PACKING(K, W, name)                                                             \
   static void pack_##name(const packing *p, int64_t first, int64_t i, int64_t last) {   \
     const K *keys = p->s->keys;                                                         \
     W *words = p->words;                                                                \
-    const int shift = p->shift;                                                         \
+    const int shift = p->shift, bits = p->bits;                                         \
     for (; i < last; i++) words[i] = (W)(keys[i] >> shift) << bits | (W)(i - first);    \
   }                                                                                     \
   static void unpack_##name(const packing *p, int64_t first, int64_t i, int64_t last) { \
     K *keys = p->s->keys;                                                               \
-    const W *words = p->words;                                                          \
+    const K same = (K)p->same;                                                          \
+    const W *words = p->words, places = ((W)1 << p->bits) - 1;                          \
     const int64_t *index = p->s->index;                                                 \
-    const int is_given = p->to != index;                                                \
+    int64_t *const to = p->to;                                                          \
+    const int is_given = to != index, shift = p->shift, bits = p->bits;                 \
     for (; i < last; i++) {                                                             \
-      const int64_t place = (int64_t)(words[i] & (((W)1 << bits) - 1));                 \
-      p->to[i] = is_given ? index[first + place] : place;                               \
-      keys[i] = (K)(words[i] >> bits);                                                  \
+      const int64_t place = (int64_t)(words[i] & places);                               \
+      to[i] = is_given ? index[first + place] : place;                                  \
+      keys[i] = (K)((K)(words[i] >> bits) << shift) | same;                             \
     }                                                                                   \
   }
 
-PACKING(uint8_t, uint32_t, 16, bytes)
-PACKING(uint16_t, uint32_t, 16, halves)
-PACKING(uint32_t, uint32_t, 16, few)
-PACKING(uint32_t, uint64_t, 32, narrow)
+#define COMPARING(K, name)                                                     \
+  static int compare_##name(void *context, int64_t begin, int64_t end) {       \
+    packing *p = context;                                                      \
+    const K *keys = p->s->keys;                                                \
+    K differing = 0;                                                           \
+    for (int64_t i = begin; i < end; i++) differing |= (K)(keys[i] ^ keys[0]); \
+    atomic_fetch_or(&p->differing, differing);                                 \
+    return CUPLUG_OK;                                                          \
+  }
 
-static void pack_wide(const packing *p, int64_t first, int64_t i, int64_t last) {
-  const uint64_t *keys = p->s->keys;
-  uint64_t *words = p->words;
-  const int shift = p->shift;
-  for (; i < last; i++) words[i] = keys[i] >> shift << 32 | (uint64_t)(i - first);
-}
+PACKING(uint8_t, uint32_t, 8_in_32)
+PACKING(uint16_t, uint32_t, 16_in_32)
+PACKING(uint32_t, uint32_t, 32_in_32)
+PACKING(uint64_t, uint32_t, 64_in_32)
+PACKING(uint32_t, uint64_t, 32_in_64)
+PACKING(uint64_t, uint64_t, 64_in_64)
+COMPARING(uint32_t, 32)
+COMPARING(uint64_t, 64)
+
+/* By the logarithm of the width of keys: in words of 32 bits, and of 64. */
+static const struct kind {
+  cuplug_body *compare;
+  packing_run *packs[2], *unpacks[2];
+} KINDS[] = {
+    {NULL, {pack_8_in_32, NULL}, {unpack_8_in_32, NULL}},
+    {NULL, {pack_16_in_32, NULL}, {unpack_16_in_32, NULL}},
+    {compare_32, {pack_32_in_32, pack_32_in_64}, {unpack_32_in_32, unpack_32_in_64}},
+    {compare_64, {pack_64_in_32, pack_64_in_64}, {unpack_64_in_32, unpack_64_in_64}},
+};
 
 /* Sorts n words from number i on, whose keys differ in bits that are left alone, into `to`. */
 static void settle(const packing *p, int64_t first, int64_t i, int64_t n) {
@@ -69,15 +90,15 @@ static void settle(const packing *p, int64_t first, int64_t i, int64_t n) {
   for (int64_t k = 0; k < n; k++) to[k] = (uint32_t)to[k];
 }
 
-/* Words that are alike are settled with the first of them, whose range it may be. */
+/* Where bits are left. Words that are alike are settled with the first of them, whose range it may
+ * be. */
 static void unpack_wide(const packing *p, int64_t first, int64_t i, int64_t last) {
   const uint64_t *words = p->words;
   const int64_t end = first + p->s->m;
-  if (p->left)
-    while (i > first && i < last && words[i] >> 32 == words[i - 1] >> 32) i++;
+  while (i > first && i < last && words[i] >> 32 == words[i - 1] >> 32) i++;
   for (int64_t next; i < last; i = next) {
     p->to[i] = (uint32_t)words[i];
-    for (next = i + 1; p->left && next < end && words[next] >> 32 == words[i] >> 32;) next++;
+    for (next = i + 1; next < end && words[next] >> 32 == words[i] >> 32;) next++;
     if (next > i + 1) settle(p, first, i, next - i);
   }
 }
@@ -91,15 +112,6 @@ static void take_wide(const packing *p, int64_t first, int64_t i, int64_t last) 
     ((uint64_t *)p->s->spare)[i] = keys[from];
     if (p->to != index) p->to[i] = index[from];
   }
-}
-
-static int compare_wide(void *context, int64_t begin, int64_t end) {
-  packing *p = context;
-  const uint64_t *keys = p->s->keys;
-  uint64_t differing = 0;
-  for (int64_t i = begin; i < end; i++) differing |= keys[i] ^ keys[0];
-  atomic_fetch_or(&p->differing, differing);
-  return CUPLUG_OK;
 }
 
 static int run_lines(void *context, int64_t begin, int64_t end) {
@@ -117,40 +129,49 @@ static int run(packing *p, packing_run *run) {
   return cuplug_parallel(p->s->call, p->s->n_lines * p->s->m, AT_ONCE, run_lines, p);
 }
 
-/* Chooses which bits of keys come into words. */
-static int choose_bits(packing *p) {
-  const int status = cuplug_parallel(p->s->call, p->s->n_lines * p->s->m, AT_ONCE, compare_wide, p);
-  const uint64_t differing = p->differing;
-  if (differing >> 32) p->shift = 32 - __builtin_clzll(differing);
+/* Chooses which bits come into words. Returns of how many bytes these are. */
+static int choose_bits(packing *p, const struct kind *kind, int *status) {
+  const sorting *s = p->s;
+  p->bits = s->m > 1 ? 64 - __builtin_clzll((uint64_t)s->m - 1) : 1;
+  if (8 * s->n_bytes + p->bits <= 32) return 4;
+  *status = cuplug_parallel(s->call, s->n_lines * s->m, AT_ONCE, kind->compare, p);
+  const uint64_t differing = p->differing | (p->differing == 0);
+  const int top = 64 - __builtin_clzll(differing);
+  p->same = s->n_bytes == 8 ? *(const uint64_t *)s->keys : *(const uint32_t *)s->keys;
+  p->same &= ~differing;
+  p->shift = __builtin_ctzll(differing);
+  if (top - p->shift + p->bits <= 32) return 4;
+  p->bits = 32;
+  p->shift = top > 32 ? top - 32 : 0;
   p->left = differing & (((uint64_t)1 << p->shift) - 1);
-  return status;
+  return 8;
 }
 
-int sorting_can_pack(const sorting *s) {
-  if (s->n_bytes == 1 && s->m > FEW_BYTES) return 0;
-  return s->n_bytes <= 2 ? s->m <= 1 << 16 && sorting_by_vectors_of(4)
-                         : s->m <= UINT32_MAX && sorting_by_vectors_of(8);
+/* Bytes and pairs of them are sooner sorted by digits where there are many. */
+static int can_pack(const sorting *s) {
+  const int64_t most = s->n_bytes == 1 ? FEW_BYTES : s->n_bytes == 2 ? 1 << 16 : UINT32_MAX;
+  return s->m <= most && sorting_by_vectors_of(8);
 }
 
-int sorting_run_packed(sorting *s) {
-  const int is_wide = s->n_bytes == 8,
-            kind = s->n_bytes == 4 ? 3 : __builtin_ctz((unsigned)s->width);
-  static packing_run *const packs[] = {pack_bytes, pack_halves, pack_few, pack_narrow};
-  static packing_run *const unpacks[] = {unpack_bytes, unpack_halves, unpack_few, unpack_narrow};
+int sorting_run_packed(sorting *s, int *is_done) {
   const uint64_t n = (uint64_t)(s->n_lines * s->m);
+  const struct kind *kind = &KINDS[__builtin_ctz((unsigned)s->width)];
   sorting words = {.call = s->call, .n_lines = s->n_lines, .m = s->m};
-  words.n_bytes = words.width = s->n_bytes <= 2 ? 4 : 8;
-  words.by = sorting_by_vectors_of(words.n_bytes);
-  words.keys = cuplug_workspace(s->call, n * (uint64_t)words.n_bytes);
-  packing p = {.s = s, .by = words.by, .words = words.keys, .to = s->index};
+  packing p = {.s = s, .to = s->index};
+  int status = CUPLUG_OK;
+  *is_done = can_pack(s);
+  if (!*is_done) return CUPLUG_OK;
+  words.n_bytes = words.width = choose_bits(&p, kind, &status);
+  if (status) return status;
+  p.by = words.by = sorting_by_vectors_of(words.n_bytes);
+  p.words = words.keys = cuplug_workspace(s->call, n * (uint64_t)words.n_bytes);
   if (s->is_given) p.to = cuplug_workspace(s->call, n * sizeof *p.to);
-  const int takes = is_wide && (s->is_given || s->wants_keys);
+  const int takes = p.left && (s->is_given || s->wants_keys);
   if (takes) s->spare = cuplug_workspace(s->call, n * sizeof(uint64_t));
   if (!p.words || !p.to || (takes && !s->spare)) return CUPLUG_ERROR_MEMORY;
-  int status = is_wide ? choose_bits(&p) : CUPLUG_OK;
-  if (!status) status = run(&p, is_wide ? pack_wide : packs[kind]);
+  status = run(&p, kind->packs[words.n_bytes == 8]);
   if (!status) status = sorting_run_by_vectors(&words, NULL);
-  if (!status) status = run(&p, is_wide ? unpack_wide : unpacks[kind]);
+  if (!status) status = run(&p, p.left ? unpack_wide : kind->unpacks[words.n_bytes == 8]);
   if (!status && takes) status = run(&p, take_wide);
   if (takes) s->keys = s->spare;
   s->index = p.to;

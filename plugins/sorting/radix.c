@@ -297,7 +297,8 @@ int sorting_run(sorting *s) {
   const uint64_t n = (uint64_t)(s->n_lines * s->m);
   if (n == 0) return CUPLUG_OK;
   if (!s->index && (s->by || s->width == 1)) return sorting_run_by_vectors(s, NULL);
-  if (s->index && sorting_can_pack(s)) return sorting_run_packed(s);
+  int is_done = 0, status = s->index ? sorting_run_packed(s, &is_done) : CUPLUG_OK;
+  if (status || is_done) return status;
   s->spare = cuplug_workspace(s->call, n * (uint64_t)s->width);
   if (s->index) s->spare_index = cuplug_workspace(s->call, n * sizeof *s->index);
   if (!s->spare || (s->index && !s->spare_index)) return CUPLUG_ERROR_MEMORY;
@@ -305,7 +306,7 @@ int sorting_run(sorting *s) {
     return cuplug_parallel(s->call, s->n_lines, 1 + AT_ONCE / s->m,
                            BY_LINES[__builtin_ctz((unsigned)s->width)], s);
   int64_t(*places)[256] = cuplug_workspace(s->call, MOST_CHUNKS * sizeof *places);
-  int status = places ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
+  status = places ? CUPLUG_OK : CUPLUG_ERROR_MEMORY;
   for (int64_t line = 0; line < s->n_lines && !status; line++) status = sort_long(s, line, places);
   return status;
 }

@@ -51,9 +51,8 @@ int sorting_load(sorting *s, const cuplug_tensor *x, const elements_axis *axis, 
 /* Sorts each line; equal keys stay in their order. */
 int sorting_run(sorting *s);
 
-/* The same with an index by vectors of keys and places, where that can be. */
-int sorting_can_pack(const sorting *s);
-int sorting_run_packed(sorting *s);
+/* The same with an index by vectors of keys and places: *is_done tells whether that could be. */
+int sorting_run_packed(sorting *s, int *is_done);
 
 /* The same without an index, by vectors; bytes are counted where there are many, or no vectors.
  * Keys become numbers again, unless o is NULL. */
