@@ -80,13 +80,15 @@ def test_searches(device):
 
 @with_device
 @pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint32", "int64"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "int8", "uint8", "uint32", "int64"]
+)
 def test_searches_for_every_kind_of_number(device, side, dtype):
     """Zeros of both signs, infinities and NaNs among others, in x and in the values."""
     random = np.random.default_rng(5)
     few = [0, 1, 2, 2, 3, np.iinfo(dtype).max] if dtype[0] in "iu" else [-np.inf, -1, -0.0, 0.0, 2,
            np.inf, np.nan]  # fmt: skip
-    for n_found, n_values in itertools.product((1, 2, 7, 300), (1, 15, 16, 17, 333)):
+    for n_found, n_values in itertools.product((0, 1, 2, 7, 300), (1, 15, 16, 17, 333, 600)):
         x = np.sort(random.choice(np.array(few, dtype), n_found))
         for chosen in (few, few[:-1]):
             values = random.choice(np.array(chosen, dtype), n_values)
