@@ -13,16 +13,10 @@ CUPLUG_ENTRY int unique_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int unique_values_cuda(const cuplug_call *call);
 
 static uint64_t key_at(const sorting *s, int64_t i) {
-  switch (s->width) {
-  case 1:
-    return ((const uint8_t *)s->keys)[i];
-  case 2:
-    return ((const uint16_t *)s->keys)[i];
-  case 4:
-    return ((const uint32_t *)s->keys)[i];
-  default:
-    return ((const uint64_t *)s->keys)[i];
-  }
+  const void *keys = s->keys;
+  if (s->width == 4) return ((const uint32_t *)keys)[i];
+  if (s->width == 8) return ((const uint64_t *)keys)[i];
+  return s->width == 2 ? ((const uint16_t *)keys)[i] : ((const uint8_t *)keys)[i];
 }
 
 /* Is sorted key number i another than the one before it? */
