@@ -20,7 +20,7 @@
 #include "scan/lines.h"
 
 #include <complex.h>
-#include <cuplug/half.h>
+#include <cuplug/halves.h>
 #include <cuplug/nontemporal.h>
 
 CUPLUG_ENTRY int cumulative_sum_cuda(const cuplug_call *call);
@@ -32,6 +32,7 @@ CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
 #define SHORT 16     /* elements of a line that is not worth it */
 #define COLUMNS 512  /* lines beside each other that are scanned by one thread, at most */
 #define ROWS_AHEAD 8 /* of columns, that are asked for */
+#define BLOCK 256    /* elements of 16 bits that are computed with at once */
 #define LEAST (1 << 14) /* elements that are worth a thread */
 
 typedef double complex widest;
@@ -60,94 +61,143 @@ static inline chunk chunk_of(const job *j, int64_t c) {
   return (chunk){scan_from(&j->lines, line) + before, scan_to(&j->lines, line) + before, n};
 }
 
-/* For a dtype: elements `begin` to `end` of `count` chunks; chunks from c on, and all of some; and
- * the functions below: sums of chunks, sums of the chunks before, scans of chunks, scans of blocks
- * of columns. */
-#define SCAN(name, stored, computed, load, store, join, identity)                                \
+/* For a dtype: elements `begin` to `end` of `count` chunks; n sums go on by a row of elements. */
+#define PLAIN(name, type, join)                                                                  \
   ELEMENTS_INLINE void go_on_##name(const job *j, const chunk *chunks, int count, int64_t begin, \
-                                    int64_t end, int stores, computed *sums) {                   \
-    const stored *from[AT_ONCE];                                                                 \
-    stored *to[AT_ONCE];                                                                         \
-    computed sum[AT_ONCE];                                                                       \
+                                    int64_t end, int stores, type *sums) {                       \
+    const type *from[AT_ONCE];                                                                   \
+    type *to[AT_ONCE];                                                                           \
+    type sum[AT_ONCE];                                                                           \
     const int64_t step = j->lines.step;                                                          \
     for (int k = 0; k < count; k++) {                                                            \
-      from[k] = (const stored *)j->from + chunks[k].from;                                        \
-      to[k] = (stored *)j->to + chunks[k].to;                                                    \
+      from[k] = (const type *)j->from + chunks[k].from;                                          \
+      to[k] = (type *)j->to + chunks[k].to;                                                      \
       sum[k] = sums[k];                                                                          \
     }                                                                                            \
     for (int64_t i = begin; i < end; i++)                                                        \
       for (int k = 0; k < count; k++) {                                                          \
-        sum[k] = join(sum[k], load(from[k][i * step]));                                          \
-        if (stores) to[k][i * step] = store(sum[k]);                                             \
+        sum[k] = join(sum[k], from[k][i * step]);                                                \
+        if (stores) to[k][i * step] = sum[k];                                                    \
       }                                                                                          \
     for (int k = 0; k < count; k++) sums[k] = sum[k];                                            \
   }                                                                                              \
-  ELEMENTS_INLINE void go_through_##name(const job *j, int64_t c, int count, int stores) {       \
-    chunk chunks[AT_ONCE];                                                                       \
-    computed sums[AT_ONCE];                                                                      \
-    int64_t n = CHUNK;                                                                           \
-    for (int k = 0; k < count; k++) {                                                            \
-      chunks[k] = chunk_of(j, c + k);                                                            \
-      n = smaller(n, chunks[k].n);                                                               \
-      const int is_first = c + k < j->lines.n_lines;                                             \
-      if (stores && j->lines.has_initial && is_first)                                            \
-        ((stored *)j->to)[chunks[k].to - j->lines.step] = store(identity);                       \
-      if (n == 0) continue;                                                                      \
-      sums[k] = load(((const stored *)j->from)[chunks[k].from]);                                 \
-      if (stores && !is_first) sums[k] = join(*(computed *)&j->sums[c + k], sums[k]);            \
-      if (stores) ((stored *)j->to)[chunks[k].to] = store(sums[k]);                              \
+  ELEMENTS_INLINE void go_down_##name(type *restrict sums, const type *restrict from,            \
+                                      type *restrict to, int64_t n) {                            \
+    for (int64_t k = 0; k < n; k++) to[k] = sums[k] = join(sums[k], from[k]);                    \
+  }
+
+/* n elements of a line as float32, and back. */
+#define CONVERSIONS(half)                                                              \
+  static void load_##half(float *to, const uint16_t *from, int64_t step, int64_t n) {  \
+    if (step == 1) {                                                                   \
+      cuplug_##half##_load_block(to, from, (size_t)n);                                 \
+      return;                                                                          \
+    }                                                                                  \
+    for (int64_t i = 0; i < n; i++) to[i] = cuplug_##half##_load(from[i * step]);      \
+  }                                                                                    \
+  static void store_##half(uint16_t *to, const float *from, int64_t step, int64_t n) { \
+    if (step == 1) {                                                                   \
+      cuplug_##half##_store_block(to, from, (size_t)n);                                \
+      return;                                                                          \
+    }                                                                                  \
+    for (int64_t i = 0; i < n; i++) to[i * step] = cuplug_##half##_store(from[i]);     \
+  }
+CONVERSIONS(float16)
+CONVERSIONS(bfloat16)
+
+/* As PLAIN, of blocks of these. */
+#define HALVES(name, half, join)                                                                 \
+  ELEMENTS_INLINE void go_on_##name(const job *j, const chunk *chunks, int count, int64_t begin, \
+                                    int64_t end, int stores, float *sums) {                      \
+    float blocks[AT_ONCE][BLOCK], sum[AT_ONCE];                                                  \
+    const int64_t step = j->lines.step;                                                          \
+    for (int k = 0; k < count; k++) sum[k] = sums[k];                                            \
+    for (int64_t n; begin < end; begin += n) {                                                   \
+      n = smaller(BLOCK, end - begin);                                                           \
+      for (int k = 0; k < count; k++)                                                            \
+        load_##half(blocks[k], (const uint16_t *)j->from + chunks[k].from + begin * step, step,  \
+                    n);                                                                          \
+      for (int64_t i = 0; i < n; i++)                                                            \
+        for (int k = 0; k < count; k++) blocks[k][i] = sum[k] = join(sum[k], blocks[k][i]);      \
+      for (int k = 0; k < count && stores; k++)                                                  \
+        store_##half((uint16_t *)j->to + chunks[k].to + begin * step, blocks[k], step, n);       \
     }                                                                                            \
-    if (n == 0) return;                                                                          \
-    go_on_##name(j, chunks, count, 1, n, stores, sums);                                          \
-    for (int k = 0; k < count; k++) {                                                            \
-      go_on_##name(j, chunks + k, 1, n, chunks[k].n, stores, sums + k);                          \
-      if (!stores) *(computed *)&j->sums[c + k] = sums[k];                                       \
-    }                                                                                            \
+    for (int k = 0; k < count; k++) sums[k] = sum[k];                                            \
   }                                                                                              \
-  ELEMENTS_INLINE int go_through_all_##name(const job *j, int64_t c, int64_t end, int stores) {  \
-    for (; j->at_once > 1 && c + AT_ONCE <= end; c += AT_ONCE)                                   \
-      go_through_##name(j, c, AT_ONCE, stores);                                                  \
-    for (; c < end; c++) go_through_##name(j, c, 1, stores);                                     \
-    return CUPLUG_OK;                                                                            \
-  }                                                                                              \
-  static int sum_chunks_##name(void *context, int64_t begin, int64_t end) {                      \
-    return go_through_all_##name(context, begin, end, 0);                                        \
-  }                                                                                              \
-  static void sum_before_##name(const job *j) {                                                  \
-    for (int64_t line = 0; line < j->lines.n_lines; line++) {                                    \
-      const int64_t n_lines = j->lines.n_lines;                                                  \
-      computed sum = *(computed *)&j->sums[line];                                                \
-      for (int64_t c = line + n_lines; c < n_lines * j->n_chunks; c += n_lines) {                \
-        const computed own = *(computed *)&j->sums[c];                                           \
-        *(computed *)&j->sums[c] = sum;                                                          \
-        sum = join(sum, own);                                                                    \
-      }                                                                                          \
-    }                                                                                            \
-  }                                                                                              \
-  static int scan_chunks_##name(void *context, int64_t begin, int64_t end) {                     \
-    return go_through_all_##name(context, begin, end, 1);                                        \
-  }                                                                                              \
-  static int scan_columns_##name(void *context, int64_t begin, int64_t end) {                    \
-    const job *j = context;                                                                      \
-    for (int64_t b = begin; b < end; b++) {                                                      \
-      const int64_t column = b % j->n_blocks * j->columns, width = j->lines.in.width;            \
-      const int64_t n = smaller(j->columns, width - column), step = j->lines.step;               \
-      const int64_t line = b / j->n_blocks * width + column;                                     \
-      const stored *restrict from = (const stored *)j->from + scan_from(&j->lines, line);        \
-      stored *restrict to = (stored *)j->to + scan_to(&j->lines, line);                          \
-      const int64_t ahead = ROWS_AHEAD * step * (int64_t)sizeof *from;                           \
-      computed sums[COLUMNS];                                                                    \
-      for (int64_t k = 0; k < n && j->lines.has_initial; k++) to[k - step] = store(identity);    \
-      for (int64_t k = 0; k < n && j->lines.n; k++) to[k] = store(sums[k] = load(from[k]));      \
-      for (int64_t i = 1; i < j->lines.n; i++) {                                                 \
-        cuplug_prefetch(from + i * step, (size_t)n * sizeof *from, ahead);                       \
-        for (int64_t k = 0; k < n; k++) {                                                        \
-          sums[k] = join(sums[k], load(from[i * step + k]));                                     \
-          to[i * step + k] = store(sums[k]);                                                     \
-        }                                                                                        \
-      }                                                                                          \
-    }                                                                                            \
-    return CUPLUG_OK;                                                                            \
+  ELEMENTS_INLINE void go_down_##name(float *sums, const uint16_t *from, uint16_t *to,           \
+                                      int64_t n) {                                               \
+    float row[COLUMNS];                                                                          \
+    load_##half(row, from, 1, n);                                                                \
+    for (int64_t k = 0; k < n; k++) sums[k] = join(sums[k], row[k]);                             \
+    store_##half(to, sums, 1, n);                                                                \
+  }
+
+/* Behind these: chunks from c on, and all of some; and the functions below: sums of chunks, sums of
+ * the chunks before, scans of chunks, scans of blocks of columns. */
+#define SCAN(name, stored, computed, load, store, join, identity)                               \
+  ELEMENTS_INLINE void go_through_##name(const job *j, int64_t c, int count, int stores) {      \
+    chunk chunks[AT_ONCE];                                                                      \
+    computed sums[AT_ONCE];                                                                     \
+    int64_t n = CHUNK;                                                                          \
+    for (int k = 0; k < count; k++) {                                                           \
+      chunks[k] = chunk_of(j, c + k);                                                           \
+      n = smaller(n, chunks[k].n);                                                              \
+      const int is_first = c + k < j->lines.n_lines;                                            \
+      if (stores && j->lines.has_initial && is_first)                                           \
+        ((stored *)j->to)[chunks[k].to - j->lines.step] = store(identity);                      \
+      if (n == 0) continue;                                                                     \
+      sums[k] = load(((const stored *)j->from)[chunks[k].from]);                                \
+      if (stores && !is_first) sums[k] = join(*(computed *)&j->sums[c + k], sums[k]);           \
+      if (stores) ((stored *)j->to)[chunks[k].to] = store(sums[k]);                             \
+    }                                                                                           \
+    if (n == 0) return;                                                                         \
+    go_on_##name(j, chunks, count, 1, n, stores, sums);                                         \
+    for (int k = 0; k < count; k++) {                                                           \
+      go_on_##name(j, chunks + k, 1, n, chunks[k].n, stores, sums + k);                         \
+      if (!stores) *(computed *)&j->sums[c + k] = sums[k];                                      \
+    }                                                                                           \
+  }                                                                                             \
+  ELEMENTS_INLINE int go_through_all_##name(const job *j, int64_t c, int64_t end, int stores) { \
+    for (; j->at_once > 1 && c + AT_ONCE <= end; c += AT_ONCE)                                  \
+      go_through_##name(j, c, AT_ONCE, stores);                                                 \
+    for (; c < end; c++) go_through_##name(j, c, 1, stores);                                    \
+    return CUPLUG_OK;                                                                           \
+  }                                                                                             \
+  static int sum_chunks_##name(void *context, int64_t begin, int64_t end) {                     \
+    return go_through_all_##name(context, begin, end, 0);                                       \
+  }                                                                                             \
+  static void sum_before_##name(const job *j) {                                                 \
+    for (int64_t line = 0; line < j->lines.n_lines; line++) {                                   \
+      const int64_t n_lines = j->lines.n_lines;                                                 \
+      computed sum = *(computed *)&j->sums[line];                                               \
+      for (int64_t c = line + n_lines; c < n_lines * j->n_chunks; c += n_lines) {               \
+        const computed own = *(computed *)&j->sums[c];                                          \
+        *(computed *)&j->sums[c] = sum;                                                         \
+        sum = join(sum, own);                                                                   \
+      }                                                                                         \
+    }                                                                                           \
+  }                                                                                             \
+  static int scan_chunks_##name(void *context, int64_t begin, int64_t end) {                    \
+    return go_through_all_##name(context, begin, end, 1);                                       \
+  }                                                                                             \
+  static int scan_columns_##name(void *context, int64_t begin, int64_t end) {                   \
+    const job *j = context;                                                                     \
+    for (int64_t b = begin; b < end; b++) {                                                     \
+      const int64_t column = b % j->n_blocks * j->columns, width = j->lines.in.width;           \
+      const int64_t n = smaller(j->columns, width - column), step = j->lines.step;              \
+      const int64_t line = b / j->n_blocks * width + column;                                    \
+      const stored *restrict from = (const stored *)j->from + scan_from(&j->lines, line);       \
+      stored *restrict to = (stored *)j->to + scan_to(&j->lines, line);                         \
+      const int64_t ahead = ROWS_AHEAD * step * (int64_t)sizeof *from;                          \
+      computed sums[COLUMNS];                                                                   \
+      for (int64_t k = 0; k < n && j->lines.has_initial; k++) to[k - step] = store(identity);   \
+      for (int64_t k = 0; k < n && j->lines.n; k++) to[k] = store(sums[k] = load(from[k]));     \
+      for (int64_t i = 1; i < j->lines.n; i++) {                                                \
+        cuplug_prefetch(from + i * step, (size_t)n * sizeof *from, ahead);                      \
+        go_down_##name(sums, from + i * step, to + i * step, n);                                \
+      }                                                                                         \
+    }                                                                                           \
+    return CUPLUG_OK;                                                                           \
   }
 
 #define FOR_DTYPES(X, kind, identity)                                                         \
@@ -178,6 +228,18 @@ static inline chunk chunk_of(const job *j, int64_t c) {
 PRODUCT(complex64, float)
 PRODUCT(complex128, double)
 
+#define FOR_KINDS(kind)                                       \
+  PLAIN(kind##_32, uint32_t, kind##_of)                       \
+  PLAIN(kind##_64, uint64_t, kind##_of)                       \
+  HALVES(kind##_float16, float16, kind##_of)                  \
+  HALVES(kind##_bfloat16, bfloat16, kind##_of)                \
+  PLAIN(kind##_float32, float, kind##_of)                     \
+  PLAIN(kind##_float64, double, kind##_of)                    \
+  PLAIN(kind##_complex64, float complex, kind##_of_complex64) \
+  PLAIN(kind##_complex128, double complex, kind##_of_complex128)
+
+FOR_KINDS(sum)
+FOR_KINDS(prod)
 FOR_DTYPES(SCAN, sum, 0)
 FOR_DTYPES(SCAN, prod, 1)
 

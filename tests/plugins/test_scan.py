@@ -78,7 +78,7 @@ LONG = [((700_000,), 0), ((3, 70_000), 1), ((70_000, 3), 0), ((70_000, 20), 0), 
         ((2, 1000, 33), 1)]  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", ["int64", "float32", "complex128"])
+@pytest.mark.parametrize("dtype", ["int64", "float16", "float32", "complex128"])
 @pytest.mark.parametrize(("shape", "axis"), LONG, ids=str)
 def test_long_lines(backend, dtype, shape, axis):
     """In chunks on the host; by all of a GPU, a block or a thread for each line."""
