@@ -4,6 +4,7 @@
 cimport cython
 from cpython.bool cimport bool as bool_type
 from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint32_t
 
 from cuplug.array.array cimport Array, share_memory
@@ -51,22 +52,27 @@ cdef class ArrayFunction:
     again : bool
         Whether `function` is called, too, where the operator raises ValueError.
     is_ordered : bool
-        Whether it matters in which order the elements of arrays lie, as in reductions.
+        Whether it matters in which order the elements of arrays lie, as in reductions. These take
+        `axis`, as the operator does, which words no refusal of it.
+    along : bool
+        Whether `axis` may be left out only of arrays of one dimension.
     """
 
     cdef vectorcallfunc vectorcall
     cdef object function
     cdef object find
-    cdef bint in_place, again, is_ordered
+    cdef bint in_place, again, is_ordered, along
     cdef dict operators  # by the codes of arguments
     cdef dict __dict__
 
     def __init__(
-        self, function, find=None, bint in_place=False, bint again=False, bint is_ordered=False
+        self, function, find=None, bint in_place=False, bint again=False, bint is_ordered=False,
+        bint along=False,
     ):
         self.vectorcall = <vectorcallfunc>call_function
         self.function, self.find, self.operators = function, find, {}
         self.in_place, self.again, self.is_ordered = in_place, again, is_ordered
+        self.along = along
         update_wrapper(self, function)
         self.__module__ = "cuplug.array_api"
 
@@ -80,7 +86,7 @@ cdef class ArrayFunction:
         return self.__name__
 
 
-def of_all(find):
+def of_all(find, along=False):
     """Make a function of one array, which takes all of it unless more is said, an `ArrayFunction`.
 
     `find` is given a dtype. The order of the elements matters.
@@ -88,7 +94,7 @@ def of_all(find):
     def find_for(dtype, *more):
         return find(dtype) if not more and isinstance(dtype, numpy.dtype) else None
 
-    return partial(ArrayFunction, find=find_for, is_ordered=True)
+    return partial(ArrayFunction, find=find_for, is_ordered=True, along=along)
 
 
 cdef object call_function(
@@ -96,13 +102,13 @@ cdef object call_function(
 ):
     cdef ArrayFunction self = <ArrayFunction>callable
     cdef Py_ssize_t k, n = PyVectorcall_NARGS(nargsf)
-    if self.find is not None and keywords == NULL and 0 < n <= MAX_KEYED:
+    if self.find is not None and 0 < n <= MAX_KEYED and is_plain(self, args, n, keywords):
         op = operator_for(self, args, n)
         if op is not None:
             try:
-                return call_operator(self, op, args, nargsf)
+                return call_operator(self, op, args, nargsf, keywords)
             except ValueError:
-                if not self.again:
+                if not self.again and keywords == NULL:
                     raise
     for k in range(n):
         if not is_common(<object>args[k]):
@@ -112,14 +118,26 @@ cdef object call_function(
     return PyObject_Vectorcall(self.function, args, nargsf, keywords)
 
 
+cdef inline bint is_plain(
+    ArrayFunction self, PyObject *const *args, Py_ssize_t n, PyObject *keywords
+) noexcept:
+    """Whether operators take the arguments as they are: of keywords `axis` alone, a number."""
+    if keywords == NULL:
+        first = <object>args[0]
+        return not self.along or (type(first) is Array and (<Array>first).tensor.ndim == 1)
+    if not self.is_ordered or PyTuple_GET_SIZE(<tuple>keywords) != 1:
+        return False
+    return type(<object>args[n]) is int and <str>PyTuple_GET_ITEM(<tuple>keywords, 0) == "axis"
+
+
 cdef inline object call_operator(
-    ArrayFunction self, object op, PyObject *const *args, size_t nargsf
+    ArrayFunction self, object op, PyObject *const *args, size_t nargsf, PyObject *keywords
 ):
     cdef int order[CUPLUG_MAX_NDIM]
     cdef Py_ssize_t n = PyVectorcall_NARGS(nargsf)
     if not self.is_ordered and turns_alike(args, n, self.in_place, order):
         return call_in_order(op, args, n, order)
-    return PyObject_Vectorcall(op, args, nargsf, NULL)
+    return PyObject_Vectorcall(op, args, nargsf, keywords)
 
 
 cdef object operator_for(ArrayFunction self, PyObject *const *args, Py_ssize_t n):

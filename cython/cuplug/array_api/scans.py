@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from cuplug.array.array import Array
 from cuplug.array_api.dtypes import checked, in_dtype, integer, kind_of, to_dtype
 from cuplug.array_api.elementwise import binary
+from cuplug.array_api.functions import of_all
 from cuplug.array_api.joins import concat
 from cuplug.array_api.statistical import sum_dtype
 from cuplug.array_api.stock import stock
 from cuplug.array_api.views import axis_of, part_along
+from cuplug.call.operator import Operator
 
 _WIDE = {"int": "int64", "uint": "uint64"}  # for those of fewer than 32 bits
 
@@ -36,6 +38,12 @@ def _dtypes(name: str) -> tuple[Any, Any]:
     return wanted, to_dtype(_WIDE[kind]) if is_narrow else wanted
 
 
+def _direct(name: str, dtype: Any) -> Operator | None:
+    """Return the operator that scans arrays of a dtype; None: they are converted, or refused."""
+    return stock(f"scan.{name}") if _dtypes(sum_dtype(dtype, None))[1] == dtype else None
+
+
+@of_all(partial(_direct, "cumulative_sum"), along=True)
 def cumulative_sum(
     x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
@@ -43,6 +51,7 @@ def cumulative_sum(
     return _scanned("cumulative_sum", x, axis, dtype, include_initial)
 
 
+@of_all(partial(_direct, "cumulative_prod"), along=True)
 def cumulative_prod(
     x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Array:
