@@ -37,8 +37,8 @@ def test_the_first_of_the_best_is_chosen(backend, shape, dtype):
 @pytest.mark.parametrize("dtype", ["float64", "int8"])
 def test_rows_of_any_length(dtype):
     """Shorter than the lanes of a row, and whose last lanes are among those before."""
-    for n in range(32, 300, 5):
-        x = values((40, n), "float64", n).astype(dtype)
+    for n in range(1, 300, 3):
+        x = values((min(n, 40), n), "float64", n).astype(dtype)
         assert_same(ARGMAX(x, axis=1), x.argmax(1))
 
 

@@ -24,7 +24,7 @@ from cuplug.source.reduction_loops import cuda_code, host_code
 
 OWN = ("a", "b", "n")  # what expressions call the values put together, and their number
 FIELD_BYTES = 16  # room for any
-SHORT, SHORT_CHOSEN = 32, 128  # elements of rows that the host walks side by side
+SHORT = 32  # elements of rows that the host walks side by side
 
 
 @public
@@ -129,7 +129,7 @@ def _reduction(
         len(code.outputs),
         FIELD_BYTES * max(1, len(code.fields)),
         identity is not None,
-        SHORT_CHOSEN if choose else SHORT,
+        SHORT,
         made,
     )
 

@@ -24,58 +24,52 @@ static __attribute__((noinline)) int64_t place_in_order(const cuplug_numbers giv
 
 enum { FLAT_CHUNK = 1024 }; /* of elements that need no block */
 
-/* Lanes that are folded at once, though fewer are left: as vectors, without jumps. */
-enum { BESIDE = LANES < 32 ? 1 : 16 };
-
-/* Where the first of n values is that none of them is better than. Each lane keeps its
+/* Where the first of n >= n_lanes values is that none of them is better than. Each lane keeps its
  * first best one and at which step that came; so many at once as the compiler knows of stay in
- * registers. The last step is of the last LANES values, whichever came before. */
-static inline int64_t place_of_best(const cuplug_numbers given, const cuplug_places p, int64_t n) {
+ * registers. The last step is of the last ones, whichever came before. */
+static inline __attribute__((always_inline)) int64_t
+place_of_best(const cuplug_numbers given, const cuplug_places p, int64_t n, const int64_t n_lanes) {
   cuplug_chosen lanes[LANES] __attribute__((aligned(64))), best[LANES] __attribute__((aligned(64)));
-  cuplug_flag steps[LANES] __attribute__((aligned(64))) = {0}, step = 1;
+  cuplug_flag steps[LANES] __attribute__((aligned(64))), step = 1;
   cuplug_flag is_worse[LANES] __attribute__((aligned(64)));
-  const uint32_t last = n < LANES ? 0 : (uint32_t)(n - LANES);
-  int64_t begin = LANES;
-  if (n < LANES) {
-    CUPLUG_SIMD
-    for (int64_t at = 0; at < n; at++) lanes[at] = CUPLUG_VALUE_AT(at);
-    const cuplug_chosen value = CUPLUG_VALUE_AT(0);
-    CUPLUG_SIMD
-    for (int64_t at = n; at < LANES; at++) lanes[at] = value;
-  } else {
-    CUPLUG_SIMD
-    for (int64_t at = 0; at < LANES; at++) lanes[at] = CUPLUG_VALUE_AT(at);
-  }
-#define CUPLUG_STEP                                                    \
-  CUPLUG_SIMD                                                          \
-  for (int64_t at = 0; at < LANES; at++) {                             \
-    const cuplug_chosen value = CUPLUG_VALUE_AT(begin + at);           \
-    const int is_better = cuplug_better(given, lanes[at], value) != 0; \
-    lanes[at] = is_better ? value : lanes[at];                         \
-    steps[at] = is_better ? step : steps[at];                          \
-  }
-  for (; begin + LANES <= n; begin += LANES, step++) CUPLUG_STEP
-  if (begin < n) {
-    begin = last;
-    CUPLUG_STEP
-  }
-#undef CUPLUG_STEP
-  memcpy(best, lanes, sizeof(best));
-#define CUPLUG_BEST_AT(best, n, half)                                  \
-  CUPLUG_SIMD_ONCE                                                     \
-  for (int64_t at = 0; at < ((half) < BESIDE ? BESIDE : (half)); at++) \
-    best[at] = cuplug_better(given, best[at], best[half + at]) ? best[half + at] : best[at];
-  CUPLUG_EACH_HALF(CUPLUG_BEST_AT, best, LANES, 1)
+  const uint32_t last = (uint32_t)(n - n_lanes);
   CUPLUG_SIMD
-  for (int64_t at = 0; at < LANES; at++)
+  for (int64_t at = 0; at < n_lanes; at++) lanes[at] = CUPLUG_VALUE_AT(at), steps[at] = 0;
+  for (int64_t begin = n_lanes; begin < n; begin += n_lanes, step++) {
+    begin = cuplug_least(begin, last);
+    CUPLUG_SIMD
+    for (int64_t at = 0; at < n_lanes; at++) {
+      const cuplug_chosen value = CUPLUG_VALUE_AT(begin + at);
+      const int is_better = cuplug_better(given, lanes[at], value) != 0;
+      lanes[at] = is_better ? value : lanes[at];
+      steps[at] = is_better ? step : steps[at];
+    }
+  }
+  memcpy(best, lanes, (size_t)n_lanes * sizeof(*best));
+#define CUPLUG_BEST_AT(best, n, half)     \
+  CUPLUG_SIMD_ONCE                        \
+  for (int64_t at = 0; at < (half); at++) \
+    best[at] = cuplug_better(given, best[at], best[half + at]) ? best[half + at] : best[at];
+  CUPLUG_EACH_HALF(CUPLUG_BEST_AT, best, n_lanes, 1)
+  CUPLUG_SIMD
+  for (int64_t at = 0; at < n_lanes; at++)
     is_worse[at] = (cuplug_flag)(cuplug_better(given, lanes[at], best[0]) != 0);
   uint32_t first = UINT32_MAX;
   CUPLUG_SIMD
-  for (uint32_t at = 0; at < LANES; at++) {
-    const uint32_t from = (uint32_t)steps[at] * LANES, before = from < last ? from : last;
+  for (uint32_t at = 0; at < n_lanes; at++) {
+    const uint32_t from = (uint32_t)steps[at] * (uint32_t)n_lanes,
+                   before = from < last ? from : last;
     const uint32_t here = (before + at) | -(uint32_t)is_worse[at];
     first = here < first ? here : first;
   }
+  return first;
+}
+
+/* The same of any number of values: more lanes at once are worth it where there are many steps. */
+static inline int64_t place_in_chunk(const cuplug_numbers given, const cuplug_places p, int64_t n) {
+  const int64_t first = n >= 4 * LANES   ? place_of_best(given, p, n, LANES)
+                        : n >= LANES / 2 ? place_of_best(given, p, n, LANES / 2)
+                                         : n;
   return first < n ? first : place_in_order(given, p, n);
 }
 
@@ -91,7 +85,7 @@ static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
     n = cuplug_least(chunk, end - at_row);
     const cuplug_places p = row_places(task, offsets, at_row, n);
     if (!is_first && !has_better(given, p, n, best.value)) continue;
-    const int64_t at = place_of_best(given, p, n);
+    const int64_t at = place_in_chunk(given, p, n);
     const cuplug_value found = cuplug_element(given, p, at, at_row + at);
     best = is_first ? found : cuplug_follow(given, best, found);
   }
