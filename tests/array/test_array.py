@@ -98,6 +98,19 @@ def test_the_places_of_the_greatest_and_the_least(device):
         xp.argmax(ours[:0])
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_the_greatest_and_the_least_of_bools(device, share):
+    x = np.random.default_rng(1).random((40, 3000)) < share
+    ours = xp.asarray(x, device=device)
+    for name in ("max", "min"):
+        for axis in (None, 0, 1, (0, 1)):
+            got, wanted = getattr(xp, name)(ours, axis=axis), getattr(x, name)(axis)
+            assert got.dtype == np.bool_
+            assert np.array_equal(got.numpy(), wanted)
+        with pytest.raises(ValueError, match=f"{name}: seen nothing along axis"):
+            getattr(xp, name)(ours[:0], axis=0)
+
+
 def test_masks(device):
     x = np.arange(-6.0, 6).reshape(3, 4)
     ours = cuplug.asarray(x, device=device, copy=True)

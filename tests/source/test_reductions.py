@@ -302,6 +302,16 @@ def test_any_and_all(shape, dtype):
             assert_same(every(x, axis=axis), np.asarray(x.all(axis)))
 
 
+@pytest.mark.parametrize("n_late", [0, 1, 3])
+def test_rows_that_are_decided_by_their_first_elements(n_late):
+    """All of them, or some by their last element alone."""
+    some = cuplug.reduction("some(x: T) -> bool", map="x != 0", reduce="a || b", identity="0")
+    x = np.zeros((6, 40_000), np.int8)
+    x[: 6 - n_late, 3] = x[1 : 1 + n_late, -1] = x[6 - n_late : 5, -1] = 1
+    assert_same(some(x, axis=1), x.any(1))
+    assert_same(some(x), np.asarray(x.any()))
+
+
 @pytest.mark.parametrize("dtype", ["float64", "int8"])
 def test_columns_of_which_some_need_not_be_read_to_the_end(dtype):
     """So many that each thread has some of them, and a part of their elements."""

@@ -27,11 +27,14 @@ REDUCED = {  # reduce, what nothing gives, map
 }
 
 _WIDE = {"int": "int64", "uint": "uint64", "bool": DEFAULTS["integral"]}  # what they are summed in
+_LOGICAL = {"max": "any", "min": "all"}  # what these are of bools
 
 
 @cache
 def _made(name: str, dtype: str, result: str) -> Operator:
     reduce, identity, mapped = REDUCED[name]
+    if dtype == "bool" and name in _LOGICAL:
+        reduce, _, mapped = REDUCED[_LOGICAL[name]]  # which need not read all
     text = f"{name}(x: {dtype}) -> {result}"
     return reduction(text, reduce=reduce, identity=identity, map=mapped)
 

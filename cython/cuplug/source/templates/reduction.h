@@ -247,11 +247,29 @@ static void put_range(const cuplug_loop_call *call, long long from, long long to
   call->with_room(call, sizeof(cuplug_room), put_in_room, from, to);
 }
 
+/* Whether the first elements of rows stop all outputs, which are then written: before threads wake.
+ */
+static int is_decided(const cuplug_loop_call *call) {
+  cuplug_loop_call few = *call;
+  const int64_t n = call->loop->n;
+  int64_t n_stopped = 0;
+  if (!CAN_STOP || call->n_parts < 2 || call->by_columns) return 0;
+  few.part = cuplug_least(call->part, 8 * LANES);
+  run_range(&few, 0, n);
+  for (int64_t at = 0; at < n; at++) n_stopped += call->stopped[at];
+  few.n_parts = 1;
+  if (n_stopped == n) put_range(&few, 0, n);
+  memset(call->stopped, 0, (size_t)n);
+  return n_stopped == n;
+}
+
 void cuplug_function(const cuplug_loop_call *call) {
   const int64_t n = call->loop->n, n_items = items_of(call) * call->n_parts;
   const int64_t of_item = cuplug_least(outputs_of(call), n) * call->part;
   if (n * call->reduced->n < CUPLUG_PARALLEL_FROM)
     run_range(call, 0, n_items);
+  else if (is_decided(call))
+    return;
   else
     call->parallel(call, run_range, n_items, of_item < CUPLUG_GRAIN ? CUPLUG_GRAIN / of_item : 1);
   if (call->n_parts != 1)
