@@ -24,14 +24,19 @@ static inline __attribute__((always_inline)) void row_chunk(const cuplug_numbers
   for (int64_t at = 0; at < FEW; at++) CUPLUG_SET(*few, at, CUPLUG_GET(lanes, at));
 }
 
+static inline __attribute__((always_inline)) cuplug_value value_of(const cuplug_numbers given,
+                                                                   cuplug_few *few) {
+  CUPLUG_EACH_HALF(CUPLUG_FOLD_FEW_AT, *few, FEW, 1)
+  return CUPLUG_GET(*few, 0);
+}
+
 /* Fewer than LANES elements. */
 static inline cuplug_value short_row(const cuplug_numbers given, const cuplug_places p, int64_t n,
                                      int64_t i) {
   cuplug_few lanes;
   if (n >= FEW) {
     row_chunk(given, p, n, i, FEW, &lanes);
-    CUPLUG_EACH_HALF(CUPLUG_FOLD_FEW_AT, lanes, FEW, 1)
-    return CUPLUG_GET(lanes, 0);
+    return value_of(given, &lanes);
   }
   CUPLUG_SIMD
   for (int64_t at = 0; at < n; at++) CUPLUG_SET(lanes, at, cuplug_element(given, p, at, i + at));
@@ -72,6 +77,7 @@ static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
       stop(stopped);
       end = 0;
     }
+    if (!n_chunks && at_row + n >= end) return value_of(given, &few); /* there are no pairs */
     for (; n_chunks >> k & 1; k++)
       for (int64_t at = 0; at < FEW; at++)
         CUPLUG_SET_REDUCED(few, at, CUPLUG_GET(pairs[k], at), CUPLUG_GET(few, at));
@@ -82,6 +88,5 @@ static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
     if (n_chunks >> k & 1)
       for (int64_t at = 0; at < FEW; at++)
         CUPLUG_SET_REDUCED(all, at, CUPLUG_GET(pairs[k], at), CUPLUG_GET(all, at));
-  CUPLUG_EACH_HALF(CUPLUG_FOLD_FEW_AT, all, FEW, 1)
-  return CUPLUG_GET(all, 0);
+  return value_of(given, &all);
 }
