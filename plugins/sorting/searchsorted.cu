@@ -41,11 +41,24 @@ __global__ void __launch_bounds__(THREADS) search_kernel(const __grid_constant__
  * two, are in different banks. */
 __device__ inline int spread(int i) { return i ^ (i >> 5 & 31) ^ (i >> 10 & 31); }
 
-/* The same where a block has all keys of x in its shared memory. */
+/* How many elements are up to a key, as far as they are among `n` from `first` on. */
 template <typename T, typename K>
-__global__ void __launch_bounds__(THREADS) search_kept_kernel(const __grid_constant__ searching s) {
+__device__ inline int search_between(const searching &s, int first, int n, K key) {
+  const int left = (int)s.m - first;
+  order o = s.o;
+  o.n_bytes = sizeof(T);
+  if constexpr (sizeof(T) == 8)
+    return search_from64_few(&o, s.x, first, n < left ? n : left, key, 1);
+  else
+    return search_from32_few(&o, s.x, first, n < left ? n : left, key, 1);
+}
+
+/* The same where a block has keys of x in its shared memory: all, or the last of each `length`. */
+template <typename T, typename K>
+__global__ void __launch_bounds__(THREADS)
+    search_kept_kernel(const __grid_constant__ searching s, int length) {
   __shared__ K keys[KEPT / sizeof(K)];
-  const int m = (int)s.m;
+  const int m = (int)s.m / length;
   const auto key = [&](const void *from, int64_t i) {
     order o = s.o;
     o.n_bytes = sizeof(T);
@@ -54,7 +67,8 @@ __global__ void __launch_bounds__(THREADS) search_kept_kernel(const __grid_const
     else
       return search_key32(&o, from, i);
   };
-  for (int i = threadIdx.x; i < m; i += THREADS) keys[spread(i)] = key(s.x, i);
+  for (int i = threadIdx.x; i < m; i += THREADS)
+    keys[spread(i)] = key(s.x, (int64_t)(i + 1) * length - 1);
   __syncthreads();
   const int64_t step = (int64_t)gridDim.x * THREADS;
   for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < s.n; i += AT_ONCE * step) {
@@ -76,16 +90,20 @@ __global__ void __launch_bounds__(THREADS) search_kept_kernel(const __grid_const
       left -= half;
     }
 #pragma unroll
-    for (int u = 0; u < AT_ONCE; u++)
+    for (int u = 0; u < AT_ONCE; u++) {
+      if (length > 1) first[u] = search_between<T>(s, first[u] * length, length - 1, most[u]);
       if (i + u * step < s.n) s.out[i + u * step] = is_none[u] ? 0 : first[u];
+    }
   }
 }
 
 template <typename T> int search(cuplug::call call, const searching &s) {
   using K = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-  if (s.m > 0 && s.m <= (int64_t)(KEPT / sizeof(K)) && s.n >= REPAID * s.m) {
+  constexpr int64_t MOST = KEPT / sizeof(K);
+  if (s.m > 0 && s.m <= INT32_MAX && s.n >= REPAID * (s.m < MOST ? s.m : MOST)) {
     const int64_t wanted = cuplug::blocks(s.n, THREADS * AT_ONCE);
-    return call.launch<search_kept_kernel<T, K>>({wanted < BLOCKS ? wanted : BLOCKS, THREADS}, s);
+    return call.launch<search_kept_kernel<T, K>>({wanted < BLOCKS ? wanted : BLOCKS, THREADS}, s,
+                                                 (int)cuplug::blocks(s.m, MOST));
   }
   const cuplug::grid grid({cuplug::blocks(s.n, THREADS)}, THREADS);
   return s.m <= INT32_MAX ? call.launch<search_kernel<T, true>>(grid, s)
