@@ -162,7 +162,7 @@ static void last_turn(const turns *t, int64_t n) {
     K *keys = home, *spare = (K *)s->spare + first;                                   \
     const int64_t n = s->m;                                                           \
     int64_t counts[sizeof(K)][256] = {{0}};                                           \
-    int is_same[sizeof(K)], n_passes = 0;                                             \
+    int is_same[sizeof(K)] = {0}, n_passes = 0;                                       \
     for (int64_t i = 0; i < n; i++)                                                   \
       for (int64_t p = 0; p < s->n_bytes; p++) counts[p][keys[i] >> (8 * p) & 255]++; \
     for (int64_t p = 0; p < s->n_bytes; p++)                                          \
