@@ -17,7 +17,8 @@
 /* Small pieces: all threads work on the same few chunks, so that the next DMA can begin soon.
  * Larger ones for fresh memory, whose pages are made piece by piece, where `to` is a multiple of
  * these. */
-#define LEAST_PIECE ((uint64_t)64 << 10) /* of copies of few bytes */
+#define SHARED_PIECE ((uint64_t)32 << 10) /* of copies that all threads share */
+#define LEAST_PIECE ((uint64_t)64 << 10)  /* of others, of few bytes */
 #define VIEW_PIECE ((uint64_t)256 << 10)
 #define FRESH_PIECE ((uint64_t)512 << 10)
 
@@ -83,18 +84,20 @@ static int copy_piece(void *context, int64_t begin, int64_t end) {
 
 /* Pieces end at multiples of `piece`, of the array's address where it is fresh, else of the place
  * in the view. */
-static void begin(cuplug__host_copy *copy, uint64_t bytes, uint64_t piece, int n_helpers) {
+static void divide(cuplug__host_copy *copy, uint64_t bytes, uint64_t piece) {
   const uint64_t start = is_fresh(copy) ? (uint64_t)(uintptr_t)copy->view->data : 0;
   copy->lead = (start + copy->first) % piece;
-  const uint64_t n = copy->lead + bytes;
   if (!bytes) return;
-  copy->loop = (cuplug__loop){
-      .body = copy_piece,
-      .context = copy,
-      .n = (int64_t)n,
-      .grain = (int64_t)piece,
-      .n_helpers = n_helpers < CUPLUG__MAX_COPY_THREADS ? n_helpers : CUPLUG__MAX_COPY_THREADS - 1};
-  copy->job = cuplug__team_begin(&copy->loop);
+  copy->loop = (cuplug__loop){.body = copy_piece,
+                              .context = copy,
+                              .n = (int64_t)(copy->lead + bytes),
+                              .grain = (int64_t)piece};
+}
+
+static void begin(cuplug__host_copy *copy, int n_helpers) {
+  const int most = CUPLUG__MAX_COPY_THREADS - 1;
+  copy->loop.n_helpers = n_helpers < most ? n_helpers : most;
+  if (copy->loop.n) copy->job = cuplug__team_begin(&copy->loop);
 }
 
 /* Enough for some threads, whole pages. */
@@ -103,28 +106,33 @@ static uint64_t piece_of(uint64_t bytes, uint64_t most) {
   return wanted < LEAST_PIECE ? LEAST_PIECE : wanted < most ? wanted : most;
 }
 
-static void begin_reading(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
-                          uint64_t bytes, void *to, int n_helpers) {
-  const uint64_t best = cuplug__view_piece(view), wanted = piece_of(bytes, VIEW_PIECE);
-  const uint64_t piece = (wanted + best - 1) / best * best;
+static void describe_reading(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
+                             uint64_t bytes, void *to, uint64_t wanted) {
+  const uint64_t best = cuplug__view_piece(view);
   copy->view = view;
   copy->first = first;
   copy->packed = to;
-  begin(copy, bytes, piece, n_helpers);
+  divide(copy, bytes, (wanted + best - 1) / best * best);
+}
+
+static void describe_writing(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
+                             uint64_t bytes, const void *from) {
+  const uint64_t most = cuplug__view_is_contiguous(view) ? FRESH_PIECE : VIEW_PIECE;
+  *copy = (cuplug__host_copy){.view = view, .first = first, .packed = (char *)from, .is_write = 1};
+  divide(copy, bytes, piece_of(bytes, most));
 }
 
 void cuplug__host_copy_read(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
                             uint64_t bytes, void *to, int n_helpers) {
   *copy = (cuplug__host_copy){.is_for_dma = 1};
-  begin_reading(copy, view, first, bytes, to, n_helpers);
+  describe_reading(copy, view, first, bytes, to, piece_of(bytes, VIEW_PIECE));
+  begin(copy, n_helpers);
 }
 
 void cuplug__host_copy_write(cuplug__host_copy *copy, const cuplug__view *view, uint64_t first,
                              uint64_t bytes, const void *from, int n_helpers) {
-  const uint64_t most = cuplug__view_is_contiguous(view) ? FRESH_PIECE : VIEW_PIECE;
-  const uint64_t piece = piece_of(bytes, most);
-  *copy = (cuplug__host_copy){.view = view, .first = first, .packed = (char *)from, .is_write = 1};
-  begin(copy, bytes, piece, n_helpers);
+  describe_writing(copy, view, first, bytes, from);
+  begin(copy, n_helpers);
 }
 
 void cuplug__host_copy_end(cuplug__host_copy *copy) {
@@ -168,27 +176,27 @@ void cuplug__host_copy_whole(const cuplug__view *view, uint64_t bytes, void *to)
     cuplug__view_read(view, 0, bytes, to);
     return;
   }
-  begin_reading(&copy, view, 0, bytes, to, CUPLUG__MAX_COPY_THREADS);
+  describe_reading(&copy, view, 0, bytes, to, piece_of(bytes, VIEW_PIECE));
+  begin(&copy, CUPLUG__MAX_COPY_THREADS);
   cuplug__host_copy_end(&copy);
 }
 
 int cuplug_copy_array(const cuplug_tensor *to, const cuplug_tensor *from) {
   const uint64_t bytes = (uint64_t)(cuplug_n_elements(from) * cuplug_element_bytes(from));
-  const int n_helpers = bytes < STRIDED_BYTES ? 0 : CUPLUG__MAX_COPY_THREADS;
   cuplug__host_copy copy = {0};
   cuplug__view view;
   cuplug__view_array(&view, to);
   if (cuplug__view_is_contiguous(&view)) {
     cuplug__view_array(&view, from);
-    if (!n_helpers) {
-      cuplug__view_read(&view, 0, bytes, to->data);
-      return 1;
-    }
-    begin_reading(&copy, &view, 0, bytes, to->data, n_helpers);
+    describe_reading(&copy, &view, 0, bytes, to->data,
+                     bytes < CACHED_BYTES ? SHARED_PIECE : VIEW_PIECE);
   } else {
     if (cuplug__shares_elements(to)) return 0;
-    cuplug__host_copy_write(&copy, &view, 0, bytes, from->data, n_helpers);
+    describe_writing(&copy, &view, 0, bytes, from->data);
   }
-  cuplug__host_copy_end(&copy);
+  if (bytes < STRIDED_BYTES)
+    (void)cuplug__loop_alone(&copy.loop);
+  else
+    (void)cuplug__team_run(copy.loop.n, copy.loop.grain, copy_piece, &copy);
   return 1;
 }
