@@ -10,7 +10,7 @@ constexpr int THREADS = 256;
 constexpr int KEPT = 48 << 10;   /* bytes of keys in shared memory */
 constexpr int AT_ONCE = 4;       /* values of a thread, which do not wait for each other */
 constexpr int64_t BLOCKS = 1056; /* of which four at once are an SM's */
-constexpr int64_t REPAID = 16;   /* values for each key, from where on keys are worth being kept */
+constexpr int64_t REPAID = 2;    /* keys that a block reads for each value it searches, at most */
 
 struct searching {
   const void *x, *values;
@@ -100,11 +100,11 @@ __global__ void __launch_bounds__(THREADS)
 template <typename T> int search(cuplug::call call, const searching &s) {
   using K = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
   constexpr int64_t MOST = KEPT / sizeof(K);
-  if (s.m > 0 && s.m <= INT32_MAX && s.n >= REPAID * (s.m < MOST ? s.m : MOST)) {
-    const int64_t wanted = cuplug::blocks(s.n, THREADS * AT_ONCE);
-    return call.launch<search_kept_kernel<T, K>>({wanted < BLOCKS ? wanted : BLOCKS, THREADS}, s,
+  const int64_t wanted = cuplug::blocks(s.n, THREADS * AT_ONCE);
+  const int64_t n_blocks = wanted < BLOCKS ? wanted : BLOCKS;
+  if (s.m > 0 && s.m <= INT32_MAX && n_blocks * (s.m < MOST ? s.m : MOST) <= REPAID * s.n)
+    return call.launch<search_kept_kernel<T, K>>({n_blocks, THREADS}, s,
                                                  (int)cuplug::blocks(s.m, MOST));
-  }
   const cuplug::grid grid({cuplug::blocks(s.n, THREADS)}, THREADS);
   return s.m <= INT32_MAX ? call.launch<search_kernel<T, true>>(grid, s)
                           : call.launch<search_kernel<T, false>>(grid, s);

@@ -84,19 +84,21 @@ def test_unique_of_lists(backend, x, dtype):
 def test_searchsorted(backend, dtype, side):
     if not backend.supports(dtype_of(dtype)):
         pytest.skip(f"{backend.name} has no {dtype}")
-    sizes = [
-        (0, (3,)),
-        (1, ()),
-        (100, (0,)),
-        (1000, (7, 300)),
-        (300, (7001,)),
-        (50_001, (200_000,)),
-    ]
-    for m, shape in sizes:
+    for m, shape in [(0, (3,)), (1, ()), (100, (0,)), (1000, (7, 300)), (300, (7001,))]:
         x, values = numbers((m,), dtype), numbers(shape, dtype, 1)
         x = np.sort(wide(x), kind="stable").astype(x.dtype)  # NumPy 2.4 mistakes halves otherwise
         wanted = np.searchsorted(wide(x), wide(values), side)
         assert_same(backend(searchsorted, x, values, side), np.asarray(wanted, np.int64))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("m", [6500, 40_001])
+def test_searchsorted_of_many_values_in_many(backend, m, side):
+    """In more than shared memory holds; with many that are equal, and none that is below."""
+    random = np.random.default_rng(0)
+    x = np.sort(random.integers(0, 3 * m // 4, m) * 0.5)
+    values = random.integers(-5, 2 * m, 3_300_000) * 0.25
+    assert_same(backend(searchsorted, x, values, side), np.searchsorted(x, values, side))
 
 
 def test_another_dtype_is_refused():
