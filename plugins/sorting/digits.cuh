@@ -56,7 +56,7 @@ template <typename K, int N_THREADS, int N_ITEMS> struct block {
       read<uint16_t>(x, place, n);
     else
       read<uint32_t>(x, place, n);
-    if (o.infinity) /* said once for all */
+    if (o.infinity) /* twice the same, so that this is asked once, and not for each key */
       become_keys(o);
     else
       become_keys(o);
