@@ -30,8 +30,8 @@ ARCHS   := $(shell printf '%s\n' $(MACHINE) $(PTX) | sort -un)
 LEFT_OUT = CUDA code is left out: there is no $(if $(NVCC),GPU here (CUDA_ARCHS=all or CUDA_ARCHS="75 90" has it compiled),nvcc)
 
 CORE       := $(patsubst core/%.c,$(BUILD)/core/%.o,$(wildcard core/*/*.c))
-HOST_SIDES := $(patsubst plugins/%.c,$(BUILD)/plugins/%.o,$(wildcard plugins/*/*.c))
-CUDA_SIDES := $(if $(ARCHS),$(patsubst plugins/%,$(BUILD)/plugins/%.o,$(wildcard plugins/*/*.cu)))
+HOST_SIDES := $(patsubst plugins/%.c,$(BUILD)/plugins/%.o,$(wildcard plugins/*/*.c plugins/*/*/*.c))
+CUDA_SIDES := $(if $(ARCHS),$(patsubst plugins/%,$(BUILD)/plugins/%.o,$(wildcard plugins/*/*.cu plugins/*/*/*.cu)))
 # What goes into a plugin, and where it lies.
 sides    = $(filter $(1:%=$(BUILD)/plugins/%/%),$(HOST_SIDES) $(CUDA_SIDES))
 library  = $(1:%=$(PACKAGE)/lib/cuplug/lib%.so)
@@ -121,4 +121,4 @@ $(STOCK): $(BUILD)/link.config
 	@mkdir -p $(@D)
 	$(call say,link $@)$(LINKER) -shared $(filter %.o,$^) $(ALL_LDFLAGS) $(if $(filter %.cu.o,$^),$(CUDA_LIBS)) -Wl,--as-needed -lm -o $@
 
--include $(wildcard $(BUILD)/core/*/*.d $(BUILD)/plugins/*/*.d)
+-include $(wildcard $(BUILD)/core/*/*.d $(BUILD)/plugins/*/*.d $(BUILD)/plugins/*/*/*.d)

@@ -94,8 +94,8 @@ def build_plugin(name: str, cuda: Sequence[str | Path] = ()) -> None:
     include += [f"-I{FIXTURES}", f"-I{Path(toolkit.find_nvcc()).resolve().parents[1] / 'include'}"]
     host = ["-x", "c", "-std=gnu11", "-O1", "-w", "-fPIC", "-DCUPLUG_ARCHITECTURES=900"]
     device = ["-x", "c++", "-fpermissive", "-include", "emulated_plugin.h"]
-    commands = [[COMPILER[0], *host, each] for each in sorted(folder.glob("*.c"))]
-    sources = [folder / f"{each}.cu" for each in cuda] or sorted(folder.glob("*.cu"))
+    commands = [[COMPILER[0], *host, each] for each in sorted(folder.rglob("*.c"))]
+    sources = [folder / f"{each}.cu" for each in cuda] or sorted(folder.rglob("*.cu"))
     commands += [[*COMPILER, *device, each] for each in sources]
     parts = [mine.with_suffix(f".{k}.o") for k in range(len(commands))]
     for command, part in zip(commands, parts, strict=True):
@@ -107,8 +107,8 @@ def build_plugin(name: str, cuda: Sequence[str | Path] = ()) -> None:
 
 def build_sorting() -> None:
     """Build the plugin `sorting` so, where CUB sorts in it by what stands for that."""
-    files = ["sorting", "keys", "short", "tiles", "merge", "few", "topk", "unique"]
-    files += ["searchsorted", "permutation"]
+    files = ["sorting", "topk", "unique", "searchsorted", "permutation"]
+    files += [f"gpu/{each}" for each in ("keys", "short", "tiles", "merge", "few")]
     build_plugin("sorting", [*files, FIXTURES / "emulated_sort"])
 
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "philox_words.h"
-#include "sorting/radix.h"
+#include "sorting/host/radix.h"
 #include "vectors.h"
 
 CUPLUG_ENTRY int permutation_cuda(const cuplug_call *call);

@@ -3,7 +3,7 @@
 #include "sorting/permutation.h"
 
 #include "philox.cuh"
-#include "sorting/short.cuh"
+#include "sorting/gpu/short.cuh"
 
 namespace {
 

@@ -3,7 +3,7 @@
  *   x T[m], ascending; values T[*n]; out int64[*n]: how many elements of x are below each value,
  * or, with side "right", not above it. NaN is larger than all numbers. T: bool, integers, floating
  * dtypes. Bytes moved: values and out once, and log2(m) elements of x for each. */
-#include "sorting/radix.h"
+#include "sorting/host/radix.h"
 #include "sorting/search.h"
 
 #include <string.h>

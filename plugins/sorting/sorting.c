@@ -14,7 +14,7 @@
  * vectors, where these have the bits, or digit by digit.
  * Bytes moved: for each byte of T the keys twice, and so positions; by vectors x once, and the keys
  * twice for each time that halves them until caches hold them. */
-#include "sorting/radix.h"
+#include "sorting/host/radix.h"
 
 CUPLUG_ENTRY int sort_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int argsort_cuda(const cuplug_call *call);

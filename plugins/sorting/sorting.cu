@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of sorting.c. */
-#include "sorting/columns.cuh"
+#include "sorting/gpu/columns.cuh"
 
 namespace {
 

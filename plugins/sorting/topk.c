@@ -9,7 +9,7 @@
  * Of a line that is read once, keys that are smaller than the k least ones so far are put aside;
  * when there is no more room for them, k are kept. Which ones is found by counting those up to some
  * key. In the end those k are sorted. Bytes moved: x once. */
-#include "sorting/radix.h"
+#include "sorting/host/radix.h"
 #include "vectors.h"
 
 #include <stdlib.h>

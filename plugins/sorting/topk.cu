@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The specification is at the top of topk.c. Of long lines few keys are chosen, which are sorted;
  * else all are. */
-#include "sorting/radix.cuh"
+#include "sorting/gpu/radix.cuh"
 
 namespace {
 

@@ -5,7 +5,7 @@
  * unique_values(x): the values alone, zeros without their sign, NaNs without what they carry.
  *
  * Zeros are equal, NaNs are not: each stands for itself. T: bool, integers, floating dtypes. */
-#include "sorting/radix.h"
+#include "sorting/host/radix.h"
 
 #include <string.h>
 

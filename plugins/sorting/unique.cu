@@ -2,7 +2,7 @@
 /* The specification is at the top of unique.c. The call waits for the number of values: once, or
  * twice where it had to see that they are not few. */
 #include "compaction.cuh"
-#include "sorting/radix.cuh"
+#include "sorting/gpu/radix.cuh"
 
 namespace {
 

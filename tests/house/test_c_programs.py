@@ -138,7 +138,7 @@ def test_header_compiles_alone(header, standard, tmp_path):
 def test_clang_takes_what_is_built():
     if not shutil.which("clang"):
         pytest.skip("needs clang")
-    sources = [*ROOT.glob("core/*/*.c"), *ROOT.glob("plugins/*/*.c"), *TESTS.glob("*/test_*.c")]
+    sources = [*ROOT.glob("core/*/*.c"), *ROOT.glob("plugins/**/*.c"), *TESTS.glob("*/test_*.c")]
     options = ["-std=c11", *FLAGS, "-fsyntax-only", *INCLUDES]
     compile_library(["clang", *options, *map(str, sources)])
 

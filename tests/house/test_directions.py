@@ -67,6 +67,11 @@ def test_rooms_are_read_at_a_glance(top):
         assert room == top or len(sentence.read_text().splitlines()) >= 2, room
 
 
+def test_plugins_are_read_at_a_glance():
+    for folder in {file.parent for file in PLUGINS}:
+        assert len([file for file in folder.iterdir() if file.is_file()]) <= 24, folder
+
+
 def system_includes(file: Path) -> set[str]:
     """Return the headers that a file includes in angle brackets, without .h."""
     return set(re.findall(r"^\s*#\s*include <([\w/.]+?)(?:\.h)?>", file.read_text(), re.M))
@@ -181,5 +186,6 @@ def test_plugins_know_the_authors_headers_alone(file):
     own = {"plugin", "plugin.hpp", "format", "half", "halves", "nontemporal", "walk", "walk.cuh"}
     vectors = {"immintrin"} if file.name in ("quicksort.c", "philox_words.h") else set()
     assert outside <= {f"cuplug/{name}" for name in own} | {"complex", "type_traits"} | vectors
-    headers = [*(ROOT / "plugins").glob("*.*"), *file.parent.glob("*.*")]
+    plugin = file.relative_to(ROOT / "plugins").parts[0]
+    headers = [*(ROOT / "plugins").glob("*.*"), *(ROOT / "plugins" / plugin).rglob("*.*")]
     assert {Path(name).stem for name in own_includes(file)} <= {path.stem for path in headers}

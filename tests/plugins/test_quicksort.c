@@ -1,7 +1,7 @@
 /* sanitizers: address,undefined */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys sorted by each kind of vectors that this CPU has, not by the best kind alone. */
-#include "sorting/quicksort.c"
+#include "sorting/host/quicksort.c"
 
 #include "check.h"
 

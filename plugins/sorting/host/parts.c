@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of keys by vectors: short ones each by one thread, parts of long ones by all. */
-#include "sorting/radix.h"
+#include "sorting/host/radix.h"
 #include "vectors.h"
 
 #define AT_ONCE (1 << 15) /* keys that are worth a thread */

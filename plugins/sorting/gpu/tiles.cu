@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many short lines: a block has as many as it holds, and sorts them at once, by the digits of their
  * keys, and then by the number of their line. */
-#include "sorting/digits.cuh"
+#include "sorting/gpu/digits.cuh"
 
 namespace {
 

@@ -3,7 +3,7 @@
  * and of an index, whatever the dtypes. Keys that have the number of their line are one line. */
 #include <cub/device/device_radix_sort.cuh>
 
-#include "sorting/radix.cuh"
+#include "sorting/gpu/radix.cuh"
 
 namespace {
 

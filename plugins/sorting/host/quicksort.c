@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sorting/radix.h"
+#include "sorting/host/radix.h"
 
 #include <string.h>
 
@@ -48,7 +48,7 @@
   STORE(begin, _mm512_maskz_compress_epi32((__mmask16)(below), v));                                \
   STORE_SOME((end) - (LANES - COUNT(below)), _mm512_maskz_compress_epi32((__mmask16) ~(below), v), \
              LANES - COUNT(below))
-#include "sorting/quicksort_code.h"
+#include "sorting/host/quicksort_code.h"
 
 #define KEY uint64_t
 #define VECTOR __m512i
@@ -77,7 +77,7 @@
   STORE(begin, _mm512_maskz_compress_epi64((__mmask8)(below), v));                                \
   STORE_SOME((end) - (LANES - COUNT(below)), _mm512_maskz_compress_epi64((__mmask8) ~(below), v), \
              LANES - COUNT(below))
-#include "sorting/quicksort_code.h"
+#include "sorting/host/quicksort_code.h"
 
 /* Few keys of 2 bytes, and of 1. */
 #define NUMBERS16                                                                                  \
@@ -109,7 +109,7 @@
 #define SHUFFLED SHUFFLED16
 #define CHOSEN CHOSEN16
 #define EXCHANGED EXCHANGED16
-#include "sorting/quicksort_code.h"
+#include "sorting/host/quicksort_code.h"
 
 #define KEY uint8_t
 #define VECTOR __m512i
@@ -125,7 +125,7 @@
 #define SHUFFLED SHUFFLED16
 #define CHOSEN CHOSEN16
 #define EXCHANGED EXCHANGED16
-#include "sorting/quicksort_code.h"
+#include "sorting/host/quicksort_code.h"
 
 /* More keys of 2 bytes: in lanes of 4, which all CPUs can pack. */
 #define KEY uint16_t
@@ -144,7 +144,7 @@
       _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32((__mmask16) ~(below), v)))
 #define MOST_FEW 512
 #define SORT_FEW(keys, n) sort_few_32x16(keys, n)
-#include "sorting/quicksort_code.h"
+#include "sorting/host/quicksort_code.h"
 
 #undef TARGET
 #undef NUMBERS16
@@ -205,7 +205,7 @@ static const uint32_t ORDERS[] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDER64
    0xff)
 #define COUNT(below) __builtin_popcount(below)
 #define STORE_PARTS STORE_PARTED
-#include "sorting/quicksort_code.h"
+#include "sorting/host/quicksort_code.h"
 
 #define NUMBERS4 _mm256_set_epi64x(3, 2, 1, 0)
 #define LESS(a, b)                                                       \
@@ -237,7 +237,7 @@ static const uint32_t ORDERS[] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDER64
 #define BELOW(v, pivot) (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(LESS(v, pivot)))
 #define COUNT(below) (__builtin_popcount(below) / 2)
 #define STORE_PARTS STORE_PARTED
-#include "sorting/quicksort_code.h"
+#include "sorting/host/quicksort_code.h"
 
 /* Few keys of 2 bytes, and of 1. */
 #define PLACES \
@@ -284,7 +284,7 @@ TARGET static void store_first(void *to, __m256i v, int64_t n_bytes) {
 #define SHUFFLED SHUFFLED16
 #define CHOSEN CHOSEN16
 #define EXCHANGED EXCHANGED16
-#include "sorting/quicksort_code.h"
+#include "sorting/host/quicksort_code.h"
 
 #define KEY uint8_t
 #define VECTOR __m256i
@@ -299,7 +299,7 @@ TARGET static void store_first(void *to, __m256i v, int64_t n_bytes) {
 #define SHUFFLED SHUFFLED16
 #define CHOSEN CHOSEN16
 #define EXCHANGED EXCHANGED16
-#include "sorting/quicksort_code.h"
+#include "sorting/host/quicksort_code.h"
 
 /* More keys of 2 bytes. */
 #define KEY uint16_t
@@ -315,7 +315,7 @@ TARGET static void store_first(void *to, __m256i v, int64_t n_bytes) {
 #define STORE_PARTS STORE_PARTED
 #define MOST_FEW 256
 #define SORT_FEW(keys, n) sort_few_16x16(keys, n)
-#include "sorting/quicksort_code.h"
+#include "sorting/host/quicksort_code.h"
 
 static int has_avx512(void) {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -3,7 +3,7 @@
  * keys stay in their order. Bits that all keys share are left out: where the others and a place
  * have 32 together, words are of 32 bits, else of 64, half of them for each. Keys of 8 bytes whose
  * half is equal are sorted once more, by the bits that are left. */
-#include "sorting/radix.h"
+#include "sorting/host/radix.h"
 
 #include <stdatomic.h>
 

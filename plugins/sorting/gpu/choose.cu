@@ -6,7 +6,7 @@
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_scan.cuh>
 
-#include "sorting/radix.cuh"
+#include "sorting/gpu/radix.cuh"
 
 namespace {
 

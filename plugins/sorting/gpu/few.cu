@@ -4,7 +4,7 @@
  * which the last block sorts. All in one kernel, and one wait for how many values there are. */
 #include <stddef.h>
 
-#include "sorting/short.cuh"
+#include "sorting/gpu/short.cuh"
 
 namespace {
 

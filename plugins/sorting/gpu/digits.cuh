@@ -6,7 +6,7 @@
 
 #include <cub/block/block_radix_rank.cuh>
 
-#include "sorting/short.cuh"
+#include "sorting/gpu/short.cuh"
 
 namespace digits {
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes in order: as many of each as there are. Many by all threads. */
-#include "sorting/radix.h"
+#include "sorting/host/radix.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef CUPLUG_PLUGINS_SORTING_SHORT_CUH
 #define CUPLUG_PLUGINS_SORTING_SHORT_CUH
 
-#include "sorting/radix.cuh"
+#include "sorting/gpu/radix.cuh"
 
 namespace network {
 

@@ -4,7 +4,7 @@
 #ifndef CUPLUG_PLUGINS_SORTING_COLUMNS_CUH
 #define CUPLUG_PLUGINS_SORTING_COLUMNS_CUH
 
-#include "sorting/radix.cuh"
+#include "sorting/gpu/radix.cuh"
 
 namespace columns {
 

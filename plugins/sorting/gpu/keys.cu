@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements become keys, which lie one line after the other. */
-#include "sorting/columns.cuh"
+#include "sorting/gpu/columns.cuh"
 
 namespace {
 

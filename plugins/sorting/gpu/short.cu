@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Few short lines, each by a block, from the elements to what is asked for. */
-#include "sorting/short.cuh"
+#include "sorting/gpu/short.cuh"
 
 namespace {
 

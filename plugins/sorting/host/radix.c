@@ -3,7 +3,7 @@
  * and places do not make one word: a radix sort by bytes, from the last one on. Short lines are
  * sorted by insertion, each by one thread; long ones by all threads: each counts the digits of a
  * chunk, then moves the chunk's keys behind those of the chunks before it. */
-#include "sorting/radix.h"
+#include "sorting/host/radix.h"
 
 #include "vectors.h"
 

@@ -2,7 +2,7 @@
 /* Lines of a length that no block holds, and that do not fill a GPU: blocks sort parts of them, and
  * then merge pairs of parts. Which elements of a pair are in some part of what becomes of it is
  * found along its merge path (Green, McColl, Bader: GPU Merge Path, ICS 2012). */
-#include "sorting/digits.cuh"
+#include "sorting/gpu/digits.cuh"
 
 namespace {
 
