@@ -108,7 +108,8 @@ def build_plugin(name: str, cuda: Sequence[str | Path] = ()) -> None:
 def build_sorting() -> None:
     """Build the plugin `sorting` so, where CUB sorts in it by what stands for that."""
     files = ["sorting", "topk", "unique", "searchsorted", "permutation"]
-    files += [f"gpu/{each}" for each in ("keys", "short", "tiles", "merge", "few")]
+    gpu = ["keys", "short", "tiles", "merge", "counting", "choose", "few"]
+    files += [f"gpu/{each}" for each in gpu]
     build_plugin("sorting", [*files, FIXTURES / "emulated_sort"])
 
 

@@ -46,8 +46,17 @@ for dtype in ("bool", "int8", "float16", "uint32", "float32", "float64", "int64"
 for side in ("left", "right"):
     wide = ops.sort(values("float64", 6500) * values("float64", 6500))
     same(ops.searchsorted, wide, values("float64", 3_300_000) ** 2, side=side)
-same(ops.topk, values("float32", 3, 5000), k=70, axis=1)  # of chosen keys
-same(ops.topk, values("float32", 2, 9000), k=4100, axis=1)
+for dtype, shape, axis in (("int8", (65, 4200), 1), ("bool", (4097, 70), 0),
+                           ("int16", (64, 8200), 1), ("uint32", (2, 33_000), 1)):  # by digits
+    x = random.integers(-(2**15), 2**15, shape).astype(dtype)
+    same(ops.sort, x, axis=axis)
+    same(ops.argsort, x, axis=axis)
+for dtype in ("bool", "float16", "float32", "int64"):  # chosen, by a block for each line
+    same(ops.topk, values(dtype, 3, 5000), k=70, axis=1)
+    same(ops.topk, values(dtype, 9000, 2), k=2200, axis=0)
+for k in (1, 30_000):  # and by several
+    same(ops.topk, random.standard_normal((2, 140_000)).astype("float32"), k=k, axis=1)
+    same(ops.topk, random.integers(-9, 9, (1, 70_000)) << 40, k=k // 2, axis=1, largest=False)
 for dtype in ("bool", "int8", "uint16", "int32", "uint64", "int64"):  # few values, or not
     for n_values in (1, 3, 200, 600, 1024, 1100):
         x = random.choice(random.integers(0, 9999, n_values), 5000).astype(dtype)

@@ -132,9 +132,15 @@ def test_many_lines(backend):
     check(backend, numbers((10, 30_000), "float32"), 0, False)
 
 
-@pytest.mark.sanitizer
+def lengths(shown, others):
+    """Return lengths of lines: compute-sanitizer, which takes minutes, sees the first ones."""
+    return [*(pytest.param(m, marks=pytest.mark.sanitizer) for m in shown), *others]
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
-@pytest.mark.parametrize("m", [2, 3, 9, 100, 129, 512, 1023, 1024, 1025, 1400, 2049, 4095, 4096])
+@pytest.mark.parametrize(
+    "m", lengths([3, 129, 1025], [2, 9, 100, 512, 1023, 1024, 1400, 2049, 4095, 4096])
+)
 def test_lines_of_all_lengths(backend, dtype, m):
     """By rows and by columns, as many as one block has, and one more."""
     for n_lines in (1, 129, 4096 // m + 1):
@@ -144,9 +150,8 @@ def test_lines_of_all_lengths(backend, dtype, m):
     check(backend, numbers((3, m, 45), dtype), 1, False)
 
 
-@pytest.mark.sanitizer
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
-@pytest.mark.parametrize("m", [4097, 8192, 9001, 40_000])
+@pytest.mark.parametrize("m", lengths([9001], [4097, 8192, 40_000]))
 def test_lines_that_no_block_holds(backend, dtype, m):
     """In order, against it, and in none; each pair of parts may have equal elements."""
     for n_lines in (2, 37):
@@ -156,6 +161,17 @@ def test_lines_that_no_block_holds(backend, dtype, m):
         check(backend, np.ascontiguousarray(x.T), 0, True)
     wide = (np.random.default_rng(2).permutation(2 * m) % 60_000).astype(dtype).reshape(2, m, 1)
     check(backend, np.concatenate([wide, -wide, wide], 2), 1, False)
+
+
+@pytest.mark.sanitizer
+@pytest.mark.parametrize(
+    ("dtype", "m"),
+    [("bool", 4097), ("int8", 9001), ("int16", 8193), ("float16", 20_000), ("float32", 33_000)],
+)
+def test_many_lines_that_no_block_holds(backend, dtype, m):
+    x = numbers((66, m), dtype)
+    check(backend, x, 1, False)
+    check(backend, np.ascontiguousarray(x[::-1].T), 0, True)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
@@ -207,10 +223,13 @@ def check_topk(backend, x, k, axis, largest):
         assert_same(taken, grad)
 
 
-@pytest.mark.parametrize("shape", [(1300,), (70_000,), (3, 20_000), (5000, 12)], ids=str)
+@pytest.mark.sanitizer
+@pytest.mark.parametrize(
+    "shape", [(1300,), (3, 20_000), (5000, 12), (70, 4100), (2, 140_000)], ids=str
+)
 @pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
 def test_topk_of_long_lines(backend, dtype, shape):
-    """Chosen, not sorted; with many that equal the last one."""
+    """Chosen, not sorted, by one block or several; with many that equal the last one."""
     axis = int(np.argmax(shape))
     x = numbers(shape, dtype)
     for k in (1, 100, shape[axis] // 4):

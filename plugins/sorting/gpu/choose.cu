@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The least keys of long lines, which are not sorted: several blocks count the digits of a line,
- * from the first one on, until it is known which key is number k; then they collect the keys up to
- * that, in order. */
+/* The least keys of long lines, which are not sorted: the digits of a line's keys are counted, from
+ * the first one on, until it is known which keys are among the first k; then these are collected,
+ * in order. A block does so for a line, or, where lines are long and few, several blocks do. */
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_scan.cuh>
@@ -10,17 +10,11 @@
 
 namespace {
 
-constexpr int THREADS = SORTING_THREADS;
-constexpr int DIGIT = 11, BINS = 1 << DIGIT;
-constexpr int ROUNDS = 16, CHUNK = THREADS * ROUNDS; /* elements that a block collects */
-constexpr int64_t FILLED = 2048;                     /* blocks that keep any GPU busy */
-constexpr int64_t MOST_LINES = 4096;                 /* whose counts take 64 MiB */
-
-/* Key number k of a line, as far as it is known, and its number among those that begin alike. */
-struct search {
-  uint64_t prefix;
-  int64_t left;
-};
+constexpr int THREADS = 512, WARP = 32;
+constexpr int DIGIT = 11, BINS = 1 << DIGIT, EACH = BINS / THREADS;
+constexpr int ROUNDS = 8, CHUNK = THREADS * ROUNDS;  /* elements that a block reads at once */
+constexpr int64_t FILLED = 1024;                     /* blocks that keep any GPU busy */
+constexpr int64_t MANY = 128, SHORT_BYTES = 1 << 19; /* lines that are read by a block each */
 
 struct lines {
   const void *x;
@@ -29,140 +23,311 @@ struct lines {
   int64_t k;
 };
 
-template <typename T> __device__ T key_at(const lines &l, int64_t first, int64_t j) {
-  const T bits = ((const T *)l.x)[first + j * l.axis.width];
-  if constexpr (sizeof(T) == 8)
-    return order_key64(&l.o, bits);
-  else
-    return (T)order_key32(&l.o, bits);
+/* The keys before key number k begin with less than `prefix`, above their lower `shift` bits;
+ * `n_alike` begin with that, of which it is number `left`. `is_found`: the first of them, as many
+ * as are left, are among the first k. */
+struct search {
+  uint64_t prefix;
+  int64_t left, n_alike;
+  int shift;
+  bool is_found;
+
+  __device__ int n_bits() const { return shift < DIGIT ? shift : DIGIT; } /* of the next digit */
+};
+
+/* A thread has an element in each round r of a chunk where r * THREADS is less than this. */
+__device__ inline int own_elements(int64_t m, int64_t begin) {
+  return (int)(m - begin < CHUNK ? m - begin : CHUNK) - (int)threadIdx.x;
 }
 
+/* A line of elements, which are keys once they are read. */
+template <typename T> struct elements {
+  const lines &of;
+  const T *x;
+  int64_t m;
+
+  __device__ elements(const lines &l, int64_t line)
+      : of(l), x((const T *)l.x + elements_line(&l.axis, line)), m(l.axis.m) {}
+
+  /* The keys of a thread in a chunk, none of which waits for another. */
+  __device__ void read(int64_t begin, T (&keys)[ROUNDS]) const {
+    const int n = own_elements(m, begin);
+    const T *from = x + (begin + threadIdx.x) * of.axis.width;
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++, from += THREADS * of.axis.width)
+      keys[r] = r * THREADS < n ? *from : T(0);
+    if (of.o.infinity) /* twice the same, so that this is asked once, and not for each key */
+      become_keys(keys);
+    else
+      become_keys(keys);
+  }
+  __device__ int64_t place(int64_t j) const { return j; }
+
+private:
+  __device__ void become_keys(T (&keys)[ROUNDS]) const {
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++) {
+      if constexpr (sizeof(T) == 8)
+        keys[r] = order_key64(&of.o, keys[r]);
+      else
+        keys[r] = (T)order_key32(&of.o, keys[r]);
+    }
+  }
+};
+
+/* Keys in shared memory that key number k is among, and where they are in their line. */
+template <typename T> struct candidates {
+  static constexpr int MOST = sizeof(T) == 8 ? CHUNK / 2 : CHUNK;
+  T *keys;
+  uint32_t *places;
+  int64_t m;
+
+  __device__ void read(int64_t begin, T (&own)[ROUNDS]) const {
+    const int n = own_elements(m, begin);
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++)
+      own[r] = r * THREADS < n ? keys[begin + r * THREADS + threadIdx.x] : T(0);
+  }
+  __device__ int64_t place(int64_t j) const { return places[j]; }
+};
+
+template <typename T> __device__ inline search begin_search(const lines &l) {
+  return {0, l.k, l.axis.m, 8 * (int)sizeof(T), false};
+}
+
+/* Counts the next digits of keys that begin as key number k does: in one chunk of `step`. */
+template <typename T, class X>
+__device__ inline void count_digits(const X &x, int64_t chunk, int64_t step, const search &s,
+                                    unsigned *bins) {
+  const int n_bits = s.n_bits(), shift = s.shift - n_bits;
+  const T prefix = (T)s.prefix, mask = (T)((1 << n_bits) - 1);
+  for (int64_t begin = chunk * CHUNK; begin < x.m; begin += step * CHUNK) {
+    const int n = own_elements(x.m, begin);
+    T keys[ROUNDS];
+    x.read(begin, keys);
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++) {
+      const T key = (T)(keys[r] >> shift);
+      if (r * THREADS < n && (T)(key >> n_bits) == prefix) atomicAdd(&bins[key & mask], 1u);
+    }
+  }
+}
+
+/* Finds the next digit of key number k by how many keys have each; all threads of a block. */
+template <typename N> __device__ inline void find_digit(search *s, const N *counts) {
+  using scan = cub::BlockScan<N, THREADS>;
+  __shared__ typename scan::TempStorage memory;
+  const search now = *s;
+  N own[EACH], sum = 0, before;
+#pragma unroll
+  for (int b = 0; b < EACH; b++) sum += own[b] = counts[threadIdx.x * EACH + b];
+  scan(memory).ExclusiveSum(sum, before);
+  __syncthreads(); /* all have read the search */
+  const N wanted = (N)now.left;
+  if (before >= wanted || before + sum < wanted) return;
+  N left = wanted - before, n_alike = 0;
+  int digit = threadIdx.x * EACH;
+#pragma unroll
+  for (int b = 0; b < EACH; b++) { /* no number that registers are asked by */
+    if (n_alike) continue;
+    if (own[b] >= left)
+      n_alike = own[b];
+    else
+      left -= own[b], digit++;
+  }
+  const int n_bits = now.n_bits(), shift = now.shift - n_bits;
+  *s = {now.prefix << n_bits | (uint64_t)digit, (int64_t)left, (int64_t)n_alike, shift,
+        shift == 0 || n_alike == left};
+}
+
+/* Whether a key is before those that begin as key number k does, 1, or one of them, ALIKE, or
+ * behind them, 0. Numbers of both are counted at once. */
+constexpr unsigned ALIKE = 1u << 16;
+template <typename T> __device__ inline unsigned place_of(T key, const search &s) {
+  const T begin = (T)(key >> s.shift), prefix = (T)s.prefix;
+  return begin < prefix ? 1u : begin == prefix ? ALIKE : 0u;
+}
+
+/* How many of both were collected. */
+struct progress {
+  int64_t n_before, n_alike;
+};
+
+/* What a block counts together. */
+struct tally {
+  static constexpr int WARPS = THREADS / WARP, N = WARPS * ROUNDS;
+  static_assert(N <= THREADS, "a thread adds up what each warp counts in each round");
+  using scan = cub::BlockScan<unsigned, THREADS>;
+  typename scan::TempStorage memory;
+  unsigned of_warps[N];
+};
+
+/* Calls write(i, key, place) for the keys of a chunk that are number i < k: those before key number
+ * k, then as many of those that begin alike as are left, each in their order. */
+template <typename T, class X, class W>
+__device__ inline void collect(const X &x, int64_t begin, const search &s, int64_t k, tally *t,
+                               progress *p, const W &write) {
+  const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+  const int n = own_elements(x.m, begin);
+  const unsigned below = (1u << lane) - 1;
+  T keys[ROUNDS];
+  unsigned before[ROUNDS], any = 0;
+  x.read(begin, keys);
+#pragma unroll
+  for (int r = 0; r < ROUNDS; r++) {
+    const unsigned place = r * THREADS < n ? place_of(keys[r], s) : 0;
+    const unsigned first = __ballot_sync(~0u, place == 1);
+    const unsigned alike = __ballot_sync(~0u, place == ALIKE);
+    before[r] = __popc(first & below) + __popc(alike & below) * ALIKE;
+    any |= first | alike;
+    if (lane == 0) t->of_warps[r * tally::WARPS + warp] = __popc(first) + __popc(alike) * ALIKE;
+  }
+  if (!__syncthreads_or(any)) return;
+  unsigned sum = threadIdx.x < tally::N ? t->of_warps[threadIdx.x] : 0, total;
+  tally::scan(t->memory).ExclusiveSum(sum, sum, total);
+  if (threadIdx.x < tally::N) t->of_warps[threadIdx.x] = sum;
+  __syncthreads();
+#pragma unroll
+  for (int r = 0; r < ROUNDS; r++) {
+    const int64_t j = begin + r * THREADS + threadIdx.x;
+    const unsigned place = r * THREADS < n ? place_of(keys[r], s) : 0;
+    const unsigned at = t->of_warps[r * tally::WARPS + warp] + before[r];
+    const int64_t rank = p->n_alike + at / ALIKE;
+    if (place == 1) write(p->n_before + at % ALIKE, keys[r], x.place(j));
+    if (place == ALIKE && rank < s.left) write(k - s.left + rank, keys[r], x.place(j));
+  }
+  p->n_before += total % ALIKE, p->n_alike += total / ALIKE;
+  __syncthreads(); /* before others are counted */
+}
+
+/* The same of all chunks. */
+template <typename T, class X, class W>
+__device__ inline void collect_all(const X &x, const search &s, int64_t k, tally *t,
+                                   const W &write) {
+  progress p = {0, 0};
+  for (int64_t begin = 0; begin < x.m && (p.n_before < k - s.left || p.n_alike < s.left);
+       begin += CHUNK)
+    collect<T>(x, begin, s, k, t, &p, write);
+}
+
+/* Searches until key number k is found, or among as few as these. */
+template <typename T, class X>
+__device__ inline void search_on(const X &x, search *s, int64_t k, int64_t few, unsigned *bins) {
+  for (;;) {
+    for (int b = threadIdx.x; b < BINS; b += THREADS) bins[b] = 0;
+    __syncthreads();
+    if (s->is_found || k - s->left + s->n_alike <= few) return;
+    count_digits<T>(x, 0, 1, *s, bins);
+    __syncthreads();
+    find_digit(s, bins);
+  }
+}
+
+/* A block for each line, which it reads twice, mostly: the keys that begin with the first digits of
+ * key number k are few. */
+template <typename T, typename K>
+__global__ void __launch_bounds__(THREADS, 2)
+    line_kernel(const __grid_constant__ lines l, K *keys, const sorted_index index) {
+  __shared__ unsigned bins[BINS];
+  __shared__ T kept[candidates<T>::MOST];
+  __shared__ uint32_t places[candidates<T>::MOST];
+  __shared__ tally t;
+  __shared__ search s;
+  const int64_t line = blockIdx.x, first = line * l.k;
+  const elements<T> x(l, line);
+  const auto write = [&](int64_t i, T key, int64_t place) {
+    keys[first + i] = key;
+    index.set(first + i, place);
+  };
+  if (threadIdx.x == 0) s = begin_search<T>(l);
+  search_on<T>(x, &s, l.k, candidates<T>::MOST, bins);
+  if (s.is_found) {
+    collect_all<T>(x, s, l.k, &t, write);
+    return;
+  }
+  const int64_t n = l.k - s.left + s.n_alike;
+  search all = s;
+  all.left = s.n_alike;
+  collect_all<T>(x, all, n, &t, [&](int64_t i, T key, int64_t place) {
+    kept[i] = key;
+    places[i] = (uint32_t)place;
+  });
+  const candidates<T> few = {kept, places, n};
+  search_on<T>(few, &s, l.k, 0, bins);
+  collect_all<T>(few, s, l.k, &t, write);
+}
+
+/* The same by several blocks for each line. */
+template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    begin_kernel(search *searches, unsigned long long *counts, int64_t n_lines, int64_t k) {
+    begin_kernel(const __grid_constant__ lines l, search *searches, unsigned long long *counts,
+                 int64_t n_lines) {
   const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  if (i < n_lines) searches[i] = {0, k};
+  if (i < n_lines) searches[i] = begin_search<T>(l);
   if (i < n_lines * BINS) counts[i] = 0;
 }
 
-/* Counts the digits of keys that begin as key number k does. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
     count_kernel(const __grid_constant__ lines l, const search *__restrict__ searches,
-                 unsigned long long *counts, int shift, int n_bits) {
+                 unsigned long long *counts) {
   __shared__ unsigned bins[BINS];
+  const int64_t line = blockIdx.y;
+  const search s = searches[line];
+  if (s.is_found) return;
   for (int b = threadIdx.x; b < BINS; b += THREADS) bins[b] = 0;
   __syncthreads();
-  const int64_t line = blockIdx.y, first = elements_line(&l.axis, line);
-  const T prefix = (T)searches[line].prefix;
-#pragma unroll 8
-  for (int64_t j = (int64_t)blockIdx.x * THREADS + threadIdx.x; j < l.axis.m;
-       j += (int64_t)gridDim.x * THREADS) {
-    const T key = key_at<T>(l, first, j) >> shift;
-    if (key >> n_bits == prefix) atomicAdd(&bins[key & ((1 << n_bits) - 1)], 1u);
-  }
+  count_digits<T>(elements<T>(l, line), blockIdx.x, gridDim.x, s, bins);
   __syncthreads();
   for (int b = threadIdx.x; b < BINS; b += THREADS)
     if (bins[b]) atomicAdd(&counts[line * BINS + b], (unsigned long long)bins[b]);
 }
 
-/* Finds the digit of key number k; one block for each line. The counts are 0 again afterwards. */
+/* One block for each line. The counts are 0 again afterwards. */
 __global__ void __launch_bounds__(THREADS)
-    find_kernel(search *searches, unsigned long long *counts, int n_bits) {
-  using scan = cub::BlockScan<unsigned long long, THREADS>;
-  __shared__ typename scan::TempStorage memory;
-  constexpr int EACH = BINS / THREADS;
-  unsigned long long *of_line = counts + (int64_t)blockIdx.x * BINS, own[EACH], sum = 0, before;
-#pragma unroll
-  for (int b = 0; b < EACH; b++) {
-    own[b] = of_line[threadIdx.x * EACH + b];
-    of_line[threadIdx.x * EACH + b] = 0;
-    sum += own[b];
-  }
-  const search s = searches[blockIdx.x];
-  scan(memory).ExclusiveSum(sum, before);
-  __syncthreads(); /* all have read the search */
-  unsigned long long left = (unsigned long long)s.left;
-  if (before >= left || before + sum < left) return;
-  left -= before;
-  int digit = threadIdx.x * EACH;
-  bool is_found = false;
-#pragma unroll
-  for (int b = 0; b < EACH; b++) { /* no number that registers are asked by */
-    is_found |= own[b] >= left;
-    if (!is_found) left -= own[b], digit++;
-  }
-  searches[blockIdx.x] = {s.prefix << n_bits | (uint64_t)digit, (int64_t)left};
+    find_kernel(search *searches, unsigned long long *counts) {
+  unsigned long long *const of_line = counts + (int64_t)blockIdx.x * BINS;
+  if (searches[blockIdx.x].is_found) return;
+  find_digit(&searches[blockIdx.x], of_line);
+  for (int b = threadIdx.x; b < BINS; b += THREADS) of_line[b] = 0;
 }
 
-/* The keys of a thread in its chunk, none of which waits for another; the last one of the line for
- * those behind it, too. */
-template <typename T>
-__device__ inline void read_chunk(const lines &l, int64_t first, T (&keys)[ROUNDS]) {
-  const int64_t begin = (int64_t)blockIdx.x * CHUNK + threadIdx.x;
-#pragma unroll
-  for (int r = 0; r < ROUNDS; r++) {
-    const int64_t j = begin + r * THREADS;
-    keys[r] = key_at<T>(l, first, j < l.axis.m ? j : l.axis.m - 1);
-  }
-}
-
-/* How many keys of each chunk are below key number k, and how many equal. */
+/* How many keys of each chunk are before key number k, and how many begin alike. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
     tally_kernel(const __grid_constant__ lines l, const search *__restrict__ searches,
-                 int64_t *below, int64_t *equal) {
+                 int64_t *before, int64_t *alike) {
   using reduce = cub::BlockReduce<unsigned, THREADS>;
   __shared__ typename reduce::TempStorage memory;
-  const int64_t line = blockIdx.y, first = elements_line(&l.axis, line);
-  const T last = (T)searches[line].prefix;
+  const int64_t line = blockIdx.y, begin = (int64_t)blockIdx.x * CHUNK;
+  const search s = searches[line];
   T keys[ROUNDS];
-  read_chunk(l, first, keys);
-  unsigned n = 0; /* those below, and from bit 16 on those equal */
+  elements<T>(l, line).read(begin, keys);
+  unsigned n = 0;
 #pragma unroll
-  for (int r = 0; r < ROUNDS; r++) {
-    const int64_t j = (int64_t)blockIdx.x * CHUNK + r * THREADS + threadIdx.x;
-    if (j < l.axis.m) n += keys[r] < last ? 1u : keys[r] == last ? 1u << 16 : 0u;
-  }
+  for (int r = 0; r < ROUNDS; r++)
+    if (begin + r * THREADS + threadIdx.x < l.axis.m) n += place_of(keys[r], s);
   const unsigned total = reduce(memory).Sum(n);
   if (threadIdx.x) return;
-  below[line * gridDim.x + blockIdx.x] = total & 0xffff;
-  equal[line * gridDim.x + blockIdx.x] = total >> 16;
+  before[line * gridDim.x + blockIdx.x] = total % ALIKE;
+  alike[line * gridDim.x + blockIdx.x] = total / ALIKE;
 }
 
-/* Writes the keys below key number k, then as many equal ones as are left, each in their order.
- * `below` and `equal` count those in chunks before, of all lines. */
+/* `before` and `alike` count those in chunks before, of all lines. */
 template <typename T, typename K>
 __global__ void __launch_bounds__(THREADS)
     collect_kernel(const __grid_constant__ lines l, const search *__restrict__ searches,
-                   const int64_t *__restrict__ below, const int64_t *__restrict__ equal, K *keys,
+                   const int64_t *__restrict__ before, const int64_t *__restrict__ alike, K *keys,
                    const sorted_index index) {
-  using scan = cub::BlockScan<unsigned, THREADS>;
-  __shared__ typename scan::TempStorage memory;
-  const int64_t line = blockIdx.y, first = elements_line(&l.axis, line);
-  const int64_t of_line = line * gridDim.x, chunk = of_line + blockIdx.x;
+  __shared__ tally t;
+  const int64_t line = blockIdx.y, of_line = line * gridDim.x, chunk = of_line + blockIdx.x;
+  progress p = {before[chunk] - before[of_line], alike[chunk] - alike[of_line]};
   const search s = searches[line];
-  const T last = (T)s.prefix;
-  int64_t n_below = below[chunk] - below[of_line], n_equal = equal[chunk] - equal[of_line];
-  T read[ROUNDS];
-  read_chunk(l, first, read);
-#pragma unroll
-  for (int r = 0; r < ROUNDS; r++) {
-    const int64_t j = (int64_t)blockIdx.x * CHUNK + r * THREADS + threadIdx.x;
-    const bool is_there = j < l.axis.m;
-    const T key = read[r];
-    const unsigned own = !is_there ? 0u : key < last ? 1u : key == last ? 1u << 16 : 0u;
-    if (!__syncthreads_or(own != 0)) continue;
-    unsigned before, total;
-    scan(memory).ExclusiveSum(own, before, total);
-    const int64_t rank = own == 1 ? n_below + (before & 0xffff) : n_equal + (before >> 16);
-    if (own == 1 || (own && rank < s.left)) {
-      const int64_t to = line * l.k + (own == 1 ? rank : l.k - s.left + rank);
-      keys[to] = key;
-      index.set(to, j);
-    }
-    n_below += total & 0xffff;
-    n_equal += total >> 16;
-  }
+  collect<T>(elements<T>(l, line), (int64_t)blockIdx.x * CHUNK, s, l.k, &t, &p,
+             [&](int64_t i, T key, int64_t place) {
+               keys[line * l.k + i] = key;
+               index.set(line * l.k + i, place);
+             });
 }
 
 /* Sums of all before. */
@@ -173,36 +338,41 @@ int accumulate(cuplug::call call, int64_t *counts, int64_t n) {
 }
 
 template <typename T, typename K>
-int choose(cuplug::call call, const lines &l, int64_t n_lines, const sorting &top) {
+int choose_by_blocks(cuplug::call call, const lines &l, int64_t n_lines, const sorting &top) {
   const int64_t m = l.axis.m, n_chunks = cuplug::blocks(m, CHUNK);
   auto *searches = call.workspace<search>(n_lines);
   auto *counts = call.workspace<unsigned long long>(n_lines * BINS);
-  auto *below = call.workspace<int64_t>(n_lines * n_chunks);
-  auto *equal = call.workspace<int64_t>(n_lines * n_chunks);
-  if (!searches || !counts || !below || !equal) return CUPLUG_ERROR_MEMORY;
-  int status = call.launch<begin_kernel>({cuplug::blocks(n_lines * BINS, THREADS), THREADS},
-                                         searches, counts, n_lines, l.k);
+  auto *before = call.workspace<int64_t>(n_lines * n_chunks);
+  auto *alike = call.workspace<int64_t>(n_lines * n_chunks);
+  if (!searches || !counts || !before || !alike) return CUPLUG_ERROR_MEMORY;
+  int status = call.launch<begin_kernel<T>>({cuplug::blocks(n_lines * BINS, THREADS), THREADS}, l,
+                                            searches, counts, n_lines);
   const int64_t wanted = FILLED / n_lines + 1;
   const cuplug::extent grid(wanted < n_chunks ? wanted : n_chunks, n_lines);
-  for (int shift = 8 * sizeof(T), n_bits; shift > 0 && !status;) {
-    n_bits = shift < DIGIT ? shift : DIGIT;
-    shift -= n_bits;
-    status = call.launch<count_kernel<T>>({grid, THREADS}, l, searches, counts, shift, n_bits);
-    if (!status) status = call.launch<find_kernel>({n_lines, THREADS}, searches, counts, n_bits);
+  for (int bit = 0; bit < 8 * (int)sizeof(T) && !status; bit += DIGIT) {
+    status = call.launch<count_kernel<T>>({grid, THREADS}, l, searches, counts);
+    if (!status) status = call.launch<find_kernel>({n_lines, THREADS}, searches, counts);
   }
   const cuplug::extent chunks(n_chunks, n_lines);
-  if (!status) status = call.launch<tally_kernel<T>>({chunks, THREADS}, l, searches, below, equal);
-  if (!status) status = accumulate(call, below, n_lines * n_chunks);
-  if (!status) status = accumulate(call, equal, n_lines * n_chunks);
+  if (!status) status = call.launch<tally_kernel<T>>({chunks, THREADS}, l, searches, before, alike);
+  if (!status) status = accumulate(call, before, n_lines * n_chunks);
+  if (!status) status = accumulate(call, alike, n_lines * n_chunks);
   return status ? status
-                : call.launch<collect_kernel<T, K>>({chunks, THREADS}, l, searches, below, equal,
+                : call.launch<collect_kernel<T, K>>({chunks, THREADS}, l, searches, before, alike,
                                                     (K *)top.keys, top.indices());
+}
+
+template <typename T, typename K = uint32_t>
+int choose(cuplug::call call, const lines &l, const sorting &top) {
+  const bool are_few = top.n_lines < MANY && l.axis.m * (int64_t)sizeof(T) > SHORT_BYTES;
+  if (are_few || l.axis.m > UINT32_MAX) return choose_by_blocks<T, K>(call, l, top.n_lines, top);
+  return call.launch<line_kernel<T, K>>({top.n_lines, THREADS}, l, (K *)top.keys, top.indices());
 }
 
 } // namespace
 
 bool sorting_can_choose(const elements_axis &axis, int64_t k) {
-  return axis.m > SORTING_SHORT && k <= axis.m / 4 && axis.n_outer * axis.width <= MOST_LINES;
+  return axis.m > SORTING_SHORT && k <= axis.m / 4;
 }
 
 int sorting_choose(cuplug::call call, const sorting &top, const cuplug_tensor &x,
@@ -210,12 +380,12 @@ int sorting_choose(cuplug::call call, const sorting &top, const cuplug_tensor &x
   const lines l = {x.data, axis, o, top.m};
   switch (top.n_bytes) {
   case 1:
-    return choose<uint8_t, uint32_t>(call, l, top.n_lines, top);
+    return choose<uint8_t>(call, l, top);
   case 2:
-    return choose<uint16_t, uint32_t>(call, l, top.n_lines, top);
+    return choose<uint16_t>(call, l, top);
   case 4:
-    return choose<uint32_t, uint32_t>(call, l, top.n_lines, top);
+    return choose<uint32_t>(call, l, top);
   default:
-    return choose<uint64_t, uint64_t>(call, l, top.n_lines, top);
+    return choose<uint64_t, uint64_t>(call, l, top);
   }
 }

@@ -67,8 +67,14 @@ template <typename K, int N_THREADS, int N_ITEMS> struct block {
   __device__ void sort(int n_bits) {
     for (int bit = 0; bit < n_bits; bit += BITS) {
       if (bit) take();
-      sort_by([&](int u) { return (uint32_t)(keys[u] >> bit) & MOST; });
+      sort_by_bits(bit);
     }
+  }
+
+  /* Sorts by BITS of them. Returns how many have a lower digit than the number of the thread; the
+   * first of them, where a thread has more than one. */
+  __device__ int sort_by_bits(int bit) {
+    return sort_by([&](int u) { return (uint32_t)(keys[u] >> bit) & MOST; });
   }
 
   /* Sorts what `shared` has by a digit of each: digit(i) of what was item i. */
@@ -103,12 +109,12 @@ private:
     }
     __syncthreads();
   }
-  template <typename D> __device__ void sort_by(const D &digit) {
+  template <typename D> __device__ int sort_by(const D &digit) {
     uint32_t digits[N_ITEMS];
-    int ranks[N_ITEMS];
+    int ranks[N_ITEMS], n_below[ranking::BINS_TRACKED_PER_THREAD];
 #pragma unroll
     for (int u = 0; u < N_ITEMS; u++) digits[u] = digit(u);
-    ranking(shared.ranks).RankKeys(digits, ranks, as_it_is());
+    ranking(shared.ranks).RankKeys(digits, ranks, as_it_is(), n_below);
     __syncthreads();
 #pragma unroll
     for (int u = 0; u < N_ITEMS; u++) {
@@ -116,6 +122,7 @@ private:
       shared.sorted.index[ranks[u]] = (uint16_t)index[u];
     }
     __syncthreads();
+    return n_below[0];
   }
 };
 

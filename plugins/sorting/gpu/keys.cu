@@ -5,16 +5,13 @@
 namespace {
 
 constexpr int THREADS = SORTING_THREADS;
-constexpr int AT_ONCE = 4;    /* elements of a thread, which do not wait for each other */
-constexpr int MOST_BITS = 32; /* of a key that has the number of its line */
+constexpr int AT_ONCE = 4; /* elements of a thread, which do not wait for each other */
 
-/* `shift`: where the number of its line begins in a key, or 0. */
 template <typename T, typename K> struct loading {
   const T *x;
   K *keys;
   sorted_index index;
   order o;
-  int shift;
 
   __device__ K key(T bits) const {
     if constexpr (sizeof(T) == 8)
@@ -24,7 +21,7 @@ template <typename T, typename K> struct loading {
   }
   __device__ K read(const columns::spot &at) const { return key(x[at.place]); }
   __device__ void write(const columns::spot &at, K key) const {
-    keys[at.i] = shift ? key | (K)at.line << shift : key;
+    keys[at.i] = key;
     if (index.at) index.set(at.i, at.j);
   }
 };
@@ -42,7 +39,7 @@ __global__ void __launch_bounds__(THREADS)
   for (int u = 0; u < AT_ONCE; u++) {
     const int64_t i = first + u * THREADS;
     if (i >= n) continue;
-    const int64_t line = m == n || !(l.index.at || l.shift) ? 0 : i / m;
+    const int64_t line = m == n || !l.index.at ? 0 : i / m;
     l.write({line, i - line * m, i, i}, l.key(bits[u]));
   }
 }
@@ -50,18 +47,11 @@ __global__ void __launch_bounds__(THREADS)
 template <typename T, typename K>
 int load(cuplug::call call, const sorting &s, const cuplug_tensor &x, const elements_axis &axis,
          const order &o) {
-  const loading<T, K> l = {(const T *)x.data, (K *)s.keys, s.indices(), o,
-                           s.line_bits ? 8 * (int)sizeof(T) : 0};
+  const sorted_index index = s.is_numbered ? sorted_index{} : s.indices();
+  const loading<T, K> l = {(const T *)x.data, (K *)s.keys, index, o};
   return axis.width == 1 ? call.launch<load_kernel<T, K>>(
                                {cuplug::blocks(s.n(), THREADS * AT_ONCE), THREADS}, l, s.m, s.n())
                          : columns::turn<true, K>(call, axis, l);
-}
-
-/* How many bits tell lines apart. */
-int bits_of(int64_t n_lines) {
-  int bits = 0;
-  while (n_lines > (int64_t)1 << bits) bits++;
-  return bits;
 }
 
 } // namespace
@@ -80,8 +70,7 @@ int sorting_begin(cuplug::call call, sorting *s, int64_t n_bytes, int64_t n_line
 
 int sorting_load(cuplug::call call, sorting *s, const cuplug_tensor &x, const elements_axis &axis,
                  const order &o) {
-  const int line_bits = bits_of(s->n_lines);
-  if (8 * s->n_bytes + line_bits <= MOST_BITS) s->line_bits = line_bits;
+  s->is_numbered = sorting_numbers(*s);
   switch (s->n_bytes) {
   case 1:
     return load<uint8_t, uint32_t>(call, *s, x, axis, o);

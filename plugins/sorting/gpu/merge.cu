@@ -8,7 +8,7 @@ namespace {
 
 constexpr int THREADS = 256, WARP = 32;
 constexpr int EACH = 8, TILE = THREADS * EACH; /* keys that a thread and a block merge */
-constexpr int64_t LONG = 1 << 18;              /* keys of a line that fills a GPU by itself */
+constexpr int64_t LONG = 1 << 18;              /* keys of 64 bits that fill a GPU */
 
 template <typename K>
 __global__ void __launch_bounds__(THREADS)
@@ -26,7 +26,8 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll 4
   for (int i = threadIdx.x; i < n; i += THREADS) {
     keys_out[origin + i] = shared.sorted.keys[i];
-    if (index) index_out[origin + i] = index[origin + shared.sorted.index[i]];
+    const int from = shared.sorted.index[i];
+    if (index_out) index_out[origin + i] = index ? index[origin + from] : (uint32_t)(first + from);
   }
 }
 
@@ -142,7 +143,7 @@ template <typename K> int merge(cuplug::call call, sorting *s) {
   int status = CUPLUG_OK;
   for (int length = 0; !status && length < s->m; length = length ? 2 * length : SORTING_SHORT) {
     const auto *keys = (const K *)s->keys;
-    const auto *index = (const uint32_t *)s->index;
+    const auto *index = length == 0 && s->is_numbered ? nullptr : (const uint32_t *)s->index;
     auto *keys_out = (K *)s->spare;
     auto *index_out = (uint32_t *)s->spare_index;
     if (length == 0)
@@ -154,17 +155,36 @@ template <typename K> int merge(cuplug::call call, sorting *s) {
     else
       status = call.launch<merge_kernel<K, false>>(tiles, keys, index, keys_out, index_out, s->m,
                                                    n_tiles, length);
-    s->spare = s->keys, s->spare_index = s->index;
-    s->keys = keys_out, s->index = index_out;
+    s->swap();
   }
   return status;
 }
 
+enum class way { none, whole, digits, merged };
+
+/* Keys of 32 bits go by digits where these are no more than the times that parts are merged. */
+way way_of(const sorting &s) {
+  if (s.m < 2 || s.n_lines == 0) return way::none;
+  if (s.n_lines == 1 || s.is_wide || (s.n_bytes == 8 && s.m >= LONG)) return way::whole;
+  const bool are_few = s.n_bytes < 8 && s.m > SORTING_SHORT << (s.n_bytes - 1);
+  return are_few ? way::digits : way::merged;
+}
+
 } // namespace
 
+bool sorting_numbers(const sorting &s) {
+  return way_of(s) == way::digits || way_of(s) == way::merged;
+}
+
 int sorting_run(cuplug::call call, sorting *s) {
-  if (s->m < 2 || s->n_lines == 0) return CUPLUG_OK;
-  const bool is_filling = s->n_lines == 1 || s->m >= LONG || s->line_bits;
-  if (is_filling || s->is_wide) return sorting_run_long(call, s);
-  return s->n_bytes == 8 ? merge<uint64_t>(call, s) : merge<uint32_t>(call, s);
+  switch (way_of(*s)) {
+  case way::none:
+    return CUPLUG_OK;
+  case way::whole:
+    return sorting_run_long(call, s);
+  case way::digits:
+    return sorting_run_digits(call, s);
+  default:
+    return s->n_bytes == 8 ? merge<uint64_t>(call, s) : merge<uint32_t>(call, s);
+  }
 }

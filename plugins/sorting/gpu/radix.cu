@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CUB sorts lines that fill a GPU, one at a time: DeviceRadixSort, compiled for two widths of keys
- * and of an index, whatever the dtypes. Keys that have the number of their line are one line. */
+ * and of an index, whatever the dtypes. */
 #include <cub/device/device_radix_sort.cuh>
 
 #include "sorting/gpu/radix.cuh"
@@ -19,12 +19,12 @@ template <typename K, typename I> struct buffers {
 
 /* Sorts a line, from one pair of buffers to another; b says to which. */
 template <typename K, typename I>
-cudaError_t sort_line(void *scratch, size_t &bytes, buffers<K, I> &b, const sorting &s, int64_t m,
+cudaError_t sort_line(void *scratch, size_t &bytes, buffers<K, I> &b, const sorting &s,
                       cudaStream_t stream) {
-  const int first = s.first_bit, end = (int)(8 * s.n_bytes) + s.line_bits;
-  return s.index ? cub::DeviceRadixSort::SortPairs(scratch, bytes, b.keys, b.index, m, first, end,
+  const int first = s.first_bit, end = (int)(8 * s.n_bytes);
+  return s.index ? cub::DeviceRadixSort::SortPairs(scratch, bytes, b.keys, b.index, s.m, first, end,
                                                    stream)
-                 : cub::DeviceRadixSort::SortKeys(scratch, bytes, b.keys, m, first, end, stream);
+                 : cub::DeviceRadixSort::SortKeys(scratch, bytes, b.keys, s.m, first, end, stream);
 }
 
 /* Copies n elements to the other buffer, unless they are in buffer `wanted`. */
@@ -37,20 +37,19 @@ int collect(cuplug::call call, cub::DoubleBuffer<T> b, int wanted, int64_t n) {
 
 /* Where the first line went, all are to be. */
 template <typename K, typename I> int sort(cuplug::call call, sorting *s) {
-  const int64_t m = s->line_bits ? s->n() : s->m;
   buffers<K, I> whole(*s, 0);
   size_t bytes = 0;
-  int status = call.check(sort_line(nullptr, bytes, whole, *s, m, call.stream()));
+  int status = call.check(sort_line(nullptr, bytes, whole, *s, call.stream()));
   if (status) return status;
   void *scratch = call.workspace<char>((int64_t)bytes);
   if (!scratch) return CUPLUG_ERROR_MEMORY;
-  for (int64_t first = 0; !status && first < s->n(); first += m) {
+  for (int64_t first = 0; !status && first < s->n(); first += s->m) {
     buffers<K, I> line(*s, first);
-    status = call.check(sort_line(scratch, bytes, line, *s, m, call.stream()));
+    status = call.check(sort_line(scratch, bytes, line, *s, call.stream()));
     if (first == 0)
       whole.keys.selector = line.keys.selector, whole.index.selector = line.index.selector;
-    if (!status) status = collect(call, line.keys, whole.keys.selector, m);
-    if (!status && s->index) status = collect(call, line.index, whole.index.selector, m);
+    if (!status) status = collect(call, line.keys, whole.keys.selector, s->m);
+    if (!status && s->index) status = collect(call, line.index, whole.index.selector, s->m);
   }
   s->keys = whole.keys.Current();
   if (s->index) s->index = whole.index.Current();

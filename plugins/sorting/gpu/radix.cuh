@@ -30,14 +30,18 @@ struct sorted_index {
 struct sorting {
   void *keys, *spare, *index, *spare_index;
   int64_t n_lines, m, n_bytes;
-  bool is_wide;      /* the index has 64 bits */
-  int first_bit = 0; /* of a line's keys; those below are not looked at */
-  int line_bits = 0; /* above the bits of a key: the number of its line, if it has that */
+  bool is_wide;             /* the index has 64 bits */
+  bool is_numbered = false; /* the index, not yet written, is the position of each in its line */
+  int first_bit = 0;        /* of keys; those below are not looked at */
 
   int64_t n() const { return n_lines * m; }
   int64_t key_bytes() const { return n_bytes == 8 ? 8 : 4; }
   int64_t index_bytes() const { return is_wide ? 8 : 4; }
   sorted_index indices() const { return {index, is_wide}; }
+  void swap() {
+    void *const before = keys, *const index_before = index;
+    keys = spare, index = spare_index, spare = before, spare_index = index_before;
+  }
 };
 
 /* Takes workspaces for the keys of lines, and, unless `n_indices` is 0, for an index of numbers
@@ -45,15 +49,19 @@ struct sorting {
 int sorting_begin(cuplug::call call, sorting *s, int64_t n_bytes, int64_t n_lines, int64_t m,
                   int64_t n_indices);
 
-/* Reads the keys of x along an axis; the index of each becomes its position in its line. Small keys
- * get the number of their line, so that all lines are sorted as one. */
+/* Reads the keys of x along an axis; the index of each becomes its position in its
+ * line. */
 int sorting_load(cuplug::call call, sorting *s, const cuplug_tensor &x, const elements_axis &axis,
                  const order &o);
+
+/* Whether lines are sorted without an index that was written before. */
+bool sorting_numbers(const sorting &s);
 
 /* Sorts each line; equal keys stay in their order. `keys` and `index` are then others of the
  * workspaces. */
 int sorting_run(cuplug::call call, sorting *s);
-int sorting_run_long(cuplug::call call, sorting *s); /* of lines that fill a GPU */
+int sorting_run_long(cuplug::call call, sorting *s);   /* of lines that fill a GPU */
+int sorting_run_digits(cuplug::call call, sorting *s); /* of keys of 32 bits and less */
 
 /* Lines of up to SORTING_SHORT keys, and what becomes of each once a block has it in order: its
  * first k numbers in `out`; or, with `from` or `indices`, the elements of `from` that go with them,

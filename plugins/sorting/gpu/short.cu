@@ -6,9 +6,9 @@ namespace {
 
 using namespace network;
 
-constexpr int64_t FEW = 128; /* lines that run at once, with a block for each */
+constexpr int64_t AT_ONCE = 1 << 16; /* threads of any large GPU */
 
-bool are_few(int64_t n_lines, int64_t m) { return n_lines <= FEW && m <= MOST; }
+bool are_few(int64_t n_lines, int64_t m) { return m <= MOST && n_lines <= AT_ONCE / threads(m); }
 
 template <typename K, bool has_index>
 __global__ void __launch_bounds__(THREADS) short_kernel(const __grid_constant__ sorting_short s) {
