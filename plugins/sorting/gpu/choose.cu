@@ -14,7 +14,7 @@ constexpr int THREADS = 512, WARP = 32;
 constexpr int DIGIT = 11, BINS = 1 << DIGIT, EACH = BINS / THREADS;
 constexpr int ROUNDS = 8, CHUNK = THREADS * ROUNDS;  /* elements that a block reads at once */
 constexpr int64_t FILLED = 1024;                     /* blocks that keep any GPU busy */
-constexpr int64_t MANY = 128, SHORT_BYTES = 1 << 19; /* lines that are read by a block each */
+constexpr int64_t MANY = 128, SHORT_BYTES = 1 << 19; /* so many lines, or such, have a block each */
 
 struct lines {
   const void *x;
@@ -41,21 +41,23 @@ __device__ inline int own_elements(int64_t m, int64_t begin) {
 }
 
 /* A line of elements, which are keys once they are read. */
-template <typename T> struct elements {
+template <typename K> struct elements {
   const lines &of;
-  const T *x;
-  int64_t m;
+  int64_t first, m;
 
   __device__ elements(const lines &l, int64_t line)
-      : of(l), x((const T *)l.x + elements_line(&l.axis, line)), m(l.axis.m) {}
+      : of(l), first(elements_line(&l.axis, line)), m(l.axis.m) {}
 
   /* The keys of a thread in a chunk, none of which waits for another. */
-  __device__ void read(int64_t begin, T (&keys)[ROUNDS]) const {
-    const int n = own_elements(m, begin);
-    const T *from = x + (begin + threadIdx.x) * of.axis.width;
-#pragma unroll
-    for (int r = 0; r < ROUNDS; r++, from += THREADS * of.axis.width)
-      keys[r] = r * THREADS < n ? *from : T(0);
+  __device__ void read(int64_t begin, K (&keys)[ROUNDS]) const {
+    if constexpr (sizeof(K) == 8)
+      read_bits<uint64_t>(begin, keys);
+    else if (of.o.n_bytes == 1)
+      read_bits<uint8_t>(begin, keys);
+    else if (of.o.n_bytes == 2)
+      read_bits<uint16_t>(begin, keys);
+    else
+      read_bits<uint32_t>(begin, keys);
     if (of.o.infinity) /* twice the same, so that this is asked once, and not for each key */
       become_keys(keys);
     else
@@ -64,51 +66,58 @@ template <typename T> struct elements {
   __device__ int64_t place(int64_t j) const { return j; }
 
 private:
-  __device__ void become_keys(T (&keys)[ROUNDS]) const {
+  template <typename T> __device__ void read_bits(int64_t begin, K (&bits)[ROUNDS]) const {
+    const int n = own_elements(m, begin);
+    const T *from = (const T *)of.x + first + (begin + threadIdx.x) * of.axis.width;
+#pragma unroll
+    for (int r = 0; r < ROUNDS; r++, from += THREADS * of.axis.width)
+      bits[r] = r * THREADS < n ? *from : T(0);
+  }
+  __device__ void become_keys(K (&keys)[ROUNDS]) const {
 #pragma unroll
     for (int r = 0; r < ROUNDS; r++) {
-      if constexpr (sizeof(T) == 8)
+      if constexpr (sizeof(K) == 8)
         keys[r] = order_key64(&of.o, keys[r]);
       else
-        keys[r] = (T)order_key32(&of.o, keys[r]);
+        keys[r] = order_key32(&of.o, keys[r]);
     }
   }
 };
 
 /* Keys in shared memory that key number k is among, and where they are in their line. */
-template <typename T> struct candidates {
-  static constexpr int MOST = sizeof(T) == 8 ? CHUNK / 2 : CHUNK;
-  T *keys;
+template <typename K> struct candidates {
+  static constexpr int MOST = sizeof(K) == 8 ? CHUNK / 2 : CHUNK;
+  K *keys;
   uint32_t *places;
   int64_t m;
 
-  __device__ void read(int64_t begin, T (&own)[ROUNDS]) const {
+  __device__ void read(int64_t begin, K (&own)[ROUNDS]) const {
     const int n = own_elements(m, begin);
 #pragma unroll
     for (int r = 0; r < ROUNDS; r++)
-      own[r] = r * THREADS < n ? keys[begin + r * THREADS + threadIdx.x] : T(0);
+      own[r] = r * THREADS < n ? keys[begin + r * THREADS + threadIdx.x] : K(0);
   }
   __device__ int64_t place(int64_t j) const { return places[j]; }
 };
 
-template <typename T> __device__ inline search begin_search(const lines &l) {
-  return {0, l.k, l.axis.m, 8 * (int)sizeof(T), false};
+__device__ inline search begin_search(const lines &l) {
+  return {0, l.k, l.axis.m, 8 * (int)l.o.n_bytes, false};
 }
 
 /* Counts the next digits of keys that begin as key number k does: in one chunk of `step`. */
-template <typename T, class X>
+template <typename K, class X>
 __device__ inline void count_digits(const X &x, int64_t chunk, int64_t step, const search &s,
                                     unsigned *bins) {
   const int n_bits = s.n_bits(), shift = s.shift - n_bits;
-  const T prefix = (T)s.prefix, mask = (T)((1 << n_bits) - 1);
+  const K prefix = (K)s.prefix, mask = (K)((1 << n_bits) - 1);
   for (int64_t begin = chunk * CHUNK; begin < x.m; begin += step * CHUNK) {
     const int n = own_elements(x.m, begin);
-    T keys[ROUNDS];
+    K keys[ROUNDS];
     x.read(begin, keys);
 #pragma unroll
     for (int r = 0; r < ROUNDS; r++) {
-      const T key = (T)(keys[r] >> shift);
-      if (r * THREADS < n && (T)(key >> n_bits) == prefix) atomicAdd(&bins[key & mask], 1u);
+      const K key = keys[r] >> shift;
+      if (r * THREADS < n && key >> n_bits == prefix) atomicAdd(&bins[key & mask], 1u);
     }
   }
 }
@@ -143,8 +152,8 @@ template <typename N> __device__ inline void find_digit(search *s, const N *coun
 /* Whether a key is before those that begin as key number k does, 1, or one of them, ALIKE, or
  * behind them, 0. Numbers of both are counted at once. */
 constexpr unsigned ALIKE = 1u << 16;
-template <typename T> __device__ inline unsigned place_of(T key, const search &s) {
-  const T begin = (T)(key >> s.shift), prefix = (T)s.prefix;
+template <typename K> __device__ inline unsigned place_of(K key, const search &s) {
+  const K begin = key >> s.shift, prefix = (K)s.prefix;
   return begin < prefix ? 1u : begin == prefix ? ALIKE : 0u;
 }
 
@@ -164,13 +173,13 @@ struct tally {
 
 /* Calls write(i, key, place) for the keys of a chunk that are number i < k: those before key number
  * k, then as many of those that begin alike as are left, each in their order. */
-template <typename T, class X, class W>
+template <typename K, class X, class W>
 __device__ inline void collect(const X &x, int64_t begin, const search &s, int64_t k, tally *t,
                                progress *p, const W &write) {
   const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
   const int n = own_elements(x.m, begin);
   const unsigned below = (1u << lane) - 1;
-  T keys[ROUNDS];
+  K keys[ROUNDS];
   unsigned before[ROUNDS], any = 0;
   x.read(begin, keys);
 #pragma unroll
@@ -201,23 +210,23 @@ __device__ inline void collect(const X &x, int64_t begin, const search &s, int64
 }
 
 /* The same of all chunks. */
-template <typename T, class X, class W>
+template <typename K, class X, class W>
 __device__ inline void collect_all(const X &x, const search &s, int64_t k, tally *t,
                                    const W &write) {
   progress p = {0, 0};
   for (int64_t begin = 0; begin < x.m && (p.n_before < k - s.left || p.n_alike < s.left);
        begin += CHUNK)
-    collect<T>(x, begin, s, k, t, &p, write);
+    collect<K>(x, begin, s, k, t, &p, write);
 }
 
 /* Searches until key number k is found, or among as few as these. */
-template <typename T, class X>
+template <typename K, class X>
 __device__ inline void search_on(const X &x, search *s, int64_t k, int64_t few, unsigned *bins) {
   for (;;) {
     for (int b = threadIdx.x; b < BINS; b += THREADS) bins[b] = 0;
     __syncthreads();
     if (s->is_found || k - s->left + s->n_alike <= few) return;
-    count_digits<T>(x, 0, 1, *s, bins);
+    count_digits<K>(x, 0, 1, *s, bins);
     __syncthreads();
     find_digit(s, bins);
   }
@@ -225,49 +234,48 @@ __device__ inline void search_on(const X &x, search *s, int64_t k, int64_t few, 
 
 /* A block for each line, which it reads twice, mostly: the keys that begin with the first digits of
  * key number k are few. */
-template <typename T, typename K>
+template <typename K>
 __global__ void __launch_bounds__(THREADS, 2)
     line_kernel(const __grid_constant__ lines l, K *keys, const sorted_index index) {
   __shared__ unsigned bins[BINS];
-  __shared__ T kept[candidates<T>::MOST];
-  __shared__ uint32_t places[candidates<T>::MOST];
+  __shared__ K kept[candidates<K>::MOST];
+  __shared__ uint32_t places[candidates<K>::MOST];
   __shared__ tally t;
   __shared__ search s;
   const int64_t line = blockIdx.x, first = line * l.k;
-  const elements<T> x(l, line);
-  const auto write = [&](int64_t i, T key, int64_t place) {
+  const elements<K> x(l, line);
+  const auto write = [&](int64_t i, K key, int64_t place) {
     keys[first + i] = key;
     index.set(first + i, place);
   };
-  if (threadIdx.x == 0) s = begin_search<T>(l);
-  search_on<T>(x, &s, l.k, candidates<T>::MOST, bins);
+  if (threadIdx.x == 0) s = begin_search(l);
+  search_on<K>(x, &s, l.k, candidates<K>::MOST, bins);
   if (s.is_found) {
-    collect_all<T>(x, s, l.k, &t, write);
+    collect_all<K>(x, s, l.k, &t, write);
     return;
   }
   const int64_t n = l.k - s.left + s.n_alike;
   search all = s;
   all.left = s.n_alike;
-  collect_all<T>(x, all, n, &t, [&](int64_t i, T key, int64_t place) {
+  collect_all<K>(x, all, n, &t, [&](int64_t i, K key, int64_t place) {
     kept[i] = key;
     places[i] = (uint32_t)place;
   });
-  const candidates<T> few = {kept, places, n};
-  search_on<T>(few, &s, l.k, 0, bins);
-  collect_all<T>(few, s, l.k, &t, write);
+  const candidates<K> few = {kept, places, n};
+  search_on<K>(few, &s, l.k, 0, bins);
+  collect_all<K>(few, s, l.k, &t, write);
 }
 
 /* The same by several blocks for each line. */
-template <typename T>
 __global__ void __launch_bounds__(THREADS)
     begin_kernel(const __grid_constant__ lines l, search *searches, unsigned long long *counts,
                  int64_t n_lines) {
   const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-  if (i < n_lines) searches[i] = begin_search<T>(l);
+  if (i < n_lines) searches[i] = begin_search(l);
   if (i < n_lines * BINS) counts[i] = 0;
 }
 
-template <typename T>
+template <typename K>
 __global__ void __launch_bounds__(THREADS)
     count_kernel(const __grid_constant__ lines l, const search *__restrict__ searches,
                  unsigned long long *counts) {
@@ -277,7 +285,7 @@ __global__ void __launch_bounds__(THREADS)
   if (s.is_found) return;
   for (int b = threadIdx.x; b < BINS; b += THREADS) bins[b] = 0;
   __syncthreads();
-  count_digits<T>(elements<T>(l, line), blockIdx.x, gridDim.x, s, bins);
+  count_digits<K>(elements<K>(l, line), blockIdx.x, gridDim.x, s, bins);
   __syncthreads();
   for (int b = threadIdx.x; b < BINS; b += THREADS)
     if (bins[b]) atomicAdd(&counts[line * BINS + b], (unsigned long long)bins[b]);
@@ -293,7 +301,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* How many keys of each chunk are before key number k, and how many begin alike. */
-template <typename T>
+template <typename K>
 __global__ void __launch_bounds__(THREADS)
     tally_kernel(const __grid_constant__ lines l, const search *__restrict__ searches,
                  int64_t *before, int64_t *alike) {
@@ -301,8 +309,8 @@ __global__ void __launch_bounds__(THREADS)
   __shared__ typename reduce::TempStorage memory;
   const int64_t line = blockIdx.y, begin = (int64_t)blockIdx.x * CHUNK;
   const search s = searches[line];
-  T keys[ROUNDS];
-  elements<T>(l, line).read(begin, keys);
+  K keys[ROUNDS];
+  elements<K>(l, line).read(begin, keys);
   unsigned n = 0;
 #pragma unroll
   for (int r = 0; r < ROUNDS; r++)
@@ -314,7 +322,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* `before` and `alike` count those in chunks before, of all lines. */
-template <typename T, typename K>
+template <typename K>
 __global__ void __launch_bounds__(THREADS)
     collect_kernel(const __grid_constant__ lines l, const search *__restrict__ searches,
                    const int64_t *__restrict__ before, const int64_t *__restrict__ alike, K *keys,
@@ -323,8 +331,8 @@ __global__ void __launch_bounds__(THREADS)
   const int64_t line = blockIdx.y, of_line = line * gridDim.x, chunk = of_line + blockIdx.x;
   progress p = {before[chunk] - before[of_line], alike[chunk] - alike[of_line]};
   const search s = searches[line];
-  collect<T>(elements<T>(l, line), (int64_t)blockIdx.x * CHUNK, s, l.k, &t, &p,
-             [&](int64_t i, T key, int64_t place) {
+  collect<K>(elements<K>(l, line), (int64_t)blockIdx.x * CHUNK, s, l.k, &t, &p,
+             [&](int64_t i, K key, int64_t place) {
                keys[line * l.k + i] = key;
                index.set(line * l.k + i, place);
              });
@@ -337,36 +345,34 @@ int accumulate(cuplug::call call, int64_t *counts, int64_t n) {
   });
 }
 
-template <typename T, typename K>
-int choose_by_blocks(cuplug::call call, const lines &l, int64_t n_lines, const sorting &top) {
-  const int64_t m = l.axis.m, n_chunks = cuplug::blocks(m, CHUNK);
+template <typename K> int choose_by_blocks(cuplug::call call, const lines &l, const sorting &top) {
+  const int64_t n_lines = top.n_lines, n_chunks = cuplug::blocks(l.axis.m, CHUNK);
   auto *searches = call.workspace<search>(n_lines);
   auto *counts = call.workspace<unsigned long long>(n_lines * BINS);
   auto *before = call.workspace<int64_t>(n_lines * n_chunks);
   auto *alike = call.workspace<int64_t>(n_lines * n_chunks);
   if (!searches || !counts || !before || !alike) return CUPLUG_ERROR_MEMORY;
-  int status = call.launch<begin_kernel<T>>({cuplug::blocks(n_lines * BINS, THREADS), THREADS}, l,
-                                            searches, counts, n_lines);
+  int status = call.launch<begin_kernel>({cuplug::blocks(n_lines * BINS, THREADS), THREADS}, l,
+                                         searches, counts, n_lines);
   const int64_t wanted = FILLED / n_lines + 1;
   const cuplug::extent grid(wanted < n_chunks ? wanted : n_chunks, n_lines);
-  for (int bit = 0; bit < 8 * (int)sizeof(T) && !status; bit += DIGIT) {
-    status = call.launch<count_kernel<T>>({grid, THREADS}, l, searches, counts);
+  for (int bit = 0; bit < 8 * top.n_bytes && !status; bit += DIGIT) {
+    status = call.launch<count_kernel<K>>({grid, THREADS}, l, searches, counts);
     if (!status) status = call.launch<find_kernel>({n_lines, THREADS}, searches, counts);
   }
   const cuplug::extent chunks(n_chunks, n_lines);
-  if (!status) status = call.launch<tally_kernel<T>>({chunks, THREADS}, l, searches, before, alike);
+  if (!status) status = call.launch<tally_kernel<K>>({chunks, THREADS}, l, searches, before, alike);
   if (!status) status = accumulate(call, before, n_lines * n_chunks);
   if (!status) status = accumulate(call, alike, n_lines * n_chunks);
   return status ? status
-                : call.launch<collect_kernel<T, K>>({chunks, THREADS}, l, searches, before, alike,
-                                                    (K *)top.keys, top.indices());
+                : call.launch<collect_kernel<K>>({chunks, THREADS}, l, searches, before, alike,
+                                                 (K *)top.keys, top.indices());
 }
 
-template <typename T, typename K = uint32_t>
-int choose(cuplug::call call, const lines &l, const sorting &top) {
-  const bool are_few = top.n_lines < MANY && l.axis.m * (int64_t)sizeof(T) > SHORT_BYTES;
-  if (are_few || l.axis.m > UINT32_MAX) return choose_by_blocks<T, K>(call, l, top.n_lines, top);
-  return call.launch<line_kernel<T, K>>({top.n_lines, THREADS}, l, (K *)top.keys, top.indices());
+template <typename K> int choose(cuplug::call call, const lines &l, const sorting &top) {
+  const bool are_few = top.n_lines < MANY && l.axis.m * top.n_bytes > SHORT_BYTES;
+  if (are_few || l.axis.m > UINT32_MAX) return choose_by_blocks<K>(call, l, top);
+  return call.launch<line_kernel<K>>({top.n_lines, THREADS}, l, (K *)top.keys, top.indices());
 }
 
 } // namespace
@@ -378,14 +384,5 @@ bool sorting_can_choose(const elements_axis &axis, int64_t k) {
 int sorting_choose(cuplug::call call, const sorting &top, const cuplug_tensor &x,
                    const elements_axis &axis, const order &o) {
   const lines l = {x.data, axis, o, top.m};
-  switch (top.n_bytes) {
-  case 1:
-    return choose<uint8_t>(call, l, top);
-  case 2:
-    return choose<uint16_t>(call, l, top);
-  case 4:
-    return choose<uint32_t>(call, l, top);
-  default:
-    return choose<uint64_t, uint64_t>(call, l, top);
-  }
+  return top.n_bytes == 8 ? choose<uint64_t>(call, l, top) : choose<uint32_t>(call, l, top);
 }
