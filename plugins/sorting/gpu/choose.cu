@@ -2,9 +2,7 @@
 /* The least keys of long lines, which are not sorted: the digits of a line's keys are counted, from
  * the first one on, until it is known which keys are among the first k; then these are collected,
  * in order. A block does so for a line, or, where lines are long and few, several blocks do. */
-#include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
-#include <cub/device/device_scan.cuh>
 
 #include "sorting/gpu/radix.cuh"
 
@@ -305,44 +303,59 @@ template <typename K>
 __global__ void __launch_bounds__(THREADS)
     tally_kernel(const __grid_constant__ lines l, const search *__restrict__ searches,
                  int64_t *before, int64_t *alike) {
-  using reduce = cub::BlockReduce<unsigned, THREADS>;
-  __shared__ typename reduce::TempStorage memory;
+  __shared__ typename tally::scan::TempStorage memory;
   const int64_t line = blockIdx.y, begin = (int64_t)blockIdx.x * CHUNK;
   const search s = searches[line];
   K keys[ROUNDS];
   elements<K>(l, line).read(begin, keys);
-  unsigned n = 0;
+  unsigned n = 0, total;
 #pragma unroll
   for (int r = 0; r < ROUNDS; r++)
     if (begin + r * THREADS + threadIdx.x < l.axis.m) n += place_of(keys[r], s);
-  const unsigned total = reduce(memory).Sum(n);
+  tally::scan(memory).ExclusiveSum(n, n, total);
   if (threadIdx.x) return;
   before[line * gridDim.x + blockIdx.x] = total % ALIKE;
   alike[line * gridDim.x + blockIdx.x] = total / ALIKE;
 }
 
-/* `before` and `alike` count those in chunks before, of all lines. */
+/* Numbers of chunks become sums of those before, in each line; one block for each. */
+__global__ void __launch_bounds__(THREADS)
+    add_kernel(int64_t *before, int64_t *alike, int64_t n_chunks) {
+  using scan = cub::BlockScan<int64_t, THREADS>;
+  __shared__ typename scan::TempStorage memory;
+  const int64_t each = (n_chunks + THREADS - 1) / THREADS, begin = threadIdx.x * each;
+  const int64_t end = begin + each < n_chunks ? begin + each : n_chunks;
+#pragma unroll 1
+  for (int64_t *of_all : {before, alike}) {
+    int64_t *const counts = of_all + blockIdx.x * n_chunks, sum = 0;
+#pragma unroll 4
+    for (int64_t i = begin; i < end; i++) sum += counts[i];
+    scan(memory).ExclusiveSum(sum, sum);
+    __syncthreads();
+#pragma unroll 4
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t own = counts[i];
+      counts[i] = sum;
+      sum += own;
+    }
+  }
+}
+
+/* `before` and `alike` count those in chunks of the line before. */
 template <typename K>
 __global__ void __launch_bounds__(THREADS)
     collect_kernel(const __grid_constant__ lines l, const search *__restrict__ searches,
                    const int64_t *__restrict__ before, const int64_t *__restrict__ alike, K *keys,
                    const sorted_index index) {
   __shared__ tally t;
-  const int64_t line = blockIdx.y, of_line = line * gridDim.x, chunk = of_line + blockIdx.x;
-  progress p = {before[chunk] - before[of_line], alike[chunk] - alike[of_line]};
+  const int64_t line = blockIdx.y, chunk = line * gridDim.x + blockIdx.x;
+  progress p = {before[chunk], alike[chunk]};
   const search s = searches[line];
   collect<K>(elements<K>(l, line), (int64_t)blockIdx.x * CHUNK, s, l.k, &t, &p,
              [&](int64_t i, K key, int64_t place) {
                keys[line * l.k + i] = key;
                index.set(line * l.k + i, place);
              });
-}
-
-/* Sums of all before. */
-int accumulate(cuplug::call call, int64_t *counts, int64_t n) {
-  return call.with_scratch([=](void *scratch, size_t &bytes) {
-    return cub::DeviceScan::ExclusiveSum(scratch, bytes, counts, counts, n, call.stream());
-  });
 }
 
 template <typename K> int choose_by_blocks(cuplug::call call, const lines &l, const sorting &top) {
@@ -362,8 +375,7 @@ template <typename K> int choose_by_blocks(cuplug::call call, const lines &l, co
   }
   const cuplug::extent chunks(n_chunks, n_lines);
   if (!status) status = call.launch<tally_kernel<K>>({chunks, THREADS}, l, searches, before, alike);
-  if (!status) status = accumulate(call, before, n_lines * n_chunks);
-  if (!status) status = accumulate(call, alike, n_lines * n_chunks);
+  if (!status) status = call.launch<add_kernel>({n_lines, THREADS}, before, alike, n_chunks);
   return status ? status
                 : call.launch<collect_kernel<K>>({chunks, THREADS}, l, searches, before, alike,
                                                  (K *)top.keys, top.indices());
