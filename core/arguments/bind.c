@@ -98,8 +98,10 @@ static int spread(cuplug__match *m, uint32_t k) {
   return CUPLUG_OK;
 }
 
+/* What scalars make of the outputs' shapes, of operators that say so. */
 static int reshape(cuplug__match *m, const cuplug__overload *o) {
   cuplug_frame *f = m->frame;
+  if (!o->reshape) return CUPLUG_OK;
   int status = o->reshape(f, m->error);
   for (uint32_t k = f->n_inputs; k < f->n_tensors; k++)
     f->n_bytes[k] = cuplug__n_bytes(&f->tensors[k]);
@@ -115,7 +117,7 @@ static uint32_t takes_strides(const cuplug__match *m, uint32_t flags) {
   return 0;
 }
 
-/* Fits one overload; fills the frame but for `op` and `row`. */
+/* Fits one overload; fills the frame but for `op` and `row`, and does not reshape outputs. */
 static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   cuplug_frame *f = m->frame;
   const cuplug_signature *s = m->s = o->signature;
@@ -151,7 +153,7 @@ static int match_overload(cuplug__match *m, const cuplug__overload *o) {
   if (m->has_formulas && (status = cuplug__check_formulas(m))) return status;
   for (int32_t k = 0; k < s->n_outputs; k++)
     if ((status = cuplug__shape_output(m, s->n_parameters + k))) return status;
-  return o->reshape ? reshape(m, o) : CUPLUG_OK;
+  return CUPLUG_OK;
 }
 
 /* As cuplug__span_of, with the size that matching has found. */
@@ -203,13 +205,15 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
     k = is_candidate ? row_from(op, m, k + 1) : k + 1;
   }
   m->error = error;
-  int status = match_overload(m, &op->overloads[best]);
+  const cuplug__overload *o = &op->overloads[best];
+  int status = match_overload(m, o);
   if (!status) status = check_inout(m);
+  if (!status) status = reshape(m, o);
   if (!status)
     return finish(op, m->frame, m->most_bytes, best); /* the arguments have changed meanwhile */
   if (op->n_overloads > 1)
     cuplug__append(error, " (the nearest of %u signatures: %.200s)", op->n_overloads,
-                   op->overloads[best].signature->text);
+                   o->signature->text);
   return status;
 }
 
@@ -224,9 +228,9 @@ static __attribute__((noinline)) int fits_too(const cuplug_operator *op,
   m.frame = f;
   m.error = NULL;
   cuplug__recall_types(known, &m);
-  if (m.n_matched < m.s->n_parameters && cuplug__match_scalars(&m, &op->overloads[known->row]))
-    return 0;
-  return !m.inout_mask || !check_inout(&m);
+  const cuplug__overload *o = &op->overloads[known->row];
+  if (m.s->n_scalars && cuplug__match_scalars(&m, o)) return 0;
+  return !reshape(&m, o) && (!m.inout_mask || !check_inout(&m));
 }
 
 /* Tries one row after the other. */
@@ -248,6 +252,7 @@ static __attribute__((noinline)) int match_rows(cuplug_operator *op, const cuplu
       continue;
     }
     if (!by_memory) cuplug__remember(&m, op, row, row == first);
+    if (reshape(&m, &op->overloads[row])) continue;
     return finish(op, f, m.most_bytes, row);
   }
   return report(op, &m, error);

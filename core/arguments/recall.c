@@ -15,6 +15,7 @@
 #define N_LAST 16 /* operators whose last match is tried first */
 #define MAX_ARRAYS 16
 #define MAX_OTHERS 16
+#define MAX_LISTS 4
 #define MAX_DIMS 4
 #define MAX_TYPES 16
 
@@ -35,6 +36,9 @@ typedef struct known_match {
   uint32_t types[MAX_TYPES];
   uint32_t n_others; /* arguments that are no arrays, of operators with several rows */
   uint8_t others[MAX_OTHERS], kinds[MAX_OTHERS];
+  uint32_t n_single, n_lists; /* arrays that are in no list; lists of arrays */
+  uint8_t lists[MAX_LISTS];
+  uint32_t lengths[MAX_LISTS];
   int32_t loop_ndim;
   int64_t loop_shape[MAX_DIMS];
   uint8_t parameter[MAX_ARRAYS];  /* as in the frame */
@@ -51,18 +55,26 @@ typedef struct known_set {
   uint32_t next; /* the one to be replaced */
 } known_set;
 
+static uint64_t add_argument(uint64_t key, const cuplug_argument *a) {
+  const cuplug_tensor *t = &a->tensor;
+  key = key * 31 + a->kind;
+  if (a->kind != CUPLUG_ARGUMENT_ARRAY) return key;
+  key = key * 31 + cuplug_type(t);
+  if (t->shape && t->ndim > 0 && t->ndim <= MAX_DIMS)
+    key = (key * 31 + (uint64_t)t->shape[0]) * 31 + (uint64_t)t->shape[t->ndim - 1];
+  return key;
+}
+
 /* Of an operator and of its arrays' dtypes and first and last sizes, so that several operators, and
- * shapes and dtypes that come in turn, are all known. Nothing of the arguments is checked yet. */
+ * shapes and dtypes that come in turn, are all known. Of a list the first item stands for all.
+ * Nothing of the arguments is checked yet. */
 static uint64_t key_of(const cuplug_operator *op, const cuplug_argument *args, uint32_t n_args) {
   uint64_t key = op->number;
   for (uint32_t i = 0; i < n_args && i < CUPLUG_MAX_ARGUMENTS; i++) {
     const cuplug_argument *a = &args[i];
-    const cuplug_tensor *t = &a->tensor;
-    key = key * 31 + a->kind;
-    if (a->kind != CUPLUG_ARGUMENT_ARRAY) continue;
-    key = key * 31 + cuplug_type(t);
-    if (t->shape && t->ndim > 0 && t->ndim <= MAX_DIMS)
-      key = (key * 31 + (uint64_t)t->shape[0]) * 31 + (uint64_t)t->shape[t->ndim - 1];
+    key = add_argument(key, a);
+    if (a->kind == CUPLUG_ARGUMENT_LIST && a->list.n && a->list.items)
+      key = add_argument(key * 31 + a->list.n, a->list.items);
   }
   return key * 0x9e3779b97f4a7c15;
 }
@@ -110,9 +122,35 @@ static int keep_kinds(const cuplug__match *m, const cuplug_operator *op, int is_
   return 1;
 }
 
+/* Lists that are None are rare: not kept. */
+static int keep_lists(const cuplug__match *m, known_match *known) {
+  const cuplug_signature *s = m->s;
+  known->n_single = (uint32_t)(s->n_parameters - s->n_scalars);
+  known->n_lists = 0;
+  for (int32_t i = 0; i < s->n_parameters; i++) {
+    if (s->parameters[i].kind != CUPLUG_PARAMETER_ARRAYS) continue;
+    const cuplug_argument *a = cuplug__argument(m, i);
+    if (a->kind != CUPLUG_ARGUMENT_LIST || known->n_lists == MAX_LISTS) return 0;
+    known->lists[known->n_lists] = (uint8_t)i;
+    known->lengths[known->n_lists++] = a->list.n;
+  }
+  return 1;
+}
+
+/* The argument that input k of a match was, where the lists are as long. */
+static inline const cuplug_argument *input(const known_match *known, const cuplug_argument *args,
+                                           uint32_t k) {
+  if (k < known->n_single) return &args[known->parameter[k]];
+  k -= known->n_single;
+  uint32_t list = 0;
+  while (k >= known->lengths[list]) k -= known->lengths[list++];
+  return &args[known->lists[list]].list.items[k];
+}
+
+/* Sizes that are worked out follow from those of arrays, unless there are other scalars. */
 static int can_be_kept(const cuplug__match *m) {
   const cuplug_frame *f = m->frame;
-  if (m->broadcasts || f->copy_mask || m->s->has_formulas || m->s->n_lists ||
+  if (m->broadcasts || f->copy_mask || (m->s->has_formulas && m->s->n_scalars > m->s->n_lists) ||
       m->s->n_variables > MAX_TYPES || f->n_tensors > MAX_ARRAYS || f->loop_ndim > MAX_DIMS)
     return 0;
   for (uint32_t k = 0; k < f->n_tensors; k++)
@@ -130,13 +168,13 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
   known_match *known = place_for(own, key);
   own->last[op->number % N_LAST] = known;
   known->number = 0; /* for the case that it cannot be kept */
-  if (!keep_kinds(m, op, is_first, known)) return;
+  if (!keep_kinds(m, op, is_first, known) || !keep_lists(m, known)) return;
   known->key = key;
   known->number = op->number;
   known->signature = m->s;
   known->known.row = row;
   known->known.most_bytes = m->most_bytes;
-  known->known.is_settled = f->n_inputs == (uint32_t)m->s->n_parameters && !m->inout_mask;
+  known->known.is_settled = !m->s->n_scalars && !m->inout_mask;
   known->n_args = m->n_args;
   known->n_tensors = f->n_tensors;
   known->n_inputs = f->n_inputs;
@@ -151,7 +189,7 @@ void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_
     const cuplug_tensor *t = &f->tensors[k];
     known_array *x = &known->arrays[k];
     x->like.kind = CUPLUG_ARGUMENT_ARRAY;
-    x->like.flags = k < f->n_inputs ? m->args[f->parameter[k]].flags : 0;
+    x->like.flags = k < f->n_inputs ? input(known, m->args, k)->flags : 0;
     x->like.tensor = (cuplug_tensor){.device = t->device, .ndim = t->ndim, .dtype = t->dtype};
     for (int32_t d = 0; d < t->ndim; d++) x->shape[d] = t->shape[d];
     x->n_bytes = f->n_bytes[k];
@@ -174,7 +212,7 @@ static inline int is_alike(const cuplug_argument *a, const known_array *x) {
 static inline int restore_inputs(const known_match *known, const cuplug_argument *args,
                                  cuplug_frame *f) {
   for (uint32_t k = 0; k < known->n_inputs; k++) {
-    const cuplug_argument *a = &args[known->parameter[k]];
+    const cuplug_argument *a = input(known, args, k);
     if (!is_alike(a, &known->arrays[k])) return 0;
     f->tensors[k] = a->tensor;
     f->tensors[k].strides = NULL;
@@ -202,6 +240,10 @@ static inline __attribute__((always_inline)) int restore(const known_match *know
   if (known->number != op->number || known->n_args != n_args) return 0;
   for (uint32_t k = 0; k < known->n_others; k++)
     if (args[known->others[k]].kind != known->kinds[k]) return 0;
+  for (uint32_t k = 0; k < known->n_lists; k++) {
+    const cuplug_argument *a = &args[known->lists[k]];
+    if (a->kind != CUPLUG_ARGUMENT_LIST || a->list.n != known->lengths[k]) return 0;
+  }
   if (!restore_inputs(known, args, f)) return 0;
   f->signature = known->signature;
   memcpy(f->parameter, known->parameter, sizeof known->parameter);

@@ -6,7 +6,8 @@
 
 #include "arguments/match.h"
 
-/* Keeps a match whose arrays are all there, contiguous, of few dimensions and not broadcast. Where
+/* Keeps a match whose arrays, those of lists included, are all there, contiguous, of few dimensions
+ * and not broadcast; of outputs the shapes that they have before they are reshaped. Where
  * rows before it might have taken arguments of these kinds, no other values are to be among them,
  * for which those rows would be looked at again. */
 void cuplug__remember(const cuplug__match *m, const cuplug_operator *op, uint32_t row,

@@ -67,10 +67,9 @@ static int take_table(const cuplug_definition *from, cuplug__table *table, cuplu
   return status;
 }
 
-/* Outputs that are reshaped must have shapes of their own, not those of inputs that they are like;
- * they follow from scalars, so that matches are not kept. */
-static void take_reshape(cuplug_operator *op, cuplug__overload *overload, cuplug_reshape *reshape) {
-  if (reshape) op->number = 0;
+/* Outputs that are reshaped must have shapes of their own, not those of inputs that they are like.
+ */
+static void take_reshape(cuplug__overload *overload, cuplug_reshape *reshape) {
   overload->reshape = reshape;
   for (uint8_t k = 0; reshape && k < CUPLUG_MAX_ARGUMENTS; k++) overload->like[k] = k;
 }
@@ -90,7 +89,7 @@ static int fill(cuplug__plugin *plugin, const cuplug_definition *from, cuplug_er
     plugin->overloads[k].cuda = from->rows[k].cuda;
     plugin->overloads[k].context = from->rows[k].context;
     plugin->overloads[k].implies_strides = from->rows[k].implies_strides;
-    take_reshape(&plugin->operators[0], &plugin->overloads[k], from->rows[k].reshape);
+    take_reshape(&plugin->overloads[k], from->rows[k].reshape);
   }
   atomic_store_explicit(&plugin->operators[0].loaded, 1, memory_order_release);
   return CUPLUG_OK;

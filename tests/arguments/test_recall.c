@@ -27,6 +27,11 @@ static const char *const signatures[][2] = {
     {"f(x: float32[n], a: int32) where 4 <= a", "f(x: float32[n], a: int64)"},
     {"f(x: float32[n], mode: 'raise' | 'wrap')", "f(x: float32[n], mode: str)"},
     {"f(x: float32[*n], y: float32[*n], z: float32[*n]) -> float32[*n]", NULL},
+    {"f(x: T[*s], at: I[*n][]) -> T[*n, *s[len(at):]] where T: any, I: any, len(at) <= len(s)",
+     NULL},
+    {"f(inout x: T[*s], at: I[*n][], y: T[*v]) where T: any, I: any, 0 < len(at)", NULL},
+    {"f(x: T[n][], y: T[n][] = None) -> T[n] where T: any", NULL},
+    {"f(x: T[n][], n: int32) -> T[n] where T: any", "f(x: T[n][], a: float32) where T: any"},
 };
 #define N_OPERATORS (sizeof signatures / sizeof *signatures)
 
@@ -55,8 +60,11 @@ static unsigned seed = 1;
 static int pick(int n) { return rand_r(&seed) % n; }
 static int rarely(void) { return pick(50) == 0; }
 
+#define MAX_ITEMS 3
+#define MAX_ARRAYS (MAX_ARGUMENTS * (1 + MAX_ITEMS))
+
 static char memory[1 << 14];
-static int64_t shapes[MAX_ARGUMENTS][8], strides[MAX_ARGUMENTS][8];
+static int64_t shapes[MAX_ARRAYS][8], strides[MAX_ARRAYS][8];
 
 static void make_strides(const cuplug_tensor *t, int64_t *to) {
   int64_t stride = 1;
@@ -86,9 +94,19 @@ static cuplug_argument random_array(int k) {
   return a;
 }
 
-static cuplug_argument random_argument(int k, int is_array) {
+static cuplug_argument random_list(int k) {
+  static cuplug_argument items[MAX_ARGUMENTS][MAX_ITEMS];
+  const uint32_t n = rarely() ? 0 : 1 + (uint32_t)pick(rarely() ? MAX_ITEMS : 2);
+  for (uint32_t i = 0; i < n; i++)
+    items[k][i] = rarely() ? cuplug_int(3) : random_array(MAX_ARGUMENTS + k * MAX_ITEMS + (int)i);
+  return cuplug_list_argument(items[k], n);
+}
+
+static cuplug_argument random_argument(int k, int kind) {
+  const int is_array = kind <= CUPLUG_PARAMETER_INOUT;
   static const uint32_t others[] = {CUPLUG_ARGUMENT_NONE, CUPLUG_ARGUMENT_ABSENT,
                                     CUPLUG_ARGUMENT_OTHER};
+  if (kind == CUPLUG_PARAMETER_ARRAYS && !rarely()) return random_list(k);
   if (is_array ^ rarely()) return random_array(k);
   switch (pick(4)) {
   case 0:
@@ -113,6 +131,15 @@ static int same_tensor(const cuplug_tensor *a, const cuplug_tensor *b) {
          same_numbers(a->shape, b->shape, a->ndim) && same_numbers(a->strides, b->strides, a->ndim);
 }
 
+/* Lists of arrays are among the tensors of their frame. */
+static int same_scalar(const cuplug_frame *a, const cuplug_frame *b, uint32_t k) {
+  const int32_t i = a->op->overloads[a->row].scalars[k];
+  if (a->signature->parameters[i].kind != CUPLUG_PARAMETER_ARRAYS || !a->scalars[k].list.items)
+    return !memcmp(&a->scalars[k], &b->scalars[k], sizeof a->scalars[k]);
+  const cuplug_tensor *x = a->scalars[k].list.items, *y = b->scalars[k].list.items;
+  return a->scalars[k].list.n == b->scalars[k].list.n && x - a->tensors == y - b->tensors;
+}
+
 static int same_frame(const cuplug_frame *a, const cuplug_frame *b) {
   int same = a->op == b->op && a->signature == b->signature && a->row == b->row &&
              a->n_tensors == b->n_tensors && a->n_inputs == b->n_inputs &&
@@ -124,8 +151,7 @@ static int same_frame(const cuplug_frame *a, const cuplug_frame *b) {
   for (uint32_t k = 0; same && k < a->n_tensors; k++)
     same = a->parameter[k] == b->parameter[k] && same_tensor(&a->tensors[k], &b->tensors[k]) &&
            (a->tensors[k].strides || a->n_bytes[k] == b->n_bytes[k]);
-  for (uint32_t k = 0; same && k < a->n_scalars; k++)
-    same = !memcmp(&a->scalars[k], &b->scalars[k], sizeof a->scalars[k]);
+  for (uint32_t k = 0; same && k < a->n_scalars; k++) same = same_scalar(a, b, k);
   return same;
 }
 
@@ -146,8 +172,7 @@ int main(void) {
     const size_t i = (size_t)pick(N_OPERATORS);
     const cuplug_signature *s = overloads[i][0].signature;
     const int n = rarely() ? pick(MAX_ARGUMENTS + 1) : s->n_parameters;
-    for (int k = 0; k < n; k++)
-      args[k] = random_argument(k, s->parameters[k].kind <= CUPLUG_PARAMETER_INOUT);
+    for (int k = 0; k < n; k++) args[k] = random_argument(k, s->parameters[k].kind);
     int wanted = bind(i, 0, args, (uint32_t)n, &cold, &cold_error);
     for (int again = 0; again < 2; again++) {
       int status = bind(i, 1 + i, args, (uint32_t)n, &warm, &warm_error);

@@ -56,3 +56,44 @@ def test_stock_operators_of_many_shapes():
         for n in range(1, 200):
             x = np.arange(-n, n, dtype="float32")
             np.testing.assert_array_equal(cuplug.ops.relu(x), np.maximum(x, 0))
+
+
+AXES = [None, 0, 1, -1, (0, 1), (1, 2), (), (2, 0)]
+
+
+def test_axes_in_turn():
+    """The outputs' shapes follow from numbers, not from the arrays alone."""
+    total = cuplug.reduction("total(x: T) -> T", reduce="a + b", identity="0")
+    x = np.arange(24.0).reshape(2, 3, 4)
+    for _ in range(3):
+        for axis, keepdims in itertools.product(AXES, (False, True)):
+            found = total(x, axis=axis, keepdims=keepdims)
+            np.testing.assert_array_equal(found, x.sum(axis, keepdims=keepdims), strict=True)
+            with pytest.raises(ValueError, match="total: axis: seen 3"):
+                total(x, axis=3)
+
+
+def test_lists_in_turn():
+    """Of as many arrays or more, of other shapes and dtypes, and of none."""
+    x = np.arange(60.0).reshape(3, 4, 5)
+    keys = [(np.array(k),) * n for n in (1, 2, 3) for k in ([0, 2], [-1, 1], [[1]], [0, 1, 2])]
+    for _ in range(3):
+        for key, dtype in itertools.product(keys, ("int64", "int32")):
+            given = [k.astype(dtype) for k in key]
+            np.testing.assert_array_equal(cuplug.ops.index(x, given), x[key], strict=True)
+            changed, wanted = x.copy(), x.copy()
+            cuplug.ops.index_put(changed, given, np.array(-1.0))
+            wanted[key] = -1
+            np.testing.assert_array_equal(changed, wanted)
+            with pytest.raises(ValueError, match=r"wanted len\(indices\) <= len\(s\)"):
+                cuplug.ops.index(x, [given[0]] * 4)
+            with pytest.raises(IndexError, match="out of bounds for size 3"):
+                cuplug.ops.index(x, [given[0] + 3, *given[1:]])
+
+
+def test_arrays_of_lists_that_are_changed_are_checked_in_each_call():
+    x, at = np.zeros(8, "int64"), np.arange(4)
+    for _ in range(3):
+        cuplug.ops.index_put(x, [at], np.array(1))
+        with pytest.raises(ValueError, match="x: it is changed in place and overlaps indices"):
+            cuplug.ops.index_put(x, [x[:4]], np.array(1))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python objects -> arguments of the core: the choice of a reader, and NumPy's arrays."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.list cimport PyList_Check, PyList_CheckExact
 from cpython.number cimport PyNumber_Index
 from cpython.object cimport PyObject
@@ -173,16 +172,17 @@ cdef int read_other(PyObject *obj, reading *r, cuplug_argument *a) except -1:
 cdef int read_list(PyObject *obj, reading *r, cuplug_argument *a) except -1:
     """A list with items that are no lists. Behind its arguments are their objects."""
     cdef tuple items = tuple(<object>obj)  # which nobody else changes
-    if not PyTuple_CheckExact(<object>obj) and not PyList_CheckExact(<object>obj):
-        note_code(r)
+    if not PyTuple_CheckExact(<object>obj):
+        keep(r, items)
+        if not PyList_CheckExact(<object>obj):
+            note_code(r)
     cdef Py_ssize_t k, n = PyTuple_GET_SIZE(items)
+    cdef size_t n_bytes
     cdef cuplug_argument *to = NULL
     cdef PyObject **objects
-    keep(r, items)
     if n <= CUPLUG_MAX_ITEMS:  # the core refuses more
-        memory = PyBytes_FromStringAndSize(NULL, n * (sizeof(cuplug_argument) + sizeof(PyObject *)))
-        keep(r, memory)
-        to = <cuplug_argument *>PyBytes_AS_STRING(memory)
+        n_bytes = n * (sizeof(cuplug_argument) + sizeof(PyObject *))
+        to = <cuplug_argument *>store(r, n_bytes // sizeof(int64_t))
         objects = <PyObject **>(to + n)
         for k in range(n):
             objects[k] = PyTuple_GET_ITEM(items, k)
