@@ -27,6 +27,7 @@ def define_reduction(
     accumulator_bytes: int,
     has_identity: bool,
     columns_below: int,
+    never_waits: bool,
     made: PublicCall,
 ) -> Operator: ...
 def define_scan(

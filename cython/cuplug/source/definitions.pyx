@@ -159,20 +159,19 @@ def define_elementwise(list overloads, str doc, bint in_order, bint never_waits,
 
 def define_reduction(
     str signature, str doc, object compile, bint in_order, int n_outputs, int accumulator_bytes,
-    bint has_identity, int columns_below, object made
+    bint has_identity, int columns_below, bint never_waits, object made
 ):
     """Define a reduction: arguments as for `define_elementwise`, of one overload."""
     cdef cuplug_definition_row row
     cdef cuplug_source *source = new_source(compile, in_order)
     cdef bytes text = signature.encode()
+    cdef uint32_t flags = CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE
+    flags |= CUPLUG_ROW_NEVER_WAITS if never_waits else 0
     source.n_outputs = n_outputs
     source.accumulator_bytes = accumulator_bytes
     source.has_identity = has_identity
     source.columns_below = columns_below
-    define_row(
-        &row, cuplug_reduction_host, cuplug_reduction_cuda, source, text,
-        CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE
-    )
+    define_row(&row, cuplug_reduction_host, cuplug_reduction_cuda, source, text, flags)
     row.reshape = cuplug_reduction_reshape
     return define_source(&row, 1, doc, made)
 

@@ -130,6 +130,7 @@ def _reduction(
         FIELD_BYTES * max(1, len(code.fields)),
         identity is not None,
         SHORT,
+        not preamble,  # whose functions may take long
         made,
     )
 
