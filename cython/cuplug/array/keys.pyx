@@ -3,6 +3,7 @@
 
 from cpython.tuple cimport PyTuple_GET_SIZE
 
+from cuplug.array.arithmetic cimport functions, stock
 from cuplug.array.array cimport Array, empty_like_tensor, write
 from cuplug.array.buffer cimport are_on_one_device, are_positions, is_contiguous
 from cuplug.array.layout cimport may_overlap, same_shape
@@ -54,7 +55,17 @@ cpdef bint are_along_first(Array x, tuple keys) noexcept:
     return True
 
 
-def values_for(Array x not None, tuple keys not None, value):
+def put_at(Array x not None, key, value):
+    """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
+    cdef tuple keys = key if type(key) is tuple else (key,)
+    values = values_for(x, keys, value)
+    if values is None:
+        functions().put_converted(x, key, value)
+    else:
+        stock("indexing.index_put")(x, keys, values)
+
+
+cdef Array values_for(Array x, tuple keys, object value):
     """Return a value as an array that can be put, as it is, to where keys along the first
     dimensions select; None, where it cannot, or they are others.
     """

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.array import Array, may_meet
-from cuplug.array.keys import are_along_first, axis_of_positions, is_mask_of, values_for
+from cuplug.array.keys import are_along_first, axis_of_positions, is_mask_of, put_at
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, as_elements, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
@@ -32,6 +32,8 @@ from cuplug.array_api.views import (
 )
 from cuplug.call.operator import Operator
 from cuplug.source.element_wise import elementwise
+
+__all__ = ["put_at", "put_converted", "repeat", "take", "take_along_axis", "take_at"]
 
 _PLACES = (np.dtype("int64"), np.dtype("int32"))  # of indices that operators take
 
@@ -258,16 +260,13 @@ def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
     return value if is_whole else copied(broadcast_to(value, shape))
 
 
-def put_at(x: Array, key: Any, value: Any) -> None:
-    """Write to what a key with arrays selects; of elements named twice, one of the values stays."""
-    positions = key if isinstance(key, tuple) else (key,)
-    values = values_for(x, positions, value)
-    if values is None and isinstance(value, np.generic):
-        values = values_for(x, positions, plain_number(value))
-    if values is None:
+def put_converted(x: Array, key: Any, value: Any) -> None:
+    """Write to what a key with arrays selects, where operators do not take all as it is."""
+    number = plain_number(value)
+    if number is value:
         _put(x, key, as_elements(x, value))
     else:
-        stock("indexing.index_put")(x, positions, values)
+        put_at(x, key, number)
 
 
 def _put(x: Array, key: Any, value: Any) -> None:

@@ -70,8 +70,8 @@ _OPERANDS = (Array, *NUMBERS)
 
 
 def __getattr__(name: str) -> Any:
-    """Return `take_at` or `put_at`, for keys that need a copy; reductions come with them."""
-    if name not in ("put_at", "take_at"):
+    """Return what is for keys that need a copy; reductions come with it."""
+    if name not in ("put_at", "put_converted", "take_at"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found = getattr(import_module("cuplug.array_api.indexing"), name)
     return found
