@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from operator import index
 from typing import Any, NamedTuple
 
@@ -242,35 +242,37 @@ def iinfo(type: Any, /) -> IntegerInfo:
 
 
 @cache
-def _conversion(from_: Any, to: Any) -> Any:
+def _converting(from_: Any, to: Any) -> Any:
     from cuplug.source.element_wise import elementwise  # which takes longer than `asarray`
 
     if to.names or name_of(to) not in DTYPES:
         raise TypeError(f"astype: dtype: seen {to}, wanted one of numbers")
     if kind_of(to) != "complex" == kind_of(from_):
         raise TypeError(f"astype: seen {from_}, wanted real numbers for {to}; see real()")
-    converting = elementwise(f"astype(x: {name_of(from_)}[...]) -> {name_of(to)}[...]", "x")
+    return elementwise(f"astype(x: {name_of(from_)}[...]) -> {name_of(to)}[...]", "x")
+
+
+@cache
+def _conversion(from_: Any, to: Any) -> Any:
+    converting = _converting(from_, to)
     # Of one dtype, they are copies in C order.
     return converting if from_ == to else ArrayFunction(converting, lambda _: converting)
 
 
-@cache
-def _conversion_to(from_: Any, dtype: str | type) -> Any:
-    """Return what converts to a dtype as a caller names it."""
-    return _conversion(from_, to_dtype(dtype, "astype"))
+def _direct_conversion(from_: Any, dtype: Any) -> Any:
+    to = to_dtype(dtype)
+    return None if from_ == to else _converting(from_, to)
 
 
+@partial(ArrayFunction, convert=_direct_conversion)
 def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
     """Convert elements; what is too large for an integer becomes the greatest or least one."""
-    if copy is True and device is None and type(x) is Array and isinstance(dtype, (str, type)):
-        converted: Array = _conversion_to(x.dtype, dtype)(x)  # a name costs no dtype
-        return converted
     checked("astype", "x", x)
     wanted = to_dtype(dtype, "astype")
     result = x if device is None else x.to_device(device)
     if copy is not True and not flag("astype: copy", copy) and result.dtype == wanted:
         return result
-    converted = _conversion(result.dtype, wanted)(result)
+    converted: Array = _conversion(result.dtype, wanted)(result)
     return converted
 
 

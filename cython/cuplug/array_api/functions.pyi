@@ -14,6 +14,7 @@ class ArrayFunction:
         again: bool = False,
         is_ordered: bool = False,
         along: bool = False,
+        convert: Callable[..., Any] | None = None,
     ) -> None: ...
     def __call__(self, *args: Any, **keywords: Any) -> Any: ...
 

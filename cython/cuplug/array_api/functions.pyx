@@ -3,7 +3,7 @@
 
 cimport cython
 from cpython.bool cimport bool as bool_type
-from cpython.object cimport PyObject
+from cpython.object cimport PyObject, PyTypeObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.stdint cimport int64_t, uint32_t
 
@@ -26,6 +26,10 @@ cdef extern from "Python.h":
     object PyObject_Vectorcall(
         object callable, PyObject *const *args, size_t nargsf, PyObject *keywords
     )
+
+    bint PyObject_TypeCheck(object x, PyTypeObject *wanted)
+
+cdef PyTypeObject *numpy_dtype = <PyTypeObject *>numpy.dtype
 
 cdef enum:
     MAX_KEYED = 3  # arguments; more take part in no key
@@ -56,21 +60,24 @@ cdef class ArrayFunction:
         `axis`, as the operator does, which words no refusal of it.
     along : bool
         Whether `axis` may be left out only of arrays of one dimension.
+    convert : callable, optional
+        Of functions of an array and a dtype, in place of `find`: given the array's dtype and the
+        other one, as callers name it, returns the operator that converts arrays; None, as there.
     """
 
     cdef vectorcallfunc vectorcall
     cdef object function
-    cdef object find
+    cdef object find, convert
     cdef bint in_place, again, is_ordered, along
     cdef dict operators  # by the codes of arguments
     cdef dict __dict__
 
     def __init__(
         self, function, find=None, bint in_place=False, bint again=False, bint is_ordered=False,
-        bint along=False,
+        bint along=False, convert=None,
     ):
         self.vectorcall = <vectorcallfunc>call_function
-        self.function, self.find, self.operators = function, find, {}
+        self.function, self.find, self.convert, self.operators = function, find, convert, {}
         self.in_place, self.again, self.is_ordered = in_place, again, is_ordered
         self.along = along
         update_wrapper(self, function)
@@ -110,6 +117,10 @@ cdef object call_function(
             except ValueError:
                 if not self.again and keywords == NULL:
                     raise
+    elif self.convert is not None and n == 2 and keywords == NULL:
+        op = conversion_for(self, <object>args[0], <object>args[1])
+        if op is not None:
+            return call_operator(self, op, args, 1, NULL)
     for k in range(n):
         if not is_common(<object>args[k]):
             record = recorder_of(type(<object>args[k]))
@@ -159,6 +170,29 @@ cdef object find_operator(ArrayFunction self, list args):
         return self.find(*[x.dtype if isinstance(x, Array) else type(x) for x in args])
     except TypeError:  # which the function words
         return None
+
+
+cdef inline bint names_dtype(object x) noexcept:
+    """To ask `isinstance` of numpy.dtype, whose class is none of Python's, takes longer."""
+    return type(x) is str or isinstance(x, type) or PyObject_TypeCheck(x, numpy_dtype)
+
+
+cdef object conversion_for(ArrayFunction self, object x, object dtype):
+    cdef uint32_t code = code_of(x)
+    if type(x) is not Array or not code or not names_dtype(dtype):
+        return None
+    found = self.operators.get(code)
+    if found is None:
+        found = self.operators[code] = {}
+    op = (<dict>found).get(dtype)
+    if op is None:
+        try:
+            op = self.convert(x.dtype, dtype)
+        except TypeError:  # which the function words
+            return None
+        if op is not None:
+            (<dict>found)[dtype] = op
+    return op
 
 
 cdef inline uint32_t code_of(object x) noexcept:
