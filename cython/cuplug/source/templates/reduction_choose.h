@@ -65,9 +65,11 @@ place_of_best(const cuplug_numbers given, const cuplug_places p, int64_t n, cons
   return first;
 }
 
-/* The same of any number of values: more lanes at once are worth it where there are many steps. */
+/* The same of any number of values: more lanes at once are worth it where there are many steps. Of
+ * a single step the compiler leaves out what counts them. */
 static inline int64_t place_in_chunk(const cuplug_numbers given, const cuplug_places p, int64_t n) {
-  const int64_t first = n >= 4 * LANES   ? place_of_best(given, p, n, LANES)
+  const int64_t first = n == LANES / 2   ? place_of_best(given, p, LANES / 2, LANES / 2)
+                        : n >= 4 * LANES ? place_of_best(given, p, n, LANES)
                         : n >= LANES / 2 ? place_of_best(given, p, n, LANES / 2)
                                          : n;
   return first < n ? first : place_in_order(given, p, n);
