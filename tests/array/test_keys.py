@@ -8,6 +8,7 @@ from typing import Any
 import cuplug
 import numpy as np
 import pytest
+from cuplug import array_api as xp
 
 X = np.arange(24).reshape(2, 3, 4)
 TWO, MASK = np.array([1, 0]), np.array([True, False, True])
@@ -122,6 +123,15 @@ def test_values_in_what_is_written():
     x[cuplug.asarray(TWO, device="cpu")] = x
     wanted[TWO] = X
     np.testing.assert_array_equal(x.numpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "bfloat16"])
+def test_numbers_of_numpy_for_positions(dtype):
+    x = xp.zeros((3, 4), dtype=dtype, device="cpu")
+    for value in (np.float32(1), np.float64(1), np.int8(1), np.bool_(1), x.dtype.type(1)):
+        x[...] = 0
+        x[cuplug.asarray([0, 2], device="cpu")] = value
+        assert x.numpy().astype(float).tolist() == [[1] * 4, [0] * 4, [1] * 4]
 
 
 def test_one_value_of_what_is_written():

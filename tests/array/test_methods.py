@@ -297,3 +297,16 @@ def test_integers_compare_with_those_that_their_dtype_has_not(number, device):
         wanted = [getattr(int(each), name)(number) for each in x]
         assert getattr(ours, name)(number).tolist() == wanted, name
     assert (number < ours).tolist() == [number < int(each) for each in x]
+
+
+@pytest.mark.parametrize("wanted", ["float64", "f8", float, np.float64, np.dtype(">f8")])
+def test_dtypes_by_all_their_names(wanted):
+    x = cuplug.asarray(np.array([[1, 2], [3, 4]], np.int32), device="cpu").T
+    for _ in range(3):  # what was found before is used again
+        found = xp.astype(x, wanted)
+        assert found.dtype == np.float64
+        assert found.tolist() == x.astype(wanted).tolist() == [[1, 3], [2, 4]]
+        assert xp.astype(x, "int32").strides == (8, 4)  # of its own dtype: in C order
+        for other in (5, None, "floating", object):
+            with pytest.raises(TypeError, match="astype: dtype"):
+                xp.astype(x, other)
