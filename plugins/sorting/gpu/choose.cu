@@ -4,7 +4,7 @@
  * in order. A block does so for a line, or, where lines are long and few, several blocks do. */
 #include <cub/block/block_scan.cuh>
 
-#include "sorting/gpu/radix.cuh"
+#include "sorting/gpu/short.cuh"
 
 namespace {
 
@@ -73,12 +73,7 @@ private:
   }
   __device__ void become_keys(K (&keys)[ROUNDS]) const {
 #pragma unroll
-    for (int r = 0; r < ROUNDS; r++) {
-      if constexpr (sizeof(K) == 8)
-        keys[r] = order_key64(&of.o, keys[r]);
-      else
-        keys[r] = order_key32(&of.o, keys[r]);
-    }
+    for (int r = 0; r < ROUNDS; r++) keys[r] = network::key_of(of.o, keys[r]);
   }
 };
 
