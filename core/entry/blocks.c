@@ -82,18 +82,11 @@ static void run_block(const cuplug_loop_call *call, long long from, long long to
   if (status && atomic_compare_exchange_strong(&b->status, &none, status)) *b->error = error;
 }
 
-/* The arrays as bits: elements are not converted. */
-static cuplug_tensor as_bits(cuplug_tensor x) {
-  if (x.dtype.bits == 16) x.dtype.code = CUPLUG_UINT16 >> 24;
-  return x;
-}
-
 int cuplug__call_for_blocks(cuplug__run *run) {
   cuplug_frame *f = run->frame;
   void *data[CUPLUG_MAX_LOOP_ARRAYS];
-  cuplug_tensor bits[CUPLUG_MAX_LOOP_ARRAYS];
   blocks b = {.run = run, .error = run->error};
-  cuplug__roles roles = {.n_inputs = f->n_inputs, .is_dear = 1};
+  cuplug__roles roles = {.n_inputs = f->n_inputs, .is_dear = 1, .is_of_bits = 1};
   cuplug__spread_inputs(f);
   cuplug__write_strides(f);
   const int32_t ndim = f->tensors[0].ndim;
@@ -103,10 +96,9 @@ int cuplug__call_for_blocks(cuplug__run *run) {
   cuplug__loop_collapse(&b.loop, 1);
   for (uint32_t k = 0; k < f->n_tensors; k++) {
     data[k] = f->tensors[k].data;
-    bits[k] = as_bits(f->tensors[k]);
     if (k < f->n_inputs) roles.inout |= (uint32_t)cuplug__is_written(run, k) << k;
   }
   const cuplug_loop_call call = {.data = data, .loop = &b.loop, .n_parts = 1};
-  if (b.loop.n) cuplug__elements_run(&call, run_block, bits, &roles, 0);
+  if (b.loop.n) cuplug__elements_run(&call, run_block, f->tensors, &roles, 0);
   return atomic_load(&b.status);
 }

@@ -266,7 +266,7 @@ static void describe(elements *e, uint32_t k, const cuplug_tensor *t, const cupl
   const int is_output = k >= roles->n_inputs;
   x->is_raw = roles->raw >> k & 1;
   x->is_of_row = roles->still >> k & 1;
-  const int is_half = !x->is_raw && is_half_type(t);
+  const int is_half = !x->is_raw && !roles->is_of_bits && is_half_type(t);
   x->data = e->call->data[k];
   x->bytes = cuplug_element_bytes(t);
   x->code_bytes = is_half ? (int64_t)sizeof(float) : x->bytes;

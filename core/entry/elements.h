@@ -11,11 +11,11 @@
 
 /* What is done with the arrays of a call: those from `n_inputs` on are outputs; of the others, a
  * bit for each that is written too, for each that the code reads wherever it likes, and for each of
- * which it takes one element for the whole row. And whether a call of the code takes the time of
- * some hundred elements. */
+ * which it takes one element for the whole row. Whether a call of the code takes the time of some
+ * hundred elements, and whether it takes float16 and bfloat16 as they are stored. */
 typedef struct cuplug__roles {
   uint32_t n_inputs, inout, raw, still;
-  int is_dear;
+  int is_dear, is_of_bits;
 } cuplug__roles;
 
 /* Of large arrays in long rows, a bit for each input that stands still along a row, but moves from

@@ -123,9 +123,15 @@ static uint32_t inout_mask(const cuplug_call *call) {
   return mask;
 }
 
+static inline int wants(const cuplug_code *code, uintptr_t what) {
+  return ((uintptr_t)code->finish & what) != 0;
+}
+
 /* Whether the code can be given all arrays of a flat loop at once, as they are. */
 static inline int is_plain(const cuplug_loop *loop, const cuplug_code *code) {
-  return loop->n <= N_PLAIN && !code->has_halves && !(code->finish && loop->n % CUPLUG_GROUP);
+  const int is_stored = !code->has_halves || wants(code, CUPLUG_CODE_OF_BITS);
+  const int is_whole = !wants(code, CUPLUG_CODE_OF_GROUPS) || loop->n % CUPLUG_GROUP == 0;
+  return loop->n <= N_PLAIN && is_stored && is_whole;
 }
 
 /* Through blocks, by several threads: what is done with the arrays. */
@@ -163,7 +169,9 @@ static inline int run_code(const cuplug_call *call, cuplug_source *source, const
     part(&arguments, 0, loop->n);
   } else {
     if (flat) roles = roles_of(call, source);
-    cuplug__elements_run(&arguments, part, call->tensors, &roles, code->finish != NULL);
+    roles.is_of_bits = wants(code, CUPLUG_CODE_OF_BITS);
+    cuplug__elements_run(&arguments, part, call->tensors, &roles,
+                         wants(code, CUPLUG_CODE_OF_GROUPS));
   }
   if (!division.claimed) return CUPLUG_OK;
   return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE, "%s", division.message);

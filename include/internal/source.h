@@ -35,11 +35,14 @@ typedef struct cuplug_variant {
 
 typedef struct cuplug_code {
   void *function; /* host: by kind of operator, see <cuplug/loop.h>; CUDA: a CUfunction */
-  /* CUDA reductions: the kernel that puts parts together. Element-wise on the host: not NULL where
-   * the code wants whole groups of elements. */
+  /* CUDA reductions: the kernel that puts parts together. Element-wise on the host: a sum of
+   * CUPLUG_CODE_... */
   void *finish;
   uint32_t has_halves; /* set by the core: 1: float16 or bfloat16 are among the arrays */
 } cuplug_code;
+
+#define CUPLUG_CODE_OF_GROUPS 1 /* it wants whole groups of elements */
+#define CUPLUG_CODE_OF_BITS 2   /* it wants float16 and bfloat16 as they are stored */
 
 /* Compiles; called once for each variant, or by several threads at once. Returns a status. */
 typedef int cuplug_compile(void *user, const cuplug_variant *variant, cuplug_code *code,

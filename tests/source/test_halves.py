@@ -63,6 +63,48 @@ def test_stock_operators_compute_halves_as_floats(name, dtype):
     assert_same(operator(table), np.tile(wanted, 257))
 
 
+OF_ONE = {
+    "x": lambda x: x,
+    "-x": np.negative,
+    "abs(x)": np.abs,
+    "signbit(x) != 0": np.signbit,
+    "isnan(x) != 0": np.isnan,
+    "isinf(x) != 0": np.isinf,
+    "isfinite(x) != 0": np.isfinite,
+}
+OF_TWO = {"copysign(x, y)": np.copysign, "x == y": np.equal, "x != y": np.not_equal}
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("text", [*OF_ONE, *OF_TWO])
+def test_what_bits_tell_of_every_half(text, dtype):
+    """As floats would: of both zeros, of NaN and of infinities; whatever the result's dtype."""
+    x, parameters = of_bits(EVERY, dtype), "x: T" if text in OF_ONE else "x: T, y: T"
+    edges = [0, 1, 0x7C00, 0x7C01, 0x7F80, 0x7F81, 0x7FFF, 0x8000, 0xFC00, 0xFF81, 0xFFFF]
+    given = [(x[:n], x[::-1][:n]) for n in (17, 1 << 16)]
+    given += [(x, x.copy()), *((x, of_bits(np.full_like(EVERY, edge), dtype)) for edge in edges)]
+    for result in ("T", "bool"):
+        op = cuplug.elementwise(f"told({parameters}) -> {result} where T: {dtype}", text)
+        for pair in given[: 2 if text in OF_ONE else None]:
+            args = pair[: 1 if text in OF_ONE else 2]
+            with np.errstate(invalid="ignore"):
+                wanted = (OF_ONE | OF_TWO)[text](*(arg.astype("f4") for arg in args))
+                wanted = wanted.astype(x.dtype if result == "T" else "bool")
+            found = op(*args)
+            assert_same(found, wanted)
+            if result == "T":
+                assert_same(np.signbit(found), np.signbit(wanted))
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_numbers_beside_halves_are_no_bits(dtype):
+    x = of_bits(EVERY[:0x7C00], dtype)
+    sign = cuplug.elementwise("sign(x: T, y: T) -> T", "copysign(x, y)")
+    alike = cuplug.elementwise("alike(x: T, y: T) -> bool", "x == y")
+    assert_same(sign(x, -2.0), -x)
+    assert_same(alike(x, 1.0), x == 1)
+
+
 TOTAL = cuplug.reduction("total(x: T) -> T", reduce="a + b")
 DOT = cuplug.reduction("dot(x: T, y: U) -> float32", map="x * y", reduce="a + b")
 FIRST = cuplug.reduction("first(x: T) -> int64", choose="b > a", post="i")

@@ -128,9 +128,10 @@ def define_elementwise(list overloads, str doc, bint in_order, bint never_waits,
     Parameters
     ----------
     overloads : list of tuple
-        At most 16: the signature; what compiles, Variant -> (address of the function, 0), kept for
-        ever; a bit for each array that the code reads wherever it likes; the numbers that the code
-        is given behind the scalars, as `formula.Term`; how many packs each thread of a GPU takes.
+        At most 16: the signature; what compiles, Variant -> (address of the function,
+        CUPLUG_CODE_...), kept for ever; a bit for each array that the code reads wherever it likes;
+        the numbers that the code is given behind the scalars, as `formula.Term`; how many packs
+        each thread of a GPU takes.
     doc : str
     in_order : bool
         The code counts elements.

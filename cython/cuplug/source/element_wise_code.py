@@ -30,6 +30,24 @@ from cuplug.source.expression import (
 # Of functions that were seen to take longer than exp on a GPU.
 WORK = {"pow": 3} | dict.fromkeys(("acosh", "asinh", "atanh", "erf", "erfc", "log"), 2)
 PACKS, TILES = 0, 2  # of cuplug_walk_kind
+OF_GROUPS, OF_BITS = 1, 2  # CUPLUG_CODE_...
+# On a host, texts of halves as texts of their bits, which are not converted, and of which vectors
+# hold twice as many: those that give halves, and bools. `{0}` is infinity.
+_HALVES_OF_BITS = {
+    "x": "x",
+    "-x": "x ^ 0x8000",
+    "abs(x)": "x & 0x7fff",
+    "copysign(x, y)": "(x & 0x7fff) | (y & 0x8000)",
+}
+_BOOLS_OF_BITS = {
+    "signbit(x) != 0": "x > 0x7fff",
+    "isnan(x) != 0": "(x & 0x7fff) > {0}",
+    "isinf(x) != 0": "(x & 0x7fff) == {0}",
+    "isfinite(x) != 0": "(x & 0x7fff) < {0}",
+    "x == y": "((x == y) & ((x & 0x7fff) <= {0})) | (((x | y) & 0x7fff) == 0)",
+    "x != y": "((x != y) | ((x & 0x7fff) > {0})) & (((x | y) & 0x7fff) != 0)",
+}
+_INFINITY = {"float16": "0x7c00", "bfloat16": "0x7f80"}
 SIZE = re.compile(r"\bsize\(\s*(\w+)\s*(?:,\s*-?\s*\d+\s*)?\)")  # of an array, or of a dimension
 
 
@@ -84,6 +102,18 @@ class Elementwise(NamedTuple):
         """
         is_complex = any(x.kind == "complex" for x in self.names.dtypes(variant).values())
         return is_complex or bool(self._functions)
+
+    def of_bits(self, variant: Variant) -> tuple[Elementwise, Variant] | None:
+        """Return the operator on the bits of halves, and its variant; None: it computes numbers."""
+        half, made = variant.types[0], variant.types[-1]
+        known = {half: _HALVES_OF_BITS, "bool": _BOOLS_OF_BITS}.get(made, {})
+        is_alike = half in _INFINITY and {*variant.types[:-1]} <= {half}
+        is_plain = self.is_value and not (self.preamble or self.given.scalars)
+        if not (is_alike and is_plain and self.text in known):
+            return None
+        text = known[self.text].format(_INFINITY[half])
+        types = tuple("uint16" if x == half else x for x in variant.types)
+        return self._replace(text=text), variant._replace(types=types)
 
     @property
     def _functions(self) -> list[str]:
