@@ -93,6 +93,11 @@ class Reduction(NamedTuple):
         return is_plain and is_one and self.reduce.replace(" ", "") in _EXTREMES
 
     @property
+    def is_idempotent(self) -> bool:
+        """Whether elements may be taken several times."""
+        return self.logic is not None or self.is_extreme
+
+    @property
     def has_choices(self) -> bool:
         """Whether conditions choose between elements."""
         text = f"{self.map};{self.reduce};{self.preamble}"

@@ -47,7 +47,7 @@ enum {{ BLOCK = {block}, LANES = {lanes}, FEW = {few},
        N_INPUTS = {len(op.inputs)}, N_OUTPUTS = {len(op.outputs)},
        COUNTS = {int(op.counts)}, CAN_STOP = {int(op.stops is not None)},
        EXCLUSIVE = {int(op.exclusive or False)}, WHOLE = {int(is_whole)},
-       HAS_CHOICES = {int(op.has_choices)} }};
+       HAS_CHOICES = {int(op.has_choices)}, IS_IDEMPOTENT = {int(op.is_idempotent)} }};
 typedef uint{8 * min(next(iter(accumulators)).n_bytes, 8)}_t cuplug_flag;
 typedef {of_lanes or "CUPLUG_VALUES(LANES)"} cuplug_lanes;
 {_templates(op)}"""

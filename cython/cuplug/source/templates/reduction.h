@@ -16,6 +16,7 @@
  *   cuplug_lanes                          LANES values, in as many bits as those of a block need
  *   BLOCK, LANES, FEW, N_INPUTS, N_OUTPUTS, COUNTS, CAN_STOP
  *   HAS_CHOICES                           whether conditions choose between elements
+ *   IS_IDEMPOTENT                         whether elements may be taken several times
  *
  * Values are put together by lanes: lane k takes each LANES-th element, which vector instructions
  * do for many lanes at once. Those of a chunk are folded in halves to FEW; those of different
@@ -71,8 +72,24 @@ static inline void stop(unsigned char *stopped) {
   if (stopped) __atomic_store_n(stopped, 1, __ATOMIC_RELAXED);
 }
 
-/* One part of one output: reduction_rows.h, or reduction_choose.h. */
-static cuplug_value row(cuplug_task *task, int64_t output, int64_t part);
+/* Elements `begin` to `end` of one output, from where it begins in each input: reduction_rows.h, or
+ * reduction_choose.h. */
+static cuplug_value row(cuplug_task *task, const int64_t *offsets, int64_t begin, int64_t end,
+                        unsigned char *stopped);
+
+/* One part of m outputs, one after the other. */
+static inline void rows(cuplug_task *task, int64_t begin, int64_t m, int64_t part) {
+  const cuplug_loop_call *call = task->call;
+  cuplug_values *const values = &task->room->values;
+  const int64_t from = part * call->part, to = end_of(call, part);
+  const int has_stops = CAN_STOP && call->n_parts > 1;
+  for (int64_t at = 0; at < m; at++) {
+    int64_t offsets[N_INPUTS];
+    row_offsets(call, begin + at, offsets);
+    CUPLUG_SET(*values, at,
+               row(task, offsets, from, to, has_stops ? &call->stopped[begin + at] : NULL));
+  }
+}
 
 /* ---- By columns ------------------------------------------------------------------------------ */
 
@@ -202,7 +219,7 @@ CUPLUG_PART run_items(const cuplug_loop_call *call, long long from, long long to
       if (call->by_columns)
         m = columns(&task, begin, end - begin, part);
       else
-        for (int64_t at = 0; at < m; at++) CUPLUG_SET(*values, at, row(&task, begin + at, part));
+        rows(&task, begin, m, part);
       if (call->n_parts == 1)
         store_outputs(&task, begin, m, values);
       else

@@ -77,12 +77,12 @@ static inline int64_t place_in_chunk(const cuplug_numbers given, const cuplug_pl
 
 /* The first of the best elements: a chunk is searched where it has a better one than those before.
  */
-static cuplug_value row(cuplug_task *task, int64_t output, int64_t part) {
+static cuplug_value row(cuplug_task *task, const int64_t *offsets, int64_t at_row, int64_t end,
+                        unsigned char *stopped) {
   const cuplug_numbers given = task->given;
-  int64_t offsets[N_INPUTS], at_row = part * task->call->part, end = end_of(task->call, part);
   const int64_t chunk = task->uses_blocks ? CHUNK : FLAT_CHUNK;
   cuplug_value best;
-  row_offsets(task->call, output, offsets);
+  (void)stopped;
   for (int64_t n, is_first = 1; at_row < end; at_row += n, is_first = 0) {
     n = cuplug_least(chunk, end - at_row);
     const cuplug_places p = row_places(task, offsets, at_row, n);
