@@ -7,7 +7,7 @@ enum { IS_NARROW = sizeof(cuplug_lanes) < sizeof(CUPLUG_VALUES(LANES)) };
  * them, where that changes nothing, or through a mask. */
 static inline __attribute__((always_inline)) cuplug_value
 with_rest(const cuplug_numbers given, const cuplug_places p, int64_t n, int64_t i,
-          const int n_lanes, int lane, const cuplug_value value) {
+          const int n_lanes, int64_t lane, const cuplug_value value) {
   const int rest = (int)(n % n_lanes);
   const int64_t at = n - (IS_IDEMPOTENT ? n_lanes : rest) + lane;
   if (IS_IDEMPOTENT || (cuplug_flag)lane < (cuplug_flag)rest)
@@ -16,21 +16,20 @@ with_rest(const cuplug_numbers given, const cuplug_places p, int64_t n, int64_t 
 }
 
 /* Elements `from` to from + m put to the first m lanes. */
-#define CUPLUG_STEP(lanes, m, from)                      \
-  CUPLUG_SIMD                                            \
-  for (int64_t at = 0; at < (m); at++)                   \
-    CUPLUG_SET_REDUCED(lanes, at, CUPLUG_GET(lanes, at), \
-                       cuplug_element(given, p, (from) + at, i + (from) + at));
+#define CUPLUG_STEP(simd, lanes, m, from)                       \
+  simd for (int64_t at = 0; at < (m); at++) CUPLUG_SET_REDUCED( \
+      lanes, at, CUPLUG_GET(lanes, at), cuplug_element(given, p, (from) + at, i + (from) + at));
 
 /* n_lanes values, `value` of lane `at`, with the elements from `begin` to n. */
-#define CUPLUG_GO_ON(lanes, value, n_lanes, begin)                                      \
-  if (n % (n_lanes) && !IS_NARROW) CUPLUG_SIMD                                          \
-  for (int at = 0; at < (n_lanes); at++)                                                \
-    CUPLUG_SET(lanes, at, with_rest(given, p, n, i, n_lanes, at, value));               \
-  else CUPLUG_SIMD for (int at = 0; at < (n_lanes); at++) CUPLUG_SET(lanes, at, value); \
-  int64_t from = (begin);                                                               \
-  for (; from + (n_lanes) <= n; from += (n_lanes)) CUPLUG_STEP(lanes, n_lanes, from)    \
-  if (IS_NARROW) CUPLUG_STEP(lanes, n - from, from)
+#define CUPLUG_GO_ON(lanes, value, n_lanes, begin)                                               \
+  if (n % (n_lanes) && !IS_NARROW) CUPLUG_SIMD_ONCE                                              \
+  for (int64_t at = 0; at < (n_lanes); at++)                                                     \
+    CUPLUG_SET(lanes, at, with_rest(given, p, n, i, n_lanes, at, value));                        \
+  else CUPLUG_SIMD_ONCE for (int64_t at = 0; at < (n_lanes); at++) CUPLUG_SET(lanes, at, value); \
+  int64_t from = (begin);                                                                        \
+  for (; from + (n_lanes) <= n; from += (n_lanes))                                               \
+    CUPLUG_STEP(CUPLUG_SIMD_ONCE, lanes, n_lanes, from)                                          \
+  if (IS_NARROW) CUPLUG_STEP(CUPLUG_SIMD, lanes, n - from, from)
 
 /* n >= LANES elements, the first with number i, as FEW values. Narrow lanes take all of them. */
 static inline __attribute__((always_inline)) void row_chunk(const cuplug_numbers given,
@@ -41,8 +40,8 @@ static inline __attribute__((always_inline)) void row_chunk(const cuplug_numbers
   CUPLUG_SIMD
   for (int64_t at = 0; at < LANES; at++)
     CUPLUG_SET(lanes, at, cuplug_element(given, p, at, i + at));
-  for (; begin + LANES <= n; begin += LANES) CUPLUG_STEP(lanes, LANES, begin)
-  if (IS_NARROW) CUPLUG_STEP(lanes, n - begin, begin)
+  for (; begin + LANES <= n; begin += LANES) CUPLUG_STEP(CUPLUG_SIMD, lanes, LANES, begin)
+  if (IS_NARROW) CUPLUG_STEP(CUPLUG_SIMD, lanes, n - begin, begin)
   CUPLUG_EACH_HALF(CUPLUG_FOLD_AT, lanes, LANES, FEW)
   if (IS_NARROW) {
     for (int64_t at = 0; at < FEW; at++) CUPLUG_SET(*few, at, CUPLUG_GET(lanes, at));
