@@ -125,7 +125,7 @@ int cuplug__variant_run(const cuplug_call *call, const cuplug_code *code,
   division.claimed = division.no_memory = 0;
   arguments->parallel = parallel;
   arguments->with_room = with_room;
-  arguments->load_float16 = cuplug_float16_load_block;
+  arguments->load_float16 = cuplug_float16_load_rounded;
   arguments->division = &division;
   memcpy(&function, &code->function, sizeof(function));
   function(arguments);

@@ -94,6 +94,12 @@ CUPLUG__AVX512 static inline void cuplug__bfloat16_store_512(uint16_t *to, const
   _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtepi32_epi16(all));
 }
 
+/* The last ones, fewer than 16, as 16: what is stored in parts cannot be loaded at once soon. */
+CUPLUG__AVX512 static inline void cuplug__load_rest(float *to, const uint16_t *from, size_t n) {
+  const __m256i x = _mm256_maskz_loadu_epi16((__mmask16)((1u << n) - 1), from);
+  _mm512_storeu_ps(to, _mm512_cvtph_ps(x));
+}
+
 CUPLUG__DEFINE_HALVES(cuplug__float16_load_avx2, CUPLUG__AVX2, float, uint16_t, 8, cuplug__load_8,
                       cuplug__load_1)
 CUPLUG__DEFINE_HALVES(cuplug__float16_load_avx512, CUPLUG__AVX512, float, uint16_t, 16,
@@ -127,6 +133,19 @@ CUPLUG__DEFINE_HALVES(cuplug__bfloat16_store_avx512, CUPLUG__AVX512, uint16_t, f
 static inline void cuplug_float16_load_block(float *to, const uint16_t *from, size_t n) {
   CUPLUG__HALVES(cuplug__float16_load, to, from, n)
   for (size_t k = 0; k < n; k++) to[k] = cuplug_float16_load(from[k]);
+}
+
+/** The same where `to` has room for a multiple of 16. */
+static inline void cuplug_float16_load_rounded(float *to, const uint16_t *from, size_t n) {
+  const size_t rest = n % 16;
+  cuplug_float16_load_block(to, from, n - rest);
+#if defined(CUPLUG__AVX512)
+  if (rest && cuplug__halves_level() == 3) {
+    cuplug__load_rest(to + n - rest, from + n - rest, rest);
+    return;
+  }
+#endif
+  cuplug_float16_load_block(to + n - rest, from + n - rest, rest);
 }
 
 /** Values as n numbers of float16, rounded to nearest. */

@@ -47,7 +47,8 @@ struct cuplug_loop_call {
   void (*with_room)(const cuplug_loop_call *call, unsigned long bytes, cuplug_loop_part *part,
                     long long from, long long to);
   void *room;
-  /** Makes n elements of float16 to float, by the CPU's own instructions. */
+  /** Makes n elements of float16 to float, by the CPU's own instructions: `to` has room for a
+   * multiple of 16. */
   void (*load_float16)(float *to, const unsigned short *from, unsigned long n);
   cuplug_division
       *division; /* not claimed yet; where it is after the call, outputs are incomplete */

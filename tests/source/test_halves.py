@@ -128,3 +128,19 @@ def test_reductions_take_halves_as_floats(n):
                 assert_same(DOT(v, w, axis=axis), (w * w).sum(axis))
                 assert_same(FIRST(v, axis=axis), w.argmax(axis))
     assert_same(TOTAL(whole), np.asarray(whole.astype("f4").sum().astype("f2")))
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("reduce", ["a + b", "max(a, b)"])
+def test_rows_and_columns_of_all_lengths(dtype, reduce):
+    """What lies behind a row, NaN here, is no part of it."""
+    made = cuplug.reduction("made(x: T) -> float32", reduce=reduce)
+    wanted = np.sum if reduce == "a + b" else np.max
+    random = np.random.default_rng(0)
+    for n in [*range(1, 150), 1000, 4099]:
+        wide = np.full((9, n + 8), np.nan, "f4")
+        wide[:, :n] = random.integers(-8, 9, (9, n))
+        x = wide.astype(of_bits(EVERY, dtype).dtype)[:, :n]
+        for each in (x, x.copy()):
+            for axis in (0, 1):
+                np.testing.assert_array_equal(made(each, axis=axis), wanted(wide[:, :n], axis))

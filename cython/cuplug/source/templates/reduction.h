@@ -23,7 +23,7 @@
  * chunks are put together in pairs, pairs of pairs and so on: rounding errors grow with
  * the logarithm of the number of elements. */
 enum { CHUNK = BLOCK / 4 < LANES ? LANES : BLOCK / 4, N_PAIRS = 48 };
-enum { ROW_STEPS = CAN_STOP ? 16 : 128 };
+enum { ROW_STEPS = CAN_STOP ? 16 : 128, AT_ONCE = 4 };
 /* By columns: values of a page. So many elements are read of several short rows at once, and of
  * each of a few long ones, as memory is then read at as many places. Of more rows, pieces are as
  * long as a block has room for: processors foresee long ones, and best whole rows. */
@@ -104,7 +104,20 @@ static inline int64_t column_chunk(cuplug_task *task, const cuplug_columns *c, i
   CUPLUG_SIMD
   for (int64_t at = 0; at < n; at++)
     CUPLUG_SET(*values, at, cuplug_element(given, p, at, r + numbers[COUNTS ? at : 0]));
-  for (r += rows; r < end; r += rows) {
+  r += rows;
+  for (; !COUNTS && task->are_packed && m == task->run &&
+         (!task->uses_blocks || AT_ONCE * n <= BLOCK) && r + AT_ONCE * rows <= end;
+       r += AT_ONCE * rows) {
+    p = column_places(task, c, r, AT_ONCE * rows);
+    CUPLUG_SIMD
+    for (int64_t at = 0; at < n; at++) {
+      cuplug_value value = CUPLUG_GET(*values, at);
+      for (int k = 0; k < AT_ONCE; k++)
+        value = cuplug_follow(given, value, cuplug_element(given, p, at + k * n, r));
+      CUPLUG_SET(*values, at, value);
+    }
+  }
+  for (; r < end; r += rows) {
     const int64_t n_here = cuplug_least(rows, end - r) * m;
     p = column_places(task, c, r, n_here / m);
     CUPLUG_SIMD

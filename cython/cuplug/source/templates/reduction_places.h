@@ -2,8 +2,9 @@
 /* Where the elements of reductions and scans lie on the host: in the arrays, or gathered in blocks.
  * What stands before it is listed in reduction.h. */
 enum { LEAST_RUN = 64 }; /* outputs; fewer ones side by side are gathered */
+enum { ROUND = 16 };     /* halves that become floats together: the last of a block are filled up */
 #define CUPLUG_BLOCK(k, name, type) \
-  cuplug_held_##type name[BLOCK + LANES] __attribute__((aligned(64)));
+  cuplug_held_##type name[BLOCK + LANES + ROUND] __attribute__((aligned(64)));
 typedef struct cuplug_blocks {
   CUPLUG_EACH_INPUT(CUPLUG_BLOCK)
 } cuplug_blocks;
@@ -22,6 +23,7 @@ typedef struct cuplug_task {
   cuplug_numbers given;
   int is_flat[N_INPUTS]; /* along the loop that is walked: the reduced one by rows, else the kept */
   int is_packed[N_INPUTS]; /* by columns: rows of outputs lie side by side */
+  int are_packed;          /* in all inputs */
   int uses_blocks;         /* not all are read where they lie: BLOCK + LANES at a time at most */
   int64_t run;             /* by columns: outputs whose elements lie together where it is flat */
   cuplug_room *room;
@@ -51,11 +53,13 @@ static void start_task(cuplug_task *task, const cuplug_loop_call *call) {
   task->given = cuplug_read(call->scalars);
   task->run = call->by_columns ? run_of(kept) : 0;
   task->uses_blocks = 0 CUPLUG_EACH_INPUT(CUPLUG_OR_CONVERTED);
+  task->are_packed = call->by_columns;
   for (int k = 0; k < N_INPUTS; k++) {
     const int is_in_runs = call->by_columns && task->run != kept->n;
     task->is_flat[k] = is_in_runs || cuplug_is_flat(call->by_columns ? kept : reduced, k);
     task->is_packed[k] =
         task->is_flat[k] && reduced->ndim == 1 && reduced->strides[0][k] == task->run;
+    task->are_packed &= task->is_packed[k];
     task->uses_blocks |= !task->is_flat[k];
   }
 }
