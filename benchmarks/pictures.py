@@ -14,7 +14,7 @@ from table import render
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-TABLE = HERE / "results" / "nvidia-h200-16-cores.json"
+TABLE = HERE / "results" / "nvidia-h100-80gb-hbm3-16-cores.json"
 PICTURES = ROOT / "docs" / "pictures"
 SETTINGS = {
     "svg.hashsalt": "cuplug",
