@@ -10,7 +10,7 @@
 
 #define HOST_BLOCK 1024
 #define N_HOST_ITEMS 64
-#define N_HOST_LEAST 8192   /* elements of a part */
+#define N_HOST_LEAST 32768  /* bytes of a part */
 #define N_HOST_BESIDE 16384 /* of all outputs of a part, by columns */
 #define N_HOST_ROWS 64      /* and of each of them, as a part stores a value for each */
 
@@ -173,7 +173,8 @@ static void cut_for_threads(cuplug__reduction *r, int by_columns) {
   const long long n = r->kept.n, beside = n < HOST_BLOCK ? n : HOST_BLOCK;
   const long long items = by_columns ? (n + HOST_BLOCK - 1) / HOST_BLOCK : n;
   const long long rows = (N_HOST_BESIDE + beside - 1) / beside;
-  const long long least = by_columns ? (rows < N_HOST_ROWS ? N_HOST_ROWS : rows) : N_HOST_LEAST;
+  const long long alone = N_HOST_LEAST / cuplug_element_bytes(&r->call->tensors[0]);
+  const long long least = by_columns ? (rows < N_HOST_ROWS ? N_HOST_ROWS : rows) : alone;
   cut(r, (N_HOST_ITEMS + items - 1) / items, least);
 }
 

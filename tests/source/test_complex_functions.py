@@ -12,7 +12,7 @@ from backends import COMPLEX
 from cuplug import array_api as xp
 from cuplug.signature.variant import Variant
 from cuplug.source import element_wise
-from cuplug.source.element_wise_code import cuda_code
+from cuplug.source.element_wise_loops import cuda_code
 from expressions import nvrtc
 
 SIDES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]

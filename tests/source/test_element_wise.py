@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from backends import COMPLEX, FLOAT8, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
 from cuplug.signature.variant import Variant
-from cuplug.source import element_wise, element_wise_code
+from cuplug.source import element_wise, element_wise_loops
 from expressions import nvrtc, sliced, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -252,7 +252,7 @@ def test_nvrtc_takes_the_code(dtype):
     )
     for layout in ({"width": 2, "unroll": 2}, {"ndim": 2, "still": 1, "width": 2}, {"wide": True}):
         variant = Variant(0, (dtype, "float64", dtype, "int64"), **{"ndim": 0, **layout})
-        assert nvrtc(element_wise_code.cuda_code(op, variant))
+        assert nvrtc(element_wise_loops.cuda_code(op, variant))
 
 
 def test_the_same_text_gives_the_same_operator():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from backends import assert_same
 from cuplug.signature.variant import Variant
-from cuplug.source import element_wise, element_wise_code
+from cuplug.source import element_wise, element_wise_loops
 from expressions import nvrtc
 
 X = np.arange(5.0)
@@ -21,7 +21,7 @@ FUNCTIONS = ["min", "abs", "exp", "real", "arg", "complex", "isnan", "load", "er
 def test_names_of_macros_and_functions(name):
     assert_same(cuplug.elementwise(f"f({name}: T) -> T", f"{name} * 2")(X), 2 * X)
     op = element_wise._read(f"f({name}: float32[...]) -> float32[...]", f"{name} * 2", "")
-    assert nvrtc(element_wise_code.cuda_code(op, Variant(0, ("float32",) * 2)))
+    assert nvrtc(element_wise_loops.cuda_code(op, Variant(0, ("float32",) * 2)))
 
 
 @pytest.mark.parametrize("name", [*MACROS, "i", "x86"])
@@ -29,7 +29,7 @@ def test_type_variables_of_the_names_of_macros(name):
     assert_same(cuplug.elementwise(f"f(x: {name}) -> {name}", f"({name})x * 2")(X), 2 * X)
     row = f"f(x: {name}[...]) -> {name}[...] where {name}: float32"
     op = element_wise._read(row, f"({name})x * 2", "")
-    assert nvrtc(element_wise_code.cuda_code(op, Variant(0, ("float32",) * 2)))
+    assert nvrtc(element_wise_loops.cuda_code(op, Variant(0, ("float32",) * 2)))
 
 
 @pytest.mark.parametrize("name", ["double", "for", "typeof", "class", "template", "true"])
@@ -58,7 +58,7 @@ def test_return_leaves_the_statements():
     f = cuplug.elementwise("f(x: T) -> y: T", "y = -1; if (x > 2) return; y = x;")
     assert f(X).tolist() == [0, 1, 2, -1, -1]
     op = element_wise._read("f(x: float32[...]) -> y: float32[...]", "y = x; return;", "")
-    assert nvrtc(element_wise_code.cuda_code(op, Variant(0, ("float32",) * 2)))
+    assert nvrtc(element_wise_loops.cuda_code(op, Variant(0, ("float32",) * 2)))
 
 
 def test_outputs_that_are_not_assigned_are_zero():
@@ -87,7 +87,7 @@ def test_preambles_have_directives():
     text = "#ifndef __CUDACC__\n#include <no_such_file.h>\n#endif\n" + included
     row = "f(x: T[...]) -> T[...] where T: float32"
     op = element_wise._read(row, "SQUARE(x) + two() + __half2float(__half())", text)
-    assert nvrtc(element_wise_code.cuda_code(op, Variant(0, ("float32",) * 2)))
+    assert nvrtc(element_wise_loops.cuda_code(op, Variant(0, ("float32",) * 2)))
 
 
 def shown(text, preamble=""):
@@ -157,7 +157,7 @@ def test_any_name_may_be_used(name):
     f = cuplug.elementwise(f"f({name}: T, number: T) -> T", f"{name} * number")
     assert_same(f(X, 3), 3 * X)
     op = element_wise._read(f"f({name}: float32[...], b: float32) -> float32[...]", f"{name}*b", "")
-    code = element_wise_code.cuda_code(op, Variant(0, ("float32",) * 2, width=4, unroll=4))
+    code = element_wise_loops.cuda_code(op, Variant(0, ("float32",) * 2, width=4, unroll=4))
     assert nvrtc(code)
 
 

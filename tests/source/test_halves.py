@@ -130,17 +130,21 @@ def test_reductions_take_halves_as_floats(n):
     assert_same(TOTAL(whole), np.asarray(whole.astype("f4").sum().astype("f2")))
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", [*HALVES, "float32"])
 @pytest.mark.parametrize("reduce", ["a + b", "max(a, b)"])
 def test_rows_and_columns_of_all_lengths(dtype, reduce):
     """What lies behind a row, NaN here, is no part of it."""
     made = cuplug.reduction("made(x: T) -> float32", reduce=reduce)
+    products = cuplug.reduction("made(x: T, y: T) -> float32", map="x * y", reduce=reduce)
     wanted = np.sum if reduce == "a + b" else np.max
     random = np.random.default_rng(0)
     for n in [*range(1, 150), 1000, 4099]:
         wide = np.full((9, n + 8), np.nan, "f4")
         wide[:, :n] = random.integers(-8, 9, (9, n))
-        x = wide.astype(of_bits(EVERY, dtype).dtype)[:, :n]
-        for each in (x, x.copy()):
+        x = wide.astype(wide.dtype if dtype == "float32" else of_bits(EVERY, dtype).dtype)[:, :n]
+        for each, as_float in ((x, wide), (x.copy(), wide), (x[::-1], wide[::-1])):
             for axis in (0, 1):
-                np.testing.assert_array_equal(made(each, axis=axis), wanted(wide[:, :n], axis))
+                of_each = as_float[:, :n]
+                np.testing.assert_array_equal(made(each, axis=axis), wanted(of_each, axis))
+                both = products(each, x, axis=axis)
+                np.testing.assert_array_equal(both, wanted(of_each * wide[:, :n], axis))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from backends import assert_same, dtype_of
 from cuplug.signature.variant import Variant
-from cuplug.source import element_wise, element_wise_code
+from cuplug.source import element_wise, element_wise_loops
 from expressions import nvrtc, values
 
 GPU = pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.sanitizer])
@@ -140,4 +140,4 @@ def test_nvrtc_takes_the_code(dtype):
     row = f"f(x: {dtype}[n], k: int64[...]) -> {dtype}[...]"
     op = element_wise._read(row, "x[(k + size(x)) % n]", "")
     types = (dtype, "int64", dtype)
-    nvrtc(element_wise_code.cuda_code(op, Variant(device=0, types=types, width=2)))
+    nvrtc(element_wise_loops.cuda_code(op, Variant(device=0, types=types, width=2)))

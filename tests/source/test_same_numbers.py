@@ -11,7 +11,7 @@ import pytest
 from backends import SIGNED, UNSIGNED, assert_same
 from cuplug.signature.variant import Variant
 from cuplug.source import element_wise
-from cuplug.source.element_wise_code import cuda_code
+from cuplug.source.element_wise_loops import cuda_code
 from expressions import nvrtc
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -33,8 +33,13 @@ EXPRESSION = (
     "-fsanitize=integer-divide-by-zero,signed-integer-overflow,shift-exponent",
 )
 # What not every compiler takes, best first: complex arithmetic without calls; conditions that stay
-# as they are, since loops with jumps between them become no vector instructions.
-TRIED = (("-fcx-fortran-rules", "-fno-thread-jumps"), ("-fcx-fortran-rules",), ())
+# as they are, since loops with jumps between them become no vector instructions; and loops that
+# copy, which as calls or through memory keep what is copied out of registers.
+TRIED = (
+    ("-fcx-fortran-rules", "-fno-thread-jumps", "-fno-tree-loop-distribute-patterns"),
+    ("-fcx-fortran-rules",),
+    (),
+)
 # For clang and expressions, before those: glibc's functions of vectors, which gcc is told of in
 # host_code.h.
 _CLANG = tuple(("-fveclib=libmvec", *complex) for complex in (("-fcx-fortran-rules",), ()))

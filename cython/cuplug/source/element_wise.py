@@ -18,14 +18,8 @@ from cuplug.signature.short_form import expand
 from cuplug.signature.variant import Variant
 from cuplug.source.cuda_compiler import compile_cuda
 from cuplug.source.definitions import define_elementwise
-from cuplug.source.element_wise_code import (
-    OF_BITS,
-    OF_GROUPS,
-    SIZE,
-    Elementwise,
-    cuda_code,
-    host_code,
-)
+from cuplug.source.element_wise_code import OF_BITS, OF_GROUPS, SIZE, Elementwise
+from cuplug.source.element_wise_loops import cuda_code, host_code
 from cuplug.source.expression import Names, read_names, uses
 
 UNNAMED = "cuplug_value"  # an output without a name, in generated code
@@ -134,7 +128,8 @@ def _compiler(op: Elementwise, options: tuple[str, ...]) -> Callable[[Variant], 
         if variant.on_host:
             bits = op.of_bits(variant)
             code = host_code(*(bits or (op, variant)))
-            wants = OF_BITS if bits else OF_GROUPS if op.wants_groups(variant) else 0
+            wants = OF_BITS if bits or op.converts(variant) else 0
+            wants |= OF_GROUPS if not bits and op.wants_groups(variant) else 0
             return compile_host(code, "cuplug_function", texts, EXPRESSION), wants
         name = op.names.operator
         code = cuda_code(op, variant)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code of element-wise operators, for one variant each."""
+"""What element-wise operators compute, as code for one element of a variant."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from cuplug.source.expression import (
 
 # Of functions that were seen to take longer than exp on a GPU.
 WORK = {"pow": 3} | dict.fromkeys(("acosh", "asinh", "atanh", "erf", "erfc", "log"), 2)
-PACKS, TILES = 0, 2  # of cuplug_walk_kind
 OF_GROUPS, OF_BITS = 1, 2  # CUPLUG_CODE_...
 # On a host, texts of halves as texts of their bits, which are not converted, and of which vectors
 # hold twice as many: those that give halves, and bools. `{0}` is infinity.
@@ -98,10 +97,16 @@ class Elementwise(NamedTuple):
         """Whether the code for the host takes whole groups of elements.
 
         Its vector instructions then give other bits than those for single elements: functions do,
-        and complex products, which compilers fuse.
+        and complex products, which compilers fuse. Or there are halves, which it converts by many.
         """
         is_complex = any(x.kind == "complex" for x in self.names.dtypes(variant).values())
-        return is_complex or bool(self._functions)
+        return is_complex or bool(self._functions) or self.converts(variant)
+
+    def converts(self, variant: Variant) -> bool:
+        """Whether the code for the host takes halves as they are stored."""
+        dtypes = self.names.dtypes(variant)
+        is_half = any(dtypes[x.variable].is_half for _, x in self.names.looped)
+        return variant.on_host and is_half and not self.has_usual
 
     def of_bits(self, variant: Variant) -> tuple[Elementwise, Variant] | None:
         """Return the operator on the bits of halves, and its variant; None: it computes numbers."""
@@ -208,9 +213,11 @@ class Elementwise(NamedTuple):
         """Return what stands before the loops."""
         dtypes = self.names.dtypes(variant)
         narrow = [x for x in self.names.arrays if dtypes[x.variable].is_narrow]
+        converts = self.converts(variant)
         has_bits = any(x.kind == "raw" or not dtypes[x.variable].is_half for x in narrow)
-        host = ["cuplug/half.h"] if has_bits else []
+        host = ["cuplug/half.h"] if has_bits or converts else []
         host += ["host_code.h", *(["host_divisions.h"] if self.may_divide else []), "integers.h"]
+        host += ["host_halves.h"] if converts else []
         code = f"""{preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
 {self.element(variant)}"""
@@ -229,133 +236,3 @@ def _loaded(text: str, name: str, dtype: Dtype) -> str:
     index = _loaded(text[found.end() : end], name, dtype)
     value = load(dtype, f"{name}[{index}")
     return text[: found.start()] + value + _loaded(text[end:], name, dtype)
-
-
-def host_code(op: Elementwise, variant: Variant) -> str:
-    """Return C: a cuplug_loop_part of the name cuplug_function.
-
-    The compiler knows how many elements a group has: vector instructions compute all of them.
-    Arrays that stand still have one element.
-    """
-    pointers, places = [], []
-    for k, x in enumerate(op.names.arrays):
-        dtype = op.names.dtypes(variant)[x.variable]
-        const = "const " if x.kind in ("array", "raw") else ""
-        place = (dtype.stored, "data") if x.kind == "raw" else (op.held(dtype, variant), "at")
-        pointers.append(f"{const}{place[0]} *const {place[1]}_{x.name} = call->data[{k}];")
-        is_still = variant.still >> k & 1
-        if is_still:
-            pointers.append(f"const {place[0]} still_{x.name} = *at_{x.name};")
-        places.append(f"still_{x.name}" if is_still else f"at_{x.name}[at]")
-    number = "from + at"
-    if op.wants_groups(variant):  # the last one has copies of the last element
-        number = f"cuplug_least({number}, call->loop->n - 1)"
-    element = op.call(places, "{}", number, "call->loop->n")
-    loop = f"CUPLUG_SIMD for (int64_t at = 0; at < m; at++) {element}"
-    if op.wants_groups(variant):
-        loop = f"""for (int64_t group = 0; group < m; group += CUPLUG_GROUP)
-    CUPLUG_SIMD for (int64_t lane = 0; lane < CUPLUG_GROUP; lane++) {{
-      const int64_t at = group + lane;
-      {element}
-    }}"""
-    if op.has_usual:
-        loop = _by_groups(op, variant, places, number)
-    run = "cuplug_run_part(cuplug_elements, call, from, to)"
-    return f"""{op.head(variant)}
-CUPLUG_PART cuplug_elements(const cuplug_loop_call *call, long long from, long long to) {{
-  const cuplug_numbers given = cuplug_read(call->scalars);
-  const int64_t m = to - from;
-  {" ".join(pointers)}
-  {loop}
-}}
-
-void cuplug_function(const cuplug_loop_call *call, long long from, long long to) {{
-  {run if op.may_divide else "cuplug_elements(call, from, to)"};
-}}
-"""
-
-
-def _by_groups(op: Elementwise, variant: Variant, places: list[str], number: str) -> str:
-    """Return the loop of an operator for which elements are usual or not."""
-    (k,) = (k for k, x in enumerate(op.names.arrays) if x.kind in ("output", "inout"))
-    written = op.names.arrays[k]
-    held = op.held(op.names.dtypes(variant)[written.variable], variant)
-    before = places[k] if written.kind == "inout" else "0"
-    each = "for (int64_t at = group; at < end; at++)"
-    ask, vectors, alone = (
-        op.call(into, "{}", number, "call->loop->n", usual)
-        for into, usual in (([*places[:k], "asked", *places[k + 1 :]], 2), (places, 1), (places, 0))
-    )
-    return f"""for (int64_t group = 0; group < m; group += CUPLUG_GROUP) {{
-    const int64_t end = cuplug_least(group + CUPLUG_GROUP, m);
-    int usual = 1;
-    CUPLUG_SIMD {each} {{
-      {held} asked = {before};
-      {ask}
-      usual &= asked != 0;
-    }}
-    if (usual)
-      CUPLUG_SIMD {each} {vectors}
-    else
-      {each} {alone}
-  }}"""
-
-
-def cuda_code(op: Elementwise, variant: Variant) -> str:
-    """Return CUDA C++: a kernel of the name cuplug_kernel."""
-    dtypes = op.names.dtypes(variant)
-    n_arrays, n_scalars = len(op.names.arrays), len(op.names.scalars)
-    types = ", ".join(dtypes[x.variable].stored for x in op.names.arrays)
-    reads = sum(1 << k for k, x in op.names.looped if x.kind != "output")
-    writes = sum(1 << k for k, x in op.names.looped if x.kind != "array")
-    pointers = [
-        f"const {dtypes[x.variable].stored} *const data_{x.name} = this->template data<{k}>();"
-        for k, x in enumerate(op.names.arrays)
-        if x.kind == "raw"
-    ]
-    element = op.call(list(range(n_arrays)), "walks::get<{}>(p).value[j]", "number", "count")
-    return f"""{op.head(variant)}
-struct arrays {{ void *data[{n_arrays}]; }};
-struct scalars {{ cuplug_scalar of[{max(n_scalars, 1)}]; }};
-
-struct code : walks::walked<{reads}, {writes}, {types}> {{
-  cuplug_numbers given;
-  template <class P>
-  __device__ void operator()(P &p, int j, int64_t number, int64_t count) const {{
-    {" ".join(pointers)}
-    {element}
-  }}
-}};
-
-{_cuda_kernel(op, variant)}
-    cuplug_kernel(const arrays a, const scalars read, const int64_t n, const cuplug_cut cut,
-                  const divisors<{variant.ndim}> sizes,
-                  const strides<{n_arrays}, {variant.ndim}> steps) {{
-  code c;
-  c.given = cuplug_read(read.of);
-#pragma unroll
-  for (int k = 0; k < {n_arrays}; k++) c.arrays[k] = a.data[k];
-  {_cuda_walk(variant, op.tile_side(variant))}
-}}
-}} // namespace cuplug
-"""
-
-
-def _cuda_kernel(op: Elementwise, variant: Variant) -> str:
-    """Return what a kernel begins with."""
-    if variant.walk == TILES and not op.work:
-        return f"CUPLUG_KERNEL_FOR(walks::TILE_BLOCKS<{variant.width}>)"
-    return "CUPLUG_KERNEL"
-
-
-def _cuda_walk(variant: Variant, tile_side: int) -> str:
-    """Return the call of what <cuplug/walk.cuh> has for the elements' layout."""
-    index = "unsigned" if variant.ndim and not variant.wide else "int64_t"
-    if variant.walk == PACKS:
-        sizes = f"{variant.width}, {variant.unroll}, {variant.ndim}, {variant.still}u, {index}"
-        return f"walks::in_packs<{sizes}>(c, n, sizes, steps);"
-    if variant.walk == TILES:
-        sizes = f"{tile_side}, {variant.width}, {variant.across}u, {variant.ndim}"
-        return f"walks::in_tiles<{sizes}>(c, n, cut, sizes, steps);"
-    sizes = f"{variant.width}, {variant.unroll}, {variant.ndim}, {index}"
-    return f"walks::in_lines<{sizes}>(c, n, cut, sizes, steps, {variant.near}u, {variant.still}u);"

@@ -130,7 +130,10 @@ def template(name: str) -> str:
 CUDA = ("cuda_code.cuh", "cuplug/packs.cuh", "cuplug/walk.cuh")
 FUNCTIONS = ("functions.cuh", "integers.h", "integers.cuh")  # of CUDA code
 COMPLEX = ("complex.cuh", "complex_functions.cuh")  # of that with complex numbers
-HOST = ("cuplug/half.h", "host_code.h", "host_divisions.h", "host_moves.h", "integers.h")
+HOST = (
+    *("cuplug/half.h", "host_code.h", "host_halves.h"),
+    *("host_divisions.h", "host_moves.h", "integers.h"),
+)
 
 
 def prelude(variant: Variant, code: str, host: Sequence[str] = HOST) -> str:

@@ -25,7 +25,9 @@ static inline int cuplug_is_flat(const cuplug_loop *loop, unsigned k) {
 #define CUPLUG_ASK_FOR(from, n)                                        \
   for (size_t at_ = 0; at_ < (size_t)(n) * sizeof(*(from)); at_ += 64) \
   __builtin_prefetch((const void *)((uintptr_t)(from) + at_))
+enum { ASKS = 1 };
 #else
+enum { ASKS = 0 };
 #define CUPLUG_ASK_FOR(from, n) (void)(from)
 #endif
 
@@ -74,14 +76,19 @@ static inline void cuplug_walk_on(cuplug_walk *walk, const cuplug_loop *loop, un
 #define CUPLUG_GATHER(stride) \
   for (int64_t j = 0; j < m; j++) block[done + j] = from[j * (stride)];
 
-/* Of each type: that of its elements in blocks, n elements that lie together, and elements begin to
- * begin + n of array k, which are brought into a block. */
+/* Of each type: that of its elements in blocks, n elements that lie together, 16 or 1 of them for
+ * which registers have room, and elements begin to begin + n of array k, which are brought into a
+ * block. */
 #define CUPLUG_DEFINE_MOVES(T)                                                                    \
   typedef T cuplug_held_##T;                                                                      \
   enum { CUPLUG_IS_CONVERTED_##T = 0 };                                                           \
   static inline const T *cuplug_beside_##T(const cuplug_loop_call *call, T *block, const T *from, \
                                            int64_t n) {                                           \
     (void)call, (void)block, (void)n;                                                             \
+    return from;                                                                                  \
+  }                                                                                               \
+  static inline const T *cuplug_near_##T(T *room, const T *from, int n) {                         \
+    (void)room, (void)n;                                                                          \
     return from;                                                                                  \
   }                                                                                               \
   static __attribute__((unused))                                                                  \
@@ -136,6 +143,13 @@ static __attribute__((unused)) const float *cuplug_beside_cuplug_half(const cupl
   else
     for (int64_t at = 0; at < n; at++) block[at] = cuplug_float16_load(from[at]);
   return block;
+}
+static inline const float *cuplug_near_cuplug_half(float *room, const cuplug_half *from, int n) {
+  if (n == 16)
+    cuplug_float16_load_16(room, from);
+  else
+    *room = cuplug_float16_load(*from);
+  return room;
 }
 static __attribute__((unused)) const float *
 cuplug_gather_cuplug_half(const cuplug_loop_call *call, float *block, const cuplug_half *data,

@@ -83,15 +83,58 @@ static inline void rows(cuplug_task *task, int64_t begin, int64_t m, int64_t par
   cuplug_values *const values = &task->room->values;
   const int64_t from = part * call->part, to = end_of(call, part);
   const int has_stops = CAN_STOP && call->n_parts > 1;
+  int64_t offsets[N_INPUTS];
+  row_offsets(call, begin, offsets);
   for (int64_t at = 0; at < m; at++) {
-    int64_t offsets[N_INPUTS];
-    row_offsets(call, begin + at, offsets);
     CUPLUG_SET(*values, at,
                row(task, offsets, from, to, has_stops ? &call->stopped[begin + at] : NULL));
+    next_row(call, begin + at + 1, offsets);
   }
 }
 
 /* ---- By columns ------------------------------------------------------------------------------ */
+
+/* m values, 16 or 1, with AT_ONCE elements of each: halves become floats in registers. */
+#define CUPLUG_ROOM(k, name, type) cuplug_held_##type room_##name[16];
+#define CUPLUG_NEAR(k, name, type) \
+  near.name = cuplug_near_##type(room_##name, p->name + at + step * apart, m);
+static inline __attribute__((always_inline)) void follow_near(const cuplug_numbers given,
+                                                              const cuplug_stored *p, int64_t at,
+                                                              const int m, int64_t apart, int64_t r,
+                                                              cuplug_values *values) {
+  for (int step = 0; step < AT_ONCE; step++) {
+    cuplug_places near;
+    CUPLUG_EACH_INPUT(CUPLUG_ROOM)
+    CUPLUG_EACH_INPUT(CUPLUG_NEAR)
+    CUPLUG_SIMD_ONCE
+    for (int64_t lane = 0; lane < m; lane++)
+      CUPLUG_SET(*values, at + lane,
+                 cuplug_follow(given, CUPLUG_GET(*values, at + lane),
+                               cuplug_element(given, near, lane, r)));
+  }
+}
+
+#define CUPLUG_DIRECT(k, name, type) .name = (const void *)p->name,
+/* The same of n values, and of elements from number r on, which lie `apart`. */
+static inline void follow_at_once(const cuplug_task *task, const cuplug_columns *c, int64_t n,
+                                  int64_t apart, int64_t r, cuplug_values *values) {
+  const cuplug_numbers given = task->given;
+  const cuplug_stored stored = stored_places(task, c, r), *const p = &stored;
+  int64_t at = 0;
+  if (HAS_HALVES) {
+    for (; at + 16 <= n; at += 16) follow_near(given, p, at, 16, apart, r, values);
+    for (; at < n; at++) follow_near(given, p, at, 1, apart, r, values);
+    return;
+  }
+  const cuplug_places direct = {CUPLUG_EACH_INPUT(CUPLUG_DIRECT)};
+  CUPLUG_SIMD
+  for (; at < n; at++) {
+    cuplug_value value = CUPLUG_GET(*values, at);
+    for (int step = 0; step < AT_ONCE; step++)
+      value = cuplug_follow(given, value, cuplug_element(given, direct, at + step * apart, r));
+    CUPLUG_SET(*values, at, value);
+  }
+}
 
 /* Elements r to `end` of some outputs, `rows` at once; returns how many values that makes. */
 static inline int64_t column_chunk(cuplug_task *task, const cuplug_columns *c, int64_t r,
@@ -105,18 +148,10 @@ static inline int64_t column_chunk(cuplug_task *task, const cuplug_columns *c, i
   for (int64_t at = 0; at < n; at++)
     CUPLUG_SET(*values, at, cuplug_element(given, p, at, r + numbers[COUNTS ? at : 0]));
   r += rows;
-  for (; !COUNTS && task->are_packed && m == task->run &&
-         (!task->uses_blocks || AT_ONCE * n <= BLOCK) && r + AT_ONCE * rows <= end;
-       r += AT_ONCE * rows) {
-    p = column_places(task, c, r, AT_ONCE * rows);
-    CUPLUG_SIMD
-    for (int64_t at = 0; at < n; at++) {
-      cuplug_value value = CUPLUG_GET(*values, at);
-      for (int k = 0; k < AT_ONCE; k++)
-        value = cuplug_follow(given, value, cuplug_element(given, p, at + k * n, r));
-      CUPLUG_SET(*values, at, value);
-    }
-  }
+  const int is_steady = task->apart == m || (rows == 1 && !ASKS);
+  const int64_t apart = is_steady ? rows * task->apart : 0;
+  for (; !COUNTS && apart && r + AT_ONCE * rows <= end; r += AT_ONCE * rows)
+    follow_at_once(task, c, n, apart, r, values);
   for (; r < end; r += rows) {
     const int64_t n_here = cuplug_least(rows, end - r) * m;
     p = column_places(task, c, r, n_here / m);
@@ -210,10 +245,12 @@ static void keep_values(cuplug_value *partials, int64_t m, const cuplug_values *
   for (int64_t at = 0; at < m; at++) partials[at] = CUPLUG_GET(*values, at);
 }
 
-/* An item is one part of some outputs: of one where rows are long or there are parts. */
+/* An item is one part of some outputs: of one where rows are long or there are parts. So many
+ * elements are worth what a range of items takes to begin with. */
+enum { OF_RANGE = 4 * CUPLUG_GRAIN };
 static int64_t outputs_of(const cuplug_loop_call *call) {
   if (call->by_columns) return call->reduced->n < FEW_ROWS ? PAGE : BLOCK;
-  const int64_t rows = call->n_parts == 1 ? CUPLUG_GRAIN / call->part : 1;
+  const int64_t rows = call->n_parts == 1 ? OF_RANGE / call->part : 1;
   return rows < 1 ? 1 : cuplug_least(rows, BLOCK);
 }
 static int64_t items_of(const cuplug_loop_call *call) {
@@ -301,7 +338,7 @@ void cuplug_function(const cuplug_loop_call *call) {
   else if (is_decided(call))
     return;
   else
-    call->parallel(call, run_range, n_items, of_item < CUPLUG_GRAIN ? CUPLUG_GRAIN / of_item : 1);
+    call->parallel(call, run_range, n_items, of_item < OF_RANGE ? OF_RANGE / of_item : 1);
   if (call->n_parts != 1)
     call->parallel(call, put_range, n, CUPLUG_GRAIN / (call->n_parts + 1) + 1);
 }

@@ -23,9 +23,9 @@ typedef struct cuplug_task {
   cuplug_numbers given;
   int is_flat[N_INPUTS]; /* along the loop that is walked: the reduced one by rows, else the kept */
   int is_packed[N_INPUTS]; /* by columns: rows of outputs lie side by side */
-  int are_packed;          /* in all inputs */
   int uses_blocks;         /* not all are read where they lie: BLOCK + LANES at a time at most */
   int64_t run;             /* by columns: outputs whose elements lie together where it is flat */
+  int64_t apart; /* from row to row, where that is the same in all inputs, and flat; or 0 */
   cuplug_room *room;
 } cuplug_task;
 
@@ -46,21 +46,24 @@ static int64_t run_of(const cuplug_loop *kept) {
 }
 
 #define CUPLUG_OR_CONVERTED(k, name, type) | CUPLUG_IS_CONVERTED_##type
+enum { HAS_HALVES = 0 CUPLUG_EACH_INPUT(CUPLUG_OR_CONVERTED) };
+
 static void start_task(cuplug_task *task, const cuplug_loop_call *call) {
   const cuplug_loop *kept = call->loop, *reduced = call->reduced;
   task->call = call;
   task->room = call->room;
   task->given = cuplug_read(call->scalars);
   task->run = call->by_columns ? run_of(kept) : 0;
-  task->uses_blocks = 0 CUPLUG_EACH_INPUT(CUPLUG_OR_CONVERTED);
-  task->are_packed = call->by_columns;
+  task->uses_blocks = HAS_HALVES;
+  task->apart = call->by_columns && reduced->ndim == 1 ? reduced->strides[0][0] : 0;
   for (int k = 0; k < N_INPUTS; k++) {
     const int is_in_runs = call->by_columns && task->run != kept->n;
     task->is_flat[k] = is_in_runs || cuplug_is_flat(call->by_columns ? kept : reduced, k);
     task->is_packed[k] =
         task->is_flat[k] && reduced->ndim == 1 && reduced->strides[0][k] == task->run;
-    task->are_packed &= task->is_packed[k];
     task->uses_blocks |= !task->is_flat[k];
+    if (!task->is_flat[k]) task->apart = 0;
+    if (task->apart && task->apart != reduced->strides[0][k]) task->apart = 0;
   }
 }
 
@@ -88,6 +91,13 @@ static inline cuplug_places row_places(cuplug_task *task, const int64_t *offsets
 /* The element of the reduced loop where a row begins, in each input. */
 static inline void row_offsets(const cuplug_loop_call *call, int64_t output, int64_t *offsets) {
   for (int k = 0; k < N_INPUTS; k++) offsets[k] = cuplug_offset(call->loop, k, output);
+}
+
+/* The same of the output behind the last one. */
+static inline void next_row(const cuplug_loop_call *call, int64_t output, int64_t *offsets) {
+  if (call->loop->ndim > 1) row_offsets(call, output, offsets);
+  for (int k = 0; call->loop->ndim == 1 && k < N_INPUTS; k++)
+    offsets[k] += call->loop->strides[0][k];
 }
 
 /* ---- By columns: one element of each of many outputs, then the next ----------------------------
@@ -130,6 +140,23 @@ static inline cuplug_places column_places(cuplug_task *task, const cuplug_column
       cuplug_gather_##type(call, block + j * m, data + cuplug_offset(call->reduced, k, r + j),     \
                            call->loop, k, c->begin, m);                                            \
   }
+  CUPLUG_EACH_INPUT(CUPLUG_PLACE)
+#undef CUPLUG_PLACE
+  return p;
+}
+
+/* Where the elements of those outputs lie in memory, which are flat, the first ones with number r.
+ */
+#define CUPLUG_STORED(k, name, type) const type *name;
+typedef struct cuplug_stored {
+  CUPLUG_EACH_INPUT(CUPLUG_STORED)
+} cuplug_stored;
+static inline cuplug_stored stored_places(const cuplug_task *task, const cuplug_columns *c,
+                                          int64_t r) {
+  const cuplug_loop_call *call = task->call;
+  cuplug_stored p;
+#define CUPLUG_PLACE(k, name, type) \
+  p.name = (const type *)call->data[k] + c->offsets[k] + r * task->apart;
   CUPLUG_EACH_INPUT(CUPLUG_PLACE)
 #undef CUPLUG_PLACE
   return p;

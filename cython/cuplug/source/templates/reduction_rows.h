@@ -15,39 +15,57 @@ with_rest(const cuplug_numbers given, const cuplug_places p, int64_t n, int64_t 
   return value;
 }
 
-/* Elements `from` to from + m put to the first m lanes. */
-#define CUPLUG_STEP(simd, lanes, m, from)                       \
-  simd for (int64_t at = 0; at < (m); at++) CUPLUG_SET_REDUCED( \
-      lanes, at, CUPLUG_GET(lanes, at), cuplug_element(given, p, (from) + at, i + (from) + at));
-
-/* n_lanes values, `value` of lane `at`, with the elements from `begin` to n. */
-#define CUPLUG_GO_ON(lanes, value, n_lanes, begin)                                               \
-  if (n % (n_lanes) && !IS_NARROW) CUPLUG_SIMD_ONCE                                              \
-  for (int64_t at = 0; at < (n_lanes); at++)                                                     \
-    CUPLUG_SET(lanes, at, with_rest(given, p, n, i, n_lanes, at, value));                        \
-  else CUPLUG_SIMD_ONCE for (int64_t at = 0; at < (n_lanes); at++) CUPLUG_SET(lanes, at, value); \
-  int64_t from = (begin);                                                                        \
-  for (; from + (n_lanes) <= n; from += (n_lanes))                                               \
-    CUPLUG_STEP(CUPLUG_SIMD_ONCE, lanes, n_lanes, from)                                          \
-  if (IS_NARROW) CUPLUG_STEP(CUPLUG_SIMD, lanes, n - from, from)
-
-/* n >= LANES elements, the first with number i, as FEW values. Narrow lanes take all of them. */
-static inline __attribute__((always_inline)) void row_chunk(const cuplug_numbers given,
-                                                            const cuplug_places p, int64_t n,
-                                                            int64_t i, cuplug_few *few) {
-  cuplug_lanes lanes __attribute__((aligned(64)));
-  int64_t begin = LANES;
-  CUPLUG_SIMD
-  for (int64_t at = 0; at < LANES; at++)
-    CUPLUG_SET(lanes, at, cuplug_element(given, p, at, i + at));
-  for (; begin + LANES <= n; begin += LANES) CUPLUG_STEP(CUPLUG_SIMD, lanes, LANES, begin)
-  if (IS_NARROW) CUPLUG_STEP(CUPLUG_SIMD, lanes, n - begin, begin)
-  CUPLUG_EACH_HALF(CUPLUG_FOLD_AT, lanes, LANES, FEW)
-  if (IS_NARROW) {
-    for (int64_t at = 0; at < FEW; at++) CUPLUG_SET(*few, at, CUPLUG_GET(lanes, at));
-    return;
+/* What is done for each of n lanes, a number that the compiler knows. */
+#define CUPLUG_OVER_LANES(n, body)            \
+  if ((n) > FEW) {                            \
+    CUPLUG_SIMD                               \
+    for (int64_t at = 0; at < (n); at++) body \
+  } else {                                    \
+    CUPLUG_SIMD_ONCE                          \
+    for (int64_t at = 0; at < (n); at++) body \
   }
-  CUPLUG_GO_ON(*few, CUPLUG_GET(lanes, at), FEW, begin)
+#define CUPLUG_FIRST CUPLUG_SET(lanes, at, cuplug_element(given, p, at, i + at));
+#define CUPLUG_NEXT                                    \
+  CUPLUG_SET_REDUCED(lanes, at, CUPLUG_GET(lanes, at), \
+                     cuplug_element(given, p, from + at, i + from + at));
+#define CUPLUG_REST \
+  CUPLUG_SET(lanes, at, with_rest(given, p, n, i, n_lanes, at, CUPLUG_GET(lanes, at)));
+
+/* n >= n_lanes elements, the first with number i, as `to` values; at least twice as many where it
+ * says so: without a way around the loop, compilers keep the lanes in registers. */
+static inline __attribute__((always_inline)) void
+by_lanes(const cuplug_numbers given, const cuplug_places p, int64_t n, int64_t i, const int n_lanes,
+         const int to, const int is_twice, const int has_rest, cuplug_few *few) {
+  cuplug_lanes lanes __attribute__((aligned(64)));
+  int64_t from = n_lanes;
+  CUPLUG_OVER_LANES(n_lanes, CUPLUG_FIRST)
+  if (is_twice) do {
+      CUPLUG_OVER_LANES(n_lanes, CUPLUG_NEXT)
+      from += n_lanes;
+    } while (from + n_lanes <= n);
+  if (has_rest) CUPLUG_OVER_LANES(n_lanes, CUPLUG_REST)
+  if (IS_NARROW) {
+    CUPLUG_SIMD
+    for (int64_t at = 0; at < n - from; at++) CUPLUG_NEXT
+  }
+  CUPLUG_EACH_HALF(CUPLUG_FOLD_AT, lanes, n_lanes, to)
+  for (int64_t at = 0; at < to; at++) CUPLUG_SET(*few, at, CUPLUG_GET(lanes, at));
+}
+
+/* n >= n_lanes elements as `to` values. */
+static inline __attribute__((always_inline)) void fold_row(const cuplug_numbers given,
+                                                           const cuplug_places p, int64_t n,
+                                                           int64_t i, const int n_lanes,
+                                                           const int to, cuplug_few *few) {
+  const int is_twice = n >= 2 * n_lanes, has_rest = !IS_NARROW && n % n_lanes;
+  if (is_twice && has_rest)
+    by_lanes(given, p, n, i, n_lanes, to, 1, 1, few);
+  else if (is_twice)
+    by_lanes(given, p, n, i, n_lanes, to, 1, 0, few);
+  else if (has_rest)
+    by_lanes(given, p, n, i, n_lanes, to, 0, 1, few);
+  else
+    by_lanes(given, p, n, i, n_lanes, to, 0, 0, few);
 }
 
 static inline __attribute__((always_inline)) cuplug_value value_of(const cuplug_numbers given,
@@ -56,27 +74,29 @@ static inline __attribute__((always_inline)) cuplug_value value_of(const cuplug_
   return CUPLUG_GET(*few, 0);
 }
 
-/* n >= n_lanes elements by n_lanes, no more than FEW. */
-static inline __attribute__((always_inline)) cuplug_value
-by_few(const cuplug_numbers given, const cuplug_places p, int64_t n, int64_t i, const int n_lanes) {
-  cuplug_lanes few;
-  CUPLUG_GO_ON(few, cuplug_element(given, p, at, i + at), n_lanes, n_lanes)
-  CUPLUG_EACH_HALF(CUPLUG_FOLD_FEW_AT, few, n_lanes, 1)
-  return CUPLUG_GET(few, 0);
-}
-
 /* Fewer than SHORT elements. */
 enum { SHORT = IS_NARROW ? LANES : CHUNK };
 static inline cuplug_value short_row(const cuplug_numbers given, const cuplug_places p, int64_t n,
                                      int64_t i) {
   enum { FEWER = FEW >= 64 ? FEW / 4 : FEW }; /* of narrow values, many fill a vector */
   cuplug_few few;
-  if (n >= FEW) return by_few(given, p, n, i, FEW);
-  if (n >= FEWER) return by_few(given, p, n, i, FEWER);
+  if (n >= FEWER) {
+    if (n >= FEW)
+      fold_row(given, p, n, i, FEW, 1, &few);
+    else
+      fold_row(given, p, n, i, FEWER, 1, &few);
+    return CUPLUG_GET(few, 0);
+  }
   CUPLUG_SIMD
   for (int64_t at = 0; at < n; at++) CUPLUG_SET(few, at, cuplug_element(given, p, at, i + at));
   CUPLUG_FOLD(few, n, 1)
   return CUPLUG_GET(few, 0);
+}
+
+/* n >= LANES elements, as FEW values. */
+static __attribute__((noinline)) void row_chunk(const cuplug_numbers given, const cuplug_places p,
+                                                int64_t n, int64_t i, cuplug_few *few) {
+  fold_row(given, p, n, i, LANES, FEW, few);
 }
 
 /* Whether one of the values says that no further one matters. */
@@ -86,10 +106,11 @@ static inline int few_stop(const cuplug_numbers given, const cuplug_few *few) {
   return stops;
 }
 
-/* Elements that are put together before pairs are, which takes as long as some hundreds: more of
- * them where they need no block, and most where that is exact. */
+/* Elements that are put together before pairs are, which takes as long as some hundreds: as many as
+ * a block has room for, and most where that is exact. */
 static inline int64_t chunk_of(const cuplug_task *task) {
-  return task->uses_blocks || CAN_STOP ? CHUNK : IS_NARROW ? 8 * CHUNK : 4 * CHUNK;
+  if (CAN_STOP) return CHUNK;
+  return IS_NARROW && !task->uses_blocks ? 2 * BLOCK : BLOCK;
 }
 
 static __attribute__((noinline)) cuplug_value long_row(cuplug_task *task, const int64_t *offsets,
