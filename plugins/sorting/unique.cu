@@ -22,11 +22,13 @@ template <typename K> struct is_first {
 template <typename T> struct take_value {
   using K = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
   static constexpr bool ALL = false;
-  using item = T;
+  using item = K;
   is_first<K> first;
   T *values;
-  __device__ T load(int64_t i) const { return (T)order_bits(&first.o, first.keys[i]); }
-  __device__ void store(T value, int64_t, int64_t place, bool) const { values[place] = value; }
+  __device__ K load(int64_t i) const { return first.keys[i]; }
+  __device__ void store(K key, int64_t, int64_t place, bool) const {
+    values[place] = (T)order_bits(&first.o, key);
+  }
 };
 
 /* With where values are, which of them each element is, and where they begin among the keys. */

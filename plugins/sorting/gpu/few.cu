@@ -121,7 +121,7 @@ __device__ inline void insert_some(K *table, const order &o, const void *x, int6
   else
     read<uint32_t>(x, first, n, bits);
 #pragma unroll
-  for (int u = 0; u < AT_ONCE && first + u * THREADS < n; u++) {
+  for (int u = 0; u < AT_ONCE && first + u * THREADS < n && known->has_all; u++) {
     const K key = key_of(o, bits[u]);
     if (key == ~K(0))
       known->has_top = true;
