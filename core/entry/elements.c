@@ -11,10 +11,12 @@
 /* Elements; below, threads cost more than they save. Less than in the stock operators: an
  * expression may take much longer for each. */
 #define PARALLEL_FROM 65536
-#define GRAIN 8192       /* elements of a thread's range: a multiple of all blocks */
-#define BLOCK_BYTES 8192 /* of all blocks: they lie on a thread's stack, and in the first cache */
-#define ROW_FROM 256     /* shorter rows are put together in blocks */
-#define ALIGNMENT 64     /* bytes, of blocks */
+#define GRAIN 8192        /* elements of a thread's range: a multiple of all blocks */
+#define GRAIN_BYTES 32768 /* of an array, where there are no blocks */
+#define WHOLE (1ll << 40) /* more elements than there are */
+#define BLOCK_BYTES 8192  /* of all blocks: they lie on a thread's stack, and in the first cache */
+#define ROW_FROM 256      /* shorter rows are put together in blocks */
+#define ALIGNMENT 64      /* bytes, of blocks */
 
 typedef struct operand {
   char *data;
@@ -43,6 +45,7 @@ typedef struct elements {
   int has_halves; /* elements are converted */
   int64_t room;   /* elements of a block: a power of two */
   int64_t step;   /* blocks end at multiples of it, counted from `lead` before the first element */
+  int64_t grain;  /* elements of a thread's range */
   int64_t lead;
   operand of[CUPLUG_MAX_LOOP_ARRAYS];
 } elements;
@@ -315,7 +318,8 @@ static void choose_blocks(elements *e, int is_dear) {
   }
   e->room = CUPLUG_GROUP;
   while (e->room < GRAIN && 2 * e->room * widest * n_blocks <= BLOCK_BYTES) e->room *= 2;
-  e->step = needs_blocks ? e->room : GRAIN;
+  e->step = needs_blocks ? e->room : WHOLE;
+  e->grain = needs_blocks || widest > GRAIN_BYTES / GRAIN ? GRAIN : GRAIN_BYTES / widest;
   const int64_t past = is_dear ? e->room : CUPLUG_NONTEMPORAL_BLOCK / widest_stored;
   if (e->is_past) e->step = least(e->room, past > CUPLUG_GROUP ? past : CUPLUG_GROUP);
 }
@@ -336,5 +340,5 @@ void cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
   if (loop->n < PARALLEL_FROM)
     run_range(&e, 0, loop->n);
   else
-    (void)cuplug__team_run(loop->n, GRAIN, run_range, &e);
+    (void)cuplug__team_run(loop->n, e.grain, run_range, &e);
 }

@@ -14,9 +14,9 @@
 #include <internal/source.h>
 #include <string.h>
 
-#define N_PLAIN 8192 /* elements of a flat call that is handed on as it is */
-#define N_HELD 2048  /* threads that a multiprocessor of a GPU holds at once */
-#define OF_FLOATS 4  /* elements of a pack; functions of half and double precision take longer */
+#define N_PLAIN 65535 /* elements of a flat call that one thread takes as it is */
+#define N_HELD 2048   /* threads that a multiprocessor of a GPU holds at once */
+#define OF_FLOATS 4   /* elements of a pack; functions of half and double precision take longer */
 
 /* Whether there are no strides: those that are not raw are C-contiguous and of one shape. */
 static inline int is_flat(const cuplug_call *call) {

@@ -249,11 +249,14 @@ def _converting(from_: Any, to: Any) -> Any:
         raise TypeError(f"astype: dtype: seen {to}, wanted one of numbers")
     if kind_of(to) != "complex" == kind_of(from_):
         raise TypeError(f"astype: seen {from_}, wanted real numbers for {to}; see real()")
-    return elementwise(f"astype(x: {name_of(from_)}[...]) -> {name_of(to)}[...]", "x")
+    is_number = kind_of(from_) == "bool" != kind_of(to)  # for vectors, whose bools are masks
+    text = "x ? 1 : 0" if is_number else "x"
+    return elementwise(f"astype(x: {name_of(from_)}[...]) -> {name_of(to)}[...]", text)
 
 
 @cache
-def _conversion(from_: Any, to: Any) -> Any:
+def conversion(from_: Any, to: Any) -> Any:
+    """Return the operator that makes elements of one dtype those of another."""
     converting = _converting(from_, to)
     # Of one dtype, they are copies in C order.
     return converting if from_ == to else ArrayFunction(converting, lambda _: converting)
@@ -272,7 +275,7 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) ->
     result = x if device is None else x.to_device(device)
     if copy is not True and not flag("astype: copy", copy) and result.dtype == wanted:
         return result
-    converted: Array = _conversion(result.dtype, wanted)(result)
+    converted: Array = conversion(result.dtype, wanted)(result)
     return converted
 
 

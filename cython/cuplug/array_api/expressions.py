@@ -214,11 +214,12 @@ def _unary() -> list[Function]:
         Function("reciprocal", _of(FLOATS, "(T)1 / x")),
         Function(
             "sign",
-            _of(
-                *(("int", "float"), sign),
-                uint="x > 0 ? (T)1 : (T)0",
-                complex="complex_sign(x)",
-            ),
+            {
+                "int": "(T)((x > 0) - (x < 0))",
+                "uint": "x > 0 ? (T)1 : (T)0",
+                "float": sign,
+                "complex": "complex_sign(x)",
+            },
         ),
         Function("conj", _of(REALS, "x", complex="conj(x)")),
         Function("bitwise_invert", _of(INTEGERS, "~x", bool="!x")),

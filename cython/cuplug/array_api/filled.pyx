@@ -11,7 +11,7 @@ from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_tensor
 from cuplug.base.numpy_dtypes cimport OPAQUE, dtype_in_memory, to_descr
 
 from cuplug.arguments.to_array import to_array
-from cuplug.array_api.dtypes import astype, checked, to_dtype
+from cuplug.array_api.dtypes import checked, conversion, to_dtype
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
@@ -69,7 +69,7 @@ def copied(Array x not None):
     if like.dtype.code == OPAQUE:  # no operator copies structures
         return to_array(x.numpy(), None, x.device, None)
     if not is_brief(&like):
-        return astype(x, x.dtype)
+        return conversion(x.dtype, x.dtype)(x)
     like.strides = NULL
     return written(empty_like_tensor(&like), x)
 

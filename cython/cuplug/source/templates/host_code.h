@@ -62,6 +62,10 @@ CUPLUG_VECTOR_2(hypot)
   _Generic((x) + 0, unsigned : 1, unsigned long : 1, unsigned long long : 1, default : 0)
 #define CUPLUG_IS_MIXED(a, b) \
   (CUPLUG_IS_UNSIGNED((a) + (b)) && (CUPLUG_IS_SIGNED(a) || CUPLUG_IS_SIGNED(b)))
+/* The type of two numbers together; of two of one type that one, of which vectors hold more. */
+#define CUPLUG_COMMON(x, y)                                                                       \
+  __typeof__(__builtin_choose_expr(__builtin_types_compatible_p(__typeof__(x), __typeof__(y)), x, \
+                                   (x) + (y)))
 #define CUPLUG_CHOSEN(a, b, relation, mixed)                                                     \
   ({                                                                                             \
     __auto_type cuplug_x_ = (a);                                                                 \
@@ -73,11 +77,12 @@ CUPLUG_VECTOR_2(hypot)
           cuplug_a_ relation cuplug_b_ ? cuplug_a_ : cuplug_b_;                                  \
         }),                                                                                      \
         ({                                                                                       \
-          const __typeof__(cuplug_x_ + cuplug_y_) cuplug_a_ = cuplug_x_, cuplug_b_ = cuplug_y_;  \
-          /* in two steps: one that is within another is for vectors, too */                     \
-          const __typeof__(cuplug_a_) cuplug_c_ =                                                \
-              cuplug_a_ relation cuplug_b_ ? cuplug_a_ : cuplug_b_;                              \
-          cuplug_a_ != cuplug_a_ ? cuplug_a_ : cuplug_c_;                                        \
+          typedef CUPLUG_COMMON(cuplug_x_, cuplug_y_) cuplug_common_;                            \
+          const cuplug_common_ cuplug_a_ = cuplug_x_, cuplug_b_ = cuplug_y_;                     \
+          /* in steps: one that is within another is for vectors, too */                         \
+          const cuplug_common_ cuplug_c_ = cuplug_a_ relation cuplug_b_ ? cuplug_a_ : cuplug_b_; \
+          const cuplug_common_ cuplug_d_ = cuplug_a_ != cuplug_a_ ? cuplug_a_ : cuplug_c_;       \
+          cuplug_d_;                                                                             \
         }));                                                                                     \
   })
 #define min(a, b) CUPLUG_CHOSEN(a, b, <, cuplug_for_least)

@@ -9,18 +9,40 @@
     const name##_t most = (name##_t)((name##_t) - 1 - (name##_t)least);               \
     return x < (real)low ? least : x >= (real)high ? most : x == x ? (name##_t)x : 0; \
   }
-#define CUPLUG_DEFINE_CONVERSIONS(name, low, high, least)  \
-  CUPLUG_DEFINE_CONVERSION(name, float, low, high, least)  \
-  CUPLUG_DEFINE_CONVERSION(name, double, low, high, least) \
+/* The same where high - 1 is exact, too: vectors compare floats before they become narrow. */
+#define CUPLUG_DEFINE_NARROWING(name, real, low, high)                         \
+  __device__ inline name##_t cuplug_##name##_of_##real(real x) {               \
+    const real most = (real)(high - 1), above = x < (real)low ? (real)low : x; \
+    const real within = above > most ? most : above;                           \
+    return (name##_t)(int)(x == x ? within : 0);                               \
+  }
+CUPLUG_DEFINE_NARROWING(int8, float, -0x1p7, 0x1p7)
+CUPLUG_DEFINE_NARROWING(int8, double, -0x1p7, 0x1p7)
+CUPLUG_DEFINE_NARROWING(int16, float, -0x1p15, 0x1p15)
+CUPLUG_DEFINE_NARROWING(int16, double, -0x1p15, 0x1p15)
+CUPLUG_DEFINE_NARROWING(uint8, float, 0, 0x1p8)
+CUPLUG_DEFINE_NARROWING(uint8, double, 0, 0x1p8)
+CUPLUG_DEFINE_NARROWING(uint16, float, 0, 0x1p16)
+CUPLUG_DEFINE_NARROWING(uint16, double, 0, 0x1p16)
+CUPLUG_DEFINE_CONVERSION(int32, float, -0x1p31, 0x1p31, (-2147483647 - 1))
+CUPLUG_DEFINE_NARROWING(int32, double, -0x1p31, 0x1p31)
+CUPLUG_DEFINE_CONVERSION(uint32, float, 0, 0x1p32, 0)
+CUPLUG_DEFINE_CONVERSION(uint32, double, 0, 0x1p32, 0)
+CUPLUG_DEFINE_CONVERSION(int64, float, -0x1p63, 0x1p63, (-9223372036854775807ll - 1))
+CUPLUG_DEFINE_CONVERSION(int64, double, -0x1p63, 0x1p63, (-9223372036854775807ll - 1))
+CUPLUG_DEFINE_CONVERSION(uint64, float, 0, 0x1p64, 0)
+CUPLUG_DEFINE_CONVERSION(uint64, double, 0, 0x1p64, 0)
+
+#define CUPLUG_DEFINE_OF_INTEGER(name) \
   __device__ inline name##_t cuplug_##name##_of_integer(long long x) { return (name##_t)x; }
-CUPLUG_DEFINE_CONVERSIONS(int8, -0x1p7, 0x1p7, -128)
-CUPLUG_DEFINE_CONVERSIONS(int16, -0x1p15, 0x1p15, -32768)
-CUPLUG_DEFINE_CONVERSIONS(int32, -0x1p31, 0x1p31, (-2147483647 - 1))
-CUPLUG_DEFINE_CONVERSIONS(int64, -0x1p63, 0x1p63, (-9223372036854775807ll - 1))
-CUPLUG_DEFINE_CONVERSIONS(uint8, 0, 0x1p8, 0)
-CUPLUG_DEFINE_CONVERSIONS(uint16, 0, 0x1p16, 0)
-CUPLUG_DEFINE_CONVERSIONS(uint32, 0, 0x1p32, 0)
-CUPLUG_DEFINE_CONVERSIONS(uint64, 0, 0x1p64, 0)
+CUPLUG_DEFINE_OF_INTEGER(int8)
+CUPLUG_DEFINE_OF_INTEGER(int16)
+CUPLUG_DEFINE_OF_INTEGER(int32)
+CUPLUG_DEFINE_OF_INTEGER(int64)
+CUPLUG_DEFINE_OF_INTEGER(uint8)
+CUPLUG_DEFINE_OF_INTEGER(uint16)
+CUPLUG_DEFINE_OF_INTEGER(uint32)
+CUPLUG_DEFINE_OF_INTEGER(uint64)
 
 /* x to the power of y; it wraps. */
 __device__ inline uint64_t cuplug_power(uint64_t x, uint64_t y) {
