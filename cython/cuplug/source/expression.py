@@ -128,7 +128,10 @@ def template(name: str) -> str:
 
 
 CUDA = ("cuda_code.cuh", "cuplug/packs.cuh", "cuplug/walk.cuh")
-FUNCTIONS = ("functions.cuh", "integers.h", "integers.cuh")  # of CUDA code
+FUNCTIONS = {  # of CUDA code, by what uses them: each takes the compiler some milliseconds
+    ("functions.cuh",): r"\b(?:erf|hypot|sin)\b",
+    ("integers.h", "integers.cuh"): r"\b(?:max|min|pow|cuplug_u?int\d+_of)\b",
+}
 COMPLEX = ("complex.cuh", "complex_functions.cuh")  # of that with complex numbers
 HOST = (
     *("cuplug/half.h", "host_code.h", "host_halves.h"),
@@ -185,7 +188,10 @@ def types(names: Names, variant: Variant, code: str) -> str:
     lines = [template("float8.h")] if has_float8 else []
     if not variant.on_host:
         is_complex = re.search(r"\bcomplex", code) is not None
-        lines += [template(name) for name in (*(COMPLEX if is_complex else ()), *FUNCTIONS)]
+        own = [*(COMPLEX if is_complex else ())]
+        for headers, used in FUNCTIONS.items():
+            own += headers if is_complex or re.search(used, code) else ()
+        lines += [template(name) for name in own]
     return "\n".join([*lines, code])
 
 
