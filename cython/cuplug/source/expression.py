@@ -188,10 +188,10 @@ def types(names: Names, variant: Variant, code: str) -> str:
     lines = [template("float8.h")] if has_float8 else []
     if not variant.on_host:
         is_complex = re.search(r"\bcomplex", code) is not None
-        own = [*(COMPLEX if is_complex else ())]
+        needed = [*(COMPLEX if is_complex else ())]
         for headers, used in FUNCTIONS.items():
-            own += headers if is_complex or re.search(used, code) else ()
-        lines += [template(name) for name in own]
+            needed += headers if is_complex or re.search(used, code) else ()
+        lines += [template(name) for name in needed]
     return "\n".join([*lines, code])
 
 
