@@ -25,8 +25,8 @@ FLAGS = (
 )
 # What newer compilers refuse by themselves: else it shows when the code is linked.
 _REFUSED = ("-Werror=implicit-function-declaration",)
-# For expressions: integers wrap, as on GPUs, and host_code.h is asked before a division of integers
-# that would end the process, and before a shift that has no result.
+# For expressions: integers wrap, as on GPUs, and templates/host/code.h is asked before a
+# division of integers that would end the process, and before a shift that has no result.
 EXPRESSION = (
     *(("-mprefer-vector-width=512",) if platform.machine() == "x86_64" else ()),
     "-fwrapv",
@@ -41,7 +41,7 @@ TRIED = (
     (),
 )
 # For clang and expressions, before those: glibc's functions of vectors, which gcc is told of in
-# host_code.h.
+# templates/host/code.h.
 _CLANG = tuple(("-fveclib=libmvec", *complex) for complex in (("-fcx-fortran-rules",), ()))
 
 # What changes what a compiler does, beside its command.

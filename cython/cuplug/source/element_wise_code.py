@@ -216,8 +216,8 @@ class Elementwise(NamedTuple):
         converts = self.converts(variant)
         has_bits = any(x.kind == "raw" or not dtypes[x.variable].is_half for x in narrow)
         host = ["cuplug/half.h"] if has_bits or converts else []
-        host += ["host_code.h", *(["host_divisions.h"] if self.may_divide else []), "integers.h"]
-        host += ["host_halves.h"] if converts else []
+        host += ["host/code.h", *(["host/divisions.h"] if self.may_divide else []), "integers.h"]
+        host += ["host/halves.h"] if converts else []
         code = f"""{preamble(self.preamble, self.names, variant)}
 {numbers(self.names, variant)}
 {self.element(variant)}"""

@@ -122,27 +122,27 @@ def _is_looped(x: Parameter) -> bool:
 @cache
 def template(name: str) -> str:
     """Return the text of a template, or of one of the public headers, "cuplug/half.h"."""
-    folder = flags.get_include() if "/" in name else _TEMPLATES
+    folder = flags.get_include() if name.startswith("cuplug/") else _TEMPLATES
     with open(os.path.join(folder, name), encoding="utf-8") as file:
         return file.read()
 
 
-CUDA = ("cuda_code.cuh", "cuplug/packs.cuh", "cuplug/walk.cuh")
+CUDA = ("cuda/code.cuh", "cuplug/packs.cuh", "cuplug/walk.cuh")
 FUNCTIONS = {  # of CUDA code, by what uses them: each takes the compiler some milliseconds
-    ("functions.cuh",): r"\b(?:erf|hypot|sin)\b",
-    ("integers.h", "integers.cuh"): r"\b(?:max|min|pow|cuplug_u?int\d+_of)\b",
+    ("cuda/functions.cuh",): r"\b(?:erf|hypot|sin)\b",
+    ("integers.h", "cuda/integers.cuh"): r"\b(?:max|min|pow|cuplug_u?int\d+_of)\b",
 }
-COMPLEX = ("complex.cuh", "complex_functions.cuh")  # of that with complex numbers
+COMPLEX = ("cuda/complex.cuh", "cuda/complex_functions.cuh")  # of that with complex numbers
 HOST = (
-    *("cuplug/half.h", "host_code.h", "host_halves.h"),
-    *("host_divisions.h", "host_moves.h", "integers.h"),
+    *("cuplug/half.h", "host/code.h", "host/halves.h"),
+    *("host/divisions.h", "host/moves.h", "integers.h"),
 )
 
 
 def prelude(variant: Variant, code: str, host: Sequence[str] = HOST) -> str:
     """Return what stands before all code for a side; that for GPUs is in a namespace."""
     texts = [template("cuplug/loop.h")]
-    own = ["host_functions.h"] if re.search(r"\b(?:erf|exp|tanh)\b", code) else []
+    own = ["host/functions.h"] if re.search(r"\b(?:erf|exp|tanh)\b", code) else []
     texts += [template(name) for name in (*_powers(code), *host, *own) if variant.on_host]
     if not variant.on_host:
         texts += [template(name) for name in CUDA] + ["namespace cuplug {"]
@@ -154,9 +154,9 @@ def _powers(code: str) -> list[str]:
     if not re.search(r"\bpow\b", code):
         return []
     own = [
-        f"host_powers_{kind}.h" for kind in ("float", "double") if re.search(rf"\b{kind}\b", code)
+        f"host/powers_{kind}.h" for kind in ("float", "double") if re.search(rf"\b{kind}\b", code)
     ]
-    return ["host_powers.h", *own]
+    return ["host/powers.h", *own]
 
 
 def may_divide(text: str) -> bool:
@@ -166,7 +166,7 @@ def may_divide(text: str) -> bool:
 
 @cache
 def _vector_functions() -> re.Pattern[str]:
-    names = re.findall(r"^CUPLUG_VECTOR_\d\((\w+)\)", template("host_code.h"), re.M)
+    names = re.findall(r"^CUPLUG_VECTOR_\d\((\w+)\)", template("host/code.h"), re.M)
     return re.compile(rf"\b({'|'.join(names)})f?\b")
 
 

@@ -55,10 +55,10 @@ typedef {of_lanes or "CUPLUG_VALUES(LANES)"} cuplug_lanes;
 
 def _templates(op: Reduction) -> str:
     if op.exclusive is not None:
-        names = ["scan.h"]
+        names = ["host/scan.h"]
     else:
-        row = "reduction_choose.h" if op.choose else "reduction_rows.h"
-        names = ["reduction_places.h", "reduction.h", row]
+        row = "host/reduction_choose.h" if op.choose else "host/reduction_rows.h"
+        names = ["host/reduction_places.h", "host/reduction.h", row]
     return "\n".join(map(template, names))
 
 
@@ -96,8 +96,8 @@ typedef {dtypes[first.variable].stored} cuplug_small_type;
 
 
 def _kernels(op: Reduction) -> str:
-    names = ["reduction_threads.cuh", "reduction_packs.cuh", "reduction.cuh"]
-    of_scans = ["scan_states.cuh", "scan.cuh"]
+    names = ["cuda/reduction_threads.cuh", "cuda/reduction_packs.cuh", "cuda/reduction.cuh"]
+    of_scans = ["cuda/scan_states.cuh", "cuda/scan.cuh"]
     return "\n".join(map(template, names if op.exclusive is None else of_scans))
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For reductions on the host: arrays of any strides as blocks that lie together. After host_code.h.
+/* For reductions on the host: arrays of any strides as blocks that lie together. After code.h.
  */
 
 /* Elements; below, threads cost more than they save. Less than in the stock operators: an

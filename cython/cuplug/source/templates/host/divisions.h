@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For expressions that may divide integers, shift or raise them to a power on the host: what has no
- * result ends the part of the call under way. After host_code.h. */
+ * result ends the part of the call under way. After code.h. */
 #include <setjmp.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Powers in vectors of 64 bytes, for expressions that call pow, where the CPU has AVX-512 and gcc
- * compiles: host_powers_float.h and host_powers_double.h, which stand behind this and before
- * host_code.h. glibc's vectors take 2.5 and 1.7 times as long.
+ * compiles: powers_float.h and powers_double.h, which stand behind this and before
+ * code.h. glibc's vectors take 2.5 and 1.7 times as long.
  *
  * x to the power of y is 2 to that of y * log2(x). With x = 2^k * z and a table of numbers c near
  * 1 / z, log2(x) = k - log2(c) + log2(1 + r), r = z * c - 1, of which each is kept as a sum of two

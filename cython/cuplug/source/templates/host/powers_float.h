@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Powers of float32: see host_powers.h. The error is below 3 units in the last place. */
+/* Powers of float32: see powers.h. The error is below 3 units in the last place. */
 #if CUPLUG_HAS_POWERS
 #define CUPLUG_POWF cuplug_power_float
 CUPLUG_LANES(float, uint32_t, int32_t,

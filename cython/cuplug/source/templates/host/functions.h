@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exp of float, tanh, and with AVX-512 erf of float, for expressions on CPUs that multiply and add
- * in one instruction, in operations of which compilers make vectors; behind host_code.h. glibc's
+ * in one instruction, in operations of which compilers make vectors; behind code.h. glibc's
  * take 1.2 to 1.9 times as long.
  *
  * exp(k log(2) + r), |r| at most log(2) / 2, is 2^k exp(r): log(2) is a sum of two numbers, exp(r)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Complex numbers in CUDA C++ as C has them: real operands stay real, products are not searched for
- * infinities, and quotients are scaled. Stands inside namespace cuplug, after cuda_code.cuh.
+ * infinities, and quotients are scaled. Stands inside namespace cuplug, after code.cuh.
  * Quotients: R. L. Smith, Algorithm 116: Complex division, CACM 5 (8), 1962. */
 
 template <typename R> struct alignas(2 * sizeof(R)) complex_number {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of float32 that take less than CUDA's own, so that an expression with them is as fast
  * as memory, and one that is right where CUDA's is not. Stands inside namespace cuplug, after
- * cuda_code.cuh. */
+ * code.cuh. */
 
 /* At most 2.5 units in the last place, from -65536 to 65536; CUDA's elsewhere. x = j pi + r, where
  * pi has three parts, as by W. J. Cody and W. Waite, Software Manual for the Elementary Functions,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Powers of float64: see host_powers.h. The error is below 1.5 units in the last place. */
+/* Powers of float64: see powers.h. The error is below 1.5 units in the last place. */
 #if CUPLUG_HAS_POWERS
 #define CUPLUG_POW cuplug_power_double
 CUPLUG_LANES(double, unsigned long long, long long,
