@@ -337,7 +337,7 @@ void cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
   e.lead = 0;
   for (uint32_t k = 0; k < e.n_arrays; k++) describe(&e, k, &tensors[k], roles);
   choose_blocks(&e, roles->is_dear);
-  if (loop->n < PARALLEL_FROM)
+  if (loop->n < PARALLEL_FROM || cuplug__team_threads() == 1)
     run_range(&e, 0, loop->n);
   else
     (void)cuplug__team_run(loop->n, e.grain, run_range, &e);
