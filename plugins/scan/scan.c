@@ -10,7 +10,7 @@
  *
  * T: integers of 32 and 64 bits, which wrap around, floating and complex dtypes. float16 and
  * bfloat16 are computed with as float32. Bytes moved: each element in and out once; on the host, of
- * long lines, in twice.
+ * long lines, in twice, but of integers where there is one thread.
  *
  * out[0] is x[0] itself, not what comes of it and 0 or 1: of -0 and of infinities that is another.
  *
@@ -29,7 +29,7 @@ CUPLUG_ENTRY int cumulative_prod_cuda(const cuplug_call *call);
 
 #define CHUNK 65808  /* elements that are scanned by one thread; neighbours share no cache set */
 #define AT_ONCE 4    /* chunks that go on together, since each element waits for the one before */
-#define SHORT 16     /* elements of a line that is not worth it */
+#define SHORT 64     /* elements of a line that needs no chunks */
 #define COLUMNS 512  /* lines beside each other that are scanned by one thread, at most */
 #define ROWS_AHEAD 8 /* of columns, that are asked for */
 #define BLOCK 256    /* elements of 16 bits that are computed with at once */
@@ -42,8 +42,8 @@ typedef struct job {
   const void *from;
   void *to;
   widest *sums; /* of each chunk, then of those before it; NULL: of whole lines there is no need */
-  int64_t n_chunks, at_once; /* at_once: 1 or AT_ONCE */
-  int64_t columns, n_blocks; /* of so many columns */
+  int64_t n_chunks, each, at_once; /* each: elements of a chunk; at_once: 1 or AT_ONCE */
+  int64_t columns, n_blocks;       /* of so many columns */
 } job;
 
 /* n elements of a line: where the first one is read and written. */
@@ -56,12 +56,13 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 /* Chunks that follow each other are those of neighbouring lines. */
 static inline chunk chunk_of(const job *j, int64_t c) {
   const int64_t whole = j->n_chunks == 1 ? 0 : c / j->lines.n_lines;
-  const int64_t line = c - whole * j->lines.n_lines, first = whole * CHUNK;
-  const int64_t before = first * j->lines.step, n = smaller(CHUNK, j->lines.n - first);
+  const int64_t line = c - whole * j->lines.n_lines, first = whole * j->each;
+  const int64_t before = first * j->lines.step, n = smaller(j->each, j->lines.n - first);
   return (chunk){scan_from(&j->lines, line) + before, scan_to(&j->lines, line) + before, n};
 }
 
-/* For a dtype: elements `begin` to `end` of `count` chunks; n sums go on by a row of elements. */
+/* For a dtype: elements `begin` to `end` of `count` chunks; n sums go on by rows of n elements;
+ * `count` short lines beside each other, from their beginnings on; all of some. */
 #define PLAIN(name, type, join)                                                                  \
   ELEMENTS_INLINE void go_on_##name(const job *j, const chunk *chunks, int count, int64_t begin, \
                                     int64_t end, int stores, type *sums) {                       \
@@ -82,8 +83,28 @@ static inline chunk chunk_of(const job *j, int64_t c) {
     for (int k = 0; k < count; k++) sums[k] = sum[k];                                            \
   }                                                                                              \
   ELEMENTS_INLINE void go_down_##name(type *restrict sums, const type *restrict from,            \
-                                      type *restrict to, int64_t n) {                            \
-    for (int64_t k = 0; k < n; k++) to[k] = sums[k] = join(sums[k], from[k]);                    \
+                                      type *restrict to, int64_t n, int64_t n_rows) {            \
+    for (int64_t i = 0; i < n_rows; i++)                                                         \
+      for (int64_t k = 0; k < n; k++) to[i * n + k] = sums[k] = join(sums[k], from[i * n + k]);  \
+  }                                                                                              \
+  ELEMENTS_INLINE void go_along_##name(const scan_lines *lines, const type *from, type *to,      \
+                                       int count, type identity) {                               \
+    const int64_t n = lines->n, step = lines->step, in = lines->in.m, out = lines->out.m;        \
+    from += lines->first_in, to += lines->first_out;                                             \
+    type sum[AT_ONCE];                                                                           \
+    for (int k = 0; k < count && lines->has_initial; k++) to[k * out - step] = identity;         \
+    for (int k = 0; k < count; k++) to[k * out] = sum[k] = from[k * in];                         \
+    for (int64_t i = 1; i < n; i++)                                                              \
+      for (int k = 0; k < count; k++)                                                            \
+        to[k * out + i * step] = sum[k] = join(sum[k], from[k * in + i * step]);                 \
+  }                                                                                              \
+  ELEMENTS_INLINE void go_along_all_##name(const scan_lines *lines, const type *from, type *to,  \
+                                           int64_t n_rows, type identity) {                      \
+    const int64_t in = lines->in.m, out = lines->out.m;                                          \
+    for (; n_rows >= AT_ONCE; n_rows -= AT_ONCE, from += AT_ONCE * in, to += AT_ONCE * out)      \
+      go_along_##name(lines, from, to, AT_ONCE, identity);                                       \
+    for (; n_rows > 0; n_rows--, from += in, to += out)                                          \
+      go_along_##name(lines, from, to, 1, identity);                                             \
   }
 
 /* n elements of a line as float32, and back. */
@@ -106,30 +127,44 @@ CONVERSIONS(float16)
 CONVERSIONS(bfloat16)
 
 /* As PLAIN, of blocks of these. */
-#define HALVES(name, half, join)                                                                 \
-  ELEMENTS_INLINE void go_on_##name(const job *j, const chunk *chunks, int count, int64_t begin, \
-                                    int64_t end, int stores, float *sums) {                      \
-    float blocks[AT_ONCE][BLOCK], sum[AT_ONCE];                                                  \
-    const int64_t step = j->lines.step;                                                          \
-    for (int k = 0; k < count; k++) sum[k] = sums[k];                                            \
-    for (int64_t n; begin < end; begin += n) {                                                   \
-      n = smaller(BLOCK, end - begin);                                                           \
-      for (int k = 0; k < count; k++)                                                            \
-        load_##half(blocks[k], (const uint16_t *)j->from + chunks[k].from + begin * step, step,  \
-                    n);                                                                          \
-      for (int64_t i = 0; i < n; i++)                                                            \
-        for (int k = 0; k < count; k++) blocks[k][i] = sum[k] = join(sum[k], blocks[k][i]);      \
-      for (int k = 0; k < count && stores; k++)                                                  \
-        store_##half((uint16_t *)j->to + chunks[k].to + begin * step, blocks[k], step, n);       \
-    }                                                                                            \
-    for (int k = 0; k < count; k++) sums[k] = sum[k];                                            \
-  }                                                                                              \
-  ELEMENTS_INLINE void go_down_##name(float *sums, const uint16_t *from, uint16_t *to,           \
-                                      int64_t n) {                                               \
-    float row[COLUMNS];                                                                          \
-    load_##half(row, from, 1, n);                                                                \
-    for (int64_t k = 0; k < n; k++) sums[k] = join(sums[k], row[k]);                             \
-    store_##half(to, sums, 1, n);                                                                \
+#define HALVES(name, half, plain, join)                                                           \
+  ELEMENTS_INLINE void go_on_##name(const job *j, const chunk *chunks, int count, int64_t begin,  \
+                                    int64_t end, int stores, float *sums) {                       \
+    float blocks[AT_ONCE][BLOCK], sum[AT_ONCE];                                                   \
+    const int64_t step = j->lines.step;                                                           \
+    for (int k = 0; k < count; k++) sum[k] = sums[k];                                             \
+    for (int64_t n; begin < end; begin += n) {                                                    \
+      n = smaller(BLOCK, end - begin);                                                            \
+      for (int k = 0; k < count; k++)                                                             \
+        load_##half(blocks[k], (const uint16_t *)j->from + chunks[k].from + begin * step, step,   \
+                    n);                                                                           \
+      for (int64_t i = 0; i < n; i++)                                                             \
+        for (int k = 0; k < count; k++) blocks[k][i] = sum[k] = join(sum[k], blocks[k][i]);       \
+      for (int k = 0; k < count && stores; k++)                                                   \
+        store_##half((uint16_t *)j->to + chunks[k].to + begin * step, blocks[k], step, n);        \
+    }                                                                                             \
+    for (int k = 0; k < count; k++) sums[k] = sum[k];                                             \
+  }                                                                                               \
+  ELEMENTS_INLINE void go_down_##name(float *sums, const uint16_t *from, uint16_t *to, int64_t n, \
+                                      int64_t n_rows) {                                           \
+    float read[COLUMNS], written[COLUMNS];                                                        \
+    const int64_t m = n * n_rows;                                                                 \
+    load_##half(read, from, 1, m);                                                                \
+    go_down_##plain(sums, read, written, n, n_rows);                                              \
+    store_##half(to, written, 1, m);                                                              \
+  }                                                                                               \
+  ELEMENTS_INLINE void go_along_all_##name(const scan_lines *lines, const uint16_t *from,         \
+                                           uint16_t *to, int64_t n_rows, float identity) {        \
+    float read[BLOCK], written[BLOCK];                                                            \
+    const int64_t in = lines->in.m, out = lines->out.m, most = BLOCK / (in > out ? in : out);     \
+    for (int64_t r; n_rows > 0; n_rows -= r) {                                                    \
+      r = smaller(most, n_rows);                                                                  \
+      const int64_t n_read = r * in, n_written = r * out;                                         \
+      load_##half(read, from, 1, n_read);                                                         \
+      go_along_all_##plain(lines, read, written, r, identity);                                    \
+      store_##half(to, written, 1, n_written);                                                    \
+      from += n_read, to += n_written;                                                            \
+    }                                                                                             \
   }
 
 /* Behind these: chunks from c on, and all of some; and the functions below: sums of chunks, sums of
@@ -138,7 +173,7 @@ CONVERSIONS(bfloat16)
   ELEMENTS_INLINE void go_through_##name(const job *j, int64_t c, int count, int stores) {      \
     chunk chunks[AT_ONCE];                                                                      \
     computed sums[AT_ONCE];                                                                     \
-    int64_t n = CHUNK;                                                                          \
+    int64_t n = j->each;                                                                        \
     for (int k = 0; k < count; k++) {                                                           \
       chunks[k] = chunk_of(j, c + k);                                                           \
       n = smaller(n, chunks[k].n);                                                              \
@@ -160,6 +195,7 @@ CONVERSIONS(bfloat16)
   ELEMENTS_INLINE int go_through_all_##name(const job *j, int64_t c, int64_t end, int stores) { \
     for (; j->at_once > 1 && c + AT_ONCE <= end; c += AT_ONCE)                                  \
       go_through_##name(j, c, AT_ONCE, stores);                                                 \
+    for (; j->at_once > 1 && c + 2 <= end; c += 2) go_through_##name(j, c, 2, stores);          \
     for (; c < end; c++) go_through_##name(j, c, 1, stores);                                    \
     return CUPLUG_OK;                                                                           \
   }                                                                                             \
@@ -180,6 +216,12 @@ CONVERSIONS(bfloat16)
   static int scan_chunks_##name(void *context, int64_t begin, int64_t end) {                    \
     return go_through_all_##name(context, begin, end, 1);                                       \
   }                                                                                             \
+  static int scan_rows_##name(void *context, int64_t begin, int64_t end) {                      \
+    const job *j = context;                                                                     \
+    go_along_all_##name(&j->lines, (const stored *)j->from + begin * j->lines.in.m,             \
+                        (stored *)j->to + begin * j->lines.out.m, end - begin, identity);       \
+    return CUPLUG_OK;                                                                           \
+  }                                                                                             \
   static int scan_columns_##name(void *context, int64_t begin, int64_t end) {                   \
     const job *j = context;                                                                     \
     for (int64_t b = begin; b < end; b++) {                                                     \
@@ -192,9 +234,10 @@ CONVERSIONS(bfloat16)
       computed sums[COLUMNS];                                                                   \
       for (int64_t k = 0; k < n && j->lines.has_initial; k++) to[k - step] = store(identity);   \
       for (int64_t k = 0; k < n && j->lines.n; k++) to[k] = store(sums[k] = load(from[k]));     \
-      for (int64_t i = 1; i < j->lines.n; i++) {                                                \
-        cuplug_prefetch(from + i * step, (size_t)n * sizeof *from, ahead);                      \
-        go_down_##name(sums, from + i * step, to + i * step, n);                                \
+      for (int64_t i = 1, r; i < j->lines.n; i += r) {                                          \
+        r = n == step ? smaller(COLUMNS / n, j->lines.n - i) : 1;                               \
+        cuplug_prefetch(from + i * step, (size_t)(n * r) * sizeof *from, ahead);                \
+        go_down_##name(sums, from + i * step, to + i * step, n, r);                             \
       }                                                                                         \
     }                                                                                           \
     return CUPLUG_OK;                                                                           \
@@ -228,14 +271,14 @@ CONVERSIONS(bfloat16)
 PRODUCT(complex64, float)
 PRODUCT(complex128, double)
 
-#define FOR_KINDS(kind)                                       \
-  PLAIN(kind##_32, uint32_t, kind##_of)                       \
-  PLAIN(kind##_64, uint64_t, kind##_of)                       \
-  HALVES(kind##_float16, float16, kind##_of)                  \
-  HALVES(kind##_bfloat16, bfloat16, kind##_of)                \
-  PLAIN(kind##_float32, float, kind##_of)                     \
-  PLAIN(kind##_float64, double, kind##_of)                    \
-  PLAIN(kind##_complex64, float complex, kind##_of_complex64) \
+#define FOR_KINDS(kind)                                        \
+  PLAIN(kind##_32, uint32_t, kind##_of)                        \
+  PLAIN(kind##_64, uint64_t, kind##_of)                        \
+  PLAIN(kind##_float32, float, kind##_of)                      \
+  HALVES(kind##_float16, float16, kind##_float32, kind##_of)   \
+  HALVES(kind##_bfloat16, bfloat16, kind##_float32, kind##_of) \
+  PLAIN(kind##_float64, double, kind##_of)                     \
+  PLAIN(kind##_complex64, float complex, kind##_of_complex64)  \
   PLAIN(kind##_complex128, double complex, kind##_of_complex128)
 
 FOR_KINDS(sum)
@@ -244,12 +287,12 @@ FOR_DTYPES(SCAN, sum, 0)
 FOR_DTYPES(SCAN, prod, 1)
 
 typedef struct functions {
-  cuplug_body *sum_chunks, *scan_chunks, *scan_columns;
+  cuplug_body *sum_chunks, *scan_chunks, *scan_rows, *scan_columns;
   void (*sum_before)(const job *j);
 } functions;
 
 #define FUNCTIONS(name, ...) \
-  {sum_chunks_##name, scan_chunks_##name, scan_columns_##name, sum_before_##name},
+  {sum_chunks_##name, scan_chunks_##name, scan_rows_##name, scan_columns_##name, sum_before_##name},
 
 static const functions SUMS[] = {FOR_DTYPES(FUNCTIONS, sum, 0)};
 static const functions PRODUCTS[] = {FOR_DTYPES(FUNCTIONS, prod, 1)};
@@ -277,25 +320,29 @@ static int64_t columns_of(const cuplug_call *call, const scan_lines *lines) {
 
 static int scan(const cuplug_call *call, const functions *all, int is_backward) {
   const functions *f = &all[number_of(&call->tensors[0])];
-  job j = {scan_lines_of(call, is_backward),
-           call->tensors[0].data,
-           call->outputs[0].data,
-           NULL,
-           1,
-           1,
-           COLUMNS,
-           1};
+  job j = {.lines = scan_lines_of(call, is_backward),
+           .from = call->tensors[0].data,
+           .to = call->outputs[0].data,
+           .n_chunks = 1,
+           .at_once = 1};
   const int64_t n_lines = j.lines.n_lines, n = j.lines.n, width = j.lines.in.width;
-  if (width >= 8) {
+  const int is_half = call->tensors[0].dtype.bits == 16;
+  if (width >= (is_half ? 2 : 8)) {
     j.columns = columns_of(call, &j.lines);
     const int64_t each = n * smaller(width, j.columns) + 1;
     j.n_blocks = (width - 1) / j.columns + 1;
     return cuplug_parallel(call, j.lines.in.n_outer * j.n_blocks, 1 + LEAST / each, f->scan_columns,
                            &j);
   }
-  /* Integers wait for so short that vectors, or one chunk after the other, do better. */
-  if (n >= SHORT && (width > 1 || !elements_are_whole(&call->tensors[0]))) j.at_once = AT_ONCE;
-  if (n > CHUNK) {
+  if (width == 1 && n > 0 && j.lines.out.m <= SHORT && j.lines.in.m <= SHORT)
+    return cuplug_parallel(call, n_lines, 1 + LEAST / n, f->scan_rows, &j);
+  const int is_whole = elements_are_whole(&call->tensors[0]);
+  /* Integers wait for so short that one chunk after the other does better. */
+  if (width > 1 || !is_whole) j.at_once = AT_ONCE;
+  /* Their bits are the same however they are cut, which one thread need not do. */
+  const int is_cut = n > CHUNK && (!is_whole || cuplug_n_threads(call) > 1);
+  j.each = is_cut ? CHUNK : n;
+  if (is_cut) {
     j.n_chunks = (n + CHUNK - 1) / CHUNK;
     j.sums = cuplug_workspace(call, (uint64_t)(n_lines * j.n_chunks) * sizeof *j.sums);
     if (!j.sums) return CUPLUG_ERROR_MEMORY;

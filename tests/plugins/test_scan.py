@@ -99,6 +99,30 @@ def test_the_same_bits_again(backend):
         np.testing.assert_array_equal(backend(cumulative_sum, x), first)
 
 
+def test_integers_are_cut_where_there_are_threads(run_python):
+    code = """
+import cuplug, numpy as np
+x = np.random.default_rng(0).integers(-1 << 62, 1 << 62, (3, 200_000))
+for axis, lines in ((1, x), (0, x.T.copy())):
+    assert np.array_equal(cuplug.ops.cumulative_sum(lines, axis), lines.cumsum(axis))
+    assert np.array_equal(cuplug.ops.cumulative_prod(lines, axis), lines.cumprod(axis))
+"""
+    for n in ("1", "3"):
+        done = run_python(code, env={"OMP_NUM_THREADS": n})
+        assert not done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("shape", [(1001, n) for n in (2, 3, 4, 15, 63, 64, 65)], ids=str)
+def test_short_lines(backend, shape):
+    """On the host some at once, and of halves those that fit a block."""
+    for dtype in ("int32", "float16", "bfloat16", "float32", "float64", "complex64"):
+        if not backend.supports(dtype_of(dtype)):
+            continue
+        for include_initial in (False, True):
+            check(backend, numbers(shape, dtype), 1, include_initial)
+            check(backend, numbers(shape, dtype), 0, include_initial)
+
+
 def test_many_lines(backend):
     check(backend, numbers((3000, 9), "float32"), 1, True)
     check(backend, numbers((2, 5, 4500), "float32"), 1, True)
