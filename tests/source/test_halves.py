@@ -110,6 +110,19 @@ DOT = cuplug.reduction("dot(x: T, y: U) -> float32", map="x * y", reduce="a + b"
 FIRST = cuplug.reduction("first(x: T) -> int64", choose="b > a", post="i")
 
 
+@pytest.mark.parametrize("dtype", HALVES)
+def test_scans_take_every_half_and_give_the_nearest(dtype):
+    """One by one along rows and columns: each value is the last, which is the element itself."""
+    widen = cuplug.scan(f"widen(x: {dtype}) -> float32", reduce="b")
+    narrow = cuplug.scan(f"narrow(x: float32) -> {dtype}", reduce="b")
+    x, y = of_bits(EVERY, dtype), floats()[: 1 << 16]
+    with np.errstate(all="ignore"):
+        wanted = y.astype(x.dtype)
+    for shape, axis in (((1 << 16,), 0), ((1 << 10, 64), 0), ((1 << 10, 64), 1)):
+        assert_same(widen(x.reshape(shape), axis=axis), x.astype("f4").reshape(shape))
+        assert_same(narrow(y.reshape(shape), axis=axis), wanted.reshape(shape))
+
+
 @pytest.mark.parametrize("n", [1, 3, 31, 32, 33, 127, 128, 255, 256, 257, 700, 1151, 1200, 2500])
 def test_reductions_take_halves_as_floats(n):
     """In rows and columns, beside each other or not, and beside arrays of floats."""

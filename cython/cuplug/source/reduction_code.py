@@ -11,6 +11,7 @@ from typing import NamedTuple
 from cuplug.base.dtypes import DTYPES, Dtype
 from cuplug.signature.variant import Variant
 from cuplug.source.expression import (
+    HOST,
     Name,
     Names,
     load,
@@ -217,7 +218,8 @@ typedef struct cuplug_results {{ {results} }} cuplug_results;"""
 {self.lists(variant)}
 {self.functions(variant)}
 """
-        return f"{prelude(variant, code)}\n{types(self.names, variant, code)}"
+        host = HOST if self.exclusive is None else (*HOST, "host/lone_halves.h")
+        return f"{prelude(variant, code, host)}\n{types(self.names, variant, code)}"
 
 
 _CHOSEN = "cuplug_chosen"
