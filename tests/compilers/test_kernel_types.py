@@ -39,3 +39,9 @@ def test_declared_signatures(text, wanted):
 )
 def test_kernels_found_in_a_source(source, wanted):
     assert kernel_types.kernels_of(source) == wanted
+
+
+def test_a_long_statement_is_read_once():
+    """Not again from each of its places, which would take minutes."""
+    source = f"const int ones[] = {{{'1, ' * 300_000}}};\n__global__ void f() {{}}"
+    assert kernel_types.kernels_of(source) == ["f"]

@@ -96,7 +96,7 @@ def read_probe(lowered: str) -> tuple[int, ...] | None:
 
 _COMMENT = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"'
 _KERNEL = (
-    r"(?P<before>[^;{}]*?)__global__(?P<between>(?:\s|\w|\((?:[^()]|\([^()]*\))*\))*?)"
+    r"__global__(?:\s|\w|\((?:[^()]|\([^()]*\))*\))*?"
     r"\b(?P<name>(?!__)[A-Za-z_]\w*)\s*\((?P<parameters>[^;{}]*)\)\s*(?=[;{])"
 )
 
@@ -106,9 +106,11 @@ def kernels_of(source: str) -> list[str]:
     text = re.sub(_COMMENT, lambda m: '""' if m[0].startswith('"') else " ", source, flags=re.S)
     text = re.sub(r"^[ \t]*#(?:[^\n\\]|\\.)*", "", text, flags=re.M | re.S)
     text = text.replace('extern "" {', ";")
-    found = [
-        m["name"] for m in re.finditer(_KERNEL, text) if not re.search(r"\btemplate\b", m["before"])
-    ]
+    found = []
+    for match in re.finditer(_KERNEL, text):
+        start = 1 + max(text.rfind(mark, 0, match.start()) for mark in ";{}")
+        if not re.search(r"\btemplate\b", text[start : match.start()]):
+            found.append(match["name"])
     return list(dict.fromkeys(found))
 
 
