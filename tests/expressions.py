@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays to try expressions on, and NVRTC's view of their code."""
 
+from functools import cache
+
 import cuplug
 import numpy as np
 import pytest
 from backends import dtype_of
 from cuplug.compilers import jit
+from cuplug.compilers.headers import is_self_contained
 from cuplug.source.cuda_compiler import OPTIONS
 from hypothesis import strategies as st
 
+MINIMAL = "--minimal"
 # Shapes with enough elements for reductions in parts, along either axis.
 LONG = [(5,), (300, 41), (100_003,), (2, 40_000), (40_000, 2), (3, 20, 400), (70_000, 3)]
 
@@ -29,11 +33,21 @@ def sliced(draw, x):
 
 
 def nvrtc(code: str) -> bytes:
-    """Compile with NVRTC where there is one; no warnings."""
+    """Compile with NVRTC where there is one; no warnings. What includes no files needs nothing that
+    --minimal leaves out."""
     try:
         jit.nvrtc.find()
     except cuplug.CompileError:
         pytest.skip("needs NVRTC")
-    binary = jit.compile_to_binary(code, options=[*OPTIONS], name="test.cu")
+    minimal = [MINIMAL] if knows_minimal() and is_self_contained(code, {}) else []
+    binary = jit.compile_to_binary(code, options=[*OPTIONS, *minimal], name="test.cu")
     assert binary.log == ""
     return binary.image
+
+
+@cache
+def knows_minimal() -> bool:
+    try:
+        return bool(jit.compile_to_binary("", options=[MINIMAL]))
+    except cuplug.CompileError:
+        return False

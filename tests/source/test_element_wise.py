@@ -9,6 +9,7 @@ import hypothesis.extra.numpy as arrays_of
 import numpy as np
 import pytest
 from backends import COMPLEX, FLOAT8, FLOATING, SIGNED, UNSIGNED, assert_same, dtype_of
+from cuplug.compilers.headers import is_self_contained
 from cuplug.signature.variant import Variant
 from cuplug.source import element_wise, element_wise_loops
 from expressions import nvrtc, sliced, values
@@ -252,7 +253,9 @@ def test_nvrtc_takes_the_code(dtype):
     )
     for layout in ({"width": 2, "unroll": 2}, {"ndim": 2, "still": 1, "width": 2}, {"wide": True}):
         variant = Variant(0, (dtype, "float64", dtype, "int64"), **{"ndim": 0, **layout})
-        assert nvrtc(element_wise_loops.cuda_code(op, variant))
+        code = element_wise_loops.cuda_code(op, variant)
+        assert is_self_contained(code, {})  # what is so is compiled sooner
+        assert nvrtc(code)
 
 
 def test_the_same_text_gives_the_same_operator():

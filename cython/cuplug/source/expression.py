@@ -145,8 +145,17 @@ def prelude(variant: Variant, code: str, host: Sequence[str] = HOST) -> str:
     own = ["host/functions.h"] if re.search(r"\b(?:erf|exp|tanh)\b", code) else []
     texts += [template(name) for name in (*_powers(code), *host, *own) if variant.on_host]
     if not variant.on_host:
-        texts += [template(name) for name in CUDA] + ["namespace cuplug {"]
+        texts += [_cuda(name) for name in CUDA] + ["namespace cuplug {"]
     return "\n".join(texts)
+
+
+@cache
+def _cuda(name: str) -> str:
+    """Return a template of CUDA code without includes, as it stands after what they name.
+
+    A text without any is compiled sooner: see `is_self_contained`.
+    """
+    return re.sub(r"^#include\b.*\n", "", template(name), flags=re.M)
 
 
 def _powers(code: str) -> list[str]:
