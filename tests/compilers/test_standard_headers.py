@@ -2,11 +2,13 @@
 """The headers that stand for the standard library in code for NVRTC, which needs no GPU."""
 
 import os
+import re
 
 import cuplug
 import numpy as np
 import pytest
 from cuplug.compilers import nvrtc
+from cuplug.compilers.program import compile_program
 from emulated_driver import need_nvrtc
 
 HEADERS = sorted(
@@ -34,6 +36,25 @@ USES = {
     "type_traits": "static_assert(std::is_same<std::remove_const_t<const int>, int>::value);",
     "utility": "std::pair<int, int> p(1, 2); *x = std::move(p.first);",
 }
+
+# Those that say again what CUDA's say, in less time: macros by headers.
+_MACROS = {
+    "stdint.h": """{INT,INT_LEAST,INT_FAST}{8,16,32,64}_{MIN,MAX} {INT,UINT}{8,16,32,64}_C(3)
+        {UINT,UINT_LEAST,UINT_FAST}{8,16,32,64}_MAX {INTPTR,INTMAX,PTRDIFF}_{MIN,MAX}
+        {UINTPTR,UINTMAX,SIZE}_MAX {INTMAX,UINTMAX}_C(3)""",
+    "limits.h": """CHAR_BIT {SCHAR,CHAR,SHRT,INT,LONG,LLONG}_{MIN,MAX}
+        {UCHAR,USHRT,UINT,ULONG,ULLONG}_MAX""",
+    "math.h": "FP_{NAN,INFINITE,ZERO,SUBNORMAL,NORMAL} INFINITY",
+    "float.h": """{FLT,DBL}_{MANT_DIG,DIG,DECIMAL_DIG,MIN_EXP,MAX_EXP,MIN_10_EXP,MAX_10_EXP,MIN,MAX}
+        {FLT,DBL}_{EPSILON,TRUE_MIN,HAS_SUBNORM} FLT_{RADIX,ROUNDS,EVAL_METHOD} DECIMAL_DIG""",
+}
+THEIRS = {"stdint.h": "cstdint", "limits.h": "climits", "math.h": "cmath", "float.h": "cfloat"}
+TYPES = [
+    f"{sign}int{kind}_t"
+    for sign in ("", "u")
+    for kind in [f"{k}{n}" for k in ("", "_least", "_fast") for n in (8, 16, 32, 64)]
+    + ["ptr", "max"]
+]
 
 SUM = """
 __global__ void sum(const int *x, int *y) {
@@ -90,6 +111,89 @@ def test_headers_of_ones_own_come_first(tmp_path):
     (tmp_path / "algorithm").write_text("#define MINE 3\n")
     source = "#include <algorithm>\n__global__ void f(int *x) { *x = MINE; }"
     assert "f" in cuplug.compile(source, [f"-I{tmp_path}"], architecture="90")
+
+
+def spelled_out(text: str) -> list[str]:
+    """Return what a shell makes of braces."""
+    braces = re.search(r"\{([^}]*)\}", text)
+    if not braces:
+        return [text]
+    choices = [text.replace(braces[0], each, 1) for each in braces[1].split(",")]
+    return [each for choice in choices for each in spelled_out(choice)]
+
+
+def macros(header: str) -> dict[str, str]:
+    """Return what is to be compared of a header: names, and the macros."""
+    uses = [use for text in _MACROS[header].split() for use in spelled_out(text)]
+    return {use.partition("(")[0]: use for use in uses}
+
+
+def constants(header: str, name: str) -> str:
+    """Return a struct of the values of a header's macros, where it has them."""
+    lines = [
+        f"#ifdef {macro}\nstatic constexpr auto {macro}_ = {use};\n#endif"
+        for macro, use in macros(header).items()
+    ]
+    return "\n".join([f"struct {name} {{", *lines, "};"])
+
+
+def log_of(*lines: str) -> str:
+    """Return what NVRTC says of lines that it takes."""
+    compiler = nvrtc.find()
+    options = ["--std=c++17", *(f"-I{folder}" for folder in compiler.include)]
+    source = "\n".join([*lines, "__global__ void f(int *x) {}"])
+    return compile_program(compiler.path, source, "f.cu", "90", options, [], {}, False)[3]
+
+
+@pytest.mark.parametrize("header", THEIRS)
+def test_macros_are_those_of_cuda(header):
+    """With the same values and types, in either order, and without a warning."""
+    own, theirs = f"#include <{header}>", f"#include <cuda/std/{THEIRS[header]}>"
+    for first, second in ((own, theirs), (theirs, own)):
+        checks = []
+        for macro, use in macros(header).items():
+            before, after = f"before::{macro}_", f"after::{macro}_"
+            same = f"cuda::std::is_same_v<decltype({before}), decltype({after})>"
+            text = f"{before} == {after} && {same}"
+            if header == "float.h" and first == theirs:  # that of CUDA 13.0 has none
+                text = f"{after} == {use}"
+            checks.append(f'static_assert({text}, "{macro}");')
+        structs = [first, constants(header, "before"), second, constants(header, "after")]
+        assert log_of("#include <cuda/std/type_traits>", *structs, *checks) == ""
+
+
+def test_types_are_those_of_cuda():
+    same = "static_assert(cuda::std::is_same_v<::{0}, cuda::std::{0}>);"
+    in_std = "static_assert(cuda::std::is_same_v<::{0}, std::{0}>);"
+    checks = [line.format(each) for each in TYPES for line in (same, in_std)]
+    own, theirs = ["#include <stdint.h>", "#include <cstdint>"], ["#include <cuda/std/cstdint>"]
+    for headers in (own + theirs, theirs + own):
+        assert log_of(*headers, "#include <cuda/std/type_traits>", *checks) == ""
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["cub/cub.cuh", "cuda/std/limits", "cuda/std/cstddef", "cuda/std/complex", "cuda_fp16.h"],
+)
+def test_beside_headers_of_cuda(other):
+    """In either order, without a warning."""
+    own = [each for each in HEADERS if each.endswith(".h") and "/" not in each]
+    own = [f"#include <{each}>" for each in (*own, "cstdint", "climits", "cfloat", "cassert")]
+    for headers in ([*own, f"#include <{other}>"], [f"#include <{other}>", *own]):
+        assert log_of(*headers) == ""
+
+
+@pytest.mark.parametrize("header", sorted(nvrtc.LIGHT))
+def test_light_headers_need_none_of_cuda(header):
+    own = [f"-I{folder}" for folder in (nvrtc.STANDARD_C, nvrtc.STANDARD_CPP)]
+    use = {"assert.h": "assert(*x);", "math.h": "*x = sqrtf(2.0f) < INFINITY;"} | {
+        **{"stddef.h": "struct s { int a, b; }; *x = offsetof(s, b);", "float.h": "*x = FLT_DIG;"},
+        **{"stdlib.h": "free(malloc(4));", "string.h": "memset(x, 0, 4);"},
+    }
+    body = use.get(header) or USES.get(header, "")
+    source = f"#include <{header}>\n__global__ void f(int *x) {{ {body} }}"
+    asked = (source, "f.cu", "90", ["--minimal", *own], ["f"], {}, False)
+    assert compile_program(nvrtc.find().path, *asked)[3] == ""
 
 
 def needs_curand():

@@ -105,8 +105,9 @@ def _advice(log: str, compiler: Compiler) -> str:
         return ""
     header = missing[1] or missing[2]
     if _STANDARD.fullmatch(header):
-        names = [*os.listdir(STANDARD_C), *os.listdir(STANDARD_CPP)]
-        there = ", ".join(f"<{name}>" for name in sorted(names) if name.isalpha())
+        entries = [each for folder in (STANDARD_C, STANDARD_CPP) for each in os.scandir(folder)]
+        names = sorted(each.name for each in entries if each.is_file())
+        there = ", ".join(f"<{name}>" for name in names if name.isalpha())
         return f"<{header}>: of the C++ standard library kernels have {there} and the like"
     if not header.startswith(_CUDA):
         return ""

@@ -7,6 +7,8 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from cuplug.compilers import nvrtc
+
 _INCLUDE = r"^[ \t]*#[ \t]*include\b[ \t]*([<\"]?)([^>\"\n]*)"
 _SEPARATE = ("-I", "--include-path", "-include", "--pre-include")
 
@@ -45,9 +47,10 @@ def included_texts(
 
 
 def is_self_contained(source: str, given: Mapping[str, str]) -> bool:
-    """Return whether a source and the given headers include only these."""
+    """Return whether a source and the given headers include only these, and light ones."""
     texts = [text for text in (source, *given.values()) if "include" in text]
-    return all(target in given for text in texts for _, target in re.findall(_INCLUDE, text, re.M))
+    known = {*given, *nvrtc.LIGHT}
+    return all(target in known for text in texts for _, target in re.findall(_INCLUDE, text, re.M))
 
 
 def _places(target: str, directories: Sequence[str]) -> Iterator[str]:

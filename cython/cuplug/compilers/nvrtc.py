@@ -17,6 +17,10 @@ MAJORS = range(19, 12, -1)
 # Headers that stand for the C and C++ standard library, and for <cub/cub.cuh>.
 _STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standard")
 STANDARD_C, STANDARD_CPP = (os.path.join(_STANDARD, name) for name in ("c", "cpp"))
+# Of these, those that include none of CUDA's, and declare nothing that --minimal leaves out.
+_LIGHT = """assert.h cassert cfloat climits cstdint cstdio float.h limits.h math.h stdbool.h
+    stddef.h stdint.h stdio.h stdlib.h string.h"""
+LIGHT = frozenset(_LIGHT.split())
 NAMES = "__nv_name_map"  # the file of name expressions, in messages
 
 

@@ -1,3 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+// NVRTC declares the functions by itself. <cuda/std/cmath> has these macros too, and takes most of
+// a second.
 #pragma once
-#include <cuda/std/cmath>
+#pragma nv_diagnostic push
+#pragma nv_diag_suppress 47 // it may have come before
+
+#define INFINITY __builtin_bit_cast(float, 0x7f800000)
+#define NAN __builtin_bit_cast(float, 0x7fc00000)
+#define FP_NAN 0
+#define FP_INFINITE 1
+#define FP_ZERO 2
+#define FP_SUBNORMAL 3
+#define FP_NORMAL 4
+
+#pragma nv_diagnostic pop
