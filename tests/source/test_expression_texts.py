@@ -7,11 +7,15 @@ import cuplug
 import numpy as np
 import pytest
 from backends import assert_same
+from cuplug.compilers import nvrtc as compilers
+from cuplug.signature import formula
+from cuplug.signature import signature as signatures
 from cuplug.signature.variant import Variant
-from cuplug.source import element_wise, element_wise_loops
+from cuplug.source import element_wise, element_wise_loops, plan
 from expressions import nvrtc
 
 X = np.arange(5.0)
+LEAST = "__device__ int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }\n"
 
 MACROS = ["NAN", "INFINITY", "M_PI", "EOF", "NULL", "linux", "unix", "I", "assert"]
 FUNCTIONS = ["min", "abs", "exp", "real", "arg", "complex", "isnan", "load", "errno", "stdin"]
@@ -30,6 +34,21 @@ def test_type_variables_of_the_names_of_macros(name):
     row = f"f(x: {name}[...]) -> {name}[...] where {name}: float32"
     op = element_wise._read(row, f"({name})x * 2", "")
     assert nvrtc(element_wise_loops.cuda_code(op, Variant(0, ("float32",) * 2)))
+
+
+@pytest.mark.parametrize("header", ["stdint.h", "cstdint", "cub/block/block_reduce.cuh"])
+def test_headers_that_know_integers(header):
+    """The types of <stdint.h> are the same for all."""
+    if "cub" in header and compilers.find().include[-1] == compilers.STANDARD_CPP:
+        pytest.skip("CUDA's headers are not here")
+    row = "f(x: int64[...]) -> int64[...]"
+    op = element_wise._read(row, "least(x, INT64_MAX)", f"#include <{header}>\n{LEAST}")
+    assert nvrtc(element_wise_loops.cuda_code(op, Variant(0, ("int64",) * 2)))
+    kernel = f"#include <{header}>\n{LEAST}__global__ void f(int64_t *x) {{ *x = least(*x, 1); }}"
+    signature = signatures.parse("f(x: int64[n]) -> y: int64[n]")
+    texts = ("x", kernel, None, "f", "f")
+    made = plan.Plan(formula.read_scope(signature), *texts, ("n",), ("32",), "0", True, ())
+    assert nvrtc(plan.cuda_text(made, {}, "f cuda"))
 
 
 @pytest.mark.parametrize("name", ["double", "for", "typeof", "class", "template", "true"])

@@ -151,11 +151,11 @@ def prelude(variant: Variant, code: str, host: Sequence[str] = HOST) -> str:
 
 @cache
 def _cuda(name: str) -> str:
-    """Return a template of CUDA code without includes, as it stands after what they name.
+    """Return a template of CUDA code without our own includes, as it stands after what they name.
 
-    A text without any is compiled sooner: see `is_self_contained`.
+    The text is compiled sooner: see `is_self_contained`.
     """
-    return re.sub(r"^#include\b.*\n", "", template(name), flags=re.M)
+    return re.sub(r"^#include <cuplug/.*\n", "", template(name), flags=re.M)
 
 
 def _powers(code: str) -> list[str]:

@@ -28,7 +28,7 @@ static __attribute__((unused)) void cuplug_fault_index(cuplug_fault *fault, uint
 """
 
 _CUDA_HEAD = """
-typedef long cuplug_int64;
+typedef long long cuplug_int64;
 struct cuplug_fault {
   unsigned claimed;
   int status;
@@ -164,11 +164,7 @@ def _value(k: int, given: Pass, dtypes: Mapping[str, Dtype]) -> str:
 def cuda_text(plan: Plan, variables: dict[str, Dtype], name: str) -> str:
     """Return the CUDA C++ with the user's kernel."""
     headers = dict.fromkeys(dtype.cuda_header for dtype in variables.values())
-    lines = [f"#include <{header}>" for header in headers if header]
-    lines += ["typedef unsigned char uint8_t;", "typedef signed char int8_t;"]
-    lines += ["typedef unsigned short uint16_t;", "typedef short int16_t;"]
-    lines += ["typedef unsigned int uint32_t;", "typedef int int32_t;"]
-    lines += ["typedef unsigned long uint64_t;", "typedef long int64_t;"]
+    lines = [f"#include <{header}>" for header in (*headers, "stdint.h") if header]
     lines += [f"typedef {dtype.cuda} {v};" for v, dtype in variables.items()]
     head = "\n".join(lines)
     return f'{head}\n{_CUDA_HEAD}\n#line 1 "{name}"\n{plan.cuda}\n'

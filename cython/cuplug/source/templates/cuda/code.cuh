@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands before an expression that NVRTC compiles, after <cuplug/loop.h>; needs no header. */
-typedef signed char int8_t;
-typedef short int16_t;
-typedef int int32_t;
-typedef long int64_t;
-typedef unsigned char uint8_t;
-typedef unsigned short uint16_t;
-typedef unsigned int uint32_t;
-typedef unsigned long uint64_t;
+/* What stands before an expression that NVRTC compiles, after <cuplug/loop.h>. */
+#include <stdint.h>
 
 namespace cuplug {
 
