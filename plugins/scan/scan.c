@@ -75,7 +75,14 @@ static inline chunk chunk_of(const job *j, int64_t c) {
       to[k] = (type *)j->to + chunks[k].to;                                                      \
       sum[k] = sums[k];                                                                          \
     }                                                                                            \
-    for (int64_t i = begin; i < end; i++)                                                        \
+    int64_t i = begin;                                                                           \
+    if ((type)0.5 == 0 && count == 1) /* integers wait so short that the loop itself counts */   \
+      for (; i + 4 <= end; i += 4)                                                               \
+        for (int64_t at = i; at < i + 4; at++) {                                                 \
+          sum[0] = join(sum[0], from[0][at * step]);                                             \
+          if (stores) to[0][at * step] = sum[0];                                                 \
+        }                                                                                        \
+    for (; i < end; i++)                                                                         \
       for (int k = 0; k < count; k++) {                                                          \
         sum[k] = join(sum[k], from[k][i * step]);                                                \
         if (stores) to[k][i * step] = sum[k];                                                    \
