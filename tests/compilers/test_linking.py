@@ -2,6 +2,7 @@
 """Several sources in one module, code that was compiled elsewhere, and nvcc, none of which needs a
 GPU; launches of what comes of it do."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -184,7 +185,7 @@ def test_nvcc_takes_code_of_both_sides():
     assert module["scale<float>"].signature == "scale<float>(float *, float)"
     assert module["hidden"].signature == "hidden(const int *)"
     assert {module[name].symbol for name in module} == set(symbols.kernels_in(module.image))
-    assert "cuplug" not in module.ptx
+    assert "cuplug" not in module.ptx.replace(os.getcwd(), "")  # no name of a temporary folder
     assert "both.cu" in module.ptx  # the lines that profilers show
 
 

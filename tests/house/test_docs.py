@@ -183,15 +183,18 @@ def links(document: Path) -> list[str]:
     return [m["target"] for m in LINK.finditer(FENCED.sub("", document.read_text()))]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_lead_somewhere(document: Path) -> None:
-    for target in links(document):
-        if target.startswith("https://"):
-            continue
-        path, _, anchor = target.partition("#")
-        file = (document.parent / path).resolve() if path else document
-        assert file.exists(), f"{document.name}: {target}"
-        assert not anchor or anchor in anchors(file), f"{document.name}: {target}"
+def leads_somewhere(document: Path, target: str) -> bool:
+    """Return whether the file and the heading that a link names exist."""
+    path, _, anchor = target.partition("#")
+    file = (document.parent / path).resolve() if path else document
+    return file.exists() and (not anchor or anchor in anchors(file))
+
+
+def test_links_lead_somewhere() -> None:
+    targets = [(document, target) for document in DOCUMENTS for target in links(document)]
+    inside = [pair for pair in targets if not pair[1].startswith("https://")]
+    assert len(inside) > 100
+    assert [pair for pair in inside if not leads_somewhere(*pair)] == []
 
 
 def test_the_readme_leads_to_every_document() -> None:
