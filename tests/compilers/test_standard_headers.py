@@ -226,3 +226,14 @@ def test_random_numbers_of_curand_on_a_gpu():
     cuplug.compile(UNIFORM)["uniform"][1, 128](cuplug.Out(x))
     assert np.unique(x).size > 120
     assert ((x > 0) & (x <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["", "#include <sys/types.h>\n", "typedef unsigned int uint;\n", "#define uint unsigned int\n"],
+)
+def test_kernels_for_nvcc_have_the_unsigned_types_of_glibc(before):
+    need_nvrtc()
+    source = f'{before}extern "C" __global__ void f(uint *x, ushort a, ulong n) {{ x[n] = a; }}'
+    module = cuplug.compile(source, architecture="90")
+    assert module["f"].signature == "f(unsigned int *, unsigned short, unsigned long long)"

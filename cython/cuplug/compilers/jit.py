@@ -83,7 +83,7 @@ class Program(NamedTuple):
             text,
             self.name,
             self.architecture,
-            [*self.options, *paths],
+            [*self.options, *paths, nvrtc.INCLUDED],
             names,
             self.headers,
             is_self_contained(self.source, self.headers),

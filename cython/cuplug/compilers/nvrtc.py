@@ -19,8 +19,10 @@ _STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standard")
 STANDARD_C, STANDARD_CPP = (os.path.join(_STANDARD, name) for name in ("c", "cpp"))
 # Of these, those that include none of CUDA's, and declare nothing that --minimal leaves out.
 _LIGHT = """assert.h cassert cfloat climits cstdint cstdio float.h limits.h math.h stdbool.h
-    stddef.h stdint.h stdio.h stdlib.h string.h"""
+    stddef.h stdint.h stdio.h stdlib.h string.h sys/types.h"""
 LIGHT = frozenset(_LIGHT.split())
+# Kernels written for nvcc use glibc's `uint`, which it declares everywhere.
+INCLUDED = "--pre-include=sys/types.h"
 NAMES = "__nv_name_map"  # the file of name expressions, in messages
 
 
