@@ -60,7 +60,7 @@ def find(name: str) -> Path:
 def plugin(name: str) -> Path:
     """Compile fixtures/<name>/ as an author would; return lib<name>.so."""
     source = next((HERE / "fixtures" / name).glob(f"{name}.c*"))
-    options = shlex.split(flags.plugin_flags(nvcc=source.suffix == ".cu"))
+    options = flags.plugin_flags(nvcc=source.suffix == ".cu")
     return compile_file(source, PLUGINS / f"lib{name}.so", options)
 
 
@@ -74,7 +74,7 @@ def shared_library(name: str, *includes: str) -> Path:
 
 def program(name: str, *options: str, uses_core: bool = True) -> Path:
     """Compile a C file of a room to a program, linked with the core if it uses that."""
-    source, libraries = find(name), shlex.split(flags.host_flags()) if uses_core else []
+    source, libraries = find(name), flags.host_flags() if uses_core else []
     include = f"-I{flags.get_include()}"
     output, given = BUILD / source.stem, [include, *options]
     return compile_file(source, output, given, *libraries, "-ldl", "-pthread")
@@ -97,7 +97,7 @@ def cython_module(source: Path, *pxd: Path) -> Path:
         raise RuntimeError(f"{source.name}: {(done.stderr.strip() or 'failed').splitlines()[-1]}")
     includes = [sysconfig.get_path("include"), flags.get_include()]
     options = ["-shared", "-fPIC", *(f"-I{path}" for path in includes)]
-    return compile_file(written, output, options, *shlex.split(flags.host_flags()))
+    return compile_file(written, output, options, *flags.host_flags())
 
 
 def typed_calls() -> Any:

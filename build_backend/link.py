@@ -4,6 +4,7 @@
 It writes what an editable installation does, so that pip lists, replaces and removes it.
 """
 
+import os
 import re
 import shutil
 import sys
@@ -20,6 +21,16 @@ def read_version() -> str:
     """Return the version of cuplug."""
     header = Path("include/cuplug/host.h").read_text()
     return re.search(r'#define CUPLUG_VERSION "([^"]+)"', header).group(1)
+
+
+def path_line(folder: str) -> str:
+    """Return the line of a .pth file that adds a folder.
+
+    Python decodes such files by the locale and does not start if that fails, so they are ASCII.
+    """
+    if folder.isascii():
+        return f"{folder}\n"
+    return f"import os, sys; sys.path.append(os.fsdecode({os.fsencode(folder)!r}))\n"
 
 
 def metadata() -> dict[str, str]:
@@ -50,7 +61,7 @@ def main() -> None:
         shutil.rmtree(old)
     folder = site / f"cuplug-{read_version()}.dist-info"
     texts = {folder / name: text for name, text in metadata().items()}
-    texts |= {site / "cuplug.pth": f"{sys.argv[1]}\n", scripts / "cuplug": COMMAND}
+    texts |= {site / "cuplug.pth": path_line(sys.argv[1]), scripts / "cuplug": COMMAND}
     texts[folder / "RECORD"] = "".join(f"{path},,\n" for path in [*texts, folder / "RECORD"])
     folder.mkdir()
     for path, text in texts.items():

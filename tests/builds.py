@@ -120,7 +120,7 @@ def build_plugin(once) -> Callable[..., Path]:
             file = source
             if not isinstance(source, Path):
                 (file,) = once(f"{key}_source", write).iterdir()
-            command = [*compiler, *shlex.split(flags.plugin_flags(nvcc=cuda)), *options]
+            command = [*compiler, *flags.plugin_flags(nvcc=cuda), *options]
             compile_library([*command, str(file), "-o", str(folder / f"lib{name}.so")])
 
         return once(key, fill) / f"lib{name}.so"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -101,7 +100,7 @@ def written(name: str, signatures: Sequence[str]) -> Path:
     head = "#include <cuplug/plugin.h>\nCUPLUG_ENTRY int nothing(const cuplug_call *call) {\n"
     body = f'  (void)call;\n  return CUPLUG_OK;\n}}\nCUPLUG_PLUGIN({name}, "1.0.0");\n'
     source.write_text(head + body + "\n".join([row.format(text) for text in signatures]) + "\n")
-    native.compile_file(source, directory / f"lib{name}.so", shlex.split(flags.plugin_flags()))
+    native.compile_file(source, directory / f"lib{name}.so", flags.plugin_flags())
     return directory
 
 

@@ -12,13 +12,24 @@ from importlib.util import find_spec
 from cuplug import __version__
 from cuplug.base import flags
 
+
+def _line(*options: str) -> str:
+    """Return flags as one line that a shell splits into these flags."""
+    line = " ".join(options)
+    if len(line.split()) == len(options):
+        return line
+    from cuplug.compilers import aliases  # which takes longer to import than to print the line
+
+    return aliases.command_line(options)
+
+
 QUICK = {
     "--version": lambda: f"cuplug {__version__}",
-    "--cflags": flags.plugin_flags,
-    "--cflags --nvcc": lambda: flags.plugin_flags(nvcc=True),
-    "--libs": flags.host_flags,
+    "--cflags": lambda: _line(*flags.plugin_flags()),
+    "--cflags --nvcc": lambda: _line(*flags.plugin_flags(nvcc=True)),
+    "--libs": lambda: _line(*flags.host_flags()),
     "--cmake": flags.get_cmake_path,
-    "--cflags --libs": lambda: f"{flags.plugin_flags()} {flags.host_flags()}",
+    "--cflags --libs": lambda: _line(*flags.plugin_flags(), *flags.host_flags()),
 }
 
 

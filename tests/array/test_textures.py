@@ -108,7 +108,7 @@ def test_what_textures_do_not_have(run_kernels):
     raises(ValueError, "set: seen float32 of shape (4, 3), wanted float32 of shape (3, 4)",
            texture.set, plane.T)
     raises(TypeError, "it was made before", texture.__init__, plane)
-    f = cuplug.compile("__global__ void f(int x) {}")["f"]
+    f = cuplug.compile("__global__ void f(signed char x) {}")["f"]
     raises(ValueError, "f: argument 1: seen <texture", f[1, 1], texture)
     """
     run_kernels(body)

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from cuplug.__main__ import QUICK
 from cuplug.base.flags import PACKAGE
 from cuplug.commands.cli import main
+from cuplug.compilers import aliases
 from processes import run
 
 SOURCE = """
@@ -59,6 +60,22 @@ def test_flags_for_nvcc_name_the_same_headers():
     assert plain[-1] == nvcc[-1]
     assert nvcc[:2] == ["-shared", "-Xcompiler"]
     assert (Path(plain[-1].removeprefix("-I")) / "cuplug" / "plugin.h").exists()
+
+
+def test_flags_have_no_spaces_of_their_own(tmp_path, monkeypatch):
+    """Of a package in a folder with a space the shell gets a link."""
+    folder = tmp_path / "my programs"
+    folder.mkdir()
+    (folder / "plugin.h").touch()
+    monkeypatch.setenv("CUPLUG_CACHE_DIR", str(tmp_path / "cache"))
+    options = ["-shared", f"-I{folder}", f"-Wl,-rpath,{folder}"]
+    for _ in range(2):
+        words = aliases.command_line(options).split()
+        assert words[0] == "-shared"
+        assert (Path(words[1].removeprefix("-I")) / "plugin.h").exists()
+        assert Path(words[2].removeprefix("-Wl,-rpath,")).samefile(folder)
+    monkeypatch.setenv("CUPLUG_CACHE_DIR", str(tmp_path / "no cache"))
+    assert aliases.command_line(options) == " ".join(options)
 
 
 def test_libs_link_a_program(tmp_path):

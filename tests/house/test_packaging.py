@@ -3,6 +3,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -215,17 +216,21 @@ def test_each_target_finds_how_to_install_what_it_needs(tmp_path):
     run_at(["make", "-n", "-f", "build_backend/build.mk", *settings, *made], ROOT)
 
 
-def test_environment_has_the_package_and_the_command(tmp_path):
+@pytest.mark.parametrize("name", ["built", "a büilt one"])
+def test_environment_has_the_package_and_the_command(name, tmp_path):
     run_at([sys.executable, "-m", "venv", "--without-pip", "an environment"], tmp_path)
     scripts = tmp_path / "an environment" / "bin"
     packages = os.pathsep.join(path for path in sys.path if path and Path(path) != BUILT)
+    built = tmp_path / name
+    built.symlink_to(BUILT)
     for _ in range(2):
-        run_at([str(scripts / "python"), str(BACKEND / "link.py"), str(BUILT)], ROOT)
+        run_at([str(scripts / "python"), str(BACKEND / "link.py"), str(built)], ROOT)
     (tmp_path / "command").symlink_to(scripts / "cuplug")
     listed = run_at([str(tmp_path / "command"), "list"], ROOT / "cython", PYTHONPATH=packages)
     assert "gather" in listed
     code = "import cuplug; from importlib.metadata import version; print(version('cuplug'))"
-    seen = run_at([str(scripts / "python"), "-c", code], tmp_path, PYTHONPATH=packages)
+    python = [str(scripts / "python"), "-c", code]
+    seen = run_at(python, tmp_path, PYTHONPATH=packages, LC_ALL="C")
     (record,) = tmp_path.rglob("cuplug-*.dist-info/RECORD")
     assert record.parent.name == f"cuplug-{seen.strip()}.dist-info"
     written = [Path(line.split(",")[0]) for line in record.read_text().splitlines()]
@@ -244,7 +249,8 @@ def test_what_the_demo_says_to_try_works(tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(EXAMPLES)
     import demo
 
-    python = f"PYTHONPATH={os.pathsep.join(path for path in sys.path if path)} {sys.executable}"
+    search = shlex.quote(os.pathsep.join(path for path in sys.path if path))
+    python = f"PYTHONPATH={search} {shlex.quote(sys.executable)}"
     demo.say_next(f"{python} -m cuplug", python)
     heading, *commands, last = capsys.readouterr().out.splitlines()
     assert (heading, last) == ("Try next:", "`make` builds the other stock plugins, too.")

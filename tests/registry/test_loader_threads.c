@@ -54,7 +54,7 @@ static void copy_plugin(const char *from, int round_number) {
   snprintf(path, sizeof(path), "%s/%d", folder, round_number);
   CHECK(!mkdir(path, 0755));
   snprintf(path, sizeof(path), "%s/%d/libgather.so", folder, round_number);
-  snprintf(command, sizeof(command), "cp %s/libgather.so %s", from, path);
+  snprintf(command, sizeof(command), "cp '%s/libgather.so' '%s'", from, path);
   CHECK(!system(command));
 }
 

@@ -38,7 +38,7 @@ def compile_table(request, tmp_path):
     def run(n_spaces=0, doc="Half.", name="half"):
         source, library = tmp_path / f"half.{request.param}", tmp_path / f"lib{name}.so"
         source.write_text(TEXT % (" " * n_spaces, doc, name))
-        options = flags.plugin_flags(nvcc=request.param == "cu").split()
+        options = flags.plugin_flags(nvcc=request.param == "cu")
         command = [*compiler, *options, str(source), "-o", str(library)]
         done = subprocess.run(command, capture_output=True, text=True)
         return done, library

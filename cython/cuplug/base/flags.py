@@ -42,12 +42,12 @@ def get_cmake_path() -> str:
     return os.path.join(PACKAGE, "lib", "cmake", "cuplug")
 
 
-def plugin_flags(nvcc: bool = False) -> str:
+def plugin_flags(nvcc: bool = False) -> list[str]:
     """Return the flags that compile a plugin, for a C or C++ compiler or for nvcc."""
-    include = f"-I{get_include()}"
+    host = ["-fPIC", "-fvisibility=hidden"]
     if nvcc:
-        return f"-shared -Xcompiler -fPIC,-fvisibility=hidden,-fvisibility-inlines-hidden {include}"
-    return f"-shared -fPIC -fvisibility=hidden {include}"
+        host = ["-Xcompiler", ",".join((*host, "-fvisibility-inlines-hidden"))]
+    return ["-shared", *host, f"-I{get_include()}"]
 
 
 def compiler(architectures: Sequence[int], cxx: bool) -> list[str]:
@@ -112,7 +112,7 @@ def _joined(options: Sequence[str]) -> list[str]:
     return " ".join(options).replace("-z ", "-z,").split()
 
 
-def host_flags() -> str:
+def host_flags() -> list[str]:
     """Return the flags that link a C program with the core."""
     directory = lib_directory()
-    return f"-L{directory} -lcuplug -Wl,-rpath,{directory}"
+    return [f"-L{directory}", "-lcuplug", f"-Wl,-rpath,{directory}"]

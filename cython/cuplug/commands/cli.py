@@ -10,6 +10,7 @@ import click
 
 from cuplug import __version__
 from cuplug.base import flags
+from cuplug.compilers import aliases
 from cuplug.errors import CudaError, NotFoundError, PluginError
 
 EXIT_FINE = 0
@@ -60,8 +61,9 @@ def main(context: click.Context, cflags: bool, nvcc: bool, libs: bool, cmake: bo
     """
     if nvcc and not cflags:
         raise click.UsageError("--nvcc goes with --cflags")
-    parts = [flags.plugin_flags(nvcc)] if cflags else []
-    parts += [flags.host_flags()] if libs else []
+    options = flags.plugin_flags(nvcc) if cflags else []
+    options += flags.host_flags() if libs else []
+    parts = [aliases.command_line(options)] if options else []
     parts += [flags.get_cmake_path()] if cmake else []
     if parts:
         click.echo(" ".join(parts))
