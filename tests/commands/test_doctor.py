@@ -10,6 +10,7 @@ from cuplug.commands import doctor, examine_cuda, examine_setup
 from cuplug.commands import machine as machines
 from cuplug.commands.cli import main
 from cuplug.commands.machine import NOTE, OK, PROBLEM, Machine
+from cuplug.compilers import processes
 from cuplug.compilers.toolkit import Toolkit, find_toolkit
 from cuplug.cuda.devices import Device
 from cuplug.errors import CompileError
@@ -60,6 +61,34 @@ def test_a_listing_that_fails_is_a_finding(monkeypatch):
     monkeypatch.setattr(machines.cuplug, "plugins", fails)
     found = doctor.examine()
     assert any(f.level == PROBLEM and "no path" in f.text for f in found)
+
+
+def test_temporary_files(tmp_path, monkeypatch):
+    def examined(**variables):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        found = list(examine_setup.examine_temporary_files(Machine()))
+        return [(finding.level, finding.text) for finding in found]
+
+    cache = str(tmp_path / "cache")
+    kept = (OK, f"compiled code is kept in {cache}")
+    variables = {"TMPDIR": str(tmp_path), "CUPLUG_CACHE_DIR": cache}
+    assert examined(**variables) == [(OK, f"compilers work in {tmp_path}"), kept]
+    used, note, _ = examined(TMPDIR=str(tmp_path / "none"))
+    assert used[0] == OK
+    assert note == (NOTE, f"TMPDIR={tmp_path}/none is not used")
+    monkeypatch.setattr(processes, "temporary_places", lambda: iter(["/proc", f"{tmp_path}/none"]))
+    note, _ = examined()
+    assert note[0] == NOTE
+    assert note[1].startswith("no folder for temporary files is usable: operators from source can")
+    assert "\n/proc: " in note[1]
+    assert f"\n{tmp_path}/none: No such file or directory" in note[1]
+    (tmp_path / "file").touch()
+    cache = str(tmp_path / "file")
+    text = f"compiled code is not kept: {cache} cannot be written"
+    assert examined(CUPLUG_CACHE_DIR=cache)[-1] == (NOTE, text)
+    text = "compiled code is not kept (CUPLUG_CACHE_BYTES=0)"
+    assert examined(CUPLUG_CACHE_BYTES="0")[-1] == (NOTE, text)
 
 
 @pytest.mark.parametrize(

@@ -142,15 +142,51 @@ def test_a_user_without_a_home_has_no_cache(tmp_path, monkeypatch):
 def test_what_a_killed_process_left_is_removed_later(directory, monkeypatch):
     monkeypatch.setenv("CUPLUG_CACHE_BYTES", "200")
     cache.put(KEY, "cubin", b"data")
-    fresh, stale = directory / ".tmp-1-a", directory / ".tmp-2-b"
-    other = directory / "notes.txt"
-    for path in (fresh, stale, other):
-        path.write_text("torn")
-    os.utime(stale, (time.time() - 7200,) * 2)
-    cache.put(cache.key("next"), "cubin", b"data")
-    assert [path.exists() for path in (fresh, stale, other)] == [True, False, True]
-    assert cache.clear() == 3
-    assert other.exists()
+    code = """
+import os
+from cuplug.compilers import cache
+cache._write = lambda path, parts: os.kill(os.getpid(), 9)
+cache.put(cache.key("killed"), "cubin", b"data")
+"""
+
+    def kill():
+        code_of_end = subprocess.run([sys.executable, "-c", code]).returncode
+        return code_of_end, len(os.listdir(directory))
+
+    assert kill() == (-9, 2)
+    cache.put(cache.key("next"), "cubin", b"data")  # one that looks at the whole directory
+    assert [entry.n_bytes for entry in cache.entries()] == [4 + cache.TRAILER_BYTES] * 2
+    assert len(os.listdir(directory)) == 2
+    assert kill() == (-9, 3)
+    assert cache.clear() == 2
+    assert os.listdir(directory) == []
+
+
+USERS = [".tmp-notes", "notes.txt", f"{KEY}.so", f"{KEY}.pdf", f"{KEY[:63]}.cubin", KEY]
+
+
+@pytest.mark.parametrize("name", USERS)
+def test_files_of_users_stay(directory, monkeypatch, name):
+    """They are older than all entries, and there are too many bytes."""
+    monkeypatch.setenv("CUPLUG_CACHE_BYTES", "200")
+    directory.mkdir(mode=0o700)
+    (directory / name).write_text("precious" * 100)
+    os.utime(directory / name, (0, 0))
+    for k in range(5):
+        cache.put(cache.key(str(k)), "cubin", b"data")
+    assert [Path(entry.path).name for entry in cache.entries()] != []
+    assert name not in [Path(entry.path).name for entry in cache.entries()]
+    cache.clear()
+    assert (directory / name).read_text() == "precious" * 100
+
+
+def test_a_working_directory_that_was_removed(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    monkeypatch.setenv("CUPLUG_CACHE_DIR", "relative")
+    (tmp_path / "gone").rmdir()
+    assert cache.put(KEY, "cubin", b"data") is None
+    assert cache.get(KEY, "cubin") is None
 
 
 def test_no_cache(monkeypatch):

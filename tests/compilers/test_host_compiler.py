@@ -6,9 +6,8 @@ import importlib.util
 import os
 import re
 import shutil
-import stat
+import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -224,26 +223,30 @@ def has_ended(pid):
     return False
 
 
-def test_no_room_for_temporary_files(monkeypatch):
-    def full(*arguments, **settings):
+def test_no_room_for_temporary_files(tmp_path, monkeypatch):
+    def full(job, directory, names):
         raise OSError(28, "No space left on device", "/full")
 
-    monkeypatch.setattr(tempfile, "TemporaryDirectory", full)
+    monkeypatch.setattr(host_compiler, "_compile_library", full)
     with pytest.raises(cuplug.CompileError, match="compiling: /full: No space left on device"):
         answer("int answer(void) { return 9; }")
 
 
-def test_what_killed_processes_left_is_removed(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    old, new, other = (tmp_path / name for name in ("cuplug-code-1", "cuplug-code-2", "else"))
-    for folder in (old, new, other):
-        folder.mkdir()
-        (folder / "source.c").touch()
-    for folder in (old, other):
-        os.utime(folder, (0, 0))
+def test_temporary_files_are_kept_apart_and_removed(tmp_path, monkeypatch):
+    """What a killed process left goes, too; what looks like it is a user's."""
+    folder, seen = tmp_path / "temporary", []
+    (folder / "cuplug-code-samples").mkdir(parents=True)
+    os.utime(folder / "cuplug-code-samples", (0, 0))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    code = "import os; from cuplug.compilers import processes as p; "
+    killed = f"{code}c = p.working_directory(); c.__enter__(); os.kill(os.getpid(), 9)"
+    assert subprocess.run([sys.executable, "-c", killed]).returncode == -9
+    assert len(os.listdir(folder)) == 2
+    at = host_compiler.run
+    monkeypatch.setattr(host_compiler, "run", lambda c, d: seen.append(d) or at(c, d))
     assert answer("int answer(void) { return 10; }") == 10
-    assert sorted(os.listdir(tmp_path)) == ["cache", "cuplug-code-2", "else"]
-    assert stat.S_IMODE(new.stat().st_mode)
+    assert os.listdir(folder) == ["cuplug-code-samples"]
+    assert {os.path.dirname(path) for path in seen} == {str(folder)}
 
 
 def compilers():

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,15 +13,16 @@ from cuplug.author.sources import CUDA_SUFFIX, BuildError, Source, find_source, 
 from cuplug.base import flags
 from cuplug.base.checks import absolute, texts_of
 from cuplug.base.public import public
+from cuplug.errors import CompileError
 
 if TYPE_CHECKING:
+    import subprocess
+
     from cuplug.author.check import Finding
 
 # Without a GPU to ask: code for 8.x and 9.0, and PTX for all that is newer.
 USUAL_ARCHITECTURES = (80, 90)
 ALL_ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
-# A library is made in a folder beside it, whose name nobody takes for a plugin.
-BESIDE = ".cuplug-"
 
 
 @dataclass
@@ -81,9 +83,7 @@ def build_library(
     options: Sequence[str] = (),
 ) -> Built:
     """Compile and check a plugin; other arguments and errors as for `build`."""
-    import tempfile
-
-    from cuplug.compilers.processes import remove_stale
+    from cuplug.compilers import temporary
     from cuplug.compilers.toolkit import find_nvcc
 
     given = texts_of("build", "options", options)
@@ -92,13 +92,13 @@ def build_library(
     nvcc = find_nvcc() if source.has_cuda else None
     architectures = choose_architectures(arch, nvcc) if nvcc else ()
     folder = os.path.dirname(library)
-    try:
-        beside = tempfile.TemporaryDirectory(prefix=BESIDE, dir=folder)
-    except OSError as error:
-        message = f"build: output: {folder}: no library can be put there: {error.strerror}"
-        raise BuildError(message) from None
-    remove_stale(folder, BESIDE)
-    with beside as directory:
+    temporary.sweep(folder)
+    with contextlib.ExitStack() as stack:
+        try:
+            directory = stack.enter_context(temporary.folder(folder))
+        except OSError as error:
+            message = f"build: output: {folder}: no library can be put there: {error.strerror}"
+            raise BuildError(message) from None
         fresh = os.path.join(directory, os.path.basename(library))
         log = _compile(source, nvcc, architectures, given, fresh)
         findings = _check(source, fresh)
@@ -218,21 +218,37 @@ def _compiler(file: str, nvcc: str | None, architectures: tuple[int, ...]) -> li
 
 
 def _output_of(command: list[str]) -> str:
-    """Run a command; return what it wrote."""
+    """Run a command, with its temporary files in a private folder; return what it wrote."""
     import shlex
-    import subprocess
+
+    from cuplug.compilers.processes import working_directory
 
     try:
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-        )
-    except OSError as error:
-        advice = "install a compiler, or set CC, CXX or CUDACXX"
-        raise BuildError(f"build: {command[0]}: {error.strerror}: {advice}") from None
+        with working_directory() as directory:
+            done = _run(command, directory)
+    except CompileError as error:
+        raise BuildError(f"build: {error}") from None
     if done.returncode:
         said = done.stdout.rstrip()
         raise BuildError(f"build: {command[0]} says\n{said}\nto\n{shlex.join(command)}")
     return done.stdout
+
+
+def _run(command: list[str], directory: str) -> subprocess.CompletedProcess[str]:
+    import subprocess
+
+    try:
+        return subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "TMPDIR": directory},
+            text=True,
+            errors="replace",
+        )
+    except OSError as error:
+        advice = "install a compiler, or set CC, CXX or CUDACXX"
+        raise BuildError(f"build: {command[0]}: {error.strerror}: {advice}") from None
 
 
 def _check(source: Source, library: str) -> list[Finding]:

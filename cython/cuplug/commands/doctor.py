@@ -16,6 +16,7 @@ EXAMINATIONS: list[tuple[str, Callable[[Machine], Iterator[Finding]]]] = [
     ("gpu", examine_cuda.examine_gpus),
     ("toolkit", examine_cuda.examine_toolkit),
     ("compilers", examine_setup.examine_compilers),
+    ("temporary files", examine_setup.examine_temporary_files),
     ("search path", examine_setup.examine_search_path),
     ("plugins", examine_setup.examine_plugins),
     ("architectures", examine_cuda.examine_architectures),

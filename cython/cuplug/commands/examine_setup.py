@@ -15,7 +15,7 @@ import cuplug
 from cuplug.adoption.description import sidecar_of
 from cuplug.base import flags
 from cuplug.commands.machine import NOTE, OK, PROBLEM, Finding, Machine
-from cuplug.compilers import host_compiler, nvrtc
+from cuplug.compilers import cache, host_compiler, nvrtc, processes
 from cuplug.errors import CompileError
 
 VARIABLES = (
@@ -55,6 +55,34 @@ def examine_compilers(machine: Machine) -> Iterator[Finding]:
     except CompileError as error:
         advice = "for kernels from source on a GPU, install it: pip install nvidia-cuda-nvrtc"
         yield Finding(NOTE, str(error).partition(":")[0], advice)
+
+
+def examine_temporary_files(machine: Machine) -> Iterator[Finding]:
+    """Name where compilers put temporary files, and where compiled code is kept."""
+    advice = "set TMPDIR to a folder that exists and that only you can write"
+    wanted = os.environ.get("TMPDIR", "")
+    try:
+        with processes.working_directory() as directory:
+            used = os.path.dirname(directory)
+        yield Finding(OK, f"compilers work in {used}")
+        if wanted and used != wanted:
+            yield Finding(NOTE, f"TMPDIR={wanted} is not used", advice)
+    except CompileError as error:
+        problem, *reasons = str(error).removeprefix("compile: ").split("\n")
+        text = f"{problem.partition(';')[0]}: operators from source cannot be compiled"
+        yield Finding(NOTE, "\n".join([text, *map(str.strip, reasons)]), advice)
+    yield from _examine_cache()
+
+
+def _examine_cache() -> Iterator[Finding]:
+    folder = cache.directory()
+    if not cache.limit():
+        yield Finding(NOTE, "compiled code is not kept (CUPLUG_CACHE_BYTES=0)")
+    elif cache.make_directory() and os.access(folder, os.W_OK):
+        yield Finding(OK, f"compiled code is kept in {folder}")
+    else:
+        advice = "set CUPLUG_CACHE_DIR to a folder that only you can write"
+        yield Finding(NOTE, f"compiled code is not kept: {folder} cannot be written", advice)
 
 
 def examine_search_path(machine: Machine) -> Iterator[Finding]:

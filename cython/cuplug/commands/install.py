@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import cuplug
 from cuplug.author.check import ERROR, check_file
 from cuplug.author.sources import library_at
 from cuplug.commands.output import print_json, print_lines
+from cuplug.compilers import temporary
 from cuplug.discovery.fields import check_owner
 from cuplug.discovery.table import read_table
 from cuplug.errors import NotFoundError, PluginError
@@ -101,15 +101,17 @@ def _choose_folder() -> str:
 @contextmanager
 def _folder_beside(folder: str) -> Iterator[str]:
     """Make a folder in `folder`, which only this user, root and those who are allowed may write."""
+    beside = ExitStack()
     try:
         check_owner(folder)
-        beside = tempfile.TemporaryDirectory(prefix=".cuplug-", dir=folder)
+        temporary.sweep(folder)
+        path = beside.enter_context(temporary.folder(folder))
     except OSError as error:
         raise PluginError(f"install: {folder}: {error.strerror}") from None
     except (NotFoundError, PluginError) as error:
         reason = "no such folder" if isinstance(error, NotFoundError) else error
         raise PluginError(f"install: {folder}: {reason}") from None
-    with beside as path:
+    with beside:
         yield path
 
 

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,6 +18,8 @@ from cuplug.author.sources import libraries_at
 from cuplug.base.flags import PACKAGE
 from cuplug.call.operator import Operator
 from cuplug.commands.pins import check_names, read_pins, settable
+from cuplug.compilers.processes import temporary_places
+from cuplug.compilers.temporary import private_folder
 from cuplug.compilers.toolkit import find_nvcc
 from cuplug.cuda.devices import available_devices
 from cuplug.lookup.find import find, load
@@ -191,7 +192,7 @@ def _run(prefix: list[str], options: dict[str, Any]) -> tuple[list[dict[str, Any
     command = [*prefix, sys.executable, "-m", "cuplug.commands.trial", json.dumps(options)]
     root = os.path.dirname(PACKAGE)
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
-    with tempfile.TemporaryDirectory() as scratch:  # Hypothesis keeps files where it runs
+    with private_folder(temporary_places()) as scratch:  # Hypothesis keeps files where it runs
         env = os.environ | {"PYTHONPATH": path, "HYPOTHESIS_STORAGE_DIRECTORY": scratch}
         return _run_command(command, env)
 
@@ -221,7 +222,7 @@ def _sanitize(options: dict[str, Any]) -> list[Result]:
     if not program:
         return []
     name = "CUDA: the same result again"
-    with tempfile.TemporaryDirectory() as directory:
+    with private_folder(temporary_places()) as directory:
         log = os.path.join(directory, "log")
         prefix = [program, "--tool", "memcheck", "--error-exitcode", str(SANITIZER_STATUS)]
         some = {"properties": [name], "examples": SANITIZER_EXAMPLES, "isolate": False}

@@ -3,20 +3,22 @@
 
 An entry is one file, `<key>.<kind>`: what was stored, then a trailer with its length and SHA-256.
 ELF files ignore what follows them, so that a stored shared library can be loaded as it is. Writing
-goes to a temporary name in the same directory, then a rename: readers see a whole entry or none,
-there is no lock that could be left behind, and a file that is torn or damaged fails its checksum.
-The least recently used entries go first when the directory outgrows its bound, at which one put in
-many looks.
+goes to a temporary folder in the same directory, then a rename: readers see a whole entry or none,
+and a file that is torn or damaged fails its checksum. No lock is needed for this; those of
+key_lock.py only save work. The least recently used entries go first when the directory outgrows its
+bound, at which one put in many looks. Files that are not entries are never removed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import time
 from collections.abc import Iterable, Iterator
 
+from cuplug.compilers import temporary
 from cuplug.compilers.program import sha256
 from cuplug.discovery.fields import check_owner
 from cuplug.errors import NotFoundError, PluginError
@@ -25,8 +27,7 @@ FORMAT = "cuplug cache 1"  # another one when entries change their form or meani
 MAGIC = b"cuplug01"
 TRAILER_BYTES = 8 + 32 + len(MAGIC)  # length, little-endian; SHA-256; magic
 DEFAULT_BYTES = 1 << 30
-TEMPORARY = ".tmp-"
-STALE_S = 3600.0  # a temporary file this old is of a process that was killed
+_NAME = re.compile(r"[0-9a-f]{64}\.[a-z]+")
 TOUCH_S = 60.0  # an entry used again so soon keeps its time
 
 
@@ -44,7 +45,9 @@ def directory() -> str:
     """Return the directory: $CUPLUG_CACHE_DIR, else `cuplug` in $XDG_CACHE_HOME or ~/.cache."""
     chosen = os.environ.get("CUPLUG_CACHE_DIR")
     if chosen:
-        return os.path.abspath(chosen)
+        with contextlib.suppress(OSError):  # of a working directory that was removed
+            return os.path.abspath(chosen)
+        return chosen
     base = os.environ.get("XDG_CACHE_HOME", "")
     home = base if os.path.isabs(base) else os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(home, "cuplug")
@@ -83,16 +86,15 @@ def put(key: str, kind: str, data: bytes) -> str | None:
 
     Older entries give way when the directory is seen to outgrow its bound.
     """
-    if len(data) + TRAILER_BYTES > limit() or not _make_directory():
+    if len(data) + TRAILER_BYTES > limit() or not make_directory():
         return None
     final = _path(key, kind)
-    temporary = os.path.join(directory(), f"{TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}")
     try:
-        _write(temporary, [data, _trailer(data)])
-        os.rename(temporary, final)
+        with temporary.folder(directory()) as aside:
+            fresh = os.path.join(aside, "entry")
+            _write(fresh, [data, _trailer(data)])
+            os.rename(fresh, final)
     except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
         return None
     if _is_turn(len(data)):
         _evict(keep=final)
@@ -114,13 +116,13 @@ def entries() -> list[Entry]:
     found = [
         Entry(path, os.path.basename(path).partition(".")[2], status.st_size, status.st_mtime)
         for path, status in _files()
-        if not os.path.basename(path).startswith(TEMPORARY)
     ]
     return sorted(found, key=lambda entry: (entry.used, entry.path))
 
 
 def clear() -> int:
-    """Remove every entry, and what killed processes left; return the number of files removed."""
+    """Remove every entry, and what killed processes left; return the number of entries removed."""
+    temporary.sweep(directory())
     return sum(_remove(path) for path, _ in _files())
 
 
@@ -166,7 +168,8 @@ def _is_own(status: os.stat_result) -> bool:
 def _is_own_directory() -> bool:
     """Whether only this user may write it, and only root and this user what leads to it."""
     try:
-        if not os.path.isabs(directory()) or not _is_own(os.stat(directory())):
+        about = os.stat(directory())
+        if not (os.path.isabs(directory()) and stat.S_ISDIR(about.st_mode) and _is_own(about)):
             return False
         check_owner(directory())
     except (NotFoundError, OSError, PluginError):
@@ -174,7 +177,8 @@ def _is_own_directory() -> bool:
     return True
 
 
-def _make_directory() -> bool:
+def make_directory() -> bool:
+    """Create the directory where it is missing; return whether it can be used."""
     if os.path.isabs(directory()):  # not for a user without a home: "~/.cache" stays as it is
         with contextlib.suppress(OSError, RecursionError):  # of a path of a thousand folders
             os.makedirs(directory(), mode=0o700, exist_ok=True)
@@ -188,20 +192,22 @@ def _write(path: str, parts: Iterable[bytes]) -> None:
 
 
 def _files() -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files that are ours, by their names: others in the directory are left alone."""
+    """Yield the entries, which have the name and the end of one: other files are left alone."""
     try:
         listed = list(os.scandir(directory()))
     except OSError:
         return
     for file in listed:
-        digits = file.name.partition(".")[0]
-        is_entry = len(digits) == 64 and not set(digits) - set("0123456789abcdef")
-        if not is_entry and not file.name.startswith(TEMPORARY):
-            continue
-        with contextlib.suppress(OSError):
-            status = file.stat(follow_symlinks=False)
-            if stat.S_ISREG(status.st_mode):
-                yield file.path, status
+        if _NAME.fullmatch(file.name):
+            with contextlib.suppress(OSError):
+                status = file.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode) and _ends_as_entry(file.path, status.st_size):
+                    yield file.path, status
+
+
+def _ends_as_entry(path: str, n_bytes: int) -> bool:
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        return os.pread(file.fileno(), len(MAGIC), max(0, n_bytes - len(MAGIC))) == MAGIC
 
 
 def _remove(path: str) -> bool:
@@ -219,11 +225,10 @@ def _is_turn(n_bytes: int) -> bool:
 
 def _evict(keep: str) -> None:
     """Remove the least recently used entries beyond the bound, and what killed processes left."""
+    temporary.sweep(directory())
     files = sorted(_files(), key=lambda file: file[1].st_mtime)
     total = sum(status.st_size for _, status in files)
     for path, status in files:
-        is_temporary = os.path.basename(path).startswith(TEMPORARY)
-        is_stale = is_temporary and time.time() - status.st_mtime > STALE_S
-        if is_stale or (total > limit() and not is_temporary and path != keep):
+        if total > limit() and path != keep:
             _remove(path)
             total -= status.st_size

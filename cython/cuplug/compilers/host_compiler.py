@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from cuplug.base.flags import command_of
 from cuplug.compilers import cache as disk
-from cuplug.compilers import host_includes
+from cuplug.compilers import host_includes, key_lock
 from cuplug.compilers.processes import run, working_directory
 from cuplug.errors import CompileError
 
@@ -103,7 +103,7 @@ def compile_host(
     job = job_of("host code", source, FLAGS, options)
     key = host_includes.key_of(job.key)
     if key not in _loaded:
-        library, key = _load(job, key, names)
+        library, key = _load(job, names)
         _loaded.setdefault(key, library)
     address = ctypes.cast(getattr(_loaded[key], symbol), ctypes.c_void_p).value
     assert address is not None
@@ -176,11 +176,23 @@ def _told(compiler: tuple[str, ...], variables: tuple[str, ...], about: str) -> 
     return run([*compiler, "-v", "-E", "-x", "c", "/dev/null"], "/").output
 
 
-def _load(job: Job, key: str, names: dict[str, str]) -> tuple[ctypes.CDLL, str]:
+def _load(job: Job, names: dict[str, str]) -> tuple[ctypes.CDLL, str]:
     """Return a library and its key, from the disk or newly compiled."""
+    if stored := _stored(job):
+        return stored
+    with key_lock.held(job.key):
+        return _stored(job) or _compile(job, names)
+
+
+def _stored(job: Job) -> tuple[ctypes.CDLL, str] | None:
+    key = host_includes.key_of(job.key)
     if path := disk.get_path(key, "so"):
         with contextlib.suppress(OSError):
             return _open(path), key
+    return None
+
+
+def _compile(job: Job, names: dict[str, str]) -> tuple[ctypes.CDLL, str]:
     with working_directory() as directory:
         made = _compile_library(job, directory, names)
         try:

@@ -11,7 +11,7 @@ import os
 from typing import Any
 
 from cuplug.compilers import cache as disk
-from cuplug.compilers import host_compiler, host_includes
+from cuplug.compilers import host_compiler, host_includes, key_lock
 from cuplug.compilers.kernel_types import (
     BFLOAT,
     BOOL,
@@ -57,11 +57,21 @@ def types_of(
     """
     source = f"{source}\n__typeof__(&{function}) {_VARIABLE};\n"
     job = host_compiler.job_of("host types", source, FLAGS, options)
+    found = _stored(job)
+    if found is None:
+        with key_lock.held(job.key):
+            found = _stored(job) or _compile(job, names)
+    return found
+
+
+def _stored(job: host_compiler.Job) -> tuple[int, ...] | None:
     key = host_includes.key_of(job.key)
-    if key in _found:
-        return _found[key]
-    if (stored := disk.get(key, "types")) is not None:
-        return _found.setdefault(key, tuple(map(int, stored.split())))
+    if key not in _found and (stored := disk.get(key, "types")) is not None:
+        _found[key] = tuple(map(int, stored.split()))
+    return _found.get(key)
+
+
+def _compile(job: host_compiler.Job, names: dict[str, str]) -> tuple[int, ...]:
     with working_directory() as directory:
         codes = _read(host_compiler.compile_object(job, directory, names))
         key = host_includes.keep(job.key, directory)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cuplug.base.checks import check_text, check_texts, texts_of
-from cuplug.compilers import cache, kernel_types, nvrtc
+from cuplug.compilers import cache, kernel_types, key_lock, nvrtc
 from cuplug.compilers.headers import included_texts, is_self_contained
 from cuplug.compilers.program import compile_program
 from cuplug.errors import CompileError
@@ -132,13 +132,17 @@ def compile_to_binary(
 
 def kept(key: str, is_whole: bool, make: Callable[[], Binary]) -> Binary:
     """Return what was made before, else what `make` does; kept where the key tells all of it."""
-    binary = (_memory.get(key) or _load(key)) if is_whole else None
+    if not is_whole:
+        return make()
+    binary = _memory.get(key) or _load(key)
     if binary is None:
-        binary = make()
-        if is_whole:
-            cache.put(key, "cubin", _pack(binary))
+        with key_lock.held(key):
+            binary = _load(key)
+            if binary is None:
+                binary = make()
+                cache.put(key, "cubin", _pack(binary))
     # Two threads may both have compiled it: the first is kept.
-    return _memory.setdefault(key, binary) if is_whole else binary
+    return _memory.setdefault(key, binary)
 
 
 def compile_to_ptx(

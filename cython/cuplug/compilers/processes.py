@@ -9,12 +9,11 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from cuplug.compilers import cache, temporary
 from cuplug.errors import CompileError
 
 LIMIT_S = 120.0  # of one run
 MOST_BYTES = 1 << 20  # of its output, that are kept
-PREFIX = "cuplug-code-"
-STALE_S = 3600.0  # a folder this old is of a process that was killed
 
 
 class Run(NamedTuple):
@@ -51,7 +50,9 @@ def run(command: list[str], directory: str, start: str | None = None) -> Run:
             start_new_session=True,
         )
     except OSError as error:
-        raise CompileError(f"{command[0]}: it cannot be started: {error.strerror}") from None
+        other = "" if error.filename in (None, command[0]) else f"{error.filename}: "  # /dev/null
+        said = f"{command[0]}: it cannot be started: {other}{error.strerror}"
+        raise CompileError(said) from None
     end = time.monotonic() + LIMIT_S
     with process:
         assert process.stdout is not None
@@ -81,33 +82,27 @@ def _read(pipe: int, end: float) -> bytes:
 
 @contextlib.contextmanager
 def working_directory() -> Iterator[str]:
-    """Make a directory, to be removed at the end; remove those that killed processes left.
+    """Create a temporary folder that only this user can reach; remove it at the end.
 
     Raises
     ------
     CompileError
-        The file system does not allow it, or has no room.
+        There is no place for one, or no room.
     """
-    import tempfile
-
-    try:
-        with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as directory:
-            remove_stale(os.path.dirname(directory), PREFIX)
+    with temporary.private_folder(temporary_places()) as directory:
+        temporary.sweep(os.path.dirname(directory))
+        try:
             yield directory
-    except OSError as error:
-        place = error.filename or tempfile.gettempdir()
-        raise CompileError(f"compiling: {place}: {error.strerror or error}") from None
+        except OSError as error:
+            place = error.filename or directory
+            raise CompileError(f"compiling: {place}: {error.strerror or error}") from None
 
 
-def remove_stale(parent: str, prefix: str) -> None:
-    """Remove the user's folders of a prefix that are so old that a killed process left them."""
-    import shutil
-
-    with contextlib.suppress(OSError), os.scandir(parent) as listed:
-        for entry in listed:
-            if not entry.name.startswith(prefix):
-                continue
-            with contextlib.suppress(OSError):
-                about = entry.stat(follow_symlinks=False)
-                if about.st_uid == os.geteuid() and time.time() - about.st_mtime > STALE_S:
-                    shutil.rmtree(entry.path, ignore_errors=True)
+def temporary_places() -> Iterator[str]:
+    """Yield the folders that may hold temporary files, the preferred one first."""
+    named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
+    session = os.environ.get("XDG_RUNTIME_DIR", "")
+    listed = (*named, "/tmp", "/var/tmp", "/dev/shm", session)
+    yield from dict.fromkeys(place for place in listed if os.path.isabs(place))
+    if cache.make_directory():
+        yield cache.directory()
