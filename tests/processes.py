@@ -4,11 +4,14 @@
 import os
 import subprocess
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from cuplug.base.flags import PACKAGE
 
+NOBODY = 65534  # a user without rights
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")
 
 
@@ -40,3 +43,21 @@ def run(*arguments: str, cwd: Path | None = None, **variables: str) -> subproces
     return subprocess.run(
         command, env=os.environ | changed, capture_output=True, text=True, cwd=cwd
     )
+
+
+def in_child(function: Callable[[], object], user: int | None = None) -> None:
+    """Run a function in a forked process, as another user if told; fail if it fails."""
+    child = os.fork()
+    if not child:
+        try:
+            if user is not None:
+                os.setgroups([])
+                os.setgid(user)
+                os.setuid(user)
+            function()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -9,16 +9,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-import traceback
 from pathlib import Path
 
 import cuplug
 import numpy as np
 import pytest
 from cuplug.compilers import processes, temporary
-from processes import NEEDS_ROOT
+from processes import NEEDS_ROOT, NOBODY, in_child
 
-NOBODY = 65534
 HOLDS = """
 import sys, time
 from cuplug.compilers import temporary
@@ -67,24 +65,6 @@ def public():
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
-
-
-def in_child(function, user=None):
-    """Run a function in a forked process, as another user if told; fail if it fails."""
-    child = os.fork()
-    if not child:
-        try:
-            if user is not None:
-                os.setgroups([])
-                os.setgid(user)
-                os.setuid(user)
-            function()
-            os._exit(0)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_folder_and_its_end(tmp_path, thesis):
@@ -326,69 +306,6 @@ def test_threads_use_folders_of_their_own(tmp_path):
         thread.join()
     assert len(set(seen)) == 120
     assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize("mode", [0o777, 0o775])
-@pytest.mark.parametrize("depth", [0, 1])
-def test_a_folder_that_others_can_replace_is_not_used(tmp_path, mode, depth):
-    unsafe, safe = tmp_path / "unsafe" / "below", tmp_path / "safe"
-    unsafe.mkdir(parents=True, mode=0o755)
-    safe.mkdir()
-    (unsafe, unsafe.parent)[depth].chmod(mode)
-    with temporary.private_folder([str(unsafe), str(safe)]) as path:
-        assert os.path.dirname(path) == str(safe)
-    (unsafe, unsafe.parent)[depth].chmod(0o1777)
-    with temporary.private_folder([str(unsafe), str(safe)]) as path:
-        assert os.path.dirname(path) == str(unsafe)
-
-
-@NEEDS_ROOT
-@pytest.mark.parametrize("owner", [1234, 0, NOBODY])
-def test_whose_folders_an_ordinary_user_uses(public, owner):
-    folder = public / "folder"
-    folder.mkdir()
-    folder.chmod(0o1777)
-    os.chown(folder, owner, owner)
-
-    def work():
-        with temporary.private_folder([str(folder)]) as path:
-            assert os.stat(path).st_uid == NOBODY
-
-    def refused():
-        with pytest.raises(cuplug.CompileError, match="owned by user 1234"):
-            work()
-
-    in_child(refused if owner == 1234 else work, NOBODY)
-
-
-def test_no_place_is_usable(tmp_path):
-    (tmp_path / "file").touch()
-    places = [str(tmp_path / "none"), str(tmp_path / "file")]
-    with pytest.raises(cuplug.CompileError) as raised, temporary.private_folder(places):
-        pass
-    assert str(raised.value) == (
-        "compile: no folder for temporary files is usable; set TMPDIR to a folder that only you "
-        f"can write\n  {places[0]}: No such file or directory\n  {places[1]}: Not a directory"
-    )
-
-
-def places(monkeypatch, **variables):
-    for name in ("TMPDIR", "TEMP", "TMP", "XDG_RUNTIME_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, str(value))
-    return list(processes.temporary_places())
-
-
-def test_the_places(tmp_path, monkeypatch):
-    usual, cache = ["/tmp", "/var/tmp", "/dev/shm"], str(tmp_path / "cache")
-    monkeypatch.setenv("CUPLUG_CACHE_DIR", cache)
-    assert places(monkeypatch) == [*usual, cache]
-    assert places(monkeypatch, TMPDIR="/a", TMP="/b") == ["/a", "/b", *usual, cache]
-    assert places(monkeypatch, XDG_RUNTIME_DIR="/run/1") == [*usual, "/run/1", cache]
-    assert places(monkeypatch, TMPDIR="relative") == [*usual, cache]
-    monkeypatch.setenv("CUPLUG_CACHE_DIR", "/proc/none")
-    assert places(monkeypatch, TMPDIR="/tmp") == usual
 
 
 SWAPS = """

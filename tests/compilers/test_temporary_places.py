@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where temporary folders are created: only where no other user can replace them."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import cuplug
+import pytest
+from cuplug.compilers import processes, temporary
+from processes import NEEDS_ROOT, NOBODY, in_child
+
+
+@pytest.fixture
+def public():
+    """Return a folder that all users can reach; those of tmp_path are for one."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+@pytest.mark.parametrize("depth", [0, 1])
+def test_a_folder_that_others_can_replace_is_not_used(tmp_path, mode, depth):
+    unsafe, safe = tmp_path / "unsafe" / "below", tmp_path / "safe"
+    unsafe.mkdir(parents=True, mode=0o755)
+    safe.mkdir()
+    (unsafe, unsafe.parent)[depth].chmod(mode)
+    with temporary.private_folder([str(unsafe), str(safe)]) as path:
+        assert os.path.dirname(path) == str(safe)
+    (unsafe, unsafe.parent)[depth].chmod(0o1777)
+    with temporary.private_folder([str(unsafe), str(safe)]) as path:
+        assert os.path.dirname(path) == str(unsafe)
+
+
+@NEEDS_ROOT
+@pytest.mark.parametrize("owner", [1234, 0, NOBODY])
+def test_whose_folders_an_ordinary_user_uses(public, owner):
+    folder = public / "folder"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    os.chown(folder, owner, owner)
+
+    def work():
+        with temporary.private_folder([str(folder)]) as path:
+            assert os.stat(path).st_uid == NOBODY
+
+    def refused():
+        with pytest.raises(cuplug.CompileError, match="owned by user 1234"):
+            work()
+
+    in_child(refused if owner == 1234 else work, NOBODY)
+
+
+def test_no_place_is_usable(tmp_path):
+    (tmp_path / "file").touch()
+    places = [str(tmp_path / "none"), str(tmp_path / "file")]
+    with pytest.raises(cuplug.CompileError) as raised, temporary.private_folder(places):
+        pass
+    assert str(raised.value) == (
+        "compile: no folder for temporary files is usable; set TMPDIR to a folder that only you "
+        f"can write\n  {places[0]}: No such file or directory\n  {places[1]}: Not a directory"
+    )
+
+
+def places(monkeypatch, **variables):
+    for name in ("TMPDIR", "TEMP", "TMP", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, str(value))
+    return list(processes.temporary_places())
+
+
+def test_the_places(tmp_path, monkeypatch):
+    usual, cache = ["/tmp", "/var/tmp", "/dev/shm"], str(tmp_path / "cache")
+    monkeypatch.setenv("CUPLUG_CACHE_DIR", cache)
+    assert places(monkeypatch) == [*usual, cache]
+    assert places(monkeypatch, TMPDIR="/a", TMP="/b") == ["/a", "/b", *usual, cache]
+    assert places(monkeypatch, XDG_RUNTIME_DIR="/run/1") == [*usual, "/run/1", cache]
+    assert places(monkeypatch, TMPDIR="relative") == [*usual, cache]
+    monkeypatch.setenv("CUPLUG_CACHE_DIR", "/proc/none")
+    assert places(monkeypatch, TMPDIR="/tmp") == usual
