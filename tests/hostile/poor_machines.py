@@ -38,12 +38,12 @@ LISTENS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handle
 
 
 def run(
-    folder: Path, text: str, limit_s: float = 90.0, **variables: str
+    folder: Path, text: str, limit_s: float = 90.0, calls: str = CALLS, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run Python text behind CALLS, as a user without rights where that is possible."""
     variables = os.environ | {"CUPLUG_CACHE_DIR": str(folder / "cache")} | variables
     return subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", CALLS + text],
+        [sys.executable, "-X", "faulthandler", "-c", calls + text],
         env=variables,
         capture_output=True,
         text=True,

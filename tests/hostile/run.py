@@ -20,6 +20,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+FILES = (
+    *("damaged_files", "lying_arguments", "races", "poor_machines", "random_programs"),
+    *("surroundings", "foreign_state", "many_arrays"),
+)
 LIMIT_S = 400.0  # of one attack: beyond it, it hangs
 
 
@@ -41,7 +45,7 @@ def names() -> list[str]:
     sys.path.append(
         str(Path(__file__).resolve().parents[1])
     )  # where all tests find what they share
-    for file in ("damaged_files", "lying_arguments", "races", "poor_machines", "random_programs"):
+    for file in FILES:
         importlib.import_module(file)
     return list(ATTACKS)
 
