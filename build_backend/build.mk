@@ -6,9 +6,15 @@ include build_backend/settings.mk
 
 space  := $(subst ,, )
 CFLAGS ?= -O2
+# Code that overran its stack or a buffer ends the process before it can be misused. Only optimizing
+# compilers check buffers; level 3 needs a compiler and a C library that know it, and others warn.
+OPTIMIZED := $(if $(SANITIZE),,$(filter-out -O0,$(filter -O%,$(CFLAGS))))
+FORTIFY   := $(if $(OPTIMIZED),$(shell echo '\#include <stdlib.h>' | \
+  $(CC) -O2 -Werror -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fsyntax-only -x c - 2>/dev/null && echo 3 || echo 2))
+HARDENED  := $(if $(OPTIMIZED),-fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(FORTIFY))
 # Operators are called on stacks of 64 KiB, of which one function may take half.
 ALL_CFLAGS := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Wall -Wextra $(WERROR) -Iinclude \
-  $(CFLAGS) $(if $(SANITIZE),-g -fno-omit-frame-pointer -fsanitize=$(SANITIZE),-Wframe-larger-than=32768)
+  $(HARDENED) $(CFLAGS) $(if $(SANITIZE),-g -fno-omit-frame-pointer -fsanitize=$(SANITIZE),-Wframe-larger-than=32768)
 # Loops with a condition become vector instructions only where floating-point exceptions may differ.
 # A product and a sum are rounded each, whether or not the CPU can do both at once. Roots are
 # instructions where nobody asks for errno.
@@ -44,7 +50,8 @@ $(if $(shell sh build_backend/prerequisites.sh compiler "$(CC)" "$(if $(ARCHS),$
 settle = $(if $(subst <$(strip $2)>,,<$(file <$1)>),$(shell mkdir -p $(dir $1))$(file >$1,$(strip $2))changed)
 SETTLED := $(call settle,$(BUILD)/core.config,$(CC) $(ALL_CFLAGS))
 SETTLED += $(call settle,$(BUILD)/link.config,$(CORE) $(LINKER) $(ALL_LDFLAGS))
-SETTLED += $(if $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED) $(NVCC) $(NVCCFLAGS) $(GENCODE)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
+SETTLED += $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED))
+SETTLED += $(if $(call settle,$(BUILD)/cuda.config,$(NVCC) $(NVCCFLAGS) $(GENCODE)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
 
 .PHONY: all core demo importable plugins python stale
 all: python core plugins
@@ -101,17 +108,17 @@ CXX_PARTS  = $(foreach part,libstdc++.so libgcc_s.so.1 libgcc.a,$(shell $(or $(N
 CUDA_LIBS := $(if $(ARCHS),$(shell $(NVCC) -dryrun -shared x.o 2>&1 | sed -n 's/.*LIBRARIES= *//p') \
   -lcudart_static -lpthread -ldl -lrt -Wl$(comma)--as-needed $(CXX_PARTS))
 
-$(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config
+$(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/plugins.config $(BUILD)/cuda.config
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(CC) $(ALL_CFLAGS) $(VECTORISED) -Wno-pass-failed $(SIDES) -Iplugins -MMD -MP -c $< -o $@
 
 # A table says whether there is a CUDA side, which may have come since.
 $(foreach side,$(CUDA_SIDES),$(eval $(side:.cu.o=.o): $(side:$(BUILD)/%.o=%)))
 
-$(BUILD)/nvcc.works: $(BUILD)/plugins.config
+$(BUILD)/nvcc.works: $(BUILD)/cuda.config
 	@sh build_backend/prerequisites.sh cuda $@ $(NVCC) $(NVCCFLAGS)
 
-$(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/plugins.config | $(BUILD)/nvcc.works
+$(BUILD)/plugins/%.cu.o: plugins/%.cu $(BUILD)/cuda.config | $(BUILD)/nvcc.works
 	@mkdir -p $(@D)
 	$(call say,compile $<)$(NVCC) -O3 -std=c++17 $(NVCCFLAGS) $(COMPRESS) $(GENCODE) --threads 2 -Iinclude -Iplugins \
 	  -Xcompiler -fPIC,-fvisibility=hidden,-Wall -MMD -MP -MF $(@:.o=.d) -c $< -o $@

@@ -64,7 +64,7 @@ $(BUILD)/python.flags: $(INSTALLED)/build
 # Cython's C, and assertions in Python's headers, are not ours to warn about; symbols other than the
 # module's init stay hidden. As most functions of Python are called in one place of a module, it is
 # smaller without a PLT.
-MODULE_CFLAGS := -Os -g0 -fPIC -fno-plt -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude \
+MODULE_CFLAGS := -Os -g0 -fPIC -fno-plt -fvisibility=hidden -fwrapv -fno-strict-aliasing -w -Iinclude $(HARDENED) \
   -DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION $(if $(SANITIZE),-fsanitize=$(SANITIZE),-DNDEBUG)
 MODULE_LIBS    = -L$(PACKAGE)/lib -Wl,--no-as-needed -lcuplug -Wl,--as-needed -Wl,-rpath,'$$ORIGIN/$(if $(findstring /,$*),../)lib'
 

@@ -39,11 +39,21 @@ def kill(process):
     process.stdout.close()
 
 
+def killed(parent):
+    """Return the folder of `parent` that a killed process used."""
+    child = os.fork()
+    if not child:
+        context = temporary.folder(str(parent))
+        context.__enter__()
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    return max(parent.glob(f"{temporary.PREFIX}*"), key=lambda path: path.stat().st_ctime_ns)
+
+
 @pytest.fixture
 def left(tmp_path):
     """Return a folder that a killed process left in tmp_path, with files, folders and links."""
-    process, folder = holder(tmp_path)
-    kill(process)
+    folder = killed(tmp_path)
     (folder / "source.c").write_text("text")
     (folder / "below" / "deeper").mkdir(parents=True)
     (folder / "below" / "deeper" / "file").write_text("text")
@@ -187,8 +197,7 @@ def test_what_is_no_longer_as_it_was_created_stays(tmp_path, left, change):
 @NEEDS_ROOT
 def test_another_user_removes_nothing(public):
     public.chmod(0o777)
-    process, folder = holder(public)
-    kill(process)
+    folder = killed(public)
     in_child(lambda: temporary.sweep(str(public)), NOBODY)
     assert os.listdir(folder) == [temporary.MARKER]
     given_away(folder)
@@ -279,9 +288,8 @@ for k in range(60):
         temporary.sweep(parent)
         assert sorted(os.listdir(path)) == [temporary.MARKER, "source.c"], os.listdir(path)
 """
-    killed = [holder(tmp_path)[0] for _ in range(4)]
-    for process in killed:
-        kill(process)
+    for _ in range(4):
+        killed(tmp_path)
     command = [sys.executable, "-c", code, str(tmp_path)]
     others = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     ends = [process.communicate()[1] for process in others]
