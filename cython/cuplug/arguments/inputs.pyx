@@ -226,6 +226,8 @@ cdef int read_array(
         return 0
     if (<size_t>a.tensor.data + a.tensor.byte_offset) & (alignment(&a.tensor) - 1):
         a.flags |= CUPLUG_MISALIGNED
+    if kind.is_torch:
+        r.has_torch = True
     return note_array(r, obj, kind, a.tensor.device)
 
 

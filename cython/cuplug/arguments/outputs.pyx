@@ -16,6 +16,7 @@ from cuplug.base.numpy_api cimport PyArray_DIMS, PyArrayObject
 from cuplug.base.numpy_dtypes cimport descr_of_dtype
 from cuplug.arrays.exchange cimport empty_exchange
 from cuplug.base.core cimport (
+    CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_LIST,
     CUPLUG_CPU,
     CUPLUG_CUDA,
@@ -25,10 +26,25 @@ from cuplug.base.core cimport (
     cuplug_tensor,
     cuplug_trim,
 )
-from cuplug.base.core_call cimport cuplug_copy_input, cuplug_frame, cuplug_wanted_shape
+from cuplug.base.core_call cimport (
+    CUPLUG_PARAMETER_INOUT,
+    cuplug_copy_input,
+    cuplug_frame,
+    cuplug_wanted_shape,
+)
 from cuplug.host.blocks cimport is_large
-from cuplug.arrays.kinds cimport CUPY, DLPACK, EXCHANGE, NUMPY, OWN, TORCH
-from cuplug.arrays.reading cimport keep, reading
+from cuplug.arrays.kinds cimport (
+    CUPY,
+    DLPACK,
+    EXCHANGE,
+    NUMPY,
+    OWN,
+    TORCH,
+    array_kind,
+    type_of,
+)
+from cuplug.arrays.reading cimport keep, kind_of, reading
+from cuplug.arrays.torch_writes cimport count_in_python, count_write
 from cuplug.cuda.streams cimport in_graph, refuse_capture, work_stream
 
 import numpy
@@ -177,6 +193,34 @@ cdef int copy_argument(reading *r, const cuplug_frame *frame, uint32_t k) except
         return 0
     keep(r, copy)
     return read_argument(<PyObject *>copy, r, a)
+
+
+cdef int count_writes(
+    reading *r, const cuplug_frame *frame, uint32_t n_args, bint has_outputs
+) except -1:
+    cdef uint32_t k
+    cdef PyObject *obj = NULL
+    for k in range(frame.n_inputs):
+        if frame.signature.parameters[frame.parameter[k]].kind == CUPLUG_PARAMETER_INOUT:
+            argument_of(r, frame, k, &obj)
+            count_one_write(r, frame, k, obj)
+    if not has_outputs:
+        return 0
+    for k in range(frame.n_tensors - frame.n_inputs):
+        if r.args[n_args + k].kind == CUPLUG_ARGUMENT_ARRAY:
+            count_one_write(r, frame, frame.n_inputs + k, r.objects[n_args + k])
+    return 0
+
+
+cdef inline int count_one_write(
+    reading *r, const cuplug_frame *frame, uint32_t k, PyObject *obj
+) except -1:
+    cdef const array_kind *kind = r.first_kind
+    if kind == NULL or kind.type != type_of(obj):
+        kind = kind_of(r, obj)
+    if kind == NULL or not kind.is_torch or count_write(obj, kind):
+        return 0
+    return count_in_python(<object>obj, kind, place_of(frame, k))
 
 
 cdef cuplug_argument *argument_of(

@@ -18,6 +18,7 @@ ctypedef struct reading:
     PyObject *first  # borrowed
     const array_kind *device_kind  # of the first array on a GPU: gives the stream
     int n_scalar_arrays  # NumPy arrays without dimensions
+    bint has_torch  # a tensor of PyTorch, whose writes are to be counted
     bint is_stale  # what was read: code whose author is unknown, in Python, has run since
     bint takes_specs  # descriptions stand for arrays: nothing is run
     PyObject *handed_to  # borrowed: the name of the one that one of the arrays is to be handed to
@@ -36,6 +37,7 @@ cdef inline void start_reading(reading *r) noexcept:
     r.first = NULL
     r.device_kind = NULL
     r.n_scalar_arrays = 0
+    r.has_torch = False
     r.is_stale = False
     r.takes_specs = False
     r.handed_to = NULL

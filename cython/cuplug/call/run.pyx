@@ -40,7 +40,7 @@ from cuplug.base.core_call cimport (
     cuplug_wanted_copies,
 )
 from cuplug.arrays.kinds cimport DLPACK
-from cuplug.arguments.outputs cimport allocate_output, copy_arguments, finish_output
+from cuplug.arguments.outputs cimport allocate_output, copy_arguments, count_writes, finish_output
 from cuplug.cuda.placement cimport default_device, has_default, parse_places
 from cuplug.host.progress cimport report_progress, watched
 from cuplug.arrays.reading cimport MAX_READ, keep, kind_of, note_code, reading
@@ -151,6 +151,8 @@ cdef object run_operator(
         late.outputs = <PyObject *>result
         frame.allocate = allocate_late
         frame.user = &late
+    if r.has_torch:
+        count_writes(r, &frame, n, out != NULL)
     if r.device_kind != NULL or r.given_stream != NULL:
         enter_stream(r, &frame)
     if frame.is_brief and frame.device.type != CUPLUG_CUDA:

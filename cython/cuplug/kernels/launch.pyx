@@ -18,7 +18,12 @@ from cuplug.base.core_jit cimport (
     cuplug_check_launch,
 )
 from cuplug.kernels.function cimport MAX_PARAMETERS, Function, cuplug_load_kernel, size_of
-from cuplug.kernels.parameters cimport convert, launch_state, parameter_value
+from cuplug.kernels.parameters cimport (
+    convert,
+    count_writes,
+    launch_state,
+    parameter_value,
+)
 from cuplug.arrays.reading cimport reading, start_reading
 from cuplug.kernels.staged cimport Block, Staged, check_targets, stage, unstage
 from cuplug.base.status cimport raise_error
@@ -114,6 +119,7 @@ cdef object call_launch(
     state.name = <PyObject *>self.kernel.name
     state.name_text = self.kernel.text
     state.device = -1
+    state.n_written = 0
     if has_ranges:
         ranges.push(self.kernel.name)
     try:
@@ -145,6 +151,8 @@ cdef object run(Launch launch, launch_state *state, PyObject *const *args, Py_ss
             is_staged = True
         else:
             convert(state, k, kernel.codes[k], args[k], &values[k], &parameters[k])
+    if state.r.has_torch:
+        count_writes(state, args)
     choose_stream(launch, state, &frame)
     if loaded == NULL:
         loaded = kernel.load(frame.device.id)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from cpython.object cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from cuplug.base.core cimport cuplug_dtype
 from cuplug.arrays.reading cimport reading
@@ -33,6 +33,8 @@ ctypedef struct launch_state:
     PyObject *name  # of the kernel, borrowed, like its UTF-8
     const char *name_text
     int32_t device  # of the arrays; -1: none so far
+    uint32_t n_written
+    uint8_t written[256]  # numbers of the parameters that have arrays the kernel may write
     reading r
 
 
@@ -46,6 +48,8 @@ cdef int check_pointee(
     launch_state *state, Py_ssize_t k, uint64_t code, object obj, cuplug_dtype dtype,
     int64_t n_bytes
 ) except -1
+# Counts the writes of a kernel to tensors of PyTorch.
+cdef int count_writes(launch_state *state, PyObject *const *args) except -1
 # The beginning of a message: "scale: argument 2".
 cdef str place(launch_state *state, Py_ssize_t k)
 cdef int refuse(launch_state *state, Py_ssize_t k, uint64_t code, object obj) except -1

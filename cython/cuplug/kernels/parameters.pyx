@@ -12,7 +12,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
 from libc.math cimport INFINITY, isfinite
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from cuplug.arguments.inputs cimport read_argument
@@ -36,7 +36,9 @@ from cuplug.base.core cimport (
     cuplug_n_elements,
     cuplug_tensor,
 )
-from cuplug.arrays.reading cimport keep
+from cuplug.arrays.kinds cimport array_kind
+from cuplug.arrays.reading cimport keep, kind_of
+from cuplug.arrays.torch_writes cimport count_in_python, count_write
 from cuplug.arguments.scalars cimport read_exact_scalar
 
 import numpy
@@ -149,6 +151,18 @@ cdef int convert_pointer(
     return refuse(state, k, code, <object>obj)
 
 
+cdef int count_writes(launch_state *state, PyObject *const *args) except -1:
+    cdef uint32_t i
+    cdef PyObject *obj
+    cdef const array_kind *kind
+    for i in range(state.n_written):
+        obj = args[state.written[i]]
+        kind = kind_of(&state.r, obj)
+        if kind != NULL and kind.is_torch and not count_write(obj, kind):
+            count_in_python(<object>obj, kind, place(state, state.written[i]))
+    return 0
+
+
 cdef void *address_of(launch_state *state, Py_ssize_t k, object address) except? NULL:
     number = int(address)
     if not 0 <= number < 1 << 64:
@@ -183,6 +197,9 @@ cdef int convert_array(
             f"{place(state, k)}: seen a read-only array, wanted a writeable one, or a kernel with "
             "a pointer to const"
         )
+    if not code >> 8 & 1:  # types that are unknown may be written, too
+        state.written[state.n_written] = <uint8_t>k
+        state.n_written += 1
     if state.device < 0:
         state.device = x.device.id
     elif state.device != x.device.id:
