@@ -18,10 +18,9 @@ from cuplug.base.core cimport (
     CUPLUG_CUDA,
     CUPLUG_MAX_NDIM,
     cuplug_argument,
-    cuplug_error,
     cuplug_tensor,
 )
-from cuplug.base.status cimport raise_error, raise_later
+from cuplug.base.status cimport raise_pending
 
 from cuplug.base.dtypes import DTYPES
 
@@ -158,9 +157,7 @@ cdef void throw_waiting() noexcept nogil:
 
 def raise_waiting(*_args, **_keywords):
     """Raise the exception that waits in this thread."""
-    cdef cuplug_error error
-    error.status, error.message[0] = 0, 0
-    raise_error(&error)
+    raise_pending()
 
 
 # ---- Setting up ----------------------------------------------------------------------------------
