@@ -10,7 +10,7 @@ from cuplug.array.array cimport Array, empty_like_tensor, share_memory
 from cuplug.array.buffer cimport is_on_gpu
 from cuplug.array.copies cimport host_values
 from cuplug.array.make cimport from_numpy, place_for
-from cuplug.arrays.kinds cimport BUFFER, NUMPY, OWN, array_kind
+from cuplug.arrays.kinds cimport BUFFER, DLPACK, EXCHANGE, NUMPY, OWN, TORCH, array_kind
 from cuplug.arrays.reading cimport kind_of, reading, start_reading
 from cuplug.arrays.stream_order cimport add_current_stream, wait_for_streams
 from cuplug.base.core cimport (
@@ -22,16 +22,19 @@ from cuplug.base.core cimport (
     CUPLUG_READ_ONLY,
     cuplug_argument,
     cuplug_device,
+    cuplug_dtype,
     cuplug_error,
     cuplug_tensor,
 )
 from cuplug.base.core_gpus cimport cuplug_copy_peer
 from cuplug.base.numpy_api cimport *
-from cuplug.base.numpy_dtypes cimport dtype_in_memory, to_descr
+from cuplug.base.numpy_dtypes cimport descr_of_dtype, dtype_in_memory, to_descr
 from cuplug.base.status cimport raise_error
 from cuplug.cuda.streams cimport work_stream
 
 import numpy
+
+from cuplug.base.dtypes import BY_ID, DTYPES
 
 _import_array()
 
@@ -49,8 +52,10 @@ def to_array(x, dtype, device, copy):
         kind = kind_of(&r, <PyObject *>x)
         if kind != NULL and kind.protocol != NUMPY and kind.protocol != BUFFER:
             shared = read_own_or_gpu(&r, x, kind, device)
-            if shared is not None:
+            if isinstance(shared, Array):
                 return shared
+            if shared is not None:
+                x = shared
     finally:
         Py_XDECREF(r.kept)
     cdef cuplug_device place = place_for("asarray", device)
@@ -71,6 +76,32 @@ def to_array(x, dtype, device, copy):
     if copy is False and (is_copied or not is_shared or place.type != CUPLUG_CPU):
         raise ValueError(f"asarray: copy: seen False, but {type(x).__name__} has to be copied")
     return from_numpy(host, place, is_copied)
+
+
+cdef object seen_as_numpy(
+    reading *r, object x, const array_kind *kind, const cuplug_argument *a
+):
+    """Of a host array that only DLPack describes, as PyTorch's of bfloat16; None for others."""
+    if not has_dlpack(kind.protocol):
+        return None
+    if not is_known(&a.tensor.dtype):
+        seen = f"{type(x).__name__} of {getattr(x, 'dtype', 'an unknown dtype')}"
+        raise TypeError(f"asarray: x: got {seen}, expected a dtype of {', '.join(DTYPES)}")
+    if descr_of_dtype(a.tensor.dtype).isbuiltin == 1:
+        return None
+    view = share_memory(&a.tensor, (x, <object>r.kept if r.kept != NULL else None))
+    result = numpy.asarray(view)
+    if a.flags & CUPLUG_READ_ONLY:
+        result.flags.writeable = False
+    return result
+
+
+cdef bint is_known(const cuplug_dtype *dtype):
+    return (dtype.code << 24 | dtype.bits << 16 | dtype.lanes) in BY_ID
+
+
+cdef bint has_dlpack(int protocol) noexcept:
+    return protocol == EXCHANGE or protocol == TORCH or protocol == DLPACK
 
 
 cdef bint both_on_gpus(Array x, cuplug_device place) except -1:
@@ -108,7 +139,10 @@ cdef bint is_odd(PyArrayObject *host) noexcept:
 
 
 cdef object read_own_or_gpu(reading *r, object x, const array_kind *kind, object device):
-    """An array of cuplug's or on a GPU, where it is to be; None for what is to be copied."""
+    """An array of cuplug's or on a GPU, where it is to be; None for what NumPy reads.
+
+    A NumPy array of its memory, of dtypes that NumPy does not know.
+    """
     cdef cuplug_argument a
     cdef cuplug_device place
     read_argument(<PyObject *>x, r, &a)
@@ -127,7 +161,7 @@ cdef object read_own_or_gpu(reading *r, object x, const array_kind *kind, object
     if kind.protocol == OWN:
         return x if is_there else None
     if not on_gpu:
-        return None
+        return seen_as_numpy(r, x, kind, &a)
     if not is_there:
         where = "the host" if place.type != CUPLUG_CUDA else f"cuda:{place.id}"
         raise ValueError(

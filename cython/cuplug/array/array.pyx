@@ -9,7 +9,8 @@ from libc.stdint cimport int64_t, uint64_t
 
 from cuplug.array.arithmetic cimport as_float, changing, functions, is_apart, is_number
 from cuplug.array.arithmetic cimport stock, wrote_number
-from cuplug.array.buffer cimport FEW, are_positions, is_contiguous, is_on_gpu, n_elements
+from cuplug.array.buffer cimport FEW, are_positions, check_request, is_contiguous, is_on_gpu
+from cuplug.array.buffer cimport n_elements
 from cuplug.array.copies cimport copy_brief, host_values, seen_by_numpy, take_numpy, to_numpy
 from cuplug.array.layout cimport may_overlap, repeats_elements, select
 from cuplug.array.methods cimport Methods
@@ -181,6 +182,7 @@ cdef class Array(Methods):
         return result
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
+        check_request(self, flags)
         seen = self.__array__()
         Py_DECREF(None)  # of Cython's, which NumPy writes over
         PyObject_GetBuffer(seen, buffer, flags)

@@ -24,5 +24,7 @@ cdef bint is_contiguous(const cuplug_tensor *x) noexcept
 cdef dict interface_of(Buffer x)
 cdef bint is_on_gpu(const cuplug_tensor *x) noexcept
 cdef bint are_on_one_device(const cuplug_tensor *x, const cuplug_tensor *y) noexcept
+# Refuses a buffer that would be read wrongly: without a shape, or of a dtype without a format.
+cdef int check_request(Buffer x, int flags) except -1
 # Whether a key is an array of integers on the device of x.
 cdef bint are_positions(Buffer x, object key) noexcept

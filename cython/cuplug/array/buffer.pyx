@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an array is in memory, and what other libraries read of it."""
 
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND
 from cpython.mem cimport PyMem_RawFree
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
@@ -97,6 +98,21 @@ cdef class Buffer(DeviceMemory):
 
     def __dlpack_device__(self):
         return self.tensor.device.type, self.tensor.device.id
+
+
+cdef int check_request(Buffer x, int flags) except -1:
+    """A request without a shape is for bytes: PyTorch makes one dimension of these."""
+    if flags & PyBUF_ND != PyBUF_ND and x.tensor.ndim != 1:
+        raise BufferError(
+            f"cuplug.Array: got a request for bytes without a shape, expected one for {x.dtype} of "
+            f"shape {x.shape}; pass memoryview(x), x.numpy(), or to PyTorch torch.from_dlpack(x)"
+        )
+    if flags & PyBUF_FORMAT and x.dtype.isbuiltin == 2:  # of a package, as bfloat16 of ml_dtypes
+        raise BufferError(
+            f"cuplug.Array: got a request for a format, which {x.dtype} does not have, expected a "
+            "dtype of NumPy's own; use x.numpy() or x.__dlpack__()"
+        )
+    return 0
 
 
 cdef tuple tuple_of(const int64_t *numbers, int n):

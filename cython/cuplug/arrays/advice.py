@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-__all__ = ["advice_on"]
+__all__ = ["advice_on", "advice_on_freed", "advice_on_tensor"]
 
 _COMPILED = "(cuplug.torch takes it, with PyTorch 2.4 or newer)"
 # By the library's name and that of a class, or of one that it derives from. These have no elements
@@ -60,3 +60,41 @@ def _of_transform(x: Any) -> str | None:
         if is_of_it is not None and is_of_it(x) is True:
             return text
     return None
+
+
+def advice_on_tensor(x: Any) -> str | None:
+    """Return what a tensor of PyTorch without plain memory is, and what to pass in its place."""
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    if not isinstance(tensor, type) or not isinstance(x, tensor):
+        return None
+    if x.is_nested:
+        return "a nested tensor (pass its tensors, x.unbind(), or x.to_padded_tensor(0.0))"
+    if x.is_meta:
+        return (
+            "a meta tensor, which has no elements (pass one on a device; operator.infer gives "
+            "shapes, and cuplug.torch takes it)"
+        )
+    if str(x.layout) != "torch.strided":
+        return f"a tensor of layout {x.layout} (pass x.to_dense())"
+    if type(x).__name__ == "MaskedTensor":
+        return "a masked tensor, whose mask would be lost (pass x.get_data() or x.to_tensor(0))"
+    if x.is_quantized:
+        return f"a quantized tensor of {x.dtype} (pass x.dequantize() or x.int_repr())"
+    return None
+
+
+def advice_on_freed(x: Any) -> str | None:
+    """Return what a tensor is whose storage was freed, as FSDP does; None for one that has it."""
+    if not _freed(x):
+        return None
+    return (
+        f"{type(x).__name__} of shape {tuple(x.shape)} whose storage was freed (resize it with "
+        "x.untyped_storage().resize_ and fill it, or gather the parameters of FSDP first)"
+    )
+
+
+def _freed(x: Any) -> bool:
+    try:
+        return bool(x.numel() and not x.untyped_storage().nbytes())
+    except Exception:  # it has no storage, or one that is traced
+        return False

@@ -118,7 +118,7 @@ cdef int read_torch(
     read_capsule(<object>obj, capsule, r, a)
     if a.kind == CUPLUG_ARGUMENT_ARRAY:
         a.flags = 0  # no tensor is read-only
-        check_memory(r, a)
+        check_memory(obj, r, a)
     if a.kind == CUPLUG_ARGUMENT_ARRAY:
         if kind.tensor_place:
             learn_tensor(obj, kind.tensor_place, &a.tensor)

@@ -4,6 +4,9 @@ from libc.stdint cimport int64_t
 
 from cuplug.base.core cimport cuplug_argument, cuplug_tensor
 
+# Views of a freed storage have an address below it: their offset. Larger ones are not asked for.
+cdef size_t MAX_FREED
+
 
 # Where objects of a type that is PyTorch's own hold their tensor, in bytes from their begin.
 # 0: it was not found, or the type is a subclass, which may hide something.

@@ -55,6 +55,7 @@ ctypedef struct functions:
     get_sizes sizes
     get_sizes strides
     get_pointer data_ptr
+    get_size storage_offset
     predicate has_storage
     predicate requires_grad
 
@@ -62,6 +63,8 @@ ctypedef struct functions:
 ctypedef struct meaning:
     cuplug_dtype dtype
     int32_t device_type  # written last; 0: not learnt
+
+MAX_FREED = <size_t>1 << 40
 
 cdef functions torch
 cdef int n_exported = 0
@@ -100,6 +103,7 @@ cdef bint find_functions():
         b"aoti_torch_get_sizes",
         b"aoti_torch_get_strides",
         b"aoti_torch_get_data_ptr",
+        b"aoti_torch_get_storage_offset",
         b"_ZNK3c1010TensorImpl11has_storageEv",  # no C functions tell these two
         b"_ZNK3c1010TensorImpl13requires_gradEv",
     )
@@ -142,6 +146,8 @@ cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept:
     means = meaning_of(tensor)
     if means == NULL or torch.data_ptr(tensor, &x.data):
         return False
+    if <size_t>x.data < MAX_FREED and is_freed(tensor, x.data, means.dtype.bits >> 3):
+        return False
     a.kind = CUPLUG_ARGUMENT_ARRAY
     a.flags = 0
     x.device.type = load_type(&means.device_type)
@@ -150,6 +156,12 @@ cdef bint read_tensor(PyObject *obj, size_t place, cuplug_argument *a) noexcept:
     x.dtype = means.dtype
     x.byte_offset = 0
     return x.device.type != 0 and x.data != NULL  # no memory: it is empty, or traced
+
+
+cdef bint is_freed(void **tensor, void *data, int64_t item_bytes) noexcept:
+    """Whether only the offset is left of an address: the storage was resized to 0 bytes."""
+    cdef int64_t offset = 0
+    return torch.storage_offset(tensor, &offset) != 0 or <int64_t>data == offset * item_bytes
 
 
 cdef inline meaning *meaning_of(void **tensor) noexcept:

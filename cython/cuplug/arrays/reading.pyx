@@ -15,7 +15,7 @@ from cuplug.base.core cimport (
 )
 from cuplug.arrays.kinds cimport array_kind, find_kind
 
-from cuplug.arrays.advice import advice_on
+from cuplug.arrays.advice import advice_on, advice_on_tensor
 
 
 cdef int divide_strides(
@@ -87,6 +87,9 @@ cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error
     found = advice_on(obj)
     if found is not None:
         return set_foreign(r, a, found)
+    tensor = advice_on_tensor(obj)
+    if tensor is not None:
+        return set_other(r, a, tensor)
     reason = str(error).partition("\n")[0].rstrip(".")
     return set_other(r, a, f"{type(obj).__name__} that cannot be read: {reason}")
 

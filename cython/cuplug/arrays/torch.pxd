@@ -12,7 +12,7 @@ cdef int check_torch(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
 ) except -1
 # A tensor with elements, but without memory, stands for one.
-cdef int check_memory(reading *r, cuplug_argument *a) except -1
+cdef int check_memory(PyObject *obj, reading *r, cuplug_argument *a) except -1
 cdef int check_grad(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
 ) except -1

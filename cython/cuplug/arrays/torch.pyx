@@ -15,9 +15,10 @@ from cuplug.base.core cimport (
     cuplug_tensor,
 )
 from cuplug.arrays.kinds cimport array_kind, call_getter
-from cuplug.arrays.libtorch cimport drop_strides
+from cuplug.arrays.libtorch cimport MAX_FREED, drop_strides
 from cuplug.arrays.reading cimport reading, set_foreign, set_other
 
+from cuplug.arrays.advice import advice_on_freed, advice_on_tensor
 from cuplug.base.dtypes import BY_ID
 
 cdef dict torch_dtypes = {}  # by type id
@@ -32,7 +33,7 @@ cdef int check_torch(
     PyObject *obj, reading *r, cuplug_argument *a, const array_kind *kind
 ) except -1:
     """What numbers that are no integers can be, and their memory does not tell."""
-    check_memory(r, a)
+    check_memory(obj, r, a)
     if a.kind != CUPLUG_ARGUMENT_ARRAY:
         return 0
     if is_integer(&a.tensor):
@@ -44,8 +45,16 @@ cdef int check_torch(
     return check_views(<object>obj, r, a)
 
 
-cdef int check_memory(reading *r, cuplug_argument *a) except -1:
-    if a.tensor.data == NULL and cuplug_n_elements(&a.tensor) > 0:
+cdef int check_memory(PyObject *obj, reading *r, cuplug_argument *a) except -1:
+    cdef size_t data = <size_t>a.tensor.data + a.tensor.byte_offset
+    if data >= MAX_FREED or cuplug_n_elements(&a.tensor) <= 0:
+        return 0
+    text = advice_on_tensor(<object>obj)
+    if text is None:
+        text = advice_on_freed(<object>obj)
+    if text is not None:
+        return set_other(r, a, text)
+    if a.tensor.data == NULL:
         return set_foreign(r, a, ("torch", "a tensor that PyTorch traces, without memory"))
     return 0
 

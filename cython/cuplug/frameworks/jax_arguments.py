@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import numpy
 
+from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
 from cuplug.frameworks.jax_handler import address_of
 from cuplug.signature.signature import Parameter, Signature, parse
@@ -159,6 +160,10 @@ def read_call(
     operands: list[Any] = []
     given = enumerate(_in_order(operator, args, keywords))
     leaves = tuple(_read(operator, k, value, operands) for k, value in given)
+    letters = [(k, letter) for k, leaf in enumerate(leaves) for letter in leaf.letters]
+    places = [k for k, letter in letters if letter in "at"]
+    if all(letter != "t" for _, letter in letters):
+        operands = list(_strengthen(rows_of(operator), operands, places))
     return Call(operator, leaves, address_of(operator)), operands
 
 
@@ -273,3 +278,71 @@ def _decides_sizes(texts: tuple[str, ...], position: int) -> bool:
         position < len(row.parameters) and row.parameters[position].name in names_in_sizes(row)
         for row in _parsed(texts)
     )
+
+
+# ---- Python numbers in traced programs -----------------------------------------------------------
+# Outside a program they are constants of the call. A transform has turned them into operands without
+# dimensions, whose dtype JAX marks as weak; it does not mark bools.
+
+_ORDER = ("bool", "int", "uint", "float", "complex")  # a number fits its own kind and later ones
+
+
+def _strengthen(rows: Sequence[Signature], operands: Sequence[Any], places: Sequence[int]) -> Any:
+    """Return the operands, those that are weak converted as the first row that fits requires.
+
+    Parameters
+    ----------
+    rows : sequence of Signature
+    operands : sequence of jax.Array
+    places : sequence of int
+        The position of the parameter that takes each operand.
+    """
+    weak = [k for k, x in enumerate(operands) if _is_weak(x)]
+    if not weak or len(weak) == len(operands):
+        return operands
+    given = [None if k in weak else str(x.dtype) for k, x in enumerate(operands)]
+    wanted = next(filter(None, (_dtypes(row, given, places, operands) for row in rows)), None)
+    if wanted is None:  # the call is refused with the dtypes that the operands have
+        return operands
+    pairs = zip(operands, wanted, strict=True)
+    return [x if dtype is None else jax.lax.convert_element_type(x, dtype) for x, dtype in pairs]
+
+
+def _is_weak(x: Any) -> bool:
+    if x.ndim or not isinstance(x, jax.core.Tracer):
+        return False
+    return x.dtype == bool or bool(jax.typeof(x).weak_type)
+
+
+def _dtypes(
+    row: Signature, given: list[str | None], places: Sequence[int], operands: Sequence[Any]
+) -> list[str | None] | None:
+    """Return what a row requires of the weak operands; None if the others do not fit it."""
+    if max(places) >= len(row.parameters):
+        return None
+    parameters = [row.parameters[at] for at in places]
+    known: dict[int, str] = {}
+    for x, dtype in zip(parameters, given, strict=True):
+        if dtype is not None and known.setdefault(x.type_variable, dtype) != dtype:
+            return None
+        if dtype is not None and dtype not in row.dtypes(x):
+            return None
+    wanted = [
+        None if dtype is not None else _dtype(row, x, known, str(operand.dtype))
+        for x, dtype, operand in zip(parameters, given, operands, strict=True)
+    ]
+    pairs = zip(given, wanted, strict=True)
+    return wanted if all(dtype or own for dtype, own in pairs) else None
+
+
+def _dtype(row: Signature, x: Parameter, known: dict[int, str], weak: str) -> str | None:
+    """Return the dtype that a weak operand takes; None if its kind does not fit."""
+    dtypes = row.dtypes(x)
+    dtype = known.get(x.type_variable, dtypes[0] if len(dtypes) == 1 else weak)
+    fits = dtype in dtypes and _rank(dtype) >= _rank(weak)
+    return dtype if fits else None
+
+
+def _rank(dtype: str) -> int:
+    kind = DTYPES[dtype].kind if dtype in DTYPES else ""
+    return _ORDER.index("int" if kind == "uint" else kind) if kind else -1

@@ -26,6 +26,7 @@ ctypedef struct functions:
     int (*sizes)(void *tensor, int64_t **sizes) noexcept nogil
     int (*strides)(void *tensor, int64_t **strides) noexcept nogil
     int (*data_ptr)(void *tensor, void **pointer) noexcept nogil
+    int (*storage_offset)(void *tensor, int64_t *offset) noexcept nogil
     int (*empty)(
         int64_t ndim, const int64_t *sizes, const int64_t *strides, int32_t dtype,
         int32_t device_type, int32_t device_index, void **tensor

@@ -11,7 +11,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from cuplug.arrays.libtorch cimport drop_strides, find_tensor
+from cuplug.arrays.libtorch cimport MAX_FREED, drop_strides, find_tensor
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_CPU,
@@ -46,6 +46,7 @@ cdef tuple NAMES = (  # in the order of the structure
     b"aoti_torch_get_sizes",
     b"aoti_torch_get_strides",
     b"aoti_torch_get_data_ptr",
+    b"aoti_torch_get_storage_offset",
     b"aoti_torch_empty_strided",
     b"aoti_torch_new_tensor_handle",
     b"aoti_torch_delete_tensor_object",
@@ -108,6 +109,8 @@ cdef bint read_tensor(
         return False
     device_type[0] = kind
     device_index[0] = index
+    if <size_t>x.data < MAX_FREED and may_be_freed(tensor, x.data, dtypes[number].bits >> 3):
+        return False
     a.kind = CUPLUG_ARGUMENT_ARRAY
     x.ndim = <int32_t>ndim
     x.dtype = dtypes[number]
@@ -116,6 +119,12 @@ cdef bint read_tensor(
     x.device.id = index if index > 0 else 0  # that of the host is -1
     drop_strides(x)
     return True
+
+
+cdef bint may_be_freed(void *tensor, void *data, int64_t item_bytes) noexcept nogil:
+    """Whether there is no storage behind the address, or there are no elements."""
+    cdef int64_t offset = 0
+    return torch.storage_offset(tensor, &offset) != 0 or <int64_t>data == offset * item_bytes
 
 
 cdef void *new_tensor(

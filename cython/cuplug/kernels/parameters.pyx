@@ -16,6 +16,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from cuplug.arguments.inputs cimport read_argument
+from cuplug.array.array cimport Array
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_BOOL,
@@ -248,7 +249,7 @@ cdef int convert_bytes(
     """Take the bytes of whatever has as many: structured scalars, arrays, ctypes structures."""
     cdef Py_buffer buffer
     cdef object x = <object>obj
-    if isinstance(x, (numpy.generic, numpy.ndarray)):
+    if isinstance(x, (numpy.generic, numpy.ndarray, Array)):
         x = numpy.ascontiguousarray(x)  # strided; scalars whose types have no buffers
     if not PyObject_CheckBuffer(x) or isinstance(x, numpy.ndarray) and not is_plain(x.dtype):
         return refuse(state, k, code, <object>obj)
