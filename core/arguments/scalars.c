@@ -39,6 +39,11 @@ CUPLUG__COLD static int refuse_scalar(cuplug__match *m, int32_t i, const cuplug_
                           cuplug__describe_dtype(type).s);
 }
 
+/* True would be axis 1: NumPy and PyTorch refuse it. Other integers take bools, as in Python. */
+static inline int is_bool_axis(const cuplug_parameter *x, const cuplug_argument *a) {
+  return a->kind == CUPLUG_ARGUMENT_BOOL && !strcmp(x->name, "axis");
+}
+
 /* After the arrays, which say what dtype a type variable is. */
 static inline int match_scalar(cuplug__match *m, int32_t i, const cuplug_argument *a,
                                cuplug_scalar *to) {
@@ -50,7 +55,7 @@ static inline int match_scalar(cuplug__match *m, int32_t i, const cuplug_argumen
     by_default.scalar = x->default_value;
     a = &by_default;
   }
-  int status = cuplug__convert_scalar(a, type, to);
+  int status = is_bool_axis(x, a) ? CUPLUG_ERROR_TYPE : cuplug__convert_scalar(a, type, to);
   return !status || !m->error ? status : refuse_scalar(m, i, a, type, status);
 }
 
@@ -71,7 +76,9 @@ static int match_list(cuplug__match *m, int32_t i, const cuplug_argument *a, cup
   to->list = (cuplug_items){f->items + f->n_items, a->list.n};
   for (uint32_t k = 0; k < a->list.n; k++) {
     cuplug_scalar item;
-    int status = cuplug__convert_scalar(&a->list.items[k], type, &item);
+    int status = is_bool_axis(&m->s->parameters[i], &a->list.items[k])
+                     ? CUPLUG_ERROR_TYPE
+                     : cuplug__convert_scalar(&a->list.items[k], type, &item);
     m->item = k;
     if (status && m->error) refuse_scalar(m, i, &a->list.items[k], type, status);
     m->item = -1;

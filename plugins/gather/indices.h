@@ -90,6 +90,11 @@ static inline int fail_index(const cuplug_call *call, const indices *x, int64_t 
   if (x->data == &call->scalars[0].i)
     return cuplug_failf(call, CUPLUG_ERROR_INDEX,
                         "index: index %lld is out of bounds for size %lld", index, (long long)x->m);
+  if (x->type == CUPLUG_UINT64) /* which may be beyond int64 */
+    return cuplug_failf(call, CUPLUG_ERROR_INDEX,
+                        "index: index %llu at position %lld is out of bounds for size %lld",
+                        (unsigned long long)((const uint64_t *)x->data)[position],
+                        (long long)position, (long long)x->m);
   return cuplug_failf(call, CUPLUG_ERROR_INDEX,
                       "index: index %lld at position %lld is out of bounds for size %lld", index,
                       (long long)position, (long long)x->m);

@@ -60,6 +60,8 @@ def integer(what: str, value: Any) -> int:
     if type(value) is int and -(1 << 63) <= value < 1 << 63:
         return value
     try:
+        if type(value) is bool and what.endswith((": axis", ": axes")):
+            raise TypeError("True is no axis: NumPy refuses it, too")
         number = index(value)
     except TypeError:
         raise TypeError(f"{what}: seen {value!r:.60}, wanted an integer") from None
