@@ -101,6 +101,7 @@ def autograd_kernel(entry: Entry, register: Callable[..., Registered]) -> Callab
     def kernel(*args: Any) -> Any:
         if not _is_recorded(args):
             return _below(entry, args)
+        _check_leaves(entry, args)
         lengths, flat = _flatten(args) if has_lists else (None, args)
         results = _apply(function, lengths, *flat)
         if not n_written:
@@ -122,6 +123,27 @@ def count_writes(entry: Entry) -> Callable[..., Any]:
         return entry.call.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args)
 
     return kernel
+
+
+def _check_leaves(entry: Entry, args: Sequence[Any]) -> None:
+    """Refuse to write to leaves before anything is written: torch.autograd.Function does it after.
+
+    Raises
+    ------
+    RuntimeError
+        As PyTorch's in-place functions.
+    """
+    for k in entry.overload.mutated if _is_enabled() else ():
+        x = args[k]
+        if x is None or not x.requires_grad:
+            continue
+        base = x if x._base is None else x._base
+        if base.is_leaf and base.requires_grad:
+            kind = "a leaf Variable" if base is x else "a view of a leaf Variable"
+            raise RuntimeError(
+                f"{entry.whole.operator.name}: {entry.names[k]}: {kind} that requires grad is being "
+                "used in an in-place operation; call it inside torch.no_grad()"
+            )
 
 
 def _is_recorded(args: Sequence[Any]) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 import torch
 from torch import library
+from torch.autograd import forward_ad
 
 from cuplug.call.named import named_outputs
 from cuplug.call.operator import Operator
@@ -180,12 +181,14 @@ def hand_on(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any])
     given = {name: x for name, x in keywords.items() if x is not None}
     if not _has_tensor([*args, *given.values()]):
         return NotImplemented
-    for name in ("out", "device", "stream"):
-        if name in given:
-            raise TypeError(
-                f"{operator.name}: {name}: seen with a tensor that PyTorch records or traces, "
-                "wanted without (or pass x.detach())"
-            )
+    own = [name for name in ("out", "device", "stream") if name in given]
+    if own and _is_unrecorded([*args, *given.values()]):
+        return _call_detached(operator, args, given)
+    if own:
+        raise TypeError(
+            f"{operator.name}: {own[0]}: seen with a tensor that PyTorch records or traces, "
+            "wanted without (or pass x.detach())"
+        )
     whole = register(operator)
     keeps = not any(x.kind == "inout" for row in whole.rows for x in row.parameters)
     tensors = {name: _as_tensor(x, keeps) for name, x in given.items()}
@@ -194,6 +197,35 @@ def hand_on(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any])
     if isinstance(result, tuple) and all(names) and not others:
         return named_outputs(operator.name, names, tuple(result))
     return result
+
+
+def _is_unrecorded(x: Any) -> bool:
+    """Say whether tensors that require grad are as any other now: inside torch.no_grad()."""
+    if isinstance(x, (list, tuple)):
+        return all(map(_is_unrecorded, x))
+    if torch.is_grad_enabled() or forward_ad._current_level >= 0:
+        return False
+    if torch._C._are_functorch_transforms_active():
+        return False
+    return not isinstance(x, torch.Tensor) or type(x) in (torch.Tensor, torch.nn.Parameter)
+
+
+def _call_detached(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Call an operator outside of autograd; the tensors of `out` are returned as they were given."""
+    plain = {name: _detached(x) for name, x in keywords.items()}
+    result = operator(*map(_detached, args), **plain)
+    out = keywords.get("out")
+    if not isinstance(out, tuple):
+        return result if out is None else out
+    found = [y if x is None else x for x, y in zip(out, result, strict=True)]
+    return type(result)._make(found) if hasattr(result, "_make") else tuple(found)
+
+
+def _detached(x: Any) -> Any:
+    """Return tensors without their history, which share memory and version with them."""
+    if isinstance(x, (list, tuple)):
+        return tuple(map(_detached, x)) if isinstance(x, tuple) else [*map(_detached, x)]
+    return x.detach() if isinstance(x, torch.Tensor) else x
 
 
 def _as_tensor(x: Any, keeps: bool) -> Any:
