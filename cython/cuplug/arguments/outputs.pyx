@@ -14,7 +14,7 @@ from cuplug.array.buffer cimport is_on_gpu
 from cuplug.base.dlpack cimport DLPACK_COMPLEX, DLPACK_UINT
 from cuplug.base.numpy_api cimport PyArray_DIMS, PyArrayObject
 from cuplug.base.numpy_dtypes cimport descr_of_dtype
-from cuplug.arrays.exchange cimport empty_exchange
+from cuplug.arrays.exchange cimport empty_exchange, empty_strided
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_LIST,
@@ -56,6 +56,8 @@ cdef object allocate_output(reading *r, cuplug_frame *frame, uint32_t k):
     cdef bint on_gpu
     x.device = frame.home if frame.home.type else frame.device
     on_gpu = x.device.type == CUPLUG_CUDA
+    if r.layout.ndim:
+        return empty_strided(<object>r.first, r.first_kind, x, &r.layout)
     if frame.home.type or not on_gpu:
         if protocol == EXCHANGE or protocol == CUPY or protocol == TORCH:
             return empty_foreign(r, protocol, x)

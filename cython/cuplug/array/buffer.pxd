@@ -19,7 +19,7 @@ cdef class Buffer(DeviceMemory):
 
 
 cdef int64_t n_elements(const cuplug_tensor *x) noexcept
-cdef bint is_contiguous(const cuplug_tensor *x) noexcept
+cdef bint is_contiguous(const cuplug_tensor *x) noexcept nogil
 # What the array interfaces of NumPy and CUDA tell alike.
 cdef dict interface_of(Buffer x)
 cdef bint is_on_gpu(const cuplug_tensor *x) noexcept

@@ -146,7 +146,7 @@ cdef int64_t n_elements(const cuplug_tensor *x) noexcept:
     return n
 
 
-cdef bint is_contiguous(const cuplug_tensor *x) noexcept:
+cdef bint is_contiguous(const cuplug_tensor *x) noexcept nogil:
     cdef int64_t step = 1
     cdef int k
     cdef bint is_broken = False

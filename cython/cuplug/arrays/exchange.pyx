@@ -32,6 +32,7 @@ from cuplug.arrays.torch cimport (
     check_memory,
     check_torch,
     empty_like,
+    new_strided,
     new_tensor,
 )
 
@@ -200,6 +201,14 @@ cdef object empty_old_torch(object like, cuplug_tensor *x):
     if x.device.type != CUPLUG_CUDA:  # like may be pinned
         x.device.type = CUPLUG_CPU
         x.device.id = 0
+    return result
+
+
+cdef object empty_strided(
+    object like, const array_kind *kind, cuplug_tensor *x, const cuplug_tensor *layout
+):
+    result = new_strided(like, x, layout)
+    x.data = <void *><size_t>result.data_ptr()
     return result
 
 

@@ -19,6 +19,8 @@ ctypedef struct reading:
     const array_kind *device_kind  # of the first array on a GPU: gives the stream
     int n_scalar_arrays  # NumPy arrays without dimensions
     bint has_torch  # a tensor of PyTorch, whose writes are to be counted
+    bint has_strided_torch
+    cuplug_tensor layout  # of outputs, where arrays of several dimensions were made one; ndim 0: none
     bint is_stale  # what was read: code whose author is unknown, in Python, has run since
     bint takes_specs  # descriptions stand for arrays: nothing is run
     PyObject *handed_to  # borrowed: the name of the one that one of the arrays is to be handed to
@@ -38,6 +40,8 @@ cdef inline void start_reading(reading *r) noexcept:
     r.device_kind = NULL
     r.n_scalar_arrays = 0
     r.has_torch = False
+    r.has_strided_torch = False
+    r.layout.ndim = 0
     r.is_stale = False
     r.takes_specs = False
     r.handed_to = NULL

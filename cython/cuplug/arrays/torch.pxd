@@ -22,5 +22,7 @@ cdef int check_bits(object obj, reading *r, cuplug_argument *a) except -1
 cdef object empty_like(object x)
 # A tensor of the shape and dtype of x where `like` is, which may be known to be of that dtype.
 cdef object new_tensor(object like, const cuplug_tensor *x, bint is_of_dtype)
+# The same with the shape and strides of `layout`, and the dtype of x.
+cdef object new_strided(object like, const cuplug_tensor *x, const cuplug_tensor *layout)
 # The handle of PyTorch's current stream; NULL: the legacy default one.
 cdef void *torch_stream(int32_t device) except? NULL

@@ -95,6 +95,12 @@ cdef object new_tensor(object like, const cuplug_tensor *x, bint is_of_dtype):
     )
 
 
+cdef object new_strided(object like, const cuplug_tensor *x, const cuplug_tensor *layout):
+    shape = tuple([layout.shape[k] for k in range(layout.ndim)])
+    strides = tuple([layout.strides[k] for k in range(layout.ndim)])
+    return like.new_empty_strided(shape, strides, dtype=torch_dtype(x.dtype))
+
+
 cdef object empty_like(object x):
     global torch_empty_like
     if torch_empty_like is None:

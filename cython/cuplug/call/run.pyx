@@ -10,6 +10,7 @@ from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
+from cuplug.arguments.channels_last cimport flatten
 from cuplug.arguments.inputs cimport read_again, read_argument, read_arguments
 from cuplug.base.core cimport (
     CUPLUG_ALL_GPUS,
@@ -131,6 +132,8 @@ cdef object run_operator(
         place = read_place(r, op, <object>device)
     if r.is_stale or r.n_scalar_arrays:
         settle_arguments(op, r, n, n_given)  # no code of others runs from here on
+    if r.has_strided_torch and out == NULL:
+        flatten(r, op, n)
     if cuplug_bind(op, r.args, n, &frame, &error):
         raise_error(&error)
     if place.type or has_default or not frame.home.type:

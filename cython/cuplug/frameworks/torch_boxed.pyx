@@ -11,6 +11,7 @@ from cpython.ref cimport Py_DECREF
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from cuplug.arguments.channels_last cimport is_channels_last, is_element_wise
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ABSENT,
     CUPLUG_ARGUMENT_BOOL,
@@ -79,6 +80,7 @@ ctypedef struct slot:
     PyObject *plain  # called in Python where it declines
     uint32_t n
     uint32_t n_outputs
+    bint is_element_wise  # outputs of tensors in channels_last have that layout
     bint is_front  # it stands where gradients are recorded, and takes what needs none
     char kinds[64]
     bint optional[64]
@@ -170,7 +172,9 @@ cdef bint read(
             return True
         word = (<uint64_t *>word)[0]
     if s.kinds[k] == c"T":
-        return read_tensor(<void *>word, a, device_type, device_index)
+        if not read_tensor(<void *>word, a, device_type, device_index):
+            return False
+        return not s.is_element_wise or not is_channels_last(&a.tensor)
     if s.kinds[k] == c"i":
         a.kind = CUPLUG_ARGUMENT_INT
         a.scalar.i = <int64_t>word
@@ -331,6 +335,7 @@ def implement(
     s.op = &operator.op
     s.plain = <PyObject *>plain
     kept.append((operator, plain, name_text))
+    s.is_element_wise = is_element_wise(operator.op)
     s.n, s.n_outputs, s.is_front = len(kinds), n_outputs, key.startswith("Autograd")
     for k, letter in enumerate(kinds):
         s.kinds[k] = ord(letter)

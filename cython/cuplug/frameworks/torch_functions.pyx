@@ -11,6 +11,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from cuplug.arguments.channels_last cimport is_element_wise
 from cuplug.arrays.libtorch cimport MAX_FREED, drop_strides, find_tensor
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
@@ -21,6 +22,7 @@ from cuplug.base.core cimport (
     cuplug_tensor,
 )
 from cuplug.base.status cimport raise_pending
+from cuplug.call.operator cimport Operator
 
 from cuplug.base.dtypes import DTYPES
 
@@ -162,6 +164,11 @@ cdef void throw_waiting() noexcept nogil:
     cdef void *made = NULL
     torch.alias(&made, raising_tensor)
     torch.throw_error(b"cuplug: an exception was lost, as PyTorch's dispatch to Python is off")
+
+
+def has_element_wise_rows(Operator operator not None):
+    """Say whether an operator treats all elements of its arrays alike, in any order."""
+    return is_element_wise(operator.op)
 
 
 def raise_waiting(*_args, **_keywords):
