@@ -12,3 +12,5 @@ cdef bint is_element_wise(const cuplug_operator *op) noexcept
 # If all arrays of a call of such an operator have that layout, makes them one-dimensional, so that
 # nothing is copied, and remembers the layout for the outputs.
 cdef int flatten(reading *r, const cuplug_operator *op, uint32_t n) except -1
+# Gives the arrays their dimensions back. Always returns True.
+cdef bint restore(reading *r, uint32_t n) noexcept

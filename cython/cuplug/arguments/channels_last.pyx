@@ -9,7 +9,6 @@ from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ARRAY,
     CUPLUG_ARGUMENT_LIST,
     CUPLUG_ROW_KEEPS_WHOLE,
-    cuplug_argument,
     cuplug_n_elements,
     cuplug_operator,
     cuplug_operator_n_rows,
@@ -98,6 +97,17 @@ cdef int flatten(reading *r, const cuplug_operator *op, uint32_t n) except -1:
             r.args[i].tensor.shape = size
             r.args[i].tensor.strides = NULL
     return 0
+
+
+cdef bint restore(reading *r, uint32_t n) noexcept:
+    cdef uint32_t i
+    for i in range(n):
+        if r.args[i].kind == CUPLUG_ARGUMENT_ARRAY and r.args[i].tensor.ndim:
+            r.args[i].tensor.ndim = r.layout.ndim
+            r.args[i].tensor.shape = r.layout.shape
+            r.args[i].tensor.strides = r.layout.strides
+    r.layout.ndim = 0
+    return True
 
 
 cdef bint has_same_layout(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:

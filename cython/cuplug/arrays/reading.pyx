@@ -89,7 +89,7 @@ cdef int set_unreadable(object obj, reading *r, cuplug_argument *a, object error
         return set_foreign(r, a, found)
     tensor = advice_on_tensor(obj)
     if tensor is not None:
-        return set_other(r, a, tensor)
+        return set_other(r, a, f"{type(obj).__name__} that cannot be read: it is {tensor}")
     reason = str(error).partition("\n")[0].rstrip(".")
     return set_other(r, a, f"{type(obj).__name__} that cannot be read: {reason}")
 

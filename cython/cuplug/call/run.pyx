@@ -10,7 +10,7 @@ from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_Check, PyTuple_GET_SIZE
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from cuplug.arguments.channels_last cimport flatten
+from cuplug.arguments.channels_last cimport flatten, restore
 from cuplug.arguments.inputs cimport read_again, read_argument, read_arguments
 from cuplug.base.core cimport (
     CUPLUG_ALL_GPUS,
@@ -135,6 +135,8 @@ cdef object run_operator(
     if r.has_strided_torch and out == NULL:
         flatten(r, op, n)
     if cuplug_bind(op, r.args, n, &frame, &error):
+        if r.layout.ndim and restore(r, n):  # for the message
+            cuplug_bind(op, r.args, n, &frame, &error)
         raise_error(&error)
     if place.type or has_default or not frame.home.type:
         choose_device(&frame, place)
