@@ -90,16 +90,43 @@ def floats(dtype):
     return x, np.concatenate([usual[1], y, y, y, y, right])
 
 
+def same_floats(seen, wanted):
+    """Equal, NaN as NaN, and zeros of the same sign."""
+    assert seen.dtype == wanted.dtype
+    np.testing.assert_array_equal(seen, wanted)
+    is_number = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(seen)[is_number], np.signbit(wanted)[is_number])
+
+
+@cuplug.fuse
+def fused(x, y):
+    return x // y, x % y
+
+
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @np.errstate(all="ignore")
 def test_floats(dtype, device):
     x, y = floats(dtype)
     ours = [cuplug.asarray(each, device=device) for each in (x, y)]
-    wanted, rest = np.floor_divide(x, y), np.remainder(x, y)
-    seen, left = xp.floor_divide(*ours).numpy(), xp.remainder(*ours).numpy()
-    np.testing.assert_array_equal(left, rest)
-    is_number = ~np.isnan(rest)
-    np.testing.assert_array_equal(np.signbit(left)[is_number], np.signbit(rest)[is_number])
-    is_finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(wanted)  # as the standard says
-    np.testing.assert_array_equal(seen[is_finite], wanted[is_finite])
+    wanted = np.floor_divide(x, y), np.remainder(x, y)
+    same_floats(xp.floor_divide(*ours).numpy(), wanted[0])
+    same_floats(xp.remainder(*ours).numpy(), wanted[1])
+    for seen in (divmod(*ours), fused(*ours)):
+        for part, each in zip(seen, wanted, strict=True):
+            same_floats(part.numpy(), each)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@np.errstate(all="ignore")
+def test_floats_that_are_special(dtype, device):
+    few = np.array([0.0, -0.0, 1, -1, 5, -7, np.inf, -np.inf, np.nan, 6e4, 1e-6], dtype)
+    x, y = (part.ravel() for part in np.meshgrid(few, few))
+    ours = cuplug.asarray(x, device=device)
+    same_floats((ours // cuplug.asarray(y, device=device)).numpy(), x // y)
+    same_floats((ours % cuplug.asarray(y, device=device)).numpy(), x % y)
+    for number in few.tolist():
+        same_floats((ours // number).numpy(), x // number)
+        same_floats((number % ours).numpy(), number % x)
+        same_floats(divmod(number, ours)[0].numpy(), number // x)

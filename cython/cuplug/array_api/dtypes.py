@@ -163,13 +163,17 @@ def widened(dtype: Any, number: type) -> Any:
     return to_dtype(_PYTHON[rank])
 
 
+def _is_python_number(x: Any) -> bool:
+    return isinstance(x, _PYTHON) and not isinstance(x, np.generic)
+
+
 def result_type(*arrays_and_dtypes: Any) -> Any:
     """Return the dtype that arrays, dtypes and numbers are promoted to."""
-    numbers = [x for x in arrays_and_dtypes if isinstance(x, _PYTHON)]
+    numbers = [x for x in arrays_and_dtypes if _is_python_number(x)]
     dtypes = [
-        x.dtype if isinstance(x, Array) else to_dtype(x)
+        x.dtype if isinstance(x, (Array, np.generic, np.ndarray)) else to_dtype(x)
         for x in arrays_and_dtypes
-        if not isinstance(x, _PYTHON)
+        if not _is_python_number(x)
     ]
     if not dtypes:
         raise ValueError("result_type: seen no array and no dtype, wanted one")

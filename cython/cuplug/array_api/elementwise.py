@@ -110,8 +110,8 @@ def _unary(name: str, x: Array) -> Array:
 
 
 def _binary(name: str, x: Any, y: Any) -> Array:
-    if name in _REFLECTED and (beyond := _beside_others(name, x, y)) is not None:
-        return beyond
+    if name in _REFLECTED and (compared := _compared_integers(name, x, y)) is not None:
+        return compared
     x, y = in_common(name, x, y)
     dtype = name_of((x if isinstance(x, Array) else y).dtype)
     result: Array = made(name, dtype)(x, y)
@@ -157,17 +157,37 @@ _REFLECTED |= {"less": "greater", "less_equal": "greater_equal"}
 _REFLECTED |= {theirs: name for name, theirs in _REFLECTED.items()}
 
 
-def _beside_others(name: str, x: Any, y: Any) -> Array | None:
-    """Return how integers compare with one that their dtype has not; None: it has it."""
-    if type(x) is int:
+def _compared_integers(name: str, x: Any, y: Any) -> Array | None:
+    """Compare integers by their values, which a common dtype may not hold; None: not two of them.
+
+    A number is compared in the array's dtype, where it fits; int64 and uint64 have no common dtype.
+    """
+    if not isinstance(x, Array):
         name, x, y = _REFLECTED[name], y, x
-    if type(y) is not int or not isinstance(x, Array) or kind_of(x.dtype) not in ("int", "uint"):
+    if not isinstance(x, Array) or kind_of(x.dtype) not in ("int", "uint"):
+        return None
+    if isinstance(y, Array):
+        kinds = {kind_of(x.dtype), kind_of(y.dtype)}
+        is_mixed = kinds == {"int", "uint"} and promoted(x.dtype, y.dtype).kind == "f"
+        return _compared_signs(name, name_of(x.dtype), name_of(y.dtype))(x, y) if is_mixed else None
+    y = plain_number(y)
+    if not isinstance(y, int) or isinstance(y, bool):
         return None
     limits = np.iinfo(x.dtype)
     if limits.min <= y <= limits.max:
-        return None
+        result: Array = made(name, name_of(x.dtype))(x, y)
+        return result
     is_true = name == "not_equal" or (name != "equal" and ("less" in name) == (y > 0))
     return full_like(x, is_true, dtype="bool")
+
+
+@cache
+def _compared_signs(name: str, own: str, other: str) -> Operator:
+    """Return what compares signed integers with unsigned ones."""
+    text, signed = FUNCTIONS[name].expressions["int"], "x" if own.startswith("i") else "y"
+    plain = text.replace("x", "(uint64_t)x").replace("y", "(uint64_t)y")
+    apart = "".join("-1" if c == signed else "0" if c in "xy" else c for c in text)
+    return elementwise(f"{name}(x: {own}, y: {other}) -> bool", f"{signed} < 0 ? {apart} : {plain}")
 
 
 def direct_power(x: Any, exponent: Any = None, in_place: bool = False) -> Operator | None:
@@ -177,6 +197,8 @@ def direct_power(x: Any, exponent: Any = None, in_place: bool = False) -> Operat
 
 def _power(x1: Any, x2: Any, /) -> Array:
     """Return the powers of elements."""
+    if isinstance(x1, Array) and is_typed_number(x2):
+        x1, x2 = in_common("pow", x1, x2)
     name = known_power(x1.dtype, x2) if isinstance(x1, Array) else None
     return _POWERS[name](x1) if name else _binary("pow", x1, x2)
 
@@ -197,21 +219,47 @@ def _known_power(dtype: Any, exponent: Any) -> str | None:
 
 
 def in_common(name: str, x: Any, y: Any) -> tuple[Any, Any]:
-    """Return two arguments with the dtype that both are promoted to; numbers stay such."""
+    """Return two arguments with the dtype that both are promoted to; numbers stay such.
+
+    Python's numbers adapt to the array; those of NumPy have dtypes, as arrays do.
+    """
     if not isinstance(x, Array):
         y, x = in_common(name, y, x) if isinstance(y, Array) else checked(name, "x", x)
         return x, y
-    y = plain_number(y)
-    if not isinstance(y, NUMBERS):
-        dtype = _common(name, x.dtype, checked(name, "y", y).dtype)
-        return in_dtype(x, dtype), in_dtype(y, dtype)
-    return in_dtype(x, _floating(name, with_number(x.dtype, y))), y
+    if is_typed_number(y):
+        dtype = _common(name, x.dtype, y.dtype)
+        return in_dtype(x, dtype), number_of(name, y, dtype)
+    if isinstance(y, NUMBERS):
+        dtype = _floating(name, with_number(x.dtype, y))
+        return in_dtype(x, dtype), number_of(name, y, dtype)
+    dtype = _common(name, x.dtype, checked(name, "y", y).dtype)
+    return in_dtype(x, dtype), in_dtype(y, dtype)
+
+
+def is_typed_number(x: Any) -> bool:
+    """Say whether a number has a dtype: NumPy's, and arrays of NumPy's without dimensions."""
+    return isinstance(x, np.generic) or (isinstance(x, np.ndarray) and not x.ndim)
+
+
+def number_of(name: str, x: Any, dtype: Any) -> Any:
+    """Return a number as a Python number of a dtype: floats are rounded once, infinite beyond it.
+
+    Integers that an integer dtype has not stay as they are.
+    """
+    kind = kind_of(dtype)
+    if kind in ("int", "uint"):
+        return int(x)
+    if isinstance(x, int) and x.bit_length() > 1024:
+        wanted = f"one in the range of {dtype}"
+        raise ValueError(f"{name}: got an integer beyond the range of float64, expected {wanted}")
+    scalar = DTYPES[name_of(dtype)].scalar
+    with np.errstate(over="ignore"):
+        return scalar(np.asarray(scalar(x)).astype(dtype)[()])
 
 
 def plain_number(x: Any) -> Any:
     """Return a number of NumPy's as one of Python's, and others as they are."""
-    is_number = isinstance(x, np.generic) and x.dtype.name in DTYPES
-    return x.item() if is_number else x
+    return x.item() if is_typed_number(x) and x.dtype.name in DTYPES else x
 
 
 @cache
@@ -219,10 +267,17 @@ def _common(name: str, a: Any, b: Any) -> Any:
     return _floating(name, promoted(a, b))
 
 
+# What NumPy computes in int8 of bools.
+_COUNTED = {"floor_divide", "remainder", "pow", "square"}
+_COUNTED |= {"bitwise_left_shift", "bitwise_right_shift"}
+
+
 def _floating(name: str, dtype: Any) -> Any:
-    """Return a dtype; that of floats for integers, where a function is of floats alone."""
-    is_wide = name in _OF_FLOATS and kind_of(dtype) in ("int", "uint")
-    return np.dtype(DEFAULTS["real floating"]) if is_wide else dtype
+    """Return the dtype that a function computes with: of floats alone, with integers as such."""
+    kind = kind_of(dtype)
+    if name in _OF_FLOATS and (kind in ("int", "uint") or (kind, name) == ("bool", "divide")):
+        return np.dtype(DEFAULTS["real floating"])
+    return np.dtype("int8") if kind == "bool" and name in _COUNTED else dtype
 
 
 def _named(name: str) -> ArrayFunction:
@@ -239,12 +294,14 @@ def _named(name: str) -> ArrayFunction:
     where = "each element" if function is one else "elements"
     function.__doc__ = f"Return {_WORDS.get(name, name)} of {where}."
     find = None if name in _PARTS else partial(direct, name)
-    return ArrayFunction(function, find, again=name in _REFLECTED)
+    return ArrayFunction(function, find, again=FUNCTIONS[name].n == 2)
 
 
 _power.__name__ = _power.__qualname__ = "pow"
 _POWERS: dict[str, Any] = {name: _named(name) for name in POWERS.values()}
-CALLED = {name: _named(name) for name in PLAIN} | {"pow": ArrayFunction(_power, direct_power)}
+CALLED = {name: _named(name) for name in PLAIN} | {
+    "pow": ArrayFunction(_power, direct_power, again=True)
+}
 
 
 @cache
@@ -272,9 +329,22 @@ def _in_range(bound: Array, dtype: Any) -> Array:
     return astype(bound, dtype)
 
 
-@partial(ArrayFunction, find=_direct_clip)
+def bounds_for(dtype: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """Return bounds for `clip`; None for Python integers that no element of a dtype can pass."""
+    if kind_of(dtype) in ("int", "uint"):
+        limits = np.iinfo(dtype)
+        low = None if type(low) is int and low < limits.min else low
+        high = None if type(high) is int and high > limits.max else high
+    return low, high
+
+
+@partial(ArrayFunction, find=_direct_clip, again=True)
 def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
-    """Return elements in the range from `min` to `max`, in the array's dtype."""
+    """Return elements in the range from `min` to `max`, in the array's dtype.
+
+    Numbers are promoted as by operators: NumPy's, and floats for integers, widen the result.
+    """
+    min, max = bounds_for(checked("clip", "x", x).dtype, min, max)
     for name, bound in (("maximum", min), ("minimum", max)):
         if bound is not None:
             x = binary(name, x, _in_range(bound, x.dtype) if isinstance(bound, Array) else bound)

@@ -13,9 +13,10 @@ INTEGERS, REALS, FLOATS = ("int", "uint"), ("int", "uint", "float"), ("float", "
 NUMERIC = (*REALS, "complex")
 ALL = ("bool", *NUMERIC)
 
-# Python's division, as CPython has it; by 0 and of infinities as the standard says. What is left of
-# usual numbers is found in one step, by vectors: the quotient has few digits and, rounded, is 1 too
-# large at most; the product is subtracted before it is rounded. fmod takes a step for each digit.
+# Python's division, as CPython has it; by 0 and of infinities as NumPy, which the standard allows.
+# What is left of usual numbers is found in one step, by vectors: the quotient has few digits and,
+# rounded, is 1 too large at most; the product is subtracted before it is rounded. fmod takes a step
+# for each digit.
 _FLOORED = """
 #ifdef __FMA__
 #define CUPLUG_USUAL(x, y) \\
@@ -35,7 +36,7 @@ __device__ inline T modulo(T x, T y, int usual) {
 }
 __device__ inline T floored(T x, T y, int usual) {
   if (usual == 2) return CUPLUG_USUAL(x, y);
-  if (!usual && (y == 0 || isinf(x) || isinf(y))) return floor(x / y);
+  if (!usual && y == 0) return x / y;
   const T rest = left(x, y, usual), among = (x - rest) / y;
   const T whole = rest != 0 && (y < 0) != (rest < 0) ? among - 1 : among, down = floor(whole);
   const T nearest = whole - down > (T)0.5 ? down + 1 : down;
@@ -138,8 +139,8 @@ __device__ inline T complex_sign(T z) {
   if (!isinf(abs(z))) return z / abs(z);
   const double x = real(z) / 4, y = imag(z) / 4;
   if (isfinite(x) && isfinite(y)) return (T)(complex(x, y) / abs(complex(x, y)));
-  if (isfinite(x)) return (T)complex(0.0, copysign(1.0, y));
-  return (T)complex(isfinite(y) ? copysign(1.0, x) : x / x, isfinite(y) ? 0.0 : x / x);
+  if (!isinf(x)) return (T)complex(0.0, copysign(1.0, y));
+  return (T)complex(isinf(y) ? x / x : copysign(1.0, x), isinf(y) ? x / x : 0.0);
 }
 """,
 }
@@ -200,7 +201,7 @@ def _unary() -> list[Function]:
     sign = "x > 0 ? (T)1 : x < 0 ? (T)-1 : x != x ? x : (T)0"
     root = "isinf(x) ? abs(x) : sqrt(x + (T)0)"
     return [
-        Function("abs", {"int": "x < 0 ? -x : x", "uint": "x", "float": "abs(x)"}),
+        Function("abs", {"bool": "x", "int": "x < 0 ? -x : x", "uint": "x", "float": "abs(x)"}),
         Function("negative", _of(NUMERIC, "-x")),
         Function("positive", _of(ALL, "x")),
         Function("square", _of(NUMERIC, "x * x")),
@@ -260,16 +261,20 @@ def _dividing(is_number: int) -> list[Function]:
 
 
 def _arithmetic() -> list[Function]:
-    signs = {"add": "+", "subtract": "-", "multiply": "*"}
+    either, both = {"bool": "x | y"}, {"bool": "x & y"}  # as NumPy adds and multiplies bools
+    signs = {"add": ("+", either), "subtract": ("-", {}), "multiply": ("*", both)}
     apart = "fmax(x, y) + log1p(exp(-abs(x - y)))"
     return [
-        *(Function(name, _of(NUMERIC, f"x {sign} y"), 2) for name, sign in signs.items()),
+        *(
+            Function(name, _of(NUMERIC, f"x {sign} y", **of_bools), 2)
+            for name, (sign, of_bools) in signs.items()
+        ),
         Function("divide", _of(FLOATS, "x / y", complex=_QUOTIENT), 2),
         *_dividing(0),
         Function("pow", _of(NUMERIC, "pow(x, y)"), 2),
         Function("logaddexp", {"float": f"x == y ? x + log((T)2) : {apart}"}, 2),
-        Function("maximum", _of(REALS, "max(x, y)"), 2),
-        Function("minimum", _of(REALS, "min(x, y)"), 2),
+        Function("maximum", _of(REALS, "max(x, y)", **either), 2),
+        Function("minimum", _of(REALS, "min(x, y)", **both), 2),
     ]
 
 
@@ -279,7 +284,10 @@ def _compared() -> list[Function]:
     bits = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
     outside = f"y < 0 || y >= {_BITS}"
     return [
-        *(Function(name, _of(REALS, f"x {c} y"), 2, "bool") for name, c in order.items()),
+        *(
+            Function(name, _of(("bool", *REALS), f"x {c} y"), 2, "bool")
+            for name, c in order.items()
+        ),
         Function("equal", _of(ALL, "x == y"), 2, "bool"),
         Function("not_equal", _of(ALL, "x != y"), 2, "bool"),
         *(Function(name, {"bool": f"x {c} y"}, 2) for name, c in logic.items()),

@@ -21,9 +21,9 @@ from cuplug.array_api.elementwise import (
     direct,
     direct_power,
     in_common,
+    is_typed_number,
     known_power,
     made,
-    plain_number,
     unary,
 )
 from cuplug.array_api.expressions import named
@@ -63,7 +63,7 @@ __all__ = [
 
 standard = import_module("cuplug.array_api")
 DECIMALS = 308  # of which float64 has a power of ten
-VERSIONS = ("2022.12", "2023.12", "2024.12")
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 _OPERANDS = (Array, *NUMBERS)
@@ -99,15 +99,21 @@ def _is_number(x: Any) -> bool:
 
 def call_ufunc(function: Any, method: str, inputs: tuple[Any, ...], keywords: Any) -> Any:
     """Return what a ufunc of NumPy's gives, of arrays and numbers alone where the arrays are."""
-    scalars = [x[()] if isinstance(x, np.ndarray) and not x.ndim else x for x in inputs]
-    given = [plain_number(x) for x in scalars]
-    call = CALLED.get(named(function.__name__)) if method == "__call__" and not keywords else None
-    if call and all(isinstance(x, _OPERANDS) for x in given):
-        return call(*given)
+    call: Any = (
+        CALLED.get(named(function.__name__)) if method == "__call__" and not keywords else None
+    )
+    if function is np.divmod and method == "__call__" and not keywords:
+        call = _divided
+    if call and all(isinstance(x, _OPERANDS) or is_typed_number(x) for x in inputs):
+        return call(*inputs)
     out = keywords.get("out", ())
     seen = {"out": tuple(map(_seen_by_numpy, out))} if out else {}
     result = getattr(function, method)(*map(_seen_by_numpy, inputs), **(keywords | seen))
     return out[0] if len(out) == 1 else out or result
+
+
+def _divided(x: Any, y: Any) -> tuple[Array, Array]:
+    return binary("floor_divide", x, y), binary("remainder", x, y)
 
 
 def _seen_by_numpy(x: Any) -> Any:
@@ -119,11 +125,14 @@ def in_place(name: str, x: Array, other: Any) -> Array:
     if name == "pow" and (short := known_power(x.dtype, other)):
         made(short, name_of(x.dtype), True)(x)
         return x
-    _, y = in_common(name, x, other)
-    dtype = (_ if isinstance(_, Array) else y).dtype
-    if dtype != x.dtype:
-        seen = f"{x.dtype} and {getattr(other, 'dtype', other)!s:.40}"
-        raise TypeError(f"{name}: seen {seen}, which need {dtype}: not in place")
+    own, y = in_common(name, x, other)
+    if own.dtype != x.dtype:
+        if not np.can_cast(own.dtype, x.dtype, "same_kind"):
+            seen = f"{x.dtype} and {getattr(other, 'dtype', other)!s:.40}"
+            raise TypeError(f"{name}: seen {seen}, which need {own.dtype}: not in place")
+        found = binary(name, own, y)
+        assign(x, found if found.shape == x.shape else broadcast_to(found, x.shape))
+        return x
     if isinstance(y, Array):
         y = y if y.shape == x.shape else broadcast_to(y, x.shape)
         if may_meet(x, y):
@@ -137,11 +146,11 @@ _CHANGING = "add subtract multiply divide floor_divide remainder"
 _CHANGING += " bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift"
 # For operands of the same shape, in other memory, and numbers.
 IN_PLACE = {
-    name: ArrayFunction(partial(in_place, name), partial(direct, name, in_place=True), True)
+    name: ArrayFunction(partial(in_place, name), partial(direct, name, in_place=True), True, True)
     for name in _CHANGING.split()
 }
 _in_place_power = partial(direct_power, in_place=True)
-IN_PLACE["pow"] = ArrayFunction(partial(in_place, "pow"), _in_place_power, True)
+IN_PLACE["pow"] = ArrayFunction(partial(in_place, "pow"), _in_place_power, True, True)
 IN_PLACE["assign"] = ArrayFunction(assign, assigning, True)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from cuplug.array.array import Array
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.dtypes import checked, kind_of, name_of
-from cuplug.array_api.elementwise import in_common, kept
+from cuplug.array_api.elementwise import in_common, is_typed_number, kept
 from cuplug.array_api.functions import ArrayFunction, of_all
 from cuplug.array_api.stock import stock
 from cuplug.array_api.views import axes_of, reshape
@@ -33,13 +33,16 @@ def _direct(condition: Any, *values: Any) -> Operator | None:
     return None if dtype is None else _choosing(name_of(dtype))
 
 
-@partial(ArrayFunction, find=_direct)
+@partial(ArrayFunction, find=_direct, again=True)
 def where(condition: Array, x1: Any, x2: Any, /) -> Array:
     """Return elements of x1 where a condition holds, else of x2."""
     if kind_of(checked("where", "condition", condition).dtype) != "bool":
         raise TypeError(f"where: condition: seen {condition.dtype}, wanted bool")
     if not isinstance(x1, Array) and not isinstance(x2, Array):
-        x1 = asarray(x1, device=condition.device)
+        if is_typed_number(x2) and not is_typed_number(x1):
+            x2 = asarray(x2, device=condition.device)
+        else:
+            x1 = asarray(x1, device=condition.device)
     x1, x2 = in_common("where", x1, x2)
     dtype = (x1 if isinstance(x1, Array) else x2).dtype
     result: Array = _choosing(name_of(dtype))(condition, x1, x2)

@@ -30,7 +30,7 @@ class Text:
     functions : dict
         What they call, by name.
     bounded : list of tuple
-        Symbols of Python integers, with dtypes that must hold them.
+        Symbols of Python integers, dtypes that must hold them, and where they may be beyond.
     """
 
     def __init__(self, symbols: Sequence[Symbol]) -> None:
@@ -38,7 +38,7 @@ class Text:
         self.numbers: list[Symbol] = []
         self.lines: list[str] = []
         self.functions: dict[str, str] = {}
-        self.bounded: list[tuple[Symbol, Any]] = []
+        self.bounded: list[tuple[Symbol, Any, Any]] = []
         self._names: dict[int, str] = {}
         self.symbols = symbols
         self.results = [self._name(x) for x in symbols]
@@ -87,8 +87,8 @@ class Text:
                 return f"({condition} & {yes}) | (!{condition} & {no})"
             return f"{condition} ? {yes} : {no}"
         if x.kind == "cast":
-            if x.parts[0].kind == "number" and x.parts[0].type is int:
-                self.bounded.append((x.parts[0], x.type))
+            if x.parts[0].kind != "constant" and x.parts[0].type is int:
+                self.bounded.append((x.parts[0], x.type, x.given))
             return _cast(parts[0], dtype_of(x.parts[0].type).name, x.type.name)
         return f"{self._function(x.given, x)}({', '.join(parts)})"
 

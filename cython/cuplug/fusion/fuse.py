@@ -71,6 +71,8 @@ class Fused:
 
     def _key(self, x: Any) -> Any:
         """Return what an argument is compiled for: a dtype, a type, or a value that stays."""
+        if type(x) is int and not -(1 << 63) <= x < 1 << 63:  # which no parameter holds
+            return "constant", x
         if type(x) in _NUMBERS:
             return type(x)
         if x is None or isinstance(x, (bool, str)):
@@ -100,10 +102,10 @@ class Fused:
         return self.function(*positional, **named)
 
     def _symbol(self, k: int, x: Any) -> Any:
+        if type(self._key(x)) is tuple and self._key(x)[0] == "constant":
+            return x
         if type(x) in _NUMBERS:
             return Symbol("number", type(x), k)
-        if not hasattr(x, "dtype"):
-            return x
         kind = "number" if isinstance(x, np.generic) else "array"
         return Symbol(kind, self._dtype_of(x), k)
 

@@ -11,7 +11,7 @@ import numpy as np
 from cuplug.array_api.statistical import REDUCED
 from cuplug.base.dtypes import DTYPES
 from cuplug.fusion.code import Text
-from cuplug.fusion.symbol import Symbol, check_fits
+from cuplug.fusion.symbol import Symbol, check_fits, number_in
 from cuplug.source.element_wise import elementwise
 from cuplug.source.reduction_code import WIDE
 from cuplug.source.reductions import reduction
@@ -144,8 +144,8 @@ class Plan:
     ) -> Any:
         inner = {key: value for key, value in keywords.items() if key != "out"}
         given = [self._value(x, args, done, inner) for x in step.arrays]
-        for x, dtype in step.bounded:
-            check_fits(args[x.given], dtype)
+        for x, dtype, beyond in step.bounded:
+            check_fits(number_in(x, args), dtype, beyond)
         for x in step.numbers:
             number = args[x.given] if x.kind == "number" else x.given
             given.append(number.item() if isinstance(number, np.generic) else number)

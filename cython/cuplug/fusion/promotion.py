@@ -44,7 +44,7 @@ def computed_with(name: str, types: list[Type]) -> tuple[list[Any], Type]:
         common = put_together(types)
         is_bool = FUNCTIONS[name].result == "bool"
         return [common] * len(types), np.dtype(bool) if is_bool else common
-    ufunc = getattr(np, _UFUNCS.get(name, name))
+    ufunc = ufunc_of(name)
     known = [np.dtype(bool) if each is bool else each for each in types]
     *loop, result = ufunc.resolve_dtypes((*known, None))
     if len({*loop}) > 1:
@@ -52,11 +52,16 @@ def computed_with(name: str, types: list[Type]) -> tuple[list[Any], Type]:
     return [_known(name, dtype) for dtype in loop], result
 
 
+def ufunc_of(name: str) -> Any:
+    """Return NumPy's function of a name of `FUNCTIONS`."""
+    return getattr(np, _UFUNCS.get(name, name))
+
+
 def put_together(types: list[Type]) -> Type:
-    """Return the type of a value that is one of several."""
+    """Return the dtype of a value that is one of several: Python's numbers alone have theirs."""
     strong = [each for each in types if not is_weak(each)]
     if not strong:
-        return max(types, key=WEAK.index)
+        return dtype_of(max(types, key=WEAK.index))
     if any(each.kind == "V" for each in strong):
         result = result_type(*strong)
     else:

@@ -14,7 +14,7 @@ from cuplug.array_api.dtypes import kind_of, to_dtype
 from cuplug.array_api.elementwise import known_power
 from cuplug.array_api.expressions import FUNCTIONS, named
 from cuplug.array_api.statistical import REDUCED
-from cuplug.fusion.promotion import Type, computed_with, dtype_of, is_weak, put_together
+from cuplug.fusion.promotion import Type, computed_with, dtype_of, is_weak, put_together, ufunc_of
 
 NUMBERS = (bool, int, float, complex, np.generic)
 _OTHERS = ("where", "clip", "astype", "real", "imag", "mean", "var", "std", *REDUCED)
@@ -27,7 +27,8 @@ class Symbol:
     ----------
     kind : str
         "array" or "number": argument `given`; "constant": the number `given`; "call": of the
-        function `given`; "cast"; "where"; "reduced": `given` is (name, axis, keepdims).
+        function `given`; "cast", of a number that may be beyond the dtype where `given` says,
+        "below" or "above"; "where"; "reduced": `given` is (name, axis, keepdims).
     type : numpy.dtype or type
         Of an element; a Python type is that of a number, which adapts to arrays.
     """
@@ -164,11 +165,13 @@ def cast(x: Symbol, dtype: Any) -> Symbol:
     """Return a symbol converted to a dtype; itself, where it has it."""
     if x.kind == "constant" and x.type is int:
         check_fits(x.given, dtype)
+        if kind_of(dtype) in ("float", "complex"):
+            x = Symbol("constant", float, float(x.given))
     return x if not is_weak(x.type) and x.type == dtype else Symbol("cast", dtype, None, x)
 
 
-def check_fits(number: int, dtype: Any) -> None:
-    """See that a Python integer is one of a dtype's, as NumPy does.
+def check_fits(number: int, dtype: Any, beyond: str | None = None) -> None:
+    """See that a Python integer is one of a dtype's, as NumPy does, or lies "below" or "above".
 
     Raises
     ------
@@ -177,8 +180,21 @@ def check_fits(number: int, dtype: Any) -> None:
     """
     if kind_of(dtype) in ("int", "uint"):
         limits = np.iinfo(dtype)
-        if not limits.min <= number <= limits.max:
+        is_allowed = number < limits.min if beyond == "below" else number > limits.max
+        if not limits.min <= number <= limits.max and not (beyond and is_allowed):
             raise OverflowError(f"fuse: seen {number} beside an array of {dtype}, which it passes")
+
+
+def number_in(x: Symbol, args: Any) -> Any:
+    """Return the value of a symbol of numbers alone, for the arguments of a call."""
+    if x.kind in ("number", "constant"):
+        return args[x.given] if x.kind == "number" else x.given
+    parts = [number_in(part, args) for part in x.parts]
+    if x.kind == "where":
+        return parts[1] if parts[0] else parts[2]
+    with np.errstate(all="ignore"):
+        found = parts[0] if x.kind == "cast" else ufunc_of(x.given)(*parts)
+        return x.dtype.type(found).item()
 
 
 def call(name: str, *args: Any) -> Symbol:
@@ -192,9 +208,66 @@ def call(name: str, *args: Any) -> Symbol:
         raise TypeError(f"fuse: {name}: seen {len(parts)} arguments, wanted {FUNCTIONS[name].n}")
     if name == "abs" and kind_of(parts[0].dtype) == "complex":
         name = "complex_abs"
+    if name in _REFLECTED and (compared := _compared_integers(name, *parts)) is not None:
+        return compared
     dtypes, result = computed_with(name, [x.type for x in parts])
     parts = [cast(x, dtype) for x, dtype in zip(parts, dtypes, strict=True)]
     return Symbol("call", result, name, *parts)
+
+
+_REFLECTED = {"equal": "equal", "not_equal": "not_equal", "less": "greater", "greater": "less"}
+_REFLECTED |= {"less_equal": "greater_equal", "greater_equal": "less_equal"}
+
+
+def _compared_integers(name: str, x: Symbol, y: Symbol) -> Symbol | None:
+    """Compare integers by their values, which a common dtype may not hold; None: not two of them.
+
+    Python's integers are compared in the other one's dtype, where they fit.
+    """
+    if is_weak(x.type) or (not is_weak(y.type) and kind_of(x.type) == "int"):
+        name, x, y = _REFLECTED[name], y, x
+    if is_weak(x.type) or kind_of(x.type) not in ("int", "uint"):
+        return None
+    if is_weak(y.type):
+        return _compared_number(name, x, y) if y.type is int else None
+    is_mixed = kind_of(y.type) == "int" and np.result_type(x.type, y.type).kind == "f"
+    return _compared_within(name, x, y) if is_mixed else None
+
+
+def _compared_number(name: str, x: Symbol, number: Symbol) -> Symbol:
+    """Compare with an integer of Python's, known now or when the function is called."""
+    if number.kind != "constant":
+        return _compared_within(name, x, cast(number, np.dtype("int64")))
+    limits = np.iinfo(x.type)
+    if limits.min <= number.given <= limits.max:
+        return Symbol("call", np.dtype(bool), name, x, cast(number, x.type))
+    is_true = _beyond(name, number.given > 0)
+    return Symbol("call", np.dtype(bool), "equal" if is_true else "not_equal", x, x)
+
+
+def _compared_within(name: str, x: Symbol, y: Symbol) -> Symbol:
+    """Compare where y, signed integers, is in the range of x; what is below or above is known."""
+    limits, own, result = np.iinfo(x.type), np.iinfo(y.type), np.dtype(bool)
+    found = Symbol("call", result, name, x, cast(y, x.type))
+    for beyond, limit, is_above in (
+        ("greater", int(limits.max), True),
+        ("less", int(limits.min), False),
+    ):
+        if own.min <= limit <= own.max:
+            is_beyond = Symbol("call", result, beyond, y, cast(symbol_of(limit), y.type))
+            known = symbol_of(np.bool_(_beyond(name, is_above)))
+            found = Symbol("where", result, None, is_beyond, known, found)
+    return found
+
+
+def _beyond(name: str, is_above: bool) -> bool:
+    """Return how elements compare with what is above, or below, all of their dtype."""
+    return name == "not_equal" or (name != "equal" and ("less" in name) == is_above)
+
+
+def _typed(x: Symbol) -> Symbol:
+    """Return what a function of NumPy's gives: also of Python's numbers something with a dtype."""
+    return cast(x, x.dtype) if isinstance(x, Symbol) and is_weak(x.type) else x
 
 
 def record(name: str, *args: Any, **keywords: Any) -> Any:
@@ -203,7 +276,7 @@ def record(name: str, *args: Any, **keywords: Any) -> Any:
     if name in FUNCTIONS and name not in _OTHERS:
         if keywords:
             raise refused(f"{name} with {', '.join(keywords)}")
-        return call(name, *args)
+        return _typed(call(name, *args))
     if name not in _OTHERS:
         raise refused(name)
     try:
@@ -225,9 +298,25 @@ def _where(condition: Any, x: Any, y: Any) -> Symbol:
 
 
 def _clip(x: Any, min: Any = None, max: Any = None) -> Any:
+    found = symbol_of(x)
     for name, bound in (("maximum", min), ("minimum", max)):
-        x = x if bound is None else call(name, x, bound)
-    return x
+        found = found if bound is None else _bounded(name, found, symbol_of(bound))
+    return _typed(found)
+
+
+def _bounded(name: str, x: Symbol, bound: Symbol) -> Symbol:
+    """Return the greater or lesser one; an integer of Python's that no element passes is none."""
+    if is_weak(x.type) or kind_of(x.type) not in ("int", "uint") or bound.type is not int:
+        return call(name, x, bound)
+    limits, side = np.iinfo(x.type), "below" if name == "maximum" else "above"
+    if bound.kind == "constant":
+        number = bound.given
+        is_passed = number < limits.min if side == "below" else number > limits.max
+        return x if is_passed else call(name, x, bound)
+    limit = np.int64(limits.min if side == "below" else min(limits.max, (1 << 63) - 1))
+    is_passed = call("less" if side == "below" else "greater", cast(bound, limit.dtype), limit)
+    inside = call(name, x, Symbol("cast", x.type, side, bound))
+    return Symbol("where", x.type, None, is_passed, x, inside)
 
 
 def _part(name: str) -> Callable[[Any], Symbol]:
