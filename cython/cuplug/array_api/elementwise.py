@@ -134,6 +134,8 @@ def kept(name: str, *given: Any) -> Any:
 
 def direct(name: str, *given: Any, in_place: bool = False) -> Operator | None:
     """Return the operator for arrays of dtypes and numbers of types; None: some are converted."""
+    if name in _REFLECTED and _are_mixed(*given):
+        return _compared_signs(name, *map(name_of, given))
     wanted = kept(name, *given)
     if wanted is not None:
         by_number = name in BY_NUMBER and not isinstance(given[1], np.dtype)
@@ -167,9 +169,10 @@ def _compared_integers(name: str, x: Any, y: Any) -> Array | None:
     if not isinstance(x, Array) or kind_of(x.dtype) not in ("int", "uint"):
         return None
     if isinstance(y, Array):
-        kinds = {kind_of(x.dtype), kind_of(y.dtype)}
-        is_mixed = kinds == {"int", "uint"} and promoted(x.dtype, y.dtype).kind == "f"
-        return _compared_signs(name, name_of(x.dtype), name_of(y.dtype))(x, y) if is_mixed else None
+        if not _are_mixed(x.dtype, y.dtype):
+            return None
+        compared: Array = _compared_signs(name, name_of(x.dtype), name_of(y.dtype))(x, y)
+        return compared
     y = plain_number(y)
     if not isinstance(y, int) or isinstance(y, bool):
         return None
@@ -179,6 +182,13 @@ def _compared_integers(name: str, x: Any, y: Any) -> Array | None:
         return result
     is_true = name == "not_equal" or (name != "equal" and ("less" in name) == (y > 0))
     return full_like(x, is_true, dtype="bool")
+
+
+def _are_mixed(*given: Any) -> bool:
+    """Say whether two dtypes are of integers, with and without a sign, that none has all of."""
+    if not all(isinstance(x, np.dtype) for x in given):
+        return False
+    return {kind_of(x) for x in given} == {"int", "uint"} and promoted(*given).kind == "f"
 
 
 @cache

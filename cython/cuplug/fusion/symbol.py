@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from cuplug.array_api.dtypes import kind_of, to_dtype
-from cuplug.array_api.elementwise import known_power
+from cuplug.array_api.elementwise import is_typed_number, known_power
 from cuplug.array_api.expressions import FUNCTIONS, named
 from cuplug.array_api.statistical import REDUCED
 from cuplug.fusion.promotion import Type, computed_with, dtype_of, is_weak, put_together, ufunc_of
@@ -152,7 +152,7 @@ def symbol_of(x: Any) -> Symbol:
     """Return a symbol for what a function is called with."""
     if isinstance(x, Symbol):
         return x
-    if isinstance(x, np.generic):
+    if is_typed_number(x):
         return Symbol("constant", x.dtype, x.item())
     if isinstance(x, NUMBERS):
         return Symbol("constant", type(x), x)
