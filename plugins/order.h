@@ -6,10 +6,10 @@
 
 #include "elements.h"
 
-/* Bits of a dtype: all, the sign (0 without one), of floating dtypes infinity and NaN. Keys are
- * inverted by `flip`. */
+/* Bits of a dtype: all, the sign (0 without one), of floating dtypes infinity and NaN; `truth` is 1
+ * for bools, of which every byte but 0 is true. Keys are inverted by `flip`. */
 typedef struct order {
-  uint64_t all, sign, infinity, nan, flip;
+  uint64_t all, sign, infinity, nan, truth, flip;
   int64_t n_bytes;
 } order;
 
@@ -18,12 +18,13 @@ static inline order order_of(const cuplug_tensor *x, int is_descending) {
                                              : bits == 32                        ? 23
                                              : cuplug_type(x) == CUPLUG_BFLOAT16 ? 7
                                                                                  : 10;
-  order o = {UINT64_MAX >> (64 - bits), 0, 0, 0, 0, bits / 8};
+  order o = {UINT64_MAX >> (64 - bits), 0, 0, 0, 0, 0, bits / 8};
   if (x->dtype.code != 1 && cuplug_type(x) != CUPLUG_BOOL) o.sign = (uint64_t)1 << (bits - 1);
   if (!elements_are_whole(x)) {
     o.infinity = o.sign - ((uint64_t)1 << mantissa);
     o.nan = o.infinity + ((uint64_t)1 << (mantissa - 1));
   }
+  o.truth = cuplug_type(x) == CUPLUG_BOOL;
   o.flip = is_descending ? o.all : 0;
   return o;
 }
@@ -39,6 +40,7 @@ static inline order order_of(const cuplug_tensor *x, int is_descending) {
       bits = size > infinity ? (K)o->nan : size == 0 ? 0 : bits;             \
       bits ^= bits & sign ? all : sign;                                      \
     } else {                                                                 \
+      bits = (K)o->truth && bits ? 1 : bits;                                 \
       bits ^= sign;                                                          \
     }                                                                        \
     return bits ^ (K)o->flip;                                                \

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memmove
 
 from cuplug.array.buffer cimport Buffer, is_contiguous, is_on_gpu, n_elements
-from cuplug.array.layout cimport may_overlap
+from cuplug.array.layout cimport may_overlap, repeats_elements
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tensor
 from cuplug.base.core_call cimport cuplug_copy_array
 from cuplug.base.numpy_api cimport *
@@ -39,7 +39,7 @@ cdef bint copy_brief(const cuplug_tensor *to, const cuplug_tensor *source) noexc
     if to_packed and from_packed:
         memmove(to.data, source.data, n_elements(to) * cuplug_element_bytes(to))
         return True
-    if not (to_packed or from_packed) or may_overlap(to, source):
+    if not (to_packed or from_packed) or may_overlap(to, source) or repeats_elements(to):
         return False
     if n_elements(to) * cuplug_element_bytes(to) <= BRIEF_BYTES:  # the lock takes longer
         return cuplug_copy_array(to, source) != 0
@@ -77,12 +77,30 @@ cdef object host_values(str name, object x, object descr):
     try:
         if has_only_dlpack(x):
             x = numpy.from_dlpack(x)
+        if x is not None and descr is not None and descr.kind in "iu":
+            seen = numpy.asarray(x)
+            if is_floating(seen.dtype):
+                return whole_numbers(seen, descr)
         return numpy.asarray(x, dtype=None if x is None else descr)  # which it takes for NaN
     except (TypeError, ValueError, OverflowError, BufferError, RuntimeError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         wanted = "numbers" if descr is None else f"numbers for {descr}"
         seen = type(x).__name__
         raise kind(f"{name}: seen {seen}, wanted {wanted}, in equal rows: {error}") from error
+
+
+cdef bint is_floating(object descr):
+    return descr.kind == "f" or (descr.kind == "V" and not descr.names and descr.isbuiltin == 2)
+
+
+cdef object whole_numbers(object x, object descr):
+    """Floats as integers, cut off to zero; NaN is 0, and what is too large the limit, as `astype`."""
+    limits = numpy.iinfo(descr)
+    whole = numpy.trunc(x.astype("float32") if x.dtype.kind == "V" else x)
+    is_above, is_below = whole >= float(limits.max), whole <= float(limits.min)
+    result = numpy.where(is_above | is_below | (whole != whole), 0, whole).astype(descr)
+    least, most = descr.type(limits.min), descr.type(limits.max)
+    return numpy.where(is_above, most, numpy.where(is_below, least, result))
 
 
 cdef bint has_only_dlpack(object x):

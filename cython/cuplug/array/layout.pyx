@@ -71,9 +71,21 @@ cdef bint may_overlap(const cuplug_tensor *x, const cuplug_tensor *y) noexcept:
 
 
 cdef bint repeats_elements(const cuplug_tensor *x) noexcept:
-    cdef int k
-    for k in range(x.ndim):
-        if x.strides != NULL and not x.strides[k] and x.shape[k] > 1:
+    """Whether a dimension's stride does not pass all that the narrower ones reach."""
+    cdef int64_t reach, step, other
+    cdef int k, j
+    for k in range(x.ndim if x.strides != NULL else 0):
+        if not x.shape[k]:
+            return False
+    for k in range(x.ndim if x.strides != NULL else 0):
+        if x.shape[k] == 1:
+            continue
+        reach, step = 1, abs(x.strides[k])
+        for j in range(x.ndim):
+            other = abs(x.strides[j])
+            if j != k and x.shape[j] != 1 and (other < step or (other == step and j < k)):
+                reach += other * (x.shape[j] - 1)
+        if step < reach:
             return True
     return False
 

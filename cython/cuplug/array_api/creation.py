@@ -23,7 +23,7 @@ from cuplug.array_api.dtypes import (
     result_type,
     to_dtype,
 )
-from cuplug.array_api.elementwise import NUMBERS, plain_number, unary
+from cuplug.array_api.elementwise import NUMBERS, is_typed_number, number_of, unary
 from cuplug.array_api.filled import copied, zeros
 from cuplug.array_api.stock import stock
 from cuplug.base.dtypes import DTYPES
@@ -53,8 +53,7 @@ def assigning(dtype: Any, given: Any) -> Operator | None:
 
 def as_elements(x: Array, value: Any) -> Any:
     """Return what is written to elements of an array as a number or an array of its dtype."""
-    value = plain_number(value)
-    if isinstance(value, NUMBERS):
+    if isinstance(value, NUMBERS) or is_typed_number(value):
         return _number(x.dtype, value)
     if not isinstance(value, Array) or value.device != x.device:
         value = asarray(value, device=x.device)
@@ -62,14 +61,19 @@ def as_elements(x: Array, value: Any) -> Any:
 
 
 def _number(dtype: Any, value: Any) -> Any:
-    if isinstance(value, complex) and kind_of(dtype) != "complex":
+    """Return a number as `astype` converts it; but Python's integers have to be in the range."""
+    if np.iscomplexobj(value) and kind_of(dtype) != "complex":
         raise TypeError(f"assign: value: seen {value}, wanted a real number for {dtype}")
-    try:
-        return DTYPES[name_of(dtype)].scalar(value)
-    except (OverflowError, ValueError):
-        seen = value if isinstance(value, float) else "an integer beyond 64 bits"
-        wanted = f"a value in the range of {dtype}"
-        raise ValueError(f"assign: value: seen {seen}, wanted {wanted}") from None
+    if kind_of(dtype) not in ("int", "uint"):
+        return number_of("assign", value, dtype)
+    if is_typed_number(value) and kind_of(value.dtype) in ("int", "uint"):
+        return int(value.astype(dtype))
+    if isinstance(value, int) or kind_of(np.asarray(value).dtype) == "bool":
+        return int(value)
+    limits, number = np.iinfo(dtype), float(value)
+    if not math.isfinite(number):
+        return 0 if number != number else int(limits.max if number > 0 else limits.min)
+    return max(int(limits.min), min(int(limits.max), int(number)))
 
 
 def _given(value: Any, default: Any) -> Any:

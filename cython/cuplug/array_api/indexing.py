@@ -14,7 +14,7 @@ from cuplug.array.keys import are_along_first, axis_of_positions, is_mask_of, pu
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, as_elements, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
-from cuplug.array_api.elementwise import binary, plain_number
+from cuplug.array_api.elementwise import binary, is_typed_number
 from cuplug.array_api.filled import copied, single_like
 from cuplug.array_api.joins import repeated
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
@@ -262,11 +262,10 @@ def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
 
 def put_converted(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects, where operators do not take all as it is."""
-    number = plain_number(value)
-    if number is value:
-        _put(x, key, as_elements(x, value))
+    if is_typed_number(value):
+        put_at(x, key, as_elements(x, value))
     else:
-        put_at(x, key, number)
+        _put(x, key, as_elements(x, value))
 
 
 def _put(x: Array, key: Any, value: Any) -> None:

@@ -151,7 +151,7 @@ IN_PLACE = {
 }
 _in_place_power = partial(direct_power, in_place=True)
 IN_PLACE["pow"] = ArrayFunction(partial(in_place, "pow"), _in_place_power, True, True)
-IN_PLACE["assign"] = ArrayFunction(assign, assigning, True)
+IN_PLACE["assign"] = ArrayFunction(assign, assigning, True, True)
 
 
 def namespace(api_version: str | None) -> ModuleType:

@@ -77,6 +77,11 @@ class InOut(Staged):
 cdef int check_array(str where, array, bint is_written) except -1:
     if is_written and not array.flags.writeable:
         raise ValueError(f"{where}: seen a read-only array, wanted one that can be written")
+    if is_written and not array.flags.forc and shares_elements(array):
+        raise ValueError(
+            f"{where}: got an array whose elements share memory, expected one with memory for each "
+            "element; pass a copy"
+        )
     if array.dtype.hasobject or not array.dtype.isnative:
         raise TypeError(
             f"{where}: seen dtype {array.dtype}, wanted numbers or structs, in native byte order"
@@ -86,6 +91,17 @@ cdef int check_array(str where, array, bint is_written) except -1:
             f"{where}: seen a masked array, whose mask would be lost, wanted x.data or x.filled()"
         )
     return 0
+
+
+cdef bint shares_elements(array):
+    """Whether a dimension's stride does not pass all that the narrower ones reach."""
+    steps = sorted([(abs(step), n) for step, n in zip(array.strides, array.shape) if n != 1])
+    reach = array.itemsize
+    for step, n in steps if array.size else ():
+        if step < reach:
+            return True
+        reach += step * (n - 1)
+    return False
 
 
 cdef int check_staged(
