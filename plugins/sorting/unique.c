@@ -138,11 +138,12 @@ static int put_key(uint64_t *keys, int n, uint64_t key) {
 
 /* The keys of bytes, of which all can be looked for. */
 static int keys_of_bytes(const uint8_t *x, int64_t n, const order *o, uint64_t *keys) {
-  uint8_t is_there[256] = {0};
+  uint8_t is_there[256] = {0}, is_key[256] = {0};
   int n_keys = 0;
   for (int64_t i = 0; i < n; i++) is_there[x[i]] = 1;
+  for (uint64_t byte = 0; byte < 256; byte++) is_key[order_key(o, byte)] |= is_there[byte];
   for (uint64_t key = 0; key < 256; key++)
-    if (is_there[order_bits(o, key)]) keys[n_keys++] = key;
+    if (is_key[key]) keys[n_keys++] = key;
   return n_keys;
 }
 

@@ -168,7 +168,7 @@ cdef class Arithmetic(Buffer):
         return format(self.only("format"), text) if text else str(self)
 
     cdef object only(self, str kind):
-        if self.tensor.ndim:
+        if self.tensor.ndim and (kind != "bool" or self.size != 1):
             more = IN_CONDITIONS if kind == "bool" else ""
             raise TypeError(f"cuplug.Array: {kind}: seen shape {self.shape}, wanted (){more}")
         value = number_on_host(&self.tensor) if kind in ("bool", "int", "float") else None

@@ -39,8 +39,11 @@ def _assigning(dtype: str) -> Operator:
 def assign(x: Array, value: Any) -> None:
     """Write a number or an array, which is broadcast, to all of an array."""
     value = as_elements(x, value)
-    if isinstance(value, Array) and may_meet(x, value):
-        value = copied(value)
+    if isinstance(value, Array):
+        if value.ndim > x.ndim and value.shape[: value.ndim - x.ndim] == (1,) * (value.ndim - x.ndim):
+            value = value.reshape(value.shape[value.ndim - x.ndim :])  # as NumPy leaves them out
+        if may_meet(x, value):
+            value = copied(value)
     _assigning(name_of(x.dtype))(x, value)
 
 

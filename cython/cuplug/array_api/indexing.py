@@ -128,7 +128,8 @@ def _in_front(part: Array, taken: list[int]) -> Array:
 def _item(item: Any, x: Array) -> Any:
     """Return an item of a key: masks, and positions but those of one element, as arrays."""
     if isinstance(item, (bool, np.bool_, list, tuple, np.ndarray)) or hasattr(item, "__dlpack__"):
-        is_empty = isinstance(item, (list, tuple)) and not item  # which NumPy takes for floats
+        # NumPy takes lists without numbers for floats.
+        is_empty = isinstance(item, (list, tuple)) and not np.size(item)
         item = asarray(item, dtype="int64" if is_empty else None, device=x.device)
     if isinstance(item, Array) and kind_of(item.dtype) not in ("bool", "int", "uint"):
         raise IndexError(f"cuplug.Array: seen an index of dtype {item.dtype}, wanted integers")

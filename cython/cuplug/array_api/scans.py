@@ -20,8 +20,7 @@ _WIDE = {"int": "int64", "uint": "uint64"}  # for those of fewer than 32 bits
 
 
 def _scanned(name: str, x: Array, axis: int | None, dtype: Any, include_initial: bool) -> Array:
-    if kind_of(checked(name, "x", x).dtype) == "bool":
-        raise TypeError(f"{name}: x: seen bool, wanted numbers")
+    checked(name, "x", x)
     if axis is None and x.ndim != 1:
         raise ValueError(f"{name}: axis: seen None, wanted one of {x.ndim} dimensions")
     along = axis_of(name, 0 if axis is None else axis, x.ndim)

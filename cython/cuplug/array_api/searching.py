@@ -78,12 +78,12 @@ def _choosing_place(name: str, dtype: str) -> Operator:
 
 
 def _direct_place(name: str, dtype: Any) -> Operator | None:
-    is_real = kind_of(dtype) in ("int", "uint", "float")
+    is_real = kind_of(dtype) != "complex"
     return _choosing_place(name, name_of(dtype)) if is_real else None
 
 
 def _place(name: str, x: Array, axis: Any, keepdims: bool) -> Array:
-    if kind_of(checked(name, "x", x).dtype) not in ("int", "uint", "float"):
+    if kind_of(checked(name, "x", x).dtype) == "complex":
         raise TypeError(f"{name}: x: seen {x.dtype}, wanted real numbers")
     if not x.ndim and axis is None:
         x = reshape(x, (1,))

@@ -14,6 +14,8 @@ from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_element_bytes, cuplug_tens
 from collections.abc import Iterable
 from operator import index
 
+from numpy.exceptions import AxisError
+
 from cuplug.array_api.dtypes import checked, integer
 
 cdef extern from "Python.h":
@@ -64,7 +66,7 @@ cdef int axis_number(str name, object axis, int ndim) except -1:
         return axis if axis >= 0 else axis + ndim
     k = integer(f"{name}: axis", axis)
     if not -ndim <= k < ndim:
-        raise IndexError(f"{name}: axis: seen {k}, wanted one of {ndim} dimensions")
+        raise AxisError(f"{name}: axis: got {k}, expected {-ndim} <= axis < {ndim}")
     return k if k >= 0 else k + ndim
 
 
