@@ -161,6 +161,9 @@ cdef class Arithmetic(Buffer):
     def __array_ufunc__(self, function, method, *inputs, **keywords):
         return functions().call_ufunc(function, method, inputs, keywords)
 
+    def __array_function__(self, function, types, args, keywords):
+        return functions().call_numpy(function, types, args, keywords)
+
     def __round__(self, digits=None):
         return round(self.only("round").item(), digits)
 

@@ -76,16 +76,16 @@ def _read(x: Any, dtype: Any, device: Any, copy: bool | None) -> Array:
     try:
         return to_array(x, dtype, device, copy)
     except TypeError:
-        gpu = None if copy is False else _gpu_in(x, MAX_NDIM)
+        gpu = None if copy is False else gpu_in(x, MAX_NDIM)
         if gpu is None:
             raise
         return _stacked(x, gpu if device is None else device)
 
 
-def _gpu_in(x: Any, depth: int) -> Any:
+def gpu_in(x: Any, depth: int) -> Any:
     """Return the GPU of the first array on one in lists nested so deeply; None: there is none."""
     if isinstance(x, (list, tuple)):
-        return next(filter(None, (_gpu_in(part, depth - 1) for part in x if depth)), None)
+        return next(filter(None, (gpu_in(part, depth - 1) for part in x if depth)), None)
     return x.device if isinstance(x, Array) and x.device.type == "cuda" else None
 
 

@@ -40,8 +40,9 @@ def assign(x: Array, value: Any) -> None:
     """Write a number or an array, which is broadcast, to all of an array."""
     value = as_elements(x, value)
     if isinstance(value, Array):
-        if value.ndim > x.ndim and value.shape[: value.ndim - x.ndim] == (1,) * (value.ndim - x.ndim):
-            value = value.reshape(value.shape[value.ndim - x.ndim :])  # as NumPy leaves them out
+        more = max(value.ndim - x.ndim, 0)
+        if more and value.shape[:more] == (1,) * more:  # which NumPy leaves out
+            value = value.reshape(value.shape[more:])
         if may_meet(x, value):
             value = copied(value)
     _assigning(name_of(x.dtype))(x, value)
@@ -93,6 +94,13 @@ def _numbering(of: Any) -> Operator | None:
     return elementwise(text, f"x = start + ({DTYPES[dtype].computed})i * step")
 
 
+def _bound(name: str, x: Any) -> Any:
+    """Return a number; arrays without dimensions, and NumPy's, as one of Python's."""
+    if isinstance(x, (Array, np.ndarray)) and x.ndim:
+        raise TypeError(f"{name}: got an array of shape {x.shape}, expected a number")
+    return x.item() if isinstance(x, Array) or is_typed_number(x) else x
+
+
 def _is_finite(x: Any) -> bool:
     is_integer = isinstance(x, (int, np.integer))
     return is_integer or (isinstance(x, (float, np.floating)) and math.isfinite(x))
@@ -121,7 +129,7 @@ def arange(
 ) -> Array:
     """Return numbers from `start` to before `stop`, at equal distances."""
     start, stop = (0, start) if stop is None else (start, stop)
-    given = (start, stop, step)
+    start, stop, step = given = tuple(_bound("arange", x) for x in (start, stop, step))
     is_whole = type(start) is type(stop) is type(step) is int
     if not is_whole and not all(map(_is_finite, given)):
         raise ValueError(f"arange: seen start, stop and step {given}, wanted finite numbers")
@@ -159,6 +167,7 @@ def linspace(
 ) -> Array:
     """Return `num` numbers from `start` to `stop`, at equal distances."""
     num = integer("linspace: num", num)
+    start, stop = _bound("linspace", start), _bound("linspace", stop)
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
     by_default = DEFAULTS["complex floating" if is_complex else "real floating"]
     wanted = to_dtype(_given(dtype, by_default))

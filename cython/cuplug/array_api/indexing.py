@@ -42,7 +42,7 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     """Return elements along a dimension, by their positions."""
     if axis is None and checked("take", "x", x).ndim != 1:
         raise ValueError(f"take: axis: seen None, wanted one of {x.ndim} dimensions")
-    along = 0 if axis is None else integer("take: axis", axis)
+    along = 0 if axis is None else axis_of("take", axis, checked("take", "x", x).ndim)
     taken: Array = stock("gather.gather")(x, indices, axis=along)
     return taken
 
@@ -125,11 +125,14 @@ def _in_front(part: Array, taken: list[int]) -> Array:
     return permute_dims(part, (*taken, *(k for k in range(part.ndim) if k not in taken)))
 
 
+def _has_numbers(items: Any) -> bool:
+    return any(not isinstance(x, (list, tuple)) or _has_numbers(x) for x in items)
+
+
 def _item(item: Any, x: Array) -> Any:
     """Return an item of a key: masks, and positions but those of one element, as arrays."""
     if isinstance(item, (bool, np.bool_, list, tuple, np.ndarray)) or hasattr(item, "__dlpack__"):
-        # NumPy takes lists without numbers for floats.
-        is_empty = isinstance(item, (list, tuple)) and not np.size(item)
+        is_empty = isinstance(item, (list, tuple)) and not _has_numbers(item)  # floats, for NumPy
         item = asarray(item, dtype="int64" if is_empty else None, device=x.device)
     if isinstance(item, Array) and kind_of(item.dtype) not in ("bool", "int", "uint"):
         raise IndexError(f"cuplug.Array: seen an index of dtype {item.dtype}, wanted integers")

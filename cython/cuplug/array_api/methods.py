@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cuplug.array.array import Array, may_meet
-from cuplug.array_api.conversion import asarray
+from cuplug.array_api.conversion import MAX_NDIM, asarray, gpu_in
 from cuplug.array_api.creation import assign, assigning
 from cuplug.array_api.dtypes import checked, in_dtype, integer, kind_of, name_of
 from cuplug.array_api.elementwise import (
@@ -46,6 +46,7 @@ __all__ = [
     "asarray",
     "assign",
     "broadcast_to",
+    "call_numpy",
     "call_ufunc",
     "copied",
     "exchanged",
@@ -110,6 +111,52 @@ def call_ufunc(function: Any, method: str, inputs: tuple[Any, ...], keywords: An
     seen = {"out": tuple(map(_seen_by_numpy, out))} if out else {}
     result = getattr(function, method)(*map(_seen_by_numpy, inputs), **(keywords | seen))
     return out[0] if len(out) == 1 else out or result
+
+
+# Functions of NumPy's that mean what those of the standard of these names do.
+_FORWARDED = {name: name for name in ("broadcast_to", "expand_dims", "moveaxis", "stack", "where")}
+_FORWARDED["concatenate"] = "concat"
+
+
+def call_numpy(function: Any, types: Any, args: Any, keywords: Any) -> Any:
+    """Return what a function of NumPy's gives: on the host NumPy computes, or calls methods.
+
+    On a GPU functions that are methods, or of the standard, compute there; others raise TypeError.
+    """
+    implementation = getattr(function, "_implementation", None)
+    if implementation is None or not all(issubclass(x, (Array, np.ndarray)) for x in types):
+        return NotImplemented
+    if gpu_in([*args, *keywords.values()], MAX_NDIM) is None:
+        return implementation(*args, **keywords)
+    name = function.__name__
+    if name in ("array_equal", "array_equiv"):  # which take an error for a difference
+        return _are_equal(name, *args, **keywords)
+    if name in _FORWARDED:
+        return getattr(standard, _FORWARDED[name])(*args, **keywords)
+    try:
+        return implementation(*args, **keywords)
+    except TypeError as error:
+        own = f"cuplug.array_api.{named(name)}" if named(name) in standard.__all__ else "x.numpy()"
+        raise TypeError(f"numpy.{name}: got an array in GPU memory; use {own}: {error}") from None
+
+
+def _are_equal(name: str, a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    """Say whether two arrays have the same elements, and shapes, or, for `array_equiv`, fit."""
+    device = gpu_in([a1, a2], MAX_NDIM)
+    x, y = (asarray(each, device=device) for each in (a1, a2))
+    if name == "array_equiv":
+        try:
+            shape = np.broadcast_shapes(x.shape, y.shape)
+        except ValueError:
+            return False
+        x, y = broadcast_to(x, shape), broadcast_to(y, shape)
+    if x.shape != y.shape:
+        return False
+    same = binary("equal", x, y)
+    if equal_nan:
+        both = binary("bitwise_and", binary("not_equal", x, x), binary("not_equal", y, y))
+        same = binary("bitwise_or", same, both)
+    return bool(standard.all(same))
 
 
 def _divided(x: Any, y: Any) -> tuple[Array, Array]:
