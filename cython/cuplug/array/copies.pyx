@@ -81,7 +81,8 @@ cdef object host_values(str name, object x, object descr):
             seen = numpy.asarray(x)
             if is_floating(seen.dtype):
                 return whole_numbers(seen, descr)
-        return numpy.asarray(x, dtype=None if x is None else descr)  # which it takes for NaN
+        with numpy.errstate(over="ignore"):
+            return numpy.asarray(x, dtype=None if x is None else descr)  # which it takes for NaN
     except (TypeError, ValueError, OverflowError, BufferError, RuntimeError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         wanted = "numbers" if descr is None else f"numbers for {descr}"

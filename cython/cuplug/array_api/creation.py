@@ -60,7 +60,8 @@ def as_elements(x: Array, value: Any) -> Any:
     if isinstance(value, NUMBERS) or is_typed_number(value):
         return _number(x.dtype, value)
     if not isinstance(value, Array) or value.device != x.device:
-        value = asarray(value, device=x.device)
+        dtype = x.dtype if isinstance(value, (list, tuple)) else None  # of numbers of Python's
+        value = asarray(value, dtype, x.device)
     return value if value.dtype == x.dtype else astype(value, x.dtype)
 
 
