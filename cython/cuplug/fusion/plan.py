@@ -38,10 +38,14 @@ def _preamble(*functions: str, **known: str) -> str:
     return "\n".join([*known.values(), *functions])
 
 
-def _elements(name: str, symbols: Sequence[Symbol]) -> Step:
-    """Return the element-wise operator of some symbols, or a reduction that ends in the one."""
+def _elements(name: str, symbols: Sequence[Symbol], is_apart: bool = False) -> Step:
+    """Return the element-wise operator of some symbols, or a reduction that ends in the one.
+
+    If `is_apart`, what was reduced is an argument of the operator in any case.
+    """
     text = _text(symbols)
-    if len(symbols) == 1 and [x.kind for x in text.arrays] == ["reduced"] and not text.numbers:
+    ends = len(symbols) == 1 and not is_apart
+    if ends and [x.kind for x in text.arrays] == ["reduced"] and not text.numbers:
         return _reduced(name, text.arrays[0], None if text.arrays[0] is symbols[0] else text)
     outputs = ", ".join(f"r{k}: {x.dtype.name}[...]" for k, x in enumerate(symbols))
     stores = [f"r{k} = {result};" for k, result in enumerate(text.results)]
@@ -87,6 +91,23 @@ def _reduced(name: str, symbol: Symbol, after: Text | None) -> Step:
     return Step(text, call, is_reduced=True)
 
 
+def _is_rounded(x: Symbol) -> bool:
+    """Return whether a result is what was reduced, rounded to 16 or 8 bits."""
+    return x.kind == "cast" and x.parts[0].kind == "reduced"
+
+
+def _read_again(results: Sequence[Symbol]) -> set[int]:
+    """Return the ids of reduced symbols that results are computed from, besides rounding one."""
+    rest = [part for x in results for part in (x.parts[0].parts if _is_rounded(x) else (x,))]
+    seen: dict[int, Symbol] = {}
+    while rest:
+        x = rest.pop()
+        if id(x) not in seen:
+            seen[id(x)] = x
+            rest += x.parts
+    return {key for key, x in seen.items() if x.kind == "reduced"}
+
+
 class Plan:
     """Operators for what a function returned when it was traced."""
 
@@ -98,7 +119,10 @@ class Plan:
         self._symbols = [x for x in parts if isinstance(x, Symbol)]
         if not self._symbols:
             raise TypeError(f"fuse: {name}: seen a function that returns no array, wanted one")
-        self._apart = [self._step((x,)) for x in self._symbols]
+        again = _read_again(self._symbols)
+        self._apart = [
+            _elements(name, (x,), _is_rounded(x) and id(x.parts[0]) in again) for x in self._symbols
+        ]
         read = [{id(leaf) for leaf in step.arrays} for step in self._apart]
         self._read_alike = all(each == read[0] for each in read)
         self._may_join = not any(
@@ -124,12 +148,11 @@ class Plan:
         if "out" in keywords:
             raise TypeError(f"{self._name}: out: seen several operators, wanted results of one")
         done: Values = {}
-        pairs = zip(self._symbols, self._apart, strict=True)
         return [
             self._value(x, args, done, keywords)
             if x.kind == "reduced"
             else self._run(step, args, done, keywords)
-            for x, step in pairs
+            for x, step in zip(self._symbols, self._apart, strict=True)
         ]
 
     def _have_one_shape(self, args: Sequence[Any]) -> bool:

@@ -14,6 +14,7 @@ from cuplug.array_api.dtypes import kind_of, to_dtype
 from cuplug.array_api.elementwise import is_typed_number, known_power
 from cuplug.array_api.expressions import FUNCTIONS, named
 from cuplug.array_api.statistical import REDUCED
+from cuplug.base.dtypes import DTYPES
 from cuplug.fusion.promotion import Type, computed_with, dtype_of, is_weak, put_together, ufunc_of
 
 NUMBERS = (bool, int, float, complex, np.generic)
@@ -343,7 +344,9 @@ def _reduced(name: str) -> Callable[..., Symbol]:
             result = getattr(np, name)(np.empty(1, x.type)).dtype
         if name == "mean":
             x = cast(x, result)
-        return Symbol("reduced", result, (name, axis, keepdims), x)
+        is_narrow = DTYPES[result.name].is_narrow  # which is rounded to where it is stored alone
+        kept = np.dtype("float32") if is_narrow else result
+        return cast(Symbol("reduced", kept, (name, axis, keepdims), x), result)
 
     return reduced
 

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Narrow floats in fused functions: only results are rounded to them, reduced ones in between are
+float32."""
+
+import cuplug
+import ml_dtypes
+import numpy as np
+import pytest
+from cuplug import array_api as xp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+NARROW = ["float16", "bfloat16"]
+
+
+def rms_norm(x):
+    return x / xp.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-5)
+
+
+def layer_norm(x):
+    mean = x.mean(axis=-1, keepdims=True)
+    return (x - mean) / xp.sqrt(xp.var(x, axis=-1, keepdims=True) + 1e-5)
+
+
+def softmax(x):
+    powers = xp.exp(x - x.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def log_softmax(x):
+    away = x - x.max(axis=-1, keepdims=True)
+    return away - xp.log(xp.exp(away).sum(axis=-1, keepdims=True))
+
+
+def standard(x):
+    return (x - x.mean()) / x.std(), x.mean(), x.sum(axis=0) / x.std(axis=0, keepdims=True)
+
+
+def several(x):
+    mean = x.mean(axis=-1, keepdims=True)
+    spread = xp.var(x, axis=-1)
+    return mean, x - mean, spread, xp.sqrt(spread), mean
+
+
+FUNCTIONS = [rms_norm, layer_norm, softmax, log_softmax, standard, several]
+
+
+def dtype_of(name):
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def check_rounded_once(function, x):
+    """Hold results against those of float64: half a step of the dtype away, and what is float32's.
+
+    Differences of numbers of the size of `x` keep errors of that size.
+    """
+    with np.errstate(all="ignore"):
+        found = cuplug.fuse(function)(x)
+        wanted = cuplug.fuse(function)(x.astype("float64"))
+    if not isinstance(found, tuple):
+        found, wanted = (found,), (wanted,)
+    finfo = ml_dtypes.finfo(x.dtype)
+    size = float(np.abs(x.astype("float64")).max())
+    for ours, exact in zip(found, wanted, strict=True):
+        assert ours.dtype == x.dtype
+        assert ours.shape == exact.shape
+        step = np.maximum(np.abs(exact) * float(finfo.eps), float(finfo.smallest_subnormal))
+        near = 0.51 * step + 2e-6 * (1 + size + np.abs(exact))
+        is_finite = np.abs(exact) <= float(finfo.max)
+        away = np.abs(ours.astype("float64") - exact)
+        assert np.all(away[is_finite] <= near[is_finite]), (function.__name__, ours, exact)
+        assert not np.isnan(ours.astype("float64")).any()
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_squares_and_sums_beyond_the_range_of_the_dtype(function, dtype):
+    check_rounded_once(function, np.array([[300, 400], [-250, 512]], dtype_of(dtype)))
+    check_rounded_once(function, np.array([[-1000, 1000, 500]], dtype_of(dtype)))
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_the_sum_of_a_softmax_beyond_the_range_of_the_dtype(dtype):
+    x = np.full((1, 100_000), 11, dtype_of(dtype))
+    check_rounded_once(softmax, x)
+    check_rounded_once(log_softmax, x)
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+@settings(deadline=None, max_examples=25)
+@given(data=st.data())
+def test_results_are_rounded_once(dtype, data):
+    seed = data.draw(st.integers(0, 1000))
+    shape = (data.draw(st.integers(1, 3)), data.draw(st.integers(2, 70)))
+    scale = data.draw(st.sampled_from([0.1, 1.0, 30.0, 200.0]))
+    x = np.random.default_rng(seed).normal(scale, scale, shape).astype(dtype_of(dtype))
+    for function in FUNCTIONS[:4]:
+        check_rounded_once(function, x)
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_bytes(dtype):
+    x = np.array([[24, 32, 448, 448]], dtype_of(dtype))
+    deviations = cuplug.fuse(lambda x: (x - x.sum(axis=-1, keepdims=True)).astype("float32"))
+    np.testing.assert_array_equal(deviations(x), x.astype("f4") - x.astype("f4").sum())
+
+
+def test_converting_what_was_reduced():
+    """The result of a reduction that goes on in float32 was not rounded in between."""
+    x = np.full(100_000, 11, "float16")
+    assert cuplug.fuse(lambda x: x.sum().astype("float32") / 2)(x) == 550_000
+    assert np.isinf(cuplug.fuse(lambda x: x.sum())(x))
+
+
+def test_what_is_a_result_and_read_again_is_reduced_once(monkeypatch):
+    calls = []
+    calling = cuplug.fusion.plan.Step
+
+    class Counted(calling):
+        def __init__(self, text, call, is_reduced=False):
+            def counted(*args, **keywords):
+                calls.append(is_reduced)
+                return call(*args, **keywords)
+
+            super().__init__(text, counted, is_reduced)
+
+    monkeypatch.setattr(cuplug.fusion.plan, "Step", Counted)
+
+    def centred(x):
+        mean = x.mean()
+        return mean, x - mean
+
+    mean, rest = cuplug.fuse(centred)(np.array([1000, 1002.0, 1003], "float16"))
+    assert calls.count(True) == 1
+    assert mean == np.float16(1001.6667)
+    np.testing.assert_array_equal(rest, np.float16([-1.66667, 0.33333, 1.33333]))
