@@ -13,6 +13,7 @@ from cuplug.array_api.elementwise import binary
 from cuplug.array_api.filled import copied, full
 from cuplug.array_api.functions import of_all
 from cuplug.array_api.views import axes_of, reshape
+from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
 from cuplug.source.reductions import reduction
 
@@ -36,7 +37,17 @@ def _made(name: str, dtype: str, result: str) -> Operator:
     if dtype == "bool" and name in _LOGICAL:
         reduce, _, mapped = REDUCED[_LOGICAL[name]]  # which need not read all
     text = f"{name}(x: {dtype}) -> {result}"
-    return reduction(text, reduce=reduce, identity=identity, map=mapped)
+    kept = kept_in(name, result)
+    return reduction(text, reduce=reduce, identity=identity, map=mapped, accumulate=kept)
+
+
+def kept_in(name: str, result: str) -> str | None:
+    """Return the dtype that elements are put together in; None: the usual one.
+
+    Products leave the range of float32 in the middle, where sums of such numbers do not.
+    """
+    is_short = DTYPES[result].kind == "float" and result != "float64"
+    return "float64" if name == "prod" and is_short else None
 
 
 def _direct(name: str, dtype: Any) -> Operator | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cuplug.array_api.statistical import REDUCED
+from cuplug.array_api.statistical import REDUCED, kept_in
 from cuplug.base.dtypes import DTYPES
 from cuplug.fusion.code import Text
 from cuplug.fusion.symbol import Symbol, check_fits, number_in
@@ -68,7 +68,7 @@ def _reduced(name: str, symbol: Symbol, after: Text | None) -> Step:
     result, functions = symbol.type.name, [text.function("fused_map")]
     known = dict(text.functions)
     kind = DTYPES[result]
-    accumulate = "float32" if kind.is_narrow else WIDE.get(kind.kind, result)
+    accumulate = kept_in(reduced, result) or WIDE.get(kind.kind, result)
     if after is not None:
         post, result = f"fused_post({post})", after.symbols[0].dtype.name
         functions.append(after.function("fused_post"))

@@ -50,16 +50,40 @@ enum {{ BLOCK = {block}, LANES = {lanes}, FEW = {few},
        HAS_CHOICES = {int(op.has_choices)}, IS_IDEMPOTENT = {int(op.is_idempotent)} }};
 typedef uint{8 * min(next(iter(accumulators)).n_bytes, 8)}_t cuplug_flag;
 typedef {of_lanes or "CUPLUG_VALUES(LANES)"} cuplug_lanes;
-{_templates(op)}"""
+{_again(op, accumulators[0])}
+{_templates(op, accumulators[0])}"""
 
 
-def _templates(op: Reduction) -> str:
+def _templates(op: Reduction, accumulator: Dtype) -> str:
     if op.exclusive is not None:
         names = ["host/scan.h"]
     else:
+        again = ["host/reduction_again.h"] if put_again(op, accumulator) else []
         row = "host/reduction_choose.h" if op.choose else "host/reduction_rows.h"
-        names = ["host/reduction_places.h", "host/reduction.h", row]
+        names = ["host/reduction_places.h", *again, "host/reduction.h", row]
     return "\n".join(map(template, names))
+
+
+def put_again(op: Reduction, accumulator: Dtype) -> int:
+    """Return whether values that may have come of the order are put together once more.
+
+    0: they are not; 1: sums are, of real and complex numbers; 2: products of real numbers.
+    """
+    text = "" if op.fields or op.exclusive is not None else op.reduce.replace(" ", "")
+    kind = {"a+b": 1, "b+a": 1, "a*b": 2, "b*a": 2}.get(text, 0)
+    return kind if accumulator.kind in (("float", "complex"), ("float",))[kind == 2] else 0
+
+
+def _again(op: Reduction, accumulator: Dtype) -> str:
+    """Return what reduction_again.h finds before it."""
+    kind = put_again(op, accumulator)
+    is_complex = accumulator.kind == "complex"
+    part = "((k_) ? imag(value_) : real(value_))" if is_complex else "(value_)"
+    made = "complex((parts_)[0], (parts_)[1])" if is_complex else "((parts_)[0])"
+    return f"""enum {{ AGAIN = {kind}, N_AGAIN = {1 + is_complex} }};
+#define CUPLUG_IS_AGAIN {int(kind > 0)}
+#define cuplug_get_part(value_, k_) {part}
+#define cuplug_set_parts(value_, parts_) ((cuplug_value){made})"""
 
 
 def cuda_code(op: Reduction, variant: Variant) -> str:

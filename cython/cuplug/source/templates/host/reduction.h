@@ -213,12 +213,15 @@ static int64_t columns(cuplug_task *task, int64_t begin, int64_t most, int64_t p
  */
 
 static void store_outputs(const cuplug_task *task, int64_t begin, int64_t m,
-                          const cuplug_values *values) {
+                          cuplug_values *values) {
   const cuplug_loop_call *call = task->call;
   const cuplug_loop *kept = call->loop;
   const cuplug_numbers given = task->given;
   const int64_t n = call->reduced->n;
   int is_flat = 1;
+#if CUPLUG_IS_AGAIN
+  replace_doubtful(task, begin, m, values);
+#endif
   for (unsigned k = N_INPUTS; k < N_INPUTS + N_OUTPUTS; k++)
     is_flat = is_flat && cuplug_is_flat(kept, k);
 #define CUPLUG_TARGET(k, name, type) \
