@@ -39,7 +39,7 @@ def test_numbers_that_cancel_each_other(dtype, n):
     check(xp.sum, np.tile([top, -top], n).astype(dtype), 0, 0)
     check(xp.mean, np.tile([top, -top], n).astype(dtype), 0, 0)
     half = np.repeat([top, -top], n).astype(dtype)
-    check(xp.sum, half, 0, top * n * np.finfo(dtype).eps)
+    check(xp.sum, half, 0, n * float(top * np.finfo(dtype).eps))
 
 
 @pytest.mark.parametrize("n", LENGTHS)

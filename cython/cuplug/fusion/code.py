@@ -12,6 +12,7 @@ from cuplug.array_api.expressions import FUNCTIONS
 from cuplug.base.dtypes import DTYPES
 from cuplug.fusion.promotion import dtype_of, expression_kind
 from cuplug.fusion.symbol import Symbol
+from cuplug.source.expression import narrowed
 
 _OWN = re.compile(r"__device__ inline T (\w+)\(")  # functions of a preamble
 
@@ -140,6 +141,8 @@ def _cast(text: str, given: str, wanted: str) -> str:
     source, target = DTYPES[given], DTYPES[wanted]
     if source.computed == target.computed:
         return text
+    if target.is_narrow:
+        return narrowed(text if source.kind != "complex" else f"real({text})")
     if target.kind == "bool":
         return f"({text} != 0)"
     if target.kind == "complex":

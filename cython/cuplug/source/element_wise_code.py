@@ -13,8 +13,10 @@ from cuplug.signature.variant import Variant
 from cuplug.source.expression import (
     Name,
     Names,
+    is_wide,
     load,
     may_divide,
+    narrowed,
     numbers,
     preamble,
     prelude,
@@ -187,14 +189,22 @@ class Elementwise(NamedTuple):
             is_same = held == dtype.computed
             parameters.append(f"{const}{held} {at}")
             value = (at if is_same else load(dtype, at)) if is_read else "0"
-            before.append(f"{const}{dtype.computed} {x.name} = {value};")
+            is_late = x.kind != "array" and self._rounds_late(dtype, variant)
+            type_ = "double" if is_late else dtype.computed
+            before.append(f"{const}{type_} {x.name} = {value};")
             if x.kind != "array":
-                after.append(f"{at} = {x.name if is_same else store(dtype, x.name)};")
+                result = narrowed(x.name) if is_late else x.name
+                after.append(f"{at} = {result if is_same else store(dtype, result)};")
         parameters += [f"const int64_t {x}" for x in self.counters]
         parameters += ["const int usual"] * self.has_usual
         lines = [unpacked(self.names, variant), *before, self.body(variant), *after]
         listed = ", ".join(parameters)
         return "\n".join([f"__device__ inline void cuplug_element({listed}) {{", *lines, "}"])
+
+    def _rounds_late(self, dtype: Dtype, variant: Variant) -> bool:
+        """Return whether what statements assign is rounded when it is stored, and not to float."""
+        known = self.names.dtypes(variant).values()
+        return dtype.is_narrow and not self.is_value and is_wide(self.text + self.preamble, known)
 
     def call(
         self, named: Sequence[object], place: str, number: str, count: str, usual: int = 0

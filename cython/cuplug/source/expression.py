@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -195,6 +195,7 @@ def types(names: Names, variant: Variant, code: str) -> str:
     own += [f"typedef {t.computed} {v};" for v, t in dtypes.items() if v not in DTYPES]
     code = "\n".join([*own, code])
     lines = [template("float8.h")] if has_float8 else []
+    lines += [template("narrowing.h")] if "cuplug_narrowed(" in code else []
     if not variant.on_host:
         is_complex = re.search(r"\bcomplex", code) is not None
         needed = [*(COMPLEX if is_complex else ())]
@@ -214,6 +215,7 @@ def numbers(names: Names, variant: Variant) -> str:
         dtype = dtypes[x.variable]
         members.append(f"{dtype.computed} {x.name};")
         place = f"from[{k}].{dtype.member}"
+        place = narrowed(place) if dtype.is_narrow else place
         value = f"complex({place}[0], {place}[1])" if dtype.kind == "complex" else place
         reads.append(f"x.{x.name} = {value};")
     return f"""typedef struct cuplug_numbers {{ {" ".join(members)} }} cuplug_numbers;
@@ -268,14 +270,30 @@ def returned(dtype: Dtype, text: str, name: str, to: str, on_host: bool) -> str:
 
     `name` is that of the text in error messages, `to` what takes the value: "return", "y =".
     """
-    if dtype.kind not in ("int", "uint"):
+    if dtype.kind not in ("int", "uint") and not dtype.is_narrow:
         return f"{to} (" + quoted(text, name, ");")
     convert, value = f"cuplug_{dtype.name}_of", "cuplug_computed"
-    if on_host:
+    if dtype.is_narrow:
+        convert = "cuplug_narrowed"
+    elif on_host:
         known = ", ".join(f"{x}: {convert}_{x}" for x in ("float", "double"))
         convert = f"_Generic({value}, {known}, default: {convert}_integer)"
     auto = "__auto_type" if on_host else "auto"
     return f"const {auto} {value} = (" + quoted(text, name, ");") + f"{to} {convert}({value});"
+
+
+def narrowed(text: str) -> str:
+    """Return the expression that makes a float of a number that is then rounded to fewer bits."""
+    return f"cuplug_narrowed({text})"
+
+
+_DOUBLE = re.compile(r"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?(?![\w.])|\bdouble\b")
+
+
+def is_wide(text: str, dtypes: Iterable[Dtype]) -> bool:
+    """Return whether values of C text may have more bits than float, by its numbers' dtypes."""
+    is_long = any(x.n_bytes >= 4 and x.name not in ("float32", "complex64") for x in dtypes)
+    return is_long or _DOUBLE.search(text) is not None
 
 
 def preamble(text: str, names: Names, variant: Variant) -> str:

@@ -15,6 +15,7 @@ from cuplug.source.expression import (
     Name,
     Names,
     load,
+    narrowed,
     numbers,
     preamble,
     prelude,
@@ -280,7 +281,8 @@ class _Functions(NamedTuple):
         """Return the function that gives `cuplug_results`."""
         known = self.op.names.dtypes(self.variant)
         dtypes = {x.name: known[x.variable] for x in self.op.outputs}
-        stored = {name: store(dtype, name) for name, dtype in dtypes.items()}
+        late = {x for x, dtype in dtypes.items() if dtype.is_narrow and is_statements(text)}
+        stored = {x: store(of, narrowed(x) if x in late else x) for x, of in dtypes.items()}
         body = self._assigned("cuplug_results", "post", dtypes, stored, text)
         if self.op.choose:
             kind = self.op.accumulators(self.variant)["value"].computed
@@ -305,7 +307,10 @@ class _Functions(NamedTuple):
         text: str,
     ) -> str:
         """Return statements that give a struct whose members were assigned under their names."""
-        declared = " ".join(f"{x.computed} {name};" for name, x in dtypes.items())
+        made = {name: x.computed for name, x in dtypes.items()}
+        if is_statements(text):  # narrow outputs are rounded when they are stored
+            made |= {name: "double" for name, x in dtypes.items() if x.is_narrow}
+        declared = " ".join(f"{type_} {name};" for name, type_ in made.items())
         members = " ".join(f"cuplug_made.{name} = {value};" for name, value in values.items())
         if is_statements(text):
             body = "{" + quoted(text, self._name(part), ";}")

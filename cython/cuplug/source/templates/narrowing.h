@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers that become floats of 16 or 8 bits, as float32 on the way there, for the host and for
+ * CUDA. Two roundings to nearest may end beside the nearest number; where the first one rounds to
+ * odd, they do not: what float32 cannot hold gets a last bit of 1, so that it is never taken for a
+ * number in the middle between two of the narrow ones. float32 has two bits more than these at
+ * least, of subnormal numbers, too. */
+__device__ inline float cuplug_odd_of_double(double x) {
+  const float near = (float)x;
+  const double back = near, size = back < 0 ? -back : back, wanted = x < 0 ? -x : x;
+  uint32_t bits;
+  float odd;
+#ifdef __cplusplus
+  bits = __float_as_uint(near);
+#else
+  memcpy(&bits, &near, sizeof bits);
+#endif
+  bits += bits & 1 ? 0 : (uint32_t)(size < wanted) - (uint32_t)(size > wanted);
+#ifdef __cplusplus
+  odd = __uint_as_float(bits);
+#else
+  memcpy(&odd, &bits, sizeof odd);
+#endif
+  return odd;
+}
+
+/* Integers beyond 2^53 give their last 11 bits as one that is set if any of these is. */
+__device__ inline float cuplug_odd_of_unsigned(uint64_t x) {
+  const uint64_t rest = x & 0x7ff, short_one = (x - rest) | (rest ? 0x800 : 0);
+  return cuplug_odd_of_double((double)(x >> 53 ? short_one : x));
+}
+__device__ inline float cuplug_odd_of_signed(int64_t x) {
+  const float size = cuplug_odd_of_unsigned(x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
+  return x < 0 ? -size : size;
+}
+
+#ifdef __cplusplus
+template <typename A> __device__ inline float cuplug_narrowed(A x) {
+  if constexpr (A(0.5) != A(0) && sizeof(A) == 8)
+    return cuplug_odd_of_double(x);
+  else if constexpr (A(0.5) != A(0) || sizeof(A) <= 2)
+    return (float)x;
+  else if constexpr (A(-1) > A(0))
+    return cuplug_odd_of_unsigned((uint64_t)x);
+  else
+    return cuplug_odd_of_signed((int64_t)x);
+}
+#else
+/* What has no more than 16 bits, floats, and the real parts of complex numbers. */
+__device__ inline float cuplug_float_of(float x) { return x; }
+#define cuplug_narrowed(x)                          \
+  _Generic((x), double                              \
+           : cuplug_odd_of_double, long double      \
+           : cuplug_odd_of_double, int              \
+           : cuplug_odd_of_double, unsigned         \
+           : cuplug_odd_of_double, long             \
+           : cuplug_odd_of_signed, long long        \
+           : cuplug_odd_of_signed, unsigned long    \
+           : cuplug_odd_of_unsigned, unsigned long long \
+           : cuplug_odd_of_unsigned, default        \
+           : cuplug_float_of)(x)
+#endif
