@@ -3,7 +3,7 @@
  * `descending`. NaN is larger than all numbers: last, or first when descending.
  *
  * sort(x, axis, descending): the elements in order.                  x, out T[*s]
- *   Zeros come without their sign, NaNs without what they carry.
+ *   On GPUs zeros come without their sign, NaNs without what they carry.
  * argsort(x, axis, descending): their positions in that order.       x T[*s], out int64[*s]
  * sort_by(source, x, axis, descending): source in the order of x.    source, out V[*s], x T[*s]
  * sort_backward(grad, x, axis, descending): the gradient of both: grad[j] at the place that element
@@ -92,6 +92,18 @@ static int write_back(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
+/* Lines of numbers in order get the zeros and NaNs of x. */
+static int restore(void *context, int64_t begin, int64_t end) {
+  const writing *w = context;
+  const int64_t n_bytes = w->order.n_bytes;
+  for (int64_t line = begin; line < end; line++) {
+    const int64_t at = elements_line(&w->axis, line) * n_bytes;
+    sorting_restore(&w->order, (const char *)w->from + at, w->axis.width, w->axis.m,
+                    (char *)w->out + at, w->axis.m);
+  }
+  return CUPLUG_OK;
+}
+
 /* Sorts x, and writes what `write` makes of it and of the first array. */
 static int sort(const cuplug_call *call, const cuplug_tensor *x, cuplug_body *write) {
   sorting s;
@@ -105,11 +117,12 @@ static int sort(const cuplug_call *call, const cuplug_tensor *x, cuplug_body *wr
                              is_alone ? SORTING_ALONE : SORTING_PLACES,
                              w.axis.width == 1 && (is_alone || is_index) ? w.out : NULL);
   if (!status) status = sorting_load(&s, x, &w.axis, &w.order);
-  if (!status && s.keys == w.out && (s.by || s.width == 1))
-    return sorting_run_by_vectors(&s, &w.order);
-  if (!status) status = sorting_run(&s);
+  const int is_done = s.keys == w.out && (s.by || s.width == 1);
+  if (!status) status = is_done ? sorting_run_by_vectors(&s, &w.order) : sorting_run(&s);
   if (status || s.index == w.out) return status;
-  return cuplug_parallel(call, n_lines * s.m, AT_ONCE, write, &w);
+  if (!is_done) status = cuplug_parallel(call, n_lines * s.m, AT_ONCE, write, &w);
+  if (status || !is_alone || !w.order.infinity) return status;
+  return cuplug_parallel(call, n_lines, 1 + AT_ONCE / (s.m + 1), restore, &w);
 }
 
 CUPLUG_ENTRY int sort_host(const cuplug_call *call) {

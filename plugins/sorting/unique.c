@@ -2,9 +2,11 @@
 /* unique(x): the elements that differ, in order, as the Python array API standard's unique_all.
  *   x T[*s]; values T[?]; indices int64[?]: where each stands first; inverse_indices int64[*s]:
  * which of the values each element of x is; counts int64[?]: how often each is there
- * unique_values(x): the values alone, zeros without their sign, NaNs without what they carry.
+ * unique_values(x): the values alone.
  *
- * Zeros are equal, NaNs are not: each stands for itself. T: bool, integers, floating dtypes. */
+ * Zeros are equal, the first one stands for all; NaNs are not, each stands for itself. On GPUs
+ * zeros come without their sign, NaNs without what they carry. T: bool, integers, floating dtypes.
+ */
 #include "sorting/host/radix.h"
 
 #include <string.h>
@@ -172,6 +174,13 @@ static int64_t few_keys(const cuplug_call *call, const order *o, uint64_t *keys)
   return n_keys;
 }
 
+/* The values in order get the first zero of x, and its NaNs. */
+static int restore(const cuplug_call *call, const order *o, int64_t n_found) {
+  const cuplug_tensor *x = &call->tensors[0];
+  sorting_restore(o, x->data, 1, cuplug_n_elements(x), call->outputs[0].data, n_found);
+  return CUPLUG_OK;
+}
+
 /* ---- The entries ----------------------------------------------------------------------------- */
 
 CUPLUG_ENTRY int unique_values_host(const cuplug_call *call) {
@@ -183,7 +192,7 @@ CUPLUG_ENTRY int unique_values_host(const cuplug_call *call) {
     int status = cuplug_output(call, 1, &n_found);
     for (int64_t k = 0; k < n_found && !status; k++)
       write_number(&o, call->outputs[0].data, k, order_bits(&o, keys[k]));
-    return status;
+    return status ? status : restore(call, &o, n_found);
   }
   int status = sort_all(call, &s, &o, 0, &n_found);
   if (!status) status = cuplug_output(call, 1, &n_found);
@@ -191,7 +200,7 @@ CUPLUG_ENTRY int unique_values_host(const cuplug_call *call) {
   for (int64_t i = 0, at = 0; i < s.m; i++)
     if (is_first(&s, &o, i))
       write_number(&o, call->outputs[0].data, at++, order_bits(&o, key_at(&s, i)));
-  return CUPLUG_OK;
+  return restore(call, &o, n_found);
 }
 
 CUPLUG_ENTRY int unique_host(const cuplug_call *call) {
@@ -214,7 +223,7 @@ CUPLUG_ENTRY int unique_host(const cuplug_call *call) {
     inverse[s.index[i]] = at;
     counts[at]++;
   }
-  return CUPLUG_OK;
+  return restore(call, &o, n_found);
 }
 
 #define SORTABLE " where T: bool | integer | floating"

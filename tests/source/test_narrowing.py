@@ -112,7 +112,10 @@ def test_integers(name, dtype):
 def test_numbers(name):
     """Of Python, and reductions that end in a narrow float."""
     dtype = dtype_of(name)
+    most = neighbours(name)[-1]
     for x in near_ties(name)[::37].tolist():
+        if abs(x) > most:
+            continue
         wanted = rounded(name, Fraction(x))
         with np.errstate(all="ignore"):
             full = xp.full((3,), x, dtype=dtype, device="cpu")

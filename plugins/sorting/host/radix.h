@@ -58,6 +58,11 @@ int sorting_run_packed(sorting *s, int *is_done);
  * Keys become numbers again, unless o is NULL. */
 int sorting_run_by_vectors(const sorting *s, const order *o);
 
+/* Gives the zeros and the NaNs among n_out elements in order, which are of those of x, the bits
+ * that the first ones of x have. Elements are `step` apart. */
+void sorting_restore(const order *o, const void *x, int64_t step, int64_t n, void *out,
+                     int64_t n_out);
+
 /* Sorts bytes in place: counts how often each is there. */
 int sorting_count(const cuplug_call *call, uint8_t *keys, int64_t n);
 

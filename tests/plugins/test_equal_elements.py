@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Zeros of both signs and NaNs that carry something: equal elements, which keep their order and
+their bits when they are sorted on the host."""
+
+import cuplug
+import ml_dtypes
+import numpy as np
+import pytest
+from cuplug import array_api as xp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes
+
+DTYPES = {"float16": "u2", "bfloat16": "u2", "float32": "u4", "float64": "u8"}
+# of 1.5, -2, infinity, zeros of both signs; NaNs of both signs with different payloads
+PICKED = {
+    "float16": [0x3E00, 0xC000, 0x7C00, 0, 0x8000, 0x7E01, 0xFE02, 0x7C03],
+    "bfloat16": [0x3FC0, 0xC000, 0x7F80, 0, 0x8000, 0x7FC1, 0xFFC2, 0x7F83],
+    "float32": [0x3FC00000, 0xC0000000, 0x7F800000, 0, 1 << 31, 0x7FC00001, 0xFFC00002, 0x7F800003],
+}
+PICKED["float64"] = [0x3FF8 << 48, 0xC000 << 48, 0x7FF0 << 48, 0, 1 << 63]
+PICKED["float64"] += [(0x7FF8 << 48) + 1, (0xFFF8 << 48) + 2, (0x7FF0 << 48) + 3]
+
+
+def drawn(dtype, shape, seed, parts=8):
+    bits = np.array(PICKED[dtype][:parts], DTYPES[dtype])
+    own = np.random.default_rng(seed).choice(bits, shape)
+    return own.view(getattr(ml_dtypes, dtype, dtype))
+
+
+def bits_of(x):
+    x = np.asarray(x)
+    return x.view(f"u{x.dtype.itemsize}")
+
+
+def order_of(x, axis, descending):
+    """Return a stable order, in which NaN is the largest: from keys that NumPy sorts."""
+    with np.errstate(all="ignore"):
+        values = x.astype("float64")
+    values = np.where(np.isnan(values), np.inf, np.where(np.isinf(values), 1e300, values))
+    return np.argsort(-values if descending else values, axis=axis, kind="stable")
+
+
+def check_sort(x, axis, descending):
+    own = cuplug.asarray(x, device="cpu")
+    order = order_of(x, axis, descending)
+    found = xp.sort(own, axis=axis, descending=descending)
+    np.testing.assert_array_equal(bits_of(found), np.take_along_axis(bits_of(x), order, axis))
+    index = np.asarray(xp.argsort(own, axis=axis, descending=descending))
+    np.testing.assert_array_equal(index, order)
+
+
+def check_unique(x):
+    """The first zero stands for all, each NaN for itself."""
+    flat = x.reshape(-1)
+    order = order_of(flat, 0, False)
+    ordered, bits = flat[order], bits_of(flat)[order]
+    with np.errstate(all="ignore"):
+        first = np.r_[True, ordered[1:] != ordered[:-1]][: len(flat)]
+    own = cuplug.asarray(x, device="cpu")
+    np.testing.assert_array_equal(bits_of(xp.unique_values(own)), bits[first])
+    np.testing.assert_array_equal(bits_of(xp.unique_all(own).values), bits[first])
+    np.testing.assert_array_equal(bits_of(xp.unique_counts(own).values), bits[first])
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lines_of_all_lengths(dtype, descending):
+    for seed, n in enumerate([1, 2, 3, 7, 33, 64, 300, 5000]):
+        for parts in (8, 5):
+            check_sort(drawn(dtype, (n,), seed, parts), 0, descending)
+            check_sort(drawn(dtype, (3, n), seed, parts), 1, descending)
+            check_sort(drawn(dtype, (n, 3), seed, parts), 0, descending)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_long_lines(dtype):
+    """Those that several threads sort, among numbers of all kinds."""
+    x = drawn(dtype, 200_000, 0)
+    x[::3] = np.random.default_rng(1).normal(size=len(x[::3])).astype(x.dtype)
+    check_sort(x, 0, False)
+    check_sort(x, 0, True)
+    check_unique(x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_that_differ(dtype):
+    for seed, n in enumerate([1, 2, 5, 40, 5000, 40_000]):
+        check_unique(drawn(dtype, (n,), seed))
+        check_unique(drawn(dtype, (n,), seed, 5))
+        check_unique(drawn(dtype, (n,), seed, 5)[::-1].copy())
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.sampled_from(sorted(DTYPES)),
+    array_shapes(max_dims=3, max_side=40),
+    st.integers(0, 1000),
+    st.booleans(),
+    st.data(),
+)
+def test_any_axis(dtype, shape, seed, descending, data):
+    x = drawn(dtype, shape, seed, data.draw(st.integers(1, 8)))
+    check_sort(x, data.draw(st.integers(0, len(shape) - 1)), descending)
+    check_unique(x)
