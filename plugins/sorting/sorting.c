@@ -21,7 +21,8 @@ CUPLUG_ENTRY int argsort_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int sort_by_cuda(const cuplug_call *call);
 CUPLUG_ENTRY int sort_backward_cuda(const cuplug_call *call);
 
-#define AT_ONCE (1 << 14) /* elements that are worth a thread */
+#define AT_ONCE (1 << 14)  /* elements that are worth a thread */
+#define TOGETHER (1 << 11) /* elements that are looked at together */
 
 /* What is written once lines are in order. */
 typedef struct writing {
@@ -92,14 +93,21 @@ static int write_back(void *context, int64_t begin, int64_t end) {
   return CUPLUG_OK;
 }
 
-/* Lines of numbers in order get the zeros and NaNs of x. */
+/* Lines of numbers in order get the zeros and NaNs of x. Short lines are asked together whether
+ * they have any. */
 static int restore(void *context, int64_t begin, int64_t end) {
   const writing *w = context;
-  const int64_t n_bytes = w->order.n_bytes;
-  for (int64_t line = begin; line < end; line++) {
-    const int64_t at = elements_line(&w->axis, line) * n_bytes;
-    sorting_restore(&w->order, (const char *)w->from + at, w->axis.width, w->axis.m,
-                    (char *)w->out + at, w->axis.m);
+  const int64_t m = w->axis.m, n_bytes = w->order.n_bytes;
+  const int64_t at_once = w->axis.width == 1 && m < TOGETHER / 4 ? 1 + TOGETHER / (m + 1) : 1;
+  for (int64_t line = begin, n; line < end; line += n) {
+    n = end - line < at_once ? end - line : at_once;
+    const char *x = (const char *)w->from + line * m * n_bytes;
+    if (at_once > 1 && !sorting_has_unequal(&w->order, x, n * m)) continue;
+    for (int64_t k = line; k < line + n; k++) {
+      const int64_t at = elements_line(&w->axis, k) * n_bytes;
+      sorting_restore(&w->order, (const char *)w->from + at, w->axis.width, m, (char *)w->out + at,
+                      m);
+    }
   }
   return CUPLUG_OK;
 }

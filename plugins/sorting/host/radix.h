@@ -63,6 +63,9 @@ int sorting_run_by_vectors(const sorting *s, const order *o);
 void sorting_restore(const order *o, const void *x, int64_t step, int64_t n, void *out,
                      int64_t n_out);
 
+/* Whether n elements have a zero with a sign, or a NaN. */
+int sorting_has_unequal(const order *o, const void *x, int64_t n);
+
 /* Sorts bytes in place: counts how often each is there. */
 int sorting_count(const cuplug_call *call, uint8_t *keys, int64_t n);
 
