@@ -140,8 +140,10 @@ def count_nonzero(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> A
 
 
 @cache
-def _averaging(dtype: str) -> Operator:
-    return reduction(f"mean(x: {dtype}) -> {dtype}", reduce="a + b", identity="0", post="a / n")
+def _averaging(dtype: str, result: str | None = None) -> Operator:
+    return reduction(
+        f"mean(x: {dtype}) -> {result or dtype}", reduce="a + b", identity="0", post="a / n"
+    )
 
 
 def _floating(name: str, x: Array) -> Array:
@@ -166,13 +168,16 @@ def mean(x: Array, /, *, axis: Any = None, keepdims: bool = False) -> Array:
 
 @cache
 def _spreading(dtype: str, root: bool) -> Operator:
-    share = "a / (n > correction ? n - correction : 0.0)"
+    """Read elements as distances from their mean, of which the sum tells how it was rounded."""
+    centre = "float32" if DTYPES[dtype].is_narrow else dtype
+    square = "max(a.square - a.sum * a.sum / n, 0) / (n > correction ? n - correction : 0.0)"
     return reduction(
-        f"var(x: {dtype}[...], m: {dtype}[...], correction: float64) -> {dtype}[...]",
-        map="(x - m) * (x - m)",
-        reduce="a + b",
-        identity="0",
-        post=f"sqrt({share})" if root else share,
+        f"var(x: {dtype}[...], m: {centre}[...], correction: float64) -> {dtype}[...]",
+        accumulate=f"sum: {centre}, square: {centre}",
+        map="sum = x - m; square = (x - m) * (x - m)",
+        reduce="sum = a.sum + b.sum; square = a.square + b.square",
+        identity="sum = 0; square = 0",
+        post=f"sqrt({square})" if root else square,
     )
 
 
@@ -225,7 +230,8 @@ def _spread(x: Array, axis: Any, correction: float, keepdims: bool, root: bool) 
         one = _one_of(x, axes)
         spread: Array = once(x, one, correction=correction, axis=axes, keepdims=keepdims)
         return spread
-    centre = mean(x, axis=axes, keepdims=True)
+    kept = "float32" if DTYPES[name_of(x.dtype)].is_narrow else None
+    centre = _averaging(name_of(x.dtype), kept)(x, axis=axes, keepdims=True)
     made = _spreading(name_of(x.dtype), root)
     found: Array = made(x, centre, correction=correction, axis=axes, keepdims=keepdims)
     return found

@@ -287,7 +287,9 @@ def narrowed(text: str) -> str:
     return f"cuplug_narrowed({text})"
 
 
-_DOUBLE = re.compile(r"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?(?![\w.])|\bdouble\b")
+_DOUBLE = re.compile(
+    r"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?(?![\w.])|\bdouble\b"
+)
 
 
 def is_wide(text: str, dtypes: Iterable[Dtype]) -> bool:

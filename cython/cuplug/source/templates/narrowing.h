@@ -34,16 +34,16 @@ __device__ inline float cuplug_odd_of_signed(int64_t x) {
 }
 
 #ifdef __cplusplus
-template <typename A> __device__ inline float cuplug_narrowed(A x) {
-  if constexpr (A(0.5) != A(0) && sizeof(A) == 8)
-    return cuplug_odd_of_double(x);
-  else if constexpr (A(0.5) != A(0) || sizeof(A) <= 2)
-    return (float)x;
-  else if constexpr (A(-1) > A(0))
-    return cuplug_odd_of_unsigned((uint64_t)x);
-  else
-    return cuplug_odd_of_signed((int64_t)x);
-}
+#define CUPLUG_NARROWED(type, by) \
+  __device__ inline float cuplug_narrowed(type x) { return cuplug_odd_of_##by(x); }
+template <typename A> __device__ inline float cuplug_narrowed(A x) { return (float)x; }
+CUPLUG_NARROWED(double, double)
+CUPLUG_NARROWED(int, double)
+CUPLUG_NARROWED(unsigned, double)
+CUPLUG_NARROWED(long, signed)
+CUPLUG_NARROWED(long long, signed)
+CUPLUG_NARROWED(unsigned long, unsigned)
+CUPLUG_NARROWED(unsigned long long, unsigned)
 #else
 /* What has no more than 16 bits, floats, and the real parts of complex numbers. */
 __device__ inline float cuplug_float_of(float x) { return x; }
