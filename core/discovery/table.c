@@ -146,6 +146,12 @@ static const struct {
              {"never_waits", CUPLUG_ROW_NEVER_WAITS},
              {"keeps_whole", CUPLUG_ROW_KEEPS_WHOLE}};
 
+const char *cuplug__flag_key(uint32_t k, uint32_t *flag) {
+  if (k >= sizeof flags / sizeof *flags) return NULL;
+  *flag = flags[k].flag;
+  return flags[k].key;
+}
+
 /* Tables have thousands of fields, and most keys differ in their first letter. */
 static int is_key(const field *f, const char *key) {
   return *f->key == *key && !strcmp(f->key, key);

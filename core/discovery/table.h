@@ -53,6 +53,9 @@ void cuplug__table_end(cuplug__table *table);
  * is wrong, and nothing is parsed then. */
 int cuplug__row_read(const char *text, uint32_t text_bytes, cuplug_row *row, cuplug_error *error);
 
+/* The key of flag k in a row's text, and the flag, CUPLUG_ROW_...; NULL past the last. */
+const char *cuplug__flag_key(uint32_t k, uint32_t *flag);
+
 /* The name of the operator that a row describes. */
 void cuplug__row_operator(const cuplug_row *row, char name[64]);
 int cuplug__row_is_of(const cuplug_row *row, const char *name);

@@ -11,12 +11,18 @@
 
 static const char doing[] = "defining an operator";
 
-/* The note that a plugin would have for row k, at the end of `stream`. */
+/* The note that a plugin would have for row k, at the end of `stream`: flags are properties there,
+ * so that whoever reads properties sees them. */
 static void write_row(FILE *stream, const cuplug_definition *from, uint32_t k) {
   const cuplug_definition_row *row = &from->rows[k];
   fprintf(stream, "signature=%s%cdoc=%s%c", row->signature, 0, from->doc ? from->doc : "", 0);
   if (row->host) fprintf(stream, "host=in_memory%c", 0);
   if (row->cuda) fprintf(stream, "cuda=in_memory%c", 0);
+  if (row->reshape) fprintf(stream, "reduces%c", 0);
+  uint32_t flag;
+  const char *key;
+  for (uint32_t at = 0; (key = cuplug__flag_key(at, &flag)); at++)
+    if (row->flags & flag) fprintf(stream, "%s%c", key, 0);
 }
 
 /* Writes all text of the table: name, version, rows, at these places of it. */
@@ -44,7 +50,6 @@ static int read_rows(cuplug__table *table, const cuplug_definition *from, const 
     cuplug_row *row = &table->rows[k];
     int status = cuplug__row_read(table->made + places[k], (uint32_t)(places[k + 1] - places[k]),
                                   row, error);
-    row->flags |= from->rows[k].flags;
     if (!status) continue;
     cuplug__prefix(error, "row %u: ", k);
     return status;

@@ -10,7 +10,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import count
 from typing import Any
 
@@ -25,7 +24,7 @@ from cuplug.call.operator import Operator
 from cuplug.frameworks.dask_block import Block, Item, Place
 from cuplug.frameworks.dask_sizes import BlockSizes, Unknown, output_sizes, to_size
 from cuplug.signature.independent import dimension_name, independent
-from cuplug.signature.signature import GROUP_KINDS, Parameter, Signature, parse
+from cuplug.signature.signature import GROUP_KINDS, Parameter, Signature, signatures_of
 from cuplug.signature.spec import ArraySpec
 from cuplug.signature.symbolic import Misfit, Walked, walk
 from cuplug.signature.worked_out import ARRAYS, LOOP
@@ -34,7 +33,6 @@ __all__ = ["call_on_blocks"]
 
 Label = tuple[str, int]  # of a dimension: the name, and which of a group
 _Given = dict[int | str, Any]  # arguments by position or name
-_parse = cache(parse)
 
 
 @dataclass
@@ -77,7 +75,7 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
 
 def _match(operator: Operator, given: _Given) -> tuple[Signature, Walked]:
     """Find the row that takes the arguments; the core is asked where it can be told all sizes."""
-    rows = [_parse(text) for text in operator.signatures]
+    rows = signatures_of(operator)
     specs = {key: _spec(operator, key, x) for key, x in given.items()}
     tried = range(len(rows))
     if not any(map(_is_unknown, specs.values())):
@@ -121,7 +119,7 @@ def _name(operator: Operator, key: int | str) -> str:
     """Return the name of an argument, as the first row that has it says."""
     if isinstance(key, str):
         return key
-    rows = [_parse(text).parameters for text in operator.signatures]
+    rows = [row.parameters for row in signatures_of(operator)]
     return next((row[key].name for row in rows if key < len(row)), f"argument {key}")
 
 
@@ -266,7 +264,7 @@ def _output(
     output, spec = signature.outputs[number], walked.outputs[number]
     labels: list[Label] = []
     new: dict[Label, tuple[float, ...]] = {}
-    for k, (kind, value, sizes) in enumerate(output_sizes(signature, output, walked.names)):
+    for k, (kind, value, sizes) in enumerate(output_sizes(signature, output, walked.names, spec)):
         name = dimension_name(signature, kind, value)
         made = [(name if name in cut else f"output {k}", n) for n in range(len(sizes))]
         labels += made

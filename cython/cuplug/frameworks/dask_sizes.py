@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cuplug.signature.signature import Parameter, Signature
+from cuplug.signature.spec import ArraySpec
 from cuplug.signature.symbolic import Sizes
 from cuplug.signature.worked_out import shape_of
 
@@ -66,9 +67,21 @@ def _known_or_nan(size: Any) -> float:
 
 
 def output_sizes(
-    signature: Signature, output: Parameter, names: Mapping[str, Any]
+    signature: Signature, output: Parameter, names: Mapping[str, Any], whole: ArraySpec
 ) -> list[tuple[str, int | str, list[float]]]:
-    """Return the dimensions of an output as they are written, each with the sizes it comes to."""
+    """Return the dimensions of an output as they are written, each with the sizes it comes to.
+
+    Parameters
+    ----------
+    signature, output : Signature, Parameter
+        The row that takes the call, and one of its outputs.
+    names : mapping
+        Sizes by their names.
+    whole : ArraySpec
+        The output of the call.
+    """
+    if signature.reduces:  # not all of its dimensions as they are written
+        return [("reduced", 0, list(map(_known_or_nan, whole.shape)))]
     found = []
     for kind, value in output.dims:
         sizes = shape_of(signature, output._replace(dims=((kind, value),)), names, Unknown())

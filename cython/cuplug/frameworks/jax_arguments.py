@@ -18,7 +18,7 @@ import numpy
 from cuplug.base.dtypes import DTYPES
 from cuplug.call.operator import Operator
 from cuplug.frameworks.jax_handler import address_of
-from cuplug.signature.signature import Parameter, Signature, parse
+from cuplug.signature.signature import Parameter, Signature, parse, signatures_of
 from cuplug.signature.worked_out import names_in_sizes
 
 __all__ = ["ABSENT", "Call", "keyword_at", "read_call", "rows_of", "texts_of"]
@@ -113,6 +113,7 @@ def _attribute(value: Any) -> Any:
 
 
 _texts: dict[int, tuple[str, ...]] = {}  # by the addresses of operators, which stay
+_rows: dict[int, tuple[Signature, ...]] = {}
 
 
 def texts_of(operator: Operator) -> tuple[str, ...]:
@@ -125,8 +126,12 @@ def texts_of(operator: Operator) -> tuple[str, ...]:
 
 
 def rows_of(operator: Operator) -> tuple[Signature, ...]:
-    """Return the parsed signatures of an operator."""
-    return _parsed(texts_of(operator))
+    """Return the parsed signatures of an operator, the same objects every time."""
+    address = address_of(operator)
+    found = _rows.get(address)
+    if found is None:
+        found = _rows[address] = signatures_of(operator)
+    return found
 
 
 @cache

@@ -35,6 +35,7 @@ from cuplug.frameworks.jax_shapes import (
     result_places,
 )
 from cuplug.lookup.find import find
+from cuplug.signature.independent import is_kept_whole
 from cuplug.signature.spec import Inferred
 
 __all__ = ["bind", "call_p", "like"]
@@ -114,7 +115,7 @@ def _spread(call: Call, inferred: Inferred, avals: Sequence[Any]) -> list[tuple[
 def _cut_names(
     call: Call, row: int, operands: Sequence[Any], results: Sequence[Any]
 ) -> tuple[list[list[str]], list[list[str]]]:
-    if jax_handler.keeps_whole(call.operator, row):
+    if is_kept_whole(call.operator.properties[row]):
         return [[""] * len(shape) for shape in operands], [[""] * len(shape) for shape in results]
     return cut_names(call, row, operands, results)
 
@@ -234,7 +235,7 @@ def _batch(operands: Sequence[Any], dims: Sequence[int | None], *, call: Call) -
     results = [x.ndim for x in _result_avals(*avals, call=call)]
     row = infer(call, avals).row
     batched = [k for k, d in enumerate(dims) if d is not None]
-    groups = [] if jax_handler.keeps_whole(call.operator, row) else groups_of(call, row)
+    groups = [] if is_kept_whole(call.operator.properties[row]) else groups_of(call, row)
     for group in groups:
         places = operand_places(call, row, [x.ndim for x in avals], group)
         n_dims = max((at.stop - at.start for at in places if at), default=0)

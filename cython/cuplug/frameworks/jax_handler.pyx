@@ -5,7 +5,6 @@ from cpython.pycapsule cimport PyCapsule_New
 from libc.stdint cimport uint32_t, uint64_t
 
 from cuplug.base.core cimport (
-    CUPLUG_ROW_KEEPS_WHOLE,
     CUPLUG_ROW_TAKES_STRIDES,
     cuplug_operator_row,
     cuplug_row_flags,
@@ -83,8 +82,3 @@ def address_of(Operator operator not None):
 def takes_strides(Operator operator not None, uint32_t row):
     """Say whether a row broadcasts its arrays itself."""
     return bool(cuplug_row_flags(cuplug_operator_row(operator.op, row)) & CUPLUG_ROW_TAKES_STRIDES)
-
-
-def keeps_whole(Operator operator not None, uint32_t row):
-    """Say whether a row counts elements, so that its calls are neither joined nor cut."""
-    return bool(cuplug_row_flags(cuplug_operator_row(operator.op, row)) & CUPLUG_ROW_KEEPS_WHOLE)

@@ -10,6 +10,7 @@ import torch
 
 from cuplug.frameworks.torch_fake import matched_row
 from cuplug.frameworks.torch_schema import Entry
+from cuplug.signature.independent import is_kept_whole
 from cuplug.signature.signature import Parameter, Signature
 from cuplug.signature.spec import ArraySpec
 
@@ -91,7 +92,7 @@ def _as_list(outputs: Any) -> list[Any]:
 def _is_looped(entry: Entry, row: int, batched: list[int]) -> bool:
     """Say whether a dimension before all others is one more loop dimension of the row."""
     signature = entry.whole.rows[row]
-    if "keeps_whole" in entry.whole.operator.properties[row]:
+    if is_kept_whole(entry.whole.operator.properties[row]):
         return False
     moved = [signature.parameters[k] for k in batched]
     return all(x.kind != "arrays" and _LOOP in x.dims[:1] for x in (*moved, *signature.outputs))

@@ -22,7 +22,7 @@ from cuplug.frameworks.torch_functions import is_available
 from cuplug.frameworks.torch_gradient import autograd_kernel, count_writes
 from cuplug.frameworks.torch_schema import Entry, Registered, overloads_of
 from cuplug.lookup.find import find
-from cuplug.signature.signature import parse
+from cuplug.signature.signature import signatures_of
 
 __all__ = ["hand_on", "register"]
 
@@ -73,7 +73,7 @@ def _packet_of(name: str) -> Any:
 
 
 def _define(operator: Operator) -> Registered:
-    rows = tuple(parse(text) for text in operator.signatures)
+    rows = signatures_of(operator)
     name = _free_name(operator)
     tags = _TAGS + (torch.Tag.dynamic_output_shape,) * any(
         kind == "unknown" for row in rows for x in row.outputs for kind, _ in x.dims

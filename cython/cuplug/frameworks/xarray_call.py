@@ -13,7 +13,7 @@ from typing import Any
 import xarray
 
 from cuplug.call.operator import Operator
-from cuplug.signature.signature import Signature, parse
+from cuplug.signature.signature import Signature, signatures_of
 
 __all__ = ["call_on_labelled"]
 
@@ -22,7 +22,7 @@ _LABELLED = (xarray.DataArray, xarray.Dataset, xarray.Variable)
 
 def call_on_labelled(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Return what an element-wise operator gives; NotImplemented for others."""
-    signatures = [parse(text) for text in operator.signatures]
+    signatures = signatures_of(operator)
     n_outputs = {len(signature.outputs) for signature in signatures}
     if not all(map(_is_elementwise, signatures)) or len(n_outputs) > 1 or "out" in keywords:
         return NotImplemented
@@ -46,7 +46,8 @@ def call_on_labelled(operator: Operator, args: tuple[Any, ...], keywords: dict[s
 def _is_elementwise(signature: Signature) -> bool:
     kinds = {x.kind for x in signature.parameters}
     dims = {x.dims for x in signature.arrays}
-    return bool(signature.outputs) and not kinds & {"inout", "arrays"} and dims == {(("loop", 0),)}
+    is_mapped = bool(signature.outputs) and not signature.reduces and dims == {(("loop", 0),)}
+    return is_mapped and not kinds & {"inout", "arrays"}
 
 
 def _has_dimensions(x: Any) -> bool:

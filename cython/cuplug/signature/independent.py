@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from cuplug.signature.signature import Parameter, Signature
 from cuplug.signature.worked_out import LOOP
 
-__all__ = ["UNKNOWN", "dimension_name", "independent", "unkept"]
+__all__ = ["UNKNOWN", "dimension_name", "independent", "is_kept_whole", "unkept"]
 
 UNKNOWN = "?"
 
@@ -23,9 +23,14 @@ def independent(signature: Signature, properties: Mapping[str, str | None]) -> s
         Those of its row: `independent` promises dimensions, `keeps_whole` takes all back.
     """
     sizes = {name for x in signature.outputs for name in _names(signature, x)}
-    if "keeps_whole" in properties or UNKNOWN in sizes:
+    if is_kept_whole(properties) or UNKNOWN in sizes:
         return set()
     return {name for name in (LOOP, *_promised(properties)) if _can_be(signature, name)}
+
+
+def is_kept_whole(properties: Mapping[str, str | None]) -> bool:
+    """Say whether a call of a row with such properties is neither cut nor joined with others."""
+    return "keeps_whole" in properties
 
 
 def unkept(signature: Signature, properties: Mapping[str, str | None]) -> list[str]:

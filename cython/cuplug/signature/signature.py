@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cuplug.errors import SignatureError
 from cuplug.signature.fields import parse_fields
 
-__all__ = ["ARRAY_KINDS", "Parameter", "Signature", "SignatureError", "parse"]
+__all__ = ["ARRAY_KINDS", "Parameter", "Signature", "SignatureError", "parse", "signatures_of"]
 
 ARRAY_KINDS = ("array", "inout", "output")
 GROUP_KINDS = ("variadic", "loop")
@@ -45,6 +45,7 @@ class Signature(NamedTuple):
     variables: tuple[tuple[str, tuple[str, ...]], ...]  # (name or "", dtypes)
     dim_names: tuple[str, ...]
     conditions: tuple[str, ...]  # as written: "0 <= k <= n"
+    reduces: bool = False  # outputs lack the loop dimensions that the arguments `axis` name
 
     @property
     def arrays(self) -> list[Parameter]:
@@ -65,6 +66,12 @@ class Signature(NamedTuple):
         if kind in ("named", "variadic"):
             return ("*" if kind == "variadic" else "") + self.dim_names[value]
         return "..." if kind == "loop" else "?"
+
+
+def signatures_of(operator: Any) -> tuple[Signature, ...]:
+    """Return the parsed signatures of an operator, with what its properties add to the texts."""
+    pairs = zip(operator.signatures, operator.properties, strict=True)
+    return tuple(parse(text)._replace(reduces="reduces" in own) for text, own in pairs)
 
 
 def parse(text: str) -> Signature:

@@ -301,4 +301,20 @@ def _output(match: _Match, x: Parameter) -> ArraySpec:
     )
     if n_bytes >= 2**63 and len(known) == len(shape):
         raise Misfit(f"{x.name or 'output'}: the shape {shape} needs 2^63 bytes or more")
-    return ArraySpec(dtype, tuple(sizes.unknown() if size is _UNKNOWN else size for size in shape))
+    shape = tuple(sizes.unknown() if size is _UNKNOWN else size for size in shape)
+    return ArraySpec(dtype, _reduced(match, shape) if match.signature.reduces else shape)
+
+
+def _reduced(match: _Match, shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a shape without the dimensions that `axis` names, or with 1 for each of them."""
+    axis, ndim = match.names["axis"], len(shape)
+    numbers = tuple(range(ndim)) if axis is None else tuple(axis)
+    if not all(isinstance(k, int) for k in numbers):
+        raise Misfit("axis: seen a number that is known only at the run, wanted one known before")
+    axes = {k % ndim for k in numbers if -ndim <= k < ndim}
+    if len(axes) < len(numbers):
+        wanted = f"different numbers with {-ndim} <= axis < {ndim}"
+        raise Misfit(f"axis: seen {list(numbers)}, wanted {wanted}")
+    if match.names["keepdims"]:
+        return tuple(1 if k in axes else size for k, size in enumerate(shape))
+    return tuple(size for k, size in enumerate(shape) if k not in axes)

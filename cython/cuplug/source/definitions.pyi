@@ -15,6 +15,7 @@ def define_elementwise(
     overloads: list[tuple[str, Compiler, int, list[Term], int]],
     doc: str,
     in_order: bool,
+    is_whole: bool,
     never_waits: bool,
     made: PublicCall,
 ) -> Operator: ...

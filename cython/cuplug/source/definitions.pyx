@@ -122,7 +122,9 @@ cdef int set_sizes(cuplug_source *source, list sizes) except -1:
     return 0
 
 
-def define_elementwise(list overloads, str doc, bint in_order, bint never_waits, object made):
+def define_elementwise(
+    list overloads, str doc, bint in_order, bint is_whole, bint never_waits, object made
+):
     """Define an element-wise operator.
 
     Parameters
@@ -135,6 +137,8 @@ def define_elementwise(list overloads, str doc, bint in_order, bint never_waits,
     doc : str
     in_order : bool
         The code counts elements.
+    is_whole : bool
+        It does, or it uses sizes of loop dimensions: calls are not cut.
     never_waits : bool
         Small calls on the host keep Python's lock.
     made : PublicCall
@@ -142,7 +146,7 @@ def define_elementwise(list overloads, str doc, bint in_order, bint never_waits,
     """
     cdef cuplug_definition_row rows[16]
     cdef cuplug_source *source
-    cdef uint32_t flags = CUPLUG_ROW_KEEPS_WHOLE if in_order else 0
+    cdef uint32_t flags = CUPLUG_ROW_KEEPS_WHOLE if is_whole else 0
     flags |= CUPLUG_ROW_NEVER_WAITS if never_waits else 0
     texts = [signature.encode() for signature, *_ in overloads]
     for k, (_, compiler, raw, sizes, work) in enumerate(overloads):

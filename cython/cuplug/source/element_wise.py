@@ -92,8 +92,9 @@ def _elementwise(
     ]
     doc = doc or expression_line(expression)
     counts = any(op.counts for op in ops)
+    is_whole = counts or any(map(_uses_loop_sizes, ops, map(signatures.parse, rows)))
     never_waits = not preamble  # whose functions may take long
-    return define_elementwise(overloads, doc, counts, never_waits, made)
+    return define_elementwise(overloads, doc, counts, is_whole, never_waits, made)
 
 
 def expression_line(text: str) -> str:
@@ -119,6 +120,15 @@ def _sizes(scope: Scope, names: Names, expression: str) -> dict[str, Term]:
     texts += dict.fromkeys(each[0] for each in found if each[1] in scope.arrays)
     where = f"{names.operator}: expression"
     return {text: formula.term(formula.parse(text, where)[0], scope, where) for text in texts}
+
+
+def _uses_loop_sizes(op: Elementwise, signature: signatures.Signature) -> bool:
+    """Say whether the expression depends on sizes along loop dimensions, which may be cut."""
+    steps = [step for size in op.sizes.values() for step in size.steps]
+    arrays = [
+        signature.arrays[at] for kind, at, _ in steps if kind in (formula.SIZE, formula.COUNT)
+    ]
+    return any(("loop", 0) in x.dims for x in arrays)
 
 
 def _compiler(op: Elementwise, options: tuple[str, ...]) -> Callable[[Variant], tuple[int, int]]:
