@@ -77,6 +77,7 @@ Records
     Directory            by `search_path`
     LastCall             by `last_call`
     named_outputs        several outputs, as which they are pickled
+    PickledOperator      an operator that was unpickled where its plugin is missing
     Device               by `devices`
     MemoryInfo           by `memory_info`
     Placement            where an `Array` is
@@ -104,6 +105,7 @@ _MODULES = {
     "base.flags": "get_cmake_path get_include get_pkg_config_path",
     "call.operator": "Operator",
     "call.named": "named_outputs",
+    "call.pickled": "PickledOperator",
     "call.run": "LastCall last_call",
     "cuda.devices": "Device devices synchronize",
     "cuda.events": "Event Stream stream",

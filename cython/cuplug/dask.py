@@ -12,6 +12,7 @@ from typing import Any as _Any
 
 from cuplug import ops as _ops
 from cuplug.call.operator import Operator as _Operator
+from cuplug.call.pickled import OperatorFunction as _OperatorFunction
 from cuplug.frameworks.dask_block import Block, Item
 from cuplug.frameworks.dask_call import call_on_blocks as hand_on
 from cuplug.lookup.attribute import operator_attribute as _operator_attribute
@@ -19,7 +20,7 @@ from cuplug.lookup.attribute import operator_attribute as _operator_attribute
 __all__ = ["Block", "Function", "Item", "Plugins", "hand_on"]  # noqa: F822  (Plugins: below)
 
 
-class Function:
+class Function(_OperatorFunction):
     """An operator that takes dask arrays, and then gives dask arrays.
 
     Parameters
@@ -28,10 +29,8 @@ class Function:
         `cuplug.dask.gather` is `Function(cuplug.find("gather"))`.
     """
 
-    def __init__(self, operator: _Operator) -> None:
-        self.operator = operator
-        self.__name__ = self.__qualname__ = operator.name
-        self.__doc__ = operator.__doc__
+    def _take(self, operator: _Operator) -> None:
+        super()._take(operator)
         self.__signature__ = operator.__signature__
 
     def __call__(self, *args: _Any, **keywords: _Any) -> _Any:
@@ -40,9 +39,6 @@ class Function:
 
     def __repr__(self) -> str:
         return f"cuplug.dask.Function({self.operator!r})"
-
-    def __reduce__(self) -> tuple[_Any, ...]:
-        return Function, (self.operator,)
 
 
 def __getattr__(name: str) -> _Any:

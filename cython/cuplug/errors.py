@@ -75,6 +75,10 @@ class OperatorImportError(NotFoundError, ImportError):
     """`from cuplug.ops import name` where there is no such operator."""
 
 
+class OperatorMissingError(NotFoundError, PluginError):
+    """A call of an operator that was pickled in another process, and whose plugin is missing here."""
+
+
 # Status names of <cuplug/plugin.h>, without CUPLUG_, -> exceptions.
 EXCEPTIONS: dict[str, type[Exception]] = {
     "ERROR_VALUE": ValueError,

@@ -11,6 +11,7 @@ from typing import Any as _Any
 
 from cuplug import ops as _ops
 from cuplug.call.operator import Operator as _Operator
+from cuplug.call.pickled import OperatorFunction as _OperatorFunction
 from cuplug.frameworks.torch_register import hand_on
 from cuplug.frameworks.torch_register import register as _register
 from cuplug.lookup.attribute import operator_attribute as _operator_attribute
@@ -19,7 +20,7 @@ from cuplug.signature.call_signature import to_inspect as _to_inspect
 __all__ = ["Function", "hand_on"]
 
 
-class Function:
+class Function(_OperatorFunction):
     """An operator as a function of PyTorch.
 
     Parameters
@@ -34,13 +35,11 @@ class Function:
         What it is in PyTorch: `torch.ops.cuplug.gather`.
     """
 
-    def __init__(self, operator: _Operator) -> None:
-        self.operator = operator
+    def _take(self, operator: _Operator) -> None:
+        super()._take(operator)
         whole = _register(operator)
         self.packet = whole.packet
         self._call = whole if whole.spelled else whole.packet
-        self.__name__ = self.__qualname__ = operator.name
-        self.__doc__ = operator.__doc__
         self.__signature__ = _to_inspect(operator.signatures, is_own=False)
 
     def __call__(self, *args: _Any, **keywords: _Any) -> _Any:
@@ -49,9 +48,6 @@ class Function:
 
     def __repr__(self) -> str:
         return f"cuplug.torch.Function({self.operator!r})"
-
-    def __reduce__(self) -> tuple[_Any, ...]:
-        return Function, (self.operator,)
 
 
 def __getattr__(name: str) -> _Any:

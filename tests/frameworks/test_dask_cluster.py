@@ -114,6 +114,30 @@ def test_a_worker_without_the_plugin_names_it(client, tmp_path):
         cuplug.load(mine).lacking(CUT).compute()
 
 
+@pytest.mark.parametrize("other", [False, True])
+def test_an_operator_that_is_sent_ends_no_worker(client, search_path, tmp_path, other):
+    """The task fails, as any other, and the workers go on."""
+    name = f"sent{other:d}"
+    mine = named_plugin(tmp_path / f"lib{name}.so", name, VERSION=quoted("1.0"))
+    if other:
+        named_plugin(search_path / f"lib{name}.so", name, VERSION=quoted("2.0"))
+    operator = getattr(cuplug.load(mine), name)
+    pids = client.run(os.getpid)
+    for send in (operator, lambda x: operator(x), cuplug.dask.Function(operator)):
+        with pytest.raises(cuplug.PluginError, match=f"version 1.0 with SHA-256 {digest(mine)}"):
+            client.submit(send, X).result(timeout=60)
+    with pytest.raises(cuplug.PluginError, match=f"SHA-256 {digest(mine)}"):
+        CUT.map_blocks(operator, dtype=X.dtype, meta=X[:0, :0]).compute()
+    assert client.run(os.getpid) == pids
+
+
+def test_fused_functions_are_sent(client):
+    factor = 3
+    fused = cuplug.fuse(lambda x: x * factor + 1)
+    assert (client.submit(fused, X).result(timeout=60) == X * 3 + 1).all()
+    assert (fused(CUT).compute() == X * 3 + 1).all()
+
+
 def test_plugins_are_brought(client, tmp_path):
     mine = named_plugin(tmp_path / "libbrought.so", "brought", VERSION=quoted("1.0"))
     plugin = cuplug.load(mine)
@@ -136,6 +160,18 @@ def test_a_newer_version_is_brought_beside_the_old(client, tmp_path):
     assert set(client.run(lambda: cuplug.find("newer").version).values()) == {"2.0"}
     with pytest.raises(cuplug.PluginError, match=r"seen version 2\.0 .*, wanted version 1\.0"):
         files["1.0"].newer(CUT + 1).compute()
+
+
+def test_an_older_version_is_brought_back(client, tmp_path):
+    plugins = {}
+    for version in ("1.0", "2.0"):
+        (tmp_path / version).mkdir()
+        file = named_plugin(tmp_path / version / "libback.so", "back", VERSION=quoted(version))
+        plugins[version] = cuplug.load(file)
+    for version in ("1.0", "2.0", "1.0", "1.0", "2.0"):
+        client.register_plugin(cuplug.dask.Plugins([plugins[version]]))
+        assert set(client.run(lambda: cuplug.find("back").version).values()) == {version}
+        assert plugins[version].back(CUT).compute().shape == X.shape
 
 
 def test_what_is_brought_obeys_the_allow_list(client, tmp_path):

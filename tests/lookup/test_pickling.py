@@ -61,6 +61,29 @@ def test_pickles_without_a_digest(library, run_python, place):
     assert pickle.loads(data) is not None
 
 
+def test_a_missing_plugin_is_an_error_of_the_call(library, tmp_path, run_python):
+    """Not of unpickling, which would end a worker; it names what is wanted, and is pickled on."""
+    data = pickle.dumps(cuplug.find("sent"))
+    code = (
+        "import cuplug, pickle, shutil, sys\n"
+        f"sent = pickle.loads(pickle.dumps(pickle.loads({data!r})))\n"
+        "print(sent.name, type(sent).__name__, hasattr(sent, 'shape'))\n"
+        "try:\n"
+        "    sent(1)\n"
+        "except cuplug.PluginError as error:\n"
+        "    print(isinstance(error, cuplug.NotFoundError), str(error).splitlines()[0])\n"
+        f"shutil.copy({str(library)!r}, {str(tmp_path)!r})\n"
+        "print(sent.version)\n"
+    )
+    shown = run_python(code, env={"LD_LIBRARY_CUPLUG_PATH": str(tmp_path)}).stdout
+    assert shown == (
+        "sent PickledOperator False\n"
+        "True sent.sent: got no such plugin, expected version 1.0 with SHA-256 "
+        f"{digest(library)}; install its file here, or bring it with cuplug.dask.Plugins\n"
+        "1.0\n"
+    )
+
+
 def test_what_is_in_a_pickle(library):
     data = pickle.dumps(cuplug.find("sent"), protocol=2)
     texts = [arg for code, arg, _ in pickletools.genops(data) if code.name == "BINUNICODE"]

@@ -70,6 +70,7 @@ def records():
         *(cuplug.In([1, 2]), cuplug.Out(np.zeros(2)), cuplug.InOut(np.zeros(2))),
         cuplug.Inferred(0, (cuplug.ArraySpec("float32", (2, -1)),)),
         cuplug.ArraySpec("int8", ()),
+        cuplug.PickledOperator(cuplug.find, ("nowhere.nothing", "1.0", "ab" * 32)),
         cuplug.asarray([1.5], device="cpu"),
         *(cuplug.device("cpu"), cuplug.progress()),
     ]

@@ -22,6 +22,7 @@ from cuplug.base.checks import absolute
 from cuplug.base.dtypes import DTYPES
 from cuplug.base.public import PublicCall, public
 from cuplug.call.operator import Operator
+from cuplug.call.pickled import PickledOperator
 from cuplug.discovery.fields import check_trust
 from cuplug.errors import CudaError, NotFoundError, PluginError
 from cuplug.signature import formula
@@ -92,8 +93,8 @@ def adopt(
 @cache
 def _adopt(path: str, prototypes: str, name: str, items: Items) -> Operator:
     adopted = Adopted(name, dict(items), *_load(path, prototypes))
-    again = PublicCall(adopt, path, {"prototypes": prototypes, name: dict(items)})
-    made = PublicCall(getattr, again, name)
+    described = {"prototypes": prototypes, name: dict(items)}
+    made = PublicCall(PickledOperator, adopt, (path, described), name)
     return define_adopted(adopted, plugin_name(path), path, dict(items).get("doc", ""), made)
 
 

@@ -23,6 +23,9 @@ class Plugins(WorkerPlugin):
     folder of its own, named by the file's SHA-256, and takes it as `cuplug.load` does: ahead of its
     search path, by the same rules of who may write it and of what an allow-list has.
 
+    Each registration counts, in their order: the files of the last one are found first, also if they
+    were registered before, and workers that come later do the same.
+
     Parameters
     ----------
     files : iterable of str, os.PathLike, Operator or Plugin
@@ -35,13 +38,10 @@ class Plugins(WorkerPlugin):
     """
 
     __module__ = "cuplug.dask"  # whichever module it is in
-    idempotent = True
 
     def __init__(self, files: Iterable[Any]) -> None:
         paths = [Path(os.fspath(getattr(file, "path", file))) for file in files]
         self.files = tuple((path.name, path.read_bytes()) for path in paths)
-        digests = [_digest(data) for _, data in self.files]
-        self.name = f"cuplug-{_digest(''.join(digests).encode())[:16]}"
 
     def setup(self, worker: Any) -> None:
         """Write the files where a worker runs, and load them."""

@@ -10,6 +10,7 @@ import jax
 
 from cuplug.call.named import outputs_class
 from cuplug.call.operator import Operator
+from cuplug.call.pickled import OperatorFunction, PickledOperator
 from cuplug.frameworks import jax_gradient  # noqa: F401  (its rules)
 from cuplug.frameworks.jax_arguments import Call, read_call, rows_of, texts_of
 from cuplug.frameworks.jax_call import bind
@@ -20,7 +21,7 @@ from cuplug.signature.signature import parse
 __all__ = ["Function", "function_of"]
 
 
-class Function:
+class Function(OperatorFunction):
     """An operator as a function of JAX, to be compiled, batched and differentiated.
 
     Parameters
@@ -29,13 +30,14 @@ class Function:
         What `cuplug.find` gives, or what was made from source.
     """
 
-    def __init__(self, operator: Operator) -> None:
-        if not isinstance(operator, Operator):
+    def __init__(self, operator: Operator | PickledOperator) -> None:
+        if not isinstance(operator, (Operator, PickledOperator)):
             kind = type(operator).__name__
             raise TypeError(f"cuplug.jax.Function: seen {kind}, wanted a cuplug.Operator")
-        self.operator = operator
-        self.__name__ = self.__qualname__ = operator.name
-        self.__doc__ = operator.__doc__
+        super().__init__(operator)
+
+    def _take(self, operator: Operator) -> None:
+        super()._take(operator)
         self.__signature__ = to_inspect(operator.signatures, is_own=False)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -48,9 +50,6 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<cuplug.jax function of {self.operator!r}>"
-
-    def __reduce__(self) -> tuple[type[Function], tuple[Operator]]:
-        return Function, (self.operator,)
 
 
 @cache

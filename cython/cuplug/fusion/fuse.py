@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import pickle
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +14,7 @@ import numpy as np
 
 from cuplug.array_api.dtypes import kind_of
 from cuplug.base.numpy_dtypes import numpy_dtype
-from cuplug.base.public import public
+from cuplug.base.public import PublicCall, public
 from cuplug.fusion.plan import Plan
 from cuplug.fusion.symbol import Symbol
 from cuplug.source.expression import KEYWORDS
@@ -119,8 +121,32 @@ class Fused:
             raise TypeError(f"fuse: {self._name}: {error}") from None
         return dtype
 
-    def __reduce__(self) -> str:
-        return str(self.function.__qualname__)
+    def __get__(self, instance: Any, owner: type | None = None) -> Fused:
+        """Return it as a method: of an object, whose attributes are constants in what is traced."""
+        return self if instance is None else Fused(self.function.__get__(instance, owner))
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        if self._is_global():
+            return str(self.function.__qualname__)
+        try:
+            import cloudpickle
+        except ImportError:
+            wanted = "the package cloudpickle, for functions that no module has"
+            raise pickle.PicklingError(f"fuse: {self._name}: wanted {wanted}") from None
+        return fuse, (PublicCall(pickle.loads, cloudpickle.dumps(self.function)),)
+
+    def _is_global(self) -> bool:
+        """Say whether other processes can import it: those of a cluster have another `__main__`."""
+        name = getattr(self.function, "__module__", None)
+        found = sys.modules.get(name) if name != "__main__" else None
+        for part in str(getattr(self.function, "__qualname__", "?")).split("."):
+            found = getattr(found, part, None)
+        return found is self
+
+    def __dask_tokenize__(self) -> Any:
+        from dask.base import normalize_token
+
+        return "cuplug.Fused", normalize_token(self.function)
 
     def __repr__(self) -> str:
         return f"<fused function {self._name}{self._signature}>"

@@ -27,6 +27,7 @@ from cuplug.lookup.listing cimport packages_are_read, read_packages
 from cuplug.errors import NotFoundError, PluginError
 from cuplug.base.checks import absolute
 from cuplug.base.public import public
+from cuplug.call.pickled import PickledOperator
 from cuplug.lookup.records import Plugin
 from cuplug.lookup.listing import list_plugins
 
@@ -164,7 +165,7 @@ def find_stock(name):
 
 def pickled(Operator op):
     """Return what an operator of a plugin is pickled as: its name, and what tells its code."""
-    return find, (f"{op.plugin}.{op.name}", op.version, digest_of(op))
+    return PickledOperator, (find, (f"{op.plugin}.{op.name}", op.version, digest_of(op)))
 
 
 cdef str digest_of(Operator op):
