@@ -7,10 +7,15 @@
 #include "registry/registry.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_NEAR 3
 #define MAX_SHOWN_OPERATORS 20
+#define MAX_UNREAD 3
+#define VARIABLE "LD_LIBRARY_CUPLUG_PATH"
+#define MAX_TYPOS 4 /* LD_LIBRARY_PATH is 7 away */
 
 typedef struct near_name {
   int distance;
@@ -100,14 +105,35 @@ static int is_named(const cuplug_file *file, const char *plugin) {
   return n_path >= n && !strcmp(file->path + n_path - n, wanted);
 }
 
+/* 1 if the table of a file, as far as it was read, has the operator. */
+static int has_operator(const cuplug_file *file, const cuplug__query *query) {
+  if (*query->plugin && strcmp(file->name, query->plugin)) return 0;
+  for (uint32_t k = 0; k < file->n_rows; k++)
+    if (cuplug__row_is_of(&file->rows[k], query->op)) return 1;
+  return 0;
+}
+
+/* Files that are not used although they are called as the plugin or have the operator; then some
+ * whose tables were not read, as those of files that others may write: they may have it. */
 static void append_rejected(const cuplug__query *query, const cuplug_listing *listing,
                             cuplug_error *error) {
   const char *plugin = *query->plugin ? query->plugin : query->op;
-  for (size_t k = 0; k < listing->n_files; k++) {
-    const cuplug_file *file = &listing->files[k];
-    if (!cuplug__file_counts(file) && is_named(file, plugin))
-      cuplug__append(error, "\n  rejected: %s: %s", file->path, file->reason);
-  }
+  int n_unread = 0;
+  for (int unread = 0; unread < 2; unread++)
+    for (size_t k = 0; k < listing->n_files; k++) {
+      const cuplug_file *file = &listing->files[k];
+      if (cuplug__file_counts(file)) continue;
+      const int is_meant = is_named(file, plugin) || has_operator(file, query);
+      if (!unread && is_meant)
+        cuplug__append(error, "\n  rejected: %s: %s", file->path, file->reason);
+      if (unread && !is_meant && file->state == CUPLUG_STATE_REJECTED && !file->n_rows &&
+          n_unread++ < MAX_UNREAD)
+        cuplug__append(error, "\n  rejected, its operators are not known: %s: %s", file->path,
+                       file->reason);
+    }
+  if (n_unread > MAX_UNREAD)
+    cuplug__append(error, "\n  rejected: %d more files; cuplug list shows them",
+                   n_unread - MAX_UNREAD);
 }
 
 static void append_directories(const cuplug_listing *listing, cuplug_error *error) {
@@ -118,6 +144,30 @@ static void append_directories(const cuplug_listing *listing, cuplug_error *erro
     else
       cuplug__append(error, "\n  looked in: %s", d->path);
   }
+}
+
+/* 1 for the name of a variable that somebody may have set for VARIABLE. */
+static int is_misspelled(const char *name) {
+  if (!strcmp(name, VARIABLE) || !strcmp(name, "CUPLUG_CACHE_DIR")) return 0;
+  if (strcasestr(name, "cuplug") && strcasestr(name, "path")) return 1;
+  if (strstr(name, "CUPLUG") && (strstr(name, "DIR") || strstr(name, "PLUGINS"))) return 1;
+  return cuplug__edit_distance(name, VARIABLE, MAX_TYPOS) <= MAX_TYPOS;
+}
+
+static void append_variables(cuplug_error *error) {
+  char name[CUPLUG_MAX_NAME];
+  for (char **variable = environ; variable && *variable; variable++) {
+    const size_t n = strcspn(*variable, "=");
+    if (n >= sizeof name || !(*variable)[n] || !(*variable)[n + 1]) continue;
+    memcpy(name, *variable, n);
+    name[n] = 0;
+    if (is_misspelled(name))
+      cuplug__append(error, "\n  %s is set, and cuplug does not read it; set " VARIABLE, name);
+  }
+  const char *value = secure_getenv(VARIABLE);
+  cuplug__append(error, "\n  %s; %s the folder of the plugin",
+                 value && *value ? VARIABLE " is set" : VARIABLE " is not set",
+                 value && *value ? "add to it" : "set it to");
 }
 
 /* The plugin of that name which counts; NULL when there is none. */
@@ -160,5 +210,6 @@ int cuplug__fail_not_found(const cuplug__query *query, const cuplug_listing *lis
   append_near(query, listing, error);
   append_rejected(query, listing, error);
   append_directories(listing, error);
+  append_variables(error);
   return CUPLUG_ERROR_NOT_FOUND;
 }

@@ -12,7 +12,8 @@ typedef struct cuplug__query {
   char op[CUPLUG_MAX_NAME];
 } cuplug__query;
 
-/* ERROR_NOT_FOUND with near names, rejected files of that name, and the directories. */
+/* ERROR_NOT_FOUND with near names, rejected files that have the operator or may have it, the
+ * directories, and the variable that adds some. */
 int cuplug__fail_not_found(const cuplug__query *query, const cuplug_listing *listing,
                            cuplug_error *error);
 

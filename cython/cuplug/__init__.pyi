@@ -16,8 +16,8 @@ from cuplug.base.flags import get_cmake_path as get_cmake_path
 from cuplug.base.flags import get_include as get_include
 from cuplug.base.flags import get_pkg_config_path as get_pkg_config_path
 from cuplug.call.named import named_outputs as named_outputs
-from cuplug.call.pickled import PickledOperator as PickledOperator
 from cuplug.call.operator import Operator as Operator
+from cuplug.call.pickled import PickledOperator as PickledOperator
 from cuplug.call.run import LastCall as LastCall
 from cuplug.call.run import last_call as last_call
 from cuplug.cuda.devices import Device as Device

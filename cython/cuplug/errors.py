@@ -76,7 +76,7 @@ class OperatorImportError(NotFoundError, ImportError):
 
 
 class OperatorMissingError(NotFoundError, PluginError):
-    """A call of an operator that was pickled in another process, and whose plugin is missing here."""
+    """A call of an operator from another process, whose plugin is missing here."""
 
 
 # Status names of <cuplug/plugin.h>, without CUPLUG_, -> exceptions.

@@ -196,6 +196,60 @@ def test_unknown_operator(place):
     assert any(line.endswith("/plugins (does not exist)") for line in lines)
 
 
+@pytest.mark.parametrize("asked", ["hidden", "other.hidden"])
+def test_a_rejected_file_that_has_the_operator(place, asked):
+    """Whatever it is called, with the reason."""
+    file = named_plugin(
+        place / "libother.so", "other", SIGNATURE=quoted("hidden(x: int8[n]) -> int8[n]")
+    )
+    file.chmod(0o666)
+    with pytest.raises(cuplug.NotFoundError) as caught:
+        cuplug.find(asked)
+    assert f"\n  rejected: {file}: anyone may write it (mode 666)" in str(caught.value)
+    with pytest.raises(cuplug.NotFoundError) as caught:
+        cuplug.find("shown")
+    assert "rejected" not in str(caught.value)
+
+
+def test_some_files_whose_operators_are_not_known(place):
+    for k in range(5):
+        (place / f"libbroken{k}.so").write_bytes(b"text")
+    with pytest.raises(cuplug.NotFoundError) as caught:
+        cuplug.find("nothing")
+    text = str(caught.value)
+    assert text.count("\n  rejected, its operators are not known: ") == 3
+    assert "\n  rejected: 2 more files; cuplug list shows them" in text
+
+
+@pytest.mark.parametrize("value", [None, "", "/nowhere"])
+def test_the_variable_is_named(monkeypatch, value):
+    monkeypatch.delenv("LD_LIBRARY_CUPLUG_PATH", raising=False)
+    if value is not None:
+        monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", value)
+    with pytest.raises(cuplug.NotFoundError) as caught:
+        cuplug.find("nothing")
+    advice = "is set; add to it" if value else "is not set; set it to"
+    assert str(caught.value).endswith(f"  LD_LIBRARY_CUPLUG_PATH {advice} the folder of the plugin")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_named"),
+    [
+        *[(name, True) for name in ("CUPLUG_PATH", "LD_LIBRARY_PATH_CUPLUG", "CUPLUG_PLUGINS")],
+        *[(name, True) for name in ("LD_LIBRARY_CUPLUG_PTH", "LD_LIBARY_CUPLUG_PATH")],
+        *[(name, True) for name in ("ld_library_cuplug_path", "CUPLUG_PLUGIN_DIR", "CuplugPath")],
+        *[(name, False) for name in ("CUPLUG_CACHE_DIR", "LD_LIBRARY_PATH", "LIBRARY_PATH")],
+        *[(name, False) for name in ("CUPLUG_ALLOW_GROUP", "PYTHONPATH", "CUPLUG_VERBOSE")],
+    ],
+)
+def test_variables_that_are_misspelled(monkeypatch, name, is_named):
+    monkeypatch.setenv(name, "/nowhere")
+    with pytest.raises(cuplug.NotFoundError) as caught:
+        cuplug.find("nothing")
+    advice = f"\n  {name} is set, and cuplug does not read it; set LD_LIBRARY_CUPLUG_PATH\n"
+    assert (advice in str(caught.value)) == is_named
+
+
 @pytest.mark.parametrize(
     ("asked", "near"),
     [("qqqqqqqq", ""), ("zgizag", "zigzag"), ("zigza", "zigzag"), ("zizag", "zigzag")],

@@ -18,8 +18,8 @@ class PickledOperator:
     """An operator that could not be unpickled: its plugin is missing, or is another build.
 
     Unpickling gives the operator itself if the process has its code. If not, it gives this object
-    instead of an error: an error would end the process that unpickles, as a worker of a cluster, not
-    the task. Each use searches again, and raises what is wrong.
+    instead of an error, which would end not the task but the process that unpickles, as a worker of
+    a cluster. Each use searches again, and raises what is wrong.
 
     Parameters
     ----------

@@ -23,8 +23,8 @@ class Plugins(WorkerPlugin):
     folder of its own, named by the file's SHA-256, and takes it as `cuplug.load` does: ahead of its
     search path, by the same rules of who may write it and of what an allow-list has.
 
-    Each registration counts, in their order: the files of the last one are found first, also if they
-    were registered before, and workers that come later do the same.
+    Each registration counts, in their order: the files of the last one are found first, also if
+    they were registered before, and workers that come later do the same.
 
     Parameters
     ----------
