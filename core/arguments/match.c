@@ -33,9 +33,12 @@ int cuplug__unwanted(cuplug__match *m, int32_t i, int status) {
   if (!m->error) return status;
   const cuplug_parameter *x = &m->s->parameters[i];
   const int is_list = x->kind == CUPLUG_PARAMETER_ARRAYS && m->item < 0;
-  return cuplug__mismatch(m, i, status, "seen %s, wanted %s%s",
+  const int is_array = x->kind == CUPLUG_PARAMETER_ARRAY || x->kind == CUPLUG_PARAMETER_INOUT;
+  const int may_become_one = is_array && seen(m, i)->kind == CUPLUG_ARGUMENT_LIST;
+  return cuplug__mismatch(m, i, status, "seen %s, wanted %s%s%s",
                           cuplug__describe_argument(seen(m, i)).s, is_list ? "a list of " : "",
-                          cuplug__describe_parameter(m->s, x).s);
+                          cuplug__describe_parameter(m->s, x).s,
+                          may_become_one ? "; pass numpy.array or cuplug.asarray of it" : "");
 }
 
 CUPLUG__COLD static int refuse_dtype(cuplug__match *m, int32_t i, int32_t v) {

@@ -44,8 +44,9 @@ Arrays
     random               random numbers, the same on the CPU and on GPUs
 
 GPUs
-    device               where host arrays run, in a `with` block
+    Device               where an array is; in a `with` block, where host arrays run
     devices              list the GPUs
+    is_available         whether there is a GPU that can be used
     synchronize          wait for all work on a GPU
     Stream, stream       work beside other work, in a `with` block
     Event                a point in a stream's work: wait for it, measure time
@@ -78,9 +79,7 @@ Records
     LastCall             by `last_call`
     named_outputs        several outputs, as which they are pickled
     PickledOperator      an operator that was unpickled where its plugin is missing
-    Device               by `devices`
     MemoryInfo           by `memory_info`
-    Placement            where an `Array` is
     KernelAttributes     what a kernel takes on a GPU
 """
 
@@ -107,11 +106,11 @@ _MODULES = {
     "call.named": "named_outputs",
     "call.pickled": "PickledOperator",
     "call.run": "LastCall last_call",
-    "cuda.devices": "Device devices synchronize",
+    "cuda.devices": "devices is_available synchronize",
     "cuda.events": "Event Stream stream",
     "cuda.graphs": "Graph",
     "cuda.memory": "MemoryInfo memory_info trim",
-    "cuda.placement": "Placement device",
+    "cuda.placement": "Device",
     "errors": "CompileError CudaError Error NotFoundError PluginError",
     "fusion.fuse": "Fused fuse",
     "host.progress": "progress",

@@ -20,8 +20,8 @@ from cuplug.call.operator import Operator as Operator
 from cuplug.call.pickled import PickledOperator as PickledOperator
 from cuplug.call.run import LastCall as LastCall
 from cuplug.call.run import last_call as last_call
-from cuplug.cuda.devices import Device as Device
 from cuplug.cuda.devices import devices as devices
+from cuplug.cuda.devices import is_available as is_available
 from cuplug.cuda.devices import synchronize as synchronize
 from cuplug.cuda.events import Event as Event
 from cuplug.cuda.events import Stream as Stream
@@ -30,8 +30,7 @@ from cuplug.cuda.graphs import Graph as Graph
 from cuplug.cuda.memory import MemoryInfo as MemoryInfo
 from cuplug.cuda.memory import memory_info as memory_info
 from cuplug.cuda.memory import trim as trim
-from cuplug.cuda.placement import Placement as Placement
-from cuplug.cuda.placement import device as device
+from cuplug.cuda.placement import Device as Device
 from cuplug.errors import CompileError as CompileError
 from cuplug.errors import CudaError as CudaError
 from cuplug.errors import Error as Error

@@ -157,4 +157,4 @@ def test_a_dtype_that_is_none():
 
 
 def test_repr():
-    assert repr(cuplug.device("cpu")) == "cuplug.device('cpu')"
+    assert repr(cuplug.Device("cpu")) == "cuplug.Device('cpu')"

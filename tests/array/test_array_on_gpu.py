@@ -116,7 +116,7 @@ def test_devices_and_synchronize(run_fake):
     code = """
     cuplug.synchronize()
     devices = cuplug.devices()
-    assert (len(devices), devices[1].id, devices[0].compute_capability) == (2, 1, 90)
+    assert (len(devices), devices[1].index, devices[0].compute_capability) == (2, 1, 90)
     x = cuplug.empty(3, device="cuda:1")
     cuplug.synchronize()
     cuplug.synchronize(1)
@@ -128,14 +128,15 @@ def test_without_a_driver(run_python):
     code = (
         "import cuplug\n"
         "cuplug.synchronize()\n"
-        "for call in (cuplug.devices, lambda: cuplug.empty(3, device=0)):\n"
+        "print(cuplug.devices(), cuplug.is_available())\n"
+        "for call in (lambda: cuplug.Device(0).name, lambda: cuplug.empty(3, device=0)):\n"
         "    try:\n"
         "        call()\n"
         "    except cuplug.CudaError as error:\n"
         "        print(str(error) != '')\n"
     )
     done = run_python(code, env={"LD_LIBRARY_PATH": "/nonexistent", "CUDA_VISIBLE_DEVICES": "-1"})
-    assert done.stdout == "True\nTrue\n", done.stderr
+    assert done.stdout == "[] False\nTrue\nTrue\n", done.stderr
 
 
 @pytest.mark.gpu

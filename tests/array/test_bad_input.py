@@ -105,7 +105,7 @@ def test_sentences(call, says):
 
 def test_long_integers():
     """Python itself does not write integers of more than 4,300 digits."""
-    for call in (cuplug.empty, cuplug.device, lambda n: array_api.sum(ARRAY, axis=n)):
+    for call in (cuplug.empty, cuplug.Device, lambda n: array_api.sum(ARRAY, axis=n)):
         with pytest.raises(ValueError, match="beyond"):
             call(10**5000)
 

@@ -107,7 +107,7 @@ def test_device_names_that_are_none(ops, name):
     with pytest.raises(ValueError, match=r"^copy: device: seen '" + re.escape(name)):
         ops.copy(np.ones(1), device=name)
     with pytest.raises(ValueError, match=r"^device: seen '" + re.escape(name)):
-        cuplug.device(name)
+        cuplug.Device(name)
 
 
 def test_device_cpu_and_none(ops):
@@ -121,14 +121,14 @@ def test_operator_without_a_cuda_entry_on_the_gpu(ops, arguments_file):
     for device in ("cuda", 0, "cuda:0"):
         with pytest.raises(ValueError, match=r"^" + re.escape(message)):
             ops.copy(np.ones(1), device=device)
-    with cuplug.device("cuda"), pytest.raises(ValueError, match=r"^" + re.escape(message)):
+    with cuplug.Device("cuda"), pytest.raises(ValueError, match=r"^" + re.escape(message)):
         ops.copy(np.ones(1))
     assert ops.copy(np.ones(1)).tolist() == [1]
 
 
 def test_device_blocks_nest(ops):
-    with cuplug.device("cuda"):
-        with cuplug.device("cpu"):
+    with cuplug.Device("cuda"):
+        with cuplug.Device("cpu"):
             assert ops.copy(np.ones(1)).tolist() == [1]
         assert ops.copy(np.ones(1), device="cpu").tolist() == [1]
         with pytest.raises(ValueError, match="cuda:0"):
@@ -137,7 +137,7 @@ def test_device_blocks_nest(ops):
 
 def test_device_block_is_of_its_thread(ops):
     results = []
-    with cuplug.device("cuda"):
+    with cuplug.Device("cuda"):
         thread = threading.Thread(target=lambda: results.append(ops.copy(np.ones(1))))
         thread.start()
         thread.join()

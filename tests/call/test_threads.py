@@ -143,7 +143,7 @@ def test_one_device_block_in_two_threads(ops):
     def outside():
         assert ops.copy(np.arange(3.0)).tolist() == [0, 1, 2]
 
-    in_turns(cuplug.device("cuda"), inside, outside)
+    in_turns(cuplug.Device("cuda"), inside, outside)
 
 
 def test_one_progress_block_in_two_threads():

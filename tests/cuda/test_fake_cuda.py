@@ -119,7 +119,7 @@ def test_where_it_runs(run_fake):
     assert device_of() == "cpu"
     assert device_of(device="cuda") == "cuda:0"
     assert device_of(device="cuda:1") == "cuda:1"
-    with cuplug.device("cuda:1"):
+    with cuplug.Device("cuda:1"):
         assert device_of() == "cuda:1"
         assert device_of(device="cpu") == "cpu"
     assert device_of() == "cpu"

@@ -153,7 +153,7 @@ def test_the_last_call_is_told():
 
 
 def test_the_device_of_host_arrays_is_that_of_a_call():
-    with cuplug.device("cpu"):
+    with cuplug.Device("cpu"):
         assert relu(torch.tensor([-1.0, 1.0])).tolist() == [0, 1]
 
 

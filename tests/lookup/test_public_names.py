@@ -62,17 +62,16 @@ def records():
         *cuplug.plugins(),
         *cuplug.search_path(),
         cuplug.last_call(),
-        cuplug.Device(0, "Some GPU", 90, 1 << 36, 13000),
+        *(cuplug.Device("cuda:1"), cuplug.Device("cuda:*")),
         cuplug.MemoryInfo(1, 2, 3, 4, 5, 6),
         cuplug.KernelAttributes(1024, 32, 0, 0, 0, 1 << 16),
-        cuplug.Placement("cuda", 1),
         cuplug.Plugin((cuplug.find("relu"), cuplug.find("scale"))),
         *(cuplug.In([1, 2]), cuplug.Out(np.zeros(2)), cuplug.InOut(np.zeros(2))),
         cuplug.Inferred(0, (cuplug.ArraySpec("float32", (2, -1)),)),
         cuplug.ArraySpec("int8", ()),
         cuplug.PickledOperator(cuplug.find, ("nowhere.nothing", "1.0", "ab" * 32)),
         cuplug.asarray([1.5], device="cpu"),
-        *(cuplug.device("cpu"), cuplug.progress()),
+        *(cuplug.Device("cpu"), cuplug.progress()),
     ]
 
 

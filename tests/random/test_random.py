@@ -99,7 +99,7 @@ DISTRIBUTIONS = {
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_statistics_are_those_of_numpy(name):
     """Distributions, their moments, and that neighbours have nothing to do with each other."""
-    with cuplug.device("cpu"):
+    with cuplug.Device("cpu"):
         x = DISTRIBUTIONS[name](cuplug.random.Generator(2024)).numpy().astype(float)
     y = np.asarray(DISTRIBUTIONS[name](np.random.default_rng(2024))).astype(float)
     assert kolmogorov_smirnov(x, y) < 1

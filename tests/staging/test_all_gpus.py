@@ -35,7 +35,7 @@ def test_small_arrays_on_one(run_loops):
         x = numbers(shape, np.float32, 1)
         assert np.array_equal(gpu.plus(x, x, device="cuda:*"), x + x)
         assert cuplug.last_call().device == "cuda:0"
-    with cuplug.device("cuda:*"):
+    with cuplug.Device("cuda:*"):
         assert np.array_equal(gpu.plus(x, x), x + x)
         assert str(cuplug.empty((2,)).device) == "cuda:0"
     cuplug.prepare(gpu.plus, device="cuda:*")

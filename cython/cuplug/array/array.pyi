@@ -5,7 +5,7 @@ from typing import Any, final
 
 import numpy
 
-from cuplug.cuda.placement import Placement
+from cuplug.cuda.placement import Device
 
 @final
 class Array:
@@ -24,7 +24,7 @@ class Array:
     @property
     def nbytes(self) -> int: ...
     @property
-    def device(self) -> Placement: ...
+    def device(self) -> Device: ...
     @property
     def data_ptr(self) -> int: ...
     @property

@@ -54,7 +54,7 @@ cdef class Array(Methods):
     ----------
     shape : tuple of int
     dtype : numpy.dtype
-    device : Placement
+    device : Device
     strides : tuple of int
         In bytes.
     data_ptr : int
@@ -227,7 +227,7 @@ public(Array)
 
 
 cdef str device_text(tuple place):
-    """A device of DLPack's as Placement writes it, where it has a name there."""
+    """A device of DLPack's as Device writes it, where it has a name there."""
     if place[0] == CUPLUG_CPU:
         return "cpu"
     return f"cuda:{place[1]}" if place[0] == CUPLUG_CUDA else f"DLPack's device {place}"

@@ -18,7 +18,7 @@ from cuplug.base.dlpack cimport DLPACK_INT, DLPACK_UINT
 from cuplug.array.layout cimport contiguous_strides
 from cuplug.cuda.memory cimport DeviceMemory
 
-from cuplug.cuda.placement import HOST, Placement
+from cuplug.cuda.placement import HOST, Device
 
 
 cdef class Buffer(DeviceMemory):
@@ -70,7 +70,7 @@ cdef class Buffer(DeviceMemory):
     @property
     def device(self):
         """Where it is."""
-        return Placement("cuda", self.tensor.device.id) if is_on_gpu(&self.tensor) else HOST
+        return Device(self.tensor.device.id) if is_on_gpu(&self.tensor) else HOST
 
     @property
     def data_ptr(self):

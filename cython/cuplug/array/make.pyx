@@ -44,7 +44,7 @@ def empty(shape, dtype=None, device=None):
         The elements have the byte order of the machine, whatever that of `dtype` is.
     device : str, int or device, optional
         "cpu", "cuda", "cuda:1", a GPU's number, or a device object. Without it that of
-        `cuplug.device` or CUPLUG_DEVICE, else the first GPU, and the host where there is none.
+        `cuplug.Device` or CUPLUG_DEVICE, else the first GPU, and the host where there is none.
 
     Returns
     -------

@@ -3,7 +3,7 @@ from typing import Any, final
 
 import numpy
 
-from cuplug.cuda.placement import Placement
+from cuplug.cuda.placement import Device
 
 @final
 class Texture:
@@ -11,7 +11,7 @@ class Texture:
     surface: int
     shape: tuple[int, ...]
     dtype: numpy.dtype[Any]
-    device: Placement
+    device: Device
     def __init__(
         self,
         values: Any,

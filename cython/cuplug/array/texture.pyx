@@ -21,7 +21,7 @@ from cuplug.cuda.streams cimport hold, work_stream
 
 from cuplug.array.make import empty
 from cuplug.base.public import public
-from cuplug.cuda.placement import Placement
+from cuplug.cuda.placement import Device
 
 # The driver's numbers, CUarray_format, CUaddress_mode and CUfilter_mode.
 FORMATS = {
@@ -64,7 +64,7 @@ cdef class Texture:
     handle, surface : int
     shape : tuple of int
     dtype : numpy.dtype
-    device : Placement
+    device : Device
 
     Raises
     ------
@@ -110,7 +110,7 @@ cdef class Texture:
     @property
     def device(self):
         """The GPU."""
-        return Placement("cuda", self.gpu)
+        return Device(self.gpu)
 
     def __index__(self):
         return self.texture.reader

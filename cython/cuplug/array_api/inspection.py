@@ -10,7 +10,7 @@ import numpy as np
 from cuplug.array.make import empty
 from cuplug.array_api.dtypes import DEFAULTS, NAMES, isdtype
 from cuplug.cuda.devices import devices
-from cuplug.errors import CudaError
+from cuplug.cuda.placement import HOST
 
 
 class Info:
@@ -35,11 +35,7 @@ class Info:
 
     def devices(self) -> list[Any]:
         """Return the host and the GPUs."""
-        host = empty(0, device="cpu").device
-        try:
-            return [host, *(empty(0, device=gpu.id).device for gpu in devices())]
-        except CudaError:
-            return [host]
+        return [HOST, *devices()]
 
 
 def __array_namespace_info__() -> Info:

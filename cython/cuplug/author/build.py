@@ -122,9 +122,9 @@ def library_path(source: Source, output: str | os.PathLike[str] | None = None) -
 def choose_architectures(arch: str, nvcc: str) -> tuple[int, ...]:
     """Return the architectures that are meant, 90 for 9.0, in ascending order."""
     if arch == "native":
-        from cuplug.cuda.devices import available_devices
+        from cuplug.cuda.devices import devices
 
-        capabilities = {gpu.compute_capability for gpu in available_devices()}
+        capabilities = {gpu.compute_capability for gpu in devices()}
         return tuple(sorted(capabilities)) or USUAL_ARCHITECTURES
     if arch == "all":
         listed = _output_of([nvcc, "--list-gpu-arch"]).split()

@@ -23,7 +23,7 @@ from cuplug.call.operator import Operator
 from cuplug.commands.pins import Range, check_names, read_pins, read_shapes, settable
 from cuplug.commands.properties import Arguments, as_list, inouts, with_arrays
 from cuplug.commands.suite import NO_GPU
-from cuplug.cuda.devices import available_devices, synchronize
+from cuplug.cuda.devices import devices, synchronize
 from cuplug.errors import CudaError
 from cuplug.lookup.find import find, load
 from cuplug.signature.signature import Signature, parse
@@ -106,7 +106,7 @@ def measure(
     measured = []
     if "cpu" in operator.sides:
         measured += [_on_host(operator, signature, call) for call in calls]
-    if "cuda" in operator.sides and available_devices():
+    if "cuda" in operator.sides and devices():
         measured += [_on_device(operator, signature, call) for call in calls]
     if not measured:
         raise CudaError(f"bench: {operator.name}: it runs on GPUs alone, and {NO_GPU}")

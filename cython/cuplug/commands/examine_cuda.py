@@ -9,7 +9,7 @@ from cuplug.author import elf, fatbin
 from cuplug.author.fatbin import dotted
 from cuplug.commands.machine import NOTE, OK, PROBLEM, Finding, Machine
 from cuplug.compilers.toolkit import WHEELS
-from cuplug.cuda.devices import Device
+from cuplug.cuda.placement import Device
 from cuplug.lookup.records import PluginFile
 
 

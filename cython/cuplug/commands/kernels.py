@@ -6,14 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 from cuplug.author import elf, fatbin
-from cuplug.cuda.devices import available_devices
+from cuplug.cuda.devices import devices
 from cuplug.errors import CudaError
 from cuplug.kernels.function import Function, Image
 
 
 def kernels_of(path: str) -> list[dict[str, Any]]:
     """Return the facts of the kernels in a library on the first GPU; none without a GPU."""
-    if not available_devices():
+    if not devices():
         return []
     found = []
     try:

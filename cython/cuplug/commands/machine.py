@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import cuplug
 from cuplug.compilers.toolkit import Toolkit, find_toolkit
-from cuplug.cuda.devices import Device, driver_version
+from cuplug.cuda.devices import driver_version, usable_devices
+from cuplug.cuda.placement import Device
 from cuplug.lookup.records import Directory, PluginFile
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
@@ -54,7 +55,7 @@ def look_around() -> Machine:
     except (cuplug.PluginError, MemoryError, OSError) as error:
         machine.path_error = str(error)
     try:
-        machine.devices = cuplug.devices()
+        machine.devices = usable_devices()
     except cuplug.CudaError as error:
         machine.cuda_error = str(error)
     version = driver_version()

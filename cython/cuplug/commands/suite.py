@@ -21,7 +21,7 @@ from cuplug.commands.pins import check_names, read_pins, settable
 from cuplug.compilers.processes import temporary_places
 from cuplug.compilers.temporary import private_folder
 from cuplug.compilers.toolkit import find_nvcc
-from cuplug.cuda.devices import available_devices
+from cuplug.cuda.devices import devices
 from cuplug.lookup.find import find, load
 from cuplug.signature.signature import Signature, parse
 
@@ -86,7 +86,7 @@ def try_all(
     operators = tuple(operator for _, found in named for operator in found)
     pins = pins or {}
     _check_pins(operators, pins)
-    has_gpu = bool(available_devices())
+    has_gpu = bool(devices())
     results: list[Result] = []
     for place, found in named:
         for operator in found:

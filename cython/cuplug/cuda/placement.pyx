@@ -13,10 +13,17 @@ from cuplug.base.core cimport (
     CUPLUG_CPU,
     CUPLUG_CUDA,
     cuplug_device,
+    cuplug_device_info,
+    cuplug_error,
     cuplug_n_devices,
+    cuplug_query_device,
 )
+from cuplug.base.core_gpus cimport cuplug_query_attribute
+from cuplug.base.status cimport raise_error
 
 from cuplug.base.public import public
+from cuplug.cuda.attributes import NUMBERS
+
 cdef enum:
     MAX_GPUS = 64  # as in the core: a bit for each
 
@@ -39,7 +46,9 @@ cdef cuplug_device make_device(int device_type, object number) except *:
 
 
 cdef cuplug_device read_device(object device) except *:
-    if device is HOST or type(device) is str and device == "cpu":
+    if isinstance(device, Device):
+        return (<Device>device).place
+    if type(device) is str and device == "cpu":
         return make_device(CUPLUG_CPU, 0)
     if isinstance(device, str):
         return parse_name(str(device))
@@ -131,66 +140,132 @@ def read_environment():
         raise ValueError(f"CUPLUG_DEVICE: {error}") from None
 
 
-@public
-class Placement:
-    """Where an array is: `type` is "cuda" or "cpu", `index` the GPU's number, None for the host."""
+cdef class Device:
+    """A GPU, or the host: where an array is, and where host arrays run in a `with` block.
 
-    __slots__ = ("index", "type")
+    Arrays on a GPU run where they are in any case. It is equal to its name, "cuda:1" or "cpu", and
+    taken wherever a device is.
 
-    def __init__(self, type, index):
-        self.type = type
-        self.index = index
+    Parameters
+    ----------
+    device : str, int or device
+        "cpu", "cuda", "cuda:1", a GPU's number, or a device object of PyTorch or CuPy; `"cuda:*"`:
+        each call is cut along its loop dimensions, and goes through all GPUs.
+
+    Attributes
+    ----------
+    type : str
+        "cuda" or "cpu".
+    index : int or None
+        The GPU's number; None for the host, and for all GPUs.
+    name : str
+        Of a GPU, as all that follow: AttributeError for the host, CudaError if there is no such GPU.
+    compute_capability : int
+        Times 10: 90 for 9.0.
+    memory_bytes, driver_version : int
+        The bytes of its memory; the CUDA version of the driver, x 1000.
+    attributes : dict
+        All that the driver reports, by the names of CUDA's documentation:
+        `attributes["MULTIPROCESSOR_COUNT"]` is CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT. Those that
+        the driver does not know yet are not there.
+
+    Examples
+    --------
+    >>> cuplug.Device("cpu") == "cpu"
+    True
+    >>> with cuplug.Device("cpu"):
+    ...     y = cuplug.ops.relu(numpy.ones(3))
+    """
+
+    cdef cuplug_device place
+
+    def __init__(self, device):
+        self.place = read_device(device)
+
+    @property
+    def type(self):
+        return "cuda" if self.place.type == CUPLUG_CUDA else "cpu"
+
+    @property
+    def index(self):
+        is_one = self.place.type == CUPLUG_CUDA and self.place.id != CUPLUG_ALL_GPUS
+        return self.place.id if is_one else None
+
+    @property
+    def name(self):
+        return info_of(self, "name").name.decode(errors="replace")
+
+    @property
+    def compute_capability(self):
+        return info_of(self, "compute_capability").compute_capability
+
+    @property
+    def memory_bytes(self):
+        return info_of(self, "memory_bytes").memory_bytes
+
+    @property
+    def driver_version(self):
+        cdef int32_t version = 0
+        info_of(self, "driver_version")
+        cuplug_n_devices(NULL, &version, NULL)
+        return version
+
+    @property
+    def attributes(self):
+        cdef cuplug_error error
+        cdef int32_t value = 0, is_known = 0
+        info_of(self, "attributes")
+        found = {}
+        for name, number in NUMBERS.items():
+            if cuplug_query_attribute(self.place.id, number, &value, &is_known, &error):
+                raise_error(&error)
+            if is_known:
+                found[name] = value
+        return found
+
+    def __enter__(self):
+        global has_default
+        has_default = True
+        chosen.set(((self.place.type, self.place.id), chosen.get()))
+        return self
+
+    def __exit__(self, *exception):
+        chosen.set(chosen.get()[1])
 
     def __reduce__(self):
-        return Placement, (self.type, self.index)
+        return Device, (str(self),)
 
     def __str__(self):
-        return self.type if self.index is None else f"{self.type}:{self.index}"
+        if self.place.type == CUPLUG_CPU:
+            return "cpu"
+        return "cuda:*" if self.place.id == CUPLUG_ALL_GPUS else f"cuda:{self.place.id}"
 
     def __repr__(self):
-        return f"<device {self}>"
+        return f"cuplug.Device({str(self)!r})"
 
     def __eq__(self, other):
-        if type(other) is Placement:
-            return self.type == other.type and self.index == other.index
+        cdef cuplug_device place
+        if isinstance(other, Device):
+            place = (<Device>other).place
+            return self.place.type == place.type and self.place.id == place.id
         return str(self) == str(other)
 
     def __hash__(self):
         return hash(str(self))
 
 
-HOST = Placement("cpu", None)
+cdef cuplug_device_info info_of(Device device, str what) except *:
+    """What the driver reports of a GPU."""
+    cdef cuplug_device_info info
+    cdef cuplug_error error
+    if device.place.type != CUPLUG_CUDA or device.place.id == CUPLUG_ALL_GPUS:
+        raise AttributeError(f"Device: {what}: got {device}, expected one GPU")
+    info.struct_bytes = sizeof(info)
+    if cuplug_query_device(device.place.id, &info, &error):
+        raise_error(&error)
+    return info
 
 
-@public
-class device:
-    """Where host arrays run inside a `with` block: `with cuplug.device("cuda"): ...`.
-
-    Arrays on a GPU run where they are in any case.
-
-    Parameters
-    ----------
-    name : str, int or device
-        "cpu", "cuda", "cuda:1", a GPU's number, or a device object of PyTorch or CuPy; `"cuda:*"`:
-        each call is cut along its loop dimensions, and goes through all GPUs.
-    """
-
-    def __init__(self, name):
-        cdef cuplug_device place = read_device(name)
-        self._name = name
-        self._place = place.type, place.id
-
-    def __repr__(self):
-        return f"cuplug.device({self._name!r})"
-
-    def __enter__(self):
-        global has_default
-        has_default = True
-        chosen.set((self._place, chosen.get()))
-        return self
-
-    def __exit__(self, *exception):
-        chosen.set(chosen.get()[1])
-
-
+public(Device)
+HOST = Device("cpu")
 read_environment()

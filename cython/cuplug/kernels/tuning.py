@@ -8,7 +8,7 @@ from operator import index
 from typing import Any
 
 from cuplug.compilers import cache
-from cuplug.cuda.devices import devices
+from cuplug.cuda.placement import Device
 from cuplug.cuda.events import Event
 from cuplug.errors import CudaError
 from cuplug.kernels.function import Function
@@ -37,7 +37,7 @@ def tune(
         return Launch(kernel, (grid, block, shared))
 
     what = "a function" if callable(threads) else str(threads)
-    parts = [kernel.symbol, devices()[device].name, what, " ".join(map(str, sizes)), str(shared)]
+    parts = [kernel.symbol, Device(device).name, what, " ".join(map(str, sizes)), str(shared)]
     key = cache.key("tuned", image, *parts)
     known = cache.get(key, "tuned")
     best = int(known) if known and known.isdigit() and int(known) in sizes else 0
