@@ -2,6 +2,7 @@
 """The examination of the machine: it always ends, and says what to do about what it found."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -12,10 +13,11 @@ from cuplug.commands.cli import main
 from cuplug.commands.machine import NOTE, OK, PROBLEM, Machine
 from cuplug.compilers import processes
 from cuplug.compilers.toolkit import Toolkit, find_toolkit
-from cuplug.cuda.devices import Device
 from cuplug.errors import CompileError
 
-HOPPER = Device(0, "Some GPU", 90, 140 * 2**30, 13000)
+HOPPER = SimpleNamespace(
+    index=0, name="Some GPU", compute_capability=90, memory_bytes=140 * 2**30
+)  # as a cuplug.Device
 
 
 class Record:
@@ -127,6 +129,32 @@ def test_architectures_against_a_gpu(monkeypatch, code, wanted):
     found = list(examine_cuda.examine_architectures(machine))
     assert levels(found) == wanted
     assert all("9.0" in finding.text for finding in found[:-1])
+
+
+@pytest.mark.parametrize(
+    ("devices", "toolkit", "sides", "wanted"),
+    [
+        ([HOPPER], None, ("cpu",), [PROBLEM]),
+        ([HOPPER], Toolkit("/nvcc", (13, 0)), ("cpu",), [PROBLEM]),
+        ([], Toolkit("/nvcc", (13, 0)), ("cpu",), [NOTE]),
+        ([], None, ("cpu",), []),
+        ([HOPPER], None, ("cpu", "cuda"), []),
+    ],
+)
+def test_a_build_without_cuda_code(devices, toolkit, sides, wanted):
+    """As one in a container that sees no GPU."""
+    stock = [Record("/x/librelu.so", sides=("cpu",), origin="stock")]
+    stock += [Record("/x/libgather.so", sides=sides, origin="stock")]
+    machine = Machine(devices=devices, toolkit=toolkit, plugins=stock)
+    found = [
+        x for x in examine_cuda.examine_architectures(machine) if "own 2 plugins have no" in x.text
+    ]
+    assert levels(found) == wanted
+    for finding in found:
+        assert f'CUDA_ARCHS="{90 if devices else "all"}"' in finding.advice
+    mine = [Record("/x/libhalf.so", sides=("cpu",))]
+    others = Machine(devices=devices, toolkit=toolkit, plugins=mine)
+    assert PROBLEM not in levels(examine_cuda.examine_architectures(others))
 
 
 @pytest.mark.parametrize(

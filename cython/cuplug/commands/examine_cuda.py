@@ -31,7 +31,7 @@ def examine_gpus(machine: Machine) -> Iterator[Finding]:
         gib = device.memory_bytes / 2**30
         capability = dotted(device.compute_capability)
         yield Finding(
-            OK, f"cuda:{device.id} {device.name}, compute capability {capability}, {gib:.0f} GiB"
+            OK, f"cuda:{device.index} {device.name}, compute capability {capability}, {gib:.0f} GiB"
         )
     if not machine.devices:
         yield Finding(NOTE, "none that can be used")
@@ -72,6 +72,7 @@ def examine_toolkit(machine: Machine) -> Iterator[Finding]:
 
 def examine_architectures(machine: Machine) -> Iterator[Finding]:
     """Say for each GPU which plugins lack code for it."""
+    yield from _judge_stock(machine)
     plugins = _plugins_with_kernels(machine)
     codes = {plugin.path: _code(plugin) for plugin in plugins}
     for device in machine.devices:
@@ -81,12 +82,29 @@ def examine_architectures(machine: Machine) -> Iterator[Finding]:
             n_fine += finding is None
             if finding:
                 yield finding
-        yield Finding(OK, f"cuda:{device.id}: {n_fine} plugins have machine code for it")
+        yield Finding(OK, f"cuda:{device.index}: {n_fine} plugins have machine code for it")
     if not plugins:
         yield Finding(OK, "no plugin has kernels")
     elif not machine.devices:
         for plugin in plugins:
             yield Finding(OK, f"{plugin.name}: {_describe(codes[plugin.path])}")
+
+
+def _judge_stock(machine: Machine) -> Iterator[Finding]:
+    """Say that cuplug was built without CUDA code, as it is where no GPU is visible."""
+    stock = [x for x in machine.plugins if x.state == "ok" and x.origin == "stock"]
+    if not stock or any("cuda" in x.sides for x in stock):
+        return
+    if not (machine.devices or machine.toolkit):
+        return  # a machine without CUDA
+    capabilities = sorted({device.compute_capability for device in machine.devices})
+    archs = " ".join(map(str, capabilities)) or "all"
+    yield Finding(
+        PROBLEM if machine.devices else NOTE,
+        f"cuplug's own {len(stock)} plugins have no CUDA code: no GPU or no nvcc was found when "
+        "cuplug was built",
+        f'build cuplug again with nvcc and CUDA_ARCHS="{archs}" in the environment',
+    )
 
 
 def runs_machine_code(code: fatbin.Code, capability: int) -> bool:
@@ -113,13 +131,13 @@ def _judge(plugin: PluginFile, code: fatbin.Code, device: Device) -> Finding | N
     if any(architecture <= capability for architecture in code.ptx):
         return Finding(
             NOTE,
-            f"{plugin.name} has only PTX for cuda:{device.id} ({dotted(capability)}): the driver "
+            f"{plugin.name} has only PTX for cuda:{device.index} ({dotted(capability)}): the driver "
             "compiles it at its first use",
             f"add -gencode arch=compute_{capability},code=sm_{capability}",
         )
     return Finding(
         PROBLEM,
-        f"{plugin.name} has no code for cuda:{device.id} ({dotted(capability)}), only for: "
+        f"{plugin.name} has no code for cuda:{device.index} ({dotted(capability)}), only for: "
         f"{_describe(code)}",
         f"compile it with -gencode arch=compute_{capability},code=sm_{capability}",
     )

@@ -8,8 +8,8 @@ from operator import index
 from typing import Any
 
 from cuplug.compilers import cache
-from cuplug.cuda.placement import Device
 from cuplug.cuda.events import Event
+from cuplug.cuda.placement import Device
 from cuplug.errors import CudaError
 from cuplug.kernels.function import Function
 from cuplug.kernels.launch import Launch
