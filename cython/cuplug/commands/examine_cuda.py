@@ -131,8 +131,8 @@ def _judge(plugin: PluginFile, code: fatbin.Code, device: Device) -> Finding | N
     if any(architecture <= capability for architecture in code.ptx):
         return Finding(
             NOTE,
-            f"{plugin.name} has only PTX for cuda:{device.index} ({dotted(capability)}): the driver "
-            "compiles it at its first use",
+            f"{plugin.name} has only PTX for cuda:{device.index} ({dotted(capability)}): the "
+            "driver compiles it at its first use",
             f"add -gencode arch=compute_{capability},code=sm_{capability}",
         )
     return Finding(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 from functools import cache, cached_property
@@ -27,7 +28,7 @@ NAMES = "__nv_name_map"  # the file of name expressions, in messages
 
 
 class Compiler:
-    """One NVRTC, and the directories of headers: cuplug's own, then CUDA's where they are."""
+    """One NVRTC, and the directories of headers: cuplug's own, CUDA's beside it, and others."""
 
     def __init__(self, path: str, include: tuple[str, ...]) -> None:
         self.path = path
@@ -61,7 +62,8 @@ def find() -> Compiler:
         for major in (MAJORS if "{" in below else (0,))
     ]
     path = find_compiler(libraries)
-    headers = _headers_beside(path)
+    beside = _headers_beside(path)
+    headers = dict.fromkeys([*beside, *_other_headers(packages)])
     own = flags.get_include()
     return Compiler(path, (own, STANDARD_C, STANDARD_CPP, *headers))
 
@@ -77,3 +79,16 @@ def _headers_beside(path: str) -> list[str]:
     libraries = [p for place in places for p in (os.path.join(place, "cccl"), place)]
     cccl = next((p for p in libraries if os.path.exists(os.path.join(p, "cuda/std"))), None)
     return [directory for directory in dict.fromkeys((runtime, cccl)) if directory]
+
+
+def _other_headers(packages: list[str]) -> list[str]:
+    """Return the other directories of CUDA's headers, in one order whatever else was imported.
+
+    PyTorch's wheels lack the headers of some libraries, as <curand_kernel.h>, and its NVRTC is the
+    one of the process once PyTorch is imported.
+    """
+    homes = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
+    toolkits = [os.path.join(home, "include") for home in (*homes, "/usr/local/cuda") if home]
+    wheels = [path for each in packages for path in sorted(glob.glob(f"{each}/*/include"))]
+    places = [path for each in (*toolkits, *wheels) for path in (f"{each}/cccl", each)]
+    return [path for path in places if os.path.isdir(path)]

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where kernels' headers are searched: the same directories, whichever NVRTC the process has."""
+
+import sys
+
+import pytest
+from cuplug.compilers import nvrtc
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """Return a toolkit and wheels, each with an NVRTC and headers."""
+    toolkit, wheels = tmp_path / "toolkit", tmp_path / "site" / "nvidia"
+    for folder in (toolkit, wheels / "cu13"):
+        (folder / "include" / "cccl" / "cuda" / "std").mkdir(parents=True)
+        (folder / "include" / "cuda_fp16.h").write_text("")
+    (wheels / "curand" / "include").mkdir(parents=True)
+    monkeypatch.setenv("CUDA_HOME", str(toolkit))
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
+    return toolkit, wheels
+
+
+def searched(monkeypatch, library):
+    """Return the directories of headers if that NVRTC is found."""
+    monkeypatch.setattr(nvrtc, "find_compiler", lambda directories: str(library))
+    return nvrtc.find.__wrapped__().include
+
+
+def test_the_same_headers_whichever_nvrtc_is_loaded(machine, monkeypatch):
+    """PyTorch, once it is imported, has loaded that of its wheels."""
+    toolkit, wheels = machine
+    one = searched(monkeypatch, toolkit / "lib64" / "libnvrtc.so.13")
+    other = searched(monkeypatch, wheels / "cu13" / "lib" / "libnvrtc.so.13")
+    assert {*one} == {*other}
+    assert {str(toolkit / "include"), str(wheels / "curand" / "include")} <= {*one}
+    assert len(one) == len({*one})
+
+
+def test_the_headers_beside_the_compiler_come_first(machine, monkeypatch):
+    for folder in (machine[0], machine[1] / "cu13"):
+        seen = searched(monkeypatch, folder / "lib" / "libnvrtc.so.13")
+        beside = [str(folder / "include"), str(folder / "include" / "cccl")]
+        made = [path for path in seen if path.startswith(str(machine[0].parent))]
+        assert made[:2] == beside
+        system = [path for path in seen if path.startswith("/usr/local/cuda")]
+        assert all(seen.index(path) > seen.index(beside[1]) for path in system)
