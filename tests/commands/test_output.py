@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables: cells below each other, whether they are drawn for a screen or not."""
 
+import io
 import sys
 
 import pytest
@@ -28,6 +29,26 @@ def test_a_table_in_a_pipe(capsys):
 def test_a_table_on_a_screen(capsys, screen):
     output.print_table(("x", "second", "third"), ROWS)
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == DRAWN
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_narrow_screen_hides_no_text(monkeypatch):
+    """Paths that differ at their end are wrapped, not cut."""
+    screen = Screen()
+    for name, value in (("COLUMNS", "80"), ("TERM", "dumb"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", screen)
+    rows = [(name, "1.0", "cpu, cuda", f"/opt/{'long/' * 20}lib{name}.so") for name in ("ab", "cd")]
+    output.print_table(("plugin", "version", "sides", "file"), rows)
+    lines = screen.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    start = lines[0].index("file")
+    text = "".join(line[start:].strip() for line in lines[1:])
+    assert text == "".join(row[-1] for row in rows)
 
 
 def test_a_long_table_on_a_screen(capsys, screen):

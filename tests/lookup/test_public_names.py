@@ -252,3 +252,15 @@ def test_exceptions_have_one_root_and_a_standard_class():
         assert isinstance(x, cuplug.Error)
     for name, standard in STANDARD.items():
         assert issubclass(getattr(errors, name), standard)
+
+
+@pytest.mark.parametrize(
+    "name", ["Device", "Event", "Graph", "In", "InOut", "Out", "Stream", "Texture"]
+)
+def test_classes_have_signatures(name):
+    """Those of Cython, too, which keep them in their docstrings."""
+    cls = getattr(cuplug, name)
+    names = {x.name for x in inspect.signature(cls).parameters.values()}
+    documented = cls.__doc__.partition("Parameters\n")[2].partition("\n\n")[0]
+    assert names == set(re.findall(r"^ {0,4}(\w+) : ", documented, re.M))
+    assert "--" not in cls.__doc__.partition("Parameters")[0]

@@ -34,7 +34,9 @@ FILTERS = {"nearest": 0, "linear": 1}
 
 @cython.final
 cdef class Texture:
-    """An array on a GPU whose neighbours lie together, for kernels: read by `tex1D`, `tex2D` and
+    """Texture(values, *, channels=False, filter="nearest", address="clamp", normalized=False, \
+floats=False, device=None)\n--\n
+    An array on a GPU whose neighbours lie together, for kernels: read by `tex1D`, `tex2D` and
     `tex3D`, interpolated where that is asked for, and written by `surf2Dwrite` and the like.
 
     A kernel takes it for a `cudaTextureObject_t`, and `texture.surface` for a

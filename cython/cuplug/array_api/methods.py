@@ -192,7 +192,7 @@ def in_place(name: str, x: Array, other: Any) -> Array:
 _CHANGING = "add subtract multiply divide floor_divide remainder"
 _CHANGING += " bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift"
 # For operands of the same shape, in other memory, and numbers.
-IN_PLACE = {
+IN_PLACE: dict[str, ArrayFunction[..., Any]] = {
     name: ArrayFunction(partial(in_place, name), partial(direct, name, in_place=True), True, True)
     for name in _CHANGING.split()
 }

@@ -51,7 +51,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     if len(rows) > MAX_DRAWN or not sys.stdout.isatty():
         print_lines(_aligned([columns, *rows]))
         return
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")  # a path is of no use without its end
     for row in rows:
         table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
     _print(table)

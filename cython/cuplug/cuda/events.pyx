@@ -25,7 +25,8 @@ from cuplug.base.public import public
 
 
 cdef class Stream:
-    """A stream of a GPU: work that is done in order, beside that of other streams.
+    """Stream(device=None, *, non_blocking=False, priority=0)\n--\n
+    A stream of a GPU: work that is done in order, beside that of other streams.
 
     In `with stream:` the calls and launches on cuplug's arrays go to it, and new arrays are of it.
     Everything that takes `stream=` takes it, those of other libraries too, by `__cuda_stream__`.
@@ -154,7 +155,8 @@ def stream(stream=None, device=None):
 
 
 cdef class Event:
-    """A point in the work on a stream: to wait for it, and to measure time between two.
+    """Event(device=None, *, timing=True)\n--\n
+    A point in the work on a stream: to wait for it, and to measure time between two.
 
     Parameters
     ----------

@@ -19,7 +19,8 @@ from cuplug.base.public import public
 
 
 cdef class Graph:
-    """A CUDA graph: `with graph: y = relu(x, ...)` captures what the block puts on cuplug's arrays.
+    """Graph(device=None)\n--\n
+    A CUDA graph: `with graph: y = relu(x, ...)` captures what the block puts on cuplug's arrays.
 
     Nothing of it runs in the block. `graph.launch()` runs all of it, any number of times, on the
     same arrays, with what they hold then. New outputs of the block are kept by the graph; keep the

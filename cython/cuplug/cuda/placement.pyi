@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-from types import TracebackType
 from typing import Any
 
 def gpu_number(function: str, device: Any) -> int: ...
@@ -21,11 +20,6 @@ class Device:
     @property
     def attributes(self) -> dict[str, int]: ...
     def __enter__(self) -> Device: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *exception: Any) -> None: ...
 
 HOST: Device

@@ -141,7 +141,8 @@ def read_environment():
 
 
 cdef class Device:
-    """A GPU, or the host: where an array is, and where host arrays run in a `with` block.
+    """Device(device)\n--\n
+    A GPU, or the host: where an array is, and where host arrays run in a `with` block.
 
     Arrays on a GPU run where they are in any case. It is equal to its name, "cuda:1" or "cpu", and
     taken wherever a device is.
@@ -159,7 +160,7 @@ cdef class Device:
     index : int or None
         The GPU's number; None for the host, and for all GPUs.
     name : str
-        Of a GPU, as all that follow: AttributeError for the host, CudaError if there is no such GPU.
+        Of a GPU, as all that follow: the host has none of them.
     compute_capability : int
         Times 10: 90 for 9.0.
     memory_bytes, driver_version : int

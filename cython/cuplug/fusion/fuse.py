@@ -137,8 +137,8 @@ class Fused:
 
     def _is_global(self) -> bool:
         """Say whether other processes can import it: those of a cluster have another `__main__`."""
-        name = getattr(self.function, "__module__", None)
-        found = sys.modules.get(name) if name != "__main__" else None
+        name = str(getattr(self.function, "__module__", "__main__"))
+        found: Any = sys.modules.get(name) if name != "__main__" else None
         for part in str(getattr(self.function, "__qualname__", "?")).split("."):
             found = getattr(found, part, None)
         return found is self

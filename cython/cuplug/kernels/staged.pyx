@@ -18,7 +18,8 @@ cdef enum:
 
 
 cdef class Staged:
-    """A NumPy array that a launch copies to the GPU, back, or both."""
+    """Staged(array)\n--\n
+    A NumPy array that a launch copies to the GPU, back, or both."""
 
     def __init__(self, array):
         self.copies_in = not isinstance(self, Out)

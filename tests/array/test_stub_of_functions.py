@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What type checkers see of `cuplug.array_api`: its names, and the parameters of its functions."""
+
+import ast
+import inspect
+import subprocess
+import sys
+
+import pytest
+from cuplug import array_api
+from places import ROOT
+
+STUB = ROOT / "cython" / "cuplug" / "array_api" / "__init__.pyi"
+PROGRAM = """
+import cuplug
+from cuplug import array_api as xp
+
+x = cuplug.asarray([1.0])
+y: cuplug.Array = xp.sum(x, axis=0) + xp.add(x, 2.0) + xp.clip(x, 0, 1) + xp.reshape(x, (1,))
+xp.{call}
+"""
+
+
+def test_the_stub_has_the_names_and_their_parameters():
+    names = set()
+    for node in ast.parse(STUB.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("cuplug.array"):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.AnnAssign):
+            names.add(node.target.id)
+        elif isinstance(node, ast.FunctionDef):
+            names.add(node.name)
+            given = [x.arg for x in (*node.args.posonlyargs, *node.args.args)]
+            given += [x.arg for x in node.args.kwonlyargs]
+            assert given == [*inspect.signature(getattr(array_api, node.name)).parameters]
+    assert names - {"Array"} == {*array_api.__all__, "__array_api_version__", "__all__"}
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("mean(x, axis=0)", ""),
+        ("where(x > 0, x, 1.0)", ""),
+        ("sum(x, axes=1)", 'Unexpected keyword argument "axes"'),
+        ("abs(x, x)", 'Too many arguments for "abs"'),
+        ("no_such_function(x)", 'Module has no attribute "no_such_function"'),
+    ],
+)
+def test_wrong_calls_are_found(tmp_path, call, error):
+    pytest.importorskip("mypy")
+    (tmp_path / "program.py").write_text(PROGRAM.format(call=call))
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (error in done.stdout) if error else (done.stdout == ""), done.stdout
