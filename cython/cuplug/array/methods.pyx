@@ -3,13 +3,25 @@
 
 from cuplug.array.arithmetic cimport functions
 
+import sys
 from collections.abc import Iterable
+from importlib import import_module
 
 from numpy import can_cast
 
 
 cdef class Methods(Arithmetic):
     """What is asked of arrays by a dot: all is computed by `cuplug.array_api`."""
+
+    @property
+    def __array_priority__(self):
+        """Above NumPy's: dask and others ask the first array for what joins all.
+
+        Dask asks before it joins blocks or divides sums, and then knows cuplug's arrays.
+        """
+        if "dask.array" in sys.modules:
+            import_module("cuplug.frameworks.dask_types")
+        return 100.0
 
     # ---- Values ------------------------------------------------------------------------------
 

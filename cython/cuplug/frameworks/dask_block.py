@@ -8,30 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from dask.array.dispatch import concatenate_lookup
-from dask.sizeof import sizeof
+
+from cuplug.frameworks import dask_types  # noqa: F401  (what dask knows of cuplug's arrays)
 
 __all__ = ["Block", "Item", "Place"]
 
 _CUDA = 2  # as DLPack numbers kinds of devices
 Place = tuple[int | str, int | None]  # a position or a name; and where it is in a list
-
-
-@concatenate_lookup.register_lazy("cuplug")
-def _join_as_cuplug_does() -> None:
-    """What `compute` makes of several blocks; asked for when the first array of cuplug is there."""
-    from cuplug.array.array import Array
-    from cuplug.array_api.joins import concat
-
-    concatenate_lookup.register(Array, concat)
-
-
-@sizeof.register_lazy("cuplug")
-def _count_bytes_as_numpy_does() -> None:
-    """By which a scheduler weighs where a task is to run, also of arrays on a GPU."""
-    from cuplug.array.array import Array
-
-    sizeof.register(Array, lambda x: x.nbytes)
 
 
 @dataclass(frozen=True)
