@@ -14,6 +14,7 @@ from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_UINT,
     CUPLUG_CPU,
     CUPLUG_MISALIGNED,
+    CUPLUG_READ_ONLY,
     cuplug_argument,
     cuplug_operator,
 )
@@ -43,7 +44,8 @@ cdef extern from *:
     cuplug_operator **NEW_SLOT "CUPLUG_NEW_SLOT"
 
 
-# Runs an operator, found by name at the first call and kept in *slot. The arguments are
+# Runs an operator, found at the first call and kept in *slot. `name` is "plugin.operator", or
+# "plugin." and the text of the signature, which the operator must have. The arguments are
 # n_parameters parameters, then n_outputs outputs.
 cdef int call(
     cuplug_operator **slot, const char *name, const cuplug_argument *arguments,
@@ -70,6 +72,15 @@ cdef inline void set_array(
     argument.tensor.shape = <int64_t *>shape
     argument.tensor.strides = NULL
     argument.tensor.byte_offset = 0
+
+
+# The same for a const view: operators that write to it are refused.
+cdef inline void set_const_array(
+    cuplug_argument *argument, bint is_none, const void *data, const Py_ssize_t *shape, int ndim,
+    uint32_t dtype,
+) noexcept nogil:
+    set_array(argument, is_none, data, shape, ndim, dtype)
+    argument.flags |= CUPLUG_READ_ONLY
 
 
 cdef inline void set_bool(cuplug_argument *argument, bint value) noexcept nogil:

@@ -62,7 +62,7 @@ class Function:
     """One typed function."""
 
     name: str
-    operator: str  # "plugin.operator"
+    plugin: str
     signature: str
     arguments: list[Argument]  # in the order of the core: parameters, then outputs
     n_outputs: int
@@ -162,7 +162,7 @@ def _functions(plugin: str, row: Signature, is_overloaded: bool) -> Iterator[Fun
         ]
         yield Function(
             _safe("_".join([row.name, *in_name])),
-            f"{plugin}.{row.name}",
+            plugin,
             row.text,
             _arguments(row, ranks, dtypes),
             len(row.outputs),
@@ -194,16 +194,16 @@ def _safe(name: str) -> str:
 
 
 def _array(x: Parameter, name: str, rank: int, dtype: str) -> Argument:
-    const = "const " if x.kind == "array" else ""
+    const, fill = ("const ", "set_const_array") if x.kind == "array" else ("", "set_array")
     element = f"{const}{ELEMENT_TYPES[dtype]}"
     last = f"{rank}, _cuplug.CUPLUG_{dtype.upper()}"
     if rank == 0:
         default = "NULL" if x.has_default else None
-        setter = f"set_array({{}}, {name} == NULL, {name}, NULL, {last})"
+        setter = f"{fill}({{}}, {name} == NULL, {name}, NULL, {last})"
         return Argument(name, f"{element} *{name}", default, setter)
     axes, first = ", ".join([":"] * (rank - 1) + ["::1"]), ", ".join(["0"] * rank)
     default = "None" if x.has_default else None
-    setter = f"set_array({{}}, {name} is None, &{name}[{first}], {{}}, {last})"
+    setter = f"{fill}({{}}, {name} is None, &{name}[{first}], {{}}, {last})"
     return Argument(name, f"{element}[{axes}] {name}", default, setter, rank)
 
 
@@ -235,7 +235,7 @@ def write(module: Module, title: str) -> str:
     """Return the text of the module, a .pxd: its functions become part of whoever calls them."""
     lines = [
         "# SPDX-License-Identifier: Apache-2.0",
-        "# cython: boundscheck=False, wraparound=False, initializedcheck=False",
+        "# cython: boundscheck=False, wraparound=False, initializedcheck=False, nonecheck=False",
         f"# {title}",
         "",
         "cimport libc.math as _math",
@@ -275,6 +275,7 @@ def _code(function: Function) -> Iterator[str]:
         places = f"&_arguments[{k}]", f"&_sizes[{n_sizes}]"
         yield f"    _cuplug.{argument.setter.format(*places)}"
         n_sizes += argument.rank
-    operator, arguments = repr(function.operator.encode()), "_arguments" if n else "NULL"
+    operator = repr(f"{function.plugin}.{function.signature}".encode())
+    arguments = "_arguments" if n else "NULL"
     counts = f"{n - function.n_outputs}, {function.n_outputs}"
     yield f"    return _cuplug.call(_cuplug.NEW_SLOT, {operator}, {arguments}, {counts})"

@@ -7,6 +7,7 @@ import os
 
 from cuplug.base.public import public
 from cuplug.call.operator import Operator, living_paths, reload_operators
+from cuplug.lookup.bound import forget_reloaded
 from cuplug.lookup.find import forget_operators, load
 from cuplug.lookup.records import Plugin
 
@@ -17,7 +18,8 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
 
     Every Operator of such a file runs the new code from then on, whatever name it was imported
     under. The old code stays in the process: results live on, and calls on other threads come to
-    their end. Typed-memoryview functions and C programs go on with the old code.
+    their end. Typed-memoryview functions run the new code if its signature is the one that they were
+    compiled for, and raise PluginError otherwise. C programs go on with the old code.
 
     Parameters
     ----------
@@ -45,6 +47,7 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
     else:
         raise TypeError(f"reload: seen {type(what).__name__}, wanted an operator or a plugin")
     changed, errors = reload_operators(paths)
+    forget_reloaded()
     if errors:
         raise errors[0]
     if isinstance(what, Plugin):
