@@ -2,7 +2,8 @@
 """Builds a Cython package that calls operators without Python objects in between.
 
 First: cuplug bind libhalf.so -o .        (writes half_typed.pxd)
-Then:  python setup.py build_ext --inplace (needs Cython and setuptools)
+Then:  python setup.py build_ext --inplace (needs Cython and setuptools), or python -m build
+MANIFEST.in puts both files into source archives, which are built without the plugin.
 """
 
 import cuplug

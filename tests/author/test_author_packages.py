@@ -117,6 +117,64 @@ def test_setup_beside_another_extension(ours, installed):
     assert {"libhalf", "other"} <= names
 
 
+@pytest.fixture
+def beside_cython(ours):
+    """Let the package have a module of its own in Cython that uses its typed functions."""
+    pytest.importorskip("Cython")
+    (ours / "ours" / "use.pyx").write_text(
+        "# cython: language_level=3\n"
+        "from ours.half_typed cimport half as _half\n"
+        "def half(const float[::1] x, float[::1] out):\n"
+        "    with nogil:\n"
+        "        _half(x, out)\n"
+        "    return out\n"
+    )
+    (ours / "elsewhere").mkdir()
+    (ours / "elsewhere" / "far.h").touch()
+    (ours / "ours" / "near.h").touch()
+    (ours / "setup.py").write_text(
+        "import os, cuplug\n"
+        "from cuplug.setuptools import Plugin\n"
+        "from setuptools import Extension, setup\n"
+        f"far = {str(ours / 'elsewhere' / 'far.h')!r}\n"
+        'options = ["-include", "plugins/divisor.h"]\n'
+        'half = Plugin("ours.half", ["plugins"], options=options, typed=True, stubs="operators")\n'
+        'use = Extension("ours.use", ["ours/use.pyx"], include_dirs=[cuplug.get_include()],\n'
+        '                depends=[far, "ours/near.h"])\n'
+        'setup(name="ours", version="1.0", packages=["ours"], ext_modules=[use, half])\n'
+    )
+    (ours / "pyproject.toml").write_text(ENTRY.replace("[project.", "[x."))
+    return ours
+
+
+USE = "import numpy as np; from ours.use import half; x = np.float32([1, 2]);"
+USE += "print(np.asarray(half(x, np.zeros(2, 'f4'))))"
+
+
+def test_extensions_may_use_typed_functions_and_files_from_anywhere(beside_cython, installed):
+    """An absolute path among `depends`, as cythonize adds those of NumPy, is in no archive."""
+    site = unpack(build("wheel", beside_cython, installed), beside_cython)
+    assert {"half_typed.pxd", "operators.pyi"} <= {x.name for x in (site / "ours").iterdir()}
+    out = run([sys.executable, "-c", USE], site, [site], LD_LIBRARY_CUPLUG_PATH=f"{site}/ours")
+    assert out == "[0.5 1. ]\n"
+    with tarfile.open(build("sdist", beside_cython, installed)) as archive:
+        names = archive.getnames()
+        archive.extractall(beside_cython / "unpacked", filter="data")
+    files = ("plugins/half.c", "plugins/divisor.h", "ours/use.pyx", "ours/near.h")
+    assert {f"ours-1.0/{name}" for name in files} <= set(names)
+    assert not any("far.h" in name for name in names)
+    build("wheel", beside_cython / "unpacked" / "ours-1.0", installed)
+
+
+def test_editable_installation_beside_cython(beside_cython, installed):
+    code = "from setuptools import build_meta as b; b.build_editable('dist')"
+    run([sys.executable, "-c", code], beside_cython, [installed])
+    names = {file.name for file in (beside_cython / "ours").iterdir()}
+    assert {"libhalf.so", "half_typed.pxd", "operators.pyi", "use.pyx"} <= names
+    variables = {"LD_LIBRARY_CUPLUG_PATH": str(beside_cython / "ours")}
+    assert run([sys.executable, "-c", USE], beside_cython, **variables) == "[0.5 1. ]\n"
+
+
 def test_in_place(ours, installed):
     settings(ours, '[tool.cuplug]\npackage = "ours"\nstubs = "operators"\ntyped = true')
     code = "from setuptools import setup; setup()"

@@ -2,6 +2,7 @@
 """Typed functions after the plugin that they were compiled for was replaced, and their inputs."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from builds import compile_module
 from cuplug.base.flags import PACKAGE
-from places import FIXTURES
+from places import FIXTURES, ROOT
 from processes import run as cuplug
 
 FIRST = "drift(x: float64[n], a: float = 1) -> float64[n]"
@@ -44,14 +45,15 @@ def user(once, drift):
     return once("drift_user", fill)
 
 
-def run(user, statements, *folders):
+def run(user, statements, *folders, name="drift_user"):
     """Run statements with the plugins of some folders."""
     variables = {
         **os.environ,
         "LD_LIBRARY_CUPLUG_PATH": os.pathsep.join(map(str, folders)),
         "PYTHONPATH": os.pathsep.join([str(user), str(Path(PACKAGE).parent)]),
     }
-    head = "import os, shutil, cuplug, numpy as np, drift_user as user\n"
+    head = "import os, shutil, cuplug, numpy as np\n"
+    head += f"import {name} as user\n"
     head += "x, out = np.arange(3.0), np.zeros(3)\n"
     return subprocess.run(
         [sys.executable, "-c", head + statements], env=variables, capture_output=True, text=True
@@ -178,3 +180,34 @@ def test_inputs_are_copied_as_in_python(user, drift):
         "except ValueError as error: assert str(error).startswith('both: y: ')",
     ]
     check(run(user, "\n".join(lines), drift().parent))
+
+
+def cython_blocks():
+    for document in sorted((ROOT / "docs").glob("*.md")):
+        blocks = re.findall(r"^```cython\n(.*?)^```$", document.read_text(), re.M | re.S)
+        for number, text in enumerate(blocks, 1):
+            yield pytest.param(text, id=f"{document.stem}-{number}")
+
+
+@pytest.mark.parametrize("text", cython_blocks())
+def test_documents_have_cython_that_compiles(text, tmp_path, build_plugin):
+    half = build_plugin(ROOT / "examples" / "drop_in" / "half.c", "half")
+    assert cuplug("bind", str(half), "-o", str(tmp_path)).returncode == 0
+    (tmp_path / "document.pyx").write_text(text)
+    compile_module(tmp_path / "document.pyx", tmp_path)
+
+
+def test_views_under_another_name_are_assigned_first(once):
+    """As docs/command-line.md says; a slice keeps its beginning."""
+
+    def fill(folder):
+        (folder / "viewed.pyx").write_text(
+            "from libc.stdint cimport int32_t\n"
+            "def run(const int32_t[::1] view):\n"
+            "    cdef const int[::1] same = <object>view[1:]\n"
+            "    return &same[0] == <const int *>&view[1], same[0]\n"
+        )
+        compile_module(folder / "viewed.pyx", folder)
+
+    folder = once("viewed", fill)
+    check(run(folder, "assert user.run(np.int32([1, 2, 3])) == (True, 2)", name="viewed"))

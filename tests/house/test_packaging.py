@@ -119,6 +119,10 @@ def test_typed_example(tmp_path, build_plugin, run_python):
     plugin = build_plugin(EXAMPLES / "drop_in" / "half.c", "half")
     python = {"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "CFLAGS": "-O0"}
     run_at([sys.executable, "-m", "cuplug", "bind", str(plugin), "-o", "."], package, **python)
+    run_at([sys.executable, "setup.py", "-q", "sdist"], package, **python)
+    (archive,) = (package / "dist").iterdir()
+    shutil.unpack_archive(archive, tmp_path, filter="data")
+    package = tmp_path / "blend-1.0.0"
     run_at([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], package, **python)
     code = f"""
 import sys; sys.path.insert(0, {str(package)!r})

@@ -43,20 +43,29 @@ class BuildPlugins(build_ext):
             self.warn(built.log)
 
     def build_extensions(self) -> None:
-        """Build all; then write what is written of them."""
-        super().build_extensions()
-        for plugin in self._plugins():
+        """Build plugins and what is written of them, then what may use that."""
+        every: list[Extension] = self.extensions
+        try:
+            self.extensions = self._plugins()
+            super().build_extensions()
+            self._write(self.extensions)
+            self.extensions = [extension for extension in every if extension not in self.extensions]
+            super().build_extensions()
+        finally:
+            self.extensions = every
+
+    def _write(self, plugins: list[Plugin]) -> None:
+        for plugin in plugins:
             library = os.path.join(self.build_lib, plugin.file)
             if plugin.typed:
                 write_module(library, os.path.join(self.build_lib, plugin.folder))
         for folder, name in self._stubs():
-            files = [x.file for x in self._plugins() if (x.folder, x.stubs) == (folder, name)]
+            files = [x.file for x in plugins if (x.folder, x.stubs) == (folder, name)]
             libraries = [os.path.join(self.build_lib, file) for file in files]
             write_stubs(libraries, os.path.join(self.build_lib, folder), name)
-
-    def get_source_files(self) -> list[str]:
-        """Return what source archives need: headers too."""
-        return [*super().get_source_files(), *(x for e in self.extensions for x in e.depends)]
+        if any(plugin.typed for plugin in plugins):
+            # Cython's own build_ext, which is there where Cython is, looks for .pxd files there.
+            self.cython_include_dirs = [*(getattr(self, "cython_include_dirs", ())), self.build_lib]
 
     def get_outputs(self) -> list[str]:
         """Return all that is written."""
