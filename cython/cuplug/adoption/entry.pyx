@@ -46,12 +46,20 @@ cdef object scalar_value(const cuplug_scalar *scalar, str member):
     return scalar.u if member == "u" else scalar.i
 
 
-cdef list arrays_of(const seen_call *call):
-    """The address and the number of elements of each array."""
+cdef list arrays_of(const seen_call *call, bint with_shapes):
+    """The address, the number of elements, and the shape of each array, () unless it is asked."""
     return [
-        (<size_t>call.tensors[k].data, cuplug_n_elements(&call.tensors[k]))
+        (
+            <size_t>call.tensors[k].data,
+            cuplug_n_elements(&call.tensors[k]),
+            shape_of(&call.tensors[k]) if with_shapes else (),
+        )
         for k in range(call.n_tensors)
     ]
+
+
+cdef tuple shape_of(const cuplug_tensor *x):
+    return tuple([x.shape[axis] for axis in range(x.ndim)])
 
 
 cdef int run_adopted(const cuplug_call *given) noexcept with gil:
@@ -76,7 +84,7 @@ cdef int run_adopted(const cuplug_call *given) noexcept with gil:
             refuse_capture(adopted.name, call.stream, ON_DEFAULT)
             order_streams(call.device.id, NULL, call.stream)
         try:
-            adopted.call(arrays_of(call), scalars, numbers, <size_t>call.stream)
+            adopted.call(arrays_of(call, adopted.by_rows), scalars, numbers, <size_t>call.stream)
         finally:
             if on_default:
                 order_streams(call.device.id, call.stream, NULL)

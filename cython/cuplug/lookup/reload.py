@@ -19,7 +19,8 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
     Every Operator of such a file runs the new code from then on, whatever name it was imported
     under. The old code stays in the process: results live on, and calls on other threads come to
     their end. Typed-memoryview functions run the new code if its signature is the one that they were
-    compiled for, and raise PluginError otherwise. C programs go on with the old code.
+    compiled for, and raise PluginError otherwise. Operators of adopted libraries keep their
+    descriptions. C programs go on with the old code.
 
     Parameters
     ----------
@@ -39,6 +40,8 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
     NotFoundError
         A new file lacks an operator, which goes on with the old code.
     """
+    from cuplug.adoption.adopt import reload_adopted
+
     forget_operators()
     if what is None:
         paths = {path for path in living_paths() if os.path.isabs(path)}
@@ -48,8 +51,9 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
         raise TypeError(f"reload: seen {type(what).__name__}, wanted an operator or a plugin")
     changed, errors = reload_operators(paths)
     forget_reloaded()
-    if errors:
-        raise errors[0]
+    others, refused = reload_adopted(None if what is None else paths)
+    if errors or refused:
+        raise [*errors, *refused][0]
     if isinstance(what, Plugin):
         what._take(load(what.path).operators)
-    return tuple(sorted(changed))
+    return tuple(sorted(changed | others))

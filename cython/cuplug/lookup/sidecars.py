@@ -7,9 +7,11 @@ They come after all plugins, so that looking for a plugin costs no look for desc
 from __future__ import annotations
 
 import os
+from functools import cache
 
 from cuplug.adoption.description import (
     SUFFIX,
+    Items,
     check_description,
     plugin_name,
     read_sidecar,
@@ -52,9 +54,18 @@ def find_adopted(name: str, missing: NotFoundError) -> Operator:
         raise missing
     plugin, _, operator = name.rpartition(".")
     adopted = [p for p in list_adopted(list_plugins()) if plugin in ("", p.name)]
-    having = [p for p in adopted if p.state == "ok" and operator in p.operators]
-    for record in sorted(having, key=lambda p: p.name != operator):
-        return next(op for op in _take(record.path) if op.name == operator)
+    having = [p for p in adopted if p.state in ("ok", "rejected") and operator in p.operators]
+    failures = []
+    for record in sorted(having, key=lambda p: (p.state != "ok", p.name != operator)):
+        if record.state == "rejected":  # for its prototypes: what it has is known
+            failures.append(PluginError(f"{record.path}: {record.reason}"))
+            continue
+        try:
+            return next(op for op in _take(record.path) if op.name == operator)
+        except PluginError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
     reasons = [f"\n  rejected: {p.path}: {p.reason}" for p in adopted if p.state == "rejected"]
     raise NotFoundError(f"{missing}{''.join(reasons)}")
 
@@ -93,21 +104,21 @@ def _descriptions(directory: str) -> list[str]:
 def _describe(library: str, origin: str) -> PluginFile:
     """Judge a library and its description; no code of it is run."""
     from cuplug.adoption.adopt import loaded
-    from cuplug.signature.signature import parse
+    from cuplug.adoption.arguments import Arguments
 
     reason, rows = "", {}
     try:
         check_trust(library)
         _check_sidecar(sidecar_of(library))
-        given = read_sidecar(library)
-        rows = {k: dict(x) for k, x in check_description(library, given)[1].items()}
-        for name, row in rows.items():
-            seen = parse(row["signature"]).name
-            if seen != name:
-                raise ValueError(f"{name}: signature: seen {seen}, wanted {name}")
+        prototypes, told = check_description(library, read_sidecar(library))
+        for name, items in told.items():
+            Arguments(name, dict(items))
+        rows = {name: dict(items) for name, items in told.items()}
+        reason = _check_prototypes(prototypes, tuple(told.items()))
     except Exception as error:  # a file that anything may be in must not end a listing
-        text = str(error) or type(error).__name__
-        reason, rows = text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}...", {}
+        reason = str(error) or type(error).__name__
+    if len(reason) > MAX_REASON:
+        reason = f"{reason[:MAX_REASON]}..."
     places = {row.get("place", "host") for row in rows.values()}
     return PluginFile(
         name=plugin_name(library),
@@ -124,6 +135,23 @@ def _describe(library: str, origin: str) -> PluginFile:
         loaded=library in loaded,
         kind="adopted",
     )
+
+
+@cache
+def _check_prototypes(prototypes: str, told: tuple[tuple[str, Items], ...]) -> str:
+    """Return what does not fit the prototypes, "" for nothing."""
+    from cuplug.adoption.adopted import Adopted
+    from cuplug.adoption.prototypes import read_prototypes
+
+    try:
+        declared = read_prototypes(prototypes)
+        for name, items in told:
+            Adopted(name, dict(items), declared)
+    except ValueError as error:
+        return str(error)
+    except PluginError:  # there is no cffi: told when a function is wanted
+        pass
+    return ""
 
 
 def _check_sidecar(path: str) -> None:
