@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cuplug.adoption.arguments import Arguments, n_behind_loops, name_of
+from cuplug.adoption.arguments import Arguments, name_of
 from cuplug.adoption.description import RETURNS
 from cuplug.adoption.prototypes import (
     LETTERS,
@@ -150,11 +150,11 @@ class Adopted(Arguments):
 
         One that is told how many rows there are, or elements, is called once for all.
         """
-        looped = [x for x in self.arrays if n_behind_loops(x) is not None]
-        if not looped or self.is_told_rows():
+        looped = [x for x in self.arrays if formula.n_behind_loops(x) is not None]
+        if not looped or formula.counts_loops(self.nodes, self.scope):
             return False
         is_leading = all(x.dims[0][0] == "loop" for x in looped)
-        if is_leading and all(n_behind_loops(self.arrays[at]) is not None for at in self.written):
+        if is_leading and all(formula.n_behind_loops(self.arrays[at]) is not None for at in self.written):
             return True
         raise ValueError(
             f"{self.name}: signature: got loop dimensions that the arguments do not count, "
@@ -182,7 +182,7 @@ class Adopted(Arguments):
             return
         steps, n_rows = [0] * len(arrays), 1
         for at, (x, (_, _, shape)) in enumerate(zip(self.arrays, arrays, strict=True)):
-            n_own = n_behind_loops(x)
+            n_own = formula.n_behind_loops(x)
             if n_own is None or not addresses[at]:
                 continue
             steps[at] = math.prod(shape[len(shape) - n_own :]) * DTYPES[self.dtype(x)].n_bytes
@@ -204,7 +204,7 @@ class Adopted(Arguments):
         for (source, at), kind in zip(self.given, self.type.args, strict=True):
             if source == "scalar" and kind.cname == "float":
                 try:
-                    struct.pack("f", scalars[at])
+                    struct.pack("<f", scalars[at])  # its native form does not check
                 except OverflowError:
                     name = list(self.scope.scalars)[at]
                     raise ValueError(

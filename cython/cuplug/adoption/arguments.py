@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from cuplug.adoption.description import RETURNS
 from cuplug.base.dtypes import DTYPES
@@ -72,24 +72,6 @@ class Arguments:
     def term(self, node: ast.expr) -> formula.Term:
         """Return the formula of a number."""
         return formula.term(node, self.scope, f"{self.name}: arguments")
-
-    def is_told_rows(self) -> bool:
-        """Return whether the function learns how many rows the loop dimensions make."""
-        calls = [x for node in self.nodes for x in ast.walk(node) if isinstance(x, ast.Call)]
-        return any(name_of(x.func) == "size" and self._counts_rows(x.args) for x in calls)
-
-    def _counts_rows(self, given: Sequence[ast.expr]) -> bool:
-        """Return whether size(*given) is of an array's loop dimensions, or of all."""
-        x = self.arrays[self.scope.arrays[name_of(given[0])]]
-        n_own = n_behind_loops(x)
-        if n_own is None or len(given) < 2:
-            return n_own is not None
-        return not -n_own <= int(ast.literal_eval(given[1])) < 0
-
-
-def n_behind_loops(x: Parameter) -> int | None:
-    """Return how many dimensions an array has besides its loop dimensions; None without these."""
-    return len(x.dims) - 1 if any(kind == "loop" for kind, _ in x.dims) else None
 
 
 def name_of(node: ast.expr) -> str:

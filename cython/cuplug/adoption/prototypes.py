@@ -68,15 +68,13 @@ class Prototypes:
             No function of that name is declared.
         """
         if f"function {name}" not in self._declared:
-            kind, _, _ = next((x for x in self._declared if x.endswith(f" {name}")), "").partition(
-                " "
-            )
-            known = [x.partition(" ")[2] for x in self._declared if x.startswith("function ")]
-            seen = f"{kind} {name!r}" if kind else repr(name)
-            wanted = " or ".join(map(repr, known)) or "one"
+            found = [x.split()[0] for x in self._declared if x.split()[1:] == [name]]
+            known = [x.split()[1] for x in self._declared if x.startswith("function ")]
+            seen = " ".join([*found[:1], repr(name)])
+            wanted = f": {', '.join(known)}" if known else ""
             raise ValueError(
                 f"{operator}: function: got {seen}, expected a function that the prototypes "
-                f"declare ({wanted})"
+                f"declare{wanted}"
             )
         declared, _ = self._declared[f"function {name}"]
         try:

@@ -8,6 +8,7 @@ record. Numbers are worked out by the core, of + - * // %, min, max, size(x) and
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from cuplug.base.dtypes import DTYPES
@@ -149,6 +150,24 @@ def _size_of(node: ast.Call, scope: Scope) -> tuple[int, int | None] | None:
     except ValueError:
         return None
     return (scope.arrays[first.id], dimension) if type(dimension) is int else None
+
+
+def n_behind_loops(x: Parameter) -> int | None:
+    """Return how many dimensions an array has besides its loop dimensions; None without these."""
+    return len(x.dims) - 1 if any(kind == "loop" for kind, _ in x.dims) else None
+
+
+def counts_loops(nodes: Sequence[ast.expr], scope: Scope) -> bool:
+    """Return whether expressions say how many elements the loop dimensions make.
+
+    They do by the size of an array that has them: of all of it, or of a dimension among them.
+    """
+    for node in (x for node in nodes for x in ast.walk(node) if isinstance(x, ast.Call)):
+        place = _size_of(node, scope)
+        n_own = n_behind_loops(scope.signature.arrays[place[0]]) if place else None
+        if place and n_own is not None and not (place[1] and -n_own <= place[1] < 0):
+            return True
+    return False
 
 
 def _refuse(node: ast.expr, scope: Scope, name: str) -> ValueError:

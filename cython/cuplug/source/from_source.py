@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -149,6 +150,22 @@ def _check(plan: Plan) -> None:
         for text in texts:
             _term(plan, text, what)
     check_arguments(plan.nodes, plan.scope, plan.name, MAX_PASSES)
+    if plan.host is not None and "call" not in {x.id for x in plan.nodes if isinstance(x, ast.Name)}:
+        _check_loops(plan, plan.nodes)
+    if plan.cuda is not None:
+        grid = [x for text in plan.grid for x in formula.parse(text, f"{plan.name}: grid")]
+        _check_loops(plan, [*plan.nodes, *grid])
+
+
+def _check_loops(plan: Plan, told: Sequence[ast.expr]) -> None:
+    """See that a function knows how many rows it is called for: it is called once for all."""
+    looped = [x for x in plan.scope.signature.arrays if formula.n_behind_loops(x) is not None]
+    is_written = any(x.kind in ("inout", "output") for x in looped)
+    if is_written and not formula.counts_loops(told, plan.scope):
+        raise ValueError(
+            f"{plan.name}: arguments: got none that says how many elements {looped[0].name} has, "
+            f"expected size({looped[0].name}) among them: the loop dimensions (...) may be any"
+        )
 
 
 def _term(plan: Plan, text: str, what: str) -> formula.Term:

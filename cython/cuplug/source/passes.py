@@ -178,6 +178,11 @@ def check_arguments(nodes: Sequence[ast.expr], scope: Scope, operator: str, most
         if not alone and not _record(node, scope):
             formula.term(node, scope, f"{operator}: arguments")
     for x in scope.signature.outputs:
+        if any(kind == "unknown" for kind, _ in x.dims):
+            raise ValueError(
+                f"{operator}: signature: got an output of the size ?, expected sizes that are "
+                "known before the run"
+            )
         if x.name not in named:
             seen = f"seen no {x.name}" if x.name else "seen an output without a name"
             raise ValueError(f"{operator}: arguments: {seen}, wanted every output among them")
