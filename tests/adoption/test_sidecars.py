@@ -141,6 +141,45 @@ def test_what_does_not_fit_the_prototypes_is_told_when_it_is_found(place, put):
         cuplug.find("pick")
 
 
+@pytest.mark.parametrize(
+    ("description", "reason"),
+    [
+        (DESCRIPTION.replace("n, m", "n, k"), "pick: arguments: seen 'k', wanted names of the sig"),
+        (DESCRIPTION.replace("n, m", "n"), "pick: arguments: seen 4, wanted 5"),
+        (DESCRIPTION.replace('"Gather"', '"Other"'), "pick: function: got 'Other', expected a fun"),
+        (DESCRIPTION.replace("int Gather", "long double Gather"), "pick: seen long double"),
+        (DESCRIPTION.replace(" float32[n]", " float32[?]"), "seen ?, wanted sizes that are known"),
+        (DESCRIPTION.replace("source: float32[m]", "source: float64[m]"), "seen source, wanted"),
+        (DESCRIPTION + 'returns = "luck"', "pick: returns: seen 'luck'"),
+        (DESCRIPTION.replace("(float", f"({'(' * 8000}float"), "more than 100 nested brackets"),
+        (DESCRIPTION.replace("N, int M", f"N, int M[{'-' * 8000}1]"), "nested too deep"),
+        (DESCRIPTION.replace("n, m", f"n, {'(' * 8000}m{')' * 8000}"), "too many nested paren"),
+        (DESCRIPTION.replace("[m]", f"[{'(' * 8000}m{')' * 8000}]"), "signature: "),
+    ],
+    ids=range(11),
+)
+def test_a_wrong_description_hides_no_other(place, put, description, reason):
+    """Whatever is wrong with it, it is listed as rejected, and another library's is found."""
+    wrong = put(place, "aaa", description)
+    assert listed(wrong).state == "rejected"
+    assert reason in listed(wrong).reason
+    with pytest.raises((cuplug.NotFoundError, cuplug.PluginError)) as raised:
+        cuplug.find("pick")
+    assert reason in str(raised.value)
+    put(place, "good")
+    assert cuplug.find("pick").plugin == "good"
+    assert cuplug.find("pick")(SOURCE, INDEX).tolist() == [30, 10]
+
+
+def test_a_library_without_its_function_hides_no_other(place, put):
+    wrong = put(place, "aaa", DESCRIPTION.replace("Gather", "Nothing"))
+    assert listed(wrong).state == "ok"
+    with pytest.raises(cuplug.PluginError, match="pick: Nothing: "):
+        cuplug.find("pick")
+    put(place, "good")
+    assert cuplug.find("pick").plugin == "good"
+
+
 def test_a_description_without_its_library(place, put):
     path = put(place)
     path.unlink()

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from cuplug.adoption.adopted import Adopted
+from cuplug.adoption.arguments import Arguments
 from cuplug.adoption.description import Items, check_description, plugin_name, read_sidecar
 from cuplug.adoption.entry import define_adopted
 from cuplug.adoption.prototypes import Prototypes, read_prototypes
@@ -96,10 +97,17 @@ def _adopt(path: str, prototypes: str, name: str, items: Items, opened: Opened) 
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     declared.function(function, name)
+    _check(name, items)
     found = _find(_open(declared, path, opened), function, name)
     op, adopted = _define(path, prototypes, name, items)
     adopted.function, adopted.library = found, opened.name
     return op
+
+
+@cache
+def _check(name: str, items: Items) -> None:
+    """See what can be seen of a description before the library's code is run."""
+    Arguments(name, dict(items))
 
 
 @cache

@@ -108,7 +108,7 @@ def is_element(ffi: Any, item: Any, dtype: str) -> bool:
     """Return whether a pointer to `item` may point to elements of a dtype."""
     if item.kind == "void":
         return True
-    if item.kind != "primitive":
+    if item.kind not in ("primitive", "enum"):
         return False
     if dtype in COMPLEX or is_complex(item):
         return item.cname in COMPLEX.get(dtype, ())

@@ -18,6 +18,8 @@ from cuplug.signature.signature import Parameter, Signature
 NUMBER, SIZE, COUNT, SCALAR, ADD, SUBTRACT, MULTIPLY, DIVIDE, REST, LEAST, GREATEST, NEGATE = range(
     12
 )
+MAX_SEEN = 200  # characters of a text in a message
+MAX_TEXT = 1 << 14  # characters of a list of expressions
 Step = tuple[int, int, int]  # kind, operand, value
 
 _OPERATIONS: dict[type[ast.operator], int] = {
@@ -79,18 +81,31 @@ def read_scope(signature: Signature) -> Scope:
 
 def parse(text: str, name: str) -> list[ast.expr]:
     """Return the expressions of a list with commas."""
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"{name}: got {len(text)} characters, expected at most {MAX_TEXT}")
     try:
         tree = ast.parse(f"_({text}\n)", mode="eval").body
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"{name}: seen {text!r}: {getattr(error, 'msg', 'too deep')}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = "it is nested too deep"
+        if isinstance(error, SyntaxError | ValueError):
+            reason = getattr(error, "msg", str(error))
+        raise ValueError(f"{name}: seen {shorten(text)!r}: {reason}") from None
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name) or tree.keywords:
-        raise ValueError(f"{name}: seen {text!r}, wanted names and numbers with commas between")
+        raise ValueError(f"{name}: seen {shorten(text)!r}, wanted names and numbers with commas between")
     return list(tree.args)
 
 
 def term(node: ast.expr, scope: Scope, name: str) -> Term:
     """Return the formula of an expression."""
-    return Term(_steps(node, scope, name), ast.unparse(node))
+    try:
+        return Term(_steps(node, scope, name), ast.unparse(node))
+    except RecursionError:
+        raise ValueError(f"{name}: got an expression that is nested too deep") from None
+
+
+def shorten(text: str) -> str:
+    """Return a text for a message, which one of any length would make unreadable."""
+    return text if len(text) <= MAX_SEEN else f"{text[:MAX_SEEN]}..."
 
 
 def _steps(node: ast.expr, scope: Scope, name: str) -> tuple[Step, ...]:
