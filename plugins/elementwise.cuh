@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(cuplug::THREADS)
                  const __grid_constant__ layout<CODE::N, NDIM> own) {
   using index = typename index_of<NDIM>::type;
   constexpr int KNOWN = NDIM == ANY ? 0 : NDIM;
-  constexpr unsigned NEAR = WIDTH > 1 ? (1u << CODE::N) - 1 : 0;
+  constexpr uint64_t NEAR = WIDTH > 1 ? (1ull << CODE::N) - 1 : 0;
   cuplug::walks::in_lines<WIDTH, 1, KNOWN, index>(code, n, cut, own.sizes, own.steps, NEAR, 0);
 }
 
@@ -215,14 +215,14 @@ template <int N> struct plan {
   int width; /* of packs, in lines */
   cuplug_cut cut;
   cuplug_loop loop;
-  long long strides[ANY + 1][32];
+  long long strides[ANY + 1][CUPLUG_MAX_LOOP_ARRAYS];
 };
 
 /* By the rule of <cuplug/walk.h>. Gradients, which have two inputs, seldom are strided: no tiles
  * for them, and lines element by element, as where an input does not lie side by side. */
 template <int N>
 void make_plan(const cuplug_tensor (&tensors)[N], int width, int side, plan<N> *p) {
-  constexpr uint32_t WRITTEN = 1u << (N - 1);
+  constexpr uint64_t WRITTEN = 1ull << (N - 1);
   cuplug__loop_start(&p->loop, N, p->strides);
   for (int32_t d = 0; d < tensors[0].ndim; d++) cuplug__loop_add(&p->loop, tensors, d, 0);
   cuplug__loop_collapse(&p->loop, 1);

@@ -96,7 +96,7 @@ int cuplug__call_for_blocks(cuplug__run *run) {
   cuplug__loop_collapse(&b.loop, 1);
   for (uint32_t k = 0; k < f->n_tensors; k++) {
     data[k] = f->tensors[k].data;
-    if (k < f->n_inputs) roles.inout |= (uint32_t)cuplug__is_written(run, k) << k;
+    if (k < f->n_inputs) roles.inout |= (uint64_t)cuplug__is_written(run, k) << k;
   }
   const cuplug_loop_call call = {.data = data, .loop = &b.loop, .n_parts = 1};
   if (b.loop.n) cuplug__elements_run(&call, run_block, f->tensors, &roles, 0);

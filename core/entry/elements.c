@@ -252,13 +252,13 @@ static int is_half_type(const cuplug_tensor *t) {
   return type == CUPLUG_FLOAT16 || type == CUPLUG_BFLOAT16;
 }
 
-uint32_t cuplug__elements_still(const cuplug_loop *loop, const cuplug_tensor *tensors,
+uint64_t cuplug__elements_still(const cuplug_loop *loop, const cuplug_tensor *tensors,
                                 const cuplug__roles *roles) {
-  uint32_t found = 0;
+  uint64_t found = 0;
   if (loop->n < PARALLEL_FROM || loop->ndim < 2 || loop->sizes[loop->ndim - 1] < ROW_FROM) return 0;
   for (uint32_t k = 0; k < roles->n_inputs; k++) {
     const int is_plain = !((roles->inout | roles->raw) >> k & 1) && !is_half_type(&tensors[k]);
-    if (is_plain && !last_stride(loop, k) && !is_still(loop, k)) found |= 1u << k;
+    if (is_plain && !last_stride(loop, k) && !is_still(loop, k)) found |= 1ull << k;
   }
   return found;
 }

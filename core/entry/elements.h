@@ -14,13 +14,14 @@
  * which it takes one element for the whole row. Whether a call of the code takes the time of some
  * hundred elements, and whether it takes float16 and bfloat16 as they are stored. */
 typedef struct cuplug__roles {
-  uint32_t n_inputs, inout, raw, still;
+  uint32_t n_inputs;
+  uint64_t inout, raw, still;
   int is_dear, is_of_bits;
 } cuplug__roles;
 
 /* Of large arrays in long rows, a bit for each input that stands still along a row, but moves from
  * row to row, and that the code reads as it is stored. */
-uint32_t cuplug__elements_still(const cuplug_loop *loop, const cuplug_tensor *tensors,
+uint64_t cuplug__elements_still(const cuplug_loop *loop, const cuplug_tensor *tensors,
                                 const cuplug__roles *roles);
 
 /* Calls the code, a cuplug_loop_part, for all elements of the call's loop. `tensors` are the

@@ -26,13 +26,14 @@ static inline int is_flat(const cuplug_call *call) {
 }
 
 /* The first array that is not raw says how many elements there are. */
-static inline void read_flat(const cuplug_call *call, uint32_t raw, cuplug_loop *loop,
+static inline void read_flat(const cuplug_call *call, uint64_t raw, cuplug_loop *loop,
                              void **data) {
 #define ONES 1, 1, 1, 1, 1, 1, 1, 1
-  static long long strides[1][CUPLUG_MAX_LOOP_ARRAYS] = {{ONES, ONES, ONES, ONES}};
+  static long long strides[1][CUPLUG_MAX_LOOP_ARRAYS] = {
+      {ONES, ONES, ONES, ONES, ONES, ONES, ONES, ONES}};
   loop->strides = strides;
   loop->n_arrays = call->n_tensors;
-  loop->n = loop->sizes[0] = cuplug_n_elements(&call->tensors[__builtin_ctz(~raw)]);
+  loop->n = loop->sizes[0] = cuplug_n_elements(&call->tensors[__builtin_ctzll(~raw)]);
   loop->ndim = loop->n != 1;
   for (uint32_t k = 0; k < call->n_tensors; k++) data[k] = call->tensors[k].data;
 }
@@ -115,11 +116,11 @@ static __attribute__((noinline)) void straighten(const cuplug_call *call, cuplug
 }
 
 /* Of the inputs, a bit for each that is written. */
-static uint32_t inout_mask(const cuplug_call *call) {
+static uint64_t inout_mask(const cuplug_call *call) {
   const cuplug__run *run = call->run;
-  uint32_t mask = 0;
+  uint64_t mask = 0;
   for (uint32_t k = 0; k < run->frame->n_inputs; k++)
-    mask |= (uint32_t)cuplug__is_written(run, k) << k;
+    mask |= (uint64_t)cuplug__is_written(run, k) << k;
   return mask;
 }
 
@@ -140,7 +141,7 @@ static cuplug__roles roles_of(const cuplug_call *call, const cuplug_source *sour
   return (cuplug__roles){.n_inputs = n_inputs, .inout = inout_mask(call), .raw = source->raw};
 }
 
-static inline int find_code(const cuplug_call *call, cuplug_source *source, uint32_t still,
+static inline int find_code(const cuplug_call *call, cuplug_source *source, uint64_t still,
                             const cuplug_code **code) {
   cuplug_variant variant;
   if (!still) return cuplug__variant_find_plain(source, call, code);
@@ -246,7 +247,7 @@ static void choose_walk(const cuplug_call *call, const cuplug_source *source, cu
                         cuplug_variant *v, cuplug_cut *cut) {
   const uint32_t n_inputs = ((const cuplug__run *)call->run)->frame->n_inputs;
   const uint32_t width = cuplug__pack_width(call, call->n_tensors);
-  const uint32_t outputs = (uint32_t)((1ull << call->n_tensors) - (1ull << n_inputs));
+  const uint64_t outputs = cuplug__bits_from_to(n_inputs, call->n_tensors);
   const uint32_t side = CUPLUG__TILE_SIDE(input_bytes(call, n_inputs));
   cuplug_walk_kind kind = cuplug__walk(loop, call->tensors, outputs | inout_mask(call), width,
                                        source->in_order ? 0 : side, cut);
@@ -285,7 +286,8 @@ int cuplug_elementwise_cuda(const cuplug_call *call) {
   const cuplug_code *code;
   if (is_flat(call)) {
     read_flat(call, source->raw, &loop, arrays.data);
-    memcpy(strides[0], loop.strides[0], sizeof strides[0]); /* of its own, as walks change them */
+    /* Of its own, as walks change them. */
+    memcpy(strides[0], loop.strides[0], loop.n_arrays * sizeof(**strides));
     loop.strides = strides;
   } else {
     read_loop(call, source, &loop, strides, arrays.data);

@@ -9,4 +9,10 @@
 /* Declares memory for the strides of `ndim` dimensions: of 64 it would fill small stacks. */
 #define CUPLUG__LOOP_STRIDES(name, ndim) long long name[(ndim) + 1][CUPLUG_MAX_LOOP_ARRAYS]
 
+/* Bits `from` to `to` - 1, of at most 64; none where `from` is `to`. */
+static inline uint64_t cuplug__bits_from_to(uint32_t from, uint32_t to) {
+  const uint64_t below_to = to < 64 ? (1ull << to) - 1 : UINT64_MAX;
+  return from < 64 ? below_to >> from << from : 0;
+}
+
 #endif

@@ -29,11 +29,11 @@ int cuplug__loop_has_packs(const cuplug_loop *loop, const cuplug_loop *other,
   return 1;
 }
 
-uint32_t cuplug__loop_take_packs(cuplug_loop *loop, uint32_t width) {
+uint64_t cuplug__loop_take_packs(cuplug_loop *loop, uint32_t width) {
   const int last = loop->ndim - 1;
-  uint32_t still = 0;
+  uint64_t still = 0;
   for (uint32_t k = 0; k < loop->n_arrays; k++) {
-    still |= (uint32_t)!loop->strides[last][k] << k;
+    still |= (uint64_t)!loop->strides[last][k] << k;
     loop->strides[last][k] *= width;
   }
   loop->sizes[last] /= width;

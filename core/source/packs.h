@@ -17,6 +17,6 @@ void cuplug__loop_pack(const cuplug_loop *loop, int is_wide, cuplug_divisor *div
 int cuplug__loop_has_packs(const cuplug_loop *loop, const cuplug_loop *other,
                            const cuplug_call *call, uint32_t n_arrays, uint32_t width);
 /* Makes packs the elements of such a loop; returns the arrays that stand still along them. */
-uint32_t cuplug__loop_take_packs(cuplug_loop *loop, uint32_t width);
+uint64_t cuplug__loop_take_packs(cuplug_loop *loop, uint32_t width);
 
 #endif

@@ -82,7 +82,7 @@ static cuplug_tensor spread_output(const cuplug_call *call, uint32_t k, uint64_t
 /* The dimensions of both loops; the reduced one goes on in C order where its elements count. */
 static void add_dims(cuplug__reduction *r, const cuplug_tensor *tensors, uint64_t axes) {
   const uint32_t n_inputs = cuplug__reduction_inputs(r);
-  const uint32_t outputs = (uint32_t)((1ull << r->call->n_tensors) - (1ull << n_inputs));
+  const uint64_t outputs = cuplug__bits_from_to(n_inputs, r->call->n_tensors);
   for (int32_t d = 0; d < tensors[0].ndim; d++) {
     if (axes >> d & 1)
       cuplug__loop_add(&r->reduced, tensors, d, outputs);

@@ -103,20 +103,20 @@ static int is_few(const cuplug__reduction *r, uint32_t width) {
 }
 
 /* The inputs that stand still along the reduced loop. */
-static uint32_t fixed_arrays(const cuplug__reduction *r) {
-  uint32_t fixed = 0;
+static uint64_t fixed_arrays(const cuplug__reduction *r) {
+  uint64_t fixed = 0;
   for (uint32_t k = 0; k < cuplug__reduction_inputs(r); k++) {
     int d = 0;
     while (d < r->reduced.ndim && !r->reduced.strides[d][k]) d++;
-    fixed |= (uint32_t)(d == r->reduced.ndim) << k;
+    fixed |= (uint64_t)(d == r->reduced.ndim) << k;
   }
   return fixed;
 }
 
-static uint32_t still_arrays(const cuplug__reduction *r, long long n_columns) {
-  uint32_t still = 0;
+static uint64_t still_arrays(const cuplug__reduction *r, long long n_columns) {
+  uint64_t still = 0;
   for (uint32_t k = 0; k < r->call->n_tensors; k++)
-    still |= (uint32_t)is_still(r, k, n_columns) << k;
+    still |= (uint64_t)is_still(r, k, n_columns) << k;
   return still;
 }
 

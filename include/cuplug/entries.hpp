@@ -88,7 +88,7 @@
 #define CUPLUG__ARGUMENT(entry, types, name) , cuplug::get<entry##_names::of_##name, T...>(call)
 #define CUPLUG__OUTPUT(entry, types, name) +cuplug::is_output(entry##_names::of_##name::found)
 
-/* ---- Lists of names: MAP(m, a, b, x, y) is m(a, b, x) m(a, b, y), for up to 30 names ----------
+/* ---- Lists of names: MAP(m, a, b, x, y) is m(a, b, x) m(a, b, y), for up to 64 names ----------
  */
 
 #define CUPLUG__PASTE_TOKENS(a, b) a##b
@@ -100,18 +100,26 @@
 
 #define CUPLUG__PICK(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, \
                      a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, \
-                     count, ...)                                                                \
+                     a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, \
+                     a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a60, a61, \
+                     a62, a63, count, ...)                                                      \
   count
-#define CUPLUG__COUNT(...)                                                                      \
-  CUPLUG__PICK(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, \
-               15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, )
-#define CUPLUG__PICK_MANY(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, \
-                          a16, a17, a18, a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, \
-                          a30, a31, is_one, ...)                                                \
+#define CUPLUG__COUNT(...)                                                                         \
+  CUPLUG__PICK(__VA_ARGS__, 64, 63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48,    \
+               47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, \
+               26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5,  \
+               4, 3, 2, 1, )
+/* The operator and the list of types stand before the names. */
+#define CUPLUG__PICK_MANY(                                                                         \
+    a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, \
+    a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, \
+    a40, a41, a42, a43, a44, a45, a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, \
+    a59, a60, a61, a62, a63, a64, a65, a66, a67, a68, a69, a70, a71, is_one, ...)                  \
   is_one
 #define CUPLUG__IS_ONE(...)                                                                        \
   CUPLUG__PICK_MANY(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-                    0, 0, 0, 0, 0, 0, 0, 0, 0, 1, )
+                    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  \
+                    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, )
 
 /* 1 for something in parentheses, else 0. */
 #define CUPLUG__IN_PARENTHESES(...) ~, 1
@@ -151,6 +159,38 @@
 #define CUPLUG__MAP_30(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_29(m, a, b, __VA_ARGS__)
 #define CUPLUG__MAP_31(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_30(m, a, b, __VA_ARGS__)
 #define CUPLUG__MAP_32(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_31(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_33(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_32(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_34(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_33(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_35(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_34(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_36(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_35(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_37(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_36(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_38(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_37(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_39(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_38(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_40(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_39(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_41(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_40(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_42(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_41(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_43(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_42(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_44(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_43(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_45(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_44(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_46(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_45(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_47(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_46(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_48(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_47(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_49(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_48(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_50(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_49(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_51(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_50(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_52(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_51(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_53(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_52(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_54(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_53(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_55(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_54(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_56(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_55(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_57(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_56(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_58(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_57(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_59(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_58(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_60(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_59(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_61(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_60(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_62(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_61(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_63(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_62(m, a, b, __VA_ARGS__)
+#define CUPLUG__MAP_64(m, a, b, x, ...) m(a, b, x) CUPLUG__MAP_63(m, a, b, __VA_ARGS__)
 /* clang-format on */
 
 #define CUPLUG__MAP(m, a, b, ...) \

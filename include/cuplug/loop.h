@@ -4,13 +4,16 @@
 #ifndef CUPLUG_LOOP_H
 #define CUPLUG_LOOP_H
 
+/** Arrays of one loop, outputs included: as many as a signature may have. */
+#define CUPLUG_MAX_LOOP_ARRAYS 64
+
 /** Dimensions, the fastest last, in as few as the strides allow. */
 typedef struct cuplug_loop {
   int ndim;
   unsigned n_arrays;
   long long n; /* the product of the sizes: how often the loop runs */
   long long sizes[64];
-  long long (*strides)[32]; /* [dimension][array], in elements */
+  long long (*strides)[CUPLUG_MAX_LOOP_ARRAYS]; /* [dimension][array], in elements */
 } cuplug_loop;
 
 /** What went wrong in a call: there was no memory, or a division of integers has no result, the
@@ -79,9 +82,10 @@ typedef struct cuplug_cut {
   int ndim;             /* of the loop */
   int lead;             /* places in the first pack that lie before the one line */
   int anchor;           /* the array whose packs begin at multiples of their size */
-  unsigned near;        /* arrays that go on by 1 in the last dimension */
-  unsigned still;       /* arrays that go on by 0 */
-  unsigned across;      /* tiles: inputs that go on by 1 in the last dimension but one */
+  /* A bit for each array: */
+  unsigned long long near;   /* it goes on by 1 in the last dimension */
+  unsigned long long still;  /* it goes on by 0 */
+  unsigned long long across; /* tiles: an input that goes on by 1 in the last dimension but one */
 } cuplug_cut;
 
 #endif

@@ -43,7 +43,7 @@ template <int NDIM> constexpr int AT_ONCE = NDIM <= 8 ? 8 : 1;
  * elements; returns its index in the last of them. `near`: arrays that go on by 1 in that one. */
 template <int N, int N_ARRAYS, typename INDEX>
 __device__ inline INDEX locate(INDEX n, const divisors<N> &sizes, const strides<N_ARRAYS, N> &steps,
-                               int64_t (&at)[N_ARRAYS], int ndim = N, unsigned near = 0) {
+                               int64_t (&at)[N_ARRAYS], int ndim = N, uint64_t near = 0) {
   INDEX last = 0;
 #pragma unroll AT_ONCE < N>
   for (int d = ndim - 1; d >= 0; d--) {
@@ -150,24 +150,24 @@ template <typename T, int SIDE, bool IS_THERE> struct tile {
 };
 template <typename T, int SIDE> struct tile<T, SIDE, false> {};
 
-template <int SIDE, unsigned MASK, typename... T> struct tiles {};
-template <int SIDE, unsigned MASK, typename T, typename... REST>
+template <int SIDE, uint64_t MASK, typename... T> struct tiles {};
+template <int SIDE, uint64_t MASK, typename T, typename... REST>
 struct tiles<SIDE, MASK, T, REST...> {
   tile<T, SIDE, (MASK & 1) != 0> first;
   tiles<SIDE, (MASK >> 1), REST...> rest;
 };
 
 /* Arrays with elements of these types; a bit for each that is read, and that is written. */
-template <unsigned READS, unsigned WRITES, typename... T> struct walked {
+template <uint64_t READS, uint64_t WRITES, typename... T> struct walked {
   static constexpr int N = sizeof...(T);
-  static constexpr unsigned READ = READS, WRITTEN = WRITES;
+  static constexpr uint64_t READ = READS, WRITTEN = WRITES;
   static constexpr bool TAKES_PACKS = false; /* 1: whole ones have a call of their own, code(p) */
   template <int WIDTH> using packs = of_arrays<pack<T, WIDTH>...>;
   template <int WIDTH> using loose_packs = of_arrays<loose_pack<T, WIDTH>...>;
-  template <int SIDE, unsigned MASK> using tiles = walks::tiles<SIDE, MASK, T...>;
+  template <int SIDE, uint64_t MASK> using tiles = walks::tiles<SIDE, MASK, T...>;
   template <int K> using type = typename type_at<K, T...>::type;
   /* The bytes of the widest element of these arrays. */
-  __device__ static constexpr int widest(unsigned mask) {
+  __device__ static constexpr int widest(uint64_t mask) {
     const int bytes[] = {(int)sizeof(T)...};
     int most = 1;
     for (int k = 0; k < N; k++)
@@ -189,10 +189,10 @@ template <int N, int K = 0, class F> __device__ inline void each(const F &f) {
 }
 
 /* Calls f for each array in a mask. */
-template <unsigned MASK, int K = 0, class F> __device__ inline void each_of(const F &f) {
+template <uint64_t MASK, int K = 0, class F> __device__ inline void each_of(const F &f) {
   if constexpr (MASK >> K != 0) {
     if constexpr (MASK >> K & 1) f(constant<K>());
-    if constexpr (K < 31) each_of<MASK, K + 1>(f);
+    if constexpr (K < 63) each_of<MASK, K + 1>(f);
   }
 }
 
@@ -268,7 +268,7 @@ template <int WIDTH, int N_ARRAYS, typename INDEX> struct piece {
 template <int WIDTH, int N, typename INDEX, class CODE>
 __device__ inline piece<WIDTH, CODE::N, INDEX>
 piece_of(const CODE &code, INDEX item, const cuplug_cut &cut, int ndim, const divisors<N> &sizes,
-         const strides<CODE::N, N> &steps, unsigned near) {
+         const strides<CODE::N, N> &steps, uint64_t near) {
   piece<WIDTH, CODE::N, INDEX> own;
   using offset = typename piece<WIDTH, CODE::N, INDEX>::offset;
   const bool is_one = (ndim == 1 && !(CODE::WRITTEN & ~near)) || !cut.items.size;

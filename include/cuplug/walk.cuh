@@ -48,7 +48,7 @@ __device__ inline void one_element(const CODE &code, const int64_t (&at)[CODE::N
 /* UNROLL packs for each thread. They are the elements of the loop; without dimensions all arrays
  * are contiguous, and the last block takes what fills no pack. STILL: arrays whose packs have one
  * element WIDTH times. */
-template <int WIDTH, int UNROLL, int NDIM, unsigned STILL, typename INDEX, class CODE>
+template <int WIDTH, int UNROLL, int NDIM, uint64_t STILL, typename INDEX, class CODE>
 __device__ inline void in_packs(const CODE &code, int64_t n, const divisors<NDIM> &sizes,
                                 const strides<CODE::N, NDIM> &steps) {
   const INDEX n_packs = NDIM ? n : n / WIDTH;
@@ -129,7 +129,7 @@ __device__ inline void one_by_one(const CODE &code, const piece<WIDTH, CODE::N, 
 template <int WIDTH, int UNROLL, int NDIM, typename INDEX, int N, class CODE>
 __device__ inline void in_lines(const CODE &code, int64_t n, const cuplug_cut &cut,
                                 const divisors<N> &sizes, const strides<CODE::N, N> &steps,
-                                unsigned near, unsigned still) {
+                                uint64_t near, uint64_t still) {
   const int ndim = NDIM ? NDIM : cut.ndim, last = ndim - 1;
   typename CODE::template loose_packs<WIDTH> loaded[UNROLL];
   piece<WIDTH, CODE::N, INDEX> own[UNROLL];
@@ -277,7 +277,7 @@ template <int N> struct spot {
 };
 
 /* The elements of a row from `column` on, one by one. */
-template <unsigned ACROSS, class CODE, class TILES>
+template <uint64_t ACROSS, class CODE, class TILES>
 __device__ inline void rest_of_row(const CODE &code, int64_t n, const spot<CODE::N> &own,
                                    TILES &shared, int row, int column, int end) {
 #pragma unroll 1
@@ -299,7 +299,7 @@ __device__ inline void rest_of_row(const CODE &code, int64_t n, const spot<CODE:
 }
 
 /* The pack at `column` of each of DEEP rows. */
-template <int WIDTH, int DEEP, unsigned ACROSS, class CODE, class TILES>
+template <int WIDTH, int DEEP, uint64_t ACROSS, class CODE, class TILES>
 __device__ inline void whole_packs(const CODE &code, int64_t n, const spot<CODE::N> &own,
                                    TILES &shared, const side &t, const side &l, int row,
                                    int column) {
@@ -331,7 +331,7 @@ __device__ inline void whole_packs(const CODE &code, int64_t n, const spot<CODE:
 
 /* A tile for each block, of SIDE elements along the last two dimensions, in packs of WIDTH, which
  * divides SIDE. ACROSS: inputs that go on by 1 or -1 in the last but one. */
-template <int SIDE, int WIDTH, unsigned ACROSS, int NDIM, int N, class CODE>
+template <int SIDE, int WIDTH, uint64_t ACROSS, int NDIM, int N, class CODE>
 __device__ inline void in_tiles(const CODE &code, int64_t n, const cuplug_cut &cut,
                                 const divisors<N> &sizes, const strides<CODE::N, N> &steps) {
   constexpr int MOST = SIDE * SIDE / WIDTH / THREADS, OF_WORD = 4 / CODE::widest(ACROSS);

@@ -23,7 +23,7 @@ CUPLUG__BEGIN_C
  */
 
 static inline void cuplug__loop_start(cuplug_loop *loop, uint32_t n_arrays,
-                                      long long (*strides)[32]) {
+                                      long long (*strides)[CUPLUG_MAX_LOOP_ARRAYS]) {
   loop->strides = strides;
   loop->ndim = 0;
   loop->n_arrays = n_arrays;
@@ -40,7 +40,7 @@ static inline long long cuplug__stride(const cuplug_tensor *x, int32_t dim) {
 /* Adds dimension `dim` of the tensors, inside of those added before. The arrays in `still` (a bit
  * for each) do not move along it. */
 static inline void cuplug__loop_add(cuplug_loop *loop, const cuplug_tensor *tensors, int32_t dim,
-                                    uint32_t still) {
+                                    uint64_t still) {
   long long size = 1;
   for (uint32_t k = 0; k < loop->n_arrays; k++)
     if (!(still >> k & 1)) size = tensors[k].shape[dim];
@@ -66,7 +66,7 @@ static inline int cuplug__loop_is_slower(const cuplug_loop *loop, uint32_t first
 }
 
 static inline void cuplug__loop_swap(cuplug_loop *loop, int a, int b) {
-  long long strides[32], size = loop->sizes[a];
+  long long strides[CUPLUG_MAX_LOOP_ARRAYS], size = loop->sizes[a];
   const size_t bytes = loop->n_arrays * sizeof(*strides);
   memcpy(strides, loop->strides[a], bytes);
   memcpy(loop->strides[a], loop->strides[b], bytes);
@@ -190,10 +190,10 @@ static inline int cuplug__walk_own_dim(const cuplug_loop *loop, uint32_t k) {
 
 /* The inputs, not in `written`, that are to go through tiles, all along one dimension, which
  * becomes the last but one; 0 where tiles do not pay. */
-static inline uint32_t cuplug__walk_across(cuplug_loop *loop, const cuplug_tensor *tensors,
-                                           uint32_t written) {
+static inline uint64_t cuplug__walk_across(cuplug_loop *loop, const cuplug_tensor *tensors,
+                                           uint64_t written) {
   int64_t bytes = 0;
-  uint32_t across = 0;
+  uint64_t across = 0;
   int dim = -1;
   if (loop->ndim < 2 || loop->sizes[loop->ndim - 1] < CUPLUG__TILE_FROM) return 0;
   for (uint32_t k = 0; k < loop->n_arrays; k++) {
@@ -202,7 +202,7 @@ static inline uint32_t cuplug__walk_across(cuplug_loop *loop, const cuplug_tenso
     if (own < 0 || (dim >= 0 && own != dim) || with > CUPLUG__TILE_BYTES) continue;
     dim = own;
     bytes = with;
-    across |= 1u << k;
+    across |= 1ull << k;
   }
   for (int d = dim; across && d < loop->ndim - 2; d++) cuplug__loop_swap(loop, d, d + 1);
   return across;
@@ -219,7 +219,7 @@ static inline void cuplug__cut_tiles(const cuplug_loop *loop, long long side, cu
 
 /* One line where all that is written lies together; else the last dimension is one. */
 static inline void cuplug__cut_lines(const cuplug_loop *loop, const cuplug_tensor *tensors,
-                                     uint32_t written, uint32_t width, cuplug_cut *cut) {
+                                     uint64_t written, uint32_t width, cuplug_cut *cut) {
   const int last = loop->ndim - 1;
   int is_one = 1;
   for (uint32_t k = 0; k < loop->n_arrays; k++)
@@ -238,7 +238,7 @@ static inline void cuplug__cut_lines(const cuplug_loop *loop, const cuplug_tenso
  * elements at once and have tiles of `side`, none where that is 0. `written` has a bit for each
  * array that is written, at least one. May turn the loop's dimensions. */
 static inline cuplug_walk_kind cuplug__walk(cuplug_loop *loop, const cuplug_tensor *tensors,
-                                            uint32_t written, uint32_t width, uint32_t side,
+                                            uint64_t written, uint32_t width, uint32_t side,
                                             cuplug_cut *cut) {
   memset(cut, 0, sizeof *cut);
   if (cuplug__walk_is_flat(loop, tensors, width)) {
@@ -248,10 +248,10 @@ static inline cuplug_walk_kind cuplug__walk(cuplug_loop *loop, const cuplug_tens
   }
   cut->across = side ? cuplug__walk_across(loop, tensors, written) : 0;
   cut->ndim = loop->ndim;
-  cut->anchor = __builtin_ctz(written);
+  cut->anchor = __builtin_ctzll(written);
   for (uint32_t k = 0; k < loop->n_arrays; k++) {
-    cut->near |= (uint32_t)(loop->strides[loop->ndim - 1][k] == 1) << k;
-    cut->still |= (uint32_t)(loop->strides[loop->ndim - 1][k] == 0) << k;
+    cut->near |= (uint64_t)(loop->strides[loop->ndim - 1][k] == 1) << k;
+    cut->still |= (uint64_t)(loop->strides[loop->ndim - 1][k] == 0) << k;
   }
   if (cut->across)
     cuplug__cut_tiles(loop, side, cut);

@@ -4,20 +4,20 @@
 #ifndef CUPLUG_INTERNAL_SOURCE_H
 #define CUPLUG_INTERNAL_SOURCE_H
 
+#include <cuplug/loop.h>
 #include <internal/define.h>
 
 CUPLUG__BEGIN_C
 
-/* Arrays of one compiled loop, outputs included. */
-#define CUPLUG_MAX_LOOP_ARRAYS 32
+_Static_assert(CUPLUG_MAX_LOOP_ARRAYS == CUPLUG_MAX_ARGUMENTS, "any call may be a loop");
 
 /* What code is wanted for. Compared byte by byte. */
 typedef struct cuplug_variant {
+  uint64_t still;  /* CUDA, element-wise: bit k: array k stands still in the last dimension */
+  uint64_t fixed;  /* CUDA reductions: it stands still along the reduced loop */
+  uint64_t near;   /* CUDA element-wise, in lines: it goes on by 1 there */
+  uint64_t across; /* CUDA element-wise, in tiles: it goes through one */
   int32_t device;  /* the number of a GPU; -1: the host */
-  uint32_t still;  /* CUDA, element-wise: bit k: array k stands still in the last dimension */
-  uint32_t fixed;  /* CUDA reductions: it stands still along the reduced loop */
-  uint32_t near;   /* CUDA element-wise, in lines: it goes on by 1 there */
-  uint32_t across; /* CUDA element-wise, in tiles: it goes through one */
   uint16_t types[CUPLUG_MAX_LOOP_ARRAYS]; /* dtype of each array: code << 8 | bits */
   uint8_t n_arrays;
   uint8_t width;     /* CUDA: elements of an array that are loaded at once */
@@ -57,7 +57,7 @@ typedef struct cuplug_source {
   uint32_t has_identity;      /* reductions: 1: that of nothing is known */
   uint32_t columns_below;     /* reductions on the host: shorter rows are walked side by side */
   uint32_t n_outputs;         /* reductions and scans */
-  uint32_t raw;               /* element-wise: bit k: code reads array k wherever it likes */
+  uint64_t raw;               /* element-wise: bit k: code reads array k wherever it likes */
   uint32_t work;              /* element-wise: CUDA: functions such as exp that an element takes */
   uint32_t n_sizes;
   const cuplug_term *sizes; /* element-wise: numbers that code is given behind the scalars */

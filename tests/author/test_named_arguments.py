@@ -129,6 +129,24 @@ def test_what_the_signature_says_compiles(signature, compiler, tmp_path):
     compile_library([*compiler_command(compiler), str(source)])
 
 
+@pytest.mark.parametrize("types", ["", "(T), "])
+@pytest.mark.parametrize("n", [1, 29, 32, 33, 63])
+def test_an_entry_lists_as_many_names_as_there_are_arrays(n, types, tmp_path):
+    names = [f"a{k}" for k in range(n)]
+    dtype = "T" if types else "float32"
+    where = " where T: float32" if types else ""
+    signature = f"f({', '.join(f'{x}: {dtype}[n]' for x in names)}) -> {dtype}[n]{where}"
+    entry = f"(f, {types}{', '.join(names)}, out) {{ out[0] = a0[0]; return CUPLUG_OK; }}"
+    text = f"""#include <cuplug/plugin.hpp>
+CUPLUG_TYPED_HOST_OPERATOR(f, "{signature}", "F.");
+CUPLUG_HOST_ENTRY{entry}
+"""
+    path = tmp_path / "f.cpp"
+    path.write_text(text)
+    command = ["g++", *OPTIONS, "-fsyntax-only", path]
+    subprocess.run(command, check=True, capture_output=True)
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_differs_from_the_signature_does_not_compile(what, compiler, tmp_path):

@@ -37,7 +37,7 @@ static void check_divisors(void) {
 
 /* A walk of an input and an output of float32, whose strides and sizes are given; two dimensions.
  */
-static long long strides[65][32];
+static long long strides[65][CUPLUG_MAX_LOOP_ARRAYS];
 static cuplug_loop loop;
 static cuplug_cut cut;
 static char memory[64] __attribute__((aligned(64)));

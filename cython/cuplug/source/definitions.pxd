@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Declarations of <internal/source.h>.
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from cuplug.base.core cimport cuplug_error
 from cuplug.base.core_call cimport cuplug_call, cuplug_frame, cuplug_term
@@ -9,11 +9,11 @@ from cuplug.base.core_call cimport cuplug_call, cuplug_frame, cuplug_term
 cdef extern from "internal/source.h" nogil:
     ctypedef struct cuplug_variant:
         int32_t device
-        uint32_t still
-        uint32_t fixed
-        uint32_t near
-        uint32_t across
-        uint16_t types[32]
+        uint64_t still
+        uint64_t fixed
+        uint64_t near
+        uint64_t across
+        uint16_t types[64]
         uint8_t n_arrays
         uint8_t width
         uint8_t unroll
@@ -43,7 +43,7 @@ cdef extern from "internal/source.h" nogil:
         uint32_t has_identity
         uint32_t columns_below
         uint32_t n_outputs
-        uint32_t raw
+        uint64_t raw
         uint32_t work
         uint32_t n_sizes
         const cuplug_term *sizes

@@ -165,10 +165,12 @@ def _cuda_walk(variant: Variant, tile_side: int) -> str:
     """Return the call of what <cuplug/walk.cuh> has for the elements' layout."""
     index = "unsigned" if variant.ndim and not variant.wide else "int64_t"
     if variant.walk == PACKS:
-        sizes = f"{variant.width}, {variant.unroll}, {variant.ndim}, {variant.still}u, {index}"
+        sizes = f"{variant.width}, {variant.unroll}, {variant.ndim}, {variant.still}ull, {index}"
         return f"walks::in_packs<{sizes}>(c, n, sizes, steps);"
     if variant.walk == TILES:
-        sizes = f"{tile_side}, {variant.width}, {variant.across}u, {variant.ndim}"
+        sizes = f"{tile_side}, {variant.width}, {variant.across}ull, {variant.ndim}"
         return f"walks::in_tiles<{sizes}>(c, n, cut, sizes, steps);"
     sizes = f"{variant.width}, {variant.unroll}, {variant.ndim}, {index}"
-    return f"walks::in_lines<{sizes}>(c, n, cut, sizes, steps, {variant.near}u, {variant.still}u);"
+    return (
+        f"walks::in_lines<{sizes}>(c, n, cut, sizes, steps, {variant.near}ull, {variant.still}ull);"
+    )

@@ -104,8 +104,8 @@ constexpr bool ALONE = {"true" if variant.alone else "false"};
 constexpr bool FLAT = {"true" if variant.flat else "false"};
 constexpr bool FEW = {"true" if variant.few else "false"};
 constexpr bool STORES_PACKS = {"true" if variant.stores else "false"};
-constexpr unsigned STILL = {variant.still}; /* bit k: array k stands still within packs */
-constexpr unsigned FIXED = {variant.fixed}; /* and along the reduced loop */
+constexpr unsigned long long STILL = {variant.still}ull; /* bit k: array k stands still within packs */
+constexpr unsigned long long FIXED = {variant.fixed}ull; /* and along the reduced loop */
 typedef {index} index;
 struct cuplug_places {{ {packs} }};
 {op.element(variant, "p.{}.value[at]")}
