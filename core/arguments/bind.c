@@ -192,6 +192,15 @@ static inline int finish(cuplug_operator *op, cuplug_frame *f, int64_t most_byte
   return CUPLUG_OK;
 }
 
+/* Of several overloads, says which one an error is about. Returns `status`. */
+CUPLUG__COLD static int name_overload(const cuplug_operator *op, const cuplug__overload *o,
+                                      int status, cuplug_error *error) {
+  if (op->n_overloads > 1)
+    cuplug__append(error, " (the nearest of %u signatures: %.200s)", op->n_overloads,
+                   o->signature->text);
+  return status;
+}
+
 /* No overload fits: says why of the one that came furthest. */
 CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_error *error) {
   const uint32_t first = row_from(op, m, 0);
@@ -211,10 +220,7 @@ CUPLUG__COLD static int report(cuplug_operator *op, cuplug__match *m, cuplug_err
   if (!status) status = reshape(m, o);
   if (!status)
     return finish(op, m->frame, m->most_bytes, best); /* the arguments have changed meanwhile */
-  if (op->n_overloads > 1)
-    cuplug__append(error, " (the nearest of %u signatures: %.200s)", op->n_overloads,
-                   o->signature->text);
-  return status;
+  return name_overload(op, o, status, error);
 }
 
 /* Whether the scalars and in-out arrays fit as well where the other arrays are like those of a
@@ -258,10 +264,7 @@ static __attribute__((noinline)) int match_rows(cuplug_operator *op, const cuplu
   return report(op, &m, error);
 }
 
-static inline __attribute__((always_inline)) int bind(cuplug_operator *op,
-                                                      const cuplug_argument *args, uint32_t n_args,
-                                                      uint32_t needs_memory, cuplug_frame *frame,
-                                                      cuplug_error *error) {
+static inline void start_frame(cuplug_operator *op, cuplug_frame *frame, cuplug_error *error) {
   cuplug__clear(error);
   frame->op = op;
   frame->stream = NULL;
@@ -270,6 +273,13 @@ static inline __attribute__((always_inline)) int bind(cuplug_operator *op,
   frame->keep_scratch = NULL;
   frame->user = NULL;
   frame->staged = 0;
+}
+
+static inline __attribute__((always_inline)) int bind(cuplug_operator *op,
+                                                      const cuplug_argument *args, uint32_t n_args,
+                                                      uint32_t needs_memory, cuplug_frame *frame,
+                                                      cuplug_error *error) {
+  start_frame(op, frame, error);
   const cuplug__known *known = cuplug__recall(op, args, n_args, frame);
   if (known && (known->is_settled || fits_too(op, args, n_args, frame, known)))
     return finish(op, frame, known->most_bytes, known->row);
@@ -279,6 +289,21 @@ static inline __attribute__((always_inline)) int bind(cuplug_operator *op,
 int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                 cuplug_frame *frame, cuplug_error *error) {
   return bind(op, args, n_args, 1, frame, error);
+}
+
+int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *args, uint32_t n_args,
+                    uint32_t needs_memory, cuplug_frame *frame, int32_t *n_matched,
+                    cuplug_error *error) {
+  const cuplug__overload *o = &op->overloads[row];
+  cuplug__match m = {.args = args, .n_args = n_args, .needs_memory = needs_memory};
+  start_frame(op, frame, error);
+  m.frame = frame;
+  m.error = error;
+  int status = match_overload(&m, o);
+  if (!status && m.inout_mask) status = check_inout(&m);
+  if (!status) status = reshape(&m, o);
+  *n_matched = m.n_matched;
+  return status ? name_overload(op, o, status, error) : finish(op, frame, m.most_bytes, row);
 }
 
 int cuplug__bind_shapes(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,

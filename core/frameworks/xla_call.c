@@ -173,7 +173,11 @@ static int take_results(const run *r, cuplug_frame *f, cuplug_error *error) {
 /* Apart from what calls it, whose stack frame is large, too. */
 __attribute__((noinline)) static int run_bound(const run *r, cuplug_error *error) {
   cuplug_frame frame;
-  int status = cuplug_bind(r->plan->op, r->args, r->plan->n_args, &frame, error);
+  const cuplug__xla_plan *p = r->plan;
+  int32_t n_matched;
+  int status =
+      p->row ? cuplug_bind_row(p->op, p->row - 1, r->args, p->n_args, 1, &frame, &n_matched, error)
+             : cuplug_bind(p->op, r->args, p->n_args, &frame, error);
   if (!status) status = take_results(r, &frame, error);
   if (status) return status;
   frame.device = r->device;

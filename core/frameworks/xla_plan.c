@@ -254,6 +254,14 @@ static int read_arguments(reader *r) {
   return status;
 }
 
+static int read_row(reader *r) {
+  const uint64_t row = find_number(r->attributes, "row");
+  r->plan->row = (uint32_t)row;
+  return row > cuplug_operator_n_rows(r->plan->op)
+             ? damaged(r->error, "its operator has no such row")
+             : CUPLUG_OK;
+}
+
 int cuplug__xla_make_plan(const cuplug__xla_attributes *attributes, cuplug__xla_plan **plan,
                           cuplug_error *error) {
   cuplug__clear(error);
@@ -262,6 +270,7 @@ int cuplug__xla_make_plan(const cuplug__xla_attributes *attributes, cuplug__xla_
   cuplug__xla_scratch_init(&(*plan)->scratch);
   reader r = {.attributes = attributes, .texts = (*plan)->texts, .plan = *plan, .error = error};
   int status = find_operator(attributes, &(*plan)->op, error);
+  if (!status) status = read_row(&r);
   if (!status) status = read_arguments(&r);
   if (!status) return CUPLUG_OK;
   cuplug__xla_free_plan(*plan);

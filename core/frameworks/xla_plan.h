@@ -15,6 +15,7 @@ typedef struct cuplug__xla_place {
 
 typedef struct cuplug__xla_plan {
   cuplug_operator *op;
+  uint32_t row; /* 1 + the only one that is to take the arguments; 0: any */
   uint32_t n_args, n_operands, n_items;
   cuplug_argument args[CUPLUG_MAX_ARGUMENTS];     /* arrays without their tensors */
   uint32_t first_items[CUPLUG_MAX_ARGUMENTS];     /* of those that are lists of arrays */

@@ -71,6 +71,13 @@ struct cuplug_frame {
 CUPLUG_API int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uint32_t n_args,
                            cuplug_frame *frame, cuplug_error *error);
 
+/* The same against one row alone, for arguments that were given by its parameters' names: other
+ * rows may call them otherwise. Without `needs_memory` arrays stand for others, and the frame is
+ * not to be run. *n_matched: how many parameters fitted. [thread-safe] [no-cuda] */
+CUPLUG_API int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *args,
+                               uint32_t n_args, uint32_t needs_memory, cuplug_frame *frame,
+                               int32_t *n_matched, cuplug_error *error);
+
 /* What of copy_mask cannot do without copies, with `device` as it is now: arrays of the host that
  * go through a GPU, or that the host entry is given in blocks, are put in order on their way.
  * [thread-safe] */

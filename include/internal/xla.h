@@ -7,6 +7,7 @@
  *     operator    "plugin.operator", as cuplug_find takes it; or
  *     address     that of an operator made in memory, an integer, and
  *     process     the number given to cuplug_xla_begin, without which the address means nothing
+ *     row         1 + the only row that is to take the arguments, an integer; without it any may
  *     arguments   a letter for each argument, in the order of the signature's parameters:
  *                 a  an array: the next operand         t  a scalar: the next operand, which is
  * read v  a value: the next attribute of     c  a complex value: an attribute of two those called

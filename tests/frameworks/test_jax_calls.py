@@ -361,3 +361,23 @@ def test_calls_of_cuplug_ops_are_handed_on(device):
         same(jax.jit(cuplug.ops.relu)(x), jnp.maximum(x, 0))
         same(jax.vmap(cuplug.ops.relu)(x[:, None]), jnp.maximum(x, 0)[:, None])
         same(jax.grad(lambda x: cuplug.ops.relu(x).sum())(x), (x > 0).astype(x.dtype))
+
+
+def test_keywords_of_overloads_that_name_arguments_differently(build_plugin, host):
+    plugin = cuplug.load(build_plugin(FIXTURES / "renamed.c", "renamed"))
+    swapped, longer = Function(plugin.swapped), Function(plugin.longer)
+    for dtype, wanted in (("float32", [1, 2.5, 1.5]), ("float64", [2, 2.5, 1.5])):
+        x = jnp.ones(3, dtype)
+        assert swapped(x, low=1.5, high=2.5).tolist() == wanted
+        assert swapped(high=2.5, x=x, low=1.5).tolist() == wanted
+        assert jax.jit(lambda x, a: swapped(x, low=a, high=2.5))(x, 1.5).tolist() == wanted
+    x = jnp.ones(3, "float32")
+    assert Function(plugin.renamed)(x, shift=2.0).tolist() == [2, 2, 0]
+    assert longer(x, lr=0.5).tolist() == [1, 0.5, 0]
+    assert longer(x, x, lr=0.5).tolist() == longer(x, lr=0.5, master=x).tolist() == [2, 0.5, 0]
+    assert (
+        jax.vmap(lambda x: longer(x, x, lr=0.5))(jnp.ones((2, 3), "float32")).tolist()
+        == [[2, 0.5, 0]] * 2
+    )
+    with pytest.raises(TypeError, match="lr"):
+        longer(x, 0.5, lr=0.5)

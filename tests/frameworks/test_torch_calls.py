@@ -363,3 +363,18 @@ def test_cuplug_ops_take_arrays_of_numpy_beside_tensors_that_require_grad():
 def test_signatures_name_what_a_call_takes():
     assert str(inspect.signature(relu)) == "(x)"
     assert str(inspect.signature(gather)) == "(*args)"
+
+
+def test_keywords_of_overloads_that_name_arguments_differently(build_plugin):
+    plugin = cuplug.load(build_plugin(FIXTURES / "renamed.c", "renamed"))
+    for dtype, row in ((torch.float32, 1), (torch.float64, 2)):
+        x = torch.ones(3, dtype=dtype)
+        for f in (Function(plugin.swapped), plugin.swapped):
+            assert f(x, low=1.5, high=2.5).tolist() == [row, 2.5, 1.5]
+            assert f(x, 1.5, 2.5).tolist() == [row, *([2.5, 1.5], [1.5, 2.5])[row - 1]]
+    x = torch.ones(3)
+    for longer in (Function(plugin.longer), plugin.longer):
+        assert longer(x, lr=0.5).tolist() == [1, 0.5, 0]
+        assert longer(x, x, lr=0.5).tolist() == [2, 0.5, 0]
+    for renamed in (Function(plugin.renamed), plugin.renamed):
+        assert renamed(x, shift=2.0).tolist() == [2, 2, 0]

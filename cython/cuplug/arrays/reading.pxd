@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from cuplug.base.core cimport CUPLUG_MAX_NDIM, cuplug_argument, cuplug_tensor
 from cuplug.arrays.kinds cimport array_kind
@@ -22,6 +22,7 @@ ctypedef struct reading:
     bint has_strided_torch
     cuplug_tensor layout  # of outputs, where arrays of several dimensions were made one; ndim 0: none
     bint is_stale  # what was read: code whose author is unknown, in Python, has run since
+    int32_t row  # the one whose parameters' names the arguments were given by; -1: any
     bint takes_specs  # descriptions stand for arrays: nothing is run
     PyObject *handed_to  # borrowed: the name of the one that one of the arrays is to be handed to
     PyObject *kept  # owned: what must live until the call is over; NULL or a list
@@ -43,6 +44,7 @@ cdef inline void start_reading(reading *r) noexcept:
     r.has_strided_torch = False
     r.layout.ndim = 0
     r.is_stale = False
+    r.row = -1
     r.takes_specs = False
     r.handed_to = NULL
     r.kept = NULL

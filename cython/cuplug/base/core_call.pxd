@@ -114,6 +114,10 @@ cdef extern from "internal/frame.h" nogil:
         cuplug_operator *op, const cuplug_argument *args, uint32_t n_args, cuplug_frame *frame,
         cuplug_error *error
     )
+    int cuplug_bind_row(
+        cuplug_operator *op, uint32_t row, const cuplug_argument *args, uint32_t n_args,
+        uint32_t needs_memory, cuplug_frame *frame, int32_t *n_matched, cuplug_error *error
+    )
     int32_t cuplug_wanted_shape(const cuplug_frame *frame, uint32_t k, int64_t *shape)
     void cuplug_copy_input(const cuplug_frame *frame, uint32_t k, void *to)
     int cuplug_set_output(

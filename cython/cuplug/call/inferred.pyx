@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a call would give, without a call."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from cuplug.arrays.reading cimport reading, store
 from cuplug.base.core cimport (
@@ -11,7 +11,7 @@ from cuplug.base.core cimport (
     cuplug_operator,
     cuplug_tensor,
 )
-from cuplug.base.core_call cimport CUPLUG_MAX_ARGUMENTS
+from cuplug.base.core_call cimport CUPLUG_MAX_ARGUMENTS, cuplug_bind_row, cuplug_frame
 from cuplug.base.status cimport raise_error
 from cuplug.call.run cimport settle_arguments
 
@@ -25,11 +25,24 @@ cdef object infer_outputs(cuplug_operator *op, reading *r, uint32_t n):
     cdef uint32_t row = 0, n_outputs = CUPLUG_MAX_ARGUMENTS
     cdef int64_t *sizes = store(r, CUPLUG_MAX_ARGUMENTS * CUPLUG_MAX_NDIM)
     settle_arguments(op, r, n, 0)
+    if r.row >= 0:
+        return infer_row(op, r, n)
     if cuplug_infer(
         op, r.args, n, &row, outputs, <int64_t (*)[CUPLUG_MAX_NDIM]>sizes, &n_outputs, &error
     ):
         raise_error(&error)
     return Inferred(row, tuple([to_spec(&outputs[k]) for k in range(n_outputs)]))
+
+
+cdef object infer_row(cuplug_operator *op, reading *r, uint32_t n):
+    """Of the one row whose names the arguments were given by."""
+    cdef cuplug_frame frame
+    cdef cuplug_error error
+    cdef int32_t n_matched = 0
+    if cuplug_bind_row(op, <uint32_t>r.row, r.args, n, 0, &frame, &n_matched, &error):
+        raise_error(&error)
+    outputs = [to_spec(&frame.tensors[k]) for k in range(frame.n_inputs, frame.n_tensors)]
+    return Inferred(r.row, tuple(outputs))
 
 
 cdef object to_spec(const cuplug_tensor *x):

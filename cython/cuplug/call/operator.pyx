@@ -10,7 +10,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from cpython.sequence cimport PySequence_Fast_ITEMS
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from libc.stdint cimport int32_t, uint32_t
+from libc.stdint cimport uint32_t
 
 from cuplug.arguments.inputs cimport read_arguments, read_keyword
 from cuplug.base.core cimport (
@@ -18,11 +18,9 @@ from cuplug.base.core cimport (
     cuplug_load_code,
     cuplug_error,
     cuplug_operator,
-    cuplug_operator_n_rows,
     cuplug_operator_name,
     cuplug_operator_path,
     cuplug_operator_plugin,
-    cuplug_operator_row,
     cuplug_operator_version,
     cuplug_reload,
 )
@@ -30,15 +28,13 @@ from cuplug.base.core_call cimport (
     cuplug_define,
     cuplug_definition,
     cuplug_definition_row,
-    cuplug_operator_signature,
-    cuplug_signature,
 )
 from cuplug.arrays.reading cimport MAX_ARGUMENTS, note_code, reading, start_reading
 from cuplug.call.described cimport Described
 from cuplug.call.inferred cimport infer_outputs
+from cuplug.call.overloads cimport choose_overload, names_of
 from cuplug.call.run cimport run_operator
 from cuplug.base.status cimport raise_error
-from cuplug.base.texts cimport to_str
 from cuplug.cuda.streams cimport parse_stream
 from cuplug.base.vectorcall cimport (
     PyVectorcall_Call,
@@ -224,10 +220,8 @@ cdef Operator define(
 
 
 cdef int take_operator(Operator self, cuplug_operator *op) except -1:
-    positions = parameter_positions(op)
-    names = tuple([sys.intern(name) for name in positions])
-    places = bytes(positions.values())
-    self.names, self.positions, self.op = names, places, op
+    names, positions, differ = names_of(op)
+    self.names, self.positions, self.differ, self.op = names, positions, differ, op
     return 0
 
 
@@ -271,19 +265,6 @@ def living_paths():
         if is_of_plugin(op):
             found.add(op.path)
     return found
-
-
-cdef dict parameter_positions(const cuplug_operator *op):
-    """Where a keyword belongs; the first overload that has a name decides."""
-    cdef const cuplug_signature *s
-    cdef uint32_t k
-    cdef int i
-    positions = {}
-    for k in range(cuplug_operator_n_rows(op)):
-        s = cuplug_operator_signature(op, k)
-        for i in range(s.n_parameters):
-            positions.setdefault(to_str(s.parameters[i].name), i)
-    return positions
 
 
 cdef object call_operator(
@@ -338,6 +319,7 @@ cdef int read_keywords(
     cdef Py_ssize_t k
     cdef uint32_t at, n_given = n
     cdef PyObject *name
+    cdef list names = [] if self.differ else None
     for k in range(PyTuple_GET_SIZE(<tuple>keywords)):
         name = PyTuple_GET_ITEM(<tuple>keywords, k)
         at = position_of(self, name)
@@ -348,6 +330,8 @@ cdef int read_keywords(
         elif at == STREAM:
             r.given_stream = parse_stream(self.name, <object>values[k])
             note_code(r)
+        elif self.differ:
+            read_named(self, r, n, names, name, values[k])
         else:
             if at < n_given and r.args[at].kind != CUPLUG_ARGUMENT_ABSENT:
                 refuse_twice(self, <object>name)
@@ -356,7 +340,17 @@ cdef int read_keywords(
                 r.args[n_given].flags = 0
                 n_given += 1
             read_keyword(values[k], r, at)
-    return n_given
+    return choose_overload(self.op, r, n, names) if names else n_given
+
+
+cdef int read_named(
+    Operator self, reading *r, uint32_t n, list names, PyObject *name, PyObject *value
+) except -1:
+    """Behind those by position, in the order of the call: overloads differ in theirs."""
+    n += <uint32_t>len(names)
+    check_number(self, n + 1)
+    names.append(<object>name)
+    return read_keyword(value, r, n)
 
 
 cdef inline int position_of(Operator self, PyObject *name) except -1:

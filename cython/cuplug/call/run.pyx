@@ -32,6 +32,7 @@ from cuplug.base.core cimport (
 from cuplug.base.core_call cimport (
     CUPLUG_PARAMETER_SCALAR,
     cuplug_bind,
+    cuplug_bind_row,
     cuplug_check_place,
     cuplug_frame,
     cuplug_operator_signature,
@@ -134,14 +135,14 @@ cdef object run_operator(
         settle_arguments(op, r, n, n_given)  # no code of others runs from here on
     if r.has_strided_torch and out == NULL:
         flatten(r, op, n)
-    if cuplug_bind(op, r.args, n, &frame, &error):
+    if bind_arguments(op, r, n, &frame, &error):
         if r.layout.ndim and restore(r, n):  # for the message
-            cuplug_bind(op, r.args, n, &frame, &error)
+            bind_arguments(op, r, n, &frame, &error)
         raise_error(&error)
     if place.type or has_default or not frame.home.type:
         choose_device(&frame, place)
     if frame.copy_mask and make_copies(r, &frame):
-        if cuplug_bind(op, r.args, n, &frame, &error):
+        if bind_arguments(op, r, n, &frame, &error):
             raise_error(&error)
         choose_device(&frame, place)
     n_outputs = frame.n_tensors - frame.n_inputs
@@ -177,6 +178,15 @@ cdef object run_operator(
     if r.first_kind != NULL and r.first_kind.protocol == DLPACK:
         result = finish_outputs(r, frame.signature.name, result, n, out)
     return result if type(result) is not list else as_returned(result, frame.signature)
+
+
+cdef inline int bind_arguments(
+    cuplug_operator *op, reading *r, uint32_t n, cuplug_frame *frame, cuplug_error *error
+) noexcept:
+    cdef int32_t n_matched = 0
+    if r.row < 0:
+        return cuplug_bind(op, r.args, n, frame, error)
+    return cuplug_bind_row(op, <uint32_t>r.row, r.args, n, 1, frame, &n_matched, error)
 
 
 cdef int settle_arguments(cuplug_operator *op, reading *r, uint32_t n, uint32_t n_given) except -1:
@@ -338,7 +348,7 @@ cdef object finish_outputs(
 
 cdef int unwrap_scalar_arrays(cuplug_operator *op, reading *r, uint32_t n) except -1:
     """NumPy arrays without dimensions stand for scalars where the parameter is one."""
-    cdef const cuplug_signature *s = cuplug_operator_signature(op, 0)
+    cdef const cuplug_signature *s = cuplug_operator_signature(op, <uint32_t>max(r.row, 0))
     cdef uint32_t i
     for i in range(min(n, <uint32_t>s.n_parameters)):
         if (

@@ -21,7 +21,7 @@ from cuplug.frameworks.jax_handler import address_of
 from cuplug.signature.signature import Parameter, Signature, parse, signatures_of
 from cuplug.signature.worked_out import names_in_sizes
 
-__all__ = ["ABSENT", "Call", "keyword_at", "read_call", "rows_of", "texts_of"]
+__all__ = ["ABSENT", "Call", "keyword_at", "read_call", "read_values", "rows_of", "texts_of"]
 
 ABSENT: Any = object()  # in place of an argument that has its default
 _OWN = ("out", "device", "stream")  # keywords of calls outside of JAX
@@ -49,6 +49,7 @@ class Call:
     operator: Operator
     leaves: tuple[Leaf, ...]
     address: int  # another one when the operator was reloaded
+    row: int = -1  # the only one whose names the arguments were given by; -1: any
 
     def __repr__(self) -> str:
         return f"{self.operator.plugin}.{self.operator.name}({self.letters})"
@@ -162,14 +163,26 @@ def read_call(
     operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[Call, list[Any]]:
     """Return what a call is, and its operands."""
+    return _read_all(operator, -1, _in_order(operator, args, keywords))
+
+
+def read_values(operator: Operator, row: int, given: dict[str, Any]) -> tuple[Call, list[Any]]:
+    """Return the same of arguments by the names of one row."""
+    names = [x.name for x in rows_of(operator)[row].parameters]
+    last = max((k for k, name in enumerate(names) if name in given), default=-1)
+    return _read_all(operator, row, [given.get(name, ABSENT) for name in names[: last + 1]])
+
+
+def _read_all(operator: Operator, row: int, values: list[Any]) -> tuple[Call, list[Any]]:
     operands: list[Any] = []
-    given = enumerate(_in_order(operator, args, keywords))
+    given = enumerate(values)
     leaves = tuple(_read(operator, k, value, operands) for k, value in given)
     letters = [(k, letter) for k, leaf in enumerate(leaves) for letter in leaf.letters]
     places = [k for k, letter in letters if letter in "at"]
     if all(letter != "t" for _, letter in letters):
-        operands = list(_strengthen(rows_of(operator), operands, places))
-    return Call(operator, leaves, address_of(operator)), operands
+        rows = rows_of(operator) if row < 0 else rows_of(operator)[row : row + 1]
+        operands = list(_strengthen(rows, operands, places))
+    return Call(operator, leaves, address_of(operator), row), operands
 
 
 def _in_order(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:

@@ -161,7 +161,8 @@ def _target(call: Call) -> str:
 
 
 def _attributes(call: Call) -> dict[str, Any]:
-    return {**_known_as(call), "arguments": call.letters, **call.constants()}
+    row = {"row": numpy.int64(call.row + 1)} if call.row >= 0 else {}
+    return {**_known_as(call), **row, "arguments": call.letters, **call.constants()}
 
 
 def _known_as(call: Call) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from cuplug.call.named import outputs_class
 from cuplug.call.operator import Operator
 from cuplug.call.pickled import OperatorFunction, PickledOperator
 from cuplug.frameworks import jax_gradient  # noqa: F401  (its rules)
-from cuplug.frameworks.jax_arguments import Call, read_call, rows_of, texts_of
+from cuplug.frameworks.jax_arguments import Call, rows_of, texts_of
 from cuplug.frameworks.jax_call import bind
+from cuplug.frameworks.jax_overloads import read
 from cuplug.signature.call_signature import to_inspect
 from cuplug.signature.gradient import results_of
 from cuplug.signature.signature import parse
@@ -41,7 +42,7 @@ class Function(OperatorFunction):
         self.__signature__ = to_inspect(operator.signatures, is_own=False)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        call, operands = read_call(self.operator, args, keywords)
+        call, operands = read(self.operator, args, keywords)
         if any(isinstance(x, jax.core.Tracer) for x in operands) or not operands:
             return _apply(*operands, call=call)
         if _finds_sizes(texts_of(self.operator)):

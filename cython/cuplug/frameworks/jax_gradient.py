@@ -17,8 +17,9 @@ import jax
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 
-from cuplug.frameworks.jax_arguments import ABSENT, Call, read_call, rows_of
+from cuplug.frameworks.jax_arguments import ABSENT, Call, rows_of
 from cuplug.frameworks.jax_call import bind, call_p, like
+from cuplug.frameworks.jax_overloads import read
 from cuplug.frameworks.jax_shapes import infer
 from cuplug.lookup.gradient import find_gradient
 from cuplug.signature.gradient import Gradient, linear_names
@@ -169,7 +170,7 @@ def _pull_back(
         else:
             is_left_out = k >= len(given) or given[k] is ABSENT
             arguments[name] = defaults[k] if is_left_out else given[k]
-    made = bind(*read_call(operator, (), arguments))
+    made = bind(*read(operator, (), arguments))
     numbers = _operands_of(call)
     pairs = zip(gradient.targets, made, strict=True)
     return {

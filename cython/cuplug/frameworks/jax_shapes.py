@@ -80,7 +80,17 @@ def _spec(call: Call, aval: Any, is_read: bool) -> Any:
 
 
 def _ask(call: Call, arguments: list[Any]) -> Inferred:
-    """By position up to the first argument that is left out, and by name behind it."""
+    """By position up to the first argument that is left out, and by name behind it.
+
+    Of one row alone all are by its names: another that has the same ones must not take them.
+    """
+    if call.row >= 0:
+        names = [x.name for x in rows_of(call.operator)[call.row].parameters]
+        pairs = zip(names, arguments, strict=False)
+        found = call.operator.infer(**{name: x for name, x in pairs if x is not ABSENT})
+        if found.row != call.row:
+            raise TypeError(f"{call.operator.name}: another overload takes these arguments")
+        return found
     n = next((k for k, x in enumerate(arguments) if x is ABSENT), len(arguments))
     later = [(k, x) for k, x in enumerate(arguments) if k > n and x is not ABSENT]
     keywords = {keyword_at(call.operator, k): x for k, x in later}
@@ -90,6 +100,8 @@ def _ask(call: Call, arguments: list[Any]) -> Inferred:
 def _walk(call: Call, arguments: list[Any]) -> Inferred:
     error = Misfit("there are no signatures")
     for row, signature in enumerate(rows_of(call.operator)):
+        if call.row not in (row, -1):
+            continue
         try:
             outputs = walk([signature], _filled(signature, arguments), _JaxSizes()).outputs
         except Misfit as misfit:

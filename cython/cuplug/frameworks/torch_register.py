@@ -17,11 +17,12 @@ from cuplug.call.named import named_outputs
 from cuplug.call.operator import Operator
 from cuplug.errors import NotFoundError
 from cuplug.frameworks.torch_batched import batched_rule
-from cuplug.frameworks.torch_fake import fake_kernel
+from cuplug.frameworks.torch_fake import fake_kernel, matched_row
 from cuplug.frameworks.torch_functions import is_available
 from cuplug.frameworks.torch_gradient import autograd_kernel, count_writes
 from cuplug.frameworks.torch_schema import Entry, Registered, overloads_of
 from cuplug.lookup.find import find
+from cuplug.signature.call_signature import are_alike, by_name
 from cuplug.signature.signature import signatures_of
 
 __all__ = ["hand_on", "register"]
@@ -85,11 +86,30 @@ def _define(operator: Operator) -> Registered:
         _library.define(full_name + x.text, tags=tags)
     arguments = [argument for x in overloads for argument in x.arguments]
     spelled = {x.name: x.spelled for x in arguments if x.name != x.spelled}
-    whole = Registered(operator, rows, getattr(torch.ops.cuplug, name), spelled)
+    choose = None if are_alike(operator.signatures) else _choose
+    whole = Registered(operator, rows, getattr(torch.ops.cuplug, name), spelled, choose)
     for x in overloads:
         entry = Entry(whole, x, getattr(whole.packet, x.name or "default"))
         _implement(f"{name}.{x.name}" if x.name else name, entry)
     return whole
+
+
+def _choose(
+    whole: Registered, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[Any, dict[str, Any]] | None:
+    """Return the overload of the first row that takes arguments, and them by its names."""
+    if torch.compiler.is_compiling():  # PyTorch chooses by the names
+        return None
+    for number, row in enumerate(whole.rows):
+        given = by_name(row, args, keywords)
+        if given is None:
+            continue
+        given = {name: x for name, x in given.items() if x is not None}
+        with contextlib.suppress(TypeError, ValueError):
+            if matched_row(whole, given)[0] == number:
+                found = next(x for x in overloads_of(whole.rows) if number in x.rows)
+                return getattr(whole.packet, found.name or "default"), given
+    return None
 
 
 def _free_name(operator: Operator) -> str:
@@ -135,6 +155,8 @@ def _implement_boxed(name: str, key: str, entry: Entry, kernel: Callable[..., An
     types = [_LETTERS.get(x.type) for x in entry.overload.arguments]
     if None in types or not entry.overload.has_tensor or not is_available():
         return False
+    if not are_alike(entry.whole.operator.signatures):  # arguments must be given by name
+        return False
     from cuplug.frameworks.torch_boxed import implement
 
     optional = [x.is_optional for x in entry.overload.arguments]
@@ -144,11 +166,12 @@ def _implement_boxed(name: str, key: str, entry: Entry, kernel: Callable[..., An
 
 def _kernel(entry: Entry) -> Callable[..., Any]:
     operator = entry.whole.operator
+    differ = not are_alike(operator.signatures)
 
     def kernel(*args: Any) -> Any:
         """Gradients are recorded by now: tensors that require them are as any other."""
         plain = [_without_grad(x) for x in args]
-        if any(x is None for x in plain):
+        if differ or any(x is None for x in plain):
             return _as_tensors(operator(**entry.named(plain)))
         return _as_tensors(operator(*plain))
 

@@ -9,7 +9,7 @@ out: where a signature allows None, that is its default.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from keyword import iskeyword
@@ -90,12 +90,17 @@ class Registered:
     rows: tuple[Signature, ...]
     packet: Any  # torch.ops.cuplug.<name>
     spelled: dict[str, str]  # the names of arguments that are others in PyTorch
+    # Where rows give names to other places: the overload that takes arguments, and these by name.
+    choose: Callable[..., tuple[Any, dict[str, Any]] | None] | None = None
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Call it as PyTorch's operator, with the names of the signature."""
+        packet, chosen = self.packet, self.choose and self.choose(self, args, keywords)
+        if chosen:
+            (packet, keywords), args = chosen, ()
         if self.spelled and keywords:
             keywords = {self.spelled.get(name, name): x for name, x in keywords.items()}
-        return self.packet(*args, **keywords)
+        return packet(*args, **keywords)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from inspect import Parameter, Signature
+from typing import Any
 
 from cuplug.signature import signature as signatures
 
@@ -31,6 +33,25 @@ def to_inspect(texts: Sequence[str], is_own: bool = True) -> Signature:
         return Signature([*overloads[0], *own])
     except ValueError:  # what Python does not have: a default before a parameter without one
         return some
+
+
+@cache
+def are_alike(texts: tuple[str, ...]) -> bool:
+    """Say whether overloads have the same parameter at each place."""
+    names = [[x.name for x in signatures.parse(text).parameters] for text in texts]
+    longest = max(names, key=len)
+    return all(row == longest[: len(row)] for row in names)
+
+
+def by_name(
+    signature: signatures.Signature, args: Sequence[Any], keywords: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return the arguments of a call by the names of one overload; None: it has not all of them."""
+    names = [x.name for x in signature.parameters]
+    given = dict(zip(names, args, strict=False))
+    if len(args) > len(names) or not keywords.keys() <= {*names} or keywords.keys() & given.keys():
+        return None
+    return given | dict(keywords)
 
 
 def _parameters(signature: signatures.Signature) -> list[Parameter]:
