@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lookup/not_found.h"
 
+#include "base/near.h"
 #include "base/status.h"
 #include "discovery/table.h"
 #include "lookup/listing.h"
@@ -27,35 +28,6 @@ typedef struct near_names {
   near_name names[MAX_NEAR];
 } near_names;
 
-static int least(int a, int b) { return a < b ? a : b; }
-
-int cuplug__edit_distance(const char *a, const char *b, int limit) {
-  size_t n_a = strlen(a), n_b = strlen(b);
-  int rows[3][CUPLUG_MAX_NAME + 1]; /* of the lengths i, i - 1 and i - 2 of a, in turns */
-  if (n_a > CUPLUG_MAX_NAME || n_b > CUPLUG_MAX_NAME) return limit + 1;
-  for (size_t j = 0; j <= n_b; j++) rows[0][j] = (int)j;
-  for (size_t i = 1; i <= n_a; i++) {
-    int *row = rows[i % 3], *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
-    row[0] = (int)i;
-    for (size_t j = 1; j <= n_b; j++) {
-      row[j] = least(before[j - 1] + (a[i - 1] != b[j - 1]), least(before[j], row[j - 1]) + 1);
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        row[j] = least(row[j], two_before[j - 2] + 1);
-    }
-  }
-  return rows[n_a % 3][n_b];
-}
-
-/* How far a name is from the one asked for; a longer or shorter form of it is near, too. */
-static int distance(const char *asked, const char *name) {
-  size_t n_asked = strlen(asked), n_name = strlen(name);
-  size_t n = n_asked < n_name ? n_asked : n_name;
-  if (n >= 3 && !strncmp(asked, name, n)) return 1;
-  int limit = n_asked < 5 ? 1 : 1 + (int)n_asked / 3;
-  int changes = cuplug__edit_distance(asked, name, limit);
-  return changes <= limit && (size_t)changes < n_asked ? changes : -1;
-}
-
 static void keep_near(near_names *near, int far, const char *text) {
   if (far < 0) return;
   for (int k = 0; k < near->n; k++)
@@ -75,10 +47,10 @@ static void collect_near(const cuplug__query *query, const cuplug_listing *listi
   for (size_t f = 0; f < listing->n_files; f++) {
     const cuplug_file *file = &listing->files[f];
     if (!cuplug__file_counts(file)) continue;
-    int plugin_far = *query->plugin ? distance(query->plugin, file->name) : 0;
+    int plugin_far = *query->plugin ? cuplug__name_distance(query->plugin, file->name) : 0;
     for (uint32_t k = 0; k < file->n_rows; k++) {
       cuplug__row_operator(&file->rows[k], op);
-      int far = distance(query->op, op);
+      int far = cuplug__name_distance(query->op, op);
       if (*query->plugin)
         snprintf(text, sizeof(text), "%s.%s", file->name, op);
       else

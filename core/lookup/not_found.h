@@ -17,8 +17,4 @@ typedef struct cuplug__query {
 int cuplug__fail_not_found(const cuplug__query *query, const cuplug_listing *listing,
                            cuplug_error *error);
 
-/* The number of changes of single characters, or exchanges of neighbours, between two names; where
- * one is too long, more than `limit`. */
-int cuplug__edit_distance(const char *a, const char *b, int limit);
-
 #endif

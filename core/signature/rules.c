@@ -2,6 +2,7 @@
 #include "signature/rules.h"
 
 #include "base/dtype.h"
+#include "base/near.h"
 #include "base/scalar.h"
 #include "base/status.h"
 #include "signature/formula.h"
@@ -222,10 +223,13 @@ static int check_default(const cuplug_signature *s, const cuplug_parameter *x) {
 static int check_type(const cuplug_signature *s, const cuplug_parameter *x, cuplug_error *error) {
   if (x->type_variable < 0) return CUPLUG_OK;
   const cuplug_type_variable *t = &s->variables[x->type_variable];
-  if (!t->dtypes)
+  if (!t->dtypes) {
+    const char *near = cuplug__near_dtype(t->name);
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                        "signature: '%s' is neither a dtype nor bound by 'where %s: ...'", t->name,
-                        t->name);
+                        "signature: '%s' is neither a dtype nor bound by 'where %s: ...'%s%s%s",
+                        t->name, t->name, near ? "; did you mean " : "", near ? near : "",
+                        near ? "?" : "");
+  }
   if (input_binds_variable(s, x->type_variable)) return CUPLUG_OK;
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                       "signature: no input array that is always given has the dtype %s", t->name);

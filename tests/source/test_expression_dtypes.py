@@ -92,3 +92,52 @@ def test_dtypes_are_mixed():
     is_set = cuplug.elementwise("is_set(x: T) -> bool", "x")
     assert is_set(np.array([0, 1j])).tolist() == [False, True]
     assert is_set(np.array([0, 0.1, np.nan])).tolist() == [False, True, True]
+
+
+MISSPELLED = {
+    "flaot32": "float32",
+    "Float32": "float32",
+    "half": "float16",
+    "double": "float64",
+    "itn64": "int64",
+    "bfloat61": "bfloat16",
+    "complex68": "complex64",
+    "f32": "float32",
+    "boolean": "bool",
+}
+
+
+@pytest.mark.parametrize("name", MISSPELLED)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda t: cuplug.elementwise(f"f(x: {t}) -> {t}", "x"),
+        lambda t: cuplug.elementwise(f"f(x: float32) -> {t}", "x"),
+        lambda t: cuplug.elementwise(f"f(x: {t}[...]) -> {t}[...]", "x"),
+        lambda t: cuplug.elementwise(f"f(x: T[...], a: {t}) -> T[...]", "x"),
+        lambda t: cuplug.elementwise(f"f(x: T, y: {t}) -> T where T: any", "x"),
+        lambda t: cuplug.reduction(f"f(x: {t}) -> {t}", reduce="a + b"),
+        lambda t: cuplug.reduction(f"f(x: {t}[...]) -> {t}[...]", reduce="a + b"),
+        lambda t: cuplug.scan(f"f(x: {t}) -> {t}", reduce="a + b"),
+        lambda t: cuplug.operator(
+            f"f(x: {t}[n])", arguments="x", host="void f(const double *x) {}"
+        ),
+    ],
+)
+def test_a_misspelled_dtype_is_no_type_variable(make, name):
+    with pytest.raises(cuplug.errors.SignatureError, match=f"did you mean {MISSPELLED[name]}"):
+        make(name)
+
+
+@pytest.mark.parametrize("name", ["T", "I", "T1", "U23"])
+def test_type_variables_that_nothing_binds(name):
+    f = cuplug.elementwise(f"f(x: {name}, y: {name}) -> {name}", "x + y")
+    assert f(np.arange(3), 2).tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize("name", ["t", "Out", "element", "TT"])
+def test_others_are_bound_by_where(name):
+    with pytest.raises(cuplug.errors.SignatureError, match=f"'{name}' is neither a dtype nor"):
+        cuplug.elementwise(f"f(x: {name}) -> {name}", "x")
+    f = cuplug.elementwise(f"f(x: {name}) -> {name} where {name}: any", "x + 1")
+    assert f(np.arange(3)).tolist() == [1, 2, 3]

@@ -13,7 +13,7 @@ cdef class Operator(Described):
     cdef vectorcallfunc vectorcall
     cdef tuple names  # of the parameters of all rows, interned
     cdef bytes positions  # of each name among the arguments
-    cdef bint differ  # overloads have names at other places: an argument's depends on which it is
+    cdef tuple rows  # of each overload, where a place has other names in others; else None
     cdef object made  # a PublicCall; of a plugin's, a function: what it is pickled as
     cdef object __weakref__
 

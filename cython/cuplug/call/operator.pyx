@@ -220,8 +220,8 @@ cdef Operator define(
 
 
 cdef int take_operator(Operator self, cuplug_operator *op) except -1:
-    names, positions, differ = names_of(op)
-    self.names, self.positions, self.differ, self.op = names, positions, differ, op
+    names, positions, rows = names_of(op)
+    self.names, self.positions, self.rows, self.op = names, positions, rows, op
     return 0
 
 
@@ -319,7 +319,7 @@ cdef int read_keywords(
     cdef Py_ssize_t k
     cdef uint32_t at, n_given = n
     cdef PyObject *name
-    cdef list names = [] if self.differ else None
+    cdef list names = [] if self.rows is not None else None
     for k in range(PyTuple_GET_SIZE(<tuple>keywords)):
         name = PyTuple_GET_ITEM(<tuple>keywords, k)
         at = position_of(self, name)
@@ -330,7 +330,7 @@ cdef int read_keywords(
         elif at == STREAM:
             r.given_stream = parse_stream(self.name, <object>values[k])
             note_code(r)
-        elif self.differ:
+        elif names is not None:
             read_named(self, r, n, names, name, values[k])
         else:
             if at < n_given and r.args[at].kind != CUPLUG_ARGUMENT_ABSENT:
@@ -340,7 +340,7 @@ cdef int read_keywords(
                 r.args[n_given].flags = 0
                 n_given += 1
             read_keyword(values[k], r, at)
-    return choose_overload(self.op, r, n, names) if names else n_given
+    return choose_overload(self.op, r, n, names, self.rows) if names else n_given
 
 
 cdef int read_named(

@@ -9,13 +9,12 @@ import sys
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint32_t
-from libc.string cimport memcpy, strcmp
+from libc.string cimport memcpy
 
 from cuplug.arrays.reading cimport MAX_ARGUMENTS, reading
 from cuplug.base.core cimport (
     CUPLUG_ARGUMENT_ABSENT,
     cuplug_argument,
-    cuplug_error,
     cuplug_operator,
     cuplug_operator_n_rows,
     cuplug_operator_name,
@@ -36,44 +35,36 @@ cdef tuple names_of(const cuplug_operator *op):
     cdef const cuplug_signature *s
     cdef uint32_t k
     cdef int i
-    positions = {}
+    positions, rows = {}, []
     for k in range(cuplug_operator_n_rows(op)):
         s = cuplug_operator_signature(op, k)
+        row = [sys.intern(to_str(s.parameters[i].name)) for i in range(s.n_parameters)]
+        rows.append(tuple(row))
         for i in range(s.n_parameters):
-            positions.setdefault(sys.intern(to_str(s.parameters[i].name)), i)
-    return tuple(positions), bytes(positions.values()), not are_alike(op)
+            positions.setdefault(row[i], i)
+    names, places = tuple(positions), bytes(positions.values())
+    return names, places, None if are_alike(rows) else tuple(rows)
 
 
-cdef bint are_alike(const cuplug_operator *op) noexcept:
+cdef bint are_alike(list rows):
     """Whether each place has one name in all overloads."""
-    cdef const cuplug_signature *longest = cuplug_operator_signature(op, 0)
-    cdef const cuplug_signature *s
-    cdef uint32_t k
-    cdef int i
-    for k in range(cuplug_operator_n_rows(op)):
-        s = cuplug_operator_signature(op, k)
-        for i in range(min(s.n_parameters, longest.n_parameters)):
-            if strcmp(s.parameters[i].name, longest.parameters[i].name):
-                return False
-        if s.n_parameters > longest.n_parameters:
-            longest = s
-    return True
+    longest = max(rows, key=len)
+    return all([row == longest[: len(row)] for row in rows])
 
 
 cdef uint32_t choose_overload(
-    cuplug_operator *op, reading *r, uint32_t n, list names
+    cuplug_operator *op, reading *r, uint32_t n, list names, tuple rows
 ) except? 0xFFFFFFFF:
     cdef cuplug_argument args[MAX_ARGUMENTS]
     cdef PyObject *objects[MAX_ARGUMENTS]
     cdef cuplug_frame frame
-    cdef cuplug_error error
     cdef int32_t n_matched = 0, n_best = 0
     cdef uint32_t k, n_given = n + <uint32_t>len(names)
     memcpy(args, r.args, n_given * sizeof(cuplug_argument))
     memcpy(objects, r.objects, n_given * sizeof(PyObject *))
     best, twice = None, None
-    for k in range(cuplug_operator_n_rows(op)):
-        places = places_of(cuplug_operator_signature(op, k), n, names)
+    for k in range(<uint32_t>len(rows)):
+        places = places_of(<tuple>rows[k], n, names)
         if type(places) is not list:
             twice = twice or places
             continue
@@ -81,7 +72,7 @@ cdef uint32_t choose_overload(
         r.row = <int32_t>k
         if r.n_scalar_arrays:
             settle_arguments(op, r, n_given, 0)
-        if not cuplug_bind_row(op, k, r.args, n_given, not r.takes_specs, &frame, &n_matched, &error):
+        if not cuplug_bind_row(op, k, r.args, n_given, not r.takes_specs, &frame, &n_matched, NULL):
             return n_given
         if best is None or n_matched > n_best:
             n_best, best = n_matched, (k, places)
@@ -91,22 +82,21 @@ cdef uint32_t choose_overload(
     return put_in_order(r, args, objects, best[1])
 
 
-cdef object places_of(const cuplug_signature *s, uint32_t n, list names):
+cdef object places_of(tuple row, uint32_t n, list names):
     """Which of the given arguments each parameter gets, -1: none, as a list up to the last one.
 
     None where the overload lacks a name; the name that an argument by position has already.
     """
-    cdef int i
-    places = list(range(n))
+    cdef Py_ssize_t i, k
+    cdef list places = [*range(n)]
     for k, name in enumerate(names):
-        for i in range(s.n_parameters):
-            if to_str(s.parameters[i].name) == name:
-                break
-        else:
+        if name not in row:
             return None
-        if <uint32_t>i < n:
+        i = row.index(name)
+        if i < n:
             return name
-        places += [-1] * (i + 1 - len(places))
+        while len(places) <= i:
+            places.append(-1)
         places[i] = n + k
     return places
 

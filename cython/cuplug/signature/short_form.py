@@ -2,7 +2,8 @@
 """Signatures of element-wise operators without brackets -> signatures for the core.
 
 In `leaky_relu(x: T, slope: T) -> T` each parameter is an array or a number, and arrays broadcast.
-Type variables that nothing binds stand for any dtype.
+Type variables that nothing binds stand for any dtype, if they are a capital letter, perhaps with a
+number behind it: other names may be misspelled dtypes, and the core's parser refuses them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ NUMBERS = ("int", "float", "complex", "str")
 
 _WHOLE = re.compile(r"\s*(\w+)\s*\((.*?)\)\s*(?:->(.*?))?\s*(?:\bwhere\b(.*))?", re.S)
 _PART = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")
+_VARIABLE = re.compile(r"[A-Z][0-9]*")
 _TYPE = re.compile(r":\s*([A-Za-z_]\w*)|->\s*\(?\s*([A-Za-z_]\w*)\s*\[")
 
 
@@ -60,7 +62,7 @@ def bind_types(text: str) -> str:
     if re.search(r"\bwhere\b", text):
         return text
     found = [first or second for first, second in _TYPE.findall(text)]
-    variables = [name for name in dict.fromkeys(found) if name not in (*DTYPES, *NUMBERS)]
+    variables = [name for name in dict.fromkeys(found) if _VARIABLE.fullmatch(name)]
     return f"{text} where {', '.join(f'{name}: any' for name in variables)}" if variables else text
 
 

@@ -104,7 +104,7 @@ constexpr bool ALONE = {"true" if variant.alone else "false"};
 constexpr bool FLAT = {"true" if variant.flat else "false"};
 constexpr bool FEW = {"true" if variant.few else "false"};
 constexpr bool STORES_PACKS = {"true" if variant.stores else "false"};
-constexpr unsigned long long STILL = {variant.still}ull; /* bit k: array k stands still within packs */
+constexpr unsigned long long STILL = {variant.still}ull; /* array k stands still in packs */
 constexpr unsigned long long FIXED = {variant.fixed}ull; /* and along the reduced loop */
 typedef {index} index;
 struct cuplug_places {{ {packs} }};
