@@ -91,9 +91,10 @@ $(BUILD)/core/%.o: core/%.c $(BUILD)/core.config
 # Their loops move elements of strided arrays.
 $(BUILD)/core/host/move.o $(BUILD)/core/host/tiles.o: ALL_CFLAGS += -O3
 
+# Its threads run its code until the process ends: dlclose of a module that needs it must not unmap it.
 $(LIBRARY): $(CORE) $(BUILD)/link.config
 	@mkdir -p $(@D)
-	$(call say,link $@)$(LINKER) -shared -Wl,-soname,libcuplug.so.1 $(CORE) $(ALL_LDFLAGS) -ldl -o $@
+	$(call say,link $@)$(LINKER) -shared -Wl,-soname,libcuplug.so.1 -Wl,-z,nodelete $(CORE) $(ALL_LDFLAGS) -ldl -o $@
 	@ln -sf libcuplug.so.1 $(@D)/libcuplug.so
 
 # ---- The plugins: <name>.c with host entries and the table, <name>.cu with CUDA entries

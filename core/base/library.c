@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/library.h"
 
+#include "base/rounding.h"
 #include "base/status.h"
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void *cuplug__library_open(const char *name, cuplug_error *error) {
+  const cuplug__rounding before = cuplug__rounding_read();
   void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  cuplug__rounding_restore(before); /* constructors of -ffast-math flush subnormal numbers */
   if (library) return library;
   const char *reason = dlerror();
   cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s", reason ? reason : "unknown reason");
@@ -36,10 +41,10 @@ int cuplug__library_functions(const char *path, const char *called,
   return CUPLUG_OK;
 }
 
-/* What tells a library apart from others. */
+/* What tells a library apart from others: names may change. */
 typedef struct identity {
   uintptr_t base;
-  const char *name;
+  const void *dynamic; /* its dynamic section */
 } identity;
 
 /* The dynamic linker's lock orders this after another thread that loaded the library, which thread
@@ -47,13 +52,37 @@ typedef struct identity {
 __attribute__((no_sanitize("thread"))) static int find_identity(void *library, identity *found) {
   const struct link_map *map;
   if (dlinfo(library, RTLD_DI_LINKMAP, &map)) return 0;
-  *found = (identity){map->l_addr, map->l_name};
+  *found = (identity){map->l_addr, map->l_ld};
   return 1;
 }
 
-/* The linker has one copy of a name, which identifies it. */
 static int is_of(const struct dl_phdr_info *info, const identity *library) {
-  return info->dlpi_addr == library->base && info->dlpi_name == library->name;
+  if (info->dlpi_addr != library->base) return 0;
+  for (int k = 0; k < info->dlpi_phnum; k++)
+    if (info->dlpi_phdr[k].p_type == PT_DYNAMIC)
+      return info->dlpi_addr + info->dlpi_phdr[k].p_vaddr == (uintptr_t)library->dynamic;
+  return 0;
+}
+
+/* The names before: others may be reading them, and leak checkers look for them. */
+typedef struct former {
+  struct former *next;
+  const char *name;
+} former;
+
+void cuplug__library_rename(void *library, char *name) {
+  static former *_Atomic formers;
+  struct link_map *map;
+  former *f = malloc(sizeof *f);
+  if (!f || dlinfo(library, RTLD_DI_LINKMAP, &map)) {
+    free(f);
+    free(name);
+    return;
+  }
+  f->name = __atomic_exchange_n(&map->l_name, name, __ATOMIC_ACQ_REL);
+  f->next = atomic_load(&formers);
+  while (!atomic_compare_exchange_weak(&formers, &f->next, f)) {
+  }
 }
 
 typedef struct search {
@@ -108,11 +137,12 @@ const char *cuplug__library_of(const void *address) {
   return is_found && !*o.path ? "/proc/self/exe" : o.path;
 }
 
-typedef struct note_visit {
+typedef struct segment_visit {
   identity of;
-  cuplug__visit_notes *visit;
+  ElfW(Word) type, flags;
+  cuplug__visit_segment *visit;
   void *data;
-} note_visit;
+} segment_visit;
 
 static int is_readable(const struct dl_phdr_info *info, uintptr_t address, size_t bytes) {
   const search s = {.address = address, .bytes = bytes, .wanted_flags = PF_R};
@@ -121,22 +151,52 @@ static int is_readable(const struct dl_phdr_info *info, uintptr_t address, size_
   return 0;
 }
 
-static int visit_notes(struct dl_phdr_info *info, size_t size, void *data) {
+static int visit_segments(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size;
-  const note_visit *v = data;
+  const segment_visit *v = data;
   if (!is_of(info, &v->of)) return 0;
   for (int k = 0; k < info->dlpi_phnum; k++) {
     const ElfW(Phdr) *s = &info->dlpi_phdr[k];
     const uintptr_t address = info->dlpi_addr + s->p_vaddr;
-    if (s->p_type == PT_NOTE && is_readable(info, address, s->p_memsz))
+    if (s->p_type == v->type && (s->p_flags & v->flags) == v->flags &&
+        is_readable(info, address, s->p_memsz))
       v->visit((const char *)address, s->p_memsz, s->p_align, v->data);
   }
   return 1;
 }
 
-void cuplug__library_visit_notes(void *library, cuplug__visit_notes *visit, void *data) {
-  note_visit v = {.visit = visit, .data = data};
-  if (find_identity(library, &v.of)) dl_iterate_phdr(visit_notes, &v);
+static void visit_all(void *library, segment_visit v) {
+  if (find_identity(library, &v.of)) dl_iterate_phdr(visit_segments, &v);
+}
+
+void cuplug__library_visit_notes(void *library, cuplug__visit_segment *visit, void *data) {
+  visit_all(library, (segment_visit){.type = PT_NOTE, .visit = visit, .data = data});
+}
+
+void cuplug__library_visit_code(void *library, cuplug__visit_segment *visit, void *data) {
+  visit_all(library, (segment_visit){.type = PT_LOAD, .flags = PF_X, .visit = visit, .data = data});
+}
+
+/* glibc has made addresses of most machines absolute. */
+static const char *address_of(const identity *library, uintptr_t value) {
+  return (const char *)(value < library->base ? library->base + value : value);
+}
+
+int cuplug__library_read_names(void *library, cuplug__library_names *names) {
+  identity of;
+  *names = (cuplug__library_names){0};
+  if (!find_identity(library, &of)) return 0;
+  for (const ElfW(Dyn) *d = of.dynamic; d->d_tag != DT_NULL; d++) {
+    if (d->d_tag == DT_STRTAB) names->strings = address_of(&of, d->d_un.d_ptr);
+    if (d->d_tag == DT_STRSZ) names->n_bytes = d->d_un.d_val;
+    if (d->d_tag != DT_NEEDED) continue;
+    if (names->n_needed == CUPLUG__MAX_NEEDED) return 0;
+    names->needed[names->n_needed++] = d->d_un.d_val;
+  }
+  const char *strings = names->strings;
+  return strings && names->n_bytes &&
+         cuplug__library_holds(library, strings, names->n_bytes, CUPLUG__DATA) &&
+         !strings[names->n_bytes - 1];
 }
 
 typedef struct name_search {

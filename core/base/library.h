@@ -13,6 +13,10 @@
  * linker, which begins with `name` or with the dependency that it misses. */
 void *cuplug__library_open(const char *name, cuplug_error *error);
 
+/* Says where the file of a library is, for debuggers, backtraces and dladdr. The name is taken
+ * over, and never freed, as others may be reading it. */
+void cuplug__library_rename(void *library, char *name);
+
 /* The address of a symbol in the library or its dependencies; NULL when none has it. */
 void *cuplug__library_symbol(void *library, const char *symbol);
 
@@ -30,10 +34,24 @@ int cuplug__library_functions(const char *path, const char *called,
 /* 1 when `bytes` bytes at `address` lie within one segment of this very library. */
 int cuplug__library_holds(void *library, const void *address, size_t bytes, int kind);
 
-/* Shows the segments of notes of a library that lie in memory that can be read. */
-typedef void cuplug__visit_notes(const char *bytes, uint64_t n_bytes, uint64_t alignment,
-                                 void *data);
-void cuplug__library_visit_notes(void *library, cuplug__visit_notes *visit, void *data);
+/* Shows the segments of notes, or of code, of a library that lie in memory that can be read. */
+typedef void cuplug__visit_segment(const char *bytes, uint64_t n_bytes, uint64_t alignment,
+                                   void *data);
+void cuplug__library_visit_notes(void *library, cuplug__visit_segment *visit, void *data);
+void cuplug__library_visit_code(void *library, cuplug__visit_segment *visit, void *data);
+
+#define CUPLUG__MAX_NEEDED 64
+
+/* The names in the dynamic section of a library: of the libraries that it needs and of symbols. */
+typedef struct cuplug__library_names {
+  const char *strings; /* one after the other, each ended by a zero */
+  uint64_t n_bytes;
+  uint64_t needed[CUPLUG__MAX_NEEDED]; /* where names of libraries begin */
+  uint32_t n_needed;
+} cuplug__library_names;
+
+/* 0 if there are none, or too many. They stay where they are. */
+int cuplug__library_read_names(void *library, cuplug__library_names *names);
 
 /* The file that holds an address, as the dynamic linker knows it, or "/proc/self/exe"; "" when none
  * does. Waits for no thread that loads a library. */

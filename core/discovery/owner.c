@@ -28,7 +28,7 @@ const char *cuplug__own_folder(void) { return own_folder; }
 
 /* The stock plugins, by a path that does not leave their folder: whoever may write there may write
  * the core itself. */
-static int is_stock(const char *path) {
+int cuplug__is_stock(const char *path) {
   const size_t n = strlen(own_folder);
   return n && !strncmp(path, own_folder, n) && !strncmp(path + n, "/cuplug", 7) &&
          (!path[n + 7] || path[n + 7] == '/') && !strstr(path + n, "/..");
@@ -92,13 +92,13 @@ static int check(const cuplug__rules *rules, int fd, int is_above, cuplug_error 
 }
 
 int cuplug__owner_check(const cuplug__rules *rules, int fd, const char *path, cuplug_error *error) {
-  return rules->allow_unsafe || is_stock(path) ? CUPLUG_OK : check(rules, fd, 0, error);
+  return rules->allow_unsafe || cuplug__is_stock(path) ? CUPLUG_OK : check(rules, fd, 0, error);
 }
 
 int cuplug__owner_check_status(const cuplug__rules *rules, int fd, const struct stat *status,
                                const char *path, cuplug_error *error) {
-  return rules->allow_unsafe || is_stock(path) ? CUPLUG_OK
-                                               : check_status(rules, fd, status, 0, error);
+  return rules->allow_unsafe || cuplug__is_stock(path) ? CUPLUG_OK
+                                                       : check_status(rules, fd, status, 0, error);
 }
 
 /* Opens the real path step by step. Links are not followed any more: one that has taken the place
@@ -133,7 +133,7 @@ int cuplug__owner_open(const cuplug__rules *rules, const char *path, int flags,
   if (rules->allow_unsafe) return open(path, flags | O_CLOEXEC);
   char *real = realpath(path, NULL);
   if (!real) return -1;
-  int fd = is_stock(real) ? open(real, flags | O_CLOEXEC) : walk(rules, real, flags, error);
+  int fd = cuplug__is_stock(real) ? open(real, flags | O_CLOEXEC) : walk(rules, real, flags, error);
   const int code = errno;
   free(real);
   errno = code;

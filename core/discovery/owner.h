@@ -17,6 +17,9 @@ typedef struct cuplug__rules {
 /* The real folder that the core's own file lies in, "" where it is not known. */
 const char *cuplug__own_folder(void);
 
+/* 1 for a path in the folder of the stock plugins. */
+int cuplug__is_stock(const char *path);
+
 /* Refuses an open file or directory that lies at `path` and that others may write: anyone, its
  * group, or an owner who is neither root nor this user. */
 int cuplug__owner_check(const cuplug__rules *rules, int fd, const char *path, cuplug_error *error);

@@ -2,6 +2,7 @@
 /* One entry, called: what it is given, and what is made of its answer. */
 #include "entry/entry.h"
 
+#include "base/rounding.h"
 #include "base/status.h"
 #include "cuda/error.h"
 #include "entry/run.h"
@@ -45,6 +46,15 @@ static void point_lists(cuplug__run *run) {
   }
 }
 
+/* The thread computes afterwards as before: an entry may have set a rounding direction for itself.
+ */
+static int call_guarded(cuplug_entry *entry, const cuplug_call *call) {
+  const cuplug__rounding before = cuplug__rounding_read();
+  const int status = entry(call);
+  if (cuplug__rounding_restore(before)) cuplug__rounding_note_change();
+  return status;
+}
+
 int cuplug__call_entry(cuplug__run *run) {
   const cuplug_frame *f = run->frame;
   if (f->signature->n_lists) point_lists(run);
@@ -64,7 +74,10 @@ int cuplug__call_entry(cuplug__run *run) {
                             .run = run,
                             /* the threads of an OpenMP pool are not in a forked child */
                             .max_threads = (uint32_t)cuplug__registry_is_forked()};
-  int status = (on_cuda ? run->overload->cuda : run->overload->host)(&call);
+  const cuplug__overload *o = run->overload;
+  int status = on_cuda             ? call_guarded(o->cuda, &call)
+               : o->keeps_rounding ? o->host(&call)
+                                   : call_guarded(o->host, &call);
   if (run->n_workspaces) cuplug__free_workspaces(run);
   if (!status) status = run->error->status; /* whatever was reported is an error */
   return status ? finish(run, status) : CUPLUG_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/jobs.h"
 
+#include "base/rounding.h"
 #include "host/wait.h"
 
 #include <cuplug/nontemporal.h>
@@ -26,6 +27,7 @@ typedef struct share {
 
 struct cuplug__job {
   _Alignas(CUPLUG_LINE_BYTES) cuplug__loop loop; /* written while no share has chunks */
+  cuplug__rounding rounding;                     /* of the owner's thread */
   int64_t n_chunks;
   _Atomic int n_shares;                               /* read by those who have no chunk as well */
   _Alignas(CUPLUG_LINE_BYTES) _Atomic int64_t n_done; /* chunks of helpers that have left,
@@ -154,7 +156,10 @@ int cuplug__jobs_join(int number, int any, cuplug__taken *taken) {
  * owner looks again when it is woken. */
 void cuplug__job_help(const cuplug__taken *taken) {
   cuplug__job *job = taken->job;
+  const cuplug__rounding rounding = job->rounding;
+  cuplug__rounding_restore(rounding);
   const int64_t n = work(job, taken->share, taken->n_left, CHUNK + SEAT);
+  if (cuplug__rounding_restore(rounding)) cuplug__rounding_note_change();
   if (atomic_fetch_add(&job->n_done, n) + n) return;
   if (atomic_load(&job->is_awaited) && atomic_exchange(&job->is_awaited, 0))
     cuplug__wake(&job->is_awaited);
@@ -177,6 +182,7 @@ cuplug__job *cuplug__job_open(const cuplug__loop *loop, int n_shares) {
   if (!job) return NULL;
   n_shares = (int)least(n_shares, least(n_chunks, MOST_SHARES));
   job->loop = *loop;
+  job->rounding = cuplug__rounding_read();
   job->n_chunks = n_chunks;
   atomic_store_explicit(&job->n_shares, n_shares, memory_order_relaxed);
   atomic_store_explicit(&job->n_done, 0, memory_order_relaxed);

@@ -3,8 +3,10 @@
 #include "registry/load.h"
 
 #include "base/library.h"
+#include "base/rounding_scan.h"
 #include "base/status.h"
 #include "discovery/candidate.h"
+#include "discovery/owner.h"
 #include "discovery/trust.h"
 #include "registry/open.h"
 #include "registry/operator.h"
@@ -126,14 +128,20 @@ static int resolve_all(const cuplug_operator *op, void *library, entries *found,
 }
 
 /* The first of several threads writes them, as calls read them without a lock. */
-static void take_entries(cuplug_operator *op, const entries *found) {
+static void take_entries(cuplug_operator *op, const entries *found, int keeps_rounding) {
   cuplug__registry_lock();
   for (uint32_t k = 0; k < op->n_overloads && !op->loaded; k++) {
     op->overloads[k].host = found[k].host;
     op->overloads[k].cuda = found[k].cuda;
+    op->overloads[k].keeps_rounding = (uint32_t)keeps_rounding;
   }
   atomic_store_explicit(&op->loaded, 1, memory_order_release);
   cuplug__registry_unlock();
+}
+
+/* Stock plugins contain the CUDA runtime, which opens libraries, and are tested. */
+static int keeps_rounding(const cuplug__plugin *plugin, void *library) {
+  return cuplug__is_stock(plugin->path) || cuplug__rounding_is_kept(library);
 }
 
 static int load_operator(cuplug_operator *op, cuplug_error *error) {
@@ -143,7 +151,7 @@ static int load_operator(cuplug_operator *op, cuplug_error *error) {
   if (!status)
     status = found ? resolve_all(op, library, found, error)
                    : cuplug__no_memory(error, "loading a plugin");
-  if (!status) take_entries(op, found);
+  if (!status) take_entries(op, found, keeps_rounding(op->plugin, library));
   free(found);
   if (status) cuplug__prefix(error, "%s: ", op->name);
   return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "registry/open.h"
 
+#include "base/copied.h"
 #include "base/library.h"
 #include "base/status.h"
 #include "discovery/candidate.h"
@@ -10,60 +11,13 @@
 #include "registry/registry.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <unistd.h>
 
 #define MAX_COPIED_BYTES (256ll << 20) /* memory that no other process shares */
 
-#ifndef MFD_NOEXEC_SEAL /* Linux 6.3: mapped code needs no right to be executed as a program */
-#define MFD_NOEXEC_SEAL 8u
-#endif
-
 static const char doing[] = "loading a plugin";
-
-static _Atomic uint32_t n_named;
-
-/* A name of a file that was not used before, to be freed: the dynamic linker takes a name that it
- * knows for the library that it has. Between folder and file stand the bits of a number: 0 is "/",
- * 1 is "/./". */
-static char *respell(const char *path, uint32_t number) {
-  char *spelled = malloc(strlen(path) + 3 * 32 + 1);
-  if (!spelled) return NULL;
-  const char *file = strrchr(path, '/');
-  size_t at = (size_t)(file - path);
-  memcpy(spelled, path, at);
-  for (; number; number >>= 1) at += (size_t)sprintf(spelled + at, number & 1 ? "/./" : "/");
-  strcpy(spelled + at, file);
-  return spelled;
-}
-
-/* ---- A copy in memory ------------------------------------------------------------------------ */
-
-static int create(const char *name) {
-  const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-  return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
-}
-
-static int fill(int copy, int fd, off_t bytes) {
-  for (off_t at = 0; at < bytes;) {
-    const ssize_t n = sendfile(copy, fd, &at, (size_t)(bytes - at));
-    if (!n || (n < 0 && errno != EINTR)) return 0;
-  }
-  return !fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
-}
-
-/* A copy that nobody can write any more; -1 where there can be none. */
-static int copy_file(const char *path, int fd, off_t bytes) {
-  const int copy = create(strrchr(path, '/') + 1);
-  if (copy < 0 || fill(copy, fd, bytes)) return copy;
-  close(copy);
-  return -1;
-}
 
 /* ---- What is loaded -------------------------------------------------------------------------- */
 
@@ -71,11 +25,12 @@ static int copy_file(const char *path, int fd, off_t bytes) {
 static int is_copied(const cuplug__trust *trust, int fd, off_t bytes) {
   if (trust->has_list) return 1;
   return !trust->in_place && bytes <= MAX_COPIED_BYTES && !cuplug__dynamic_has_origin(fd) &&
-         !access("/proc/self/fd", X_OK); /* where copies have names */
+         cuplug__copy_is_possible();
 }
 
-/* The real path was checked: nobody else can put another file there. */
-static int name_file(const cuplug__plugin *plugin, cuplug__source *source, cuplug_error *error) {
+/* The name that the file itself is loaded by, and that debuggers know a copy by. The real path was
+ * checked: nobody else can put another file there. */
+static int name_file(const cuplug__plugin *plugin, char **name, cuplug_error *error) {
   char *real = realpath(plugin->path, NULL);
   if (!real && errno != ENOMEM)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN, "%s: removed since its table was read",
@@ -83,30 +38,30 @@ static int name_file(const cuplug__plugin *plugin, cuplug__source *source, cuplu
   cuplug__registry_lock();
   const int is_first = !cuplug__registry_loaded_from(plugin->path);
   cuplug__registry_unlock();
-  source->name = real && !is_first ? respell(real, ++n_named) : real;
-  if (source->name != real) free(real);
-  return source->name ? CUPLUG_OK : cuplug__no_memory(error, doing);
+  *name = real && !is_first ? cuplug__respell(real) : real;
+  if (*name != real) free(real);
+  return *name ? CUPLUG_OK : cuplug__no_memory(error, doing);
 }
 
-static int name_copy(cuplug__source *source, cuplug_error *error) {
-  char link[32];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", source->fd);
-  source->name = respell(link, ++n_named);
-  return source->name ? CUPLUG_OK : cuplug__no_memory(error, doing);
+static int name_copy(const cuplug__plugin *plugin, cuplug__source *source, cuplug_error *error) {
+  source->process = getpid();
+  source->name = cuplug__copy_path(source->fd);
+  return source->name ? name_file(plugin, &source->shown, error) : cuplug__no_memory(error, doing);
 }
 
 static int choose_source(const cuplug__plugin *plugin, const cuplug__trust *trust, int fd,
                          cuplug__source *source, cuplug_error *error) {
   const off_t bytes = plugin->identity.bytes;
-  if (is_copied(trust, fd, bytes)) source->fd = copy_file(plugin->path, fd, bytes);
-  if (source->fd < 0 && !trust->has_list) return name_file(plugin, source, error);
+  if (is_copied(trust, fd, bytes))
+    source->fd = cuplug__copy_to_memory(strrchr(plugin->path, '/') + 1, fd, bytes);
+  if (source->fd < 0 && !trust->has_list) return name_file(plugin, &source->name, error);
   if (source->fd < 0)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                         "%s: cannot be copied to memory, which CUPLUG_ALLOW_LIST wants: %s",
                         plugin->path, strerror(errno));
   int status = cuplug__check_listed(source->fd, trust, error);
   if (status && status != CUPLUG_ERROR_MEMORY) cuplug__prefix(error, "%s: ", plugin->path);
-  return status ? status : name_copy(source, error);
+  return status ? status : name_copy(plugin, source, error);
 }
 
 static int fail_replaced(const cuplug__plugin *plugin, cuplug_error *error) {
@@ -147,15 +102,18 @@ static int find_source(const cuplug__plugin *plugin, cuplug__source *source, cup
 static void drop_source(cuplug__source *source) {
   if (source->fd >= 0) close(source->fd);
   free(source->name);
+  free(source->shown);
   *source = (cuplug__source){.fd = -1};
 }
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-/* Says what all threads load: what the first of them found. The library, where it is there. */
+/* Says what all threads load: what the first of them found, but for a thread of the process that
+ * this one was forked from. The library, where it is there. */
 static void *join(cuplug__plugin *plugin, cuplug__source *own) {
   cuplug__registry_lock();
   void *library = plugin->library;
+  if (plugin->source.fd >= 0 && plugin->source.process != getpid()) drop_source(&plugin->source);
   if (!library && !plugin->source.name) {
     plugin->source = *own;
     *own = (cuplug__source){.fd = -1};
@@ -171,6 +129,8 @@ static void leave(cuplug__plugin *plugin, void *library) {
   if (library && !plugin->library) {
     plugin->is_in_place = plugin->source.fd < 0;
     plugin->library = library;
+    if (plugin->source.shown) cuplug__library_rename(library, plugin->source.shown);
+    plugin->source.shown = NULL;
   }
   if (!--plugin->source.n_users) drop_source(&plugin->source);
   cuplug__registry_unlock();

@@ -44,6 +44,7 @@ typedef struct cuplug__overload {
   void *context;            /* of entries made in memory */
   uint32_t implies_strides; /* as in cuplug_definition_row */
   uint32_t prefers_host;    /* 1: arrays of the host are not taken to a GPU unasked */
+  uint32_t keeps_rounding;  /* 1: the host entry cannot change how its thread computes */
   cuplug_reshape *reshape;
   /* Of asynchronous calls on each GPU: two of them could not claim one. Made at the first. Apart
    * from the rest, so that memory is only taken where there are calls on GPUs. */

@@ -11,8 +11,10 @@
 
 /* What the dynamic linker is given to load, while threads do so. */
 typedef struct cuplug__source {
-  char *name; /* owned; NULL: nobody loads */
-  int fd;     /* of a copy in memory, which the name leads to; -1: the file itself */
+  char *name;    /* owned; NULL: nobody loads */
+  char *shown;   /* owned; what debuggers are to read in place of a copy; NULL: the same */
+  int fd;        /* of a copy in memory, which the name leads to; -1: the file itself */
+  pid_t process; /* in which the name leads to the copy */
   int n_users;
 } cuplug__source;
 

@@ -107,5 +107,10 @@ CUPLUG_API int cuplug_set_output(cuplug_frame *frame, uint32_t k, const cuplug_a
  * with the name of its operator, before anything is run. [thread-safe] */
 CUPLUG_API int cuplug_run(cuplug_frame *frame, cuplug_error *error);
 
+/* How often an entry, or a body of a loop on a thread of the team, came back with another rounding
+ * direction, with subnormal numbers flushed, or with traps. The core has undone it. [thread-safe]
+ */
+CUPLUG_API uint64_t cuplug_n_rounding_changes(void);
+
 CUPLUG__END_C
 #endif

@@ -66,6 +66,11 @@ CUPLUG_API int cuplug_link_program(const char *path, const cuplug_linking *linki
  * cache. ERROR_PLUGIN: the reason; ERROR_NOT_FOUND: there is nothing. [thread-safe] [no-cuda] */
 CUPLUG_API int cuplug_check_owner(const char *path, cuplug_error *error);
 
+/* Loads a library that is no plugin, never closed; the thread's rounding stays as it is.
+ * `is_copied`: through a copy in memory, for a file system that forbids execution. Returns the
+ * handle of dlopen, or NULL. [thread-safe] [no-cuda] */
+CUPLUG_API void *cuplug_open_library(const char *path, int is_copied, cuplug_error *error);
+
 /* Machine code or PTX to be loaded into the driver (CUDA 12.0 or newer). Opaque; never freed, as
  * work that runs may need it: whoever loads the same thing again and again keeps what the first
  * time gave. */

@@ -28,6 +28,7 @@ FLAWS = {
     "writes_beyond": ("memory beside outputs", "np.array([0.0]"),
     "writes_input": ("inputs left alone", "np.array([0.0, 0.0, 0.0]"),
     "counts_calls": ("the same result again", "np.array([0.0]"),
+    "rounds_up": ("rounding", "np.array([0.0]"),
     "crashes": ("the same result again", "np.array([0.0, 0.0, 0.0]"),
 }
 
@@ -35,7 +36,7 @@ FLAWS = {
 @pytest.fixture(scope="module")
 def results(build_plugin, once):
     """The results for the flawed plugin, by operator and property."""
-    path = build_plugin(FIXTURES / "flawed.c", "flawed")
+    path = build_plugin(FIXTURES / "flawed.c", "flawed", extra=["-lm"])
 
     def fill(folder):
         (folder / "results").write_bytes(pickle.dumps(suite.try_all(str(path), examples=20)))
@@ -46,7 +47,7 @@ def results(build_plugin, once):
 
 def test_a_sound_operator_passes(results):
     assert [r for (name, _), r in results.items() if name == "sound" and not r.ok] == []
-    assert len({name for name, _ in results}) == 6
+    assert len({name for name, _ in results}) == 7
 
 
 @pytest.mark.parametrize("operator", FLAWS)
@@ -248,7 +249,11 @@ def test_pinned_arguments_are_given(arguments):
 
 def test_command(build_plugin):
     name = "flawed.writes_input"
-    path = {"LD_LIBRARY_CUPLUG_PATH": str(build_plugin(FIXTURES / "flawed.c", "flawed").parent)}
+    path = {
+        "LD_LIBRARY_CUPLUG_PATH": str(
+            build_plugin(FIXTURES / "flawed.c", "flawed", extra=["-lm"]).parent
+        )
+    }
     done = run("test", name, "--examples", "3", "--json", **path)
     assert done.returncode == 1, done.stderr
     document = json.loads(done.stdout)

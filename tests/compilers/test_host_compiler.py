@@ -161,18 +161,19 @@ def test_libraries_that_cannot_be_loaded_are_not_kept(monkeypatch):
 
 
 def test_where_files_cannot_be_run(monkeypatch):
-    """As on a file system that is mounted with noexec."""
+    """As on a file system that is mounted with noexec: each library is one of its own."""
     load, seen = ctypes.CDLL, []
 
-    def refuse(path):
+    def refuse(path, handle=None):
         seen.append(path)
-        if not path.startswith("/proc/self/fd/"):
+        if handle is None:
             raise OSError(f"{path}: failed to map segment from shared object")
-        return load(path)
+        return load(path, handle=handle)
 
     monkeypatch.setattr(ctypes, "CDLL", refuse)
     assert answer("int answer(void) { return 5; }") == 5
-    assert len(seen) == 2
+    assert answer("int answer(void) { return 55; }") == 55
+    assert len(seen) == 4
 
 
 FAILING = {

@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code that cannot be used, and files that change after they were read."""
 
+import subprocess
+import sys
+
 import cuplug
 import pytest
+from builds import COMPILER, compile_library
+from cuplug.base import flags
+from places import ROOT
+from processes import environment
 from raw_plugins import compile_fixture, listed, named_plugin, quoted
 
 pytestmark = pytest.mark.usefixtures("place")
@@ -209,3 +216,37 @@ def test_search_path_that_changes(tmp_path, place, monkeypatch):
     assert cuplug.find("moved").version == "2.0.0"
     monkeypatch.setenv("LD_LIBRARY_CUPLUG_PATH", str(place))
     assert cuplug.find("moved").version == "1.0.0"
+
+
+MODULE = """
+#include <cuplug/host.h>
+int threads(void);
+int threads(void) {
+  cuplug_operator *op;
+  cuplug_error error;
+  return cuplug_find("no_such_operator", &op, &error);
+}
+"""
+
+CLOSE = """
+import _ctypes, ctypes, sys
+module = ctypes.CDLL(sys.argv[1])
+assert module.threads()
+_ctypes.dlclose(module._handle)
+print({line.rpartition("/")[2].strip() for line in open("/proc/self/maps")} & set(sys.argv[2:]))
+"""
+
+
+def test_the_core_stays_when_a_module_that_needs_it_is_closed(tmp_path):
+    """Its threads run its code."""
+    source = tmp_path / "module.c"
+    source.write_text(MODULE)
+    folder = flags.lib_directory()
+    options = ["-shared", "-fPIC", f"-I{ROOT / 'include'}", f"-L{folder}", "-lcuplug"]
+    library = tmp_path / "module.so"
+    command = [*COMPILER, str(source), *options, f"-Wl,-rpath,{folder}", "-o", str(library)]
+    compile_library(command)
+    arguments = [str(library), "module.so", "libcuplug.so.1"]
+    command = [sys.executable, "-c", CLOSE, *arguments]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
+    assert done.stdout == "{'libcuplug.so.1'}\n", done.stderr

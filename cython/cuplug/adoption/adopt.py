@@ -15,6 +15,7 @@ from cuplug.adoption.description import Items, check_description, plugin_name, r
 from cuplug.adoption.entry import define_adopted
 from cuplug.adoption.prototypes import Prototypes, read_prototypes
 from cuplug.base.checks import absolute
+from cuplug.base.libraries import open_library
 from cuplug.base.public import PublicCall, public
 from cuplug.call.operator import Operator
 from cuplug.call.pickled import PickledOperator
@@ -47,7 +48,8 @@ def adopt(
     Parameters
     ----------
     path : str or path
-        The library; a name that is no file here, "libm.so.6", is the dynamic linker's to find.
+        The library. A name without a folder, "libm.so.6", is the dynamic linker's to find; a file
+        of the current directory is "./libm.so.6".
     description : mapping, optional
         Without one it is read from the file beside the library, lib<name>.cuplug.toml. It has
         `prototypes`, C declarations, and for each operator a mapping by the operator's name:
@@ -76,7 +78,7 @@ def adopt(
         installed.
     """
     place = absolute("adopt", path)
-    if not (os.path.dirname(os.fsdecode(path)) or os.path.exists(place)):
+    if not os.path.dirname(os.fsdecode(path)):
         place = os.fsdecode(path)
     if description is None:
         description = read_sidecar(place)
@@ -155,6 +157,7 @@ def _identify(path: str) -> Identity:
 
 def _open(declared: Prototypes, path: str, opened: Opened) -> Any:
     try:
+        open_library(opened.name)  # its constructors may change how the thread rounds
         library = _dlopen(declared, opened.name)
     except OSError as error:
         raise PluginError(f"{path}: {error}") from None

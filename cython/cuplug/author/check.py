@@ -6,18 +6,21 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
-from cuplug.author import elf, fatbin
+from cuplug.author import elf, fatbin, linkage
 from cuplug.author.differentiable import wrong_gradients
 from cuplug.author.fatbin import dotted
-from cuplug.discovery.table import Table, read_rows, read_table
+from cuplug.author.finding import ERROR, OK, Finding, Rule, Subject
+from cuplug.author.finding import error as _error
+from cuplug.author.finding import some as _some
+from cuplug.author.finding import warning as _warning
+from cuplug.discovery.table import read_rows, read_table
 from cuplug.signature.independent import unkept
 from cuplug.signature.signature import SignatureError, parse
 from cuplug.signature.worked_out import broken_by_defaults
 
-OK, WARNING, ERROR = "ok", "warning", "error"
 TABLE = "cuplug_symbols"
 MAY_EXPORT = {TABLE, "cuplug_any_kernel"}  # the latter by <cuplug/kernels.h>
 # By the attribute target_clones: a function's type becomes STT_GNU_IFUNC, which pyelftools calls by
@@ -25,41 +28,10 @@ MAY_EXPORT = {TABLE, "cuplug_any_kernel"}  # the latter by <cuplug/kernels.h>
 FUNCTION_TYPES = ("STT_FUNC", "STT_LOOS")
 RESOLVER = ".resolver"
 
-# What every machine with Python, or with a GPU, has.
-USUAL_LIBRARIES = re.compile(
-    r"(libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|libgomp|libcudart|ld-linux[\w-]*)"
-    r"\.so(\.\d+)*"
-)
 # A plain subset of PEP 440: release, pre-, post- and development parts, local label.
 VERSION = re.compile(
     r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[A-Za-z0-9]+(\.[A-Za-z0-9]+)*)?"
 )
-
-
-@dataclass
-class Finding:
-    """One thing seen in a file, and what to do about it."""
-
-    level: str  # "ok", "warning" or "error"
-    rule: str
-    text: str
-    advice: str = ""
-
-    def as_dict(self) -> dict[str, str]:
-        """Return the finding for JSON."""
-        return asdict(self)
-
-
-@dataclass
-class Subject:
-    """One file under check: its table as the core reads it, and the library as ELF."""
-
-    path: str
-    table: Table
-    elf_file: elf.SharedLibrary
-
-
-Rule = Callable[[Subject], Iterator[Finding]]
 
 
 def check_file(path: str) -> list[Finding]:
@@ -95,14 +67,6 @@ def check_file(path: str) -> list[Finding]:
             finding.rule = name
         findings += found or [Finding(OK, name, fine)]
     return findings
-
-
-def _error(text: str, advice: str) -> Finding:
-    return Finding(ERROR, "", text, advice)
-
-
-def _warning(text: str, advice: str) -> Finding:
-    return Finding(WARNING, "", text, advice)
 
 
 def _check_table(subject: Subject) -> Iterator[Finding]:
@@ -237,72 +201,6 @@ def _check_exports(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _some(names: list[str], limit: int = 5) -> str:
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
-
-
-def _check_unique(subject: Subject) -> Iterator[Finding]:
-    if subject.elf_file.unique:
-        yield _error(
-            "symbols of unique binding, one copy for all plugins: "
-            f"{_some(subject.elf_file.unique)}",
-            "compile with -fvisibility=hidden -fvisibility-inlines-hidden or -fno-gnu-unique",
-        )
-
-
-def _check_undefined(subject: Subject) -> Iterator[Finding]:
-    libraries, symbols = elf.resolve(subject.elf_file)
-    if libraries:
-        yield _error(
-            f"needed libraries that are not found: {_some(libraries)}",
-            "install them, or link them statically",
-        )
-    if symbols and not libraries:
-        yield _error(
-            f"undefined symbols that no needed library has: {_some(symbols)}",
-            "link the library or object that has them; -Wl,-z,defs makes the linker find this",
-        )
-
-
-def _check_needed(subject: Subject) -> Iterator[Finding]:
-    rare = [name for name in subject.elf_file.needed if not USUAL_LIBRARIES.fullmatch(name)]
-    if rare:
-        yield _warning(
-            f"it needs {_some(rare)}",
-            "it will not load where these are missing: link them statically where you can",
-        )
-
-
-def _check_rpath(subject: Subject) -> Iterator[Finding]:
-    if subject.elf_file.rpath:
-        yield _error(
-            f"it searches for libraries in {':'.join(subject.elf_file.rpath)} (RPATH or RUNPATH)",
-            "link without -rpath: the first library of a name that is loaded serves all plugins",
-        )
-
-
-def _check_tls(subject: Subject) -> Iterator[Finding]:
-    if subject.elf_file.flags & elf.DF_STATIC_TLS:
-        yield _error(
-            "thread-local variables use the static TLS model, whose room is small",
-            "compile without -ftls-model=initial-exec and link with -fPIC objects only",
-        )
-
-
-def _check_text_relocations(subject: Subject) -> Iterator[Finding]:
-    if subject.elf_file.has_text_relocations:
-        yield _error("its code has text relocations", "compile every object with -fPIC")
-
-
-def _check_stack(subject: Subject) -> Iterator[Finding]:
-    if subject.elf_file.has_executable_stack:
-        yield _error(
-            "it asks for an executable stack",
-            "link with -z noexecstack, and avoid nested functions whose address is taken",
-        )
-
-
 def _check_architectures(subject: Subject) -> Iterator[Finding]:
     named = {number // 10 for number in subject.table.architectures}
     has_cuda = any(row.cuda_entry for row in subject.table.rows)
@@ -364,13 +262,14 @@ RULES: list[tuple[str, str, Rule]] = [
     ("entries", "every entry is an exported function", _check_entries),
     ("exports", "it exports its table and its entries, nothing else", _check_exports),
     ("architectures", "the table's architectures are those of the code", _check_architectures),
-    ("undefined", "all that it needs is found", _check_undefined),
-    ("needed", "it needs only libraries that every machine has", _check_needed),
-    ("rpath", "it has no library path of its own", _check_rpath),
-    ("unique", "it shares no symbols with other plugins", _check_unique),
-    ("tls", "thread-local variables can be loaded at any time", _check_tls),
-    ("relocations", "its code is position-independent", _check_text_relocations),
-    ("stack", "its stack is not executable", _check_stack),
+    ("undefined", "all that it needs is found", linkage.check_undefined),
+    ("needed", "it needs only libraries that every machine has", linkage.check_needed),
+    ("rpath", "it has no library path of its own", linkage.check_rpath),
+    ("unique", "it shares no symbols with other plugins", linkage.check_unique),
+    ("tls", "thread-local variables can be loaded at any time", linkage.check_tls),
+    ("relocations", "its code is position-independent", linkage.check_text_relocations),
+    ("stack", "its stack is not executable", linkage.check_stack),
+    ("rounding", "loading it does not change how threads compute", linkage.check_rounding),
     ("permissions", "only its owner may write it", _check_permissions),
 ]
 NEED_TABLE = {

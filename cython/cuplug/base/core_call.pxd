@@ -126,6 +126,7 @@ cdef extern from "internal/frame.h" nogil:
     uint64_t cuplug_wanted_copies(const cuplug_frame *frame)
     int cuplug_check_place(const cuplug_frame *frame, cuplug_error *error)
     int cuplug_run(cuplug_frame *frame, cuplug_error *error)
+    uint64_t cuplug_n_rounding_changes()
 
 
 cdef extern from "internal/define.h" nogil:

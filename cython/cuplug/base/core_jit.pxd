@@ -48,6 +48,7 @@ cdef extern from "internal/jit.h" nogil:
         const char *path, const cuplug_linking *linking, cuplug_binary **binary,
         cuplug_error *error
     )
+    void *cuplug_open_library(const char *path, int is_copied, cuplug_error *error)
     int cuplug_check_owner(const char *path, cuplug_error *error)
 
     enum:

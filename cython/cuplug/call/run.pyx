@@ -36,6 +36,7 @@ from cuplug.base.core_call cimport (
     cuplug_check_place,
     cuplug_frame,
     cuplug_operator_signature,
+    cuplug_n_rounding_changes,
     cuplug_run,
     cuplug_set_output,
     cuplug_signature,
@@ -88,6 +89,11 @@ LastCall.__doc__ = """What this thread's last call did.
 The operator's name; where it ran, "cpu", "cuda:0" or `"cuda:*"`; whether arrays of the host went
 through the GPU; the plugin's file.
 """
+
+
+def n_rounding_changes():
+    """Return how often entries came back with another rounding direction, flushing or traps."""
+    return cuplug_n_rounding_changes()
 
 
 @public

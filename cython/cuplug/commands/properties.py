@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cuplug.call.run import n_rounding_changes
 from cuplug.commands.tried import REFUSALS, Tried, check_beside
 from cuplug.signature.signature import Signature, parse
 
@@ -213,6 +214,17 @@ def keeps_to_outputs(operator: Tried, arguments: Arguments, device: str = "cpu")
     given = with_arrays(arguments, np.copy)
     with contextlib.suppress(*REFUSALS):
         check_beside(as_list(operator(**given, device=device)))
+
+
+def keeps_rounding(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:
+    """The entry does not change how its threads round, flush subnormal numbers, or trap."""
+    before = n_rounding_changes()
+    with contextlib.suppress(*REFUSALS):
+        operator(**with_arrays(arguments, np.copy), device=device)
+    assert n_rounding_changes() == before, (
+        "the entry came back with another rounding direction, with subnormal numbers flushed, or "
+        "with traps: restore what it sets; cuplug undoes it in each call"
+    )
 
 
 def refuses_bad_arguments(operator: Tried, arguments: Arguments, device: str = "cpu") -> None:

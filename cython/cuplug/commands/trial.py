@@ -40,7 +40,8 @@ class Property(NamedTuple):
     """What is tried: a check on examples of some kind."""
 
     check: Check
-    kind: str = "usual"  # "usual", "empty", "large", "any values", "bad" or "declared"
+    # "usual", "more" that are like those, "empty", "large", "any values", "bad" or "declared"
+    kind: str = "usual"
 
 
 HOST = {
@@ -53,6 +54,7 @@ HOST = {
     "any values": Property(host.survives_any_values, "any values"),
     "large arrays": Property(host.survives_any_values, "large"),
     "bad arguments": Property(host.refuses_bad_arguments, "bad"),
+    "rounding": Property(host.keeps_rounding, "more"),
 }
 CUDA = {
     "CUDA: the same result again": Property(cuda.runs_again),
@@ -62,6 +64,7 @@ CUDA = {
     "CUDA: large arrays": Property(cuda.runs_again, "large"),
     "CUDA: memory beside arrays": Property(cuda.keeps_to_its_arrays),
     "CUDA: bad arguments": Property(host.refuses_bad_arguments, "bad"),
+    "CUDA: rounding": Property(host.keeps_rounding, "more"),
 }
 BOTH = {
     "CUDA against host": Property(cuda.sides_agree),

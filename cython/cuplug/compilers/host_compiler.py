@@ -13,6 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from cuplug.base.flags import command_of
+from cuplug.base.libraries import open_library
 from cuplug.compilers import cache as disk
 from cuplug.compilers import host_includes, key_lock
 from cuplug.compilers.processes import run, working_directory
@@ -212,11 +213,7 @@ def _open(path: str) -> ctypes.CDLL:
     except OSError as error:
         if "failed to map segment" not in str(error):
             raise
-    copy = os.memfd_create("cuplug")
-    with open(copy, "wb") as to, open(path, "rb") as file:
-        to.write(file.read())
-        to.flush()
-        return ctypes.CDLL(f"/proc/self/fd/{copy}")
+    return ctypes.CDLL(path, handle=open_library(path, copied=True))
 
 
 def compile_object(

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of `cuplug check` about how a plugin was linked, and what it needs to be loaded."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from cuplug.author import elf
+from cuplug.author.constructors import change_rounding
+from cuplug.author.finding import Finding, Subject, error, some, warning
+
+# What every machine with Python, or with a GPU, has.
+USUAL_LIBRARIES = re.compile(
+    r"(libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|libgomp|libcudart|ld-linux[\w-]*)"
+    r"\.so(\.\d+)*"
+)
+
+
+def check_unique(subject: Subject) -> Iterator[Finding]:
+    if subject.elf_file.unique:
+        yield error(
+            f"symbols of unique binding, one copy for all plugins: {some(subject.elf_file.unique)}",
+            "compile with -fvisibility=hidden -fvisibility-inlines-hidden or -fno-gnu-unique",
+        )
+
+
+def check_undefined(subject: Subject) -> Iterator[Finding]:
+    libraries, symbols = elf.resolve(subject.elf_file)
+    if libraries:
+        yield error(
+            f"needed libraries that are not found: {some(libraries)}",
+            "install them, or link them statically",
+        )
+    if symbols and not libraries:
+        yield error(
+            f"undefined symbols that no needed library has: {some(symbols)}",
+            "link the library or object that has them; -Wl,-z,defs makes the linker find this",
+        )
+
+
+def check_needed(subject: Subject) -> Iterator[Finding]:
+    rare = [name for name in subject.elf_file.needed if not USUAL_LIBRARIES.fullmatch(name)]
+    if rare:
+        yield warning(
+            f"it needs {some(rare)}",
+            "it will not load where these are missing: link them statically where you can",
+        )
+
+
+def check_rpath(subject: Subject) -> Iterator[Finding]:
+    if subject.elf_file.rpath:
+        yield error(
+            f"it searches for libraries in {':'.join(subject.elf_file.rpath)} (RPATH or RUNPATH)",
+            "link without -rpath: the first library of a name that is loaded serves all plugins",
+        )
+
+
+def check_tls(subject: Subject) -> Iterator[Finding]:
+    if subject.elf_file.flags & elf.DF_STATIC_TLS:
+        yield error(
+            "thread-local variables use the static TLS model, whose room is small",
+            "compile without -ftls-model=initial-exec and link with -fPIC objects only",
+        )
+
+
+def check_text_relocations(subject: Subject) -> Iterator[Finding]:
+    if subject.elf_file.has_text_relocations:
+        yield error("its code has text relocations", "compile every object with -fPIC")
+
+
+def check_stack(subject: Subject) -> Iterator[Finding]:
+    if subject.elf_file.has_executable_stack:
+        yield error(
+            "it asks for an executable stack",
+            "link with -z noexecstack, and avoid nested functions whose address is taken",
+        )
+
+
+def check_rounding(subject: Subject) -> Iterator[Finding]:
+    own = [library.path for library in elf.linked(subject.elf_file, whole=False)[0]]
+    rare = [path for path in own if not USUAL_LIBRARIES.fullmatch(os.path.basename(path))]
+    changing = [path for path in (subject.path, *rare) if change_rounding(path)]
+    if changing:
+        yield warning(
+            "constructors change how the thread that loads it rounds or flushes subnormal numbers: "
+            f"{some(changing)}",
+            "link without -ffast-math, -Ofast and -funsafe-math-optimizations, which add "
+            "crtfastm.o: cuplug undoes it, others that load the library do not",
+        )
