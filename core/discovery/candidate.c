@@ -120,6 +120,14 @@ int cuplug__check_listed(int fd, const cuplug__trust *trust, cuplug_error *error
                       "CUPLUG_ALLOW_LIST does not cover: link it without -rpath");
 }
 
+/* The dynamic linker would make the stacks of all threads executable, or refuse the library. */
+static int check_stack(int fd, cuplug_error *error) {
+  if (!cuplug__dynamic_needs_stack(fd)) return CUPLUG_OK;
+  return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                      "got a library that needs an executable stack, expected none; link it with "
+                      "-z noexecstack");
+}
+
 int cuplug__candidate_read(int directory, const char *path, const cuplug__trust *trust,
                            cuplug__folder *kept, cuplug__candidate *candidate,
                            cuplug_error *error) {
@@ -131,8 +139,9 @@ int cuplug__candidate_read(int directory, const char *path, const cuplug__trust 
   if (result) return result;
   candidate->identity = identity_from(&status);
   result = cuplug__table_read(candidate->fd, (uint64_t)status.st_size, &candidate->table, error);
-  if (result) return result;
-  return cuplug__owner_check_status(&trust->rules, candidate->fd, &status, path, error);
+  if (!result)
+    result = cuplug__owner_check_status(&trust->rules, candidate->fd, &status, path, error);
+  return result ? result : check_stack(candidate->fd, error);
 }
 
 static int check_trust(const char *path, const cuplug__trust *trust, cuplug_error *error) {

@@ -15,6 +15,8 @@ typedef struct names {
   int n_segments;
   uint64_t strings; /* in the file */
   int has_paths, has_origin;
+  cuplug__visit_text *visit;
+  void *data;
 } names;
 
 static int read_all(int fd, void *to, size_t bytes, uint64_t at) {
@@ -101,4 +103,32 @@ int cuplug__dynamic_has_origin(int fd) {
   names n;
   read_names(fd, &n);
   return n.has_origin;
+}
+
+static void show_text(names *n, const Elf64_Dyn *entry) {
+  char text[4096];
+  const long tag = (long)entry->d_tag;
+  if (tag != DT_NEEDED && tag != DT_SONAME && tag != DT_RPATH && tag != DT_RUNPATH) return;
+  const ssize_t got = pread(n->fd, text, sizeof text, (off_t)(n->strings + entry->d_un.d_val));
+  if (got > 0 && memchr(text, 0, (size_t)got)) n->visit(tag, text, n->data);
+}
+
+void cuplug__dynamic_visit(int fd, cuplug__visit_text *visit, void *data) {
+  names n = {.fd = fd, .visit = visit, .data = data};
+  if (!read_segments(&n)) return;
+  visit_all(&n, find_strings);
+  visit_all(&n, show_text);
+}
+
+int cuplug__dynamic_needs_stack(int fd) {
+  names n = {.fd = fd};
+#if defined(__x86_64__)
+  int is_needed = 1;
+#else
+  int is_needed = 0;
+#endif
+  if (!read_segments(&n)) return 0;
+  for (const Elf64_Phdr *s = n.segments; s < n.segments + n.n_segments; s++)
+    if (s->p_type == PT_GNU_STACK) is_needed = (s->p_flags & PF_X) != 0;
+  return is_needed;
 }

@@ -8,6 +8,7 @@
 #include "discovery/dynamic.h"
 #include "discovery/note.h"
 #include "discovery/trust.h"
+#include "registry/claims.h"
 #include "registry/registry.h"
 
 #include <errno.h>
@@ -83,7 +84,7 @@ static int open_unchanged(const cuplug__plugin *plugin, const cuplug__trust *tru
   return fail_replaced(plugin, error);
 }
 
-static int find_source(const cuplug__plugin *plugin, cuplug__source *source, cuplug_error *error) {
+static int find_source(cuplug__plugin *plugin, cuplug__source *source, cuplug_error *error) {
   cuplug__trust trust;
   cuplug__identity after;
   int fd = -1;
@@ -94,6 +95,9 @@ static int find_source(const cuplug__plugin *plugin, cuplug__source *source, cup
   if (!status &&
       !(cuplug__identity_of_open(fd, &after) && cuplug__identity_equal(&after, &plugin->identity)))
     status = fail_replaced(plugin, error);
+  if (!status)
+    status =
+        cuplug__claim_privates(plugin, fd, source->shown ? source->shown : source->name, error);
   if (fd >= 0) close(fd);
   cuplug__trust_end(&trust);
   return status;
@@ -170,5 +174,6 @@ int cuplug__open_code(cuplug__plugin *plugin, void **library, cuplug_error *erro
   if (*library) return CUPLUG_OK;
   status = load(plugin, library, error);
   leave(plugin, *library);
+  if (status) cuplug__unclaim_privates(plugin);
   return status;
 }

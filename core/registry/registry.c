@@ -253,6 +253,7 @@ int cuplug__plugin_fill(cuplug__plugin *plugin, cuplug_error *error) {
 void cuplug__plugin_free(cuplug__plugin *plugin) {
   for (uint32_t k = 0; k < plugin->n_operators; k++) free(plugin->operators[k].rows);
   cuplug__table_end(&plugin->table);
+  cuplug__privates_end(&plugin->privates);
   free(plugin->path);
   free(plugin->operators);
   free(plugin->overloads);

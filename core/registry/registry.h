@@ -5,6 +5,7 @@
 #define CUPLUG_CORE_REGISTRY_REGISTRY_H
 
 #include "discovery/candidate.h"
+#include "discovery/private.h"
 #include "discovery/search.h"
 #include "discovery/table.h"
 #include "registry/operator.h"
@@ -35,6 +36,8 @@ struct cuplug__plugin {
   uint8_t digest[32]; /* of the file, where it was asked for */
   int is_in_place;    /* 1: it was loaded from the file itself, not from a copy */
   cuplug__source source;
+  cuplug__privates privates; /* does not change once there are files */
+  int is_claiming;           /* 1: their names are this plugin's */
 };
 
 /* One lock for everything here. Whoever holds it neither takes it again nor asks the dynamic linker

@@ -289,7 +289,8 @@ def test_note_longer_than_its_segment(place):
 def test_many_notes_of_others(place, tmp_path, n):
     others = tmp_path / "others.s"
     note = '.long 4, 0, 1\n.asciz "abc"\n'
-    others.write_text(f'.section .note.aaa, "a", @note\n.rept {n}\n{note}.endr\n')
+    stack = '.section .note.GNU-stack, "", @progbits\n'
+    others.write_text(f'{stack}.section .note.aaa, "a", @note\n.rept {n}\n{note}.endr\n')
     path = named_plugin(place / "libcrowd.so", "crowd", others)
     assert listed(path).state == "ok"
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code that cannot be used, and files that change after they were read."""
 
+import platform
 import subprocess
 import sys
 
@@ -250,3 +251,67 @@ def test_the_core_stays_when_a_module_that_needs_it_is_closed(tmp_path):
     command = [sys.executable, "-c", CLOSE, *arguments]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
     assert done.stdout == "{'libcuplug.so.1'}\n", done.stderr
+
+
+PRIVATE = "int from_private{0}(void); int from_private{0}(void) {{ return {1}; }}"
+
+USER = """
+#include <cuplug/plugin.h>
+int from_private{1}(void);
+CUPLUG_ENTRY int {0}_host(const cuplug_call *call) {{
+  ((int32_t *)call->outputs[0].data)[0] = from_private{1}();
+  return CUPLUG_OK;
+}}
+CUPLUG_HOST_OPERATOR({0}_host, "{0}(n: int) -> int32[n]", "What the private library returns.");
+CUPLUG_PLUGIN({0}, "1.0.0");
+"""
+
+
+def with_private(folder, name, value, kind=0, rpath="$ORIGIN", options=()):
+    """Build a plugin and libprivate<kind>.so.1 in a folder; return the plugin's path."""
+    folder.mkdir(exist_ok=True)
+    source, path = folder / "source.c", folder / f"lib{name}.so"
+    private = f"libprivate{kind}.so.1"
+    shared = [*COMPILER, "-shared", "-fPIC", f"-I{ROOT / 'include'}", str(source)]
+    source.write_text(PRIVATE.format(kind, value))
+    named = [f"-Wl,-soname,{private}", *options, "-o", str(folder / private)]
+    compile_library([*shared, *named])
+    source.write_text(USER.format(name, kind))
+    rpath = f"-Wl,-rpath,{rpath.replace('FOLDER', str(folder))}"
+    compile_library([*shared, str(folder / private), rpath, "-o", str(path)])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "rpath"), enumerate(("$ORIGIN", "FOLDER", "${ORIGIN}/../none:${ORIGIN}/."))
+)
+def test_private_libraries_of_one_name(place, kind, rpath):
+    """The second plugin would compute with the library of the first one."""
+    values = {"first": 7, "equal": 7, "other": 8}
+    calls, paths = {}, {}
+    for folder, value in values.items():
+        name = f"{folder}{kind}"
+        paths[folder] = with_private(place / folder, name, value, kind, rpath)
+        calls[folder] = getattr(cuplug.load(str(paths[folder])), name)
+    assert calls["first"](1).tolist() == [7]
+    assert calls["equal"](1).tolist() == [7]
+    for _ in range(2):
+        with pytest.raises(cuplug.PluginError) as caught:
+            calls["other"](1)
+        got, _, expected = str(caught.value).partition(", expected ")
+        assert f"libprivate{kind}.so.1: got {place}" in got
+        assert f"which {paths['first']}" in got or f"which {paths['equal']}" in got
+        assert expected.startswith(str(paths["other"].parent))
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="its flags are those of x86-64")
+def test_executable_stacks_are_refused(place):
+    reason = "got a library that needs an executable stack, expected none; link it with -z "
+    path = named_plugin(place / "libstack.so", "stack", "-Wl,-z,execstack")
+    assert listed(path).reason == f"{reason}noexecstack"
+    with pytest.raises(cuplug.PluginError, match="executable stack"):
+        cuplug.load(str(path))
+    options = ["-Wl,-z,execstack"]
+    path = with_private(place / "stacked", "stacked", 5, kind=9, options=options)
+    with pytest.raises(cuplug.PluginError, match=r"libprivate9\.so\.1: got a library that needs"):
+        cuplug.load(str(path)).stacked(1)

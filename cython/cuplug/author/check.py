@@ -82,7 +82,9 @@ def _check_table(subject: Subject) -> Iterator[Finding]:
             "there is no symbol table",
             'declare its operators and CUPLUG_PLUGIN(name, "version"); at file scope',
         )
-    elif subject.table.state != "ok" and not _has_bad_signature(subject):
+    elif subject.table.state != "ok" and not (
+        _has_bad_signature(subject) or subject.elf_file.has_executable_stack
+    ):
         unsafe = any(finding.level == ERROR for finding in _check_permissions(subject))
         advice = "compile it again, with the flags of `cuplug --cflags`"
         yield _error(subject.table.reason, "see permissions, below" if unsafe else advice)

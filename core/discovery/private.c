@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "discovery/private.h"
+
+#include "base/sha256.h"
+#include "base/status.h"
+#include "discovery/dynamic.h"
+#include "discovery/trust.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_FILES 256 /* of a plugin; links among them may lead in circles */
+#define MAX_TEXTS 128
+
+static const char doing[] = "reading the libraries of a plugin";
+
+/* What a file says of those that it needs; texts that find no room are left out. */
+typedef struct needs {
+  char *needed[MAX_TEXTS];
+  size_t n_needed;
+  char *soname, *rpath, *runpath;
+} needs;
+
+static void replace(char **kept, const char *text) {
+  free(*kept);
+  *kept = strdup(text);
+}
+
+static void take_text(long tag, const char *text, void *data) {
+  needs *n = data;
+  if (tag == DT_SONAME) replace(&n->soname, text);
+  if (tag == DT_RPATH) replace(&n->rpath, text);
+  if (tag == DT_RUNPATH) replace(&n->runpath, text);
+  if (tag != DT_NEEDED || strchr(text, '/') || n->n_needed == MAX_TEXTS) return;
+  if ((n->needed[n->n_needed] = strdup(text))) n->n_needed++;
+}
+
+static void end_needs(needs *n) {
+  for (size_t k = 0; k < n->n_needed; k++) free(n->needed[k]);
+  free(n->soname);
+  free(n->rpath);
+  free(n->runpath);
+}
+
+/* Where one directory of a list leads, with the folder of the file for $ORIGIN. 0: no room. */
+static int expand(const char *part, size_t n, const char *origin, size_t n_origin, char to[4096]) {
+  static const char *const names[] = {"$ORIGIN", "${ORIGIN}"};
+  size_t at = 0;
+  for (size_t k = 0; k < n;) {
+    size_t skipped = 0;
+    for (int i = 0; i < 2 && !skipped; i++)
+      if (n - k >= strlen(names[i]) && !strncmp(part + k, names[i], strlen(names[i])))
+        skipped = strlen(names[i]);
+    const char *from = skipped ? origin : part + k;
+    const size_t length = skipped ? n_origin : 1;
+    if (at + length >= 4096) return 0;
+    memcpy(to + at, from, length);
+    at += length;
+    k += skipped ? skipped : 1;
+  }
+  to[at] = 0;
+  return at > 0;
+}
+
+/* The file of that name in a directory of a list: an absolute path, to be freed. */
+static char *find_in(const char *list, const char *of, const char *name) {
+  const size_t n_origin = (size_t)(strrchr(of, '/') - of);
+  for (const char *at = list; at && *at; at += *at == ':') {
+    const size_t n = strcspn(at, ":");
+    char directory[4096], *path;
+    struct stat status;
+    const int is_fine = expand(at, n, of, n_origin, directory) && *directory == '/';
+    at += n;
+    if (!is_fine || asprintf(&path, "%s/%s", directory, name) < 0) continue;
+    if (!stat(path, &status) && S_ISREG(status.st_mode)) return path;
+    free(path);
+  }
+  return NULL;
+}
+
+/* As the dynamic linker looks: RPATH counts without RUNPATH alone, and RUNPATH after the variable.
+ */
+static char *find_private(const needs *n, const char *of, const char *name) {
+  if (!n->runpath) return find_in(n->rpath, of, name);
+  char *shared = find_in(secure_getenv("LD_LIBRARY_PATH"), of, name);
+  if (!shared) return find_in(n->runpath, of, name);
+  free(shared);
+  return NULL;
+}
+
+static int is_known(const cuplug__privates *found, const char *path) {
+  for (size_t k = 0; k < found->n_files; k++)
+    if (!strcmp(found->files[k].path, path)) return 1;
+  return 0;
+}
+
+/* Takes `path` over. */
+static int add(cuplug__privates *found, const char *needed, char *path, cuplug_error *error) {
+  struct stat status;
+  cuplug__private *files = realloc(found->files, (found->n_files + 1) * sizeof *files);
+  if (files) found->files = files;
+  char *name = files ? strdup(needed) : NULL;
+  if (!name || stat(path, &status)) {
+    free(path);
+    free(name);
+    return name ? CUPLUG_OK : cuplug__no_memory(error, doing);
+  }
+  found->files[found->n_files++] = (cuplug__private){
+      .needed = name, .path = path, .device = status.st_dev, .inode = status.st_ino};
+  return CUPLUG_OK;
+}
+
+static int add_needed(int fd, const char *path, cuplug__privates *found, char **soname,
+                      cuplug_error *error) {
+  needs n = {0};
+  int status = CUPLUG_OK;
+  cuplug__dynamic_visit(fd, take_text, &n);
+  for (size_t k = 0; k < n.n_needed && !status && found->n_files < MAX_FILES; k++) {
+    char *file = find_private(&n, path, n.needed[k]);
+    if (!file) continue;
+    if (is_known(found, file))
+      free(file);
+    else
+      status = add(found, n.needed[k], file, error);
+  }
+  if (soname) {
+    *soname = n.soname;
+    n.soname = NULL;
+  }
+  end_needs(&n);
+  return status;
+}
+
+int cuplug__privates_find(int fd, const char *path, cuplug__privates *found, cuplug_error *error) {
+  *found = (cuplug__privates){0};
+  int status = add_needed(fd, path, found, NULL, error);
+  for (size_t k = 0; k < found->n_files && !status; k++) { /* those of libraries come last */
+    char *own = found->files[k].path, *soname = NULL;
+    const int next = open(own, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (next < 0) continue;
+    if (cuplug__dynamic_needs_stack(next))
+      status = cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
+                            "%s: got a library that needs an executable stack, expected none; link "
+                            "it with -z noexecstack",
+                            own);
+    if (!status) status = add_needed(next, own, found, &soname, error);
+    found->files[k].soname = soname;
+    close(next);
+  }
+  return status;
+}
+
+void cuplug__privates_end(cuplug__privates *found) {
+  for (size_t k = 0; k < found->n_files; k++) {
+    free(found->files[k].needed);
+    free(found->files[k].soname);
+    free(found->files[k].path);
+  }
+  free(found->files);
+  *found = (cuplug__privates){0};
+}
+
+/* ---- Rivals ---------------------------------------------------------------------------------- */
+
+static int is_called(const cuplug__private *file, const char *name) {
+  return name && (!strcmp(file->needed, name) || (file->soname && !strcmp(file->soname, name)));
+}
+
+static int digest(const char *path, uint8_t digest[CUPLUG__DIGEST_BYTES]) {
+  const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  const int is_read = fd >= 0 && !cuplug__digest_file(fd, CUPLUG__MAX_LISTED_BYTES, digest, NULL);
+  if (fd >= 0) close(fd);
+  return is_read;
+}
+
+int cuplug__privates_rival(const cuplug__private *a, const cuplug__private *b) {
+  return (is_called(a, b->needed) || is_called(a, b->soname)) &&
+         !(a->device == b->device && a->inode == b->inode);
+}
+
+int cuplug__privates_differ(const cuplug__private *a, const cuplug__private *b) {
+  uint8_t digests[2][CUPLUG__DIGEST_BYTES];
+  return !strcmp(a->path, b->path) || !digest(a->path, digests[0]) ||
+         !digest(b->path, digests[1]) || memcmp(digests[0], digests[1], sizeof digests[0]) != 0;
+}
