@@ -101,7 +101,7 @@ def build_library(
             raise BuildError(message) from None
         fresh = os.path.join(directory, os.path.basename(library))
         log = _compile(source, nvcc, architectures, given, fresh)
-        findings = _check(source, fresh)
+        findings = _check(source, fresh, folder)
         os.chmod(fresh, os.stat(fresh).st_mode & ~0o022)  # a plugin that others write is refused
         os.replace(fresh, library)
     return Built(library, architectures, log, findings)
@@ -251,11 +251,12 @@ def _run(command: list[str], directory: str) -> subprocess.CompletedProcess[str]
         raise BuildError(f"build: {command[0]}: {error.strerror}: {advice}") from None
 
 
-def _check(source: Source, library: str) -> list[Finding]:
+def _check(source: Source, library: str, folder: str) -> list[Finding]:
     """Check a library; return what is to be said of it, raise what keeps it from being used."""
     from cuplug.author import check
 
-    findings = [finding for finding in check.check_file(library) if finding.level != check.OK]
+    found = check.check_file(library, folder)
+    findings = [finding for finding in found if finding.level != check.OK]
     errors = [finding for finding in findings if finding.level == check.ERROR]
     if errors:
         lines = [f"{finding.text}\n-> {finding.advice}" for finding in errors]

@@ -34,13 +34,15 @@ VERSION = re.compile(
 )
 
 
-def check_file(path: str) -> list[Finding]:
+def check_file(path: str, folder: str = "") -> list[Finding]:
     """Check one file against the build contract.
 
     Parameters
     ----------
     path : str
         A shared library; it is read, not run.
+    folder : str
+        Where it will be put: the folder that $ORIGIN stands for. Without one, its own.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def check_file(path: str) -> list[Finding]:
         One or more for each rule, in the order of the rules.
     """
     try:
-        library = elf.read_library(path)
+        library = elf.read_library(path, origin=folder)
     except OSError as error:
         text = f"{path}: {error.strerror}"
         return [Finding(ERROR, "file", text, "give the path of a shared library")]
@@ -194,7 +196,8 @@ def _check_exports(subject: Subject) -> Iterator[Finding]:
             "let no version script or strip option hide it",
         )
     others = subject.elf_file.exports.keys() - _entries(subject).keys() - MAY_EXPORT
-    extra = sorted(name for name in others if not name.endswith(RESOLVER))
+    own = (name for name in others if not linkage.is_standard_cxx(name))
+    extra = sorted(name for name in own if not name.endswith(RESOLVER))
     if extra:
         yield _warning(
             f"{len(extra)} more symbols are exported: {_some(extra)}",
@@ -266,7 +269,7 @@ RULES: list[tuple[str, str, Rule]] = [
     ("architectures", "the table's architectures are those of the code", _check_architectures),
     ("undefined", "all that it needs is found", linkage.check_undefined),
     ("needed", "it needs only libraries that every machine has", linkage.check_needed),
-    ("rpath", "it has no library path of its own", linkage.check_rpath),
+    ("rpath", "it searches no directory but those beside it", linkage.check_rpath),
     ("unique", "it shares no symbols with other plugins", linkage.check_unique),
     ("tls", "thread-local variables can be loaded at any time", linkage.check_tls),
     ("relocations", "its code is position-independent", linkage.check_text_relocations),

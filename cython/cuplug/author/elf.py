@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ class SharedLibrary:
     """What the dynamic section and the headers of one shared library say."""
 
     path: str
+    origin: str  # the folder that $ORIGIN stands for: its own, or the one that it is made for
     machine: str = ""
     needed: list[str] = field(default_factory=list)
     rpath: list[str] = field(default_factory=list)  # DT_RPATH and DT_RUNPATH, as written
@@ -56,8 +58,10 @@ def open_regular(path: str) -> BinaryIO:
     return file
 
 
-def read_library(path: str, whole: bool = True) -> SharedLibrary:
+def read_library(path: str, whole: bool = True, origin: str = "") -> SharedLibrary:
     """Read a shared library; its symbols and sections, which take most of the time, if `whole`.
+
+    `origin` is the folder that it will lie in, without one the folder that it lies in.
 
     Raises
     ------
@@ -66,19 +70,20 @@ def read_library(path: str, whole: bool = True) -> SharedLibrary:
     ElfError
         It is no shared library, or its structure is damaged.
     """
+    place = os.path.realpath(path)
     with open_regular(path) as file:
         try:
-            return _read(path, ELFFile(file), whole)
+            return _read(path, ELFFile(file), whole, origin or os.path.dirname(place))
         except ElfError:
             raise
         except Exception as error:  # pyelftools raises whatever a damaged structure leads to
             raise ElfError(f"the ELF structure cannot be read: {error}") from error
 
 
-def _read(path: str, elf: ELFFile, whole: bool) -> SharedLibrary:
+def _read(path: str, elf: ELFFile, whole: bool, origin: str) -> SharedLibrary:
     if elf["e_type"] != "ET_DYN":
         raise ElfError(f"this is {elf['e_type']}, a shared library (ET_DYN) is wanted")
-    library = SharedLibrary(path, machine=elf["e_machine"])
+    library = SharedLibrary(path, origin, machine=elf["e_machine"])
     notes = []
     for segment in elf.iter_segments():
         if segment["p_type"] == "PT_DYNAMIC":
@@ -101,7 +106,7 @@ def _read_tags(library: SharedLibrary, segment: Any) -> None:
             library.needed.append(tag.needed)
         elif name in ("DT_RPATH", "DT_RUNPATH"):
             text = tag.rpath if name == "DT_RPATH" else tag.runpath
-            library.rpath += [part for part in text.split(":") if part]
+            library.rpath += text.split(":")
         elif name == "DT_TEXTREL":
             library.has_text_relocations = True
         elif name == "DT_FLAGS":
@@ -138,10 +143,20 @@ def _read_sections(library: SharedLibrary, elf: ELFFile, notes: list[tuple[int, 
             library.fatbins.append(section.data())
 
 
+def is_relative_to_origin(part: str) -> bool:
+    """Say whether a directory of RPATH or RUNPATH is given relative to the library's folder."""
+    return re.match(r"\$(ORIGIN|\{ORIGIN\})(/|$)", part) is not None
+
+
+def expanded(parts: list[str], origin: str) -> list[str]:
+    """Return directories of RPATH or RUNPATH with a folder for $ORIGIN; absolute ones alone."""
+    own = [part.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for part in parts]
+    return [part for part in own if os.path.isabs(part)]
+
+
 def search_directories(library: SharedLibrary) -> list[str]:
     """Return where the dynamic linker looks for what a library needs, in order."""
-    origin = os.path.dirname(os.path.abspath(library.path))
-    own = [part.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for part in library.rpath]
+    own = expanded(library.rpath, library.origin)
     given = [part for part in os.environ.get("LD_LIBRARY_PATH", "").split(":") if part]
     triplet = f"{os.uname().machine}-linux-gnu"
     standard = [

@@ -18,17 +18,36 @@ USUAL_LIBRARIES = re.compile(
 )
 
 
+# Mangled names of the C++ standard library: of std and __gnu_cxx, with what stands before them for
+# guards, vtables, type information, local variables and const members. They have default visibility
+# whatever the options are. All plugins share the library's own code and data anyway.
+STANDARD_CXX = re.compile(r"_Z(GV|T[VTIS])?Z?N?[rVKRO]*(S[tabsiod]|9__gnu_cxx|10__cxxabiv1)")
+
+
+def is_standard_cxx(name: str) -> bool:
+    """Say whether a symbol is of the C++ standard library, whose headers put it into plugins."""
+    return STANDARD_CXX.match(name) is not None
+
+
 def check_unique(subject: Subject) -> Iterator[Finding]:
-    if subject.elf_file.unique:
+    """A static variable of such a symbol has the value that another plugin, or version, gave it."""
+    own = [name for name in subject.elf_file.unique if not is_standard_cxx(name)]
+    if own:
         yield error(
-            f"symbols of unique binding, one copy for all plugins: {some(subject.elf_file.unique)}",
-            "compile with -fvisibility=hidden -fvisibility-inlines-hidden or -fno-gnu-unique",
+            f"symbols of unique binding, one copy for all plugins: {some(own)}",
+            "compile with -fno-gnu-unique, or with -fvisibility=hidden -fvisibility-inlines-hidden",
         )
 
 
 def check_undefined(subject: Subject) -> Iterator[Finding]:
     libraries, symbols = elf.resolve(subject.elf_file)
-    if libraries:
+    own = [part for part in subject.elf_file.rpath if elf.is_relative_to_origin(part)]
+    if libraries and own:  # a wheel is built where the libraries of others are not yet
+        yield warning(
+            f"needed libraries that are not found: {some(libraries)}",
+            f"put them into {':'.join(own)}, seen from {subject.elf_file.origin}, or install them",
+        )
+    elif libraries:
         yield error(
             f"needed libraries that are not found: {some(libraries)}",
             "install them, or link them statically",
@@ -41,7 +60,13 @@ def check_undefined(subject: Subject) -> Iterator[Finding]:
 
 
 def check_needed(subject: Subject) -> Iterator[Finding]:
-    rare = [name for name in subject.elf_file.needed if not USUAL_LIBRARIES.fullmatch(name)]
+    own = [part for part in subject.elf_file.rpath if elf.is_relative_to_origin(part)]
+    beside = elf.expanded(own, subject.elf_file.origin)
+    rare = [
+        name
+        for name in subject.elf_file.needed
+        if not (USUAL_LIBRARIES.fullmatch(name) or elf.find_library(name, beside))
+    ]
     if rare:
         yield warning(
             f"it needs {some(rare)}",
@@ -50,10 +75,13 @@ def check_needed(subject: Subject) -> Iterator[Finding]:
 
 
 def check_rpath(subject: Subject) -> Iterator[Finding]:
-    if subject.elf_file.rpath:
+    rpath = subject.elf_file.rpath
+    others = [part for part in rpath if not elf.is_relative_to_origin(part)]
+    if others:
         yield error(
-            f"it searches for libraries in {':'.join(subject.elf_file.rpath)} (RPATH or RUNPATH)",
-            "link without -rpath: the first library of a name that is loaded serves all plugins",
+            f"it searches for libraries in {':'.join(others) or 'the current directory'} "
+            "(RPATH or RUNPATH)",
+            "link without -rpath, or with one that begins with $ORIGIN, the folder of the file",
         )
 
 

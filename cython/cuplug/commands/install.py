@@ -39,7 +39,7 @@ def install(file: str, folder: str | None) -> str:
     folder = os.path.abspath(folder) if folder else _choose_folder()
     with _folder_beside(folder) as beside:
         fresh = _copy(source, beside)
-        _check(source, fresh)
+        _check(source, fresh, folder)
         _sync(fresh)
         final = os.path.join(folder, os.path.basename(fresh))
         os.replace(fresh, final)
@@ -128,9 +128,10 @@ def _copy(source: str, folder: str) -> str:
     return named
 
 
-def _check(source: str, fresh: str) -> None:
-    for finding in check_file(fresh):
-        if finding.level == ERROR:
+def _check(source: str, fresh: str, folder: str) -> None:
+    """Refuse what would not be loaded from the folder: libraries beside a plugin are not copied."""
+    for finding in check_file(fresh, os.path.realpath(folder)):
+        if finding.level == ERROR or finding.text.startswith("needed libraries"):
             text = finding.text.replace(fresh, source)
             raise PluginError(f"install: {source}: {finding.rule}: {text}")
 
