@@ -241,3 +241,38 @@ def test_torch_vmap_over_any_dimensions(data):
     wanted = torch.vmap(lambda x, y: x + 2 * y, tuple(in_dims))(*arrays)
     assert seen.shape == wanted.shape
     np.testing.assert_allclose(seen.numpy(), wanted.numpy())
+
+
+# ---- Sizes that are symbols ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [[0], [-1], [0, 1], []])
+def test_shapes_of_reductions_with_symbols(axis, keepdims):
+    """Where the core cannot be asked: in traced programs of PyTorch and JAX."""
+    torch = pytest.importorskip("torch")
+    import cuplug.torch
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    function = cuplug.torch.Function(TOTAL)
+    program = make_fx(lambda x: function(x, axis=axis, keepdims=keepdims), tracing_mode="symbolic")
+    x = np.arange(12.0).reshape(3, 4)
+    wanted = np.sum(x, axis=tuple(axis), keepdims=keepdims)
+    graph = program(torch.from_numpy(x))
+    (output,) = [node.args[0] for node in graph.graph.nodes if node.op == "output"]
+    assert output.meta["val"].ndim == wanted.ndim
+    np.testing.assert_array_equal(graph(torch.from_numpy(x)).numpy(), wanted)
+
+
+def test_shapes_of_reductions_exported_by_jax():
+    jax = pytest.importorskip("jax")
+    import cuplug.jax
+
+    function = cuplug.jax.Function(TOTAL)
+    sizes = jax.export.symbolic_shape("n, m")
+    given = jax.ShapeDtypeStruct(sizes, np.float32)
+    exported = jax.export.export(
+        jax.jit(lambda x: function(x, axis=[1], keepdims=True)),
+        disabled_checks=[jax.export.DisabledSafetyCheck.custom_call("cuplug")],
+    )(given)
+    assert exported.out_avals[0].shape == (sizes[0], 1)
