@@ -101,7 +101,7 @@ def test_bench_refuses_a_picture_before_it_measures(monkeypatch, tmp_path):
 def test_bench_says_what_is_not_measured(build_plugin, monkeypatch):
     defines = ["CUPLUG_ARCHITECTURES=900"]
     path = build_plugin(FIXTURES / "two_sides.c", "two_sides", defines=defines)
-    monkeypatch.setattr(bandwidth, "available_devices", list)
+    monkeypatch.setattr(bandwidth, "devices", list)
     with pytest.raises(cuplug.CudaError, match="bench: strided: it runs on GPUs alone, and there"):
         bandwidth.measure(cuplug.load(path).strided)
     place = {"LD_LIBRARY_CUPLUG_PATH": str(path.parent), "CUDA_VISIBLE_DEVICES": ""}
