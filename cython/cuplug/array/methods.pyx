@@ -5,6 +5,7 @@ from cuplug.array.arithmetic cimport functions
 
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import import_module
 
 from numpy import can_cast
@@ -20,7 +21,8 @@ cdef class Methods(Arithmetic):
         Dask asks before it joins blocks or divides sums, and then knows cuplug's arrays.
         """
         if "dask.array" in sys.modules:
-            import_module("cuplug.frameworks.dask_types")
+            with suppress(ImportError):  # of a dask that is older than what the module needs
+                import_module("cuplug.frameworks.dask_types")
         return 100.0
 
     # ---- Values ------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ cdef class Device:
 
     cdef cuplug_device place
 
-    def __init__(self, device):
+    def __cinit__(self, device):
         self.place = read_device(device)
 
     @property
