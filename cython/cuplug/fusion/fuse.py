@@ -169,6 +169,10 @@ def fuse(function: Callable[..., Any]) -> Fused:
     dtypes of results are those of NumPy. Where reduced values are used element by element again,
     as in `x - x.mean()`, there is one operator for each reduction and one for what follows.
 
+    It also decorates methods. What `object.method` gives is traced anew, with the attributes that
+    the object has then as constants; keep it where it is called often. Functions that no module
+    has, as lambdas and those of the main program, are pickled whole, by the package cloudpickle.
+
     Parameters
     ----------
     function : callable
