@@ -80,3 +80,23 @@ def test_the_places(tmp_path, monkeypatch):
     assert places(monkeypatch, TMPDIR="relative") == [*usual, cache]
     monkeypatch.setenv("CUPLUG_CACHE_DIR", "/proc/none")
     assert places(monkeypatch, TMPDIR="/tmp") == usual
+
+
+def test_a_process_without_a_place(run_python):
+    """Plugins work; what must be compiled is one error, without those that led to it."""
+    done = run_python("""
+import cuplug, numpy as np
+from cuplug.compilers import processes
+processes.temporary_places = lambda: iter(["/proc/none"])
+x = np.float32([-1, 2])
+assert cuplug.find("relu")(x).tolist() == [0, 2]
+assert cuplug.plugins()
+cuplug.elementwise("f(x: T) -> T", "x * 3 + 1", doc="Without a place.")(x)
+""")
+    assert done.returncode == 1
+    assert done.stderr.count("Traceback") == 1
+    assert done.stderr.splitlines()[-2:] == [
+        "cuplug.CompileError: compile: no folder for temporary files is usable; set TMPDIR to a "
+        "folder that only you can write",
+        "  /proc/none: No such file or directory",
+    ]
