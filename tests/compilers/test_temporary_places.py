@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where temporary folders are created: only where no other user can replace them."""
 
+import ctypes
 import os
 import tempfile
 from pathlib import Path
@@ -50,6 +51,43 @@ def test_whose_folders_an_ordinary_user_uses(public, owner):
             work()
 
     in_child(refused if owner == 1234 else work, NOBODY)
+
+
+def enter_user_namespace(user):
+    """Leave the system's root without a number, as in rootless containers."""
+    library = ctypes.CDLL(None)
+    library.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: /proc/self is root's after a change of users
+    if library.unshare(0x10000000):  # CLONE_NEWUSER
+        os._exit(0)  # the system does not allow it
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    assert os.stat("/").st_uid not in (0, user)
+
+
+@NEEDS_ROOT
+def test_a_user_namespace_without_root(public):
+    """Its /tmp is used, and no folder of a user who may be another one."""
+    os.chown(public, 1234, 1234)
+    public.chmod(0o1777)
+
+    def work():
+        enter_user_namespace(4321)
+        with temporary.private_folder(["/tmp"]) as path:
+            assert os.path.dirname(path) == "/tmp"
+        with pytest.raises(cuplug.CompileError), temporary.private_folder([str(public)]):
+            pass
+
+    in_child(work, 4321)
+
+
+def test_places_of_the_system_in_the_first_namespace(monkeypatch):
+    def refuse(path):
+        raise cuplug.PluginError("owned by user 65534")
+
+    if Path("/proc/self/uid_map").read_text().split() != ["0", "0", str(2**32 - 1)]:
+        pytest.skip("runs in a user namespace")
+    monkeypatch.setattr(temporary, "check_owner", refuse)
+    with pytest.raises(cuplug.CompileError, match="65534"), temporary.private_folder(["/tmp"]):
+        pass
 
 
 def test_no_place_is_usable(tmp_path):

@@ -102,7 +102,7 @@ def temporary_places() -> Iterator[str]:
     """Yield the folders that may hold temporary files, the preferred one first."""
     named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
     session = os.environ.get("XDG_RUNTIME_DIR", "")
-    listed = (*named, "/tmp", "/var/tmp", "/dev/shm", session)
+    listed = (*named, *temporary.SYSTEM_PLACES, session)
     yield from dict.fromkeys(place for place in listed if os.path.isabs(place))
     if cache.make_directory():
         yield cache.directory()

@@ -16,10 +16,12 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from cuplug.discovery.fields import check_owner
 from cuplug.errors import CompileError, NotFoundError, PluginError
 
+SYSTEM_PLACES = ("/tmp", "/var/tmp", "/dev/shm")
 PREFIX = ".cuplug-temporary-"
 MARKER = "cuplug-temporary-folder"
 _NAME = re.compile(re.escape(PREFIX) + r"[0-9a-f]{32}")
@@ -92,8 +94,29 @@ def _enter(stack: contextlib.ExitStack, parent: str) -> tuple[str, str]:
     except OSError as error:
         return "", error.strerror or str(error)
     except (NotFoundError, PluginError) as error:
-        return "", str(error)
+        return (path, "") if _is_of_system(parent) else ("", str(error))
     return path, ""
+
+
+def _is_of_system(parent: str) -> bool:
+    """Return whether this is a folder of the system's root that seems to be another user's.
+
+    In a user namespace, as of rootless containers, what belongs to a user without a number there is
+    shown as the overflow user's.
+    """
+    try:
+        numbers = Path("/proc/self/uid_map").read_text().split()
+        overflow = int(Path("/proc/sys/kernel/overflowuid").read_text())
+        above = [os.lstat(path) for path in (parent, *map(str, Path(parent).parents))]
+    except OSError:
+        return False
+    return (
+        parent in SYSTEM_PLACES
+        and numbers != ["0", "0", str(2**32 - 1)]
+        and all(stat.S_ISDIR(x.st_mode) for x in above)
+        and all(x.st_uid in (0, os.geteuid(), overflow) for x in above)
+        and all(x.st_mode & stat.S_ISVTX or not x.st_mode & 0o022 for x in above)
+    )
 
 
 @contextlib.contextmanager
