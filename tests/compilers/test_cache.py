@@ -2,7 +2,6 @@
 """The cache of compiled code: whole entries or none, whoever writes, breaks or removes them."""
 
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,6 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from cuplug.commands.cli import main
 from cuplug.compilers import cache
 from hypothesis import given
 from hypothesis import strategies as st
@@ -216,26 +217,26 @@ def test_where_it_is(monkeypatch, variables, wanted):
     assert cache.directory() == wanted
 
 
-def write_and_read(seed: int) -> None:
-    """What one of many processes does: every entry read is whole."""
-    for k in range(150):
-        key = cache.key(str((k * 7 + seed) % 5))
-        data = cache.get(key, "cubin")
-        assert data is None or data == key.encode() * 50
-        cache.put(key, "cubin", key.encode() * 50)
-        if k % 40 == seed:
-            cache.clear()
+# What one of many processes does: every entry read is whole.
+WRITES_AND_READS = """
+import sys
+from cuplug.compilers import cache
+seed = int(sys.argv[1])
+for k in range(150):
+    key = cache.key(str((k * 7 + seed) % 5))
+    data = cache.get(key, "cubin")
+    assert data is None or data == key.encode() * 50
+    cache.put(key, "cubin", key.encode() * 50)
+    if k % 40 == seed:
+        cache.clear()
+"""
 
 
 def test_many_processes(monkeypatch):
     monkeypatch.setenv("CUPLUG_CACHE_BYTES", "12000")
-    context = multiprocessing.get_context("spawn")  # the tests before may have threads
-    processes = [context.Process(target=write_and_read, args=(seed,)) for seed in range(6)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(120)
-        assert process.exitcode == 0
+    command = [sys.executable, "-c", WRITES_AND_READS]
+    processes = [subprocess.Popen([*command, str(seed)]) for seed in range(6)]
+    assert [process.wait(120) for process in processes] == [0] * 6
 
 
 def test_killed_writers_break_nothing():
@@ -259,19 +260,23 @@ while True:
     assert cache.get(KEY, "cubin") == b"data"
 
 
+def run_here(*arguments):
+    return CliRunner().invoke(main, arguments)
+
+
 def test_the_command(directory):
     cache.put(KEY, "cubin", b"data")
     cache.put(KEY, "so", b"data")
     assert run("cache", "path").stdout == f"{directory}\n"
-    shown = run("cache")
+    shown = run_here("cache")
     assert str(directory) in shown.stdout
     assert "code for GPUs" in shown.stdout
-    listed = json.loads(run("cache", "show", "--json").stdout)
+    listed = json.loads(run_here("cache", "show", "--json").stdout)
     assert listed["directory"] == str(directory)
     assert listed["kinds"]["cubin"] == {"entries": 1, "bytes": 4 + cache.TRAILER_BYTES}
-    assert json.loads(run("cache", "clear", "--json").stdout)["removed"] == 2
+    assert json.loads(run_here("cache", "clear", "--json").stdout)["removed"] == 2
     assert cache.entries() == []
-    assert run("cache", "clear").stdout == f"0 file(s) removed from {directory}\n"
+    assert run_here("cache", "clear").stdout == f"0 file(s) removed from {directory}\n"
     wrong = run("cache", CUPLUG_CACHE_BYTES="many")
     assert wrong.returncode == 1
     assert "CUPLUG_CACHE_BYTES: seen 'many'" in wrong.stderr
