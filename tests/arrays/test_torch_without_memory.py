@@ -58,7 +58,8 @@ def test_messages_name_operator_argument_tensor_and_remedy(name):
 
 
 @pytest.mark.parametrize(
-    "view", [lambda y: y[5:], lambda y: y.reshape(8, 8)[:, 3:].T, lambda y: y[63:], lambda y: y[::2]]
+    "view",
+    [lambda y: y[5:], lambda y: y.reshape(8, 8)[:, 3:].T, lambda y: y[63:], lambda y: y[::2]],
 )
 def test_views_of_a_freed_storage_are_not_read(view):
     y = torch.ones(64)

@@ -133,7 +133,9 @@ def test_out_without_grad():
 
 
 KERNEL = """
-extern "C" __global__ void copy(float *to, const float *from) { to[threadIdx.x] = from[threadIdx.x]; }
+extern "C" __global__ void copy(float *to, const float *from) {
+  to[threadIdx.x] = from[threadIdx.x];
+}
 """
 
 

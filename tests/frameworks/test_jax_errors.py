@@ -39,5 +39,3 @@ def test_an_operator_from_source_raises_its_own_error_after_it():
         other(np.zeros(3))
     with pytest.raises(cuplug.CompileError, match="unknown"):
         bad(np.zeros(3))
-
-

@@ -65,8 +65,11 @@ def _of_transform(x: Any) -> str | None:
 def advice_on_tensor(x: Any) -> str | None:
     """Return what a tensor of PyTorch without plain memory is, and what to pass in its place."""
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)
-    if not isinstance(tensor, type) or not isinstance(x, tensor):
-        return None
+    is_tensor = isinstance(tensor, type) and isinstance(x, tensor)
+    return _of_memory(x) if is_tensor else None
+
+
+def _of_memory(x: Any) -> str | None:
     if x.is_nested:
         return "a nested tensor (pass its tensors, x.unbind(), or x.to_padded_tensor(0.0))"
     if x.is_meta:

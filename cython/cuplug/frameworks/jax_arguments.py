@@ -299,8 +299,8 @@ def _decides_sizes(texts: tuple[str, ...], position: int) -> bool:
 
 
 # ---- Python numbers in traced programs -----------------------------------------------------------
-# Outside a program they are constants of the call. A transform has turned them into operands without
-# dimensions, whose dtype JAX marks as weak; it does not mark bools.
+# Outside a program they are constants of the call. A transform has turned them into operands
+# without dimensions, whose dtype JAX marks as weak; it does not mark bools.
 
 _ORDER = ("bool", "int", "uint", "float", "complex")  # a number fits its own kind and later ones
 

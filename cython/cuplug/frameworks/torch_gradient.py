@@ -141,8 +141,8 @@ def _check_leaves(entry: Entry, args: Sequence[Any]) -> None:
         if base.is_leaf and base.requires_grad:
             kind = "a leaf Variable" if base is x else "a view of a leaf Variable"
             raise RuntimeError(
-                f"{entry.whole.operator.name}: {entry.names[k]}: {kind} that requires grad is being "
-                "used in an in-place operation; call it inside torch.no_grad()"
+                f"{entry.whole.operator.name}: {entry.names[k]}: {kind} that requires grad is "
+                "being used in an in-place operation; call it inside torch.no_grad()"
             )
 
 

@@ -234,7 +234,7 @@ def _is_unrecorded(x: Any) -> bool:
 
 
 def _call_detached(operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Call an operator outside of autograd; the tensors of `out` are returned as they were given."""
+    """Call an operator outside of autograd; return the tensors of `out` themselves."""
     plain = {name: _detached(x) for name, x in keywords.items()}
     result = operator(*map(_detached, args), **plain)
     out = keywords.get("out")
