@@ -12,6 +12,7 @@ import cuplug
 import ml_dtypes
 import numpy as np
 import pytest
+from cuplug import array_api as xp
 from cuplug.ops import scale
 from layouts import LAYOUTS, assert_same
 
@@ -218,3 +219,24 @@ def test_what_arrays_of_the_host_are_asked_for(copy, max_version, device):
     y = np.from_dlpack(Asked())
     assert y.tolist() == [1, 2]
     assert np.shares_memory(y, np.asarray(x)) is (copy is not True)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_dtypes_that_numpy_does_not_know(name):
+    torch = pytest.importorskip("torch")
+    x = torch.ones(4).to(getattr(torch, name))
+    for y in (xp.from_dlpack(x), cuplug.asarray(x), cuplug.asarray(x, device="cpu")):
+        assert (y.dtype.name, y.shape, y.device.type) == (name, (4,), "cpu")
+    shared, copied = xp.from_dlpack(x), xp.from_dlpack(x, copy=True)
+    x[0] = 2
+    assert [float(shared[0]), float(copied[0])] == [2, 1]
+    assert cuplug.asarray(x[::2], dtype="float32").numpy().tolist() == [2, 1]
+    assert cuplug.asarray(x.reshape(2, 2).T).shape == (2, 2)
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
+@pytest.mark.parametrize("name", ["complex32", "float8_e4m3fnuz"])
+def test_dtypes_that_no_operator_has(name):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=f"^asarray: x: got Tensor of torch.{name}, expected"):
+        xp.from_dlpack(torch.ones(2).to(getattr(torch, name)))

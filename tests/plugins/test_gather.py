@@ -293,3 +293,9 @@ def test_beyond_32_bits():
     on_gpu = cuplug.asarray(source, device="cuda")
     index = cuplug.asarray(np.array([2**31 + 9, -1], np.int64), device="cuda")
     assert gather(on_gpu, index).numpy().tolist() == [7, 7]
+
+
+def test_messages_show_indices_beyond_int64():
+    for index in (2**63 + 5, 2**64 - 1, 3):
+        with pytest.raises(IndexError, match=f"index {index} at position 1 is out of bounds"):
+            gather(np.arange(3.0), np.array([0, index], "uint64"))
