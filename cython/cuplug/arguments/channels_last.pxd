@@ -5,7 +5,8 @@ from cuplug.arrays.reading cimport reading
 from cuplug.base.core cimport cuplug_operator, cuplug_tensor
 
 
-# Whether a tensor is in PyTorch's memory format channels_last or channels_last_3d, and not in C order.
+# Whether a tensor is in PyTorch's memory format channels_last or channels_last_3d, and not in C
+# order.
 cdef bint is_channels_last(const cuplug_tensor *x) noexcept nogil
 # Whether an operator treats all elements of its arrays alike, in any order.
 cdef bint is_element_wise(const cuplug_operator *op) noexcept

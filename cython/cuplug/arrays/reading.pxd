@@ -20,7 +20,7 @@ ctypedef struct reading:
     int n_scalar_arrays  # NumPy arrays without dimensions
     bint has_torch  # a tensor of PyTorch, whose writes are to be counted
     bint has_strided_torch
-    cuplug_tensor layout  # of outputs, where arrays of several dimensions were made one; ndim 0: none
+    cuplug_tensor layout  # of outputs, if arrays were made one-dimensional; ndim 0: none
     bint is_stale  # what was read: code whose author is unknown, in Python, has run since
     int32_t row  # the one whose parameters' names the arguments were given by; -1: any
     bint takes_specs  # descriptions stand for arrays: nothing is run
