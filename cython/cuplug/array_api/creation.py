@@ -57,28 +57,25 @@ def assigning(dtype: Any, given: Any) -> Operator | None:
 
 def as_elements(x: Array, value: Any) -> Any:
     """Return what is written to elements of an array as a number or an array of its dtype."""
-    if isinstance(value, NUMBERS) or is_typed_number(value):
+    if isinstance(value, (*NUMBERS, np.generic)):
         return _number(x.dtype, value)
     if not isinstance(value, Array) or value.device != x.device:
-        dtype = x.dtype if isinstance(value, (list, tuple)) else None  # of numbers of Python's
-        value = asarray(value, dtype, x.device)
+        is_checked = isinstance(value, (list, tuple)) and kind_of(x.dtype) in ("int", "uint")
+        value = asarray(value, x.dtype if is_checked else None, x.device)
     return value if value.dtype == x.dtype else astype(value, x.dtype)
 
 
 def _number(dtype: Any, value: Any) -> Any:
-    """Return a number as `astype` converts it; but Python's integers have to be in the range."""
+    """Return a number of a dtype; for integers it has to be in the range, as in NumPy."""
     if np.iscomplexobj(value) and kind_of(dtype) != "complex":
         raise TypeError(f"assign: value: seen {value}, wanted a real number for {dtype}")
     if kind_of(dtype) not in ("int", "uint"):
         return number_of("assign", value, dtype)
-    if is_typed_number(value) and kind_of(value.dtype) in ("int", "uint"):
-        return int(value.astype(dtype))
-    if isinstance(value, int) or kind_of(np.asarray(value).dtype) == "bool":
+    try:
         return int(value)
-    limits, number = np.iinfo(dtype), float(value)
-    if not math.isfinite(number):
-        return 0 if number != number else int(limits.max if number > 0 else limits.min)
-    return max(int(limits.min), min(int(limits.max), int(number)))
+    except (OverflowError, ValueError):
+        wanted = f"a value in the range of {dtype}"
+        raise ValueError(f"assign: value: seen {value}, wanted {wanted}") from None
 
 
 def _given(value: Any, default: Any) -> Any:

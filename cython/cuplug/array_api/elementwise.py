@@ -259,6 +259,8 @@ def number_of(name: str, x: Any, dtype: Any) -> Any:
     kind = kind_of(dtype)
     if kind in ("int", "uint"):
         return int(x)
+    if kind == "bool":
+        return bool(x)
     if isinstance(x, int) and x.bit_length() > 1024:
         wanted = f"one in the range of {dtype}"
         raise ValueError(f"{name}: got an integer beyond the range of float64, expected {wanted}")

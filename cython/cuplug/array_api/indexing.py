@@ -14,7 +14,7 @@ from cuplug.array.keys import are_along_first, axis_of_positions, is_mask_of, pu
 from cuplug.array_api.conversion import asarray
 from cuplug.array_api.creation import arange, as_elements, assign
 from cuplug.array_api.dtypes import astype, checked, integer, kind_of, name_of
-from cuplug.array_api.elementwise import binary, is_typed_number
+from cuplug.array_api.elementwise import binary
 from cuplug.array_api.filled import copied, single_like
 from cuplug.array_api.joins import repeated
 from cuplug.array_api.manipulation import broadcast_arrays, broadcast_shapes
@@ -266,7 +266,7 @@ def _of_shape(x: Array, value: Array, shape: tuple[int, ...]) -> Array:
 
 def put_converted(x: Array, key: Any, value: Any) -> None:
     """Write to what a key with arrays selects, where operators do not take all as it is."""
-    if is_typed_number(value):
+    if isinstance(value, np.generic):
         put_at(x, key, as_elements(x, value))
     else:
         _put(x, key, as_elements(x, value))
