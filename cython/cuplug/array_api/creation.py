@@ -127,7 +127,8 @@ def arange(
 ) -> Array:
     """Return numbers from `start` to before `stop`, at equal distances."""
     start, stop = (0, start) if stop is None else (start, stop)
-    start, stop, step = given = tuple(_bound("arange", x) for x in (start, stop, step))
+    start, stop, step = (_bound("arange", x) for x in (start, stop, step))
+    given = (start, stop, step)
     is_whole = type(start) is type(stop) is type(step) is int
     if not is_whole and not all(map(_is_finite, given)):
         raise ValueError(f"arange: seen start, stop and step {given}, wanted finite numbers")
