@@ -2,6 +2,7 @@
 """Elements written from numbers and arrays of other dtypes: one rule, whatever writes them."""
 
 import cuplug
+import ml_dtypes
 import numpy as np
 import pytest
 from cuplug import array_api as xp
@@ -67,6 +68,15 @@ def test_floats_become_integers_alike(path, dtype):
     seen = PATHS[path](dtype)
     assert seen.dtype == dtype
     np.testing.assert_array_equal(seen.numpy(), limited(values, dtype))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_halves_become_integers_as_floats_do(dtype):
+    values = np.array([300, -1.5, np.nan, 6e4, np.inf, -np.inf], "float16")
+    for each in (values, values.astype(ml_dtypes.bfloat16)):
+        x = cuplug.empty(len(each), dtype, "cpu")
+        x.set(each)
+        np.testing.assert_array_equal(x.numpy(), limited(each, dtype))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
