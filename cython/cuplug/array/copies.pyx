@@ -95,7 +95,7 @@ cdef bint is_floating(object descr):
 
 
 cdef object whole_numbers(object x, object descr):
-    """Floats as integers, cut off to zero; NaN is 0, and what is too large the limit, as `astype`."""
+    """Floats as integers, as `astype`: cut off to zero, NaN is 0, what is too large the limit."""
     limits = numpy.iinfo(descr)
     whole = numpy.trunc(x.astype("float32") if x.dtype.itemsize < 4 else x)
     is_above, is_below = whole >= float(limits.max), whole <= float(limits.min)
