@@ -116,11 +116,13 @@ struct cuplug_places {{ {packs} }};
 #define CUPLUG_SMALL_BYTES {dtypes[first.variable].n_bytes}
 #define CUPLUG_CHOOSES {int(op.choose is not None)}
 typedef {dtypes[first.variable].stored} cuplug_small_type;
+{_again(op, next(iter(op.accumulators(variant).values())))}
 {_kernels(op)}"""
 
 
 def _kernels(op: Reduction) -> str:
-    names = ["cuda/reduction_threads.cuh", "cuda/reduction_packs.cuh", "cuda/reduction.cuh"]
+    names = ["cuda/reduction_threads.cuh", "cuda/reduction_packs.cuh"]
+    names += ["cuda/reduction_again.cuh", "cuda/reduction.cuh"]
     of_scans = ["cuda/scan_states.cuh", "cuda/scan.cuh"]
     return "\n".join(map(template, names if op.exclusive is None else of_scans))
 

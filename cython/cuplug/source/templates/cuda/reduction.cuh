@@ -284,7 +284,7 @@ CUPLUG_KERNEL_FOR(N_HELD) cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
     if (has_parts)
       partials[blockIdx.y * n_outputs + number] = value;
     else
-      store_output(a, given, number, value, kept, kept_steps, n);
+      store_output(a, given, number, CUPLUG_SETTLED(number, value), kept, kept_steps, n);
   };
   if constexpr (FEW) {
     const int first = (int)((w.begin * WIDTH - w.lead + WIDTH * n_columns) % n_columns);
@@ -304,7 +304,12 @@ CUPLUG_KERNEL_FOR(N_HELD) cuplug_kernel(CUPLUG_REDUCTION_PARAMETERS) {
   } else {
     if constexpr (!ALONE) share(given, shared, t, 1, states);
     if (!is_used || t.sharer) return;
-    if (STORES_PACKS && !has_parts) return store_pack(a, given, base, states, n);
+    if (STORES_PACKS && !has_parts) {
+#pragma unroll
+      for (int k = 0; k < OUTPUTS; k++)
+        states[k].value = CUPLUG_SETTLED(t.owner * OUTPUTS + k, states[k].value);
+      return store_pack(a, given, base, states, n);
+    }
 #pragma unroll
     for (int k = 0; k < OUTPUTS; k++) put(t.owner * OUTPUTS + k, states[k].value);
   }
@@ -333,6 +338,7 @@ CUPLUG_KERNEL_FOR(1) cuplug_finish(CUPLUG_REDUCTION_PARAMETERS) {
   share(given, shared, {number, y, height, y, height, x, width}, 1, s);
   /* a reduction of nothing has no parts, and its value is that of the identity */
   if (!n_parts) s[0].value = cuplug_identity(given);
-  if (number < n_outputs && !y) store_output(a, given, number, s[0].value, kept, kept_steps, n);
+  if (number < n_outputs && !y)
+    store_output(a, given, number, CUPLUG_SETTLED(number, s[0].value), kept, kept_steps, n);
 }
 } // namespace cuplug
