@@ -38,7 +38,8 @@ def rounded(name, number):
     best = min(near, key=lambda j: (abs(Fraction(values[j]) - size), j % 2))
     found = values[best]
     spacing = Fraction(values[-1]) - Fraction(values[-2])
-    if size - Fraction(values[-1]) >= spacing / 2:
+    beyond, is_even = size - Fraction(values[-1]), name == "float8_e4m3fn"  # the last number is
+    if beyond > spacing / 2 or (beyond == spacing / 2 and not is_even):
         found = np.nan if name == "float8_e4m3fn" else np.inf
     return -found if exact < 0 else found
 
