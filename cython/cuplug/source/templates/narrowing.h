@@ -47,15 +47,15 @@ CUPLUG_NARROWED(unsigned long long, unsigned)
 #else
 /* What has no more than 16 bits, floats, and the real parts of complex numbers. */
 __device__ inline float cuplug_float_of(float x) { return x; }
-#define cuplug_narrowed(x)                          \
-  _Generic((x), double                              \
-           : cuplug_odd_of_double, long double      \
-           : cuplug_odd_of_double, int              \
-           : cuplug_odd_of_double, unsigned         \
-           : cuplug_odd_of_double, long             \
-           : cuplug_odd_of_signed, long long        \
-           : cuplug_odd_of_signed, unsigned long    \
+#define cuplug_narrowed(x)                              \
+  _Generic((x), double                                  \
+           : cuplug_odd_of_double, long double          \
+           : cuplug_odd_of_double, int                  \
+           : cuplug_odd_of_double, unsigned             \
+           : cuplug_odd_of_double, long                 \
+           : cuplug_odd_of_signed, long long            \
+           : cuplug_odd_of_signed, unsigned long        \
            : cuplug_odd_of_unsigned, unsigned long long \
-           : cuplug_odd_of_unsigned, default        \
+           : cuplug_odd_of_unsigned, default            \
            : cuplug_float_of)(x)
 #endif

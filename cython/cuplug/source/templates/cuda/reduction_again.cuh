@@ -7,7 +7,7 @@
   const arrays &a, const cuplug_numbers &given, int64_t n_reduced, const divisors<KEPT> &kept, \
       const strides<N_ARRAYS, KEPT> &kept_steps, const divisors<REDUCED> &reduced,             \
       const strides<N_ARRAYS, REDUCED> &reduced_steps, int64_t n, int64_t n_columns
-#define CUPLUG_SETTLED(number, value)                                                           \
+#define CUPLUG_SETTLED(number, value)                                                          \
   settled(a, given, n_reduced, kept, kept_steps, reduced, reduced_steps, n, n_columns, number, \
           value)
 

@@ -84,7 +84,9 @@ static double total_again(cuplug_again *all) {
   }
   if (AGAIN == 1) return all->lanes[0] / CUPLUG_AGAIN_SCALE;
   const int64_t most = 5000, exponent = all->exponents[0];
-  return (ldexp)(all->lanes[0], (int)(exponent > most ? most : exponent < -most ? -most : exponent));
+  return (ldexp)(all->lanes[0], (int)(exponent > most    ? most
+                                      : exponent < -most ? -most
+                                                         : exponent));
 }
 
 /* The value of one output, which is doubtful, from its elements. */
