@@ -5,6 +5,7 @@
 #include "arguments/bind.h"
 
 #include "arguments/match.h"
+#include "arguments/overlap.h"
 #include "arguments/recall.h"
 #include "arguments/scalars.h"
 #include "arguments/shapes.h"
@@ -163,14 +164,15 @@ static inline cuplug__span span_of(const cuplug__match *m, uint32_t k) {
   return (cuplug__span){(uintptr_t)t->data, (uintptr_t)t->data + (uintptr_t)m->frame->n_bytes[k]};
 }
 
-/* In-out arrays share no memory with other arrays. */
+/* In-out arrays share no memory with other arrays: arrays that interleave are apart. */
 static int check_inout(cuplug__match *m) {
   const cuplug_frame *f = m->frame;
   for (uint64_t left = m->inout_mask; left; left &= left - 1) {
     const uint32_t k = (uint32_t)__builtin_ctzll(left);
     const cuplug__span changed = span_of(m, k);
     for (uint32_t other = 0; other < f->n_inputs; other++)
-      if (other != k && f->tensors[other].data && cuplug__meet(changed, span_of(m, other)))
+      if (other != k && f->tensors[other].data && cuplug__meet(changed, span_of(m, other)) &&
+          cuplug__overlap(&f->tensors[k], &f->tensors[other]))
         return cuplug__mismatch(
             m, f->parameter[k], CUPLUG_ERROR_VALUE,
             "it is changed in place and overlaps %s; pass a copy of one of them",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs that the caller brings along. */
+#include "arguments/overlap.h"
 #include "base/describe.h"
 #include "base/layout.h"
 #include "base/status.h"
@@ -69,15 +70,20 @@ static int check_layout(const cuplug_frame *f, uint32_t k, const cuplug_argument
   return CUPLUG_OK;
 }
 
+/* An output may be the very memory of an input if the row says so. */
 static int check_overlap(const cuplug_frame *f, uint32_t k, const cuplug_tensor *x,
                          cuplug_error *error) {
-  const cuplug__span given = cuplug__span_of(x);
   for (uint32_t other = 0; other < f->n_tensors; other++) {
     const cuplug_tensor *y = &f->tensors[other];
-    if (other == f->n_inputs + k || y->ndim < 0 || !y->data ||
-        !cuplug__meet(given, cuplug__span_of(y)))
-      continue;
+    if (other == f->n_inputs + k || y->ndim < 0 || !y->data || !cuplug__overlap(x, y)) continue;
     const char *name = f->signature->parameters[f->parameter[other]].name;
+    if (other < f->n_inputs && cuplug__same_memory(x, y)) {
+      if (f->op->overloads[f->row].row->flags & CUPLUG_ROW_IN_PLACE) continue;
+      return cuplug__fail(error, CUPLUG_ERROR_VALUE,
+                          "%s: out: got the memory of %s, expected an array of its own; where each "
+                          "element is read before it is written, the plugin says CUPLUG_IN_PLACE",
+                          f->signature->name, name);
+    }
     return cuplug__fail(error, CUPLUG_ERROR_VALUE,
                         "%s: out: its memory overlaps %s; pass an array of its own",
                         f->signature->name, *name ? name : "another output");

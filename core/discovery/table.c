@@ -144,7 +144,8 @@ static const struct {
              {"cuda_takes_strides", CUPLUG_ROW_CUDA_TAKES_STRIDES},
              {"prefers_cuda", CUPLUG_ROW_PREFERS_CUDA},
              {"never_waits", CUPLUG_ROW_NEVER_WAITS},
-             {"keeps_whole", CUPLUG_ROW_KEEPS_WHOLE}};
+             {"keeps_whole", CUPLUG_ROW_KEEPS_WHOLE},
+             {"in_place", CUPLUG_ROW_IN_PLACE}};
 
 const char *cuplug__flag_key(uint32_t k, uint32_t *flag) {
   if (k >= sizeof flags / sizeof *flags) return NULL;

@@ -23,6 +23,8 @@ CUPLUG__BEGIN_C
 #define CUPLUG_KEEPS_WHOLE "\0!keeps_whole"  /* it counts elements: no call is cut into parts */
 #define CUPLUG_PREFERS_CUDA "\0prefers_cuda" /* host arrays go through the GPU, if there is one */
 #define CUPLUG_NEVER_WAITS "\0never_waits"   /* small arrays take the host entry microseconds */
+/* An output may be the memory of an input: each element is read before it is written. */
+#define CUPLUG_IN_PLACE "\0in_place"
 /** Dimensions along which, as along `...`, elements have nothing to do with each other. */
 #define CUPLUG_INDEPENDENT(...) "\0independent=" #__VA_ARGS__
 #define CUPLUG_DETERMINISTIC "\0deterministic"      /* equal arguments give equal bits */

@@ -12,13 +12,14 @@ CUPLUG_ENTRY int leaky_relu_backward_cuda(const cuplug_call *call);
 #define FACTOR(v, T) ((v) > 0 ? 1 : slope)
 FACTOR_ENTRIES(leaky_relu)
 
-CUPLUG_OPERATOR(leaky_relu_cuda, leaky_relu_host,
-                "leaky_relu(x: T[...], slope: float = 0.01) -> T[...] where T: floating",
-                "x where it is positive, else slope times x." CUPLUG_CUDA_TAKES_STRIDES
-                    CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(leaky_relu_backward));
+CUPLUG_OPERATOR(
+    leaky_relu_cuda, leaky_relu_host,
+    "leaky_relu(x: T[...], slope: float = 0.01) -> T[...] where T: floating",
+    "x where it is positive, else slope times x." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NEVER_WAITS
+        CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(leaky_relu_backward));
 CUPLUG_OPERATOR(leaky_relu_backward_cuda, leaky_relu_backward_host,
                 "leaky_relu_backward(grad: T[...], x: T[...], slope: float = 0.01) -> T[...] "
                 "where T: floating",
                 "The gradient of leaky_relu: grad where x is positive, else slope times "
-                "grad." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC
-                    CUPLUG_GRADIENT(leaky_relu_backward) CUPLUG_LINEAR(grad));
+                "grad." CUPLUG_CUDA_TAKES_STRIDES CUPLUG_NEVER_WAITS CUPLUG_IN_PLACE
+                    CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(leaky_relu_backward) CUPLUG_LINEAR(grad));

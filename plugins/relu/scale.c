@@ -105,4 +105,5 @@ CUPLUG_OPERATOR(
     scale_backward_cuda, scale_backward_host,
     "scale_backward(grad: T[...], factor: T) -> T[...] where T: floating | complex",
     "The gradient of scale: grad times the conjugate of factor." CUPLUG_CUDA_TAKES_STRIDES
-        CUPLUG_NEVER_WAITS CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(scale) CUPLUG_LINEAR(grad));
+        CUPLUG_NEVER_WAITS CUPLUG_IN_PLACE CUPLUG_DETERMINISTIC CUPLUG_GRADIENT(scale)
+            CUPLUG_LINEAR(grad));

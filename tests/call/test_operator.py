@@ -175,7 +175,12 @@ def test_out_is_filled_and_returned(ops):
         (lambda x: np.zeros(3, "f4"), TypeError, "seen float32[3], wanted float64"),
         (lambda x: np.zeros(6)[::2], ValueError, "seen an array that is not C-contiguous, wanted"),
         (lambda x: memoryview(bytes(24)).cast("d"), ValueError, "seen a read-only array, wanted"),
-        (lambda x: x, ValueError, "its memory overlaps x; pass an array of its own"),
+        (
+            lambda x: x,
+            ValueError,
+            "got the memory of x, expected an array of its own; where each ele",
+        ),
+        (lambda x: x[::-1], ValueError, "seen an array that is not C-contiguous, wanted"),
         (lambda x: [0.0] * 3, TypeError, "seen a list of 3 items, wanted an array"),
         (lambda x: np.zeros(3, ">f8"), TypeError, "seen byte-swapped float64[3], wanted float64"),
         (lambda x: np.zeros(25, "u1")[1:].view("f8"), ValueError, "seen a misaligned array"),

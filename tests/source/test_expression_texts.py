@@ -30,7 +30,8 @@ def test_names_of_macros_and_functions(name):
 
 @pytest.mark.parametrize("name", [*MACROS, "i", "x86"])
 def test_type_variables_of_the_names_of_macros(name):
-    assert_same(cuplug.elementwise(f"f(x: {name}) -> {name}", f"({name})x * 2")(X), 2 * X)
+    text = f"f(x: {name}) -> {name} where {name}: any"
+    assert_same(cuplug.elementwise(text, f"({name})x * 2")(X), 2 * X)
     row = f"f(x: {name}[...]) -> {name}[...] where {name}: float32"
     op = element_wise._read(row, f"({name})x * 2", "")
     assert nvrtc(element_wise_loops.cuda_code(op, Variant(0, ("float32",) * 2)))

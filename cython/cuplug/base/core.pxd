@@ -12,6 +12,7 @@ cdef extern from "cuplug/host.h" nogil:
         CUPLUG_ROW_TAKES_STRIDES
         CUPLUG_ROW_PREFERS_CUDA
         CUPLUG_ROW_KEEPS_WHOLE
+        CUPLUG_ROW_IN_PLACE
         CUPLUG_ROW_NEVER_WAITS
         CUPLUG_CPU
         CUPLUG_CUDA

@@ -6,6 +6,7 @@ from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, uint32_t
 
 from cuplug.base.core cimport (
+    CUPLUG_ROW_IN_PLACE,
     CUPLUG_ROW_KEEPS_WHOLE,
     CUPLUG_ROW_NEVER_WAITS,
     CUPLUG_ROW_TAKES_STRIDES,
@@ -156,7 +157,7 @@ def define_elementwise(
         set_sizes(source, sizes)
         define_row(
             &rows[k], cuplug_elementwise_host, cuplug_elementwise_cuda, source, texts[k],
-            flags | (0 if raw else CUPLUG_ROW_TAKES_STRIDES)
+            flags | (0 if raw else CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_IN_PLACE)
         )
         rows[k].implies_strides = 1
     return define_source(rows, len(texts), doc, made)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether two arrays share memory, element by element: columns of one matrix do not. */
+#ifndef CUPLUG_CORE_ARGUMENTS_OVERLAP_H
+#define CUPLUG_CORE_ARGUMENTS_OVERLAP_H
+
+#include "base/layout.h"
+
+/* 1 when some byte belongs to an element of both. Exact, unless deciding takes more than some
+ * 10,000 steps, as only strides made by hand do: then 1. Call it for arrays whose spans meet. */
+int cuplug__overlap(const cuplug_tensor *a, const cuplug_tensor *b);
+
+/* 1 when both have the same elements at the same addresses. */
+int cuplug__same_memory(const cuplug_tensor *a, const cuplug_tensor *b);
+
+#endif
