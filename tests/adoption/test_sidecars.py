@@ -10,6 +10,7 @@ from pathlib import Path
 import cuplug
 import numpy as np
 import pytest
+from cuplug.author.check import check_file
 from places import FIXTURES
 from processes import NEEDS_ROOT
 from raw_plugins import listed, listed_in, named_plugin
@@ -169,6 +170,18 @@ def test_a_wrong_description_hides_no_other(place, put, description, reason):
     put(place, "good")
     assert cuplug.find("pick").plugin == "good"
     assert cuplug.find("pick")(SOURCE, INDEX).tolist() == [30, 10]
+
+
+def test_check_judges_the_description(place, put):
+    good, wrong = put(place), put(place, "aaa", DESCRIPTION.replace("n, m", "n, k"))
+    (finding,) = check_file(str(good))
+    assert (finding.level, finding.rule) == ("ok", "description")
+    assert finding.text == "libplain.cuplug.toml describes pick"
+    (finding,) = check_file(str(wrong))
+    assert finding.level == "error"
+    assert "pick: arguments: seen 'k'" in finding.text
+    good.with_suffix(".cuplug.toml").unlink()
+    assert "CUPLUG_PLUGIN" in "".join(x.advice for x in check_file(str(good)))
 
 
 def test_a_library_without_its_function_hides_no_other(place, put):

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import replace
 
+from cuplug.adoption.description import sidecar_of
 from cuplug.author import elf, fatbin, linkage
 from cuplug.author.differentiable import wrong_gradients
 from cuplug.author.fatbin import dotted
@@ -17,6 +18,7 @@ from cuplug.author.finding import error as _error
 from cuplug.author.finding import some as _some
 from cuplug.author.finding import warning as _warning
 from cuplug.discovery.table import read_rows, read_table
+from cuplug.lookup.sidecars import describe
 from cuplug.signature.independent import unkept
 from cuplug.signature.signature import SignatureError, parse
 from cuplug.signature.worked_out import broken_by_defaults
@@ -57,6 +59,8 @@ def check_file(path: str, folder: str = "") -> list[Finding]:
     except elf.ElfError as error:
         return [Finding(ERROR, "file", f"{path}: {error}", "give the path of a shared library")]
     table = read_table(path)
+    if table.state == "no plugin" and os.path.lexists(sidecar_of(path)):
+        return [_check_description(path)]
     if not table.rows:
         table = replace(table, rows=read_rows(library.note))
     subject = Subject(path, table, library)
@@ -69,6 +73,15 @@ def check_file(path: str, folder: str = "") -> list[Finding]:
             finding.rule = name
         findings += found or [Finding(OK, name, fine)]
     return findings
+
+
+def _check_description(path: str) -> Finding:
+    """Judge a library that is adopted, by the description beside it."""
+    record = describe(os.path.abspath(path), "")
+    names, beside = ", ".join(record.operators), os.path.basename(sidecar_of(path))
+    if record.state == "ok":
+        return Finding(OK, "description", f"{beside} describes {names}")
+    return Finding(ERROR, "description", record.reason, f"correct {beside}")
 
 
 def _check_table(subject: Subject) -> Iterator[Finding]:

@@ -40,7 +40,7 @@ def list_adopted(listed: list[PluginFile]) -> list[PluginFile]:
     for library, origin in places.items():
         if library in tables or inspect_fields(library)[0] == "ok":
             continue
-        record = _describe(library, origin)
+        record = describe(library, origin)
         if record.state == "ok" and taken.setdefault(record.name, library) != library:
             reason = f"shadowed by {taken[record.name]}"
             record = record._replace(state="shadowed", reason=reason)
@@ -74,7 +74,7 @@ def load_adopted(path: str, refusal: PluginError) -> Plugin:
     """Adopt one library ahead of the others; raise `refusal` where it has no description."""
     if not os.path.lexists(sidecar_of(path)) or inspect_fields(path)[0] != "no plugin":
         raise refusal
-    record = _describe(path, "loaded")
+    record = describe(path, "loaded")
     if record.state != "ok":
         raise PluginError(f"{path}: {record.reason}")
     operators = _take(path)
@@ -101,8 +101,8 @@ def _descriptions(directory: str) -> list[str]:
     return sorted((name for name in names if name.startswith("lib")), key=os.fsencode)
 
 
-def _describe(library: str, origin: str) -> PluginFile:
-    """Judge a library and its description; no code of it is run."""
+def describe(library: str, origin: str) -> PluginFile:
+    """Judge a library and its description, named by `origin`; no code of it is run."""
     from cuplug.adoption.adopt import loaded
     from cuplug.adoption.arguments import Arguments
 
