@@ -186,7 +186,8 @@ def cython_blocks():
     for document in sorted((ROOT / "docs").glob("*.md")):
         blocks = re.findall(r"^```cython\n(.*?)^```$", document.read_text(), re.M | re.S)
         for number, text in enumerate(blocks, 1):
-            yield pytest.param(text, id=f"{document.stem}-{number}")
+            marks = [pytest.mark.slow] if "cuplug.typed" in text else []  # all of its functions
+            yield pytest.param(text, id=f"{document.stem}-{number}", marks=marks)
 
 
 @pytest.mark.parametrize("text", cython_blocks())

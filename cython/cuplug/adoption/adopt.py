@@ -60,8 +60,8 @@ def adopt(
         - `function`: its name, the operator's without.
         - `place`: "host" (without) or "cuda", where arrays must be.
         - `returns`: of an integer: "zero" (without) is success; "one" is; "cuda", a cudaError_t;
-          "errno", a negative errno, or -1 with errno set; "ignored". Or the name of an output without dimensions, which
-          is what the function returns. A function may also return void.
+          "errno", a negative errno, or -1 with errno set; "ignored". Or the name of an output
+          without dimensions, which is what the function returns. A function may also return void.
         - `doc`: one line.
 
     Returns

@@ -154,7 +154,9 @@ class Adopted(Arguments):
         if not looped or formula.counts_loops(self.nodes, self.scope):
             return False
         is_leading = all(x.dims[0][0] == "loop" for x in looped)
-        if is_leading and all(formula.n_behind_loops(self.arrays[at]) is not None for at in self.written):
+        if is_leading and all(
+            formula.n_behind_loops(self.arrays[at]) is not None for at in self.written
+        ):
             return True
         raise ValueError(
             f"{self.name}: signature: got loop dimensions that the arguments do not count, "

@@ -47,7 +47,8 @@ class Prototypes:
         except ImportError:
             raise PluginError("adopt: cffi is not installed, wanted: pip install cffi") from None
         _check_depth(prototypes)
-        self.ffi = cffi.FFI()
+        ffi: Any = cffi.FFI()
+        self.ffi = ffi
         self.ffi.cdef(KNOWN_TYPES)
         try:
             self.ffi.cdef(prototypes, override=True)
@@ -57,7 +58,7 @@ class Prototypes:
             text = str(error) or type(error).__name__
             raise ValueError(f"prototypes: {text}") from None
         # Its public interface shows a function of an opened library only, and no const.
-        self._declared: dict[str, Any] = self.ffi._parser._declarations
+        self._declared: dict[str, Any] = ffi._parser._declarations
 
     def function(self, name: str, operator: str) -> Function:
         """Return a function.

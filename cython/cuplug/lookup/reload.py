@@ -18,8 +18,8 @@ def reload(what: Operator | Plugin | None = None) -> tuple[str, ...]:
 
     Every Operator of such a file runs the new code from then on, whatever name it was imported
     under. The old code stays in the process: results live on, and calls on other threads come to
-    their end. Typed-memoryview functions run the new code if its signature is the one that they were
-    compiled for, and raise PluginError otherwise. Operators of adopted libraries keep their
+    their end. Typed-memoryview functions run the new code if its signature is the one that they
+    were compiled for, and raise PluginError otherwise. Operators of adopted libraries keep their
     descriptions. C programs go on with the old code.
 
     Parameters

@@ -91,7 +91,9 @@ def parse(text: str, name: str) -> list[ast.expr]:
             reason = getattr(error, "msg", str(error))
         raise ValueError(f"{name}: seen {shorten(text)!r}: {reason}") from None
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name) or tree.keywords:
-        raise ValueError(f"{name}: seen {shorten(text)!r}, wanted names and numbers with commas between")
+        raise ValueError(
+            f"{name}: seen {shorten(text)!r}, wanted names and numbers with commas between"
+        )
     return list(tree.args)
 
 
@@ -177,8 +179,8 @@ def counts_loops(nodes: Sequence[ast.expr], scope: Scope) -> bool:
 
     They do by the size of an array that has them: of all of it, or of a dimension among them.
     """
-    for node in (x for node in nodes for x in ast.walk(node) if isinstance(x, ast.Call)):
-        place = _size_of(node, scope)
+    for call in (x for node in nodes for x in ast.walk(node) if isinstance(x, ast.Call)):
+        place = _size_of(call, scope)
         n_own = n_behind_loops(scope.signature.arrays[place[0]]) if place else None
         if place and n_own is not None and not (place[1] and -n_own <= place[1] < 0):
             return True

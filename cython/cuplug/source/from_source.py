@@ -150,7 +150,8 @@ def _check(plan: Plan) -> None:
         for text in texts:
             _term(plan, text, what)
     check_arguments(plan.nodes, plan.scope, plan.name, MAX_PASSES)
-    if plan.host is not None and "call" not in {x.id for x in plan.nodes if isinstance(x, ast.Name)}:
+    names = {x.id for x in plan.nodes if isinstance(x, ast.Name)}
+    if plan.host is not None and "call" not in names:
         _check_loops(plan, plan.nodes)
     if plan.cuda is not None:
         grid = [x for text in plan.grid for x in formula.parse(text, f"{plan.name}: grid")]
