@@ -6,6 +6,7 @@ import inspect
 import pytest
 from cuplug.signature.call_signature import to_inspect
 from cuplug.signature.signature import SignatureError, parse
+from cuplug.signature.worked_out import conditions_hold, shape_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -107,3 +108,18 @@ def test_for_the_module_inspect():
     assert str(either) == "(*args, out=None, device=None, stream=None)"
     assert str(to_inspect([GATHER], is_own=False)) == "(source, index, mode='raise')"
     assert to_inspect(["f()"]).parameters["device"].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+@pytest.mark.parametrize("head", ["f(x: int8[n]) -> int8[", "f(x: int8[n]) where 0 < "])
+def test_formulas_of_any_length_can_be_worked_out_in_python(head):
+    """Or are no signatures: Python's compiler goes as deep as a formula is long."""
+    end = "]" if "->" in head else ""
+    parsed = parse(f"{head}{' + '.join(['n'] * 200)}{end}")
+    if end:
+        assert shape_of(parsed, parsed.outputs[0], {"n": 2}) == (400,)
+    else:
+        assert conditions_hold(parsed, {"n": 2})
+    for n in (202, 20_000):
+        with pytest.raises(SignatureError, match="f: got more operations") as raised:
+            parse(f"{head}{'+'.join(['n'] * n)}{end}")
+        assert head.encode()[raised.value.position :].strip() in (b"", b"0 <")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from cuplug.errors import SignatureError
@@ -11,6 +12,9 @@ from cuplug.signature.fields import parse_fields
 __all__ = ["ARRAY_KINDS", "Parameter", "Signature", "SignatureError", "parse", "signatures_of"]
 
 ARRAY_KINDS = ("array", "inout", "output")
+# Of one formula: Python's own compiler, which works them out for tools, goes as deep as they are.
+MAX_OPERATIONS = 200
+_OPERATION = re.compile(r"//|[-+*%<>=]+")
 GROUP_KINDS = ("variadic", "loop")
 
 
@@ -83,6 +87,14 @@ def parse(text: str) -> Signature:
         The text is ill-formed; its attribute `position` is the place as a byte offset.
     """
     name, parameters, outputs, variables, dim_names, conditions = parse_fields(text)
+    own = [value for x in (*parameters, *outputs) for _, value in Parameter(*x).dims]
+    for formula in (*conditions, *(value for value in own if isinstance(value, str))):
+        if len(_OPERATION.findall(formula)) > MAX_OPERATIONS:
+            wanted = f"expected at most {MAX_OPERATIONS}"
+            raise SignatureError(
+                f"signature: {name}: got more operations in one number or condition, {wanted}",
+                len(text.partition(formula)[0].encode()) % len(text.encode()),
+            )
     return Signature(
         name,
         text,
