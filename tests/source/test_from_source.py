@@ -216,3 +216,47 @@ template <typename U, int TILE> __global__ void transpose_kernel(const U *x, U *
         x = np.arange(70 * 33).reshape(70, 33).astype(dtype)
         assert_same(f(x, device="cuda"), x.T)
     assert f(np.zeros((0, 3), np.float32), device="cuda").shape == (3, 0)
+
+
+def test_options_reach_the_compiler_of_the_host(build_plugin):
+    """A library, and a macro beside an option of NVRTC alone."""
+    code = "double from_library(double x) { return x + 1; }"
+    library = build_plugin(code, "added", extra=["-fvisibility=default"])
+    given = ["-ladded", f"-L{library.parent}", f"-Wl,-rpath,{library.parent}", "-DTWO=2"]
+    host = """
+    double from_library(double x);
+    void f(const double *x, double *y, int64_t n) {
+      for (int64_t i = 0; i < n; i++) y[i] = TWO * from_library(x[i]);
+    }
+    """
+    signature = "f(x: float64[n]) -> y: float64[n]"
+    f = cuplug.operator(signature, arguments="x, y, n", host=host, options=given)
+    assert f(np.array([1.0, 2.0])).tolist() == [4, 6]
+    both = host.replace("from_library(x[i])", "x[i]")
+    options = ["--fmad=true", "-DTWO=2"]
+    f = cuplug.operator(signature, arguments="x, y, n", host=both, cuda="", threads="n",
+                        options=options)  # fmt: skip
+    assert f(np.array([1.0, 2.0])).tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("signature", "arguments", "message"),
+    [
+        ("f(x: float64[n]) -> r: float64[?]", "x, n, r", "signature: got an output of the size ?"),
+        ("f(x: float64[..., n]) -> r: float64[...]", "x, n, r", r"expected size\(x\) among them"),
+        ("f(inout x: float64[..., n])", "x, n", r"expected size\(x\) among them"),
+        ("f(x: float64[..., n]) -> r: float64[...]", "x, size(x, -1), r", "how many elements x"),
+    ],
+)
+def test_sizes_that_the_function_cannot_know(signature, arguments, message):
+    for sources in ({"host": "void f(void) {}"}, {"cuda": "", "threads": "n"}):
+        with pytest.raises(ValueError, match=f"^f: .*{message}"):
+            cuplug.operator(signature, arguments=arguments, **sources)
+
+
+def test_loop_dimensions_that_the_function_is_told():
+    host = "void f(const double *x, double *r, int64_t n, int64_t all) {"
+    host += "for (int64_t i = 0; i < all; i++) r[i / n] = x[i]; }"
+    signature = "f(x: float64[..., n]) -> r: float64[...]"
+    f = cuplug.operator(signature, arguments="x, r, n, size(x)", host=host)
+    assert f(np.arange(6.0).reshape(2, 3)).tolist() == [2, 5]

@@ -53,6 +53,12 @@ _VARIABLES = (
 # Executables that are compilers themselves, and no wrappers.
 _PLAIN = re.compile(r"(?:[\w.]+-)*(?:gcc|clang)(?:-[\d.]+)?")
 
+LIBRARY_OPTIONS = (
+    "-l",
+    "-L",
+    "-Wl,",
+)  # options of the linker, behind the code that wants a library
+
 _loaded: dict[str, ctypes.CDLL] = {}  # never unloaded: operators hold addresses
 
 
@@ -235,9 +241,11 @@ def compile_object(
 
 def _compile_library(job: Job, directory: str, names: dict[str, str]) -> str:
     """Compile to a shared library of a directory, with what the compiler takes; return its path."""
+    libraries = [option for option in job.options if option.startswith(LIBRARY_OPTIONS)]
     for tried in (*_CLANG, *TRIED) if _is_clang_expression(job) else TRIED:
         # Apart, since a linker that is told of -fsanitize adds its library.
-        link = [*job.compiler, "-shared", "-Wl,-z,defs", "code.o", "-o", "code.so", "-lm"]
+        link = [*job.compiler, "-shared", "-Wl,-z,defs", "code.o", "-o", "code.so"]
+        link += [*libraries, "-lm"]
         try:
             compile_object(job, directory, names, tried)
             return _make(link, directory, "code.so", names)

@@ -13,7 +13,7 @@ from cuplug.base import flags
 from cuplug.base.checks import check_texts, texts_of
 from cuplug.base.public import PublicCall, public
 from cuplug.call.operator import Operator
-from cuplug.compilers.host_compiler import compile_host
+from cuplug.compilers.host_compiler import LIBRARY_OPTIONS, compile_host
 from cuplug.compilers.host_types import types_of
 from cuplug.compilers.jit import compile_to_binary
 from cuplug.compilers.program import architecture_of
@@ -26,6 +26,7 @@ from cuplug.source.passes import Target, check_arguments
 from cuplug.source.plan import Plan, check_returned, cuda_text, host_call, host_text
 
 BLOCK = 256
+SHARED = ("-D", "-I", "-U")  # options that every compiler has
 Sizes = str | int | tuple[str | int, ...] | None
 
 
@@ -72,7 +73,8 @@ def operator(
     doc : str, optional
         One line.
     options : sequence of str, optional
-        More options for NVRTC.
+        More options for the compilers: `-l`, `-L` and `-Wl,` for the host's linker; `-D`, `-I` and
+        `-U` for both compilers; others for NVRTC if `cuda` is given, else for the host's compiler.
 
     Returns
     -------
@@ -176,8 +178,15 @@ def _term(plan: Plan, text: str, what: str) -> formula.Term:
     return formula.term(nodes[0], plan.scope, f"{plan.name}: {what}")
 
 
+def _starting(options: Sequence[str], *starts: str) -> tuple[str, ...]:
+    return tuple(option for option in options if option.startswith(starts))
+
+
 def _host_compiler(plan: Plan) -> Callable[[Variant], tuple[int, int]]:
-    include = (f"-I{flags.get_include()}",)
+    options = (
+        plan.options if plan.cuda is None else _starting(plan.options, *LIBRARY_OPTIONS, *SHARED)
+    )
+    include = (f"-I{flags.get_include()}", *options)
     name = f"{plan.name} host"
     texts = {name: plan.host or ""}
 
@@ -202,7 +211,7 @@ def _cuda_compiler(plan: Plan) -> Callable[[Variant], tuple[int, int]]:
         binary = compile_to_binary(
             cuda_text(plan, variables, name),
             names=[plan.kernel],
-            options=[*OPTIONS, *plan.options],
+            options=[*OPTIONS, *(x for x in plan.options if not x.startswith(LIBRARY_OPTIONS))],
             architecture=architecture_of(variant.device),
             name=f"{plan.name}.cu",
             headers={name: plan.cuda or ""},
