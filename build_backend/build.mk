@@ -29,10 +29,11 @@ NATIVE   = $(filter $(foreach gpu,$(PRESENT),$(or $(filter $(gpu),$(KNOWN)),$(la
 ALL      = $(firstword $(KNOWN))-virtual $(filter $(KNOWN),80 90 120)
 WANTED  := $(if $(NVCC),$(if $(filter all,$(CUDA_ARCHS)),$(ALL),$(or $(filter-out native,$(CUDA_ARCHS)),$(NATIVE))))
 MACHINE := $(filter-out %-virtual,$(WANTED))
-PTX     := $(or $(patsubst %-virtual,%,$(filter %-virtual,$(WANTED))),$(lastword $(MACHINE)))
+# PTX of 90a or 100f would not run on GPUs that are newer.
+PTX     := $(or $(patsubst %-virtual,%,$(filter %-virtual,$(WANTED))),$(lastword $(filter-out %a %f,$(MACHINE))))
 GENCODE := $(foreach arch,$(MACHINE),-gencode=arch=compute_$(arch)$(comma)code=sm_$(arch)) \
   $(foreach arch,$(PTX),-gencode=arch=compute_$(arch)$(comma)code=compute_$(arch))
-ARCHS   := $(shell printf '%s\n' $(MACHINE) $(PTX) | sort -un)
+ARCHS   := $(shell printf '%s\n' $(MACHINE) $(PTX) | tr -d af | sort -un)
 LEFT_OUT = CUDA code is left out: there is no $(if $(NVCC),GPU here (CUDA_ARCHS=all or CUDA_ARCHS="75 90" has it compiled),nvcc)
 
 CORE       := $(patsubst core/%.c,$(BUILD)/core/%.o,$(wildcard core/*/*.c))

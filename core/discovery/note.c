@@ -128,6 +128,9 @@ static int check_header(const Elf64_Ehdr *elf, cuplug_error *error) {
                         "compiled for %s (ELF machine %u), %s (%u) is wanted",
                         machine_name(elf->e_machine), elf->e_machine, machine_name(THIS_MACHINE),
                         (unsigned)THIS_MACHINE);
+  if (elf->e_type == ET_REL)
+    return fail(error, "got an object file, as compilers write with -c, expected a shared object; "
+                       "link it with -shared");
   if (elf->e_type != ET_DYN)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
                         "ELF type %u (%s), a shared object (type 3) is wanted", elf->e_type,

@@ -58,6 +58,41 @@ static int is_private(gid_t group) {
   return 1;
 }
 
+/* The user of a name, or of a decimal number; 0: none. */
+static int find_user(const char *owner, uid_t *found) {
+  char names[1024], *end;
+  struct passwd user, *known = NULL;
+  errno = 0;
+  const unsigned long number = strtoul(owner, &end, 10);
+  if (*owner >= '0' && *owner <= '9' && !*end) {
+    *found = (uid_t)number;
+    return !errno && number < (uid_t)-1;
+  }
+  if (getpwnam_r(owner, &user, names, sizeof names, &known) || !known) return 0;
+  *found = known->pw_uid;
+  return 1;
+}
+
+void cuplug__rules_trust(cuplug__rules *rules, const char *owners) {
+  rules->n_trusted = 0;
+  while (owners && *owners && rules->n_trusted < CUPLUG__MAX_TRUSTED) {
+    char owner[256];
+    const size_t n = strcspn(owners, ":");
+    if (n && n < sizeof owner) {
+      memcpy(owner, owners, n);
+      owner[n] = 0;
+      rules->n_trusted += (uint32_t)find_user(owner, &rules->trusted[rules->n_trusted]);
+    }
+    owners += n + (owners[n] == ':');
+  }
+}
+
+static int is_trusted(const cuplug__rules *rules, uid_t user) {
+  for (uint32_t k = 0; k < rules->n_trusted; k++)
+    if (rules->trusted[k] == user) return 1;
+  return 0;
+}
+
 static int check_group(const cuplug__rules *rules, int fd, const struct stat *s,
                        cuplug_error *error) {
   if (!(s->st_mode & S_IWGRP) || rules->allow_group) return CUPLUG_OK;
@@ -70,11 +105,11 @@ static int check_group(const cuplug__rules *rules, int fd, const struct stat *s,
 
 static int check_status(const cuplug__rules *rules, int fd, const struct stat *s, int is_above,
                         cuplug_error *error) {
-  if (s->st_uid != 0 && s->st_uid != geteuid())
+  if (s->st_uid != 0 && s->st_uid != geteuid() && !is_trusted(rules, s->st_uid))
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,
-                        "owned by user %u, root or user %u is wanted; CUPLUG_ALLOW_UNSAFE=1 "
-                        "allows it",
-                        (unsigned)s->st_uid, (unsigned)geteuid());
+                        "owned by user %u, root or user %u is wanted; CUPLUG_TRUSTED_OWNERS=%u "
+                        "or CUPLUG_ALLOW_UNSAFE=1 allows it",
+                        (unsigned)s->st_uid, (unsigned)geteuid(), (unsigned)s->st_uid);
   if (is_above && s->st_mode & S_ISVTX) return CUPLUG_OK;
   if (s->st_mode & S_IWOTH)
     return cuplug__fail(error, CUPLUG_ERROR_PLUGIN,

@@ -7,12 +7,19 @@
 #include <sys/stat.h>
 
 #define CUPLUG__REFUSED (-2)
+#define CUPLUG__MAX_TRUSTED 32
 
 /* What the user allows. */
 typedef struct cuplug__rules {
   int allow_unsafe; /* CUPLUG_ALLOW_UNSAFE=1: owners are not looked at */
   int allow_group;  /* CUPLUG_ALLOW_GROUP=1: groups may write */
+  uint32_t n_trusted;
+  uid_t trusted[CUPLUG__MAX_TRUSTED]; /* CUPLUG_TRUSTED_OWNERS: as root and this user */
 } cuplug__rules;
+
+/* Reads names and numbers of users, separated by ":"; those that are unknown are left out. NULL:
+ * none. */
+void cuplug__rules_trust(cuplug__rules *rules, const char *owners);
 
 /* The real folder that the core's own file lies in, "" where it is not known. */
 const char *cuplug__own_folder(void);
@@ -21,7 +28,7 @@ const char *cuplug__own_folder(void);
 int cuplug__is_stock(const char *path);
 
 /* Refuses an open file or directory that lies at `path` and that others may write: anyone, its
- * group, or an owner who is neither root nor this user. */
+ * group, or an owner who is neither root, this user, nor trusted. */
 int cuplug__owner_check(const cuplug__rules *rules, int fd, const char *path, cuplug_error *error);
 /* The same, of an open file whose status is known. */
 int cuplug__owner_check_status(const cuplug__rules *rules, int fd, const struct stat *status,

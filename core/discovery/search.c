@@ -224,7 +224,8 @@ char *cuplug__join(const char *directory, const char *name) {
 
 /* Whether a variable of the environment, NAME=value, is one of those that a search reads. */
 static int counts(const char *variable) {
-  static const char *const names[] = {"LD_LIBRARY_", "XDG_DATA_HOME=", "HOME=", "CUPLUG_ALLOW_"};
+  static const char *const names[] = {"LD_LIBRARY_", "XDG_DATA_HOME=", "HOME=", "CUPLUG_ALLOW_",
+                                      "CUPLUG_TRUSTED_OWNERS="};
   for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
     if (*variable == *names[k] && !strncmp(variable, names[k], strlen(names[k]))) return 1;
   return 0;

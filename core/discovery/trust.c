@@ -93,6 +93,7 @@ int cuplug__trust_start(cuplug__trust *trust, cuplug_error *error) {
   const char *list = secure_getenv("CUPLUG_ALLOW_LIST");
   trust->rules.allow_unsafe = is_set("CUPLUG_ALLOW_UNSAFE");
   trust->rules.allow_group = is_set("CUPLUG_ALLOW_GROUP");
+  cuplug__rules_trust(&trust->rules, secure_getenv("CUPLUG_TRUSTED_OWNERS"));
   trust->in_place = is_set("CUPLUG_LOAD_IN_PLACE");
   trust->has_list = list && *list;
   trust->digests = NULL;

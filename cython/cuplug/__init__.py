@@ -83,9 +83,8 @@ Records
     KernelAttributes     what a kernel takes on a GPU
 """
 
-import os as _os
-
-from cuplug.base.texts import version as _version
+from cuplug.base.texts import version as _version  # isort: skip  (it compares versions)
+from cuplug.base.environment import variable as _variable
 
 __version__ = _version()
 
@@ -157,5 +156,5 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-if _os.environ.get("CUPLUG_DEVICE"):
+if _variable("CUPLUG_DEVICE"):
     from cuplug.cuda import placement as _placement  # noqa: F401  (says what is wrong with it)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How plugins are linked: the C++ standard library, libraries beside them, versions of symbols."""
 
+import os
 import shutil
 import subprocess
 
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from cuplug.author import elf
+from cuplug.author.build import choose_architectures
 from cuplug.author.check import check_file
-from cuplug.base.flags import get_include
+from cuplug.base.flags import compiler, get_include, lib_directory, nvcc_compiler
 from cuplug.commands.cli import main
+from cuplug.compilers.toolkit import find_nvcc
 
 GOOD = """
 #include <cuplug/plugin.h>
@@ -141,3 +144,84 @@ def test_a_plugin_is_built_for_the_folder_that_it_goes_to(build, tmp_path):
 @pytest.mark.parametrize("rpath", ["lib", "$ORIGINAL/lib", "$ORIGIN/lib:", "$ORIGIN:/opt"])
 def test_directories_that_are_not_beside_a_plugin(build, rpath):
     assert problems(build(GOOD, f"-Wl,-rpath,{rpath}"))["rpath"][0] == "error"
+
+
+def test_versions_of_symbols(build, tmp_path):
+    """As GLIBC_2.34, of a library that was newer where the plugin was linked."""
+    folder = tmp_path / "beside"
+    folder.mkdir()
+    text = "int rare(void) { return 1; }"
+
+    def build_library(*versions):
+        script = tmp_path / "versions"
+        script.write_text(" ".join(f"{version} {{ global: rare; }};" for version in versions))
+        flags = ["-fvisibility=default", f"-Wl,--version-script={script}"]
+        rare = build(text, *flags, "-Wl,-soname,librare.so.1", name="rare")
+        shutil.move(rare, folder / "librare.so.1")
+
+    build_library("RARE_2.0")
+    path = build(USER, str(folder / "librare.so.1"), "-Wl,-rpath,$ORIGIN/beside")
+    assert problems(path) == {}
+    build_library("RARE_1.0")
+    level, said = problems(path)["versions"]
+    assert level == "error"
+    assert "librare.so.1 has no RARE_2.0, which libhalf.so needs" in said
+    with pytest.raises(cuplug.PluginError, match="RARE_2.0"):
+        cuplug.load(path).half(np.float32([3]))
+
+
+def test_the_versions_of_this_system_are_found(build):
+    assert elf.missing_versions(elf.read_library(build(GOOD, "-lm", "-lpthread"))) == []
+    for name in ("libcuplug.so.1", "cuplug/librandom.so"):
+        library = elf.read_library(os.path.join(lib_directory(), name))
+        assert library.versions
+        assert elf.missing_versions(library) == []
+
+
+def test_architectures_of_one_gpu_alone_are_chosen():
+    nvcc = "nvcc"
+    chosen = choose_architectures("100f,90a,80,90", nvcc)
+    assert chosen == (80, 90, "90a", "100f")
+    command = " ".join(nvcc_compiler(nvcc, chosen))
+    assert "code=[sm_90,compute_90]" in command
+    assert command.count("code=[") == 1
+    assert "arch=compute_90a,code=sm_90a" in command
+    assert "arch=compute_100f,code=sm_100f" in command
+    assert "code=[" not in " ".join(nvcc_compiler(nvcc, ("90a",)))
+    assert "-DCUPLUG_ARCHITECTURES=800,900,1000" in compiler(chosen, cxx=False)
+    for wrong in ("90b", "a90", "90af", "90a,", "", "9.0"):
+        with pytest.raises(cuplug.BuildError, match="build: arch: seen"):
+            choose_architectures(wrong, nvcc)
+
+
+def test_code_for_one_gpu_alone(tmp_path):
+    if not find_nvcc():
+        pytest.skip("needs nvcc")
+    source = tmp_path / "hop.cu"
+    source.write_text(HOPPER)
+    path = cuplug.build(source, arch="90a")
+    level, said = problems(path)["architectures"]
+    assert (level, said) == ("warning", "there is no PTX, so GPUs to come cannot run it")
+    options = ["-gencode=arch=compute_90a,code=compute_90a"]
+    level, said = problems(cuplug.build(source, arch="90a", options=options))["architectures"]
+    assert level == "warning"
+    assert said.startswith("its PTX is for one architecture or family alone")
+
+
+HOPPER = """
+#include <cuplug/plugin.h>
+__global__ void __launch_bounds__(128) k(float *y) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  asm volatile("wgmma.fence.sync.aligned;");
+#elif defined(__CUDA_ARCH__)
+#error "this is for sm_90a"
+#endif
+  y[threadIdx.x] = 1;
+}
+CUPLUG_ENTRY int hop_cuda(const cuplug_call *call) {
+  k<<<1, 128, 0, (cudaStream_t)call->stream>>>((float *)call->tensors[1].data);
+  return cuplug_launched(call);
+}
+CUPLUG_CUDA_OPERATOR(hop_cuda, "hop(x: float32[128]) -> float32[128]", "Ones.");
+CUPLUG_PLUGIN(hop, "1.0.0");
+"""

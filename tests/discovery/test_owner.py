@@ -10,6 +10,7 @@ from pathlib import Path
 
 import cuplug
 import pytest
+from cuplug.author.check import check_file
 from cuplug.discovery.table import read_table
 from processes import NEEDS_ROOT
 from raw_plugins import assert_refused, compile_fixture, directory_at, listed, named_plugin
@@ -100,11 +101,34 @@ def test_another_group(nested, good_file, monkeypatch, which):
 def test_another_owner(nested, good_file, which):
     path = Path(shutil.copy(good_file, nested / "libraw.so"))
     os.chown({"file": path, "folder": nested, "above": nested.parent}[which], STRANGER, -1)
-    reason = f"owned by user {STRANGER}, root or user 0 is wanted; CUPLUG_ALLOW_UNSAFE=1 allows it"
+    reason = (
+        f"owned by user {STRANGER}, root or user 0 is wanted; CUPLUG_TRUSTED_OWNERS={STRANGER} or "
+        "CUPLUG_ALLOW_UNSAFE=1 allows it"
+    )
     way = f"{nested.parent}, on the way to it: " if which == "above" else ""
     record = listed(path) if which == "file" else directory_at(nested)
     assert (record.state, record.reason) == ("rejected", way + reason)
     with pytest.raises(cuplug.PluginError, match=f"owned by user {STRANGER}"):
+        cuplug.load(path)
+
+
+@NEEDS_ROOT
+@pytest.mark.parametrize("which", ["file", "folder", "above"])
+def test_owners_that_are_trusted(nested, good_file, which, monkeypatch):
+    path = Path(shutil.copy(good_file, nested / "libraw.so"))
+    changed = {"file": path, "folder": nested, "above": nested.parent}[which]
+    os.chown(changed, pwd.getpwnam("nobody").pw_uid, -1)
+    for others in ("", "root", f"{STRANGER}", "nobody2:no such user", "-2", "65534x"):
+        monkeypatch.setenv("CUPLUG_TRUSTED_OWNERS", others)
+        with pytest.raises(cuplug.PluginError, match="owned by user"):
+            cuplug.load(path)
+    for owners in ("nobody", f"{STRANGER}::nobody", f"{pwd.getpwnam('nobody').pw_uid}:daemon"):
+        monkeypatch.setenv("CUPLUG_TRUSTED_OWNERS", owners)
+        assert directory_at(nested).state == "ok"
+        assert cuplug.load(path).name == "raw"
+        assert [f.level for f in check_file(str(path)) if f.rule == "permissions"] == ["ok"]
+    changed.chmod(0o757)
+    with pytest.raises(cuplug.PluginError, match="anyone may write it"):
         cuplug.load(path)
 
 

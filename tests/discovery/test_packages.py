@@ -60,7 +60,23 @@ def test_an_entry_point_of_no_package(run_with):
 def test_entry_points_that_cannot_be_read(run_with, line):
     done = run_with(line, "print(cuplug.find('gather').name)")
     assert done.stdout == "gather\n"
-    assert "cuplug: the entry points of the installed packages cannot be read: " in done.stderr
+    assert "got a malformed entry_points.txt, its plugins are skipped: " in done.stderr
+
+
+def test_one_package_that_cannot_be_read_hides_no_other(run_with, site, good_file):
+    folder = site / "fine"
+    folder.mkdir()
+    shutil.copy(good_file, folder / "libraw.so")
+    for name, text in (("Fine-One", "[cuplug.plugins]\nfine = fine\n"), ("A.bad_one", "x\n")):
+        metadata = site / f"{name.replace('-', '_')}-1.0.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(text)
+    done = run_with(b"no pair\n", "print(cuplug.find('raw').plugin)")
+    assert done.stdout == "raw\n", done.stderr
+    assert "cuplug: a-bad-one: got a malformed entry_points.txt" in done.stderr or (
+        done.stderr.count("malformed") == 1
+    )
 
 
 def test_packages_are_looked_through_when_they_matter(run_with, tmp_path, good_file):

@@ -54,7 +54,13 @@ def elf_patched(image, offset, layout, value):
         (5, "B", 2, "object of the other byte order, this machine's is wanted"),
         (18, "<H", 8, "compiled for MIPS (ELF machine 8), {this} is wanted"),
         (18, "<H", 9999, "compiled for unknown (ELF machine 9999), {this} is wanted"),
-        (16, "<H", 1, "ELF type 1 (relocatable object (.o)), a shared object (type 3) is wanted"),
+        (
+            16,
+            "<H",
+            1,
+            "got an object file, as compilers write with -c, expected a shared object; "
+            "link it with -shared",
+        ),
         (16, "<H", 2, "ELF type 2 (executable), a shared object (type 3) is wanted"),
         (16, "<H", 77, "ELF type 77 (unknown), a shared object (type 3) is wanted"),
         (56, "<H", 0, "0 program headers of 56 bytes, 1 to 128 of 56 are wanted"),

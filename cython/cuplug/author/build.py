@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from cuplug.author.sources import CUDA_SUFFIX, BuildError, Source, find_source, find_tables
 from cuplug.base import flags
 from cuplug.base.checks import absolute, texts_of
+from cuplug.base.flags import Architecture
 from cuplug.base.public import public
 from cuplug.errors import CompileError
 
@@ -30,7 +32,7 @@ class Built:
     """A library, and what was seen on the way."""
 
     path: str
-    architectures: tuple[int, ...]  # 90 for 9.0; none: the host side alone
+    architectures: tuple[Architecture, ...]  # none: the host side alone
     log: str  # warnings of the compilers
     findings: list[Finding] = field(default_factory=list)
 
@@ -51,8 +53,8 @@ def build(
     output : str or os.PathLike, optional
         The library, or the folder to put it in; without it, lib<name>.so beside the source.
     arch : str
-        GPU architectures: "native", "all", or numbers as in "80,90". Without nvcc the host entries
-        alone are built.
+        GPU architectures: "native", "all", or numbers as in "80,90". "90a" is code that runs on 9.0
+        alone, "100f" on its family alone. Without nvcc the host entries alone are built.
     options : sequence of str
         More options for the compilers.
 
@@ -119,8 +121,8 @@ def library_path(source: Source, output: str | os.PathLike[str] | None = None) -
     return library
 
 
-def choose_architectures(arch: str, nvcc: str) -> tuple[int, ...]:
-    """Return the architectures that are meant, 90 for 9.0, in ascending order."""
+def choose_architectures(arch: str, nvcc: str) -> tuple[Architecture, ...]:
+    """Return the architectures that are meant, 90 for 9.0 or "90a", in ascending order."""
     if arch == "native":
         from cuplug.cuda.devices import devices
 
@@ -130,17 +132,18 @@ def choose_architectures(arch: str, nvcc: str) -> tuple[int, ...]:
         listed = _output_of([nvcc, "--list-gpu-arch"]).split()
         return tuple(x for x in ALL_ARCHITECTURES if f"compute_{x}" in listed)
     parts = arch.split(",")
-    if not all(part.isascii() and part.isdigit() for part in parts):
+    if not all(re.fullmatch("[0-9]{1,4}[af]?", part) for part in parts):
         raise BuildError(
-            f'build: arch: seen "{arch}", wanted "native", "all" or numbers as in "80,90"'
+            f'build: arch: seen "{arch}", wanted "native", "all" or numbers as in "80,90" or "90a"'
         )
-    return tuple(sorted({int(part) for part in parts}))
+    chosen = {int(part) if part.isdigit() else part for part in parts}
+    return tuple(sorted(chosen, key=lambda x: (flags.number_of(x), str(x))))
 
 
 def _compile(
     source: Source,
     nvcc: str | None,
-    architectures: tuple[int, ...],
+    architectures: tuple[Architecture, ...],
     options: tuple[str, ...],
     library: str,
 ) -> str:
@@ -211,7 +214,7 @@ def _refuse_several_tables(source: Source) -> None:
         )
 
 
-def _compiler(file: str, nvcc: str | None, architectures: tuple[int, ...]) -> list[str]:
+def _compiler(file: str, nvcc: str | None, architectures: tuple[Architecture, ...]) -> list[str]:
     if nvcc and file.endswith(CUDA_SUFFIX):
         return flags.nvcc_compiler(nvcc, architectures)
     return flags.compiler(architectures, cxx=not file.endswith(".c"))

@@ -17,7 +17,9 @@ from cuplug.author.finding import ERROR, OK, Finding, Rule, Subject
 from cuplug.author.finding import error as _error
 from cuplug.author.finding import some as _some
 from cuplug.author.finding import warning as _warning
+from cuplug.discovery.fields import check_owner
 from cuplug.discovery.table import read_rows, read_table
+from cuplug.errors import NotFoundError, PluginError
 from cuplug.lookup.sidecars import describe
 from cuplug.signature.independent import unkept
 from cuplug.signature.signature import SignatureError, parse
@@ -239,22 +241,34 @@ def _check_architectures(subject: Subject) -> Iterator[Finding]:
 
 
 def _compare_architectures(named: set[int], code: fatbin.Code) -> Iterator[Finding]:
-    for architecture in sorted(named - code.machine_code - code.ptx):
+    there = code.machine_code | code.ptx | code.specific_ptx
+    for architecture in sorted(named - there):
         yield _error(
             f"the table names architecture {dotted(architecture)}, the file has no code for it",
             "compile the table and the kernels with the same architectures",
         )
-    for architecture in sorted((code.machine_code | code.ptx) - named):
+    for architecture in sorted(there - named):
         yield _warning(
             f"there is code for architecture {dotted(architecture)}, the table does not name it",
             "compile the table and the kernels with the same architectures",
         )
-    if code.machine_code and not code.ptx:
-        newest = max(code.machine_code)
+    if there and not code.ptx:
+        newest = max(there)
         yield _warning(
-            "there is no PTX, so GPUs to come cannot run it",
+            "its PTX is for one architecture or family alone, so GPUs to come cannot run it"
+            if code.specific_ptx
+            else "there is no PTX, so GPUs to come cannot run it",
             f"add -gencode arch=compute_{newest},code=compute_{newest}",
         )
+
+
+def _is_trusted(path: str) -> bool:
+    """Say whether CUPLUG_TRUSTED_OWNERS names the owner, or whatever others own is allowed."""
+    try:
+        check_owner(path)
+    except (NotFoundError, PluginError):
+        return False
+    return True
 
 
 def _check_permissions(subject: Subject) -> Iterator[Finding]:
@@ -263,7 +277,7 @@ def _check_permissions(subject: Subject) -> Iterator[Finding]:
         yield _error("anyone may write the file", f"chmod o-w {subject.path}")
     elif status.st_mode & stat.S_IWGRP:
         yield _warning(f"group {status.st_gid} may write the file", f"chmod g-w {subject.path}")
-    if status.st_uid not in (0, os.geteuid()):
+    if status.st_uid not in (0, os.geteuid()) and not _is_trusted(subject.path):
         yield _error(
             f"the file belongs to user {status.st_uid}, neither to you nor to root",
             f"chown it: sudo chown {os.geteuid()} {subject.path}",
@@ -281,6 +295,7 @@ RULES: list[tuple[str, str, Rule]] = [
     ("exports", "it exports its table and its entries, nothing else", _check_exports),
     ("architectures", "the table's architectures are those of the code", _check_architectures),
     ("undefined", "all that it needs is found", linkage.check_undefined),
+    ("versions", "the libraries that are installed are new enough", linkage.check_versions),
     ("needed", "it needs only libraries that every machine has", linkage.check_needed),
     ("rpath", "it searches no directory but those beside it", linkage.check_rpath),
     ("unique", "it shares no symbols with other plugins", linkage.check_unique),

@@ -20,6 +20,7 @@ NOTE_SECTION = ".note.cuplug"
 DF_TEXTREL = 0x4
 DF_STATIC_TLS = 0x10
 PF_X = 0x1
+VER_FLG_WEAK = 0x2
 # pyelftools has no name for STB_GNU_UNIQUE, the first number of the operating system's range.
 STB_GNU_UNIQUE = "STB_LOOS"
 
@@ -43,6 +44,9 @@ class SharedLibrary:
     exports: dict[str, str] = field(default_factory=dict)  # name -> "STT_FUNC", "STT_OBJECT", ...
     unique: list[str] = field(default_factory=list)  # of STB_GNU_UNIQUE binding
     undefined: list[str] = field(default_factory=list)  # that must be found for it to load
+    # Versions of symbols that it must find, by the names of the libraries; and that it has itself.
+    versions: dict[str, list[str]] = field(default_factory=dict)
+    defined_versions: list[str] = field(default_factory=list)
     note_is_covered: bool | None = None  # a PT_NOTE covers the table's section; None: no section
     note: bytes = b""  # the table's section
     fatbins: list[bytes] | None = None  # None where section headers were removed
@@ -81,6 +85,11 @@ def read_library(path: str, whole: bool = True, origin: str = "") -> SharedLibra
 
 
 def _read(path: str, elf: ELFFile, whole: bool, origin: str) -> SharedLibrary:
+    if elf["e_type"] == "ET_REL":
+        raise ElfError(
+            "got an object file, as compilers write with -c, expected a shared library; link it "
+            "with -shared"
+        )
     if elf["e_type"] != "ET_DYN":
         raise ElfError(f"this is {elf['e_type']}, a shared library (ET_DYN) is wanted")
     library = SharedLibrary(path, origin, machine=elf["e_machine"])
@@ -135,12 +144,23 @@ def _read_sections(library: SharedLibrary, elf: ELFFile, notes: list[tuple[int, 
     for section in elf.iter_sections():
         if section["sh_type"] == "SHT_NOBITS":  # has a size, but no bytes in the file
             continue
+        _read_versions(library, section)
         begin, end = section["sh_offset"], section["sh_offset"] + section["sh_size"]
         if section.name == NOTE_SECTION:
             library.note_is_covered = any(low <= begin and end <= high for low, high in notes)
             library.note = section.data()
         elif section.name in (".nv_fatbin", "__nv_relfatbin"):
             library.fatbins.append(section.data())
+
+
+def _read_versions(library: SharedLibrary, section: Any) -> None:
+    """Read what a section of versions says; those that may be missing are left out."""
+    if section["sh_type"] == "SHT_GNU_verneed":
+        for file, versions in section.iter_versions():
+            needed = [x.name for x in versions if not x["vna_flags"] & VER_FLG_WEAK]
+            library.versions[file.name] = needed
+    elif section["sh_type"] == "SHT_GNU_verdef":
+        library.defined_versions = [next(names).name for _, names in section.iter_versions()]
 
 
 def is_relative_to_origin(part: str) -> bool:
@@ -213,6 +233,24 @@ def linked(library: SharedLibrary, whole: bool = True) -> tuple[list[SharedLibra
         queue += [(name, found[-1]) for name in more]
         seen.update(more)
     return found, missing
+
+
+def missing_versions(library: SharedLibrary) -> list[tuple[str, str, str]]:
+    """Return the versions of symbols that a library that was found lacks.
+
+    Each is the version, the path of the library that lacks it, and that of the one that needs it.
+    A library that has no versions at all fits any.
+    """
+    others = linked(library)[0]
+    named = {os.path.basename(other.path): other for other in others}
+    return [
+        (version, found.path, user.path)
+        for user in (library, *others)
+        for name, versions in user.versions.items()
+        if (found := named.get(name)) and found.defined_versions
+        for version in versions
+        if version not in found.defined_versions
+    ]
 
 
 def resolve(library: SharedLibrary) -> tuple[list[str], list[str]]:

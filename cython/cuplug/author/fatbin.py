@@ -14,22 +14,28 @@ from dataclasses import dataclass, field
 
 MAGIC = 0xBA55ED50
 CONTAINER = struct.Struct("<IHHQ")
-ENTRY = struct.Struct("<HHIQ12xI")
+ENTRY = struct.Struct("<HHIQ12xI8xI")
+SPECIFIC = 0x300000  # flags of code for one architecture (90a), or for one family of them (100f)
 KIND_PTX = 1
 KIND_MACHINE_CODE = 2
 
 
-def dotted(architecture: int) -> str:
-    """Return "9.0" for 90."""
-    return f"{architecture // 10}.{architecture % 10}"
+def dotted(architecture: int | str) -> str:
+    """Return "9.0" for 90, "9.0a" for "90a"."""
+    number = str(architecture).rstrip("af")
+    return f"{number[:-1] or 0}.{number[-1]}{str(architecture)[len(number) :]}"
 
 
 @dataclass
 class Code:
-    """Compute capabilities x 10 for which there is machine code, and PTX."""
+    """Compute capabilities x 10 for which there is machine code, and PTX.
+
+    `specific_ptx` runs on one architecture, or one family, alone, as that of 90a or 100f does.
+    """
 
     machine_code: set[int] = field(default_factory=set)
     ptx: set[int] = field(default_factory=set)
+    specific_ptx: set[int] = field(default_factory=set)
 
 
 def read_fatbins(sections: list[bytes]) -> Code:
@@ -42,9 +48,9 @@ def read_fatbins(sections: list[bytes]) -> Code:
     """
     code = Code()
     for section in sections:
-        for kind, architecture, image in _entries(section):
+        for kind, architecture, image, flags in _entries(section):
             if kind == KIND_PTX:
-                code.ptx.add(architecture)
+                (code.specific_ptx if flags & SPECIFIC else code.ptx).add(architecture)
             elif kind == KIND_MACHINE_CODE and not _lacks_kernels(image):
                 code.machine_code.add(architecture)
     return code
@@ -62,7 +68,7 @@ def containers(sections: list[bytes]) -> Iterator[bytes]:
             yield section[start:end]
 
 
-def _entries(section: bytes) -> Iterator[tuple[int, int, bytes]]:
+def _entries(section: bytes) -> Iterator[tuple[int, int, bytes, int]]:
     for _, begin, end in _containers(section):
         yield from _payload(section[begin:end])
 
@@ -82,14 +88,14 @@ def _containers(section: bytes) -> Iterator[tuple[int, int, int]]:
         yield start, begin, at
 
 
-def _payload(payload: bytes) -> Iterator[tuple[int, int, bytes]]:
+def _payload(payload: bytes) -> Iterator[tuple[int, int, bytes, int]]:
     at = 0
     while at < len(payload):
         if at + ENTRY.size > len(payload):
             raise ValueError("an entry of the fat binary is cut off")
-        kind, _, header_bytes, payload_bytes, architecture = ENTRY.unpack_from(payload, at)
+        kind, _, header_bytes, payload_bytes, architecture, flags = ENTRY.unpack_from(payload, at)
         if header_bytes < ENTRY.size:
             raise ValueError("an entry of the fat binary has a damaged header")
         begin = at + header_bytes
         at = begin + payload_bytes
-        yield kind, architecture, payload[begin:at]
+        yield kind, architecture, payload[begin:at], flags

@@ -59,6 +59,14 @@ def check_undefined(subject: Subject) -> Iterator[Finding]:
         )
 
 
+def check_versions(subject: Subject) -> Iterator[Finding]:
+    for version, path, user in elf.missing_versions(subject.elf_file):
+        yield error(
+            f"{path} has no {version}, which {os.path.basename(user)} needs",
+            "build it on the oldest system that it is for, or install a newer library",
+        )
+
+
 def check_needed(subject: Subject) -> Iterator[Finding]:
     own = [part for part in subject.elf_file.rpath if elf.is_relative_to_origin(part)]
     beside = elf.expanded(own, subject.elf_file.origin)

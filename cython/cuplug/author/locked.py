@@ -13,13 +13,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from cuplug.adoption.description import SUFFIX
-from cuplug.author.elf import ElfError, linked, read_library
+from cuplug.author.elf import ElfError, linked, open_regular, read_library
 from cuplug.errors import NotFoundError, PluginError
 from cuplug.lookup.records import PluginFile
 
 __all__ = ["NAME", "Compared", "compare", "read_lock", "write_lock"]
 
 NAME = "cuplug.lock"
+MAX_BYTES = 16 << 20  # as for CUPLUG_ALLOW_LIST
 LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
 SAME, CHANGED, MISSING = "same", "changed", "missing"
 
@@ -71,10 +72,16 @@ def read_lock(path: str) -> dict[str, str]:
         There is no such file; it is no lock.
     """
     try:
-        with open(path, encoding="utf-8") as stream:
-            lines = [line.rstrip("\n") for line in stream]
+        with open_regular(path) as stream:
+            data = stream.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise PluginError(f"{path}: got more than 16 MiB, expected a lock")
+        lines = data.decode().split("\n")
     except FileNotFoundError:
         raise NotFoundError(f"{path}: no such file: `cuplug lock` writes it") from None
+    except (OSError, ElfError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise PluginError(f"{path}: {reason}") from None
     except UnicodeDecodeError:
         raise PluginError(f"{path}: seen bytes that are no text, wanted a lock") from None
     digests = {}
@@ -120,5 +127,8 @@ def _linked_files(path: str) -> list[str]:
 
 
 def _digest(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with open_regular(path) as file:
+        digest = hashlib.sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

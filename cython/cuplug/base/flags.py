@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from cuplug.base import environment
 from cuplug.base.public import public
 
 # What `cuplug build` compiles and links with; the Makefile has the same for the stock plugins.
@@ -50,24 +51,36 @@ def plugin_flags(nvcc: bool = False) -> list[str]:
     return ["-shared", *host, f"-I{get_include()}"]
 
 
-def compiler(architectures: Sequence[int], cxx: bool) -> list[str]:
+# 90 for 9.0, "90a" for code of that architecture alone, "100f" for that of a family.
+Architecture = int | str
+
+
+def number_of(architecture: Architecture) -> int:
+    """Return 90 for 90 and for "90a"."""
+    return int(str(architecture).rstrip("af"))
+
+
+def compiler(architectures: Sequence[Architecture], cxx: bool) -> list[str]:
     """Return the command, without files, that compiles what is not for nvcc.
 
     The table there is told for which architectures, 90 for 9.0, nvcc compiles the rest.
     """
-    listed = ",".join(f"{x}0" for x in architectures)
+    listed = ",".join(f"{x}0" for x in dict.fromkeys(map(number_of, architectures)))
     side = f"-DCUPLUG_ARCHITECTURES={listed}" if listed else "-DCUPLUG_HOST_ONLY"
     command = command_of("CXX", "c++") if cxx else command_of("CC", "cc")
     language = (*CXX_FLAGS, "-x", "c++") if cxx else C_FLAGS
     return [*command, *OPTIMIZED, f"-I{get_include()}", side, *language]
 
 
-def nvcc_compiler(nvcc: str, architectures: Sequence[int]) -> list[str]:
-    """Return the command for CUDA files: code for each architecture, PTX of the newest."""
+def nvcc_compiler(nvcc: str, architectures: Sequence[Architecture]) -> list[str]:
+    """Return the command for CUDA files: code for each architecture, PTX of the newest number.
+
+    PTX of "90a" and "100f" would not run on newer GPUs.
+    """
     host = ",".join((*HIDDEN, "-fvisibility-inlines-hidden", "-Wall"))
-    targets = [f"-gencode=arch=compute_{x},code=sm_{x}" for x in architectures[:-1]]
-    newest = architectures[-1]
-    targets.append(f"-gencode=arch=compute_{newest},code=[sm_{newest},compute_{newest}]")
+    newest = next((x for x in reversed(architectures) if isinstance(x, int)), None)
+    code = {x: f"[sm_{x},compute_{x}]" if x == newest else f"sm_{x}" for x in architectures}
+    targets = [f"-gencode=arch=compute_{x},code={code[x]}" for x in architectures]
     threads = ["--threads", str(len(architectures))] if len(architectures) > 1 else []
     return [
         *(nvcc, *OPTIMIZED, *NVCC_FLAGS, *targets, *threads, "-Xcompiler", host),
@@ -100,7 +113,7 @@ def command_of(variable: str, usual: str = "") -> list[str]:
     """
     import shlex
 
-    text = os.environ.get(variable, "")
+    text = environment.variable(variable)
     try:
         return shlex.split(text) or usual.split()
     except ValueError as error:

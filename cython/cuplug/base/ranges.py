@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
+
+from cuplug.base import environment
 
 
 def _open() -> Any:
     """Return the package `nvtx`; None where no ranges are wanted."""
-    if os.environ.get("CUPLUG_NVTX", "0") in ("", "0"):
+    if environment.variable("CUPLUG_NVTX", "0") in ("", "0"):
         return None
     from importlib import import_module
 

@@ -9,6 +9,14 @@ def version():
     return core.cuplug_version().decode()
 
 
+# The modules of the package share structures with the core, which change between versions.
+if version() != core.CUPLUG_VERSION.decode():
+    raise ImportError(
+        f"cuplug: got libcuplug.so.1 of version {version()}, expected that of this package, "
+        f"{core.CUPLUG_VERSION.decode()}; remove the folder of the other one from LD_LIBRARY_PATH"
+    )
+
+
 def status_names():
     """Return the name of every status but OK, by number."""
     names = {}

@@ -52,6 +52,7 @@ from cuplug.arrays.stream_order cimport enter_stream, leave_stream
 
 import numpy
 
+from cuplug.base import environment
 from cuplug.base.public import public
 from cuplug.call.named import outputs_class
 from cuplug.errors import PluginError
@@ -80,7 +81,7 @@ ctypedef struct late_outputs:
 
 cdef dict result_types = {}  # by the addresses of signatures, which live as long as the process
 
-is_verbose = os.environ.get("CUPLUG_VERBOSE", "0") not in ("", "0")
+is_verbose = environment.variable("CUPLUG_VERBOSE", "0") not in ("", "0")
 
 
 LastCall = public(namedtuple("LastCall", "operator device staged path"))

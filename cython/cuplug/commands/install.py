@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 
 import cuplug
 from cuplug.author.check import ERROR, check_file
+from cuplug.author.elf import ElfError, open_regular
 from cuplug.author.sources import library_at
 from cuplug.commands.output import print_json, print_lines
 from cuplug.compilers import temporary
@@ -118,7 +119,11 @@ def _folder_beside(folder: str) -> Iterator[str]:
 def _copy(source: str, folder: str) -> str:
     """Copy a plugin, under the name that its table wants; whose the source is does not matter."""
     copy = os.path.join(folder, "copy")
-    shutil.copyfile(source, copy)
+    try:
+        with open_regular(source) as stream, open(copy, "wb") as to:
+            shutil.copyfileobj(stream, to)
+    except ElfError as error:
+        raise PluginError(f"install: {source}: {error}") from None
     os.chmod(copy, 0o755)
     table = read_table(copy)
     if not table.name:

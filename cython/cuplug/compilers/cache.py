@@ -18,6 +18,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 
+from cuplug.base import environment
 from cuplug.compilers import temporary
 from cuplug.compilers.program import sha256
 from cuplug.discovery.fields import check_owner
@@ -43,13 +44,13 @@ def key(*parts: str | bytes) -> str:
 
 def directory() -> str:
     """Return the directory: $CUPLUG_CACHE_DIR, else `cuplug` in $XDG_CACHE_HOME or ~/.cache."""
-    chosen = os.environ.get("CUPLUG_CACHE_DIR")
+    chosen = environment.variable("CUPLUG_CACHE_DIR")
     if chosen:
         with contextlib.suppress(OSError):  # of a working directory that was removed
             return os.path.abspath(chosen)
         return chosen
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    home = base if os.path.isabs(base) else os.path.join(os.path.expanduser("~"), ".cache")
+    base = environment.variable("XDG_CACHE_HOME")
+    home = base if os.path.isabs(base) else os.path.join(environment.home(), ".cache")
     return os.path.join(home, "cuplug")
 
 
@@ -61,7 +62,7 @@ def limit() -> int:
     ValueError
         The variable is no number of bytes.
     """
-    text = os.environ.get("CUPLUG_CACHE_BYTES")
+    text = environment.variable("CUPLUG_CACHE_BYTES")
     if not text:
         return DEFAULT_BYTES
     if not (text.isascii() and text.isdigit()):

@@ -12,6 +12,7 @@ import shlex
 from functools import cache
 from typing import NamedTuple
 
+from cuplug.base import environment
 from cuplug.base.flags import command_of
 from cuplug.base.libraries import open_library
 from cuplug.compilers import cache as disk
@@ -141,7 +142,7 @@ def find_compiler() -> list[str]:
 
 def _path_of(command: str) -> str | None:
     """Return the file that a command runs, as shutil.which, which takes longer to import."""
-    folders = [""] if os.path.dirname(command) else os.get_exec_path()
+    folders = [""] if os.path.dirname(command) else environment.path().split(os.pathsep)
     paths = (os.path.join(folder, command) for folder in folders)
     return next((x for x in paths if os.path.isfile(x) and os.access(x, os.X_OK)), None)
 
@@ -158,11 +159,11 @@ def _processor() -> str:
 def _identity(compiler: tuple[str, ...]) -> str:
     """Say which compiler it is: the one behind wrappers such as ccache and env, too."""
     path = os.path.realpath(_path_of(compiler[0]) or compiler[0])
-    variables = tuple(os.environ.get(name, "") for name in _VARIABLES)
+    variables = tuple(environment.variable(name) for name in _VARIABLES)
     seen = [path, *variables, _processor()]
     if _PLAIN.fullmatch(os.path.basename(path)) and _is_elf(path):
         return "\n".join([*seen, _about(path)])
-    told = _told(compiler, (os.environ.get("PATH", ""), *variables), _about(path))
+    told = _told(compiler, (environment.path(), *variables), _about(path))
     files = sorted({file for file in re.findall(r'[^\s"=:]+', told) if file.startswith("/")})
     return "\n".join([*seen, told, *map(_about, filter(os.path.isfile, files))])
 

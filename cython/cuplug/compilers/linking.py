@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache as once
 
+from cuplug.base import environment
 from cuplug.compilers import cache, jit, nvrtc
 from cuplug.compilers.program import link_program
 from cuplug.errors import CompileError
@@ -94,7 +95,7 @@ def find() -> str:
     compiler = nvrtc.find().path
     version = re.search(r"\.so\.(\d+)", os.path.basename(compiler))
     file = f"libnvJitLink.so.{version[1] if version else nvrtc.MAJORS[-1]}"
-    homes = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
+    homes = [environment.variable(name) for name in ("CUDA_HOME", "CUDA_PATH")]
     folders = [os.path.dirname(path) for path in (compiler, os.path.realpath(compiler))]
     folders += [os.path.join(entry, "nvidia/nvjitlink/lib") for entry in sys.path]
     folders += [f"{home}/{below}" for home in homes if home for below in ("lib64", "lib")]

@@ -8,7 +8,7 @@ import os
 import sys
 from functools import cache, cached_property
 
-from cuplug.base import flags
+from cuplug.base import environment, flags
 from cuplug.compilers.program import find_compiler
 
 # In nvidia/ of the packages' directory: of CUDA 13, 14 and so on; of CUDA 12.
@@ -72,7 +72,7 @@ def _headers_beside(path: str) -> list[str]:
     """Return the directories of CUDA's headers that belong to a library."""
     above = os.path.dirname(os.path.dirname(os.path.abspath(path)))
     packages = os.path.dirname(above)
-    homes = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
+    homes = [environment.variable(name) for name in ("CUDA_HOME", "CUDA_PATH")]
     places = [os.path.join(above, "include"), *(os.path.join(packages, h) for h in HEADERS)]
     places += [os.path.join(home, "include") for home in (*homes, "/usr/local/cuda") if home]
     runtime = next((p for p in places if os.path.exists(os.path.join(p, "cuda_fp16.h"))), None)

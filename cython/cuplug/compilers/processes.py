@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from cuplug.base import environment
 from cuplug.compilers import cache, temporary
 from cuplug.errors import CompileError
 
@@ -38,12 +39,12 @@ def run(command: list[str], directory: str, start: str | None = None) -> Run:
     import signal  # these two for what is not in the cache alone
     import subprocess
 
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", "LANGUAGE": "C", "TMPDIR": directory}
+    plain = {"LC_ALL": "C.UTF-8", "LANGUAGE": "C", "TMPDIR": directory}
     try:
         process = subprocess.Popen(
             command,
             cwd=start or directory,
-            env=environment,
+            env=environment.for_programs(plain),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -100,8 +101,8 @@ def working_directory() -> Iterator[str]:
 
 def temporary_places() -> Iterator[str]:
     """Yield the folders that may hold temporary files, the preferred one first."""
-    named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
-    session = os.environ.get("XDG_RUNTIME_DIR", "")
+    named = [environment.variable(name) for name in ("TMPDIR", "TEMP", "TMP")]
+    session = environment.variable("XDG_RUNTIME_DIR")
     listed = (*named, *temporary.SYSTEM_PLACES, session)
     yield from dict.fromkeys(place for place in listed if os.path.isabs(place))
     if cache.make_directory():

@@ -11,6 +11,8 @@ import subprocess
 import sysconfig
 from dataclasses import dataclass
 
+from cuplug.base import environment
+
 WHEELS = "cuda-toolkit[nvcc,cudart,cccl]"  # what pip installs nvcc and its headers by
 DIRECTORIES = ("/usr/local/cuda/bin", "/opt/cuda/bin")
 
@@ -31,10 +33,10 @@ def find_toolkit() -> Toolkit | None:
 
 def find_nvcc() -> str | None:
     """Return the path of nvcc: $CUDACXX, $NVCC, PATH, $CUDA_HOME, the usual places, the wheels."""
-    homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")]
+    homes = [environment.variable(name) for name in ("CUDA_HOME", "CUDA_PATH")]
     directories = [os.path.join(home, "bin") for home in homes if home]
-    named = os.environ.get("CUDACXX") or os.environ.get("NVCC") or "nvcc"
-    return shutil.which(named) or shutil.which(
+    named = environment.variable("CUDACXX") or environment.variable("NVCC") or "nvcc"
+    return shutil.which(named, path=environment.path()) or shutil.which(
         "nvcc", path=os.pathsep.join([*directories, *DIRECTORIES, *_wheel_directories()])
     )
 

@@ -21,6 +21,7 @@ from cuplug.base.core cimport (
 from cuplug.base.core_gpus cimport cuplug_query_attribute
 from cuplug.base.status cimport raise_error
 
+from cuplug.base import environment
 from cuplug.base.public import public
 from cuplug.cuda.attributes import NUMBERS
 
@@ -130,7 +131,7 @@ cdef cuplug_device where_arrays_go() except *:
 def read_environment():
     """Take CUPLUG_DEVICE as the default; done once, at import."""
     global from_environment, has_default
-    name = os.environ.get("CUPLUG_DEVICE")
+    name = environment.variable("CUPLUG_DEVICE")
     if not name:
         return
     try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
-from importlib.metadata import entry_points
+from importlib.metadata import Distribution, distributions, entry_points
 
 GROUP = "cuplug.plugins"
 
@@ -20,10 +20,31 @@ def plugin_directories() -> list[str]:
     """Return the directories that installed packages name, in the order of their entries' names."""
     try:
         found = [(entry.name, entry.value) for entry in entry_points(group=GROUP)]
-    except Exception as error:  # of a file that some package left behind
-        _warn(f"the entry points of the installed packages cannot be read: {error}")
-        return []
+    except Exception:  # of a file that some package left behind
+        found = list(_readable_entries())
     return [directory for name, value in sorted(found) for directory in _directories(name, value)]
+
+
+def _readable_entries() -> Iterator[tuple[str, str]]:
+    """Yield the names and values of the entries of those packages whose entries can be read."""
+    seen = set()
+    for distribution in distributions():
+        name = _name_of(distribution)
+        if name in seen:  # a later one of that name is not what is imported
+            continue
+        seen.add(name)
+        try:
+            entries = distribution.entry_points.select(group=GROUP)
+            yield from [(entry.name, entry.value) for entry in entries]
+        except Exception as error:
+            _warn(f"{name}: got a malformed entry_points.txt, its plugins are skipped: {error}")
+
+
+def _name_of(distribution: Distribution) -> str:
+    try:
+        return str(distribution.metadata["Name"]).lower().replace("_", "-").replace(".", "-")
+    except Exception:  # without metadata
+        return str(distribution)
 
 
 def _directories(name: str, value: str) -> Iterator[str]:

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another libcuplug.so.1 than that of the package, and variables with raised privileges."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import cuplug
+import pytest
+from cuplug.base import environment
+from cuplug.base.flags import lib_directory
+
+
+def test_another_version_of_the_core(tmp_path, run_python):
+    """On LD_LIBRARY_PATH, which comes before the RUNPATH of the package's modules."""
+    image = Path(lib_directory(), "libcuplug.so.1").read_bytes()
+    version = cuplug.__version__.encode()
+    other = b"9" + version[1:]
+    changed = image.replace(version + b"\0", other + b"\0")
+    assert changed != image
+    (tmp_path / "libcuplug.so.1").write_bytes(changed)
+    done = run_python("import cuplug", {"LD_LIBRARY_PATH": str(tmp_path)})
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: cuplug: got libcuplug.so.1 of version ")
+    assert other.decode() in last
+    assert cuplug.__version__ in last
+
+
+def test_variables_count_without_privileges(monkeypatch):
+    assert not environment.privileged
+    monkeypatch.setenv("CUPLUG_TEST_VARIABLE", "x")
+    assert environment.variable("CUPLUG_TEST_VARIABLE") == "x"
+    assert environment.variable("CUPLUG_NO_SUCH_VARIABLE") == ""
+    assert environment.for_programs({"A": "b"}) == {**os.environ, "A": "b"}
+
+
+PRIVILEGED = """
+import os
+from cuplug.base import environment
+from cuplug.base.flags import command_of
+from cuplug.compilers import cache, toolkit
+assert environment.privileged
+print(environment.variable("CUPLUG_VERBOSE"), command_of("CC", "cc"), cache.directory())
+print(environment.for_programs({"A": "b"}), environment.path(), environment.temporary_folder())
+print(toolkit.find_nvcc())
+"""
+
+
+@pytest.fixture
+def public_folder():
+    """Return a folder that other users can reach."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_variables_do_not_count_with_raised_privileges(public_folder):
+    """As for a set-user-ID program: here Python itself, run by another user."""
+    python = public_folder / "python"
+    shutil.copy(os.path.realpath(sys.executable), python)
+    os.chown(python, 0, 0)
+    python.chmod(0o4755)
+    folder = str(public_folder / "evil")
+    names = ("PATH", "TMPDIR", "CUPLUG_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "CUDA_HOME")
+    variables = dict.fromkeys(names, folder) | {"CC": f"{folder}/cc", "CUPLUG_VERBOSE": "1"}
+    variables |= {"PYTHONHOME": sys.base_prefix, "PYTHONPATH": os.pathsep.join(sys.path)}
+    try:
+        done = subprocess.run(
+            [str(python), "-c", PRIVILEGED],
+            env=variables,
+            user=65534,
+            group=65534,
+            extra_groups=[],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    except OSError:
+        pytest.skip("another user cannot run programs here")
+    if done.returncode and "AssertionError" not in done.stderr:
+        pytest.skip(f"Python does not run with raised privileges here: {done.stderr[-300:]}")
+    assert done.returncode == 0, done.stderr
+    assert "evil" not in done.stdout
