@@ -2,6 +2,7 @@
 """What an application uses, by digests: `cuplug lock` and `cuplug list --locked`."""
 
 import json
+import os
 import shutil
 import subprocess
 
@@ -131,3 +132,20 @@ def test_what_is_no_lock(text, sentence, tmp_path):
 def test_the_usual_name(lock, monkeypatch):
     monkeypatch.chdir(lock.parent)
     assert run("list", "--locked").exit_code == 0
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev", "FIFO", "LARGE"])
+def test_locks_and_plugins_that_have_no_end(path, tmp_path):
+    if path == "FIFO":
+        path = str(tmp_path / "fifo")
+        os.mkfifo(path)
+    if path == "LARGE":
+        path = str(tmp_path / "large")
+        with open(path, "wb") as file:
+            file.truncate(1 << 40)
+    for arguments in (["list", "--locked", path], ["install", path, "--to", str(tmp_path)]):
+        if arguments[0] == "install" and path.endswith("large"):
+            continue
+        done = run(*arguments)
+        assert done.exit_code == 1, done.output
+        assert "Traceback" not in done.output
