@@ -17,7 +17,7 @@ typedef struct small_note {
 
 typedef struct small_elf {
   Elf64_Ehdr elf;
-  Elf64_Phdr segments[2];
+  Elf64_Phdr segments[3];
   small_note plugin, rows[2];
 } small_elf;
 
@@ -48,13 +48,15 @@ static inline void small_elf_fill(small_elf *file, const char *name, const char 
   file->elf.e_machine = SMALL_ELF_MACHINE;
   file->elf.e_phoff = offsetof(small_elf, segments);
   file->elf.e_phentsize = sizeof(Elf64_Phdr);
-  file->elf.e_phnum = 2;
+  file->elf.e_phnum = 3;
   file->segments[0].p_type = PT_LOAD;
   file->segments[0].p_filesz = file->segments[0].p_memsz = sizeof(*file);
   file->segments[1].p_type = PT_NOTE;
   file->segments[1].p_align = 4;
   file->segments[1].p_offset = offsetof(small_elf, plugin);
   file->segments[1].p_filesz = sizeof(small_note) * (second ? 3 : 2);
+  file->segments[2].p_type = PT_GNU_STACK;
+  file->segments[2].p_flags = PF_R | PF_W;
   small_elf_note(&file->plugin, CUPLUG_NOTE_PLUGIN, "abi=2.0%2$cname=%1$s%2$cversion=1.0.0", name,
                  "");
   const char *row = "host=first_host%2$csignature=%1$s";

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For PyInstaller, whose entry point `hook-dirs` names `hook_folders`."""
+
+from __future__ import annotations
+
+import os
+
+
+def hook_folders() -> list[str]:
+    """Return the folders of PyInstaller's hooks."""
+    return [os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")]
