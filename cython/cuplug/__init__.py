@@ -83,8 +83,9 @@ Records
     KernelAttributes     what a kernel takes on a GPU
 """
 
-from cuplug.base.texts import version as _version  # isort: skip  (it compares versions)
-from cuplug.base.environment import variable as _variable
+import os as _os
+
+from cuplug.base.texts import version as _version
 
 __version__ = _version()
 
@@ -156,5 +157,5 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-if _variable("CUPLUG_DEVICE"):
+if _os.environ.get("CUPLUG_DEVICE"):
     from cuplug.cuda import placement as _placement  # noqa: F401  (says what is wrong with it)

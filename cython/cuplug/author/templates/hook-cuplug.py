@@ -2,12 +2,10 @@
 """What PyInstaller puts into a program that imports cuplug: modules that are imported when they are
 first used, the core beside its stock plugins, headers and templates for code that is compiled."""
 
-from PyInstaller.utils.hooks import (  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    collect_all,
-    collect_entry_point,
-)
+from importlib import import_module
 
-datas, binaries, hiddenimports = collect_all("cuplug")
+hooks = import_module("PyInstaller.utils.hooks")
+datas, binaries, hiddenimports = hooks.collect_all("cuplug")
 
 # The stock plugins are searched in the folder `cuplug` beside the core, which PyInstaller puts at
 # the top with the other libraries.
@@ -15,6 +13,6 @@ stock = [file for file, folder in binaries if folder.endswith("cuplug/lib/cuplug
 binaries += [(file, "cuplug") for file in stock]
 
 # Packages that bring plugins, which are found by their metadata.
-entry_datas, entry_modules = collect_entry_point("cuplug.plugins")
+entry_datas, entry_modules = hooks.collect_entry_point("cuplug.plugins")
 datas += entry_datas
 hiddenimports += entry_modules
