@@ -359,3 +359,16 @@ def test_captures_want_a_stream(cuda_library):
     source.fill_(5)
     graph.replay()
     assert found.tolist() == [5] * 4
+
+
+def test_a_name_without_a_folder_is_the_dynamic_linkers(tmp_path, monkeypatch):
+    """A file of that name in the current directory may be another user's."""
+    (tmp_path / "libm.so.6").write_text("junk")
+    monkeypatch.chdir(tmp_path)
+    description = {
+        "prototypes": "double cbrt(double x);",
+        "cbrt": {"signature": "cbrt(x: float) -> y: float64[]", "arguments": "x", "returns": "y"},
+    }
+    assert np.isclose(cuplug.adopt("libm.so.6", description).cbrt(27), 3)
+    with pytest.raises(cuplug.PluginError, match=r"libm\.so\.6"):
+        cuplug.adopt("./libm.so.6", description)
