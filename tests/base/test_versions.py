@@ -43,9 +43,10 @@ import os
 from cuplug.base import environment
 from cuplug.base.flags import command_of
 from cuplug.compilers import cache, toolkit
+from cuplug.compilers.processes import temporary_places
 assert environment.privileged
 print(environment.variable("CUPLUG_VERBOSE"), command_of("CC", "cc"), cache.directory())
-print(environment.for_programs({"A": "b"}), environment.path(), environment.temporary_folder())
+print(environment.for_programs({"A": "b"}), environment.path(), next(temporary_places()))
 print(toolkit.find_nvcc())
 """
 
