@@ -335,7 +335,9 @@ void cuplug__elements_run(const cuplug_loop_call *call, cuplug_loop_part *code,
   e.is_by_rows = loop->ndim < 2 || loop->sizes[loop->ndim - 1] >= ROW_FROM;
   e.is_past = e.has_halves = 0;
   e.lead = 0;
-  for (uint32_t k = 0; k < e.n_arrays; k++) describe(&e, k, &tensors[k], roles);
+  /* The first bound is for compilers, which do not know that a signature has no more. */
+  for (uint32_t k = 0; k < CUPLUG_MAX_LOOP_ARRAYS && k < e.n_arrays; k++)
+    describe(&e, k, &tensors[k], roles);
   choose_blocks(&e, roles->is_dear);
   if (loop->n < PARALLEL_FROM || cuplug__team_threads() == 1)
     run_range(&e, 0, loop->n);

@@ -238,7 +238,7 @@ static int check_type(const cuplug_signature *s, const cuplug_parameter *x, cupl
 static int check_parameter(cuplug__parser *p, int i) {
   const cuplug_signature *s = p->s;
   const cuplug_parameter *x = &s->parameters[i];
-  if (is_identifier_reserved(x->name))
+  if (is_identifier_reserved(x->name) && (i < s->n_parameters || !strcmp(x->name, "inout")))
     return cuplug__fail(p->error, CUPLUG_ERROR_VALUE,
                         "signature: '%s' cannot be a parameter's name: calls use it", x->name);
   for (int k = 0; k < i; k++)

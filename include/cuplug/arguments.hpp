@@ -78,8 +78,7 @@ template <> struct elements<const void> : elements<void> {};
 template <class T> class array : public elements<T> {
 public:
   array(const cuplug_call *call, const cuplug_tensor *tensor)
-      : data_(static_cast<T *>(tensor->data)),
-        size_(tensor->ndim < 0 ? 0 : cuplug_n_elements(tensor)), tensor_(tensor),
+      : data_(static_cast<T *>(tensor->data)), size_(cuplug_n_elements(tensor)), tensor_(tensor),
         tensors_(call->tensors) {}
 
   T *data() const { return data_; }
@@ -92,8 +91,22 @@ public:
   int ndim() const { return tensor_->ndim; }
   const int64_t *shape() const { return tensor_->shape; }
   int64_t shape(int k) const { return tensor_->shape[k < 0 ? tensor_->ndim + k : k]; }
-  /** In elements; for signatures with CUPLUG_TAKES_STRIDES. */
-  int64_t stride(int k) const { return tensor_->strides[k < 0 ? tensor_->ndim + k : k]; }
+  /** In elements; other than those of C order where the signature has CUPLUG_TAKES_STRIDES. */
+  int64_t stride(int k) const {
+    const int at = k < 0 ? tensor_->ndim + k : k;
+    if (tensor_->strides) return tensor_->strides[at];
+    int64_t stride = 1;
+    for (int d = tensor_->ndim - 1; d > at; d--) stride *= tensor_->shape[d];
+    return stride;
+  }
+  /** Whether its elements follow each other in C order, as they do where `strides` is NULL. */
+  bool is_contiguous() const {
+    int64_t expected = 1;
+    if (!tensor_->strides || !size_) return true;
+    for (int d = tensor_->ndim - 1; d >= 0; expected *= tensor_->shape[d--])
+      if (tensor_->shape[d] != 1 && tensor_->strides[d] != expected) return false;
+    return true;
+  }
 
   uint32_t type() const { return cuplug_type(tensor_); } /* CUPLUG_FLOAT32 ... */
   int64_t element_bytes() const { return cuplug_element_bytes(tensor_); }

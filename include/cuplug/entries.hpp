@@ -54,7 +54,8 @@
   struct entry##_names : entry##_types {                                                         \
     map_names(CUPLUG__NAME, entry, signature, __VA_ARGS__)                                       \
   };                                                                                             \
-  template <int CUPLUG__APPLY(map_types, CUPLUG__CLASS, entry, signature, CUPLUG__STRIP types)>  \
+  template <int cuplug_unused CUPLUG__APPLY(map_types, CUPLUG__CLASS, entry, signature,          \
+                                            CUPLUG__STRIP types)>                                \
   static int entry##_body(cuplug::call map_names(CUPLUG__PARAMETER, entry, types, __VA_ARGS__)); \
   struct entry##_code : entry##_names {                                                          \
     static constexpr int n_outputs = 0 map_names(CUPLUG__OUTPUT, entry, types, __VA_ARGS__);     \
@@ -65,7 +66,8 @@
   CUPLUG_ENTRY int entry(const cuplug_call *call) {                                              \
     return cuplug::run_entry<entry##_code>(call);                                                \
   }                                                                                              \
-  template <int CUPLUG__APPLY(map_types, CUPLUG__CLASS, entry, signature, CUPLUG__STRIP types)>  \
+  template <int cuplug_unused CUPLUG__APPLY(map_types, CUPLUG__CLASS, entry, signature,          \
+                                            CUPLUG__STRIP types)>                                \
   static int entry##_body(                                                                       \
       [[maybe_unused]] cuplug::call call map_names(CUPLUG__PARAMETER, entry, types, __VA_ARGS__))
 

@@ -211,9 +211,11 @@ static inline uint32_t cuplug_type(const cuplug_tensor *x) {
   return ((uint32_t)x->dtype.code << 24) | ((uint32_t)x->dtype.bits << 16) | x->dtype.lanes;
 }
 
-/** The number of elements of an array. [thread-safe] [no-cuda] */
+/** The number of elements of an array; 0 of an optional one that was left out. [thread-safe]
+ * [no-cuda] */
 static inline int64_t cuplug_n_elements(const cuplug_tensor *x) {
-  uint64_t n = 1; /* unsigned: without elements, the sizes before the 0 may be of any product */
+  uint64_t n =
+      x->ndim >= 0; /* unsigned: without elements, the sizes before the 0 may be of any product */
   for (int32_t i = 0; i < x->ndim; i++) n *= (uint64_t)x->shape[i];
   return (int64_t)n;
 }

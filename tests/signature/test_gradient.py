@@ -123,3 +123,27 @@ def test_rows_that_take_different_parameters():
 def test_names_of_linear_arrays(value):
     assert linear_names(value) == ("x", "y")
     assert linear_names(None) == ()
+
+
+@pytest.mark.parametrize(
+    ("operator", "gradient", "missing"),
+    [
+        ("f(x: T[n]) -> (y: T[n], total: T[])", "g(grad_y: T[n]) -> (grad_x: T[n])", "total"),
+        (
+            "f(x: T[n]) -> (y: T[n], total: T[])",
+            "g(grad_total: T[], x: T[n]) -> (grad_x: T[n])",
+            "y",
+        ),
+        ("f(x: T[n], inout z: T[n]) -> (y: T[n])", "g(grad_y: T[n]) -> (grad_x: T[n])", "z"),
+    ],
+)
+def test_a_result_whose_gradient_nothing_takes(operator, gradient, missing):
+    wanted = f"g: got no parameter for the gradient of {missing}, expected grad_{missing}; add it"
+    with pytest.raises(ValueError, match=wanted):
+        matched(operator, gradient)
+
+
+def test_results_of_integers_have_no_gradient():
+    operator = "f(x: T[n]) -> (y: T[n], at: int64[n])"
+    wanted = {"grad_y": ("gradient", 0)}
+    assert matched(operator, "g(grad_y: T[n]) -> (grad_x: T[n])")[0] == wanted

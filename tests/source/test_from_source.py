@@ -260,3 +260,33 @@ def test_loop_dimensions_that_the_function_is_told():
     signature = "f(x: float64[..., n]) -> r: float64[...]"
     f = cuplug.operator(signature, arguments="x, r, n, size(x)", host=host)
     assert f(np.arange(6.0).reshape(2, 3)).tolist() == [2, 5]
+
+
+def test_an_optional_array_is_a_null_pointer_where_it_is_left_out():
+    f = cuplug.operator(
+        "f(x: T[n], c: T[n] = None) -> y: T[n] where T: float32 | float64",
+        arguments="x, c, y, n",
+        host="""void f(const T *x, const T *c, T *y, int64_t n) {
+          for (int64_t i = 0; i < n; i++) y[i] = x[i] + (c ? c[i] : 0);
+        }""",
+    )
+    for dtype in ("float32", "float64"):
+        x = np.arange(3, dtype=dtype)
+        for _ in range(2):
+            np.testing.assert_array_equal(f(x), x)
+            np.testing.assert_array_equal(f(x, c=None), x)
+            np.testing.assert_array_equal(f(x, x), 2 * x)
+        assert f(x).dtype == dtype
+
+
+def test_an_optional_array_of_a_dtype_of_its_own():
+    f = cuplug.operator(
+        "f(x: float32[n], at: int64[n] = None) -> y: float32[n]",
+        arguments="x, at, y, n",
+        host="""void f(const float *x, const int64_t *at, float *y, int64_t n) {
+          for (int64_t i = 0; i < n; i++) y[i] = x[at ? at[i] : i];
+        }""",
+    )
+    x = np.arange(3, dtype="float32")
+    np.testing.assert_array_equal(f(x), x)
+    np.testing.assert_array_equal(f(x, np.array([2, 0, 1])), x[[2, 0, 1]])

@@ -132,7 +132,25 @@ def _refusal(operator: Signature, row: Signature, given: dict[str, Origin]) -> s
                 return f"{row.name}: {name}: {operator.name} has no such parameter or result"
         elif not _fits(operator, _origin(operator, given[name]), row, x):
             return f"{row.name}: {name}: its type is not that of {operator.name}"
-    return _refused_results(operator, row)
+    missing = _missing(operator, given)
+    return _missing_text(row.name, missing) if missing else _refused_results(operator, row)
+
+
+def _missing_text(name: str, missing: Sequence[str]) -> str:
+    """Say that a gradient would be taken as zero."""
+    wanted = " and ".join(PREFIX + x for x in missing)
+    return (
+        f"{name}: got no parameter for the gradient of {' and '.join(missing)}, expected {wanted}; "
+        "add it, or the gradient would silently be zero"
+    )
+
+
+def _missing(operator: Signature, given: dict[str, Origin]) -> list[str]:
+    """Return the results that have a gradient which nothing takes."""
+    taken = {origin.number for origin in given.values() if origin.kind == "gradient"}
+    pairs = enumerate(results_of(operator))
+    found = [(k, x) for k, x in pairs if k not in taken and has_gradients(operator, x)]
+    return [x.name or f"output {k}" for k, x in found]
 
 
 def _wanted(operator: Signature) -> str:

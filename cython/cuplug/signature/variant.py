@@ -10,7 +10,7 @@ class Variant(NamedTuple):
     """One combination of device, dtypes and layout; the fields are those of `cuplug_variant`."""
 
     device: int  # the number of a GPU; -1: the host
-    types: tuple[str, ...]  # of each array
+    types: tuple[str, ...]  # of each array; "": an optional one that was left out
     still: int = 0
     fixed: int = 0
     near: int = 0

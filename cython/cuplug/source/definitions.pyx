@@ -39,7 +39,7 @@ cdef int compile_variant(
         function, finish = (<object>user)(
             Variant(
                 device=v.device,
-                types=tuple([BY_ID[id].name for id in ids]),
+                types=tuple([BY_ID[id].name if id in BY_ID else "" for id in ids]),
                 still=v.still,
                 fixed=v.fixed,
                 near=v.near,

@@ -77,8 +77,8 @@ class Plan(NamedTuple):
     def dtypes(self, variant: Variant) -> tuple[dict[str, Dtype], dict[str, Dtype]]:
         """Return the dtype of each type variable, and of each array and scalar."""
         signature = self.scope.signature
-        of_arrays = [DTYPES[dtype] for dtype in variant.types]
-        own = dict(zip([x.type_variable for x in signature.arrays], of_arrays, strict=True))
+        pairs = zip(signature.arrays, variant.types, strict=True)
+        own = {x.type_variable: DTYPES[dtype] for x, dtype in pairs if dtype}
         by_name = {}
         for x in (*signature.parameters, *signature.outputs):
             if x.type_variable >= 0:
