@@ -121,11 +121,29 @@ cdef int convert(
     if kind == OPAQUE:
         return convert_bytes(state, k, code, obj, at)
     if kind == UNKNOWN:
+        if type(<object>obj) is int:
+            return convert_int(state, k, size_of_code(code), <object>obj, value)
         is_number = isinstance(<object>obj, (numpy.generic, int, float))
         if size_of_code(code) in (0, 8) and not is_number:
             return convert_pointer(state, k, code, obj, value)
         return convert_bytes(state, k, code, obj, at)
     return convert_scalar(state, k, code, obj, value)
+
+
+cdef int convert_int(
+    launch_state *state, Py_ssize_t k, int64_t n_bytes, object obj, parameter_value *value
+) except -1:
+    """An int where only the parameter's size is known: an address, or a number with or without
+    sign."""
+    bits = 8 * n_bytes  # of Python: they may pass 64 bits
+    if n_bytes not in (1, 2, 4, 8):
+        return refuse(state, k, UNKNOWN | <uint64_t>n_bytes << 16, obj)
+    if not -(1 << (bits - 1)) <= obj < 1 << bits:
+        raise ValueError(
+            f"{place(state, k)}: got {obj}, expected an int that {n_bytes} bytes hold"
+        )
+    value.u = <uint64_t>(obj & 0xFFFFFFFFFFFFFFFF)
+    return 0
 
 
 cdef int convert_pointer(
