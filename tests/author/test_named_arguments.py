@@ -224,3 +224,34 @@ def test_through_the_core(dtype, tmp_path):
     np.testing.assert_array_equal(found.rows, [2 * xs[1][::-1]])
     with pytest.raises(IndexError, match="^stack: order: seen an item that is no number of xs$"):
         stack(xs, [4])
+
+
+def test_strides_of_contiguous_arrays(tmp_path):
+    source = tmp_path / "steps.cpp"
+    source.write_text(
+        """#include <cuplug/plugin.hpp>
+CUPLUG_TYPED_HOST_OPERATOR(steps, "steps(x: float32[a, b, c], w: float32[n] = None) -> int64[6]",
+                           "Strides." MAYBE);
+CUPLUG_HOST_ENTRY(steps, x, w, out) {
+  for (int k = 0; k < 3; k++) out[k] = x.stride(k - 3);
+  out[3] = x.is_contiguous();
+  out[4] = cuplug_n_elements(&call.operator const cuplug_call *()->tensors[1]);
+  out[5] = w.size();
+  return CUPLUG_OK;
+}
+CUPLUG_PLUGIN(steps, "1.0.0");
+"""
+    )
+    x = np.zeros((2, 3, 4), "float32")
+    for number, flag in enumerate(['""', "CUPLUG_TAKES_STRIDES"]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        library = folder / "libsteps.so"
+        command = ["g++", *OPTIONS, f"-DMAYBE={flag}", "-shared", "-fPIC", source, "-o", library]
+        compile_library([str(x) for x in command])
+        steps = cuplug.load(library).steps
+        assert steps(x).tolist() == [12, 4, 1, 1, 0, 0]
+        assert steps(x, x[0, 0]).tolist() == [12, 4, 1, 1, 4, 4]
+        turned = [3, 1, 6, 0, 0, 0] if number else [12, 4, 1, 1, 0, 0]
+        seen = steps(np.zeros((4, 2, 3), "float32").transpose(1, 2, 0)).tolist()
+        assert seen == turned
