@@ -37,11 +37,11 @@ int cuplug__name_distance(const char *asked, const char *name) {
 
 /* What other languages call dtypes. */
 static const char *const other_names[][2] = {
-    {"half", "float16"},     {"single", "float32"},  {"double", "float64"}, {"bf16", "bfloat16"},
-    {"f16", "float16"},      {"f32", "float32"},     {"f64", "float64"},    {"byte", "uint8"},
-    {"char", "int8"},        {"short", "int16"},     {"long", "int64"},     {"i8", "int8"},
-    {"i16", "int16"},        {"i32", "int32"},       {"i64", "int64"},      {"u8", "uint8"},
-    {"u16", "uint16"},       {"u32", "uint32"},      {"u64", "uint64"},     {"boolean", "bool"},
+    {"half", "float16"},     {"single", "float32"},    {"double", "float64"}, {"bf16", "bfloat16"},
+    {"f16", "float16"},      {"f32", "float32"},       {"f64", "float64"},    {"byte", "uint8"},
+    {"char", "int8"},        {"short", "int16"},       {"long", "int64"},     {"i8", "int8"},
+    {"i16", "int16"},        {"i32", "int32"},         {"i64", "int64"},      {"u8", "uint8"},
+    {"u16", "uint16"},       {"u32", "uint32"},        {"u64", "uint64"},     {"boolean", "bool"},
     {"cfloat", "complex64"}, {"cdouble", "complex128"}};
 
 const char *cuplug__near_dtype(const char *name) {

@@ -6,6 +6,8 @@
 #include <cuplug/walk.h>
 #include <internal/source.h>
 
+_Static_assert(CUPLUG_MAX_LOOP_ARRAYS == CUPLUG_MAX_ARGUMENTS, "any call may be a loop");
+
 /* Declares memory for the strides of `ndim` dimensions: of 64 it would fill small stacks. */
 #define CUPLUG__LOOP_STRIDES(name, ndim) long long name[(ndim) + 1][CUPLUG_MAX_LOOP_ARRAYS]
 

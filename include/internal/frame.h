@@ -73,7 +73,8 @@ CUPLUG_API int cuplug_bind(cuplug_operator *op, const cuplug_argument *args, uin
 
 /* The same against one row alone, for arguments that were given by its parameters' names: other
  * rows may call them otherwise. Without `needs_memory` arrays stand for others, and the frame is
- * not to be run. *n_matched: how many parameters fitted. `error` may be NULL. [thread-safe] [no-cuda] */
+ * not to be run. *n_matched: how many parameters fitted. `error` may be NULL. [thread-safe]
+ * [no-cuda] */
 CUPLUG_API int cuplug_bind_row(cuplug_operator *op, uint32_t row, const cuplug_argument *args,
                                uint32_t n_args, uint32_t needs_memory, cuplug_frame *frame,
                                int32_t *n_matched, cuplug_error *error);

@@ -397,10 +397,3 @@ def test_blocks_of_cupy():
 @pytest.mark.gpu
 def test_blocks_go_through_a_gpu():
     assert_like(relu(CUT, device="cuda"), relu(X))
-
-
-def test_keywords_of_overloads_that_name_arguments_differently(build_plugin):
-    f = cuplug.load(build_plugin(FIXTURES / "renamed.c", "renamed")).swapped
-    for dtype, row in (("float32", 1), ("float64", 2)):
-        x = da.ones(3, chunks=3, dtype=dtype)
-        assert f(x, low=1.5, high=2.5).compute().tolist() == [row, 2.5, 1.5]

@@ -10,7 +10,7 @@ import cuplug
 import numpy as np
 import pytest
 from cuplug.ops import relu
-from places import ROOT
+from places import FIXTURES, ROOT
 
 da = pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
@@ -142,3 +142,10 @@ def test_all_is_written_to_one_page(tmp_path):
     assert re.search(r"^\| commit \| \w+", text, re.M)
     assert re.search(r"^\| 1 \| \d", text, re.M)
     assert "GB/s; read and written alone: " in text
+
+
+def test_keywords_of_overloads_that_name_arguments_differently(build_plugin):
+    f = cuplug.load(build_plugin(FIXTURES / "renamed.c", "renamed")).swapped
+    for dtype, row in (("float32", 1), ("float64", 2)):
+        x = da.ones(3, chunks=3, dtype=dtype)
+        assert f(x, low=1.5, high=2.5).compute().tolist() == [row, 2.5, 1.5]

@@ -388,10 +388,6 @@ cdef int find_first(reading *r, uint32_t n) except -1:
 
 
 cdef void note_last(const cuplug_frame *frame) noexcept nogil:
-    keep_last(frame)
-
-
-cdef inline void keep_last(const cuplug_frame *frame) noexcept nogil:
     cuplug_last.op = frame.op
     cuplug_last.device_type = frame.device.type
     cuplug_last.device_id = frame.device.id
@@ -399,7 +395,7 @@ cdef inline void keep_last(const cuplug_frame *frame) noexcept nogil:
 
 
 cdef inline int note_run(const cuplug_frame *frame) except -1:
-    keep_last(frame)
+    note_last(frame)
     if is_verbose:
         print_run(frame)
     return 0
