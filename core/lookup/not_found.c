@@ -85,6 +85,17 @@ static int has_operator(const cuplug_file *file, const cuplug__query *query) {
   return 0;
 }
 
+/* 1 if a file is in a searched directory; a loaded one may be elsewhere. */
+static int is_searched(const cuplug_listing *listing, const cuplug_file *file) {
+  const char *name = strrchr(file->path, '/');
+  const size_t n = name ? (size_t)(name - file->path) : 0;
+  for (size_t k = 0; n && k < listing->n_directories; k++) {
+    const char *directory = listing->directories[k].path;
+    if (strlen(directory) == n && !strncmp(directory, file->path, n)) return 1;
+  }
+  return 0;
+}
+
 /* Files that are not used although they are called as the plugin or have the operator; then some
  * whose tables were not read, as those of files that others may write: they may have it. */
 static void append_rejected(const cuplug__query *query, const cuplug_listing *listing,
@@ -94,7 +105,7 @@ static void append_rejected(const cuplug__query *query, const cuplug_listing *li
   for (int unread = 0; unread < 2; unread++)
     for (size_t k = 0; k < listing->n_files; k++) {
       const cuplug_file *file = &listing->files[k];
-      if (cuplug__file_counts(file)) continue;
+      if (cuplug__file_counts(file) || !is_searched(listing, file)) continue;
       const int is_meant = is_named(file, plugin) || has_operator(file, query);
       if (!unread && is_meant)
         cuplug__append(error, "\n  rejected: %s: %s", file->path, file->reason);

@@ -320,7 +320,9 @@ static void check_outputs(void) {
   CHECK(!bind(&x, 1));
   CHECK(frame.tensors[2].shape[0] == -1);
   CHECK(cuplug_set_output(&frame, 0, &out, &error) == CUPLUG_ERROR_VALUE);
-  CHECK_TEXT(error.message, "op: out: its memory overlaps x; pass an array of its own");
+  CHECK_TEXT(error.message,
+             "op: out: got the memory of x, expected an array of its own; where each element is "
+             "read before it is written, the plugin says CUPLUG_IN_PLACE");
   out.tensor.data = memory + 16;
   CHECK(!cuplug_set_output(&frame, 0, &out, &error) && frame.tensors[1].data == memory + 16);
   CHECK(cuplug_set_output(&frame, 1, &out, &error) == CUPLUG_ERROR_VALUE);

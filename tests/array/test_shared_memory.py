@@ -105,7 +105,7 @@ def test_attributes(run_streams):
         """
     first = cuplug.devices()[0]
     assert first.attributes["COMPUTE_CAPABILITY_MAJOR"] == 9
-    assert pickle.loads(pickle.dumps(first)) == first and first._fields[0] == "id"
+    assert pickle.loads(pickle.dumps(first)) == first
     """
     )
 

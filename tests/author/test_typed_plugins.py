@@ -190,7 +190,7 @@ def cython_blocks():
             yield pytest.param(text, id=f"{document.stem}-{number}", marks=marks)
 
 
-@pytest.mark.parametrize("text", cython_blocks())
+@pytest.mark.parametrize("text", list(cython_blocks()))
 def test_documents_have_cython_that_compiles(text, tmp_path, build_plugin):
     half = build_plugin(ROOT / "examples" / "drop_in" / "half.c", "half")
     assert cuplug("bind", str(half), "-o", str(tmp_path)).returncode == 0

@@ -283,7 +283,7 @@ def with_private(folder, name, value, kind=0, rpath="$ORIGIN", options=()):
 
 
 @pytest.mark.parametrize(
-    ("kind", "rpath"), enumerate(("$ORIGIN", "FOLDER", "${ORIGIN}/../none:${ORIGIN}/."))
+    ("kind", "rpath"), list(enumerate(("$ORIGIN", "FOLDER", "${ORIGIN}/../none:${ORIGIN}/.")))
 )
 def test_private_libraries_of_one_name(place, kind, rpath):
     """The second plugin would compute with the library of the first one."""

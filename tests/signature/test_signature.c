@@ -49,7 +49,8 @@ static const struct {
     {"f", 1, "signature: '(' is wanted at byte 1, seen \"\""},
     {"f(x float32[])", 4, "signature: ':' and a type are wanted at byte 4, seen \"float32[])\""},
     {"f(x: float33[])", 2,
-     "signature: 'float33' is neither a dtype nor bound by 'where float33: ...'"},
+     "signature: 'float33' is neither a dtype nor bound by 'where float33: ...'; did you mean "
+     "float32?"},
     {"f(x: float32[)", 13,
      "signature: a dimension is wanted: a size, a name, *name, ... or ? at byte 13, seen \")\""},
     {"f(x: float32[n)", 14, "signature: ',' or ']' is wanted at byte 14, seen \")\""},

@@ -13,20 +13,9 @@ from libc.stdint cimport int32_t, uint32_t, uint64_t
 from cuplug.arguments.channels_last cimport flatten, restore
 from cuplug.arguments.inputs cimport read_again, read_argument, read_arguments
 from cuplug.base.core cimport (
-    CUPLUG_ALL_GPUS,
-    CUPLUG_ARGUMENT_ARRAY,
-    CUPLUG_ARGUMENT_NONE,
-    CUPLUG_CPU,
-    CUPLUG_CUDA,
-    CUPLUG_CUDA_MANAGED,
-    cuplug_argument,
-    cuplug_device,
-    cuplug_error,
-    cuplug_operator,
-    cuplug_operator_name,
-    cuplug_operator_path,
-    cuplug_operator_row,
-    cuplug_row_entry,
+    CUPLUG_ALL_GPUS, CUPLUG_ARGUMENT_ARRAY, CUPLUG_ARGUMENT_NONE, CUPLUG_CPU, CUPLUG_CUDA,
+    CUPLUG_CUDA_MANAGED, cuplug_argument, cuplug_device, cuplug_error, cuplug_operator,
+    cuplug_operator_name, cuplug_operator_path, cuplug_operator_row, cuplug_row_entry,
     cuplug_tensor,
 )
 from cuplug.base.core_call cimport (

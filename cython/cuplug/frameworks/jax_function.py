@@ -14,7 +14,7 @@ from cuplug.call.pickled import OperatorFunction, PickledOperator
 from cuplug.frameworks import jax_gradient  # noqa: F401  (its rules)
 from cuplug.frameworks.jax_arguments import Call, rows_of, texts_of
 from cuplug.frameworks.jax_call import bind
-from cuplug.frameworks.jax_overloads import read
+from cuplug.frameworks.jax_shapes import read
 from cuplug.signature.call_signature import to_inspect
 from cuplug.signature.gradient import results_of
 from cuplug.signature.signature import parse

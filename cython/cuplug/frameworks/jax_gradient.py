@@ -19,8 +19,7 @@ from jax.interpreters import ad, batching, mlir, xla
 
 from cuplug.frameworks.jax_arguments import ABSENT, Call, rows_of
 from cuplug.frameworks.jax_call import bind, call_p, like
-from cuplug.frameworks.jax_overloads import read
-from cuplug.frameworks.jax_shapes import infer
+from cuplug.frameworks.jax_shapes import infer, read
 from cuplug.lookup.gradient import find_gradient
 from cuplug.signature.gradient import Gradient, linear_names
 

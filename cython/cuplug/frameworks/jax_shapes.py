@@ -10,7 +10,17 @@ from typing import Any
 import jax
 from jax.extend.core import InconclusiveDimensionOperation
 
-from cuplug.frameworks.jax_arguments import ABSENT, Call, keyword_at, rows_of
+from cuplug.call.operator import Operator
+from cuplug.frameworks.jax_arguments import (
+    ABSENT,
+    Call,
+    keyword_at,
+    read_call,
+    read_values,
+    rows_of,
+    texts_of,
+)
+from cuplug.signature.call_signature import are_alike, by_name
 from cuplug.signature.gradient import results_of
 from cuplug.signature.independent import dimension_name, independent
 from cuplug.signature.signature import GROUP_KINDS, Parameter, Signature
@@ -26,6 +36,7 @@ __all__ = [
     "infer",
     "loop_shape",
     "operand_places",
+    "read",
     "result_places",
 ]
 
@@ -241,3 +252,35 @@ def _of_result(x: Parameter, ndim: int, n_dims: int, group: tuple[str, int]) -> 
         return None
     end = ndim - (len(kinds) - 1 - at)
     return slice(end - n_dims, end)
+
+
+# ---- The overload of a call by name, where overloads give names to other places ---------------
+
+
+def read(
+    operator: Operator, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[Call, list[Any]]:
+    """Return what a call is, and its operands.
+
+    Raises
+    ------
+    TypeError, ValueError
+        No overload takes the arguments under these names.
+    """
+    if not keywords or are_alike(texts_of(operator)):
+        return read_call(operator, args, keywords)
+    error: Exception | None = None
+    for row, signature in enumerate(rows_of(operator)):
+        given = by_name(signature, args, keywords)
+        if given is None:
+            continue
+        try:
+            call, operands = read_values(operator, row, given)
+            infer(call, [jax.typeof(x) for x in operands])
+        except (TypeError, ValueError) as refusal:
+            error = error or refusal
+        else:
+            return call, operands
+    if error is not None:
+        raise error
+    return read_call(operator, args, keywords)  # it says what is wrong, or that nothing takes them

@@ -377,11 +377,9 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
 
 # ---- Python's operators --------------------------------------------------------------------------
 
-_OPERATORS = """
-    add:add sub:subtract mul:multiply truediv:divide floordiv:floor_divide mod:remainder pow:pow
-    and:bitwise_and or:bitwise_or xor:bitwise_xor lshift:bitwise_left_shift
-    rshift:bitwise_right_shift
-"""
+_OPERATORS = "add:add sub:subtract mul:multiply truediv:divide floordiv:floor_divide mod:remainder"
+_OPERATORS += " pow:pow and:bitwise_and or:bitwise_or xor:bitwise_xor"
+_OPERATORS += " lshift:bitwise_left_shift rshift:bitwise_right_shift"
 _COMPARED = "eq:equal ne:not_equal lt:less le:less_equal gt:greater ge:greater_equal"
 _UNARY = "neg:negative pos:positive abs:abs invert:bitwise_invert"
 
