@@ -52,7 +52,7 @@ settle = $(if $(subst <$(strip $2)>,,<$(file <$1)>),$(shell mkdir -p $(dir $1))$
 SETTLED := $(call settle,$(BUILD)/core.config,$(CC) $(ALL_CFLAGS))
 SETTLED += $(call settle,$(BUILD)/link.config,$(CORE) $(LINKER) $(ALL_LDFLAGS))
 SETTLED += $(call settle,$(BUILD)/plugins.config,$(CC) $(ALL_CFLAGS) $(VECTORISED))
-SETTLED += $(if $(call settle,$(BUILD)/cuda.config,$(NVCC) $(NVCCFLAGS) $(GENCODE)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
+SETTLED += $(if $(call settle,$(BUILD)/cuda.config,nvcc: $(NVCC) $(NVCCFLAGS) $(GENCODE)),$(if $(ARCHS),,$(info $(LEFT_OUT))))
 
 .PHONY: all core demo importable plugins python stale
 all: python core plugins

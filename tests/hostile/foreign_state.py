@@ -35,7 +35,7 @@ ENTRIES = {
 #elif defined __aarch64__
     __builtin_aarch64_set_fpcr(__builtin_aarch64_get_fpcr() | 1u << 24);
 #endif""",
-    "traps": "feenableexcept(FE_DIVBYZERO | FE_INVALID);",
+    "traps": "extern int feenableexcept(int); feenableexcept(FE_DIVBYZERO | FE_INVALID);",
 }
 
 
@@ -58,7 +58,7 @@ def entries_that_change_floats(random: Random, folder: Path) -> int:
     """The caller finds its own environment after them, and so does each other thread."""
     before = environment()
     for name in random.sample(list(ENTRIES), len(ENTRIES)):
-        host = f"#include <fenv.h>\nvoid {name}(float *x) {{ {ENTRIES[name]} x[0] = 1; }}"
+        host = f"#include <fenv.h>\nvoid {name}(float *x) {{ {ENTRIES[name]}\n x[0] = 1; }}"
         operator = cuplug.operator(f"{name}() -> x: float32[1]", arguments="x", host=host)
         for _ in range(3):
             assert operator().tolist() == [1]

@@ -133,11 +133,23 @@ def call_numpy(function: Any, types: Any, args: Any, keywords: Any) -> Any:
         return _are_equal(name, *args, **keywords)
     if name in _FORWARDED:
         return getattr(standard, _FORWARDED[name])(*args, **keywords)
+    if name.endswith("_like"):
+        return _new_like(name.removesuffix("_like"), *args, **keywords)
     try:
         return implementation(*args, **keywords)
     except TypeError as error:
         own = f"cuplug.array_api.{named(name)}" if named(name) in standard.__all__ else "x.numpy()"
         raise TypeError(f"numpy.{name}: got an array in GPU memory; use {own}: {error}") from None
+
+
+def _new_like(name: str, x: Any, *given: Any, shape: Any = None, **keywords: Any) -> Array:
+    """Return a new array where x is; `given` is a value to fill it with, for `full`, and a dtype."""
+    n_values = int(name == "full")
+    values = (*given[:n_values], *(keywords[key] for key in ("fill_value",) if key in keywords))
+    dtype = given[n_values] if len(given) > n_values else keywords.get("dtype")
+    make = getattr(standard, name)
+    dtype = x.dtype if dtype is None else dtype
+    return make(x.shape if shape is None else shape, *values, dtype=dtype, device=x.device)
 
 
 def _are_equal(name: str, a1: Any, a2: Any, equal_nan: bool = False) -> bool:
