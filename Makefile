@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all gpu-test framework-test array-api-test bench gallery pictures site site-test instructions lint format fuzz hostile wheels wheel-test sdist release-check install clean help core plugins python
+.PHONY: all demo test test-all elsewhere-test gpu-test framework-test array-api-test bench gallery pictures site site-test instructions lint format fuzz hostile wheels wheel-test sdist release-check install clean help core plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
 plugins: ## Build the stock plugins
@@ -34,6 +34,12 @@ test: ## Run the tests but the slow ones, and those that need a GPU where there 
 test-all: ## Run the slow tests too, and the others at their full length
 	$(build) all $(INSTALLED)/test
 	CUPLUG_TEST_ALL=1 $(RUN) -m pytest $(PARALLEL) $(PYTEST)
+
+# The parts whose results depend on the path, the user and the locale.
+ELSEWHERE ?= tests/author/test_drop_in.py tests/commands/test_cli.py tests/compilers/test_temporary.py \
+  tests/house/test_packaging.py tests/call tests/discovery
+elsewhere-test: ## Run both commands of the README in a clone with an unusual path, as an ordinary user
+	sh tests/run_elsewhere.sh $(ELSEWHERE)
 
 GPU_JOBS ?= 4
 gpu-test: ## Run the tests that need a GPU, GPU_JOBS files at once, some again under compute-sanitizer

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Element-wise operators from expressions, against NumPy; what NVRTC thinks of their code."""
 
+import itertools
 import pickle
 import re
 
@@ -284,7 +285,10 @@ ILL_FORMED = {
     ("f(x: T)", "x"): "f: seen no output, wanted one or an inout array",
     ("f(x: T) -> T", " "): "f: expression: seen no text, wanted one",
     ("f(x: T) -> x: T", "x = 1"): "two parameters are called 'x'",
-    ("f(a: T, b: T, c: T, d: T, e: T) -> T", "a"): "f: 5 parameters may be arrays or numbers",
+    (
+        "f(a: T, b: T, c: T, d: T, e: T, g: T, h: T) -> T",
+        "a",
+    ): "f: 7 parameters may be arrays or numbers",
     ("f(x: T[...) -> T", "x"): "',' or ']' is wanted",
 }
 
@@ -363,3 +367,14 @@ def test_columns_beside_rows_of_any_length(name):
         given_first(column, rows, out=out[:, 1:-1])
         assert_same(out[:, 1:-1], wanted)
         assert not out[:, [0, -1]].any()
+
+
+@pytest.mark.parametrize("n", [1, 4, 5, 6])
+def test_parameters_that_may_be_arrays_or_numbers(n):
+    names = "abcdef"[:n]
+    parameters = ", ".join(f"{name}: T" for name in names)
+    total = cuplug.elementwise(f"total({parameters}) -> T", " + ".join(names))
+    x = np.arange(3.0)
+    for passed in itertools.product((x, 2.0), repeat=n):
+        if any(each is x for each in passed):
+            np.testing.assert_array_equal(total(*passed), sum(passed))

@@ -143,7 +143,7 @@ def call_numpy(function: Any, types: Any, args: Any, keywords: Any) -> Any:
 
 
 def _new_like(name: str, x: Any, *given: Any, shape: Any = None, **keywords: Any) -> Array:
-    """Return a new array where x is; `given` is a value to fill it with, for `full`, and a dtype."""
+    """Return a new array on the device of x; `given`: for `full` a value, then a dtype."""
     n_values = int(name == "full")
     values = (*given[:n_values], *(keywords[key] for key in ("fill_value",) if key in keywords))
     dtype = given[n_values] if len(given) > n_values else keywords.get("dtype")

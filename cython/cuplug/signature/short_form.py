@@ -13,7 +13,7 @@ import re
 
 from cuplug.base.dtypes import DTYPES
 
-MAX_EITHER = 4  # parameters that may be arrays or numbers: 15 overloads
+MAX_EITHER = 6  # parameters that may be arrays or numbers: 63 overloads
 NUMBERS = ("int", "float", "complex", "str")
 
 _WHOLE = re.compile(r"\s*(\w+)\s*\((.*?)\)\s*(?:->(.*?))?\s*(?:\bwhere\b(.*))?", re.S)

@@ -131,7 +131,7 @@ def define_elementwise(
     Parameters
     ----------
     overloads : list of tuple
-        At most 16: the signature; what compiles, Variant -> (address of the function,
+        The signature; what compiles, Variant -> (address of the function,
         CUPLUG_CODE_...), kept for ever; a bit for each array that the code reads wherever it likes;
         the numbers that the code is given behind the scalars, as `formula.Term`; how many packs
         each thread of a GPU takes.
@@ -145,7 +145,8 @@ def define_elementwise(
     made : PublicCall
         What makes it again.
     """
-    cdef cuplug_definition_row rows[16]
+    cdef bytearray memory = bytearray(len(overloads) * sizeof(cuplug_definition_row))
+    cdef cuplug_definition_row *rows = <cuplug_definition_row *><char *>memory
     cdef cuplug_source *source
     cdef uint32_t flags = CUPLUG_ROW_KEEPS_WHOLE if is_whole else 0
     flags |= CUPLUG_ROW_NEVER_WAITS if never_waits else 0
