@@ -157,7 +157,7 @@ def fake_python(folder: Path, fails_on: str) -> str:
     """Return a Python that fails on code with a word in it."""
     script = folder / "python"
     script.write_text(
-        f'#!/bin/sh\ncase "$2" in *{fails_on}*) exit 1;; esac\nexec {sys.executable} "$@"\n'
+        f'#!/bin/sh\ncase "$2" in *{fails_on}*) exit 1;; esac\nexec "{sys.executable}" "$@"\n'
     )
     script.chmod(0o755)
     return str(script)
@@ -244,7 +244,8 @@ def test_environment_has_the_package_and_the_command(name, tmp_path):
 
 def test_the_demo_waits_for_the_plugins_that_it_shows(tmp_path):
     make = ["make", "-n", "-f", "build_backend/build.mk", f"BUILD={tmp_path}", "VENV=", "demo"]
-    out = run_at([*make, f"PYTHON={sys.executable}"], ROOT)
+    python = os.path.relpath(sys.executable, ROOT)  # the path of ROOT may have a space
+    out = run_at([*make, f"PYTHON={python}"], ROOT)
     assert set(re.findall(r"lib/cuplug/lib(\w+)\.so", out)) == {"gather", "relu"}
     assert "call/operator.c" in out
 
