@@ -270,11 +270,12 @@ def test_a_library_that_was_written_over_in_place(build_plugin, tmp_path):
 
 def test_a_replaced_library_is_found_anew(place, build_plugin):
     path = compile_numbers(build_plugin, place, 1)
-    lines = [f'prototypes = "{NUMBER_PROTOTYPE}"', "[number]"]
-    lines += [f'{key} = "{value}"' for key, value in NUMBER.items()]
+    lines = [f'prototypes = "{NUMBER_PROTOTYPE}"', "[renewed]", 'function = "number"']
+    described = NUMBER | {"signature": "renewed(x: float) -> r: float64[]"}
+    lines += [f'{key} = "{value}"' for key, value in described.items()]
     Path(place / "libnumber.cuplug.toml").write_text("\n".join(lines))
     for file in (path, place / "libnumber.cuplug.toml"):
         file.chmod(0o644)
-    assert cuplug.find("number")(0) == 1
+    assert cuplug.find("renewed")(0) == 1
     compile_numbers(build_plugin, place, 2).chmod(0o644)
-    assert cuplug.find("number")(0) == 2
+    assert cuplug.find("renewed")(0) == 2

@@ -6,6 +6,7 @@ import functools
 import inspect
 import pickle
 import pydoc
+import re
 import threading
 import weakref
 
@@ -101,7 +102,7 @@ def test_missing_operator():
     with pytest.raises(ImportError, match="no plugin has an operator of that name") as raised:
         from cuplug.ops import gathr  # noqa: F401
     assert isinstance(raised.value, cuplug.NotFoundError)
-    assert "did you mean gather?" in str(raised.value)
+    assert re.search(r"did you mean (\w+, )*gather\b", str(raised.value))
     with pytest.raises(AttributeError, match="did you mean gather") as raised:
         _ = cuplug.ops.gathr
     assert isinstance(raised.value, cuplug.NotFoundError)

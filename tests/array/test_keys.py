@@ -203,7 +203,7 @@ def test_positions_of_any_type():
         (
             np.array([2**64 - 1], np.uint64),
             IndexError,
-            "index 9223372036854775807 at position 0 is out of",
+            "index (18446744073709551615|9223372036854775807) at position 0 is out of",
         ),
         (([0], ..., ...), IndexError, r"several '\.\.\.' in a key"),
         (([0, 1], [0, 1, 0]), IndexError, r"seen indices of shapes \(2,\), \(3,\), wanted such"),
