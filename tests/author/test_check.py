@@ -7,6 +7,7 @@ import platform
 import shutil
 import struct
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import cuplug
@@ -17,43 +18,15 @@ from cuplug.author import elf, fatbin
 from cuplug.author.check import check_file
 from cuplug.base.flags import get_include
 from cuplug.commands.cli import main
+from good_plugin import GOOD, compile_plugin, problems
 from hypothesis import given
 from hypothesis import strategies as st
-
-GOOD = """
-#include <cuplug/plugin.h>
-CUPLUG_ENTRY int half_host(const cuplug_call *call) {
-  const float *x = call->tensors[0].data;
-  float *y = call->tensors[1].data;
-  for (int64_t i = 0; i < cuplug_n_elements(&call->tensors[0]); i++) y[i] = x[i] / 2;
-  return CUPLUG_OK;
-}
-CUPLUG_HOST_OPERATOR(half_host, "half(x: float32[...]) -> float32[...]", "Half.");
-CUPLUG_PLUGIN(half, "1.0.0");
-"""
-FLAGS = ("-shared", "-fPIC", "-fvisibility=hidden", f"-I{get_include()}")
 
 
 @pytest.fixture
 def build(tmp_path):
-    """Compile source text to lib<name>.so and return its path."""
-
-    def compile_library(source, *flags, name="half", language="c"):
-        source_file = tmp_path / f"{name}.{language}"
-        source_file.write_text(source)
-        library = tmp_path / f"lib{name}.so"
-        compiler = "g++" if language == "cc" else "gcc"
-        command = [compiler, *FLAGS, str(source_file), "-o", str(library), *flags]
-        subprocess.run(command, check=True, capture_output=True)
-        library.chmod(0o755)
-        return str(library)
-
-    return compile_library
-
-
-def problems(path):
-    """Return rule -> (level, text) of what is not fine."""
-    return {f.rule: (f.level, f.text) for f in check_file(path) if f.level != "ok"}
+    """Return a function that compiles source text to lib<name>.so and returns its path."""
+    return partial(compile_plugin, tmp_path)
 
 
 def test_a_good_plugin_passes_every_rule(build):

@@ -3,7 +3,7 @@
 
 import os
 import shutil
-import subprocess
+from functools import partial
 
 import cuplug
 import numpy as np
@@ -11,46 +11,18 @@ import pytest
 from click.testing import CliRunner
 from cuplug.author import elf
 from cuplug.author.build import choose_architectures
-from cuplug.author.check import check_file
-from cuplug.base.flags import compiler, get_include, lib_directory, nvcc_compiler
+from cuplug.base.flags import compiler, lib_directory, nvcc_compiler
 from cuplug.commands.cli import main
 from cuplug.compilers.toolkit import find_nvcc
+from good_plugin import GOOD, compile_plugin, problems
 
-GOOD = """
-#include <cuplug/plugin.h>
-CUPLUG_ENTRY int half_host(const cuplug_call *call) {
-  const float *x = call->tensors[0].data;
-  float *y = call->tensors[1].data;
-  for (int64_t i = 0; i < cuplug_n_elements(&call->tensors[0]); i++) y[i] = x[i] / 2;
-  return CUPLUG_OK;
-}
-CUPLUG_HOST_OPERATOR(half_host, "half(x: float32[...]) -> float32[...]", "Half.");
-CUPLUG_PLUGIN(half, "1.0.0");
-"""
 USER = GOOD.replace("return CUPLUG_OK;", "extern int rare(void); return rare() - 1;")
-FLAGS = ("-shared", "-fPIC", "-fvisibility=hidden", f"-I{get_include()}")
 
 
 @pytest.fixture
 def build(tmp_path):
-    """Compile source text to lib<name>.so and return its path."""
-
-    def compile_library(source, *flags, name="half", language="c"):
-        source_file = tmp_path / f"{name}.{language}"
-        source_file.write_text(source)
-        library = tmp_path / f"lib{name}.so"
-        compiler = "g++" if language == "cc" else "gcc"
-        command = [compiler, *FLAGS, str(source_file), "-o", str(library), *flags]
-        subprocess.run(command, check=True, capture_output=True)
-        library.chmod(0o755)
-        return str(library)
-
-    return compile_library
-
-
-def problems(path):
-    """Return rule -> (level, text) of what is not fine."""
-    return {f.rule: (f.level, f.text) for f in check_file(path) if f.level != "ok"}
+    """Return a function that compiles source text to lib<name>.so and returns its path."""
+    return partial(compile_plugin, tmp_path)
 
 
 STANDARD = """

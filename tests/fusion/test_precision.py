@@ -79,6 +79,45 @@ def test_squares_and_sums_beyond_the_range_of_the_dtype(function, dtype):
     check_rounded_once(function, np.array([[-1000, 1000, 500]], dtype_of(dtype)))
 
 
+@pytest.mark.parametrize("given", ["float32", "float64", "int64", "bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", [*NARROW, "float8_e4m3fn", "float8_e5m2"])
+def test_a_conversion_rounds_where_it_stands(dtype, given):
+    """As in fake quantization; it is not left to the store of a result."""
+    edges = [0, 1 / 3, 1, 17, 447.9, 463.9, 464.1, 65519.9, 65520.1, 6e4, 3e38, 1e-3, 3e-8, 1e-40]
+    values = np.array([*edges, *np.geomspace(1e-9, 1e6, 5000), np.inf, np.nan])
+    with np.errstate(all="ignore"):
+        wide = np.concatenate([values, -values])
+        x = (np.nan_to_num(wide) % 2**40 if given == "int64" else wide).astype(dtype_of(given))
+        narrow = dtype_of(dtype)
+        wanted = x.astype(narrow).astype("float32")
+        twice = wanted * np.float32(2)
+        found = cuplug.fuse(lambda x: x.astype(narrow).astype("float32"))(x)
+        both = cuplug.fuse(lambda x: (x.astype(narrow), x.astype(narrow).astype("float32") * 2))(x)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(np.signbit(found[wanted == 0]), np.signbit(wanted[wanted == 0]))
+    np.testing.assert_array_equal(both[0].astype("float32"), wanted)
+    np.testing.assert_array_equal(both[1], twice)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [*NARROW, "float8_e4m3fn", "float8_e5m2"])
+def test_conversions_round_on_a_gpu_as_on_the_host(dtype):
+    narrow = dtype_of(dtype)
+    bits = np.arange(0, 1 << 32, 9973, dtype=np.uint64).astype(np.uint32)
+    x = bits.view(np.float32)
+    f = cuplug.fuse(lambda x: x.astype(narrow).astype("float32"))
+    found = f(cuplug.asarray(x).to_device("cuda:0")).numpy()
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(found, x.astype(narrow).astype("float32"))
+    np.testing.assert_array_equal(found, f(x))
+
+
+def test_a_converted_array_is_summed_as_it_was_rounded():
+    x = np.full(1000, 1 + 2.0**-12, "float32")
+    found = cuplug.fuse(lambda x: x.astype("float16").sum(dtype="float32"))(x)
+    assert found == 1000
+
+
 @pytest.mark.parametrize("dtype", NARROW)
 def test_the_sum_of_a_softmax_beyond_the_range_of_the_dtype(dtype):
     x = np.full((1, 100_000), 11, dtype_of(dtype))

@@ -8,6 +8,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+
 from cuplug.array_api.expressions import FUNCTIONS
 from cuplug.base.dtypes import DTYPES
 from cuplug.fusion.promotion import dtype_of, expression_kind
@@ -91,6 +94,8 @@ class Text:
             if x.parts[0].kind != "constant" and x.parts[0].type is int:
                 self.bounded.append((x.parts[0], x.type, x.given))
             return _cast(parts[0], dtype_of(x.parts[0].type).name, x.type.name)
+        if x.kind == "rounded":
+            return _rounded(parts[0], x.type)
         return f"{self._function(x.given, x)}({', '.join(parts)})"
 
     def _function(self, name: str, x: Symbol) -> str:
@@ -134,6 +139,15 @@ def _written(x: Any) -> str:
     if isinstance(x, complex):
         return f"complex({x.real!r}, {x.imag!r})"
     return repr(x)
+
+
+def _rounded(text: str, dtype: Any) -> str:
+    """Return a float rounded to the numbers of a narrow dtype."""
+    about = ml_dtypes.finfo(dtype)
+    numbers = (about.smallest_normal, float(about.smallest_subnormal) * 2**23, about.max)
+    given = ", ".join(f"{float(x)!r}f" for x in numbers)
+    beyond = "0x7fc00000u" if np.isnan(dtype.type(np.inf)) else "0x7f800000u"
+    return f"cuplug_rounded({text}, {23 - about.nmant}, {given}, {beyond})"
 
 
 def _cast(text: str, given: str, wanted: str) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 from cuplug.array_api.statistical import REDUCED, kept_in
 from cuplug.base.dtypes import DTYPES
 from cuplug.fusion.code import Text
-from cuplug.fusion.symbol import Symbol, check_fits, number_in
+from cuplug.fusion.promotion import ufunc_of
+from cuplug.fusion.symbol import Symbol, check_fits
 from cuplug.source.element_wise import elementwise
 from cuplug.source.reduction_code import WIDE
 from cuplug.source.reductions import reduction
@@ -91,6 +92,23 @@ def _reduced(name: str, symbol: Symbol, after: Text | None) -> Step:
     return Step(text, call, is_reduced=True)
 
 
+def number_in(x: Symbol, args: Any) -> Any:
+    """Return the value of a symbol of numbers alone, for the arguments of a call."""
+    if x.kind in ("number", "constant"):
+        return args[x.given] if x.kind == "number" else x.given
+    parts = [number_in(part, args) for part in x.parts]
+    if x.kind == "where":
+        return parts[1] if parts[0] else parts[2]
+    with np.errstate(all="ignore"):
+        found = parts[0] if x.kind in ("cast", "rounded") else ufunc_of(x.given)(*parts)
+        return x.dtype.type(found).item()
+
+
+def _stored(x: Symbol) -> Symbol:
+    """Return what is computed of a result: storing it rounds it."""
+    return x.parts[0] if x.kind == "rounded" else x
+
+
 def _is_rounded(x: Symbol) -> bool:
     """Return whether a result is what was reduced, rounded to 16 or 8 bits."""
     return x.kind == "cast" and x.parts[0].kind == "reduced"
@@ -116,7 +134,7 @@ class Plan:
         self._steps: dict[Any, Step] = {}
         parts = list(result) if isinstance(result, (tuple, list)) else [result]
         self._parts = parts
-        self._symbols = [x for x in parts if isinstance(x, Symbol)]
+        self._symbols = [_stored(x) for x in parts if isinstance(x, Symbol)]
         if not self._symbols:
             raise TypeError(f"fuse: {name}: seen a function that returns no array, wanted one")
         again = _read_again(self._symbols)

@@ -15,7 +15,7 @@ from cuplug.array_api.elementwise import is_typed_number, known_power
 from cuplug.array_api.expressions import FUNCTIONS, named
 from cuplug.array_api.statistical import REDUCED
 from cuplug.base.dtypes import DTYPES
-from cuplug.fusion.promotion import Type, computed_with, dtype_of, is_weak, put_together, ufunc_of
+from cuplug.fusion.promotion import Type, computed_with, dtype_of, is_weak, put_together
 
 NUMBERS = (bool, int, float, complex, np.generic)
 _OTHERS = ("where", "clip", "astype", "real", "imag", "mean", "var", "std", *REDUCED)
@@ -29,7 +29,8 @@ class Symbol:
     kind : str
         "array" or "number": argument `given`; "constant": the number `given`; "call": of the
         function `given`; "cast", of a number that may be beyond the dtype where `given` says,
-        "below" or "above"; "where"; "reduced": `given` is (name, axis, keepdims).
+        "below" or "above"; "rounded" to its narrow dtype, where other values are float32 until
+        they are stored; "where"; "reduced": `given` is (name, axis, keepdims).
     type : numpy.dtype or type
         Of an element; a Python type is that of a number, which adapts to arrays.
     """
@@ -58,7 +59,7 @@ class Symbol:
 
     def astype(self, dtype: Any, copy: bool = True) -> Symbol:
         """Return it converted."""
-        return cast(self, to_dtype(dtype))
+        return converted(self, to_dtype(dtype))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         return import_module("cuplug.array_api")
@@ -171,6 +172,13 @@ def cast(x: Symbol, dtype: Any) -> Symbol:
     return x if not is_weak(x.type) and x.type == dtype else Symbol("cast", dtype, None, x)
 
 
+def converted(x: Symbol, dtype: Any) -> Symbol:
+    """Return a symbol as `astype` converts it: to a narrow dtype it is rounded right there."""
+    found = cast(x, dtype)
+    is_new = found is not x and found.kind == "cast" and DTYPES[dtype.name].is_narrow
+    return Symbol("rounded", dtype, None, found) if is_new else found
+
+
 def check_fits(number: int, dtype: Any, beyond: str | None = None) -> None:
     """See that a Python integer is one of a dtype's, as NumPy does, or lies "below" or "above".
 
@@ -184,18 +192,6 @@ def check_fits(number: int, dtype: Any, beyond: str | None = None) -> None:
         is_allowed = number < limits.min if beyond == "below" else number > limits.max
         if not limits.min <= number <= limits.max and not (beyond and is_allowed):
             raise OverflowError(f"fuse: seen {number} beside an array of {dtype}, which it passes")
-
-
-def number_in(x: Symbol, args: Any) -> Any:
-    """Return the value of a symbol of numbers alone, for the arguments of a call."""
-    if x.kind in ("number", "constant"):
-        return args[x.given] if x.kind == "number" else x.given
-    parts = [number_in(part, args) for part in x.parts]
-    if x.kind == "where":
-        return parts[1] if parts[0] else parts[2]
-    with np.errstate(all="ignore"):
-        found = parts[0] if x.kind == "cast" else ufunc_of(x.given)(*parts)
-        return x.dtype.type(found).item()
 
 
 def call(name: str, *args: Any) -> Symbol:
@@ -368,7 +364,7 @@ def _spread(is_root: bool) -> Callable[..., Symbol]:
 _COMPOSED: dict[str, Callable[..., Any]] = {
     "where": _where,
     "clip": _clip,
-    "astype": lambda x, dtype, copy=True: cast(symbol_of(x), to_dtype(dtype)),
+    "astype": lambda x, dtype, copy=True: converted(symbol_of(x), to_dtype(dtype)),
     "real": _part("real"),
     "imag": _part("imag"),
     "var": _spread(False),

@@ -195,7 +195,8 @@ def types(names: Names, variant: Variant, code: str) -> str:
     own += [f"typedef {t.computed} {v};" for v, t in dtypes.items() if v not in DTYPES]
     code = "\n".join([*own, code])
     lines = [template("float8.h")] if has_float8 else []
-    lines += [template("narrowing.h")] if "cuplug_narrowed(" in code else []
+    if re.search(r"\bcuplug_(?:narrow|round)ed\(", code):
+        lines += [template("cuplug/half.h")] * variant.on_host + [template("narrowing.h")]
     if not variant.on_host:
         is_complex = re.search(r"\bcomplex", code) is not None
         needed = [*(COMPLEX if is_complex else ())]

@@ -7,20 +7,9 @@
 __device__ inline float cuplug_odd_of_double(double x) {
   const float near = (float)x;
   const double back = near, size = back < 0 ? -back : back, wanted = x < 0 ? -x : x;
-  uint32_t bits;
-  float odd;
-#ifdef __cplusplus
-  bits = __float_as_uint(near);
-#else
-  memcpy(&bits, &near, sizeof bits);
-#endif
+  uint32_t bits = cuplug_bits_of_float(near);
   bits += bits & 1 ? 0 : (uint32_t)(size < wanted) - (uint32_t)(size > wanted);
-#ifdef __cplusplus
-  odd = __uint_as_float(bits);
-#else
-  memcpy(&odd, &bits, sizeof odd);
-#endif
-  return odd;
+  return cuplug_float_of_bits(bits);
 }
 
 /* Integers beyond 2^53 give their last 11 bits as one that is set if any of these is. */
@@ -31,6 +20,21 @@ __device__ inline float cuplug_odd_of_unsigned(uint64_t x) {
 __device__ inline float cuplug_odd_of_signed(int64_t x) {
   const float size = cuplug_odd_of_unsigned(x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
   return x < 0 ? -size : size;
+}
+
+/* A float as the nearest number, ties to even, of a dtype whose significand is `dropped` bits
+ * shorter. Below `normal` its numbers are multiples of 2^-23 `unit`; above `largest` it has what
+ * the bits `beyond` of a float are. */
+__device__ inline float cuplug_rounded(float x, int dropped, float normal, float unit,
+                                       float largest, uint32_t beyond) {
+  const uint32_t bits = cuplug_bits_of_float(x), sign = bits & 0x80000000u, own = bits ^ sign;
+  const uint32_t rest = (1u << dropped) - 1;
+  const float size = cuplug_float_of_bits(own);
+  const float fixed = size + unit - unit;
+  const float near = cuplug_float_of_bits((own + (rest >> 1) + (own >> dropped & 1)) & ~rest);
+  const float found = size < normal ? fixed : near;
+  const uint32_t result = found > largest ? beyond : cuplug_bits_of_float(found);
+  return x != x ? x : cuplug_float_of_bits(result | sign);
 }
 
 #ifdef __cplusplus
