@@ -10,7 +10,7 @@ CLANG_FORMAT := $(if $(VENV),$(VENV)/bin/)clang-format
 JOBS  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(CPUS))
 build = +@$(MAKE) $(JOBS) --no-print-directory --output-sync=line -f build_backend/build.mk
 
-.PHONY: all demo test test-all elsewhere-test gpu-test framework-test array-api-test bench gallery pictures site site-test instructions lint format fuzz hostile wheels wheel-test sdist release-check install clean help core plugins python
+.PHONY: all demo test test-all asan-test elsewhere-test gpu-test framework-test array-api-test bench gallery pictures site site-test instructions lint format fuzz hostile wheels wheel-test sdist release-check install clean help core plugins python
 all: ## Build everything into build/ (the default)
 core: ## Build libcuplug
 plugins: ## Build the stock plugins
@@ -34,6 +34,12 @@ test: ## Run the tests but the slow ones, and those that need a GPU where there 
 test-all: ## Run the slow tests too, and the others at their full length
 	$(build) all $(INSTALLED)/test
 	CUPLUG_TEST_ALL=1 $(RUN) -m pytest $(PARALLEL) $(PYTEST)
+
+# Not the rooms whose tests compile and read files in other processes.
+SANITIZED_TESTS ?= $(filter-out %/author %/c %/commands %/compilers %/fixtures %/frameworks %/fuzz %/gallery \
+  %/golden %/hostile %/house,$(patsubst %/,%,$(wildcard tests/*/)))
+asan-test: ## Run the tests of the core, of arrays and operators in a build with the address sanitizer
+	$(MAKE) test NVCC= SANITIZE=address,undefined BUILD=$(BUILD)/asan PYTEST='$(SANITIZED_TESTS) $(PYTEST)'
 
 # The parts whose results depend on the path, the user and the locale.
 ELSEWHERE ?= tests/author/test_drop_in.py tests/commands/test_cli.py tests/compilers/test_temporary.py \

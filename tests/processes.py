@@ -23,7 +23,9 @@ def environment() -> dict[str, str]:
 
 def run_on(driver: str, text: str, **variables: str) -> str:
     """Run Python text with the libcuda.so.1 of a directory, "" for none; return what it printed."""
-    others = {k: v for k, v in environment().items() if not k.startswith("LD_")}
+    others = {
+        k: v for k, v in environment().items() if k == "LD_PRELOAD" or not k.startswith("LD_")
+    }
     done = subprocess.run(
         [sys.executable, "-c", text],
         env=others | {"LD_LIBRARY_PATH": driver, **variables},

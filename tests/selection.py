@@ -5,7 +5,9 @@ import functools
 import os
 import subprocess
 import sys
-from collections import Counter
+import zlib
+from collections import Counter, defaultdict
+from typing import Any
 
 import pytest
 
@@ -25,6 +27,11 @@ def runs_all() -> bool:
     return os.environ.get("CUPLUG_TEST_ALL") == "1"
 
 
+def some(*values: Any) -> tuple[Any, ...]:
+    """Return the first two of several dtypes, shapes or modes, or all where all is tested."""
+    return values if runs_all() else values[:2]
+
+
 def _reason(item: pytest.Item) -> str:
     """Return why a test is left out; "" where it runs."""
     marks = {mark.name: mark for mark in reversed([*item.iter_markers()])}
@@ -32,13 +39,29 @@ def _reason(item: pytest.Item) -> str:
         return f"need more GPUs than there are ({n_gpus()})"
     if "large" in marks and os.environ.get("CUPLUG_TEST_LARGE") != "1":
         return "need much memory: set CUPLUG_TEST_LARGE=1"
-    if "slow" in marks and not (runs_all() or _is_asked_for(item.config)):
+    if "uninstrumented" in marks and "libasan" in os.environ.get("LD_PRELOAD", ""):
+        return "are not for sanitizers"
+    if "slow" in marks and _runs_few(item.config):
         return "are slow: make test-all runs them"
     return ""
 
 
-def _is_asked_for(config: pytest.Config) -> bool:
-    return "slow" in config.option.markexpr or any("::" in arg for arg in config.args)
+def _further_cases(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return the cases that are not in the samples, which are the same ones on every machine."""
+    tables = defaultdict(list)
+    for item in items:
+        if mark := item.get_closest_marker("sample"):
+            tables[item.path, item.originalname, mark.args[0]].append(item)
+    further = set()
+    for (_, _, n), cases in tables.items():
+        cases.sort(key=lambda item: zlib.crc32(item.name.encode()))
+        further.update(cases[-(-len(cases) // n) :])
+    return further
+
+
+def _runs_few(config: pytest.Config) -> bool:
+    asked_for = "slow" in config.option.markexpr or any("::" in arg for arg in config.args)
+    return not (runs_all() or asked_for)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -51,6 +74,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this machine cannot run, of what -k and -m have left."""
     reasons = [_reason(item) for item in items]
+    if _runs_few(config):
+        further = _further_cases(
+            [x for x, reason in zip(items, reasons, strict=True) if not reason]
+        )
+        said = "are further cases of long tables: make test-all runs them"
+        reasons = [said if x in further else y for x, y in zip(items, reasons, strict=True)]
     counts = config.stash[LEFT_OUT] = Counter(filter(None, reasons))
     getattr(config, "workeroutput", {})["left_out"] = dict(counts)
     left_out = [item for item, reason in zip(items, reasons, strict=True) if reason]

@@ -41,7 +41,7 @@ int cuplug__library_functions(const char *path, const char *called,
   return CUPLUG_OK;
 }
 
-/* What tells a library apart from others: names may change. */
+/* Identifies a loaded library. A path does not: the file behind it may change. */
 typedef struct identity {
   uintptr_t base;
   const void *dynamic; /* its dynamic section */

@@ -7,8 +7,8 @@
  * for names of more than 64 bytes. */
 int cuplug__edit_distance(const char *a, const char *b, int limit);
 
-/* The distance from `asked` to a name that may have been meant; -1 for others. A longer or shorter
- * form of a name is near, too. */
+/* The distance from `asked` to a name that may have been meant; -1 if `name` is not similar. A name
+ * that begins with the other one counts as similar. */
 int cuplug__name_distance(const char *asked, const char *name);
 
 /* The dtype that a name may have stood for; NULL: none is near. */

@@ -27,6 +27,7 @@ def same(seen, wanted):
         np.testing.assert_array_equal(*(x[is_number] for x in signs))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("exponent", [-2, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.0, 3, 4, 5, 2.5])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "int64", "uint8"])
 def test_powers_by_numbers(dtype, exponent, device):
@@ -66,6 +67,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtypes", PAIRS, ids="-".join)
 @pytest.mark.parametrize("name", ["add", "divide", "maximum", "atan2", "less", "remainder"])
 def test_arrays_of_two_dtypes(name, dtypes, device):

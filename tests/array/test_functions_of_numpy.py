@@ -145,6 +145,7 @@ OF_BOOLS |= {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("size", [7, RAW.size])
 @pytest.mark.parametrize("name", OF_BOOLS)
 def test_bytes_other_than_0_are_true(name, size):

@@ -244,6 +244,7 @@ def test_an_array_is_written_to_itself_in_another_order(n):
         np.testing.assert_array_equal(x.numpy(), expected)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("view", [lambda x: x, *VIEWS[:4], lambda x: x[1]])
 @pytest.mark.parametrize("name", ["sum", "max", "min", "mean", "prod", "any", "argmax", "argmin"])
 def test_reductions_of_all_elements_go_in_c_order(device, name, view):

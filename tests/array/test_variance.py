@@ -18,6 +18,7 @@ def test_numbers_far_from_0(away, axis):
     np.testing.assert_allclose(np.asarray(xp.std(own, axis=axis)), exact.std(axis=axis), 2e-6)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_narrow_floats(dtype):
     """The mean is kept in float32, and the result is rounded once."""

@@ -64,6 +64,7 @@ def test_plugins_may_use_the_standard_library_of_cxx(build, level):
     assert any("St" in name for name in elf.read_library(path).unique)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["Cache", "Stock", "N2St", "std_like"])
 def test_static_variables_of_templates_are_not_of_the_standard_library(build, name):
     own = f"""
@@ -166,6 +167,7 @@ def test_architectures_of_one_gpu_alone_are_chosen():
             choose_architectures(wrong, nvcc)
 
 
+@pytest.mark.slow
 def test_code_for_one_gpu_alone(tmp_path):
     if not find_nvcc():
         pytest.skip("needs nvcc")

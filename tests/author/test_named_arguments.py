@@ -212,6 +212,7 @@ CUPLUG_PLUGIN(stack, "1.0.0");
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 def test_through_the_core(dtype, tmp_path):
     (tmp_path / "stack.cpp").write_text(STACK)

@@ -249,6 +249,7 @@ def test_threads_with_all_kinds_of_arrays():
     cuplug.synchronize()
 
 
+@pytest.mark.uninstrumented
 def test_threads_with_small_stacks(run_python):
     """A frame that is too large would end the process."""
     done = run_python("""

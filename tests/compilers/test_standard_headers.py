@@ -95,6 +95,7 @@ def test_cuda_headers_without_those_of_its_compiler(tmp_path, monkeypatch):
     assert list(cuplug.compile(source, architecture="90")) == ["f"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("header", USES)
 def test_what_tutorials_include(header):
     source = f"#include <{header}>\n__global__ void f(int *x) {{ {USES[header]} }}"
@@ -145,6 +146,7 @@ def log_of(*lines: str) -> str:
     return compile_program(compiler.path, source, "f.cu", "90", options, [], {}, False)[3]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("header", THEIRS)
 def test_macros_are_those_of_cuda(header):
     """With the same values and types, in either order, and without a warning."""
@@ -171,6 +173,7 @@ def test_types_are_those_of_cuda():
         assert log_of(*headers, "#include <cuda/std/type_traits>", *checks) == ""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "other",
     ["cub/cub.cuh", "cuda/std/limits", "cuda/std/cstddef", "cuda/std/complex", "cuda_fp16.h"],

@@ -93,6 +93,7 @@ def on_blocks(function, x):
         x = x.rechunk({k: -1})
 
 
+@pytest.mark.sample(3)
 @pytest.mark.filterwarnings("ignore::dask.array.PerformanceWarning")  # of many small blocks
 @pytest.mark.parametrize("kind", [*KINDS, *MADE])
 @settings(max_examples=25, deadline=None)

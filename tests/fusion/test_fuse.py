@@ -144,6 +144,7 @@ REDUCED = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "dtype", ["float32", *(pytest.param(x, marks=pytest.mark.slow) for x in ("float64", "int32"))]
 )

@@ -49,6 +49,7 @@ def may_differ(name, x, k, wanted):
     return is_object or (type(k) is int and k >= 2**62 and "number" in name)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("is_written", [True, False], ids=["written", "passed"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", FUNCTIONS)

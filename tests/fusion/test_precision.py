@@ -72,6 +72,7 @@ def check_rounded_once(function, x):
         assert not np.isnan(ours.astype("float64")).any()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_squares_and_sums_beyond_the_range_of_the_dtype(function, dtype):

@@ -3,8 +3,9 @@
 
 The first lines of tests/*/test_*.c say how each is built and run:
 
-    /* sanitizers: address,undefined | thread | none */   one build and run for each; "none (slow)"
-                                                          runs where slow tests do
+    /* sanitizers: address,undefined | thread | none */   one build and run for each: the first one
+                                                          always, the others, and all with thread,
+                                                          where slow tests run
     /* fake-cuda */                                       with the driver that needs no GPU
     /* fixture: NAME.c */                                 with lib<NAME>.so in its working directory
     /* ldflags: ... */                                    more arguments for the linker
@@ -42,10 +43,10 @@ def cases() -> list:
     """Return every C test with each of its sanitizers."""
     found = []
     for source in sorted(TESTS.glob("*/test_*.c")):
-        for text in (directive(source, "sanitizers") or "none").split("|"):
-            sanitizer, slow, _ = text.strip().partition(" (slow)")
+        for k, text in enumerate((directive(source, "sanitizers") or "none").split("|")):
+            sanitizer = text.strip()
+            marks = [pytest.mark.slow] if k > 0 or sanitizer == "thread" else []
             name = f"{source.stem}-{sanitizer}"
-            marks = [pytest.mark.slow] if slow else []
             found.append(pytest.param(source, sanitizer, id=name, marks=marks))
     return found
 

@@ -67,7 +67,9 @@ def sessions() -> Iterator[object]:
     """Give each document a session for the blocks without needs, and one for each need."""
     for document in DOCUMENTS:
         for need in sorted({block.needs for block in read_blocks(document)}):
-            marks = [pytest.mark.gpu] if "gpu" in need.split() else []
+            # What nvcc compiles in documents is in other tests, too.
+            names = {"gpu": pytest.mark.gpu, "nvcc": pytest.mark.slow}
+            marks = [mark for name, mark in names.items() if name in need.split()]
             yield pytest.param(document, need, marks=marks, id=f"{document.name}-{need or 'all'}")
 
 

@@ -167,6 +167,7 @@ def test_the_same_bits_of_many_on_a_gpu():
     orders_on_both_sides((100_001, 1 << 20, (1 << 20) + 1, 5_000_000), TWINS)
 
 
+@pytest.mark.slow
 def test_the_same_bits_of_the_code_for_gpus(run_emulated, emulated_cuda):
     if not toolkit.find_nvcc():
         pytest.skip("needs the headers of nvcc")

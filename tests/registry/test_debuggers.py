@@ -49,6 +49,7 @@ def names_the_frame(output, plugin):
 SHOW = ["-ex", "bt 8", "-ex", "info sharedlibrary debugged"]
 
 
+@pytest.mark.uninstrumented
 @needs_gdb
 def test_a_process_that_gdb_runs(plugin):
     output = gdb("-ex", "run", *SHOW, "--args", sys.executable, "-c", CALL, plugin, "2")
@@ -56,6 +57,7 @@ def test_a_process_that_gdb_runs(plugin):
     assert "debugged.c:" in output, output
 
 
+@pytest.mark.uninstrumented
 @needs_gdb
 def test_a_process_that_gdb_attaches_to_and_its_core_file(plugin, tmp_path):
     command = [sys.executable, "-c", CALL, plugin, "3"]

@@ -168,6 +168,7 @@ import test_complex_functions as same
 """
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "test",
     [

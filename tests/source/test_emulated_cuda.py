@@ -106,6 +106,7 @@ REDUCED = """
 """
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "shape", [(), (5,), (3, 4), (4, 30, 8), (0, 3), (3, 0), (70, 3), (3, 4100)], ids=str
 )

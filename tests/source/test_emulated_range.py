@@ -36,6 +36,7 @@ def run(run_emulated):
     return lambda body: run_emulated(PRELUDE + textwrap.dedent(body))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
 def test_sums(run, dtype):
     body = f"""
@@ -59,6 +60,7 @@ def test_sums(run, dtype):
     run(body)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_products(run, dtype):
     body = f"""

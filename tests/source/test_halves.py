@@ -143,6 +143,7 @@ def test_reductions_take_halves_as_floats(n):
     assert_same(TOTAL(whole), np.asarray(whole.astype("f4").sum().astype("f2")))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [*HALVES, "float32"])
 @pytest.mark.parametrize("reduce", ["a + b", "max(a, b)"])
 def test_rows_and_columns_of_all_lengths(dtype, reduce):

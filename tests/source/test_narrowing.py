@@ -98,6 +98,7 @@ def test_float64(name, data):
     check(np.array([tie, tie * (1 + away), -tie * (1 + away)]), name)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", NARROW)
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "int32", "uint32"])
 def test_integers(name, dtype):
@@ -110,6 +111,7 @@ def test_integers(name, dtype):
     check(np.array([*inside, limits.min, limits.max], dtype), name)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NARROW)
 def test_numbers(name):
     """Of Python, and reductions that end in a narrow float."""

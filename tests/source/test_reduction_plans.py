@@ -54,6 +54,7 @@ def test_shapes(backend, shape):
     check_sums(backend, numbers(shape, "float32"))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", OF_EACH_DTYPE, ids=str)
 def test_dtypes(backend, shape, dtype):
@@ -172,6 +173,7 @@ assert (lines.count("overlapping"), len(kernels)) == (%d, 2), lines
 MANY_ROWS = 'check((4300, 512), 1, 0, "float64")'  # which fewer threads share
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "checks",
     [QUICK, SMALL, EDGES, FIXED, COLUMNS, MANY_ROWS, pytest.param(LONG, marks=pytest.mark.slow)],

@@ -50,6 +50,7 @@ def test_axes(backend, shape):
     assert cuplug.last_call().device == backend.device
 
 
+@pytest.mark.sample(3)
 @pytest.mark.sanitizer
 @pytest.mark.parametrize("dtype", [*FLOATING, *SIGNED, *UNSIGNED, *COMPLEX])
 def test_every_dtype(backend, dtype):
@@ -63,6 +64,7 @@ def test_every_dtype(backend, dtype):
         assert_same(np.asarray(backend.take(got)), expected)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint64"])
 @pytest.mark.parametrize("shape", [(3,), (700,), (3, 5000), (5000, 3), (9000, 4)], ids=str)
 def test_extremes_of_integers(backend, shape, dtype):
@@ -289,6 +291,7 @@ def test_the_number_of_an_element_is_that_in_c_order(backend):
             assert_same(got, np.asarray(places.max(axis=-1)))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", ["float32", "int8", "float64", "float16", "bool", "complex64"])
 @pytest.mark.parametrize("shape", [(300, 400), (0, 3), (100_000,), (3, 50_000)], ids=str)
 def test_any_and_all(shape, dtype):

@@ -85,7 +85,8 @@ assert len(os.listdir("/proc/self/task")) == n_before
     assert done.returncode == 0, done.stderr
 
 
-def test_generated_code_needs_no_library_of_threads():
+def test_generated_code_needs_no_library_of_threads(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUPLUG_CACHE_DIR", str(tmp_path))
     x = np.ones(100, np.float32)
     add = cuplug.elementwise("added(a: T, b: T) -> T", "a + b")
     total = cuplug.reduction("total_of(x: T) -> T", reduce="a + b")

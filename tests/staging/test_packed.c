@@ -1,4 +1,4 @@
-/* sanitizers: address,undefined | none (slow) */
+/* sanitizers: address,undefined | none */
 /* fake-cuda */
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */

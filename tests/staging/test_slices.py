@@ -123,6 +123,7 @@ def test_faults_say_positions_in_the_whole_array(run_loops, shape, memory):
     run_loops(body, FAKE_CUDA_MEMORY_BYTES=memory, FAKE_CUDA_LAZY="1")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "function",
     [

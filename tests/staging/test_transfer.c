@@ -1,4 +1,4 @@
-/* sanitizers: address,undefined | thread (slow) | none (slow) */
+/* sanitizers: address,undefined | thread | none */
 /* fake-cuda */
 /* ldflags: -ldl */
 /* SPDX-License-Identifier: Apache-2.0 */
