@@ -18,7 +18,7 @@
 
 static int refuse_axis(const char *name, int64_t seen, int32_t ndim, cuplug_error *error) {
   return cuplug__fail(error, CUPLUG_ERROR_VALUE,
-                      "%s: axis: seen %" PRId64 ", wanted different numbers with %d <= axis < %d",
+                      "%s: axis: got %" PRId64 ", expected %d <= axis < %d, each dimension once",
                       name, seen, -ndim, ndim);
 }
 

@@ -44,8 +44,7 @@ static int read_loops(scan *s) {
   const int64_t axis = given < 0 ? given + ndim : given;
   if (axis < 0 || axis >= ndim)
     return cuplug__fail(cuplug__error_of(call), CUPLUG_ERROR_VALUE,
-                        "axis: seen %" PRId64 " of %d dimensions, wanted %d <= axis < %d", given,
-                        ndim, -ndim, ndim);
+                        "axis: got %" PRId64 ", expected %d <= axis < %d", given, -ndim, ndim);
   for (int32_t d = 0; d < ndim; d++)
     cuplug__loop_add(d == axis ? &s->scanned : &s->lines, call->tensors, d, 0);
   for (uint32_t k = 0; k < call->n_tensors; k++) s->data[k] = call->tensors[k].data;

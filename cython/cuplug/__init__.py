@@ -67,6 +67,7 @@ Errors
     PluginError          a plugin is broken or is refused
     BuildError           a plugin cannot be built
     CompileError         a compiler refused a source
+    SignatureError       the text of a signature is ill-formed
     CudaError            the CUDA driver reported an error
 
 Shapes and dtypes without arrays
@@ -111,7 +112,7 @@ _MODULES = {
     "cuda.graphs": "Graph",
     "cuda.memory": "MemoryInfo memory_info trim",
     "cuda.placement": "Device",
-    "errors": "CompileError CudaError Error NotFoundError PluginError",
+    "errors": "CompileError CudaError Error NotFoundError PluginError SignatureError",
     "fusion.fuse": "Fused fuse",
     "host.progress": "progress",
     "kernels.function": "KernelAttributes",

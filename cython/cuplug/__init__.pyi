@@ -36,6 +36,7 @@ from cuplug.errors import CudaError as CudaError
 from cuplug.errors import Error as Error
 from cuplug.errors import NotFoundError as NotFoundError
 from cuplug.errors import PluginError as PluginError
+from cuplug.errors import SignatureError as SignatureError
 from cuplug.fusion.fuse import Fused as Fused
 from cuplug.fusion.fuse import fuse as fuse
 from cuplug.host.progress import progress as progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from cuplug.base.public import public
 
-__all__ = ["CompileError", "CudaError", "Error", "NotFoundError", "PluginError"]
+__all__ = ["CompileError", "CudaError", "Error", "NotFoundError", "PluginError", "SignatureError"]
 
 
 @public
@@ -54,17 +54,36 @@ class CompileError(Error, RuntimeError):
         return type(self), (str(self), self.log)
 
 
+@public
 class SignatureError(Error, ValueError):
-    """Ill-formed text of a signature; `position` is the byte offset of the place."""
+    """The text of a signature is ill-formed; the message marks the place with a caret.
 
-    position: int
+    Attributes
+    ----------
+    message : str
+        The first line of the message.
+    position : int
+        The byte offset of the place in `text`.
+    text : str
+        The signature as it was written.
+    """
 
-    def __init__(self, message: str, position: int) -> None:
-        super().__init__(message)
-        self.position = position
+    def __init__(self, message: str, position: int = 0, text: str = "") -> None:
+        super().__init__(message + _caret(text, position))
+        self.message, self.position, self.text = message, position, text
 
-    def __reduce__(self) -> tuple[type[SignatureError], tuple[str, int]]:
-        return type(self), (str(self), self.position)
+    def __reduce__(self) -> tuple[type[SignatureError], tuple[str, int, str]]:
+        return type(self), (self.message, self.position, self.text)
+
+
+def _caret(text: str, position: int) -> str:
+    """Return the line of a position, at most 100 characters of it, and a caret in the next one."""
+    before = text.encode()[:position].decode(errors="ignore")
+    start = before.rfind("\n") + 1
+    column = len(before) - start
+    first = max(0, column - 60)
+    line = text[start:].partition("\n")[0][first : column + 40].expandtabs(1)
+    return f"\n  {line}\n  {' ' * (column - first)}^" if text.strip() else ""
 
 
 class OperatorAttributeError(NotFoundError, AttributeError):

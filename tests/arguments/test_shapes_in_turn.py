@@ -69,7 +69,7 @@ def test_axes_in_turn():
         for axis, keepdims in itertools.product(AXES, (False, True)):
             found = total(x, axis=axis, keepdims=keepdims)
             np.testing.assert_array_equal(found, x.sum(axis, keepdims=keepdims), strict=True)
-            with pytest.raises(ValueError, match="total: axis: seen 3"):
+            with pytest.raises(ValueError, match=r"total: axis: got 3, expected -\d <= axis"):
                 total(x, axis=3)
 
 

@@ -221,7 +221,7 @@ def test_integers_where_functions_are_of_floats(device):
         (lambda x: x.astype("S3"), "astype: dtype: seen .S3, wanted one of numbers"),
         (lambda x: x.mean(dtype="int32"), "mean: dtype: seen int32, wanted one of floats"),
         (lambda x: f"{x:.2f}", r"format: seen shape \(3, 4, 1\), wanted \(\)"),
-        (lambda x: x.squeeze(0), "squeeze: axis: seen 0 of size 3, wanted 1"),
+        (lambda x: x.squeeze(0), "squeeze: axis: got 0 of size 3, expected size 1"),
         (lambda x: x.std(correction="a"), "std: correction: seen 'a', wanted a number"),
         (lambda x: x.sum(axis=3), "sum: axis: got 3, expected"),
         (lambda x: x.swapaxes(0, 5), "swapaxes: axis: got 5, expected"),

@@ -147,6 +147,8 @@ def test_the_message_shows_the_line():
         "    |          ^\n"
         "  4 | }"
     )
+    cause = message("__global__ void f(int64t *x) {}").splitlines()[0]
+    assert cause == '<string>: line 1: identifier "int64t" is undefined'
 
 
 def test_messages_of_headers_options_names():

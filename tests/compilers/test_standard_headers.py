@@ -240,3 +240,16 @@ def test_kernels_for_nvcc_have_the_unsigned_types_of_glibc(before):
     source = f'{before}extern "C" __global__ void f(uint *x, ushort a, ulong n) {{ x[n] = a; }}'
     module = cuplug.compile(source, architecture="90")
     assert module["f"].signature == "f(unsigned int *, unsigned short, unsigned long long)"
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["", "#include <stdint.h>\n", "typedef long int64_t;\n", "#define int64_t long long\n"],
+)
+def test_kernels_without_headers_have_fixed_width_types(before):
+    need_nvrtc()
+    source = f"{before}__global__ void f(int64_t *x) {{ *x = 1; }}"
+    assert cuplug.compile(source, architecture="90")["f"]
+    if before in ("", "#include <stdint.h>\n"):
+        every = source.replace(") {", ", uint8_t a, int32_t b, uintptr_t c) {")
+        assert cuplug.compile(every, architecture="90")["f"]

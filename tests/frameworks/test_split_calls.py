@@ -133,7 +133,7 @@ def test_sizes_that_are_not_known():
     rows = x[x.sum(axis=1) > 5]
     assert np.isnan(TOTAL(rows, axis=1, keepdims=True).shape[0])
     np.testing.assert_array_equal(TOTAL(rows, axis=1).compute(), [12])
-    with pytest.raises(TypeError, match="axis: seen"):
+    with pytest.raises(TypeError, match="axis: got"):
         TOTAL(rows, axis=2)
 
 

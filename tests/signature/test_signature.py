@@ -2,9 +2,12 @@
 """Signatures as Python sees them. The grammar itself is tested in tests/c/test_signature.c."""
 
 import inspect
+import pickle
 
+import cuplug
 import pytest
 from cuplug.signature.call_signature import to_inspect
+from cuplug.signature.short_form import expand
 from cuplug.signature.signature import SignatureError, parse
 from cuplug.signature.worked_out import conditions_hold, shape_of
 from hypothesis import example, given
@@ -82,6 +85,37 @@ def test_position_of_an_error(text, position):
         parse(text)
     assert raised.value.position == position
     assert isinstance(raised.value, ValueError)
+    assert raised.value.text == text
+    copy = pickle.loads(pickle.dumps(raised.value))
+    assert (str(copy), copy.position, copy.text) == (str(raised.value), position, text)
+
+
+@pytest.mark.parametrize(
+    ("make", "text", "line", "column"),
+    [
+        (parse, "f(x: float32[n)", "f(x: float32[n)", 14),
+        (parse, "é(x)", "é(x)", 0),
+        (parse, "f(x: int) é", "f(x: int) é", 10),
+        (parse, "f(x: int\n)", "f(x: int", 8),
+        (parse, "f(" + "x: int, " * 30 + "y)", None, None),
+        (expand, "f(x: T -> T", "f(x: T -> T", 7),
+        (expand, "f(x: T, slope: T) -> flaot32", "f(x: T, slope: T) -> flaot32", 21),
+        (expand, "f(x:T,y:flaot32)->T", "f(x:T,y:flaot32)->T", 6),
+        (expand, "f(x: T) -> (y: T, 2)", "f(x: T) -> (y: T, 2)", 18),
+    ],
+)
+def test_messages_mark_the_place(make, text, line, column):
+    with pytest.raises(cuplug.SignatureError) as raised:
+        make(text)
+    message, shown, caret = str(raised.value).rsplit("\n", 2)
+    assert message.startswith("signature: ")
+    assert "where T" not in str(raised.value)
+    if line is None:
+        assert "y)" in shown
+        assert shown[caret.index("^")] == ")"
+        assert len(shown) < 104
+    else:
+        assert (shown, caret) == (f"  {line}", f"  {' ' * column}^")
 
 
 @given(st.text(alphabet="fxT(){}[]:,|=-> \"'0123456789.?*nint32floatwhereNone", max_size=80))

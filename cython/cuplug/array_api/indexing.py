@@ -41,7 +41,9 @@ _PLACES = (np.dtype("int64"), np.dtype("int32"))  # of indices that operators ta
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
     """Return elements along a dimension, by their positions."""
     if axis is None and checked("take", "x", x).ndim != 1:
-        raise ValueError(f"take: axis: seen None, wanted one of {x.ndim} dimensions")
+        raise ValueError(
+            f"take: axis: got None, expected an int for an array of {x.ndim} dimensions"
+        )
     along = 0 if axis is None else axis_of("take", axis, checked("take", "x", x).ndim)
     taken: Array = stock("gather.gather")(x, indices, axis=along)
     return taken

@@ -22,7 +22,9 @@ _WIDE = {"int": "int64", "uint": "uint64"}  # for those of fewer than 32 bits
 def _scanned(name: str, x: Array, axis: int | None, dtype: Any, include_initial: bool) -> Array:
     checked(name, "x", x)
     if axis is None and x.ndim != 1:
-        raise ValueError(f"{name}: axis: seen None, wanted one of {x.ndim} dimensions")
+        raise ValueError(
+            f"{name}: axis: got None, expected an int for an array of {x.ndim} dimensions"
+        )
     along = axis_of(name, 0 if axis is None else axis, x.ndim)
     wanted, computed = _dtypes(sum_dtype(x.dtype, dtype))
     found = stock(f"scan.{name}")(in_dtype(x, computed), along, bool(include_initial))

@@ -79,7 +79,7 @@ def axes_of(str name, axes, int ndim):
     given = axes if isinstance(axes, (tuple, list, range)) else (axes,)
     found = tuple([axis_number(name, axis, ndim) for axis in given])
     if len(set(found)) != len(found):
-        raise ValueError(f"{name}: axis: seen one twice in {axes}")
+        raise ValueError(f"{name}: axis: got {axes}, expected each dimension once")
     return found
 
 
@@ -162,7 +162,7 @@ def squeeze(x, /, axis):
     cdef tuple gone = axes_of("squeeze", axis, to.x.ndim)
     for k in gone:
         if to.shape[k] != 1:
-            raise ValueError(f"squeeze: axis: seen {k} of size {to.shape[k]}, wanted 1")
+            raise ValueError(f"squeeze: axis: got {k} of size {to.shape[k]}, expected size 1")
     for k in range(to.x.ndim):
         if k not in gone:
             to.shape[n], to.strides[n] = to.shape[k], to.strides[k]

@@ -111,12 +111,12 @@ def _has_bad_signature(subject: Subject) -> bool:
     return any(_signature_error(row.signature) for row in subject.table.rows)
 
 
-def _signature_error(text: str) -> tuple[int, str] | None:
-    """Return the place of the error in a signature and the sentence; None for a good one."""
+def _signature_error(text: str) -> str | None:
+    """Return the error in a signature, with a caret at its place; None if there is none."""
     try:
         parse(text)
     except SignatureError as error:
-        return error.position, str(error)
+        return str(error)
     return None
 
 
@@ -124,12 +124,7 @@ def _check_signatures(subject: Subject) -> Iterator[Finding]:
     for number, row in enumerate(subject.table.rows):
         error = _signature_error(row.signature)
         if error:
-            position, sentence = error
-            caret = " " * len(row.signature.encode()[:position].decode(errors="replace")) + "^"
-            yield _error(
-                f"row {number}: {sentence}\n  {row.signature}\n  {caret}",
-                "see `cuplug help signatures`",
-            )
+            yield _error(f"row {number}: {error}", "see `cuplug help signatures`")
             continue
         for condition in broken_by_defaults(parse(row.signature)):
             yield _error(

@@ -26,6 +26,7 @@ _NAMED = re.compile(
     r"(?:#pragma nv_mangled_name |= \(void \*\)\()&?"
     r"(?:cuplug_jit::.*\bcodes_\((.*)\)\)>|(.*?))(?:\);)?$"
 )
+_CAUSE = re.compile(r'identifier "[^"]*" is undefined')  # other errors of its line follow from it
 _MISSING = re.compile(r'cannot open source file "([^"]+)"|could not open source file "([^"]+)"')
 _STANDARD = re.compile(r"[a-z_]+|(?:ctype|errno|inttypes|signal|stdarg|time|unistd)\.h")
 _CUDA = ("cooperative_groups", "cu", "mma", "nv/", "thrust")
@@ -41,7 +42,7 @@ def explain(
 ) -> str:
     """Return the message for a refused source: each error with its lines, numbered."""
     every = list(_PLACE.finditer(error.log))
-    found = [m for m in every if m["file"] != NAMES]
+    found = _causes_first([m for m in every if m["file"] != NAMES])
     wrong = _of_names([m for m in every if m["file"] == NAMES], names, source)
     shown = [f"{name}: names: {each}" for each in wrong]
     if not found and not shown:
@@ -52,6 +53,13 @@ def explain(
         shown.append(f"and {len(found) - N_ERRORS} more; the exception's `log` has them all")
     advice = _advice(error.log, compiler) if isinstance(compiler, Compiler) else ""
     return "\n".join([*shown, *([advice] if advice else [])])
+
+
+def _causes_first(found: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Return the errors by lines, as the compiler has them, in each the causes before the rest."""
+    lines = list(dict.fromkeys((m["file"], m["line"]) for m in found))
+    places = {line: k for k, line in enumerate(lines)}
+    return sorted(found, key=lambda m: (places[m["file"], m["line"]], not _CAUSE.match(m["text"])))
 
 
 def _of_names(found: list[re.Match[str]], names: Sequence[str], source: str) -> list[str]:

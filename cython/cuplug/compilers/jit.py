@@ -77,13 +77,23 @@ class Program(NamedTuple):
                 self.headers,
                 self.is_part,
             )
+        try:
+            return self._nvrtc(text, names, nvrtc.INCLUDED)
+        except CompileError as error:
+            if not nvrtc.WITHOUT_STDINT.search(error.log):
+                raise
+        return self._nvrtc(text, names, nvrtc.INCLUDED, nvrtc.STDINT)
+
+    def _nvrtc(
+        self, text: str, names: Sequence[str], *included: str
+    ) -> tuple[bytes, list[str], str]:
         paths = [f"-I{directory}" for directory in self.compiler.include]
         image, lowered, _, log = compile_program(
             self.compiler.path,
             text,
             self.name,
             self.architecture,
-            [*self.options, *paths, nvrtc.INCLUDED],
+            [*self.options, *paths, *included],
             names,
             self.headers,
             is_self_contained(self.source, self.headers),

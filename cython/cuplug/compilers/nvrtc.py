@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import sys
 from functools import cache, cached_property
 
@@ -24,6 +25,12 @@ _LIGHT = """assert.h cassert cfloat climits cstdint cstdio float.h limits.h math
 LIGHT = frozenset(_LIGHT.split())
 # Kernels written for nvcc use glibc's `uint`, which it declares everywhere.
 INCLUDED = "--pre-include=sys/types.h"
+# As with nvcc, a source may use `int64_t` without a header. It is included only if the source does
+# not compile otherwise, since a source may define such a name as another type.
+WITHOUT_STDINT = re.compile(
+    r'identifier "u?int(?:_least|_fast)?(?:8|16|32|64|ptr|max)_t" is undefined'
+)
+STDINT = "--pre-include=stdint.h"
 NAMES = "__nv_name_map"  # the file of name expressions, in messages
 
 

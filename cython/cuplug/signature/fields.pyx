@@ -25,7 +25,7 @@ def parse_fields(text):
     cdef uint32_t position = 0
     encoded = text.encode()
     if core_call.cuplug_parse_signature(encoded, &signature, &position, &error):
-        raise SignatureError(to_str(error.message), position)
+        raise SignatureError(to_str(error.message), position, text)
     try:
         return _fields(signature)
     finally:

@@ -12,18 +12,49 @@ import itertools
 import re
 
 from cuplug.base.dtypes import DTYPES
+from cuplug.errors import SignatureError
+from cuplug.signature.fields import parse_fields
 
 MAX_EITHER = 6  # parameters that may be arrays or numbers: 63 overloads
 NUMBERS = ("int", "float", "complex", "str")
 
 _WHOLE = re.compile(r"\s*(\w+)\s*\((.*?)\)\s*(?:->(.*?))?\s*(?:\bwhere\b(.*))?", re.S)
 _PART = re.compile(r"""(?:[^,'"]|'[^']*'|"[^"]*")+""")
+_SEEN = re.compile(r' at byte \d+, seen ".*"$', re.S)
 _VARIABLE = re.compile(r"[A-Z][0-9]*")
 _TYPE = re.compile(r":\s*([A-Za-z_]\w*)|->\s*\(?\s*([A-Za-z_]\w*)\s*\[")
 
 
 def expand(text: str) -> list[str]:
-    """Return the overloads that a signature stands for: all arrays first, then fewer."""
+    """Return the overloads that a signature stands for: all arrays first, then fewer.
+
+    Raises
+    ------
+    SignatureError
+        The text is ill-formed.
+    """
+    rows = _expanded(text)
+    for row in rows:
+        try:
+            parse_fields(row)
+        except SignatureError as error:
+            raise _as_written(error, text) from None
+    return rows
+
+
+def _as_written(error: SignatureError, text: str) -> SignatureError:
+    """Return the error of an overload, with its place in the shorter text that was written."""
+    at = 0
+    for c in error.text.encode()[: error.position].decode(errors="ignore"):
+        while text[at : at + 1].isspace() and not c.isspace():
+            at += 1
+        at += text[at : at + 1] == c
+    position = len(text[:at].encode())
+    seen = f' at byte {position}, seen "{text[at : at + 12]}"'
+    return SignatureError(_SEEN.sub(lambda _: seen, error.message), position, text)
+
+
+def _expanded(text: str) -> list[str]:
     if "[" in text or not (whole := _WHOLE.fullmatch(text)):
         return [bind_types(text)]
     name, parameters, outputs, where = whole.groups()

@@ -84,7 +84,7 @@ def parse(text: str) -> Signature:
     Raises
     ------
     SignatureError
-        The text is ill-formed; its attribute `position` is the place as a byte offset.
+        The text is ill-formed.
     """
     name, parameters, outputs, variables, dim_names, conditions = parse_fields(text)
     own = [value for x in (*parameters, *outputs) for _, value in Parameter(*x).dims]
@@ -94,6 +94,7 @@ def parse(text: str) -> Signature:
             raise SignatureError(
                 f"signature: {name}: got more operations in one number or condition, {wanted}",
                 len(text.partition(formula)[0].encode()) % len(text.encode()),
+                text,
             )
     return Signature(
         name,

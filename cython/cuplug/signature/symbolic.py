@@ -310,11 +310,11 @@ def _reduced(match: _Match, shape: tuple[Any, ...]) -> tuple[Any, ...]:
     axis, ndim = match.names["axis"], len(shape)
     numbers = tuple(range(ndim)) if axis is None else tuple(axis)
     if not all(isinstance(k, int) for k in numbers):
-        raise Misfit("axis: seen a number that is known only at the run, wanted one known before")
+        raise Misfit("axis: got a number known after the run, expected one known before it")
     axes = {k % ndim for k in numbers if -ndim <= k < ndim}
     if len(axes) < len(numbers):
-        wanted = f"different numbers with {-ndim} <= axis < {ndim}"
-        raise Misfit(f"axis: seen {list(numbers)}, wanted {wanted}")
+        expected = f"{-ndim} <= axis < {ndim}, each dimension once"
+        raise Misfit(f"axis: got {list(numbers)}, expected {expected}")
     if match.names["keepdims"]:
         return tuple(1 if k in axes else size for k, size in enumerate(shape))
     return tuple(size for k, size in enumerate(shape) if k not in axes)
