@@ -18,6 +18,7 @@ from cuplug.author import elf, fatbin
 from cuplug.author.check import check_file
 from cuplug.base.flags import get_include
 from cuplug.commands.cli import main
+from cuplug.compilers import toolkit
 from good_plugin import GOOD, compile_plugin, problems
 from hypothesis import given
 from hypothesis import strategies as st
@@ -269,6 +270,40 @@ def test_any_bytes_are_read_or_refused(before, payload):
     except ValueError:
         return
     assert all(0 <= architecture < 2**32 for architecture in code.machine_code | code.ptx)
+
+
+def test_relocatable_code_is_no_code_of_its_own():
+    linked = [container((2, 80, KERNEL), (2, 90, KERNEL))]
+    own = container((2, 80, KERNEL), (2, 90, KERNEL), (1, 90, b"text"))
+    without_ptx = container((2, 80, KERNEL), (2, 90, KERNEL))
+    runtime = container((2, 75, KERNEL), (2, 90, KERNEL), (2, 120, KERNEL), (1, 121, b"text"))
+
+    def read(fatbins, *relocatable):
+        library = elf.SharedLibrary("", "", fatbins=fatbins, relocatable_fatbins=list(relocatable))
+        return fatbin.read_library(library)
+
+    assert read(linked) == fatbin.Code({80, 90})
+    assert read(linked, own) == read(linked, own + runtime) == fatbin.Code({80, 90}, {90})
+    assert read(linked, own, without_ptx, runtime) == fatbin.Code({80, 90})
+    assert read([], own) == read(None, own) == fatbin.Code({80, 90}, {90})
+
+
+RELOCATABLE = """
+#include <cuplug/plugin.hpp>
+__global__ void child(float *x) { x[threadIdx.x] += 1; }
+__global__ void parent(float *x, int n) { child<<<1, n>>>(x); }
+CUPLUG_TYPED_CUDA_OPERATOR(more, "more(inout x: float32[n]) where n < 1025", "One more.");
+CUPLUG_CUDA_ENTRY(more, x, n) { return call.launch<parent>({1, 1}, x, (int)n); }
+CUPLUG_PLUGIN(more, "1.0.0");
+"""
+
+
+@pytest.mark.skipif(not toolkit.find_nvcc(), reason="needs nvcc")
+def test_a_plugin_whose_kernels_launch_kernels_has_no_warnings(tmp_path, capfd):
+    (tmp_path / "more.cu").write_text(RELOCATABLE)
+    path = cuplug.build(tmp_path / "more.cu", arch="90", options=["-rdc=true"])
+    assert problems(path) == {}
+    assert "warning" not in capfd.readouterr().err
 
 
 @pytest.mark.slow

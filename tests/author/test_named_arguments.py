@@ -188,6 +188,50 @@ def test_nvcc_says_the_same(tmp_path):
     assert "plugin.cu(4)" in said
 
 
+@needs_nvcc
+def test_device_lambdas(tmp_path):
+    (tmp_path / "twin.cu").write_text(
+        """#include <cuplug/plugin.hpp>
+template <class F>
+__global__ void each(F f, int64_t n) {
+  const int64_t i = threadIdx.x;
+  if (i < n) f(i);
+}
+CUPLUG_TYPED_CUDA_OPERATOR(twin, "twin(x: T[n]) -> T[n] where T: float32 | int64", "A copy.");
+CUPLUG_CUDA_ENTRY(twin, (T), x, n, out) {
+  const T *from = x;
+  T *to = out;
+  auto copy = [=] __device__(int64_t i) { to[i] = from[i]; };
+  return call.launch<each<decltype(copy)>>({1, 32}, copy, n);
+}
+CUPLUG_PLUGIN(twin, "1.0.0");
+"""
+    )
+    path = cuplug.build(tmp_path / "twin.cu", arch="90", options=["--extended-lambda"])
+    assert cuplug.load(path).twin.signatures
+
+
+def test_an_output_is_called_out(tmp_path):
+    (tmp_path / "parts.c").write_text(
+        """#include <cuplug/plugin.h>
+CUPLUG_ENTRY int parts_host(const cuplug_call *call) {
+  *(float *)call->tensors[1].data = 1;
+  *(float *)call->tensors[2].data = 2;
+  return CUPLUG_OK;
+}
+CUPLUG_HOST_OPERATOR(parts_host, "parts(x: float32[n]) -> (out: float32[], mean: float32[])",
+                     "Two numbers.");
+CUPLUG_PLUGIN(parts, "1.0.0");
+"""
+    )
+    parts = cuplug.load(cuplug.build(tmp_path / "parts.c")).parts
+    found = parts(np.zeros(3, np.float32))
+    assert (found.out, found.mean) == (1, 2)
+    into = np.empty((), np.float32), np.empty((), np.float32)
+    parts(np.zeros(3, np.float32), out=into)
+    assert into == (1, 2)
+
+
 STACK = """
 #include <cuplug/plugin.hpp>
 CUPLUG_TYPED_HOST_OPERATOR(stack,

@@ -228,7 +228,7 @@ def _check_architectures(subject: Subject) -> Iterator[Finding]:
         yield _warning("the section headers were removed", "keep them: strip is enough")
         return
     try:
-        code = fatbin.read_fatbins(subject.elf_file.fatbins)
+        code = fatbin.read_library(subject.elf_file)
     except ValueError as error:
         yield _error(str(error), "build the file again")
         return

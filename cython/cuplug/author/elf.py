@@ -50,6 +50,7 @@ class SharedLibrary:
     note_is_covered: bool | None = None  # a PT_NOTE covers the table's section; None: no section
     note: bytes = b""  # the table's section
     fatbins: list[bytes] | None = None  # None where section headers were removed
+    relocatable_fatbins: list[bytes] = field(default_factory=list)  # inputs of the device linker
 
 
 def open_regular(path: str) -> BinaryIO:
@@ -149,8 +150,10 @@ def _read_sections(library: SharedLibrary, elf: ELFFile, notes: list[tuple[int, 
         if section.name == NOTE_SECTION:
             library.note_is_covered = any(low <= begin and end <= high for low, high in notes)
             library.note = section.data()
-        elif section.name in (".nv_fatbin", "__nv_relfatbin"):
+        elif section.name == ".nv_fatbin":
             library.fatbins.append(section.data())
+        elif section.name == "__nv_relfatbin":
+            library.relocatable_fatbins.append(section.data())
 
 
 def _read_versions(library: SharedLibrary, section: Any) -> None:

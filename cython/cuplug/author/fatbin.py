@@ -11,6 +11,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cuplug.author.elf import SharedLibrary
 
 MAGIC = 0xBA55ED50
 CONTAINER = struct.Struct("<IHHQ")
@@ -53,6 +57,30 @@ def read_fatbins(sections: list[bytes]) -> Code:
                 (code.specific_ptx if flags & SPECIFIC else code.ptx).add(architecture)
             elif kind == KIND_MACHINE_CODE and not _lacks_kernels(image):
                 code.machine_code.add(architecture)
+    return code
+
+
+def read_library(library: SharedLibrary) -> Code:
+    """Return the capabilities that a library has code for.
+
+    With `-rdc=true` it also holds what the device linker was given. That includes the device
+    runtime, for more architectures than the library's own code. For later GPUs the PTX of all
+    inputs is linked again.
+
+    Raises
+    ------
+    ValueError
+        A container or entry reaches past its section.
+    """
+    code = read_fatbins(library.fatbins or [])
+    if not code.machine_code | code.ptx | code.specific_ptx:
+        return read_fatbins(library.relocatable_fatbins)
+    inputs = [read_fatbins([each]) for each in containers(library.relocatable_fatbins)]
+    inputs = [each for each in inputs if each != Code()]
+    if inputs and all(each.ptx | each.specific_ptx for each in inputs):
+        own = min(inputs, key=lambda each: min(each.ptx | each.specific_ptx))
+        code.ptx |= own.ptx
+        code.specific_ptx |= own.specific_ptx
     return code
 
 

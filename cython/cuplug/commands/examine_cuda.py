@@ -119,7 +119,7 @@ def _plugins_with_kernels(machine: Machine) -> list[PluginFile]:
 
 def _code(plugin: PluginFile) -> fatbin.Code:
     try:
-        return fatbin.read_fatbins(elf.read_library(plugin.path).fatbins or [])
+        return fatbin.read_library(elf.read_library(plugin.path))
     except (OSError, ValueError, elf.ElfError):
         return fatbin.Code()
 

@@ -17,7 +17,8 @@ def kernels_of(path: str) -> list[dict[str, Any]]:
         return []
     found = []
     try:
-        sections = elf.read_library(path).fatbins or []
+        library = elf.read_library(path)
+        sections = library.fatbins or library.relocatable_fatbins
         images = [Image(code, path) for code in fatbin.containers(sections)]
     except (elf.ElfError, OSError, ValueError):
         return []
