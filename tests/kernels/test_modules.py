@@ -330,6 +330,29 @@ def test_declared_types(run_kernels):
     run_kernels(body)
 
 
+def test_addresses_for_parameters_of_unknown_types(run_kernels):
+    body = """
+    from collections import namedtuple
+    from cuplug.kernels.function import Image
+    module = cuplug.compile(SCALE, names=["scale<1>"])
+    symbol = module["scale<1>"].symbol
+    kernel = cuplug.Kernel(Image(module.image, "m"), "scale", symbol, None, 0)
+    x = cuplug.asarray(np.ones(8, np.float32))
+    args = [x.data_ptr, np.float32(2), 8]
+    kernel[1, 8](*args)
+    own = cuplug.Stream()
+    for stream in (0, own.handle, namedtuple("Stream", ["ptr"])(ptr=own.handle)):
+        kernel[(1, 1), (8, 1), 0, stream](*args)
+    cuplug.synchronize()
+    np.testing.assert_array_equal(x.numpy(), [16] * 8)
+    raises(ValueError, f"argument 1: got {1 << 64}, expected an int that 8 bytes hold",
+           kernel[1, 8], 1 << 64, np.float32(2), 8)
+    raises(ValueError, f"argument 2: got {x.data_ptr}, expected an int that 4 bytes hold",
+           kernel[1, 8], x.data_ptr, x.data_ptr, 8)
+    """
+    run_kernels(body)
+
+
 def test_staged_arguments_are_not_captured(run_kernels):
     body = """
     import ctypes

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cuplug.compile` on a GPU: what the emulated driver cannot show."""
 
+import math
+from collections import namedtuple
+
 import cuplug
 import numpy as np
 import pytest
@@ -108,6 +111,58 @@ def test_torch_stream_and_graph():
         graph.replay()
     torch.cuda.synchronize()
     assert bool((x == 1).all())
+
+
+RELU = r"""
+extern "C" __global__ void relu_forward(float *y, const float *x, int num) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < num) y[i] = x[i] > 0 ? x[i] : 0;
+}
+extern "C" __global__ void relu_backward(float *grad_x, const float *grad_y, const float *x,
+                                         int num) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < num) grad_x[i] = x[i] > 0 ? grad_y[i] : 0;
+}
+"""
+
+
+def test_ptx_launched_with_addresses_in_an_autograd_function():
+    """A program for PTX text and launches with addresses; two lines are those of cuplug."""
+    torch = pytest.importorskip("torch")
+    Stream = namedtuple("Stream", ["ptr"])
+    ptx = cuplug.compile(RELU, name="relu.cu").ptx
+    m = cuplug.load_image(ptx.encode())
+
+    def launch(name, *args):
+        num = args[-1]
+        block = min(num, 512)
+        grid = (math.ceil(num / block), 1)
+        stream = Stream(ptr=torch.cuda.current_stream().cuda_stream)
+        m[name][grid, (block, 1), 0, stream](*args)
+
+    class ReLU(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            y = torch.empty_like(x)
+            launch("relu_forward", *[y.data_ptr(), x.data_ptr(), x.numel()])
+            return y
+
+        @staticmethod
+        def backward(ctx, grad_y):
+            (x,) = ctx.saved_tensors
+            grad_x = torch.empty_like(x)
+            launch("relu_backward", grad_x.data_ptr(), grad_y.data_ptr(), x.data_ptr(), x.numel())
+            return grad_x
+
+    for stream in (torch.cuda.default_stream(), torch.cuda.Stream()):
+        with torch.cuda.stream(stream):
+            x = torch.randn(2000, 3, device="cuda", requires_grad=True)
+            weights = torch.rand_like(x)
+            y = ReLU.apply(x)
+            (y * weights).sum().backward()
+            assert torch.equal(y, torch.relu(x))
+            assert torch.equal(x.grad, torch.where(x > 0, weights, 0))
 
 
 def test_cupy_arrays():

@@ -45,7 +45,9 @@ cdef object handle_of(object stream):
         if version != 0:
             raise ValueError(f"seen version {version}, wanted 0")
         return handle
-    if hasattr(stream, "begin_capture"):  # CuPy's: other objects of it have a `ptr`, too
+    # CuPy's, or a named tuple of a `ptr` alone, which programs pass to CuPy's launches. Other
+    # objects of CuPy, such as events, also have a `ptr`.
+    if hasattr(stream, "begin_capture") or getattr(stream, "_fields", None) == ("ptr",):
         return getattr(stream, "ptr", stream)
     return getattr(stream, "cuda_stream", stream)
 
