@@ -7,6 +7,7 @@ import inspect
 import pickle
 import pydoc
 import re
+import rlcompleter
 import threading
 import weakref
 
@@ -93,6 +94,35 @@ def test_plugin_object(ops, arguments_file):
     assert "arguments 2.1.0" in repr(ops)
     with pytest.raises(AttributeError, match=r"^plugin arguments has no operator nope$"):
         _ = ops.nope
+
+
+# ---- In notebooks and IPython
+
+
+def test_the_file_of_an_operator_is_its_library(ops, arguments_file):
+    """As IPython finds it: the file of what is wrapped."""
+    assert inspect.getabsfile(inspect.unwrap(ops.copy)) == str(arguments_file)
+    assert str(inspect.signature(ops.copy)) == "(x, *, out=None, device=None, stream=None)"
+    made = cuplug.elementwise("twice(x: T) -> T", "2 * x")
+    with pytest.raises(TypeError):  # it is of no file
+        inspect.getabsfile(inspect.unwrap(made))
+
+
+def test_html_of_operators_and_plugins(ops):
+    made = cuplug.elementwise("less(x: T, y: T) -> bool", "x < y", doc="x < y & <b>no</b>")
+    html = made._repr_html_()
+    assert "x &lt; y &amp; &lt;b&gt;no&lt;/b&gt;" in html
+    assert "<code>less(x: T[...], y: T[...]) -&gt; bool[...] where T: any</code>" in html
+    assert "&lt;source&gt;" in html
+    assert ops._repr_html_().count("<p>") == len(ops.operators)
+
+
+def test_completions(ops):
+    complete = rlcompleter.Completer({"cuplug": cuplug, "ops": ops}).complete
+    assert complete("cuplug.ops.gath", 0).startswith("cuplug.ops.gather")
+    assert complete("cuplug.elem", 0).startswith("cuplug.elementwise")
+    assert complete("ops.cop", 0).startswith("ops.copy")
+    assert "device" in inspect.signature(cuplug.Stream).parameters
 
 
 # ---- The module cuplug.ops

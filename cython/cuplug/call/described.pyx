@@ -2,6 +2,7 @@
 """What an operator says of itself."""
 
 import os
+from types import ModuleType
 
 from libc.stdint cimport int32_t, uint32_t
 
@@ -92,6 +93,25 @@ cdef class Described:
         """Its plugin, the version, the file and the sides, as one line."""
         plugin = f"{self.plugin} {self.version}".rstrip()
         return f"Plugin {plugin}, {self.path} ({', '.join(self.sides)})"
+
+    @property
+    def __wrapped__(self):
+        """A module of the operator's file.
+
+        IPython shows the file of `__wrapped__`, and without it the file that declares the class.
+        """
+        module = ModuleType(self.name)
+        if os.path.isabs(self.path):
+            module.__file__ = self.path
+        return module
+
+    def _repr_html_(self):
+        """The origin, and each signature, for notebooks."""
+        from html import escape
+
+        signatures = "".join([f"<li><code>{escape(text)}</code></li>" for text in self.signatures])
+        doc = "<br>".join(map(escape, self.doc.splitlines()))
+        return f"<b>{self.name}</b>: {doc}<ul>{signatures}</ul><small>{escape(self.origin)}</small>"
 
 
 cdef bint has_entry(const cuplug_operator *op, int32_t device_type) noexcept:

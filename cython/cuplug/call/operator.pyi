@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from inspect import Signature
+from types import ModuleType
 from typing import Any
 
 from cuplug.signature.spec import Inferred
@@ -19,6 +20,9 @@ class Operator:
     def path(self) -> str: ...
     @property
     def origin(self) -> str: ...
+    @property
+    def __wrapped__(self) -> ModuleType: ...
+    def _repr_html_(self) -> str: ...
     @property
     def architectures(self) -> tuple[int, ...]: ...
     @property

@@ -76,6 +76,10 @@ class Plugin:
     def __dir__(self) -> list[str]:
         return sorted([*super().__dir__(), *(operator.name for operator in self.operators)])
 
+    def _repr_html_(self) -> str:
+        """Return all operators, for notebooks."""
+        return "".join(f"<p>{operator._repr_html_()}</p>" for operator in self.operators)
+
     def __repr__(self) -> str:
         names = ", ".join(operator.name for operator in self.operators)
         return f"<plugin {self.name} {self.version} from {self.path}: {names}>"
