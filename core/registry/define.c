@@ -19,6 +19,7 @@ static void write_row(FILE *stream, const cuplug_definition *from, uint32_t k) {
   if (row->host) fprintf(stream, "host=in_memory%c", 0);
   if (row->cuda) fprintf(stream, "cuda=in_memory%c", 0);
   if (row->reshape) fprintf(stream, "reduces%c", 0);
+  if (row->scans) fprintf(stream, "scans%c", 0);
   uint32_t flag;
   const char *key;
   for (uint32_t at = 0; (key = cuplug__flag_key(at, &flag)); at++)

@@ -22,6 +22,7 @@ typedef struct cuplug_definition_row {
   /* 1: of arrays that are C-contiguous the entries may be given no strides, unless they are copies
    * in the other memory. */
   uint32_t implies_strides;
+  uint32_t scans; /* 1: elements depend on others along the dimension `axis` alone */
 } cuplug_definition_row;
 
 typedef struct cuplug_definition {

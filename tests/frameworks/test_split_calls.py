@@ -88,7 +88,7 @@ def on_blocks(function, x):
             return function(x)
         except ValueError as error:
             text = str(error)
-        k = int(re.search(r"rechunk\(\{(\d+): -1\}\)", text)[1])
+        k = int(re.search(r"chunk\(\{(?:'dim_)?(\d+)'?: -1\}\)", text)[1])
         assert x.numblocks[k] > 1
         x = x.rechunk({k: -1})
 
@@ -126,6 +126,83 @@ def test_each_flag_of_an_operator_is_a_property():
     assert "takes_strides" in HALF.properties[0]
     assert "reduces" in TOTAL.properties[0]
     assert "reduces" not in RUNNING.properties[0]
+    assert "scans" in RUNNING.properties[0]
+    assert "scans" not in TOTAL.properties[0]
+
+
+DOT = cuplug.reduction("split_dot(x: T, y: T) -> T", map="x * y", reduce="a + b", identity="0")
+ENDS = cuplug.reduction(
+    "split_ends(x: T) -> (low: T, high: T)",
+    map="low = x; high = x",
+    reduce="low = min(a.low, b.low); high = max(a.high, b.high)",
+    accumulate="low: T, high: T",
+)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, (0, 2), [1, -1], ()])
+def test_blocks_along_other_dimensions_are_independent(axis):
+    axes = {k % 3 for k in ((axis,) if isinstance(axis, int) else axis)}
+    x = np.random.default_rng(0).integers(-9, 9, (4, 5, 6)).astype(float)
+    cut = da.from_array(x, chunks=[-1 if k in axes else 2 for k in range(3)])
+    given, axis = (axis if isinstance(axis, int) else list(axis)), tuple(axes)
+
+    def check(seen, wanted, n_blocks):
+        assert seen.shape == wanted.shape
+        assert seen.numblocks == n_blocks
+        np.testing.assert_allclose(seen.compute(), wanted)
+
+    for keepdims in (False, True):
+        whole = np.sum(x, axis=axis, keepdims=keepdims)
+        n_blocks = tuple(
+            1 if k in axes else n for k, n in enumerate(cut.numblocks) if keepdims or k not in axes
+        )
+        check(TOTAL(cut, axis=given, keepdims=keepdims), whole, n_blocks)
+        row = np.arange(6.0)
+        wanted = np.sum(x * row, axis=axis, keepdims=keepdims)
+        check(DOT(cut, row, axis=given, keepdims=keepdims), wanted, n_blocks)
+        low, high = ENDS(cut, axis=given, keepdims=keepdims)
+        check(low, np.min(x, axis=axis, keepdims=keepdims), n_blocks)
+        check(high, np.max(x, axis=axis, keepdims=keepdims), n_blocks)
+    if len(axes) == 1:
+        check(RUNNING(cut, axis=given), np.cumsum(x, *axes), cut.numblocks)
+        wanted = np.argmax(x, *axes)
+        check(
+            FIRST(cut, axis=given),
+            wanted,
+            tuple(n for k, n in enumerate(cut.numblocks) if k not in axes),
+        )
+    if axes:
+        with pytest.raises(ValueError, match=r"wanted one: pass x.rechunk\(\{[012]: -1\}\)"):
+            TOTAL(da.from_array(x, chunks=2), axis=given)
+
+
+def test_fused_functions_name_the_users_arguments():
+    @cuplug.fuse
+    def weighed(image, weight=1.0, *, shift=0):
+        return (image + shift) * weight - image.mean(axis=0)
+
+    image = np.arange(24.0).reshape(4, 6)
+    blocks = da.from_array(image, chunks=(4, 3))
+    seen = weighed(blocks, 2.0, shift=1)
+    assert seen.numblocks == (1, 2)
+    np.testing.assert_allclose(seen.compute(), (image + 1) * 2 - image.mean(0))
+    with pytest.raises(ValueError, match=r"^weighed: image: .* pass image\.rechunk\(\{0: -1\}\)$"):
+        weighed(blocks.rechunk(2))
+    with pytest.raises(ValueError, match=r"^weighed: weight: dimensions \.\.\.: seen size 5"):
+        weighed(image, np.ones(5))
+
+
+def test_xarray_names_its_own_method():
+    xarray = pytest.importorskip("xarray")
+    x = xarray.DataArray(da.ones((4, 6), chunks=2), dims=("row", "column"))
+    with pytest.raises(ValueError, match=r"wanted one; pass x\.chunk\(\{'row': -1\}\)$"):
+        INDEX(x)
+    with pytest.raises(ValueError, match=r"pass x\.chunk\(\{'column': -1\}\)$"):
+        INDEX(x.chunk({"row": -1}))
+    INDEX(x.chunk({"row": -1}).chunk({"column": -1})).compute()
+    with pytest.raises(ValueError, match=r"pass x\.chunk\(-1\)$"):
+        INDEX(xarray.Dataset({"v": x}))
+    INDEX(xarray.Dataset({"v": x}).chunk(-1)).compute()
 
 
 def test_sizes_that_are_not_known():

@@ -115,6 +115,7 @@ def define_adopted(object adopted, str plugin, str path, str doc, object made):
     row.reshape = NULL
     row.flags = CUPLUG_ROW_KEEPS_WHOLE
     row.implies_strides = 0
+    row.scans = 0
     op = define(&row, 1, plugin, NULL, path, doc, made)
     Py_INCREF(adopted)
     return op

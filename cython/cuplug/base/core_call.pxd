@@ -145,6 +145,7 @@ cdef extern from "internal/define.h" nogil:
         cuplug_reshape *reshape
         uint32_t flags
         uint32_t implies_strides
+        uint32_t scans
 
     ctypedef struct cuplug_definition:
         const char *plugin

@@ -23,7 +23,7 @@ from cuplug.call.named import named_outputs
 from cuplug.call.operator import Operator
 from cuplug.frameworks.dask_block import Block, Item, Place
 from cuplug.frameworks.dask_sizes import BlockSizes, Unknown, output_sizes, to_size
-from cuplug.signature.independent import dimension_name, independent
+from cuplug.signature.independent import CUT, dimension_name, independent, loop_axes
 from cuplug.signature.signature import GROUP_KINDS, Parameter, Signature, signatures_of
 from cuplug.signature.spec import ArraySpec
 from cuplug.signature.symbolic import Misfit, Walked, walk
@@ -64,7 +64,10 @@ def call_on_blocks(operator: Operator, args: tuple[Any, ...], keywords: dict[str
     inputs = list(_inputs(signature, given))
     _refuse_changes(signature, inputs)
     cut = independent(signature, operator.properties[walked.row])
-    _label(signature, inputs, cut, len(walked.names[LOOP]))
+    whole = loop_axes(signature, walked.names)
+    if whole is not None:
+        cut = {LOOP}
+    _label(signature, inputs, cut, whole or set(), len(walked.names[LOOP]))
     _check_blocks(signature, inputs, cut)
     block = _block(operator, given, inputs, device)
     return _outputs(signature, walked, inputs, cut, block)
@@ -184,10 +187,13 @@ def _refuse_changes(signature: Signature, inputs: list[_Input]) -> None:
 # ---- Dimensions ----------------------------------------------------------------------------------
 
 
-def _label(signature: Signature, inputs: list[_Input], cut: set[str], n_loop: int) -> None:
+def _label(
+    signature: Signature, inputs: list[_Input], cut: set[str], whole: set[int], n_loop: int
+) -> None:
     """Name each dimension of each array: those of one name are one index of `blockwise`.
 
-    Those that are not cut are an index of their own: there is nothing to align.
+    Those that are not cut, as the loop dimensions in `whole`, are an index of their own, without a
+    name: there is nothing to align.
     """
     alone = count()
     for x in inputs:
@@ -198,7 +204,11 @@ def _label(signature: Signature, inputs: list[_Input], cut: set[str], n_loop: in
             name = dimension_name(signature, kind, value)
             first = n_loop - n_group if kind == "loop" else 0
             numbers = range(first, first + (n_group if kind in GROUP_KINDS else 1))
-            labels += [(name, k if name in cut else next(alone)) for k in numbers]
+            are_cut = [name in cut and not (kind == "loop" and k in whole) for k in numbers]
+            labels += [
+                (name, k) if is_cut else ("", next(alone))
+                for k, is_cut in zip(numbers, are_cut, strict=True)
+            ]
         x.labels = tuple(labels)
 
 
@@ -207,10 +217,13 @@ def _check_blocks(signature: Signature, inputs: list[_Input], cut: set[str]) -> 
         for k, ((name, _), n) in enumerate(zip(x.labels, x.array.numblocks, strict=True)):
             if n > 1 and name not in cut:
                 shape = signature.shape(x.parameter)
-                raise ValueError(
-                    f"{signature.name}: {x.parameter.name}: seen {n} blocks along dimension {k} of "
-                    f"[{shape}], wanted one: pass {x.parameter.name}.rechunk({{{k}: -1}})"
+                array = x.parameter.name
+                error = ValueError(
+                    f"{signature.name}: {array}: seen {n} blocks along dimension {k} of [{shape}], "
+                    f"wanted one: pass {array}.rechunk({{{k}: -1}})"
                 )
+                vars(error)[CUT] = array, k - x.array.ndim
+                raise error
 
 
 # ---- Tasks ---------------------------------------------------------------------------------------
@@ -264,13 +277,25 @@ def _output(
     output, spec = signature.outputs[number], walked.outputs[number]
     labels: list[Label] = []
     new: dict[Label, tuple[float, ...]] = {}
+    given = {label for own in pairs[1::2] for label in own}
+    numbers = _loop_numbers(signature, walked)
     for k, (kind, value, sizes) in enumerate(output_sizes(signature, output, walked.names, spec)):
-        name = dimension_name(signature, kind, value)
-        made = [(name if name in cut else f"output {k}", n) for n in range(len(sizes))]
-        labels += made
-        new |= {} if name in cut else {x: (n,) for x, n in zip(made, sizes, strict=True)}
+        name = LOOP if kind == "reduced" else dimension_name(signature, kind, value)
+        for at, size in enumerate(sizes):
+            label = (name, numbers[at] if name == LOOP else at)
+            if name not in cut or label not in given:
+                label = (f"output {k}", at)
+                new[label] = (size,)
+            labels.append(label)
     meta = meta_from_array((first or pairs)[0]._meta, spec.ndim, numpy_dtype(spec.dtype))
     token = "-".join(filter(None, (signature.name, output.name)))
     return da.blockwise(
         function, labels, *pairs, new_axes=new, token=token, dtype=meta.dtype, meta=meta
     )
+
+
+def _loop_numbers(signature: Signature, walked: Walked) -> list[int]:
+    """Return which loop dimension each one of the outputs is."""
+    every, axes = range(len(walked.names[LOOP])), loop_axes(signature, walked.names)
+    is_kept = not signature.reduces or walked.names["keepdims"]
+    return [k for k in every if is_kept or k not in (axes or ())]

@@ -13,6 +13,7 @@ from typing import Any
 import xarray
 
 from cuplug.call.operator import Operator
+from cuplug.signature.independent import CUT
 from cuplug.signature.signature import Signature, signatures_of
 
 __all__ = ["call_on_labelled"]
@@ -38,9 +39,27 @@ def call_on_labelled(operator: Operator, args: tuple[Any, ...], keywords: dict[s
             *(now[k] for k in range(len(args))), **{name: now[name] for name in keywords}
         )
 
-    return xarray.apply_ufunc(
-        call, *arrays.values(), output_core_dims=[()] * n_outputs.pop(), dask="allowed"
-    )
+    try:
+        return xarray.apply_ufunc(
+            call, *arrays.values(), output_core_dims=[()] * n_outputs.pop(), dask="allowed"
+        )
+    except ValueError as error:
+        if (cut := vars(error).get(CUT)) is None:
+            raise
+        array, dim = cut
+        raise _in_terms_of_xarray(str(error), array, dim, list(arrays.values())) from None
+
+
+def _in_terms_of_xarray(message: str, array: str, dim: int, arrays: list[Any]) -> ValueError:
+    """Return the error of a call on dask arrays with the method of xarray's arrays as remedy."""
+    chunks = "-1"  # in a dataset each variable has dimensions of its own
+    if not any(isinstance(x, xarray.Dataset) for x in arrays):
+        # `apply_ufunc` gives arrays with the last ones of all dimensions, in the order of their
+        # first use.
+        dims = list(dict.fromkeys(name for x in arrays for name in getattr(x, "dims", ())))
+        chunks = f"{{{dims[dim]!r}: -1}}"
+    problem = message.partition(": pass ")[0]
+    return ValueError(f"{problem}; pass {array}.chunk({chunks})")
 
 
 def _is_elementwise(signature: Signature) -> bool:

@@ -88,7 +88,7 @@ class Fused:
     def _trace(self, args: Sequence[Any]) -> Plan:
         given = [self._symbol(k, x) for k, x in enumerate(args)]
         try:
-            return Plan(self._name, self._apply(given))
+            return Plan(self._name, self._apply(given), list(self._signature.parameters))
         except RecursionError:
             raise RecursionError(f"fuse: {self._name}: it calls itself without end") from None
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -129,8 +130,8 @@ def _read_again(results: Sequence[Symbol]) -> set[int]:
 class Plan:
     """Operators for what a function returned when it was traced."""
 
-    def __init__(self, name: str, result: Any) -> None:
-        self._name, self._result = name, result
+    def __init__(self, name: str, result: Any, parameters: Sequence[str]) -> None:
+        self._name, self._result, self._parameters = name, result, parameters
         self._steps: dict[Any, Step] = {}
         parts = list(result) if isinstance(result, (tuple, list)) else [result]
         self._parts = parts
@@ -190,7 +191,25 @@ class Plan:
         for x in step.numbers:
             number = args[x.given] if x.kind == "number" else x.given
             given.append(number.item() if isinstance(number, np.generic) else number)
-        return step.call(*given, **keywords)
+        try:
+            return step.call(*given, **keywords)
+        except (TypeError, ValueError) as error:
+            error.args = (self._with_parameters(step, str(error)), *error.args[1:])
+            raise
+
+    def _with_parameters(self, step: Step, message: str) -> str:
+        """Return a step's message with the names of the function's parameters."""
+        if not message.startswith(f"{self._name}: "):
+            return message
+        leaves = {"x": step.arrays, "s": step.numbers}
+
+        def name(found: re.Match[str]) -> str:
+            for leaf in leaves[found[1]][int(found[2]) :][:1]:
+                if leaf.kind in ("array", "number"):
+                    return self._parameters[leaf.given]
+            return found[0]
+
+        return re.sub(r"\b([xs])(\d+)\b", name, message)
 
     def _value(
         self, x: Symbol, args: Sequence[Any], done: Values, keywords: Mapping[str, Any]

@@ -3,14 +3,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from cuplug.signature.signature import Parameter, Signature
 from cuplug.signature.worked_out import LOOP
 
-__all__ = ["UNKNOWN", "dimension_name", "independent", "is_kept_whole", "unkept"]
+__all__ = [
+    "CUT",
+    "UNKNOWN",
+    "dimension_name",
+    "independent",
+    "is_kept_whole",
+    "loop_axes",
+    "unkept",
+]
 
 UNKNOWN = "?"
+# An attribute of errors about blocks: the array, and the dimension, counted from the last one.
+CUT = "cuplug_cut"
+
+
+def loop_axes(signature: Signature, names: Mapping[str, Any]) -> set[int] | None:
+    """Return the loop dimensions along which a reduction or scan needs all elements.
+
+    Its results are independent along the others. Returns None for other operators.
+
+    Parameters
+    ----------
+    signature : Signature
+    names : mapping
+        The loop dimensions, and the arguments, by their names.
+    """
+    if not (signature.reduces or signature.scans):
+        return None
+    axis, every = names["axis"], range(len(names[LOOP]))
+    numbers = [axis] if isinstance(axis, int) else every if axis is None else axis
+    possible = range(-len(every), len(every))
+    if not (
+        isinstance(numbers, Iterable) and all(isinstance(k, int) and k in possible for k in numbers)
+    ):
+        return set(every)  # not known before the run, or wrong
+    return {k % len(every) for k in numbers}
 
 
 def independent(signature: Signature, properties: Mapping[str, str | None]) -> set[str]:

@@ -50,6 +50,7 @@ class Signature(NamedTuple):
     dim_names: tuple[str, ...]
     conditions: tuple[str, ...]  # as written: "0 <= k <= n"
     reduces: bool = False  # outputs lack the loop dimensions that the arguments `axis` name
+    scans: bool = False  # elements depend on others along the dimension `axis` alone
 
     @property
     def arrays(self) -> list[Parameter]:
@@ -75,7 +76,9 @@ class Signature(NamedTuple):
 def signatures_of(operator: Any) -> tuple[Signature, ...]:
     """Return the parsed signatures of an operator, with what its properties add to the texts."""
     pairs = zip(operator.signatures, operator.properties, strict=True)
-    return tuple(parse(text)._replace(reduces="reduces" in own) for text, own in pairs)
+    return tuple(
+        parse(text)._replace(reduces="reduces" in own, scans="scans" in own) for text, own in pairs
+    )
 
 
 def parse(text: str) -> Signature:

@@ -105,6 +105,7 @@ cdef int define_row(
     row.reshape = NULL
     row.flags = flags
     row.implies_strides = 0
+    row.scans = 0
     return 0
 
 
@@ -196,6 +197,7 @@ def define_scan(
         &row, cuplug_scan_host, cuplug_scan_cuda, source, text,
         CUPLUG_ROW_TAKES_STRIDES | CUPLUG_ROW_KEEPS_WHOLE
     )
+    row.scans = 1
     return define_source(&row, 1, doc, made)
 
 
