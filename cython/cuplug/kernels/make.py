@@ -12,6 +12,7 @@ from cuplug.base.checks import check_text, texts_of
 from cuplug.base.public import PublicCall, public
 from cuplug.compilers import cache, jit
 from cuplug.compilers.program import architecture_of
+from cuplug.compilers.stack import on_large_stack
 from cuplug.cuda.placement import gpu_number
 from cuplug.kernels import symbols
 from cuplug.kernels.module import Module
@@ -112,11 +113,12 @@ def _compile(
     if len(sources) == 1 and not parts:
         ((name, source),) = sources.items()
         asked = *asked[:3], name, *asked[4:]
-        return jit.compile_to_binary(source, *asked), partial(jit.compile_to_ptx, source, *asked)
+        binary = on_large_stack(jit.compile_to_binary, source, *asked)
+        return binary, partial(on_large_stack, jit.compile_to_ptx, source, *asked)
     from cuplug.compilers import linking
 
-    binary = linking.compile_to_binary(sources, parts, *asked)
-    return binary, partial(linking.compile_to_ptx, sources, parts, *asked)
+    binary = on_large_stack(linking.compile_to_binary, sources, parts, *asked)
+    return binary, partial(on_large_stack, linking.compile_to_ptx, sources, parts, *asked)
 
 
 def _sources_of(source: object, name: str) -> dict[str, str]:

@@ -26,6 +26,7 @@ from cuplug.base.status cimport raise_error, raise_later
 from cuplug.signature.terms cimport allocate, set_term
 
 from cuplug.base.dtypes import BY_ID
+from cuplug.compilers.stack import on_large_stack
 from cuplug.signature.variant import Variant
 
 MAX_PASSES = CUPLUG_MAX_PASSES
@@ -36,7 +37,8 @@ cdef int compile_variant(
 ) noexcept with gil:
     try:
         ids = [<uint32_t>v.types[k] << 16 | 1 for k in range(v.n_arrays)]
-        function, finish = (<object>user)(
+        function, finish = on_large_stack(
+            <object>user,
             Variant(
                 device=v.device,
                 types=tuple([BY_ID[id].name if id in BY_ID else "" for id in ids]),
