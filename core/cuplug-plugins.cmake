@@ -43,7 +43,7 @@ function(cuplug_install_plugins folder)
   set(plugins ${told_UNPARSED_ARGUMENTS})
   find_package(Python REQUIRED COMPONENTS Interpreter)
   set(cuplug ${Python_EXECUTABLE} -m cuplug)
-  set(made "${CMAKE_CURRENT_BINARY_DIR}/written")
+  set(made "${CMAKE_CURRENT_BINARY_DIR}/written/${folder}")
   set(files)
   set(commands)
   foreach(name IN LISTS plugins)
@@ -61,4 +61,23 @@ function(cuplug_install_plugins folder)
   install(TARGETS ${plugins} LIBRARY DESTINATION "${folder}")
   install(DIRECTORY "${made}/" DESTINATION "${folder}" OPTIONAL
     FILES_MATCHING PATTERN "*.pyi" PATTERN "*.pxd")
+endfunction()
+
+# cuplug_add_cython_module(<folder> <name> <source.pyx>): a Cython module of the Python package in the
+# folder, after `cuplug_install_plugins(<folder> TYPED ...)`, whose typed functions it can cimport:
+# `from my_operators.twice_typed cimport twice`.
+function(cuplug_add_cython_module folder name source)
+  find_package(Python REQUIRED COMPONENTS Interpreter Development.Module)
+  set(made "${CMAKE_CURRENT_BINARY_DIR}/written")
+  set(code "${CMAKE_CURRENT_BINARY_DIR}/cython/${folder}/${name}.c")
+  get_filename_component(text "${source}" ABSOLUTE)
+  string(REPLACE "/" "." module "${folder}/${name}")
+  string(MAKE_C_IDENTIFIER "cuplug_plugins_in_${folder}" plugins)
+  file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cython/${folder}")
+  add_custom_command(OUTPUT "${code}"
+    COMMAND ${Python_EXECUTABLE} -m cython -3 --module-name ${module} -I "${made}" -o "${code}" "${text}"
+    DEPENDS "${text}" ${plugins} VERBATIM)
+  Python_add_library(${name} MODULE WITH_SOABI "${code}")
+  target_link_libraries(${name} PRIVATE cuplug::plugin)
+  install(TARGETS ${name} LIBRARY DESTINATION "${folder}")
 endfunction()

@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from cuplug.base.flags import get_cmake_path
 from cuplug.commands import scaffold
 from places import ROOT
 from processes import run as cuplug
@@ -164,6 +165,30 @@ def test_extensions_may_use_typed_functions_and_files_from_anywhere(beside_cytho
     assert {f"ours-1.0/{name}" for name in files} <= set(names)
     assert not any("far.h" in name for name in names)
     build("wheel", beside_cython / "unpacked" / "ours-1.0", installed)
+
+
+def test_cmake_builds_cython_modules_that_use_typed_functions(beside_cython, tmp_path):
+    if not shutil.which("cmake"):
+        pytest.skip("needs cmake")
+    (beside_cython / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\n"
+        "project(ours LANGUAGES C)\n"
+        f"set(Python_EXECUTABLE {sys.executable})\n"
+        "find_package(cuplug REQUIRED)\n"
+        "cuplug_add_plugin(half plugins/half.c)\n"
+        'target_compile_definitions(half PRIVATE "DIVISOR=2")\n'
+        "cuplug_install_plugins(ours TYPED half)\n"
+        "cuplug_add_cython_module(ours use ours/use.pyx)\n"
+    )
+    cmake = ["cmake", "-B", "made", f"-Dcuplug_DIR={get_cmake_path()}"]
+    run(cmake, beside_cython)
+    run(["cmake", "--build", "made"], beside_cython)
+    site = tmp_path / "site"
+    run(["cmake", "--install", "made", "--prefix", str(site)], beside_cython)
+    installed = {x.name.partition(".")[0] for x in (site / "ours").iterdir()}
+    assert installed == {"libhalf", "half_typed", "use"}
+    out = run([sys.executable, "-c", USE], site, [site], LD_LIBRARY_CUPLUG_PATH=f"{site}/ours")
+    assert out == "[0.5 1. ]\n"
 
 
 def test_editable_installation_beside_cython(beside_cython, installed):
