@@ -7,10 +7,12 @@
 #include "elements.h"
 
 /* Bits of a dtype: all, the sign (0 without one), of floating dtypes infinity and NaN; `truth` is 1
- * for bools, of which every byte but 0 is true. Keys are inverted by `flip`. */
+ * for bools, of which every byte but 0 is true. Keys are inverted by `flip`. `zero` has the bits
+ * that keys of zeros preserve. */
 typedef struct order {
   uint64_t all, sign, infinity, nan, truth, flip;
   int64_t n_bytes;
+  uint64_t zero;
 } order;
 
 static inline order order_of(const cuplug_tensor *x, int is_descending) {
@@ -18,7 +20,7 @@ static inline order order_of(const cuplug_tensor *x, int is_descending) {
                                              : bits == 32                        ? 23
                                              : cuplug_type(x) == CUPLUG_BFLOAT16 ? 7
                                                                                  : 10;
-  order o = {UINT64_MAX >> (64 - bits), 0, 0, 0, 0, 0, bits / 8};
+  order o = {UINT64_MAX >> (64 - bits), 0, 0, 0, 0, 0, bits / 8, 0};
   if (x->dtype.code != 1 && cuplug_type(x) != CUPLUG_BOOL) o.sign = (uint64_t)1 << (bits - 1);
   if (!elements_are_whole(x)) {
     o.infinity = o.sign - ((uint64_t)1 << mantissa);
@@ -26,6 +28,12 @@ static inline order order_of(const cuplug_tensor *x, int is_descending) {
   }
   o.truth = cuplug_type(x) == CUPLUG_BOOL;
   o.flip = is_descending ? o.all : 0;
+  return o;
+}
+
+/* The order in which -0.0 is next to 0.0, before it unless keys are inverted. */
+ELEMENTS_INLINE order order_with_signs(order o) {
+  o.zero = o.infinity ? o.sign : 0;
   return o;
 }
 
@@ -37,7 +45,7 @@ static inline order order_of(const cuplug_tensor *x, int is_descending) {
     const K all = (K)o->all, sign = (K)o->sign, infinity = (K)o->infinity;   \
     if (infinity) {                                                          \
       const K size = bits & (K)~sign;                                        \
-      bits = size > infinity ? (K)o->nan : size == 0 ? 0 : bits;             \
+      bits = size > infinity ? (K)o->nan : size ? bits : bits & (K)o->zero;  \
       bits ^= bits & sign ? all : sign;                                      \
     } else {                                                                 \
       bits = (K)o->truth && bits ? 1 : bits;                                 \

@@ -108,7 +108,7 @@ def build_plugin(name: str, cuda: Sequence[str | Path] = ()) -> None:
 def build_sorting() -> None:
     """Build the plugin `sorting` so, where CUB sorts in it by what stands for that."""
     files = ["sorting", "topk", "unique", "searchsorted", "permutation"]
-    gpu = ["keys", "short", "tiles", "merge", "counting", "choose", "few"]
+    gpu = ["keys", "short", "tiles", "merge", "counting", "choose", "few", "restore"]
     files += [f"gpu/{each}" for each in gpu]
     build_plugin("sorting", [*files, FIXTURES / "emulated_sort"])
 

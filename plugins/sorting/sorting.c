@@ -3,7 +3,7 @@
  * `descending`. NaN is larger than all numbers: last, or first when descending.
  *
  * sort(x, axis, descending): the elements in order.                  x, out T[*s]
- *   On GPUs zeros come without their sign, NaNs without what they carry.
+ *   Zeros keep their signs and NaNs their bits: they come in the order in which x has them.
  * argsort(x, axis, descending): their positions in that order.       x T[*s], out int64[*s]
  * sort_by(source, x, axis, descending): source in the order of x.    source, out V[*s], x T[*s]
  * sort_backward(grad, x, axis, descending): the gradient of both: grad[j] at the place that element

@@ -15,12 +15,13 @@ template <typename T, typename K, result wanted> struct writing {
   T *out;
   elements_axis axis;
   order o;
+  unsigned long long *words; /* of sorting_restore */
 
   __device__ T read(const columns::spot &at) const {
     if constexpr (wanted == result::numbers && sizeof(K) == 8)
-      return (T)order_bits64(&o, keys[at.i]);
+      return (T)order_bits64(&o, sorting_written(o, keys[at.i], words));
     else if constexpr (wanted == result::numbers)
-      return (T)order_bits32(&o, keys[at.i]);
+      return (T)order_bits32(&o, sorting_written(o, keys[at.i], words));
     else if constexpr (wanted == result::index)
       return (T)index[at.i];
     else if constexpr (wanted == result::taken)
@@ -52,7 +53,7 @@ template <result wanted, typename T, typename K = uint32_t>
 int write(cuplug::call call, const sorting &s, const elements_axis &axis, const order &o,
           const void *from, void *out) {
   const writing<T, K, wanted> w = {
-      (const K *)s.keys, (const T *)from, s.indices(), (T *)out, axis, o};
+      (const K *)s.keys, (const T *)from, s.indices(), (T *)out, axis, o, s.words};
   return axis.width == 1 ? call.launch<write_kernel<T, K, wanted>>(
                                {cuplug::blocks(s.n(), SORTING_THREADS), SORTING_THREADS}, w, s.n())
                          : columns::turn<wanted == result::back, T>(call, axis, w);
@@ -101,13 +102,19 @@ template <result wanted> int sort(cuplug::call call, const cuplug_tensor &x) {
     line.is_back = wanted == result::back;
     return sorting_run_short(call, line);
   }
+  constexpr bool is_alone = wanted == result::numbers;
+  if (is_alone && axis.m == 1 && o.infinity)
+    return call.check(
+        cudaMemcpyAsync(out, source, n_lines * o.n_bytes, cudaMemcpyDefault, call.stream()));
+  const order of_keys = is_alone ? order_with_signs(o) : o;
   sorting s;
-  int status =
-      sorting_begin(call, &s, o.n_bytes, n_lines, axis.m, wanted == result::numbers ? 0 : axis.m);
+  int status = sorting_begin(call, &s, o.n_bytes, n_lines, axis.m, is_alone ? 0 : axis.m);
   if (status || s.n() == 0) return status;
-  status = sorting_load(call, &s, x, axis, o);
+  if (is_alone) status = sorting_begin_restore(call, &s, o);
+  if (!status) status = sorting_load(call, &s, x, axis, of_keys);
   if (!status) status = sorting_run(call, &s);
-  return status ? status : write<wanted>(call, s, axis, o, source, out, element_bytes);
+  if (!status) status = write<wanted>(call, s, axis, of_keys, source, out, element_bytes);
+  return status || !s.words ? status : sorting_restore(call, s, x, axis, o, out, axis.m);
 }
 
 } // namespace

@@ -4,9 +4,8 @@
  * which of the values each element of x is; counts int64[?]: how often each is there
  * unique_values(x): the values alone.
  *
- * Zeros are equal, the first one stands for all; NaNs are not, each stands for itself. On GPUs
- * zeros come without their sign, NaNs without what they carry. T: bool, integers, floating dtypes.
- */
+ * Zeros are equal: the first one, with its sign, represents all. NaNs are not, and each keeps its
+ * bits. T: bool, integers, floating dtypes. */
 #include "sorting/host/radix.h"
 
 #include <string.h>

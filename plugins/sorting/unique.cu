@@ -8,14 +8,15 @@ namespace {
 
 constexpr int THREADS = SORTING_THREADS;
 
-/* Whether a sorted key is another than the one before it. */
+/* Whether a sorted key is another than the one before it; 0.0 is not another than -0.0. */
 template <typename K> struct is_first {
   static constexpr bool ARE_BYTES = false;
   const K *keys;
   order o;
   __device__ bool operator()(int64_t i) const {
     const K own = keys[i], before = keys[i ? i - 1 : 0];
-    return i == 0 || own != before || order_is_nan(&o, own);
+    const bool are_zeros = sorting_is_minus_zero(o, before) && sorting_is_zero(o, own);
+    return i == 0 || (own != before && !are_zeros) || order_is_nan(&o, own);
   }
 };
 
@@ -25,9 +26,10 @@ template <typename T> struct take_value {
   using item = K;
   is_first<K> first;
   T *values;
+  unsigned long long *words; /* of sorting_restore */
   __device__ K load(int64_t i) const { return first.keys[i]; }
   __device__ void store(K key, int64_t, int64_t place, bool) const {
-    values[place] = (T)order_bits(&first.o, key);
+    values[place] = (T)order_bits(&first.o, words ? sorting_written(first.o, key, words) : key);
   }
 };
 
@@ -36,13 +38,18 @@ template <typename T> struct take_all {
   static constexpr bool ALL = true;
   using item = int64_t;
   take_value<T> values;
+  const T *x;
   sorted_index index;
   int64_t *indices, *inverse, *firsts;
   __device__ int64_t load(int64_t i) const { return index[i]; }
   __device__ void store(int64_t from, int64_t i, int64_t place, bool is_set) const {
     inverse[from] = is_set ? place : place - 1;
     if (!is_set) return;
-    values.store(values.load(i), i, place, true);
+    const auto key = values.load(i);
+    if (sorting_is_zero(values.first.o, key) || sorting_is_nan(values.first.o, key))
+      values.values[place] = x[from];
+    else
+      values.store(key, i, place, true);
     indices[place] = from;
     firsts[place] = i;
   }
@@ -61,10 +68,12 @@ int sort_all(cuplug::call call, sorting *s, const order &o, bool has_index, take
              compaction::tiles *tiles) {
   const cuplug_call *c = call;
   const elements_axis all = {1, cuplug_n_elements(&c->tensors[0]), 1};
+  const order of_keys = has_index ? o : order_with_signs(o);
   int status = sorting_begin(call, s, o.n_bytes, 1, all.m, has_index ? all.m : 0);
-  if (!status && all.m) status = sorting_load(call, s, c->tensors[0], all, o);
+  if (!status && !has_index) status = sorting_begin_restore(call, s, o);
+  if (!status && all.m) status = sorting_load(call, s, c->tensors[0], all, of_keys);
   if (!status) status = sorting_run(call, s);
-  values->first = {(const typename take_value<T>::K *)s->keys, o};
+  *values = {{(const typename take_value<T>::K *)s->keys, of_keys}, nullptr, s->words};
   if (!status) status = compaction::count(call, values->first, all.m, tiles);
   for (uint32_t k : {1u, 2u, 4u})
     if (!status && (has_index || k == 1)) status = cuplug_output(c, k, &tiles->n_found);
@@ -73,11 +82,16 @@ int sort_all(cuplug::call call, sorting *s, const order &o, bool has_index, take
 }
 
 template <typename T> int unique_values(cuplug::call call, const order &o) {
+  const cuplug_call *c = call;
   sorting s;
   compaction::tiles tiles;
   take_value<T> values;
-  const int status = sort_all(call, &s, o, false, &values, &tiles);
-  return status || tiles.n_found == 0 ? status : compaction::take(call, values, tiles);
+  int status = sort_all(call, &s, o, false, &values, &tiles);
+  if (status || tiles.n_found == 0) return status;
+  status = compaction::take(call, values, tiles);
+  if (status || !s.words) return status;
+  const elements_axis all = {1, s.m, 1};
+  return sorting_restore(call, s, c->tensors[0], all, o, values.values, tiles.n_found);
 }
 
 template <typename T> int unique(cuplug::call call, const order &o) {
@@ -90,7 +104,8 @@ template <typename T> int unique(cuplug::call call, const order &o) {
   if (status || tiles.n_found == 0) return status;
   int64_t *firsts = call.workspace<int64_t>(tiles.n_found);
   if (!firsts) return CUPLUG_ERROR_MEMORY;
-  const take_all<T> all = {values, s.indices(), output(1), output(2), firsts};
+  const take_all<T> all = {values, (const T *)c->tensors[0].data, s.indices(), output(1), output(2),
+                           firsts};
   const cuplug::grid grid({cuplug::blocks(tiles.n_found, THREADS)}, THREADS);
   status = compaction::take(call, all, tiles);
   return status ? status

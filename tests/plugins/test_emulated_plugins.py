@@ -68,6 +68,58 @@ same(ops.unique_values, random.choice(np.array([7, -1, -(2**40)]), 1 << 22))
 """)
 
 
+def test_sorting_keeps_bits(run_plugins):
+    """Signs of zeros and bits of NaNs: few lines, many, by merged parts, by digits, whole lines."""
+    run_plugins("""
+import ml_dtypes
+build_sorting()
+
+
+def drawn(dtype, shape, n_picked):
+    x = random.integers(-9, 9, shape).astype(dtype)
+    bits = x.view(f"u{x.dtype.itemsize}")
+    sign = 1 << 8 * x.dtype.itemsize - 1
+    nan = np.array(np.inf, dtype).view(bits.dtype)[()] + 1
+    picked = np.array([0, sign, nan, nan | sign, nan + 1], bits.dtype)[: max(n_picked, 1)]
+    is_picked = random.random(shape) < (0.4 if n_picked else 0)
+    bits[is_picked] = random.choice(picked, int(is_picked.sum()))
+    return x
+
+
+def bits_of(x):
+    return x.view(f"u{x.dtype.itemsize}")
+
+
+def check(operator, x, **keywords):
+    wanted = operator(x, **keywords, device="cpu")
+    got = operator(cuplug.asarray(x, device="cuda"), **keywords)
+    several = isinstance(wanted, tuple)
+    for own, other in zip(got if several else [got], wanted if several else [wanted]):
+        np.testing.assert_array_equal(bits_of(own.numpy()), bits_of(other))
+
+
+shapes = [((40,), 0), ((900,), 0), ((3, 300), 1), ((300, 3), 0), ((2, 1100), 1), ((1100, 2), 0),
+          ((4500,), 0), ((2, 4500), 1), ((4500, 2), 0), ((2, 9000), 1), ((70_000, 1), 1),
+          ((2, 33_000), 1)]
+for dtype in ("float16", ml_dtypes.bfloat16, "float32", "float64"):
+    for n_picked in (0, 1, 2, 5):
+        for shape, axis in shapes:
+            for descending in (False, True):
+                x = drawn(dtype, shape, n_picked)
+                check(ops.sort, x, axis=axis, descending=descending)
+        for n in (1, 40, 1000, 1025, 4500, 9000):
+            check(ops.unique_values, drawn(dtype, n, n_picked))
+            check(ops.unique, drawn(dtype, n, n_picked))
+for at in (0, 5000, 29_999):  # in one of several parts, after zeros of one sign
+    for value in (-0.0, np.nan):
+        x = np.arange(60_000, dtype="float32").reshape(2, -1) % 3
+        x[1, at] = value
+        check(ops.sort, x, axis=1)
+        check(ops.sort, x.T.copy(), axis=0, descending=True)
+        check(ops.unique_values, x)
+""")
+
+
 def test_scan(run_plugins):
     """Lines that are long, in tiles: whole and not, side by side, backwards, from anywhere on."""
     run_plugins("""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Zeros of both signs and NaNs that carry something: equal elements, which keep their order and
-their bits when they are sorted on the host."""
+their bits when they are sorted."""
 
 import cuplug
 import ml_dtypes
@@ -29,7 +29,7 @@ def drawn(dtype, shape, seed, parts=8):
 
 
 def bits_of(x):
-    x = np.asarray(x)
+    x = x if isinstance(x, np.ndarray) else x.numpy()
     return x.view(f"u{x.dtype.itemsize}")
 
 
@@ -41,23 +41,28 @@ def order_of(x, axis, descending):
     return np.argsort(-values if descending else values, axis=axis, kind="stable")
 
 
-def check_sort(x, axis, descending):
-    own = cuplug.asarray(x, device="cpu")
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request):
+    return request.param
+
+
+def check_sort(x, axis, descending, device="cpu"):
+    own = cuplug.asarray(x, device=device)
     order = order_of(x, axis, descending)
     found = xp.sort(own, axis=axis, descending=descending)
     np.testing.assert_array_equal(bits_of(found), np.take_along_axis(bits_of(x), order, axis))
-    index = np.asarray(xp.argsort(own, axis=axis, descending=descending))
+    index = xp.argsort(own, axis=axis, descending=descending).numpy()
     np.testing.assert_array_equal(index, order)
 
 
-def check_unique(x):
+def check_unique(x, device="cpu"):
     """The first zero stands for all, each NaN for itself."""
     flat = x.reshape(-1)
     order = order_of(flat, 0, False)
     ordered, bits = flat[order], bits_of(flat)[order]
     with np.errstate(all="ignore"):
         first = np.r_[True, ordered[1:] != ordered[:-1]][: len(flat)]
-    own = cuplug.asarray(x, device="cpu")
+    own = cuplug.asarray(x, device=device)
     np.testing.assert_array_equal(bits_of(xp.unique_values(own)), bits[first])
     np.testing.assert_array_equal(bits_of(xp.unique_all(own).values), bits[first])
     np.testing.assert_array_equal(bits_of(xp.unique_counts(own).values), bits[first])
@@ -65,30 +70,77 @@ def check_unique(x):
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_lines_of_all_lengths(dtype, descending):
+def test_lines_of_all_lengths(device, dtype, descending):
     for seed, n in enumerate([1, 2, 3, 7, 33, 64, 300, 5000]):
         for parts in (8, 5):
-            check_sort(drawn(dtype, (n,), seed, parts), 0, descending)
-            check_sort(drawn(dtype, (3, n), seed, parts), 1, descending)
-            check_sort(drawn(dtype, (n, 3), seed, parts), 0, descending)
+            check_sort(drawn(dtype, (n,), seed, parts), 0, descending, device)
+            check_sort(drawn(dtype, (3, n), seed, parts), 1, descending, device)
+            check_sort(drawn(dtype, (n, 3), seed, parts), 0, descending, device)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_long_lines(dtype):
+def test_long_lines(device, dtype):
     """Those that several threads sort, among numbers of all kinds."""
     x = drawn(dtype, 200_000, 0)
     x[::3] = np.random.default_rng(1).normal(size=len(x[::3])).astype(x.dtype)
-    check_sort(x, 0, False)
-    check_sort(x, 0, True)
-    check_unique(x)
+    for descending in (False, True):
+        check_sort(x, 0, descending, device)
+        check_sort(x.reshape(2, -1), 1, descending, device)
+        check_sort(x.reshape(-1, 5), 0, descending, device)
+    check_unique(x, device)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lines_on_a_gpu(dtype):
+    """By blocks for each line, by digits, by merged parts, and one element a line."""
+    for shape, axis in [((70_000, 3), 1), ((3, 70_000), 0), ((300, 1100), 1), ((100, 9000), 1),
+                        ((9000, 100), 0), ((2, 33_000, 5), 1), ((200_000, 1), 1)]:  # fmt: skip
+        for descending in (False, True):
+            check_sort(drawn(dtype, shape, 0), axis, descending, "cuda")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_some_among_many_on_a_gpu(dtype):
+    """One -0.0 or NaN, anywhere in parts of a line; two lines of which the second has some."""
+    for bits in (3, 4, 5, 6):
+        for at in (0, 12_345, 999_999):
+            x = (
+                np.random.default_rng(at)
+                .normal(size=1_000_000)
+                .astype(getattr(ml_dtypes, dtype, dtype))
+            )
+            x[::7] = 0
+            x.view(DTYPES[dtype])[at] = PICKED[dtype][bits]
+            check_sort(x, 0, False, "cuda")
+            check_sort(x.reshape(2, -1), 1, True, "cuda")
+    check_unique(x, "cuda")
+
+
+@pytest.mark.gpu
+def test_captured_on_a_gpu():
+    """A graph restores them in each run, whatever the run before has had."""
+    torch = pytest.importorskip("torch")
+    x = torch.zeros(20_000, device="cuda")
+    cuplug.ops.sort(x)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = cuplug.ops.sort(x)
+    for parts in (8, 3, 4, 5):
+        own = drawn("float32", 20_000, parts, parts)
+        x.view(torch.int32).copy_(torch.from_numpy(own.view("i4")))
+        graph.replay()
+        found = out.view(torch.int32).cpu().numpy().view("u4")
+        np.testing.assert_array_equal(found, bits_of(own)[order_of(own, 0, False)])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_values_that_differ(dtype):
+def test_values_that_differ(device, dtype):
     for seed, n in enumerate([1, 2, 5, 40, 5000, 40_000]):
-        check_unique(drawn(dtype, (n,), seed))
-        check_unique(drawn(dtype, (n,), seed, 5))
-        check_unique(drawn(dtype, (n,), seed, 5)[::-1].copy())
+        check_unique(drawn(dtype, (n,), seed), device)
+        check_unique(drawn(dtype, (n,), seed, 5), device)
+        check_unique(drawn(dtype, (n,), seed, 5)[::-1].copy(), device)
 
 
 @settings(deadline=None, max_examples=100)
@@ -99,7 +151,7 @@ def test_values_that_differ(dtype):
     st.booleans(),
     st.data(),
 )
-def test_any_axis(dtype, shape, seed, descending, data):
+def test_any_axis(device, dtype, shape, seed, descending, data):
     x = drawn(dtype, shape, seed, data.draw(st.integers(1, 8)))
-    check_sort(x, data.draw(st.integers(0, len(shape) - 1)), descending)
-    check_unique(x)
+    check_sort(x, data.draw(st.integers(0, len(shape) - 1)), descending, device)
+    check_unique(x, device)

@@ -26,10 +26,11 @@ template <typename K> struct memory {
   int64_t indices[MOST], counts[MOST];
 };
 
-/* Writes the values among m sorted keys. `inverse` has a number for each element. */
+/* Writes the values among m sorted keys. `inverse` has a number for each element. With x, zeros and
+ * NaNs are copied from there. */
 template <bool has_index, typename K>
-__device__ void write_values(const order &o, const K *keys, const uint32_t *index, int m,
-                             memory<K> *out, int64_t *inverse) {
+__device__ void write_values(const order &o, const K *keys, const uint32_t *index, const void *x,
+                             int m, memory<K> *out, int64_t *inverse) {
   __shared__ unsigned words[MOST / WARP];
   __shared__ int firsts[has_index ? MOST : 1], n_found;
   const int lane = threadIdx.x % WARP;
@@ -48,7 +49,10 @@ __device__ void write_values(const order &o, const K *keys, const uint32_t *inde
     if (i == m - 1) out->n_found = n_found = place + 1;
     if (has_index) inverse[index[i]] = place;
     if (!(word >> lane & 1)) continue;
-    put(o, out->values, place, keys[i]);
+    if (x && (sorting_is_zero(o, keys[i]) || sorting_is_nan(o, keys[i])))
+      sorting_copy(o, x, index[i], out->values, place);
+    else
+      put(o, out->values, place, keys[i]);
     if (has_index) out->indices[place] = index[i], firsts[place] = i;
   }
   if (!has_index) return;
@@ -63,15 +67,20 @@ __global__ void __launch_bounds__(THREADS)
     short_kernel(const void *__restrict__ x, const __grid_constant__ order o, int m, memory<K> *out,
                  int64_t *inverse) {
   __shared__ K keys[MOST];
-  __shared__ uint32_t index[has_index ? MOST : 1];
+  __shared__ uint32_t index[MOST];
   const int n = padded(m);
 #pragma unroll 1
   for (int i = threadIdx.x; i < n; i += THREADS) {
     keys[i] = i < m ? key_at<K>(o, x, i) : ~K(0);
-    if (has_index) index[i] = i;
+    index[i] = i;
   }
-  sort<has_index>(keys, index, n);
-  write_values<has_index>(o, keys, index, m, out, inverse);
+  if (has_index || o.infinity) {
+    sort<true>(keys, index, n);
+    write_values<has_index>(o, keys, index, x, m, out, inverse);
+  } else {
+    sort<false>(keys, index, n);
+    write_values<has_index>(o, keys, index, nullptr, m, out, inverse);
+  }
 }
 
 __device__ inline unsigned first_slot(uint32_t key) { return key * 0x9e3779b1u >> 22; }
@@ -174,7 +183,7 @@ template <typename K> __device__ void sort_table(const order &o, K *keys, memory
 #pragma unroll 1
   for (int i = n_below + threadIdx.x; i < padded(m); i += THREADS) keys[i] = ~K(0);
   sort<false>(keys, nullptr, padded(m));
-  write_values<false, K>(o, keys, nullptr, m, out, nullptr);
+  write_values<false, K>(o, keys, nullptr, nullptr, m, out, nullptr);
 }
 
 template <typename K>

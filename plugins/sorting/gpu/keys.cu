@@ -12,6 +12,8 @@ template <typename T, typename K> struct loading {
   K *keys;
   sorted_index index;
   order o;
+  unsigned long long *words;
+  int64_t n_words;
 
   __device__ K key(T bits) const {
     if constexpr (sizeof(T) == 8)
@@ -23,6 +25,7 @@ template <typename T, typename K> struct loading {
   __device__ void write(const columns::spot &at, K key) const {
     keys[at.i] = key;
     if (index.at) index.set(at.i, at.j);
+    if (at.i < n_words) words[at.i] = 0;
   }
 };
 
@@ -48,7 +51,7 @@ template <typename T, typename K>
 int load(cuplug::call call, const sorting &s, const cuplug_tensor &x, const elements_axis &axis,
          const order &o) {
   const sorted_index index = s.is_numbered ? sorted_index{} : s.indices();
-  const loading<T, K> l = {(const T *)x.data, (K *)s.keys, index, o};
+  const loading<T, K> l = {(const T *)x.data, (K *)s.keys, index, o, s.words, s.n_words};
   return axis.width == 1 ? call.launch<load_kernel<T, K>>(
                                {cuplug::blocks(s.n(), THREADS * AT_ONCE), THREADS}, l, s.m, s.n())
                          : columns::turn<true, K>(call, axis, l);

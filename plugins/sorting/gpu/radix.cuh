@@ -33,6 +33,8 @@ struct sorting {
   bool is_wide;             /* the index has 64 bits */
   bool is_numbered = false; /* the index, not yet written, is the position of each in its line */
   int first_bit = 0;        /* of keys; those below are not looked at */
+  unsigned long long *words = nullptr; /* for sorting_restore; the first is 1 if it has work */
+  int64_t n_words = 0;
 
   int64_t n() const { return n_lines * m; }
   int64_t key_bytes() const { return n_bytes == 8 ? 8 : 4; }
@@ -53,6 +55,15 @@ int sorting_begin(cuplug::call call, sorting *s, int64_t n_bytes, int64_t n_line
  * line. */
 int sorting_load(cuplug::call call, sorting *s, const cuplug_tensor &x, const elements_axis &axis,
                  const order &o);
+
+/* Prepares sorting_restore, if dtypes have signs of zeros and NaNs; sorting_load clears the words.
+ */
+int sorting_begin_restore(cuplug::call call, sorting *s, const order &o);
+
+/* Writes the zeros and the NaNs of each line of x in their order over the zeros and the NaNs among
+ * its n_out sorted elements of `out`. Does nothing unless a kernel before has set s.words[0]. */
+int sorting_restore(cuplug::call call, const sorting &s, const cuplug_tensor &x,
+                    const elements_axis &axis, const order &o, void *out, int64_t n_out);
 
 /* Whether lines are sorted without an index that was written before. */
 bool sorting_numbers(const sorting &s);
@@ -99,6 +110,37 @@ int sorting_unique_few(cuplug::call call, const order &o, int64_t n, bool has_in
 /* The line of key number i of all. */
 __device__ inline int64_t sorting_line(const elements_axis &axis, int64_t i) {
   return axis.n_outer * axis.width == 1 ? 0 : i / axis.m;
+}
+
+/* Keys of zeros, of NaNs, and of the -0.0 of order_with_signs. */
+template <typename K> __device__ inline bool sorting_is_zero(const order &o, K key) {
+  return o.infinity && (K)(key ^ (K)o.flip) == (K)o.sign;
+}
+template <typename K> __device__ inline bool sorting_is_nan(const order &o, K key) {
+  return o.infinity && (K)(key ^ (K)o.flip) == (K)(o.nan ^ o.sign);
+}
+template <typename K> __device__ inline bool sorting_is_minus_zero(const order &o, K key) {
+  return o.infinity && (K)(key ^ (K)o.flip) == (K)(o.sign ^ o.all);
+}
+
+/* Returns the key to write: sorting_restore, which finds 1 in `words`, expects zeros without signs.
+ */
+template <typename K>
+__device__ inline K sorting_written(const order &o, K key, unsigned long long *words) {
+  const bool is_minus_zero = sorting_is_minus_zero(o, key);
+  if (is_minus_zero || sorting_is_nan(o, key)) *words = 1;
+  return is_minus_zero ? key ^ (K)o.all : key;
+}
+
+/* Copies element `from` of x, of a floating dtype. */
+__device__ inline void sorting_copy(const order &o, const void *x, int64_t from, void *out,
+                                    int64_t to) {
+  if (o.n_bytes == 2)
+    ((uint16_t *)out)[to] = ((const uint16_t *)x)[from];
+  else if (o.n_bytes == 4)
+    ((uint32_t *)out)[to] = ((const uint32_t *)x)[from];
+  else
+    ((uint64_t *)out)[to] = ((const uint64_t *)x)[from];
 }
 
 /* Where x has element j of a line. */

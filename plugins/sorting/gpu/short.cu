@@ -13,20 +13,31 @@ bool are_few(int64_t n_lines, int64_t m) { return m <= MOST && n_lines <= AT_ONC
 template <typename K, bool has_index>
 __global__ void __launch_bounds__(THREADS) short_kernel(const __grid_constant__ sorting_short s) {
   __shared__ K keys[MOST];
-  __shared__ uint32_t index[has_index ? MOST : 1];
+  __shared__ uint32_t index[MOST];
+  const order o = has_index ? s.o : order_with_signs(s.o);
   const int n = padded(s.m);
   const elements_axis of_out = {s.axis.n_outer, s.k, s.axis.width};
   const int64_t line = blockIdx.x, first = elements_line(&s.axis, line);
   const int64_t first_out = elements_line(&of_out, line);
+  bool has_others = has_index; /* elements whose bits do not follow from their keys */
   for (int i = threadIdx.x; i < n; i += blockDim.x) {
-    keys[i] = i >= s.m ? ~K(0)
-              : s.keys ? ((const K *)s.keys)[line * s.m + i]
-                       : key_at<K>(s.o, s.x, first + i * s.axis.width);
-    if (has_index) index[i] = i;
+    const K key = i >= s.m ? ~K(0)
+                  : s.keys ? ((const K *)s.keys)[line * s.m + i]
+                           : key_at<K>(o, s.x, first + i * s.axis.width);
+    const bool is_minus_zero = !has_index && sorting_is_minus_zero(o, key);
+    has_others |= is_minus_zero || (i < s.m && sorting_is_nan(o, key));
+    keys[i] = is_minus_zero ? key ^ (K)o.all : key;
+    index[i] = i;
   }
-  sort<has_index>(keys, index, n);
+  if (!has_index && !__syncthreads_or(has_others)) {
+    sort<false>(keys, index, n);
+    for (int j = threadIdx.x; j < s.k; j += blockDim.x)
+      put(o, s.out, first_out + j * s.axis.width, keys[j]);
+    return;
+  }
+  sort<true>(keys, index, n);
   for (int j = threadIdx.x; j < s.k; j += blockDim.x)
-    write_short(s, line, first, first_out + j * s.axis.width, has_index ? index[j] : 0, keys[j]);
+    write_short(s, line, first, first_out + j * s.axis.width, index[j], keys[j]);
 }
 
 template <typename K> int sort_lines(cuplug::call call, const sorting_short &s) {

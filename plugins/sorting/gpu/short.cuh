@@ -56,12 +56,15 @@ template <typename K> __device__ inline void put(const order &o, void *x, int64_
 }
 
 /* Writes what becomes of a key, which was number j of its line, and goes to `to`. The line begins
- * at element `first`. */
+ * at element `first`. Zeros and NaNs, which have several bits, are copied from x. */
 template <typename K>
 __device__ inline void write_short(const sorting_short &s, int64_t line, int64_t first, int64_t to,
                                    int64_t j, K key) {
   if (!s.indices && !s.from) {
-    put(s.o, s.out, to, key);
+    if (sorting_is_zero(s.o, key) || sorting_is_nan(s.o, key))
+      sorting_copy(s.o, s.x, first + j * s.axis.width, s.out, to);
+    else
+      put(s.o, s.out, to, key);
     return;
   }
   const int64_t from = s.keys ? s.index[line * s.m + j] : j, at = first + from * s.axis.width;
